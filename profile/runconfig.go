@@ -1,0 +1,137 @@
+package profile
+
+import "time"
+
+// Scope says where a profile came from, and so who vouches for it.
+type Scope string
+
+// The scopes of a profile.
+const (
+	Global Scope = "global" // INNER_HOME/profiles: the user's own, needs no approval
+	Local  Scope = "local"  // PROJECT/.inner/profiles: needs approval
+	Direct Scope = "file"   // named as ./FILE or an absolute path on the command line: the person's own word
+)
+
+// Mode is how a mount behaves inside the box.
+type Mode string
+
+// The mount modes. None is only valid for workdir_mode.
+const (
+	RO     Mode = "ro"
+	RW     Mode = "rw"
+	SafeRW Mode = "safe-rw"
+	Tmpfs  Mode = "tmpfs"
+	None   Mode = "none"
+)
+
+// Network is the network_mode of a run.
+type Network string
+
+// The network modes.
+const (
+	NetOff       Network = "off"
+	NetFull      Network = "full"
+	NetAllowlist Network = "allowlist"
+)
+
+// RunConfig is a profile after extends, overrides and expansion: intent only,
+// no bwrap flag in it. Every path is absolute and clean; nothing in it refers
+// to the environment any more.
+type RunConfig struct {
+	Name        string // the profile's name
+	Path        string // the file it was read from
+	Scope       Scope
+	Description string
+
+	Project string // root of the project in force, or ""
+	Workdir string // the working folder: a host path, mounted at the same path
+	Cwd     string // where the program starts, a box path; Workdir or a folder below it
+
+	WorkdirMode   Mode // RW, RO or None
+	Base          string
+	Home          string // "host" or "isolated"
+	HomeAllow     []string
+	Hide          []string // paths and globs
+	Network       Network
+	NetworkAllow  []string
+	NetworkDeny   []string
+	Clipboard     bool
+	Allow         []string // allow keys, validated against AllowKeys
+	PIDNamespace  bool
+	GitDir        string // "protected", "ro", "rw"
+	Proc          string // "auto", "fresh", "bind", "empty"
+	Seccomp       string // "default", "strict", "off"
+	Backend       string // "auto", "bwrap", "podman"
+	Limits        Limits
+	Mounts        []Mount // file order
+	Env           Env
+	Git           *Git // nil when the profile has no [git]
+	Entrypoint    Entrypoint
+	Output        Output
+	Noop          Noop
+	Checks        []Check
+	Capabilities  []string
+	WorkspacesDir string // expanded workspaces_path, or ""
+}
+
+// Mount is one entry of [mounts], expanded.
+type Mount struct {
+	Source string // host path
+	Dest   string // box path
+	Mode   Mode
+	File   string // where it was written, for messages
+	Line   int
+}
+
+// Env is [env], expanded. Order is file order.
+type Env struct {
+	InheritAll  bool
+	Inherit     []string // names and patterns (LC_*)
+	Set         []KV
+	PathPrepend []string
+}
+
+// KV is one entry of a table whose order is kept.
+type KV struct{ Key, Value string }
+
+// Limits is [sandbox.limits] as written; empty means not limited.
+type Limits struct{ Memory, CPU, Pids, Files, FileSize string }
+
+// Any reports whether a limit is asked for.
+func (l Limits) Any() bool { return l != Limits{} }
+
+// Git is [git].
+type Git struct {
+	StripSections []string
+	Overrides     []KV
+}
+
+// Entrypoint is what runs. Cmd is as written (a bare name or a path); Args
+// already holds the arguments of the command line in their final order.
+type Entrypoint struct {
+	Cmd         string
+	Args        []string
+	Interactive bool
+	TUI         bool
+	CursorFix   string // "", "newlines", "shell"
+	History     []string
+}
+
+// Output is [output]. Timeout is the longest a run may last; zero is no limit.
+type Output struct {
+	Summary bool
+	Log     string
+	Timeout time.Duration
+}
+
+// Noop is [noop]. Block entries are words: a command and, after it, the
+// arguments a call must begin with to be blocked.
+type Noop struct {
+	Block   []string
+	Rewrite []KV
+	Message []KV
+	Mode    string // "path" or "hard"
+}
+
+// Check is one entry of [verify.custom] checks.
+type Check struct{ Name, Cmd, Severity string }
