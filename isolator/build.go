@@ -1,0 +1,419 @@
+package isolator
+
+// The order of the arguments is the security of the box: bwrap applies them
+// left to right, and a later mount covers an earlier one.
+//
+//  1. namespaces, capabilities, death with the parent
+//  2. base: the host read-only, a fresh /dev and /proc
+//  3. empty places: /tmp, /var/tmp, /run (with what programs need of it)
+//  4. the home, when isolated, and what is bound back into it
+//  5. the working folder and the profile's mounts, parents before children
+//  6. what inner puts in: capability clones, history, noop shims, the marker,
+//     and the resources the profile allows
+//  7. write protection: .inner, git, shell start-up files
+//  8. hiding: sensitive resources, listening sockets, inner's own state
+//
+// Hiding comes last, so nothing re-exposes what it covers.
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// Places inside the box that inner fills.
+const (
+	BoxDir    = "/run/inner"      // everything staged for the run
+	BoxNoop   = "/run/inner/noop" // the noop shims, first on PATH
+	BoxMarker = "/run/.innerenv"  // how inner knows that it is in a box
+)
+
+// Bind is something staged on the host that appears in the box.
+type Bind struct {
+	Host   string
+	Box    string
+	Write  bool
+	Reason string
+}
+
+// Staged is what was prepared on disk for one run.
+type Staged struct {
+	RunID   string
+	Empty   string // host path of an empty read-only file, for masks
+	Noop    string // host folder of the noop shims, "" when there are none
+	Binds   []Bind
+	Env     []profile.KV // of capabilities and history; [env] set wins over it
+	Program string       // path of the program, the same on the host and in the box
+	Argv    []string     // argv[0] and the arguments
+}
+
+// Refusal is a run that must not start, with something to type.
+type Refusal struct {
+	Msg  string
+	Hint string
+	Code int // the exit code of design section 5
+}
+
+func (r *Refusal) Error() string { return r.Msg }
+
+func refuse(code int, hint, format string, args ...any) error {
+	return &Refusal{Msg: fmt.Sprintf(format, args...), Hint: hint, Code: code}
+}
+
+// builder carries one Build; it is dropped at the end.
+type builder struct {
+	rc   profile.RunConfig
+	f    host.Facts
+	s    Staged
+	plan Plan
+	view view
+	allowed map[string]bool
+	home    string // canonical
+}
+
+// Build turns intent into a plan. It touches nothing: no environment, no
+// disk, no clock, no map order. An error that is a *Refusal carries the exit
+// code and what to type.
+func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
+	b := &builder{rc: rc, f: f, s: s, allowed: map[string]bool{}}
+	for _, k := range rc.Allow {
+		b.allowed[k] = true
+	}
+	if f.Bwrap == "" {
+		return Plan{}, refuse(125, "sudo apt-get install bubblewrap", "the sandbox cannot start: %s", f.BwrapWhy)
+	}
+	if missing := rc.NotEnforced(); len(missing) > 0 {
+		return Plan{}, refuse(125, "inner profile validate "+rc.Name, "profile %q asks for what this version cannot enforce: %s", rc.Name, strings.Join(missing, "; "))
+	}
+	b.plan.Bwrap = f.Bwrap
+	b.home = b.canon(f.Home)
+	steps := []func() error{
+		b.namespaces, b.base, b.emptyPlaces, b.homeFolder, b.mounts, b.staged, b.reexposeAllowed, b.protect, b.hide, b.seal,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return Plan{}, err
+		}
+	}
+	if err := b.program(); err != nil {
+		return Plan{}, err
+	}
+	b.plan.Env = environment(rc, f, s)
+	b.plan.Dir = rc.Cwd
+	return b.plan, nil
+}
+
+func (b *builder) arg(reason string, words ...string) {
+	b.plan.Args = append(b.plan.Args, Arg{Words: words, Reason: reason})
+}
+
+// canon returns p with links resolved, as far as the facts know it.
+func (b *builder) canon(p string) string {
+	if info, ok := b.f.Paths[p]; ok && info.Real != "" {
+		return info.Real
+	}
+	return p
+}
+
+func (b *builder) kind(p string) host.Kind {
+	if info, ok := b.f.Paths[p]; ok {
+		return info.Kind
+	}
+	return host.Missing
+}
+
+func (b *builder) bind(reason, source, dest string, write bool) {
+	flag := "--ro-bind"
+	if write {
+		flag = "--bind"
+	}
+	b.arg(reason, flag, source, dest)
+	b.view.add(layer{source: source, dest: dest, write: write})
+}
+
+func (b *builder) tmpfs(reason, perms, dest string) {
+	b.arg(reason, "--perms", perms, "--tmpfs", dest)
+	b.view.add(layer{dest: dest, write: true})
+}
+
+func (b *builder) namespaces() error {
+	if !b.rc.PIDNamespace {
+		// Without it nothing guarantees that the processes of the run die.
+		return refuse(125, "remove pid_namespace from the profile", "profile %q: sandbox.pid_namespace = false cannot be enforced safely", b.rc.Name)
+	}
+	// Only the pair of a PID namespace and --die-with-parent leaves no process
+	// behind (measured with bwrap 0.8.0).
+	b.arg("processes of the host are out of sight, and all of the run die together", "--unshare-pid", "--die-with-parent")
+	b.arg("no SysV memory or message queues of the host", "--unshare-ipc")
+	b.arg("its own host name and cgroup view", "--unshare-uts", "--unshare-cgroup")
+	if b.rc.Network == profile.NetFull {
+		b.arg("network: the host's (sandbox.network)")
+	} else {
+		b.arg("no network", "--unshare-net")
+	}
+	// As root bwrap keeps every capability otherwise.
+	b.arg("no capabilities, also when run by root", "--cap-drop", "ALL")
+	return nil
+}
+
+func (b *builder) base() error {
+	b.bind("the host, read-only", "/", "/", false)
+	b.arg("a minimal /dev with its own terminals", "--dev", "/dev")
+	b.view.add(layer{dest: "/dev", write: true})
+	b.arg("a /proc of the box's own processes", "--proc", "/proc")
+	b.view.add(layer{dest: "/proc", write: true})
+	// bwrap 0.8.0 run by root leaves these writable even without capabilities.
+	b.arg("kernel settings cannot be changed", "--ro-bind", "/proc/sys", "/proc/sys")
+	if b.f.UID == 0 {
+		for _, p := range []string{"/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
+			if b.kind(p) != host.Missing {
+				b.arg("kernel controls cannot be written by root either", "--ro-bind", p, p)
+			}
+		}
+	}
+	return nil
+}
+
+// runKeep is what programs need of /run: the running system of NixOS.
+func runKeep() []string {
+	return []string{"/run/current-system", "/run/booted-system", "/run/wrappers", "/run/opengl-driver"}
+}
+
+func (b *builder) emptyPlaces() error {
+	// A read-only bind does not stop connect(2): sockets are hidden with the
+	// folders they live in.
+	b.tmpfs("an empty /tmp", "1777", "/tmp")
+	if b.kind("/var/tmp") == host.Dir && b.canon("/var/tmp") == "/var/tmp" {
+		b.tmpfs("an empty /var/tmp", "1777", "/var/tmp")
+	}
+	b.tmpfs("no sockets and no state of running services", "0755", "/run")
+	for _, p := range runKeep() {
+		if b.kind(p) == host.Dir {
+			b.bind("the running system", p, p, false)
+		}
+	}
+	if b.rc.Network == profile.NetFull {
+		for _, p := range b.f.Resolver {
+			b.bind("name resolution", p, p, false)
+		}
+	}
+	return nil
+}
+
+func (b *builder) homeFolder() error {
+	if b.rc.Home != "isolated" {
+		return nil
+	}
+	b.tmpfs("an empty home (sandbox.home = \"isolated\")", "0700", b.home)
+	expose := func(p, reason string) error {
+		real := b.canon(p)
+		if b.kind(p) == host.Missing || b.kind(p) == host.Denied {
+			return nil
+		}
+		if _, ok := below(real, b.home); ok {
+			return refuse(125, "name the folders below it instead", "profile %q: home_allow %q covers the whole home", b.rc.Name, p)
+		}
+		if err := b.notSecret(real, "home_allow "+quote(p)); err != nil {
+			return err
+		}
+		// The entry may be a link: show it under the name programs use, too.
+		b.bind(reason, real, real, false)
+		if dest := b.linkFree(p); dest != real {
+			b.bind(reason, real, dest, false)
+		}
+		return nil
+	}
+	for _, p := range b.rc.HomeAllow {
+		if err := expose(p, "readable in the home (home_allow)"); err != nil {
+			return err
+		}
+	}
+	for _, p := range b.programFolders() {
+		if err := expose(p, "the program itself"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linkFree returns p with the links of its parent resolved, not its own.
+func (b *builder) linkFree(p string) string {
+	return filepath.Join(b.canon(filepath.Dir(p)), filepath.Base(p))
+}
+
+// notSecret refuses to show something that the table hides, or a part of it,
+// unless the profile allows the key.
+func (b *builder) notSecret(real, what string) error {
+	for _, r := range Resources() {
+		if b.allowed[r.Key] {
+			continue
+		}
+		for _, p := range r.expand(b.f.Home, b.f.UID) {
+			if b.kind(p) == host.Missing {
+				continue
+			}
+			if _, ok := below(b.canon(p), real); ok {
+				return refuse(125, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
+					"profile %q: %s is hidden as %s (%s)", b.rc.Name, what, r.Key, r.What)
+			}
+		}
+	}
+	for _, own := range []string{b.f.InnerHome, b.f.StageBase} {
+		if _, ok := below(b.canon(own), real); ok && own != "" {
+			return refuse(125, "", "profile %q: %s lies in inner's own folder", b.rc.Name, what)
+		}
+	}
+	return nil
+}
+
+func (b *builder) mounts() error {
+	type mount struct {
+		profile.Mount
+		real, dest, reason string
+	}
+	var ms []mount
+	if b.rc.WorkdirMode != profile.None {
+		ms = append(ms, mount{
+			Mount: profile.Mount{Source: b.rc.Workdir, Dest: b.rc.Workdir, Mode: b.rc.WorkdirMode}, reason: "the working folder",
+		})
+	}
+	for _, m := range b.rc.Mounts {
+		ms = append(ms, mount{Mount: m, reason: fmt.Sprintf("mounts.%q (%s:%d)", m.Source, filepath.Base(m.File), m.Line)})
+	}
+	for i := range ms {
+		ms[i].real = b.canon(ms[i].Source)
+		ms[i].dest = b.canon(ms[i].Dest)
+	}
+	// The later of two mounts for one place wins; parents go before children,
+	// else file order.
+	slices.Reverse(ms)
+	taken := map[string]bool{}
+	ms = slices.DeleteFunc(ms, func(m mount) bool {
+		dup := taken[m.dest]
+		taken[m.dest] = true
+		return dup
+	})
+	slices.Reverse(ms)
+	slices.SortStableFunc(ms, func(x, y mount) int {
+		return strings.Count(x.dest, "/") - strings.Count(y.dest, "/")
+	})
+	for _, m := range ms {
+		if m.Mode == profile.Tmpfs {
+			if err := b.mountPoint(m.dest, m.reason); err != nil {
+				return err
+			}
+			b.tmpfs(m.reason, "0755", m.dest)
+			continue
+		}
+		if err := b.notSecret(m.real, m.reason); err != nil {
+			return err
+		}
+		if err := b.mountPoint(m.dest, m.reason); err != nil {
+			return err
+		}
+		b.bind(m.reason, m.real, m.dest, m.Mode == profile.RW)
+	}
+	return nil
+}
+
+// mountPoint makes sure that bwrap need not create dest anywhere but on a
+// tmpfs of the box. bwrap before 0.12 follows planted links when it creates
+// mount points (CVE-2026-87766).
+func (b *builder) mountPoint(dest, reason string) error {
+	l, hostPath := b.view.at(dest)
+	if !l.bind() {
+		return nil
+	}
+	info, known := b.f.Paths[hostPath]
+	switch {
+	case known && info.Kind != host.Missing && info.Real == hostPath:
+		return nil
+	case known && info.Kind != host.Missing:
+		return refuse(125, "use "+quote(info.Real), "profile %q: %s: dest %q goes through a link", b.rc.Name, reason, dest)
+	case l.write:
+		return refuse(125, "create it first", "profile %q: %s: dest %q does not exist, and nothing is created in a writable folder", b.rc.Name, reason, dest)
+	default:
+		return refuse(125, "create it first", "profile %q: %s: dest %q does not exist on the host", b.rc.Name, reason, dest)
+	}
+}
+
+func (b *builder) staged() error {
+	for _, bind := range b.s.Binds {
+		dest := bind.Box
+		if _, ok := below(BoxDir, dest); !ok {
+			dest = b.canon(dest)
+			if err := b.mountPoint(dest, bind.Reason); err != nil {
+				return err
+			}
+		}
+		b.bind(bind.Reason, bind.Host, dest, bind.Write)
+	}
+	if b.s.Noop != "" {
+		b.bind("blocked and rewritten commands", b.s.Noop, BoxNoop, false)
+	}
+	data := fmt.Sprintf("profile=%s\nrun=%s\n", b.rc.Name, b.s.RunID)
+	b.dataFile("the marker of a box", []byte(data), BoxMarker)
+	return nil
+}
+
+func (b *builder) dataFile(reason string, data []byte, dest string) {
+	fd := fmt.Sprint(FirstDataFD + len(b.plan.Data))
+	b.plan.Data = append(b.plan.Data, data)
+	b.arg(reason, "--perms", "0444", "--ro-bind-data", fd, dest)
+	b.view.add(layer{dest: dest})
+}
+
+// seal makes /run read-only after the last mount point was made in it.
+func (b *builder) seal() error {
+	b.arg("nothing is added to /run", "--remount-ro", "/run")
+	return nil
+}
+
+// program checks that what is to run can be seen.
+func (b *builder) program() error {
+	p := b.s.Program
+	for _, at := range []string{b.linkFree(p), b.canon(p)} {
+		l, hostPath := b.view.at(at)
+		if !l.bind() || hostPath == "" {
+			return refuse(127, fmt.Sprintf("home_allow = [%q] under [sandbox] shows it", filepath.Dir(at)),
+				"profile %q: the program %q cannot be seen in the box", b.rc.Name, at)
+		}
+	}
+	b.plan.Program = p
+	b.plan.Argv = b.s.Argv
+	return nil
+}
+
+// programFolders are what the program needs of an isolated home: the folder it
+// is found in, and the package it belongs to.
+func (b *builder) programFolders() []string {
+	var out []string
+	add := func(p string) {
+		if _, ok := below(b.home, p); ok && p != b.home && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	real := b.canon(b.s.Program)
+	add(b.linkFree(b.s.Program))
+	if i := strings.Index(real, "/node_modules/"); i >= 0 {
+		add(real[:i] + "/node_modules")
+	} else {
+		add(real)
+	}
+	return out
+}
+
+func quote(s string) string { return fmt.Sprintf("%q", s) }
+
+// AsRefusal returns the refusal in err, or nil.
+func AsRefusal(err error) *Refusal {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r
+	}
+	return nil
+}

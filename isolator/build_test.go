@@ -1,0 +1,289 @@
+package isolator
+
+import (
+	"fmt"
+	"math/rand"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+const (
+	testHome = "/home/ann"
+	testWork = "/home/ann/src/app"
+)
+
+// machine is a host with every sensitive resource in place.
+func machine() host.Facts {
+	f := host.Facts{
+		UID: 1000, GID: 1000, User: "ann", Home: testHome, Bwrap: "/usr/bin/bwrap",
+		StageBase: "/run/user/1000/inner", InnerHome: testHome + "/.inner",
+		Paths: map[string]host.Path{}, Env: map[string]string{"PATH": "/usr/bin:/bin", "HOME": testHome, "TERM": "xterm", "USER": "ann"},
+	}
+	dirs := []string{
+		"/", "/var/tmp", "/usr/bin", "/home", testHome, testHome + "/src", testWork, testWork + "/.inner", testWork + "/.git", testWork + "/.git/hooks",
+		testHome + "/.inner", "/run/user/1000/inner", "/data", testHome + "/.config", testHome + "/.ssh/keys", testHome + "/.local", testHome + "/.local/bin",
+	}
+	for _, d := range dirs {
+		f.Paths[d] = host.Path{Kind: host.Dir, Real: d}
+	}
+	for _, r := range Resources() {
+		for _, p := range r.expand(testHome, 1000) {
+			kind := host.Dir
+			if strings.Contains(filepath.Base(p), "_history") || strings.HasSuffix(p, "rc") || strings.HasSuffix(p, ".json") {
+				kind = host.File
+			}
+			if strings.HasSuffix(p, ".sock") || strings.HasSuffix(p, "/bus") {
+				kind = host.Socket
+			}
+			f.Paths[p] = host.Path{Kind: kind, Real: p}
+		}
+	}
+	for _, p := range []string{"/usr/bin/bash", testHome + "/.bashrc", testWork + "/.git/config"} {
+		f.Paths[p] = host.Path{Kind: host.File, Real: p}
+	}
+	f.Sockets = []string{testHome + "/.agent/control.sock", "/data/db.sock"}
+	f.Git = []host.GitGuard{{Dir: testWork + "/.git", ReadOnly: []string{testWork + "/.git/hooks", testWork + "/.git/config"}}}
+	return f
+}
+
+func config() profile.RunConfig {
+	return profile.RunConfig{
+		Name: "web", Project: testWork, Workdir: testWork, Cwd: testWork, WorkdirMode: profile.RW, Base: "host", Home: "host",
+		Network: profile.NetOff, PIDNamespace: true, GitDir: "protected", Proc: "auto", Seccomp: "default", Backend: "bwrap",
+		Entrypoint: profile.Entrypoint{Cmd: "bash", Interactive: true}, Noop: profile.Noop{Mode: "path"},
+	}
+}
+
+func staged() Staged {
+	return Staged{RunID: "r1", Empty: "/run/user/1000/inner/r1/empty", Program: "/usr/bin/bash", Argv: []string{"bash"}}
+}
+
+// replay is an independent reading of the arguments, as bwrap(1) documents
+// them: what host path does a box path show in the end?
+type replay []struct {
+	source, dest string
+	write        bool
+}
+
+func replayed(words []string) replay {
+	var r replay
+	add := func(s, d string, w bool) {
+		r = append(r, struct {
+			source, dest string
+			write        bool
+		}{s, d, w})
+	}
+	for i := 0; i < len(words); i++ {
+		switch words[i] {
+		case "--ro-bind", "--bind":
+			add(words[i+1], words[i+2], words[i] == "--bind")
+			i += 2
+		case "--ro-bind-data":
+			add("", words[i+2], false)
+			i += 2
+		case "--tmpfs", "--dev", "--proc":
+			add("", words[i+1], true)
+			i++
+		}
+	}
+	return r
+}
+
+func inside(dir, p string) bool {
+	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
+}
+
+// shown returns the host path seen at box path p, or "".
+func (r replay) shown(p string) (hostPath string, write bool) {
+	for _, m := range r {
+		if inside(m.dest, p) {
+			hostPath, write = "", m.write
+			if m.source != "" {
+				rel, _ := filepath.Rel(m.dest, p)
+				hostPath = filepath.Join(m.source, rel)
+			}
+		}
+	}
+	return hostPath, write
+}
+
+// everywhere lists the box paths that show host path p in the end.
+func (r replay) everywhere(p string) []string {
+	var out []string
+	for _, m := range r {
+		if m.source == "" || !inside(m.source, p) {
+			continue
+		}
+		rel, _ := filepath.Rel(m.source, p)
+		box := filepath.Join(m.dest, rel)
+		if got, _ := r.shown(box); got == p && !slices.Contains(out, box) {
+			out = append(out, box)
+		}
+	}
+	return out
+}
+
+// TestNothingReexposes builds plans of random profiles and asks of each: is
+// any hidden resource, or anything below one, seen anywhere? Can .inner, the
+// git hooks or a start-up file be written?
+func TestNothingReexposes(t *testing.T) {
+	sources := []string{"/", "/data", testHome, testHome + "/.config", testHome + "/src", testHome + "/.local", testWork, testWork + "/.git", "/run"}
+	dests := []string{"/data", testHome, testHome + "/src", testHome + "/.config", testWork, "/tmp/x", "/mnt/deep/er", "/run/y", "/var/tmp/z"}
+	keys := AllowKeys()
+	built := 0
+	for seed := range 3000 {
+		rnd := rand.New(rand.NewSource(int64(seed)))
+		rc, f := config(), machine()
+		if rnd.Intn(2) == 0 {
+			rc.Home = "isolated"
+			rc.HomeAllow = []string{testHome + "/.local/bin"}
+		}
+		for range rnd.Intn(4) {
+			mode := []profile.Mode{profile.RO, profile.RW, profile.Tmpfs}[rnd.Intn(3)]
+			rc.Mounts = append(rc.Mounts, profile.Mount{Source: sources[rnd.Intn(len(sources))], Dest: dests[rnd.Intn(len(dests))], Mode: mode, File: "x.toml", Line: 1})
+		}
+		for range rnd.Intn(3) {
+			rc.Allow = append(rc.Allow, keys[rnd.Intn(len(keys))])
+		}
+		rc.Hide = []string{"/data/private"}
+		f.Paths["/data/private"] = host.Path{Kind: host.Dir, Real: "/data/private"}
+		f.Paths["/run"] = host.Path{Kind: host.Dir, Real: "/run"}
+		plan, err := Build(rc, f, staged())
+		if err != nil {
+			continue // refused: nothing runs, nothing leaks
+		}
+		built++
+		r := replayed(plan.Words())
+		secret := func(p, why string) {
+			for _, at := range append(r.everywhere(p), r.everywhere(p+"/child")...) {
+				t.Fatalf("seed %d: %s (%s) is seen at %s\nmounts %v\nallow %v\n%s", seed, p, why, at, rc.Mounts, rc.Allow, strings.Join(plan.Words(), " "))
+			}
+		}
+		for _, res := range Resources() {
+			if slices.Contains(rc.Allow, res.Key) {
+				continue
+			}
+			for _, p := range res.expand(testHome, 1000) {
+				secret(p, res.Key)
+			}
+		}
+		for _, s := range f.Sockets {
+			secret(s, "listening socket")
+		}
+		secret("/data/private", "hide")
+		secret(f.InnerHome, "inner's own")
+		for _, p := range []string{testWork + "/.inner", testWork + "/.git/hooks", testWork + "/.git/config", testHome + "/.bashrc"} {
+			for _, at := range r.everywhere(p) {
+				if _, write := r.shown(at); write {
+					t.Fatalf("seed %d: %s can be written at %s\nmounts %v\n%s", seed, p, at, rc.Mounts, strings.Join(plan.Words(), " "))
+				}
+			}
+		}
+	}
+	if built < 300 {
+		t.Fatalf("only %d of 3000 random profiles were built: the test shows too little", built)
+	}
+}
+
+// TestMountPointsAreNeverCreatedInWritableFolders holds the lesson of
+// CVE-2026-87766.
+func TestMountPointsAreNeverCreatedInWritableFolders(t *testing.T) {
+	for _, c := range []struct {
+		dest string
+		want string
+	}{
+		{testWork + "/new", `profile "web": mounts."/data" (x.toml:1): dest "/home/ann/src/app/new" does not exist, and nothing is created in a writable folder`},
+		{"/nonexistent", `profile "web": mounts."/data" (x.toml:1): dest "/nonexistent" does not exist on the host`},
+		{"/tmp/new", ""},
+		{testWork + "/.git", ""},
+	} {
+		rc := config()
+		rc.Mounts = []profile.Mount{{Source: "/data", Dest: c.dest, Mode: profile.RO, File: "x.toml", Line: 1}}
+		_, err := Build(rc, machine(), staged())
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("dest %s:\n got %q\nwant %q", c.dest, got, c.want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*profile.RunConfig, *host.Facts, *Staged)
+		want   string
+		code   int
+	}{
+		"no bwrap": {func(_ *profile.RunConfig, f *host.Facts, _ *Staged) {
+			f.Bwrap, f.BwrapWhy = "", "bwrap is not installed"
+		}, "the sandbox cannot start: bwrap is not installed", 125},
+		"mount of a secret": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
+			rc.Mounts = []profile.Mount{{Source: testHome + "/.ssh", Dest: "/data", Mode: profile.RO, File: "x.toml", Line: 3}}
+		}, `profile "web": mounts."/home/ann/.ssh" (x.toml:3) is hidden as ssh-keys (SSH keys and configuration)`, 125},
+		"mount from inside a secret": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
+			rc.Mounts = []profile.Mount{{Source: testHome + "/.ssh/keys", Dest: "/data", Mode: profile.RO, File: "x.toml", Line: 3}}
+		}, `profile "web": mounts."/home/ann/.ssh/keys" (x.toml:3) is hidden as ssh-keys (SSH keys and configuration)`, 125},
+		"no pid namespace": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) { rc.PIDNamespace = false },
+			`profile "web": sandbox.pid_namespace = false cannot be enforced safely`, 125},
+		"program hidden": {func(rc *profile.RunConfig, f *host.Facts, s *Staged) {
+			s.Program = "/tmp/prog"
+			f.Paths["/tmp/prog"] = host.Path{Kind: host.File, Real: "/tmp/prog"}
+		}, `profile "web": the program "/tmp/prog" cannot be seen in the box`, 127},
+	} {
+		rc, f, s := config(), machine(), staged()
+		c.change(&rc, &f, &s)
+		_, err := Build(rc, f, s)
+		r := AsRefusal(err)
+		if r == nil || r.Msg != c.want || r.Code != c.code {
+			t.Errorf("%s: got %v, want %d %q", name, err, c.code, c.want)
+		}
+	}
+}
+
+// TestBuildIsDeterministic: no map order reaches the arguments.
+func TestBuildIsDeterministic(t *testing.T) {
+	rc, f := config(), machine()
+	rc.Env.InheritAll = true
+	for i := range 40 {
+		f.Env[fmt.Sprintf("VAR%d", i)] = "x"
+	}
+	first, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		again, err := Build(rc, f, staged())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(first.Words(), again.Words()) || !slices.Equal(first.Env, again.Env) {
+			t.Fatal("two builds of the same input differ")
+		}
+	}
+}
+
+func TestValuesStayOffTheCommandLine(t *testing.T) {
+	rc, f := config(), machine()
+	rc.Env.Set = []profile.KV{{Key: "API_TOKEN", Value: "s3cr3t-value"}}
+	f.Env["OTHER"] = "another-value"
+	rc.Env.InheritAll = true
+	plan, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range plan.Words() {
+		if strings.Contains(w, "value") {
+			t.Errorf("argument %q holds a value of the environment", w)
+		}
+	}
+	if !slices.Contains(plan.Env, "API_TOKEN=s3cr3t-value") {
+		t.Error("the variable does not reach the program")
+	}
+}

@@ -1,0 +1,215 @@
+package isolator
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// startupFiles are read by shells and sessions of the user: what is written
+// there runs on the host later.
+func startupFiles() []string {
+	return []string{
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc",
+		".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
+		".config/fish", ".config/environment.d", ".config/systemd", ".config/autostart", ".config/direnv",
+		".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".tmux.conf", ".screenrc", ".vimrc", ".config/nvim", ".emacs", ".emacs.d",
+		".gitconfig", ".config/git", ".local/bin", "bin", ".cargo/bin", ".cargo/env", "go/bin", ".local/share/applications", ".local/share/systemd",
+		".ssh",
+	}
+}
+
+// protect makes unwritable what the host later reads or runs, wherever the
+// box could write it.
+func (b *builder) protect() error {
+	readOnly := func(reason, p string) {
+		for _, at := range b.view.where(p) {
+			if l, _ := b.view.at(at); l.write {
+				b.bind(reason, p, at, false)
+			}
+		}
+	}
+	// Binding a folder onto itself pins it: it cannot be renamed away, so what
+	// is protected below it stays where it is.
+	pin := func(reason, p string) {
+		for _, at := range b.view.where(p) {
+			if l, _ := b.view.at(at); l.write {
+				b.bind(reason, p, at, true)
+			}
+		}
+	}
+	if b.rc.GitDir != "rw" {
+		for _, g := range b.f.Git {
+			if g.Pointer || b.rc.GitDir == "ro" {
+				readOnly("git would obey it on the host", g.Dir)
+				continue
+			}
+			pin("the repository cannot be moved away", g.Dir)
+			for _, p := range g.ReadOnly {
+				readOnly("git on the host would run or obey it", p)
+			}
+		}
+	}
+	for _, dir := range b.innerFolders() {
+		if b.kind(dir) == host.Dir {
+			readOnly("profiles cannot be changed from inside", b.canon(dir))
+		}
+	}
+	for _, name := range startupFiles() {
+		p := filepath.Join(b.f.Home, name)
+		if k := b.kind(p); k == host.File || k == host.Dir {
+			readOnly("it runs on the host later", b.canon(p))
+		}
+	}
+	return nil
+}
+
+// innerFolders are the .inner folders the box might write.
+func (b *builder) innerFolders() []string {
+	var out []string
+	add := func(root string) {
+		if p := filepath.Join(root, ".inner"); root != "" && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	add(b.rc.Project)
+	add(b.rc.Workdir)
+	for _, m := range b.rc.Mounts {
+		add(m.Source)
+	}
+	return out
+}
+
+// reexposeAllowed binds back what the profile allows and an empty parent
+// covers. It comes before hide, so it cannot re-expose anything else.
+func (b *builder) reexposeAllowed() error {
+	for _, r := range Resources() {
+		if !b.allowed[r.Key] {
+			continue
+		}
+		for _, p := range r.expand(b.f.Home, b.f.UID) {
+			if k := b.kind(p); k != host.Missing && k != host.Denied {
+				b.reexpose(r, p)
+			}
+		}
+	}
+	return nil
+}
+
+// hide covers every place where a sensitive resource can still be seen.
+func (b *builder) hide() error {
+	for _, r := range Resources() {
+		for _, p := range r.expand(b.f.Home, b.f.UID) {
+			switch kind := b.kind(p); {
+			case kind == host.Missing || b.allowed[r.Key]:
+			case kind == host.Denied && b.f.Paths[p].Real == "":
+				return refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, p)
+			case kind != host.Denied:
+				if err := b.mask(p, "hidden: "+r.What+" ("+r.Key+")"); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, p := range b.hidePaths() {
+		if k := b.kind(p); k == host.Missing || k == host.Denied {
+			continue
+		}
+		if err := b.mask(p, "hidden: sandbox.hide"); err != nil {
+			return err
+		}
+	}
+	for _, s := range b.f.Sockets {
+		if !b.grantedSocket(s) {
+			b.maskAt(s, host.Socket, "hidden: something on the host listens here")
+		}
+	}
+	for _, own := range []string{b.f.InnerHome, b.f.StageBase} {
+		if own != "" && b.kind(own) == host.Dir {
+			b.maskAt(b.canon(own), host.Dir, "hidden: inner's own state")
+		}
+	}
+	b.coverShims()
+	return nil
+}
+
+// hidePaths returns the paths of sandbox.hide, patterns replaced by what they
+// matched.
+func (b *builder) hidePaths() []string {
+	var out []string
+	for _, p := range b.rc.Hide {
+		if m, ok := b.f.Globs[p]; ok {
+			out = append(out, m...)
+		} else {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// mask hides one resource and refuses a mount that shows a part of it
+// elsewhere.
+func (b *builder) mask(p, reason string) error {
+	real := b.canon(p)
+	if l, ok := b.view.relocates(real); ok && !b.isStaged(l.source) {
+		return refuse(125, "remove that mount, or allow the resource under [sandbox]", "profile %q: %q is shown in the box but lies in %s, which is %s", b.rc.Name, l.source, p, reason)
+	}
+	b.maskAt(real, b.kind(p), reason)
+	return nil
+}
+
+func (b *builder) isStaged(source string) bool {
+	return slices.ContainsFunc(b.s.Binds, func(x Bind) bool { return x.Host == source })
+}
+
+func (b *builder) maskAt(real string, kind host.Kind, reason string) {
+	for _, at := range b.view.where(real) {
+		if kind == host.Dir {
+			b.arg(reason, "--perms", "0555", "--tmpfs", at)
+			b.view.add(layer{dest: at})
+			continue
+		}
+		// An empty regular file, not /dev/null: that one gives programs EACCES.
+		b.arg(reason, "--ro-bind", b.s.Empty, at)
+		b.view.add(layer{dest: at})
+	}
+}
+
+// reexpose shows an allowed resource that an empty parent covers.
+func (b *builder) reexpose(r Resource, p string) {
+	real := b.canon(p)
+	if len(b.view.where(real)) > 0 {
+		return
+	}
+	for _, at := range []string{real, b.linkFree(p)} {
+		if l, _ := b.view.at(at); !l.bind() && !(l.dest == at) {
+			b.bind("allowed: "+r.What+" ("+r.Key+")", real, at, false)
+		}
+	}
+}
+
+func (b *builder) grantedSocket(s string) bool {
+	for _, r := range Resources() {
+		if !b.allowed[r.Key] {
+			continue
+		}
+		for _, p := range r.expand(b.f.Home, b.f.UID) {
+			if _, ok := below(b.canon(p), s); ok {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return b.canon(m.Source) == s })
+}
+
+// coverShims leaves an empty, read-only shim folder: PATH stays as the user
+// knows it, and a start-up file that adds the folder again does no harm.
+func (b *builder) coverShims() {
+	home := b.canon(b.f.InnerHome)
+	if l, _ := b.view.at(home); l.dest == home && !l.bind() {
+		b.arg("the shim folder is empty", "--dir", filepath.Join(home, "shims", "bin"))
+		b.arg("nothing is added to inner's folder", "--remount-ro", home)
+	}
+}

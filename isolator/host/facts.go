@@ -1,0 +1,59 @@
+// Package host probes once, before a run, what the host is and can do. Its
+// Facts are plain data: the planner reads nothing else, doctor prints them,
+// and pasted into a test they reproduce a stranger's machine.
+package host
+
+// Kind is what a path is, without following a link at its end.
+type Kind string
+
+// The kinds of a path. Denied means that it could not be looked at.
+const (
+	Missing Kind = "missing"
+	File    Kind = "file"
+	Dir     Kind = "dir"
+	Socket  Kind = "socket"
+	Other   Kind = "other"
+	Denied  Kind = "denied"
+)
+
+// Path is what the host knows about one path.
+type Path struct {
+	Kind Kind   `json:"kind"` // of what the path leads to, links followed
+	Real string `json:"real"` // with every link resolved, as far as it exists
+}
+
+// Facts is the host, as far as a run depends on it.
+type Facts struct {
+	UID       int    `json:"uid"`
+	GID       int    `json:"gid"`
+	User      string `json:"user"`
+	Home      string `json:"home"`
+	Bwrap     string `json:"bwrap"`                // absolute path, "" when none can be used
+	BwrapWhy  string `json:"bwrap_why,omitempty"`  // why there is none
+	StageBase string `json:"stage_base,omitempty"` // where runs are staged
+	InnerHome string `json:"inner_home"`
+
+	// Paths holds every path the planner asked about, by the path as asked.
+	Paths map[string]Path `json:"paths,omitempty"`
+	// Globs holds what each pattern of [sandbox] hide matched.
+	Globs map[string][]string `json:"globs,omitempty"`
+	// Sockets are the pathname sockets something listens on (/proc/net/unix),
+	// links resolved.
+	Sockets []string `json:"sockets,omitempty"`
+	// Resolver holds the files /etc/resolv.conf needs below /run.
+	Resolver []string `json:"resolver,omitempty"`
+	// Git holds, for each writable folder asked about, what must stay
+	// unwritable in its repositories.
+	Git []GitGuard `json:"git,omitempty"`
+	// Env is the environment of the call.
+	Env map[string]string `json:"-"`
+	// Terminal says whether the program will have the box's own terminal.
+	Terminal bool `json:"terminal"`
+}
+
+// GitGuard is what the host would later execute from one repository.
+type GitGuard struct {
+	Dir      string   `json:"dir"`               // the .git folder, or the .git pointer file
+	Pointer  bool     `json:"pointer,omitempty"` // Dir is a file
+	ReadOnly []string `json:"read_only"`         // existing files and folders below Dir
+}

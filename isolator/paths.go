@@ -1,0 +1,67 @@
+package isolator
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/profile"
+)
+
+// Asks returns the host paths, the patterns and the writable folders that
+// Build wants to know about for this run, for host.Probe. The function real
+// resolves links as far as a path exists.
+func Asks(rc profile.RunConfig, home, innerHome, stageBase, program string, uid int, real func(string) string) (paths, globs, writable []string) {
+	add := func(p ...string) { paths = append(paths, p...) }
+	withParent := func(p string) { add(p, filepath.Dir(p)) }
+
+	add(home, innerHome, stageBase, "/var/tmp", rc.Workdir)
+	add(runKeep()...)
+	if uid == 0 {
+		add("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+	}
+	withParent(program)
+	for _, r := range Resources() {
+		for _, p := range r.expand(home, uid) {
+			add(p)
+			for _, k := range rc.Allow {
+				if k == r.Key {
+					add(filepath.Dir(p))
+				}
+			}
+		}
+	}
+	for _, p := range rc.HomeAllow {
+		withParent(p)
+	}
+	for _, p := range rc.Hide {
+		if strings.ContainsAny(p, "*?[") {
+			globs = append(globs, p)
+		} else {
+			add(p)
+		}
+	}
+	for _, name := range startupFiles() {
+		add(filepath.Join(home, name))
+	}
+	for _, root := range []string{rc.Project, rc.Workdir} {
+		if root != "" {
+			add(filepath.Join(root, ".inner"))
+		}
+	}
+	if rc.WorkdirMode == profile.RW {
+		writable = append(writable, rc.Workdir)
+	}
+	for _, m := range rc.Mounts {
+		add(m.Source, m.Dest, filepath.Join(m.Source, ".inner"))
+		if m.Mode == profile.RW {
+			writable = append(writable, m.Source)
+		}
+		// A mount point seen through another mount lies elsewhere on the host.
+		for _, over := range append(rc.Mounts, profile.Mount{Source: rc.Workdir, Dest: rc.Workdir}) {
+			if rest, ok := below(over.Dest, m.Dest); ok && over.Mode != profile.Tmpfs {
+				add(filepath.Join(real(over.Source), rest))
+			}
+		}
+	}
+	return paths, globs, writable
+}

@@ -1,0 +1,37 @@
+// Package isolator turns intent into bwrap arguments.
+package isolator
+
+// FirstDataFD is the descriptor under which bwrap finds Plan.Data[0]; the
+// lower ones are the launcher's own.
+const FirstDataFD = 10
+
+// Arg is one bwrap option with its operands, and why it is there. The reason
+// is what --dry-run and explain print.
+type Arg struct {
+	Words  []string
+	Reason string
+}
+
+// Plan is everything the launcher needs to start a box, as data. Build makes
+// it; nothing is decided after it.
+type Plan struct {
+	Bwrap string // absolute path of bwrap
+	Args  []Arg  // in order; the program is not part of them
+	// Data holds the content of files that exist only in the box. Args refer
+	// to Data[i] as descriptor FirstDataFD+i.
+	Data [][]byte
+
+	Program string   // box path of the program, absolute
+	Argv    []string // its arguments, argv[0] first
+	Env     []string // its whole environment, KEY=VALUE, sorted
+	Dir     string   // box path it starts in
+}
+
+// Words returns the bwrap arguments, flat.
+func (p Plan) Words() []string {
+	var out []string
+	for _, a := range p.Args {
+		out = append(out, a.Words...)
+	}
+	return out
+}

@@ -1,0 +1,180 @@
+package stage
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+)
+
+// boxHist is where the history and start-up files of the box's shell live.
+const boxHist = isolator.BoxDir + "/shell"
+
+// Shell is what an interactive shell in the box needs besides its own files.
+type Shell struct {
+	Bind *isolator.Bind // nil when nothing was staged
+	Env  []profile.KV
+	Args []string // in front of the profile's arguments
+}
+
+// History preloads the shell that the entrypoint starts with the profile's
+// history, so that up-arrow recalls the last entry first, and applies
+// cursor_fix = "shell". The user's start-up file still counts; the user's
+// history file is neither read nor written. A program that is not an
+// interactive bash, zsh or fish gets nothing.
+//
+// What each shell needs was measured: bash loads HISTFILE after its rc file;
+// zsh takes its rc files from ZDOTDIR; fish fixes its data folder at start.
+func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) (Shell, error) {
+	name := filepath.Base(e.Cmd)
+	fix := e.CursorFix == "shell" && name == "bash"
+	if (len(e.History) == 0 && !fix) || !promptless(e.Args) {
+		return Shell{}, nil
+	}
+	if !slices.Contains([]string{"bash", "zsh", "fish"}, name) {
+		return Shell{}, nil
+	}
+	dir, err := r.Dir("shell")
+	if err != nil {
+		return Shell{}, err
+	}
+	sh := Shell{Bind: &isolator.Bind{Host: dir, Box: boxHist, Write: true, Reason: "shell history of the profile"}}
+	write := func(name, text string) error {
+		_, err := r.File(filepath.Join("shell", name), []byte(text), 0o600)
+		return err
+	}
+	switch name {
+	case "bash":
+		if slices.Contains(e.Args, "-l") || slices.Contains(e.Args, "--login") {
+			sh.Env = []profile.KV{{Key: "HISTFILE", Value: boxHist + "/history"}}
+			return sh, write("history", strings.Join(oneLine(e.History), "\n")+"\n")
+		}
+		sh.Args = []string{"--rcfile", boxHist + "/bashrc", "-i"}
+		return sh, write("bashrc", bashrc(e.History, fix))
+	case "zsh":
+		orig, _ := lookup("ZDOTDIR")
+		sh.Env = []profile.KV{{Key: "ZDOTDIR", Value: boxHist}, {Key: "__inner_zdotdir", Value: orig}}
+		for file, text := range zshFiles() {
+			if err := write(file, text); err != nil {
+				return Shell{}, err
+			}
+		}
+		return sh, write("history", zshHistory(e.History))
+	default:
+		data, ok := lookup("XDG_DATA_HOME")
+		restore := "set -e XDG_DATA_HOME"
+		if ok {
+			restore = "set -gx XDG_DATA_HOME " + fishWord(data)
+		}
+		sh.Env = []profile.KV{{Key: "XDG_DATA_HOME", Value: boxHist}}
+		sh.Args = []string{"-i", "-C", restore}
+		if _, err := r.Dir("shell/fish"); err != nil {
+			return Shell{}, err
+		}
+		return sh, write("fish/fish_history", fishHistory(e.History))
+	}
+}
+
+// promptless reports whether a shell started with args would show a prompt:
+// only options that do not name a command or a script.
+func promptless(args []string) bool {
+	for _, a := range args {
+		switch a {
+		case "-i", "-l", "--login", "--interactive":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// bashrc reads the user's own, then turns the history to the box's. Each
+// entry is pushed by hand: a history file would lose multi-line entries.
+func bashrc(history []string, fix bool) string {
+	var b strings.Builder
+	b.WriteString("[ -r ~/.bashrc ] && . ~/.bashrc\n")
+	fmt.Fprintf(&b, "HISTFILE=%s/history\n", boxHist)
+	// A user's short HISTSIZE would drop entries of the list.
+	fmt.Fprintf(&b, "case ${HISTSIZE-x} in *[!0-9]*|'') ;; *) [ \"$HISTSIZE\" -lt %d ] && HISTSIZE=%d ;; esac\n", len(history)+500, len(history)+500)
+	for _, h := range history {
+		fmt.Fprintf(&b, "history -s -- %s\n", posixWord(h))
+	}
+	if fix {
+		// COLUMNS blanks leave the cursor in the pending-wrap state, so \r
+		// returns to the same line when the cursor was in column 0 and to the
+		// next one otherwise: no blank line before every prompt.
+		b.WriteString(`__inner_cursor() { local s=$?; printf '\033[0m\033[?25h%*s\r\033[J' "${COLUMNS:-80}" ''; return $s; }` + "\n")
+		b.WriteString("if [[ $(declare -p PROMPT_COMMAND 2>/dev/null) == 'declare -a'* ]]; then PROMPT_COMMAND=(__inner_cursor \"${PROMPT_COMMAND[@]}\"); ")
+		b.WriteString("else PROMPT_COMMAND=__inner_cursor${PROMPT_COMMAND:+$'\\n'$PROMPT_COMMAND}; fi\n")
+	}
+	return b.String()
+}
+
+// zshFiles hand each start-up file over to the user's own, then set the
+// history; ZDOTDIR is back to what it was when the prompt appears.
+func zshFiles() map[string]string {
+	pass := func(name string) string {
+		return "__inner_z=$ZDOTDIR; ZDOTDIR=${__inner_zdotdir:-$HOME}\n" +
+			"[[ -r $ZDOTDIR/" + name + " ]] && . $ZDOTDIR/" + name + "\n" +
+			"__inner_zdotdir=$ZDOTDIR; ZDOTDIR=$__inner_z\n"
+	}
+	return map[string]string{
+		".zshenv":   pass(".zshenv"),
+		".zprofile": pass(".zprofile"),
+		".zshrc": "ZDOTDIR=${__inner_zdotdir:-$HOME}\n" +
+			"[[ -r $ZDOTDIR/.zshrc ]] && . $ZDOTDIR/.zshrc\n" +
+			"HISTFILE=" + boxHist + "/history\n" +
+			"(( HISTSIZE < 1000 )) && HISTSIZE=1000\n(( SAVEHIST < 1000 )) && SAVEHIST=1000\n" +
+			"unset __inner_z __inner_zdotdir\n[[ $ZDOTDIR == $HOME ]] && unset ZDOTDIR\n",
+	}
+}
+
+// zshHistory is zsh's plain history file: an embedded newline is a backslash
+// and a newline, and the bytes 0x83 to 0xa2 and NUL are metafied (0x83, then
+// the byte with bit 5 flipped).
+func zshHistory(history []string) string {
+	var b strings.Builder
+	for _, h := range history {
+		for i := range len(h) {
+			switch c := h[i]; {
+			case c == '\n':
+				b.WriteString("\\\n")
+			case c == 0 || (c >= 0x83 && c <= 0xa2):
+				b.WriteByte(0x83)
+				b.WriteByte(c ^ 0x20)
+			default:
+				b.WriteByte(c)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// fishHistory is fish's YAML-like file; backslash and newline are escaped.
+func fishHistory(history []string) string {
+	esc := strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+	var b strings.Builder
+	for i, h := range history {
+		fmt.Fprintf(&b, "- cmd: %s\n  when: %d\n", esc.Replace(h), 1_700_000_000+i)
+	}
+	return b.String()
+}
+
+func oneLine(history []string) []string {
+	out := slices.Clone(history)
+	for i, h := range out {
+		out[i] = strings.ReplaceAll(h, "\n", " ")
+	}
+	return out
+}
+
+func posixWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// In fish single quotes, only \ and ' are escaped.
+func fishWord(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
+}

@@ -1,0 +1,183 @@
+// Package stage makes everything that a run needs on disk, and takes it away
+// again. Each run has one folder, 0700, locked by its owner for as long as it
+// lives; what a crashed run left is swept by the next one, which finds the
+// lock free.
+//
+// The folder is below $XDG_RUNTIME_DIR/inner when that is the user's own
+// private folder, else below /tmp/inner-UID.
+package stage
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Run is the staged part of one run.
+type Run struct {
+	ID   string // YYYYMMDD-HHMMSS-xxxxxx, local time
+	Path string // its folder
+	lock *os.File
+}
+
+// Base returns the folder that holds all staged runs of the user. runtimeDir
+// is $XDG_RUNTIME_DIR, or "". Nothing is created yet.
+func Base(runtimeDir string) string {
+	if runtimeDir != "" && filepath.IsAbs(runtimeDir) && private(runtimeDir) == nil {
+		return filepath.Join(runtimeDir, "inner")
+	}
+	return fmt.Sprintf("/tmp/inner-%d", os.Getuid())
+}
+
+// ensure creates base and makes sure that it is private.
+func ensure(base string) error {
+	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("staging folder: %w", err)
+	}
+	if err := private(base); err != nil {
+		return fmt.Errorf("staging folder %q: %w", base, err)
+	}
+	return nil
+}
+
+// private refuses a folder that somebody else owns or can enter.
+func private(dir string) error {
+	fi, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	switch {
+	case !fi.IsDir():
+		return errors.New("not a folder")
+	case !ok || int(st.Uid) != os.Getuid():
+		return errors.New("owned by somebody else")
+	case fi.Mode().Perm()&0o077 != 0:
+		return errors.New("open to others")
+	}
+	return nil
+}
+
+// New makes the folder of a run and locks it.
+func New(base string) (*Run, error) {
+	if err := ensure(base); err != nil {
+		return nil, err
+	}
+	// Sweepers wait here, so they never see a folder whose lock is not held yet.
+	gate, err := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
+	if err != nil {
+		return nil, err
+	}
+	defer gate.Close()
+	var b [3]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return nil, err
+	}
+	id := time.Now().Format("20060102-150405-") + hex.EncodeToString(b[:])
+	dir := filepath.Join(base, id)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("staging folder: %w", err)
+	}
+	lock, err := lockFile(filepath.Join(dir, "lock"), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &Run{ID: id, Path: dir, lock: lock}, nil
+}
+
+// Close takes away what was staged. It is safe on nil and to call twice.
+func (r *Run) Close() error {
+	if r == nil || r.lock == nil {
+		return nil
+	}
+	err := os.RemoveAll(r.Path) // never follows links (unlinkat)
+	r.lock.Close()
+	r.lock = nil
+	return err
+}
+
+// Dir makes a folder of the run.
+func (r *Run) Dir(name string) (string, error) {
+	p := filepath.Join(r.Path, name)
+	return p, os.MkdirAll(p, 0o700)
+}
+
+// File writes a file of the run.
+func (r *Run) File(name string, data []byte, mode fs.FileMode) (string, error) {
+	p := filepath.Join(r.Path, name)
+	f, err := os.OpenFile(p, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, mode)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	// The mode is a promise, whatever the umask.
+	return p, errors.Join(err, f.Chmod(mode), f.Close())
+}
+
+// Sweep removes what crashed runs left below base, and returns how many. A
+// live run holds its lock and is left alone.
+func Sweep(base string) (int, error) {
+	entries, err := os.ReadDir(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	swept := 0
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		ok, err := sweepOne(base, filepath.Join(base, e.Name()))
+		if err != nil {
+			return swept, err
+		}
+		if ok {
+			swept++
+		}
+	}
+	return swept, nil
+}
+
+func sweepOne(base, dir string) (bool, error) {
+	gate, err := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
+	if err != nil {
+		return false, err
+	}
+	defer gate.Close()
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	if err == nil {
+		defer lock.Close()
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			return false, nil // its owner lives
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, os.RemoveAll(dir)
+}
+
+func lockFile(path string, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("staging lock: %w", err)
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), how)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("staging lock %q: %w", path, err)
+	}
+	return f, nil
+}

@@ -1,0 +1,234 @@
+package stage
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/enr/inner/profile"
+)
+
+func base(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "inner")
+}
+
+func TestRunComesAndGoes(t *testing.T) {
+	b := base(t)
+	old := syscall.Umask(0o022)
+	defer syscall.Umask(old)
+	r, err := New(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, err := r.File("empty", nil, 0o444)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, mode := range map[string]os.FileMode{b: 0o700, r.Path: 0o700, empty: 0o444} {
+		fi, err := os.Lstat(path)
+		if err != nil || fi.Mode().Perm() != mode {
+			t.Errorf("%s: %v %v, want %o", path, fi, err, mode)
+		}
+	}
+	if _, err := r.File("empty", nil, 0o444); err == nil {
+		t.Error("an existing file was overwritten")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(r.Path); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("closing twice: %v", err)
+	}
+}
+
+func TestSweepTakesTheDeadAndLeavesTheLiving(t *testing.T) {
+	b := base(t)
+	live, err := New(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Close()
+	dead, err := New(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What a box may have left: a link out, an unreadable folder.
+	outside := filepath.Join(t.TempDir(), "precious")
+	if err := os.WriteFile(outside, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(outside), filepath.Join(dead.Path, "link")); err != nil {
+		t.Fatal(err)
+	}
+	dead.lock.Close() // the kernel frees the lock of a killed process
+	half := filepath.Join(b, "20200101-000000-aaaaaa")
+	if err := os.Mkdir(half, 0o700); err != nil { // died before its lock was made
+		t.Fatal(err)
+	}
+	n, err := Sweep(b)
+	if n != 2 || err != nil {
+		t.Errorf("swept %d, %v; want 2", n, err)
+	}
+	for path, want := range map[string]bool{live.Path: true, dead.Path: false, half: false, outside: true} {
+		if _, err := os.Lstat(path); (err == nil) != want {
+			t.Errorf("%s: there %v, want %v", path, err == nil, want)
+		}
+	}
+	if n, err := Sweep(filepath.Join(b, "nowhere")); n != 0 || err != nil {
+		t.Errorf("no base: %d, %v", n, err)
+	}
+}
+
+func TestManyRunsAndSweepsAtOnce(t *testing.T) {
+	b := base(t)
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Add(2)
+		go func() {
+			defer wg.Done()
+			r, err := New(b)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := r.File("empty", nil, 0o444); err != nil {
+				t.Errorf("swept while alive: %v", err)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		go func() {
+			defer wg.Done()
+			if _, err := Sweep(b); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+func TestBaseOfOthersIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	open := filepath.Join(dir, "open")
+	if err := os.Mkdir(open, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := Base(open); strings.HasPrefix(got, open) {
+		t.Errorf("Base uses a runtime folder that others can enter: %s", got)
+	}
+	if got := Base("relative"); !strings.HasPrefix(got, "/tmp/inner-") {
+		t.Errorf("Base(relative) = %s", got)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []string{link, open} {
+		if _, err := New(b); err == nil {
+			t.Errorf("New(%s) staged in a folder that is not private", b)
+		}
+	}
+}
+
+// TestBashHistory asks a real bash for its history after the generated rc
+// file was read. The pty tests recall it by key.
+func TestBashHistory(t *testing.T) {
+	entries := []string{"git status", "echo 'it''s' \"$HOME\" `id`", "for x in a b\ndo echo $x\ndone", "-n dash", "#1234 not a time", "päth\\n"}
+	text := bashrc(entries, true)
+	rc := filepath.Join(t.TempDir(), "rc")
+	text = strings.ReplaceAll(text, boxHist, t.TempDir())
+	if err := os.WriteFile(rc, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "--norc", "-c", `. "$1"; history -s the fc command itself; for ((i=1;i<=$2;i++)); do fc -ln "$i" "$i"; printf '\0'; done`, "bash", rc, fmt.Sprint(len(entries)))
+	cmd.Env = []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin", "HISTSIZE=2", "LC_ALL=C.UTF-8"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var got []string
+	for _, h := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		h = strings.TrimPrefix(strings.TrimPrefix(h, "\n"), "\t ")
+		got = append(got, strings.TrimSuffix(h, "\n"))
+	}
+	if !slices.Equal(got, entries) {
+		t.Errorf("got  %q\nwant %q", got, entries)
+	}
+}
+
+func TestHistoryFiles(t *testing.T) {
+	if got, want := zshHistory([]string{"a\nb", "Ã"}), "a\\\nb\n\xc3\x83\xa3\n"; got != want {
+		t.Errorf("zsh: %q, want %q", got, want)
+	}
+	if got, want := fishHistory([]string{"a\\b\nc"}), "- cmd: a\\\\b\\nc\n  when: 1700000000\n"; got != want {
+		t.Errorf("fish: %q, want %q", got, want)
+	}
+}
+
+func TestHistoryOnlyForInteractiveShells(t *testing.T) {
+	none := func(string) (string, bool) { return "", false }
+	for _, c := range []struct {
+		cmd  string
+		args []string
+		want []string
+	}{
+		{"/bin/bash", nil, []string{"--rcfile", boxHist + "/bashrc", "-i"}},
+		{"bash", []string{"-i"}, []string{"--rcfile", boxHist + "/bashrc", "-i"}},
+		{"bash", []string{"-l"}, nil},
+		{"bash", []string{"-c", "true"}, nil},
+		{"bash", []string{"script.sh"}, nil},
+		{"zsh", nil, nil},
+		{"fish", nil, []string{"-i", "-C", "set -e XDG_DATA_HOME"}},
+		{"claude", nil, nil},
+	} {
+		r, err := New(base(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sh, err := r.History(profile.Entrypoint{Cmd: c.cmd, Args: c.args, History: []string{"true"}}, none)
+		if err != nil || !slices.Equal(sh.Args, c.want) {
+			t.Errorf("%s %v: %v %v, want %v", c.cmd, c.args, sh.Args, err, c.want)
+		}
+		if c.cmd == "claude" && sh.Bind != nil {
+			t.Error("a program that is no shell got a history")
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestFileModeIgnoresUmask(t *testing.T) {
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	r, err := New(base(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p, err := r.File("script", []byte("x"), 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Lstat(p); err != nil || fi.Mode().Perm() != 0o755 {
+		t.Errorf("mode %v, %v", fi.Mode(), err)
+	}
+	if data, err := os.ReadFile(p); err != nil || !bytes.Equal(data, []byte("x")) {
+		t.Errorf("%q %v", data, err)
+	}
+}

@@ -1,0 +1,97 @@
+package isolator
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// layer is one mount of the box, in the order bwrap makes them.
+type layer struct {
+	source string // canonical host path; "" for a tmpfs or file data
+	dest   string // canonical box path
+	write  bool   // the box can write below it
+}
+
+func (l layer) bind() bool { return l.source != "" }
+
+// view is what the box will see: the mounts made so far. A later layer covers
+// what earlier ones put at or below its destination.
+type view struct{ layers []layer }
+
+func (v *view) add(l layer) { v.layers = append(v.layers, l) }
+
+// at returns the layer that decides what is seen at box path p, and its host
+// path there ("" on a tmpfs).
+func (v *view) at(p string) (l layer, host string) {
+	for i := len(v.layers) - 1; i >= 0; i-- {
+		if rest, ok := below(v.layers[i].dest, p); ok {
+			l = v.layers[i]
+			if l.bind() {
+				host = filepath.Join(l.source, rest)
+			}
+			return l, host
+		}
+	}
+	return layer{}, ""
+}
+
+// where returns every box path at which host path p can be seen, in the order
+// the mounts were made.
+func (v *view) where(p string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for i, l := range v.layers {
+		if !l.bind() {
+			continue
+		}
+		rest, ok := below(l.source, p)
+		if !ok {
+			continue
+		}
+		box := filepath.Join(l.dest, rest)
+		if !seen[box] && !v.covered(i, box) {
+			seen[box] = true
+			out = append(out, box)
+		}
+	}
+	return out
+}
+
+// covered reports whether a layer after i hides what layer i shows at box.
+func (v *view) covered(i int, box string) bool {
+	for _, l := range v.layers[i+1:] {
+		if _, ok := below(l.dest, box); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// relocates reports whether a bind shows something from inside host path p,
+// but not p itself: the source lies below p.
+func (v *view) relocates(p string) (layer, bool) {
+	for i, l := range v.layers {
+		if !l.bind() || l.source == p {
+			continue
+		}
+		if _, ok := below(p, l.source); ok && !v.covered(i, l.dest) {
+			return l, true
+		}
+	}
+	return layer{}, false
+}
+
+// below reports whether p is dir or lies below it, and the rest of the path.
+// Both are clean and absolute.
+func below(dir, p string) (rest string, ok bool) {
+	if dir == p {
+		return "", true
+	}
+	if dir == "/" {
+		return p[1:], true
+	}
+	if strings.HasPrefix(p, dir) && p[len(dir)] == '/' {
+		return p[len(dir)+1:], true
+	}
+	return "", false
+}
