@@ -43,6 +43,7 @@ type RunConfig struct {
 	Scope       Scope
 	Description string
 
+	HomeDir string // the user's home folder; for people, who read ~ faster
 	Project string // root of the project in force, or ""
 	Workdir string // the working folder: a host path, mounted at the same path
 	Cwd     string // where the program starts, a box path; Workdir or a folder below it
@@ -72,6 +73,8 @@ type RunConfig struct {
 	Checks        []Check
 	Capabilities  []string
 	WorkspacesDir string // expanded workspaces_path, or ""
+
+	WorkspaceWorkdir bool // entrypoint.workdir uses ${workspaces_path}
 }
 
 // Mount is one entry of [mounts], expanded.
@@ -81,6 +84,9 @@ type Mount struct {
 	Mode   Mode
 	File   string // where it was written, for messages
 	Line   int
+
+	Workspace bool   // Dest uses ${workspaces_path} and is made for the run
+	Written   string // its key in [mounts], or the flag's value
 }
 
 // Env is [env], expanded. Order is file order.

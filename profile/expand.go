@@ -1,0 +1,182 @@
+package profile
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// expands says what is expanded in a value. What is not listed is literal.
+type expands uint8
+
+const (
+	tilde      expands = 1 << iota // a leading "~" or "~/"
+	vars                           // $VAR, ${VAR}, ${UID}, and $$ for a dollar
+	workdir                        // ${workdir}
+	workspaces                     // ${workspaces_path}
+	pattern                        // what is put in is escaped for filepath.Match
+)
+
+// expander knows the values. Its results are never expanded again.
+type expander struct {
+	home       string
+	uid        int
+	lookup     func(string) (string, bool)
+	workdir    string
+	workspaces string // "" when not configured
+}
+
+func (x *expander) expand(text string, what expands) (string, error) {
+	var b strings.Builder
+	put := func(s string) {
+		if what&pattern != 0 {
+			s = escapePattern(s)
+		}
+		b.WriteString(s)
+	}
+	rest := text
+	if what&tilde != 0 && strings.HasPrefix(rest, "~") {
+		name, _, _ := strings.Cut(rest[1:], "/")
+		if name != "" {
+			if what&(workdir|workspaces|pattern) == 0 && what&vars != 0 {
+				b.WriteString("~") // the value of a variable, not a path
+				rest = rest[1:]
+			} else {
+				return "", fmt.Errorf(`%q: only your own home can be written with "~"`, text)
+			}
+		} else {
+			put(x.home)
+			rest = rest[1:]
+		}
+	}
+	for {
+		i := strings.IndexByte(rest, '$')
+		if i < 0 || what&(vars|workspaces) == 0 {
+			b.WriteString(rest)
+			return b.String(), nil
+		}
+		b.WriteString(rest[:i])
+		rest = rest[i+1:]
+		if what&vars == 0 { // only the token
+			if after, ok := strings.CutPrefix(rest, "{workspaces_path}"); ok {
+				value, err := x.variable("workspaces_path", what)
+				if err != nil {
+					return "", err
+				}
+				put(value)
+				rest = after
+			} else {
+				b.WriteByte('$')
+			}
+			continue
+		}
+		var name string
+		switch {
+		case strings.HasPrefix(rest, "$"):
+			b.WriteByte('$')
+			rest = rest[1:]
+			continue
+		case strings.HasPrefix(rest, "{"):
+			end := strings.IndexByte(rest, '}')
+			if end < 0 {
+				return "", fmt.Errorf(`%q: "${" is not closed`, text)
+			}
+			name, rest = rest[1:end], rest[end+1:]
+			if !isVariable(name) {
+				return "", fmt.Errorf("%q: %q is not the name of a variable", text, name)
+			}
+		default:
+			end := 0
+			for end < len(rest) && nameByte(rest[end]) {
+				end++
+			}
+			name, rest = rest[:end], rest[end:]
+			if !isVariable(name) {
+				return "", fmt.Errorf(`%q: "$" is not followed by a name; "$$" writes a dollar`, text)
+			}
+		}
+		value, err := x.variable(name, what)
+		if err != nil {
+			return "", err
+		}
+		put(value)
+	}
+}
+
+func (x *expander) variable(name string, what expands) (string, error) {
+	switch name {
+	case "UID":
+		return strconv.Itoa(x.uid), nil
+	case "workdir":
+		if what&workdir == 0 {
+			return "", fmt.Errorf("${workdir} is only known in the path of a mount")
+		}
+		return x.workdir, nil
+	case "workspaces_path":
+		switch {
+		case what&workspaces == 0:
+			return "", fmt.Errorf("${workspaces_path} is only known in dest and in entrypoint.workdir")
+		case x.workspaces == "":
+			return "", fmt.Errorf("${workspaces_path} is used, but workspaces_path is not set in the profile or in config.toml")
+		}
+		return x.workspaces, nil
+	}
+	if x.lookup != nil {
+		if value, ok := x.lookup(name); ok {
+			return value, nil
+		}
+	}
+	return "", fmt.Errorf("variable %q is not set", name)
+}
+
+// path expands a value that must be an absolute path.
+func (x *expander) path(text string, what expands) (string, error) {
+	p, err := x.expand(text, what)
+	switch {
+	case err != nil:
+		return "", err
+	case !filepath.IsAbs(p):
+		return "", fmt.Errorf("%q is not an absolute path", p)
+	case strings.IndexByte(p, 0) >= 0:
+		return "", fmt.Errorf("%q contains a NUL byte", p)
+	}
+	return filepath.Clean(p), nil
+}
+
+// escapePattern makes a text match itself in filepath.Match.
+func escapePattern(s string) string {
+	if !strings.ContainsAny(s, `*?[\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if strings.IndexByte(`*?[\`, s[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// within reports whether path is dir or lies below it.
+func within(path, dir string) bool {
+	if dir == "/" || path == dir {
+		return true
+	}
+	return len(path) > len(dir) && path[len(dir)] == '/' && path[:len(dir)] == dir
+}
+
+// real resolves the links of a path as far as it exists.
+func real(path string) string {
+	rest := ""
+	for p := path; ; p = filepath.Dir(p) {
+		if r, err := filepath.EvalSymlinks(p); err == nil {
+			return filepath.Join(r, rest)
+		}
+		if p == "/" || p == "." {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(p), rest)
+	}
+}

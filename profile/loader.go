@@ -1,0 +1,231 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// maxChain is how many files one profile may build on.
+const maxChain = 32
+
+// Loader finds and loads profiles. Its methods open files and change nothing.
+type Loader struct {
+	Home      string   // for "~/base.toml" in extends
+	GlobalDir string   // INNER_HOME/profiles
+	Project   *Project // the project in force, or nil
+}
+
+// NotFoundError says that no profile has that name.
+type NotFoundError struct {
+	Name    string
+	Nearest string // what was probably meant, or ""
+}
+
+func (e *NotFoundError) Error() string {
+	if e.Nearest != "" {
+		return fmt.Sprintf("no profile is called %q (did you mean %q?)", e.Name, e.Nearest)
+	}
+	return fmt.Sprintf("no profile is called %q", e.Name)
+}
+
+// Find returns the file of a profile: the project's, else the global one. A
+// name is never a path. When the project's folder may not be used, a profile of
+// that name in it is an error and not a reason to take the global one.
+func (l *Loader) Find(name string) (path string, scope Scope, err error) {
+	if err := CheckName(name); err != nil {
+		return "", "", err
+	}
+	if l.Project != nil {
+		path := filepath.Join(l.Project.Dir, "profiles", name+".toml")
+		ok, err := exists(path)
+		switch {
+		case err != nil:
+			return "", "", fmt.Errorf("profile %q cannot be looked at: %w", path, err)
+		case ok && l.Project.Problem != nil:
+			return "", "", fmt.Errorf("profile %q is not used: %w", path, l.Project.Problem)
+		case ok:
+			return path, Local, nil
+		}
+	}
+	if path, err = l.global(name); err != nil {
+		return "", "", err
+	}
+	return path, Global, nil
+}
+
+func (l *Loader) global(name string) (string, error) {
+	path := filepath.Join(l.GlobalDir, name+".toml")
+	ok, err := exists(path)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("profile %q cannot be looked at: %w", path, err)
+	case ok:
+		return path, nil
+	}
+	return "", &NotFoundError{Name: name, Nearest: strict.Nearest(strings.TrimSuffix(name, ".toml"), l.names())}
+}
+
+// names lists what Find finds, for a hint.
+func (l *Loader) names() []string {
+	var files []string
+	if l.Project != nil && l.Project.Problem == nil {
+		local, _ := l.Project.ProfileFiles()
+		files = append(files, local...)
+	}
+	global, _ := profileFiles(l.GlobalDir)
+	files = append(files, global...)
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = stem(f)
+	}
+	return names
+}
+
+// GlobalFiles returns the paths of the global profiles, sorted.
+func (l *Loader) GlobalFiles() ([]string, error) { return profileFiles(l.GlobalDir) }
+
+// CheckName reports why a word cannot be the name of a profile, or nil.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a profile name is empty")
+	case strings.Contains(name, "/"):
+		return fmt.Errorf("profile name %q contains a slash", name)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("profile name %q contains a control character", name)
+	case name[0] == '-' || name[0] == '.':
+		return fmt.Errorf("profile name %q begins with %q", name, name[0])
+	case len(name) > 200:
+		return fmt.Errorf("profile name %q is too long", name[:40]+"…")
+	}
+	return nil
+}
+
+func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), ".toml") }
+
+// Load reads a profile and every file it extends, each once, merges them and
+// checks all that can be checked without the environment. The error is
+// strict.Problems with every fault of all the files, or says why the profile
+// itself cannot be read.
+func (l *Loader) Load(path string, scope Scope) (*Profile, error) {
+	p := &Profile{Name: stem(path), Path: path, Scope: scope, home: l.Home}
+	var chain []source // the profile first
+	var at strict.Pos  // where the current file was asked for
+	var problems strict.Problems
+	seen := map[string]bool{}
+	for next := path; next != ""; {
+		real := canonical(next)
+		if seen[real] {
+			problems = append(problems, extendsProblem(at, fmt.Sprintf("%q extends itself: %s", next, cycle(p.Files, real))))
+			break
+		}
+		seen[real] = true
+		if len(chain) > maxChain {
+			problems = append(problems, extendsProblem(at, fmt.Sprintf("%q builds on more than %d files", path, maxChain)))
+			break
+		}
+		file, err := ReadFile(next)
+		if err != nil {
+			if len(chain) == 0 {
+				return nil, err
+			}
+			problems = append(problems, extendsProblem(at, err.Error()))
+			break
+		}
+		src, faults := parse(file)
+		problems = append(problems, faults...)
+		p.Files, chain = append(p.Files, file), append(chain, src)
+		at = src.Extends.At
+		if next, err = l.base(src.Extends.V, next); err != nil {
+			problems = append(problems, extendsProblem(at, err.Error()))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	for _, src := range slices.Backward(chain) {
+		merged, faults := merge(p.src, src)
+		problems = append(problems, faults...)
+		p.src = merged
+		for _, fault := range contradictions(&merged, src.SchemaVersion.At.File) {
+			if !slices.Contains(problems, fault) {
+				problems = append(problems, fault)
+			}
+		}
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	p.Description, p.Experimental = p.src.Description.V, p.src.Experimental.V
+	return p, nil
+}
+
+func extendsProblem(at strict.Pos, msg string) strict.Problem {
+	return strict.Problem{File: at.File, Line: at.Line, Key: "extends", Msg: msg}
+}
+
+// cycle shows the files between the two mentions of one file.
+func cycle(files []File, real string) string {
+	first := slices.IndexFunc(files, func(f File) bool { return canonical(f.Path) == real })
+	var names []string
+	for _, f := range files[max(first, 0):] {
+		names = append(names, filepath.Base(f.Path))
+	}
+	return strings.Join(append(names, names[0]), " → ")
+}
+
+// base returns the file that extends names, "" when there is none. A bare word
+// is a global profile; anything with a slash or a ~ is a file, relative to the
+// one that says so.
+func (l *Loader) base(extends, from string) (string, error) {
+	switch {
+	case extends == "":
+		return "", nil
+	case strings.HasPrefix(extends, "~/"):
+		if !filepath.IsAbs(l.Home) {
+			return "", fmt.Errorf("%q needs a home folder, and HOME is not set", extends)
+		}
+		return filepath.Join(l.Home, extends[2:]), nil
+	case strings.HasPrefix(extends, "~"):
+		return "", fmt.Errorf(`%q: only your own home can be written with "~/"`, extends)
+	case filepath.IsAbs(extends):
+		return filepath.Clean(extends), nil
+	case strings.Contains(extends, "/"):
+		return filepath.Join(filepath.Dir(from), extends), nil
+	}
+	if err := CheckName(extends); err != nil {
+		return "", err
+	}
+	return l.global(extends)
+}
+
+// canonical is the path by which two names of one file are seen to be one.
+func canonical(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// parse decodes one file and checks it by itself.
+func parse(file File) (source, []strict.Problem) {
+	var src source
+	_, problems := strict.Decode(file.Path, file.Data, &src)
+	src.SchemaVersion.At.File = file.Path // also when the key is missing
+	if slices.ContainsFunc(problems, func(p strict.Problem) bool { return p.Key == "" }) {
+		return src, problems // not TOML: nothing else is known
+	}
+	v := validator{problems: problems}
+	v.source(&src)
+	slices.SortStableFunc(v.problems, func(a, b strict.Problem) int { return a.Line - b.Line })
+	return src, v.problems
+}

@@ -1,0 +1,232 @@
+package profile
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// mounts expands [mounts] and the flags. Order is file order, with one
+// exception: a mount never comes before one that lies above it.
+func (r *resolver) mounts() {
+	var list []Mount
+	for _, e := range r.s.Mounts.Entries {
+		if m, ok := r.mount(e); ok {
+			list = append(list, m)
+		}
+	}
+	for _, m := range r.c.Overrides.Mounts {
+		if m, ok := r.flagMount(m); ok {
+			// The person's word replaces what the profile puts there.
+			list = slices.DeleteFunc(list, func(old Mount) bool { return old.Dest == m.Dest })
+			list = append(list, m)
+		}
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		for _, other := range list[:i] {
+			if other.Dest != list[i].Dest {
+				continue
+			}
+			if other.File == list[i].File {
+				r.add(strict.Pos{File: list[i].File, Line: list[i].Line}, list[i].key(), fmt.Sprintf("dest %q is taken by %s (line %d)", other.Dest, other.key(), other.Line), "")
+			}
+		}
+	}
+	for _, m := range list {
+		// A child's mount replaces what a base puts at the same place.
+		r.rc.Mounts = slices.DeleteFunc(r.rc.Mounts, func(old Mount) bool { return old.Dest == m.Dest })
+		at := len(r.rc.Mounts)
+		for i, placed := range r.rc.Mounts {
+			if within(placed.Dest, m.Dest) {
+				at = i
+				break
+			}
+		}
+		r.rc.Mounts = slices.Insert(r.rc.Mounts, at, m)
+	}
+}
+
+func (r *resolver) mount(e strict.Entry[mountSpec]) (Mount, bool) {
+	m := Mount{Mode: Mode(or(e.Value.Mode, string(RO))), File: e.At.File, Line: e.At.Line, Written: e.Key}
+	dest, at := e.Key, e.At
+	what := tilde | vars | workdir
+	if d := e.Value.Dest; d.Set {
+		dest, at, what = d.V, d.At, tilde|vars|workspaces
+		m.Workspace = strings.Contains(d.V, "${workspaces_path}")
+	}
+	var err error
+	if m.Dest, err = r.x.path(dest, what); err != nil {
+		r.add(at, m.key(), err.Error(), "")
+		return m, false
+	}
+	if m.Mode == Tmpfs {
+		m.Source = m.Dest // the key only names it
+		return m, true
+	}
+	if m.Source, err = r.x.path(e.Key, tilde|vars|workdir); err != nil {
+		hint := ""
+		if !strings.HasPrefix(e.Key, "~") && !strings.Contains(e.Key, "$") {
+			hint = "write " + strconv.Quote("${workdir}/"+strings.TrimPrefix(e.Key, "./")) + " for a path in the project"
+		}
+		r.add(e.At, m.key(), err.Error(), hint)
+		return m, false
+	}
+	return m, true
+}
+
+func (r *resolver) flagMount(m Mount) (Mount, bool) {
+	m.Written = m.Source + ":" + m.Dest
+	for _, p := range []*string{&m.Source, &m.Dest} {
+		switch {
+		case *p == "~" || strings.HasPrefix(*p, "~/"):
+			*p = filepath.Join(r.c.Home, (*p)[1:])
+		case p == &m.Source && !filepath.IsAbs(*p):
+			*p = filepath.Join(r.c.Cwd, *p)
+		}
+		if !filepath.IsAbs(*p) {
+			r.add(strict.Pos{}, m.key(), fmt.Sprintf("%q is not an absolute path", *p), "")
+			return m, false
+		}
+		*p = filepath.Clean(*p)
+	}
+	return m, true
+}
+
+// key names a mount the way it was written.
+func (m Mount) key() string {
+	if m.File == "--mount" {
+		return "--mount " + strconv.Quote(m.Written)
+	}
+	return strict.Join("mounts", m.Written)
+}
+
+// checkMounts looks at the disk: sources and mount points exist and fit, and
+// nothing is mounted that would undo what inner promises.
+func (r *resolver) checkMounts() {
+	for i := range r.rc.Mounts {
+		m := &r.rc.Mounts[i]
+		if msg, hint := r.badMount(m); msg != "" {
+			at := strict.Pos{File: m.File, Line: m.Line}
+			if m.File == "--mount" {
+				at = strict.Pos{}
+			}
+			r.add(at, m.key(), msg, hint)
+		}
+	}
+}
+
+func (r *resolver) badMount(m *Mount) (msg, hint string) {
+	if msg := r.forbiddenDest(m); msg != "" {
+		return msg, ""
+	}
+	kind := "a folder"
+	if m.Mode != Tmpfs {
+		var err error
+		switch kind, err = stat(m.Source); {
+		case err != nil:
+			return fmt.Sprintf("mount source %q cannot be looked at: %v", m.Source, err), ""
+		case kind == "":
+			return fmt.Sprintf("mount source %q does not exist on host", m.Source), ""
+		}
+		if msg := r.forbiddenSource(m); msg != "" {
+			return msg, ""
+		}
+	}
+	if m.Workspace {
+		return "", ""
+	}
+	hostPath, made := r.mountPoint(m)
+	if made {
+		return "", ""
+	}
+	switch there, err := stat(hostPath); {
+	case err != nil:
+		return fmt.Sprintf("mount dest %q cannot be looked at: %v", m.Dest, err), ""
+	case there == "":
+		return fmt.Sprintf("mount dest %q does not exist on host (expanded: %q)", r.writtenDest(m), hostPath), ""
+	case there != kind:
+		return fmt.Sprintf("mount dest %q is %s on the host, the source is %s", m.Dest, there, kind), ""
+	}
+	return "", ""
+}
+
+// writtenDest is the dest as the profile has it, for messages.
+func (r *resolver) writtenDest(m *Mount) string {
+	if spec, ok := r.s.Mounts.Get(m.Written); ok && spec.Dest.Set {
+		return spec.Dest.V
+	}
+	if m.File == "--mount" {
+		return m.Dest
+	}
+	return m.Written
+}
+
+func (r *resolver) forbiddenDest(m *Mount) string {
+	dest := real(m.Dest)
+	isolated := r.rc.Home == "isolated"
+	switch {
+	case m.Dest == "/" || dest == "/":
+		return "a mount over / would replace the box"
+	case within(m.Dest, "/proc") || m.Dest == "/dev" || m.Dest == "/sys" || within(m.Dest, "/run/inner") || m.Dest == "/run/.innerenv":
+		return fmt.Sprintf("dest %q is inner's own", m.Dest)
+	case isolated && (within(r.c.Home, m.Dest) || within(r.home, dest)):
+		return fmt.Sprintf("dest %q covers the home folder, and home is isolated", m.Dest)
+	case r.inner == "":
+		return ""
+	case within(dest, r.inner) && !within(dest, filepath.Join(r.inner, "workspaces")):
+		return fmt.Sprintf("dest %q lies in inner's own folder", m.Dest)
+	case within(r.inner, dest) && m.Mode != Tmpfs && real(m.Source) != dest:
+		return fmt.Sprintf("dest %q covers inner's own folder", m.Dest)
+	}
+	return ""
+}
+
+func (r *resolver) forbiddenSource(m *Mount) string {
+	src := real(m.Source)
+	switch {
+	case src == "/" && m.Mode != RO:
+		return fmt.Sprintf("mode %q of / would hand over the whole system", m.Mode)
+	case r.inner != "" && within(src, r.inner) && !within(src, filepath.Join(r.inner, "workspaces")):
+		return fmt.Sprintf("source %q lies in inner's own folder", m.Source)
+	case (within(r.home, src) || r.inner != "" && within(r.inner, src)) && src != real(m.Dest):
+		return fmt.Sprintf("source %q holds your home folder, which can only be mounted at its own path", m.Source)
+	}
+	return ""
+}
+
+// mountPoint returns the host path whose existence decides whether a dest can
+// be mounted on, and whether it is on a tmpfs of the box, where it is made.
+func (r *resolver) mountPoint(m *Mount) (hostPath string, made bool) {
+	best, hostPath := "", m.Dest
+	cover := func(dir, source string, tmpfs bool) {
+		if dir == "" || !within(m.Dest, dir) || dir == m.Dest && !tmpfs || len(dir) < len(best) {
+			return
+		}
+		best, made = dir, tmpfs
+		hostPath = filepath.Join(source, strings.TrimPrefix(m.Dest, dir))
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp", "/run"} {
+		cover(dir, dir, true)
+	}
+	if r.rc.Home == "isolated" {
+		cover(r.c.Home, r.c.Home, true)
+		for _, dir := range r.rc.HomeAllow {
+			if ok, err := exists(dir); ok && err == nil {
+				cover(dir, dir, false)
+			}
+		}
+	}
+	if r.rc.WorkdirMode != None {
+		cover(r.rc.Workdir, r.rc.Workdir, false)
+	}
+	for i := range r.rc.Mounts {
+		if over := &r.rc.Mounts[i]; over != m && over.Dest != m.Dest {
+			cover(over.Dest, over.Source, over.Mode == Tmpfs)
+		}
+	}
+	return hostPath, made
+}

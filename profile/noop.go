@@ -1,0 +1,172 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// CheckCommand reports why a word may not be claimed by a profile, or nil: a
+// few names inner itself depends on or that change who one is, and whatever is
+// not the name of a command.
+func CheckCommand(name string) error {
+	if err := checkWord(name); err != nil {
+		return err
+	}
+	switch name {
+	case "inner", "bwrap", "sudo", "su", "doas", "login", "env":
+		return fmt.Errorf("command %q may not be claimed", name)
+	}
+	return nil
+}
+
+// checkWord reports why a word cannot be the name of a command.
+func checkWord(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a command name is empty")
+	case strings.Contains(name, "/"):
+		return fmt.Errorf("command %q contains a slash", name)
+	case control(name):
+		return fmt.Errorf("command %q contains a control character", name)
+	case name[0] == '-':
+		return fmt.Errorf("command %q begins with a dash", name)
+	case name == "." || name == "..":
+		return fmt.Errorf("%q is not a command", name)
+	case len(name) > 255:
+		return fmt.Errorf("command %q is longer than a file name can be", name[:40]+"…")
+	}
+	return nil
+}
+
+// words splits a rule of [noop]; only blanks separate.
+func words(rule string) []string {
+	return strings.FieldsFunc(rule, func(r rune) bool { return r == ' ' || r == '\t' })
+}
+
+// rule is the one spelling of a rule by which rules are compared.
+func rule(text string) string { return strings.Join(words(text), " ") }
+
+func (v *validator) noop(n *noopTable) {
+	v.oneOf(n.Mode, "noop.mode", noopModes())
+	for _, it := range n.Block.Items {
+		v.rule(it.At, "noop.block", strings.TrimPrefix(it.Text, "-"))
+	}
+	for _, e := range n.Rewrite.Entries {
+		key := strict.Join("noop", "rewrite", e.Key)
+		v.rule(e.At, key, e.Key)
+		if err := checkTarget(e.Value); err != nil {
+			v.add(e.At, key, err.Error(), "")
+		}
+	}
+	for _, e := range n.Message.Entries {
+		v.rule(e.At, strict.Join("noop", "message", e.Key), e.Key)
+	}
+}
+
+func (v *validator) rule(at strict.Pos, key, text string) {
+	list := words(text)
+	if len(list) == 0 {
+		v.add(at, key, "a command name is empty", "")
+		return
+	}
+	err := checkWord(list[0])
+	if err == nil && control(strings.Join(list, "")) {
+		err = fmt.Errorf("%q contains a control character", text)
+	}
+	if err != nil {
+		v.add(at, key, err.Error(), "")
+	}
+}
+
+// checkTarget checks what a rewritten command becomes: words without any shell
+// in them, the first a bare name or an absolute path.
+func checkTarget(text string) error {
+	list := words(text)
+	switch {
+	case len(list) == 0:
+		return errors.New("the replacement is empty")
+	case control(strings.Join(list, "")):
+		return fmt.Errorf("the replacement %q contains a control character", text)
+	case strings.ContainsAny(text, "|&;<>()$`\\\"'*?[]#!{}~"):
+		return fmt.Errorf("the replacement %q must be plain words: it is not run by a shell", text)
+	case strings.HasPrefix(list[0], "/"):
+		return nil
+	case strings.Contains(list[0], "/"):
+		return fmt.Errorf("the replacement %q is neither a bare name nor an absolute path", list[0])
+	}
+	if err := checkWord(list[0]); err != nil {
+		return fmt.Errorf("the replacement: %w", err)
+	}
+	return nil
+}
+
+// contradictions returns what is wrong with a merged profile although each file
+// is right. A message without a rule is reported only for the file named: a
+// child may have taken out the rule of a message it inherits.
+func contradictions(s *source, file string) []strict.Problem {
+	var v validator
+	whole := map[string]strict.Pos{} // commands blocked whatever their arguments
+	rules := map[string]bool{}
+	for _, it := range s.Noop.Block.Items {
+		r := rule(it.Text)
+		rules[r] = true
+		if !strings.Contains(r, " ") {
+			whole[r] = it.At
+		}
+	}
+	for _, e := range s.Noop.Rewrite.Entries {
+		key, list := strict.Join("noop", "rewrite", e.Key), words(e.Key)
+		if at, ok := whole[list[0]]; ok {
+			v.add(e.At, key, fmt.Sprintf("%q is blocked too (%s)", list[0], place(at, e.At)), "")
+		} else if rules[rule(e.Key)] {
+			v.add(e.At, key, fmt.Sprintf("%q is blocked too", rule(e.Key)), "")
+		}
+		if target := words(e.Value); len(target) > 0 {
+			if at, ok := whole[target[0]]; ok {
+				v.add(e.At, key, fmt.Sprintf("the replacement %q is blocked (%s)", target[0], place(at, e.At)), "")
+			}
+		}
+		rules[rule(e.Key)] = true
+	}
+	for _, e := range s.Noop.Message.Entries {
+		if e.At.File == file && !rules[rule(e.Key)] {
+			v.add(e.At, strict.Join("noop", "message", e.Key), "no rule of that name is in block or rewrite", "")
+		}
+	}
+	return v.problems
+}
+
+// place names a line, and its file when that is another one.
+func place(at, from strict.Pos) string {
+	if at.File == from.File {
+		return fmt.Sprintf("line %d", at.Line)
+	}
+	return fmt.Sprintf("%s:%d", at.File, at.Line)
+}
+
+// noopOf is [noop] as it is enforced. Messages whose rule a child took out are
+// dropped.
+func noopOf(n *noopTable) Noop {
+	out := Noop{Mode: or(n.Mode, "path"), Block: n.Block.Texts(), Rewrite: pairs(n.Rewrite)}
+	rules := map[string]bool{}
+	for _, b := range out.Block {
+		rules[rule(b)] = true
+	}
+	for _, r := range out.Rewrite {
+		rules[rule(r.Key)] = true
+	}
+	out.Message = slices.DeleteFunc(pairs(n.Message), func(m KV) bool { return !rules[rule(m.Key)] })
+	return out
+}
+
+func pairs(t strict.Table[string]) []KV {
+	var out []KV
+	for _, e := range t.Entries {
+		out = append(out, KV{e.Key, e.Value})
+	}
+	return out
+}

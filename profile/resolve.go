@@ -1,0 +1,328 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// Overrides are the flags of one run; the zero value changes nothing.
+type Overrides struct {
+	Network     *bool
+	Interactive *bool
+	Mounts      []Mount // see ParseMount
+	Env         []KV    // see ParseEnv; taken literally
+	Entrypoint  string  // replaces cmd and drops the profile's args
+	Args        []string
+	ArgsFile    *string // a file's content: one argument
+	Extra       []string
+	Timeout     *time.Duration // zero is no limit
+	Limits      Limits         // field by field
+	Workdir     string         // may be relative to Cwd
+}
+
+// Context is what a profile is resolved against: the only way anything of the
+// environment gets into a RunConfig.
+type Context struct {
+	Home           string
+	InnerHome      string
+	UID            int
+	Lookup         func(string) (string, bool) // the environment
+	Cwd            string                      // physical
+	Project        string                      // root of the project in force, or ""
+	WorkspacesPath string                      // of config.toml, as written
+	Overrides      Overrides
+	ForShim        bool // the program was typed, and starts where the person is
+}
+
+// Resolve applies the flags, expands every value and finds the working folder.
+// It looks at the disk to see that what is mounted exists, and changes nothing.
+//
+// The error is strict.Problems when the profile is at fault, with every fault
+// in it; or *WorkdirError when only the working folder is.
+func (p *Profile) Resolve(c Context) (RunConfig, error) {
+	if !filepath.IsAbs(c.Home) {
+		return RunConfig{}, fmt.Errorf("the home folder %q is not an absolute path", c.Home)
+	}
+	c.Home = filepath.Clean(c.Home)
+	r := &resolver{c: c, s: &p.src, home: real(c.Home)}
+	if c.InnerHome != "" {
+		r.c.InnerHome = filepath.Clean(c.InnerHome)
+		r.inner = real(r.c.InnerHome)
+	}
+	r.x = expander{home: c.Home, uid: c.UID, lookup: c.Lookup}
+	r.rc = RunConfig{
+		Name: p.Name, Path: p.Path, Scope: p.Scope, Description: p.Description, HomeDir: c.Home, Project: c.Project,
+	}
+	r.workspaces()
+	start := r.baseFolder(p.Scope)
+	r.sandbox()
+	r.mounts()
+	err := r.workdir(start)
+	r.checkMounts()
+	r.env()
+	r.entrypoint()
+	r.rest()
+	var folder *WorkdirError
+	if err != nil && (len(r.problems) > 0 || !errors.As(err, &folder)) {
+		r.problems = append(r.problems, strict.Problem{Msg: err.Error()})
+	}
+	if len(r.problems) > 0 {
+		return RunConfig{}, r.problems
+	}
+	return r.rc, err
+}
+
+type resolver struct {
+	c        Context
+	s        *source
+	x        expander
+	rc       RunConfig
+	problems strict.Problems
+
+	home, inner string // with links resolved
+	workdirAt   strict.Pos
+	explicit    bool // the working folder is -w or entrypoint.workdir
+}
+
+func (r *resolver) add(at strict.Pos, key, msg, hint string) {
+	r.problems = append(r.problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
+}
+
+// value reports an expansion that failed.
+func (r *resolver) value(at strict.Pos, key string, s string, err error) string {
+	if err != nil {
+		r.add(at, key, err.Error(), "")
+	}
+	return s
+}
+
+func (r *resolver) workspaces() {
+	text, at, key := r.c.WorkspacesPath, strict.Pos{}, "workspaces_path of config.toml"
+	if own := r.s.WorkspacesPath; own.V != "" {
+		text, at, key = own.V, own.At, "workspaces_path"
+	}
+	if text == "" {
+		return
+	}
+	dir, err := r.x.path(text, tilde)
+	r.rc.WorkspacesDir = r.value(at, key, dir, err)
+	r.x.workspaces = dir
+}
+
+func (r *resolver) sandbox() {
+	s, rc := &r.s.Sandbox, &r.rc
+	rc.WorkdirMode = Mode(or(s.WorkdirMode, string(RW)))
+	rc.Base = or(s.Base, "host")
+	rc.Home = or(s.Home, "host")
+	rc.NetworkAllow, rc.NetworkDeny = s.NetworkAllow.Texts(), s.NetworkDeny.Texts()
+	rc.Clipboard = s.Clipboard.V
+	rc.Allow = s.Allow.Texts()
+	rc.PIDNamespace = or(s.PIDNamespace, true)
+	rc.GitDir = or(s.GitDir, "protected")
+	rc.Proc = or(s.Proc, "auto")
+	rc.Seccomp = or(s.Seccomp, "default")
+	rc.Backend = or(s.Backend, "bwrap")
+
+	rc.Network = NetOff
+	if s.Network.V {
+		rc.Network = NetFull
+	}
+	if s.NetworkMode.Set {
+		rc.Network = Network(s.NetworkMode.V)
+	}
+	if on := r.c.Overrides.Network; on != nil {
+		rc.Network = NetOff
+		if *on {
+			rc.Network = NetFull
+		}
+	}
+
+	rc.Limits = s.Limits.Limits()
+	for _, f := range []struct {
+		to   *string
+		flag string
+	}{
+		{&rc.Limits.Memory, r.c.Overrides.Limits.Memory},
+		{&rc.Limits.CPU, r.c.Overrides.Limits.CPU},
+		{&rc.Limits.Pids, r.c.Overrides.Limits.Pids},
+		{&rc.Limits.Files, r.c.Overrides.Limits.Files},
+		{&rc.Limits.FileSize, r.c.Overrides.Limits.FileSize},
+	} {
+		if f.flag != "" {
+			*f.to = f.flag
+		}
+	}
+
+	for _, it := range s.HomeAllow.Items {
+		p, err := r.x.path(it.Text, tilde|vars)
+		switch {
+		case err != nil:
+			r.add(it.At, "sandbox.home_allow", err.Error(), `write it like "~/.local/bin"`)
+		case p == r.c.Home || !within(p, r.c.Home):
+			r.add(it.At, "sandbox.home_allow", fmt.Sprintf("%q is not below your home folder", it.Text), "")
+		default:
+			rc.HomeAllow = append(rc.HomeAllow, p)
+		}
+	}
+}
+
+// hide expands [sandbox] hide. Relative entries are below the working folder.
+func (r *resolver) hide() {
+	for _, it := range r.s.Sandbox.Hide.Items {
+		plain, err := r.x.expand(it.Text, tilde|vars)
+		escaped, err2 := r.x.expand(it.Text, tilde|vars|pattern)
+		if err = errors.Join(err, err2); err != nil {
+			r.add(it.At, "sandbox.hide", err2.Error(), "")
+			continue
+		}
+		if !filepath.IsAbs(plain) {
+			plain = filepath.Join(r.rc.Workdir, plain)
+			escaped = escapePattern(r.rc.Workdir) + "/" + escaped
+		}
+		if strings.ContainsAny(escaped, "*?[") {
+			r.rc.Hide = append(r.rc.Hide, filepath.Clean(escaped))
+		} else {
+			r.rc.Hide = append(r.rc.Hide, filepath.Clean(plain))
+		}
+	}
+}
+
+func (r *resolver) env() {
+	e := &r.s.Env
+	r.rc.Env.InheritAll = e.InheritAll.V || e.Clearenv.Set && !e.Clearenv.V
+	r.rc.Env.Inherit = e.Inherit.Texts()
+	for _, s := range e.Set.Entries {
+		value, err := r.x.expand(s.Value, tilde|vars)
+		r.rc.Env.Set = append(r.rc.Env.Set, KV{s.Key, r.value(s.At, strict.Join("env", "set", s.Key), value, err)})
+	}
+	for _, kv := range r.c.Overrides.Env {
+		r.rc.Env.Set = put(r.rc.Env.Set, kv)
+	}
+	for _, it := range e.PathPrepend.Items {
+		p, err := r.x.path(it.Text, tilde|vars)
+		r.rc.Env.PathPrepend = append(r.rc.Env.PathPrepend, r.value(it.At, "env.path_prepend", p, err))
+	}
+}
+
+// put sets a key, in its old place when there is one.
+func put(list []KV, kv KV) []KV {
+	for i := range list {
+		if list[i].Key == kv.Key {
+			list[i] = kv
+			return list
+		}
+	}
+	return append(list, kv)
+}
+
+func (r *resolver) entrypoint() {
+	e, o, out := &r.s.Entrypoint, &r.c.Overrides, &r.rc.Entrypoint
+	out.Cmd, out.Args = e.Cmd.V, e.Args.Texts()
+	out.Interactive, out.TUI = or(e.Interactive, true), e.TUI.V
+	out.CursorFix, out.History = e.CursorFix.V, e.History.Texts()
+	if o.Interactive != nil {
+		out.Interactive = *o.Interactive
+	}
+	if o.Entrypoint != "" {
+		out.Cmd, out.Args = o.Entrypoint, nil
+		if strings.Contains(out.Cmd, "/") && !filepath.IsAbs(out.Cmd) {
+			out.Cmd = filepath.Join(r.c.Cwd, out.Cmd)
+		}
+		if why := badProgram(out.Cmd); why != "" {
+			r.add(strict.Pos{}, "--entrypoint", why, "")
+		}
+	}
+	if out.Cmd == "" {
+		out.Cmd = r.shell()
+	}
+	out.Args = append(out.Args, o.Args...)
+	if o.ArgsFile != nil {
+		out.Args = append(out.Args, *o.ArgsFile)
+	}
+	out.Args = append(out.Args, o.Extra...)
+}
+
+// shell is $SHELL, or /bin/sh when that is no program.
+func (r *resolver) shell() string {
+	if r.c.Lookup != nil {
+		if sh, ok := r.c.Lookup("SHELL"); ok && filepath.IsAbs(sh) && badProgram(sh) == "" {
+			return filepath.Clean(sh)
+		}
+	}
+	return "/bin/sh"
+}
+
+func (r *resolver) rest() {
+	s, rc := r.s, &r.rc
+	r.hide()
+	rc.Capabilities = s.Capabilities.Texts()
+	rc.Noop = noopOf(&s.Noop)
+	if s.Git.StripSections.Set || s.Git.Overrides.Set {
+		rc.Git = &Git{StripSections: s.Git.StripSections.Texts(), Overrides: pairs(s.Git.Overrides)}
+	}
+	rc.Output.Summary = s.Output.Summary.V
+	rc.Output.Timeout = time.Duration(s.Output.Timeout.V) * time.Second
+	if t := r.c.Overrides.Timeout; t != nil {
+		rc.Output.Timeout = *t
+	}
+	if log := s.Output.Log; log.V != "" {
+		dir, err := r.x.path(log.V, tilde)
+		rc.Output.Log = r.value(log.At, "output.log", dir, err)
+	}
+	for _, c := range s.Verify.Custom.Checks.Rows {
+		rc.Checks = append(rc.Checks, Check{Name: c.Name.V, Cmd: c.Cmd.V, Severity: or(c.Severity, "medium")})
+	}
+}
+
+// ParseMount parses the value of --mount, SRC:DEST[:MODE]. Source and Dest may
+// still be relative or begin with "~/"; Resolve makes them absolute.
+func ParseMount(arg string) (Mount, error) {
+	parts := strings.Split(arg, ":")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" {
+		return Mount{}, fmt.Errorf("mount %q is not SRC:DEST[:MODE]", arg)
+	}
+	m := Mount{Source: parts[0], Dest: parts[1], Mode: RO, File: "--mount"}
+	if len(parts) == 3 {
+		m.Mode = Mode(parts[2])
+	}
+	switch m.Mode {
+	case RO, RW, SafeRW:
+		return m, nil
+	case Tmpfs:
+		return Mount{}, fmt.Errorf("mount %q: a tmpfs has no source, write it under [mounts] of a profile", arg)
+	}
+	return Mount{}, fmt.Errorf("mount %q: mode %q is not one of ro, rw, safe-rw", arg, m.Mode)
+}
+
+// ParseEnv parses the value of --env, KEY=VALUE. The value is taken literally.
+func ParseEnv(arg string) (KV, error) {
+	key, value, ok := strings.Cut(arg, "=")
+	if !ok {
+		return KV{}, fmt.Errorf("env %q is not KEY=VALUE", arg)
+	}
+	if why := badVariable(key); why != "" {
+		return KV{}, fmt.Errorf("env %q: %s", key, why)
+	}
+	return KV{key, value}, nil
+}
+
+// stat looks at a path and follows links; kind is "" when nothing is there.
+func stat(path string) (kind string, err error) {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case st.IsDir():
+		return "a folder", nil
+	}
+	return "a file", nil
+}

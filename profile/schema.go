@@ -1,0 +1,156 @@
+package profile
+
+import "github.com/enr/inner/profile/strict"
+
+// source is one profile file as written, or several of them merged. How a key
+// is merged follows from its type, as the manual's table says; the tag names
+// the exceptions:
+//
+//	own      stays with the file it is written in
+//	replace  a list of the child stands in for the base's
+//	first    a union with the child's items in front
+type source struct {
+	SchemaVersion  strict.String `toml:"schema_version" merge:"own"`
+	Name           strict.String `toml:"name" merge:"own"`
+	Description    strict.String `toml:"description"`
+	Extends        strict.String `toml:"extends" merge:"own"`
+	WorkspacesPath strict.String `toml:"workspaces_path"`
+	Experimental   strict.Bool   `toml:"experimental"`
+	Capabilities   strict.List   `toml:"capabilities"`
+
+	Shim       shimTable               `toml:"shim"`
+	Sandbox    sandboxTable            `toml:"sandbox"`
+	Mounts     strict.Table[mountSpec] `toml:"mounts"`
+	Env        envTable                `toml:"env"`
+	Git        gitTable                `toml:"git"`
+	Entrypoint entrypointTable         `toml:"entrypoint"`
+	Output     outputTable             `toml:"output"`
+	Noop       noopTable               `toml:"noop"`
+	Verify     verifyTable             `toml:"verify"`
+}
+
+type shimTable struct {
+	Commands strict.List   `toml:"commands" merge:"replace"`
+	When     strict.String `toml:"when"`
+}
+
+type sandboxTable struct {
+	Network      strict.Bool   `toml:"network"`
+	NetworkMode  strict.String `toml:"network_mode"`
+	NetworkAllow strict.List   `toml:"network_allow"`
+	NetworkDeny  strict.List   `toml:"network_deny"`
+	Clipboard    strict.Bool   `toml:"clipboard"`
+	Allow        strict.List   `toml:"allow"`
+	Base         strict.String `toml:"base"`
+	WorkdirMode  strict.String `toml:"workdir_mode"`
+	Home         strict.String `toml:"home"`
+	HomeAllow    strict.List   `toml:"home_allow"`
+	Hide         strict.List   `toml:"hide"`
+	PIDNamespace strict.Bool   `toml:"pid_namespace"`
+	GitDir       strict.String `toml:"git_dir"`
+	Proc         strict.String `toml:"proc"`
+	Seccomp      strict.String `toml:"seccomp"`
+	Backend      strict.String `toml:"backend"`
+	Limits       LimitsTable   `toml:"limits"`
+}
+
+// LimitsTable is [sandbox.limits], and [default_limits] of config.toml, as
+// written.
+type LimitsTable struct {
+	Memory   strict.Number `toml:"memory"`
+	CPU      strict.Number `toml:"cpu"`
+	Pids     strict.Number `toml:"pids"`
+	Files    strict.Number `toml:"files"`
+	FileSize strict.Number `toml:"file_size"`
+}
+
+// mountSpec is what a key of [mounts] says about its path; a plain string is
+// the mode.
+type mountSpec struct {
+	Dest strict.String `toml:"dest"`
+	Mode strict.String `toml:"mode,short"`
+}
+
+type envTable struct {
+	Clearenv    strict.Bool          `toml:"clearenv"`
+	InheritAll  strict.Bool          `toml:"inherit_all"`
+	Inherit     strict.List          `toml:"inherit"`
+	Set         strict.Table[string] `toml:"set"`
+	PathPrepend strict.List          `toml:"path_prepend" merge:"first"`
+}
+
+type gitTable struct {
+	StripSections strict.List          `toml:"strip_sections"`
+	Overrides     strict.Table[string] `toml:"overrides"`
+}
+
+type entrypointTable struct {
+	Cmd         strict.String `toml:"cmd"`
+	Args        strict.List   `toml:"args" merge:"replace"`
+	Interactive strict.Bool   `toml:"interactive"`
+	TUI         strict.Bool   `toml:"tui"`
+	CursorFix   strict.String `toml:"cursor_fix"`
+	Workdir     strict.String `toml:"workdir"`
+	History     strict.List   `toml:"history"`
+}
+
+type outputTable struct {
+	Summary strict.Bool   `toml:"summary"`
+	Log     strict.String `toml:"log"`
+	Timeout strict.Int    `toml:"timeout_seconds"`
+}
+
+type noopTable struct {
+	Block   strict.List          `toml:"block"`
+	Rewrite strict.Table[string] `toml:"rewrite"`
+	Message strict.Table[string] `toml:"message"`
+	Mode    strict.String        `toml:"mode"`
+}
+
+type verifyTable struct {
+	Custom struct {
+		Checks strict.Tables[checkRow] `toml:"checks"`
+	} `toml:"custom"`
+}
+
+type checkRow struct {
+	Name     strict.String `toml:"name"`
+	Cmd      strict.String `toml:"cmd"`
+	Severity strict.String `toml:"severity"`
+}
+
+// The words each key takes. Functions, not variables: nothing runs at start-up
+// and nothing can be changed.
+
+func networkModes() []string { return []string{"off", "full", "allowlist"} }
+func bases() []string        { return []string{"host", "minimal"} }
+func workdirModes() []string { return []string{"rw", "ro", "none"} }
+func homes() []string        { return []string{"host", "isolated"} }
+func gitDirs() []string      { return []string{"protected", "ro", "rw"} }
+func procs() []string        { return []string{"auto", "fresh", "bind", "empty"} }
+func seccomps() []string     { return []string{"default", "strict", "off"} }
+func backends() []string     { return []string{"auto", "bwrap", "podman"} }
+func mountModes() []string   { return []string{"ro", "rw", "safe-rw", "tmpfs"} }
+func whens() []string        { return []string{"always", "tty", "pipe"} }
+func cursorFixes() []string  { return []string{"", "newlines", "shell"} }
+func noopModes() []string    { return []string{"path", "hard"} }
+func severities() []string   { return []string{"critical", "high", "medium", "info"} }
+
+// Capabilities returns the names [capabilities] takes.
+func Capabilities() []string { return []string{"claude", "gemini", "cursor", "codex", "opencode"} }
+
+// AllowKeys returns the keys [sandbox] allow takes: the nine of the manual and
+// one for every other group of resources that is hidden by default.
+func AllowKeys() []string {
+	return []string{
+		"ssh-keys", "git-credentials", "gpg-keys", "docker-socket", "podman-socket",
+		"nested-user-ns", "netrc", "bash-history", "zsh-history",
+
+		"docker-config", "aws-credentials", "gcloud-credentials", "azure-credentials",
+		"kube-config", "helm-config", "terraform-credentials", "gh-config", "npmrc",
+		"pypirc", "cargo-credentials", "maven-settings", "gradle-properties", "pgpass",
+		"mysql-config", "password-store", "keyrings", "onepassword-config",
+		"browser-profiles", "session-bus", "ssh-agent", "gpg-agent", "rclone",
+		"vault-token", "hub-config", "agent-state", "fish-history", "repl-history",
+	}
+}

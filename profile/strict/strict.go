@@ -1,0 +1,178 @@
+// Package strict reads TOML without forgiving anything.
+//
+// A file that says what may happen in a sandbox must not be read generously: a
+// misspelt restriction that is silently ignored is no restriction. Decode
+// therefore reports every key it does not know, every key that differs from a
+// known one only by case and every value of another type, each with file, line,
+// key and the nearest valid key, all at once and in file order. It never
+// panics, whatever the bytes are.
+//
+// The schema is a Go struct whose fields carry `toml:"name"` tags and are made
+// of the types of this package, which remember whether and where they were
+// written:
+//
+//	type settings struct {
+//		Network strict.Bool                `toml:"network"`
+//		Allow   strict.List                `toml:"allow"`
+//		Rewrite strict.Table[string]       `toml:"rewrite"` // free keys, file order
+//		Checks  strict.Tables[check]       `toml:"checks"`
+//		Nested  struct{ … }                `toml:"nested"`
+//	}
+//
+// The syntax of TOML is left to BurntSushi/toml; that library is asked for the
+// plain values only, since it matches keys without regard to case and drops the
+// ones it does not know. Where each key stands comes from a scan of the text
+// that the library has accepted (scan.go).
+//
+// What the package does not do: it knows no meaning of any key.
+package strict
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Pos is a place in a file.
+type Pos struct {
+	File string
+	Line int // starts at 1; 0 when it has no line
+}
+
+// Problem is one fault of a file.
+type Problem struct {
+	File string
+	Line int    // starts at 1; 0 when it has no line
+	Key  string // the full key as it would be written, or ""
+	Msg  string // what is wrong
+	Hint string // what to write instead, or ""
+}
+
+// Error renders the problem as one line: where, what and, in parentheses, what
+// to write instead.
+func (p Problem) Error() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(printable(p.File))
+		if p.Line > 0 {
+			b.WriteByte(':')
+			b.WriteString(strconv.Itoa(p.Line))
+		}
+		b.WriteString(": ")
+	}
+	if p.Key != "" {
+		b.WriteString(p.Key)
+		b.WriteString(": ")
+	}
+	b.WriteString(p.Msg)
+	if p.Hint != "" {
+		b.WriteString(" (")
+		b.WriteString(p.Hint)
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// printable returns a file name as it is, or quoted when showing it raw could
+// change what the terminal shows.
+func printable(name string) string {
+	for _, r := range name {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return strconv.Quote(name)
+		}
+	}
+	return name
+}
+
+// Problems is a list of faults. As an error it has one line for each.
+type Problems []Problem
+
+// Error joins the faults, one per line.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Err returns nil when there are no problems; a nil Problems in an error
+// variable would not be nil.
+func (ps Problems) Err() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps
+}
+
+// Join writes a key path the way TOML would: parts that are not bare words are
+// quoted.
+func Join(parts ...string) string {
+	var b strings.Builder
+	for i, part := range parts {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		if bare(part) {
+			b.WriteString(part)
+		} else {
+			b.WriteString(strconv.Quote(part))
+		}
+	}
+	return b.String()
+}
+
+// bare reports whether a key needs no quotes.
+func bare(key string) bool {
+	for i := 0; i < len(key); i++ {
+		if !bareByte(key[i]) {
+			return false
+		}
+	}
+	return key != ""
+}
+
+func bareByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+// Doc knows where every key of a file stands.
+type Doc struct{ root *node }
+
+// Defined reports whether the key is written in the file, or is a table that
+// something in the file implies.
+func (d *Doc) Defined(key ...string) bool { return d.find(key) != nil }
+
+// Line returns the line of a key, 0 when it is not there. Items of a list are
+// reached by their index: Line("noop", "block", "0").
+func (d *Doc) Line(key ...string) int {
+	if n := d.find(key); n != nil {
+		return n.line
+	}
+	return 0
+}
+
+// Keys returns the keys of a table in file order; those of the file's top when
+// no table is given.
+func (d *Doc) Keys(table ...string) []string {
+	n := d.find(table)
+	if n == nil {
+		return nil
+	}
+	keys := make([]string, len(n.kids))
+	for i, k := range n.kids {
+		keys[i] = k.key
+	}
+	return keys
+}
+
+func (d *Doc) find(key []string) *node {
+	n := d.root
+	for _, k := range key {
+		if n == nil {
+			return nil
+		}
+		n = n.get(k)
+	}
+	return n
+}

@@ -1,0 +1,164 @@
+package strict
+
+// Value is one setting. Set tells a written false from a missing key.
+type Value[T any] struct {
+	V   T
+	Set bool
+	At  Pos
+}
+
+// Scalar is the text of a value that may be written as a string or a number.
+type Scalar string
+
+// The settings a schema is made of.
+type (
+	String = Value[string]
+	Bool   = Value[bool]
+	Int    = Value[int64]
+	Number = Value[Scalar] // "512M" or 512
+)
+
+// List is a list of strings.
+type List struct {
+	Items []Item
+	Set   bool
+	At    Pos
+}
+
+// Item is one entry of a list.
+type Item struct {
+	Text string
+	At   Pos
+}
+
+// Texts returns the items without their places; nil when there are none.
+func (l List) Texts() []string {
+	if len(l.Items) == 0 {
+		return nil
+	}
+	out := make([]string, len(l.Items))
+	for i, it := range l.Items {
+		out[i] = it.Text
+	}
+	return out
+}
+
+// Table is a table whose keys are free. Entries are in file order. The values
+// are strings or structs; a struct field tagged `toml:"name,short"` makes
+// key = "text" mean key = { name = "text" }.
+type Table[T any] struct {
+	Entries []Entry[T]
+	Set     bool
+	At      Pos
+}
+
+// Entry is one key of a Table.
+type Entry[T any] struct {
+	Key   string
+	Value T
+	At    Pos
+}
+
+// Get returns the value of a key.
+func (t Table[T]) Get(key string) (value T, ok bool) {
+	for _, e := range t.Entries {
+		if e.Key == key {
+			return e.Value, true
+		}
+	}
+	return value, false
+}
+
+// Tables is a list of tables, written inline or as [[name]].
+type Tables[T any] struct {
+	Rows []T
+	Set  bool
+	At   Pos
+}
+
+// decodable is a type that decodes itself.
+type decodable interface {
+	decode(d *decoder, n *node, path []string, v any)
+}
+
+func (x *Value[T]) decode(d *decoder, n *node, path []string, v any) {
+	if d.scalar(&x.V, n, path, v) {
+		x.Set, x.At = true, d.pos(n)
+	}
+}
+
+func (x *List) decode(d *decoder, n *node, path []string, v any) {
+	items, ok := v.([]any)
+	if !ok {
+		hint := ""
+		if s, ok := v.(string); ok && len(s) < 40 {
+			hint = "write [" + quote(s) + "]"
+		}
+		d.wrong(n, path, "a list of strings", v, hint)
+		return
+	}
+	x.Set, x.At = true, d.pos(n)
+	for i, it := range items {
+		item := Item{At: x.At}
+		kid := n.item(i)
+		if kid != nil {
+			item.At = d.pos(kid)
+		}
+		s, ok := it.(string)
+		if !ok {
+			d.add(item.At.Line, path, "wants a list of strings, item "+itoa(i+1)+" is "+kind(it), "")
+			continue
+		}
+		if d.clean(item.At.Line, path, s) {
+			item.Text = s
+			x.Items = append(x.Items, item)
+		}
+	}
+}
+
+func (x *Table[T]) decode(d *decoder, n *node, path []string, v any) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		d.wrong(n, path, "a table", v, "")
+		return
+	}
+	x.Set, x.At = true, d.pos(n)
+	d.each(n, m, path, func(kid *node, sub []string, v any) {
+		e := Entry[T]{Key: kid.key, At: d.pos(kid)}
+		before := len(d.problems)
+		d.into(&e.Value, kid, sub, v)
+		if len(d.problems) == before {
+			x.Entries = append(x.Entries, e)
+		}
+	})
+}
+
+func (x *Tables[T]) decode(d *decoder, n *node, path []string, v any) {
+	var rows []any
+	switch v := v.(type) {
+	case []any:
+		rows = v
+	case []map[string]any:
+		for _, m := range v {
+			rows = append(rows, m)
+		}
+	default:
+		d.wrong(n, path, "a list of tables", v, "")
+		return
+	}
+	x.Set, x.At = true, d.pos(n)
+	for i, row := range rows {
+		kid := n.item(i)
+		if kid == nil {
+			kid = &node{key: itoa(i), line: n.line}
+		}
+		m, ok := row.(map[string]any)
+		if !ok {
+			d.add(kid.line, path, "wants a list of tables, item "+itoa(i+1)+" is "+kind(row), "")
+			continue
+		}
+		var t T
+		d.into(&t, kid, path, m)
+		x.Rows = append(x.Rows, t)
+	}
+}

@@ -1,0 +1,368 @@
+package trust
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust/disk"
+)
+
+// schema is the version of the files this package writes. A file of a later
+// version is refused: it may bind more than this program knows to check.
+const schema = 1
+
+// maxRecord is the largest record that is read, in bytes.
+const maxRecord = 8 << 20
+
+// Damaged is the error for a record that exists and cannot be used. Nothing may
+// run on the strength of it, and nothing may be taken for unclaimed either;
+// revoking the project removes it.
+type Damaged struct {
+	File string // the record
+	Err  error
+}
+
+// Error says which record, and what is wrong with it.
+func (e *Damaged) Error() string { return fmt.Sprintf("trust record %q: %v", e.File, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *Damaged) Unwrap() error { return e.Err }
+
+// Project returns the record of the project with that root, or nil when there is
+// none.
+func (s Store) Project(root string) (*ProjectRecord, error) {
+	if !filepath.IsAbs(root) {
+		return nil, fmt.Errorf("project %q: not an absolute path", root)
+	}
+	path := s.path(root)
+	r, err := load(path)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	if r.Root != filepath.Clean(root) {
+		return nil, &Damaged{path, fmt.Errorf("it is the record of %q", r.Root)}
+	}
+	return r, nil
+}
+
+// Projects returns every record that can be read, sorted by root, and the errors
+// of those that cannot, joined.
+func (s Store) Projects() ([]ProjectRecord, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []ProjectRecord
+	var bad []error
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".json") {
+			continue
+		}
+		path := filepath.Join(s.Dir, e.Name())
+		switch r, err := load(path); {
+		case err != nil:
+			bad = append(bad, err)
+		case r == nil: // revoked meanwhile
+		case s.path(r.Root) != path:
+			bad = append(bad, &Damaged{path, fmt.Errorf("it is the record of %q", r.Root)})
+		default:
+			list = append(list, *r)
+		}
+	}
+	slices.SortFunc(list, func(a, b ProjectRecord) int { return strings.Compare(a.Root, b.Root) })
+	return list, errors.Join(bad...)
+}
+
+// Enter remembers that the user has been in the project, so that what its
+// profiles claim is guarded from now on. It does nothing when that is known.
+func (s Store) Enter(root string) error {
+	if _, err := os.Lstat(s.path(root)); err == nil {
+		return nil
+	}
+	return s.change(root, func(*ProjectRecord) error { return nil })
+}
+
+// path is where the record of a project is. The name is a hash because a root
+// may hold any byte and be longer than a file name.
+func (s Store) path(root string) string {
+	sum := sha256.Sum256([]byte(filepath.Clean(root)))
+	return filepath.Join(s.Dir, hex.EncodeToString(sum[:])+".json")
+}
+
+// change reads a record, or starts one, edits it and writes it back, under the
+// lock of the store.
+func (s Store) change(root string, edit func(*ProjectRecord) error) error {
+	return s.locked(root, func() error {
+		r, err := s.Project(root)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			r = &ProjectRecord{Root: filepath.Clean(root), Entered: time.Now().Round(0)}
+		}
+		if err := edit(r); err != nil {
+			return err
+		}
+		return s.write(r)
+	})
+}
+
+// forget drops a project's record, whatever it looks like. The shims of a project
+// that is still there must not disappear with its approvals, so that one stays
+// entered.
+func (s Store) forget(root string) error {
+	return s.locked(root, func() error {
+		if _, err := os.Lstat(filepath.Join(root, ".inner")); err == nil {
+			return s.write(&ProjectRecord{Root: filepath.Clean(root), Entered: time.Now().Round(0)})
+		}
+		if err := os.Remove(s.path(root)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+}
+
+func (s Store) write(r *ProjectRecord) error {
+	data, err := json.MarshalIndent(toDisk(r), "", "  ")
+	if err != nil {
+		return err
+	}
+	return disk.Replace(s.path(r.Root), append(data, '\n'), 0o600)
+}
+
+// locked runs do while holding the lock of the store.
+func (s Store) locked(root string, do func() error) error {
+	if !filepath.IsAbs(root) {
+		return fmt.Errorf("project %q: not an absolute path", root)
+	}
+	if err := disk.Folder(s.Dir); err != nil {
+		return fmt.Errorf("trust folder: %w", err)
+	}
+	unlock, err := disk.Lock(filepath.Join(s.Dir, ".lock"))
+	if err != nil {
+		return fmt.Errorf("trust folder: %w", err)
+	}
+	defer unlock()
+	return do()
+}
+
+// set puts a profile's record in its place.
+func (r *ProjectRecord) set(p ProfileRecord) {
+	i, found := slices.BinarySearchFunc(r.Profiles, p.Path, func(q ProfileRecord, path string) int {
+		return strings.Compare(q.Path, path)
+	})
+	if found {
+		r.Profiles[i] = p
+	} else {
+		r.Profiles = slices.Insert(r.Profiles, i, p)
+	}
+}
+
+func nameOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ".toml") }
+
+// load reads one record: nil when there is none, *Damaged when it is of no use.
+func load(path string) (*ProjectRecord, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &Damaged{path, unwrapPath(err)}
+	}
+	defer f.Close()
+	data, err := readOwn(f)
+	if err != nil {
+		return nil, &Damaged{path, unwrapPath(err)}
+	}
+	var d diskProject
+	if err := json.Unmarshal(data, &d); err != nil {
+		return nil, &Damaged{path, err}
+	}
+	r, err := d.record()
+	if err != nil {
+		return nil, &Damaged{path, err}
+	}
+	return r, nil
+}
+
+// readOwn reads a file that only its owner, who is the caller or root, can write.
+func readOwn(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("it belongs to user %d", st.Uid)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("others can write it (mode %04o)", info.Mode().Perm())
+	}
+	if info.Size() > maxRecord {
+		return nil, fmt.Errorf("it is larger than %d bytes", maxRecord)
+	}
+	return io.ReadAll(io.LimitReader(f, maxRecord+1))
+}
+
+// unwrapPath drops the path of a file error: the caller names it already.
+func unwrapPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// text is a string that survives JSON whatever its bytes: paths need not be
+// UTF-8, and JSON would silently replace what is not.
+type text string
+
+const hexPrefix = "hex:"
+
+// MarshalText writes the string itself, or hex: and its bytes in hexadecimal
+// when it is not UTF-8 or could be taken for such.
+func (t text) MarshalText() ([]byte, error) {
+	if s := string(t); !utf8.ValidString(s) || strings.HasPrefix(s, hexPrefix) {
+		return []byte(hexPrefix + hex.EncodeToString([]byte(s))), nil
+	}
+	return []byte(t), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (t *text) UnmarshalText(b []byte) error {
+	s := string(b)
+	if !strings.HasPrefix(s, hexPrefix) {
+		*t = text(s)
+		return nil
+	}
+	raw, err := hex.DecodeString(s[len(hexPrefix):])
+	*t = text(raw)
+	return err
+}
+
+// The forms of the records on disk.
+type (
+	diskProject struct {
+		Schema   int           `json:"schema"`
+		Root     text          `json:"root"`
+		Entered  time.Time     `json:"entered"`
+		Config   *diskProfile  `json:"config,omitempty"`
+		Profiles []diskProfile `json:"profiles,omitempty"`
+	}
+	diskProfile struct {
+		Path     text        `json:"path"`
+		Name     text        `json:"name"`
+		Decision State       `json:"decision"`
+		When     time.Time   `json:"when"`
+		Files    []diskFile  `json:"files,omitempty"`
+		Commands []text      `json:"commands,omitempty"`
+		ShimWhen string      `json:"shim_when,omitempty"`
+		Grants   []diskGrant `json:"grants,omitempty"`
+	}
+	diskFile struct {
+		Path   text   `json:"path"`
+		Digest string `json:"sha256"`
+	}
+	diskGrant struct {
+		Kind     string `json:"kind"`
+		Text     text   `json:"text"`
+		Tightens bool   `json:"tightens,omitempty"`
+	}
+)
+
+func toDisk(r *ProjectRecord) diskProject {
+	d := diskProject{Schema: schema, Root: text(r.Root), Entered: r.Entered}
+	if r.Config != nil {
+		c := toDiskProfile(*r.Config)
+		d.Config = &c
+	}
+	for _, p := range r.Profiles {
+		d.Profiles = append(d.Profiles, toDiskProfile(p))
+	}
+	return d
+}
+
+func toDiskProfile(p ProfileRecord) diskProfile {
+	d := diskProfile{Path: text(p.Path), Name: text(p.Name), Decision: p.Decision, When: p.When, ShimWhen: p.ShimWhen}
+	for _, f := range p.Files {
+		d.Files = append(d.Files, diskFile{text(f.Path), f.Digest})
+	}
+	for _, c := range p.Commands {
+		d.Commands = append(d.Commands, text(c))
+	}
+	for _, g := range p.Grants {
+		d.Grants = append(d.Grants, diskGrant{g.Kind, text(g.Text), g.Tightens})
+	}
+	return d
+}
+
+// record checks what was read as far as decisions depend on it.
+func (d diskProject) record() (*ProjectRecord, error) {
+	switch {
+	case d.Schema > schema:
+		return nil, fmt.Errorf("written by a newer inner (schema %d, this one knows %d)", d.Schema, schema)
+	case d.Schema != schema:
+		return nil, fmt.Errorf("schema %d is not known", d.Schema)
+	case !filepath.IsAbs(string(d.Root)):
+		return nil, fmt.Errorf("root %q is not an absolute path", string(d.Root))
+	}
+	r := &ProjectRecord{Root: string(d.Root), Entered: d.Entered}
+	if d.Config != nil {
+		c, err := d.Config.record()
+		if err != nil {
+			return nil, err
+		}
+		r.Config = &c
+	}
+	for _, p := range d.Profiles {
+		rec, err := p.record()
+		if err != nil {
+			return nil, err
+		}
+		r.Profiles = append(r.Profiles, rec)
+	}
+	return r, nil
+}
+
+func (d diskProfile) record() (ProfileRecord, error) {
+	p := ProfileRecord{Path: string(d.Path), Name: string(d.Name), Decision: d.Decision, When: d.When, ShimWhen: d.ShimWhen}
+	for _, f := range d.Files {
+		if len(f.Digest) != sha256.Size*2 {
+			return p, fmt.Errorf("profile %q: %q is not a digest", p.Path, f.Digest)
+		}
+		p.Files = append(p.Files, FileRecord{string(f.Path), f.Digest})
+	}
+	for _, c := range d.Commands {
+		p.Commands = append(p.Commands, string(c))
+	}
+	for _, g := range d.Grants {
+		p.Grants = append(p.Grants, profile.Grant{Kind: g.Kind, Text: string(g.Text), Tightens: g.Tightens})
+	}
+	switch {
+	case !filepath.IsAbs(p.Path):
+		return p, fmt.Errorf("profile %q is not an absolute path", p.Path)
+	case p.Decision != Allowed && p.Decision != Denied:
+		return p, fmt.Errorf("profile %q: decision %q is not known", p.Path, p.Decision)
+	case p.Decision == Allowed && len(p.Files) == 0:
+		return p, fmt.Errorf("profile %q: allowed, and no file is named", p.Path)
+	}
+	return p, nil
+}

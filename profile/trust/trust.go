@@ -1,0 +1,287 @@
+// Package trust remembers what the user approved: exactly these bytes, at
+// exactly this path, for exactly this project. The record lives outside every
+// project, so nothing that arrives with a clone, and nothing a boxed program
+// writes there, can change it.
+//
+// An approval covers the profile, every file it extends outside the folder of
+// global profiles, and the project's config.toml. When any of them changes,
+// appears or disappears the profile counts as changed and does not run until it
+// is approved again. A copy elsewhere is not approved; neither is another
+// project.
+//
+//	store := trust.Store{Dir: filepath.Join(innerHome, "trust")}
+//	switch v := store.Check(project.Root, p, configFile); v.State {
+//	case trust.Allowed: // run it
+//	default:            // refuse; v.File and v.Detail say why
+//	}
+//
+// The commands of an approved profile are recorded with it. They stay guarded
+// when its file is edited, broken or deleted, until the user says revoke.
+//
+// The package does not decide what happens to a command (package shims does),
+// and does not ask anybody anything.
+package trust
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/enr/inner/profile"
+)
+
+// State is what the user's record says about a profile.
+type State string
+
+// The states of a profile.
+const (
+	Allowed    State = "allowed"    // these bytes, here, are approved
+	Untrusted  State = "untrusted"  // never approved
+	Changed    State = "changed"    // approved once, not as it is now
+	Denied     State = "denied"     // the user said no; remembered by path, whatever the bytes become
+	Deleted    State = "deleted"    // approved once, and its file is gone
+	Unreadable State = "unreadable" // the record cannot be read, so nothing is known: refuse
+)
+
+// Verdict is the answer about one profile. File is the file that makes it so and
+// Detail what is the matter with it, both empty for Allowed. Err is set when the
+// record is Unreadable.
+type Verdict struct {
+	State  State
+	File   string
+	Detail string
+	Err    error
+}
+
+// ProjectRecord is all that is remembered about one project.
+type ProjectRecord struct {
+	Root     string
+	Entered  time.Time       // when the user was first seen in it
+	Config   *ProfileRecord  // the project's config.toml, nil when it was never decided on
+	Profiles []ProfileRecord // sorted by path
+}
+
+// ProfileRecord is what is remembered about one profile, or one config.toml.
+// Files, Commands, Grants and ShimWhen are those of the last approved version;
+// they survive a deny, so that what was guarded stays guarded.
+type ProfileRecord struct {
+	Path     string
+	Name     string
+	Decision State // Allowed or Denied
+	Files    []FileRecord
+	Commands []string
+	ShimWhen string // [shim] when
+	Grants   []profile.Grant
+	When     time.Time // of the decision
+}
+
+// FileRecord is one approved file: its absolute path and the hex sha256 of its
+// content.
+type FileRecord struct{ Path, Digest string }
+
+// Approval is what the user says yes to, as it was read and shown.
+type Approval struct {
+	Profile        *profile.Profile // nil approves only the config
+	Grants         []profile.Grant  // what was shown, for the comparison after the next change
+	Config         *profile.File    // the project's config.toml as read, nil when there is none
+	ConfigCommands []string         // the words its [shims] maps
+}
+
+// WasApproved reports whether a version of this profile has ever been approved
+// and not revoked.
+func (r *ProfileRecord) WasApproved() bool { return len(r.Files) > 0 }
+
+// Profile returns the record of the profile at path, or nil. A nil record has
+// none.
+func (r *ProjectRecord) Profile(path string) *ProfileRecord {
+	if r == nil {
+		return nil
+	}
+	for i := range r.Profiles {
+		if r.Profiles[i].Path == path {
+			return &r.Profiles[i]
+		}
+	}
+	return nil
+}
+
+// Check judges a profile against the record, which may be nil. Only local
+// profiles need approval: the others are the user's own. globalDir is the folder
+// of global profiles; files in it are the user's own too.
+func (r *ProjectRecord) Check(p *profile.Profile, config *profile.File, globalDir string) Verdict {
+	if p.Scope != profile.Local {
+		return Verdict{State: Allowed}
+	}
+	rec := r.Profile(p.Path)
+	switch {
+	case rec == nil:
+		return Verdict{State: Untrusted, File: p.Path, Detail: "it was never approved"}
+	case rec.Decision == Denied:
+		return Verdict{State: Denied, File: p.Path, Detail: "it was denied"}
+	case config != nil && r.Config != nil && r.Config.Decision == Denied:
+		return Verdict{State: Denied, File: config.Path, Detail: "it was denied"}
+	}
+	return rec.compare(bound(p.Files, config, globalDir))
+}
+
+// CheckConfig judges the project's config.toml by itself, for words it maps to
+// profiles that need no approval. config is nil when the project has none.
+func (r *ProjectRecord) CheckConfig(config *profile.File) Verdict {
+	var rec *ProfileRecord
+	if r != nil {
+		rec = r.Config
+	}
+	switch {
+	case rec == nil && config == nil:
+		return Verdict{State: Allowed}
+	case rec == nil:
+		return Verdict{State: Untrusted, File: config.Path, Detail: "it was never approved"}
+	case config == nil && rec.WasApproved():
+		return Verdict{State: Deleted, File: rec.Path, Detail: "it is gone"}
+	case config == nil:
+		return Verdict{State: Allowed}
+	case rec.Decision == Denied:
+		return Verdict{State: Denied, File: config.Path, Detail: "it was denied"}
+	}
+	return rec.compare([]FileRecord{{config.Path, config.Digest}})
+}
+
+// compare holds the files of now against the approved ones, in the order of now.
+func (r *ProfileRecord) compare(now []FileRecord) Verdict {
+	for _, f := range now {
+		i := slices.IndexFunc(r.Files, func(old FileRecord) bool { return old.Path == f.Path })
+		switch {
+		case i < 0:
+			return Verdict{State: Changed, File: f.Path, Detail: "it was not part of what was approved"}
+		case r.Files[i].Digest != f.Digest:
+			return Verdict{State: Changed, File: f.Path, Detail: "it changed since it was approved"}
+		}
+	}
+	for _, old := range r.Files {
+		if !slices.ContainsFunc(now, func(f FileRecord) bool { return f.Path == old.Path }) {
+			return Verdict{State: Changed, File: old.Path, Detail: "it was approved too, and is not used any more"}
+		}
+	}
+	return Verdict{State: Allowed}
+}
+
+// bound lists the files an approval binds.
+func bound(files []profile.File, config *profile.File, globalDir string) []FileRecord {
+	var list []FileRecord
+	for _, f := range files {
+		if !sameFolder(filepath.Dir(filepath.Clean(f.Path)), globalDir) {
+			list = append(list, FileRecord{f.Path, f.Digest})
+		}
+	}
+	if config != nil {
+		list = append(list, FileRecord{config.Path, config.Digest})
+	}
+	return list
+}
+
+// sameFolder compares by identity, because INNER_HOME may be reached by more than
+// one name.
+func sameFolder(a, b string) bool {
+	if a == b {
+		return true
+	}
+	ai, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	bi, err := os.Stat(b)
+	return err == nil && os.SameFile(ai, bi)
+}
+
+// Store is the folder of records, INNER_HOME/trust.
+type Store struct{ Dir string }
+
+// globalDir is the folder of global profiles that belongs to the store.
+func (s Store) globalDir() string {
+	return filepath.Join(filepath.Dir(filepath.Clean(s.Dir)), "profiles")
+}
+
+// Check judges a profile of the project with that root. It reads one file.
+func (s Store) Check(root string, p *profile.Profile, config *profile.File) Verdict {
+	rec, err := s.Project(root)
+	if err != nil {
+		return Verdict{State: Unreadable, File: s.path(root), Detail: "the record cannot be read", Err: err}
+	}
+	return rec.Check(p, config, s.globalDir())
+}
+
+// Allow records the user's yes. It replaces what was recorded for the profile,
+// and for the config of the project, and marks the project as entered.
+func (s Store) Allow(root string, a Approval) error {
+	now := time.Now().Round(0)
+	return s.change(root, func(r *ProjectRecord) error {
+		r.Config = nil
+		if a.Config != nil {
+			r.Config = &ProfileRecord{
+				Path: a.Config.Path, Name: filepath.Base(a.Config.Path), Decision: Allowed, When: now,
+				Files: []FileRecord{{a.Config.Path, a.Config.Digest}}, Commands: a.ConfigCommands,
+			}
+		}
+		if a.Profile == nil {
+			return nil
+		}
+		p := a.Profile
+		if p.Scope != profile.Local {
+			return fmt.Errorf("profile %q: only a profile of a project is approved", p.Path)
+		}
+		files := bound(p.Files, a.Config, s.globalDir())
+		if len(files) == 0 || files[0].Path != p.Path {
+			return fmt.Errorf("profile %q: its own file is not among those that were read", p.Path)
+		}
+		r.set(ProfileRecord{
+			Path: p.Path, Name: p.Name, Decision: Allowed, When: now, Files: files,
+			Commands: p.Commands(), ShimWhen: p.When(), Grants: a.Grants,
+		})
+		return nil
+	})
+}
+
+// Deny records the user's no to the profiles, or the config.toml, at the given
+// paths. What an earlier yes recorded is kept.
+func (s Store) Deny(root string, paths ...string) error {
+	now := time.Now().Round(0)
+	return s.change(root, func(r *ProjectRecord) error {
+		for _, path := range paths {
+			rec := ProfileRecord{Path: path, Name: nameOf(path)}
+			if path == filepath.Join(root, ".inner", "config.toml") {
+				if r.Config == nil {
+					r.Config = &rec
+				}
+				r.Config.Decision, r.Config.When = Denied, now
+				continue
+			}
+			if old := r.Profile(path); old != nil {
+				rec = *old
+			}
+			rec.Decision, rec.When = Denied, now
+			r.set(rec)
+		}
+		return nil
+	})
+}
+
+// Revoke forgets every decision about the given paths, or about the whole
+// project when none is given; nothing that was recorded is guarded any longer.
+// While the project is there it still counts as entered. Forgetting the whole
+// project also works when its record is damaged.
+func (s Store) Revoke(root string, paths ...string) error {
+	if len(paths) == 0 {
+		return s.forget(root)
+	}
+	return s.change(root, func(r *ProjectRecord) error {
+		for _, path := range paths {
+			if r.Config != nil && r.Config.Path == path {
+				r.Config = nil
+			}
+			r.Profiles = slices.DeleteFunc(r.Profiles, func(p ProfileRecord) bool { return p.Path == path })
+		}
+		return nil
+	})
+}

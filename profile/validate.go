@@ -1,0 +1,378 @@
+package profile
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// validator collects the faults of one file: everything that can be seen
+// without the environment and without the files it extends.
+type validator struct{ problems []strict.Problem }
+
+func (v *validator) add(at strict.Pos, key, msg, hint string) {
+	v.problems = append(v.problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
+}
+
+func (v *validator) source(s *source) {
+	v.head(s)
+	v.sandbox(&s.Sandbox)
+	v.mounts(s.Mounts)
+	v.env(&s.Env)
+	v.git(&s.Git)
+	v.entrypoint(&s.Entrypoint)
+	v.noop(&s.Noop)
+	v.oneOf(s.Shim.When, "shim.when", whens())
+	for _, it := range s.Shim.Commands.Items {
+		if err := CheckCommand(it.Text); err != nil {
+			v.add(it.At, "shim.commands", err.Error(), "")
+		}
+	}
+	if t := s.Output.Timeout; t.Set && (t.V < 0 || t.V > maxSeconds) {
+		v.add(t.At, "output.timeout_seconds", fmt.Sprintf("%d is not between 0 (no limit) and %d", t.V, int64(maxSeconds)), "")
+	}
+	v.text(s.Output.Log, "output.log")
+	for _, c := range s.Verify.Custom.Checks.Rows {
+		v.check(c, s.Verify.Custom.Checks.At)
+	}
+}
+
+// maxSeconds is ten years: far from overflowing a time.Duration.
+const maxSeconds = 10 * 365 * 24 * 3600
+
+func (v *validator) head(s *source) {
+	switch sv := s.SchemaVersion; {
+	case !sv.Set:
+		v.add(strict.Pos{File: sv.At.File, Line: 1}, "schema_version", "is missing", `add schema_version = "1" at the top`)
+	case sv.V != "1":
+		v.add(sv.At, "schema_version", fmt.Sprintf("is %q, this version of inner reads only \"1\"", sv.V), "")
+	}
+	if s.Name.Set && s.Name.V != "" {
+		if err := CheckName(s.Name.V); err != nil {
+			v.add(s.Name.At, "name", err.Error(), "")
+		}
+	}
+	v.text(s.WorkspacesPath, "workspaces_path")
+	v.names(s.Capabilities, "capabilities", Capabilities())
+}
+
+func (v *validator) sandbox(s *sandboxTable) {
+	v.oneOf(s.NetworkMode, "sandbox.network_mode", networkModes())
+	v.oneOf(s.Base, "sandbox.base", bases())
+	v.oneOf(s.WorkdirMode, "sandbox.workdir_mode", workdirModes())
+	v.oneOf(s.Home, "sandbox.home", homes())
+	v.oneOf(s.GitDir, "sandbox.git_dir", gitDirs())
+	v.oneOf(s.Proc, "sandbox.proc", procs())
+	v.oneOf(s.Seccomp, "sandbox.seccomp", seccomps())
+	v.oneOf(s.Backend, "sandbox.backend", backends())
+	v.names(s.Allow, "sandbox.allow", AllowKeys())
+	for _, it := range s.NetworkAllow.Items {
+		v.host(it, "sandbox.network_allow")
+	}
+	for _, it := range s.NetworkDeny.Items {
+		v.host(it, "sandbox.network_deny")
+	}
+	v.filled(s.HomeAllow, "sandbox.home_allow")
+	v.filled(s.Hide, "sandbox.hide")
+	for _, it := range s.Hide.Items {
+		if _, err := filepath.Match(it.Text, ""); err != nil {
+			v.add(it.At, "sandbox.hide", fmt.Sprintf("%q is not a valid pattern", it.Text), "")
+		}
+	}
+	if on, mode := s.Network, s.NetworkMode; on.Set && mode.Set && on.V == (mode.V == "off") {
+		v.add(mode.At, "sandbox.network_mode", fmt.Sprintf("%q contradicts network = %t (line %d)", mode.V, on.V, on.At.Line), "keep one of them")
+	}
+	v.problems = append(v.problems, s.Limits.Check("sandbox.limits")...)
+}
+
+// Check returns the faults of a table of limits; key is the name of the table.
+func (l LimitsTable) Check(key string) []strict.Problem {
+	var v validator
+	size := func(n strict.Number, name string) {
+		if n.Set && !isSize(string(n.V)) {
+			v.add(n.At, key+"."+name, fmt.Sprintf("%q is not a size", n.V), `write it like "512M" or "2G"`)
+		}
+	}
+	count := func(n strict.Number, name string) {
+		if i, err := strconv.ParseUint(string(n.V), 10, 31); n.Set && (err != nil || i == 0) {
+			v.add(n.At, key+"."+name, fmt.Sprintf("%q is not a number above 0", n.V), "")
+		}
+	}
+	size(l.Memory, "memory")
+	if c := l.CPU; c.Set {
+		text, _ := strings.CutSuffix(string(c.V), "%")
+		if !isAmount(text) {
+			v.add(c.At, key+".cpu", fmt.Sprintf("%q is not an amount of CPU", c.V), `write it like "150%" or "1.5"`)
+		}
+	}
+	count(l.Pids, "pids")
+	count(l.Files, "files")
+	size(l.FileSize, "file_size")
+	return v.problems
+}
+
+// Limits returns the limits as plain text.
+func (l LimitsTable) Limits() Limits {
+	return Limits{
+		Memory: string(l.Memory.V), CPU: string(l.CPU.V), Pids: string(l.Pids.V),
+		Files: string(l.Files.V), FileSize: string(l.FileSize.V),
+	}
+}
+
+// isSize accepts 1024, 512M, 1.5G, 2GiB, 100KB.
+func isSize(s string) bool {
+	s = strings.TrimSuffix(strings.ToUpper(s), "B")
+	s = strings.TrimSuffix(s, "I")
+	if s != "" && strings.IndexByte("KMGT", s[len(s)-1]) >= 0 {
+		s = s[:len(s)-1]
+	}
+	return isAmount(s)
+}
+
+// isAmount accepts a decimal number above zero.
+func isAmount(s string) bool {
+	if s == "" || strings.Trim(s, "0123456789.") != "" {
+		return false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return err == nil && f > 0
+}
+
+func (v *validator) mounts(t strict.Table[mountSpec]) {
+	for _, e := range t.Entries {
+		key := strict.Join("mounts", e.Key)
+		switch {
+		case e.Key == "":
+			v.add(e.At, key, "the path is empty", "")
+		case control(e.Key):
+			v.add(e.At, key, "the path contains a control character", "")
+		}
+		v.oneOf(e.Value.Mode, key, mountModes())
+		if d := e.Value.Dest; d.Set && d.V == "" {
+			v.add(d.At, key, "dest is empty", "leave it out to mount at the same path")
+		}
+		v.text(e.Value.Dest, key)
+	}
+}
+
+func (v *validator) env(e *envTable) {
+	if c, all := e.Clearenv, e.InheritAll; c.Set && all.Set && c.V == all.V {
+		v.add(all.At, "env.inherit_all", fmt.Sprintf("%t contradicts clearenv = %t (line %d)", all.V, c.V, c.At.Line), "keep one of them")
+	}
+	for _, it := range e.Inherit.Items {
+		name := strings.TrimPrefix(it.Text, "-")
+		switch {
+		case name == "*":
+			v.add(it.At, "env.inherit", `"*" is everything`, "inherit_all = true says so")
+		case !isVariable(strings.ReplaceAll(name, "*", "X")):
+			v.add(it.At, "env.inherit", fmt.Sprintf("%q is not the name of a variable", it.Text), "")
+		}
+	}
+	for _, s := range e.Set.Entries {
+		if why := badVariable(s.Key); why != "" {
+			v.add(s.At, strict.Join("env", "set", s.Key), why, "")
+		}
+	}
+	v.filled(e.PathPrepend, "env.path_prepend")
+	for _, it := range e.PathPrepend.Items {
+		if strings.Contains(it.Text, ":") {
+			v.add(it.At, "env.path_prepend", fmt.Sprintf("%q contains a colon", it.Text), "one folder for each item")
+		}
+	}
+}
+
+// isVariable accepts the names shells accept.
+func isVariable(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if !nameByte(s[i]) || i == 0 && s[i] >= '0' && s[i] <= '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func nameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+}
+
+// badVariable says why a profile or a flag may not set a variable, or "".
+func badVariable(name string) string {
+	switch {
+	case name == "":
+		return "a variable needs a name"
+	case strings.HasPrefix(name, "INNER_") || strings.HasPrefix(name, "__INNER"):
+		return "variables of this name are inner's own"
+	case strings.ContainsFunc(name, func(r rune) bool { return r == '=' || r <= ' ' || r >= 0x7f }):
+		return "is not the name of a variable"
+	}
+	return ""
+}
+
+func (v *validator) git(g *gitTable) {
+	v.filled(g.StripSections, "git.strip_sections")
+	for _, e := range g.Overrides.Entries {
+		if dot := strings.IndexByte(e.Key, '.'); dot <= 0 || dot == len(e.Key)-1 || control(e.Key) {
+			v.add(e.At, strict.Join("git", "overrides", e.Key), "is not a git key", `write it like "push.default"`)
+		}
+	}
+}
+
+func (v *validator) entrypoint(e *entrypointTable) {
+	v.oneOf(e.CursorFix, "entrypoint.cursor_fix", cursorFixes())
+	v.text(e.Workdir, "entrypoint.workdir")
+	if why := badProgram(e.Cmd.V); e.Cmd.V != "" && why != "" {
+		v.add(e.Cmd.At, "entrypoint.cmd", why, "")
+	}
+	v.filled(e.History, "entrypoint.history")
+	for _, it := range e.History.Items {
+		if strings.ContainsFunc(it.Text, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
+			v.add(it.At, "entrypoint.history", fmt.Sprintf("%q contains a control character", it.Text), "")
+		}
+	}
+}
+
+// badProgram says why a word cannot be the program of a box, or "".
+func badProgram(cmd string) string {
+	switch {
+	case control(cmd):
+		return fmt.Sprintf("%q contains a control character", cmd)
+	case cmd == "." || cmd == "..":
+		return fmt.Sprintf("%q is not a program", cmd)
+	case strings.Contains(cmd, "/") && !filepath.IsAbs(cmd):
+		return fmt.Sprintf("%q is neither a bare name nor an absolute path", cmd)
+	}
+	return ""
+}
+
+func (v *validator) check(c checkRow, at strict.Pos) {
+	for _, s := range []strict.String{c.Name, c.Cmd, c.Severity} {
+		if s.Set {
+			at = s.At
+			break
+		}
+	}
+	if c.Name.V == "" {
+		v.add(at, "verify.custom.checks", "a check needs a name", "")
+	}
+	if c.Cmd.V == "" {
+		v.add(at, "verify.custom.checks", fmt.Sprintf("check %q needs a cmd", c.Name.V), "")
+	}
+	v.oneOf(c.Severity, "verify.custom.checks.severity", severities())
+}
+
+// oneOf checks a word against the ones its key takes.
+func (v *validator) oneOf(s strict.String, key string, words []string) {
+	if !s.Set {
+		return
+	}
+	for _, w := range words {
+		if s.V == w {
+			return
+		}
+	}
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = strconv.Quote(w)
+	}
+	hint := ""
+	if near := strict.Nearest(s.V, words); near != "" {
+		hint = "did you mean " + strconv.Quote(near) + "?"
+	}
+	v.add(s.At, key, fmt.Sprintf("%q is not one of %s", s.V, strings.Join(quoted, ", ")), hint)
+}
+
+// names checks the words of a list against the ones its key takes. A leading
+// dash takes a word of the base out.
+func (v *validator) names(l strict.List, key string, words []string) {
+	for _, it := range l.Items {
+		name := strings.TrimPrefix(it.Text, "-")
+		known := false
+		for _, w := range words {
+			known = known || w == name
+		}
+		if !known {
+			v.add(it.At, key, fmt.Sprintf("unknown name %q", it.Text), strict.DidYouMean(name, words))
+		}
+	}
+}
+
+// filled refuses empty items and control characters other than tabs.
+func (v *validator) filled(l strict.List, key string) {
+	for _, it := range l.Items {
+		switch {
+		case strings.TrimSpace(it.Text) == "":
+			v.add(it.At, key, "contains an empty item", "")
+		case key != "entrypoint.history" && control(it.Text):
+			v.add(it.At, key, fmt.Sprintf("%q contains a control character", it.Text), "")
+		}
+	}
+}
+
+// text refuses control characters in a path.
+func (v *validator) text(s strict.String, key string) {
+	if control(s.V) {
+		v.add(s.At, key, fmt.Sprintf("%q contains a control character", s.V), "")
+	}
+}
+
+func control(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+
+// host checks a pattern of network_allow or network_deny: host, *.host, an
+// address, each with an optional port, or @group.
+func (v *validator) host(it strict.Item, key string) {
+	text := strings.TrimPrefix(it.Text, "-")
+	if !isHostPattern(text) {
+		v.add(it.At, key, fmt.Sprintf("%q is not a host, *.host, host:port or @group", it.Text), "")
+	}
+}
+
+func isHostPattern(s string) bool {
+	if group, ok := strings.CutPrefix(s, "@"); ok {
+		return isLabel(group)
+	}
+	if rest, ok := strings.CutPrefix(s, "["); ok { // [::1]:443
+		addr, port, ok := strings.Cut(rest, "]")
+		return ok && isIPv6(addr) && (port == "" || isPort(strings.TrimPrefix(port, ":")) && port[0] == ':')
+	}
+	if strings.Count(s, ":") > 1 {
+		return isIPv6(s)
+	}
+	name, port, ok := strings.Cut(s, ":")
+	if ok && !isPort(port) {
+		return false
+	}
+	name = strings.TrimPrefix(name, "*.")
+	for label := range strings.SplitSeq(strings.TrimSuffix(name, "."), ".") {
+		if !isLabel(label) {
+			return false
+		}
+	}
+	return len(name) <= 253
+}
+
+func isIPv6(s string) bool {
+	return strings.Count(s, ":") >= 2 && strings.Trim(s, "0123456789abcdefABCDEF:.") == ""
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
+}
+
+// isLabel accepts ASCII letters, digits and inner hyphens, so that look-alike
+// names cannot hide in a list.
+func isLabel(s string) bool {
+	if s == "" || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c != '-' && (c == '_' || !nameByte(c)) {
+			return false
+		}
+	}
+	return true
+}

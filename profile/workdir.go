@@ -1,0 +1,162 @@
+package profile
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// WorkdirError says why the working folder of a run cannot be used. The profile
+// itself may be in order.
+type WorkdirError struct {
+	Dir  string
+	Msg  string
+	Hint string // something to type, or ""
+}
+
+func (e *WorkdirError) Error() string { return e.Msg }
+
+func (r *resolver) refuse(dir, hint, format string, args ...any) error {
+	return &WorkdirError{Dir: dir, Msg: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// baseFolder returns the folder the call is about, which ${workdir} stands for:
+// -w, else the project's root for a shim or a local profile, else the current
+// folder.
+func (r *resolver) baseFolder(scope Scope) string {
+	dir := r.c.Cwd
+	switch w := r.c.Overrides.Workdir; {
+	case w == "~" || strings.HasPrefix(w, "~/"):
+		dir = filepath.Join(r.c.Home, w[1:])
+	case filepath.IsAbs(w):
+		dir = filepath.Clean(w)
+	case w != "":
+		dir = filepath.Join(r.c.Cwd, w)
+	case r.c.Project != "" && (r.c.ForShim || scope == Local):
+		dir = r.c.Project
+	}
+	r.x.workdir = real(dir)
+	return dir
+}
+
+// workdir finds the working folder, where the program starts, and how the
+// folder is mounted. The profile's mounts must be known.
+func (r *resolver) workdir(base string) error {
+	w := r.s.Entrypoint.Workdir
+	if r.c.Overrides.Workdir == "" && w.V != "" {
+		dir, err := r.x.path(w.V, tilde|workspaces)
+		if err != nil {
+			r.add(w.At, "entrypoint.workdir", err.Error(), "")
+			return nil
+		}
+		r.rc.WorkspaceWorkdir = strings.Contains(w.V, "${workspaces_path}")
+		if m := r.mountOver(dir); m != nil && (m.Dest == dir || m.Mode != Tmpfs && m.Source != m.Dest) {
+			return r.insideMount(dir, m)
+		}
+		return r.hostFolder(dir, true)
+	}
+	return r.hostFolder(base, r.c.Overrides.Workdir != "")
+}
+
+// insideMount takes a working folder that a mount brings into the box; nothing
+// else is mounted for it.
+func (r *resolver) insideMount(dir string, m *Mount) error {
+	r.rc.Workdir, r.rc.Cwd, r.rc.WorkdirMode = dir, dir, None
+	if m.Mode == Tmpfs || m.Workspace {
+		return nil
+	}
+	kind, err := stat(filepath.Join(m.Source, strings.TrimPrefix(dir, m.Dest)))
+	switch {
+	case err != nil:
+		return r.refuse(dir, "", "the working folder %q cannot be looked at: %v", dir, err)
+	case kind != "a folder":
+		return r.refuse(dir, "", "the working folder %q does not exist in %q, which is mounted there", dir, m.Source)
+	}
+	return nil
+}
+
+// hostFolder takes a working folder of the host, mounted at its own path. A
+// folder nobody named keeps the person where they are, below it.
+func (r *resolver) hostFolder(dir string, named bool) error {
+	if dir == "" {
+		return r.refuse(dir, "cd to a folder that exists", "the current folder does not exist any more")
+	}
+	physical, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return r.refuse(dir, "cd to a folder that exists, or -w FOLDER", "the working folder %q does not exist", dir)
+	}
+	if kind, err := stat(physical); err != nil || kind != "a folder" {
+		return r.refuse(dir, "-w FOLDER", "the working folder %q is not a folder", dir)
+	}
+	r.rc.Workdir, r.rc.Cwd = physical, physical
+	if cwd := real(r.c.Cwd); !named && r.c.Cwd != "" && within(cwd, physical) {
+		r.rc.Cwd = cwd
+	}
+	for _, m := range r.rc.Mounts {
+		if m.Dest == physical || m.Dest == filepath.Clean(dir) || real(m.Dest) == physical {
+			r.rc.WorkdirMode = None
+		}
+	}
+	if r.rc.WorkdirMode == None {
+		return nil
+	}
+	if m := r.mountOver(physical); m != nil && m.Mode != Tmpfs {
+		if under := filepath.Join(real(m.Source), strings.TrimPrefix(physical, m.Dest)); real(under) != physical {
+			return r.refuse(dir, "", "the working folder %q lies below dest %q, where %q is mounted", physical, m.Dest, m.Source)
+		}
+	}
+	return r.checkWorkdir(physical)
+}
+
+// mountOver returns the mount that decides what is seen at a box path, or nil.
+func (r *resolver) mountOver(boxPath string) *Mount {
+	var over *Mount
+	for i := range r.rc.Mounts {
+		m := &r.rc.Mounts[i]
+		if within(boxPath, m.Dest) && (over == nil || len(m.Dest) >= len(over.Dest)) {
+			over = m
+		}
+	}
+	return over
+}
+
+// checkWorkdir refuses folders that nobody means to hand over by standing in
+// them.
+func (r *resolver) checkWorkdir(dir string) error {
+	const hint = "cd to a project, or -w FOLDER"
+	switch {
+	case dir == "/":
+		return r.refuse(dir, hint, "the working folder is %q: it would hand over the whole system", dir)
+	case within(r.home, dir) || within(r.c.Home, dir):
+		return r.refuse(dir, hint, "the working folder %q holds your whole home folder", dir)
+	case systemFolder(dir):
+		return r.refuse(dir, hint, "the working folder %q is a system folder", dir)
+	case r.inner != "" && within(dir, r.inner) && !within(dir, filepath.Join(r.inner, "workspaces")):
+		return r.refuse(dir, hint, "the working folder %q lies in inner's own folder", dir)
+	}
+	return nil
+}
+
+// systemFolder reports whether a folder belongs to the system: some with all
+// that is in them, others only by themselves, since people keep projects below.
+func systemFolder(dir string) bool {
+	switch dir {
+	case "/usr", "/usr/local", "/var", "/var/lib", "/var/tmp", "/opt", "/srv", "/home", "/root", "/run", "/run/user", "/tmp", "/mnt", "/media", "/nix", "/snap":
+		return true
+	}
+	for _, tree := range []string{
+		"/etc", "/bin", "/sbin", "/boot", "/dev", "/proc", "/sys", "/usr/bin", "/usr/sbin", "/usr/libexec", "/usr/include", "/usr/share",
+		"/usr/local/bin", "/usr/local/sbin",
+	} {
+		if within(dir, tree) {
+			return true
+		}
+	}
+	top := strings.TrimPrefix(dir, "/usr")
+	first, _, _ := strings.Cut(strings.TrimPrefix(top, "/"), "/")
+	switch first {
+	case "lib", "lib32", "lib64", "libx32":
+		return true
+	}
+	return false
+}
