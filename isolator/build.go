@@ -67,11 +67,11 @@ func refuse(code int, hint, format string, args ...any) error {
 
 // builder carries one Build; it is dropped at the end.
 type builder struct {
-	rc   profile.RunConfig
-	f    host.Facts
-	s    Staged
-	plan Plan
-	view view
+	rc      profile.RunConfig
+	f       host.Facts
+	s       Staged
+	plan    Plan
+	view    view
 	allowed map[string]bool
 	home    string // canonical
 }
@@ -142,10 +142,6 @@ func (b *builder) tmpfs(reason, perms, dest string) {
 }
 
 func (b *builder) namespaces() error {
-	if !b.rc.PIDNamespace {
-		// Without it nothing guarantees that the processes of the run die.
-		return refuse(125, "remove pid_namespace from the profile", "profile %q: sandbox.pid_namespace = false cannot be enforced safely", b.rc.Name)
-	}
 	// Only the pair of a PID namespace and --die-with-parent leaves no process
 	// behind (measured with bwrap 0.8.0).
 	b.arg("processes of the host are out of sight, and all of the run die together", "--unshare-pid", "--die-with-parent")

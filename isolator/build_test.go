@@ -231,7 +231,7 @@ func TestRefusals(t *testing.T) {
 			rc.Mounts = []profile.Mount{{Source: testHome + "/.ssh/keys", Dest: "/data", Mode: profile.RO, File: "x.toml", Line: 3}}
 		}, `profile "web": mounts."/home/ann/.ssh/keys" (x.toml:3) is hidden as ssh-keys (SSH keys and configuration)`, 125},
 		"no pid namespace": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) { rc.PIDNamespace = false },
-			`profile "web": sandbox.pid_namespace = false cannot be enforced safely`, 125},
+			`profile "web" asks for what this version cannot enforce: sandbox.pid_namespace = false: without it processes could outlive the run`, 125},
 		"program hidden": {func(rc *profile.RunConfig, f *host.Facts, s *Staged) {
 			s.Program = "/tmp/prog"
 			f.Paths["/tmp/prog"] = host.Path{Kind: host.File, Real: "/tmp/prog"}

@@ -50,6 +50,9 @@ func (b *builder) protect() error {
 			for _, p := range g.ReadOnly {
 				readOnly("git on the host would run or obey it", p)
 			}
+			for _, m := range g.Missing {
+				readOnly("git on the host would run or obey it", m.Path)
+			}
 		}
 	}
 	for _, dir := range b.innerFolders() {
@@ -104,7 +107,7 @@ func (b *builder) hide() error {
 		for _, p := range r.expand(b.f.Home, b.f.UID) {
 			switch kind := b.kind(p); {
 			case kind == host.Missing || b.allowed[r.Key]:
-			case kind == host.Denied && b.f.Paths[p].Real == "":
+			case kind == host.Denied && b.f.UID == 0:
 				return refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, p)
 			case kind != host.Denied:
 				if err := b.mask(p, "hidden: "+r.What+" ("+r.Key+")"); err != nil {

@@ -56,4 +56,13 @@ type GitGuard struct {
 	Dir      string   `json:"dir"`               // the .git folder, or the .git pointer file
 	Pointer  bool     `json:"pointer,omitempty"` // Dir is a file
 	ReadOnly []string `json:"read_only"`         // existing files and folders below Dir
+	// Missing are places that must not be created from inside either: they are
+	// made for the run, so that they can be covered.
+	Missing []Placeholder `json:"missing,omitempty"`
+}
+
+// Placeholder is a file with harmless content, or an empty folder.
+type Placeholder struct {
+	Path    string `json:"path"`
+	Content []byte `json:"content"` // nil for a folder
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 )
@@ -32,6 +33,16 @@ func guardGit(root string) (GitGuard, bool) {
 		dir = real
 	}
 	g := GitGuard{Dir: dir}
+	if !exists(filepath.Join(dir, "hooks")) {
+		g.Missing = append(g.Missing, Placeholder{Path: filepath.Join(dir, "hooks")})
+	}
+	if !exists(filepath.Join(dir, "commondir")) {
+		// "." is where git looks without the file (gitrepository-layout(5)).
+		g.Missing = append(g.Missing, Placeholder{filepath.Join(dir, "commondir"), []byte(".\n")})
+	}
+	if p := filepath.Join(dir, "config.worktree"); !exists(p) && worktreeConfig(dir) {
+		g.Missing = append(g.Missing, Placeholder{p, []byte{}})
+	}
 	add := func(rel string) {
 		p := filepath.Join(dir, rel)
 		if fi, err := os.Lstat(p); err == nil && (fi.IsDir() || fi.Mode().IsRegular()) {
@@ -51,4 +62,16 @@ func guardGit(root string) (GitGuard, bool) {
 		add(filepath.Join(rel, "config"))
 	}
 	return g, true
+}
+
+func exists(p string) bool {
+	_, err := os.Lstat(p)
+	return err == nil
+}
+
+// worktreeConfig reports whether git would read config.worktree. It errs on
+// the safe side: the word is enough.
+func worktreeConfig(dir string) bool {
+	data, err := os.ReadFile(filepath.Join(dir, "config"))
+	return err == nil && bytes.Contains(bytes.ToLower(data), []byte("worktreeconfig"))
 }

@@ -42,9 +42,10 @@ func Probe(r Request) Facts {
 	}
 	f.User = f.Env["USER"]
 	f.Bwrap, f.BwrapWhy = FindBwrap(f.Env["PATH"])
+	l := looker{dirs: map[string]string{}}
 	for _, p := range r.Paths {
 		if _, done := f.Paths[p]; !done {
-			f.Paths[p] = look(p)
+			f.Paths[p] = l.look(p)
 		}
 	}
 	for _, g := range r.Globs {
@@ -54,7 +55,7 @@ func Probe(r Request) Facts {
 			}
 			f.Globs[g] = m
 			for _, p := range m {
-				f.Paths[p] = look(p)
+				f.Paths[p] = l.look(p)
 			}
 		}
 	}
@@ -68,33 +69,47 @@ func Probe(r Request) Facts {
 	return f
 }
 
+// looker examines paths. It remembers folders, so that a hundred paths of one
+// home cost little more than a hundred calls of lstat.
+type looker struct{ dirs map[string]string }
+
+// dir returns the real path of a folder as far as it exists, the rest
+// appended.
+func (l looker) dir(p string) string {
+	if real, ok := l.dirs[p]; ok {
+		return real
+	}
+	real := l.look(p).Real
+	l.dirs[p] = real
+	return real
+}
+
 // look examines one path. It follows links: Real is where they lead; for a
 // missing path it is the real path of the deepest folder that exists, with the
 // rest appended.
-func look(p string) Path {
-	real, err := filepath.EvalSymlinks(p)
-	if err != nil {
-		kind := Denied
-		// A dangling link is missing: there is nothing to read behind it.
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-			kind = Missing
-		}
-		dir, rest := filepath.Dir(p), filepath.Base(p)
-		for {
-			if real, err := filepath.EvalSymlinks(dir); err == nil {
-				return Path{Kind: kind, Real: filepath.Join(real, rest)}
-			}
-			if dir == filepath.Dir(dir) {
-				return Path{Kind: kind, Real: p}
-			}
-			dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest)
+func (l looker) look(p string) Path {
+	if p == "/" {
+		return Path{Kind: Dir, Real: "/"}
+	}
+	at := filepath.Join(l.dir(filepath.Dir(p)), filepath.Base(p))
+	fi, err := os.Lstat(at)
+	if err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+		real, lerr := filepath.EvalSymlinks(at)
+		if lerr == nil {
+			at = real
+			fi, err = os.Lstat(real)
+		} else {
+			err = lerr // dangling: there is nothing to read behind it
 		}
 	}
-	fi, err := os.Lstat(real)
-	if err != nil {
-		return Path{Kind: Denied, Real: real}
+	switch {
+	case err == nil:
+		return Path{Kind: kindOf(fi.Mode()), Real: at}
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return Path{Kind: Missing, Real: at}
+	default:
+		return Path{Kind: Denied, Real: at}
 	}
-	return Path{Kind: kindOf(fi.Mode()), Real: real}
 }
 
 func kindOf(m fs.FileMode) Kind {

@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -91,15 +92,22 @@ func New(base string) (*Run, error) {
 	return &Run{ID: id, Path: dir, lock: lock}, nil
 }
 
-// Close takes away what was staged. It is safe on nil and to call twice.
+// Close takes away what was staged, and what was borrowed when no other run
+// needs it. It is safe on nil and to call twice.
 func (r *Run) Close() error {
 	if r == nil || r.lock == nil {
 		return nil
 	}
+	base := filepath.Dir(r.Path)
 	err := os.RemoveAll(r.Path) // never follows links (unlinkat)
+	gate, gerr := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
+	if gerr == nil {
+		gerr = giveBack(base, filepath.Base(r.Path))
+		gate.Close()
+	}
 	r.lock.Close()
 	r.lock = nil
-	return err
+	return errors.Join(err, gerr)
 }
 
 // Dir makes a folder of the run.
@@ -130,38 +138,27 @@ func Sweep(base string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	swept := 0
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		ok, err := sweepOne(base, filepath.Join(base, e.Name()))
-		if err != nil {
-			return swept, err
-		}
-		if ok {
-			swept++
-		}
+	left := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() || e.Name() == ".borrowed" })
+	if !left {
+		return 0, nil
 	}
-	return swept, nil
-}
-
-func sweepOne(base, dir string) (bool, error) {
 	gate, err := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	defer gate.Close()
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
-	if err == nil {
-		defer lock.Close()
-		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-			return false, nil // its owner lives
+	swept := 0
+	var errs []error
+	for _, e := range entries {
+		dir := filepath.Join(base, e.Name())
+		if !e.IsDir() || alive(dir) {
+			continue
 		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+		swept++
+		errs = append(errs, os.RemoveAll(dir))
 	}
-	return true, os.RemoveAll(dir)
+	errs = append(errs, giveBack(base, ""))
+	return swept, errors.Join(errs...)
 }
 
 func lockFile(path string, how int) (*os.File, error) {

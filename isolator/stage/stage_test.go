@@ -232,3 +232,57 @@ func TestFileModeIgnoresUmask(t *testing.T) {
 		t.Errorf("%q %v", data, err)
 	}
 }
+
+// TestBorrowedPlacesGoWithTheLastRun: a place made in a project stays while
+// any run may need it, and goes with the last, also after a crash.
+func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
+	b, project := base(t), t.TempDir()
+	hooks, file, mine := filepath.Join(project, "hooks"), filepath.Join(project, "commondir"), filepath.Join(project, "kept")
+	there := func(p string) bool { _, err := os.Lstat(p); return err == nil }
+	one, err := New(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := New(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*Run{one, two} {
+		for p, content := range map[string][]byte{hooks: nil, file: []byte(".\n"), mine: []byte("x")} {
+			if err := r.Borrow(p, content); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !there(hooks) || !there(file) {
+		t.Error("taken away under a run that lives")
+	}
+	if err := os.WriteFile(mine, []byte("the user wrote this"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	two.lock.Close() // killed
+	if _, err := Sweep(b); err != nil {
+		t.Fatal(err)
+	}
+	if there(hooks) || there(file) {
+		t.Error("left behind after a crash and a sweep")
+	}
+	if !there(mine) {
+		t.Error("a file that the user wrote into was removed")
+	}
+	link := filepath.Join(project, "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	three, err := New(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer three.Close()
+	if err := three.Borrow(filepath.Join(link, "x"), nil); err == nil {
+		t.Error("borrowed through a link")
+	}
+}

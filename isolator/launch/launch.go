@@ -1,0 +1,111 @@
+// Package launch turns an [isolator.Plan] into a process and stays with it: the
+// box's terminal, its signals, its time limit, its exit code.
+//
+// Two processes do this, both the inner binary. The launcher is the one the
+// person's shell sees. The supervisor runs inside the box, executed through
+// a descriptor so that no mount is needed for it, as the only child of
+// bwrap's pid 1; the program is its child. They talk over one socketpair:
+//
+//	launcher                                 supervisor (in the box)
+//	  memfds, socketpair, fresh keyring
+//	  fork bwrap  ─────────────────────────► non-dumpable, reads its spec
+//	  real terminal raw                      opens the box's own terminal
+//	  go ──────────────────────────────────► waits for go
+//	  takes the master  ◄───────── M(master) lets go of it
+//	                    ◄─────────────────P  about to start the program
+//	  relays bytes, sends signals ─────────► kill(job)
+//	  stops itself      ◄────────────── S    the job has stopped
+//	  drains, restores  ◄────────────── E    the program has ended
+//
+// What it promises:
+//
+//   - no descriptor of the person's terminal enters the box, except read-only
+//     as standard input of an interactive run whose output is not a terminal;
+//   - the program starts only after the launcher's word, and every process of
+//     the box dies with the launcher, also when that is killed with SIGKILL;
+//   - when Result.Started is false the program has not run;
+//   - nothing about the run is on a command line, and bwrap's own environment
+//     is empty (inside the box it is readable in /proc/1/environ);
+//   - the terminal is put back as it was, however the run ends.
+//
+// What it does not: it decides nothing about mounts or namespaces, and knows
+// no bwrap option but --args and --setenv. The plan must have a PID namespace and
+// --die-with-parent: only the pair leaves no process behind (measured with
+// bwrap 0.8.0).
+package launch
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/enr/inner/isolator"
+)
+
+// Exit codes that are not the program's own, as in timeout(1), env(1) and the
+// shells.
+const (
+	CodeTimeout       = 124 // the time limit was reached
+	CodeNoSandbox     = 125 // the box could not be made; the program did not run
+	CodeNotExecutable = 126 // the program cannot be executed
+	CodeNotFound      = 127 // the program does not exist
+)
+
+// killGrace is how long a program may take after SIGTERM at its time limit,
+// or after SIGHUP when the terminal is gone, before the whole box is killed.
+const killGrace = 5 * time.Second
+
+// Options says how a plan is run.
+type Options struct {
+	// Stdin, Stdout and Stderr are the person's, normally those of package os.
+	// One that is nil is /dev/null.
+	Stdin, Stdout, Stderr *os.File
+
+	// Interactive gives the box a terminal of its own when stdin and stdout
+	// are terminals, and lets a terminal stand as stdin in other cases.
+	Interactive bool
+
+	// Raw asks for the real terminal to be raw before the program starts.
+	// With a terminal of the box's own that is always so, and without one the
+	// real terminal is not the program's to change; the field is the
+	// profile's word, kept for the record.
+	Raw bool
+
+	// CursorFix is printed after the run when stdout is a terminal:
+	// "newlines" ends with three line breaks, "shell" with one.
+	CursorFix string
+
+	// Timeout is the longest the program may run; zero means no limit. At the
+	// limit it gets SIGTERM, five seconds later the box is killed.
+	Timeout time.Duration
+}
+
+// Result is how a run ended.
+type Result struct {
+	Code     int            // the exit code to hand on
+	Started  bool           // the program has run
+	TimedOut bool           // the time limit ended it
+	Signal   syscall.Signal // what it died of, or 0
+	Reason   string         // one line, when the program has not run
+}
+
+// Run makes the box of p, runs its program in it and waits for the end.
+//
+// It must be called on the main goroutine, with runtime.LockOSThread held
+// since the start of main: the death signal that ties bwrap to inner is sent
+// when the thread that forked it ends, not the process. It joins a new
+// session keyring on that thread, marks every descriptor from 3 up
+// close-on-exec, and lets go of a stdin or stdout that is a pipe once the
+// program has it, so that its other end sees the program alone.
+func Run(p isolator.Plan, o Options) Result {
+	s, err := open(p, o)
+	if err != nil {
+		return Result{Code: CodeNoSandbox, Reason: cleanLine(err.Error())}
+	}
+	defer s.close()
+	if err := s.start(p); err != nil {
+		return Result{Code: CodeNoSandbox, Reason: cleanLine(err.Error())}
+	}
+	s.loop()
+	return s.result()
+}

@@ -1,0 +1,309 @@
+package launch
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// modes follows what a program does to the terminal beyond text, so that what
+// it left switched on can be switched off again: a program that is killed
+// leaves the mouse reporting, the cursor hidden, the keyboard in another
+// protocol. It reads the output stream as it passes, in pieces of any size.
+type modes struct {
+	state scanState
+	buf   [maxSeq]byte // of the sequence being read: what follows ESC [
+	n     int
+
+	on        uint32  // bit i: decModes[i] is not in its usual state
+	kitty     [2]int  // keyboard protocol pushes, per screen: main, alternate
+	kittySet  [2]bool // flags set without a push
+	otherKeys bool    // modifyOtherKeys
+	keypad    bool    // application keypad
+	coloured  bool    // text attributes
+}
+
+type scanState uint8
+
+const (
+	ground    scanState = iota
+	escape              // after ESC
+	csi                 // after ESC [
+	str                 // in an OSC, DCS, SOS, PM or APC string
+	strEscape           // after ESC in one: the end, or a nested sequence
+)
+
+// maxSeq is the longest control sequence that is looked at.
+const maxSeq = 64
+
+// decMode is a private mode (CSI ? n h sets, l resets) and whether it is
+// usually set. The list holds what agents and full-screen programs use.
+type decMode struct {
+	n     int
+	usual bool
+}
+
+// Bits of the modes that select the alternate screen: the first three below.
+const altBits = 1<<0 | 1<<1 | 1<<2
+
+func decModes() [17]decMode {
+	return [17]decMode{
+		{1049, false},
+		{1047, false},
+		{47, false},
+		{2026, false}, // synchronised output: the screen stands still
+		{1000, false}, // mouse
+		{1002, false},
+		{1003, false},
+		{1005, false},
+		{1006, false},
+		{1015, false},
+		{1016, false},
+		{1004, false}, // focus events
+		{2004, false}, // bracketed paste
+		{2031, false}, // colour scheme reports
+		{1, false},    // cursor keys
+		{7, true},     // wrap
+		{25, true},    // cursor
+	}
+}
+
+// scan takes the next piece of output.
+func (m *modes) scan(p []byte) {
+	for len(p) > 0 {
+		switch m.state {
+		case ground:
+			i := bytes.IndexByte(p, 0x1b)
+			if i < 0 {
+				return
+			}
+			p = p[i+1:]
+			m.state = escape
+		case escape, strEscape:
+			c := p[0]
+			p = p[1:]
+			m.afterEscape(c)
+		case csi:
+			i := 0
+			for i < len(p) && p[i] >= 0x20 && p[i] < 0x40 {
+				i++
+			}
+			m.n += copy(m.buf[m.n:], p[:i])
+			if i == len(p) {
+				return
+			}
+			c := p[i]
+			p = p[i+1:]
+			switch {
+			case c == 0x1b:
+				m.state = escape
+			case c < 0x20: // a control character acts in the middle; CAN and SUB abort
+				if c == 0x18 || c == 0x1a {
+					m.state = ground
+				}
+			default:
+				m.state = ground
+				if m.n < maxSeq {
+					m.sequence(m.buf[:m.n], c)
+				}
+			}
+		case str:
+			i := bytes.IndexFunc(p, func(r rune) bool { return r == 0x1b || r == 0x07 || r == 0x18 || r == 0x1a })
+			if i < 0 {
+				return
+			}
+			m.state = ground
+			if p[i] == 0x1b {
+				m.state = strEscape
+			}
+			p = p[i+1:]
+		}
+	}
+}
+
+func (m *modes) afterEscape(c byte) {
+	switch c {
+	case '[':
+		m.state, m.n = csi, 0
+	case ']', 'P', 'X', '^', '_':
+		m.state = str
+	case 0x1b:
+		m.state = escape
+	case 'c': // full reset
+		*m = modes{}
+	case '=':
+		m.state, m.keypad = ground, true
+	case '>':
+		m.state, m.keypad = ground, false
+	default:
+		// Also an intermediate byte, as in ESC ( B: the next one is read as
+		// text, which is harmless.
+		m.state = ground
+	}
+}
+
+// sequence takes a whole control sequence: its parameter and intermediate
+// bytes and its final byte.
+func (m *modes) sequence(body []byte, final byte) {
+	var prefix byte
+	if len(body) > 0 && body[0] >= '<' && body[0] <= '?' {
+		prefix, body = body[0], body[1:]
+	}
+	switch {
+	case prefix == '?' && (final == 'h' || final == 'l'):
+		for more := true; more; {
+			var v int
+			v, body, more = param(body)
+			m.dec(v, final == 'h')
+		}
+	case final == 'm' && prefix == 0:
+		m.coloured = sgr(m.coloured, body)
+	case prefix == '>' && (final == 'm' || final == 'n'):
+		what, rest, _ := param(body)
+		level, _, _ := param(rest)
+		if what == 4 {
+			m.otherKeys = final == 'm' && level > 0
+		}
+	case final == 'u' && prefix != 0:
+		m.keyboard(prefix, body)
+	case final == 'p' && prefix == 0 && string(body) == "!": // soft reset
+		m.coloured, m.keypad = false, false
+		for _, n := range []int{1, 2004} {
+			m.dec(n, false)
+		}
+		m.dec(25, true)
+	}
+}
+
+func (m *modes) dec(n int, set bool) {
+	for i, d := range decModes() {
+		if d.n != n {
+			continue
+		}
+		if set == d.usual {
+			m.on &^= 1 << i
+		} else {
+			m.on |= 1 << i
+		}
+	}
+}
+
+// screen is 1 while the alternate screen is shown; each has its own keyboard
+// stack.
+func (m *modes) screen() int {
+	if m.on&altBits != 0 {
+		return 1
+	}
+	return 0
+}
+
+func (m *modes) keyboard(prefix byte, body []byte) {
+	s := m.screen()
+	v, rest, _ := param(body)
+	switch prefix {
+	case '>':
+		m.kitty[s] = min(m.kitty[s]+1, 64)
+	case '<':
+		m.kitty[s] = max(m.kitty[s]-max(v, 1), 0)
+	case '=':
+		how, _, _ := param(rest)
+		switch {
+		case how <= 1:
+			m.kittySet[s] = v != 0
+		case how == 2 && v != 0:
+			m.kittySet[s] = true
+		}
+	}
+}
+
+// param reads one number from a parameter list; more says that another follows.
+func param(b []byte) (v int, rest []byte, more bool) {
+	for i, c := range b {
+		switch {
+		case c >= '0' && c <= '9':
+			v = min(v*10+int(c-'0'), 1<<20)
+		case c == ';':
+			return v, b[i+1:], true
+		default: // a subparameter or an intermediate byte
+			return v, nil, false
+		}
+	}
+	return v, nil, false
+}
+
+// sgr returns whether text attributes are on after a CSI ... m, given whether
+// they were on before.
+func sgr(on bool, body []byte) bool {
+	for more := true; more; {
+		var v int
+		v, body, more = param(body)
+		switch {
+		case v == 0:
+			on = false
+		case v == 38 || v == 48 || v == 58: // a colour, with its operands
+			on = true
+			var how int
+			how, body, more = param(body)
+			skip := 0
+			switch how {
+			case 2:
+				skip = 3
+			case 5:
+				skip = 1
+			}
+			for ; skip > 0 && more; skip-- {
+				_, body, more = param(body)
+			}
+		case v >= 22 && v <= 29, v == 39, v == 49, v == 59:
+			// One attribute off: others may still be on.
+		default:
+			on = true
+		}
+	}
+	return on
+}
+
+// resets returns what puts the terminal back: nothing when nothing is left on.
+func (m *modes) resets() []byte {
+	var out []byte
+	pop := func(s int) {
+		if m.kittySet[s] {
+			out = append(out, "\x1b[=0u"...)
+		}
+		if m.kitty[s] > 0 {
+			out = append(out, "\x1b[<"...)
+			out = strconv.AppendInt(out, int64(m.kitty[s]), 10)
+			out = append(out, 'u')
+		}
+	}
+	if m.state != ground {
+		// The output ended within a sequence, which would swallow ours.
+		out = append(out, "\x1b\\"...)
+	}
+	alt := m.screen() == 1
+	if alt {
+		pop(1)
+	}
+	for i, d := range decModes() {
+		if m.on&(1<<i) == 0 {
+			continue
+		}
+		out = append(out, "\x1b[?"...)
+		out = strconv.AppendInt(out, int64(d.n), 10)
+		if d.usual {
+			out = append(out, 'h')
+		} else {
+			out = append(out, 'l')
+		}
+	}
+	pop(0)
+	if m.otherKeys {
+		out = append(out, "\x1b[>4;0m"...)
+	}
+	if m.keypad {
+		out = append(out, "\x1b>"...)
+	}
+	if m.coloured {
+		out = append(out, "\x1b[0m"...)
+	}
+	return out
+}

@@ -1,0 +1,173 @@
+package launch
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+const (
+	relayBuffer = 32 << 10 // of output on its way to the real terminal
+	keysBuffer  = 4 << 10  // of input: what a terminal holds itself
+	lastOutput  = 1 << 20  // most that is still read once the box is dead
+)
+
+// relay copies what the box writes to one of its terminals to the person's. It
+// has a goroutine of its own, since writing to the real terminal may block for
+// as long as the person likes.
+type relay struct {
+	master int // non-blocking, shared with the loop
+	out    int // the real terminal
+	ask    int // eventfd: the loop wants the relay's attention
+	wake   int // the loop's pipe
+
+	// Owned by the goroutine until it has written wakeRelay.
+	modes modes
+	gone  bool // the real terminal no longer takes anything
+}
+
+// Bytes on the wake pipe that are not signals.
+const (
+	wakeChild = 200 // bwrap has ended
+	wakeRelay = 201 // a relay has ended
+	wakeIdle  = 202 // a relay has written all there was
+	wakeReady = 203 // signals are caught
+)
+
+// What is asked of a relay, as the value added to its eventfd.
+const (
+	askIdle = 1       // say wakeIdle when there is nothing left to write
+	askStop = 1 << 32 // the box is dead: take what is there, and end
+)
+
+func startRelay(master, out, wake int) (*relay, error) {
+	ask, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	r := &relay{master: master, out: out, ask: ask, wake: wake}
+	go r.run()
+	return r, nil
+}
+
+// request reaches the relay at its next pause.
+func (r *relay) request(what uint64) {
+	var b [8]byte
+	for i := range b {
+		b[i] = byte(what >> (8 * i)) // eventfd counts are in host order; both supported ones are little-endian
+	}
+	_, _ = unix.Write(r.ask, b[:])
+}
+
+func (r *relay) run() {
+	buf := make([]byte, relayBuffer)
+	budget := -1
+	for {
+		open := r.drain(buf, &budget)
+		if !open || budget == 0 {
+			break
+		}
+		set := [2]unix.PollFd{{Fd: int32(r.master), Events: unix.POLLIN}, {Fd: int32(r.ask), Events: unix.POLLIN}}
+		if _, err := unix.Poll(set[:], -1); err != nil && err != unix.EINTR {
+			break
+		}
+		if set[1].Revents == 0 {
+			continue
+		}
+		var b [8]byte
+		if _, err := unix.Read(r.ask, b[:]); err != nil {
+			continue
+		}
+		if b[0] != 0 {
+			r.drain(buf, &budget)
+			_, _ = unix.Write(r.wake, []byte{wakeIdle})
+		}
+		if b[4] != 0 {
+			// Something outside may hold the slave and write for ever.
+			budget = lastOutput
+			r.drain(buf, &budget)
+			break
+		}
+	}
+	_, _ = unix.Write(r.wake, []byte{wakeRelay})
+}
+
+// drain copies until there is nothing to read for now, and reports whether
+// there may be more: EIO says that nobody has the slave open any more, after
+// the last byte was read. The buffer is filled before it is written, as the
+// kernel hands out at most 4 KiB at a time. A budget that is not negative
+// bounds what is read.
+func (r *relay) drain(buf []byte, budget *int) bool {
+	for *budget != 0 {
+		n, open, idle := 0, true, false
+		for open && !idle && n < len(buf)-4096 {
+			got, err := unix.Read(r.master, buf[n:])
+			switch {
+			case err == unix.EINTR:
+			case err == unix.EAGAIN:
+				idle = true
+			case err != nil || got <= 0:
+				open = false
+			default:
+				n += got
+			}
+		}
+		if n > 0 {
+			r.modes.scan(buf[:n])
+			if !r.gone && writeAll(r.out, buf[:n]) != nil {
+				// Read on: the program must not hang on a dead terminal.
+				r.gone = true
+			}
+			if *budget > 0 {
+				*budget = max(0, *budget-n)
+			}
+		}
+		if !open {
+			return false
+		}
+		if idle {
+			return true
+		}
+	}
+	return true
+}
+
+// keys is what the person typed and the box has not taken yet.
+type keys struct {
+	buf  [keysBuffer]byte
+	from int
+	to   int
+}
+
+func (k *keys) empty() bool { return k.from == k.to }
+
+// fill reads from the real terminal; call it only when empty and readable.
+func (k *keys) fill(fd int) error {
+	n, err := unix.Read(fd, k.buf[:])
+	if err == unix.EINTR || err == unix.EAGAIN {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if n <= 0 {
+		return unix.EIO
+	}
+	k.from, k.to = 0, n
+	return nil
+}
+
+// flush writes to the box's terminal what it takes. What it refuses for good
+// is dropped.
+func (k *keys) flush(master int) {
+	for !k.empty() {
+		n, err := unix.Write(master, k.buf[k.from:k.to])
+		switch {
+		case err == unix.EINTR:
+		case err == unix.EAGAIN:
+			return
+		case err != nil || n <= 0:
+			k.from = k.to
+		default:
+			k.from += n
+		}
+	}
+}

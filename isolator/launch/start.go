@@ -1,0 +1,300 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator"
+)
+
+// session is one run, seen from the launcher. Only the main goroutine touches
+// it; the relays and the signal forwarder reach it through its wake pipe.
+type session struct {
+	o     Options
+	stdio [3]int // the person's descriptors
+	full  bool   // the box's own terminal is the program's controlling one
+	ptys  []int  // for each terminal of the box, the descriptor its output goes to
+	real  tty    // the person's terminal, when full
+	spec  spec
+	owned []int // descriptors to close at the end
+
+	sock    int // to the supervisor, -1 once closed
+	errPipe int // bwrap's stderr, -1 at its end
+	errText []byte
+	wakeR   int
+	wakeW   int
+	signals chan os.Signal
+
+	pid    int // bwrap
+	pidfd  int
+	bwrap  syscall.WaitStatus
+	reaped bool
+
+	relays  []*relay
+	running int // relays that have not ended
+	keys    keys
+
+	started  bool
+	failed   bool // with failCode and failText
+	failCode int
+	failText string
+	ended    bool // with status
+	status   syscall.WaitStatus
+
+	stopped   bool // we stopped ourselves, after the job
+	timedOut  bool
+	hungUp    bool
+	abandoned bool           // a signal came while only output was left to write
+	early     syscall.Signal // it came before the program was started
+
+	timeout, kill, wake time.Time // deadlines; zero means none
+	resumed             time.Time // when we went on without having seen SIGCONT
+	lastCall            time.Time // when the relays stop waiting for more output
+}
+
+// open takes stock of the descriptors and decides what the program's will be.
+func open(p isolator.Plan, o Options) (*session, error) {
+	if !filepath.IsAbs(p.Bwrap) {
+		return nil, fmt.Errorf("bwrap %q: not an absolute path", p.Bwrap)
+	}
+	if len(p.Argv) == 0 || p.Program == "" {
+		return nil, errors.New("the plan names no program")
+	}
+	for _, list := range [][]string{p.Words(), p.Argv, p.Env, {p.Bwrap, p.Program, p.Dir}} {
+		for _, w := range list {
+			if strings.IndexByte(w, 0) >= 0 {
+				return nil, fmt.Errorf("argument %q: holds a NUL byte", w)
+			}
+		}
+	}
+	s := &session{o: o, sock: -1, errPipe: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, real: tty{fd: -1}}
+	s.stdio = [3]int{rawFd(o.Stdin), rawFd(o.Stdout), rawFd(o.Stderr)}
+	var terminal [3]bool
+	for i, fd := range s.stdio {
+		terminal[i] = fd >= 0 && isTerminal(fd)
+	}
+	s.full = o.Interactive && terminal[0] && terminal[1]
+	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, Argv: p.Argv, Env: p.Env}
+	// The Go runtime keeps an ignored SIGHUP or SIGINT, and forgets any other.
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(sig) {
+			s.spec.Ignored |= 1 << (sig - 1)
+		}
+	}
+	switch {
+	case s.full:
+		s.real.fd = s.stdio[0]
+		if t, err := unix.IoctlGetTermios(s.real.fd, unix.TCGETS); err == nil {
+			s.spec.Termios = *t
+		}
+		s.ptys = []int{s.stdio[1]}
+		s.spec.Stdio = [3]uint8{fromPty, fromPty, fromLauncher}
+		if terminal[2] {
+			s.spec.Stdio[2] = fromPty
+		}
+	default:
+		for i := 1; i <= 2; i++ {
+			switch {
+			case !terminal[i]:
+			case i == 2 && len(s.ptys) == 1 && sameDevice(s.stdio[1], s.stdio[2]):
+				s.spec.Stdio[i] = fromPty
+			default:
+				s.ptys = append(s.ptys, s.stdio[i])
+				s.spec.Stdio[i] = fromPty + uint8(len(s.ptys)-1)
+			}
+		}
+	}
+	s.spec.Ptys = uint8(len(s.ptys))
+	for i, fd := range s.ptys {
+		s.spec.Winsize[i] = winsize(fd)
+	}
+	return s, nil
+}
+
+// own remembers a descriptor to be closed at the end.
+func (s *session) own(fd int, err error) (int, error) {
+	if err == nil {
+		s.owned = append(s.owned, fd)
+	}
+	return fd, err
+}
+
+// start forks bwrap. On error nothing is running.
+//
+// The order, up to [session.release]: the keyring before the fork, so that the
+// box has it; descriptors close-on-exec before the fork; signals caught before
+// the terminal is raw; raw before the word that lets the program start.
+func (s *session) start(p isolator.Plan) error {
+	if err := freshKeyring(); err != nil {
+		return err
+	}
+	closeOnExecFrom(3)
+	null, err := s.own(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0))
+	if err != nil {
+		return fmt.Errorf("/dev/null: %w", err)
+	}
+	// A path descriptor is enough to execute it, and gives nothing to read.
+	exe, err := s.own(unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0))
+	if err != nil {
+		return fmt.Errorf("/proc/self/exe: %w", err)
+	}
+	// One processor is plenty for the supervisor: fewer threads to start and to
+	// keep. Set by bwrap, it is in no environment that can be read.
+	words := append(p.Words(), "--setenv", "GOMAXPROCS", "1")
+	args, err := s.own(memfd(nulTerminated(words)))
+	if err != nil {
+		return err
+	}
+	box, err := s.own(memfd(s.spec.encode()))
+	if err != nil {
+		return err
+	}
+	var pair [2]int
+	if pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0); err != nil {
+		return os.NewSyscallError("socketpair", err)
+	}
+	s.sock = pair[0]
+	defer unix.Close(pair[1])
+	var pipe [2]int
+	if err = unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return os.NewSyscallError("pipe2", err)
+	}
+	s.errPipe = pipe[0]
+	defer unix.Close(pipe[1])
+	_ = unix.SetNonblock(s.errPipe, true)
+
+	files := []uintptr{uintptr(null), uintptr(null), uintptr(pipe[1]), fdSocket: uintptr(pair[1]), fdExe: uintptr(exe), fdArgs: uintptr(args), fdSpec: uintptr(box)}
+	for i := range s.stdio {
+		files = append(files, uintptr(s.passed(i, null)))
+	}
+	for _, d := range p.Data {
+		fd, err := s.own(memfd(d))
+		if err != nil {
+			return err
+		}
+		files = append(files, uintptr(fd))
+	}
+	argv := []string{p.Bwrap, "--args", "5", "--", boxExe, boxWord}
+	s.pid, err = syscall.ForkExec(p.Bwrap, argv, &syscall.ProcAttr{
+		Dir:   "/",
+		Env:   []string{}, // readable inside, in /proc/1/environ
+		Files: files,
+		Sys: &syscall.SysProcAttr{
+			Setsid: true,
+			PidFD:  &s.pidfd,
+			// bwrap asks for this itself, but only after some milliseconds.
+			Pdeathsig: syscall.SIGKILL,
+		},
+	})
+	if err != nil {
+		s.pid = -1
+		return fmt.Errorf("cannot run %q: %w", p.Bwrap, err)
+	}
+	s.closeOwned()
+	if err := s.listen(); err != nil {
+		s.killBox()
+		s.reap(true)
+		return err
+	}
+	return nil
+}
+
+// passed returns the descriptor that becomes descriptor fdStdio+i of the
+// supervisor: the person's own, or null where that is not for the box.
+func (s *session) passed(i, null int) int {
+	fd := s.stdio[i]
+	if fd < 0 || s.spec.Stdio[i] != fromLauncher {
+		return null
+	}
+	if i > 0 || !isTerminal(fd) {
+		return fd
+	}
+	if !s.o.Interactive {
+		return null
+	}
+	// stdin is a terminal and stdout is not: the program may read it.
+	ro, err := s.own(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0))
+	if err != nil {
+		return fd
+	}
+	return ro
+}
+
+func nulTerminated(words []string) []byte {
+	size := 0
+	for _, w := range words {
+		size += len(w) + 1
+	}
+	b := make([]byte, 0, size)
+	for _, w := range words {
+		b = append(append(b, w...), 0)
+	}
+	return b
+}
+
+// listen makes the pipe that wakes the loop and starts catching signals. That
+// happens on another thread, with wakeReady at its end: each signal costs
+// some handing over between threads, which this one, being locked, cannot
+// afford while bwrap works. A signal that was ignored when inner started stays
+// ignored, as nohup(1) and background jobs of scripts want it.
+func (s *session) listen() error {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		return os.NewSyscallError("pipe2", err)
+	}
+	s.wakeR, s.wakeW = pipe[0], pipe[1]
+	s.signals = make(chan os.Signal, 64)
+	w, signals := s.wakeW, s.signals
+	go func() {
+		// SIGURG is the Go runtime's own; SIGTTIN and SIGTTOU must stop us.
+		wanted := slices.DeleteFunc([]os.Signal{
+			syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
+			syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH,
+		}, signal.Ignored)
+		signal.Notify(signals, wanted...)
+		_, _ = unix.Write(w, []byte{wakeReady})
+		for sig := range signals {
+			if n, ok := sig.(syscall.Signal); ok {
+				_, _ = unix.Write(w, []byte{byte(n)})
+			}
+		}
+	}()
+	if s.pidfd < 0 { // before Linux 5.4
+		go func() {
+			var info unix.Siginfo
+			for unix.Waitid(unix.P_PID, s.pid, &info, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+			}
+			_, _ = unix.Write(w, []byte{wakeChild})
+		}()
+	}
+	return nil
+}
+
+// close lets go of everything but the signals: they stay caught, and without
+// effect, while the caller cleans up after the run and exits. The writing end
+// of the wake pipe is theirs.
+func (s *session) close() {
+	s.real.restore()
+	s.closeOwned()
+	for _, fd := range []int{s.sock, s.errPipe, s.pidfd, s.wakeR} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+func (s *session) closeOwned() {
+	for _, fd := range s.owned {
+		unix.Close(fd)
+	}
+	s.owned = nil
+}

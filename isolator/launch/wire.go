@@ -1,0 +1,239 @@
+package launch
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Descriptors of the supervisor, agreed between both ends. bwrap leaves what
+// it does not know open (measured with bwrap 0.8.0).
+const (
+	fdSocket = 3 // SOCK_SEQPACKET, to the launcher
+	fdExe    = 4 // the inner binary
+	fdArgs   = 5 // bwrap's arguments, consumed by bwrap
+	fdSpec   = 6 // the spec below
+	fdStdio  = 7 // 7, 8, 9: stdin, stdout, stderr that pass through
+)
+
+// boxWord is the argument that makes the inner binary a supervisor, and
+// boxExe the name it is started under: together they cannot be typed by
+// accident, as a shim called with the word __box would be.
+const (
+	boxWord = "__box"
+	boxExe  = "/proc/self/fd/4"
+)
+
+// Messages of the supervisor: one letter, then what is listed.
+const (
+	msgMaster  = 'M' // the masters of its terminals, by SCM_RIGHTS
+	msgStart   = 'P' // it is about to start the program
+	msgFailed  = 'X' // it could not: exit code (1 byte), reason
+	msgStopped = 'S' // the program stopped: signal (1 byte)
+	msgEnded   = 'E' // the program ended: wait status (4 bytes)
+)
+
+// Messages of the launcher.
+const (
+	msgGo     = 'G'
+	msgSignal = 's' // signal (1 byte)
+	msgHangup = 'H' // the terminal is gone
+)
+
+// maxMessage bounds a message of the supervisor; a longer one is cut.
+const maxMessage = 512
+
+// Where a standard descriptor of the program comes from.
+const (
+	fromLauncher = 0 // descriptor fdStdio+i
+	fromPty      = 1 // the first terminal of the box; 2 is the second
+)
+
+// spec is what the supervisor has to do.
+type spec struct {
+	Full    bool  // the first terminal is the controlling one, with job control
+	Ptys    uint8 // how many terminals to open
+	Stdio   [3]uint8
+	Ignored uint64 // signals, bit n-1 for signal n, that stay ignored
+	Winsize [2]unix.Winsize
+	Termios unix.Termios // of the real terminal, when Full
+
+	Program, Dir string
+	Argv, Env    []string
+}
+
+func (s *spec) encode() []byte {
+	size := 256 + len(s.Program) + len(s.Dir)
+	for _, list := range [][]string{s.Argv, s.Env} {
+		for _, w := range list {
+			size += 4 + len(w)
+		}
+	}
+	e := encoder{b: make([]byte, 0, size)}
+	e.u32(uint32(boolByte(s.Full)))
+	e.u32(uint32(s.Ptys))
+	for _, v := range s.Stdio {
+		e.u32(uint32(v))
+	}
+	e.u32(uint32(s.Ignored))
+	e.u32(uint32(s.Ignored >> 32))
+	for _, w := range s.Winsize {
+		e.u32(uint32(w.Row)<<16 | uint32(w.Col))
+		e.u32(uint32(w.Xpixel)<<16 | uint32(w.Ypixel))
+	}
+	t := s.Termios
+	for _, v := range []uint32{t.Iflag, t.Oflag, t.Cflag, t.Lflag, uint32(t.Line), t.Ispeed, t.Ospeed} {
+		e.u32(v)
+	}
+	e.str(string(t.Cc[:]))
+	e.str(s.Program)
+	e.str(s.Dir)
+	e.list(s.Argv)
+	e.list(s.Env)
+	return e.b
+}
+
+func decodeSpec(b []byte) (*spec, error) {
+	d := decoder{s: string(b)}
+	s := &spec{Full: d.u32() != 0, Ptys: uint8(d.u32())}
+	for i := range s.Stdio {
+		s.Stdio[i] = uint8(d.u32())
+	}
+	s.Ignored = uint64(d.u32())
+	s.Ignored |= uint64(d.u32()) << 32
+	for i := range s.Winsize {
+		rc, xy := d.u32(), d.u32()
+		s.Winsize[i] = unix.Winsize{Row: uint16(rc >> 16), Col: uint16(rc), Xpixel: uint16(xy >> 16), Ypixel: uint16(xy)}
+	}
+	t := &s.Termios
+	t.Iflag, t.Oflag, t.Cflag, t.Lflag = d.u32(), d.u32(), d.u32(), d.u32()
+	t.Line, t.Ispeed, t.Ospeed = uint8(d.u32()), d.u32(), d.u32()
+	copy(t.Cc[:], d.str())
+	s.Program, s.Dir = d.str(), d.str()
+	s.Argv, s.Env = d.list(), d.list()
+	if d.bad || d.s != "" || s.Ptys > 2 {
+		return nil, errors.New("malformed box spec")
+	}
+	return s, nil
+}
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+type encoder struct{ b []byte }
+
+func (e *encoder) u32(v uint32) { e.b = binary.LittleEndian.AppendUint32(e.b, v) }
+
+func (e *encoder) str(s string) {
+	e.u32(uint32(len(s)))
+	e.b = append(e.b, s...)
+}
+
+func (e *encoder) list(l []string) {
+	e.u32(uint32(len(l)))
+	for _, s := range l {
+		e.str(s)
+	}
+}
+
+// decoder reads what encoder wrote. The strings share one copy of the input.
+type decoder struct {
+	s   string
+	bad bool
+}
+
+func (d *decoder) u32() uint32 {
+	if len(d.s) < 4 {
+		d.bad, d.s = true, ""
+		return 0
+	}
+	v := uint32(d.s[0]) | uint32(d.s[1])<<8 | uint32(d.s[2])<<16 | uint32(d.s[3])<<24
+	d.s = d.s[4:]
+	return v
+}
+
+func (d *decoder) str() string {
+	n := d.u32()
+	if uint64(n) > uint64(len(d.s)) {
+		d.bad, d.s = true, ""
+		return ""
+	}
+	v := d.s[:n]
+	d.s = d.s[n:]
+	return v
+}
+
+func (d *decoder) list() []string {
+	n := d.u32()
+	if uint64(n)*4 > uint64(len(d.s)) {
+		d.bad, d.s = true, ""
+		return nil
+	}
+	l := make([]string, 0, n)
+	for range n {
+		l = append(l, d.str())
+	}
+	return l
+}
+
+// sendMsg sends one message. It never blocks and never raises SIGPIPE.
+func sendMsg(sock int, msg []byte, fds ...int) error {
+	var oob []byte
+	if len(fds) > 0 {
+		oob = unix.UnixRights(fds...)
+	}
+	for {
+		err := unix.Sendmsg(sock, msg, oob, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// recvMsg receives one message without blocking. n == 0 means that the other
+// end is closed; unix.EAGAIN that there is no message now. The descriptors
+// that came with it are close-on-exec and belong to the caller.
+func recvMsg(sock int, buf []byte) (n int, fds []int, err error) {
+	var oob [64]byte
+	var oobn int
+	for {
+		n, oobn, _, _, err = unix.Recvmsg(sock, buf, oob[:], unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	cms, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil {
+		return n, nil, nil
+	}
+	for i := range cms {
+		if got, err := unix.ParseUnixRights(&cms[i]); err == nil {
+			fds = append(fds, got...)
+		}
+	}
+	return n, fds, nil
+}
+
+// cleanLine makes one printable line of text that came from elsewhere.
+func cleanLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) || r == '\ufffd' {
+			return '?'
+		}
+		return r
+	}, strings.TrimSpace(s))
+	const limit = 400
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "..."
+	}
+	return s
+}
