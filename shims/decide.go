@@ -1,0 +1,257 @@
+package shims
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
+	"github.com/enr/inner/profile/trust"
+)
+
+// Marker is the file that tells inner it is inside one of its boxes.
+const Marker = "/run/.innerenv"
+
+// Env is the situation of one call.
+type Env struct {
+	Home     Home
+	Name     string // the command that was called
+	Cwd      string // physical path of the working folder
+	CwdErr   error  // why there is none
+	StdinTTY bool   // standard input is a terminal
+	SetID    bool   // running with the rights of another user than the caller's
+	Marker   string // Marker, but for tests
+}
+
+// Kind is what happens to a call. The zero Kind refuses.
+type Kind int
+
+// The kinds of decision.
+const (
+	Refuse      Kind = iota // nothing runs: Reason, Hint, ExitCode
+	Run                     // Profile, in its sandbox
+	PassThrough             // the real program
+)
+
+// String names the kind.
+func (k Kind) String() string {
+	switch k {
+	case Run:
+		return "run"
+	case PassThrough:
+		return "pass through"
+	}
+	return "refuse"
+}
+
+// Decision is the answer to one call, and how it came about.
+type Decision struct {
+	Kind     Kind
+	Name     string
+	Profile  *profile.Profile // to run
+	Project  *profile.Project // in force for the run, or nil
+	State    trust.State      // of the profile or config.toml that decided, or ""
+	Why      string           // one line: what decided
+	Reason   string           // of a refusal, one line: what and why
+	Hint     string           // of a refusal, one thing to type, or ""
+	ExitCode int              // of a refusal
+	// Views are the projects that were looked at, nearest first.
+	Views []*View
+	// Config is the user's own config.toml, when it was asked.
+	Config *config.Config
+}
+
+// HostEnv is the situation of this process, called as the shim c.
+func HostEnv(c Call) Env {
+	cwd, err := unix.Getwd() // not os.Getwd, which believes PWD
+	if err == nil && !filepath.IsAbs(cwd) {
+		err = fmt.Errorf("%q is outside the root folder", cwd)
+	}
+	_, noTTY := unix.IoctlGetTermios(0, unix.TCGETS)
+	return Env{
+		Home: Home{Inner: c.InnerHome, User: userHome()}, Name: c.Name, Cwd: cwd, CwdErr: err, StdinTTY: noTTY == nil,
+		SetID: unix.Geteuid() != unix.Getuid() || unix.Getegid() != unix.Getgid(), Marker: Marker,
+	}
+}
+
+// userHome is HOME, else what the user database says, else "".
+func userHome() string {
+	if home := os.Getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Clean(home)
+	}
+	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
+		return filepath.Clean(u.HomeDir)
+	}
+	return ""
+}
+
+// Decide says what happens to a call. It only reads files.
+//
+// The order, each step ending the search when it has an answer:
+//
+//  1. Inside a box the real program runs: boxes are not nested and not loosened.
+//  2. With the rights of another user, without a home or without a working folder that
+//     has a name, nothing runs.
+//  3. The projects from the working folder outwards, nearest first. The first that
+//     claims the command answers (see choose). A project that does not claim it does
+//     not end the search: a program in the box can create a .inner further in, and
+//     must not be able to lift the outer claim so. What is recorded as approved for a
+//     folder whose .inner is gone is refused.
+//  4. [shims] in the user's own config.toml.
+//  5. For an agent, anything that could not be read on the way refuses: a claim cannot
+//     be excluded.
+//  6. The real program.
+func Decide(e Env) Decision {
+	d := Decision{Name: e.Name}
+	switch {
+	case inBox(e.Marker):
+		d.Kind, d.Why = PassThrough, "already inside a sandbox"
+		return d
+	case e.SetID:
+		return d.refuse(fmt.Sprintf("%q was called with the rights of another user", e.Name), "")
+	case !filepath.IsAbs(e.Home.Inner) || !filepath.IsAbs(e.Home.User):
+		return d.refuse(fmt.Sprintf("%q: HOME is not set and no home folder is known", e.Name), `export HOME=...`)
+	case e.CwdErr != nil:
+		return d.refuse(fmt.Sprintf("%q: the working folder cannot be named: %v", e.Name, e.CwdErr), "cd")
+	}
+	if err := profile.CheckCommand(e.Name); err != nil {
+		return d.refuse(fmt.Sprintf("%q cannot be a shim: %v", e.Name, err), "inner shim regenerate")
+	}
+	if done := d.projects(e); done {
+		return d
+	}
+	if done := d.global(e); done {
+		return d
+	}
+	if isAgent(e.Name) {
+		for _, v := range d.Views {
+			if len(v.Uncertain) > 0 {
+				return d.refuse(fmt.Sprintf("%q may be claimed in %q: %s", e.Name, v.Root, firstLine(v.Uncertain[0])), "inner status")
+			}
+		}
+	}
+	d.Kind = PassThrough
+	if d.Why == "" {
+		d.Why = "no profile claims it"
+	}
+	return d
+}
+
+func (d *Decision) refuse(reason, hint string) Decision {
+	d.Kind, d.Reason, d.Hint, d.ExitCode = Refuse, reason, hint, ExitRefused
+	if d.Why == "" {
+		d.Why = reason
+	}
+	return *d
+}
+
+// projects asks the projects from the working folder outwards, and reports whether one
+// has answered.
+func (d *Decision) projects(e Env) bool {
+	store := e.Home.Trust()
+	for dir := e.Cwd; ; {
+		p := profile.FindProject(dir, e.Home.Inner)
+		// Between here and the project: folders that were projects once.
+		for ; p == nil || dir != p.Root; dir = filepath.Dir(dir) {
+			rec, err := store.Project(dir)
+			if err != nil {
+				d.refuse(fmt.Sprintf("%q: what was approved for %q cannot be read: %v", e.Name, dir, err), "inner revoke "+quotePath(dir))
+				return true
+			}
+			if rec != nil {
+				v := lookGone(rec)
+				d.Views = append(d.Views, v)
+				if d.ask(e, v) {
+					return true
+				}
+			}
+			if dir == "/" {
+				break
+			}
+		}
+		if p == nil {
+			return false
+		}
+		v := e.Home.Look(p)
+		d.Views = append(d.Views, v)
+		if d.ask(e, v) {
+			return true
+		}
+		if p.Root == "/" {
+			return false
+		}
+		dir = filepath.Dir(p.Root)
+	}
+}
+
+// global asks the user's own config.toml.
+func (d *Decision) global(e Env) bool {
+	path := filepath.Join(e.Home.Inner, "config.toml")
+	cfg, file, err := config.Load(path)
+	if err != nil {
+		// Only what may be in it is refused: a typing error must not stop every
+		// script whose shell has a shim for another project's sake.
+		if isAgent(e.Name) || strings.Contains(string(file.Data), e.Name) || file.Data == nil && !Everyday(e.Name) {
+			d.refuse(fmt.Sprintf("%q may be claimed in a file that is not valid: %s", e.Name, firstLine(err)), "inner config edit")
+			return true
+		}
+		return false
+	}
+	d.Config = cfg
+	for _, kv := range cfg.Shims {
+		if kv.Key != e.Name {
+			continue
+		}
+		d.Why = fmt.Sprintf("[shims] in %q", path)
+		p, err := e.Home.loadGlobal(kv.Value)
+		if err != nil {
+			d.refuse(fmt.Sprintf("profile %q, to which %q maps %q, cannot be used: %s", kv.Value, path, e.Name, firstLine(err)),
+				"inner profile validate "+quotePath(kv.Value))
+			return true
+		}
+		d.Kind, d.Profile, d.State = Run, p, trust.Allowed
+		// A project the user has not approved has no say in what is writable.
+		if len(d.Views) > 0 && d.Views[0].Trusted() {
+			d.Project = d.Views[0].Project
+		}
+		return true
+	}
+	return false
+}
+
+// loadGlobal loads a profile of the user's own; a project's of the same name does not
+// come into it.
+func (h Home) loadGlobal(name string) (*profile.Profile, error) {
+	l := h.loader(nil)
+	path, scope, err := l.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	if scope != profile.Global {
+		return nil, fmt.Errorf("profile %q is not a global one", name)
+	}
+	return l.Load(path, scope)
+}
+
+// inBox reports whether the marker is that of a box: a regular file on a read-only
+// mount. A file that somebody created on the host is on a mount that can be written.
+func inBox(marker string) bool {
+	info, err := os.Lstat(marker)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	var fs unix.Statfs_t
+	return unix.Statfs(marker, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
+}
+
+// InBox reports whether this process runs inside a box of inner's.
+func InBox() bool { return inBox(Marker) }
+
+// quotePath writes a path or a name as something to type.
+func quotePath(path string) string { return quote.POSIX(path) }

@@ -1,0 +1,265 @@
+package shims
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust/disk"
+)
+
+// Folder is the shim folder of one INNER_HOME:
+//
+//	shims/bin/NAME   a link to ../inner, one per command
+//	shims/inner      a private copy of the inner binary
+//	shims/state      see State
+//
+// The copy is there so that moving, upgrading or removing the installed binary never
+// leaves a dangling link: shells pass over those, and would run the real program
+// outside the sandbox.
+type Folder struct{ Home string }
+
+// Bin is the folder to put on PATH.
+func (f Folder) Bin() string { return filepath.Join(f.Home, "shims", "bin") }
+
+// Binary is the copy of inner that every shim runs.
+func (f Folder) Binary() string { return filepath.Join(f.Home, "shims", "inner") }
+
+// StateFile is the file that State describes.
+func (f Folder) StateFile() string { return filepath.Join(f.Home, "shims", "state") }
+
+// Report says what Regenerate did, or what it would do. The lists are sorted.
+type Report struct {
+	Added, Removed, Kept []string
+	Foreign              []string // entries of the folder that are not inner's; never touched
+	BinaryUpdated        bool
+	Set                  Set // what was wanted, and why
+}
+
+// Changed reports whether anything was, or would be, done.
+func (r Report) Changed() bool { return r.BinaryUpdated || len(r.Added)+len(r.Removed) > 0 }
+
+// Regenerate makes the shim folder hold exactly the names that Wanted returns, and
+// the binary of s behind them. Any number of calls may run at once, and be killed:
+// each waits for its turn and looks at the world only then, so the last one leaves
+// what is true. A shim that is called meanwhile is always there and whole: links are
+// never replaced, and the binary is, by rename.
+//
+// Entries that inner did not make stay. One that sits in the place of a wanted name
+// is an error, returned after everything else has been done. When a trust record
+// cannot be read no name is removed, since it might be the one that wants it.
+func Regenerate(s Site) (Report, error) {
+	f := Folder{s.InnerHome}
+	var report Report
+	var blocked error
+	err := f.locked(func() error {
+		start := time.Now()
+		state := f.ReadState()
+		var err error
+		if report, err = f.plan(s, state); err != nil {
+			return err
+		}
+		blocked = report.blocked()
+		return f.apply(s, report, state, start)
+	})
+	if err != nil {
+		return report, err
+	}
+	return report, blocked
+}
+
+// Check reports what Regenerate would do, and changes nothing.
+func Check(s Site) (Report, error) {
+	f := Folder{s.InnerHome}
+	report, err := f.plan(s, f.ReadState())
+	if err != nil {
+		return report, fmt.Errorf("shim folder: %w", plain(err))
+	}
+	return report, report.blocked()
+}
+
+// List returns the names that have a shim now, sorted.
+func (f Folder) List() ([]string, error) {
+	own, _, err := f.entries()
+	return own, err
+}
+
+// entries tells inner's own links in the folder from everything else.
+func (f Folder) entries() (own, foreign []string, err error) {
+	list, err := os.ReadDir(f.Bin())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	for _, e := range list {
+		if e.Type() == fs.ModeSymlink {
+			if text, err := os.Readlink(filepath.Join(f.Bin(), e.Name())); err == nil && text == linkText {
+				own = append(own, e.Name())
+				continue
+			}
+		}
+		foreign = append(foreign, e.Name())
+	}
+	return own, foreign, err
+}
+
+func (f Folder) plan(s Site, state State) (Report, error) {
+	own, foreign, err := f.entries()
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Foreign: foreign, Set: wanted(s, state)}
+	names := make(map[string]bool, len(r.Set.Names))
+	for _, n := range r.Set.Names {
+		if profile.CheckCommand(n.Name) == nil {
+			names[n.Name] = true
+		}
+	}
+	for _, name := range own {
+		switch {
+		case names[name]:
+			r.Kept = append(r.Kept, name)
+		case r.Set.Incomplete():
+			r.Kept = append(r.Kept, name)
+		default:
+			r.Removed = append(r.Removed, name)
+		}
+	}
+	for name := range names {
+		if !slices.Contains(own, name) && !slices.Contains(foreign, name) {
+			r.Added = append(r.Added, name)
+		}
+	}
+	slices.Sort(r.Added)
+	_, _, r.BinaryUpdated, err = f.binary(s.Binary, state)
+	return r, err
+}
+
+func (r Report) blocked() error {
+	var errs []error
+	for _, n := range r.Set.Names {
+		if slices.Contains(r.Foreign, n.Name) {
+			errs = append(errs, fmt.Errorf("shim folder: %q is in the way: inner did not make it and leaves it alone", n.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// apply does what the report says, in an order that is safe to be killed in: the
+// binary before the links to it, new names before old ones go, the new generation
+// last.
+func (f Folder) apply(s Site, r Report, state State, start time.Time) error {
+	version, err := f.copyBinary(s.Binary, state)
+	if err != nil {
+		return err
+	}
+	if err := unix.Access(f.Binary(), unix.X_OK); err != nil {
+		// On a file system mounted noexec a shell passes over the shims and runs
+		// the real program.
+		return fmt.Errorf("%q cannot be executed: %w", f.Binary(), err)
+	}
+	for _, name := range r.Added {
+		// symlink(2) is atomic and never replaces anything.
+		if err := os.Symlink(linkText, filepath.Join(f.Bin(), name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	for _, name := range r.Removed {
+		if err := os.Remove(filepath.Join(f.Bin(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	next := State{Generation: state.Generation, binary: version, agents: r.Set.agents}
+	checked := start
+	switch {
+	case r.Changed() || state.Generation == "":
+		next.Generation = newGeneration()
+	case string(next.bytes()) == string(state.bytes()):
+		return nil
+	default:
+		// Only the memory changed: nobody has to look, so the time stays too.
+		info, err := os.Stat(f.StateFile())
+		if err != nil {
+			return err
+		}
+		checked = info.ModTime().Add(slack)
+	}
+	return f.writeState(next, checked)
+}
+
+// binary compares the copy with the binary it is made of, and reports whether it has
+// to be made again. src is that binary's version.
+func (f Folder) binary(path string, state State) (info os.FileInfo, src stamp, stale bool, err error) {
+	if path == "" {
+		path = "/proc/self/exe"
+	}
+	if info, err = os.Stat(path); err != nil {
+		return nil, stamp{}, false, err
+	}
+	src = stampOf(info)
+	have, err := os.Lstat(f.Binary())
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return info, src, true, err
+	}
+	switch {
+	case !have.Mode().IsRegular():
+		return info, src, true, nil
+	case os.SameFile(info, have):
+		return info, state.binary, false, nil // called through the copy
+	case deleted(info):
+		// A process that outlived an upgrade must not bring the old version back.
+		return info, state.binary, false, nil
+	}
+	return info, src, src != state.binary || have.Size() != info.Size() || have.Mode().Perm() != binaryMode, nil
+}
+
+const binaryMode = 0o700
+
+func deleted(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 0
+}
+
+// copyBinary brings the copy up to date and returns the version it is a copy of.
+func (f Folder) copyBinary(path string, state State) (stamp, error) {
+	_, version, stale, err := f.binary(path, state)
+	if err != nil || !stale {
+		return version, err
+	}
+	if path == "" {
+		path = "/proc/self/exe"
+	}
+	src, err := os.Open(path)
+	if err != nil {
+		return stamp{}, err
+	}
+	defer src.Close()
+	info, err := src.Stat()
+	if err != nil {
+		return stamp{}, err
+	}
+	dst, temp, err := disk.Temp(f.Binary(), binaryMode)
+	if err != nil {
+		return stamp{}, err
+	}
+	if _, err = io.Copy(dst, src); err == nil { // copy_file_range: a reflink where the file system has them
+		err = dst.Chmod(binaryMode)
+	}
+	if err != nil {
+		_ = dst.Close()
+		_ = os.Remove(temp)
+		return stamp{}, err
+	}
+	return stampOf(info), disk.Commit(dst, temp, f.Binary())
+}

@@ -1,0 +1,301 @@
+package shims
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/enr/inner/profile"
+)
+
+// scriptShells are the shells that may be behind /bin/sh.
+func scriptShells(t testing.TB) []string {
+	t.Helper()
+	var list []string
+	for _, name := range []string{"dash", "bash"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatalf("%s is needed: %v", name, err)
+		}
+		list = append(list, path)
+	}
+	return list
+}
+
+// noopBox lays out what a box has: the noop folder first on PATH, real programs
+// behind. It returns the PATH and the noop folder.
+func noopBox(t testing.TB, n profile.Noop, real ...string) (path, noop string) {
+	t.Helper()
+	work := filepath.Join(tempDir(t), "a b*$(touch x)'\n\xff")
+	noop = filepath.Join(work, "noop")
+	scripts, err := NoopScripts(n, "web", noop)
+	must(t, err)
+	for _, s := range scripts {
+		write(t, filepath.Join(noop, s.Name), string(s.Text), 0o755)
+	}
+	for _, name := range real {
+		write(t, filepath.Join(work, "real", name), "#!/bin/sh\nprintf '%s\\0' \"${0##*/}\" \"$@\"\n", 0o755)
+	}
+	return noop + ":" + filepath.Join(work, "real"), noop
+}
+
+func TestNoopScripts(t *testing.T) {
+	rules := profile.Noop{
+		Block: []string{"apt", "pip install", "pip  install\t--user", "podman push", "npm run (", "ba*d", "-x"},
+		Rewrite: []profile.KV{
+			{Key: "docker", Value: "podman --remote"},
+			{Key: "npm install", Value: "pnpm add --save it's $(touch x)"},
+			{Key: "a", Value: "b"},
+			{Key: "b", Value: "a"},
+			{Key: "self", Value: "self --quiet"},
+			{Key: "sys", Value: "/bin/echo sys"},
+			{Key: "none", Value: "nowhere"},
+			{Key: "get", Value: "apt get"},
+		},
+		Message: []profile.KV{{Key: "apt", Value: "ask\nsomebody \x1b[2J"}, {Key: "pip install --user", Value: "use uv"}},
+	}
+	path, _ := noopBox(t, rules, "pip", "podman", "npm", "pnpm", "a", "b", "self", "docker", "-x", "apt", "ba*d")
+	blocked := func(what string) string { return `inner: "` + what + `" is blocked by profile "web"` + "\n" }
+	for _, c := range []struct {
+		argv []string
+		out  []string
+		errs string
+		code int
+	}{
+		{argv: []string{"apt"}, errs: blocked("apt") + "inner: ask somebody  [2J\n", code: 1},
+		{argv: []string{"apt", "install"}, errs: blocked("apt") + "inner: ask somebody  [2J\n", code: 1},
+		{argv: []string{"pip", "install"}, errs: blocked("pip install"), code: 1},
+		{argv: []string{"pip", "install", "x"}, errs: blocked("pip install"), code: 1},
+		{argv: []string{"pip", "install", "--user", "x"}, errs: blocked("pip install --user") + "inner: use uv\n", code: 1},
+		{argv: []string{"pip", "list"}, out: []string{"pip", "list"}},
+		{argv: []string{"pip"}, out: []string{"pip"}},
+		{argv: []string{"pip", "installed"}, out: []string{"pip", "installed"}},
+		{argv: []string{"pip", "-q", "install"}, out: []string{"pip", "-q", "install"}},
+		{argv: []string{"pip", ""}, out: []string{"pip", ""}},
+		{argv: []string{"npm", "run", "("}, errs: blocked("npm run ("), code: 1},
+		{argv: []string{"npm", "run", "!"}, out: []string{"npm", "run", "!"}},
+		{argv: []string{"npm", "(", "-a", "="}, out: []string{"npm", "(", "-a", "="}},
+		{argv: []string{"npm", "install", "x"}, out: []string{"pnpm", "add", "--save", "it's", "$(touch", "x)", "x"}},
+		{argv: []string{"docker", "ps"}, out: []string{"podman", "--remote", "ps"}},
+		{argv: []string{"docker", "push"}, out: []string{"podman", "--remote", "push"}},
+		{argv: []string{"podman", "push", "x"}, errs: blocked("podman push"), code: 1},
+		{argv: []string{"a", "1"}, out: []string{"b", "1"}},
+		{argv: []string{"b", "1"}, out: []string{"a", "1"}},
+		{argv: []string{"self", "1"}, out: []string{"self", "--quiet", "1"}},
+		{argv: []string{"sys", "1"}, out: []string{"sys 1\n"}},
+		{argv: []string{"none"}, errs: "inner: nowhere: command not found\n", code: 127},
+		{argv: []string{"get"}, errs: blocked("apt") + "inner: ask somebody  [2J\n", code: 1},
+		{argv: []string{"-x"}, errs: blocked("-x"), code: 1},
+		{argv: []string{"ba*d"}, errs: blocked("ba*d"), code: 1},
+		{argv: []string{"pip", "\n", "\xff\xc3", "*", "$(touch x)", "`x`", `'"\`, strings.Repeat("x", 100000)},
+			out: []string{"pip", "\n", "\xff\xc3", "*", "$(touch x)", "`x`", `'"\`, strings.Repeat("x", 100000)}},
+	} {
+		for _, sh := range scriptShells(t) {
+			work := t.TempDir()
+			out, errs, code := run(t, work, []string{"PATH=" + path + ":/bin", "LC_ALL=C.UTF-8"},
+				append([]string{sh, filepath.Join(strings.SplitN(path, ":", 2)[0], c.argv[0])}, c.argv[1:]...)...)
+			want := ""
+			if len(c.out) == 1 && strings.HasSuffix(c.out[0], "\n") {
+				want = c.out[0]
+			} else if c.out != nil {
+				want = strings.Join(c.out, "\x00") + "\x00"
+			}
+			if out != want || errs != c.errs || code != c.code {
+				t.Errorf("%s %.200q: %.300q, %q, %d, want %.300q, %q, %d", filepath.Base(sh), c.argv, out, errs, code, want, c.errs, c.code)
+			}
+			if left, _ := os.ReadDir(work); len(left) > 0 {
+				t.Fatalf("%s %.200q: something was executed: %v", sh, c.argv, left)
+			}
+		}
+	}
+}
+
+// docker push must be blocked where podman push is, when the replacement has no words
+// of its own in between.
+func TestNoopTargetRules(t *testing.T) {
+	path, _ := noopBox(t, profile.Noop{Block: []string{"podman push"}, Rewrite: []profile.KV{{Key: "docker", Value: "podman"}}}, "podman")
+	noop := strings.SplitN(path, ":", 2)[0]
+	for _, sh := range scriptShells(t) {
+		out, errs, code := run(t, "/", []string{"PATH=" + path}, sh, filepath.Join(noop, "docker"), "push", "x")
+		if out != "" || errs != "inner: \"podman push\" is blocked by profile \"web\"\n" || code != 1 {
+			t.Errorf("%s: %q, %q, %d", sh, out, errs, code)
+		}
+		if out, errs, code = run(t, "/", []string{"PATH=" + path}, sh, filepath.Join(noop, "docker"), "pull", "x"); out != "podman\x00pull\x00x\x00" || code != 0 {
+			t.Errorf("%s: %q, %q, %d", sh, out, errs, code)
+		}
+	}
+}
+
+// However the noop folder is written on PATH, the program behind it is found, and the
+// environment it gets is the caller's.
+func TestNoopPath(t *testing.T) {
+	path, noop := noopBox(t, profile.Noop{Block: []string{"pip install"}}, "pip")
+	real := filepath.Join(filepath.Dir(noop), "real")
+	work := tempDir(t)
+	must(t, os.Symlink(noop, filepath.Join(work, "alias")))
+	must(t, os.MkdirAll(filepath.Join(work, "-d"), 0o755))
+	must(t, os.Symlink(filepath.Join(noop, "pip"), filepath.Join(work, "-d", "pip")))
+	write(t, filepath.Join(work, "plain", "pip"), "x", 0o644)
+	must(t, os.MkdirAll(filepath.Join(work, "folder", "pip"), 0o755))
+	write(t, filepath.Join(work, "cwd", "pip"), "#!/bin/sh\nprintf 'cwd\\0'\n", 0o755)
+	env := filepath.Join(work, "env")
+	write(t, filepath.Join(env, "pip"), "#!/bin/sh\nexec /usr/bin/env -0\n", 0o755)
+	for _, c := range []struct {
+		about, path, out, errs string
+		code                   int
+	}{
+		{"plainly", path, "pip\x00", "", 0},
+		{"twice", noop + ":" + path, "pip\x00", "", 0},
+		{"trailing slash, dots", noop + "/:" + noop + "/../noop:" + real, "pip\x00", "", 0},
+		{"alias", work + "/alias:" + real, "pip\x00", "", 0},
+		{"a link to the script", "../-d:" + work + "/-d:" + real, "pip\x00", "", 0},
+		{"not executable, a folder, missing", work + "/plain:" + work + "/folder:/nowhere:" + real, "pip\x00", "", 0},
+		{"not executable", noop + ":" + work + "/plain", "", "inner: pip: permission denied\n", 126},
+		{"nothing behind", path[:len(noop)], "", "inner: pip: command not found\n", 127},
+		{"empty", "", "cwd\x00", "", 0},
+		{"empty element", noop + "::" + real, "cwd\x00", "", 0},
+		{"empty last element", noop + ":", "cwd\x00", "", 0},
+		{"relative", noop + ":../cwd", "cwd\x00", "", 0},
+	} {
+		for _, sh := range scriptShells(t) {
+			out, errs, code := run(t, filepath.Join(work, "cwd"), []string{"PATH=" + c.path}, sh, filepath.Join(noop, "pip"))
+			if out != c.out || errs != c.errs || code != c.code {
+				t.Errorf("%s, %s: %q, %q, %d, want %q, %q, %d", filepath.Base(sh), c.about, out, errs, code, c.out, c.errs, c.code)
+			}
+		}
+	}
+	given := []string{"PATH=" + noop + ":" + env, "IFS=/o", "LC_ALL=C", "X=1\n2 \xff", "PWD=" + work, "OLDPWD=/"}
+	for _, sh := range scriptShells(t) {
+		direct, _, _ := run(t, work, given, sh, filepath.Join(env, "pip"))
+		out, _, _ := run(t, work, given, sh, filepath.Join(noop, "pip"))
+		drop := func(s string) []string { // what every shell sets anew: bash's own two
+			var list []string
+			for _, kv := range strings.Split(s, "\x00") {
+				if !strings.HasPrefix(kv, "_=") && !strings.HasPrefix(kv, "SHLVL=") {
+					list = append(list, kv)
+				}
+			}
+			slices.Sort(list)
+			return list
+		}
+		if diff := cmp.Diff(drop(direct), drop(out)); diff != "" {
+			t.Errorf("%s: environment (-direct +through the script):\n%s", filepath.Base(sh), diff)
+		}
+	}
+}
+
+// No process is started on the way, and the text is clean for shellcheck.
+func TestNoopText(t *testing.T) {
+	n := profile.Noop{
+		Block:   []string{"pip install", "npm run x"},
+		Rewrite: []profile.KV{{Key: "npm", Value: "pnpm -q"}, {Key: "npm i", Value: "pnpm add"}, {Key: "echo", Value: "/bin/echo"}},
+		Message: []profile.KV{{Key: "pip install", Value: "it's not here"}},
+	}
+	scripts, err := NoopScripts(n, "we\nb", "/run/inner/no op")
+	must(t, err)
+	var names []string
+	dir := t.TempDir()
+	for _, s := range scripts {
+		names = append(names, s.Name)
+		file := filepath.Join(dir, s.Name)
+		write(t, file, string(s.Text), 0o755)
+		for _, argv := range [][]string{{"dash", "-n", file}, {"bash", "--posix", "-n", file}, {"shellcheck", "-s", "sh", "-o", "all", "-e", "SC2250,SC2209", file}} {
+			if path, err := exec.LookPath(argv[0]); err != nil {
+				t.Fatalf("%s is needed: %v", argv[0], err)
+			} else if out, err := exec.Command(path, argv[1:]...).CombinedOutput(); err != nil {
+				t.Errorf("%q: %v\n%s\n%s", argv, err, out, s.Text)
+			}
+		}
+		if !strings.HasPrefix(string(s.Text), "#!/bin/sh\n# Written by inner for one run: \""+s.Name+"\" under [noop] of profile \"we\\nb\".\n") {
+			t.Errorf("first lines of %q:\n%.200s", s.Name, s.Text)
+		}
+		if strings.Contains(string(s.Text), "$(") || strings.Contains(string(s.Text), "`") {
+			t.Errorf("%q starts a process:\n%s", s.Name, s.Text)
+		}
+	}
+	if diff := cmp.Diff([]string{"pip", "npm", "echo"}, names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoopErrors(t *testing.T) {
+	kv := func(k, v string) []profile.KV { return []profile.KV{{Key: k, Value: v}} }
+	for _, c := range []struct {
+		noop profile.Noop
+		want string
+	}{
+		{profile.Noop{Block: []string{"a", "a b", "a"}}, ""},
+		{profile.Noop{Block: []string{""}}, `noop.block: "": no command`},
+		{profile.Noop{Block: []string{" \t"}}, `noop.block: " \t": no command`},
+		{profile.Noop{Block: []string{"/bin/ls"}}, `noop.block: "/bin/ls": a command is a name, not a path`},
+		{profile.Noop{Block: []string{"."}}, `noop.block: ".": not a name of a command`},
+		{profile.Noop{Block: []string{".. x"}}, `noop.block: ".. x": not a name of a command`},
+		{profile.Noop{Block: []string{"a \x00"}}, `noop.block: "a \x00": has a NUL byte`},
+		{profile.Noop{Block: []string{strings.Repeat("x", 256)}}, `noop.block: "` + strings.Repeat("x", 256) + `": longer than a file name can be`},
+		{profile.Noop{Rewrite: kv("a", " ")}, `noop.rewrite: "a": the replacement is empty`},
+		{profile.Noop{Rewrite: kv("a", "b\x00")}, `noop.rewrite: "a": the replacement has a NUL byte`},
+		{profile.Noop{Rewrite: kv("a/b", "c")}, `noop.rewrite: "a/b": a command is a name, not a path`},
+		{profile.Noop{Block: []string{"a  b"}, Rewrite: kv("a b", "c")}, `noop.rewrite: "a b": is in noop.block too`},
+		{profile.Noop{Block: []string{"a"}, Rewrite: kv("a b", "c")}, `noop.rewrite: "a b": is blocked whatever its arguments`},
+		{profile.Noop{Block: []string{"a b"}, Rewrite: kv("a", "c")}, ""},
+		{profile.Noop{Block: []string{"a"}, Message: kv("b", "x")}, `noop.message: "b": no rule of that name`},
+		{profile.Noop{Block: []string{"a/", "."}}, "noop.block: \"a/\": a command is a name, not a path\nnoop.block: \".\": not a name of a command"},
+	} {
+		_, err := NoopScripts(c.noop, "web", "/noop")
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q, want %q", c.noop, got, c.want)
+		}
+	}
+}
+
+// Whatever a command, a replacement, an argument or a folder is called, the shells
+// take it for exactly that.
+func FuzzNoop(f *testing.F) {
+	for _, s := range []string{"x", "it's", "$(touch x)", "`touch x`", "a\nb", "\xff\xfe", "-n", "=x", "~", "*?[", "\\", "é", "A=b", "\x01", "'\"'\"'", "!", "(", "#"} {
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, name, arg string) {
+		if len(blanks(name)) != 1 || blanks(name)[0] != name || checkNoop([]string{name}) != nil || len(name) > 200 ||
+			strings.ContainsRune(arg, 0) || len(arg) > 1000 {
+			return
+		}
+		word := strings.Map(func(r rune) rune {
+			if r == ' ' || r == '\t' {
+				return '_'
+			}
+			return r
+		}, arg) + "!"
+		path, noop := noopBox(t, profile.Noop{
+			Block:   []string{name + " blocked" + word},
+			Rewrite: []profile.KV{{Key: name + " go", Value: name + " " + word}},
+		}, name)
+		work := t.TempDir()
+		for _, sh := range scriptShells(t) {
+			file := filepath.Join(noop, name)
+			out, errs, code := run(t, work, []string{"PATH=" + path}, sh, file, arg, "blocked"+word)
+			if out != name+"\x00"+arg+"\x00blocked"+word+"\x00" || code != 0 {
+				t.Errorf("%s: %q, %q, %d", sh, out, errs, code)
+			}
+			out, errs, code = run(t, work, []string{"PATH=" + path}, sh, file, "go", arg)
+			if out != name+"\x00"+word+"\x00"+arg+"\x00" || code != 0 {
+				t.Errorf("%s, rewritten: %q, %q, %d", sh, out, errs, code)
+			}
+			out, errs, code = run(t, work, []string{"PATH=" + path}, sh, file, "blocked"+word)
+			if out != "" || code != 1 || strings.Count(errs, "\n") != 1 {
+				t.Errorf("%s, blocked: %q, %q, %d", sh, out, errs, code)
+			}
+		}
+		if left, _ := os.ReadDir(work); len(left) > 0 {
+			t.Errorf("something was executed: %v", left)
+		}
+	})
+}

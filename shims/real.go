@@ -1,0 +1,182 @@
+package shims
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The errors of a search for the real program.
+var (
+	ErrNotFound      = errors.New("command not found")
+	ErrNotExecutable = errors.New("permission denied")
+	ErrLoop          = errors.New("the shims on PATH call each other without end")
+)
+
+// ExitCode returns the exit status for an error of this package's: ExitNotFound when
+// there is no such program, else ExitRefused.
+func ExitCode(err error) int {
+	if errors.Is(err, ErrNotFound) {
+		return ExitNotFound
+	}
+	return ExitRefused
+}
+
+// defaultPath is searched when PATH is not set or empty. It leaves out the working
+// folder, which a shell would search then.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// FindReal returns the program that name would be without inner: the first
+// executable file of that name on PATH that is not in the shim folder and not inner
+// itself. Both are told by device and inode, so that an alias, a trailing slash or a
+// second mention of the folder makes no difference. self is what else counts as
+// inner.
+//
+// As in a shell, an empty element is the working folder and a relative one starts
+// there; the result is then relative too. Names of folders, and of files that cannot
+// be executed, are passed over; when nothing else is found for the latter the error
+// is ErrNotExecutable instead of ErrNotFound.
+func FindReal(name, pathVar, shimDir string, self ...os.FileInfo) (string, error) {
+	return findReal(name, pathVar, shimDir, self)
+}
+
+func findReal(name, pathVar, shimDir string, self []os.FileInfo) (string, error) {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return "", fmt.Errorf("%q: %w", name, ErrNotFound)
+	}
+	if pathVar == "" {
+		pathVar = defaultPath
+	}
+	own, _ := os.Stat(shimDir)
+	if binary, err := os.Stat(filepath.Join(filepath.Dir(shimDir), "inner")); err == nil {
+		self = append(self[:len(self):len(self)], binary)
+	}
+	wrong := error(ErrNotFound)
+	for dir := range strings.SplitSeq(pathVar, ":") {
+		candidate := join(dir, name)
+		info, err := os.Stat(candidate)
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			// The folder may not be searched. A shell goes on, and so do we.
+			continue
+		case err != nil, info.IsDir(), isOneOf(info, self), isFolder(dir, own):
+			continue
+		}
+		if unix.Access(candidate, unix.X_OK) != nil {
+			wrong = ErrNotExecutable
+			continue
+		}
+		return candidate, nil
+	}
+	return "", fmt.Errorf("%q: %w", name, wrong)
+}
+
+// join puts a name in a folder of PATH without cleaning the folder's path, in which
+// ".." may follow a link. A relative one begins with "./" so that it cannot be taken
+// for an option.
+func join(dir, name string) string {
+	switch {
+	case dir == "":
+		return "./" + name
+	case strings.HasSuffix(dir, "/"):
+		return dir + name
+	case dir[0] == '/':
+		return dir + "/" + name
+	}
+	return "./" + dir + "/" + name
+}
+
+func isOneOf(info os.FileInfo, list []os.FileInfo) bool {
+	for _, other := range list {
+		if os.SameFile(info, other) {
+			return true
+		}
+	}
+	return false
+}
+
+func isFolder(dir string, own os.FileInfo) bool {
+	if own == nil {
+		return false
+	}
+	if dir == "" {
+		dir = "."
+	}
+	info, err := os.Stat(dir)
+	return err == nil && os.SameFile(info, own)
+}
+
+// Exec replaces this process by the real program of that name, and returns only when
+// it cannot. argv and env are those of the call and reach the program unchanged but
+// for two things: LoopVar, and an argv[0] that is the name of the shim, which becomes
+// the path of the program. Programs that look themselves up on PATH by argv[0]
+// (python finds its virtual environment so) would find the shim.
+func Exec(call Call, argv, env []string) error {
+	path, env, err := passThrough(call, argv, env, os.Getpid(), bootMillis())
+	if err != nil {
+		return err
+	}
+	return execve(path, call, argv, env)
+}
+
+func execve(path string, call Call, argv, env []string) error {
+	args := append([]string{path}, argv[min(1, len(argv)):]...)
+	if len(argv) > 0 && argv[0] != "" && filepath.Base(argv[0]) != call.Name {
+		args[0] = argv[0] // chosen by the caller: exec -a, or a login shell
+	}
+	err := unix.Exec(path, args, env)
+	if errors.Is(err, unix.ENOEXEC) {
+		// A script without a first line that names its interpreter: shells and
+		// execvp(3) give it to sh.
+		err = unix.Exec("/bin/sh", append([]string{"sh", path}, args[1:]...), env)
+	}
+	return fmt.Errorf("%q: %w", path, err)
+}
+
+// variable returns the first value of a variable in a list of NAME=value.
+func variable(env []string, name string) string {
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// passThrough finds the real program and the environment it gets, with the guard
+// against loops applied.
+func passThrough(call Call, argv, env []string, pid int, now int64) (string, []string, error) {
+	pathVar := variable(env, "PATH")
+	g := parseGuard(variable(env, LoopVar)).enter(pid, now, sum(call.Name, argv))
+	if g.depth > maxDepth {
+		return "", nil, fmt.Errorf("%q: %w (%d times in a row)", call.Name, ErrLoop, maxDepth)
+	}
+	var self []os.FileInfo
+	if info, err := os.Stat("/proc/self/exe"); err == nil {
+		self = append(self, info)
+	}
+	for _, path := range g.skip() {
+		if info, err := os.Stat(path); err == nil {
+			self = append(self, info)
+		}
+	}
+	path, err := findReal(call.Name, pathVar, filepath.Join(call.InnerHome, "shims", "bin"), self)
+	if err != nil {
+		if len(g.skip()) > 0 {
+			return "", nil, fmt.Errorf("%w; %q leads back to inner", err, g.skip()[0])
+		}
+		return "", nil, err
+	}
+	fresh := make([]string, 0, len(env)+1)
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, LoopVar+"=") {
+			fresh = append(fresh, kv)
+		}
+	}
+	return path, append(fresh, LoopVar+"="+g.leave(path).String()), nil
+}

@@ -1,0 +1,162 @@
+package shims
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/enr/inner/profile/trust/disk"
+)
+
+// State is the content of INNER_HOME/shims/state.
+//
+// Its first line is the generation: a word that changes whenever the set of shims or
+// the binary behind them does, or somebody calls Bump. A prompt that reads the same
+// word as before knows that nothing has happened. The lines after it are Regenerate's
+// own memory.
+//
+// The time of the file is when things were last checked (see Touch).
+type State struct {
+	Generation string
+	binary     stamp
+	agents     map[string]string // installed agent: where it was found
+}
+
+// stamp identifies one version of a file.
+type stamp struct {
+	dev, ino            uint64
+	size, mtime, change int64
+}
+
+func stampOf(info os.FileInfo) stamp {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return stamp{}
+	}
+	return stamp{uint64(st.Dev), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
+}
+
+// ReadState reads the state of a shim folder. One that is missing or damaged is the
+// zero State, after which everything counts as new.
+func (f Folder) ReadState() State {
+	data, err := os.ReadFile(f.StateFile())
+	if err != nil {
+		return State{}
+	}
+	return parseState(data)
+}
+
+func parseState(data []byte) State {
+	first, rest, _ := bytes.Cut(data, []byte("\n"))
+	s := State{Generation: string(first), agents: map[string]string{}}
+	for line := range strings.Lines(string(rest)) {
+		word, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch word {
+		case "binary":
+			var b stamp
+			_, err := fmt.Sscanf(value, "%d %d %d %d %d", &b.dev, &b.ino, &b.size, &b.mtime, &b.change)
+			if err == nil {
+				s.binary = b
+			}
+		case "agent":
+			name, quoted, _ := strings.Cut(value, " ")
+			if path, err := strconv.Unquote(quoted); err == nil {
+				s.agents[name] = path
+			}
+		}
+	}
+	return s
+}
+
+func (s State) bytes() []byte {
+	var b bytes.Buffer
+	fmt.Fprintln(&b, s.Generation)
+	fmt.Fprintln(&b, "binary", s.binary.dev, s.binary.ino, s.binary.size, s.binary.mtime, s.binary.change)
+	names := make([]string, 0, len(s.agents))
+	for name := range s.agents {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintln(&b, "agent", name, strconv.QuoteToASCII(s.agents[name]))
+	}
+	return b.Bytes()
+}
+
+// Bump starts a new generation without any other change, so that every prompt looks
+// again: after an approval was given or taken back.
+func (f Folder) Bump() error {
+	return f.locked(func() error {
+		s := f.ReadState()
+		s.Generation = newGeneration()
+		return f.writeState(s, time.Now())
+	})
+}
+
+// slack is how much earlier than asked Touch sets the time. The kernel stamps files
+// with a clock that lags by up to one tick (4 ms at 250 Hz, 10 ms at 100 Hz), so a
+// file written just after a check may look older than the check.
+const slack = 20 * time.Millisecond
+
+// Touch records that the state was checked, from time t on: a profile written later is
+// newer than the file. Its content stays. Callers take t before they read anything.
+func (f Folder) Touch(t time.Time) error {
+	t = t.Add(-slack)
+	return os.Chtimes(f.StateFile(), t, t)
+}
+
+// writeState replaces the state. The caller holds the lock.
+func (f Folder) writeState(s State, checked time.Time) error {
+	if err := disk.Replace(f.StateFile(), s.bytes(), 0o600); err != nil {
+		return err
+	}
+	return f.Touch(checked)
+}
+
+func newGeneration() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return hex.EncodeToString(b[:])
+}
+
+// locked runs do while holding the lock of the shim folder, which it creates.
+func (f Folder) locked(do func() error) error {
+	dir := filepath.Dir(f.Bin())
+	for _, d := range []string{dir, f.Bin()} {
+		if err := disk.Folder(d); err != nil {
+			return fmt.Errorf("shim folder: %w", plain(err))
+		}
+	}
+	unlock, err := disk.Lock(filepath.Join(dir, ".lock"))
+	if err != nil {
+		return fmt.Errorf("shim folder: %w", plain(err))
+	}
+	defer unlock()
+	if err := do(); err != nil {
+		return fmt.Errorf("shim folder: %w", plain(err))
+	}
+	return nil
+}
+
+// plain words the error of a system call as one that names its file in quotes.
+func plain(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("%q: %w", p.Path, p.Err)
+	}
+	var l *os.LinkError
+	if errors.As(err, &l) {
+		return fmt.Errorf("%q: %w", l.New, l.Err)
+	}
+	return err
+}

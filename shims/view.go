@@ -1,0 +1,331 @@
+package shims
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
+	"github.com/enr/inner/profile/trust"
+)
+
+// Two more states of a profile, beside those of the record.
+const (
+	Broken  trust.State = "broken"  // it cannot be read, or is not valid
+	Foreign trust.State = "foreign" // its .inner belongs to somebody else, or others can write it
+)
+
+// View is one project as a decision sees it: every profile with what it claims and
+// what the user has said about it. Looking changes nothing and runs nothing.
+type View struct {
+	Root    string
+	Project *profile.Project     // nil when no .inner is there any more
+	Record  *trust.ProjectRecord // nil when there is none
+	// RecordErr says why the record cannot be read; then nothing else is known.
+	RecordErr error
+
+	Config      *config.Config // nil when there is none, or it is not valid
+	ConfigFile  *profile.File  // nil when there is none
+	ConfigErr   error
+	ConfigState trust.State // Allowed also when there is none and never was
+	ConfigWords []Claim
+
+	Profiles []ProfileView // by path
+
+	// Uncertain lists what keeps some claims from being known.
+	Uncertain []error
+}
+
+// ProfileView is one profile of a project.
+type ProfileView struct {
+	Name, Path string
+	State      trust.State
+	File       string           // the file that makes it not Allowed
+	Detail     string           // what is the matter with that file
+	Err        error            // what is wrong with a Broken or Foreign one
+	Profile    *profile.Profile // nil when it could not be loaded
+	Claims     []Claim
+}
+
+// Claim is one word that a profile, or [shims] of a config.toml, claims.
+type Claim struct {
+	Command string
+	When    string // always, tty or pipe
+	Target  string // the profile [shims] maps it to
+	// Guarded is false for a claim that is only shown: one on an everyday tool that
+	// the user has not approved.
+	Guarded bool
+}
+
+// Fits reports whether the claim is for a call whose standard input is a terminal, or
+// is not.
+func (c Claim) Fits(tty bool) bool {
+	switch c.When {
+	case "tty":
+		return tty
+	case "pipe":
+		return !tty
+	}
+	return true
+}
+
+// Home is where a user's files are: INNER_HOME and the home folder.
+type Home struct{ Inner, User string }
+
+// Trust is the store of approvals.
+func (h Home) Trust() trust.Store { return trust.Store{Dir: filepath.Join(h.Inner, "trust")} }
+
+func (h Home) globalDir() string { return filepath.Join(h.Inner, "profiles") }
+
+func (h Home) loader(p *profile.Project) *profile.Loader {
+	return &profile.Loader{Home: h.User, GlobalDir: h.globalDir(), Project: p}
+}
+
+// Look reads a project and what is recorded about it.
+func (h Home) Look(p *profile.Project) *View {
+	rec, err := h.Trust().Project(p.Root)
+	return h.look(p, rec, err)
+}
+
+func (h Home) look(p *profile.Project, rec *trust.ProjectRecord, recErr error) *View {
+	v := &View{Root: p.Root, Project: p, Record: rec, RecordErr: recErr}
+	h.lookConfig(v)
+	files, err := p.ProfileFiles()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		v.Uncertain = append(v.Uncertain, err)
+	}
+	for _, path := range files {
+		v.Profiles = append(v.Profiles, h.lookProfile(v, path))
+	}
+	v.addDeleted(files, err)
+	return v
+}
+
+// lookGone is the view of a project of which only the record is left.
+func lookGone(rec *trust.ProjectRecord) *View {
+	v := &View{Root: rec.Root, Record: rec, ConfigState: trust.Allowed}
+	if c := rec.Config; c != nil && c.WasApproved() {
+		v.ConfigState = trust.Deleted
+		v.ConfigWords = recorded(c, nil)
+	}
+	v.addDeleted(nil, nil)
+	return v
+}
+
+// lookConfig reads the project's config.toml.
+func (h Home) lookConfig(v *View) {
+	cfg, file, err := config.Load(filepath.Join(v.Project.Dir, "config.toml"))
+	if file.Path != "" {
+		v.ConfigFile = &file
+	}
+	var rec *trust.ProfileRecord
+	if v.Record != nil {
+		rec = v.Record.Config
+	}
+	switch verdict := v.Record.CheckConfig(v.ConfigFile); {
+	case err != nil:
+		v.ConfigErr, v.ConfigState = err, Broken
+		v.Uncertain = append(v.Uncertain, err)
+	case v.Project.Problem != nil && v.ConfigFile != nil:
+		v.ConfigState = Foreign
+	default:
+		v.Config, v.ConfigState = cfg, verdict.State
+	}
+	if cfg != nil && err == nil {
+		for _, kv := range cfg.Shims {
+			if profile.CheckCommand(kv.Key) == nil {
+				guarded := v.ConfigState == trust.Allowed || !Everyday(kv.Key)
+				v.ConfigWords = append(v.ConfigWords, Claim{kv.Key, "always", kv.Value, guarded})
+			}
+		}
+	}
+	if v.ConfigState != trust.Allowed {
+		v.ConfigWords = recorded(rec, v.ConfigWords)
+	}
+}
+
+func (h Home) lookProfile(v *View, path string) ProfileView {
+	rec := v.Record.Profile(path)
+	pv := ProfileView{Name: strings.TrimSuffix(filepath.Base(path), ".toml"), Path: path}
+	p, err := h.loader(v.Project).Load(path, profile.Local)
+	if err != nil {
+		pv.State, pv.Err, pv.File = Broken, err, path
+		switch {
+		case v.Project.Problem != nil:
+			pv.State, pv.Err, pv.File = Foreign, v.Project.Problem, v.Project.Dir
+		case rec != nil && rec.Decision == trust.Denied:
+			pv.State = trust.Denied
+		}
+		v.Uncertain = append(v.Uncertain, err)
+		pv.Claims = recorded(rec, v.scan(path))
+		return pv
+	}
+	verdict := v.Record.Check(p, v.ConfigFile, h.globalDir())
+	pv.Profile, pv.State, pv.File, pv.Detail = p, verdict.State, verdict.File, verdict.Detail
+	switch {
+	case v.RecordErr != nil:
+		pv.State, pv.Err, pv.File, pv.Detail = trust.Unreadable, v.RecordErr, "", ""
+	case v.Project.Problem != nil:
+		// Read only to know what to refuse.
+		pv.Profile, pv.State, pv.Err, pv.File = nil, Foreign, v.Project.Problem, v.Project.Dir
+	case v.ConfigErr != nil && pv.State != trust.Untrusted && pv.State != trust.Denied:
+		pv.State, pv.Err, pv.File = Broken, v.ConfigErr, filepath.Join(v.Project.Dir, "config.toml")
+	}
+	for _, word := range p.Commands() {
+		if profile.CheckCommand(word) == nil {
+			pv.Claims = append(pv.Claims, Claim{word, p.When(), "", pv.State == trust.Allowed || !Everyday(word)})
+		}
+	}
+	if pv.State != trust.Allowed {
+		pv.Claims = recorded(rec, pv.Claims)
+	}
+	return pv
+}
+
+// scan guesses what a file that cannot be used would claim. Such claims can only lead
+// to a refusal.
+func (v *View) scan(path string) []Claim {
+	file, err := profile.ReadFile(path)
+	if err != nil {
+		v.Uncertain = append(v.Uncertain, err)
+	}
+	var claims []Claim
+	for _, word := range profile.ScanClaims(file.Data, filepath.Base(path)) {
+		if profile.CheckCommand(word) == nil && !slices.ContainsFunc(claims, func(c Claim) bool { return c.Command == word }) {
+			claims = append(claims, Claim{word, "always", "", !Everyday(word)})
+		}
+	}
+	return claims
+}
+
+// recorded adds the claims of the version that was approved last. They are guarded
+// whatever they are called: the user relies on them. A denied profile is treated like
+// one that was never approved.
+func recorded(rec *trust.ProfileRecord, claims []Claim) []Claim {
+	if rec == nil || !rec.WasApproved() {
+		return claims
+	}
+	var list []Claim
+	for _, word := range rec.Commands {
+		if profile.CheckCommand(word) == nil {
+			list = append(list, Claim{word, rec.ShimWhen, "", rec.Decision == trust.Allowed || !Everyday(word)})
+		}
+	}
+	return append(list, claims...)
+}
+
+// addDeleted adds the approved profiles whose files are not there any more, or are not
+// seen because listing them failed.
+func (v *View) addDeleted(files []string, err error) {
+	if v.Record == nil {
+		return
+	}
+	for i := range v.Record.Profiles {
+		rec := &v.Record.Profiles[i]
+		if !rec.WasApproved() || slices.Contains(files, rec.Path) {
+			continue
+		}
+		p := ProfileView{
+			Name: rec.Name, Path: rec.Path, State: trust.Deleted, File: rec.Path, Detail: "it is gone",
+			Claims: recorded(rec, nil),
+		}
+		switch {
+		case rec.Decision == trust.Denied:
+			p.State = trust.Denied
+		case err != nil:
+			p.State, p.Err, p.Detail = Broken, err, ""
+		}
+		v.Profiles = append(v.Profiles, p)
+	}
+}
+
+// profile returns the profile of that name, also one that is gone.
+func (v *View) profile(name string) *ProfileView {
+	for i := range v.Profiles {
+		if v.Profiles[i].Name == name {
+			return &v.Profiles[i]
+		}
+	}
+	return nil
+}
+
+// Trusted reports whether the user has approved anything of the project as it is now.
+func (v *View) Trusted() bool {
+	if v.RecordErr != nil || v.Project == nil || v.Project.Problem != nil {
+		return false
+	}
+	if v.ConfigFile != nil && v.ConfigState == trust.Allowed {
+		return true
+	}
+	return slices.ContainsFunc(v.Profiles, func(p ProfileView) bool { return p.State == trust.Allowed })
+}
+
+// refusal says why a profile cannot be used, and the one thing to type.
+func (v *View) refusal(p *ProfileView) (reason, hint string) {
+	switch p.State {
+	case trust.Untrusted:
+		return fmt.Sprintf("profile %q of %q is not approved", p.Name, v.Root), "inner allow"
+	case trust.Changed:
+		return fmt.Sprintf("profile %q of %q changed since it was approved (%q: %s)", p.Name, v.Root, v.short(p.File), p.Detail), "inner allow"
+	case trust.Denied:
+		if p.File != p.Path && p.File != "" {
+			return fmt.Sprintf("profile %q of %q is not used: %q was denied", p.Name, v.Root, v.short(p.File)), "inner allow"
+		}
+		return fmt.Sprintf("profile %q of %q was denied", p.Name, v.Root), "inner allow"
+	case trust.Deleted:
+		return fmt.Sprintf("profile %q of %q was approved and its file is gone", p.Name, v.Root), "inner revoke " + quotePath(v.Root)
+	case Foreign:
+		return fmt.Sprintf("profile %q of %q is not used: %s", p.Name, v.Root, firstLine(p.Err)), "inner status"
+	case Broken:
+		return fmt.Sprintf("profile %q of %q is not valid: %s", p.Name, v.Root, firstLine(p.Err)), "inner profile validate " + quotePath(p.Name)
+	}
+	return fmt.Sprintf("profile %q of %q is %s", p.Name, v.Root, p.State), "inner status"
+}
+
+// configRefusal says why config.toml cannot be used.
+func (v *View) configRefusal() (reason, hint string) {
+	switch v.ConfigState {
+	case trust.Untrusted:
+		return fmt.Sprintf("config.toml of %q is not approved", v.Root), "inner allow"
+	case trust.Changed:
+		return fmt.Sprintf("config.toml of %q changed since it was approved", v.Root), "inner allow"
+	case trust.Denied:
+		return fmt.Sprintf("config.toml of %q was denied", v.Root), "inner allow"
+	case trust.Deleted:
+		return fmt.Sprintf("config.toml of %q was approved and is gone", v.Root), "inner revoke " + quotePath(v.Root)
+	case Foreign:
+		return fmt.Sprintf("config.toml of %q is not used: %s", v.Root, firstLine(v.Project.Problem)), "inner status"
+	}
+	return fmt.Sprintf("config.toml of %q is not valid: %s", v.Root, firstLine(v.ConfigErr)), "inner status"
+}
+
+// short is a path as seen from the project.
+func (v *View) short(path string) string {
+	if rel, ok := strings.CutPrefix(path, strings.TrimSuffix(v.Root, "/")+"/"); ok {
+		return rel
+	}
+	return path
+}
+
+// firstLine is an error on one line, with a word about the rest.
+func firstLine(err error) string {
+	if err == nil {
+		return "unknown reason"
+	}
+	first, rest, more := strings.Cut(err.Error(), "\n")
+	if more {
+		return fmt.Sprintf("%s (and %d more)", first, 1+strings.Count(rest, "\n"))
+	}
+	return first
+}
+
+// isThere reports whether a folder exists, as far as one can tell.
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid)
+}

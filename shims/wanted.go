@@ -1,0 +1,210 @@
+package shims
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
+	"github.com/enr/inner/profile/trust"
+)
+
+// maxUnapproved is how many names one project can have guarded before the user has
+// approved it.
+const maxUnapproved = 16
+
+// Site is what the shim folder depends on.
+type Site struct {
+	InnerHome string
+	Home      string // the user's home folder
+	Path      string // PATH, on which the installed agents are looked for
+	Binary    string // the inner binary the shims run; "" is that of this process
+}
+
+// Name is one shim that should exist, with every reason for it.
+type Name struct {
+	Name string
+	Why  []Why
+}
+
+// Why is one reason for a shim.
+type Why struct {
+	Project string      // root of the project, or ""
+	Profile string      // name of the profile, or ""
+	State   trust.State // of that profile, or ""
+	Text    string      // the reason in words
+}
+
+// Set is all the shims that should exist, sorted by name.
+type Set struct {
+	Names []Name
+	// Unguarded are the claims of unapproved profiles that get no shim, because they
+	// are on everyday tools or too many.
+	Unguarded []Name
+	// Problems are records or files that could not be read. A name they would have
+	// asked for may be missing, so none must be removed.
+	Problems []error
+
+	agents map[string]string // installed agents, for the state file
+}
+
+// Incomplete reports whether a name may be missing.
+func (s Set) Incomplete() bool { return len(s.Problems) > 0 }
+
+// Wanted returns the names that should have a shim: the agents that are installed, the
+// words that [shims] of the user's config.toml maps, and what the profiles of every
+// project claim that the user has entered. Projects are read from disk, now.
+//
+// An agent that was found once counts as installed for as long as it stays where it
+// was, whatever PATH is at the moment: another shell may have another PATH. A project
+// that is gone contributes nothing.
+func Wanted(s Site) Set { return wanted(s, Folder{s.InnerHome}.ReadState()) }
+
+func wanted(s Site, state State) Set {
+	b := builder{names: map[string]*Name{}, unguarded: map[string]*Name{}}
+	b.set.agents = map[string]string{}
+	b.agents(s, state)
+	home := Home{Inner: s.InnerHome, User: s.Home}
+	b.global(home)
+	records, err := home.Trust().Projects()
+	if err != nil {
+		b.set.Problems = append(b.set.Problems, err)
+	}
+	for _, v := range home.lookAll(records) {
+		if v != nil {
+			b.project(v)
+		}
+	}
+	b.set.Names = sorted(b.names)
+	b.set.Unguarded = sorted(b.unguarded)
+	return b.set
+}
+
+type builder struct {
+	set       Set
+	names     map[string]*Name
+	unguarded map[string]*Name
+}
+
+func put(to map[string]*Name, name string, why Why) {
+	if to[name] == nil {
+		to[name] = &Name{Name: name}
+	}
+	to[name].Why = append(to[name].Why, why)
+}
+
+func (b *builder) agents(s Site, state State) {
+	bin := Folder{s.InnerHome}.Bin()
+	var self []os.FileInfo
+	if info, err := os.Stat("/proc/self/exe"); err == nil {
+		self = append(self, info)
+	}
+	for _, agent := range Agents() {
+		path, err := findReal(agent, s.Path, bin, self)
+		if err != nil || !filepath.IsAbs(path) {
+			path = state.agents[agent]
+			if info, err := os.Stat(path); path == "" || err != nil || info.IsDir() {
+				continue
+			}
+		}
+		b.set.agents[agent] = path
+		put(b.names, agent, Why{Text: fmt.Sprintf("installed agent (%q)", path)})
+	}
+}
+
+func (b *builder) global(home Home) {
+	path := filepath.Join(home.Inner, "config.toml")
+	cfg, _, err := config.Load(path)
+	if err != nil {
+		b.set.Problems = append(b.set.Problems, err)
+		return
+	}
+	for _, kv := range cfg.Shims {
+		if profile.CheckCommand(kv.Key) == nil {
+			put(b.names, kv.Key, Why{Profile: kv.Value, Text: fmt.Sprintf("[shims] in %q", path)})
+		}
+	}
+}
+
+// lookAll looks at every recorded project as it is now, several at a time: nearly all
+// of Wanted's time goes into reading them. The view of one that is gone is nil.
+func (h Home) lookAll(records []trust.ProjectRecord) []*View {
+	views := make([]*View, len(records))
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(records)) {
+		all.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(records); i = next.Add(1) - 1 {
+				rec := &records[i]
+				if !isThere(rec.Root) {
+					continue
+				}
+				if p := profile.FindProject(rec.Root, h.Inner); p != nil && p.Root == rec.Root {
+					views[i] = h.look(p, rec, nil)
+				} else {
+					views[i] = lookGone(rec)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return views
+}
+
+// project adds what one project claims.
+func (b *builder) project(v *View) {
+	var unapproved []string // in order, at most maxUnapproved
+	claim := func(c Claim, profileName string, state trust.State, approved bool) {
+		why := Why{Project: v.Root, Profile: profileName, State: state}
+		switch {
+		case approved:
+			why.Text = fmt.Sprintf("claimed by profile %q of %q (%s)", profileName, v.Root, state)
+		case !c.Guarded:
+			why.Text = fmt.Sprintf("profile %q of %q claims it, and is not approved (%s); everyday tools are not guarded for it", profileName, v.Root, state)
+			put(b.unguarded, c.Command, why)
+			return
+		default:
+			if !slices.Contains(unapproved, c.Command) {
+				if len(unapproved) == maxUnapproved {
+					why.Text = fmt.Sprintf("profile %q of %q claims it, and is not approved (%s); more than %d names are not guarded for it",
+						profileName, v.Root, state, maxUnapproved)
+					put(b.unguarded, c.Command, why)
+					return
+				}
+				unapproved = append(unapproved, c.Command)
+			}
+			why.Text = fmt.Sprintf("claimed by profile %q of %q, to be refused (%s)", profileName, v.Root, state)
+		}
+		put(b.names, c.Command, why)
+	}
+	for _, p := range v.Profiles {
+		rec := v.Record.Profile(p.Path)
+		for _, c := range p.Claims {
+			claim(c, p.Name, p.State, p.State == trust.Allowed || wasApproved(rec, c.Command))
+		}
+	}
+	for _, c := range v.ConfigWords {
+		name := c.Target
+		claim(c, name, v.ConfigState, v.ConfigState == trust.Allowed || wasApproved(v.Record.Config, c.Command))
+	}
+}
+
+// wasApproved reports whether the user once approved this very claim.
+func wasApproved(rec *trust.ProfileRecord, word string) bool {
+	return rec != nil && rec.Decision == trust.Allowed && slices.Contains(rec.Commands, word)
+}
+
+func sorted(names map[string]*Name) []Name {
+	list := make([]Name, 0, len(names))
+	for _, n := range names {
+		list = append(list, *n)
+	}
+	slices.SortFunc(list, func(a, b Name) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}

@@ -1,0 +1,224 @@
+package shims
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust"
+)
+
+func (w *world) site() Site {
+	return Site{InnerHome: w.home.Inner, Home: w.home.User, Path: w.path("bin"), Binary: self(w)}
+}
+
+// set writes what Wanted returns: one line per name and reason, those that get no shim
+// with a dash.
+func (w *world) set() []string {
+	w.Helper()
+	set := Wanted(w.site())
+	var lines []string
+	for _, n := range set.Names {
+		for _, why := range n.Why {
+			lines = append(lines, n.Name+": "+strings.ReplaceAll(why.Text, w.dir, "~"))
+		}
+	}
+	for _, n := range set.Unguarded {
+		for _, why := range n.Why {
+			lines = append(lines, "-"+n.Name+": "+strings.ReplaceAll(why.Text, w.dir, "~"))
+		}
+	}
+	for _, err := range set.Problems {
+		lines = append(lines, "!"+strings.ReplaceAll(err.Error(), w.dir, "~"))
+	}
+	return lines
+}
+
+func (w *world) wantSet(about string, want ...string) {
+	w.Helper()
+	if diff := cmp.Diff(want, w.set()); diff != "" {
+		w.Errorf("%s (-want +got):\n%s", about, diff)
+	}
+}
+
+func TestWanted(t *testing.T) {
+	w := newWorld(t)
+	w.wantSet("nothing")
+	script(t, w.path("bin/claude"))
+	script(t, w.path("bin/make"))
+	const claude = `claude: installed agent ("~/bin/claude")`
+	w.wantSet("an agent", claude)
+	w.file(".inner/config.toml", "[shims]\ncodex = \"box\"\nsudo = \"box\"\n\"a/b\" = \"box\"\n")
+	w.file(".inner/config.toml", "[shims]\ncodex = \"box\"\n")
+	const codex = `codex: [shims] in "~/.inner/config.toml"`
+	w.wantSet("a global entry", claude, codex)
+
+	w.profile("app", "tools", shim("always", "make", "ls", "sudo-x"))
+	w.wantSet("a project nobody has entered", claude, codex)
+	must(t, w.home.Trust().Enter(w.path("app")))
+	unguarded := func(name, state string) string {
+		return fmt.Sprintf(`-%s: profile "tools" of "~/app" claims it, and is not approved (%s); everyday tools are not guarded for it`, name, state)
+	}
+	refused := func(name, state string) string {
+		return fmt.Sprintf(`%s: claimed by profile "tools" of "~/app", to be refused (%s)`, name, state)
+	}
+	claimed := func(name, state string) string {
+		return fmt.Sprintf(`%s: claimed by profile "tools" of "~/app" (%s)`, name, state)
+	}
+	w.wantSet("entered", claude, codex, refused("make", "untrusted"), refused("sudo-x", "untrusted"), unguarded("ls", "untrusted"))
+	w.allow("app")
+	w.wantSet("approved", claude, codex, claimed("ls", "allowed"), claimed("make", "allowed"), claimed("sudo-x", "allowed"))
+	w.profile("app", "tools", shim("always", "make", "cat", "go"))
+	w.wantSet("changed", claude, codex, refused("go", "changed"), claimed("ls", "changed"), claimed("make", "changed"), claimed("make", "changed"),
+		claimed("sudo-x", "changed"), unguarded("cat", "changed"))
+	w.profile("app", "tools", "commands = [\"go\", \"cat\"\n")
+	w.wantSet("broken", claude, codex, refused("go", "broken"), claimed("ls", "broken"), claimed("make", "broken"), claimed("sudo-x", "broken"),
+		refused("tools", "broken"), unguarded("cat", "broken"))
+	must(t, os.Remove(w.path("app/.inner/profiles/tools.toml")))
+	gone := []string{claude, codex, claimed("ls", "deleted"), claimed("make", "deleted"), claimed("sudo-x", "deleted")}
+	w.wantSet("deleted", gone...)
+	must(t, os.RemoveAll(w.path("app/.inner")))
+	w.wantSet("all of .inner deleted", gone...)
+	must(t, os.RemoveAll(w.path("app")))
+	w.wantSet("the project is gone", claude, codex)
+	must(t, os.Mkdir(w.path("app"), 0o700))
+	w.wantSet("and back, empty", gone...)
+	must(t, w.home.Trust().Deny(w.path("app"), w.path("app/.inner/profiles/tools.toml")))
+	w.wantSet("denied", claude, codex, refused("make", "denied"), refused("sudo-x", "denied"), unguarded("ls", "denied"))
+	must(t, w.home.Trust().Revoke(w.path("app")))
+	w.wantSet("revoked", claude, codex)
+
+	// A record or a file that cannot be read.
+	w.file(".inner/config.toml", "[shims]\ncodex = \n")
+	w.file(".inner/trust/"+strings.Repeat("0", 64)+".json", "")
+	got := w.set()
+	if len(got) != 3 || got[0] != claude || !strings.HasPrefix(got[1], "!~/.inner/config.toml:2: ") ||
+		got[2] != `!trust record "~/.inner/trust/`+strings.Repeat("0", 64)+`.json": unexpected end of JSON input` {
+		t.Errorf("damaged: %q", got)
+	}
+}
+
+// A project's config.toml, and projects in each other's way.
+func TestWantedConfig(t *testing.T) {
+	w := newWorld(t)
+	w.file("app/.inner/config.toml", "[shims]\nweb = \"box\"\nls = \"box\"\n")
+	w.profile("app/in", "web", toml("web"))
+	must(t, w.home.Trust().Enter(w.path("app")))
+	must(t, w.home.Trust().Enter(w.path("app/in")))
+	must(t, w.home.Trust().Enter(w.path("app/in/none")))
+	must(t, os.Mkdir(w.path("app/in/none"), 0o700))
+	const in = `web: claimed by profile "web" of "~/app/in", to be refused (untrusted)`
+	w.wantSet("entered", `web: claimed by profile "box" of "~/app", to be refused (untrusted)`, in,
+		`-ls: profile "box" of "~/app" claims it, and is not approved (untrusted); everyday tools are not guarded for it`)
+	w.allow("app")
+	w.wantSet("approved", `ls: claimed by profile "box" of "~/app" (allowed)`, `web: claimed by profile "box" of "~/app" (allowed)`, in)
+	must(t, os.Remove(w.path("app/.inner/config.toml")))
+	w.wantSet("gone", `ls: claimed by profile "" of "~/app" (deleted)`, `web: claimed by profile "" of "~/app" (deleted)`, in)
+}
+
+// One unapproved project gets at most so many names, an approved one all it wants.
+func TestWantedLimit(t *testing.T) {
+	w := newWorld(t)
+	var commands []string
+	for i := range 30 {
+		commands = append(commands, fmt.Sprintf("tool%02d", i))
+	}
+	w.profile("app", "a", shim("always", commands[:10]...))
+	w.profile("app", "b", shim("always", commands...))
+	w.profile("other", "a", shim("always", "zzz"))
+	must(t, w.home.Trust().Enter(w.path("app")))
+	must(t, w.home.Trust().Enter(w.path("other")))
+	names := func(list []Name) (s []string) {
+		for _, n := range list {
+			s = append(s, n.Name)
+		}
+		return s
+	}
+	set := Wanted(w.site())
+	if diff := cmp.Diff(append(commands[:maxUnapproved:maxUnapproved], "zzz"), names(set.Names)); diff != "" {
+		t.Errorf("not approved (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(commands[maxUnapproved:], names(set.Unguarded)); diff != "" {
+		t.Errorf("not guarded (-want +got):\n%s", diff)
+	}
+	// Whether it has a shim or not, the decision refuses it.
+	w.want("beyond the limit", [3]string{"app", "tool29", `126: profile "b" of "~/app" is not approved [inner allow]`})
+	w.allow("app")
+	if diff := cmp.Diff(append(commands, "zzz"), names(Wanted(w.site()).Names)); diff != "" {
+		t.Errorf("approved (-want +got):\n%s", diff)
+	}
+}
+
+// No file can ask for a shim that must not be.
+func TestWantedReserved(t *testing.T) {
+	reserved := []string{"inner", "bwrap", "sudo", "su", "doas", "login", "env", "a/b", "-x", ".", "..", "a\nb", ""}
+	w := newWorld(t)
+	for i, name := range reserved {
+		if profile.CheckCommand(name) == nil {
+			t.Errorf("%q may be claimed", name)
+		}
+		w.profile("app", fmt.Sprintf("p%d", i), shim("always", strings.NewReplacer("\n", `\n`).Replace(name)))
+	}
+	w.profile("app", "sudo", "not toml")
+	// A record that somebody wrote by hand.
+	f := profile.File{Path: w.path("app/.inner/profiles/gone.toml"), Digest: strings.Repeat("0", 64)}
+	must(t, w.home.Trust().Allow(w.path("app"), trust.Approval{Config: &f, ConfigCommands: reserved}))
+	for _, n := range Wanted(w.site()).Names {
+		if contains(reserved, n.Name) {
+			t.Errorf("%q is wanted: %v", n.Name, n.Why)
+		}
+	}
+	regenerate(t, w.site())
+	list, err := Folder{w.home.Inner}.List()
+	must(t, err)
+	for _, name := range list {
+		if contains(reserved, name) {
+			t.Errorf("%q has a shim", name)
+		}
+	}
+}
+
+func TestEverydayIsNoAgent(t *testing.T) {
+	for _, name := range Agents() {
+		if Everyday(name) {
+			t.Errorf("%q is on both lists", name)
+		}
+	}
+}
+
+// The names of 50 projects, as in "shim regenerate with 50 names".
+func BenchmarkRegenerate50(b *testing.B) {
+	w := newWorld(b)
+	for i := range 50 {
+		app := fmt.Sprintf("src/app%d", i)
+		w.profile(app, "claude", toml("claude"))
+		w.profile(app, "tool", shim("always", fmt.Sprintf("tool%d", i)))
+		w.allow(app)
+	}
+	s := w.site()
+	b.Run("unchanged", func(b *testing.B) {
+		regenerate(b, s)
+		for b.Loop() {
+			regenerate(b, s)
+		}
+	})
+	b.Run("all new", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			list, err := filepath.Glob(filepath.Join(s.InnerHome, "shims", "bin", "*"))
+			must(b, err)
+			for _, f := range list {
+				must(b, os.Remove(f))
+			}
+			b.StartTimer()
+			if r := regenerate(b, s); len(r.Added) != 51 {
+				b.Fatal(words(r))
+			}
+		}
+	})
+}
