@@ -1,0 +1,75 @@
+# inner: build, tests, checks. `make help` lists the targets.
+#
+# A fresh Debian or Ubuntu machine needs git, Go and make. What a target needs
+# beyond that is looked for first and installed with apt-get (through sudo when
+# you are not root); the packages are named before anything is installed.
+
+GO      ?= go
+PREFIX  ?= /usr/local
+PKG     ?= ./...
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+
+# Tools of `make check`, run by version and never installed: change them here.
+GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+
+export GO GOFUMPT STATICCHECK
+
+.DEFAULT_GOAL := build
+.PHONY: build test check lint fmt generate demo bench fuzz setup install uninstall clean help
+
+build: ## build bin/inner, one static binary
+	@mkdir -p bin
+	$(GOBUILD) -o bin/inner ./cmd/inner
+
+test: ## install what the tests need and run them all (PKG=./hooks/... ARGS='-run X' for some)
+	@contrib/setup.sh test
+	@$(MAKE) --no-print-directory build
+	@contrib/test.sh $(PKG) $(ARGS)
+
+check: ## what every commit passes: lint, then the tests
+	@contrib/setup.sh test
+	@$(MAKE) --no-print-directory build
+	@contrib/lint.sh
+	@contrib/test.sh $(PKG) $(ARGS)
+
+lint: ## formatting, vet, staticcheck, shell scripts, go.mod, generated files, house rules
+	@contrib/setup.sh lint
+	@$(MAKE) --no-print-directory build
+	@contrib/lint.sh
+
+fmt: ## format the Go code
+	$(GO) run $(GOFUMPT) -l -w .
+
+generate: build ## write the files that are generated and committed (completions)
+	contrib/generate.sh completions
+
+demo: ## show the main job in a sample project: a sandboxed command that was typed, not wrapped
+	@contrib/setup.sh demo
+	@$(MAKE) --no-print-directory build
+	@contrib/demo.sh
+
+bench: ## measure against bwrap, direnv and script(1); prints a table for the README
+	@contrib/setup.sh bench
+	@$(MAKE) --no-print-directory build
+	@contrib/bench.sh
+
+fuzz: ## fuzz every fuzz target for FUZZTIME each (default 30s)
+	@contrib/fuzz.sh
+
+setup: ## only install what build, test, demo and bench need
+	@contrib/setup.sh test bench
+
+install: build ## install inner in PREFIX/bin (default /usr/local)
+	install -D -m 0755 bin/inner "$(DESTDIR)$(PREFIX)/bin/inner"
+
+uninstall: ## remove inner from PREFIX/bin
+	rm -f -- "$(DESTDIR)$(PREFIX)/bin/inner"
+
+clean: ## remove what was built
+	rm -rf -- bin
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

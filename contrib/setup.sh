@@ -1,0 +1,161 @@
+#!/bin/bash
+# setup.sh GOAL...: make this machine able to reach a goal.
+#
+# Goals: test, lint, demo, bench. Each needs programs; what is missing is said
+# and then installed with apt-get, through sudo when the caller is not root.
+# Nothing that is present is touched, and a second run does nothing.
+#
+# For `test` there is more:
+#   - started by root, the tests run as a plain user of their own, "innertest",
+#     which is created here: bwrap run by root hides mistakes;
+#   - Claude Code is installed from npm into a cache, for the test that shows the
+#     real program in the box (contrib/claude.sh).
+set -eu
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf 'inner: %s\n' "$*" >&2; }
+die() {
+	say "$1"
+	shift
+	local hint
+	for hint in "$@"; do printf 'inner: hint: %s\n' "$hint" >&2; done
+	exit 1
+}
+have() { command -v "$1" >/dev/null 2>&1; }
+
+[ "$(uname -s)" = Linux ] || die "inner runs on Linux only: it is made of bubblewrap and Linux namespaces"
+[ $# -gt 0 ] || die "usage: setup.sh test|lint|demo|bench ..."
+
+# sbin is not on every plain user's PATH, and useradd lives there.
+PATH=$PATH:/usr/sbin:/sbin
+
+# 1. Which packages are missing. One line per program: `want PROGRAM PACKAGE`.
+missing=()
+want() {
+	have "$1" && return
+	case " ${missing[*]-} " in *" $2 "*) ;; *) missing+=("$2") ;; esac
+}
+for goal; do
+	case $goal in
+	demo)
+		want bwrap bubblewrap
+		want script bsdutils
+		want ps procps
+		;;
+	lint)
+		want zsh zsh
+		want fish fish
+		want shellcheck shellcheck
+		;;
+	test)
+		want bwrap bubblewrap
+		want zsh zsh
+		want fish fish
+		want tmux tmux
+		want strace strace
+		want shellcheck shellcheck
+		want ps procps
+		want script bsdutils
+		want setpriv util-linux
+		want git git
+		# The race detector is the one thing here that needs a C compiler.
+		want gcc gcc
+		[ -e /usr/include/stdlib.h ] || want libc6-dev-header libc6-dev
+		[ "$(id -u)" -ne 0 ] || want useradd passwd
+		contrib/claude.sh cached || want npm npm
+		;;
+	bench)
+		want bwrap bubblewrap
+		want zsh zsh
+		want fish fish
+		want script bsdutils
+		want setpriv util-linux
+		want hyperfine hyperfine
+		want direnv direnv
+		[ "$(id -u)" -ne 0 ] || want useradd passwd
+		;;
+	*) die "unknown goal \"$goal\": test, lint, demo or bench" ;;
+	esac
+done
+
+# 2. Root's rights, for apt-get and nothing else.
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif [ -t 0 ]; then
+		sudo -- "$@"
+	else
+		sudo -n -- "$@"
+	fi
+}
+can_root() {
+	[ "$(id -u)" -eq 0 ] && return
+	have sudo || return 1
+	[ -t 0 ] || sudo -n true 2>/dev/null
+}
+
+apt() {
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+		-o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" </dev/null
+}
+
+if [ ${#missing[@]} -gt 0 ]; then
+	have apt-get || die "this machine has no apt-get; install these yourself (names as in Debian): ${missing[*]}"
+	can_root || die "missing: ${missing[*]}; installing them needs root, and there is no sudo to be had here" \
+		"sudo apt-get install --no-install-recommends ${missing[*]}"
+	sudo=''
+	[ "$(id -u)" -eq 0 ] || sudo='sudo '
+	say "installing: ${missing[*]} (${sudo}apt-get install --no-install-recommends)"
+	log=$(mktemp)
+	trap 'rm -f -- "$log"' EXIT
+	# The package lists are fetched only when there are none or they are too old
+	# to name what is wanted.
+	if ! apt install --no-install-recommends "${missing[@]}" >"$log" 2>&1; then
+		say "refreshing the package lists (${sudo}apt-get update)"
+		if ! { apt update && apt install --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+			cat -- "$log" >&2
+			die "apt-get could not install: ${missing[*]}" "its own words are above"
+		fi
+	fi
+fi
+
+have "${GO:-go}" || die "Go is not on PATH" "https://go.dev/doc/install, or: sudo apt-get install golang"
+
+# 3. What only some goals need.
+for goal; do
+	case $goal in
+	test | bench)
+		if [ "$(id -u)" -eq 0 ] && ! id innertest >/dev/null 2>&1; then
+			say 'creating the plain user "innertest", as whom root'\''s tests run (gone again with: userdel -r innertest)'
+			useradd --create-home --user-group --shell /bin/bash --comment 'runs the tests of inner' innertest 2>/dev/null ||
+				die "useradd could not create the user \"innertest\"" "run make test as a plain user instead"
+		fi
+		;;
+	esac
+	case $goal in
+	test) contrib/claude.sh install || exit 1 ;;
+	esac
+done
+
+# 4. Does bwrap work for the person the boxes will run as? The usual reason for a
+# no is a rule of Ubuntu's AppArmor; what to do about it is that person's choice,
+# so it is said and not done.
+case " $* " in
+*" test "* | *" demo "* | *" bench "*)
+	probe=(bwrap --unshare-user --unshare-pid --ro-bind / / --proc /proc --dev /dev true)
+	# From / because the checkout may be in a folder that user cannot enter.
+	plain=$PWD/contrib/as-plain-user.sh
+	if ! why=$(cd / && "$plain" "${probe[@]}" 2>&1); then
+		hints=()
+		if [ "$(cat /proc/sys/kernel/apparmor_restrict_unprivileged_userns 2>/dev/null)" = 1 ]; then
+			hints=("AppArmor keeps user namespaces from plain users here; this lets bwrap, and only bwrap, have them:"
+				"printf '%s\\n' 'abi <abi/4.0>,' 'include <tunables/global>' 'profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }' | sudo tee /etc/apparmor.d/bwrap >/dev/null && sudo apparmor_parser -r /etc/apparmor.d/bwrap")
+		elif [ "$(cat /proc/sys/kernel/unprivileged_userns_clone 2>/dev/null)" = 0 ]; then
+			hints=("sudo sysctl -w kernel.unprivileged_userns_clone=1")
+		elif [ "$(cat /proc/sys/user/max_user_namespaces 2>/dev/null)" = 0 ]; then
+			hints=("sudo sysctl -w user.max_user_namespaces=15000")
+		fi
+		die "bwrap does not work here: ${why:-no reason given}" ${hints[@]+"${hints[@]}"}
+	fi
+	;;
+esac
