@@ -5,7 +5,7 @@
 # you are not root); the packages are named before anything is installed.
 
 GO      ?= go
-PREFIX  ?= /usr/local
+PREFIX  ?= $(HOME)/.local
 PKG     ?= ./...
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
@@ -62,7 +62,7 @@ fuzz: ## fuzz every fuzz target for FUZZTIME each (default 30s)
 setup: ## only install what build, test, demo and bench need
 	@contrib/setup.sh test bench
 
-install: build ## install inner in PREFIX/bin (default /usr/local)
+install: build ## install inner in PREFIX/bin (default ~/.local)
 	install -D -m 0755 bin/inner "$(DESTDIR)$(PREFIX)/bin/inner"
 
 uninstall: ## remove inner from PREFIX/bin

@@ -258,7 +258,7 @@ func splitItems(text string) (words string, items []string) {
 	}
 	for rest != "" {
 		item, after := rest, ""
-		if q, err := strconv.QuotedPrefix(rest); err == nil {
+		if q, err := strconv.QuotedPrefix(rest); err == nil && rest[0] == '"' {
 			item, after = q, strings.TrimPrefix(rest[len(q):], ", ")
 		} else {
 			item, after, _ = strings.Cut(rest, ", ")

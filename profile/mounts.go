@@ -59,21 +59,22 @@ func (r *resolver) mount(e strict.Entry[mountSpec]) (Mount, bool) {
 		m.Workspace = strings.Contains(d.V, "${workspaces_path}")
 	}
 	var err error
+	if m.Mode != Tmpfs || !e.Value.Dest.Set { // a tmpfs has no source: the key only names it
+		if m.Source, err = r.x.path(e.Key, tilde|vars|workdir); err != nil {
+			hint := ""
+			if !strings.HasPrefix(e.Key, "~") && !strings.Contains(e.Key, "$") {
+				hint = "write " + strconv.Quote("${workdir}/"+strings.TrimPrefix(e.Key, "./")) + " for a path in the project"
+			}
+			r.add(e.At, m.key(), err.Error(), hint)
+			return m, false
+		}
+	}
 	if m.Dest, err = r.x.path(dest, what); err != nil {
 		r.add(at, m.key(), err.Error(), "")
 		return m, false
 	}
 	if m.Mode == Tmpfs {
-		m.Source = m.Dest // the key only names it
-		return m, true
-	}
-	if m.Source, err = r.x.path(e.Key, tilde|vars|workdir); err != nil {
-		hint := ""
-		if !strings.HasPrefix(e.Key, "~") && !strings.Contains(e.Key, "$") {
-			hint = "write " + strconv.Quote("${workdir}/"+strings.TrimPrefix(e.Key, "./")) + " for a path in the project"
-		}
-		r.add(e.At, m.key(), err.Error(), hint)
-		return m, false
+		m.Source = m.Dest
 	}
 	return m, true
 }

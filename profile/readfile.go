@@ -27,13 +27,13 @@ type File struct {
 // that is not there gives an error that is fs.ErrNotExist.
 func ReadFile(path string) (File, error) {
 	fail := func(format string, args ...any) (File, error) {
-		return File{}, fmt.Errorf("profile %q: "+format, append([]any{path}, args...)...)
+		return File{}, fmt.Errorf("%q "+format, append([]any{path}, args...)...)
 	}
 	// Looking before opening keeps devices from being opened at all; what
 	// counts is the second look, at the opened file.
 	var st syscall.Stat_t
 	if err := retry(func() error { return syscall.Lstat(path, &st) }); err != nil {
-		return fail("%w", err)
+		return fail("cannot be read: %w", err)
 	}
 	if what := oddity(st.Mode); what != "" {
 		return fail("is %s, not a regular file", what)
@@ -49,11 +49,11 @@ func ReadFile(path string) (File, error) {
 	case errors.Is(err, syscall.ELOOP):
 		return fail("is a link, not a regular file")
 	case err != nil:
-		return fail("%w", err)
+		return fail("cannot be read: %w", err)
 	}
 	defer syscall.Close(fd)
 	if err := retry(func() error { return syscall.Fstat(fd, &st) }); err != nil {
-		return fail("%w", err)
+		return fail("cannot be read: %w", err)
 	}
 	if what := oddity(st.Mode); what != "" {
 		return fail("is %s, not a regular file", what)
@@ -64,7 +64,7 @@ func ReadFile(path string) (File, error) {
 	data, err := readAll(fd, int(st.Size))
 	switch {
 	case err != nil:
-		return fail("%w", err)
+		return fail("cannot be read: %w", err)
 	case len(data) > MaxFileSize:
 		return fail("is larger than %d KiB", MaxFileSize>>10)
 	}

@@ -45,7 +45,8 @@ type Context struct {
 // It looks at the disk to see that what is mounted exists, and changes nothing.
 //
 // The error is strict.Problems when the profile is at fault, with every fault
-// in it; or *WorkdirError when only the working folder is.
+// in it; or *WorkdirError when only the working folder is. In the latter case
+// the RunConfig is filled in, to be shown and not to be run.
 func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	if !filepath.IsAbs(c.Home) {
 		return RunConfig{}, fmt.Errorf("the home folder %q is not an absolute path", c.Home)
@@ -69,10 +70,6 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	r.env()
 	r.entrypoint()
 	r.rest()
-	var folder *WorkdirError
-	if err != nil && (len(r.problems) > 0 || !errors.As(err, &folder)) {
-		r.problems = append(r.problems, strict.Problem{Msg: err.Error()})
-	}
 	if len(r.problems) > 0 {
 		return RunConfig{}, r.problems
 	}

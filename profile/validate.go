@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -46,6 +47,7 @@ const maxSeconds = 10 * 365 * 24 * 3600
 
 func (v *validator) head(s *source) {
 	switch sv := s.SchemaVersion; {
+	case !sv.Set && slices.ContainsFunc(v.problems, func(p strict.Problem) bool { return p.Key == "schema_version" }):
 	case !sv.Set:
 		v.add(strict.Pos{File: sv.At.File, Line: 1}, "schema_version", "is missing", `add schema_version = "1" at the top`)
 	case sv.V != "1":

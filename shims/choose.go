@@ -63,7 +63,7 @@ func (d *Decision) ask(e Env, v *View) bool {
 		}
 		d.State = trust.Allowed
 		d.refuse(fmt.Sprintf("%q is claimed by profiles %s of %q", e.Name, strings.Join(names, ", "), v.Root),
-			fmt.Sprintf("write %q under [shims] in %q, then inner allow", tomlPair(e.Name, good[0].Name), ".inner/config.toml"))
+			fmt.Sprintf("add %s under [shims] in .inner/config.toml, then: inner allow", tomlPair(e.Name, good[0].Name)))
 		return true
 	}
 	return d.run(v, p.Profile, fmt.Sprintf("profile %q of %q claims it%s", p.Name, v.Root, why))

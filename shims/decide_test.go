@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
@@ -188,6 +190,8 @@ func TestDecide(t *testing.T) {
 		[3]string{"app", "codex", `126: "codex" may be claimed in "~/app": ` + strings.TrimSuffix(strings.SplitN(broken, "not valid: ", 2)[1], " [inner profile validate tools]") + ` [inner status]`},
 		[3]string{"app", "cargo", none},
 	)
+	w.profile("app", "tools", toml("make", "nonsense = 1", "more = 2"))
+	w.want("broken twice", [3]string{"app", "make", `126: profile "tools" of "~/app" is not valid: ~/app/.inner/profiles/tools.toml:2: nonsense: unknown key (and 1 more) [inner profile validate tools]`})
 	must(t, os.Remove(w.path("app/.inner/profiles/tools.toml")))
 	const gone = `126: profile "tools" of "~/app" was approved and its file is gone [inner revoke ~/app]`
 	w.want("deleted", [3]string{"app", "make", gone}, [3]string{"app", "ls", gone}, [3]string{"app", "go", none}, [3]string{"app", "claude", run})
@@ -268,22 +272,36 @@ func TestDecideBetween(t *testing.T) {
 		allow    []string
 		tty, not string // the decision with and without a terminal
 	}{
-		{about: "the natural pair", profiles: map[string]string{"claude-interactive": shim("tty", "claude"), "claude-one-shot": shim("pipe", "claude")},
-			tty: at("claude-interactive"), not: at("claude-one-shot")},
+		{
+			about: "the natural pair", profiles: map[string]string{"claude-interactive": shim("tty", "claude"), "claude-one-shot": shim("pipe", "claude")},
+			tty: at("claude-interactive"), not: at("claude-one-shot"),
+		},
 		{about: "one for terminals only", profiles: map[string]string{"a": shim("tty", "claude")}, tty: at("a"), not: none},
-		{about: "one for pipes beside one for all", profiles: map[string]string{"a": shim("pipe", "claude"), "claude": shim("always", "claude")},
-			tty: at("claude"), not: at("a")},
-		{about: "named like the command", profiles: map[string]string{"a": shim("always", "claude"), "claude": toml("claude"), "z": toml("/opt/claude")},
-			tty: at("claude"), not: at("claude")},
-		{about: "two for terminals, one named like it", profiles: map[string]string{"a": shim("tty", "claude"), "claude": shim("tty", "claude"), "z": toml("claude")},
-			tty: at("claude"), not: at("z")},
-		{about: "no way to tell", profiles: map[string]string{"a": shim("always", "claude"), "b": shim("always", "claude"), "c": shim("always", "codex")},
-			tty: `126: "claude" is claimed by profiles "a", "b" of "~/app" [write "claude = \"a\"" under [shims] in ".inner/config.toml", then inner allow]`,
-			not: `126: "claude" is claimed by profiles "a", "b" of "~/app" [write "claude = \"a\"" under [shims] in ".inner/config.toml", then inner allow]`},
-		{about: "one of them is not approved", profiles: map[string]string{"claude": toml("claude"), "other": toml("claude")}, allow: []string{"claude"},
-			tty: `126: profile "other" of "~/app" is not approved [inner allow]`, not: `126: profile "other" of "~/app" is not approved [inner allow]`},
-		{about: "one of them is not approved, for pipes", profiles: map[string]string{"claude": toml("claude"), "other": shim("pipe", "claude")}, allow: []string{"claude"},
-			tty: at("claude"), not: `126: profile "other" of "~/app" is not approved [inner allow]`},
+		{
+			about: "one for pipes beside one for all", profiles: map[string]string{"a": shim("pipe", "claude"), "claude": shim("always", "claude")},
+			tty: at("claude"), not: at("a"),
+		},
+		{
+			about: "named like the command", profiles: map[string]string{"a": shim("always", "claude"), "claude": toml("claude"), "z": toml("/opt/claude")},
+			tty: at("claude"), not: at("claude"),
+		},
+		{
+			about: "two for terminals, one named like it", profiles: map[string]string{"a": shim("tty", "claude"), "claude": shim("tty", "claude"), "z": toml("claude")},
+			tty: at("claude"), not: at("z"),
+		},
+		{
+			about: "no way to tell", profiles: map[string]string{"a": shim("always", "claude"), "b": shim("always", "claude"), "c": shim("always", "codex")},
+			tty: `126: "claude" is claimed by profiles "a", "b" of "~/app" [add claude = "a" under [shims] in .inner/config.toml, then: inner allow]`,
+			not: `126: "claude" is claimed by profiles "a", "b" of "~/app" [add claude = "a" under [shims] in .inner/config.toml, then: inner allow]`,
+		},
+		{
+			about: "one of them is not approved", profiles: map[string]string{"claude": toml("claude"), "other": toml("claude")}, allow: []string{"claude"},
+			tty: `126: profile "other" of "~/app" is not approved [inner allow]`, not: `126: profile "other" of "~/app" is not approved [inner allow]`,
+		},
+		{
+			about: "one of them is not approved, for pipes", profiles: map[string]string{"claude": toml("claude"), "other": shim("pipe", "claude")}, allow: []string{"claude"},
+			tty: at("claude"), not: `126: profile "other" of "~/app" is not approved [inner allow]`,
+		},
 		{about: "claims nothing", profiles: map[string]string{"claude": "schema_version = \"1\"\n[shim]\ncommands = []\n[entrypoint]\ncmd = \"claude\"\n"}, tty: none, not: none},
 	} {
 		w := newWorld(t)
@@ -395,6 +413,12 @@ func TestDecideConfig(t *testing.T) {
 	must(t, os.Remove(w.path("app/.inner/profiles/a.toml")))
 	w.want("the one it names is gone", [3]string{"app", "claude", `126: profile "a" of "~/app" was approved and its file is gone [inner revoke ~/app]`})
 
+	must(t, w.home.Trust().Deny(w.path("app"), w.path(conf)))
+	w.want("config denied",
+		[3]string{"app", "claude", `126: config.toml of "~/app" was denied [inner allow]`},
+		[3]string{"app", "web", `126: profile "web" of "~/app" is not used: ".inner/config.toml" was denied [inner allow]`},
+		[3]string{"app", "go", none})
+	w.allow("app", "web", "b", "c")
 	must(t, os.Remove(w.path(conf)))
 	w.want("config gone",
 		[3]string{"app", "claude", `126: config.toml of "~/app" was approved and is gone [inner revoke ~/app]`},
@@ -438,20 +462,30 @@ func TestDecideOdd(t *testing.T) {
 		make  func(w *world, path string)
 		want  string
 	}{
-		{"a link", func(w *world, path string) { must(w, os.Rename(path, path+".2")); must(w, os.Symlink(path+".2", path)) },
-			`126: profile "claude" of "~/app" is not valid: profile "~/app/.inner/profiles/claude.toml": is a link, not a regular file [inner profile validate claude]`},
-		{"a FIFO", func(w *world, path string) { must(w, os.Remove(path)); must(w, syscall.Mkfifo(path, 0o600)) },
-			`126: profile "claude" of "~/app" is not valid: profile "~/app/.inner/profiles/claude.toml": is a FIFO, not a regular file [inner profile validate claude]`},
-		{"a folder", func(w *world, path string) { must(w, os.Remove(path)); must(w, os.Mkdir(path, 0o700)) },
-			`126: profile "claude" of "~/app" is not valid: profile "~/app/.inner/profiles/claude.toml": is a folder, not a regular file [inner profile validate claude]`},
-		{"huge", func(w *world, path string) { must(w, os.Truncate(path, 1<<20+1)) },
-			`126: profile "claude" of "~/app" is not valid: profile "~/app/.inner/profiles/claude.toml": is larger than 1024 KiB [inner profile validate claude]`},
+		{
+			"a link", func(w *world, path string) { must(w, os.Rename(path, path+".2")); must(w, os.Symlink(path+".2", path)) },
+			`126: profile "claude" of "~/app" is not valid: "~/app/.inner/profiles/claude.toml" is a link, not a regular file [inner profile validate claude]`,
+		},
+		{
+			"a FIFO", func(w *world, path string) { must(w, os.Remove(path)); must(w, syscall.Mkfifo(path, 0o600)) },
+			`126: profile "claude" of "~/app" is not valid: "~/app/.inner/profiles/claude.toml" is a FIFO, not a regular file [inner profile validate claude]`,
+		},
+		{
+			"a folder", func(w *world, path string) { must(w, os.Remove(path)); must(w, os.Mkdir(path, 0o700)) },
+			`126: profile "claude" of "~/app" is not valid: "~/app/.inner/profiles/claude.toml" is a folder, not a regular file [inner profile validate claude]`,
+		},
+		{
+			"huge", func(w *world, path string) { must(w, os.Truncate(path, 1<<20+1)) },
+			`126: profile "claude" of "~/app" is not valid: "~/app/.inner/profiles/claude.toml" is larger than 1024 KiB [inner profile validate claude]`,
+		},
 		{".inner is a link", func(w *world, path string) {
 			must(w, os.Rename(w.path("app/.inner"), w.path("real")))
 			must(w, os.Symlink("../real", w.path("app/.inner")))
 		}, `126: profile "claude" of "~/app" is not used: "~/app/.inner" is a link [inner status]`},
-		{".inner is open to all", func(w *world, path string) { must(w, os.Chmod(w.path("app/.inner"), 0o777)) },
-			`126: profile "claude" of "~/app" is not used: "~/app/.inner" can be changed by everyone (mode 0777) [inner status]`},
+		{
+			".inner is open to all", func(w *world, path string) { must(w, os.Chmod(w.path("app/.inner"), 0o777)) },
+			`126: profile "claude" of "~/app" is not used: "~/app/.inner" can be changed by everyone (mode 0777) [inner status]`,
+		},
 		{".inner belongs to another", func(w *world, path string) {
 			if os.Getuid() != 0 { // the next best thing a plain user can do
 				must(w, os.Chmod(w.path("app/.inner"), 0o777))
@@ -490,83 +524,15 @@ func TestDecideNames(t *testing.T) {
 		if d = w.decide(name+"/sub "+name, "claude", true); d.Kind != Run || d.Project.Root != w.path(name) {
 			t.Errorf("%q approved: %s", name, w.line(d))
 		}
+		w.profile(name, "claude", "x\ny\n[\n")
+		if d = w.decide(name, "claude", true); d.Kind != Refuse || strings.ContainsFunc(d.Reason, unicode.IsControl) || !utf8.ValidString(d.Reason) {
+			t.Errorf("%q broken: %q", name, d.Reason)
+		}
 		must(t, os.RemoveAll(w.path(name+"/.inner")))
 		d = w.decide(name, "claude", true)
 		if out, err := exec.Command("bash", "-c", "printf '%s\\0' "+d.Hint).Output(); err != nil || string(out) != "inner\x00revoke\x00"+w.path(name)+"\x00" {
 			t.Errorf("%q: the hint %q is %q in a shell (%v)", name, d.Hint, out, err)
 		}
-	}
-}
-
-// The true thing: a copy of the binary behind a link, called by a shell.
-func TestShim(t *testing.T) {
-	home := shimHome(t, "claude", "codex")
-	dir := filepath.Dir(home)
-	w := &world{t, dir, Home{Inner: home, User: dir}}
-	bin := filepath.Join(home, "shims", "bin")
-	real := filepath.Join(dir, "real")
-	script(t, filepath.Join(real, "claude"))
-	script(t, filepath.Join(real, "codex"))
-	w.profile("app", "claude", toml("claude"))
-	must(t, os.MkdirAll(w.path("app/gone"), 0o700))
-	must(t, os.Symlink(w.path("app"), w.path("link")))
-	env := []string{partVar + "=shim", "HOME=" + dir, "PATH=" + bin + ":" + real + ":/usr/bin:/bin"}
-	call := func(about, cmd, out, errs string, code int, more ...string) {
-		t.Helper()
-		o, e, c := run(t, dir, append(env[:len(env):len(env)], more...), "sh", "-c", cmd)
-		if o != out || e != errs || c != code {
-			t.Errorf("%s: %s: %q, %q, %d, want %q, %q, %d", about, cmd, o, e, c, out, errs, code)
-		}
-	}
-	refused := fmt.Sprintf("inner: profile \"claude\" of %q is not approved\ninner: hint: inner allow\n", w.path("app"))
-	call("outside", "claude a", real+"/claude a", "", 0)
-	call("one line", "cd app && claude a", "", refused, 126)
-	call("a subshell", "(cd app/gone; claude)", "", refused, 126)
-	call("by a link", "cd link && claude", "", refused, 126)
-	call("a wrong PWD", "cd app && PWD=/ claude", "", refused, 126)
-	call("the path of the shim", "cd app && "+"../'inner home'/shims/bin/claude", "", refused, 126)
-	call("another command", "cd app && codex", real+"/codex ", "", 0)
-	// No variable leads to another, emptier home, or claims to be inside.
-	call("variables", "cd app && claude", "", refused, 126, "INNER_HOME=/nowhere", "INNER_SANDBOX=x", "INNER_RUN_ID=x", "INNER_BYPASS=1", "__INNER_SHIM=1:1:1:1:9:"+real+"/claude")
-	call("no HOME", "cd app && env -u HOME claude", "", refused, 126)
-	call("no environment but the part", "cd app && env -i "+partVar+"=shim "+"../'inner home'/shims/bin/claude", "", refused, 126)
-	w.allow("app")
-	call("approved", "cd app && claude", "run claude", "", 0)
-	call("approved, by a link", "cd link && claude", "run claude", "", 0)
-	call("no HOME", "cd app && env -u HOME claude", "run claude", "", 0)
-	call("a deleted folder", "cd app/gone && rmdir ../gone && claude", "",
-		"inner: \"claude\": the working folder cannot be named: no such file or directory\ninner: hint: cd\n", 126)
-	call("xargs", "cd app && echo x | xargs claude", "run claude", "", 0)
-}
-
-// The marker counts on a read-only mount, and nowhere else.
-func TestInBox(t *testing.T) {
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		t.Fatalf("bwrap is needed: %v", err)
-	}
-	dir, binary := publicDir(t)
-	write(t, filepath.Join(dir, "marker"), "x", 0o644)
-	for _, c := range []struct{ how, want string }{
-		{"--ro-bind", "true"},
-		{"--bind", "false"},
-	} {
-		cmd := exec.Command(bwrap, "--ro-bind", "/", "/", "--tmpfs", "/run", c.how, filepath.Join(dir, "marker"), Marker,
-			"--setenv", partVar, "inbox", binary)
-		asPlainUser(cmd)
-		out, errs, code := runCmd(t, cmd, dir, nil)
-		if out != c.want || code != 0 {
-			t.Errorf("%s: %q, %q, %d, want %s", c.how, out, errs, code, c.want)
-		}
-	}
-	if InBox() {
-		t.Error("the test runs in a box")
-	}
-	w := newWorld(t)
-	w.file("target", "x")
-	must(t, os.Symlink(w.path("target"), w.path("marker")))
-	if inBox(w.path("marker")) || inBox(w.path("none")) {
-		t.Error("a link, or nothing, is taken for the marker")
 	}
 }
 

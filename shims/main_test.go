@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -16,7 +17,11 @@ const partVar = "INNER_SHIMS_TEST_PART"
 func TestMain(m *testing.M) {
 	switch os.Getenv(partVar) {
 	case "":
-		os.Exit(m.Run())
+		code := m.Run()
+		if built.dir != "" {
+			_ = os.RemoveAll(built.dir)
+		}
+		os.Exit(code)
 	case "call": // says which shim it was called as
 		c, ok := Invoked(ExecFn(), os.Args[0])
 		fmt.Printf("%v %s %s", ok, c.Name, c.InnerHome)
@@ -68,11 +73,35 @@ func write(t testing.TB, path, content string, perm os.FileMode) {
 	must(t, os.Chmod(path, perm))
 }
 
-// self is the test binary.
+// built is the binary that self builds, and the folder it is in.
+var built struct {
+	sync.Once
+	dir, path string
+}
+
+// self is the test binary. Under the race detector, with which a process takes some
+// 100 ms to start, it is one built without, when there is a go command to do that.
 func self(t testing.TB) string {
 	t.Helper()
 	path, err := os.Executable()
 	must(t, err)
+	if !underRace {
+		return path
+	}
+	built.Do(func() {
+		if built.dir, err = os.MkdirTemp("", "inner-shims-bin-"); err != nil {
+			return
+		}
+		out := filepath.Join(built.dir, "shims.test")
+		if text, err := exec.Command("go", "test", "-race=false", "-c", "-o", out, ".").CombinedOutput(); err != nil {
+			t.Logf("building without the race detector: %v: %s", err, text)
+			return
+		}
+		built.path = out
+	})
+	if built.path != "" {
+		return built.path
+	}
 	return path
 }
 

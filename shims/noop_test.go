@@ -92,8 +92,10 @@ func TestNoopScripts(t *testing.T) {
 		{argv: []string{"get"}, errs: blocked("apt") + "inner: ask somebody  [2J\n", code: 1},
 		{argv: []string{"-x"}, errs: blocked("-x"), code: 1},
 		{argv: []string{"ba*d"}, errs: blocked("ba*d"), code: 1},
-		{argv: []string{"pip", "\n", "\xff\xc3", "*", "$(touch x)", "`x`", `'"\`, strings.Repeat("x", 100000)},
-			out: []string{"pip", "\n", "\xff\xc3", "*", "$(touch x)", "`x`", `'"\`, strings.Repeat("x", 100000)}},
+		{
+			argv: []string{"pip", "\n", "\xff\xc3", "*", "$(touch x)", "`x`", `'"\`, strings.Repeat("x", 100000)},
+			out:  []string{"pip", "\n", "\xff\xc3", "*", "$(touch x)", "`x`", `'"\`, strings.Repeat("x", 100000)},
+		},
 	} {
 		for _, sh := range scriptShells(t) {
 			work := t.TempDir()

@@ -119,6 +119,23 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// Whatever the variable holds, reading it does no harm; what is written is read back.
+func FuzzGuard(f *testing.F) {
+	f.Add("7:1000:2:abc:3:/a%3Ab/100%25:/c", "/x:y")
+	f.Add("::::", "")
+	f.Add("1:1:1:1:1:%:%3", "%3A")
+	f.Fuzz(func(t *testing.T, value, path string) {
+		g := parseGuard(value)
+		if again := parseGuard(g.String()); g.pid != 0 && len(g.paths) < maxDepth && !cmp.Equal(g, again, cmp.AllowUnexported(guard{})) {
+			t.Errorf("%q: %+v, then %+v", value, g, again)
+		}
+		left := parseGuard(guard{pid: 1, paths: []string{path}}.String())
+		if len(left.paths) != 1 || left.paths[0] != path {
+			t.Errorf("%q comes back as %q", path, left.paths)
+		}
+	})
+}
+
 // shimHome makes an INNER_HOME by hand whose binary is the test binary.
 func shimHome(t testing.TB, names ...string) (home string) {
 	t.Helper()

@@ -7,10 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
+	"github.com/enr/inner/profile/strict"
 	"github.com/enr/inner/profile/trust"
 )
 
@@ -97,6 +101,7 @@ func (h Home) look(p *profile.Project, rec *trust.ProjectRecord, recErr error) *
 	h.lookConfig(v)
 	files, err := p.ProfileFiles()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = plain(err)
 		v.Uncertain = append(v.Uncertain, err)
 	}
 	for _, path := range files {
@@ -312,16 +317,32 @@ func (v *View) short(path string) string {
 	return path
 }
 
-// firstLine is an error on one line, with a word about the rest.
+// firstLine is an error on one line, with a word about the rest. Names of files in it
+// cannot break the line or move the cursor.
 func firstLine(err error) string {
-	if err == nil {
+	var faults strict.Problems
+	switch {
+	case err == nil:
 		return "unknown reason"
+	case errors.As(err, &faults) && len(faults) > 1:
+		return fmt.Sprintf("%s (and %d more)", printable(faults[0].Error()), len(faults)-1)
 	}
-	first, rest, more := strings.Cut(err.Error(), "\n")
-	if more {
-		return fmt.Sprintf("%s (and %d more)", first, 1+strings.Count(rest, "\n"))
+	return printable(err.Error())
+}
+
+func printable(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if unicode.IsControl(r) || r == utf8.RuneError && n == 1 {
+			q := strconv.QuoteToASCII(s[:n])
+			b.WriteString(q[1 : len(q)-1])
+		} else {
+			b.WriteString(s[:n])
+		}
+		s = s[n:]
 	}
-	return first
+	return b.String()
 }
 
 // isThere reports whether a folder exists, as far as one can tell.

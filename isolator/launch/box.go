@@ -167,7 +167,7 @@ func (b *box) waitGo() bool {
 		if err != nil || n != 1 || buf[0] != msgGo {
 			return false
 		}
-		return pollOne(fdSocket, 0, 0)&(unix.POLLHUP|unix.POLLERR) == 0
+		return pollOne(fdSocket, unix.POLLRDHUP, 0)&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) == 0
 	}
 }
 

@@ -19,6 +19,8 @@ const (
 	// How long a stop may take to reach us. In an orphaned process group it
 	// never does, and the job goes on.
 	stopWithin = 100 * time.Millisecond
+	// How long bwrap may go on after a signal that came before the program.
+	earlyGrace = time.Second
 	// How long output may keep coming after the box is dead.
 	outputGrace = 200 * time.Millisecond
 
@@ -238,6 +240,9 @@ func (s *session) message(m []byte, fds []int) {
 	switch {
 	case m[0] == msgStart && !s.started:
 		s.started = true
+		if s.early != 0 && !s.hungUp {
+			s.kill = time.Time{} // it is up to the program now
+		}
 		s.letGoOfPipes()
 		if s.o.Timeout > 0 {
 			s.timeout = time.Now().Add(s.o.Timeout)
@@ -359,13 +364,21 @@ func (s *session) onSignal(sig syscall.Signal) {
 		return
 	}
 	if !s.started {
-		// The program has not run, and is not to: unless its start is on the
-		// way to us, when this is how it dies.
-		s.early = sig
-		s.killBox()
-		return
+		s.giveUp(sig)
 	}
 	s.signalJob(sig)
+}
+
+// giveUp follows a signal that came before the program was started. It is not
+// started if we have not given the word for it; if we have, it finds the
+// signal when it starts. bwrap is not killed: its child would wait for ever to
+// be released by it (bwrap 0.8.0). Only when it hangs.
+func (s *session) giveUp(sig syscall.Signal) {
+	s.early = sig
+	if !s.released && s.sock >= 0 {
+		_ = unix.Shutdown(s.sock, unix.SHUT_WR)
+	}
+	s.killAfter(earlyGrace)
 }
 
 // release makes the real terminal ready and gives the supervisor the word to
@@ -377,12 +390,13 @@ func (s *session) release() {
 	if s.full {
 		s.attach()
 	}
+	s.released = true
 	_ = sendMsg(s.sock, []byte{msgGo})
 }
 
 // signalJob has the supervisor signal the program's process group.
 func (s *session) signalJob(sig syscall.Signal) {
-	if s.sock >= 0 && s.started && !s.ended {
+	if s.sock >= 0 && s.released && !s.ended {
 		_ = sendMsg(s.sock, []byte{msgSignal, byte(sig)})
 	}
 }
@@ -399,11 +413,11 @@ func (s *session) hangUp() {
 		return
 	}
 	if !s.started {
-		s.early = syscall.SIGHUP
-		s.killBox()
-		return
+		s.giveUp(syscall.SIGHUP)
 	}
-	_ = sendMsg(s.sock, []byte{msgHangup})
+	if s.sock >= 0 && s.released {
+		_ = sendMsg(s.sock, []byte{msgHangup})
+	}
 	s.killAfter(killGrace)
 }
 

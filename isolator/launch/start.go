@@ -43,6 +43,7 @@ type session struct {
 	running int // relays that have not ended
 	keys    keys
 
+	released bool // the word was given
 	started  bool
 	failed   bool // with failCode and failText
 	failCode int
@@ -54,7 +55,7 @@ type session struct {
 	timedOut  bool
 	hungUp    bool
 	abandoned bool           // a signal came while only output was left to write
-	early     syscall.Signal // it came before the program was started
+	early     syscall.Signal // came before the program was started
 
 	timeout, kill, wake time.Time // deadlines; zero means none
 	resumed             time.Time // when we went on without having seen SIGCONT
@@ -164,13 +165,18 @@ func (s *session) start(p isolator.Plan) error {
 	}
 	s.sock = pair[0]
 	defer unix.Close(pair[1])
-	var pipe [2]int
+	var pipe, wake [2]int
 	if err = unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return os.NewSyscallError("pipe2", err)
 	}
 	s.errPipe = pipe[0]
 	defer unix.Close(pipe[1])
 	_ = unix.SetNonblock(s.errPipe, true)
+
+	if err = unix.Pipe2(wake[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		return os.NewSyscallError("pipe2", err)
+	}
+	s.wakeR, s.wakeW = wake[0], wake[1]
 
 	files := []uintptr{uintptr(null), uintptr(null), uintptr(pipe[1]), fdSocket: uintptr(pair[1]), fdExe: uintptr(exe), fdArgs: uintptr(args), fdSpec: uintptr(box)}
 	for i := range s.stdio {
@@ -191,8 +197,9 @@ func (s *session) start(p isolator.Plan) error {
 		Sys: &syscall.SysProcAttr{
 			Setsid: true,
 			PidFD:  &s.pidfd,
-			// bwrap asks for this itself, but only after some milliseconds.
-			Pdeathsig: syscall.SIGKILL,
+			// No Pdeathsig: it would kill bwrap before it has released its
+			// child, which then waits for that for ever (bwrap 0.8.0, measured).
+			// Until bwrap asks for it itself the supervisor looks after this.
 		},
 	})
 	if err != nil {
@@ -200,11 +207,7 @@ func (s *session) start(p isolator.Plan) error {
 		return fmt.Errorf("cannot run %q: %w", p.Bwrap, err)
 	}
 	s.closeOwned()
-	if err := s.listen(); err != nil {
-		s.killBox()
-		s.reap(true)
-		return err
-	}
+	s.listen()
 	return nil
 }
 
@@ -241,17 +244,12 @@ func nulTerminated(words []string) []byte {
 	return b
 }
 
-// listen makes the pipe that wakes the loop and starts catching signals. That
-// happens on another thread, with wakeReady at its end: each signal costs
-// some handing over between threads, which this one, being locked, cannot
-// afford while bwrap works. A signal that was ignored when inner started stays
-// ignored, as nohup(1) and background jobs of scripts want it.
-func (s *session) listen() error {
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		return os.NewSyscallError("pipe2", err)
-	}
-	s.wakeR, s.wakeW = pipe[0], pipe[1]
+// listen starts catching signals. That happens on another thread, with
+// wakeReady at its end: each signal costs some handing over between threads,
+// which this one, being locked, cannot afford while bwrap works. A signal that
+// was ignored when inner started stays ignored, as nohup(1) and background
+// jobs of scripts want it.
+func (s *session) listen() {
 	s.signals = make(chan os.Signal, 64)
 	w, signals := s.wakeW, s.signals
 	go func() {
@@ -276,7 +274,6 @@ func (s *session) listen() error {
 			_, _ = unix.Write(w, []byte{wakeChild})
 		}()
 	}
-	return nil
 }
 
 // close lets go of everything but the signals: they stay caught, and without

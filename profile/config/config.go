@@ -1,17 +1,130 @@
-// Package config reads config.toml.
+// Package config reads config.toml: the user's own in INNER_HOME, and a
+// project's in .inner. It reads as strictly as profiles are read, and from
+// bytes that were hashed. What the values mean, and whether a project's file is
+// trusted, is for the caller.
+//
+//	default_profile = "shell"
+//	workspaces_path = "~/.inner/workspaces"
+//
+//	[shims]
+//	claude = "claude-interactive"
 package config
 
-import "github.com/enr/inner/profile"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode"
 
-// Config is config.toml as written.
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
+)
+
+// Config is config.toml as written; the zero value is that of a missing file.
 type Config struct {
 	DefaultProfile string
-	WorkspacesPath string
-	Log            string
+	WorkspacesPath string // not expanded
+	Log            string // not expanded
 	Aliases        []profile.KV
-	Shims          []profile.KV // command, profile
+	Shims          []profile.KV // a command, and the profile that claims it
 	DefaultLimits  profile.Limits
 }
 
-// Load reads config.toml; a missing file is an empty Config.
-func Load(path string) (*Config, profile.File, error) { return &Config{}, profile.File{}, nil }
+type file struct {
+	SchemaVersion  strict.String        `toml:"schema_version"`
+	DefaultProfile strict.String        `toml:"default_profile"`
+	WorkspacesPath strict.String        `toml:"workspaces_path"`
+	Log            strict.String        `toml:"log"`
+	Aliases        strict.Table[string] `toml:"aliases"`
+	Shims          strict.Table[string] `toml:"shims"`
+	DefaultLimits  profile.LimitsTable  `toml:"default_limits"`
+}
+
+// Load reads a config.toml. A file that is not there is an empty Config, a zero
+// File and no error. On a fault the error is strict.Problems, or says why the
+// file cannot be read; the File is that of the bytes that were judged.
+func Load(path string) (*Config, profile.File, error) {
+	read, err := profile.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Config{}, profile.File{}, nil
+	case err != nil:
+		return nil, profile.File{}, err
+	}
+	c, err := Parse(read)
+	return c, read, err
+}
+
+// Parse reads the bytes of a config.toml.
+func Parse(read profile.File) (*Config, error) {
+	var f file
+	_, problems := strict.Decode(read.Path, read.Data, &f)
+	problems = append(problems, check(&f)...)
+	slices.SortStableFunc(problems, func(a, b strict.Problem) int { return a.Line - b.Line })
+	if len(problems) > 0 {
+		return nil, strict.Problems(problems)
+	}
+	return &Config{
+		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V,
+		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), DefaultLimits: f.DefaultLimits.Limits(),
+	}, nil
+}
+
+func check(f *file) []strict.Problem {
+	problems := f.DefaultLimits.Check("default_limits")
+	add := func(at strict.Pos, key, msg string) {
+		problems = append(problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg})
+	}
+	if v := f.SchemaVersion; v.Set && v.V != "1" {
+		add(v.At, "schema_version", fmt.Sprintf("is %q, this version of inner reads only \"1\"", v.V))
+	}
+	if p := f.DefaultProfile; p.V != "" {
+		if err := profile.CheckName(p.V); err != nil {
+			add(p.At, "default_profile", err.Error())
+		}
+	}
+	for _, s := range []struct {
+		strict.String
+		key string
+	}{{f.WorkspacesPath, "workspaces_path"}, {f.Log, "log"}} {
+		switch {
+		case control(s.V):
+			add(s.At, s.key, fmt.Sprintf("%q contains a control character", s.V))
+		case s.V != "" && s.V != "~" && !strings.HasPrefix(s.V, "~/") && !strings.HasPrefix(s.V, "/"):
+			add(s.At, s.key, fmt.Sprintf("%q is not an absolute path", s.V))
+		}
+	}
+	for _, e := range f.Shims.Entries {
+		key := strict.Join("shims", e.Key)
+		if err := profile.CheckCommand(e.Key); err != nil {
+			add(e.At, key, err.Error())
+		}
+		if err := profile.CheckName(e.Value); err != nil {
+			add(e.At, key, err.Error())
+		}
+	}
+	for _, e := range f.Aliases.Entries {
+		key := strict.Join("aliases", e.Key)
+		switch {
+		case e.Key == "" || e.Key[0] == '-' || strings.ContainsFunc(e.Key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+			add(e.At, key, "an alias is one word that does not begin with a dash")
+		case strings.TrimSpace(e.Value) == "":
+			add(e.At, key, "is empty")
+		case control(e.Value):
+			add(e.At, key, fmt.Sprintf("%q contains a control character", e.Value))
+		}
+	}
+	return problems
+}
+
+func control(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+
+func pairs(t strict.Table[string]) []profile.KV {
+	var out []profile.KV
+	for _, e := range t.Entries {
+		out = append(out, profile.KV{Key: e.Key, Value: e.Value})
+	}
+	return out
+}

@@ -112,7 +112,9 @@ func (d *decoder) syntax(root *node, text string, err error) {
 		// An unexpected end of line belongs to the line it ends.
 		line = min(line, 1+strings.Count(text[:start], "\n"))
 	}
-	msg := strings.TrimSuffix(oneLine(pe.Message), ".")
+	// The file holds no NUL byte: this one is how the library sees its end.
+	msg := strings.ReplaceAll(pe.Message, `'\x00'`, "the end of the file")
+	msg = strings.TrimSuffix(oneLine(msg), ".")
 	if rest, ok := strings.CutPrefix(msg, "Key '"); ok {
 		if key, ok := strings.CutSuffix(rest, "' has already been defined"); ok {
 			p := Problem{File: d.file, Line: line, Key: key, Msg: "is written twice"}

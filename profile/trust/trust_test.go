@@ -169,12 +169,16 @@ func TestRecord(t *testing.T) {
 	want := []ProjectRecord{{
 		Root:    root,
 		Entered: entered.Entered,
-		Config: &ProfileRecord{Path: conf.Path, Name: "config.toml", Decision: Allowed,
-			Files: []FileRecord{{conf.Path, conf.Digest}}, Commands: []string{"claude", "hex:zz"}},
+		Config: &ProfileRecord{
+			Path: conf.Path, Name: "config.toml", Decision: Allowed,
+			Files: []FileRecord{{conf.Path, conf.Digest}}, Commands: []string{"claude", "hex:zz"},
+		},
 		Profiles: []ProfileRecord{
 			{Path: root + "/.inner/profiles/a.toml", Name: "a", Decision: Denied},
-			{Path: path, Name: "\x80", Decision: Allowed, ShimWhen: "always", Grants: grants,
-				Files: []FileRecord{{path, file(path, "p").Digest}, {conf.Path, conf.Digest}}},
+			{
+				Path: path, Name: "\x80", Decision: Allowed, ShimWhen: "always", Grants: grants,
+				Files: []FileRecord{{path, file(path, "p").Digest}, {conf.Path, conf.Digest}},
+			},
 		},
 	}}
 	got, err := s.Projects()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -72,7 +73,7 @@ func TestReplaceLinks(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lock")
-	var inside, count int
+	var inside, count atomic.Int64
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
@@ -82,17 +83,16 @@ func TestLock(t *testing.T) {
 				return
 			}
 			defer unlock()
-			inside++
-			if inside != 1 {
-				t.Errorf("%d at once", inside)
+			if n := inside.Add(1); n != 1 {
+				t.Errorf("%d at once", n)
 			}
-			count++
-			inside--
+			count.Add(1)
+			inside.Add(-1)
 		})
 	}
 	all.Wait()
-	if count != 50 {
-		t.Errorf("%d of 50", count)
+	if n := count.Load(); n != 50 {
+		t.Errorf("%d of 50", n)
 	}
 }
 

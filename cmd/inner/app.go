@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
+	"github.com/enr/inner/profile/trust"
+	"github.com/enr/inner/shims"
+)
+
+// app is the process: where its files are and where it prints.
+type app struct {
+	home  string // of the user
+	inner string // INNER_HOME
+
+	stdin          *os.File
+	stdout, stderr io.Writer
+}
+
+// newApp finds the folders. On error the app can still report it.
+func newApp() (*app, error) {
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	home, err := homeFolder()
+	if err != nil {
+		return a, err
+	}
+	a.home = home
+	a.inner = filepath.Join(home, ".inner")
+	if p := os.Getenv("INNER_HOME"); p != "" {
+		if !filepath.IsAbs(p) {
+			return a, fmt.Errorf("INNER_HOME %q is not an absolute path", p)
+		}
+		a.inner = filepath.Clean(p)
+	}
+	return a, nil
+}
+
+// homeFolder is $HOME, or the one of the password file.
+func homeFolder() (string, error) {
+	if h := os.Getenv("HOME"); filepath.IsAbs(h) {
+		return filepath.Clean(h), nil
+	}
+	u, err := user.LookupId(fmt.Sprint(os.Getuid()))
+	if err != nil || !filepath.IsAbs(u.HomeDir) {
+		return "", errors.New("HOME is not set, and the password file names no home")
+	}
+	return filepath.Clean(u.HomeDir), nil
+}
+
+func (a *app) profilesDir() string { return filepath.Join(a.inner, "profiles") }
+func (a *app) logsDir() string     { return filepath.Join(a.inner, "logs") }
+func (a *app) configFile() string  { return filepath.Join(a.inner, "config.toml") }
+func (a *app) trust() trust.Store  { return trust.Store{Dir: filepath.Join(a.inner, "trust")} }
+func (a *app) shimDir() string     { return filepath.Join(a.inner, "shims", "bin") }
+
+// place is where a call happens.
+type place struct {
+	cwd     string           // physical
+	project *profile.Project // nil outside
+}
+
+// here finds the working folder and its project. The folder's own idea of its
+// path counts ($PWD may be a link): the same project under two names is one.
+func (a *app) here() (place, error) {
+	cwd, err := os.Getwd()
+	if err == nil {
+		cwd, err = filepath.EvalSymlinks(cwd)
+	}
+	if err != nil || strings.HasPrefix(cwd, "(unreachable)") {
+		return place{}, errors.New("the current folder does not exist any more")
+	}
+	return place{cwd: cwd, project: profile.FindProject(cwd, a.inner)}, nil
+}
+
+func (pl place) root() string {
+	if pl.project == nil {
+		return ""
+	}
+	return pl.project.Root
+}
+
+func (a *app) loader(pl place) *profile.Loader {
+	l := &profile.Loader{Home: a.home, GlobalDir: a.profilesDir()}
+	if pl.project != nil && pl.project.Problem == nil {
+		l.Project = pl.project
+	}
+	return l
+}
+
+// globalConfig reads INNER_HOME/config.toml.
+func (a *app) globalConfig() (*config.Config, error) {
+	c, _, err := config.Load(a.configFile())
+	return c, err
+}
+
+// selves are the files that are inner itself: the running binary and the copy
+// the shims lead to.
+func (a *app) selves() []os.FileInfo {
+	var out []os.FileInfo
+	for _, p := range []string{"/proc/self/exe", filepath.Join(a.inner, "shims", "inner")} {
+		if fi, err := os.Stat(p); err == nil {
+			out = append(out, fi)
+		}
+	}
+	return out
+}
+
+// findReal finds a program on a PATH, never one of ours.
+func (a *app) findReal(name, pathVar string) (string, error) {
+	return shims.FindReal(name, pathVar, a.shimDir(), a.selves()...)
+}

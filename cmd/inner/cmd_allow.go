@@ -1,0 +1,330 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
+	"github.com/enr/inner/profile/trust"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cmdAllow() *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use: "allow [PATH]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.MaximumNArgs(1),
+		Long: "Show in words what the profiles of a project grant, and against the last approved\nversion what changed; ask; remember. PATH is a project or one profile file.\n\n" +
+			"An approval covers the path and the content of the profile, of every local file it\nextends and of .inner/config.toml. Any change asks again.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			return a.allow(strings.Join(args, ""), yes)
+		},
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return c
+}
+
+func (a *app) cmdDeny() *cobra.Command {
+	return a.cmdDecide("deny [PATH]", "Refuse a project's profiles for good, without further notices", func(t target) error {
+		return a.trust().Deny(t.place.root(), t.files...)
+	}, "denied")
+}
+
+func (a *app) cmdRevoke() *cobra.Command {
+	return a.cmdDecide("revoke [PATH]", "Forget what was decided about a project's profiles", func(t target) error {
+		if !t.one {
+			t.files = nil // the whole record, also of what is gone
+		}
+		return a.trust().Revoke(t.place.root(), t.files...)
+	}, "forgotten")
+}
+
+func (a *app) cmdDecide(use, short string, do func(target) error, word string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			t, err := a.target(strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			if err := do(t); err != nil {
+				return err
+			}
+			a.say("%s: %s", a.short(t.place.root()), word)
+			return a.regenerate()
+		},
+	}
+}
+
+// target is what allow, deny and revoke are about.
+type target struct {
+	place place
+	files []string
+	one   bool // a single file was named
+}
+
+func (a *app) target(path string) (target, error) {
+	var t target
+	none := func(where string) error {
+		return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: %s has no .inner/profiles, nor has any folder above it", where), Hint: "mkdir -p .inner/profiles"}
+	}
+	if path == "" {
+		pl, err := a.here()
+		if err != nil {
+			return t, err
+		}
+		t.place = pl
+		if pl.project == nil {
+			return t, none(a.short(pl.cwd))
+		}
+	} else {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return t, usagef("%w", err)
+		}
+		if err != nil {
+			// A profile that is gone can still be revoked.
+			if real, err = filepath.Abs(path); err != nil {
+				return t, err
+			}
+		}
+		if real, err = filepath.Abs(real); err != nil {
+			return t, err
+		}
+		dir := real
+		if strings.HasSuffix(real, ".toml") {
+			t.one, t.files, dir = true, []string{real}, filepath.Dir(real)
+		}
+		t.place = place{cwd: dir, project: profile.FindProject(dir, a.inner)}
+		if t.place.project == nil {
+			return t, none(a.short(dir))
+		}
+	}
+	if p := t.place.project.Problem; p != nil {
+		return t, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", t.place.project.Dir, p), Hint: fmt.Sprintf("make it yours: sudo chown -R %d %s; chmod -R go-w %s", os.Getuid(), t.place.project.Dir, t.place.project.Dir)}
+	}
+	if !t.one {
+		files, err := t.place.project.ProfileFiles()
+		if err != nil {
+			return t, err
+		}
+		t.files = files
+	}
+	return t, nil
+}
+
+// candidate is one profile that may be approved.
+type candidate struct {
+	profile *profile.Profile
+	grants  []profile.Grant
+	verdict trust.Verdict
+}
+
+func (a *app) allow(path string, yes bool) error {
+	if err := a.firstUse(); err != nil {
+		return err
+	}
+	t, err := a.target(path)
+	if err != nil {
+		return err
+	}
+	cfg, err := a.projectConfigFile(t.place)
+	if err != nil {
+		return &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "mend it, then inner allow"}
+	}
+	var list []candidate
+	failed := 0
+	l := a.loader(t.place)
+	for _, f := range t.files {
+		p, err := l.Load(f, profile.Local)
+		if err != nil {
+			failed++
+			a.fail(err)
+			continue
+		}
+		grants, err := a.grantsOf(p, t.place)
+		if err != nil {
+			failed++
+			a.fail(err)
+			continue
+		}
+		list = append(list, candidate{p, grants, a.trust().Check(t.place.root(), p, cfg)})
+	}
+	if failed > 0 {
+		a.hint("mend the profile, then inner allow")
+		if len(list) == 0 {
+			return exit(125)
+		}
+	}
+	if len(list) == 0 {
+		return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("%s holds no profiles", a.short(filepath.Join(t.place.project.Dir, "profiles"))), Hint: "inner profile list"}
+	}
+	todo := false
+	for _, c := range list {
+		todo = a.showCandidate(t.place, c) || todo
+	}
+	if cfg != nil {
+		a.showConfig(t.place)
+	}
+	if todo {
+		if err := a.ask("Allow this?", yes); err != nil {
+			return err
+		}
+	}
+	for _, c := range list {
+		ok := trust.Approval{Profile: c.profile, Grants: c.grants, Config: cfg, ConfigCommands: shimWords(t.place)}
+		if err := a.trust().Allow(t.place.root(), ok); err != nil {
+			return err
+		}
+	}
+	if err := a.regenerate(); err != nil {
+		return err
+	}
+	for _, c := range list {
+		if cmds := c.profile.Commands(); len(cmds) > 0 {
+			a.say("allowed %s: %s runs in the sandbox from now on", c.profile.Name, strings.Join(cmds, ", "))
+		} else {
+			a.say("allowed %s: inner run -p %s", c.profile.Name, c.profile.Name)
+		}
+	}
+	if failed > 0 {
+		return exit(125)
+	}
+	return nil
+}
+
+// grantsOf resolves a profile as a shim at the project's root would.
+func (a *app) grantsOf(p *profile.Profile, pl place) ([]profile.Grant, error) {
+	pl.cwd = pl.root()
+	c, err := a.context(pl, profile.Overrides{}, true)
+	if err != nil {
+		return nil, err
+	}
+	rc, err := p.Resolve(c)
+	if err != nil {
+		return nil, err
+	}
+	return profile.Grants(rc), nil
+}
+
+// showCandidate prints one profile and reports whether there is something to
+// approve.
+func (a *app) showCandidate(pl place, c candidate) bool {
+	name := fmt.Sprintf("profile %s (%s)", c.profile.Name, a.short(c.profile.Path))
+	if c.verdict.State == trust.Allowed {
+		fmt.Fprintf(a.stderr, "%s: allowed already, unchanged\n", printable(name))
+		return false
+	}
+	old, known := a.lastGrants(pl, c.profile)
+	if !known {
+		fmt.Fprintf(a.stderr, "%s grants:\n", printable(name))
+		for _, g := range c.grants {
+			fmt.Fprintf(a.stderr, "  %s\n", printable(g.Text))
+		}
+		return true
+	}
+	wider, narrower := profile.DiffGrants(old, c.grants)
+	fmt.Fprintf(a.stderr, "%s changed since it was allowed:\n", printable(name))
+	a.printChange(wider, narrower)
+	return true
+}
+
+// printChange prints what became wider or narrower, or that nothing did.
+func (a *app) printChange(wider, narrower []profile.Grant) {
+	sign := func(g profile.Grant, widens bool) string {
+		if g.Tightens == widens {
+			return "no longer: " + g.Text
+		}
+		return g.Text
+	}
+	for _, g := range wider {
+		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "31", "wider:   "), printable(sign(g, true)))
+	}
+	for _, g := range narrower {
+		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "32", "narrower:"), printable(sign(g, false)))
+	}
+	if len(wider)+len(narrower) == 0 {
+		fmt.Fprintln(a.stderr, "  nothing in what it grants")
+	}
+}
+
+func (a *app) lastGrants(pl place, p *profile.Profile) ([]profile.Grant, bool) {
+	rec, err := a.trust().Project(pl.root())
+	if err != nil || rec == nil {
+		return nil, false
+	}
+	r := rec.Profile(p.Path)
+	if r == nil || !r.WasApproved() {
+		return nil, false
+	}
+	return r.Grants, true
+}
+
+func (a *app) printGrants(list []profile.Grant) {
+	for _, g := range list {
+		fmt.Fprintf(a.stdout, "#   %s\n", printable(g.Text))
+	}
+}
+
+func (a *app) explainCapabilities(rc profile.RunConfig) {
+	for _, name := range rc.Capabilities {
+		c, ok := capability.Find(name)
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(a.stdout, "\n# ── capability: %s ───\n", name)
+		fmt.Fprintf(a.stdout, "#   a clone of %s appears in the box; the original is not mounted\n", c.Folder)
+		for _, f := range c.Files {
+			fmt.Fprintf(a.stdout, "#   copies %s\n", f.From)
+		}
+		for _, t := range c.Trees {
+			fmt.Fprintf(a.stdout, "#   copies %s/%s/\n", c.Folder, t)
+		}
+		for _, kv := range c.Env {
+			fmt.Fprintf(a.stdout, "#   sets %s\n", kv.Key)
+		}
+		for _, n := range c.Notes {
+			fmt.Fprintf(a.stdout, "#   %s\n", n)
+		}
+	}
+}
+
+// ask puts a question on the terminal; without one, --yes is wanted.
+func (a *app) ask(question string, yes bool) error {
+	if yes {
+		return nil
+	}
+	if !isTerminal(a.stdin) {
+		return &isolator.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: "read it above, then inner allow --yes"}
+	}
+	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
+	if err != nil && answer == "" {
+		fmt.Fprintln(a.stderr)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	a.say("nothing was allowed")
+	return exit(1)
+}
+
+// short writes the home as ~.
+func (a *app) short(p string) string {
+	if rest, ok := strings.CutPrefix(p, a.home+"/"); ok {
+		return "~/" + rest
+	}
+	return p
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/shims"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cmdBypass() *cobra.Command {
+	return &cobra.Command{
+		Use: "bypass COMMAND [args]", Short: "Run the real program outside the sandbox, once, on purpose",
+		Long:               "Run the real program outside the sandbox, for this one call. It is said in one line and logged.",
+		DisableFlagParsing: true, // everything after the command is the command's
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
+				return cmd.Help()
+			}
+			if len(args) > 0 && args[0] == "--" {
+				args = args[1:]
+			}
+			if len(args) == 0 {
+				return usagef("which command?")
+			}
+			return a.bypass(args)
+		},
+	}
+}
+
+func (a *app) bypass(args []string) error {
+	name := args[0]
+	if inBox() {
+		return &isolator.Refusal{Code: 126, Msg: "there is no way around the sandbox from inside"}
+	}
+	if strings.ContainsRune(name, '/') {
+		return usagef("%q is a path: run it directly", name)
+	}
+	if err := profile.CheckCommand(name); err != nil {
+		return usage{err}
+	}
+	real, err := a.findReal(name, os.Getenv("PATH"))
+	if err != nil {
+		return &isolator.Refusal{Code: shims.ExitCode(err), Msg: err.Error(), Hint: "inner which " + name}
+	}
+	// What cannot be logged does not happen: the log is the point of a bypass.
+	cwd, _ := os.Getwd()
+	e := runlog.Event{Time: time.Now(), Kind: "bypass", Command: name, Path: real, Cwd: cwd}
+	if err := runlog.Append(a.logsDir(), e); err != nil {
+		return &isolator.Refusal{Code: 126, Msg: "a bypass that cannot be logged is refused: " + err.Error(), Hint: "inner doctor"}
+	}
+	a.say("%s runs outside the sandbox, this once", name)
+	if !filepath.IsAbs(real) {
+		if real, err = filepath.Abs(real); err != nil {
+			return err
+		}
+	}
+	err = shims.Exec(shims.Call{Name: name, InnerHome: a.inner}, args, os.Environ())
+	return &isolator.Refusal{Code: shims.ExitCode(err), Msg: err.Error()}
+}

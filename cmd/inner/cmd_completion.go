@@ -1,0 +1,56 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/profile"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cmdCompletion() *cobra.Command {
+	return &cobra.Command{
+		Use: "completion bash|zsh|fish|powershell", Short: "Print the completion script of a shell",
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(a.stdout, true)
+			case "zsh":
+				return root.GenZshCompletion(a.stdout)
+			case "fish":
+				return root.GenFishCompletion(a.stdout, true)
+			default:
+				return root.GenPowerShellCompletionWithDesc(a.stdout)
+			}
+		},
+	}
+}
+
+// completeProfiles offers profile names: the names of files, and for trusted
+// places a description. It reads nothing of a project beyond the folder.
+func (a *app) completeProfiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	add := func(files []string, what string) {
+		for _, f := range files {
+			names = append(names, strings.TrimSuffix(filepath.Base(f), ".toml")+"\t"+what)
+		}
+	}
+	if pl, err := a.here(); err == nil && pl.project != nil && pl.project.Problem == nil {
+		if files, err := pl.project.ProfileFiles(); err == nil {
+			add(files, "local")
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(a.profilesDir(), "*.toml"))
+	l := &profile.Loader{Home: a.home, GlobalDir: a.profilesDir()}
+	for _, f := range files {
+		what := "global"
+		if p, err := l.Load(f, profile.Global); err == nil && p.Description != "" {
+			what = p.Description
+		}
+		add([]string{f}, what)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile"
+	"github.com/spf13/cobra"
+)
+
+// finding is one line of doctor. A finding that is not ok carries a fix.
+type finding struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // "ok", "warning", "broken"
+	Text   string `json:"text"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+func ok(name, format string, args ...any) finding {
+	return finding{Name: name, Status: "ok", Text: fmt.Sprintf(format, args...)}
+}
+
+func warning(name, fix, format string, args ...any) finding {
+	return finding{Name: name, Status: "warning", Text: fmt.Sprintf(format, args...), Fix: fix}
+}
+
+func broken(name, fix, format string, args ...any) finding {
+	return finding{Name: name, Status: "broken", Text: fmt.Sprintf(format, args...), Fix: fix}
+}
+
+func (a *app) cmdDoctor() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "doctor", Short: "Check what works on this host; one fix per finding", Args: cobra.NoArgs,
+		Long: "Check what works on this host. Exit code 1 when something needed is broken.",
+		RunE: func(*cobra.Command, []string) error {
+			list := a.diagnose()
+			sick := false
+			for _, f := range list {
+				sick = sick || f.Status == "broken"
+			}
+			if asJSON {
+				if err := a.printJSON(list); err != nil {
+					return err
+				}
+			} else {
+				a.printFindings(list)
+			}
+			if sick {
+				return exit(1)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func (a *app) printFindings(list []finding) {
+	mark := map[string]string{"ok": "32", "warning": "33", "broken": "31"}
+	for _, f := range list {
+		fmt.Fprintf(a.stdout, "%s %-12s %s\n", paint(a.stdout, mark[f.Status], fmt.Sprintf("%-7s", f.Status)), f.Name, printable(f.Text))
+		if f.Fix != "" {
+			fmt.Fprintf(a.stdout, "        %-12s fix: %s\n", "", printable(f.Fix))
+		}
+	}
+}
+
+func (a *app) diagnose() []finding {
+	if inBox() {
+		return []finding{ok("box", "this is the inside of a sandbox; run doctor on the host")}
+	}
+	bwrap, why := host.FindBwrap(os.Getenv("PATH"))
+	var list []finding
+	if bwrap == "" {
+		list = append(list, broken("bwrap", "sudo apt-get install bubblewrap", "%s", why))
+	} else {
+		list = append(list, bwrapVersion(bwrap)...)
+		list = append(list, namespaces(bwrap))
+	}
+	list = append(list, a.folders()...)
+	list = append(list, a.hookFindings()...)
+	list = append(list, a.shimFindings()...)
+	list = append(list, a.globalProfiles()...)
+	return list
+}
+
+// bwrapVersion reports the version and its known holes.
+func bwrapVersion(path string) []finding {
+	out, err := clean(path, "--version")
+	words := strings.Fields(out)
+	if err != nil || len(words) == 0 {
+		return []finding{broken("bwrap", "sudo apt-get install --reinstall bubblewrap", "%s --version fails: %v", path, err)}
+	}
+	version := words[len(words)-1]
+	list := []finding{ok("bwrap", "%s, version %s", path, version)}
+	if fi, err := os.Stat(path); err == nil && fi.Mode()&os.ModeSetuid != 0 {
+		list = append(list, warning("bwrap", "sudo chmod u-s "+path+" where user namespaces work", "it is set-user-id root: CVE-2020-5291 and CVE-2026-41163 concern that form"))
+	}
+	var major, minor int
+	fmt.Sscanf(version, "%d.%d", &major, &minor)
+	if major == 0 && minor < 8 {
+		list = append(list, broken("bwrap", "install bubblewrap 0.8.0 or newer", "version %s is too old: --unshare-cgroup with --cap-drop was not tested before 0.8.0", version))
+	} else if major == 0 && minor < 12 {
+		list = append(list, ok("bwrap", "CVE-2026-87766 (before 0.12.0, mount points through planted links) is avoided: nothing is created in a writable folder"))
+	}
+	return list
+}
+
+// clean runs a program without anything of this environment.
+func clean(path string, args ...string) (string, error) {
+	cmd := exec.Command(path, args...)
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	cmd.Dir = "/"
+	cmd.WaitDelay = time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// namespaces makes a sandbox: the only test that counts.
+func namespaces(bwrap string) finding {
+	out, err := clean(bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--", "/bin/true")
+	if err == nil {
+		return ok("sandbox", "user, process, network and IPC namespaces work")
+	}
+	said := strings.TrimSpace(strings.SplitN(out, "\n", 2)[0])
+	sysctl := func(name string) string {
+		data, _ := os.ReadFile("/proc/sys/" + name)
+		return strings.TrimSpace(string(data))
+	}
+	switch {
+	case sysctl("kernel/unprivileged_userns_clone") == "0":
+		return broken("sandbox", "sudo sysctl -w kernel.unprivileged_userns_clone=1", "user namespaces are switched off for ordinary users (%s)", said)
+	case sysctl("user/max_user_namespaces") == "0":
+		return broken("sandbox", "sudo sysctl -w user.max_user_namespaces=15000", "the number of user namespaces is limited to 0 (%s)", said)
+	case sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
+		return broken("sandbox", "sudo apt-get install --reinstall bubblewrap apparmor && sudo systemctl reload apparmor (the AppArmor profile of bwrap allows it; Ubuntu 24.04 and later)", "AppArmor restricts user namespaces (%s)", said)
+	default:
+		return broken("sandbox", "run it in a place that allows user namespaces (containers often do not)", "bwrap cannot make a sandbox: %s", said)
+	}
+}
+
+func (a *app) folders() []finding {
+	fi, err := os.Lstat(a.inner)
+	if err != nil {
+		return []finding{warning("folder", "inner init", "%s does not exist yet", a.inner)}
+	}
+	st, _ := fi.Sys().(*syscall.Stat_t)
+	switch {
+	case !fi.IsDir():
+		return []finding{broken("folder", "move it away and run inner init", "%s is not a folder", a.inner)}
+	case st != nil && int(st.Uid) != os.Getuid():
+		return []finding{broken("folder", fmt.Sprintf("sudo chown -R %d %s", os.Getuid(), a.inner), "%s belongs to somebody else", a.inner)}
+	case fi.Mode().Perm()&0o022 != 0:
+		return []finding{broken("folder", "chmod 700 "+a.inner, "%s can be written by others", a.inner)}
+	}
+	list := []finding{ok("folder", "%s", a.inner)}
+	base := stage.Base(os.Getenv("XDG_RUNTIME_DIR"))
+	if _, err := stage.Sweep(base); err != nil {
+		list = append(list, warning("folder", "rm -r "+base, "leftovers of crashed runs cannot be removed: %v", err))
+	}
+	return list
+}
+
+// hookFindings looks at this shell's PATH and at the start-up file of the login
+// shell.
+func (a *app) hookFindings() []finding {
+	shell := filepath.Base(os.Getenv("SHELL"))
+	rc, line := hookLine(shell)
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	fix := fmt.Sprintf("echo '%s' >> %s, then open a new shell", line, rc)
+	at := -1
+	for i, d := range dirs {
+		if sameFile(d, a.shimDir()) {
+			at = i
+			break
+		}
+	}
+	switch {
+	case at < 0:
+		return []finding{broken("hook", fix, "the hook is not live in this shell: %s is not on PATH", a.shimDir())}
+	case at > 0:
+		return []finding{broken("hook", "press Enter once in a hooked shell, or put the hook last in "+rc, "the shim folder is not first on PATH: %s comes before it", dirs[0])}
+	}
+	list := []finding{ok("hook", "the shim folder is first on PATH")}
+	data, err := os.ReadFile(expandHome(rc, a.home))
+	if err != nil || !bytes.Contains(data, []byte("inner hook")) {
+		list = append(list, warning("hook", fix, "%s does not load the hook, so a new shell will not have it", rc))
+	}
+	return list
+}
+
+func hookLine(shell string) (rc, line string) {
+	switch shell {
+	case "zsh":
+		return "~/.zshrc", `eval "$(inner hook zsh)"`
+	case "fish":
+		return "~/.config/fish/config.fish", "inner hook fish | source"
+	default:
+		return "~/.bashrc", `eval "$(inner hook bash)"`
+	}
+}
+
+func expandHome(p, home string) string {
+	if rest, ok := strings.CutPrefix(p, "~/"); ok {
+		return filepath.Join(home, rest)
+	}
+	return p
+}
+
+func sameFile(x, y string) bool {
+	fx, err := os.Stat(x)
+	if err != nil {
+		return false
+	}
+	fy, err := os.Stat(y)
+	return err == nil && os.SameFile(fx, fy)
+}
+
+func (a *app) globalProfiles() []finding {
+	files, _ := filepath.Glob(filepath.Join(a.profilesDir(), "*.toml"))
+	if len(files) == 0 {
+		return []finding{warning("profiles", "inner init", "no global profiles")}
+	}
+	l := &profile.Loader{Home: a.home, GlobalDir: a.profilesDir()}
+	var list []finding
+	for _, f := range files {
+		if _, err := l.Load(f, profile.Global); err != nil {
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			list = append(list, warning("profiles", "inner profile validate "+strings.TrimSuffix(filepath.Base(f), ".toml"), "%s", first))
+		}
+	}
+	if _, err := a.globalConfig(); err != nil {
+		list = append(list, broken("config", "edit "+a.configFile(), "%v", err))
+	}
+	if len(list) == 0 {
+		list = append(list, ok("profiles", "%d global profiles are valid", len(files)))
+	}
+	return list
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/profile/trust"
+	"github.com/enr/inner/shims"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) folder() shims.Folder { return shims.Folder{Home: a.inner} }
+
+// inBox reports whether this is the inside of a sandbox.
+func inBox() bool { return shims.InBox() }
+
+func (a *app) site() shims.Site {
+	return shims.Site{InnerHome: a.inner, Home: a.home, Path: os.Getenv("PATH")}
+}
+
+// regenerate brings the shim folder up to date after something changed, and
+// has every prompt look again.
+func (a *app) regenerate() error {
+	report, err := shims.Regenerate(a.site())
+	if err != nil {
+		return err
+	}
+	if !report.Changed() {
+		return a.folder().Bump()
+	}
+	return nil
+}
+
+func (a *app) cmdHook() *cobra.Command {
+	c := &cobra.Command{
+		Use: "hook bash|zsh|fish", Short: "Print the hook of a shell, for eval",
+		Long: "Print the hook of a shell. Put it last in the shell's start-up file:\n\n" +
+			"  bash, zsh: eval \"$(inner hook bash)\"\n  fish:      inner hook fish | source",
+		Args: cobra.ExactArgs(1), ValidArgs: hooks.Shells(),
+		RunE: func(_ *cobra.Command, args []string) error { return a.hook(args[0]) },
+	}
+	return c
+}
+
+func (a *app) hook(shell string) error {
+	f := a.folder()
+	text, err := hooks.Script(shell, hooks.Vars{Inner: f.Binary(), ShimDir: f.Bin(), StateFile: f.StateFile()})
+	if err != nil {
+		return usage{err}
+	}
+	if !inBox() {
+		// A new shell is where an upgrade is noticed and the shims are first made.
+		// A folder that cannot be written is doctor's business: the prompt works.
+		if report, err := shims.Check(a.site()); err == nil && report.Changed() {
+			if _, err := shims.Regenerate(a.site()); err != nil {
+				a.warn("%s", err)
+			}
+		}
+	}
+	_, err = fmt.Fprint(a.stdout, text)
+	return err
+}
+
+// hookState answers the hook of a running shell (`inner __hook`);
+// hooks/state.go has the protocol.
+func (a *app) hookState(args []string) error {
+	start := time.Now()
+	req, err := hooks.ParseRequest(args)
+	if err != nil {
+		return err
+	}
+	f := a.folder()
+	u := hooks.Update{Flush: true}
+	pl, err := a.here()
+	if err != nil {
+		// Said once for this folder: the key is not empty and stays the same.
+		u.Key = hooks.NewKey("gone", req.PWD)
+		if u.Key != req.Key {
+			a.warn("%s", err)
+		}
+		fmt.Fprint(a.stdout, hooks.Render(req.Shell, u))
+		return nil
+	}
+	paths := []string{filepath.Join(pl.cwd, ".inner", "profiles"), filepath.Join(pl.cwd, ".inner", "config.toml")}
+	if pl.project != nil {
+		view := a.look(pl)
+		paths = watchedPaths(view, paths)
+		if view.Record == nil && view.RecordErr == nil {
+			if err := a.trust().Enter(view.Root); err != nil {
+				a.warn("%s", err)
+			}
+			view = a.look(pl)
+		}
+		text, sick := notice(a.short(view.Root), view)
+		u.Key = hooks.NewKey(view.Root, text)
+		if u.Key != req.Key && sick {
+			a.say("%s", text)
+		}
+	}
+	// Names follow what the projects claim now. Shells that wait for a change in
+	// another project must still see it: a new generation makes them look.
+	report, err := shims.Regenerate(a.site())
+	if err != nil {
+		if u.Key == "" {
+			u.Key = hooks.NewKey("regenerate", err.Error())
+		}
+		if u.Key != req.Key {
+			a.warn("%s", err)
+		}
+	} else if !report.Changed() && newer(paths, f.StateFile()) {
+		if err := f.Bump(); err == nil {
+			err = f.Touch(start)
+		}
+	}
+	u.Watch, u.Absent = hooks.Observe(paths, time.Now())
+	if mark, token, err := hooks.Mark(f.StateFile()); err == nil {
+		u.Mark, u.Token = mark, token
+	} else {
+		u.Token = f.ReadState().Generation
+	}
+	fmt.Fprint(a.stdout, hooks.Render(req.Shell, u))
+	return nil
+}
+
+// look is the current project as a decision sees it.
+func (a *app) look(pl place) *shims.View {
+	return shims.Home{Inner: a.inner, User: a.home}.Look(pl.project)
+}
+
+// watchedPaths are the files and folders whose change is a change of the
+// project.
+func watchedPaths(v *shims.View, paths []string) []string {
+	paths = append(paths, v.Project.Dir, filepath.Join(v.Project.Dir, "profiles"), filepath.Join(v.Project.Dir, "config.toml"))
+	for _, p := range v.Profiles {
+		paths = append(paths, p.Path)
+		if p.Profile != nil {
+			for _, f := range p.Profile.Files {
+				paths = append(paths, f.Path)
+			}
+		}
+	}
+	return paths
+}
+
+// newer reports whether one of the paths changed after the state file was
+// last checked.
+func newer(paths []string, state string) bool {
+	s, err := os.Stat(state)
+	return err == nil && slices.ContainsFunc(paths, func(p string) bool {
+		fi, err := os.Stat(p)
+		return err == nil && fi.ModTime().After(s.ModTime())
+	})
+}
+
+// notice is the state of a project in one line, and whether it needs the user.
+func notice(root string, v *shims.View) (text string, sick bool) {
+	if v.RecordErr != nil {
+		return fmt.Sprintf("%s: the trust record cannot be read; its commands refuse to run: type `inner revoke`", root), true
+	}
+	if v.Project != nil && v.Project.Problem != nil {
+		return fmt.Sprintf("%s: .inner is not used: %v; type `inner status`", root, v.Project.Problem), true
+	}
+	var troubles, refuse, active []string
+	typed := "inner allow"
+	for _, p := range v.Profiles {
+		var words []string
+		for _, c := range p.Claims {
+			if c.Guarded && !slices.Contains(words, c.Command) {
+				words = append(words, c.Command)
+			}
+		}
+		what := ""
+		switch p.State {
+		case trust.Allowed:
+			active = append(active, words...)
+			continue
+		case trust.Denied:
+			continue // remembered, and silent
+		case trust.Untrusted:
+			what = "is not approved"
+		case trust.Changed:
+			what = "changed since it was approved"
+		case trust.Deleted:
+			what, typed = "was approved and is gone", "inner revoke"
+		case shims.Broken:
+			what, typed = "is not valid", "inner profile validate "+p.Name
+		default:
+			what = "is " + string(p.State)
+		}
+		troubles = append(troubles, fmt.Sprintf("profile %q %s", p.Name, what))
+		refuse = append(refuse, words...)
+	}
+	if len(troubles) == 0 && v.ConfigFile != nil && v.ConfigState != trust.Allowed && v.ConfigState != trust.Denied {
+		troubles = append(troubles, "config.toml is "+string(v.ConfigState))
+	}
+	if len(troubles) == 0 {
+		return root + ": " + strings.Join(active, ","), false
+	}
+	if len(troubles) > 2 {
+		troubles = append(troubles[:2], fmt.Sprintf("and %d more", len(troubles)-2))
+	}
+	slices.Sort(refuse)
+	refuse = slices.Compact(refuse)
+	effect := ""
+	if len(refuse) > 0 {
+		if len(refuse) > 4 {
+			refuse = append(refuse[:4], "…")
+		}
+		effect = strings.Join(refuse, ", ") + " will refuse to run; "
+	}
+	return fmt.Sprintf("%s: %s; %stype `%s`", root, strings.Join(troubles, ", "), effect, typed), true
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/enr/inner/profile/builtin"
+	"github.com/spf13/cobra"
+)
+
+// firstConfig is the config.toml of a new installation.
+const firstConfig = `# Settings of inner for this user.
+
+# The profile of ` + "`inner run`" + ` without -p.
+default_profile = "shell"
+
+# Commands that are always sandboxed, also outside projects:
+# [shims]
+# claude = "claude-interactive"
+`
+
+func (a *app) cmdInit() *cobra.Command {
+	return &cobra.Command{
+		Use: "init", Short: "Create ~/.inner with the built-in profiles; never overwrites", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			written, err := a.install()
+			if err != nil {
+				return err
+			}
+			for _, f := range written {
+				fmt.Fprintln(a.stdout, f)
+			}
+			if len(written) == 0 {
+				a.say("%s is complete; nothing was changed", a.inner)
+			}
+			if err := a.regenerate(); err != nil {
+				return err
+			}
+			rc, line := hookLine(filepath.Base(os.Getenv("SHELL")))
+			a.hint("add to %s: %s", rc, line)
+			return nil
+		},
+	}
+}
+
+// install creates what is missing of INNER_HOME and returns what it wrote.
+func (a *app) install() ([]string, error) {
+	for _, d := range []string{a.inner, a.profilesDir(), a.logsDir(), filepath.Join(a.inner, "trust"), filepath.Join(a.inner, "workspaces")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	written, err := builtin.Install(a.profilesDir())
+	if err != nil {
+		return written, err
+	}
+	f, err := os.OpenFile(a.configFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return written, nil
+	}
+	if err != nil {
+		return written, err
+	}
+	_, err = f.WriteString(firstConfig)
+	return append(written, a.configFile()), errors.Join(err, f.Close())
+}
+
+// firstUse installs the built-ins when there is no profile folder yet.
+func (a *app) firstUse() error {
+	if _, err := os.Lstat(a.profilesDir()); err == nil {
+		return nil
+	}
+	written, err := a.install()
+	if err != nil {
+		return fmt.Errorf("%s cannot be created: %w", a.inner, err)
+	}
+	if len(written) > 0 {
+		a.say("first use: wrote %d files below %s", len(written), strings.Replace(a.inner, a.home, "~", 1))
+	}
+	return nil
+}

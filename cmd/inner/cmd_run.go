@@ -1,0 +1,252 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust"
+	"github.com/spf13/cobra"
+)
+
+// runFlags are the flags of `inner run`.
+type runFlags struct {
+	profile, workdir, entrypoint, argsFile, sha256 string
+	network, noNetwork, interactive, noInteractive bool
+	mounts, env, args                              []string
+	timeout                                        string
+	dryRun, json, yes                              bool
+	limits                                         profile.Limits
+}
+
+func (a *app) cmdRun() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [-p NAME|./FILE] [flags] [-- args]",
+		Short: "Run a profile's program in its sandbox",
+		Long: "Run a profile's program in its sandbox and exit with its exit code.\n\n" +
+			"The arguments of the program are, in this order: the profile's args, --arg, the content\n" +
+			"of --args-file, and the words after --.",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	fl := c.Flags()
+	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	fl.StringVarP(&f.workdir, "workdir", "w", "", "working folder, mounted read-write")
+	fl.BoolVar(&f.network, "network", false, "allow the network")
+	fl.BoolVar(&f.noNetwork, "no-network", false, "no network")
+	fl.BoolVarP(&f.interactive, "interactive", "i", false, "give the program a terminal")
+	fl.BoolVar(&f.noInteractive, "no-interactive", false, "give the program no terminal")
+	fl.StringArrayVarP(&f.mounts, "mount", "m", nil, "SRC:DEST[:MODE], MODE ro or rw (repeatable)")
+	fl.StringArrayVarP(&f.env, "env", "e", nil, "KEY=VALUE (repeatable)")
+	fl.StringVar(&f.entrypoint, "entrypoint", "", "run this program instead, without the profile's args")
+	fl.StringArrayVarP(&f.args, "arg", "a", nil, "one argument of the program (repeatable)")
+	fl.StringVar(&f.argsFile, "args-file", "", "a file whose content is one argument")
+	fl.StringVar(&f.timeout, "timeout", "", "stop after this long: seconds, or 90s, 10m")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and a command to paste, run nothing")
+	fl.BoolVar(&f.json, "json", false, "with --dry-run: the plan as JSON")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	fl.StringVar(&f.sha256, "sha256", "", "the profile's digest, as `HEX`; anything else is refused")
+	fl.StringVar(&f.limits.Memory, "limit-memory", "", "memory limit, e.g. 2G")
+	fl.StringVar(&f.limits.CPU, "limit-cpu", "", "CPU limit, e.g. 200%")
+	fl.StringVar(&f.limits.Pids, "limit-pids", "", "process limit")
+	fl.StringVar(&f.limits.Files, "limit-files", "", "open file limit")
+	fl.StringVar(&f.limits.FileSize, "limit-file-size", "", "file size limit, e.g. 1G")
+	c.MarkFlagsMutuallyExclusive("network", "no-network")
+	c.MarkFlagsMutuallyExclusive("interactive", "no-interactive")
+	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
+			return usagef("unexpected argument %q: the program's arguments go after --", args[0])
+		}
+		return a.runRun(f, args)
+	}
+	return c
+}
+
+func (a *app) runRun(f runFlags, extra []string) error {
+	pl, err := a.here()
+	if err != nil {
+		return &isolator.Refusal{Code: 126, Msg: err.Error(), Hint: "cd to a folder that exists"}
+	}
+	o, err := a.overrides(f, extra)
+	if err != nil {
+		return err
+	}
+	if inBox() {
+		return a.runInBox(f)
+	}
+	if err := a.firstUse(); err != nil {
+		return err
+	}
+	p, err := a.choose(f.profile, pl)
+	if err != nil {
+		return &isolator.Refusal{Code: codeOf(err), Msg: flat(err), Hint: hintOf(err, "inner profile list")}
+	}
+	if f.sha256 != "" && !strings.EqualFold(strings.TrimPrefix(f.sha256, "sha256:"), p.Files[0].Digest) {
+		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q has the digest %s, not the one of --sha256", p.Path, p.Files[0].Digest)}
+	}
+	c, err := a.context(pl, o, false)
+	if err != nil {
+		return &isolator.Refusal{Code: 125, Msg: flat(err), Hint: "edit " + a.configFile()}
+	}
+	if f.dryRun {
+		return a.dryRun(p, c, f.json)
+	}
+	return exit(a.ride(p, c, "run"))
+}
+
+// runInBox refuses: a box in a box could only be another box.
+func (a *app) runInBox(runFlags) error {
+	return &isolator.Refusal{Code: 126, Msg: "this is the inside of a sandbox already; programs started here stay in it", Hint: "type the program's name"}
+}
+
+// flat is an error as it should be shown: profile faults keep their lines.
+func flat(err error) string { return err.Error() }
+
+func hintOf(err error, other string) string {
+	if r := isolator.AsRefusal(err); r != nil {
+		return r.Hint
+	}
+	return other
+}
+
+// overrides turns flags into what the profile language knows.
+func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
+	o := profile.Overrides{Entrypoint: f.entrypoint, Args: f.args, Extra: extra, Limits: f.limits, Workdir: f.workdir}
+	set := func(on, off bool) *bool {
+		if !on && !off {
+			return nil
+		}
+		return &on
+	}
+	o.Network = set(f.network, f.noNetwork)
+	o.Interactive = set(f.interactive, f.noInteractive)
+	for _, m := range f.mounts {
+		mount, err := profile.ParseMount(m)
+		if err != nil {
+			return o, usage{err}
+		}
+		o.Mounts = append(o.Mounts, mount)
+	}
+	for _, e := range f.env {
+		kv, err := profile.ParseEnv(e)
+		if err != nil {
+			return o, usage{err}
+		}
+		o.Env = append(o.Env, kv)
+	}
+	if f.timeout != "" {
+		d, err := parseTimeout(f.timeout)
+		if err != nil {
+			return o, err
+		}
+		o.Timeout = &d
+	}
+	if f.argsFile != "" {
+		text, err := readArgsFile(f.argsFile)
+		if err != nil {
+			return o, err
+		}
+		o.ArgsFile = &text
+	}
+	return o, nil
+}
+
+func parseTimeout(s string) (time.Duration, error) {
+	if strings.Trim(s, "0123456789") == "" {
+		s += "s"
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, usagef("--timeout %q is not a number of seconds or a duration such as 10m", s)
+	}
+	return d, nil
+}
+
+// maxArgsFile is what one argument of execve may hold on Linux (MAX_ARG_STRLEN,
+// 32 pages of 4 KiB), less its end.
+const maxArgsFile = 32*4096 - 1
+
+func readArgsFile(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", usagef("--args-file: %w", err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxArgsFile+1))
+	switch {
+	case err != nil:
+		return "", usagef("--args-file: %w", err)
+	case len(data) > maxArgsFile:
+		return "", usagef("--args-file %q is larger than the %d bytes one argument can hold", path, maxArgsFile)
+	case strings.ContainsRune(string(data), 0):
+		return "", usagef("--args-file %q holds a NUL byte", path)
+	}
+	return string(data), nil
+}
+
+// choose loads the profile a person named, or the default one. A local
+// profile reached by name needs approval, and an unapproved one never gives
+// way to the global profile of the same name.
+func (a *app) choose(name string, pl place) (*profile.Profile, error) {
+	if strings.Contains(name, "://") {
+		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: remote profiles are not supported by this version", name), Hint: "download it, read it, and use -p ./FILE"}
+	}
+	l := a.loader(pl)
+	if strings.ContainsRune(name, '/') {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(pl.cwd, path)
+		}
+		return l.Load(path, profile.Direct)
+	}
+	if name == "" {
+		var err error
+		if name, err = a.defaultProfile(pl); err != nil {
+			return nil, err
+		}
+	}
+	if pl.project != nil && pl.project.Problem != nil {
+		a.warn("%s is not used: %v", pl.project.Dir, pl.project.Problem)
+	}
+	path, scope, err := l.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := l.Load(path, scope)
+	if err != nil || scope != profile.Local {
+		return p, err
+	}
+	cfg, err := a.projectConfigFile(pl)
+	if err != nil {
+		return nil, err
+	}
+	if v := a.trust().Check(pl.root(), p, cfg); v.State != trust.Allowed {
+		return nil, a.untrusted(p, v)
+	}
+	return p, nil
+}
+
+// defaultProfile is the project's, when its config is approved with one of
+// its profiles, else the user's, else "default".
+func (a *app) defaultProfile(pl place) (string, error) {
+	if pl.project != nil && pl.project.Problem == nil {
+		if cfg, ok := a.trustedProjectConfig(pl); ok && cfg.DefaultProfile != "" {
+			return cfg.DefaultProfile, nil
+		}
+	}
+	cfg, err := a.globalConfig()
+	if err != nil {
+		return "", err
+	}
+	if cfg.DefaultProfile != "" {
+		return cfg.DefaultProfile, nil
+	}
+	return "default", nil
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/shims"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cmdShim() *cobra.Command {
+	c := &cobra.Command{Use: "shim", Short: "Rebuild and show the shim folder"}
+	c.AddCommand(a.cmdShimRegenerate(), a.cmdShimList(), a.cmdShimPath())
+	return c
+}
+
+func (a *app) cmdShimRegenerate() *cobra.Command {
+	var check, asJSON bool
+	c := &cobra.Command{
+		Use: "regenerate", Short: "Rebuild the shim folder; --check only says whether it is stale (exit 1)", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			do := shims.Regenerate
+			if check {
+				do = shims.Check
+			}
+			report, err := do(a.site())
+			if asJSON {
+				if jerr := a.printJSON(reportJSON(report)); jerr != nil {
+					return jerr
+				}
+			} else {
+				a.printReport(report, check)
+			}
+			if err != nil {
+				return err
+			}
+			for _, p := range report.Set.Problems {
+				a.warn("%s", p)
+			}
+			if check && report.Changed() {
+				return exit(1)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&check, "check", false, "change nothing")
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func reportJSON(r shims.Report) any {
+	list := func(l []string) []string { return append([]string{}, l...) }
+	return map[string]any{
+		"added": list(r.Added), "removed": list(r.Removed), "kept": list(r.Kept), "foreign": list(r.Foreign),
+		"binary_updated": r.BinaryUpdated, "stale": r.Changed(),
+	}
+}
+
+func (a *app) printReport(r shims.Report, check bool) {
+	tense := func(done, would string) string {
+		if check {
+			return would
+		}
+		return done
+	}
+	for _, n := range r.Added {
+		fmt.Fprintf(a.stdout, "%s %s\n", tense("added", "missing"), n)
+	}
+	for _, n := range r.Removed {
+		fmt.Fprintf(a.stdout, "%s %s\n", tense("removed", "stale"), n)
+	}
+	if r.BinaryUpdated {
+		fmt.Fprintf(a.stdout, "%s\n", tense("updated the binary behind the shims", "the binary behind the shims is out of date"))
+	}
+	for _, n := range r.Foreign {
+		a.warn("%q in the shim folder is not inner's and is left alone", n)
+	}
+	if !r.Changed() {
+		fmt.Fprintf(a.stdout, "%d shims, nothing to do\n", len(r.Kept))
+	}
+}
+
+type shimRow struct {
+	Name string    `json:"name"`
+	Path string    `json:"path"`
+	Why  []shimWhy `json:"why"`
+}
+
+type shimWhy struct {
+	Project string `json:"project,omitempty"`
+	Profile string `json:"profile,omitempty"`
+	State   string `json:"state,omitempty"`
+	Text    string `json:"text"`
+}
+
+func (a *app) cmdShimList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the shims and why each exists", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			names, err := a.folder().List()
+			if err != nil {
+				return err
+			}
+			set := shims.Wanted(a.site())
+			rows := []shimRow{}
+			for _, n := range names {
+				row := shimRow{Name: n, Path: filepath.Join(a.shimDir(), n), Why: []shimWhy{}}
+				if i := slices.IndexFunc(set.Names, func(x shims.Name) bool { return x.Name == n }); i >= 0 {
+					for _, w := range set.Names[i].Why {
+						row.Why = append(row.Why, shimWhy{w.Project, w.Profile, string(w.State), w.Text})
+					}
+				}
+				rows = append(rows, row)
+			}
+			if asJSON {
+				return a.printJSON(rows)
+			}
+			for _, r := range rows {
+				var why []string
+				for _, w := range r.Why {
+					why = append(why, w.Text)
+				}
+				if len(why) == 0 {
+					why = []string{"not wanted any more: inner shim regenerate"}
+				}
+				fmt.Fprintf(a.stdout, "%-16s %s\n", printable(r.Name), printable(strings.Join(why, "; ")))
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func (a *app) cmdShimPath() *cobra.Command {
+	return &cobra.Command{
+		Use: "path", Short: "Print the shim folder", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(a.stdout, a.shimDir())
+			return err
+		},
+	}
+}
+
+// shimFindings is doctor's look at the shim folder.
+func (a *app) shimFindings() []finding {
+	report, err := shims.Check(a.site())
+	if err != nil {
+		return []finding{broken("shims", "inner shim regenerate", "%v", err)}
+	}
+	var list []finding
+	if report.Changed() {
+		var what []string
+		if report.BinaryUpdated {
+			what = append(what, "the binary behind the shims is missing or out of date")
+		}
+		if len(report.Added) > 0 {
+			what = append(what, "missing: "+strings.Join(report.Added, " "))
+		}
+		if len(report.Removed) > 0 {
+			what = append(what, "stale: "+strings.Join(report.Removed, " "))
+		}
+		list = append(list, broken("shims", "inner shim regenerate", "%s", strings.Join(what, "; ")))
+	} else {
+		list = append(list, ok("shims", "%d shims in %s", len(report.Kept), a.shimDir()))
+	}
+	for _, f := range report.Foreign {
+		list = append(list, warning("shims", "rm "+filepath.Join(a.shimDir(), f), "%q in the shim folder is not inner's", f))
+	}
+	for _, p := range report.Set.Problems {
+		list = append(list, warning("shims", "inner status", "%v", p))
+	}
+	for _, n := range append(report.Kept, report.Added...) {
+		if _, err := a.findReal(n, os.Getenv("PATH")); err != nil {
+			list = append(list, warning("program", "install "+n+", or inner revoke in the project that claims it", "the real %s was not found on PATH", n))
+		} else if isAgentName(n) {
+			real, _ := a.findReal(n, os.Getenv("PATH"))
+			list = append(list, ok("program", "%s is %s", n, real))
+		}
+	}
+	return list
+}
+
+func isAgentName(n string) bool { return slices.Contains(shims.Agents(), n) }
+
+// claims is what a profile claims, for people.
+func claims(p *profile.Profile) string {
+	words := p.Commands()
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(words, ", ")
+}

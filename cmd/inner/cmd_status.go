@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/shims"
+	"github.com/spf13/cobra"
+)
+
+// status is everything inner knows about the current folder.
+type status struct {
+	Inside   bool            `json:"inside_sandbox"`
+	Hook     string          `json:"hook"` // "live", "not first", "not live"
+	Project  string          `json:"project,omitempty"`
+	Problem  string          `json:"problem,omitempty"`
+	Config   string          `json:"config,omitempty"` // trust of .inner/config.toml
+	Profiles []profileStatus `json:"profiles"`
+	Commands []whichAnswer   `json:"commands"`
+	NotTaken []string        `json:"not_guarded,omitempty"` // unapproved claims on everyday tools
+}
+
+type profileStatus struct {
+	Name   string   `json:"name"`
+	Path   string   `json:"path"`
+	Trust  string   `json:"trust"`
+	Why    string   `json:"why,omitempty"`
+	Claims []string `json:"claims"`
+}
+
+func (a *app) cmdStatus() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "status", Short: "Show the project, its profiles, their trust, and what is sandboxed here", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			s, err := a.status()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(s)
+			}
+			a.printStatus(s)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func (a *app) status() (status, error) {
+	s := status{Inside: inBox(), Hook: a.hookLive(), Profiles: []profileStatus{}, Commands: []whichAnswer{}}
+	pl, err := a.here()
+	if err != nil {
+		return s, err
+	}
+	var words []string
+	if pl.project != nil && !s.Inside {
+		v := a.look(pl)
+		s.Project = v.Root
+		if v.Project.Problem != nil {
+			s.Problem = v.Project.Problem.Error()
+		}
+		if v.RecordErr != nil {
+			s.Problem = v.RecordErr.Error()
+		}
+		if v.ConfigFile != nil {
+			s.Config = string(v.ConfigState)
+		}
+		for _, p := range v.Profiles {
+			row := profileStatus{Name: p.Name, Path: p.Path, Trust: string(p.State), Why: p.Detail, Claims: []string{}}
+			if p.Err != nil {
+				row.Why, _, _ = strings.Cut(p.Err.Error(), "\n")
+			}
+			for _, c := range p.Claims {
+				if slices.Contains(row.Claims, c.Command) {
+					continue
+				}
+				row.Claims = append(row.Claims, c.Command)
+				if c.Guarded {
+					words = append(words, c.Command)
+				} else {
+					s.NotTaken = append(s.NotTaken, c.Command)
+				}
+			}
+			s.Profiles = append(s.Profiles, row)
+		}
+		for _, c := range v.ConfigWords {
+			words = append(words, c.Command)
+		}
+	}
+	if cfg, err := a.globalConfig(); err == nil {
+		for _, kv := range cfg.Shims {
+			words = append(words, kv.Key)
+		}
+	}
+	if names, err := a.folder().List(); err == nil {
+		words = append(words, names...)
+	}
+	slices.Sort(words)
+	for _, w := range slices.Compact(words) {
+		s.Commands = append(s.Commands, a.which(w))
+	}
+	return s, nil
+}
+
+// hookLive looks at PATH: that is all a child of a shell can see of it.
+func (a *app) hookLive() string {
+	for i, d := range filepath.SplitList(os.Getenv("PATH")) {
+		if sameFile(d, a.shimDir()) {
+			if i == 0 {
+				return "live"
+			}
+			return "not first"
+		}
+	}
+	return "not live"
+}
+
+func (a *app) printStatus(s status) {
+	if s.Inside {
+		fmt.Fprintln(a.stdout, "this is the inside of a sandbox: profile", printable(os.Getenv("INNER_SANDBOX")))
+		return
+	}
+	switch s.Hook {
+	case "live":
+		fmt.Fprintln(a.stdout, "hook     live: the shim folder is first on PATH")
+	case "not first":
+		fmt.Fprintln(a.stdout, "hook     not first on PATH; type: inner doctor")
+	default:
+		_, line := hookLine(filepath.Base(os.Getenv("SHELL")))
+		fmt.Fprintln(a.stdout, "hook     not live in this shell; type:", line)
+	}
+	if s.Project == "" {
+		fmt.Fprintln(a.stdout, "project  none")
+	} else {
+		fmt.Fprintln(a.stdout, "project ", printable(a.short(s.Project)))
+	}
+	if s.Problem != "" {
+		fmt.Fprintln(a.stdout, "problem ", printable(s.Problem))
+	}
+	if s.Config != "" {
+		fmt.Fprintln(a.stdout, "config  ", s.Config)
+	}
+	for _, p := range s.Profiles {
+		line := fmt.Sprintf("profile  %s: %s", p.Name, p.Trust)
+		if p.Why != "" {
+			line += " (" + p.Why + ")"
+		}
+		if len(p.Claims) > 0 {
+			line += ", claims " + strings.Join(p.Claims, ", ")
+		}
+		fmt.Fprintln(a.stdout, printable(line))
+	}
+	for _, c := range s.Commands {
+		if c.Does == shims.PassThrough.String() {
+			continue
+		}
+		line := fmt.Sprintf("command  %s: ", c.Command)
+		if c.Does == shims.Run.String() {
+			line += "sandboxed by " + c.Profile
+		} else {
+			line += "refused, " + c.Reason
+		}
+		fmt.Fprintln(a.stdout, printable(line))
+	}
+	if len(s.NotTaken) > 0 {
+		fmt.Fprintln(a.stdout, "note     claimed without approval and not guarded, being everyday tools:", printable(strings.Join(s.NotTaken, ", ")))
+	}
+}

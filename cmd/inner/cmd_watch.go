@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cmdWatch() *cobra.Command {
+	return &cobra.Command{
+		Use: "watch", Short: "On every save of a profile: regenerate, validate, print what changed in its grants", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			return a.watch()
+		},
+	}
+}
+
+// watched is a profile as it was last seen.
+type watched struct {
+	digest string
+	err    string
+	grants []profile.Grant
+}
+
+func (a *app) watch() error {
+	pl, err := a.here()
+	if err != nil {
+		return err
+	}
+	if pl.project == nil {
+		return &isolator.Refusal{Code: 1, Msg: "no project here to watch", Hint: "mkdir -p .inner/profiles"}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	known := a.snapshot(pl)
+	a.say("watching %s (%d profiles); ^C ends", a.short(pl.project.Dir), len(known))
+	dirs := func() []string {
+		return []string{filepath.Join(pl.project.Dir, "profiles"), pl.project.Dir, a.profilesDir()}
+	}
+	err = hooks.Watch(ctx, dirs, func([]string) {
+		now := a.snapshot(pl)
+		changed := a.printWatched(known, now)
+		known = now
+		if !changed {
+			return
+		}
+		if err := a.regenerate(); err != nil {
+			a.warn("%s", err)
+		}
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// snapshot is every profile of the project, by path.
+func (a *app) snapshot(pl place) map[string]watched {
+	out := map[string]watched{}
+	p := profile.FindProject(pl.root(), a.inner)
+	if p == nil {
+		return out
+	}
+	pl.project = p
+	files, err := p.ProfileFiles()
+	if err != nil {
+		return out
+	}
+	l := a.loader(pl)
+	for _, f := range files {
+		w := watched{}
+		prof, err := l.Load(f, profile.Local)
+		if err == nil {
+			for _, file := range prof.Files {
+				w.digest += file.Digest
+			}
+			w.grants, err = a.grantsOf(prof, pl)
+		}
+		if err != nil {
+			w.err = err.Error()
+		}
+		out[f] = w
+	}
+	return out
+}
+
+// printWatched prints what is new, gone, broken, wider or narrower.
+func (a *app) printWatched(old, now map[string]watched) (changed bool) {
+	stamp := time.Now().Format("15:04:05")
+	report := func(path, format string, args ...any) {
+		changed = true
+		name := strings.TrimSuffix(filepath.Base(path), ".toml")
+		fmt.Fprintf(a.stderr, "%s %s: %s\n", stamp, printable(name), printable(fmt.Sprintf(format, args...)))
+	}
+	for path := range old {
+		if _, ok := now[path]; !ok {
+			report(path, "gone")
+		}
+	}
+	for path, w := range now {
+		before, known := old[path]
+		switch {
+		case known && before.digest == w.digest && before.err == w.err:
+		case w.err != "":
+			report(path, "broken; its commands refuse to run")
+			for _, line := range strings.Split(w.err, "\n") {
+				fmt.Fprintf(a.stderr, "  %s\n", printable(line))
+			}
+		case !known:
+			report(path, "new, valid; type: inner allow")
+			for _, g := range w.grants {
+				fmt.Fprintf(a.stderr, "  %s\n", printable(g.Text))
+			}
+		default:
+			wider, narrower := profile.DiffGrants(before.grants, w.grants)
+			report(path, "changed, valid; type: inner allow")
+			a.printChange(wider, narrower)
+		}
+	}
+	return changed
+}

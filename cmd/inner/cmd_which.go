@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/shims"
+	"github.com/spf13/cobra"
+)
+
+// whichAnswer is what happens to a command typed here.
+type whichAnswer struct {
+	Command string `json:"command"`
+	Does    string `json:"does"` // "run", "pass through", "refuse"
+	Profile string `json:"profile,omitempty"`
+	Path    string `json:"profile_path,omitempty"`
+	Project string `json:"project,omitempty"`
+	Trust   string `json:"trust,omitempty"`
+	Real    string `json:"real,omitempty"`
+	Shim    string `json:"shim,omitempty"`
+	Reason  string `json:"reason"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func (a *app) cmdWhich() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "which COMMAND", Short: "Say what a command typed here would do, and why", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := profile.CheckCommand(args[0]); err != nil {
+				return usage{err}
+			}
+			w := a.which(args[0])
+			if asJSON {
+				return a.printJSON(w)
+			}
+			a.printWhich(w)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+// decide is what the shim of that name would decide here.
+func (a *app) decide(name string) shims.Decision {
+	env := shims.HostEnv(shims.Call{Name: name, InnerHome: a.inner})
+	return shims.Decide(env)
+}
+
+func (a *app) which(name string) whichAnswer {
+	d := a.decide(name)
+	w := whichAnswer{Command: name, Does: d.Kind.String(), Trust: string(d.State), Reason: d.Why, Hint: d.Hint}
+	if d.Kind == shims.Refuse {
+		w.Reason = d.Reason
+	}
+	if d.Profile != nil {
+		w.Profile, w.Path = d.Profile.Name, d.Profile.Path
+	}
+	if d.Project != nil {
+		w.Project = d.Project.Root
+	}
+	if real, err := a.findReal(name, os.Getenv("PATH")); err == nil {
+		w.Real = real
+	}
+	if p := filepath.Join(a.shimDir(), name); isLink(p) {
+		w.Shim = p
+	}
+	return w
+}
+
+func isLink(p string) bool {
+	fi, err := os.Lstat(p)
+	return err == nil && fi.Mode()&os.ModeSymlink != 0
+}
+
+func (a *app) printWhich(w whichAnswer) {
+	row := func(k, v string) {
+		if v != "" {
+			fmt.Fprintf(a.stdout, "%-8s %s\n", k, printable(v))
+		}
+	}
+	does := map[string]string{"run": "runs in the sandbox", "pass through": "runs as it is: no profile claims it here", "refuse": "refuses to run"}
+	row(w.Command, does[w.Does])
+	row("profile", w.Profile)
+	row("from", w.Path)
+	row("project", w.Project)
+	row("trust", w.Trust)
+	row("reason", w.Reason)
+	row("type", w.Hint)
+	if w.Real == "" {
+		w.Real = "not found on PATH"
+	}
+	row("real", w.Real)
+	if w.Shim == "" {
+		w.Shim = "none: inner shim regenerate"
+		if w.Does == "pass through" {
+			w.Shim = "none needed"
+		}
+	}
+	row("shim", w.Shim)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+)
+
+// exit is an error that is only an exit code: what had to be said was said.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// usage is a wrong use of inner: exit code 2.
+type usage struct{ err error }
+
+func (u usage) Error() string { return u.err.Error() }
+func (u usage) Unwrap() error { return u.err }
+
+func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
+
+// command runs the command line and returns the exit code.
+func (a *app) command(args []string) int {
+	if fast, err := a.prompt(args); fast {
+		if err != nil {
+			a.fail(err)
+			return 1
+		}
+		return 0
+	}
+	root := a.tree()
+	root.SetArgs(args)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	cmd, err := root.ExecuteC()
+	if err == nil {
+		return 0
+	}
+	var code exit
+	if errors.As(err, &code) {
+		return int(code)
+	}
+	a.fail(err)
+	var u usage
+	switch r := isolator.AsRefusal(err); {
+	case r != nil:
+		return r.Code
+	case errors.As(err, &u):
+		a.hint("%s --help", cmd.CommandPath())
+		return 2
+	default:
+		return 1
+	}
+}
+
+// prompt answers what a shell asks at its start and at its prompts, before any
+// command tree exists.
+func (a *app) prompt(args []string) (fast bool, err error) {
+	switch {
+	case len(args) > 0 && args[0] == "__hook":
+		return true, a.hookState(args[1:])
+	case len(args) == 2 && args[0] == "hook" && slices.Contains(hooks.Shells(), args[1]):
+		return true, a.hook(args[1])
+	}
+	return false, nil
+}
+
+// tree is the command tree. Nothing of it exists on the shim's way.
+func (a *app) tree() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "inner",
+		Short: "Run agents and shells in a sandbox, transparently",
+		Long: "inner makes agents and shells run in a sandbox without anyone having to remember to.\n\n" +
+			"Put a profile in a project, say `inner allow`, and from then on typing `claude` there\n" +
+			"runs claude inside that profile's sandbox.",
+		SilenceErrors: true, SilenceUsage: true,
+		Version: version,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q", args[0])
+			}
+			return nil
+		},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetVersionTemplate("inner {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
+	root.AddCommand(
+		a.cmdHook(), a.cmdAllow(), a.cmdDeny(), a.cmdRevoke(), a.cmdStatus(), a.cmdWhich(), a.cmdBypass(),
+		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdProfile(), a.cmdInit(), a.cmdDoctor(), a.cmdCompletion(), a.cmdVersion(),
+	)
+	for _, c := range root.Commands() {
+		wrapArgs(c)
+	}
+	return root
+}
+
+// wrapArgs makes every complaint about arguments a usage error.
+func wrapArgs(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usage{err}
+			}
+			return nil
+		}
+	} else if c.HasSubCommands() {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q for %q", args[0], cmd.CommandPath())
+			}
+			return nil
+		}
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	for _, sub := range c.Commands() {
+		wrapArgs(sub)
+	}
+}
+
+// outside refuses a command that makes no sense in a box: the trust store and
+// the shims are the host's.
+func (a *app) outside(cmd *cobra.Command) error {
+	if inBox() {
+		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s works on the host only: this is the inside of a sandbox", cmd.CommandPath())}
+	}
+	if os.Geteuid() != os.Getuid() {
+		return &isolator.Refusal{Code: 126, Msg: "inner does not run set-user-id"}
+	}
+	return nil
+}

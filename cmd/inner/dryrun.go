@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/shims"
+
+	"github.com/enr/inner/hooks/quote"
+)
+
+// Placeholders of a dry run: nothing is staged, so staged files have no path.
+const (
+	dryEmpty = "\x00empty"
+	dryStage = "\x00staged:"
+)
+
+// dryRun prints the plan and a command that can be pasted into a bash. It has
+// no side effect and never prints the value of a variable that looks like a
+// secret.
+func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
+	rc, err := p.Resolve(c)
+	if err != nil {
+		return err
+	}
+	prep, err := a.prepare(&rc)
+	if err != nil {
+		return err
+	}
+	for i := range prep.facts.Git {
+		prep.facts.Git[i].Missing = nil // made for a run only
+	}
+	s := isolator.Staged{RunID: "dry-run", Empty: dryEmpty, Program: prep.program, Argv: prep.argv}
+	for _, cl := range prep.clones {
+		s.Binds = append(s.Binds, isolator.Bind{Host: dryStage + "clone of " + cl.Folder, Box: cl.Place(a.home), Write: true, Reason: "capability " + cl.Name})
+		s.Env = append(s.Env, cl.Environment(a.home)...)
+	}
+	scripts, err := shims.NoopScripts(rc.Noop, rc.Name, isolator.BoxNoop)
+	if err != nil {
+		return err
+	}
+	if len(scripts) > 0 {
+		s.Noop = dryStage + "noop shims"
+	}
+	plan, err := isolator.Build(rc, prep.facts, s)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(dryJSON(rc, plan))
+	}
+	fmt.Fprintf(a.stdout, "# profile %s (%s)\n", rc.Name, printable(rc.Path))
+	for _, g := range profile.Grants(rc) {
+		fmt.Fprintf(a.stdout, "#   %s\n", printable(g.Text))
+	}
+	a.stdout.Write(paste(plan))
+	return nil
+}
+
+// paste renders the plan as one bash command. Files given by descriptor are
+// redirections; what would be staged is an empty folder.
+func paste(plan isolator.Plan) []byte {
+	var b bytes.Buffer
+	var redirect []string
+	next := isolator.FirstDataFD
+	for i, d := range plan.Data {
+		redirect = append(redirect, fmt.Sprintf("%d< <(printf %%s %s)", isolator.FirstDataFD+i, quote.POSIX(string(d))))
+		next++
+	}
+	fmt.Fprintf(&b, "( cd / && exec env -i %s", quote.POSIX(plan.Bwrap))
+	for _, arg := range plan.Args {
+		fmt.Fprintf(&b, " \\\n ")
+		words := slices.Clone(arg.Words)
+		if len(words) == 3 && words[1] == dryEmpty {
+			words = []string{"--ro-bind-data", fmt.Sprint(next), words[2]}
+			redirect = append(redirect, fmt.Sprintf("%d</dev/null", next))
+			next++
+		}
+		if len(words) == 3 && strings.HasPrefix(words[1], dryStage) {
+			words = []string{"--tmpfs", words[2]}
+		}
+		for _, w := range words {
+			b.WriteString(" " + quote.POSIX(w))
+		}
+	}
+	for _, kv := range plan.Env {
+		k, v, _ := strings.Cut(kv, "=")
+		value := quote.POSIX(v)
+		if profile.LooksSecret(k) {
+			value = `"${` + k + `-}"` // the value stays out of sight
+		}
+		fmt.Fprintf(&b, " \\\n  --setenv %s %s", quote.POSIX(k), value)
+	}
+	fmt.Fprintf(&b, " \\\n  --chdir %s --", quote.POSIX(plan.Dir))
+	b.WriteString(" " + quote.POSIX(plan.Program))
+	for _, w := range plan.Argv[1:] {
+		b.WriteString(" " + quote.POSIX(w))
+	}
+	for _, r := range redirect {
+		b.WriteString(" \\\n  " + r)
+	}
+	b.WriteString(" )\n")
+	return b.Bytes()
+}
+
+type jsonArg struct {
+	Args   []string `json:"args"`
+	Reason string   `json:"reason"`
+}
+
+func dryJSON(rc profile.RunConfig, plan isolator.Plan) any {
+	var args []jsonArg
+	for _, arg := range plan.Args {
+		words := make([]string, len(arg.Words))
+		for i, w := range arg.Words {
+			words[i] = strings.NewReplacer(dryEmpty, "<empty file>", dryStage, "<staged> ").Replace(w)
+		}
+		args = append(args, jsonArg{words, arg.Reason})
+	}
+	env := map[string]string{}
+	for _, kv := range plan.Env {
+		k, v, _ := strings.Cut(kv, "=")
+		if profile.LooksSecret(k) {
+			v = "<hidden>"
+		}
+		env[k] = v
+	}
+	return map[string]any{
+		"profile": rc.Name, "path": rc.Path, "workdir": rc.Workdir, "cwd": rc.Cwd, "bwrap": plan.Bwrap, "args": args,
+		"program": plan.Program, "argv": plan.Argv, "env": env, "grants": profile.Grants(rc),
+	}
+}
+
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

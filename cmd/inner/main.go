@@ -1,0 +1,33 @@
+// Command inner makes agents and shells run in a sandbox without anyone
+// having to remember to.
+package main
+
+import (
+	"os"
+	"runtime"
+
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/shims"
+)
+
+// version is set by the build.
+var version = "dev"
+
+func main() {
+	// Inside a box inner is the supervisor, and nothing else.
+	if launch.IsBox(os.Args) {
+		os.Exit(launch.Box())
+	}
+	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG):
+	// everything runs on one that lives as long as the process.
+	runtime.LockOSThread()
+	if call, ok := shims.Invoked(shims.ExecFn(), os.Args[0]); ok {
+		os.Exit(shim(call, os.Args[1:]))
+	}
+	a, err := newApp()
+	if err != nil {
+		a.fail(err)
+		os.Exit(125)
+	}
+	os.Exit(a.command(os.Args[1:]))
+}

@@ -1,0 +1,276 @@
+package main
+
+// The one road of every run: load, override, probe, stage, build, launch,
+// record. `inner run` and the shims both take it.
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
+	"github.com/enr/inner/shims"
+)
+
+// context is what a profile is resolved against here.
+func (a *app) context(pl place, o profile.Overrides, forShim bool) (profile.Context, error) {
+	c := profile.Context{
+		Home: a.home, InnerHome: a.inner, UID: os.Getuid(), Lookup: os.LookupEnv,
+		Cwd: pl.cwd, Project: pl.root(), Overrides: o, ForShim: forShim,
+	}
+	cfg, err := a.globalConfig()
+	if err != nil {
+		return c, err
+	}
+	c.WorkspacesPath = cfg.WorkspacesPath
+	return c, nil
+}
+
+// ride takes the road from a loaded profile to an exit code. name is the word
+// that was typed, for the record.
+func (a *app) ride(p *profile.Profile, c profile.Context, name string) int {
+	start := time.Now()
+	code, runID, err := a.travel(p, c)
+	e := runlog.Event{
+		Time: start, Kind: "run", Run: runID, Profile: p.Name, Path: p.Path, Command: name, Cwd: c.Cwd,
+		Code: code, Millis: time.Since(start).Milliseconds(),
+	}
+	if err != nil {
+		a.fail(err)
+		e.Kind, e.Reason = "refused", err.Error()
+	}
+	a.record(e)
+	return code
+}
+
+// record writes the log. A log that cannot be written is worth a word, but
+// what happened has happened.
+func (a *app) record(e runlog.Event) {
+	if err := runlog.Append(a.logsDir(), e); err != nil {
+		a.warn("%s", err)
+	}
+}
+
+func (a *app) travel(p *profile.Profile, c profile.Context) (code int, runID string, err error) {
+	rc, err := p.Resolve(c)
+	if err != nil {
+		return 125, "", err
+	}
+	if p.Experimental {
+		return 125, "", &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
+	}
+	prep, err := a.prepare(&rc)
+	if err != nil {
+		return codeOf(err), "", err
+	}
+	if _, err := stage.Sweep(prep.base); err != nil {
+		a.warn("what an earlier run left could not be removed: %v", err)
+	}
+	run, err := stage.New(prep.base)
+	if err != nil {
+		return 125, "", err
+	}
+	defer func() {
+		if cerr := run.Close(); cerr != nil {
+			a.warn("run %s left something behind: %v", run.ID, cerr)
+		}
+	}()
+	staged, err := a.stage(run, &rc, prep)
+	if err != nil {
+		return codeOf(err), run.ID, err
+	}
+	plan, err := isolator.Build(rc, prep.facts, staged)
+	if err != nil {
+		return codeOf(err), run.ID, err
+	}
+	res := launch.Run(plan, launch.Options{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Interactive: rc.Entrypoint.Interactive, Raw: rc.Entrypoint.TUI, CursorFix: rc.Entrypoint.CursorFix,
+		Timeout: rc.Output.Timeout,
+	})
+	switch {
+	case !res.Started:
+		return res.Code, run.ID, startFailure(res)
+	case res.TimedOut:
+		a.say("stopped after %s (timeout)", rc.Output.Timeout)
+	}
+	return res.Code, run.ID, nil
+}
+
+// startFailure puts into words why the program did not start.
+func startFailure(res launch.Result) error {
+	r := &isolator.Refusal{Code: res.Code, Msg: "the sandbox could not start: " + res.Reason}
+	switch {
+	case res.Code == 126 || res.Code == 127:
+		r.Msg = res.Reason
+	case strings.Contains(res.Reason, "uid map"), strings.Contains(res.Reason, "namespace"), strings.Contains(res.Reason, "loopback"):
+		r.Hint = "inner doctor"
+	}
+	return r
+}
+
+func codeOf(err error) int {
+	if r := isolator.AsRefusal(err); r != nil {
+		return r.Code
+	}
+	return 125
+}
+
+// prepared is what is known before anything is staged.
+type prepared struct {
+	base    string
+	facts   host.Facts
+	program string
+	argv    []string
+	clones  []capability.Capability
+}
+
+// prepare resolves the program and probes the host. It changes nothing.
+func (a *app) prepare(rc *profile.RunConfig) (prepared, error) {
+	var prep prepared
+	prep.base = stage.Base(os.Getenv("XDG_RUNTIME_DIR"))
+	if rc.Entrypoint.Cmd == "" {
+		rc.Entrypoint.Cmd = os.Getenv("SHELL")
+		if rc.Entrypoint.Cmd == "" {
+			rc.Entrypoint.Cmd = "/bin/sh"
+		}
+	}
+	var err error
+	prep.program, err = a.program(*rc)
+	if err != nil {
+		return prep, err
+	}
+	prep.argv = append([]string{rc.Entrypoint.Cmd}, rc.Entrypoint.Args...)
+	for _, name := range rc.Capabilities {
+		cap, ok := capability.Find(name)
+		if !ok {
+			return prep, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: capability %q is not enforced by this version", rc.Name, name)}
+		}
+		prep.clones = append(prep.clones, cap)
+	}
+	paths, globs, writable := isolator.Asks(*rc, a.home, a.inner, prep.base, prep.program, os.Getuid(), realPath)
+	for _, c := range prep.clones {
+		paths = append(paths, c.Place(a.home))
+	}
+	prep.facts = host.Probe(host.Request{
+		Home: a.home, InnerHome: a.inner, StageBase: prep.base, Paths: paths, Globs: globs, Writable: writable,
+		Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
+	})
+	return prep, nil
+}
+
+func realPath(p string) string {
+	if real, err := filepath.EvalSymlinks(p); err == nil {
+		return real
+	}
+	return p
+}
+
+// program finds what is to run: on the box's PATH, or failing that on the
+// caller's.
+func (a *app) program(rc profile.RunConfig) (string, error) {
+	cmd := rc.Entrypoint.Cmd
+	if strings.Contains(cmd, "/") {
+		if !filepath.IsAbs(cmd) {
+			cmd = filepath.Join(rc.Cwd, cmd)
+		}
+		fi, err := os.Stat(cmd)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "", &isolator.Refusal{Code: 127, Msg: fmt.Sprintf("program %q does not exist", cmd)}
+		case err != nil:
+			return "", &isolator.Refusal{Code: 126, Msg: err.Error()}
+		case fi.IsDir() || fi.Mode().Perm()&0o111 == 0:
+			return "", &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("program %q is not executable", cmd)}
+		}
+		return cmd, nil
+	}
+	boxPath := isolator.BoxPath(rc, os.Getenv("PATH"))
+	real, err := a.findReal(cmd, boxPath)
+	if err != nil {
+		if found, err2 := a.findReal(cmd, os.Getenv("PATH")); err2 == nil && filepath.IsAbs(found) {
+			return found, nil
+		}
+		code, msg := 127, fmt.Sprintf("program %q was not found on PATH", cmd)
+		if errors.Is(err, shims.ErrNotExecutable) {
+			code, msg = 126, fmt.Sprintf("program %q on PATH is not executable", cmd)
+		}
+		return "", &isolator.Refusal{Code: code, Msg: msg, Hint: fmt.Sprintf("install %s, or name its path in entrypoint.cmd", cmd)}
+	}
+	return real, nil
+}
+
+// stage makes on disk what the run needs; run.Close takes it away.
+func (a *app) stage(run *stage.Run, rc *profile.RunConfig, prep prepared) (isolator.Staged, error) {
+	s := isolator.Staged{RunID: run.ID, Program: prep.program, Argv: prep.argv}
+	var err error
+	if s.Empty, err = run.File("empty", nil, 0o444); err != nil {
+		return s, err
+	}
+	if rc.GitDir == "protected" {
+		for _, g := range prep.facts.Git {
+			for _, m := range g.Missing {
+				if err := run.Borrow(m.Path, m.Content); err != nil {
+					return s, err
+				}
+			}
+		}
+	}
+	for _, c := range prep.clones {
+		dir, err := run.Dir("clone-" + c.Name)
+		if err != nil {
+			return s, err
+		}
+		skipped, err := c.Clone(a.home, dir, rc.Workdir)
+		if err != nil {
+			return s, err
+		}
+		for _, p := range skipped {
+			a.warn("capability %s: %q is not a regular file and was left out", c.Name, p)
+		}
+		s.Binds = append(s.Binds, isolator.Bind{Host: dir, Box: c.Place(a.home), Write: true, Reason: "capability " + c.Name + ": a clone of " + c.Folder})
+		s.Env = append(s.Env, c.Environment(a.home)...)
+	}
+	if err := stageNoop(run, rc, &s); err != nil {
+		return s, err
+	}
+	if prep.facts.Terminal {
+		sh, err := run.History(rc.Entrypoint, os.LookupEnv)
+		if err != nil {
+			return s, err
+		}
+		if sh.Bind != nil {
+			s.Binds = append(s.Binds, *sh.Bind)
+			s.Env = append(s.Env, sh.Env...)
+			s.Argv = append([]string{s.Argv[0]}, append(sh.Args, s.Argv[1:]...)...)
+		}
+	}
+	return s, nil
+}
+
+// stageNoop writes the block and rewrite shims of the box.
+func stageNoop(run *stage.Run, rc *profile.RunConfig, s *isolator.Staged) error {
+	scripts, err := shims.NoopScripts(rc.Noop, rc.Name, isolator.BoxNoop)
+	if err != nil || len(scripts) == 0 {
+		return err
+	}
+	if s.Noop, err = run.Dir("noop"); err != nil {
+		return err
+	}
+	for _, sc := range scripts {
+		if _, err := run.File(filepath.Join("noop", sc.Name), sc.Text, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package main
+
+// End to end: every file of testdata/script is one story, told with the true
+// binary, real bwrap, real shells and real terminals. The commands the stories
+// have beyond testscript's own:
+//
+//	exits CODE COMMAND...    run, and want exactly this exit code
+//	pty STEPS COMMAND...     run in a terminal, following the steps (pty_test.go)
+//	poll COMMAND...          run again and again until it succeeds, ten seconds long
+//	mode FILE PERM           want these permission bits, in octal
+//	empty DIR                want the folder to hold nothing, or not to be there
+//
+// Each story has a home of its own ($HOME, no ~/.inner yet), a private
+// $XDG_RUNTIME_DIR, and a project at $WORK/home/app.
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// patience is how long a test waits for something that should happen at once.
+const patience = 20 * time.Second
+
+func TestMain(m *testing.M) {
+	code, err := testMain(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cmd/inner:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func testMain(m *testing.M) (int, error) {
+	if os.Geteuid() == 0 {
+		return 0, errors.New("these tests prove nothing as root: bwrap keeps root's capabilities; make test runs them as a plain user")
+	}
+	dir, err := scriptRoot()
+	if err != nil {
+		return 0, err
+	}
+	defer removeAll(dir)
+	if err := putBinary(filepath.Join(dir, "bin")); err != nil {
+		return 0, err
+	}
+	if err := os.Setenv("INNER_TEST_DIR", dir); err != nil {
+		return 0, err
+	}
+	return m.Run(), nil
+}
+
+// scriptRoot makes the folder for all stories. Not below /tmp: a box has a /tmp
+// of its own, and a home in there would look like no home anybody has.
+func scriptRoot() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	if cache, err = filepath.EvalSymlinks(mkdir(cache)); err != nil {
+		return "", err
+	}
+	for _, tmp := range []string{"/tmp", "/var/tmp", "/run"} {
+		if strings.HasPrefix(cache, tmp+"/") {
+			return "", fmt.Errorf("the home %q is below %s, which a box does not see; set HOME", cache, tmp)
+		}
+	}
+	return os.MkdirTemp(cache, "inner-test.")
+}
+
+func mkdir(path string) string {
+	_ = os.MkdirAll(path, 0o700) // a failure shows where the path is used
+	return path
+}
+
+// putBinary puts the binary under test into dir: the one make test built, or
+// one built now.
+func putBinary(dir string) error {
+	target := filepath.Join(mkdir(dir), "inner")
+	if built := os.Getenv("INNER_TEST_BIN"); built != "" {
+		data, err := os.ReadFile(built)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, data, 0o755)
+	}
+	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-X main.version=v0.0.0-test", "-o", target, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s(make test builds it first)", err, out)
+	}
+	return nil
+}
+
+// removeAll removes what tests left, also folders they made read-only.
+func removeAll(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			return os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+// missing says that a test cannot run here: a failure where nothing may be
+// missing (make test), a skip with the reason elsewhere.
+func missing(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("INNER_TEST_MUST") != "" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+func need(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			missing(t, "%s is not installed; make test installs it", p)
+		}
+	}
+}
+
+// hostEnv is the environment of a story, besides what testscript sets.
+func hostEnv(work string) []string {
+	home := filepath.Join(work, "home")
+	bin := filepath.Join(os.Getenv("INNER_TEST_DIR"), "bin")
+	return []string{
+		"HOME=" + home, "USER=tester", "LOGNAME=tester", "SHELL=/bin/bash", "TERM=xterm-256color", "LANG=C.UTF-8",
+		"XDG_RUNTIME_DIR=" + filepath.Join(work, "run"), "PATH=" + bin + ":" + os.Getenv("PATH"), "APP=" + filepath.Join(home, "app"),
+	}
+}
+
+func TestScript(t *testing.T) {
+	need(t, "bwrap", "bash", "zsh", "fish", "git", "strace", "ps")
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		WorkdirRoot:         os.Getenv("INNER_TEST_DIR"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			for _, dir := range []string{"home/app", "run"} {
+				if err := os.MkdirAll(filepath.Join(e.WorkDir, dir), 0o700); err != nil {
+					return err
+				}
+			}
+			e.Vars = append(e.Vars, hostEnv(e.WorkDir)...)
+			e.Cd = filepath.Join(e.WorkDir, "home", "app")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": cmdExits,
+			"pty":   cmdPty,
+			"poll":  cmdPoll,
+			"mode":  cmdMode,
+			"empty": cmdEmpty,
+		},
+	})
+}
+
+// refuseNeg refuses "!" before a command that has no meaning for it.
+func refuseNeg(ts *testscript.TestScript, neg bool, usage string, ok bool) {
+	if neg || !ok {
+		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
+	refuseNeg(ts, neg, "exits CODE COMMAND [ARG...]", len(args) >= 2)
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exitCode(exit.ProcessState)
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	ts.Logf("[stdout]\n%s[stderr]\n%s", ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func cmdPoll(ts *testscript.TestScript, neg bool, args []string) {
+	refuseNeg(ts, neg, "poll COMMAND [ARG...]", len(args) >= 1)
+	end := time.Now().Add(patience)
+	for {
+		err := ts.Exec(args[0], args[1:]...)
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("still %v after %v\n%s%s", err, patience, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+		}
+		time.Sleep(20 * time.Millisecond) // between two looks, not instead of one
+	}
+}
+
+func cmdMode(ts *testscript.TestScript, neg bool, args []string) {
+	refuseNeg(ts, neg, "mode FILE PERM", len(args) == 2)
+	want, err := strconv.ParseUint(args[1], 8, 32)
+	ts.Check(err)
+	fi, err := os.Lstat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if got := fi.Mode().Perm(); got != fs.FileMode(want) {
+		ts.Fatalf("%s has mode %#o, want %#o", args[0], got, want)
+	}
+}
+
+func cmdEmpty(ts *testscript.TestScript, neg bool, args []string) {
+	refuseNeg(ts, neg, "empty DIR", len(args) == 1)
+	list, err := os.ReadDir(ts.MkAbs(args[0]))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		ts.Fatalf("%v", err)
+	}
+	for _, e := range list {
+		ts.Logf("%s", e.Name())
+	}
+	if len(list) > 0 {
+		ts.Fatalf("%s is not empty", args[0])
+	}
+}

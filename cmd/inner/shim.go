@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/shims"
+)
+
+// shim is a call of a command through its shim: decide, then run the profile,
+// pass through, or refuse. It returns only when the real program did not
+// replace this process.
+func shim(call shims.Call, args []string) int {
+	env := shims.HostEnv(call)
+	a := &app{home: env.Home.User, inner: call.InnerHome, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	switch d := shims.Decide(env); d.Kind {
+	case shims.PassThrough:
+		return a.pass(call, os.Args)
+	case shims.Run:
+		return a.shimRun(d, env, args)
+	default:
+		a.say("%s", d.Reason)
+		if d.Hint != "" {
+			a.hint("%s", d.Hint)
+		}
+		a.record(runlog.Event{Time: time.Now(), Kind: "refused", Command: call.Name, Cwd: env.Cwd, Code: d.ExitCode, Reason: d.Reason})
+		return d.ExitCode
+	}
+}
+
+// pass replaces this process by the real program.
+func (a *app) pass(call shims.Call, argv []string) int {
+	err := shims.Exec(call, argv, os.Environ())
+	a.say("%s", err)
+	if code := shims.ExitCode(err); code == shims.ExitNotFound {
+		a.hint("install %s, or inner which %s", call.Name, call.Name)
+		return code
+	}
+	return shims.ExitRefused
+}
+
+// shimRun runs the profile that claims the command. A word that is not the
+// profile's own program runs in its sandbox all the same, without its args.
+func (a *app) shimRun(d shims.Decision, env shims.Env, args []string) int {
+	pl := place{cwd: env.Cwd, project: d.Project}
+	o := profile.Overrides{Extra: args}
+	if own := d.Profile.Program(); filepath.Base(own) != d.Name {
+		o.Entrypoint = d.Name
+	}
+	c, err := a.context(pl, o, true)
+	if err != nil {
+		a.fail(err)
+		return 125
+	}
+	return a.ride(d.Profile, c, d.Name)
+}

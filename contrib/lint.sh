@@ -1,0 +1,80 @@
+#!/bin/bash
+# lint.sh: everything about the tree that a machine can judge without running it.
+# Every check runs, also after one has failed; the exit code is 1 when any did.
+# make sets the tools' versions.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+: "${GO:=go}" "${GOFUMPT:?set by make}" "${STATICCHECK:?set by make}"
+
+failed=0
+# check NAME COMMAND...: the command must succeed and print nothing.
+check() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1) && [ -z "$out" ]; then
+		printf 'ok    %s\n' "$name"
+	else
+		printf 'FAIL  %s\n' "$name"
+		[ -z "$out" ] || printf '%s\n' "$out" | sed 's/^/      /'
+		failed=1
+	fi
+}
+
+mapfile -d '' -t scripts < <(find . \( -path ./.git -o -path ./bin \) -prune -o -type f -name '*.sh' -print0)
+mapfile -d '' -t zsh < <(find . \( -path ./.git -o -path ./bin \) -prune -o -type f -name '*.zsh' -print0)
+mapfile -d '' -t fish < <(find . \( -path ./.git -o -path ./bin \) -prune -o -type f -name '*.fish' -print0)
+
+tools() { # downloads, before their output counts
+	"$GO" mod download && "$GO" run "$GOFUMPT" -version && "$GO" run "$STATICCHECK" -version
+} >/dev/null
+tidy() { "$GO" mod tidy -diff; }
+zsh_syntax() { local f; for f in ${zsh[@]+"${zsh[@]}"}; do zsh -f -n "$f"; done; }
+fish_syntax() { local f; for f in ${fish[@]+"${fish[@]}"}; do fish --no-config --no-execute "$f"; done; }
+generated() {
+	local dir
+	dir=$(mktemp -d) || return
+	contrib/generate.sh "$dir" && diff -r completions "$dir" && rm -rf -- "$dir"
+}
+
+# The house rules that grep can see. A line that must break one says why, in a
+# comment with the word "allowed:" on the same line.
+ban() { # ban REASON PATTERN [PATH...]: no Go file outside tests may hold the pattern
+	local reason=$1 pattern=$2 hits
+	shift 2
+	hits=$(grep -rnE --include='*.go' --exclude='*_test.go' --exclude-dir=.git -e "$pattern" -- "${@:-.}" | grep -v 'allowed:')
+	[ -z "$hits" ] || printf '%s\n%s\n' "$reason:" "$hits"
+}
+bans() {
+	ban 'os.Create follows links and truncates' '\bos\.Create\('
+	ban 'os.CopyFS loosens modes' '\bos\.CopyFS\('
+	ban 'a shell between us and a program quotes nothing' 'exec\.Command\("(/bin/)?(ba)?sh", "-c"'
+	ban 'an init function is work nobody asked for' '^func init\(\)'
+	ban 'a panic is not an answer to input' '\bpanic\('
+	ban 'printing is the business of cmd/inner/output.go' '\bfmt\.Print(f|ln)?\(|\bprintln\(|\blog\.(Print|Fatal|Panic)' cmd profile isolator shims hooks
+	ban 'the repository has no notes to self' '\b(TODO|FIXME|XXX)\b'
+	# Nothing generated has an env shebang: a shim called bash would call itself.
+	hits=$(grep -rnE -e '^#! ?/usr/bin/env' --exclude-dir=.git --exclude-dir=bin --exclude='*_test.go' --exclude='*.txtar' --exclude='*.md' .)
+	[ -z "$hits" ] || printf 'an env shebang:\n%s\n' "$hits"
+}
+one_importer() { # each outside library has one package that imports it, besides tests
+	# x/sys is the kernel's names and numbers, and cobra is cmd/inner's skeleton.
+	"$GO" list -f '{{$p := .ImportPath}}{{range .Imports}}{{.}} {{$p}}
+{{end}}' ./... | awk '
+		$1 ~ /^[^\/]*\.[^\/]*\// && $1 !~ /^github\.com\/enr\/inner(\/|$)/ && $1 !~ /^golang\.org\/x\/sys/ && $2 !~ /\/contrib\// {
+			if (n[$1]++) who[$1] = who[$1] ", " $2; else who[$1] = $2
+		}
+		END { for (l in n) if (n[l] > 1) print l " is imported by " who[l] }'
+}
+
+tools || exit 1
+check gofumpt "$GO" run "$GOFUMPT" -l .
+check 'go vet' "$GO" vet ./...
+check staticcheck "$GO" run "$STATICCHECK" ./...
+check 'go mod tidy' tidy
+check shellcheck shellcheck -x -- .ci/run ${scripts[@]+"${scripts[@]}"}
+check 'zsh syntax' zsh_syntax
+check 'fish syntax' fish_syntax
+check 'generated files' generated
+check 'house rules' bans
+check 'one importer per library' one_importer
+exit "$failed"

@@ -1,0 +1,184 @@
+# shellcheck shell=bash
+#
+# The hook for bash 4.4 and newer: eval "$(inner hook bash)".
+#
+# What it does, before each prompt: keeps the shim folder first on PATH,
+# forgets remembered command places when the set of shims changed, and lets
+# inner say one line when the state of the project changed. Which program runs
+# is not decided here but by the shim, at the moment it is run.
+#
+# Rules of this file
+#
+# 1. The printed text is this file without comments. People also write
+#    eval $(inner hook bash), without quotes, so it must survive its newlines
+#    becoming blanks (every statement ends in a semicolon) and being matched
+#    against the file names of whatever folder the shell starts in (no bare *
+#    and no bare ? but the one in "$?").
+# 2. A prompt at which nothing changed runs __inner_prompt alone: a few file
+#    tests, no fork, no read, no command substitution. Everything else is in
+#    __inner_update.
+# 3. Nothing of the user's changes: names start with __inner_, locals too (a
+#    readonly "i" would make "local i" fail); $?, options and traps stay; only
+#    PATH is exported.
+# 4. Comparisons hold under nocasematch, and no expansion depends on IFS.
+#
+# The words between at signs are filled in by Script.
+
+if [[ ${-//i/} != "$-" && ! -e /run/.innerenv ]]; then
+
+__inner_bin=@bin@;
+__inner_dir=@dir@;
+__inner_state=@state@;
+# A pattern: the shim folder, a colon, anything. Matched against "$PATH:".
+__inner_first=@first@;
+__inner_seen=${__inner_seen-};
+__inner_pwd=; __inner_token=; __inner_mark=; __inner_flush=; __inner_tries=0;
+__inner_watch=(); __inner_there=(); __inner_absent=();
+
+# Puts the shim folder first on PATH, once, and keeps the rest in order. bash
+# forgets its command hash whenever PATH is assigned. printf -v, unlike an
+# assignment, only fails when PATH is read-only. Needs nocasematch off.
+__inner_path() {
+    local __inner_rest=${PATH:+:$PATH:} __inner_was=;
+    while [[ $__inner_rest != "$__inner_was" ]]; do
+        __inner_was=$__inner_rest;
+        __inner_rest=${__inner_rest//":$__inner_dir:"/:};
+    done;
+    __inner_rest=${__inner_rest#:};
+    builtin printf -v PATH %s "$__inner_dir${__inner_rest:+:${__inner_rest%:}}" 2>/dev/null;
+};
+
+# Reports whether a watched path changed since the state was last checked.
+__inner_stale() {
+    local __inner_p;
+    for __inner_p in "${__inner_watch[@]}"; do
+        [[ ! $__inner_p -nt $__inner_state ]] || return 0;
+    done;
+    for __inner_p in "${__inner_there[@]}"; do
+        [[ -e $__inner_p ]] || return 0;
+    done;
+    for __inner_p in "${__inner_absent[@]}"; do
+        [[ ! -e $__inner_p ]] || return 0;
+    done;
+    return 1;
+};
+
+# Writes __inner_prompt anew for the paths now watched. One [[ ]] with every
+# test in it is the cheapest form bash has (measured: a loop over four paths
+# costs 12 us, the same tests in line 7 us).
+#
+# - "a != A" is false under nocasematch, when == cannot be trusted.
+# - The mark is a second link to the state file inner last read for this
+#   shell: as long as both are one file, the token has not changed.
+# - Standard error is closed meanwhile, so that set -x prints one line a
+#   prompt and not ten; nothing in there opens a file.
+# - Under set -e a function that returns the last command's failure would end
+#   the shell, so there it returns 0.
+__inner_compile() {
+    local __inner_i __inner_t=;
+    for __inner_i in "${!__inner_watch[@]}"; do
+        __inner_t+=" && ! \${__inner_watch[$__inner_i]-} -nt \$__inner_state";
+    done;
+    for __inner_i in "${!__inner_there[@]}"; do
+        __inner_t+=" && -e \${__inner_there[$__inner_i]-}";
+    done;
+    for __inner_i in "${!__inner_absent[@]}"; do
+        __inner_t+=" && ! -e \${__inner_absent[$__inner_i]-}";
+    done;
+    builtin eval '__inner_prompt() {
+        {
+            local __inner_rc=$?;
+            if [[ a != A && $PWD == "$__inner_pwd" && $PATH: == $__inner_first && $__inner_state -ef $__inner_mark'"$__inner_t"' ]]; then
+                [[ $__inner_rc == 0 || ${-//e/} != "$-" ]] || return "$__inner_rc";
+                return 0;
+            fi;
+        } 2>&-;
+        __inner_update || :;
+        [[ $__inner_rc == 0 || ${-//e/} != "$-" ]] || return "$__inner_rc";
+        return 0;
+    }';
+    builtin export -n __inner_watch __inner_there __inner_absent __inner_seen __inner_pwd __inner_token __inner_mark __inner_flush __inner_tries;
+    builtin export -nf __inner_prompt;
+};
+
+# Something may have changed: finds out what with builtins, and only then asks
+# inner, once. What was seen is recorded before inner is asked, so that a call
+# that fails or is interrupted is not repeated at every prompt; changing
+# folder tries again.
+__inner_update() {
+    { local -; set +x; } 2>/dev/null;
+    local __inner_go='' __inner_line='' __inner_out='' __inner_case='';
+    if builtin shopt -q nocasematch; then builtin shopt -u nocasematch; __inner_case=1; fi;
+    # shellcheck disable=SC2053
+    [[ $PATH: == $__inner_first ]] || __inner_path || :;
+    [[ $PWD == "$__inner_pwd" ]] || __inner_go=1;
+    [[ ! -r $__inner_state ]] || builtin read -r __inner_line <"$__inner_state" || :;
+    if [[ $__inner_line != "$__inner_token" ]]; then
+        __inner_go=1;
+        builtin hash -r 2>/dev/null || :;
+    fi;
+    [[ -z $__inner_case ]] || builtin shopt -s nocasematch;
+    if [[ -n $__inner_go ]]; then
+        __inner_tries=0;
+    elif __inner_stale; then
+        __inner_go=1;
+    fi;
+    [[ -n $__inner_go ]] || return 0;
+    __inner_pwd=$PWD; __inner_token=$__inner_line; __inner_mark=; __inner_flush=;
+    __inner_watch=(); __inner_there=(); __inner_absent=();
+    if [[ -x $__inner_bin ]] && __inner_out=$("$__inner_bin" __hook bash "$__inner_seen" "$__inner_token" "$PWD" </dev/null); then
+        builtin eval "$__inner_out" || :;
+        [[ -z $__inner_flush ]] || builtin hash -r 2>/dev/null || :;
+    fi;
+    # Still stale right after: something was saved this very moment, and one of
+    # the next prompts settles it; or the state cannot keep up, which is let be
+    # after more tries than fit into the moment.
+    if ! __inner_stale; then
+        __inner_tries=0;
+    elif ((++__inner_tries >= 25)); then
+        __inner_watch=(); __inner_there=(); __inner_absent=();
+    fi;
+    __inner_compile;
+};
+
+# Appends the hook to PROMPT_COMMAND, unless it is there or where starship and
+# VS Code keep the value they replaced. A newline parts it from what is there
+# already, which may end in a semicolon, a comment or an ampersand. An
+# exported PROMPT_COMMAND reaches shells that have no hook: there the entry is
+# one that vanishes.
+__inner_install() {
+    # shellcheck disable=SC2124
+    local __inner_all="${PROMPT_COMMAND[@]-} ${STARSHIP_PROMPT_COMMAND[@]-} ${__vsc_original_prompt_command[@]-}";
+    local __inner_a='' __inner_e=__inner_prompt __inner_n __inner_nl=$'\n';
+    [[ ${__inner_all//__inner_prompt/} == "$__inner_all" ]] || return 0;
+    # shellcheck disable=SC2199,SC2124
+    [[ -z ${PROMPT_COMMAND[@]+x} ]] || __inner_a="${PROMPT_COMMAND[@]@a}";
+    # shellcheck disable=SC2016
+    [[ ${__inner_a//x/} == "$__inner_a" ]] || __inner_e='${__inner_bin:+__inner_prompt}';
+    if [[ ${__inner_a//a/} != "$__inner_a" ]] && ((BASH_VERSINFO[0] > 5 || (BASH_VERSINFO[0] == 5 && BASH_VERSINFO[1] > 0))); then
+        for __inner_n in "${!PROMPT_COMMAND[@]}"; do :; done;
+        builtin printf -v "PROMPT_COMMAND[$((__inner_n + 1))]" %s "$__inner_e" 2>/dev/null;
+    else
+        # shellcheck disable=SC2128
+        builtin printf -v PROMPT_COMMAND %s "${PROMPT_COMMAND:+$PROMPT_COMMAND$__inner_nl}$__inner_e" 2>/dev/null;
+    fi || builtin printf '%s\n' 'inner: warning: PROMPT_COMMAND is read-only, so the hook cannot run at the prompt; shims work as long as PATH stays' >&2;
+};
+
+__inner_setup() {
+    local __inner_case=;
+    if builtin shopt -q nocasematch; then builtin shopt -u nocasematch; __inner_case=1; fi;
+    if __inner_path; then
+        builtin export PATH;
+        __inner_compile;
+        __inner_install || :;
+    else
+        builtin printf '%s\n' 'inner: warning: PATH is read-only, so the shims cannot be put first' >&2;
+    fi || :;
+    builtin export -n __inner_bin __inner_dir __inner_state __inner_first;
+    builtin export -nf __inner_path __inner_stale __inner_compile __inner_update __inner_install __inner_setup;
+    [[ -z $__inner_case ]] || builtin shopt -s nocasematch;
+};
+__inner_setup;
+builtin unset -f __inner_install __inner_setup;
+
+fi;

@@ -1,0 +1,16 @@
+# Takes the hook out of a running fish: event handlers, PATH element and
+# variables. Running it twice does no more than running it once.
+
+for f in prompt changed_path changed_pwd update compile settle stale path
+    functions --query __inner_$f; and functions --erase __inner_$f
+end
+begin
+    set -l rest
+    for p in $PATH
+        test "$p" = @dir@; or set rest $rest $p
+    end
+    set -gx PATH $rest
+end
+for v in bin dir state new seen pwd token link mark flush tries watch there absent
+    set -e __inner_$v
+end

@@ -1,0 +1,148 @@
+// Package hooks holds what inner does inside a running shell: the text that
+// "inner hook SHELL" prints for the shell to evaluate, the answers it gives
+// that text later, and the watcher behind "inner watch".
+//
+// The hook keeps things in order and decides nothing. It promises that the
+// shim folder is first on PATH at every prompt, that no stale place of a
+// command is remembered when the set of shims changes, and that inner is asked
+// once, not at every prompt, when the folder, the state or a watched profile
+// changed. At a prompt where nothing changed it runs shell builtins only and
+// starts no process. It does not keep a program from running: that is the
+// shim's work.
+//
+//	text, err := hooks.Script("bash", hooks.Vars{
+//		Inner:     "/home/ann/.inner/shims/inner",
+//		ShimDir:   "/home/ann/.inner/shims/bin",
+//		StateFile: "/home/ann/.inner/shims/state",
+//	})
+//
+// The shell text is in files of its own (bash.sh, zsh.zsh, fish.fish, and
+// their counterparts that take a hook out again). Values enter it only through
+// package quote. The protocol between hook and binary is in state.go.
+package hooks
+
+import (
+	_ "embed"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/hooks/quote"
+)
+
+//go:embed bash.sh
+var bashText string
+
+//go:embed bash_off.sh
+var bashOffText string
+
+//go:embed zsh.zsh
+var zshText string
+
+//go:embed zsh_off.zsh
+var zshOffText string
+
+//go:embed fish.fish
+var fishText string
+
+//go:embed fish_off.fish
+var fishOffText string
+
+// Vars are the values a hook is filled in with, all absolute paths.
+type Vars struct {
+	// Inner is the binary that the hook asks when something changed.
+	Inner string
+	// ShimDir is the folder kept first on PATH. It cannot contain a colon.
+	ShimDir string
+	// StateFile is the file whose first line is the generation token and whose
+	// modification time is when the state was last checked.
+	StateFile string
+}
+
+// Shells lists the shells that have a hook.
+func Shells() []string { return []string{"bash", "zsh", "fish"} }
+
+// shell is one shell's texts and its way of quoting.
+type shell struct {
+	on, off string
+	quote   func(string) string
+}
+
+func lookup(name string) (shell, error) {
+	switch name {
+	case "bash":
+		return shell{bashText, bashOffText, quote.Bash}, nil
+	case "zsh":
+		return shell{zshText, zshOffText, quote.Zsh}, nil
+	case "fish":
+		return shell{fishText, fishOffText, quote.Fish}, nil
+	}
+	return shell{}, fmt.Errorf("shell %q: there is no hook for it (bash, zsh and fish have one)", name)
+}
+
+// Script returns the text that installs the hook in the named shell, ready to
+// be evaluated: without comments, and for bash and zsh also without meaning
+// in its line breaks.
+func Script(name string, v Vars) (string, error) {
+	sh, err := lookup(name)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range []struct{ what, path string }{
+		{"the inner binary", v.Inner}, {"the shim folder", v.ShimDir}, {"the state file", v.StateFile},
+	} {
+		switch {
+		case strings.Contains(f.path, "\x00"):
+			return "", fmt.Errorf("%s %q: the path has a NUL byte in it", f.what, f.path)
+		case !filepath.IsAbs(f.path):
+			return "", fmt.Errorf("%s %q: the path is not absolute", f.what, f.path)
+		}
+	}
+	if strings.Contains(v.ShimDir, ":") {
+		return "", fmt.Errorf("the shim folder %q: it has a colon in its path, so it cannot be on PATH", v.ShimDir)
+	}
+	return fill(sh.on, sh.quote, v), nil
+}
+
+// Unload returns the text that takes the hook out of a running shell again:
+// its functions, variables, prompt entries and the shim folder on PATH. Only
+// v.ShimDir is used.
+func Unload(name string, v Vars) (string, error) {
+	sh, err := lookup(name)
+	if err != nil {
+		return "", err
+	}
+	return fill(sh.off, sh.quote, v), nil
+}
+
+// fill puts the values in and leaves comments, blank lines and indentation out.
+func fill(text string, quote func(string) string, v Vars) string {
+	values := strings.NewReplacer(
+		"@bin@", quote(v.Inner),
+		"@dir@", quote(v.ShimDir),
+		"@state@", quote(v.StateFile),
+		"@first@", quote(literalPattern(v.ShimDir)+":*"),
+	)
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		b.WriteString(values.Replace(line))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// literalPattern returns the shell pattern that matches s and nothing else.
+func literalPattern(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if strings.IndexByte(`\*?[]()|!@+^-`, s[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

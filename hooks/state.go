@@ -1,0 +1,259 @@
+package hooks
+
+// The protocol between the hook and the binary.
+//
+// The state file (INNER_HOME/shims/state) is what all shells and all inner
+// processes share. Its first line is the generation token: any text that
+// changes whenever a shell should look again. Its modification time is the
+// moment the state was last checked. Both come with conditions, or a shell
+// misses a change:
+//
+//   - The token is replaced by renaming a new file over the old one, never by
+//     writing into it.
+//   - The time is moved forward only by a process that has just looked at
+//     every project the user has entered, and that gives the file a new token
+//     when any of them changed: another shell may be waiting for that very
+//     change, and it can no longer see it by time.
+//   - The time is that at which the look began, less Slack: a file saved while
+//     it went on must still be newer, and the kernel's file times lag behind
+//     the clock by up to one tick.
+//
+// The hook keeps, in shell variables it does not export: the folder and token
+// it last saw, the paths to watch, and an opaque key for the last notice. At
+// each prompt it only tests. When the folder or the token differs, a watched
+// path is newer than the state file or gone, or an absent one appeared, it
+// runs, once,
+//
+//	inner __hook SHELL KEY TOKEN PWD
+//
+// with the notice key of the last answer (empty at first), the token it just
+// read (empty when there is no state) and the folder as the shell calls it
+// (the physical one is the working folder of the call). Nothing travels in
+// the environment. Standard input is empty, standard error is the terminal.
+//
+// The binary looks at the project; moves the state on; prints its one line of
+// notice on standard error when the key it computes differs from KEY and is
+// not empty; and prints Render(SHELL, Update{...}) on standard output, which the
+// hook evaluates. Leaving a project gives an empty key, so that coming back is
+// a new visit. When the exit status is not zero, the hook throws the answer
+// away (bash, zsh) and asks again only when folder or token change.
+//
+// Mark makes the token cheap to check: a second link to the state file, named
+// after its token. The shell compares the two with -ef, without reading, and
+// falls back to reading when they differ. Without it everything works, at about
+// three times the cost per prompt.
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Slack is how far before the start of a check the time of the state file is
+// set: two ticks of the slowest usual kernel clock.
+const Slack = 20 * time.Millisecond
+
+// A Request is what the hook asks, from the arguments after "__hook".
+type Request struct {
+	Shell string // bash, zsh or fish
+	Key   string // the Key of the last Update, empty at first
+	Token string // line 1 of the state file as the shell read it
+	PWD   string // the shell's own name for its folder
+}
+
+// ParseRequest reads the arguments after "inner __hook".
+func ParseRequest(args []string) (Request, error) {
+	if len(args) != 4 {
+		return Request{}, fmt.Errorf("hook request has %d arguments, want 4: the hook in this shell is of another version", len(args))
+	}
+	if _, err := lookup(args[0]); err != nil {
+		return Request{}, err
+	}
+	return Request{Shell: args[0], Key: args[1], Token: args[2], PWD: args[3]}, nil
+}
+
+// An Update is the answer to a Request.
+type Update struct {
+	// Token is line 1 of the state file now. Empty keeps what the shell read.
+	Token string
+	// Mark is the path that Mark returned, or empty.
+	Mark string
+	// Watch lists paths that exist: each is looked at for being newer than the
+	// state file, or gone. Absent lists paths that do not exist: each is looked
+	// at for appearing. Observe sorts a list into the two.
+	Watch, Absent []string
+	// Key identifies the notice last printed; NewKey makes one.
+	Key string
+	// Flush has the shell forget the places of commands.
+	Flush bool
+}
+
+// Render returns u as text for the named shell to evaluate. An unknown shell
+// gets no text, and neither does a value that no shell can hold (a NUL byte).
+func Render(name string, u Update) string {
+	sh, err := lookup(name)
+	if err != nil {
+		return ""
+	}
+	flush := ""
+	if u.Flush {
+		flush = "1"
+	}
+	watch, absent := sayable(u.Watch), sayable(u.Absent)
+	var b strings.Builder
+	scalar := func(name string, value string) { fmt.Fprintf(&b, "__inner_%s=%s;\n", name, sh.quote(value)) }
+	list := func(name string, values []string) {
+		fmt.Fprintf(&b, "__inner_%s=(%s);\n", name, joinQuoted(values, sh.quote))
+	}
+	mark := "mark"
+	if name == "fish" {
+		mark = "link"
+		scalar = func(name, value string) { fmt.Fprintf(&b, "set -g __inner_%s %s\n", name, sh.quote(value)) }
+		list = func(name string, values []string) {
+			fmt.Fprintf(&b, "set -g __inner_%s %s\n", name, joinQuoted(values, sh.quote))
+		}
+	}
+	if u.Token != "" {
+		scalar("token", u.Token)
+	}
+	scalar(mark, u.Mark)
+	scalar("seen", u.Key)
+	scalar("flush", flush)
+	list("watch", watch)
+	list("there", unwatchedParents(watch))
+	list("absent", absent)
+	return b.String()
+}
+
+func joinQuoted(values []string, quote func(string) string) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = quote(v)
+	}
+	return strings.Join(words, " ")
+}
+
+// sayable leaves out what the shell's file tests cannot name.
+func sayable(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+		return !filepath.IsAbs(p) || strings.Contains(p, "\x00")
+	})
+}
+
+// unwatchedParents returns the paths whose folder is not watched as well. When
+// one of those goes away, no watched time changes, so its presence is tested
+// on its own; the others are covered by the time of their folder.
+func unwatchedParents(watch []string) []string {
+	var out []string
+	for _, p := range watch {
+		if dir := filepath.Dir(p); dir == p || !slices.Contains(watch, dir) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Observe sorts paths into those to watch and those to wait for, in order and
+// each once. Left out are paths modified after now, which would look new for
+// ever, and paths that cannot be looked at.
+func Observe(paths []string, now time.Time) (watch, absent []string) {
+	for _, p := range paths {
+		if slices.Contains(watch, p) || slices.Contains(absent, p) {
+			continue
+		}
+		info, err := os.Stat(p)
+		switch {
+		case err == nil && !info.ModTime().After(now):
+			watch = append(watch, p)
+		case errors.Is(err, fs.ErrNotExist):
+			absent = append(absent, p)
+		}
+	}
+	return watch, absent
+}
+
+// Mark makes the second link to the state file that lets a shell see with one
+// builtin test whether the token is still the one it knows, and returns the
+// link's path and that token. Links for earlier tokens are removed: a shell
+// that knows one of those finds it gone and reads the file. An error means only
+// that prompts stay slower.
+func Mark(stateFile string) (mark, token string, err error) {
+	tmp := fmt.Sprintf("%s.%d.tmp", stateFile, os.Getpid())
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", "", err
+	}
+	// The link pins one file; the token is then read from that very file.
+	if err := os.Link(stateFile, tmp); err != nil {
+		return "", "", err
+	}
+	// Renaming one link of a file over another does nothing and leaves both.
+	defer os.Remove(tmp)
+	token, err = firstLine(tmp)
+	if err != nil {
+		return "", "", err
+	}
+	mark = stateFile + "." + digest(token)
+	if err := os.Rename(tmp, mark); err != nil {
+		return "", "", err
+	}
+	old, err := filepath.Glob(literalPattern(stateFile) + ".*")
+	if err != nil {
+		return mark, token, nil
+	}
+	current, err := os.Stat(stateFile)
+	for _, p := range old {
+		if p == mark || err != nil || !isMark(p, stateFile) {
+			continue
+		}
+		if info, err := os.Lstat(p); err == nil && !os.SameFile(info, current) {
+			os.Remove(p)
+		}
+	}
+	return mark, token, nil
+}
+
+// isMark reports whether p is named like a mark of stateFile.
+func isMark(p, stateFile string) bool {
+	suffix, ok := strings.CutPrefix(p, stateFile+".")
+	if !ok || len(suffix) != 16 {
+		return false
+	}
+	_, err := hex.DecodeString(suffix)
+	return err == nil
+}
+
+// firstLine returns line 1 of a file as a shell's read builtin does, without
+// the white space around it.
+func firstLine(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, 4096)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// NewKey returns a notice key for a state described by parts, for instance a
+// project's root and the verdict on it. It differs when any part differs and
+// is never empty.
+func NewKey(parts ...string) string {
+	return digest(fmt.Sprintf("%q", parts))
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}

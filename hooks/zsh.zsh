@@ -1,0 +1,137 @@
+# The hook for zsh 5.3 and newer: eval "$(inner hook zsh)".
+#
+# bash.sh says what a hook does and by which rules; the same hold here. What
+# differs:
+#
+# - precmd runs before each prompt, chpwd at each change of folder, also one
+#   made by a line editor widget, after which no precmd runs.
+# - chpwd functions also run in subshells, for instance while "cd ../" is being
+#   completed; ZSH_SUBSHELL tells, and nothing is done there.
+# - Everything but the unchanged prompt runs under "emulate -L zsh". The test of
+#   the unchanged prompt means the same under every option.
+#
+# The words between at signs are filled in by Script.
+
+if [[ -o interactive && ! -e /run/.innerenv ]]; then
+
+# Puts the shim folder first on PATH, once, and keeps the rest in order. zsh
+# forgets its command hash whenever PATH is assigned.
+__inner_path() {
+    emulate -L zsh;
+    local -a __inner_rest;
+    if [[ -n $PATH ]]; then
+        __inner_rest=("${(@s.:.)PATH}");
+        __inner_rest=("${(@)__inner_rest:#$__inner_dir}");
+    fi;
+    if (( $#__inner_rest )); then
+        PATH=$__inner_dir:${(j.:.)__inner_rest};
+    else
+        PATH=$__inner_dir;
+    fi;
+};
+
+# Reports whether a watched path changed since the state was last checked.
+__inner_stale() {
+    emulate -L zsh;
+    local __inner_p;
+    for __inner_p in "${__inner_watch[@]}"; do
+        if [[ $__inner_p -nt $__inner_state ]]; then return 0; fi;
+    done;
+    for __inner_p in "${__inner_there[@]}"; do
+        if [[ ! -e $__inner_p ]]; then return 0; fi;
+    done;
+    for __inner_p in "${__inner_absent[@]}"; do
+        if [[ -e $__inner_p ]]; then return 0; fi;
+    done;
+    return 1;
+};
+
+# Writes __inner_prompt anew for the paths now watched; see bash.sh. The one
+# setopt keeps set -x down to one line a prompt. On one line each, because
+# under cshjunkiequotes no quoted text has two.
+__inner_compile() {
+    emulate -L zsh;
+    local __inner_p __inner_t=;
+    for __inner_p in "${__inner_watch[@]}"; do
+        __inner_t+=" && ! ${(qqqq)__inner_p} -nt \"\$__inner_state\"";
+    done;
+    for __inner_p in "${__inner_there[@]}"; do
+        __inner_t+=" && -e ${(qqqq)__inner_p}";
+    done;
+    for __inner_p in "${__inner_absent[@]}"; do
+        __inner_t+=" && ! -e ${(qqqq)__inner_p}";
+    done;
+    __inner_t='"$PWD" == "$__inner_pwd" && "$PATH:" == "$__inner_dir:"* && "$__inner_state" -ef "$__inner_mark"'$__inner_t;
+    builtin eval '__inner_prompt() { builtin setopt localoptions noxtrace; if [[ '$__inner_t' ]]; then return 0; fi; __inner_update; return 0; }';
+};
+
+# Something may have changed: finds out what with builtins, and only then asks
+# inner, once. What was seen is recorded before inner is asked, so that a call
+# that fails or is interrupted is not repeated at every prompt; changing
+# folder tries again.
+__inner_update() {
+    emulate -L zsh;
+    local __inner_go= __inner_line= __inner_out=;
+    if [[ $PATH: != $__inner_dir:* && ${(t)PATH} != *readonly* ]]; then __inner_path; fi;
+    if [[ $PWD != "$__inner_pwd" ]]; then __inner_go=1; fi;
+    if [[ -r $__inner_state ]]; then builtin read -r __inner_line <$__inner_state; fi;
+    if [[ $__inner_line != "$__inner_token" ]]; then
+        __inner_go=1;
+        builtin rehash;
+    fi;
+    if [[ -n $__inner_go ]]; then
+        __inner_tries=0;
+    elif __inner_stale; then
+        __inner_go=1;
+    fi;
+    if [[ -z $__inner_go ]]; then return 0; fi;
+    __inner_pwd=$PWD; __inner_token=$__inner_line; __inner_mark=; __inner_flush=;
+    __inner_watch=(); __inner_there=(); __inner_absent=();
+    if [[ -x $__inner_bin ]] && __inner_out=$($__inner_bin __hook zsh "$__inner_seen" "$__inner_token" "$PWD" </dev/null); then
+        builtin eval "$__inner_out";
+        if [[ -n $__inner_flush ]]; then builtin rehash; fi;
+    fi;
+    # Still stale right after: something was saved this very moment, and one of
+    # the next prompts settles it; or the state cannot keep up, which is let be
+    # after more tries than fit into the moment.
+    if ! __inner_stale; then
+        __inner_tries=0;
+    elif (( ++__inner_tries >= 25 )); then
+        __inner_watch=(); __inner_there=(); __inner_absent=();
+    fi;
+    __inner_compile;
+    return 0;
+};
+
+# A notice printed while a line is being edited would be drawn over it;
+# zle -I moves the prompt out of the way first.
+__inner_chpwd() {
+    if [[ "$ZSH_SUBSHELL" == 0 && "$PWD" != "$__inner_pwd" ]]; then
+        if [[ -n "${WIDGET-}" ]]; then builtin zle -I 2>/dev/null; fi;
+        __inner_prompt;
+    fi;
+    return 0;
+};
+
+__inner_setup() {
+    emulate -L zsh;
+    if [[ ${(t)PATH}${(t)precmd_functions}${(t)chpwd_functions} == *readonly* ]]; then
+        builtin print -ru2 -- 'inner: warning: PATH or a hook array is read-only, so the hook cannot be installed';
+        return 0;
+    fi;
+    builtin typeset -g __inner_bin=@bin@ __inner_dir=@dir@ __inner_state=@state@;
+    builtin typeset -g __inner_seen=${__inner_seen-};
+    builtin typeset -g __inner_pwd= __inner_token= __inner_mark= __inner_flush=;
+    builtin typeset -gi __inner_tries=0;
+    builtin typeset -ga __inner_watch __inner_there __inner_absent precmd_functions chpwd_functions;
+    __inner_watch=(); __inner_there=(); __inner_absent=();
+    __inner_path;
+    builtin typeset -gx PATH;
+    __inner_compile;
+    precmd_functions=("${(@)precmd_functions:#__inner_prompt}" __inner_prompt);
+    chpwd_functions=("${(@)chpwd_functions:#__inner_chpwd}" __inner_chpwd);
+};
+__inner_setup;
+builtin unset -f __inner_setup;
+
+fi;

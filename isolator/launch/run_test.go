@@ -1,0 +1,471 @@
+package launch
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func addressOf(b *byte) uintptr { return uintptr(unsafe.Pointer(b)) }
+
+func writeFile(t testing.TB, name, content string, mode os.FileMode) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestExitCodes(t *testing.T) {
+	plain := writeFile(t, "plain", "no program\n", 0o644)
+	noFormat := writeFile(t, "noformat", "\x00\x01", 0o755)
+	noInterp := writeFile(t, "nointerp", "#!/no/such/interpreter\n", 0o755)
+	badBwrap := writeFile(t, "bwrap", "", 0o644)
+	with := func(j job, change func(*job)) job { change(&j); return j }
+	for _, c := range []struct {
+		name string
+		job  job
+		want Result // Reason: a part of it
+	}{
+		{"zero", sh("exit 0"), Result{Started: true}},
+		{"seven", sh("exit 7"), Result{Code: 7, Started: true}},
+		{"255", sh("exit 255"), Result{Code: 255, Started: true}},
+		{"own 127", sh("exit 127"), Result{Code: 127, Started: true}},
+		{"own 125", sh("exit 125"), Result{Code: 125, Started: true}},
+		{"term", sh("kill -TERM $$"), Result{Code: 143, Started: true, Signal: syscall.SIGTERM}},
+		{"kill", sh("kill -KILL $$"), Result{Code: 137, Started: true, Signal: syscall.SIGKILL}},
+		{"segv", sh("kill -SEGV $$"), Result{Code: 139, Started: true, Signal: syscall.SIGSEGV}},
+		{"not found", job{Argv: []string{"/no/such/program"}}, Result{Code: 127, Reason: `"/no/such/program": not found in the box`}},
+		{"below a file", job{Argv: []string{"/etc/passwd/x"}}, Result{Code: 127, Reason: "not found"}},
+		{"not executable", job{Argv: []string{plain}}, Result{Code: 126, Reason: "not executable"}},
+		{"a folder", job{Argv: []string{"/etc"}}, Result{Code: 126, Reason: "not executable"}},
+		{"no format", job{Argv: []string{noFormat}}, Result{Code: 126, Reason: "executable format"}},
+		{"no interpreter", job{Argv: []string{noInterp}}, Result{Code: 127, Reason: "interpreter"}},
+		{"too long", job{Argv: []string{"/bin/true", strings.Repeat("x", 200<<10)}}, Result{Code: 126, Reason: "argument list too long"}},
+		{"no folder", with(sh("exit 0"), func(j *job) { j.Dir = "/no/such/folder" }), Result{Code: 125, Reason: `working folder "/no/such/folder"`}},
+		{"bad option", with(sh("exit 0"), func(j *job) { j.Args = []string{"--no-such-option"} }), Result{Code: 125, Reason: "Unknown option --no-such-option"}},
+		{"bad mount", with(sh("exit 0"), func(j *job) { j.Args = []string{"--ro-bind", "/no/such", "/mnt"} }), Result{Code: 125, Reason: "Can't find source path /no/such"}},
+		{"no bwrap", with(sh("exit 0"), func(j *job) { j.Bwrap = "/no/such/bwrap" }), Result{Code: 125, Reason: `cannot run "/no/such/bwrap": no such file`}},
+		{"bwrap not executable", with(sh("exit 0"), func(j *job) { j.Bwrap = badBwrap }), Result{Code: 125, Reason: "permission denied"}},
+		{"bwrap is something else", with(sh("exit 0"), func(j *job) { j.Bwrap = "/bin/false" }), Result{Code: 125, Reason: "ended with code 1"}},
+		{"relative bwrap", with(sh("exit 0"), func(j *job) { j.Bwrap = "bwrap" }), Result{Code: 125, Reason: "not an absolute path"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, _, errs := c.job.run(t)
+			if !strings.Contains(r.Reason, c.want.Reason) || (c.want.Reason == "") != (r.Reason == "") {
+				t.Errorf("reason %q, want %q", r.Reason, c.want.Reason)
+			}
+			r.Reason = c.want.Reason
+			if r != c.want {
+				t.Errorf("got %+v, want %+v", r, c.want)
+			}
+			if errs != "" {
+				t.Errorf("stderr %q", errs)
+			}
+		})
+	}
+}
+
+func TestExactProgram(t *testing.T) {
+	env := []string{"A=1", "B=two words", "C=a\nb", "EMPTY=", "NOT UTF8=\xff", "PATH=/usr/bin:/bin"}
+	j := job{Argv: []string{"/usr/bin/env", "-0"}, Env: env}
+	_, out, _ := j.run(t)
+	if got := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"); !slices.Equal(got, env) {
+		t.Errorf("environment %q, want %q", got, env)
+	}
+	j = sh(`printf '%s|' "$0" "$@"; pwd; cat /proc/1/environ | wc -c; umask`)
+	j.Argv[0] = "other name"
+	j.Program = "/bin/sh"
+	j.Argv = append(j.Argv, "zero", "", "a b", "c\nd", "--")
+	j.Dir = "/usr/lib"
+	_, out, errs := j.run(t)
+	if want := "zero||a b|c\nd|--|/usr/lib\n0\n"; !strings.HasPrefix(out, want) {
+		t.Errorf("got %q, want %q (stderr %q)", out, want, errs)
+	}
+}
+
+func TestLargeEnvironment(t *testing.T) {
+	j := sh(`echo "${#V0} ${#V14}"`)
+	j.Env = []string{"PATH=/usr/bin:/bin"}
+	for i := range 15 {
+		j.Env = append(j.Env, fmt.Sprintf("V%d=%s", i, strings.Repeat("y", 120<<10)))
+	}
+	if r, out, errs := j.run(t); out != "122880 122880\n" {
+		t.Errorf("got %+v %q %q", r, out, errs)
+	}
+}
+
+func TestDataFiles(t *testing.T) {
+	j := sh("cat /tmp/a /tmp/b; ls /proc/self/fd | wc -l")
+	j.Data = [][]byte{[]byte("first "), []byte("second ")}
+	j.Args = []string{"--ro-bind-data", "10", "/tmp/a", "--file", "11", "/tmp/b"}
+	_, out, errs := j.run(t)
+	if out != "first second 4\n" {
+		t.Errorf("got %q, %q", out, errs)
+	}
+}
+
+func TestDescriptors(t *testing.T) {
+	// The inherited ones go, 7 and a high one among them; the supervisor's own
+	// cannot be seen.
+	j := sh("ls -l /proc/self/fd | grep -c host-secret; ls /proc/self/fd | tr '\\n' ' '; ls /proc/2/fd/ 2>&1 | grep -c denied; cat /proc/2/environ 2>&1 | grep -c denied")
+	cmd := j.command(t)
+	secret, err := os.Open(writeFile(t, "host-secret", "secret", 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer secret.Close()
+	for range 20 {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, secret)
+	}
+	out, err := cmd.Output()
+	if want := "0\n0 1 2 3 1\n1\n"; string(out) != want {
+		t.Errorf("got %q (%v), want %q", out, err, want)
+	}
+}
+
+func TestNothingOnCommandLines(t *testing.T) {
+	const secret = "S3CRET-MARKER"
+	j := sh("echo ready; exec sleep 1000")
+	j.Mark = marked()
+	j.Env = []string{"PATH=/usr/bin:/bin", "TOKEN=" + secret}
+	j.Args = []string{"--setenv", "OTHER", secret, "--dir", "/tmp/" + secret}
+	cmd := j.command(t)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); gone(t, j.Mark, time.Second) }()
+	if _, err := io.ReadFull(out, make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, p := range alive(j.Mark) {
+		pid, _, _ := strings.Cut(p, " ")
+		seen++
+		cmdline, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+		if bytes.Contains(cmdline, []byte(secret)) {
+			t.Errorf("%s: %q", p, cmdline)
+		}
+		environ, _ := os.ReadFile("/proc/" + pid + "/environ")
+		if strings.HasSuffix(p, "(bwrap)") && len(environ) > 0 {
+			t.Errorf("%s: environment %q", p, environ)
+		}
+	}
+	if seen < 5 { // the launcher, bwrap twice, the supervisor, the program
+		t.Errorf("only %d processes seen", seen)
+	}
+}
+
+func TestPipes(t *testing.T) {
+	data := make([]byte, 50<<20)
+	src := rand.NewChaCha8([32]byte{1})
+	_, _ = src.Read(data)
+	cmd := job{Argv: []string{"/bin/cat"}}.command(t)
+	cmd.Stdin = bytes.NewReader(data)
+	h := sha256.New()
+	cmd.Stdout = h
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if want := sha256.Sum256(data); !bytes.Equal(h.Sum(nil), want[:]) {
+		t.Error("the bytes changed on their way")
+	}
+}
+
+// pipeline runs a bash script in which $L is the launcher of j.
+func pipeline(t testing.TB, script string, jobs ...job) (string, error) {
+	t.Helper()
+	args := []string{"-c", script, self()}
+	for _, j := range jobs {
+		args = append(args, j.file(t))
+	}
+	cmd := exec.Command("/bin/bash", args...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func TestSIGPIPE(t *testing.T) {
+	out, err := pipeline(t, `"$0" __launch "$1" | head -1; echo ${PIPESTATUS[@]}`, job{Argv: []string{"/usr/bin/yes"}})
+	if out != "y\n141 0\n" {
+		t.Errorf("got %q, %v", out, err)
+	}
+	// As a direct run would: the writer to a program that closes its stdin.
+	out, err = pipeline(t, `yes | "$0" __launch "$1"; echo ${PIPESTATUS[@]}`, sh("exec 0<&-; while kill -0 $$ && ! test -e /nothing; do sleep 0.05; n=$((n+1)); test $n -gt 4 && exit 5; done"))
+	if out != "141 5\n" {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+func TestPipeEndSeen(t *testing.T) {
+	stop := filepath.Join(t.TempDir(), "stop")
+	j := sh("echo text; exec >&-; while ! test -e '" + stop + "'; do sleep 0.02; done; exit 4")
+	cmd := j.command(t)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan string, 1)
+	go func() { b, _ := io.ReadAll(out); got <- string(b) }()
+	select {
+	case s := <-got:
+		if s != "text\n" {
+			t.Errorf("got %q", s)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("no end of file although the program closed its output")
+	}
+	if err := os.WriteFile(stop, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 4 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestClosedDescriptors(t *testing.T) {
+	j := sh("read x; echo out $?; echo err >&2; exit 7")
+	for redirect, want := range map[string]string{
+		"<&-":               "out 1\nerr\n7\n",
+		">&-":               "err\n7\n",
+		"2>&-":              "out 1\n7\n",
+		"<&- >&-":           "err\n7\n",
+		"<&- >&- 2>&-":      "7\n",
+		"</dev/null 2>&1":   "out 1\nerr\n7\n",
+		"</dev/null 7<&0":   "out 1\nerr\n7\n",
+		"<&- 3>&1 4>&1 >&3": "out 1\nerr\n7\n",
+	} {
+		if redirect == "2>&-" {
+			redirect += " </dev/null"
+		}
+		if redirect == ">&-" {
+			redirect += " </dev/null"
+		}
+		out, err := pipeline(t, `"$0" __launch "$1" `+redirect+`; echo $?`, j)
+		if out != want {
+			t.Errorf("%s: got %q, want %q (%v)", redirect, out, want, err)
+		}
+	}
+}
+
+func TestIgnoredSignals(t *testing.T) {
+	ignored := func(out string) string {
+		_, rest, _ := strings.Cut(out, "SigIgn:\t")
+		mask, _, _ := strings.Cut(rest, "\n")
+		return mask
+	}
+	status := sh("cat /proc/self/status; trap '' USR1; grep SigBlk /proc/self/status >/dev/null")
+	out, err := pipeline(t, `"$0" __launch "$1" </dev/null`, status)
+	if got := ignored(out); got != "0000000000000000" {
+		t.Errorf("ignored %q (%v)", got, err)
+	}
+	if !strings.Contains(out, "SigBlk:\t0000000000000000") {
+		t.Errorf("signals blocked: %s", out)
+	}
+	out, err = pipeline(t, `trap '' HUP INT; "$0" __launch "$1" </dev/null`, status)
+	if got := ignored(out); got != "0000000000000003" {
+		t.Errorf("ignored under nohup %q (%v)", got, err)
+	}
+}
+
+func TestSignalsForwarded(t *testing.T) {
+	for name, sig := range map[string]syscall.Signal{
+		"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2,
+	} {
+		for script, want := range map[string]int{
+			// The handler completes; then: death by the signal itself.
+			"trap 'echo caught; exit 9' " + name + "; echo ready; while :; do sleep 0.05; done": 9,
+			"echo ready; exec sleep 1000": 128 + int(sig),
+		} {
+			j := sh(script)
+			j.Mark = marked()
+			cmd := j.command(t)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(out, make([]byte, 6)); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Process.Signal(sig)
+			rest, _ := io.ReadAll(out)
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != want || (want == 9) != (string(rest) == "caught\n") {
+				t.Errorf("%s: code %d, want %d; %q", name, code, want, rest)
+			}
+			gone(t, j.Mark, time.Second)
+		}
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	j := sh("trap 'echo asked; exit 3' TERM; while :; do sleep 0.05; done")
+	j.Timeout = 200 * time.Millisecond
+	j.Mark = marked()
+	r, out, _ := j.run(t)
+	if want := (Result{Code: 124, Started: true, TimedOut: true}); r != want || out != "asked\n" {
+		t.Errorf("got %+v %q, want %+v", r, out, want)
+	}
+	gone(t, j.Mark, time.Second)
+
+	j = sh("trap '' TERM; while :; do sleep 0.05; done")
+	j.Timeout = 100 * time.Millisecond
+	j.Mark = marked()
+	start := time.Now()
+	r, _, _ = j.run(t)
+	if r.Code != 124 || !r.TimedOut || !r.Started {
+		t.Errorf("got %+v", r)
+	}
+	if d := time.Since(start); d < killGrace || d > killGrace+3*time.Second {
+		t.Errorf("killed after %v", d)
+	}
+	gone(t, j.Mark, time.Second)
+
+	j = sh("exit 6")
+	j.Timeout = time.Hour
+	if r, _, _ := j.run(t); r.Code != 6 || r.TimedOut {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestNothingOutlivesTheRun(t *testing.T) {
+	j := sh("setsid sh -c 'trap \"\" HUP TERM; sleep 1000' & (sleep 1000 &) ; trap '' CHLD; sleep 0.1; exit 5")
+	j.Mark = marked()
+	r, _, _ := j.run(t)
+	if r.Code != 5 {
+		t.Errorf("got %+v", r)
+	}
+	gone(t, j.Mark, time.Second)
+}
+
+// The program may kill its supervisor; it must not look as if it had not run.
+func TestSupervisorKilled(t *testing.T) {
+	j := sh("echo ran; kill -9 2; sleep 1000")
+	j.Mark = marked()
+	r, out, _ := j.run(t)
+	if !r.Started || r.Code != 137 || out != "ran\n" {
+		t.Errorf("got %+v %q", r, out)
+	}
+	gone(t, j.Mark, time.Second)
+}
+
+func TestKilledLauncher(t *testing.T) {
+	tries := 80
+	if n, err := strconv.Atoi(os.Getenv("LAUNCH_KILLS")); err == nil {
+		tries = n
+	}
+	started := 0
+	for i := range tries {
+		dir := t.TempDir()
+		// Job control and daemons included: everything has to go.
+		j := sh("echo x >> '" + dir + "/started'; setsid sleep 1000 & exec sleep 1000")
+		j.Mark = marked()
+		cmd := j.command(t)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		delay := time.Duration(rand.Int64N(int64(15 * time.Millisecond)))
+		for end := time.Now().Add(delay); time.Now().Before(end); {
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		gone(t, j.Mark, time.Second)
+		if _, err := os.Stat(dir + "/started"); err == nil {
+			started++
+		}
+		if t.Failed() {
+			t.Fatalf("try %d, killed after %v", i, delay)
+		}
+	}
+	t.Logf("in %d of %d tries the program had started", started, tries)
+}
+
+// Killed at a moment when the program surely runs.
+func TestKilledLauncherLater(t *testing.T) {
+	for range 10 {
+		j := sh("setsid sleep 1000 & echo ready; exec sleep 1000")
+		j.Mark = marked()
+		cmd := j.command(t)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, make([]byte, 6)); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		gone(t, j.Mark, time.Second)
+	}
+}
+
+// A signal before the program has started: it does not start, or dies of it.
+func TestSignalDuringStart(t *testing.T) {
+	for range 30 {
+		j := sh("exec sleep 1000")
+		j.Mark = marked()
+		cmd := j.command(t)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(time.Duration(rand.Int64N(int64(12 * time.Millisecond)))); time.Now().Before(end); {
+		}
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		st := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		if st.Exited() && st.ExitStatus() != 143 || st.Signaled() && st.Signal() != syscall.SIGTERM {
+			t.Errorf("status %v", cmd.ProcessState)
+		}
+		gone(t, j.Mark, time.Second)
+	}
+}
+
+func TestSessionKeyring(t *testing.T) {
+	name := fmt.Sprintf("inner-test-%d", os.Getpid())
+	script := `"$0" __probe keyring ` + name + `; "$0" __launch "$1"; "$0" __launch "$1"`
+	cmd := exec.Command(self(), wordProbe, "with-key", name, "/bin/bash", "-c", script, self(), probe("keyring", name).file(t))
+	out, err := cmd.CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil || len(lines) != 6 {
+		t.Fatalf("got %q, %v", out, err)
+	}
+	if lines[1] != "<nil>" {
+		t.Errorf("outside the key is not found: %q", lines[1])
+	}
+	for _, l := range []string{lines[3], lines[5]} {
+		if l != unix.ENOKEY.Error() {
+			t.Errorf("inside: %q", l)
+		}
+	}
+	if lines[0] == lines[2] || lines[2] == lines[4] {
+		t.Errorf("keyrings not distinct: %q", lines)
+	}
+}

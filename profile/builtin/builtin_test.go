@@ -1,0 +1,141 @@
+package builtin
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/enr/inner/profile"
+)
+
+func TestNames(t *testing.T) {
+	want := []string{"claude-interactive", "claude-one-shot", "cursor-interactive", "gemini-interactive", "gemini-one-shot", "shell", "shell-oneshot"}
+	if diff := cmp.Diff(want, Names()); diff != "" {
+		t.Error(diff)
+	}
+	if Read("nope") != nil || Read("../builtin") != nil {
+		t.Error("Read finds what is not there")
+	}
+}
+
+// Every built-in profile is valid, resolves in an ordinary home and, where this
+// version has all it needs, may run.
+func TestValid(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, dir, project := filepath.Join(base, "h"), filepath.Join(base, "h/.inner/profiles"), filepath.Join(base, "h/p")
+	if _, err := Install(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(project, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l := profile.Loader{Home: home, GlobalDir: dir}
+	for _, name := range Names() {
+		path, scope, err := l.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := l.Load(path, scope)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		rc, err := p.Resolve(profile.Context{Home: home, InnerHome: filepath.Dir(dir), Cwd: project, Lookup: func(string) (string, bool) { return "", false }})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		runs := strings.HasPrefix(name, "claude") || strings.HasPrefix(name, "shell")
+		if missing := rc.NotEnforced(); runs && missing != nil {
+			t.Errorf("%s does not run: %q", name, missing)
+		}
+		shell := strings.HasPrefix(name, "shell")
+		if (rc.Network == profile.NetFull) == shell || (rc.Home == "isolated") == shell {
+			t.Errorf("%s: network %s, home %s", name, rc.Network, rc.Home)
+		}
+		if p.Description == "" || rc.Env.InheritAll || !slices.Contains(rc.Env.Inherit, "LC_*") || len(rc.Allow) > 0 {
+			t.Errorf("%s: %+v", name, rc)
+		}
+		// Variables that look secret are the agent's own keys and nothing else.
+		for _, v := range rc.Env.Inherit {
+			own := strings.HasPrefix(v, "ANTHROPIC_") || strings.HasPrefix(v, "CLAUDE_") || strings.HasPrefix(v, "GEMINI_") || strings.HasPrefix(v, "GOOGLE_") || strings.HasPrefix(v, "CURSOR_")
+			if profile.LooksSecret(v) && !own {
+				t.Errorf("%s passes %s", name, v)
+			}
+		}
+		if rc.Entrypoint.Interactive == (rc.Output.Timeout > 0) {
+			t.Errorf("%s: interactive %t, timeout %s", name, rc.Entrypoint.Interactive, rc.Output.Timeout)
+		}
+	}
+}
+
+func TestInstall(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a/profiles")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mine := filepath.Join(dir, "shell.toml")
+	if err := os.WriteFile(mine, []byte("mine"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(dir, "shell-oneshot.toml")); err != nil {
+		t.Fatal(err)
+	}
+	written, err := Install(dir)
+	if err != nil || len(written) != len(Names())-2 {
+		t.Fatalf("%q %v", written, err)
+	}
+	for _, path := range written {
+		st, err := os.Stat(path)
+		if err != nil || st.Mode() != 0o600 {
+			t.Errorf("%s: %v %v", path, st.Mode(), err)
+		}
+		data, _ := os.ReadFile(path)
+		if !bytes.Equal(data, Read(strings.TrimSuffix(filepath.Base(path), ".toml"))) {
+			t.Errorf("%s differs", path)
+		}
+	}
+	if data, _ := os.ReadFile(mine); string(data) != "mine" {
+		t.Errorf("overwritten: %q", data)
+	}
+	if again, err := Install(dir); err != nil || again != nil {
+		t.Errorf("second time: %q %v", again, err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != len(Names()) {
+		t.Errorf("%d entries", len(entries))
+	}
+}
+
+func TestInstallAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "profiles")
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	total := 0
+	for range 8 {
+		group.Go(func() {
+			written, err := Install(dir)
+			mu.Lock()
+			defer mu.Unlock()
+			total += len(written)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if total != len(Names()) {
+		t.Errorf("%d files written", total)
+	}
+	if st, err := os.Stat(dir); err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("%v %v", st.Mode(), err)
+	}
+}

@@ -1,0 +1,152 @@
+package profile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func lines(list []Grant) string {
+	var b strings.Builder
+	for _, g := range list {
+		b.WriteString(g.Kind)
+		if g.Tightens {
+			b.WriteByte('-')
+		}
+		b.WriteString("\t" + g.Text + "\n")
+	}
+	return b.String()
+}
+
+func TestGrants(t *testing.T) {
+	shell := RunConfig{
+		HomeDir: "/home/u", Home: "host", Workdir: "/home/u/src/app", WorkdirMode: RW, Network: NetOff, PIDNamespace: true,
+		GitDir: "protected", Proc: "auto", Seccomp: "default", Entrypoint: Entrypoint{Cmd: "bash"},
+	}
+	if diff := cmp.Diff(`runs	runs bash
+writes	can change files in: ~/src/app
+reads	can read the system and your whole home folder, except hidden secrets
+network-	no network
+`, lines(Grants(shell))); diff != "" {
+		t.Error(diff)
+	}
+	rich := RunConfig{
+		HomeDir: "/home/u", Home: "isolated", HomeAllow: []string{"/home/u/.local/bin", "/home/u/a, b"}, Workdir: "/w", WorkdirMode: RO,
+		Network: NetFull, Allow: []string{"ssh-keys", "docker-socket"}, Clipboard: true, GitDir: "rw", Proc: "bind", Seccomp: "off",
+		Hide: []string{"/w/.env"}, Limits: Limits{Memory: "2G", Pids: "100"}, Capabilities: []string{"claude"},
+		Mounts: []Mount{
+			{Source: "/home/u/d", Dest: "/d", Mode: RW},
+			{Source: "/home/u/r", Dest: "/home/u/r", Mode: RO},
+			{Source: "/c", Dest: "/c", Mode: SafeRW},
+			{Source: "/t", Dest: "/t", Mode: Tmpfs},
+		},
+		Env:        Env{InheritAll: true, Inherit: []string{"LC_*", "ANTHROPIC_API_KEY"}, Set: []KV{{"CI", "true"}, {"API_TOKEN", "hunter2"}, {"L", "a, b"}}, PathPrepend: []string{"/home/u/bin"}},
+		Entrypoint: Entrypoint{Cmd: "claude", Args: []string{"-p", "two words", ""}, History: []string{"git status"}},
+		Output:     Output{Timeout: 90 * time.Minute, Log: "/home/u/logs"},
+		Noop:       Noop{Block: []string{"apt", "pip  install"}, Rewrite: []KV{{"docker", "podman"}}},
+	}
+	if diff := cmp.Diff(`runs	runs claude -p "two words" ""
+writes	can change files in: ~/d (there as /d)
+copies	works on a copy of: /c
+writes	keeps its log in ~/logs
+reads	can read the system; of your home folder only what is listed here
+reads	can read: /w, ~/r, ~/.local/bin, "~/a, b"
+hides-	empty in the box: /t
+network	can use the network, this computer's own services included
+secret	can use what is hidden otherwise: ssh-keys, docker-socket (a way out of the box)
+capability	gets a copy of your login and settings of: claude
+passes	gets all your variables, except those that look secret
+passes	gets your variables: LC_*, ANTHROPIC_API_KEY (a secret)
+sets	sets variables: CI=true, API_TOKEN (value not shown), "L=a, b"
+path	looks for programs first in: ~/bin
+clipboard	can read and change your clipboard
+layer	can change git hooks and configuration, which run outside the box later
+layer	sees the other processes of this computer
+layer	sees this computer's own /proc
+layer	runs without the system call filter
+history	offers in the shell history: git status
+replaces	runs another program: docker → podman
+blocks-	blocks the commands: apt, pip install
+hides-	also hides: /w/.env
+limit-	limited: memory 2G, processes 100, time 1h30m
+`, lines(Grants(rich))); diff != "" {
+		t.Error(diff)
+	}
+	for _, g := range Grants(rich) {
+		if strings.Contains(g.Text, "hunter2") {
+			t.Errorf("a secret is shown: %q", g.Text)
+		}
+	}
+}
+
+func TestDiffGrants(t *testing.T) {
+	base := RunConfig{
+		Home: "host", Workdir: "/w", WorkdirMode: RW, Network: NetOff, PIDNamespace: true, Entrypoint: Entrypoint{Cmd: "bash"},
+		Allow: []string{"ssh-keys"}, Env: Env{Inherit: []string{"A", "B"}, Set: []KV{{"X", "1, 2"}, {"Y", "2"}}},
+		Noop: Noop{Block: []string{"apt", "yum"}}, Limits: Limits{Memory: "1G"}, Hide: []string{"/w/.env"},
+	}
+	for _, c := range []struct {
+		name            string
+		change          func(rc *RunConfig)
+		wider, narrower string
+	}{
+		{"nothing", func(*RunConfig) {}, "", ""},
+		{"order", func(rc *RunConfig) { rc.Env.Inherit = []string{"B", "A"} }, "", ""},
+		{"network", func(rc *RunConfig) { rc.Network = NetFull }, "network\tcan use the network, this computer's own services included\n", ""},
+		{"variable", func(rc *RunConfig) { rc.Env.Inherit = []string{"A", "C"} }, "passes\tgets your variables: C\n", "passes\tgets your variables: B\n"},
+		{"value", func(rc *RunConfig) { rc.Env.Set = []KV{{"X", "1, 2"}, {"Y", "3"}} }, "sets\tsets variables: Y=3\n", "sets\tsets variables: Y=2\n"},
+		{"unlock", func(rc *RunConfig) { rc.Allow = []string{"ssh-keys", "netrc"} }, "secret\tcan use what is hidden otherwise: netrc\n", ""},
+		{"lock", func(rc *RunConfig) { rc.Allow = nil }, "", "secret\tcan use what is hidden otherwise: ssh-keys\n"},
+		{"block less", func(rc *RunConfig) { rc.Noop.Block = []string{"apt"} }, "blocks-\tblocks the commands: yum\n", ""},
+		{"block more", func(rc *RunConfig) { rc.Noop.Block = []string{"apt", "yum", "dnf"} }, "", "blocks-\tblocks the commands: dnf\n"},
+		{"hide less", func(rc *RunConfig) { rc.Hide = nil }, "hides-\talso hides: /w/.env\n", ""},
+		{"limit", func(rc *RunConfig) { rc.Limits.Memory = "2G" }, "limit-\tlimited: memory 1G\n", "limit-\tlimited: memory 2G\n"},
+		{"program", func(rc *RunConfig) { rc.Entrypoint.Args = []string{"-c", "a: b, c"} }, "runs\truns bash -c \"a: b, c\"\n", "runs\truns bash\n"},
+		{"read-only", func(rc *RunConfig) { rc.WorkdirMode = RO }, "reads\tcan read: /w\n", "writes\tcan change files in: /w\n"},
+	} {
+		now := base
+		c.change(&now)
+		wider, narrower := DiffGrants(Grants(base), Grants(now))
+		if diff := cmp.Diff([]string{c.wider, c.narrower}, []string{lines(wider), lines(narrower)}); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+		if n, w := DiffGrants(Grants(now), Grants(base)); len(n)+len(w) == 0 && len(wider)+len(narrower) > 0 {
+			t.Errorf("%s: the way back shows nothing", c.name)
+		}
+	}
+}
+
+func FuzzItems(f *testing.F) {
+	f.Add("a", "b, c")
+	f.Add("", "\"x\\")
+	f.Add(" a", "b,")
+	f.Add("a: b", "`c`")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		_, items := splitItems(joinItems("words", []string{a, b, a}))
+		if len(items) != 3 || items[0] != items[2] || (a == b) != (items[0] == items[1]) {
+			t.Fatalf("%q %q: %q", a, b, items)
+		}
+	})
+}
+
+func TestLooksSecret(t *testing.T) {
+	for _, name := range []string{
+		"ANTHROPIC_API_KEY", "GH_TOKEN", "GITHUBTOKEN", "npm_token", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "DB_PASSWORD", "MYSQL_PWD", "DB_PASS",
+		"DATABASE_URL", "APP_DATABASE_URL", "SENTRY_DSN", "SLACK_WEBHOOK_URL", "MONGODB_URI", "SSH_AUTH_SOCK", "GITLAB_PAT", "VAULT_ADDR",
+		"GOOGLE_APPLICATION_CREDENTIALS", "SECRET", "TOKEN", "PASSWORD", "APIKEY", "X_PRIVATE_Y", "SESSION_COOKIE", "KEY",
+	} {
+		if !LooksSecret(name) {
+			t.Errorf("%s is not seen as a secret", name)
+		}
+	}
+	for _, name := range []string{
+		"PATH", "HOME", "PWD", "OLDPWD", "LANG", "LC_ALL", "TERM", "GIT_AUTHOR_NAME", "KEYBOARD", "XKB_KEYMAP", "TOKENIZERS_PARALLELISM", "PASSENGER", "MONKEY",
+		"ANTHROPIC_MODEL", "COMPASS", "PATTERN", "https_proxy", "DSNAME", "",
+	} {
+		if LooksSecret(name) {
+			t.Errorf("%s is seen as a secret", name)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package shims
+
+const underRace = true
