@@ -2,6 +2,7 @@
 # lint.sh: everything about the tree that a machine can judge without running it.
 # Every check runs, also after one has failed; the exit code is 1 when any did.
 # make sets the tools' versions.
+# shellcheck disable=SC2317,SC2016 # functions are called by name; Go templates have dollars
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 : "${GO:=go}" "${GOFUMPT:?set by make}" "${STATICCHECK:?set by make}"

@@ -167,7 +167,7 @@ func (a *app) allow(path string, yes bool) error {
 			return exit(125)
 		}
 	}
-	if len(list) == 0 {
+	if len(list) == 0 && cfg == nil {
 		return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("%s holds no profiles", a.short(filepath.Join(t.place.project.Dir, "profiles"))), Hint: "inner profile list"}
 	}
 	todo := false
@@ -176,6 +176,8 @@ func (a *app) allow(path string, yes bool) error {
 	}
 	if cfg != nil {
 		a.showConfig(t.place)
+		_, allowed := a.trustedProjectConfig(t.place)
+		todo = todo || !allowed
 	}
 	if todo {
 		if err := a.ask("Allow this?", yes); err != nil {
@@ -187,6 +189,12 @@ func (a *app) allow(path string, yes bool) error {
 		if err := a.trust().Allow(t.place.root(), ok); err != nil {
 			return err
 		}
+	}
+	if len(list) == 0 {
+		if err := a.trust().Allow(t.place.root(), trust.Approval{Config: cfg, ConfigCommands: shimWords(t.place)}); err != nil {
+			return err
+		}
+		a.say("allowed %s", a.short(cfg.Path))
 	}
 	if err := a.regenerate(); err != nil {
 		return err

@@ -21,6 +21,7 @@ type status struct {
 	Profiles []profileStatus `json:"profiles"`
 	Commands []whichAnswer   `json:"commands"`
 	NotTaken []string        `json:"not_guarded,omitempty"` // unapproved claims on everyday tools
+	Unread   []string        `json:"unreadable,omitempty"`  // what could not be read anywhere
 }
 
 type profileStatus struct {
@@ -100,6 +101,9 @@ func (a *app) status() (status, error) {
 	if names, err := a.folder().List(); err == nil {
 		words = append(words, names...)
 	}
+	for _, p := range shims.Wanted(a.site()).Problems {
+		s.Unread = append(s.Unread, p.Error())
+	}
 	slices.Sort(words)
 	for _, w := range slices.Compact(words) {
 		s.Commands = append(s.Commands, a.which(w))
@@ -166,6 +170,9 @@ func (a *app) printStatus(s status) {
 			line += "refused, " + c.Reason
 		}
 		fmt.Fprintln(a.stdout, printable(line))
+	}
+	for _, p := range s.Unread {
+		fmt.Fprintln(a.stdout, "problem ", printable(p))
 	}
 	if len(s.NotTaken) > 0 {
 		fmt.Fprintln(a.stdout, "note     claimed without approval and not guarded, being everyday tools:", printable(strings.Join(s.NotTaken, ", ")))

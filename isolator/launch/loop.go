@@ -3,7 +3,6 @@ package launch
 import (
 	"bytes"
 	"fmt"
-	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -461,7 +460,7 @@ func (s *session) stop() {
 	s.real.restore()
 	s.stopped = true
 	// As the terminal does it: our whole group, with the default action.
-	signal.Reset(syscall.SIGTSTP)
+	s.caught = defaultAction(syscall.SIGTSTP)
 	_ = unix.Kill(0, unix.SIGTSTP)
 	s.wake = time.Now().Add(stopWithin)
 }
@@ -470,7 +469,7 @@ func (s *session) stop() {
 func (s *session) resume() {
 	if s.stopped {
 		s.stopped, s.wake = false, time.Time{}
-		signal.Notify(s.signals, syscall.SIGTSTP)
+		setAction(syscall.SIGTSTP, &s.caught)
 	}
 	if s.full {
 		s.attach()

@@ -114,6 +114,7 @@ type job struct {
 	CursorFix   string
 	Timeout     time.Duration
 	Result      string // a file to write Result to
+	NonBlock    bool   // the descriptors are non-blocking, and must be left so
 	Mark        uint64 // see marked
 }
 
@@ -131,6 +132,11 @@ func launcherMain(file string) int {
 	if j.Mark != 0 {
 		_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: j.Mark, Max: j.Mark})
 	}
+	if j.NonBlock {
+		for fd := range 3 {
+			_ = unix.SetNonblock(fd, true)
+		}
+	}
 	r := Run(j.plan(), Options{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Interactive: j.Interactive, Raw: j.Interactive, CursorFix: j.CursorFix, Timeout: j.Timeout,
@@ -141,6 +147,9 @@ func launcherMain(file string) int {
 			fmt.Fprintln(os.Stderr, err)
 			return 99
 		}
+	}
+	if flags, err := unix.FcntlInt(1, unix.F_GETFL, 0); j.NonBlock && (err != nil || flags&unix.O_NONBLOCK == 0) {
+		return 97
 	}
 	return r.Code
 }

@@ -51,7 +51,8 @@ type session struct {
 	ended    bool // with status
 	status   syscall.WaitStatus
 
-	stopped   bool // we stopped ourselves, after the job
+	stopped   bool      // we stopped ourselves, after the job
+	caught    sigaction // of SIGTSTP, to be put back after that
 	timedOut  bool
 	hungUp    bool
 	abandoned bool           // a signal came while only output was left to write

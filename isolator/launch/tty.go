@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -101,4 +102,24 @@ func winsize(fd int) unix.Winsize {
 		return unix.Winsize{}
 	}
 	return *w
+}
+
+// sigaction is the kernel's, opaque: it is only taken and put back. All zero it
+// is the default action on every architecture.
+type sigaction [16]uint64
+
+// defaultAction gives sig its default action and returns what it had.
+// signal.Reset does not: the runtime leaves its handler for SIGTSTP in place,
+// which swallows it (measured with Go 1.26).
+func defaultAction(sig syscall.Signal) (old sigaction) {
+	var zero sigaction
+	rtSigaction(sig, &zero, &old)
+	return old
+}
+
+func setAction(sig syscall.Signal, action *sigaction) { rtSigaction(sig, action, nil) }
+
+func rtSigaction(sig syscall.Signal, action, old *sigaction) {
+	const setSize = 8 // of the kernel's signal set, in bytes
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(action)), uintptr(unsafe.Pointer(old)), setSize, 0, 0)
 }

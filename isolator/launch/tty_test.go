@@ -163,9 +163,9 @@ func TestOwnTerminal(t *testing.T) {
 	x := newTerminal(t)
 	x.resize(41, 97)
 	before := x.modes()
-	j := interactive("tty; stty size; stty -a | grep -o 'erase = [^;]*'; test -t 0 && test -t 1 && test -t 2 && echo all; ls /dev/pts; test -e /dev/console && echo console; ps -o tpgid=,pgid=,sid=,tty= -p $$; read -p 'say: ' a; echo \"got $a\"; exit 7")
+	j := interactive("tty; stty size; stty -a | grep -o ' erase = [^;]*'; test -t 0 && test -t 1 && test -t 2 && echo all; ls /dev/pts; test -e /dev/console && echo console; ps -o tpgid=,pgid=,sid=,tty= -p $$; read -p 'say: ' a; echo \"got $a\"; exit 7")
 	cmd := x.start(j.command(t))
-	x.expect("/dev/pts/0\r\n41 97\r\nerase = ^?\r\nall\r\n0\r\nptmx\r\n")
+	x.expect("/dev/pts/0\r\n41 97\r\n erase = ^?\r\nall\r\n0  ptmx\r\n")
 	x.expect("say: ")
 	if !x.isRaw() {
 		t.Error("the real terminal is not raw")
@@ -270,7 +270,8 @@ func TestClosedTerminal(t *testing.T) {
 func (x *terminal) shell() *exec.Cmd {
 	x.t.Helper()
 	cmd := exec.Command("/bin/bash", "--norc", "--noprofile", "-i")
-	cmd.Env = []string{"PS1=<prompt>", "PATH=/usr/bin:/bin", "HOME=" + os.TempDir(), "TERM=xterm", "HISTFILE=", "TMPDIR=" + os.TempDir(), "L=" + self() + " " + wordLaunch}
+	cmd.Env = []string{"PS1=<prompt>", "PATH=/usr/bin:/bin", "HOME=" + os.TempDir(), "TERM=xterm", "HISTFILE=", "INPUTRC=" + writeFile(x.t, "inputrc", "set enable-bracketed-paste off\n", 0o600), "TMPDIR=" + os.TempDir(), "L=" + self() + " " + wordLaunch}
+	x.resize(24, 250) // no line breaks in the commands
 	x.start(cmd)
 	x.expect("<prompt>")
 	return cmd
@@ -358,7 +359,8 @@ func TestShellInside(t *testing.T) {
 	j.Env = []string{"PS1=<inner>", "PATH=/usr/bin:/bin", "TERM=xterm", "HISTFILE="}
 	cmd := x.start(j.command(t))
 	x.expect("<inner>")
-	x.send("sleep 1000\r")
+	x.send("sh -c 'echo rea\"\"dy; exec sleep 1000'\r")
+	x.expect("ready\r\n")
 	x.send("\x1a")
 	x.expect("Stopped")
 	x.expect("<inner>")
@@ -366,7 +368,7 @@ func TestShellInside(t *testing.T) {
 	x.expect("\r\n1\r\n")
 	x.expect("<inner>")
 	x.send("fg\r")
-	x.expect("sleep 1000\r\n")
+	x.expect("sleep 1000'\r\n")
 	x.send("\x03")
 	x.expect("<inner>")
 	x.send("echo rc=$?\r")
@@ -605,22 +607,13 @@ func TestTypeAhead(t *testing.T) {
 // A terminal that is non-blocking stays so, and works.
 func TestNonBlockingTerminal(t *testing.T) {
 	x := newTerminal(t)
-	fd := int(x.slave.Fd())
-	if err := unix.SetNonblock(fd, true); err != nil {
-		t.Fatal(err)
-	}
 	const lines = 20000
 	j := probe("spew", fmt.Sprint(lines))
-	j.Interactive = true
-	cmd := exec.Command(self(), wordLaunch, j.file(t))
-	if c := code(t, x.start(cmd)); c != 0 {
+	j.Interactive, j.NonBlock = true, true
+	if c := code(t, x.start(j.command(t))); c != 0 {
 		t.Errorf("exit code %d", c)
 	}
 	x.expect(fmt.Sprintf("%08d the quick", lines-1))
-	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	if err != nil || flags&unix.O_NONBLOCK == 0 {
-		t.Errorf("flags %#x, %v", flags, err)
-	}
 }
 
 // The person's terminal stays open to nobody in the box.
