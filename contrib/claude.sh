@@ -27,7 +27,7 @@ cached() { [ -e "$cache/VERSION" ] && [ -x "$program" ]; }
 
 case ${1-} in
 cached) cached ;;
-path) if cached; then readlink -f -- "$program"; fi ;;
+path) if cached; then printf '%s\n' "$program"; fi ;;
 install)
 	if cached; then exit 0; fi
 	version=${INNER_TEST_CLAUDE_VERSION:+@$INNER_TEST_CLAUDE_VERSION}

@@ -147,12 +147,21 @@ func (g *granter) variables(env Env) {
 	if env.InheritAll {
 		g.add("passes", "gets all your variables, except those that look secret")
 	}
-	g.list("passes", "gets your variables", eachOf(env.Inherit, func(name string) string {
-		if LooksSecret(name) && !strings.Contains(name, "*") {
-			return name + " (a secret)"
+	var secrets, plain []string
+	for _, name := range env.Inherit {
+		group := ordinary(name)
+		switch {
+		case group != "" && slices.Contains(plain, group):
+		case group != "":
+			plain = append(plain, group)
+		case LooksSecret(name) && !strings.Contains(name, "*"):
+			secrets = append(secrets, name)
+		default:
+			plain = append(plain, name)
 		}
-		return name
-	}))
+	}
+	g.list("secret", "gets your secrets", secrets)
+	g.list("passes", "gets your variables", plain)
 	g.list("sets", "sets variables", eachOf(env.Set, func(kv KV) string {
 		if LooksSecret(kv.Key) {
 			return kv.Key + " (value not shown)"
@@ -160,6 +169,20 @@ func (g *granter) variables(env Env) {
 		return kv.Key + "=" + kv.Value
 	}))
 	g.list("path", "looks for programs first in", eachOf(env.PathPrepend, g.short))
+}
+
+// ordinary names the group of a variable that says nothing but how to draw and
+// where the network is, so that the others stand out; "" for all others.
+func ordinary(name string) string {
+	switch name {
+	case "TERM", "COLORTERM", "TERM_PROGRAM", "NO_COLOR", "FORCE_COLOR", "LANG", "LANGUAGE", "LC_*", "TZ", "HOME", "USER", "LOGNAME", "SHELL", "PATH":
+		return "terminal and user settings"
+	}
+	switch strings.ToUpper(name) {
+	case "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY":
+		return "proxy settings"
+	}
+	return ""
 }
 
 // layers tells where the box is weaker, or stronger, than it is by default.

@@ -42,7 +42,7 @@ network-	no network
 			{Source: "/c", Dest: "/c", Mode: SafeRW},
 			{Source: "/t", Dest: "/t", Mode: Tmpfs},
 		},
-		Env:        Env{InheritAll: true, Inherit: []string{"LC_*", "ANTHROPIC_API_KEY"}, Set: []KV{{"CI", "true"}, {"API_TOKEN", "hunter2"}, {"L", "a, b"}}, PathPrepend: []string{"/home/u/bin"}},
+		Env:        Env{InheritAll: true, Inherit: []string{"LC_*", "TERM", "ANTHROPIC_API_KEY", "LC_X*", "https_proxy", "NO_PROXY"}, Set: []KV{{"CI", "true"}, {"API_TOKEN", "hunter2"}, {"L", "a, b"}}, PathPrepend: []string{"/home/u/bin"}},
 		Entrypoint: Entrypoint{Cmd: "claude", Args: []string{"-p", "two words", ""}, History: []string{"git status"}},
 		Output:     Output{Timeout: 90 * time.Minute, Log: "/home/u/logs"},
 		Noop:       Noop{Block: []string{"apt", "pip  install"}, Rewrite: []KV{{"docker", "podman"}}},
@@ -58,7 +58,8 @@ network	can use the network, this computer's own services included
 secret	can use what is hidden otherwise: ssh-keys, docker-socket (a way out of the box)
 capability	gets a copy of your login and settings of: claude
 passes	gets all your variables, except those that look secret
-passes	gets your variables: LC_*, ANTHROPIC_API_KEY (a secret)
+secret	gets your secrets: ANTHROPIC_API_KEY
+passes	gets your variables: terminal and user settings, LC_X*, proxy settings
 sets	sets variables: CI=true, API_TOKEN (value not shown), "L=a, b"
 path	looks for programs first in: ~/bin
 clipboard	can read and change your clipboard

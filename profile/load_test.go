@@ -132,6 +132,43 @@ func TestLoadFaults(t *testing.T) {
 	}
 }
 
+// A file of nothing but faults, or of thousands of mounts, costs little and says
+// little.
+func TestLoadBounds(t *testing.T) {
+	for name, text := range map[string]string{
+		"keys":   manyLines("key%d = 1\n", 5000),
+		"names":  "V1\n[sandbox]\nallow = [\n" + manyLines("\"ssh%d\",\n", 5000) + "]",
+		"values": "V1\n[env.set]\n" + manyLines("A%d = 1\n", 5000),
+	} {
+		w := newWorld(t, map[string]string{"p": text})
+		_, err := w.load("p")
+		if n := strings.Count(w.short(err), "\n"); n != maxProblems-1 {
+			t.Errorf("%s: %d lines", name, n+1)
+		}
+	}
+	half := manyLines("\"/%d\" = \"tmpfs\"\n", maxMounts)
+	w := newWorld(t, map[string]string{
+		"many": "V1\n[mounts]\n" + half + "\"/x\" = \"tmpfs\"", "b": "V1\n[mounts]\n" + half, "c": "V1\nextends = \"b\"\n[mounts]\n\"/x\" = \"tmpfs\"",
+	})
+	for name, want := range map[string]string{
+		"many": `G/many.toml:2: mounts: has 257 entries, more than 256`,
+		"b":    "",
+		"c":    `G/c.toml:3: mounts: 257 entries along extends, more than 256`,
+	} {
+		if _, err := w.load(name); w.short(err) != want {
+			t.Errorf("%s: %q", name, w.short(err))
+		}
+	}
+}
+
+func manyLines(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
 // The manual's minimal example, and its longer one for the other sections.
 func TestLoadManual(t *testing.T) {
 	const text = `schema_version = "1"
@@ -387,67 +424,5 @@ func TestFind(t *testing.T) {
 	}
 	if _, scope, err := w.loader.Find("shell"); err != nil || scope != Global {
 		t.Errorf("shell: %v %v", scope, err)
-	}
-}
-
-// FuzzLoad: no text makes the loader panic, and a profile that is valid is not
-// changed by an empty child.
-func FuzzLoad(f *testing.F) {
-	f.Add(strings.ReplaceAll(base, "V1\n", "schema_version = \"1\"\n"))
-	f.Add("schema_version = \"1\"\n[noop]\nblock = [\" \", \"a b\"]\nrewrite = { a = \"b\" }\n[mounts]\n\"$X\" = { dest = \"~\", mode = \"tmpfs\" }")
-	f.Add("schema_version = \"1\"\n[env]\nset = { A = \"$$x${UID}~\" }\nclearenv = false\n[sandbox]\nhide = [\"*\"]\nhome_allow = [\"~/x\"]")
-	f.Fuzz(func(t *testing.T, text string) {
-		src, problems := parse(File{Path: "/p.toml", Data: []byte(text)})
-		for _, p := range problems {
-			if strings.Contains(p.Error(), "\n") {
-				t.Fatalf("two lines: %q", p.Error())
-			}
-		}
-		ScanClaims([]byte(text), "p.toml")
-		if len(problems) > 0 {
-			return
-		}
-		once, faults := merge(source{}, src)
-		if len(faults) > 0 {
-			return
-		}
-		if len(contradictions(&once, "/p.toml")) > 0 {
-			return
-		}
-		twice, faults := merge(once, source{})
-		if len(faults) > 0 {
-			t.Fatal(faults)
-		}
-		sameSettings(t, once, twice)
-		p := Profile{Name: "p", src: once}
-		rc, err := p.Resolve(Context{Home: "/nonexistent/home", InnerHome: "/nonexistent/home/.inner", Cwd: "/usr/src", Lookup: func(n string) (string, bool) { return "/" + n, n != "UNSET" }})
-		if err == nil {
-			Grants(rc)
-			rc.NotEnforced()
-		}
-	})
-}
-
-func BenchmarkLoad(b *testing.B) {
-	w := newWorld(b, map[string]string{"p": base})
-	path := filepath.Join(w.inner, "profiles/p.toml")
-	for b.Loop() {
-		if _, err := w.loader.Load(path, Global); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkLoadFiveLevels(b *testing.B) {
-	files := map[string]string{"p0": base}
-	for i := 1; i < 6; i++ {
-		files[fmt.Sprintf("p%d", i)] = strings.Replace(base, "V1\n", fmt.Sprintf("V1\nextends = \"p%d\"\n", i-1), 1)
-	}
-	w := newWorld(b, files)
-	path := filepath.Join(w.inner, "profiles/p5.toml")
-	for b.Loop() {
-		if _, err := w.loader.Load(path, Global); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -114,18 +114,23 @@ func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), "
 // strict.Problems with every fault of all the files, or says why the profile
 // itself cannot be read.
 func (l *Loader) Load(path string, scope Scope) (*Profile, error) {
-	p := &Profile{Name: stem(path), Path: path, Scope: scope, home: l.Home}
+	p := &Profile{Name: stem(path), Path: path, Scope: scope}
 	var chain []source // the profile first
 	var at strict.Pos  // where the current file was asked for
 	var problems strict.Problems
-	seen := map[string]bool{}
+	var seen []string // canonical paths, only asked for when there is a chain
 	for next := path; next != ""; {
-		real := canonical(next)
-		if seen[real] {
-			problems = append(problems, extendsProblem(at, fmt.Sprintf("%q extends itself: %s", next, cycle(p.Files, real))))
-			break
+		if len(chain) > 0 {
+			if len(chain) == 1 {
+				seen = append(seen, canonical(path))
+			}
+			real := canonical(next)
+			if first := slices.Index(seen, real); first >= 0 {
+				problems = append(problems, extendsProblem(at, fmt.Sprintf("%q extends itself: %s", next, cycle(p.Files[first:]))))
+				break
+			}
+			seen = append(seen, real)
 		}
-		seen[real] = true
 		if len(chain) > maxChain {
 			problems = append(problems, extendsProblem(at, fmt.Sprintf("%q builds on more than %d files", path, maxChain)))
 			break
@@ -171,10 +176,9 @@ func extendsProblem(at strict.Pos, msg string) strict.Problem {
 }
 
 // cycle shows the files between the two mentions of one file.
-func cycle(files []File, real string) string {
-	first := slices.IndexFunc(files, func(f File) bool { return canonical(f.Path) == real })
+func cycle(files []File) string {
 	var names []string
-	for _, f := range files[max(first, 0):] {
+	for _, f := range files {
 		names = append(names, filepath.Base(f.Path))
 	}
 	return strings.Join(append(names, names[0]), " → ")

@@ -76,6 +76,10 @@ func table[T any](out, child *strict.Table[T]) {
 	if !child.Set {
 		return
 	}
+	if len(out.Entries) == 0 {
+		*out = *child
+		return
+	}
 	merged := strict.Table[T]{Set: true, At: child.At}
 	place := make(map[string]int, len(out.Entries)+len(child.Entries))
 	for _, list := range [][]strict.Entry[T]{out.Entries, child.Entries} {
@@ -98,7 +102,7 @@ func (m *merger) list(out, child *strict.List, path []string, how string) {
 	if !child.Set {
 		return
 	}
-	if how == "replace" {
+	if how == "replace" || len(out.Items) == 0 && plainList(child.Items) {
 		*out = *child
 		return
 	}
@@ -110,7 +114,7 @@ func (m *merger) list(out, child *strict.List, path []string, how string) {
 	var added []strict.Item
 	for _, it := range child.Items {
 		if name, ok := strings.CutPrefix(it.Text, "-"); ok {
-			if !have[name] {
+			if !have[name] && len(m.problems) < maxProblems {
 				hint := strict.Nearest(name, out.Texts())
 				if hint != "" {
 					hint = "did you mean " + strconv.Quote("-"+hint) + "?"
@@ -146,4 +150,23 @@ func (m *merger) list(out, child *strict.List, path []string, how string) {
 		kept, added = added, kept
 	}
 	*out = strict.List{Items: append(kept, added...), Set: true, At: child.At}
+}
+
+// plainList reports whether a short list has neither repeated items nor
+// removals, so that it is its own union with nothing.
+func plainList(items []strict.Item) bool {
+	if len(items) > 64 {
+		return false
+	}
+	for i, it := range items {
+		if strings.HasPrefix(it.Text, "-") {
+			return false
+		}
+		for _, other := range items[:i] {
+			if it.Text == other.Text {
+				return false
+			}
+		}
+	}
+	return true
 }

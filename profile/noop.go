@@ -109,6 +109,9 @@ func checkTarget(text string) error {
 // child may have taken out the rule of a message it inherits.
 func contradictions(s *source, file string) []strict.Problem {
 	var v validator
+	if n := len(s.Mounts.Entries); n > maxMounts {
+		v.add(s.Mounts.At, "mounts", fmt.Sprintf("%d entries along extends, more than %d", n, maxMounts), "")
+	}
 	whole := map[string]strict.Pos{} // commands blocked whatever their arguments
 	rules := map[string]bool{}
 	for _, it := range s.Noop.Block.Items {

@@ -34,8 +34,7 @@ type Profile struct {
 	Description  string
 	Experimental bool // a run must refuse it
 
-	home string // the Loader's
-	src  source // merged
+	src source // merged
 }
 
 // Commands returns the words this profile claims: [shim] commands, or else the

@@ -23,17 +23,18 @@ type Project struct {
 }
 
 // FindProject returns the project that dir, a physical path, lies in: the
-// nearest folder upwards with a .inner that counts. innerHome itself never
-// counts. It returns nil when there is none.
+// nearest folder upwards with a .inner that counts. The folders of innerHomes
+// (INNER_HOME, and ~/.inner when that is another one) never count. It returns
+// nil when there is none.
 //
 // A .inner that anyone but the user or root can change is returned with a
 // Problem and is not skipped: the next one upwards must not step in for it.
-func FindProject(dir, innerHome string) *Project {
+func FindProject(dir string, innerHomes ...string) *Project {
 	if !filepath.IsAbs(dir) {
 		return nil
 	}
 	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
-		if p := projectAt(dir, innerHome); p != nil {
+		if p := projectAt(dir, innerHomes); p != nil {
 			return p
 		}
 		if dir == "/" {
@@ -42,7 +43,7 @@ func FindProject(dir, innerHome string) *Project {
 	}
 }
 
-func projectAt(root, innerHome string) *Project {
+func projectAt(root string, innerHomes []string) *Project {
 	p := &Project{Root: root, Dir: filepath.Join(root, ".inner")}
 	st, err := os.Lstat(p.Dir)
 	switch {
@@ -59,7 +60,7 @@ func projectAt(root, innerHome string) *Project {
 			return nil // a dangling link holds nothing
 		}
 	}
-	if !target.IsDir() || isInnerHome(target, innerHome) {
+	if !target.IsDir() || isInnerHome(target, innerHomes) {
 		return nil
 	}
 	profiles, perr := os.Lstat(filepath.Join(p.Dir, "profiles"))
@@ -92,12 +93,12 @@ func projectAt(root, innerHome string) *Project {
 	return p
 }
 
-func isInnerHome(st fs.FileInfo, innerHome string) bool {
-	if innerHome == "" {
-		return false
-	}
-	own, err := os.Stat(innerHome)
-	return err == nil && os.SameFile(st, own)
+// isInnerHome compares by identity: another spelling is the same folder.
+func isInnerHome(fi fs.FileInfo, innerHomes []string) bool {
+	return slices.ContainsFunc(innerHomes, func(home string) bool {
+		own, err := os.Stat(home)
+		return err == nil && os.SameFile(fi, own)
+	})
 }
 
 // foreign says why someone other than the user or root may have written this,

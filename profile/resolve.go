@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,6 +38,7 @@ type Context struct {
 	Cwd            string                      // physical
 	Project        string                      // root of the project in force, or ""
 	WorkspacesPath string                      // of config.toml, as written
+	DefaultLimits  Limits                      // of config.toml; the profile's and the flags' go first
 	Overrides      Overrides
 	ForShim        bool // the program was typed, and starts where the person is
 }
@@ -84,8 +86,6 @@ type resolver struct {
 	problems strict.Problems
 
 	home, inner string // with links resolved
-	workdirAt   strict.Pos
-	explicit    bool // the working folder is -w or entrypoint.workdir
 }
 
 func (r *resolver) add(at strict.Pos, key, msg, hint string) {
@@ -141,21 +141,7 @@ func (r *resolver) sandbox() {
 		}
 	}
 
-	rc.Limits = s.Limits.Limits()
-	for _, f := range []struct {
-		to   *string
-		flag string
-	}{
-		{&rc.Limits.Memory, r.c.Overrides.Limits.Memory},
-		{&rc.Limits.CPU, r.c.Overrides.Limits.CPU},
-		{&rc.Limits.Pids, r.c.Overrides.Limits.Pids},
-		{&rc.Limits.Files, r.c.Overrides.Limits.Files},
-		{&rc.Limits.FileSize, r.c.Overrides.Limits.FileSize},
-	} {
-		if f.flag != "" {
-			*f.to = f.flag
-		}
-	}
+	rc.Limits = r.limits()
 
 	for _, it := range s.HomeAllow.Items {
 		p, err := r.x.path(it.Text, tilde|vars)
@@ -167,6 +153,21 @@ func (r *resolver) sandbox() {
 		default:
 			rc.HomeAllow = append(rc.HomeAllow, p)
 		}
+	}
+}
+
+// limits takes each limit from the flags, else the profile, else config.toml.
+func (r *resolver) limits() Limits {
+	flags := r.c.Overrides.Limits
+	for _, p := range flags.table().Check("--limit") {
+		p.Key = strings.NewReplacer(".", "-", "_", "-").Replace(p.Key)
+		r.problems = append(r.problems, p)
+	}
+	own, rest := r.s.Sandbox.Limits.Limits(), r.c.DefaultLimits
+	return Limits{
+		Memory: cmp.Or(flags.Memory, own.Memory, rest.Memory), CPU: cmp.Or(flags.CPU, own.CPU, rest.CPU),
+		Pids: cmp.Or(flags.Pids, own.Pids, rest.Pids), Files: cmp.Or(flags.Files, own.Files, rest.Files),
+		FileSize: cmp.Or(flags.FileSize, own.FileSize, rest.FileSize),
 	}
 }
 

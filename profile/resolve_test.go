@@ -282,6 +282,17 @@ func TestOverrides(t *testing.T) {
 	if rc.Entrypoint.Cmd != w.project+"/pkg/tool" || len(rc.Entrypoint.Args) != 1 {
 		t.Errorf("%+v", rc.Entrypoint)
 	}
+	c.Overrides, c.DefaultLimits = Overrides{Limits: Limits{Memory: "3G"}}, Limits{Memory: "1G", CPU: "9%", Pids: "7"}
+	rc, err = p.Resolve(c)
+	must(t, err)
+	if want := (Limits{Memory: "3G", CPU: "50%", Pids: "7"}); rc.Limits != want {
+		t.Errorf("limits: %+v", rc.Limits)
+	}
+	c.Overrides.Limits = Limits{FileSize: "x"}
+	_, err = p.Resolve(c)
+	if want := `--limit-file-size: "x" is not a size (write it like "512M" or "2G")`; w.short(err) != want {
+		t.Errorf("got %q", w.short(err))
+	}
 	c.Overrides = Overrides{Mounts: []Mount{{Source: "/nope", Dest: "/srv", Mode: RW, File: "--mount"}}}
 	_, err = p.Resolve(c)
 	if want := `--mount "/nope:/srv": mount source "/nope" does not exist on host`; w.short(err) != want {

@@ -15,7 +15,15 @@ import (
 // without the environment and without the files it extends.
 type validator struct{ problems []strict.Problem }
 
+// maxProblems is how many faults of one file are told.
+const maxProblems = 100
+
+func (v *validator) full() bool { return len(v.problems) >= maxProblems }
+
 func (v *validator) add(at strict.Pos, key, msg, hint string) {
+	if v.full() {
+		return
+	}
 	v.problems = append(v.problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
 }
 
@@ -125,6 +133,14 @@ func (l LimitsTable) Limits() Limits {
 	}
 }
 
+// table is the inverse of LimitsTable.Limits.
+func (l Limits) table() LimitsTable {
+	number := func(s string) strict.Number { return strict.Number{V: strict.Scalar(s), Set: s != ""} }
+	return LimitsTable{
+		Memory: number(l.Memory), CPU: number(l.CPU), Pids: number(l.Pids), Files: number(l.Files), FileSize: number(l.FileSize),
+	}
+}
+
 // isSize accepts 1024, 512M, 1.5G, 2GiB, 100KB.
 func isSize(s string) bool {
 	s = strings.TrimSuffix(strings.ToUpper(s), "B")
@@ -144,7 +160,14 @@ func isAmount(s string) bool {
 	return err == nil && f > 0
 }
 
+// maxMounts bounds the work of putting mounts in order, and is far more than
+// anyone reads.
+const maxMounts = 256
+
 func (v *validator) mounts(t strict.Table[mountSpec]) {
+	if len(t.Entries) > maxMounts {
+		v.add(t.At, "mounts", fmt.Sprintf("has %d entries, more than %d", len(t.Entries), maxMounts), "")
+	}
 	for _, e := range t.Entries {
 		key := strict.Join("mounts", e.Key)
 		switch {
@@ -291,6 +314,9 @@ func (v *validator) oneOf(s strict.String, key string, words []string) {
 // dash takes a word of the base out.
 func (v *validator) names(l strict.List, key string, words []string) {
 	for _, it := range l.Items {
+		if v.full() {
+			return
+		}
 		name := strings.TrimPrefix(it.Text, "-")
 		known := false
 		for _, w := range words {

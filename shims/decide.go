@@ -156,7 +156,7 @@ func (d *Decision) refuse(reason, hint string) Decision {
 func (d *Decision) projects(e Env) bool {
 	store := e.Home.Trust()
 	for dir := e.Cwd; ; {
-		p := profile.FindProject(dir, e.Home.Inner)
+		p := profile.FindProject(dir, e.Home.own()...)
 		// Between here and the project: folders that were projects once.
 		for ; p == nil || dir != p.Root; dir = filepath.Dir(dir) {
 			rec, err := store.Project(dir)

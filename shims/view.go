@@ -84,6 +84,9 @@ type Home struct{ Inner, User string }
 // Trust is the store of approvals.
 func (h Home) Trust() trust.Store { return trust.Store{Dir: filepath.Join(h.Inner, "trust")} }
 
+// own are the folders that are no project's.
+func (h Home) own() []string { return []string{h.Inner, filepath.Join(h.User, ".inner")} }
+
 func (h Home) globalDir() string { return filepath.Join(h.Inner, "profiles") }
 
 func (h Home) loader(p *profile.Project) *profile.Loader {

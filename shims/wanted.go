@@ -145,7 +145,7 @@ func (h Home) lookAll(records []trust.ProjectRecord) []*View {
 				if !isThere(rec.Root) {
 					continue
 				}
-				if p := profile.FindProject(rec.Root, h.Inner); p != nil && p.Root == rec.Root {
+				if p := profile.FindProject(rec.Root, h.own()...); p != nil && p.Root == rec.Root {
 					views[i] = h.look(p, rec, nil)
 				} else {
 					views[i] = lookGone(rec)

@@ -76,7 +76,11 @@ func (a *app) here() (place, error) {
 	if err != nil || strings.HasPrefix(cwd, "(unreachable)") {
 		return place{}, errors.New("the current folder does not exist any more")
 	}
-	return place{cwd: cwd, project: profile.FindProject(cwd, a.inner)}, nil
+	return place{cwd: cwd, project: a.projectOf(cwd)}, nil
+}
+
+func (a *app) projectOf(dir string) *profile.Project {
+	return profile.FindProject(dir, a.inner, filepath.Join(a.home, ".inner"))
 }
 
 func (pl place) root() string {

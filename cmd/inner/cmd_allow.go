@@ -106,7 +106,7 @@ func (a *app) target(path string) (target, error) {
 		if strings.HasSuffix(real, ".toml") {
 			t.one, t.files, dir = true, []string{real}, filepath.Dir(real)
 		}
-		t.place = place{cwd: dir, project: profile.FindProject(dir, a.inner)}
+		t.place = place{cwd: dir, project: a.projectOf(dir)}
 		if t.place.project == nil {
 			return t, none(a.short(dir))
 		}

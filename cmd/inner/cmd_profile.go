@@ -173,9 +173,9 @@ func (a *app) cmdProfileShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rc, err := p.Resolve(c)
-			if err != nil {
-				return err
+			rc, err := resolve(p, c)
+			if err != nil && isolator.AsRefusal(err) == nil {
+				return err // a working folder that cannot be used is not the profile's fault
 			}
 			if asJSON {
 				return a.printJSON(map[string]any{"name": p.Name, "path": p.Path, "scope": p.Scope, "sha256": file.Digest, "toml": string(file.Data), "grants": profile.Grants(rc)})
@@ -253,7 +253,7 @@ func (a *app) validate(path string, scope profile.Scope) validated {
 	}
 	// The working folder is the caller's affair, not the profile's: a project
 	// root always serves.
-	rc, err := p.Resolve(c)
+	rc, err := resolve(p, c)
 	switch {
 	case err != nil && isolator.AsRefusal(err) == nil:
 		v.Errors = strings.Split(err.Error(), "\n")

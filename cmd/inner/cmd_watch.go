@@ -70,7 +70,7 @@ func (a *app) watch() error {
 // snapshot is every profile of the project, by path.
 func (a *app) snapshot(pl place) map[string]watched {
 	out := map[string]watched{}
-	p := profile.FindProject(pl.root(), a.inner)
+	p := a.projectOf(pl.root())
 	if p == nil {
 		return out
 	}

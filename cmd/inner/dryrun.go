@@ -24,7 +24,7 @@ const (
 // no side effect and never prints the value of a variable that looks like a
 // secret.
 func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
-	rc, err := p.Resolve(c)
+	rc, err := resolve(p, c)
 	if err != nil {
 		return err
 	}

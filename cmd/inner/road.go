@@ -32,7 +32,7 @@ func (a *app) context(pl place, o profile.Overrides, forShim bool) (profile.Cont
 	if err != nil {
 		return c, err
 	}
-	c.WorkspacesPath = cfg.WorkspacesPath
+	c.WorkspacesPath, c.DefaultLimits = cfg.WorkspacesPath, cfg.DefaultLimits
 	return c, nil
 }
 
@@ -62,9 +62,9 @@ func (a *app) record(e runlog.Event) {
 }
 
 func (a *app) travel(p *profile.Profile, c profile.Context) (code int, runID string, err error) {
-	rc, err := p.Resolve(c)
+	rc, err := resolve(p, c)
 	if err != nil {
-		return 125, "", err
+		return codeOf(err), "", err
 	}
 	if p.Experimental {
 		return 125, "", &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
@@ -105,6 +105,16 @@ func (a *app) travel(p *profile.Profile, c profile.Context) (code int, runID str
 		a.say("stopped after %s (timeout)", rc.Output.Timeout)
 	}
 	return res.Code, run.ID, nil
+}
+
+// resolve is p.Resolve, with a working folder that cannot be used refused as
+// the place it is.
+func resolve(p *profile.Profile, c profile.Context) (profile.RunConfig, error) {
+	rc, err := p.Resolve(c)
+	if w, ok := errors.AsType[*profile.WorkdirError](err); ok {
+		return rc, &isolator.Refusal{Code: 126, Msg: w.Msg, Hint: w.Hint}
+	}
+	return rc, err
 }
 
 // startFailure puts into words why the program did not start.

@@ -5,8 +5,8 @@ package main
 // have beyond testscript's own:
 //
 //	exits CODE COMMAND...    run, and want exactly this exit code
-//	pty STEPS COMMAND...     run in a terminal, following the steps (pty_test.go)
-//	poll COMMAND...          run again and again until it succeeds, ten seconds long
+//	pty STEPS COMMAND...     run in a terminal, following the steps (contrib/terminal)
+//	poll COMMAND...          run again and again until it succeeds, twenty seconds long
 //	mode FILE PERM           want these permission bits, in octal
 //	empty DIR                want the folder to hold nothing, or not to be there
 //
@@ -25,11 +25,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enr/inner/contrib/terminal"
 	"github.com/rogpeppe/go-internal/testscript"
 )
-
-// patience is how long a test waits for something that should happen at once.
-const patience = 20 * time.Second
 
 func TestMain(m *testing.M) {
 	code, err := testMain(m)
@@ -183,7 +181,7 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		got = exitCode(exit.ProcessState)
+		got = terminal.ExitCode(exit.ProcessState)
 	case err != nil:
 		ts.Fatalf("%v", err)
 	}
@@ -195,14 +193,14 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 
 func cmdPoll(ts *testscript.TestScript, neg bool, args []string) {
 	refuseNeg(ts, neg, "poll COMMAND [ARG...]", len(args) >= 1)
-	end := time.Now().Add(patience)
+	end := time.Now().Add(terminal.Patience)
 	for {
 		err := ts.Exec(args[0], args[1:]...)
 		if err == nil {
 			return
 		}
 		if time.Now().After(end) {
-			ts.Fatalf("still %v after %v\n%s%s", err, patience, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+			ts.Fatalf("still %v after %v\n%s%s", err, terminal.Patience, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 		}
 		time.Sleep(20 * time.Millisecond) // between two looks, not instead of one
 	}

@@ -129,7 +129,9 @@ func (b *box) terminals(s *spec) error {
 		w := s.Winsize[i]
 		_ = unix.IoctlSetWinsize(m, unix.TIOCSWINSZ, &w)
 		if s.Full {
-			_ = unix.IoctlSetTermios(sl, unix.TCSETS, &s.Termios)
+			if s.Termios != (unix.Termios{}) {
+				_ = unix.IoctlSetTermios(sl, unix.TCSETS, &s.Termios)
+			}
 		} else if t, err := unix.IoctlGetTermios(sl, unix.TCGETS); err == nil {
 			// The real terminal turns line feeds into line breaks already.
 			t.Oflag &^= unix.OPOST

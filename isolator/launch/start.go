@@ -95,7 +95,8 @@ func open(p isolator.Plan, o Options) (*session, error) {
 	switch {
 	case s.full:
 		s.real.fd = s.stdio[0]
-		if t, err := unix.IoctlGetTermios(s.real.fd, unix.TCGETS); err == nil {
+		// In the background its modes are somebody else's for the moment.
+		if t, err := unix.IoctlGetTermios(s.real.fd, unix.TCGETS); err == nil && s.real.foreground() {
 			s.spec.Termios = *t
 		}
 		s.ptys = []int{s.stdio[1]}

@@ -58,7 +58,7 @@ type spec struct {
 	Stdio   [3]uint8
 	Ignored uint64 // signals, bit n-1 for signal n, that stay ignored
 	Winsize [2]unix.Winsize
-	Termios unix.Termios // of the real terminal, when Full
+	Termios unix.Termios // for the first terminal, when Full; zero leaves the kernel's
 
 	Program, Dir string
 	Argv, Env    []string

@@ -16,8 +16,8 @@ import (
 
 // Decode reads the TOML text of a file into v, a pointer to a struct as the
 // package comment describes. It returns where the keys stand and every fault,
-// in file order. With faults v holds what could be read and must not be acted
-// on. The Doc is never nil.
+// in file order; of a file with very many, the first hundred. With faults v
+// holds what could be read and must not be acted on. The Doc is never nil.
 func Decode(file string, data []byte, v any) (*Doc, []Problem) {
 	d := &decoder{file: file}
 	text, fault := plain(data)
@@ -83,15 +83,25 @@ func parse(text string) (values map[string]any, err error) {
 	return values, err
 }
 
+// maxProblems keeps a file made of nothing but faults from taking seconds and
+// megabytes to complain about.
+const maxProblems = 100
+
 type decoder struct {
 	file     string
 	schema   reflect.Type
 	problems []Problem
 }
 
+// full reports whether enough has been said about the file.
+func (d *decoder) full() bool { return len(d.problems) >= maxProblems }
+
 func (d *decoder) pos(n *node) Pos { return Pos{File: d.file, Line: n.line} }
 
 func (d *decoder) add(line int, path []string, msg, hint string) {
+	if d.full() {
+		return
+	}
 	d.problems = append(d.problems, Problem{File: d.file, Line: line, Key: Join(path...), Msg: msg, Hint: hint})
 }
 
@@ -313,6 +323,9 @@ func (d *decoder) each(n *node, m map[string]any, path []string, f func(kid *nod
 
 // unknown reports a key that is not in the schema.
 func (d *decoder) unknown(known []field, n *node, path []string) {
+	if d.full() {
+		return
+	}
 	key := path[len(path)-1]
 	names := make([]string, len(known))
 	for i, f := range known {

@@ -32,12 +32,12 @@ type Item struct {
 }
 
 // Texts returns the items without their places; nil when there are none.
-func (l List) Texts() []string {
-	if len(l.Items) == 0 {
+func (x List) Texts() []string {
+	if len(x.Items) == 0 {
 		return nil
 	}
-	out := make([]string, len(l.Items))
-	for i, it := range l.Items {
+	out := make([]string, len(x.Items))
+	for i, it := range x.Items {
 		out[i] = it.Text
 	}
 	return out
@@ -60,8 +60,8 @@ type Entry[T any] struct {
 }
 
 // Get returns the value of a key.
-func (t Table[T]) Get(key string) (value T, ok bool) {
-	for _, e := range t.Entries {
+func (x Table[T]) Get(key string) (value T, ok bool) {
+	for _, e := range x.Entries {
 		if e.Key == key {
 			return e.Value, true
 		}
@@ -127,7 +127,7 @@ func (x *Table[T]) decode(d *decoder, n *node, path []string, v any) {
 		e := Entry[T]{Key: kid.key, At: d.pos(kid)}
 		before := len(d.problems)
 		d.into(&e.Value, kid, sub, v)
-		if len(d.problems) == before {
+		if len(d.problems) == before && !d.full() {
 			x.Entries = append(x.Entries, e)
 		}
 	})

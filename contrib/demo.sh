@@ -1,0 +1,143 @@
+#!/bin/bash
+# demo.sh: the main job, for real, in a sample project.
+#
+# With a terminal you end up in a hooked bash in that project, with three things
+# to type. Without one the same things are typed for you in a pseudo-terminal; the
+# exit code is 0 only when the command that was typed really ran inside.
+#
+# Everything is in one new folder that is removed at the end, inner's own files
+# (INNER_HOME) as well: nothing of yours is changed.
+set -eu
+umask 022
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+
+# Below the home, where projects are; /tmp is a place of its own inside the box.
+home=${HOME:-/root}
+base=${XDG_CACHE_HOME:-$home/.cache}
+mkdir -p -- "$base" 2>/dev/null || base=/var/tmp
+demo=$(mktemp -d -- "$base/inner-demo.XXXXXX")
+trap 'chmod -R u+rwX -- "$demo" 2>/dev/null; rm -rf -- "$demo"' EXIT
+
+project=$demo/sample
+mkdir -p -- "$project/.inner/profiles" "$demo/bin"
+printf 'a key that is nobody else'\''s business\n' >"$demo/secret"
+printf 'Nothing to see but this file.\n' >"$project/README"
+cp -- "$repo/bin/inner" "$demo/bin/inner" # the shims work however the repository moves
+cat >"$project/.inner/profiles/bash.toml" <<'TOML'
+schema_version = "1"
+description    = "a shell that sees and touches only this project"
+
+[sandbox]
+home = "isolated"   # the home folder is empty inside
+
+[env]
+inherit = ["TERM", "LANG", "HOME", "USER", "PATH"]
+
+[entrypoint]
+cmd     = "bash"
+history = ["ps ax", "ls -A ~", "cat /run/.innerenv"]
+TOML
+cat >"$project/.inner/profiles/claude.toml" <<'TOML'
+schema_version = "1"
+extends        = "claude-interactive"
+TOML
+
+claude=$(command -v claude || :)
+cat >"$demo/rc" <<'RC'
+# A person's own ~/.bashrc first, then the one line that inner needs.
+if [ -n "${DEMO_PERSON-}" ] && [ -r ~/.bashrc ]; then . ~/.bashrc; fi
+PS1='[outside] \W \$ '
+PATH=$DEMO/bin:$PATH
+export INNER_HOME=$DEMO/inner
+unset DEMO_PERSON
+eval "$(inner hook bash)"
+RC
+export DEMO=$demo SECRET=$demo/secret INNER_HOME=$demo/inner
+"$demo/bin/inner" init >/dev/null 2>&1
+
+if [ -t 0 ] && [ -t 1 ]; then
+	cat <<TEXT
+
+This is bash with one more line in its start-up file:  eval "\$(inner hook bash)"
+The sample project has two profiles, .inner/profiles/bash.toml and claude.toml.
+
+Three things to type:
+
+  1.  inner allow      what the profiles grant; answer y
+  2.  bash             just that: it starts inside the sandbox. Look around, e.g.
+                         cat ../secret    ls -A ~    ps ax    touch /etc/x
+                       and leave with exit
+  3.  ${claude:+claude           Claude Code, sandboxed the same way, with your login}${claude:-inner status     what is sandboxed here, and why}
+
+exit (or ^D) ends the demo and removes everything it made.
+
+TEXT
+	cd -- "$project"
+	DEMO_PERSON=1 bash --rcfile "$demo/rc" -i || :
+	cd -- "$repo"
+	printf 'inner: the demo is over; %s is removed\n' "$demo" >&2
+	exit 0
+fi
+
+printf 'inner: no terminal here, so these are typed for you: claude, inner allow, bash%s\n\n' "${claude:+, claude --version}"
+cat >"$demo/steps" <<'STEPS'
+expect outside. sample [#$] $
+# 1. Refused, with one line of why and one of what to type: nobody allowed it yet.
+send "claude\r"
+expect inner: .*claude
+expect hint: inner allow
+expect outside. sample [#$] $
+send "echo code=$?\r"
+expect ^code=126
+# 2. What it grants, in words.
+send "inner allow\r"
+expect runs bash
+expect \[y/N\]
+send "y\r"
+expect allowed bash: bash runs in the sandbox from now on
+expect outside. sample [#$] $
+# 3. Typed, not wrapped: and it is inside.
+send "bash\r"
+expect [#$] $
+send "cat /run/.innerenv\r"
+expect ^profile=bash
+expect [#$] $
+send "cat ../secret\r"
+expect secret: No such file or directory
+send "touch /etc/inner-was-here\r"
+expect Read-only file system
+send "ls -A ~ | grep -c .ssh\r"
+expect ^0
+send "echo made inside > made\r"
+expect [#$] $
+send "exit\r"
+expect outside. sample [#$] $
+send "cat made\r"
+expect ^made inside
+expect outside. sample [#$] $
+STEPS
+if [ -n "$claude" ]; then
+	cat >>"$demo/steps" <<'STEPS'
+send "claude --version; echo code=$?\r"
+expect \(Claude Code\)
+expect ^code=0
+expect outside. sample [#$] $
+STEPS
+fi
+cat >>"$demo/steps" <<'STEPS'
+send "exit\r"
+exit 0
+STEPS
+cd -- "$repo"
+CGO_ENABLED=0 "${GO:-go}" build -buildvcs=false -trimpath -o "$demo/play" ./contrib/play
+cd -- "$project"
+code=0
+"$demo/play" "$demo/steps" bash --noprofile --rcfile "$demo/rc" -i || code=$?
+cd -- "$repo"
+echo
+if [ "$code" -eq 0 ] && [ ! -e /etc/inner-was-here ] && grep -q '"kind":"run".*"command":"bash"' "$INNER_HOME/logs/events.jsonl"; then
+	printf 'inner: the bash that was typed ran inside: it could not read %s, nor write outside the project\n' '../secret'
+else
+	printf 'inner: the demo did not go as it should\n' >&2
+	exit 1
+fi
