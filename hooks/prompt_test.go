@@ -433,7 +433,7 @@ func TestTmuxPane(t *testing.T) {
 		tmux("new-session", "-d", "-x", "200", "-y", "50", "-c", w.project)
 		defer tmux("kill-server")
 		until(t, "a notice in the pane", func() bool { return strings.Contains(tmux("capture-pane", "-p"), "NOTICE") })
-		tmux("send-keys", "printf '%s' \"$PATH\" > ~/pane; printf '<%s>' seen", "Enter")
+		tmux("send-keys", "printf '%s' \"$PATH\" > ~/pane; printf '<%s>\\n' seen", "Enter")
 		until(t, "the pane's answer", func() bool { return strings.Contains(tmux("capture-pane", "-p"), "<seen>") })
 		got, err := os.ReadFile(w.home + "/pane")
 		if err != nil {

@@ -73,7 +73,8 @@ type builder struct {
 	plan    Plan
 	view    view
 	allowed map[string]bool
-	home    string // canonical
+	home    string   // canonical
+	targets []string // see protected
 }
 
 // Build turns intent into a plan. It touches nothing: no environment, no
@@ -249,7 +250,7 @@ func (b *builder) notSecret(real, what string) error {
 		if b.allowed[r.Key] {
 			continue
 		}
-		for _, p := range r.expand(b.f.Home, b.f.UID) {
+		for _, p := range r.expand(b.f.Homes(), b.f.UID) {
 			if b.kind(p) == host.Missing {
 				continue
 			}
@@ -259,7 +260,7 @@ func (b *builder) notSecret(real, what string) error {
 			}
 		}
 	}
-	for _, own := range []string{b.f.InnerHome, b.f.StageBase} {
+	for _, own := range append(b.f.InnerHomes(), b.f.StageBase) {
 		if _, ok := below(b.canon(own), real); ok && own != "" {
 			return refuse(125, "", "profile %q: %s lies in inner's own folder", b.rc.Name, what)
 		}
@@ -298,7 +299,7 @@ func (b *builder) mounts() error {
 	slices.SortStableFunc(ms, func(x, y mount) int {
 		return strings.Count(x.dest, "/") - strings.Count(y.dest, "/")
 	})
-	for _, m := range ms {
+	for i, m := range ms {
 		if m.Mode == profile.Tmpfs {
 			if err := b.mountPoint(m.dest, m.reason); err != nil {
 				return err
@@ -309,10 +310,50 @@ func (b *builder) mounts() error {
 		if err := b.notSecret(m.real, m.reason); err != nil {
 			return err
 		}
+		if err := b.notPlanted(m.Mount, m.real, m.reason); err != nil {
+			return err
+		}
 		if err := b.mountPoint(m.dest, m.reason); err != nil {
 			return err
 		}
 		b.bind(m.reason, m.real, m.dest, m.Mode == profile.RW)
+		if m.Mode == profile.RW {
+			var later []string
+			for _, l := range ms[i+1:] {
+				later = append(later, l.dest)
+			}
+			b.pinBelow(layer{source: m.real, dest: m.dest}, later)
+		}
+	}
+	return nil
+}
+
+// notPlanted refuses a mount whose source the box could have chosen, or that
+// would give it what the protection keeps from it.
+func (b *builder) notPlanted(m profile.Mount, real, reason string) error {
+	roots := append(slices.Clone(b.rc.Mounts), profile.Mount{Source: b.rc.Workdir, Mode: b.rc.WorkdirMode})
+	for _, root := range roots {
+		if root.Mode != profile.RW {
+			continue
+		}
+		for _, base := range []string{root.Source, b.canon(root.Source)} {
+			if rest, ok := below(base, m.Source); ok && rest != "" && real != filepath.Join(b.canon(root.Source), rest) {
+				return refuse(125, "name the real path, if that is what you want: "+real,
+					"profile %q: %s: the source leads through a link in a folder that the box can write", b.rc.Name, reason)
+			}
+		}
+	}
+	if _, ok := below("/proc", real); ok {
+		return refuse(125, "", "profile %q: %s: the host's /proc is not shown", b.rc.Name, reason)
+	}
+	for part := range strings.SplitSeq(real, "/") {
+		switch {
+		case m.Mode != profile.RW:
+		case part == ".inner":
+			return refuse(125, "mount it read-only", "profile %q: %s: profiles cannot be changed from inside", b.rc.Name, reason)
+		case part == ".git" && b.rc.GitDir != "rw":
+			return refuse(125, "set git_dir = \"rw\" under [sandbox]", "profile %q: %s: a repository's own files are protected", b.rc.Name, reason)
+		}
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func machine() host.Facts {
 		f.Paths[d] = host.Path{Kind: host.Dir, Real: d}
 	}
 	for _, r := range Resources() {
-		for _, p := range r.expand(testHome, 1000) {
+		for _, p := range r.expand([]string{testHome}, 1000) {
 			kind := host.Dir
 			if strings.Contains(filepath.Base(p), "_history") || strings.HasSuffix(p, "rc") || strings.HasSuffix(p, ".json") {
 				kind = host.File
@@ -112,6 +112,15 @@ func (r replay) shown(p string) (hostPath string, write bool) {
 	return hostPath, write
 }
 
+func (r replay) mountPoint(p string) bool {
+	for _, m := range r {
+		if m.dest == p {
+			return true
+		}
+	}
+	return false
+}
+
 // everywhere lists the box paths that show host path p in the end.
 func (r replay) everywhere(p string) []string {
 	var out []string
@@ -168,7 +177,7 @@ func TestNothingReexposes(t *testing.T) {
 			if slices.Contains(rc.Allow, res.Key) {
 				continue
 			}
-			for _, p := range res.expand(testHome, 1000) {
+			for _, p := range res.expand([]string{testHome}, 1000) {
 				secret(p, res.Key)
 			}
 		}
@@ -181,6 +190,14 @@ func TestNothingReexposes(t *testing.T) {
 			for _, at := range r.everywhere(p) {
 				if _, write := r.shown(at); write {
 					t.Fatalf("seed %d: %s can be written at %s\nmounts %v\n%s", seed, p, at, rc.Mounts, strings.Join(plan.Words(), " "))
+				}
+				// Nothing above it can be renamed away: a folder in a writable mount
+				// is a mount point itself.
+				for dir := filepath.Dir(at); dir != "/"; dir = filepath.Dir(dir) {
+					_, write := r.shown(filepath.Dir(dir))
+					if from, _ := r.shown(dir); write && from != "" && !r.mountPoint(dir) {
+						t.Fatalf("seed %d: %s can be renamed, and with it what protects %s\nmounts %v\n%s", seed, dir, at, rc.Mounts, strings.Join(plan.Words(), " "))
+					}
 				}
 			}
 		}
@@ -200,7 +217,7 @@ func TestMountPointsAreNeverCreatedInWritableFolders(t *testing.T) {
 		{testWork + "/new", `profile "web": mounts."/data" (x.toml:1): dest "/home/ann/src/app/new" does not exist, and nothing is created in a writable folder`},
 		{"/nonexistent", `profile "web": mounts."/data" (x.toml:1): dest "/nonexistent" does not exist on the host`},
 		{"/tmp/new", ""},
-		{testWork + "/.git", ""},
+		{testWork + "/.inner", ""},
 	} {
 		rc := config()
 		rc.Mounts = []profile.Mount{{Source: "/data", Dest: c.dest, Mode: profile.RO, File: "x.toml", Line: 1}}
@@ -230,6 +247,21 @@ func TestRefusals(t *testing.T) {
 		"mount from inside a secret": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
 			rc.Mounts = []profile.Mount{{Source: testHome + "/.ssh/keys", Dest: "/data", Mode: profile.RO, File: "x.toml", Line: 3}}
 		}, `profile "web": mounts."/home/ann/.ssh/keys" (x.toml:3) is hidden as ssh-keys (SSH keys and configuration)`, 125},
+		"a source through a link in a writable folder": {func(rc *profile.RunConfig, f *host.Facts, _ *Staged) {
+			rc.Mounts = []profile.Mount{{Source: testWork + "/cache", Dest: "/data", Mode: profile.RW, File: "x.toml", Line: 3}}
+			f.Paths[testWork+"/cache"] = host.Path{Kind: host.Dir, Real: testHome + "/private"}
+		}, `profile "web": mounts."/home/ann/src/app/cache" (x.toml:3): the source leads through a link in a folder that the box can write`, 125},
+		"a writable mount of the profiles": {func(rc *profile.RunConfig, f *host.Facts, _ *Staged) {
+			p := testWork + "/.inner/profiles"
+			rc.Mounts = []profile.Mount{{Source: p, Dest: "/data", Mode: profile.RW, File: "x.toml", Line: 3}}
+			f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
+		}, `profile "web": mounts."/home/ann/src/app/.inner/profiles" (x.toml:3): profiles cannot be changed from inside`, 125},
+		"a writable mount of the hooks": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
+			rc.Mounts = []profile.Mount{{Source: testWork + "/.git/hooks", Dest: "/data", Mode: profile.RW, File: "x.toml", Line: 3}}
+		}, `profile "web": mounts."/home/ann/src/app/.git/hooks" (x.toml:3): a repository's own files are protected`, 125},
+		"a repository that is a link": {func(_ *profile.RunConfig, f *host.Facts, _ *Staged) {
+			f.Git = []host.GitGuard{{Dir: testWork + "/.git", Link: true}}
+		}, `profile "web": /home/ann/src/app/.git is a link, which cannot be protected`, 125},
 		"no pid namespace": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) { rc.PIDNamespace = false },
 			`profile "web" asks for what this version cannot enforce: sandbox.pid_namespace = false: without it processes could outlive the run`, 125},
 		"program hidden": {func(rc *profile.RunConfig, f *host.Facts, s *Staged) {

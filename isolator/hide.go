@@ -42,6 +42,9 @@ func (b *builder) protect() error {
 	}
 	if b.rc.GitDir != "rw" {
 		for _, g := range b.f.Git {
+			if g.Link {
+				return refuse(125, "make it a folder, or set git_dir = \"rw\" under [sandbox]", "profile %q: %s is a link, which cannot be protected", b.rc.Name, g.Dir)
+			}
 			if g.Pointer || b.rc.GitDir == "ro" {
 				readOnly("git would obey it on the host", g.Dir)
 				continue
@@ -60,13 +63,81 @@ func (b *builder) protect() error {
 			readOnly("profiles cannot be changed from inside", b.canon(dir))
 		}
 	}
-	for _, name := range startupFiles() {
-		p := filepath.Join(b.f.Home, name)
-		if k := b.kind(p); k == host.File || k == host.Dir {
-			readOnly("it runs on the host later", b.canon(p))
-		}
+	for _, p := range b.startup() {
+		readOnly("it runs on the host later", b.canon(p))
 	}
 	return nil
+}
+
+// startup returns the start-up files and folders that exist.
+func (b *builder) startup() []string {
+	var out []string
+	for _, home := range b.f.Homes() {
+		for _, name := range startupFiles() {
+			p := filepath.Join(home, name)
+			if k := b.kind(p); k == host.File || k == host.Dir {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// pinBelow binds every folder between a writable mount and something below it
+// that is protected, hidden or mounted over onto itself: a mount point cannot
+// be renamed, so nothing is moved out from under its protection. It comes right
+// after the mount, so that later ones go on top. dests are those.
+func (b *builder) pinBelow(m layer, dests []string) {
+	places := slices.Clone(dests)
+	for _, t := range b.protected() {
+		if k := b.kind(t); (k == host.Missing || k == host.Denied) && !b.guarded(t) {
+			continue
+		}
+		if rest, ok := below(m.source, b.canon(t)); ok {
+			places = append(places, filepath.Join(m.dest, rest))
+		}
+	}
+	var pins []string
+	for _, p := range places {
+		if _, ok := below(m.dest, p); !ok || p == m.dest {
+			continue
+		}
+		for dir := filepath.Dir(p); dir != m.dest; dir = filepath.Dir(dir) {
+			pins = append(pins, dir)
+		}
+	}
+	slices.Sort(pins) // parents first
+	for _, p := range slices.Compact(pins) {
+		rest, _ := below(m.dest, p)
+		b.bind("what is in it cannot be moved away", filepath.Join(m.source, rest), p, true)
+	}
+}
+
+// protected are the host paths that are made unwritable or hidden.
+func (b *builder) protected() []string {
+	if b.targets != nil {
+		return b.targets
+	}
+	if b.rc.GitDir != "rw" {
+		for _, g := range b.f.Git {
+			b.targets = append(append(b.targets, g.Dir), g.ReadOnly...)
+		}
+	}
+	b.targets = slices.Concat(b.targets, b.innerFolders(), b.startup(), b.hidePaths(), b.f.InnerHomes())
+	for _, r := range Resources() {
+		if !b.allowed[r.Key] {
+			b.targets = append(b.targets, r.expand(b.f.Homes(), b.f.UID)...)
+		}
+	}
+	return b.targets
+}
+
+// guarded reports whether p is part of a repository that was found.
+func (b *builder) guarded(p string) bool {
+	return slices.ContainsFunc(b.f.Git, func(g host.GitGuard) bool {
+		_, ok := below(g.Dir, p)
+		return ok
+	})
 }
 
 // innerFolders are the .inner folders the box might write.
@@ -92,7 +163,7 @@ func (b *builder) reexposeAllowed() error {
 		if !b.allowed[r.Key] {
 			continue
 		}
-		for _, p := range r.expand(b.f.Home, b.f.UID) {
+		for _, p := range r.expand(b.f.Homes(), b.f.UID) {
 			if k := b.kind(p); k != host.Missing && k != host.Denied {
 				b.reexpose(r, p)
 			}
@@ -104,7 +175,7 @@ func (b *builder) reexposeAllowed() error {
 // hide covers every place where a sensitive resource can still be seen.
 func (b *builder) hide() error {
 	for _, r := range Resources() {
-		for _, p := range r.expand(b.f.Home, b.f.UID) {
+		for _, p := range r.expand(b.f.Homes(), b.f.UID) {
 			switch kind := b.kind(p); {
 			case kind == host.Missing || b.allowed[r.Key]:
 			case kind == host.Denied && b.f.UID == 0:
@@ -129,7 +200,7 @@ func (b *builder) hide() error {
 			b.maskAt(s, host.Socket, "hidden: something on the host listens here")
 		}
 	}
-	for _, own := range []string{b.f.InnerHome, b.f.StageBase} {
+	for _, own := range append(b.f.InnerHomes(), b.f.StageBase) {
 		if own != "" && b.kind(own) == host.Dir {
 			b.maskAt(b.canon(own), host.Dir, "hidden: inner's own state")
 		}
@@ -198,7 +269,7 @@ func (b *builder) grantedSocket(s string) bool {
 		if !b.allowed[r.Key] {
 			continue
 		}
-		for _, p := range r.expand(b.f.Home, b.f.UID) {
+		for _, p := range r.expand(b.f.Homes(), b.f.UID) {
 			if _, ok := below(b.canon(p), s); ok {
 				return true
 			}

@@ -4,24 +4,29 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
 
 // Asks returns the host paths, the patterns and the writable folders that
-// Build wants to know about for this run, for host.Probe. The function real
+// Build wants to know about for this run, for host.Probe. Of f it needs who
+// the user is and the folders, of which it is a first draft. The function real
 // resolves links as far as a path exists.
-func Asks(rc profile.RunConfig, home, innerHome, stageBase, program string, uid int, real func(string) string) (paths, globs, writable []string) {
+func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) string) (paths, globs, writable []string) {
 	add := func(p ...string) { paths = append(paths, p...) }
 	withParent := func(p string) { add(p, filepath.Dir(p)) }
 
-	add(home, innerHome, stageBase, "/var/tmp", rc.Workdir)
+	uid := f.UID
+	add(f.StageBase, "/var/tmp", rc.Workdir)
+	add(f.Homes()...)
+	add(f.InnerHomes()...)
 	add(runKeep()...)
 	if uid == 0 {
 		add("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 	}
 	withParent(program)
 	for _, r := range Resources() {
-		for _, p := range r.expand(home, uid) {
+		for _, p := range r.expand(f.Homes(), uid) {
 			add(p)
 			for _, k := range rc.Allow {
 				if k == r.Key {
@@ -40,8 +45,10 @@ func Asks(rc profile.RunConfig, home, innerHome, stageBase, program string, uid 
 			add(p)
 		}
 	}
-	for _, name := range startupFiles() {
-		add(filepath.Join(home, name))
+	for _, home := range f.Homes() {
+		for _, name := range startupFiles() {
+			add(filepath.Join(home, name))
+		}
 	}
 	for _, root := range []string{rc.Project, rc.Workdir} {
 		if root != "" {

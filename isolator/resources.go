@@ -76,15 +76,30 @@ func Resources() []Resource {
 			"/run/user/UID/ssh-agent.socket", "/run/user/UID/openssh_agent", "/run/user/UID/gcr/ssh", "/run/user/UID/keyring/ssh",
 		}},
 		{"gpg-agent", "the GnuPG agent", []string{"/run/user/UID/gnupg"}},
+		{systemSecrets, "secrets of the system, which only root can read anyway", []string{
+			"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/wireguard",
+			"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/etc/NetworkManager/system-connections",
+		}},
 	}
 }
 
-// expand turns a table path into a host path.
-func (r Resource) expand(home string, uid int) []string {
+// systemSecrets are hidden from boxes that root runs; for everybody else the
+// kernel does it.
+const systemSecrets = "system-secrets"
+
+// expand turns the table's paths into host paths. There are two homes when
+// $HOME is not the one of the password file: the secrets are in either.
+func (r Resource) expand(homes []string, uid int) []string {
+	if r.Key == systemSecrets && uid != 0 {
+		return nil
+	}
 	out := make([]string, 0, len(r.Paths))
 	for _, p := range r.Paths {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
-			p = filepath.Join(home, rest)
+			for _, h := range homes {
+				out = append(out, filepath.Join(h, rest))
+			}
+			continue
 		}
 		out = append(out, strings.Replace(p, "/UID/", "/"+strconv.Itoa(uid)+"/", 1))
 	}

@@ -167,8 +167,8 @@ func (a *app) folders() []finding {
 		return []finding{broken("folder", "chmod 700 "+a.inner, "%s can be written by others", a.inner)}
 	}
 	list := []finding{ok("folder", "%s", a.inner)}
-	base := stage.Base(os.Getenv("XDG_RUNTIME_DIR"))
-	if _, err := stage.Sweep(base); err != nil {
+	base := stageBase()
+	if _, err := stage.Sweep(base, a.ledger()); err != nil {
 		list = append(list, warning("folder", "rm -r "+base, "leftovers of crashed runs cannot be removed: %v", err))
 	}
 	return list

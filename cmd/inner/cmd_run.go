@@ -81,8 +81,10 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	if inBox() {
 		return a.runInBox(f)
 	}
-	if err := a.firstUse(); err != nil {
-		return err
+	if !f.dryRun {
+		if err := a.firstUse(); err != nil {
+			return err
+		}
 	}
 	p, err := a.choose(f.profile, pl)
 	if err != nil {

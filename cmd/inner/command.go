@@ -8,6 +8,7 @@ import (
 
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/stage"
 	"github.com/spf13/cobra"
 )
 
@@ -32,6 +33,11 @@ func (a *app) command(args []string) int {
 			return 1
 		}
 		return 0
+	}
+	if !inBox() {
+		// What a killed run left goes with the next call of inner. Who needs the
+		// folder says so when it cannot be used.
+		_, _ = stage.Sweep(stageBase(), a.ledger())
 	}
 	root := a.tree()
 	root.SetArgs(args)

@@ -28,7 +28,7 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	prep, err := a.prepare(&rc)
+	prep, err := a.prepare(&rc, stageBase())
 	if err != nil {
 		return err
 	}

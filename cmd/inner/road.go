@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -69,14 +71,13 @@ func (a *app) travel(p *profile.Profile, c profile.Context) (code int, runID str
 	if p.Experimental {
 		return 125, "", &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
 	}
-	prep, err := a.prepare(&rc)
-	if err != nil {
-		return codeOf(err), "", err
+	// What crashed runs left is gone, and our folder is there, before the host
+	// is probed: the facts are about what the box will see.
+	base := stageBase()
+	if _, err := stage.Sweep(base, a.ledger()); err != nil {
+		return 125, "", &isolator.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
 	}
-	if _, err := stage.Sweep(prep.base); err != nil {
-		a.warn("what an earlier run left could not be removed: %v", err)
-	}
-	run, err := stage.New(prep.base)
+	run, err := stage.New(base, a.ledger())
 	if err != nil {
 		return 125, "", err
 	}
@@ -85,6 +86,10 @@ func (a *app) travel(p *profile.Profile, c profile.Context) (code int, runID str
 			a.warn("run %s left something behind: %v", run.ID, cerr)
 		}
 	}()
+	prep, err := a.prepare(&rc, base)
+	if err != nil {
+		return codeOf(err), run.ID, err
+	}
 	staged, err := a.stage(run, &rc, prep)
 	if err != nil {
 		return codeOf(err), run.ID, err
@@ -136,9 +141,13 @@ func codeOf(err error) int {
 	return 125
 }
 
+func stageBase() string { return stage.Base(os.Getenv("XDG_RUNTIME_DIR")) }
+
+// ledger is where runs write down what they borrowed on the host.
+func (a *app) ledger() string { return filepath.Join(a.inner, "borrowed") }
+
 // prepared is what is known before anything is staged.
 type prepared struct {
-	base    string
 	facts   host.Facts
 	program string
 	argv    []string
@@ -146,9 +155,8 @@ type prepared struct {
 }
 
 // prepare resolves the program and probes the host. It changes nothing.
-func (a *app) prepare(rc *profile.RunConfig) (prepared, error) {
+func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 	var prep prepared
-	prep.base = stage.Base(os.Getenv("XDG_RUNTIME_DIR"))
 	if rc.Entrypoint.Cmd == "" {
 		rc.Entrypoint.Cmd = os.Getenv("SHELL")
 		if rc.Entrypoint.Cmd == "" {
@@ -168,15 +176,25 @@ func (a *app) prepare(rc *profile.RunConfig) (prepared, error) {
 		}
 		prep.clones = append(prep.clones, cap)
 	}
-	paths, globs, writable := isolator.Asks(*rc, a.home, a.inner, prep.base, prep.program, os.Getuid(), realPath)
+	who := host.Facts{UID: os.Getuid(), Home: a.home, OtherHome: otherHome(a.home), InnerHome: a.inner, StageBase: base}
+	paths, globs, writable := isolator.Asks(*rc, who, prep.program, realPath)
 	for _, c := range prep.clones {
 		paths = append(paths, c.Place(a.home))
 	}
 	prep.facts = host.Probe(host.Request{
-		Home: a.home, InnerHome: a.inner, StageBase: prep.base, Paths: paths, Globs: globs, Writable: writable,
+		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Writable: writable,
 		Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
 	})
 	return prep, nil
+}
+
+// otherHome is the home of the password file, when $HOME is another.
+func otherHome(home string) string {
+	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
+	if err != nil || !filepath.IsAbs(u.HomeDir) || filepath.Clean(u.HomeDir) == home {
+		return ""
+	}
+	return filepath.Clean(u.HomeDir)
 }
 
 func realPath(p string) string {

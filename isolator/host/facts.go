@@ -3,6 +3,8 @@
 // and pasted into a test they reproduce a stranger's machine.
 package host
 
+import "path/filepath"
+
 // Kind is what a path is, without following a link at its end.
 type Kind string
 
@@ -28,6 +30,7 @@ type Facts struct {
 	GID       int    `json:"gid"`
 	User      string `json:"user"`
 	Home      string `json:"home"`
+	OtherHome string `json:"other_home,omitempty"` // of the password file, when $HOME is another
 	Bwrap     string `json:"bwrap"`                // absolute path, "" when none can be used
 	BwrapWhy  string `json:"bwrap_why,omitempty"`  // why there is none
 	StageBase string `json:"stage_base,omitempty"` // where runs are staged
@@ -51,10 +54,31 @@ type Facts struct {
 	Terminal bool `json:"terminal"`
 }
 
+// Homes are the homes of the user: $HOME, and the one of the password file
+// when that is another.
+func (f Facts) Homes() []string {
+	if f.OtherHome == "" || f.OtherHome == f.Home {
+		return []string{f.Home}
+	}
+	return []string{f.Home, f.OtherHome}
+}
+
+// InnerHomes are the folders of inner that may exist.
+func (f Facts) InnerHomes() []string {
+	list := []string{f.InnerHome}
+	for _, h := range f.Homes() {
+		if p := filepath.Join(h, ".inner"); p != f.InnerHome {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // GitGuard is what the host would later execute from one repository.
 type GitGuard struct {
 	Dir      string   `json:"dir"`               // the .git folder, or the .git pointer file
 	Pointer  bool     `json:"pointer,omitempty"` // Dir is a file
+	Link     bool     `json:"link,omitempty"`    // Dir is a link: what it leads to can be exchanged
 	ReadOnly []string `json:"read_only"`         // existing files and folders below Dir
 	// Missing are places that must not be created from inside either: they are
 	// made for the run, so that they can be covered.

@@ -6,6 +6,27 @@ import (
 	"path/filepath"
 )
 
+// guardAll looks for repositories at the top of a writable folder and in the
+// folders right below it.
+func guardAll(root string) []GitGuard {
+	var list []GitGuard
+	if g, ok := guardGit(root); ok {
+		list = append(list, g)
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return list
+	}
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != ".git" {
+			if g, ok := guardGit(filepath.Join(root, e.Name())); ok {
+				list = append(list, g)
+			}
+		}
+	}
+	return list
+}
+
 // guardGit looks at the repository at the top of a writable folder. What git
 // on the host would execute from it (hooks) or obey (config, and the files
 // that redirect to another config) must stay as it is.
@@ -22,15 +43,7 @@ func guardGit(root string) (GitGuard, bool) {
 		return GitGuard{Dir: dir, Pointer: true}, true
 	}
 	if !fi.IsDir() {
-		// A link: what it leads to is guarded where it is, if it is a folder.
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			return GitGuard{}, false
-		}
-		if fi, err = os.Lstat(real); err != nil || !fi.IsDir() {
-			return GitGuard{}, false
-		}
-		dir = real
+		return GitGuard{Dir: dir, Link: true}, true
 	}
 	g := GitGuard{Dir: dir}
 	if !exists(filepath.Join(dir, "hooks")) {
@@ -52,15 +65,10 @@ func guardGit(root string) (GitGuard, bool) {
 	for _, rel := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates"} {
 		add(rel)
 	}
-	mods, _ := filepath.Glob(filepath.Join(dir, "modules", "*"))
-	for _, m := range mods {
-		rel, err := filepath.Rel(dir, m)
-		if err != nil {
-			continue
-		}
-		add(filepath.Join(rel, "hooks"))
-		add(filepath.Join(rel, "config"))
-	}
+	// Repositories of submodules and linked worktrees, with hooks, configuration
+	// and pointers of their own.
+	add("modules")
+	add("worktrees")
 	return g, true
 }
 

@@ -17,6 +17,7 @@ import (
 // probed always.
 type Request struct {
 	Home      string // the user's home
+	OtherHome string // the home of the password file, when it is another
 	InnerHome string
 	StageBase string
 	Paths     []string // host paths to look at
@@ -29,7 +30,7 @@ type Request struct {
 // Probe looks at the host once. It starts no program and writes nothing.
 func Probe(r Request) Facts {
 	f := Facts{
-		UID: os.Getuid(), GID: os.Getgid(),
+		UID: os.Getuid(), GID: os.Getgid(), OtherHome: r.OtherHome,
 		Home: r.Home, InnerHome: r.InnerHome, StageBase: r.StageBase,
 		Paths:    make(map[string]Path, len(r.Paths)),
 		Env:      make(map[string]string, len(r.Env)),
@@ -62,9 +63,7 @@ func Probe(r Request) Facts {
 	f.Sockets = listening()
 	f.Resolver = resolver()
 	for _, w := range r.Writable {
-		if g, ok := guardGit(w); ok {
-			f.Git = append(f.Git, g)
-		}
+		f.Git = append(f.Git, guardAll(w)...)
 	}
 	return f
 }

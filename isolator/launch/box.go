@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,6 +46,8 @@ func Box() int {
 		return 2
 	}
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	name := [...]byte{'i', 'n', 'n', 'e', 'r', 0} // for ps(1): it would be "4"
+	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0)
 	closeOnExecFrom(fdSocket)
 	b := &box{slave: -1}
 	spec, err := readSpec()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -368,6 +369,19 @@ func probeMain(words []string) int {
 	case "signals":
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%s/status", words[1]))
 		os.Stdout.Write(b)
+	case "sizes":
+		// The size at every SIGWINCH, until there is a line to read.
+		winch := make(chan os.Signal, 16)
+		signal.Notify(winch, syscall.SIGWINCH)
+		go func() {
+			for range winch {
+				w := winsize(0)
+				fmt.Printf("%d %d\n", w.Row, w.Col)
+			}
+		}()
+		fmt.Println("ready")
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		return 3
 	case "spew":
 		n, _ := strconv.Atoi(words[1])
 		spew(os.Stdout, n)

@@ -87,24 +87,28 @@ func (m *modes) scan(p []byte) {
 			for i < len(p) && p[i] >= 0x20 && p[i] < 0x40 {
 				i++
 			}
-			m.n += copy(m.buf[m.n:], p[:i])
+			body := p[:i]
+			if m.n > 0 || i == len(p) { // it comes in pieces
+				m.n += copy(m.buf[m.n:], body)
+				body = m.buf[:m.n]
+			}
 			if i == len(p) {
 				return
 			}
 			c := p[i]
 			p = p[i+1:]
 			switch {
+			case c >= 0x40:
+				m.state = ground
+				if len(body) < maxSeq {
+					m.sequence(body, c)
+				}
 			case c == 0x1b:
 				m.state = escape
-			case c < 0x20: // a control character acts in the middle; CAN and SUB abort
-				if c == 0x18 || c == 0x1a {
-					m.state = ground
-				}
-			default:
+			case c == 0x18 || c == 0x1a: // CAN and SUB abort
 				m.state = ground
-				if m.n < maxSeq {
-					m.sequence(m.buf[:m.n], c)
-				}
+			default: // another control character acts in the middle
+				m.n = copy(m.buf[:], body)
 			}
 		case str:
 			i := bytes.IndexFunc(p, func(r rune) bool { return r == 0x1b || r == 0x07 || r == 0x18 || r == 0x1a })
@@ -144,6 +148,10 @@ func (m *modes) afterEscape(c byte) {
 // sequence takes a whole control sequence: its parameter and intermediate
 // bytes and its final byte.
 func (m *modes) sequence(body []byte, final byte) {
+	if final == 'm' && (len(body) == 0 || body[0] <= ';') {
+		m.coloured = sgr(m.coloured, body)
+		return
+	}
 	var prefix byte
 	if len(body) > 0 && body[0] >= '<' && body[0] <= '?' {
 		prefix, body = body[0], body[1:]
@@ -155,8 +163,6 @@ func (m *modes) sequence(body []byte, final byte) {
 			v, body, more = param(body)
 			m.dec(v, final == 'h')
 		}
-	case final == 'm' && prefix == 0:
-		m.coloured = sgr(m.coloured, body)
 	case prefix == '>' && (final == 'm' || final == 'n'):
 		what, rest, _ := param(body)
 		level, _, _ := param(rest)
@@ -233,6 +239,9 @@ func param(b []byte) (v int, rest []byte, more bool) {
 // sgr returns whether text attributes are on after a CSI ... m, given whether
 // they were on before.
 func sgr(on bool, body []byte) bool {
+	if len(body) == 0 {
+		return false
+	}
 	for more := true; more; {
 		var v int
 		v, body, more = param(body)

@@ -1,11 +1,13 @@
 package launch
 
 import (
+	"bytes"
+
 	"golang.org/x/sys/unix"
 )
 
 const (
-	relayBuffer = 32 << 10 // of output on its way to the real terminal
+	relayBuffer = 16 << 10 // of output on its way to the real terminal
 	keysBuffer  = 4 << 10  // of input: what a terminal holds itself
 	lastOutput  = 1 << 20  // most that is still read once the box is dead
 )
@@ -92,39 +94,27 @@ func (r *relay) run() {
 
 // drain copies until there is nothing to read for now, and reports whether
 // there may be more: EIO says that nobody has the slave open any more, after
-// the last byte was read. The buffer is filled before it is written, as the
-// kernel hands out at most 4 KiB at a time. A budget that is not negative
+// the last byte was read. The kernel hands out at most 4 KiB at a time;
+// gathering more before writing was slower. A budget that is not negative
 // bounds what is read.
 func (r *relay) drain(buf []byte, budget *int) bool {
 	for *budget != 0 {
-		n, open, idle := 0, true, false
-		for open && !idle && n < len(buf)-4096 {
-			got, err := unix.Read(r.master, buf[n:])
-			switch {
-			case err == unix.EINTR:
-			case err == unix.EAGAIN:
-				idle = true
-			case err != nil || got <= 0:
-				open = false
-			default:
-				n += got
-			}
-		}
-		if n > 0 {
-			r.modes.scan(buf[:n])
-			if !r.gone && writeAll(r.out, buf[:n]) != nil {
-				// Read on: the program must not hang on a dead terminal.
-				r.gone = true
-			}
-			if *budget > 0 {
-				*budget = max(0, *budget-n)
-			}
-		}
-		if !open {
+		n, err := unix.Read(r.master, buf)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.EAGAIN:
+			return true
+		case err != nil || n <= 0:
 			return false
 		}
-		if idle {
-			return true
+		r.modes.scan(buf[:n])
+		if !r.gone && writeAll(r.out, buf[:n]) != nil {
+			// Read on: the program must not hang on a dead terminal.
+			r.gone = true
+		}
+		if *budget > 0 {
+			*budget = max(0, *budget-n)
 		}
 	}
 	return true
@@ -138,6 +128,8 @@ type keys struct {
 }
 
 func (k *keys) empty() bool { return k.from == k.to }
+
+func (k *keys) holds(b byte) bool { return bytes.IndexByte(k.buf[k.from:k.to], b) >= 0 }
 
 // fill reads from the real terminal; call it only when empty and readable.
 func (k *keys) fill(fd int) error {

@@ -59,6 +59,7 @@ type session struct {
 	early     syscall.Signal // came before the program was started
 
 	timeout, kill, wake time.Time // deadlines; zero means none
+	trim                time.Time // when to give back memory
 	resumed             time.Time // when we went on without having seen SIGCONT
 	lastCall            time.Time // when the relays stop waiting for more output
 }

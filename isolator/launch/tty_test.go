@@ -7,169 +7,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 )
-
-const patience = 20 * time.Second
-
-// terminal is the person's terminal: a pty whose master the test holds.
-type terminal struct {
-	t      testing.TB
-	fd     int // of master
-	master *os.File
-	slave  *os.File // kept open, to look at its modes
-	mu     sync.Mutex
-	text   []byte
-	seen   int // what expect has passed
-	ended  chan struct{}
-}
-
-func newTerminal(t testing.TB) *terminal {
-	t.Helper()
-	m, s, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// pty.Open leaves it blocking, and a blocked Read would keep it open.
-	fd, err := unix.Dup(int(m.Fd()))
-	if err == nil {
-		unix.CloseOnExec(fd)
-		err = unix.SetNonblock(fd, true)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = m.Close()
-	m = os.NewFile(uintptr(fd), "master")
-	x := &terminal{t: t, fd: fd, master: m, slave: s, ended: make(chan struct{})}
-	x.resize(24, 80)
-	go func() {
-		defer close(x.ended)
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := m.Read(buf)
-			x.mu.Lock()
-			x.text = append(x.text, buf[:n]...)
-			x.mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	}()
-	t.Cleanup(x.close)
-	return x
-}
-
-func (x *terminal) close() { _ = x.slave.Close(); _ = x.master.Close() }
-
-func (x *terminal) resize(rows, cols uint16) {
-	if err := unix.IoctlSetWinsize(x.fd, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: cols}); err != nil {
-		x.t.Fatal(err)
-	}
-}
-
-// start runs a command with the terminal as its controlling one, in the
-// foreground.
-func (x *terminal) start(cmd *exec.Cmd) *exec.Cmd {
-	x.t.Helper()
-	if cmd.Stdin == nil {
-		cmd.Stdin = x.slave
-	}
-	if cmd.Stdout == nil {
-		cmd.Stdout = x.slave
-	}
-	if cmd.Stderr == nil {
-		cmd.Stderr = x.slave
-	}
-	cmd.ExtraFiles = nil
-	ctty := 0
-	for i, f := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
-		if f == any(x.slave) {
-			ctty = i
-			break
-		}
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: ctty}
-	if err := cmd.Start(); err != nil {
-		x.t.Fatal(err)
-	}
-	x.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return cmd
-}
-
-func (x *terminal) send(s string) {
-	x.t.Helper()
-	if _, err := x.master.WriteString(s); err != nil {
-		x.t.Fatal(err)
-	}
-}
-
-func (x *terminal) all() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return string(x.text)
-}
-
-// expect waits for s in what was not passed yet, passes it and returns what
-// came before.
-func (x *terminal) expect(s string) string {
-	x.t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		x.mu.Lock()
-		rest := string(x.text[x.seen:])
-		i := strings.Index(rest, s)
-		if i >= 0 {
-			x.seen += i + len(s)
-		}
-		x.mu.Unlock()
-		if i >= 0 {
-			return rest[:i]
-		}
-		if time.Now().After(deadline) {
-			x.t.Fatalf("not seen: %q, but %q", s, rest)
-		}
-		syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 1000})
-	}
-}
-
-func (x *terminal) modes() unix.Termios {
-	x.t.Helper()
-	m, err := unix.IoctlGetTermios(int(x.slave.Fd()), unix.TCGETS)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	return *m
-}
-
-func (x *terminal) isRaw() bool {
-	m := x.modes()
-	return m.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG) == 0 && m.Oflag&unix.OPOST == 0
-}
-
-// code waits for the end of cmd and returns its exit code.
-func code(t testing.TB, cmd *exec.Cmd) int {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(patience):
-		t.Fatalf("%v does not end", cmd.Args)
-	}
-	return cmd.ProcessState.ExitCode()
-}
-
-func interactive(script string) job {
-	j := job{Argv: []string{"/bin/bash", "--norc", "-c", script}, Interactive: true, Mark: marked()}
-	return j
-}
 
 func TestOwnTerminal(t *testing.T) {
 	x := newTerminal(t)
@@ -241,7 +84,8 @@ func TestTermThroughTerminal(t *testing.T) {
 
 func TestResize(t *testing.T) {
 	x := newTerminal(t)
-	j := interactive("trap 'stty size' WINCH; echo ready; while ! read -t 0.02 a; do :; done; exit 3")
+	j := probe("sizes")
+	j.Interactive = true
 	cmd := x.start(j.command(t))
 	x.expect("ready\r\n")
 	for _, s := range [][2]uint16{{50, 100}, {10, 20}, {33, 132}} {
@@ -275,139 +119,6 @@ func TestClosedTerminal(t *testing.T) {
 			t.Errorf("the handler did not run: %q", b)
 		}
 		gone(t, j.Mark, time.Second)
-	}
-}
-
-// shell starts a real bash with job control in the terminal.
-func (x *terminal) shell() *exec.Cmd {
-	x.t.Helper()
-	cmd := exec.Command("/bin/bash", "--norc", "--noprofile", "-i")
-	cmd.Env = []string{"PS1=<prompt>", "PATH=/usr/bin:/bin", "HOME=" + os.TempDir(), "TERM=xterm", "HISTFILE=", "GORACE=atexit_sleep_ms=0", "INPUTRC=" + writeFile(x.t, "inputrc", "set enable-bracketed-paste off\n", 0o600), "TMPDIR=" + os.TempDir(), "L=" + self() + " " + wordLaunch}
-	x.resize(24, 250) // no line breaks in the commands
-	x.start(cmd)
-	x.expect("<prompt>")
-	return cmd
-}
-
-func TestStopAndContinue(t *testing.T) {
-	x := newTerminal(t)
-	x.shell()
-	j := interactive("trap 'echo con''tinued' CONT; echo rea''dy; while ! read -t 0.02 a; do :; done; echo \"got $a\"; stty size; exit 6")
-	x.send("$L " + j.file(t) + "\r")
-	x.expect("ready\r\n")
-	for range 3 {
-		x.send("\x1a")
-		x.expect("Stopped")
-		x.expect("<prompt>")
-		// The shell is itself again: it echoes, and runs commands.
-		x.send("echo $((20+3))\r")
-		x.expect("\r\n23\r\n")
-		x.expect("<prompt>")
-		x.resize(30, 90)
-		x.send("fg\r")
-		x.expect("continued\r\n")
-	}
-	if strings.Count(x.all(), "continued\r\n") != 3 {
-		t.Errorf("continued more than once per fg: %q", x.all())
-	}
-	eventually(t, "raw again", patience, x.isRaw)
-	x.send("some words\r")
-	x.expect("got some words\r\n30 90\r\n")
-	x.expect("<prompt>")
-	x.send("echo rc=$?\r")
-	x.expect("\r\nrc=6\r\n")
-	gone(t, j.Mark, time.Second)
-}
-
-func TestStopAndBackground(t *testing.T) {
-	x := newTerminal(t)
-	x.shell()
-	stop := filepath.Join(t.TempDir(), "stop")
-	j := interactive("echo rea''dy; while ! test -e " + stop + "; do sleep 0.02; done; echo do''ne; exit 6")
-	x.send("$L " + j.file(t) + "\r")
-	x.expect("ready\r\n")
-	x.send("\x1a")
-	x.expect("Stopped")
-	x.expect("<prompt>")
-	x.send("bg\r")
-	x.expect("<prompt>")
-	x.send("echo $((20+3))\r")
-	x.expect("\r\n23\r\n")
-	x.expect("<prompt>")
-	if err := os.WriteFile(stop, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	x.expect("done")
-	x.send("wait %1; echo rc=$?\r")
-	x.expect("\r\nrc=6\r\n")
-	gone(t, j.Mark, time.Second)
-}
-
-// Started in the background it leaves the terminal alone; brought to the
-// foreground it has it.
-func TestStartInBackground(t *testing.T) {
-	x := newTerminal(t)
-	x.shell()
-	j := interactive("echo rea''dy; read a; echo \"got $a\"; exit 6")
-	x.send("$L " + j.file(t) + " &\r")
-	x.expect("ready")
-	x.send("echo $((20+3))\r")
-	x.expect("\r\n23\r\n")
-	x.expect("<prompt>")
-	x.send("fg\r")
-	eventually(t, "raw in the foreground", patience, x.isRaw)
-	x.send("words\r")
-	x.expect("got words\r\n")
-	x.expect("<prompt>")
-	x.send("echo rc=$?\r")
-	x.expect("\r\nrc=6\r\n")
-}
-
-// A shell in the box has job control of its own.
-func TestShellInside(t *testing.T) {
-	x := newTerminal(t)
-	j := interactive("")
-	j.Argv = []string{"/bin/bash", "--norc", "--noprofile", "-i"}
-	j.Env = []string{"PS1=<inner>", "PATH=/usr/bin:/bin", "TERM=dumb", "HISTFILE=", "INPUTRC=" + writeFile(t, "inputrc", "set enable-bracketed-paste off\n", 0o600)}
-	cmd := x.start(j.command(t))
-	x.expect("<inner>")
-	x.send("sh -c 'echo rea\"\"dy; exec sleep 1000'\r")
-	x.expect("ready\r\n")
-	x.send("\x1a")
-	x.expect("Stopped")
-	x.expect("<inner>")
-	x.send("jobs | wc -l\r")
-	x.expect("\r\n1\r\n")
-	x.expect("<inner>")
-	x.send("fg\r")
-	x.expect("sleep 1000'\r\n")
-	x.send("\x03")
-	x.expect("<inner>")
-	x.send("echo rc=$?\r")
-	x.expect("\r\nrc=130\r\n")
-	x.expect("<inner>")
-	x.send("exit 4\r")
-	if c := code(t, cmd); c != 4 {
-		t.Errorf("exit code %d", c)
-	}
-	if strings.Contains(x.all(), "no job control") {
-		t.Errorf("%q", x.all())
-	}
-	gone(t, j.Mark, time.Second)
-}
-
-// In an orphaned process group nothing can be stopped; the program goes on.
-func TestStopInOrphanedGroup(t *testing.T) {
-	x := newTerminal(t)
-	j := interactive("trap 'echo continued' CONT; echo ready; while ! read -t 0.02 a; do :; done; exit 6")
-	cmd := x.start(j.command(t)) // the leader of its session: orphaned
-	x.expect("ready\r\n")
-	x.send("\x1a")
-	x.expect("continued\r\n")
-	eventually(t, "raw again", patience, x.isRaw)
-	x.send("\r")
-	if c := code(t, cmd); c != 6 {
-		t.Errorf("exit code %d", c)
 	}
 }
 
@@ -519,56 +230,6 @@ func TestReadsTerminalWithoutOutput(t *testing.T) {
 	x.expect("<prompt>")
 }
 
-// ^C and ^Z where the terminal is not the box's.
-func TestKeysWithPipes(t *testing.T) {
-	x := newTerminal(t)
-	x.shell()
-	// bash, as dash uses vfork: a child stopped before its exec keeps it from
-	// stopping.
-	j := sh("trap 'echo han''dled >&2; exit 7' INT; echo rea''dy >&2; while :; do sleep 0.02; done")
-	j.Argv[0] = "/bin/bash"
-	j.Mark = marked()
-	x.send("$L " + j.file(t) + " | cat; echo rc=${PIPESTATUS[0]}\r")
-	x.expect("ready\r\n")
-	x.send("\x03")
-	x.expect("handled\r\n")
-	x.expect("<prompt>")
-	gone(t, j.Mark, time.Second)
-
-	j = sh("echo rea''dy >&2; while ! test -e $1; do sleep 0.02; done; echo do''ne; exit 6")
-	j.Argv[0] = "/bin/bash"
-	j.Mark = marked()
-	stop := filepath.Join(t.TempDir(), "stop")
-	j.Argv = append(j.Argv, "sh", stop)
-	x.send("$L " + j.file(t) + " </dev/null | cat\r")
-	x.expect("ready\r\n")
-	x.send("\x1a")
-	x.expect("Stopped")
-	x.expect("<prompt>")
-	eventually(t, "the job stopped", patience, func() bool { return stoppedProcesses(j.Mark) >= 2 })
-	x.send("fg\r")
-	eventually(t, "the job going on", patience, func() bool { return stoppedProcesses(j.Mark) == 0 })
-	if err := os.WriteFile(stop, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	x.expect("done\r\n")
-	x.expect("<prompt>")
-	gone(t, j.Mark, time.Second)
-}
-
-// stoppedProcesses counts the stopped ones among those with the mark.
-func stoppedProcesses(mark uint64) int {
-	n := 0
-	for _, p := range alive(mark) {
-		pid, _, _ := strings.Cut(p, " ")
-		stat, _ := os.ReadFile("/proc/" + pid + "/stat")
-		if _, rest, ok := strings.Cut(string(stat), ") "); ok && rest[0] == 'T' {
-			n++
-		}
-	}
-	return n
-}
-
 func TestLeftModesAreReset(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
 		{`printf '\e[?1049h\e[?25l\e[?2004h\e[?1000;1006h\e[>1u\e[>4;2m\e[31mx'; kill -9 $$`, "\x1b[<1u\x1b[?1049l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[>4;0m\x1b[0m"},
@@ -644,5 +305,49 @@ func TestNoRealTerminalInside(t *testing.T) {
 			t.Errorf("interactive %v: %s", inter, got)
 		}
 		code(t, cmd)
+	}
+}
+
+// A bwrap that hangs can be interrupted, with the terminal as it was.
+func TestInterruptedStart(t *testing.T) {
+	hangs := writeFile(t, "bwrap", "#!/bin/sh\nexec sleep 1000\n", 0o755)
+	x := newTerminal(t)
+	before := x.modes()
+	j := interactive("echo never")
+	j.Bwrap, j.Result = hangs, filepath.Join(t.TempDir(), "result")
+	cmd := x.start(j.command(t))
+	eventually(t, "raw", patience, x.isRaw)
+	x.send("\x03")
+	if c := code(t, cmd); c != 130 {
+		t.Errorf("exit code %d", c)
+	}
+	if r := readResult(t, j.Result); r.Started || r.Signal != syscall.SIGINT {
+		t.Errorf("%+v", r)
+	}
+	if x.modes() != before {
+		t.Error("modes not restored")
+	}
+	gone(t, j.Mark, time.Second)
+}
+
+// bwrap's own session changes nothing.
+func TestNewSession(t *testing.T) {
+	x := newTerminal(t)
+	j := interactive("tty; echo rea''dy; exec sleep 1000")
+	j.Args = []string{"--new-session"}
+	cmd := x.start(j.command(t))
+	x.expect("/dev/pts/0\r\nready\r\n")
+	x.send("\x03")
+	if c := code(t, cmd); c != 130 {
+		t.Errorf("exit code %d", c)
+	}
+}
+
+// The supervisor is not for anybody else.
+func TestBoxByHand(t *testing.T) {
+	cmd := exec.Command("/bin/bash", "-c", `exec -a /proc/self/fd/4 "$0" __box`, self())
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "for inner itself") {
+		t.Errorf("%q, %v", out, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,128 +17,209 @@ import (
 )
 
 // Some things can only be kept from being created by being there: a mount
-// needs a place. Borrow makes such a place in a folder of the host, and the
-// last run of the user to end takes all of them away; after a crash the next
-// sweep does. What is to be taken away is written down before it is made.
+// needs a place. Borrow makes such a place in a folder of the host; the last
+// run that needs it takes it away, and after a crash the next sweep does.
+//
+// The ledger is one file per user, whatever the environment of a run says, so
+// that two runs never undo each other's places. It is written before a place
+// is made. Each line is a quoted path, a quoted content (or "dir") and the
+// quoted folder of a run that needs it.
+
+// loan is one line of the ledger.
+type loan struct{ path, what, run string }
 
 // Borrow creates path, with content, or as an empty folder when content is
 // nil, unless it exists. Its parent must be a real folder: no link is
 // followed. A folder that cannot be written needs no protection and is left
 // alone.
 func (r *Run) Borrow(path string, content []byte) error {
-	gate, err := lockFile(filepath.Join(filepath.Dir(r.Path), ".gate"), syscall.LOCK_EX)
+	return withLedger(r.ledger, func(loans []loan) ([]loan, error) {
+		parent, err := unix.Open(filepath.Dir(path), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return loans, fmt.Errorf("%q: %w", filepath.Dir(path), err)
+		}
+		defer unix.Close(parent)
+		mine := loan{path, "dir", r.Path}
+		if content != nil {
+			mine.what = strconv.Quote(string(content))
+		}
+		var st unix.Stat_t
+		if unix.Fstatat(parent, filepath.Base(path), &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			// There already: ours to keep when another run made it.
+			if slices.ContainsFunc(loans, func(l loan) bool { return l.path == path }) {
+				loans = append(loans, mine)
+			}
+			return loans, nil
+		}
+		loans = append(loans, mine)
+		if err := writeLedger(r.ledger, loans); err != nil {
+			return loans, err
+		}
+		err = create(parent, filepath.Base(path), content)
+		switch {
+		case errors.Is(err, unix.EEXIST), errors.Is(err, unix.EACCES), errors.Is(err, unix.EROFS), errors.Is(err, unix.EPERM):
+			return loans, nil
+		case err != nil:
+			return loans, fmt.Errorf("%q: %w", path, err)
+		}
+		return loans, nil
+	})
+}
+
+func create(parent int, name string, content []byte) error {
+	if content == nil {
+		return unix.Mkdirat(parent, name, 0o755)
+	}
+	fd, err := unix.Openat(parent, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = unix.Write(fd, content)
+	return errors.Join(err, unix.Close(fd))
+}
+
+// giveBack takes away every place that no living run but except needs. What
+// is not as it was made, or not empty, stays: it is somebody's.
+func giveBack(ledger, except string) error {
+	if _, err := os.Lstat(ledger); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return withLedger(ledger, func(loans []loan) ([]loan, error) {
+		living := map[string]bool{}
+		for _, l := range loans {
+			if _, known := living[l.run]; !known {
+				living[l.run] = l.run != except && alive(l.run)
+			}
+		}
+		var keep []loan
+		var errs []error
+		for _, l := range loans {
+			if living[l.run] {
+				keep = append(keep, l)
+			}
+		}
+		for _, l := range loans {
+			if !slices.ContainsFunc(keep, func(k loan) bool { return k.path == l.path }) {
+				errs = append(errs, takeAway(l))
+			}
+		}
+		return keep, errors.Join(errs...)
+	})
+}
+
+func takeAway(l loan) error {
+	fi, err := os.Lstat(l.path)
+	if err != nil {
+		return nil
+	}
+	if l.what == "dir" {
+		if fi.IsDir() {
+			_ = syscall.Rmdir(l.path) // fails when it is not empty any more: then it is somebody's
+		}
+		return nil
+	}
+	want, err := strconv.Unquote(l.what)
+	if err != nil || !fi.Mode().IsRegular() {
+		return nil
+	}
+	got, err := os.ReadFile(l.path)
+	if err != nil || !bytes.Equal(got, []byte(want)) {
+		return nil
+	}
+	return os.Remove(l.path)
+}
+
+// withLedger changes the ledger under its lock.
+func withLedger(ledger string, change func([]loan) ([]loan, error)) error {
+	if err := os.MkdirAll(filepath.Dir(ledger), 0o700); err != nil {
+		return err
+	}
+	gate, err := lockFile(ledger+".lock", syscall.LOCK_EX)
 	if err != nil {
 		return err
 	}
 	defer gate.Close()
-	parent, err := unix.Open(filepath.Dir(path), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	loans, err := readLedger(ledger)
 	if err != nil {
-		return fmt.Errorf("%q: %w", filepath.Dir(path), err)
-	}
-	defer unix.Close(parent)
-	name := filepath.Base(path)
-	var st unix.Stat_t
-	if unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
-		return nil
-	}
-	if err := note(filepath.Dir(r.Path), path, content); err != nil {
 		return err
 	}
-	if content == nil {
-		err = unix.Mkdirat(parent, name, 0o755)
-	} else {
-		var fd int
-		fd, err = unix.Openat(parent, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
-		if err == nil {
-			_, err = unix.Write(fd, content)
-			err = errors.Join(err, unix.Close(fd))
+	loans, err = change(loans)
+	return errors.Join(err, writeLedger(ledger, loans))
+}
+
+func readLedger(ledger string) ([]loan, error) {
+	f, err := os.OpenFile(ledger, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := own(f); err != nil {
+		return nil, fmt.Errorf("%q: %w", ledger, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return nil, err
+	}
+	var loans []loan
+	for line := range strings.Lines(string(data)) {
+		part := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(part) != 3 {
+			continue // torn by a power cut
+		}
+		path, err1 := strconv.Unquote(part[0])
+		run, err2 := strconv.Unquote(part[2])
+		if err1 == nil && err2 == nil {
+			loans = append(loans, loan{path, part[1], run})
 		}
 	}
-	switch {
-	case errors.Is(err, unix.EEXIST), errors.Is(err, unix.EACCES), errors.Is(err, unix.EROFS), errors.Is(err, unix.EPERM):
+	return loans, nil
+}
+
+func writeLedger(ledger string, loans []loan) error {
+	if len(loans) == 0 {
+		if err := os.Remove(ledger); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 		return nil
-	case err != nil:
-		return fmt.Errorf("%q: %w", path, err)
+	}
+	var b strings.Builder
+	for _, l := range loans {
+		fmt.Fprintf(&b, "%q\t%s\t%q\n", l.path, l.what, l.run)
+	}
+	next := ledger + ".new" // only the holder of the lock writes it
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(b.String())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next, ledger)
+}
+
+// own refuses an open file that is not a regular one of the user's own.
+func own(f *os.File) error {
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok || !fi.Mode().IsRegular() || int(st.Uid) != os.Getuid() {
+		return errors.New("not a file of yours")
 	}
 	return nil
 }
 
-// borrowed is the list of what is to be taken away: one quoted path and one
-// quoted content (or "dir") per line.
-func borrowed(base string) string { return filepath.Join(base, ".borrowed") }
-
-func note(base, path string, content []byte) error {
-	what := "dir"
-	if content != nil {
-		what = strconv.Quote(string(content))
-	}
-	line := strconv.Quote(path) + "\t" + what + "\n"
-	f, err := os.OpenFile(borrowed(base), os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(line)
-	return errors.Join(err, f.Close())
-}
-
-// giveBack takes away what was borrowed, when no run but the one at except
-// lives any more. The caller holds the gate. What is not as it was made, or
-// not empty, stays: it is somebody's.
-func giveBack(base, except string) error {
-	data, err := os.ReadFile(borrowed(base))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(base)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.IsDir() && e.Name() != except && alive(filepath.Join(base, e.Name())) {
-			return nil
-		}
-	}
-	var errs []error
-	lines := slices.Compact(strings.Split(strings.TrimSpace(string(data)), "\n"))
-	for _, line := range lines {
-		path, what, _ := strings.Cut(line, "\t")
-		path, err := strconv.Unquote(path)
-		if err != nil {
-			continue
-		}
-		errs = append(errs, takeAway(path, what))
-	}
-	return errors.Join(append(errs, os.Remove(borrowed(base)))...)
-}
-
-func takeAway(path, what string) error {
-	fi, err := os.Lstat(path)
-	if err != nil {
-		return nil
-	}
-	if what == "dir" {
-		if fi.IsDir() {
-			_ = syscall.Rmdir(path) // fails when it is not empty any more: then it is somebody's
-		}
-		return nil
-	}
-	want, err := strconv.Unquote(what)
-	if err != nil || !fi.Mode().IsRegular() {
-		return nil
-	}
-	got, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(got, []byte(want)) {
-		return nil
-	}
-	return os.Remove(path)
-}
-
 // alive reports whether the run that staged dir still holds its lock.
 func alive(dir string) bool {
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}

@@ -22,9 +22,10 @@ import (
 
 // Run is the staged part of one run.
 type Run struct {
-	ID   string // YYYYMMDD-HHMMSS-xxxxxx, local time
-	Path string // its folder
-	lock *os.File
+	ID     string // YYYYMMDD-HHMMSS-xxxxxx, local time
+	Path   string // its folder
+	ledger string // of what is borrowed, see Borrow
+	lock   *os.File
 }
 
 // Base returns the folder that holds all staged runs of the user. runtimeDir
@@ -65,8 +66,9 @@ func private(dir string) error {
 	return nil
 }
 
-// New makes the folder of a run and locks it.
-func New(base string) (*Run, error) {
+// New makes the folder of a run and locks it. ledger is the user's one file of
+// what runs have borrowed.
+func New(base, ledger string) (*Run, error) {
 	if err := ensure(base); err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ func New(base string) (*Run, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &Run{ID: id, Path: dir, lock: lock}, nil
+	return &Run{ID: id, Path: dir, ledger: ledger, lock: lock}, nil
 }
 
 // Close takes away what was staged, and what was borrowed when no other run
@@ -98,16 +100,10 @@ func (r *Run) Close() error {
 	if r == nil || r.lock == nil {
 		return nil
 	}
-	base := filepath.Dir(r.Path)
-	err := os.RemoveAll(r.Path) // never follows links (unlinkat)
-	gate, gerr := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
-	if gerr == nil {
-		gerr = giveBack(base, filepath.Base(r.Path))
-		gate.Close()
-	}
+	err := errors.Join(giveBack(r.ledger, r.Path), os.RemoveAll(r.Path)) // never follows links (unlinkat)
 	r.lock.Close()
 	r.lock = nil
-	return errors.Join(err, gerr)
+	return err
 }
 
 // Dir makes a folder of the run.
@@ -128,19 +124,22 @@ func (r *Run) File(name string, data []byte, mode fs.FileMode) (string, error) {
 	return p, errors.Join(err, f.Chmod(mode), f.Close())
 }
 
-// Sweep removes what crashed runs left below base, and returns how many. A
-// live run holds its lock and is left alone.
-func Sweep(base string) (int, error) {
-	entries, err := os.ReadDir(base)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+// Sweep removes what crashed runs left below base and in the ledger, and
+// returns how many folders. A live run holds its lock and is left alone. A
+// base that is not the user's private folder is an error, and not touched.
+func Sweep(base, ledger string) (int, error) {
+	if err := private(base); errors.Is(err, fs.ErrNotExist) {
+		return 0, giveBack(ledger, "")
+	} else if err != nil {
+		return 0, fmt.Errorf("staging folder %q: %w", base, err)
 	}
+	entries, err := os.ReadDir(base)
 	if err != nil {
 		return 0, err
 	}
-	left := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() || e.Name() == ".borrowed" })
+	left := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() })
 	if !left {
-		return 0, nil
+		return 0, giveBack(ledger, "")
 	}
 	gate, err := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
 	if err != nil {
@@ -157,7 +156,7 @@ func Sweep(base string) (int, error) {
 		swept++
 		errs = append(errs, os.RemoveAll(dir))
 	}
-	errs = append(errs, giveBack(base, ""))
+	errs = append(errs, giveBack(ledger, ""))
 	return swept, errors.Join(errs...)
 }
 

@@ -24,7 +24,7 @@ func TestRunComesAndGoes(t *testing.T) {
 	b := base(t)
 	old := syscall.Umask(0o022)
 	defer syscall.Umask(old)
-	r, err := New(b)
+	r, err := New(b, b+".ledger")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +54,12 @@ func TestRunComesAndGoes(t *testing.T) {
 
 func TestSweepTakesTheDeadAndLeavesTheLiving(t *testing.T) {
 	b := base(t)
-	live, err := New(b)
+	live, err := New(b, b+".ledger")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer live.Close()
-	dead, err := New(b)
+	dead, err := New(b, b+".ledger")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestSweepTakesTheDeadAndLeavesTheLiving(t *testing.T) {
 	if err := os.Mkdir(half, 0o700); err != nil { // died before its lock was made
 		t.Fatal(err)
 	}
-	n, err := Sweep(b)
+	n, err := Sweep(b, b+".ledger")
 	if n != 2 || err != nil {
 		t.Errorf("swept %d, %v; want 2", n, err)
 	}
@@ -85,7 +85,7 @@ func TestSweepTakesTheDeadAndLeavesTheLiving(t *testing.T) {
 			t.Errorf("%s: there %v, want %v", path, err == nil, want)
 		}
 	}
-	if n, err := Sweep(filepath.Join(b, "nowhere")); n != 0 || err != nil {
+	if n, err := Sweep(filepath.Join(b, "nowhere"), b+".ledger"); n != 0 || err != nil {
 		t.Errorf("no base: %d, %v", n, err)
 	}
 }
@@ -97,7 +97,7 @@ func TestManyRunsAndSweepsAtOnce(t *testing.T) {
 		wg.Add(2)
 		go func() {
 			defer wg.Done()
-			r, err := New(b)
+			r, err := New(b, b+".ledger")
 			if err != nil {
 				t.Error(err)
 				return
@@ -111,7 +111,7 @@ func TestManyRunsAndSweepsAtOnce(t *testing.T) {
 		}()
 		go func() {
 			defer wg.Done()
-			if _, err := Sweep(b); err != nil {
+			if _, err := Sweep(b, b+".ledger"); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -139,7 +139,17 @@ func TestBaseOfOthersIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, b := range []string{link, open} {
-		if _, err := New(b); err == nil {
+		plant := filepath.Join(open, "20200101-000000-aaaaaa")
+		if err := os.MkdirAll(plant, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Sweep(b, b+".ledger"); err == nil {
+			t.Errorf("Sweep(%s) cleaned a folder that is not private", b)
+		}
+		if _, err := os.Lstat(plant); err != nil {
+			t.Errorf("Sweep(%s) removed a folder there", b)
+		}
+		if _, err := New(b, b+".ledger"); err == nil {
 			t.Errorf("New(%s) staged in a folder that is not private", b)
 		}
 	}
@@ -196,7 +206,7 @@ func TestHistoryOnlyForInteractiveShells(t *testing.T) {
 		{"fish", nil, []string{"-i", "-C", "set -e XDG_DATA_HOME"}},
 		{"claude", nil, nil},
 	} {
-		r, err := New(base(t))
+		r, err := New(base(t), filepath.Join(t.TempDir(), "ledger"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +226,7 @@ func TestHistoryOnlyForInteractiveShells(t *testing.T) {
 func TestFileModeIgnoresUmask(t *testing.T) {
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)
-	r, err := New(base(t))
+	r, err := New(base(t), filepath.Join(t.TempDir(), "ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,11 +249,11 @@ func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
 	b, project := base(t), t.TempDir()
 	hooks, file, mine := filepath.Join(project, "hooks"), filepath.Join(project, "commondir"), filepath.Join(project, "kept")
 	there := func(p string) bool { _, err := os.Lstat(p); return err == nil }
-	one, err := New(b)
+	one, err := New(b, b+".ledger")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := New(b)
+	two, err := New(b, b+".ledger")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +274,7 @@ func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	two.lock.Close() // killed
-	if _, err := Sweep(b); err != nil {
+	if _, err := Sweep(b, b+".ledger"); err != nil {
 		t.Fatal(err)
 	}
 	if there(hooks) || there(file) {
@@ -277,7 +287,7 @@ func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), link); err != nil {
 		t.Fatal(err)
 	}
-	three, err := New(b)
+	three, err := New(b, b+".ledger")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,17 @@
+#!/bin/bash
+# bench.sh: what inner costs, against bwrap, direnv and script(1) in the same run.
+# Prints a Markdown table for the README. Always as a plain user; root's boxes are
+# a little cheaper and nobody's. INNER_BENCH_ROUNDS (default 5) sets how often
+# everything is repeated.
+set -eu
+umask 022
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+dir=$(mktemp -d /var/tmp/inner-bench.XXXXXX)
+trap 'rm -rf -- "$dir"' EXIT
+chmod 0755 "$dir"
+cp bin/inner "$dir/inner"
+CGO_ENABLED=0 "${GO:-go}" build -buildvcs=false -trimpath -o "$dir/bench" ./contrib/bench
+export INNER_TEST_BIN=$dir/inner
+plain=$PWD/contrib/as-plain-user.sh
+cd /
+"$plain" "$dir/bench"

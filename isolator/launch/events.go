@@ -1,0 +1,225 @@
+package launch
+
+import (
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// readMessages takes what the supervisor said. The program cannot speak in
+// its place, but nothing here trusts that: lengths and order are checked, and
+// descriptors are taken once.
+func (s *session) readMessages() {
+	var buf [maxMessage]byte
+	for s.sock >= 0 {
+		n, fds, err := recvMsg(s.sock, buf[:])
+		if err == unix.EAGAIN {
+			return
+		}
+		if err != nil || n == 0 {
+			closeAll(fds)
+			s.closeSock()
+			return
+		}
+		s.message(buf[:n], fds)
+	}
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}
+
+func (s *session) message(m []byte, fds []int) {
+	if m[0] == msgMaster && len(fds) == len(s.ptys) && len(s.relays) == 0 && !s.started {
+		s.takeMasters(fds)
+		return
+	}
+	closeAll(fds)
+	switch {
+	case m[0] == msgStart && !s.started:
+		s.started = true
+		if s.early != 0 && !s.hungUp {
+			s.kill = time.Time{} // it is up to the program now
+		}
+		s.letGoOfPipes()
+		s.spec.Argv, s.spec.Env = nil, nil
+		s.trim = time.Now().Add(trimAfter)
+		if s.o.Timeout > 0 {
+			s.timeout = time.Now().Add(s.o.Timeout)
+		}
+	case m[0] == msgFailed && len(m) >= 2 && !s.failed && !s.ended:
+		s.started, s.failed, s.failCode = false, true, int(m[1])
+		s.failText = cleanLine(string(m[2:]))
+		s.timeout = time.Time{}
+	case m[0] == msgStopped && s.started && !s.ended && !s.stopped:
+		s.stop()
+	case m[0] == msgEnded && len(m) == 5 && s.started && !s.ended:
+		s.ended = true
+		s.leave()
+		s.status = syscall.WaitStatus(uint32(m[1]) | uint32(m[2])<<8 | uint32(m[3])<<16 | uint32(m[4])<<24)
+	}
+}
+
+// leave ends the run once the program has ended: whatever else ran in the box
+// has been killed by the supervisor, so all there is to pass on is in the
+// terminals' buffers, and bwrap has nothing left to tell.
+func (s *session) leave() {
+	for _, r := range s.relays {
+		r.request(askStop)
+	}
+	s.killBox()
+}
+
+// takeMasters starts the relays for the box's terminals.
+func (s *session) takeMasters(fds []int) {
+	for i, fd := range fds {
+		// Only a pty master has a number.
+		if _, err := unix.IoctlGetInt(fd, unix.TIOCGPTN); err != nil || unix.SetNonblock(fd, true) != nil {
+			closeAll(fds[i:])
+			s.killBox()
+			return
+		}
+		r, err := startRelay(fd, s.ptys[i], s.wakeW)
+		if err != nil {
+			closeAll(fds[i:])
+			s.killBox()
+			return
+		}
+		s.relays = append(s.relays, r)
+		s.running++
+	}
+	s.resize()
+}
+
+// letGoOfPipes replaces our own ends of the pipes that the program now has, so
+// that their other ends see the program alone: end of file when it closes its
+// output, SIGPIPE when it closes its input.
+func (s *session) letGoOfPipes() {
+	for i := range 2 {
+		fd := s.stdio[i]
+		if fd < 0 || s.spec.Stdio[i] != fromLauncher || !isPipe(fd) {
+			continue
+		}
+		null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return
+		}
+		flags := unix.O_CLOEXEC
+		if fd <= 2 {
+			flags = 0
+		}
+		_ = unix.Dup3(null, fd, flags)
+		unix.Close(null)
+	}
+}
+
+// readWake takes signals and the relays' words from the wake pipe.
+func (s *session) readWake() {
+	var buf [64]byte
+	n, err := unix.Read(s.wakeR, buf[:])
+	if err != nil {
+		return
+	}
+	for _, b := range buf[:n] {
+		switch b {
+		case wakeChild:
+			s.reap(false)
+		case wakeRelay:
+			s.running--
+		case wakeIdle:
+		case wakeReady:
+			s.release()
+		default:
+			s.onSignal(syscall.Signal(b))
+		}
+	}
+}
+
+func (s *session) onSignal(sig syscall.Signal) {
+	switch sig {
+	case syscall.SIGWINCH:
+		s.resize()
+		if !s.full {
+			s.signalJob(sig) // nobody else tells it, without a controlling terminal
+		}
+		return
+	case syscall.SIGCONT:
+		if !s.resumed.IsZero() && time.Since(s.resumed) < time.Second {
+			s.resumed = time.Time{} // the same one, seen late: the job has gone on
+			return
+		}
+		s.resume()
+		return
+	case syscall.SIGTSTP:
+		s.signalJob(sig)
+		return
+	case syscall.SIGHUP:
+		if s.full && s.real.gone() {
+			s.hangUp()
+			return
+		}
+	}
+	if s.ended || s.reaped {
+		s.abandoned = s.abandoned || s.reaped
+		return
+	}
+	if !s.started {
+		s.giveUp(sig)
+	}
+	s.signalJob(sig)
+}
+
+// giveUp follows a signal that came before the program was started. It is not
+// started if we have not given the word for it; if we have, it finds the
+// signal when it starts. bwrap is not killed: its child would wait for ever to
+// be released by it (bwrap 0.8.0). Only when it hangs.
+func (s *session) giveUp(sig syscall.Signal) {
+	s.early = sig
+	if !s.released && s.sock >= 0 {
+		_ = unix.Shutdown(s.sock, unix.SHUT_WR)
+	}
+	s.killAfter(earlyGrace)
+}
+
+// release makes the real terminal ready and gives the supervisor the word to
+// start the program.
+func (s *session) release() {
+	if s.sock < 0 || s.early != 0 {
+		return
+	}
+	if s.full {
+		s.attach()
+	}
+	s.released = true
+	_ = sendMsg(s.sock, []byte{msgGo})
+}
+
+// signalJob has the supervisor signal the program's process group.
+func (s *session) signalJob(sig syscall.Signal) {
+	if s.sock >= 0 && s.released && !s.ended {
+		_ = sendMsg(s.sock, []byte{msgSignal, byte(sig)})
+	}
+}
+
+// hangUp follows the end of the real terminal.
+func (s *session) hangUp() {
+	if s.hungUp {
+		return
+	}
+	s.hungUp = true
+	s.real.raw = false // there is nothing to restore
+	if s.reaped {
+		s.abandoned = true
+		return
+	}
+	if !s.started {
+		s.giveUp(syscall.SIGHUP)
+	}
+	if s.sock >= 0 && s.released {
+		_ = sendMsg(s.sock, []byte{msgHangup})
+	}
+	s.killAfter(killGrace)
+}

@@ -1,0 +1,95 @@
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// result puts the terminals back and says how the run ended.
+func (s *session) result() Result {
+	s.farewell()
+	r := Result{Started: s.started, TimedOut: s.timedOut}
+	switch {
+	case !s.started && s.failed:
+		r.Code, r.Reason = s.failCode, s.failText
+	case !s.started && s.early != 0:
+		r.Code, r.Signal = 128+int(s.early), s.early
+		r.Reason = fmt.Sprintf("interrupted by %v before the program started", s.early)
+	case !s.started:
+		r.Code, r.Reason = CodeNoSandbox, bwrapReason(s.errText, s.bwrap)
+	case s.ended:
+		r.Code = exitCode(s.status)
+		if s.status.Signaled() {
+			r.Signal = s.status.Signal()
+		}
+	default:
+		// The supervisor did not live to tell: bwrap, or we, or the program
+		// itself killed it.
+		r.Code = exitCode(s.bwrap)
+		if s.early != 0 {
+			r.Code = 128 + int(s.early)
+		}
+		if n := r.Code - 128; n > 0 && n <= 64 {
+			r.Signal = syscall.Signal(n)
+		}
+	}
+	if s.timedOut {
+		r.Code = CodeTimeout
+	}
+	return r
+}
+
+// farewell switches off on the real terminals what the program left on, and
+// restores their modes.
+func (s *session) farewell() {
+	for _, r := range s.relays {
+		if s.running > 0 || r.gone {
+			continue // a relay that hangs on its terminal still owns the rest
+		}
+		_ = writeAll(r.out, r.modes.resets())
+	}
+	if out := s.stdio[1]; s.started && !s.abandoned && !s.hungUp && slices.Contains(s.ptys, out) && s.spec.Stdio[1] != fromLauncher {
+		switch s.o.CursorFix {
+		case "newlines":
+			_ = writeAll(out, []byte("\r\n\r\n\r\n"))
+		case "shell":
+			_ = writeAll(out, []byte("\r\n"))
+		}
+	}
+	s.real.restore()
+	if s.running > 0 {
+		return // the leaked goroutine still uses them; the process is about to end
+	}
+	for _, r := range s.relays {
+		unix.Close(r.master)
+		unix.Close(r.ask)
+	}
+	s.relays = nil
+}
+
+// bwrapReason finds the line in which bwrap says why there is no box.
+func bwrapReason(text []byte, st syscall.WaitStatus) string {
+	last := ""
+	for line := range bytes.Lines(text) {
+		l := strings.TrimSpace(string(line))
+		if rest, ok := strings.CutPrefix(l, "bwrap: "); ok {
+			return cleanLine(rest)
+		}
+		if l != "" {
+			last = l
+		}
+	}
+	switch {
+	case last != "":
+		return cleanLine(last)
+	case st.Signaled():
+		return fmt.Sprintf("bwrap was killed by signal %d (%v)", int(st.Signal()), st.Signal())
+	default:
+		return fmt.Sprintf("bwrap ended with code %d and no message", st.ExitStatus())
+	}
+}
