@@ -163,18 +163,34 @@ func unwatchedParents(watch []string) []string {
 }
 
 // Observe sorts paths into those to watch and those to wait for, in order and
-// each once. Left out are paths modified after now, which would look new for
-// ever, and paths that cannot be looked at.
+// each once, and leaves out what costs a prompt a test for nothing:
+//
+//   - paths modified after now, which would look new for ever, and paths that
+//     cannot be looked at;
+//   - missing paths in a watched folder, whose time tells when they appear.
+//
+// Of a path with missing folders, the first of those is waited for.
 func Observe(paths []string, now time.Time) (watch, absent []string) {
+	var missing []string
 	for _, p := range paths {
-		if slices.Contains(watch, p) || slices.Contains(absent, p) {
-			continue
-		}
 		info, err := os.Stat(p)
 		switch {
 		case err == nil && !info.ModTime().After(now):
-			watch = append(watch, p)
+			if !slices.Contains(watch, p) {
+				watch = append(watch, p)
+			}
 		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, p)
+		}
+	}
+	for _, p := range missing {
+		for dir := filepath.Dir(p); dir != p; dir = filepath.Dir(p) {
+			if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			p = dir
+		}
+		if !slices.Contains(absent, p) && !slices.Contains(watch, filepath.Dir(p)) {
 			absent = append(absent, p)
 		}
 	}

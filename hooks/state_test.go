@@ -29,6 +29,18 @@ func TestObserve(t *testing.T) {
 	if !slices.Equal(watch, []string{old}) || !slices.Equal(absent, []string{gone}) {
 		t.Errorf("watch %q, absent %q", watch, absent)
 	}
+	if err := os.Chtimes(dir, now.Add(-time.Hour), now.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	inWatched, deep, deeper := filepath.Join(dir, "gone"), filepath.Join(dir, "x", "y", "z"), filepath.Join(old+".d", "x", "y")
+	watch, absent = Observe([]string{inWatched, deep, dir}, now)
+	if !slices.Equal(watch, []string{dir}) || len(absent) > 0 {
+		t.Errorf("in a watched folder: watch %q, absent %q", watch, absent)
+	}
+	watch, absent = Observe([]string{deep, deeper, filepath.Join(dir, "x")}, now)
+	if want := []string{filepath.Join(dir, "x"), old + ".d"}; len(watch) > 0 || !slices.Equal(absent, want) {
+		t.Errorf("missing folders: watch %q, absent %q, want %q", watch, absent, want)
+	}
 }
 
 func TestMark(t *testing.T) {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -26,7 +27,8 @@ func IsBox(args []string) bool {
 
 // Box is the supervisor inside the box: it opens the box's terminals, starts
 // the program on the launcher's word, passes signals on, and returns the
-// program's exit code for main to exit with.
+// program's exit code for main to exit with. Without a controlling terminal
+// the program takes its place, and it returns only when that fails.
 //
 // The order, each step relied on by the next:
 //
@@ -61,7 +63,7 @@ func Box() int {
 		return CodeNoSandbox
 	}
 	if code, err := b.startProgram(spec); err != nil {
-		return b.fail(code, err.Error())
+		return b.fail(code, err.Error()) // always, without a terminal of the box's own
 	}
 	big := len(spec.Env) > 4096 || specSize(spec) > 1<<18
 	spec = nil
@@ -176,8 +178,9 @@ func (b *box) waitGo() bool {
 	}
 }
 
-// startProgram starts the program as the leader of a process group of its own,
-// in the foreground of the box's terminal if it has one.
+// startProgram starts the program in the box's session: as the leader of a
+// process group in the foreground of the box's terminal, or, without one, in
+// our place. It returns only in the first case, or with an error.
 func (b *box) startProgram(s *spec) (code int, err error) {
 	if err := unix.Chdir(s.Dir); err != nil {
 		return CodeNoSandbox, fmt.Errorf("working folder %q: %w in the box", s.Dir, err)
@@ -186,14 +189,10 @@ func (b *box) startProgram(s *spec) (code int, err error) {
 	if _, err := unix.Setsid(); err != nil && err != unix.EPERM {
 		return CodeNoSandbox, os.NewSyscallError("setsid", err)
 	}
-	sys := &syscall.SysProcAttr{Setpgid: true}
 	if b.full {
 		if err := unix.IoctlSetInt(b.slave, unix.TIOCSCTTY, 0); err != nil {
 			return CodeNoSandbox, os.NewSyscallError("controlling terminal", err)
 		}
-		// The fork leaves all signals blocked until the group is in the
-		// foreground, so that SIGTTOU does not stop it there.
-		sys.Foreground, sys.Ctty = true, b.slave
 	}
 	var files [3]uintptr
 	for i, from := range s.Stdio {
@@ -213,19 +212,77 @@ func (b *box) startProgram(s *spec) (code int, err error) {
 	}
 	var none unix.Sigset_t
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
-	if err := sendMsg(fdSocket, []byte{msgStart}); err != nil {
-		return CodeNoSandbox, err
+	if b.full {
+		b.pid, err = b.fork(s, files)
+	} else {
+		err = become(s, files)
 	}
-	b.pid, err = syscall.ForkExec(s.Program, s.Argv, &syscall.ProcAttr{Env: s.Env, Files: files[:], Sys: sys})
 	if err != nil {
 		return execFailure(s.Program, err)
 	}
-	// The other ends of pipes see the program alone.
-	for i := range s.Stdio {
-		unix.Close(fdStdio + i)
-	}
 	_ = unix.Chdir("/")
 	return 0, nil
+}
+
+func (b *box) fork(s *spec, files [3]uintptr) (pid int, err error) {
+	if err := sendMsg(fdSocket, []byte{msgStart}); err != nil {
+		return 0, err
+	}
+	pid, err = syscall.ForkExec(s.Program, s.Argv, &syscall.ProcAttr{
+		Env:   s.Env,
+		Files: files[:],
+		// The fork leaves all signals blocked until the group is in the
+		// foreground, so that SIGTTOU does not stop it there.
+		Sys: &syscall.SysProcAttr{Setpgid: true, Foreground: true, Ctty: b.slave},
+	})
+	if err != nil {
+		return 0, err
+	}
+	for i := range s.Stdio {
+		unix.Close(fdStdio + i) // their other ends see the program alone
+	}
+	return pid, nil
+}
+
+// become replaces us by the program. Without a terminal there is no job to
+// control: the launcher signals the program's process group itself, bwrap hands
+// its exit code on, and a supervisor would only cost its start, a third of
+// bwrap's own time.
+func become(s *spec, files [3]uintptr) error {
+	awaitInit()
+	for i, from := range files {
+		if err := unix.Dup3(int(from), i, 0); err != nil {
+			return err
+		}
+	}
+	if err := sendMsg(fdSocket, []byte{msgStart}); err != nil {
+		return err
+	}
+	return syscall.Exec(s.Program, s.Argv, s.Env)
+}
+
+// awaitInit waits until bwrap's pid 1 has bound its life to its parent's: it
+// does so after it has forked us, and after that only waits (bwrap 0.8.0,
+// do_init). Before, the death of the launcher would not reach it, and nobody
+// would be there to notice.
+func awaitInit() {
+	if unix.Getppid() != 1 {
+		return
+	}
+	for range 500 {
+		var buf [512]byte
+		fd, err := unix.Open("/proc/1/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return
+		}
+		n, _ := unix.Read(fd, buf[:])
+		unix.Close(fd)
+		_, rest, ok := bytes.Cut(buf[:max(n, 0)], []byte(") "))
+		if !ok || len(rest) == 0 || rest[0] == 'S' {
+			return
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
 }
 
 // execFailure gives the exit code and the words for a program that could not

@@ -108,13 +108,47 @@ func TestNothingOutlivesTheRun(t *testing.T) {
 
 // The program may kill its supervisor; it must not look as if it had not run.
 func TestSupervisorKilled(t *testing.T) {
-	j := sh("echo ran; kill -9 2; sleep 1000")
-	j.Mark = marked()
-	r, out, _ := j.run(t)
-	if !r.Started || r.Code != 137 || out != "ran\n" {
-		t.Errorf("got %+v %q", r, out)
+	x := newTerminal(t)
+	j := interactive("echo ran; kill -9 2; sleep 1000")
+	j.Result = filepath.Join(t.TempDir(), "result")
+	before := x.modes()
+	code(t, x.start(j.command(t)))
+	if r := readResult(t, j.Result); !r.Started || r.Code != 137 {
+		t.Errorf("got %+v", r)
+	}
+	x.expect("ran\r\n")
+	if x.modes() != before {
+		t.Error("modes not restored")
 	}
 	gone(t, j.Mark, time.Second)
+}
+
+// Or stop it: inner's signals are carried out all the same.
+func TestSupervisorStopped(t *testing.T) {
+	x := newTerminal(t)
+	j := interactive("trap 'echo asked; exit 9' TERM; kill -STOP 2; echo ready; while :; do sleep 0.02; done")
+	cmd := x.start(j.command(t))
+	x.expect("ready\r\n")
+	eventually(t, "the supervisor stopped", patience, func() bool { return stoppedProcesses(j.Mark) == 1 })
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	x.expect("asked\r\n")
+	if c := code(t, cmd); c != 9 {
+		t.Errorf("exit code %d", c)
+	}
+	gone(t, j.Mark, time.Second)
+}
+
+// The supervisor's descriptors and memory are out of the program's reach.
+func TestSupervisorOutOfReach(t *testing.T) {
+	x := newTerminal(t)
+	j := interactive("for f in fd/3 fd/4 exe environ mem maps; do cat /proc/2/$f >/dev/null && echo open $f; done; ls /proc/2/fd/ && echo open fds; cat /proc/self/exe >/dev/null && echo own ones are; exit 3")
+	cmd := x.start(j.command(t))
+	if got := x.expect("own ones are"); strings.Contains(got, "open ") || strings.Count(got, "Permission denied") < 6 {
+		t.Errorf("%s", got)
+	}
+	if c := code(t, cmd); c != 3 {
+		t.Errorf("exit code %d", c)
+	}
 }
 
 func TestKilledLauncher(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 func (s *session) readMessages() {
 	var buf [maxMessage]byte
 	for s.sock >= 0 {
-		n, fds, err := recvMsg(s.sock, buf[:])
+		n, pid, fds, err := recvMsg(s.sock, buf[:])
 		if err == unix.EAGAIN {
 			return
 		}
@@ -21,6 +21,9 @@ func (s *session) readMessages() {
 			closeAll(fds)
 			s.closeSock()
 			return
+		}
+		if s.boxPid == 0 && pid > 1 {
+			s.boxPid = pid
 		}
 		s.message(buf[:n], fds)
 	}
@@ -43,6 +46,9 @@ func (s *session) message(m []byte, fds []int) {
 		s.started = true
 		if s.early != 0 && !s.hungUp {
 			s.kill = time.Time{} // it is up to the program now
+			if !s.full {
+				s.signalJob(s.early) // there was nobody to send it to
+			}
 		}
 		s.letGoOfPipes()
 		s.spec.Argv, s.spec.Env = nil, nil
@@ -54,23 +60,24 @@ func (s *session) message(m []byte, fds []int) {
 		s.started, s.failed, s.failCode = false, true, int(m[1])
 		s.failText = cleanLine(string(m[2:]))
 		s.timeout = time.Time{}
-	case m[0] == msgStopped && s.started && !s.ended && !s.stopped:
+	case m[0] == msgStopped && s.full && s.started && !s.ended && !s.stopped:
 		s.stop()
-	case m[0] == msgEnded && len(m) == 5 && s.started && !s.ended:
+	case m[0] == msgEnded && len(m) == 5 && s.full && s.started && !s.ended:
 		s.ended = true
-		s.leave()
+		// The supervisor has killed whatever else ran, and bwrap has nothing
+		// left to tell.
+		s.endRelays()
+		s.killBox()
 		s.status = syscall.WaitStatus(uint32(m[1]) | uint32(m[2])<<8 | uint32(m[3])<<16 | uint32(m[4])<<24)
 	}
 }
 
-// leave ends the run once the program has ended: whatever else ran in the box
-// has been killed by the supervisor, so all there is to pass on is in the
-// terminals' buffers, and bwrap has nothing left to tell.
-func (s *session) leave() {
+// endRelays has the relays pass on what is in the terminals' buffers, and end:
+// the program has ended, and nothing else of the box runs on.
+func (s *session) endRelays() {
 	for _, r := range s.relays {
 		r.request(askStop)
 	}
-	s.killBox()
 }
 
 // takeMasters starts the relays for the box's terminals.
@@ -154,7 +161,13 @@ func (s *session) onSignal(sig syscall.Signal) {
 		s.resume()
 		return
 	case syscall.SIGTSTP:
-		s.signalJob(sig)
+		if s.full || !s.started || s.stopped {
+			s.signalJob(sig) // it says when it has stopped
+			return
+		}
+		// Its group is orphaned: there SIGTSTP does nothing, and nobody looks.
+		s.signalJob(syscall.SIGSTOP)
+		s.stop()
 		return
 	case syscall.SIGHUP:
 		if s.full && s.real.gone() {
@@ -199,8 +212,26 @@ func (s *session) release() {
 
 // signalJob has the supervisor signal the program's process group.
 func (s *session) signalJob(sig syscall.Signal) {
-	if s.sock >= 0 && s.released && !s.ended {
-		_ = sendMsg(s.sock, []byte{msgSignal, byte(sig)})
+	switch {
+	case s.full:
+		s.tell(msgSignal, byte(sig))
+	case s.started && !s.reaped && s.boxPid > 1:
+		// The supervisor has become the program, leader of its group; bwrap,
+		// which is not waited for, keeps the number from being anybody else's
+		// for longer than it takes to end.
+		_ = unix.Kill(-s.boxPid, sig)
+	}
+}
+
+// tell sends a message to the supervisor, awake or not: the program may have
+// stopped it.
+func (s *session) tell(msg ...byte) {
+	if s.sock < 0 || !s.released || s.ended {
+		return
+	}
+	_ = sendMsg(s.sock, msg)
+	if s.boxPid > 1 {
+		_ = unix.Kill(s.boxPid, unix.SIGCONT)
 	}
 }
 
@@ -218,8 +249,6 @@ func (s *session) hangUp() {
 	if !s.started {
 		s.giveUp(syscall.SIGHUP)
 	}
-	if s.sock >= 0 && s.released {
-		_ = sendMsg(s.sock, []byte{msgHangup})
-	}
+	s.tell(msgHangup)
 	s.killAfter(killGrace)
 }

@@ -85,7 +85,7 @@ type Result struct {
 	Code     int            // the exit code to hand on
 	Started  bool           // the program has run
 	TimedOut bool           // the time limit ended it
-	Signal   syscall.Signal // what it died of, or 0
+	Signal   syscall.Signal // what it died of, or 0; without a terminal as told by Code
 	Reason   string         // one line, when the program has not run
 }
 

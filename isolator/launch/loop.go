@@ -17,8 +17,6 @@ const (
 	stopWithin = 100 * time.Millisecond
 	// How long bwrap may go on after a signal that came before the program.
 	earlyGrace = time.Second
-	// How long output may keep coming after the box is dead.
-	outputGrace = 200 * time.Millisecond
 	// When a run that lasts gives back the memory that its start took.
 	trimAfter = 2 * time.Second
 
@@ -92,7 +90,7 @@ func (s *session) wantKeys() bool {
 // patience returns how long poll may wait, in milliseconds.
 func (s *session) patience() int {
 	var first time.Time
-	for _, t := range []time.Time{s.timeout, s.kill, s.wake, s.lastCall, s.trim} {
+	for _, t := range []time.Time{s.timeout, s.kill, s.wake, s.trim} {
 		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
 			first = t
 		}
@@ -120,11 +118,6 @@ func (s *session) deadlines(now time.Time) {
 	}
 	if due(&s.kill, now) {
 		s.killBox()
-	}
-	if due(&s.lastCall, now) {
-		for _, r := range s.relays {
-			r.request(askStop)
-		}
 	}
 	if due(&s.trim, now) && !s.ended {
 		debug.FreeOSMemory()
@@ -179,7 +172,7 @@ func (s *session) reap(block bool) {
 	s.readMessages()
 	s.readErrors()
 	s.closeSock() // a supervisor that outlived bwrap ends now
-	s.lastCall = time.Now().Add(outputGrace)
+	s.endRelays()
 	s.timeout, s.kill, s.wake, s.trim = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 }
 

@@ -62,16 +62,18 @@ func (r *relay) request(what uint64) {
 func (r *relay) run() {
 	buf := make([]byte, relayBuffer)
 	budget := -1
-	for {
-		open := r.drain(buf, &budget)
-		if !open || budget == 0 {
+	for budget != 0 {
+		// With nobody at the other end for the moment the master is readable
+		// all the time: look again later.
+		set := [2]unix.PollFd{{Fd: int32(r.ask), Events: unix.POLLIN}, {Fd: int32(r.master), Events: unix.POLLIN}}
+		polled, timeout := set[:], -1
+		if !r.drain(buf, &budget) {
+			polled, timeout = set[:1], 100
+		}
+		if _, err := unix.Poll(polled, timeout); err != nil && err != unix.EINTR {
 			break
 		}
-		set := [2]unix.PollFd{{Fd: int32(r.master), Events: unix.POLLIN}, {Fd: int32(r.ask), Events: unix.POLLIN}}
-		if _, err := unix.Poll(set[:], -1); err != nil && err != unix.EINTR {
-			break
-		}
-		if set[1].Revents == 0 {
+		if set[0].Revents == 0 {
 			continue
 		}
 		var b [8]byte
@@ -93,8 +95,8 @@ func (r *relay) run() {
 }
 
 // drain copies until there is nothing to read for now, and reports whether
-// there may be more: EIO says that nobody has the slave open any more, after
-// the last byte was read. The kernel hands out at most 4 KiB at a time;
+// somebody is there to write more: EIO says that nobody has the slave open,
+// after the last byte was read. The kernel hands out at most 4 KiB at a time;
 // gathering more before writing was slower. A budget that is not negative
 // bounds what is read.
 func (r *relay) drain(buf []byte, budget *int) bool {

@@ -35,6 +35,7 @@ type session struct {
 	signals chan os.Signal
 
 	pid    int // bwrap
+	boxPid int // the supervisor, or what it has become; 0 until it has spoken
 	pidfd  int
 	bwrap  syscall.WaitStatus
 	reaped bool
@@ -61,7 +62,6 @@ type session struct {
 	timeout, kill, wake time.Time // deadlines; zero means none
 	trim                time.Time // when to give back memory
 	resumed             time.Time // when we went on without having seen SIGCONT
-	lastCall            time.Time // when the relays stop waiting for more output
 }
 
 // open takes stock of the descriptors and decides what the program's will be.
@@ -167,6 +167,7 @@ func (s *session) start(p isolator.Plan) error {
 		return os.NewSyscallError("socketpair", err)
 	}
 	s.sock = pair[0]
+	_ = unix.SetsockoptInt(s.sock, unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
 	defer unix.Close(pair[1])
 	var pipe, wake [2]int
 	if err = unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {

@@ -198,9 +198,10 @@ func sendMsg(sock int, msg []byte, fds ...int) error {
 
 // recvMsg receives one message without blocking. n == 0 means that the other
 // end is closed; unix.EAGAIN that there is no message now. The descriptors
-// that came with it are close-on-exec and belong to the caller.
-func recvMsg(sock int, buf []byte) (n int, fds []int, err error) {
-	var oob [64]byte
+// that came with it are close-on-exec and belong to the caller; pid is the
+// sender as the kernel knows it, or 0.
+func recvMsg(sock int, buf []byte) (n, pid int, fds []int, err error) {
+	var oob [96]byte
 	var oobn int
 	for {
 		n, oobn, _, _, err = unix.Recvmsg(sock, buf, oob[:], unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
@@ -209,18 +210,21 @@ func recvMsg(sock int, buf []byte) (n int, fds []int, err error) {
 		}
 	}
 	if err != nil {
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
 	cms, err := unix.ParseSocketControlMessage(oob[:oobn])
 	if err != nil {
-		return n, nil, nil
+		return n, 0, nil, nil
 	}
 	for i := range cms {
+		if cred, err := unix.ParseUnixCredentials(&cms[i]); err == nil {
+			pid = int(cred.Pid)
+		}
 		if got, err := unix.ParseUnixRights(&cms[i]); err == nil {
 			fds = append(fds, got...)
 		}
 	}
-	return n, fds, nil
+	return n, pid, fds, nil
 }
 
 // cleanLine makes one printable line of text that came from elsewhere.
