@@ -28,7 +28,7 @@ func LooksSecret(name string) bool {
 	}
 	for word := range strings.SplitSeq(name, "_") {
 		switch strings.TrimSuffix(word, "S") {
-		case "KEY", "APIKEY", "PAS", "PWD", "PAT", "AUTH", "CRED", "CREDENTIAL", "COOKIE", "DSN", "PRIVATE", "PASSPHRASE":
+		case "KEY", "APIKEY", "PAS", "PWD", "PAT", "AUTH", "CRED", "CREDENTIAL", "COOKIE", "DSN", "PRIVATE", "PASSPHRASE", "JWT":
 			return true // "PASS" without its last S is "PAS"
 		}
 		for _, end := range []string{"TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "APIKEY", "CREDENTIALS"} {

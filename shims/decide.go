@@ -198,7 +198,7 @@ func (d *Decision) global(e Env) bool {
 		// Only what may be in it is refused: a typing error must not stop every
 		// script whose shell has a shim for another project's sake.
 		if isAgent(e.Name) || strings.Contains(string(file.Data), e.Name) || file.Data == nil && !Everyday(e.Name) {
-			d.refuse(fmt.Sprintf("%q may be claimed in a file that is not valid: %s", e.Name, firstLine(err)), "inner config edit")
+			d.refuse(fmt.Sprintf("%q may be claimed in a file that is not valid: %s", e.Name, firstLine(err)), "edit "+quotePath(path))
 			return true
 		}
 		return false

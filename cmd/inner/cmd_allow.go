@@ -2,10 +2,10 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/isolator"
@@ -54,14 +54,18 @@ func (a *app) cmdDecide(use, short string, do func(target) error, word string) *
 			if err := a.outside(cmd); err != nil {
 				return err
 			}
-			t, err := a.target(strings.Join(args, ""))
+			t, err := a.target(strings.Join(args, ""), true)
 			if err != nil {
 				return err
 			}
 			if err := do(t); err != nil {
 				return err
 			}
-			a.say("%s: %s", a.short(t.place.root()), word)
+			about := t.place.root()
+			if t.one {
+				about = t.files[0]
+			}
+			a.say("%s: %s", a.short(about), word)
 			return a.regenerate()
 		},
 	}
@@ -74,7 +78,9 @@ type target struct {
 	one   bool // a single file was named
 }
 
-func (a *app) target(path string) (target, error) {
+// target finds the project, or the one profile of it, that path names. With
+// recorded, what is gone but on record can be named, too.
+func (a *app) target(path string, recorded bool) (target, error) {
 	var t target
 	none := func(where string) error {
 		return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: %s has no .inner/profiles, nor has any folder above it", where), Hint: "mkdir -p .inner/profiles"}
@@ -86,33 +92,45 @@ func (a *app) target(path string) (target, error) {
 		}
 		t.place = pl
 		if pl.project == nil {
+			if rec := a.onRecord(pl.cwd); recorded && rec != nil {
+				t.place.project = rec
+				return t, nil
+			}
 			return t, none(a.short(pl.cwd))
 		}
 	} else {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return t, usagef("%w", err)
-		}
+		abs, err := filepath.Abs(path)
 		if err != nil {
-			// A profile that is gone can still be revoked.
-			if real, err = filepath.Abs(path); err != nil {
-				return t, err
-			}
-		}
-		if real, err = filepath.Abs(real); err != nil {
 			return t, err
 		}
+		real := realPath(filepath.Dir(abs)) + "/" + filepath.Base(abs)
+		fi, err := os.Stat(abs)
+		switch {
+		case err == nil && fi.IsDir():
+			real = realPath(abs)
+		case err != nil && !recorded:
+			return t, usagef("%q does not exist", path)
+		}
 		dir := real
-		if strings.HasSuffix(real, ".toml") {
+		if strings.HasSuffix(real, ".toml") && (err != nil || !fi.IsDir()) {
 			t.one, t.files, dir = true, []string{real}, filepath.Dir(real)
+		} else if err == nil && !fi.IsDir() {
+			return t, usagef("%q is neither a project nor a profile", path)
 		}
 		t.place = place{cwd: dir, project: a.projectOf(dir)}
+		if rec := a.onRecord(dir); recorded && t.place.project == nil && rec != nil {
+			t.place.project = rec
+			return t, nil
+		}
 		if t.place.project == nil {
 			return t, none(a.short(dir))
 		}
+		if of := filepath.Join(t.place.project.Dir, "profiles"); t.one && dir != of && !(recorded && filepath.Base(real) == "config.toml") {
+			return t, usagef("%q is not a profile of the project: those are in %q", path, of)
+		}
 	}
 	if p := t.place.project.Problem; p != nil {
-		return t, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", t.place.project.Dir, p), Hint: fmt.Sprintf("make it yours: sudo chown -R %d %s; chmod -R go-w %s", os.Getuid(), t.place.project.Dir, t.place.project.Dir)}
+		return t, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", t.place.project.Dir, p), Hint: "make it a folder of yours that nobody else can write (chown, chmod -R go-w)"}
 	}
 	if !t.one {
 		files, err := t.place.project.ProfileFiles()
@@ -122,6 +140,20 @@ func (a *app) target(path string) (target, error) {
 		t.files = files
 	}
 	return t, nil
+}
+
+// onRecord is the project that was at dir, or above it, when something was
+// decided about it; its .inner may be gone.
+func (a *app) onRecord(dir string) *profile.Project {
+	for ; ; dir = filepath.Dir(dir) {
+		rec, err := a.trust().Project(dir)
+		if err != nil || rec != nil && (len(rec.Profiles) > 0 || rec.Config != nil) {
+			return &profile.Project{Root: dir, Dir: filepath.Join(dir, ".inner")}
+		}
+		if dir == "/" {
+			return nil
+		}
+	}
 }
 
 // candidate is one profile that may be approved.
@@ -135,7 +167,7 @@ func (a *app) allow(path string, yes bool) error {
 	if err := a.firstUse(); err != nil {
 		return err
 	}
-	t, err := a.target(path)
+	t, err := a.target(path, false)
 	if err != nil {
 		return err
 	}
@@ -190,6 +222,11 @@ func (a *app) allow(path string, yes bool) error {
 			return err
 		}
 	}
+	if !t.one && failed == 0 {
+		if err := a.forgetGone(t); err != nil {
+			return err
+		}
+	}
 	if len(list) == 0 {
 		if err := a.trust().Allow(t.place.root(), trust.Approval{Config: cfg, ConfigCommands: shimWords(t.place)}); err != nil {
 			return err
@@ -200,6 +237,9 @@ func (a *app) allow(path string, yes bool) error {
 		return err
 	}
 	for _, c := range list {
+		if c.verdict.State == trust.Allowed {
+			continue
+		}
 		if cmds := c.profile.Commands(); len(cmds) > 0 {
 			a.say("allowed %s: %s runs in the sandbox from now on", c.profile.Name, strings.Join(cmds, ", "))
 		} else {
@@ -208,6 +248,25 @@ func (a *app) allow(path string, yes bool) error {
 	}
 	if failed > 0 {
 		return exit(125)
+	}
+	return nil
+}
+
+// forgetGone drops what was approved and is not in the project any more: a
+// renamed profile would keep its command refused. The user has just looked at
+// all there is.
+func (a *app) forgetGone(t target) error {
+	rec, err := a.trust().Project(t.place.root())
+	if err != nil || rec == nil {
+		return err
+	}
+	for _, p := range rec.Profiles {
+		if !slices.Contains(t.files, p.Path) {
+			a.say("%s is gone; its approval is forgotten", a.short(p.Path))
+			if err := a.trust().Revoke(t.place.root(), p.Path); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -250,17 +309,11 @@ func (a *app) showCandidate(pl place, c candidate) bool {
 
 // printChange prints what became wider or narrower, or that nothing did.
 func (a *app) printChange(wider, narrower []profile.Grant) {
-	sign := func(g profile.Grant, widens bool) string {
-		if g.Tightens == widens {
-			return "no longer: " + g.Text
-		}
-		return g.Text
-	}
 	for _, g := range wider {
-		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "31", "wider:   "), printable(sign(g, true)))
+		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "31", "wider:   "), printable(changeText(g, true)))
 	}
 	for _, g := range narrower {
-		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "32", "narrower:"), printable(sign(g, false)))
+		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "32", "narrower:"), printable(changeText(g, false)))
 	}
 	if len(wider)+len(narrower) == 0 {
 		fmt.Fprintln(a.stderr, "  nothing in what it grants")

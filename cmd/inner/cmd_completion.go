@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
+	"github.com/enr/inner/completions"
 	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"
 )
@@ -14,17 +16,11 @@ func (a *app) cmdCompletion() *cobra.Command {
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root := cmd.Root()
-			switch args[0] {
-			case "bash":
-				return root.GenBashCompletionV2(a.stdout, true)
-			case "zsh":
-				return root.GenZshCompletion(a.stdout)
-			case "fish":
-				return root.GenFishCompletion(a.stdout, true)
-			default:
-				return root.GenPowerShellCompletionWithDesc(a.stdout)
+			if text, ok := completions.Script(args[0]); ok {
+				_, err := fmt.Fprint(a.stdout, text)
+				return err
 			}
+			return cmd.Root().GenPowerShellCompletionWithDesc(a.stdout)
 		},
 	}
 }
@@ -35,7 +31,9 @@ func (a *app) completeProfiles(*cobra.Command, []string, string) ([]string, cobr
 	var names []string
 	add := func(files []string, what string) {
 		for _, f := range files {
-			names = append(names, strings.TrimSuffix(filepath.Base(f), ".toml")+"\t"+what)
+			if name := strings.TrimSuffix(filepath.Base(f), ".toml"); printable(name) == name {
+				names = append(names, name+"\t"+printable(what))
+			}
 		}
 	}
 	if pl, err := a.here(); err == nil && pl.project != nil && pl.project.Problem == nil {

@@ -90,13 +90,10 @@ func (a *app) hookState(args []string) error {
 	if pl.project != nil {
 		view := a.look(pl)
 		paths = watchedPaths(view, paths)
-		if view.Record == nil && view.RecordErr == nil {
-			if err := a.trust().Enter(view.Root); err != nil {
-				a.warn("%s", err)
-			}
+		if a.enter(view) {
 			view = a.look(pl)
 		}
-		text, sick := notice(a.short(view.Root), view)
+		text, sick := a.notice(view)
 		u.Key = hooks.NewKey(view.Root, text)
 		if u.Key != req.Key && sick {
 			a.say("%s", text)
@@ -125,6 +122,19 @@ func (a *app) hookState(args []string) error {
 	}
 	fmt.Fprint(a.stdout, hooks.Render(req.Shell, u))
 	return nil
+}
+
+// enter remembers that the user is in a project, so that its claims have
+// shims. It reports whether that is news.
+func (a *app) enter(v *shims.View) bool {
+	if v.Record != nil || v.RecordErr != nil || inBox() {
+		return false
+	}
+	if err := a.trust().Enter(v.Root); err != nil {
+		a.warn("%s", err)
+		return false
+	}
+	return true
 }
 
 // look is the current project as a decision sees it.
@@ -158,7 +168,8 @@ func newer(paths []string, state string) bool {
 }
 
 // notice is the state of a project in one line, and whether it needs the user.
-func notice(root string, v *shims.View) (text string, sick bool) {
+func (a *app) notice(v *shims.View) (text string, sick bool) {
+	root := a.short(v.Root)
 	if v.RecordErr != nil {
 		return fmt.Sprintf("%s: the trust record cannot be read; its commands refuse to run: type `inner revoke`", root), true
 	}
@@ -185,6 +196,9 @@ func notice(root string, v *shims.View) (text string, sick bool) {
 			what = "is not approved"
 		case trust.Changed:
 			what = "changed since it was approved"
+			if p.Profile != nil {
+				what += a.whatChanged(place{cwd: v.Root, project: v.Project}, p.Profile)
+			}
 		case trust.Deleted:
 			what, typed = "was approved and is gone", "inner revoke"
 		case shims.Broken:

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +12,10 @@ import (
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
 	"github.com/enr/inner/profile/trust"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // runFlags are the flags of `inner run`.
@@ -19,13 +23,13 @@ type runFlags struct {
 	profile, workdir, entrypoint, argsFile, sha256 string
 	network, noNetwork, interactive, noInteractive bool
 	mounts, env, args                              []string
-	timeout                                        string
+	timeout                                        *seconds
 	dryRun, json, yes                              bool
 	limits                                         profile.Limits
 }
 
 func (a *app) cmdRun() *cobra.Command {
-	var f runFlags
+	f := runFlags{timeout: &seconds{}}
 	c := &cobra.Command{
 		Use:   "run [-p NAME|./FILE] [flags] [-- args]",
 		Short: "Run a profile's program in its sandbox",
@@ -47,7 +51,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.StringVar(&f.entrypoint, "entrypoint", "", "run this program instead, without the profile's args")
 	fl.StringArrayVarP(&f.args, "arg", "a", nil, "one argument of the program (repeatable)")
 	fl.StringVar(&f.argsFile, "args-file", "", "a file whose content is one argument")
-	fl.StringVar(&f.timeout, "timeout", "", "stop after this long: seconds, or 90s, 10m")
+	fl.Var(f.timeout, "timeout", "stop after this long: seconds, or 90s, 10m; 0 is no limit")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and a command to paste, run nothing")
 	fl.BoolVar(&f.json, "json", false, "with --dry-run: the plan as JSON")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
@@ -57,12 +61,23 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.StringVar(&f.limits.Pids, "limit-pids", "", "process limit")
 	fl.StringVar(&f.limits.Files, "limit-files", "", "open file limit")
 	fl.StringVar(&f.limits.FileSize, "limit-file-size", "", "file size limit, e.g. 1G")
-	c.MarkFlagsMutuallyExclusive("network", "no-network")
-	c.MarkFlagsMutuallyExclusive("interactive", "no-interactive")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
 			return usagef("unexpected argument %q: the program's arguments go after --", args[0])
+		}
+		for _, two := range [][2]string{{"network", "no-network"}, {"interactive", "no-interactive"}} {
+			if cmd.Flags().Changed(two[0]) && cmd.Flags().Changed(two[1]) {
+				return usagef("--%s and --%s contradict each other", two[0], two[1])
+			}
+		}
+		for _, flag := range []string{"profile", "workdir", "entrypoint", "args-file"} {
+			if v := cmd.Flags().Lookup(flag); v.Changed && v.Value.String() == "" {
+				return usagef("--%s is empty", flag)
+			}
+		}
+		if f.json && !f.dryRun {
+			return usagef("--json goes with --dry-run: a run's output is the program's")
 		}
 		return a.runRun(f, args)
 	}
@@ -83,19 +98,19 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	}
 	if !f.dryRun {
 		if err := a.firstUse(); err != nil {
-			return err
+			return &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
 		}
 	}
 	p, err := a.choose(f.profile, pl)
 	if err != nil {
-		return &isolator.Refusal{Code: codeOf(err), Msg: flat(err), Hint: hintOf(err, "inner profile list")}
+		return a.unusable(err, f.profile)
 	}
 	if f.sha256 != "" && !strings.EqualFold(strings.TrimPrefix(f.sha256, "sha256:"), p.Files[0].Digest) {
 		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q has the digest %s, not the one of --sha256", p.Path, p.Files[0].Digest)}
 	}
 	c, err := a.context(pl, o, false)
 	if err != nil {
-		return &isolator.Refusal{Code: 125, Msg: flat(err), Hint: "edit " + a.configFile()}
+		return a.unusable(err, "")
 	}
 	if f.dryRun {
 		return a.dryRun(p, c, f.json)
@@ -108,14 +123,22 @@ func (a *app) runInBox(runFlags) error {
 	return &isolator.Refusal{Code: 126, Msg: "this is the inside of a sandbox already; programs started here stay in it", Hint: "type the program's name"}
 }
 
-// flat is an error as it should be shown: profile faults keep their lines.
-func flat(err error) string { return err.Error() }
-
-func hintOf(err error, other string) string {
-	if r := isolator.AsRefusal(err); r != nil {
-		return r.Hint
+// unusable says why a profile or a config.toml cannot be used, and what to
+// type.
+func (a *app) unusable(err error, name string) error {
+	a.fail(err)
+	var problems strict.Problems
+	var unknown *profile.NotFoundError
+	switch {
+	case isolator.AsRefusal(err) != nil:
+	case errors.As(err, &problems) && len(problems) > 0:
+		a.hint("edit %s", a.short(problems[0].File))
+	case errors.As(err, &unknown):
+		a.hint("inner profile list")
+	case strings.ContainsRune(name, '/'):
+		a.hint("look at %s", name)
 	}
-	return other
+	return exit(codeOf(err))
 }
 
 // overrides turns flags into what the profile language knows.
@@ -143,12 +166,8 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 		}
 		o.Env = append(o.Env, kv)
 	}
-	if f.timeout != "" {
-		d, err := parseTimeout(f.timeout)
-		if err != nil {
-			return o, err
-		}
-		o.Timeout = &d
+	if f.timeout.set {
+		o.Timeout = &f.timeout.d
 	}
 	if f.argsFile != "" {
 		text, err := readArgsFile(f.argsFile)
@@ -160,15 +179,28 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 	return o, nil
 }
 
-func parseTimeout(s string) (time.Duration, error) {
-	if strings.Trim(s, "0123456789") == "" {
-		s += "s"
+// seconds is a duration flag that also takes a bare number of seconds, as
+// [output] timeout_seconds does.
+type seconds struct {
+	d   time.Duration
+	set bool
+}
+
+var _ pflag.Value = (*seconds)(nil)
+
+func (s *seconds) String() string { return "" }
+func (s *seconds) Type() string   { return "duration" }
+
+func (s *seconds) Set(text string) error {
+	if strings.Trim(text, "0123456789") == "" {
+		text += "s"
 	}
-	d, err := time.ParseDuration(s)
+	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, usagef("--timeout %q is not a number of seconds or a duration such as 10m", s)
+		return errors.New("not a number of seconds, nor a duration such as 10m")
 	}
-	return d, nil
+	s.d, s.set = d, true
+	return nil
 }
 
 // maxArgsFile is what one argument of execve may hold on Linux (MAX_ARG_STRLEN,
@@ -201,6 +233,9 @@ func (a *app) choose(name string, pl place) (*profile.Profile, error) {
 		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: remote profiles are not supported by this version", name), Hint: "download it, read it, and use -p ./FILE"}
 	}
 	l := a.loader(pl)
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		name = filepath.Join(a.home, rest)
+	}
 	if strings.ContainsRune(name, '/') {
 		path := name
 		if !filepath.IsAbs(path) {
@@ -215,6 +250,9 @@ func (a *app) choose(name string, pl place) (*profile.Profile, error) {
 		}
 	}
 	if pl.project != nil && pl.project.Problem != nil {
+		if _, err := os.Lstat(filepath.Join(pl.project.Dir, "profiles", name+".toml")); !errors.Is(err, fs.ErrNotExist) {
+			return nil, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q of %s is not used: %v", name, a.short(pl.root()), pl.project.Problem), Hint: "inner status"}
+		}
 		a.warn("%s is not used: %v", pl.project.Dir, pl.project.Problem)
 	}
 	path, scope, err := l.Find(name)
@@ -230,7 +268,7 @@ func (a *app) choose(name string, pl place) (*profile.Profile, error) {
 		return nil, err
 	}
 	if v := a.trust().Check(pl.root(), p, cfg); v.State != trust.Allowed {
-		return nil, a.untrusted(p, v)
+		return nil, a.untrusted(pl, p, v)
 	}
 	return p, nil
 }

@@ -61,6 +61,11 @@ func (a *app) status() (status, error) {
 	var words []string
 	if pl.project != nil && !s.Inside {
 		v := a.look(pl)
+		if a.enter(v) {
+			if err := a.regenerate(); err != nil {
+				a.warn("%s", err)
+			}
+		}
 		s.Project = v.Root
 		if v.Project.Problem != nil {
 			s.Problem = v.Project.Problem.Error()

@@ -32,6 +32,11 @@ func (a *app) cmdWhich() *cobra.Command {
 			if err := profile.CheckCommand(args[0]); err != nil {
 				return usage{err}
 			}
+			if pl, err := a.here(); err == nil && pl.project != nil && a.enter(a.look(pl)) {
+				if err := a.regenerate(); err != nil {
+					a.warn("%s", err)
+				}
+			}
 			w := a.which(args[0])
 			if asJSON {
 				return a.printJSON(w)
@@ -67,6 +72,10 @@ func (a *app) which(name string) whichAnswer {
 	}
 	if p := filepath.Join(a.shimDir(), name); isLink(p) {
 		w.Shim = p
+	} else if d.Kind == shims.Refuse {
+		// Nothing stands in front of it: a claim beyond what one unapproved
+		// project may guard.
+		w.Does, w.Reason = shims.PassThrough.String(), "claimed, but not guarded without approval: "+d.Reason
 	}
 	return w
 }
@@ -82,7 +91,7 @@ func (a *app) printWhich(w whichAnswer) {
 			fmt.Fprintf(a.stdout, "%-8s %s\n", k, printable(v))
 		}
 	}
-	does := map[string]string{"run": "runs in the sandbox", "pass through": "runs as it is: no profile claims it here", "refuse": "refuses to run"}
+	does := map[string]string{"run": "runs in the sandbox", "pass through": "runs as it is", "refuse": "refuses to run"}
 	row(w.Command, does[w.Does])
 	row("profile", w.Profile)
 	row("from", w.Path)

@@ -69,10 +69,10 @@ func paste(plan isolator.Plan) []byte {
 	var redirect []string
 	next := isolator.FirstDataFD
 	for i, d := range plan.Data {
-		redirect = append(redirect, fmt.Sprintf("%d< <(printf %%s %s)", isolator.FirstDataFD+i, quote.POSIX(string(d))))
+		redirect = append(redirect, fmt.Sprintf("%d< <(printf %%s %s)", isolator.FirstDataFD+i, word(string(d))))
 		next++
 	}
-	fmt.Fprintf(&b, "( cd / && exec env -i %s", quote.POSIX(plan.Bwrap))
+	fmt.Fprintf(&b, "( cd / && exec env -i %s", word(plan.Bwrap))
 	for _, arg := range plan.Args {
 		fmt.Fprintf(&b, " \\\n ")
 		words := slices.Clone(arg.Words)
@@ -85,27 +85,42 @@ func paste(plan isolator.Plan) []byte {
 			words = []string{"--tmpfs", words[2]}
 		}
 		for _, w := range words {
-			b.WriteString(" " + quote.POSIX(w))
+			b.WriteString(" " + word(w))
 		}
 	}
 	for _, kv := range plan.Env {
 		k, v, _ := strings.Cut(kv, "=")
-		value := quote.POSIX(v)
-		if profile.LooksSecret(k) {
+		value := word(v)
+		if profile.LooksSecret(k) || hasLogin(v) {
 			value = `"${` + k + `-}"` // the value stays out of sight
 		}
-		fmt.Fprintf(&b, " \\\n  --setenv %s %s", quote.POSIX(k), value)
+		fmt.Fprintf(&b, " \\\n  --setenv %s %s", word(k), value)
 	}
-	fmt.Fprintf(&b, " \\\n  --chdir %s --", quote.POSIX(plan.Dir))
-	b.WriteString(" " + quote.POSIX(plan.Program))
+	fmt.Fprintf(&b, " \\\n  --chdir %s --", word(plan.Dir))
+	b.WriteString(" " + word(plan.Program))
 	for _, w := range plan.Argv[1:] {
-		b.WriteString(" " + quote.POSIX(w))
+		b.WriteString(" " + word(w))
 	}
 	for _, r := range redirect {
 		b.WriteString(" \\\n  " + r)
 	}
 	b.WriteString(" )\n")
 	return b.Bytes()
+}
+
+// word quotes for bash. What could move the cursor is written as an escape:
+// the plan of a stranger's file is looked at before it is trusted.
+func word(s string) string {
+	if printable(s) != s {
+		return quote.Bash(s)
+	}
+	return quote.POSIX(s)
+}
+
+// hasLogin reports whether a value is an address with a password in it.
+func hasLogin(v string) bool {
+	_, rest, ok := strings.Cut(v, "://")
+	return ok && strings.Contains(rest, "@")
 }
 
 type jsonArg struct {
@@ -125,7 +140,7 @@ func dryJSON(rc profile.RunConfig, plan isolator.Plan) any {
 	env := map[string]string{}
 	for _, kv := range plan.Env {
 		k, v, _ := strings.Cut(kv, "=")
-		if profile.LooksSecret(k) {
+		if profile.LooksSecret(k) || hasLogin(v) {
 			v = "<hidden>"
 		}
 		env[k] = v

@@ -226,8 +226,12 @@ func (a *app) program(rc profile.RunConfig) (string, error) {
 	boxPath := isolator.BoxPath(rc, os.Getenv("PATH"))
 	real, err := a.findReal(cmd, boxPath)
 	if err != nil {
-		if found, err2 := a.findReal(cmd, os.Getenv("PATH")); err2 == nil && filepath.IsAbs(found) {
+		found, err2 := a.findReal(cmd, os.Getenv("PATH"))
+		if err2 == nil && filepath.IsAbs(found) {
 			return found, nil
+		}
+		if errors.Is(err2, shims.ErrNotExecutable) {
+			err = err2
 		}
 		code, msg := 127, fmt.Sprintf("program %q was not found on PATH", cmd)
 		if errors.Is(err, shims.ErrNotExecutable) {

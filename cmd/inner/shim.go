@@ -7,6 +7,7 @@ import (
 
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 )
 
@@ -22,6 +23,7 @@ func shim(call shims.Call, args []string) int {
 	case shims.Run:
 		return a.shimRun(d, env, args)
 	default:
+		d.Reason += a.shimChange(d)
 		a.say("%s", d.Reason)
 		if d.Hint != "" {
 			a.hint("%s", d.Hint)
@@ -29,6 +31,20 @@ func shim(call shims.Call, args []string) int {
 		a.record(runlog.Event{Time: time.Now(), Kind: "refused", Command: call.Name, Cwd: env.Cwd, Code: d.ExitCode, Reason: d.Reason})
 		return d.ExitCode
 	}
+}
+
+// shimChange says what changed in the profile that refuses, when that is why.
+func (a *app) shimChange(d shims.Decision) string {
+	if len(d.Views) == 0 || d.State != trust.Changed {
+		return ""
+	}
+	v := d.Views[len(d.Views)-1]
+	for _, p := range v.Profiles {
+		if p.State == trust.Changed && p.Profile != nil && v.Project != nil {
+			return a.whatChanged(place{cwd: v.Root, project: v.Project}, p.Profile)
+		}
+	}
+	return ""
 }
 
 // pass replaces this process by the real program.

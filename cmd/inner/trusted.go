@@ -53,13 +53,13 @@ func (a *app) verdict(pl place, p *profile.Profile) trust.Verdict {
 }
 
 // untrusted refuses a profile that is not approved as it is.
-func (a *app) untrusted(p *profile.Profile, v trust.Verdict) error {
+func (a *app) untrusted(pl place, p *profile.Profile, v trust.Verdict) error {
 	r := &isolator.Refusal{Code: 126, Hint: "inner allow"}
 	switch v.State {
 	case trust.Untrusted:
 		r.Msg = fmt.Sprintf("profile %q is not trusted: %s was never allowed", p.Name, a.short(v.File))
 	case trust.Changed, trust.Deleted:
-		r.Msg = fmt.Sprintf("profile %q is not trusted: %s: %s", p.Name, a.short(v.File), v.Detail)
+		r.Msg = fmt.Sprintf("profile %q is not trusted: %s: %s%s", p.Name, a.short(v.File), v.Detail, a.whatChanged(pl, p))
 	case trust.Denied:
 		r.Msg = fmt.Sprintf("profile %q was denied", p.Name)
 	default:
@@ -67,6 +67,43 @@ func (a *app) untrusted(p *profile.Profile, v trust.Verdict) error {
 		r.Hint = "inner revoke, then inner allow"
 	}
 	return r
+}
+
+// whatChanged says in a few words how the grants differ from those that were
+// approved, for the end of a refusal.
+func (a *app) whatChanged(pl place, p *profile.Profile) string {
+	old, known := a.lastGrants(pl, p)
+	if !known {
+		return ""
+	}
+	now, err := a.grantsOf(p, pl)
+	if err != nil {
+		return ""
+	}
+	wider, narrower := profile.DiffGrants(old, now)
+	var parts []string
+	for _, g := range wider {
+		parts = append(parts, "wider: "+changeText(g, true))
+	}
+	for _, g := range narrower {
+		parts = append(parts, "narrower: "+changeText(g, false))
+	}
+	switch {
+	case len(parts) == 0:
+		return "; nothing in what it grants"
+	case len(parts) > 2:
+		parts = append(parts[:2], fmt.Sprintf("and %d more", len(parts)-2))
+	}
+	return "; " + strings.Join(parts, ", ")
+}
+
+// changeText is one grant as a change: one that went away is said to be no
+// longer there.
+func changeText(g profile.Grant, widens bool) string {
+	if g.Tightens == widens {
+		return "no longer: " + g.Text
+	}
+	return g.Text
 }
 
 // shimWords are the commands the project's config.toml maps to profiles.
