@@ -317,6 +317,9 @@ func (b *builder) mounts() error {
 			return err
 		}
 		b.bind(m.reason, m.real, m.dest, m.Mode == profile.RW)
+		if id := b.f.Paths[m.Source].ID; id.Ino != 0 {
+			b.plan.Shown = append(b.plan.Shown, Shown{m.dest, id.Dev, id.Ino})
+		}
 		if m.Mode == profile.RW {
 			var later []string
 			for _, l := range ms[i+1:] {

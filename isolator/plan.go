@@ -21,10 +21,22 @@ type Plan struct {
 	// to Data[i] as descriptor FirstDataFD+i.
 	Data [][]byte
 
+	// Shown are the mounts whose source the host could exchange between the
+	// probe and the mount: the box looks whether each is what was probed, and
+	// does not start the program when one is not.
+	Shown []Shown
+
 	Program string   // box path of the program, absolute
 	Argv    []string // its arguments, argv[0] first
 	Env     []string // its whole environment, KEY=VALUE, sorted
 	Dir     string   // box path it starts in
+}
+
+// Shown is what must be seen at a box path: the file or folder of that
+// identity.
+type Shown struct {
+	Path     string
+	Dev, Ino uint64
 }
 
 // Words returns the bwrap arguments, flat.

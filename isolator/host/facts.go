@@ -22,6 +22,13 @@ const (
 type Path struct {
 	Kind Kind   `json:"kind"` // of what the path leads to, links followed
 	Real string `json:"real"` // with every link resolved, as far as it exists
+	ID   ID     `json:"id"`   // of what is there; zero when missing
+}
+
+// ID identifies a file or folder, whatever its name is.
+type ID struct {
+	Dev uint64 `json:"dev"`
+	Ino uint64 `json:"ino"`
 }
 
 // Facts is the host, as far as a run depends on it.

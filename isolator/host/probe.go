@@ -103,12 +103,20 @@ func (l looker) look(p string) Path {
 	}
 	switch {
 	case err == nil:
-		return Path{Kind: kindOf(fi.Mode()), Real: at}
+		return Path{Kind: kindOf(fi.Mode()), Real: at, ID: idOf(fi)}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return Path{Kind: Missing, Real: at}
 	default:
 		return Path{Kind: Denied, Real: at}
 	}
+}
+
+func idOf(fi fs.FileInfo) ID {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ID{}
+	}
+	return ID{uint64(st.Dev), st.Ino}
 }
 
 func kindOf(m fs.FileMode) Kind {

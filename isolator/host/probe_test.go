@@ -30,19 +30,19 @@ func TestPaths(t *testing.T) {
 	defer sock.Close()
 
 	want := map[string]Path{
-		j("dir"):           {Dir, j("dir")},
-		j("dir/file"):      {File, j("dir/file")},
-		j("link"):          {Dir, j("dir")},
-		j("link/file"):     {File, j("dir/file")},
-		j("link/sub/no"):   {Missing, j("dir/sub/no")},
-		j("abs"):           {File, j("dir/file")},
-		j("dangling"):      {Missing, j("dangling")},
-		j("dangling/x"):    {Missing, j("dangling/x")},
-		j("no/where/ever"): {Missing, j("no/where/ever")},
-		j("dir/file/x"):    {Missing, j("dir/file/x")},
-		j("loop"):          {Denied, j("loop")},
-		j("link/sock"):     {Socket, j("dir/sock")},
-		"/":                {Dir, "/"},
+		j("dir"):           {Kind: Dir, Real: j("dir")},
+		j("dir/file"):      {Kind: File, Real: j("dir/file")},
+		j("link"):          {Kind: Dir, Real: j("dir")},
+		j("link/file"):     {Kind: File, Real: j("dir/file")},
+		j("link/sub/no"):   {Kind: Missing, Real: j("dir/sub/no")},
+		j("abs"):           {Kind: File, Real: j("dir/file")},
+		j("dangling"):      {Kind: Missing, Real: j("dangling")},
+		j("dangling/x"):    {Kind: Missing, Real: j("dangling/x")},
+		j("no/where/ever"): {Kind: Missing, Real: j("no/where/ever")},
+		j("dir/file/x"):    {Kind: Missing, Real: j("dir/file/x")},
+		j("loop"):          {Kind: Denied, Real: j("loop")},
+		j("link/sock"):     {Kind: Socket, Real: j("dir/sock")},
+		"/":                {Kind: Dir, Real: "/"},
 	}
 	var ask []string
 	for p := range want {
@@ -50,7 +50,11 @@ func TestPaths(t *testing.T) {
 	}
 	f := Probe(Request{Paths: ask, Globs: []string{j("dir/*")}})
 	for p, w := range want {
-		if f.Paths[p] != w {
+		got := f.Paths[p]
+		if (got.Kind == Missing) == (got.ID.Ino != 0) && p != "/" && got.Kind != Denied {
+			t.Errorf("%s: %v has the identity %v", p, got.Kind, got.ID)
+		}
+		if got.ID = (ID{}); got != w {
 			t.Errorf("%s: got %v, want %v", p, f.Paths[p], w)
 		}
 	}

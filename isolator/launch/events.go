@@ -36,8 +36,10 @@ func closeAll(fds []int) {
 }
 
 func (s *session) message(m []byte, fds []int) {
-	if m[0] == msgMaster && len(fds) == len(s.ptys) && len(s.relays) == 0 && !s.started {
+	if m[0] == msgReady && len(fds) == len(s.ptys) && !s.ready {
 		s.takeMasters(fds)
+		s.ready = true
+		s.release()
 		return
 	}
 	closeAll(fds)
@@ -137,7 +139,8 @@ func (s *session) readWake() {
 		case wakeRelay:
 			s.running--
 		case wakeIdle:
-		case wakeReady:
+		case wakeCaught:
+			s.caughtAll = true
 			s.release()
 		default:
 			s.onSignal(syscall.Signal(b))
@@ -198,9 +201,9 @@ func (s *session) giveUp(sig syscall.Signal) {
 }
 
 // release makes the real terminal ready and gives the supervisor the word to
-// start the program.
+// start the program, once that waits for it and signals are caught.
 func (s *session) release() {
-	if s.sock < 0 || s.early != 0 {
+	if s.sock < 0 || s.early != 0 || !s.ready || !s.caughtAll || s.released {
 		return
 	}
 	if s.full {

@@ -11,7 +11,8 @@ import (
 func TestStopAndContinue(t *testing.T) {
 	x := newTerminal(t)
 	x.shell()
-	j := interactive("trap 'echo con''tinued' CONT; echo rea''dy; while ! read -t 0.02 a; do :; done; echo \"got $a\"; stty size; exit 6")
+	j := probe("line")
+	j.Interactive, j.Mark = true, marked()
 	x.send("$L " + j.file(t) + "\r")
 	x.expect("ready\r\n")
 	for range 3 {
@@ -30,8 +31,8 @@ func TestStopAndContinue(t *testing.T) {
 		t.Errorf("continued more than once per fg: %q", x.all())
 	}
 	eventually(t, "raw again", patience, x.isRaw)
-	x.send("some words\r")
-	x.expect("got some words\r\n30 90\r\n")
+	x.send("words\r")
+	x.expect("got words\r\n30 90\r\n")
 	x.expect("<prompt>")
 	x.send("echo rc=$?\r")
 	x.expect("\r\nrc=6\r\n")
@@ -118,7 +119,8 @@ func TestShellInside(t *testing.T) {
 // In an orphaned process group nothing can be stopped; the program goes on.
 func TestStopInOrphanedGroup(t *testing.T) {
 	x := newTerminal(t)
-	j := interactive("trap 'echo continued' CONT; echo ready; while ! read -t 0.02 a; do :; done; exit 6")
+	j := probe("line")
+	j.Interactive = true
 	cmd := x.start(j.command(t)) // the leader of its session: orphaned
 	x.expect("ready\r\n")
 	x.send("\x1a")

@@ -9,13 +9,19 @@
 //	launcher                                 supervisor (in the box)
 //	  memfds, socketpair, fresh keyring
 //	  fork bwrap  ─────────────────────────► non-dumpable, reads its spec
-//	  real terminal raw                      opens the box's own terminal
-//	  go ──────────────────────────────────► waits for go
-//	  takes the master  ◄───────── M(master) lets go of it
+//	  catches signals                        opens the box's own terminal
+//	  takes the master  ◄───────── R(master) ready, lets go of it
+//	  real terminal raw
+//	  go ──────────────────────────────────► the word it waited for
 //	                    ◄─────────────────P  about to start the program
 //	  relays bytes, sends signals ─────────► kill(job)
 //	  stops itself      ◄────────────── S    the job has stopped
 //	  drains, restores  ◄────────────── E    the program has ended
+//
+// A run without a terminal of its own is shorter: after P the supervisor
+// becomes the program, the launcher signals its process group from outside,
+// and bwrap hands on its exit code. Output that goes to a terminal still
+// passes through a terminal of the box, which nobody can read keys from.
 //
 // What it promises:
 //

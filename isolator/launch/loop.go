@@ -74,7 +74,7 @@ func (s *session) pollSet() []unix.PollFd {
 	if s.wantKeys() {
 		if s.keys.empty() {
 			add(s.real.fd, unix.POLLIN)
-		} else if len(s.relays) > 0 {
+		} else {
 			add(s.relays[0].master, unix.POLLOUT)
 		}
 	}
@@ -84,7 +84,7 @@ func (s *session) pollSet() []unix.PollFd {
 // wantKeys reports whether what is typed is for the box. Once the program has
 // ended it is for the next prompt.
 func (s *session) wantKeys() bool {
-	return s.full && s.real.raw && !s.ended && !s.reaped && !s.stopped && !s.hungUp
+	return s.full && s.real.raw && len(s.relays) > 0 && !s.ended && !s.reaped && !s.stopped && !s.hungUp
 }
 
 // patience returns how long poll may wait, in milliseconds.

@@ -382,6 +382,21 @@ func probeMain(words []string) int {
 		fmt.Println("ready")
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		return 3
+	case "line":
+		// One line, and a word at every SIGCONT.
+		cont := make(chan os.Signal, 16)
+		signal.Notify(cont, syscall.SIGCONT)
+		go func() {
+			for range cont {
+				fmt.Println("continued")
+			}
+		}()
+		fmt.Println("ready")
+		var line string
+		_, _ = fmt.Scanln(&line)
+		w := winsize(0)
+		fmt.Printf("got %s\n%d %d\n", line, w.Row, w.Col)
+		return 6
 	case "spew":
 		n, _ := strconv.Atoi(words[1])
 		spew(os.Stdout, n)

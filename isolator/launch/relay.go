@@ -1,8 +1,6 @@
 package launch
 
 import (
-	"bytes"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -28,10 +26,10 @@ type relay struct {
 
 // Bytes on the wake pipe that are not signals.
 const (
-	wakeChild = 200 // bwrap has ended
-	wakeRelay = 201 // a relay has ended
-	wakeIdle  = 202 // a relay has written all there was
-	wakeReady = 203 // signals are caught
+	wakeChild  = 200 // bwrap has ended
+	wakeRelay  = 201 // a relay has ended
+	wakeIdle   = 202 // a relay has written all there was
+	wakeCaught = 203 // signals are caught
 )
 
 // What is asked of a relay, as the value added to its eventfd.
@@ -130,8 +128,6 @@ type keys struct {
 }
 
 func (k *keys) empty() bool { return k.from == k.to }
-
-func (k *keys) holds(b byte) bool { return bytes.IndexByte(k.buf[k.from:k.to], b) >= 0 }
 
 // fill reads from the real terminal; call it only when empty and readable.
 func (k *keys) fill(fd int) error {

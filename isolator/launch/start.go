@@ -44,13 +44,15 @@ type session struct {
 	running int // relays that have not ended
 	keys    keys
 
-	released bool // the word was given
-	started  bool
-	failed   bool // with failCode and failText
-	failCode int
-	failText string
-	ended    bool // with status
-	status   syscall.WaitStatus
+	caughtAll bool // signals are caught
+	ready     bool // the supervisor waits for the word
+	released  bool // it was given
+	started   bool
+	failed    bool // with failCode and failText
+	failCode  int
+	failText  string
+	ended     bool // with status
+	status    syscall.WaitStatus
 
 	stopped   bool      // we stopped ourselves, after the job
 	caught    sigaction // of SIGTSTP, to be put back after that
@@ -86,7 +88,7 @@ func open(p isolator.Plan, o Options) (*session, error) {
 		terminal[i] = fd >= 0 && isTerminal(fd)
 	}
 	s.full = o.Interactive && terminal[0] && terminal[1]
-	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, Argv: p.Argv, Env: p.Env}
+	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, Argv: p.Argv, Env: p.Env, Shown: p.Shown}
 	// The Go runtime keeps an ignored SIGHUP or SIGINT, and forgets any other.
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(sig) {
@@ -136,7 +138,8 @@ func (s *session) own(fd int, err error) (int, error) {
 //
 // The order, up to [session.release]: the keyring before the fork, so that the
 // box has it; descriptors close-on-exec before the fork; signals caught before
-// the terminal is raw; raw before the word that lets the program start.
+// the terminal is raw; raw before the word that lets the program start; the
+// word only after the supervisor has said that it waits, and on this thread.
 func (s *session) start(p isolator.Plan) error {
 	if err := freshKeyring(); err != nil {
 		return err
@@ -154,6 +157,12 @@ func (s *session) start(p isolator.Plan) error {
 	// One processor is plenty for the supervisor: fewer threads to start and to
 	// keep. Set by bwrap, it is in no environment that can be read.
 	words := append(p.Words(), "--setenv", "GOMAXPROCS", "1")
+	if s.full {
+		// The supervisor is the box's first process: nothing inside can trace,
+		// kill or stop it, and with it everything inside ends. bwrap's own first
+		// process can be traced, and talked out of dying with its parent.
+		words = append(words, "--as-pid-1")
+	}
 	args, err := s.own(memfd(nulTerminated(words)))
 	if err != nil {
 		return err
@@ -249,7 +258,7 @@ func nulTerminated(words []string) []byte {
 }
 
 // listen starts catching signals. That happens on another thread, with
-// wakeReady at its end: each signal costs some handing over between threads,
+// wakeCaught at its end: each signal costs some handing over between threads,
 // which this one, being locked, cannot afford while bwrap works. A signal that
 // was ignored when inner started stays ignored, as nohup(1) and background
 // jobs of scripts want it.
@@ -263,7 +272,7 @@ func (s *session) listen() {
 			syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH,
 		}, signal.Ignored)
 		signal.Notify(signals, wanted...)
-		_, _ = unix.Write(w, []byte{wakeReady})
+		_, _ = unix.Write(w, []byte{wakeCaught})
 		for sig := range signals {
 			if n, ok := sig.(syscall.Signal); ok {
 				_, _ = unix.Write(w, []byte{byte(n)})

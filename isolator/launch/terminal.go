@@ -17,10 +17,6 @@ func (s *session) readKeys() {
 		}
 		s.hangUp()
 	}
-	if len(s.relays) == 0 && s.keys.holds(0x03) {
-		// Nobody is there yet to make a signal of it: bwrap may hang.
-		s.giveUp(syscall.SIGINT)
-	}
 }
 
 // attach makes the real terminal ours: raw, and its size the box's. In the

@@ -323,7 +323,7 @@ func TestInterruptedStart(t *testing.T) {
 	j := interactive("echo never")
 	j.Bwrap, j.Result = hangs, filepath.Join(t.TempDir(), "result")
 	cmd := x.start(j.command(t))
-	eventually(t, "raw", patience, x.isRaw)
+	eventually(t, "bwrap started", patience, func() bool { return strings.Contains(fmt.Sprint(alive(j.Mark)), "(sleep)") })
 	x.send("\x03")
 	if c := code(t, cmd); c != 130 {
 		t.Errorf("exit code %d", c)

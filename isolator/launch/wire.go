@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator"
 )
 
 // Descriptors of the supervisor, agreed between both ends. bwrap leaves what
@@ -28,7 +30,7 @@ const (
 
 // Messages of the supervisor: one letter, then what is listed.
 const (
-	msgMaster  = 'M' // the masters of its terminals, by SCM_RIGHTS
+	msgReady   = 'R' // it waits for the word; with the masters of its terminals, by SCM_RIGHTS
 	msgStart   = 'P' // it is about to start the program
 	msgFailed  = 'X' // it could not: exit code (1 byte), reason
 	msgStopped = 'S' // the program stopped: signal (1 byte)
@@ -62,6 +64,7 @@ type spec struct {
 
 	Program, Dir string
 	Argv, Env    []string
+	Shown        []isolator.Shown // to be looked at before the program starts
 }
 
 func (s *spec) encode() []byte {
@@ -92,6 +95,14 @@ func (s *spec) encode() []byte {
 	e.str(s.Dir)
 	e.list(s.Argv)
 	e.list(s.Env)
+	e.u32(uint32(len(s.Shown)))
+	for _, sh := range s.Shown {
+		e.str(sh.Path)
+		for _, v := range []uint64{sh.Dev, sh.Ino} {
+			e.u32(uint32(v))
+			e.u32(uint32(v >> 32))
+		}
+	}
 	return e.b
 }
 
@@ -113,6 +124,14 @@ func decodeSpec(b []byte) (*spec, error) {
 	copy(t.Cc[:], d.str())
 	s.Program, s.Dir = d.str(), d.str()
 	s.Argv, s.Env = d.list(), d.list()
+	for n := d.u32(); n > 0 && !d.bad; n-- {
+		sh := isolator.Shown{Path: d.str()}
+		for _, v := range []*uint64{&sh.Dev, &sh.Ino} {
+			*v = uint64(d.u32())
+			*v |= uint64(d.u32()) << 32
+		}
+		s.Shown = append(s.Shown, sh)
+	}
 	if d.bad || d.s != "" || s.Ptys > 2 {
 		return nil, errors.New("malformed box spec")
 	}

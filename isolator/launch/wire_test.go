@@ -56,7 +56,7 @@ func TestHostileMessages(t *testing.T) {
 		for i := range msg {
 			msg[i] = byte(r.Uint32())
 		}
-		msg[0] = "MXEEExyz\x00"[r.IntN(9)] // all but start and stop
+		msg[0] = "RXEEExyz\x00"[r.IntN(9)] // all but start and stop
 		var fds []int
 		for range r.IntN(4) {
 			fds = append(fds, int(null.Fd()))
