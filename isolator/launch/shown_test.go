@@ -28,7 +28,7 @@ func TestExchangedMount(t *testing.T) {
 	if err := lookAround(s); err != nil {
 		t.Errorf("the probed folder: %v", err)
 	}
-	if err := os.Rename(other, probed); err != nil {
+	if err := syscall.Rename(other, probed); err != nil {
 		t.Fatal(err)
 	}
 	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was exchanged") {
