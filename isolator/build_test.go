@@ -262,8 +262,10 @@ func TestRefusals(t *testing.T) {
 		"a repository that is a link": {func(_ *profile.RunConfig, f *host.Facts, _ *Staged) {
 			f.Git = []host.GitGuard{{Dir: testWork + "/.git", Link: true}}
 		}, `profile "web": /home/ann/src/app/.git is a link, which cannot be protected`, 125},
-		"no pid namespace": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) { rc.PIDNamespace = false },
-			`profile "web" asks for what this version cannot enforce: sandbox.pid_namespace = false: without it processes could outlive the run`, 125},
+		"no pid namespace": {
+			func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) { rc.PIDNamespace = false },
+			`profile "web" asks for what this version cannot enforce: sandbox.pid_namespace = false: without it processes could outlive the run`, 125,
+		},
 		"program hidden": {func(rc *profile.RunConfig, f *host.Facts, s *Staged) {
 			s.Program = "/tmp/prog"
 			f.Paths["/tmp/prog"] = host.Path{Kind: host.File, Real: "/tmp/prog"}

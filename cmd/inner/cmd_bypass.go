@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -55,11 +54,6 @@ func (a *app) bypass(args []string) error {
 		return &isolator.Refusal{Code: 126, Msg: "a bypass that cannot be logged is refused: " + err.Error(), Hint: "inner doctor"}
 	}
 	a.say("%s runs outside the sandbox, this once", name)
-	if !filepath.IsAbs(real) {
-		if real, err = filepath.Abs(real); err != nil {
-			return err
-		}
-	}
 	err = shims.Exec(shims.Call{Name: name, InnerHome: a.inner}, args, os.Environ())
 	return &isolator.Refusal{Code: shims.ExitCode(err), Msg: err.Error()}
 }

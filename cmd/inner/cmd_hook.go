@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,8 +111,8 @@ func (a *app) hookState(args []string) error {
 			a.warn("%s", err)
 		}
 	} else if !report.Changed() && newer(paths, f.StateFile()) {
-		if err := f.Bump(); err == nil {
-			err = f.Touch(start)
+		if err := errors.Join(f.Bump(), f.Touch(start)); err != nil && u.Key != req.Key {
+			a.warn("%s", err)
 		}
 	}
 	u.Watch, u.Absent = hooks.Observe(paths, time.Now())

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/profile"
 	"github.com/enr/inner/shims"
 	"github.com/spf13/cobra"
 )
@@ -190,12 +189,3 @@ func (a *app) shimFindings() []finding {
 }
 
 func isAgentName(n string) bool { return slices.Contains(shims.Agents(), n) }
-
-// claims is what a profile claims, for people.
-func claims(p *profile.Profile) string {
-	words := p.Commands()
-	if len(words) == 0 {
-		return "nothing"
-	}
-	return strings.Join(words, ", ")
-}
