@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"strings"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
@@ -66,15 +68,17 @@ type place struct {
 	project *profile.Project // nil outside
 }
 
-// here finds the working folder and its project. The folder's own idea of its
-// path counts ($PWD may be a link): the same project under two names is one.
+// here finds the working folder, by its physical path, and its project: the
+// same project under two names is one.
 func (a *app) here() (place, error) {
-	cwd, err := os.Getwd()
-	if err == nil {
-		cwd, err = filepath.EvalSymlinks(cwd)
-	}
-	if err != nil || strings.HasPrefix(cwd, "(unreachable)") {
-		return place{}, errors.New("the current folder does not exist any more")
+	cwd, err := unix.Getwd() // the kernel's word: $PWD can say anything
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return place{}, &isolator.Refusal{Code: 126, Msg: "the current folder does not exist any more", Hint: "cd to a folder that exists"}
+	case err == nil && !filepath.IsAbs(cwd):
+		return place{}, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("the current folder %q is outside the root folder", cwd), Hint: "cd"}
+	case err != nil:
+		return place{}, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("the current folder cannot be named: %v", err), Hint: "cd"}
 	}
 	return place{cwd: cwd, project: a.projectOf(cwd)}, nil
 }

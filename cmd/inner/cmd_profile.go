@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -56,10 +57,14 @@ func (a *app) listProfiles(pl place) []listed {
 			add(f, profile.Local)
 		}
 	}
+	local := len(rows)
 	files, _ := filepath.Glob(filepath.Join(a.profilesDir(), "*.toml"))
 	for _, f := range files {
 		add(f, profile.Global)
 	}
+	byName := func(x, y listed) int { return strings.Compare(x.Name, y.Name) }
+	slices.SortFunc(rows[:local], byName)
+	slices.SortFunc(rows[local:], byName)
 	return rows
 }
 

@@ -87,7 +87,7 @@ func (a *app) cmdRun() *cobra.Command {
 func (a *app) runRun(f runFlags, extra []string) error {
 	pl, err := a.here()
 	if err != nil {
-		return &isolator.Refusal{Code: 126, Msg: err.Error(), Hint: "cd to a folder that exists"}
+		return err
 	}
 	o, err := a.overrides(f, extra)
 	if err != nil {

@@ -16,19 +16,22 @@ import (
 func TestIgnoredSignals(t *testing.T) {
 	ignored := func(out string) string {
 		_, rest, _ := strings.Cut(out, "SigIgn:\t")
-		mask, _, _ := strings.Cut(rest, "\n")
-		return mask
+		text, _, _ := strings.Cut(rest, "\n")
+		mask, _ := strconv.ParseUint(text, 16, 64)
+		// 32 and 33 are libc's own; GNU make leaves them ignored for all it starts,
+		// these tests included.
+		return fmt.Sprintf("%#x", mask&^(3<<31))
 	}
 	status := sh("cat /proc/self/status; trap '' USR1; grep SigBlk /proc/self/status >/dev/null")
 	out, err := pipeline(t, `"$0" __launch "$1" </dev/null`, status)
-	if got := ignored(out); got != "0000000000000000" {
+	if got := ignored(out); got != "0x0" {
 		t.Errorf("ignored %q (%v)", got, err)
 	}
 	if !strings.Contains(out, "SigBlk:\t0000000000000000") {
 		t.Errorf("signals blocked: %s", out)
 	}
 	out, err = pipeline(t, `trap '' HUP INT; "$0" __launch "$1" </dev/null`, status)
-	if got := ignored(out); got != "0000000000000003" {
+	if got := ignored(out); got != "0x3" {
 		t.Errorf("ignored under nohup %q (%v)", got, err)
 	}
 }
