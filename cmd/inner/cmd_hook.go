@@ -55,9 +55,11 @@ func (a *app) hook(shell string) error {
 		return usage{err}
 	}
 	if !inBox() {
-		// A new shell is where an upgrade is noticed and the shims are first made.
-		// A folder that cannot be written is doctor's business: the prompt works.
-		if report, err := shims.Check(a.site()); err == nil && report.Changed() {
+		// A new shell is where the shims are first made, and an upgrade is
+		// noticed. The look is short: the first prompt takes a thorough one.
+		own, err := os.Stat("/proc/self/exe")
+		have, herr := os.Stat(f.Binary())
+		if _, serr := os.Stat(f.StateFile()); err != nil || herr != nil || serr != nil || own.Size() != have.Size() {
 			if _, err := shims.Regenerate(a.site()); err != nil {
 				a.warn("%s", err)
 			}
@@ -87,10 +89,10 @@ func (a *app) hookState(args []string) error {
 		fmt.Fprint(a.stdout, hooks.Render(req.Shell, u))
 		return nil
 	}
-	paths := []string{filepath.Join(pl.cwd, ".inner", "profiles"), filepath.Join(pl.cwd, ".inner", "config.toml")}
+	paths := []string{filepath.Join(pl.cwd, ".inner")}
 	if pl.project != nil {
 		view := a.look(pl)
-		paths = watchedPaths(view, paths)
+		paths = a.watchedPaths(view, paths)
 		if a.enter(view) {
 			view = a.look(pl)
 		}
@@ -145,13 +147,24 @@ func (a *app) look(pl place) *shims.View {
 
 // watchedPaths are the files and folders whose change is a change of the
 // project.
-func watchedPaths(v *shims.View, paths []string) []string {
-	paths = append(paths, v.Project.Dir, filepath.Join(v.Project.Dir, "profiles"), filepath.Join(v.Project.Dir, "config.toml"))
+func (a *app) watchedPaths(v *shims.View, paths []string) []string {
+	// Each costs a file test at every prompt. A folder tells of what comes, goes
+	// and is saved by rename; the user's own global profiles need no approval.
+	paths = append(paths, v.Project.Dir, filepath.Join(v.Project.Dir, "profiles"))
+	if v.ConfigFile != nil {
+		paths = append(paths, v.ConfigFile.Path)
+	}
+	global := a.profilesDir() + "/"
 	for _, p := range v.Profiles {
+		if p.State == trust.Deleted {
+			continue
+		}
 		paths = append(paths, p.Path)
 		if p.Profile != nil {
 			for _, f := range p.Profile.Files {
-				paths = append(paths, f.Path)
+				if !strings.HasPrefix(f.Path, global) {
+					paths = append(paths, f.Path)
+				}
 			}
 		}
 	}
