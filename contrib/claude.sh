@@ -37,6 +37,11 @@ install)
 	set -- "$PWD/contrib/as-plain-user.sh" env
 	cd / # the checkout may be in a folder the plain user cannot enter
 	[ -z "$registry" ] || set -- "$@" "npm_config_registry=$registry"
+	# npm has certificates of its own; those of the system, to which a company adds
+	# its own, count as well.
+	if [ -z "${NODE_EXTRA_CA_CERTS-}" ] && [ -r /etc/ssl/certs/ca-certificates.crt ]; then
+		NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt
+	fi
 	for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY NODE_EXTRA_CA_CERTS; do
 		[ -z "${!name-}" ] || set -- "$@" "$name=${!name}"
 	done

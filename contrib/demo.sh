@@ -47,6 +47,7 @@ cat >"$demo/rc" <<'RC'
 # A person's own ~/.bashrc first, then the one line that inner needs.
 if [ -n "${DEMO_PERSON-}" ] && [ -r ~/.bashrc ]; then . ~/.bashrc; fi
 PS1='[outside] \W \$ '
+HISTFILE=$DEMO/history # what is typed here is not history
 PATH=$DEMO/bin:$PATH
 export INNER_HOME=$DEMO/inner
 unset DEMO_PERSON
@@ -104,10 +105,13 @@ expect ^profile=bash
 expect [#$] $
 send "cat ../secret\r"
 expect secret: No such file or directory
+expect [#$] $
 send "touch /etc/inner-was-here\r"
 expect Read-only file system
+expect [#$] $
 send "ls -A ~ | grep -c .ssh\r"
 expect ^0
+expect [#$] $
 send "echo made inside > made\r"
 expect [#$] $
 send "exit\r"

@@ -31,16 +31,14 @@ PATH=$PATH:/usr/sbin:/sbin
 
 # 1. Which packages are missing. One line per program: `want PROGRAM PACKAGE`.
 missing=()
-want() {
-	have "$1" && return
-	case " ${missing[*]-} " in *" $2 "*) ;; *) missing+=("$2") ;; esac
+want_always() {
+	case " ${missing[*]-} " in *" $1 "*) ;; *) missing+=("$1") ;; esac
 }
+want() { have "$1" || want_always "$2"; }
 for goal; do
 	case $goal in
 	demo)
 		want bwrap bubblewrap
-		want script bsdutils
-		want ps procps
 		;;
 	lint)
 		want zsh zsh
@@ -53,6 +51,7 @@ for goal; do
 		want fish fish
 		want tmux tmux
 		want strace strace
+		want direnv direnv
 		want shellcheck shellcheck
 		want ps procps
 		want script bsdutils
@@ -60,9 +59,13 @@ for goal; do
 		want git git
 		# The race detector is the one thing here that needs a C compiler.
 		want gcc gcc
-		[ -e /usr/include/stdlib.h ] || want libc6-dev-header libc6-dev
+		[ -e /usr/include/stdlib.h ] || want_always libc6-dev
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
-		contrib/claude.sh cached || want npm npm
+		# For root it must be where the plain user finds it, too.
+		contrib/claude.sh cached || (
+			[ "$(id -u)" -ne 0 ] || PATH=/usr/local/bin:/usr/bin:/bin
+			have npm
+		) || want_always npm
 		;;
 	bench)
 		want bwrap bubblewrap
@@ -140,22 +143,22 @@ done
 # 4. Does bwrap work for the person the boxes will run as? The usual reason for a
 # no is a rule of Ubuntu's AppArmor; what to do about it is that person's choice,
 # so it is said and not done.
+probe=(bwrap --unshare-user --unshare-pid --ro-bind / / --proc /proc --dev /dev true)
 case " $* " in
-*" test "* | *" demo "* | *" bench "*)
-	probe=(bwrap --unshare-user --unshare-pid --ro-bind / / --proc /proc --dev /dev true)
-	# From / because the checkout may be in a folder that user cannot enter.
-	plain=$PWD/contrib/as-plain-user.sh
-	if ! why=$(cd / && "$plain" "${probe[@]}" 2>&1); then
-		hints=()
-		if [ "$(cat /proc/sys/kernel/apparmor_restrict_unprivileged_userns 2>/dev/null)" = 1 ]; then
-			hints=("AppArmor keeps user namespaces from plain users here; this lets bwrap, and only bwrap, have them:"
-				"printf '%s\\n' 'abi <abi/4.0>,' 'include <tunables/global>' 'profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }' | sudo tee /etc/apparmor.d/bwrap >/dev/null && sudo apparmor_parser -r /etc/apparmor.d/bwrap")
-		elif [ "$(cat /proc/sys/kernel/unprivileged_userns_clone 2>/dev/null)" = 0 ]; then
-			hints=("sudo sysctl -w kernel.unprivileged_userns_clone=1")
-		elif [ "$(cat /proc/sys/user/max_user_namespaces 2>/dev/null)" = 0 ]; then
-			hints=("sudo sysctl -w user.max_user_namespaces=15000")
-		fi
-		die "bwrap does not work here: ${why:-no reason given}" ${hints[@]+"${hints[@]}"}
-	fi
-	;;
+*" test "* | *" bench "*) probe=("$PWD/contrib/as-plain-user.sh" "${probe[@]}") ;;
+*" demo "*) ;;
+*) exit 0 ;;
 esac
+# From / because the checkout may be in a folder that user cannot enter.
+if ! why=$(cd / && "${probe[@]}" 2>&1); then
+	hints=()
+	if [ "$(cat /proc/sys/kernel/apparmor_restrict_unprivileged_userns 2>/dev/null)" = 1 ]; then
+		hints=("AppArmor keeps user namespaces from plain users here; this lets bwrap, and only bwrap, have them:"
+			"printf '%s\\n' 'abi <abi/4.0>,' 'include <tunables/global>' 'profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }' | sudo tee /etc/apparmor.d/bwrap >/dev/null && sudo apparmor_parser -r /etc/apparmor.d/bwrap")
+	elif [ "$(cat /proc/sys/kernel/unprivileged_userns_clone 2>/dev/null)" = 0 ]; then
+		hints=("sudo sysctl -w kernel.unprivileged_userns_clone=1")
+	elif [ "$(cat /proc/sys/user/max_user_namespaces 2>/dev/null)" = 0 ]; then
+		hints=("sudo sysctl -w user.max_user_namespaces=15000")
+	fi
+	die "bwrap does not work here: ${why:-no reason given}" ${hints[@]+"${hints[@]}"}
+fi

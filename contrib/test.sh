@@ -1,10 +1,10 @@
 #!/bin/bash
 # test.sh [PACKAGE...] [FLAG...]: go test, the way that counts.
 #
-# With the race detector, the true binary (INNER_TEST_BIN), and no test skipped in
-# silence (INNER_TEST_MUST). As a plain user: for root, the tests are built by
-# root from a copy of the tree that everybody can read (the checkout may be in a
-# folder only root can enter) and run through as-plain-user.sh.
+# With the race detector, the true binary (INNER_TEST_BIN), no test skipped in
+# silence (INNER_TEST_MUST), and each test binary as a plain user in a home of its
+# own (as-plain-user.sh). For root the tests are built from a copy of the tree that
+# everybody can read: the checkout may be in a folder only root can enter.
 # make test has run setup.sh and built bin/inner before.
 set -eu
 umask 022
@@ -14,38 +14,38 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export INNER_TEST_MUST=1
 INNER_TEST_CLAUDE=$(contrib/claude.sh path)
 export INNER_TEST_CLAUDE
-flags=(-buildvcs=false -race -timeout 15m)
+# One package at a time: terminals and timeouts share two cores badly.
+flags=(-buildvcs=false -race -timeout 15m -p 1)
 
-if [ "$(id -u)" -ne 0 ]; then
-	export INNER_TEST_BIN=$PWD/bin/inner
-	exec "${GO:-go}" test "${flags[@]}" "$@"
-fi
-
-# The same folder each time would let Go reuse what it built, but two runs at once
-# would meet in it; -trimpath gives the first without the second.
 stage=$(mktemp -d /var/tmp/innertest.XXXXXX)
 trap 'rm -rf -- "$stage"' EXIT
 chmod 0755 "$stage"
-mkdir "$stage/inner" "$stage/bin"
-if git ls-files -z >/dev/null 2>&1; then
-	# What git knows and what is new; not what is ignored or was deleted.
-	git ls-files -z --cached --others --exclude-standard |
-		while IFS= read -r -d '' file; do
-			if [ -e "$file" ] || [ -L "$file" ]; then printf '%s\0' "$file"; fi
-		done | tar --null --no-recursion -T - -cf - | tar -C "$stage/inner" --no-same-owner -xf -
-else
-	tar --exclude=./.git --exclude=./bin -cf - . | tar -C "$stage/inner" --no-same-owner -xf -
-fi
+mkdir "$stage/bin"
 cp bin/inner "$stage/bin/inner"
-chmod -R a+rX,go-w "$stage"
-export INNER_TEST_BIN=$stage/bin/inner
+export INNER_TEST_BIN=$stage/bin/inner INNER_TEST_PLAIN=$stage/bin
 
-cd "$stage/inner"
-# Some tests start their own binary a thousand times, which takes ten times as
-# long under the race detector. The plain user has no Go to build one without.
-export INNER_TEST_PLAIN=$stage/bin
+if [ "$(id -u)" -eq 0 ]; then
+	mkdir "$stage/inner"
+	if git ls-files -z >/dev/null 2>&1; then
+		# What git knows and what is new; not what is ignored or was deleted.
+		git ls-files -z --cached --others --exclude-standard |
+			while IFS= read -r -d '' file; do
+				if [ -e "$file" ] || [ -L "$file" ]; then printf '%s\0' "$file"; fi
+			done | tar --null --no-recursion -T - -cf - | tar -C "$stage/inner" --no-same-owner -xf -
+	else
+		tar --exclude=./.git --exclude=./bin -cf - . | tar -C "$stage/inner" --no-same-owner -xf -
+	fi
+	chmod -R a+rX,go-w "$stage"
+	cd "$stage/inner"
+	# The folder is another one each time, and still Go finds what it built before.
+	flags+=(-trimpath)
+fi
+
+# Some tests start their own binary a thousand times, which takes ten times as long
+# under the race detector; and in their new home Go would find nothing built.
 CGO_ENABLED=0 "${GO:-go}" test -c -buildvcs=false -trimpath -o "$stage/bin/" ./shims
 chmod -R a+rX "$stage/bin"
+
 code=0
-"${GO:-go}" test "${flags[@]}" -trimpath -exec "$stage/inner/contrib/as-plain-user.sh" "$@" || code=$?
+"${GO:-go}" test "${flags[@]}" -exec "'$PWD/contrib/as-plain-user.sh'" "$@" || code=$?
 exit "$code"

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -34,10 +33,10 @@ func IsBox(args []string) bool {
 //
 //  1. not dumpable: the program cannot trace it, nor reach its descriptors
 //     (the inner binary among them) through /proc
-//  2. everything from descriptor 3 up close-on-exec
-//  3. terminals open
-//  4. bwrap's pid 1 bound to the life of its parent; only then ready, with the
-//     masters of the terminals
+//  2. bwrap's pid 1 bound to the life of its parent; only then ready, as early
+//     as can be, for the launcher's answer takes a while
+//  3. everything from descriptor 3 up close-on-exec
+//  4. terminals open, masters sent away
 //  5. the launcher's word, given by the thread on which bwrap's life depends:
 //     so at that moment everything that has to die with it is tied to it
 //  6. the word that the program is about to start, then the start: so that the
@@ -51,25 +50,30 @@ func Box() int {
 		return 2
 	}
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	awaitInit()
+	if err := sendMsg(fdSocket, []byte{msgReady}); err != nil {
+		return CodeNoSandbox
+	}
 	name := [...]byte{'i', 'n', 'n', 'e', 'r', 0} // for ps(1): it would be "4"
 	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0)
 	closeOnExecFrom(fdSocket)
 	b := &box{slave: -1}
 	spec, err := readSpec()
-	var masters []int
 	if err == nil {
 		err = lookAround(spec)
 	}
 	if err == nil {
-		masters, err = b.terminals(spec)
+		err = b.terminals(spec)
 	}
 	if err != nil {
 		return b.fail(CodeNoSandbox, err.Error())
 	}
-	if !b.full {
-		awaitInit()
+	if b.full {
+		// Caught, not ignored, and to no effect: the program may signal us, and
+		// the kernel does when the launcher and with it the master is gone.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	}
-	if !waitGo(masters) {
+	if !waitGo() {
 		return CodeNoSandbox
 	}
 	if code, err := b.startProgram(spec); err != nil {
@@ -143,13 +147,17 @@ func lookAround(s *spec) error {
 	return nil
 }
 
-// terminals opens the box's terminals and returns their masters.
-func (b *box) terminals(s *spec) (masters []int, err error) {
+// terminals opens the box's terminals and sends their masters away.
+func (b *box) terminals(s *spec) error {
 	b.full = s.Full
+	if s.Ptys == 0 {
+		return nil
+	}
+	var masters []int
 	for i := range int(s.Ptys) {
 		m, sl, err := openPty(s.Full)
 		if err != nil {
-			return nil, fmt.Errorf("cannot open a terminal in the box: %w", err)
+			return fmt.Errorf("cannot open a terminal in the box: %w", err)
 		}
 		masters, b.slaves = append(masters, m), append(b.slaves, sl)
 		w := s.Winsize[i]
@@ -168,7 +176,11 @@ func (b *box) terminals(s *spec) (masters []int, err error) {
 	if s.Full {
 		b.slave = b.slaves[0]
 	}
-	return masters, nil
+	err := sendMsg(fdSocket, []byte{msgMaster}, masters...)
+	for _, m := range masters {
+		unix.Close(m)
+	}
+	return err
 }
 
 // fail tells the launcher why the program has not run.
@@ -178,17 +190,10 @@ func (b *box) fail(code int, reason string) int {
 	return code
 }
 
-// waitGo hands the masters over and waits for the launcher's word. Killing the
-// launcher in the first milliseconds left the box alive in 28 of 60 tries,
-// whatever bwrap was asked for: hence the word.
-func waitGo(masters []int) bool {
-	err := sendMsg(fdSocket, []byte{msgReady}, masters...)
-	for _, m := range masters {
-		unix.Close(m)
-	}
-	if err != nil {
-		return false
-	}
+// waitGo waits for the launcher's word. Killing the launcher in the first
+// milliseconds left the box alive in 28 of 60 tries, whatever bwrap was asked
+// for: hence the word.
+func waitGo() bool {
 	var buf [8]byte
 	for {
 		n, err := unix.Read(fdSocket, buf[:])
@@ -196,130 +201,6 @@ func waitGo(masters []int) bool {
 			continue
 		}
 		return err == nil && n == 1 && buf[0] == msgGo
-	}
-}
-
-// startProgram starts the program in the box's session: as the leader of a
-// process group in the foreground of the box's terminal, or, without one, in
-// our place. It returns only in the first case, or with an error.
-func (b *box) startProgram(s *spec) (code int, err error) {
-	if err := unix.Chdir(s.Dir); err != nil {
-		return CodeNoSandbox, fmt.Errorf("working folder %q: %w in the box", s.Dir, err)
-	}
-	// EPERM: bwrap was asked for a new session, and we lead it.
-	if _, err := unix.Setsid(); err != nil && err != unix.EPERM {
-		return CodeNoSandbox, os.NewSyscallError("setsid", err)
-	}
-	if b.full {
-		if err := unix.IoctlSetInt(b.slave, unix.TIOCSCTTY, 0); err != nil {
-			return CodeNoSandbox, os.NewSyscallError("controlling terminal", err)
-		}
-	}
-	var files [3]uintptr
-	for i, from := range s.Stdio {
-		switch {
-		case from == fromLauncher:
-			files[i] = uintptr(fdStdio + i)
-		case int(from) <= len(b.slaves):
-			files[i] = uintptr(b.slaves[from-fromPty])
-		}
-	}
-	// A direct run would have what the person's shell gave inner: these
-	// signals ignored, the others at their default, none blocked.
-	for n := syscall.Signal(1); n <= 64; n++ {
-		if s.Ignored&(1<<(n-1)) != 0 {
-			signal.Ignore(n)
-		}
-	}
-	var none unix.Sigset_t
-	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
-	if b.full {
-		b.pid, err = b.fork(s, files)
-	} else {
-		err = become(s, files)
-	}
-	if err != nil {
-		return execFailure(s.Program, err)
-	}
-	_ = unix.Chdir("/")
-	return 0, nil
-}
-
-func (b *box) fork(s *spec, files [3]uintptr) (pid int, err error) {
-	if err := sendMsg(fdSocket, []byte{msgStart}); err != nil {
-		return 0, err
-	}
-	pid, err = syscall.ForkExec(s.Program, s.Argv, &syscall.ProcAttr{
-		Env:   s.Env,
-		Files: files[:],
-		// The fork leaves all signals blocked until the group is in the
-		// foreground, so that SIGTTOU does not stop it there.
-		Sys: &syscall.SysProcAttr{Setpgid: true, Foreground: true, Ctty: b.slave},
-	})
-	if err != nil {
-		return 0, err
-	}
-	for i := range s.Stdio {
-		unix.Close(fdStdio + i) // their other ends see the program alone
-	}
-	return pid, nil
-}
-
-// become replaces us by the program. Without a terminal there is no job to
-// control: the launcher signals the program's process group itself, bwrap hands
-// its exit code on, and a supervisor would only cost its start, a third of
-// bwrap's own time.
-func become(s *spec, files [3]uintptr) error {
-	for i, from := range files {
-		if err := unix.Dup3(int(from), i, 0); err != nil {
-			return err
-		}
-	}
-	if err := sendMsg(fdSocket, []byte{msgStart}); err != nil {
-		return err
-	}
-	return syscall.Exec(s.Program, s.Argv, s.Env)
-}
-
-// awaitInit waits until bwrap's pid 1 has bound its life to its parent's: it
-// does so after it has forked us, and after that only sleeps in wait (bwrap
-// 0.8.0, do_init). Before, the death of the launcher would not reach it, and
-// once we are the program nobody would be there to notice: measured in two of
-// 480 tries.
-func awaitInit() {
-	if unix.Getppid() != 1 {
-		return
-	}
-	for range 500 {
-		var buf [512]byte
-		fd, err := unix.Open("/proc/1/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return
-		}
-		n, _ := unix.Read(fd, buf[:])
-		unix.Close(fd)
-		_, rest, ok := bytes.Cut(buf[:max(n, 0)], []byte(") "))
-		if !ok || len(rest) == 0 || rest[0] == 'S' {
-			return
-		}
-		time.Sleep(200 * time.Microsecond)
-	}
-}
-
-// execFailure gives the exit code and the words for a program that could not
-// be executed.
-func execFailure(program string, err error) (int, error) {
-	switch {
-	case err == unix.ENOENT && unix.Access(program, unix.F_OK) == nil:
-		return CodeNotFound, fmt.Errorf("%q: its interpreter or loader is not in the box", program)
-	case err == unix.ENOENT || err == unix.ENOTDIR:
-		return CodeNotFound, fmt.Errorf("%q: not found in the box", program)
-	case err == unix.ENOEXEC:
-		return CodeNotExecutable, fmt.Errorf("%q: not in an executable format", program)
-	case err == unix.EACCES:
-		return CodeNotExecutable, fmt.Errorf("%q: not executable in the box", program)
-	default:
-		return CodeNotExecutable, fmt.Errorf("%q: cannot be executed in the box: %w", program, err)
 	}
 }
 
@@ -422,7 +303,7 @@ func (b *box) wait() int {
 		case err == syscall.EINTR:
 			continue
 		case err != nil:
-			return b.fail(CodeNoSandbox, err.Error())
+			return CodeNoSandbox // not a failed start: the program has run
 		case pid != b.pid:
 			continue
 		case st.Stopped():

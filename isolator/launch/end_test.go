@@ -134,7 +134,7 @@ func TestSupervisorIsOutOfReach(t *testing.T) {
 // The supervisor's descriptors and memory are out of the program's reach.
 func TestSupervisorOutOfReach(t *testing.T) {
 	x := newTerminal(t)
-	j := interactive("for f in fd/3 fd/4 exe environ mem maps; do cat /proc/2/$f >/dev/null && echo open $f; done; ls /proc/2/fd/ && echo open fds; cat /proc/self/exe >/dev/null && echo own ones are; exit 3")
+	j := interactive("for f in fd/3 fd/4 exe environ mem maps; do cat /proc/1/$f >/dev/null && echo open $f; done; ls /proc/1/fd/ && echo open fds; cat /proc/self/exe >/dev/null && echo own ones are; exit 3")
 	cmd := x.start(j.command(t))
 	if got := x.expect("own ones are"); strings.Contains(got, "\nopen ") || strings.Count(got, "Permission denied") < 6 {
 		t.Errorf("%s", got)
@@ -200,14 +200,16 @@ func TestKilledLauncherLater(t *testing.T) {
 // A signal while bwrap hangs.
 func TestSignalWhileBwrapHangs(t *testing.T) {
 	j := sh("echo never")
-	j.Bwrap = writeFile(t, "bwrap", "#!/bin/sh\nexec sleep 1000\n", 0o755)
+	j.Bwrap = writeFile(t, "bwrap", "#!/bin/sh\nexec sleep 30\n", 0o755)
 	j.Mark = marked()
 	j.Result = filepath.Join(t.TempDir(), "result")
 	cmd := j.command(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "bwrap started", 10*time.Second, func() bool { return strings.Contains(fmt.Sprint(alive(j.Mark)), "(sleep)") })
+	eventually(t, "bwrap started", 10*time.Second, func() bool {
+		return strings.Contains(fmt.Sprint(alive(j.Mark)), "(sleep)") && catches(cmd.Process.Pid, syscall.SIGTSTP)
+	})
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	_ = cmd.Wait()
 	if r := readResult(t, j.Result); r.Code != 143 || r.Started || r.Signal != syscall.SIGTERM {
@@ -235,4 +237,14 @@ func TestSignalDuringStart(t *testing.T) {
 		}
 		gone(t, j.Mark, time.Second)
 	}
+}
+
+// catches reports whether a process has a handler for sig: the launcher's for
+// SIGTSTP shows that it is past its start.
+func catches(pid int, sig syscall.Signal) bool {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(status), "SigCgt:\t")
+	text, _, _ := strings.Cut(rest, "\n")
+	mask, err := strconv.ParseUint(text, 16, 64)
+	return err == nil && mask&(1<<(sig-1)) != 0
 }

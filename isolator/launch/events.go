@@ -36,14 +36,15 @@ func closeAll(fds []int) {
 }
 
 func (s *session) message(m []byte, fds []int) {
-	if m[0] == msgReady && len(fds) == len(s.ptys) && !s.ready {
+	if m[0] == msgMaster && len(fds) > 0 && len(fds) == len(s.ptys) && len(s.relays) == 0 && !s.started {
 		s.takeMasters(fds)
-		s.ready = true
-		s.release()
 		return
 	}
 	closeAll(fds)
 	switch {
+	case m[0] == msgReady && !s.ready:
+		s.ready = true
+		s.release()
 	case m[0] == msgStart && !s.started:
 		s.started = true
 		if s.early != 0 && !s.hungUp {
@@ -201,7 +202,7 @@ func (s *session) giveUp(sig syscall.Signal) {
 }
 
 // release makes the real terminal ready and gives the supervisor the word to
-// start the program, once that waits for it and signals are caught.
+// start the program, once that will wait for it and signals are caught.
 func (s *session) release() {
 	if s.sock < 0 || s.early != 0 || !s.ready || !s.caughtAll || s.released {
 		return

@@ -9,10 +9,10 @@
 //	launcher                                 supervisor (in the box)
 //	  memfds, socketpair, fresh keyring
 //	  fork bwrap  ─────────────────────────► non-dumpable, reads its spec
-//	  catches signals                        opens the box's own terminal
-//	  takes the master  ◄───────── R(master) ready, lets go of it
-//	  real terminal raw
-//	  go ──────────────────────────────────► the word it waited for
+//	  catches signals   ◄────────────── R    ready
+//	  real terminal raw                      opens the box's own terminal
+//	  takes the master  ◄───────── M(master) lets go of it
+//	  go ──────────────────────────────────► the word it waits for
 //	                    ◄─────────────────P  about to start the program
 //	  relays bytes, sends signals ─────────► kill(job)
 //	  stops itself      ◄────────────── S    the job has stopped

@@ -306,20 +306,34 @@ func zombie(pid int) bool {
 	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
-// gone waits until no process carries the mark.
+// gone waits until no process carries the mark. On a busy machine one that is
+// on its way out may have to wait for the processor: that is not counted.
 func gone(t testing.TB, mark uint64, within time.Duration) {
 	t.Helper()
-	deadline := time.Now().Add(within)
+	start := time.Now()
 	for {
 		left := alive(mark)
 		if len(left) == 0 {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("left after %v: %v", within, left)
+		if d := time.Since(start); d > within && (d > 20*within || !anyIn(left, "RD")) {
+			t.Fatalf("left after %v: %v", d, left)
 		}
 		syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 2000})
 	}
+}
+
+// anyIn reports whether one of the processes, as alive lists them, is in one of
+// the states (proc_pid_stat(5)).
+func anyIn(processes []string, states string) bool {
+	for _, p := range processes {
+		pid, _, _ := strings.Cut(p, " ")
+		stat, _ := os.ReadFile("/proc/" + pid + "/stat")
+		if _, rest, ok := strings.Cut(string(stat), ") "); !ok || strings.ContainsRune(states, rune(rest[0])) {
+			return true // gone meanwhile counts as well: look again
+		}
+	}
+	return false
 }
 
 // probeMain is what runs in the box where a shell is not enough.

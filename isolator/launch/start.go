@@ -45,7 +45,7 @@ type session struct {
 	keys    keys
 
 	caughtAll bool // signals are caught
-	ready     bool // the supervisor waits for the word
+	ready     bool // the supervisor will wait for the word
 	released  bool // it was given
 	started   bool
 	failed    bool // with failCode and failText

@@ -172,7 +172,7 @@ func interactive(script string) job {
 func (x *terminal) shell() *exec.Cmd {
 	x.t.Helper()
 	cmd := exec.Command("/bin/bash", "--norc", "--noprofile", "-i")
-	cmd.Env = []string{"PS1=<prompt>", "PATH=/usr/bin:/bin", "HOME=" + os.TempDir(), "TERM=xterm", "HISTFILE=", "GORACE=atexit_sleep_ms=0", "INPUTRC=" + writeFile(x.t, "inputrc", "set enable-bracketed-paste off\n", 0o600), "TMPDIR=" + x.t.TempDir(), "L=" + self() + " " + wordLaunch}
+	cmd.Env = []string{"PS1=<prompt>", "PATH=/usr/bin:/bin", "HOME=" + os.TempDir(), "TERM=xterm", "HISTFILE=", "GORACE=atexit_sleep_ms=0", "INPUTRC=" + writeFile(x.t, "inputrc", "set enable-bracketed-paste off\n", 0o600), "TMPDIR=" + os.TempDir(), "D=" + x.t.TempDir(), "L=" + self() + " " + wordLaunch}
 	x.resize(24, 250) // no line breaks in the commands
 	x.start(cmd)
 	x.expect("<prompt>")

@@ -182,12 +182,12 @@ func TestIsTerminalPreserved(t *testing.T) {
 		{"", true, "true true true"},
 		{" </dev/null", true, "false true true"},
 		{" >/dev/null", true, "true false true"},
-		{" 2>$TMPDIR/err; cat $TMPDIR/err", true, "true true false"},
+		{" 2>$D/err; cat $D/err", true, "true true false"},
 		{" | cat", true, "true false true"},
 		{" </dev/null | cat", true, "false false true"},
 		{"", false, "false true true"}, // stdin is not for it
 		{" >/dev/null", false, "false false true"},
-		{" </dev/null 2>$TMPDIR/err >/dev/null; cat $TMPDIR/err", false, "false false false"},
+		{" </dev/null 2>$D/err >/dev/null; cat $D/err", false, "false false false"},
 	} {
 		x := newTerminal(t)
 		x.shell()
@@ -317,13 +317,15 @@ func TestNoRealTerminalInside(t *testing.T) {
 
 // A bwrap that hangs can be interrupted, with the terminal as it was.
 func TestInterruptedStart(t *testing.T) {
-	hangs := writeFile(t, "bwrap", "#!/bin/sh\nexec sleep 1000\n", 0o755)
+	hangs := writeFile(t, "bwrap", "#!/bin/sh\nexec sleep 30\n", 0o755)
 	x := newTerminal(t)
 	before := x.modes()
 	j := interactive("echo never")
 	j.Bwrap, j.Result = hangs, filepath.Join(t.TempDir(), "result")
 	cmd := x.start(j.command(t))
-	eventually(t, "bwrap started", patience, func() bool { return strings.Contains(fmt.Sprint(alive(j.Mark)), "(sleep)") })
+	eventually(t, "bwrap started", patience, func() bool {
+		return strings.Contains(fmt.Sprint(alive(j.Mark)), "(sleep)") && catches(cmd.Process.Pid, syscall.SIGTSTP)
+	})
 	x.send("\x03")
 	if c := code(t, cmd); c != 130 {
 		t.Errorf("exit code %d", c)

@@ -30,7 +30,8 @@ const (
 
 // Messages of the supervisor: one letter, then what is listed.
 const (
-	msgReady   = 'R' // it waits for the word; with the masters of its terminals, by SCM_RIGHTS
+	msgReady   = 'R' // it is there, and will wait for the word
+	msgMaster  = 'M' // the masters of its terminals, by SCM_RIGHTS
 	msgStart   = 'P' // it is about to start the program
 	msgFailed  = 'X' // it could not: exit code (1 byte), reason
 	msgStopped = 'S' // the program stopped: signal (1 byte)

@@ -49,14 +49,14 @@ func TestHostileMessages(t *testing.T) {
 	}
 	defer null.Close()
 	before := openFiles(t)
-	s := &session{sock: pair[0], errPipe: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, real: tty{fd: -1}, ptys: []int{1}}
+	s := &session{sock: pair[0], errPipe: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, real: tty{fd: -1}, ptys: []int{1}, released: true}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		msg := make([]byte, r.IntN(maxMessage+100)+1)
 		for i := range msg {
 			msg[i] = byte(r.Uint32())
 		}
-		msg[0] = "RXEEExyz\x00"[r.IntN(9)] // all but start and stop
+		msg[0] = "RXMEExyz\x00"[r.IntN(9)] // all but start and stop
 		var fds []int
 		for range r.IntN(4) {
 			fds = append(fds, int(null.Fd()))
