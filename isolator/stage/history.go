@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
 )
@@ -67,7 +68,7 @@ func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) 
 		data, ok := lookup("XDG_DATA_HOME")
 		restore := "set -e XDG_DATA_HOME"
 		if ok {
-			restore = "set -gx XDG_DATA_HOME " + fishWord(data)
+			restore = "set -gx XDG_DATA_HOME " + quote.Fish(data)
 		}
 		sh.Env = []profile.KV{{Key: "XDG_DATA_HOME", Value: boxHist}}
 		sh.Args = []string{"-i", "-C", restore}
@@ -100,7 +101,7 @@ func bashrc(history []string, fix bool) string {
 	// A user's short HISTSIZE would drop entries of the list.
 	fmt.Fprintf(&b, "case ${HISTSIZE-x} in *[!0-9]*|'') ;; *) [ \"$HISTSIZE\" -lt %d ] && HISTSIZE=%d ;; esac\n", len(history)+500, len(history)+500)
 	for _, h := range history {
-		fmt.Fprintf(&b, "history -s -- %s\n", posixWord(h))
+		fmt.Fprintf(&b, "history -s -- %s\n", quote.POSIX(h))
 	}
 	if fix {
 		// COLUMNS blanks leave the cursor in the pending-wrap state, so \r
@@ -170,11 +171,4 @@ func oneLine(history []string) []string {
 		out[i] = strings.ReplaceAll(h, "\n", " ")
 	}
 	return out
-}
-
-func posixWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// In fish single quotes, only \ and ' are escaped.
-func fishWord(s string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
 }
