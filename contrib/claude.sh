@@ -32,7 +32,7 @@ install)
 	if cached; then exit 0; fi
 	version=${INNER_TEST_CLAUDE_VERSION:+@$INNER_TEST_CLAUDE_VERSION}
 	printf 'inner: installing: %s from npm into %s (about 250 MB, once)\n' "$package$version" "$cache" >&2
-	registry=$(npm config get registry 2>/dev/null) || registry=
+	registry=$(npm config get registry --logs-max=0 2>/dev/null) || registry=
 	# The caller's registry and proxies count; its tokens stay with it.
 	set -- "$PWD/contrib/as-plain-user.sh" env
 	cd / # the checkout may be in a folder the plain user cannot enter

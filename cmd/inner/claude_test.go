@@ -42,7 +42,6 @@ func TestClaude(t *testing.T) {
 	version := strings.TrimSpace(p.run(claude, "--version"))
 	t.Logf("claude --version, outside: %s", version)
 
-	p.run("inner", "init")
 	s := p.tmux("bash", "--noprofile", "--rcfile", p.write("rc", "PS1='[ready] '\neval \"$(inner hook bash)\"\n"), "-i")
 	s.want(`\[ready\] $`)
 	s.enter("cd ~/app")

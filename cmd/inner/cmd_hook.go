@@ -55,6 +55,11 @@ func (a *app) hook(shell string) error {
 		return usage{err}
 	}
 	if !inBox() {
+		// The first hook is often the first use: a profile of a project may extend
+		// a built-in one, which has to be there when the prompt looks at it.
+		if err := a.firstUse(); err != nil {
+			a.warn("%s", err)
+		}
 		// A new shell is where the shims are first made, and an upgrade is
 		// noticed. The look is short: the first prompt takes a thorough one.
 		own, err := os.Stat("/proc/self/exe")
