@@ -265,7 +265,8 @@ func (r *resolver) rest() {
 	if s.Git.StripSections.Set || s.Git.Overrides.Set {
 		rc.Git = &Git{StripSections: s.Git.StripSections.Texts(), Overrides: pairs(s.Git.Overrides)}
 	}
-	rc.Output.Summary = s.Output.Summary.V
+	rc.SyncLogin = s.SyncCredentials.V
+	rc.Output.Summary, rc.Output.Record, rc.Output.Review = s.Output.Summary.V, s.Output.Record.V, s.Output.Review.V
 	rc.Output.Timeout = time.Duration(s.Output.Timeout.V) * time.Second
 	if t := r.c.Overrides.Timeout; t != nil {
 		rc.Output.Timeout = *t

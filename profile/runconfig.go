@@ -72,6 +72,7 @@ type RunConfig struct {
 	Noop          Noop
 	Checks        []Check
 	Capabilities  []string
+	SyncLogin     bool   // sync_credentials: a token refreshed inside is written back
 	WorkspacesDir string // expanded workspaces_path, or ""
 
 	WorkspaceWorkdir bool // entrypoint.workdir uses ${workspaces_path}
@@ -128,6 +129,8 @@ type Output struct {
 	Summary bool
 	Log     string
 	Timeout time.Duration
+	Record  bool // an interactive run is recorded as asciicast v2
+	Review  bool // end with a list of what changed in safe-rw copies
 }
 
 // Noop is [noop]. Block entries are words: a command and, after it, the

@@ -18,6 +18,8 @@ type source struct {
 	Experimental   strict.Bool   `toml:"experimental"`
 	Capabilities   strict.List   `toml:"capabilities"`
 
+	SyncCredentials strict.Bool `toml:"sync_credentials"`
+
 	Shim       shimTable               `toml:"shim"`
 	Sandbox    sandboxTable            `toml:"sandbox"`
 	Mounts     strict.Table[mountSpec] `toml:"mounts"`
@@ -98,6 +100,8 @@ type outputTable struct {
 	Summary strict.Bool   `toml:"summary"`
 	Log     strict.String `toml:"log"`
 	Timeout strict.Int    `toml:"timeout_seconds"`
+	Record  strict.Bool   `toml:"record"`
+	Review  strict.Bool   `toml:"review"`
 }
 
 type noopTable struct {

@@ -64,52 +64,105 @@ func (a *app) record(e runlog.Event) {
 }
 
 func (a *app) travel(p *profile.Profile, c profile.Context) (code int, runID string, err error) {
-	rc, err := resolve(p, c)
+	j, err := a.depart(p, c)
 	if err != nil {
-		return codeOf(err), "", err
+		return codeOf(err), j.id(), err
+	}
+	defer j.close()
+	j.launch()
+	if !j.result.Started {
+		return j.result.Code, j.id(), startFailure(j.result)
+	}
+	if j.result.TimedOut {
+		a.say("stopped after %s (timeout)", j.rc.Output.Timeout)
+	}
+	j.arrive()
+	return j.result.Code, j.id(), nil
+}
+
+// journey is one run on the road: what is known of it so far.
+type journey struct {
+	app     *app
+	profile *profile.Profile
+	context profile.Context
+	rc      profile.RunConfig
+	run     *stage.Run // nil until something can be staged
+	prep    prepared
+	staged  isolator.Staged
+	plan    isolator.Plan
+	options launch.Options
+	result  launch.Result
+
+	// after is what follows the end of the program, in order, while what was
+	// staged is still there. It is not called when the program did not run.
+	after []func(*journey) error
+}
+
+// depart takes a run as far as its plan: resolve, sweep, probe, stage, build.
+// Whoever gets no error closes the journey; on an error it is closed.
+func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err error) {
+	j = &journey{app: a, profile: p, context: c}
+	defer func() {
+		if err != nil {
+			j.close()
+		}
+	}()
+	if j.rc, err = resolve(p, c); err != nil {
+		return j, err
 	}
 	if p.Experimental {
-		return 125, "", &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
+		return j, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
 	}
 	// What crashed runs left is gone, and our folder is there, before the host
 	// is probed: the facts are about what the box will see.
 	base := stageBase()
 	if _, err := stage.Sweep(base, a.ledger()); err != nil {
-		return 125, "", &isolator.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
+		return j, &isolator.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
 	}
-	run, err := stage.New(base, a.ledger())
-	if err != nil {
-		return 125, "", err
+	if j.run, err = stage.New(base, a.ledger()); err != nil {
+		return j, err
 	}
-	defer func() {
-		if cerr := run.Close(); cerr != nil {
-			a.warn("run %s left something behind: %v", run.ID, cerr)
-		}
-	}()
-	prep, err := a.prepare(&rc, base)
-	if err != nil {
-		return codeOf(err), run.ID, err
+	if j.prep, err = a.prepare(&j.rc, base); err != nil {
+		return j, err
 	}
-	staged, err := a.stage(run, &rc, prep)
-	if err != nil {
-		return codeOf(err), run.ID, err
+	if err := j.stage(); err != nil {
+		return j, err
 	}
-	plan, err := isolator.Build(rc, prep.facts, staged)
-	if err != nil {
-		return codeOf(err), run.ID, err
+	if j.plan, err = isolator.Build(j.rc, j.prep.facts, j.staged); err != nil {
+		return j, err
 	}
-	res := launch.Run(plan, launch.Options{
+	j.options = launch.Options{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Interactive: rc.Entrypoint.Interactive, Raw: rc.Entrypoint.TUI, CursorFix: rc.Entrypoint.CursorFix,
-		Timeout: rc.Output.Timeout,
-	})
-	switch {
-	case !res.Started:
-		return res.Code, run.ID, startFailure(res)
-	case res.TimedOut:
-		a.say("stopped after %s (timeout)", rc.Output.Timeout)
+		Interactive: j.rc.Entrypoint.Interactive, Raw: j.rc.Entrypoint.TUI, CursorFix: j.rc.Entrypoint.CursorFix,
+		Timeout: j.rc.Output.Timeout,
 	}
-	return res.Code, run.ID, nil
+	return j, nil
+}
+
+func (j *journey) launch() { j.result = launch.Run(j.plan, j.options) }
+
+// arrive does what follows the end of the program. What fails is reported and
+// changes no exit code: the program has run.
+func (j *journey) arrive() {
+	for _, f := range j.after {
+		if err := f(j); err != nil {
+			j.app.fail(err)
+		}
+	}
+}
+
+func (j *journey) id() string {
+	if j.run == nil {
+		return ""
+	}
+	return j.run.ID
+}
+
+func (j *journey) close() {
+	id := j.id()
+	if err := j.run.Close(); err != nil {
+		j.app.warn("run %s left something behind: %v", id, err)
+	}
 }
 
 // resolve is p.Resolve, with a working folder that cannot be used refused as
@@ -240,69 +293,4 @@ func (a *app) program(rc profile.RunConfig) (string, error) {
 		return "", &isolator.Refusal{Code: code, Msg: msg, Hint: fmt.Sprintf("install %s, or name its path in entrypoint.cmd", cmd)}
 	}
 	return real, nil
-}
-
-// stage makes on disk what the run needs; run.Close takes it away.
-func (a *app) stage(run *stage.Run, rc *profile.RunConfig, prep prepared) (isolator.Staged, error) {
-	s := isolator.Staged{RunID: run.ID, Program: prep.program, Argv: prep.argv}
-	var err error
-	if s.Empty, err = run.File("empty", nil, 0o444); err != nil {
-		return s, err
-	}
-	if rc.GitDir == "protected" {
-		for _, g := range prep.facts.Git {
-			for _, m := range g.Missing {
-				if err := run.Borrow(m.Path, m.Content); err != nil {
-					return s, err
-				}
-			}
-		}
-	}
-	for _, c := range prep.clones {
-		dir, err := run.Dir("clone-" + c.Name)
-		if err != nil {
-			return s, err
-		}
-		skipped, err := c.Clone(a.home, dir, rc.Workdir)
-		if err != nil {
-			return s, err
-		}
-		for _, p := range skipped {
-			a.warn("capability %s: %q is not a regular file and was left out", c.Name, p)
-		}
-		s.Binds = append(s.Binds, isolator.Bind{Host: dir, Box: c.Place(a.home), Write: true, Reason: "capability " + c.Name + ": a clone of " + c.Folder})
-		s.Env = append(s.Env, c.Environment(a.home)...)
-	}
-	if err := stageNoop(run, rc, &s); err != nil {
-		return s, err
-	}
-	if prep.facts.Terminal {
-		sh, err := run.History(rc.Entrypoint, os.LookupEnv)
-		if err != nil {
-			return s, err
-		}
-		if sh.Bind != nil {
-			s.Binds = append(s.Binds, *sh.Bind)
-			s.Env = append(s.Env, sh.Env...)
-			s.Argv = append([]string{s.Argv[0]}, append(sh.Args, s.Argv[1:]...)...)
-		}
-	}
-	return s, nil
-}
-
-// stageNoop writes the block and rewrite shims of the box.
-func stageNoop(run *stage.Run, rc *profile.RunConfig, s *isolator.Staged) error {
-	scripts, err := shims.NoopScripts(rc.Noop, rc.Name, isolator.BoxNoop)
-	if err != nil || len(scripts) == 0 {
-		return err
-	}
-	if s.Noop, err = run.Dir("noop"); err != nil {
-		return err
-	}
-	for _, sc := range scripts {
-		if _, err := run.File(filepath.Join("noop", sc.Name), sc.Text, 0o755); err != nil {
-			return err
-		}
-	}
-	return nil
 }
