@@ -18,16 +18,23 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK
 
 .DEFAULT_GOAL := build
-.PHONY: build test check lint fmt generate demo bench fuzz setup install uninstall clean help
+.PHONY: build test agents check lint fmt generate demo bench fuzz setup install uninstall clean help
 
 build: ## build bin/inner, one static binary
 	@mkdir -p bin
-	$(GOBUILD) -o bin/inner ./cmd/inner
+	$(GOBUILD) -o profile/remote/fetcher.bin ./cmd/inner-fetch
+	$(GOBUILD) -tags fetcher -o bin/inner ./cmd/inner
 
 test: ## install what the tests need and run them all (PKG=./hooks/... ARGS='-run X' for some)
 	@contrib/setup.sh test
 	@$(MAKE) --no-print-directory build
 	@contrib/test.sh $(PKG) $(ARGS)
+
+agents: ## install Claude Code, Gemini CLI, Codex and opencode from npm (1 GB) and show each in its sandbox
+	@contrib/setup.sh agents
+	@$(MAKE) --no-print-directory build
+	@contrib/agents.sh versions
+	@INNER_TEST_AGENTS=1 contrib/test.sh ./cmd/inner -count=1 -run 'TestClaude|TestAgents' $(ARGS)
 
 check: ## what every commit passes: lint, then the tests
 	@contrib/setup.sh test

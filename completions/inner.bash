@@ -11,6 +11,10 @@ __inner_complete() {
             "$__inner_cur"*) COMPREPLY+=("${__inner_line%%$'\t'*}") ;;
         esac
     done <<<"$__inner_out"
+    # Bit 2 of the last line: the word goes on (ShellCompDirectiveNoSpace).
+    if ((__inner_do & 2)); then
+        compopt -o nospace 2>/dev/null || :
+    fi
     # Bit 4 of the last line: no file names (cobra's ShellCompDirectiveNoFileComp).
     if ((${#COMPREPLY[@]} == 0 && !(__inner_do & 4))); then
         compopt -o default 2>/dev/null || :

@@ -1,15 +1,16 @@
 #!/bin/bash
 # setup.sh GOAL...: make this machine able to reach a goal.
 #
-# Goals: test, lint, demo, bench. Each needs programs; what is missing is said
+# Goals: test, agents, lint, demo, bench. Each needs programs; what is missing is said
 # and then installed with apt-get, through sudo when the caller is not root.
 # Nothing that is present is touched, and a second run does nothing.
 #
-# For `test` there is more:
+# For `test` and `agents` there is more:
 #   - started by root, the tests run as a plain user of their own, "innertest",
 #     which is created here: bwrap run by root hides mistakes;
 #   - Claude Code is installed from npm into a cache, for the test that shows the
-#     real program in the box (contrib/claude.sh).
+#     real program in the box (contrib/agents.sh); for `agents` Gemini CLI, Codex
+#     and opencode as well.
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,7 +25,7 @@ die() {
 have() { command -v "$1" >/dev/null 2>&1; }
 
 [ "$(uname -s)" = Linux ] || die "inner runs on Linux only: it is made of bubblewrap and Linux namespaces"
-[ $# -gt 0 ] || die "usage: setup.sh test|lint|demo|bench ..."
+[ $# -gt 0 ] || die "usage: setup.sh test|agents|lint|demo|bench ..."
 
 # sbin is not on every plain user's PATH, and useradd lives there.
 PATH=$PATH:/usr/sbin:/sbin
@@ -35,6 +36,8 @@ want_always() {
 	case " ${missing[*]-} " in *" $1 "*) ;; *) missing+=("$1") ;; esac
 }
 want() { have "$1" || want_always "$2"; }
+# agents GOAL ACTION: for the agents that a goal needs; none named is all of them.
+agents() { if [ "$1" = agents ]; then contrib/agents.sh "$2"; else contrib/agents.sh "$2" claude; fi; }
 for goal; do
 	case $goal in
 	demo)
@@ -45,7 +48,7 @@ for goal; do
 		want fish fish
 		want shellcheck shellcheck
 		;;
-	test)
+	test | agents)
 		want bwrap bubblewrap
 		want zsh zsh
 		want fish fish
@@ -62,7 +65,7 @@ for goal; do
 		[ -e /usr/include/stdlib.h ] || want_always libc6-dev
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
 		# For root it must be where the plain user finds it, too.
-		contrib/claude.sh cached || (
+		agents "$goal" cached || (
 			[ "$(id -u)" -ne 0 ] || PATH=/usr/local/bin:/usr/bin:/bin
 			have npm
 		) || want_always npm
@@ -77,7 +80,7 @@ for goal; do
 		want direnv direnv
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
 		;;
-	*) die "unknown goal \"$goal\": test, lint, demo or bench" ;;
+	*) die "unknown goal \"$goal\": test, agents, lint, demo or bench" ;;
 	esac
 done
 
@@ -127,7 +130,7 @@ have "${GO:-go}" || die "Go is not on PATH" "https://go.dev/doc/install, or: sud
 # 3. What only some goals need.
 for goal; do
 	case $goal in
-	test | bench)
+	test | agents | bench)
 		if [ "$(id -u)" -eq 0 ] && ! id innertest >/dev/null 2>&1; then
 			say 'creating the plain user "innertest", as whom root'\''s tests run (gone again with: userdel -r innertest)'
 			useradd --create-home --user-group --shell /bin/bash --comment 'runs the tests of inner' innertest 2>/dev/null ||
@@ -136,7 +139,7 @@ for goal; do
 		;;
 	esac
 	case $goal in
-	test) contrib/claude.sh install || exit 1 ;;
+	test | agents) agents "$goal" install || exit 1 ;;
 	esac
 done
 
@@ -145,7 +148,7 @@ done
 # so it is said and not done.
 probe=(bwrap --unshare-user --unshare-pid --ro-bind / / --proc /proc --dev /dev true)
 case " $* " in
-*" test "* | *" bench "*) probe=("$PWD/contrib/as-plain-user.sh" "${probe[@]}") ;;
+*" test "* | *" agents "* | *" bench "*) probe=("$PWD/contrib/as-plain-user.sh" "${probe[@]}") ;;
 *" demo "*) ;;
 *) exit 0 ;;
 esac

@@ -12,8 +12,17 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ $# -gt 0 ] || set -- ./...
 
 export INNER_TEST_MUST=1
-INNER_TEST_CLAUDE=$(contrib/claude.sh path)
+INNER_TEST_CLAUDE=$(contrib/agents.sh path claude)
 export INNER_TEST_CLAUDE
+# The other agents are half a gigabyte: make agents sets INNER_TEST_AGENTS.
+if [ -n "${INNER_TEST_AGENTS-}" ]; then
+	INNER_TEST_GEMINI=$(contrib/agents.sh path gemini)
+	INNER_TEST_CODEX=$(contrib/agents.sh path codex)
+	INNER_TEST_OPENCODE=$(contrib/agents.sh path opencode)
+	export INNER_TEST_GEMINI INNER_TEST_CODEX INNER_TEST_OPENCODE
+else
+	printf 'inner: not run here: Gemini CLI, Codex and opencode themselves (make agents)\n' >&2
+fi
 # One package at a time: terminals and timeouts share two cores badly.
 flags=(-buildvcs=false -race -timeout 15m -p 1)
 
@@ -43,7 +52,7 @@ fi
 
 # Some tests start their own binary a thousand times, which takes ten times as long
 # under the race detector; and in their new home Go would find nothing built.
-CGO_ENABLED=0 "${GO:-go}" test -c -buildvcs=false -trimpath -o "$stage/bin/" ./shims
+CGO_ENABLED=0 "${GO:-go}" test -c -buildvcs=false -trimpath -o "$stage/bin/" ./shims ./isolator/verify
 chmod -R a+rX "$stage/bin"
 
 code=0

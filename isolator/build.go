@@ -31,6 +31,9 @@ const (
 	BoxDir    = "/run/inner"      // everything staged for the run
 	BoxNoop   = "/run/inner/noop" // the noop shims, first on PATH
 	BoxMarker = "/run/.innerenv"  // how inner knows that it is in a box
+
+	BoxGitConfig = "/run/inner/gitconfig" // the user's git settings, cleaned
+	BoxBlocked   = "/run/inner/blocked"   // a pipe to inner: one line for each blocked call
 )
 
 // Bind is something staged on the host that appears in the box.
@@ -45,11 +48,16 @@ type Bind struct {
 type Staged struct {
 	RunID   string
 	Empty   string // host path of an empty read-only file, for masks
+	Self    string // host path of the inner binary; only a box without /proc needs it
 	Noop    string // host folder of the noop shims, "" when there are none
 	Binds   []Bind
+	Copies  []Copy       // of the safe-rw mounts
 	Env     []profile.KV // of capabilities and history; [env] set wins over it
 	Program string       // path of the program, the same on the host and in the box
 	Argv    []string     // argv[0] and the arguments
+
+	GitConfig []byte   // the cleaned git configuration; nil without [git]
+	GitFiles  []string // what it was made from: covered wherever the box would see it
 }
 
 // Refusal is a run that must not start, with something to type.
@@ -75,6 +83,8 @@ type builder struct {
 	allowed map[string]bool
 	home    string   // canonical
 	targets []string // see protected
+	entries []entry  // see table
+	emptied []string // see places
 }
 
 // Build turns intent into a plan. It touches nothing: no environment, no
@@ -94,7 +104,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.plan.Bwrap = f.Bwrap
 	b.home = b.canon(f.Home)
 	steps := []func() error{
-		b.namespaces, b.base, b.emptyPlaces, b.homeFolder, b.mounts, b.staged, b.reexposeAllowed, b.protect, b.hide, b.seal,
+		b.logFolder, b.namespaces, b.kernel, b.base, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.nestedStorage, b.staged, b.reexposeAllowed, b.protect, b.hide, b.seal,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -104,7 +114,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	if err := b.program(); err != nil {
 		return Plan{}, err
 	}
-	b.plan.Env = environment(rc, f, s)
+	b.plan.Env = environment(rc, f, b.s)
 	b.plan.Dir = rc.Cwd
 	return b.plan, nil
 }
@@ -129,12 +139,16 @@ func (b *builder) kind(p string) host.Kind {
 }
 
 func (b *builder) bind(reason, source, dest string, write bool) {
+	b.bindLayer(reason, layer{source: source, dest: dest, write: write})
+}
+
+func (b *builder) bindLayer(reason string, l layer) {
 	flag := "--ro-bind"
-	if write {
+	if l.write {
 		flag = "--bind"
 	}
-	b.arg(reason, flag, source, dest)
-	b.view.add(layer{source: source, dest: dest, write: write})
+	b.arg(reason, flag, l.source, l.dest)
+	b.view.add(l)
 }
 
 func (b *builder) tmpfs(reason, perms, dest string) {
@@ -155,25 +169,14 @@ func (b *builder) namespaces() error {
 	}
 	// As root bwrap keeps every capability otherwise.
 	b.arg("no capabilities, also when run by root", "--cap-drop", "ALL")
-	return nil
+	return b.nestedNamespace()
 }
 
 func (b *builder) base() error {
 	b.bind("the host, read-only", "/", "/", false)
 	b.arg("a minimal /dev with its own terminals", "--dev", "/dev")
 	b.view.add(layer{dest: "/dev", write: true})
-	b.arg("a /proc of the box's own processes", "--proc", "/proc")
-	b.view.add(layer{dest: "/proc", write: true})
-	// bwrap 0.8.0 run by root leaves these writable even without capabilities.
-	b.arg("kernel settings cannot be changed", "--ro-bind", "/proc/sys", "/proc/sys")
-	if b.f.UID == 0 {
-		for _, p := range []string{"/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
-			if b.kind(p) != host.Missing {
-				b.arg("kernel controls cannot be written by root either", "--ro-bind", p, p)
-			}
-		}
-	}
-	return nil
+	return b.proc()
 }
 
 // runKeep is what programs need of /run: the running system of NixOS.
@@ -189,6 +192,7 @@ func (b *builder) emptyPlaces() error {
 		b.tmpfs("an empty /var/tmp", "1777", "/var/tmp")
 	}
 	b.tmpfs("no sockets and no state of running services", "0755", "/run")
+	b.places()
 	for _, p := range runKeep() {
 		if b.kind(p) == host.Dir {
 			b.bind("the running system", p, p, false)
@@ -246,11 +250,11 @@ func (b *builder) linkFree(p string) string {
 // notSecret refuses to show something that the table hides, or a part of it,
 // unless the profile allows the key.
 func (b *builder) notSecret(real, what string) error {
-	for _, r := range Resources() {
-		if b.allowed[r.Key] {
+	for _, r := range b.table() {
+		if b.allowed[r.Key] || r.Part {
 			continue
 		}
-		for _, p := range r.expand(b.f.Homes(), b.f.UID) {
+		for _, p := range r.at {
 			if b.kind(p) == host.Missing {
 				continue
 			}
@@ -300,6 +304,7 @@ func (b *builder) mounts() error {
 		return strings.Count(x.dest, "/") - strings.Count(y.dest, "/")
 	})
 	for i, m := range ms {
+		b.ownState(m.dest)
 		if m.Mode == profile.Tmpfs {
 			if err := b.mountPoint(m.dest, m.reason); err != nil {
 				return err
@@ -313,19 +318,30 @@ func (b *builder) mounts() error {
 		if err := b.notPlanted(m.Mount, m.real, m.reason); err != nil {
 			return err
 		}
-		if err := b.mountPoint(m.dest, m.reason); err != nil {
-			return err
+		if !m.Workspace || !b.workspaceMade(m.dest) {
+			if err := b.mountPoint(m.dest, m.reason); err != nil {
+				return err
+			}
 		}
-		b.bind(m.reason, m.real, m.dest, m.Mode == profile.RW)
-		if id := b.f.Paths[m.Source].ID; id.Ino != 0 {
+		shown := layer{source: m.real, dest: m.dest, write: m.Mode == profile.RW}
+		if m.Mode == profile.SafeRW {
+			var err error
+			if shown, err = b.copied(m.Mount, m.real, m.dest, m.reason); err != nil {
+				return err
+			}
+			m.reason += ", a copy"
+		}
+		b.bindLayer(m.reason, shown)
+		if id := b.f.Paths[m.Source].ID; id.Ino != 0 && m.Mode != profile.SafeRW {
 			b.plan.Shown = append(b.plan.Shown, Shown{m.dest, id.Dev, id.Ino})
 		}
-		if m.Mode == profile.RW {
+		if shown.write {
 			var later []string
 			for _, l := range ms[i+1:] {
 				later = append(later, l.dest)
 			}
-			b.pinBelow(layer{source: m.real, dest: m.dest}, later)
+			b.pinBelow(shown, later)
+			b.originals(shown)
 		}
 	}
 	return nil
@@ -369,6 +385,9 @@ func (b *builder) mountPoint(dest, reason string) error {
 	if !l.bind() {
 		return nil
 	}
+	if l.original != "" {
+		hostPath = l.hostPlace(dest)
+	}
 	info, known := b.f.Paths[hostPath]
 	switch {
 	case known && info.Kind != host.Missing && info.Real == hostPath:
@@ -386,7 +405,7 @@ func (b *builder) staged() error {
 	for _, bind := range b.s.Binds {
 		dest := bind.Box
 		if _, ok := below(BoxDir, dest); !ok {
-			dest = b.canon(dest)
+			dest = b.stagedPlace(dest)
 			if err := b.mountPoint(dest, bind.Reason); err != nil {
 				return err
 			}
@@ -396,15 +415,29 @@ func (b *builder) staged() error {
 	if b.s.Noop != "" {
 		b.bind("blocked and rewritten commands", b.s.Noop, BoxNoop, false)
 	}
+	if b.s.GitConfig != nil {
+		b.dataFile("your git settings, cleaned ([git])", b.s.GitConfig, BoxGitConfig)
+	}
+	b.self()
 	data := fmt.Sprintf("profile=%s\nrun=%s\n", b.rc.Name, b.s.RunID)
 	b.dataFile("the marker of a box", []byte(data), BoxMarker)
 	return nil
 }
 
+// stagedPlace is where a staged thing goes: where the path leads on the host, but
+// in an empty home by its own name, since the links on the way are not there.
+func (b *builder) stagedPlace(p string) string {
+	if rest, ok := below(b.f.Home, p); ok && b.rc.Home == "isolated" {
+		at := filepath.Join(b.home, rest)
+		if l, _ := b.view.at(at); !l.bind() {
+			return at
+		}
+	}
+	return b.canon(p)
+}
+
 func (b *builder) dataFile(reason string, data []byte, dest string) {
-	fd := fmt.Sprint(FirstDataFD + len(b.plan.Data))
-	b.plan.Data = append(b.plan.Data, data)
-	b.arg(reason, "--perms", "0444", "--ro-bind-data", fd, dest)
+	b.arg(reason, "--perms", "0444", "--ro-bind-data", b.data(data), dest)
 	b.view.add(layer{dest: dest})
 }
 
@@ -434,18 +467,22 @@ func (b *builder) program() error {
 func (b *builder) programFolders() []string {
 	var out []string
 	add := func(p string) {
-		if _, ok := below(b.home, p); ok && p != b.home && !slices.Contains(out, p) {
+		if _, ok := below(b.home, p); ok && p != b.home && b.rc.Home == "isolated" && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}
-	real := b.canon(b.s.Program)
-	add(b.linkFree(b.s.Program))
-	if i := strings.Index(real, "/node_modules/"); i >= 0 {
-		add(real[:i] + "/node_modules")
-	} else {
-		add(real)
+	for _, p := range b.packageFolders(b.s.Program) {
+		add(p)
 	}
 	return out
+}
+
+// packageOf is the node_modules folder a program lies in, or the program.
+func packageOf(real string) string {
+	if i := strings.Index(real, "/node_modules/"); i >= 0 {
+		return real[:i] + "/node_modules"
+	}
+	return real
 }
 
 func quote(s string) string { return fmt.Sprintf("%q", s) }

@@ -2,6 +2,7 @@ package isolator
 
 import (
 	"fmt"
+	"maps"
 	"math/rand"
 	"path/filepath"
 	"slices"
@@ -32,9 +33,17 @@ func machine() host.Facts {
 		f.Paths[d] = host.Path{Kind: host.Dir, Real: d}
 	}
 	for _, r := range Resources() {
-		for _, p := range r.expand([]string{testHome}, 1000) {
+		for _, p := range r.expand([]string{testHome}, 1000, []string{testWork}) {
+			if isPattern(p) {
+				if f.Globs == nil {
+					f.Globs = map[string][]string{}
+				}
+				match := strings.NewReplacer("*", "X", "?", "y").Replace(p)
+				f.Globs[p] = []string{match}
+				p = match
+			}
 			kind := host.Dir
-			if strings.Contains(filepath.Base(p), "_history") || strings.HasSuffix(p, "rc") || strings.HasSuffix(p, ".json") {
+			if strings.Contains(filepath.Base(p), "_history") || strings.HasSuffix(p, "rc") || strings.HasSuffix(p, ".json") || r.Part {
 				kind = host.File
 			}
 			if strings.HasSuffix(p, ".sock") || strings.HasSuffix(p, "/bus") {
@@ -49,6 +58,28 @@ func machine() host.Facts {
 	f.Sockets = []string{testHome + "/.agent/control.sock", "/data/db.sock"}
 	f.Git = []host.GitGuard{{Dir: testWork + "/.git", ReadOnly: []string{testWork + "/.git/hooks", testWork + "/.git/config"}}}
 	return f
+}
+
+// crowdedHome lists the home as the probe does when it is full of secrets.
+func crowdedHome(f host.Facts) map[string][]host.Child {
+	names := map[string]host.Kind{"bin": host.Link}
+	for p, info := range f.Paths {
+		rel, ok := below(testHome, p)
+		if !ok || rel == "" {
+			continue
+		}
+		name, rest, deeper := strings.Cut(rel, "/")
+		if kind := info.Kind; deeper && rest != "" {
+			names[name] = host.Dir
+		} else if names[name] == "" {
+			names[name] = kind
+		}
+	}
+	var list []host.Child
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		list = append(list, host.Child{Name: name, Kind: names[name], Target: ".local/bin"})
+	}
+	return map[string][]host.Child{testHome: list}
 }
 
 func config() profile.RunConfig {
@@ -144,10 +175,21 @@ func TestNothingReexposes(t *testing.T) {
 	sources := []string{"/", "/data", testHome, testHome + "/.config", testHome + "/src", testHome + "/.local", testWork, testWork + "/.git", "/run"}
 	dests := []string{"/data", testHome, testHome + "/src", testHome + "/.config", testWork, "/tmp/x", "/mnt/deep/er", "/run/y", "/var/tmp/z"}
 	keys := AllowKeys()
+	resource := map[string]bool{}
+	for _, r := range Resources() {
+		for _, p := range r.places(machine(), []string{testWork}) {
+			resource[p] = r.Method != "place" && !r.Part && r.Key != "ssh-keys"
+		}
+	}
 	built := 0
-	for seed := range 3000 {
+	for seed := range 1200 {
 		rnd := rand.New(rand.NewSource(int64(seed)))
 		rc, f := config(), machine()
+		for _, p := range slices.Sorted(maps.Keys(f.Paths)) { // each machine has other secrets
+			if resource[p] && rnd.Intn(4) > 0 {
+				f.Paths[p] = host.Path{Kind: host.Missing, Real: p}
+			}
+		}
 		if rnd.Intn(2) == 0 {
 			rc.Home = "isolated"
 			rc.HomeAllow = []string{testHome + "/.local/bin"}
@@ -158,6 +200,9 @@ func TestNothingReexposes(t *testing.T) {
 		}
 		for range rnd.Intn(3) {
 			rc.Allow = append(rc.Allow, keys[rnd.Intn(len(keys))])
+		}
+		if rnd.Intn(3) == 0 {
+			f.Folders = crowdedHome(f)
 		}
 		rc.Hide = []string{"/data/private"}
 		f.Paths["/data/private"] = host.Path{Kind: host.Dir, Real: "/data/private"}
@@ -174,10 +219,13 @@ func TestNothingReexposes(t *testing.T) {
 			}
 		}
 		for _, res := range Resources() {
-			if slices.Contains(rc.Allow, res.Key) {
+			if slices.Contains(rc.Allow, res.Key) || res.Method == "place" || res.Part && slices.Contains(rc.Allow, "ssh-keys") {
 				continue
 			}
-			for _, p := range res.expand([]string{testHome}, 1000) {
+			for _, p := range res.places(f, []string{testWork}) {
+				if f.Paths[p].Kind == host.Missing {
+					continue
+				}
 				secret(p, res.Key)
 			}
 		}
@@ -202,8 +250,41 @@ func TestNothingReexposes(t *testing.T) {
 			}
 		}
 	}
-	if built < 300 {
-		t.Fatalf("only %d of 3000 random profiles were built: the test shows too little", built)
+	if built < 120 {
+		t.Fatalf("only %d of 1200 random profiles were built: the test shows too little", built)
+	}
+}
+
+// TestPlaces: what belongs to others is not seen, and the user's own is.
+func TestPlaces(t *testing.T) {
+	for _, home := range []string{"host", "isolated"} {
+		rc := config()
+		rc.Home = home
+		plan, err := Build(rc, machine(), staged())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := replayed(plan.Words())
+		for _, p := range []string{"/home/bob", "/root", "/mnt/disk", "/srv/www", "/var/log/syslog", "/media/x"} {
+			if at := r.everywhere(p); len(at) > 0 {
+				t.Errorf("home %s: %s is seen at %s", home, p, at)
+			}
+		}
+		if at := r.everywhere(testHome + "/plain.txt"); (len(at) == 1) != (home == "host") {
+			t.Errorf("home %s: a file of the home is seen at %q", home, at)
+		}
+		if at := r.everywhere(testWork + "/main.go"); len(at) != 1 {
+			t.Errorf("home %s: a file of the working folder is seen at %q", home, at)
+		}
+	}
+	rc := config()
+	rc.Allow = []string{"other-homes"}
+	plan, err := Build(rc, machine(), staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := replayed(plan.Words()).everywhere("/home/bob"); len(at) != 1 {
+		t.Errorf("allowed, /home/bob is seen at %q", at)
 	}
 }
 

@@ -21,13 +21,15 @@ func always() []string { return []string{"HOME", "USER", "LOGNAME", "TERM"} }
 func hostOnly(name string) bool {
 	switch name {
 	case "TMUX", "TMUX_PANE", "STY", "NVIM", "NVIM_LISTEN_ADDRESS", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS",
-		"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DOCKER_HOST", "KUBECONFIG", "HISTFILE", "MAIL",
+		"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DOCKER_HOST", "CONTAINER_HOST", "KUBECONFIG", "HISTFILE", "MAIL",
+		"PULSE_SERVER", "PIPEWIRE_REMOTE", "SWAYSOCK", "I3SOCK", "NIRI_SOCKET", "ALACRITTY_SOCKET", "SESSION_MANAGER", "SSH_ASKPASS",
+		"NOTIFY_SOCKET", "JOURNAL_STREAM", "LISTEN_FDS", "LISTEN_PID",
 		"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PYTHONSTARTUP", "PYTHONPATH", "PERL5OPT", "PERL5LIB",
 		"RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "PAGER", "EDITOR", "VISUAL", "LESSOPEN", "LESSCLOSE", "MANPAGER", "BROWSER",
 		"OLDPWD", "PWD", "SHLVL", "_", "INNER_HOME", "INNER_SANDBOX", "INNER_RUN_ID", "__INNER_SHIM":
 		return true
 	}
-	for _, p := range []string{"BASH_FUNC_", "LD_", "GIT_", "KITTY_", "VSCODE_", "WEZTERM_", "ZELLIJ", "SUDO_", "XDG_SESSION", "__"} {
+	for _, p := range []string{"BASH_FUNC_", "LD_", "GIT_", "KITTY_", "VSCODE_", "WEZTERM_", "ZELLIJ", "SUDO_", "XDG_SESSION", "GNOME_KEYRING_", "__"} {
 		if strings.HasPrefix(name, p) {
 			return true
 		}
@@ -51,7 +53,7 @@ func environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 		switch {
 		case exact:
 			pass(name)
-		case (pattern || rc.Env.InheritAll) && !hostOnly(name) && !profile.LooksSecret(name):
+		case (pattern || rc.Env.InheritAll) && !hostOnly(name) && !profile.LooksSecret(name) && !profile.HasLogin(f.Env[name]):
 			pass(name)
 		}
 	}

@@ -43,7 +43,7 @@ func (b *builder) protect() error {
 	if b.rc.GitDir != "rw" {
 		for _, g := range b.f.Git {
 			if g.Link {
-				return refuse(125, "make it a folder, or set git_dir = \"rw\" under [sandbox]", "profile %q: %s is a link, which cannot be protected", b.rc.Name, g.Dir)
+				return refuse(125, "make it a folder or file of its own, or set git_dir = \"rw\" under [sandbox]", "profile %q: %s is a link, which cannot be protected", b.rc.Name, g.Dir)
 			}
 			if g.Pointer || b.rc.GitDir == "ro" {
 				readOnly("git would obey it on the host", g.Dir)
@@ -62,6 +62,9 @@ func (b *builder) protect() error {
 		if b.kind(dir) == host.Dir {
 			readOnly("profiles cannot be changed from inside", b.canon(dir))
 		}
+	}
+	for _, p := range b.later() {
+		readOnly("editors and agents on the host run what it says", b.canon(p))
 	}
 	for _, p := range b.startup() {
 		readOnly("it runs on the host later", b.canon(p))
@@ -109,7 +112,11 @@ func (b *builder) pinBelow(m layer, dests []string) {
 	slices.Sort(pins) // parents first
 	for _, p := range slices.Compact(pins) {
 		rest, _ := below(m.dest, p)
-		b.bind("what is in it cannot be moved away", filepath.Join(m.source, rest), p, true)
+		pinned := layer{source: filepath.Join(m.source, rest), dest: p, write: true}
+		if m.original != "" {
+			pinned.original = filepath.Join(m.original, rest)
+		}
+		b.bindLayer("what is in it cannot be moved away", pinned)
 	}
 }
 
@@ -123,10 +130,15 @@ func (b *builder) protected() []string {
 			b.targets = append(append(b.targets, g.Dir), g.ReadOnly...)
 		}
 	}
-	b.targets = slices.Concat(b.targets, b.innerFolders(), b.startup(), b.hidePaths(), b.f.InnerHomes())
-	for _, r := range Resources() {
-		if !b.allowed[r.Key] {
-			b.targets = append(b.targets, r.expand(b.f.Homes(), b.f.UID)...)
+	for _, m := range b.rc.Mounts {
+		if m.Mode == profile.SafeRW {
+			b.targets = append(b.targets, m.Source)
+		}
+	}
+	b.targets = slices.Concat(b.targets, b.innerFolders(), b.later(), b.startup(), b.hidePaths(), b.f.InnerHomes())
+	for _, r := range b.table() {
+		if !b.allowed[r.Key] && !r.Part {
+			b.targets = append(b.targets, r.at...)
 		}
 	}
 	return b.targets
@@ -159,13 +171,13 @@ func (b *builder) innerFolders() []string {
 // reexposeAllowed binds back what the profile allows and an empty parent
 // covers. It comes before hide, so it cannot re-expose anything else.
 func (b *builder) reexposeAllowed() error {
-	for _, r := range Resources() {
+	for _, r := range b.table() {
 		if !b.allowed[r.Key] {
 			continue
 		}
-		for _, p := range r.expand(b.f.Homes(), b.f.UID) {
+		for _, p := range r.at {
 			if k := b.kind(p); k != host.Missing && k != host.Denied {
-				b.reexpose(r, p)
+				b.reexpose(r.Resource, p)
 			}
 		}
 	}
@@ -174,10 +186,10 @@ func (b *builder) reexposeAllowed() error {
 
 // hide covers every place where a sensitive resource can still be seen.
 func (b *builder) hide() error {
-	for _, r := range Resources() {
-		for _, p := range r.expand(b.f.Homes(), b.f.UID) {
+	for _, r := range b.table() {
+		for _, p := range r.at {
 			switch kind := b.kind(p); {
-			case kind == host.Missing || b.allowed[r.Key]:
+			case kind == host.Missing || b.allowed[r.Key] || r.Part:
 			case kind == host.Denied && b.f.UID == 0:
 				return refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, p)
 			case kind != host.Denied:
@@ -187,6 +199,7 @@ func (b *builder) hide() error {
 			}
 		}
 	}
+	b.allowParts()
 	for _, p := range b.hidePaths() {
 		if k := b.kind(p); k == host.Missing || k == host.Denied {
 			continue
@@ -195,18 +208,61 @@ func (b *builder) hide() error {
 			return err
 		}
 	}
+	b.coverGit()
+	if err := b.coverPrograms(); err != nil {
+		return err
+	}
 	for _, s := range b.f.Sockets {
 		if !b.grantedSocket(s) {
 			b.maskAt(s, host.Socket, "hidden: something on the host listens here")
 		}
 	}
-	for _, own := range append(b.f.InnerHomes(), b.f.StageBase) {
+	for _, own := range append(b.f.InnerHomes(), b.f.StageBase, b.rc.Output.Folder) {
 		if own != "" && b.kind(own) == host.Dir {
 			b.maskAt(b.canon(own), host.Dir, "hidden: inner's own state")
 		}
 	}
 	b.coverShims()
 	return nil
+}
+
+// allowParts shows, in a folder that was just covered, the one file of it that
+// the profile allows. Nothing else of the folder comes back.
+func (b *builder) allowParts() {
+	for _, r := range b.table() {
+		if !r.Part || !b.allowed[r.Key] {
+			continue
+		}
+		for _, p := range r.at {
+			if b.kind(p) != host.File {
+				continue
+			}
+			real := b.canon(p)
+			if l, _ := b.view.at(real); l.dest != real && !l.bind() {
+				b.bind("allowed: "+r.What+" ("+r.Key+")", real, real, false)
+			}
+		}
+	}
+}
+
+// entry is a row of the table with the host paths it stands for here.
+type entry struct {
+	Resource
+	at []string
+}
+
+// table is the table of sensitive resources, for this host and this run.
+func (b *builder) table() []entry {
+	if b.entries == nil {
+		roots := projectRoots(b.rc)
+		for _, r := range Resources() {
+			if r.Method == "place" {
+				continue // see places
+			}
+			b.entries = append(b.entries, entry{r, r.places(b.f, roots)})
+		}
+	}
+	return b.entries
 }
 
 // hidePaths returns the paths of sandbox.hide, patterns replaced by what they
@@ -228,7 +284,7 @@ func (b *builder) hidePaths() []string {
 func (b *builder) mask(p, reason string) error {
 	real := b.canon(p)
 	if l, ok := b.view.relocates(real); ok && !b.isStaged(l.source) {
-		return refuse(125, "remove that mount, or allow the resource under [sandbox]", "profile %q: %q is shown in the box but lies in %s, which is %s", b.rc.Name, l.source, p, reason)
+		return refuse(125, "remove that mount, or allow the resource under [sandbox]", "profile %q: %q is shown in the box but lies in %s, which is %s", b.rc.Name, l.hostPlace(l.dest), p, reason)
 	}
 	b.maskAt(real, b.kind(p), reason)
 	return nil
@@ -265,11 +321,11 @@ func (b *builder) reexpose(r Resource, p string) {
 }
 
 func (b *builder) grantedSocket(s string) bool {
-	for _, r := range Resources() {
+	for _, r := range b.table() {
 		if !b.allowed[r.Key] {
 			continue
 		}
-		for _, p := range r.expand(b.f.Homes(), b.f.UID) {
+		for _, p := range r.at {
 			if _, ok := below(b.canon(p), s); ok {
 				return true
 			}

@@ -2,7 +2,7 @@ package isolator
 
 import (
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
@@ -18,20 +18,39 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 
 	uid := f.UID
 	add(f.StageBase, "/var/tmp", rc.Workdir)
+	if rc.Output.Folder != "" {
+		add(rc.Output.Folder)
+	}
 	add(f.Homes()...)
 	add(f.InnerHomes()...)
 	add(runKeep()...)
+	add(toolPlaces()...)
+	add(packageOf(real(program)))
+	if slices.Contains(rc.Allow, nestedKey) {
+		add(nestedAsks(f)...)
+	}
 	if uid == 0 {
 		add("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 	}
 	withParent(program)
+	if rc.Noop.Mode == "hard" {
+		add("/bin/sh")
+		for _, r := range rc.Noop.Replacements() {
+			if filepath.IsAbs(r.Value) {
+				add(filepath.Clean(r.Value))
+			}
+		}
+	}
+	roots := projectRoots(rc)
 	for _, r := range Resources() {
-		for _, p := range r.expand(f.Homes(), uid) {
+		for _, p := range r.expand(f.Homes(), uid, roots) {
+			if isPattern(p) {
+				globs = append(globs, p)
+				continue
+			}
 			add(p)
-			for _, k := range rc.Allow {
-				if k == r.Key {
-					add(filepath.Dir(p))
-				}
+			if slices.Contains(rc.Allow, r.Key) {
+				add(filepath.Dir(p))
 			}
 		}
 	}
@@ -39,7 +58,7 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 		withParent(p)
 	}
 	for _, p := range rc.Hide {
-		if strings.ContainsAny(p, "*?[") {
+		if isPattern(p) {
 			globs = append(globs, p)
 		} else {
 			add(p)
@@ -55,6 +74,7 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 			add(filepath.Join(root, ".inner"))
 		}
 	}
+	add(laterPaths(rc)...)
 	if rc.WorkdirMode == profile.RW {
 		writable = append(writable, rc.Workdir)
 	}

@@ -1,6 +1,8 @@
 // Package isolator turns intent into bwrap arguments.
 package isolator
 
+import "github.com/enr/inner/isolator/userns"
+
 // FirstDataFD is the descriptor under which bwrap finds Plan.Data[0]; the
 // lower ones are the launcher's own.
 const FirstDataFD = 10
@@ -25,6 +27,14 @@ type Plan struct {
 	// probe and the mount: the box looks whether each is what was probed, and
 	// does not start the program when one is not.
 	Shown []Shown
+
+	// Map, when there is one, is what the launcher has written for the box's
+	// user namespace before bwrap does anything in it.
+	Map *userns.Map
+
+	// Self is the box path of the inner binary, or "" when the supervisor is
+	// executed through its descriptor.
+	Self string
 
 	Program string   // box path of the program, absolute
 	Argv    []string // its arguments, argv[0] first

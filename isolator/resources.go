@@ -1,109 +1,129 @@
 package isolator
 
 import (
-	"path/filepath"
+	_ "embed"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
 )
 
 // Resource is one thing of the host that a box does not see unless the
-// profile lists its Key in [sandbox] allow.
+// profile lists its Key in [sandbox] allow. The table is resources.toml, which
+// also says what each field means.
 type Resource struct {
-	Key   string   // the allow key
-	What  string   // in words, for people
-	Paths []string // host paths; ~ is the home, UID the user id
+	Key    string   `json:"key"`
+	What   string   `json:"what"`
+	Kind   string   `json:"kind"`   // dir, file or socket
+	Method string   `json:"method"` // empty, parent or place
+	Source string   `json:"source"`
+	Paths  []string `json:"paths"` // ~, PROJECT, UID and patterns not yet expanded
+	Except []string `json:"except,omitempty"`
+	Part   bool     `json:"part,omitempty"` // lies inside a resource of another key
+	Root   bool     `json:"root,omitempty"` // for boxes that root runs; the kernel does it for others
 }
 
-// Resources is the table of sensitive resources. Anything below /run, /tmp
-// and /var/tmp is hidden anyway, by a tmpfs over the parent: the socket rows
-// are here so that their keys can bind them back.
-//
-// Sources: the firejail common blacklist, the protected paths of peer tools,
-// and measured leaks; one row per allow key.
-func Resources() []Resource {
-	return []Resource{
-		{"ssh-keys", "SSH keys and configuration", []string{"~/.ssh"}},
-		{"gpg-keys", "GnuPG keyring", []string{"~/.gnupg"}},
-		{"git-credentials", "stored git credentials", []string{
-			"~/.git-credentials", "~/.config/git/credentials", "~/.cache/git/credential", "~/.git-credential-cache",
-		}},
-		{"netrc", "passwords for ftp, curl and mail", []string{"~/.netrc", "~/_netrc", "~/.authinfo", "~/.authinfo.gpg"}},
-		{"docker-socket", "the Docker daemon", []string{
-			"/run/docker.sock", "/run/user/UID/docker.sock", "~/.docker/run/docker.sock", "~/.docker/desktop/docker.sock",
-		}},
-		{"podman-socket", "the Podman service", []string{"/run/user/UID/podman/podman.sock"}},
-		{"bash-history", "bash history", []string{"~/.bash_history"}},
-		{"zsh-history", "zsh history", []string{"~/.zsh_history", "~/.histfile"}},
-		{"fish-history", "fish history", []string{"~/.local/share/fish/fish_history"}},
-		{"repl-history", "histories of other programs", []string{
-			"~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.rediscli_history",
-			"~/.sqlite_history", "~/.lesshst", "~/.viminfo", "~/.local/share/atuin",
-		}},
-		{"docker-config", "registry logins", []string{"~/.docker/config.json", "~/.config/containers/auth.json"}},
-		{"aws-credentials", "AWS credentials", []string{"~/.aws", "~/.boto", "~/.s3cfg"}},
-		{"gcloud-credentials", "Google Cloud credentials", []string{"~/.config/gcloud", "~/.gsutil"}},
-		{"azure-credentials", "Azure credentials", []string{"~/.azure"}},
-		{"kube-config", "Kubernetes credentials", []string{"~/.kube", "/etc/rancher/k3s/k3s.yaml", "/etc/kubernetes/admin.conf"}},
-		{"helm-config", "Helm registry logins", []string{"~/.config/helm"}},
-		{"terraform-credentials", "Terraform and Pulumi credentials", []string{"~/.terraform.d", "~/.terraformrc", "~/.pulumi"}},
-		{"gh-config", "GitHub command line login", []string{"~/.config/gh"}},
-		{"hub-config", "other forge logins", []string{"~/.config/hub", "~/.config/glab-cli", "~/.config/tea"}},
-		{"npmrc", "npm, yarn, pnpm and bun tokens", []string{"~/.npmrc", "~/.yarnrc", "~/.yarnrc.yml", "~/.config/pnpm/auth", "~/.bunfig.toml"}},
-		{"pypirc", "Python package tokens", []string{"~/.pypirc", "~/.config/pip/pip.conf", "~/.config/pypoetry/auth.toml"}},
-		{"cargo-credentials", "Cargo tokens", []string{"~/.cargo/credentials", "~/.cargo/credentials.toml"}},
-		{"maven-settings", "Maven passwords", []string{"~/.m2/settings.xml", "~/.m2/settings-security.xml"}},
-		{"gradle-properties", "Gradle properties", []string{"~/.gradle/gradle.properties"}},
-		{"pgpass", "PostgreSQL passwords", []string{"~/.pgpass"}},
-		{"mysql-config", "MySQL passwords", []string{"~/.my.cnf", "~/.mylogin.cnf"}},
-		{"password-store", "password managers", []string{
-			"~/.password-store", "~/.local/share/gopass", "~/.lastpass", "~/.config/Bitwarden", "~/.config/Bitwarden CLI", "~/.config/sops", "~/.config/age",
-		}},
-		{"keyrings", "desktop keyrings", []string{"~/.local/share/keyrings", "~/.gnome2/keyrings", "~/.local/share/kwalletd", "~/.config/kwalletrc"}},
-		{"onepassword-config", "1Password", []string{"~/.config/op", "~/.op", "~/.1password", "~/.config/1Password"}},
-		{"browser-profiles", "browser profiles", []string{
-			"~/.mozilla", "~/.config/mozilla", "~/.config/google-chrome", "~/.config/chromium", "~/.config/BraveSoftware", "~/.config/microsoft-edge",
-			"~/.config/vivaldi", "~/.config/opera", "~/snap/firefox", "~/.var/app", "~/.thunderbird",
-		}},
-		{"rclone", "rclone and restic remotes", []string{"~/.config/rclone", "~/.config/restic", "~/.config/borg"}},
-		{"vault-token", "Vault token", []string{"~/.vault-token"}},
-		{"agent-state", "logins and state of AI agents", []string{
-			"~/.claude", "~/.claude.json", "~/.codex", "~/.gemini", "~/.cursor", "~/.config/cursor", "~/.local/share/opencode",
-			"~/.config/opencode", "~/.copilot", "~/.config/github-copilot", "~/.qwen", "~/.pi", "~/.cline", "~/.continue",
-		}},
-		{"session-bus", "the session bus", []string{"/run/user/UID/bus"}},
-		{"ssh-agent", "the SSH agent", []string{
-			"/run/user/UID/ssh-agent.socket", "/run/user/UID/openssh_agent", "/run/user/UID/gcr/ssh", "/run/user/UID/keyring/ssh",
-		}},
-		{"gpg-agent", "the GnuPG agent", []string{"/run/user/UID/gnupg"}},
-		{systemSecrets, "secrets of the system, which only root can read anyway", []string{
-			"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/krb5.keytab", "/etc/wireguard",
-			"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/etc/NetworkManager/system-connections",
-		}},
-	}
-}
+//go:embed resources.toml
+var resourcesTOML string // allowed: embed writes only to a variable
 
-// systemSecrets are hidden from boxes that root runs; for everybody else the
-// kernel does it.
-const systemSecrets = "system-secrets"
+// ResourcesTOML returns the table as it is documented.
+func ResourcesTOML() string { return resourcesTOML }
 
-// expand turns the table's paths into host paths. There are two homes when
-// $HOME is not the one of the password file: the secrets are in either.
-func (r Resource) expand(homes []string, uid int) []string {
-	if r.Key == systemSecrets && uid != 0 {
+// Resources returns the table of sensitive resources.
+func Resources() []Resource { return resourceTable() }
+
+// expand turns the row's paths into host paths and patterns. There are two
+// homes when $HOME is not the one of the password file: the secrets are in
+// either. roots are the folders a project's secrets may lie in.
+func (r Resource) expand(homes []string, uid int, roots []string) []string {
+	if r.Root && uid != 0 {
 		return nil
 	}
-	out := make([]string, 0, len(r.Paths))
-	for _, p := range r.Paths {
+	return expandPlaces(r.Paths, homes, uid, roots)
+}
+
+func expandPlaces(paths, homes []string, uid int, roots []string) []string {
+	out := make([]string, 0, len(paths))
+	for _, p := range paths {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
 			for _, h := range homes {
-				out = append(out, filepath.Join(h, rest))
+				out = append(out, under(h, rest))
+			}
+			continue
+		}
+		if rest, ok := strings.CutPrefix(p, "PROJECT/"); ok {
+			for _, root := range roots {
+				out = append(out, under(root, rest))
 			}
 			continue
 		}
 		out = append(out, strings.Replace(p, "/UID/", "/"+strconv.Itoa(uid)+"/", 1))
 	}
 	return out
+}
+
+// under joins a folder and a path of the table that may be a pattern: what the
+// folder's own name holds is not one.
+func under(dir, rest string) string {
+	if isPattern(rest) {
+		return escapePattern(dir) + "/" + rest
+	}
+	return dir + "/" + rest
+}
+
+func isPattern(p string) bool { return strings.ContainsAny(p, "*?[") }
+
+func escapePattern(p string) string {
+	if !strings.ContainsAny(p, `*?[\`) {
+		return p
+	}
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(p)
+}
+
+// projectRoots are the folders whose own secret files are hidden: what a
+// person works in.
+func projectRoots(rc profile.RunConfig) []string {
+	var out []string
+	add := func(p string) {
+		if p != "" && p != "/" && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	add(rc.Project)
+	add(rc.Workdir)
+	for _, m := range rc.Mounts {
+		if m.Mode != profile.Tmpfs {
+			add(m.Source)
+		}
+	}
+	return out
+}
+
+// places returns the host paths of a row that exist by name: its paths, with
+// patterns replaced by what they matched, without its exceptions.
+func (r Resource) places(f host.Facts, roots []string) []string {
+	listed := r.expand(f.Homes(), f.UID, roots)
+	out := make([]string, 0, len(listed))
+	for _, p := range listed {
+		if isPattern(p) {
+			out = append(out, f.Globs[p]...)
+		} else {
+			out = append(out, p)
+		}
+	}
+	if len(r.Except) == 0 {
+		return out
+	}
+	// Exceptions are told by name: no folder of theirs is anything else.
+	return slices.DeleteFunc(out, func(p string) bool {
+		return slices.ContainsFunc(r.Except, func(e string) bool {
+			ok, err := path.Match(path.Base(e), path.Base(p))
+			return err == nil && ok
+		})
+	})
 }
 
 // AllowKeys returns the keys of the table, sorted.
@@ -113,5 +133,5 @@ func AllowKeys() []string {
 		keys = append(keys, r.Key)
 	}
 	slices.Sort(keys)
-	return keys
+	return slices.Compact(keys)
 }

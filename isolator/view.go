@@ -10,6 +10,8 @@ type layer struct {
 	source string // canonical host path; "" for a tmpfs or file data
 	dest   string // canonical box path
 	write  bool   // the box can write below it
+
+	original string // what source is a copy of, or ""
 }
 
 func (l layer) bind() bool { return l.source != "" }
@@ -74,7 +76,7 @@ func (v *view) relocates(p string) (layer, bool) {
 		if !l.bind() || l.source == p {
 			continue
 		}
-		if _, ok := below(p, l.source); ok && !v.covered(i, l.dest) {
+		if _, ok := below(p, l.hostPlace(l.dest)); ok && !v.covered(i, l.dest) {
 			return l, true
 		}
 	}

@@ -14,7 +14,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("schema_version = \"1\"\n[noop]\nblock = [\" \", \"a b\"]\nrewrite = { a = \"b\" }\n[mounts]\n\"$X\" = { dest = \"~\", mode = \"tmpfs\" }")
 	f.Add("schema_version = \"1\"\n[env]\nset = { A = \"$$x${UID}~\" }\nclearenv = false\n[sandbox]\nhide = [\"*\"]\nhome_allow = [\"~/x\"]")
 	f.Fuzz(func(t *testing.T, text string) {
-		src, problems := parse(File{Path: "/p.toml", Data: []byte(text)})
+		src, problems := parse(File{Path: "/p.toml", Data: []byte(text)}, nil)
 		for _, p := range problems {
 			if strings.Contains(p.Error(), "\n") {
 				t.Fatalf("two lines: %q", p.Error())
@@ -24,15 +24,15 @@ func FuzzLoad(f *testing.F) {
 		if len(problems) > 0 {
 			return
 		}
-		once, faults := merge(source{}, src)
-		if len(faults) > 0 {
+		var once source
+		if len(merge(&once, src)) > 0 {
 			return
 		}
 		if len(contradictions(&once, "/p.toml")) > 0 {
 			return
 		}
-		twice, faults := merge(once, source{})
-		if len(faults) > 0 {
+		twice := once
+		if faults := merge(&twice, &source{}); len(faults) > 0 {
 			t.Fatal(faults)
 		}
 		sameSettings(t, once, twice)

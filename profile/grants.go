@@ -25,14 +25,22 @@ func Grants(rc RunConfig) []Grant {
 	g.network(rc)
 	g.list("secret", "can use what is hidden otherwise", eachOf(rc.Allow, explained))
 	g.list("capability", "gets a copy of your login and settings of", rc.Capabilities)
+	if rc.SyncLogin {
+		g.list("login", "can replace the stored login by a newer one of", rc.Capabilities)
+	}
 	g.variables(rc.Env)
 	if rc.Clipboard {
 		g.add("clipboard", "can read and change your clipboard")
 	}
 	g.layers(rc)
+	g.git(rc.Git)
 	g.list("history", "offers in the shell history", rc.Entrypoint.History)
 	g.list("replaces", "runs another program", eachOf(rc.Noop.Rewrite, func(kv KV) string { return rule(kv.Key) + " → " + rule(kv.Value) }))
-	g.tighten("blocks", "blocks the commands", eachOf(rc.Noop.Block, rule))
+	blocks := "blocks the commands"
+	if rc.Noop.Mode == "hard" {
+		blocks = "blocks the commands, by any path"
+	}
+	g.tighten("blocks", blocks, eachOf(rc.Noop.Block, rule))
 	g.tighten("hides", "also hides", eachOf(rc.Hide, g.short))
 	g.limits(rc)
 	return g.grants
@@ -98,6 +106,12 @@ func (g *granter) folders(rc RunConfig) {
 	if rc.Output.Log != "" {
 		g.add("writes", "keeps its log in "+g.short(rc.Output.Log))
 	}
+	if rc.Output.Record {
+		g.add("writes", "records what the terminal shows")
+	}
+	if rc.WorkspaceWorkdir || slices.ContainsFunc(rc.Mounts, func(m Mount) bool { return m.Workspace }) {
+		g.add("writes", "makes folders in "+g.short(rc.WorkspacesDir)+" and removes them when they are empty")
+	}
 	system := "the system"
 	if rc.Base == "minimal" {
 		system = "the system's programs"
@@ -137,8 +151,10 @@ func explained(key string) string {
 		return key + " (a way out of the box)"
 	case "session-bus":
 		return key + " (can start programs outside the box)"
+	case "project-config":
+		return key + " (can change what editors and agents run on your machine)"
 	case "nested-user-ns":
-		return key + " (can make namespaces of its own)"
+		return key + " (can make containers and user namespaces: more of the kernel is within reach)"
 	}
 	return key
 }
@@ -196,6 +212,9 @@ func (g *granter) layers(rc RunConfig) {
 	if rc.Proc == "bind" {
 		g.add("layer", "sees this computer's own /proc")
 	}
+	if rc.CgroupManager == "systemd" {
+		g.add("layer", "lets containers ask the system's service manager for cgroups")
+	}
 	if rc.Seccomp == "off" {
 		g.add("layer", "runs without the system call filter")
 	}
@@ -209,6 +228,20 @@ func (g *granter) layers(rc RunConfig) {
 	if rc.Proc == "empty" {
 		narrow("has an empty /proc")
 	}
+}
+
+func (g *granter) git(git *Git) {
+	if git == nil {
+		return
+	}
+	g.grants = append(g.grants, Grant{Kind: "layer", Text: "has a cleaned copy of your git settings: without helpers for logins, hooks folder and tokens", Tightens: true})
+	g.tighten("git", "does not have these of your git settings", git.StripSections)
+	g.list("git", "sets for git", eachOf(git.Overrides, func(kv KV) string {
+		if LooksSecret(kv.Key) || HasLogin(kv.Value) || HasLogin(kv.Key) || strings.HasSuffix(strings.ToLower(kv.Key), "extraheader") {
+			return kv.Key + " (value not shown)"
+		}
+		return kv.Key + "=" + kv.Value
+	}))
 }
 
 func (g *granter) limits(rc RunConfig) {

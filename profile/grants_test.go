@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +46,8 @@ network-	no network
 		Env:        Env{InheritAll: true, Inherit: []string{"LC_*", "TERM", "ANTHROPIC_API_KEY", "LC_X*", "https_proxy", "NO_PROXY"}, Set: []KV{{"CI", "true"}, {"API_TOKEN", "hunter2"}, {"L", "a, b"}}, PathPrepend: []string{"/home/u/bin"}},
 		Entrypoint: Entrypoint{Cmd: "claude", Args: []string{"-p", "two words", ""}, History: []string{"git status"}},
 		Output:     Output{Timeout: 90 * time.Minute, Log: "/home/u/logs"},
-		Noop:       Noop{Block: []string{"apt", "pip  install"}, Rewrite: []KV{{"docker", "podman"}}},
+		Noop:       Noop{Block: []string{"apt", "pip  install"}, Rewrite: []KV{{"docker", "podman"}}, Mode: "hard"},
+		Git:        &Git{StripSections: []string{"url", "remote.o"}, Overrides: []KV{{"push.default", "nothing"}, {"http.https://x/.extraHeader", "hunter2"}, {"http.proxy", "http://u:hunter2@x"}}},
 	}
 	if diff := cmp.Diff(`runs	runs claude -p "two words" ""
 writes	can change files in: ~/d (there as /d)
@@ -67,9 +69,12 @@ layer	can change git hooks and configuration, which run outside the box later
 layer	sees the other processes of this computer
 layer	sees this computer's own /proc
 layer	runs without the system call filter
+layer-	has a cleaned copy of your git settings: without helpers for logins, hooks folder and tokens
+git-	does not have these of your git settings: url, remote.o
+git	sets for git: push.default=nothing, http.https://x/.extraHeader (value not shown), http.proxy (value not shown)
 history	offers in the shell history: git status
 replaces	runs another program: docker → podman
-blocks-	blocks the commands: apt, pip install
+blocks-	blocks the commands, by any path: apt, pip install
 hides-	also hides: /w/.env
 limit-	limited: memory 2G, processes 100, time 1h30m
 `, lines(Grants(rich))); diff != "" {
@@ -137,6 +142,8 @@ func TestLooksSecret(t *testing.T) {
 		"ANTHROPIC_API_KEY", "GH_TOKEN", "GITHUBTOKEN", "npm_token", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "DB_PASSWORD", "MYSQL_PWD", "DB_PASS",
 		"DATABASE_URL", "APP_DATABASE_URL", "SENTRY_DSN", "SLACK_WEBHOOK_URL", "MONGODB_URI", "SSH_AUTH_SOCK", "GITLAB_PAT", "VAULT_ADDR",
 		"GOOGLE_APPLICATION_CREDENTIALS", "SECRET", "TOKEN", "PASSWORD", "APIKEY", "X_PRIVATE_Y", "SESSION_COOKIE", "KEY",
+		"OPENAI_KEY", "OPENAI_API_KEY_2", "SSHKEY", "ACCESSKEYS", "GIT_ASKPASSWORD", "BASIC_AUTH", "OAUTH", "HTTP_AUTHORIZATION", "RAILS_SESSION", "SESSION_ID",
+		"JSESSIONID", "COOKIES", "MY_DSN", "X_CONNECTION_STRING", "TEAMS_WEBHOOK", "SIGNING_SIGNATURE", "GPG_PASSPHRASE", "UNLOCK_PIN", "TOTP", "a.secret", "azure-token",
 	} {
 		if !LooksSecret(name) {
 			t.Errorf("%s is not seen as a secret", name)
@@ -145,9 +152,71 @@ func TestLooksSecret(t *testing.T) {
 	for _, name := range []string{
 		"PATH", "HOME", "PWD", "OLDPWD", "LANG", "LC_ALL", "TERM", "GIT_AUTHOR_NAME", "KEYBOARD", "XKB_KEYMAP", "TOKENIZERS_PARALLELISM", "PASSENGER", "MONKEY",
 		"ANTHROPIC_MODEL", "COMPASS", "PATTERN", "https_proxy", "DSNAME", "",
+		"DESKTOP_SESSION", "XDG_SESSION_TYPE", "SESSION_MANAGER", "KEYMAP", "HOTKEY", "SPINNER", "AUTHOR", "BYPASS", "SHELL", "XDG_DATA_DIRS", "GIT_COMMITTER_EMAIL", "MANPATH", "LS_COLORS",
 	} {
 		if LooksSecret(name) {
 			t.Errorf("%s is seen as a secret", name)
 		}
 	}
+}
+
+// What a profile can say and what inner allow shows cannot drift apart: each
+// field of a RunConfig changes the grants, or stands here with the reason why it
+// gives nothing.
+func TestEveryFieldIsAGrant(t *testing.T) {
+	no := map[string]string{
+		"Name": "a name", "Path": "a name", "Scope": "where it came from", "Description": "text", "HomeDir": "how paths are written",
+		"Project": "where it came from", "Cwd": "below Workdir or a mount", "Git": "shown item by item",
+		"Checks": "run in the same box, by inner verify", "Backend": "how the box is made", "WorkspacesDir": "shown when a mount uses it",
+		"Entrypoint.Interactive": "whose terminal", "Entrypoint.TUI": "whose terminal", "Entrypoint.CursorFix": "what is written at the end",
+		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Output.Review": "text at the end", "Noop.Message": "text", "Noop.Mode": "shown with Block",
+	}
+	base := RunConfig{Home: "isolated", WorkdirMode: RW, Workdir: "/w", PIDNamespace: true, GitDir: "protected", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
+	shown := lines(Grants(base))
+	var walk func(v reflect.Value, path string, at func(rc *RunConfig) reflect.Value)
+	walk = func(v reflect.Value, path string, at func(rc *RunConfig) reflect.Value) {
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			name := strings.TrimPrefix(path+"."+f.Name, ".")
+			field := func(rc *RunConfig) reflect.Value { return at(rc).Field(i) }
+			if !f.IsExported() || no[name] != "" {
+				continue
+			}
+			if f.Type.Kind() == reflect.Struct {
+				walk(v.Field(i), name, field)
+				continue
+			}
+			rc := base
+			switch f := field(&rc); f.Kind() {
+			case reflect.Bool:
+				f.SetBool(!f.Bool())
+			case reflect.Int64:
+				f.SetInt(int64(time.Minute))
+			case reflect.String:
+				f.SetString(map[string]string{"Home": "host", "Base": "minimal", "WorkdirMode": "ro", "GitDir": "rw", "Proc": "bind", "Seccomp": "off", "CgroupManager": "systemd", "Network": "off"}[name])
+				if f.String() == "" {
+					f.SetString("/something")
+				}
+			case reflect.Slice:
+				one := reflect.New(f.Type().Elem()).Elem()
+				switch x := one.Addr().Interface().(type) {
+				case *string:
+					*x = "something"
+				case *KV:
+					*x = KV{"SOMETHING", "1"}
+				case *Mount:
+					*x = Mount{Source: "/x", Dest: "/x", Mode: RW}
+				default:
+					t.Fatalf("%s is a list of %s: teach this test", name, one.Type())
+				}
+				f.Set(reflect.Append(f, one))
+			default:
+				t.Fatalf("%s is a %s: teach this test", name, f.Kind())
+			}
+			if lines(Grants(rc)) == shown {
+				t.Errorf("%s: what it gives is not shown by inner allow", name)
+			}
+		}
+	}
+	walk(reflect.ValueOf(base), "", func(rc *RunConfig) reflect.Value { return reflect.ValueOf(rc).Elem() })
 }

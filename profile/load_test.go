@@ -103,6 +103,7 @@ func TestLoadFaults(t *testing.T) {
 		{"V1\n[env]\ninherit = [\"LC_*\", \"A-B\", \"*\"]", "G/p.toml:3: env.inherit: \"A-B\" is not the name of a variable\nG/p.toml:3: env.inherit: \"*\" is everything (inherit_all = true says so)"},
 		{"V1\n[env.set]\n\"A=B\" = \"\"\nINNER_HOME = \"/x\"\n\"\" = \"\"", "G/p.toml:3: env.set.\"A=B\": is not the name of a variable\nG/p.toml:4: env.set.INNER_HOME: variables of this name are inner's own\nG/p.toml:5: env.set.\"\": a variable needs a name"},
 		{"V1\n[env]\npath_prepend = [\"/a:/b\", \"\"]", "G/p.toml:3: env.path_prepend: contains an empty item\nG/p.toml:3: env.path_prepend: \"/a:/b\" contains a colon (one folder for each item)"},
+		{"V1\n[git.overrides]\n\"url.https://x/.insteadOf\" = \"it's\\n\\\"x\\\"\"\n\"a_b.c\" = \"\"\n\"include.path\" = \"x\"\n\"a.b\" = \"\\u0000\"", "G/p.toml:4: git.overrides.\"a_b.c\": \"a_b\" is not the name of a section (write it like \"push.default\")\nG/p.toml:5: git.overrides.\"include.path\": includes are resolved before, and never written (write it like \"push.default\")\nG/p.toml:6: git.overrides.\"a.b\": contains a NUL character"},
 		{"V1\n[git.overrides]\n\"push.default\" = \"nothing\"\npush = \"x\"", `G/p.toml:4: git.overrides.push: is not a git key (write it like "push.default")`},
 		{"V1\n[entrypoint]\ncmd = \"bin/x\"\ncursor_fix = \"shel\"", "G/p.toml:3: entrypoint.cmd: \"bin/x\" is neither a bare name nor an absolute path\nG/p.toml:4: entrypoint.cursor_fix: \"shel\" is not one of \"\", \"newlines\", \"shell\" (did you mean \"shell\"?)"},
 		{"V1\n[entrypoint]\nhistory = [\"ls\\nrm\"]", `G/p.toml:3: entrypoint.history: "ls\nrm" contains a control character`},
@@ -115,6 +116,11 @@ func TestLoadFaults(t *testing.T) {
 		{"V1\n[noop]\nblock = [\"docker\"]\nrewrite = { docker = \"podman\" }", `G/p.toml:4: noop.rewrite.docker: "docker" is blocked too (line 3)`},
 		{"V1\n[noop]\nblock = [\"podman\"]\nrewrite = { docker = \"podman\" }", `G/p.toml:4: noop.rewrite.docker: the replacement "podman" is blocked (line 3)`},
 		{"V1\n[noop]\nblock = [\"npm i\"]\nrewrite = { \"npm  i\" = \"pnpm add\", npm = \"pnpm\" }", `G/p.toml:4: noop.rewrite."npm  i": "npm i" is blocked too`},
+		{"V1\n[noop]\nmode = \"hard\"\nblock = [\"pip  install\", \"apt\"]\n[noop.rewrite]\n\"npm i\" = \"pnpm\"\na = \"b\"\nb = \"c\"\nd = \"/x/apt -q\"\ne = \"apt\"", `G/p.toml:4: noop.block: "pip install" cannot be enforced with mode = "hard": "pip" must stay there for its other calls (name "pip" alone, or use mode = "path")` + "\n" +
+			`G/p.toml:6: noop.rewrite."npm i": "npm i" cannot be enforced with mode = "hard": "npm" must stay there for its other calls (name "npm" alone, or use mode = "path")` + "\n" +
+			`G/p.toml:7: noop.rewrite.a: the replacement "b" is covered itself with mode = "hard" (use mode = "path")` + "\n" +
+			`G/p.toml:9: noop.rewrite.d: the replacement "/x/apt" is covered itself with mode = "hard" (use mode = "path")` + "\n" +
+			`G/p.toml:10: noop.rewrite.e: the replacement "apt" is blocked (line 4)`},
 		{"V1\n[noop]\nblock = [\"pip\", \"pip3\", \"pip install\"]\nmessage = { pip = \"no\", uv = \"no\" }", `G/p.toml:4: noop.message.uv: no rule of that name is in block or rewrite`},
 		{"V1\nextends = \"nope\"", `G/p.toml:2: extends: no profile is called "nope"`},
 		{"V1\nextends = \"pp\"", `G/p.toml:2: extends: no profile is called "pp" (did you mean "p"?)`},

@@ -3,6 +3,8 @@ package profile
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +21,10 @@ type Loader struct {
 	Home      string   // for "~/base.toml" in extends
 	GlobalDir string   // INNER_HOME/profiles
 	Project   *Project // the project in force, or nil
+	// Declared returns the capabilities that the user's own config.toml
+	// declares; nil when there are none. It is only asked for a name that is not
+	// built in.
+	Declared func() []string
 }
 
 // NotFoundError says that no profile has that name.
@@ -95,10 +101,12 @@ func CheckName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("a profile name is empty")
-	case strings.Contains(name, "/"):
+	case strings.ContainsAny(name, `/\`):
 		return fmt.Errorf("profile name %q contains a slash", name)
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return fmt.Errorf("profile name %q contains a control character", name)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("profile name %q contains a character that is not shown", name)
 	case name[0] == '-' || name[0] == '.':
 		return fmt.Errorf("profile name %q begins with %q", name, name[0])
 	case len(name) > 200:
@@ -114,28 +122,44 @@ func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), "
 // strict.Problems with every fault of all the files, or says why the profile
 // itself cannot be read.
 func (l *Loader) Load(path string, scope Scope) (*Profile, error) {
+	return l.load(path, scope, ReadFile)
+}
+
+// LoadBytes is Load for a profile that was read already and need not be on this
+// disk: f.Path is what the faults name, a URL for example. What it extends is
+// read as ever; a Remote profile may build only on global ones, by name.
+func (l *Loader) LoadBytes(f File, scope Scope) (*Profile, error) {
+	return l.load(f.Path, scope, func(path string) (File, error) {
+		if path == f.Path {
+			return f, nil
+		}
+		return ReadFile(path)
+	})
+}
+
+func (l *Loader) load(path string, scope Scope, read func(string) (File, error)) (*Profile, error) {
 	p := &Profile{Name: stem(path), Path: path, Scope: scope}
-	var chain []source // the profile first
-	var at strict.Pos  // where the current file was asked for
+	var chain []*source // the profile first
+	var at strict.Pos   // where the current file was asked for
 	var problems strict.Problems
-	var seen []string // canonical paths, only asked for when there is a chain
+	var seen []fs.FileInfo // only asked for when there is a chain
 	for next := path; next != ""; {
 		if len(chain) > 0 {
 			if len(chain) == 1 {
-				seen = append(seen, canonical(path))
+				seen = append(seen, identity(path))
 			}
-			real := canonical(next)
-			if first := slices.Index(seen, real); first >= 0 {
+			self := identity(next)
+			if first := slices.IndexFunc(seen, func(fi fs.FileInfo) bool { return os.SameFile(fi, self) }); first >= 0 {
 				problems = append(problems, extendsProblem(at, fmt.Sprintf("%q extends itself: %s", next, cycle(p.Files[first:]))))
 				break
 			}
-			seen = append(seen, real)
+			seen = append(seen, self)
 		}
 		if len(chain) > maxChain {
 			problems = append(problems, extendsProblem(at, fmt.Sprintf("%q builds on more than %d files", path, maxChain)))
 			break
 		}
-		file, err := ReadFile(next)
+		file, err := read(next)
 		if err != nil {
 			if len(chain) == 0 {
 				return nil, err
@@ -143,10 +167,14 @@ func (l *Loader) Load(path string, scope Scope) (*Profile, error) {
 			problems = append(problems, extendsProblem(at, err.Error()))
 			break
 		}
-		src, faults := parse(file)
+		src, faults := parse(file, l.Declared)
 		problems = append(problems, faults...)
 		p.Files, chain = append(p.Files, file), append(chain, src)
 		at = src.Extends.At
+		if scope == Remote && len(chain) == 1 && strings.ContainsAny(src.Extends.V, "/~") {
+			problems = append(problems, extendsProblem(at, fmt.Sprintf("%q is a file: a remote profile builds only on your own profiles, by name", src.Extends.V)))
+			break
+		}
 		if next, err = l.base(src.Extends.V, next); err != nil {
 			problems = append(problems, extendsProblem(at, err.Error()))
 		}
@@ -155,10 +183,8 @@ func (l *Loader) Load(path string, scope Scope) (*Profile, error) {
 		return nil, problems
 	}
 	for _, src := range slices.Backward(chain) {
-		merged, faults := merge(p.src, src)
-		problems = append(problems, faults...)
-		p.src = merged
-		for _, fault := range contradictions(&merged, src.SchemaVersion.At.File) {
+		problems = append(problems, merge(&p.src, src)...)
+		for _, fault := range contradictions(&p.src, src.SchemaVersion.At.File) {
 			if !slices.Contains(problems, fault) {
 				problems = append(problems, fault)
 			}
@@ -209,27 +235,26 @@ func (l *Loader) base(extends, from string) (string, error) {
 	return l.global(extends)
 }
 
-// canonical is the path by which two names of one file are seen to be one.
-func canonical(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+// identity is that by which two names of one file, also hard links, are seen to
+// be one; nil for a file that is not there, which reading it reports.
+func identity(path string) fs.FileInfo {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil
 	}
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
+	return fi
 }
 
 // parse decodes one file and checks it by itself.
-func parse(file File) (source, []strict.Problem) {
-	var src source
-	_, problems := strict.Decode(file.Path, file.Data, &src)
+func parse(file File, declared func() []string) (*source, []strict.Problem) {
+	src := &source{}
+	_, problems := strict.Decode(file.Path, file.Data, src)
 	src.SchemaVersion.At.File = file.Path // also when the key is missing
 	if slices.ContainsFunc(problems, func(p strict.Problem) bool { return p.Key == "" }) {
 		return src, problems // not TOML: nothing else is known
 	}
-	v := validator{problems: problems}
-	v.source(&src)
+	v := validator{problems: problems, declared: declared}
+	v.source(src)
 	slices.SortStableFunc(v.problems, func(a, b strict.Problem) int { return a.Line - b.Line })
 	return src, v.problems
 }

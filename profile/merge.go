@@ -9,11 +9,12 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// merge returns base with child on top. Scalars: the child's when it is
-// written. Lists: the union, base first; "-NAME" takes NAME of the base out.
-// Tables: by key, an overridden key keeps its place. Checks: appended. Neither
-// argument is changed. An empty child changes nothing.
-func merge(base, child source) (source, strict.Problems) {
+// merge puts child on top of base. Scalars: the child's when it is written.
+// Lists: the union, base first; "-NAME" takes NAME of the base out. Tables: by
+// key, an overridden key keeps its place; "-KEY" = "" takes KEY of the base out.
+// Checks: appended. The child is not changed, nor is any list base had before.
+// An empty child changes nothing.
+func merge(base, child *source) strict.Problems {
 	// Two spellings of one decision are decided by whoever states either.
 	if child.Sandbox.Network.Set || child.Sandbox.NetworkMode.Set {
 		base.Sandbox.Network, base.Sandbox.NetworkMode = strict.Bool{}, strict.String{}
@@ -21,25 +22,27 @@ func merge(base, child source) (source, strict.Problems) {
 	if child.Env.Clearenv.Set || child.Env.InheritAll.Set {
 		base.Env.Clearenv, base.Env.InheritAll = strict.Bool{}, strict.Bool{}
 	}
-	out := base
 	m := merger{}
-	m.object(reflect.ValueOf(&out).Elem(), reflect.ValueOf(&child).Elem(), nil)
-	return out, m.problems
+	m.object(reflect.ValueOf(base).Elem(), reflect.ValueOf(child).Elem())
+	return m.problems
 }
 
-type merger struct{ problems strict.Problems }
+type merger struct {
+	path     []string // of the table at hand
+	problems strict.Problems
+}
 
 // object merges a struct, field by field; out holds the base.
-func (m *merger) object(out, child reflect.Value, path []string) {
+func (m *merger) object(out, child reflect.Value) {
 	t := out.Type()
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
-		m.field(out.Field(i).Addr().Interface(), child.Field(i).Addr().Interface(), append(path[:len(path):len(path)], name), f.Tag.Get("merge"))
+		m.field(out.Field(i).Addr().Interface(), child.Field(i).Addr().Interface(), name, f.Tag.Get("merge"))
 	}
 }
 
-func (m *merger) field(out, child any, path []string, how string) {
+func (m *merger) field(out, child any, name, how string) {
 	switch out := out.(type) {
 	case *strict.String:
 		scalar(out, child.(*strict.String), how)
@@ -50,11 +53,11 @@ func (m *merger) field(out, child any, path []string, how string) {
 	case *strict.Number:
 		scalar(out, child.(*strict.Number), how)
 	case *strict.List:
-		m.list(out, child.(*strict.List), path, how)
+		m.list(out, child.(*strict.List), name, how)
 	case *strict.Table[string]:
-		table(out, child.(*strict.Table[string]))
+		table(m, out, child.(*strict.Table[string]), name)
 	case *strict.Table[mountSpec]:
-		table(out, child.(*strict.Table[mountSpec]))
+		table(m, out, child.(*strict.Table[mountSpec]), name)
 	case *strict.Tables[checkRow]:
 		c := child.(*strict.Tables[checkRow])
 		if c.Set {
@@ -62,7 +65,9 @@ func (m *merger) field(out, child any, path []string, how string) {
 		}
 		out.Rows = append(out.Rows[:len(out.Rows):len(out.Rows)], c.Rows...)
 	default:
-		m.object(reflect.ValueOf(out).Elem(), reflect.ValueOf(child).Elem(), path)
+		m.path = append(m.path, name)
+		m.object(reflect.ValueOf(out).Elem(), reflect.ValueOf(child).Elem())
+		m.path = m.path[:len(m.path)-1]
 	}
 }
 
@@ -72,33 +77,79 @@ func scalar[T any](out, child *strict.Value[T], how string) {
 	}
 }
 
-func table[T any](out, child *strict.Table[T]) {
+func table[T any](m *merger, out, child *strict.Table[T], key string) {
 	if !child.Set {
-		return
-	}
-	if len(out.Entries) == 0 {
-		*out = *child
 		return
 	}
 	merged := strict.Table[T]{Set: true, At: child.At}
 	place := make(map[string]int, len(out.Entries)+len(child.Entries))
-	for _, list := range [][]strict.Entry[T]{out.Entries, child.Entries} {
-		for _, e := range list {
-			if i, ok := place[e.Key]; ok {
-				merged.Entries[i] = e
-				continue
-			}
-			place[e.Key] = len(merged.Entries)
-			merged.Entries = append(merged.Entries, e)
+	put := func(e strict.Entry[T]) {
+		if i, ok := place[e.Key]; ok {
+			merged.Entries[i] = e
+			return
+		}
+		place[e.Key] = len(merged.Entries)
+		merged.Entries = append(merged.Entries, e)
+	}
+	inherited := make(map[string]bool, len(out.Entries))
+	for _, e := range out.Entries {
+		inherited[e.Key] = true
+	}
+	gone := make(map[string]bool)
+	for _, e := range child.Entries {
+		name, ok := removal(e.Key)
+		if !ok {
+			continue
+		}
+		if gone[name] = true; !inherited[name] {
+			m.nothing(e.At, key, e.Key, keys(*out))
+		}
+	}
+	for _, e := range out.Entries {
+		if !gone[e.Key] {
+			put(e)
+		}
+	}
+	for _, e := range child.Entries {
+		if _, ok := removal(e.Key); !ok {
+			put(e)
 		}
 	}
 	*out = merged
 }
 
+func keys[T any](t strict.Table[T]) []string {
+	out := make([]string, len(t.Entries))
+	for i, e := range t.Entries {
+		out[i] = e.Key
+	}
+	return out
+}
+
+// removal returns NAME of "-NAME". No item or key that means something begins
+// with a dash, except in args and [shim] commands, which are not united.
+func removal(text string) (name string, ok bool) { return strings.CutPrefix(text, "-") }
+
+// nothing reports a removal of what no base has.
+func (m *merger) nothing(at strict.Pos, name, text string, have []string) {
+	if len(m.problems) >= maxProblems {
+		return
+	}
+	gone, _ := removal(text)
+	hint := strict.Nearest(gone, have)
+	if hint != "" {
+		hint = "did you mean " + strconv.Quote("-"+hint) + "?"
+	}
+	m.problems = append(m.problems, strict.Problem{
+		File: at.File, Line: at.Line, Key: strict.Join(append(slices.Clone(m.path), name)...), Hint: hint,
+		Msg: strconv.Quote(text) + " removes nothing: no profile this one extends lists " + strconv.Quote(gone),
+	})
+}
+
 // list merges a list of the base with that of the child. For the profile at the
 // root of a chain the base is empty, so its repeated items go away and a
 // removal is an error there too.
-func (m *merger) list(out, child *strict.List, path []string, how string) {
+func (m *merger) list(out, child *strict.List, key, how string) {
 	if !child.Set {
 		return
 	}
@@ -113,16 +164,9 @@ func (m *merger) list(out, child *strict.List, path []string, how string) {
 	gone := make(map[string]bool)
 	var added []strict.Item
 	for _, it := range child.Items {
-		if name, ok := strings.CutPrefix(it.Text, "-"); ok {
-			if !have[name] && len(m.problems) < maxProblems {
-				hint := strict.Nearest(name, out.Texts())
-				if hint != "" {
-					hint = "did you mean " + strconv.Quote("-"+hint) + "?"
-				}
-				m.problems = append(m.problems, strict.Problem{
-					File: it.At.File, Line: it.At.Line, Key: strict.Join(path...), Hint: hint,
-					Msg: strconv.Quote(it.Text) + " removes nothing: no profile this one extends lists " + strconv.Quote(name),
-				})
+		if name, ok := removal(it.Text); ok {
+			if !have[name] {
+				m.nothing(it.At, key, it.Text, out.Texts())
 			}
 			gone[name] = true
 		}

@@ -148,7 +148,8 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 	case err != nil:
 		return fmt.Sprintf("mount dest %q cannot be looked at: %v", m.Dest, err), ""
 	case there == "":
-		return fmt.Sprintf("mount dest %q does not exist on host (expanded: %q)", r.writtenDest(m), hostPath), ""
+		// The manual's sentence, word for word: people look for it.
+		return fmt.Sprintf("profile [error] mount dest %q does not exist on host (expanded: %q)", r.writtenDest(m), hostPath), r.missingDest(m, hostPath)
 	case there != kind:
 		return fmt.Sprintf("mount dest %q is %s on the host, the source is %s", m.Dest, there, kind), ""
 	}
@@ -164,6 +165,18 @@ func (r *resolver) writtenDest(m *Mount) string {
 		return m.Dest
 	}
 	return m.Written
+}
+
+// missingDest is what to write for a dest that is not there: below a tmpfs
+// nothing has to be, and a workspace is made for the run.
+func (r *resolver) missingDest(m *Mount, hostPath string) string {
+	switch {
+	case m.File == "--mount":
+		return "mkdir -p " + hostPath
+	case r.rc.WorkspacesDir == "":
+		return `dest = "/tmp/` + filepath.Base(m.Dest) + `" needs no folder on the host`
+	}
+	return `dest = "${workspaces_path}/` + filepath.Base(m.Dest) + `" is made for the run`
 }
 
 func (r *resolver) forbiddenDest(m *Mount) string {

@@ -3,6 +3,7 @@ package profile
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -57,12 +58,18 @@ func (v *validator) noop(n *noopTable) {
 	}
 	for _, e := range n.Rewrite.Entries {
 		key := strict.Join("noop", "rewrite", e.Key)
+		if v.removal(e.At, key, e.Key, e.Value) {
+			continue
+		}
 		v.rule(e.At, key, e.Key)
 		if err := checkTarget(e.Value); err != nil {
 			v.add(e.At, key, err.Error(), "")
 		}
 	}
 	for _, e := range n.Message.Entries {
+		if v.removal(e.At, strict.Join("noop", "message", e.Key), e.Key, e.Value) {
+			continue
+		}
 		v.rule(e.At, strict.Join("noop", "message", e.Key), e.Key)
 	}
 }
@@ -114,6 +121,7 @@ func contradictions(s *source, file string) []strict.Problem {
 	}
 	whole := map[string]strict.Pos{} // commands blocked whatever their arguments
 	rules := map[string]bool{}
+	v.hard(&s.Noop)
 	for _, it := range s.Noop.Block.Items {
 		r := rule(it.Text)
 		rules[r] = true
@@ -143,6 +151,35 @@ func contradictions(s *source, file string) []strict.Problem {
 	return v.problems
 }
 
+// hard returns what cannot be enforced with mode = "hard", where the program
+// itself is covered: nothing that needs it for other calls.
+func (v *validator) hard(n *noopTable) {
+	if n.Mode.V != "hard" {
+		return
+	}
+	covered := map[string]bool{}
+	check := func(at strict.Pos, key, text string) {
+		list := words(text)
+		covered[list[0]] = true
+		if len(list) > 1 {
+			v.add(at, key, fmt.Sprintf("%q cannot be enforced with mode = \"hard\": %q must stay there for its other calls", rule(text), list[0]), fmt.Sprintf("name %q alone, or use mode = \"path\"", list[0]))
+		}
+	}
+	for _, it := range n.Block.Items {
+		check(it.At, "noop.block", it.Text)
+	}
+	for _, e := range n.Rewrite.Entries {
+		check(e.At, strict.Join("noop", "rewrite", e.Key), e.Key)
+	}
+	for _, e := range n.Rewrite.Entries {
+		target := words(e.Value)
+		blocked := len(target) > 0 && slices.Contains(n.Block.Texts(), target[0]) // which is said already
+		if len(target) > 0 && covered[path.Base(target[0])] && !blocked {
+			v.add(e.At, strict.Join("noop", "rewrite", e.Key), fmt.Sprintf("the replacement %q is covered itself with mode = \"hard\"", target[0]), "use mode = \"path\"")
+		}
+	}
+}
+
 // place names a line, and its file when that is another one.
 func place(at, from strict.Pos) string {
 	if at.File == from.File {
@@ -170,6 +207,35 @@ func pairs(t strict.Table[string]) []KV {
 	var out []KV
 	for _, e := range t.Entries {
 		out = append(out, KV{e.Key, e.Value})
+	}
+	return out
+}
+
+// Commands are the commands that rules begin with, in order, each once.
+func (n Noop) Commands() []string {
+	var out []string
+	add := func(text string) {
+		if list := words(text); len(list) > 0 && !slices.Contains(out, list[0]) {
+			out = append(out, list[0])
+		}
+	}
+	for _, b := range n.Block {
+		add(b)
+	}
+	for _, r := range n.Rewrite {
+		add(r.Key)
+	}
+	return out
+}
+
+// Replacements are the programs that calls are rewritten to, by the command.
+func (n Noop) Replacements() []KV {
+	var out []KV
+	for _, r := range n.Rewrite {
+		from, to := words(r.Key), words(r.Value)
+		if len(from) > 0 && len(to) > 0 {
+			out = append(out, KV{from[0], to[0]})
+		}
 	}
 	return out
 }

@@ -101,6 +101,19 @@ func isInnerHome(fi fs.FileInfo, innerHomes []string) bool {
 	})
 }
 
+// Own returns an error when someone other than the user or root may have
+// written what is at path; links are followed.
+func Own(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if why := foreign(st); why != "" {
+		return fmt.Errorf("%q %s", path, why)
+	}
+	return nil
+}
+
 // foreign says why someone other than the user or root may have written this,
 // or "".
 func foreign(st fs.FileInfo) string {

@@ -26,6 +26,7 @@ type Overrides struct {
 	Timeout     *time.Duration // zero is no limit
 	Limits      Limits         // field by field
 	Workdir     string         // may be relative to Cwd
+	Keep        bool           // as [output] review
 }
 
 // Context is what a profile is resolved against: the only way anything of the
@@ -38,6 +39,8 @@ type Context struct {
 	Cwd            string                      // physical
 	Project        string                      // root of the project in force, or ""
 	WorkspacesPath string                      // of config.toml, as written
+	LogPath        string                      // of the user's config.toml, as written
+	ProjectLog     string                      // of the project's
 	DefaultLimits  Limits                      // of config.toml; the profile's and the flags' go first
 	Overrides      Overrides
 	ForShim        bool // the program was typed, and starts where the person is
@@ -60,6 +63,9 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 		r.inner = real(r.c.InnerHome)
 	}
 	r.x = expander{home: c.Home, uid: c.UID, lookup: c.Lookup}
+	if p.Scope == Remote {
+		r.x.lookup = remoteLookup(c.Lookup)
+	}
 	r.rc = RunConfig{
 		Name: p.Name, Path: p.Path, Scope: p.Scope, Description: p.Description, HomeDir: c.Home, Project: c.Project,
 	}
@@ -75,6 +81,7 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	if len(r.problems) > 0 {
 		return RunConfig{}, r.problems
 	}
+	r.warnings()
 	return r.rc, err
 }
 
@@ -117,7 +124,9 @@ func (r *resolver) sandbox() {
 	s, rc := &r.s.Sandbox, &r.rc
 	rc.WorkdirMode = Mode(or(s.WorkdirMode, string(RW)))
 	rc.Base = or(s.Base, "host")
-	rc.Home = or(s.Home, "host")
+	if rc.Home = or(s.Home, "host"); rc.Home == "host-ro" {
+		rc.Home = "host" // one thing by two names; the host is never writable
+	}
 	rc.NetworkAllow, rc.NetworkDeny = s.NetworkAllow.Texts(), s.NetworkDeny.Texts()
 	rc.Clipboard = s.Clipboard.V
 	rc.Allow = s.Allow.Texts()
@@ -126,6 +135,7 @@ func (r *resolver) sandbox() {
 	rc.Proc = or(s.Proc, "auto")
 	rc.Seccomp = or(s.Seccomp, "default")
 	rc.Backend = or(s.Backend, "bwrap")
+	rc.CgroupManager = s.CgroupManager.V
 
 	rc.Network = NetOff
 	if s.Network.V {
@@ -163,12 +173,7 @@ func (r *resolver) limits() Limits {
 		p.Key = strings.NewReplacer(".", "-", "_", "-").Replace(p.Key)
 		r.problems = append(r.problems, p)
 	}
-	own, rest := r.s.Sandbox.Limits.Limits(), r.c.DefaultLimits
-	return Limits{
-		Memory: cmp.Or(flags.Memory, own.Memory, rest.Memory), CPU: cmp.Or(flags.CPU, own.CPU, rest.CPU),
-		Pids: cmp.Or(flags.Pids, own.Pids, rest.Pids), Files: cmp.Or(flags.Files, own.Files, rest.Files),
-		FileSize: cmp.Or(flags.FileSize, own.FileSize, rest.FileSize),
-	}
+	return flags.Or(r.s.Sandbox.Limits.Limits()).Or(r.c.DefaultLimits)
 }
 
 // hide expands [sandbox] hide. Relative entries are below the working folder.
@@ -266,18 +271,36 @@ func (r *resolver) rest() {
 		rc.Git = &Git{StripSections: s.Git.StripSections.Texts(), Overrides: pairs(s.Git.Overrides)}
 	}
 	rc.SyncLogin = s.SyncCredentials.V
-	rc.Output.Summary, rc.Output.Record, rc.Output.Review = s.Output.Summary.V, s.Output.Record.V, s.Output.Review.V
+	rc.Output.Summary, rc.Output.Record, rc.Output.Review = s.Output.Summary.V, s.Output.Record.V, s.Output.Review.V || r.c.Overrides.Keep
 	rc.Output.Timeout = time.Duration(s.Output.Timeout.V) * time.Second
 	if t := r.c.Overrides.Timeout; t != nil {
 		rc.Output.Timeout = *t
 	}
-	if log := s.Output.Log; log.V != "" {
-		dir, err := r.x.path(log.V, tilde)
-		rc.Output.Log = r.value(log.At, "output.log", dir, err)
-	}
+	r.logFolder()
 	for _, c := range s.Verify.Custom.Checks.Rows {
 		rc.Checks = append(rc.Checks, Check{Name: c.Name.V, Cmd: c.Cmd.V, Severity: or(c.Severity, "medium")})
 	}
+}
+
+// logFolder is the profile's, else the project's, else the user's, else logs in
+// INNER_HOME.
+func (r *resolver) logFolder() {
+	out, own := &r.rc.Output, r.s.Output.Log
+	folder := func(text string, at strict.Pos, key string) string {
+		dir, err := r.x.path(text, tilde)
+		return r.value(at, key, dir, err)
+	}
+	switch {
+	case own.V != "":
+		out.Log, out.LogAll = folder(own.V, own.At, "output.log"), true
+	case r.c.ProjectLog != "":
+		out.Log = folder(r.c.ProjectLog, strict.Pos{}, "log of the project's config.toml")
+	case r.c.LogPath != "":
+		out.Folder = folder(r.c.LogPath, strict.Pos{}, "log of config.toml")
+	case r.c.InnerHome != "":
+		out.Folder = filepath.Join(r.c.InnerHome, "logs")
+	}
+	out.Folder = cmp.Or(out.Log, out.Folder)
 }
 
 // ParseMount parses the value of --mount, SRC:DEST[:MODE]. Source and Dest may

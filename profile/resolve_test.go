@@ -43,9 +43,9 @@ func TestResolveDefaults(t *testing.T) {
 	want := RunConfig{
 		Name: "p", Path: p.Path, Scope: Local, HomeDir: w.home, Project: w.project, Workdir: w.project, Cwd: w.project + "/pkg",
 		WorkdirMode: RW, Base: "host", Home: "host", Network: NetOff, PIDNamespace: true, GitDir: "protected", Proc: "auto",
-		Seccomp: "default", Backend: "bwrap", Entrypoint: Entrypoint{Cmd: "/bin/zsh", Interactive: true}, Noop: Noop{Mode: "path"},
+		Seccomp: "default", Backend: "bwrap", Entrypoint: Entrypoint{Cmd: "/bin/zsh", Interactive: true}, Noop: Noop{Mode: "path"}, Output: Output{Folder: w.inner + "/logs"},
 	}
-	if diff := cmp.Diff(want, rc, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, rc, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(RunConfig{})); diff != "" {
 		t.Error(diff)
 	}
 	if rc.NotEnforced() != nil {
@@ -98,7 +98,7 @@ block = ["pip install"]
 	add("path", rc.Env.PathPrepend...)
 	add("args", rc.Entrypoint.Args...)
 	add("history", rc.Entrypoint.History...)
-	add("log", rc.Output.Log)
+	add("log", rc.Output.Log, rc.Output.Folder)
 	add("timeout", rc.Output.Timeout.String())
 	want := []string{
 		"mount ~/src/app/data ~/data ro false 9",
@@ -108,7 +108,7 @@ block = ["pip install"]
 		"home_allow ~/go/bin", "home_allow ~/go/pkg",
 		"hide ~/src/app/.env", "hide ~/src/app/secrets/*", "hide ~/x", `hide /a\*b`, "hide /b/[ab]",
 		"set A=~/x:~/y", "set B=~/go/1000", "set C=a~b$HOME", "set D=~root", "set E=100%",
-		"path ~/go/bin", "args ~", "args $HOME", "history echo $HOME ~", "log ~/logs", "timeout 1m30s",
+		"path ~/go/bin", "args ~", "args $HOME", "history echo $HOME ~", "log ~/logs", "log ~/logs", "timeout 1m30s",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -132,12 +132,12 @@ L/p.toml:4: mounts."~bob/x": "~bob/x": only your own home can be written with "~
 L/p.toml:5: mounts."~/data": "x" is not an absolute path`},
 		{"[mounts]\n\"~/data\" = { dest = \"${workspaces_path}/x\" }", `L/p.toml:3: mounts."~/data": ${workspaces_path} is used, but workspaces_path is not set in the profile or in config.toml`},
 		{"[mounts]\n\"~/gone\" = \"ro\"", `L/p.toml:3: mounts."~/gone": mount source "~/gone" does not exist on host`},
-		{"[mounts]\n\"~/data\" = { dest = \"/nonexistent/path\" }", `L/p.toml:3: mounts."~/data": mount dest "/nonexistent/path" does not exist on host (expanded: "/nonexistent/path")`},
+		{"[mounts]\n\"~/data\" = { dest = \"/nonexistent/path\" }", `L/p.toml:3: mounts."~/data": profile [error] mount dest "/nonexistent/path" does not exist on host (expanded: "/nonexistent/path") (dest = "/tmp/path" needs no folder on the host)`},
 		{"[mounts]\n\"~/data\" = { dest = \"${workdir}/nope\" }", "L/p.toml:3: mounts.\"~/data\": ${workdir} is only known in the path of a mount"},
 		{"[mounts]\n\"~/data\" = { dest = \"/tmp/nope\" }", ""},
 		{"[mounts]\n\"x\" = { dest = \"/srv\", mode = \"tmpfs\" }\n\"~/data\" = { dest = \"/srv/deep/er\" }", ""},
 		{"[mounts]\n\"~/box\" = { dest = \"~/data\" }\n\"~/other\" = { dest = \"~/data/in\" }", ""},
-		{"[mounts]\n\"~/box\" = { dest = \"~/data\" }\n\"~/other\" = { dest = \"~/data/no\" }", `L/p.toml:4: mounts."~/other": mount dest "~/data/no" does not exist on host (expanded: "~/box/no")`},
+		{"[mounts]\n\"~/box\" = { dest = \"~/data\" }\n\"~/other\" = { dest = \"~/data/no\" }", `L/p.toml:4: mounts."~/other": profile [error] mount dest "~/data/no" does not exist on host (expanded: "~/box/no") (dest = "/tmp/no" needs no folder on the host)`},
 		{"[mounts]\n\"~/file\" = { dest = \"/usr/lib\" }", `L/p.toml:3: mounts."~/file": mount dest "/usr/lib" is a folder on the host, the source is a file`},
 		{"[mounts]\n\"~/data\" = { dest = \"/etc/passwd\" }", `L/p.toml:3: mounts."~/data": mount dest "/etc/passwd" is a file on the host, the source is a folder`},
 		{"[mounts]\n\"~/data\" = { dest = \"/srv\" }\n\"~/box\" = { dest = \"/srv/\" }", `L/p.toml:4: mounts."~/box": dest "/srv" is taken by mounts."~/data" (line 3)`},
@@ -394,22 +394,15 @@ mode = "hard"
 `)
 	rc, err := p.Resolve(w.context())
 	must(t, err)
-	want := `capabilities: "gemini" is not there yet
-mounts."~/data": mode "safe-rw" (work on a copy) is not there yet
-mounts."~/data": ${workspaces_path} is not there yet
-entrypoint.workdir: ${workspaces_path} is not there yet
-[git]: cleaning the git configuration is not there yet
-sandbox.network_mode = "allowlist": network by name is not there yet
+	want := `sandbox.network_mode = "allowlist": network by name is not there yet
 sandbox.network_deny: network by name is not there yet
 sandbox.limits: limits are not there yet
 sandbox.backend = "podman" is not there yet
 sandbox.base = "minimal" is not there yet
 sandbox.pid_namespace = false: without it processes could outlive the run
-sandbox.allow: "nested-user-ns" is not there yet
 sandbox.seccomp = "strict" is not there yet
 sandbox.proc = "bind" is not there yet
-sandbox.clipboard: the clipboard is not there yet
-noop.mode = "hard" is not there yet`
+sandbox.clipboard: the clipboard is not there yet`
 	if diff := cmp.Diff(want, strings.Join(rc.NotEnforced(), "\n")); diff != "" {
 		t.Error(diff)
 	}

@@ -1,6 +1,11 @@
 package profile
 
-import "time"
+import (
+	"cmp"
+	"time"
+
+	"github.com/enr/inner/profile/strict"
+)
 
 // Scope says where a profile came from, and so who vouches for it.
 type Scope string
@@ -9,6 +14,7 @@ type Scope string
 const (
 	Global Scope = "global" // INNER_HOME/profiles: the user's own, needs no approval
 	Local  Scope = "local"  // PROJECT/.inner/profiles: needs approval
+	Remote Scope = "remote" // downloaded for one run: a stranger's word, hardened, shown and asked for
 	Direct Scope = "file"   // named as ./FILE or an absolute path on the command line: the person's own word
 )
 
@@ -63,6 +69,7 @@ type RunConfig struct {
 	Proc          string // "auto", "fresh", "bind", "empty"
 	Seccomp       string // "default", "strict", "off"
 	Backend       string // "auto", "bwrap", "podman"
+	CgroupManager string // of containers in the box: "", "cgroupfs", "systemd"
 	Limits        Limits
 	Mounts        []Mount // file order
 	Env           Env
@@ -76,6 +83,8 @@ type RunConfig struct {
 	WorkspacesDir string // expanded workspaces_path, or ""
 
 	WorkspaceWorkdir bool // entrypoint.workdir uses ${workspaces_path}
+
+	warnings []strict.Problem
 }
 
 // Mount is one entry of [mounts], expanded.
@@ -107,6 +116,14 @@ type Limits struct{ Memory, CPU, Pids, Files, FileSize string }
 // Any reports whether a limit is asked for.
 func (l Limits) Any() bool { return l != Limits{} }
 
+// Or returns the limits with those that are not set taken from rest.
+func (l Limits) Or(rest Limits) Limits {
+	return Limits{
+		Memory: cmp.Or(l.Memory, rest.Memory), CPU: cmp.Or(l.CPU, rest.CPU), Pids: cmp.Or(l.Pids, rest.Pids),
+		Files: cmp.Or(l.Files, rest.Files), FileSize: cmp.Or(l.FileSize, rest.FileSize),
+	}
+}
+
 // Git is [git].
 type Git struct {
 	StripSections []string
@@ -127,7 +144,9 @@ type Entrypoint struct {
 // Output is [output]. Timeout is the longest a run may last; zero is no limit.
 type Output struct {
 	Summary bool
-	Log     string
+	Log     string // the folder of records that the profile or its project names, or ""
+	Folder  string // the folder of records: Log, or the user's own
+	LogAll  bool   // the profile itself names Log: output is kept wherever it goes
 	Timeout time.Duration
 	Record  bool // an interactive run is recorded as asciicast v2
 	Review  bool // end with a list of what changed in safe-rw copies

@@ -53,7 +53,9 @@ type sandboxTable struct {
 	Proc         strict.String `toml:"proc"`
 	Seccomp      strict.String `toml:"seccomp"`
 	Backend      strict.String `toml:"backend"`
-	Limits       LimitsTable   `toml:"limits"`
+	// Published profiles name it; "" is cgroupfs.
+	CgroupManager strict.String `toml:"cgroup_manager"`
+	Limits        LimitsTable   `toml:"limits"`
 }
 
 // LimitsTable is [sandbox.limits], and [default_limits] of config.toml, as
@@ -133,6 +135,7 @@ func homes() []string        { return []string{"host", "isolated"} }
 func gitDirs() []string      { return []string{"protected", "ro", "rw"} }
 func procs() []string        { return []string{"auto", "fresh", "bind", "empty"} }
 func seccomps() []string     { return []string{"default", "strict", "off"} }
+func cgroups() []string      { return []string{"", "cgroupfs", "systemd"} }
 func backends() []string     { return []string{"auto", "bwrap", "podman"} }
 func mountModes() []string   { return []string{"ro", "rw", "safe-rw", "tmpfs"} }
 func whens() []string        { return []string{"always", "tty", "pipe"} }
@@ -140,7 +143,8 @@ func cursorFixes() []string  { return []string{"", "newlines", "shell"} }
 func noopModes() []string    { return []string{"path", "hard"} }
 func severities() []string   { return []string{"critical", "high", "medium", "info"} }
 
-// Capabilities returns the names [capabilities] takes.
+// Capabilities returns the names [capabilities] takes, besides those that the
+// user declares.
 func Capabilities() []string { return []string{"claude", "gemini", "cursor", "codex", "opencode"} }
 
 // AllowKeys returns the keys [sandbox] allow takes: the nine of the manual and
@@ -150,11 +154,14 @@ func AllowKeys() []string {
 		"ssh-keys", "git-credentials", "gpg-keys", "docker-socket", "podman-socket",
 		"nested-user-ns", "netrc", "bash-history", "zsh-history",
 
-		"docker-config", "aws-credentials", "gcloud-credentials", "azure-credentials",
-		"kube-config", "helm-config", "terraform-credentials", "gh-config", "npmrc",
-		"pypirc", "cargo-credentials", "maven-settings", "gradle-properties", "pgpass",
-		"mysql-config", "password-store", "keyrings", "onepassword-config",
-		"browser-profiles", "session-bus", "ssh-agent", "gpg-agent", "rclone",
-		"vault-token", "hub-config", "agent-state", "fish-history", "repl-history",
+		"agent-state", "aws-credentials", "azure-credentials", "browser-profiles",
+		"cargo-credentials", "clipboard-history", "cloud-credentials", "container-sockets",
+		"database-credentials", "docker-config", "editor-state", "env-files", "fish-history",
+		"gcloud-credentials", "gh-config", "gpg-agent", "gradle-properties", "helm-config",
+		"hub-config", "key-files", "keyrings", "kube-config", "mail-credentials",
+		"maven-settings", "messengers", "mounted-media", "mysql-config", "npmrc", "onepassword-config", "other-homes",
+		"package-tokens", "password-store", "pgpass", "project-config", "pypirc", "rclone", "repl-history",
+		"session-bus", "ssh-agent", "ssh-known-hosts", "system-logs", "system-secrets", "systemd-user",
+		"terraform-credentials", "vault-token", "wallets",
 	}
 }

@@ -4,38 +4,65 @@ import "strings"
 
 // LooksSecret reports whether the name of a variable suggests that its value is
 // a secret. Such variables pass into a box only when the profile names them
-// exactly, and their values are never printed.
+// exactly, and their values are never printed. It errs on the side of secrets:
+// what is taken for one by mistake has only to be named.
 func LooksSecret(name string) bool {
 	name = strings.ToUpper(name)
 	switch name {
-	case "PWD", "OLDPWD":
+	case "PWD", "OLDPWD", "SESSION_MANAGER", "DESKTOP_SESSION", "GNOME_SHELL_SESSION_MODE":
 		return false
 	case "DATABASE_URL", "REDIS_URL", "KRB5CCNAME":
 		return true
+	}
+	for _, prefix := range []string{"XDG_SESSION_", "KDE_SESSION_", "DBUS_SESSION_BUS_", "GIT_CONFIG_KEY_"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
 	}
 	for _, prefix := range []string{"AWS_", "AZURE_", "VAULT_"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
 	}
-	for _, suffix := range []string{"_CONNECTION_STRING", "_WEBHOOK_URL", "_DATABASE_URL", "_WEBHOOK"} {
-		if strings.HasSuffix(name, suffix) {
+	for _, part := range []string{"CONNECTION_STRING", "CONN_STR", "WEBHOOK", "DATABASE_URL", "SERVICE_ACCOUNT"} {
+		if strings.Contains(name, part) {
 			return true
 		}
 	}
 	if strings.HasPrefix(name, "MONGO") && (strings.HasSuffix(name, "_URI") || strings.HasSuffix(name, "_URL")) {
 		return true
 	}
-	for word := range strings.SplitSeq(name, "_") {
-		switch strings.TrimSuffix(word, "S") {
-		case "KEY", "APIKEY", "PAS", "PWD", "PAT", "AUTH", "CRED", "CREDENTIAL", "COOKIE", "DSN", "PRIVATE", "PASSPHRASE", "JWT":
-			return true // "PASS" without its last S is "PAS"
-		}
-		for _, end := range []string{"TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "APIKEY", "CREDENTIALS"} {
-			if strings.HasSuffix(word, end) {
-				return true
-			}
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' }) {
+		if secretWord(strings.TrimRight(word, "0123456789")) {
+			return true
 		}
 	}
 	return false
+}
+
+// secretWord judges one word of a name, without the number at its end.
+func secretWord(word string) bool {
+	word = strings.TrimSuffix(word, "S") // "PASS" becomes "PAS"
+	switch word {
+	case "PAS", "PWD", "PAT", "CRED", "DSN", "PIN", "OTP", "TOTP", "JWT", "BEARER", "SESSID", "NETRC", "PEM":
+		return true
+	case "MONKEY", "TURKEY", "DONKEY", "HOTKEY", "JOCKEY":
+		return false
+	}
+	for _, end := range []string{
+		"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "CREDENTIAL", "KEY", "AUTH", "AUTHORIZATION", "SESSION",
+		"SESSIONID", "PRIVATE", "COOKIE", "SIGNATURE",
+	} {
+		if strings.HasSuffix(word, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasLogin reports whether a value looks like an address with a login in it,
+// such as https://me:secret@proxy.example.com.
+func HasLogin(value string) bool {
+	_, rest, ok := strings.Cut(value, "://")
+	return ok && strings.Contains(rest, "@")
 }

@@ -8,12 +8,16 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/enr/inner/profile/gitconfig"
 	"github.com/enr/inner/profile/strict"
 )
 
 // validator collects the faults of one file: everything that can be seen
 // without the environment and without the files it extends.
-type validator struct{ problems []strict.Problem }
+type validator struct {
+	problems []strict.Problem
+	declared func() []string // see Loader
+}
 
 // maxProblems is how many faults of one file are told.
 const maxProblems = 100
@@ -67,18 +71,33 @@ func (v *validator) head(s *source) {
 		}
 	}
 	v.text(s.WorkspacesPath, "workspaces_path")
-	v.names(s.Capabilities, "capabilities", Capabilities())
+	v.names(s.Capabilities, "capabilities", v.capabilities(s.Capabilities))
+}
+
+// capabilities returns the names a list of capabilities may hold.
+func (v *validator) capabilities(l strict.List) []string {
+	words := Capabilities()
+	builtin := func(it strict.Item) bool { return slices.Contains(words, strings.TrimPrefix(it.Text, "-")) }
+	for _, it := range l.Items {
+		if v.declared != nil && !builtin(it) {
+			return append(words, v.declared()...)
+		}
+	}
+	return words
 }
 
 func (v *validator) sandbox(s *sandboxTable) {
 	v.oneOf(s.NetworkMode, "sandbox.network_mode", networkModes())
 	v.oneOf(s.Base, "sandbox.base", bases())
 	v.oneOf(s.WorkdirMode, "sandbox.workdir_mode", workdirModes())
-	v.oneOf(s.Home, "sandbox.home", homes())
+	if s.Home.V != "host-ro" { // what published profiles call "host"
+		v.oneOf(s.Home, "sandbox.home", homes())
+	}
 	v.oneOf(s.GitDir, "sandbox.git_dir", gitDirs())
 	v.oneOf(s.Proc, "sandbox.proc", procs())
 	v.oneOf(s.Seccomp, "sandbox.seccomp", seccomps())
 	v.oneOf(s.Backend, "sandbox.backend", backends())
+	v.oneOf(s.CgroupManager, "sandbox.cgroup_manager", cgroups())
 	v.names(s.Allow, "sandbox.allow", AllowKeys())
 	for _, it := range s.NetworkAllow.Items {
 		v.host(it, "sandbox.network_allow")
@@ -170,6 +189,9 @@ func (v *validator) mounts(t strict.Table[mountSpec]) {
 	}
 	for _, e := range t.Entries {
 		key := strict.Join("mounts", e.Key)
+		if v.removal(e.At, key, e.Key, e.Value.Mode.V+e.Value.Dest.V) {
+			continue
+		}
 		switch {
 		case e.Key == "":
 			v.add(e.At, key, "the path is empty", "")
@@ -182,6 +204,20 @@ func (v *validator) mounts(t strict.Table[mountSpec]) {
 		}
 		v.text(e.Value.Dest, key)
 	}
+}
+
+// removal reports whether a key of a table takes one of the base out.
+func (v *validator) removal(at strict.Pos, key, text, value string) bool {
+	name, ok := removal(text)
+	switch {
+	case !ok:
+		return false
+	case name == "":
+		v.add(at, key, "removes nothing: no name follows the dash", "")
+	case value != "":
+		v.add(at, key, fmt.Sprintf("is %q", value), fmt.Sprintf(`%q = "" takes %q of the base out`, text, name))
+	}
+	return true
 }
 
 func (v *validator) env(e *envTable) {
@@ -198,6 +234,9 @@ func (v *validator) env(e *envTable) {
 		}
 	}
 	for _, s := range e.Set.Entries {
+		if v.removal(s.At, strict.Join("env", "set", s.Key), s.Key, s.Value) {
+			continue
+		}
 		if why := badVariable(s.Key); why != "" {
 			v.add(s.At, strict.Join("env", "set", s.Key), why, "")
 		}
@@ -240,8 +279,14 @@ func badVariable(name string) string {
 func (v *validator) git(g *gitTable) {
 	v.filled(g.StripSections, "git.strip_sections")
 	for _, e := range g.Overrides.Entries {
-		if dot := strings.IndexByte(e.Key, '.'); dot <= 0 || dot == len(e.Key)-1 || control(e.Key) {
-			v.add(e.At, strict.Join("git", "overrides", e.Key), "is not a git key", `write it like "push.default"`)
+		key := strict.Join("git", "overrides", e.Key)
+		if v.removal(e.At, key, e.Key, e.Value) {
+			continue
+		}
+		if _, err := gitconfig.Canonical(e.Key); err != nil {
+			v.add(e.At, key, err.Error(), `write it like "push.default"`)
+		} else if control(e.Key) || strings.ContainsRune(e.Value, 0) {
+			v.add(e.At, key, "contains a control character", "")
 		}
 	}
 }

@@ -97,6 +97,7 @@ func (r *resolver) hostFolder(dir string, named bool) error {
 			r.rc.WorkdirMode = None
 		}
 	}
+	r.keepOriginals(physical)
 	if r.rc.WorkdirMode == None {
 		return nil
 	}
@@ -106,6 +107,22 @@ func (r *resolver) hostFolder(dir string, named bool) error {
 		}
 	}
 	return r.checkWorkdir(physical)
+}
+
+// keepOriginals sees to it that a working folder nobody mounted by name does not
+// make the source of a safe-rw mount writable: it is part of the copy, or, when
+// the copy is elsewhere, read-only.
+func (r *resolver) keepOriginals(dir string) {
+	for _, m := range r.rc.Mounts {
+		source := real(m.Source)
+		switch {
+		case m.Mode != SafeRW || !within(dir, source) || r.rc.WorkdirMode == None:
+		case real(m.Dest) == source:
+			r.rc.WorkdirMode = None
+		default:
+			r.rc.WorkdirMode = RO
+		}
+	}
 }
 
 // mountOver returns the mount that decides what is seen at a box path, or nil.

@@ -21,7 +21,8 @@ type Script struct {
 }
 
 // NoopScripts writes the scripts for [noop] of the named profile. They belong in the
-// folder dir of the box, first on its PATH and read-only.
+// folder dir of the box, first on its PATH and read-only. Each blocked call adds its
+// rule, as a line, to the file record of the box; see Blocked.
 //
 // A rule is a command and, after blanks, the arguments a call must begin with:
 // "pip install" blocks "pip install x" and lets "pip list" through. A blocked call
@@ -35,16 +36,17 @@ type Script struct {
 // Everything else runs the next program of that name on PATH.
 //
 // It is a guardrail against habits, not a wall: a program called by its absolute path
-// walks round it. The scripts start no process, touch no variable outside __inner_,
+// walks round it, unless the script is bound over the program, too (mode = "hard").
+// The scripts start no process, touch no variable outside __inner_,
 // and need /bin/sh only; whoever reads them in the box sees why a call was blocked.
-func NoopScripts(n profile.Noop, profileName, dir string) ([]Script, error) {
+func NoopScripts(n profile.Noop, profileName, dir, record string) ([]Script, error) {
 	rules, err := parseNoop(n)
 	if err != nil {
 		return nil, err
 	}
 	var scripts []Script
 	for _, command := range rules.commands {
-		scripts = append(scripts, Script{command, rules.script(command, profileName, dir)})
+		scripts = append(scripts, Script{command, rules.script(command, profileName, dir, record)})
 	}
 	return scripts, nil
 }
@@ -154,10 +156,10 @@ func checkNoop(words []string) error {
 	return nil
 }
 
-func (r *noopRules) script(command, profileName, dir string) []byte {
+func (r *noopRules) script(command, profileName, dir, record string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, noopHead, command, profileName, quote.POSIX(dir))
-	r.blocks(&b, command, profileName, "")
+	r.blocks(&b, command, profileName, record, "")
 	fmt.Fprintf(&b, "__inner_name=%s\n", quote.POSIX(command))
 	word := "if"
 	for _, rule := range r.rewrite[command] {
@@ -180,7 +182,7 @@ func (r *noopRules) script(command, profileName, dir string) []byte {
 		case strings.Contains(target, "/"):
 			fmt.Fprintf(&b, "\texec %s \"$@\"\n", quote.POSIX("./"+target))
 		default:
-			r.blocks(&b, target, profileName, "\t")
+			r.blocks(&b, target, profileName, record, "\t")
 			fmt.Fprintf(&b, "\t__inner_name=%s\n", quote.POSIX(target))
 		}
 	}
@@ -192,7 +194,7 @@ func (r *noopRules) script(command, profileName, dir string) []byte {
 }
 
 // blocks writes the rules that block a command, longest first.
-func (r *noopRules) blocks(b *strings.Builder, command, profileName, indent string) {
+func (r *noopRules) blocks(b *strings.Builder, command, profileName, record, indent string) {
 	for _, rule := range r.block[command] {
 		fmt.Fprintf(b, "%sif %s; then\n", indent, fits(rule.words))
 		line := fmt.Sprintf("inner: %q is blocked by profile %q", strings.Join(rule.words, " "), profileName)
@@ -200,7 +202,12 @@ func (r *noopRules) blocks(b *strings.Builder, command, profileName, indent stri
 		if rule.message != "" {
 			b.WriteString(" " + quote.POSIX("inner: "+oneLine(rule.message)))
 		}
-		fmt.Fprintf(b, " >&2\n%s\texit 1\n%sfi\n", indent, indent)
+		b.WriteString(" >&2\n")
+		if record != "" {
+			// A record that cannot be written changes nothing for the caller.
+			fmt.Fprintf(b, "%s\t{ printf '%%s\\n' %s >>%s; } 2>/dev/null\n", indent, quote.POSIX(strings.Join(rule.words, " ")), quote.POSIX(record))
+		}
+		fmt.Fprintf(b, "%s\texit 1\n%sfi\n", indent, indent)
 	}
 }
 

@@ -33,7 +33,7 @@ func noopBox(t testing.TB, n profile.Noop, real ...string) (path, noop string) {
 	t.Helper()
 	work := filepath.Join(tempDir(t), "a b*$(touch x)'\n\xff")
 	noop = filepath.Join(work, "noop")
-	scripts, err := NoopScripts(n, "web", noop)
+	scripts, err := NoopScripts(n, "web", noop, filepath.Join(work, "blocked"))
 	must(t, err)
 	for _, s := range scripts {
 		write(t, filepath.Join(noop, s.Name), string(s.Text), 0o755)
@@ -198,7 +198,7 @@ func TestNoopText(t *testing.T) {
 		Rewrite: []profile.KV{{Key: "npm", Value: "pnpm -q"}, {Key: "npm i", Value: "pnpm add"}, {Key: "echo", Value: "/bin/echo"}},
 		Message: []profile.KV{{Key: "pip install", Value: "it's not here"}},
 	}
-	scripts, err := NoopScripts(n, "we\nb", "/run/inner/no op")
+	scripts, err := NoopScripts(n, "we\nb", "/run/inner/no op", "/run/inner/bl ocked")
 	must(t, err)
 	var names []string
 	dir := t.TempDir()
@@ -225,6 +225,62 @@ func TestNoopText(t *testing.T) {
 	}
 }
 
+// Every blocked call is counted, whoever wrote what else into the pipe, and a script
+// that cannot write to it blocks all the same.
+func TestBlocked(t *testing.T) {
+	n := profile.Noop{
+		Block:   []string{"apt", "pip  install", "pip install --user", "ba*d"},
+		Rewrite: []profile.KV{{Key: "get", Value: "apt get"}, {Key: "fine", Value: "true"}},
+	}
+	path, noop := noopBox(t, n, "pip")
+	record := filepath.Join(filepath.Dir(noop), "blocked")
+	for _, gone := range []bool{false, true} {
+		must(t, os.RemoveAll(record))
+		count, err := CountBlocked(record, n)
+		must(t, err)
+		if gone {
+			must(t, os.Remove(record))
+			must(t, os.Mkdir(record, 0o755))
+		}
+		for _, sh := range scriptShells(t) {
+			for _, c := range [][]string{{"apt"}, {"apt", "x"}, {"pip", "install", "secret"}, {"pip", "install", "--user"}, {"ba*d"}, {"get"}, {"fine"}, {"pip", "list"}} {
+				_, errs, code := run(t, "/", []string{"PATH=" + path + ":/bin"}, append([]string{sh, filepath.Join(noop, c[0])}, c[1:]...)...)
+				code1, lines := 1, 1
+				if c[0] == "fine" || c[len(c)-1] == "list" {
+					code1, lines = 0, 0
+				}
+				if code != code1 || strings.Count(errs, "\n") != lines {
+					t.Errorf("%s %q: %q, %d", sh, c, errs, code)
+				}
+			}
+		}
+		want := map[string]int{}
+		if !gone {
+			f, err := os.OpenFile(record, os.O_WRONLY, 0)
+			must(t, err)
+			_, err = f.WriteString("apt \nap\x00t\nnot a rule\n\n" + strings.Repeat("apt", 100_000) + "\napt\n" + strings.Repeat("x", 5000) + "apt")
+			must(t, err)
+			must(t, f.Close())
+			shells := len(scriptShells(t))
+			want = map[string]int{"apt": 3*shells + 1, "pip install": shells, "pip install --user": shells, "ba*d": shells}
+		}
+		if diff := cmp.Diff(want, count.Close()); diff != "" {
+			t.Errorf("counts (-want +got):\n%s", diff)
+		}
+	}
+	// Somebody who holds the pipe open does not hold up the end.
+	count, err := CountBlocked(record+"2", n)
+	must(t, err)
+	f, err := os.OpenFile(record+"2", os.O_WRONLY, 0)
+	must(t, err)
+	defer f.Close()
+	_, err = f.WriteString("apt\n")
+	must(t, err)
+	if diff := cmp.Diff(map[string]int{"apt": 1}, count.Close()); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
 func TestNoopErrors(t *testing.T) {
 	kv := func(k, v string) []profile.KV { return []profile.KV{{Key: k, Value: v}} }
 	for _, c := range []struct {
@@ -248,7 +304,7 @@ func TestNoopErrors(t *testing.T) {
 		{profile.Noop{Block: []string{"a"}, Message: kv("b", "x")}, `noop.message: "b": no rule of that name`},
 		{profile.Noop{Block: []string{"a/", "."}}, "noop.block: \"a/\": a command is a name, not a path\nnoop.block: \".\": not a name of a command"},
 	} {
-		_, err := NoopScripts(c.noop, "web", "/noop")
+		_, err := NoopScripts(c.noop, "web", "/noop", "")
 		got := ""
 		if err != nil {
 			got = err.Error()

@@ -90,7 +90,7 @@ func (h Home) own() []string { return []string{h.Inner, filepath.Join(h.User, ".
 func (h Home) globalDir() string { return filepath.Join(h.Inner, "profiles") }
 
 func (h Home) loader(p *profile.Project) *profile.Loader {
-	return &profile.Loader{Home: h.User, GlobalDir: h.globalDir(), Project: p}
+	return &profile.Loader{Home: h.User, GlobalDir: h.globalDir(), Project: p, Declared: config.Declared(filepath.Join(h.Inner, "config.toml"))}
 }
 
 // Look reads a project and what is recorded about it.
@@ -127,7 +127,7 @@ func lookGone(rec *trust.ProjectRecord) *View {
 
 // lookConfig reads the project's config.toml.
 func (h Home) lookConfig(v *View) {
-	cfg, file, err := config.Load(filepath.Join(v.Project.Dir, "config.toml"))
+	cfg, file, err := config.LoadProject(filepath.Join(v.Project.Dir, "config.toml"))
 	if file.Path != "" {
 		v.ConfigFile = &file
 	}

@@ -95,7 +95,7 @@ func (pl place) root() string {
 }
 
 func (a *app) loader(pl place) *profile.Loader {
-	l := &profile.Loader{Home: a.home, GlobalDir: a.profilesDir()}
+	l := &profile.Loader{Home: a.home, GlobalDir: a.profilesDir(), Declared: config.Declared(a.configFile())}
 	if pl.project != nil && pl.project.Problem == nil {
 		l.Project = pl.project
 	}

@@ -23,7 +23,7 @@ func TestClaude(t *testing.T) {
 	need(t, "tmux", "bwrap", "bash", "git")
 	claude := os.Getenv("INNER_TEST_CLAUDE")
 	if claude == "" {
-		missing(t, "Claude Code is not there; make test installs it from npm (contrib/claude.sh install)")
+		missing(t, "Claude Code is not there; make test installs it from npm (contrib/agents.sh install claude)")
 	}
 	p := newPerson(t)
 	p.path(filepath.Dir(claude))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/capability"
+	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
 	"github.com/spf13/cobra"
 )
@@ -278,6 +278,11 @@ func (a *app) grantsOf(p *profile.Profile, pl place) ([]profile.Grant, error) {
 	if err != nil {
 		return nil, err
 	}
+	if pl.project != nil { // its config.toml is approved together with the profile
+		if cfg, _, err := config.LoadProject(filepath.Join(pl.project.Dir, "config.toml")); err == nil {
+			nearer(&c, cfg)
+		}
+	}
 	rc, err := p.Resolve(c)
 	if err != nil {
 		return nil, err
@@ -332,31 +337,16 @@ func (a *app) lastGrants(pl place, p *profile.Profile) ([]profile.Grant, bool) {
 	return r.Grants, true
 }
 
-func (a *app) printGrants(list []profile.Grant) {
-	for _, g := range list {
-		fmt.Fprintf(a.stdout, "#   %s\n", printable(g.Text))
-	}
-}
-
 func (a *app) explainCapabilities(rc profile.RunConfig) {
-	for _, name := range rc.Capabilities {
-		c, ok := capability.Find(name)
-		if !ok {
-			continue
-		}
-		fmt.Fprintf(a.stdout, "\n# ── capability: %s ───\n", name)
-		fmt.Fprintf(a.stdout, "#   a clone of %s appears in the box; the original is not mounted\n", c.Folder)
-		for _, f := range c.Files {
-			fmt.Fprintf(a.stdout, "#   copies %s\n", f.From)
-		}
-		for _, t := range c.Trees {
-			fmt.Fprintf(a.stdout, "#   copies %s/%s/\n", c.Folder, t)
-		}
-		for _, kv := range c.Env {
-			fmt.Fprintf(a.stdout, "#   sets %s\n", kv.Key)
-		}
-		for _, n := range c.Notes {
-			fmt.Fprintf(a.stdout, "#   %s\n", n)
+	list, err := a.capabilities(&rc)
+	if err != nil {
+		a.fail(err)
+		return
+	}
+	for _, c := range list {
+		fmt.Fprintf(a.stdout, "\n# ── capability: %s ───\n", c.Name)
+		for _, line := range c.Explain(a.home) {
+			fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
 		}
 	}
 }
@@ -369,6 +359,15 @@ func (a *app) ask(question string, yes bool) error {
 	if !isTerminal(a.stdin) {
 		return &isolator.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: "read it above, then inner allow --yes"}
 	}
+	if a.agreed(question) {
+		return nil
+	}
+	a.say("nothing was allowed")
+	return exit(1)
+}
+
+// agreed puts a question on the terminal.
+func (a *app) agreed(question string) bool {
 	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
 	if err != nil && answer == "" {
@@ -376,10 +375,9 @@ func (a *app) ask(question string, yes bool) error {
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
-		return nil
+		return true
 	}
-	a.say("nothing was allowed")
-	return exit(1)
+	return false
 }
 
 // short writes the home as ~.

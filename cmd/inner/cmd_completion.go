@@ -25,6 +25,14 @@ func (a *app) cmdCompletion() *cobra.Command {
 	}
 }
 
+// completeOneProfile is completeProfiles for the first argument only.
+func (a *app) completeOneProfile(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeProfiles(cmd, args, word)
+}
+
 // completeProfiles offers profile names: the names of files, and for trusted
 // places a description. It reads nothing of a project beyond the folder.
 func (a *app) completeProfiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -42,7 +50,7 @@ func (a *app) completeProfiles(*cobra.Command, []string, string) ([]string, cobr
 		}
 	}
 	files, _ := filepath.Glob(filepath.Join(a.profilesDir(), "*.toml"))
-	l := &profile.Loader{Home: a.home, GlobalDir: a.profilesDir()}
+	l := a.loader(place{})
 	for _, f := range files {
 		what := "global"
 		if p, err := l.Load(f, profile.Global); err == nil && p.Description != "" {

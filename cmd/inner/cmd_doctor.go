@@ -234,7 +234,7 @@ func (a *app) globalProfiles() []finding {
 	if len(files) == 0 {
 		return []finding{warning("profiles", "inner init", "no global profiles")}
 	}
-	l := &profile.Loader{Home: a.home, GlobalDir: a.profilesDir()}
+	l := a.loader(place{})
 	var list []finding
 	for _, f := range files {
 		if _, err := l.Load(f, profile.Global); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/remote"
 	"github.com/enr/inner/profile/strict"
 	"github.com/enr/inner/profile/trust"
 	"github.com/spf13/cobra"
@@ -24,14 +25,14 @@ type runFlags struct {
 	network, noNetwork, interactive, noInteractive bool
 	mounts, env, args                              []string
 	timeout                                        *seconds
-	dryRun, json, yes                              bool
+	dryRun, json, yes, allowRemote, keep           bool
 	limits                                         profile.Limits
 }
 
 func (a *app) cmdRun() *cobra.Command {
 	f := runFlags{timeout: &seconds{}}
 	c := &cobra.Command{
-		Use:   "run [-p NAME|./FILE] [flags] [-- args]",
+		Use:   "run [-p NAME|./FILE|URL] [flags] [-- args]",
 		Short: "Run a profile's program in its sandbox",
 		Long: "Run a profile's program in its sandbox and exit with its exit code.\n\n" +
 			"The arguments of the program are, in this order: the profile's args, --arg, the content\n" +
@@ -40,21 +41,23 @@ func (a *app) cmdRun() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	fl := c.Flags()
-	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE, an absolute path or an https URL")
 	fl.StringVarP(&f.workdir, "workdir", "w", "", "working folder, mounted read-write")
 	fl.BoolVar(&f.network, "network", false, "allow the network")
 	fl.BoolVar(&f.noNetwork, "no-network", false, "no network")
 	fl.BoolVarP(&f.interactive, "interactive", "i", false, "give the program a terminal")
 	fl.BoolVar(&f.noInteractive, "no-interactive", false, "give the program no terminal")
-	fl.StringArrayVarP(&f.mounts, "mount", "m", nil, "SRC:DEST[:MODE], MODE ro or rw (repeatable)")
+	fl.StringArrayVarP(&f.mounts, "mount", "m", nil, "SRC:DEST[:MODE], MODE ro, rw or safe-rw (repeatable)")
 	fl.StringArrayVarP(&f.env, "env", "e", nil, "KEY=VALUE (repeatable)")
 	fl.StringVar(&f.entrypoint, "entrypoint", "", "run this program instead, without the profile's args")
 	fl.StringArrayVarP(&f.args, "arg", "a", nil, "one argument of the program (repeatable)")
 	fl.StringVar(&f.argsFile, "args-file", "", "a file whose content is one argument")
 	fl.Var(f.timeout, "timeout", "stop after this long: seconds, or 90s, 10m; 0 is no limit")
+	fl.BoolVar(&f.keep, "keep", false, "keep the copies of safe-rw mounts, for inner changes")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and a command to paste, run nothing")
 	fl.BoolVar(&f.json, "json", false, "with --dry-run: the plan as JSON")
-	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask; never consents to a remote profile")
+	fl.BoolVar(&f.allowRemote, "allow-remote", false, "run a profile from a URL without asking")
 	fl.StringVar(&f.sha256, "sha256", "", "the profile's digest, as `HEX`; anything else is refused")
 	fl.StringVar(&f.limits.Memory, "limit-memory", "", "memory limit, e.g. 2G")
 	fl.StringVar(&f.limits.CPU, "limit-cpu", "", "CPU limit, e.g. 200%")
@@ -101,12 +104,14 @@ func (a *app) runRun(f runFlags, extra []string) error {
 			return &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
 		}
 	}
-	p, err := a.choose(f.profile, pl)
+	var p *profile.Profile
+	if remote.IsURL(f.profile) {
+		p, err = a.chooseRemote(f, pl, o)
+	} else if p, err = a.choose(f.profile, pl); err == nil {
+		err = checkPin(p, f.sha256)
+	}
 	if err != nil {
 		return a.unusable(err, f.profile)
-	}
-	if f.sha256 != "" && !strings.EqualFold(strings.TrimPrefix(f.sha256, "sha256:"), p.Files[0].Digest) {
-		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q has the digest %s, not the one of --sha256", p.Path, p.Files[0].Digest)}
 	}
 	c, err := a.context(pl, o, false)
 	if err != nil {
@@ -126,11 +131,16 @@ func (a *app) runInBox(runFlags) error {
 // unusable says why a profile or a config.toml cannot be used, and what to
 // type.
 func (a *app) unusable(err error, name string) error {
+	var said exit
+	var misuse usage
+	if errors.As(err, &said) || errors.As(err, &misuse) {
+		return err
+	}
 	a.fail(err)
 	var problems strict.Problems
 	var unknown *profile.NotFoundError
 	switch {
-	case isolator.AsRefusal(err) != nil:
+	case isolator.AsRefusal(err) != nil, remote.IsURL(name):
 	case errors.As(err, &problems) && len(problems) > 0:
 		a.hint("edit %s", a.short(problems[0].File))
 	case errors.As(err, &unknown):
@@ -143,7 +153,7 @@ func (a *app) unusable(err error, name string) error {
 
 // overrides turns flags into what the profile language knows.
 func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
-	o := profile.Overrides{Entrypoint: f.entrypoint, Args: f.args, Extra: extra, Limits: f.limits, Workdir: f.workdir}
+	o := profile.Overrides{Entrypoint: f.entrypoint, Args: f.args, Extra: extra, Limits: f.limits, Workdir: f.workdir, Keep: f.keep}
 	set := func(on, off bool) *bool {
 		if !on && !off {
 			return nil
@@ -218,7 +228,10 @@ func readArgsFile(path string) (string, error) {
 	case err != nil:
 		return "", usagef("--args-file: %w", err)
 	case len(data) > maxArgsFile:
-		return "", usagef("--args-file %q is larger than the %d bytes one argument can hold", path, maxArgsFile)
+		return "", &isolator.Refusal{
+			Code: 2, Msg: fmt.Sprintf("--args-file %q is larger than the %d bytes Linux takes as one argument", path, maxArgsFile),
+			Hint: "name the file in the prompt, and let the program read it",
+		}
 	case strings.ContainsRune(string(data), 0):
 		return "", usagef("--args-file %q holds a NUL byte", path)
 	}
@@ -229,8 +242,8 @@ func readArgsFile(path string) (string, error) {
 // profile reached by name needs approval, and an unapproved one never gives
 // way to the global profile of the same name.
 func (a *app) choose(name string, pl place) (*profile.Profile, error) {
-	if strings.Contains(name, "://") {
-		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: remote profiles are not supported by this version", name), Hint: "download it, read it, and use -p ./FILE"}
+	if remote.IsURL(name) {
+		return nil, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q: only inner run and inner profile install take a URL", name), Hint: "inner profile install " + name}
 	}
 	l := a.loader(pl)
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {

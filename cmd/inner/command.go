@@ -40,6 +40,11 @@ func (a *app) command(args []string) int {
 		_, _ = stage.Sweep(stageBase(), a.ledger())
 	}
 	root := a.tree()
+	args, err := a.unalias(root, args)
+	if err != nil {
+		a.fail(err)
+		return 2
+	}
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -93,13 +98,14 @@ func (a *app) tree() *cobra.Command {
 			return nil
 		},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		ValidArgsFunction: a.completeAliases,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetVersionTemplate("inner {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
 	root.AddCommand(
 		a.cmdHook(), a.cmdAllow(), a.cmdDeny(), a.cmdRevoke(), a.cmdStatus(), a.cmdWhich(), a.cmdBypass(),
-		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdProfile(), a.cmdInit(), a.cmdDoctor(), a.cmdCompletion(), a.cmdVersion(),
+		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdChanges(), a.cmdProfile(), a.cmdVerify(), a.cmdResources(), a.cmdConfig(), a.cmdInit(), a.cmdReset(), a.cmdUninstall(), a.cmdDoctor(), a.cmdLog(), a.cmdCompletion(), a.cmdVersion(),
 	)
 	for _, c := range root.Commands() {
 		wrapArgs(c)

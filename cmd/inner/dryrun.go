@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/shims"
 
 	"github.com/enr/inner/hooks/quote"
@@ -18,6 +20,8 @@ import (
 const (
 	dryEmpty = "\x00empty"
 	dryStage = "\x00staged:"
+	dryNoop  = dryStage + "noop shims"
+	dryPipe  = dryStage + "pipe"
 )
 
 // dryRun prints the plan and a command that can be pasted into a bash. It has
@@ -32,20 +36,37 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	if err := a.knownProc(rc, &prep.facts, false); err != nil {
+		return err
+	}
 	for i := range prep.facts.Git {
 		prep.facts.Git[i].Missing = nil // made for a run only
 	}
-	s := isolator.Staged{RunID: "dry-run", Empty: dryEmpty, Program: prep.program, Argv: prep.argv}
+	prep.facts.Later = nil
+	s := isolator.Staged{RunID: "dry-run", Empty: dryEmpty, Self: selfPath(), Program: prep.program, Argv: prep.argv}
 	for _, cl := range prep.clones {
-		s.Binds = append(s.Binds, isolator.Bind{Host: dryStage + "clone of " + cl.Folder, Box: cl.Place(a.home), Write: true, Reason: "capability " + cl.Name})
-		s.Env = append(s.Env, cl.Environment(a.home)...)
+		if err := a.cloneBinds(&s, cl, rc, prep.facts, func(f capability.Folder) string { return dryStage + "clone of " + f.Path }); err != nil {
+			return err
+		}
 	}
-	scripts, err := shims.NoopScripts(rc.Noop, rc.Name, isolator.BoxNoop)
+	scripts, err := shims.NoopScripts(rc.Noop, rc.Name, isolator.BoxNoop, isolator.BoxBlocked)
 	if err != nil {
 		return err
 	}
 	if len(scripts) > 0 {
-		s.Noop = dryStage + "noop shims"
+		s.Noop = dryNoop
+		s.Binds = append(s.Binds, blockedPipe(dryPipe))
+	}
+	if err := prep.git.show(&s); err != nil {
+		return err
+	}
+	if _, err := a.workspaces(rc); err != nil {
+		return err
+	}
+	for _, m := range rc.Mounts {
+		if m.Mode == profile.SafeRW {
+			s.Copies = append(s.Copies, isolator.Copy{Dest: m.Dest, Host: dryStage + "copy of " + m.Source})
+		}
 	}
 	plan, err := isolator.Build(rc, prep.facts, s)
 	if err != nil {
@@ -58,6 +79,9 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 	for _, g := range profile.Grants(rc) {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(g.Text))
 	}
+	if left := prep.git.leftOut(); len(left) > 0 {
+		fmt.Fprintf(a.stdout, "#   of your git settings it does not have: %s\n", printable(strings.Join(left, ", ")))
+	}
 	a.stdout.Write(paste(plan))
 	return nil
 }
@@ -69,10 +93,21 @@ func paste(plan isolator.Plan) []byte {
 	var redirect []string
 	next := isolator.FirstDataFD
 	for i, d := range plan.Data {
-		redirect = append(redirect, fmt.Sprintf("%d< <(printf %%s %s)", isolator.FirstDataFD+i, word(string(d))))
+		content := "printf %s " + word(string(d))
+		if bytes.IndexByte(d, 0) >= 0 { // the filter of system calls
+			content = "base64 -d <<<" + base64.StdEncoding.EncodeToString(d)
+		}
+		redirect = append(redirect, fmt.Sprintf("%d< <(%s)", isolator.FirstDataFD+i, content))
 		next++
 	}
+	if plan.Map != nil {
+		// The launcher makes the namespace, and bwrap joins it.
+		b.WriteString("# pasted, the user namespace has one id only, and no containers can be made\n")
+	}
 	fmt.Fprintf(&b, "( cd / && exec env -i %s", word(plan.Bwrap))
+	if plan.Map != nil {
+		b.WriteString(" \\\n  --unshare-user")
+	}
 	for _, arg := range plan.Args {
 		fmt.Fprintf(&b, " \\\n ")
 		words := slices.Clone(arg.Words)
@@ -80,6 +115,9 @@ func paste(plan isolator.Plan) []byte {
 			words = []string{"--ro-bind-data", fmt.Sprint(next), words[2]}
 			redirect = append(redirect, fmt.Sprintf("%d</dev/null", next))
 			next++
+		}
+		if len(words) == 3 && (strings.HasPrefix(words[1], dryNoop+"/") || words[1] == dryPipe) {
+			words[1] = "/bin/false" // a file, and as a program it fails
 		}
 		if len(words) == 3 && strings.HasPrefix(words[1], dryStage) {
 			words = []string{"--tmpfs", words[2]}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/procfs"
+	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/shims"
 )
 
@@ -17,6 +19,12 @@ func main() {
 	// Inside a box inner is the supervisor, and nothing else.
 	if launch.IsBox(os.Args) {
 		os.Exit(launch.Box())
+	}
+	if verify.IsInside(os.Args) {
+		os.Exit(verify.Inside())
+	}
+	if procfs.IsPart(os.Args) {
+		os.Exit(procfs.Part(os.Args))
 	}
 	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG):
 	// everything runs on one that lives as long as the process.

@@ -10,10 +10,12 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/profile/strict"
 	"golang.org/x/term"
 )
@@ -77,6 +79,42 @@ func printable(s string) string {
 		i += n
 	}
 	return b.String()
+}
+
+// progress shows how far something is, on one line of a terminal that is
+// rewritten, once it has taken a second. The line is gone after the function
+// it returns was called.
+func (a *app) progress(what string, done, total func() int64) (stop func()) {
+	f, ok := a.stderr.(*os.File)
+	if !ok || !isTerminal(f) {
+		return func() {}
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		next := time.NewTimer(time.Second)
+		defer next.Stop()
+		for shown := false; ; shown = true {
+			select {
+			case <-end:
+				if shown {
+					fmt.Fprint(f, "\r\x1b[K")
+				}
+				return
+			case <-next.C:
+				next.Reset(100 * time.Millisecond)
+			}
+			far := "…"
+			if t := total(); t > 0 {
+				far = fmt.Sprintf("%d%% of %s", min(done()*100/t, 100), copytree.Size(t))
+			}
+			fmt.Fprintf(f, "\r\x1b[Kinner: %s: %s", printable(what), far)
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
+	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/shims"
 )
 
@@ -34,15 +36,27 @@ func (a *app) context(pl place, o profile.Overrides, forShim bool) (profile.Cont
 	if err != nil {
 		return c, err
 	}
-	c.WorkspacesPath, c.DefaultLimits = cfg.WorkspacesPath, cfg.DefaultLimits
+	c.WorkspacesPath, c.LogPath, c.DefaultLimits = cfg.WorkspacesPath, cfg.Log, cfg.DefaultLimits
+	if own, ok := a.trustedProjectConfig(pl); ok {
+		nearer(&c, own)
+	}
 	return c, nil
+}
+
+// nearer puts what a project's config.toml says before what the user's says.
+func nearer(c *profile.Context, cfg *config.Config) {
+	if cfg.WorkspacesPath != "" {
+		c.WorkspacesPath = cfg.WorkspacesPath
+	}
+	c.ProjectLog = cfg.Log
+	c.DefaultLimits = cfg.DefaultLimits.Or(c.DefaultLimits)
 }
 
 // ride takes the road from a loaded profile to an exit code. name is the word
 // that was typed, for the record.
 func (a *app) ride(p *profile.Profile, c profile.Context, name string) int {
 	start := time.Now()
-	code, runID, err := a.travel(p, c)
+	code, runID, err := a.travel(p, c, name)
 	e := runlog.Event{
 		Time: start, Kind: "run", Run: runID, Profile: p.Name, Path: p.Path, Command: name, Cwd: c.Cwd,
 		Code: code, Millis: time.Since(start).Milliseconds(),
@@ -63,12 +77,15 @@ func (a *app) record(e runlog.Event) {
 	}
 }
 
-func (a *app) travel(p *profile.Profile, c profile.Context) (code int, runID string, err error) {
+func (a *app) travel(p *profile.Profile, c profile.Context, word string) (code int, runID string, err error) {
 	j, err := a.depart(p, c)
 	if err != nil {
 		return codeOf(err), j.id(), err
 	}
 	defer j.close()
+	if err := j.beginLog(word); err != nil {
+		return codeOf(err), j.id(), err
+	}
 	j.launch()
 	if !j.result.Started {
 		return j.result.Code, j.id(), startFailure(j.result)
@@ -92,6 +109,14 @@ type journey struct {
 	plan    isolator.Plan
 	options launch.Options
 	result  launch.Result
+
+	logs    *runlog.Folder // until the record takes it over
+	log     *runlog.Run    // nil when the run is not recorded
+	capture *runlog.Capture
+	begun   time.Time
+	clock   time.Time      // begun, as files know it
+	blocked map[string]int // noop: calls per command
+	kept    string         // the folder of copies that stay for a review; "" when they go with the run
 
 	// after is what follows the end of the program, in order, while what was
 	// staged is still there. It is not called when the program did not run.
@@ -122,7 +147,16 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	if j.run, err = stage.New(base, a.ledger()); err != nil {
 		return j, err
 	}
+	if err = j.openLogs(); err != nil {
+		return j, err
+	}
+	if err = stageWorkspaces(j); err != nil {
+		return j, err
+	}
 	if j.prep, err = a.prepare(&j.rc, base); err != nil {
+		return j, err
+	}
+	if err := a.knownProc(j.rc, &j.prep.facts, true); err != nil {
 		return j, err
 	}
 	if err := j.stage(); err != nil {
@@ -139,7 +173,14 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	return j, nil
 }
 
-func (j *journey) launch() { j.result = launch.Run(j.plan, j.options) }
+// launch runs the plan; when only its /proc cannot be had here, once more with
+// another.
+func (j *journey) launch() {
+	j.result = launch.Run(j.plan, j.options)
+	if j.otherProc() {
+		j.result = launch.Run(j.plan, j.options)
+	}
+}
 
 // arrive does what follows the end of the program. What fails is reported and
 // changes no exit code: the program has run.
@@ -160,6 +201,15 @@ func (j *journey) id() string {
 
 func (j *journey) close() {
 	id := j.id()
+	if j.logs != nil {
+		_ = j.logs.Close()
+	}
+	if err := j.log.Close(); err != nil {
+		j.app.warn("the record of run %s: %v", id, err)
+	}
+	if err := j.dropCopies(); err != nil {
+		j.app.warn("the copies of run %s: %v", id, err)
+	}
 	if err := j.run.Close(); err != nil {
 		j.app.warn("run %s left something behind: %v", id, err)
 	}
@@ -205,6 +255,7 @@ type prepared struct {
 	program string
 	argv    []string
 	clones  []capability.Capability
+	git     *gitSettings // nil without [git]
 }
 
 // prepare resolves the program and probes the host. It changes nothing.
@@ -222,21 +273,26 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 		return prep, err
 	}
 	prep.argv = append([]string{rc.Entrypoint.Cmd}, rc.Entrypoint.Args...)
-	for _, name := range rc.Capabilities {
-		cap, ok := capability.Find(name)
-		if !ok {
-			return prep, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: capability %q is not enforced by this version", rc.Name, name)}
-		}
-		prep.clones = append(prep.clones, cap)
+	if prep.clones, err = a.capabilities(rc); err != nil {
+		return prep, err
 	}
+	prep.argv = withArgs(prep.argv, prep.clones)
 	who := host.Facts{UID: os.Getuid(), Home: a.home, OtherHome: otherHome(a.home), InnerHome: a.inner, StageBase: base}
 	paths, globs, writable := isolator.Asks(*rc, who, prep.program, realPath)
 	for _, c := range prep.clones {
-		paths = append(paths, c.Place(a.home))
+		for _, f := range c.Folders {
+			paths = append(paths, f.Place(a.home))
+		}
 	}
+	if prep.git, err = a.gitSettings(*rc); err != nil {
+		return prep, err
+	}
+	paths = append(paths, prep.git.asks(a.home)...)
+	dirs, names := isolator.Programs(*rc, os.Getenv("PATH"))
 	prep.facts = host.Probe(host.Request{
 		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Writable: writable,
-		Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
+		Later: isolator.LaterFolders(*rc), Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
+		Nested: slices.Contains(rc.Allow, "nested-user-ns"), ProgramDirs: dirs, ProgramNames: names,
 	})
 	return prep, nil
 }
@@ -261,6 +317,9 @@ func realPath(p string) string {
 // caller's.
 func (a *app) program(rc profile.RunConfig) (string, error) {
 	cmd := rc.Entrypoint.Cmd
+	if a.isShim(cmd) {
+		cmd = filepath.Base(cmd) // of $SHELL: the program behind it
+	}
 	if strings.Contains(cmd, "/") {
 		if !filepath.IsAbs(cmd) {
 			cmd = filepath.Join(rc.Cwd, cmd)

@@ -8,6 +8,7 @@ package main
 //	pty STEPS COMMAND...     run in a terminal, following the steps (contrib/terminal)
 //	poll COMMAND...          run again and again until it succeeds, twenty seconds long
 //	mode FILE PERM           want these permission bits, in octal
+//	serve DIR                an https server ($URL) for the files of a folder
 //	exec nouserns COMMAND... run where user namespaces are switched off
 //
 // Each story has a home of its own ($HOME, no ~/.inner yet), a private
@@ -171,6 +172,7 @@ func TestScript(t *testing.T) {
 			"pty":   cmdPty,
 			"poll":  cmdPoll,
 			"mode":  cmdMode,
+			"serve": cmdServe,
 		},
 	})
 }

@@ -17,7 +17,7 @@ func (a *app) projectConfigFile(pl place) (*profile.File, error) {
 	if pl.project == nil || pl.project.Problem != nil {
 		return nil, nil
 	}
-	_, file, err := config.Load(filepath.Join(pl.project.Dir, "config.toml"))
+	_, file, err := config.LoadProject(filepath.Join(pl.project.Dir, "config.toml"))
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (a *app) trustedProjectConfig(pl place) (*config.Config, bool) {
 	if pl.project == nil || pl.project.Problem != nil {
 		return nil, false
 	}
-	cfg, file, err := config.Load(filepath.Join(pl.project.Dir, "config.toml"))
+	cfg, file, err := config.LoadProject(filepath.Join(pl.project.Dir, "config.toml"))
 	if err != nil || file.Path == "" {
 		return nil, false
 	}
@@ -108,7 +108,7 @@ func changeText(g profile.Grant, widens bool) string {
 
 // shimWords are the commands the project's config.toml maps to profiles.
 func shimWords(pl place) []string {
-	cfg, _, err := config.Load(filepath.Join(pl.project.Dir, "config.toml"))
+	cfg, _, err := config.LoadProject(filepath.Join(pl.project.Dir, "config.toml"))
 	if err != nil {
 		return nil
 	}
@@ -122,7 +122,7 @@ func shimWords(pl place) []string {
 // showConfig prints what the project's config.toml sets.
 func (a *app) showConfig(pl place) {
 	path := filepath.Join(pl.project.Dir, "config.toml")
-	cfg, _, err := config.Load(path)
+	cfg, _, err := config.LoadProject(path)
 	if err != nil {
 		return
 	}
@@ -136,10 +136,13 @@ func (a *app) showConfig(pl place) {
 	if cfg.WorkspacesPath != "" {
 		parts = append(parts, fmt.Sprintf("keeps workspaces in %q", cfg.WorkspacesPath))
 	}
-	if len(cfg.Aliases) > 0 {
-		parts = append(parts, fmt.Sprintf("defines %d aliases", len(cfg.Aliases)))
+	for _, kv := range cfg.Aliases {
+		parts = append(parts, fmt.Sprintf("makes \"inner %s\" stand for: inner %s", kv.Key, kv.Value))
 	}
 	if len(parts) > 0 {
-		fmt.Fprintf(a.stderr, "config (%s):\n  %s\n", printable(a.short(path)), printable(strings.Join(parts, "\n  ")))
+		fmt.Fprintf(a.stderr, "config (%s):\n", printable(a.short(path)))
+	}
+	for _, part := range parts {
+		fmt.Fprintf(a.stderr, "  %s\n", printable(part))
 	}
 }

@@ -14,6 +14,7 @@ const (
 	File    Kind = "file"
 	Dir     Kind = "dir"
 	Socket  Kind = "socket"
+	Link    Kind = "link" // of a Child only: paths are looked at through links
 	Other   Kind = "other"
 	Denied  Kind = "denied"
 )
@@ -47,6 +48,8 @@ type Facts struct {
 	Paths map[string]Path `json:"paths,omitempty"`
 	// Globs holds what each pattern of [sandbox] hide matched.
 	Globs map[string][]string `json:"globs,omitempty"`
+	// Folders holds what is in each folder with many of the files asked about.
+	Folders map[string][]Child `json:"-"`
 	// Sockets are the pathname sockets something listens on (/proc/net/unix),
 	// links resolved.
 	Sockets []string `json:"sockets,omitempty"`
@@ -55,6 +58,17 @@ type Facts struct {
 	// Git holds, for each writable folder asked about, what must stay
 	// unwritable in its repositories.
 	Git []GitGuard `json:"git,omitempty"`
+	// Later holds the folders asked about that are missing and whose content
+	// the host would run or obey: they are made for the run, so that they can
+	// be covered.
+	Later []Placeholder `json:"later,omitempty"`
+	// Proc is how /proc can be had here: "fresh", "bind" or "empty"; "" when
+	// nothing is known, and a fresh one is tried.
+	Proc string `json:"proc,omitempty"`
+	// Nested is what boxes that make containers need; nil when not asked for.
+	Nested *Nested `json:"nested,omitempty"`
+	// Programs are the files behind the program names asked about.
+	Programs []Program `json:"programs,omitempty"`
 	// Env is the environment of the call.
 	Env map[string]string `json:"-"`
 	// Terminal says whether the program will have the box's own terminal.
@@ -81,11 +95,17 @@ func (f Facts) InnerHomes() []string {
 	return list
 }
 
+// Child is one entry of a folder. Target is where a Link leads, as written.
+type Child struct {
+	Name, Target string
+	Kind         Kind
+}
+
 // GitGuard is what the host would later execute from one repository.
 type GitGuard struct {
 	Dir      string   `json:"dir"`               // the .git folder, or the .git pointer file
 	Pointer  bool     `json:"pointer,omitempty"` // Dir is a file
-	Link     bool     `json:"link,omitempty"`    // Dir is a link: what it leads to can be exchanged
+	Link     bool     `json:"link,omitempty"`    // Dir, or what it names in one, is a link or no file: it can be exchanged
 	ReadOnly []string `json:"read_only"`         // existing files and folders below Dir
 	// Missing are places that must not be created from inside either: they are
 	// made for the run, so that they can be covered.

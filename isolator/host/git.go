@@ -10,18 +10,14 @@ import (
 // folders right below it.
 func guardAll(root string) []GitGuard {
 	var list []GitGuard
-	if g, ok := guardGit(root); ok {
-		list = append(list, g)
-	}
+	list = append(list, guardGit(root)...)
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		return list
 	}
 	for _, e := range entries {
 		if e.IsDir() && e.Name() != ".git" {
-			if g, ok := guardGit(filepath.Join(root, e.Name())); ok {
-				list = append(list, g)
-			}
+			list = append(list, guardGit(filepath.Join(root, e.Name()))...)
 		}
 	}
 	return list
@@ -33,19 +29,33 @@ func guardAll(root string) []GitGuard {
 //
 // Source: gitrepository-layout(5), git-config(1) "core.hooksPath",
 // "extensions.worktreeConfig".
-func guardGit(root string) (GitGuard, bool) {
+func guardGit(root string) []GitGuard {
 	dir := filepath.Join(root, ".git")
 	fi, err := os.Lstat(dir)
 	if err != nil {
-		return GitGuard{}, false
+		return nil
 	}
 	if fi.Mode().IsRegular() {
-		return GitGuard{Dir: dir, Pointer: true}, true
+		return []GitGuard{{Dir: dir, Pointer: true}}
 	}
 	if !fi.IsDir() {
-		return GitGuard{Dir: dir, Link: true}, true
+		return []GitGuard{{Dir: dir, Link: true}}
 	}
 	g := GitGuard{Dir: dir}
+	rels := []string{"hooks", "config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates", "modules", "worktrees"}
+	var links []GitGuard
+	for _, rel := range rels {
+		p := filepath.Join(dir, rel)
+		if fi, err := os.Lstat(p); err == nil && !fi.IsDir() && !fi.Mode().IsRegular() {
+			links = append(links, GitGuard{Dir: p, Link: true})
+		}
+	}
+	if len(links) > 0 {
+		return links
+	}
+	if p := filepath.Join(dir, "config"); !exists(p) {
+		g.Missing = append(g.Missing, Placeholder{p, []byte{}})
+	}
 	if !exists(filepath.Join(dir, "hooks")) {
 		g.Missing = append(g.Missing, Placeholder{Path: filepath.Join(dir, "hooks")})
 	}
@@ -56,20 +66,14 @@ func guardGit(root string) (GitGuard, bool) {
 	if p := filepath.Join(dir, "config.worktree"); !exists(p) && worktreeConfig(dir) {
 		g.Missing = append(g.Missing, Placeholder{p, []byte{}})
 	}
-	add := func(rel string) {
-		p := filepath.Join(dir, rel)
-		if fi, err := os.Lstat(p); err == nil && (fi.IsDir() || fi.Mode().IsRegular()) {
+	// Repositories of submodules and linked worktrees have hooks, configuration
+	// and pointers of their own: modules, worktrees.
+	for _, rel := range rels {
+		if p := filepath.Join(dir, rel); exists(p) {
 			g.ReadOnly = append(g.ReadOnly, p)
 		}
 	}
-	for _, rel := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates"} {
-		add(rel)
-	}
-	// Repositories of submodules and linked worktrees, with hooks, configuration
-	// and pointers of their own.
-	add("modules")
-	add("worktrees")
-	return g, true
+	return []GitGuard{g}
 }
 
 func exists(p string) bool {

@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Request names what a run needs to know. Everything else about the host is
@@ -23,8 +24,13 @@ type Request struct {
 	Paths     []string // host paths to look at
 	Globs     []string // patterns to expand
 	Writable  []string // folders the box will write: searched for repositories
+	Later     []string // folders to make for the run when they are missing
 	Env       []string // the environment of the call, KEY=VALUE
 	Terminal  bool
+
+	ProgramDirs  []string // folders of the box's PATH, as host paths
+	ProgramNames []string // programs to look for in them
+	Nested       bool     // whether the box is to make containers
 }
 
 // Probe looks at the host once. It starts no program and writes nothing.
@@ -43,14 +49,15 @@ func Probe(r Request) Facts {
 	}
 	f.User = f.Env["USER"]
 	f.Bwrap, f.BwrapWhy = FindBwrap(f.Env["PATH"])
-	l := looker{dirs: map[string]string{}}
+	f.Programs = findPrograms(r.ProgramDirs, r.ProgramNames, f.InnerHomes())
+	l := looker{dirs: map[string]Path{}, names: map[string][]name{}}
 	for _, p := range r.Paths {
 		if _, done := f.Paths[p]; !done {
 			f.Paths[p] = l.look(p)
 		}
 	}
 	for _, g := range r.Globs {
-		if m, err := filepath.Glob(g); err == nil && len(m) > 0 {
+		if m := l.glob(g); len(m) > 0 {
 			if f.Globs == nil {
 				f.Globs = map[string][]string{}
 			}
@@ -60,6 +67,16 @@ func Probe(r Request) Facts {
 			}
 		}
 	}
+	f.Folders = l.crowded(f.Paths)
+	for _, p := range r.Later {
+		if l.look(p).Kind == Missing && l.dir(filepath.Dir(p)).Kind == Dir && writable(filepath.Dir(p)) {
+			f.Later = append(f.Later, Placeholder{Path: p})
+		}
+	}
+	if r.Nested {
+		n := ProbeNested(f.UID, f.GID)
+		f.Nested = &n
+	}
 	f.Sockets = listening()
 	f.Resolver = resolver()
 	for _, w := range r.Writable {
@@ -68,19 +85,175 @@ func Probe(r Request) Facts {
 	return f
 }
 
-// looker examines paths. It remembers folders, so that a hundred paths of one
-// home cost little more than a hundred calls of lstat.
-type looker struct{ dirs map[string]string }
+// looker examines paths. It remembers folders, so that hundreds of paths of
+// one home cost little more than that many calls of lstat, and less where the
+// folder is not there.
+type looker struct {
+	dirs  map[string]Path
+	names map[string][]name // what a folder holds, by its path
+}
 
-// dir returns the real path of a folder as far as it exists, the rest
-// appended.
-func (l looker) dir(p string) string {
-	if real, ok := l.dirs[p]; ok {
-		return real
+// dir looks at a folder, once.
+func (l looker) dir(p string) Path {
+	if seen, ok := l.dirs[p]; ok {
+		return seen
 	}
-	real := l.look(p).Real
-	l.dirs[p] = real
-	return real
+	seen := l.look(p)
+	l.dirs[p] = seen
+	return seen
+}
+
+// glob returns the paths that match a pattern, in order. Names that begin with
+// a dot match like any other. It reads each folder once, however many patterns
+// it is asked about.
+func (l looker) glob(pattern string) []string {
+	dir, last := filepath.Split(pattern)
+	dir = strings.TrimSuffix(dir, "/")
+	switch {
+	case dir == "":
+		return nil // relative, or the root folder itself
+	case !strings.ContainsAny(pattern, `*?[\`):
+		if l.dir(pattern).Kind == Missing {
+			return nil
+		}
+		return []string{pattern}
+	}
+	var out []string
+	for _, d := range l.globDir(dir) {
+		if !strings.ContainsAny(last, `*?[\`) {
+			if p := d + "/" + last; l.look(p).Kind != Missing {
+				out = append(out, p)
+			}
+			continue
+		}
+		for _, n := range l.list(d) {
+			if ok, err := filepath.Match(last, n.name); err == nil && ok {
+				out = append(out, d+"/"+n.name)
+			}
+		}
+	}
+	return out
+}
+
+// name is one entry of a folder.
+type name struct {
+	name string
+	dir  bool
+}
+
+// depth is how far below a folder "**" looks.
+const depth = 2
+
+// below returns the folder and what lies in it, depth levels down. Folders that
+// hold other people's packages or build results are passed over: what lies
+// there was published, and there are thousands of them.
+func (l looker) below(dir string, depth int) []string {
+	out := []string{dir}
+	if depth == 0 {
+		return out
+	}
+	for _, n := range l.list(dir) {
+		switch n.name {
+		case ".git", "node_modules", "vendor", "target", "dist", "build", ".venv", "venv", "__pycache__", ".cache", ".tox", "site-packages":
+			continue
+		}
+		if n.dir {
+			out = append(out, l.below(dir+"/"+n.name, depth-1)...)
+		}
+	}
+	return out
+}
+
+// globDir returns the folders a pattern's folder part means.
+func (l looker) globDir(dir string) []string {
+	if !strings.ContainsAny(dir, `*?[\`) {
+		return []string{dir}
+	}
+	if root, ok := strings.CutSuffix(dir, "/**"); ok {
+		return l.below(unescape(root), depth)
+	}
+	if !strings.ContainsAny(dir, "*?[") || plainEscapes(dir) {
+		return []string{unescape(dir)}
+	}
+	return l.glob(dir)
+}
+
+// plainEscapes reports whether every special byte of a pattern is escaped.
+func plainEscapes(p string) bool {
+	for i := 0; i < len(p); i++ {
+		switch p[i] {
+		case '\\':
+			i++
+		case '*', '?', '[':
+			return false
+		}
+	}
+	return true
+}
+
+func unescape(p string) string {
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		if p[i] == '\\' && i+1 < len(p) {
+			i++
+		}
+		b.WriteByte(p[i])
+	}
+	return b.String()
+}
+
+// list returns what a folder holds, sorted; nothing when it cannot be read.
+func (l looker) list(dir string) []name {
+	if names, ok := l.names[dir]; ok {
+		return names
+	}
+	var names []name
+	entries, _ := os.ReadDir(dir) // what could be read counts
+	for _, e := range entries {
+		names = append(names, name{e.Name(), e.IsDir()})
+	}
+	l.names[dir] = names
+	return names
+}
+
+func writable(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }
+
+// crowd is how many files of one folder make it worth listing.
+const crowd = 12
+
+// crowded lists the folders in which many of the paths are files.
+func (l looker) crowded(paths map[string]Path) map[string][]Child {
+	count := map[string]int{}
+	for _, p := range paths {
+		if p.Kind == File {
+			count[filepath.Dir(p.Real)]++
+		}
+	}
+	var out map[string][]Child
+	for dir, n := range count {
+		if n < crowd {
+			continue
+		}
+		if out == nil {
+			out = map[string][]Child{}
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			c := Child{Name: e.Name(), Kind: kindOf(e.Type())}
+			if e.Type()&fs.ModeSymlink != 0 {
+				target, err := os.Readlink(filepath.Join(dir, e.Name()))
+				if err != nil {
+					continue
+				}
+				c.Kind, c.Target = Link, target
+			}
+			out[dir] = append(out[dir], c)
+		}
+	}
+	return out
 }
 
 // look examines one path. It follows links: Real is where they lead; for a
@@ -90,7 +263,11 @@ func (l looker) look(p string) Path {
 	if p == "/" {
 		return Path{Kind: Dir, Real: "/"}
 	}
-	at := filepath.Join(l.dir(filepath.Dir(p)), filepath.Base(p))
+	parent := l.dir(filepath.Dir(p))
+	at := filepath.Join(parent.Real, filepath.Base(p))
+	if parent.Kind == Missing {
+		return Path{Kind: Missing, Real: at}
+	}
 	fi, err := os.Lstat(at)
 	if err == nil && fi.Mode()&fs.ModeSymlink != 0 {
 		real, lerr := filepath.EvalSymlinks(at)
@@ -130,58 +307,6 @@ func kindOf(m fs.FileMode) Kind {
 	default:
 		return Other
 	}
-}
-
-// bwrapPlaces are tried before PATH, so that a program called bwrap in front
-// of it on PATH is never run.
-func bwrapPlaces() []string {
-	return []string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"}
-}
-
-// FindBwrap returns the absolute path of a bwrap that only root can have put
-// there, or why there is none.
-func FindBwrap(pathVar string) (path, why string) {
-	why = "bwrap is not installed"
-	try := bwrapPlaces()
-	for _, d := range filepath.SplitList(pathVar) {
-		if filepath.IsAbs(d) {
-			try = append(try, filepath.Join(d, "bwrap"))
-		}
-	}
-	for _, p := range try {
-		real, err := filepath.EvalSymlinks(p)
-		if err != nil {
-			continue
-		}
-		if err := rootOwned(real); err != nil {
-			why = fmt.Sprintf("%s cannot be trusted: %v", p, err)
-			continue
-		}
-		return real, ""
-	}
-	return "", why
-}
-
-// rootOwned refuses a program that somebody but root could have written.
-func rootOwned(path string) error {
-	for i, p := range []string{path, filepath.Dir(path)} {
-		fi, err := os.Lstat(p)
-		if err != nil {
-			return err
-		}
-		st, ok := fi.Sys().(*syscall.Stat_t)
-		switch {
-		case !ok || st.Uid != 0:
-			return fmt.Errorf("%s is not owned by root", p)
-		case fi.Mode().Perm()&0o022 != 0 && fi.Mode()&fs.ModeSticky == 0:
-			return fmt.Errorf("%s is writable by others", p)
-		case i == 0 && !fi.Mode().IsRegular():
-			return fmt.Errorf("%s is not a file", p)
-		case i == 0 && fi.Mode().Perm()&0o111 == 0:
-			return fmt.Errorf("%s is not executable", p)
-		}
-	}
-	return nil
 }
 
 // listening reads the pathname sockets that accept connections. Flag

@@ -5,7 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func must(t *testing.T, err error) {
@@ -69,7 +73,7 @@ func TestPaths(t *testing.T) {
 func TestGuardGit(t *testing.T) {
 	d := t.TempDir()
 	git := filepath.Join(d, ".git")
-	if _, ok := guardGit(d); ok {
+	if guardGit(d) != nil {
 		t.Error("a guard without a repository")
 	}
 	for _, sub := range []string{"hooks", "info", "modules/a/hooks"} {
@@ -78,20 +82,36 @@ func TestGuardGit(t *testing.T) {
 	for _, file := range []string{"config", "HEAD", "modules/a/config", "info/attributes"} {
 		must(t, os.WriteFile(filepath.Join(git, file), nil, 0o644))
 	}
-	g, ok := guardGit(d)
-	var got []string
-	for _, p := range g.ReadOnly {
-		rel, _ := filepath.Rel(git, p)
-		got = append(got, rel)
+	check := func(about string, want ...GitGuard) {
+		t.Helper()
+		got := guardGit(d)
+		for i := range got {
+			got[i].Missing = nil
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", about, diff)
+		}
 	}
-	if want := []string{"hooks", "config", "info/attributes", "modules"}; !ok || g.Dir != git || !slices.Equal(got, want) {
-		t.Errorf("got %v %v, want %v", g.Dir, got, want)
+	j := func(rel string) string { return filepath.Join(git, rel) }
+	check("a repository", GitGuard{Dir: git, ReadOnly: []string{j("hooks"), j("config"), j("info/attributes"), j("modules")}})
+	if got, want := guardGit(d)[0].Missing, []Placeholder{{j("commondir"), []byte(".\n")}}; !cmp.Equal(got, want) {
+		t.Errorf("missing: %v", got)
 	}
-	w := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(w, ".git"), []byte("gitdir: /x\n"), 0o644))
-	if g, ok := guardGit(w); !ok || !g.Pointer {
-		t.Errorf("pointer file: %v %v", g, ok)
+	must(t, os.Remove(j("config")))
+	must(t, os.RemoveAll(j("hooks")))
+	if got, want := guardGit(d)[0].Missing, []Placeholder{{j("config"), []byte{}}, {j("hooks"), nil}, {j("commondir"), []byte(".\n")}}; !cmp.Equal(got, want) {
+		t.Errorf("missing: %v", got)
 	}
+	// What a link leads to could be exchanged, and a pipe never ends.
+	must(t, os.Symlink("../hooks", j("hooks")))
+	must(t, syscall.Mkfifo(j("config"), 0o600))
+	check("a link and a pipe", GitGuard{Dir: j("hooks"), Link: true}, GitGuard{Dir: j("config"), Link: true})
+	must(t, os.RemoveAll(git))
+	must(t, os.WriteFile(git, []byte("gitdir: /x\n"), 0o644))
+	check("a pointer", GitGuard{Dir: git, Pointer: true})
+	must(t, os.Remove(git))
+	must(t, os.Symlink("elsewhere", git))
+	check("a link", GitGuard{Dir: git, Link: true})
 }
 
 // TestFindBwrapIgnoresPlants: a program called bwrap that anybody could have
@@ -105,5 +125,43 @@ func TestFindBwrapIgnoresPlants(t *testing.T) {
 	}
 	if err := rootOwned(filepath.Join(d, "bwrap")); err == nil {
 		t.Error("a world-writable program passes for root's")
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "odd[1]*")
+	for _, p := range []string{
+		".env", ".env.local", "a/.env", "a/b/.env", "a/b/c/.env", "node_modules/x/.env", "one.pem", "state/x/history", "state/y/other", ".a_history", "plain",
+	} {
+		p = filepath.Join(dir, p)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	escaped := strings.NewReplacer("[", `\[`, "*", `\*`).Replace(dir)
+	l := looker{dirs: map[string]Path{}, names: map[string][]name{}}
+	for pattern, want := range map[string][]string{
+		"/**/.env":         {".env", "a/.env", "a/b/.env"},
+		"/**/.env.*":       {".env.local"},
+		"/*.pem":           {"one.pem"},
+		"/.*_history":      {".a_history"},
+		"/state/*/history": {"state/x/history"},
+		"/nothing/*":       nil,
+		"/plai?":           {"plain"},
+	} {
+		var got []string
+		for _, p := range l.glob(escaped + pattern) {
+			rel, err := filepath.Rel(dir, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, rel)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", pattern, got, want)
+		}
 	}
 }

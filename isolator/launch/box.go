@@ -12,6 +12,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/enr/inner/isolator"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,7 +22,7 @@ const hangupGrace = 200 * time.Millisecond
 // IsBox reports whether this process was started as the supervisor inside a
 // box. main asks it before anything else.
 func IsBox(args []string) bool {
-	return len(args) == 2 && args[0] == boxExe && args[1] == boxWord
+	return len(args) == 2 && (args[0] == boxExe || args[0] == isolator.BoxSelf) && args[1] == boxWord
 }
 
 // Box is the supervisor inside the box: it opens the box's terminals, starts

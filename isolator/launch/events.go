@@ -81,6 +81,11 @@ func (s *session) endRelays() {
 	for _, r := range s.relays {
 		r.request(askStop)
 	}
+	if s.reaped { // before that a pipe may still be written to
+		for _, r := range s.pumps {
+			r.request(askStop)
+		}
+	}
 }
 
 // takeMasters starts the relays for the box's terminals.
@@ -92,12 +97,13 @@ func (s *session) takeMasters(fds []int) {
 			s.killBox()
 			return
 		}
-		r, err := startRelay(fd, s.ptys[i], s.wakeW)
+		r, err := newRelay(relay{master: fd, out: s.ptys[i], wake: s.wakeW, watch: s.o.Watch})
 		if err != nil {
 			closeAll(fds[i:])
 			s.killBox()
 			return
 		}
+		go r.run()
 		s.relays = append(s.relays, r)
 		s.running++
 	}
@@ -110,20 +116,24 @@ func (s *session) takeMasters(fds []int) {
 func (s *session) letGoOfPipes() {
 	for i := range 2 {
 		fd := s.stdio[i]
-		if fd < 0 || s.spec.Stdio[i] != fromLauncher || !isPipe(fd) {
-			continue
+		if fd >= 0 && s.spec.Stdio[i] == fromLauncher && s.pipes[i] < 0 && isPipe(fd) {
+			letGo(fd)
 		}
-		null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return
-		}
-		flags := unix.O_CLOEXEC
-		if fd <= 2 {
-			flags = 0
-		}
-		_ = unix.Dup3(null, fd, flags)
-		unix.Close(null)
 	}
+}
+
+// letGo replaces a descriptor by /dev/null.
+func letGo(fd int) {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	flags := unix.O_CLOEXEC
+	if fd <= 2 {
+		flags = 0
+	}
+	_ = unix.Dup3(null, fd, flags)
+	unix.Close(null)
 }
 
 // readWake takes signals and the relays' words from the wake pipe.

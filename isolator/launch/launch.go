@@ -34,8 +34,12 @@
 //     is empty (inside the box it is readable in /proc/1/environ);
 //   - the terminal is put back as it was, however the run ends.
 //
+// For a plan with a map of ids the user namespace is made first, and bwrap
+// joins it.
+//
 // What it does not: it decides nothing about mounts or namespaces, and knows
-// no bwrap option but --args and --setenv. The plan must have a PID namespace and
+// no bwrap option but those of this handing over (--args, --setenv, --as-pid-1,
+// --userns). The plan must have a PID namespace and
 // --die-with-parent: only the pair leaves no process behind (measured with
 // bwrap 0.8.0).
 package launch
@@ -84,6 +88,20 @@ type Options struct {
 	// Timeout is the longest the program may run; zero means no limit. At the
 	// limit it gets SIGTERM, five seconds later the box is killed.
 	Timeout time.Duration
+
+	// Watch, when not nil, sees what the program writes to terminals, after
+	// the person has seen it. WatchAll has standard output and error pass
+	// through inner also where they are no terminals: the program then writes
+	// to a pipe, whatever the person gave.
+	Watch    Watcher
+	WatchAll bool
+}
+
+// Watcher sees what passes through inner. Its methods are called from several
+// goroutines and must not wait for anything.
+type Watcher interface {
+	Output(p []byte)
+	Resize(rows, cols uint16)
 }
 
 // Result is how a run ended.

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/userns"
 )
 
 // The test binary plays every part: the tests, the launcher (wordLaunch), the
@@ -125,6 +126,9 @@ type job struct {
 	Result      string // a file to write Result to
 	NonBlock    bool   // the descriptors are non-blocking, and must be left so
 	Mark        uint64 // see marked
+	Map         *userns.Map
+	Watch       string // a file to write what is watched to
+	WatchAll    bool
 }
 
 func launcherMain(file string) int {
@@ -146,10 +150,14 @@ func launcherMain(file string) int {
 			_ = unix.SetNonblock(fd, true)
 		}
 	}
-	r := Run(j.plan(), Options{
+	o := Options{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Interactive: j.Interactive, Raw: j.Interactive, CursorFix: j.CursorFix, Timeout: j.Timeout,
-	})
+		Interactive: j.Interactive, Raw: j.Interactive, CursorFix: j.CursorFix, Timeout: j.Timeout, WatchAll: j.WatchAll,
+	}
+	if j.Watch != "" {
+		o.Watch = &watcher{file: j.Watch}
+	}
+	r := Run(j.plan(), o)
 	if j.Result != "" {
 		b, _ := json.Marshal(r)
 		if err := os.WriteFile(j.Result, b, 0o600); err != nil {
@@ -164,7 +172,7 @@ func launcherMain(file string) int {
 }
 
 func (j job) plan() isolator.Plan {
-	p := isolator.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data}
+	p := isolator.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map}
 	if p.Bwrap == "" {
 		p.Bwrap = "/usr/bin/bwrap"
 	}

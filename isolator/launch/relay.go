@@ -18,10 +18,15 @@ type relay struct {
 	out    int // the real terminal
 	ask    int // eventfd: the loop wants the relay's attention
 	wake   int // the loop's pipe
+	watch  Watcher
 
 	// Owned by the goroutine until it has written wakeRelay.
 	modes modes
 	gone  bool // the real terminal no longer takes anything
+	ended bool // it has read its last
+
+	plain   bool // a pump: from a pipe to whatever the person gave
+	release bool // of a pump: let go of out at the end
 }
 
 // Bytes on the wake pipe that are not signals.
@@ -38,14 +43,11 @@ const (
 	askStop = 1 << 32 // the box is dead: take what is there, and end
 )
 
-func startRelay(master, out, wake int) (*relay, error) {
-	ask, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return nil, err
-	}
-	r := &relay{master: master, out: out, ask: ask, wake: wake}
-	go r.run()
-	return r, nil
+// newRelay completes a relay that knows its ends; run is for its goroutine.
+func newRelay(r relay) (*relay, error) {
+	var err error
+	r.ask, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	return &r, err
 }
 
 // request reaches the relay at its next pause.
@@ -60,12 +62,15 @@ func (r *relay) request(what uint64) {
 func (r *relay) run() {
 	buf := make([]byte, relayBuffer)
 	budget := -1
-	for budget != 0 {
+	for budget != 0 && !r.ended {
 		// With nobody at the other end for the moment the master is readable
 		// all the time: look again later.
 		set := [2]unix.PollFd{{Fd: int32(r.ask), Events: unix.POLLIN}, {Fd: int32(r.master), Events: unix.POLLIN}}
 		polled, timeout := set[:], -1
 		if !r.drain(buf, &budget) {
+			if r.ended {
+				break
+			}
 			polled, timeout = set[:1], 100
 		}
 		if _, err := unix.Poll(polled, timeout); err != nil && err != unix.EINTR {
@@ -89,6 +94,9 @@ func (r *relay) run() {
 			break
 		}
 	}
+	if r.plain {
+		r.finish()
+	}
 	_, _ = unix.Write(r.wake, []byte{wakeRelay})
 }
 
@@ -106,12 +114,22 @@ func (r *relay) drain(buf []byte, budget *int) bool {
 		case err == unix.EAGAIN:
 			return true
 		case err != nil || n <= 0:
+			r.ended = r.plain // a pipe has no second life
 			return false
 		}
-		r.modes.scan(buf[:n])
+		if !r.plain {
+			r.modes.scan(buf[:n])
+		}
 		if !r.gone && writeAll(r.out, buf[:n]) != nil {
 			// Read on: the program must not hang on a dead terminal.
 			r.gone = true
+		}
+		if r.watch != nil {
+			r.watch.Output(buf[:n])
+		}
+		if r.gone && r.plain {
+			r.ended = true
+			return false
 		}
 		if *budget > 0 {
 			*budget = max(0, *budget-n)

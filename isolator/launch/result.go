@@ -65,11 +65,11 @@ func (s *session) farewell() {
 	if s.running > 0 {
 		return // the leaked goroutine still uses them; the process is about to end
 	}
-	for _, r := range s.relays {
+	for _, r := range append(s.relays, s.pumps...) {
 		unix.Close(r.master)
 		unix.Close(r.ask)
 	}
-	s.relays = nil
+	s.relays, s.pumps = nil, nil
 }
 
 // bwrapReason finds the line in which bwrap says why there is no box.

@@ -1,12 +1,14 @@
 package launch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -40,8 +42,10 @@ type session struct {
 	bwrap  syscall.WaitStatus
 	reaped bool
 
+	pipes   [3]int // in place of stdout and stderr, the end that the program gets; -1 for none
 	relays  []*relay
-	running int // relays that have not ended
+	pumps   []*relay // for those pipes
+	running int      // relays and pumps that have not ended
 	keys    keys
 
 	caughtAll bool // signals are caught
@@ -81,7 +85,7 @@ func open(p isolator.Plan, o Options) (*session, error) {
 			}
 		}
 	}
-	s := &session{o: o, sock: -1, errPipe: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, real: tty{fd: -1}}
+	s := &session{o: o, sock: -1, errPipe: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, real: tty{fd: -1}, pipes: [3]int{-1, -1, -1}}
 	s.stdio = [3]int{rawFd(o.Stdin), rawFd(o.Stdout), rawFd(o.Stderr)}
 	var terminal [3]bool
 	for i, fd := range s.stdio {
@@ -163,6 +167,13 @@ func (s *session) start(p isolator.Plan) error {
 		// process can be traced, and talked out of dying with its parent.
 		words = append(words, "--as-pid-1")
 	}
+	namespace := -1
+	if p.Map != nil {
+		if namespace, err = s.own(mappedNamespace(p.Bwrap, *p.Map)); err != nil {
+			return err
+		}
+		words = append(words, "--userns", strconv.Itoa(isolator.FirstDataFD+len(p.Data)))
+	}
 	args, err := s.own(memfd(nulTerminated(words)))
 	if err != nil {
 		return err
@@ -191,6 +202,9 @@ func (s *session) start(p isolator.Plan) error {
 	}
 	s.wakeR, s.wakeW = wake[0], wake[1]
 
+	if err = s.openPipes(); err != nil {
+		return err
+	}
 	files := []uintptr{uintptr(null), uintptr(null), uintptr(pipe[1]), fdSocket: uintptr(pair[1]), fdExe: uintptr(exe), fdArgs: uintptr(args), fdSpec: uintptr(box)}
 	for i := range s.stdio {
 		files = append(files, uintptr(s.passed(i, null)))
@@ -202,7 +216,10 @@ func (s *session) start(p isolator.Plan) error {
 		}
 		files = append(files, uintptr(fd))
 	}
-	argv := []string{p.Bwrap, "--args", "5", "--", boxExe, boxWord}
+	if namespace >= 0 {
+		files = append(files, uintptr(namespace))
+	}
+	argv := []string{p.Bwrap, "--args", "5", "--", cmp.Or(p.Self, boxExe), boxWord}
 	s.pid, err = syscall.ForkExec(p.Bwrap, argv, &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   []string{}, // readable inside, in /proc/1/environ
@@ -221,6 +238,7 @@ func (s *session) start(p isolator.Plan) error {
 	}
 	s.closeOwned()
 	s.listen()
+	s.startPumps()
 	return nil
 }
 
@@ -230,6 +248,9 @@ func (s *session) passed(i, null int) int {
 	fd := s.stdio[i]
 	if fd < 0 || s.spec.Stdio[i] != fromLauncher {
 		return null
+	}
+	if s.pipes[i] >= 0 {
+		return s.pipes[i]
 	}
 	if i > 0 || !isTerminal(fd) {
 		return fd

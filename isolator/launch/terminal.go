@@ -38,6 +38,9 @@ func (s *session) resize() {
 	for i, r := range s.relays {
 		w := winsize(s.ptys[i])
 		_ = unix.IoctlSetWinsize(r.master, unix.TIOCSWINSZ, &w)
+		if i == 0 && s.o.Watch != nil {
+			s.o.Watch.Resize(w.Row, w.Col)
+		}
 	}
 }
 

@@ -1,6 +1,23 @@
-// Package runlog keeps what happened: one JSON line per event (a run, a
-// refusal, a bypass) in logs/events.jsonl below INNER_HOME, 0600. Arguments
-// and values of variables are never written.
+// Package runlog keeps what happened.
+//
+// Every run has a folder of its own, LOGS/RUNID, 0700:
+//
+//	run.jsonl     JSON lines: what was started (Start), how it ended (End)
+//	output.log    what the program wrote to its terminals, as it came
+//	session.cast  instead of it, with [output] record: the session, asciicast v2
+//
+// Beside them is events.jsonl, one line per event (a run, a refusal, a
+// bypass), always in INNER_HOME/logs; a refusal and a bypass have no folder.
+//
+// What it promises: arguments and values of variables are never in a record.
+// In what is captured, the values of variables that look like secrets are
+// replaced by ***. Input is never captured. A run's captured output is cut at
+// MaxOutput; a folder holds at most about MaxRuns runs and MaxTotal bytes,
+// oldest gone first. A run that was killed has a start and no end, and its
+// lock is free. Nothing is opened through a link that the box could have made.
+//
+// What it does not: nothing is synced to the disk while a program waits, and a
+// secret that a program spells in another way stays as it was spelled.
 package runlog
 
 import (
@@ -13,10 +30,18 @@ import (
 	"time"
 )
 
-// maxSize is when the file is set aside; one older file is kept.
+// What is kept at most. A folder is looked through only now and then, so it
+// may hold a little more.
+const (
+	MaxOutput = 16 << 20 // bytes of captured output, per run
+	MaxRuns   = 1000     // runs, per folder
+	MaxTotal  = 256 << 20
+)
+
+// maxSize is when events.jsonl is set aside; one older file is kept.
 const maxSize = 4 << 20
 
-// Event is one line.
+// Event is one line of events.jsonl.
 type Event struct {
 	Time    time.Time `json:"time"`
 	Kind    string    `json:"kind"` // "run", "refused", "bypass"

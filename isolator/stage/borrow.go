@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/enr/inner/isolator/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,42 +29,86 @@ import (
 // loan is one line of the ledger.
 type loan struct{ path, what, run string }
 
-// Borrow creates path, with content, or as an empty folder when content is
-// nil, unless it exists. Its parent must be a real folder: no link is
-// followed. A folder that cannot be written needs no protection and is left
+// Borrow creates each place that does not exist: a file with content, or an
+// empty folder when content is nil. Its parent must be a real folder: no link
+// is followed. A folder that cannot be written needs no protection and is left
 // alone.
-func (r *Run) Borrow(path string, content []byte) error {
+func (r *Run) Borrow(places ...host.Placeholder) error {
+	if len(places) == 0 {
+		return nil
+	}
 	return withLedger(r.ledger, func(loans []loan) ([]loan, error) {
-		parent, err := unix.Open(filepath.Dir(path), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return loans, fmt.Errorf("%q: %w", filepath.Dir(path), err)
+		lent := map[string]bool{}
+		for _, l := range loans {
+			lent[l.path] = true
 		}
-		defer unix.Close(parent)
-		mine := loan{path, "dir", r.Path}
-		if content != nil {
-			mine.what = strconv.Quote(string(content))
-		}
-		var st unix.Stat_t
-		if unix.Fstatat(parent, filepath.Base(path), &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
-			// There already: ours to keep when another run made it.
-			if slices.ContainsFunc(loans, func(l loan) bool { return l.path == path }) {
-				loans = append(loans, mine)
+		var missing []host.Placeholder
+		for _, p := range places {
+			there, err := exists(p.Path)
+			if err != nil {
+				return loans, err
 			}
+			if !there {
+				missing = append(missing, p)
+			}
+			if !there || lent[p.Path] { // what another run made is ours to keep, too
+				loans = append(loans, loan{p.Path, contentOf(p), r.Path})
+			}
+		}
+		if len(missing) == 0 {
 			return loans, nil
 		}
-		loans = append(loans, mine)
 		if err := writeLedger(r.ledger, loans); err != nil {
 			return loans, err
 		}
-		err = create(parent, filepath.Base(path), content)
-		switch {
-		case errors.Is(err, unix.EEXIST), errors.Is(err, unix.EACCES), errors.Is(err, unix.EROFS), errors.Is(err, unix.EPERM):
-			return loans, nil
-		case err != nil:
-			return loans, fmt.Errorf("%q: %w", path, err)
+		for _, p := range missing {
+			if err := makePlace(p); err != nil {
+				return loans, err
+			}
 		}
 		return loans, nil
 	})
+}
+
+func contentOf(p host.Placeholder) string {
+	if p.Content == nil {
+		return "dir"
+	}
+	return strconv.Quote(string(p.Content))
+}
+
+func openParent(path string) (int, error) {
+	fd, err := unix.Open(filepath.Dir(path), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("%q: %w", filepath.Dir(path), err)
+	}
+	return fd, nil
+}
+
+func exists(path string) (bool, error) {
+	parent, err := openParent(path)
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(parent)
+	var st unix.Stat_t
+	return unix.Fstatat(parent, filepath.Base(path), &st, unix.AT_SYMLINK_NOFOLLOW) == nil, nil
+}
+
+func makePlace(p host.Placeholder) error {
+	parent, err := openParent(p.Path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(parent)
+	err = create(parent, filepath.Base(p.Path), p.Content)
+	switch {
+	case errors.Is(err, unix.EEXIST), errors.Is(err, unix.EACCES), errors.Is(err, unix.EROFS), errors.Is(err, unix.EPERM):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%q: %w", p.Path, err)
+	}
+	return nil
 }
 
 func create(parent int, name string, content []byte) error {
@@ -98,7 +143,8 @@ func giveBack(ledger, except string) error {
 				keep = append(keep, l)
 			}
 		}
-		for _, l := range loans {
+		// What was made in a place goes before the place.
+		for _, l := range slices.Backward(loans) {
 			if !slices.ContainsFunc(keep, func(k loan) bool { return k.path == l.path }) {
 				errs = append(errs, takeAway(l))
 			}

@@ -19,6 +19,9 @@ type Shell struct {
 	Bind *isolator.Bind // nil when nothing was staged
 	Env  []profile.KV
 	Args []string // in front of the profile's arguments
+	// Prompt is what PROMPT_COMMAND must begin with, where no start-up file of
+	// ours says so; "" for nothing.
+	Prompt string
 }
 
 // History preloads the shell that the entrypoint starts with the profile's
@@ -32,6 +35,15 @@ type Shell struct {
 func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) (Shell, error) {
 	name := filepath.Base(e.Cmd)
 	fix := e.CursorFix == "shell" && name == "bash"
+	// bash takes a start-up file of ours only when it is no login shell and
+	// shows a prompt at once; else the environment has to do.
+	ownFile := promptless(e.Args) && !slices.Contains(e.Args, "-l") && !slices.Contains(e.Args, "--login")
+	if fix && !ownFile {
+		sh, err := r.History(profile.Entrypoint{Cmd: e.Cmd, Args: e.Args, History: e.History}, lookup)
+		sh.Env = append(sh.Env, profile.KV{Key: "BASH_FUNC___inner_cursor%%", Value: "() " + cursorFunction})
+		sh.Prompt = "__inner_cursor"
+		return sh, err
+	}
 	if (len(e.History) == 0 && !fix) || !promptless(e.Args) {
 		return Shell{}, nil
 	}
@@ -49,7 +61,7 @@ func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) 
 	}
 	switch name {
 	case "bash":
-		if slices.Contains(e.Args, "-l") || slices.Contains(e.Args, "--login") {
+		if !ownFile {
 			sh.Env = []profile.KV{{Key: "HISTFILE", Value: boxHist + "/history"}}
 			return sh, write("history", strings.Join(oneLine(e.History), "\n")+"\n")
 		}
@@ -97,22 +109,30 @@ func promptless(args []string) bool {
 func bashrc(history []string, fix bool) string {
 	var b strings.Builder
 	b.WriteString("[ -r ~/.bashrc ] && . ~/.bashrc\n")
-	fmt.Fprintf(&b, "HISTFILE=%s/history\n", boxHist)
-	// A user's short HISTSIZE would drop entries of the list.
-	fmt.Fprintf(&b, "case ${HISTSIZE-x} in *[!0-9]*|'') ;; *) [ \"$HISTSIZE\" -lt %d ] && HISTSIZE=%d ;; esac\n", len(history)+500, len(history)+500)
+	if len(history) > 0 {
+		fmt.Fprintf(&b, "HISTFILE=%s/history\n", boxHist)
+		// A user's short HISTSIZE would drop entries of the list.
+		fmt.Fprintf(&b, "case ${HISTSIZE-x} in *[!0-9]*|'') ;; *) [ \"$HISTSIZE\" -lt %d ] && HISTSIZE=%d ;; esac\n", len(history)+500, len(history)+500)
+	}
 	for _, h := range history {
 		fmt.Fprintf(&b, "history -s -- %s\n", quote.POSIX(h))
 	}
 	if fix {
-		// COLUMNS blanks leave the cursor in the pending-wrap state, so \r
-		// returns to the same line when the cursor was in column 0 and to the
-		// next one otherwise: no blank line before every prompt.
-		b.WriteString(`__inner_cursor() { local s=$?; printf '\033[0m\033[?25h%*s\r\033[J' "${COLUMNS:-80}" ''; return $s; }` + "\n")
+		b.WriteString("__inner_cursor() " + cursorFunction + "\n")
+		// A list (bash 5.1) stays one; what is there comes after ours.
 		b.WriteString("if [[ $(declare -p PROMPT_COMMAND 2>/dev/null) == 'declare -a'* ]]; then PROMPT_COMMAND=(__inner_cursor \"${PROMPT_COMMAND[@]}\"); ")
 		b.WriteString("else PROMPT_COMMAND=__inner_cursor${PROMPT_COMMAND:+$'\\n'$PROMPT_COMMAND}; fi\n")
 	}
 	return b.String()
 }
+
+// cursorFunction goes to the beginning of the next line, unless the cursor is at
+// the beginning of one, and clears what a program left below. COLUMNS blanks
+// leave the cursor in the pending-wrap state of the same line or on the next
+// one, so \r does the rest: no blank line before every prompt, and nothing is
+// asked of the terminal that type-ahead could get into. It keeps $?. At the
+// first prompt bash may not know COLUMNS: a subshell makes it look.
+const cursorFunction = `{ local s=$?; [[ $COLUMNS ]] || { shopt -s checkwinsize; (:); }; printf '\033[0m\033[?25h%*s\r\033[J' "${COLUMNS:-80}" ''; return $s; }`
 
 // zshFiles hand each start-up file over to the user's own, then set the
 // history; ZDOTDIR is back to what it was when the prompt appears.

@@ -4,7 +4,10 @@
 // lock free.
 //
 // The folder is below $XDG_RUNTIME_DIR/inner when that is the user's own
-// private folder, else below /tmp/inner-UID.
+// private folder, else below /tmp/inner-UID. What may be large, the copies of
+// safe-rw mounts, is in a second folder of the run, on the disk of INNER_HOME
+// (see Disk). Places a run needs in other people's folders are on a ledger (see
+// Borrow), and so are the folders and the lock of workspaces.
 package stage
 
 import (
@@ -18,6 +21,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/enr/inner/isolator/copytree"
 )
 
 // Run is the staged part of one run.
@@ -26,6 +31,10 @@ type Run struct {
 	Path   string // its folder
 	ledger string // of what is borrowed, see Borrow
 	lock   *os.File
+
+	disk       string // see Disk, "" when there is none
+	diskLock   *os.File
+	workspaces *os.File // the lock of Workspaces
 }
 
 // Base returns the folder that holds all staged runs of the user. runtimeDir
@@ -83,15 +92,24 @@ func New(base, ledger string) (*Run, error) {
 		return nil, err
 	}
 	id := time.Now().Format("20060102-150405-") + hex.EncodeToString(b[:])
-	dir := filepath.Join(base, id)
+	dir, lock, err := folder(base, id)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{ID: id, Path: dir, ledger: ledger, lock: lock}, nil
+}
+
+// folder makes and locks a folder of base, whose gate is held.
+func folder(base, name string) (string, *os.File, error) {
+	dir := filepath.Join(base, name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("staging folder: %w", err)
+		return "", nil, fmt.Errorf("staging folder: %w", err)
 	}
 	lock, err := lockFile(filepath.Join(dir, "lock"), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &Run{ID: id, Path: dir, ledger: ledger, lock: lock}, nil
+	return dir, lock, nil
 }
 
 // Close takes away what was staged, and what was borrowed when no other run
@@ -100,10 +118,17 @@ func (r *Run) Close() error {
 	if r == nil || r.lock == nil {
 		return nil
 	}
-	err := errors.Join(giveBack(r.ledger, r.Path), os.RemoveAll(r.Path)) // never follows links (unlinkat)
-	r.lock.Close()
+	errs := []error{giveBack(r.ledger, r.Path), copytree.Remove(r.Path)}
+	if r.disk != "" {
+		errs = append(errs, copytree.Remove(r.disk))
+	}
+	for _, lock := range []*os.File{r.lock, r.diskLock, r.workspaces} {
+		if lock != nil {
+			lock.Close()
+		}
+	}
 	r.lock = nil
-	return err
+	return errors.Join(errs...)
 }
 
 // Dir makes a folder of the run.
@@ -124,12 +149,21 @@ func (r *Run) File(name string, data []byte, mode fs.FileMode) (string, error) {
 	return p, errors.Join(err, f.Chmod(mode), f.Close())
 }
 
-// Sweep removes what crashed runs left below base and in the ledger, and
-// returns how many folders. A live run holds its lock and is left alone. A
-// base that is not the user's private folder is an error, and not touched.
+// Sweep removes what crashed runs left below base, on the disk and in the
+// ledger, and returns how many folders of base. A live run holds its lock and
+// is left alone. A base that is not the user's private folder is an error, and
+// not touched. Copies that cannot be removed are in nobody's way: the next
+// sweep tries again.
 func Sweep(base, ledger string) (int, error) {
+	swept, err := sweep(base)
+	_, _ = sweep(Copies(filepath.Dir(ledger)))
+	return swept, errors.Join(err, giveBack(ledger, ""))
+}
+
+// sweep removes the folders of base that nobody holds the lock of.
+func sweep(base string) (int, error) {
 	if err := private(base); errors.Is(err, fs.ErrNotExist) {
-		return 0, giveBack(ledger, "")
+		return 0, nil
 	} else if err != nil {
 		return 0, fmt.Errorf("staging folder %q: %w", base, err)
 	}
@@ -137,27 +171,26 @@ func Sweep(base, ledger string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	left := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() })
-	if !left {
-		return 0, giveBack(ledger, "")
+	if !slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
+		return 0, nil
 	}
 	gate, err := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
 	if err != nil {
 		return 0, err
 	}
-	defer gate.Close()
-	swept := 0
-	var errs []error
+	var dead []string
 	for _, e := range entries {
-		dir := filepath.Join(base, e.Name())
-		if !e.IsDir() || alive(dir) {
-			continue
+		if dir := filepath.Join(base, e.Name()); e.IsDir() && !alive(dir) {
+			dead = append(dead, dir)
 		}
-		swept++
-		errs = append(errs, os.RemoveAll(dir))
 	}
-	errs = append(errs, giveBack(ledger, ""))
-	return swept, errors.Join(errs...)
+	// Nobody comes back to a dead folder: new runs need not wait for this.
+	gate.Close()
+	var errs []error
+	for _, dir := range dead {
+		errs = append(errs, copytree.Remove(dir))
+	}
+	return len(dead), errors.Join(errs...)
 }
 
 func lockFile(path string, how int) (*os.File, error) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/enr/inner/profile"
+
+	"github.com/enr/inner/isolator/host"
 )
 
 func base(t *testing.T) string {
@@ -259,7 +261,7 @@ func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
 	}
 	for _, r := range []*Run{one, two} {
 		for p, content := range map[string][]byte{hooks: nil, file: []byte(".\n"), mine: []byte("x")} {
-			if err := r.Borrow(p, content); err != nil {
+			if err := r.Borrow(host.Placeholder{Path: p, Content: content}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -292,7 +294,7 @@ func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer three.Close()
-	if err := three.Borrow(filepath.Join(link, "x"), nil); err == nil {
+	if err := three.Borrow(host.Placeholder{Path: filepath.Join(link, "x")}); err == nil {
 		t.Error("borrowed through a link")
 	}
 }

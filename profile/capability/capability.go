@@ -1,211 +1,249 @@
 // Package capability makes the sanitised clones of agents' own folders: the
 // login and the user's preferences go along, the user's other projects,
-// sessions and servers stay behind. The original is never mounted and never
-// written.
+// sessions and servers stay behind. The original is never mounted. It is
+// written in one case only: a login that was renewed inside, when the profile
+// says sync_credentials (Login.Replace).
 //
-// A capability is a value of the table in Find; a new agent is a new entry.
+// A capability is a value: a new agent is a new entry in known, or a table
+// [capability.NAME] in the user's own config.toml (Table).
 package capability
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/enr/inner/profile"
 )
 
-// maxFile bounds each copied file; real ones are far smaller.
-const maxFile = 32 << 20
-
-// Capability says what of an agent's folder goes into a box.
+// Capability says what of an agent's folders goes into a box.
 type Capability struct {
-	Name   string
-	Folder string       // ~/…: where the clone appears in the box
-	Files  []File       // copied when they exist
-	Trees  []string     // folders copied whole, relative to Folder
-	Empty  []string     // folders created empty
-	Env    []profile.KV // set in the box; ~ is the home
-	Notes  []string     // for people
+	Name    string
+	Program string   // base name of the program that gets Args
+	Folders []Folder // each becomes one writable mount
+	Env     []profile.KV
+	Args    []string // put before the program's own arguments
+	Login   *Login   // nil when the program does not renew what is stored
+	Notes   []string // for people
+}
+
+// Folder is one folder of an agent, cloned.
+type Folder struct {
+	Path string // ~/…: where it is on the host and where the clone appears
+	// Var is the variable by which the agent finds the folder, or "". With one,
+	// a folder that the user keeps elsewhere is found there, and the clone has a
+	// place also where there is none at Path. Up says that the variable names
+	// the folder's parent.
+	Var   string
+	Up    bool
+	Files []File
+	Trees []string // folders copied whole, relative to the folder
+	Empty []string // folders created empty
 }
 
 // File is one file of a clone.
 type File struct {
-	From string // ~/… on the host
-	To   string // relative to the clone
-	// Edit changes a JSON document in place; nil copies the bytes. workdir is
-	// the working folder of the run.
-	Edit func(doc map[string]any, workdir string)
+	Name string // in the folder; the clone has it under this name
+	// Beside is where the file is instead when the folder is at its usual place.
+	Beside string
+	Edit   Edit
 }
 
-// Find returns the capability of that name.
-func Find(name string) (Capability, bool) {
-	switch name {
-	case "claude":
-		return claude(), true
-	default:
-		return Capability{}, false
+// Edit changes a document; nil copies the bytes. A file that does not exist is
+// edited as an empty document. What is empty afterwards is left out.
+type Edit func(doc map[string]any, workdir string)
+
+// Origin is what a clone is made of.
+type Origin struct {
+	Home    string
+	Workdir string // of the run
+	Lookup  func(string) (string, bool)
+}
+
+// Find returns the capability of that name, built in or among the declared
+// ones.
+func Find(name string, declared []Capability) (Capability, bool) {
+	for _, list := range [][]Capability{known(), declared} {
+		for _, c := range list {
+			if c.Name == name {
+				return c, true
+			}
+		}
 	}
+	return Capability{}, false
 }
 
-// Clone makes the clone in dst, a private empty folder. Links, sockets, FIFOs
-// and devices are left out; what was left out is returned.
-func (c Capability) Clone(home, dst, workdir string) (skipped []string, err error) {
-	for _, f := range c.Files {
-		src := expand(f.From, home)
-		data, err := readFile(src)
+// known is the table of agents.
+func known() []Capability {
+	return []Capability{claude(), gemini(), cursor(), codex(), opencode()}
+}
+
+// Place is where the clone of a folder appears in the box.
+func (f Folder) Place(home string) string { return expand(f.Path, home) }
+
+// Rel is the folder's path below a home.
+func (f Folder) Rel() string { return strings.TrimPrefix(f.Path, "~/") }
+
+// Source is where the folder is on this host.
+func (f Folder) Source(o Origin) string {
+	dir, ok := f.elsewhere(o)
+	if !ok {
+		return f.Place(o.Home)
+	}
+	return dir
+}
+
+// elsewhere is where the user's own variable says that the folder is.
+func (f Folder) elsewhere(o Origin) (string, bool) {
+	if f.Var == "" || o.Lookup == nil {
+		return "", false
+	}
+	dir, _ := o.Lookup(f.Var)
+	if !filepath.IsAbs(dir) {
+		return "", false
+	}
+	if f.Up {
+		dir = filepath.Join(dir, filepath.Base(f.Path))
+	}
+	dir = filepath.Clean(dir)
+	return dir, dir != f.Place(o.Home)
+}
+
+// Environment returns the variables of the capability; at holds the place of
+// each folder in the box.
+func (c Capability) Environment(home string, at []string) []profile.KV {
+	var out []profile.KV
+	for i, f := range c.Folders {
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			if f.Edit == nil {
-				continue
-			}
-			data = nil
-		case errors.Is(err, errNotRegular):
-			skipped = append(skipped, src)
-			continue
-		case err != nil:
-			return skipped, fmt.Errorf("capability %s: %w", c.Name, err)
-		}
-		if f.Edit != nil {
-			missing := data == nil
-			if data, err = edit(data, workdir, f.Edit); err != nil {
-				return skipped, fmt.Errorf("capability %s: %q is not valid JSON: %w", c.Name, src, err)
-			}
-			if missing && string(data) == "{}\n" {
-				continue
-			}
-		}
-		if err := writeFile(filepath.Join(dst, f.To), data); err != nil {
-			return skipped, fmt.Errorf("capability %s: %w", c.Name, err)
+		case f.Var == "":
+		case f.Up:
+			out = append(out, profile.KV{Key: f.Var, Value: filepath.Dir(at[i])})
+		default:
+			out = append(out, profile.KV{Key: f.Var, Value: at[i]})
 		}
 	}
-	folder := expand(c.Folder, home)
-	for _, t := range c.Trees {
-		s, err := copyTree(filepath.Join(folder, t), filepath.Join(dst, t))
+	for _, kv := range c.Env {
+		out = append(out, profile.KV{Key: kv.Key, Value: expand(kv.Value, home)})
+	}
+	return out
+}
+
+// Explain says what the capability brings into a box whose user has that home,
+// one line each.
+func (c Capability) Explain(home string) []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	at := make([]string, len(c.Folders))
+	for i, f := range c.Folders {
+		at[i] = f.Place(home)
+		add("mounts a clone on %s (rw, 0700, gone after the run)", f.Path)
+		for _, file := range f.Files {
+			from := f.Path + "/" + file.Name
+			if file.Beside != "" {
+				from = file.Beside + " as " + from
+			}
+			what := ""
+			if file.Edit != nil {
+				what = ", sanitised"
+			}
+			add("copies %s%s", from, what)
+		}
+		for _, t := range f.Trees {
+			add("copies %s/%s/", f.Path, t)
+		}
+		if len(f.Empty) > 0 {
+			add("empty in it: %s", strings.Join(f.Empty, "/ ")+"/")
+		}
+	}
+	if c.Login != nil {
+		out = append(out, c.Login.explain(c.Folders[0].Path)...)
+	}
+	for _, kv := range c.Environment(home, at) {
+		value := kv.Value
+		if rest, ok := strings.CutPrefix(value, home+"/"); ok {
+			value = "~/" + rest
+		}
+		add("sets %s=%s", kv.Key, value)
+	}
+	if len(c.Args) > 0 {
+		add("starts %s with %s", c.Program, strings.Join(c.Args, " "))
+	}
+	return append(out, c.Notes...)
+}
+
+// Clone makes the clones in dst, a private empty folder: each at its path below
+// a home. Nothing but what is listed is opened. Links, sockets, FIFOs and
+// devices are left out; those that were asked for are returned.
+func (c Capability) Clone(o Origin, dst string) (skipped []string, err error) {
+	for _, f := range c.Folders {
+		s, err := f.clone(o, filepath.Join(dst, f.Rel()))
 		skipped = append(skipped, s...)
 		if err != nil {
-			return skipped, fmt.Errorf("capability %s: %w", c.Name, err)
-		}
-	}
-	for _, e := range c.Empty {
-		if err := os.MkdirAll(filepath.Join(dst, e), 0o700); err != nil {
 			return skipped, fmt.Errorf("capability %s: %w", c.Name, err)
 		}
 	}
 	return skipped, nil
 }
 
-// Environment returns the variables of the capability, expanded.
-func (c Capability) Environment(home string) []profile.KV {
-	out := make([]profile.KV, len(c.Env))
-	for i, kv := range c.Env {
-		out[i] = profile.KV{Key: kv.Key, Value: expand(kv.Value, home)}
+func (f Folder) clone(o Origin, dst string) (skipped []string, err error) {
+	for _, dir := range append([]string{""}, f.Empty...) {
+		if err := os.MkdirAll(filepath.Join(dst, dir), 0o700); err != nil {
+			return nil, err
+		}
 	}
-	return out
+	for _, file := range f.Files {
+		src := f.file(o, file)
+		switch err := copyFile(src, filepath.Join(dst, file.Name), o.Workdir, file.Edit); {
+		case errors.Is(err, errNotRegular):
+			skipped = append(skipped, src)
+		case err != nil:
+			return skipped, err
+		}
+	}
+	for _, t := range f.Trees {
+		s, err := copyTree(filepath.Join(f.Source(o), t), filepath.Join(dst, t))
+		skipped = append(skipped, s...)
+		if err != nil {
+			return skipped, err
+		}
+	}
+	return skipped, nil
 }
 
-// Place returns where the clone appears in the box.
-func (c Capability) Place(home string) string { return expand(c.Folder, home) }
+// file is where a file of the folder is on this host.
+func (f Folder) file(o Origin, file File) string {
+	if _, moved := f.elsewhere(o); file.Beside != "" && !moved {
+		return expand(file.Beside, o.Home)
+	}
+	return filepath.Join(f.Source(o), file.Name)
+}
+
+func copyFile(src, dst, workdir string, edit Edit) error {
+	data, err := ReadFile(src, maxFile)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case missing && edit == nil:
+		return nil
+	case err != nil && !missing:
+		return err
+	}
+	if edit != nil {
+		if data, err = rewrite(src, data, workdir, edit); err != nil {
+			return err
+		}
+		if data == nil {
+			return nil
+		}
+	}
+	return writeFile(dst, data)
+}
 
 func expand(p, home string) string {
 	if rest, ok := strings.CutPrefix(p, "~/"); ok {
 		return filepath.Join(home, rest)
 	}
 	return p
-}
-
-func edit(data []byte, workdir string, f func(map[string]any, string)) ([]byte, error) {
-	doc := map[string]any{}
-	if len(data) > 0 {
-		dec := json.NewDecoder(strings.NewReader(string(data)))
-		dec.UseNumber() // identifiers and times keep every digit
-		if err := dec.Decode(&doc); err != nil {
-			return nil, err
-		}
-	}
-	f(doc, workdir)
-	out, err := json.MarshalIndent(doc, "", "  ")
-	return append(out, '\n'), err
-}
-
-var errNotRegular = errors.New("not a regular file")
-
-// readFile reads a regular file without following a link at its end and
-// without blocking on a FIFO.
-func readFile(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
-	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
-		return nil, errNotRegular
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, errNotRegular
-	}
-	if fi.Size() > maxFile {
-		return nil, fmt.Errorf("%q is larger than %d MiB", path, maxFile>>20)
-	}
-	return io.ReadAll(io.LimitReader(f, maxFile))
-}
-
-func writeFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
-}
-
-// copyTree copies folders and regular files; executables stay executable.
-func copyTree(src, dst string) (skipped []string, err error) {
-	if fi, err := os.Lstat(src); err != nil || !fi.IsDir() {
-		if err == nil {
-			skipped = append(skipped, src)
-		}
-		return skipped, nil
-	}
-	err = filepath.WalkDir(src, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(src, p)
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(dst, rel)
-		switch {
-		case d.IsDir():
-			return os.MkdirAll(to, 0o700)
-		case !d.Type().IsRegular():
-			skipped = append(skipped, p)
-			return nil
-		}
-		data, err := readFile(p)
-		if err != nil {
-			return err
-		}
-		if err := writeFile(to, data); err != nil {
-			return err
-		}
-		if fi, err := d.Info(); err == nil && fi.Mode().Perm()&0o100 != 0 {
-			return os.Chmod(to, 0o700)
-		}
-		return nil
-	})
-	return skipped, err
 }

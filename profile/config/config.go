@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -30,6 +31,7 @@ type Config struct {
 	Aliases        []profile.KV
 	Shims          []profile.KV // a command, and the profile that claims it
 	DefaultLimits  profile.Limits
+	Capabilities   []capability.Capability // declared by [capability.NAME]
 }
 
 type file struct {
@@ -40,12 +42,27 @@ type file struct {
 	Aliases        strict.Table[string] `toml:"aliases"`
 	Shims          strict.Table[string] `toml:"shims"`
 	DefaultLimits  profile.LimitsTable  `toml:"default_limits"`
+
+	Capability strict.Table[capability.Table] `toml:"capability"`
 }
 
 // Load reads a config.toml. A file that is not there is an empty Config, a zero
 // File and no error. On a fault the error is strict.Problems, or says why the
 // file cannot be read; the File is that of the bytes that were judged.
-func Load(path string) (*Config, profile.File, error) {
+func Load(path string) (*Config, profile.File, error) { return loadWith(path, nil) }
+
+// LoadProject is Load for the config.toml of a project, which may not say what
+// is copied out of the user's home.
+func LoadProject(path string) (*Config, profile.File, error) { return loadWith(path, ofProject) }
+
+func ofProject(f *file) []strict.Problem {
+	if c := f.Capability; c.Set {
+		return []strict.Problem{{File: c.At.File, Line: c.At.Line, Key: "capability", Msg: "a project declares no capabilities", Hint: "declare it in your own config.toml: inner config edit"}}
+	}
+	return nil
+}
+
+func loadWith(path string, more func(*file) []strict.Problem) (*Config, profile.File, error) {
 	read, err := profile.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -53,15 +70,40 @@ func Load(path string) (*Config, profile.File, error) {
 	case err != nil:
 		return nil, profile.File{}, err
 	}
-	c, err := Parse(read)
+	c, err := parse(read, more)
 	return c, read, err
 }
 
+// Declared returns, for profile.Loader, the names of the capabilities that a
+// config.toml declares. A file with a fault declares nothing: whoever acts on it
+// reports that.
+func Declared(path string) func() []string {
+	return func() []string {
+		c, _, err := Load(path)
+		if err != nil {
+			return nil
+		}
+		var names []string
+		for _, it := range c.Capabilities {
+			names = append(names, it.Name)
+		}
+		return names
+	}
+}
+
 // Parse reads the bytes of a config.toml.
-func Parse(read profile.File) (*Config, error) {
+func Parse(read profile.File) (*Config, error) { return parse(read, nil) }
+
+// ParseProject is Parse for the config.toml of a project.
+func ParseProject(read profile.File) (*Config, error) { return parse(read, ofProject) }
+
+func parse(read profile.File, more func(*file) []strict.Problem) (*Config, error) {
 	var f file
 	_, problems := strict.Decode(read.Path, read.Data, &f)
 	problems = append(problems, check(&f)...)
+	if more != nil {
+		problems = append(problems, more(&f)...)
+	}
 	slices.SortStableFunc(problems, func(a, b strict.Problem) int { return a.Line - b.Line })
 	if len(problems) > 0 {
 		return nil, strict.Problems(problems)
@@ -69,11 +111,23 @@ func Parse(read profile.File) (*Config, error) {
 	return &Config{
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V,
 		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), DefaultLimits: f.DefaultLimits.Limits(),
+		Capabilities: capabilities(f.Capability),
 	}, nil
+}
+
+func capabilities(t strict.Table[capability.Table]) []capability.Capability {
+	var out []capability.Capability
+	for _, e := range t.Entries {
+		out = append(out, e.Value.Capability(e.Key))
+	}
+	return out
 }
 
 func check(f *file) []strict.Problem {
 	problems := f.DefaultLimits.Check("default_limits")
+	for _, e := range f.Capability.Entries {
+		problems = append(problems, e.Value.Check(e.Key, e.At)...)
+	}
 	add := func(at strict.Pos, key, msg string) {
 		problems = append(problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg})
 	}
@@ -114,6 +168,10 @@ func check(f *file) []strict.Problem {
 			add(e.At, key, "is empty")
 		case control(e.Value):
 			add(e.At, key, fmt.Sprintf("%q contains a control character", e.Value))
+		default:
+			if _, err := Words(e.Value); err != nil {
+				add(e.At, key, err.Error())
+			}
 		}
 	}
 	return problems

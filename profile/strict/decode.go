@@ -79,7 +79,9 @@ func parse(text string) (values map[string]any, err error) {
 			err = fmt.Errorf("cannot be parsed: %v", r)
 		}
 	}()
-	_, err = toml.Decode(text, &values)
+	var all any // decoding into a map would copy the library's own
+	_, err = toml.Decode(text, &all)
+	values, _ = all.(map[string]any)
 	return values, err
 }
 

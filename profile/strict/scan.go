@@ -26,6 +26,10 @@ type node struct {
 	kids  []*node        // file order; items of a list have the keys "0", "1", …
 	index map[string]int // positions in kids, once there are many
 	rows  bool           // an array of tables: new keys go to its last item
+
+	start    int // where the key, or the [header], begins in the text
+	from, to int // where the value is; of a table with a [header], to is its end
+	header   bool
 }
 
 func (n *node) get(key string) *node {
@@ -145,7 +149,7 @@ func (s *scanner) lost() *stop { return &stop{line: s.line} }
 
 // header reads [a.b] or [[a.b]] and returns the table it opens.
 func (s *scanner) header(root *node) (*node, *stop) {
-	line := s.line
+	line, start := s.line, s.pos
 	s.pos++
 	rows := s.take('[')
 	key, why := s.key()
@@ -161,12 +165,14 @@ func (s *scanner) header(root *node) (*node, *stop) {
 	}
 	last := key[len(key)-1]
 	if !rows {
-		return n.child(last, line), nil
+		n = n.child(last, line)
+		n.header, n.start, n.to = true, start, s.pos
+		return n, nil
 	}
 	list := n.get(last)
 	if list == nil {
 		list = n.add(last, line)
-		list.rows = true
+		list.rows, list.start = true, start
 	}
 	if !list.rows {
 		return nil, s.lost()
@@ -176,7 +182,7 @@ func (s *scanner) header(root *node) (*node, *stop) {
 
 // pair reads key = value into a table.
 func (s *scanner) pair(table *node, depth int) *stop {
-	line := s.line
+	line, start := s.line, s.pos
 	key, why := s.key()
 	if why != nil {
 		return why
@@ -193,7 +199,12 @@ func (s *scanner) pair(table *node, depth int) *stop {
 		n = table.add(last, line)
 	}
 	s.spaces()
-	return s.value(n, depth)
+	n.start, n.from = start, s.pos
+	if why := s.value(n, depth); why != nil {
+		return why
+	}
+	n.to = n.from + len(strings.TrimRight(s.src[n.from:s.pos], " \t"))
+	return nil
 }
 
 // key reads a dotted key and the spaces after it.

@@ -1,0 +1,101 @@
+package main
+
+// Aliases: [aliases] of config.toml gives words of the user's own to command
+// lines of inner.
+//
+//  1. Only the first word is looked up, and only when it is no command of inner:
+//     an alias never shadows one, and no command pays for the look.
+//  2. One level: what it stands for begins with a command.
+//  3. The approved project's aliases go before the user's, name by name.
+//  4. What follows on the command line is appended.
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
+	"github.com/spf13/cobra"
+)
+
+// isCommand reports whether a word means something to inner already.
+func (a *app) isCommand(root *cobra.Command, word string) bool {
+	switch word {
+	case "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
+		return true
+	}
+	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == word || c.HasAlias(word) })
+}
+
+// unalias replaces an alias at the beginning of a command line, or of one that
+// is being completed, by what it stands for.
+func (a *app) unalias(root *cobra.Command, args []string) ([]string, error) {
+	if len(args) > 2 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		if rest, err := a.unalias(root, args[1:]); err == nil {
+			return append([]string{args[0]}, rest...), nil
+		}
+		return args, nil
+	}
+	if len(args) == 0 || args[0] == "" || args[0][0] == '-' || a.isCommand(root, args[0]) {
+		return args, nil
+	}
+	list, workspaces, err := a.aliases()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(list, func(kv profile.KV) bool { return kv.Key == args[0] })
+	if i < 0 {
+		return args, nil
+	}
+	words, err := config.Expand(list[i], workspaces)
+	if err != nil {
+		return nil, err
+	}
+	if !a.isCommand(root, words[0]) {
+		return nil, usagef("alias %q stands for %q, which is no command of inner", args[0], list[i].Value)
+	}
+	return append(words, args[1:]...), nil
+}
+
+// aliases are those that hold here, and the expanded workspaces_path.
+func (a *app) aliases() (list []profile.KV, workspaces string, err error) {
+	cfg, err := a.globalConfig()
+	if err != nil {
+		return nil, "", err
+	}
+	list, workspaces = slices.Clone(cfg.Aliases), cfg.WorkspacesPath
+	if pl, err := a.here(); err == nil {
+		if own, ok := a.trustedProjectConfig(pl); ok {
+			list = append(slices.Clone(own.Aliases), list...) // the first of a name is found
+			if own.WorkspacesPath != "" {
+				workspaces = own.WorkspacesPath
+			}
+		}
+	}
+	if rest, ok := strings.CutPrefix(workspaces, "~"); ok {
+		workspaces = filepath.Join(a.home, rest)
+	}
+	return list, workspaces, nil
+}
+
+// completeAliases offers the aliases that can be used here.
+func (a *app) completeAliases(root *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	list, _, err := a.aliases()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	seen := map[string]bool{}
+	for _, kv := range list {
+		if !a.isCommand(root, kv.Key) && printable(kv.Key) == kv.Key && !seen[kv.Key] {
+			seen[kv.Key] = true
+			out = append(out, fmt.Sprintf("%s\t%s", kv.Key, printable(kv.Value)))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,541 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/changes"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/spf13/cobra"
+)
+
+// someChanges is how many changes the end of a run lists, allChanges how many
+// the question before applying does.
+const (
+	someChanges = 20
+	allChanges  = 200
+)
+
+func (a *app) cmdChanges() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "changes",
+		Short: "Look at the kept copies of past runs, apply what they changed, or drop them",
+		Long: "Look at the kept copies of past runs, apply what they changed, or drop them.\n\n" +
+			"A safe-rw mount works on a copy. With `inner run --keep` or [output] review = true the copy stays\n" +
+			"after the run. RUN is the id of a run, the beginning or the end of one; without it the latest is\n" +
+			"meant. A PATH is one that show prints, or an absolute one; a folder means all that is in it.\n\n" +
+			"Nothing of an original is ever written but by apply.",
+	}
+	c.AddCommand(a.cmdChangesList(), a.cmdChangesShow(), a.cmdChangesApply(), a.cmdChangesDiscard())
+	return c
+}
+
+func (a *app) cmdChangesList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "list", Short: "List the runs whose copies are kept", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			list, err := changes.List(a.inner)
+			if err != nil {
+				return err
+			}
+			return a.printKept(list, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// keptRow is one line of the list.
+type keptRow struct {
+	changes.Record
+	State string `json:"state"` // running, ended, or killed
+}
+
+func (a *app) printKept(list []*changes.Kept, asJSON bool) error {
+	rows := make([]keptRow, 0, len(list))
+	for _, k := range list {
+		row := keptRow{k.Record, "ended"}
+		switch {
+		case k.Running():
+			row.State = "running"
+		case k.Record.Ended == nil:
+			row.State = "killed"
+		}
+		rows = append(rows, row)
+	}
+	if asJSON {
+		return a.printJSON(rows)
+	}
+	if len(rows) == 0 {
+		a.say("no copies are kept")
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tWHEN\tPROFILE\tCHANGES\tCOPY OF")
+	for i, r := range rows {
+		what := r.State
+		if r.Count != nil {
+			what = r.Count.String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Run, r.Begun.Local().Format("2006-01-02 15:04"), printable(r.Profile), what, printable(a.sources(list[i])))
+	}
+	return w.Flush()
+}
+
+func (a *app) cmdChangesShow() *cobra.Command {
+	var asJSON, stat bool
+	c := &cobra.Command{
+		Use: "show [RUN] [PATH...]", Short: "Show what a run changed, as a diff against the originals",
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			k, list, err := a.keptChanges(args)
+			if err != nil {
+				return err
+			}
+			switch {
+			case asJSON:
+				return a.printChanges(list)
+			case len(list) == 0:
+				a.say("nothing is different from %s", a.sources(k))
+				return nil
+			}
+			if named := len(args) > 1 || len(args) == 1 && !runLike(args[0]); !named {
+				list = a.withoutGit(list)
+			}
+			if stat {
+				return a.printStat(k, list)
+			}
+			return a.printDiff(list)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
+	c.Flags().BoolVar(&stat, "stat", false, "print a line for each change, no diff")
+	return c
+}
+
+func (a *app) cmdChangesApply() *cobra.Command {
+	var yes, force bool
+	var forced []string
+	c := &cobra.Command{
+		Use: "apply [RUN] [PATH...]", Short: "Write what a run changed to the originals",
+		Long: "Write what a run changed to the originals: all of it, or what is below the PATHs. It is listed and\n" +
+			"asked for first. Each file is old or new afterwards, never half.\n\n" +
+			"When an original changed since it was copied, nothing is written, unless --force. What the host\n" +
+			"would run or obey (git hooks and configuration, .inner, settings of editors and agents) is left\n" +
+			"out, unless --force-path names it.",
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			k, list, err := a.keptChanges(args)
+			if err != nil {
+				return err
+			}
+			return a.apply(k, list, applyFlags{yes, force, forced})
+		},
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(&force, "force", false, "write over originals that changed since")
+	c.Flags().StringArrayVar(&forced, "force-path", nil, "also apply this protected `PATH` (repeatable)")
+	return c
+}
+
+func (a *app) cmdChangesDiscard() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use: "discard RUN...", Short: "Drop the copies of runs", ValidArgsFunction: a.completeKept,
+		Args: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return errors.New("name the runs to discard, or --all")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			list, err := changes.List(a.inner)
+			if err != nil {
+				return err
+			}
+			drop := slices.DeleteFunc(slices.Clone(list), func(k *changes.Kept) bool { return !all || k.Running() })
+			for _, name := range args {
+				k, err := a.findKept(list, name)
+				if err != nil {
+					return err
+				}
+				drop = append(drop, k)
+			}
+			for _, k := range drop {
+				if err := stillRunning(k); err != nil {
+					return err
+				}
+				if err := stage.Discard(a.inner, k.Dir); err != nil {
+					return err
+				}
+				a.say("dropped the copy of run %s", k.Record.Run)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "drop all that are not running")
+	return c
+}
+
+// findKept finds a kept run by its name.
+func (a *app) findKept(list []*changes.Kept, name string) (*changes.Kept, error) {
+	k, known, err := changes.Find(list, name)
+	switch {
+	case err != nil:
+		return nil, usage{err}
+	case !known && name == "":
+		return nil, &isolator.Refusal{Code: 1, Msg: "no copies are kept", Hint: "inner run --keep -p PROFILE"}
+	case !known:
+		return nil, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("there is no kept copy of a run %q", name), Hint: "inner changes list"}
+	}
+	return k, nil
+}
+
+// keptChanges reads [RUN] [PATH...]: a first word that is no run is a path of
+// the latest one.
+func (a *app) keptChanges(args []string) (*changes.Kept, []changes.Change, error) {
+	list, err := changes.List(a.inner)
+	if err != nil {
+		return nil, nil, err
+	}
+	name := ""
+	if len(args) > 0 {
+		if _, known, _ := changes.Find(list, args[0]); known || runLike(args[0]) {
+			name, args = args[0], args[1:]
+		}
+	}
+	k, err := a.findKept(list, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := k.Compare()
+	if err != nil || len(args) == 0 {
+		return k, all, err
+	}
+	picked, err := a.pick(k, all, args)
+	return k, picked, err
+}
+
+// runLike reports whether a word looks like the id of a run, so that the id of
+// one that is gone is not taken for a path.
+func runLike(word string) bool {
+	_, err := time.Parse("20060102-150405", word[:min(len(word), 15)])
+	return err == nil
+}
+
+// pick returns the changes at and below the paths. Each must name one.
+func (a *app) pick(k *changes.Kept, all []changes.Change, paths []string) ([]changes.Change, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	var out []changes.Change
+	for _, p := range paths {
+		var roots []string
+		for _, c := range k.Record.Copies {
+			roots = append(roots, c.Root())
+		}
+		found := false
+		for _, root := range append(roots, cwd) { // as printed, else as seen from here
+			full := filepath.Clean(p)
+			if !filepath.IsAbs(full) {
+				full = filepath.Join(root, full)
+			}
+			for _, c := range all {
+				if !inFolder(full, c.Full()) {
+					continue
+				}
+				found = true
+				if !slices.ContainsFunc(out, func(o changes.Change) bool { return o.Full() == c.Full() }) {
+					out = append(out, c)
+				}
+			}
+			if found {
+				break
+			}
+		}
+		if !found {
+			return nil, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("run %s changed nothing at %q", k.Record.Run, p), Hint: "inner changes show --stat " + k.Record.Run}
+		}
+	}
+	return out, nil
+}
+
+func stillRunning(k *changes.Kept) error {
+	if k.Running() {
+		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("run %s still works on its copy", k.Record.Run), Hint: "wait for it to end"}
+	}
+	return nil
+}
+
+type applyFlags struct {
+	yes, force bool
+	paths      []string
+}
+
+// apply lists, asks and writes.
+func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error {
+	if err := stillRunning(k); err != nil {
+		return err
+	}
+	list, left, err := a.unprotected(k, list, f.paths)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 && len(left) == 0 {
+		a.say("nothing is different from %s", a.sources(k))
+		return nil
+	}
+	for _, c := range left {
+		a.warn("left out, because it is run or obeyed outside the box: %s", c.Name())
+	}
+	if len(list) == 0 {
+		return &isolator.Refusal{Code: 126, Msg: "all of these changes are to what the host runs or obeys", Hint: "inner changes apply " + k.Record.Run + " --force-path " + left[0].Path}
+	}
+	if err := a.conflicts(k, list, f.force); err != nil {
+		return err
+	}
+	a.listChanges(k, list, allChanges)
+	question := fmt.Sprintf("write %s to %s?", count(len(list), "change"), a.sources(k))
+	if err := a.askFor(question, f.yes, "inner changes apply --yes "+k.Record.Run); err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	done, err := changes.Apply(ctx, list)
+	if rerr := k.Applied(done); rerr != nil {
+		err = errors.Join(err, rerr)
+	}
+	if err != nil {
+		return a.halfway(ctx, done, list, err)
+	}
+	a.say("wrote %s", count(len(done), "change"))
+	rest, err := k.Compare()
+	if err != nil || len(rest) > 0 {
+		return err
+	}
+	a.say("all of run %s is applied; its copy is gone", k.Record.Run)
+	return stage.Discard(a.inner, k.Dir)
+}
+
+// halfway reports an apply that stopped: what is written is written whole.
+func (a *app) halfway(ctx context.Context, done, list []changes.Change, err error) error {
+	msg := fmt.Sprintf("%d of %s written, then: %v", len(done), count(len(list), "change"), err)
+	code := 1
+	var s *signalledError
+	if errors.As(context.Cause(ctx), &s) {
+		code = 128 + int(s.signal)
+	}
+	return &isolator.Refusal{Code: code, Msg: msg, Hint: "inner changes apply, for the rest"}
+}
+
+// conflicts refuses to write over originals that changed since the copy.
+func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) error {
+	n := 0
+	for _, c := range list {
+		if c.Clash != "" {
+			n++
+			a.warn("%s: %s", c.Name(), c.Clash)
+		}
+	}
+	if n == 0 || force {
+		return nil
+	}
+	return &isolator.Refusal{
+		Code: 126, Msg: fmt.Sprintf("%s changed outside the box since run %s was given its copy; nothing was written", count(n, "original"), k.Record.Run),
+		Hint: "name the other paths, or --force to write over these",
+	}
+}
+
+// unprotected takes out what is run or obeyed on the host and was not named on
+// purpose.
+func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string) (kept, left []changes.Change, err error) {
+	homes := []string{a.home}
+	if other := otherHome(a.home); other != "" {
+		homes = append(homes, other)
+	}
+	var allowed []changes.Change
+	if len(named) > 0 {
+		if allowed, err = a.pick(k, list, named); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, c := range list {
+		ok := !changes.ProtectedChange(c, homes) || slices.ContainsFunc(allowed, func(x changes.Change) bool { return x.Full() == c.Full() })
+		if ok {
+			kept = append(kept, c)
+		} else {
+			left = append(left, c)
+		}
+	}
+	return kept, left, nil
+}
+
+// sources names what was copied.
+func (a *app) sources(k *changes.Kept) string {
+	var names []string
+	for _, c := range k.Record.Copies {
+		names = append(names, a.short(c.Source))
+	}
+	return strings.Join(names, ", ")
+}
+
+// listChanges prints changes for people, at most so many.
+func (a *app) listChanges(k *changes.Kept, list []changes.Change, most int) {
+	a.say("changed in the copy of %s: %s", a.sources(k), changes.CountOf(list))
+	list = slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
+	for i, c := range list {
+		if i == most {
+			a.say("  … and %d more", len(list)-most)
+			break
+		}
+		a.say("  %s", a.changeLine(k, c))
+	}
+}
+
+// withoutGit takes git's own records out of a list and says so.
+func (a *app) withoutGit(list []changes.Change) []changes.Change {
+	own := slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
+	if n := len(list) - len(own); n > 0 {
+		a.say("not shown: %s of git's own records (inner changes show .git)", count(n, "change"))
+	}
+	return own
+}
+
+// changeLine is one change in one line, like git status.
+func (a *app) changeLine(k *changes.Kept, c changes.Change) string {
+	letter := map[changes.Kind]string{changes.Added: "A", changes.Modified: "M", changes.Deleted: "D", changes.Mode: "m", changes.Type: "T"}[c.Kind]
+	name := c.Name()
+	if len(k.Record.Copies) > 1 {
+		name = a.short(c.Full()) + strings.TrimPrefix(name, c.Path)
+	}
+	line := letter + " " + name
+	if c.Target != "" {
+		line += " -> " + c.Target
+	}
+	if c.Old != 0 && c.New != 0 && c.Kind != changes.Type && c.Target == "" && c.Old.Perm() != c.New.Perm() {
+		line += fmt.Sprintf(" (%#o, was %#o)", c.New.Perm(), c.Old.Perm())
+	}
+	if changes.ProtectedChange(c, []string{a.home}) {
+		line += " (protected)"
+	}
+	if c.Clash != "" {
+		line += " (conflict: " + c.Clash + ")"
+	}
+	return line
+}
+
+func (a *app) printStat(k *changes.Kept, list []changes.Change) error {
+	for _, c := range list {
+		line := a.changeLine(k, c)
+		if plus, minus, ok := c.Lines(); ok {
+			line += fmt.Sprintf("  +%d -%d", plus, minus)
+		}
+		fmt.Fprintln(a.stdout, printable(line))
+	}
+	fmt.Fprintln(a.stdout, changes.CountOf(list))
+	return nil
+}
+
+type jsonChange struct {
+	changes.Change
+	OldMode   string `json:"old_mode,omitempty"`
+	NewMode   string `json:"new_mode,omitempty"`
+	Protected bool   `json:"protected"`
+}
+
+func (a *app) printChanges(list []changes.Change) error {
+	rows := make([]jsonChange, 0, len(list))
+	for _, c := range list {
+		row := jsonChange{Change: c, Protected: changes.ProtectedChange(c, []string{a.home})}
+		if c.Old != 0 {
+			row.OldMode = c.Old.String()
+		}
+		if c.New != 0 {
+			row.NewMode = c.New.String()
+		}
+		rows = append(rows, row)
+	}
+	return a.printJSON(rows)
+}
+
+// printDiff prints changes as one diff. On a terminal it has colour, and
+// nothing in it can drive the terminal.
+func (a *app) printDiff(list []changes.Change) error {
+	f, ok := a.stdout.(*os.File)
+	tty := ok && isTerminal(f)
+	for _, c := range list {
+		d, err := c.Diff()
+		if err != nil {
+			return err
+		}
+		if !tty {
+			if _, err := a.stdout.Write(d); err != nil {
+				return err
+			}
+			continue
+		}
+		for line := range strings.Lines(string(d)) {
+			code := ""
+			switch line[0] {
+			case '+':
+				code = "32"
+			case '-':
+				code = "31"
+			case '@':
+				code = "36"
+			}
+			line = printable(strings.TrimSuffix(line, "\n"))
+			if code != "" {
+				line = paint(a.stdout, code, line)
+			}
+			fmt.Fprintln(a.stdout, line)
+		}
+	}
+	return nil
+}
+
+// completeKept offers the ids of kept runs.
+func (a *app) completeKept(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	list, err := changes.List(a.inner)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var words []string
+	for _, k := range slices.Backward(list) {
+		words = append(words, k.Record.Run+"\t"+a.sources(k))
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// count writes a number of things.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,369 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
+	"github.com/spf13/cobra"
+)
+
+// projectConfig is the config.toml of a new project.
+const projectConfig = `# Settings of inner for this project. They count once you have approved them:
+# inner allow
+#
+# default_profile = "web"
+# workspaces_path = "~/.inner/workspaces"
+#
+# [shims]
+# claude = "web"
+#
+# [aliases]
+# test = "run -p web -- make test"
+`
+
+func (a *app) cmdConfig() *cobra.Command {
+	c := &cobra.Command{
+		Use: "config", Short: "Show and change the settings",
+		Long: "Show and change ~/.inner/config.toml, and with --local the .inner/config.toml of the project\n" +
+			"here, whose settings go first once it is approved.",
+	}
+	c.AddCommand(a.cmdConfigShow(), a.cmdConfigEdit(), a.cmdConfigGet(), a.cmdConfigSet(), a.cmdConfigUnset())
+	return c
+}
+
+// setting is one effective setting and the file it comes from.
+type setting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	File  string `json:"file,omitempty"` // "" for what holds when nobody says anything
+}
+
+// settings are the effective ones: the approved project's go first, key by key.
+func (a *app) settings(pl place) ([]setting, error) {
+	cfg, err := a.globalConfig()
+	if err != nil {
+		return nil, err
+	}
+	out := []setting{}
+	put := func(c *config.Config, file string) {
+		for _, s := range c.Settings() {
+			row := setting{s.Key, s.Value, file}
+			if i := slices.IndexFunc(out, func(x setting) bool { return x.Key == s.Key }); i >= 0 {
+				out[i] = row
+			} else {
+				out = append(out, row)
+			}
+		}
+	}
+	put(cfg, a.configFile())
+	if own, ok := a.trustedProjectConfig(pl); ok {
+		put(own, filepath.Join(pl.project.Dir, "config.toml"))
+	}
+	if !slices.ContainsFunc(out, func(s setting) bool { return s.Key == "default_profile" }) {
+		out = append([]setting{{Key: "default_profile", Value: "default"}}, out...)
+	}
+	return out, nil
+}
+
+func (a *app) cmdConfigShow() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "show", Short: "Print the settings that hold here, and where each is written", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			pl, err := a.here()
+			if err != nil {
+				return err
+			}
+			list, err := a.settings(pl)
+			if err != nil {
+				return err
+			}
+			a.unapproved(pl)
+			if asJSON {
+				return a.printJSON(list)
+			}
+			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
+			for _, s := range list {
+				from := "default"
+				if s.File != "" {
+					from = a.short(s.File)
+				}
+				fmt.Fprintf(w, "%s\t= %s\t# %s\n", printable(s.Key), printable(fmt.Sprintf("%q", s.Value)), printable(from))
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+// unapproved tells about a project's config.toml that does not count.
+func (a *app) unapproved(pl place) {
+	if pl.project == nil {
+		return
+	}
+	path := filepath.Join(pl.project.Dir, "config.toml")
+	if _, err := os.Lstat(path); err != nil {
+		return
+	}
+	if pl.project.Problem != nil {
+		a.warn("%s does not count: %v", a.short(path), pl.project.Problem)
+	} else if _, ok := a.trustedProjectConfig(pl); !ok {
+		a.warn("%s does not count: it is not approved", a.short(path))
+		a.hint("inner allow")
+	}
+}
+
+func (a *app) cmdConfigGet() *cobra.Command {
+	var w which
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "get KEY", Short: "Print one setting; exit 1 when it is not set", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
+		Long: "Print the setting that holds here, or with --global or --local the one of that file.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			_, key, err := config.ParseKey(args[0])
+			if err != nil {
+				return usage{err}
+			}
+			pl, err := a.here()
+			if err != nil {
+				return err
+			}
+			list, err := a.settingsOf(pl, w)
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(list, func(s setting) bool { return s.Key == key })
+			switch {
+			case i < 0:
+				a.say("%s is not set", key)
+				return exit(1)
+			case asJSON:
+				return a.printJSON(list[i])
+			}
+			fmt.Fprintln(a.stdout, printable(list[i].Value))
+			return nil
+		},
+	}
+	w.flags(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the file")
+	return c
+}
+
+// which names a config.toml.
+type which struct{ global, local bool }
+
+func (w *which) flags(c *cobra.Command) {
+	c.Flags().BoolVar(&w.global, "global", false, "your own config.toml")
+	c.Flags().BoolVar(&w.local, "local", false, "the project's config.toml")
+}
+
+func (a *app) settingsOf(pl place, w which) ([]setting, error) {
+	if !w.global && !w.local {
+		return a.settings(pl)
+	}
+	t, err := a.configTarget(pl, w)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := t.parse(t.file)
+	if err != nil {
+		return nil, err
+	}
+	var out []setting
+	for _, s := range cfg.Settings() {
+		out = append(out, setting{s.Key, s.Value, t.file.Path})
+	}
+	return out, nil
+}
+
+// configTarget is a config.toml that is to be read or written.
+type configTarget struct {
+	file    profile.File
+	missing bool
+	local   bool
+}
+
+func (a *app) configTarget(pl place, w which) (configTarget, error) {
+	t := configTarget{file: profile.File{Path: a.configFile()}, local: w.local}
+	if w.global && w.local {
+		return t, usagef("--global and --local contradict each other")
+	}
+	if w.local {
+		switch {
+		case pl.project == nil:
+			return t, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: neither %s nor a folder above it has a .inner", a.short(pl.cwd)), Hint: "mkdir -p .inner/profiles"}
+		case pl.project.Problem != nil:
+			return t, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.project.Dir, pl.project.Problem), Hint: "inner status"}
+		}
+		t.file.Path = filepath.Join(pl.project.Dir, "config.toml")
+	}
+	file, err := profile.ReadFile(t.file.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t.missing = true
+		return t, nil
+	case err != nil:
+		return t, err
+	}
+	t.file = file
+	return t, nil
+}
+
+func (t configTarget) parse(file profile.File) (*config.Config, error) {
+	if t.local {
+		return config.ParseProject(file)
+	}
+	return config.Parse(file)
+}
+
+func (t configTarget) judge(file profile.File) error {
+	_, err := t.parse(file)
+	return err
+}
+
+func (t configTarget) write(data []byte) error {
+	if t.missing {
+		return createFile(t.file.Path, data, 0o600)
+	}
+	return replaceFile(t.file.Path, data)
+}
+
+// written tells what follows from a changed config.toml.
+func (a *app) configWritten(t configTarget) error {
+	if t.local {
+		a.hint("a project's settings count once you have approved them: inner allow")
+	}
+	return a.regenerate()
+}
+
+func (a *app) cmdConfigEdit() *cobra.Command {
+	var w which
+	c := &cobra.Command{
+		Use: "edit", Short: "Edit a config.toml; a broken one is not saved", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t, err := a.changing(cmd, w)
+			if err != nil {
+				return err
+			}
+			d := draft{path: t.file.Path, text: t.file.Data, old: t.file.Data, judge: t.judge}
+			if t.missing {
+				d.old, d.text = nil, []byte(firstConfig)
+				if t.local {
+					d.text = []byte(projectConfig)
+				}
+			}
+			if ok, err := a.edit(d); !ok {
+				return err
+			}
+			return a.configWritten(t)
+		},
+	}
+	w.flags(c)
+	return c
+}
+
+// changing is the config.toml that a command is about to change.
+func (a *app) changing(cmd *cobra.Command, w which) (configTarget, error) {
+	if err := a.outside(cmd); err != nil {
+		return configTarget{}, err
+	}
+	if err := a.firstUse(); err != nil {
+		return configTarget{}, err
+	}
+	pl, err := a.here()
+	if err != nil {
+		return configTarget{}, err
+	}
+	return a.configTarget(pl, w)
+}
+
+func (a *app) cmdConfigSet() *cobra.Command {
+	var w which
+	c := &cobra.Command{
+		Use: "set KEY VALUE", Short: "Set one key, and leave the rest of the file as it is", Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeKeys,
+		Long: "Set one key of your config.toml, or with --local of the project's: default_profile,\n" +
+			"workspaces_path, log, aliases.NAME, shims.COMMAND, default_limits.memory and so on. Comments\n" +
+			"and order stay; what would not be valid is not written.",
+		Example: "  inner config set default_profile claude-interactive\n  inner config set aliases.work 'run -p java -w ${workspaces_path}/x'\n  inner config set shims.claude claude-interactive",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			parts, _, err := config.ParseKey(args[0])
+			if err != nil {
+				return usage{err}
+			}
+			if parts[0] == "aliases" && a.isCommand(cmd.Root(), parts[1]) {
+				return usagef("an alias cannot be called %q: that is a command of inner", parts[1])
+			}
+			return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return config.Set(f, parts, args[1]) })
+		},
+	}
+	w.flags(c)
+	return c
+}
+
+func (a *app) cmdConfigUnset() *cobra.Command {
+	var w which
+	c := &cobra.Command{
+		Use: "unset KEY", Short: "Take one key out", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			parts, _, err := config.ParseKey(args[0])
+			if err != nil {
+				return usage{err}
+			}
+			return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return config.Unset(f, parts) })
+		},
+	}
+	w.flags(c)
+	return c
+}
+
+func (a *app) changeConfig(cmd *cobra.Command, w which, change func(profile.File) ([]byte, error)) error {
+	t, err := a.changing(cmd, w)
+	if err != nil {
+		return err
+	}
+	data, err := change(t.file)
+	if err == nil {
+		err = t.judge(profile.File{Path: t.file.Path, Data: data})
+	}
+	if err != nil {
+		a.fail(err)
+		a.say("nothing was changed")
+		return exit(1)
+	}
+	if err := t.write(data); err != nil {
+		return err
+	}
+	return a.configWritten(t)
+}
+
+// completeKeys offers the keys of config.toml, and for tables with names of the
+// user's own those that are there.
+func (a *app) completeKeys(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		if args[0] == "default_profile" || strings.HasPrefix(args[0], "shims.") {
+			return a.completeProfiles(nil, nil, "")
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	keys := config.Keys()
+	if pl, err := a.here(); err == nil {
+		if list, err := a.settings(pl); err == nil {
+			for _, s := range list {
+				if !slices.Contains(keys, s.Key) && printable(s.Key) == s.Key {
+					keys = append(keys, s.Key)
+				}
+			}
+		}
+	}
+	return keys, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}

@@ -1,0 +1,388 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cmdLog() *cobra.Command {
+	c := &cobra.Command{Use: "log", Short: "Show and remove the records of past runs"}
+	c.AddCommand(a.cmdLogList(), a.cmdLogShow(), a.cmdLogPlay(), a.cmdLogClean())
+	return c
+}
+
+// runs returns the records of past runs, newest first.
+func (a *app) runs() []runlog.Record {
+	folders := runlog.Folders(a.logsDir())
+	if cfg, err := a.globalConfig(); err == nil && cfg.Log != "" {
+		dir := cfg.Log
+		if rest, ok := strings.CutPrefix(dir, "~"); ok {
+			dir = filepath.Join(a.home, rest)
+		}
+		if !slices.Contains(folders, dir) {
+			folders = append(folders, dir)
+		}
+	}
+	runs, err := runlog.List(folders)
+	if err != nil {
+		a.warn("%v", err)
+	}
+	return runs
+}
+
+// findRun finds a run by its id, the beginning of it, or "last".
+func (a *app) findRun(name string) (runlog.Record, error) {
+	var found []runlog.Record
+	for _, r := range a.runs() {
+		if name == "last" || r.ID == name {
+			return r, nil
+		}
+		if strings.HasPrefix(r.ID, name) {
+			found = append(found, r)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return runlog.Record{}, usagef("%q begins the ids of %d runs, %s and %s among them", name, len(found), found[0].ID, found[1].ID)
+	}
+	return runlog.Record{}, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("there is no record of a run %q", name), Hint: "inner log list"}
+}
+
+// completeRuns offers the ids of past runs.
+func (a *app) completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var words []string
+	for i, r := range a.runs() {
+		what := fmt.Sprintf("%s, %s, %s", printable(r.Start.Profile), printable(r.Start.Command), stateOf(r))
+		if i == 0 {
+			words = append(words, "last\t"+what)
+		}
+		words = append(words, r.ID+"\t"+what)
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// stateOf is the column EXIT.
+func stateOf(r runlog.Record) string {
+	switch {
+	case r.State != runlog.Ended:
+		return r.State
+	case r.End.TimedOut:
+		return "timeout"
+	}
+	return strconv.Itoa(r.End.Code)
+}
+
+// logJSON is a record as --json prints it.
+type logJSON struct {
+	Run    string        `json:"run"`
+	State  string        `json:"state"`
+	Folder string        `json:"folder"`
+	Size   int64         `json:"size"`
+	Start  *runlog.Start `json:"start,omitempty"`
+	End    *runlog.End   `json:"end,omitempty"`
+}
+
+func recordJSON(r runlog.Record) logJSON {
+	out := logJSON{Run: r.ID, State: r.State, Folder: r.Path(), Size: r.Size}
+	if r.State != runlog.Unknown {
+		out.Start = &r.Start
+	}
+	if r.State == runlog.Ended {
+		out.End = &r.End
+	}
+	return out
+}
+
+func (a *app) cmdLogList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List past runs, newest first", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			runs := a.runs()
+			if asJSON {
+				rows := make([]logJSON, 0, len(runs))
+				for _, r := range runs {
+					rows = append(rows, recordJSON(r))
+				}
+				return a.printJSON(rows)
+			}
+			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
+			fmt.Fprintln(w, "RUN\tDATE\tPROFILE\tCOMMAND\tEXIT\tTIME\tSIZE")
+			for _, r := range runs {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, when(r), printable(cmp.Or(r.Start.Profile, "?")), printable(cmp.Or(r.Start.Command, "?")), stateOf(r), took(r), bytesText(r.Size))
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func when(r runlog.Record) string {
+	if r.Start.Time.IsZero() {
+		return "?"
+	}
+	return r.Start.Time.Local().Format("2006-01-02 15:04")
+}
+
+func took(r runlog.Record) string {
+	if r.State != runlog.Ended {
+		return "-"
+	}
+	return roughly(time.Duration(r.End.Millis) * time.Millisecond)
+}
+
+func bytesText(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+func (a *app) cmdLogShow() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "show RUN", Short: "Show the record of a run and what it wrote",
+		Long: "Show the record of a run and, as plain text, what was kept of its output.\n\n" +
+			"RUN is the id of a run, the beginning of one, or \"last\". On a terminal the text goes\n" +
+			"through $PAGER.",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := a.findRun(args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(recordJSON(r))
+			}
+			return a.paged(func(w io.Writer) error { return a.showRun(w, r) })
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON, without the output")
+	return c
+}
+
+// showRun writes a record for people.
+func (a *app) showRun(w io.Writer, r runlog.Record) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, printable(fmt.Sprintf(format, args...)))
+	}
+	s, e := r.Start, r.End
+	row("run", "%s", r.ID)
+	if r.State != runlog.Unknown {
+		row("started", "%s", s.Time.Local().Format("2006-01-02 15:04:05 -0700"))
+		row("profile", "%s (%s)", s.Profile, a.short(s.Path))
+		row("digest", "%s", s.Digest)
+		row("command", "%s → %s, %d arguments (not kept)", s.Command, s.Program, s.Args)
+		row("folder", "%s", a.short(s.Cwd))
+		row("network", "%s", s.Network)
+		for _, l := range []struct {
+			name string
+			list []string
+		}{{"allow", s.Allow}, {"clones", s.Clones}} {
+			if len(l.list) > 0 {
+				row(l.name, "%s", strings.Join(l.list, ", "))
+			}
+		}
+	}
+	switch r.State {
+	case runlog.Ended:
+		row("ended", "after %s: %s", took(r), howEnded(e))
+		if len(e.Blocked) > 0 {
+			row("blocked", "%s", blockedText(e.Blocked))
+		}
+		if c := e.Changes; c != nil {
+			for _, p := range c.Files {
+				row("changed", "%s", a.short(p))
+			}
+			for _, p := range c.Gone {
+				row("changed", "%s/ (something was removed or renamed)", a.short(p))
+			}
+			if c.More > 0 || c.Partly {
+				row("changed", "and more")
+			}
+		}
+		for _, p := range e.Later {
+			row("runs later", "%s", a.short(p))
+		}
+		if o := e.Output; o != nil && (o.Cut || o.Error != "") {
+			row("output", "cut: %s of %s kept %s", bytesText(o.Kept), bytesText(o.Seen), o.Error)
+		}
+	case runlog.Running:
+		row("ended", "not yet")
+	case runlog.Killed:
+		row("ended", "unknown: inner was killed, or the machine stopped")
+	default:
+		row("ended", "unknown: the record cannot be read")
+	}
+	row("kept in", "%s", a.short(r.Path()))
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return a.showOutput(w, r)
+}
+
+// showOutput writes what was kept of a run's output as plain text.
+func (a *app) showOutput(w io.Writer, r runlog.Record) error {
+	f, recording, err := r.Output()
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = fmt.Fprintf(w, "\nno output was kept: it did not go to a terminal, or there was none\n")
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fmt.Fprintln(w)
+	plain := runlog.NewPlain(w)
+	if recording {
+		_, err = runlog.ReadCast(f, func(m runlog.Scene) error {
+			_, err := io.WriteString(plain, m.Output)
+			return err
+		})
+	} else {
+		_, err = io.Copy(plain, f)
+	}
+	return errors.Join(err, plain.Close())
+}
+
+// paged has write's text shown by $PAGER when standard output is a terminal.
+func (a *app) paged(write func(io.Writer) error) error {
+	out, ok := a.stdout.(*os.File)
+	words := strings.Fields(cmp.Or(os.Getenv("PAGER"), "less"))
+	if !ok || !isTerminal(out) || len(words) == 0 || words[0] == "cat" {
+		return write(a.stdout)
+	}
+	program, err := a.pager(words[0])
+	if err != nil {
+		return write(a.stdout)
+	}
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	cmd := exec.Command(program, words[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &text, out, os.Stderr
+	cmd.Env = os.Environ()
+	if os.Getenv("LESS") == "" {
+		cmd.Env = append(cmd.Env, "LESS=FRX")
+	}
+	return cmd.Run()
+}
+
+// pager finds a program on PATH, in an absolute folder: a program that lies in
+// the project is not started.
+func (a *app) pager(name string) (string, error) {
+	if filepath.IsAbs(name) {
+		return name, nil
+	}
+	path, err := a.findReal(name, os.Getenv("PATH"))
+	if err == nil && !filepath.IsAbs(path) {
+		err = fs.ErrNotExist
+	}
+	return path, err
+}
+
+func (a *app) cmdLogClean() *cobra.Command {
+	var older string
+	var dry, yes bool
+	c := &cobra.Command{
+		Use: "clean", Short: "Remove the records of past runs",
+		Long: "Remove the records of past runs, or only of those that are older. Runs that go on are\n" +
+			"left alone, and so is the list of refusals and bypasses.",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var age time.Duration
+			if older != "" {
+				var err error
+				if age, err = parseAge(older); err != nil {
+					return usagef("--older-than: %w", err)
+				}
+			}
+			return a.logClean(age, dry, yes)
+		},
+	}
+	c.Flags().StringVar(&older, "older-than", "", "only what is older: `30d`, 2w, 12h")
+	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, remove nothing")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return c
+}
+
+func (a *app) logClean(age time.Duration, dry, yes bool) error {
+	now := time.Now()
+	runs := slices.DeleteFunc(a.runs(), func(r runlog.Record) bool {
+		return r.State == runlog.Running || now.Sub(r.Begun()) < age
+	})
+	var size int64
+	for _, r := range runs {
+		size += r.Size
+		if dry {
+			fmt.Fprintf(a.stdout, "%s\t%s\n", r.ID, printable(r.Path()))
+		}
+	}
+	if dry || len(runs) == 0 {
+		a.say("%d runs, %s", len(runs), bytesText(size))
+		return nil
+	}
+	if !yes && !isTerminal(a.stdin) {
+		return &isolator.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: "inner log clean --yes"}
+	}
+	if !yes && !a.agreed(fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), bytesText(size))) {
+		a.say("nothing was removed")
+		return exit(1)
+	}
+	removed := 0
+	var errs []error
+	for _, r := range runs {
+		if err := r.Remove(); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		removed++
+	}
+	a.say("removed the records of %d runs", removed)
+	return errors.Join(errs...)
+}
+
+// parseAge reads a duration with days and weeks: 30d, 2w, 12h.
+func parseAge(text string) (time.Duration, error) {
+	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if n, ok := strings.CutSuffix(text, unit); ok {
+			v, err := strconv.ParseUint(n, 10, 16)
+			if err != nil {
+				return 0, fmt.Errorf("%q is not a number of days or weeks such as 30d", text)
+			}
+			return time.Duration(v) * length, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not a time such as 30d, 2w or 12h", text)
+	}
+	return d, nil
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cmdLogPlay() *cobra.Command {
+	var speed float64
+	var pause time.Duration
+	c := &cobra.Command{
+		Use: "play RUN", Short: "Play a recorded session",
+		Long: "Play a session that was recorded ([output] record = true), in its own time. q or ^C ends\n" +
+			"it. The terminal is shown what the program wrote, escape sequences included; what it\n" +
+			"answers to them is thrown away, and what they leave on is switched off. Where standard\n" +
+			"output is no terminal the text comes at once, without escape sequences.",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if !(speed > 0 && speed <= 1000) {
+				return usagef("--speed %v is not between 0 and 1000", speed)
+			}
+			r, err := a.findRun(args[0])
+			if err != nil {
+				return err
+			}
+			return a.play(r, speed, pause)
+		},
+	}
+	c.Flags().Float64Var(&speed, "speed", 1, "play `N` times as fast")
+	c.Flags().DurationVar(&pause, "max-pause", 0, "shorten pauses to this, e.g. 2s; 0 keeps them")
+	return c
+}
+
+func (a *app) play(r runlog.Record, speed float64, pause time.Duration) error {
+	f, recording, err := r.Output()
+	if err == nil {
+		defer f.Close()
+	}
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !recording {
+		return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("run %s was not recorded", r.ID), Hint: "set record = true under [output]; inner log show " + r.ID}
+	}
+	if err != nil {
+		return err
+	}
+	out, ok := a.stdout.(*os.File)
+	if !ok || !isTerminal(out) {
+		return a.showOutput(a.stdout, r)
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return a.showOutput(a.stdout, r) // nobody could take the terminal's answers
+	}
+	defer tty.Close()
+	return a.playOn(tty, f, speed, pause)
+}
+
+// errStopped ends a playback that somebody has had enough of.
+var errStopped = errors.New("stopped")
+
+// playOn plays a recording on a terminal. What the terminal answers to the
+// recorded queries would otherwise be typed into the shell.
+func (a *app) playOn(tty *os.File, recording io.Reader, speed float64, pause time.Duration) error {
+	fd := int(tty.Fd())
+	saved, err := term.MakeRaw(fd)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	input := make(chan []byte)
+	go func() {
+		defer close(input)
+		for {
+			buf := make([]byte, 256)
+			n, err := tty.Read(buf)
+			if err != nil {
+				return
+			}
+			input <- buf[:n]
+		}
+	}()
+
+	var left launch.Leftover
+	show := io.MultiWriter(tty, &left)
+	start, skipped, last := time.Now(), time.Duration(0), time.Duration(0)
+	_, err = runlog.ReadCast(recording, func(m runlog.Scene) error {
+		if gap := m.When - last; pause > 0 && gap > pause {
+			skipped += gap - pause
+		}
+		last = m.When
+		at := start.Add(time.Duration(float64(m.When-skipped) / speed))
+		for wait := time.Until(at); wait > 0; wait = time.Until(at) {
+			select {
+			case <-time.After(wait):
+			case p, ok := <-input:
+				if !ok || string(p) == "q" || bytes.IndexByte(p, 0x03) >= 0 {
+					return errStopped
+				}
+			case <-ctx.Done():
+				return errStopped
+			}
+		}
+		_, err := io.WriteString(show, m.Output)
+		return err
+	})
+	if errors.Is(err, errStopped) {
+		err = nil
+	}
+	_, _ = tty.Write(left.Resets())
+	_, _ = tty.WriteString("\r\n")
+	swallow(tty, input)
+	_ = unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH)
+	return errors.Join(err, term.Restore(fd, saved))
+}
+
+// swallow throws away the terminal's answers that are still on their way.
+// Terminals answer in order: the one to DSR comes after all others.
+func swallow(tty io.Writer, input <-chan []byte) {
+	_, _ = io.WriteString(tty, "\x1b[5n")
+	quiet, end := 500*time.Millisecond, time.Now().Add(2*time.Second)
+	var tail []byte
+	for time.Now().Before(end) {
+		select {
+		case <-time.After(quiet):
+			return
+		case p, ok := <-input:
+			if !ok {
+				return
+			}
+			tail = append(tail, p...)
+			if bytes.Contains(tail, []byte("\x1b[0n")) {
+				quiet = 50 * time.Millisecond // a recorded query may have asked for that one
+			}
+			tail = tail[max(0, len(tail)-3):]
+		}
+	}
+}

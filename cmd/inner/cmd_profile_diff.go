@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/enr/inner/profile"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cmdProfileDiff() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "diff A B", Short: "Compare what two profiles grant", Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeProfiles,
+		Long: "Compare what two profiles, names or ./FILEs, grant: what B lets a program do that A does not\n" +
+			"(wider), and the other way round (narrower). Exit code 0 when they grant the same, 1 when\n" +
+			"they differ, 2 when one cannot be used.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			var grants [2][]profile.Grant
+			for i, name := range args {
+				var err error
+				if grants[i], err = a.grantsHere(name); err != nil {
+					a.fail(err)
+					return exit(2)
+				}
+			}
+			wider, narrower := profile.DiffGrants(grants[0], grants[1])
+			if asJSON {
+				if err := a.printJSON(map[string]any{"a": args[0], "b": args[1], "wider": each(wider), "narrower": each(narrower)}); err != nil {
+					return err
+				}
+			} else {
+				for _, g := range wider {
+					fmt.Fprintf(a.stdout, "%s %s\n", paint(a.stdout, "31", "wider:   "), printable(changeText(g, true)))
+				}
+				for _, g := range narrower {
+					fmt.Fprintf(a.stdout, "%s %s\n", paint(a.stdout, "32", "narrower:"), printable(changeText(g, false)))
+				}
+			}
+			if len(wider)+len(narrower) > 0 {
+				return exit(1)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+// each is a list that is [] and not null when it is empty.
+func each(list []profile.Grant) []profile.Grant { return append([]profile.Grant{}, list...) }
+
+func (a *app) grantsHere(name string) ([]profile.Grant, error) {
+	f, err := a.find(name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.loader.Load(f.path, f.scope)
+	if err != nil {
+		return nil, err
+	}
+	rc, _, err := a.resolveHere(f, p)
+	return profile.Grants(rc), err
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/builtin"
+	"github.com/enr/inner/profile/strict"
+	"github.com/spf13/cobra"
+)
+
+// template is a new profile; NAME stands for its name.
+const template = `# What a program may see and do. The manual has every key; inner profile validate
+# checks them, and inner profile show --explain says what they amount to.
+schema_version = "1"
+name           = "NAME"
+description    = ""
+# extends      = "shell"        # begin with another profile
+
+[sandbox]
+network = false
+# allow  = ["ssh-keys"]         # what is hidden otherwise
+# home   = "isolated"           # of the home folder only what is listed
+# home_allow = ["~/.local/bin"]
+
+[mounts]
+# The working folder is writable without being listed.
+# "~/projects/other" = "ro"
+# "~/projects/third" = { dest = "/srv/third", mode = "safe-rw" }
+
+[env]
+inherit = ["TERM", "COLORTERM", "LANG", "LC_*", "HOME", "USER", "LOGNAME", "SHELL", "PATH"]
+# set   = { CI = "true" }
+
+[entrypoint]
+cmd = "bash"
+# args = ["-c", "make test"]
+
+# [output]
+# timeout_seconds = 1800
+`
+
+func (a *app) cmdProfileNew() *cobra.Command {
+	var noEdit, local bool
+	c := &cobra.Command{
+		Use: "new NAME", Short: "Write a new profile, in your editor", Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Write a new profile from a template, in $EDITOR, else $VISUAL, else vi or nano. It is saved\n" +
+			"when it is valid. --local makes it the project's, in .inner/profiles here.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			f, err := a.newFile(args[0], local)
+			if err != nil {
+				return err
+			}
+			text := []byte(strings.Replace(template, "NAME", args[0], 1))
+			if noEdit {
+				if err := createFile(f.path, text, 0o600); err != nil {
+					return err
+				}
+			} else if ok, err := a.edit(draft{path: f.path, text: text, judge: f.judge}); !ok {
+				return err
+			}
+			return a.saved(f)
+		},
+	}
+	c.Flags().BoolVar(&noEdit, "no-edit", false, "only write the template")
+	c.Flags().BoolVar(&local, "local", false, "a profile of the project here")
+	return c
+}
+
+// newFile is the place of a profile that is not there yet.
+func (a *app) newFile(name string, local bool) (found, error) {
+	if err := checkName(name); err != nil {
+		return found{}, err
+	}
+	if err := a.firstUse(); err != nil {
+		return found{}, err
+	}
+	pl, err := a.here()
+	if err != nil {
+		return found{}, err
+	}
+	f := found{place: pl, loader: a.loader(pl), path: filepath.Join(a.profilesDir(), name+".toml"), scope: profile.Global}
+	if local {
+		root := pl.cwd
+		if pl.project != nil {
+			root = pl.root()
+			if pl.project.Problem != nil {
+				return f, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.project.Dir, pl.project.Problem), Hint: "inner status"}
+			}
+		}
+		dir := filepath.Join(root, ".inner", "profiles")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return f, err
+		}
+		f.path, f.scope = filepath.Join(dir, name+".toml"), profile.Local
+		f.place.project = a.projectOf(root)
+	}
+	if _, err := os.Lstat(f.path); err == nil {
+		return f, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is there already", f.path), Hint: "inner profile edit " + name}
+	}
+	return f, nil
+}
+
+// judge says whether a text may become the profile f.
+func (f found) judge(file profile.File) error {
+	_, err := f.loader.LoadBytes(file, f.scope)
+	return err
+}
+
+// saved tells about a profile that was written, and sees to its shims.
+func (a *app) saved(f found) error {
+	fmt.Fprintln(a.stdout, f.path)
+	if f.scope == profile.Local {
+		a.hint("a project's profile is used once you have approved it: inner allow")
+	}
+	return a.regenerate()
+}
+
+func (a *app) cmdProfileEdit() *cobra.Command {
+	return &cobra.Command{
+		Use: "edit NAME|./FILE", Short: "Edit a profile; a broken one is not saved", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeOneProfile,
+		Long: "Edit a copy of a profile in $EDITOR, else $VISUAL, else vi or nano. It takes the place of\n" +
+			"the profile when it is valid; otherwise its faults are shown and you are asked to go on. An\n" +
+			"editor that ends with an error changes nothing.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			f, err := a.find(args[0])
+			if err != nil {
+				return a.notFound(err)
+			}
+			file, err := profile.ReadFile(f.path)
+			if err != nil {
+				return err
+			}
+			ok, err := a.edit(draft{path: f.path, text: file.Data, old: file.Data, judge: f.judge})
+			if !ok {
+				return err
+			}
+			return a.saved(f)
+		},
+	}
+}
+
+func (a *app) cmdProfileClone() *cobra.Command {
+	var local bool
+	c := &cobra.Command{
+		Use: "clone SRC DST", Short: "Copy a profile under another name", Args: cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeOneProfile,
+		Long:              "Copy a profile, a name or ./FILE, as the starting point of another. The copy is your own;\n--local makes it the project's. Its name key says the new name.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			src, err := a.find(args[0])
+			if err != nil {
+				return a.notFound(err)
+			}
+			file, err := profile.ReadFile(src.path)
+			if err != nil {
+				return err
+			}
+			dst, err := a.newFile(args[1], local)
+			if err != nil {
+				return err
+			}
+			text, err := renamed(file, args[1])
+			if err != nil {
+				return err
+			}
+			if err := dst.judge(profile.File{Path: dst.path, Data: text}); err != nil {
+				return err
+			}
+			if err := createFile(dst.path, text, 0o600); err != nil {
+				return err
+			}
+			return a.saved(dst)
+		},
+	}
+	c.Flags().BoolVar(&local, "local", false, "a profile of the project here")
+	return c
+}
+
+// renamed is a profile with its name key, when it has one, saying name.
+func renamed(file profile.File, name string) ([]byte, error) {
+	var only struct {
+		Name strict.String `toml:"name"`
+	}
+	if strict.Decode(file.Path, file.Data, &only); !only.Name.Set {
+		return file.Data, nil
+	}
+	text, err := strict.Edit(string(file.Data), []string{"name"}, fmt.Sprintf("%q", name))
+	return []byte(text), err
+}
+
+func (a *app) cmdProfileDelete() *cobra.Command {
+	var yes, force bool
+	c := &cobra.Command{
+		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete a profile", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeOneProfile,
+		Long: "Delete a profile, after a question. One that others extend is kept, unless --force. A\nbuilt-in one comes back with inner reset.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			if err := checkName(args[0]); err != nil {
+				return err
+			}
+			f, err := a.find(args[0])
+			if err != nil {
+				return a.notFound(err)
+			}
+			if users := a.extenders(f); len(users) > 0 && !force {
+				return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is extended by %s", args[0], strings.Join(users, ", ")), Hint: "change those first, or --force"}
+			}
+			if err := a.askFor(fmt.Sprintf("Delete %s?", printable(a.short(f.path))), yes, "inner profile delete --yes "+args[0]); err != nil {
+				return err
+			}
+			return a.deleteProfile(f, args[0])
+		},
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(&force, "force", false, "also when other profiles extend it")
+	return c
+}
+
+func (a *app) deleteProfile(f found, name string) error {
+	if err := os.Remove(f.path); err != nil {
+		return err
+	}
+	a.say("deleted %s", a.short(f.path))
+	switch {
+	case f.scope == profile.Local:
+		// Who deletes it here has said so; the record of an approved profile that
+		// is gone would go on refusing its command.
+		if err := a.trust().Revoke(f.place.root(), f.path); err != nil {
+			return err
+		}
+	case slices.Contains(builtin.Names(), name):
+		a.hint("inner reset brings it back")
+	}
+	return a.regenerate()
+}
+
+// extenders names the profiles that build on one.
+func (a *app) extenders(f found) []string {
+	files, err := f.loader.GlobalFiles()
+	if f.loader.Project != nil {
+		local, err2 := f.loader.Project.ProfileFiles()
+		files, err = append(files, local...), errors.Join(err, err2)
+	}
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, path := range files {
+		if path == f.path {
+			continue
+		}
+		if p, err := f.loader.Load(path, f.scope); err == nil && slices.Contains(p.Extends(), f.path) {
+			out = append(out, nameOf(path))
+		}
+	}
+	return out
+}
+
+// askFor asks before something is done for good; without a terminal it wants
+// the word that says yes.
+func (a *app) askFor(question string, yes bool, hint string) error {
+	switch {
+	case yes:
+		return nil
+	case !isTerminal(a.stdin):
+		return &isolator.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: hint}
+	case a.agreed(question):
+		return nil
+	}
+	a.say("nothing was changed")
+	return exit(1)
+}

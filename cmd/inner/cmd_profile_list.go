@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust"
+	"github.com/spf13/cobra"
+)
+
+// listed is one row of `profile list`.
+type listed struct {
+	Name         string `json:"name"`
+	Scope        string `json:"scope"`
+	Path         string `json:"path"`
+	Description  string `json:"description"`
+	Default      bool   `json:"default,omitempty"`
+	Experimental bool   `json:"experimental,omitempty"`
+	Shadowed     bool   `json:"shadowed,omitempty"`
+	Trust        string `json:"trust,omitempty"`
+	Error        string `json:"error,omitempty"`
+}
+
+func (a *app) cmdProfileList() *cobra.Command {
+	var wide, asJSON bool
+	c := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List profiles", Args: cobra.NoArgs,
+		Long: "List profiles. * marks the default one, [local] those of the project here, [experimental]\n" +
+			"those that do not start, [shadowed] your own that the project has one of the same name for.",
+		RunE: func(*cobra.Command, []string) error {
+			if err := a.firstUse(); err != nil {
+				return err
+			}
+			pl, err := a.here()
+			if err != nil {
+				return err
+			}
+			if pl.project != nil && pl.project.Problem != nil {
+				a.warn("the profiles of %s are not used: %v", a.short(pl.root()), pl.project.Problem)
+			}
+			rows := a.listProfiles(pl)
+			if asJSON {
+				return a.printJSON(rows)
+			}
+			if len(rows) == 0 {
+				a.say("there are no profiles")
+				a.hint("inner init, or inner profile new NAME")
+				return nil
+			}
+			return a.printProfiles(rows, wide)
+		},
+	}
+	c.Flags().BoolVarP(&wide, "wide", "w", false, "also scope, path and shadowed profiles")
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func (a *app) listProfiles(pl place) []listed {
+	l := a.loader(pl)
+	rows := []listed{}
+	taken := map[string]bool{}
+	add := func(path string, scope profile.Scope) {
+		row := listed{Name: nameOf(path), Scope: string(scope), Path: path}
+		row.Shadowed = taken[row.Name]
+		taken[row.Name] = true
+		p, err := l.Load(path, scope)
+		if err != nil {
+			row.Error, _, _ = strings.Cut(err.Error(), "\n")
+		} else {
+			row.Description, row.Experimental = p.Description, p.Experimental
+			if scope == profile.Local {
+				row.Trust = string(a.verdict(pl, p).State)
+			}
+		}
+		rows = append(rows, row)
+	}
+	if l.Project != nil {
+		files, _ := l.Project.ProfileFiles()
+		for _, f := range files {
+			add(f, profile.Local)
+		}
+	}
+	local := len(rows)
+	files, _ := l.GlobalFiles()
+	for _, f := range files {
+		add(f, profile.Global)
+	}
+	byName := func(x, y listed) int { return strings.Compare(x.Name, y.Name) }
+	slices.SortFunc(rows[:local], byName)
+	slices.SortFunc(rows[local:], byName)
+	if name, err := a.defaultProfile(pl); err == nil {
+		for i := range rows {
+			rows[i].Default = rows[i].Name == name && !rows[i].Shadowed
+		}
+	}
+	return rows
+}
+
+func (a *app) printProfiles(rows []listed, wide bool) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
+	if wide {
+		fmt.Fprintf(w, "NAME\tSCOPE\tPATH\tDESCRIPTION\n")
+	} else {
+		fmt.Fprintf(w, "NAME\tDESCRIPTION\n")
+	}
+	for _, r := range rows {
+		if r.Shadowed && !wide {
+			continue
+		}
+		name := printable(r.Name)
+		if r.Default {
+			name += " *"
+		}
+		if wide {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", name, r.Scope, printable(a.short(r.Path)), printable(r.text()))
+		} else {
+			fmt.Fprintf(w, "%s\t%s\n", name, printable(r.text()))
+		}
+	}
+	return w.Flush()
+}
+
+// text is the description of a row, after what there is to know before it.
+func (r listed) text() string {
+	var marks []string
+	if r.Experimental {
+		marks = append(marks, "[experimental]")
+	}
+	if r.Scope == string(profile.Local) {
+		marks = append(marks, "[local]")
+	}
+	if r.Trust != "" && r.Trust != string(trust.Allowed) {
+		marks = append(marks, "["+r.Trust+"]")
+	}
+	if r.Shadowed {
+		marks = append(marks, "[shadowed]")
+	}
+	if r.Error != "" {
+		marks = append(marks, "broken: "+r.Error)
+	} else if r.Description != "" {
+		marks = append(marks, r.Description)
+	}
+	return strings.Join(marks, " ")
+}

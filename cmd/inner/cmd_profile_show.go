@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cmdProfileShow() *cobra.Command {
+	var explain, resolved, asJSON bool
+	c := &cobra.Command{
+		Use: "show [NAME|./FILE]", Short: "Print a profile", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeOneProfile,
+		Long: "Print a profile as it is written; without a name, the default one.\n\n" +
+			"--resolved prints it merged with everything it extends, each value with the file it comes\n" +
+			"from: a profile in its own right. --explain adds what it grants, in words, what decides\n" +
+			"about the network, and what each capability puts into the box.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if explain && resolved {
+				return usagef("--explain and --resolved are two views: choose one")
+			}
+			f, err := a.find(strings.Join(args, ""))
+			if err != nil {
+				return a.notFound(err)
+			}
+			return a.showProfile(f, len(args) == 0, explain, resolved, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&explain, "explain", false, "also what it grants, in words, and where that is written")
+	c.Flags().BoolVar(&resolved, "resolved", false, "merged with everything it extends")
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) error {
+	file, err := profile.ReadFile(f.path)
+	if err != nil {
+		return err
+	}
+	header := ""
+	if byDefault {
+		header = fmt.Sprintf("# the default profile: %s (%s)\n", nameOf(f.path), a.short(f.path))
+	}
+	if !explain && !resolved && !asJSON {
+		a.printText(header + string(file.Data))
+		return nil
+	}
+	p, err := f.loader.Load(f.path, f.scope)
+	if err != nil {
+		return err
+	}
+	rc, c, err := a.resolveHere(f, p)
+	if resolved && !asJSON {
+		a.printText(header + p.Resolved(c)) // what is missing on this host does not matter
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(map[string]any{
+			"name": p.Name, "path": p.Path, "scope": p.Scope, "sha256": file.Digest, "extends": p.Extends(), "toml": string(file.Data),
+			"resolved": p.Resolved(c), "grants": profile.Grants(rc), "origins": p.Origins(), "capabilities": rc.Capabilities,
+		})
+	}
+	a.printText(header + string(file.Data))
+	fmt.Fprintf(a.stdout, "\n# ── what it grants ───\n")
+	for _, g := range profile.Grants(rc) {
+		fmt.Fprintf(a.stdout, "#   %s%s\n", printable(g.Text), printable(a.written(p.OriginsOf(g.Kind))))
+	}
+	a.explainNetwork(p, rc)
+	a.explainCapabilities(rc)
+	return nil
+}
+
+// explainNetwork says what decides about the network, each value with its file.
+func (a *app) explainNetwork(p *profile.Profile, rc profile.RunConfig) {
+	fmt.Fprintf(a.stdout, "\n# ── network: %s ───\n", rc.Network)
+	list := p.OriginsOf("network")
+	if len(list) == 0 {
+		fmt.Fprintf(a.stdout, "#   nothing asks for it\n")
+	}
+	for _, o := range list {
+		fmt.Fprintf(a.stdout, "#   %s = %s%s\n", printable(o.Key), printable(o.Value), printable(a.written([]profile.Origin{o})))
+	}
+}
+
+// written names the files that values come from, each with the first line.
+func (a *app) written(list []profile.Origin) string {
+	var files, places []string
+	for _, o := range list {
+		if !slices.Contains(files, o.File) {
+			files = append(files, o.File)
+			places = append(places, fmt.Sprintf("%s:%d", a.short(o.File), o.Line))
+		}
+	}
+	if len(places) == 0 {
+		return ""
+	}
+	return "  [" + strings.Join(places, ", ") + "]"
+}
+
+// printText prints a file: byte for byte, but never so that it drives a
+// terminal.
+func (a *app) printText(text string) {
+	if f, ok := a.stdout.(*os.File); !ok || !isTerminal(f) {
+		fmt.Fprint(a.stdout, text)
+		return
+	}
+	for line := range strings.Lines(text) {
+		fmt.Fprintln(a.stdout, printable(strings.TrimRight(line, "\r\n")))
+	}
+}
+
+// notFound adds to an unknown name what to type.
+func (a *app) notFound(err error) error {
+	var unknown *profile.NotFoundError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	a.fail(err)
+	a.hint("inner profile list")
+	return exit(1)
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cmdProfileValidate() *cobra.Command {
+	var all, asJSON bool
+	c := &cobra.Command{
+		Use: "validate [NAME|./FILE]…", Short: "Check profiles; exit 1 when one is broken", ValidArgsFunction: a.completeProfiles,
+		Long: "Check profiles: those that are named, or with --all, or without a name, your own and the\n" +
+			"project's. An [error] makes a profile unusable here; a [warning] is odd, and runs.\n" +
+			"Exit code 1 when there is an error.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			rows := []validated{}
+			if all || len(args) == 0 {
+				if err := a.firstUse(); err != nil {
+					return err
+				}
+				pl, err := a.here()
+				if err != nil {
+					return err
+				}
+				for _, r := range a.listProfiles(pl) {
+					rows = append(rows, a.validate(found{pl, a.loader(pl), r.Path, profile.Scope(r.Scope)}))
+				}
+			}
+			for _, name := range args {
+				f, err := a.find(name)
+				if err != nil {
+					return a.notFound(err)
+				}
+				rows = append(rows, a.validate(f))
+			}
+			return a.printValidated(rows, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "every profile, local and global")
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+// validated is what is known about one file. Errors make it unusable here;
+// warnings do not.
+type validated struct {
+	Name     string   `json:"name"`
+	Path     string   `json:"path"`
+	OK       bool     `json:"ok"`
+	Errors   []string `json:"errors,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+func (a *app) validate(f found) validated {
+	v := validated{Name: nameOf(f.path), Path: f.path}
+	p, err := f.loader.Load(f.path, f.scope)
+	if err != nil {
+		v.Errors = strings.Split(err.Error(), "\n")
+		return v
+	}
+	return a.validateLoaded(v, f, p)
+}
+
+// validateLoaded goes on where the file itself is in order: does it fit this
+// host, and this version of inner?
+func (a *app) validateLoaded(v validated, f found, p *profile.Profile) validated {
+	c, err := a.context(f.place, profile.Overrides{}, f.scope == profile.Local)
+	if err != nil {
+		v.Errors = []string{err.Error()}
+		return v
+	}
+	rc, err := resolve(p, c)
+	switch {
+	case err != nil && isolator.AsRefusal(err) == nil:
+		v.Errors = strings.Split(err.Error(), "\n")
+	case err != nil: // the caller's affair, not the profile's: a project root always serves
+		v.Warnings = append(v.Warnings, err.Error())
+	}
+	for _, w := range rc.Warnings() {
+		v.Warnings = append(v.Warnings, w.Error())
+	}
+	if err == nil {
+		for _, n := range rc.NotEnforced() {
+			v.Warnings = append(v.Warnings, "does not run with this version: "+n)
+		}
+	}
+	v.OK = len(v.Errors) == 0
+	return v
+}
+
+func (a *app) printValidated(rows []validated, asJSON bool) error {
+	bad := false
+	for _, v := range rows {
+		bad = bad || !v.OK
+	}
+	if asJSON {
+		if err := a.printJSON(rows); err != nil {
+			return err
+		}
+	} else {
+		for _, v := range rows {
+			if v.OK {
+				fmt.Fprintf(a.stdout, "%s: ok\n", printable(v.Name))
+			}
+			for _, e := range v.Errors {
+				fmt.Fprintf(a.stdout, "%s: [error] %s\n", printable(v.Name), printable(e))
+			}
+			for _, w := range v.Warnings {
+				fmt.Fprintf(a.stdout, "%s: [warning] %s\n", printable(v.Name), printable(w))
+			}
+		}
+	}
+	if bad {
+		return exit(1)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) cmdUninstall() *cobra.Command {
+	var yes, all bool
+	c := &cobra.Command{
+		Use: "uninstall", Short: "Remove what inner keeps, and say what is left to do", Args: cobra.NoArgs,
+		Long: "Remove the shims, the approvals and the logs, after a question, and name the lines of your\n" +
+			"shells' files that load the hook. Profiles, config.toml and workspaces are yours and stay;\n" +
+			"--all removes them too. No project is touched.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			return a.uninstall(yes, all)
+		},
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(&all, "all", false, "also profiles, config.toml and workspaces")
+	return c
+}
+
+func (a *app) uninstall(yes, all bool) error {
+	// The sweep at the start of this call has taken what no run holds any more.
+	if _, err := os.Lstat(a.ledger()); err == nil {
+		return &isolator.Refusal{Code: 1, Msg: "a sandbox is running", Hint: "end it, then inner uninstall"}
+	}
+	remove, keep, err := a.belongings(all)
+	if err != nil {
+		return err
+	}
+	if len(remove) == 0 {
+		a.say("%s holds nothing to remove", a.short(a.inner))
+	} else {
+		fmt.Fprintf(a.stderr, "to be removed from %s:\n", printable(a.short(a.inner)))
+		for _, name := range remove {
+			fmt.Fprintf(a.stderr, "  %s\n", printable(name))
+		}
+		if len(keep) > 0 {
+			fmt.Fprintf(a.stderr, "to stay: %s\n", printable(strings.Join(keep, ", ")))
+		}
+		if err := a.askFor("Remove these?", yes, "inner uninstall --yes"); err != nil {
+			return err
+		}
+		for _, name := range remove {
+			if err := os.RemoveAll(filepath.Join(a.inner, name)); err != nil {
+				return err
+			}
+		}
+		if len(keep) == 0 {
+			_ = os.Remove(a.inner)
+		}
+	}
+	return a.leftToDo()
+}
+
+// belongings are the entries of INNER_HOME: what goes, and what stays because
+// the user made it. What inner does not know stays, too.
+func (a *app) belongings(all bool) (remove, keep []string, err error) {
+	entries, err := os.ReadDir(a.inner)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	own := []string{"shims", "trust", "logs", "borrowed.lock"}
+	made := []string{"profiles", "config.toml", "workspaces"}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case slices.Contains(own, name), all && slices.Contains(made, name):
+			remove = append(remove, name)
+		default:
+			keep = append(keep, name)
+		}
+	}
+	return remove, keep, nil
+}
+
+// leftToDo names what only the person can remove: lines of their own files, and
+// the program.
+func (a *app) leftToDo() error {
+	for _, sh := range hooks.Shells() {
+		rc, _ := hookLine(sh)
+		path := filepath.Join(a.home, strings.TrimPrefix(rc, "~/"))
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		for i, line := range strings.Split(string(data), "\n") {
+			if strings.Contains(line, "inner hook") && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+				a.say("left to you: line %d of %s: %s", i+1, rc, strings.TrimSpace(line))
+			}
+		}
+	}
+	if self, err := os.Executable(); err == nil {
+		a.say("left to you: %s", a.short(self))
+	}
+	a.say("shells that are open keep the hook until they end")
+	return nil
+}

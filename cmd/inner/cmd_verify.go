@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/verify"
+	"github.com/enr/inner/profile"
+	"github.com/spf13/cobra"
+)
+
+type verifyFlags struct {
+	profile               string
+	json, suggest, attack bool
+}
+
+func (a *app) cmdVerify() *cobra.Command {
+	var f verifyFlags
+	c := &cobra.Command{
+		Use: "verify [-p NAME|./FILE]", Short: "Check a profile's sandbox from inside", Args: cobra.NoArgs,
+		Long: "Make the sandbox that `inner run` would make, without running the program, and check from\n" +
+			"inside that it is what the profile promises: the built-in checks, then [verify.custom].\n" +
+			"Checks of the profile run as sh -c in the box, with its environment and UID.\n\n" +
+			"Exit code 1 when a check above info fails, 125 or 126 when the sandbox cannot start.",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return a.verify(cmd, f) },
+	}
+	fl := c.Flags()
+	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	fl.BoolVar(&f.json, "json", false, "as JSON")
+	fl.BoolVar(&f.suggest, "suggest", false, "print the allow line that would lift what fails")
+	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	return c
+}
+
+func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
+	if err := a.outside(cmd); err != nil {
+		return err
+	}
+	p, c, err := a.verifiable(f.profile)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	report, err := a.examine(p, c)
+	e := runlog.Event{Time: start, Kind: "verify", Profile: p.Name, Path: p.Path, Command: "verify", Cwd: c.Cwd, Millis: time.Since(start).Milliseconds()}
+	switch {
+	case err != nil:
+		e.Code, e.Reason = codeOf(err), err.Error()
+	case !report.Conformant:
+		e.Code = 1
+	}
+	a.record(e)
+	if err != nil {
+		a.fail(err)
+		return exit(codeOf(err))
+	}
+	switch {
+	case f.suggest:
+		a.printSuggestion(report)
+	case f.json:
+		if err := a.printJSON(report); err != nil {
+			return err
+		}
+	default:
+		a.printVerdicts(report)
+	}
+	if !report.Conformant {
+		return exit(1)
+	}
+	return nil
+}
+
+// verifiable loads the profile a run would take, and what it is resolved
+// against.
+func (a *app) verifiable(name string) (*profile.Profile, profile.Context, error) {
+	pl, err := a.here()
+	if err != nil {
+		return nil, profile.Context{}, err
+	}
+	if err := a.firstUse(); err != nil {
+		return nil, profile.Context{}, &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+	}
+	p, err := a.choose(name, pl)
+	if err != nil {
+		return nil, profile.Context{}, a.unusable(err, name)
+	}
+	c, err := a.context(pl, profile.Overrides{}, false)
+	if err != nil {
+		return nil, profile.Context{}, a.unusable(err, "")
+	}
+	return p, c, nil
+}
+
+// examine takes the road of a run up to its plan, puts the checks in the place
+// of the program, and collects the answers.
+func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, error) {
+	var none verify.Report
+	rc, err := resolve(p, c)
+	if err != nil {
+		return none, err
+	}
+	if _, err := a.program(named(rc)); codeOf(err) == launch.CodeNotFound && isolator.AsRefusal(err) != nil {
+		// The checks do not need it, and it adds nothing to the box.
+		a.warn("%v; the sandbox is checked without it", err)
+		c.Overrides.Entrypoint = "/bin/sh"
+	}
+	j, err := a.depart(p, c)
+	if err != nil {
+		return none, err
+	}
+	defer j.close()
+	subject := verify.Subject{Config: j.rc, Facts: j.prep.facts, Staged: j.staged}
+	exam, err := verify.Open(j.rc.Name, verify.Checks(subject), j.rc.Checks, j.rc.Entrypoint.Interactive)
+	if err != nil {
+		return none, &isolator.Refusal{Code: 125, Msg: "the checks cannot be prepared: " + err.Error()}
+	}
+	defer exam.Close()
+	j.plan, j.options = exam.Board(j.plan), exam.Options()
+	j.launch()
+	report := exam.Report()
+	if !j.result.Started {
+		return none, startFailure(j.result)
+	}
+	return report, nil
+}
+
+// named is rc with the program a run would take.
+func named(rc profile.RunConfig) profile.RunConfig {
+	if rc.Entrypoint.Cmd == "" {
+		rc.Entrypoint.Cmd = os.Getenv("SHELL")
+	}
+	if rc.Entrypoint.Cmd == "" {
+		rc.Entrypoint.Cmd = "/bin/sh"
+	}
+	return rc
+}
+
+func (a *app) printVerdicts(r verify.Report) {
+	for _, v := range r.Checks {
+		mark, code := "[ok]", "32"
+		switch {
+		case v.Result == verify.Fail && v.Bad():
+			mark, code = "[!!]", "31"
+		case v.Result == verify.Unknown && v.Bad():
+			mark, code = "[??]", "31"
+		case v.Result != verify.Pass:
+			mark, code = "[--]", "33"
+		}
+		text := v.What
+		if v.Detail != "" {
+			text += ": " + v.Detail
+		}
+		fmt.Fprintf(a.stdout, "%s %-8s %-22s %s\n", paint(a.stdout, code, mark), v.Severity, printable(v.ID), printable(text))
+		if v.Hint != "" {
+			fmt.Fprintf(a.stdout, "     %-8s %-22s hint: %s\n", "", "", printable(v.Hint))
+		}
+	}
+	fmt.Fprintf(a.stdout, "\n%d checks: %d passed, %d failed, %d for information\n", len(r.Checks), r.Passed, r.Failed, r.Lifted)
+	if r.Conformant {
+		fmt.Fprintf(a.stdout, "profile %q: the sandbox is what the profile promises\n", r.Profile)
+	} else {
+		fmt.Fprintf(a.stdout, "profile %q: the sandbox is not what the profile promises\n", r.Profile)
+	}
+}
+
+// printSuggestion prints what to put under [sandbox] for what fails, where
+// allowing it is an answer.
+func (a *app) printSuggestion(r verify.Report) {
+	keys := r.Suggest()
+	if len(keys) == 0 {
+		if !r.Conformant {
+			a.say("%d checks fail, and allow can lift none of them", r.Failed)
+			a.hint("inner verify -p %s", r.Profile)
+		}
+		return
+	}
+	for i, k := range keys {
+		keys[i] = fmt.Sprintf("%q", k)
+	}
+	fmt.Fprintf(a.stdout, "[sandbox]\nallow = [%s]\n", strings.Join(keys, ", "))
+}

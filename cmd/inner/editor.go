@@ -1,0 +1,182 @@
+package main
+
+// Files a person edits: always a copy, which takes the place of the original
+// when it has been judged and found in order.
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
+)
+
+// draft is a text on its way into a file.
+type draft struct {
+	path  string // where it is to be
+	text  []byte // what the editor starts with
+	old   []byte // what is at path, nil when nothing is
+	judge func(profile.File) error
+}
+
+// edit opens the draft in the user's editor, again and again until it is in
+// order or given up. It reports whether the file was written. What was typed is
+// only thrown away when the person says so.
+func (a *app) edit(d draft) (written bool, err error) {
+	dir, err := os.MkdirTemp("", "inner-edit.")
+	if err != nil {
+		return false, err
+	}
+	temp := filepath.Join(dir, filepath.Base(d.path))
+	keep := false
+	defer func() {
+		if !keep {
+			_ = os.RemoveAll(dir)
+		}
+	}()
+	if err := os.WriteFile(temp, d.text, 0o600); err != nil {
+		return false, err
+	}
+	for {
+		if err := a.runEditor(temp); err != nil {
+			return false, fmt.Errorf("nothing was changed: %w", err)
+		}
+		file, err := profile.ReadFile(temp)
+		if err != nil {
+			return false, fmt.Errorf("nothing was changed: %w", err)
+		}
+		if d.old != nil && bytes.Equal(file.Data, d.old) {
+			a.say("%s: nothing was changed", a.short(d.path))
+			return false, nil
+		}
+		err = d.judge(profile.File{Path: d.path, Digest: file.Digest, Data: file.Data})
+		if err == nil {
+			if err = d.save(file.Data); err != nil {
+				keep = true
+				a.hint("your text is in %s", temp)
+			}
+			return err == nil, err
+		}
+		a.fail(err)
+		if !isTerminal(a.stdin) {
+			keep = true
+			a.say("%s is as it was", a.short(d.path))
+			a.hint("your text is in %s", temp)
+			return false, exit(1)
+		}
+		if !a.agreed("Edit again? No discards what you wrote.") {
+			a.say("%s is as it was", a.short(d.path))
+			return false, exit(1)
+		}
+	}
+}
+
+// save puts the text where it belongs, unless somebody else has been there.
+func (d draft) save(data []byte) error {
+	if d.old == nil {
+		return createFile(d.path, data, 0o600)
+	}
+	now, err := os.ReadFile(d.path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, d.old) {
+		return fmt.Errorf("%q was changed by somebody else meanwhile", d.path)
+	}
+	return replaceFile(d.path, data)
+}
+
+func (a *app) runEditor(path string) error {
+	words, err := editorWords()
+	if err != nil {
+		return err
+	}
+	program := words[0]
+	if !strings.Contains(program, "/") {
+		if program, err = a.findReal(program, os.Getenv("PATH")); err != nil {
+			return fmt.Errorf("the editor %q was not found", words[0])
+		}
+	}
+	cmd := exec.Command(program, append(words[1:], path)...)
+	cmd.Args[0] = words[0]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the editor %q ended with %w", words[0], err)
+	}
+	return nil
+}
+
+// editorWords is $EDITOR, else $VISUAL, else what every system has.
+func editorWords() ([]string, error) {
+	for _, name := range []string{"EDITOR", "VISUAL"} {
+		if v := os.Getenv(name); strings.TrimSpace(v) != "" {
+			words, err := config.Words(v)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			return words, nil
+		}
+	}
+	for _, name := range []string{"vi", "nano"} {
+		if _, err := exec.LookPath(name); err == nil {
+			return []string{name}, nil
+		}
+	}
+	return nil, &isolator.Refusal{Code: 1, Msg: "there is no editor: EDITOR is not set, and neither vi nor nano is installed", Hint: "EDITOR=… inner profile edit NAME, or --no-edit"}
+}
+
+// createFile writes a file that must not be there yet, whole or not at all:
+// link(2) does not replace.
+func createFile(path string, data []byte, perm fs.FileMode) error {
+	temp, err := tempBeside(path, data, perm)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp)
+	err = os.Link(temp, path)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%q is there already: %w", path, fs.ErrExist)
+	}
+	return err
+}
+
+// replaceFile gives a file another content, whole or not at all, and leaves its
+// mode. A link is not followed but refused: what it leads to is not ours.
+func replaceFile(path string, data []byte) error {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("%q is not a regular file", path)
+	}
+	temp, err := tempBeside(path, data, st.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	return nil
+}
+
+func tempBeside(path string, data []byte, perm fs.FileMode) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600, O_EXCL
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(perm), f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}

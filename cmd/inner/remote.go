@@ -1,0 +1,125 @@
+package main
+
+// Profiles from a URL: fetched, checked, hardened, shown, asked for. Nothing of
+// one is written to disk unless it is installed.
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/remote"
+)
+
+// download reads a profile from a URL and holds it against the digest it must
+// have, when there is one.
+func (a *app) download(url, pin string) (profile.File, error) {
+	if err := remote.Check(url); err != nil {
+		return profile.File{}, &isolator.Refusal{Code: 126, Msg: "profile " + err.Error(), Hint: "use an https URL, or download it, read it, and use -p ./FILE"}
+	}
+	want := ""
+	if pin != "" {
+		var err error
+		if want, err = remote.ParseDigest(pin); err != nil {
+			return profile.File{}, usagef("--sha256: %w", err)
+		}
+	}
+	page, err := remote.Get(context.Background(), url)
+	if err != nil {
+		return profile.File{}, &isolator.Refusal{Code: 125, Msg: "profile " + err.Error()}
+	}
+	for _, host := range page.Hops {
+		a.say("%s sends on to %s", url, host)
+	}
+	sum := sha256.Sum256(page.Data)
+	file := profile.File{Path: url, Digest: hex.EncodeToString(sum[:]), Data: page.Data}
+	if want != "" && want != file.Digest {
+		return file, wrongDigest(url, want, file.Digest)
+	}
+	return file, nil
+}
+
+func wrongDigest(path, want, got string) error {
+	return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q has the sha256 %s, expected %s", path, got, want), Hint: "somebody changed it: read it before you trust it"}
+}
+
+// checkPin holds a profile of this disk against --sha256.
+func checkPin(p *profile.Profile, pin string) error {
+	if pin == "" {
+		return nil
+	}
+	want, err := remote.ParseDigest(pin)
+	if err != nil {
+		return usagef("--sha256: %w", err)
+	}
+	if got := p.Files[0].Digest; got != want {
+		return wrongDigest(p.Path, want, got)
+	}
+	return nil
+}
+
+// chooseRemote fetches the profile of a URL for one run, hardens it, shows it
+// and asks. Nobody is asked about what could not run anyway.
+func (a *app) chooseRemote(f runFlags, pl place, o profile.Overrides) (*profile.Profile, error) {
+	file, err := a.download(f.profile, f.sha256)
+	if err != nil {
+		return nil, err
+	}
+	p, err := a.loader(pl).LoadBytes(file, profile.Remote)
+	if err != nil {
+		return nil, err
+	}
+	if p.Name, err = remote.Name(f.profile); err != nil {
+		p.Name = "remote"
+	}
+	p, changes := p.Harden()
+	c, err := a.context(pl, o, false)
+	if err != nil {
+		return nil, err
+	}
+	rc, err := resolve(p, c)
+	if err != nil {
+		return nil, err
+	}
+	if missing := rc.NotEnforced(); len(missing) > 0 {
+		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q asks for what this version of inner cannot enforce: %s", f.profile, strings.Join(missing, "; "))}
+	}
+	if p.Experimental {
+		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is marked experimental", f.profile)}
+	}
+	a.showRemote(p, changes, profile.Grants(rc))
+	switch {
+	case f.dryRun, f.allowRemote:
+		return p, nil
+	case !isTerminal(a.stdin):
+		return nil, &isolator.Refusal{Code: 126, Msg: "a remote profile runs only when somebody says so: standard input is not a terminal", Hint: "read it above, then: inner run --allow-remote --sha256 " + file.Digest + " -p " + f.profile}
+	case !a.agreed("Run this once?"):
+		a.say("nothing was run")
+		return nil, exit(126)
+	}
+	return p, nil
+}
+
+func (a *app) showRemote(p *profile.Profile, changes []string, grants []profile.Grant) {
+	fmt.Fprintf(a.stderr, "remote profile %s\n  sha256 %s\n", printable(p.Path), p.Files[0].Digest)
+	if p.Description != "" {
+		fmt.Fprintf(a.stderr, "  says of itself: %s\n", printable(p.Description))
+	}
+	for _, path := range p.Extends() {
+		fmt.Fprintf(a.stderr, "  builds on your %s\n", printable(a.short(path)))
+	}
+	if len(changes) > 0 {
+		fmt.Fprintln(a.stderr, "hardened:")
+	}
+	for _, line := range changes {
+		fmt.Fprintf(a.stderr, "  %s\n", printable(line))
+	}
+	fmt.Fprintln(a.stderr, "grants:")
+	for _, g := range grants {
+		fmt.Fprintf(a.stderr, "  %s\n", printable(g.Text))
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// gitSettings is the git configuration of a box, for a profile with [git].
+type gitSettings struct {
+	git    string // absolute path of git on the host
+	result gitconfig.Result
+	files  []string // what it was made from
+}
+
+// gitSettings asks git for the user's configuration and cleans it. It returns nil
+// for a profile without [git], and changes nothing.
+func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
+	if rc.Git == nil {
+		return nil, nil
+	}
+	git, why := host.FindHelper("git", os.Getenv("PATH"))
+	if git == "" {
+		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which git itself is needed for: %s", rc.Name, why), Hint: "sudo apt-get install git"}
+	}
+	if err := noGitVariables(rc); err != nil {
+		return nil, err
+	}
+	place := gitconfig.Place{Home: a.home, XDG: os.Getenv("XDG_CONFIG_HOME"), Global: os.Getenv("GIT_CONFIG_GLOBAL"), Dir: "/"}
+	if fi, err := os.Stat(rc.Workdir); err == nil && fi.IsDir() {
+		place.Dir = rc.Workdir
+	}
+	list, err := gitconfig.Read(git, place)
+	if err != nil {
+		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], and git cannot read your configuration: %v", rc.Name, err), Hint: "git config --list --show-origin"}
+	}
+	g := &gitSettings{git: git, files: gitconfig.Files(list, a.home)}
+	policy := gitconfig.Policy{
+		Strip:       rc.Git.StripSections,
+		Credentials: slices.Contains(rc.Allow, "git-credentials"),
+		GPG:         slices.Contains(rc.Allow, "gpg-keys"),
+		SSH:         slices.Contains(rc.Allow, "ssh-keys") || slices.Contains(rc.Allow, "ssh-agent"),
+	}
+	for _, kv := range rc.Git.Overrides {
+		policy.Overrides = append(policy.Overrides, gitconfig.Setting{Key: kv.Key, Value: kv.Value})
+	}
+	if g.result, err = gitconfig.Clean(list, policy); err != nil {
+		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: git.overrides: %v", rc.Name, err)}
+	}
+	return g, nil
+}
+
+// noGitVariables refuses variables that would take the place of what [git] gives.
+func noGitVariables(rc profile.RunConfig) error {
+	names := slices.Clone(rc.Env.Inherit)
+	for _, kv := range rc.Env.Set {
+		names = append(names, kv.Key)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, "GIT_CONFIG") {
+			return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which decides about %s; it cannot be passed or set, too", rc.Name, name), Hint: "write it as overrides under [git]"}
+		}
+	}
+	return nil
+}
+
+// asks are the paths the planner wants to know about.
+func (g *gitSettings) asks(home string) []string {
+	if g == nil {
+		return nil
+	}
+	var out []string
+	for _, p := range append(isolator.GitPlaces(home, os.Getenv("XDG_CONFIG_HOME")), g.files...) {
+		out = append(out, p, filepath.Dir(p))
+	}
+	return out
+}
+
+// into puts a configuration into what is staged.
+func (g *gitSettings) into(s *isolator.Staged, r gitconfig.Result) ([]byte, error) {
+	text, err := r.Text()
+	if err != nil {
+		return nil, err
+	}
+	s.GitConfig, s.GitFiles = text, g.files
+	for _, v := range r.Environment(isolator.BoxGitConfig) {
+		s.Env = append(s.Env, profile.KV{Key: v.Key, Value: v.Value})
+	}
+	return text, nil
+}
+
+// show is into for a plan that is printed: logins are not in it.
+func (g *gitSettings) show(s *isolator.Staged) error {
+	if g == nil {
+		return nil
+	}
+	_, err := g.into(s, g.result.Shown())
+	return err
+}
+
+// leftOut names the settings that the box does not have, each once.
+func (g *gitSettings) leftOut() []string {
+	var out []string
+	if g != nil {
+		for _, e := range g.result.Shown().Dropped {
+			if !slices.Contains(out, e.Key) {
+				out = append(out, e.Key)
+			}
+		}
+	}
+	return out
+}
+
+// stageGit gives the box its git configuration, once git has read it back.
+func stageGit(j *journey) error {
+	g := j.prep.git
+	if g == nil {
+		return nil
+	}
+	text, err := g.into(&j.staged, g.result)
+	if err != nil {
+		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the cleaned git configuration: %v", j.rc.Name, err)}
+	}
+	file, err := j.run.File("gitconfig", text, 0o444)
+	if err != nil {
+		return err
+	}
+	if err := g.result.Verify(g.git, file); err != nil {
+		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the cleaned git configuration: %v", j.rc.Name, err), Hint: g.git + " --version"}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/shims"
+)
+
+// stageNoop writes the block and rewrite shims of the box, and counts the calls
+// they block.
+func stageNoop(j *journey) error {
+	scripts, err := shims.NoopScripts(j.rc.Noop, j.rc.Name, isolator.BoxNoop, isolator.BoxBlocked)
+	if err != nil || len(scripts) == 0 {
+		return err
+	}
+	if j.staged.Noop, err = j.run.Dir("noop"); err != nil {
+		return err
+	}
+	for _, sc := range scripts {
+		if _, err := j.run.File(filepath.Join("noop", sc.Name), sc.Text, 0o755); err != nil {
+			return err
+		}
+	}
+	pipe := filepath.Join(j.run.Path, "blocked")
+	count, err := shims.CountBlocked(pipe, j.rc.Noop)
+	if err != nil {
+		return err
+	}
+	j.staged.Binds = append(j.staged.Binds, blockedPipe(pipe))
+	j.after = append(j.after, func(j *journey) error {
+		j.blocked = count.Close()
+		return nil
+	})
+	return nil
+}
+
+// blockedPipe shows the pipe in the box. A pipe is written to through a read-only
+// mount, too; so the box can do nothing else to it.
+func blockedPipe(path string) isolator.Bind {
+	return isolator.Bind{Host: path, Box: isolator.BoxBlocked, Reason: "blocked calls are counted"}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+)
+
+// stageHistory preloads the history of an interactive shell, and puts the
+// cursor in order at its prompts.
+func stageHistory(j *journey) error {
+	if !j.prep.facts.Terminal {
+		return nil
+	}
+	sh, err := j.run.History(j.rc.Entrypoint, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	s := &j.staged
+	if sh.Bind != nil {
+		s.Binds = append(s.Binds, *sh.Bind)
+	}
+	s.Env = append(s.Env, sh.Env...)
+	s.Argv = append([]string{s.Argv[0]}, append(sh.Args, s.Argv[1:]...)...)
+	if sh.Prompt != "" {
+		promptFirst(&j.rc.Env, s, sh.Prompt, os.LookupEnv)
+	}
+	return nil
+}
+
+// promptFirst has PROMPT_COMMAND begin with word, and then do what it does in
+// the box otherwise: [env] set comes before an inherited one.
+func promptFirst(env *profile.Env, s *isolator.Staged, word string, lookup func(string) (string, bool)) {
+	const name = "PROMPT_COMMAND"
+	if i := slices.IndexFunc(env.Set, func(kv profile.KV) bool { return kv.Key == name }); i >= 0 {
+		env.Set = slices.Clone(env.Set) // it may be the profile's own
+		env.Set[i].Value = word + "\n" + env.Set[i].Value
+		return
+	}
+	if old, ok := lookup(name); ok && slices.Contains(env.Inherit, name) {
+		word += "\n" + old
+	}
+	s.Env = append(s.Env, profile.KV{Key: name, Value: word})
+}
+
+// isShim reports whether a path is that of one of our shims, under whatever
+// name its folder goes.
+func (a *app) isShim(path string) bool {
+	if !strings.Contains(path, "/") || filepath.Base(path) == "inner" {
+		return false
+	}
+	fi, err := os.Stat(path)
+	return filepath.Dir(path) == a.shimDir() || err == nil && slices.ContainsFunc(a.selves(), func(self os.FileInfo) bool { return os.SameFile(fi, self) })
+}

@@ -1,0 +1,317 @@
+package changes
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
+)
+
+// ErrMoved is an original that changed between being compared and being
+// written.
+var ErrMoved = errors.New("the original changed just now")
+
+// Apply writes changes to their originals, and returns those that are done. It
+// stops at the first that cannot be done. Each file is written beside its place
+// and renamed, so it is old or new, never half; a folder that is not empty
+// stays.
+//
+// What others refer to comes first (git's objects before its references), what
+// is taken away comes last, so that an interrupted Apply leaves a whole
+// repository behind.
+func Apply(ctx context.Context, list []Change) (done []Change, err error) {
+	a := &applier{roots: map[string]int{}}
+	defer a.close()
+	for _, c := range order(list) {
+		if err := ctx.Err(); err != nil {
+			return done, err
+		}
+		if err := a.one(c); err != nil {
+			return done, fmt.Errorf("%q: %w", c.Full(), err)
+		}
+		done = append(done, c)
+	}
+	return done, a.sync()
+}
+
+// order sorts changes: what is new or changed, what is deleted (the deepest
+// first), and what takes the place of another kind of thing, with what is in
+// it.
+func order(list []Change) []Change {
+	var turned []string
+	for _, c := range list {
+		if c.Kind == Type {
+			turned = append(turned, c.Full())
+		}
+	}
+	rank := func(c Change) int {
+		switch {
+		case c.Kind == Deleted:
+			return 2
+		case slices.ContainsFunc(turned, func(p string) bool { return c.Full() == p || strings.HasPrefix(c.Full(), p+"/") }):
+			return 3
+		case strings.Contains("/"+c.Path, "/.git/objects/"):
+			return 0
+		}
+		return 1
+	}
+	out := slices.Clone(list)
+	slices.SortStableFunc(out, func(x, y Change) int {
+		rx, ry := rank(x), rank(y)
+		if rx == 2 && ry == 2 {
+			return cmp.Compare(y.Full(), x.Full())
+		}
+		return cmp.Or(cmp.Compare(rx, ry), cmp.Compare(x.Full(), y.Full()))
+	})
+	return out
+}
+
+type applier struct{ roots map[string]int }
+
+func (a *applier) close() {
+	for _, fd := range a.roots {
+		unix.Close(fd)
+	}
+}
+
+// sync waits until what was written is on the disk: the copies may be dropped
+// next.
+func (a *applier) sync() error {
+	for root, fd := range a.roots {
+		if err := unix.Syncfs(fd); err != nil {
+			return &fs.PathError{Op: "sync", Path: root, Err: err}
+		}
+	}
+	return nil
+}
+
+func (a *applier) root(dir string) (int, error) {
+	if fd, ok := a.roots[dir]; ok {
+		return fd, nil
+	}
+	fd, err := openDir(dir)
+	if err == nil {
+		a.roots[dir] = fd
+	}
+	return fd, err
+}
+
+// one applies one change.
+func (a *applier) one(c Change) error {
+	to, err := a.root(c.root)
+	if err != nil {
+		return err
+	}
+	from, err := a.root(c.tree)
+	if err != nil {
+		return err
+	}
+	dir, err := parent(to, from, c.Path, c.Kind != Deleted)
+	if c.Kind == Deleted && errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	p := place{dir: dir, name: path.Base(c.Path), change: c}
+	switch {
+	case c.Kind == Deleted:
+		return p.remove()
+	case c.Kind == Mode:
+		return p.chmod()
+	case c.Kind == Type && (c.Old.IsDir() || c.New.IsDir()): // no rename puts one over the other
+		if err := p.remove(); err != nil {
+			return err
+		}
+		if p.there() {
+			return errors.New("the folder is not empty, and is to become something else")
+		}
+		p.change.current = state{}
+	}
+	switch {
+	case c.New.IsDir():
+		return p.mkdir()
+	case c.New&fs.ModeSymlink != 0:
+		return p.put(func(name string) error { return unix.Symlinkat(c.Target, dir, name) })
+	}
+	return p.file(from)
+}
+
+// parent opens the folder a path of the original lies in. Folders that are
+// missing are made as they are in the copy.
+func parent(to, from int, rel string, make bool) (int, error) {
+	dir := path.Dir(rel)
+	fd, err := copytree.Open(to, dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err == nil || !make || !errors.Is(err, unix.ENOENT) || dir == "." {
+		return fd, err
+	}
+	up, err := parent(to, from, dir, true)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(up)
+	st, err := statBeneath(from, dir)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Mkdirat(up, path.Base(dir), st.Mode&0o777|0o700); err != nil {
+		return -1, err
+	}
+	return copytree.Open(up, path.Base(dir), unix.O_RDONLY|unix.O_DIRECTORY)
+}
+
+// place is where one change goes.
+type place struct {
+	dir    int
+	name   string
+	change Change
+}
+
+func (p place) there() bool {
+	var st unix.Stat_t
+	return unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+}
+
+// asCompared makes sure that the original is still what it was compared as.
+func (p place) asCompared() error {
+	var st unix.Stat_t
+	err := unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	now := state{}
+	switch {
+	case err == nil:
+		now = stateOf(st)
+	case !errors.Is(err, unix.ENOENT):
+		return err
+	}
+	want := p.change.current
+	if want.mode.IsDir() && now.mode.IsDir() {
+		return nil
+	}
+	if now != want {
+		return ErrMoved
+	}
+	return nil
+}
+
+func (p place) remove() error {
+	if err := p.asCompared(); err != nil {
+		return err
+	}
+	if !p.change.Old.IsDir() {
+		return unix.Unlinkat(p.dir, p.name, 0)
+	}
+	err := unix.Unlinkat(p.dir, p.name, unix.AT_REMOVEDIR)
+	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
+		return nil // it holds what the copy knew nothing of
+	}
+	return err
+}
+
+func (p place) chmod() error {
+	if err := p.asCompared(); err != nil {
+		return err
+	}
+	fd, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	// A descriptor of O_PATH cannot be changed itself; its name in /proc can,
+	// and leads nowhere else.
+	return os.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), p.change.New.Perm())
+}
+
+func (p place) mkdir() error {
+	err := unix.Mkdirat(p.dir, p.name, uint32(p.change.New.Perm())|0o700)
+	if errors.Is(err, unix.EEXIST) { // made for what is in it
+		var st unix.Stat_t
+		if err := unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return err
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			return ErrMoved
+		}
+		return nil
+	}
+	return err
+}
+
+// file writes a file of the copy beside its place, without a name where that
+// can be, and puts it there.
+func (p place) file(from int) error {
+	f, err := openCopy(from, p.change.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fd, err := unix.Openat(p.dir, ".", unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		defer unix.Close(fd)
+		if err := p.fill(fd, int(f.Fd())); err != nil {
+			return err
+		}
+		return p.put(func(name string) error {
+			return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), p.dir, name, unix.AT_SYMLINK_FOLLOW)
+		})
+	}
+	return p.put(func(name string) error {
+		fd, err := unix.Openat(p.dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if err := p.fill(fd, int(f.Fd())); err != nil {
+			return errors.Join(err, unix.Unlinkat(p.dir, name, 0))
+		}
+		return nil
+	})
+}
+
+// fill writes the new content, and waits for the disk when an old file is to go.
+func (p place) fill(to, from int) error {
+	if err := copytree.Fill(to, from); err != nil {
+		return err
+	}
+	if err := unix.Fchmod(to, uint32(p.change.New.Perm())); err != nil {
+		return err
+	}
+	if p.change.Old == 0 {
+		return nil
+	}
+	return unix.Fdatasync(to)
+}
+
+// put makes something under a name of its own, and renames it to its place: a
+// new one never over another, a changed one only over what was compared.
+func (p place) put(makeIt func(name string) error) error {
+	name := ".inner-apply-" + rand.Text()
+	if err := makeIt(name); err != nil {
+		return err
+	}
+	err := p.asCompared()
+	if err == nil {
+		flags := uint(0)
+		if p.change.current == (state{}) {
+			flags = unix.RENAME_NOREPLACE
+		}
+		err = unix.Renameat2(p.dir, name, p.dir, p.name, flags)
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // a file system without it
+			err = unix.Renameat(p.dir, name, p.dir, p.name)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, unix.Unlinkat(p.dir, name, 0))
+}

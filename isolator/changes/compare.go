@@ -1,0 +1,425 @@
+package changes
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
+)
+
+// Kind is what happened to a path.
+type Kind string
+
+// The kinds of a change.
+const (
+	Added    Kind = "added"
+	Modified Kind = "modified"
+	Deleted  Kind = "deleted"
+	Mode     Kind = "mode" // nothing but the permissions
+	Type     Kind = "type" // it is another kind of thing
+)
+
+// Change is one difference between a copy and its original, as it is now.
+type Change struct {
+	Source  string      `json:"source"` // of the copy
+	Path    string      `json:"path"`   // below Root, slash-separated
+	Kind    Kind        `json:"kind"`
+	Old     fs.FileMode `json:"-"`                  // 0 when there is nothing in the original
+	New     fs.FileMode `json:"-"`                  // 0 when there is nothing in the copy
+	Target  string      `json:"target,omitempty"`   // where a link of the copy leads
+	Clash   string      `json:"conflict,omitempty"` // how the original changed since it was copied, "" when it did not
+	root    string      // of the original
+	tree    string      // of the copy
+	current state       // of the original, when it was compared
+}
+
+// Full is the path of the original.
+func (c Change) Full() string { return filepath.Join(c.root, c.Path) }
+
+// Name is the path for people: folders end in a slash.
+func (c Change) Name() string {
+	if (c.New | c.Old).IsDir() && (c.New == 0 || c.New.IsDir()) {
+		return c.Path + "/"
+	}
+	return c.Path
+}
+
+// state is what a path was when it was looked at; the zero value is nothing.
+type state struct {
+	mode         fs.FileMode
+	ino          uint64
+	size         int64
+	mtime, ctime int64
+}
+
+// GitRecord reports whether a change is to one of git's own records (objects,
+// references, the index): a commit is a dozen files that nobody reads.
+func (c Change) GitRecord() bool {
+	return strings.Contains("/"+c.Path, "/.git/") && !Protected(c.Full(), nil)
+}
+
+// Count is how many changes there are of each kind.
+type Count struct {
+	Added    int `json:"added"`
+	Modified int `json:"modified"`
+	Deleted  int `json:"deleted"`
+	Mode     int `json:"mode"`
+	Git      int `json:"git"` // git's own records, which count nowhere else
+}
+
+// Any reports whether anything changed.
+func (c Count) Any() bool { return c != Count{} }
+
+func (c Count) String() string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{c.Added, "added"}, {c.Modified, "modified"}, {c.Deleted, "deleted"}, {c.Mode, "with other permissions"}, {c.Git, "of git's own records"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing changed"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// CountOf counts.
+func CountOf(list []Change) Count {
+	var n Count
+	for _, c := range list {
+		if c.GitRecord() {
+			n.Git++
+			continue
+		}
+		switch c.Kind {
+		case Added:
+			n.Added++
+		case Deleted:
+			n.Deleted++
+		case Mode:
+			n.Mode++
+		default:
+			n.Modified++
+		}
+	}
+	return n
+}
+
+// Compare returns what is different, by source and path. What was applied
+// before is not different any more, whatever became of it.
+func (k *Kept) Compare() ([]Change, error) {
+	var out []Change
+	for i, c := range k.Record.Copies {
+		list, err := k.compare(i, c)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return slices.DeleteFunc(out, func(c Change) bool { return slices.Contains(k.Record.Applied, c.Full()) }), nil
+}
+
+func (k *Kept) compare(i int, c Copy) ([]Change, error) {
+	base, err := readManifest(filepath.Join(k.Dir, manifestName(i)))
+	if err != nil {
+		return nil, err
+	}
+	w := &comparer{copy: c, tree: filepath.Join(k.Dir, TreeName(i)), base: base, seen: make(map[string]bool, len(base))}
+	if w.to, err = openDir(w.tree); err != nil {
+		return nil, err
+	}
+	defer unix.Close(w.to)
+	w.from, err = openDir(c.Root())
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		w.from = -1 // the original is gone: everything is new, and in conflict
+	case err != nil:
+		return nil, err
+	default:
+		defer unix.Close(w.from)
+	}
+	if err := w.walk("."); err != nil {
+		return nil, err
+	}
+	if err := w.deleted(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(w.list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return w.list, nil
+}
+
+// comparer compares one copy.
+type comparer struct {
+	copy     Copy
+	tree     string
+	to, from int // the copy and the original
+	base     map[string]copytree.Entry
+	seen     map[string]bool
+	list     []Change
+}
+
+// walk looks at one folder of the copy and what is in it.
+func (w *comparer) walk(rel string) error {
+	fd, err := readable(w.to, rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: filepath.Join(w.tree, rel), Err: err}
+	}
+	dir := os.NewFile(uintptr(fd), rel)
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		var st unix.Stat_t
+		if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return &fs.PathError{Op: "stat", Path: filepath.Join(w.tree, rel, name), Err: err}
+		}
+		at := path.Join(rel, name)
+		w.seen[at] = true
+		now := stateOf(st)
+		if now.mode&fs.ModeIrregular != 0 {
+			continue // a socket, FIFO or device of the box: nobody wants it
+		}
+		if err := w.one(at, now); err != nil {
+			return err
+		}
+		if now.mode.IsDir() {
+			if err := w.walk(at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// one compares one path of the copy.
+func (w *comparer) one(at string, now state) error {
+	base, known := w.base[at]
+	if known && now.mode.IsRegular() && base.Mode.IsRegular() && now.ino == base.Copy && now.ctime < w.copy.Stamp {
+		return nil
+	}
+	if known && now.mode.IsDir() && base.Mode.IsDir() && now.mode.Perm() == base.Mode.Perm() {
+		return nil
+	}
+	c := Change{Source: w.copy.Source, Path: at, New: now.mode, root: w.copy.Root(), tree: w.tree, current: w.original(at)}
+	c.Old = c.current.mode
+	if now.mode&fs.ModeSymlink != 0 {
+		target, err := readLink(w.to, at)
+		if err != nil {
+			return err
+		}
+		c.Target = target
+		if known && base.Link == target && base.Mode&fs.ModeSymlink != 0 {
+			return nil
+		}
+	}
+	switch {
+	case c.Old == 0 && !known:
+		c.Kind = Added
+	case c.Old == 0:
+		c.Kind, c.Clash = Added, "the original was deleted"
+	case c.Old.Type() != now.mode.Type():
+		c.Kind = Type
+	default:
+		same, err := w.same(at, c)
+		switch {
+		case err != nil:
+			return err
+		case !same:
+			c.Kind = Modified
+		case now.mode&fs.ModeSymlink == 0 && now.mode.Perm() != c.Old.Perm():
+			c.Kind = Mode
+		default:
+			return nil
+		}
+	}
+	switch {
+	case c.Clash != "":
+	case c.Old != 0 && !known:
+		c.Clash = "the original has one of its own"
+	case known && !unchanged(base, c.current):
+		c.Clash = "the original changed"
+	}
+	w.list = append(w.list, c)
+	return nil
+}
+
+// deleted finds what was copied and is in the copy no more.
+func (w *comparer) deleted() error {
+	for at, base := range w.base {
+		if at == "." || w.seen[at] {
+			continue
+		}
+		c := Change{Source: w.copy.Source, Path: at, Kind: Deleted, root: w.copy.Root(), tree: w.tree, current: w.original(at)}
+		if c.Old = c.current.mode; c.Old == 0 {
+			continue // in the original neither
+		}
+		if !unchanged(base, c.current) {
+			c.Clash = "the original changed"
+		}
+		w.list = append(w.list, c)
+	}
+	return nil
+}
+
+// unchanged reports whether the original is what was copied. A folder is one as
+// long as it is a folder.
+func unchanged(base copytree.Entry, now state) bool {
+	if base.Mode.IsDir() {
+		return now.mode.IsDir()
+	}
+	return now == state{base.Mode, base.Ino, base.Size, base.Mtime, base.Ctime}
+}
+
+// original looks at a path of the original, through no link.
+func (w *comparer) original(at string) state {
+	if w.from < 0 {
+		return state{}
+	}
+	st, err := statBeneath(w.from, at)
+	if err != nil {
+		return state{}
+	}
+	return stateOf(st)
+}
+
+// same reports whether a path has the same content in the copy and the
+// original.
+func (w *comparer) same(at string, c Change) (bool, error) {
+	switch {
+	case c.New.IsDir():
+		return true, nil
+	case c.New&fs.ModeSymlink != 0:
+		target, err := readLink(w.from, at)
+		return err == nil && target == c.Target, nil
+	}
+	mine, err := openCopy(w.to, at)
+	if err != nil {
+		return false, err
+	}
+	defer mine.Close()
+	theirs, err := openOriginal(w.from, at)
+	if err != nil {
+		return false, err
+	}
+	defer theirs.Close()
+	return sameContent(mine, theirs)
+}
+
+func sameContent(a, b *os.File) (bool, error) {
+	fa, err := a.Stat()
+	if err != nil {
+		return false, err
+	}
+	fb, err := b.Stat()
+	if err != nil || fa.Size() != fb.Size() {
+		return false, err
+	}
+	bufA, bufB := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, errA := io.ReadFull(a, bufA)
+		m, errB := io.ReadFull(b, bufB)
+		if !bytes.Equal(bufA[:n], bufB[:m]) {
+			return false, nil
+		}
+		for _, err := range []error{errA, errB} {
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				return false, err
+			}
+		}
+		if errA != nil || errB != nil {
+			return true, nil
+		}
+	}
+}
+
+// openCopy opens a regular file of a copy, openOriginal one of an original.
+func openCopy(dir int, rel string) (*os.File, error) {
+	fd, err := readable(dir, rel, unix.O_RDONLY|unix.O_NONBLOCK)
+	return regular(fd, rel, err)
+}
+
+func openOriginal(dir int, rel string) (*os.File, error) {
+	fd, err := copytree.Open(dir, rel, unix.O_RDONLY|unix.O_NONBLOCK)
+	return regular(fd, rel, err)
+}
+
+func regular(fd int, rel string, err error) (*os.File, error) {
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: rel, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), rel)
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: rel, Err: errors.New("not a regular file any more")}
+	}
+	return f, nil
+}
+
+// readable opens what is in a copy, also when the box left it unreadable: its
+// permissions are changed then, and stay so.
+func readable(dir int, rel string, flags int) (int, error) {
+	fd, err := copytree.Open(dir, rel, flags)
+	if !errors.Is(err, unix.EACCES) {
+		return fd, err
+	}
+	path, err := copytree.Open(dir, rel, unix.O_PATH)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(path)
+	var st unix.Stat_t
+	if err := unix.Fstat(path, &st); err != nil {
+		return -1, err
+	}
+	more := uint32(0o400)
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		more = 0o700
+	}
+	// The name in /proc leads to what was opened, whatever its own name is by now.
+	if err := os.Chmod(fmt.Sprintf("/proc/self/fd/%d", path), fs.FileMode(st.Mode&0o777|more)); err != nil {
+		return -1, err
+	}
+	return copytree.Open(dir, rel, flags)
+}
+
+func readLink(dir int, rel string) (string, error) {
+	parent, err := copytree.Open(dir, path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return "", &fs.PathError{Op: "open", Path: path.Dir(rel), Err: err}
+	}
+	defer unix.Close(parent)
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(parent, path.Base(rel), buf)
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: rel, Err: err}
+	}
+	return string(buf[:n]), nil
+}
+
+func statBeneath(dir int, rel string) (st unix.Stat_t, err error) {
+	parent, err := copytree.Open(dir, path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return st, err
+	}
+	defer unix.Close(parent)
+	return st, unix.Fstatat(parent, path.Base(rel), &st, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func stateOf(st unix.Stat_t) state {
+	return state{copytree.FileMode(st.Mode), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
+}

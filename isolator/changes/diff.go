@@ -1,0 +1,144 @@
+package changes
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
+)
+
+// largest is the size up to which a file is shown as text.
+const largest = 8 << 20
+
+// Diff writes a change as a unified diff.
+func (c Change) Diff() ([]byte, error) {
+	var out bytes.Buffer
+	from, to := "a/"+c.Path, "b/"+c.Path
+	switch c.Kind {
+	case Mode:
+		fmt.Fprintf(&out, "diff %s %s\nold mode %s\nnew mode %s\n", from, to, octal(c.Old), octal(c.New))
+		return out.Bytes(), nil
+	case Added:
+		from = os.DevNull
+	case Deleted:
+		to = os.DevNull
+	}
+	if c.New.IsDir() && c.Old == 0 || c.Old.IsDir() && c.New == 0 {
+		fmt.Fprintf(&out, "diff %s %s\n%s folder, mode %s\n", from, to, c.Kind, octal(c.Old|c.New))
+		return out.Bytes(), nil
+	}
+	old, oldWhy, err := text(c.root, c.Path, c.Old, openOriginal)
+	if err != nil {
+		return nil, err
+	}
+	now, newWhy, err := text(c.tree, c.Path, c.New, openCopy)
+	if err != nil {
+		return nil, err
+	}
+	if c.Old != 0 && c.New != 0 && c.Old.Perm() != c.New.Perm() && c.New&fs.ModeSymlink == 0 {
+		fmt.Fprintf(&out, "old mode %s\nnew mode %s\n", octal(c.Old), octal(c.New))
+	}
+	switch {
+	case oldWhy != "" || newWhy != "":
+		why := newWhy
+		if why == "" {
+			why = oldWhy
+		}
+		fmt.Fprintf(&out, "diff %s %s\n%s files %s and %s differ\n", from, to, why, from, to)
+	case c.Old == 0 && c.New&fs.ModeSymlink == 0:
+		fmt.Fprintf(&out, "new file mode %s\n", octal(c.New))
+	}
+	if oldWhy == "" && newWhy == "" {
+		d := diff.Diff(from, old, to, now)
+		if d == nil { // a new or deleted empty file
+			d = fmt.Appendf(nil, "diff %s %s\n", from, to)
+		}
+		out.Write(d)
+	}
+	return out.Bytes(), nil
+}
+
+// Lines counts the lines a change adds and takes away; text says whether it is
+// text at all.
+func (c Change) Lines() (plus, minus int, isText bool) {
+	if c.Kind == Mode || (c.Old | c.New).IsDir() {
+		return 0, 0, false
+	}
+	d, err := c.Diff()
+	if err != nil {
+		return 0, 0, false
+	}
+	hunk := false
+	for line := range bytes.Lines(d) {
+		switch {
+		case bytes.HasPrefix(line, []byte("@@")):
+			hunk = true
+		case !hunk:
+		case line[0] == '+':
+			plus++
+		case line[0] == '-':
+			minus++
+		}
+	}
+	return plus, minus, hunk
+}
+
+// text reads one side of a change; why says in a word that it is not shown.
+func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, error)) (data []byte, why string, err error) {
+	if mode == 0 {
+		return nil, "", nil
+	}
+	dir, err := openDir(root)
+	if err != nil {
+		return nil, "", err
+	}
+	defer unix.Close(dir)
+	if mode&fs.ModeSymlink != 0 {
+		target, err := readLink(dir, rel)
+		return []byte(target + "\n"), "", err
+	}
+	if mode.IsDir() {
+		return nil, "", nil
+	}
+	f, err := open(dir, rel)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	data, err = io.ReadAll(io.LimitReader(f, largest+1))
+	switch {
+	case err != nil:
+		return nil, "", err
+	case len(data) > largest:
+		return nil, "large", nil
+	case bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0:
+		return nil, "binary", nil
+	}
+	return data, "", nil
+}
+
+// octal is the mode as git writes it.
+func octal(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return fmt.Sprintf("040%03o", m.Perm())
+	case m&fs.ModeSymlink != 0:
+		return "120000"
+	}
+	return fmt.Sprintf("100%03o", m.Perm())
+}
+
+// Size is the size of what is in the copy.
+func (c Change) Size() string {
+	st, err := os.Lstat(c.tree + "/" + c.Path)
+	if err != nil {
+		return ""
+	}
+	return copytree.Size(st.Size())
+}

@@ -1,0 +1,293 @@
+// Package changes compares the kept copies of a run with their originals, shows
+// what is different, and writes chosen parts of it to the originals.
+//
+// A kept run is a folder of INNER_HOME/changes: run.json, and for each copy its
+// tree and a manifest of the original as it was when it was copied. The box
+// sees nothing but the trees.
+//
+// What it promises:
+//
+//   - a file counts as untouched only when the kernel says so: same inode, and
+//     its change time, which no program can set, before the end of the copying.
+//     Everything else is compared byte by byte;
+//   - nothing of an original is written but by Apply, which writes each file
+//     whole or not at all, follows no link, and does not touch a file that is
+//     not what it was when it was compared;
+//   - names and contents of a copy are a stranger's: nothing in a copy is
+//     followed, opened blindly or run.
+//
+// What it does not: times and extended attributes alone are no changes, and a
+// file with several hard links becomes one of its own when it is applied.
+package changes
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/stage"
+)
+
+const recordName = "run.json"
+
+// TreeName is the name of the i-th copy in the folder of a run.
+func TreeName(i int) string { return fmt.Sprintf("tree-%d", i) }
+
+func manifestName(i int) string { return fmt.Sprintf("manifest-%d", i) }
+
+// Record is run.json: what is known of a kept run.
+type Record struct {
+	Run     string     `json:"run"`
+	Profile string     `json:"profile"`
+	Path    string     `json:"path"`
+	Command string     `json:"command"`
+	Begun   time.Time  `json:"begun"`
+	Ended   *time.Time `json:"ended,omitempty"`
+	Copies  []Copy     `json:"copies"`
+	Count   *Count     `json:"count,omitempty"` // when the run ended
+	Applied []string   `json:"applied,omitempty"`
+}
+
+// Copy is one copy of a run.
+type Copy struct {
+	Source string `json:"source"` // the real path of what was copied
+	Dest   string `json:"dest"`   // where the box saw it
+	File   bool   `json:"file,omitempty"`
+	Stamp  int64  `json:"stamp"` // the copy was complete at this change time, nanoseconds
+
+	// Left are the paths of the source that are not in the copy.
+	Left []string `json:"left,omitempty"`
+}
+
+// Root is the folder that paths of changes are below.
+func (c Copy) Root() string {
+	if c.File {
+		return filepath.Dir(c.Source)
+	}
+	return c.Source
+}
+
+// Add takes up a copy that was just made in dir, and writes its manifest.
+func (r *Record) Add(dir string, i int, c Copy, res copytree.Result) error {
+	c.File = len(res.Entries) == 1 && !res.Entries[0].Mode.IsDir()
+	for _, l := range res.Left {
+		c.Left = append(c.Left, l.Path)
+	}
+	if err := writeManifest(filepath.Join(dir, manifestName(i)), c, res.Entries); err != nil {
+		return err
+	}
+	// Made after everything in the copy, on the same file system: what has an
+	// earlier change time was not touched since.
+	fi, err := os.Lstat(filepath.Join(dir, manifestName(i)))
+	if err != nil {
+		return err
+	}
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		c.Stamp = st.Ctim.Nano()
+	}
+	r.Copies = append(r.Copies, c)
+	return nil
+}
+
+// Write writes run.json in dir, whole or not at all.
+func (r *Record) Write(dir string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	next := filepath.Join(dir, recordName+".new")
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := create(next)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next, filepath.Join(dir, recordName))
+}
+
+func create(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+}
+
+// writeManifest writes one line for each entry: path, mode, size, times,
+// inodes and link target, names quoted: they can hold any byte.
+func writeManifest(path string, c Copy, entries []copytree.Entry) error {
+	f, err := create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	var line []byte
+	for _, e := range entries {
+		if c.File {
+			e.Path = filepath.Base(c.Source)
+		}
+		line = strconv.AppendQuote(line[:0], e.Path)
+		for _, n := range []uint64{uint64(e.Mode), uint64(e.Size), uint64(e.Mtime), uint64(e.Ctime), e.Ino, e.Copy} {
+			line = strconv.AppendUint(append(line, '\t'), n, 10)
+		}
+		line = append(strconv.AppendQuote(append(line, '\t'), e.Link), '\n')
+		if _, err := w.Write(line); err != nil {
+			f.Close()
+			return err
+		}
+	}
+	return errors.Join(w.Flush(), f.Close())
+}
+
+func readManifest(path string) (map[string]copytree.Entry, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	out := map[string]copytree.Entry{}
+	r := bufio.NewReaderSize(f, 1<<20)
+	for {
+		line, err := r.ReadString('\n')
+		if line == "" {
+			return out, nil
+		}
+		e, perr := parseLine(strings.TrimSuffix(line, "\n"))
+		if err != nil || perr != nil {
+			return nil, fmt.Errorf("%q is damaged", path)
+		}
+		out[e.Path] = e
+	}
+}
+
+func parseLine(line string) (copytree.Entry, error) {
+	part := strings.Split(line, "\t")
+	if len(part) != 8 {
+		return copytree.Entry{}, errors.New("not eight fields")
+	}
+	path, err := strconv.Unquote(part[0])
+	link, err2 := strconv.Unquote(part[7])
+	var n [6]uint64
+	for i := range n {
+		var err3 error
+		n[i], err3 = strconv.ParseUint(part[i+1], 10, 64)
+		err = errors.Join(err, err3)
+	}
+	return copytree.Entry{
+		Path: path, Mode: fs.FileMode(n[0]), Size: int64(n[1]), Mtime: int64(n[2]), Ctime: int64(n[3]), Ino: n[4], Copy: n[5], Link: link,
+	}, errors.Join(err, err2)
+}
+
+// Kept is a run whose copies are kept.
+type Kept struct {
+	Dir    string
+	Record Record
+}
+
+// Open reads a kept run.
+func Open(dir string) (*Kept, error) {
+	f, err := os.OpenFile(filepath.Join(dir, recordName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	k := &Kept{Dir: dir}
+	if err := json.NewDecoder(f).Decode(&k.Record); err != nil {
+		return nil, fmt.Errorf("%q is damaged: %w", f.Name(), err)
+	}
+	return k, nil
+}
+
+// Running reports whether the run still writes its copies.
+func (k *Kept) Running() bool { return k.Record.Ended == nil && stage.Alive(k.Dir) }
+
+// Finish records, when the run has ended, what changed, and returns it.
+func (k *Kept) Finish() ([]Change, error) {
+	list, err := k.Compare()
+	if err != nil {
+		return nil, err
+	}
+	count, now := CountOf(list), time.Now()
+	k.Record.Ended, k.Record.Count = &now, &count
+	return list, k.Record.Write(k.Dir)
+}
+
+// Applied records changes that were applied.
+func (k *Kept) Applied(list []Change) error {
+	for _, c := range list {
+		k.Record.Applied = append(k.Record.Applied, c.Full())
+	}
+	slices.Sort(k.Record.Applied)
+	k.Record.Applied = slices.Compact(k.Record.Applied)
+	return k.Record.Write(k.Dir)
+}
+
+// List returns the kept runs below INNER_HOME, the oldest first.
+func List(innerHome string) ([]*Kept, error) {
+	base := stage.Kept(innerHome)
+	entries, err := os.ReadDir(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []*Kept
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		k, err := Open(filepath.Join(base, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// Find returns the kept run that name stands for: its id, the beginning or the
+// end of one, or the latest for "". known says whether any run was meant.
+func Find(list []*Kept, name string) (k *Kept, known bool, err error) {
+	if name == "" {
+		if len(list) == 0 {
+			return nil, false, nil
+		}
+		return list[len(list)-1], true, nil
+	}
+	var hits []string
+	for _, c := range list {
+		id := c.Record.Run
+		switch {
+		case id == name:
+			return c, true, nil
+		case strings.HasPrefix(id, name) || len(name) >= 3 && strings.HasSuffix(id, name):
+			hits, k = append(hits, id), c
+		}
+	}
+	if len(hits) > 1 {
+		return nil, true, fmt.Errorf("run %q is one of several: %s", name, strings.Join(hits, ", "))
+	}
+	return k, k != nil, nil
+}
+
+func openDir(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
+}

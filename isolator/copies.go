@@ -1,0 +1,105 @@
+package isolator
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// Copy is the copy of one safe-rw mount.
+type Copy struct {
+	Dest string // the mount's, as the RunConfig has it
+	Host string // where the copy is on the host
+}
+
+// Hidden returns the real host paths that a box of this run must not see: what
+// a copy of a folder leaves out. The copy of a secret would have another path,
+// and no mask would find it.
+func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
+	b := &builder{rc: rc, f: f, s: s, allowed: map[string]bool{}}
+	for _, k := range rc.Allow {
+		b.allowed[k] = true
+	}
+	list := slices.Concat(b.hidePaths(), f.InnerHomes(), s.GitFiles, []string{f.StageBase, rc.Output.Folder})
+	for _, r := range b.table() {
+		if !b.allowed[r.Key] {
+			list = append(list, r.at...)
+		}
+	}
+	var out []string
+	for _, p := range list {
+		if p != "" {
+			out = append(out, b.canon(p))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// copied returns what is bound for a safe-rw mount: the copy, which stands for
+// the original when places are looked at.
+func (b *builder) copied(m profile.Mount, real, dest, reason string) (layer, error) {
+	for _, c := range b.s.Copies {
+		if c.Dest == m.Dest {
+			return layer{source: c.Host, original: real, dest: dest, write: true}, nil
+		}
+	}
+	return layer{}, refuse(125, "", "profile %q: %s: no copy was made", b.rc.Name, reason)
+}
+
+// originals keeps the sources of copies from being written where a writable
+// mount shows them. It comes right after that mount: what is mounted in them
+// goes on top.
+func (b *builder) originals(m layer) {
+	for _, o := range b.rc.Mounts {
+		source := b.canon(o.Source)
+		rest, ok := below(m.source, source)
+		if o.Mode != profile.SafeRW || !ok || m.original != "" {
+			continue
+		}
+		b.bind("the original of a copy is not written", source, filepath.Join(m.dest, rest), false)
+	}
+}
+
+// ownState hides inner's own folder before what is mounted below it: the
+// workspaces that are there would be hidden with it otherwise. What shows the
+// folder again later is found by hide, as ever.
+func (b *builder) ownState(dest string) {
+	for _, home := range b.f.InnerHomes() {
+		home = b.canon(home)
+		if rest, ok := below(home, dest); !ok || rest == "" {
+			continue
+		}
+		if l, _ := b.view.at(home); l.bind() {
+			b.maskAt(home, host.Dir, "hidden: inner's own state, but for the workspaces")
+		}
+	}
+}
+
+// workspaceMade reports whether the mount point of a workspace is made for the
+// run: on the host, before bwrap, where the box cannot write.
+func (b *builder) workspaceMade(dest string) bool {
+	l, hostPath := b.view.at(dest)
+	info := b.f.Paths[hostPath]
+	return l.bind() && !l.write && info.Kind == host.Missing && info.Real == hostPath
+}
+
+// hostPlace is the host path behind a box path; in a copy, the one in its
+// original.
+func (l layer) hostPlace(boxPath string) string {
+	rest, _ := below(l.dest, boxPath)
+	if l.original != "" {
+		return filepath.Join(l.original, rest)
+	}
+	return filepath.Join(l.source, rest)
+}
+
+// LaterNames are the files and folders of a project that editors, agents and
+// hook managers of the host obey.
+func LaterNames() []string { return slices.Concat(laterFolders(), laterFiles()) }
+
+// StartupNames are the files and folders of a home that shells and sessions
+// read or run.
+func StartupNames() []string { return startupFiles() }

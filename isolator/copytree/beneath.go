@@ -1,0 +1,78 @@
+package copytree
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Open opens rel below the folder dir without following any link, not even
+// one that appears while it looks. flags are those of openat(2).
+func Open(dir int, rel string, flags int) (int, error) {
+	flags |= unix.O_NOFOLLOW | unix.O_CLOEXEC
+	how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	for {
+		fd, err := unix.Openat2(dir, rel, &how)
+		switch {
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+			continue // something was renamed meanwhile
+		case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM):
+			// Linux before 5.6, or a seccomp filter that does not know the call.
+			return step(dir, rel, flags)
+		}
+		return fd, err
+	}
+}
+
+// step is Open, one part of the path at a time.
+func step(dir int, rel string, flags int) (int, error) {
+	at := dir
+	for {
+		name, rest, more := strings.Cut(rel, "/")
+		if name == ".." || name == "" {
+			return -1, unix.EXDEV
+		}
+		how := unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+		if !more {
+			how = flags
+		}
+		fd, err := unix.Openat(at, name, how, 0)
+		if at != dir {
+			unix.Close(at)
+		}
+		if err != nil || !more {
+			return fd, err
+		}
+		at, rel = fd, rest
+	}
+}
+
+// Has reports whether rel exists below the folder root, with no link on the
+// way.
+func Has(root, rel string) bool {
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(dir)
+	fd, err := Open(dir, rel, unix.O_PATH)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK
+}
+
+// list returns the names in an open folder. The descriptor stays open.
+func list(fd int) ([]string, error) {
+	again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(again), "folder")
+	defer f.Close()
+	return f.Readdirnames(-1)
+}

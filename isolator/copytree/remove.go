@@ -1,0 +1,113 @@
+package copytree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Remove removes a file or a tree that is the user's own, several folders at a
+// time and never through a link. Folders that cannot be written or entered are
+// made so first: a copy has them, and a program in a box may have left them.
+// What is not there is removed.
+func Remove(path string) error {
+	parent, err := unix.Open(filepath.Dir(path), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return &fs.PathError{Op: "remove", Path: path, Err: err}
+	}
+	defer unix.Close(parent)
+	name := filepath.Base(path)
+	err = unix.Unlinkat(parent, name, 0)
+	if err == nil || errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
+		return &fs.PathError{Op: "remove", Path: path, Err: err}
+	}
+	r := remover{parent: parent}
+	if err := each(context.Background(), []string{name}, r.empty); err != nil {
+		return err
+	}
+	slices.SortFunc(r.dirs, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
+	for _, d := range r.dirs {
+		if err := unix.Unlinkat(parent, d, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOENT) {
+			return &fs.PathError{Op: "remove", Path: filepath.Join(filepath.Dir(path), d), Err: err}
+		}
+	}
+	return nil
+}
+
+type remover struct {
+	parent int
+	mu     sync.Mutex
+	dirs   []string
+}
+
+// empty removes what is no folder in one folder.
+func (r *remover) empty(rel string, more func(string)) error {
+	fd, names, err := r.enter(rel)
+	if err != nil {
+		return &fs.PathError{Op: "remove", Path: rel, Err: err}
+	}
+	if fd < 0 {
+		return nil
+	}
+	defer unix.Close(fd)
+	r.mu.Lock()
+	r.dirs = append(r.dirs, rel)
+	r.mu.Unlock()
+	for _, name := range names {
+		switch err := unix.Unlinkat(fd, name, 0); {
+		case err == nil, errors.Is(err, unix.ENOENT):
+		case errors.Is(err, unix.EISDIR):
+			more(rel + "/" + name)
+		default:
+			return &fs.PathError{Op: "remove", Path: rel + "/" + name, Err: err}
+		}
+	}
+	return nil
+}
+
+// enter opens a folder and lists it, and makes it fit for that.
+func (r *remover) enter(rel string) (int, []string, error) {
+	path, err := Open(r.parent, rel, unix.O_PATH|unix.O_DIRECTORY)
+	if errors.Is(err, unix.ENOENT) {
+		return -1, nil, nil
+	}
+	if err != nil {
+		return -1, nil, err
+	}
+	defer unix.Close(path)
+	var st unix.Stat_t
+	if err := unix.Fstat(path, &st); err != nil {
+		return -1, nil, err
+	}
+	if st.Mode&0o700 != 0o700 {
+		// The name in /proc leads to what was opened, whatever its own name is by
+		// now; a descriptor of O_PATH cannot be changed itself.
+		if err := os.Chmod(fmt.Sprintf("/proc/self/fd/%d", path), 0o700); err != nil {
+			return -1, nil, err
+		}
+	}
+	fd, err := unix.Openat(path, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, nil, err
+	}
+	names, err := list(fd)
+	if err != nil {
+		unix.Close(fd)
+		return -1, nil, err
+	}
+	return fd, names, nil
+}

@@ -1,0 +1,44 @@
+package isolator
+
+import (
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// Place is a resource of the table with the host paths it stands for in one
+// run, whether they exist or not.
+type Place struct {
+	Resource
+	At []string
+}
+
+// Places is the table of sensitive resources for one run, for those who check
+// a box against it.
+func Places(rc profile.RunConfig, f host.Facts) []Place {
+	roots := projectRoots(rc)
+	var out []Place
+	for _, r := range Resources() {
+		if at := r.places(f, roots); len(at) > 0 {
+			out = append(out, Place{r, at})
+		}
+	}
+	return out
+}
+
+// StartupFiles returns the files and folders of the user's homes that exist and
+// that shells and sessions read or run.
+func StartupFiles(f host.Facts) []string {
+	b := &builder{f: f}
+	return b.startup()
+}
+
+// LaterPlaces returns the host paths of one run that editors, agents and hook
+// managers of the host obey and that are there, or made for the run.
+func LaterPlaces(rc profile.RunConfig, f host.Facts) []string {
+	b := &builder{rc: rc, f: f}
+	return b.later()
+}
+
+// ToolPlaces returns where programs for everybody lie below places that are
+// emptied otherwise.
+func ToolPlaces() []string { return toolPlaces() }

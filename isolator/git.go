@@ -1,0 +1,60 @@
+package isolator
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// GitPlaces are the files git reads the user's settings from. xdg is
+// $XDG_CONFIG_HOME.
+func GitPlaces(home, xdg string) []string {
+	if !filepath.IsAbs(xdg) {
+		xdg = filepath.Join(home, ".config")
+	}
+	return []string{filepath.Join(home, ".gitconfig"), filepath.Join(xdg, "git", "config")}
+}
+
+// coverGit covers the files the cleaned git configuration was made from: what was
+// left out of it must not be read there, and programs that read the first of them
+// themselves get the same as git. In a folder that the box can write, a file that
+// git includes, or that is a link's target, is what the person works on: it stays.
+func (b *builder) coverGit() {
+	if b.s.GitConfig == nil {
+		return
+	}
+	places := GitPlaces(b.f.Home, b.f.Env["XDG_CONFIG_HOME"])
+	done := map[string]bool{}
+	first := true
+	for i, p := range append(places, b.s.GitFiles...) {
+		real := b.canon(p)
+		if b.kind(p) != host.File || done[real] {
+			continue
+		}
+		done[real] = true
+		included := i >= len(places) || real != b.linkFree(p)
+		if included && b.worksIn(real) {
+			continue
+		}
+		if !first || i >= len(places) {
+			b.maskAt(real, host.File, "what is in it and may be seen is in the cleaned git settings ([git])")
+			continue
+		}
+		first = false
+		for _, at := range b.view.where(real) {
+			b.dataFile("your git settings, cleaned ([git])", b.s.GitConfig, at)
+		}
+	}
+}
+
+// worksIn reports whether a host path lies in a folder that the box can write.
+func (b *builder) worksIn(real string) bool {
+	for _, m := range append(slices.Clone(b.rc.Mounts), profile.Mount{Source: b.rc.Workdir, Mode: b.rc.WorkdirMode}) {
+		if _, ok := below(b.canon(m.Source), real); ok && m.Mode == profile.RW {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,78 @@
+package isolator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// What the cleaned git configuration was made from is not readable beside it, but for
+// what the person works on.
+func TestCoverGit(t *testing.T) {
+	own, xdg, inc := testHome+"/.gitconfig", testHome+"/.config/git/config", testHome+"/inc"
+	file := func(real string) host.Path { return host.Path{Kind: host.File, Real: real} }
+	for _, c := range []struct {
+		about             string
+		paths             map[string]host.Path
+		change            func(*profile.RunConfig)
+		data, empty, left []string
+	}{
+		{"both and an include", map[string]host.Path{own: file(own), xdg: file(xdg), inc: file(inc)}, nil, []string{own}, []string{xdg, inc}, nil},
+		{"the second alone", map[string]host.Path{xdg: file(xdg)}, nil, []string{xdg}, nil, nil},
+		{"a link out of the way", map[string]host.Path{own: file(testHome + "/dot/git"), testHome + "/dot": {Kind: host.Dir, Real: testHome + "/dot"}}, nil, []string{testHome + "/dot/git"}, nil, nil},
+		{"a link into the working folder", map[string]host.Path{own: file(testWork + "/git"), inc: file(inc)}, nil, nil, []string{inc}, []string{testWork + "/git"}},
+		{"an include of the working folder", map[string]host.Path{own: file(own), inc: file(testWork + "/inc")}, nil, []string{own}, nil, []string{testWork + "/inc"}},
+		{"a home that can be written", map[string]host.Path{own: file(own)}, func(rc *profile.RunConfig) {
+			rc.Mounts = []profile.Mount{{Source: testHome, Dest: testHome, Mode: profile.RW}}
+		}, []string{own}, nil, nil},
+		{"shown elsewhere", map[string]host.Path{own: file(own), inc: file(inc)}, func(rc *profile.RunConfig) {
+			rc.Mounts = []profile.Mount{{Source: inc, Dest: "/data", Mode: profile.RO}}
+		}, []string{own}, []string{inc, "/data"}, nil},
+		{"an isolated home", map[string]host.Path{own: file(own)}, func(rc *profile.RunConfig) { rc.Home = "isolated" }, nil, nil, nil},
+	} {
+		rc, f, s := config(), machine(), staged()
+		delete(f.Paths, xdg)
+		for p, info := range c.paths {
+			f.Paths[p] = info
+		}
+		if c.change != nil {
+			c.change(&rc)
+		}
+		s.GitConfig, s.GitFiles = []byte("cleaned"), []string{own, inc, testHome + "/gone"}
+		plan, err := Build(rc, f, s)
+		if err != nil {
+			t.Errorf("%s: %v", c.about, err)
+			continue
+		}
+		var data, empty []string
+		for _, a := range plan.Args {
+			if !strings.Contains(a.Reason, "[git]") {
+				continue
+			}
+			at := a.Words[len(a.Words)-1]
+			switch {
+			case a.Words[0] == "--ro-bind":
+				empty = append(empty, at)
+			case at != BoxGitConfig:
+				data = append(data, at)
+			}
+		}
+		slices.Sort(c.empty)
+		slices.Sort(empty)
+		if !slices.Equal(data, c.data) || !slices.Equal(empty, c.empty) {
+			t.Errorf("%s: cleaned at %q, empty at %q, want %q, %q", c.about, data, empty, c.data, c.empty)
+		}
+		for _, p := range c.left {
+			if got, _ := replayed(plan.Words()).shown(p); got != p {
+				t.Errorf("%s: %s shows %q", c.about, p, got)
+			}
+		}
+	}
+	plan, err := Build(config(), machine(), staged())
+	if err != nil || strings.Contains(strings.Join(plan.Words(), " "), BoxGitConfig) {
+		t.Errorf("without [git]: %v", err)
+	}
+}

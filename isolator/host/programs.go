@@ -1,0 +1,142 @@
+package host
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Program is a file that is run when somebody types Name.
+type Program struct {
+	Name string `json:"name"`
+	// Files are the real paths of the file: more than one when it has hard links.
+	Files []string `json:"files"`
+	// Names are all the names in the folders that lead to the file, sorted.
+	Names []string `json:"names"`
+	// Copy says that Name is only a version of the name that was asked about, and
+	// that the file is byte by byte the same: pip3 for pip.
+	Copy bool `json:"copy,omitempty"`
+}
+
+// largestCopy bounds what is compared: copies under another name are scripts.
+const largestCopy = 1 << 20
+
+// findPrograms looks for names in folders, as a shell does, and for every other
+// name that leads to the same files. Files below the folders skip do not count.
+func findPrograms(dirs, names, skip []string) []Program {
+	if len(names) == 0 {
+		return nil
+	}
+	type file struct {
+		id    ID
+		size  int64
+		paths []string // real ones
+		names []string
+	}
+	var order []*file
+	files := map[ID]*file{}
+	var read []string
+	for _, dir := range dirs {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil || slices.Contains(read, real) || slices.ContainsFunc(skip, func(s string) bool { return within(real, s) }) {
+			continue
+		}
+		read = append(read, real)
+		entries, _ := os.ReadDir(real) // what could be read counts
+		for _, e := range entries {
+			path := filepath.Join(real, e.Name())
+			if e.Type()&fs.ModeSymlink != 0 {
+				if path, err = filepath.EvalSymlinks(path); err != nil {
+					continue
+				}
+			}
+			fi, err := os.Lstat(path)
+			if err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 == 0 {
+				continue
+			}
+			f := files[idOf(fi)]
+			if f == nil {
+				f = &file{id: idOf(fi), size: fi.Size()}
+				files[f.id] = f
+				order = append(order, f)
+			}
+			if !slices.Contains(f.paths, path) {
+				f.paths = append(f.paths, path)
+			}
+			if !slices.Contains(f.names, e.Name()) {
+				f.names = append(f.names, e.Name())
+			}
+		}
+	}
+	var out []Program
+	for _, f := range order {
+		slices.Sort(f.names)
+	}
+	for _, name := range names {
+		var found []*file
+		for _, f := range order {
+			if slices.Contains(f.names, name) {
+				found = append(found, f)
+				out = append(out, Program{Name: name, Files: f.paths, Names: f.names})
+			}
+		}
+		for _, f := range order {
+			i := slices.IndexFunc(f.names, func(n string) bool { return n != name && Stem(n) == Stem(name) })
+			if i < 0 || slices.Contains(found, f) {
+				continue
+			}
+			if slices.ContainsFunc(found, func(o *file) bool { return o.size == f.size && equal(o.paths[0], f.paths[0], f.size) }) {
+				out = append(out, Program{Name: f.names[i], Files: f.paths, Names: f.names, Copy: true})
+			}
+		}
+	}
+	return out
+}
+
+// Stem is a program's name without the version at its end: pip for pip3.11 and
+// pip-3.
+func Stem(name string) string {
+	s := strings.TrimRight(name, "0123456789.")
+	if s != name {
+		s = strings.TrimSuffix(s, "-")
+	}
+	if s == "" {
+		return name
+	}
+	return s
+}
+
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+// equal compares two programs of one size.
+func equal(a, b string, size int64) bool {
+	if size > largestCopy {
+		return false
+	}
+	x, errX := readRegular(a)
+	y, errY := readRegular(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// readRegular reads a file that must not be a FIFO by now.
+func readRegular(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() || fi.Size() > largestCopy {
+		return nil, fs.ErrInvalid
+	}
+	data := make([]byte, fi.Size())
+	n, err := f.ReadAt(data, 0)
+	return data[:n], err
+}

@@ -1,0 +1,38 @@
+package isolator
+
+// The kernel's own layers below the mounts: what the box's programs may ask of
+// it at all.
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/enr/inner/isolator/seccomp"
+)
+
+// kernel narrows what programs can ask of the kernel.
+func (b *builder) kernel() error {
+	if !b.allowed[nestedKey] && b.f.UID != 0 {
+		// The kernel refuses them too, whatever the filter lets through. Root has
+		// no user namespace of its own here, in which this could be said.
+		b.arg("no user namespaces inside", "--unshare-user", "--disable-userns")
+	}
+	if b.rc.Seccomp == "off" {
+		b.arg("no filter of system calls (sandbox.seccomp)")
+		return nil
+	}
+	filter, err := seccomp.Filter(seccomp.Options{
+		Arch: runtime.GOARCH, Strict: b.rc.Seccomp == "strict", Containers: b.allowed[nestedKey],
+	})
+	if err != nil {
+		return refuse(125, `seccomp = "off" under [sandbox] does without it`, "profile %q: %v", b.rc.Name, err)
+	}
+	b.arg("a filter of system calls ("+b.rc.Seccomp+")", "--seccomp", b.data(filter))
+	return nil
+}
+
+// data hands bwrap content and returns the number of its descriptor.
+func (b *builder) data(content []byte) (fd string) {
+	b.plan.Data = append(b.plan.Data, content)
+	return fmt.Sprint(FirstDataFD + len(b.plan.Data) - 1)
+}

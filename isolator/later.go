@@ -1,0 +1,86 @@
+package isolator
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// configKey allows changing what later.go protects.
+const configKey = "project-config"
+
+// laterFolders are read by editors, agents and hook managers of the host, which
+// start programs for what they find there.
+func laterFolders() []string {
+	return []string{".claude", ".codex", ".agents", ".gemini", ".cursor", ".opencode", ".vscode", ".idea", ".devcontainer", ".husky"}
+}
+
+// laterFiles are the same, one file each. A missing one cannot be kept from
+// being made without showing up in the repository; a run that makes one ends
+// with a word about it.
+func laterFiles() []string {
+	return []string{".mcp.json", ".envrc", "mise.toml", ".mise.toml", ".mise", ".config/mise", "opencode.json", ".pre-commit-config.yaml", "lefthook.yml"}
+}
+
+// LaterFolders returns the folders that must be there for the run: those of the
+// project and of the working folder.
+func LaterFolders(rc profile.RunConfig) []string {
+	if slices.Contains(rc.Allow, configKey) {
+		return nil
+	}
+	var out []string
+	for _, root := range laterRoots(rc, true) {
+		for _, name := range laterFolders() {
+			out = append(out, filepath.Join(root, name))
+		}
+	}
+	return out
+}
+
+// laterRoots are the folders whose configuration is protected: what the box
+// can write, only the person's own place of work when own is set.
+func laterRoots(rc profile.RunConfig, own bool) []string {
+	var out []string
+	add := func(p string) {
+		if p != "" && p != rc.HomeDir && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	if rc.WorkdirMode == profile.RW {
+		add(rc.Workdir)
+	}
+	for _, m := range rc.Mounts {
+		if m.Mode == profile.RW && (!own || m.Source == rc.Workdir || m.Source == rc.Project) {
+			add(m.Source)
+		}
+	}
+	return out
+}
+
+// laterPaths are all that is protected, whether it is there or not.
+func laterPaths(rc profile.RunConfig) []string {
+	if slices.Contains(rc.Allow, configKey) {
+		return nil
+	}
+	var out []string
+	for _, root := range laterRoots(rc, false) {
+		for _, name := range slices.Concat(laterFolders(), laterFiles()) {
+			out = append(out, filepath.Join(root, name))
+		}
+	}
+	return out
+}
+
+// later returns what is protected here.
+func (b *builder) later() []string {
+	var out []string
+	for _, p := range laterPaths(b.rc) {
+		made := slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p })
+		if k := b.kind(p); made || k == host.File || k == host.Dir {
+			out = append(out, p)
+		}
+	}
+	return out
+}

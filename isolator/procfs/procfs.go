@@ -1,0 +1,314 @@
+// Package procfs finds out how a box can have a /proc on this host.
+//
+// A fresh procfs shows the processes of the box alone, and works nearly
+// everywhere. Where the kernel does not let a user namespace mount one (inside
+// some containers, where parts of /proc are covered), the host's can be bound
+// read-only, if nothing private of other processes can be read through it. That
+// is not taken on trust: a process with a secret in its environment and memory is
+// started beside the box, and the box tries to get at it. Whatever it gets at
+// rules the bind out; then /proc stays empty. A probe that could not tell is
+// asked again, and is not taken for an answer.
+//
+// What was found holds until the next boot: it is kept in a file, with the boot
+// and the bwrap it was found with.
+package procfs
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/launch"
+)
+
+// The words that make the inner binary a part of the probe.
+const (
+	sentinelWord = "__sentinel"
+	probeWord    = "__procprobe"
+	selfExe      = "/proc/self/exe"
+)
+
+// Answer is what a probe found.
+type Answer string
+
+// The answers of a probe.
+const (
+	Safe    Answer = "safe"
+	Unsafe  Answer = "unsafe"
+	Unknown Answer = "inconclusive"
+)
+
+// Finding is how /proc can be had here, and why.
+type Finding struct {
+	Mode string `json:"mode"` // "fresh", "bind" or "empty"
+	Bind Answer `json:"bind"` // of the probe; "" when it was not needed
+	Why  string `json:"why"`
+}
+
+// kept is a finding as it is written down.
+type kept struct {
+	Boot  string `json:"boot"`
+	Bwrap string `json:"bwrap"` // path, device, inode and time of change
+	Finding
+}
+
+// Known returns what an earlier probe wrote into file, if it still holds.
+func Known(file, bwrap string) (Finding, bool) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Finding{}, false
+	}
+	var k kept
+	if json.Unmarshal(data, &k) != nil || k.Boot != boot() || k.Bwrap != identity(bwrap) || k.Boot == "" {
+		return Finding{}, false
+	}
+	return k.Finding, true
+}
+
+// retries and pause: a machine under load gets three more chances to answer.
+const (
+	retries = 3
+	pause   = 200 * time.Millisecond
+)
+
+// Find probes the host and writes down what it found, unless a probe could not
+// tell. The error says why nothing is known.
+func Find(file, bwrap string) (Finding, error) {
+	if err := fresh(bwrap); err == nil {
+		f := Finding{Mode: "fresh", Why: "a fresh one can be mounted"}
+		return f, keep(file, bwrap, f)
+	} else if !isProc(err) {
+		return Finding{}, err
+	}
+	answer, why := Unknown, ""
+	for i := range retries + 1 {
+		if i > 0 {
+			time.Sleep(time.Duration(i) * pause)
+		}
+		if answer, why = Bind(bwrap); answer != Unknown {
+			break
+		}
+	}
+	switch answer {
+	case Safe:
+		f := Finding{Mode: "bind", Bind: answer, Why: "a fresh one cannot be mounted here; the host's gives nothing private away"}
+		return f, keep(file, bwrap, f)
+	case Unsafe:
+		f := Finding{Mode: "empty", Bind: answer, Why: "a fresh one cannot be mounted here, and the host's gives away " + why}
+		return f, keep(file, bwrap, f)
+	}
+	return Finding{}, fmt.Errorf("whether the host's /proc is safe to show could not be found out: %s", why)
+}
+
+// isProc reports whether bwrap failed at mounting /proc.
+func isProc(err error) bool { return strings.Contains(err.Error(), "proc") }
+
+// FailedAtProc reports whether a run failed because no fresh /proc can be had.
+func FailedAtProc(reason string) bool {
+	return strings.Contains(reason, "mount proc") || strings.Contains(reason, "/newroot/proc")
+}
+
+// plan is the least box around a program: its own namespaces, the host
+// read-only.
+func plan(bwrap string, proc ...string) isolator.Plan {
+	words := [][]string{
+		{"--unshare-pid", "--die-with-parent"},
+		{"--unshare-ipc"},
+		{"--unshare-net"},
+		{"--cap-drop", "ALL"},
+		{"--ro-bind", "/", "/"},
+		{"--dev", "/dev"},
+		proc,
+	}
+	p := isolator.Plan{Bwrap: bwrap, Program: selfExe, Dir: "/"}
+	for _, w := range words {
+		p.Args = append(p.Args, isolator.Arg{Words: w})
+	}
+	return p
+}
+
+// fresh tries to mount a fresh /proc.
+func fresh(bwrap string) error {
+	p := plan(bwrap, "--proc", "/proc")
+	p.Argv = []string{selfExe, probeWord, "0"}
+	res := launch.Run(p, launch.Options{Timeout: probeTime})
+	if !res.Started {
+		return errors.New(res.Reason)
+	}
+	return nil
+}
+
+// probeTime is how long a probe may take.
+const probeTime = 5 * time.Second
+
+// Bind looks whether the host's /proc, bound read-only, gives away what is
+// private to another process of the user.
+func Bind(bwrap string) (Answer, string) {
+	var b [16]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return Unknown, err.Error()
+	}
+	secret := hex.EncodeToString(b[:])
+	// The sentinel: a sibling of the box with the secret in its environment,
+	// its memory, and a file that only its descriptor leads to.
+	sentinel := exec.Command(selfExe, sentinelWord)
+	sentinel.Env = []string{"INNER_SENTINEL=" + secret}
+	sentinel.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	stop, err := sentinel.StdinPipe()
+	if err != nil {
+		return Unknown, err.Error()
+	}
+	if err := sentinel.Start(); err != nil {
+		return Unknown, err.Error()
+	}
+	defer func() {
+		stop.Close()
+		_ = sentinel.Wait() // it ends with its input
+	}()
+
+	r, w, err := os.Pipe()
+	if err != nil {
+		return Unknown, err.Error()
+	}
+	defer r.Close()
+	p := plan(bwrap, "--ro-bind", "/proc", "/proc")
+	p.Argv = []string{selfExe, probeWord, strconv.Itoa(sentinel.Process.Pid), secret}
+	res := launch.Run(p, launch.Options{Stdout: w, Timeout: probeTime})
+	w.Close()
+	if !res.Started || res.TimedOut {
+		return Unknown, "the probe did not run: " + res.Reason
+	}
+	line, _ := bufio.NewReader(r).ReadString('\n')
+	word, why, _ := strings.Cut(strings.TrimSpace(line), " ")
+	switch Answer(word) {
+	case Safe:
+		return Safe, ""
+	case Unsafe:
+		return Unsafe, why
+	}
+	return Unknown, fmt.Sprintf("the probe ended with code %d and said %q", res.Code, why)
+}
+
+// IsPart reports whether this process was started as a part of the probe. The
+// name it is started by cannot be typed by accident.
+func IsPart(args []string) bool {
+	return len(args) >= 2 && args[0] == selfExe && (args[1] == sentinelWord || args[1] == probeWord)
+}
+
+// Part is what such a process does; the result is its exit code.
+func Part(args []string) int {
+	if args[1] == sentinelWord {
+		var one [1]byte
+		_, _ = os.Stdin.Read(one[:]) // until the probe is over
+		return 0
+	}
+	if len(args) < 4 {
+		return 0 // only to see that it starts
+	}
+	answer, why := look(args[2], args[3])
+	fmt.Fprintln(os.Stdout, answer, why) // allowed: the probe's answer
+	return 0
+}
+
+// look is the probe inside: it tries every door to another process.
+func look(pid, secret string) (Answer, string) {
+	at := func(name string) string { return filepath.Join("/proc", pid, name) }
+	if _, err := os.Stat(at("")); err != nil {
+		return Unknown, "the other process cannot be seen"
+	}
+	if _, err := os.ReadFile("/proc/self/maps"); err != nil {
+		return Unsafe, "nothing, not even one's own memory map: " + err.Error()
+	}
+	for _, name := range []string{"environ", "maps", "auxv", "stack", "syscall", "io"} {
+		if data, err := os.ReadFile(at(name)); err == nil && (len(data) > 0 || name == "environ") {
+			if name == "environ" && len(data) == 0 {
+				return Unknown, "the other process had no environment yet"
+			}
+			if bytes.Contains(data, []byte(secret)) {
+				return Unsafe, "the secrets in the " + name + " of other processes"
+			}
+			return Unsafe, "the " + name + " of other processes"
+		}
+	}
+	if f, err := os.Open(at("mem")); err == nil {
+		f.Close()
+		return Unsafe, "the memory of other processes"
+	}
+	for _, name := range []string{"root", "cwd", "exe"} {
+		if _, err := os.Readlink(at(name)); err == nil {
+			return Unsafe, "the " + name + " of other processes"
+		}
+	}
+	for _, name := range []string{"fd/0", "fd/1", "fd/2", "root/etc", "cwd/."} {
+		if _, err := os.Readlink(at(name)); err == nil {
+			return Unsafe, "the descriptors of other processes"
+		}
+		if _, err := os.Stat(at(name)); err == nil {
+			return Unsafe, "the files of other processes"
+		}
+	}
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return Unknown, "no process number"
+	}
+	if unix.Access("/proc/self/comm", unix.W_OK) == nil {
+		return Unsafe, "a writable /proc"
+	}
+	// Numbers of the host mean nothing to kill(2) here; that the namespace is
+	// the box's own is what makes it so.
+	if unix.Kill(n, 0) == nil && n != os.Getpid() {
+		return Unsafe, "the processes themselves, to signals"
+	}
+	return Safe, ""
+}
+
+// keep writes a finding down.
+func keep(file, bwrap string, f Finding) error {
+	data, err := json.Marshal(kept{boot(), identity(bwrap), f})
+	if err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(filepath.Dir(file), ".proc.")
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(append(data, '\n'))
+	if err = errors.Join(err, next.Close()); err == nil {
+		err = os.Rename(next.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(next.Name()))
+	}
+	return nil
+}
+
+// boot names the running system (random(4): boot_id is new at each boot).
+func boot() string {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+func identity(bwrap string) string {
+	var st unix.Stat_t
+	if err := unix.Stat(bwrap, &st); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %d:%d %d.%d", bwrap, st.Dev, st.Ino, st.Ctim.Sec, st.Ctim.Nsec)
+}

@@ -1,0 +1,29 @@
+package isolator
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/enr/inner/profile"
+)
+
+// TestKeysOfTheTable: what [sandbox] allow takes is what the table has, and the
+// few keys that stand for no path.
+func TestKeysOfTheTable(t *testing.T) {
+	notPaths := []string{"nested-user-ns", configKey}
+	for _, k := range profile.AllowKeys() {
+		if !slices.Contains(AllowKeys(), k) && !slices.Contains(notPaths, k) {
+			t.Errorf("allow takes %q, which the table does not have", k)
+		}
+	}
+	for _, k := range AllowKeys() {
+		if !slices.Contains(profile.AllowKeys(), k) {
+			t.Errorf("the table has %q, which allow does not take", k)
+		}
+	}
+	for _, r := range Resources() {
+		if r.Part && r.Kind != "file" {
+			t.Errorf("%s: only a file can be shown alone", r.Key)
+		}
+	}
+}

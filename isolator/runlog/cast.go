@@ -1,0 +1,173 @@
+package runlog
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// Header is the first line of a recording, asciicast v2
+// (docs.asciinema.org/manual/asciicast/v2).
+type Header struct {
+	Version   int               `json:"version"`
+	Width     int               `json:"width"`
+	Height    int               `json:"height"`
+	Timestamp int64             `json:"timestamp"`
+	Title     string            `json:"title,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+}
+
+// Cast has the session recorded, in session.cast. Its file is there when it
+// returns: what cannot be recorded is known before the program starts. What is
+// typed is never recorded, but for what the program shows of it.
+func (r *Run) Cast(h Header, start time.Time, secrets []string) (*Capture, error) {
+	c := r.capture(castFile, start, &castEncoder{redactor: redactor{secrets: ordered(secrets)}})
+	c.rows, c.cols = uint16(h.Height), uint16(h.Width)
+	h.Version, h.Timestamp = 2, start.Unix()
+	line, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	if c.file, err = c.open(); err == nil {
+		_, err = c.file.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s in %q: %w", castFile, r.Path(), cause(err))
+	}
+	c.kept = int64(len(line) + 1)
+	return c, nil
+}
+
+// castEncoder writes events. They are text: a character that comes in two
+// pieces goes with the second one.
+type castEncoder struct {
+	redactor
+	part []byte // of a character
+}
+
+func (e *castEncoder) output(to []byte, when time.Duration, p []byte, last bool) []byte {
+	p = e.pass(p, last)
+	if len(e.part) > 0 {
+		p = append(e.part, p...)
+		e.part = nil
+	}
+	if n := partial(p); n > 0 && !last {
+		e.part = slices.Clone(p[len(p)-n:])
+		p = p[:len(p)-n]
+	}
+	if len(p) == 0 {
+		return to
+	}
+	to = appendTime(to, when)
+	to = append(to, `"o", `...)
+	return append(appendJSON(to, p), "]\n"...)
+}
+
+func (e *castEncoder) resize(to []byte, when time.Duration, cols, rows uint16) []byte {
+	return fmt.Appendf(appendTime(to, when), "\"r\", \"%dx%d\"]\n", cols, rows)
+}
+
+func appendTime(to []byte, when time.Duration) []byte {
+	return append(strconv.AppendFloat(append(to, '['), when.Seconds(), 'f', 6, 64), ", "...)
+}
+
+// partial returns how many bytes at the end of p are the beginning of a
+// character.
+func partial(p []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
+		if c := p[len(p)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(p[len(p)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// appendJSON writes p as a JSON string; a byte that is no UTF-8 becomes
+// U+FFFD.
+func appendJSON(to, p []byte) []byte {
+	const hex = "0123456789abcdef"
+	to = append(to, '"')
+	for len(p) > 0 {
+		c := p[0]
+		switch {
+		case c >= ' ' && c < 0x7f && c != '"' && c != '\\':
+			n := 1 // most of it is such text
+			for n < len(p) && p[n] >= ' ' && p[n] < 0x7f && p[n] != '"' && p[n] != '\\' {
+				n++
+			}
+			to = append(to, p[:n]...)
+			p = p[n:]
+			continue
+		case c >= utf8.RuneSelf:
+			r, n := utf8.DecodeRune(p)
+			to = utf8.AppendRune(to, r)
+			p = p[n:]
+			continue
+		case c == '"' || c == '\\':
+			to = append(to, '\\', c)
+		case c == '\n':
+			to = append(to, '\\', 'n')
+		case c == '\r':
+			to = append(to, '\\', 'r')
+		default:
+			to = append(to, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		p = p[1:]
+	}
+	return append(to, '"')
+}
+
+// Scene is one event of a recording: output, or a resize when Cols is not 0.
+type Scene struct {
+	When       time.Duration
+	Output     string
+	Cols, Rows int
+}
+
+// maxCastLine is the longest line that is read of a recording.
+const maxCastLine = 8 << 20
+
+// ReadCast reads a recording and hands over its events in order. A last line
+// that was torn when the run was killed is passed over.
+func ReadCast(r io.Reader, each func(Scene) error) (Header, error) {
+	var h Header
+	s := bufio.NewScanner(r)
+	s.Buffer(make([]byte, 64<<10), maxCastLine)
+	if !s.Scan() {
+		return h, errors.Join(errors.New("the recording is empty"), s.Err())
+	}
+	if err := json.Unmarshal(s.Bytes(), &h); err != nil || h.Version != 2 {
+		return h, errors.New("not a recording (asciicast v2)")
+	}
+	for s.Scan() {
+		var when float64
+		var kind, data string
+		if err := json.Unmarshal(s.Bytes(), &[]any{&when, &kind, &data}); err != nil {
+			continue
+		}
+		m := Scene{When: time.Duration(when * float64(time.Second))}
+		switch kind {
+		case "o":
+			m.Output = data
+		case "r":
+			if _, err := fmt.Sscanf(data, "%dx%d", &m.Cols, &m.Rows); err != nil {
+				continue
+			}
+		default:
+			continue
+		}
+		if err := each(m); err != nil {
+			return h, err
+		}
+	}
+	return h, s.Err()
+}

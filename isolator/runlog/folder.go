@@ -1,0 +1,153 @@
+package runlog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Folder is a folder that holds runs.
+type Folder struct {
+	Path string
+	root *os.Root
+}
+
+// Close lets go of the folder.
+func (f *Folder) Close() error { return f.root.Close() }
+
+// Make opens a folder for runs, and makes it, 0700, when it is not there. One
+// that belongs to somebody else, or that others can write, is refused. With
+// strict no link on the way to it is followed but root's own: a profile named
+// it, and a box may have been there before.
+func Make(path string, strict bool) (*Folder, error) {
+	var root *os.Root
+	var err error
+	if strict {
+		root, err = walk(path)
+	} else if err = os.MkdirAll(path, 0o700); err == nil {
+		root, err = os.OpenRoot(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("log folder %q: %w", path, cause(err))
+	}
+	if err := ours(root); err != nil {
+		_ = root.Close()
+		return nil, fmt.Errorf("log folder %q: %w", path, err)
+	}
+	return &Folder{path, root}, nil
+}
+
+// Open opens a folder for reading what runs left; the error is fs.ErrNotExist
+// when there is none.
+func Open(path string) (*Folder, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("log folder %q: %w", path, cause(err))
+	}
+	if err := ours(root); err != nil {
+		_ = root.Close()
+		return nil, fmt.Errorf("log folder %q: %w", path, err)
+	}
+	return &Folder{path, root}, nil
+}
+
+func cause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+func ours(root *os.Root) error {
+	fi, err := root.Stat(".")
+	if err != nil {
+		return cause(err)
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || int(st.Uid) != os.Getuid():
+		return errors.New("belongs to somebody else")
+	case fi.Mode().Perm()&0o022 != 0:
+		return errors.New("others can write it")
+	}
+	return nil
+}
+
+// walk opens path one name at a time, and makes what is missing.
+func walk(path string) (*os.Root, error) {
+	if !filepath.IsAbs(path) {
+		return nil, errors.New("not an absolute path")
+	}
+	const how = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
+	fd, err := unix.Open("/", how, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { unix.Close(fd) }()
+	for name := range strings.SplitSeq(strings.Trim(filepath.Clean(path), "/"), "/") {
+		next, err := unix.Openat(fd, name, how|unix.O_NOFOLLOW, 0)
+		if err == unix.ENOENT {
+			if err = unix.Mkdirat(fd, name, 0o700); err == nil || err == unix.EEXIST {
+				next, err = unix.Openat(fd, name, how|unix.O_NOFOLLOW, 0)
+			}
+		}
+		if err == unix.ENOTDIR {
+			var st unix.Stat_t
+			if e := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); e == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+				if st.Uid != 0 || os.Getuid() == 0 {
+					return nil, fmt.Errorf("%q on the way to it is a link", name)
+				}
+				next, err = unix.Openat(fd, name, how, 0)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", name, err)
+		}
+		unix.Close(fd)
+		fd = next
+	}
+	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
+}
+
+// isRun reports whether name is that of a run's folder: the run's id.
+func isRun(name string) bool {
+	if len(name) != len("20060102-150405-xxxxxx") {
+		return false
+	}
+	for i, c := range []byte(name) {
+		switch {
+		case i == 8 || i == 15:
+			if c != '-' {
+				return false
+			}
+		case i < 15 && (c < '0' || c > '9'):
+			return false
+		case (c < '0' || c > '9') && (c < 'a' || c > 'f'):
+			return false
+		}
+	}
+	return true
+}
+
+// ids returns the ids of the runs in the folder, oldest first.
+func (f *Folder) ids() ([]string, error) {
+	dir, err := f.root.Open(".")
+	if err != nil {
+		return nil, fmt.Errorf("log folder %q: %w", f.Path, cause(err))
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("log folder %q: %w", f.Path, cause(err))
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return !isRun(n) })
+	slices.Sort(names)
+	return names, nil
+}

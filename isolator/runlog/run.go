@@ -1,0 +1,183 @@
+package runlog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Names of the files of a run.
+const (
+	recordFile = "run.jsonl"
+	outputFile = "output.log"
+	castFile   = "session.cast"
+)
+
+// Start is the first line of a record.
+type Start struct {
+	Event   string    `json:"event"` // "start"
+	Time    time.Time `json:"time"`
+	Run     string    `json:"run"`
+	Inner   string    `json:"inner"` // version
+	PID     int       `json:"pid"`
+	Profile string    `json:"profile"`
+	Path    string    `json:"path"`  // of the profile
+	Scope   string    `json:"scope"` // of the profile: global, local, file
+	Digest  string    `json:"digest"`
+	Command string    `json:"command"` // the word that was typed, or "run"
+	Program string    `json:"program"` // absolute
+	Args    int       `json:"args"`    // how many arguments; a prompt is one, and may hold a key
+	Cwd     string    `json:"cwd"`
+	Workdir string    `json:"workdir"`
+	Project string    `json:"project,omitempty"`
+	Network string    `json:"network"`
+	Allow   []string  `json:"allow,omitempty"`
+	Clones  []string  `json:"capabilities,omitempty"`
+	// Terminal says that the program had the box's own terminal.
+	Terminal bool `json:"terminal"`
+}
+
+// End is the last line of a record.
+type End struct {
+	Event    string         `json:"event"` // "end"
+	Time     time.Time      `json:"time"`
+	Code     int            `json:"code"`
+	Signal   string         `json:"signal,omitempty"`
+	TimedOut bool           `json:"timed_out,omitempty"`
+	Millis   int64          `json:"ms"`
+	Blocked  map[string]int `json:"blocked,omitempty"` // noop: calls per command
+	Output   *Captured      `json:"output,omitempty"`
+	Changes  *Changes       `json:"changes,omitempty"` // only with [output] summary
+	// Later are changed files that run on the host the next time somebody
+	// builds, or opens the folder.
+	Later []string `json:"runs_later,omitempty"`
+}
+
+// Run is the record of one run that is being written.
+type Run struct {
+	ID     string
+	folder *Folder
+	root   *os.Root
+	record *os.File // locked for as long as the run lives
+	ended  bool
+}
+
+// Begin makes the folder of a run and writes its first line. The Folder is the
+// run's from then on, also when there is an error.
+func (f *Folder) Begin(s Start) (*Run, error) {
+	if !isRun(s.Run) {
+		return nil, errors.Join(fmt.Errorf("log: %q is not the id of a run", s.Run), f.Close())
+	}
+	if err := f.root.Mkdir(s.Run, 0o700); err != nil {
+		return nil, errors.Join(fmt.Errorf("log folder %q: %w", f.Path, cause(err)), f.Close())
+	}
+	r := &Run{ID: s.Run, folder: f}
+	var err error
+	if r.root, err = f.root.OpenRoot(s.Run); err == nil {
+		r.record, err = r.root.OpenFile(recordFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	if err == nil {
+		err = syscall.Flock(int(r.record.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err == nil {
+		s.Event = "start"
+		err = r.line(s)
+	}
+	if err != nil {
+		err = fmt.Errorf("log folder %q: %w", f.Path, cause(err))
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func (r *Run) line(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = r.record.Write(append(b, '\n')) // one write: no line is torn
+	return err
+}
+
+// Path is the run's folder.
+func (r *Run) Path() string { return filepath.Join(r.folder.Path, r.ID) }
+
+// End writes the last line.
+func (r *Run) End(e End) error {
+	e.Event = "end"
+	r.ended = true
+	if err := r.line(e); err != nil {
+		return fmt.Errorf("log of run %s: %w", r.ID, cause(err))
+	}
+	return nil
+}
+
+// Close lets go of the record. One without an end is of a run whose program did
+// not start, and is taken away. It is safe on nil and to call twice.
+func (r *Run) Close() error {
+	if r == nil || r.folder == nil {
+		return nil
+	}
+	var err error
+	if !r.ended {
+		err = r.folder.root.RemoveAll(r.ID)
+	}
+	if r.record != nil {
+		err = errors.Join(err, r.record.Close())
+	}
+	if r.root != nil {
+		err = errors.Join(err, r.root.Close())
+	}
+	err = errors.Join(err, r.folder.Close())
+	r.folder = nil
+	return err
+}
+
+// Tidy removes the oldest runs of the folder when there are too many. It looks
+// only after one run in 32, and after one that left much.
+func (r *Run) Tidy(left int64) error {
+	if left < 1<<20 && (r.ID[len(r.ID)-1] != '0' || r.ID[len(r.ID)-2]&1 != 0) {
+		return nil
+	}
+	return r.folder.tidy(MaxRuns, MaxTotal)
+}
+
+func (f *Folder) tidy(runs int, total int64) error {
+	ids, err := f.ids()
+	if err != nil {
+		return err
+	}
+	var size int64
+	var errs []error
+	for i := len(ids) - 1; i >= 0; i-- { // newest first
+		size += f.size(ids[i])
+		if (len(ids)-i > runs || size > total) && !f.alive(ids[i]) {
+			errs = append(errs, f.root.RemoveAll(ids[i]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// alive reports whether the run goes on: its record is locked.
+func (f *Folder) alive(id string) bool {
+	rec, err := f.root.OpenFile(filepath.Join(id, recordFile), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return false
+	}
+	defer rec.Close()
+	return syscall.Flock(int(rec.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
+}
+
+func (f *Folder) size(id string) int64 {
+	var n int64
+	for _, name := range []string{recordFile, outputFile, castFile} {
+		if fi, err := f.root.Lstat(filepath.Join(id, name)); err == nil && fi.Mode().IsRegular() {
+			n += fi.Size()
+		}
+	}
+	return n
+}

@@ -1,0 +1,438 @@
+package runlog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func begin(t *testing.T, dir, id string) *Run {
+	t.Helper()
+	f, err := Make(dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.Begin(Start{Run: id, Profile: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func names(n int) string { return fmt.Sprintf("20260101-%06d-abcdef", n) }
+
+func TestRecordOfARun(t *testing.T) {
+	old := syscall.Umask(0)
+	defer syscall.Umask(old)
+	dir := filepath.Join(t.TempDir(), "a", "logs")
+	live, killed, ended, dropped := begin(t, dir, names(4)), begin(t, dir, names(3)), begin(t, dir, names(2)), begin(t, dir, names(1))
+	defer live.Close()
+	killed.record.Close() // its lock goes with its owner
+	c := ended.Output(nil)
+	c.Output([]byte("text"))
+	got, err := c.Close()
+	if err != nil || *got != (Captured{File: "output.log", Seen: 4, Kept: 4}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := errors.Join(ended.End(End{Code: 7, Output: got}), ended.Close(), dropped.Close()); err != nil {
+		t.Error(err)
+	}
+	list, err := List([]string{dir, filepath.Join(dir, "none")})
+	if err != nil {
+		t.Error(err)
+	}
+	var states []string
+	for _, r := range list {
+		states = append(states, r.ID+" "+r.State)
+	}
+	want := []string{names(4) + " running", names(3) + " killed", names(2) + " ended"}
+	if !slices.Equal(states, want) {
+		t.Errorf("%q, want %q", states, want)
+	}
+	if r := list[2]; r.End.Code != 7 || r.Start.Profile != "p" || r.Size == 0 {
+		t.Errorf("%+v", r)
+	}
+	for path, mode := range map[string]fs.FileMode{"": 0o700, names(2): 0o700, names(2) + "/run.jsonl": 0o600, names(2) + "/output.log": 0o600} {
+		if fi, err := os.Lstat(filepath.Join(dir, path)); err != nil || fi.Mode().Perm() != mode {
+			t.Errorf("%q: %v %v", path, fi.Mode(), err)
+		}
+	}
+	if err := list[0].Remove(); err == nil {
+		t.Error("a run that goes on was removed")
+	}
+	if err := list[1].Remove(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFolderOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	open, real, link := filepath.Join(dir, "open"), filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	for _, d := range []string{open, real} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Chmod(open, 0o777), os.Symlink(real, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path   string
+		strict bool
+		want   string
+	}{
+		{open, true, "others can write it"},
+		{open, false, "others can write it"},
+		{link, true, `"link" on the way to it is a link`},
+		{link + "/logs", true, `"link" on the way to it is a link`},
+		{link + "/logs", false, ""},
+		{real + "/logs/x", true, ""},
+		{"logs", true, "not an absolute path"},
+	} {
+		f, err := Make(c.path, c.strict)
+		if err == nil {
+			f.Close()
+		}
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.path, err, c.want)
+		}
+	}
+	// What lies in a folder is not believed to be what it is called.
+	id := names(1)
+	if err := errors.Join(os.Mkdir(filepath.Join(real, id), 0o700), os.Symlink("/etc/passwd", filepath.Join(real, id, recordFile)), syscall.Mkfifo(filepath.Join(real, id, outputFile), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	list, err := List([]string{real})
+	if err != nil || len(list) != 1 || list[0].State != Unknown {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, _, err := list[0].Output(); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a FIFO is no output: %v", err)
+	}
+}
+
+func TestTidyRemovesTheOldest(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	live := begin(t, dir, names(0))
+	defer live.Close()
+	for i := 1; i <= 6; i++ {
+		r := begin(t, dir, names(i))
+		if err := os.WriteFile(filepath.Join(r.Path(), outputFile), make([]byte, 1000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(r.End(End{}), r.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	left := func() string {
+		entries, _ := os.ReadDir(dir)
+		var out []string
+		for _, e := range entries {
+			out = append(out, strings.TrimPrefix(strings.TrimSuffix(e.Name(), "-abcdef"), "20260101-00000"))
+		}
+		return strings.Join(out, " ")
+	}
+	f, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, c := range []struct {
+		runs  int
+		total int64
+		want  string
+	}{
+		{100, 1 << 20, "0 1 2 3 4 5 6 mine"},
+		{5, 1 << 20, "0 2 3 4 5 6 mine"},
+		{100, 4500, "0 4 5 6 mine"},
+		{0, 0, "0 mine"},
+	} {
+		if err := f.tidy(c.runs, c.total); err != nil || left() != c.want {
+			t.Errorf("%d runs, %d bytes: %q %v, want %q", c.runs, c.total, left(), err, c.want)
+		}
+	}
+}
+
+// pieces cuts text at random places, within characters too.
+func pieces(text []byte) [][]byte {
+	var out [][]byte
+	for len(text) > 0 {
+		n := min(len(text), 1+rand.IntN(7))
+		out, text = append(out, text[:n]), text[n:]
+	}
+	return out
+}
+
+func TestSecretsAreNotKept(t *testing.T) {
+	env := []string{"API_KEY=sk-123456789", "API_KEY_2=sk-1234567890", "OTHER=visible-text", "TOKEN=short", "EMPTY_TOKEN="}
+	secrets := Secrets(env, func(name string) bool { return strings.Contains(name, "KEY") || strings.Contains(name, "TOKEN") })
+	secrets = append(secrets, "abcdefabc")
+	text := []byte("a sk-123456789 b sk-1234567890 c sk-12345 short visible-text abcdefabcdefabc sk-sk-1234567890sk-12345678")
+	const want = "a *** b *** c sk-12345 short visible-text ***defabc sk-***sk-12345678"
+	for range 200 {
+		r := redactor{secrets: ordered(secrets)}
+		var got []byte
+		for _, p := range pieces(text) {
+			got = append(got, r.pass(p, false)...)
+		}
+		if got = append(got, r.pass(nil, true)...); string(got) != want {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestRecording(t *testing.T) {
+	text := []byte("plain \x1b[31mred\x1b[0m \"q\\\" \u00e4\u20ac\U0001f600 \x00\x7f\r\n\u2028 <&> the-secret-value end")
+	for range 100 {
+		r := begin(t, t.TempDir()+"/logs", names(1))
+		c, err := r.Cast(Header{Width: 80, Height: 24, Env: map[string]string{"TERM": "x"}}, time.Now(), []string{"the-secret-value"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range pieces(text) {
+			c.Output(p)
+			if i == 3 {
+				c.Resize(30, 100)
+				c.Resize(30, 100)
+			}
+		}
+		got, err := c.Close()
+		if err != nil || got.Seen != int64(len(text)) || got.Cut {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		data, err := os.ReadFile(filepath.Join(r.Path(), castFile))
+		if err != nil || int64(len(data)) != got.Kept || !utf8.Valid(data) {
+			t.Fatalf("%q %v", data, err)
+		}
+		var played strings.Builder
+		sizes, last := 0, time.Duration(0)
+		h, err := ReadCast(bytes.NewReader(data), func(s Scene) error {
+			if s.When < last {
+				t.Errorf("%v after %v", s.When, last)
+			}
+			last = s.When
+			played.WriteString(s.Output)
+			if s.Cols == 100 && s.Rows == 30 {
+				sizes++
+			}
+			return nil
+		})
+		want := strings.Replace(string(text), "the-secret-value", "***", 1)
+		if err != nil || h.Width != 80 || h.Version != 2 || h.Timestamp == 0 || sizes != 1 || played.String() != want {
+			t.Fatalf("%+v %d %q %v", h, sizes, played.String(), err)
+		}
+		_ = r.Close()
+	}
+}
+
+// What is no text becomes text; a torn last line is passed over.
+func TestBadRecordings(t *testing.T) {
+	e := &castEncoder{}
+	line := e.output(nil, 0, []byte("a\xffb\xc3"), false)
+	line = e.output(line, 0, nil, true)
+	if got, want := string(line), "[0.000000, \"o\", \"a\ufffdb\"]\n[0.000000, \"o\", \"\ufffd\"]\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for text, want := range map[string]string{
+		"": "the recording is empty", "{}": "not a recording (asciicast v2)", "[1]": "not a recording (asciicast v2)",
+		"{\"version\":2}\n[0.1,\"o\",\"x\"]\n[0.2,\"o\",\"y":                                                  "x",
+		"{\"version\":2}\n[\"a\",\"o\",\"x\"]\n[0.2,\"r\",\"wide\"]\n[0.2,\"m\",\"mark\"]\n[0.2,\"o\",\"y\"]": "y",
+	} {
+		var out strings.Builder
+		_, err := ReadCast(strings.NewReader(text), func(s Scene) error {
+			out.WriteString(s.Output)
+			return nil
+		})
+		if err != nil {
+			out.WriteString(err.Error())
+		}
+		if out.String() != want {
+			t.Errorf("%q: %q, want %q", text, out.String(), want)
+		}
+	}
+}
+
+func TestOutputIsCutAtItsLimit(t *testing.T) {
+	for _, recorded := range []bool{false, true} {
+		r := begin(t, t.TempDir()+"/logs", names(1))
+		c := r.Output(nil)
+		if recorded {
+			var err error
+			if c, err = r.Cast(Header{Width: 1, Height: 1}, time.Now(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		line := []byte(strings.Repeat("x", 1023) + "\n")
+		const lines = MaxOutput/1024 + 1000
+		for range lines {
+			c.Output(line)
+		}
+		got, err := c.Close()
+		if err != nil || !got.Cut || got.Seen != lines*1024 || got.Kept > MaxOutput {
+			t.Errorf("%+v, %v", got, err)
+		}
+		data, _ := os.ReadFile(filepath.Join(r.Path(), got.File))
+		if int64(len(data)) != got.Kept || len(data) == 0 || data[len(data)-1] != '\n' {
+			t.Errorf("recorded %v: %d bytes, Kept %d", recorded, len(data), got.Kept)
+		}
+		_ = r.Close()
+	}
+}
+
+// A disk that takes no more costs the program nothing.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	r := begin(t, t.TempDir()+"/logs", names(1))
+	defer r.Close()
+	c := r.Output(nil)
+	c.open = func() (*os.File, error) { return full, nil }
+	for range 100 {
+		c.Output([]byte("text"))
+	}
+	got, err := c.Close()
+	if err == nil || got.Error != syscall.ENOSPC.Error() || !got.Cut || got.Seen != 400 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	c = r.Output(nil)
+	c.open = func() (*os.File, error) { return nil, fs.ErrPermission }
+	c.Output([]byte("text"))
+	if got, err := c.Close(); err == nil || got.Error == "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                     "",
+		"a\r\nb":                               "a\nb\n",
+		"10%\r20%\r\n":                         "20%\n",
+		"\x1b[1;31mred\x1b[m\x1b]0;title\x07x": "redx\n",
+		"\x1b]52;c;aGk=\x1b\\y\x1bPq\x1b[c\x1b\\": "y\n",
+		"\x1b(Bz\x1b=\x1b7\x0e\x00\x9b31m":        "z\ufffd31m\n",
+		"ab\bc":                                   "ac\n",
+		"\u00e4\u20ac\u202e":                      "\u00e4\u20ac\n",
+		"\x1b[31":                                 "",
+	} {
+		for range 20 {
+			var out strings.Builder
+			p := NewPlain(&out)
+			for _, x := range pieces([]byte(in)) {
+				_, _ = p.Write(x)
+			}
+			if err := p.Close(); err != nil || out.String() != want {
+				t.Fatalf("%q: %q, want %q", in, out.String(), want)
+			}
+		}
+	}
+}
+
+func TestChanged(t *testing.T) {
+	root := t.TempDir()
+	file := func(name string) {
+		p := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o700), os.WriteFile(p, []byte("x"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"old", "gone/f", "gone/keep", "both/f", "sub/Makefile", "node_modules/x/y", ".git/HEAD", ".git/objects/x", "ours/x", ".github/workflows/a.yml"} {
+		file(name)
+	}
+	time.Sleep(30 * time.Millisecond) // a tick of the files' clock
+	since := Moment()
+	time.Sleep(30 * time.Millisecond)
+	if c := Changed([]string{root}, nil, since); len(c.Files)+len(c.Gone) != 0 || c.Partly {
+		t.Errorf("nothing changed: %+v", c)
+	}
+	if l := RunsLater([]string{root}, nil, nil, since); l != nil {
+		t.Errorf("nothing changed: %q", l)
+	}
+	for _, name := range []string{"new", "both/g", "sub/Makefile", "node_modules/x/y", ".git/HEAD", ".git/objects/z", "ours/x", "run.sh", ".github/workflows/a.yml", "package.json"} {
+		file(name)
+	}
+	err := errors.Join(os.Remove(filepath.Join(root, "gone/f")), os.Remove(filepath.Join(root, "both/f")), os.Mkdir(filepath.Join(root, "empty"), 0o700), os.Symlink("/etc", filepath.Join(root, "link")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Changed([]string{root, filepath.Join(root, "sub")}, []string{filepath.Join(root, "ours")}, since)
+	short := func(list []string) string {
+		var out []string
+		for _, p := range list {
+			out = append(out, strings.TrimPrefix(strings.TrimPrefix(p, root), "/"))
+		}
+		slices.Sort(out)
+		return strings.Join(out, " ")
+	}
+	if got, want := short(c.Files), ".git/ .github/workflows/a.yml both/g empty/ link new package.json run.sh sub/Makefile"; got != want {
+		t.Errorf("changed %q, want %q", got, want)
+	}
+	if got := short(c.Gone); got != "gone" {
+		t.Errorf("removed in %q", got)
+	}
+	if got, want := short(RunsLater([]string{root}, nil, nil, since)), ".github/workflows package.json"; got != want {
+		t.Errorf("runs later %q, want %q", got, want)
+	}
+	if got, want := short(RunsLater([]string{root}, nil, c.Files, since)), ".github/workflows package.json run.sh sub/Makefile"; got != want {
+		t.Errorf("runs later %q, want %q", got, want)
+	}
+}
+
+func TestFolders(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "logs")
+	for _, f := range []string{"/a", home, "/b", "/a"} {
+		if err := Remember(home, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := Folders(home); !slices.Equal(got, []string{home, "/a", "/b"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestIsRun(t *testing.T) {
+	for name, want := range map[string]bool{
+		"20260730-120000-0af9c3": true, "": false, "20260730-120000-0aF9c3": false, "20260730-120000-0af9c": false,
+		"20260730_120000-0af9c3": false, "../../..-120000-0af9c3": false, "2026073a-120000-0af9c3": false,
+	} {
+		if isRun(name) != want {
+			t.Errorf("%q: %v", name, !want)
+		}
+	}
+}
+
+func BenchmarkCapture(b *testing.B) {
+	for _, recorded := range []bool{false, true} {
+		b.Run(fmt.Sprintf("recorded=%v", recorded), func(b *testing.B) {
+			var e encoder = &rawEncoder{}
+			if recorded {
+				e = &castEncoder{}
+			}
+			p := []byte(strings.Repeat("the quick brown fox \x1b[31m\u00e4\x1b[m\r\n", 130))[:4096]
+			b.SetBytes(int64(len(p)))
+			var out []byte
+			for b.Loop() {
+				out = e.output(out[:0], time.Second, p, false)
+			}
+			_, _ = io.Discard.Write(out)
+		})
+	}
+}

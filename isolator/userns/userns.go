@@ -1,0 +1,151 @@
+// Package userns gives a box the user and group ids that rootless containers
+// need: more than the one of its user.
+//
+// A user namespace made by a plain user maps one id. To map more, the kernel
+// wants a helper with privileges on the host, newuidmap(1), which allows what
+// /etc/subuid assigns to the user. So the namespace is made first, the helpers
+// write its maps ([Map.Write]), and bwrap joins it; making and joining are
+// package launch's part.
+//
+// The map that works, for user 1000 with the range 100000:65536:
+//
+//	box      host     how many
+//	0        100000   1
+//	1000     1000     1
+//	100001   100001   65535
+//
+// It holds id 0, without which container tools cannot set up their own
+// children, and yet they cannot copy it: their first try, to write the same
+// map into their child, must fail, for they carry on with a child that has no
+// id 0 when it succeeds. Then they ask newuidmap, for the range that [Range.File]
+// names (measured with podman 4.3).
+//
+// What it does not: it reads no file and decides nothing about mounts. The
+// helpers' paths come from package host, which looks who could have written
+// them.
+package userns
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Need is how many subordinate ids a container takes: the ids of a 16-bit
+// system.
+const Need = 65536
+
+// helperPatience is how long newuidmap may take. It works in milliseconds,
+// unless a name service behind /etc/nsswitch.conf hangs.
+const helperPatience = 10 * time.Second
+
+// Range is a range of subordinate ids: Count ids from Start up.
+type Range struct {
+	Start int `json:"start"`
+	Count int `json:"count"`
+}
+
+// Subordinate finds in the text of /etc/subuid or /etc/subgid the first range
+// of at least Need ids for the user, by name or by user id (subuid(5), subgid(5)).
+// A range that holds own, the id the user has already, is passed over: no id
+// can be given twice.
+func Subordinate(text []byte, name string, uid, own int) (r Range, ok bool) {
+	for line := range strings.Lines(string(text)) {
+		f := strings.Split(strings.TrimSpace(line), ":")
+		if len(f) != 3 || f[0] == "" || (f[0] != name && f[0] != strconv.Itoa(uid)) {
+			continue
+		}
+		start, err1 := strconv.ParseUint(f[1], 10, 32)
+		count, err2 := strconv.ParseUint(f[2], 10, 32)
+		// The last id, -1, is nobody's.
+		if err1 != nil || err2 != nil || count < Need || start == 0 || start+count > 1<<32-1 {
+			continue
+		}
+		r = Range{Start: int(start), Count: int(count)}
+		if own < r.Start || own >= r.Start+r.Count {
+			return r, true
+		}
+	}
+	return Range{}, false
+}
+
+// Free returns where the text of /etc/subuid or /etc/subgid leaves Need ids to
+// nobody: a place for a new range.
+func Free(text []byte) Range {
+	start := uint64(100000)
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Split(strings.TrimSpace(line), ":"); len(f) == 3 {
+			from, err1 := strconv.ParseUint(f[1], 10, 32)
+			count, err2 := strconv.ParseUint(f[2], 10, 32)
+			if err1 == nil && err2 == nil {
+				start = max(start, from+count)
+			}
+		}
+	}
+	return Range{Start: int(start), Count: Need}
+}
+
+// File is the text of /etc/subuid or /etc/subgid in the box: what is left of
+// the range, for the user of that name. It is one line: podman adds up a line by
+// name and one by number.
+func (r Range) File(name string) []byte {
+	return fmt.Appendf(nil, "%s:%d:%d\n", name, r.Start+1, r.Count-1)
+}
+
+// Extent is one line of a map.
+type Extent struct{ Box, Host, Count int }
+
+// Extents is the map that works for the user or group id, given its range.
+func (r Range) Extents(id int) []Extent {
+	return []Extent{{0, r.Start, 1}, {id, id, 1}, {r.Start + 1, r.Start + 1, r.Count - 1}}
+}
+
+// Map is what the helpers write for one box.
+type Map struct {
+	NewUIDMap, NewGIDMap string // absolute paths
+	UIDs, GIDs           []Extent
+}
+
+// Write gives the user namespace of the process its ids. It runs the helpers,
+// with an empty environment and in the root folder, and waits for them. On an
+// error the namespace may have one of the two maps.
+func (m Map) Write(pid int) error {
+	for _, h := range []struct {
+		path    string
+		extents []Extent
+	}{{m.NewUIDMap, m.UIDs}, {m.NewGIDMap, m.GIDs}} {
+		if err := write(h.path, pid, h.extents); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func write(path string, pid int, extents []Extent) error {
+	args := []string{strconv.Itoa(pid)}
+	for _, e := range extents {
+		args = append(args, strconv.Itoa(e.Box), strconv.Itoa(e.Host), strconv.Itoa(e.Count))
+	}
+	var said bytes.Buffer
+	cmd := exec.Command(path, args...)
+	cmd.Env, cmd.Dir = []string{}, "/"
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	timer := time.AfterFunc(helperPatience, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	err := cmd.Wait()
+	if err == nil {
+		return nil
+	}
+	if line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n"); line != "" {
+		err = errors.New(line)
+	}
+	return fmt.Errorf("%s cannot give the box its ids: %w", path, err)
+}

@@ -1,0 +1,295 @@
+package verify
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/profile"
+)
+
+// CustomTime is how long one check of [verify.custom] may take.
+const CustomTime = 10 * time.Second
+
+// builtinTime is how long everything else may take.
+const builtinTime = 30 * time.Second
+
+// maxAnswers bounds what the inside may say.
+const maxAnswers = 4 << 20
+
+// ask is what the inner half is told.
+type ask struct {
+	Checks []Check         `json:"checks"`
+	Custom []profile.Check `json:"custom"`
+	Host   Host            `json:"host"`
+}
+
+// answer is one line of the inner half.
+type answer struct {
+	ID     string `json:"id"`
+	Result Result `json:"result"`
+	Detail string `json:"detail"`
+}
+
+// Host is what the outer half knows of itself, to be told apart from inside.
+type Host struct {
+	Namespaces map[string]string `json:"namespaces"` // name to identity
+	Devices    []string          `json:"devices"`    // major:minor of every mounted file system
+	Terminals  uint64            `json:"terminals"`  // device of /dev/pts
+	Keyring    int               `json:"keyring"`    // of the session, 0 when it cannot be told
+	TCP        []string          `json:"tcp"`        // addresses of servers on the loopback
+	Abstract   string            `json:"abstract"`   // name of an abstract socket that listens
+	UID        int               `json:"uid"`
+}
+
+// Exam is the outer half of one verification.
+type Exam struct {
+	profile string
+	ask     ask
+
+	ours, theirs *os.File // the two ends of the line to the inside
+	stdio        [2]*os.File
+	master       *os.File // of the terminal that stands for the person's
+	listeners    []net.Listener
+	answers      chan []byte
+}
+
+// Open prepares a verification: victims are listening, the line is laid.
+// Whoever opens an exam closes it. With terminal set the box is given a terminal
+// made for the purpose, as an interactive run gets the person's.
+func Open(name string, checks []Check, custom []profile.Check, terminal bool) (*Exam, error) {
+	e := &Exam{profile: name, ask: ask{Checks: checks, Custom: custom, Host: look()}, answers: make(chan []byte, 1)}
+	if err := e.open(terminal); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Exam) open(terminal bool) error {
+	if err := e.listen(); err != nil {
+		return err
+	}
+	var err error
+	if e.ours, e.theirs, err = line(); err != nil {
+		return err
+	}
+	e.master, e.stdio, err = ends(terminal)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(e.ask)
+	if err != nil {
+		return err
+	}
+	go func() { _, _ = e.ours.Write(append(data, '\n')) }() // a lost question is a missing answer
+	go func() {
+		var b bytes.Buffer
+		buf := make([]byte, 16<<10)
+		for b.Len() < maxAnswers {
+			n, err := e.ours.Read(buf)
+			b.Write(buf[:n])
+			if err != nil {
+				break
+			}
+		}
+		e.answers <- b.Bytes()
+	}()
+	return nil
+}
+
+// listen opens the servers that the box must not reach.
+func (e *Exam) listen() error {
+	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			continue // no such protocol here
+		}
+		e.listeners = append(e.listeners, l)
+		e.ask.Host.TCP = append(e.ask.Host.TCP, l.Addr().String())
+	}
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return err
+	}
+	e.ask.Host.Abstract = "@inner-verify-" + hex.EncodeToString(b[:])
+	l, err := net.Listen("unix", e.ask.Host.Abstract)
+	if err != nil {
+		return fmt.Errorf("abstract socket: %w", err)
+	}
+	e.listeners = append(e.listeners, l)
+	return nil
+}
+
+// line makes the two ends of a stream socket. The inside has its end as
+// standard error, which is passed on untouched in every way of starting.
+func line() (ours, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	return os.NewFile(uintptr(pair[0]), "verify"), os.NewFile(uintptr(pair[1]), "verify"), nil
+}
+
+// ends makes standard input and output of the box: nothing, or a terminal that
+// stands for the person's, with the master that shows what was typed into it.
+func ends(terminal bool) (master *os.File, stdio [2]*os.File, err error) {
+	if !terminal {
+		null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
+		return nil, [2]*os.File{null, null}, err
+	}
+	m, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, stdio, fmt.Errorf("/dev/ptmx: %w", err)
+	}
+	master = os.NewFile(uintptr(m), "/dev/ptmx")
+	if err := unix.IoctlSetPointerInt(m, unix.TIOCSPTLCK, 0); err != nil {
+		return master, stdio, os.NewSyscallError("unlock terminal", err)
+	}
+	n, err := unix.IoctlGetInt(m, unix.TIOCGPTN)
+	if err != nil {
+		return master, stdio, os.NewSyscallError("number of terminal", err)
+	}
+	name := fmt.Sprintf("/dev/pts/%d", n)
+	slave, err := unix.Open(name, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return master, stdio, fmt.Errorf("%s: %w", name, err)
+	}
+	f := os.NewFile(uintptr(slave), name)
+	return master, [2]*os.File{f, f}, nil
+}
+
+// look gathers what tells the host from a box.
+func look() Host {
+	h := Host{Namespaces: map[string]string{}, UID: os.Getuid()}
+	for _, name := range []string{"pid", "mnt", "ipc", "uts", "cgroup", "net", "user"} {
+		if id, err := os.Readlink("/proc/self/ns/" + name); err == nil {
+			h.Namespaces[name] = id
+		}
+	}
+	for _, m := range mountinfo() {
+		h.Devices = append(h.Devices, m.device)
+	}
+	slices.Sort(h.Devices)
+	h.Devices = slices.Compact(h.Devices)
+	var st unix.Stat_t
+	if unix.Stat("/dev/pts", &st) == nil {
+		h.Terminals = uint64(st.Dev)
+	}
+	if id, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false); err == nil {
+		h.Keyring = id
+	}
+	return h
+}
+
+// Board returns the plan with the inner half in the place of the program.
+// Nothing else is changed: no mount is needed, because the supervisor is inner
+// and executes itself.
+func (e *Exam) Board(p isolator.Plan) isolator.Plan {
+	return board(p, insideWord)
+}
+
+func board(p isolator.Plan, word string) isolator.Plan {
+	p.Program, p.Argv = selfExe, []string{insideName, word}
+	return p
+}
+
+// Options says how the boarded plan is launched.
+func (e *Exam) Options() launch.Options {
+	return launch.Options{
+		Stdin: e.stdio[0], Stdout: e.stdio[1], Stderr: e.theirs,
+		Interactive: e.master != nil,
+		Timeout:     builtinTime + time.Duration(len(e.ask.Custom))*CustomTime,
+	}
+}
+
+// Report waits for the answers, after the run, and judges them.
+func (e *Exam) Report() Report {
+	e.theirs.Close()
+	e.theirs = nil
+	var data []byte
+	select {
+	case data = <-e.answers:
+	case <-time.After(5 * time.Second): // everything in the box is dead
+	}
+	return newReport(e.profile, judge(e.ask, data))
+}
+
+// judge matches answers to questions: one each, in order, and nothing else.
+func judge(q ask, data []byte) []Verdict {
+	var list []Verdict
+	for _, c := range q.Checks {
+		list = append(list, Verdict{ID: c.ID, Severity: c.Severity, What: c.What, Hint: c.Hint, Key: c.Key})
+	}
+	for _, c := range q.Custom {
+		list = append(list, Verdict{ID: c.Name, Severity: Severity(c.Severity), What: "[verify.custom] " + c.Cmd})
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, maxAnswers)
+	for i := range list {
+		v := &list[i]
+		a, err := nextAnswer(lines)
+		if err == nil && a.ID != v.ID {
+			err = fmt.Errorf("an answer for %q", a.ID)
+		}
+		if err != nil {
+			// What follows is out of step, too.
+			for j := i; j < len(list); j++ {
+				list[j].Result, list[j].Detail = Unknown, "no answer from inside: "+err.Error()
+			}
+			break
+		}
+		v.Result, v.Detail = a.Result, a.Detail
+		if i < len(q.Checks) && q.Checks[i].Allowed != "" {
+			v.Result, v.Detail = Skip, strings.TrimSuffix("allowed ("+q.Checks[i].Allowed+"): "+a.Detail, ": ")
+		}
+	}
+	for i := range list {
+		if !list[i].Bad() {
+			list[i].Hint = ""
+		}
+	}
+	return list
+}
+
+func nextAnswer(lines *bufio.Scanner) (answer, error) {
+	var a answer
+	if !lines.Scan() {
+		return a, errors.Join(errors.New("it ended early"), lines.Err())
+	}
+	dec := json.NewDecoder(bytes.NewReader(lines.Bytes()))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&a); err != nil || dec.More() {
+		return a, errors.New("not understood")
+	}
+	switch a.Result {
+	case Pass, Fail, Unknown, Skip:
+		return a, nil
+	}
+	return a, fmt.Errorf("result %q", a.Result)
+}
+
+// Close lets go of everything.
+func (e *Exam) Close() {
+	for _, l := range e.listeners {
+		l.Close()
+	}
+	for _, f := range []*os.File{e.ours, e.theirs, e.stdio[0], e.master} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}

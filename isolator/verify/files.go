@@ -1,0 +1,476 @@
+package verify
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/host"
+)
+
+// probeName is what a write attempt would leave for a moment.
+const probeName = ".inner-verify"
+
+// mount is one line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
+type mount struct {
+	device, root, at, fs string
+	write                bool
+}
+
+func mountinfo() []mount {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	var out []mount
+	sc := bufio.NewScanner(bytes.NewReader(data))
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		left, right, ok := strings.Cut(sc.Text(), " - ")
+		f, g := strings.Fields(left), strings.Fields(right)
+		if !ok || len(f) < 6 || len(g) < 3 {
+			continue
+		}
+		out = append(out, mount{
+			device: f[2], root: octal(f[3]), at: octal(f[4]), fs: g[0],
+			write: slices.Contains(strings.Split(f[5], ","), "rw") && slices.Contains(strings.Split(g[2], ","), "rw"),
+		})
+	}
+	return out
+}
+
+// octal undoes the escapes of mountinfo: \040 for a blank and so on.
+func octal(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// covering is the mount that decides what is at p: of the longest path the
+// last one made.
+func (i *inside) covering(p string) (mount, bool) {
+	best, found := mount{}, false
+	for _, m := range i.mounts {
+		if within(m.at, p) && len(m.at) >= len(best.at) {
+			best, found = m, true
+		}
+	}
+	return best, found
+}
+
+func (i *inside) ofHost(m mount) bool { return slices.Contains(i.Host.Devices, m.device) }
+
+// real resolves links as far as a path exists.
+func real(p string) string {
+	if r, err := filepath.EvalSymlinks(p); err == nil {
+		return r
+	}
+	return p
+}
+
+// there reports whether something can be seen at p.
+func there(p string) bool {
+	_, err := os.Lstat(p)
+	return err == nil
+}
+
+// canWrite tries whether p can be changed, without changing it: a file is
+// opened for writing, in a folder a file is made and removed again.
+func canWrite(p string) (bool, error) {
+	fi, err := os.Stat(p)
+	if err != nil {
+		return false, err
+	}
+	if !fi.IsDir() {
+		if !fi.Mode().IsRegular() {
+			return false, nil // sockets and devices are for others
+		}
+		fd, err := unix.Open(p, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+		if err != nil {
+			return false, err
+		}
+		unix.Close(fd)
+		return true, nil
+	}
+	name := filepath.Join(p, fmt.Sprintf("%s-%d", probeName, os.Getpid()))
+	fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return false, err
+	}
+	unix.Close(fd)
+	_ = unix.Unlink(name)
+	return true, nil
+}
+
+// readOnly wants the covering mounts read-only, and an attempt to fail.
+func (i *inside) readOnly(places []Place) (Result, string) {
+	n := 0
+	for _, p := range places {
+		at := real(p.Path)
+		if !there(at) {
+			continue
+		}
+		n++
+		m, ok := i.covering(at)
+		if !ok {
+			return Unknown, "no mount is known for " + at
+		}
+		if m.write {
+			return Fail, fmt.Sprintf("%s is on a writable mount (%s)", at, m.at)
+		}
+		if w, _ := canWrite(at); w {
+			return Fail, at + " can be written"
+		}
+	}
+	if n == 0 {
+		return Unknown, "nothing of it is in the box"
+	}
+	return Pass, fmt.Sprintf("%d places on read-only mounts", n)
+}
+
+// writesDeclared goes through all mounts: what can be written is the box's own
+// or was declared. Below a declared place only its own content is.
+func (i *inside) writesDeclared(places []Place, run string) (Result, string) {
+	if len(i.mounts) == 0 {
+		return Unknown, "/proc/self/mountinfo cannot be read"
+	}
+	var bad []string
+	n := 0
+	for k, m := range i.mounts {
+		if !m.write || !i.ofHost(m) || harmlessDevice(m.at) {
+			continue
+		}
+		if slices.ContainsFunc(places, func(p Place) bool { return p.Path == m.at || within(p.Path, m.at) && i.partOf(p.Path, m, run) }) {
+			n++
+			continue
+		}
+		if slices.ContainsFunc(i.mounts[k+1:], func(later mount) bool { return within(later.at, m.at) }) {
+			continue // another mount lies over it
+		}
+		bad = append(bad, m.at)
+	}
+	if len(bad) > 0 {
+		return Fail, "writable without being declared: " + strings.Join(bad, ", ")
+	}
+	return Pass, fmt.Sprintf("%d mounts, %d of the host's writable and declared", len(i.mounts), n)
+}
+
+// partOf reports whether a mount below a declared place shows what lies there
+// on the host: the same folder of the same file system, or one that the host
+// mounts there. What is staged for the run never belongs there.
+func (i *inside) partOf(place string, m mount, run string) bool {
+	if strings.Contains(m.root, "/"+run+"/") {
+		return false
+	}
+	for _, top := range i.mounts {
+		if top.at != place {
+			continue
+		}
+		rest, err := filepath.Rel(place, m.at)
+		if top.device != m.device || err == nil && m.root == filepath.Join(top.root, rest) {
+			return true
+		}
+	}
+	return false
+}
+
+func harmlessDevice(p string) bool {
+	switch p {
+	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console":
+		return true
+	}
+	return containerDevice(p)
+}
+
+// containerDevice reports whether p is a device that only boxes get that make
+// containers.
+func containerDevice(p string) bool { return p == "/dev/net/tun" || p == "/dev/fuse" }
+
+// own wants each place to be a mount point of a file system that the host does
+// not have.
+func (i *inside) own(places []Place) (Result, string) {
+	for _, p := range places {
+		m, ok := i.covering(p.Path)
+		switch {
+		case !ok:
+			return Unknown, "no mount is known for " + p.Path
+		case m.at != p.Path:
+			return Fail, p.Path + " is the host's"
+		case i.ofHost(m):
+			return Fail, p.Path + " is a file system of the host"
+		}
+	}
+	if w, _ := canWrite("/run"); w {
+		return Fail, "/run can be written"
+	}
+	return Pass, fmt.Sprintf("%d file systems of the box", len(places))
+}
+
+// devices looks at everything in /dev.
+func (i *inside) devices(more []string) (Result, string) {
+	if m, ok := i.covering("/dev"); !ok || m.at != "/dev" || i.ofHost(m) {
+		return Fail, "/dev is the host's"
+	}
+	if m, ok := i.covering("/dev/pts"); !ok || m.at != "/dev/pts" || i.ofHost(m) {
+		return Fail, "/dev/pts is the host's"
+	}
+	var bad []string
+	n := 0
+	err := filepath.WalkDir("/dev", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // what cannot be entered is not there
+		case p == "/dev/pts" || p == "/dev/shm" || p == "/dev/mqueue":
+			return fs.SkipDir
+		}
+		// A mount point is listed as what lies under it.
+		fi, err := os.Lstat(p)
+		switch {
+		case err != nil:
+		case fi.Mode()&fs.ModeDevice != 0:
+			n++
+			if !harmlessDevice(p) || containerDevice(p) && !slices.Contains(more, p) {
+				bad = append(bad, p)
+			}
+		case fi.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) != 0:
+			bad = append(bad, p)
+		}
+		return nil
+	})
+	if err != nil {
+		return Unknown, err.Error()
+	}
+	if len(bad) > 0 {
+		return Fail, strings.Join(bad, ", ")
+	}
+	return Pass, fmt.Sprintf("%d devices", n)
+}
+
+// homeIsolated wants a home of the box's own with nothing in it but what leads
+// to the declared places.
+func (i *inside) homeIsolated(home string, places []Place) (Result, string) {
+	m, ok := i.covering(home)
+	if !ok || m.at != home || i.ofHost(m) {
+		return Fail, home + " is the host's"
+	}
+	entries, err := os.ReadDir(home)
+	if err != nil {
+		return Unknown, err.Error()
+	}
+	for _, e := range entries {
+		p := filepath.Join(home, e.Name())
+		known := slices.ContainsFunc(places, func(q Place) bool { return within(p, q.Path) || within(q.Path, p) })
+		if !known {
+			return Fail, p + " is there and was not declared"
+		}
+	}
+	return Pass, fmt.Sprintf("%d declared entries", len(entries))
+}
+
+// mountsAsDeclared compares what is mounted with the profile's words.
+func (i *inside) mountsAsDeclared(places []Place) (Result, string) {
+	for _, p := range places {
+		m, ok := i.covering(p.Path)
+		if !ok || !there(p.Path) {
+			return Fail, p.Path + " is not there"
+		}
+		id := identity(p.Path)
+		same := p.ID.Ino != 0 && id == p.ID
+		switch p.Mode {
+		case "ro":
+			if m.write {
+				return Fail, p.Path + " can be written"
+			}
+		case "rw":
+			if !m.write {
+				return Fail, p.Path + " cannot be written"
+			}
+		case "tmpfs":
+			if m.at != p.Path || i.ofHost(m) {
+				return Fail, p.Path + " is not a folder of the box's own"
+			}
+			continue
+		case "safe-rw":
+			if same {
+				return Fail, p.Path + " is the original, not a copy"
+			}
+			continue
+		}
+		if p.ID.Ino != 0 && !same {
+			return Fail, p.Path + " shows something else than was declared"
+		}
+	}
+	return Pass, fmt.Sprintf("%d as declared", len(places))
+}
+
+func identity(p string) host.ID {
+	var st unix.Stat_t
+	if unix.Stat(p, &st) != nil {
+		return host.ID{}
+	}
+	return host.ID{Dev: uint64(st.Dev), Ino: st.Ino}
+}
+
+// clones wants none of the places to be the original.
+func clones(places []Place) (Result, string) {
+	for _, p := range places {
+		if p.ID.Ino != 0 && identity(p.Path) == p.ID {
+			return Fail, p.Path + " is the original"
+		}
+	}
+	return Pass, fmt.Sprintf("%d copies", len(places))
+}
+
+// protected tries to change each place.
+func protected(places []Place) (Result, string) {
+	n := 0
+	for _, p := range places {
+		if !there(p.Path) {
+			if p.Mode == "exists" {
+				return Fail, p.Path + " is not there, and could be made"
+			}
+			continue
+		}
+		n++
+		if w, _ := canWrite(p.Path); w {
+			return Fail, p.Path + " can be written"
+		}
+	}
+	if n == 0 {
+		return Pass, "there are none here"
+	}
+	return Pass, fmt.Sprintf("%d places refused writing", n)
+}
+
+// mountPoints wants each place to be a mount point: the kernel renames none.
+func (i *inside) mountPoints(places []Place) (Result, string) {
+	for _, p := range places {
+		if m, ok := i.covering(p.Path); !ok || m.at != p.Path {
+			return Fail, p.Path + " can be renamed"
+		}
+	}
+	if len(places) == 0 {
+		return Pass, "there are none here"
+	}
+	return Pass, fmt.Sprintf("%d cannot be renamed", len(places))
+}
+
+// innerHome wants inner's folders empty, but for an empty shim folder, and
+// unwritable.
+func innerHome(places []Place) (Result, string) {
+	for _, p := range places {
+		var found []string
+		_ = filepath.WalkDir(p.Path, func(q string, d fs.DirEntry, err error) error {
+			if rel, _ := filepath.Rel(p.Path, q); err == nil && rel != "." && rel != "shims" && rel != "shims/bin" {
+				found = append(found, q)
+			}
+			return nil
+		})
+		if len(found) > 0 {
+			return Fail, fmt.Sprintf("%s and %d more can be seen", found[0], len(found)-1)
+		}
+		if w, _ := canWrite(p.Path); w {
+			return Fail, p.Path + " can be written"
+		}
+	}
+	return Pass, fmt.Sprintf("%d folders empty", len(places))
+}
+
+// hidden tries to read each place. parts are names that may be in a folder.
+func hidden(places []Place, parts []string) (Result, string) {
+	existing := 0
+	for _, p := range places {
+		if p.Kind != host.Missing && p.Kind != "" {
+			existing++
+		}
+		if leak := readable(p, parts); leak != "" {
+			return Fail, leak
+		}
+	}
+	if existing == 0 {
+		return Pass, "not on this host"
+	}
+	return Pass, fmt.Sprintf("%d of this host hidden", existing)
+}
+
+// readable says what can be read at a place, or nothing.
+func readable(p Place, parts []string) string {
+	fi, err := os.Stat(p.Path)
+	if err != nil {
+		return ""
+	}
+	if p.Covered && identity(p.Path) != p.ID {
+		return ""
+	}
+	switch {
+	case fi.IsDir():
+		entries, err := os.ReadDir(p.Path)
+		if err != nil {
+			return ""
+		}
+		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return slices.Contains(parts, e.Name()) })
+		if len(entries) > 0 {
+			return fmt.Sprintf("%s shows %d entries", p.Path, len(entries))
+		}
+	case fi.Mode()&fs.ModeSocket != 0:
+		if reaches(p.Path) {
+			return p.Path + " answers"
+		}
+	case fi.Mode().IsRegular():
+		f, err := os.Open(p.Path)
+		if err != nil {
+			return ""
+		}
+		defer f.Close()
+		if n, _ := io.ReadFull(f, make([]byte, 1)); n > 0 {
+			return p.Path + " can be read"
+		}
+	default:
+		fd, err := unix.Open(p.Path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+		if err == nil {
+			unix.Close(fd)
+			return p.Path + " can be opened"
+		}
+	}
+	return ""
+}
+
+// reaches connects to a socket in the file system, whatever its type.
+func reaches(p string) bool {
+	for _, network := range []string{"unix", "unixpacket", "unixgram"} {
+		c, err := net.DialTimeout(network, p, time.Second)
+		if err == nil {
+			c.Close()
+			return true
+		}
+		if !errors.Is(err, syscall.EPROTOTYPE) {
+			return errors.Is(err, syscall.EAGAIN) || errors.Is(err, os.ErrDeadlineExceeded) // its queue is full
+		}
+	}
+	return false
+}
+
+func sockets(places []Place) (Result, string) {
+	for _, p := range places {
+		if reaches(p.Path) {
+			return Fail, p.Path + " answers"
+		}
+	}
+	if len(places) == 0 {
+		return Pass, "nothing listens on this host"
+	}
+	return Pass, fmt.Sprintf("%d sockets of this host out of reach", len(places))
+}

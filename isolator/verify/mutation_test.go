@@ -1,0 +1,238 @@
+package verify
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/enr/inner/isolator"
+)
+
+// plant fills the home of a world: secrets of the table, start-up files, a
+// repository, a project, sockets.
+func (w *world) plant() {
+	w.t.Helper()
+	secrets := []string{
+		".ssh/id_ed25519", ".gnupg/secring.gpg", ".git-credentials", ".netrc", ".aws/credentials", ".kube/config", ".config/gh/hosts.yml",
+		".npmrc", ".pypirc", ".docker/config.json", ".config/op/config", ".password-store/x.gpg", ".bash_history", ".zsh_history",
+		".local/share/fish/fish_history", ".python_history", ".mozilla/profiles.ini", ".claude/settings.json", ".claude.json", ".vault-token",
+		".pgpass", ".my.cnf", ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties", ".terraform.d/credentials.tfrc.json",
+		".azure/accessTokens.json", ".config/gcloud/credentials.db", ".config/helm/registry.json", ".config/rclone/rclone.conf", ".local/share/keyrings/login.keyring",
+		"app/.env", "app/private/note",
+	}
+	for _, s := range secrets {
+		w.file(s, "SECRET\n")
+	}
+	for _, s := range []string{".bashrc", ".profile", ".config/fish/config.fish", ".config/systemd/user/x.service", ".local/bin/tool", ".gitconfig", ".inputrc"} {
+		w.file(s, "# mine\n")
+	}
+	w.file(".inner/profiles/mine.toml", "schema_version = \"1\"\n")
+	w.file(".inner/trust/record", "trusted\n")
+	w.file("app/.inner/profiles/claude.toml", "schema_version = \"1\"\n")
+	w.file("app/.inner/config.toml", "")
+	w.file("data/sub/deep/.inner/profiles/", "")
+	w.file("data/sub/file", "data\n")
+	w.file("readonly/file", "data\n")
+	w.file("scratch/", "")
+	for _, dir := range []string{"app", "data/repo"} {
+		w.file(dir+"/", "")
+		if out, err := exec.Command("git", "init", "-q", filepath.Join(w.home, dir)).CombinedOutput(); err != nil {
+			w.t.Fatalf("git init: %v\n%s", err, out)
+		}
+	}
+	l, err := net.Listen("unix", filepath.Join(w.app, "server.sock"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { l.Close() })
+}
+
+const hostProfile = `schema_version = "1"
+[sandbox]
+network = false
+hide = ["~/app/private"]
+[mounts]
+"~/.config" = "rw"
+"~/data" = "rw"
+[env]
+inherit = ["PATH"]
+[entrypoint]
+cmd = "sh"
+interactive = %v
+[noop]
+block = ["curl", "apt"]
+`
+
+const homeProfile = `schema_version = "1"
+[mounts]
+"~" = "rw"
+[entrypoint]
+cmd = "sh"
+`
+
+const isolatedProfile = `schema_version = "1"
+[sandbox]
+network = false
+home = "isolated"
+home_allow = ["~/.local/bin", "~/.gitconfig"]
+[mounts]
+"~/data" = "rw"
+"~/readonly" = "ro"
+"~/scratch" = "tmpfs"
+[env]
+inherit = ["PATH"]
+[entrypoint]
+cmd = "sh"
+`
+
+// mutant is a plan with one protection taken out.
+type mutant struct {
+	name string
+	why  string // it makes no difference
+	plan isolator.Plan
+}
+
+// mutants are the plan without each argument, or with what is read-only
+// writable. Of arguments with one reason the first and the last are taken, which
+// stand for the rest.
+func mutants(p isolator.Plan) []mutant {
+	var out []mutant
+	with := func(name string, i int, words ...string) {
+		q := p
+		q.Args = slices.Clone(p.Args)
+		if len(words) == 0 {
+			q.Args = slices.Delete(q.Args, i, i+1)
+		} else {
+			q.Args[i].Words = words
+		}
+		out = append(out, mutant{name, equivalent(p.Args, i, name), q})
+	}
+	for i, a := range p.Args {
+		same := func(b isolator.Arg) bool { return b.Reason == a.Reason }
+		first, last := !slices.ContainsFunc(p.Args[:i], same), !slices.ContainsFunc(p.Args[i+1:], same)
+		if !first && !last || len(a.Words) == 0 {
+			continue
+		}
+		what := strings.Join(a.Words, " ") + "  # " + a.Reason
+		with("drop "+what, i)
+		if a.Words[0] == "--ro-bind" && (first || !strings.HasPrefix(a.Reason, "hidden:")) {
+			with("writable "+what, i, append([]string{"--bind"}, a.Words[1:]...)...)
+		}
+		// Several switches in one argument.
+		if len(a.Words) > 1 && !slices.ContainsFunc(a.Words, func(w string) bool { return !strings.HasPrefix(w, "--") }) {
+			for k, w := range a.Words {
+				with("without "+w+" of "+what, i, slices.Delete(slices.Clone(a.Words), k, k+1)...)
+			}
+		}
+	}
+	both := p // either of the two is enough
+	both.Args = slices.DeleteFunc(slices.Clone(p.Args), func(a isolator.Arg) bool {
+		return a.Reason == "no user namespaces inside" || strings.Contains(a.Reason, "filter of system calls")
+	})
+	out = append(out, mutant{"neither refuses user namespaces", "", both})
+	q := p
+	q.Env = append(slices.Clone(p.Env), "GITHUB_TOKEN=planted")
+	return append(out, mutant{"a variable that was not declared", "", q})
+}
+
+// equivalent says why the box of this test is as tight without an argument, or
+// why its absence cannot be seen from inside; or nothing.
+func equivalent(args []isolator.Arg, i int, name string) string {
+	for _, e := range [][2]string{
+		{"--cap-drop ALL", "run by a plain user bwrap drops all capabilities anyway; it is for root"},
+		{"--die-with-parent of", "it cannot be seen from inside; the attack kill-launcher sees it"},
+		{"# no user namespaces inside", "the filter of system calls refuses them, too"},
+		{"# the home folder", "something to have, not to be kept from"},
+		{"the running system", "something to have, not to be kept from"},
+		{"the shim folder is empty", "an empty folder, for comfort"},
+		{"nothing is added to inner's folder", "the folder is the box's own, and nobody may write it (0555)"},
+	} {
+		if strings.Contains(name, e[0]) {
+			return e[1]
+		}
+	}
+	dest := destOf(args[i])
+	if dest == "" {
+		return ""
+	}
+	for k, b := range args {
+		switch other := destOf(b); {
+		case other == "" || k == i:
+		case k > i && within(other, dest):
+			return "a later mount lies over it: " + b.Reason
+		case k < i && other == dest && slices.Equal(b.Words, args[i].Words):
+			return "it is there twice"
+		}
+	}
+	if strings.HasPrefix(args[i].Reason, "hidden:") && args[i].Words[0] != "--ro-bind" {
+		if list, err := os.ReadDir(dest); err != nil || len(list) == 0 {
+			return "there is nothing on this host that a plain user could read"
+		}
+	}
+	return ""
+}
+
+// destOf is where an argument mounts something.
+func destOf(a isolator.Arg) string {
+	for i, w := range a.Words {
+		switch w {
+		case "--tmpfs", "--dev", "--proc":
+			return a.Words[i+1]
+		case "--bind", "--ro-bind", "--ro-bind-data":
+			return a.Words[i+2]
+		}
+	}
+	return ""
+}
+
+// TestMutation takes each protection out of the plan in turn, and wants verify
+// to go red for it.
+func TestMutation(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		terminal   bool
+	}{
+		{"host", fmt.Sprintf(hostProfile, false), false},
+		{"home", homeProfile, false},
+		{"isolated", isolatedProfile, false},
+		{"terminal", fmt.Sprintf(hostProfile, true), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.plant()
+			plan := w.depart(c.text, os.Environ())
+			j := job{Plan: plan, Checks: w.checks(), Terminal: c.terminal}
+			o := j.run(t)
+			if !o.Result.Started || !o.Report.Conformant {
+				t.Fatalf("the plan as it is: %+v: %s", o.Result, bad(o.Report))
+			}
+			list := mutants(plan)
+			if c.terminal { // the same mounts; what differs is how it starts
+				list = list[:10]
+			}
+			caught := 0
+			for _, m := range list {
+				j.Plan = m.plan
+				o := j.run(t)
+				switch red := !o.Result.Started || !o.Report.Conformant; {
+				case red && !o.Result.Started:
+					caught++
+					t.Logf("red    %s\n         cannot start: %s", m.name, o.Result.Reason)
+				case red:
+					caught++
+					t.Logf("red    %s\n         %s", m.name, bad(o.Report))
+				case m.why != "":
+					t.Logf("green  %s\n         %s", m.name, m.why)
+				default:
+					t.Errorf("green  %s", m.name)
+				}
+			}
+			t.Logf("%d of %d mutants caught", caught, len(list))
+		})
+	}
+}

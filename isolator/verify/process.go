@@ -1,0 +1,422 @@
+package verify
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile"
+)
+
+// openDescriptors lists the descriptors that came with the start of this
+// process. One that is close-on-exec did not: the runtime made it.
+func openDescriptors() []int {
+	fd, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var out []int
+	buf := make([]byte, 8<<10)
+	for {
+		n, err := unix.ReadDirent(fd, buf)
+		if err != nil || n <= 0 {
+			break
+		}
+		_, _, names := unix.ParseDirent(buf[:n], -1, nil)
+		for _, name := range names {
+			d, err := strconv.Atoi(name)
+			if err != nil || d == fd {
+				continue
+			}
+			if flags, err := unix.FcntlInt(uintptr(d), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+				out = append(out, d)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (i *inside) descriptors() (Result, string) {
+	if len(i.open) == 0 {
+		return Unknown, "/proc/self/fd cannot be read"
+	}
+	for _, fd := range i.open {
+		if fd > 2 {
+			return Fail, fmt.Sprintf("descriptor %d is open", fd)
+		}
+	}
+	return Pass, ""
+}
+
+func (i *inside) noRoot() (Result, string) {
+	if uid := os.Geteuid(); uid != 0 {
+		return Pass, fmt.Sprintf("user %d", uid)
+	}
+	return Fail, "the user is root"
+}
+
+// status reads one field of /proc/self/status.
+func status(field string) (string, bool) {
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return "", false
+	}
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if v, ok := strings.CutPrefix(line, field+":"); ok {
+			return strings.TrimSpace(v), true
+		}
+	}
+	return "", false
+}
+
+func statusZero(fields ...string) (Result, string) {
+	for _, f := range fields {
+		v, ok := status(f)
+		switch {
+		case !ok:
+			return Unknown, f + " cannot be read"
+		case strings.Trim(v, "0") != "":
+			return Fail, f + " is " + v
+		}
+	}
+	return Pass, ""
+}
+
+func statusIs(field, want string) (Result, string) {
+	v, ok := status(field)
+	switch {
+	case !ok:
+		return Unknown, field + " cannot be read"
+	case v != want:
+		return Fail, field + " is " + v
+	}
+	return Pass, ""
+}
+
+// nestedUserNS tries to make a user namespace, in a process of its own.
+func nestedUserNS() (Result, string) {
+	cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, SysProcAttr: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}}
+	err := cmd.Run()
+	if err == nil {
+		return Fail, "one can be made"
+	}
+	return Pass, "refused"
+}
+
+func (i *inside) namespace(name string) (Result, string) {
+	theirs, ok := i.Host.Namespaces[name]
+	if !ok {
+		return Skip, "this kernel has none"
+	}
+	ours, err := os.Readlink("/proc/self/ns/" + name)
+	switch {
+	case err != nil:
+		return Unknown, err.Error()
+	case ours == theirs:
+		return Fail, "it is the host's, " + ours
+	}
+	return Pass, ours
+}
+
+// processes wants a /proc of the box's own PID namespace, with nothing in it
+// but the box.
+func (i *inside) processes() (Result, string) {
+	if r, detail := i.namespace("pid"); r != Pass {
+		return r, detail
+	}
+	self, err := os.Readlink("/proc/self")
+	if err != nil {
+		return Unknown, err.Error()
+	}
+	if self != strconv.Itoa(os.Getpid()) {
+		return Fail, "/proc shows the processes of another namespace"
+	}
+	m, ok := i.covering("/proc")
+	if !ok || m.at != "/proc" || m.fs != "proc" || i.ofHost(m) {
+		return Fail, "/proc is the host's"
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return Unknown, err.Error()
+	}
+	var names []string
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		comm, err := os.ReadFile("/proc/" + e.Name() + "/comm")
+		if err != nil {
+			continue // it has ended
+		}
+		names = append(names, strings.TrimSpace(string(comm)))
+	}
+	return Pass, "processes: " + strings.Join(names, ", ")
+}
+
+func envName(kv string) string {
+	name, _, _ := strings.Cut(kv, "=")
+	return name
+}
+
+func envDeclared(names []string) (Result, string) {
+	var bad []string
+	for _, kv := range os.Environ() {
+		if n := envName(kv); !slices.Contains(names, n) {
+			bad = append(bad, n)
+		}
+	}
+	if len(bad) > 0 {
+		return Fail, "not declared: " + strings.Join(bad, ", ")
+	}
+	return Pass, fmt.Sprintf("%d variables", len(os.Environ()))
+}
+
+func envSecrets(declared []string) (Result, string) {
+	var bad, known []string
+	for _, kv := range os.Environ() {
+		n := envName(kv)
+		switch {
+		case !profile.LooksSecret(n):
+		case slices.Contains(declared, n):
+			known = append(known, n)
+		default:
+			bad = append(bad, n)
+		}
+	}
+	switch {
+	case len(bad) > 0:
+		return Fail, strings.Join(bad, ", ")
+	case len(known) > 0:
+		return Skip, "declared by name: " + strings.Join(known, ", ")
+	}
+	return Pass, ""
+}
+
+// environOfInit reads what process 1 was started with: the environment of
+// whoever started bwrap, if that was not empty.
+func environOfInit() (Result, string) {
+	data, err := os.ReadFile("/proc/1/environ")
+	if err != nil {
+		return Pass, "it cannot be read"
+	}
+	for kv := range bytes.SplitSeq(data, []byte{0}) {
+		switch n := envName(string(kv)); n {
+		case "", "GOMAXPROCS", "PWD":
+		default:
+			return Fail, "it shows " + n
+		}
+	}
+	return Pass, ""
+}
+
+func shimsActive(dir string, names []string) (Result, string) {
+	for _, n := range names {
+		p, err := exec.LookPath(n)
+		if err != nil {
+			return Fail, n + " is not found"
+		}
+		if filepath.Dir(p) != dir {
+			return Fail, n + " is " + p
+		}
+	}
+	return Pass, fmt.Sprintf("%d commands", len(names))
+}
+
+// programsCovered wants each program to be the script of its name.
+func programsCovered(dir string, places []Place) (Result, string) {
+	n := 0
+	for _, p := range places {
+		if !there(p.Path) {
+			continue
+		}
+		n++
+		if identity(p.Path) != identity(filepath.Join(dir, p.Mode)) {
+			return Fail, p.Path + " is the program itself"
+		}
+	}
+	return Pass, fmt.Sprintf("%d programs", n)
+}
+
+// terminal wants no descriptor, no controlling terminal and no /dev/pts of the
+// host.
+func (i *inside) terminal() (Result, string) {
+	var st unix.Stat_t
+	var own uint64
+	for fd := range 3 {
+		if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err != nil {
+			continue
+		}
+		if unix.Fstat(fd, &st) != nil || uint64(st.Dev) == i.Host.Terminals {
+			return Fail, fmt.Sprintf("descriptor %d is a terminal of the host", fd)
+		}
+		own = st.Rdev
+	}
+	if unix.Stat("/dev/pts", &st) == nil && uint64(st.Dev) == i.Host.Terminals {
+		return Fail, "/dev/pts is the host's"
+	}
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Pass, "no controlling terminal"
+	}
+	defer unix.Close(fd)
+	// TIOCGDEV: of which terminal is /dev/tty the name.
+	dev, err := unix.IoctlGetUint32(fd, unix.TIOCGDEV)
+	switch {
+	case own == 0:
+		return Fail, "there is a controlling terminal"
+	case err != nil || uint64(dev) != own:
+		return Fail, "the controlling terminal is not the box's"
+	}
+	return Pass, "a terminal of the box's own"
+}
+
+func (i *inside) keyring() (Result, string) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	id, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
+	switch {
+	case err != nil:
+		return Pass, "out of reach: " + err.Error()
+	case i.Host.Keyring == 0:
+		return Skip, "the host's cannot be told"
+	case id == i.Host.Keyring:
+		return Fail, "it is the one of your session"
+	}
+	return Pass, ""
+}
+
+func markerIs(want string) (Result, string) {
+	data, err := os.ReadFile(marker)
+	switch {
+	case err != nil:
+		return Fail, err.Error()
+	case string(data) != want:
+		return Fail, marker + " says something else"
+	}
+	if w, _ := canWrite(marker); w {
+		return Fail, marker + " can be written"
+	}
+	if err := os.Remove(marker); err == nil {
+		return Fail, marker + " can be removed"
+	}
+	return Pass, ""
+}
+
+func seccomp(want string) (Result, string) {
+	v, ok := status("Seccomp")
+	switch {
+	case !ok:
+		return Unknown, "the kernel does not say"
+	case v == "2":
+		return Pass, "filtered (" + want + ")"
+	}
+	return Fail, "no filter is in force"
+}
+
+// limits looks at those that show from inside. Limits of a control group do
+// not: the box's own view begins at its group.
+func limits(names []string) (Result, string) {
+	var seen, unseen []string
+	for _, kv := range names {
+		name, value, _ := strings.Cut(kv, "=")
+		var resource int
+		switch name {
+		case "files":
+			resource = unix.RLIMIT_NOFILE
+		case "file_size":
+			resource = unix.RLIMIT_FSIZE
+		default:
+			unseen = append(unseen, name)
+			continue
+		}
+		var r unix.Rlimit
+		if err := unix.Getrlimit(resource, &r); err != nil {
+			return Unknown, err.Error()
+		}
+		want, ok := amount(value)
+		if !ok {
+			return Unknown, fmt.Sprintf("%s = %q is not understood", name, value)
+		}
+		if r.Max > want {
+			return Fail, fmt.Sprintf("%s is %d, not %s", name, r.Max, value)
+		}
+		seen = append(seen, name)
+	}
+	if len(seen) == 0 {
+		return Skip, "cannot be seen from inside: " + strings.Join(unseen, ", ")
+	}
+	if len(unseen) > 0 {
+		return Pass, strings.Join(seen, ", ") + "; cannot be seen from inside: " + strings.Join(unseen, ", ")
+	}
+	return Pass, strings.Join(seen, ", ")
+}
+
+// amount reads 1024, 10K, 2G and the like.
+func amount(s string) (uint64, bool) {
+	s = strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(strings.TrimSpace(s)), "B"), "I")
+	shift := 0
+	for i, unit := range []string{"K", "M", "G", "T"} {
+		if rest, ok := strings.CutSuffix(s, unit); ok {
+			s, shift = rest, 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n << shift, err == nil
+}
+
+// custom runs one check of the profile: sh -c, in the box's own environment
+// and UID, which dash does not set by itself. Exit code 0 is a pass; the last
+// line it printed is the detail.
+func custom(c profile.Check, uid int) (Result, string) {
+	var out tail
+	cmd := &exec.Cmd{
+		Path: "/bin/sh", Args: []string{"sh", "-c", c.Cmd}, Env: append(os.Environ(), "UID="+strconv.Itoa(uid)),
+		Stdout: &out, Stderr: &out, SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		WaitDelay: time.Second,
+	}
+	if err := cmd.Start(); err != nil {
+		return Unknown, err.Error()
+	}
+	late := time.AfterFunc(CustomTime, func() { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) })
+	err := cmd.Wait()
+	inTime := late.Stop()
+	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // what it left running
+	switch {
+	case !inTime:
+		return Fail, fmt.Sprintf("not done after %s", CustomTime)
+	case err != nil:
+		return Fail, strings.TrimPrefix(out.last()+" ("+err.Error()+")", " ")
+	}
+	return Pass, out.last()
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ b []byte }
+
+var _ io.Writer = (*tail)(nil)
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if over := len(t.b) - 8<<10; over > 0 {
+		t.b = t.b[over:]
+	}
+	return len(p), nil
+}
+
+func (t *tail) last() string {
+	lines := strings.Split(strings.TrimSpace(string(t.b)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

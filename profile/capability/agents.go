@@ -1,0 +1,207 @@
+package capability
+
+import (
+	"strings"
+
+	"github.com/enr/inner/profile"
+)
+
+// What follows was measured with Claude Code 2.1.197, Gemini CLI 0.61.0, Codex
+// 0.169.0 and opencode 1.18.33; Cursor's agent cannot be had without an account.
+
+// claude is Claude Code. It replaces .claude.json by rename and keeps its MCP
+// servers there, so the clone is one folder, named by CLAUDE_CONFIG_DIR, that
+// holds that file too.
+func claude() Capability {
+	return Capability{
+		Name:    "claude",
+		Program: "claude",
+		Folders: []Folder{{
+			Path: "~/.claude",
+			Var:  "CLAUDE_CONFIG_DIR",
+			Files: []File{
+				{Name: ".credentials.json", Edit: without("mcpOAuth")},
+				{Name: "settings.json", Edit: without("mcpServers", "enabledPlugins")},
+				{Name: ".claude.json", Beside: "~/.claude.json", Edit: claudeState},
+			},
+			Trees: []string{"skills"},
+			Empty: []string{"cache", "file-history", "history", "plans", "projects", "sessions", "session-env", "shell-snapshots", "tasks", "todos"},
+		}},
+		Env: []profile.KV{
+			// The user approved the profile with `inner allow`: that is the trust
+			// question, asked once.
+			{Key: "CLAUDE_CODE_SANDBOXED", Value: "1"},
+			// The program is read-only in the box.
+			{Key: "DISABLE_AUTOUPDATER", Value: "1"},
+			{Key: "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL", Value: "1"},
+		},
+		Login: &Login{
+			File:   ".credentials.json",
+			Fields: []string{"claudeAiOauth.accessToken", "claudeAiOauth.refreshToken", "claudeAiOauth.expiresAt"},
+			Stamp:  "claudeAiOauth.expiresAt",
+			Ends:   true,
+			Renew:  []string{"claude", "auth", "status"},
+			Instead: []string{
+				"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
+				"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY",
+			},
+			Expired: Words{
+				"Claude OAuth token is expired and could not be refreshed automatically.",
+				"Run 'claude' on the host machine to renew it, then relaunch inner.",
+			},
+		},
+		Notes: []string{
+			"MCP servers, plugins and the state of other projects stay behind; sessions end with the run",
+		},
+	}
+}
+
+// claudeState drops MCP servers and every project but this one and what lies in
+// it, which go along without their servers and prompts.
+func claudeState(doc map[string]any, workdir string) {
+	drop(doc, "mcpServers", "githubRepoPaths")
+	projects := onlyHere(doc, "projects", workdir)
+	for _, path := range names(projects) {
+		if here, ok := projects[path].(map[string]any); ok {
+			drop(here, "mcpServers", "history")
+		}
+	}
+}
+
+// gemini is Gemini CLI. With SANDBOX set it starts no sandbox of its own, and
+// with file storage it asks no keyring: there is no session bus in the box.
+func gemini() Capability {
+	return Capability{
+		Name:    "gemini",
+		Program: "gemini",
+		Folders: []Folder{{
+			Path: "~/.gemini",
+			Var:  "GEMINI_CLI_HOME",
+			Up:   true,
+			Files: []File{
+				{Name: "settings.json", Edit: geminiSettings},
+				{Name: "oauth_creds.json"},
+				{Name: "google_accounts.json"},
+				{Name: "gemini-credentials.json"},
+				{Name: ".env"},
+				{Name: "trustedFolders.json", Edit: func(doc map[string]any, workdir string) { keepHere(doc, workdir) }},
+			},
+		}},
+		Env: []profile.KV{
+			{Key: "GEMINI_CLI_TRUST_WORKSPACE", Value: "true"},
+			{Key: "GEMINI_FORCE_FILE_STORAGE", Value: "true"},
+			{Key: "SANDBOX", Value: "inner"},
+		},
+		Notes: []string{
+			"MCP servers, extensions, history and other trusted folders stay behind",
+			"a key that is in the desktop's keyring stays there: GEMINI_API_KEY brings one along",
+		},
+	}
+}
+
+func geminiSettings(doc map[string]any, _ string) {
+	drop(doc, "mcpServers", "mcp", "extensions", "sandbox", "tools.sandbox")
+	general := table(doc, "general") // the program is read-only in the box
+	general["enableAutoUpdate"], general["enableAutoUpdateNotification"] = false, false
+}
+
+// cursor is Cursor's agent.
+func cursor() Capability {
+	return Capability{
+		Name:    "cursor",
+		Program: "cursor-agent",
+		Folders: []Folder{
+			{
+				Path:  "~/.cursor",
+				Files: []File{{Name: "cli-config.json", Edit: without("mcpServers")}},
+				Trees: []string{"skills-cursor"},
+				Empty: []string{"ai-tracking", "extensions", "projects"},
+			},
+			{Path: "~/.config/cursor", Files: []File{{Name: "auth.json"}}},
+		},
+		Notes: []string{"MCP servers (mcp.json), extensions and the state of projects stay behind"},
+	}
+}
+
+// codex is OpenAI's Codex. Its background server would copy the program into
+// the clone (400 MB) and outlive the terminal; a feature switch turns it off.
+func codex() Capability {
+	return Capability{
+		Name:    "codex",
+		Program: "codex",
+		Folders: []Folder{{
+			Path:  "~/.codex",
+			Var:   "CODEX_HOME",
+			Files: []File{{Name: "auth.json"}, {Name: "config.toml", Edit: codexConfig}, {Name: "AGENTS.md"}},
+			Trees: []string{"prompts", "rules", "skills"},
+		}},
+		Login: &Login{
+			File:   "auth.json",
+			Fields: []string{"tokens.id_token", "tokens.access_token", "tokens.refresh_token", "last_refresh"},
+			Stamp:  "last_refresh",
+		},
+		Notes: []string{
+			"MCP servers, plugins, notify programs, hooks and other trusted projects stay behind",
+			"no background server, no update checks; the working folder is trusted",
+		},
+	}
+}
+
+func codexConfig(doc map[string]any, workdir string) {
+	drop(doc, "mcp_servers", "notify", "plugins", "marketplaces", "hooks", "cli_auth_credentials_store", "tui.notifications")
+	doc["check_for_update_on_startup"] = false
+	features := table(doc, "features")
+	features["daemon_auto_start"], features["in_app_updates"] = false, false
+	projects := table(doc, "projects")
+	keepHere(projects, workdir)
+	if _, decided := projects[workdir]; !decided {
+		projects[workdir] = map[string]any{"trust_level": "trusted"}
+	}
+}
+
+// opencode keeps its things where XDG says, in four folders.
+func opencode() Capability {
+	settings := without("mcp", "plugin")
+	return Capability{
+		Name:    "opencode",
+		Program: "opencode",
+		Folders: []Folder{
+			{
+				Path: "~/.config/opencode", Var: "XDG_CONFIG_HOME", Up: true,
+				Files: []File{{Name: "config.json", Edit: settings}, {Name: "opencode.json", Edit: settings}, {Name: "opencode.jsonc", Edit: settings}, {Name: "tui.json", Edit: settings}, {Name: "AGENTS.md"}},
+				Trees: []string{"agent", "agents", "command", "commands", "themes"},
+			},
+			{Path: "~/.local/share/opencode", Var: "XDG_DATA_HOME", Up: true, Files: []File{{Name: "auth.json"}}},
+			{Path: "~/.local/state/opencode", Var: "XDG_STATE_HOME", Up: true},
+			// The list of models, public, is fetched anew otherwise.
+			{Path: "~/.cache/opencode", Var: "XDG_CACHE_HOME", Up: true, Files: []File{{Name: "models.json"}}},
+		},
+		Env:   []profile.KV{{Key: "OPENCODE_DISABLE_AUTOUPDATE", Value: "true"}},
+		Notes: []string{"MCP servers, plugins and sessions stay behind"},
+	}
+}
+
+// without is an Edit that takes values out, by their dotted paths.
+func without(paths ...string) Edit {
+	return func(doc map[string]any, _ string) { drop(doc, paths...) }
+}
+
+// onlyHere leaves of a table whose keys are folders those of the working folder
+// and what lies in it.
+func onlyHere(doc map[string]any, key, workdir string) map[string]any {
+	folders, ok := doc[key].(map[string]any)
+	if !ok {
+		delete(doc, key)
+		return nil
+	}
+	keepHere(folders, workdir)
+	return folders
+}
+
+func keepHere(folders map[string]any, workdir string) {
+	for path := range folders {
+		if path != workdir && !strings.HasPrefix(path, workdir+"/") {
+			delete(folders, path)
+		}
+	}
+}

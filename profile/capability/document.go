@@ -1,0 +1,151 @@
+package capability
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// rewrite lets edit change a document: TOML by its name, else JSON, in which
+// agents allow comments. A document that is empty afterwards is nil.
+func rewrite(name string, data []byte, workdir string, edit Edit) ([]byte, error) {
+	if strings.HasSuffix(name, ".toml") {
+		out, err := strict.Rewrite(data, func(doc map[string]any) { edit(doc, workdir) })
+		if err != nil {
+			return nil, fmt.Errorf("%q is not valid TOML: %w", name, err)
+		}
+		return out, nil
+	}
+	doc, err := parseJSON(data)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not valid JSON: %w", name, err)
+	}
+	edit(doc, workdir)
+	if len(doc) == 0 {
+		return nil, nil
+	}
+	return formatJSON(doc)
+}
+
+// parseJSON reads one JSON object; nothing at all is an empty one. Numbers keep
+// every digit.
+func parseJSON(data []byte) (map[string]any, error) {
+	doc := map[string]any{}
+	text := bytes.TrimSpace(withoutComments(data))
+	if len(text) == 0 {
+		return doc, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&doc); err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, errors.New("is null")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows its end")
+	}
+	return doc, nil
+}
+
+func formatJSON(doc map[string]any) ([]byte, error) {
+	out, err := json.MarshalIndent(doc, "", "  ")
+	return append(out, '\n'), err
+}
+
+// withoutComments takes // and /* */ comments and trailing commas out of JSON.
+// What is inside strings stays.
+func withoutComments(data []byte) []byte {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); {
+		rest := data[i:]
+		switch {
+		case rest[0] == '"':
+			n := quoted(rest)
+			out = append(out, rest[:n]...)
+			i += n
+		case bytes.HasPrefix(rest, []byte("//")):
+			n := bytes.IndexByte(rest, '\n')
+			if n < 0 {
+				n = len(rest)
+			}
+			i += n
+		case bytes.HasPrefix(rest, []byte("/*")):
+			n := bytes.Index(rest[2:], []byte("*/"))
+			if n < 0 {
+				return append(out, rest...) // and the parser says what is wrong
+			}
+			i += n + 4
+		case rest[0] == '}' || rest[0] == ']':
+			out = append(bytes.TrimSuffix(bytes.TrimRight(out, " \t\r\n"), []byte(",")), rest[0])
+			i++
+		default:
+			out = append(out, rest[0])
+			i++
+		}
+	}
+	return out
+}
+
+// quoted is the length of the string that text begins with.
+func quoted(text []byte) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// lookup finds a value by its dotted path.
+func lookup(doc map[string]any, path string) (any, bool) {
+	parent, key := descend(doc, path)
+	if parent == nil {
+		return nil, false
+	}
+	v, ok := parent[key]
+	return v, ok
+}
+
+// descend returns the table that holds the last key of a dotted path, or nil.
+func descend(doc map[string]any, path string) (parent map[string]any, key string) {
+	for {
+		first, rest, more := strings.Cut(path, ".")
+		if !more {
+			return doc, first
+		}
+		if doc, _ = doc[first].(map[string]any); doc == nil {
+			return nil, ""
+		}
+		path = rest
+	}
+}
+
+// drop takes values out of a document, by their dotted paths.
+func drop(doc map[string]any, paths ...string) {
+	for _, p := range paths {
+		if parent, key := descend(doc, p); parent != nil {
+			delete(parent, key)
+		}
+	}
+}
+
+// table returns the table of a key, making it when it is missing or no table.
+func table(doc map[string]any, key string) map[string]any {
+	t, ok := doc[key].(map[string]any)
+	if !ok {
+		t = map[string]any{}
+		doc[key] = t
+	}
+	return t
+}

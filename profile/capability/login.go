@@ -1,0 +1,185 @@
+package capability
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// maxLogin bounds a file with a login.
+const maxLogin = 1 << 20
+
+// Login is a stored login that its program renews while it runs. It is a JSON
+// file in the capability's first folder.
+type Login struct {
+	File string
+	// Fields are the dotted paths of what makes up the login. Nothing else is
+	// ever written back.
+	Fields []string
+	// Stamp is the one of them that tells a newer login from an older one: a
+	// time, in milliseconds or seconds or as RFC 3339.
+	Stamp string
+	// Ends says that the login ends at the time of Stamp. Renew are then the
+	// arguments with which the program renews it on the host, and Instead the
+	// variables that log in without it.
+	Ends    bool
+	Renew   []string
+	Instead []string
+	Expired Words
+}
+
+// Words is what is told to people: what is wrong, and what to do.
+type Words struct{ Msg, Hint string }
+
+func (l *Login) explain(folder string) []string {
+	var out []string
+	if len(l.Renew) > 0 {
+		out = append(out, fmt.Sprintf("before the copy, when the login has expired: runs %s on the host; a login that stays expired stops the run", strings.Join(l.Renew, " ")))
+	}
+	return append(out, fmt.Sprintf("a login renewed inside stays there, or is written back to %s/%s with sync_credentials = true", folder, l.File))
+}
+
+// LoginPath is where the login is on this host.
+func (c Capability) LoginPath(o Origin) string {
+	return filepath.Join(c.Folders[0].Source(o), c.Login.File)
+}
+
+// LoginClone is where its clone is below the folder that Clone filled.
+func (c Capability) LoginClone(dst string) string {
+	return filepath.Join(dst, c.Folders[0].Rel(), c.Login.File)
+}
+
+// ReadLogin reads a login; nil when there is none that a clone would take.
+func ReadLogin(path string) ([]byte, error) {
+	data, err := ReadFile(path, maxLogin)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, errNotRegular) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// Expiry is when a login ends; known is false when it does not say.
+func (l *Login) Expiry(data []byte) (at time.Time, known bool) {
+	if !l.Ends {
+		return time.Time{}, false
+	}
+	doc, err := parseJSON(data)
+	if err != nil {
+		return time.Time{}, false
+	}
+	v, _ := lookup(doc, l.Stamp)
+	return stamp(v)
+}
+
+// stamp reads a time. A number beyond the year 5000 in seconds is milliseconds.
+func stamp(v any) (time.Time, bool) {
+	var text string
+	switch v := v.(type) {
+	case json.Number:
+		text = v.String()
+	case string:
+		text = v
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, true
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil || n <= 0:
+		return time.Time{}, false
+	case n > 1e11:
+		return time.UnixMilli(n), true
+	}
+	return time.Unix(n, 0), true
+}
+
+// Renewed compares the login of a clone with the one it was made from. When the
+// clone's is newer, merged is the original with that login in it. What the
+// clone holds is a stranger's word: a login that is not of the original's shape
+// is an error.
+func (l *Login) Renewed(original, clone []byte, now time.Time) (merged []byte, err error) {
+	was, err := parseJSON(original)
+	if err != nil {
+		return nil, err
+	}
+	is, err := parseJSON(clone)
+	if err != nil {
+		return nil, fmt.Errorf("is not valid JSON: %w", err)
+	}
+	oldStamp, _ := lookup(was, l.Stamp)
+	newStamp, _ := lookup(is, l.Stamp)
+	before, known := stamp(oldStamp)
+	after, ok := stamp(newStamp)
+	switch {
+	case !known || !ok || !after.After(before):
+		return nil, nil
+	case after.After(now.AddDate(1, 0, 0)):
+		return nil, fmt.Errorf("%s lies more than a year ahead", l.Stamp)
+	}
+	changed := false
+	for _, path := range l.Fields {
+		old, _ := lookup(was, path)
+		value, ok := lookup(is, path)
+		if !ok {
+			continue
+		}
+		if !sameShape(old, value) {
+			return nil, fmt.Errorf("%s is not what it was", path)
+		}
+		parent, key := descend(was, path)
+		changed = changed || path != l.Stamp && old != value
+		parent[key] = value
+	}
+	if !changed {
+		return nil, nil
+	}
+	return formatJSON(was)
+}
+
+// sameShape accepts a number for a number, and for a string another one that
+// could be a token or a time.
+func sameShape(old, value any) bool {
+	if _, ok := old.(json.Number); ok {
+		_, ok = value.(json.Number)
+		return ok
+	}
+	if _, ok := old.(string); !ok {
+		return false
+	}
+	s, ok := value.(string)
+	return ok && s != "" && len(s) < 16<<10 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+// ErrChanged says that a file is not any more what it was.
+var ErrChanged = errors.New("changed meanwhile")
+
+// Replace puts data in the place of a file of mode 0600, whole or not at all,
+// unless the file is no longer what it was: then the error is ErrChanged.
+func Replace(path string, was, data []byte) error {
+	next := path + ".inner-" + strconv.Itoa(os.Getpid())
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(next) // gone already when all went well
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if now, err := ReadFile(path, maxLogin); err != nil || !bytes.Equal(now, was) {
+		return ErrChanged
+	}
+	return os.Rename(next, path)
+}
+
+// names returns the keys of a table, sorted.
+func names[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
+)
+
+// Setting is one key of a config.toml and its value as text.
+type Setting struct {
+	Key   string // as it would be written: aliases.work, default_limits.memory
+	Value string
+}
+
+// Settings lists what a config sets, in the order of the file's sections; the
+// capabilities it declares are not in it.
+func (c *Config) Settings() []Setting {
+	var out []Setting
+	add := func(value string, key ...string) {
+		if value != "" {
+			out = append(out, Setting{strict.Join(key...), value})
+		}
+	}
+	add(c.DefaultProfile, "default_profile")
+	add(c.WorkspacesPath, "workspaces_path")
+	add(c.Log, "log")
+	for _, t := range []struct {
+		name string
+		rows []profile.KV
+	}{{"aliases", c.Aliases}, {"shims", c.Shims}} {
+		for _, kv := range t.rows {
+			add(kv.Value, t.name, kv.Key)
+		}
+	}
+	l := c.DefaultLimits
+	for _, kv := range [][2]string{{"memory", l.Memory}, {"cpu", l.CPU}, {"pids", l.Pids}, {"files", l.Files}, {"file_size", l.FileSize}} {
+		add(kv[1], "default_limits", kv[0])
+	}
+	return out
+}
+
+// Keys are the keys that Set takes; one that ends in a dot wants a name of the
+// user's own after it.
+func Keys() []string {
+	return []string{
+		"default_profile", "workspaces_path", "log", "aliases.", "shims.",
+		"default_limits.memory", "default_limits.cpu", "default_limits.pids", "default_limits.files", "default_limits.file_size",
+	}
+}
+
+// ParseKey reads a key of the command line: its parts, and the way it is
+// written in Settings.
+func ParseKey(text string) (parts []string, key string, err error) {
+	table, name, dotted := strings.Cut(text, ".")
+	if dotted {
+		if bare, err := strconv.Unquote(name); err == nil && strings.HasPrefix(name, `"`) {
+			name = bare
+		}
+	}
+	var names []string
+	for _, k := range Keys() {
+		names = append(names, strings.TrimSuffix(k, "."))
+		switch {
+		case k == text && !dotted:
+			return []string{table}, strict.Join(table), nil
+		case name != "" && (k == text || k == table+"."):
+			return []string{table, name}, strict.Join(table, name), nil
+		case k == table+".":
+			return nil, "", fmt.Errorf("%q is a table: write %sNAME", strings.TrimSuffix(k, "."), k)
+		}
+	}
+	hint := strict.DidYouMean(text, names)
+	if hint != "" {
+		hint = ": " + hint
+	}
+	return nil, "", fmt.Errorf("config.toml has no key %q%s", text, hint)
+}
+
+// Set returns the text of a config.toml with one key set and everything else as
+// it was. The result has been read back: it is valid and holds the value.
+func Set(file profile.File, key []string, value string) ([]byte, error) {
+	return edited(file, key, value, func(text string) (string, error) { return strict.Edit(text, key, quote(value)) })
+}
+
+// Unset is Set, taking the key out.
+func Unset(file profile.File, key []string) ([]byte, error) {
+	return edited(file, key, "", func(text string) (string, error) { return strict.Remove(text, key) })
+}
+
+func edited(file profile.File, key []string, value string, edit func(string) (string, error)) ([]byte, error) {
+	before, err := Parse(file)
+	if err != nil {
+		return nil, err
+	}
+	text, err := edit(string(file.Data))
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", file.Path, err)
+	}
+	after, err := Parse(profile.File{Path: file.Path, Data: []byte(text)})
+	if err != nil {
+		return nil, err
+	}
+	if want := with(before.Settings(), strict.Join(key...), value); !same(want, after.Settings()) {
+		return nil, fmt.Errorf("%q cannot be edited: it is written in an unusual way", file.Path)
+	}
+	return []byte(text), nil
+}
+
+func with(list []Setting, key, value string) []Setting {
+	list = slices.DeleteFunc(list, func(s Setting) bool { return s.Key == key })
+	if value != "" {
+		list = append(list, Setting{key, value})
+	}
+	return list
+}
+
+// same compares without regard to order, which says nothing.
+func same(a, b []Setting) bool {
+	order := func(x, y Setting) int { return strings.Compare(x.Key, y.Key) }
+	slices.SortFunc(a, order)
+	slices.SortFunc(b, order)
+	return slices.Equal(a, b)
+}
+
+// quote writes a basic string of TOML; control characters are refused when the
+// text is read back.
+func quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}

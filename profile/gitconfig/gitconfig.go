@@ -1,0 +1,294 @@
+// Package gitconfig makes the git configuration of a box out of the user's own:
+// what git itself reports of it, without what a box must not have, and with what
+// the profile wants instead.
+//
+// It promises that no stripped section comes back through an include, because
+// includes are resolved by git and never written; that sub-sections, repeated keys
+// and keys without a value arrive as they are; and that git reads back exactly what
+// was written, or there is no configuration at all.
+//
+//	list, err := gitconfig.Read("/usr/bin/git", place)
+//	r, err := gitconfig.Clean(list, gitconfig.Policy{Strip: []string{"url"}})
+//	r.Text()        // for GIT_CONFIG_GLOBAL
+//	r.Environment() // for what holds over a repository's own configuration, too
+//
+// It does not judge the configuration of a repository: that is the repository's, and
+// what it makes git run runs in the box. Conditional includes are decided for one
+// folder, so a box that works in several repositories has the settings of the one it
+// was started in.
+package gitconfig
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Entry is one setting, as git reports it.
+type Entry struct {
+	Key   string // section.name or section.subsection.name; section and name in lower case
+	Value string
+	Bare  bool   // written without "=", which git takes for true
+	File  string // where it was written, "" when nowhere
+}
+
+// parts splits a key: the first dot ends the section, the last begins the name.
+func parts(key string) (section, sub, name string) {
+	first, last := strings.IndexByte(key, '.'), strings.LastIndexByte(key, '.')
+	if first < 0 {
+		return key, "", ""
+	}
+	if first < last {
+		sub = key[first+1 : last]
+	}
+	return key[:first], sub, key[last+1:]
+}
+
+// Canonical returns a key as git reports it, or why it is not a key. The rules are
+// those of git_config_parse_key.
+func Canonical(key string) (string, error) {
+	section, sub, name := parts(key)
+	switch {
+	case section == "" || name == "":
+		return "", errors.New("is not a git key")
+	case strings.Trim(section, letters+digits+"-") != "":
+		return "", fmt.Errorf("%q is not the name of a section", section)
+	case strings.Trim(name, letters+digits+"-") != "" || strings.Trim(name[:1], letters) != "":
+		return "", fmt.Errorf("%q is not the name of a setting", name)
+	case strings.ContainsAny(sub, "\n\x00"):
+		return "", errors.New("a sub-section has no line end in it")
+	}
+	head, tail := strings.ToLower(section), strings.ToLower(name)
+	if head == "include" || head == "includeif" {
+		return "", errors.New("includes are resolved before, and never written")
+	}
+	if strings.Count(key, ".") == 1 {
+		return head + "." + tail, nil
+	}
+	return head + "." + sub + "." + tail, nil
+}
+
+const (
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits  = "0123456789"
+)
+
+// Setting is one override.
+type Setting struct{ Key, Value string }
+
+// Policy says what a box may have of the user's configuration.
+type Policy struct {
+	// Strip names sections, with all their sub-sections; "section.sub" names one
+	// sub-section or one setting.
+	Strip []string
+	// Overrides replace every value of their key.
+	Overrides []Setting
+
+	Credentials bool // stored logins are allowed
+	GPG         bool // the keys of GnuPG are
+	SSH         bool // the keys of SSH, or its agent, are
+}
+
+// Result is the configuration of a box.
+type Result struct {
+	File    []Entry // in the order git reads them
+	Command []Entry // what holds over a repository's own configuration
+	Dropped []Entry // what the user has and the box does not
+}
+
+// Clean applies a policy.
+func Clean(list []Entry, p Policy) (Result, error) {
+	var r Result
+	overridden := map[string]bool{}
+	for _, o := range p.Overrides {
+		key, err := Canonical(o.Key)
+		if err != nil {
+			return r, fmt.Errorf("%q: %w", o.Key, err)
+		}
+		if strings.ContainsRune(o.Value, 0) {
+			return r, fmt.Errorf("%q: the value has a NUL byte", o.Key)
+		}
+		overridden[key] = true
+	}
+	for _, e := range list {
+		section, _, _ := parts(e.Key)
+		switch {
+		case section == "include" || section == "includeif" || overridden[e.Key]:
+		case stripped(e.Key, p.Strip) || neutral(e, p):
+			r.Dropped = append(r.Dropped, e)
+		default:
+			r.File = append(r.File, e)
+		}
+	}
+	for _, e := range enforced(list, p) {
+		if !overridden[e.Key] || e.Key == "credential.helper" {
+			r.File, r.Command = append(r.File, e), append(r.Command, e)
+		}
+	}
+	for _, o := range p.Overrides {
+		key, _ := Canonical(o.Key)
+		e := Entry{Key: key, Value: o.Value}
+		r.File = append(r.File, e)
+		if !repeats(key, p) {
+			r.Command = append(r.Command, e)
+		}
+	}
+	return r, nil
+}
+
+// stripped reports whether a key is in a section, a sub-section or is a setting
+// that the profile strips.
+func stripped(key string, strip []string) bool {
+	section, sub, name := parts(key)
+	return slices.ContainsFunc(strip, func(s string) bool {
+		head, rest, dotted := strings.Cut(s, ".")
+		switch {
+		case !strings.EqualFold(head, section):
+			return false
+		case !dotted:
+			return true
+		}
+		return sub != "" && rest == sub || strings.EqualFold(rest, name) && sub == "" || sub != "" && strings.EqualFold(rest, sub+"."+name)
+	})
+}
+
+// neutral reports whether a setting leads out of the box, hands it a login, or only
+// makes git complain there.
+//
+// Source: git-config(1), gitcredentials(7).
+func neutral(e Entry, p Policy) bool {
+	section, sub, name := parts(e.Key)
+	switch section {
+	case "credential":
+		return !p.Credentials
+	case "trace2": // files and sockets of the host
+		return true
+	case "protocol":
+		return sub == "ext"
+	case "core":
+		switch name {
+		case "askpass", "hookspath", "fsmonitor", "fsmonitorhookversion":
+			return true
+		}
+	}
+	return !p.Credentials && (secret(name) || withLogin(sub) || withLogin(e.Value))
+}
+
+// secret reports whether a setting of that name holds a password. Headers are how
+// tokens are sent.
+func secret(name string) bool {
+	if name == "extraheader" {
+		return true
+	}
+	for _, end := range []string{"token", "password", "passwd", "pass", "secret", "apikey"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// withLogin reports whether an address has a login in it: https://token@host/.
+func withLogin(s string) bool {
+	for {
+		_, rest, ok := strings.Cut(s, "://")
+		if !ok {
+			return false
+		}
+		scheme := s[:len(s)-len(rest)-len("://")]
+		host := rest
+		if i := strings.IndexAny(host, "/?#"); i >= 0 {
+			host = host[:i]
+		}
+		login, _, has := strings.Cut(host, "@")
+		// ssh://git@host is a name and no secret; so is nothing of http.
+		if has && (strings.Contains(login, ":") || !strings.HasSuffix(scheme, "ssh")) {
+			return true
+		}
+		s = rest
+	}
+}
+
+// enforced are the settings every box has, whatever a repository says. An empty
+// helper empties the list of helpers (gitcredentials(7)).
+func enforced(list []Entry, p Policy) []Entry {
+	out := []Entry{
+		{Key: "core.askpass"}, {Key: "core.fsmonitor", Value: "false"}, {Key: "protocol.ext.allow", Value: "never"},
+	}
+	if !p.Credentials {
+		out = append(out, Entry{Key: "credential.helper"})
+	}
+	if !signs(list, p) {
+		for _, key := range []string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated", "push.gpgsign"} {
+			out = append(out, Entry{Key: key, Value: "false"})
+		}
+	}
+	return out
+}
+
+// signs reports whether the box has what commits are signed with.
+func signs(list []Entry, p Policy) bool {
+	format := "openpgp"
+	for _, e := range list {
+		if e.Key == "gpg.format" {
+			format = e.Value
+		}
+	}
+	for _, o := range p.Overrides {
+		if key, err := Canonical(o.Key); err == nil && key == "gpg.format" {
+			format = o.Value
+		}
+	}
+	if format == "ssh" {
+		return p.SSH
+	}
+	return p.GPG
+}
+
+// repeats reports whether every value of a setting counts, so that it must not be
+// given twice. Helpers are counted anew after the empty one of enforced.
+func repeats(key string, p Policy) bool {
+	section, _, name := parts(key)
+	switch section {
+	case "credential":
+		return p.Credentials
+	case "url", "remote", "sendemail", "format":
+		return true
+	}
+	return name == "extraheader" || name == "pushoption"
+}
+
+// Shown is the configuration as it may be printed: without logins.
+func (r Result) Shown() Result {
+	hide := func(list []Entry) []Entry {
+		out := slices.Clone(list)
+		for i, e := range out {
+			section, sub, name := parts(e.Key)
+			snippet := section == "credential" && strings.HasPrefix(e.Value, "!") // may hold the password itself
+			if e.Value != "" && (secret(name) || withLogin(e.Value) || snippet) {
+				out[i].Value = "<hidden>"
+			}
+			if withLogin(sub) {
+				out[i].Key = section + ".<hidden>." + name
+			}
+		}
+		return out
+	}
+	return Result{File: hide(r.File), Command: hide(r.Command), Dropped: hide(r.Dropped)}
+}
+
+// Environment is what makes git in the box use the configuration at path and
+// nothing else of the host.
+func (r Result) Environment(path string) []Setting {
+	out := []Setting{
+		{"GIT_CONFIG_GLOBAL", path},
+		{"GIT_CONFIG_NOSYSTEM", "1"},
+		{"GIT_CONFIG_SYSTEM", "/dev/null"}, // also when that file is asked for by name
+		{"GIT_CONFIG_COUNT", fmt.Sprint(len(r.Command))},
+	}
+	for i, e := range r.Command {
+		out = append(out, Setting{fmt.Sprintf("GIT_CONFIG_KEY_%d", i), e.Key}, Setting{fmt.Sprintf("GIT_CONFIG_VALUE_%d", i), e.Value})
+	}
+	return out
+}

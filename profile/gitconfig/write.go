@@ -1,0 +1,61 @@
+package gitconfig
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Text is the configuration as a file of git's format.
+func (r Result) Text() ([]byte, error) {
+	var b strings.Builder
+	b.WriteString("# Written by inner for one run.\n")
+	head := ""
+	for _, e := range r.File {
+		if err := check(e); err != nil {
+			return nil, fmt.Errorf("%q: %w", e.Key, err)
+		}
+		section, sub, name := parts(e.Key)
+		h := "[" + section + "]\n"
+		if strings.Count(e.Key, ".") > 1 {
+			h = "[" + section + " \"" + escape(sub) + "\"]\n"
+		}
+		if h != head {
+			head = h
+			b.WriteString(h)
+		}
+		b.WriteString("\t" + name)
+		if !e.Bare {
+			b.WriteString(" = \"" + value(e.Value) + "\"")
+		}
+		b.WriteString("\n")
+	}
+	return []byte(b.String()), nil
+}
+
+// check refuses what git's format cannot hold.
+func check(e Entry) error {
+	key, err := Canonical(e.Key)
+	switch {
+	case err != nil:
+		return err
+	case key != e.Key:
+		return errors.New("is not in the spelling git reports")
+	case strings.ContainsRune(e.Value, 0):
+		return errors.New("the value has a NUL byte")
+	}
+	return nil
+}
+
+// escape quotes a sub-section: the backslash takes away the meaning of what follows
+// it, whatever that is.
+func escape(sub string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(sub)
+}
+
+// value quotes a value. In quotes git keeps every byte but a carriage return before
+// a line end; line ends are escaped here, so none follows (config.c,
+// get_next_char and parse_value).
+func value(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`).Replace(s)
+}

@@ -1,0 +1,171 @@
+package profile
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// keysOf lists every key of the language, in the order of the schema.
+func keysOf(t reflect.Type, path string) []string {
+	var out []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		if path != "" {
+			name = path + "." + name
+		}
+		if f.Type.PkgPath() != "" && strings.HasSuffix(f.Type.PkgPath(), "/strict") {
+			out = append(out, name)
+		} else {
+			out = append(out, keysOf(f.Type, name)...)
+		}
+	}
+	return out
+}
+
+// Every key has a declared policy: a new key of the language is not let
+// through because nobody thought of it.
+func TestHardeningIsComplete(t *testing.T) {
+	var ruled []string
+	for _, r := range hardening() {
+		ruled = append(ruled, r.key)
+	}
+	slices.Sort(ruled)
+	want := keysOf(reflect.TypeFor[source](), "")
+	slices.Sort(want)
+	if diff := cmp.Diff(want, ruled); diff != "" {
+		t.Errorf("rules of harden.go (+) against the schema (-):\n%s", diff)
+	}
+}
+
+const greedy = `schema_version = "1"
+description = "greedy"
+workspaces_path = "/srv/theirs"
+sync_credentials = true
+[sandbox]
+network = true
+clipboard = true
+allow = ["ssh-keys", "nested-user-ns", "docker-socket"]
+home = "isolated"
+home_allow = ["~/.local/bin", "$GOPATH/bin"]
+pid_namespace = false
+git_dir = "rw"
+proc = "bind"
+seccomp = "off"
+[mounts]
+"~/data" = "rw"
+"$GOPATH" = "ro"
+"~/other" = { dest = "/srv/${USER}", mode = "ro" }
+[env]
+clearenv = false
+inherit = ["TERM", "API_TOKEN", "LC_*"]
+set = { A = "$HOME/x", STOLEN = "pre-${API_TOKEN}", U = "${UID}", PRICE = "$$5" }
+path_prepend = ["~/bin", "${GOROOT}/bin"]
+[entrypoint]
+cmd = "bash"
+workdir = "~/.ssh"
+[output]
+log = "/srv/log"
+timeout_seconds = 5
+`
+
+func TestHarden(t *testing.T) {
+	w := newWorld(t, nil)
+	p, err := w.loader.LoadBytes(File{Path: "https://example.com/greedy.toml", Data: []byte(greedy)}, Remote)
+	must(t, err)
+	if p.Name != "greedy" || p.Scope != Remote {
+		t.Errorf("name %q, scope %q", p.Name, p.Scope)
+	}
+	hard, lines := p.Harden()
+	want := []string{
+		`workspaces_path = "/srv/theirs" is ignored: folders are not made where a stranger says`,
+		`sync_credentials = true is ignored: a login is not written back`,
+		`sandbox.clipboard = true is ignored: the clipboard stays yours`,
+		`sandbox.allow: "ssh-keys" is dropped: it stays hidden`,
+		`sandbox.allow: "docker-socket" is dropped: it stays hidden`,
+		`sandbox.home_allow: "$GOPATH/bin" is dropped: a remote profile knows HOME, USER and UID, not GOPATH`,
+		`sandbox.pid_namespace = false is ignored: it does not see your other processes`,
+		`sandbox.git_dir = "rw" is ignored: git hooks stay protected`,
+		`sandbox.proc = "bind" is ignored: it gets a /proc of its own`,
+		`sandbox.seccomp = "off" is ignored: the system call filter stays on`,
+		`mounts."$GOPATH" is dropped: a remote profile knows HOME, USER and UID, not GOPATH`,
+		`env.clearenv = false is ignored: your environment stays outside`,
+		`env.inherit: "API_TOKEN" is dropped: it looks like a secret`,
+		`env.set.STOLEN is dropped: a remote profile knows HOME, USER and UID, not API_TOKEN`,
+		`env.path_prepend: "${GOROOT}/bin" is dropped: a remote profile knows HOME, USER and UID, not GOROOT`,
+		`entrypoint.workdir = "~/.ssh" is ignored: it works where you are`,
+		`output.log = "/srv/log" is ignored: the log is kept where your others are`,
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Error(diff)
+	}
+	s := &hard.src
+	if got := s.Sandbox.Allow.Texts(); !slices.Equal(got, []string{"nested-user-ns"}) {
+		t.Errorf("allow %q", got)
+	}
+	if got := s.Env.Inherit.Texts(); !slices.Equal(got, []string{"TERM", "LC_*"}) {
+		t.Errorf("inherit %q", got)
+	}
+	if got := keys(s.Env.Set); !slices.Equal(got, []string{"A", "U", "PRICE"}) {
+		t.Errorf("set %q", got)
+	}
+	if got := keys(s.Mounts); !slices.Equal(got, []string{"~/data", "~/other"}) {
+		t.Errorf("mounts %q", got)
+	}
+	if s.Sandbox.PIDNamespace.Set || s.Env.Clearenv.Set || s.Output.Log.Set || s.Entrypoint.Workdir.Set || !s.Sandbox.Network.V || s.Output.Timeout.V != 5 {
+		t.Error("a reset key is there, or a kept one is not")
+	}
+	if len(p.src.Sandbox.Allow.Items) != 3 || len(p.src.Env.Set.Entries) != 4 {
+		t.Error("Harden changed the profile it was given")
+	}
+}
+
+func TestHardenNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	p, err := w.loader.LoadBytes(File{Path: "https://example.com/p.toml", Data: []byte("schema_version = \"1\"\n[sandbox]\ngit_dir = \"ro\"\npid_namespace = true\n")}, Remote)
+	must(t, err)
+	if hard, lines := p.Harden(); len(lines) > 0 || hard.src.Sandbox.GitDir.V != "ro" {
+		t.Error(lines)
+	}
+}
+
+// A remote profile builds on the user's own ones by name, and what those grant
+// is hardened with it.
+func TestRemoteExtends(t *testing.T) {
+	w := newWorld(t, map[string]string{"mine": "V1\n[sandbox]\nallow = [\"ssh-keys\"]\n[env]\nset = { T = \"$GOPATH\" }\n", "local/mine": "V1\n[sandbox]\nnetwork = true\n"})
+	load := func(extends string) (*Profile, error) {
+		return w.loader.LoadBytes(File{Path: "https://example.com/p.toml", Data: []byte("schema_version = \"1\"\nextends = \"" + extends + "\"\n")}, Remote)
+	}
+	p, err := load("mine")
+	must(t, err)
+	if len(p.Extends()) != 1 || p.Extends()[0] != w.inner+"/profiles/mine.toml" {
+		t.Error(p.Extends())
+	}
+	hard, lines := p.Harden()
+	if len(lines) != 2 || len(hard.src.Sandbox.Allow.Items) != 0 || len(hard.src.Env.Set.Entries) != 0 {
+		t.Error(lines)
+	}
+	for _, file := range []string{"~/x.toml", "./x.toml", "/etc/x.toml", w.inner + "/profiles/mine.toml", "https://example.com/q.toml"} {
+		if _, err := load(file); err == nil || !strings.Contains(err.Error(), "https://example.com/p.toml:2: extends: ") || !strings.Contains(err.Error(), "is a file") {
+			t.Errorf("extends %q: %v", file, err)
+		}
+	}
+}
+
+// What the hardening cannot drop is an error: an expansion never sees more of
+// the environment than it may.
+func TestRemoteExpansion(t *testing.T) {
+	w := newWorld(t, nil)
+	p, err := w.loader.LoadBytes(File{Path: "https://example.com/p.toml", Data: []byte("schema_version = \"1\"\n[sandbox]\nhide = [\"$GOPATH/x\"]\n[env]\nset = { A = \"$HOME\" }\n")}, Remote)
+	must(t, err)
+	hard, _ := p.Harden()
+	c := w.context()
+	c.Project, c.Cwd = "", w.project
+	if _, err = hard.Resolve(c); err == nil || !strings.Contains(err.Error(), `p.toml:3: sandbox.hide: variable "GOPATH" is not set`) {
+		t.Error(err)
+	}
+}

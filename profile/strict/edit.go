@@ -1,0 +1,146 @@
+package strict
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Edit is the text of a file with one key given another value, and everything
+// else, comments and order included, as it was. value is TOML. The key is
+// replaced where it stands, else put at the end of its table, else the table is
+// put at the end of the file.
+//
+// Whoever writes the result decodes it first: a text that is written in an
+// unusual way may come out wrong, and is then to be left alone.
+func Edit(text string, key []string, value string) (string, error) {
+	root, why := scan(text)
+	if why != nil || len(key) == 0 {
+		return "", fmt.Errorf("cannot be edited: line %d cannot be followed", max(1, stopLine(why)))
+	}
+	if n := (&Doc{root}).find(key); n != nil && n.from < n.to {
+		return text[:n.from] + value + text[n.to:], nil
+	}
+	for _, part := range key {
+		if !utf8.ValidString(part) {
+			return "", fmt.Errorf("the key %q is not UTF-8", part)
+		}
+	}
+	last := Join(key[len(key)-1])
+	table := root
+	for _, part := range key[:len(key)-1] {
+		if table = table.get(part); table == nil {
+			return ending(text) + blankBefore(text) + "[" + Join(key[:len(key)-1]...) + "]\n" + last + " = " + value + "\n", nil
+		}
+	}
+	switch {
+	case table == root:
+		return insertTop(text, root, last+" = "+value), nil
+	case table.header:
+		at := table.to
+		for _, kid := range table.kids {
+			if !kid.header && kid.from < kid.to {
+				at = max(at, kid.to)
+			}
+		}
+		return insertLine(text, at, last+" = "+value), nil
+	case table.from < table.to && text[table.from] == '{':
+		inside := strings.TrimSpace(text[table.from+1 : table.to-1])
+		if inside != "" {
+			inside += ", "
+		}
+		return text[:table.from] + "{ " + inside + last + " = " + value + " }" + text[table.to:], nil
+	case len(table.kids) > 0: // dotted keys
+		return insertLine(text, table.kids[len(table.kids)-1].to, Join(key...)+" = "+value), nil
+	}
+	return "", fmt.Errorf("cannot be edited: %s is written in an unusual way", Join(key[:len(key)-1]...))
+}
+
+// Remove is the text of a file without the line of one key.
+func Remove(text string, key []string) (string, error) {
+	root, why := scan(text)
+	if why != nil {
+		return "", fmt.Errorf("cannot be edited: line %d cannot be followed", max(1, stopLine(why)))
+	}
+	n := (&Doc{root}).find(key)
+	if n == nil || n.from >= n.to {
+		return "", fmt.Errorf("%s is not set", Join(key...))
+	}
+	begin := strings.LastIndexByte(text[:n.start], '\n') + 1
+	end := len(text)
+	if i := strings.IndexByte(text[n.to:], '\n'); i >= 0 {
+		end = n.to + i + 1
+	}
+	rest := strings.TrimSpace(text[n.to:end])
+	if strings.TrimSpace(text[begin:n.start]) != "" || rest != "" && rest[0] != '#' {
+		return "", fmt.Errorf("cannot be edited: %s shares its line with others", Join(key...))
+	}
+	return text[:begin] + text[end:], nil
+}
+
+func stopLine(why *stop) int {
+	if why == nil {
+		return 0
+	}
+	return why.line
+}
+
+// insertLine puts a line after the one that at is in.
+func insertLine(text string, at int, line string) string {
+	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+		at += i + 1
+		return text[:at] + line + "\n" + text[at:]
+	}
+	return text + "\n" + line + "\n"
+}
+
+// insertTop puts a line among the keys above the first [header].
+func insertTop(text string, root *node, line string) string {
+	at, headers := -1, []int{}
+	var walk func(n *node)
+	walk = func(n *node) {
+		for _, kid := range n.kids {
+			switch {
+			case kid.header || kid.rows:
+				headers = append(headers, kid.start)
+			case kid.from < kid.to:
+				at = max(at, kid.to)
+			default:
+				walk(kid)
+			}
+		}
+	}
+	walk(root)
+	if at >= 0 {
+		return insertLine(text, at, line)
+	}
+	if len(headers) == 0 {
+		return ending(text) + line + "\n"
+	}
+	// The comment right above a header belongs to it.
+	begin := strings.LastIndexByte(text[:slices.Min(headers)], '\n') + 1
+	for begin > 0 {
+		above := strings.LastIndexByte(text[:begin-1], '\n') + 1
+		if !strings.HasPrefix(strings.TrimSpace(text[above:begin]), "#") {
+			break
+		}
+		begin = above
+	}
+	return text[:begin] + line + "\n\n" + text[begin:]
+}
+
+// ending is the text, its last line ended.
+func ending(text string) string {
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		return text + "\n"
+	}
+	return text
+}
+
+func blankBefore(text string) string {
+	if strings.TrimSpace(text) == "" || strings.HasSuffix(text, "\n\n") {
+		return ""
+	}
+	return "\n"
+}

@@ -1,0 +1,99 @@
+package strict
+
+import (
+	"strings"
+	"testing"
+)
+
+type editable struct {
+	Name   String        `toml:"name"`
+	Path   String        `toml:"path"`
+	Words  Table[string] `toml:"words"`
+	Limits struct {
+		Memory Number `toml:"memory"`
+		CPU    Number `toml:"cpu"`
+	} `toml:"limits"`
+}
+
+func TestEdit(t *testing.T) {
+	for _, c := range []struct{ text, key, want string }{
+		{"", "name", "name = V\n"},
+		{"# only a comment\n", "name", "# only a comment\nname = V\n"},
+		{"name = \"old\" # why\npath = \"p\"\n", "name", "name = V # why\npath = \"p\"\n"},
+		{"name='old'", "name", "name=V"},
+		{"name = \"\"\"\nold\nlines\"\"\"  # why\n", "name", "name = V  # why\n"},
+		{"path = \"p\"\n\n# about words\n[words]\na = \"b\"\n", "name", "path = \"p\"\nname = V\n\n# about words\n[words]\na = \"b\"\n"},
+		{"# top\n\n# about words\n# more\n[words]\na = \"b\"\n", "name", "# top\n\nname = V\n\n# about words\n# more\n[words]\na = \"b\"\n"},
+		{"[words]\na = \"b\" # c\n\n[limits]\ncpu = 1\n", "words.new", "[words]\na = \"b\" # c\nnew = V\n\n[limits]\ncpu = 1\n"},
+		{"[words]\n[limits]\n", "words.new", "[words]\nnew = V\n[limits]\n"},
+		{"[words]", "words.new", "[words]\nnew = V\n"},
+		{"[words]\nnew = \"x\" # y", "words.new", "[words]\nnew = V # y"},
+		{"words = {}\n", "words.new", "words = { new = V }\n"},
+		{"words = { a = \"b\" } # c\n", "words.new", "words = { a = \"b\", new = V } # c\n"},
+		{"words = { new = \"b\", c = \"d\" }\n", "words.new", "words = { new = V, c = \"d\" }\n"},
+		{"words.a = \"b\"\nname = \"n\"\n", "words.new", "words.a = \"b\"\nwords.new = V\nname = \"n\"\n"},
+		{"name = \"n\"", "words.new", "name = \"n\"\n\n[words]\nnew = V\n"},
+		{"name = \"n\"\n", "words.a b", "name = \"n\"\n\n[words]\n\"a b\" = V\n"},
+		{"[limits]\nmemory = 5\n", "limits.cpu", "[limits]\nmemory = 5\ncpu = V\n"},
+		{"[limits]\nmemory = 5 \t\n", "limits.memory", "[limits]\nmemory = V \t\n"},
+	} {
+		got, err := Edit(c.text, strings.Split(c.key, "."), "V")
+		if err != nil || got != c.want {
+			t.Errorf("%q, %s:\n%q, %v\nwant\n%q", c.text, c.key, got, err, c.want)
+			continue
+		}
+		var e editable
+		if _, problems := Decode("f", []byte(strings.ReplaceAll(got, "V", `"v"`)), &e); len(problems) > 0 {
+			t.Errorf("%q: %v", got, problems)
+		}
+	}
+}
+
+func TestRemove(t *testing.T) {
+	for _, c := range []struct{ text, key, want string }{
+		{"name = \"old\" # why\npath = \"p\"\n", "name", "path = \"p\"\n"},
+		{"[words]\na = \"b\"\nc = \"\"\"x\ny\"\"\"", "words.c", "[words]\na = \"b\"\n"},
+		{"[words]\na = \"b\"\n", "words.x", "!words.x is not set"},
+		{"words = { a = \"b\" }\n", "words.a", "!cannot be edited: words.a shares its line with others"},
+	} {
+		got, err := Remove(c.text, strings.Split(c.key, "."))
+		if err != nil {
+			got = "!" + err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%q, %s: %q, want %q", c.text, c.key, got, c.want)
+		}
+	}
+}
+
+// FuzzEdit: what is edited and still decodes has the new value and every other
+// value it had.
+func FuzzEdit(f *testing.F) {
+	f.Add("name = \"a\" # c\n[words]\nx = 'y'\n[limits]\ncpu = 1\n", "x")
+	f.Add("words = { a = \"\"\"b\n\"\"\", c = \"d\" }", "z")
+	f.Add("[words.a]\n[[words]]", "z")
+	f.Fuzz(func(t *testing.T, text, word string) {
+		var before, after editable
+		if _, problems := Decode("f", []byte(text), &before); len(problems) > 0 || word == "" || strings.HasPrefix(text, "\xef\xbb\xbf") {
+			return
+		}
+		got, err := Edit(text, []string{"words", word}, `"new"`)
+		if err != nil {
+			return
+		}
+		if _, problems := Decode("f", []byte(got), &after); len(problems) > 0 {
+			return // and is then not written
+		}
+		if v, ok := after.Words.Get(word); !ok || v != "new" {
+			t.Fatalf("%q became %q: %q is %q", text, got, word, v)
+		}
+		for _, e := range before.Words.Entries {
+			if v, _ := after.Words.Get(e.Key); e.Key != word && v != e.Value {
+				t.Fatalf("%q became %q: %q is %q", text, got, e.Key, v)
+			}
+		}
+		if before.Name.V != after.Name.V || before.Path.V != after.Path.V || before.Limits.CPU.V != after.Limits.CPU.V || before.Limits.Memory.V != after.Limits.Memory.V {
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
+}

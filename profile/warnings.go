@@ -1,0 +1,165 @@
+package profile
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// Warnings returns what is odd about a run although nothing forbids it: keys
+// that have no effect beside the others, and grants that are larger than they
+// look. None of them stops a run.
+func (rc RunConfig) Warnings() []strict.Problem { return slices.Clone(rc.warnings) }
+
+func (r *resolver) warn(at strict.Pos, key, hint, format string, args ...any) {
+	r.rc.warnings = append(r.rc.warnings, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// warnings looks at the finished RunConfig.
+func (r *resolver) warnings() {
+	if name := r.s.Name; name.V != "" && name.V != r.rc.Name && (r.rc.Scope == Global || r.rc.Scope == Local) {
+		r.warn(name.At, "name", "", "is %q, but -p and extends know the profile by its file's name, %q", name.V, r.rc.Name)
+	}
+	if s := r.s.SyncCredentials; s.V && len(r.rc.Capabilities) == 0 {
+		r.warn(s.At, "sync_credentials", "", "has no effect without capabilities")
+	}
+	r.warnSandbox()
+	r.warnMounts()
+	r.warnEnv()
+	r.warnEntrypoint()
+}
+
+func (r *resolver) warnSandbox() {
+	s, rc := &r.s.Sandbox, &r.rc
+	if len(rc.HomeAllow) > 0 && rc.Home != "isolated" {
+		r.warn(s.HomeAllow.At, "sandbox.home_allow", `home = "isolated" hides the rest`, "has no effect: the whole home folder can be read")
+	}
+	if len(rc.NetworkAllow) > 0 && rc.Network != NetAllowlist {
+		r.warn(s.NetworkAllow.At, "sandbox.network_allow", `network_mode = "allowlist"`, "has no effect: network_mode is %q", rc.Network)
+	}
+	if len(rc.NetworkDeny) > 0 && rc.Network == NetOff {
+		r.warn(s.NetworkDeny.At, "sandbox.network_deny", "", "has no effect: there is no network")
+	}
+	if rc.Network == NetAllowlist && len(rc.NetworkAllow)+len(rc.Capabilities) == 0 {
+		r.warn(s.NetworkMode.At, "sandbox.network_mode", "", "the list of hosts is empty: nothing can be reached")
+	}
+	if c := s.CgroupManager; rc.CgroupManager != "" && !slices.Contains(rc.Allow, "nested-user-ns") {
+		r.warn(c.At, "sandbox.cgroup_manager", "", `has no effect without allow = ["nested-user-ns"]`)
+	}
+	if rc.GitDir == "rw" {
+		r.warn(s.GitDir.At, "sandbox.git_dir", "", "git hooks and configuration written in the box run outside it later")
+	}
+	for _, it := range s.Allow.Items {
+		switch it.Text {
+		case "docker-socket", "podman-socket", "container-sockets", "session-bus", "systemd-user":
+			r.warn(it.At, "sandbox.allow", "", "%q is a way out of the box: it starts programs on the host", it.Text)
+		case "nested-user-ns":
+		default:
+			if rc.Network == NetFull {
+				r.warn(it.At, "sandbox.allow", "", "%q together with the network: what is read can be sent anywhere", it.Text)
+			}
+		}
+	}
+}
+
+func (r *resolver) warnMounts() {
+	copies := false
+	for i := range r.rc.Mounts {
+		m := &r.rc.Mounts[i]
+		copies = copies || m.Mode == SafeRW
+		if m.Mode != RW {
+			continue
+		}
+		at := strict.Pos{File: m.File, Line: m.Line}
+		switch src := real(m.Source); {
+		case within(r.home, src):
+			r.warn(at, m.key(), "", "makes your whole home folder writable")
+		case systemFolder(src):
+			r.warn(at, m.key(), "", "makes the system folder %q writable", src)
+		}
+	}
+	if o := r.s.Output.Review; o.V && !copies {
+		r.warn(o.At, "output.review", "", "has no effect: no mount has the mode safe-rw")
+	}
+}
+
+func (r *resolver) warnEnv() {
+	e := &r.s.Env
+	if r.rc.Env.InheritAll {
+		at, key := e.InheritAll.At, "env.inherit_all"
+		if !e.InheritAll.V {
+			at, key = e.Clearenv.At, "env.clearenv"
+		}
+		switch {
+		case r.rc.Network == NetFull:
+			r.warn(at, key, "name the variables in inherit", "your whole environment is passed, and the network is open")
+		case r.rc.Home == "isolated":
+			r.warn(at, key, "name the variables in inherit", "your whole environment is passed, although the home folder is hidden")
+		}
+	}
+	for _, set := range e.Set.Entries {
+		key := strict.Join("env", "set", set.Key)
+		if LooksSecret(set.Key) && set.Value != "" && !strings.Contains(set.Value, "$") {
+			r.warn(set.At, key, fmt.Sprintf("inherit = [%q] takes it from your environment", set.Key), "a secret stands in the file")
+		}
+		for _, kv := range r.rc.Env.Set {
+			if kv.Key == set.Key && filepath.IsAbs(kv.Value) && r.absent(kv.Value) {
+				r.warn(set.At, key, "", "%q does not exist on the host", kv.Value)
+			}
+		}
+	}
+	for i, it := range e.PathPrepend.Items {
+		if dir := r.rc.Env.PathPrepend[i]; r.absent(dir) {
+			r.warn(it.At, "env.path_prepend", "", "%q does not exist on the host", dir)
+		}
+	}
+}
+
+// absent reports whether a value that looks like a path names nothing, here or
+// in the box.
+func (r *resolver) absent(path string) bool {
+	if strings.ContainsAny(path, ": \t") {
+		return false
+	}
+	m := Mount{Dest: filepath.Clean(path)}
+	for i := range r.rc.Mounts {
+		if r.rc.Mounts[i].Dest == m.Dest {
+			return false
+		}
+	}
+	hostPath, made := r.mountPoint(&m)
+	ok, err := exists(hostPath)
+	return !made && !ok && err == nil
+}
+
+func (r *resolver) warnEntrypoint() {
+	e, o, rc := &r.s.Entrypoint, &r.s.Output, &r.rc.Entrypoint
+	switch filepath.Base(rc.Cmd) {
+	case "bash", "zsh", "fish", "sh", "dash", "ksh":
+		if rc.TUI {
+			r.warn(e.TUI.At, "entrypoint.tui", `cursor_fix = "shell" is what shells need`, "a shell sets up the terminal itself: what is pasted would not be shown")
+		}
+	}
+	if rc.Interactive {
+		return
+	}
+	if rc.TUI {
+		r.warn(e.TUI.At, "entrypoint.tui", "", "has no effect: the run is not interactive")
+	}
+	if rc.CursorFix != "" {
+		r.warn(e.CursorFix.At, "entrypoint.cursor_fix", "", "has no effect: the run is not interactive")
+	}
+	if len(rc.History) > 0 {
+		r.warn(e.History.At, "entrypoint.history", "", "has no effect: the run is not interactive")
+	}
+	if o.Record.V {
+		r.warn(o.Record.At, "output.record", "", "has no effect: the run is not interactive")
+	}
+	if r.rc.Output.Timeout == 0 {
+		at := e.Interactive.At
+		r.warn(at, "output.timeout_seconds", "timeout_seconds = 1800", "nobody is watching, and nothing ends the run")
+	}
+}

@@ -1,0 +1,96 @@
+package shims
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/enr/inner/profile"
+)
+
+// Blocked counts the calls that the noop scripts of a box blocked. The scripts
+// write to a pipe, so nothing grows on disk however much the box writes; what it
+// writes is not believed but counted: lines that are a rule of the profile.
+type Blocked struct {
+	counts   map[string]int // by rule
+	rest     []byte         // the line that is not complete
+	overlong bool           // and is longer than any rule
+
+	pipe, hold *os.File
+	done       chan struct{}
+}
+
+// longest is the longest line that is looked at: more than a rule can be, and what a
+// pipe takes in one piece (PIPE_BUF).
+const longest = 4096
+
+// CountBlocked makes a named pipe at path and counts, until Close, what comes
+// through it.
+func CountBlocked(path string, n profile.Noop) (*Blocked, error) {
+	rules, err := parseNoop(n)
+	if err != nil {
+		return nil, err
+	}
+	b := &Blocked{counts: map[string]int{}, done: make(chan struct{})}
+	for _, list := range rules.block {
+		for _, r := range list {
+			b.counts[strings.Join(r.words, " ")] = 0
+		}
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		return nil, fmt.Errorf("pipe %q: %w", path, err)
+	}
+	if b.pipe, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0); err != nil {
+		return nil, err
+	}
+	// As long as a writer is there, reading does not end.
+	if b.hold, err = os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0); err != nil {
+		return nil, errors.Join(err, b.pipe.Close())
+	}
+	go func() {
+		defer close(b.done)
+		_, _ = io.Copy(b, b.pipe)
+	}()
+	return b, nil
+}
+
+// Close ends the counting once everything written is read, and returns how often each
+// rule blocked a call; rules that never did are left out. Nothing of the box may be
+// alive; if it is, its lines are not waited for.
+func (b *Blocked) Close() map[string]int {
+	b.hold.Close()
+	_ = b.pipe.SetReadDeadline(time.Now().Add(time.Second))
+	<-b.done
+	b.pipe.Close()
+	for rule, n := range b.counts {
+		if n == 0 {
+			delete(b.counts, rule)
+		}
+	}
+	return b.counts
+}
+
+// Write takes what the box wrote.
+func (b *Blocked) Write(p []byte) (int, error) {
+	size := len(p)
+	for {
+		line, after, complete := bytes.Cut(p, []byte("\n"))
+		if len(b.rest)+len(line) > longest {
+			b.rest, b.overlong = b.rest[:0], true
+		} else if !b.overlong {
+			b.rest = append(b.rest, line...)
+		}
+		if !complete {
+			return size, nil
+		}
+		if n, known := b.counts[string(b.rest)]; known && !b.overlong {
+			b.counts[string(b.rest)] = n + 1
+		}
+		b.rest, b.overlong, p = b.rest[:0], false, after
+	}
+}
