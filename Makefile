@@ -18,7 +18,7 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK
 
 .DEFAULT_GOAL := build
-.PHONY: build test agents check lint fmt generate demo bench fuzz setup install uninstall clean help
+.PHONY: build test agents podman check lint fmt generate demo bench fuzz setup install uninstall clean help
 
 build: ## build bin/inner, one static binary
 	@mkdir -p bin
@@ -36,6 +36,11 @@ agents: ## install Claude Code, Gemini CLI, Codex and opencode from npm (1 GB) a
 	@contrib/agents.sh versions
 	@INNER_TEST_AGENTS=1 contrib/test.sh ./cmd/inner -count=1 -run 'TestClaude|TestAgents' $(ARGS)
 
+podman: ## install podman (100 MB) and show it making containers in its sandbox
+	@contrib/setup.sh test podman
+	@$(MAKE) --no-print-directory build
+	@INNER_TEST_PODMAN=1 contrib/test.sh ./cmd/inner -count=1 -run 'TestPodman' $(ARGS)
+
 check: ## what every commit passes: lint, then the tests
 	@contrib/setup.sh test
 	@$(MAKE) --no-print-directory build
@@ -50,8 +55,10 @@ lint: ## formatting, vet, staticcheck, shell scripts, go.mod, generated files, h
 fmt: ## format the Go code
 	$(GO) run $(GOFUMPT) -l -w .
 
-generate: build ## write the files that are generated and committed (completions)
+generate: build ## write the files that are generated and committed (completions, the table of resources)
 	contrib/generate.sh completions
+	$(GO) run ./contrib/resources isolator/resources.toml >isolator/resources_table.go.new
+	mv isolator/resources_table.go.new isolator/resources_table.go
 
 demo: ## show the main job in a sample project: a sandboxed command that was typed, not wrapped
 	@contrib/setup.sh demo

@@ -35,6 +35,7 @@ generated() {
 	local dir
 	dir=$(mktemp -d) || return
 	contrib/generate.sh "$dir" && diff -r -x "*.go" completions "$dir" && rm -rf -- "$dir"
+	"$GO" run ./contrib/resources isolator/resources.toml | diff - isolator/resources_table.go
 }
 
 # The house rules that grep can see. A line that must break one says why, in a

@@ -1,7 +1,7 @@
 #!/bin/bash
 # setup.sh GOAL...: make this machine able to reach a goal.
 #
-# Goals: test, agents, lint, demo, bench. Each needs programs; what is missing is said
+# Goals: test, agents, podman, lint, demo, bench. Each needs programs; what is missing is said
 # and then installed with apt-get, through sudo when the caller is not root.
 # Nothing that is present is touched, and a second run does nothing.
 #
@@ -25,7 +25,7 @@ die() {
 have() { command -v "$1" >/dev/null 2>&1; }
 
 [ "$(uname -s)" = Linux ] || die "inner runs on Linux only: it is made of bubblewrap and Linux namespaces"
-[ $# -gt 0 ] || die "usage: setup.sh test|agents|lint|demo|bench ..."
+[ $# -gt 0 ] || die "usage: setup.sh test|agents|podman|lint|demo|bench ..."
 
 # sbin is not on every plain user's PATH, and useradd lives there.
 PATH=$PATH:/usr/sbin:/sbin
@@ -60,6 +60,7 @@ for goal; do
 		want script bsdutils
 		want setpriv util-linux
 		want git git
+		want newuidmap uidmap
 		# The race detector is the one thing here that needs a C compiler.
 		want gcc gcc
 		[ -e /usr/include/stdlib.h ] || want_always libc6-dev
@@ -69,6 +70,15 @@ for goal; do
 			[ "$(id -u)" -ne 0 ] || PATH=/usr/local/bin:/usr/bin:/bin
 			have npm
 		) || want_always npm
+		;;
+	podman)
+		want podman podman
+		want newuidmap uidmap
+		want crun crun
+		want slirp4netns slirp4netns
+		want pgrep procps
+		# A static one, for an image of nothing else.
+		if ! have busybox || ldd "$(command -v busybox)" >/dev/null 2>&1; then want_always busybox-static; fi
 		;;
 	bench)
 		want bwrap bubblewrap
@@ -80,7 +90,7 @@ for goal; do
 		want direnv direnv
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
 		;;
-	*) die "unknown goal \"$goal\": test, agents, lint, demo or bench" ;;
+	*) die "unknown goal \"$goal\": test, agents, podman, lint, demo or bench" ;;
 	esac
 done
 

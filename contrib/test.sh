@@ -23,6 +23,7 @@ if [ -n "${INNER_TEST_AGENTS-}" ]; then
 else
 	printf 'inner: not run here: Gemini CLI, Codex and opencode themselves (make agents)\n' >&2
 fi
+[ -n "${INNER_TEST_PODMAN-}" ] || printf 'inner: not run here: podman in a box (make podman)\n' >&2
 # One package at a time: terminals and timeouts share two cores badly.
 flags=(-buildvcs=false -race -timeout 15m -p 1)
 

@@ -11,7 +11,8 @@ package isolator
 //  6. what inner puts in: capability clones, history, noop shims, the marker,
 //     and the resources the profile allows
 //  7. write protection: .inner, git, shell start-up files
-//  8. hiding: sensitive resources, listening sockets, inner's own state
+//  8. hiding: sensitive resources, what the git settings were made from, programs
+//     that [noop] covers, listening sockets, inner's own state
 //
 // Hiding comes last, so nothing re-exposes what it covers.
 

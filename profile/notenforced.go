@@ -32,9 +32,6 @@ func (rc RunConfig) NotEnforced() []string {
 	if rc.CgroupManager == "systemd" {
 		add(`sandbox.cgroup_manager = "systemd" is not there yet`)
 	}
-	if rc.Seccomp == "strict" {
-		add(`sandbox.seccomp = "strict" is not there yet`)
-	}
 	if rc.Clipboard {
 		add("sandbox.clipboard: the clipboard is not there yet")
 	}

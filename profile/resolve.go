@@ -39,6 +39,7 @@ type Context struct {
 	Cwd            string                      // physical
 	Project        string                      // root of the project in force, or ""
 	WorkspacesPath string                      // of config.toml, as written
+	Hide           []string                    // of the config.toml files: absolute or ~/…, patterns too
 	LogPath        string                      // of the user's config.toml, as written
 	ProjectLog     string                      // of the project's
 	DefaultLimits  Limits                      // of config.toml; the profile's and the flags' go first
@@ -178,7 +179,11 @@ func (r *resolver) limits() Limits {
 
 // hide expands [sandbox] hide. Relative entries are below the working folder.
 func (r *resolver) hide() {
-	for _, it := range r.s.Sandbox.Hide.Items {
+	items := r.s.Sandbox.Hide.Items
+	for _, p := range r.c.Hide { // what the user hides from every box, no profile takes out
+		items = append(items[:len(items):len(items)], strict.Item{Text: strings.ReplaceAll(p, "$", "$$")})
+	}
+	for _, it := range items {
 		plain, err := r.x.expand(it.Text, tilde|vars)
 		escaped, err2 := r.x.expand(it.Text, tilde|vars|pattern)
 		if err = errors.Join(err, err2); err != nil {

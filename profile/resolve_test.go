@@ -400,8 +400,6 @@ sandbox.limits: limits are not there yet
 sandbox.backend = "podman" is not there yet
 sandbox.base = "minimal" is not there yet
 sandbox.pid_namespace = false: without it processes could outlive the run
-sandbox.seccomp = "strict" is not there yet
-sandbox.proc = "bind" is not there yet
 sandbox.clipboard: the clipboard is not there yet`
 	if diff := cmp.Diff(want, strings.Join(rc.NotEnforced(), "\n")); diff != "" {
 		t.Error(diff)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -80,12 +79,15 @@ func TestAgents(t *testing.T) {
 					roots = append(roots, root)
 				}
 			}
-			profile := "schema_version = \"1\"\n"
-			if agent.base != "" {
-				profile += "extends = \"" + agent.base + "\"\n[sandbox]\nnetwork = false\n"
-			} else {
-				profile += fmt.Sprintf(agentProfile, agent.name, agent.name)
+			if agent.base == "" { // of contrib/profiles
+				text, err := os.ReadFile(filepath.Join("..", "..", "contrib", "profiles", agent.name+".toml"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.write(".inner/profiles/"+agent.name+".toml", string(text))
+				agent.base = agent.name
 			}
+			profile := "schema_version = \"1\"\nextends = \"" + agent.base + "\"\n[sandbox]\nnetwork = false\n"
 			p.write("app/.inner/profiles/"+agent.name+".toml", profile)
 			before := digest(t, roots...)
 			version := strings.TrimSpace(p.run(program, "--version"))
@@ -134,17 +136,6 @@ func TestAgents(t *testing.T) {
 		})
 	}
 }
-
-// agentProfile is the least an agent without a built-in profile needs.
-const agentProfile = `capabilities = [%q]
-[sandbox]
-home = "isolated"
-[env]
-inherit = ["TERM", "COLORTERM", "LANG", "HOME", "USER", "PATH"]
-[entrypoint]
-cmd = %q
-tui = true
-`
 
 // commandLines are those of all processes that name something in dir.
 func commandLines(dir string) []string {

@@ -86,6 +86,7 @@ func (a *app) diagnose() []finding {
 		list = append(list, bwrapVersion(bwrap)...)
 		list = append(list, namespaces(bwrap))
 	}
+	list = append(list, kernelFindings()...)
 	list = append(list, a.folders()...)
 	list = append(list, a.hookFindings()...)
 	list = append(list, a.shimFindings()...)
@@ -131,7 +132,11 @@ func clean(path string, args ...string) (string, error) {
 
 // namespaces makes a sandbox: the only test that counts.
 func namespaces(bwrap string) finding {
-	out, err := clean(bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--", "/bin/true")
+	args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"}
+	if os.Getuid() != 0 {
+		args = append(args, "--unshare-user", "--disable-userns") // as every box has it
+	}
+	out, err := clean(bwrap, append(args, "--", "/bin/true")...)
 	if err == nil {
 		return ok("sandbox", "user, process, network and IPC namespaces work")
 	}

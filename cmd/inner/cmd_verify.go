@@ -15,7 +15,7 @@ import (
 )
 
 type verifyFlags struct {
-	profile               string
+	profile, only         string
 	json, suggest, attack bool
 }
 
@@ -34,6 +34,8 @@ func (a *app) cmdVerify() *cobra.Command {
 	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
 	fl.BoolVar(&f.json, "json", false, "as JSON")
 	fl.BoolVar(&f.suggest, "suggest", false, "print the allow line that would lift what fails")
+	fl.BoolVar(&f.attack, "attack", false, "try to get out: every attack bare, then in the sandbox")
+	fl.StringVar(&f.only, "only", "", "with --attack: only the attack of this `NAME`")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	return c
 }
@@ -42,9 +44,18 @@ func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
 	if err := a.outside(cmd); err != nil {
 		return err
 	}
+	if f.only != "" && !f.attack {
+		return usagef("--only goes with --attack")
+	}
+	if f.suggest && (f.json || f.attack) {
+		return usagef("--suggest goes alone")
+	}
 	p, c, err := a.verifiable(f.profile)
 	if err != nil {
 		return err
+	}
+	if f.attack {
+		return a.attackAll(p, c, f)
 	}
 	start := time.Now()
 	report, err := a.examine(p, c)

@@ -9,6 +9,7 @@ import (
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/procfs"
 	"github.com/enr/inner/isolator/verify"
+	"github.com/enr/inner/isolator/verify/attack"
 	"github.com/enr/inner/shims"
 )
 
@@ -25,6 +26,9 @@ func main() {
 	}
 	if procfs.IsPart(os.Args) {
 		os.Exit(procfs.Part(os.Args))
+	}
+	if attack.IsInside(os.Args) {
+		os.Exit(attack.Inside(os.Args))
 	}
 	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG):
 	// everything runs on one that lives as long as the process.

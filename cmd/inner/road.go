@@ -37,6 +37,7 @@ func (a *app) context(pl place, o profile.Overrides, forShim bool) (profile.Cont
 		return c, err
 	}
 	c.WorkspacesPath, c.LogPath, c.DefaultLimits = cfg.WorkspacesPath, cfg.Log, cfg.DefaultLimits
+	c.Hide = cfg.Hide
 	if own, ok := a.trustedProjectConfig(pl); ok {
 		nearer(&c, own)
 	}
@@ -49,6 +50,7 @@ func nearer(c *profile.Context, cfg *config.Config) {
 		c.WorkspacesPath = cfg.WorkspacesPath
 	}
 	c.ProjectLog = cfg.Log
+	c.Hide = append(c.Hide[:len(c.Hide):len(c.Hide)], cfg.Hide...)
 	c.DefaultLimits = cfg.DefaultLimits.Or(c.DefaultLimits)
 }
 

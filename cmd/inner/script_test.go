@@ -10,6 +10,7 @@ package main
 //	mode FILE PERM           want these permission bits, in octal
 //	serve DIR                an https server ($URL) for the files of a folder
 //	exec nouserns COMMAND... run where user namespaces are switched off
+//	syscalls                 in a box: make system calls and say what they answer
 //
 // Each story has a home of its own ($HOME, no ~/.inner yet), a private
 // $XDG_RUNTIME_DIR, and a project at $WORK/home/app.
@@ -31,9 +32,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "nouserns" {
+	switch filepath.Base(os.Args[0]) {
+	case "nouserns":
 		fmt.Fprintln(os.Stderr, "nouserns:", nouserns(os.Args[1:]))
 		os.Exit(99)
+	case "syscalls":
+		os.Exit(syscalls())
 	}
 	code, err := testMain(m)
 	if err != nil {
@@ -60,6 +64,14 @@ func testMain(m *testing.M) (int, error) {
 		return 0, err
 	}
 	if err := os.Symlink(self, filepath.Join(dir, "bin", "nouserns")); err != nil {
+		return 0, err
+	}
+	// A copy: what it would link to is not seen in a box.
+	data, err := os.ReadFile(self)
+	if err != nil {
+		return 0, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bin", "syscalls"), data, 0o755); err != nil {
 		return 0, err
 	}
 	if err := os.Setenv("INNER_TEST_DIR", dir); err != nil {
@@ -152,8 +164,13 @@ func hostEnv(work string) []string {
 
 func TestScript(t *testing.T) {
 	need(t, "bwrap", "bash", "zsh", "fish", "git", "strace", "ps")
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+	testscript.Run(t, scripts("script"))
+}
+
+// scripts are the stories of a folder of testdata.
+func scripts(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 filepath.Join("testdata", dir),
 		WorkdirRoot:         os.Getenv("INNER_TEST_DIR"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -174,7 +191,7 @@ func TestScript(t *testing.T) {
 			"mode":  cmdMode,
 			"serve": cmdServe,
 		},
-	})
+	}
 }
 
 // refuseNeg refuses "!" before a command that has no meaning for it.

@@ -11,7 +11,7 @@ import (
 func (j *journey) stage() error {
 	j.staged = isolator.Staged{RunID: j.run.ID, Program: j.prep.program, Argv: j.prep.argv}
 	for _, step := range []func(*journey) error{
-		stageEmpty, stageProc, stageBorrowed, stageClones, stageGit, stageNoop, stageHistory, stageCopies,
+		stageEmpty, stageNested, stageProc, stageBorrowed, stageClones, stageGit, stageNoop, stageHistory, stageCopies,
 	} {
 		if err := step(j); err != nil {
 			return err

@@ -34,7 +34,7 @@ func findPrograms(dirs, names, skip []string) []Program {
 	type file struct {
 		id    ID
 		size  int64
-		paths []string // real ones
+		paths []string // as found
 		names []string
 	}
 	var order []*file
@@ -46,15 +46,9 @@ func findPrograms(dirs, names, skip []string) []Program {
 			continue
 		}
 		read = append(read, real)
-		entries, _ := os.ReadDir(real) // what could be read counts
-		for _, e := range entries {
-			path := filepath.Join(real, e.Name())
-			if e.Type()&fs.ModeSymlink != 0 {
-				if path, err = filepath.EvalSymlinks(path); err != nil {
-					continue
-				}
-			}
-			fi, err := os.Lstat(path)
+		for _, base := range listed(real, names) {
+			path := filepath.Join(real, base)
+			fi, err := os.Stat(path)
 			if err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 == 0 {
 				continue
 			}
@@ -64,24 +58,28 @@ func findPrograms(dirs, names, skip []string) []Program {
 				files[f.id] = f
 				order = append(order, f)
 			}
-			if !slices.Contains(f.paths, path) {
-				f.paths = append(f.paths, path)
-			}
-			if !slices.Contains(f.names, e.Name()) {
-				f.names = append(f.names, e.Name())
+			f.paths = append(f.paths, path)
+			if !slices.Contains(f.names, base) {
+				f.names = append(f.names, base)
 			}
 		}
 	}
 	var out []Program
-	for _, f := range order {
-		slices.Sort(f.names)
+	program := func(name string, f *file, again bool) {
+		p := Program{Name: name, Names: slices.Sorted(slices.Values(f.names)), Copy: again}
+		for _, path := range f.paths {
+			if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(p.Files, real) {
+				p.Files = append(p.Files, real)
+			}
+		}
+		out = append(out, p)
 	}
 	for _, name := range names {
 		var found []*file
 		for _, f := range order {
 			if slices.Contains(f.names, name) {
 				found = append(found, f)
-				out = append(out, Program{Name: name, Files: f.paths, Names: f.names})
+				program(name, f, false)
 			}
 		}
 		for _, f := range order {
@@ -90,9 +88,23 @@ func findPrograms(dirs, names, skip []string) []Program {
 				continue
 			}
 			if slices.ContainsFunc(found, func(o *file) bool { return o.size == f.size && equal(o.paths[0], f.paths[0], f.size) }) {
-				out = append(out, Program{Name: f.names[i], Files: f.paths, Names: f.names, Copy: true})
+				program(f.names[i], f, true)
 			}
 		}
+	}
+	return out
+}
+
+// listed returns what is in a folder; of one that cannot be listed, the names that
+// may be there all the same.
+func listed(dir string, names []string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return names
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
 	}
 	return out
 }
@@ -124,7 +136,7 @@ func equal(a, b string, size int64) bool {
 
 // readRegular reads a file that must not be a FIFO by now.
 func readRegular(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

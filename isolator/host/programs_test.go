@@ -50,6 +50,13 @@ func TestFindPrograms(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	// A folder that can be entered and not listed.
+	must(t, os.Chmod(j("b"), 0o311))
+	defer os.Chmod(j("b"), 0o755)
+	got = findPrograms([]string{j("b")}, []string{"editor"}, nil)
+	if len(got) != 1 || got[0].Files[0] != j("lib/vim.basic") {
+		t.Errorf("unlisted: %v", got)
+	}
 	if got := findPrograms(dirs, nil, nil); got != nil {
 		t.Errorf("without names: %v", got)
 	}

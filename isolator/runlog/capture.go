@@ -30,13 +30,14 @@ type Capture struct {
 	name   string
 	encode encoder
 
+	wake    chan struct{} // there is something to write
+	closing chan struct{}
+
 	mu      sync.Mutex
-	wake    *sync.Cond
 	pending []byte
 	marks   []mark
 	seen    int64
 	cut     bool // nothing more is taken
-	closed  bool
 	rows    uint16
 	cols    uint16
 	done    chan struct{} // nil until the goroutine is there
@@ -75,11 +76,10 @@ func (r *Run) Output(secrets []string) *Capture {
 }
 
 func (r *Run) capture(name string, start time.Time, e encoder) *Capture {
-	c := &Capture{start: start, limit: MaxOutput, name: name, encode: e}
+	c := &Capture{start: start, limit: MaxOutput, name: name, encode: e, wake: make(chan struct{}, 1), closing: make(chan struct{})}
 	c.open = func() (*os.File, error) {
 		return r.root.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	}
-	c.wake = sync.NewCond(&c.mu)
 	return c
 }
 
@@ -88,7 +88,7 @@ func (c *Capture) Output(p []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen += int64(len(p))
-	if c.cut || c.closed {
+	if c.cut {
 		return
 	}
 	if int64(len(c.pending)+len(p)) > c.limit {
@@ -107,7 +107,7 @@ func (c *Capture) Output(p []byte) {
 func (c *Capture) Resize(rows, cols uint16) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cut || c.closed || cols == 0 || rows == 0 || c.rows == rows && c.cols == cols {
+	if c.cut || cols == 0 || rows == 0 || c.rows == rows && c.cols == cols {
 		return
 	}
 	c.rows, c.cols = rows, cols
@@ -120,8 +120,15 @@ func (c *Capture) begin() {
 		c.done = make(chan struct{})
 		go c.write()
 	}
-	c.wake.Signal()
+	select {
+	case c.wake <- struct{}{}:
+	default: // it knows
+	}
 }
+
+// gather is how long output is gathered before it is written: to wake another
+// thread at every piece would slow the program down.
+const gather = 20 * time.Millisecond
 
 // write is the goroutine.
 func (c *Capture) write() {
@@ -131,12 +138,19 @@ func (c *Capture) write() {
 	}
 	var out, spare []byte
 	var spareMarks []mark
-	for {
-		c.mu.Lock()
-		for len(c.marks) == 0 && !c.closed {
-			c.wake.Wait()
+	for last := false; !last; {
+		select {
+		case <-c.wake:
+			select {
+			case <-time.After(gather):
+			case <-c.closing:
+				last = true
+			}
+		case <-c.closing:
+			last = true
 		}
-		pending, marks, last := c.pending, c.marks, c.closed
+		c.mu.Lock()
+		pending, marks := c.pending, c.marks
 		c.pending, c.marks = spare[:0], spareMarks[:0]
 		c.mu.Unlock()
 		out = out[:0]
@@ -156,9 +170,6 @@ func (c *Capture) write() {
 			out = c.encode.output(out, time.Since(c.start), nil, true)
 		}
 		c.put(out)
-		if last {
-			return
-		}
 		if spare, spareMarks = pending, marks; cap(spare) > 1<<20 {
 			spare, out = nil, nil // a burst is over
 		}
@@ -186,12 +197,11 @@ func (c *Capture) put(out []byte) {
 	}
 }
 
-// Close waits until everything is written. It is nil when there was nothing to
-// keep.
+// Close waits until everything is written; nothing comes after it. It is nil
+// when there was nothing to keep.
 func (c *Capture) Close() (*Captured, error) {
+	close(c.closing)
 	c.mu.Lock()
-	c.closed = true
-	c.wake.Signal()
 	done := c.done
 	c.mu.Unlock()
 	if done != nil {

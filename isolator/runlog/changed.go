@@ -167,11 +167,19 @@ func RunsLater(roots, ours, files []string, since time.Time) []string {
 		}
 	}
 	for _, root := range topmost(roots) {
+		// Nearly always there is nothing, and this is on the way of every run.
+		dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		defer unix.Close(dir)
 		for _, name := range runLater() {
-			p := filepath.Join(root, name)
 			var st unix.Stat_t
-			// Nearly always there is nothing: this is on the way of every run.
-			if unix.Lstat(p, &st) != nil || slices.Contains(ours, p) {
+			if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+				continue
+			}
+			p := filepath.Join(root, name)
+			if slices.Contains(ours, p) {
 				continue
 			}
 			if !time.Unix(st.Ctim.Unix()).Before(since) || st.Mode&unix.S_IFMT == unix.S_IFDIR && changedIn(p, since) {

@@ -1,7 +1,6 @@
 package runlog
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -85,7 +84,7 @@ func (f *Folder) Begin(s Start) (*Run, error) {
 	}
 	if err == nil {
 		s.Event = "start"
-		err = r.line(s)
+		err = r.write(s.line())
 	}
 	if err != nil {
 		err = fmt.Errorf("log folder %q: %w", f.Path, cause(err))
@@ -94,12 +93,8 @@ func (f *Folder) Begin(s Start) (*Run, error) {
 	return r, nil
 }
 
-func (r *Run) line(v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = r.record.Write(append(b, '\n')) // one write: no line is torn
+func (r *Run) write(line []byte) error {
+	_, err := r.record.Write(append(line, '\n')) // one write: no line is torn
 	return err
 }
 
@@ -110,7 +105,7 @@ func (r *Run) Path() string { return filepath.Join(r.folder.Path, r.ID) }
 func (r *Run) End(e End) error {
 	e.Event = "end"
 	r.ended = true
-	if err := r.line(e); err != nil {
+	if err := r.write(e.line()); err != nil {
 		return fmt.Errorf("log of run %s: %w", r.ID, cause(err))
 	}
 	return nil

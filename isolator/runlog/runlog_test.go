@@ -2,6 +2,7 @@ package runlog
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -396,6 +398,37 @@ func TestChanged(t *testing.T) {
 	}
 }
 
+// The lines written by hand are those of encoding/json.
+func TestLines(t *testing.T) {
+	now := time.Now()
+	for _, s := range []Start{
+		{Event: "start", Time: now},
+		{"start", now, "r", "v1", 7, "p \"q\\", "/\x01\u00e4\xff", "local", "d", "c", "/p", 3, "/c", "/w", "/pr", "off", []string{"a", "b"}, []string{"claude"}, true},
+	} {
+		compareLine(t, s.line(), s)
+	}
+	for _, e := range []End{
+		{Event: "end", Time: now},
+		{"end", now, 3, "SIGTERM", true, 12, map[string]int{"pip": 2, "a\"b": 1}, &Captured{"output.log", 1, 2, true, "e"}, &Changes{[]string{"/a", "/b"}, []string{"/c"}, 4, true}, []string{"/m"}},
+		{Event: "end", Changes: &Changes{}, Output: &Captured{}},
+	} {
+		compareLine(t, e.line(), e)
+	}
+}
+
+func compareLine(t *testing.T, got []byte, v any) {
+	t.Helper()
+	want, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The same value, not the same escapes.
+	var a, b any
+	if err := errors.Join(json.Unmarshal(got, &a), json.Unmarshal(want, &b)); err != nil || !reflect.DeepEqual(a, b) {
+		t.Errorf("%s\nwant %s (%v)", got, want, err)
+	}
+}
+
 func TestFolders(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "logs")
 	for _, f := range []string{"/a", home, "/b", "/a"} {
@@ -434,5 +467,30 @@ func BenchmarkCapture(b *testing.B) {
 			}
 			_, _ = io.Discard.Write(out)
 		})
+	}
+}
+
+// What a run pays for its record, when nothing is captured.
+func BenchmarkRecord(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "logs")
+	i := 0
+	for b.Loop() {
+		f, err := Make(dir, false)
+		if err != nil {
+			b.Fatal(err)
+		}
+		i++
+		r, err := f.Begin(Start{Run: fmt.Sprintf("20260101-%06d-abcdef", i)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		c := r.Output(nil)
+		_ = RunsLater([]string{dir}, nil, nil, time.Now())
+		if _, err := c.Close(); err != nil {
+			b.Fatal(err)
+		}
+		if err := errors.Join(r.End(End{}), r.Tidy(0), r.Close()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -84,10 +84,10 @@ func (e *Exam) open(terminal bool) error {
 		return err
 	}
 	var err error
-	if e.ours, e.theirs, err = line(); err != nil {
+	if e.ours, e.theirs, err = Line(); err != nil {
 		return err
 	}
-	e.master, e.stdio, err = ends(terminal)
+	e.master, e.stdio, err = Ends(terminal)
 	if err != nil {
 		return err
 	}
@@ -134,9 +134,9 @@ func (e *Exam) listen() error {
 	return nil
 }
 
-// line makes the two ends of a stream socket. The inside has its end as
+// Line makes the two ends of a stream socket. The inside has its end as
 // standard error, which is passed on untouched in every way of starting.
-func line() (ours, theirs *os.File, err error) {
+func Line() (ours, theirs *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
@@ -144,9 +144,9 @@ func line() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(pair[0]), "verify"), os.NewFile(uintptr(pair[1]), "verify"), nil
 }
 
-// ends makes standard input and output of the box: nothing, or a terminal that
+// Ends makes standard input and output of the box: nothing, or a terminal that
 // stands for the person's, with the master that shows what was typed into it.
-func ends(terminal bool) (master *os.File, stdio [2]*os.File, err error) {
+func Ends(terminal bool) (master *os.File, stdio [2]*os.File, err error) {
 	if !terminal {
 		null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
 		return nil, [2]*os.File{null, null}, err
@@ -199,10 +199,12 @@ func look() Host {
 // Nothing else is changed: no mount is needed, because the supervisor is inner
 // and executes itself.
 func (e *Exam) Board(p isolator.Plan) isolator.Plan {
-	return board(p, insideWord)
+	return Aboard(p, insideWord)
 }
 
-func board(p isolator.Plan, word string) isolator.Plan {
+// Aboard returns the plan with inner itself, called by a word of its own, in the
+// place of the program.
+func Aboard(p isolator.Plan, word string) isolator.Plan {
 	p.Program, p.Argv = selfExe, []string{insideName, word}
 	return p
 }

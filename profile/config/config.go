@@ -31,6 +31,7 @@ type Config struct {
 	Aliases        []profile.KV
 	Shims          []profile.KV // a command, and the profile that claims it
 	DefaultLimits  profile.Limits
+	Hide           []string                // hidden from every box, on top of the table
 	Capabilities   []capability.Capability // declared by [capability.NAME]
 }
 
@@ -42,6 +43,9 @@ type file struct {
 	Aliases        strict.Table[string] `toml:"aliases"`
 	Shims          strict.Table[string] `toml:"shims"`
 	DefaultLimits  profile.LimitsTable  `toml:"default_limits"`
+	Hide           struct {
+		Paths strict.List `toml:"paths"`
+	} `toml:"hide"`
 
 	Capability strict.Table[capability.Table] `toml:"capability"`
 }
@@ -110,7 +114,7 @@ func parse(read profile.File, more func(*file) []strict.Problem) (*Config, error
 	}
 	return &Config{
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V,
-		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), DefaultLimits: f.DefaultLimits.Limits(),
+		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(),
 		Capabilities: capabilities(f.Capability),
 	}, nil
 }
@@ -148,6 +152,11 @@ func check(f *file) []strict.Problem {
 			add(s.At, s.key, fmt.Sprintf("%q contains a control character", s.V))
 		case s.V != "" && s.V != "~" && !strings.HasPrefix(s.V, "~/") && !strings.HasPrefix(s.V, "/"):
 			add(s.At, s.key, fmt.Sprintf("%q is not an absolute path", s.V))
+		}
+	}
+	for _, it := range f.Hide.Paths.Items {
+		if t := it.Text; control(t) || t != "~" && !strings.HasPrefix(t, "~/") && !strings.HasPrefix(t, "/") || t == "/" || t == "~" {
+			add(it.At, "hide.paths", fmt.Sprintf("%q is not an absolute path, nor one below ~/", t))
 		}
 	}
 	for _, e := range f.Shims.Entries {

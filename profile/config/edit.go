@@ -40,6 +40,7 @@ func (c *Config) Settings() []Setting {
 	for _, kv := range [][2]string{{"memory", l.Memory}, {"cpu", l.CPU}, {"pids", l.Pids}, {"files", l.Files}, {"file_size", l.FileSize}} {
 		add(kv[1], "default_limits", kv[0])
 	}
+	add(strings.Join(c.Hide, ", "), "hide", "paths")
 	return out
 }
 

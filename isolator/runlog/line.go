@@ -1,0 +1,156 @@
+package runlog
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// The two lines of a record are written by hand: encoding/json takes longer to
+// look at the types, once per process, than everything else of a record takes.
+// A test compares the two.
+
+// line is a JSON object that is being written; an omitted field is empty.
+type line []byte
+
+func (l *line) key(key string) {
+	sep := byte(',')
+	if len(*l) == 0 {
+		sep = '{'
+	}
+	*l = append(append(append(append(*l, sep), '"'), key...), '"', ':')
+}
+
+func (l *line) str(key, v string) {
+	l.key(key)
+	*l = appendJSON(*l, []byte(v))
+}
+
+func (l *line) optional(key, v string) {
+	if v != "" {
+		l.str(key, v)
+	}
+}
+
+func (l *line) num(key string, v int64) {
+	l.key(key)
+	*l = strconv.AppendInt(*l, v, 10)
+}
+
+func (l *line) bool(key string, v bool) {
+	l.key(key)
+	*l = strconv.AppendBool(*l, v)
+}
+
+func (l *line) time(key string, v time.Time) {
+	l.key(key)
+	*l = append(v.AppendFormat(append(*l, '"'), time.RFC3339Nano), '"')
+}
+
+func (l *line) list(key string, v []string) {
+	if len(v) == 0 {
+		return
+	}
+	l.key(key)
+	for i, s := range v {
+		*l = appendJSON(append(*l, "[,"[min(i, 1)]), []byte(s))
+	}
+	*l = append(*l, ']')
+}
+
+// object begins an object as a value; end ends the innermost one.
+func (l *line) object(key string, write func(*line)) {
+	l.key(key)
+	var inner line
+	write(&inner)
+	*l = append(*l, inner.end()...)
+}
+
+func (l line) end() []byte {
+	if len(l) == 0 {
+		return []byte("{}")
+	}
+	return append(l, '}')
+}
+
+func (s Start) line() []byte {
+	l := make(line, 0, 1024)
+	l.str("event", s.Event)
+	l.time("time", s.Time)
+	l.str("run", s.Run)
+	l.str("inner", s.Inner)
+	l.num("pid", int64(s.PID))
+	l.str("profile", s.Profile)
+	l.str("path", s.Path)
+	l.str("scope", s.Scope)
+	l.str("digest", s.Digest)
+	l.str("command", s.Command)
+	l.str("program", s.Program)
+	l.num("args", int64(s.Args))
+	l.str("cwd", s.Cwd)
+	l.str("workdir", s.Workdir)
+	l.optional("project", s.Project)
+	l.str("network", s.Network)
+	l.list("allow", s.Allow)
+	l.list("capabilities", s.Clones)
+	l.bool("terminal", s.Terminal)
+	return l.end()
+}
+
+func (e End) line() []byte {
+	l := make(line, 0, 256)
+	l.str("event", e.Event)
+	l.time("time", e.Time)
+	l.num("code", int64(e.Code))
+	l.optional("signal", e.Signal)
+	if e.TimedOut {
+		l.bool("timed_out", true)
+	}
+	l.num("ms", e.Millis)
+	if len(e.Blocked) > 0 {
+		l.object("blocked", func(in *line) {
+			var names []string
+			for name := range e.Blocked {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			for _, name := range names {
+				in.count(name, e.Blocked[name])
+			}
+		})
+	}
+	if o := e.Output; o != nil {
+		l.object("output", func(in *line) {
+			in.str("file", o.File)
+			in.num("seen", o.Seen)
+			in.num("kept", o.Kept)
+			if o.Cut {
+				in.bool("cut", true)
+			}
+			in.optional("error", o.Error)
+		})
+	}
+	if c := e.Changes; c != nil {
+		l.object("changes", func(in *line) {
+			in.list("files", c.Files)
+			in.list("gone", c.Gone)
+			if c.More > 0 {
+				in.num("more", int64(c.More))
+			}
+			if c.Partly {
+				in.bool("partly", true)
+			}
+		})
+	}
+	l.list("runs_later", e.Later)
+	return l.end()
+}
+
+// count is num for a key that comes from a profile.
+func (l *line) count(name string, n int) {
+	sep := byte(',')
+	if len(*l) == 0 {
+		sep = '{'
+	}
+	*l = strconv.AppendInt(append(appendJSON(append(*l, sep), []byte(name)), ':'), int64(n), 10)
+}

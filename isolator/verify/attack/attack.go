@@ -1,0 +1,104 @@
+// Package attack is the escape suite: ways out of a box that programs and
+// people have found, each tried for real.
+//
+// An attack is tried twice. First bare, outside of any box, to show that it is
+// live on this machine: one that fails there proves nothing about a box. Then in
+// the box of a profile, and the host is inspected. What counts is not what the
+// attack says of itself: a secret that it was never told must come back, or
+// something on the host must have changed.
+//
+// Every attack has a scene of its own: a home, a project, servers and a victim
+// process that are made for it in a private folder and taken away afterwards.
+// Nothing of the user's is read or touched; no packet leaves the machine.
+//
+// What it does not show: that there is no way out. It is a list of known ones.
+package attack
+
+import (
+	"errors"
+	"os/exec"
+
+	"github.com/enr/inner/profile"
+)
+
+// Attack is one way out.
+type Attack struct {
+	Name  string
+	Class string // files, secrets, sockets, processes, terminal, kernel
+	What  string // what is tried
+
+	// Terminal says that it needs a terminal as standard input and output.
+	Terminal bool
+
+	// Stage prepares the scene on the host.
+	Stage func(*Scene) error
+	// Try is the attack itself, bare or in the box. What it says is searched for
+	// the secret.
+	Try func(Trial) (string, error)
+	// Effect looks at the host afterwards and says what has changed. Nil looks
+	// for the mark in the watched files.
+	Effect func(*Scene) string
+	// Claim says that there is nothing on the host to look at: the kernel let the
+	// attack have what it must not, when Try returns no error.
+	Claim bool
+	// Launcher attacks inner instead of the inside, and replaces Try. The function
+	// run makes a command that is a run of inner, of /bin/sh with these arguments;
+	// bare there is none.
+	Launcher func(s *Scene, run func(args ...string) *exec.Cmd) (string, error)
+
+	// Declared says why the profile gives just this, or nothing.
+	Declared func(profile.RunConfig) string
+}
+
+// ErrNotStarted says that a launcher attack found nothing to attack.
+var ErrNotStarted = errors.New("it did not start")
+
+// Trial is what an attack is told. The secret is not part of it.
+type Trial struct {
+	Attack string            `json:"attack"`
+	Home   string            `json:"home"`
+	App    string            `json:"app"` // the project
+	Mark   string            `json:"mark"`
+	Text   map[string]string `json:"text,omitempty"`
+	Number map[string]int    `json:"number,omitempty"`
+	Paths  []string          `json:"paths,omitempty"`
+}
+
+// List returns all attacks, in order.
+func List() []Attack {
+	var list []Attack
+	for _, part := range [][]Attack{
+		files(), gits(), configs(), secrets(), hidden(), sockets(), processes(), terminals(), kernels(), launchers(),
+	} {
+		list = append(list, part...)
+	}
+	return list
+}
+
+// Find returns the attack of that name.
+func Find(name string) (Attack, bool) {
+	for _, a := range List() {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Attack{}, false
+}
+
+// Leak says what the attack got, given what it said, or nothing.
+func (a Attack) Leak(s *Scene, said string, err error) string {
+	if s.told(said) {
+		return "the secret was read" + where(said, s.Secret)
+	}
+	effect := a.Effect
+	if effect == nil {
+		effect = (*Scene).marked
+	}
+	if e := effect(s); e != "" {
+		return e
+	}
+	if a.Claim && err == nil {
+		return "the kernel allowed it"
+	}
+	return ""
+}

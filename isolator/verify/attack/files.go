@@ -1,0 +1,233 @@
+package attack
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile"
+)
+
+// add appends the mark to a file, which it makes with its folders.
+func add(path, mark string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("\n" + mark + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// addAll appends the mark to all files it was told.
+func addAll(t Trial) (string, error) {
+	var errs []error
+	for _, p := range t.Paths {
+		errs = append(errs, add(p, t.Mark))
+	}
+	return "", errors.Join(errs...)
+}
+
+// write is the attack that appends to a file of the home.
+func write(name, what, path string, declared func(profile.RunConfig) string) Attack {
+	return Attack{
+		Name: name, Class: "files", What: what, Try: addAll, Declared: declared,
+		Stage: func(s *Scene) error {
+			s.watch(path)
+			return nil
+		},
+	}
+}
+
+// homeWritable says that the profile makes the home writable.
+func homeWritable(rc profile.RunConfig) string {
+	for _, m := range rc.Mounts {
+		if m.Mode == profile.RW && m.Source == rc.HomeDir {
+			return "the home is mounted rw"
+		}
+	}
+	return ""
+}
+
+func files() []Attack {
+	list := []Attack{
+		write("write-home", "write a file of the home outside of the project", "outside/file", homeWritable),
+		write("bashrc", "append to ~/.bashrc", ".bashrc", nil),
+		write("profile-file", "make a ~/.profile", ".profile", homeWritable),
+		write("fish-config", "append to the configuration of fish", ".config/fish/config.fish", nil),
+		write("systemd-unit", "make a unit of the user's service manager", ".config/systemd/user/x.service", homeWritable),
+		write("autostart", "make an entry that starts with the desktop", ".config/autostart/x.desktop", homeWritable),
+		write("dbus-service", "make a service that the bus starts", ".local/share/dbus-1/services/x.service", homeWritable),
+		write("path-program", "put a program into ~/.local/bin", ".local/bin/ls", nil),
+		write("path-program-bin", "put a program into a new ~/bin", "bin/ls", homeWritable),
+		write("authorized-keys", "append to ~/.ssh/authorized_keys", ".ssh/authorized_keys", nil),
+		write("user-gitconfig", "append to ~/.gitconfig", ".gitconfig", nil),
+		write("inner-profile", "make a profile in the project", "app/.inner/profiles/shell.toml", nil),
+		write("inner-config", "make a config.toml of the project", "app/.inner/config.toml", nil),
+		write("inner-global-profile", "make a profile of the user", ".inner/profiles/shell.toml", nil),
+		write("inner-user-config", "write the user's config.toml", ".inner/config.toml", nil),
+		write("inner-shim", "put a program into the shim folder", ".inner/shims/bin/ls", nil),
+		write("inner-trust", "write a record of trust", ".inner/trust/x", nil),
+	}
+	rename := write("inner-rename", "move .inner away and make another", "app/.inner/profiles/mine.toml", nil)
+	rename.Try = moveAway(".inner")
+	list = append(list, rename)
+
+	list = append(list, Attack{
+		Name: "link-out", Class: "files", What: "write through a link of the project that leads out", Declared: homeWritable,
+		Stage: func(s *Scene) error {
+			s.watched = append(s.watched, s.path("outside/file"))
+			s.target("app/link")
+			return os.Symlink(s.path("outside/file"), s.path("app/link"))
+		},
+		Try: addAll,
+	}, Attack{
+		Name: "hard-link", Class: "files", What: "write through a hard link in the project to ~/.bashrc, made before the run",
+		Stage: func(s *Scene) error {
+			s.watched = append(s.watched, s.path(".bashrc"))
+			s.target("app/link")
+			return os.Link(s.path(".bashrc"), s.path("app/link"))
+		},
+		Try: addAll,
+	}, Attack{
+		Name: "proc-root-write", Class: "files", What: "write through /proc/self/root, /proc/1/root and /proc/1/cwd", Declared: homeWritable,
+		Stage: func(s *Scene) error {
+			s.watch("outside/file")
+			return nil
+		},
+		Try: func(t Trial) (string, error) {
+			var errs []error
+			for _, root := range []string{"/proc/self/root", "/proc/1/root", "/proc/1/cwd/../../../../../../../../..", "/proc/thread-self/root"} {
+				errs = append(errs, add(root+t.Paths[0], t.Mark))
+			}
+			return "", errors.Join(errs...)
+		},
+	}, Attack{
+		Name: "remount", Class: "files", What: "make a read-only mount writable, also from a namespace of its own", Declared: homeWritable,
+		Stage: func(s *Scene) error {
+			s.watch("outside/file")
+			return nil
+		},
+		Try: func(t Trial) (string, error) {
+			const script = `for d in "$2" "$3" /; do mount -o remount,rw,bind "$d"; done; umount -l "$2"; echo "$1" >>"$4"`
+			return twice(script, t.Mark, filepath.Dir(t.Paths[0]), t.Home, t.Paths[0])
+		},
+	}, Attack{
+		Name: "move-parent", Class: "files", What: "move the folder that holds what is protected, and put another in its place",
+		Stage: func(s *Scene) error {
+			s.watch("app/sub/.git/hooks/pre-commit")
+			return s.repository("app/sub")
+		},
+		Try: func(t Trial) (string, error) {
+			sub := filepath.Join(t.App, "sub")
+			if err := os.Rename(sub, sub+"-moved"); err != nil {
+				return "", err
+			}
+			return "", add(t.Paths[0], t.Mark)
+		},
+	})
+	return list
+}
+
+// moveAway moves a folder of the project away and makes the target anew.
+func moveAway(name string) func(Trial) (string, error) {
+	return func(t Trial) (string, error) {
+		at := filepath.Join(t.App, name)
+		if err := os.Rename(at, at+".moved"); err != nil {
+			return "", err
+		}
+		return addAll(t)
+	}
+}
+
+// twice runs a script as it is and, when that can be had, as root of a user
+// namespace with mounts of its own.
+func twice(script string, args ...string) (string, error) {
+	run := func(own bool) (string, error) {
+		cmd := exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, args...)...) // allowed: the attack is a script
+		if own {
+			cmd.SysProcAttr = ownNamespaces()
+		}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	said, err := run(false)
+	more, err2 := run(true)
+	return said + more, errors.Join(err, err2)
+}
+
+// gits attack the repository: what git on the host runs or obeys.
+func gits() []Attack {
+	rw := func(rc profile.RunConfig) string {
+		if rc.GitDir == "rw" {
+			return `git_dir = "rw"`
+		}
+		return ""
+	}
+	hook := func(name, what, path string, stage func(*Scene) error) Attack {
+		a := write(name, what, path, rw)
+		watch := a.Stage
+		a.Stage = func(s *Scene) error {
+			if err := stage(s); err != nil {
+				return err
+			}
+			return watch(s)
+		}
+		return a
+	}
+	none := func(*Scene) error { return nil }
+	list := []Attack{
+		hook("git-hook", "make .git/hooks/pre-commit", "app/.git/hooks/pre-commit", none),
+		hook("git-config", "append core.fsmonitor to .git/config", "app/.git/config", none),
+		hook("git-commondir", "make .git/commondir, which leads git to another configuration", "app/.git/commondir", none),
+		hook("git-attributes", "append to .git/info/attributes, which names filters", "app/.git/info/attributes", func(s *Scene) error { return s.put("app/.git/info/attributes", "") }),
+		hook("git-alternates", "append to objects/info/alternates", "app/.git/objects/info/alternates", func(s *Scene) error { return s.put("app/.git/objects/info/alternates", "") }),
+		hook("git-worktree-config", "make .git/config.worktree where git would read it", "app/.git/config.worktree", func(s *Scene) error {
+			return s.put("app/.git/config", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n")
+		}),
+		hook("git-nested-hook", "make a hook of a repository in the project", "app/sub/.git/hooks/pre-commit", func(s *Scene) error { return s.repository("app/sub") }),
+		hook("git-deep-hook", "make a hook of a repository three folders below the project", "app/a/b/c/.git/hooks/pre-commit", func(s *Scene) error { return s.repository("app/a/b/c") }),
+		hook("git-submodule-hook", "make a hook of a submodule", "app/.git/modules/lib/hooks/pre-commit", func(s *Scene) error { return s.put("app/.git/modules/lib/config", "[core]\n") }),
+		hook("git-submodule-config", "append to the configuration of a submodule", "app/.git/modules/lib/config", func(s *Scene) error { return s.put("app/.git/modules/lib/config", "[core]\n") }),
+		hook("git-worktree-pointer", "change where a linked worktree leads", "app/.git/worktrees/x/gitdir", func(s *Scene) error { return s.put("app/.git/worktrees/x/gitdir", "/nowhere\n") }),
+		hook("git-submodule-pointer", "change the .git file of a submodule", "app/lib/.git", func(s *Scene) error {
+			return errors.Join(s.put("app/.git/modules/lib/config", "[core]\n"), s.put("app/lib/.git", "gitdir: ../.git/modules/lib\n"))
+		}),
+	}
+	rename := write("git-rename", "move .git away and make another", "app/.git/config", rw)
+	rename.Try = moveAway(".git")
+	return append(list, rename)
+}
+
+// configs attack what editors and agents on the host obey in a project.
+func configs() []Attack {
+	key := func(rc profile.RunConfig) string {
+		if slices.Contains(rc.Allow, "project-config") {
+			return "project-config"
+		}
+		return ""
+	}
+	var list []Attack
+	for _, f := range []string{
+		".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", ".cursor/mcp.json", ".opencode/opencode.json",
+		".vscode/tasks.json", ".idea/workspace.xml", ".devcontainer/devcontainer.json", ".husky/pre-commit",
+	} {
+		dir, _, _ := strings.Cut(f, "/")
+		list = append(list, write("config"+strings.Replace(dir, ".", "-", 1), "make "+f+" in the project", "app/"+f, key))
+	}
+	for _, f := range []string{".mcp.json", ".envrc", "mise.toml"} {
+		name := "config-" + strings.Trim(strings.ReplaceAll(f, ".", "-"), "-")
+		was := write(name, "append to "+f+" of the project", "app/"+f, key)
+		watch := was.Stage
+		was.Stage = func(s *Scene) error { return errors.Join(s.put("app/"+f, "{}\n"), watch(s)) }
+		list = append(list, was)
+	}
+	return append(list, write("config-new-file", "make a .mcp.json that was not there", "app/.mcp.json", func(rc profile.RunConfig) string {
+		return "a file that is not there cannot be covered without showing up in the repository; a run that makes one says so at its end"
+	}))
+}

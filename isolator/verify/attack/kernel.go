@@ -1,0 +1,287 @@
+package attack
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile"
+)
+
+func ownNamespaces() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+}
+
+// terminals attack the terminal of the person.
+func terminals() []Attack {
+	inject := func(name, what string, request uint) Attack {
+		return Attack{
+			Name: name, Class: "terminal", What: what, Terminal: true,
+			Try: func(t Trial) (string, error) {
+				var errs []error
+				fds := []int{0, 1, 2}
+				for _, p := range []string{"/dev/tty", "/dev/console", "/proc/self/fd/0", "/proc/self/fd/1"} {
+					if fd, err := unix.Open(p, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err == nil {
+						fds = append(fds, fd)
+					}
+				}
+				for range 20 { // what is still there at the end is the person's to read
+					for _, fd := range fds {
+						for _, c := range []byte(t.Mark + "\n") {
+							errs = append(errs, ioctl(fd, request, &c))
+						}
+					}
+				}
+				return "", errors.Join(errs[:1]...)
+			},
+			Effect: typed,
+		}
+	}
+	return []Attack{
+		inject("tiocsti", "type into the person's terminal (TIOCSTI)", unix.TIOCSTI),
+		inject("tiocsti-high-bits", "the same, with bits of the request set that the kernel ignores", 0x1_0000_0000|unix.TIOCSTI),
+		{
+			Name: "other-terminal", Class: "terminal", What: "write to another terminal of the same user", Effect: heard,
+			Stage: func(s *Scene) error {
+				m, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+				if err != nil {
+					return err
+				}
+				s.hear(func(buf []byte) (int, error) { return unix.Read(m, buf) }, func() { unix.Close(m) })
+				if err := unix.IoctlSetPointerInt(m, unix.TIOCSPTLCK, 0); err != nil {
+					return err
+				}
+				n, err := unix.IoctlGetInt(m, unix.TIOCGPTN)
+				s.target(fmt.Sprintf("/dev/pts/%d", n))
+				return err
+			},
+			Try: func(t Trial) (string, error) {
+				fd, err := unix.Open(t.Paths[0], unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+				if err != nil {
+					return "", err
+				}
+				defer unix.Close(fd)
+				_, err = unix.Write(fd, []byte(t.Mark))
+				return "", err
+			},
+		},
+	}
+}
+
+func ioctl(fd int, request uint, c *byte) error {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(request), uintptr(unsafe.Pointer(c)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// typed says whether something waits to be read in the person's terminal.
+func typed(s *Scene) string {
+	n, err := unix.IoctlGetInt(int(s.Slave.Fd()), unix.TIOCINQ)
+	if err != nil || n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d bytes were typed into the terminal", n)
+}
+
+// kernels ask the kernel for what a box has no use for.
+func kernels() []Attack {
+	open := func(rc profile.RunConfig) string {
+		if rc.Seccomp == "off" {
+			return `seccomp = "off"`
+		}
+		return ""
+	}
+	call := func(name, what string, try func() error) Attack {
+		return Attack{
+			Name: name, Class: "kernel", What: what, Claim: true, Declared: open,
+			Try: func(Trial) (string, error) { return "", try() },
+		}
+	}
+	number := func(n uintptr, args ...uintptr) func() error {
+		return func() error {
+			var a [6]uintptr
+			copy(a[:], args)
+			fd, _, errno := unix.Syscall6(n, a[0], a[1], a[2], a[3], a[4], a[5])
+			if errno != 0 {
+				return errno
+			}
+			unix.Close(int(fd))
+			return nil
+		}
+	}
+	socket := func(family, kind, proto int) func() error {
+		return func() error {
+			fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
+			if err == nil {
+				unix.Close(fd)
+			}
+			return err
+		}
+	}
+	userns := call("user-namespace", "make a user namespace", func() error {
+		cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, SysProcAttr: ownNamespaces()}
+		return cmd.Run()
+	})
+	userns.Declared = func(rc profile.RunConfig) string {
+		if slices.Contains(rc.Allow, "nested-user-ns") {
+			return "nested-user-ns"
+		}
+		return ""
+	}
+	var params [120]byte // struct io_uring_params
+	var attr unix.PerfEventAttr
+	attr.Type, attr.Size, attr.Bits = unix.PERF_TYPE_SOFTWARE, uint32(unsafe.Sizeof(attr)), unix.PerfBitExcludeKernel|unix.PerfBitExcludeHv
+	return []Attack{
+		userns,
+		call("io-uring", "make a ring of system calls (io_uring)", number(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params[0])))),
+		call("userfaultfd", "handle page faults (userfaultfd)", number(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1)),
+		call("perf", "count events (perf_event_open)", func() error {
+			fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+			if err == nil {
+				unix.Close(fd)
+			}
+			return err
+		}),
+		call("keyctl", "use the kernel's keyrings (keyctl)", func() error {
+			_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, true)
+			return err
+		}),
+		call("socket-vsock", "make a socket to the host of a virtual machine (AF_VSOCK)", socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)),
+		call("socket-alg", "make a socket to the kernel's ciphers (AF_ALG)", socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)),
+		call("socket-packet", "make a socket for raw packets (AF_PACKET)", socket(unix.AF_PACKET, unix.SOCK_RAW, 0)),
+		call("bpf", "load a program into the kernel (bpf)", func() error {
+			insns := [2]uint64{0xb7, 0x95} // r0 = 0; exit
+			license := []byte("GPL\x00")
+			attr := struct {
+				kind, count    uint32
+				insns, license uint64
+				level, size    uint32
+				log            uint64
+				version, flags uint32
+				rest           [64]byte
+			}{kind: 1, count: 2, insns: uint64(uintptr(unsafe.Pointer(&insns))), license: uint64(uintptr(unsafe.Pointer(&license[0])))}
+			return number(unix.SYS_BPF, 5, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))()
+		}),
+		call("handle", "open a file by its handle (open_by_handle_at)", func() error {
+			h, id, err := unix.NameToHandleAt(unix.AT_FDCWD, "/etc/passwd", 0)
+			_ = id
+			if err != nil {
+				return err
+			}
+			at, err := unix.Open("/etc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(at)
+			fd, err := unix.OpenByHandleAt(at, h, unix.O_RDONLY|unix.O_CLOEXEC)
+			if err == nil {
+				unix.Close(fd)
+			}
+			return err
+		}),
+	}
+}
+
+// launchers attack how inner starts a box.
+func launchers() []Attack {
+	return []Attack{
+		killLauncher(),
+		{
+			Name: "fake-bwrap", Class: "processes", What: "put a program called bwrap first on PATH",
+			Stage: func(s *Scene) error {
+				s.watched = append(s.watched, s.path("outside/ran"))
+				s.Env = append(s.Env, "PATH="+s.path("app/bin")+":"+os.Getenv("PATH"))
+				if err := s.put("app/bin/bwrap", "#!/bin/sh\necho "+s.Trial.Mark+" >"+quoted(s.path("outside/ran"))+"\n"); err != nil {
+					return err
+				}
+				return os.Chmod(s.path("app/bin/bwrap"), 0o700) // allowed: it is to be run
+			},
+			Try: func(Trial) (string, error) {
+				p, err := exec.LookPath("bwrap")
+				if err != nil {
+					return "", err
+				}
+				return "", exec.Command(p).Run()
+			},
+		},
+		{
+			Name: "planted-link", Class: "files", What: "have bwrap make a mount point through a planted link (CVE-2026-87766)",
+			Stage: func(s *Scene) error {
+				if err := os.MkdirAll(s.path("outside/made"), 0o700); err != nil {
+					return err
+				}
+				s.target("app/.vscode")
+				return os.Symlink("/oldroot"+s.path("outside/made"), s.path("app/.vscode"))
+			},
+			Effect: func(s *Scene) string {
+				if list, err := os.ReadDir(s.path("outside/made")); err == nil && len(list) > 0 {
+					return s.path("outside/made/"+list[0].Name()) + " was made"
+				}
+				return ""
+			},
+			Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+				if run != nil {
+					out, err := run("true").CombinedOutput()
+					return string(out), err
+				}
+				out, err := exec.Command("bwrap", "--dev-bind", "/", "/", "--bind", s.App, s.App, "--tmpfs", s.path("app/.vscode/x"), "true").CombinedOutput()
+				return string(out), err
+			},
+		},
+	}
+}
+
+// killLauncher kills inner and wants what runs in the box to be gone: the pair
+// of a PID namespace and the death signal.
+func killLauncher() Attack {
+	return Attack{
+		Name: "kill-launcher", Class: "processes", What: "outlive inner, when that is killed",
+		Stage: func(s *Scene) error {
+			s.Trial.Text["word"] = fmt.Sprintf("1%d", time.Now().UnixNano())
+			return nil
+		},
+		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+			script := "sleep " + s.Trial.Text["word"] + " & wait"
+			cmd := exec.Command("/bin/sh", "-c", script) // allowed: the attack is a script
+			if run != nil {
+				cmd = run("-c", script)
+			}
+			if err := cmd.Start(); err != nil {
+				return "", err
+			}
+			up := settle(func() bool { return running("sleep\x00" + s.Trial.Text["word"]) })
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			if !up {
+				return "", ErrNotStarted
+			}
+			settle(func() bool { return !running("sleep\x00" + s.Trial.Text["word"]) })
+			return "", nil
+		},
+		Effect: func(s *Scene) string {
+			pid := find("sleep\x00" + s.Trial.Text["word"])
+			if pid == 0 {
+				return ""
+			}
+			_ = unix.Kill(pid, unix.SIGKILL)
+			return "what ran in the box still runs"
+		},
+	}
+}
+
+// quoted quotes a path of a scene for sh: it holds no quote.
+func quoted(p string) string { return "'" + strings.ReplaceAll(p, "'", "") + "'" }

@@ -1,0 +1,270 @@
+package attack
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// victim holds its secret in memory, at an address that it prints, until its
+// input ends.
+func victim() int {
+	secret := []byte(os.Getenv("VICTIM"))
+	// Who is allowed to trace it at all may: Yama (kernel, Documentation/admin-guide/LSM/Yama).
+	_ = unix.Prctl(unix.PR_SET_PTRACER, ^uintptr(0), 0, 0, 0)
+	if len(secret) == 0 {
+		return 2
+	}
+	text := fmt.Sprintf("%d\n", uintptr(unsafe.Pointer(&secret[0])))
+	if _, err := os.Stdout.WriteString(text); err != nil {
+		return 1
+	}
+	var buf [1]byte
+	_, _ = os.Stdin.Read(buf[:])
+	runtime.KeepAlive(secret)
+	return 0
+}
+
+func processes() []Attack {
+	on := func(name, what string, try func(Trial) (string, error)) Attack {
+		return Attack{Name: name, Class: "processes", What: what, Stage: (*Scene).startVictim, Try: try}
+	}
+	kill := on("kill-process", "kill a process of the host", func(t Trial) (string, error) {
+		return "", unix.Kill(t.Number["pid"], unix.SIGKILL)
+	})
+	kill.Effect = (*Scene).victimDied
+	list := []Attack{
+		kill,
+		on("process-environ", "read the environment of a process of the host", func(t Trial) (string, error) {
+			return readAll(Trial{Paths: []string{fmt.Sprintf("/proc/%d/environ", t.Number["pid"])}})
+		}),
+		on("process-cmdline", "read the command lines of all processes", func(Trial) (string, error) {
+			paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+			if err != nil {
+				return "", err
+			}
+			return readAll(Trial{Paths: paths})
+		}),
+		on("process-descriptor", "open a file of another process through /proc", func(t Trial) (string, error) {
+			return readAll(Trial{Paths: []string{fmt.Sprintf("/proc/%d/fd/3", t.Number["pid"])}})
+		}),
+		on("process-memory", "read memory of another process (process_vm_readv)", func(t Trial) (string, error) {
+			buf := make([]byte, t.Number["length"])
+			_, err := unix.ProcessVMReadv(t.Number["pid"], []unix.Iovec{{Base: &buf[0], Len: uint64(len(buf))}}, []unix.RemoteIovec{{Base: uintptr(t.Number["address"]), Len: len(buf)}}, 0)
+			return string(buf), err
+		}),
+		on("process-ptrace", "trace another process", func(t Trial) (string, error) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			pid := t.Number["pid"]
+			if err := unix.PtraceAttach(pid); err != nil {
+				return "", err
+			}
+			var st unix.WaitStatus
+			_, _ = unix.Wait4(pid, &st, unix.WALL, nil)
+			buf := make([]byte, t.Number["length"])
+			_, err := unix.PtracePeekData(pid, uintptr(t.Number["address"]), buf)
+			_ = unix.PtraceDetach(pid)
+			return string(buf), err
+		}),
+		on("process-pidfd", "take a descriptor of another process (pidfd_getfd)", func(t Trial) (string, error) {
+			p, err := unix.PidfdOpen(t.Number["pid"], 0)
+			if err != nil {
+				return "", err
+			}
+			fd, err := unix.PidfdGetfd(p, 3, 0)
+			if err != nil {
+				return "", err
+			}
+			buf := make([]byte, 256)
+			n, err := unix.Pread(fd, buf, 0)
+			return string(buf[:max(n, 0)]), err
+		}),
+		{
+			Name: "inherited-descriptor", Class: "processes", What: "read a descriptor that the caller left open",
+			Stage: func(s *Scene) error {
+				if err := s.plant("outside/open"); err != nil {
+					return err
+				}
+				for _, p := range []string{s.path("outside/open"), s.path("outside")} {
+					fd, err := unix.Open(p, unix.O_RDONLY, 0) // for whoever comes after
+					if err != nil {
+						return err
+					}
+					s.Files = append(s.Files, os.NewFile(uintptr(fd), p))
+				}
+				return nil
+			},
+			Try: func(Trial) (string, error) {
+				var b bytes.Buffer
+				buf := make([]byte, 256)
+				for fd := 3; fd < 256; fd++ {
+					if n, err := unix.Pread(fd, buf, 0); err == nil && n > 0 {
+						b.Write(buf[:n])
+					}
+					if in, err := unix.Openat(fd, "open", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+						if n, err := unix.Read(in, buf); err == nil && n > 0 {
+							b.Write(buf[:n])
+						}
+						unix.Close(in)
+					}
+				}
+				return b.String(), nil
+			},
+		},
+		{
+			Name: "nested-inner", Class: "processes", What: "start inner inside, with a profile that allows more", Declared: sshAllowed,
+			Stage: func(s *Scene) error {
+				return errors.Join(s.plant(".ssh/id_ed25519"), s.put("app/loose.toml",
+					"schema_version = \"1\"\n[sandbox]\nallow = [\"ssh-keys\"]\n[entrypoint]\ncmd = \"/bin/cat\"\ninteractive = false\n"))
+			},
+			Try: func(t Trial) (string, error) {
+				return self(t, "run", "-p", "./loose.toml", "--", filepath.Join(t.Home, ".ssh/id_ed25519"))
+			},
+		},
+		{
+			Name: "inner-bypass", Class: "processes", What: "call inner bypass inside", Declared: sshAllowed,
+			Stage: planted(".ssh/id_ed25519"),
+			Try: func(t Trial) (string, error) {
+				return self(t, "bypass", "cat", t.Paths[0])
+			},
+		},
+	}
+	return append(list, ipc()...)
+}
+
+// ipc attacks System V memory and queues, and the kernel's keyrings.
+func ipc() []Attack {
+	return []Attack{
+		{
+			Name: "sysv-memory", Class: "processes", What: "attach shared memory of the host",
+			Stage: func(s *Scene) error {
+				id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o600)
+				if err != nil {
+					return err
+				}
+				s.undo = append(s.undo, func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
+				mem, err := unix.SysvShmAttach(id, 0, 0)
+				if err != nil {
+					return err
+				}
+				copy(mem, s.Secret)
+				s.Trial.Number["id"] = id
+				return unix.SysvShmDetach(mem)
+			},
+			Try: func(t Trial) (string, error) {
+				mem, err := unix.SysvShmAttach(t.Number["id"], 0, unix.SHM_RDONLY)
+				if err != nil {
+					return "", err
+				}
+				return string(mem[:128]), nil
+			},
+		},
+		{
+			Name: "sysv-queue", Class: "processes", What: "take a message of a queue of the host",
+			Stage: func(s *Scene) error {
+				id, _, errno := unix.Syscall(unix.SYS_MSGGET, 0, unix.IPC_CREAT|0o600, 0) // IPC_PRIVATE
+				if errno != 0 {
+					return errno
+				}
+				s.undo = append(s.undo, func() { _, _, _ = unix.Syscall(unix.SYS_MSGCTL, id, unix.IPC_RMID, 0) })
+				msg := message{kind: 1}
+				n := copy(msg.text[:], s.Secret)
+				s.Trial.Number["id"] = int(id)
+				if _, _, errno = unix.Syscall6(unix.SYS_MSGSND, id, uintptr(unsafe.Pointer(&msg)), uintptr(n), 0, 0, 0); errno != 0 {
+					return errno
+				}
+				return nil
+			},
+			Try: func(t Trial) (string, error) {
+				var msg message
+				const noWait = 0o4000 // IPC_NOWAIT
+				n, _, errno := unix.Syscall6(unix.SYS_MSGRCV, uintptr(t.Number["id"]), uintptr(unsafe.Pointer(&msg)), uintptr(len(msg.text)), 0, noWait, 0)
+				if errno != 0 {
+					return "", errno
+				}
+				return string(msg.text[:n]), nil
+			},
+		},
+		keyring("session-keyring", "read a key of the session keyring", unix.KEY_SPEC_SESSION_KEYRING),
+		keyring("user-keyring", "read a key of the user's keyring", unix.KEY_SPEC_USER_KEYRING),
+	}
+}
+
+// message is struct msgbuf (msgop(2)).
+type message struct {
+	kind int
+	text [256]byte
+}
+
+func keyring(name, what string, ring int) Attack {
+	return Attack{
+		Name: name, Class: "processes", What: what,
+		Stage: func(s *Scene) error {
+			s.Trial.Text["key"] = "inner-attack-" + random()
+			id, err := unix.AddKey("user", s.Trial.Text["key"], []byte(s.Secret), ring)
+			if err != nil {
+				return err
+			}
+			s.undo = append(s.undo, func() { _, _ = unix.KeyctlInt(unix.KEYCTL_UNLINK, id, ring, 0, 0) })
+			// Readable by everything of this user, as login keys are.
+			return unix.KeyctlSetperm(id, 0x3f3f0000)
+		},
+		Try: func(t Trial) (string, error) {
+			runtime.LockOSThread() // the session keyring is the thread's
+			defer runtime.UnlockOSThread()
+			// What the session keyring links to is the session's to read.
+			_, err := unix.KeyctlInt(unix.KEYCTL_LINK, unix.KEY_SPEC_USER_KEYRING, unix.KEY_SPEC_SESSION_KEYRING, 0, 0)
+			errs := []error{err}
+			for _, ring := range []int{unix.KEY_SPEC_SESSION_KEYRING, unix.KEY_SPEC_USER_KEYRING, unix.KEY_SPEC_USER_SESSION_KEYRING} {
+				id, err := unix.KeyctlSearch(ring, "user", t.Text["key"], 0)
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				buf := make([]byte, 256)
+				n, err := unix.KeyctlBuffer(unix.KEYCTL_READ, id, buf, 0)
+				if err == nil {
+					return string(buf[:min(n, len(buf))]), nil
+				}
+				errs = append(errs, err)
+			}
+			return "", errors.Join(errs...)
+		},
+	}
+}
+
+// settle gives what was killed a moment to be gone.
+func settle(gone func() bool) bool {
+	for range 100 {
+		if gone() {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
+}
+
+// running reports whether a process with that on its command line is there.
+func running(text string) bool { return find(text) != 0 }
+
+// find returns the process with that on its command line, or 0.
+func find(text string) int {
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, p := range paths {
+		if data, err := os.ReadFile(p); err == nil && strings.Contains(string(data), text) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(p)))
+			return pid
+		}
+	}
+	return 0
+}

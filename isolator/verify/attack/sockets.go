@@ -1,0 +1,202 @@
+package attack
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile"
+)
+
+func fullNetwork(rc profile.RunConfig) string {
+	if rc.Network == profile.NetFull {
+		return "network = true"
+	}
+	return ""
+}
+
+func sockets() []Attack {
+	connect := func(t Trial) (string, error) { return dial(t.Text["network"], t.Text["address"]) }
+	server := func(name, what, network string, address func(*Scene) (string, error), declared func(profile.RunConfig) string) Attack {
+		return Attack{
+			Name: name, Class: "sockets", What: what, Try: connect, Declared: declared,
+			Stage: func(s *Scene) error {
+				addr, err := address(s)
+				if err != nil {
+					return err
+				}
+				l, err := s.serve(network, addr)
+				if err != nil {
+					return err
+				}
+				s.Trial.Text["network"], s.Trial.Text["address"] = network, addr
+				if network == "tcp" {
+					s.Trial.Text["address"] = l.Addr().String()
+				}
+				return nil
+			},
+		}
+	}
+	at := func(name string) func(*Scene) (string, error) {
+		return func(s *Scene) (string, error) { return s.path(name), nil }
+	}
+	fixed := func(addr string) func(*Scene) (string, error) {
+		return func(*Scene) (string, error) { return addr, nil }
+	}
+	list := []Attack{
+		server("socket-home", "connect to a server's socket in the home", "unix", at(".agent.sock"), nil),
+		server("socket-project", "connect to a server's socket in the project", "unix", at("app/server.sock"), nil),
+		server("socket-tmp", "connect to a server's socket in /tmp, such as tmux's", "unix", func(s *Scene) (string, error) {
+			dir, err := s.temp("/tmp")
+			return filepath.Join(dir, "default"), err
+		}, nil),
+		server("socket-abstract", "connect to an abstract socket", "unix", func(*Scene) (string, error) { return "@inner-attack-" + random(), nil }, fullNetwork),
+		server("loopback-4", "connect to a server of the host on 127.0.0.1", "tcp", fixed("127.0.0.1:0"), fullNetwork),
+		server("loopback-6", "connect to a server of the host on ::1", "tcp", fixed("[::1]:0"), fullNetwork),
+	}
+	mapped := server("loopback-mapped", "connect to 127.0.0.1 by its IPv6 form and by its network", "tcp", fixed("127.0.0.1:0"), fullNetwork)
+	mapped.Try = func(t Trial) (string, error) {
+		_, port, err := net.SplitHostPort(t.Text["address"])
+		if err != nil {
+			return "", err
+		}
+		var said string
+		var errs []error
+		for _, h := range []string{"::ffff:127.0.0.1", "0.0.0.0", "::"} {
+			text, err := dial("tcp", net.JoinHostPort(h, port))
+			said, errs = said+text, append(errs, err)
+		}
+		return said, errors.Join(errs...)
+	}
+	env := func(name, what, variable, form string) Attack {
+		a := server(name, what, "unix", func(s *Scene) (string, error) {
+			dir, err := s.temp("/tmp")
+			return filepath.Join(dir, "agent.1"), err
+		}, nil)
+		stage := a.Stage
+		a.Stage = func(s *Scene) error {
+			err := stage(s)
+			s.Env = append(s.Env, variable+"="+fmt.Sprintf(form, s.Trial.Text["address"]))
+			return err
+		}
+		a.Try = func(t Trial) (string, error) {
+			_, path, _ := strings.Cut("="+os.Getenv(variable), "=")
+			path = strings.TrimPrefix(path, "unix:path=")
+			said, err := dial("unix", path)
+			more, err2 := connect(t)
+			return said + more, errors.Join(err, err2)
+		}
+		return a
+	}
+	return append(list, mapped,
+		env("ssh-agent", "ask the SSH agent that SSH_AUTH_SOCK names", "SSH_AUTH_SOCK", "%s"),
+		env("session-bus", "ask the bus that DBUS_SESSION_BUS_ADDRESS names", "DBUS_SESSION_BUS_ADDRESS", "unix:path=%s"),
+		Attack{
+			Name: "loopback-udp", Class: "sockets", What: "ask a server of the host by UDP", Declared: fullNetwork,
+			Stage: func(s *Scene) error {
+				c, err := net.ListenPacket("udp", "127.0.0.1:0")
+				if err != nil {
+					return err
+				}
+				s.undo = append(s.undo, func() { c.Close() })
+				s.Trial.Text["address"] = c.LocalAddr().String()
+				go func() {
+					buf := make([]byte, 64)
+					for {
+						_, from, err := c.ReadFrom(buf)
+						if err != nil {
+							return
+						}
+						_, _ = c.WriteTo([]byte(s.Secret), from)
+					}
+				}()
+				return nil
+			},
+			Try: func(t Trial) (string, error) {
+				c, err := net.Dial("udp", t.Text["address"])
+				if err != nil {
+					return "", err
+				}
+				defer c.Close()
+				_ = c.SetDeadline(time.Now().Add(300 * time.Millisecond))
+				if _, err := c.Write([]byte("?")); err != nil {
+					return "", err
+				}
+				buf := make([]byte, 256)
+				n, err := c.Read(buf)
+				return string(buf[:n]), err
+			},
+		},
+		Attack{
+			Name: "socket-datagram", Class: "sockets", What: "send to a datagram socket in the home", Effect: heard,
+			Stage: func(s *Scene) error {
+				p := s.path(".log.sock")
+				c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: p, Net: "unixgram"})
+				if err != nil {
+					return err
+				}
+				s.target(".log.sock")
+				s.hear(func(buf []byte) (int, error) {
+					_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+					return c.Read(buf)
+				}, func() { c.Close() })
+				return nil
+			},
+			Try: func(t Trial) (string, error) {
+				c, err := net.Dial("unixgram", t.Paths[0])
+				if err != nil {
+					return "", err
+				}
+				defer c.Close()
+				_, err = c.Write([]byte(t.Mark))
+				return "", err
+			},
+		},
+		Attack{
+			Name: "fifo", Class: "sockets", What: "write into a FIFO in the home", Effect: heard,
+			Stage: func(s *Scene) error {
+				p := s.path(".fifo")
+				if err := unix.Mkfifo(p, 0o600); err != nil {
+					return err
+				}
+				fd, err := unix.Open(p, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+				if err != nil {
+					return err
+				}
+				s.target(".fifo")
+				s.hear(func(buf []byte) (int, error) { return unix.Read(fd, buf) }, func() { unix.Close(fd) })
+				return nil
+			},
+			Try: func(t Trial) (string, error) {
+				fd, err := unix.Open(t.Paths[0], unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+				if err != nil {
+					return "", err
+				}
+				defer unix.Close(fd)
+				_, err = unix.Write(fd, []byte(t.Mark))
+				return "", err
+			},
+		},
+	)
+}
+
+// hear keeps a reader for heard, to be asked after the attack.
+func (s *Scene) hear(read func([]byte) (int, error), undo func()) {
+	s.ear = read
+	s.undo = append(s.undo, undo)
+}
+
+// heard says whether the mark has come in.
+func heard(s *Scene) string {
+	buf := make([]byte, 4096)
+	if n, _ := s.ear(buf); n > 0 && strings.Contains(string(buf[:n]), s.Trial.Mark) {
+		return "the host has got the message"
+	}
+	return ""
+}
