@@ -105,7 +105,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.plan.Bwrap = f.Bwrap
 	b.home = b.canon(f.Home)
 	steps := []func() error{
-		b.logFolder, b.namespaces, b.kernel, b.base, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.nestedStorage, b.staged, b.reexposeAllowed, b.protect, b.hide, b.seal,
+		b.logFolder, b.namespaces, b.kernel, b.base, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.nestedStorage, b.staged, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -331,6 +331,9 @@ func (b *builder) grantedSocket(s string) bool {
 			}
 		}
 	}
+	if d := b.f.Display; b.rc.Clipboard && d != nil && d.Socket == s {
+		return true
+	}
 	return slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return b.canon(m.Source) == s })
 }
 

@@ -30,7 +30,7 @@ func Grants(rc RunConfig) []Grant {
 	}
 	g.variables(rc.Env)
 	if rc.Clipboard {
-		g.add("clipboard", "can read and change your clipboard")
+		g.add("clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
 	}
 	g.layers(rc)
 	g.git(rc.Git)

@@ -64,7 +64,7 @@ secret	gets your secrets: ANTHROPIC_API_KEY
 passes	gets your variables: terminal and user settings, LC_X*, proxy settings
 sets	sets variables: CI=true, API_TOKEN (value not shown), "L=a, b"
 path	looks for programs first in: ~/bin
-clipboard	can read and change your clipboard
+clipboard	can read and change your clipboard, and with an X11 display see your windows and keys
 layer	can change git hooks and configuration, which run outside the box later
 layer	sees the other processes of this computer
 layer	sees this computer's own /proc

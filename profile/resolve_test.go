@@ -399,8 +399,7 @@ sandbox.network_deny: network by name is not there yet
 sandbox.limits: limits are not there yet
 sandbox.backend = "podman" is not there yet
 sandbox.base = "minimal" is not there yet
-sandbox.pid_namespace = false: without it processes could outlive the run
-sandbox.clipboard: the clipboard is not there yet`
+sandbox.pid_namespace = false: without it processes could outlive the run`
 	if diff := cmp.Diff(want, strings.Join(rc.NotEnforced(), "\n")); diff != "" {
 		t.Error(diff)
 	}

@@ -57,9 +57,6 @@ func TestAgents(t *testing.T) {
 				".local/share/opencode/auth.json":  `{"anthropic":{"type":"api","key":"` + key + `"}}`,
 				".local/share/opencode/log/old":    "private",
 				".local/state/opencode/model.json": "{}",
-				// Where opencode ran before: it wants this file, and what agents read is
-				// read-only in the box.
-				"app/.opencode/.gitignore": "node_modules\n",
 			},
 			screen: `(?s)[▄█▀].*(Ask anything|opencode|OpenCode)`, quit: 1,
 		},

@@ -120,6 +120,7 @@ func (a *app) printAttack(r attackRow) {
 func attackBase() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err == nil {
+		dir = filepath.Join(dir, "inner")
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {

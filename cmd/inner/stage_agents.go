@@ -122,11 +122,30 @@ func stageClones(j *journey) error {
 		if err != nil {
 			return err
 		}
+		if err := j.lend(c.Wants); err != nil {
+			return err
+		}
 		if login != nil {
 			j.after = append(j.after, func(j *journey) error { return j.keepLogin(c, from, dir, login) })
 		}
 	}
 	return nil
+}
+
+// lend makes what an agent wants to find in the project's configuration, for
+// the run, where the box cannot make it.
+func (j *journey) lend(files []profile.KV) error {
+	if j.rc.WorkdirMode != profile.RW || slices.Contains(j.rc.Allow, "project-config") {
+		return nil
+	}
+	var places []host.Placeholder
+	for _, f := range files {
+		p := filepath.Join(j.rc.Workdir, f.Key)
+		if fi, err := os.Lstat(filepath.Dir(p)); err == nil && fi.IsDir() {
+			places = append(places, host.Placeholder{Path: p, Content: []byte(f.Value)})
+		}
+	}
+	return j.run.Borrow(places...)
 }
 
 // login reads the login that is about to be cloned. One that has expired is

@@ -65,6 +65,8 @@ type Facts struct {
 	// Proc is how /proc can be had here: "fresh", "bind" or "empty"; "" when
 	// nothing is known, and a fresh one is tried.
 	Proc string `json:"proc,omitempty"`
+	// Display is the user's display server, or nil.
+	Display *Display `json:"display,omitempty"`
 	// Nested is what boxes that make containers need; nil when not asked for.
 	Nested *Nested `json:"nested,omitempty"`
 	// Programs are the files behind the program names asked about.

@@ -24,6 +24,7 @@ type Request struct {
 	Paths     []string // host paths to look at
 	Globs     []string // patterns to expand
 	Writable  []string // folders the box will write: searched for repositories
+	Display   bool     // look for the display server
 	Later     []string // folders to make for the run when they are missing
 	Env       []string // the environment of the call, KEY=VALUE
 	Terminal  bool
@@ -48,6 +49,9 @@ func Probe(r Request) Facts {
 		}
 	}
 	f.User = f.Env["USER"]
+	if r.Display {
+		f.Display = FindDisplay(f.Env)
+	}
 	f.Bwrap, f.BwrapWhy = FindBwrap(f.Env["PATH"])
 	f.Programs = findPrograms(r.ProgramDirs, r.ProgramNames, f.InnerHomes())
 	l := looker{dirs: map[string]Path{}, names: map[string][]name{}}

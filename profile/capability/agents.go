@@ -177,6 +177,7 @@ func opencode() Capability {
 			{Path: "~/.cache/opencode", Var: "XDG_CACHE_HOME", Up: true, Files: []File{{Name: "models.json"}}},
 		},
 		Env:   []profile.KV{{Key: "OPENCODE_DISABLE_AUTOUPDATE", Value: "true"}},
+		Wants: []profile.KV{{Key: ".opencode/.gitignore", Value: "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore\n"}},
 		Notes: []string{"MCP servers, plugins and sessions stay behind"},
 	}
 }

@@ -26,7 +26,11 @@ type Capability struct {
 	Folders []Folder // each becomes one writable mount
 	Env     []profile.KV
 	Args    []string // put before the program's own arguments
-	Login   *Login   // nil when the program does not renew what is stored
+	// Wants are files that the program makes in a project's own configuration
+	// folder before it starts, and cannot: that folder is read-only in the box.
+	// Where the folder is and the file is not, it is lent for the run.
+	Wants []profile.KV // path below the working folder, and content
+	Login *Login       // nil when the program does not renew what is stored
 	Notes   []string // for people
 }
 

@@ -40,7 +40,7 @@ type Scene struct {
 
 // Sweep removes what a killed suite left in base.
 func Sweep(base string) {
-	list, _ := filepath.Glob(filepath.Join(base, "inner-attack.*")) // the pattern is well-formed
+	list, _ := filepath.Glob(filepath.Join(base, "attack.*")) // the pattern is well-formed
 	for _, p := range list {
 		if fi, err := os.Lstat(p); err == nil && fi.IsDir() && time.Since(fi.ModTime()) > time.Hour {
 			_ = removeAll(p)
@@ -50,11 +50,11 @@ func Sweep(base string) {
 
 // NewScene makes the scene of an attack in a new folder below base.
 func NewScene(base string, a Attack) (*Scene, error) {
-	dir, err := os.MkdirTemp(base, "inner-attack.")
+	dir, err := os.MkdirTemp(base, "attack.")
 	if err != nil {
 		return nil, err
 	}
-	s := &Scene{Dir: dir, Home: filepath.Join(dir, "home"), Run: filepath.Join(dir, "run")}
+	s := &Scene{Dir: dir, Home: filepath.Join(dir, "h"), Run: filepath.Join(dir, "run")}
 	s.App = filepath.Join(s.Home, "app")
 	s.undo = append(s.undo, func() { _ = removeAll(dir) })
 	s.Secret, s.Trial.Mark = "secret-"+random(), "mark-"+random()

@@ -1,0 +1,65 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Display is the display server of the user's session, whose socket is the way
+// to the clipboard.
+type Display struct {
+	Kind   string `json:"kind"`   // "wayland" or "x11"
+	Socket string `json:"socket"` // links resolved
+	Name   string `json:"name"`   // DISPLAY of an X11 one, its screen left out
+	// Cookie is the content of the X authority file; nil when there is none.
+	Cookie []byte `json:"-"`
+}
+
+// maxCookie bounds the X authority file; real ones hold a few hundred bytes.
+const maxCookie = 64 << 10
+
+// FindDisplay returns the Wayland server of the environment, else its X11
+// server on this machine; nil when there is neither. The folder of Wayland
+// sockets is $XDG_RUNTIME_DIR, of X11's /tmp/.X11-unix (X(7), wayland(7)).
+func FindDisplay(env map[string]string) *Display {
+	if name := env["WAYLAND_DISPLAY"]; name != "" {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(env["XDG_RUNTIME_DIR"], name)
+		}
+		if real, ok := socketAt(name); ok {
+			return &Display{Kind: "wayland", Socket: real}
+		}
+	}
+	host, rest, ok := strings.Cut(env["DISPLAY"], ":")
+	number, _, _ := strings.Cut(rest, ".")
+	if _, err := strconv.ParseUint(number, 10, 16); !ok || err != nil || host != "" && host != "unix" {
+		return nil
+	}
+	real, ok := socketAt("/tmp/.X11-unix/X" + number)
+	if !ok {
+		return nil
+	}
+	d := &Display{Kind: "x11", Socket: real, Name: ":" + number}
+	file := env["XAUTHORITY"]
+	if file == "" {
+		file = filepath.Join(env["HOME"], ".Xauthority")
+	}
+	if fi, err := os.Stat(file); err == nil && fi.Mode().IsRegular() && fi.Size() <= maxCookie {
+		d.Cookie, _ = os.ReadFile(file) // without it the server may still let us in
+	}
+	return d
+}
+
+func socketAt(path string) (string, bool) {
+	if !filepath.IsAbs(path) {
+		return "", false
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", false
+	}
+	fi, err := os.Lstat(real)
+	return real, err == nil && kindOf(fi.Mode()) == Socket
+}

@@ -1,0 +1,60 @@
+package verify
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/enr/inner/profile"
+)
+
+// TestJudge wants one understood answer per question, in order; anything else
+// is no pass.
+func TestJudge(t *testing.T) {
+	q := ask{
+		Checks: []Check{{ID: "one", Severity: High}, {ID: "two", Severity: High, Allowed: "said so"}},
+		Custom: []profile.Check{{Name: "three", Severity: "info"}},
+	}
+	const (
+		one   = `{"id":"one","result":"pass","detail":"d"}` + "\n"
+		two   = `{"id":"two","result":"fail","detail":"seen"}` + "\n"
+		three = `{"id":"three","result":"fail","detail":""}` + "\n"
+	)
+	for _, c := range []struct{ name, said, want string }{
+		{"all", one + two + three, "pass skip fail: conformant"},
+		{"nothing", "", "unknown unknown unknown: not"},
+		{"cut short", one, "pass unknown unknown: not"},
+		{"another order", two + one + three, "unknown unknown unknown: not"},
+		{"twice", one + one + two + three, "pass unknown unknown: not"},
+		{"another key", `{"id":"one","result":"pass","detail":"","more":1}` + "\n" + two + three, "unknown unknown unknown: not"},
+		{"another result", `{"id":"one","result":"fine","detail":""}` + "\n" + two + three, "unknown unknown unknown: not"},
+		{"two values", `{"id":"one","result":"pass","detail":""}{}` + "\n" + two + three, "unknown unknown unknown: not"},
+		{"no JSON", "one pass\n" + two + three, "unknown unknown unknown: not"},
+	} {
+		r := newReport("p", judge(q, []byte(c.said)))
+		var words []string
+		for _, v := range r.Checks {
+			words = append(words, string(v.Result))
+		}
+		got := strings.Join(words, " ") + ": not"
+		if r.Conformant {
+			got = strings.Join(words, " ") + ": conformant"
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestSuggest wants only keys that would lift a failure.
+func TestSuggest(t *testing.T) {
+	r := Report{Checks: []Verdict{
+		{ID: "netrc", Severity: Medium, Result: Fail, Key: "netrc"},
+		{ID: "ssh-keys", Severity: High, Result: Fail, Key: "ssh-keys"},
+		{ID: "gpg-keys", Severity: High, Result: Pass, Key: "gpg-keys"},
+		{ID: "aws", Severity: Info, Result: Fail, Key: "aws"},
+		{ID: "descriptors", Severity: High, Result: Fail},
+	}}
+	if got := strings.Join(r.Suggest(), " "); got != "netrc ssh-keys" {
+		t.Errorf("got %q", got)
+	}
+}
