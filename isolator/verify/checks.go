@@ -448,9 +448,7 @@ func (c *checker) hiding() {
 			}
 		}
 		if r.Part && c.allowed[r.Key] { // shown alone, in a folder that stays hidden
-			for _, p := range r.At {
-				c.parts = append(c.parts, p)
-			}
+			c.parts = append(c.parts, r.At...)
 		}
 	}
 	for i := range c.list {
