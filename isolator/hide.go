@@ -64,7 +64,12 @@ func (b *builder) protect() error {
 		}
 	}
 	for _, p := range b.later() {
-		readOnly("editors and agents on the host run what it says", b.canon(p))
+		reason := "editors and agents on the host run what it says"
+		if b.madeEmpty(p) {
+			b.coverEmpty(reason, p)
+			continue
+		}
+		readOnly(reason, b.canon(p))
 	}
 	for _, p := range b.startup() {
 		readOnly("it runs on the host later", b.canon(p))

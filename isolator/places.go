@@ -16,7 +16,7 @@ func (b *builder) places() {
 			continue
 		}
 		for _, p := range r.Paths {
-			if b.kind(p) == host.Dir && b.canon(p) == p && !slices.Contains(b.homes(), p) {
+			if b.kind(p) == host.Dir && b.canon(p) == p && !slices.Contains(b.homes(), p) && !(b.f.Bare[p] && !live(p)) {
 				b.tmpfs("hidden: "+r.What+" ("+r.Key+")", "0755", p)
 				b.emptied = append(b.emptied, p)
 			}
@@ -33,6 +33,21 @@ func (b *builder) places() {
 	for _, p := range b.packageFolders(b.s.Program) {
 		b.showAgain("the program itself", p)
 	}
+}
+
+// live reports whether a place may be mounted on at any time: a disk that is
+// plugged in during a run shows up in the box as well.
+func live(p string) bool { return p == "/mnt" || p == "/media" }
+
+// EmptyPlaces returns the folders that are emptied, for host.Probe to look into.
+func EmptyPlaces() []string {
+	var out []string
+	for _, r := range Resources() {
+		if r.Method == "place" {
+			out = append(out, r.Paths...)
+		}
+	}
+	return out
 }
 
 // toolPlaces are where package managers install for everybody, below a place

@@ -293,7 +293,7 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 	dirs, names := isolator.Programs(*rc, os.Getenv("PATH"))
 	prep.facts = host.Probe(host.Request{
 		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Writable: writable,
-		Later: isolator.LaterFolders(*rc), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
+		Later: isolator.LaterFolders(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		Nested: slices.Contains(rc.Allow, "nested-user-ns"), ProgramDirs: dirs, ProgramNames: names,
 	})
 	return prep, nil

@@ -58,6 +58,9 @@ type Facts struct {
 	// Git holds, for each writable folder asked about, what must stay
 	// unwritable in its repositories.
 	Git []GitGuard `json:"git,omitempty"`
+	// Bare holds the folders asked about in which this user finds nothing:
+	// they are empty, or closed to it.
+	Bare map[string]bool `json:"-"`
 	// Later holds the folders asked about that are missing and whose content
 	// the host would run or obey: they are made for the run, so that they can
 	// be covered.

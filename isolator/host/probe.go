@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ type Request struct {
 	Globs     []string // patterns to expand
 	Writable  []string // folders the box will write: searched for repositories
 	Display   bool     // look for the display server
+	Bare      []string // folders to look into
 	Later     []string // folders to make for the run when they are missing
 	Env       []string // the environment of the call, KEY=VALUE
 	Terminal  bool
@@ -54,7 +56,8 @@ func Probe(r Request) Facts {
 	}
 	f.Bwrap, f.BwrapWhy = FindBwrap(f.Env["PATH"])
 	f.Programs = findPrograms(r.ProgramDirs, r.ProgramNames, f.InnerHomes())
-	l := looker{dirs: map[string]Path{}, names: map[string][]name{}}
+	l := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
+	l.listFull(r.Paths)
 	for _, p := range r.Paths {
 		if _, done := f.Paths[p]; !done {
 			f.Paths[p] = l.look(p)
@@ -72,6 +75,10 @@ func Probe(r Request) Facts {
 		}
 	}
 	f.Folders = l.crowded(f.Paths)
+	f.Bare = map[string]bool{}
+	for _, p := range r.Bare {
+		f.Bare[p] = bare(p)
+	}
 	for _, p := range r.Later {
 		if l.look(p).Kind == Missing && l.dir(filepath.Dir(p)).Kind == Dir && writable(filepath.Dir(p)) {
 			f.Later = append(f.Later, Placeholder{Path: p})
@@ -94,7 +101,8 @@ func Probe(r Request) Facts {
 // folder is not there.
 type looker struct {
 	dirs  map[string]Path
-	names map[string][]name // what a folder holds, by its path
+	names map[string][]name          // what a folder holds, by its path
+	held  map[string]map[string]bool // the same, in lower case, of folders that were read whole
 }
 
 // dir looks at a folder, once.
@@ -220,6 +228,21 @@ func (l looker) list(dir string) []name {
 	return names
 }
 
+// bare reports whether a user finds nothing in a folder. One whose names cannot
+// be read may still be entered.
+func bare(dir string) bool {
+	if unix.Access(dir, unix.X_OK) != nil {
+		return true
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(1)
+	return len(names) == 0 && errors.Is(err, io.EOF)
+}
+
 func writable(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }
 
 // crowd is how many files of one folder make it worth listing.
@@ -260,6 +283,36 @@ func (l looker) crowded(paths map[string]Path) map[string][]Child {
 	return out
 }
 
+// many is how many paths of one folder make reading it cheaper than asking for
+// each.
+const many = 8
+
+// listFull reads the folders of which many paths are asked.
+func (l looker) listFull(paths []string) {
+	count := map[string]int{}
+	for _, p := range paths {
+		dir := filepath.Dir(p)
+		if count[dir]++; count[dir] != many {
+			continue
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // what was not read tells nothing
+		}
+		held := make(map[string]bool, len(entries))
+		for _, e := range entries {
+			held[strings.ToLower(e.Name())] = true // some file systems do not tell case
+		}
+		l.held[dir] = held
+	}
+}
+
+// absent reports whether a folder was read and does not hold the name.
+func (l looker) absent(dir, base string) bool {
+	held, read := l.held[dir]
+	return read && !held[strings.ToLower(base)]
+}
+
 // look examines one path. It follows links: Real is where they lead; for a
 // missing path it is the real path of the deepest folder that exists, with the
 // rest appended.
@@ -269,7 +322,7 @@ func (l looker) look(p string) Path {
 	}
 	parent := l.dir(filepath.Dir(p))
 	at := filepath.Join(parent.Real, filepath.Base(p))
-	if parent.Kind == Missing {
+	if parent.Kind == Missing || l.absent(filepath.Dir(p), filepath.Base(p)) {
 		return Path{Kind: Missing, Real: at}
 	}
 	fi, err := os.Lstat(at)

@@ -142,7 +142,7 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 	escaped := strings.NewReplacer("[", `\[`, "*", `\*`).Replace(dir)
-	l := looker{dirs: map[string]Path{}, names: map[string][]name{}}
+	l := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
 	for pattern, want := range map[string][]string{
 		"/**/.env":         {".env", "a/.env", "a/b/.env"},
 		"/**/.env.*":       {".env.local"},

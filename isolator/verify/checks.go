@@ -386,8 +386,10 @@ func (c *checker) git() {
 	pinned.lift(c.Config.GitDir == "rw", `git_dir = "rw"`)
 	ch = &c.list[len(c.list)-2] // the slice may have moved
 	for _, g := range c.Facts.Git {
-		for _, box := range c.shown(g.Dir) {
+		for _, box := range c.shownIn(g.Dir, profile.RW) {
 			pinned.Places = append(pinned.Places, Place{Path: box})
+		}
+		for _, box := range c.shown(g.Dir) {
 			if g.Pointer || c.Config.GitDir == "ro" {
 				ch.Places = append(ch.Places, Place{Path: box, Kind: host.Dir})
 			}
@@ -404,13 +406,15 @@ func (c *checker) git() {
 	}
 }
 
-// shown returns the box paths at which a host path below a writable mount can
-// be seen.
-func (c *checker) shown(p string) []string {
+// shown returns the box paths at which the mounts of the profile show a host
+// path itself; a copy does not.
+func (c *checker) shown(p string) []string { return c.shownIn(p, profile.RW, profile.RO) }
+
+func (c *checker) shownIn(p string, modes ...profile.Mode) []string {
 	var out []string
 	for _, a := range c.areas() {
-		if a.mode != profile.RW && a.mode != profile.RO {
-			continue // a copy, or nothing
+		if !slices.Contains(modes, a.mode) {
+			continue
 		}
 		if rest, err := filepath.Rel(a.source, c.canon(p)); err == nil && filepath.IsLocal(rest) {
 			out = append(out, filepath.Join(a.dest, rest))

@@ -31,7 +31,7 @@ type Capability struct {
 	// Where the folder is and the file is not, it is lent for the run.
 	Wants []profile.KV // path below the working folder, and content
 	Login *Login       // nil when the program does not renew what is stored
-	Notes   []string // for people
+	Notes []string     // for people
 }
 
 // Folder is one folder of an agent, cloned.
@@ -167,13 +167,16 @@ func (c Capability) Explain(home string) []string {
 	}
 	for _, kv := range c.Environment(home, at) {
 		value := kv.Value
-		if rest, ok := strings.CutPrefix(value, home+"/"); ok {
-			value = "~/" + rest
+		if rest, ok := strings.CutPrefix(value+"/", home+"/"); ok {
+			value = strings.TrimSuffix("~/"+rest, "/")
 		}
 		add("sets %s=%s", kv.Key, value)
 	}
 	if len(c.Args) > 0 {
 		add("starts %s with %s", c.Program, strings.Join(c.Args, " "))
+	}
+	for _, kv := range c.Wants {
+		add("lends %s to the project for the run, where its folder is there and the file is not", kv.Key)
 	}
 	return append(out, c.Notes...)
 }
