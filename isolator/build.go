@@ -211,6 +211,11 @@ func (b *builder) homeFolder() error {
 	if b.rc.Home != "isolated" {
 		return nil
 	}
+	for _, other := range b.homes() {
+		if l, _ := b.view.at(other); other != b.home && l.bind() && b.kind(other) == host.Dir {
+			b.tmpfs("the home of the password file is empty, too", "0700", other)
+		}
+	}
 	b.tmpfs("an empty home (sandbox.home = \"isolated\")", "0700", b.home)
 	expose := func(p, reason string) error {
 		real := b.canon(p)

@@ -74,6 +74,9 @@ func (b *builder) protect() error {
 	for _, p := range b.startup() {
 		readOnly("it runs on the host later", b.canon(p))
 	}
+	for _, p := range b.secondNames(slices.Concat(b.later(), b.startup())) {
+		readOnly("it is another name of what runs on the host later", p)
+	}
 	return nil
 }
 
@@ -98,7 +101,7 @@ func (b *builder) startup() []string {
 func (b *builder) pinBelow(m layer, dests []string) {
 	places := slices.Clone(dests)
 	for _, t := range b.protected() {
-		if k := b.kind(t); (k == host.Missing || k == host.Denied) && !b.guarded(t) {
+		if k := b.kind(t); (k == host.Missing || k == host.Denied) && !b.guarded(t) && !b.isSecondName(t) {
 			continue
 		}
 		if rest, ok := below(m.source, b.canon(t)); ok {
@@ -141,11 +144,8 @@ func (b *builder) protected() []string {
 		}
 	}
 	b.targets = slices.Concat(b.targets, b.innerFolders(), b.later(), b.startup(), b.hidePaths(), b.f.InnerHomes())
-	for _, r := range b.table() {
-		if !b.allowed[r.Key] && !r.Part {
-			b.targets = append(b.targets, r.at...)
-		}
-	}
+	b.targets = append(b.targets, b.hidden()...)
+	b.targets = append(b.targets, b.secondNames(slices.Clone(b.targets))...)
 	return b.targets
 }
 
@@ -204,6 +204,9 @@ func (b *builder) hide() error {
 			}
 		}
 	}
+	for _, p := range b.secondNames(b.hidden()) {
+		b.maskAt(p, host.File, "hidden: another name of something hidden")
+	}
 	b.allowParts()
 	for _, p := range b.hidePaths() {
 		if k := b.kind(p); k == host.Missing || k == host.Denied {
@@ -229,6 +232,40 @@ func (b *builder) hide() error {
 	}
 	b.coverShims()
 	return nil
+}
+
+// hidden are the paths of the table that the profile does not allow.
+func (b *builder) hidden() []string {
+	var out []string
+	for _, r := range b.table() {
+		if !b.allowed[r.Key] && !r.Part {
+			out = append(out, r.at...)
+		}
+	}
+	return out
+}
+
+// secondNames returns the other names (hard links) of files, in folders the box
+// can write. A name that is mounted on cannot be linked again: the kernel refuses
+// links between mounts.
+func (b *builder) secondNames(paths []string) []string {
+	if len(b.f.SameFile) == 0 {
+		return nil
+	}
+	var out []string
+	for _, p := range paths {
+		out = append(out, b.f.SameFile[p]...)
+	}
+	return out
+}
+
+func (b *builder) isSecondName(p string) bool {
+	for _, names := range b.f.SameFile {
+		if slices.Contains(names, p) {
+			return true
+		}
+	}
+	return false
 }
 
 // allowParts shows, in a folder that was just covered, the one file of it that

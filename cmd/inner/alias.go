@@ -8,6 +8,8 @@ package main
 //  2. One level: what it stands for begins with a command.
 //  3. The approved project's aliases go before the user's, name by name.
 //  4. What follows on the command line is appended.
+//  5. A project's alias runs profiles, by name, and looks; it neither approves,
+//     nor leaves the sandbox, nor changes what is the user's.
 
 import (
 	"fmt"
@@ -41,7 +43,7 @@ func (a *app) unalias(root *cobra.Command, args []string) ([]string, error) {
 	if len(args) == 0 || args[0] == "" || args[0][0] == '-' || a.isCommand(root, args[0]) {
 		return args, nil
 	}
-	list, workspaces, err := a.aliases()
+	list, theirs, workspaces, err := a.aliases()
 	if err != nil {
 		return nil, err
 	}
@@ -56,18 +58,47 @@ func (a *app) unalias(root *cobra.Command, args []string) ([]string, error) {
 	if !a.isCommand(root, words[0]) {
 		return nil, usagef("alias %q stands for %q, which is no command of inner", args[0], list[i].Value)
 	}
+	if i < theirs {
+		if why := a.beyondProject(words); why != "" {
+			return nil, usagef("alias %q of the project stands for %q: %s", args[0], list[i].Value, why)
+		}
+	}
 	return append(words, args[1:]...), nil
 }
 
-// aliases are those that hold here, and the expanded workspaces_path.
-func (a *app) aliases() (list []profile.KV, workspaces string, err error) {
+// beyondProject says why a project's alias may not stand for these words: its
+// text was approved, what a file or a URL in it will hold was not.
+func (a *app) beyondProject(words []string) string {
+	if !slices.Contains([]string{"run", "verify", "status", "which", "log", "doctor"}, words[0]) {
+		return "a project's alias does not stand for that command; type it yourself"
+	}
+	if words[0] != "run" && words[0] != "verify" {
+		return ""
+	}
+	c := a.cmdRun()
+	if words[0] == "verify" {
+		c = a.cmdVerify()
+	}
+	if err := c.ParseFlags(words[1:]); err != nil {
+		return err.Error()
+	}
+	if strings.ContainsRune(c.Flag("profile").Value.String(), '/') {
+		return "a project's alias names a profile by its name, so that it is an approved one"
+	}
+	return ""
+}
+
+// aliases are those that hold here, the first of them the project's, and the
+// expanded workspaces_path.
+func (a *app) aliases() (list []profile.KV, theirs int, workspaces string, err error) {
 	cfg, err := a.globalConfig()
 	if err != nil {
-		return nil, "", err
+		return nil, 0, "", err
 	}
 	list, workspaces = slices.Clone(cfg.Aliases), cfg.WorkspacesPath
 	if pl, err := a.here(); err == nil {
 		if own, ok := a.trustedProjectConfig(pl); ok {
+			theirs = len(own.Aliases)
 			list = append(slices.Clone(own.Aliases), list...) // the first of a name is found
 			if own.WorkspacesPath != "" {
 				workspaces = own.WorkspacesPath
@@ -77,7 +108,7 @@ func (a *app) aliases() (list []profile.KV, workspaces string, err error) {
 	if rest, ok := strings.CutPrefix(workspaces, "~"); ok {
 		workspaces = filepath.Join(a.home, rest)
 	}
-	return list, workspaces, nil
+	return list, theirs, workspaces, nil
 }
 
 // completeAliases offers the aliases that can be used here.
@@ -85,7 +116,7 @@ func (a *app) completeAliases(root *cobra.Command, args []string, _ string) ([]s
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, _, err := a.aliases()
+	list, _, _, err := a.aliases()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

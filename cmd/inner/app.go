@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -40,6 +41,9 @@ func newApp() (*app, error) {
 			return a, fmt.Errorf("INNER_HOME %q is not an absolute path", p)
 		}
 		a.inner = filepath.Clean(p)
+		if rest, err := filepath.Rel(a.inner, home); err == nil && rest != ".." && !strings.HasPrefix(rest, "../") {
+			return a, fmt.Errorf("INNER_HOME %q holds your home folder: it is to be a folder of its own", p)
+		}
 	}
 	return a, nil
 }

@@ -78,7 +78,10 @@ func (a *app) cmdConfigShow() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "show", Short: "Print the settings that hold here, and where each is written", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
 			pl, err := a.here()
 			if err != nil {
 				return err
@@ -129,7 +132,10 @@ func (a *app) cmdConfigGet() *cobra.Command {
 	c := &cobra.Command{
 		Use: "get KEY", Short: "Print one setting; exit 1 when it is not set", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
 		Long: "Print the setting that holds here, or with --global or --local the one of that file.",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
 			_, key, err := config.ParseKey(args[0])
 			if err != nil {
 				return usage{err}
@@ -207,16 +213,20 @@ func (a *app) configTarget(pl place, w which) (configTarget, error) {
 		}
 		t.file.Path = filepath.Join(pl.project.Dir, "config.toml")
 	}
+	return t, t.read()
+}
+
+func (t *configTarget) read() error {
 	file, err := profile.ReadFile(t.file.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		t.missing = true
-		return t, nil
+		return nil
 	case err != nil:
-		return t, err
+		return err
 	}
-	t.file = file
-	return t, nil
+	t.file, t.missing = file, false
+	return nil
 }
 
 func (t configTarget) parse(file profile.File) (*config.Config, error) {
@@ -329,6 +339,14 @@ func (a *app) cmdConfigUnset() *cobra.Command {
 func (a *app) changeConfig(cmd *cobra.Command, w which, change func(profile.File) ([]byte, error)) error {
 	t, err := a.changing(cmd, w)
 	if err != nil {
+		return err
+	}
+	unlock, err := lockFolder(filepath.Dir(t.file.Path))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.read(); err != nil { // again: what counts is what nobody else changes now
 		return err
 	}
 	data, err := change(t.file)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile/builtin"
 	"github.com/spf13/cobra"
 )
@@ -75,6 +76,9 @@ func (a *app) install() ([]string, error) {
 
 // firstUse installs the built-ins when there is no profile folder yet.
 func (a *app) firstUse() error {
+	if inBox() {
+		return &isolator.Refusal{Code: 126, Msg: "profiles are on the host: this is the inside of a sandbox", Hint: "inner status"}
+	}
 	if _, err := os.Lstat(a.profilesDir()); err == nil {
 		return nil
 	}

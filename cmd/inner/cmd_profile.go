@@ -6,6 +6,7 @@ import (
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/remote"
 	"github.com/spf13/cobra"
 )
 
@@ -42,6 +43,9 @@ func (a *app) find(name string) (found, error) {
 		return found{}, err
 	}
 	f := found{place: pl, loader: a.loader(pl)}
+	if remote.IsURL(name) {
+		return f, noURL(name)
+	}
 	if name == "" {
 		if name, err = a.defaultProfile(pl); err != nil {
 			return f, err

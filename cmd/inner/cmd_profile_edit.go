@@ -19,7 +19,7 @@ import (
 const template = `# What a program may see and do. The manual has every key; inner profile validate
 # checks them, and inner profile show --explain says what they amount to.
 schema_version = "1"
-name           = "NAME"
+name           = NAME
 description    = ""
 # extends      = "shell"        # begin with another profile
 
@@ -60,7 +60,7 @@ func (a *app) cmdProfileNew() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := []byte(strings.Replace(template, "NAME", args[0], 1))
+			text := []byte(strings.Replace(template, "= NAME", fmt.Sprintf("= %q", args[0]), 1))
 			if noEdit {
 				if err := createFile(f.path, text, 0o600); err != nil {
 					return err
@@ -96,6 +96,9 @@ func (a *app) newFile(name string, local bool) (found, error) {
 			if pl.project.Problem != nil {
 				return f, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.project.Dir, pl.project.Problem), Hint: "inner status"}
 			}
+		}
+		if own := filepath.Join(root, ".inner"); own == a.inner || own == filepath.Join(a.home, ".inner") {
+			return f, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("%s is no project: %s is inner's own folder", a.short(root), a.short(own)), Hint: "inner profile new " + name + ", or cd to a project"}
 		}
 		dir := filepath.Join(root, ".inner", "profiles")
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -266,11 +269,25 @@ func (a *app) extenders(f found) []string {
 		if path == f.path {
 			continue
 		}
-		if p, err := f.loader.Load(path, f.scope); err == nil && slices.Contains(p.Extends(), f.path) {
+		p, err := f.loader.Load(path, f.scope)
+		if err == nil && slices.Contains(p.Extends(), f.path) || err != nil && f.scope == profile.Global && saysExtends(path, nameOf(f.path)) {
 			out = append(out, nameOf(path))
 		}
 	}
 	return out
+}
+
+// saysExtends is for a profile that cannot be loaded, and may be again.
+func saysExtends(path, name string) bool {
+	file, err := profile.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	var only struct {
+		Extends strict.String `toml:"extends"`
+	}
+	strict.Decode(path, file.Data, &only)
+	return only.Extends.V == name
 }
 
 // askFor asks before something is done for good; without a terminal it wants

@@ -64,6 +64,12 @@ func (a *app) installProfile(url, name, pin string, force bool) error {
 		a.fail(err)
 		return exit(125)
 	}
+	// Under its name it may be its own base.
+	if err := f.judge(profile.File{Path: f.path, Digest: file.Digest, Data: file.Data}); err != nil {
+		a.fail(err)
+		a.hint("--name OTHER")
+		return exit(125)
+	}
 	p.Name, p.Scope = name, profile.Global
 	if err := a.store(f.path, file.Data, force); err != nil {
 		return err

@@ -41,7 +41,10 @@ func (a *app) cmdProfileList() *cobra.Command {
 			if pl.project != nil && pl.project.Problem != nil {
 				a.warn("the profiles of %s are not used: %v", a.short(pl.root()), pl.project.Problem)
 			}
-			rows := a.listProfiles(pl)
+			rows, err := a.listProfiles(pl)
+			if err != nil {
+				return err
+			}
 			if asJSON {
 				return a.printJSON(rows)
 			}
@@ -58,7 +61,7 @@ func (a *app) cmdProfileList() *cobra.Command {
 	return c
 }
 
-func (a *app) listProfiles(pl place) []listed {
+func (a *app) listProfiles(pl place) ([]listed, error) {
 	l := a.loader(pl)
 	rows := []listed{}
 	taken := map[string]bool{}
@@ -78,13 +81,19 @@ func (a *app) listProfiles(pl place) []listed {
 		rows = append(rows, row)
 	}
 	if l.Project != nil {
-		files, _ := l.Project.ProfileFiles()
+		files, err := l.Project.ProfileFiles()
+		if err != nil {
+			return nil, err
+		}
 		for _, f := range files {
 			add(f, profile.Local)
 		}
 	}
 	local := len(rows)
-	files, _ := l.GlobalFiles()
+	files, err := l.GlobalFiles()
+	if err != nil {
+		return nil, err
+	}
 	for _, f := range files {
 		add(f, profile.Global)
 	}
@@ -96,7 +105,7 @@ func (a *app) listProfiles(pl place) []listed {
 			rows[i].Default = rows[i].Name == name && !rows[i].Shadowed
 		}
 	}
-	return rows
+	return rows, nil
 }
 
 func (a *app) printProfiles(rows []listed, wide bool) error {

@@ -26,7 +26,11 @@ func (a *app) cmdProfileValidate() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				for _, r := range a.listProfiles(pl) {
+				list, err := a.listProfiles(pl)
+				if err != nil {
+					return err
+				}
+				for _, r := range list {
 					rows = append(rows, a.validate(found{pl, a.loader(pl), r.Path, profile.Scope(r.Scope)}))
 				}
 			}

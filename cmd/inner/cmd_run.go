@@ -243,7 +243,7 @@ func readArgsFile(path string) (string, error) {
 // way to the global profile of the same name.
 func (a *app) choose(name string, pl place) (*profile.Profile, error) {
 	if remote.IsURL(name) {
-		return nil, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q: only inner run and inner profile install take a URL", name), Hint: "inner profile install " + name}
+		return nil, noURL(name)
 	}
 	l := a.loader(pl)
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {

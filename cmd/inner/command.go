@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile/strict"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // exit is an error that is only an exit code: what had to be said was said.
@@ -91,9 +94,9 @@ func (a *app) tree() *cobra.Command {
 			"runs claude inside that profile's sandbox.",
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q", args[0])
+				return unknown(cmd, args[0], "unknown command %q", args[0])
 			}
 			return nil
 		},
@@ -102,15 +105,65 @@ func (a *app) tree() *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetVersionTemplate("inner {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
+	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(
 		a.cmdHook(), a.cmdAllow(), a.cmdDeny(), a.cmdRevoke(), a.cmdStatus(), a.cmdWhich(), a.cmdBypass(),
 		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdChanges(), a.cmdProfile(), a.cmdVerify(), a.cmdResources(), a.cmdConfig(), a.cmdInit(), a.cmdReset(), a.cmdUninstall(), a.cmdDoctor(), a.cmdLog(), a.cmdCompletion(), a.cmdVersion(),
 	)
+	knownHelp(root)
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}
 	return root
+}
+
+// unknown is a usage error about a word that is no command, with the one that
+// was probably meant.
+func unknown(c *cobra.Command, word, format string, args ...any) error {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return meant(fmt.Sprintf(format, args...), strict.Nearest(word, names))
+}
+
+func meant(complaint, near string) error {
+	if near != "" {
+		complaint += fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return usage{errors.New(complaint)}
+}
+
+func unknownFlag(c *cobra.Command, err error) error {
+	var no *pflag.NotExistError
+	if !errors.As(err, &no) || no.GetSpecifiedShortnames() != "" {
+		return usage{err}
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return meant(err.Error(), strict.Nearest("--"+no.GetSpecifiedName(), names))
+}
+
+// knownHelp makes `inner help WORD` complain about a word that is no command.
+func knownHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil || help == root {
+		return
+	}
+	help.Run = nil
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		c, rest, err := root.Find(args)
+		if err != nil {
+			return usage{err}
+		}
+		if len(rest) > 0 {
+			return unknown(c, rest[0], "unknown command %q", strings.Join(args, " "))
+		}
+		return c.Help()
+	}
 }
 
 // wrapArgs makes every complaint about arguments a usage error.
@@ -125,7 +178,7 @@ func wrapArgs(c *cobra.Command) {
 	} else if c.HasSubCommands() {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q for %q", args[0], cmd.CommandPath())
+				return unknown(cmd, args[0], "unknown command %q for %q", args[0], cmd.CommandPath())
 			}
 			return nil
 		}

@@ -10,12 +10,14 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
+	"golang.org/x/sys/unix"
 )
 
 // draft is a text on its way into a file.
@@ -83,6 +85,11 @@ func (d draft) save(data []byte) error {
 	if d.old == nil {
 		return createFile(d.path, data, 0o600)
 	}
+	unlock, err := lockFolder(filepath.Dir(d.path))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	now, err := os.ReadFile(d.path)
 	if err != nil {
 		return err
@@ -91,6 +98,25 @@ func (d draft) save(data []byte) error {
 		return fmt.Errorf("%q was changed by somebody else meanwhile", d.path)
 	}
 	return replaceFile(d.path, data)
+}
+
+// lockFolder keeps other calls of inner from changing a file of a folder between
+// our look at it and our change, until unlock or the end of the process.
+func lockFolder(dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%q cannot be locked: %w", dir, err)
+	}
+	return func() { _ = f.Close() }, nil
 }
 
 func (a *app) runEditor(path string) error {
@@ -107,6 +133,12 @@ func (a *app) runEditor(path string) error {
 	cmd := exec.Command(program, append(words[1:], path)...)
 	cmd.Args[0] = words[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, os.Stdout, os.Stderr
+	// ^C in an editor that leaves the terminal alone is the editor's affair; ours
+	// would be to end and leave the draft behind. Caught and not ignored: that
+	// the editor would inherit.
+	keys := make(chan os.Signal, 1)
+	signal.Notify(keys, os.Interrupt, unix.SIGQUIT)
+	defer signal.Stop(keys)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("the editor %q ended with %w", words[0], err)
 	}

@@ -55,7 +55,10 @@ func (a *app) fail(err error) {
 // printable escapes what could drive a terminal: names and contents come from
 // strangers.
 func printable(s string) string {
-	clean := func(r rune) bool { return r == '\t' || unicode.IsPrint(r) }
+	// Fillers count as letters and symbols, and look like nothing.
+	clean := func(r rune) bool {
+		return r == '\t' || unicode.IsPrint(r) && !strings.ContainsRune("\u115f\u1160\u2800\u3164\uffa0", r)
+	}
 	ok := utf8.ValidString(s)
 	for _, r := range s {
 		ok = ok && clean(r)

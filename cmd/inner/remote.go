@@ -43,6 +43,11 @@ func (a *app) download(url, pin string) (profile.File, error) {
 	return file, nil
 }
 
+// noURL refuses a URL where only a profile of this disk will do.
+func noURL(url string) error {
+	return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q: only inner run and inner profile install take a URL", url), Hint: "inner profile install " + url}
+}
+
 func wrongDigest(path, want, got string) error {
 	return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q has the sha256 %s, expected %s", path, got, want), Hint: "somebody changed it: read it before you trust it"}
 }

@@ -179,9 +179,29 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 // another.
 func (j *journey) launch() {
 	j.result = launch.Run(j.plan, j.options)
-	if j.otherProc() {
+	if j.otherProc() || j.hostChanged() {
 		j.result = launch.Run(j.plan, j.options)
 	}
+}
+
+// hostChanged is called when a run did not start because something that was to
+// be covered or shown is gone: a socket whose server has ended. It looks at the
+// host again and makes another plan.
+func (j *journey) hostChanged() bool {
+	if j.result.Started || !strings.Contains(j.result.Reason, "Can't create file") && !strings.Contains(j.result.Reason, "Can't find source path") {
+		return false
+	}
+	prep, err := j.app.prepare(&j.rc, stageBase())
+	if err != nil {
+		return false
+	}
+	prep.facts.Proc = j.prep.facts.Proc
+	plan, err := isolator.Build(j.rc, prep.facts, j.staged)
+	if err != nil {
+		return false
+	}
+	j.prep.facts, j.plan = prep.facts, plan
+	return true
 }
 
 // arrive does what follows the end of the program. What fails is reported and

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -104,6 +105,67 @@ type turned
 deleted turned/in`
 	if got := lines(compare(t, k)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestDeep: a tree that no path can name the bottom of hides nothing else, and
+// goes with the copy.
+func TestDeep(t *testing.T) {
+	k, _, tree := session(t, map[string]string{"a": "1"})
+	t.Chdir(tree)
+	for range 30 {
+		must(t, os.Mkdir(strings.Repeat("d", 200), 0o755), os.Chdir(strings.Repeat("d", 200)))
+	}
+	must(t, os.Chdir(tree))
+	write(t, filepath.Join(tree, "work"), "done")
+	list := compare(t, k)
+	n := len(list)
+	if n == 0 || list[n-1].Path != "work" || !slices.ContainsFunc(list, func(c Change) bool { return c.Clash == "too deep to be looked into" }) {
+		t.Errorf("%d changes, the last %q", n, list[n-1].Path)
+	}
+	for _, c := range list {
+		_, err := c.Diff()
+		must(t, err)
+	}
+	must(t, copytree.Remove(k.Dir))
+}
+
+// TestNames: names and links of any bytes cannot be taken for lines of the diff,
+// and originals of any name are found again.
+func TestNames(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "b\xffd\n")
+	must(t, os.MkdirAll(dir+"/src", 0o700), os.MkdirAll(dir+"/kept", 0o700), syscall.Mkfifo(dir+"/src/p", 0o600))
+	write(t, dir+"/src/main", "text\n")
+	res, err := copytree.Copy(context.Background(), dir+"/src", dir+"/kept/"+TreeName(0), copytree.Options{Record: true})
+	must(t, err)
+	r := Record{Run: "20260102-030405-abcdef", Begun: time.Now()}
+	must(t, r.Add(dir+"/kept", 0, Copy{Source: dir + "/src", Dest: dir}, res), r.Write(dir+"/kept"))
+	k, err := Open(dir + "/kept")
+	must(t, err)
+	tree := dir + "/kept/" + TreeName(0)
+	write(t, tree+"/n\n--- ax\x1b[2J\u202e\xfe", "1")
+	write(t, tree+"/p", "1")
+	must(t, os.Remove(tree+"/main"), os.Symlink("text", tree+"/main"))
+	list := compare(t, k)
+	if got := lines(list); got != "type main\nadded n\n--- ax\x1b[2J\u202e\xfe\ntype p: the original has one of its own" {
+		t.Errorf("%q", got)
+	}
+	var all strings.Builder
+	for _, c := range list {
+		d, err := c.Diff()
+		must(t, err)
+		all.Write(d)
+	}
+	for _, want := range []string{"old mode 100644\nnew mode 120000\n", "\n+++ \"b/n\\012--- ax\\033[2J\\342\\200\\256\\376\"\n", "special files a/p and b/p differ"} {
+		if !strings.Contains(all.String(), want) {
+			t.Errorf("%q is not in %s", want, all.String())
+		}
+	}
+	must(t, k.Applied(list))
+	k, err = Open(dir + "/kept")
+	must(t, err)
+	if list := compare(t, k); len(list) != 0 {
+		t.Errorf("applied, and there again: %s", lines(list))
 	}
 }
 

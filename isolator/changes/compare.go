@@ -177,16 +177,32 @@ func (w *comparer) walk(rel string) error {
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: filepath.Join(w.tree, rel), Err: err}
 	}
+	subs, err := w.folder(rel, fd)
+	if err != nil {
+		return err
+	}
+	for _, at := range subs {
+		if err := w.walk(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folder compares what is in an open folder, closes it, and returns the folders
+// in it. One whose path does not fit a system call is not looked into, and said
+// to be so.
+func (w *comparer) folder(rel string, fd int) (subs []string, err error) {
 	dir := os.NewFile(uintptr(fd), rel)
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range names {
 		var st unix.Stat_t
 		if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			return &fs.PathError{Op: "stat", Path: filepath.Join(w.tree, rel, name), Err: err}
+			return nil, &fs.PathError{Op: "stat", Path: filepath.Join(w.tree, rel, name), Err: err}
 		}
 		at := path.Join(rel, name)
 		w.seen[at] = true
@@ -194,16 +210,21 @@ func (w *comparer) walk(rel string) error {
 		if now.mode&fs.ModeIrregular != 0 {
 			continue // a socket, FIFO or device of the box: nobody wants it
 		}
-		if err := w.one(at, now); err != nil {
-			return err
+		switch {
+		case now.mode.IsDir() && len(at) >= unix.PathMax:
+			w.list = append(w.list, Change{
+				Source: w.copy.Source, Path: at, Kind: Added, New: now.mode, Clash: "too deep to be looked into",
+				root: w.copy.Root(), tree: w.tree, current: w.original(at),
+			})
+			continue
+		case now.mode.IsDir():
+			subs = append(subs, at)
 		}
-		if now.mode.IsDir() {
-			if err := w.walk(at); err != nil {
-				return err
-			}
+		if err := w.one(at, now); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return subs, nil
 }
 
 // one compares one path of the copy.
@@ -349,12 +370,22 @@ func sameContent(a, b *os.File) (bool, error) {
 
 // openCopy opens a regular file of a copy, openOriginal one of an original.
 func openCopy(dir int, rel string) (*os.File, error) {
-	fd, err := readable(dir, rel, unix.O_RDONLY|unix.O_NONBLOCK)
-	return regular(fd, rel, err)
+	return openIn(dir, rel, readable)
 }
 
 func openOriginal(dir int, rel string) (*os.File, error) {
-	fd, err := copytree.Open(dir, rel, unix.O_RDONLY|unix.O_NONBLOCK)
+	return openIn(dir, rel, copytree.Open)
+}
+
+// openIn opens the folder a path lies in, then the file: the two together can
+// be too long.
+func openIn(dir int, rel string, open func(dir int, rel string, flags int) (int, error)) (*os.File, error) {
+	parent, err := copytree.Open(dir, path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: rel, Err: err}
+	}
+	defer unix.Close(parent)
+	fd, err := open(parent, path.Base(rel), unix.O_RDONLY|unix.O_NONBLOCK)
 	return regular(fd, rel, err)
 }
 

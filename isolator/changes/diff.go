@@ -6,6 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"golang.org/x/sys/unix"
@@ -19,7 +22,7 @@ const largest = 8 << 20
 // Diff writes a change as a unified diff.
 func (c Change) Diff() ([]byte, error) {
 	var out bytes.Buffer
-	from, to := "a/"+c.Path, "b/"+c.Path
+	from, to := quoted("a/"+c.Path), quoted("b/"+c.Path)
 	switch c.Kind {
 	case Mode:
 		fmt.Fprintf(&out, "diff %s %s\nold mode %s\nnew mode %s\n", from, to, octal(c.Old), octal(c.New))
@@ -41,7 +44,7 @@ func (c Change) Diff() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Old != 0 && c.New != 0 && c.Old.Perm() != c.New.Perm() && c.New&fs.ModeSymlink == 0 {
+	if c.Old != 0 && c.New != 0 && octal(c.Old) != octal(c.New) {
 		fmt.Fprintf(&out, "old mode %s\nnew mode %s\n", octal(c.Old), octal(c.New))
 	}
 	switch {
@@ -51,7 +54,7 @@ func (c Change) Diff() ([]byte, error) {
 			why = oldWhy
 		}
 		fmt.Fprintf(&out, "diff %s %s\n%s files %s and %s differ\n", from, to, why, from, to)
-	case c.Old == 0 && c.New&fs.ModeSymlink == 0:
+	case c.Old == 0:
 		fmt.Fprintf(&out, "new file mode %s\n", octal(c.New))
 	}
 	if oldWhy == "" && newWhy == "" {
@@ -103,8 +106,11 @@ func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, 
 		target, err := readLink(dir, rel)
 		return []byte(target + "\n"), "", err
 	}
-	if mode.IsDir() {
+	switch {
+	case mode.IsDir():
 		return nil, "", nil
+	case !mode.IsRegular():
+		return nil, "special", nil
 	}
 	f, err := open(dir, rel)
 	if err != nil {
@@ -121,6 +127,31 @@ func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, 
 		return nil, "binary", nil
 	}
 	return data, "", nil
+}
+
+// quoted writes a name as git does: one that could be taken for another line of
+// the diff, or drive a terminal, is in quotes with its bytes in octal.
+func quoted(name string) string {
+	plain := func(r rune) bool { return r != '"' && r != '\\' && r != utf8.RuneError && unicode.IsPrint(r) }
+	if !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return name
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := 0; i < len(name); {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		for _, c := range []byte(name[i : i+n]) {
+			switch {
+			case plain(r):
+				b.WriteByte(c)
+			default:
+				fmt.Fprintf(&b, `\%03o`, c)
+			}
+		}
+		i += n
+	}
+	b.WriteByte('"')
+	return b.String()
 }
 
 // octal is the mode as git writes it.

@@ -33,6 +33,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -103,7 +104,7 @@ func (r *Record) Add(dir string, i int, c Copy, res copytree.Result) error {
 
 // Write writes run.json in dir, whole or not at all.
 func (r *Record) Write(dir string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
+	data, err := json.MarshalIndent(r.with(inJSON), "", "  ")
 	if err != nil {
 		return err
 	}
@@ -120,6 +121,34 @@ func (r *Record) Write(dir string) error {
 		return err
 	}
 	return os.Rename(next, filepath.Join(dir, recordName))
+}
+
+// with returns a record with its paths turned into others.
+func (r Record) with(turn func(string) string) Record {
+	r.Copies, r.Applied = slices.Clone(r.Copies), slices.Clone(r.Applied)
+	for i, c := range r.Copies {
+		r.Copies[i].Source, r.Copies[i].Dest = turn(c.Source), turn(c.Dest)
+	}
+	for i, p := range r.Applied {
+		r.Applied[i] = turn(p)
+	}
+	return r
+}
+
+// inJSON quotes an absolute path that JSON cannot hold as it is: a name can have
+// any byte. outOfJSON takes it back.
+func inJSON(path string) string {
+	if utf8.ValidString(path) {
+		return path
+	}
+	return strconv.Quote(path)
+}
+
+func outOfJSON(text string) string {
+	if path, err := strconv.Unquote(text); err == nil {
+		return path
+	}
+	return text
 }
 
 func create(path string) (*os.File, error) {
@@ -208,6 +237,7 @@ func Open(dir string) (*Kept, error) {
 	if err := json.NewDecoder(f).Decode(&k.Record); err != nil {
 		return nil, fmt.Errorf("%q is damaged: %w", f.Name(), err)
 	}
+	k.Record = k.Record.with(outOfJSON)
 	return k, nil
 }
 

@@ -2,6 +2,7 @@ package copytree
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,7 +72,11 @@ func (r *remover) empty(rel string, more func(string)) error {
 		switch err := unix.Unlinkat(fd, name, 0); {
 		case err == nil, errors.Is(err, unix.ENOENT):
 		case errors.Is(err, unix.EISDIR):
-			more(rel + "/" + name)
+			at, err := r.near(fd, rel, name)
+			if err != nil {
+				return &fs.PathError{Op: "remove", Path: rel + "/" + name, Err: err}
+			}
+			more(at)
 		default:
 			return &fs.PathError{Op: "remove", Path: rel + "/" + name, Err: err}
 		}
@@ -94,9 +99,7 @@ func (r *remover) enter(rel string) (int, []string, error) {
 		return -1, nil, err
 	}
 	if st.Mode&0o700 != 0o700 {
-		// The name in /proc leads to what was opened, whatever its own name is by
-		// now; a descriptor of O_PATH cannot be changed itself.
-		if err := os.Chmod(fmt.Sprintf("/proc/self/fd/%d", path), 0o700); err != nil {
+		if err := open700(path); err != nil {
 			return -1, nil, err
 		}
 	}
@@ -111,3 +114,32 @@ func (r *remover) enter(rel string) (int, []string, error) {
 	}
 	return fd, names, nil
 }
+
+// far is the length from which a path is too long to go on with: below it there
+// is always room for one more name.
+const far = unix.PathMax - 2*unix.NAME_MAX
+
+// near returns where a folder in the open folder rel is. One so deep that its
+// path would not fit a system call is moved to the top of the tree first.
+func (r *remover) near(fd int, rel, name string) (string, error) {
+	at := rel + "/" + name
+	if len(at) < far {
+		return at, nil
+	}
+	path, err := unix.Openat(fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(path)
+	if err := open700(path); err != nil { // only what can be written can be moved
+		return "", err
+	}
+	top, _, _ := strings.Cut(rel, "/")
+	at = top + "/.inner-deep-" + rand.Text()
+	return at, unix.Renameat(fd, name, r.parent, at)
+}
+
+// open700 makes a folder fit to be emptied. The name in /proc leads to what was
+// opened, whatever its own name is by now; a descriptor of O_PATH cannot be
+// changed itself.
+func open700(path int) error { return os.Chmod(fmt.Sprintf("/proc/self/fd/%d", path), 0o700) }

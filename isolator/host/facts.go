@@ -24,6 +24,8 @@ type Path struct {
 	Kind Kind   `json:"kind"` // of what the path leads to, links followed
 	Real string `json:"real"` // with every link resolved, as far as it exists
 	ID   ID     `json:"id"`   // of what is there; zero when missing
+
+	links uint64 // how many names it has
 }
 
 // ID identifies a file or folder, whatever its name is.
@@ -58,6 +60,9 @@ type Facts struct {
 	// Git holds, for each writable folder asked about, what must stay
 	// unwritable in its repositories.
 	Git []GitGuard `json:"git,omitempty"`
+	// SameFile holds, for a path asked about, the other names of that file in
+	// the folders the box will write.
+	SameFile map[string][]string `json:"same_file,omitempty"`
 	// Bare holds the folders asked about in which this user finds nothing:
 	// they are empty, or closed to it.
 	Bare map[string]bool `json:"-"`

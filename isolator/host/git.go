@@ -6,19 +6,35 @@ import (
 	"path/filepath"
 )
 
-// guardAll looks for repositories at the top of a writable folder and in the
-// folders right below it.
-func guardAll(root string) []GitGuard {
+// How far below a writable folder repositories are looked for, and in how many
+// folders at most: a start must not take long. Nearer ones come first.
+const (
+	repoDepth   = 4
+	repoFolders = 400
+)
+
+// guardAll looks for repositories in a writable folder and in the folders below
+// it. What lies in one is looked at, too: repositories lie in repositories.
+func (l looker) guardAll(root string) []GitGuard {
 	var list []GitGuard
-	list = append(list, guardGit(root)...)
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		return list
-	}
-	for _, e := range entries {
-		if e.IsDir() && e.Name() != ".git" {
-			list = append(list, guardGit(filepath.Join(root, e.Name()))...)
+	level := []string{root}
+	left := repoFolders
+	for range repoDepth + 1 {
+		var next []string
+		for _, dir := range level {
+			if left--; left < 0 {
+				return list
+			}
+			for _, n := range l.list(dir) {
+				switch {
+				case n.name == ".git":
+					list = append(list, guardGit(dir)...)
+				case n.dir && !published(n.name):
+					next = append(next, dir+"/"+n.name)
+				}
+			}
 		}
+		level = next
 	}
 	return list
 }

@@ -75,6 +75,7 @@ func Probe(r Request) Facts {
 		}
 	}
 	f.Folders = l.crowded(f.Paths)
+	f.SameFile = l.sameFile(f.Paths, r.Writable)
 	f.Bare = map[string]bool{}
 	for _, p := range r.Bare {
 		f.Bare[p] = bare(p)
@@ -91,7 +92,7 @@ func Probe(r Request) Facts {
 	f.Sockets = listening()
 	f.Resolver = resolver()
 	for _, w := range r.Writable {
-		f.Git = append(f.Git, guardAll(w)...)
+		f.Git = append(f.Git, l.guardAll(w)...)
 	}
 	return f
 }
@@ -156,6 +157,16 @@ type name struct {
 // depth is how far below a folder "**" looks.
 const depth = 2
 
+// published reports whether a folder of that name holds other people's packages
+// or build results.
+func published(name string) bool {
+	switch name {
+	case "node_modules", "vendor", "target", "dist", "build", ".venv", "venv", "__pycache__", ".cache", ".tox", "site-packages":
+		return true
+	}
+	return false
+}
+
 // below returns the folder and what lies in it, depth levels down. Folders that
 // hold other people's packages or build results are passed over: what lies
 // there was published, and there are thousands of them.
@@ -165,11 +176,7 @@ func (l looker) below(dir string, depth int) []string {
 		return out
 	}
 	for _, n := range l.list(dir) {
-		switch n.name {
-		case ".git", "node_modules", "vendor", "target", "dist", "build", ".venv", "venv", "__pycache__", ".cache", ".tox", "site-packages":
-			continue
-		}
-		if n.dir {
+		if n.dir && n.name != ".git" && !published(n.name) {
 			out = append(out, l.below(dir+"/"+n.name, depth-1)...)
 		}
 	}
@@ -313,6 +320,43 @@ func (l looker) absent(dir, base string) bool {
 	return read && !held[strings.ToLower(base)]
 }
 
+// sameFile looks, for those of the paths that are files with another name (hard
+// links), whether one of these names lies in a folder the box will write.
+func (l looker) sameFile(paths map[string]Path, writable []string) map[string][]string {
+	ids := map[ID]string{}
+	for p, info := range paths {
+		if info.links > 1 && info.Kind == File && (ids[info.ID] == "" || p < ids[info.ID]) {
+			ids[info.ID] = p
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	out := map[string][]string{}
+	for _, root := range writable {
+		left := sameFileLimit
+		_ = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if left--; left < 0 {
+				return filepath.SkipAll
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return nil // what cannot be read is not written through either
+			}
+			if fi, err := d.Info(); err == nil {
+				if secret := ids[idOf(fi)]; secret != "" && paths[secret].Real != p {
+					out[secret] = append(out[secret], p)
+				}
+			}
+			return nil
+		})
+	}
+	return out
+}
+
+// sameFileLimit is how many entries of a folder are looked at for other names of
+// a file that has several. Such files are rare; nobody else waits.
+const sameFileLimit = 200000
+
 // look examines one path. It follows links: Real is where they lead; for a
 // missing path it is the real path of the deepest folder that exists, with the
 // rest appended.
@@ -337,7 +381,7 @@ func (l looker) look(p string) Path {
 	}
 	switch {
 	case err == nil:
-		return Path{Kind: kindOf(fi.Mode()), Real: at, ID: idOf(fi)}
+		return Path{Kind: kindOf(fi.Mode()), Real: at, ID: idOf(fi), links: linksOf(fi)}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return Path{Kind: Missing, Real: at}
 	default:
@@ -351,6 +395,15 @@ func idOf(fi fs.FileInfo) ID {
 		return ID{}
 	}
 	return ID{uint64(st.Dev), st.Ino}
+}
+
+// linksOf returns how many names a file has.
+func linksOf(fi fs.FileInfo) uint64 {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 1
+	}
+	return uint64(st.Nlink)
 }
 
 func kindOf(m fs.FileMode) Kind {
@@ -377,8 +430,8 @@ func listening() []string {
 	sc := bufio.NewScanner(bytes.NewReader(data))
 	for sc.Scan() {
 		f := strings.SplitN(sc.Text(), " ", 8) // the path may hold spaces
-		if len(f) < 8 || f[3] != "00010000" {
-			continue
+		if len(f) < 8 || f[3] != "00010000" && f[4] != "0002" {
+			continue // neither listening nor for datagrams, which need no listener
 		}
 		// The inode column is padded: what is left begins with it.
 		rest := strings.TrimLeft(f[7], " ")

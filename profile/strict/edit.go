@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 )
 
+// mark is the byte order mark some editors put first; it is no TOML, and stays.
+const mark = "\ufeff"
+
 // Edit is the text of a file with one key given another value, and everything
 // else, comments and order included, as it was. value is TOML. The key is
 // replaced where it stands, else put at the end of its table, else the table is
@@ -15,6 +18,10 @@ import (
 // Whoever writes the result decodes it first: a text that is written in an
 // unusual way may come out wrong, and is then to be left alone.
 func Edit(text string, key []string, value string) (string, error) {
+	if rest, ok := strings.CutPrefix(text, mark); ok {
+		rest, err := Edit(rest, key, value)
+		return mark + rest, err
+	}
 	root, why := scan(text)
 	if why != nil || len(key) == 0 {
 		return "", fmt.Errorf("cannot be edited: line %d cannot be followed", max(1, stopLine(why)))
@@ -59,6 +66,10 @@ func Edit(text string, key []string, value string) (string, error) {
 
 // Remove is the text of a file without the line of one key.
 func Remove(text string, key []string) (string, error) {
+	if rest, ok := strings.CutPrefix(text, mark); ok {
+		rest, err := Remove(rest, key)
+		return mark + rest, err
+	}
 	root, why := scan(text)
 	if why != nil {
 		return "", fmt.Errorf("cannot be edited: line %d cannot be followed", max(1, stopLine(why)))
