@@ -182,7 +182,7 @@ func TestNothingReexposes(t *testing.T) {
 		}
 	}
 	built := 0
-	for seed := range 1200 {
+	for seed := range 500 {
 		rnd := rand.New(rand.NewSource(int64(seed)))
 		rc, f := config(), machine()
 		for _, p := range slices.Sorted(maps.Keys(f.Paths)) { // each machine has other secrets
@@ -250,8 +250,8 @@ func TestNothingReexposes(t *testing.T) {
 			}
 		}
 	}
-	if built < 120 {
-		t.Fatalf("only %d of 1200 random profiles were built: the test shows too little", built)
+	if built < 50 {
+		t.Fatalf("only %d of 500 random profiles were built: the test shows too little", built)
 	}
 }
 

@@ -50,8 +50,12 @@ func (b *builder) protect() error {
 				continue
 			}
 			pin("the repository cannot be moved away", g.Dir)
+			open := b.writablePlaces(g.Open)
 			for _, p := range g.ReadOnly {
 				readOnly("git on the host would run or obey it", p)
+			}
+			for _, at := range open {
+				b.bind("git works here, too", at.source, at.dest, true)
 			}
 			for _, m := range g.Missing {
 				readOnly("git on the host would run or obey it", m.Path)
@@ -78,6 +82,19 @@ func (b *builder) protect() error {
 		readOnly("it is another name of what runs on the host later", p)
 	}
 	return nil
+}
+
+// writablePlaces returns where the box can write these host folders.
+func (b *builder) writablePlaces(paths []string) []layer {
+	var out []layer
+	for _, p := range paths {
+		for _, at := range b.view.where(p) {
+			if l, _ := b.view.at(at); l.write {
+				out = append(out, layer{source: p, dest: at})
+			}
+		}
+	}
+	return out
 }
 
 // startup returns the start-up files and folders that exist.

@@ -101,3 +101,22 @@ func (b *builder) later() []string {
 	}
 	return out
 }
+
+// laterLinks refuses a folder of editors and agents that is a link where the box
+// can write: the link can be exchanged for a folder.
+func (b *builder) laterLinks() error {
+	if b.allowed[configKey] {
+		return nil
+	}
+	for _, root := range laterRoots(b.rc, false) {
+		for _, name := range laterFolders() {
+			p := filepath.Join(root, name)
+			at := filepath.Join(b.canon(root), name)
+			if info, known := b.f.Paths[p]; known && (info.Link || info.Kind != host.Missing && info.Real != at) {
+				return refuse(125, "make it a folder of its own, or allow = ["+quote(configKey)+"] under [sandbox] leaves all of them unprotected",
+					"profile %q: %s is a link, which cannot be protected", b.rc.Name, p)
+			}
+		}
+	}
+	return nil
+}

@@ -217,6 +217,8 @@ func (l *Loader) base(extends, from string) (string, error) {
 	switch {
 	case extends == "":
 		return "", nil
+	case strings.Contains(extends, "://"):
+		return "", fmt.Errorf("%q is a URL: a profile builds on a profile's name or on a file (inner profile install fetches it)", extends)
 	case strings.HasPrefix(extends, "~/"):
 		if !filepath.IsAbs(l.Home) {
 			return "", fmt.Errorf("%q needs a home folder, and HOME is not set", extends)

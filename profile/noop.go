@@ -119,6 +119,19 @@ func contradictions(s *source, file string) []strict.Problem {
 	if n := len(s.Mounts.Entries); n > maxMounts {
 		v.add(s.Mounts.At, "mounts", fmt.Sprintf("%d entries along extends, more than %d", n, maxMounts), "")
 	}
+	for _, it := range []struct {
+		at  strict.Pos
+		key string
+		n   int
+	}{
+		{s.Env.Set.At, "env.set", len(s.Env.Set.Entries)},
+		{s.Noop.Block.At, "noop.block", len(s.Noop.Block.Items)},
+		{s.Noop.Rewrite.At, "noop.rewrite", len(s.Noop.Rewrite.Entries)},
+	} {
+		if it.n > maxEntries {
+			v.add(it.at, it.key, fmt.Sprintf("%d entries along extends, more than %d", it.n, maxEntries), "")
+		}
+	}
 	whole := map[string]strict.Pos{} // commands blocked whatever their arguments
 	rules := map[string]bool{}
 	v.hard(&s.Noop)

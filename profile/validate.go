@@ -183,6 +183,10 @@ func isAmount(s string) bool {
 // anyone reads.
 const maxMounts = 256
 
+// maxEntries bounds the other tables and lists whose work grows faster than
+// they do.
+const maxEntries = 1024
+
 func (v *validator) mounts(t strict.Table[mountSpec]) {
 	if len(t.Entries) > maxMounts {
 		v.add(t.At, "mounts", fmt.Sprintf("has %d entries, more than %d", len(t.Entries), maxMounts), "")

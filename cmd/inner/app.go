@@ -48,6 +48,23 @@ func newApp() (*app, error) {
 	return a, nil
 }
 
+// ownFolder keeps root out of a user's INNER_HOME, as with sudo and the user's
+// HOME: what root writes there the user could not read any more.
+func (a *app) ownFolder() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	var st unix.Stat_t
+	err := unix.Lstat(a.inner, &st)
+	if errors.Is(err, unix.ENOENT) { // it would be root's, in a folder of the user
+		err = unix.Stat(filepath.Dir(a.inner), &st)
+	}
+	if err != nil || st.Uid == 0 {
+		return nil
+	}
+	return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s belongs to user %d, and this is root", a.inner, st.Uid), Hint: "type it as that user, or set INNER_HOME to a folder of root's own"}
+}
+
 // homeFolder is $HOME, or the one of the password file.
 func homeFolder() (string, error) {
 	if h := os.Getenv("HOME"); filepath.IsAbs(h) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (a *app) cmdChangesList() *cobra.Command {
 // keptRow is one line of the list.
 type keptRow struct {
 	changes.Record
-	State string `json:"state"` // running, ended, or killed
+	State string `json:"state"` // running, ended, killed, or damaged
 }
 
 func (a *app) printKept(list []*changes.Kept, asJSON bool) error {
@@ -68,6 +69,8 @@ func (a *app) printKept(list []*changes.Kept, asJSON bool) error {
 	for _, k := range list {
 		row := keptRow{k.Record, "ended"}
 		switch {
+		case k.Damaged != nil:
+			row.State = "damaged"
 		case k.Running():
 			row.State = "running"
 		case k.Record.Ended == nil:
@@ -89,7 +92,7 @@ func (a *app) printKept(list []*changes.Kept, asJSON bool) error {
 		if r.Count != nil {
 			what = r.Count.String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Run, r.Begun.Local().Format("2006-01-02 15:04"), printable(r.Profile), what, printable(a.sources(list[i])))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(r.Run), r.Begun.Local().Format("2006-01-02 15:04"), printable(cmp.Or(r.Profile, "?")), what, printable(a.sources(list[i])))
 	}
 	return w.Flush()
 }
@@ -186,6 +189,9 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 				if err := stillRunning(k); err != nil {
 					return err
 				}
+				if err := k.Tidy(); err != nil {
+					a.warn("what an interrupted apply left is still there: %v", err)
+				}
 				if err := stage.Discard(a.inner, k.Dir); err != nil {
 					return err
 				}
@@ -222,6 +228,9 @@ func (a *app) keptChanges(args []string) (*changes.Kept, []changes.Change, error
 	name := ""
 	if len(args) > 0 {
 		if _, known, _ := changes.Find(list, args[0]); known || runLike(args[0]) {
+			if !runLike(args[0]) && a.isChange(list, args[0]) {
+				return nil, nil, usagef("%q is a run and a path of the latest one: write the whole id, or %q", args[0], "./"+args[0])
+			}
 			name, args = args[0], args[1:]
 		}
 	}
@@ -235,6 +244,20 @@ func (a *app) keptChanges(args []string) (*changes.Kept, []changes.Change, error
 	}
 	picked, err := a.pick(k, all, args)
 	return k, picked, err
+}
+
+// isChange reports whether the latest run changed something at a path.
+func (a *app) isChange(list []*changes.Kept, path string) bool {
+	k, _, _ := changes.Find(list, "")
+	if k == nil {
+		return false
+	}
+	all, err := k.Compare()
+	if err != nil {
+		return false
+	}
+	_, err = a.pick(k, all, []string{path})
+	return err == nil
 }
 
 // runLike reports whether a word looks like the id of a run, so that the id of
@@ -323,11 +346,11 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	done, err := changes.Apply(ctx, list)
-	if rerr := k.Applied(done); rerr != nil {
-		err = errors.Join(err, rerr)
-	}
-	if err != nil {
+	done, err := k.Apply(ctx, list)
+	switch {
+	case errors.Is(err, changes.ErrBusy):
+		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("run %s: %v", k.Record.Run, err), Hint: "wait for it to end"}
+	case err != nil:
 		return a.halfway(ctx, done, list, err)
 	}
 	a.say("wrote %s", count(len(done), "change"))

@@ -51,6 +51,9 @@ func (a *app) find(name string) (found, error) {
 			return f, err
 		}
 	}
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		name = filepath.Join(a.home, rest)
+	}
 	if strings.ContainsRune(name, '/') {
 		f.path, err = filepath.Abs(name)
 		f.scope = profile.Direct

@@ -74,6 +74,9 @@ func (a *app) ride(p *profile.Profile, c profile.Context, name string) int {
 // record writes the log. A log that cannot be written is worth a word, but
 // what happened has happened.
 func (a *app) record(e runlog.Event) {
+	if a.ownFolder() != nil {
+		return // the refusal was said; the log is the user's
+	}
 	if err := runlog.Append(a.logsDir(), e); err != nil {
 		a.warn("%s", err)
 	}
@@ -143,6 +146,9 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	// What crashed runs left is gone, and our folder is there, before the host
 	// is probed: the facts are about what the box will see.
 	base := stageBase()
+	if err := a.ownFolder(); err != nil {
+		return j, err
+	}
 	if _, err := stage.Sweep(base, a.ledger()); err != nil {
 		return j, &isolator.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
 	}

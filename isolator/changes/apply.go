@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,7 +31,71 @@ var ErrMoved = errors.New("the original changed just now")
 // is taken away comes last, so that an interrupted Apply leaves a whole
 // repository behind.
 func Apply(ctx context.Context, list []Change) (done []Change, err error) {
+	return apply(ctx, list, rand.Text())
+}
+
+// ErrBusy is a kept run that another process is applying.
+var ErrBusy = errors.New("it is being applied by another process")
+
+// Apply is Apply for changes of the run, one process at a time. What it was
+// writing when it was killed is taken away by Tidy, or by the next Apply.
+func (k *Kept) Apply(ctx context.Context, list []Change) (done []Change, err error) {
+	lock, err := os.OpenFile(filepath.Join(k.Dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, ErrBusy
+	}
+	if err := k.Tidy(); err != nil {
+		return nil, err
+	}
+	k.Record.Applying = rand.Text()
+	_ = k.Record.Write(k.Dir) // on a full disk what makes room must still be possible
+	done, err = apply(ctx, list, k.Record.Applying)
+	k.Record.Applying = ""
+	return done, errors.Join(err, k.Applied(done))
+}
+
+// Tidy takes away what an Apply that was killed left beside the originals.
+func (k *Kept) Tidy() error {
+	if k.Record.Applying == "" {
+		return nil
+	}
+	list, err := k.Compare() // what was being written is not yet what it is to be
+	if err != nil {
+		return err
+	}
 	a := &applier{roots: map[string]int{}}
+	defer a.close()
+	seen := map[string]bool{}
+	for _, c := range list {
+		if where := filepath.Dir(c.Full()); !seen[where] {
+			seen[where] = true
+			a.tidy(c, k.Record.Applying)
+		}
+	}
+	return nil
+}
+
+// tidy takes away what is left beside one original.
+func (a *applier) tidy(c Change, token string) {
+	to, err := a.root(c.root)
+	if err != nil {
+		return
+	}
+	if dir, err := copytree.Open(to, path.Dir(c.Path), unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
+		_ = unix.Unlinkat(dir, nextName(token), 0)
+		unix.Close(dir)
+	}
+}
+
+// nextName is the name under which the next content of an original is written.
+func nextName(token string) string { return ".inner-apply-" + token }
+
+func apply(ctx context.Context, list []Change, token string) (done []Change, err error) {
+	a := &applier{roots: map[string]int{}, token: token}
 	defer a.close()
 	for _, c := range order(list) {
 		if err := ctx.Err(); err != nil {
@@ -76,7 +141,10 @@ func order(list []Change) []Change {
 	return out
 }
 
-type applier struct{ roots map[string]int }
+type applier struct {
+	roots map[string]int
+	token string
+}
 
 func (a *applier) close() {
 	for _, fd := range a.roots {
@@ -124,7 +192,7 @@ func (a *applier) one(c Change) error {
 		return err
 	}
 	defer unix.Close(dir)
-	p := place{dir: dir, name: path.Base(c.Path), change: c}
+	p := place{dir: dir, name: path.Base(c.Path), next: nextName(a.token), change: c}
 	switch {
 	case c.Kind == Deleted:
 		return p.remove()
@@ -175,6 +243,7 @@ func parent(to, from int, rel string, make bool) (int, error) {
 type place struct {
 	dir    int
 	name   string
+	next   string
 	change Change
 }
 
@@ -295,7 +364,7 @@ func (p place) fill(to, from int) error {
 // put makes something under a name of its own, and renames it to its place: a
 // new one never over another, a changed one only over what was compared.
 func (p place) put(makeIt func(name string) error) error {
-	name := ".inner-apply-" + rand.Text()
+	name := p.next
 	if err := makeIt(name); err != nil {
 		return err
 	}

@@ -299,6 +299,52 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestKilled: what a killed Apply was writing goes with the next one, and two do
+// not write at once.
+func TestKilled(t *testing.T) {
+	k, original, tree := session(t, map[string]string{"a": "1", "d/b": "1"})
+	write(t, tree+"/a", "2")
+	write(t, tree+"/d/b", "2")
+	list := compare(t, k)
+	if len(list) != 2 {
+		t.Fatal(lines(list))
+	}
+	k.Record.Applying = "TOKEN"
+	must(t, k.Record.Write(k.Dir))
+	left := original + "/d/" + nextName("TOKEN")
+	write(t, left, "half")
+	k, err := Open(k.Dir)
+	must(t, err)
+
+	lock, err := os.Create(filepath.Join(k.Dir, "lock"))
+	must(t, err)
+	must(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
+	if _, err := k.Apply(context.Background(), list); !errors.Is(err, ErrBusy) {
+		t.Errorf("beside another: %v", err)
+	}
+	must(t, lock.Close())
+	_, err = k.Apply(context.Background(), list[:1])
+	must(t, err)
+	if _, err := os.Lstat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("still there: %v", err)
+	}
+	if k, err = Open(k.Dir); err != nil || k.Record.Applying != "" || len(k.Record.Applied) != 1 {
+		t.Errorf("%+v, %v", k.Record, err)
+	}
+}
+
+// TestUntouched: what the person took away and the box never looked at is no
+// change, however short the copying was.
+func TestUntouched(t *testing.T) {
+	for range 20 {
+		k, original, _ := session(t, map[string]string{"a": "1", "b": "1"})
+		must(t, os.Remove(original+"/a"))
+		if list := compare(t, k); len(list) != 0 {
+			t.Fatal(lines(list))
+		}
+	}
+}
+
 func TestProtected(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/p/.git/hooks/pre-commit": true, "/p/.git/config": true, "/p/.GIT/Config": true, "/p/.git/objects/info/alternates": true, "/p/sub/.git/modules/x/config": true,

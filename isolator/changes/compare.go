@@ -121,6 +121,9 @@ func CountOf(list []Change) Count {
 // Compare returns what is different, by source and path. What was applied
 // before is not different any more, whatever became of it.
 func (k *Kept) Compare() ([]Change, error) {
+	if k.Damaged != nil {
+		return nil, k.Damaged
+	}
 	var out []Change
 	for i, c := range k.Record.Copies {
 		list, err := k.compare(i, c)

@@ -47,7 +47,8 @@ func obeyed(rest []string) bool {
 		return false // the folder; a file or link of that name is told by its kind
 	}
 	switch rest[0] {
-	case "hooks", "config", "config.worktree", "commondir", "gitdir", "modules", "worktrees", "info":
+	case "hooks", "config", "config.worktree", "commondir", "gitdir", "modules", "worktrees", "info",
+		"rebase-merge", "rebase-apply", "sequencer": // the last three hold commands of a rebase to be continued
 		return true
 	case "objects":
 		return len(rest) > 1 && rest[1] == "info"

@@ -59,6 +59,8 @@ type Record struct {
 	Copies  []Copy     `json:"copies"`
 	Count   *Count     `json:"count,omitempty"` // when the run ended
 	Applied []string   `json:"applied,omitempty"`
+	// Applying marks what an Apply under way writes beside the originals.
+	Applying string `json:"applying,omitempty"`
 }
 
 // Copy is one copy of a run.
@@ -89,17 +91,35 @@ func (r *Record) Add(dir string, i int, c Copy, res copytree.Result) error {
 	if err := writeManifest(filepath.Join(dir, manifestName(i)), c, res.Entries); err != nil {
 		return err
 	}
-	// Made after everything in the copy, on the same file system: what has an
-	// earlier change time was not touched since.
-	fi, err := os.Lstat(filepath.Join(dir, manifestName(i)))
-	if err != nil {
-		return err
-	}
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		c.Stamp = st.Ctim.Nano()
-	}
+	var err error
+	c.Stamp, err = moment(filepath.Join(dir, manifestName(i)))
 	r.Copies = append(r.Copies, c)
-	return nil
+	return err
+}
+
+// moment returns a change time later than that of everything in the copy: a
+// file system's clock may tick only every few milliseconds. It is that of a
+// file beside the copy, on the same file system.
+func moment(path string) (int64, error) {
+	var first int64
+	for range 200 {
+		if err := os.Chmod(path, 0o600); err != nil { // which sets it
+			return 0, err
+		}
+		var st unix.Stat_t
+		if err := unix.Lstat(path, &st); err != nil {
+			return 0, err
+		}
+		now := st.Ctim.Nano()
+		if first == 0 {
+			first = now
+		}
+		if now > first {
+			return now, nil
+		}
+		time.Sleep(time.Millisecond / 2)
+	}
+	return first, nil
 }
 
 // Write writes run.json in dir, whole or not at all.
@@ -222,8 +242,9 @@ func parseLine(line string) (copytree.Entry, error) {
 
 // Kept is a run whose copies are kept.
 type Kept struct {
-	Dir    string
-	Record Record
+	Dir     string
+	Record  Record
+	Damaged error // why nothing but the folder's name is known, or nil
 }
 
 // Open reads a kept run.
@@ -265,7 +286,8 @@ func (k *Kept) Applied(list []Change) error {
 	return k.Record.Write(k.Dir)
 }
 
-// List returns the kept runs below INNER_HOME, the oldest first.
+// List returns the kept runs below INNER_HOME, the oldest first, damaged ones
+// among them.
 func List(innerHome string) ([]*Kept, error) {
 	base := stage.Kept(innerHome)
 	entries, err := os.ReadDir(base)
@@ -281,8 +303,8 @@ func List(innerHome string) ([]*Kept, error) {
 			continue
 		}
 		k, err := Open(filepath.Join(base, e.Name()))
-		if err != nil {
-			return nil, err
+		if err != nil { // it can still be discarded, and is in nobody's way
+			k = &Kept{Dir: filepath.Join(base, e.Name()), Record: Record{Run: e.Name()}, Damaged: err}
 		}
 		out = append(out, k)
 	}
@@ -293,10 +315,12 @@ func List(innerHome string) ([]*Kept, error) {
 // end of one, or the latest for "". known says whether any run was meant.
 func Find(list []*Kept, name string) (k *Kept, known bool, err error) {
 	if name == "" {
-		if len(list) == 0 {
-			return nil, false, nil
+		for _, c := range slices.Backward(list) {
+			if c.Damaged == nil {
+				return c, true, nil
+			}
 		}
-		return list[len(list)-1], true, nil
+		return nil, false, nil
 	}
 	var hits []string
 	for _, c := range list {

@@ -25,6 +25,8 @@ type Path struct {
 	Real string `json:"real"` // with every link resolved, as far as it exists
 	ID   ID     `json:"id"`   // of what is there; zero when missing
 
+	Link bool `json:"link,omitempty"` // it is a link that leads nowhere
+
 	links uint64 // how many names it has
 }
 
@@ -117,6 +119,7 @@ type GitGuard struct {
 	Pointer  bool     `json:"pointer,omitempty"` // Dir is a file
 	Link     bool     `json:"link,omitempty"`    // Dir, or what it names in one, is a link or no file: it can be exchanged
 	ReadOnly []string `json:"read_only"`         // existing files and folders below Dir
+	Open     []string `json:"open,omitempty"`    // folders below those that are written again: they have guards of their own
 	// Missing are places that must not be created from inside either: they are
 	// made for the run, so that they can be covered.
 	Missing []Placeholder `json:"missing,omitempty"`

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // How far below a writable folder repositories are looked for, and in how many
@@ -15,7 +17,7 @@ const (
 
 // guardAll looks for repositories in a writable folder and in the folders below
 // it. What lies in one is looked at, too: repositories lie in repositories.
-func (l looker) guardAll(root string) []GitGuard {
+func (l looker) guardAll(root string, roots []string) []GitGuard {
 	var list []GitGuard
 	level := []string{root}
 	left := repoFolders
@@ -28,7 +30,7 @@ func (l looker) guardAll(root string) []GitGuard {
 			for _, n := range l.list(dir) {
 				switch {
 				case n.name == ".git":
-					list = append(list, guardGit(dir)...)
+					list = append(list, guardGit(dir, roots...)...)
 				case n.dir && !published(n.name):
 					next = append(next, dir+"/"+n.name)
 				}
@@ -39,34 +41,99 @@ func (l looker) guardAll(root string) []GitGuard {
 	return list
 }
 
-// guardGit looks at the repository at the top of a writable folder. What git
-// on the host would execute from it (hooks) or obey (config, and the files
-// that redirect to another config) must stay as it is.
+// guards looks for the repositories of the folders that the box will write, each
+// once and the outer ones first.
+func (l looker) guards(writable []string) []GitGuard {
+	var roots []string
+	for _, w := range writable {
+		roots = append(roots, l.look(w).Real)
+	}
+	var list []GitGuard
+	for _, root := range roots {
+		list = append(list, l.guardAll(root, roots)...)
+	}
+	slices.SortStableFunc(list, func(x, y GitGuard) int { return strings.Compare(x.Dir, y.Dir) })
+	return slices.CompactFunc(list, func(x, y GitGuard) bool { return x.Dir == y.Dir })
+}
+
+// guardGit looks at the repository at the top of a folder. A pointer leads to a
+// repository somewhere else: that one counts where it lies in one of the roots,
+// the folders that the box can write.
+func guardGit(top string, roots ...string) []GitGuard {
+	dir := filepath.Join(top, ".git")
+	fi, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return nil
+	case fi.IsDir():
+		return append(guardRepo(dir), guardNamed(dir, top, roots)...)
+	case !fi.Mode().IsRegular():
+		return []GitGuard{{Dir: dir, Link: true}}
+	}
+	list := []GitGuard{{Dir: dir, Pointer: true}}
+	repo, link := pointed(dir, "gitdir: ", roots)
+	if link || repo == "" {
+		list[0].Link = link
+		return list
+	}
+	common, link := pointed(filepath.Join(repo, "commondir"), "", roots)
+	switch {
+	case link:
+		return append(list, GitGuard{Dir: filepath.Join(repo, "commondir"), Link: true})
+	case common == "" || common == repo:
+		return append(append(list, guardRepo(repo)...), guardNamed(repo, top, roots)...)
+	}
+	list = append(append(list, guardRepo(common)...), guardWorktree(repo, common))
+	return append(list, guardNamed(common, top, roots)...)
+}
+
+// pointed returns the real folder that a file of git names, when it lies in one
+// of the roots, and whether a link in one of them leads there: the box could
+// exchange that.
+func pointed(file, prefix string, roots []string) (real string, link bool) {
+	if fi, err := os.Lstat(file); err != nil || !fi.Mode().IsRegular() || fi.Size() > 1<<16 {
+		return "", false
+	}
+	data, err := os.ReadFile(file)
+	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
+	if err != nil || !ok || target == "" {
+		return "", false
+	}
+	return inRoots(target, filepath.Dir(file), roots)
+}
+
+// inRoots resolves a path that git reads relative to dir, see pointed.
+func inRoots(target, dir string, roots []string) (real string, link bool) {
+	target = strings.TrimSpace(target)
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(dir, target)
+	}
+	target = filepath.Clean(target)
+	inRoot := func(p string) bool {
+		return slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(p, strings.TrimSuffix(root, "/")+"/") })
+	}
+	real, err := filepath.EvalSymlinks(target)
+	switch {
+	case err != nil:
+		return "", false
+	case inRoot(target) && real != target:
+		return target, true
+	case !inRoot(real):
+		return "", false
+	}
+	return real, false
+}
+
+// guardRepo looks at a repository. What git on the host would execute from it
+// (hooks) or obey (config, and the files that redirect to another config) must
+// stay as it is.
 //
 // Source: gitrepository-layout(5), git-config(1) "core.hooksPath",
 // "extensions.worktreeConfig".
-func guardGit(root string) []GitGuard {
-	dir := filepath.Join(root, ".git")
-	fi, err := os.Lstat(dir)
-	if err != nil {
-		return nil
-	}
-	if fi.Mode().IsRegular() {
-		return []GitGuard{{Dir: dir, Pointer: true}}
-	}
-	if !fi.IsDir() {
-		return []GitGuard{{Dir: dir, Link: true}}
-	}
+func guardRepo(dir string) []GitGuard {
 	g := GitGuard{Dir: dir}
 	rels := []string{"hooks", "config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates", "modules", "worktrees"}
-	var links []GitGuard
-	for _, rel := range rels {
-		p := filepath.Join(dir, rel)
-		if fi, err := os.Lstat(p); err == nil && !fi.IsDir() && !fi.Mode().IsRegular() {
-			links = append(links, GitGuard{Dir: p, Link: true})
-		}
-	}
-	if len(links) > 0 {
+	if links := linksIn(dir, rels); len(links) > 0 {
 		return links
 	}
 	if p := filepath.Join(dir, "config"); !exists(p) {
@@ -82,14 +149,126 @@ func guardGit(root string) []GitGuard {
 	if p := filepath.Join(dir, "config.worktree"); !exists(p) && worktreeConfig(dir) {
 		g.Missing = append(g.Missing, Placeholder{p, []byte{}})
 	}
-	// Repositories of submodules and linked worktrees have hooks, configuration
-	// and pointers of their own: modules, worktrees.
 	for _, rel := range rels {
 		if p := filepath.Join(dir, rel); exists(p) {
 			g.ReadOnly = append(g.ReadOnly, p)
 		}
 	}
-	return []GitGuard{g}
+	// No repository of a submodule or linked worktree is added: git on the host
+	// would take it for its own. Those that are there have hooks, configuration
+	// and pointers of their own, and are worked in.
+	list := []GitGuard{g}
+	for _, repo := range reposIn(filepath.Join(dir, "modules"), 3) {
+		list[0].Open = append(list[0].Open, repo)
+		list = append(list, guardRepo(repo)...)
+	}
+	entries, _ := os.ReadDir(filepath.Join(dir, "worktrees"))
+	for _, e := range entries {
+		if p := filepath.Join(dir, "worktrees", e.Name()); e.IsDir() && exists(filepath.Join(p, "commondir")) {
+			list[0].Open = append(list[0].Open, p)
+			list = append(list, guardWorktree(p, dir))
+		}
+	}
+	return list
+}
+
+// guardNamed looks at what the configuration of a repository names in the roots:
+// the folder of its hooks, relative to the work tree, and files it includes.
+func guardNamed(repo, top string, roots []string) []GitGuard {
+	var list []GitGuard
+	add := func(value, dir string, content []byte) {
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		real, link := inRoots(value, dir, roots)
+		switch {
+		case real == top:
+		case real != "":
+			list = append(list, GitGuard{Dir: real, Link: link, Pointer: !link})
+		case value != "":
+			// Nothing is there: it is made for the run where its folder is.
+			p := value
+			if !filepath.IsAbs(p) {
+				p = filepath.Join(dir, p)
+			}
+			parent, link := inRoots(filepath.Dir(p), "/", append(roots, filepath.Dir(top)))
+			switch {
+			case parent == "" || link:
+			case exists(p):
+				list = append(list, GitGuard{Dir: p, Link: true})
+			default:
+				p = filepath.Join(parent, filepath.Base(p))
+				list = append(list, GitGuard{Dir: p, Pointer: true, Missing: []Placeholder{{p, content}}})
+			}
+		}
+	}
+	for _, name := range []string{"config", "config.worktree"} {
+		data, err := os.ReadFile(filepath.Join(repo, name))
+		if err != nil {
+			continue
+		}
+		section := ""
+		for line := range strings.Lines(string(data)) {
+			line = strings.TrimSpace(line)
+			if head, rest, ok := strings.Cut(line, "]"); ok && strings.HasPrefix(head, "[") {
+				section, line = strings.ToLower(head), rest
+			}
+			key, value, _ := strings.Cut(line, "=")
+			switch key = strings.ToLower(strings.TrimSpace(key)); {
+			case key == "hookspath" && strings.HasPrefix(section, "[core"):
+				add(value, top, nil)
+			case key == "path" && strings.HasPrefix(section, "[include"):
+				add(value, repo, []byte{})
+			}
+		}
+	}
+	return list
+}
+
+// guardWorktree looks at what a repository keeps for a linked worktree.
+func guardWorktree(dir, common string) GitGuard {
+	g := GitGuard{Dir: dir}
+	rels := []string{"commondir", "gitdir", "config.worktree", "modules"}
+	if links := linksIn(dir, rels); len(links) > 0 {
+		return links[0]
+	}
+	for _, rel := range rels {
+		if p := filepath.Join(dir, rel); exists(p) {
+			g.ReadOnly = append(g.ReadOnly, p)
+		}
+	}
+	if p := filepath.Join(dir, "config.worktree"); !exists(p) && worktreeConfig(common) {
+		g.Missing = append(g.Missing, Placeholder{p, []byte{}})
+	}
+	return g
+}
+
+// linksIn returns a guard for each name that is neither a file nor a folder.
+func linksIn(dir string, rels []string) []GitGuard {
+	var links []GitGuard
+	for _, rel := range rels {
+		p := filepath.Join(dir, rel)
+		if fi, err := os.Lstat(p); err == nil && !fi.IsDir() && !fi.Mode().IsRegular() {
+			links = append(links, GitGuard{Dir: p, Link: true})
+		}
+	}
+	return links
+}
+
+// reposIn returns the repositories in a folder of them: a submodule is called
+// after its path, so they may lie some folders deep.
+func reposIn(dir string, depth int) []string {
+	var out []string
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		p := filepath.Join(dir, e.Name())
+		switch {
+		case !e.IsDir():
+		case exists(filepath.Join(p, "HEAD")):
+			out = append(out, p)
+		case depth > 0:
+			out = append(out, reposIn(p, depth-1)...)
+		}
+	}
+	return out
 }
 
 func exists(p string) bool {

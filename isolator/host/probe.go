@@ -81,7 +81,7 @@ func Probe(r Request) Facts {
 		f.Bare[p] = bare(p)
 	}
 	for _, p := range r.Later {
-		if l.look(p).Kind == Missing && l.dir(filepath.Dir(p)).Kind == Dir && writable(filepath.Dir(p)) {
+		if at := l.look(p); at.Kind == Missing && !at.Link && l.dir(filepath.Dir(p)).Kind == Dir && writable(filepath.Dir(p)) {
 			f.Later = append(f.Later, Placeholder{Path: p})
 		}
 	}
@@ -91,9 +91,7 @@ func Probe(r Request) Facts {
 	}
 	f.Sockets = listening()
 	f.Resolver = resolver()
-	for _, w := range r.Writable {
-		f.Git = append(f.Git, l.guardAll(w)...)
-	}
+	f.Git = l.guards(r.Writable)
 	return f
 }
 
@@ -376,7 +374,11 @@ func (l looker) look(p string) Path {
 			at = real
 			fi, err = os.Lstat(real)
 		} else {
-			err = lerr // dangling: there is nothing to read behind it
+			// Dangling: there is nothing to read behind it.
+			if errors.Is(lerr, fs.ErrNotExist) {
+				return Path{Kind: Missing, Real: at, Link: true}
+			}
+			err = lerr
 		}
 	}
 	switch {
