@@ -67,6 +67,9 @@ func (b *builder) protect() error {
 			readOnly("profiles cannot be changed from inside", b.canon(dir))
 		}
 	}
+	if err := b.laterLinks(); err != nil {
+		return err
+	}
 	for _, p := range b.later() {
 		reason := "editors and agents on the host run what it says"
 		if b.madeEmpty(p) {

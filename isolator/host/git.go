@@ -2,10 +2,13 @@ package host
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // How far below a writable folder repositories are looked for, and in how many
@@ -91,10 +94,7 @@ func guardGit(top string, roots ...string) []GitGuard {
 // of the roots, and whether a link in one of them leads there: the box could
 // exchange that.
 func pointed(file, prefix string, roots []string) (real string, link bool) {
-	if fi, err := os.Lstat(file); err != nil || !fi.Mode().IsRegular() || fi.Size() > 1<<16 {
-		return "", false
-	}
-	data, err := os.ReadFile(file)
+	data, err := readPlain(file)
 	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
 	if err != nil || !ok || target == "" {
 		return "", false
@@ -201,7 +201,7 @@ func guardNamed(repo, top string, roots []string) []GitGuard {
 		}
 	}
 	for _, name := range []string{"config", "config.worktree"} {
-		data, err := os.ReadFile(filepath.Join(repo, name))
+		data, err := readPlain(filepath.Join(repo, name))
 		if err != nil {
 			continue
 		}
@@ -279,6 +279,19 @@ func exists(p string) bool {
 // worktreeConfig reports whether git would read config.worktree. It errs on
 // the safe side: the word is enough.
 func worktreeConfig(dir string) bool {
-	data, err := os.ReadFile(filepath.Join(dir, "config"))
+	data, err := readPlain(filepath.Join(dir, "config"))
 	return err == nil && bytes.Contains(bytes.ToLower(data), []byte("worktreeconfig"))
+}
+
+// readPlain reads a regular file: a pipe would never end.
+func readPlain(p string) ([]byte, error) {
+	f, err := os.OpenFile(p, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return nil, errors.Join(err, os.ErrInvalid)
+	}
+	return io.ReadAll(io.LimitReader(f, 1<<20))
 }

@@ -40,7 +40,7 @@ func TestPaths(t *testing.T) {
 		j("link/file"):     {Kind: File, Real: j("dir/file")},
 		j("link/sub/no"):   {Kind: Missing, Real: j("dir/sub/no")},
 		j("abs"):           {Kind: File, Real: j("dir/file")},
-		j("dangling"):      {Kind: Missing, Real: j("dangling")},
+		j("dangling"):      {Kind: Missing, Real: j("dangling"), Link: true},
 		j("dangling/x"):    {Kind: Missing, Real: j("dangling/x")},
 		j("no/where/ever"): {Kind: Missing, Real: j("no/where/ever")},
 		j("dir/file/x"):    {Kind: Missing, Real: j("dir/file/x")},
