@@ -73,6 +73,9 @@ func (r *remover) empty(rel string, more func(string)) error {
 		case err == nil, errors.Is(err, unix.ENOENT):
 		case errors.Is(err, unix.EISDIR):
 			at, err := r.near(fd, rel, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
 			if err != nil {
 				return &fs.PathError{Op: "remove", Path: rel + "/" + name, Err: err}
 			}
@@ -104,12 +107,18 @@ func (r *remover) enter(rel string) (int, []string, error) {
 		}
 	}
 	fd, err := unix.Openat(path, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return -1, nil, nil // somebody else removes it, too
+	}
 	if err != nil {
 		return -1, nil, err
 	}
 	names, err := list(fd)
 	if err != nil {
 		unix.Close(fd)
+		if errors.Is(err, fs.ErrNotExist) {
+			return -1, nil, nil
+		}
 		return -1, nil, err
 	}
 	return fd, names, nil
