@@ -303,6 +303,9 @@ func (b *bench) rawBwrap(profile string) ([]string, error) {
 			words = append(words, "--ro-bind", file, arg.Args[i+2])
 			continue
 		}
+		if slices.Contains(arg.Args, "--seccomp") {
+			continue // the filter comes by descriptor, which a command line has not
+		}
 		for _, w := range arg.Args {
 			switch {
 			case w == "<empty file>":
