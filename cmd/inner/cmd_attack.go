@@ -129,6 +129,9 @@ func attackBase() (string, error) {
 	if err != nil {
 		return "", &isolator.Refusal{Code: 125, Msg: "there is no place for the attacks: " + err.Error()}
 	}
+	if len(dir) > attack.MaxBase {
+		return "", &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("the cache folder %q has a path of more than %d bytes, too long for the names of sockets", dir, attack.MaxBase), Hint: "set XDG_CACHE_HOME"}
+	}
 	for _, tmp := range []string{"/tmp", "/var/tmp", "/run", "/dev/shm"} {
 		if strings.HasPrefix(dir+"/", tmp+"/") {
 			return "", &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("the cache folder %q is below %s, of which a box has its own", dir, tmp), Hint: "set XDG_CACHE_HOME"}

@@ -158,6 +158,9 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	if err = j.openLogs(); err != nil {
 		return j, err
 	}
+	if err = j.adopt(); err != nil {
+		return j, err
+	}
 	if err = stageWorkspaces(j); err != nil {
 		return j, err
 	}
@@ -202,11 +205,15 @@ func (j *journey) hostChanged() bool {
 		return false
 	}
 	prep.facts.Proc = j.prep.facts.Proc
+	j.prep.facts = prep.facts
+	if stageBorrowed(j) != nil {
+		return false
+	}
 	plan, err := isolator.Build(j.rc, prep.facts, j.staged)
 	if err != nil {
 		return false
 	}
-	j.prep.facts, j.plan = prep.facts, plan
+	j.plan = plan
 	return true
 }
 

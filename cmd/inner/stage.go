@@ -5,6 +5,7 @@ package main
 
 import (
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
 )
 
 // stage makes on disk what the run needs.
@@ -24,6 +25,21 @@ func (j *journey) stage() error {
 func stageEmpty(j *journey) (err error) {
 	j.staged.Empty, err = j.run.File("empty", nil, 0o444)
 	return err
+}
+
+// adopt keeps what other runs have borrowed where this one can write.
+func (j *journey) adopt() error {
+	var roots []string
+	add := func(p string) { roots = append(roots, p, realPath(p)) }
+	if j.rc.WorkdirMode == profile.RW {
+		add(j.rc.Workdir)
+	}
+	for _, m := range j.rc.Mounts {
+		if m.Mode == profile.RW {
+			add(m.Source)
+		}
+	}
+	return j.run.Adopt(roots...)
 }
 
 // stageBorrowed makes what is missing in repositories and in the project and

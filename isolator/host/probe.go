@@ -423,10 +423,16 @@ func kindOf(m fs.FileMode) Kind {
 
 // listening reads the pathname sockets that accept connections. Flag
 // 00010000 is __SO_ACCEPTCON (net/unix/af_unix.c, unix_seq_show).
+//
+// The kernel hands the list out a page at a time and finds its place again by
+// counting: a socket that closes in between makes it skip one. Hence twice.
 func listening() []string {
 	data, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
 		return nil
+	}
+	if again, err := os.ReadFile("/proc/net/unix"); err == nil && !bytes.Equal(data, again) {
+		data = append(data, again...)
 	}
 	var out []string
 	sc := bufio.NewScanner(bytes.NewReader(data))

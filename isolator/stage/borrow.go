@@ -70,6 +70,30 @@ func (r *Run) Borrow(places ...host.Placeholder) error {
 	})
 }
 
+// Adopt makes every place below roots that another run has borrowed ours to keep,
+// too. Call it before the host is looked at: what is there then stays there, and
+// a mount over it stays a mount (the kernel takes a mount off a folder that is
+// removed, in every namespace).
+func (r *Run) Adopt(roots ...string) error {
+	if _, err := os.Lstat(r.ledger); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	inside := func(path string) bool {
+		return slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/") })
+	}
+	return withLedger(r.ledger, func(loans []loan) ([]loan, error) {
+		mine := map[string]bool{}
+		for _, l := range loans {
+			there, err := exists(l.path)
+			if inside(l.path) && err == nil && there && !mine[l.path] {
+				mine[l.path] = true
+				loans = append(loans, loan{l.path, l.what, r.Path})
+			}
+		}
+		return loans, nil
+	})
+}
+
 func contentOf(p host.Placeholder) string {
 	if p.Content == nil {
 		return "dir"

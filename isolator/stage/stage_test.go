@@ -298,3 +298,43 @@ func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
 		t.Error("borrowed through a link")
 	}
 }
+
+// A run that finds what another has borrowed must keep it: a mount over a folder
+// that is removed is taken off, in every namespace.
+func TestAdoptKeepsWhatAnotherRunBorrowed(t *testing.T) {
+	b, project := base(t), t.TempDir()
+	place, other := filepath.Join(project, "sub/.claude"), filepath.Join(t.TempDir(), ".claude")
+	if err := os.Mkdir(filepath.Dir(place), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	there := func(p string) bool { _, err := os.Lstat(p); return err == nil }
+	one, err := New(b, b+".ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Borrow(host.Placeholder{Path: place}, host.Placeholder{Path: other}); err != nil {
+		t.Fatal(err)
+	}
+	two, err := New(b, b+".ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Adopt(project); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !there(place) {
+		t.Error("taken away under a run that had adopted it")
+	}
+	if there(other) {
+		t.Error("kept, though it lies elsewhere")
+	}
+	if err := two.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if there(place) {
+		t.Error("left behind")
+	}
+}

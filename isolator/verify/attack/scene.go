@@ -38,9 +38,27 @@ type Scene struct {
 	undo    []func()
 }
 
+const scenePrefix = "a."
+
+// MaxBase is how long the path of the folder of scenes may be: the name of a
+// socket holds 107 bytes (unix(7)), and the deepest lies in the project.
+const MaxBase = 107 - len("/"+scenePrefix+"01234567/h/app/server.sock")
+
+// sceneFolder makes a new folder below base. Its name has always the same
+// length.
+func sceneFolder(base string) (string, error) {
+	for range 100 {
+		dir := filepath.Join(base, scenePrefix+random()[:8])
+		if err := os.Mkdir(dir, 0o700); !errors.Is(err, os.ErrExist) {
+			return dir, err
+		}
+	}
+	return "", fmt.Errorf("%q: no name is free", base)
+}
+
 // Sweep removes what a killed suite left in base.
 func Sweep(base string) {
-	list, _ := filepath.Glob(filepath.Join(base, "attack.*")) // the pattern is well-formed
+	list, _ := filepath.Glob(filepath.Join(base, scenePrefix+"*")) // the pattern is well-formed
 	for _, p := range list {
 		if fi, err := os.Lstat(p); err == nil && fi.IsDir() && time.Since(fi.ModTime()) > time.Hour {
 			_ = removeAll(p)
@@ -50,7 +68,7 @@ func Sweep(base string) {
 
 // NewScene makes the scene of an attack in a new folder below base.
 func NewScene(base string, a Attack) (*Scene, error) {
-	dir, err := os.MkdirTemp(base, "attack.")
+	dir, err := sceneFolder(base)
 	if err != nil {
 		return nil, err
 	}
