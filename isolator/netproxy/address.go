@@ -1,0 +1,121 @@
+package netproxy
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	list := make([]netip.Prefix, len(texts))
+	for i, s := range texts {
+		list[i] = netip.MustParsePrefix(s)
+	}
+	return list
+}
+
+// notPublic4 is what the registry of special addresses (RFC 6890, kept by IANA)
+// says is not reached globally, with what is above 224.0.0.0, and one address of
+// a cloud that looks public and is the machine's own host.
+func notPublic4() []netip.Prefix {
+	return prefixes(
+		"0.0.0.0/8",        // this network; Linux connects 0.0.0.0 to itself
+		"10.0.0.0/8",       // private
+		"100.64.0.0/10",    // carriers, overlay networks
+		"127.0.0.0/8",      // loopback
+		"168.63.129.16/32", // Azure's wire server
+		"169.254.0.0/16",   // link-local; metadata of clouds
+		"172.16.0.0/12",    // private
+		"192.0.0.0/24",     // protocol assignments; metadata of one cloud
+		"192.0.2.0/24",     // documentation
+		"192.88.99.0/24",   // relays of 6to4, given up
+		"192.168.0.0/16",   // private
+		"198.18.0.0/15",    // benchmarks
+		"198.51.100.0/24",  // documentation
+		"203.0.113.0/24",   // documentation
+		"224.0.0.0/4",      // multicast
+		"240.0.0.0/4",      // reserved; broadcast
+	)
+}
+
+// notPublic6 is the same for IPv6, of what is in 2000::/3: all public addresses
+// are (RFC 4291), and whatever is not in there is not public.
+func notPublic6() []netip.Prefix {
+	return prefixes(
+		"2001::/23",     // protocol assignments; Teredo, which carries IPv4
+		"2001:db8::/32", // documentation
+		"3fff::/20",     // documentation
+	)
+}
+
+// ranges are read when the first address is judged: most runs judge none.
+var ranges = sync.OnceValue(func() (r struct {
+	never4, never6, nobodys         []netip.Prefix
+	public6, nat64, sixTo4, carrier netip.Prefix
+	metadata                        []netip.Addr
+},
+) {
+	r.never4, r.never6 = notPublic4(), notPublic6()
+	r.public6 = netip.MustParsePrefix("2000::/3")
+	// The two ranges of IPv6 that carry an IPv4 address and may be public: NAT64 has
+	// it in the last four bytes (RFC 6052), 6to4 after the first two (RFC 3056). The
+	// local NAT64 range, 64:ff9b:1::/48, has no one place for it, and is not public.
+	r.nat64 = netip.MustParsePrefix("64:ff9b::/96")
+	r.sixTo4 = netip.MustParsePrefix("2002::/16")
+	r.nobodys = prefixes("192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24")
+	r.carrier = netip.MustParsePrefix("100.64.0.0/10")
+	// Where clouds give a machine its keys, in private ranges. The other such
+	// addresses are link-local, or in ranges that are never private.
+	r.metadata = []netip.Addr{
+		netip.MustParseAddr("100.100.100.200"),    // Alibaba
+		netip.MustParseAddr("fd00:ec2::254"),      // Amazon
+		netip.MustParseAddr("fd20:ce::254"),       // Google
+		netip.MustParseAddr("fd00:c1::a9fe:a9fe"), // Oracle
+	}
+	return r
+})
+
+// plain returns the address that is reached through a: the IPv4 address in one of
+// the forms of IPv6 that carry one, or a itself.
+func plain(a netip.Addr) netip.Addr {
+	a = a.Unmap()
+	b := a.As16()
+	switch {
+	case a.Is4():
+		return a
+	case ranges().nat64.Contains(a):
+		return netip.AddrFrom4([4]byte(b[12:16]))
+	case ranges().sixTo4.Contains(a):
+		return netip.AddrFrom4([4]byte(b[2:6]))
+	}
+	return a
+}
+
+// public reports whether an address is one of the public internet.
+func public(a netip.Addr) bool {
+	a = plain(a)
+	never := ranges().never4
+	if a.Is6() {
+		if never = ranges().never6; !ranges().public6.Contains(a) {
+			return false
+		}
+	}
+	for _, p := range never {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return a.IsValid() && a.Zone() == ""
+}
+
+// Private reports whether an address is of a network that an organisation has for
+// itself, where its mirrors are: not loopback, not link-local, and none of the
+// addresses at which clouds give a machine its keys. The ranges for documentation
+// and benchmarks are nobody's on the internet, and gateways hand them out as their
+// own.
+func Private(a netip.Addr) bool {
+	a = plain(a)
+	inside := func(p netip.Prefix) bool { return p.Contains(a) }
+	return (a.IsPrivate() || ranges().carrier.Contains(a) || slices.ContainsFunc(ranges().nobodys, inside)) &&
+		a.Zone() == "" && !slices.Contains(ranges().metadata, a)
+}

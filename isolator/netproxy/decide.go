@@ -1,0 +1,171 @@
+package netproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+)
+
+// place is a target as it was read: a name or an address.
+type place struct {
+	name string
+	addr netip.Addr
+	port uint16
+	open bool // without TLS, certainly
+}
+
+func (t place) target() Target {
+	if t.name != "" {
+		return Target{t.name, t.port}
+	}
+	return Target{t.addr.String(), t.port}
+}
+
+// fault is why a request is not served. With a kind it is a refusal.
+type fault struct {
+	kind   Kind
+	status string // of HTTP
+	socks  byte   // of SOCKS, RFC 1928 section 6
+	reason string
+}
+
+func refusal(k Kind, reason string) *fault {
+	return &fault{kind: k, status: "403 Forbidden", socks: socksNotAllowed, reason: reason}
+}
+
+// told counts a fault and tells the owner of the proxy about a refusal the first
+// time.
+func (p *Proxy) told(to Target, f *fault) {
+	rec := p.hosts.of(to)
+	if f.kind == "" {
+		rec.fail(f.reason)
+	} else if rec.refuse(f.kind, f.reason) && p.o.Refused != nil {
+		p.o.Refused(Refusal{Target: to, Kind: f.kind, Reason: f.reason})
+	}
+}
+
+// list names the list of the profile.
+func (p *Proxy) list(key string) string {
+	if p.o.Profile == "" {
+		return key
+	}
+	return fmt.Sprintf("%s of profile %q", key, p.o.Profile)
+}
+
+// connect decides about a place and connects to it.
+func (p *Proxy) connect(to place) (net.Conn, grant, *fault) {
+	g, f := p.decide(to)
+	if f != nil {
+		return nil, g, f
+	}
+	addrs := []netip.Addr{to.addr}
+	if to.name != "" {
+		if addrs, f = p.lookUp(to, g); f != nil {
+			return nil, g, f
+		}
+	}
+	c, f := p.dial(to, addrs)
+	return c, g, f
+}
+
+// decide says whether a place is allowed, without asking any network.
+func (p *Proxy) decide(to place) (grant, *fault) {
+	t := to.target()
+	if r := p.o.Policy.denied(to.name, to.addr, to.port); r != nil {
+		return grant{}, refusal(Denied, fmt.Sprintf("%s is in %s (%s)", t, p.list("network_deny"), r.Entry))
+	}
+	g, ok := p.o.Policy.allowed(to.name, to.addr, to.port)
+	if ok && to.open && p.mustTLS(to, g) {
+		return g, refusal(TLS, t.String()+notTLS)
+	}
+	if ok {
+		return g, nil
+	}
+	unlisted := fmt.Sprintf("%s is not in %s", t, p.list("network_allow"))
+	if p.o.Mode == Allowlist {
+		return g, refusal(Unlisted, unlisted)
+	}
+	if to.name == "" { // nobody is asked for a way into a private network
+		if kind, why := p.o.Policy.check("", g, to.addr, to.port, p.own()); kind != "" {
+			return g, refusal(kind, fmt.Sprintf("%s %s, and that address is not in %s", t, why, p.list("network_allow")))
+		}
+	}
+	if p.o.Mode == Learn {
+		return grant{origin: "learn"}, nil
+	}
+	if yes, why := p.ask(p.ctx, t); !yes {
+		return g, refusal(Unlisted, unlisted+", "+why)
+	}
+	return grant{origin: "ask"}, nil
+}
+
+const notTLS = " is not TLS: the entry in network_allow has to name the port"
+
+// mustTLS reports whether what is said to a place must be TLS: port 443 of an
+// entry that names no port is for that alone.
+func (p *Proxy) mustTLS(to place, g grant) bool {
+	return to.name != "" && to.port == 443 && !g.stated && p.o.Mode != Learn
+}
+
+// lookUp returns the addresses of a name, all of which are allowed.
+func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *fault) {
+	ctx, cancel := context.WithTimeout(p.ctx, p.times.resolve)
+	defer cancel()
+	found, err := p.o.Resolve(ctx, to.name)
+	if err != nil || len(found) == 0 {
+		why := "has no address"
+		var dns *net.DNSError
+		switch {
+		case ctx.Err() != nil:
+			why = "was not looked up in time"
+		case errors.As(err, &dns) && !dns.IsNotFound:
+			why = "cannot be looked up now"
+		}
+		return nil, &fault{status: "502 Bad Gateway", socks: socksUnreachable, reason: to.name + " " + why}
+	}
+	own := p.own()
+	var addrs []netip.Addr
+	for _, a := range found {
+		a = a.Unmap()
+		if kind, why := p.o.Policy.check(to.name, g, a, to.port, own); kind != "" {
+			return nil, refusal(kind, fmt.Sprintf("%s %s", to.target(), why))
+		}
+		addrs = append(addrs, a)
+	}
+	return addrs, nil
+}
+
+// dial connects to the first of the addresses that answers. Each has its share of
+// the time that is left, so that one that swallows packets leaves some.
+func (p *Proxy) dial(to place, addrs []netip.Addr) (net.Conn, *fault) {
+	end := time.Now().Add(p.times.dial)
+	var first error
+	for i, a := range addrs {
+		share := time.Until(end) / time.Duration(len(addrs)-i)
+		ctx, cancel := context.WithTimeout(p.ctx, share)
+		c, err := p.o.Dial(ctx, netip.AddrPortFrom(a, to.port))
+		cancel()
+		if err == nil {
+			return c, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	f := &fault{status: "502 Bad Gateway", socks: socksFailure, reason: fmt.Sprintf("%s cannot be reached", to.target())}
+	switch {
+	case errors.Is(first, syscall.ECONNREFUSED):
+		f.socks, f.reason = socksRefused, fmt.Sprintf("%s refuses connections", to.target())
+	case errors.Is(first, syscall.ENETUNREACH), errors.Is(first, syscall.EHOSTUNREACH):
+		f.socks = socksUnreachable
+	case errors.Is(first, context.DeadlineExceeded), errors.Is(first, os.ErrDeadlineExceeded), errors.Is(first, syscall.ETIMEDOUT):
+		f.status, f.socks = "504 Gateway Timeout", socksExpired
+		f.reason = fmt.Sprintf("%s does not answer", to.target())
+	}
+	return nil, f
+}

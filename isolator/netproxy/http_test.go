@@ -1,0 +1,359 @@
+package netproxy
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// site has a real web server at an address.
+func (w *world) site(at, name string) {
+	s := httptest.NewServer(page(name))
+	w.t.Cleanup(s.Close)
+	w.places[at] = s.Listener.Addr().String()
+}
+
+// web is a world with a server of plain HTTP at name.example.
+func web(t *testing.T) (w *world, p *Proxy, proxy string) {
+	w = newWorld(t)
+	w.names["name.example"] = []string{"93.184.216.34"}
+	w.site("93.184.216.34:80", "web")
+	w.site("93.184.216.34:8080", "web8080")
+	p, proxy = w.proxy(Options{Policy: NewPolicy(rules(t, "name.example", "name.example:8080"), nil)})
+	return w, p, proxy
+}
+
+func TestPlainHTTP(t *testing.T) {
+	_, p, proxy := web(t)
+	for _, c := range []struct{ request, want string }{
+		{"GET http://name.example/a?b=c HTTP/1.1\r\nHost: name.example\r\n\r\n", `web: GET /a?b=c host=name.example body="" <nil> Connection=close`},
+		{"GET http://name.example HTTP/1.1\r\n\r\n", `web: GET / host=name.example body="" <nil> Connection=close`},
+		{"GET http://name.example?x HTTP/1.1\r\n\r\n", `web: GET /?x host=name.example body="" <nil> Connection=close`},
+		{"GET HTTP://NAME.example.:80/ HTTP/1.1\r\nHost: x\r\n\r\n", `web: GET / host=name.example body="" <nil> Connection=close`},
+		{"GET http://name.example:8080/ HTTP/1.1\r\n\r\n", `web8080: GET / host=name.example:8080 body="" <nil> Connection=close`},
+		{"OPTIONS http://name.example HTTP/1.1\r\n\r\n", ``}, // of the server, not of a page: "*"
+		{"GET http://name.example/ HTTP/1.0\r\n\r\n", `web: GET / host=name.example body="" <nil> Connection=close`},
+		{"GET http://name.example/ HTTP/1.1\r\nProxy-Authorization: s\r\nX-Hop: 1\r\nConnection: x-hop, keep-alive\r\nX-Kept: a\r\nX-Kept: b\r\nTE: x\r\nUpgrade: h2c\r\n\r\n", `web: GET / host=name.example body="" <nil> Connection=close X-Kept=a|b`},
+		// A Host that is of another place is not believed.
+		{"GET http://name.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", `web: GET / host=name.example body="" <nil> Connection=close`},
+		{"POST http://name.example/ HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", `web: POST / host=name.example body="abc" <nil> Connection=close`},
+		{"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n3;x=y\r\nabc\r\n0A\r\n0123456789\r\n0\r\nT: x\r\n\r\n", `web: POST / host=name.example body="abc0123456789" <nil> Connection=close`},
+		{"POST http://name.example/ HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc", `web: POST / host=name.example body="abc" <nil> Connection=close`},
+	} {
+		cl := open(t, proxy)
+		io.WriteString(cl, c.request)
+		method := strings.Fields(c.request)[0]
+		status, text := cl.answer(t, method)
+		if status == 100 {
+			status, text = cl.answer(t, method)
+		}
+		if status != 200 || text != c.want {
+			t.Errorf("%q:\n%d %s\nwant %s", c.request, status, text, c.want)
+		}
+		if _, err := cl.r.ReadByte(); err != io.EOF {
+			t.Errorf("%q: not closed: %v", c.request, err)
+		}
+	}
+	for _, h := range p.Report() {
+		if h.Allowed == 0 || h.Refused+h.Failed > 0 || h.Up == 0 || h.Down == 0 {
+			t.Errorf("%+v", h)
+		}
+	}
+}
+
+// The same by a real client, which waits for 100 Continue before it sends.
+func TestRealClient(t *testing.T) {
+	_, _, proxy := web(t)
+	via := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: proxy}), ExpectContinueTimeout: patience}
+	defer via.CloseIdleConnections()
+	cl := &http.Client{Transport: via, Timeout: patience}
+	for i, body := range []io.Reader{strings.NewReader("abc"), io.MultiReader(strings.NewReader("a"), strings.NewReader("bc"))} {
+		req, _ := http.NewRequest("POST", "http://name.example/", body)
+		req.Header.Set("Expect", "100-continue")
+		resp, err := cl.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || !strings.HasPrefix(string(text), `web: POST / host=name.example body="abc" <nil>`) {
+			t.Errorf("%d: %s, %v", i, text, err)
+		}
+	}
+	resp, err := cl.Get("http://other.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != 403 || string(text) != "inner: other.example:80 is not in network_allow of profile \"x\"\n" {
+		t.Errorf("%d %s", resp.StatusCode, text)
+	}
+}
+
+// Each of these is refused; TestPlainHTTP has the twins.
+func TestStrictHTTP(t *testing.T) {
+	w, _, proxy := web(t)
+	const get = "GET http://name.example/ HTTP/1.1\r\n"
+	const post = "POST http://name.example/ HTTP/1.1\r\n"
+	for _, c := range []struct{ request, want string }{
+		{"\r\n" + get + "\r\n", "is empty"},
+		{"GET http://name.example/\r\n\r\n", "is not HTTP"},
+		{"GET  http://name.example/ HTTP/1.1\r\n\r\n", "is not HTTP"},
+		{"G(T http://name.example/ HTTP/1.1\r\n\r\n", "is not HTTP"},
+		{"GET http://name.example/ HTTP/1.1 \r\n\r\n", "is not HTTP"},
+		{"GET http://name.example/ HTTP/2.0\r\n\r\n", `is of "HTTP/2.0"`},
+		{"GET / HTTP/1.1\r\nHost: name.example\r\n\r\n", `is for "/", and this is a proxy`},
+		{"GET https://name.example/ HTTP/1.1\r\n\r\n", "is for https without CONNECT"},
+		{"GET ftp://name.example/ HTTP/1.1\r\n\r\n", `is for "ftp", not http`},
+		{"GET http://name.example/#x HTTP/1.1\r\n\r\n", "has a fragment"},
+		{"GET http://a@name.example/ HTTP/1.1\r\n\r\n", "has a user"},
+		{"GET http://name.example:/ HTTP/1.1\r\n\r\n", "has a colon and no port"},
+		{"GET http://name.example:0/ HTTP/1.1\r\n\r\n", "a port is 1 to 65535"},
+		{"GET http:///x HTTP/1.1\r\n\r\n", "has no host"},
+		{"GET http://evil.example\\@name.example/ HTTP/1.1\r\n\r\n", `'\\', which no host has`},
+		{"GET http://name.example/\x01 HTTP/1.1\r\n\r\n", "in its first line"},
+		{"GET http://name.example/\xff HTTP/1.1\r\n\r\n", "in its first line"},
+		{"GET http://name.example/ HTTP/1.1\n\n", "does not end in CR LF"},
+		{get + "A: b\nC: d\r\n\r\n", "does not end in CR LF"},
+		{get + "A: b\rC: d\r\n\r\n", "control character"},
+		{get + "A: b\x00\r\n\r\n", "control character"},
+		{get + "A: b\x01\r\n\r\n", "control character"},
+		{get + "A: b\r\n c\r\n\r\n", "is not NAME: VALUE"},
+		{get + "A : b\r\n\r\n", "is not NAME: VALUE"},
+		{get + ": b\r\n\r\n", "is not NAME: VALUE"},
+		{get + "A\r\n\r\n", "is not NAME: VALUE"},
+		{get + "Host: a\r\nhost: a\r\n\r\n", "two Host lines"},
+		{get + "Expect: wonders\r\n\r\n", `expects "wonders"`},
+		{get + "A: " + strings.Repeat("b", maxHead) + "\r\n\r\n", "a head of more than 16384 bytes"},
+		{get + strings.Repeat("b", 2*maxHead), "a head of more than 16384 bytes"},
+		{get + "Connection: " + strings.Repeat("a,", 200) + "\r\n\r\n", "words in Connection"},
+		{post + "Content-Length: 1\r\nContent-Length: 1\r\n\r\na", "two Content-Length lines"},
+		{post + "Content-Length: 1, 1\r\n\r\na", `the Content-Length "1, 1"`},
+		{post + "Content-Length: +1\r\n\r\na", `the Content-Length "+1"`},
+		{post + "Content-Length: -1\r\n\r\na", `the Content-Length "-1"`},
+		{post + "Content-Length: 0x1\r\n\r\na", `the Content-Length "0x1"`},
+		{post + "Content-Length:\r\n\r\na", `the Content-Length ""`},
+		{post + "Content-Length: 99999999999999999999\r\n\r\na", "the Content-Length"},
+		{post + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "both Content-Length and Transfer-Encoding"},
+		{post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "a Transfer-Encoding other than chunked"},
+		{post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "a Transfer-Encoding other than chunked"},
+		{post + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "a Transfer-Encoding other than chunked"},
+		{post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "is not NAME: VALUE"},
+		{"POST http://name.example/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "is of HTTP/1.0 and in chunks"},
+		{"CONNECT name.example HTTP/1.1\r\n\r\n", "has no port"},
+		{"CONNECT http://name.example:80 HTTP/1.1\r\n\r\n", `"http://name.example:80"`},
+		{"CONNECT name.example:80 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "is CONNECT with a body"},
+		{"\x16\x03\x01\x00\x05hello\r\n\r\n", "has a control character"}, // TLS to the proxy
+	} {
+		cl := open(t, proxy)
+		status, text := cl.say(t, c.request)
+		if status != 400 || !strings.HasPrefix(text, "inner: a request ") || !strings.Contains(text, c.want) || strings.ContainsAny(text, "\n\r\x00") {
+			t.Errorf("%.80q:\n%d %s\nwant %s", c.request, status, text, c.want)
+		}
+	}
+	if lookUps, dialled, _ := w.seen(); len(lookUps)+len(dialled) != 0 {
+		t.Errorf("looked up %q, dialled %q", lookUps, dialled)
+	}
+	cl := open(t, proxy) // port 443 is for TLS when no entry names it
+	if status, text := cl.say(t, "GET http://name.example:443/ HTTP/1.1\r\n\r\n"); status != 403 || text != "inner: name.example:443 is not TLS: the entry in network_allow has to name the port" {
+		t.Errorf("%d %s", status, text)
+	}
+	cl = open(t, proxy) // SOCKS4
+	cl.Write([]byte{4, 1, 0, 80, 1, 1, 1, 1, 0})
+	if b, err := io.ReadAll(cl.r); len(b) != 8 || b[1] != 91 {
+		t.Errorf("SOCKS4: % x, %v", b, err)
+	}
+}
+
+// What the server gets is one request, whatever the program puts behind it.
+func TestSmuggling(t *testing.T) {
+	const second = "GET http://name.example/secret HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+	for name, c := range map[string]struct {
+		request string
+		body    string // the only bytes of a body the server may see
+		whole   bool
+	}{
+		"pipelined":                {"GET http://name.example/ HTTP/1.1\r\n\r\n" + second, "", true},
+		"after a length":           {"POST http://name.example/ HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc" + second, "abc", true},
+		"after chunks":             {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + second, "3\r\nabc\r\n0\r\n\r\n", true},
+		"in a chunk's extension":   {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;" + strings.ReplaceAll(second[:30], "\r\n", "") + "\r\nabc\r\n0\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", true},
+		"in the trailers":          {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: GET /secret\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", true},
+		"a chunk that is too long": {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n0\r\n\r\n" + second, "3\r\nabc", false},
+		"a size with a sign":       {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n+3\r\nabc\r\n0\r\n\r\n" + second, "", false},
+		"a size beyond all":        {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nabc\r\n0\r\n\r\n" + second, "", false},
+		"a bare LF":                {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n" + second, "", false},
+		"an endless line":          {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("0", 3000) + "3\r\nabc\r\n0\r\n\r\n", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.names["name.example"] = []string{"93.184.216.34"}
+			got := make(chan string, 2)
+			w.serve("93.184.216.34:80", func(conn net.Conn) {
+				r := bufio.NewReader(conn)
+				req := new(bytes.Buffer)
+				for !strings.HasSuffix(req.String(), "\r\n\r\n") {
+					b, err := r.ReadByte()
+					if err != nil {
+						break
+					}
+					req.WriteByte(b)
+				}
+				body := make([]byte, len(c.body))
+				io.ReadFull(r, body)
+				io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+				more, _ := io.ReadAll(r)
+				got <- req.String() + "|" + string(body) + string(more)
+			})
+			_, proxy := w.proxy(Options{Policy: NewPolicy(rules(t, "name.example"), nil)})
+			cl := open(t, proxy)
+			io.WriteString(cl, c.request)
+			status, text := cl.answer(t, "POST")
+			if c.whole && (status != 200 || text != "ok") {
+				t.Errorf("%d %s", status, text)
+			}
+			cl.Close()
+			seen := <-got
+			head, body, _ := strings.Cut(seen, "|")
+			if body != c.body || strings.Contains(seen, "secret") || strings.Contains(seen, "evil") || strings.Count(head, "HTTP/1.1") != 1 {
+				t.Errorf("the server saw %q, want the body %q", seen, c.body)
+			}
+			if len(got) > 0 {
+				t.Error("the server saw a second connection")
+			}
+		})
+	}
+}
+
+// Servers that answer badly, late or not at all.
+func TestHostileServers(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string
+		status int
+		want   string
+	}{
+		"whole":                {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, "ok"},
+		"longer than it says":  {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\nevil", 200, "ok"},
+		"to the end":           {"HTTP/1.0 200 OK\r\n\r\nok", 200, "ok"},
+		"in chunks":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n", 200, "ok"},
+		"keeps alive":          {"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nKeep-Alive: 5\r\nContent-Length: 2\r\n\r\nok", 200, "ok"},
+		"provisional":          {"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 103, ""},
+		"nothing":              {"", 502, "inner: name.example:80 closed the connection without an answer"},
+		"half a head":          {"HTTP/1.1 200 OK\r\nA: b", 502, "inner: name.example:80 closed the connection without an answer"},
+		"no HTTP":              {"SSH-2.0-x\r\n\r\n", 502, `inner: name.example:80 gave an answer that is not HTTP: "SSH-2.0-x"`},
+		"two lengths":          {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok", 502, "inner: name.example:80 gave an answer that has two Content-Length lines"},
+		"another protocol":     {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", 502, "inner: name.example:80 switched to another protocol"},
+		"an endless head":      {"HTTP/1.1 200 OK\r\nA: " + strings.Repeat("b", maxAnswer) + "\r\n\r\n", 502, "inner: name.example:80 gave an answer that has a head of more than 65536 bytes"},
+		"shorter than it says": {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", 200, "ok!"},
+		"a chunk broken off":   {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nok", 200, "ok!"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.names["name.example"] = []string{"93.184.216.34"}
+			w.serve("93.184.216.34:80", func(conn net.Conn) {
+				http.ReadRequest(bufio.NewReader(conn))
+				io.WriteString(conn, c.answer)
+				if name == "keeps alive" {
+					io.Copy(io.Discard, conn) // as long as the proxy lets it
+				}
+			})
+			_, proxy := w.proxy(Options{Policy: NewPolicy(rules(t, "name.example"), nil)})
+			status, text := open(t, proxy).say(t, "GET http://name.example/ HTTP/1.1\r\n\r\n")
+			if status != c.status || text != c.want && !(strings.HasSuffix(c.want, "!") && strings.HasPrefix(text, c.want)) {
+				t.Errorf("%d %s\nwant %d %s", status, text, c.status, c.want)
+			}
+		})
+	}
+}
+
+// A head that comes byte by byte has its time, and no more; meanwhile others are
+// served.
+func TestSlowHead(t *testing.T) {
+	w := newWorld(t)
+	w.names["name.example"] = []string{"93.184.216.34"}
+	w.site("93.184.216.34:80", "web")
+	_, proxy := w.proxy(Options{Policy: NewPolicy(rules(t, "name.example"), nil)}, func(p *Proxy) { p.times.head = 200 * time.Millisecond })
+	const request = "GET http://name.example/ HTTP/1.1\r\n\r\n"
+	for _, c := range []string{"", "G", request[:len(request)-1], "\x05", "\x05\x01", "\x05\x01\x00\x05\x01\x00\x03\x05na"} {
+		cl := open(t, proxy)
+		io.WriteString(cl, c)
+		if status, text := open(t, proxy).say(t, request); status != 200 {
+			t.Errorf("beside %q: %d %s", c, status, text)
+		}
+		if b, err := io.ReadAll(cl.r); errors.Is(err, io.EOF) || len(b) > 2 {
+			t.Errorf("%q: %q, %v", c, b, err)
+		}
+	}
+	cl := open(t, proxy) // each byte is in time, the whole is not
+	begun := time.Now()
+	for i := 0; time.Since(begun) < patience; i++ {
+		if _, err := cl.Write([]byte("a")); err != nil {
+			return
+		}
+		cl.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+		if _, err := cl.r.ReadByte(); err == io.EOF {
+			return
+		}
+	}
+	t.Error("a head that never ends is read for ever")
+}
+
+// The head of a request is read as it is written out, or not at all.
+func FuzzHead(f *testing.F) {
+	for _, s := range []string{
+		"GET http://name.example/a?b HTTP/1.1\r\nHost: name.example\r\nA: b\r\n\r\n", "CONNECT name.example:443 HTTP/1.1\r\n\r\n",
+		"POST http://[::1]:8080 HTTP/1.0\r\nContent-Length: 3\r\nConnection: a\r\nA: b\r\n\r\nabc",
+		"POST http://a.example HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "GET / HTTP/1.1\n\n", "OPTIONS http://a.example HTTP/1.1\r\n\r\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, z := net.Pipe()
+		z.Close()
+		defer a.Close()
+		in := &input{w: newWire(a, &activity{idle: time.Hour}), b: b}
+		lines, err := readHead(in, maxHead)
+		if err != nil {
+			return
+		}
+		req, err := parseRequest(lines)
+		if err != nil {
+			var bad badHead
+			if !errors.As(err, &bad) || strings.ContainsAny(err.Error(), "\r\n\x00") {
+				t.Errorf("%q: %q", b, err)
+			}
+			return
+		}
+		if req.connect {
+			return
+		}
+		list := append([]field{{"Host", req.host}}, req.fields...)
+		text := headText(fmt.Sprintf("%s %s HTTP/1.%d", req.method, req.path, req.minor), list, req.body)
+		// What another reader of HTTP makes of it.
+		got, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
+		if err != nil {
+			if strings.Contains(err.Error(), "invalid") || strings.Contains(err.Error(), "malformed") { // of the path: it knows more about those
+				return
+			}
+			t.Fatalf("%q was written as %q: %v", b, text, err)
+		}
+		if got.Host != req.host || got.Method != req.method || got.RequestURI != req.path {
+			t.Errorf("%q was written as %q: host %q", b, text, got.Host)
+		}
+		if want := req.body.length; !req.body.chunked && want > 0 && got.ContentLength != want {
+			t.Errorf("%q was written as %q: length %d", b, text, got.ContentLength)
+		}
+		if req.body.chunked != (len(got.TransferEncoding) == 1) {
+			t.Errorf("%q was written as %q: %q", b, text, got.TransferEncoding)
+		}
+	})
+}

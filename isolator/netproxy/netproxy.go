@@ -1,0 +1,337 @@
+// Package netproxy is the way out of a box that may reach some hosts and no
+// others: an HTTP and SOCKS5 proxy that decides by name.
+//
+// The box has a network of its own with nothing in it but a listener, and that
+// socket is accepted from out here, where the host's network is: a socket stays
+// in the namespace it was made in. So there is no relay, no port on the host, and
+// nothing a program in the box could go round.
+//
+// The order of a decision, which is the whole of its safety:
+//
+//  1. The request is read strictly (profile/hosts for the host): what has two
+//     readings is refused.
+//  2. What network_deny names is refused.
+//  3. What network_allow does not name is refused, before any look-up: the name
+//     of a refused host does not leave as a question to a DNS server.
+//  4. The name is looked up, once.
+//  5. Every address must be one of the public internet, or granted literally. One
+//     bad address refuses them all: which one a program gets is chance.
+//  6. Those very addresses are dialled, in their order. There is no second
+//     look-up whose answer could be another.
+//  7. If a tunnel to a name speaks TLS, the server name of its hello must be that
+//     name: else one name of a large front opens all that are behind it.
+//
+// TLS is not opened, so what is said to an allowed host is not known here, and an
+// allowed host that forwards is a way on. Lists are never read again: what a
+// Policy was made of holds until the proxy is closed.
+package netproxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Mode is what becomes of a target that no list names.
+type Mode int
+
+// The modes.
+const (
+	Allowlist Mode = iota // it is refused
+	Ask                   // a person is asked
+	Learn                 // it is allowed, and Report tells it
+)
+
+// Answer is what a person says when asked.
+type Answer int
+
+// The answers.
+const (
+	No   Answer = iota
+	Once        // the requests that wait for the answer, and then ask again
+	Yes
+)
+
+// Target is what a program asked for.
+type Target struct {
+	Host string `json:"host"` // a name as hosts.Name returns it, or an address
+	Port uint16 `json:"port"`
+}
+
+// String returns host:port, an IPv6 address in brackets.
+func (t Target) String() string {
+	return net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port)))
+}
+
+// Kind is the kind of reason for a refusal.
+type Kind string
+
+// The kinds.
+const (
+	Malformed Kind = "malformed" // it could not be read; the target is empty
+	Denied    Kind = "denied"    // a deny list names it
+	Unlisted  Kind = "unlisted"  // no list names it, or the person said no
+	Address   Kind = "address"   // it is, or was looked up as, an address of a private place
+	TLS       Kind = "tls"       // the tunnel is not TLS, or TLS with another name
+	Busy      Kind = "busy"      // more than the proxy does at once
+)
+
+// Refusal is a request that was refused.
+type Refusal struct {
+	Target Target `json:"target"`
+	Kind   Kind   `json:"kind"`
+	Reason string `json:"reason"` // one line, printable, as the program was told
+}
+
+// Options are how a proxy works. Only Policy is needed.
+type Options struct {
+	// Policy is what is allowed. Nil allows nothing.
+	Policy *Policy
+	// Mode is what becomes of what Policy does not name.
+	Mode Mode
+	// Profile is the name of the profile, for the reasons of refusals.
+	Profile string
+	// Ask asks a person about a target, in mode Ask. It is called once for a target,
+	// from a goroutine of its own, for several targets at once; the answer holds as
+	// long as the proxy, but for Once. The context ends with the proxy.
+	Ask func(context.Context, Target) Answer
+	// Refused is told of a refusal, once for each target and kind, before the
+	// program is. It is called from many goroutines.
+	Refused func(Refusal)
+	// Resolve returns the addresses of a name. Nil asks the host's resolver.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Dial connects to an address that was checked. Nil is TCP.
+	Dial func(context.Context, netip.AddrPort) (net.Conn, error)
+}
+
+// Host is what became of the requests to one target.
+type Host struct {
+	Host    string `json:"host"` // empty: requests whose target could not be read, or beyond the table's room
+	Port    uint16 `json:"port"`
+	Origin  string `json:"origin,omitempty"` // of the rule that allowed it
+	Allowed int64  `json:"allowed"`          // requests that were connected
+	Refused int64  `json:"refused"`
+	Failed  int64  `json:"failed,omitempty"` // allowed, and no connection was had
+	Up      int64  `json:"up"`               // bytes from the box
+	Down    int64  `json:"down"`             // bytes to the box
+	Plain   bool   `json:"plain,omitempty"`  // port 443 without TLS: an entry needs the port to allow it
+	Reason  string `json:"reason,omitempty"` // of the last refusal or failure
+}
+
+// Proxy is a running proxy.
+type Proxy struct {
+	o     Options
+	times times
+	own   func() []netip.Addr // the host's own addresses
+	slots chan struct{}       // one for each connection
+	words chan struct{}       // one for each connection beyond those that is told so
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu        sync.Mutex
+	closed    bool
+	listeners map[net.Listener]struct{}
+	conns     map[net.Conn]struct{}
+
+	hosts   table
+	answers answers
+}
+
+// times are how long things may take. Tests have shorter ones.
+type times struct {
+	head    time.Duration // the whole of a request's head
+	resolve time.Duration
+	dial    time.Duration // all addresses of a name
+	hello   time.Duration // the rest of a TLS hello, from its first byte
+	idle    time.Duration // a tunnel without a byte in either direction
+	linger  time.Duration // what a refused program may still send
+}
+
+// An agent's stream of events may be silent for minutes, and a debugger's for
+// longer. An hour without a byte is a connection that was forgotten.
+var defaultTimes = times{
+	head: 30 * time.Second, resolve: 10 * time.Second, dial: 30 * time.Second,
+	hello: 10 * time.Second, idle: time.Hour, linger: time.Second,
+}
+
+// maxConns is how many connections there may be at once. Each has two
+// descriptors, and the limit on those may be lower.
+const maxConns = 4096
+
+// New returns a proxy that serves nothing yet.
+func New(o Options) *Proxy {
+	if o.Policy == nil {
+		o.Policy = NewPolicy(nil, nil)
+	}
+	if o.Resolve == nil {
+		o.Resolve = resolve
+	}
+	if o.Dial == nil {
+		o.Dial = dial
+	}
+	p := &Proxy{
+		o: o, times: defaultTimes, own: ownAddrs,
+		slots: make(chan struct{}, room()), words: make(chan struct{}, 64),
+		listeners: map[net.Listener]struct{}{}, conns: map[net.Conn]struct{}{},
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+// room is how many connections this process has descriptors for. Go has raised
+// the soft limit to the hard one by now.
+func room() int {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil || l.Cur/2 > maxConns+64 {
+		return maxConns
+	}
+	return max(16, int(l.Cur/2)-64)
+}
+
+// resolve asks the host's resolver. A name with a dot is asked for as it is: a
+// list of search domains would make it another.
+func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	for i := range len(host) {
+		if host[i] == '.' {
+			host += "."
+			break
+		}
+	}
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+func dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", to.String())
+}
+
+// ownAddrs are the addresses of the host's interfaces, which lead to it like
+// 127.0.0.1. They are asked for at each decision: a laptop moves.
+func ownAddrs() []netip.Addr {
+	list, _ := net.InterfaceAddrs() // what cannot be listed cannot be compared with
+	var addrs []netip.Addr
+	for _, a := range list {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			addrs = append(addrs, p.Addr().Unmap())
+		}
+	}
+	return addrs
+}
+
+// Serve answers the connections of a listener until the proxy is closed, which
+// is no error, or the listener fails. It closes the listener.
+func (p *Proxy) Serve(l net.Listener) error {
+	defer l.Close()
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil
+	}
+	p.listeners[l] = struct{}{}
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.listeners, l)
+		p.mu.Unlock()
+	}()
+	for {
+		c, err := l.Accept()
+		switch {
+		case p.ctx.Err() != nil:
+			if err == nil {
+				c.Close()
+			}
+			return nil
+		case err == nil:
+			p.take(c)
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS),
+			errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.ECONNABORTED):
+			// accept(2): these pass. The connections wait in the listener's queue.
+			select {
+			case <-p.ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// take has a connection answered, or told that there are too many.
+func (p *Proxy) take(c net.Conn) {
+	if !p.begin() {
+		c.Close()
+		return
+	}
+	defer p.wg.Done()
+	p.keep(c)
+	select {
+	case p.slots <- struct{}{}:
+		p.wg.Go(func() { p.handle(c) })
+		return
+	default:
+	}
+	select {
+	case p.words <- struct{}{}:
+		p.wg.Go(func() {
+			p.crowded(c)
+			p.drop(c)
+			<-p.words
+		})
+	default:
+		p.drop(c)
+	}
+}
+
+// begin has Close wait until p.wg is told otherwise. False: it is too late.
+func (p *Proxy) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.wg.Add(1)
+	}
+	return !p.closed
+}
+
+// keep makes a connection one that Close ends, and closes it when it is too late for that.
+func (p *Proxy) keep(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		c.Close()
+		return false
+	}
+	p.conns[c] = struct{}{}
+	return true
+}
+
+// drop closes a connection that keep took.
+func (p *Proxy) drop(c net.Conn) {
+	p.mu.Lock()
+	delete(p.conns, c)
+	p.mu.Unlock()
+	c.Close()
+}
+
+// Close ends every connection and Serve, and returns when nothing of them is
+// left. Report still answers.
+func (p *Proxy) Close() {
+	p.cancel()
+	p.mu.Lock()
+	p.closed = true
+	for l := range p.listeners {
+		l.Close()
+	}
+	for c := range p.conns {
+		c.Close()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+}

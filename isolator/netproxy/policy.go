@@ -1,0 +1,106 @@
+package netproxy
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/enr/inner/profile/hosts"
+)
+
+// Rule is an entry of a list.
+type Rule struct {
+	hosts.Entry
+	// Origin is where the entry is from, for people: a profile, a capability, a group.
+	Origin string
+	// Private lets the name be an address of a private network, for a registry that
+	// the user's own clients are set to. Never of this machine or a cloud's metadata;
+	// of this machine when the name is localhost.
+	Private bool
+}
+
+// Policy is what a box may reach. It never changes.
+type Policy struct {
+	allow, deny []Rule
+}
+
+// NewPolicy returns the policy of two lists, from which it copies. Deny goes
+// before allow. An empty list of either is about nothing: no rule to allow means
+// that nothing is allowed.
+//
+// A rule to deny that names no port is about every port. Groups are passed over:
+// their members are rules of their own.
+func NewPolicy(allow, deny []Rule) *Policy {
+	return &Policy{allow: copied(allow), deny: copied(deny)}
+}
+
+func copied(rules []Rule) []Rule {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		rules[i].Ports = slices.Clone(rules[i].Ports)
+	}
+	return rules
+}
+
+// grant is what the rules for one target allow together.
+type grant struct {
+	origin  string
+	private bool // a private address will do
+	literal bool // the address itself was granted
+	stated  bool // a rule names the port
+}
+
+// denied returns the rule that denies a target, or nil. An address is also
+// compared as the IPv4 address it carries.
+func (p *Policy) denied(name string, addr netip.Addr, port uint16) *Rule {
+	for i := range p.deny {
+		r := &p.deny[i]
+		if (r.Matches(name, addr) || name == "" && r.Matches("", plain(addr))) &&
+			(!r.Stated() || slices.Contains(r.Ports, port)) {
+			return r
+		}
+	}
+	return nil
+}
+
+// allowed returns what the list grants of a target.
+func (p *Policy) allowed(name string, addr netip.Addr, port uint16) (grant, bool) {
+	var g grant
+	found := false
+	for i := range p.allow {
+		r := &p.allow[i]
+		if !r.Matches(name, addr) || !slices.Contains(r.Ports, port) {
+			continue
+		}
+		if !found {
+			g.origin = r.Origin
+		}
+		found = true
+		g.private = g.private || r.Private
+		g.stated = g.stated || r.Stated()
+		g.literal = g.literal || r.Addr.IsValid()
+	}
+	return g, found
+}
+
+// check says why an address that a name was looked up as is refused, or "".
+func (p *Policy) check(name string, g grant, addr netip.Addr, port uint16, own []netip.Addr) (Kind, string) {
+	if r := p.denied("", addr, port); r != nil {
+		return Denied, fmt.Sprintf("is at %s, which network_deny names", addr)
+	}
+	if lit, ok := p.allowed("", addr.Unmap(), port); ok && lit.literal {
+		return "", ""
+	}
+	self := slices.Contains(own, plain(addr)) || slices.Contains(own, addr.Unmap())
+	switch {
+	case self && !plain(addr).IsLoopback():
+		return Address, fmt.Sprintf("is at %s, an address of this machine", addr)
+	case public(addr):
+		return "", ""
+	case g.private && Private(addr):
+		return "", ""
+	case g.private && name == "localhost" && plain(addr).IsLoopback():
+		return "", ""
+	}
+	return Address, fmt.Sprintf("is at %s, which is not a public address", addr)
+}

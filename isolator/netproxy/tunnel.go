@@ -1,0 +1,121 @@
+package netproxy
+
+import (
+	"io"
+	"net"
+	"sync/atomic"
+)
+
+// tunnel is a connection through which bytes are passed as they are.
+type tunnel struct {
+	p              *Proxy
+	client, server *wire
+	to             place
+	rec            *record
+	left           atomic.Int32 // directions that are not at their end
+}
+
+// tunnel joins a program and a server, whose first bytes from the program are
+// rest. It returns at once; two goroutines do the work, and give the connection's
+// slot back.
+func (p *Proxy) tunnel(w *wire, rest []byte, s net.Conn, to place, g grant) (handed bool) {
+	if !p.keep(s) {
+		return false
+	}
+	t := &tunnel{p: p, client: w, server: newWire(s, w.act), to: to, rec: p.hosts.of(to.target())}
+	t.rec.allow(g.origin)
+	t.left.Store(2)
+	t.client.relax()
+	t.server.relax()
+	up := &input{w: t.client, b: rest}
+	if len(rest) == 0 {
+		up.b = nil // what the head was read into
+	}
+	p.wg.Go(func() {
+		if to.name != "" && !t.watched(up, g) {
+			t.done(false)
+			return
+		}
+		t.done(t.pass(up, t.server, &t.rec.up))
+	})
+	p.wg.Go(func() { t.done(t.pass(&input{w: t.server}, t.client, &t.rec.down)) })
+	return true
+}
+
+// pass copies one direction to its end. False: it ended badly.
+func (t *tunnel) pass(src *input, dst *wire, count *atomic.Int64) bool {
+	if src.copyTo(dst, -1, count) != nil {
+		return false
+	}
+	dst.closeWrite()
+	return true
+}
+
+// done ends one direction. A bad end is the end of both: what one side has must
+// not look complete. The last gives everything back.
+func (t *tunnel) done(well bool) {
+	if !well {
+		t.client.abort()
+		t.server.abort()
+	}
+	if t.left.Add(-1) == 0 {
+		t.p.drop(t.client.Conn)
+		t.p.drop(t.server.Conn)
+		<-t.p.slots
+	}
+}
+
+// alert is a fatal alert of TLS, access_denied (RFC 8446 section 6.2): what a
+// program can be told when it has its tunnel.
+var alert = [...]byte{21, 3, 1, 0, 2, 2, 49}
+
+// watched passes on what the program sends until it is certain that the tunnel
+// may go on unwatched. What the server sends is not held up meanwhile.
+func (t *tunnel) watched(in *input, g grant) bool {
+	l := watch{name: t.to.name, must: t.p.mustTLS(t.to, g)}
+	begun := false
+	for {
+		n, done, err := l.look(in.b)
+		if err == nil && len(in.b)-n > maxHello {
+			err = errHello
+		}
+		if err != nil {
+			reason := t.to.target().String() + " " + err.Error()
+			if l.plain {
+				reason = t.to.target().String() + notTLS
+			}
+			t.p.told(t.to.target(), refusal(TLS, reason))
+			if !l.plain {
+				t.client.Write(alert[:])
+			}
+			t.client.part(t.p.times.linger)
+			return false // which ends the server's side, too
+		}
+		if l.plain && t.to.port == 443 {
+			t.rec.setPlain()
+		}
+		if n > 0 {
+			wrote, err := t.server.Write(in.take(n))
+			t.rec.up.Add(int64(wrote))
+			if err != nil {
+				return false
+			}
+		}
+		if done {
+			t.client.relax()
+			return true
+		}
+		if !l.hello && !begun && len(in.b) > 0 {
+			begun = true
+			t.client.until(t.p.times.hello)
+		} else if l.hello && begun {
+			begun = false
+			t.client.relax()
+		}
+		if err := in.more(); err == io.EOF {
+			return len(in.b) == 0 || l.hello // otherwise not all of a hello came
+		} else if err != nil {
+			return false
+		}
+	}
+}
