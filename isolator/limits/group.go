@@ -1,0 +1,223 @@
+package limits
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// prefix is what the name of every group begins with that inner makes.
+const prefix = "inner-"
+
+// FolderOf is where the group of a run goes, "" when the plan makes none.
+func (p *Plan) FolderOf(run string) string {
+	if p == nil || p.Parent == "" {
+		return ""
+	}
+	return filepath.Join(p.Parent, prefix+run)
+}
+
+// Make makes the group of the plan at p.Folder. What it leaves on an error is
+// for Remove.
+func (p *Plan) Make() error {
+	for _, c := range p.Enable {
+		if err := write(filepath.Join(p.Parent, "cgroup.subtree_control"), "+"+c); err != nil {
+			return fmt.Errorf("the controller %s cannot be switched on: %w", c, err)
+		}
+	}
+	if err := os.Mkdir(p.Folder, 0o755); err != nil {
+		return fmt.Errorf("control group: %w", err)
+	}
+	return fill(p.Folder, p.Group)
+}
+
+// fill tells a group its limits.
+func fill(dir string, v Values) error {
+	set := func(file, value string) error {
+		if err := write(filepath.Join(dir, file), value); err != nil {
+			return fmt.Errorf("control group: %w", err)
+		}
+		return nil
+	}
+	if v.Memory > 0 {
+		if err := set("memory.max", strconv.FormatUint(v.Memory, 10)); err != nil {
+			return err
+		}
+		// A kernel that accounts no swap has no such file.
+		if err := set("memory.swap.max", "0"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if v.CPU > 0 {
+		if err := set("cpu.max", fmt.Sprintf("%d %d", v.CPU*period/1000, period)); err != nil {
+			return err
+		}
+	}
+	if v.Pids > 0 {
+		return set("pids.max", strconv.FormatUint(v.Pids+Own, 10))
+	}
+	return nil
+}
+
+// period is that of cpu.max, in microseconds: the kernel's own default.
+const period = 100_000
+
+func write(path, value string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+// Remove takes away a group that inner made and whatever still runs in it. One
+// that is not there is fine; a folder of another name is left alone.
+func Remove(dir string) error {
+	if !strings.HasPrefix(filepath.Base(dir), prefix) || !filepath.IsAbs(dir) {
+		return fmt.Errorf("control group %q is not one of inner's", dir)
+	}
+	_ = write(filepath.Join(dir, "cgroup.kill"), "1") // Linux 5.14
+	for end := time.Now().Add(2 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		// Killed with bwrap, the box's last processes may take a moment to go.
+		err := unix.Rmdir(dir)
+		switch {
+		case err == nil || err == unix.ENOENT:
+			return nil
+		case err != unix.EBUSY || time.Now().After(end):
+			return &os.PathError{Op: "rmdir", Path: dir, Err: err}
+		}
+	}
+}
+
+// Group is the control group of a run that goes on, whoever made it.
+type Group struct {
+	Memory, Pids bool // these limits were reached
+
+	memory, pids int // memory.events and pids.events, -1 when not watched
+}
+
+// Open makes sure that the group at dir says what v wants, and watches it. It
+// has the kernel end the box as a whole when its memory runs out.
+func Open(dir string, v Values) (*Group, error) {
+	if err := inForce(dir, v); err != nil {
+		return nil, err
+	}
+	g := &Group{memory: -1, pids: -1}
+	if v.Memory > 0 {
+		// Else the largest process alone ends. Where it cannot be said (Linux
+		// before 4.19, a group that is systemd's) the limit holds all the same.
+		_ = write(filepath.Join(dir, "memory.oom.group"), "1")
+		g.memory = open(filepath.Join(dir, "memory.events"))
+	}
+	if v.Pids > 0 {
+		g.pids = open(filepath.Join(dir, "pids.events"))
+	}
+	return g, nil
+}
+
+func open(path string) int {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	return fd
+}
+
+// inForce compares what a group says with what was asked for.
+func inForce(dir string, v Values) error {
+	for _, l := range []struct {
+		file string
+		want uint64
+	}{{"memory.max", v.Memory}, {"pids.max", v.Pids}} {
+		if l.want == 0 {
+			continue
+		}
+		if l.file == "pids.max" {
+			l.want += Own
+		}
+		text, err := os.ReadFile(filepath.Join(dir, l.file))
+		if err != nil {
+			return fmt.Errorf("control group: %w", err)
+		}
+		said := strings.TrimSpace(string(text))
+		if n, err := strconv.ParseUint(said, 10, 64); err != nil || n > l.want {
+			return fmt.Errorf("control group %q: %s is %s, not %d", dir, l.file, said, l.want)
+		}
+	}
+	if v.CPU == 0 {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "cpu.max"))
+	if err != nil {
+		return fmt.Errorf("control group: %w", err)
+	}
+	said := strings.TrimSpace(string(text))
+	var quota, of uint64
+	if n, _ := fmt.Sscanf(said, "%d %d", &quota, &of); n != 2 || of == 0 || quota*1000 > v.CPU*of {
+		return fmt.Errorf("control group %q: cpu.max is %s, not %s", dir, said, CPU(v.CPU))
+	}
+	return nil
+}
+
+// Watched are the descriptors that have something exceptional to tell
+// (POLLPRI) when a limit is reached; -1 for none.
+func (g *Group) Watched() [2]int {
+	if g == nil {
+		return [2]int{-1, -1}
+	}
+	return [2]int{g.memory, g.pids}
+}
+
+// Look reads what has happened. It is safe on nil.
+func (g *Group) Look() {
+	if g == nil {
+		return
+	}
+	// oom_kill alone may be the whole machine's want of memory.
+	if e := events(&g.memory); e["oom"] > 0 && e["oom_kill"] > 0 {
+		g.Memory = true
+	}
+	if e := events(&g.pids); e["max"] > 0 {
+		g.Pids = true
+	}
+}
+
+// events reads a file of counters: one name and one number a line. Of a group
+// that is gone the file is closed, which would be told of for ever (kernfs).
+func events(fd *int) map[string]uint64 {
+	if *fd < 0 {
+		return nil
+	}
+	var buf [1024]byte
+	n, err := unix.Pread(*fd, buf[:], 0)
+	if err != nil {
+		unix.Close(*fd)
+		*fd = -1
+		return nil // what it said before counts
+	}
+	out := map[string]uint64{}
+	for line := range bytes.Lines(buf[:n]) {
+		name, value, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		if count, err := strconv.ParseUint(value, 10, 64); err == nil {
+			out[name] = count
+		}
+	}
+	return out
+}
+
+// Close lets go of the group; it is safe on nil.
+func (g *Group) Close() {
+	for _, fd := range g.Watched() {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}

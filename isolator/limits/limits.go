@@ -1,0 +1,216 @@
+// Package limits holds a run to what [sandbox.limits] says, by what this host
+// has for it:
+//
+//	systemd-run  a scope of the user's own service manager, where one answers
+//	cgroup       a control group (version 2) that inner makes for the run
+//	rlimit       limits of the box's own processes, set before the program starts
+//	tmpfs        the size of the file systems in memory that the box can write
+//
+// Memory and processor time take one of the first two. Processes take one of
+// them, or RLIMIT_NPROC where the kernel counts that for each user namespace
+// (Linux 5.14; not for root, whom it never holds, measured on 6.18). Open files
+// and the size of a file are rlimits, the size of what is kept in memory as files
+// is the tmpfs's.
+//
+// What it promises: an engine is chosen by what the host shows, never by a guess
+// ([Probe] reads and connects, and changes nothing); a limit without an engine is
+// [Missing], for the caller to refuse; and a control group says what it was told
+// before the program starts ([Open]).
+//
+// What it does not: the disk below a writable mount is not limited, nor the
+// network; RLIMIT_NPROC counts what it refuses nowhere, so that a process limit
+// held by it is not told at the end of a run.
+package limits
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Values are limits as numbers; zero is no limit.
+type Values struct {
+	Memory   uint64 // bytes, of all processes of the box, swap included
+	CPU      uint64 // thousandths of a processor
+	Pids     uint64 // processes and threads
+	Files    uint64 // open descriptors of a process
+	FileSize uint64 // bytes
+	Disk     uint64 // bytes, of each tmpfs
+}
+
+// Engine is what holds a limit.
+type Engine string
+
+// The engines, in the order they are preferred.
+const (
+	Systemd Engine = "systemd-run"
+	Cgroup  Engine = "cgroup"
+	Rlimit  Engine = "rlimit"
+	Tmpfs   Engine = "tmpfs"
+)
+
+// Own is how many processes and threads of inner itself a run may count beside
+// the program's: bwrap's two, and the threads of what inner has in the box.
+const Own = 24
+
+// Plan is how the limits of one run are held. It is data; launch carries it out.
+type Plan struct {
+	Held []Held // each limit, in the order of the manual
+
+	// Group is what a control group has to say, with zero for what it does
+	// not hold.
+	Group Values
+	// Scope is what bwrap's command line begins with, when systemd makes the
+	// group, and ScopeEnv the environment for it. The rest of the line is a
+	// program that empties the environment again.
+	Scope, ScopeEnv []string
+	// Parent is where inner makes the group, and Enable the controllers that
+	// must be switched on there. Folder is the group, once it is made.
+	Parent string
+	Enable []string
+	Folder string
+
+	Rlimits Values // Files, FileSize and Pids, set in the box
+	Disk    uint64 // of each tmpfs
+}
+
+// Held is one limit and its engine.
+type Held struct {
+	Key    string `json:"limit"`
+	Text   string `json:"value"`
+	Engine Engine `json:"engine"`
+}
+
+// Missing is a limit that nothing on this host holds.
+type Missing struct{ Key, Text, Why string }
+
+// Choose finds an engine for each limit. The plan is nil when there is nothing
+// to hold.
+func Choose(v Values, h Host) (*Plan, []Missing) {
+	if v == (Values{}) {
+		return nil, nil
+	}
+	p := &Plan{}
+	var missing []Missing
+	held := func(key, text string, e Engine) { p.Held = append(p.Held, Held{key, text, e}) }
+
+	wanted := controllers(v)
+	engine, holds := h.group(wanted)
+	for _, c := range []struct {
+		key, controller, text string
+		value                 uint64
+		own                   *uint64
+	}{
+		{"memory", "memory", Size(v.Memory), v.Memory, &p.Group.Memory},
+		{"cpu", "cpu", CPU(v.CPU), v.CPU, &p.Group.CPU},
+		{"pids", "pids", strconv.FormatUint(v.Pids, 10), v.Pids, &p.Group.Pids},
+	} {
+		switch {
+		case c.value == 0:
+		case slices.Contains(holds, c.controller):
+			*c.own = c.value
+			held(c.key, c.text, engine)
+		case c.key == "pids" && h.NprocWhy == "":
+			p.Rlimits.Pids = c.value
+			held(c.key, c.text, Rlimit)
+		case c.key == "pids":
+			missing = append(missing, Missing{c.key, c.text, h.why() + "; " + h.NprocWhy})
+		default:
+			missing = append(missing, Missing{c.key, c.text, h.why()})
+		}
+	}
+	switch used := controllers(p.Group); {
+	case len(used) == 0:
+	case engine == Systemd:
+		p.Scope, p.ScopeEnv = h.Systemd.words(p.Group), h.Systemd.env()
+	default:
+		p.Parent = h.Group.Parent
+		for _, c := range used {
+			if slices.Contains(h.Group.Enable, c) {
+				p.Enable = append(p.Enable, c)
+			}
+		}
+	}
+	if p.Rlimits.Files = v.Files; v.Files > 0 {
+		held("files", strconv.FormatUint(v.Files, 10), Rlimit)
+	}
+	if p.Rlimits.FileSize = v.FileSize; v.FileSize > 0 {
+		held("file_size", Size(v.FileSize), Rlimit)
+	}
+	if p.Disk = v.Disk; v.Disk > 0 {
+		held("disk", Size(v.Disk), Tmpfs)
+	}
+	return p, missing
+}
+
+// controllers are those that hold the values of a group, by the kernel's names.
+func controllers(v Values) []string {
+	var out []string
+	if v.Memory > 0 {
+		out = append(out, "memory")
+	}
+	if v.CPU > 0 {
+		out = append(out, "cpu")
+	}
+	if v.Pids > 0 {
+		out = append(out, "pids")
+	}
+	return out
+}
+
+// group is the engine that holds the most of what is wanted: one run has one
+// group.
+func (h Host) group(wanted []string) (Engine, []string) {
+	count := func(holds []string) int {
+		n := 0
+		for _, c := range wanted {
+			if slices.Contains(holds, c) {
+				n++
+			}
+		}
+		return n
+	}
+	s, c := count(h.Systemd.Holds), count(h.Group.Holds)
+	if s >= c {
+		return Systemd, h.Systemd.Holds
+	}
+	return Cgroup, h.Group.Holds
+}
+
+// why says why no group holds what was asked for.
+func (h Host) why() string {
+	systemd, group := h.Systemd.Why, h.Group.Why
+	if systemd == "" {
+		systemd = "the service manager holds only " + list(h.Systemd.Holds)
+	}
+	if group == "" {
+		group = fmt.Sprintf("a control group in %s only %s", h.Group.Parent, list(h.Group.Holds))
+	}
+	return systemd + "; " + group
+}
+
+func list(controllers []string) string {
+	if len(controllers) == 0 {
+		return "nothing"
+	}
+	return strings.Join(controllers, ", ")
+}
+
+// Size writes bytes for people.
+func Size(n uint64) string {
+	for i, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
+		if shift := 10 * (4 - i); n >= 1<<shift {
+			if n&(1<<shift-1) == 0 {
+				return fmt.Sprintf("%d %s", n>>shift, unit)
+			}
+			return fmt.Sprintf("%.1f %s", float64(n)/float64(uint64(1)<<shift), unit)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// CPU writes an amount of processor time for people.
+func CPU(thousandths uint64) string {
+	return strconv.FormatFloat(float64(thousandths)/1000, 'f', -1, 64) + " processors"
+}

@@ -1,0 +1,255 @@
+package limits
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Host is what a host has to hold limits with.
+type Host struct {
+	Systemd  Manager `json:"systemd"`
+	Group    Parent  `json:"cgroup"`
+	NprocWhy string  `json:"nproc_why,omitempty"` // why RLIMIT_NPROC does not hold, "" when it does
+}
+
+// Manager is a service manager of systemd that answers this user.
+type Manager struct {
+	Run     string   `json:"run,omitempty"` // systemd-run, absolute
+	Env     string   `json:"env,omitempty"` // env(1), absolute
+	User    bool     `json:"user,omitempty"`
+	Runtime string   `json:"runtime,omitempty"` // XDG_RUNTIME_DIR, of a user's
+	Holds   []string `json:"holds,omitempty"`   // controllers it was given
+	Why     string   `json:"why,omitempty"`     // why there is none
+}
+
+// Parent is a control group in which inner can make one for a run.
+type Parent struct {
+	Parent string   `json:"parent,omitempty"` // its folder
+	Holds  []string `json:"holds,omitempty"`  // controllers of groups made there
+	Enable []string `json:"enable,omitempty"` // those of them that are not switched on yet
+	Why    string   `json:"why,omitempty"`
+}
+
+// Request says what to look at.
+type Request struct {
+	Root    string // "" for the host; tests have trees of their own
+	UID     int
+	Runtime string // $XDG_RUNTIME_DIR
+	// Find returns the path of a program only root can have put there, or why
+	// there is none.
+	Find func(name string) (path, why string)
+}
+
+// wantedControllers are those a limit may need.
+func wantedControllers() []string { return []string{"memory", "cpu", "pids"} }
+
+// Probe looks what the host has. It starts no program and changes nothing.
+func Probe(r Request) Host {
+	mount, own, why := r.unified("self")
+	h := Host{Group: Parent{Why: why}}
+	if why == "" {
+		h.Group = r.parent(mount, own)
+	}
+	h.Systemd = r.systemd(mount)
+	h.NprocWhy = r.nproc()
+	return h
+}
+
+// nproc says why RLIMIT_NPROC does not hold here. Since Linux 5.14 the kernel
+// counts it for each user namespace, and a box of a plain user is one; before, it
+// counted all processes of the user. Root is exempt in any namespace (fork(2);
+// measured on 6.18 with --unshare-user and another uid inside).
+func (r Request) nproc() string {
+	if r.UID == 0 {
+		return "the kernel holds root to no number of processes (RLIMIT_NPROC)"
+	}
+	release := r.text("/proc/sys/kernel/osrelease")
+	var major, minor int
+	if n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor); n != 2 || major < 5 || major == 5 && minor < 14 {
+		return fmt.Sprintf("Linux %q counts the processes outside the box as well (RLIMIT_NPROC, before 5.14)", release)
+	}
+	return ""
+}
+
+func (r Request) at(path string) string { return filepath.Join(r.Root, path) }
+
+// text is what a small file says, "" when it cannot be read.
+func (r Request) text(path string) string {
+	data, err := os.ReadFile(r.at(path))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// unified finds where control groups of version 2 are mounted, and the one of a
+// process.
+func (r Request) unified(pid string) (mount, own, why string) {
+	for line := range strings.Lines(r.text("/proc/" + pid + "/cgroup")) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			own = path
+		}
+	}
+	if own == "" {
+		return "", "", "the kernel has no control groups of version 2"
+	}
+	for line := range strings.Lines(r.text("/proc/self/mountinfo")) {
+		// 31 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw
+		before, after, ok := strings.Cut(line, " - ")
+		f := strings.Fields(before)
+		if !ok || len(f) < 5 || !strings.HasPrefix(after, "cgroup2 ") || outside(own) || outside(f[3]) {
+			continue
+		}
+		rel, err := filepath.Rel(f[3], own)
+		if err == nil && filepath.IsLocal(rel) {
+			return f[4], filepath.Join(f[4], rel), ""
+		}
+	}
+	return "", "", "control groups of version 2 are not mounted, or not those of this process"
+}
+
+// outside reports whether a path leads out of what a control group namespace
+// shows (cgroup_namespaces(7)).
+func outside(path string) bool { return path == "/.." || strings.HasPrefix(path, "/../") }
+
+// parent looks for the group in which one can be made that holds the most: our
+// own, and those above it. In one of them, that is above both places, the
+// kernel lets us move a new process (cgroups(7), "Cgroups delegation").
+func (r Request) parent(mount, own string) Parent {
+	best := Parent{Why: "no control group of version 2 is this user's to divide"}
+	for dir := own; ; dir = filepath.Dir(dir) {
+		if p := r.usable(dir); len(p.Holds) > len(best.Holds) {
+			best = p
+		}
+		if dir == mount || len(dir) <= 1 {
+			break
+		}
+	}
+	return best
+}
+
+func (r Request) usable(dir string) Parent {
+	p := Parent{Parent: dir}
+	writable := func(name string) bool { return unix.Access(r.at(filepath.Join(dir, name)), unix.W_OK) == nil }
+	if kind := r.text(filepath.Join(dir, "cgroup.type")); kind != "" && kind != "domain" || !writable(".") || !writable("cgroup.procs") {
+		return p
+	}
+	on := strings.Fields(r.text(filepath.Join(dir, "cgroup.subtree_control")))
+	has := strings.Fields(r.text(filepath.Join(dir, "cgroup.controllers")))
+	// A group with processes hands no controller on, but the root of them all,
+	// which alone has no cgroup.events ("no internal processes", cgroups(7)).
+	_, err := os.Lstat(r.at(filepath.Join(dir, "cgroup.events")))
+	divisible := writable("cgroup.subtree_control") && (os.IsNotExist(err) || r.text(filepath.Join(dir, "cgroup.procs")) == "")
+	for _, c := range wantedControllers() {
+		switch {
+		case slices.Contains(on, c):
+			p.Holds = append(p.Holds, c)
+		case divisible && slices.Contains(has, c):
+			p.Holds, p.Enable = append(p.Holds, c), append(p.Enable, c)
+		}
+	}
+	return p
+}
+
+// systemd looks for the user's manager, for root the system's.
+func (r Request) systemd(mount string) Manager {
+	m := Manager{User: r.UID != 0, Runtime: r.Runtime}
+	socket, group := "/run/systemd/private", "."
+	if m.User {
+		if !filepath.IsAbs(m.Runtime) {
+			return Manager{Why: "no service manager of this user (XDG_RUNTIME_DIR is not set)"}
+		}
+		socket = filepath.Join(m.Runtime, "systemd/private")
+		group = fmt.Sprintf("user.slice/user-%d.slice/user@%d.service", r.UID, r.UID)
+	}
+	who := map[bool]string{true: "no service manager of this user answers", false: "no systemd answers"}[m.User]
+	if err := answers(r.at(socket), r.UID); err != nil {
+		return Manager{Why: fmt.Sprintf("%s (%s: %v)", who, socket, err)}
+	}
+	for _, h := range []struct {
+		name string
+		path *string
+	}{{"systemd-run", &m.Run}, {"env", &m.Env}} {
+		if *h.path, m.Why = r.Find(h.name); m.Why != "" {
+			return Manager{Why: m.Why}
+		}
+	}
+	if mount == "" {
+		return Manager{Why: "systemd has no control groups of version 2"}
+	}
+	// A property whose controller it was not given, systemd takes and ignores.
+	file := "cgroup.controllers"
+	if !m.User {
+		file = "cgroup.subtree_control"
+	}
+	given := strings.Fields(r.text(filepath.Join(mount, group, file)))
+	for _, c := range wantedControllers() {
+		if slices.Contains(given, c) {
+			m.Holds = append(m.Holds, c)
+		}
+	}
+	return m
+}
+
+// answers connects to a socket that belongs to uid.
+func answers(path string, uid int) error {
+	var st unix.Stat_t
+	switch err := unix.Lstat(path, &st); {
+	case err != nil:
+		return err
+	case st.Mode&unix.S_IFMT != unix.S_IFSOCK:
+		return errors.New("not a socket")
+	case int(st.Uid) != uid:
+		return errors.New("not this user's")
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+}
+
+// words begin a command line that runs in a scope of its own: systemd-run
+// becomes the command, so the process stays ours (systemd-run(1), --scope).
+// env(1) takes away what it was told to find its manager by.
+func (m Manager) words(v Values) []string {
+	words := []string{m.Run}
+	if m.User {
+		words = append(words, "--user")
+	}
+	words = append(words, "--scope", "--quiet", "--collect", "--no-ask-password")
+	if v.Memory > 0 {
+		words = append(words, "-p", "MemoryMax="+strconv.FormatUint(v.Memory, 10), "-p", "MemorySwapMax=0")
+	}
+	if v.CPU > 0 {
+		words = append(words, "-p", fmt.Sprintf("CPUQuota=%d.%d%%", v.CPU/10, v.CPU%10))
+	}
+	if v.Pids > 0 {
+		words = append(words, "-p", "TasksMax="+strconv.FormatUint(v.Pids+Own, 10))
+	}
+	return append(words, "--", m.Env, "-i")
+}
+
+func (m Manager) env() []string {
+	if !m.User {
+		return nil
+	}
+	return []string{"XDG_RUNTIME_DIR=" + m.Runtime, "DBUS_SESSION_BUS_ADDRESS=unix:path=" + m.Runtime + "/bus"}
+}
+
+// Of returns the folder of the control group of a process.
+func Of(pid int) (string, error) {
+	_, own, why := Request{}.unified(strconv.Itoa(pid))
+	if why != "" {
+		return "", errors.New(why)
+	}
+	return own, nil
+}
