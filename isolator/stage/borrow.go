@@ -34,17 +34,20 @@ type loan struct{ path, what, run string }
 // is followed. A folder that cannot be written needs no protection and is left
 // alone.
 func (r *Run) Borrow(places ...host.Placeholder) error {
-	if len(places) == 0 {
+	if len(places) == 0 && len(r.notes) == 0 {
 		return nil
 	}
-	return withLedger(r.ledger, func(loans []loan) ([]loan, error) {
+	return withLedger(r.ledger, func(loans []loan, write func([]loan) error) ([]loan, error) {
+		loans, r.notes = append(loans, r.notes...), nil
 		lent := map[string]bool{}
 		for _, l := range loans {
 			lent[l.path] = true
 		}
+		dirs := parents{}
+		defer dirs.close()
 		var missing []host.Placeholder
 		for _, p := range places {
-			there, err := exists(p.Path)
+			there, err := dirs.exists(p.Path)
 			if err != nil {
 				return loans, err
 			}
@@ -58,11 +61,11 @@ func (r *Run) Borrow(places ...host.Placeholder) error {
 		if len(missing) == 0 {
 			return loans, nil
 		}
-		if err := writeLedger(r.ledger, loans); err != nil {
+		if err := write(loans); err != nil {
 			return loans, err
 		}
 		for _, p := range missing {
-			if err := makePlace(p); err != nil {
+			if err := dirs.make(p); err != nil {
 				return loans, err
 			}
 		}
@@ -81,11 +84,16 @@ func (r *Run) Adopt(roots ...string) error {
 	inside := func(path string) bool {
 		return slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/") })
 	}
-	return withLedger(r.ledger, func(loans []loan) ([]loan, error) {
+	return withLedger(r.ledger, func(loans []loan, _ func([]loan) error) ([]loan, error) {
 		mine := map[string]bool{}
+		dirs := parents{}
+		defer dirs.close()
 		for _, l := range loans {
-			there, err := exists(l.path)
-			if inside(l.path) && err == nil && there && !mine[l.path] {
+			if !inside(l.path) || mine[l.path] || l.note() {
+				continue
+			}
+			there, err := dirs.exists(l.path)
+			if err == nil && there {
 				mine[l.path] = true
 				loans = append(loans, loan{l.path, l.what, r.Path})
 			}
@@ -101,30 +109,42 @@ func contentOf(p host.Placeholder) string {
 	return strconv.Quote(string(p.Content))
 }
 
-func openParent(path string) (int, error) {
-	fd, err := unix.Open(filepath.Dir(path), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, fmt.Errorf("%q: %w", filepath.Dir(path), err)
+// parents are the open folders of places.
+type parents map[string]int
+
+func (d parents) of(path string) (int, error) {
+	dir := filepath.Dir(path)
+	if fd, ok := d[dir]; ok {
+		return fd, nil
 	}
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("%q: %w", dir, err)
+	}
+	d[dir] = fd
 	return fd, nil
 }
 
-func exists(path string) (bool, error) {
-	parent, err := openParent(path)
+func (d parents) close() {
+	for _, fd := range d {
+		unix.Close(fd)
+	}
+}
+
+func (d parents) exists(path string) (bool, error) {
+	parent, err := d.of(path)
 	if err != nil {
 		return false, err
 	}
-	defer unix.Close(parent)
 	var st unix.Stat_t
 	return unix.Fstatat(parent, filepath.Base(path), &st, unix.AT_SYMLINK_NOFOLLOW) == nil, nil
 }
 
-func makePlace(p host.Placeholder) error {
-	parent, err := openParent(p.Path)
+func (d parents) make(p host.Placeholder) error {
+	parent, err := d.of(p.Path)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(parent)
 	err = create(parent, filepath.Base(p.Path), p.Content)
 	switch {
 	case errors.Is(err, unix.EEXIST), errors.Is(err, unix.EACCES), errors.Is(err, unix.EROFS), errors.Is(err, unix.EPERM):
@@ -153,7 +173,7 @@ func giveBack(ledger, except string) error {
 	if _, err := os.Lstat(ledger); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return withLedger(ledger, func(loans []loan) ([]loan, error) {
+	return withLedger(ledger, func(loans []loan, _ func([]loan) error) ([]loan, error) {
 		living := map[string]bool{}
 		for _, l := range loans {
 			if _, known := living[l.run]; !known {
@@ -163,13 +183,13 @@ func giveBack(ledger, except string) error {
 		var keep []loan
 		var errs []error
 		for _, l := range loans {
-			if living[l.run] {
+			if living[l.run] || l.note() && l.run != except {
 				keep = append(keep, l)
 			}
 		}
 		// What was made in a place goes before the place.
 		for _, l := range slices.Backward(loans) {
-			if !slices.ContainsFunc(keep, func(k loan) bool { return k.path == l.path }) {
+			if !l.note() && !slices.ContainsFunc(keep, func(k loan) bool { return k.path == l.path }) {
 				errs = append(errs, takeAway(l))
 			}
 		}
@@ -178,14 +198,12 @@ func giveBack(ledger, except string) error {
 }
 
 func takeAway(l loan) error {
-	fi, err := os.Lstat(l.path)
-	if err != nil {
+	if l.what == "dir" {
+		_ = syscall.Rmdir(l.path) // fails when it is not empty any more, or no folder: then it is somebody's
 		return nil
 	}
-	if l.what == "dir" {
-		if fi.IsDir() {
-			_ = syscall.Rmdir(l.path) // fails when it is not empty any more: then it is somebody's
-		}
+	fi, err := os.Lstat(l.path)
+	if err != nil {
 		return nil
 	}
 	want, err := strconv.Unquote(l.what)
@@ -199,8 +217,9 @@ func takeAway(l loan) error {
 	return os.Remove(l.path)
 }
 
-// withLedger changes the ledger under its lock.
-func withLedger(ledger string, change func([]loan) ([]loan, error)) error {
+// withLedger changes the ledger under its lock. change can have it written
+// before it returns.
+func withLedger(ledger string, change func(loans []loan, write func([]loan) error) ([]loan, error)) error {
 	if err := os.MkdirAll(filepath.Dir(ledger), 0o700); err != nil {
 		return err
 	}
@@ -213,8 +232,16 @@ func withLedger(ledger string, change func([]loan) ([]loan, error)) error {
 	if err != nil {
 		return err
 	}
-	loans, err = change(loans)
-	return errors.Join(err, writeLedger(ledger, loans))
+	written := slices.Clone(loans)
+	write := func(l []loan) error {
+		if slices.Equal(l, written) {
+			return nil
+		}
+		written = slices.Clone(l)
+		return writeLedger(ledger, l)
+	}
+	loans, err = change(loans, write)
+	return errors.Join(err, write(loans))
 }
 
 func readLedger(ledger string) ([]loan, error) {
@@ -260,10 +287,15 @@ func writeLedger(ledger string, loans []loan) error {
 		fmt.Fprintf(&b, "%q\t%s\t%q\n", l.path, l.what, l.run)
 	}
 	next := ledger + ".new" // only the holder of the lock writes it
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	open := func() (*os.File, error) {
+		return os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 	}
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	f, err := open()
+	if errors.Is(err, fs.ErrExist) { // of one that was killed
+		if err = os.Remove(next); err == nil {
+			f, err = open()
+		}
+	}
 	if err != nil {
 		return err
 	}
