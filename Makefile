@@ -18,7 +18,7 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK
 
 .DEFAULT_GOAL := build
-.PHONY: build test agents podman check lint fmt generate demo bench fuzz setup install uninstall clean help
+.PHONY: build test attack agents podman online check lint fmt generate demo bench fuzz setup install uninstall clean help
 
 build: ## build bin/inner, one static binary
 	@mkdir -p bin
@@ -40,6 +40,16 @@ podman: ## install podman (100 MB) and show it making containers in its sandbox
 	@contrib/setup.sh test podman
 	@$(MAKE) --no-print-directory build
 	@INNER_TEST_PODMAN=1 contrib/test.sh ./cmd/inner -count=1 -run 'TestPodman' $(ARGS)
+
+attack: ## inner verify --attack with every profile, as a plain user and as root, under two umasks (10 minutes)
+	@contrib/setup.sh test
+	@$(MAKE) --no-print-directory build
+	@contrib/attack.sh
+
+online: ## fetch from the registries that npm and go are set to, in the sandbox of a built-in profile
+	@contrib/setup.sh test
+	@$(MAKE) --no-print-directory build
+	@INNER_TEST_ONLINE=1 contrib/test.sh ./cmd/inner -count=1 -run 'TestOnline' $(ARGS)
 
 check: ## what every commit passes: lint, then the tests
 	@contrib/setup.sh test

@@ -139,7 +139,7 @@ code=0
 "$demo/play" "$demo/steps" bash --noprofile --rcfile "$demo/rc" -i || code=$?
 cd -- "$repo"
 echo
-if [ "$code" -eq 0 ] && [ ! -e /etc/inner-was-here ] && grep -q '"kind":"run".*"command":"bash"' "$INNER_HOME/logs/events.jsonl"; then
+if [ "$code" -eq 0 ] && [ ! -e /etc/inner-was-here ] && grep -q '"type":"start".*"command":"bash"' "$INNER_HOME/logs/audit.jsonl"; then
 	printf 'inner: the bash that was typed ran inside: it could not read %s, nor write outside the project\n' '../secret'
 else
 	printf 'inner: the demo did not go as it should\n' >&2

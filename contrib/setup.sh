@@ -61,10 +61,25 @@ for goal; do
 		want setpriv util-linux
 		want git git
 		want newuidmap uidmap
+		want xdg-dbus-proxy xdg-dbus-proxy
+		want dbus-daemon dbus-daemon
+		want dbus-send dbus-bin
 		# The race detector is the one thing here that needs a C compiler.
 		want gcc gcc
 		[ -e /usr/include/stdlib.h ] || want_always libc6-dev
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
+		# Real clients for a network by name. npm and pip are wanted where the plain
+		# user finds them.
+		want curl curl
+		want ssh openssh-client
+		(
+			[ "$(id -u)" -ne 0 ] || PATH=/usr/local/bin:/usr/bin:/bin
+			have npm
+		) || want_always npm
+		(
+			[ "$(id -u)" -ne 0 ] || PATH=/usr/local/bin:/usr/bin:/bin
+			have pip3
+		) || want_always python3-pip
 		# For root it must be where the plain user finds it, too.
 		agents "$goal" cached || (
 			[ "$(id -u)" -ne 0 ] || PATH=/usr/local/bin:/usr/bin:/bin

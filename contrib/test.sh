@@ -24,6 +24,7 @@ else
 	printf 'inner: not run here: Gemini CLI, Codex and opencode themselves (make agents)\n' >&2
 fi
 [ -n "${INNER_TEST_PODMAN-}" ] || printf 'inner: not run here: podman in a box (make podman)\n' >&2
+[ -n "${INNER_TEST_ONLINE-}" ] || printf 'inner: not run here: the registries of the world through a list of hosts (make online)\n' >&2
 # One package at a time: terminals and timeouts share two cores badly.
 flags=(-buildvcs=false -race -timeout 15m -p 1)
 
@@ -57,5 +58,14 @@ CGO_ENABLED=0 "${GO:-go}" test -c -buildvcs=false -trimpath -o "$stage/bin/" ./s
 chmod -R a+rX "$stage/bin"
 
 code=0
+# The whole suite: the attacks as root, too, before everything else is somebody's
+# without privileges. make attack has all profiles and umasks.
+if [ "$*" = ./... ]; then
+	if [ "$(id -u)" -eq 0 ]; then
+		INNER_ATTACK_UMASKS=077 contrib/attack.sh --root shell claude-one-shot || code=1
+	else
+		printf 'inner: not run here: the attacks as root (make attack)\n' >&2
+	fi
+fi
 "${GO:-go}" test "${flags[@]}" -exec "'$PWD/contrib/as-plain-user.sh'" "$@" || code=$?
 exit "$code"

@@ -17,6 +17,7 @@ package isolator
 // Hiding comes last, so nothing re-exposes what it covers.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -57,6 +58,8 @@ type Staged struct {
 	Program string       // path of the program, the same on the host and in the box
 	Argv    []string     // argv[0] and the arguments
 
+	Group string // the control group made for the run, "" without one
+
 	GitConfig []byte   // the cleaned git configuration; nil without [git]
 	GitFiles  []string // what it was made from: covered wherever the box would see it
 }
@@ -86,6 +89,7 @@ type builder struct {
 	targets []string // see protected
 	entries []entry  // see table
 	emptied []string // see places
+	disk    uint64   // how large each tmpfs may be; 0 without a limit
 }
 
 // Build turns intent into a plan. It touches nothing: no environment, no
@@ -97,7 +101,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 		b.allowed[k] = true
 	}
 	if f.Bwrap == "" {
-		return Plan{}, refuse(125, "sudo apt-get install bubblewrap", "the sandbox cannot start: %s", f.BwrapWhy)
+		return Plan{}, refuse(125, cmp.Or(f.BwrapFix, "inner doctor"), "the sandbox cannot start: %s", f.BwrapWhy)
 	}
 	if missing := rc.NotEnforced(); len(missing) > 0 {
 		return Plan{}, refuse(125, "inner profile validate "+rc.Name, "profile %q asks for what this version cannot enforce: %s", rc.Name, strings.Join(missing, "; "))
@@ -105,7 +109,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.plan.Bwrap = f.Bwrap
 	b.home = b.canon(f.Home)
 	steps := []func() error{
-		b.logFolder, b.namespaces, b.kernel, b.base, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.nestedStorage, b.staged, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal,
+		b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.landlock,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -115,6 +119,8 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	if err := b.program(); err != nil {
 		return Plan{}, err
 	}
+	b.shown()
+	b.ports()
 	b.plan.Env = environment(rc, f, b.s)
 	b.plan.Dir = rc.Cwd
 	return b.plan, nil
@@ -153,8 +159,14 @@ func (b *builder) bindLayer(reason string, l layer) {
 }
 
 func (b *builder) tmpfs(reason, perms, dest string) {
-	b.arg(reason, "--perms", perms, "--tmpfs", dest)
+	b.arg(reason, b.emptyFolder(perms, dest)...)
 	b.view.add(layer{dest: dest, write: true})
+}
+
+// filler is a tmpfs in the place of something, for what is bound back into it.
+func (b *builder) filler(reason, dest string) {
+	b.arg(reason, b.emptyFolder("0755", dest)...)
+	b.view.add(layer{dest: dest, write: true, filler: true})
 }
 
 func (b *builder) namespaces() error {
@@ -165,6 +177,9 @@ func (b *builder) namespaces() error {
 	b.arg("its own host name and cgroup view", "--unshare-uts", "--unshare-cgroup")
 	if b.rc.Network == profile.NetFull {
 		b.arg("network: the host's (sandbox.network)")
+	} else if b.rc.Network.ByName() {
+		// A network with nothing in it but a loopback, which bwrap brings up.
+		b.arg("no network but the proxy of the run, which decides by name (sandbox.network_mode)", "--unshare-net")
 	} else {
 		b.arg("no network", "--unshare-net")
 	}
@@ -177,6 +192,7 @@ func (b *builder) base() error {
 	b.bind("the host, read-only", "/", "/", false)
 	b.arg("a minimal /dev with its own terminals", "--dev", "/dev")
 	b.view.add(layer{dest: "/dev", write: true})
+	b.sharedMemory()
 	return b.proc()
 }
 
@@ -192,7 +208,7 @@ func (b *builder) emptyPlaces() error {
 	if b.kind("/var/tmp") == host.Dir && b.canon("/var/tmp") == "/var/tmp" {
 		b.tmpfs("an empty /var/tmp", "1777", "/var/tmp")
 	}
-	b.tmpfs("no sockets and no state of running services", "0755", "/run")
+	b.filler("no sockets and no state of running services", "/run")
 	b.places()
 	for _, p := range runKeep() {
 		if b.kind(p) == host.Dir {
@@ -310,6 +326,10 @@ func (b *builder) mounts() error {
 		return strings.Count(x.dest, "/") - strings.Count(y.dest, "/")
 	})
 	for i, m := range ms {
+		// What inner puts into /run later would be made in the source.
+		if _, ok := below(m.dest, BoxDir); ok {
+			return refuse(125, "", "profile %q: %s: dest %q covers what inner puts into the box", b.rc.Name, m.reason, m.dest)
+		}
 		b.ownState(m.dest)
 		if m.Mode == profile.Tmpfs {
 			if err := b.mountPoint(m.dest, m.reason); err != nil {
@@ -339,7 +359,7 @@ func (b *builder) mounts() error {
 		}
 		b.bindLayer(m.reason, shown)
 		if id := b.f.Paths[m.Source].ID; id.Ino != 0 && m.Mode != profile.SafeRW {
-			b.plan.Shown = append(b.plan.Shown, Shown{m.dest, id.Dev, id.Ino})
+			b.plan.Shown = append(b.plan.Shown, Shown{Path: m.dest, Source: m.real, Dev: id.Dev, Ino: id.Ino})
 		}
 		if shown.write {
 			var later []string
@@ -450,6 +470,7 @@ func (b *builder) dataFile(reason string, data []byte, dest string) {
 // seal makes /run read-only after the last mount point was made in it.
 func (b *builder) seal() error {
 	b.arg("nothing is added to /run", "--remount-ro", "/run")
+	b.sealDev()
 	return nil
 }
 

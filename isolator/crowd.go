@@ -64,7 +64,7 @@ func (b *builder) crowd(dir string, secret map[string]bool) {
 		return
 	}
 	reason := "everything in " + dir + " that is not hidden"
-	b.tmpfs("hidden: the secret files of "+dir, "0755", dir)
+	b.filler("hidden: the secret files of "+dir, dir)
 	for _, c := range others {
 		at := filepath.Join(dir, c.Name)
 		switch c.Kind {

@@ -64,7 +64,7 @@ func environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	for _, kv := range s.Env {
 		env[kv.Key] = kv.Value
 	}
-	for _, kv := range rc.Env.Set {
+	for _, kv := range append(proxyEnv(rc), rc.Env.Set...) {
 		env[kv.Key] = kv.Value
 	}
 	env["PATH"] = BoxPath(rc, f.Env["PATH"])

@@ -197,7 +197,7 @@ func (b *builder) innerFolders() []string {
 // covers. It comes before hide, so it cannot re-expose anything else.
 func (b *builder) reexposeAllowed() error {
 	for _, r := range b.table() {
-		if !b.allowed[r.Key] {
+		if !b.allowed[r.Key] || r.Part { // see allowParts
 			continue
 		}
 		for _, p := range r.at {
@@ -359,7 +359,7 @@ func (b *builder) isStaged(source string) bool {
 func (b *builder) maskAt(real string, kind host.Kind, reason string) {
 	for _, at := range b.view.where(real) {
 		if kind == host.Dir {
-			b.arg(reason, "--perms", "0555", "--tmpfs", at)
+			b.arg(reason, b.emptyFolder("0555", at)...)
 			b.view.add(layer{dest: at})
 			continue
 		}
@@ -396,7 +396,7 @@ func (b *builder) grantedSocket(s string) bool {
 	if d := b.f.Display; b.rc.Clipboard && d != nil && d.Socket == s {
 		return true
 	}
-	return slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return b.canon(m.Source) == s })
+	return b.isStaged(s) || slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return b.canon(m.Source) == s })
 }
 
 // coverShims leaves an empty, read-only shim folder: PATH stays as the user

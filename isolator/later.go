@@ -84,7 +84,7 @@ func (b *builder) madeEmpty(p string) bool {
 func (b *builder) coverEmpty(reason, p string) {
 	for _, at := range b.view.where(b.canon(p)) {
 		if l, _ := b.view.at(at); l.write {
-			b.arg(reason, "--perms", "0555", "--tmpfs", at)
+			b.arg(reason, b.emptyFolder("0555", at)...)
 			b.view.add(layer{dest: at})
 		}
 	}

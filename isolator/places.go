@@ -17,7 +17,7 @@ func (b *builder) places() {
 		}
 		for _, p := range r.Paths {
 			if b.kind(p) == host.Dir && b.canon(p) == p && !slices.Contains(b.homes(), p) && !(b.f.Bare[p] && !live(p)) {
-				b.tmpfs("hidden: "+r.What+" ("+r.Key+")", "0755", p)
+				b.filler("hidden: "+r.What+" ("+r.Key+")", p)
 				b.emptied = append(b.emptied, p)
 			}
 		}

@@ -1,7 +1,10 @@
 // Package isolator turns intent into bwrap arguments.
 package isolator
 
-import "github.com/enr/inner/isolator/userns"
+import (
+	"github.com/enr/inner/isolator/limits"
+	"github.com/enr/inner/isolator/userns"
+)
 
 // FirstDataFD is the descriptor under which bwrap finds Plan.Data[0]; the
 // lower ones are the launcher's own.
@@ -23,14 +26,28 @@ type Plan struct {
 	// to Data[i] as descriptor FirstDataFD+i.
 	Data [][]byte
 
-	// Shown are the mounts whose source the host could exchange between the
-	// probe and the mount: the box looks whether each is what was probed, and
-	// does not start the program when one is not.
+	// Shown are the mounts whose place or source somebody could exchange between
+	// the probe and the mount: the box looks whether each is what was probed,
+	// and does not start the program when one is not.
 	Shown []Shown
 
 	// Map, when there is one, is what the launcher has written for the box's
 	// user namespace before bwrap does anything in it.
 	Map *userns.Map
+
+	// Landlock, when there is one, is put on the program before it starts.
+	Landlock *Landlock
+
+	// Listen are the ports of the box's loopback that are accepted from outside:
+	// the supervisor listens there before the program starts, and hands the
+	// sockets to the launcher.
+	Listen []Listen
+
+	// Publish are the ports of the box's loopback that the launcher connects to.
+	Publish []Publish
+
+	// Limits is how the run is held to its limits; nil without any.
+	Limits *limits.Plan
 
 	// Self is the box path of the inner binary, or "" when the supervisor is
 	// executed through its descriptor.
@@ -42,11 +59,27 @@ type Plan struct {
 	Dir     string   // box path it starts in
 }
 
-// Shown is what must be seen at a box path: the file or folder of that
-// identity.
+// Shown is a mount that must be there at a box path.
 type Shown struct {
 	Path     string
-	Dev, Ino uint64
+	Source   string // its place on the host; "" for what is made for the box
+	Dev, Ino uint64 // what was probed there; 0 when that was not
+}
+
+// Listen is one port of the box's loopback. Those who connect to it there reach
+// HostPort of the host's loopback, or with 0 the proxy of the run.
+type Listen struct {
+	Port     uint16
+	HostPort uint16
+	Reason   string
+}
+
+// Publish is a port of the box's loopback, and the one of the host's loopback
+// that leads to it.
+type Publish struct {
+	Port     uint16
+	HostPort uint16
+	Reason   string
 }
 
 // Words returns the bwrap arguments, flat.

@@ -40,7 +40,7 @@ func (b *builder) proc() error {
 		if b.s.Self == "" {
 			return refuse(125, "", "profile %q: no /proc, and the inner binary cannot be shown in the box", b.rc.Name)
 		}
-		b.arg("no /proc", "--perms", "0555", "--tmpfs", "/proc")
+		b.arg("no /proc", b.emptyFolder("0555", "/proc")...)
 		b.view.add(layer{dest: "/proc"})
 		return nil
 	default:

@@ -446,6 +446,10 @@ func resourceTable() []Resource {
 				"~/.ipython/profile_default/history.sqlite",
 				"~/.local/share/mc/history",
 			},
+			Except: []string{
+				"~/.bash_history",
+				"~/.zsh_history",
+			},
 		},
 		{
 			Key: "clipboard-history", What: "caches of clipboard managers", Kind: "file", Method: "empty", Source: "firejail, measured",

@@ -12,6 +12,7 @@ type layer struct {
 	write  bool   // the box can write below it
 
 	original string // what source is a copy of, or ""
+	filler   bool   // a tmpfs that is there to hide, not to be written
 }
 
 func (l layer) bind() bool { return l.source != "" }

@@ -190,6 +190,9 @@ func key(s string) string {
 	return quote(s)
 }
 
+// Quote writes a string as a profile has it.
+func Quote(s string) string { return quote(s) }
+
 // quote writes a basic string of TOML, whose escapes are not quite Go's. What
 // does not print is escaped.
 func quote(s string) string {

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,16 +131,27 @@ func (g *granter) network(rc RunConfig) {
 	switch rc.Network {
 	case NetFull:
 		g.add("network", "can use the network, this computer's own services included")
-	case NetAllowlist:
-		if len(rc.NetworkAllow) == 0 {
+	case NetAllowlist, NetAsk:
+		switch {
+		case len(rc.NetworkAllow) > 0:
+			g.list("network", "can reach", rc.NetworkAllow)
+		case len(rc.Capabilities) > 0:
 			g.add("network", "can use the network where its capabilities need it")
+		case rc.Network == NetAllowlist:
+			g.grants = append(g.grants, Grant{Kind: "network", Text: "no host can be reached", Tightens: true})
 		}
-		g.list("network", "can reach", rc.NetworkAllow)
+		if rc.Network == NetAsk {
+			g.add("network", "asks you, on a terminal, about each host that is not listed")
+		}
 	default:
 		g.grants = append(g.grants, Grant{Kind: "network", Text: "no network", Tightens: true})
 	}
 	if rc.Network != NetOff {
 		g.tighten("network", "cannot reach", rc.NetworkDeny)
+	}
+	if rc.Network != NetFull {
+		g.list("network", "uses services of this computer, at its ports", eachOf(rc.HostPorts, Port.words))
+		g.list("network", "can be reached from this computer, at its ports", eachOf(rc.Publish, Port.words))
 	}
 }
 
@@ -149,6 +161,10 @@ func explained(key string) string {
 	switch key {
 	case "docker-socket", "podman-socket":
 		return key + " (a way out of the box)"
+	case "notifications":
+		return key + " (can show notifications on your desktop)"
+	case "secret-service":
+		return key + " (can read and change every password in your keyring that is unlocked)"
 	case "session-bus":
 		return key + " (can start programs outside the box)"
 	case "project-config":
@@ -218,12 +234,18 @@ func (g *granter) layers(rc RunConfig) {
 	if rc.Seccomp == "off" {
 		g.add("layer", "runs without the system call filter")
 	}
+	if rc.Landlock == "off" {
+		g.add("layer", "runs without Landlock, the second layer under the mounts")
+	}
 	narrow := func(text string) { g.grants = append(g.grants, Grant{Kind: "layer", Text: text, Tightens: true}) }
 	if rc.GitDir == "ro" {
 		narrow("cannot change anything in .git")
 	}
 	if rc.Seccomp == "strict" {
 		narrow("runs with the strict system call filter")
+	}
+	if rc.Landlock == "required" {
+		narrow("runs only where the kernel has Landlock, the second layer under the mounts")
 	}
 	if rc.Proc == "empty" {
 		narrow("has an empty /proc")
@@ -245,17 +267,14 @@ func (g *granter) git(git *Git) {
 }
 
 func (g *granter) limits(rc RunConfig) {
+	names := map[string]string{"pids": "processes", "files": "open files", "file_size": "file size", "disk": "what is kept in memory as files"}
 	var items []string
-	for _, l := range []struct{ name, value string }{
-		{"memory", rc.Limits.Memory},
-		{"cpu", rc.Limits.CPU},
-		{"processes", rc.Limits.Pids},
-		{"open files", rc.Limits.Files},
-		{"file size", rc.Limits.FileSize},
-	} {
-		if l.value != "" {
-			items = append(items, l.name+" "+l.value)
-		}
+	for _, l := range rc.Limits.Rows() {
+		items = append(items, cmp.Or(names[l.Key], l.Key)+" "+l.Value)
+	}
+	if rc.LimitsLoose && len(items) > 0 {
+		g.tighten("limit", "limited, where your machine can hold it (limits_required = false)", items)
+		items = nil
 	}
 	if t := rc.Output.Timeout; t > 0 {
 		items = append(items, "time "+duration(t))

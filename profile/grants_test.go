@@ -108,6 +108,7 @@ func TestDiffGrants(t *testing.T) {
 		{"block less", func(rc *RunConfig) { rc.Noop.Block = []string{"apt"} }, "blocks-\tblocks the commands: yum\n", ""},
 		{"block more", func(rc *RunConfig) { rc.Noop.Block = []string{"apt", "yum", "dnf"} }, "", "blocks-\tblocks the commands: dnf\n"},
 		{"hide less", func(rc *RunConfig) { rc.Hide = nil }, "hides-\talso hides: /w/.env\n", ""},
+		{"limit", func(rc *RunConfig) { rc.LimitsLoose = true }, "limit-\tlimited: memory 1G\n", "limit-\tlimited, where your machine can hold it (limits_required = false): memory 1G\n"},
 		{"limit", func(rc *RunConfig) { rc.Limits.Memory = "2G" }, "limit-\tlimited: memory 1G\n", "limit-\tlimited: memory 2G\n"},
 		{"program", func(rc *RunConfig) { rc.Entrypoint.Args = []string{"-c", "a: b, c"} }, "runs\truns bash -c \"a: b, c\"\n", "runs\truns bash\n"},
 		{"read-only", func(rc *RunConfig) { rc.WorkdirMode = RO }, "reads\tcan read: /w\n", "writes\tcan change files in: /w\n"},
@@ -169,7 +170,7 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 		"Project": "where it came from", "Cwd": "below Workdir or a mount", "Git": "shown item by item",
 		"Checks": "run in the same box, by inner verify", "Backend": "how the box is made", "WorkspacesDir": "shown when a mount uses it",
 		"Entrypoint.Interactive": "whose terminal", "Entrypoint.TUI": "whose terminal", "Entrypoint.CursorFix": "what is written at the end",
-		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Output.Review": "text at the end", "Noop.Message": "text", "Noop.Mode": "shown with Block",
+		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Output.Review": "text at the end", "Noop.Message": "text", "Noop.Mode": "shown with Block", "LimitsLoose": "shown with Limits",
 	}
 	base := RunConfig{Home: "isolated", WorkdirMode: RW, Workdir: "/w", PIDNamespace: true, GitDir: "protected", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
 	shown := lines(Grants(base))
@@ -193,7 +194,7 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 			case reflect.Int64:
 				f.SetInt(int64(time.Minute))
 			case reflect.String:
-				f.SetString(map[string]string{"Home": "host", "Base": "minimal", "WorkdirMode": "ro", "GitDir": "rw", "Proc": "bind", "Seccomp": "off", "CgroupManager": "systemd", "Network": "off"}[name])
+				f.SetString(map[string]string{"Home": "host", "Base": "minimal", "WorkdirMode": "ro", "GitDir": "rw", "Proc": "bind", "Seccomp": "off", "Landlock": "off", "CgroupManager": "systemd", "Network": "off"}[name])
 				if f.String() == "" {
 					f.SetString("/something")
 				}
@@ -204,6 +205,8 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 					*x = "something"
 				case *KV:
 					*x = KV{"SOMETHING", "1"}
+				case *Port:
+					*x = Port{Host: 5432, Box: 5432}
 				case *Mount:
 					*x = Mount{Source: "/x", Dest: "/x", Mode: RW}
 				default:

@@ -52,6 +52,14 @@ func hardening() []policy {
 			}
 		}
 	}
+	none := func(words string, field func(*source) *strict.List) func(*hardener, string) {
+		return func(h *hardener, key string) {
+			for _, it := range field(h.src).Items {
+				h.say("%s: %q is dropped: %s", key, it.Text, words)
+			}
+			*field(h.src) = strict.List{}
+		}
+	}
 	return []policy{
 		{"schema_version", nil},
 		{"name", nil},
@@ -69,6 +77,8 @@ func hardening() []policy {
 		{"sandbox.network_mode", nil},
 		{"sandbox.network_allow", nil},
 		{"sandbox.network_deny", nil},
+		{"sandbox.publish", none("nothing of it listens on your computer", func(s *source) *strict.List { return &s.Sandbox.Publish })},
+		{"sandbox.host_ports", none("the services of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.HostPorts })},
 		{"sandbox.clipboard", off("the clipboard stays yours", true, func(s *source) *strict.Bool { return &s.Sandbox.Clipboard })},
 		{"sandbox.allow", (*hardener).allow},
 		{"sandbox.base", nil},
@@ -80,6 +90,7 @@ func hardening() []policy {
 		{"sandbox.git_dir", reset("git hooks stay protected", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw")},
 		{"sandbox.proc", reset("it gets a /proc of its own", func(s *source) *strict.String { return &s.Sandbox.Proc }, "bind")},
 		{"sandbox.seccomp", reset("the system call filter stays on", func(s *source) *strict.String { return &s.Sandbox.Seccomp }, "off")},
+		{"sandbox.landlock", reset("the second layer stays on", func(s *source) *strict.String { return &s.Sandbox.Landlock }, "off")},
 		{"sandbox.backend", nil},
 		{"sandbox.cgroup_manager", nil},
 		{"sandbox.limits.memory", nil},
@@ -87,6 +98,8 @@ func hardening() []policy {
 		{"sandbox.limits.pids", nil},
 		{"sandbox.limits.files", nil},
 		{"sandbox.limits.file_size", nil},
+		{"sandbox.limits.disk", nil},
+		{"sandbox.limits_required", nil}, // one without limits starts as well
 
 		{"mounts", (*hardener).mounts}, // what shows a hidden resource elsewhere is refused for every profile
 

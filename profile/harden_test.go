@@ -56,6 +56,7 @@ pid_namespace = false
 git_dir = "rw"
 proc = "bind"
 seccomp = "off"
+landlock = "off"
 [mounts]
 "~/data" = "rw"
 "$GOPATH" = "ro"
@@ -92,6 +93,7 @@ func TestHarden(t *testing.T) {
 		`sandbox.git_dir = "rw" is ignored: git hooks stay protected`,
 		`sandbox.proc = "bind" is ignored: it gets a /proc of its own`,
 		`sandbox.seccomp = "off" is ignored: the system call filter stays on`,
+		`sandbox.landlock = "off" is ignored: the second layer stays on`,
 		`mounts."$GOPATH" is dropped: a remote profile knows HOME, USER and UID, not GOPATH`,
 		`env.clearenv = false is ignored: your environment stays outside`,
 		`env.inherit: "API_TOKEN" is dropped: it looks like a secret`,

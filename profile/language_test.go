@@ -149,7 +149,8 @@ func TestWarnings(t *testing.T) {
 		{"sync_credentials = true", "L/p.toml:2: sync_credentials: has no effect without capabilities"},
 		{"[sandbox]\nhome_allow = [\"~/data\"]", `L/p.toml:3: sandbox.home_allow: has no effect: the whole home folder can be read (home = "isolated" hides the rest)`},
 		{"[sandbox]\nhome = \"isolated\"\nhome_allow = [\"~/data\"]", ""},
-		{"[sandbox]\nnetwork_allow = [\"a.example\"]\nnetwork_deny = [\"b.example\"]", "L/p.toml:3: sandbox.network_allow: has no effect: network_mode is \"off\" (network_mode = \"allowlist\")\nL/p.toml:4: sandbox.network_deny: has no effect: there is no network"},
+		{"[sandbox]\nnetwork_deny = [\"b.example\"]", "L/p.toml:3: sandbox.network_deny: has no effect: there is no network"},
+		{"[sandbox]\nnetwork_mode = \"ask\"", ""},
 		{"[sandbox]\nnetwork_mode = \"allowlist\"\nnetwork_allow = [\"a.example\"]", ""},
 		{"[sandbox]\nnetwork_mode = \"allowlist\"", "L/p.toml:3: sandbox.network_mode: the list of hosts is empty: nothing can be reached"},
 		{"[sandbox]\ncgroup_manager = \"cgroupfs\"", `L/p.toml:3: sandbox.cgroup_manager: has no effect without allow = ["nested-user-ns"]`},
@@ -339,7 +340,7 @@ func TestManual(t *testing.T) {
 		t.Error(diff)
 	}
 	// The words a key takes stand in its row.
-	for _, words := range [][]string{networkModes(), bases(), workdirModes(), homes(), gitDirs(), procs(), seccomps(), backends(), mountModes(), whens(), noopModes(), severities(), Capabilities()} {
+	for _, words := range [][]string{networkModes(), bases(), workdirModes(), homes(), gitDirs(), procs(), seccomps(), landlocks(), backends(), mountModes(), whens(), noopModes(), severities(), Capabilities()} {
 		if !strings.Contains(string(data), "`"+strings.Join(words, "` `")+"`") {
 			t.Errorf("%q is in no row", words)
 		}

@@ -19,6 +19,10 @@ func merge(base, child *source) strict.Problems {
 	if child.Sandbox.Network.Set || child.Sandbox.NetworkMode.Set {
 		base.Sandbox.Network, base.Sandbox.NetworkMode = strict.Bool{}, strict.String{}
 	}
+	if mode := networkOf(&child.Sandbox); mode == NetOff || mode == NetFull {
+		// A list of hosts belongs to the mode that reads it; exceptions stay.
+		base.Sandbox.NetworkAllow = strict.List{}
+	}
 	if child.Env.Clearenv.Set || child.Env.InheritAll.Set {
 		base.Env.Clearenv, base.Env.InheritAll = strict.Bool{}, strict.Bool{}
 	}

@@ -185,7 +185,7 @@ func (r *resolver) forbiddenDest(m *Mount) string {
 	switch {
 	case m.Dest == "/" || dest == "/":
 		return "a mount over / would replace the box"
-	case within(m.Dest, "/proc") || m.Dest == "/dev" || m.Dest == "/sys" || within(m.Dest, "/run/inner") || m.Dest == "/run/.innerenv":
+	case within(m.Dest, "/proc") || m.Dest == "/dev" || m.Dest == "/sys" || within(m.Dest, "/run/inner") || m.Dest == "/run/.innerenv" || m.Dest == "/run" || dest == "/run":
 		return fmt.Sprintf("dest %q is inner's own", m.Dest)
 	case isolated && (within(r.c.Home, m.Dest) || within(r.home, dest)):
 		return fmt.Sprintf("dest %q covers the home folder, and home is isolated", m.Dest)

@@ -8,17 +8,8 @@ import "fmt"
 func (rc RunConfig) NotEnforced() []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	if rc.Network == NetAllowlist {
-		add(`sandbox.network_mode = "allowlist": network by name is not there yet`)
-	}
-	if len(rc.NetworkAllow) > 0 && rc.Network != NetAllowlist {
-		add("sandbox.network_allow: network by name is not there yet")
-	}
-	if len(rc.NetworkDeny) > 0 {
-		add("sandbox.network_deny: network by name is not there yet")
-	}
-	if rc.Limits.Any() {
-		add("sandbox.limits: limits are not there yet")
+	if rc.Network == NetFull && len(rc.NetworkDeny) > 0 {
+		add("sandbox.network_deny: the whole network has no exceptions")
 	}
 	if rc.Backend == "podman" {
 		add(`sandbox.backend = "podman" is not there yet`)

@@ -32,7 +32,7 @@ func (p *Profile) OriginsOf(kind string) []Origin {
 		"writes":     {"mounts", "sandbox.workdir_mode", "output.log"},
 		"reads":      {"mounts", "sandbox.home", "sandbox.home_allow", "sandbox.base", "sandbox.workdir_mode"},
 		"copies":     {"mounts"},
-		"network":    {"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.network_deny"},
+		"network":    {"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.network_deny", "sandbox.publish", "sandbox.host_ports"},
 		"secret":     {"sandbox.allow", "env.inherit"},
 		"capability": {"capabilities"},
 		"login":      {"sync_credentials"},
@@ -41,12 +41,12 @@ func (p *Profile) OriginsOf(kind string) []Origin {
 		"sets":       {"env.set"},
 		"path":       {"env.path_prepend"},
 		"clipboard":  {"sandbox.clipboard"},
-		"layer":      {"sandbox.git_dir", "sandbox.pid_namespace", "sandbox.proc", "sandbox.seccomp", "git"},
+		"layer":      {"sandbox.git_dir", "sandbox.pid_namespace", "sandbox.proc", "sandbox.seccomp", "sandbox.landlock", "git"},
 		"history":    {"entrypoint.history"},
 		"replaces":   {"noop.rewrite"},
 		"blocks":     {"noop.block"},
 		"hides":      {"sandbox.hide", "mounts"},
-		"limit":      {"sandbox.limits", "output.timeout_seconds"},
+		"limit":      {"sandbox.limits", "sandbox.limits_required", "output.timeout_seconds"},
 	}[kind]
 	return slices.DeleteFunc(p.Origins(), func(o Origin) bool {
 		return !slices.ContainsFunc(keys, func(key string) bool { return o.Key == key || strings.HasPrefix(o.Key, key+".") })

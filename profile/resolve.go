@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,6 +95,8 @@ type resolver struct {
 	problems strict.Problems
 
 	home, inner string // with links resolved
+
+	toolVariables []string // see toolchains
 }
 
 func (r *resolver) add(at strict.Pos, key, msg, hint string) {
@@ -135,16 +138,12 @@ func (r *resolver) sandbox() {
 	rc.GitDir = or(s.GitDir, "protected")
 	rc.Proc = or(s.Proc, "auto")
 	rc.Seccomp = or(s.Seccomp, "default")
+	rc.Landlock = or(s.Landlock, "auto")
 	rc.Backend = or(s.Backend, "bwrap")
 	rc.CgroupManager = s.CgroupManager.V
 
-	rc.Network = NetOff
-	if s.Network.V {
-		rc.Network = NetFull
-	}
-	if s.NetworkMode.Set {
-		rc.Network = Network(s.NetworkMode.V)
-	}
+	rc.Network = cmp.Or(networkOf(s), NetOff)
+	r.networkLists()
 	if on := r.c.Overrides.Network; on != nil {
 		rc.Network = NetOff
 		if *on {
@@ -153,8 +152,14 @@ func (r *resolver) sandbox() {
 	}
 
 	rc.Limits = r.limits()
+	rc.LimitsLoose = s.LimitsRequired.Set && !s.LimitsRequired.V
 
 	for _, it := range s.HomeAllow.Items {
+		if it.Text == Toolchains {
+			folders, variables := r.toolchains()
+			rc.HomeAllow, r.toolVariables = append(rc.HomeAllow, folders...), variables
+			continue
+		}
 		p, err := r.x.path(it.Text, tilde|vars)
 		switch {
 		case err != nil:
@@ -206,6 +211,11 @@ func (r *resolver) env() {
 	e := &r.s.Env
 	r.rc.Env.InheritAll = e.InheritAll.V || e.Clearenv.Set && !e.Clearenv.V
 	r.rc.Env.Inherit = e.Inherit.Texts()
+	for _, name := range r.toolVariables {
+		if !slices.Contains(r.rc.Env.Inherit, name) {
+			r.rc.Env.Inherit = append(r.rc.Env.Inherit, name)
+		}
+	}
 	for _, s := range e.Set.Entries {
 		value, err := r.x.expand(s.Value, tilde|vars)
 		r.rc.Env.Set = append(r.rc.Env.Set, KV{s.Key, r.value(s.At, strict.Join("env", "set", s.Key), value, err)})

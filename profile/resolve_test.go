@@ -43,7 +43,7 @@ func TestResolveDefaults(t *testing.T) {
 	want := RunConfig{
 		Name: "p", Path: p.Path, Scope: Local, HomeDir: w.home, Project: w.project, Workdir: w.project, Cwd: w.project + "/pkg",
 		WorkdirMode: RW, Base: "host", Home: "host", Network: NetOff, PIDNamespace: true, GitDir: "protected", Proc: "auto",
-		Seccomp: "default", Backend: "bwrap", Entrypoint: Entrypoint{Cmd: "/bin/zsh", Interactive: true}, Noop: Noop{Mode: "path"}, Output: Output{Folder: w.inner + "/logs"},
+		Seccomp: "default", Landlock: "auto", Backend: "bwrap", Entrypoint: Entrypoint{Cmd: "/bin/zsh", Interactive: true}, Noop: Noop{Mode: "path"}, Output: Output{Folder: w.inner + "/logs"},
 	}
 	if diff := cmp.Diff(want, rc, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(RunConfig{})); diff != "" {
 		t.Error(diff)
@@ -382,7 +382,6 @@ seccomp = "strict"
 backend = "podman"
 clipboard = true
 allow = ["nested-user-ns", "ssh-keys"]
-limits = { pids = 5 }
 [mounts]
 "~/data" = { dest = "${workspaces_path}/x", mode = "safe-rw" }
 [git]
@@ -394,10 +393,7 @@ mode = "hard"
 `)
 	rc, err := p.Resolve(w.context())
 	must(t, err)
-	want := `sandbox.network_mode = "allowlist": network by name is not there yet
-sandbox.network_deny: network by name is not there yet
-sandbox.limits: limits are not there yet
-sandbox.backend = "podman" is not there yet
+	want := `sandbox.backend = "podman" is not there yet
 sandbox.base = "minimal" is not there yet
 sandbox.pid_namespace = false: without it processes could outlive the run`
 	if diff := cmp.Diff(want, strings.Join(rc.NotEnforced(), "\n")); diff != "" {

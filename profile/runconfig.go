@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/enr/inner/profile/strict"
@@ -38,7 +37,12 @@ const (
 	NetOff       Network = "off"
 	NetFull      Network = "full"
 	NetAllowlist Network = "allowlist"
+	NetAsk       Network = "ask" // as allowlist, and a person is asked about what is not on it
 )
+
+// ByName reports whether the box has no network but inner's proxy, which
+// decides by the names of hosts.
+func (n Network) ByName() bool { return n == NetAllowlist || n == NetAsk }
 
 // RunConfig is a profile after extends, overrides and expansion: intent only,
 // no bwrap flag in it. Every path is absolute and clean; nothing in it refers
@@ -62,15 +66,19 @@ type RunConfig struct {
 	Network       Network
 	NetworkAllow  []string
 	NetworkDeny   []string
+	Publish       []Port // of the box, within reach of this computer
+	HostPorts     []Port // of this computer, within reach of the box
 	Clipboard     bool
 	Allow         []string // allow keys, validated against AllowKeys
 	PIDNamespace  bool
 	GitDir        string // "protected", "ro", "rw"
 	Proc          string // "auto", "fresh", "bind", "empty"
 	Seccomp       string // "default", "strict", "off"
+	Landlock      string // "auto", "required", "off"
 	Backend       string // "auto", "bwrap", "podman"
 	CgroupManager string // of containers in the box: "", "cgroupfs", "systemd"
 	Limits        Limits
+	LimitsLoose   bool    // limits_required = false: a limit this host cannot hold is told, and the run starts
 	Mounts        []Mount // file order
 	Env           Env
 	Git           *Git // nil when the profile has no [git]
@@ -109,20 +117,6 @@ type Env struct {
 
 // KV is one entry of a table whose order is kept.
 type KV struct{ Key, Value string }
-
-// Limits is [sandbox.limits] as written; empty means not limited.
-type Limits struct{ Memory, CPU, Pids, Files, FileSize string }
-
-// Any reports whether a limit is asked for.
-func (l Limits) Any() bool { return l != Limits{} }
-
-// Or returns the limits with those that are not set taken from rest.
-func (l Limits) Or(rest Limits) Limits {
-	return Limits{
-		Memory: cmp.Or(l.Memory, rest.Memory), CPU: cmp.Or(l.CPU, rest.CPU), Pids: cmp.Or(l.Pids, rest.Pids),
-		Files: cmp.Or(l.Files, rest.Files), FileSize: cmp.Or(l.FileSize, rest.FileSize),
-	}
-}
 
 // Git is [git].
 type Git struct {

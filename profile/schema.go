@@ -41,6 +41,8 @@ type sandboxTable struct {
 	NetworkMode  strict.String `toml:"network_mode"`
 	NetworkAllow strict.List   `toml:"network_allow"`
 	NetworkDeny  strict.List   `toml:"network_deny"`
+	Publish      strict.List   `toml:"publish"`
+	HostPorts    strict.List   `toml:"host_ports"`
 	Clipboard    strict.Bool   `toml:"clipboard"`
 	Allow        strict.List   `toml:"allow"`
 	Base         strict.String `toml:"base"`
@@ -52,20 +54,13 @@ type sandboxTable struct {
 	GitDir       strict.String `toml:"git_dir"`
 	Proc         strict.String `toml:"proc"`
 	Seccomp      strict.String `toml:"seccomp"`
+	Landlock     strict.String `toml:"landlock"`
 	Backend      strict.String `toml:"backend"`
 	// Published profiles name it; "" is cgroupfs.
 	CgroupManager strict.String `toml:"cgroup_manager"`
 	Limits        LimitsTable   `toml:"limits"`
-}
-
-// LimitsTable is [sandbox.limits], and [default_limits] of config.toml, as
-// written.
-type LimitsTable struct {
-	Memory   strict.Number `toml:"memory"`
-	CPU      strict.Number `toml:"cpu"`
-	Pids     strict.Number `toml:"pids"`
-	Files    strict.Number `toml:"files"`
-	FileSize strict.Number `toml:"file_size"`
+	// Not one of the table: [default_limits] of config.toml has none.
+	LimitsRequired strict.Bool `toml:"limits_required"`
 }
 
 // mountSpec is what a key of [mounts] says about its path; a plain string is
@@ -128,13 +123,14 @@ type checkRow struct {
 // The words each key takes. Functions, not variables: nothing runs at start-up
 // and nothing can be changed.
 
-func networkModes() []string { return []string{"off", "full", "allowlist"} }
+func networkModes() []string { return []string{"off", "full", "allowlist", "ask"} }
 func bases() []string        { return []string{"host", "minimal"} }
 func workdirModes() []string { return []string{"rw", "ro", "none"} }
 func homes() []string        { return []string{"host", "isolated"} }
 func gitDirs() []string      { return []string{"protected", "ro", "rw"} }
 func procs() []string        { return []string{"auto", "fresh", "bind", "empty"} }
 func seccomps() []string     { return []string{"default", "strict", "off"} }
+func landlocks() []string    { return []string{"auto", "required", "off"} }
 func cgroups() []string      { return []string{"", "cgroupfs", "systemd"} }
 func backends() []string     { return []string{"auto", "bwrap", "podman"} }
 func mountModes() []string   { return []string{"ro", "rw", "safe-rw", "tmpfs"} }
@@ -147,12 +143,15 @@ func severities() []string   { return []string{"critical", "high", "medium", "in
 // user declares.
 func Capabilities() []string { return []string{"claude", "gemini", "cursor", "codex", "opencode"} }
 
-// AllowKeys returns the keys [sandbox] allow takes: the nine of the manual and
-// one for every other group of resources that is hidden by default.
+// AllowKeys returns the keys [sandbox] allow takes: the nine of the manual, two
+// that show a part of the session bus, and one for every other group of
+// resources that is hidden by default.
 func AllowKeys() []string {
 	return []string{
 		"ssh-keys", "git-credentials", "gpg-keys", "docker-socket", "podman-socket",
 		"nested-user-ns", "netrc", "bash-history", "zsh-history",
+
+		"notifications", "secret-service",
 
 		"agent-state", "aws-credentials", "azure-credentials", "browser-profiles",
 		"cargo-credentials", "clipboard-history", "cloud-credentials", "container-sockets",

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/enr/inner/profile/gitconfig"
+	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -96,6 +97,7 @@ func (v *validator) sandbox(s *sandboxTable) {
 	v.oneOf(s.GitDir, "sandbox.git_dir", gitDirs())
 	v.oneOf(s.Proc, "sandbox.proc", procs())
 	v.oneOf(s.Seccomp, "sandbox.seccomp", seccomps())
+	v.oneOf(s.Landlock, "sandbox.landlock", landlocks())
 	v.oneOf(s.Backend, "sandbox.backend", backends())
 	v.oneOf(s.CgroupManager, "sandbox.cgroup_manager", cgroups())
 	v.names(s.Allow, "sandbox.allow", AllowKeys())
@@ -105,7 +107,14 @@ func (v *validator) sandbox(s *sandboxTable) {
 	for _, it := range s.NetworkDeny.Items {
 		v.host(it, "sandbox.network_deny")
 	}
+	v.ports(s.Publish, "sandbox.publish")
+	v.ports(s.HostPorts, "sandbox.host_ports")
 	v.filled(s.HomeAllow, "sandbox.home_allow")
+	for _, it := range s.HomeAllow.Items {
+		if strings.HasPrefix(it.Text, "@") && it.Text != Toolchains {
+			v.add(it.At, "sandbox.home_allow", fmt.Sprintf("%q is no group", it.Text), `the only one is "`+Toolchains+`"`)
+		}
+	}
 	v.filled(s.Hide, "sandbox.hide")
 	for _, it := range s.Hide.Items {
 		if _, err := filepath.Match(it.Text, ""); err != nil {
@@ -116,67 +125,6 @@ func (v *validator) sandbox(s *sandboxTable) {
 		v.add(mode.At, "sandbox.network_mode", fmt.Sprintf("%q contradicts network = %t (line %d)", mode.V, on.V, on.At.Line), "keep one of them")
 	}
 	v.problems = append(v.problems, s.Limits.Check("sandbox.limits")...)
-}
-
-// Check returns the faults of a table of limits; key is the name of the table.
-func (l LimitsTable) Check(key string) []strict.Problem {
-	var v validator
-	size := func(n strict.Number, name string) {
-		if n.Set && !isSize(string(n.V)) {
-			v.add(n.At, key+"."+name, fmt.Sprintf("%q is not a size", n.V), `write it like "512M" or "2G"`)
-		}
-	}
-	count := func(n strict.Number, name string) {
-		if i, err := strconv.ParseUint(string(n.V), 10, 31); n.Set && (err != nil || i == 0) {
-			v.add(n.At, key+"."+name, fmt.Sprintf("%q is not a number above 0", n.V), "")
-		}
-	}
-	size(l.Memory, "memory")
-	if c := l.CPU; c.Set {
-		text, _ := strings.CutSuffix(string(c.V), "%")
-		if !isAmount(text) {
-			v.add(c.At, key+".cpu", fmt.Sprintf("%q is not an amount of CPU", c.V), `write it like "150%" or "1.5"`)
-		}
-	}
-	count(l.Pids, "pids")
-	count(l.Files, "files")
-	size(l.FileSize, "file_size")
-	return v.problems
-}
-
-// Limits returns the limits as plain text.
-func (l LimitsTable) Limits() Limits {
-	return Limits{
-		Memory: string(l.Memory.V), CPU: string(l.CPU.V), Pids: string(l.Pids.V),
-		Files: string(l.Files.V), FileSize: string(l.FileSize.V),
-	}
-}
-
-// table is the inverse of LimitsTable.Limits.
-func (l Limits) table() LimitsTable {
-	number := func(s string) strict.Number { return strict.Number{V: strict.Scalar(s), Set: s != ""} }
-	return LimitsTable{
-		Memory: number(l.Memory), CPU: number(l.CPU), Pids: number(l.Pids), Files: number(l.Files), FileSize: number(l.FileSize),
-	}
-}
-
-// isSize accepts 1024, 512M, 1.5G, 2GiB, 100KB.
-func isSize(s string) bool {
-	s = strings.TrimSuffix(strings.ToUpper(s), "B")
-	s = strings.TrimSuffix(s, "I")
-	if s != "" && strings.IndexByte("KMGT", s[len(s)-1]) >= 0 {
-		s = s[:len(s)-1]
-	}
-	return isAmount(s)
-}
-
-// isAmount accepts a decimal number above zero.
-func isAmount(s string) bool {
-	if s == "" || strings.Trim(s, "0123456789.") != "" {
-		return false
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	return err == nil && f > 0
 }
 
 // maxMounts bounds the work of putting mounts in order, and is far more than
@@ -398,58 +346,14 @@ func (v *validator) text(s strict.String, key string) {
 
 func control(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// host checks a pattern of network_allow or network_deny: host, *.host, an
-// address, each with an optional port, or @group.
+// host checks an entry of network_allow or network_deny.
 func (v *validator) host(it strict.Item, key string) {
 	text := strings.TrimPrefix(it.Text, "-")
-	if !isHostPattern(text) {
-		v.add(it.At, key, fmt.Sprintf("%q is not a host, *.host, host:port or @group", it.Text), "")
-	}
-}
-
-func isHostPattern(s string) bool {
-	if group, ok := strings.CutPrefix(s, "@"); ok {
-		return isLabel(group)
-	}
-	if rest, ok := strings.CutPrefix(s, "["); ok { // [::1]:443
-		addr, port, ok := strings.Cut(rest, "]")
-		return ok && isIPv6(addr) && (port == "" || isPort(strings.TrimPrefix(port, ":")) && port[0] == ':')
-	}
-	if strings.Count(s, ":") > 1 {
-		return isIPv6(s)
-	}
-	name, port, ok := strings.Cut(s, ":")
-	if ok && !isPort(port) {
-		return false
-	}
-	name = strings.TrimPrefix(name, "*.")
-	for label := range strings.SplitSeq(strings.TrimSuffix(name, "."), ".") {
-		if !isLabel(label) {
-			return false
+	if _, err := hosts.Parse(text); err != nil {
+		hint := ""
+		if near := strict.Nearest(strings.TrimPrefix(text, "@"), hosts.Groups()); near != "" && text[0] == '@' {
+			hint = "did you mean " + strconv.Quote("@"+near) + "?"
 		}
+		v.add(it.At, key, err.Error(), hint)
 	}
-	return len(name) <= 253
-}
-
-func isIPv6(s string) bool {
-	return strings.Count(s, ":") >= 2 && strings.Trim(s, "0123456789abcdefABCDEF:.") == ""
-}
-
-func isPort(s string) bool {
-	n, err := strconv.ParseUint(s, 10, 16)
-	return err == nil && n > 0
-}
-
-// isLabel accepts ASCII letters, digits and inner hyphens, so that look-alike
-// names cannot hide in a list.
-func isLabel(s string) bool {
-	if s == "" || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c != '-' && (c == '_' || !nameByte(c)) {
-			return false
-		}
-	}
-	return true
 }

@@ -37,9 +37,6 @@ func (r *resolver) warnSandbox() {
 	if len(rc.HomeAllow) > 0 && rc.Home != "isolated" {
 		r.warn(s.HomeAllow.At, "sandbox.home_allow", `home = "isolated" hides the rest`, "has no effect: the whole home folder can be read")
 	}
-	if len(rc.NetworkAllow) > 0 && rc.Network != NetAllowlist {
-		r.warn(s.NetworkAllow.At, "sandbox.network_allow", `network_mode = "allowlist"`, "has no effect: network_mode is %q", rc.Network)
-	}
 	if len(rc.NetworkDeny) > 0 && rc.Network == NetOff {
 		r.warn(s.NetworkDeny.At, "sandbox.network_deny", "", "has no effect: there is no network")
 	}
@@ -56,7 +53,7 @@ func (r *resolver) warnSandbox() {
 		switch it.Text {
 		case "docker-socket", "podman-socket", "container-sockets", "session-bus", "systemd-user":
 			r.warn(it.At, "sandbox.allow", "", "%q is a way out of the box: it starts programs on the host", it.Text)
-		case "nested-user-ns":
+		case "nested-user-ns", "notifications":
 		default:
 			if rc.Network == NetFull {
 				r.warn(it.At, "sandbox.allow", "", "%q together with the network: what is read can be sent anywhere", it.Text)

@@ -2,9 +2,10 @@
 // and runs it for a URL (profile/remote says why it is a program of its own);
 // nobody needs to run it by hand.
 //
-//	inner-fetch URL
+//	inner-fetch URL [pages]
 //
-// It prints what is at the URL, or why it cannot be had, as JSON.
+// It prints what is at the URL, or why it cannot be had, as JSON; with "pages", a
+// web page is an answer, too.
 package main
 
 import (
@@ -16,11 +17,15 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
+	get := remote.Get
+	switch {
+	case len(os.Args) == 3 && os.Args[2] == remote.PagesWord:
+		get = remote.GetPage
+	case len(os.Args) != 2:
 		os.Exit(2)
 	}
 	var a remote.Answer
-	page, err := remote.Get(context.Background(), os.Args[1])
+	page, err := get(context.Background(), os.Args[1])
 	if a.Page = page; err != nil {
 		a.Error = err.Error()
 	}

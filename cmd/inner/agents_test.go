@@ -84,7 +84,7 @@ func TestAgents(t *testing.T) {
 				p.write(".inner/profiles/"+agent.name+".toml", string(text))
 				agent.base = agent.name
 			}
-			profile := "schema_version = \"1\"\nextends = \"" + agent.base + "\"\n[sandbox]\nnetwork = false\n"
+			profile := "schema_version = \"1\"\nextends = \"" + agent.base + "\"\n"
 			p.write("app/.inner/profiles/"+agent.name+".toml", profile)
 			before := digest(t, roots...)
 			version := strings.TrimSpace(p.run(program, "--version"))

@@ -34,7 +34,7 @@ func TestClaude(t *testing.T) {
 	p.write(".claude/settings.json", `{"theme":"dark","env":{},"mcpServers":{"host":{"command":"touch","args":["`+p.home+`/mcp-ran"]}}}`)
 	p.write(".claude.json", fmt.Sprintf(
 		`{"hasCompletedOnboarding":true,"theme":"dark","numStartups":3,"projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true}}}`, p.app))
-	p.write("app/.inner/profiles/claude.toml", "schema_version = \"1\"\nextends = \"claude-interactive\"\n[sandbox]\nnetwork = false\n")
+	p.write("app/.inner/profiles/claude.toml", "schema_version = \"1\"\nextends = \"claude-interactive\"\n")
 	p.run("git", "init", "-q", p.app)
 	p.run("git", "-C", p.app, "-c", "user.name=a", "-c", "user.email=a@b", "add", ".")
 	p.run("git", "-C", p.app, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x")

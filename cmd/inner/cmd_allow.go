@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
@@ -33,13 +34,13 @@ func (a *app) cmdAllow() *cobra.Command {
 }
 
 func (a *app) cmdDeny() *cobra.Command {
-	return a.cmdDecide("deny [PATH]", "Refuse a project's profiles for good, without further notices", func(t target) error {
+	return a.cmdDecide("deny [PATH]", "Refuse a project's profiles for good, without further notices", runlog.EventDeny, func(t target) error {
 		return a.trust().Deny(t.place.root(), t.files...)
 	}, "denied")
 }
 
 func (a *app) cmdRevoke() *cobra.Command {
-	return a.cmdDecide("revoke [PATH]", "Forget what was decided about a project's profiles", func(t target) error {
+	return a.cmdDecide("revoke [PATH]", "Forget what was decided about a project's profiles", runlog.EventRevoke, func(t target) error {
 		if !t.one {
 			t.files = nil // the whole record, also of what is gone
 		}
@@ -47,7 +48,7 @@ func (a *app) cmdRevoke() *cobra.Command {
 	}, "forgotten")
 }
 
-func (a *app) cmdDecide(use, short string, do func(target) error, word string) *cobra.Command {
+func (a *app) cmdDecide(use, short, event string, do func(target) error, word string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,6 +66,7 @@ func (a *app) cmdDecide(use, short string, do func(target) error, word string) *
 			if t.one {
 				about = t.files[0]
 			}
+			a.auditTrust(event, t.place.root(), about, "")
 			a.say("%s: %s", a.short(about), word)
 			return a.regenerate()
 		},
@@ -221,6 +223,12 @@ func (a *app) allow(path string, yes bool) error {
 		if err := a.trust().Allow(t.place.root(), ok); err != nil {
 			return err
 		}
+		if c.verdict.State != trust.Allowed {
+			a.auditTrust(runlog.EventAllow, t.place.root(), c.profile.Path, c.profile.Files[0].Digest)
+		}
+	}
+	if cfg != nil && todo {
+		a.auditTrust(runlog.EventAllow, t.place.root(), cfg.Path, cfg.Digest)
 	}
 	if !t.one && failed == 0 {
 		if err := a.forgetGone(t); err != nil {
@@ -266,17 +274,27 @@ func (a *app) forgetGone(t target) error {
 			if err := a.trust().Revoke(t.place.root(), p.Path); err != nil {
 				return err
 			}
+			a.auditTrust(runlog.EventRevoke, t.place.root(), p.Path, "")
 		}
 	}
 	return nil
 }
 
-// grantsOf resolves a profile as a shim at the project's root would.
+// grantsOf says what a profile grants to a shim at the project's root.
 func (a *app) grantsOf(p *profile.Profile, pl place) ([]profile.Grant, error) {
+	rc, _, err := a.atRoot(p, pl)
+	if err != nil {
+		return nil, err
+	}
+	return profile.Grants(rc), nil
+}
+
+// atRoot resolves a profile as a shim at the project's root would.
+func (a *app) atRoot(p *profile.Profile, pl place) (profile.RunConfig, profile.Context, error) {
 	pl.cwd = pl.root()
 	c, err := a.context(pl, profile.Overrides{}, true)
 	if err != nil {
-		return nil, err
+		return profile.RunConfig{}, c, err
 	}
 	if pl.project != nil { // its config.toml is approved together with the profile
 		if cfg, _, err := config.LoadProject(filepath.Join(pl.project.Dir, "config.toml")); err == nil {
@@ -284,10 +302,7 @@ func (a *app) grantsOf(p *profile.Profile, pl place) ([]profile.Grant, error) {
 		}
 	}
 	rc, err := p.Resolve(c)
-	if err != nil {
-		return nil, err
-	}
-	return profile.Grants(rc), nil
+	return rc, c, err
 }
 
 // showCandidate prints one profile and reports whether there is something to
@@ -303,6 +318,11 @@ func (a *app) showCandidate(pl place, c candidate) bool {
 		fmt.Fprintf(a.stderr, "%s grants:\n", printable(name))
 		for _, g := range c.grants {
 			fmt.Fprintf(a.stderr, "  %s\n", printable(g.Text))
+		}
+		if rc, at, err := a.atRoot(c.profile, pl); err == nil {
+			for _, line := range a.reachLines(c.profile, at, rc, true) {
+				fmt.Fprintf(a.stderr, "    %s\n", printable(line))
+			}
 		}
 		return true
 	}

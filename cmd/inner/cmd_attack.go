@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -17,6 +22,7 @@ import (
 	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/isolator/verify/attack"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/registry"
 )
 
 // attackTime is how long one attack may take.
@@ -44,58 +50,195 @@ type attackReport struct {
 	Attacks []attackRow `json:"attacks"`
 }
 
-// attackAll tries the escape suite on a profile's sandbox.
+// attackAll tries the escape suite on a profile's sandbox. The attacks of one
+// process come one after the other: a run has the process's signals and
+// environment to itself. So there is a process for each processor.
 func (a *app) attackAll(p *profile.Profile, c profile.Context, f verifyFlags) error {
 	cache, err := attackBase()
 	if err != nil {
 		return err
 	}
+	if f.rows {
+		return a.attackRows(p, c, cache)
+	}
 	attack.Sweep(cache)
-	report := attackReport{Profile: p.Name}
-	// A run catches signals for good: here they end the suite between two attacks.
+	if _, err := a.attackRegistries(p, c); err != nil { // its processes find the answers
+		return err
+	}
+	var names []string
+	for _, at := range attack.List() {
+		if f.only == "" || at.Name == f.only {
+			names = append(names, at.Name)
+		}
+	}
+	if len(names) == 0 {
+		return usagef("no attack is called %q", f.only)
+	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	for _, at := range attack.List() {
-		select {
-		case sig := <-stop:
-			a.say("stopped by %v", sig)
-			return exit(128 + int(sig.(syscall.Signal)))
-		default:
-		}
-		if f.only != "" && at.Name != f.only {
-			continue
-		}
-		row := a.attackOne(at, p, c, cache)
-		report.Attacks = append(report.Attacks, row)
-		if row.Live {
-			report.Live++
-		}
-		switch {
-		case row.bad():
-			report.Leaked++
-		case row.Result == "declared":
-			report.Given++
-		case row.Result == "held":
-			report.Held++
-		}
+	jobs := f.jobs
+	if jobs == 0 {
+		jobs = runtime.NumCPU()
+	}
+	report := attackReport{Profile: p.Name}
+	sig, err := attackers(names, min(jobs, len(names)), p, f, stop, func(row attackRow) {
+		report.count(row)
 		if !f.json {
 			a.printAttack(row)
 		}
-	}
-	if len(report.Attacks) == 0 {
-		return usagef("no attack is called %q", f.only)
-	}
-	if f.json {
+	})
+	switch {
+	case err != nil:
+		return &isolator.Refusal{Code: 125, Msg: "the attacks cannot be tried: " + err.Error()}
+	case sig != nil:
+		a.say("stopped by %v", sig)
+		return exit(128 + int(sig.(syscall.Signal)))
+	case f.json:
 		if err := a.printJSON(report); err != nil {
 			return err
 		}
-	} else {
+	default:
 		fmt.Fprintf(a.stdout, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n", len(report.Attacks), report.Live, report.Held, report.Given, report.Leaked)
 	}
 	if report.Leaked > 0 {
 		return exit(1)
 	}
 	return nil
+}
+
+func (r *attackReport) count(row attackRow) {
+	r.Attacks = append(r.Attacks, row)
+	if row.Live {
+		r.Live++
+	}
+	switch {
+	case row.bad():
+		r.Leaked++
+	case row.Result == "declared":
+		r.Given++
+	case row.Result == "held":
+		r.Held++
+	}
+}
+
+// attackRows tries the attacks whose names come in, a line each, and answers
+// each by a row of JSON.
+func (a *app) attackRows(p *profile.Profile, c profile.Context, cache string) error {
+	// A run catches signals for good; whoever sends the names ends it.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	known, err := a.attackRegistries(p, c)
+	if err != nil {
+		return err
+	}
+	out := json.NewEncoder(a.stdout)
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		at, ok := attack.Find(in.Text())
+		if !ok {
+			return usagef("no attack is called %q", in.Text())
+		}
+		if err := out.Encode(a.attackOne(at, p, c, cache, known)); err != nil {
+			return err
+		}
+	}
+	return in.Err()
+}
+
+// attackRegistries has the package managers asked that the profile's groups name,
+// once: in the home of a scene they would say the same.
+func (a *app) attackRegistries(p *profile.Profile, c profile.Context) (known map[string]registry.Told, err error) {
+	j := &journey{app: a, profile: p, context: c}
+	if j.rc, err = resolve(p, c); err != nil || !j.rc.Network.ByName() {
+		return nil, err
+	}
+	var made string
+	defer func() {
+		if made != "" {
+			_ = os.RemoveAll(made)
+		}
+	}()
+	return j.registries(func() (string, error) {
+		made, err = os.MkdirTemp("", "inner-ask-")
+		return made, err
+	})
+}
+
+// attackers has some processes of inner try the attacks, and gives the rows to
+// done in the order of the names. A signal ends the suite between two attacks.
+func attackers(names []string, jobs int, p *profile.Profile, f verifyFlags, stop <-chan os.Signal, done func(attackRow)) (os.Signal, error) {
+	rows := make([]chan attackRow, len(names)) // in the order of the names
+	for i := range rows {
+		rows[i] = make(chan attackRow, 1)
+	}
+	next := make(chan int) // taken by whoever is free
+	broken := make(chan error, jobs)
+	var all sync.WaitGroup
+	for range jobs {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			if err := attacker(names, next, rows, p, f); err != nil {
+				broken <- err
+			}
+		}()
+	}
+	end := make(chan struct{})
+	go func() {
+		defer close(next)
+		for i := range names {
+			select {
+			case next <- i:
+			case <-end:
+				return
+			}
+		}
+	}()
+	var sig os.Signal
+	var err error
+	for i := range names {
+		select {
+		case row := <-rows[i]:
+			done(row)
+			continue
+		case sig = <-stop:
+		case err = <-broken:
+		}
+		break
+	}
+	close(end)
+	all.Wait()
+	return sig, err
+}
+
+// attacker is one process that tries the attacks it is given.
+func attacker(names []string, next <-chan int, rows []chan attackRow, p *profile.Profile, f verifyFlags) error {
+	cmd := exec.Command("/proc/self/exe", "verify", "--attack", "--rows", "-p", cmp.Or(f.profile, p.Name))
+	cmd.Args[0], cmd.Stderr = "inner", os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	answers := json.NewDecoder(out)
+	for i := range next {
+		var row attackRow
+		if _, err = io.WriteString(in, names[i]+"\n"); err == nil {
+			err = answers.Decode(&row)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", names[i], err)
+			break
+		}
+		rows[i] <- row
+	}
+	in.Close()
+	return errors.Join(err, cmd.Wait())
 }
 
 func (a *app) printAttack(r attackRow) {
@@ -141,7 +284,7 @@ func attackBase() (string, error) {
 }
 
 // attackOne tries one attack, bare and then in the box, each in a new scene.
-func (a *app) attackOne(at attack.Attack, p *profile.Profile, c profile.Context, base string) attackRow {
+func (a *app) attackOne(at attack.Attack, p *profile.Profile, c profile.Context, base string, known map[string]registry.Told) attackRow {
 	row := attackRow{Name: at.Name, Class: at.Class, What: at.What, Result: "not live"}
 	leak, err := a.inScene(at, base, func(s *attack.Scene) (string, error) { return bare(at, s) })
 	if leak == "" { // for instance a kernel that does not have it
@@ -154,7 +297,7 @@ func (a *app) attackOne(at attack.Attack, p *profile.Profile, c profile.Context,
 	row.Live = true
 	declared := ""
 	leak, err = a.inScene(at, base, func(s *attack.Scene) (leak string, err error) {
-		leak, declared, err = a.boxed(at, s, p, c)
+		leak, declared, err = a.boxed(at, s, p, c, known)
 		return leak, err
 	})
 	switch {
@@ -250,9 +393,15 @@ func said(a attack.Answer) error {
 
 // boxed tries an attack in the box of a profile. Everything about the profile is
 // as in a run, but for the home and the project, which are the scene's.
-func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c profile.Context) (leak, declared string, err error) {
+func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c profile.Context, known map[string]registry.Told) (leak, declared string, err error) {
 	b := *a
-	b.home, b.inner = s.Home, filepath.Join(s.Home, ".inner")
+	b.home, b.inner, b.stderr = s.Home, filepath.Join(s.Home, ".inner"), io.Discard // what is refused is the result
+	if len(known) > 0 {
+		j := &journey{app: &b, profile: p}
+		if err := errors.Join(os.MkdirAll(b.inner, 0o700), j.book().Note(known, j.registryHost())); err != nil {
+			return "", "", err
+		}
+	}
 	if at.Launcher != nil {
 		said, err := at.Launcher(s, func(args ...string) *exec.Cmd {
 			cmd := exec.Command("/proc/self/exe", append([]string{"run", "-p", p.Path, "-w", s.App, "--entrypoint", "/bin/sh", "--"}, args...)...)
@@ -262,7 +411,18 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 		if !errors.Is(err, attack.ErrNotStarted) {
 			err = nil
 		}
-		return at.Leak(s, said, err), "", err
+		if leak = at.Leak(s, said, err); leak != "" && at.Declared != nil {
+			bc, err := b.context(place{cwd: s.App, project: b.projectOf(s.App)}, profile.Overrides{Workdir: s.App}, false)
+			if err != nil {
+				return leak, "", err
+			}
+			rc, err := resolve(p, bc)
+			if err != nil {
+				return leak, "", err
+			}
+			declared = at.Declared(rc)
+		}
+		return leak, declared, err
 	}
 	if err := furnish(p, c, s); err != nil {
 		return "", "", err
@@ -293,7 +453,7 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 	if s.Slave != nil {
 		j.options.Stdin, j.options.Stdout = s.Slave, s.Slave
 	}
-	j.plan = verify.Aboard(j.plan, attack.Word)
+	j.aboard = func(plan isolator.Plan) isolator.Plan { return verify.Aboard(plan, attack.Word) }
 	wait := attack.Ask(ours, s.Trial, nil)
 	j.launch()
 	theirs.Close()

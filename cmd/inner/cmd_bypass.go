@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"strings"
-	"time"
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/runlog"
@@ -49,7 +48,7 @@ func (a *app) bypass(args []string) error {
 	}
 	// What cannot be logged does not happen: the log is the point of a bypass.
 	cwd, _ := os.Getwd()
-	e := runlog.Event{Time: time.Now(), Kind: "bypass", Command: name, Path: real, Cwd: cwd}
+	e := runlog.Event{Type: runlog.EventBypass, Command: name, Program: real, Args: len(args) - 1, Cwd: cwd}
 	if err := runlog.Append(a.logsDir(), e); err != nil {
 		return &isolator.Refusal{Code: 126, Msg: "a bypass that cannot be logged is refused: " + err.Error(), Hint: "inner doctor"}
 	}

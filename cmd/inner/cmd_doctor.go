@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -78,15 +79,18 @@ func (a *app) diagnose() []finding {
 	if inBox() {
 		return []finding{ok("box", "this is the inside of a sandbox; run doctor on the host")}
 	}
-	bwrap, why := host.FindBwrap(os.Getenv("PATH"))
+	bwrap, why, fix := host.FindBwrap(os.Getenv("PATH"), a.setuidBwrap)
 	var list []finding
 	if bwrap == "" {
-		list = append(list, broken("bwrap", "sudo apt-get install bubblewrap", "%s", why))
+		list = append(list, broken("bwrap", fix, "%s", why))
 	} else {
 		list = append(list, bwrapVersion(bwrap)...)
-		list = append(list, namespaces(bwrap))
+		if list[0].Status == "ok" {
+			list = append(list, namespaces(bwrap))
+		}
 	}
 	list = append(list, kernelFindings()...)
+	list = append(list, limitFindings()...)
 	list = append(list, a.folders()...)
 	list = append(list, a.hookFindings()...)
 	list = append(list, a.shimFindings()...)
@@ -102,18 +106,31 @@ func bwrapVersion(path string) []finding {
 		return []finding{broken("bwrap", "sudo apt-get install --reinstall bubblewrap", "%s --version fails: %v", path, err)}
 	}
 	version := words[len(words)-1]
+	if tooOld(version) {
+		return []finding{broken("bwrap", "install bubblewrap "+oldestBwrap+" or newer", "%s, version %s is too old: --disable-userns is there since %s", path, version, oldestBwrap)}
+	}
 	list := []finding{ok("bwrap", "%s, version %s", path, version)}
 	if fi, err := os.Stat(path); err == nil && fi.Mode()&os.ModeSetuid != 0 {
-		list = append(list, warning("bwrap", "sudo chmod u-s "+path+" where user namespaces work", "it is set-user-id root: CVE-2020-5291 and CVE-2026-41163 concern that form"))
+		list = append(list, warning("bwrap", "sudo chmod u-s "+path, "it is set-user-id root, and your config.toml says setuid_bwrap = true: CVE-2020-5291 and CVE-2026-41163 concern that form, and boxes that forbid user namespaces inside do not start with it"))
 	}
-	var major, minor int
-	fmt.Sscanf(version, "%d.%d", &major, &minor)
-	if major == 0 && minor < 8 {
-		list = append(list, broken("bwrap", "install bubblewrap 0.8.0 or newer", "version %s is too old: --unshare-cgroup with --cap-drop was not tested before 0.8.0", version))
-	} else if major == 0 && minor < 12 {
+	if older(version, "0.12") {
 		list = append(list, ok("bwrap", "CVE-2026-87766 (before 0.12.0, mount points through planted links) is avoided: nothing is created in a writable folder"))
 	}
 	return list
+}
+
+// oldestBwrap is the first with all options that boxes use. The youngest of them
+// is --disable-userns; --perms, --userns and --clearenv came in 0.5 and 0.6.
+const oldestBwrap = "0.8.0"
+
+func tooOld(version string) bool { return older(version, oldestBwrap) }
+
+// older compares the first two numbers of two versions.
+func older(version, than string) bool {
+	var v, t [2]int
+	_, _ = fmt.Sscanf(version, "%d.%d", &v[0], &v[1]) // what is no number is old
+	_, _ = fmt.Sscanf(than, "%d.%d", &t[0], &t[1])
+	return slices.Compare(v[:], t[:]) < 0
 }
 
 // clean runs a program without anything of this environment.
@@ -141,20 +158,11 @@ func namespaces(bwrap string) finding {
 		return ok("sandbox", "user, process, network and IPC namespaces work")
 	}
 	said := strings.TrimSpace(strings.SplitN(out, "\n", 2)[0])
-	sysctl := func(name string) string {
-		data, _ := os.ReadFile("/proc/sys/" + name)
-		return strings.TrimSpace(string(data))
-	}
-	switch {
-	case sysctl("kernel/unprivileged_userns_clone") == "0":
-		return broken("sandbox", "sudo sysctl -w kernel.unprivileged_userns_clone=1", "user namespaces are switched off for ordinary users (%s)", said)
-	case sysctl("user/max_user_namespaces") == "0":
-		return broken("sandbox", "sudo sysctl -w user.max_user_namespaces=15000", "the number of user namespaces is limited to 0 (%s)", said)
-	case sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
-		return broken("sandbox", "sudo apt-get install --reinstall bubblewrap apparmor && sudo systemctl reload apparmor (the AppArmor profile of bwrap allows it; Ubuntu 24.04 and later)", "AppArmor restricts user namespaces (%s)", said)
-	default:
+	why, fix := host.ProbeNamespaces("/").Cause(bwrap, said)
+	if why == "" {
 		return broken("sandbox", "run it in a place that allows user namespaces (containers often do not)", "bwrap cannot make a sandbox: %s", said)
 	}
+	return broken("sandbox", fix, "%s (%s)", why, said)
 }
 
 func (a *app) folders() []finding {

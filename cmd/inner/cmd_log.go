@@ -216,6 +216,12 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 		if len(e.Blocked) > 0 {
 			row("blocked", "%s", blockedText(e.Blocked))
 		}
+		for _, h := range e.Network {
+			row("host", "%s", hostLine(h))
+		}
+		if e.MoreHosts > 0 {
+			row("host", "and %d more", e.MoreHosts)
+		}
 		if c := e.Changes; c != nil {
 			for _, p := range c.Files {
 				row("changed", "%s", a.short(p))

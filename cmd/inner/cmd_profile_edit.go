@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
 	"github.com/enr/inner/profile/strict"
@@ -248,6 +249,7 @@ func (a *app) deleteProfile(f found, name string) error {
 		if err := a.trust().Revoke(f.place.root(), f.path); err != nil {
 			return err
 		}
+		a.auditTrust(runlog.EventRevoke, f.place.root(), f.path, "")
 	case slices.Contains(builtin.Names(), name):
 		a.hint("inner reset brings it back")
 	}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
 	"github.com/spf13/cobra"
@@ -74,6 +76,7 @@ func (a *app) installProfile(url, name, pin string, force bool) error {
 	if err := a.store(f.path, file.Data, force); err != nil {
 		return err
 	}
+	a.audit(runlog.Event{Type: runlog.EventInstall, Profile: name, Path: f.path, Digest: file.Digest, Reason: "from " + bareURL(url)})
 	a.say("sha256 %s", file.Digest)
 	rc, _, err := a.resolveHere(f, p)
 	if err == nil {
@@ -91,6 +94,19 @@ func (a *app) installProfile(url, name, pin string, force bool) error {
 	}
 	a.hint("inner profile show %s --explain, then inner run -p %s", name, name)
 	return a.saved(f)
+}
+
+// bareURL is a URL without what may be a secret in it: who asks, and with which
+// words.
+func bareURL(url string) string {
+	url, _, _ = strings.Cut(url, "#")
+	url, _, _ = strings.Cut(url, "?")
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return url
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
 }
 
 // store writes a profile that was downloaded.

@@ -72,13 +72,13 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 	for _, g := range profile.Grants(rc) {
 		fmt.Fprintf(a.stdout, "#   %s%s\n", printable(g.Text), printable(a.written(p.OriginsOf(g.Kind))))
 	}
-	a.explainNetwork(p, rc)
+	a.explainNetwork(p, c, rc)
 	a.explainCapabilities(rc)
 	return nil
 }
 
 // explainNetwork says what decides about the network, each value with its file.
-func (a *app) explainNetwork(p *profile.Profile, rc profile.RunConfig) {
+func (a *app) explainNetwork(p *profile.Profile, c profile.Context, rc profile.RunConfig) {
 	fmt.Fprintf(a.stdout, "\n# ── network: %s ───\n", rc.Network)
 	list := p.OriginsOf("network")
 	if len(list) == 0 {
@@ -86,6 +86,9 @@ func (a *app) explainNetwork(p *profile.Profile, rc profile.RunConfig) {
 	}
 	for _, o := range list {
 		fmt.Fprintf(a.stdout, "#   %s = %s%s\n", printable(o.Key), printable(o.Value), printable(a.written([]profile.Origin{o})))
+	}
+	for _, line := range a.reachLines(p, c, rc, true) {
+		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
 	}
 }
 

@@ -64,6 +64,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.StringVar(&f.limits.Pids, "limit-pids", "", "process limit")
 	fl.StringVar(&f.limits.Files, "limit-files", "", "open file limit")
 	fl.StringVar(&f.limits.FileSize, "limit-file-size", "", "file size limit, e.g. 1G")
+	fl.StringVar(&f.limits.Disk, "limit-disk", "", "limit of each file system in memory, e.g. 512M")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
@@ -111,6 +112,9 @@ func (a *app) runRun(f runFlags, extra []string) error {
 		err = checkPin(p, f.sha256)
 	}
 	if err != nil {
+		if !f.dryRun {
+			a.auditUnusable(f.profile, pl.cwd, err)
+		}
 		return a.unusable(err, f.profile)
 	}
 	c, err := a.context(pl, o, false)

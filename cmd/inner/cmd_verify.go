@@ -15,8 +15,9 @@ import (
 )
 
 type verifyFlags struct {
-	profile, only         string
-	json, suggest, attack bool
+	profile, only               string
+	json, suggest, attack, rows bool
+	jobs                        int
 }
 
 func (a *app) cmdVerify() *cobra.Command {
@@ -36,6 +37,9 @@ func (a *app) cmdVerify() *cobra.Command {
 	fl.BoolVar(&f.suggest, "suggest", false, "print the allow line that would lift what fails")
 	fl.BoolVar(&f.attack, "attack", false, "try to get out: every attack bare, then in the sandbox")
 	fl.StringVar(&f.only, "only", "", "with --attack: only the attack of this `NAME`")
+	fl.IntVar(&f.jobs, "jobs", 0, "with --attack: how many attacks at once (default: one for each processor)")
+	fl.BoolVar(&f.rows, "rows", false, "")
+	_ = fl.MarkHidden("rows") // see attackers
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	return c
 }
@@ -46,6 +50,12 @@ func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
 	}
 	if f.only != "" && !f.attack {
 		return usagef("--only goes with --attack")
+	}
+	if (f.jobs != 0 || f.rows) && !f.attack {
+		return usagef("--jobs goes with --attack")
+	}
+	if f.jobs < 0 {
+		return usagef("--jobs wants a number above 0, not %d", f.jobs)
 	}
 	if f.suggest && (f.json || f.attack) {
 		return usagef("--suggest goes alone")
@@ -59,14 +69,14 @@ func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
 	}
 	start := time.Now()
 	report, err := a.examine(p, c)
-	e := runlog.Event{Time: start, Kind: "verify", Profile: p.Name, Path: p.Path, Command: "verify", Cwd: c.Cwd, Millis: time.Since(start).Milliseconds()}
+	e := runlog.Event{Type: runlog.EventVerify, Profile: p.Name, Path: p.Path, Command: "verify", Cwd: c.Cwd, Millis: time.Since(start).Milliseconds()}
 	switch {
 	case err != nil:
 		e.Code, e.Reason = codeOf(err), err.Error()
 	case !report.Conformant:
 		e.Code = 1
 	}
-	a.record(e)
+	a.audit(e)
 	if err != nil {
 		a.fail(err)
 		return exit(codeOf(err))
@@ -132,7 +142,7 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 		return none, &isolator.Refusal{Code: 125, Msg: "the checks cannot be prepared: " + err.Error()}
 	}
 	defer exam.Close()
-	j.plan, j.options = exam.Board(j.plan), exam.Options()
+	j.aboard, j.options = exam.Board, exam.Options()
 	j.launch()
 	report := exam.Report()
 	if !j.result.Started {

@@ -45,6 +45,7 @@ func (a *app) command(args []string) int {
 		// What a killed run left goes with the next call of inner. Who needs the
 		// folder says so when it cannot be used.
 		_, _ = stage.Sweep(stageBase(), a.ledger())
+		a.lookAgain()
 	}
 	root := a.tree()
 	args, err := a.unalias(root, args)
@@ -112,7 +113,7 @@ func (a *app) tree() *cobra.Command {
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(
 		a.cmdHook(), a.cmdAllow(), a.cmdDeny(), a.cmdRevoke(), a.cmdStatus(), a.cmdWhich(), a.cmdBypass(),
-		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdChanges(), a.cmdProfile(), a.cmdVerify(), a.cmdResources(), a.cmdConfig(), a.cmdInit(), a.cmdReset(), a.cmdUninstall(), a.cmdDoctor(), a.cmdLog(), a.cmdCompletion(), a.cmdVersion(),
+		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdLearn(), a.cmdChanges(), a.cmdProfile(), a.cmdVerify(), a.cmdResources(), a.cmdConfig(), a.cmdInit(), a.cmdReset(), a.cmdUninstall(), a.cmdDoctor(), a.cmdLog(), a.cmdAudit(), a.cmdCompletion(), a.cmdVersion(),
 	)
 	knownHelp(root)
 	for _, c := range root.Commands() {

@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/seccomp"
 )
@@ -22,6 +24,8 @@ func kernelFindings() []finding {
 	default:
 		list = append(list, ok("seccomp", "system calls can be filtered"))
 	}
+	list = append(list, landlockFinding(host.LandlockABI()))
+	list = append(list, busFinding(host.FindBus(environ())))
 	n := host.ProbeNested(os.Getuid(), os.Getgid())
 	_, noPodman := exec.LookPath("podman")
 	switch {
@@ -33,4 +37,35 @@ func kernelFindings() []finding {
 		list = append(list, ok("containers", "%d ids from %d up can be given to boxes that make containers (allow = [\"nested-user-ns\"])", n.UIDs.Count, n.UIDs.Start))
 	}
 	return list
+}
+
+// landlockFinding says what the kernel's second layer gives.
+func landlockFinding(abi int) finding {
+	const name, fix = "landlock", "a kernel of Linux 6.12 or later, with landlock in the boot parameter lsm="
+	switch {
+	case abi >= isolator.LandlockScopes:
+		return ok(name, "version %d: writing, signals and abstract sockets are confined a second time", abi)
+	case abi >= isolator.LandlockWrites:
+		return warning(name, fix, "version %d: writing is confined a second time; with the network, abstract sockets of the host can be reached; profiles with landlock = \"required\" do not start", abi)
+	default:
+		return warning(name, fix, "this kernel has none: FIFOs in a visible home can be written, and with the network abstract sockets of the host can be reached; profiles with landlock = \"required\" do not start")
+	}
+}
+
+// busFinding says whether boxes can have a part of the session bus.
+func busFinding(b host.Bus) finding {
+	if b.Why != "" { // nor did anybody ask
+		return ok("bus", "profiles with allow = [\"notifications\"] or [\"secret-service\"] do not start: %s (%s)", b.Why, b.Fix)
+	}
+	return ok("bus", "the session bus can be filtered (allow = [\"notifications\"], [\"secret-service\"])")
+}
+
+func environ() map[string]string {
+	env := map[string]string{}
+	for _, kv := range os.Environ() {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			env[k] = v
+		}
+	}
+	return env
 }

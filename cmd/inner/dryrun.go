@@ -22,6 +22,7 @@ const (
 	dryStage = "\x00staged:"
 	dryNoop  = dryStage + "noop shims"
 	dryPipe  = dryStage + "pipe"
+	dryBus   = dryStage + "bus"
 )
 
 // dryRun prints the plan and a command that can be pasted into a bash. It has
@@ -57,6 +58,9 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 		s.Noop = dryNoop
 		s.Binds = append(s.Binds, blockedPipe(dryPipe))
 	}
+	if len(isolator.BusRules(rc)) > 0 {
+		s.ShowBus(dryBus)
+	}
 	if err := prep.git.show(&s); err != nil {
 		return err
 	}
@@ -79,11 +83,30 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 	for _, g := range profile.Grants(rc) {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(g.Text))
 	}
+	for _, line := range a.reachLines(p, c, rc, false) {
+		fmt.Fprintf(a.stdout, "#     %s\n", printable(line))
+	}
 	if left := prep.git.leftOut(); len(left) > 0 {
 		fmt.Fprintf(a.stdout, "#   of your git settings it does not have: %s\n", printable(strings.Join(left, ", ")))
 	}
+	for _, line := range append(limitLines(plan), portLines(plan)...) {
+		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
+	}
 	a.stdout.Write(paste(plan))
 	return nil
+}
+
+// portLines tells what listens for the box, and for what reason; a pasted command
+// has nothing of it.
+func portLines(plan isolator.Plan) []string {
+	var out []string
+	for _, l := range plan.Listen {
+		out = append(out, fmt.Sprintf("127.0.0.1:%d in the box: %s", l.Port, l.Reason))
+	}
+	for _, p := range plan.Publish {
+		out = append(out, fmt.Sprintf("127.0.0.1:%d of this computer: port %d of the box, %s", p.HostPort, p.Port, p.Reason))
+	}
+	return out
 }
 
 // paste renders the plan as one bash command. Files given by descriptor are
@@ -116,7 +139,7 @@ func paste(plan isolator.Plan) []byte {
 			redirect = append(redirect, fmt.Sprintf("%d</dev/null", next))
 			next++
 		}
-		if len(words) == 3 && (strings.HasPrefix(words[1], dryNoop+"/") || words[1] == dryPipe) {
+		if len(words) == 3 && (strings.HasPrefix(words[1], dryNoop+"/") || words[1] == dryPipe || words[1] == dryBus) {
 			words[1] = "/bin/false" // a file, and as a program it fails
 		}
 		if len(words) == 3 && strings.HasPrefix(words[1], dryStage) {
@@ -185,7 +208,7 @@ func dryJSON(rc profile.RunConfig, plan isolator.Plan) any {
 	}
 	return map[string]any{
 		"profile": rc.Name, "path": rc.Path, "workdir": rc.Workdir, "cwd": rc.Cwd, "bwrap": plan.Bwrap, "args": args,
-		"program": plan.Program, "argv": plan.Argv, "env": env, "grants": profile.Grants(rc),
+		"program": plan.Program, "argv": plan.Argv, "env": env, "grants": profile.Grants(rc), "ports": portLines(plan), "limits": limitLines(plan),
 	}
 }
 

@@ -30,6 +30,9 @@ func main() {
 	if attack.IsInside(os.Args) {
 		os.Exit(attack.Inside(os.Args))
 	}
+	if isConnect(os.Args) {
+		os.Exit(connect(os.Args[1], os.Args[2]))
+	}
 	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG):
 	// everything runs on one that lives as long as the process.
 	runtime.LockOSThread()

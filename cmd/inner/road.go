@@ -57,29 +57,15 @@ func nearer(c *profile.Context, cfg *config.Config) {
 // ride takes the road from a loaded profile to an exit code. name is the word
 // that was typed, for the record.
 func (a *app) ride(p *profile.Profile, c profile.Context, name string) int {
-	start := time.Now()
 	code, runID, err := a.travel(p, c, name)
-	e := runlog.Event{
-		Time: start, Kind: "run", Run: runID, Profile: p.Name, Path: p.Path, Command: name, Cwd: c.Cwd,
-		Code: code, Millis: time.Since(start).Milliseconds(),
-	}
 	if err != nil {
 		a.fail(err)
-		e.Kind, e.Reason = "refused", err.Error()
+		a.audit(runlog.Event{
+			Type: runlog.EventRefused, Run: runID, Profile: p.Name, Path: p.Path, Command: name, Cwd: c.Cwd,
+			Code: code, Reason: err.Error(),
+		})
 	}
-	a.record(e)
 	return code
-}
-
-// record writes the log. A log that cannot be written is worth a word, but
-// what happened has happened.
-func (a *app) record(e runlog.Event) {
-	if a.ownFolder() != nil {
-		return // the refusal was said; the log is the user's
-	}
-	if err := runlog.Append(a.logsDir(), e); err != nil {
-		a.warn("%s", err)
-	}
 }
 
 func (a *app) travel(p *profile.Profile, c profile.Context, word string) (code int, runID string, err error) {
@@ -91,6 +77,7 @@ func (a *app) travel(p *profile.Profile, c profile.Context, word string) (code i
 	if err := j.beginLog(word); err != nil {
 		return codeOf(err), j.id(), err
 	}
+	j.auditStart(word)
 	j.launch()
 	if !j.result.Started {
 		return j.result.Code, j.id(), startFailure(j.result)
@@ -98,7 +85,9 @@ func (a *app) travel(p *profile.Profile, c profile.Context, word string) (code i
 	if j.result.TimedOut {
 		a.say("stopped after %s (timeout)", j.rc.Output.Timeout)
 	}
+	j.limitsReached()
 	j.arrive()
+	j.auditEnd()
 	return j.result.Code, j.id(), nil
 }
 
@@ -112,6 +101,7 @@ type journey struct {
 	prep    prepared
 	staged  isolator.Staged
 	plan    isolator.Plan
+	aboard  func(isolator.Plan) isolator.Plan // puts checks in the place of the program; may be nil
 	options launch.Options
 	result  launch.Result
 
@@ -121,11 +111,17 @@ type journey struct {
 	begun   time.Time
 	clock   time.Time      // begun, as files know it
 	blocked map[string]int // noop: calls per command
+	reach   reach          // what the box may reach by name
+	net     *network       // nil without one of the box's own that leads anywhere
+	hosts   []runlog.Host  // what became of them
+	events  []runlog.Event // what the audit log gets with the end
 	kept    string         // the folder of copies that stay for a review; "" when they go with the run
 
 	// after is what follows the end of the program, in order, while what was
 	// staged is still there. It is not called when the program did not run.
 	after []func(*journey) error
+	// stops ends what was started for the run, also when that did not start.
+	stops []func()
 }
 
 // depart takes a run as far as its plan: resolve, sweep, probe, stage, build.
@@ -140,6 +136,9 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	if j.rc, err = resolve(p, c); err != nil {
 		return j, err
 	}
+	if a.lesson != nil {
+		j.rc.Network = profile.NetAllowlist
+	}
 	if p.Experimental {
 		return j, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
 	}
@@ -152,6 +151,7 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	if _, err := stage.Sweep(base, a.ledger()); err != nil {
 		return j, &isolator.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
 	}
+	a.lookAgain()
 	if j.run, err = stage.New(base, a.ledger()); err != nil {
 		return j, err
 	}
@@ -170,6 +170,9 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	if err := a.knownProc(j.rc, &j.prep.facts, true); err != nil {
 		return j, err
 	}
+	if err := j.findReach(); err != nil {
+		return j, err
+	}
 	if err := j.stage(); err != nil {
 		return j, err
 	}
@@ -181,30 +184,49 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 		Interactive: j.rc.Entrypoint.Interactive, Raw: j.rc.Entrypoint.TUI, CursorFix: j.rc.Entrypoint.CursorFix,
 		Timeout: j.rc.Output.Timeout,
 	}
+	if a.lesson != nil {
+		a.lesson.learnFrom(j)
+	}
 	return j, nil
 }
 
-// launch runs the plan; when only its /proc cannot be had here, once more with
-// another.
+// launch runs the plan; when its /proc cannot be had here, or the host has
+// changed since it was looked at, again with another.
 func (j *journey) launch() {
-	j.result = launch.Run(j.plan, j.options)
-	if j.otherProc() || j.hostChanged() {
-		j.result = launch.Run(j.plan, j.options)
+	for range 4 { // what comes and goes all the time does not keep inner for ever
+		plan := j.plan
+		if j.aboard != nil {
+			plan = j.aboard(plan)
+		}
+		if j.net != nil {
+			j.options.Network = j.net.board
+			if j.aboard == nil { // checks have nobody to ask
+				j.options.Ask = j.net.asker
+			}
+		}
+		j.result = launch.Run(plan, j.options)
+		if !j.otherProc() && !j.hostChanged() {
+			return
+		}
 	}
 }
+
+// vanished is what is said when a place that was to be covered or shown is gone,
+// or another one.
+var vanished = []string{"Can't create file", "Can't find source path", "Can't get type of source", "Can't mkdir parents", "Can't bind mount", "was exchanged for", "cannot be seen in the box"}
 
 // hostChanged is called when a run did not start because something that was to
 // be covered or shown is gone: a socket whose server has ended. It looks at the
 // host again and makes another plan.
 func (j *journey) hostChanged() bool {
-	if j.result.Started || !strings.Contains(j.result.Reason, "Can't create file") && !strings.Contains(j.result.Reason, "Can't find source path") {
+	if j.result.Started || !slices.ContainsFunc(vanished, func(text string) bool { return strings.Contains(j.result.Reason, text) }) {
 		return false
 	}
 	prep, err := j.app.prepare(&j.rc, stageBase())
 	if err != nil {
 		return false
 	}
-	prep.facts.Proc = j.prep.facts.Proc
+	prep.facts.Proc, prep.facts.Limits = j.prep.facts.Proc, j.prep.facts.Limits
 	j.prep.facts = prep.facts
 	if stageBorrowed(j) != nil {
 		return false
@@ -220,6 +242,7 @@ func (j *journey) hostChanged() bool {
 // arrive does what follows the end of the program. What fails is reported and
 // changes no exit code: the program has run.
 func (j *journey) arrive() {
+	j.holdRepositories()
 	for _, f := range j.after {
 		if err := f(j); err != nil {
 			j.app.fail(err)
@@ -236,6 +259,10 @@ func (j *journey) id() string {
 
 func (j *journey) close() {
 	id := j.id()
+	for _, stop := range j.stops {
+		stop()
+	}
+	j.net.close()
 	if j.logs != nil {
 		_ = j.logs.Close()
 	}
@@ -266,8 +293,13 @@ func startFailure(res launch.Result) error {
 	switch {
 	case res.Code == 126 || res.Code == 127:
 		r.Msg = res.Reason
+	case strings.Contains(res.Reason, "Unknown option"):
+		r.Msg, r.Hint = "the sandbox could not start: bwrap is older than "+oldestBwrap+": "+res.Reason, "inner doctor"
 	case strings.Contains(res.Reason, "uid map"), strings.Contains(res.Reason, "namespace"), strings.Contains(res.Reason, "loopback"):
 		r.Hint = "inner doctor"
+		if why, _ := host.ProbeNamespaces("/").Cause("/usr/bin/bwrap", res.Reason); why != "" {
+			r.Msg = "the sandbox could not start: " + why + ": " + res.Reason
+		}
 	}
 	return r
 }
@@ -323,11 +355,14 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 		return prep, err
 	}
 	paths = append(paths, prep.git.asks(a.home)...)
+	if rc.Network.ByName() {
+		paths = append(paths, hostSSH)
+	}
 	dirs, names := isolator.Programs(*rc, os.Getenv("PATH"))
 	prep.facts = host.Probe(host.Request{
 		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Writable: writable,
 		Later: isolator.LaterFolders(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
-		Nested: slices.Contains(rc.Allow, "nested-user-ns"), ProgramDirs: dirs, ProgramNames: names,
+		Nested: slices.Contains(rc.Allow, "nested-user-ns"), Limits: rc.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: a.setuidBwrap,
 	})
 	return prep, nil
 }
@@ -339,6 +374,13 @@ func otherHome(home string) string {
 		return ""
 	}
 	return filepath.Clean(u.HomeDir)
+}
+
+// setuidBwrap reports whether the user's own config.toml, and no project's, lets
+// inner use a bwrap that starts with the rights of root.
+func (a *app) setuidBwrap() bool {
+	cfg, err := a.globalConfig()
+	return err == nil && cfg.SetuidBwrap
 }
 
 func realPath(p string) string {

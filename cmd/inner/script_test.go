@@ -11,6 +11,7 @@ package main
 //	serve DIR                an https server ($URL) for the files of a folder
 //	exec nouserns COMMAND... run where user namespaces are switched off
 //	syscalls                 in a box: make system calls and say what they answer
+//	sockets WORDS...         in a box or not: a client and a server (sockets_test.go)
 //
 // Each story has a home of its own ($HOME, no ~/.inner yet), a private
 // $XDG_RUNTIME_DIR, and a project at $WORK/home/app.
@@ -38,6 +39,8 @@ func TestMain(m *testing.M) {
 		os.Exit(99)
 	case "syscalls":
 		os.Exit(syscalls())
+	case "sockets":
+		os.Exit(sockets(os.Args[1:]))
 	}
 	code, err := testMain(m)
 	if err != nil {
@@ -72,6 +75,9 @@ func testMain(m *testing.M) (int, error) {
 		return 0, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "bin", "syscalls"), data, 0o755); err != nil {
+		return 0, err
+	}
+	if err := os.Link(filepath.Join(dir, "bin", "syscalls"), filepath.Join(dir, "bin", "sockets")); err != nil {
 		return 0, err
 	}
 	if err := os.Setenv("INNER_TEST_DIR", dir); err != nil {
@@ -163,7 +169,7 @@ func hostEnv(work string) []string {
 }
 
 func TestScript(t *testing.T) {
-	need(t, "bwrap", "bash", "zsh", "fish", "git", "strace", "ps")
+	need(t, "bwrap", "bash", "zsh", "fish", "git", "strace", "ps", "xdg-dbus-proxy", "dbus-daemon", "dbus-send")
 	testscript.Run(t, scripts("script"))
 }
 

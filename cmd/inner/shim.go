@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
@@ -28,7 +27,7 @@ func shim(call shims.Call, args []string) int {
 		if d.Hint != "" {
 			a.hint("%s", d.Hint)
 		}
-		a.record(runlog.Event{Time: time.Now(), Kind: "refused", Command: call.Name, Cwd: env.Cwd, Code: d.ExitCode, Reason: d.Reason})
+		a.audit(runlog.Event{Type: runlog.EventRefused, Command: call.Name, Cwd: env.Cwd, Code: d.ExitCode, Reason: d.Reason})
 		return d.ExitCode
 	}
 }

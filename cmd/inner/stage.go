@@ -12,7 +12,7 @@ import (
 func (j *journey) stage() error {
 	j.staged = isolator.Staged{RunID: j.run.ID, Program: j.prep.program, Argv: j.prep.argv}
 	for _, step := range []func(*journey) error{
-		stageEmpty, stageNested, stageProc, stageBorrowed, stageClones, stageGit, stageNoop, stageHistory, stageCopies,
+		stageEmpty, stageLimits, stageNested, stageProc, stageBorrowed, stageClones, stageGit, stageNoop, stageBus, stageHistory, stageCopies, stageReach, stageNetwork,
 	} {
 		if err := step(j); err != nil {
 			return err
@@ -51,5 +51,6 @@ func stageBorrowed(j *journey) error {
 			places = append(places, g.Missing...)
 		}
 	}
+	watchRepositories(j)
 	return j.run.Borrow(places...)
 }

@@ -47,6 +47,7 @@ func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
 		Credentials: slices.Contains(rc.Allow, "git-credentials"),
 		GPG:         slices.Contains(rc.Allow, "gpg-keys"),
 		SSH:         slices.Contains(rc.Allow, "ssh-keys") || slices.Contains(rc.Allow, "ssh-agent"),
+		Proxy:       rc.Network.ByName(),
 	}
 	for _, kv := range rc.Git.Overrides {
 		policy.Overrides = append(policy.Overrides, gitconfig.Setting{Key: kv.Key, Value: kv.Value})

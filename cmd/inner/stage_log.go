@@ -6,6 +6,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,7 +93,7 @@ func (j *journey) beginLog(word string) error {
 // a run.
 func endLog(j *journey) error {
 	rc, res := j.rc, j.result
-	end := runlog.End{Time: time.Now(), Code: res.Code, TimedOut: res.TimedOut, Millis: time.Since(j.begun).Milliseconds(), Blocked: j.blocked}
+	end := runlog.End{Limits: j.reached(), Time: time.Now(), Code: res.Code, TimedOut: res.TimedOut, Millis: time.Since(j.begun).Milliseconds(), Blocked: j.blocked, Network: j.hosts}
 	if res.Signal != 0 {
 		end.Signal = unix.SignalName(res.Signal)
 	}
@@ -163,6 +164,9 @@ func (j *journey) summary(end runlog.End) {
 	if len(end.Blocked) > 0 {
 		a.say("blocked: %s", blockedText(end.Blocked))
 	}
+	if text := networkSummary(end.Network); text != "" {
+		a.say("network: %s", text)
+	}
 	switch c := end.Changes; {
 	case c == nil:
 	case len(c.Files)+len(c.Gone) == 0 && !c.Partly:
@@ -187,6 +191,8 @@ func howEnded(end runlog.End) string {
 	switch {
 	case end.TimedOut:
 		return "stopped at its time limit"
+	case len(end.Limits) > 0:
+		return fmt.Sprintf("exit code %d, %s reached", end.Code, strings.Join(end.Limits, " and "))
 	case end.Signal != "":
 		return "ended by " + end.Signal
 	}
@@ -227,4 +233,43 @@ func roughly(d time.Duration) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// auditStart notes that the program is about to be started. Like the record
+// that inner keeps on its own, an audit log that cannot be written stops no run:
+// a full disk would otherwise drive people out of the sandbox.
+func (j *journey) auditStart(word string) {
+	rc := j.rc
+	reason := ""
+	if j.app.lesson != nil {
+		reason = "inner learn: every public host is allowed"
+	}
+	j.app.audit(runlog.Event{
+		Type: runlog.EventStart, Reason: reason, Run: j.id(), Profile: rc.Name, Scope: string(rc.Scope), Path: rc.Path, Digest: j.profile.Files[0].Digest,
+		Command: word, Program: j.plan.Program, Args: len(rc.Entrypoint.Args), Cwd: rc.Cwd, Network: string(rc.Network), Allow: rc.Allow,
+	})
+}
+
+// maxAudited is how many hosts of one run have a line in the audit log.
+const maxAudited = 64
+
+// auditEnd notes what happened in the run, and its end, by one write.
+func (j *journey) auditEnd() {
+	var events []runlog.Event
+	for _, name := range slices.Sorted(maps.Keys(j.blocked)) {
+		events = append(events, runlog.Event{Type: runlog.EventBlocked, Run: j.id(), Profile: j.rc.Name, Command: name, Count: j.blocked[name]})
+	}
+	// A program can ask for ever new hosts, and must not drive out what is older.
+	events = append(events, j.events[:min(len(j.events), maxAudited)]...)
+	if more := len(j.events) - maxAudited; more > 0 {
+		events = append(events, runlog.Event{Type: runlog.EventHostRefused, Run: j.id(), Profile: j.rc.Name, Count: more, Reason: "further hosts: inner log show " + j.id()})
+	}
+	end := runlog.Event{Type: runlog.EventExit, Run: j.id(), Profile: j.rc.Name, Code: j.result.Code, Millis: time.Since(j.begun).Milliseconds()}
+	if j.result.Signal != 0 {
+		end.Signal = unix.SignalName(j.result.Signal)
+	}
+	if j.result.TimedOut {
+		end.Reason = "stopped at its time limit"
+	}
+	j.app.audit(append(events, end)...)
 }

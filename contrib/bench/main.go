@@ -105,6 +105,10 @@ func (b *bench) prepare(built string) error {
 			return err
 		}
 	}
+	host := "schema_version = \"1\"\n[shim]\ncommands = []\n[entrypoint]\ncmd = \"true\"\n"
+	if err := os.WriteFile(filepath.Join(b.app, ".inner/profiles/host.toml"), []byte(host), 0o600); err != nil {
+		return err
+	}
 	if err := os.WriteFile(filepath.Join(b.app, ".envrc"), []byte("export A=b\n"), 0o600); err != nil {
 		return err
 	}
@@ -150,6 +154,7 @@ func (b *bench) run() error {
 	}{
 		{"commands without a terminal", b.commands},
 		{"commands with a terminal", b.terminals},
+		{"what is hidden", b.hidden},
 		{"hooks", b.hooks},
 		{"prompts", b.prompts},
 		{"shim regenerate", b.regenerate},
@@ -276,12 +281,20 @@ func quote(words []string) string {
 // rawBwrap is bwrap with the arguments that inner would give it, without inner.
 // What inner passes by descriptor is a file here.
 func (b *bench) rawBwrap(profile string) ([]string, error) {
+	return b.bwrap(profile, func(string) bool { return true })
+}
+
+// bwrap is the same with only those arguments whose reason is wanted.
+func (b *bench) bwrap(profile string, wanted func(reason string) bool) ([]string, error) {
 	out, err := b.output(b.app, b.inner, "run", "-p", profile, "--dry-run", "--json")
 	if err != nil {
 		return nil, err
 	}
 	var plan struct {
-		Args         []struct{ Args []string }
+		Args []struct {
+			Args   []string
+			Reason string
+		}
 		Argv         []string
 		Bwrap        string
 		Program, Cwd string
@@ -299,6 +312,9 @@ func (b *bench) rawBwrap(profile string) ([]string, error) {
 	}
 	words := []string{plan.Bwrap}
 	for _, arg := range plan.Args {
+		if !wanted(arg.Reason) {
+			continue
+		}
 		if i := slices.Index(arg.Args, "--ro-bind-data"); i >= 0 {
 			words = append(words, "--ro-bind", file, arg.Args[i+2])
 			continue
@@ -344,6 +360,50 @@ func (b *bench) commands() error {
 		row{"shim to running program, no terminal", ms(median(in[2])), "that bwrap", times(in[2].over(in[0])), "≤ 1.6×"},
 		row{"shim where nothing claims the command", ms(median(out[1])), "the program itself, " + ms(median(out[0])), "+" + ms(out[1].less(out[0])), "≤ +1.5 ms"},
 	)
+	return nil
+}
+
+// hidden times what the table of sensitive resources costs: bwrap with its
+// masks and without, and a start with three hundred secret files and with none.
+func (b *bench) hidden() error {
+	with, err := b.rawBwrap("host")
+	if err != nil {
+		return err
+	}
+	without, err := b.bwrap("host", func(reason string) bool { return !strings.HasPrefix(reason, "hidden") })
+	if err != nil {
+		return err
+	}
+	masks, err := b.hyperfine(b.app, 60, "", with, without)
+	if err != nil {
+		return err
+	}
+	var starts [][]string
+	for _, secrets := range []int{0, 300} {
+		home := filepath.Join(b.work, fmt.Sprint("secrets", secrets))
+		app := filepath.Join(home, "app")
+		if err := os.MkdirAll(app, 0o700); err != nil {
+			return err
+		}
+		for i := range secrets {
+			name := fmt.Sprintf("%s/%d.pem", []string{home, home, app}[i%3], i)
+			if err := os.WriteFile(name, []byte("secret\n"), 0o600); err != nil {
+				return err
+			}
+		}
+		words := []string{"/usr/bin/env", "-C", app, "HOME=" + home, b.inner, "run", "-p", "shell", "--no-interactive", "--entrypoint", "/bin/true"}
+		if _, err := b.output(app, words...); err != nil { // its folder is made at first use
+			return err
+		}
+		starts = append(starts, words)
+	}
+	start, err := b.hyperfine(b.app, 40, "", starts...)
+	if err != nil {
+		return err
+	}
+	b.rows = append(b.rows,
+		row{"bwrap, the whole table hidden", ms(median(masks[0])), "bwrap without, " + ms(median(masks[1])), "+" + ms(masks[0].less(masks[1])), "≤ +2 ms"},
+		row{"`inner run`, 300 secret files", ms(median(start[1])), "with none, " + ms(median(start[0])), "+" + ms(start[1].less(start[0])), "≤ +15 ms"})
 	return nil
 }
 

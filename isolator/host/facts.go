@@ -3,7 +3,11 @@
 // and pasted into a test they reproduce a stranger's machine.
 package host
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"github.com/enr/inner/isolator/limits"
+)
 
 // Kind is what a path is, without following a link at its end.
 type Kind string
@@ -45,6 +49,7 @@ type Facts struct {
 	OtherHome string `json:"other_home,omitempty"` // of the password file, when $HOME is another
 	Bwrap     string `json:"bwrap"`                // absolute path, "" when none can be used
 	BwrapWhy  string `json:"bwrap_why,omitempty"`  // why there is none
+	BwrapFix  string `json:"bwrap_fix,omitempty"`  // what to type then
 	StageBase string `json:"stage_base,omitempty"` // where runs are staged
 	InnerHome string `json:"inner_home"`
 
@@ -75,6 +80,10 @@ type Facts struct {
 	// Proc is how /proc can be had here: "fresh", "bind" or "empty"; "" when
 	// nothing is known, and a fresh one is tried.
 	Proc string `json:"proc,omitempty"`
+	// Landlock is the version of Landlock that the kernel has, or 0.
+	Landlock int `json:"landlock,omitempty"`
+	// Limits is what the host has to hold limits with; nil when not asked for.
+	Limits *limits.Host `json:"limits,omitempty"`
 	// Display is the user's display server, or nil.
 	Display *Display `json:"display,omitempty"`
 	// Nested is what boxes that make containers need; nil when not asked for.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // How far below a writable folder repositories are looked for, and in how many
@@ -54,6 +56,15 @@ func (l looker) guards(writable []string) []GitGuard {
 	var list []GitGuard
 	for _, root := range roots {
 		list = append(list, l.guardAll(root, roots)...)
+	}
+	if len(list) > 0 {
+		for _, value := range everywhereHooks() {
+			for _, g := range list {
+				if top := filepath.Dir(g.Dir); filepath.Base(g.Dir) == ".git" && !g.Link {
+					list = append(list, guardPlace(value, top, top, roots, nil)...)
+				}
+			}
+		}
 	}
 	slices.SortStableFunc(list, func(x, y GitGuard) int { return strings.Compare(x.Dir, y.Dir) })
 	return slices.CompactFunc(list, func(x, y GitGuard) bool { return x.Dir == y.Dir })
@@ -176,51 +187,99 @@ func guardRepo(dir string) []GitGuard {
 // the folder of its hooks, relative to the work tree, and files it includes.
 func guardNamed(repo, top string, roots []string) []GitGuard {
 	var list []GitGuard
-	add := func(value, dir string, content []byte) {
-		value = strings.Trim(strings.TrimSpace(value), `"`)
-		real, link := inRoots(value, dir, roots)
-		switch {
-		case real == top:
-		case real != "":
-			list = append(list, GitGuard{Dir: real, Link: link, Pointer: !link})
-		case value != "":
-			// Nothing is there: it is made for the run where its folder is.
-			p := value
-			if !filepath.IsAbs(p) {
-				p = filepath.Join(dir, p)
-			}
-			parent, link := inRoots(filepath.Dir(p), "/", append(roots, filepath.Dir(top)))
-			switch {
-			case parent == "" || link:
-			case exists(p):
-				list = append(list, GitGuard{Dir: p, Link: true})
-			default:
-				p = filepath.Join(parent, filepath.Base(p))
-				list = append(list, GitGuard{Dir: p, Pointer: true, Missing: []Placeholder{{p, content}}})
-			}
-		}
-	}
 	for _, name := range []string{"config", "config.worktree"} {
 		data, err := readPlain(filepath.Join(repo, name))
 		if err != nil {
 			continue
 		}
-		section := ""
-		for line := range strings.Lines(string(data)) {
-			line = strings.TrimSpace(line)
-			if head, rest, ok := strings.Cut(line, "]"); ok && strings.HasPrefix(head, "[") {
-				section, line = strings.ToLower(head), rest
-			}
-			key, value, _ := strings.Cut(line, "=")
-			switch key = strings.ToLower(strings.TrimSpace(key)); {
-			case key == "hookspath" && strings.HasPrefix(section, "[core"):
-				add(value, top, nil)
-			case key == "path" && strings.HasPrefix(section, "[include"):
-				add(value, repo, []byte{})
+		entries, _ := gitconfig.Parse(data) // git stops at a fault, too
+		for _, e := range entries {
+			switch {
+			case e.Key == "core.hookspath":
+				list = append(list, guardPlace(e.Value, top, top, roots, nil)...)
+			case includes(e.Key):
+				list = append(list, guardPlace(e.Value, repo, top, roots, []byte{})...)
 			}
 		}
 	}
 	return list
+}
+
+// includes reports whether a setting names another file of settings.
+func includes(key string) bool {
+	return key == "include.path" || strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
+}
+
+// guardPlace guards a path that git reads relative to dir, there or not. What is
+// missing has that content, nil for a folder.
+func guardPlace(value, dir, top string, roots []string, content []byte) []GitGuard {
+	if rest, ok := strings.CutPrefix(value, "~/"); ok {
+		value = filepath.Join(os.Getenv("HOME"), rest) // as git does
+	}
+	if strings.TrimSpace(value) == "" || strings.ContainsRune(value, 0) {
+		return nil
+	}
+	real, link := inRoots(value, dir, roots)
+	switch {
+	case real == top:
+		return nil
+	case real != "":
+		return []GitGuard{{Dir: real, Link: link, Pointer: !link}}
+	}
+	// Nothing is there: it is made for the run where its folder is.
+	p := value
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(dir, p)
+	}
+	parent, link := inRoots(filepath.Dir(p), "/", append(slices.Clip(roots), filepath.Dir(top)))
+	switch {
+	case parent == "" || link:
+		return nil
+	case exists(p):
+		return []GitGuard{{Dir: p, Link: true}}
+	}
+	p = filepath.Join(parent, filepath.Base(p))
+	return []GitGuard{{Dir: p, Pointer: true, Missing: []Placeholder{{p, content}}}}
+}
+
+// everywhereHooks are the folders of hooks that the settings of the user and of the
+// system name for every repository.
+func everywhereHooks() []string {
+	home, xdg := os.Getenv("HOME"), os.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(xdg) {
+		xdg = filepath.Join(home, ".config")
+	}
+	files := []string{"/etc/gitconfig", filepath.Join(xdg, "git/config"), filepath.Join(home, ".gitconfig")}
+	if p := os.Getenv("GIT_CONFIG_GLOBAL"); p != "" {
+		files = append(files, p)
+	}
+	var out []string
+	for n := 0; n < len(files) && n < 20; n++ { // includes are added
+		real, err := filepath.EvalSymlinks(files[n])
+		if err != nil {
+			continue
+		}
+		data, err := readPlain(real)
+		if err != nil {
+			continue
+		}
+		entries, _ := gitconfig.Parse(data)
+		for _, e := range entries {
+			rest, inHome := strings.CutPrefix(e.Value, "~/")
+			switch {
+			case e.Key == "core.hookspath":
+				out = append(out, e.Value)
+			case !includes(e.Key):
+			case inHome:
+				files = append(files, filepath.Join(home, rest))
+			case filepath.IsAbs(e.Value):
+				files = append(files, e.Value)
+			default:
+				files = append(files, filepath.Join(filepath.Dir(files[n]), e.Value))
+			}
+		}
+	}
+	return out
 }
 
 // guardWorktree looks at what a repository keeps for a linked worktree.

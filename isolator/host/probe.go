@@ -31,9 +31,12 @@ type Request struct {
 	Env       []string // the environment of the call, KEY=VALUE
 	Terminal  bool
 
+	Setuid func() bool // whether a bwrap with privileges may be used; nil for no
+
 	ProgramDirs  []string // folders of the box's PATH, as host paths
 	ProgramNames []string // programs to look for in them
 	Nested       bool     // whether the box is to make containers
+	Limits       bool     // look for what holds limits
 }
 
 // Probe looks at the host once. It starts no program and writes nothing.
@@ -54,7 +57,7 @@ func Probe(r Request) Facts {
 	if r.Display {
 		f.Display = FindDisplay(f.Env)
 	}
-	f.Bwrap, f.BwrapWhy = FindBwrap(f.Env["PATH"])
+	f.Bwrap, f.BwrapWhy, f.BwrapFix = FindBwrap(f.Env["PATH"], r.Setuid)
 	f.Programs = findPrograms(r.ProgramDirs, r.ProgramNames, f.InnerHomes())
 	l := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
 	l.listFull(r.Paths)
@@ -89,7 +92,12 @@ func Probe(r Request) Facts {
 		n := ProbeNested(f.UID, f.GID)
 		f.Nested = &n
 	}
-	f.Sockets = listening()
+	f.Landlock = LandlockABI()
+	if r.Limits {
+		h := ProbeLimits(f.UID, f.Env)
+		f.Limits = &h
+	}
+	f.Sockets = listening(append(slices.Clone(r.Writable), r.Home))
 	f.Resolver = resolver()
 	f.Git = l.guards(r.Writable)
 	return f
@@ -384,7 +392,7 @@ func (l looker) look(p string) Path {
 	switch {
 	case err == nil:
 		return Path{Kind: kindOf(fi.Mode()), Real: at, ID: idOf(fi), links: linksOf(fi)}
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), len(filepath.Base(p)) > unix.NAME_MAX:
 		return Path{Kind: Missing, Real: at}
 	default:
 		return Path{Kind: Denied, Real: at}
@@ -424,29 +432,31 @@ func kindOf(m fs.FileMode) Kind {
 // listening reads the pathname sockets that accept connections. Flag
 // 00010000 is __SO_ACCEPTCON (net/unix/af_unix.c, unix_seq_show).
 //
-// The kernel hands the list out a page at a time and finds its place again by
+// The kernel hands a long list out in parts and finds its place again by
 // counting: a socket that closes in between makes it skip one. Hence twice.
-func listening() []string {
-	data, err := os.ReadFile("/proc/net/unix")
-	if err != nil {
-		return nil
-	}
-	if again, err := os.ReadFile("/proc/net/unix"); err == nil && !bytes.Equal(data, again) {
+//
+// near are the folders in which sockets with relative names are looked for.
+func listening(near []string) []string {
+	data, parts := readParts("/proc/net/unix")
+	if parts > 1 {
+		again, _ := readParts("/proc/net/unix")
 		data = append(data, again...)
 	}
 	var out []string
+	var relative []unplaced
 	sc := bufio.NewScanner(bytes.NewReader(data))
 	for sc.Scan() {
 		f := strings.SplitN(sc.Text(), " ", 8) // the path may hold spaces
 		if len(f) < 8 || f[3] != "00010000" && f[4] != "0002" {
 			continue // neither listening nor for datagrams, which need no listener
 		}
-		// The inode column is padded: what is left begins with it.
-		rest := strings.TrimLeft(f[7], " ")
-		if i := strings.IndexByte(rest, '/'); i >= 0 {
-			rest = rest[i:]
-		}
-		if !strings.HasPrefix(rest, "/") {
+		// The inode column is padded, so it is in one of the two.
+		inode, rest, _ := strings.Cut(strings.TrimLeft(f[6]+" "+f[7], " "), " ")
+		switch {
+		case rest == "" || rest[0] == '@': // without a name, or abstract
+			continue
+		case rest[0] != '/':
+			relative = append(relative, unplaced{inode, rest})
 			continue
 		}
 		if real, err := filepath.EvalSymlinks(rest); err == nil {
@@ -455,8 +465,31 @@ func listening() []string {
 			}
 		}
 	}
+	if len(relative) > 0 {
+		out = append(out, place(relative, near)...)
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// readParts reads a file of /proc and counts the parts it came in.
+func readParts(path string) (data []byte, parts int) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := unix.Read(fd, buf)
+		switch {
+		case err == unix.EINTR:
+		case err != nil || n <= 0:
+			return data, parts
+		default:
+			data, parts = append(data, buf[:n]...), parts+1
+		}
+	}
 }
 
 // resolver returns the files behind /etc/resolv.conf that live below /run.

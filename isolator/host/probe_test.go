@@ -120,11 +120,30 @@ func TestFindBwrapIgnoresPlants(t *testing.T) {
 	d := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(d, "bwrap"), []byte("#!/bin/sh\nexit 0\n"), 0o777))
 	must(t, os.Chmod(filepath.Join(d, "bwrap"), 0o777))
-	if path, _ := FindBwrap(d + ":."); filepath.Dir(path) == d {
+	if path, _, _ := FindBwrap(d+":.", nil); filepath.Dir(path) == d {
 		t.Errorf("FindBwrap took %s", path)
 	}
 	if err := rootOwned(filepath.Join(d, "bwrap")); err == nil {
 		t.Error("a world-writable program passes for root's")
+	}
+}
+
+// TestSetuidBwrap: a program that starts with the rights of root is used when
+// the user says so, and not otherwise. newuidmap is one that is there.
+func TestSetuidBwrap(t *testing.T) {
+	yes, no := func() bool { return true }, func() bool { return false }
+	for _, c := range []struct {
+		name   string
+		setuid func() bool
+		found  bool
+	}{{"true", nil, true}, {"true", no, true}, {"newuidmap", nil, false}, {"newuidmap", no, false}, {"newuidmap", yes, true}} {
+		path, why, fix := findPlain(c.name, "uidmap", "", c.setuid)
+		if (path != "") != c.found || c.found != (why == "") || !c.found && (!strings.Contains(why, "with the rights of root") || !strings.HasPrefix(fix, "sudo ")) {
+			t.Errorf("%s: %q, %q, %q", c.name, path, why, fix)
+		}
+	}
+	if path, why, fix := findPlain("no-such-bwrap", "bubblewrap", "", yes); path != "" || why != "no-such-bwrap is not installed" || fix != "sudo apt-get install bubblewrap" {
+		t.Errorf("%q, %q, %q", path, why, fix)
 	}
 }
 

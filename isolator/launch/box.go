@@ -20,9 +20,9 @@ import (
 const hangupGrace = 200 * time.Millisecond
 
 // IsBox reports whether this process was started as the supervisor inside a
-// box. main asks it before anything else.
+// box, or as its dispenser. main asks it before anything else.
 func IsBox(args []string) bool {
-	return len(args) == 2 && (args[0] == boxExe || args[0] == isolator.BoxSelf) && args[1] == boxWord
+	return len(args) == 2 && (args[0] == boxExe || args[0] == isolator.BoxSelf) && (args[1] == boxWord || args[1] == dispenserWord)
 }
 
 // Box is the supervisor inside the box: it opens the box's terminals, starts
@@ -37,7 +37,8 @@ func IsBox(args []string) bool {
 //  2. bwrap's pid 1 bound to the life of its parent; only then ready, as early
 //     as can be, for the launcher's answer takes a while
 //  3. everything from descriptor 3 up close-on-exec
-//  4. terminals open, masters sent away
+//  4. what the box listens on open and sent away, then terminals, their masters
+//     likewise
 //  5. the launcher's word, given by the thread on which bwrap's life depends:
 //     so at that moment everything that has to die with it is tied to it
 //  6. the word that the program is about to start, then the start: so that the
@@ -45,6 +46,9 @@ func IsBox(args []string) bool {
 //  7. end: no controlling terminal first, or the kernel would hang it up and
 //     throw away output on its way
 func Box() int {
+	if os.Args[1] == dispenserWord {
+		return dispense()
+	}
 	runtime.LockOSThread()
 	if t, err := unix.GetsockoptInt(fdSocket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_SEQPACKET {
 		os.Stderr.WriteString("inner: " + boxWord + " is for inner itself\n")
@@ -55,14 +59,17 @@ func Box() int {
 	if err := sendMsg(fdSocket, []byte{msgReady}); err != nil {
 		return CodeNoSandbox
 	}
-	name := [...]byte{'i', 'n', 'n', 'e', 'r', 0} // for ps(1): it would be "4"
-	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0)
+	nameProcess()
 	closeOnExecFrom(fdSocket)
 	b := &box{slave: -1}
 	spec, err := readSpec()
 	if err == nil {
 		err = lookAround(spec)
 	}
+	if err == nil {
+		err = spec.network()
+	}
+	unix.Close(fdExe)
 	if err == nil {
 		err = b.terminals(spec)
 	}
@@ -101,9 +108,14 @@ type box struct {
 	reaped bool // pid is no longer the program
 }
 
+// nameProcess is for ps(1): it would be "4".
+func nameProcess() {
+	name := [...]byte{'i', 'n', 'n', 'e', 'r', 0}
+	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0)
+}
+
 func readSpec() (*spec, error) {
 	defer unix.Close(fdSpec)
-	unix.Close(fdExe)
 	unix.Close(fdArgs) // bwrap has closed it
 	var st unix.Stat_t
 	if err := unix.Fstat(fdSpec, &st); err != nil {
@@ -131,21 +143,6 @@ func specSize(s *spec) int {
 		}
 	}
 	return n
-}
-
-// lookAround makes sure that the mounts show what was probed: bwrap resolves
-// their paths again, and a link may have taken the place of a folder since.
-func lookAround(s *spec) error {
-	for _, sh := range s.Shown {
-		var st unix.Stat_t
-		if err := unix.Lstat(sh.Path, &st); err != nil {
-			return fmt.Errorf("%q cannot be seen in the box: %w", sh.Path, err)
-		}
-		if st.Ino != sh.Ino || uint64(st.Dev) != sh.Dev {
-			return fmt.Errorf("%q was exchanged for something else while the sandbox was made", sh.Path)
-		}
-	}
-	return nil
 }
 
 // terminals opens the box's terminals and sends their masters away.

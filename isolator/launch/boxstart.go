@@ -2,9 +2,11 @@ package launch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -44,6 +46,9 @@ func (b *box) startProgram(s *spec) (code int, err error) {
 	}
 	var none unix.Sigset_t
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
+	if err := limitSelf(s.Rlimits, b.full); err != nil {
+		return CodeNoSandbox, err
+	}
 	if b.full {
 		b.pid, err = b.fork(s, files)
 	} else {
@@ -60,14 +65,29 @@ func (b *box) fork(s *spec, files [3]uintptr) (pid int, err error) {
 	if err := sendMsg(fdSocket, []byte{msgStart}); err != nil {
 		return 0, err
 	}
-	pid, err = syscall.ForkExec(s.Program, s.Argv, &syscall.ProcAttr{
-		Env:   s.Env,
-		Files: files[:],
-		// The fork leaves all signals blocked until the group is in the
-		// foreground, so that SIGTTOU does not stop it there.
-		Sys: &syscall.SysProcAttr{Setpgid: true, Foreground: true, Ctty: b.slave},
-	})
-	if err != nil {
+	done := make(chan error)
+	go func() {
+		// A thread of its own, which ends with this function: what confines the
+		// program does not confine us, and it cannot signal us.
+		runtime.LockOSThread()
+		var none unix.Sigset_t
+		_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
+		err := confine(s.Landlock, files)
+		if err == nil {
+			err = observe(s.Observe)
+		}
+		if err == nil {
+			pid, err = syscall.ForkExec(s.Program, s.Argv, &syscall.ProcAttr{
+				Env:   s.Env,
+				Files: files[:],
+				// The fork leaves all signals blocked until the group is in the
+				// foreground, so that SIGTTOU does not stop it there.
+				Sys: &syscall.SysProcAttr{Setpgid: true, Foreground: true, Ctty: b.slave},
+			})
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
 		return 0, err
 	}
 	for i := range s.Stdio {
@@ -85,6 +105,12 @@ func become(s *spec, files [3]uintptr) error {
 		if err := unix.Dup3(int(from), i, 0); err != nil {
 			return err
 		}
+	}
+	if err := confine(s.Landlock, [3]uintptr{0, 1, 2}); err != nil {
+		return err
+	}
+	if err := observe(s.Observe); err != nil {
+		return err
 	}
 	if err := sendMsg(fdSocket, []byte{msgStart}); err != nil {
 		return err
@@ -122,6 +148,12 @@ func awaitInit() {
 // execFailure gives the exit code and the words for a program that could not
 // be executed.
 func execFailure(program string, err error) (int, error) {
+	if c, ok := errors.AsType[confineError](err); ok {
+		return CodeNoSandbox, c
+	}
+	if o, ok := errors.AsType[observeError](err); ok {
+		return CodeNoSandbox, o
+	}
 	switch {
 	case err == unix.ENOENT && unix.Access(program, unix.F_OK) == nil:
 		return CodeNotFound, fmt.Errorf("%q: its interpreter or loader is not in the box", program)

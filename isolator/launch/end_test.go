@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,7 +75,7 @@ func TestTimeout(t *testing.T) {
 	j.Timeout = 200 * time.Millisecond
 	j.Mark = marked()
 	r, out, _ := j.run(t)
-	if want := (Result{Code: 124, Started: true, TimedOut: true}); r != want || out != "asked\n" {
+	if want := (Result{Code: 124, Started: true, TimedOut: true}); !reflect.DeepEqual(r, want) || out != "asked\n" {
 		t.Errorf("got %+v %q, want %+v", r, out, want)
 	}
 	gone(t, j.Mark, time.Second)

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"os"
 	"syscall"
 	"time"
 
@@ -40,6 +41,26 @@ func (s *session) message(m []byte, fds []int) {
 		s.takeMasters(fds)
 		return
 	}
+	var err error
+	switch {
+	case m[0] == msgListen && len(m) == 2 && !s.networked:
+		err = s.takeListener(int(m[1]), fds)
+		fds = nil
+	case m[0] == msgObserve && len(fds) == 1 && s.o.Observe != nil && !s.observed:
+		s.observed = true
+		s.o.Observe(os.NewFile(uintptr(fds[0]), "listener of calls"))
+		fds = nil
+	case m[0] == msgNetwork && !s.networked:
+		if err = s.connect(fds); err == nil {
+			s.networked = true
+			s.release()
+		}
+		fds = nil
+	}
+	if err != nil && !s.failed { // the word is not given
+		s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine("network: "+err.Error())
+		s.killBox()
+	}
 	closeAll(fds)
 	switch {
 	case m[0] == msgReady && !s.ready:
@@ -67,6 +88,7 @@ func (s *session) message(m []byte, fds []int) {
 		s.stop()
 	case m[0] == msgEnded && len(m) == 5 && s.full && s.started && !s.ended:
 		s.ended = true
+		s.dropQuestions()
 		// The supervisor has killed whatever else ran, and bwrap has nothing
 		// left to tell.
 		s.endRelays()
@@ -97,7 +119,7 @@ func (s *session) takeMasters(fds []int) {
 			s.killBox()
 			return
 		}
-		r, err := newRelay(relay{master: fd, out: s.ptys[i], wake: s.wakeW, watch: s.o.Watch})
+		r, err := newRelay(&relay{master: fd, out: s.ptys[i], wake: s.wakeW, watch: s.o.Watch})
 		if err != nil {
 			closeAll(fds[i:])
 			s.killBox()
@@ -108,6 +130,9 @@ func (s *session) takeMasters(fds []int) {
 		s.running++
 	}
 	s.resize()
+	if s.full {
+		s.o.Ask.begin(s.wakeW)
+	}
 }
 
 // letGoOfPipes replaces our own ends of the pipes that the program now has, so
@@ -150,6 +175,10 @@ func (s *session) readWake() {
 		case wakeRelay:
 			s.running--
 		case wakeIdle:
+		case wakeHeld:
+			s.pose()
+		case wakeAsk:
+			s.ask()
 		case wakeCaught:
 			s.caughtAll = true
 			s.release()
@@ -214,7 +243,10 @@ func (s *session) giveUp(sig syscall.Signal) {
 // release makes the real terminal ready and gives the supervisor the word to
 // start the program, once that will wait for it and signals are caught.
 func (s *session) release() {
-	if s.sock < 0 || s.early != 0 || !s.ready || !s.caughtAll || s.released {
+	if s.sock < 0 || s.early != 0 || !s.ready || !s.caughtAll || !s.networked || s.failed || s.released {
+		return
+	}
+	if !s.limited() {
 		return
 	}
 	if s.full {
@@ -255,6 +287,7 @@ func (s *session) hangUp() {
 		return
 	}
 	s.hungUp = true
+	s.dropQuestions()
 	s.real.raw = false // there is nothing to restore
 	if s.reaped {
 		s.abandoned = true

@@ -10,6 +10,7 @@
 //	  memfds, socketpair, fresh keyring
 //	  fork bwrap  ─────────────────────────► non-dumpable, reads its spec
 //	  catches signals   ◄────────────── R    ready
+//	  accepts there     ◄──── L(socket), N    listens on the box's loopback, if at all
 //	  real terminal raw                      opens the box's own terminal
 //	  takes the master  ◄───────── M(master) lets go of it
 //	  go ──────────────────────────────────► the word it waits for
@@ -95,6 +96,19 @@ type Options struct {
 	// to a pipe, whatever the person gave.
 	Watch    Watcher
 	WatchAll bool
+
+	// Ask, when not nil, puts questions to the person while the program has a
+	// terminal of the box's own.
+	Ask *Asker
+
+	// Network, when not nil, is given the network of a box that listens or
+	// publishes, before the program starts. On an error it does not start.
+	Network func(Network) error
+
+	// Observe, when not nil, is given the listener of a filter that tells of every
+	// call of the program that names a file (seccomp_unotify(2)), just before it
+	// starts. Each waits for an answer. The file is the callee's.
+	Observe func(*os.File)
 }
 
 // Watcher sees what passes through inner. Its methods are called from several
@@ -111,6 +125,7 @@ type Result struct {
 	TimedOut bool           // the time limit ended it
 	Signal   syscall.Signal // what it died of, or 0; without a terminal as told by Code
 	Reason   string         // one line, when the program has not run
+	Reached  []string       // the limits it came to, by their keys, where that can be known
 }
 
 // Run makes the box of p, runs its program in it and waits for the end.

@@ -27,7 +27,7 @@ const (
 // the box wrote to its terminals has been passed on.
 func (s *session) loop() {
 	for !s.reaped || (s.running > 0 && !s.abandoned) {
-		set := s.pollSet()
+		set, group := s.pollSet(), s.group.Watched()
 		_, err := unix.Poll(set, s.patience())
 		if err != nil && err != unix.EINTR {
 			s.killBox()
@@ -39,6 +39,8 @@ func (s *session) loop() {
 				continue
 			}
 			switch int(p.Fd) {
+			case group[0], group[1]:
+				s.group.Look()
 			case s.sock:
 				s.readMessages()
 			case s.errPipe:
@@ -48,7 +50,11 @@ func (s *session) loop() {
 			case s.pidfd:
 				s.reap(false)
 			case s.real.fd:
-				s.readKeys()
+				if s.asked != nil {
+					s.readAnswer()
+				} else {
+					s.readKeys()
+				}
 			}
 		}
 		if len(s.relays) > 0 && !s.keys.empty() {
@@ -71,8 +77,11 @@ func (s *session) pollSet() []unix.PollFd {
 	if !s.reaped {
 		add(s.pidfd, unix.POLLIN)
 	}
+	for _, fd := range s.group.Watched() {
+		add(fd, unix.POLLPRI)
+	}
 	if s.wantKeys() {
-		if s.keys.empty() {
+		if s.keys.empty() || s.asked != nil {
 			add(s.real.fd, unix.POLLIN)
 		} else {
 			add(s.relays[0].master, unix.POLLOUT)
@@ -90,7 +99,11 @@ func (s *session) wantKeys() bool {
 // patience returns how long poll may wait, in milliseconds.
 func (s *session) patience() int {
 	var first time.Time
-	for _, t := range []time.Time{s.timeout, s.kill, s.wake, s.trim} {
+	times := []time.Time{s.timeout, s.kill, s.wake, s.trim, s.redraw}
+	if s.asked != nil {
+		times = append(times, s.asked.quiet, s.asked.end)
+	}
+	for _, t := range times {
 		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
 			first = t
 		}
@@ -121,6 +134,15 @@ func (s *session) deadlines(now time.Time) {
 	}
 	if due(&s.trim, now) && !s.ended {
 		debug.FreeOSMemory()
+	}
+	if due(&s.redraw, now) {
+		s.resize()
+	}
+	if q := s.asked; q != nil && due(&q.quiet, now) {
+		s.openQuestion()
+	}
+	if q := s.asked; q != nil && due(&q.end, now) {
+		s.settleQuestion(0)
 	}
 	if due(&s.wake, now) {
 		switch {
@@ -169,11 +191,13 @@ func (s *session) reap(block bool) {
 		break
 	}
 	s.reaped = true
+	s.group.Look()
 	s.readMessages()
 	s.readErrors()
+	s.dropQuestions()
 	s.closeSock() // a supervisor that outlived bwrap ends now
 	s.endRelays()
-	s.timeout, s.kill, s.wake, s.trim = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	s.timeout, s.kill, s.wake, s.trim, s.redraw = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 }
 
 func (s *session) closeSock() {

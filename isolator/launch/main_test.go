@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -129,6 +130,10 @@ type job struct {
 	Map         *userns.Map
 	Watch       string // a file to write what is watched to
 	WatchAll    bool
+	Listen      []uint16 // ports of the box
+	Publish     []uint16
+	NoNetwork   string // what taking them says, an error
+	Landlock    *isolator.Landlock
 }
 
 func launcherMain(file string) int {
@@ -157,6 +162,9 @@ func launcherMain(file string) int {
 	if j.Watch != "" {
 		o.Watch = &watcher{file: j.Watch}
 	}
+	if len(j.Listen)+len(j.Publish) > 0 {
+		o.Network = accepting(j)
+	}
 	r := Run(j.plan(), o)
 	if j.Result != "" {
 		b, _ := json.Marshal(r)
@@ -172,7 +180,7 @@ func launcherMain(file string) int {
 }
 
 func (j job) plan() isolator.Plan {
-	p := isolator.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map}
+	p := isolator.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock}
 	if p.Bwrap == "" {
 		p.Bwrap = "/usr/bin/bwrap"
 	}
@@ -184,6 +192,12 @@ func (j job) plan() isolator.Plan {
 	}
 	if p.Dir == "" {
 		p.Dir = "/"
+	}
+	for _, port := range j.Listen {
+		p.Listen = append(p.Listen, isolator.Listen{Port: port})
+	}
+	for _, port := range j.Publish {
+		p.Publish = append(p.Publish, isolator.Publish{Port: port})
 	}
 	// Where the test binary and its files are must be there in the box.
 	home := filepath.Dir(self())
@@ -347,6 +361,8 @@ func anyIn(processes []string, states string) bool {
 // probeMain is what runs in the box where a shell is not enough.
 func probeMain(words []string) int {
 	switch words[0] {
+	case "net":
+		return probeNet(words[1:])
 	case "isatty":
 		for fd := range 3 {
 			fmt.Fprint(os.Stderr, isTerminal(fd), " ")
@@ -419,6 +435,13 @@ func probeMain(words []string) int {
 		w := winsize(0)
 		fmt.Printf("got %s\n%d %d\n", line, w.Row, w.Col)
 		return 6
+	case "beyond":
+		// A FIFO, an abstract socket and process 1, none of them ours.
+		_, err := os.OpenFile(words[1], os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		fmt.Println("fifo:", err == nil)
+		_, err = net.Dial("unix", words[2])
+		fmt.Println("abstract:", err == nil)
+		fmt.Println("signal:", unix.Kill(1, 0) == nil)
 	case "spew":
 		n, _ := strconv.Atoi(words[1])
 		spew(os.Stdout, n)

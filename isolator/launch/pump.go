@@ -29,7 +29,7 @@ func (s *session) openPipes() error {
 		_ = unix.SetNonblock(pipe[0], true)
 		s.pipes[i] = pipe[1]
 		s.owned = append(s.owned, pipe[1])
-		r, err := newRelay(relay{master: pipe[0], out: fd, wake: s.wakeW, watch: s.o.Watch, plain: true, release: i == 1 && isPipe(fd)})
+		r, err := newRelay(&relay{master: pipe[0], out: fd, wake: s.wakeW, watch: s.o.Watch, plain: true, release: i == 1 && isPipe(fd)})
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"sync/atomic"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -25,6 +27,9 @@ type relay struct {
 	gone  bool // the real terminal no longer takes anything
 	ended bool // it has read its last
 
+	hold    atomic.Uint32 // not 0: the loop wants nothing written, from the end of a sequence on
+	heldFor atomic.Uint32 // the hold that is kept
+
 	plain   bool // a pump: from a pipe to whatever the person gave
 	release bool // of a pump: let go of out at the end
 }
@@ -35,19 +40,22 @@ const (
 	wakeRelay  = 201 // a relay has ended
 	wakeIdle   = 202 // a relay has written all there was
 	wakeCaught = 203 // signals are caught
+	wakeHeld   = 204 // a relay holds what it reads
+	wakeAsk    = 205 // there is a question
 )
 
 // What is asked of a relay, as the value added to its eventfd.
 const (
 	askIdle = 1       // say wakeIdle when there is nothing left to write
+	askHold = 1 << 8  // look at hold
 	askStop = 1 << 32 // the box is dead: take what is there, and end
 )
 
 // newRelay completes a relay that knows its ends; run is for its goroutine.
-func newRelay(r relay) (*relay, error) {
+func newRelay(r *relay) (*relay, error) {
 	var err error
 	r.ask, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	return &r, err
+	return r, err
 }
 
 // request reaches the relay at its next pause.
@@ -67,11 +75,18 @@ func (r *relay) run() {
 		// all the time: look again later.
 		set := [2]unix.PollFd{{Fd: int32(r.ask), Events: unix.POLLIN}, {Fd: int32(r.master), Events: unix.POLLIN}}
 		polled, timeout := set[:], -1
-		if !r.drain(buf, &budget) {
+		hold := r.hold.Load()
+		if (hold == 0 || hold != r.heldFor.Load()) && !r.drain(buf, &budget) {
 			if r.ended {
 				break
 			}
 			polled, timeout = set[:1], 100
+		}
+		if hold := r.hold.Load(); hold != 0 {
+			polled, timeout = set[:1], -1
+			if r.heldFor.Swap(hold) != hold {
+				_, _ = unix.Write(r.wake, []byte{wakeHeld})
+			}
 		}
 		if _, err := unix.Poll(polled, timeout); err != nil && err != unix.EINTR {
 			break
@@ -107,6 +122,9 @@ func (r *relay) run() {
 // bounds what is read.
 func (r *relay) drain(buf []byte, budget *int) bool {
 	for *budget != 0 {
+		if r.hold.Load() != 0 && r.modes.state == ground {
+			return true
+		}
 		n, err := unix.Read(r.master, buf)
 		switch {
 		case err == unix.EINTR:

@@ -12,6 +12,7 @@ import (
 
 // result puts the terminals back and says how the run ended.
 func (s *session) result() Result {
+	s.dropQuestions()
 	s.farewell()
 	r := Result{Started: s.started, TimedOut: s.timedOut}
 	switch {
@@ -37,6 +38,10 @@ func (s *session) result() Result {
 		if n := r.Code - 128; n > 0 && n <= 64 {
 			r.Signal = syscall.Signal(n)
 		}
+	}
+	r.Reached = s.reached(r)
+	if !s.started && slices.Contains(r.Reached, "memory") {
+		r.Reason = "the memory limit is too small for the sandbox itself"
 	}
 	if s.timedOut {
 		r.Code = CodeTimeout

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -70,7 +71,7 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("reason %q, want %q", r.Reason, c.want.Reason)
 			}
 			r.Reason = c.want.Reason
-			if r != c.want {
+			if !reflect.DeepEqual(r, c.want) {
 				t.Errorf("got %+v, want %+v", r, c.want)
 			}
 			if errs != "" {

@@ -25,14 +25,30 @@ func TestExchangedMount(t *testing.T) {
 	}
 	st := fi.Sys().(*syscall.Stat_t)
 	s := &spec{Shown: []isolator.Shown{{Path: probed, Dev: uint64(st.Dev), Ino: st.Ino}}}
-	if err := lookAround(s); err != nil {
-		t.Errorf("the probed folder: %v", err)
+	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was exchanged") {
+		t.Errorf("a folder with nothing mounted on it: %v", err)
+	}
+	mounted, err := identified([]isolator.Shown{{Path: "/proc", Source: "/proc"}, {Path: "/dev"}})
+	if err != nil || mounted[0].Ino == 0 {
+		t.Fatalf("%v, %v", mounted, err)
+	}
+	if err := lookAround(&spec{Shown: mounted}); err != nil {
+		t.Errorf("a mount: %v", err)
 	}
 	if err := syscall.Rename(other, probed); err != nil {
 		t.Fatal(err)
 	}
 	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was exchanged") {
 		t.Errorf("an exchanged folder: %v", err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(probed, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []string{link, filepath.Join(link, "below")} {
+		if _, err := identified([]isolator.Shown{{Path: source, Source: source}}); err == nil {
+			t.Errorf("a link: %s passes as a source", source)
+		}
 	}
 	if err := os.Remove(probed); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/limits"
 )
 
 // session is one run, seen from the launcher. Only the main goroutine touches
@@ -48,7 +50,15 @@ type session struct {
 	running int      // relays and pumps that have not ended
 	keys    keys
 
+	net       Network
+	dispenser *dispenser // nil without one
+
+	limits *limits.Plan  // nil without limits
+	group  *limits.Group // nil without one to watch
+
 	caughtAll bool // signals are caught
+	observed  bool // whoever observes has the listener
+	networked bool // the box's network is in our hands, or there is none
 	ready     bool // the supervisor will wait for the word
 	released  bool // it was given
 	started   bool
@@ -65,7 +75,11 @@ type session struct {
 	abandoned bool           // a signal came while only output was left to write
 	early     syscall.Signal // came before the program was started
 
+	asked *asked // the question on the terminal, or nil
+	holds uint32 // of the relay, for questions
+
 	timeout, kill, wake time.Time // deadlines; zero means none
+	redraw              time.Time // when the box gets its true size again
 	trim                time.Time // when to give back memory
 	resumed             time.Time // when we went on without having seen SIGCONT
 }
@@ -92,7 +106,20 @@ func open(p isolator.Plan, o Options) (*session, error) {
 		terminal[i] = fd >= 0 && isTerminal(fd)
 	}
 	s.full = o.Interactive && terminal[0] && terminal[1]
-	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, Argv: p.Argv, Env: p.Env, Shown: p.Shown}
+	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, Argv: p.Argv, Env: p.Env, Landlock: p.Landlock, Observe: o.Observe != nil}
+	var err error
+	if s.spec.Shown, err = identified(p.Shown); err != nil {
+		return nil, err
+	}
+	if p.Limits != nil {
+		s.spec.Rlimits = p.Limits.Rlimits
+	}
+	for _, l := range p.Listen {
+		s.spec.Listen = append(s.spec.Listen, l.Port)
+	}
+	s.spec.Dispense = len(p.Publish) > 0
+	s.net.Listeners = make([][]net.Listener, len(p.Listen))
+	s.networked = len(p.Listen) == 0 && !s.spec.Dispense
 	// The Go runtime keeps an ignored SIGHUP or SIGINT, and forgets any other.
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(sig) {
@@ -219,14 +246,21 @@ func (s *session) start(p isolator.Plan) error {
 	if namespace >= 0 {
 		files = append(files, uintptr(namespace))
 	}
-	argv := []string{p.Bwrap, "--args", "5", "--", cmp.Or(p.Self, boxExe), boxWord}
-	s.pid, err = syscall.ForkExec(p.Bwrap, argv, &syscall.ProcAttr{
+	group, err := s.groupOf(p.Limits)
+	if err != nil {
+		return err
+	}
+	argv, env := command(p.Limits, []string{p.Bwrap, "--args", "5", "--", cmp.Or(p.Self, boxExe), boxWord})
+	s.pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
 		Dir:   "/",
-		Env:   []string{}, // readable inside, in /proc/1/environ
+		Env:   env,
 		Files: files,
 		Sys: &syscall.SysProcAttr{
 			Setsid: true,
 			PidFD:  &s.pidfd,
+			// CLONE_INTO_CGROUP (Linux 5.7): not one process of the box is outside.
+			UseCgroupFD: group >= 0,
+			CgroupFD:    max(group, 0),
 			// No Pdeathsig: it would kill bwrap before it has released its
 			// child, which then waits for that for ever (bwrap 0.8.0, measured).
 			// Until bwrap asks for it itself the supervisor looks after this.
@@ -234,7 +268,7 @@ func (s *session) start(p isolator.Plan) error {
 	})
 	if err != nil {
 		s.pid = -1
-		return fmt.Errorf("cannot run %q: %w", p.Bwrap, err)
+		return fmt.Errorf("cannot run %q: %w", argv[0], err)
 	}
 	s.closeOwned()
 	s.listen()
@@ -315,6 +349,8 @@ func (s *session) listen() {
 // of the wake pipe is theirs.
 func (s *session) close() {
 	s.real.restore()
+	s.group.Close()
+	s.disconnect()
 	s.closeOwned()
 	for _, fd := range []int{s.sock, s.errPipe, s.pidfd, s.wakeR} {
 		if fd >= 0 {

@@ -30,6 +30,7 @@ func (s *session) attach() {
 		return
 	}
 	s.resize()
+	s.ask()
 }
 
 // resize gives the box's terminals the size of the real ones. The kernel
@@ -46,9 +47,10 @@ func (s *session) resize() {
 
 // stop follows the job: the person's shell has to see a stopped job too.
 func (s *session) stop() {
+	s.stopped = true
+	s.settleQuestion(0)
 	s.settle()
 	s.real.restore()
-	s.stopped = true
 	// As the terminal does it: our whole group, with the default action.
 	s.caught = defaultAction(syscall.SIGTSTP)
 	_ = unix.Kill(0, unix.SIGTSTP)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/limits"
 )
 
 // Descriptors of the supervisor, agreed between both ends. bwrap leaves what
@@ -31,6 +32,9 @@ const (
 // Messages of the supervisor: one letter, then what is listed.
 const (
 	msgReady   = 'R' // it is there, and will wait for the word
+	msgListen  = 'L' // a socket it listens on, by SCM_RIGHTS: index in the plan (1 byte)
+	msgNetwork = 'N' // those were all, with the dispenser's socket when asked for
+	msgObserve = 'O' // the listener of the program's calls, by SCM_RIGHTS
 	msgMaster  = 'M' // the masters of its terminals, by SCM_RIGHTS
 	msgStart   = 'P' // it is about to start the program
 	msgFailed  = 'X' // it could not: exit code (1 byte), reason
@@ -65,7 +69,12 @@ type spec struct {
 
 	Program, Dir string
 	Argv, Env    []string
+	Listen       []uint16         // ports of the loopback to listen on
+	Dispense     bool             // start a dispenser
 	Shown        []isolator.Shown // to be looked at before the program starts
+	Landlock     *isolator.Landlock
+	Rlimits      limits.Values // of which it sets its own
+	Observe      bool          // tell the launcher of every call that names a file
 }
 
 func (s *spec) encode() []byte {
@@ -96,6 +105,11 @@ func (s *spec) encode() []byte {
 	e.str(s.Dir)
 	e.list(s.Argv)
 	e.list(s.Env)
+	e.u32(uint32(boolByte(s.Dispense)))
+	e.u32(uint32(len(s.Listen)))
+	for _, port := range s.Listen {
+		e.u32(uint32(port))
+	}
 	e.u32(uint32(len(s.Shown)))
 	for _, sh := range s.Shown {
 		e.str(sh.Path)
@@ -104,6 +118,18 @@ func (s *spec) encode() []byte {
 			e.u32(uint32(v >> 32))
 		}
 	}
+	e.u32(uint32(boolByte(s.Landlock != nil)))
+	if l := s.Landlock; l != nil {
+		for _, v := range []bool{l.Signals, l.Abstract, l.Writes} {
+			e.u32(uint32(boolByte(v)))
+		}
+		e.list(l.Writable)
+	}
+	for _, v := range []uint64{s.Rlimits.Files, s.Rlimits.FileSize, s.Rlimits.Pids} {
+		e.u32(uint32(v))
+		e.u32(uint32(v >> 32))
+	}
+	e.u32(uint32(boolByte(s.Observe)))
 	return e.b
 }
 
@@ -125,6 +151,10 @@ func decodeSpec(b []byte) (*spec, error) {
 	copy(t.Cc[:], d.str())
 	s.Program, s.Dir = d.str(), d.str()
 	s.Argv, s.Env = d.list(), d.list()
+	s.Dispense = d.u32() != 0
+	for n := d.u32(); n > 0 && !d.bad; n-- {
+		s.Listen = append(s.Listen, uint16(d.u32()))
+	}
 	for n := d.u32(); n > 0 && !d.bad; n-- {
 		sh := isolator.Shown{Path: d.str()}
 		for _, v := range []*uint64{&sh.Dev, &sh.Ino} {
@@ -133,6 +163,14 @@ func decodeSpec(b []byte) (*spec, error) {
 		}
 		s.Shown = append(s.Shown, sh)
 	}
+	if d.u32() != 0 {
+		s.Landlock = &isolator.Landlock{Signals: d.u32() != 0, Abstract: d.u32() != 0, Writes: d.u32() != 0, Writable: d.list()}
+	}
+	for _, v := range []*uint64{&s.Rlimits.Files, &s.Rlimits.FileSize, &s.Rlimits.Pids} {
+		*v = uint64(d.u32())
+		*v |= uint64(d.u32()) << 32
+	}
+	s.Observe = d.u32() != 0
 	if d.bad || d.s != "" || s.Ptys > 2 {
 		return nil, errors.New("malformed box spec")
 	}

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/limits"
 )
 
 func TestSpecRoundTrip(t *testing.T) {
@@ -16,6 +19,9 @@ func TestSpecRoundTrip(t *testing.T) {
 		Winsize: [2]unix.Winsize{{Row: 1, Col: 2, Xpixel: 3, Ypixel: 65535}, {Row: 9}},
 		Termios: unix.Termios{Iflag: 1, Oflag: 2, Cflag: 3, Lflag: 1 << 31, Line: 5, Ispeed: 6, Ospeed: 7},
 		Program: "/bin/x", Dir: "/a b\nc", Argv: []string{"", "\xff", "x"}, Env: []string{"A=b"},
+		Landlock: &isolator.Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}},
+		Listen:   []uint16{61080, 1}, Dispense: true, Observe: true,
+		Rlimits: limits.Values{Files: 64, FileSize: 1 << 40, Pids: 7},
 	}
 	in.Termios.Cc[unix.VINTR] = 3
 	out, err := decodeSpec(in.encode())
@@ -56,7 +62,7 @@ func TestHostileMessages(t *testing.T) {
 		for i := range msg {
 			msg[i] = byte(r.Uint32())
 		}
-		msg[0] = "RXMEExyz\x00"[r.IntN(9)] // all but start and stop
+		msg[0] = "RXMEELNxyz\x00"[r.IntN(11)] // all but start and stop
 		var fds []int
 		for range r.IntN(4) {
 			fds = append(fds, int(null.Fd()))

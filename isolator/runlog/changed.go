@@ -187,9 +187,6 @@ func RunsLater(roots, ours, files []string, since time.Time) []string {
 			}
 		}
 	}
-	for _, p := range newRepositories(topmost(roots), ours, since) {
-		add(p)
-	}
 	for _, p := range files {
 		later := func(name string) bool { return strings.HasSuffix(p, "/"+name) }
 		if strings.HasSuffix(p, ".sh") || slices.ContainsFunc(runLater(), later) {
@@ -197,55 +194,6 @@ func RunsLater(roots, ours, files []string, since time.Time) []string {
 		}
 	}
 	return out
-}
-
-// How far repositories that were made during a run are looked for: this is on the
-// way of every run.
-const (
-	newRepoDepth   = 4
-	newRepoFolders = 400
-)
-
-// newRepositories returns the .git of repositories that were made since a
-// Moment. Git on the host obeys their configuration, also from the repository
-// around them once they are in its index.
-func newRepositories(roots, ours []string, since time.Time) []string {
-	var out []string
-	left := newRepoFolders
-	s := search{since: since}
-	for level := roots; len(level) > 0; {
-		var next []string
-		for _, dir := range level {
-			if left--; left < 0 {
-				return out
-			}
-			entries, _ := os.ReadDir(dir) // what could be read counts
-			for _, e := range entries {
-				p := filepath.Join(dir, e.Name())
-				switch {
-				case slices.Contains(ours, p):
-				case e.Name() == ".git":
-					if s.isNew(p) {
-						out = append(out, p)
-					}
-				case e.IsDir() && e.Name() != "node_modules" && depthBelow(roots, p) <= newRepoDepth:
-					next = append(next, p)
-				}
-			}
-		}
-		level = next
-	}
-	return out
-}
-
-// depthBelow returns how many folders p lies below the root it belongs to.
-func depthBelow(roots []string, p string) int {
-	for _, r := range roots {
-		if rest, ok := strings.CutPrefix(p, strings.TrimSuffix(r, "/")+"/"); ok {
-			return strings.Count(rest, "/") + 1
-		}
-	}
-	return 0
 }
 
 // changedIn looks one level down.

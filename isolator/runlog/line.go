@@ -106,6 +106,7 @@ func (e End) line() []byte {
 	if e.TimedOut {
 		l.bool("timed_out", true)
 	}
+	l.list("limits", e.Limits)
 	l.num("ms", e.Millis)
 	if len(e.Blocked) > 0 {
 		l.object("blocked", func(in *line) {
@@ -118,6 +119,16 @@ func (e End) line() []byte {
 				in.count(name, e.Blocked[name])
 			}
 		})
+	}
+	if len(e.Network) > 0 {
+		l.key("network")
+		for i, h := range e.Network {
+			l = append(append(l, "[,"[min(i, 1)]), h.line()...)
+		}
+		l = append(l, ']')
+	}
+	if e.MoreHosts > 0 {
+		l.num("more_hosts", int64(e.MoreHosts))
 	}
 	if o := e.Output; o != nil {
 		l.object("output", func(in *line) {
@@ -143,6 +154,25 @@ func (e End) line() []byte {
 		})
 	}
 	l.list("runs_later", e.Later)
+	return l.end()
+}
+
+func (h Host) line() []byte {
+	var l line
+	l.str("host", h.Host)
+	l.num("port", int64(h.Port))
+	l.optional("origin", h.Origin)
+	l.num("allowed", h.Allowed)
+	l.num("refused", h.Refused)
+	if h.Failed > 0 {
+		l.num("failed", h.Failed)
+	}
+	l.num("up", h.Up)
+	l.num("down", h.Down)
+	if h.Plain {
+		l.bool("plain", true)
+	}
+	l.optional("reason", h.Reason)
 	return l.end()
 }
 

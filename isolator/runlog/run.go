@@ -47,14 +47,36 @@ type End struct {
 	Code     int            `json:"code"`
 	Signal   string         `json:"signal,omitempty"`
 	TimedOut bool           `json:"timed_out,omitempty"`
+	Limits   []string       `json:"limits,omitempty"` // of [sandbox.limits], those it came to, in words
 	Millis   int64          `json:"ms"`
 	Blocked  map[string]int `json:"blocked,omitempty"` // noop: calls per command
-	Output   *Captured      `json:"output,omitempty"`
-	Changes  *Changes       `json:"changes,omitempty"` // only with [output] summary
+	// Network is what the box asked its proxy for, by name; MoreHosts how many
+	// hosts are left out.
+	Network   []Host    `json:"network,omitempty"`
+	MoreHosts int       `json:"more_hosts,omitempty"`
+	Output    *Captured `json:"output,omitempty"`
+	Changes   *Changes  `json:"changes,omitempty"` // only with [output] summary
 	// Later are changed files that run on the host the next time somebody
 	// builds, or opens the folder.
 	Later []string `json:"runs_later,omitempty"`
 }
+
+// Host is what became of the requests of a run to one host and port.
+type Host struct {
+	Host    string `json:"host"` // empty: requests that could not be read, or of hosts beyond a limit
+	Port    uint16 `json:"port"`
+	Origin  string `json:"origin,omitempty"` // of what allowed it
+	Allowed int64  `json:"allowed"`          // connections
+	Refused int64  `json:"refused"`
+	Failed  int64  `json:"failed,omitempty"` // allowed, and could not be had
+	Up      int64  `json:"up"`               // bytes from the box
+	Down    int64  `json:"down"`             // bytes to the box
+	Plain   bool   `json:"plain,omitempty"`  // without TLS where it is usual
+	Reason  string `json:"reason,omitempty"` // of the last refusal or failure
+}
+
+// MaxHosts is how many hosts a record lists.
+const MaxHosts = 500
 
 // Run is the record of one run that is being written.
 type Run struct {
@@ -104,6 +126,9 @@ func (r *Run) Path() string { return filepath.Join(r.folder.Path, r.ID) }
 // End writes the last line.
 func (r *Run) End(e End) error {
 	e.Event = "end"
+	if more := len(e.Network) - MaxHosts; more > 0 {
+		e.Network, e.MoreHosts = e.Network[:MaxHosts], more
+	}
 	r.ended = true
 	if err := r.write(e.line()); err != nil {
 		return fmt.Errorf("log of run %s: %w", r.ID, cause(err))

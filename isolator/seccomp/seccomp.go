@@ -86,18 +86,24 @@ func Filter(o Options) ([]byte, error) {
 	list, table := rules(o), numbers()
 	code := []instruction{load(offArch)}
 	for _, m := range all {
-		block := m.block(list, table)
-		code = append(code, equal(m.audit, 1, 0), jump(len(block)))
-		code = append(code, block...)
+		code = append(code, m.only(m.block(list, table))...)
 	}
-	code = append(code, refuse(enosys))
+	return assemble(append(code, refuse(enosys))), nil
+}
+
+// only has a block looked at for calls of this machine alone.
+func (m machine) only(block []instruction) []instruction {
+	return append([]instruction{equal(m.audit, 1, 0), jump(len(block))}, block...)
+}
+
+func assemble(code []instruction) []byte {
 	var out []byte
 	for _, i := range code {
 		out = binary.LittleEndian.AppendUint16(out, i.op)
 		out = append(out, i.yes, i.no)
 		out = binary.LittleEndian.AppendUint32(out, i.k)
 	}
-	return out, nil
+	return out
 }
 
 // block answers every call of one machine.
@@ -121,12 +127,17 @@ func (m machine) block(all []rule, table map[string][4]int32) []instruction {
 		}
 		steps = append(steps, step{uint32(nr), answer})
 	}
-	slices.SortFunc(steps, func(x, y step) int { return cmp.Compare(x.nr, y.nr) })
 	code := []instruction{load(offNr)}
 	if m.column == amd64 {
 		code = append(code, atLeast(x32, 0, 2), equal(noCall, 1, 0), refuse(enosys))
 	}
-	return append(code, choose(steps)...)
+	return append(code, sorted(steps)...)
+}
+
+// sorted looks for the call among steps in any order.
+func sorted(steps []step) []instruction {
+	slices.SortFunc(steps, func(x, y step) int { return cmp.Compare(x.nr, y.nr) })
+	return choose(steps)
 }
 
 // step is the answer to one call.

@@ -31,7 +31,9 @@ type Run struct {
 	Path   string // its folder
 	ledger string // of what is borrowed, see Borrow
 	lock   *os.File
+	notes  []loan // see Watch
 
+	group      bool   // see Group
 	disk       string // see Disk, "" when there is none
 	diskLock   *os.File
 	workspaces *os.File // the lock of Workspaces
@@ -118,7 +120,12 @@ func (r *Run) Close() error {
 	if r == nil || r.lock == nil {
 		return nil
 	}
-	errs := []error{giveBack(r.ledger, r.Path), copytree.Remove(r.Path)}
+	errs := []error{giveBack(r.ledger, r.Path)}
+	if err := r.dropGroup(); err != nil {
+		errs = append(errs, err) // the folder stays: the next sweep tries again
+	} else {
+		errs = append(errs, copytree.Remove(r.Path))
+	}
 	if r.disk != "" {
 		errs = append(errs, copytree.Remove(r.disk))
 	}
@@ -188,6 +195,9 @@ func sweep(base string) (int, error) {
 	gate.Close()
 	var errs []error
 	for _, dir := range dead {
+		if dropGroup(dir) != nil {
+			continue // it is in nobody's way: the next sweep tries again
+		}
 		errs = append(errs, copytree.Remove(dir))
 	}
 	return len(dead), errors.Join(errs...)

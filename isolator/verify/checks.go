@@ -126,6 +126,9 @@ func (c *checker) privileges() {
 	ch = c.add("seccomp", High, "seccomp", "a filter of system calls is in force")
 	ch.Want = c.Config.Seccomp
 	ch.lift(c.Config.Seccomp == "off", `seccomp = "off"`)
+	ch = c.add("landlock", Medium, "landlock", "Landlock confines the program, too")
+	ch.lift(c.Config.Landlock == "off", `landlock = "off"`)
+	ch.lift(c.Facts.Landlock < isolator.LandlockScopes && c.Config.Landlock != "required", "this kernel cannot")
 }
 
 func (c *checker) namespaces() {
@@ -574,7 +577,7 @@ func (c *checker) environment() {
 
 // declared are the names of all variables the box may have.
 func (c *checker) declared() []string {
-	names := []string{"HOME", "USER", "LOGNAME", "TERM", "PATH", "PWD", "INNER_SANDBOX", "INNER_RUN_ID"}
+	names := append(isolator.ProxyVariables(c.Config), "HOME", "USER", "LOGNAME", "TERM", "PATH", "PWD", "INNER_SANDBOX", "INNER_RUN_ID")
 	for name := range c.Facts.Env {
 		if slices.Contains(c.Config.Env.Inherit, name) {
 			names = append(names, name)
@@ -618,7 +621,8 @@ func (c *checker) network() {
 	ch = c.add("host-loopback", High, "host-loopback", "servers of the host on 127.0.0.1 and ::1 cannot be reached")
 	ch.lift(full, "network = true: the host's own servers too")
 	ch = c.add("abstract-sockets", High, "abstract-sockets", "abstract sockets of the host cannot be reached")
-	ch.lift(full, "network = true: they belong to the network")
+	open := isolator.AbstractOpen(c.Config, c.Facts)
+	ch.lift(open != "", open)
 }
 
 func (c *checker) rest() {
@@ -643,13 +647,16 @@ func (c *checker) rest() {
 	c.add("keyring", Medium, "keyring", "the session keyring is the box's own")
 	ch := c.add("marker", Medium, "marker", "the box says what it is, and the program cannot change that")
 	ch.Want = fmt.Sprintf("profile=%s\nrun=%s\n", c.Config.Name, c.Staged.RunID)
-	if c.Config.Limits.Any() {
+	if plan, _ := isolator.Limits(c.Config, c.Facts); plan != nil {
 		ch = c.add("limits", High, "limits", "limits are in force")
-		l := c.Config.Limits
-		for _, kv := range [][2]string{{"memory", l.Memory}, {"cpu", l.CPU}, {"pids", l.Pids}, {"files", l.Files}, {"file_size", l.FileSize}} {
-			if kv[1] != "" {
-				ch.Names = append(ch.Names, kv[0]+"="+kv[1])
-			}
+		for _, h := range plan.Held {
+			ch.Names = append(ch.Names, h.Key+"="+string(h.Engine))
+		}
+		r := plan.Rlimits
+		ch.Want = fmt.Sprintf("%d %d %d %d", r.Files, r.FileSize, r.Pids, plan.Disk)
+		ch.Places = []Place{{Path: "/dev/shm"}}
+		if !slices.ContainsFunc(c.Config.Mounts, func(m profile.Mount) bool { return within(m.Dest, "/tmp") }) {
+			ch.Places = append(ch.Places, Place{Path: "/tmp"})
 		}
 	}
 }

@@ -175,8 +175,10 @@ func (i *inside) check(c Check) (r Result, detail string) {
 		return markerIs(c.Want)
 	case "seccomp":
 		return seccomp(c.Want)
+	case "landlock":
+		return landlock()
 	case "limits":
-		return limits(c.Names)
+		return limitsHold(c)
 	}
 	return Unknown, "no such check in this version"
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/profile"
 )
 
@@ -326,55 +327,60 @@ func seccomp(want string) (Result, string) {
 	return Fail, "no filter is in force"
 }
 
-// limits looks at those that show from inside. Limits of a control group do
-// not: the box's own view begins at its group.
-func limits(names []string) (Result, string) {
-	var seen, unseen []string
-	for _, kv := range names {
-		name, value, _ := strings.Cut(kv, "=")
-		var resource int
-		switch name {
-		case "files":
-			resource = unix.RLIMIT_NOFILE
-		case "file_size":
-			resource = unix.RLIMIT_FSIZE
-		default:
-			unseen = append(unseen, name)
-			continue
-		}
-		var r unix.Rlimit
-		if err := unix.Getrlimit(resource, &r); err != nil {
-			return Unknown, err.Error()
-		}
-		want, ok := amount(value)
-		if !ok {
-			return Unknown, fmt.Sprintf("%s = %q is not understood", name, value)
-		}
-		if r.Max > want {
-			return Fail, fmt.Sprintf("%s is %d, not %s", name, r.Max, value)
-		}
-		seen = append(seen, name)
+// landlock asks to signal the box's first process. It is the same user's, and
+// of those only Landlock keeps it.
+func landlock() (Result, string) {
+	switch err := unix.Kill(1, 0); err {
+	case nil:
+		return Fail, "signals are not confined"
+	case unix.EPERM:
+		return Pass, "signals are confined"
+	default:
+		return Unknown, err.Error()
 	}
-	if len(seen) == 0 {
-		return Skip, "cannot be seen from inside: " + strings.Join(unseen, ", ")
-	}
-	if len(unseen) > 0 {
-		return Pass, strings.Join(seen, ", ") + "; cannot be seen from inside: " + strings.Join(unseen, ", ")
-	}
-	return Pass, strings.Join(seen, ", ")
 }
 
-// amount reads 1024, 10K, 2G and the like.
-func amount(s string) (uint64, bool) {
-	s = strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(strings.TrimSpace(s)), "B"), "I")
-	shift := 0
-	for i, unit := range []string{"K", "M", "G", "T"} {
-		if rest, ok := strings.CutSuffix(s, unit); ok {
-			s, shift = rest, 10*(i+1)
+// limitsHold looks at those that show from inside. What a control group holds
+// does not: the box's own view begins at its group. inner compares that from
+// outside before the program starts, and does not start it when it differs.
+func limitsHold(c Check) (Result, string) {
+	var files, size, pids, disk uint64
+	if _, err := fmt.Sscanf(c.Want, "%d %d %d %d", &files, &size, &pids, &disk); err != nil {
+		return Unknown, err.Error()
+	}
+	for _, l := range []struct {
+		name     string
+		resource int
+		want     uint64
+	}{{"files", unix.RLIMIT_NOFILE, files}, {"file_size", unix.RLIMIT_FSIZE, size}, {"pids", unix.RLIMIT_NPROC, pids}} {
+		if l.want == 0 {
+			continue
+		}
+		if l.name == "pids" {
+			l.want += limits.Own
+		}
+		var r unix.Rlimit
+		if err := unix.Getrlimit(l.resource, &r); err != nil {
+			return Unknown, err.Error()
+		}
+		if r.Max > l.want {
+			return Fail, fmt.Sprintf("%s is %d, not %d", l.name, r.Max, l.want)
 		}
 	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	return n << shift, err == nil
+	for _, p := range c.Places {
+		var st unix.Statfs_t
+		if disk == 0 {
+			break
+		}
+		if err := unix.Statfs(p.Path, &st); err != nil {
+			return Unknown, err.Error()
+		}
+		const page = 64 << 10 // the largest there is: the kernel rounds up
+		if held := st.Blocks * uint64(st.Bsize); held > disk+page {
+			return Fail, fmt.Sprintf("%s holds %d bytes, not %d", p.Path, held, disk)
+		}
+	}
+	return Pass, strings.Join(c.Names, ", ")
 }
 
 // custom runs one check of the profile: sh -c, in the box's own environment

@@ -54,12 +54,11 @@ func TestValid(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		runs := strings.HasPrefix(name, "claude") || strings.HasPrefix(name, "shell")
-		if missing := rc.NotEnforced(); runs && missing != nil {
+		if missing := rc.NotEnforced(); missing != nil {
 			t.Errorf("%s does not run: %q", name, missing)
 		}
 		shell := strings.HasPrefix(name, "shell")
-		if (rc.Network == profile.NetFull) == shell || (rc.Home == "isolated") == shell {
+		if rc.Network.ByName() == shell || rc.Network == profile.NetFull || (rc.Home == "isolated") == shell {
 			t.Errorf("%s: network %s, home %s", name, rc.Network, rc.Home)
 		}
 		if p.Description == "" || rc.Env.InheritAll || !slices.Contains(rc.Env.Inherit, "LC_*") || len(rc.Allow) > 0 {

@@ -50,6 +50,10 @@ func claude() Capability {
 				"Run 'claude' on the host machine to renew it, then relaunch inner.",
 			},
 		},
+		// The API, and where a login is renewed (measured: strings of the program).
+		// Without statsig, Datadog, downloads and the pages of claude.ai it works.
+		Hosts:     []string{"api.anthropic.com", "platform.claude.com"},
+		Endpoints: []string{"ANTHROPIC_BASE_URL"},
 		Notes: []string{
 			"MCP servers, plugins and the state of other projects stay behind; sessions end with the run",
 		},
@@ -92,6 +96,11 @@ func gemini() Capability {
 			{Key: "GEMINI_FORCE_FILE_STORAGE", Value: "true"},
 			{Key: "SANDBOX", Value: "inner"},
 		},
+		// The API with a key, the one for those who signed in with Google, and where
+		// that login is renewed. Vertex AI has a host for each region: those are for
+		// network_allow. play.googleapis.com, which counts, is left out.
+		Hosts:     []string{"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com", "www.googleapis.com"},
+		Endpoints: []string{"GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "CODE_ASSIST_ENDPOINT"},
 		Notes: []string{
 			"MCP servers, extensions, history and other trusted folders stay behind",
 			"a key that is in the desktop's keyring stays there: GEMINI_API_KEY brings one along",
@@ -119,6 +128,9 @@ func cursor() Capability {
 			},
 			{Path: "~/.config/cursor", Files: []File{{Name: "auth.json"}}},
 		},
+		// Not measured: the agent spreads its work over hosts below this one, and
+		// Cursor's own list for firewalls says so.
+		Hosts: []string{"*.cursor.sh"},
 		Notes: []string{"MCP servers (mcp.json), extensions and the state of projects stay behind"},
 	}
 }
@@ -140,6 +152,10 @@ func codex() Capability {
 			Fields: []string{"tokens.id_token", "tokens.access_token", "tokens.refresh_token", "last_refresh"},
 			Stamp:  "last_refresh",
 		},
+		// The API with a key, the one for those who signed in, and where that login is
+		// renewed. ab.chatgpt.com, which counts, is left out.
+		Hosts:     []string{"api.openai.com", "chatgpt.com", "auth.openai.com"},
+		Endpoints: []string{"OPENAI_BASE_URL"},
 		Notes: []string{
 			"MCP servers, plugins, notify programs, hooks and other trusted projects stay behind",
 			"no background server, no update checks; the working folder is trusted",
@@ -178,7 +194,11 @@ func opencode() Capability {
 		},
 		Env:   []profile.KV{{Key: "OPENCODE_DISABLE_AUTOUPDATE", Value: "true"}},
 		Wants: []profile.KV{{Key: ".opencode/.gitignore", Value: "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore\n"}},
-		Notes: []string{"MCP servers, plugins and sessions stay behind"},
+		// Its own service, its list of models, and the providers most have a key of.
+		// Any other is for network_allow.
+		Hosts:     []string{"opencode.ai", "models.dev", "api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com"},
+		Endpoints: []string{"ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"},
+		Notes:     []string{"MCP servers, plugins and sessions stay behind"},
 	}
 }
 

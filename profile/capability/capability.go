@@ -30,8 +30,15 @@ type Capability struct {
 	// folder before it starts, and cannot: that folder is read-only in the box.
 	// Where the folder is and the file is not, it is lent for the run.
 	Wants []profile.KV // path below the working folder, and content
-	Login *Login       // nil when the program does not renew what is stored
-	Notes []string     // for people
+	// Hosts are what the program cannot work without, for a box that has the network
+	// by name: entries of network_allow, no groups. Telemetry, updates and web pages
+	// for people are not among them.
+	Hosts []string
+	// Endpoints are variables that name another server to work with. One that the box
+	// gets from its user is a host, too.
+	Endpoints []string
+	Login     *Login   // nil when the program does not renew what is stored
+	Notes     []string // for people
 }
 
 // Folder is one folder of an agent, cloned.
@@ -171,6 +178,12 @@ func (c Capability) Explain(home string) []string {
 			value = strings.TrimSuffix("~/"+rest, "/")
 		}
 		add("sets %s=%s", kv.Key, value)
+	}
+	if len(c.Hosts) > 0 {
+		add("reaches %s, where the network is by name", strings.Join(c.Hosts, ", "))
+	}
+	if len(c.Endpoints) > 0 {
+		add("reaches the server that %s names, where you do", strings.Join(c.Endpoints, " or "))
 	}
 	if len(c.Args) > 0 {
 		add("starts %s with %s", c.Program, strings.Join(c.Args, " "))

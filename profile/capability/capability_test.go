@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/enr/inner/profile/hosts"
 )
 
 // home plants the files of somebody who uses all agents.
@@ -385,8 +387,27 @@ sets CLAUDE_CONFIG_DIR=~/.claude
 sets CLAUDE_CODE_SANDBOXED=1
 sets DISABLE_AUTOUPDATER=1
 sets CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1
+reaches api.anthropic.com, platform.claude.com, where the network is by name
+reaches the server that ANTHROPIC_BASE_URL names, where you do
 MCP servers, plugins and the state of other projects stay behind; sessions end with the run`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What an agent needs of the network can be read, each host once, and is no group.
+func TestHosts(t *testing.T) {
+	for _, c := range known() {
+		if len(c.Hosts) == 0 {
+			t.Errorf("%s: no hosts: it would not work where the network is by name", c.Name)
+		}
+		seen := map[string]bool{}
+		for _, text := range c.Hosts {
+			e, err := hosts.Parse(text)
+			if err != nil || e.Group != "" || seen[text] {
+				t.Errorf("%s: %q: %+v %v", c.Name, text, e, err)
+			}
+			seen[text] = true
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -23,6 +24,7 @@ import (
 //	env   = { AIDER_HOME = "~/.aider" }
 //	args  = ["--no-update"]                       # put before the program's own
 //	program = "aider"                             # gets args; default: NAME
+//	hosts = ["api.example.com"]                   # reached where the network is by name
 type Table struct {
 	Program strict.String             `toml:"program"`
 	Paths   strict.List               `toml:"paths"`
@@ -32,6 +34,7 @@ type Table struct {
 	Empty   strict.List               `toml:"empty"`
 	Env     strict.Table[string]      `toml:"env"`
 	Args    strict.List               `toml:"args"`
+	Hosts   strict.List               `toml:"hosts"`
 }
 
 // Check returns the faults of [capability.name]; at is where it is written.
@@ -79,12 +82,19 @@ func (t Table) Check(name string, at strict.Pos) []strict.Problem {
 	if p := t.Program; p.Set && (p.V == "" || strings.ContainsFunc(p.V, func(r rune) bool { return r == '/' || unicode.IsControl(r) })) {
 		c.add(p.At, "program", fmt.Sprintf("%q is not a bare name", p.V), "")
 	}
+	for _, it := range t.Hosts.Items {
+		if e, err := hosts.Parse(it.Text); err != nil {
+			c.add(it.At, "hosts", err.Error(), "")
+		} else if e.Group != "" {
+			c.add(it.At, "hosts", fmt.Sprintf("%q is a group", it.Text), "groups are for network_allow of a profile")
+		}
+	}
 	return c.problems
 }
 
 // Capability returns what a table without faults declares.
 func (t Table) Capability(name string) Capability {
-	c := Capability{Name: name, Program: name, Args: t.Args.Texts(), Notes: []string{"declared in config.toml"}}
+	c := Capability{Name: name, Program: name, Args: t.Args.Texts(), Hosts: t.Hosts.Texts(), Notes: []string{"declared in config.toml"}}
 	if t.Program.V != "" {
 		c.Program = t.Program.V
 	}

@@ -28,6 +28,7 @@ type Config struct {
 	DefaultProfile string
 	WorkspacesPath string // not expanded
 	Log            string // not expanded
+	SetuidBwrap    bool   // a bwrap that starts with the rights of root may be used
 	Aliases        []profile.KV
 	Shims          []profile.KV // a command, and the profile that claims it
 	DefaultLimits  profile.Limits
@@ -40,6 +41,7 @@ type file struct {
 	DefaultProfile strict.String        `toml:"default_profile"`
 	WorkspacesPath strict.String        `toml:"workspaces_path"`
 	Log            strict.String        `toml:"log"`
+	SetuidBwrap    strict.Bool          `toml:"setuid_bwrap"`
 	Aliases        strict.Table[string] `toml:"aliases"`
 	Shims          strict.Table[string] `toml:"shims"`
 	DefaultLimits  profile.LimitsTable  `toml:"default_limits"`
@@ -60,10 +62,14 @@ func Load(path string) (*Config, profile.File, error) { return loadWith(path, ni
 func LoadProject(path string) (*Config, profile.File, error) { return loadWith(path, ofProject) }
 
 func ofProject(f *file) []strict.Problem {
-	if c := f.Capability; c.Set {
-		return []strict.Problem{{File: c.At.File, Line: c.At.Line, Key: "capability", Msg: "a project declares no capabilities", Hint: "declare it in your own config.toml: inner config edit"}}
+	var out []strict.Problem
+	if b := f.SetuidBwrap; b.Set {
+		out = append(out, strict.Problem{File: b.At.File, Line: b.At.Line, Key: "setuid_bwrap", Msg: "a project does not decide which bwrap is used", Hint: "write it into your own config.toml: inner config edit"})
 	}
-	return nil
+	if c := f.Capability; c.Set {
+		out = append(out, strict.Problem{File: c.At.File, Line: c.At.Line, Key: "capability", Msg: "a project declares no capabilities", Hint: "declare it in your own config.toml: inner config edit"})
+	}
+	return out
 }
 
 func loadWith(path string, more func(*file) []strict.Problem) (*Config, profile.File, error) {
@@ -113,7 +119,7 @@ func parse(read profile.File, more func(*file) []strict.Problem) (*Config, error
 		return nil, strict.Problems(problems)
 	}
 	return &Config{
-		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V,
+		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
 		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(),
 		Capabilities: capabilities(f.Capability),
 	}, nil

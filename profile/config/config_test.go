@@ -71,6 +71,8 @@ func TestLoadFaults(t *testing.T) {
 		{"[default_limits]\nmemory = \"lots\"", `config.toml:2: default_limits.memory: "lots" is not a size (write it like "512M" or "2G")`},
 		{"[capability.claude]\npaths = [\"~/.x\"]", `config.toml:1: capability.claude: is built in (give yours another name)`},
 		{"[capability.\"A b\"]\npaths = [\"~/.x\"]", `config.toml:1: capability."A b": is not a name (lower case letters, digits and hyphens)`},
+		{"[capability.a]\npaths = [\"~/.x\"]\nhosts = [\"api.example.com\", \"@npm\", \"https://x/\"]", `config.toml:3: capability.a.hosts: "@npm" is a group (groups are for network_allow of a profile)
+config.toml:3: capability.a.hosts: "https://x/" is an address of a page: write the host alone`},
 		{"[capability.a]\nargs = [\"x\"]", `config.toml:1: capability.a.paths: names no folder (write it like ["~/.aider"])`},
 		{"[capability.a]\npath = [\"x\"]", "config.toml:2: capability.a.path: unknown key (did you mean \"paths\"?)"},
 		{

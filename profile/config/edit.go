@@ -28,6 +28,9 @@ func (c *Config) Settings() []Setting {
 	add(c.DefaultProfile, "default_profile")
 	add(c.WorkspacesPath, "workspaces_path")
 	add(c.Log, "log")
+	if c.SetuidBwrap {
+		add("true", "setuid_bwrap")
+	}
 	for _, t := range []struct {
 		name string
 		rows []profile.KV
@@ -36,9 +39,8 @@ func (c *Config) Settings() []Setting {
 			add(kv.Value, t.name, kv.Key)
 		}
 	}
-	l := c.DefaultLimits
-	for _, kv := range [][2]string{{"memory", l.Memory}, {"cpu", l.CPU}, {"pids", l.Pids}, {"files", l.Files}, {"file_size", l.FileSize}} {
-		add(kv[1], "default_limits", kv[0])
+	for _, kv := range c.DefaultLimits.Rows() {
+		add(kv.Value, "default_limits", kv.Key)
 	}
 	add(strings.Join(c.Hide, ", "), "hide", "paths")
 	return out
@@ -50,6 +52,7 @@ func Keys() []string {
 	return []string{
 		"default_profile", "workspaces_path", "log", "aliases.", "shims.",
 		"default_limits.memory", "default_limits.cpu", "default_limits.pids", "default_limits.files", "default_limits.file_size",
+		"default_limits.disk",
 	}
 }
 

@@ -88,6 +88,9 @@ type Policy struct {
 	Credentials bool // stored logins are allowed
 	GPG         bool // the keys of GnuPG are
 	SSH         bool // the keys of SSH, or its agent, are
+	// Proxy says that the box has a proxy of its own, which variables name: one of
+	// the settings would go before it and lead nowhere.
+	Proxy bool
 }
 
 // Result is the configuration of a box.
@@ -166,10 +169,16 @@ func neutral(e Entry, p Policy) bool {
 		return true
 	case "protocol":
 		return sub == "ext"
+	case "http", "remote":
+		if p.Proxy && (name == "proxy" || name == "proxyauthmethod") {
+			return true
+		}
 	case "core":
 		switch name {
 		case "askpass", "hookspath", "fsmonitor", "fsmonitorhookversion":
 			return true
+		case "gitproxy":
+			return p.Proxy
 		}
 	}
 	return !p.Credentials && (secret(name) || withLogin(sub) || withLogin(e.Value))

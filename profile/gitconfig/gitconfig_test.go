@@ -128,6 +128,18 @@ func TestClean(t *testing.T) {
 			},
 		},
 		{
+			about:   "the box has a proxy of its own",
+			list:    []string{"http.proxy=http://p:1", "http.https://x/.proxy=http://p:2", "http.proxyauthmethod=basic", "remote.o.proxy=p", "core.gitproxy=p", "http.sslcainfo=/x"},
+			policy:  Policy{Proxy: true},
+			file:    []string{"http.sslcainfo=/x"},
+			dropped: []string{"http.proxy=http://p:1", "http.https://x/.proxy=http://p:2", "http.proxyauthmethod=basic", "remote.o.proxy=p", "core.gitproxy=p"},
+		},
+		{
+			about: "without one they stay",
+			list:  []string{"http.proxy=http://p:1", "core.gitproxy=p"},
+			file:  []string{"http.proxy=http://p:1", "core.gitproxy=p"},
+		},
+		{
 			about:   "logins stay when they are allowed",
 			list:    []string{"credential.helper=store", "github.token=1", "core.askpass=x"},
 			policy:  Policy{Credentials: true},

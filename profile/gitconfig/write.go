@@ -7,9 +7,12 @@ import (
 )
 
 // Text is the configuration as a file of git's format.
-func (r Result) Text() ([]byte, error) {
+func (r Result) Text() ([]byte, error) { return r.text("Written by inner for one run.") }
+
+// text begins with a line about itself.
+func (r Result) text(about string) ([]byte, error) {
 	var b strings.Builder
-	b.WriteString("# Written by inner for one run.\n")
+	b.WriteString("# " + about + "\n")
 	head := ""
 	for _, e := range r.File {
 		if err := check(e); err != nil {

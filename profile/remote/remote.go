@@ -14,6 +14,7 @@
 package remote
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -91,6 +92,15 @@ func ParseDigest(text string) (string, error) {
 	}
 	return digest, nil
 }
+
+// Get reads the profile that is at a URL that Check accepts, within thirty seconds.
+func Get(ctx context.Context, raw string) (Page, error) { return get(ctx, raw, false) }
+
+// GetPage is Get for anything else, web pages included.
+func GetPage(ctx context.Context, raw string) (Page, error) { return get(ctx, raw, true) }
+
+// PagesWord tells the fetching program that web pages are welcome.
+const PagesWord = "pages"
 
 // Page is what was at a URL.
 type Page struct {

@@ -68,7 +68,7 @@ type Trial struct {
 func List() []Attack {
 	var list []Attack
 	for _, part := range [][]Attack{
-		files(), gits(), configs(), secrets(), hidden(), sockets(), processes(), terminals(), kernels(), launchers(),
+		files(), gits(), configs(), secrets(), hidden(), sockets(), proxies(), processes(), terminals(), kernels(), launchers(), repositories(),
 	} {
 		list = append(list, part...)
 	}

@@ -2,6 +2,11 @@ package attack
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +46,60 @@ func TestLeak(t *testing.T) {
 	} {
 		if got := c.a.Leak(s, c.said, c.err); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestStatements: docs/attacks.md has the 85 statements; what it names is there,
+// and every attack is named.
+func TestStatements(t *testing.T) {
+	const root = "../../../"
+	data, err := os.ReadFile(root + "docs/attacks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| (\d+) \|[^|]+\|([^|]*)\|([^|]*)\|$`).FindAllStringSubmatch(string(data), -1)
+	if len(rows) != 85 {
+		t.Errorf("%d statements", len(rows))
+	}
+	for i, r := range rows {
+		if r[1] != strconv.Itoa(i+1) {
+			t.Errorf("row %d is number %s", i+1, r[1])
+		}
+		if strings.TrimSpace(r[2]+r[3]) == "" {
+			t.Errorf("%s: nothing tries it, and nothing says why", r[1])
+		}
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(r[2], -1) {
+			if _, ok := Find(m[1]); !ok && m[1] != "table-*" {
+				t.Errorf("%s: no attack is called %s", r[1], m[1])
+			}
+		}
+		for _, story := range regexp.MustCompile(`[a-z-]+\.txtar`).FindAllString(r[3], -1) {
+			if _, err := os.Stat(root + "cmd/inner/testdata/script/" + story); err != nil {
+				t.Errorf("%s: there is no story %s", r[1], story)
+			}
+		}
+	}
+	folders := map[string]string{
+		"cmd/inner": "cmd/inner", "isolator": "isolator", "profile": "profile", "verify": "isolator/verify", "launch": "isolator/launch", "netproxy": "isolator/netproxy",
+	}
+	for _, m := range regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z]+)`").FindAllStringSubmatch(string(data), -1) {
+		files, err := filepath.Glob(root + folders[m[1]] + "/*_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			found = found || err == nil && strings.Contains(string(text), "func "+m[2]+"(")
+		}
+		if !found {
+			t.Errorf("%s has no %s", m[1], m[2])
+		}
+	}
+	for _, a := range List() {
+		if !strings.HasPrefix(a.Name, "table-") && !strings.Contains(string(data), "`"+a.Name+"`") {
+			t.Errorf("%s is in no row", a.Name)
 		}
 	}
 }

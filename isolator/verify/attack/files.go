@@ -44,6 +44,13 @@ func write(name, what, path string, declared func(profile.RunConfig) string) Att
 	}
 }
 
+// existing is an attack on a home in which a file is there already.
+func existing(a Attack, name string) Attack {
+	was := a.Stage
+	a.Stage = func(s *Scene) error { return errors.Join(s.put(name, "# mine\n"), was(s)) }
+	return a
+}
+
 // homeWritable says that the profile makes the home writable.
 func homeWritable(rc profile.RunConfig) string {
 	for _, m := range rc.Mounts {
@@ -64,6 +71,10 @@ func files() []Attack {
 		write("autostart", "make an entry that starts with the desktop", ".config/autostart/x.desktop", homeWritable),
 		write("dbus-service", "make a service that the bus starts", ".local/share/dbus-1/services/x.service", homeWritable),
 		write("path-program", "put a program into ~/.local/bin", ".local/bin/ls", nil),
+		existing(write("path-program-cargo", "put a program into ~/.cargo/bin", ".cargo/bin/ls", homeWritable), ".cargo/bin/tool"),
+		existing(write("path-program-go", "put a program into ~/go/bin", "go/bin/ls", homeWritable), "go/bin/tool"),
+		existing(write("zshenv", "append to ~/.zshenv", ".zshenv", nil), ".zshenv"),
+		existing(write("ssh-rc", "make a ~/.ssh/rc, which a login runs", ".ssh/rc", nil), ".ssh/known_hosts"),
 		write("path-program-bin", "put a program into a new ~/bin", "bin/ls", homeWritable),
 		write("authorized-keys", "append to ~/.ssh/authorized_keys", ".ssh/authorized_keys", nil),
 		write("user-gitconfig", "append to ~/.gitconfig", ".gitconfig", nil),

@@ -6,9 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -142,6 +140,14 @@ func kernels() []Attack {
 		}
 		return ""
 	}
+	privileges := call("gain-privileges", "gain privileges by a program with the setuid bit (no_new_privs)", func() error {
+		set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+		if err == nil && set != 0 {
+			err = errors.New("no_new_privs is set")
+		}
+		return err
+	})
+	privileges.Declared = nil
 	var params [120]byte // struct io_uring_params
 	var attr unix.PerfEventAttr
 	attr.Type, attr.Size, attr.Bits = unix.PERF_TYPE_SOFTWARE, uint32(unsafe.Sizeof(attr)), unix.PerfBitExcludeKernel|unix.PerfBitExcludeHv
@@ -163,6 +169,32 @@ func kernels() []Attack {
 		call("socket-vsock", "make a socket to the host of a virtual machine (AF_VSOCK)", socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)),
 		call("socket-alg", "make a socket to the kernel's ciphers (AF_ALG)", socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)),
 		call("socket-packet", "make a socket for raw packets (AF_PACKET)", socket(unix.AF_PACKET, unix.SOCK_RAW, 0)),
+		call("socket-raw", "make a socket for raw packets of IP", socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)),
+		call("socket-netlink", "make a socket to a part of the kernel no program needs (NETLINK_SELINUX, NETLINK_CRYPTO)", func() error {
+			return errors.Join(socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_SELINUX)(), socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_CRYPTO)())
+		}),
+		call("x32", "make a system call by its other number (x32)", number(0x4000_0000|unix.SYS_GETPID)),
+		call("mount-api", "take hold of a mount (open_tree)", func() error {
+			fd, err := unix.OpenTree(unix.AT_FDCWD, "/", unix.OPEN_TREE_CLOEXEC)
+			if err == nil {
+				unix.Close(fd)
+			}
+			return err
+		}),
+		call("personality", "have readable memory be code as well (personality)", func() error {
+			const readImpliesExec = 0x0400000
+			_, _, errno := unix.Syscall(unix.SYS_PERSONALITY, readImpliesExec, 0, 0)
+			if errno != 0 {
+				return errno
+			}
+			return nil
+		}),
+		call("kernel-log", "ask for the kernel's log (syslog)", func() error {
+			const sizeBuffer = 10 // SYSLOG_ACTION_SIZE_BUFFER
+			_, err := unix.Klogctl(sizeBuffer, nil)
+			return err
+		}),
+		privileges,
 		call("bpf", "load a program into the kernel (bpf)", func() error {
 			insns := [2]uint64{0xb7, 0x95} // r0 = 0; exit
 			license := []byte("GPL\x00")
@@ -195,93 +227,3 @@ func kernels() []Attack {
 		}),
 	}
 }
-
-// launchers attack how inner starts a box.
-func launchers() []Attack {
-	return []Attack{
-		killLauncher(),
-		{
-			Name: "fake-bwrap", Class: "processes", What: "put a program called bwrap first on PATH",
-			Stage: func(s *Scene) error {
-				s.watched = append(s.watched, s.path("outside/ran"))
-				s.Env = append(s.Env, "PATH="+s.path("app/bin")+":"+os.Getenv("PATH"))
-				if err := s.put("app/bin/bwrap", "#!/bin/sh\necho "+s.Trial.Mark+" >"+quoted(s.path("outside/ran"))+"\n"); err != nil {
-					return err
-				}
-				return os.Chmod(s.path("app/bin/bwrap"), 0o700) // allowed: it is to be run
-			},
-			Try: func(Trial) (string, error) {
-				p, err := exec.LookPath("bwrap")
-				if err != nil {
-					return "", err
-				}
-				return "", exec.Command(p).Run()
-			},
-		},
-		{
-			Name: "planted-link", Class: "files", What: "have bwrap make a mount point through a planted link (CVE-2026-87766)",
-			Stage: func(s *Scene) error {
-				if err := os.MkdirAll(s.path("outside/made"), 0o700); err != nil {
-					return err
-				}
-				s.target("app/.vscode")
-				return os.Symlink("/oldroot"+s.path("outside/made"), s.path("app/.vscode"))
-			},
-			Effect: func(s *Scene) string {
-				if list, err := os.ReadDir(s.path("outside/made")); err == nil && len(list) > 0 {
-					return s.path("outside/made/"+list[0].Name()) + " was made"
-				}
-				return ""
-			},
-			Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
-				if run != nil {
-					out, err := run("true").CombinedOutput()
-					return string(out), err
-				}
-				out, err := exec.Command("bwrap", "--dev-bind", "/", "/", "--bind", s.App, s.App, "--tmpfs", s.path("app/.vscode/x"), "true").CombinedOutput()
-				return string(out), err
-			},
-		},
-	}
-}
-
-// killLauncher kills inner and wants what runs in the box to be gone: the pair
-// of a PID namespace and the death signal.
-func killLauncher() Attack {
-	return Attack{
-		Name: "kill-launcher", Class: "processes", What: "outlive inner, when that is killed",
-		Stage: func(s *Scene) error {
-			s.Trial.Text["word"] = fmt.Sprintf("1%d", time.Now().UnixNano())
-			return nil
-		},
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
-			script := "sleep " + s.Trial.Text["word"] + " & wait"
-			cmd := exec.Command("/bin/sh", "-c", script) // allowed: the attack is a script
-			if run != nil {
-				cmd = run("-c", script)
-			}
-			if err := cmd.Start(); err != nil {
-				return "", err
-			}
-			up := settle(func() bool { return running("sleep\x00" + s.Trial.Text["word"]) })
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			if !up {
-				return "", ErrNotStarted
-			}
-			settle(func() bool { return !running("sleep\x00" + s.Trial.Text["word"]) })
-			return "", nil
-		},
-		Effect: func(s *Scene) string {
-			pid := find("sleep\x00" + s.Trial.Text["word"])
-			if pid == 0 {
-				return ""
-			}
-			_ = unix.Kill(pid, unix.SIGKILL)
-			return "what ran in the box still runs"
-		},
-	}
-}
-
-// quoted quotes a path of a scene for sh: it holds no quote.
-func quoted(p string) string { return "'" + strings.ReplaceAll(p, "'", "") + "'" }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,6 +20,13 @@ import (
 // input ends.
 func victim() int {
 	secret := []byte(os.Getenv("VICTIM"))
+	if name := os.Getenv("SERVE"); name != "" {
+		l, err := net.Listen("unix", name)
+		if err != nil {
+			return 1
+		}
+		go answer(l, secret)
+	}
 	// Who is allowed to trace it at all may: Yama (kernel, Documentation/admin-guide/LSM/Yama).
 	_ = unix.Prctl(unix.PR_SET_PTRACER, ^uintptr(0), 0, 0, 0)
 	if len(secret) == 0 {
@@ -132,6 +140,23 @@ func processes() []Attack {
 			},
 		},
 		{
+			Name: "nested-inner-clean", Class: "processes", What: "the same without any variable that says where it is", Declared: sshAllowed,
+			Stage: func(s *Scene) error {
+				return errors.Join(s.plant(".ssh/id_ed25519"), s.put("app/loose.toml",
+					"schema_version = \"1\"\n[sandbox]\nallow = [\"ssh-keys\"]\nseccomp = \"off\"\n[entrypoint]\ncmd = \"/bin/cat\"\ninteractive = false\n"))
+			},
+			Try: func(t Trial) (string, error) {
+				for _, kv := range os.Environ() {
+					if name, _, _ := strings.Cut(kv, "="); name != "HOME" && name != "XDG_RUNTIME_DIR" {
+						if err := os.Unsetenv(name); err != nil {
+							return "", err
+						}
+					}
+				}
+				return self(t, "run", "-p", "./loose.toml", "--", filepath.Join(t.Home, ".ssh/id_ed25519"))
+			},
+		},
+		{
 			Name: "inner-bypass", Class: "processes", What: "call inner bypass inside", Declared: sshAllowed,
 			Stage: planted(".ssh/id_ed25519"),
 			Try: func(t Trial) (string, error) {
@@ -195,8 +220,62 @@ func ipc() []Attack {
 				return string(msg.text[:n]), nil
 			},
 		},
+		posixQueue(),
 		keyring("session-keyring", "read a key of the session keyring", unix.KEY_SPEC_SESSION_KEYRING),
 		keyring("user-keyring", "read a key of the user's keyring", unix.KEY_SPEC_USER_KEYRING),
+		keyring("user-session-keyring", "read a key of the keyring of all sessions", unix.KEY_SPEC_USER_SESSION_KEYRING),
+	}
+}
+
+// posixQueue takes a message of a POSIX queue (mq_overview(7)). The kernel takes
+// the name without its slash.
+func posixQueue() Attack {
+	open := func(name string, flags int, attr unsafe.Pointer) (uintptr, error) {
+		p, err := unix.BytePtrFromString(name)
+		if err != nil {
+			return 0, err
+		}
+		fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(p)), uintptr(flags), 0o600, uintptr(attr), 0, 0)
+		if errno != 0 {
+			return 0, errno
+		}
+		return fd, nil
+	}
+	return Attack{
+		Name: "posix-queue", Class: "processes", What: "take a message of a POSIX queue of the host",
+		Stage: func(s *Scene) error {
+			name := "inner-attack-" + random()
+			attr := [8]int{1: 1, 2: 256} // struct mq_attr: one message of 256 bytes
+			fd, err := open(name, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR, unsafe.Pointer(&attr))
+			if err != nil {
+				return err
+			}
+			defer unix.Close(int(fd))
+			s.undo = append(s.undo, func() {
+				if p, err := unix.BytePtrFromString(name); err == nil {
+					_, _, _ = unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(p)), 0, 0)
+				}
+			})
+			s.Trial.Text["queue"] = name
+			text := []byte(s.Secret)
+			if _, _, errno := unix.Syscall6(unix.SYS_MQ_TIMEDSEND, fd, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)), 0, 0, 0); errno != 0 {
+				return errno
+			}
+			return nil
+		},
+		Try: func(t Trial) (string, error) {
+			fd, err := open(t.Text["queue"], unix.O_RDONLY|unix.O_NONBLOCK, nil)
+			if err != nil {
+				return "", err
+			}
+			defer unix.Close(int(fd))
+			var text [256]byte
+			n, _, errno := unix.Syscall6(unix.SYS_MQ_TIMEDRECEIVE, fd, uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)), 0, 0, 0)
+			if errno != 0 {
+				return "", errno
+			}
+			return string(text[:n]), nil
+		},
 	}
 }
 
@@ -245,7 +324,7 @@ func keyring(name, what string, ring int) Attack {
 
 // settle gives what was killed a moment to be gone.
 func settle(gone func() bool) bool {
-	for range 100 {
+	for range 1000 {
 		if gone() {
 			return true
 		}

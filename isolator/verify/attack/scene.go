@@ -33,6 +33,8 @@ type Scene struct {
 	Slave, Master *os.File
 
 	watched []string
+	before  []string                  // what was in the project
+	seen    string                    // what a launcher attack found while it ran
 	ear     func([]byte) (int, error) // see hear
 	victim  *exec.Cmd
 	undo    []func()
@@ -195,17 +197,20 @@ func (s *Scene) serve(network, address string) (net.Listener, error) {
 		return nil, err
 	}
 	s.undo = append(s.undo, func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Write([]byte(s.Secret))
-			c.Close()
-		}
-	}()
+	go answer(l, []byte(s.Secret))
 	return l, nil
+}
+
+// answer gives everybody who connects the secret.
+func answer(l net.Listener, secret []byte) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = c.Write(secret)
+		c.Close()
+	}
 }
 
 // temp makes a folder outside of the scene, such as in /tmp.
@@ -245,7 +250,11 @@ func removeAll(dir string) error {
 
 // startVictim starts a process of ours that has the secret in its memory, its
 // environment, its command line and an open file.
-func (s *Scene) startVictim() error {
+func (s *Scene) startVictim() error { return s.startServer("", "") }
+
+// startServer starts a victim that works in dir and, when it is given a name,
+// answers at a socket that it binds under that name there.
+func (s *Scene) startServer(dir, name string) error {
 	if s.victim != nil {
 		return nil
 	}
@@ -259,7 +268,7 @@ func (s *Scene) startVictim() error {
 	}
 	_ = os.Remove(f.Name()) // only the descriptor leads to it
 	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{"inner", victimWord + s.Secret}, Env: []string{"VICTIM=" + s.Secret},
+		Path: "/proc/self/exe", Args: []string{"inner", victimWord + s.Secret}, Env: []string{"VICTIM=" + s.Secret, "SERVE=" + name}, Dir: dir,
 		ExtraFiles: []*os.File{f}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	}
 	in, err := cmd.StdinPipe() // its end is the victim's

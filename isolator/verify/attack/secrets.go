@@ -142,7 +142,7 @@ func secrets() []Attack {
 				return said, err
 			},
 		},
-		read("inner-trust-read", "read inner's trust store and logs", planted(".inner/trust/record", ".inner/logs/events.jsonl")),
+		read("inner-trust-read", "read inner's trust store and logs", planted(".inner/trust/record", ".inner/logs/audit.jsonl")),
 		read("staged-read", "read what is staged for other runs", func(s *Scene) error {
 			s.target(filepath.Join(s.Run, "inner", "other"))
 			if err := os.Mkdir(filepath.Join(s.Run, "inner"), 0o700); err != nil {
@@ -166,6 +166,23 @@ func secrets() []Attack {
 			return s.plant(filepath.Join(at, "secret"))
 		}))
 	}
+	list = append(list, Attack{
+		Name: "read-places", Class: "secrets", What: "read what lies in /mnt, /media, /srv, /var/log, /root and other homes", Try: readAll,
+		Stage: func(s *Scene) error {
+			err := errors.New("only root can put something there")
+			for _, dir := range []string{"/mnt", "/media", "/srv", "/var/log", "/root", "/home"} {
+				at, fault := s.temp(dir)
+				if fault != nil {
+					continue
+				}
+				if err = s.plant(filepath.Join(at, "secret")); err != nil {
+					return err
+				}
+				s.target(at)
+			}
+			return err
+		},
+	})
 	return append(list, environment()...)
 }
 
@@ -177,9 +194,14 @@ func environment() []Attack {
 			name, value, _ := strings.Cut(kv, "=")
 			b.WriteString(name + "\t" + value + "\n")
 		}
-		data, err := os.ReadFile("/proc/1/environ")
-		if err == nil {
-			b.WriteString("/proc/1/environ\t" + strings.ReplaceAll(string(data), "\x00", " "))
+		// Whoever started this may still have what it was not given.
+		others, err := filepath.Glob("/proc/[0-9]*/environ")
+		if err != nil {
+			return "", err
+		}
+		for _, p := range others {
+			data, _ := os.ReadFile(p) // not ours to read, or gone
+			b.WriteString(p + "\t" + strings.NewReplacer("\x00", " ", "\n", " ").Replace(string(data)) + "\n")
 		}
 		return b.String(), nil
 	}
@@ -212,7 +234,7 @@ func environment() []Attack {
 	}
 	ways := []string{
 		"BASH_ENV", "ENV", "PROMPT_COMMAND", "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL",
-		"GIT_EXTERNAL_DIFF", "LESSOPEN", "BASH_FUNC_ls%%", "TMUX", "STY", "NVIM", "KITTY_LISTEN_ON", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST",
+		"GIT_EXTERNAL_DIFF", "LESSOPEN", "BASH_FUNC_ls%%", "LD_PRELOAD", "LD_LIBRARY_PATH", "GIT_CONFIG_COUNT", "TMUX", "STY", "NVIM", "KITTY_LISTEN_ON", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST",
 		"WAYLAND_DISPLAY", "XAUTHORITY", "VSCODE_IPC_HOOK_CLI", "KUBECONFIG",
 	}
 	return []Attack{

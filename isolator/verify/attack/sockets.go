@@ -1,22 +1,47 @@
 package attack
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
 
 func fullNetwork(rc profile.RunConfig) string {
 	if rc.Network == profile.NetFull {
 		return "network = true"
+	}
+	return ""
+}
+
+// openAbstract is what isolator.AbstractOpen is, here.
+func openAbstract(rc profile.RunConfig) string {
+	f := host.Facts{Landlock: host.LandlockABI()}
+	if rc.Clipboard {
+		f.Display = host.FindDisplay(map[string]string{"DISPLAY": os.Getenv("DISPLAY")})
+	}
+	return isolator.AbstractOpen(rc, f)
+}
+
+// writesAnywhere says why a box may open for writing what is no file and lies on
+// a read-only mount.
+func writesAnywhere(rc profile.RunConfig) string {
+	switch {
+	case rc.Landlock == "off":
+		return `landlock = "off"`
+	case slices.Contains(rc.Allow, "nested-user-ns"):
+		return "nested-user-ns: containers mount, which Landlock would forbid"
 	}
 	return ""
 }
@@ -52,11 +77,18 @@ func sockets() []Attack {
 	list := []Attack{
 		server("socket-home", "connect to a server's socket in the home", "unix", at(".agent.sock"), nil),
 		server("socket-project", "connect to a server's socket in the project", "unix", at("app/server.sock"), nil),
+		{
+			Name: "socket-relative", Class: "sockets", What: "connect to a socket in the home that was bound by a relative name", Try: connect,
+			Stage: func(s *Scene) error {
+				s.Trial.Text["network"], s.Trial.Text["address"] = "unix", s.path("outside/n.s")
+				return s.startServer(s.path("outside"), "n.s")
+			},
+		},
 		server("socket-tmp", "connect to a server's socket in /tmp, such as tmux's", "unix", func(s *Scene) (string, error) {
 			dir, err := s.temp("/tmp")
 			return filepath.Join(dir, "default"), err
 		}, nil),
-		server("socket-abstract", "connect to an abstract socket", "unix", func(*Scene) (string, error) { return "@inner-attack-" + random(), nil }, fullNetwork),
+		server("socket-abstract", "connect to an abstract socket", "unix", func(*Scene) (string, error) { return "@inner-attack-" + random(), nil }, openAbstract),
 		server("loopback-4", "connect to a server of the host on 127.0.0.1", "tcp", fixed("127.0.0.1:0"), fullNetwork),
 		server("loopback-6", "connect to a server of the host on ::1", "tcp", fixed("[::1]:0"), fullNetwork),
 	}
@@ -95,6 +127,34 @@ func sockets() []Attack {
 		return a
 	}
 	return append(list, mapped,
+		runtimeSockets(),
+		hostAddress(server),
+		Attack{
+			Name: "dns-lookup", Class: "sockets", What: "send something out in a question to a name server", Declared: fullNetwork, Effect: heard,
+			Stage: func(s *Scene) error {
+				c, err := net.ListenPacket("udp", "127.0.0.1:0")
+				if err != nil {
+					return err
+				}
+				s.Trial.Text["address"] = c.LocalAddr().String()
+				s.hear(func(buf []byte) (int, error) {
+					_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+					n, _, err := c.ReadFrom(buf)
+					return n, err
+				}, func() { c.Close() })
+				return nil
+			},
+			Try: func(t Trial) (string, error) {
+				ctx, stop := context.WithTimeout(context.Background(), 200*time.Millisecond)
+				defer stop()
+				r := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+					var d net.Dialer
+					return d.DialContext(ctx, "udp", t.Text["address"])
+				}}
+				found, err := r.LookupHost(ctx, t.Mark+".test.")
+				return strings.Join(found, " "), err
+			},
+		},
 		env("ssh-agent", "ask the SSH agent that SSH_AUTH_SOCK names", "SSH_AUTH_SOCK", "%s"),
 		env("session-bus", "ask the bus that DBUS_SESSION_BUS_ADDRESS names", "DBUS_SESSION_BUS_ADDRESS", "unix:path=%s"),
 		Attack{
@@ -159,7 +219,7 @@ func sockets() []Attack {
 			},
 		},
 		Attack{
-			Name: "fifo", Class: "sockets", What: "write into a FIFO in the home", Effect: heard,
+			Name: "fifo", Class: "sockets", What: "write into a FIFO in the home", Effect: heard, Declared: writesAnywhere,
 			Stage: func(s *Scene) error {
 				p := s.path(".fifo")
 				if err := unix.Mkfifo(p, 0o600); err != nil {
@@ -184,6 +244,42 @@ func sockets() []Attack {
 			},
 		},
 	)
+}
+
+// runtimeSockets asks what a session keeps in its runtime folder.
+func runtimeSockets() Attack {
+	return Attack{
+		Name: "runtime-sockets", Class: "sockets", What: "connect to the servers of the session in XDG_RUNTIME_DIR: bus, service manager, agents, display, sound, containers", Try: readAll,
+		Stage: func(s *Scene) error {
+			for _, name := range []string{
+				"bus", "systemd/private", "gnupg/S.gpg-agent", "keyring/ssh", "keyring/control", "wayland-0", "pipewire-0", "pulse/native",
+				"podman/podman.sock", "docker.sock", "tmux/default", "nvim.1.0", "vscode-ipc.sock", "pcscd/pcscd.comm",
+			} {
+				at := filepath.Join(s.Run, name)
+				if _, err := s.serve("unix", at); err != nil {
+					return err
+				}
+				s.target(at)
+			}
+			return nil
+		},
+	}
+}
+
+// hostAddress connects to the host by an address that is not the loopback's.
+func hostAddress(server func(string, string, string, func(*Scene) (string, error), func(profile.RunConfig) string) Attack) Attack {
+	return server("host-address", "connect to a server of the host on an address of its own", "tcp", func(*Scene) (string, error) {
+		list, err := net.InterfaceAddrs()
+		if err != nil {
+			return "", err
+		}
+		for _, a := range list {
+			if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+				return net.JoinHostPort(n.IP.String(), "0"), nil
+			}
+		}
+		return "", errors.New("this machine has no address but the loopback's")
+	}, fullNetwork)
 }
 
 // hear keeps a reader for heard, to be asked after the attack.

@@ -32,10 +32,12 @@ const (
 )
 
 // Fetcher gets texts. Check says which URLs may be asked for, redirects
-// included; it is not nil. Timeout is Timeout when it is zero.
+// included; it is not nil. Timeout is Timeout when it is zero. Pages takes web
+// pages, too, which no profile is.
 type Fetcher struct {
 	Check   func(raw string) error
 	Timeout time.Duration
+	Pages   bool
 }
 
 // Get reads what is at a URL. hops are the hosts it was sent on to. Every error
@@ -55,6 +57,9 @@ func (f Fetcher) Get(ctx context.Context, raw string) (data []byte, hops []strin
 	}
 	req.Header.Set("User-Agent", "inner")
 	req.Header.Set("Accept", "application/toml, text/plain;q=0.9, */*;q=0.1")
+	if f.Pages {
+		req.Header.Set("Accept", "text/html, application/json;q=0.9, */*;q=0.1")
+	}
 	client := &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
@@ -93,7 +98,7 @@ func (f Fetcher) Get(ctx context.Context, raw string) (data []byte, hops []strin
 		return fail("cannot be had: the server says %s", statusLine(resp))
 	case enc != "" && enc != "identity":
 		return fail("comes compressed (%q), which was not asked for", enc)
-	case strings.EqualFold(strings.TrimSpace(kind), "text/html"):
+	case !f.Pages && strings.EqualFold(strings.TrimSpace(kind), "text/html"):
 		return fail("is a web page, not a profile")
 	case resp.ContentLength > MaxSize:
 		return fail("is larger than %d KiB", MaxSize>>10)
@@ -104,7 +109,7 @@ func (f Fetcher) Get(ctx context.Context, raw string) (data []byte, hops []strin
 		return fail("%w", f.plain(ctx, err))
 	case len(data) > MaxSize:
 		return fail("is larger than %d KiB", MaxSize>>10)
-	case isPage(data):
+	case !f.Pages && isPage(data):
 		return fail("is a web page, not a profile")
 	}
 	return data, hops, nil

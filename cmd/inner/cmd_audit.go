@@ -1,0 +1,268 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/profile/remote"
+	"github.com/spf13/cobra"
+)
+
+// audit adds to the audit log. What happened has happened: a log that cannot be
+// written is worth a word, once.
+func (a *app) audit(events ...runlog.Event) {
+	if len(events) == 0 || a.ownFolder() != nil {
+		return // the refusal was said; the log is the user's
+	}
+	if err := runlog.Append(a.logsDir(), events...); err != nil && !a.unaudited {
+		a.unaudited = true
+		a.warn("%v", err)
+	}
+}
+
+// auditTrust notes what was decided about a profile, a project's config.toml, or
+// a whole project.
+func (a *app) auditTrust(event, root, path, digest string) {
+	a.audit(runlog.Event{Type: event, Cwd: root, Path: path, Digest: digest})
+}
+
+// auditUnusable notes that inner run found no profile that it may run.
+func (a *app) auditUnusable(name, cwd string, err error) {
+	var misuse usage
+	var said exit
+	e := runlog.Event{Type: runlog.EventRefused, Profile: name, Command: "run", Cwd: cwd, Code: codeOf(err), Reason: err.Error()}
+	if remote.IsURL(name) {
+		e.Profile = bareURL(name)
+	}
+	switch {
+	case errors.As(err, &misuse):
+		return
+	case errors.As(err, &said):
+		e.Code, e.Reason = int(said), ""
+	}
+	a.audit(e)
+}
+
+type auditFlags struct {
+	since, run string
+	types      []string
+	json       bool
+}
+
+func (a *app) cmdAudit() *cobra.Command {
+	var f auditFlags
+	c := &cobra.Command{
+		Use: "audit", Short: "Show what was decided: starts, refusals, approvals, bypasses", Args: cobra.NoArgs,
+		Long: "Show the audit log, oldest first: a line for every decision. It is kept in ~/.inner/logs,\n" +
+			"where no box sees it, in at most five files of 4 MiB; the oldest goes when they are full.\n" +
+			"Arguments and values of variables are not in it.\n\n" +
+			"Every line has the hash of the line before: inner audit verify says whether one was edited,\n" +
+			"taken out or put in, or the end cut off. There is no secret in that: who runs as you can\n" +
+			"write all of it anew.\n\n" +
+			"Types: " + strings.Join(runlog.EventTypes()[:7], ", ") + ",\n" + strings.Join(runlog.EventTypes()[7:], ", ") + ".",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			return a.showAudit(f)
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.since, "since", "", "only what is not older: `2h`, 3d, 2w, 2026-01-31, \"2026-01-31 15:04\"")
+	fl.StringSliceVar(&f.types, "type", nil, "only events of these types, as `T,T`")
+	fl.StringVar(&f.run, "run", "", "only of this run: its `ID`, the beginning of it, or last")
+	fl.BoolVar(&f.json, "json", false, "the lines as they are in the log")
+	_ = c.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(runlog.EventTypes(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("run", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		return a.completeRuns(cmd, nil, word)
+	})
+	_ = c.RegisterFlagCompletionFunc("since", cobra.NoFileCompletions)
+	c.AddCommand(a.cmdAuditVerify())
+	return c
+}
+
+// audited is one line that is to be shown.
+type audited struct {
+	line  []byte
+	event runlog.Event
+}
+
+func (a *app) showAudit(f auditFlags) error {
+	var since time.Time
+	if f.since != "" {
+		var err error
+		if since, err = parseSince(f.since, time.Now()); err != nil {
+			return usagef("--since: %w", err)
+		}
+	}
+	for _, t := range f.types {
+		if !slices.Contains(runlog.EventTypes(), t) {
+			return usagef("--type: %q is not a type of event: those are %s", t, strings.Join(runlog.EventTypes(), ", "))
+		}
+	}
+	var list []audited
+	err := runlog.ReadAudit(a.logsDir(), func(line []byte, e runlog.Event) error {
+		if !e.Time.Before(since) && (len(f.types) == 0 || slices.Contains(f.types, e.Type)) {
+			list = append(list, audited{line, e})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if f.run != "" {
+		if list, err = ofRun(list, f.run); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		for _, l := range list {
+			if _, err := fmt.Fprintf(a.stdout, "%s\n", printable(string(l.line))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return a.paged(func(w io.Writer) error { return a.printAudit(w, list) })
+}
+
+// ofRun keeps the events of one run.
+func ofRun(list []audited, name string) ([]audited, error) {
+	var ids []string
+	for _, l := range list {
+		if id := l.event.Run; id != "" && (name == "last" || strings.HasPrefix(id, name)) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	switch {
+	case len(ids) == 0:
+		return nil, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("there is no event of a run %q", name), Hint: "inner audit"}
+	case name == "last":
+		ids = ids[len(ids)-1:]
+	case len(ids) > 1 && !slices.Contains(ids, name):
+		return nil, usagef("%q begins the ids of %d runs, %s and %s among them", name, len(ids), ids[0], ids[1])
+	case len(ids) > 1:
+		ids = []string{name}
+	}
+	return slices.DeleteFunc(list, func(l audited) bool { return l.event.Run != ids[0] }), nil
+}
+
+func (a *app) printAudit(w io.Writer, list []audited) error {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "DATE\tEVENT\tRUN\tPROFILE\tWHAT")
+	for _, l := range list {
+		e := l.event
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.Time.Local().Format("2006-01-02 15:04:05"), printable(e.Type),
+			printable(cmp.Or(e.Run, "-")), printable(cmp.Or(e.Profile, "-")), printable(a.auditText(e)))
+	}
+	return t.Flush()
+}
+
+// auditText says what an event is about.
+func (a *app) auditText(e runlog.Event) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch e.Type {
+	case runlog.EventStart:
+		add("%s → %s in %s, network %s", e.Command, e.Program, a.short(e.Cwd), e.Network)
+		if len(e.Allow) > 0 {
+			add("allow %s", strings.Join(e.Allow, ", "))
+		}
+	case runlog.EventExit:
+		add("%s after %s", howEnded(runlog.End{Code: e.Code, Signal: e.Signal}), roughly(time.Duration(e.Millis)*time.Millisecond))
+	case runlog.EventRefused, runlog.EventVerify:
+		add("%s in %s: code %d", e.Command, a.short(e.Cwd), e.Code)
+	case runlog.EventBypass:
+		add("%s → %s in %s", e.Command, e.Program, a.short(e.Cwd))
+	case runlog.EventAllow, runlog.EventDeny, runlog.EventRevoke, runlog.EventInstall:
+		add("%s", a.short(e.Path))
+		if e.Digest != "" {
+			add("sha256 %s", e.Digest)
+		}
+	default:
+		if what := cmp.Or(e.Host, e.Command); what != "" {
+			add("%s", what)
+		}
+		if e.Count > 1 {
+			add("%d times", e.Count)
+		}
+	}
+	if e.Reason != "" {
+		add("%s", e.Reason)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// parseSince reads an age, a day or a moment.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	age, err := parseAge(text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is neither an age such as 2h or 30d nor a date such as 2026-01-31", text)
+	}
+	return now.Add(-age), nil
+}
+
+func (a *app) cmdAuditVerify() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "verify", Short: "Say whether the audit log is whole", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Long: "Follow the chain of the audit log from its oldest line to its head. Exit code 1, with the\n" +
+			"first line that is not as it was, when one was edited, taken out or put in, or the end cut off.\n\n" +
+			"What a killed inner leaves is told from that: a last line without an end, and lines beyond the\n" +
+			"head. When the machine stops the disk may lose the last lines; they are missing then, and it\n" +
+			"is said that the machine was started since.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			v, err := runlog.Verify(a.logsDir())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = a.printJSON(v)
+			} else {
+				err = a.printVerified(v)
+			}
+			if err == nil && v.Fault != nil {
+				err = exit(1)
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func (a *app) printVerified(v runlog.Verdict) error {
+	var errs []error
+	for _, note := range v.Notes {
+		_, err := fmt.Fprintf(a.stdout, "note: %s\n", printable(a.short(note)))
+		errs = append(errs, err)
+	}
+	var err error
+	switch f := v.Fault; {
+	case f != nil && f.Line > 0:
+		_, err = fmt.Fprintf(a.stdout, "not whole: %s:%d: %s\n", printable(a.short(f.File)), f.Line, printable(f.What))
+	case f != nil:
+		_, err = fmt.Fprintf(a.stdout, "not whole: %s: %s\n", printable(a.short(f.File)), printable(f.What))
+	case v.Lines == 0:
+		_, err = fmt.Fprintln(a.stdout, "whole: no lines")
+	default:
+		_, err = fmt.Fprintf(a.stdout, "whole: lines %d to %d, %s to %s\n", v.First, v.Last, v.From, v.To)
+	}
+	return errors.Join(append(errs, err)...)
+}

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/learn"
+	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/profile"
+	"github.com/spf13/cobra"
+)
+
+type learnFlags struct {
+	profile, workdir, output string
+	json                     bool
+}
+
+func (a *app) cmdLearn() *cobra.Command {
+	var f learnFlags
+	c := &cobra.Command{
+		Use: "learn [-p NAME|./FILE] [flags] [-- command [args]]", Short: "Run a program in a profile's sandbox and print what it would have needed",
+		Long: "Run a program, or the profile's own, in the profile's sandbox, and print at the end the lines\n" +
+			"that would have been enough: hosts, files outside the project, variables. Nothing is written to\n" +
+			"the profile. The files are the profile's: what it hides stays hidden, and is named. Of the\n" +
+			"network every public host is allowed, whatever the profile says.\n\n" +
+			"Secrets are named and never suggested. Which variables a program reads cannot be seen: those\n" +
+			"are suggested whose name is in a program that ran, or in a file it opened, which is a guess.\n\n" +
+			"The lines go to standard error after the program has ended, or to --output. The exit code is\n" +
+			"the program's.",
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
+				return usagef("unexpected argument %q: the command goes after --", args[0])
+			}
+			return a.learn(f, args)
+		},
+	}
+	fl := c.Flags()
+	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	fl.StringVarP(&f.workdir, "workdir", "w", "", "working folder, mounted read-write")
+	fl.StringVarP(&f.output, "output", "o", "", "write the lines to this new `FILE`")
+	fl.BoolVar(&f.json, "json", false, "everything as JSON")
+	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	return c
+}
+
+// lesson is what inner learn adds to a run.
+type lesson struct {
+	observer *learn.Observer
+	learned  *learned // nil until the program has ended
+}
+
+// learned is what a run would have needed.
+type learned struct {
+	Profile string   `json:"profile"`
+	Command []string `json:"command"`
+	Hosts   []string `json:"network_allow"`
+	Refused []string `json:"refused_hosts"` // also while learning
+	learn.Suggestion
+	Variables variables `json:"variables"`
+	Unseen    int       `json:"unseen"` // calls that could not be looked at
+}
+
+// variables are those of the caller that programs or files mention.
+type variables struct {
+	Missing []string `json:"missing"` // not passed to the box
+	Secret  []string `json:"secret"`  // not passed, and by its name a secret
+	Used    []string `json:"used"`    // passed by [env] inherit
+}
+
+func (a *app) learn(f learnFlags, command []string) error {
+	if err := learn.Supported(); err != nil {
+		return &isolator.Refusal{Code: 125, Msg: "inner learn does not work here: " + err.Error()}
+	}
+	pl, err := a.here()
+	if err != nil {
+		return err
+	}
+	if err := a.firstUse(); err != nil {
+		return &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+	}
+	if f.output != "" {
+		if _, err := os.Lstat(f.output); err == nil {
+			return usagef("--output %q is there already", f.output)
+		}
+	}
+	p, err := a.choose(f.profile, pl)
+	if err != nil {
+		a.auditUnusable(f.profile, pl.cwd, err)
+		return a.unusable(err, f.profile)
+	}
+	o := profile.Overrides{Workdir: f.workdir}
+	if len(command) > 0 {
+		o.Entrypoint, o.Extra = command[0], command[1:]
+	}
+	c, err := a.context(pl, o, false)
+	if err != nil {
+		return a.unusable(err, "")
+	}
+	a.lesson = &lesson{observer: learn.New()}
+	defer a.lesson.observer.Close()
+	code := a.ride(p, c, "learn")
+	if a.lesson.learned == nil {
+		return exit(code) // it has not run, which was said
+	}
+	if err := a.printLearned(f); err != nil {
+		a.fail(err)
+	}
+	return exit(code)
+}
+
+// learnFrom prepares a run to be learned from. Its network goes by name, so that
+// every host has one.
+func (l *lesson) learnFrom(j *journey) {
+	j.app.say("learning: every public host is allowed in this run")
+	j.options.Observe = l.observer.Listen
+	j.after = append(j.after, func(j *journey) error {
+		l.observer.End()
+		l.learned = l.sumUp(j)
+		return nil
+	})
+}
+
+func (l *lesson) sumUp(j *journey) *learned {
+	rc := j.rc
+	list, unseen := l.observer.Accesses()
+	out := &learned{
+		Profile: rc.Name, Command: j.plan.Argv, Hosts: []string{}, Refused: []string{}, Unseen: unseen,
+		Suggestion: learn.Suggest(list, j.setting()),
+	}
+	for _, h := range j.hosts {
+		t := netproxy.Target{Host: h.Host, Port: h.Port}
+		switch entry := entryOf(t); {
+		case h.Host == "":
+		case h.Allowed+h.Failed == 0:
+			out.Refused = append(out.Refused, t.String())
+		default:
+			if h.Plain {
+				entry = t.String()
+			}
+			if !slices.Contains(out.Hosts, entry) {
+				out.Hosts = append(out.Hosts, entry)
+			}
+		}
+	}
+	out.Variables = l.variables(j, list)
+	return out
+}
+
+// setting is what the box of a run was given.
+func (j *journey) setting() learn.Setting {
+	rc, a := j.rc, j.app
+	granted := map[string]bool{rc.Workdir: rc.WorkdirMode == profile.RW}
+	for _, m := range rc.Mounts {
+		granted[m.Dest] = m.Mode != profile.RO
+	}
+	for _, b := range j.staged.Binds {
+		granted[b.Box] = true
+	}
+	own := []string{a.inner, filepath.Join(a.home, ".inner"), stageBase(), "/run"}
+	for _, h := range rc.Hide {
+		own = append(own, h)
+		own = append(own, j.prep.facts.Globs[h]...)
+	}
+	return learn.Setting{
+		Home: a.home, Granted: granted, Own: own,
+		Secret: func(p string) string {
+			key := isolator.ResourceAt(p, j.prep.facts.Homes(), os.Getuid())
+			if slices.Contains(rc.Allow, key) {
+				return ""
+			}
+			return key
+		},
+		Exists: func(p string) bool {
+			_, err := os.Stat(p)
+			return err == nil
+		},
+	}
+}
+
+// variables guesses which variables of the caller the programs of a run read.
+func (l *lesson) variables(j *journey, list []learn.Access) variables {
+	out := variables{Missing: []string{}, Secret: []string{}, Used: []string{}}
+	passed := map[string]bool{}
+	for _, kv := range j.plan.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		passed[name] = true
+	}
+	inherited := func(name string) bool {
+		return slices.ContainsFunc(j.rc.Env.Inherit, func(p string) bool {
+			ok, err := path.Match(p, name)
+			return err == nil && ok
+		})
+	}
+	var names []string
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		// Those every shell has and sets itself say nothing.
+		shells := slices.Contains([]string{"_", "PWD", "OLDPWD", "SHLVL", "PATH", "SHELL", "IFS", "PS1"}, name)
+		if !shells && !strings.HasPrefix(name, "INNER_") && (!passed[name] || inherited(name)) {
+			names = append(names, name)
+		}
+	}
+	// The words of the command line may be a script themselves.
+	words := []byte(strings.Join(j.plan.Argv, "\n"))
+	files := map[string]bool{j.plan.Program: true}
+	for _, a := range list {
+		if a.Box == learn.File && (a.Exec || a.Read && !learn.System(a.Path)) {
+			files[a.Path] = true
+		}
+	}
+	for _, name := range learn.Mentions(words, slices.Sorted(maps.Keys(files)), l.observer.Open, names) {
+		switch {
+		case passed[name]:
+			out.Used = append(out.Used, name)
+		case profile.LooksSecret(name):
+			out.Secret = append(out.Secret, name)
+		default:
+			out.Missing = append(out.Missing, name)
+		}
+	}
+	return out
+}
+
+func (a *app) printLearned(f learnFlags) error {
+	var b bytes.Buffer
+	if f.json {
+		out := *a
+		out.stdout = &b
+		if err := out.printJSON(a.lesson.learned); err != nil {
+			return err
+		}
+	} else {
+		a.writeLearned(&b, a.lesson.learned)
+	}
+	if f.output != "" {
+		return createFile(f.output, b.Bytes(), 0o600)
+	}
+	_, err := a.stderr.Write(b.Bytes())
+	return err
+}
+
+// writeLearned writes what was learned as lines of a profile. What is not to be
+// taken without a thought is a comment.
+func (a *app) writeLearned(b *bytes.Buffer, l *learned) {
+	line := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
+	list := func(key string, items []string, write func(string) string) {
+		if len(items) == 0 {
+			return
+		}
+		var quoted []string
+		for _, it := range items {
+			quoted = append(quoted, profile.Quote(write(it)))
+		}
+		if len(quoted) < 4 {
+			line("%s = [%s]", key, strings.Join(quoted, ", "))
+			return
+		}
+		line("%s = [\n  %s,\n]", key, strings.Join(quoted, ",\n  "))
+	}
+	same := func(s string) string { return s }
+	line("# learned from profile %s: these lines would have been enough", printable(l.Profile))
+	if len(l.Hosts)+len(l.HomeAllow)+len(l.Hidden)+len(l.Refused) > 0 {
+		line("[sandbox]")
+		if len(l.Hosts) > 0 {
+			line("network_mode = \"allowlist\"")
+		}
+		list("network_allow", l.Hosts, same)
+		list("home_allow", l.HomeAllow, a.inProfile)
+		for _, h := range l.Hidden {
+			line("# asked for and hidden: allow = [%s] would show it; think first", profile.Quote(h.Key))
+			for _, p := range h.Paths {
+				line("#   %s", printable(a.short(p)))
+			}
+		}
+		for _, h := range l.Refused {
+			line("# refused also here: %s", printable(h))
+		}
+		line("")
+	}
+	if len(l.Mounts) > 0 {
+		line("[mounts]")
+		for _, m := range l.Mounts {
+			text := fmt.Sprintf("%s = %q", profile.Quote(a.inProfile(m.Path)), m.Mode)
+			if m.Missing {
+				text = "# " + text + " # written, and not on the host: make it first"
+			}
+			line("%s", text)
+		}
+		line("")
+	}
+	if v := l.Variables; len(v.Missing)+len(v.Secret)+len(v.Used) > 0 {
+		line("[env] # a guess: their names are in what ran, or in what it opened")
+		list("inherit", append(v.Missing[:len(v.Missing):len(v.Missing)], v.Used...), same)
+		for _, name := range v.Secret {
+			line("# looks like a secret: %s", printable(name))
+		}
+		line("")
+	}
+	if len(l.Programs) > 0 {
+		var names []string
+		for _, p := range l.Programs {
+			if name := printable(path.Base(p)); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		line("# programs it ran: %s", strings.Join(names, ", "))
+	}
+	if l.Unseen > 0 {
+		line("# not seen: %d calls, of programs that cannot be looked into", l.Unseen)
+	}
+}
+
+// inProfile writes a path as a profile has it.
+func (a *app) inProfile(p string) string {
+	return strings.ReplaceAll(cmp.Or(a.short(p), p), "$", "$$")
+}

@@ -1,0 +1,115 @@
+package main
+
+// ssh in a box whose network goes by name: inner, bound into the box, joins ssh to
+// the proxy, as nc would if every system had one that can.
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
+)
+
+const (
+	boxConnect = isolator.BoxDir + "/connect"    // inner, as ssh's ProxyCommand
+	boxSSH     = isolator.BoxDir + "/ssh_config" // where the system has no such file
+	hostSSH    = "/etc/ssh/ssh_config"
+)
+
+// isConnect reports whether this process is ssh's way to the proxy.
+func isConnect(args []string) bool { return len(args) == 3 && args[0] == boxConnect }
+
+// connect joins standard input and output to a port of a host, by way of the proxy.
+// What the proxy says when it refuses goes to stderr.
+func connect(host, port string) int {
+	fail := func(err error) int {
+		fmt.Fprintf(os.Stderr, "inner: %s port %s: %v\n", printable(host), printable(port), err)
+		return 1
+	}
+	conn, err := net.Dial("tcp4", "127.0.0.1:"+strconv.Itoa(profile.ProxyPort))
+	if err != nil {
+		return fail(err)
+	}
+	defer conn.Close()
+	to := net.JoinHostPort(host, port)
+	if strings.ContainsFunc(to, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return fail(fmt.Errorf("%q is not a host", to))
+	}
+	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", to, to); err != nil {
+		return fail(err)
+	}
+	in := bufio.NewReader(conn)
+	status, why, err := answer(in)
+	if err != nil {
+		return fail(err)
+	}
+	if status != "200" {
+		return fail(fmt.Errorf("refused: %s", why))
+	}
+	go func() {
+		_, _ = io.Copy(conn, os.Stdin)
+		if half, ok := conn.(*net.TCPConn); ok {
+			_ = half.CloseWrite()
+		}
+	}()
+	if _, err := io.Copy(os.Stdout, in); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+// answer reads the head of the proxy's answer, and of a refusal the reason.
+func answer(in *bufio.Reader) (status, why string, err error) {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return "", "", err
+	}
+	_, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	status, why, _ = strings.Cut(rest, " ")
+	for strings.TrimSpace(line) != "" {
+		if line, err = in.ReadString('\n'); err != nil {
+			return "", "", err
+		}
+	}
+	if status != "200" {
+		if text, _ := io.ReadAll(io.LimitReader(in, 4096)); len(text) > 0 {
+			why = strings.TrimSpace(string(text))
+		}
+	}
+	return status, strings.TrimPrefix(printable(why), "inner: "), nil
+}
+
+// stageSSH puts inner into the box for ssh, and says so in the settings of the
+// system, which ssh reads after the user's own: the first value counts
+// (ssh_config(5)).
+func stageSSH(j *journey) error {
+	self := selfPath()
+	if fi, err := os.Stat(self); err != nil || !fi.Mode().IsRegular() {
+		return nil // it was replaced while it ran: ssh has no way out then
+	}
+	text := []byte("# There is no network but the proxy of the box.\nHost *\n    ProxyCommand " + boxConnect + " %h %p\n\n")
+	bind := func(host, box, reason string) {
+		j.staged.Binds = append(j.staged.Binds, isolator.Bind{Host: host, Box: box, Reason: reason})
+	}
+	at := boxSSH
+	if system, err := capability.ReadFile(realPath(hostSSH), 1<<20); err == nil {
+		at, text = hostSSH, append(text, system...)
+	} else {
+		j.staged.Env = append(j.staged.Env, profile.KV{Key: "GIT_SSH_COMMAND", Value: "ssh -F " + boxSSH})
+	}
+	file, err := j.run.File(filepath.Base(boxSSH), text, 0o444)
+	if err != nil {
+		return err
+	}
+	bind(self, boxConnect, "how ssh gets to the proxy")
+	bind(file, at, "ssh goes through the proxy")
+	return nil
+}

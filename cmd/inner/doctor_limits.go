@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/limits"
+)
+
+// limitFindings says what holds which limit of [sandbox.limits] here.
+func limitFindings() []finding {
+	h := host.ProbeLimits(os.Getuid(), map[string]string{"XDG_RUNTIME_DIR": os.Getenv("XDG_RUNTIME_DIR"), "PATH": os.Getenv("PATH")})
+	var list []finding
+	plan, missing := limits.Choose(limits.Values{Memory: 1 << 40, CPU: 1000, Pids: 1000}, h)
+	for _, held := range plan.Held {
+		list = append(list, ok("limits", "%s: held by %s", held.Key, engineText(held, plan)))
+	}
+	for i, m := range missing {
+		if i+1 < len(missing) && missing[i+1].Why == m.Why {
+			missing[i+1].Key = m.Key + ", " + missing[i+1].Key // one reason for both
+			continue
+		}
+		// Nobody has asked for it yet: whoever does is told in the same words.
+		list = append(list, ok("limits", "%s: not here, and a profile that asks for it does not start: %s", m.Key, m.Why))
+	}
+	held := []string{"files and file_size: held by resource limits of the program (setrlimit)", "disk: by the size of each tmpfs"}
+	return append(list, ok("limits", "%s", strings.Join(held, "; ")))
+}

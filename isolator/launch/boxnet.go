@@ -1,0 +1,149 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// dispenserWord is the argument that makes the inner binary a dispenser: a
+// process in the box that makes TCP sockets, which it hands to the launcher one
+// by one. Only the box has its network namespace, and after the start only the
+// program is left of it, where there is no terminal.
+const dispenserWord = "__sockets"
+
+// backlog is how many connections may wait for the launcher; the kernel takes
+// its own limit when that is lower (listen(2)).
+const backlog = 1024
+
+// network opens what the box listens on and sends it away: the program finds a
+// port that is taken, and no descriptor of it.
+func (s *spec) network() error {
+	if len(s.Listen) == 0 && !s.Dispense {
+		return nil
+	}
+	for i, port := range s.Listen {
+		fd, err := listenOn(unix.AF_INET, &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}})
+		if err == nil {
+			err = sendListener(i, fd)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot listen on 127.0.0.1:%d in the box: %w", port, err)
+		}
+		// Without IPv6 in the kernel there is no ::1 to listen on.
+		if fd, err := listenOn(unix.AF_INET6, &unix.SockaddrInet6{Port: int(port), Addr: [16]byte{15: 1}}); err == nil {
+			if err := sendListener(i, fd); err != nil {
+				return fmt.Errorf("cannot listen on [::1]:%d in the box: %w", port, err)
+			}
+		}
+	}
+	if !s.Dispense {
+		return sendMsg(fdSocket, []byte{msgNetwork})
+	}
+	end, err := startDispenser()
+	if err != nil {
+		return fmt.Errorf("cannot start what makes sockets in the box: %w", err)
+	}
+	defer unix.Close(end)
+	return sendMsg(fdSocket, []byte{msgNetwork}, end)
+}
+
+func listenOn(family int, at unix.Sockaddr) (int, error) {
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err = unix.Bind(fd, at); err == nil {
+		err = unix.Listen(fd, backlog)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func sendListener(index, fd int) error {
+	defer unix.Close(fd)
+	return sendMsg(fdSocket, []byte{msgListen, byte(index)}, fd)
+}
+
+// startDispenser starts the dispenser and returns our end of its socket, once it
+// is out of reach of what starts next.
+func startDispenser() (int, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		closeAll(pair[:])
+		return -1, err
+	}
+	sys := &syscall.SysProcAttr{Setsid: true}
+	if unix.Getpid() != 1 {
+		// Where the program takes our place it must not find a child it never had:
+		// the child is our parent's, bwrap's pid 1, which waits for any. A pid 1 may
+		// not do so (clone(2)), and is not replaced.
+		sys.Cloneflags = unix.CLONE_PARENT
+	}
+	_, err = syscall.ForkExec(os.Args[0], []string{os.Args[0], dispenserWord}, &syscall.ProcAttr{
+		Env: []string{"GOMAXPROCS=1"}, Files: []uintptr{uintptr(null), uintptr(null), uintptr(null), uintptr(pair[1])}, Sys: sys,
+	})
+	unix.Close(null)
+	unix.Close(pair[1])
+	if err != nil {
+		unix.Close(pair[0])
+		return -1, err
+	}
+	var buf [8]byte
+	for {
+		n, err := unix.Read(pair[0], buf[:])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == nil && n == 1 && buf[0] == msgReady:
+			return pair[0], nil
+		}
+		unix.Close(pair[0])
+		return -1, fmt.Errorf("it did not start: %w", os.ErrInvalid)
+	}
+}
+
+// dispense hands out a socket for each message, which names the family, until
+// the launcher is gone. What comes back is one letter and the socket, or
+// msgFailed and the error.
+func dispense() int {
+	runtime.LockOSThread()
+	if t, err := unix.GetsockoptInt(fdSocket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_SEQPACKET {
+		os.Stderr.WriteString("inner: " + dispenserWord + " is for inner itself\n")
+		return 2
+	}
+	// What can be traced can be told to accept for others.
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	nameProcess()
+	if err := sendMsg(fdSocket, []byte{msgReady}); err != nil {
+		return CodeNoSandbox
+	}
+	var buf [8]byte
+	for {
+		n, err := unix.Read(fdSocket, buf[:])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil || n != 1:
+			return 0
+		}
+		fd, err := unix.Socket(int(buf[0]), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			errno, _ := err.(unix.Errno)
+			_ = sendMsg(fdSocket, []byte{msgFailed, byte(errno)})
+			continue
+		}
+		_ = sendMsg(fdSocket, []byte{msgReady}, fd)
+		unix.Close(fd)
+	}
+}

@@ -1,0 +1,94 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator"
+)
+
+// confineError is a program that could not be confined, and so was not started.
+type confineError struct{ error }
+
+// confine puts Landlock on the calling thread, and with that on what it
+// executes or forks. bwrap has set no_new_privs, without which the kernel would
+// refuse. files are the program's descriptors 0, 1 and 2: what was opened for
+// it outside can be opened again, as /dev/stdout does.
+//
+// Renaming between folders is granted everywhere: it is refused by default as
+// soon as anything about files is handled (landlock(7), LANDLOCK_ACCESS_FS_REFER),
+// and read-only mounts refuse it where it must be.
+func confine(l *isolator.Landlock, files [3]uintptr) error {
+	if l == nil {
+		return nil
+	}
+	var attr unix.LandlockRulesetAttr
+	if l.Signals {
+		attr.Scoped |= unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	if l.Abstract {
+		attr.Scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+	}
+	if l.Writes {
+		attr.Handled_access_fs = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	// Up to Scoped: what a kernel does not know must be zero (landlock_create_ruleset(2)).
+	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Offsetof(attr.Quiet_access_fs), 0)
+	if errno != 0 {
+		return confineError{fmt.Errorf("landlock: %w", errno)}
+	}
+	rules := int(r)
+	defer unix.Close(rules)
+	if l.Writes {
+		if err := writeRules(rules, l.Writable, files); err != nil {
+			return confineError{fmt.Errorf("landlock: %w", err)}
+		}
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules), 0, 0); errno != 0 {
+		return confineError{fmt.Errorf("landlock: %w", errno)}
+	}
+	return nil
+}
+
+func writeRules(rules int, writable []string, files [3]uintptr) error {
+	const write = unix.LANDLOCK_ACCESS_FS_WRITE_FILE
+	rule := func(fd int, access uint64) error {
+		beneath := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
+		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0)
+		if errno != 0 {
+			return errno
+		}
+		return nil
+	}
+	at := func(path string, access uint64) error {
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("%q: %w", path, err)
+		}
+		defer unix.Close(fd)
+		return rule(fd, access)
+	}
+	if err := at("/", unix.LANDLOCK_ACCESS_FS_REFER); err != nil {
+		return err
+	}
+	for _, p := range writable {
+		// What cannot be entered cannot be written either.
+		if err := at(p, write); err != nil && !errors.Is(err, unix.EACCES) {
+			return err
+		}
+	}
+	for _, fd := range files {
+		// What is open for reading alone is not opened for more.
+		if mode, err := unix.FcntlInt(fd, unix.F_GETFL, 0); err != nil || mode&unix.O_ACCMODE == unix.O_RDONLY {
+			continue
+		}
+		// EBADFD: a pipe or a socket has no place, and is not confined.
+		if err := rule(int(fd), write); err != nil && err != unix.EBADFD {
+			return fmt.Errorf("descriptor %d: %w", fd, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/limits"
+)
+
+// command is how bwrap is started: with its own arguments and nothing in its
+// environment, which is readable inside, in /proc/1/environ. With a scope of
+// systemd that program comes first, and becomes bwrap.
+func command(l *limits.Plan, argv []string) (words, env []string) {
+	if l == nil || len(l.Scope) == 0 {
+		return argv, []string{}
+	}
+	return append(l.Scope[:len(l.Scope):len(l.Scope)], argv...), l.ScopeEnv
+}
+
+// groupOf opens the control group that bwrap is to be started in, or returns -1
+// when it is to be in ours.
+func (s *session) groupOf(l *limits.Plan) (fd int, err error) {
+	s.limits = l
+	switch {
+	case l == nil || l.Parent == "":
+		return -1, nil
+	case l.Folder == "":
+		return -1, errors.New("the run's control group was not made")
+	}
+	fd, err = s.own(unix.Open(l.Folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
+	if err != nil {
+		return -1, fmt.Errorf("control group %q: %w", l.Folder, err)
+	}
+	return fd, nil
+}
+
+// limited makes sure, before the program starts, that the group of bwrap says
+// what it was told, whoever told it. When it does not, the box is ended.
+func (s *session) limited() bool {
+	if s.limits == nil || s.limits.Group == (limits.Values{}) || s.group != nil {
+		return true
+	}
+	dir, err := s.limits.Folder, error(nil)
+	if dir == "" {
+		dir, err = limits.Of(s.pid)
+	}
+	if err == nil {
+		s.group, err = limits.Open(dir, s.limits.Group)
+	}
+	if err != nil {
+		s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine("limits are not in force: "+err.Error())
+		s.killBox()
+		return false
+	}
+	return true
+}
+
+// reached names the limits that the run came to.
+func (s *session) reached(r Result) []string {
+	if s.limits == nil {
+		return nil
+	}
+	var out []string
+	if s.group != nil && s.group.Memory {
+		out = append(out, "memory")
+	}
+	if s.group != nil && s.group.Pids {
+		out = append(out, "pids")
+	}
+	// The kernel sends the signal to whoever writes beyond it (setrlimit(2));
+	// a shell hands on that its last program died so.
+	if s.limits.Rlimits.FileSize > 0 && r.Started && r.Code == 128+int(syscall.SIGXFSZ) {
+		out = append(out, "file_size")
+	}
+	return out
+}
+
+// limitSelf puts the supervisor's limits in force, for the program to inherit.
+// They are hard, and never above what was there.
+func limitSelf(v limits.Values, full bool) error {
+	if v.Pids > 0 && full {
+		spareThreads()
+	}
+	for _, l := range []struct {
+		name     string
+		resource int
+		value    uint64
+	}{
+		{"open files", unix.RLIMIT_NOFILE, v.Files},
+		{"file size", unix.RLIMIT_FSIZE, v.FileSize},
+		{"processes", unix.RLIMIT_NPROC, v.Pids},
+	} {
+		if l.value == 0 {
+			continue
+		}
+		if l.resource == unix.RLIMIT_NPROC {
+			l.value += limits.Own // counted in the box's user namespace, which is ours too
+		}
+		var now syscall.Rlimit
+		err := syscall.Getrlimit(l.resource, &now)
+		if err == nil {
+			n := min(l.value, now.Max)
+			// Not by package unix: syscall must forget the number of open files
+			// that it would restore for the program.
+			err = syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: n, Max: n})
+		}
+		if err != nil {
+			return fmt.Errorf("the limit of %s cannot be set: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
+// spareThreads has the Go runtime start some threads now and keep them: once the
+// program has used up its processes there are none to be had, and the runtime
+// gives up when it needs one.
+func spareThreads() {
+	const spare = 4
+	var up, done sync.WaitGroup
+	up.Add(spare)
+	done.Add(spare)
+	leave := make(chan struct{})
+	for range spare {
+		go func() {
+			runtime.LockOSThread() // a thread for each, at once
+			up.Done()
+			<-leave
+			runtime.UnlockOSThread() // and it stays
+			done.Done()
+		}()
+	}
+	up.Wait()
+	close(leave)
+	done.Wait()
+}

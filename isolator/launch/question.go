@@ -1,0 +1,270 @@
+package launch
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A question is put to the person on the real terminal while the program has
+// the box's own one. The order:
+//
+//  1. the relay holds what the box writes, between two control sequences
+//  2. the question is written: over a program that uses the alternate screen on
+//     its last lines, else on the alternate screen, so that nothing of either is
+//     lost for good
+//  3. half a second without a key; what is typed until then was meant for the
+//     program, and is kept for it
+//  4. the choices are written, and one key answers
+//  5. the screen is put back, and the program made to draw again
+//
+// The box cannot answer: keys come from the real terminal alone, and what the box
+// writes meanwhile is not seen.
+
+// Question is one question.
+type Question struct {
+	Text    string        // printable
+	Choices string        // printable, written after Text
+	Keys    string        // bytes that are an answer, in lower case
+	Timeout time.Duration // from the moment it can be seen
+}
+
+// Asker puts questions, one at a time. The zero value is ready, and there is
+// nobody to ask until a run with a terminal of the box's own has it.
+type Asker struct {
+	mu    sync.Mutex
+	wake  int // the loop's pipe, valid while asked of
+	on    bool
+	queue []*pending
+}
+
+// pending is a question that waits for its answer.
+type pending struct {
+	Question
+	ctx    context.Context
+	answer chan byte // 0 is none
+}
+
+// Ask returns the key that was typed. ok is false when nobody could be asked, or
+// nobody answered in time.
+func (a *Asker) Ask(ctx context.Context, q Question) (key byte, ok bool) {
+	p := &pending{Question: q, ctx: ctx, answer: make(chan byte, 1)}
+	a.mu.Lock()
+	if !a.on {
+		a.mu.Unlock()
+		return 0, false
+	}
+	a.queue = append(a.queue, p)
+	_, _ = unix.Write(a.wake, []byte{wakeAsk})
+	a.mu.Unlock()
+	select {
+	case key = <-p.answer:
+	case <-ctx.Done(): // the loop finds out by itself
+	}
+	return key, key != 0
+}
+
+// begin has questions asked by the loop whose pipe it is; end answers what is
+// left with nothing. Both are safe on nil.
+func (a *Asker) begin(wake int) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wake, a.on = wake, true
+}
+
+func (a *Asker) end() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.on = false
+	for _, p := range a.queue {
+		p.answer <- 0
+	}
+	a.queue = nil
+}
+
+// next takes the first question that somebody still waits for.
+func (a *Asker) next() *pending {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.queue) > 0 {
+		p := a.queue[0]
+		a.queue = a.queue[1:]
+		if p.ctx.Err() == nil {
+			return p
+		}
+		p.answer <- 0
+	}
+	return nil
+}
+
+const (
+	quietBefore = 500 * time.Millisecond // without a key, before one answers
+	redrawAfter = 100 * time.Millisecond // between the two sizes that make a program draw again
+)
+
+// asked is the question on the terminal. Only the loop touches it.
+type asked struct {
+	*pending
+	shown  bool      // it is on the screen
+	open   bool      // a key answers
+	quiet  time.Time // when it opens; zero when it is open, or not shown
+	end    time.Time // when it is given up
+	before []byte    // was typed for the program
+	back   []byte    // puts the screen back
+	redraw bool      // the program has to draw again
+}
+
+// ask takes up the next question, when there is none and it can be seen.
+func (s *session) ask() {
+	if s.asked != nil || s.o.Ask == nil || !s.wantKeys() {
+		return
+	}
+	p := s.o.Ask.next()
+	if p == nil {
+		return
+	}
+	s.asked = &asked{pending: p}
+	s.holds++
+	s.relays[0].hold.Store(s.holds)
+	s.relays[0].request(askHold)
+}
+
+// pose writes the question, now that the relay holds.
+func (s *session) pose() {
+	q := s.asked
+	if q == nil || q.shown || s.relays[0].heldFor.Load() != s.holds {
+		return // it was about an earlier one
+	}
+	if q.ctx.Err() != nil {
+		s.settleQuestion(0)
+		return
+	}
+	text, back, redraw := overlay(&s.relays[0].modes, winsize(s.ptys[0]), q.Text)
+	q.back, q.redraw = back, redraw
+	_ = writeAll(s.ptys[0], text)
+	q.shown = true
+	now := time.Now()
+	q.quiet, q.end = now.Add(quietBefore), now.Add(q.Timeout)
+}
+
+// overlay is what shows a question over what the program has drawn, and what
+// takes it away again. redraw: the program has to draw what was under it.
+func overlay(m *modes, size unix.Winsize, text string) (show, back []byte, redraw bool) {
+	if m.state != ground { // a sequence that was never ended would swallow ours
+		show = append(show, "\x1b\\"...)
+	}
+	for i, d := range decModes() {
+		on := m.on&(1<<i) != 0
+		var set, reset byte = 'h', 'l'
+		switch d.n {
+		case 2026, 1000, 1002, 1003, 1004, 2031: // what would hide it, or type by itself
+		case 25, 7: // usually on
+			set, reset = 'l', 'h'
+		default:
+			continue
+		}
+		if on {
+			show = append(strconv.AppendInt(append(show, "\x1b[?"...), int64(d.n), 10), reset)
+			if d.n != 2026 {
+				back = append(strconv.AppendInt(append(back, "\x1b[?"...), int64(d.n), 10), set)
+			}
+		}
+	}
+	if m.screen() == 1 {
+		columns, rows := max(int(size.Col), 20), max(int(size.Row), 2)
+		lines := (len(text) + 60 + columns) / columns // the choices follow
+		show = append(show, "\x1b7\x1b["...)
+		show = strconv.AppendInt(show, int64(max(1, rows-lines+1)), 10)
+		show = append(show, ";1H\x1b[0m\x1b[J"...)
+		back = append([]byte("\x1b[0m\r\x1b[2K\x1b8"), back...)
+		redraw = true
+	} else {
+		show = append(show, "\x1b[?1049h\x1b[H\x1b[0m\x1b[2J"...)
+		back = append([]byte("\x1b[?1049l"), back...)
+	}
+	if s := m.screen(); m.kitty[0]+m.kitty[1] > 0 || m.kittySet[s] {
+		show = append(show, "\x1b[>0u"...) // keys as plain bytes
+		back = append([]byte("\x1b[<u"), back...)
+	}
+	return append(show, text...), back, redraw
+}
+
+// openQuestion writes the choices: from now on a key answers.
+func (s *session) openQuestion() {
+	_ = writeAll(s.ptys[0], []byte(" "+s.asked.Choices+" "))
+	s.asked.open = true
+}
+
+// readAnswer takes a key. One alone answers; more at once were pasted, or are a
+// report of the terminal, and meant for the program, like all that came too early.
+func (s *session) readAnswer() {
+	q := s.asked
+	var buf [keysBuffer]byte
+	n, err := unix.Read(s.real.fd, buf[:])
+	switch {
+	case err == unix.EINTR || err == unix.EAGAIN:
+		return
+	case err != nil || n <= 0:
+		s.settleQuestion(0)
+		s.readKeys() // finds out what is the matter
+		return
+	case !q.open:
+		if q.shown {
+			q.quiet = time.Now().Add(quietBefore)
+		}
+		fallthrough
+	case n > 1:
+		q.before = append(q.before, buf[:min(n, keysBuffer-len(q.before))]...)
+		return
+	}
+	key := bytes.ToLower(buf[:1])[0]
+	switch {
+	case bytes.IndexByte([]byte(q.Keys), key) >= 0:
+		s.settleQuestion(key)
+	case key == 0x1b || key == 0x03 || key == 0x04: // Escape, ^C, ^D
+		s.settleQuestion(0)
+	}
+}
+
+// settleQuestion ends the question with an answer, 0 for none, and puts the
+// screen back.
+func (s *session) settleQuestion(key byte) {
+	q := s.asked
+	if q == nil {
+		return
+	}
+	s.asked = nil
+	if q.shown && !s.hungUp {
+		_ = writeAll(s.ptys[0], q.back)
+	}
+	q.answer <- key
+	if s.keys.empty() {
+		s.keys.from, s.keys.to = 0, copy(s.keys.buf[:], q.before)
+	}
+	r := s.relays[0]
+	r.hold.Store(0)
+	r.request(askHold)
+	if w := winsize(s.ptys[0]); q.redraw && w.Row > 2 && !s.ended && !s.reaped {
+		// Programs draw everything when the size has changed, and only then.
+		w.Row--
+		_ = unix.IoctlSetWinsize(r.master, unix.TIOCSWINSZ, &w)
+		s.redraw = time.Now().Add(redrawAfter)
+	}
+	s.ask()
+}
+
+// dropQuestions ends the question, and all that wait, with no answer.
+func (s *session) dropQuestions() {
+	s.o.Ask.end()
+	s.settleQuestion(0)
+}

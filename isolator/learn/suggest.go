@@ -1,0 +1,193 @@
+package learn
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Setting is what a run was given, by which its accesses are judged. All paths
+// are absolute and clean.
+type Setting struct {
+	Home    string
+	Granted map[string]bool // what the profile shows in the box, and whether it can be written
+	Own     []string        // what inner itself shows or hides there
+	// Secret returns the key of [sandbox] allow under which a path is hidden, or "".
+	Secret func(path string) string
+	Exists func(path string) bool // on the host
+}
+
+// Mount is a line of [mounts] that would have been enough.
+type Mount struct {
+	Path    string `json:"path"`
+	Mode    string `json:"mode"`              // ro or rw
+	Missing bool   `json:"missing,omitempty"` // there is no such thing on the host yet
+}
+
+// Hidden is what was asked for and is hidden as a secret.
+type Hidden struct {
+	Key   string   `json:"key"`
+	Paths []string `json:"paths"`
+}
+
+// Suggestion is what a profile would have to grant.
+type Suggestion struct {
+	HomeAllow []string `json:"home_allow"`
+	Mounts    []Mount  `json:"mounts"`
+	Hidden    []Hidden `json:"hidden"`
+	Programs  []string `json:"programs"` // executed, outside the project
+}
+
+// system are folders that every box has, or has its own of.
+func system() []string {
+	return []string{"/usr", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/proc", "/dev", "/sys", "/tmp", "/var/tmp", "/run", "/var/run"}
+}
+
+// enough is how many files of a folder are the folder.
+const enough = 3
+
+// Suggest folds what was asked for into what would have been enough. Files that
+// the box has are enough as they are; what only the host has is to be shown, and
+// what was written has to be written there, or it is gone with the box.
+func Suggest(list []Access, s Setting) Suggestion {
+	var reads, writes []Access
+	out := Suggestion{HomeAllow: []string{}, Mounts: []Mount{}, Hidden: []Hidden{}, Programs: []string{}}
+	for _, a := range list {
+		grant, granted := s.granted(a.Path)
+		if a.Exec && a.Box == File && (!granted || System(a.Path)) {
+			out.Programs = append(out.Programs, a.Path)
+		}
+		switch key := s.Secret(a.Path); {
+		case System(a.Path) || slices.ContainsFunc(s.Own, func(own string) bool { return below(a.Path, own) }):
+		case key != "":
+			if a.Host != None {
+				out.hide(key, a.Path)
+			}
+		case a.Write && !grant && !s.umbrella(a.Path):
+			writes = append(writes, a)
+		case a.Host == None || a.Box != None || granted || s.umbrella(a.Path):
+		case a.Host == Dir && !a.Read: // only asked whether it is there
+		default:
+			reads = append(reads, a)
+		}
+	}
+	var written []string
+	for _, f := range s.fold(writes, true) {
+		out.Mounts = append(out.Mounts, Mount{Path: f.Path, Mode: "rw", Missing: !s.Exists(f.Path)})
+		written = append(written, f.Path)
+	}
+	reads = slices.DeleteFunc(reads, func(a Access) bool {
+		return slices.ContainsFunc(written, func(w string) bool { return below(a.Path, w) })
+	})
+	for _, f := range s.fold(reads, false) {
+		if below(f.Path, s.Home) {
+			out.HomeAllow = append(out.HomeAllow, f.Path)
+		} else {
+			out.Mounts = append(out.Mounts, Mount{Path: f.Path, Mode: "ro"})
+		}
+	}
+	return out
+}
+
+func (s *Suggestion) hide(key, p string) {
+	for i := range s.Hidden {
+		if s.Hidden[i].Key == key {
+			if len(s.Hidden[i].Paths) < 20 {
+				s.Hidden[i].Paths = append(s.Hidden[i].Paths, p)
+			}
+			return
+		}
+	}
+	s.Hidden = append(s.Hidden, Hidden{key, []string{p}})
+}
+
+// granted reports whether the profile shows a path, by the nearest folder, and
+// whether it can be written there.
+func (s Setting) granted(p string) (write, granted bool) {
+	best := -1
+	for dir, w := range s.Granted {
+		if below(p, dir) && len(dir) > best {
+			best, write, granted = len(dir), w, true
+		}
+	}
+	return write, granted
+}
+
+// umbrella reports whether a folder holds what belongs to many programs: nobody
+// wants all of that granted because one of them looked into it.
+func (s Setting) umbrella(p string) bool {
+	if below(s.Home, p) {
+		return true
+	}
+	rest, ok := strings.CutPrefix(p, s.Home+"/")
+	if !ok {
+		return strings.Count(p, "/") == 1
+	}
+	return slices.Contains([]string{".config", ".cache", ".local", ".local/share", ".local/state", ".local/lib", ".local/bin", "bin", "snap"}, rest)
+}
+
+// part is the highest folder or file that a path may be folded into: the first
+// below all umbrellas.
+func (s Setting) part(p string) string {
+	top := p
+	for dir := path.Dir(p); dir != "/" && !s.umbrella(dir); dir = path.Dir(dir) {
+		top = dir
+	}
+	return top
+}
+
+// fold makes of the paths below one part the folder they share, when they are
+// many; with folders, always: a file that is written is replaced in its folder.
+func (s Setting) fold(list []Access, folders bool) []Access {
+	groups := map[string][]Access{}
+	var order []string
+	for _, a := range list {
+		top := s.part(a.Path)
+		if groups[top] == nil {
+			order = append(order, top)
+		}
+		groups[top] = append(groups[top], a)
+	}
+	var out []Access
+	for _, top := range order {
+		group := groups[top]
+		dirs := slices.ContainsFunc(group, func(a Access) bool { return a.Host == Dir })
+		if len(group) < enough && !folders && !dirs {
+			out = append(out, group...)
+			continue
+		}
+		shared := ""
+		for _, a := range group {
+			at := a.Path
+			if a.Path != top && a.Host != Dir && a.Box != Dir {
+				at = path.Dir(a.Path)
+			}
+			if shared == "" {
+				shared = at
+			}
+			shared = common(shared, at)
+		}
+		out = append(out, Access{Path: shared})
+	}
+	slices.SortFunc(out, func(a, b Access) int { return strings.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(out, func(a, b Access) bool { return a.Path == b.Path })
+}
+
+// common is the folder two paths share.
+func common(a, b string) string {
+	for !below(b, a) {
+		a = path.Dir(a)
+	}
+	return a
+}
+
+// below reports whether p is dir or lies in it.
+func below(p, dir string) bool {
+	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
+}
+
+// System reports whether a path is in a folder that every box has, or has its
+// own of.
+func System(p string) bool {
+	return slices.ContainsFunc(system(), func(dir string) bool { return below(p, dir) })
+}

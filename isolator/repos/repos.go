@@ -1,0 +1,477 @@
+// Package repos looks at the git repositories that a run made or changed, and switches
+// off what git on the host would run from them.
+//
+// Git obeys the configuration of every repository it comes across: of one that is in
+// the index of another, `git status` there runs core.fsmonitor and filters (measured
+// with git 2.39); of one that somebody enters, the prompt does. What was there before
+// a run is protected during it; what is made during it can only be looked at
+// afterwards.
+//
+// It promises that of what it finds nothing runs, and that nothing is lost: a
+// configuration keeps the settings that run nothing, the original stays beside it, and
+// a hook is renamed. It finds every repository in the index of one it knows, and the
+// others in the folders it has time for; it says when that was not all. It writes in
+// the given folders only, through no link that leads out of them.
+package repos
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// Suffix is what the name of something that was switched off ends with.
+const Suffix = ".inner-held"
+
+// Search says where to look.
+type Search struct {
+	Roots   []string      // folders the box could write
+	Guarded []string      // repositories that were protected meanwhile
+	Ours    []string      // what inner itself put there
+	Since   time.Time     // when the run began, as files know it
+	Limit   time.Duration // how long folders are looked through at least some of them are
+}
+
+// Held is what was switched off in one place.
+type Held struct {
+	Place string   // the .git folder or file
+	What  []string // settings by their key, hooks by their name
+	Kept  []string // where the originals are: their names, and Suffix
+}
+
+// Folders that are looked through however long it takes.
+const always = 400
+
+// Most bytes of a configuration and of an index.
+const (
+	maxConfig = 1 << 20
+	maxIndex  = 64 << 20
+)
+
+type sweep struct {
+	Search
+	roots  []root
+	seen   map[string]bool // repositories, and whether they run nothing now
+	tops   map[string]bool // .git files and folders
+	held   []Held
+	errs   []error
+	partly bool
+}
+
+type root struct {
+	path string
+	dir  *os.Root
+}
+
+// Hold looks for repositories and switches off what would run. It reports whether
+// there were folders that it had no time for. What could not be switched off is an
+// error; the rest was.
+func (s Search) Hold() (held []Held, partly bool, err error) {
+	w := &sweep{Search: s, seen: map[string]bool{}, tops: map[string]bool{}}
+	for _, p := range s.Roots {
+		real, err := filepath.EvalSymlinks(p)
+		if err != nil {
+			continue // it is gone
+		}
+		dir, err := os.OpenRoot(real)
+		if err != nil {
+			continue // a file
+		}
+		defer dir.Close()
+		w.roots = append(w.roots, root{real, dir})
+	}
+	for _, g := range s.Guarded {
+		w.top(g)
+	}
+	w.folders()
+	return w.held, w.partly, errors.Join(w.errs...)
+}
+
+// folders looks through the roots, what is near first, other people's packages last.
+func (w *sweep) folders() {
+	var level, late []string
+	for _, r := range w.roots {
+		level = append(level, r.path)
+	}
+	end, left := time.Now().Add(w.Limit), always
+	visited := map[string]bool{}
+	for len(level) > 0 || len(late) > 0 {
+		if len(level) == 0 {
+			level, late = late, nil
+		}
+		var next []string
+		for _, dir := range level {
+			if visited[dir] {
+				continue
+			}
+			visited[dir] = true
+			if left--; left < 0 && time.Now().After(end) {
+				w.partly = true
+				return
+			}
+			below, packages := w.folder(dir)
+			next, late = append(next, below...), append(late, packages...)
+		}
+		level = next
+	}
+}
+
+// folder looks at what lies in one folder, and returns the folders in it.
+func (w *sweep) folder(dir string) (below, packages []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		w.top(filepath.Join(dir, ".git")) // git may enter what cannot be listed
+	}
+	var head, objects, refs, common bool
+	for _, e := range entries {
+		p := filepath.Join(dir, e.Name())
+		switch name := e.Name(); {
+		case name == ".git":
+			w.top(p)
+			continue
+		case name == "node_modules" && e.IsDir():
+			packages = append(packages, p)
+			continue
+		case e.IsDir() && !slices.Contains(w.Ours, p):
+			below = append(below, p)
+		}
+		head, objects = head || e.Name() == "HEAD", objects || e.Name() == "objects"
+		refs, common = refs || e.Name() == "refs", common || e.Name() == "commondir"
+	}
+	if head && (objects && refs || common) { // a bare one (setup.c, is_git_directory)
+		w.repository(dir)
+		return nil, nil
+	}
+	return below, packages
+}
+
+// top looks at a .git: a repository, or what leads to one.
+func (w *sweep) top(p string) {
+	if w.tops[p] {
+		return
+	}
+	w.tops[p] = true
+	fi, err := os.Lstat(p)
+	if err != nil {
+		return
+	}
+	repo := p
+	if !fi.IsDir() {
+		if repo = leadsTo(p); repo == "" {
+			return
+		}
+		if !w.repository(repo) && w.recent(fi) {
+			w.away(p, &Held{Place: p}, "a pointer to "+repo)
+		}
+	} else {
+		w.repository(p)
+	}
+	for _, link := range gitlinks(repo) {
+		w.top(filepath.Join(filepath.Dir(p), link, ".git"))
+	}
+}
+
+// leadsTo returns the repository behind a .git that is a file or a link.
+func leadsTo(p string) string {
+	real, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		return ""
+	}
+	if fi, err := os.Lstat(real); err == nil && fi.IsDir() {
+		return real
+	}
+	data, err := readFile(real, 1<<16)
+	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
+	if err != nil || !ok {
+		return ""
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(real), target)
+	}
+	target, err = filepath.EvalSymlinks(target)
+	if err != nil {
+		return ""
+	}
+	return target
+}
+
+// repository switches off what a repository would run, and reports whether it runs
+// nothing then: one that is not the box's stays as it is.
+func (w *sweep) repository(repo string) (clean bool) {
+	if clean, known := w.seen[repo]; known {
+		return clean
+	}
+	w.seen[repo] = true // of a circle
+	h := &Held{Place: repo}
+	w.todo(repo, h)
+	ours := w.inside(repo) && !slices.Contains(w.Guarded, repo)
+	clean = w.settings(repo, "config", ours, h)
+	clean = w.settings(repo, "config.worktree", ours, h) && clean
+	if ours {
+		w.hooks(repo, h)
+	}
+	if p := filepath.Join(repo, "commondir"); exists(p) {
+		fi, _ := os.Lstat(p)
+		data, err := readFile(p, 1<<16)
+		common := strings.TrimRight(string(data), "\r\n")
+		if !filepath.IsAbs(common) {
+			common = filepath.Join(repo, common)
+		}
+		if real, rerr := filepath.EvalSymlinks(common); err == nil && rerr == nil && real != repo && !w.repository(real) || err != nil {
+			if clean = false; ours && fi != nil && w.recent(fi) {
+				clean = w.away(p, h, "commondir")
+			}
+		}
+	}
+	for _, sub := range append(reposIn(filepath.Join(repo, "modules"), 4), reposIn(filepath.Join(repo, "worktrees"), 0)...) {
+		w.repository(sub)
+	}
+	w.seen[repo] = clean
+	return clean
+}
+
+// settings looks at one file of settings, and reports whether it runs nothing. With
+// hold a recent one that does is replaced.
+func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
+	p := filepath.Join(repo, name)
+	fi, err := os.Lstat(p)
+	if err != nil {
+		return true
+	}
+	hold = hold && w.recent(fi)
+	data, err := readFile(p, maxConfig)
+	if err != nil && hold && fi.Mode().IsRegular() && w.open(p, 0o600) == nil {
+		data, err = readFile(p, maxConfig)
+	}
+	if err != nil { // a link, or what git cannot read either
+		return hold && w.away(p, h, name)
+	}
+	list, err := gitconfig.Parse(data)
+	var good []gitconfig.Entry
+	var bad []string
+	for _, e := range list {
+		switch {
+		case gitconfig.Harmless(e, func(tree string) bool { return w.worktree(repo, tree) }):
+			good = append(good, e)
+		case !slices.Contains(bad, e.Key):
+			bad = append(bad, e.Key)
+		}
+	}
+	if err != nil {
+		bad = append(bad, name+" ("+err.Error()+")")
+	}
+	if len(bad) == 0 || !hold {
+		return len(bad) == 0
+	}
+	return w.away(p, h, bad...) && w.write(p, gitconfig.File("Switched off by inner: see "+name+Suffix+" for what a program in a box had written.", good))
+}
+
+// worktree reports whether a repository may have that work tree.
+func (w *sweep) worktree(repo, tree string) bool {
+	if !filepath.IsAbs(tree) {
+		tree = filepath.Join(repo, tree)
+	}
+	real, err := filepath.EvalSymlinks(tree)
+	return err != nil && w.inside(filepath.Clean(tree)) || err == nil && w.inside(real)
+}
+
+// hooks renames what git would run.
+func (w *sweep) hooks(repo string, h *Held) {
+	dir := filepath.Join(repo, "hooks")
+	fi, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return
+	case !fi.IsDir():
+		if w.recent(fi) {
+			w.away(dir, h, "hooks")
+		}
+		return
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && w.open(dir, 0o700) == nil {
+		entries, _ = os.ReadDir(dir)
+	}
+	for _, e := range entries {
+		fi, err := e.Info()
+		if err != nil || fi.IsDir() || strings.HasSuffix(e.Name(), ".sample") || strings.Contains(e.Name(), Suffix) {
+			continue
+		}
+		if w.recent(fi) && (!fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0) {
+			w.away(filepath.Join(dir, e.Name()), h, "hooks/"+e.Name())
+		}
+	}
+}
+
+// todo takes the commands out of a rebase that was not finished: `git rebase
+// --continue` would run them.
+func (w *sweep) todo(repo string, h *Held) {
+	p := filepath.Join(repo, "rebase-merge", "git-rebase-todo")
+	fi, err := os.Lstat(p)
+	if err != nil || !w.inside(p) || !w.recent(fi) {
+		return
+	}
+	data, err := readFile(p, maxConfig)
+	if err != nil {
+		w.away(p, h, "rebase-merge/git-rebase-todo")
+		return
+	}
+	var out bytes.Buffer
+	found := false
+	for line := range bytes.Lines(data) {
+		word := ""
+		if f := bytes.Fields(line); len(f) > 0 {
+			word = string(f[0])
+		}
+		// "x" may be followed by anything but a letter (sequencer.c, is_command).
+		if word == "exec" || word == "x" || strings.HasPrefix(word, "exec") || strings.HasPrefix(word, "x") {
+			found = true
+			continue
+		}
+		out.Write(line)
+	}
+	if found && w.away(p, h, "the commands of an unfinished rebase") {
+		w.write(p, out.Bytes())
+	}
+}
+
+// recent reports whether something was made, written, renamed or given other
+// attributes since the run began. A program cannot set that time.
+func (w *sweep) recent(fi fs.FileInfo) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && !time.Unix(st.Ctim.Unix()).Before(w.Since)
+}
+
+// in returns the root that a path lies in, and its name there.
+func (w *sweep) in(p string) (*os.Root, string) {
+	for _, r := range w.roots {
+		if rest, ok := strings.CutPrefix(p, strings.TrimSuffix(r.path, "/")+"/"); ok {
+			return r.dir, rest
+		}
+	}
+	return nil, ""
+}
+
+func (w *sweep) inside(p string) bool {
+	dir, _ := w.in(p)
+	return dir != nil || slices.ContainsFunc(w.roots, func(r root) bool { return r.path == p })
+}
+
+// away renames something, and notes what it was.
+func (w *sweep) away(p string, h *Held, what ...string) bool {
+	dir, rel := w.in(p)
+	if dir == nil {
+		return false
+	}
+	to := Suffix
+	for n := 2; ; n++ {
+		if _, err := dir.Lstat(rel + to); err != nil {
+			break
+		}
+		to = Suffix + "." + strconv.Itoa(n)
+	}
+	err := dir.Rename(rel, rel+to)
+	if errors.Is(err, fs.ErrPermission) && w.open(filepath.Dir(p), 0o700) == nil {
+		err = dir.Rename(rel, rel+to)
+	}
+	if err != nil {
+		w.errs = append(w.errs, err)
+		return false
+	}
+	h.What, h.Kept = append(h.What, what...), append(h.Kept, p+to)
+	if len(h.Kept) == 1 {
+		w.held = append(w.held, *h)
+	}
+	for i := range w.held {
+		if w.held[i].Place == h.Place {
+			w.held[i] = *h
+		}
+	}
+	return true
+}
+
+// open gives the user back what a program in the box took from it.
+func (w *sweep) open(p string, mode fs.FileMode) error {
+	dir, rel := w.in(p)
+	if dir == nil {
+		return fs.ErrPermission
+	}
+	for i := range len(rel) + 1 {
+		if i < len(rel) && rel[i] != '/' {
+			continue
+		}
+		at := fs.FileMode(0o700) // of the folders on the way
+		if i == len(rel) {
+			at = mode
+		}
+		fi, err := dir.Lstat(rel[:i])
+		if err != nil || fi.Mode()&fs.ModeSymlink != 0 {
+			return errors.Join(err, fs.ErrPermission)
+		}
+		if fi.Mode().Perm()&at == at {
+			continue
+		}
+		if err := dir.Chmod(rel[:i], fi.Mode().Perm()|at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *sweep) write(p string, data []byte) bool {
+	dir, rel := w.in(p)
+	f, err := dir.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil {
+		_, err = f.Write(data)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		w.errs = append(w.errs, err)
+	}
+	return err == nil
+}
+
+// reposIn returns the repositories in a folder of them.
+func reposIn(dir string, depth int) []string {
+	var out []string
+	entries, _ := os.ReadDir(dir) // what could be read counts
+	for _, e := range entries {
+		p := filepath.Join(dir, e.Name())
+		switch {
+		case !e.IsDir():
+		case exists(filepath.Join(p, "HEAD")):
+			out = append(out, p)
+		case depth > 0:
+			out = append(out, reposIn(p, depth-1)...)
+		}
+	}
+	return out
+}
+
+func exists(p string) bool {
+	_, err := os.Lstat(p)
+	return err == nil
+}
+
+// readFile reads a regular file that is not larger than that.
+func readFile(p string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(p, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() > most {
+		return nil, errors.Join(err, fs.ErrInvalid)
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}

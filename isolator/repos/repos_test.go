@@ -1,0 +1,234 @@
+package repos
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// place is a folder with a home in which git works.
+type place struct {
+	testing.TB
+	dir string
+}
+
+func newPlace(t testing.TB) place {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	must(t, os.MkdirAll(dir+"/p", 0o755))
+	return place{t, dir}
+}
+
+// sh runs a script on the host, in the project.
+func (p place) sh(script string) string {
+	p.Helper()
+	cmd := exec.Command("/bin/sh", "-euc", script)
+	cmd.Dir = p.dir + "/p"
+	cmd.Env = []string{
+		"HOME=" + p.dir, "PATH=/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM=1", "MARK=" + p.dir + "/mark", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a",
+		"GIT_COMMITTER_EMAIL=a@b", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always",
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return string(out)
+}
+
+// begin is a moment after everything that was done before.
+func (p place) begin() time.Time {
+	p.Helper()
+	file := p.dir + "/clock"
+	stamp := func() int64 {
+		must(p, os.WriteFile(file, nil, 0o600))
+		fi, err := os.Stat(file)
+		must(p, err)
+		return fi.ModTime().UnixNano()
+	}
+	first, deadline := stamp(), time.Now().Add(10*time.Second)
+	for {
+		if now := stamp(); now != first {
+			return time.Unix(0, now)
+		}
+		if time.Now().After(deadline) {
+			p.Fatal("the clock of files stands still")
+		}
+	}
+}
+
+// what is everything that was switched off, without the project's path.
+func (p place) what(held []Held) string {
+	var out []string
+	for _, h := range held {
+		for _, w := range h.What {
+			out = append(out, strings.TrimPrefix(h.Place, p.dir+"/p/")+": "+strings.ReplaceAll(w, p.dir, ""))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+const evil = "make() { git init -q $1; git -C $1 commit -q --allow-empty -m x; }; "
+
+func TestHold(t *testing.T) {
+	for name, c := range map[string]struct{ before, during, want string }{
+		"nothing":       {"git init -q .", "echo x > x; git add x; git commit -qm x", ""},
+		"a clone":       {"git init -q ../up; git -C ../up commit -q --allow-empty -m x", "git clone -q ../up dep; git -C dep config user.name b; git -C dep checkout -qb topic; git -C dep branch -u origin/HEAD; git -C dep submodule -q add $PWD/../up sub; git -C dep worktree add -q ../tree", ""},
+		"a new project": {"", "git init -q .; git commit -q --allow-empty -m x; git config core.autocrlf input", ""},
+		"untracked":     {"git init -q .", evil + "make evil; git -C evil config core.fsmonitor 'touch $MARK'", "evil/.git: core.fsmonitor"},
+		"gitlink":       {"git init -q .", evil + "make a/b/c/d/e/f/g; git -C a/b/c/d/e/f/g config core.fsmonitor 'touch $MARK'; git add a 2>/dev/null", "a/b/c/d/e/f/g/.git: core.fsmonitor"},
+		"filter": {
+			"git init -q .", evil + "make evil; cd evil; echo x >x; git add x; git commit -qm x; echo '* filter=f' >.gitattributes; git config filter.f.clean 'touch $MARK; cat'; echo y >x; cd ..; git add evil 2>/dev/null",
+			"evil/.git: filter.f.clean",
+		},
+		"hooks":                  {"git init -q .", evil + "make evil; printf '#!/bin/sh\ntouch $MARK\n' > evil/.git/hooks/post-checkout; chmod +x evil/.git/hooks/post-checkout; echo no > evil/.git/hooks/notes", "evil/.git: hooks/post-checkout"},
+		"hooks, a link":          {"git init -q .", evil + "make evil; mkdir h; rm -r evil/.git/hooks; ln -s ../../h evil/.git/hooks", "evil/.git: hooks"},
+		"include":                {"git init -q .", evil + "make evil; git -C evil config include.path ../x; git config -f evil/x core.fsmonitor 'touch $MARK'; git add evil 2>/dev/null", "evil/.git: include.path"},
+		"config, a link":         {"git init -q .", evil + "make evil; cd evil; git config core.fsmonitor 'touch $MARK'; mv .git/config c; ln -s ../c .git/config", "evil/.git: config"},
+		"worktree config":        {"git init -q .", evil + "make evil; git -C evil config extensions.worktreeConfig true; git -C evil config --worktree core.fsmonitor 'touch $MARK'; git add evil 2>/dev/null", "evil/.git: core.fsmonitor"},
+		"a bare one":             {"git init -q .", "git init -q --bare evil; git -C evil config core.fsmonitor 'touch $MARK'", "evil: core.fsmonitor"},
+		"a pointer":              {"git init -q .", evil + "make a; mv a/.git x; echo 'gitdir: ../x' >a/.git; git -C a config core.fsmonitor 'touch $MARK'; git add a 2>/dev/null", "x: core.fsmonitor"},
+		"an older pointer":       {"git init -q .; mkdir a; echo 'gitdir: ../x' >a/.git", evil + "make y; mv y/.git x; git -C a config core.fsmonitor 'touch $MARK'; git add a 2>/dev/null", "x: core.fsmonitor"},
+		"a pointer to what runs": {"git init -q .; mkdir ../own; git init -q ../own; git -C ../own config core.hooksPath .h", "mkdir a; echo \"gitdir: $PWD/../own/.git\" >a/.git", "a/.git: a pointer to /own/.git"},
+		"commondir":              {"git init -q .; git init -q ../own; git -C ../own config core.hooksPath .h", "mkdir -p a/.git/refs; echo ../../../own/.git >a/.git/commondir; cp .git/HEAD a/.git", "a/.git: commondir"},
+		"a link":                 {"git init -q .", evil + "make a; mv a/.git x; ln -s ../x a/.git; git -C a config core.fsmonitor 'touch $MARK'; git add a 2>/dev/null", "x: core.fsmonitor"},
+		"a submodule":            {"git init -q .", evil + "make evil; cd evil; git init -q ../../up; git -C ../../up commit -q --allow-empty -m x; git submodule --quiet add $PWD/../../up s; git -C s config core.fsmonitor 'touch $MARK'; cd ..; git add evil 2>/dev/null", "evil/.git/modules/s: core.fsmonitor"},
+		"its own worktree":       {"git init -q .", evil + "make evil; git -C evil config core.worktree $HOME", "evil/.git: core.worktree"},
+		"without reading":        {"git init -q .", evil + "make evil; git -C evil config core.fsmonitor 'touch $MARK'; git add evil 2>/dev/null; chmod 0111 evil evil/.git", "evil/.git: core.fsmonitor"},
+		"a fault":                {"git init -q .", evil + "make evil; echo '[x' >> evil/.git/config", "evil/.git: config (not in git's format)"},
+		"was there":              {"git init -q .; git init -q own; git -C own config core.fsmonitor 'touch $MARK'", "touch own/x; git -C own add x", ""},
+		"a new fault":            {"git init -q .; git init -q a/b/c/d/e/f", "git -C a/b/c/d/e/f config core.pager x", "a/b/c/d/e/f/.git: core.pager"},
+		"a rebase":               {"git init -q .", "mkdir .git/rebase-merge; printf 'pick 1 a\nexec touch $MARK\nx touch $MARK\n# end\n' > .git/rebase-merge/git-rebase-todo", ".git: the commands of an unfinished rebase"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.sh(c.before)
+			guarded := []string{}
+			if exists(p.dir + "/p/.git") {
+				guarded = append(guarded, p.dir+"/p/.git")
+			}
+			since := p.begin()
+			p.sh(c.during)
+			_ = os.Remove(p.dir + "/mark")
+			s := Search{Roots: []string{p.dir + "/p"}, Guarded: guarded, Since: since}
+			held, partly, err := s.Hold()
+			if err != nil || partly {
+				t.Errorf("%v, partly %t", err, partly)
+			}
+			if got := p.what(held); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			p.sh("git status >/dev/null 2>&1 || :; for d in $(find . -name .git -prune); do (cd ${d%/.git} && git status >/dev/null 2>&1 || :); done; for d in evil; do test ! -d $d || git -C $d checkout -q HEAD 2>/dev/null || :; done")
+			if exists(p.dir+"/mark") != (name == "was there") {
+				t.Error("what git on the host ran")
+			}
+			for _, h := range held {
+				for _, k := range h.Kept {
+					if !exists(k) {
+						t.Errorf("%s is not there", k)
+					}
+				}
+			}
+			if again, _, err := s.Hold(); len(again) > 0 || err != nil {
+				t.Errorf("a second time: %v, %v", again, err)
+			}
+		})
+	}
+}
+
+// The twin: without Hold git on the host runs it.
+func TestRuns(t *testing.T) {
+	p := newPlace(t)
+	p.sh("git init -q .; " + evil + "make evil; git -C evil config core.fsmonitor 'touch $MARK'; git add evil 2>/dev/null; rm -f $MARK; git status >/dev/null")
+	if !exists(p.dir + "/mark") {
+		t.Error("git does not run core.fsmonitor of a repository in the index")
+	}
+}
+
+// What is kept is what it was, and what runs nothing still holds.
+func TestKept(t *testing.T) {
+	p := newPlace(t)
+	since := p.begin()
+	p.sh("git init -q dep; cd dep; git remote add origin https://example.com/x.git; git config core.hooksPath .husky; git config user.name 'A \"B\" # c'; cp .git/config ../was")
+	held, _, err := Search{Roots: []string{p.dir + "/p"}, Since: since}.Hold()
+	if err != nil || p.what(held) != "dep/.git: core.hookspath" {
+		t.Fatalf("%v, %v", held, err)
+	}
+	p.sh("cmp was dep/.git/config" + Suffix + `; cd dep; test "$(git config user.name)" = 'A "B" # c'; git remote get-url origin; ! git config core.hooksPath; git status`)
+	// Put back as it says, it stays.
+	p.sh("mv dep/.git/config" + Suffix + " dep/.git/config")
+	since = p.begin()
+	if held, _, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); len(held) > 0 || err != nil {
+		t.Errorf("%v, %v", held, err)
+	}
+}
+
+// Many folders end a search that has no time, and it says so.
+func TestPartly(t *testing.T) {
+	p := newPlace(t)
+	for i := range always + 10 {
+		must(t, os.Mkdir(fmt.Sprintf("%s/p/%d", p.dir, i), 0o755))
+	}
+	if _, partly, err := (Search{Roots: []string{p.dir + "/p"}}).Hold(); !partly || err != nil {
+		t.Errorf("partly %t, %v", partly, err)
+	}
+	if _, partly, err := (Search{Roots: []string{p.dir + "/p"}, Limit: time.Minute}).Hold(); partly || err != nil {
+		t.Errorf("with time: partly %t, %v", partly, err)
+	}
+}
+
+// The index is read as git writes it, in each of its versions.
+func TestIndex(t *testing.T) {
+	for _, c := range []string{"2", "3", "4"} {
+		for _, format := range []string{"sha1", "sha256"} {
+			p := newPlace(t)
+			p.sh("git init -q --object-format=" + format + " .; git config index.version " + c + "; mkdir -p deep/er; for f in a ab abc deep/er/x deep/y z; do echo x >$f; done; git add .; " +
+				"echo y >new; git add -N new; git update-index --add --cacheinfo 160000,$(git hash-object -w a),deep/er/link; git update-index --add --cacheinfo 160000,$(git hash-object -w a),sub; git update-index --index-version " + c)
+			if got := gitlinks(p.dir + "/p/.git"); !slices.Contains(got, "deep/er/link") || !slices.Contains(got, "sub") || slices.Contains(got, "abc") {
+				t.Errorf("version %s, %s: %q", c, format, got)
+			}
+		}
+	}
+	p := newPlace(t)
+	p.sh("git init -q .; for i in 1 2 3 4 5 6 7 8 9; do echo x >f$i; done; git add .; git update-index --add --cacheinfo 160000,$(git hash-object -w f1),sub; git update-index --split-index; git update-index --add --cacheinfo 160000,$(git hash-object -w f1),more; git rm -q --cached f2; git update-index --cacheinfo 160000,$(git hash-object -w f1),f3")
+	got := gitlinks(p.dir + "/p/.git")
+	for _, want := range []string{"sub", "more", "f3"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("split: %q has no %s", got, want)
+		}
+	}
+}
+
+// FuzzIndex: no index makes the reader fail, and what git lists is found.
+func FuzzIndex(f *testing.F) {
+	p := newPlace(f)
+	p.sh("git init -q .; echo x >a; mkdir b; echo x >b/c; git add .; git update-index --add --cacheinfo 160000,$(git hash-object -w a),b/sub")
+	for _, v := range []string{"2", "3", "4"} {
+		p.sh("git update-index --index-version " + v)
+		data, err := os.ReadFile(p.dir + "/p/.git/index")
+		must(f, err)
+		f.Add(data)
+	}
+	f.Add([]byte("DIRC\x00\x00\x00\x04\xff\xff\xff\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, e := range index(data) {
+			if bytes.IndexByte([]byte(e.name), 0) >= 0 {
+				t.Fatalf("%q", e.name)
+			}
+		}
+	})
+}

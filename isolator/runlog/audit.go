@@ -1,0 +1,589 @@
+package runlog
+
+// The audit log: one line per decision, chained.
+//
+// LOGS/audit.jsonl holds JSON lines. Each has the number of the line (seq) and
+// the SHA-256 of the line before it (prev), newline left out; the first one has
+// noLine. LOGS/audit.head, of one fixed size and written in place, has the
+// number and hash of the last line, the length of audit.jsonl, the boot in which
+// that was written, and where the oldest line kept begins. It is the lock, too:
+// whoever appends holds flock on it, so that writers do not fork the chain.
+//
+// The order, each step relied on by Verify:
+//
+//  1. the head is there, and says 0, before the first line is written
+//  2. lines, all of one Append by one write, all with one time
+//  3. the head
+//
+// An inner killed between 2 and 3 leaves the lines of one Append beyond the
+// head, one killed within 2 leaves a last line without its end: in both cases
+// nothing before is lost, the next writer goes on after them and says so in a
+// line of its own ("recovered"), and Verify has a note, not a fault. When the
+// machine stops, the disk may have kept the head and lost lines: those are
+// missing, and Verify says so, with the word that the machine was started since.
+//
+// When a file is full it is set aside as audit.jsonl.1 and so on, and the new one
+// goes on with the chain. The oldest is removed; the head then names the first
+// line that is left.
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sizes of the audit log: at most keptAudit older files of about maxAudit
+// bytes, 20 MiB in all.
+const (
+	maxAudit  = 4 << 20
+	keptAudit = 4
+)
+
+const (
+	auditFile = "audit.jsonl"
+	headFile  = "audit.head"
+	headSize  = 256
+	headWord  = "inner-audit-1"
+	// maxText is the longest text of a field that is kept: texts come from
+	// strangers.
+	maxText = 4096
+	// lockPatience is the longest an event waits for other writers, each of
+	// which takes some microseconds.
+	lockPatience = 5 * time.Second
+)
+
+// noLine stands for the hash of the line before the first one.
+const noLine = "0000000000000000000000000000000000000000000000000000000000000000"
+
+// Types of events.
+const (
+	EventStart       = "start"        // a program is about to be started in its box
+	EventExit        = "exit"         // it has ended
+	EventRefused     = "refused"      // inner did not start it
+	EventBlocked     = "blocked"      // [noop] blocked calls of a command, Count times
+	EventHostRefused = "host_refused" // the box asked for a host it does not get
+	EventHostAllowed = "host_allowed" // a person granted a host during the run
+	EventLimit       = "limit"        // a limit of the run was reached
+	EventBypass      = "bypass"       // a program runs outside, on purpose
+	EventAllow       = "allow"        // a profile, or a project's config.toml, was approved
+	EventDeny        = "deny"
+	EventRevoke      = "revoke"
+	EventInstall     = "install"   // a profile was fetched and kept
+	EventVerify      = "verify"    // a box was checked from inside
+	EventRecovered   = "recovered" // the log itself was not as its last writer left it
+)
+
+// EventTypes returns all types of events.
+func EventTypes() []string {
+	return []string{
+		EventStart, EventExit, EventRefused, EventBlocked, EventHostRefused, EventHostAllowed, EventLimit,
+		EventBypass, EventAllow, EventDeny, EventRevoke, EventInstall, EventVerify, EventRecovered,
+	}
+}
+
+// Event is one line of the audit log. Append fills in Seq, Prev and Time.
+type Event struct {
+	Seq  int64     `json:"seq"`
+	Prev string    `json:"prev"`
+	Time time.Time `json:"time"`
+	Type string    `json:"type"`
+
+	Run     string   `json:"run,omitempty"`
+	Profile string   `json:"profile,omitempty"`
+	Scope   string   `json:"scope,omitempty"`
+	Path    string   `json:"path,omitempty"`   // of the profile; of the program for a bypass
+	Digest  string   `json:"digest,omitempty"` // of the profile
+	Command string   `json:"command,omitempty"`
+	Program string   `json:"program,omitempty"`
+	Args    int      `json:"args,omitempty"` // how many
+	Cwd     string   `json:"cwd,omitempty"`  // the project for allow, deny and revoke
+	Network string   `json:"network,omitempty"`
+	Allow   []string `json:"allow,omitempty"` // what was lifted for this run
+	Host    string   `json:"host,omitempty"`
+	Count   int      `json:"count,omitempty"`
+	Code    int      `json:"code"` // of exit, refused and verify
+	Signal  string   `json:"signal,omitempty"`
+	Millis  int64    `json:"ms,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+
+	// Of a recovered line: the length and hash of the piece of a line before it,
+	// and what cannot be had back.
+	Torn    int    `json:"torn,omitempty"`
+	TornSum string `json:"torn_sha256,omitempty"`
+	Lost    string `json:"lost,omitempty"`
+}
+
+// What a recovered line may say is lost.
+const (
+	lostHead    = "head"    // the head: so it is not known what else
+	lostEnd     = "end"     // lines
+	lostRestart = "restart" // lines, and the machine was started since
+)
+
+// Append adds events to the audit log in dir, which it creates: all of them or
+// none. Nothing is synced to the disk.
+func Append(dir string, events ...Event) (err error) {
+	l, err := lockAudit(dir, true)
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	if err := l.append(events, maxAudit); err != nil {
+		return fmt.Errorf("audit log: %w", cause(err))
+	}
+	return nil
+}
+
+// audit is the log, locked.
+type audit struct {
+	dir  string
+	file *os.File // the head
+	head head
+	err  error // why there is no head
+}
+
+// head is what audit.head says.
+type head struct {
+	seq    int64 // of the last line
+	hash   string
+	size   int64 // of audit.jsonl
+	boot   string
+	first  int64  // the oldest line kept
+	before string // its prev
+}
+
+func (h head) String() string {
+	s := fmt.Sprintf("%s %d %s %d %s %d %s", headWord, h.seq, h.hash, h.size, cmp.Or(h.boot, "-"), h.first, h.before)
+	return fmt.Sprintf("%-*s\n", headSize-1, s)
+}
+
+var errNoHead = errors.New("the head is damaged")
+
+func parseHead(text string) (head, error) {
+	f := strings.Fields(text)
+	if len(text) != headSize || len(f) != 7 || f[0] != headWord || len(f[2]) != len(noLine) || len(f[6]) != len(noLine) {
+		return head{}, errNoHead
+	}
+	h := head{hash: f[2], boot: f[4], before: f[6]}
+	for _, n := range []struct {
+		to   *int64
+		text string
+	}{{&h.seq, f[1]}, {&h.size, f[3]}, {&h.first, f[5]}} {
+		v, err := strconv.ParseInt(n.text, 10, 64)
+		if err != nil || v < 0 {
+			return head{}, errNoHead
+		}
+		*n.to = v
+	}
+	return h, nil
+}
+
+// bootID names the time since the machine was started.
+func bootID() string {
+	// Every event asks, and os.ReadFile makes twice as many calls.
+	fd, err := unix.Open("/proc/sys/kernel/random/boot_id", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "-"
+	}
+	defer unix.Close(fd)
+	var id [64]byte
+	n, err := unix.Read(fd, id[:])
+	if text := strings.TrimSpace(string(id[:max(n, 0)])); err == nil && text != "" {
+		return text
+	}
+	return "-"
+}
+
+// lockAudit opens the head and locks it: to write, or to read.
+func lockAudit(dir string, write bool) (*audit, error) {
+	path := filepath.Join(dir, headFile)
+	flags, how := os.O_RDONLY, syscall.LOCK_SH
+	if write {
+		flags, how = os.O_RDWR|os.O_CREATE, syscall.LOCK_EX
+	}
+	f, err := os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if write && errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			f, err = os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &audit{dir: dir, file: f}
+	for end := time.Now().Add(lockPatience); ; time.Sleep(time.Millisecond) {
+		err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+		if err == nil || err != syscall.EWOULDBLOCK && err != syscall.EINTR || time.Now().After(end) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s cannot be locked: %w", path, err), f.Close())
+	}
+	var text [headSize + 1]byte
+	n, err := f.ReadAt(text[:], 0)
+	if err != nil && err != io.EOF {
+		return nil, errors.Join(err, f.Close())
+	}
+	l.head, l.err = parseHead(string(text[:n]))
+	return l, nil
+}
+
+func (l *audit) close() error { return l.file.Close() }
+
+func (l *audit) path(n int) string {
+	if n == 0 {
+		return filepath.Join(l.dir, auditFile)
+	}
+	return filepath.Join(l.dir, auditFile+"."+strconv.Itoa(n))
+}
+
+// openAudit opens a file of the log: a regular one, never a link.
+func openAudit(path string, flags int) (*os.File, int64, error) {
+	f, err := os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, fi.Size(), nil
+}
+
+func (l *audit) writeHead() error {
+	_, err := l.file.WriteAt([]byte(l.head.String()), 0)
+	return err
+}
+
+func (l *audit) append(events []Event, most int64) error {
+	boot := bootID()
+	if l.err != nil {
+		// A head that was not there yet; with lines in the log it is a fault,
+		// which settle notes.
+		if _, err := os.Lstat(l.path(0)); errors.Is(err, fs.ErrNotExist) {
+			l.head, l.err = head{hash: noLine, boot: boot, first: 1, before: noLine}, nil
+			if err := l.writeHead(); err != nil {
+				return err
+			}
+		}
+	}
+	f, size, err := openAudit(l.path(0), os.O_RDWR|os.O_APPEND|os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	var text []byte
+	if l.err != nil || size != l.head.size {
+		note, torn, err := l.settle(f, boot)
+		if err != nil {
+			return err
+		}
+		if torn {
+			text = append(text, '\n')
+		}
+		if note != nil {
+			events = append([]Event{*note}, events...)
+		}
+	}
+	if size > most && len(text) == 0 {
+		if err := l.rotate(); err != nil {
+			return err
+		}
+		_ = f.Close()
+		if f, size, err = openAudit(l.path(0), os.O_RDWR|os.O_APPEND|os.O_CREATE); err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	for _, e := range events {
+		e.Seq, e.Prev, e.Time = l.head.seq+1, l.head.hash, now
+		line := e.line()
+		text = append(append(text, line...), '\n')
+		l.head.seq, l.head.hash = e.Seq, sum(line)
+	}
+	if n, err := f.Write(text); err != nil {
+		if n > 0 { // a full disk: what is there of it goes
+			err = errors.Join(err, f.Truncate(size))
+		}
+		return err
+	}
+	l.head.size, l.head.boot = size+int64(len(text)), boot
+	return l.writeHead()
+}
+
+func sum(line []byte) string {
+	h := sha256.Sum256(line)
+	return hex.EncodeToString(h[:])
+}
+
+// settle finds where the chain goes on in a log that is not as the head says,
+// and what is to be noted about that. torn says that the last line has no end.
+func (l *audit) settle(f *os.File, boot string) (note *Event, torn bool, err error) {
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<62))
+	if err != nil {
+		return nil, false, err
+	}
+	note = &Event{Type: EventRecovered}
+	var reasons []string
+	if rest := text[bytes.LastIndexByte(text, '\n')+1:]; len(rest) > 0 {
+		note.Torn, note.TornSum, torn = len(rest), sum(rest), true
+		reasons = append(reasons, fmt.Sprintf("the last line had no end (%d bytes)", len(rest)))
+	}
+	lines := auditLines(text)
+	if l.err != nil {
+		// Go on after the last line that can be read.
+		l.head = head{hash: noLine, first: 1, before: noLine}
+		for i, line := range lines {
+			seq, prev, ok := chained(line)
+			if !ok {
+				continue
+			}
+			if i == 0 {
+				l.head.first, l.head.before = seq, prev
+			}
+			l.head.seq, l.head.hash = seq, sum(line)
+		}
+		note.Lost = lostHead
+		note.Reason = strings.Join(append(reasons, "the head was missing or damaged"), "; ")
+		return note, torn, nil
+	}
+	found, more, once := beyond(lines, l.head)
+	switch {
+	case len(more) > 0:
+		last := more[len(more)-1]
+		l.head.seq, _, _ = chained(last)
+		l.head.hash = sum(last)
+		reasons = append(reasons, fmt.Sprintf("%d lines were beyond the head", len(more)))
+		if !once {
+			note.Lost = lostHead
+		}
+	case found:
+		if !torn {
+			reasons = append(reasons, "the file has another length than it was left with")
+		}
+	case len(lines) == 0 && l.wasRotated():
+		// Killed between setting the old file aside and the first line.
+	case l.head.boot != boot:
+		note.Lost = lostRestart
+		reasons = append(reasons, "lines are missing at the end; the machine was started since they were written")
+	default:
+		note.Lost = lostEnd
+		reasons = append(reasons, "lines are missing at the end")
+	}
+	if note.Reason = strings.Join(reasons, "; "); note.Reason == "" {
+		return nil, torn, nil
+	}
+	return note, torn, nil
+}
+
+// beyond looks for the line that the head names, which may be the last of the
+// file before, and returns the lines that follow it in the chain. once reports
+// whether those are of one Append, as an inner leaves them that was killed
+// before it wrote the head.
+func beyond(lines [][]byte, h head) (found bool, more [][]byte, once bool) {
+	at := h
+	if found = h.seq == 0; !found && len(lines) > 0 {
+		_, prev, ok := chained(lines[0])
+		found = ok && prev == h.hash
+	}
+	once = true
+	for _, line := range lines {
+		seq, prev, ok := chained(line)
+		switch {
+		case !ok:
+		case seq == h.seq && sum(line) == h.hash:
+			found = true
+		case found && seq == at.seq+1 && prev == at.hash:
+			at.seq, at.hash = seq, sum(line)
+			more = append(more, line)
+			once = once && bytes.Equal(stamp(line), stamp(more[0]))
+		}
+	}
+	return found, more, once
+}
+
+// wasRotated reports whether the head's line is the last one of the file before.
+func (l *audit) wasRotated() bool {
+	text, err := readAudit(l.path(1))
+	if err != nil {
+		return false
+	}
+	lines := auditLines(text)
+	return len(lines) > 0 && sum(lines[len(lines)-1]) == l.head.hash
+}
+
+func readAudit(path string) ([]byte, error) {
+	f, _, err := openAudit(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// rotate sets the log aside. A file that goes is struck from the head first: a
+// crash in between leaves a file too many, never one too few.
+func (l *audit) rotate() error {
+	last := 1
+	for last < keptAudit {
+		if _, err := os.Lstat(l.path(last)); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		last++
+	}
+	if _, err := os.Lstat(l.path(last)); err == nil {
+		if text, err := readAudit(l.path(last - 1)); err == nil {
+			if lines := auditLines(text); len(lines) > 0 {
+				if seq, prev, ok := chained(lines[0]); ok {
+					l.head.first, l.head.before = seq, prev
+				}
+			}
+		}
+		if err := l.writeHead(); err != nil {
+			return err
+		}
+	}
+	for i := last; i > 0; i-- {
+		if err := os.Rename(l.path(i-1), l.path(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditLines returns the lines of text that have an end.
+func auditLines(text []byte) [][]byte {
+	var out [][]byte
+	for line := range bytes.Lines(text) {
+		if n := len(line) - 1; line[n] == '\n' {
+			out = append(out, line[:n])
+		}
+	}
+	return out
+}
+
+// chained returns the link of a line, which is how it begins.
+func chained(line []byte) (seq int64, prev string, ok bool) {
+	rest, ok := bytes.CutPrefix(line, []byte(`{"seq":`))
+	if !ok || len(line) == 0 || line[len(line)-1] != '}' {
+		return 0, "", false
+	}
+	number, rest, ok := bytes.Cut(rest, []byte(`,"prev":"`))
+	if !ok || len(rest) < len(noLine)+1 || rest[len(noLine)] != '"' {
+		return 0, "", false
+	}
+	seq, err := strconv.ParseInt(string(number), 10, 64)
+	return seq, string(rest[:len(noLine)]), err == nil && seq > 0
+}
+
+// stamp is the time of a chained line, as it is written.
+func stamp(line []byte) []byte {
+	_, rest, _ := bytes.Cut(line, []byte(`","time":"`))
+	at, _, _ := bytes.Cut(rest, []byte{'"'})
+	return at
+}
+
+// line writes an event; see line.go for why by hand.
+func (e Event) line() []byte {
+	l := make(line, 0, 768)
+	l.num("seq", e.Seq)
+	l.str("prev", e.Prev)
+	l.time("time", e.Time)
+	l.str("type", e.Type)
+	for _, f := range []struct{ key, text string }{
+		{"run", e.Run},
+		{"profile", e.Profile},
+		{"scope", e.Scope},
+		{"path", e.Path},
+		{"digest", e.Digest},
+		{"command", e.Command},
+		{"program", e.Program},
+	} {
+		l.text(f.key, f.text)
+	}
+	if e.Args > 0 {
+		l.num("args", int64(e.Args))
+	}
+	l.text("cwd", e.Cwd)
+	l.text("network", e.Network)
+	if len(e.Allow) > 0 {
+		l.key("allow")
+		for i, s := range e.Allow {
+			l = appendText(append(l, "[,"[min(i, 1)]), s)
+		}
+		l = append(l, ']')
+	}
+	l.text("host", e.Host)
+	if e.Count > 0 {
+		l.num("count", int64(e.Count))
+	}
+	switch e.Type {
+	case EventExit, EventRefused, EventVerify:
+		l.num("code", int64(e.Code))
+	}
+	l.text("signal", e.Signal)
+	if e.Millis > 0 {
+		l.num("ms", e.Millis)
+	}
+	l.text("reason", e.Reason)
+	if e.Torn > 0 {
+		l.num("torn", int64(e.Torn))
+		l.str("torn_sha256", e.TornSum)
+	}
+	l.text("lost", e.Lost)
+	return l.end()
+}
+
+// text is an optional string of somebody else's.
+func (l *line) text(key, v string) {
+	if v == "" {
+		return
+	}
+	l.key(key)
+	*l = appendText(*l, v)
+}
+
+// appendText writes s as a JSON string in which nothing can drive a terminal,
+// for people look at the file itself.
+func appendText(to []byte, s string) []byte {
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "…"
+	}
+	to = append(to, '"')
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == '"' || r == '\\':
+			to = append(to, '\\', byte(r))
+		case unicode.IsPrint(r):
+			to = utf8.AppendRune(to, r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			to = fmt.Appendf(to, `\u%04x\u%04x`, hi, lo)
+		default:
+			to = fmt.Appendf(to, `\u%04x`, r)
+		}
+		s = s[n:]
+	}
+	return append(to, '"')
+}

@@ -1,0 +1,139 @@
+package attack
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/profile"
+)
+
+// proxies attack the proxy of a box that has the network by name. Bare there is
+// none: what it must refuse is asked without it.
+func proxies() []Attack {
+	names := func(port string) []string {
+		var out []string
+		for _, h := range []string{
+			"127.0.0.1", "localhost", "LocalHost.", "127.1", "127.0.0.2", "2130706433", "0x7f000001", "0177.0.0.1", "017700000001", "0.0.0.0", "0",
+			"[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "[::127.0.0.1]", "github.com@127.0.0.1", "127.0.0.1\x00.github.com",
+			"127.0.0.1%00.github.com", "127.0.0.1.", "localtest.github.com.127.0.0.1", "ip6-localhost",
+		} {
+			out = append(out, h+":"+port)
+		}
+		return out
+	}
+	return []Attack{
+		viaProxy("proxy-connect", "have the proxy of the box lead to the host, by CONNECT and every notation of its address", func(port string) (string, error) {
+			var said strings.Builder
+			var errs []error
+			for _, target := range names(port) {
+				text, err := connectBy("CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n\r\n", target)
+				said.WriteString(text)
+				errs = append(errs, err)
+			}
+			return said.String(), errors.Join(errs...)
+		}),
+		viaProxy("proxy-allowed-name", "ask the proxy for an allowed name, and another in the header or at another port", func(port string) (string, error) {
+			var said strings.Builder
+			var errs []error
+			for _, request := range []string{
+				"CONNECT github.com:443 HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
+				"CONNECT 127.0.0.1:" + port + " HTTP/1.1\r\nHost: github.com:443\r\n\r\n",
+				"GET http://github.com:80/ HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
+				"GET http://127.0.0.1:" + port + "/ HTTP/1.1\r\nHost: github.com\r\n\r\n",
+				"GET http://github.com@127.0.0.1:" + port + "/ HTTP/1.1\r\nHost: github.com\r\n\r\n",
+				"GET / HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
+			} {
+				text, err := connectBy(request, "127.0.0.1:"+port)
+				said.WriteString(text)
+				errs = append(errs, err)
+			}
+			return said.String(), errors.Join(errs...)
+		}),
+		viaProxy("proxy-socks", "have the proxy of the box lead to the host, by SOCKS", func(port string) (string, error) {
+			n, err := strconv.Atoi(port)
+			if err != nil {
+				return "", err
+			}
+			high, low := byte(n>>8), byte(n)
+			var said strings.Builder
+			var errs []error
+			for _, request := range []string{
+				"\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01",
+				"\x05\x01\x00\x05\x01\x00\x01\x00\x00\x00\x00",
+				"\x05\x01\x00\x05\x01\x00\x03\x09localhost",
+				"\x05\x01\x00\x05\x01\x00\x03\x0a2130706433",
+				"\x05\x01\x00\x05\x01\x00\x04" + string(net.IPv6loopback),
+				"\x05\x01\x00\x05\x01\x00\x04" + string(net.IPv4(127, 0, 0, 1).To16()),
+				"\x04\x01" + string([]byte{high, low}) + "\x7f\x00\x00\x01\x00",
+				"\x04\x01" + string([]byte{high, low}) + "\x00\x00\x00\x01\x00localhost\x00",
+			} {
+				if request[0] == 5 {
+					request += string([]byte{high, low})
+				}
+				text, err := connectBy(request, "127.0.0.1:"+port)
+				said.WriteString(text)
+				errs = append(errs, err)
+			}
+			return said.String(), errors.Join(errs...)
+		}),
+		viaProxy("proxy-relay", "have the proxy of the box lead to itself, and from there to the host", func(port string) (string, error) {
+			self := "127.0.0.1:" + strconv.Itoa(profile.ProxyPort)
+			return connectBy("CONNECT "+self+" HTTP/1.1\r\nHost: "+self+"\r\n\r\nCONNECT 127.0.0.1:"+port+" HTTP/1.1\r\nHost: 127.0.0.1:"+port+"\r\n\r\n", "127.0.0.1:"+port)
+		}),
+		viaProxy("proxy-other-address", "have the proxy of the box lead to an address of the host that is not the loopback's", func(port string) (string, error) {
+			var said strings.Builder
+			var errs []error
+			list, err := net.InterfaceAddrs()
+			if err != nil {
+				return "", err
+			}
+			for _, a := range list {
+				if n, ok := a.(*net.IPNet); ok {
+					target := net.JoinHostPort(n.IP.String(), port)
+					text, err := connectBy("CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n\r\n", target)
+					said.WriteString(text)
+					errs = append(errs, err)
+				}
+			}
+			return said.String(), errors.Join(errs...)
+		}),
+	}
+}
+
+// viaProxy is an attack on a server of the host that answers everybody.
+func viaProxy(name, what string, try func(port string) (string, error)) Attack {
+	return Attack{
+		Name: name, Class: "sockets", What: what, Declared: fullNetwork,
+		Stage: func(s *Scene) error {
+			l, err := s.serve("tcp", "0.0.0.0:0")
+			if err != nil {
+				return err
+			}
+			_, s.Trial.Text["port"], err = net.SplitHostPort(l.Addr().String())
+			return err
+		},
+		Try: func(t Trial) (string, error) { return try(t.Text["port"]) },
+	}
+}
+
+// connectBy sends a request to the proxy of the box and reads what comes.
+// Without a proxy it connects to the target.
+func connectBy(request, target string) (string, error) {
+	c, err := net.DialTimeout("tcp", "127.0.0.1:"+strconv.Itoa(profile.ProxyPort), time.Second)
+	if err != nil {
+		return dial("tcp", target)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(500 * time.Millisecond))
+	if _, err := io.WriteString(c, request); err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(io.LimitReader(bufio.NewReader(c), 1<<16))
+	return fmt.Sprintf("%s\t%s\n", target, strings.ReplaceAll(string(data), "\n", " ")), err
+}

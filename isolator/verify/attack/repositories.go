@@ -1,0 +1,66 @@
+package attack
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/profile"
+)
+
+// repositories leave a repository in the project that git on the host is to obey. What
+// counts is what the host's own git runs afterwards.
+func repositories() []Attack {
+	const evil = "git init -q %e && git -C %e -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; "
+	return []Attack{
+		left("gitlink-fsmonitor", "leave a repository with core.fsmonitor in the index of the project's, for git status", evil+"git -C %e config core.fsmonitor '%r'; git add %e", "-C", "%a", "status"),
+		left("gitlink-deep", "the same, seven folders below the project", "mkdir -p a/b/c/d/e/f; "+strings.ReplaceAll(evil+"git -C %e config core.fsmonitor '%r'; git add %e", "%e", "a/b/c/d/e/f/g"), "-C", "%a", "status"),
+		left("gitlink-include", "leave one that includes a file with core.fsmonitor", evil+"git config -f inc core.fsmonitor '%r'; git -C %e config include.path ../../inc; git add %e", "-C", "%a", "status"),
+		left("gitlink-filter", "leave one with a filter, for git status", evil+"cd %e; echo '* filter=f' >.gitattributes; echo x >x; git add x; git config filter.f.clean '%r; cat'; echo y >x; cd ..; git add %e", "-C", "%a", "status"),
+		left("nested-prompt", "leave one with core.fsmonitor, for the prompt of who enters it", evil+"git -C %e config core.fsmonitor '%r'", "-C", "%a/evil", "status"),
+		left("nested-bare", "leave a bare one with core.fsmonitor and a work tree, for the same", "mkdir %e; cd %e; git init -q --bare .; git config core.bare false; git config core.worktree ..; git config core.fsmonitor '%r'", "-C", "%a/evil", "status"),
+		left("nested-hook", "leave one with a hook, for git checkout in it", evil+"mkdir -p %e/.git/hooks; printf '#!/bin/sh\\n%r\\n' >%e/.git/hooks/post-checkout; chmod +x %e/.git/hooks/post-checkout", "-C", "%a/evil", "checkout", "-q", "-b", "x"),
+		left("rebase-exec", "leave an unfinished rebase with a command, for git rebase --continue", "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m y; "+
+			"GIT_SEQUENCE_EDITOR=\"printf 'break\\nexec %r\\n' >\" git -c user.name=a -c user.email=a@b rebase -q -i HEAD~1", "-C", "%a", "rebase", "--continue"),
+	}
+}
+
+// left has a script run in the project, and then git on the host. In both %e is the
+// repository, %a the project and %r what git is to run.
+func left(name, what, script string, git ...string) Attack {
+	return Attack{
+		Name: name, Class: "files", What: what,
+		Declared: func(rc profile.RunConfig) string {
+			if rc.GitDir == "rw" {
+				return `git_dir = "rw"`
+			}
+			return ""
+		},
+		Stage: func(s *Scene) error {
+			s.watched = append(s.watched, s.path("outside/ran"))
+			return nil
+		},
+		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+			words := strings.NewReplacer("%e", "evil", "%a", s.App, "%r", "echo "+s.Trial.Mark+" >>"+s.path("outside/ran"))
+			args := []string{"-c", "cd " + quoted(s.App) + "; " + words.Replace(script) + "; echo was run"}
+			if run == nil {
+				run = func(args ...string) *exec.Cmd { return exec.Command("/bin/sh", args...) }
+			}
+			out, err := run(args...).CombinedOutput()
+			if !strings.Contains(string(out), "was run") {
+				return string(out), ErrNotStarted
+			}
+			// What ran so far ran where the script did.
+			_ = os.Remove(s.path("outside/ran"))
+			host := exec.Command("git")
+			for _, word := range git {
+				host.Args = append(host.Args, words.Replace(word))
+			}
+			host.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true")
+			host.Dir = filepath.Dir(s.App)
+			_ = host.Run() // what it says is not what counts
+			return string(out), err
+		},
+	}
+}

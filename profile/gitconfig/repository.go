@@ -1,0 +1,111 @@
+package gitconfig
+
+import (
+	"slices"
+	"strings"
+)
+
+// Harmless reports whether a setting in a repository's own configuration runs no
+// program and leads git nowhere. It is a list of what is known to: a setting that
+// nobody has looked at is not harmless. The function inside says whether a work tree,
+// as it is written, is one the repository may have.
+//
+// Source: git-config(1) of git 2.39; gitattributes(5); git-lfs-config(5).
+func Harmless(e Entry, inside func(worktree string) bool) bool {
+	section, sub, name := parts(e.Key)
+	if strings.HasPrefix(strings.TrimSpace(e.Value), "!") || runsByName(name) {
+		return section == "core" && name == "fsmonitor" && boolean(e)
+	}
+	switch section {
+	case "core":
+		if name == "worktree" {
+			return inside(e.Value)
+		}
+		return slices.Contains(coreNames(), name)
+	case "remote", "submodule":
+		switch name {
+		case "url", "pushurl":
+			return !helperAddress(e.Value)
+		case "update":
+			return slices.Contains([]string{"checkout", "rebase", "merge", "none"}, e.Value)
+		}
+		return section == "submodule" || slices.Contains(remoteNames(), name)
+	case "url":
+		return !helperAddress(sub)
+	case "diff", "merge":
+		return sub == "" && name != "external"
+	case "init":
+		return name == "defaultbranch"
+	case "http":
+		return name == "extraheader" || name == "postbuffer" || name == "version"
+	case "lfs":
+		first, _, _ := strings.Cut(strings.ToLower(sub), ".")
+		return first != "customtransfer" && first != "extension" && !strings.HasSuffix(name, "agent")
+	}
+	return slices.Contains(plainSections(), section)
+}
+
+// runsByName reports whether a setting is called after something that runs.
+func runsByName(name string) bool {
+	for _, word := range []string{
+		"cmd", "command", "hook", "program", "helper", "editor", "pager", "textconv", "askpass", "tunnel", "browser", "driver", "daemon", "exec",
+		"script", "fsmonitor", "gitproxy", "uploadpack", "receivepack", "vcs", "smudge", "clean", "process", "templatedir",
+	} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// boolean reports whether git takes the value for true or false.
+func boolean(e Entry) bool {
+	return e.Bare || slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "1", "0", ""}, strings.ToLower(e.Value))
+}
+
+// helperAddress reports whether git would start git-remote-NAME for an address
+// (gitremote-helpers(7)): NAME::address. IPv6 hosts have a slash before.
+func helperAddress(s string) bool {
+	name, _, ok := strings.Cut(s, "::")
+	return ok && !strings.ContainsAny(name, "/[") || strings.HasPrefix(s, "-")
+}
+
+// plainSections hold nothing that runs, but for what runsByName tells.
+func plainSections() []string {
+	return []string{
+		"advice", "am", "apply", "author", "blame", "branch", "checkout", "color", "column", "commit", "committer", "extensions", "feature", "fetch",
+		"format", "fsck", "gc", "gitflow", "grep", "gui", "i18n", "index", "log", "maintenance", "notes", "pack", "pretty", "pull", "push",
+		"rebase", "receive", "rerere", "reset", "sparse", "splitindex", "stash", "status", "svn", "svn-remote", "tag", "transfer", "user", "versionsort", "worktree",
+	}
+}
+
+func coreNames() []string {
+	return []string{
+		"abbrev", "autocrlf", "bare", "bigfilethreshold", "checkstat", "commentchar", "commitgraph", "compression", "deltabasecachelimit", "eol",
+		"excludesfile", "filemode", "filesreflocktimeout", "fscache", "fsync", "fsyncmethod", "fsyncobjectfiles", "hidedotfiles", "ignorecase",
+		"ignorestat", "logallrefupdates", "longpaths", "loosecompression", "maxtreedepth", "multipackindex", "notesref", "packedgitlimit",
+		"packedgitwindowsize", "packedrefstimeout", "precomposeunicode", "preloadindex", "protecthfs", "protectntfs", "quotepath",
+		"repositoryformatversion", "safecrlf", "sharedrepository", "sparsecheckout", "sparsecheckoutcone", "splitindex", "symlinks", "trustctime",
+		"untrackedcache", "usereplacerefs", "warnambiguousrefs", "whitespace",
+	}
+}
+
+func remoteNames() []string {
+	return []string{"fetch", "push", "mirror", "prune", "prunetags", "tagopt", "skipdefaultupdate", "skipfetchall", "promisor", "partialclonefilter", "followremotehead", "gh-resolved"}
+}
+
+// File writes settings as a file of git's format, under a line that says why it is
+// there. Settings that the format cannot hold are left out.
+func File(about string, list []Entry) []byte {
+	var kept []Entry
+	for _, e := range list {
+		if check(e) == nil {
+			kept = append(kept, e)
+		}
+	}
+	text, err := Result{File: kept}.text(about)
+	if err != nil {
+		return []byte("# " + about + "\n") // cannot be: all were checked
+	}
+	return text
+}

@@ -1,0 +1,130 @@
+package profile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// ProxyPort is where the proxy of a box listens, on the loopback of the box.
+const ProxyPort = 61080
+
+// Port is one entry of publish or host_ports: a port of this computer and one
+// of the box, each on its own loopback.
+type Port struct {
+	Host, Box uint16
+	File      string // where it was written, for messages
+	Line      int
+}
+
+// String writes a port as a profile does.
+func (p Port) String() string {
+	if p.Host == p.Box {
+		return strconv.Itoa(int(p.Host))
+	}
+	return fmt.Sprintf("%d:%d", p.Host, p.Box)
+}
+
+// words is a port for people.
+func (p Port) words() string {
+	if p.Host == p.Box {
+		return strconv.Itoa(int(p.Host))
+	}
+	return fmt.Sprintf("%d (%d in the box)", p.Host, p.Box)
+}
+
+// parsePort reads "3000" and "8080:3000", which is host:box.
+func parsePort(text string) (Port, bool) {
+	host, box, two := strings.Cut(text, ":")
+	if !two {
+		box = host
+	}
+	var p Port
+	for _, part := range []struct {
+		text string
+		to   *uint16
+	}{{host, &p.Host}, {box, &p.Box}} {
+		n, err := strconv.ParseUint(part.text, 10, 16)
+		if err != nil || n == 0 || part.text[0] == '0' || part.text[0] == '+' {
+			return Port{}, false
+		}
+		*part.to = uint16(n)
+	}
+	return p, true
+}
+
+// ports checks publish or host_ports.
+func (v *validator) ports(l strict.List, key string) {
+	for _, it := range l.Items {
+		p, ok := parsePort(strings.TrimPrefix(it.Text, "-"))
+		switch {
+		case !ok:
+			v.add(it.At, key, fmt.Sprintf("%q is not a port from 1 to 65535", it.Text), `write it like "3000", or "8080:3000" for port 8080 of this computer and 3000 of the box`)
+		case p.Box == ProxyPort:
+			v.add(it.At, key, fmt.Sprintf("%q: port %d of a box is inner's own", it.Text, ProxyPort), "")
+		case key == "sandbox.host_ports" && p.Box < 1024:
+			// The supervisor has no capabilities (ip(7), ip_unprivileged_port_start).
+			v.add(it.At, key, fmt.Sprintf("%q: in a box nobody can listen below port 1024", it.Text), fmt.Sprintf(`"%d:%d" makes it port %d of the box`, p.Host, uint32(p.Box)+8000, uint32(p.Box)+8000))
+		}
+	}
+}
+
+// networkOf is the mode that a table asks for, or "".
+func networkOf(s *sandboxTable) Network {
+	switch {
+	case s.NetworkMode.Set:
+		return Network(s.NetworkMode.V)
+	case s.Network.Set && s.Network.V:
+		return NetFull
+	case s.Network.Set:
+		return NetOff
+	}
+	return ""
+}
+
+// networkLists looks whether the lists fit the mode the profile itself asks
+// for, and reads the ports. What a flag says of the mode comes later.
+func (r *resolver) networkLists() {
+	s, rc := &r.s.Sandbox, &r.rc
+	if items := s.NetworkAllow.Items; len(items) > 0 && !rc.Network.ByName() {
+		r.add(items[0].At, "sandbox.network_allow", fmt.Sprintf("network_mode is %q, which reads no list", rc.Network), `network_mode = "allowlist" does`)
+	}
+	if items := s.NetworkDeny.Items; len(items) > 0 && rc.Network == NetFull {
+		r.add(items[0].At, "sandbox.network_deny", `network_mode is "full", and the whole network has no exceptions`, `network_mode = "allowlist" takes them`)
+	}
+	rc.Publish = r.ports(s.Publish, "sandbox.publish")
+	rc.HostPorts = r.ports(s.HostPorts, "sandbox.host_ports")
+	for _, pub := range rc.Publish {
+		for _, own := range rc.HostPorts {
+			if pub.Box == own.Box {
+				at := strict.Pos{File: pub.File, Line: pub.Line}
+				r.add(at, "sandbox.publish", fmt.Sprintf("port %d of the box is taken by host_ports (line %d)", pub.Box, own.Line), "")
+			}
+		}
+	}
+}
+
+func (r *resolver) ports(l strict.List, key string) []Port {
+	if len(l.Items) > 0 && r.rc.Network == NetFull {
+		r.add(l.Items[0].At, key, `network_mode is "full": the box has this computer's ports already`, "take it out")
+		return nil
+	}
+	var out []Port
+	taken := map[uint16]bool{} // ports that are listened on: the host's for publish, the box's for host_ports
+	for _, it := range l.Items {
+		p, _ := parsePort(it.Text)
+		p.File, p.Line = it.At.File, it.At.Line
+		listens := p.Host
+		if key == "sandbox.host_ports" {
+			listens = p.Box
+		}
+		if taken[listens] {
+			r.add(it.At, key, fmt.Sprintf("port %d is there twice", listens), "")
+		}
+		taken[listens] = true
+		out = append(out, p)
+	}
+	return out
+}

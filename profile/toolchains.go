@@ -1,0 +1,81 @@
+package profile
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Toolchains in home_allow stands for the folders below the home in which programs
+// installed for one user live: those that are there, also where a variable has moved
+// them. The variable goes along.
+const Toolchains = "@toolchains"
+
+// toolchainFolders are where they are when nothing is said. Of ~/.cargo, ~/go and so on
+// only the programs: the rest are logins and caches. Caches start empty, and what is
+// made in them goes with the run.
+func toolchainFolders() []string {
+	return []string{
+		".local/bin", "bin", ".local/pipx", ".local/share/pipx", ".local/share/uv", ".local/share/pnpm", ".local/share/mise", ".local/share/fnm", ".local/share/rtx",
+		".nvm", ".npm-global", ".volta", ".fnm", ".bun", ".deno", ".yarn/bin", ".n",
+		".asdf", ".tool-versions", ".pyenv", ".rbenv", ".rvm", ".nodenv", ".goenv", ".gvm", ".jenv", ".sdkman", ".jdks",
+		".cargo/bin", ".cargo/env", ".rustup", "go/bin", "sdk", ".local/go", ".juliaup", ".ghcup/bin", ".elan", ".opam", ".nix-profile", ".local/state/nix",
+	}
+}
+
+// toolchainVariables say where they are instead, and what of such a folder is shown.
+func toolchainVariables() []struct{ name, below string } {
+	return []struct{ name, below string }{
+		{"NVM_DIR", ""},
+		{"VOLTA_HOME", ""},
+		{"FNM_DIR", ""},
+		{"BUN_INSTALL", ""},
+		{"PNPM_HOME", ""},
+		{"N_PREFIX", ""},
+		{"ASDF_DIR", ""},
+		{"ASDF_DATA_DIR", ""},
+		{"MISE_DATA_DIR", ""},
+		{"PYENV_ROOT", ""},
+		{"RBENV_ROOT", ""},
+		{"NODENV_ROOT", ""},
+		{"GOENV_ROOT", ""},
+		{"SDKMAN_DIR", ""},
+		{"JAVA_HOME", ""},
+		{"GOROOT", ""},
+		{"RUSTUP_HOME", ""},
+		{"UV_PYTHON_INSTALL_DIR", ""},
+		{"PIPX_HOME", ""},
+		{"CARGO_HOME", "bin"},
+		{"GOPATH", "bin"},
+		{"DENO_INSTALL_ROOT", ""},
+	}
+}
+
+// toolchains returns the folders that are there, and the variables that go along. What
+// only holds programs beside caches keeps its default place in the box, which can be
+// written: CARGO_HOME and GOPATH do not go along.
+func (r *resolver) toolchains() (folders, variables []string) {
+	add := func(p string) bool {
+		if p == r.c.Home || !within(p, r.c.Home) {
+			return false
+		}
+		if _, err := os.Stat(p); err == nil && !slices.Contains(folders, p) {
+			folders = append(folders, p)
+		}
+		return true
+	}
+	for _, rel := range toolchainFolders() {
+		add(filepath.Join(r.c.Home, rel))
+	}
+	for _, v := range toolchainVariables() {
+		value, ok := r.c.Lookup(v.name)
+		if !ok || !filepath.IsAbs(value) || filepath.Clean(value) == r.c.Home {
+			continue
+		}
+		add(filepath.Join(value, v.below))
+		if v.below == "" {
+			variables = append(variables, v.name)
+		}
+	}
+	return folders, variables
+}
