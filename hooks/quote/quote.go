@@ -22,8 +22,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"al.essio.dev/pkg/shellescape"
 )
 
 // Bash quotes s for bash. The result has no white space and no wildcard in
@@ -81,7 +79,13 @@ func Fish(s string) string {
 //
 // The usual library for this compiles a regular expression when the program
 // starts (measured: 25 us); the shim, which quotes nothing, would pay for it.
-func POSIX(s string) string { return shellescape.Quote(strings.ReplaceAll(s, "\x00", "")) }
+func POSIX(s string) string {
+	s = strings.ReplaceAll(s, "\x00", "")
+	if plain(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'"
+}
 
 // dollar writes s as $'...' with everything that is not a plain character as
 // three octal digits: no quote, no backslash and no byte above 0x7f is left

@@ -30,9 +30,12 @@ func identified(list []isolator.Shown) ([]isolator.Shown, error) {
 // before it.
 func statUnlinked(path string) (unix.Stat_t, error) {
 	var st unix.Stat_t
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err == unix.ENOSYS || err == unix.EPERM { // before Linux 5.6, or an older filter around inner
-		return st, unix.Lstat(path, &st)
+		if err = unix.Lstat(path, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			err = unix.ELOOP
+		}
+		return st, err
 	}
 	if err != nil {
 		return st, err

@@ -38,6 +38,7 @@ type Search struct {
 	Roots   []string      // folders the box could write
 	Guarded []string      // repositories that were protected meanwhile
 	Ours    []string      // what inner itself put there
+	Hooks   []string      // where the user's own settings have the hooks of every repository
 	Since   time.Time     // when the run began, as files know it
 	Limit   time.Duration // how long folders are looked through at least some of them are
 }
@@ -52,17 +53,23 @@ type Held struct {
 // Folders that are looked through however long it takes.
 const always = 400
 
-// Most bytes of a configuration and of an index.
+// Most bytes of a configuration, of an index, and of a file that names a folder (as
+// many as git reads: setup.c, read_gitfile_gently).
 const (
-	maxConfig = 1 << 20
-	maxIndex  = 64 << 20
+	maxConfig  = 1 << 20
+	maxIndex   = 1 << 30
+	maxPointer = 1 << 20
 )
+
+// How long folders are looked through where an index does not say what git would find.
+const thorough = time.Minute
 
 type sweep struct {
 	Search
 	roots  []root
-	seen   map[string]bool // repositories, and whether they run nothing now
-	tops   map[string]bool // .git files and folders
+	seen   map[string]bool     // repositories, and whether they run nothing now
+	tops   map[string]bool     // .git files and folders
+	trees  map[string][]string // the work trees that repositories name
 	held   []Held
 	errs   []error
 	partly bool
@@ -77,7 +84,7 @@ type root struct {
 // there were folders that it had no time for. What could not be switched off is an
 // error; the rest was.
 func (s Search) Hold() (held []Held, partly bool, err error) {
-	w := &sweep{Search: s, seen: map[string]bool{}, tops: map[string]bool{}}
+	w := &sweep{Search: s, seen: map[string]bool{}, tops: map[string]bool{}, trees: map[string][]string{}}
 	for _, p := range s.Roots {
 		real, err := filepath.EvalSymlinks(p)
 		if err != nil {
@@ -176,9 +183,31 @@ func (w *sweep) top(p string) {
 	} else {
 		w.repository(p)
 	}
-	for _, link := range gitlinks(repo) {
-		w.top(filepath.Join(filepath.Dir(p), link, ".git"))
+	links, ok := gitlinks(repo)
+	if !ok {
+		w.Limit = thorough
 	}
+	for _, link := range links {
+		for _, tree := range append([]string{filepath.Dir(p)}, w.trees[repo]...) {
+			w.top(filepath.Join(tree, link, ".git"))
+		}
+	}
+}
+
+// line is what git reads of a file that names a folder: a string of C, less the line
+// ends after it (setup.c, read_gitfile_gently and get_common_dir_noenv).
+func line(data []byte) string {
+	text, _, _ := strings.Cut(strings.TrimRight(string(data), "\r\n"), "\x00")
+	return text
+}
+
+// beneath is a path that is relative to dir. It is not cleaned: what ".." is after a
+// link the kernel says.
+func beneath(dir, p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return dir + "/" + p
 }
 
 // leadsTo returns the repository behind a .git that is a file or a link.
@@ -190,15 +219,12 @@ func leadsTo(p string) string {
 	if fi, err := os.Lstat(real); err == nil && fi.IsDir() {
 		return real
 	}
-	data, err := readFile(real, 1<<16)
-	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
+	data, err := readFile(real, maxPointer)
+	target, ok := strings.CutPrefix(line(data), "gitdir: ")
 	if err != nil || !ok {
 		return ""
 	}
-	if !filepath.IsAbs(target) {
-		target = filepath.Join(filepath.Dir(real), target)
-	}
-	target, err = filepath.EvalSymlinks(target)
+	target, err = filepath.EvalSymlinks(beneath(filepath.Dir(p), target))
 	if err != nil {
 		return ""
 	}
@@ -222,12 +248,8 @@ func (w *sweep) repository(repo string) (clean bool) {
 	}
 	if p := filepath.Join(repo, "commondir"); exists(p) {
 		fi, _ := os.Lstat(p)
-		data, err := readFile(p, 1<<16)
-		common := strings.TrimRight(string(data), "\r\n")
-		if !filepath.IsAbs(common) {
-			common = filepath.Join(repo, common)
-		}
-		if real, rerr := filepath.EvalSymlinks(common); err == nil && rerr == nil && real != repo && !w.repository(real) || err != nil {
+		data, err := readFile(p, maxPointer)
+		if real, rerr := filepath.EvalSymlinks(beneath(repo, line(data))); err == nil && rerr == nil && real != repo && !w.repository(real) || err != nil {
 			if clean = false; ours && fi != nil && w.recent(fi) {
 				clean = w.away(p, h, "commondir")
 			}
@@ -278,10 +300,11 @@ func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 
 // worktree reports whether a repository may have that work tree.
 func (w *sweep) worktree(repo, tree string) bool {
-	if !filepath.IsAbs(tree) {
-		tree = filepath.Join(repo, tree)
-	}
+	tree = beneath(repo, tree)
 	real, err := filepath.EvalSymlinks(tree)
+	if err == nil {
+		w.trees[repo] = append(w.trees[repo], real)
+	}
 	return err != nil && w.inside(filepath.Clean(tree)) || err == nil && w.inside(real)
 }
 
@@ -463,9 +486,14 @@ func exists(p string) bool {
 	return err == nil
 }
 
-// readFile reads a regular file that is not larger than that.
-func readFile(p string, most int64) ([]byte, error) {
-	f, err := os.OpenFile(p, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// readFile reads a regular file that is not larger than that, readLinked one behind a
+// link, too.
+func readFile(p string, most int64) ([]byte, error) { return readWith(p, most, syscall.O_NOFOLLOW) }
+
+func readLinked(p string, most int64) ([]byte, error) { return readWith(p, most, 0) }
+
+func readWith(p string, most int64, flag int) ([]byte, error) {
+	f, err := os.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK|flag, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -96,6 +97,14 @@ func typed(s *Scene) string {
 }
 
 // kernels ask the kernel for what a box has no use for.
+// containers says that the profile lets programs make containers, and so mount.
+func containers(rc profile.RunConfig) string {
+	if slices.Contains(rc.Allow, "nested-user-ns") {
+		return "nested-user-ns"
+	}
+	return ""
+}
+
 func kernels() []Attack {
 	open := func(rc profile.RunConfig) string {
 		if rc.Seccomp == "off" {
@@ -134,12 +143,16 @@ func kernels() []Attack {
 		cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, SysProcAttr: ownNamespaces()}
 		return cmd.Run()
 	})
-	userns.Declared = func(rc profile.RunConfig) string {
-		if slices.Contains(rc.Allow, "nested-user-ns") {
-			return "nested-user-ns"
+	userns.Declared = containers
+	mounts := call("mount-api", "take hold of a mount (open_tree)", func() error {
+		fd, err := unix.OpenTree(unix.AT_FDCWD, "/", unix.OPEN_TREE_CLOEXEC)
+		if err == nil {
+			unix.Close(fd)
 		}
-		return ""
-	}
+		return err
+	})
+	off := mounts.Declared
+	mounts.Declared = func(rc profile.RunConfig) string { return cmp.Or(off(rc), containers(rc)) }
 	privileges := call("gain-privileges", "gain privileges by a program with the setuid bit (no_new_privs)", func() error {
 		set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
 		if err == nil && set != 0 {
@@ -174,13 +187,7 @@ func kernels() []Attack {
 			return errors.Join(socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_SELINUX)(), socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_CRYPTO)())
 		}),
 		call("x32", "make a system call by its other number (x32)", number(0x4000_0000|unix.SYS_GETPID)),
-		call("mount-api", "take hold of a mount (open_tree)", func() error {
-			fd, err := unix.OpenTree(unix.AT_FDCWD, "/", unix.OPEN_TREE_CLOEXEC)
-			if err == nil {
-				unix.Close(fd)
-			}
-			return err
-		}),
+		mounts,
 		call("personality", "have readable memory be code as well (personality)", func() error {
 			const readImpliesExec = 0x0400000
 			_, _, errno := unix.Syscall(unix.SYS_PERSONALITY, readImpliesExec, 0, 0)
