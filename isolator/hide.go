@@ -35,7 +35,9 @@ func (b *builder) protect() error {
 	// is protected below it stays where it is.
 	pin := func(reason, p string) {
 		for _, at := range b.view.where(p) {
-			if l, _ := b.view.at(at); l.write {
+			// One that is pinned already stays as it is: each bind costs bwrap a look
+			// through all mounts.
+			if l, _ := b.view.at(at); l.write && l.dest != at {
 				b.bind(reason, p, at, true)
 			}
 		}

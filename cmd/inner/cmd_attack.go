@@ -210,23 +210,41 @@ func attackers(names []string, jobs int, p *profile.Profile, f verifyFlags, stop
 	return sig, err
 }
 
-// attacker is one process that tries the attacks it is given.
+// perProcess is how many attacks one process tries. Each leaves a session keyring
+// that the process holds to its end, and a user has 200 keys (keyrings(7)).
+const perProcess = 30
+
+// attacker has one process after the other try the attacks it is given.
 func attacker(names []string, next <-chan int, rows []chan attackRow, p *profile.Profile, f verifyFlags) error {
+	for {
+		more, err := someAttacks(names, next, rows, p, f)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// someAttacks is one process. more: the attacks have not come to an end.
+func someAttacks(names []string, next <-chan int, rows []chan attackRow, p *profile.Profile, f verifyFlags) (more bool, err error) {
 	cmd := exec.Command("/proc/self/exe", "verify", "--attack", "--rows", "-p", cmp.Or(f.profile, p.Name))
 	cmd.Args[0], cmd.Stderr = "inner", os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return err
+		return false, err
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := cmd.Start(); err != nil {
-		return err
+		return false, err
 	}
 	answers := json.NewDecoder(out)
-	for i := range next {
+	for range perProcess {
+		i, ok := <-next
+		if more = ok; !ok {
+			break
+		}
 		var row attackRow
 		if _, err = io.WriteString(in, names[i]+"\n"); err == nil {
 			err = answers.Decode(&row)
@@ -238,7 +256,7 @@ func attacker(names []string, next <-chan int, rows []chan attackRow, p *profile
 		rows[i] <- row
 	}
 	in.Close()
-	return errors.Join(err, cmd.Wait())
+	return more, errors.Join(err, cmd.Wait())
 }
 
 func (a *app) printAttack(r attackRow) {
@@ -402,7 +420,13 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 			return "", "", err
 		}
 	}
+	if err := furnish(p, c, s); err != nil {
+		return "", "", err
+	}
 	if at.Launcher != nil {
+		if err := lendProfiles(a.profilesDir(), b.profilesDir()); err != nil {
+			return "", "", err
+		}
 		said, err := at.Launcher(s, func(args ...string) *exec.Cmd {
 			cmd := exec.Command("/proc/self/exe", append([]string{"run", "-p", p.Path, "-w", s.App, "--entrypoint", "/bin/sh", "--"}, args...)...)
 			cmd.Dir = s.App
@@ -423,9 +447,6 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 			declared = at.Declared(rc)
 		}
 		return leak, declared, err
-	}
-	if err := furnish(p, c, s); err != nil {
-		return "", "", err
 	}
 	bc, err := b.context(place{cwd: s.App, project: b.projectOf(s.App)}, profile.Overrides{Entrypoint: "/bin/sh", Workdir: s.App}, false)
 	if err != nil {
@@ -464,6 +485,28 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 	// What a box does to its own end, and to inner's, is no answer; the host tells.
 	leak = at.Leak(s, answer.Said, cmp.Or(err, said(answer)))
 	return leak, declared, err
+}
+
+// lendProfiles puts the user's profiles into the home of a scene: the one that is
+// attacked may extend another.
+func lendProfiles(from, to string) error {
+	list, err := filepath.Glob(filepath.Join(from, "*.toml"))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, p := range list {
+		data, err := profile.ReadFile(p)
+		if err != nil {
+			continue // whoever extends it is told
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(p)), data.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // furnish makes what the profile mounts of the home and the project in the

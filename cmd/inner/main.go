@@ -1,13 +1,13 @@
-// Command inner makes agents and shells run in a sandbox without anyone
-// having to remember to.
-package main
-
 // The runtime would read the cgroup's processor quota at each start, in the list of
 // all mounts, to spread work that inner does not have (measured: a tenth of a
 // millisecond, twice for each run).
-//
+
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
+
+// Command inner makes agents and shells run in a sandbox without anyone
+// having to remember to.
+package main
 
 import (
 	"os"

@@ -259,14 +259,13 @@ func (j *journey) endpoint(r *reach, name string) {
 // their ports are brought there. Those below 1024 cannot be: the proxy has them.
 func (j *journey) ownPorts(r *reach) {
 	r.allow = slices.DeleteFunc(r.allow, func(rule netproxy.Rule) bool {
-		text := rule.Host
-		if rule.Addr.IsValid() {
-			text = rule.Addr.String()
-		}
-		if rule.Origin == "network_allow" || !rule.Stated() || rule.Ports[0] < 1024 || text != "localhost" && text != "127.0.0.1" && text != "::1" {
+		if rule.Origin == "network_allow" || !rule.Stated() || rule.Ports[0] < 1024 || !aboutLoopback(rule) {
 			return false
 		}
 		port := rule.Ports[0]
+		if slices.ContainsFunc(r.deny, func(d netproxy.Rule) bool { return aboutLoopback(d) && (!d.Stated() || d.Ports[0] == port) }) {
+			return false // the proxy refuses it
+		}
 		taken := func(p profile.Port) bool { return p.Box == port }
 		if port != profile.ProxyPort && !slices.ContainsFunc(slices.Concat(j.rc.HostPorts, j.rc.Publish, r.ports), taken) {
 			r.ports = append(r.ports, profile.Port{Host: port, Box: port, File: rule.Origin})
@@ -274,6 +273,16 @@ func (j *journey) ownPorts(r *reach) {
 		}
 		return true
 	})
+}
+
+// aboutLoopback reports whether a rule names this computer by one of the names that
+// NO_PROXY has.
+func aboutLoopback(rule netproxy.Rule) bool {
+	text := rule.Host
+	if rule.Addr.IsValid() {
+		text = rule.Addr.String()
+	}
+	return !rule.Wild && (text == "localhost" || text == "127.0.0.1" || text == "::1")
 }
 
 // boxVariable is the value of a variable in the box, and whether it is the user's

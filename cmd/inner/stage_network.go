@@ -31,7 +31,8 @@ type network struct {
 	asker *launch.Asker   // nil when nobody is asked
 
 	mu        sync.Mutex
-	refused   []netproxy.Refusal // told, or to be told, in their order
+	refused   []netproxy.Refusal // the first maxTold: told, or to be told, in their order
+	count     int                // of all refusals that the proxy told of
 	granted   []netproxy.Target  // by the person, during the run
 	questions int
 	text      []byte   // of the profile's file, as we last knew it
@@ -103,6 +104,11 @@ func (n *network) close() {
 // terminal to itself.
 func (n *network) refuse(r netproxy.Refusal) {
 	n.mu.Lock()
+	n.count++
+	if n.count > maxTold { // nor is there an end to what would be remembered
+		n.mu.Unlock()
+		return
+	}
 	hint := n.remedy([]netproxy.Refusal{r})
 	for _, old := range n.refused {
 		if hint == n.remedy([]netproxy.Refusal{old}) {
@@ -110,9 +116,8 @@ func (n *network) refuse(r netproxy.Refusal) {
 		}
 	}
 	n.refused = append(n.refused, r)
-	count := len(n.refused)
 	n.mu.Unlock()
-	if n.j.prep.facts.Terminal || count > maxTold {
+	if n.j.prep.facts.Terminal {
 		return
 	}
 	n.j.app.say("refused: %s", r.Reason)
@@ -177,11 +182,10 @@ func (j *journey) tellNetwork() error {
 		j.events = append(j.events, runlog.Event{Type: runlog.EventHostAllowed, Run: j.id(), Profile: j.rc.Name, Host: t.String(), Count: 1})
 	}
 	if j.prep.facts.Terminal {
-		shown := n.refused[:min(len(n.refused), maxTold)]
-		for _, r := range shown {
+		for _, r := range n.refused {
 			j.app.say("refused: %s (%s)", r.Reason, times(counts[r.Target]))
 		}
-		if hint := n.remedy(shown); hint != "" {
+		if hint := n.remedy(n.refused); hint != "" {
 			j.app.hint("%s", hint)
 		}
 	}
@@ -191,7 +195,7 @@ func (j *journey) tellNetwork() error {
 	if n.changed && j.rc.Scope == profile.Local {
 		j.app.hint("inner allow: the profile has changed, and the next run needs your word")
 	}
-	if more := len(n.refused) - maxTold; more > 0 {
+	if more := n.count - maxTold; more > 0 {
 		j.app.say("refused: %d more hosts", more)
 		j.app.hint("inner log show %s", j.id())
 	}

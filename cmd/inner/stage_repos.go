@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
@@ -29,6 +30,10 @@ func (j *journey) guarded() []string {
 	return out
 }
 
+// leastLook is how long the folders of a short run are looked through, where they are
+// many. A few thousand take that long.
+const leastLook = 50 * time.Millisecond
+
 // holdRepositories switches off what the repositories that the run made or changed would
 // run on the host. It comes first of all that follows the end of the program: there is
 // nobody who could look before that.
@@ -38,7 +43,7 @@ func (j *journey) holdRepositories() {
 	}
 	j.app.hold(repos.Search{
 		Roots: writableRoots(j.rc), Guarded: j.guarded(), Ours: j.placeholders(), Since: j.clock,
-		Limit: min(time.Since(j.begun)/20, time.Second),
+		Limit: max(leastLook, min(time.Since(j.begun)/20, time.Second)),
 	})
 }
 
@@ -53,12 +58,16 @@ func (a *app) lookAgain() {
 }
 
 func (a *app) hold(s repos.Search) {
-	held, _, err := s.Hold()
+	s.Hooks = host.EverywhereHooks()
+	held, partly, err := s.Hold()
 	for _, h := range held {
 		a.warn("%s would run on your machine, and is switched off: %s", a.short(h.Place), strings.Join(h.What, ", "))
 		last := h.Kept[0]
 		to, _, _ := strings.Cut(last, repos.Suffix)
 		a.hint("mv %s %s   # puts it back; look at it first", quote.POSIX(last), quote.POSIX(to))
+	}
+	if partly {
+		a.warn("not every folder that this run made was looked through for repositories: look before you use git in one")
 	}
 	if err != nil {
 		a.warn("a repository could not be looked at, so do not use git in %s before you did: %v", a.short(s.Roots[0]), err)

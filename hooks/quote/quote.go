@@ -81,7 +81,7 @@ func Fish(s string) string {
 // starts (measured: 25 us); the shim, which quotes nothing, would pay for it.
 func POSIX(s string) string {
 	s = strings.ReplaceAll(s, "\x00", "")
-	if plain(s) {
+	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII || !harmless(byte(r)) && !strings.ContainsRune("%=:", r) }) < 0 && s != "" {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'"

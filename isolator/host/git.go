@@ -58,7 +58,7 @@ func (l looker) guards(writable []string) []GitGuard {
 		list = append(list, l.guardAll(root, roots)...)
 	}
 	if len(list) > 0 {
-		for _, value := range everywhereHooks() {
+		for _, value := range EverywhereHooks() {
 			for _, g := range list {
 				if top := filepath.Dir(g.Dir); filepath.Base(g.Dir) == ".git" && !g.Link {
 					list = append(list, guardPlace(value, top, top, roots, nil)...)
@@ -242,9 +242,9 @@ func guardPlace(value, dir, top string, roots []string, content []byte) []GitGua
 	return []GitGuard{{Dir: p, Pointer: true, Missing: []Placeholder{{p, content}}}}
 }
 
-// everywhereHooks are the folders of hooks that the settings of the user and of the
+// EverywhereHooks are the folders of hooks that the settings of the user and of the
 // system name for every repository.
-func everywhereHooks() []string {
+func EverywhereHooks() []string {
 	home, xdg := os.Getenv("HOME"), os.Getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(xdg) {
 		xdg = filepath.Join(home, ".config")

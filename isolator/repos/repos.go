@@ -81,7 +81,7 @@ type root struct {
 }
 
 // Hold looks for repositories and switches off what would run. It reports whether
-// there were folders that it had no time for. What could not be switched off is an
+// there were folders that changed and that it had no time for. What could not be switched off is an
 // error; the rest was.
 func (s Search) Hold() (held []Held, partly bool, err error) {
 	w := &sweep{Search: s, seen: map[string]bool{}, tops: map[string]bool{}, trees: map[string][]string{}}
@@ -104,37 +104,47 @@ func (s Search) Hold() (held []Held, partly bool, err error) {
 	return w.held, w.partly, errors.Join(w.errs...)
 }
 
-// folders looks through the roots, what is near first, other people's packages last.
+// folders looks through the roots: first what changed, because a repository that is made
+// changes the folder it is in, then what is near, other people's packages last.
 func (w *sweep) folders() {
-	var level, late []string
+	var changed, others, late []string
 	for _, r := range w.roots {
-		level = append(level, r.path)
+		others = append(others, r.path)
 	}
-	end, left := time.Now().Add(w.Limit), always
+	begin, left := time.Now(), always
 	visited := map[string]bool{}
-	for len(level) > 0 || len(late) > 0 {
-		if len(level) == 0 {
-			level, late = late, nil
+	for {
+		first := &changed
+		if len(changed) == 0 {
+			first = &others
 		}
-		var next []string
-		for _, dir := range level {
-			if visited[dir] {
-				continue
-			}
-			visited[dir] = true
-			if left--; left < 0 && time.Now().After(end) {
-				w.partly = true
-				return
-			}
-			below, packages := w.folder(dir)
-			next, late = append(next, below...), append(late, packages...)
+		if len(*first) == 0 {
+			first = &late
 		}
-		level = next
+		if len(*first) == 0 {
+			return
+		}
+		dir := (*first)[0]
+		if visited[dir] {
+			*first = (*first)[1:]
+			continue
+		}
+		visited[dir] = true
+		if left--; left < 0 && time.Since(begin) > w.Limit {
+			if w.partly = first == &changed; w.Limit == thorough {
+				w.errs = append(w.errs, errors.New("an index that git reads in another way, and too many folders"))
+			}
+			return
+		}
+		*first = (*first)[1:]
+		fresh, below, packages := w.folder(dir)
+		changed, others, late = append(changed, fresh...), append(others, below...), append(late, packages...)
 	}
 }
 
-// folder looks at what lies in one folder, and returns the folders in it.
-func (w *sweep) folder(dir string) (below, packages []string) {
+// folder looks at what lies in one folder, and returns the folders in it: those that
+// changed, the others, and packages.
+func (w *sweep) folder(dir string) (changed, below, packages []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		w.top(filepath.Join(dir, ".git")) // git may enter what cannot be listed
@@ -150,16 +160,21 @@ func (w *sweep) folder(dir string) (below, packages []string) {
 			packages = append(packages, p)
 			continue
 		case e.IsDir() && !slices.Contains(w.Ours, p):
-			below = append(below, p)
+			if fi, err := e.Info(); err == nil && w.recent(fi) {
+				changed = append(changed, p)
+			} else {
+				below = append(below, p)
+			}
 		}
 		head, objects = head || e.Name() == "HEAD", objects || e.Name() == "objects"
 		refs, common = refs || e.Name() == "refs", common || e.Name() == "commondir"
 	}
 	if head && (objects && refs || common) { // a bare one (setup.c, is_git_directory)
 		w.repository(dir)
-		return nil, nil
+		w.named(dir, dir)
+		return nil, nil, nil
 	}
-	return below, packages
+	return changed, below, packages
 }
 
 // top looks at a .git: a repository, or what leads to one.
@@ -182,6 +197,11 @@ func (w *sweep) top(p string) {
 		}
 	} else {
 		w.repository(p)
+	}
+	if !slices.Contains(w.Guarded, repo) {
+		for _, tree := range append([]string{filepath.Dir(p)}, w.trees[repo]...) {
+			w.named(tree, p)
+		}
 	}
 	links, ok := gitlinks(repo)
 	if !ok {
@@ -240,11 +260,12 @@ func (w *sweep) repository(repo string) (clean bool) {
 	w.seen[repo] = true // of a circle
 	h := &Held{Place: repo}
 	w.todo(repo, h)
+	w.strategy(repo, h)
 	ours := w.inside(repo) && !slices.Contains(w.Guarded, repo)
 	clean = w.settings(repo, "config", ours, h)
 	clean = w.settings(repo, "config.worktree", ours, h) && clean
 	if ours {
-		w.hooks(repo, h)
+		w.hooks(filepath.Join(repo, "hooks"), "hooks", h)
 	}
 	if p := filepath.Join(repo, "commondir"); exists(p) {
 		fi, _ := os.Lstat(p)
@@ -308,16 +329,27 @@ func (w *sweep) worktree(repo, tree string) bool {
 	return err != nil && w.inside(filepath.Clean(tree)) || err == nil && w.inside(real)
 }
 
-// hooks renames what git would run.
-func (w *sweep) hooks(repo string, h *Held) {
-	dir := filepath.Join(repo, "hooks")
+// named looks at the folders in a work tree that the user's own settings name for the
+// hooks of every repository (git-config(1), core.hooksPath).
+func (w *sweep) named(tree, place string) {
+	for _, value := range w.Hooks {
+		dir := filepath.Join(tree, value)
+		if filepath.IsAbs(value) || strings.HasPrefix(value, "~") || dir == tree {
+			continue // one place, and not a repository's
+		}
+		w.hooks(dir, filepath.Clean(value), &Held{Place: place})
+	}
+}
+
+// hooks renames what git would run in a folder that is called name where it lies.
+func (w *sweep) hooks(dir, name string, h *Held) {
 	fi, err := os.Lstat(dir)
 	switch {
 	case err != nil:
 		return
 	case !fi.IsDir():
 		if w.recent(fi) {
-			w.away(dir, h, "hooks")
+			w.away(dir, h, name)
 		}
 		return
 	}
@@ -331,7 +363,7 @@ func (w *sweep) hooks(repo string, h *Held) {
 			continue
 		}
 		if w.recent(fi) && (!fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0) {
-			w.away(filepath.Join(dir, e.Name()), h, "hooks/"+e.Name())
+			w.away(filepath.Join(dir, e.Name()), h, name+"/"+e.Name())
 		}
 	}
 }
@@ -365,6 +397,29 @@ func (w *sweep) todo(repo string, h *Held) {
 	}
 	if found && w.away(p, h, "the commands of an unfinished rebase") {
 		w.write(p, out.Bytes())
+	}
+}
+
+// strategy takes the way of merging out of a rebase or a series of picks that was not
+// finished, where it is no name: git would start "git-merge-" and that, which is a path
+// (measured with git 2.39; sequencer.c, do_pick_commit and populate_opts_cb).
+func (w *sweep) strategy(repo string, h *Held) {
+	for _, name := range []string{"rebase-merge/strategy", "sequencer/opts"} {
+		p := filepath.Join(repo, name)
+		fi, err := os.Lstat(p)
+		if err != nil || !w.inside(p) || !w.recent(fi) {
+			continue
+		}
+		data, err := readFile(p, maxConfig)
+		path := strings.Contains(string(data), "/")
+		if name == "sequencer/opts" && err == nil {
+			var list []gitconfig.Entry
+			list, err = gitconfig.Parse(data)
+			path = slices.ContainsFunc(list, func(e gitconfig.Entry) bool { return e.Key == "options.strategy" && strings.Contains(e.Value, "/") })
+		}
+		if path || err != nil {
+			w.away(p, h, name)
+		}
 	}
 }
 

@@ -2,10 +2,12 @@ package repos
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +111,15 @@ func TestHold(t *testing.T) {
 		"its own worktree":       {"git init -q .", evil + "make evil; git -C evil config core.worktree $HOME", "evil/.git: core.worktree"},
 		"without reading":        {"git init -q .", evil + "make evil; git -C evil config core.fsmonitor 'touch $MARK'; git add evil 2>/dev/null; chmod 0111 evil evil/.git", "evil/.git: core.fsmonitor"},
 		"a fault":                {"git init -q .", evil + "make evil; echo '[x' >> evil/.git/config", "evil/.git: config (not in git's format)"},
+		"an index behind a link": {"git init -q .", evil + "make evil; git -C evil config core.fsmonitor 'touch $MARK'; git add evil 2>/dev/null; mv .git/index .git/i; ln -s i .git/index", "evil/.git: core.fsmonitor"},
+		"a pointer, cut off":     {"git init -q .", evil + "make a; mv a/.git .git/x; printf 'gitdir: ../.git/x\\0more' >a/.git; git -C a config core.fsmonitor 'touch $MARK'", ".git/x: core.fsmonitor"},
+		"a long pointer":         {"git init -q .", evil + "make a; mv a/.git .git/x; (printf 'gitdir: ../.git/x'; yes '' | head -n 70000) >a/.git; git -C a config core.fsmonitor 'touch $MARK'", ".git/x: core.fsmonitor"},
+		"a pointer over a link":  {"git init -q .", evil + "make a; mkdir -p .git/o/i; mv a/.git .git/o/x; ln -s ../.git/o/i a/l; echo 'gitdir: l/../x' >a/.git; git -C a config core.fsmonitor 'touch $MARK'", ".git/o/x: core.fsmonitor"},
+		"commondir, cut off":     {"git init -q .", evil + "make a; mv a/.git .git/x; mkdir -p a/.git/refs a/.git/objects; cp .git/x/HEAD a/.git; printf '../../.git/x\\0more' >a/.git/commondir; git -C a config core.fsmonitor 'touch $MARK'", ".git/x: core.fsmonitor"},
+		"in its own work tree":   {"git init -q .", evil + "make o/evil; git -C o/evil config core.fsmonitor 'touch $MARK'; make a; git -C a config core.worktree ../../o; git -C a add evil 2>/dev/null; git add a 2>/dev/null", "o/evil/.git: core.fsmonitor"},
+		"a strategy":             {"git init -q .", "mkdir .git/rebase-merge; echo /../evil >.git/rebase-merge/strategy", ".git: rebase-merge/strategy"},
+		"a strategy of picks":    {"git init -q .", "mkdir .git/sequencer; git config -f .git/sequencer/opts options.strategy /../evil", ".git: sequencer/opts"},
+		"an honest strategy":     {"git init -q .", "mkdir .git/rebase-merge .git/sequencer; echo ort >.git/rebase-merge/strategy; git config -f .git/sequencer/opts options.strategy ours; git config -f .git/sequencer/opts options.strategy-option subtree=a/b", ""},
 		"was there":              {"git init -q .; git init -q own; git -C own config core.fsmonitor 'touch $MARK'", "touch own/x; git -C own add x", ""},
 		"a new fault":            {"git init -q .; git init -q a/b/c/d/e/f", "git -C a/b/c/d/e/f config core.pager x", "a/b/c/d/e/f/.git: core.pager"},
 		"a rebase":               {"git init -q .", "mkdir .git/rebase-merge; printf 'pick 1 a\nexec touch $MARK\nx touch $MARK\n# end\n' > .git/rebase-merge/git-rebase-todo", ".git: the commands of an unfinished rebase"},
@@ -159,6 +170,21 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// The twin: a strategy that is a path runs.
+func TestStrategyRuns(t *testing.T) {
+	p := newPlace(t)
+	planted := `git init -q .; git commit -q --allow-empty -m x; m=.git/rebase-merge; mkdir $m git-merge-; printf '#!/bin/sh\ntouch $MARK; exit 1\n' >evil; chmod +x evil; ` +
+		`git symbolic-ref HEAD >$m/head-name; git rev-parse HEAD | tee $m/onto >$m/orig-head; echo 1 >$m/msgnum; echo 1 >$m/end; : >$m/interactive; : >$m/done; echo /../evil >$m/strategy; ` +
+		`echo "pick $(git commit-tree HEAD^{tree} -p $(git commit-tree HEAD^{tree} -m q) -m side) x" >$m/git-rebase-todo`
+	since := p.begin()
+	p.sh(planted)
+	p.sh("cp -R .git ../git; ! git rebase --continue 2>/dev/null || :; test -e $MARK; rm -rf $MARK .git; mv ../git .git")
+	if _, _, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); err != nil {
+		t.Error(err)
+	}
+	p.sh("git rebase --continue 2>/dev/null || :; test ! -e $MARK")
+}
+
 // What is kept is what it was, and what runs nothing still holds.
 func TestKept(t *testing.T) {
 	p := newPlace(t)
@@ -189,6 +215,12 @@ func TestPartly(t *testing.T) {
 	if _, partly, err := (Search{Roots: []string{p.dir + "/p"}, Limit: time.Minute}).Hold(); partly || err != nil {
 		t.Errorf("with time: partly %t, %v", partly, err)
 	}
+	// Of many, those that changed come first.
+	since := p.begin()
+	p.sh(evil + "make z/z/evil; git -C z/z/evil config core.fsmonitor x")
+	if held, partly, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); p.what(held) != "z/z/evil/.git: core.fsmonitor" || partly || err != nil {
+		t.Errorf("%v, partly %t, %v", held, partly, err)
+	}
 }
 
 // The index is read as git writes it, in each of its versions.
@@ -198,7 +230,7 @@ func TestIndex(t *testing.T) {
 			p := newPlace(t)
 			p.sh("git init -q --object-format=" + format + " .; git config index.version " + c + "; mkdir -p deep/er; for f in a ab abc deep/er/x deep/y z; do echo x >$f; done; git add .; " +
 				"echo y >new; git add -N new; git update-index --add --cacheinfo 160000,$(git hash-object -w a),deep/er/link; git update-index --add --cacheinfo 160000,$(git hash-object -w a),sub; git update-index --index-version " + c)
-			if got, ok := gitlinks(p.dir + "/p/.git"); ok != (format == "sha1") || !slices.Contains(got, "deep/er/link") || !slices.Contains(got, "sub") || slices.Contains(got, "abc") {
+			if got, ok := gitlinks(p.dir + "/p/.git"); !ok || !slices.Contains(got, "deep/er/link") || !slices.Contains(got, "sub") || slices.Contains(got, "abc") {
 				t.Errorf("version %s, %s: %q", c, format, got)
 			}
 		}
@@ -234,4 +266,58 @@ func FuzzIndex(f *testing.F) {
 			}
 		})
 	})
+}
+
+// Folders for the hooks of every repository that the user's own settings name.
+func TestNamedHooks(t *testing.T) {
+	p := newPlace(t)
+	p.sh("git init -q old; mkdir old/.githooks; printf '#!/bin/sh\n' >old/.githooks/pre-commit; chmod +x old/.githooks/*")
+	since := p.begin()
+	p.sh(evil + "make evil; mkdir evil/.githooks; printf '#!/bin/sh\ntouch $MARK\n' >evil/.githooks/post-checkout; echo no >evil/.githooks/notes; chmod +x evil/.githooks/post-checkout")
+	held, _, err := Search{Roots: []string{p.dir + "/p"}, Hooks: []string{".githooks", "/usr/bin", "~/h", "."}, Since: since}.Hold()
+	if got := p.what(held); got != "evil/.git: .githooks/post-checkout" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	p.sh("git -C evil -c core.hooksPath=.githooks checkout -qb new; test ! -e $MARK; test -x old/.githooks/pre-commit")
+}
+
+// An index of which git reads more than can be made out here has every folder looked
+// through, and is read in little memory.
+func TestOddIndex(t *testing.T) {
+	head := func(version, count uint32) []byte {
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("DIRC"), version), count)
+	}
+	one := func(mode uint32, length uint16, rest string) []byte {
+		b := binary.BigEndian.AppendUint32(make([]byte, 24), mode)
+		return append(binary.BigEndian.AppendUint16(append(b, make([]byte, 32)...), length), rest...)
+	}
+	link := one(gitlink, 3, "sub\x00\x00\x00\x00\x00\x00\x00")
+	for name, c := range map[string]struct {
+		data []byte
+		ok   bool
+	}{
+		"one":             {append(head(2, 1), link...), true},
+		"a longer length": {slices.Concat(head(2, 2), one(file, 11, "a"+strings.Repeat("\x00", 17)), link), false},
+		"a folder":        {append(head(2, 1), one(0o040000, 3, "sub\x00\x00\x00\x00\x00\x00\x00")...), false},
+		"cut off":         {append(head(2, 2), link...), false},
+	} {
+		if got := index(c.data, false, func(entry) {}); got != c.ok {
+			t.Errorf("%s: %t, want %t", name, got, c.ok)
+		}
+	}
+	data := append(head(4, 20001), one(file, 0xfff, "\x00"+strings.Repeat("a", 1<<20)+"\x00")...)
+	for range 20000 {
+		data = append(data, one(file, 0xfff, "\x01b\x00")...)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	whole := index(data, false, nil)
+	if runtime.ReadMemStats(&after); !whole || after.TotalAlloc-before.TotalAlloc > 64<<20 {
+		t.Errorf("%t, %d bytes", whole, after.TotalAlloc-before.TotalAlloc)
+	}
+	p := newPlace(t)
+	p.sh("git init -q .; for i in $(seq 420); do mkdir $i; done; mkdir -p x/y; " + evil + "make x/y/evil; git -C x/y/evil config core.fsmonitor 'touch $MARK'; git add x 2>/dev/null; truncate -s -60 .git/index")
+	if held, partly, err := (Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}}).Hold(); p.what(held) != "x/y/evil/.git: core.fsmonitor" || partly || err != nil {
+		t.Errorf("%v, partly %t, %v", held, partly, err)
+	}
 }

@@ -157,6 +157,7 @@ func Ask(ctx context.Context, group string, h Host) Answer {
 	if len(a.Places) == 0 && a.Why == "" {
 		a.Why = filepath.Base(program) + " names no registry on the network"
 	}
+	a.Why = withoutLogin(a.Why)
 	h.look(ctx, a.Places)
 	return a
 }
@@ -268,7 +269,33 @@ func bare(address string) string {
 	return scheme + "://" + rest
 }
 
+// withoutLogin is what is told and kept of a complaint, which may quote the user's
+// settings: without what stands before an @ in an address, however it is spelt, and
+// without what follows the name of one of npm's secrets.
+func withoutLogin(text string) string {
+	for _, secret := range []string{"_auth", "_password"} { // _authToken, too
+		if i := strings.Index(text, secret); i >= 0 {
+			text = text[:i+len(secret)] + "..."
+		}
+	}
+	out := ""
+	for {
+		before, rest, ok := strings.Cut(text, "://")
+		out += before
+		if !ok {
+			return out
+		}
+		end := len(rest)
+		if i := strings.IndexAny(rest, " \t\""); i >= 0 {
+			end = i
+		}
+		out += "://"
+		text = rest[strings.LastIndexByte(rest[:end], '@')+1:]
+	}
+}
+
 func printable(s string) string {
+	s = withoutLogin(s) // whole: what is cut off might be the @
 	if len(s) > 200 {
 		s = s[:200]
 	}

@@ -360,3 +360,37 @@ func TestPatience(t *testing.T) {
 		}
 	}
 }
+
+// What a client complains of may quote settings. It is told and kept without the
+// logins in them, however they are spelt.
+func TestComplaintsHaveNoLogin(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ group, name, script, want string }{
+		{
+			"npm", "npm", `echo 'bad line: registry=https://me:hunter2@npm.corp.test/x/ at 3' >&2; exit 1`,
+			"npm: config: exit status 1: bad line: registry=https://npm.corp.test/x/ at 3",
+		},
+		{
+			"npm", "npm", `echo 'bad line: //npm.corp.test/:_authToken=hunter2' >&2; exit 1`,
+			"npm: config: exit status 1: bad line: //npm.corp.test/:_auth...",
+		},
+		{
+			"npm", "npm", `echo "bad line: https://me:` + strings.Repeat("hunter2", 40) + `@npm.corp.test/" >&2; exit 1`,
+			"npm: config: exit status 1: bad line: https://npm.corp.test/",
+		},
+		{
+			"pypi", "pip3", `echo '  -i, --index-url <url>  Base (default https://me:hun/t@hunter2@pip.corp.test:8443/simple)'`,
+			`pip3: its index: "https://pip.corp.test:8443/simple" is not the address of a registry`,
+		},
+	} {
+		m := newMachine(t)
+		m.client(tt.name, tt.script)
+		a := Ask(context.Background(), tt.group, m.host)
+		if diff := cmp.Diff(tt.want, a.Why); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", tt.script, diff)
+		}
+		if a.Places != nil {
+			t.Errorf("%s: grants %v", tt.script, a.Places)
+		}
+	}
+}
