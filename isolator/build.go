@@ -397,7 +397,9 @@ func (b *builder) notPlanted(m profile.Mount, real, reason string) error {
 		case part == ".inner":
 			return refuse(125, "mount it read-only", "profile %q: %s: profiles cannot be changed from inside", b.rc.Name, reason)
 		case part == ".git" && b.rc.GitDir != "rw":
-			return refuse(125, "set git_dir = \"rw\" under [sandbox]", "profile %q: %s: a repository's own files are protected", b.rc.Name, reason)
+			top, _, _ := strings.Cut(real+"/", "/.git/")
+			return refuse(125, fmt.Sprintf("mount %q, where git works and its hooks and settings stay as they are, or set git_dir = \"rw\" under [sandbox]", top),
+				"profile %q: %s: a repository's own files are protected", b.rc.Name, reason)
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ func (a *app) cmdAllow() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use: "allow [PATH]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.MaximumNArgs(1),
-		Long: "Show in words what the profiles of a project grant, and against the last approved\nversion what changed; ask; remember. PATH is a project or one profile file.\n\n" +
+		Long: "Show in words what the profiles of a project grant, and against the last approved\nversion what changed; ask; remember. PATH is a project, one profile file or\nthe name of a profile here.\n\n" +
 			"An approval covers the path and the content of the profile, of every local file it\nextends and of .inner/config.toml. Any change asks again.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.outside(cmd); err != nil {
@@ -105,8 +105,14 @@ func (a *app) target(path string, recorded bool) (target, error) {
 		if err != nil {
 			return t, err
 		}
-		real := realPath(filepath.Dir(abs)) + "/" + filepath.Base(abs)
 		fi, err := os.Stat(abs)
+		if err != nil && !strings.Contains(path, "/") {
+			if named := a.named(path); named != "" {
+				abs = named
+				fi, err = os.Stat(abs)
+			}
+		}
+		real := realPath(filepath.Dir(abs)) + "/" + filepath.Base(abs)
 		switch {
 		case err == nil && fi.IsDir():
 			real = realPath(abs)
@@ -142,6 +148,20 @@ func (a *app) target(path string, recorded bool) (target, error) {
 		t.files = files
 	}
 	return t, nil
+}
+
+// named is the file of the profile of this project that is called so, as inner status
+// calls it; "" when there is none.
+func (a *app) named(name string) string {
+	pl, err := a.here()
+	if err != nil || pl.project == nil {
+		return ""
+	}
+	file := filepath.Join(pl.project.Dir, "profiles", name+".toml")
+	if _, err := os.Lstat(file); err != nil {
+		return ""
+	}
+	return file
 }
 
 // onRecord is the project that was at dir, or above it, when something was

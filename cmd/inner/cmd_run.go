@@ -59,12 +59,12 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask; never consents to a remote profile")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "run a profile from a URL without asking")
 	fl.StringVar(&f.sha256, "sha256", "", "the profile's digest, as `HEX`; anything else is refused")
-	fl.StringVar(&f.limits.Memory, "limit-memory", "", "memory limit, e.g. 2G")
-	fl.StringVar(&f.limits.CPU, "limit-cpu", "", "CPU limit, e.g. 200%")
-	fl.StringVar(&f.limits.Pids, "limit-pids", "", "process limit")
-	fl.StringVar(&f.limits.Files, "limit-files", "", "open file limit")
-	fl.StringVar(&f.limits.FileSize, "limit-file-size", "", "file size limit, e.g. 1G")
-	fl.StringVar(&f.limits.Disk, "limit-disk", "", "limit of each file system in memory, e.g. 512M")
+	fl.Var((*limit)(&f.limits.Memory), "limit-memory", "memory limit, e.g. 2G")
+	fl.Var((*limit)(&f.limits.CPU), "limit-cpu", "CPU limit, e.g. 200%")
+	fl.Var((*limit)(&f.limits.Pids), "limit-pids", "process limit")
+	fl.Var((*limit)(&f.limits.Files), "limit-files", "open file limit")
+	fl.Var((*limit)(&f.limits.FileSize), "limit-file-size", "file size limit, e.g. 1G")
+	fl.Var((*limit)(&f.limits.Disk), "limit-disk", "limit of each file system in memory, e.g. 512M")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
@@ -214,6 +214,23 @@ func (s *seconds) Set(text string) error {
 		return errors.New("not a number of seconds, nor a duration such as 10m")
 	}
 	s.d, s.set = d, true
+	return nil
+}
+
+// limit is the value of a --limit flag. An empty one is a script whose variable is
+// not set, and would be no limit.
+type limit string
+
+var _ pflag.Value = (*limit)(nil)
+
+func (l *limit) String() string { return "" }
+func (l *limit) Type() string   { return "string" }
+
+func (l *limit) Set(text string) error {
+	if text == "" {
+		return errors.New("an empty limit")
+	}
+	*l = limit(text)
 	return nil
 }
 

@@ -247,7 +247,9 @@ func (j *journey) endpoint(r *reach, name string) {
 		text += ":" + strconv.Itoa(int(port))
 	}
 	e, err := hosts.Parse(text)
-	if err != nil || e.Wild || e.Group != "" {
+	// Link-local is where clouds give a machine its keys, and a variable may come
+	// from a file of the project by way of the shell.
+	if err != nil || e.Wild || e.Group != "" || e.Addr.IsLinkLocalUnicast() {
 		r.warnings = append(r.warnings, fmt.Sprintf("%s names no server that can be reached: %q", name, text))
 		return
 	}

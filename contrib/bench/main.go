@@ -106,8 +106,13 @@ func (b *bench) prepare(built string) error {
 		}
 	}
 	host := "schema_version = \"1\"\n[shim]\ncommands = []\n[entrypoint]\ncmd = \"true\"\n"
-	if err := os.WriteFile(filepath.Join(b.app, ".inner/profiles/host.toml"), []byte(host), 0o600); err != nil {
-		return err
+	for name, text := range map[string]string{
+		"host":   host,
+		"listed": host + "[sandbox]\nnetwork_mode = \"allowlist\"\nnetwork_allow = [\"example.com\", \"*.example.org\", \"@github\"]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(b.app, ".inner/profiles", name+".toml"), []byte(text), 0o600); err != nil {
+			return err
+		}
 	}
 	if err := os.WriteFile(filepath.Join(b.app, ".envrc"), []byte("export A=b\n"), 0o600); err != nil {
 		return err
@@ -155,6 +160,7 @@ func (b *bench) run() error {
 		{"commands without a terminal", b.commands},
 		{"commands with a terminal", b.terminals},
 		{"what is hidden", b.hidden},
+		{"network by name", b.network},
 		{"hooks", b.hooks},
 		{"prompts", b.prompts},
 		{"shim regenerate", b.regenerate},
@@ -360,6 +366,17 @@ func (b *bench) commands() error {
 		row{"shim to running program, no terminal", ms(median(in[2])), "that bwrap", times(in[2].over(in[0])), "≤ 1.6×"},
 		row{"shim where nothing claims the command", ms(median(out[1])), "the program itself, " + ms(median(out[0])), "+" + ms(out[1].less(out[0])), "≤ +1.5 ms"},
 	)
+	return nil
+}
+
+// network times what a list of hosts adds to a start.
+func (b *bench) network() error {
+	start := func(profile string) []string { return []string{b.inner, "run", "-p", profile, "--no-interactive"} }
+	t, err := b.hyperfine(b.app, 60, "", start("listed"), start("host"))
+	if err != nil {
+		return err
+	}
+	b.rows = append(b.rows, row{"`inner run`, a list of hosts", ms(median(t[0])), "without network, " + ms(median(t[1])), "+" + ms(t[0].less(t[1])), "≤ +5 ms"})
 	return nil
 }
 

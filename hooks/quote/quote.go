@@ -22,6 +22,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 // Bash quotes s for bash. The result has no white space and no wildcard in
@@ -79,13 +81,7 @@ func Fish(s string) string {
 //
 // The usual library for this compiles a regular expression when the program
 // starts (measured: 25 us); the shim, which quotes nothing, would pay for it.
-func POSIX(s string) string {
-	s = strings.ReplaceAll(s, "\x00", "")
-	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII || !harmless(byte(r)) && !strings.ContainsRune("%=:", r) }) < 0 && s != "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'"
-}
+func POSIX(s string) string { return shellescape.Quote(strings.ReplaceAll(s, "\x00", "")) }
 
 // dollar writes s as $'...' with everything that is not a plain character as
 // three octal digits: no quote, no backslash and no byte above 0x7f is left

@@ -18,6 +18,11 @@ func (s *session) readMessages() {
 		if err == unix.EAGAIN {
 			return
 		}
+		if err == unix.ECONNRESET {
+			// Told once, and before what lies there, when the supervisor ended without
+			// having read the word (unix_release_sock): why it did comes next.
+			continue
+		}
 		if err != nil || n == 0 {
 			closeAll(fds)
 			s.closeSock()

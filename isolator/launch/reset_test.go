@@ -1,0 +1,27 @@
+package launch
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A supervisor that ends without having read the word has still said why.
+func TestLastWord(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sendMsg(fds[1], append([]byte{msgFailed, CodeNoSandbox}, "because"...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := sendMsg(fds[0], []byte{msgGo}); err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fds[1])
+	s := &session{sock: fds[0]}
+	s.readMessages()
+	if !s.failed || s.failCode != CodeNoSandbox || s.failText != "because" || s.sock >= 0 {
+		t.Errorf("failed %t, code %d, %q, socket %d", s.failed, s.failCode, s.failText, s.sock)
+	}
+}
