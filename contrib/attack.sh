@@ -31,12 +31,13 @@ if [ $# -eq 0 ]; then
 	done
 fi
 
-# One profile, in a home of its own: inner's own folder is made there.
+# One profile, in a home of its own: inner's own folder is made there. Root's is not
+# below /root: a .inner there would be taken for a project's.
 cat >"$dir/one.sh" <<'EOF'
 umask "$3"
 export PATH=$1/bin:$PATH
 home=$HOME
-[ "$(id -u)" -ne 0 ] || home=$(mktemp -d /root/inner-attack.XXXXXX)
+[ "$(id -u)" -ne 0 ] || home=$(mktemp -d /var/lib/inner-attack.XXXXXX)
 export HOME=$home XDG_RUNTIME_DIR=$home/run XDG_CACHE_HOME=$home/c
 mkdir -p "$home/app" "$home/run" "$home/.m2/repository" "$home/.gradle/caches" "$home/.gradle/wrapper"
 cd "$home/app" || exit 125
