@@ -104,6 +104,9 @@ func (f Fetcher) Get(ctx context.Context, raw string) (data []byte, hops []strin
 		return fail("is larger than %d KiB", MaxSize>>10)
 	}
 	data, err = io.ReadAll(io.LimitReader(resp.Body, MaxSize+1))
+	if err == nil {
+		err = ctx.Err() // a stream that is cut off just then ends without an error, as a whole text does
+	}
 	switch {
 	case err != nil:
 		return fail("%w", f.plain(ctx, err))
