@@ -47,6 +47,8 @@ chmod 0600 "$home"/.inner/profiles/*.toml
 code=0
 inner verify --attack -p "$2" >"$home/out" 2>&1 || code=$?
 printf '%-7s umask %s  %-20s %s\n' "$(id -un)" "$3" "$2" "$(tail -n 1 "$home/out")"
+# A profile for containers does not start for a user without subordinate ids.
+if grep -q "refused here.*nested-user-ns" "$home/out"; then code=0; fi
 sed -n '/^\[\(!!\|??\)\]/p' "$home/out"
 [ "$(id -u)" -ne 0 ] || rm -rf -- "$home"
 exit "$code"

@@ -14,6 +14,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export INNER_TEST_MUST=1
 INNER_TEST_CLAUDE=$(contrib/agents.sh path claude)
 export INNER_TEST_CLAUDE
+# Where Go itself is, for the story that builds with it in a box.
+INNER_TEST_GO=$(dirname "$(readlink -f "$(command -v "${GO:-go}")")")
+export INNER_TEST_GO
 # The other agents are half a gigabyte: make agents sets INNER_TEST_AGENTS.
 if [ -n "${INNER_TEST_AGENTS-}" ]; then
 	INNER_TEST_GEMINI=$(contrib/agents.sh path gemini)

@@ -62,7 +62,11 @@ func (a *app) attackAll(p *profile.Profile, c profile.Context, f verifyFlags) er
 		return a.attackRows(p, c, cache)
 	}
 	attack.Sweep(cache)
-	if _, err := a.attackRegistries(p, c); err != nil { // its processes find the answers
+	known, err := a.attackRegistries(p, c) // its processes find the answers
+	if err != nil {
+		return err
+	}
+	if err := a.attackable(p, c, cache, known); err != nil {
 		return err
 	}
 	var names []string
@@ -414,18 +418,55 @@ func said(a attack.Answer) error {
 	return errors.New(a.Err)
 }
 
-// boxed tries an attack in the box of a profile. Everything about the profile is
-// as in a run, but for the home and the project, which are the scene's.
-func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c profile.Context, known map[string]registry.Told) (leak, declared string, err error) {
+// attackable refuses a suite whose every box would be refused: nothing runs, so
+// nothing can be told about it.
+func (a *app) attackable(p *profile.Profile, c profile.Context, base string, known map[string]registry.Told) error {
+	_, err := a.inScene(attack.Attack{}, base, func(s *attack.Scene) (string, error) {
+		b, err := a.resident(s, p, c, known)
+		if err != nil {
+			return "", err
+		}
+		j, err := b.departFrom(s, p)
+		if err == nil {
+			j.close()
+		}
+		return "", err
+	})
+	if r := (*isolator.Refusal)(nil); errors.As(err, &r) {
+		refused := *r
+		refused.Msg = fmt.Sprintf("the profile %q is refused here, there is nothing to attack: %s", p.Name, r.Msg)
+		return &refused
+	}
+	return err
+}
+
+// resident is inner as somebody has it who lives in a scene: everything about the
+// profile is as in a run, but for the home and the project, which are the scene's.
+func (a *app) resident(s *attack.Scene, p *profile.Profile, c profile.Context, known map[string]registry.Told) (*app, error) {
 	b := *a
 	b.home, b.inner, b.stderr = s.Home, filepath.Join(s.Home, ".inner"), io.Discard // what is refused is the result
 	if len(known) > 0 {
 		j := &journey{app: &b, profile: p}
 		if err := errors.Join(os.MkdirAll(b.inner, 0o700), j.book().Note(known, j.registryHost())); err != nil {
-			return "", "", err
+			return nil, err
 		}
 	}
-	if err := furnish(p, c, s); err != nil {
+	return &b, furnish(p, c, s)
+}
+
+// departFrom sets out for a box in the project of a scene.
+func (a *app) departFrom(s *attack.Scene, p *profile.Profile) (*journey, error) {
+	c, err := a.context(place{cwd: s.App, project: a.projectOf(s.App)}, profile.Overrides{Entrypoint: "/bin/sh", Workdir: s.App}, false)
+	if err != nil {
+		return nil, err
+	}
+	return a.depart(p, c)
+}
+
+// boxed tries an attack in the box of a profile.
+func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c profile.Context, known map[string]registry.Told) (leak, declared string, err error) {
+	b, err := a.resident(s, p, c, known)
+	if err != nil {
 		return "", "", err
 	}
 	if at.Launcher != nil {
@@ -453,11 +494,7 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 		}
 		return leak, declared, err
 	}
-	bc, err := b.context(place{cwd: s.App, project: b.projectOf(s.App)}, profile.Overrides{Entrypoint: "/bin/sh", Workdir: s.App}, false)
-	if err != nil {
-		return "", "", err
-	}
-	j, err := b.depart(p, bc)
+	j, err := b.departFrom(s, p)
 	if err != nil {
 		return "", "", fmt.Errorf("the sandbox does not start: %w", err)
 	}

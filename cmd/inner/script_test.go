@@ -17,6 +17,7 @@ package main
 // $XDG_RUNTIME_DIR, and a project at $WORK/home/app.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -165,6 +166,7 @@ func hostEnv(work string) []string {
 	return []string{
 		"HOME=" + home, "USER=tester", "LOGNAME=tester", "SHELL=/bin/bash", "TERM=xterm-256color", "LANG=C.UTF-8",
 		"XDG_RUNTIME_DIR=" + filepath.Join(work, "run"), "PATH=" + bin + ":" + os.Getenv("PATH"), "APP=" + filepath.Join(home, "app"),
+		"GO_DIR=" + cmp.Or(os.Getenv("INNER_TEST_GO"), "/nonexistent"),
 	}
 }
 
