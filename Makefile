@@ -5,7 +5,8 @@
 # you are not root); the packages are named before anything is installed.
 
 GO      ?= go
-PREFIX  ?= $(HOME)/.local
+# Root installs for everybody, anybody else for himself.
+PREFIX  ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
 PKG     ?= ./...
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
@@ -86,7 +87,8 @@ fuzz: ## fuzz every fuzz target for FUZZTIME each (default 30s)
 setup: ## only install what build, test, demo and bench need
 	@contrib/setup.sh test bench
 
-install: build ## install inner in PREFIX/bin (default ~/.local)
+install: ## install inner in PREFIX/bin (default ~/.local, for root /usr/local)
+	@[ -x bin/inner ] || $(MAKE) --no-print-directory build
 	install -D -m 0755 bin/inner "$(DESTDIR)$(PREFIX)/bin/inner"
 
 uninstall: ## remove inner from PREFIX/bin
