@@ -129,6 +129,9 @@ __inner_update() {
     if [[ -x $__inner_bin ]] && __inner_out=$("$__inner_bin" __hook bash "$__inner_seen" "$__inner_token" "$PWD" </dev/null); then
         builtin eval "$__inner_out" || :;
         [[ -z $__inner_flush ]] || builtin hash -r 2>/dev/null || :;
+    elif [[ ! -x $__inner_bin && $__inner_seen != lost ]]; then
+        __inner_seen=lost;
+        builtin printf '%s\n' "inner: warning: $__inner_bin cannot be run, so nothing is sandboxed in this shell; type \`inner doctor\`" >&2 || :;
     fi;
     # Still stale right after: something was saved this very moment, and one of
     # the next prompts settles it; or the state cannot keep up, which is let be

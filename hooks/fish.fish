@@ -8,8 +8,9 @@
 # - A change of folder is acted on at once: one made by Alt-arrow is followed
 #   by no prompt event. Not inside a command substitution, where prompts change
 #   folders for a moment; the next prompt notices.
-# - fish reads config.fish in every fish, also in fish -c: nothing is defined
-#   unless it is interactive.
+# - fish reads config.fish in every fish, also in fish -c, and there it often
+#   puts folders first on PATH: unless it is interactive, nothing is defined,
+#   but the shim folder is put before them.
 # - fish remembers no command places.
 # - Before 3.6, test can neither compare times nor tell whether two names are
 #   one file. There only changes of folder and PATH are noticed, which is what
@@ -115,6 +116,9 @@ function __inner_update
     set -g __inner_absent
     if test -x $__inner_bin
         $__inner_bin __hook fish "$__inner_seen" "$__inner_token" "$PWD" </dev/null | source
+    else if test "$__inner_seen" != lost
+        set -g __inner_seen lost
+        echo "inner: warning: $__inner_bin cannot be run, so nothing is sandboxed in this shell; type `inner doctor`" >&2
     end
     __inner_settle
     # Still stale right after: something was saved this very moment, and one of
@@ -144,5 +148,12 @@ end
 
 __inner_path
 __inner_compile
+
+else if not test -e /run/.innerenv; and test "$PATH[1]" != @dir@
+
+for __inner_p in (contains -i -- @dir@ $PATH)
+    set -e PATH[$__inner_p]
+end
+set -gx PATH @dir@ $PATH
 
 end

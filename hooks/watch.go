@@ -36,8 +36,11 @@ const (
 // Two things it cannot see: changes made on another machine to a network file
 // system, and what a file that is linked to holds. Nothing that decides what may
 // run depends on it.
-func Watch(ctx context.Context, dirs func() []string, onChange func(paths []string)) error {
-	return watch(ctx, dirs, onChange, func() {})
+//
+// It calls ready, from the same goroutine, once it watches: a change made after that
+// is seen, so what is to be compared with must be read in there and not before.
+func Watch(ctx context.Context, dirs func() []string, ready func(), onChange func(paths []string)) error {
+	return watch(ctx, dirs, onChange, ready)
 }
 
 // A WatchLimitError says that a limit of the system on watches is reached.

@@ -270,13 +270,13 @@ func TestWatchFollowsNewFolders(t *testing.T) {
 }
 
 func TestWatchErrors(t *testing.T) {
-	err := Watch(t.Context(), func() []string { return []string{"relative"} }, func([]string) {})
+	err := Watch(t.Context(), func() []string { return []string{"relative"} }, func() {}, func([]string) {})
 	if err == nil || err.Error() != `cannot watch "relative": the path is not absolute` {
 		t.Errorf("a relative folder: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Watch(ctx, func() []string { return []string{"/nonexistent/x/y"} }, func([]string) {}); err != nil {
+	if err := Watch(ctx, func() []string { return []string{"/nonexistent/x/y"} }, func() {}, func([]string) {}); err != nil {
 		t.Errorf("after the end: %v", err)
 	}
 	for errno, limit := range map[syscall.Errno]string{syscall.EMFILE: "fs.inotify.max_user_instances", syscall.ENOSPC: "fs.inotify.max_user_watches"} {
@@ -292,7 +292,7 @@ func TestWatchErrors(t *testing.T) {
 func TestWatchLimit(t *testing.T) {
 	need(t, "unshare", "sh")
 	if os.Getenv("INNER_TEST_LIMIT") != "" {
-		err := Watch(t.Context(), func() []string { return []string{"/tmp"} }, func([]string) {})
+		err := Watch(t.Context(), func() []string { return []string{"/tmp"} }, func() {}, func([]string) {})
 		fmt.Printf("LIMIT %v\n", err)
 		return
 	}

@@ -90,6 +90,9 @@ __inner_update() {
     if [[ -x $__inner_bin ]] && __inner_out=$($__inner_bin __hook zsh "$__inner_seen" "$__inner_token" "$PWD" </dev/null); then
         builtin eval "$__inner_out";
         if [[ -n $__inner_flush ]]; then builtin rehash; fi;
+    elif [[ ! -x $__inner_bin && $__inner_seen != lost ]]; then
+        __inner_seen=lost;
+        builtin print -ru2 -- "inner: warning: $__inner_bin cannot be run, so nothing is sandboxed in this shell; type \`inner doctor\`";
     fi;
     # Still stale right after: something was saved this very moment, and one of
     # the next prompts settles it; or the state cannot keep up, which is let be

@@ -13,6 +13,7 @@ import (
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 func (a *app) folder() shims.Folder { return shims.Folder{Home: a.inner} }
@@ -64,7 +65,8 @@ func (a *app) hook(shell string) error {
 		// noticed. The look is short: the first prompt takes a thorough one.
 		own, err := os.Stat("/proc/self/exe")
 		have, herr := os.Stat(f.Binary())
-		if _, serr := os.Stat(f.StateFile()); err != nil || herr != nil || serr != nil || own.Size() != have.Size() {
+		if _, serr := os.Stat(f.StateFile()); err != nil || herr != nil || serr != nil || own.Size() != have.Size() ||
+			unix.Access(f.Binary(), unix.X_OK) != nil {
 			if _, err := shims.Regenerate(a.site()); err != nil {
 				a.warn("%s", err)
 			}

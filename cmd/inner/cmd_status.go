@@ -109,6 +109,8 @@ func (a *app) status() (status, error) {
 	for _, p := range shims.Wanted(a.site()).Problems {
 		s.Unread = append(s.Unread, p.Error())
 	}
+	slices.Sort(s.NotTaken)
+	s.NotTaken = slices.Compact(s.NotTaken)
 	slices.Sort(words)
 	for _, w := range slices.Compact(words) {
 		s.Commands = append(s.Commands, a.which(w))
@@ -173,6 +175,9 @@ func (a *app) printStatus(s status) {
 			line += "sandboxed by " + c.Profile
 		} else {
 			line += "refused, " + c.Reason
+		}
+		if c.Instead != "" {
+			line += "; but this shell's PATH finds " + c.Instead + " first, outside the sandbox: type `inner doctor`"
 		}
 		fmt.Fprintln(a.stdout, printable(line))
 	}

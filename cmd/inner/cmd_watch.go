@@ -32,7 +32,7 @@ func (a *app) cmdWatch() *cobra.Command {
 type watched struct {
 	digest string
 	err    string
-	grants []profile.Grant
+	grants []profile.Grant // while it is broken, those it had before; nil when it never was valid
 }
 
 func (a *app) watch() error {
@@ -45,12 +45,15 @@ func (a *app) watch() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	known := a.snapshot(pl)
-	a.say("watching %s (%d profiles); ^C ends", a.short(pl.project.Dir), len(known))
+	var known map[string]watched
+	ready := func() {
+		known = a.snapshot(pl)
+		a.say("watching %s (%d profiles); ^C ends", a.short(pl.project.Dir), len(known))
+	}
 	dirs := func() []string {
 		return []string{filepath.Join(pl.project.Dir, "profiles"), pl.project.Dir, a.profilesDir()}
 	}
-	err = hooks.Watch(ctx, dirs, func([]string) {
+	err = hooks.Watch(ctx, dirs, ready, func([]string) {
 		now := a.snapshot(pl)
 		changed := a.printWatched(known, now)
 		known = now
@@ -114,13 +117,20 @@ func (a *app) printWatched(old, now map[string]watched) (changed bool) {
 		before, known := old[path]
 		switch {
 		case known && before.digest == w.digest && before.err == w.err:
+			now[path] = before
 		case w.err != "":
+			w.grants = before.grants
+			now[path] = w
 			report(path, "broken; its commands refuse to run")
 			for _, line := range strings.Split(w.err, "\n") {
 				fmt.Fprintf(a.stderr, "  %s\n", printable(line))
 			}
-		case !known:
-			report(path, "new, valid; type: inner allow")
+		case !known, before.grants == nil:
+			what := "new, valid; type: inner allow"
+			if known {
+				what = "valid now; type: inner allow"
+			}
+			report(path, "%s", what)
 			for _, g := range w.grants {
 				fmt.Fprintf(a.stderr, "  %s\n", printable(g.Text))
 			}

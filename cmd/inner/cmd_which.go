@@ -8,6 +8,7 @@ import (
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/shims"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 // whichAnswer is what happens to a command typed here.
@@ -22,6 +23,7 @@ type whichAnswer struct {
 	Shim    string `json:"shim,omitempty"`
 	Reason  string `json:"reason"`
 	Hint    string `json:"hint,omitempty"`
+	Instead string `json:"path_finds,omitempty"` // what this PATH finds and is not the shim, when that would run instead
 }
 
 func (a *app) cmdWhich() *cobra.Command {
@@ -77,7 +79,28 @@ func (a *app) which(name string) whichAnswer {
 		// project may guard.
 		w.Does, w.Reason = shims.PassThrough.String(), "claimed, but not guarded without approval: "+d.Reason
 	}
+	if w.Does != shims.PassThrough.String() {
+		w.Instead = a.instead(name)
+	}
 	return w
+}
+
+// instead is what PATH finds for a name that should be met by its shim, or
+// nothing when it does find that, or nothing at all. Shells pass over a shim
+// whose binary is gone or cannot be run.
+func (a *app) instead(name string) string {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		p := filepath.Join(dir, name) // of an empty one: from here
+		fi, err := os.Stat(p)
+		if err != nil || !fi.Mode().IsRegular() || unix.Access(p, unix.X_OK) != nil {
+			continue
+		}
+		if sameFile(p, a.folder().Binary()) {
+			return ""
+		}
+		return p
+	}
+	return ""
 }
 
 func isLink(p string) bool {
@@ -110,4 +133,7 @@ func (a *app) printWhich(w whichAnswer) {
 		}
 	}
 	row("shim", w.Shim)
+	if w.Instead != "" {
+		row("but", "this shell's PATH finds "+w.Instead+" first, outside the sandbox; type: inner doctor")
+	}
 }
