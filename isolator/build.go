@@ -108,6 +108,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	}
 	b.plan.Bwrap = f.Bwrap
 	b.home = b.canon(f.Home)
+	b.view.twins, b.view.mounted = f.Twins, f.Mounted
 	steps := []func() error{
 		b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.landlock,
 	}
@@ -121,9 +122,25 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	}
 	b.shown()
 	b.ports()
+	rc.Cwd = b.start()
 	b.plan.Env = environment(rc, f, b.s)
 	b.plan.Dir = rc.Cwd
 	return b.plan, nil
+}
+
+// start is the folder the program starts in: the caller's, or the home when a profile
+// without a working folder (workdir_mode = "none") does not show that one.
+func (b *builder) start() string {
+	cwd := b.canon(b.rc.Cwd)
+	l, _ := b.view.at(cwd)
+	seen := b.rc.WorkdirMode != profile.None || l.bind() || slices.ContainsFunc(b.view.layers, func(l layer) bool {
+		_, ok := below(cwd, l.dest)
+		return ok
+	})
+	if seen {
+		return b.rc.Cwd
+	}
+	return b.f.Home
 }
 
 func (b *builder) arg(reason string, words ...string) {
@@ -189,7 +206,11 @@ func (b *builder) namespaces() error {
 }
 
 func (b *builder) base() error {
-	b.bind("the host, read-only", "/", "/", false)
+	if b.rc.Base == "minimal" {
+		b.systemOnly()
+	} else {
+		b.bind("the host, read-only", "/", "/", false)
+	}
 	b.arg("a minimal /dev with its own terminals", "--dev", "/dev")
 	b.view.add(layer{dest: "/dev", write: true})
 	b.sharedMemory()
@@ -232,7 +253,17 @@ func (b *builder) homeFolder() error {
 			b.tmpfs("the home of the password file is empty, too", "0700", other)
 		}
 	}
+	for _, home := range b.homes() {
+		for _, at := range b.view.where(home) {
+			if at != b.home {
+				b.filler("another name of the home, which is empty (sandbox.home = \"isolated\")", at)
+			}
+		}
+	}
 	b.tmpfs("an empty home (sandbox.home = \"isolated\")", "0700", b.home)
+	if l, _ := b.view.at(b.f.Home); b.f.Home != b.home && !l.bind() {
+		b.arg("the name of the home, which is a link", "--symlink", b.home, b.f.Home)
+	}
 	expose := func(p, reason string) error {
 		real := b.canon(p)
 		if b.kind(p) == host.Missing || b.kind(p) == host.Denied {
@@ -280,18 +311,26 @@ func (b *builder) notSecret(real, what string) error {
 			if b.kind(p) == host.Missing {
 				continue
 			}
-			if _, ok := below(b.canon(p), real); ok {
+			if b.liesIn(b.canon(p), real) {
 				return refuse(125, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
 					"profile %q: %s is hidden as %s (%s)", b.rc.Name, what, r.Key, r.What)
 			}
 		}
 	}
 	for _, own := range append(b.f.InnerHomes(), b.f.StageBase) {
-		if _, ok := below(b.canon(own), real); ok && own != "" {
+		if own != "" && b.liesIn(b.canon(own), real) {
 			return refuse(125, "", "profile %q: %s lies in inner's own folder", b.rc.Name, what)
 		}
 	}
 	return nil
+}
+
+// liesIn reports whether real, under any of its names, is dir or lies below it.
+func (b *builder) liesIn(dir, real string) bool {
+	return slices.ContainsFunc(b.view.names(real), func(name string) bool {
+		_, ok := below(dir, name)
+		return ok
+	})
 }
 
 func (b *builder) mounts() error {
@@ -358,6 +397,7 @@ func (b *builder) mounts() error {
 			m.reason += ", a copy"
 		}
 		b.bindLayer(m.reason, shown)
+		b.placesIn(shown)
 		if id := b.f.Paths[m.Source].ID; id.Ino != 0 && m.Mode != profile.SafeRW {
 			b.plan.Shown = append(b.plan.Shown, Shown{Path: m.dest, Source: m.real, Dev: id.Dev, Ino: id.Ino})
 		}
@@ -473,6 +513,7 @@ func (b *builder) dataFile(reason string, data []byte, dest string) {
 func (b *builder) seal() error {
 	b.arg("nothing is added to /run", "--remount-ro", "/run")
 	b.sealDev()
+	b.sealRoot()
 	return nil
 }
 

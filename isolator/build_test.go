@@ -204,6 +204,10 @@ func TestNothingReexposes(t *testing.T) {
 		if rnd.Intn(3) == 0 {
 			f.Folders = crowdedHome(f)
 		}
+		if rnd.Intn(3) == 0 {
+			f.Twins = []host.Twin{{Path: "/data/home", At: "/home", Kind: host.Dir}, {Path: "/home", At: "/data/home", Kind: host.Dir}}
+			f.Mounted = []string{"/", "/home"}
+		}
 		rc.Hide = []string{"/data/private"}
 		f.Paths["/data/private"] = host.Path{Kind: host.Dir, Real: "/data/private"}
 		f.Paths["/run"] = host.Path{Kind: host.Dir, Real: "/run"}
@@ -214,7 +218,11 @@ func TestNothingReexposes(t *testing.T) {
 		built++
 		r := replayed(plan.Words())
 		secret := func(p, why string) {
-			for _, at := range append(r.everywhere(p), r.everywhere(p+"/child")...) {
+			seen := append(r.everywhere(p), r.everywhere(p+"/child")...)
+			if rest, ok := below("/home", p); ok && f.Twins != nil {
+				seen = append(seen, r.everywhere("/data/home/"+rest)...)
+			}
+			for _, at := range seen {
 				t.Fatalf("seed %d: %s (%s) is seen at %s\nmounts %v\nallow %v\n%s", seed, p, why, at, rc.Mounts, rc.Allow, strings.Join(plan.Words(), " "))
 			}
 		}
@@ -277,7 +285,20 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("home %s: a file of the working folder is seen at %q", home, at)
 		}
 	}
-	rc := config()
+	rc, f := config(), machine()
+	f.Paths["/var"] = host.Path{Kind: host.Dir, Real: "/var"}
+	for dest, mode := range map[string]profile.Mode{"/tmp/v": profile.RO, "/var": profile.RW} {
+		rc.Mounts = []profile.Mount{{Source: "/var", Dest: dest, Mode: mode}}
+		plan, err := Build(rc, f, staged())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := replayed(plan.Words())
+		if at := r.everywhere("/var/log/syslog"); len(at) > 0 || len(r.everywhere("/var/lib/x")) == 0 {
+			t.Errorf("/var at %s: its logs are seen at %q", dest, at)
+		}
+	}
+	rc = config()
 	rc.Allow = []string{"other-homes"}
 	plan, err := Build(rc, machine(), staged())
 	if err != nil {
@@ -285,6 +306,55 @@ func TestPlaces(t *testing.T) {
 	}
 	if at := replayed(plan.Words()).everywhere("/home/bob"); len(at) != 1 {
 		t.Errorf("allowed, /home/bob is seen at %q", at)
+	}
+}
+
+// TestTwins: a home that is mounted from another folder is hidden and protected at
+// both, and so is a part of it that is mounted alone.
+func TestTwins(t *testing.T) {
+	f := machine()
+	f.Twins = []host.Twin{
+		{Path: testHome, At: "/data/ann", Kind: host.Dir},
+		{Path: "/data/ann", At: testHome, Kind: host.Dir},
+		{Path: testHome + "/.ssh/keys", At: "/opt/keys", Kind: host.Dir},
+		{Path: "/opt/keys", At: testHome + "/.ssh/keys", Kind: host.Dir},
+	}
+	f.Mounted = []string{"/", testHome, "/opt/keys"}
+	for p, kind := range map[string]host.Kind{"/data/ann": host.Dir, "/data/ann/.ssh": host.Dir} {
+		f.Paths[p] = host.Path{Kind: kind, Real: p}
+	}
+	rc := config()
+	rc.Mounts = []profile.Mount{{Source: "/data/ann", Dest: "/data/ann", Mode: profile.RW}}
+	plan, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replayed(plan.Words())
+	for _, p := range []string{testHome + "/.ssh", "/data/ann/.ssh", "/opt/keys"} {
+		if host, _ := r.shown(p); host != "" {
+			t.Errorf("%s is seen: %s", p, host)
+		}
+	}
+	for _, p := range []string{"/data/ann/.bashrc", "/data/ann/src/app/.git/config"} {
+		if _, write := r.shown(p); write {
+			t.Errorf("%s can be written", p)
+		}
+	}
+	if _, write := r.shown("/data/ann/notes"); !write {
+		t.Error("what the profile mounts cannot be written")
+	}
+
+	rc.Mounts[0] = profile.Mount{Source: "/data/ann/.ssh", Dest: "/data/ann/.ssh", Mode: profile.RO}
+	if _, err := Build(rc, f, staged()); AsRefusal(err) == nil {
+		t.Errorf("another name of a secret is mounted: %v", err)
+	}
+
+	rc.Mounts, rc.Home = nil, "isolated"
+	if plan, err = Build(rc, f, staged()); err != nil {
+		t.Fatal(err)
+	}
+	if host, _ := replayed(plan.Words()).shown("/data/ann/notes"); host != "" {
+		t.Errorf("an empty home is seen: %s", host)
 	}
 }
 

@@ -88,6 +88,10 @@ func FuzzPlan(f *testing.F) {
 		if d.roll(2) == 1 {
 			m.Folders = crowdedHome(m)
 		}
+		if d.roll(3) == 1 {
+			rc.Base, rc.Home = "minimal", "isolated"
+			systemOf(m)
+		}
 		plan, err := Build(rc, m, s)
 		if err != nil {
 			return // refused: nothing runs

@@ -12,10 +12,12 @@ import (
 // there runs on the host later.
 func startupFiles() []string {
 	return []string{
-		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc",
-		".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".bashrc.d", ".profile", ".inputrc",
+		".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zsh", ".oh-my-zsh", ".config/zsh", ".config/nushell", ".config/starship.toml",
 		".config/fish", ".config/environment.d", ".config/systemd", ".config/autostart", ".config/direnv",
-		".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".tmux.conf", ".screenrc", ".vimrc", ".config/nvim", ".emacs", ".emacs.d",
+		".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".config/plasma-workspace", ".config/sway", ".config/i3", ".config/hypr",
+		".tmux.conf", ".config/tmux", ".screenrc", ".config/kitty", ".config/wezterm", ".wezterm.lua", ".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d",
+		".cargo/config", ".cargo/config.toml", ".config/go/env", ".gradle/init.gradle", ".gradle/init.d", ".hgrc", ".config/hg", ".local/share/dbus-1",
 		".gitconfig", ".config/git", ".local/bin", "bin", ".cargo/bin", ".cargo/env", "go/bin", ".local/share/applications", ".local/share/systemd",
 		".ssh",
 	}
@@ -69,6 +71,16 @@ func (b *builder) protect() error {
 			readOnly("profiles cannot be changed from inside", b.canon(dir))
 		}
 	}
+	// The next run reads them again, and nobody is asked about a file that was named
+	// on the command line, or that a profile of one's own extends.
+	for _, p := range b.rc.Files {
+		if err := b.notPlanted(profile.Mount{Source: p}, b.canon(p), "its file "+quote(p)); err != nil {
+			return err
+		}
+		if b.kind(p) == host.File {
+			readOnly("the profile cannot be changed from inside", b.canon(p))
+		}
+	}
 	if err := b.laterLinks(); err != nil {
 		return err
 	}
@@ -83,7 +95,7 @@ func (b *builder) protect() error {
 	for _, p := range b.startup() {
 		readOnly("it runs on the host later", b.canon(p))
 	}
-	for _, p := range b.secondNames(slices.Concat(b.later(), b.startup())) {
+	for _, p := range b.secondNames(slices.Concat(b.rc.Files, b.later(), b.startup())) {
 		readOnly("it is another name of what runs on the host later", p)
 	}
 	return nil
@@ -126,8 +138,10 @@ func (b *builder) pinBelow(m layer, dests []string) {
 		if k := b.kind(t); (k == host.Missing || k == host.Denied) && !b.guarded(t) && !b.isSecondName(t) {
 			continue
 		}
-		if rest, ok := below(m.source, b.canon(t)); ok {
-			places = append(places, filepath.Join(m.dest, rest))
+		for _, name := range b.view.names(b.canon(t)) {
+			if rest, ok := below(m.source, name); ok {
+				places = append(places, filepath.Join(m.dest, rest))
+			}
 		}
 	}
 	var pins []string
@@ -165,7 +179,7 @@ func (b *builder) protected() []string {
 			b.targets = append(b.targets, m.Source)
 		}
 	}
-	b.targets = slices.Concat(b.targets, b.innerFolders(), b.later(), b.startup(), b.hidePaths(), b.f.InnerHomes())
+	b.targets = slices.Concat(b.targets, b.rc.Files, b.innerFolders(), b.later(), b.startup(), b.hidePaths(), b.f.InnerHomes())
 	b.targets = append(b.targets, b.hidden()...)
 	b.targets = append(b.targets, b.secondNames(slices.Clone(b.targets))...)
 	return b.targets
@@ -359,6 +373,13 @@ func (b *builder) isStaged(source string) bool {
 }
 
 func (b *builder) maskAt(real string, kind host.Kind, reason string) {
+	b.maskName(real, kind, reason)
+	for _, part := range b.view.parts(real) {
+		b.maskName(part.At, part.Kind, reason)
+	}
+}
+
+func (b *builder) maskName(real string, kind host.Kind, reason string) {
 	for _, at := range b.view.where(real) {
 		if kind == host.Dir {
 			b.arg(reason, b.emptyFolder("0555", at)...)

@@ -17,11 +17,17 @@ func laterFolders() []string {
 	return []string{".claude", ".codex", ".agents", ".gemini", ".cursor", ".opencode", ".vscode", ".idea", ".devcontainer", ".husky"}
 }
 
-// laterFiles are the same, one file each. A missing one cannot be kept from
-// being made without showing up in the repository; a run that makes one ends
-// with a word about it.
+// laterFiles are the same, one file each or a folder that fewer people have. A
+// missing one cannot be kept from being made without showing up in the repository;
+// a run that makes one ends with a word about it.
 func laterFiles() []string {
-	return []string{".mcp.json", ".envrc", "mise.toml", ".mise.toml", ".mise", ".config/mise", "opencode.json", ".pre-commit-config.yaml", "lefthook.yml"}
+	return []string{
+		".mcp.json", ".envrc", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".mise", ".config/mise", ".config/mise.toml",
+		"opencode.json", "opencode.jsonc", ".pre-commit-config.yaml", ".devcontainer.json",
+		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook.json",
+		"lefthook-local.yml", "lefthook-local.yaml", ".lefthook-local.yml", ".lefthook-local.yaml",
+		".zed", ".kiro", ".windsurf", ".qwen", ".roo", ".continue", ".amp", ".crush.json", "crush.json", ".aider.conf.yml", ".hg/hgrc",
+	}
 }
 
 // LaterFolders returns the folders that must be there for the run: those of the
@@ -107,6 +113,10 @@ func (b *builder) later() []string {
 func (b *builder) laterLinks() error {
 	if b.allowed[configKey] {
 		return nil
+	}
+	for _, dir := range b.f.Locked {
+		return refuse(125, "chmod u+w "+quote(dir)+", or workdir_mode = \"ro\" under [sandbox]",
+			"profile %q: %s is yours and not writable: the program could change that, and make what editors and agents obey", b.rc.Name, dir)
 	}
 	for _, root := range laterRoots(b.rc, false) {
 		for _, name := range laterFolders() {

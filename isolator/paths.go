@@ -23,8 +23,12 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	}
 	add(f.Homes()...)
 	add(f.InnerHomes()...)
+	add(rc.Files...)
 	add(runKeep()...)
 	add(toolPlaces()...)
+	if rc.Base == "minimal" {
+		add(profile.SystemFolders()...)
+	}
 	add(packageOf(real(program)))
 	if slices.Contains(rc.Allow, nestedKey) {
 		add(nestedAsks(f)...)

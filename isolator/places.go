@@ -11,14 +11,22 @@ import (
 // else. The user's own homes, the program, and where an installed package
 // manager keeps its programs, are bound back; mounts come later and are seen.
 func (b *builder) places() {
+	if b.rc.Base == "minimal" {
+		b.programsElsewhere() // and nothing else is there
+		return
+	}
 	for _, r := range Resources() {
 		if r.Method != "place" || b.allowed[r.Key] {
 			continue
 		}
 		for _, p := range r.Paths {
 			if b.kind(p) == host.Dir && b.canon(p) == p && !slices.Contains(b.homes(), p) && !(b.f.Bare[p] && !live(p)) {
-				b.filler("hidden: "+r.What+" ("+r.Key+")", p)
-				b.emptied = append(b.emptied, p)
+				for _, at := range b.view.where(p) {
+					if !slices.Contains(b.homes(), at) {
+						b.filler("hidden: "+r.What+" ("+r.Key+")", at)
+						b.emptied = append(b.emptied, at)
+					}
+				}
 			}
 		}
 	}
@@ -32,6 +40,22 @@ func (b *builder) places() {
 	}
 	for _, p := range b.packageFolders(b.s.Program) {
 		b.showAgain("the program itself", p)
+	}
+}
+
+// placesIn empties them in a mount of what they lie in. What is mounted in one of
+// them comes later.
+func (b *builder) placesIn(m layer) {
+	for _, r := range Resources() {
+		if r.Method != "place" || b.allowed[r.Key] {
+			continue
+		}
+		for _, p := range r.Paths {
+			rest, ok := below(m.source, p)
+			if ok && rest != "" && b.kind(p) == host.Dir && b.canon(p) == p && !slices.Contains(b.homes(), p) {
+				b.filler("hidden: "+r.What+" ("+r.Key+")", filepath.Join(m.dest, rest))
+			}
+		}
 	}
 }
 

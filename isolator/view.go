@@ -2,7 +2,10 @@ package isolator
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/enr/inner/isolator/host"
 )
 
 // layer is one mount of the box, in the order bwrap makes them.
@@ -19,7 +22,54 @@ func (l layer) bind() bool { return l.source != "" }
 
 // view is what the box will see: the mounts made so far. A later layer covers
 // what earlier ones put at or below its destination.
-type view struct{ layers []layer }
+//
+// A host path may have other names, see host.Twin: what is said of it holds for all.
+type view struct {
+	layers  []layer
+	twins   []host.Twin
+	mounted []string
+}
+
+// names returns host path p, and first of all p, under every name it has.
+func (v *view) names(p string) []string {
+	out := []string{p}
+	for _, t := range v.twins {
+		rest, ok := below(t.Path, p)
+		if !ok {
+			continue
+		}
+		other := filepath.Join(t.At, rest)
+		if !slices.Contains(out, other) && !v.mountedOver(t.Path, p) && !v.mountedOver(t.At, other) {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// parts returns the other places at which the host shows something of what lies
+// below p, but not p itself.
+func (v *view) parts(p string) []host.Twin {
+	var out []host.Twin
+	for _, name := range v.names(p) {
+		for _, t := range v.twins {
+			_, part := below(name, t.Path)
+			_, inside := below(name, t.At)
+			if part && !inside && t.Path != name && !slices.Contains(out, t) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// mountedOver reports whether the host mounts something on the way from top to p.
+func (v *view) mountedOver(top, p string) bool {
+	return slices.ContainsFunc(v.mounted, func(m string) bool {
+		_, in := below(top, m)
+		_, over := below(m, p)
+		return in && over && m != top
+	})
+}
 
 func (v *view) add(l layer) { v.layers = append(v.layers, l) }
 
@@ -43,18 +93,21 @@ func (v *view) at(p string) (l layer, host string) {
 func (v *view) where(p string) []string {
 	var out []string
 	seen := map[string]bool{}
+	names := v.names(p)
 	for i, l := range v.layers {
 		if !l.bind() {
 			continue
 		}
-		rest, ok := below(l.source, p)
-		if !ok {
-			continue
-		}
-		box := filepath.Join(l.dest, rest)
-		if !seen[box] && !v.covered(i, box) {
-			seen[box] = true
-			out = append(out, box)
+		for _, name := range names {
+			rest, ok := below(l.source, name)
+			if !ok {
+				continue
+			}
+			box := filepath.Join(l.dest, rest)
+			if !seen[box] && !v.covered(i, box) {
+				seen[box] = true
+				out = append(out, box)
+			}
 		}
 	}
 	return out
@@ -73,12 +126,15 @@ func (v *view) covered(i int, box string) bool {
 // relocates reports whether a bind shows something from inside host path p,
 // but not p itself: the source lies below p.
 func (v *view) relocates(p string) (layer, bool) {
+	names := v.names(p)
 	for i, l := range v.layers {
-		if !l.bind() || l.source == p {
+		if !l.bind() || slices.Contains(names, l.source) {
 			continue
 		}
-		if _, ok := below(p, l.hostPlace(l.dest)); ok && !v.covered(i, l.dest) {
-			return l, true
+		for _, name := range names {
+			if _, ok := below(name, l.hostPlace(l.dest)); ok && !v.covered(i, l.dest) {
+				return l, true
+			}
 		}
 	}
 	return layer{}, false

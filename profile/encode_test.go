@@ -27,7 +27,7 @@ func loadsBack(t *testing.T, p *Profile, c Context) {
 	if (errWant == nil) != (errGot == nil) {
 		t.Fatalf("%v, then %v\n%s", errWant, errGot, text)
 	}
-	ignore := cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(RunConfig{}), cmpopts.IgnoreFields(Mount{}, "File", "Line")}
+	ignore := cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(RunConfig{}), cmpopts.IgnoreFields(Mount{}, "File", "Line"), cmpopts.IgnoreFields(RunConfig{}, "Files")}
 	if diff := cmp.Diff(want, got, ignore); diff != "" {
 		t.Fatalf("%s\n%s", diff, text)
 	}

@@ -192,10 +192,15 @@ func (g *granter) variables(env Env) {
 			plain = append(plain, name)
 		}
 	}
+	for _, kv := range env.SetFrom {
+		if !slices.Contains(secrets, kv.Value) {
+			secrets = append(secrets, kv.Value)
+		}
+	}
 	g.list("secret", "gets your secrets", secrets)
 	g.list("passes", "gets your variables", plain)
 	g.list("sets", "sets variables", eachOf(env.Set, func(kv KV) string {
-		if LooksSecret(kv.Key) {
+		if env.Hidden(kv.Key, kv.Value) {
 			return kv.Key + " (value not shown)"
 		}
 		return kv.Key + "=" + kv.Value

@@ -166,7 +166,7 @@ func TestLooksSecret(t *testing.T) {
 // gives nothing.
 func TestEveryFieldIsAGrant(t *testing.T) {
 	no := map[string]string{
-		"Name": "a name", "Path": "a name", "Scope": "where it came from", "Description": "text", "HomeDir": "how paths are written",
+		"Name": "a name", "Path": "a name", "Files": "where it came from", "Scope": "where it came from", "Description": "text", "HomeDir": "how paths are written",
 		"Project": "where it came from", "Cwd": "below Workdir or a mount", "Git": "shown item by item",
 		"Checks": "run in the same box, by inner verify", "Backend": "how the box is made", "WorkspacesDir": "shown when a mount uses it",
 		"Entrypoint.Interactive": "whose terminal", "Entrypoint.TUI": "whose terminal", "Entrypoint.CursorFix": "what is written at the end",

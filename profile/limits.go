@@ -89,6 +89,22 @@ func (l LimitsTable) Limits() Limits {
 	}
 }
 
+// CheckFlags says what is wrong with limits that are the values of --limit-*.
+func (l Limits) CheckFlags() error {
+	if faults := l.faults(); len(faults) > 0 {
+		return strict.Problems(faults)
+	}
+	return nil
+}
+
+func (l Limits) faults() []strict.Problem {
+	faults := l.table().Check("--limit")
+	for i := range faults {
+		faults[i].Key = strings.NewReplacer(".", "-", "_", "-").Replace(faults[i].Key)
+	}
+	return faults
+}
+
 // table is the inverse of LimitsTable.Limits.
 func (l Limits) table() LimitsTable {
 	number := func(s string) strict.Number { return strict.Number{V: strict.Scalar(s), Set: s != ""} }

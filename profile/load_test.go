@@ -83,6 +83,7 @@ func TestLoadFaults(t *testing.T) {
 		{"V1\n", ""},
 		{"", `G/p.toml:1: schema_version: is missing (add schema_version = "1" at the top)`},
 		{"schema_version = \"2\"", `G/p.toml:1: schema_version: is "2", this version of inner reads only "1"`},
+		{"V1\nname = \"a\"\nname = \"b\"", `G/p.toml:3: name: is written twice (first on line 2)`},
 		{"schema_version = 1", "G/p.toml:1: schema_version: wants a string, is a whole number (write \"1\")"},
 		{"V1\nname = \"a/b\"", `G/p.toml:2: name: profile name "a/b" contains a slash`},
 		{"V1\n[sandbox]\nnetwrok = true\nhome = \"isolatd\"", "G/p.toml:3: sandbox.netwrok: unknown key (did you mean \"network\"?)\nG/p.toml:4: sandbox.home: \"isolatd\" is not one of \"host\", \"isolated\" (did you mean \"isolated\"?)"},

@@ -223,6 +223,12 @@ func (r *resolver) mountPoint(m *Mount) (hostPath string, made bool) {
 		best, made = dir, tmpfs
 		hostPath = filepath.Join(source, strings.TrimPrefix(m.Dest, dir))
 	}
+	if r.rc.Base == "minimal" {
+		cover("/", "/", true)
+		for _, dir := range SystemFolders() {
+			cover(dir, dir, false)
+		}
+	}
 	for _, dir := range []string{"/tmp", "/var/tmp", "/run"} {
 		cover(dir, dir, true)
 	}

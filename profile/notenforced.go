@@ -14,9 +14,6 @@ func (rc RunConfig) NotEnforced() []string {
 	if rc.Backend == "podman" {
 		add(`sandbox.backend = "podman" is not there yet`)
 	}
-	if rc.Base == "minimal" {
-		add(`sandbox.base = "minimal" is not there yet`)
-	}
 	if !rc.PIDNamespace {
 		add("sandbox.pid_namespace = false: without it processes could outlive the run")
 	}

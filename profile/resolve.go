@@ -71,6 +71,11 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	r.rc = RunConfig{
 		Name: p.Name, Path: p.Path, Scope: p.Scope, Description: p.Description, HomeDir: c.Home, Project: c.Project,
 	}
+	for _, f := range p.Files {
+		if filepath.IsAbs(f.Path) { // not one that was downloaded
+			r.rc.Files = append(r.rc.Files, f.Path)
+		}
+	}
 	r.workspaces()
 	start := r.baseFolder(p.Scope)
 	r.sandbox()
@@ -127,9 +132,11 @@ func (r *resolver) workspaces() {
 func (r *resolver) sandbox() {
 	s, rc := &r.s.Sandbox, &r.rc
 	rc.WorkdirMode = Mode(or(s.WorkdirMode, string(RW)))
-	rc.Base = or(s.Base, "host")
 	if rc.Home = or(s.Home, "host"); rc.Home == "host-ro" {
 		rc.Home = "host" // one thing by two names; the host is never writable
+	}
+	if rc.Base = or(s.Base, "host"); rc.Base == "minimal" {
+		rc.Home = "isolated" // nothing of it is there but the toolchains and what is mounted
 	}
 	rc.NetworkAllow, rc.NetworkDeny = s.NetworkAllow.Texts(), s.NetworkDeny.Texts()
 	rc.Clipboard = s.Clipboard.V
@@ -154,10 +161,15 @@ func (r *resolver) sandbox() {
 	rc.Limits = r.limits()
 	rc.LimitsLoose = s.LimitsRequired.Set && !s.LimitsRequired.V
 
+	if rc.Base == "minimal" {
+		rc.HomeAllow, r.toolVariables = r.toolchains()
+	}
 	for _, it := range s.HomeAllow.Items {
 		if it.Text == Toolchains {
-			folders, variables := r.toolchains()
-			rc.HomeAllow, r.toolVariables = append(rc.HomeAllow, folders...), variables
+			if rc.Base != "minimal" { // they are there already
+				folders, variables := r.toolchains()
+				rc.HomeAllow, r.toolVariables = append(rc.HomeAllow, folders...), variables
+			}
 			continue
 		}
 		p, err := r.x.path(it.Text, tilde|vars)
@@ -175,10 +187,7 @@ func (r *resolver) sandbox() {
 // limits takes each limit from the flags, else the profile, else config.toml.
 func (r *resolver) limits() Limits {
 	flags := r.c.Overrides.Limits
-	for _, p := range flags.table().Check("--limit") {
-		p.Key = strings.NewReplacer(".", "-", "_", "-").Replace(p.Key)
-		r.problems = append(r.problems, p)
-	}
+	r.problems = append(r.problems, flags.faults()...)
 	return flags.Or(r.s.Sandbox.Limits.Limits()).Or(r.c.DefaultLimits)
 }
 
@@ -217,11 +226,23 @@ func (r *resolver) env() {
 		}
 	}
 	for _, s := range e.Set.Entries {
-		value, err := r.x.expand(s.Value, tilde|vars)
+		x := r.x
+		x.lookup = func(name string) (string, bool) {
+			if r.x.lookup == nil {
+				return "", false
+			}
+			value, ok := r.x.lookup(name)
+			if ok && (LooksSecret(name) || HasLogin(value)) {
+				r.rc.Env.SetFrom = append(r.rc.Env.SetFrom, KV{s.Key, name})
+			}
+			return value, ok
+		}
+		value, err := x.expand(s.Value, tilde|vars)
 		r.rc.Env.Set = append(r.rc.Env.Set, KV{s.Key, r.value(s.At, strict.Join("env", "set", s.Key), value, err)})
 	}
 	for _, kv := range r.c.Overrides.Env {
 		r.rc.Env.Set = put(r.rc.Env.Set, kv)
+		r.rc.Env.SetFrom = slices.DeleteFunc(r.rc.Env.SetFrom, func(from KV) bool { return from.Key == kv.Key })
 	}
 	for _, it := range e.PathPrepend.Items {
 		p, err := r.x.path(it.Text, tilde|vars)

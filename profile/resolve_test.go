@@ -41,7 +41,7 @@ func TestResolveDefaults(t *testing.T) {
 	rc, err := p.Resolve(w.context())
 	must(t, err)
 	want := RunConfig{
-		Name: "p", Path: p.Path, Scope: Local, HomeDir: w.home, Project: w.project, Workdir: w.project, Cwd: w.project + "/pkg",
+		Name: "p", Path: p.Path, Files: []string{p.Path}, Scope: Local, HomeDir: w.home, Project: w.project, Workdir: w.project, Cwd: w.project + "/pkg",
 		WorkdirMode: RW, Base: "host", Home: "host", Network: NetOff, PIDNamespace: true, GitDir: "protected", Proc: "auto",
 		Seccomp: "default", Landlock: "auto", Backend: "bwrap", Entrypoint: Entrypoint{Cmd: "/bin/zsh", Interactive: true}, Noop: Noop{Mode: "path"}, Output: Output{Folder: w.inner + "/logs"},
 	}
@@ -375,7 +375,6 @@ workspaces_path = "~/.inner/workspaces"
 [sandbox]
 network_mode = "allowlist"
 network_deny = ["x.com"]
-base = "minimal"
 pid_namespace = false
 proc = "bind"
 seccomp = "strict"
@@ -394,7 +393,6 @@ mode = "hard"
 	rc, err := p.Resolve(w.context())
 	must(t, err)
 	want := `sandbox.backend = "podman" is not there yet
-sandbox.base = "minimal" is not there yet
 sandbox.pid_namespace = false: without it processes could outlive the run`
 	if diff := cmp.Diff(want, strings.Join(rc.NotEnforced(), "\n")); diff != "" {
 		t.Error(diff)

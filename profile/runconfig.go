@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/enr/inner/profile/strict"
@@ -48,8 +49,9 @@ func (n Network) ByName() bool { return n == NetAllowlist || n == NetAsk }
 // no bwrap flag in it. Every path is absolute and clean; nothing in it refers
 // to the environment any more.
 type RunConfig struct {
-	Name        string // the profile's name
-	Path        string // the file it was read from
+	Name        string   // the profile's name
+	Path        string   // the file it was read from
+	Files       []string // that one, and those it extends
 	Scope       Scope
 	Description string
 
@@ -112,7 +114,14 @@ type Env struct {
 	InheritAll  bool
 	Inherit     []string // names and patterns (LC_*)
 	Set         []KV
+	SetFrom     []KV // a key of Set, and a secret of the caller's that its value is made of
 	PathPrepend []string
+}
+
+// Hidden reports whether the value of a variable must not be printed: its name, or
+// what it was made of, looks like a secret, or it has a login in it.
+func (e Env) Hidden(key, value string) bool {
+	return LooksSecret(key) || HasLogin(value) || slices.ContainsFunc(e.SetFrom, func(kv KV) bool { return kv.Key == key })
 }
 
 // KV is one entry of a table whose order is kept.

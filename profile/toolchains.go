@@ -11,6 +11,14 @@ import (
 // them. The variable goes along.
 const Toolchains = "@toolchains"
 
+// SystemFolders are what a box with base = "minimal" has of the host: programs, their
+// libraries and their settings, of a distribution, of somebody's own below /usr/local
+// and /opt, of Nix and of Guix. The last is where openSUSE keeps the certificates that
+// /etc/ssl leads to.
+func SystemFolders() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/var/lib/ca-certificates"}
+}
+
 // toolchainFolders are where they are when nothing is said. Of ~/.cargo, ~/go and so on
 // only the programs: the rest are logins and caches. Caches start empty, and what is
 // made in them goes with the run.

@@ -96,7 +96,9 @@ func put(to map[string]*Name, name string, why Why) {
 	if to[name] == nil {
 		to[name] = &Name{Name: name}
 	}
-	to[name].Why = append(to[name].Why, why)
+	if !slices.Contains(to[name].Why, why) {
+		to[name].Why = append(to[name].Why, why)
+	}
 }
 
 func (b *builder) agents(s Site, state State) {
@@ -162,24 +164,28 @@ func (b *builder) project(v *View) {
 	var unapproved []string // in order, at most maxUnapproved
 	claim := func(c Claim, profileName string, state trust.State, approved bool) {
 		why := Why{Project: v.Root, Profile: profileName, State: state}
+		who := fmt.Sprintf("profile %q", profileName)
+		if profileName == "" { // a mapping that is gone
+			who = "config.toml"
+		}
 		switch {
 		case approved:
-			why.Text = fmt.Sprintf("claimed by profile %q of %q (%s)", profileName, v.Root, state)
+			why.Text = fmt.Sprintf("claimed by %s of %q (%s)", who, v.Root, state)
 		case !c.Guarded:
-			why.Text = fmt.Sprintf("profile %q of %q claims it, and is not approved (%s); everyday tools are not guarded for it", profileName, v.Root, state)
+			why.Text = fmt.Sprintf("%s of %q claims it, and is not approved (%s); everyday tools are not guarded for it", who, v.Root, state)
 			put(b.unguarded, c.Command, why)
 			return
 		default:
 			if !slices.Contains(unapproved, c.Command) {
 				if len(unapproved) == maxUnapproved {
-					why.Text = fmt.Sprintf("profile %q of %q claims it, and is not approved (%s); more than %d names are not guarded for it",
-						profileName, v.Root, state, maxUnapproved)
+					why.Text = fmt.Sprintf("%s of %q claims it, and is not approved (%s); more than %d names are not guarded for it",
+						who, v.Root, state, maxUnapproved)
 					put(b.unguarded, c.Command, why)
 					return
 				}
 				unapproved = append(unapproved, c.Command)
 			}
-			why.Text = fmt.Sprintf("claimed by profile %q of %q, to be refused (%s)", profileName, v.Root, state)
+			why.Text = fmt.Sprintf("claimed by %s of %q, to be refused (%s)", who, v.Root, state)
 		}
 		put(b.names, c.Command, why)
 	}

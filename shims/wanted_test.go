@@ -74,7 +74,7 @@ func TestWanted(t *testing.T) {
 	w.allow("app")
 	w.wantSet("approved", claude, codex, claimed("ls", "allowed"), claimed("make", "allowed"), claimed("sudo-x", "allowed"))
 	w.profile("app", "tools", shim("always", "make", "cat", "go"))
-	w.wantSet("changed", claude, codex, refused("go", "changed"), claimed("ls", "changed"), claimed("make", "changed"), claimed("make", "changed"),
+	w.wantSet("changed", claude, codex, refused("go", "changed"), claimed("ls", "changed"), claimed("make", "changed"),
 		claimed("sudo-x", "changed"), unguarded("cat", "changed"))
 	w.profile("app", "tools", "commands = [\"go\", \"cat\"\n")
 	w.wantSet("broken", claude, codex, refused("go", "broken"), claimed("ls", "broken"), claimed("make", "broken"), claimed("sudo-x", "broken"),
@@ -118,7 +118,7 @@ func TestWantedConfig(t *testing.T) {
 	w.allow("app")
 	w.wantSet("approved", `ls: claimed by profile "box" of "~/app" (allowed)`, `web: claimed by profile "box" of "~/app" (allowed)`, in)
 	must(t, os.Remove(w.path("app/.inner/config.toml")))
-	w.wantSet("gone", `ls: claimed by profile "" of "~/app" (deleted)`, `web: claimed by profile "" of "~/app" (deleted)`, in)
+	w.wantSet("gone", `ls: claimed by config.toml of "~/app" (deleted)`, `web: claimed by config.toml of "~/app" (deleted)`, in)
 }
 
 // One unapproved project gets at most so many names, an approved one all it wants.

@@ -26,8 +26,9 @@ type app struct {
 	stdin          *os.File
 	stdout, stderr io.Writer
 
-	unaudited bool    // it was said that the audit log cannot be written
-	lesson    *lesson // nil unless inner learn runs
+	interrupted bool    // the program of the last run died of SIGINT
+	unaudited   bool    // it was said that the audit log cannot be written
+	lesson      *lesson // nil unless inner learn runs
 }
 
 // newApp finds the folders. On error the app can still report it.

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -558,8 +559,11 @@ func furnish(p *profile.Profile, c profile.Context, s *attack.Scene) error {
 	if err != nil {
 		return err
 	}
+	places := [][2]string{{c.Cwd, s.App}, {c.Project, s.App}, {c.Home, s.Home}}
+	// The nearest folder decides: a project may have the home in it.
+	slices.SortStableFunc(places, func(x, y [2]string) int { return len(y[0]) - len(x[0]) })
 	for _, m := range rc.Mounts {
-		for _, where := range [][2]string{{c.Cwd, s.App}, {c.Project, s.App}, {c.Home, s.Home}} {
+		for _, where := range places {
 			rest, err := filepath.Rel(where[0], m.Source)
 			if where[0] == "" || err != nil || !filepath.IsLocal(rest) {
 				continue

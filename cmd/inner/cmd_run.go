@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
@@ -124,7 +125,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	if f.dryRun {
 		return a.dryRun(p, c, f.json)
 	}
-	return exit(a.ride(p, c, "run"))
+	return exit(a.leave(a.ride(p, c, "run")))
 }
 
 // runInBox refuses: a box in a box could only be another box.
@@ -148,6 +149,9 @@ func (a *app) unusable(err error, name string) error {
 	case errors.As(err, &problems) && len(problems) > 0:
 		a.hint("edit %s", a.short(problems[0].File))
 	case errors.As(err, &unknown):
+		if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() {
+			a.hint("-p %s is the file here", quote.POSIX("./"+name))
+		}
 		a.hint("inner profile list")
 	case strings.ContainsRune(name, '/'):
 		a.hint("look at %s", name)
@@ -163,6 +167,9 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 			return nil
 		}
 		return &on
+	}
+	if err := f.limits.CheckFlags(); err != nil {
+		return o, usage{err}
 	}
 	o.Network = set(f.network, f.noNetwork)
 	o.Interactive = set(f.interactive, f.noInteractive)
@@ -263,6 +270,22 @@ func readArgsFile(path string) (string, error) {
 // profile reached by name needs approval, and an unapproved one never gives
 // way to the global profile of the same name.
 func (a *app) choose(name string, pl place) (*profile.Profile, error) {
+	p, err := a.load(name, pl)
+	if err != nil || p.Scope != profile.Local {
+		return p, err
+	}
+	cfg, err := a.projectConfigFile(pl)
+	if err != nil {
+		return nil, err
+	}
+	if v := a.trust().Check(pl.root(), p, cfg); v.State != trust.Allowed {
+		return nil, a.untrusted(pl, p, v)
+	}
+	return p, nil
+}
+
+// load is choose without the question of trust, for who only looks.
+func (a *app) load(name string, pl place) (*profile.Profile, error) {
 	if remote.IsURL(name) {
 		return nil, noURL(name)
 	}
@@ -293,18 +316,7 @@ func (a *app) choose(name string, pl place) (*profile.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.Load(path, scope)
-	if err != nil || scope != profile.Local {
-		return p, err
-	}
-	cfg, err := a.projectConfigFile(pl)
-	if err != nil {
-		return nil, err
-	}
-	if v := a.trust().Check(pl.root(), p, cfg); v.State != trust.Allowed {
-		return nil, a.untrusted(pl, p, v)
-	}
-	return p, nil
+	return l.Load(path, scope)
 }
 
 // defaultProfile is the project's, when its config is approved with one of

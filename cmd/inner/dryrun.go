@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -25,57 +26,15 @@ const (
 	dryBus   = dryStage + "bus"
 )
 
-// dryRun prints the plan and a command that can be pasted into a bash. It has
+// dryRun prints the plan and a command that can be pasted into a shell. It has
 // no side effect and never prints the value of a variable that looks like a
 // secret.
 func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
-	rc, err := resolve(p, c)
+	r, err := a.rehearse(p, c, true)
 	if err != nil {
 		return err
 	}
-	prep, err := a.prepare(&rc, stageBase())
-	if err != nil {
-		return err
-	}
-	if err := a.knownProc(rc, &prep.facts, false); err != nil {
-		return err
-	}
-	for i := range prep.facts.Git {
-		prep.facts.Git[i].Missing = nil // made for a run only
-	}
-	prep.facts.Later = nil
-	s := isolator.Staged{RunID: "dry-run", Empty: dryEmpty, Self: selfPath(), Program: prep.program, Argv: prep.argv}
-	for _, cl := range prep.clones {
-		if err := a.cloneBinds(&s, cl, rc, prep.facts, func(f capability.Folder) string { return dryStage + "clone of " + f.Path }); err != nil {
-			return err
-		}
-	}
-	scripts, err := shims.NoopScripts(rc.Noop, rc.Name, isolator.BoxNoop, isolator.BoxBlocked)
-	if err != nil {
-		return err
-	}
-	if len(scripts) > 0 {
-		s.Noop = dryNoop
-		s.Binds = append(s.Binds, blockedPipe(dryPipe))
-	}
-	if len(isolator.BusRules(rc)) > 0 {
-		s.ShowBus(dryBus)
-	}
-	if err := prep.git.show(&s); err != nil {
-		return err
-	}
-	if _, err := a.workspaces(rc); err != nil {
-		return err
-	}
-	for _, m := range rc.Mounts {
-		if m.Mode == profile.SafeRW {
-			s.Copies = append(s.Copies, isolator.Copy{Dest: m.Dest, Host: dryStage + "copy of " + m.Source})
-		}
-	}
-	plan, err := isolator.Build(rc, prep.facts, s)
-	if err != nil {
-		return err
-	}
+	rc, prep, plan := r.rc, r.prep, r.plan
 	if asJSON {
 		return a.printJSON(dryJSON(rc, plan))
 	}
@@ -92,8 +51,82 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 	for _, line := range append(limitLines(plan), portLines(plan)...) {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
 	}
-	a.stdout.Write(paste(plan))
+	a.stdout.Write(paste(plan, rc.Env))
 	return nil
+}
+
+// rehearsal is a run as far as its plan, with nothing staged.
+type rehearsal struct {
+	rc     profile.RunConfig
+	prep   prepared
+	staged isolator.Staged
+	plan   isolator.Plan
+	reach  reach // not known of one that is pasted
+}
+
+// rehearse makes a plan without any side effect. On an error it returns what is known
+// so far. One that is pasted has nothing that is made for a run only.
+func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r rehearsal, err error) {
+	if r.rc, err = resolve(p, c); err != nil {
+		return r, err
+	}
+	if r.prep, err = a.prepare(&r.rc, stageBase()); err != nil {
+		return r, err
+	}
+	if err := a.knownProc(r.rc, &r.prep.facts, false); err != nil {
+		return r, err
+	}
+	r.staged = isolator.Staged{RunID: "dry-run", Empty: dryEmpty, Self: selfPath(), Program: r.prep.program, Argv: r.prep.argv}
+	if pasted {
+		for i := range r.prep.facts.Git {
+			r.prep.facts.Git[i].Missing = nil
+		}
+		r.prep.facts.Later = nil
+	} else {
+		r.findReach(a, p, c)
+	}
+	for _, cl := range r.prep.clones {
+		if err := a.cloneBinds(&r.staged, cl, r.rc, r.prep.facts, func(f capability.Folder) string { return dryStage + "clone of " + f.Path }); err != nil {
+			return r, err
+		}
+	}
+	scripts, err := shims.NoopScripts(r.rc.Noop, r.rc.Name, isolator.BoxNoop, isolator.BoxBlocked)
+	if err != nil {
+		return r, err
+	}
+	if len(scripts) > 0 {
+		r.staged.Noop = dryNoop
+		r.staged.Binds = append(r.staged.Binds, blockedPipe(dryPipe))
+	}
+	if len(isolator.BusRules(r.rc)) > 0 {
+		r.staged.ShowBus(dryBus)
+	}
+	if err := r.prep.git.show(&r.staged); err != nil {
+		return r, err
+	}
+	if _, err := a.workspaces(r.rc); err != nil {
+		return r, err
+	}
+	for _, m := range r.rc.Mounts {
+		if m.Mode == profile.SafeRW {
+			r.staged.Copies = append(r.staged.Copies, isolator.Copy{Dest: m.Dest, Host: dryStage + "copy of " + m.Source})
+		}
+	}
+	r.plan, err = isolator.Build(r.rc, r.prep.facts, r.staged)
+	return r, err
+}
+
+// findReach finds out what the box may reach, as far as that is known without asking.
+func (r *rehearsal) findReach(a *app, p *profile.Profile, c profile.Context) {
+	j := &journey{app: a, profile: p, context: c, rc: r.rc, prep: r.prep}
+	var err error
+	if r.reach, err = j.reachOf(nil); err != nil {
+		r.reach.lines = []string{err.Error()}
+	}
+	r.rc.HostPorts = append(slices.Clip(r.rc.HostPorts), r.reach.ports...)
+	for _, answer := range r.reach.answers {
+		r.staged.Env = append(r.staged.Env, answer.Env...)
+	}
 }
 
 // portLines tells what listens for the box, and for what reason; a pasted command
@@ -109,12 +142,15 @@ func portLines(plan isolator.Plan) []string {
 	return out
 }
 
-// paste renders the plan as one bash command. Files given by descriptor are
+// paste renders the plan as one command of bash, read by it from a here-document:
+// zsh closes descriptors above 9 for what it starts, and sh knows no <(…). No line
+// of it is the last one: a word has no line break. Files given by descriptor are
 // redirections; what would be staged is an empty folder.
-func paste(plan isolator.Plan) []byte {
+func paste(plan isolator.Plan, env profile.Env) []byte {
 	var b bytes.Buffer
 	var redirect []string
 	next := isolator.FirstDataFD
+	fmt.Fprintf(&b, "# for bash, zsh and sh; in fish type bash first\n%s /dev/fd/9 9<<'INNER'\nexec 9<&-\n", bash())
 	for i, d := range plan.Data {
 		content := "printf %s " + word(string(d))
 		if bytes.IndexByte(d, 0) >= 0 { // the filter of system calls
@@ -152,7 +188,7 @@ func paste(plan isolator.Plan) []byte {
 	for _, kv := range plan.Env {
 		k, v, _ := strings.Cut(kv, "=")
 		value := word(v)
-		if profile.LooksSecret(k) || hasLogin(v) {
+		if env.Hidden(k, v) {
 			value = `"${` + k + `-}"` // the value stays out of sight
 		}
 		fmt.Fprintf(&b, " \\\n  --setenv %s %s", word(k), value)
@@ -165,8 +201,18 @@ func paste(plan isolator.Plan) []byte {
 	for _, r := range redirect {
 		b.WriteString(" \\\n  " + r)
 	}
-	b.WriteString(" )\n")
+	b.WriteString(" )\nINNER\n")
 	return b.Bytes()
+}
+
+// bash is where bash lies, so that no shim of that name takes its place.
+func bash() string {
+	for _, p := range []string{"/bin/bash", "/usr/bin/bash"} {
+		if _, err := os.Stat(p); err == nil {
+			return p
+		}
+	}
+	return "bash"
 }
 
 // word quotes for bash. What could move the cursor is written as an escape:
@@ -176,12 +222,6 @@ func word(s string) string {
 		return quote.Bash(s)
 	}
 	return quote.POSIX(s)
-}
-
-// hasLogin reports whether a value is an address with a password in it.
-func hasLogin(v string) bool {
-	_, rest, ok := strings.Cut(v, "://")
-	return ok && strings.Contains(rest, "@")
 }
 
 type jsonArg struct {
@@ -201,7 +241,7 @@ func dryJSON(rc profile.RunConfig, plan isolator.Plan) any {
 	env := map[string]string{}
 	for _, kv := range plan.Env {
 		k, v, _ := strings.Cut(kv, "=")
-		if profile.LooksSecret(k) || hasLogin(v) {
+		if rc.Env.Hidden(k, v) {
 			v = "<hidden>"
 		}
 		env[k] = v

@@ -79,6 +79,7 @@ func (a *app) travel(p *profile.Profile, c profile.Context, word string) (code i
 	}
 	j.auditStart(word)
 	j.launch()
+	a.interrupted = j.result.Interrupted && !j.result.TimedOut
 	if !j.result.Started {
 		return j.result.Code, j.id(), startFailure(j.result)
 	}

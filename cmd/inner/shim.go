@@ -2,12 +2,15 @@ package main
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
+	"time"
 
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
+	"golang.org/x/sys/unix"
 )
 
 // shim is a call of a command through its shim: decide, then run the profile,
@@ -70,5 +73,28 @@ func (a *app) shimRun(d shims.Decision, env shims.Env, args []string) int {
 		a.fail(err)
 		return 125
 	}
-	return a.ride(d.Profile, c, d.Name)
+	return a.leave(a.ride(d.Profile, c, d.Name))
+}
+
+// leave ends this process as its program ended, when that was of SIGINT and somebody
+// is at the terminal. A shell leaves a loop at ^C only when what it waited for died
+// of that signal; after a code of 130 it would start the next one. Elsewhere a code
+// says more.
+func (a *app) leave(code int) int {
+	if a.interrupted && !signal.Ignored(unix.SIGINT) && hasTerminal() {
+		signal.Reset(unix.SIGINT)
+		_ = unix.Kill(os.Getpid(), unix.SIGINT)
+		time.Sleep(time.Second) // it comes at once
+	}
+	return code
+}
+
+// hasTerminal reports whether this process has a controlling terminal.
+func hasTerminal() bool {
+	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(fd)
+	return true
 }

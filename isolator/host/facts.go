@@ -70,6 +70,10 @@ type Facts struct {
 	// SameFile holds, for a path asked about, the other names of that file in
 	// the folders the box will write.
 	SameFile map[string][]string `json:"same_file,omitempty"`
+	// Twins are the parts of a disk that are seen at two places, and Mounted is
+	// where anything is mounted; both empty where there is none.
+	Twins   []Twin   `json:"twins,omitempty"`
+	Mounted []string `json:"mounted,omitempty"`
 	// Bare holds the folders asked about in which this user finds nothing:
 	// they are empty, or closed to it.
 	Bare map[string]bool `json:"-"`
@@ -77,6 +81,10 @@ type Facts struct {
 	// the host would run or obey: they are made for the run, so that they can
 	// be covered.
 	Later []Placeholder `json:"later,omitempty"`
+
+	// Locked holds the folders of such paths that are the user's own and cannot be
+	// written: the box could lift that (chmod) and make them.
+	Locked []string `json:"locked,omitempty"`
 	// Proc is how /proc can be had here: "fresh", "bind" or "empty"; "" when
 	// nothing is known, and a fresh one is tried.
 	Proc string `json:"proc,omitempty"`
@@ -125,7 +133,7 @@ type Child struct {
 // GitGuard is what the host would later execute from one repository.
 type GitGuard struct {
 	Dir      string   `json:"dir"`               // the .git folder, or the .git pointer file
-	Pointer  bool     `json:"pointer,omitempty"` // Dir is a file
+	Pointer  bool     `json:"pointer,omitempty"` // Dir is a file, or closed to the user: it is bound as a whole
 	Link     bool     `json:"link,omitempty"`    // Dir, or what it names in one, is a link or no file: it can be exchanged
 	ReadOnly []string `json:"read_only"`         // existing files and folders below Dir
 	Open     []string `json:"open,omitempty"`    // folders below those that are written again: they have guards of their own

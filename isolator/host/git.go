@@ -160,6 +160,11 @@ func guardRepo(dir string) []GitGuard {
 	if p := filepath.Join(dir, "config.worktree"); !exists(p) && worktreeConfig(dir) {
 		g.Missing = append(g.Missing, Placeholder{p, []byte{}})
 	}
+	if len(g.Missing) > 0 && !writable(dir) {
+		// Nothing can be made here, and its owner could lift that from inside: git
+		// cannot commit in it, so all of it stays as it is.
+		return []GitGuard{{Dir: dir, Pointer: true}}
+	}
 	for _, rel := range rels {
 		if p := filepath.Join(dir, rel); exists(p) {
 			g.ReadOnly = append(g.ReadOnly, p)
@@ -295,6 +300,9 @@ func guardWorktree(dir, common string) GitGuard {
 		}
 	}
 	if p := filepath.Join(dir, "config.worktree"); !exists(p) && worktreeConfig(common) {
+		if !writable(dir) {
+			return GitGuard{Dir: dir, Pointer: true}
+		}
 		g.Missing = append(g.Missing, Placeholder{p, []byte{}})
 	}
 	return g

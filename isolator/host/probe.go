@@ -79,13 +79,19 @@ func Probe(r Request) Facts {
 	}
 	f.Folders = l.crowded(f.Paths)
 	f.SameFile = l.sameFile(f.Paths, r.Writable)
+	f.Twins, f.Mounted = twins()
 	f.Bare = map[string]bool{}
 	for _, p := range r.Bare {
 		f.Bare[p] = bare(p)
 	}
 	for _, p := range r.Later {
-		if at := l.look(p); at.Kind == Missing && !at.Link && l.dir(filepath.Dir(p)).Kind == Dir && writable(filepath.Dir(p)) {
+		dir := filepath.Dir(p)
+		switch at := l.look(p); {
+		case at.Kind != Missing || at.Link || l.dir(dir).Kind != Dir:
+		case writable(dir):
 			f.Later = append(f.Later, Placeholder{Path: p})
+		case owned(dir) && !slices.Contains(f.Locked, dir):
+			f.Locked = append(f.Locked, dir)
 		}
 	}
 	if r.Nested {
@@ -257,6 +263,12 @@ func bare(dir string) bool {
 }
 
 func writable(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }
+
+// owned reports whether the user could make a folder writable.
+func owned(dir string) bool {
+	var st unix.Stat_t
+	return unix.Access(dir, unix.W_OK) == unix.EACCES && unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
+}
 
 // crowd is how many files of one folder make it worth listing.
 const crowd = 12

@@ -106,6 +106,15 @@ func TestGuardGit(t *testing.T) {
 	must(t, os.Symlink("../hooks", j("hooks")))
 	must(t, syscall.Mkfifo(j("config"), 0o600))
 	check("a link and a pipe", GitGuard{Dir: j("hooks"), Link: true}, GitGuard{Dir: j("config"), Link: true})
+	// Where nothing can be made, nothing is to be made.
+	must(t, os.Remove(j("hooks")))
+	must(t, os.Remove(j("config")))
+	must(t, os.Chmod(git, 0o555))
+	if os.Getuid() == 0 {
+		t.Fatal("root may write everything: run me as a plain user")
+	}
+	check("a repository that cannot be written", GitGuard{Dir: git, Pointer: true})
+	must(t, os.Chmod(git, 0o755))
 	must(t, os.RemoveAll(git))
 	must(t, os.WriteFile(git, []byte("gitdir: /x\n"), 0o644))
 	check("a pointer", GitGuard{Dir: git, Pointer: true})

@@ -195,6 +195,8 @@ func (s *session) readWake() {
 
 func (s *session) onSignal(sig syscall.Signal) {
 	switch sig {
+	case syscall.SIGINT:
+		s.interrupted = true
 	case syscall.SIGWINCH:
 		s.resize()
 		if !s.full {

@@ -125,7 +125,10 @@ type Result struct {
 	TimedOut bool           // the time limit ended it
 	Signal   syscall.Signal // what it died of, or 0; without a terminal as told by Code
 	Reason   string         // one line, when the program has not run
-	Reached  []string       // the limits it came to, by their keys, where that can be known
+	// Interrupted says that SIGINT ended it, or kept it from starting. Who waits for inner in its
+	// place should see that: a shell leaves a loop at ^C only then.
+	Interrupted bool
+	Reached     []string // the limits it came to, by their keys, where that can be known
 }
 
 // Run makes the box of p, runs its program in it and waits for the end.

@@ -20,6 +20,7 @@ func (s *session) result() Result {
 		r.Code, r.Reason = s.failCode, s.failText
 	case !s.started && s.early != 0:
 		r.Code, r.Signal = 128+int(s.early), s.early
+		r.Interrupted = s.early == syscall.SIGINT
 		r.Reason = fmt.Sprintf("interrupted by %v before the program started", s.early)
 	case !s.started:
 		r.Code, r.Reason = CodeNoSandbox, bwrapReason(s.errText, s.bwrap)
@@ -27,6 +28,7 @@ func (s *session) result() Result {
 		r.Code = exitCode(s.status)
 		if s.status.Signaled() {
 			r.Signal = s.status.Signal()
+			r.Interrupted = r.Signal == syscall.SIGINT
 		}
 	default:
 		// The supervisor did not live to tell: bwrap, or we, or the program
@@ -37,6 +39,8 @@ func (s *session) result() Result {
 		}
 		if n := r.Code - 128; n > 0 && n <= 64 {
 			r.Signal = syscall.Signal(n)
+			// A program may also end with that code of itself.
+			r.Interrupted = s.started && s.interrupted && r.Signal == syscall.SIGINT
 		}
 	}
 	r.Reached = s.reached(r)

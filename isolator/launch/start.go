@@ -75,6 +75,8 @@ type session struct {
 	abandoned bool           // a signal came while only output was left to write
 	early     syscall.Signal // came before the program was started
 
+	interrupted bool // SIGINT came
+
 	asked *asked // the question on the terminal, or nil
 	holds uint32 // of the relay, for questions
 

@@ -299,6 +299,38 @@ func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
 	}
 }
 
+// TestTornPlace: a run that is killed while it makes a place leaves the beginning of
+// it, which goes like the whole.
+func TestTornPlace(t *testing.T) {
+	b, project := base(t), t.TempDir()
+	for _, torn := range []string{"", "."} {
+		r, err := New(b, b+".ledger")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := filepath.Join(project, "commondir")
+		if err := r.Borrow(host.Placeholder{Path: p, Content: []byte(".\n")}); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(p); err != nil || string(data) != ".\n" {
+			t.Fatalf("%q, %v", data, err)
+		}
+		if fi, err := os.Stat(p); err != nil || fi.Mode().Perm()&0o400 == 0 {
+			t.Fatalf("%v, %v", fi.Mode(), err)
+		}
+		if err := os.WriteFile(p, []byte(torn), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r.lock.Close() // killed
+		if _, err := Sweep(b, b+".ledger"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(p); err == nil {
+			t.Errorf("%q was left", torn)
+		}
+	}
+}
+
 // A run that finds what another has borrowed must keep it: a mount over a folder
 // that is removed is taken off, in every namespace.
 func TestAdoptKeepsWhatAnotherRunBorrowed(t *testing.T) {

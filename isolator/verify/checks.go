@@ -302,6 +302,11 @@ func (c *checker) protection() {
 			ch.Places = append(ch.Places, Place{Path: box, Kind: host.Dir}, Place{Path: filepath.Join(box, "profiles"), Kind: host.Dir}, Place{Path: filepath.Join(box, "config.toml"), Kind: host.File})
 		}
 	}
+	for _, p := range c.Config.Files { // also one that lies elsewhere, and was named by hand
+		for _, box := range c.shown(p) {
+			ch.Places = append(ch.Places, Place{Path: box, Kind: host.File})
+		}
+	}
 	ch = c.add("inner-home", Critical, "inner-home", "inner's own folder is empty and read-only")
 	for _, own := range append(c.Facts.InnerHomes(), c.Facts.StageBase, c.Config.Output.Folder) {
 		if own != "" && c.Facts.Paths[own].Kind == host.Dir {

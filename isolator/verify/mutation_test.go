@@ -90,6 +90,18 @@ inherit = ["PATH"]
 cmd = "sh"
 `
 
+const minimalProfile = `schema_version = "1"
+[sandbox]
+base = "minimal"
+[mounts]
+"~/data" = "rw"
+"~/readonly" = { dest = "/srv/readonly", mode = "ro" }
+[env]
+inherit = ["PATH"]
+[entrypoint]
+cmd = "sh"
+`
+
 // mutant is a plan with one protection taken out.
 type mutant struct {
 	name string
@@ -151,6 +163,8 @@ func equivalent(args []isolator.Arg, i int, name string) string {
 		{"# no user namespaces inside", "the filter of system calls refuses them, too"},
 		{"# the home folder", "something to have, not to be kept from"},
 		{"the running system", "something to have, not to be kept from"},
+		{"drop --ro-bind /usr /usr", "something to have, not to be kept from"},
+		{"drop --ro-bind /opt /opt", "something to have, not to be kept from"},
 		{"the shim folder is empty", "an empty folder, for comfort"},
 		{"nothing is added to inner's folder", "the folder is the box's own, and nobody may write it (0555)"},
 	} {
@@ -202,6 +216,7 @@ func TestMutation(t *testing.T) {
 		{"host", fmt.Sprintf(hostProfile, false), false},
 		{"home", homeProfile, false},
 		{"isolated", isolatedProfile, false},
+		{"minimal", minimalProfile, false},
 		{"terminal", fmt.Sprintf(hostProfile, true), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

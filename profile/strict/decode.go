@@ -129,7 +129,7 @@ func (d *decoder) syntax(root *node, text string, err error) {
 	msg = strings.TrimSuffix(oneLine(msg), ".")
 	if rest, ok := strings.CutPrefix(msg, "Key '"); ok {
 		if key, ok := strings.CutSuffix(rest, "' has already been defined"); ok {
-			p := Problem{File: d.file, Line: line, Key: key, Msg: "is written twice"}
+			p := Problem{File: d.file, Line: line, Key: key, Msg: Twice}
 			if first := first(root, key); first > 0 && first < p.Line {
 				p.Hint = "first on line " + itoa(first)
 			}
@@ -142,6 +142,9 @@ func (d *decoder) syntax(root *node, text string, err error) {
 	}
 	d.problems = append(d.problems, Problem{File: d.file, Line: line, Msg: msg})
 }
+
+// Twice is said of a key that stands twice in a file. Nothing of it was read then.
+const Twice = "is written twice"
 
 // first returns the line of a key given as the library prints it.
 func first(root *node, key string) int {
