@@ -1,0 +1,287 @@
+package main
+
+// A picture for people: what the box of a profile can see and do here.
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/picture"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust"
+	"github.com/enr/inner/shims"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+type explainFlags struct {
+	profile, html string
+	json          bool
+}
+
+func (a *app) cmdExplain() *cobra.Command {
+	var f explainFlags
+	c := &cobra.Command{
+		Use: "explain [-p NAME|./FILE]", Short: "Show what a profile's sandbox can see and do here", Args: cobra.NoArgs,
+		Long: "Show what the sandbox of a profile can see and do on this machine: its files, what is\n" +
+			"hidden from it, network, variables, limits, and what is left after a run. Nothing is run\n" +
+			"and nothing is made. Without -p: the profile of this project, else the default one.\n\n" +
+			"A profile that is not approved is shown, too. For one that would not start here the exit\n" +
+			"code is that of inner run.",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			if f.json && f.html != "" {
+				return usagef("--json and --html contradict each other")
+			}
+			if cmd.Flags().Changed("html") && f.html == "" {
+				return usagef("--html is empty")
+			}
+			return a.explain(f)
+		},
+	}
+	c.Flags().StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	c.Flags().StringVar(&f.html, "html", "", "write a page to `FILE`; - is standard output")
+	c.Flags().BoolVar(&f.json, "json", false, "as JSON")
+	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	_ = c.MarkFlagFilename("html", "html")
+	return c
+}
+
+func (a *app) explain(f explainFlags) error {
+	pl, err := a.here()
+	if err != nil {
+		return err
+	}
+	name, chosen := f.profile, ""
+	if name == "" {
+		if name, chosen, err = a.nameHere(pl); err != nil {
+			return a.unusable(err, "")
+		}
+	}
+	p, err := a.load(name, pl)
+	if err != nil {
+		if _, none := os.Lstat(a.profilesDir()); errors.Is(none, fs.ErrNotExist) {
+			a.fail(err)
+			a.hint("inner init")
+			return exit(codeOf(err))
+		}
+		return a.unusable(err, name)
+	}
+	c, err := a.context(pl, profile.Overrides{}, false)
+	if err != nil {
+		return a.unusable(err, "")
+	}
+	pic, refused := a.pictureOf(p, c)
+	pic.Profile.Chosen = chosen
+	pic.Profile.Approved, pic.Profile.Trust = a.standing(pl, p)
+	if err := a.showPicture(pic, f); err != nil {
+		return err
+	}
+	if refused != nil {
+		return a.unusable(refused, "")
+	}
+	return nil
+}
+
+// nameHere is the profile of a look without -p, and why: the one of the project,
+// approved or not, else the default.
+func (a *app) nameHere(pl place) (name, chosen string, err error) {
+	if pl.project != nil && pl.project.Problem == nil {
+		if cfg, ok := a.trustedProjectConfig(pl); ok && cfg.DefaultProfile != "" {
+			return cfg.DefaultProfile, "default_profile of " + a.short(filepath.Join(pl.project.Dir, "config.toml")), nil
+		}
+		if name, chosen := claimed(a.look(pl)); name != "" {
+			return name, chosen, nil
+		}
+	}
+	cfg, err := a.globalConfig()
+	if err == nil && cfg.DefaultProfile != "" {
+		return cfg.DefaultProfile, "default_profile of " + a.short(a.configFile()), nil
+	}
+	return "default", "no default_profile is set", err
+}
+
+// claimed is the first profile of a project that claims a command, else the first, or
+// else the first that its approved config.toml maps a command to.
+func claimed(v *shims.View) (name, chosen string) {
+	var names []string
+	for _, p := range v.Profiles {
+		if p.State == trust.Deleted {
+			continue
+		}
+		names = append(names, p.Name)
+		if len(p.Claims) > 0 && p.Err == nil && chosen == "" {
+			name, chosen = p.Name, "this project's, claims "+p.Claims[0].Command
+		}
+	}
+	switch {
+	case name == "" && len(names) > 0:
+		name, chosen = names[0], "this project's"
+	case name == "" && v.ConfigState == trust.Allowed && len(v.ConfigWords) > 0 && v.ConfigWords[0].Target != "":
+		return v.ConfigWords[0].Target, "this project's config.toml gives it " + v.ConfigWords[0].Command
+	}
+	if others := slices.DeleteFunc(names, func(n string) bool { return n == name }); len(others) > 0 {
+		chosen += "; here, too: " + strings.Join(others, ", ") + " (-p)"
+	}
+	return name, chosen
+}
+
+// standing says whether a profile may be used, in words.
+func (a *app) standing(pl place, p *profile.Profile) (approved bool, text string) {
+	switch p.Scope {
+	case profile.Global:
+		return true, "your own, needs no approval"
+	case profile.Direct:
+		return true, "a file you name needs no approval"
+	}
+	v := a.verdict(pl, p)
+	switch v.State {
+	case trust.Allowed:
+		return true, "approved, as it is now"
+	case trust.Untrusted:
+		return false, "NOT APPROVED: read this, then inner allow"
+	case trust.Denied:
+		return false, "DENIED: it does not run"
+	}
+	return false, fmt.Sprintf("NOT APPROVED as it is (%s): read this, then inner allow", cmp.Or(v.Detail, string(v.State)))
+}
+
+// pictureOf shows as much of a profile's box as there is, and returns why a run would
+// be refused, other than for want of approval.
+func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture, error) {
+	pic := picture.Picture{Profile: picture.Profile{
+		Name: p.Name, Description: p.Description, File: a.short(p.Path), Scope: string(p.Scope),
+	}}
+	for _, e := range p.Extends() {
+		pic.Profile.Extends = append(pic.Profile.Extends, a.short(e))
+	}
+	rc, refused := resolve(p, c)
+	meant := named(rc)
+	if refused == nil {
+		if _, err := a.program(meant); codeOf(err) == launch.CodeNotFound && isolator.AsRefusal(err) != nil {
+			refused, pic.Program.Missing = err, true
+			c.Overrides.Entrypoint = "/bin/sh" // the box is the same without it
+		}
+	}
+	r, err := a.rehearse(p, c, false)
+	if refused == nil {
+		refused = err
+		pic.Program.Path = a.short(r.prep.program)
+		if len(r.prep.argv) > 0 {
+			meant.Entrypoint.Args = r.prep.argv[1:]
+		}
+	}
+	if refused == nil && p.Experimental {
+		refused = &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
+	}
+	pic.Program.Folder = a.short(meant.Cwd)
+	pic.Program.Command, pic.Program.Chosen = a.programOf(p, meant)
+	if r.rc.Name != "" { // else nothing is known of it
+		pic.Groups = picture.Groups(a.subject(r))
+	}
+	if refused != nil {
+		pic.Refused = &picture.Refused{Why: refused.Error(), Code: codeOf(refused)}
+		if why := isolator.AsRefusal(refused); why != nil {
+			pic.Refused.Hint = why.Hint
+		}
+	}
+	return pic, refused
+}
+
+// programOf is what runs as it is typed, and where that is written.
+func (a *app) programOf(p *profile.Profile, rc profile.RunConfig) (command, chosen string) {
+	command = strings.TrimPrefix(profile.Grants(rc)[0].Text, "runs ")
+	if rc.Name == "" && p.Program() != "" {
+		command = p.Program()
+	}
+	for _, o := range p.OriginsOf("runs") {
+		if o.Key == "entrypoint.cmd" && p.Program() != "" {
+			return command, fmt.Sprintf("entrypoint.cmd, %s:%d", a.short(o.File), o.Line)
+		}
+	}
+	if os.Getenv("SHELL") != "" {
+		return command, "$SHELL: the profile names no program"
+	}
+	return command, "neither the profile nor $SHELL names one"
+}
+
+// subject is what a rehearsal found out, for the picture.
+func (a *app) subject(r rehearsal) picture.Subject {
+	s := picture.Subject{
+		Config: r.rc, Facts: r.prep.facts, Staged: r.staged, Plan: r.plan, Clones: r.prep.clones,
+		Limits: limitLines(r.plan), GitLeftOut: r.prep.git.leftOut(),
+		Later: runlog.RunsLater(writableRoots(r.rc), nil, nil, time.Time{}),
+	}
+	for _, rule := range r.reach.allow {
+		i := slices.IndexFunc(s.Hosts, func(h picture.Hosts) bool { return h.From == rule.Origin })
+		if i < 0 {
+			i = len(s.Hosts)
+			s.Hosts = append(s.Hosts, picture.Hosts{From: rule.Origin})
+		}
+		s.Hosts[i].Names = append(s.Hosts[i].Names, rule.String())
+	}
+	for _, line := range r.reach.lines {
+		if !strings.HasPrefix(line, "can reach ") { // told host by host
+			s.NetNotes = append(s.NetNotes, line)
+		}
+	}
+	return s
+}
+
+// showPicture prints a picture, or writes it to a file.
+func (a *app) showPicture(pic picture.Picture, f explainFlags) error {
+	switch {
+	case f.json:
+		return a.printJSON(pic)
+	case f.html == "-":
+		_, err := a.stdout.Write(picture.HTML(pic, printable))
+		return err
+	case f.html != "":
+		return a.writePage(f.html, picture.HTML(pic, printable))
+	}
+	style := picture.Style{
+		Width: 100, Clean: printable,
+		Paint: func(code, text string) string { return paint(a.stdout, code, text) },
+	}
+	if out, ok := a.stdout.(*os.File); ok && isTerminal(out) {
+		style.Lines = 2 // one screen, mostly; a pipe gets all
+		if width, _, err := term.GetSize(int(out.Fd())); err == nil && width > 0 {
+			style.Width = min(width, 130)
+		}
+	}
+	picture.Text(a.stdout, pic, style)
+	return nil
+}
+
+// writePage puts a page in the place of a file at once.
+func (a *app) writePage(path string, page []byte) error {
+	switch fi, err := os.Lstat(path); {
+	case err == nil && !fi.Mode().IsRegular():
+		return usagef("%q is not a regular file, and stays as it is", path)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	temp, err := tempBeside(path, page, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	a.say("wrote %s", path)
+	return nil
+}

@@ -1,0 +1,410 @@
+package picture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// granted are the grants of some kinds, in the words of `inner allow`.
+func (s Subject) granted(tightens bool, kinds ...string) []Thing {
+	var out []Thing
+	for _, g := range profile.Grants(s.Config) {
+		if g.Tightens == tightens && slices.Contains(kinds, g.Kind) {
+			out = append(out, Thing{Text: g.Text})
+		}
+	}
+	return out
+}
+
+// hidden counts what of the table is on this host, by key.
+func (s Subject) hidden() []Row {
+	shown := words()
+	for _, g := range s.granted(false, "secret") {
+		if rest, ok := strings.CutPrefix(g.Text, "can use what is hidden otherwise: "); ok {
+			shown = append(shown, Thing{Text: rest})
+		}
+	}
+	rows := []Row{row(Open, "shown on purpose", shown...)}
+	if s.Facts.Home == "" { // nothing was probed
+		return append(rows, row(Shut, "hidden", words("what inner resources lists, and what you hide yourself")...))
+	}
+	var hidden []Thing
+	absent := 0
+	for _, r := range s.table() {
+		if len(r.Places) == 0 {
+			absent++
+			continue
+		}
+		r.Count = len(r.Places)
+		hidden = append(hidden, r)
+	}
+	rows = append(rows, row(Shut, "hidden here (places)", hidden...))
+	if absent > 0 {
+		rows = append(rows, row(Shut, "hidden if it comes", words(fmt.Sprintf("%d more kinds of things, of which nothing is here (inner resources)", absent))...))
+	}
+	var own []Thing
+	for _, p := range s.Config.Hide {
+		own = append(own, s.place(p, "sandbox.hide"))
+	}
+	rows = append(rows, row(Shut, "hidden by you", own...))
+	if list := s.sockets(); len(list) > 0 {
+		rows = append(rows, row(Shut, "out of reach", Thing{Text: "sockets that programs here listen on", Count: len(list), Places: list}))
+	}
+	return rows
+}
+
+// table is what is hidden, by key, each with the places that are on this host.
+func (s Subject) table() []Thing {
+	var out []Thing
+	for _, r := range isolator.Places(s.Config, s.Facts) {
+		if slices.Contains(s.Config.Allow, r.Key) {
+			continue
+		}
+		i := slices.IndexFunc(out, func(t Thing) bool { return t.Text == r.Key })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Thing{Text: r.Key, Why: r.What})
+		}
+		for _, p := range r.At {
+			kind := s.Facts.Paths[p].Kind
+			absent := kind == "" || kind == host.Missing || kind == host.Denied || s.Facts.Bare[p]
+			if !absent && !slices.Contains(out[i].Places, p) {
+				out[i].Places = append(out[i].Places, p)
+			}
+		}
+	}
+	return out
+}
+
+// sockets are those that somebody listens on and that the box does not reach.
+func (s Subject) sockets() []string {
+	ms := mounts(s.Plan)
+	return slices.DeleteFunc(slices.Clone(s.Facts.Sockets), func(p string) bool {
+		_, shown := at(ms, p)
+		return shown == p
+	})
+}
+
+// network says where the box gets, and who gets to it.
+func (s Subject) network() []Row {
+	rc := s.Config
+	var rows []Row
+	switch {
+	case rc.Network == profile.NetFull:
+		rows = append(rows, row(Open, "everything", words("the internet, your own network, and what listens on this computer")...))
+		if why := isolator.AbstractOpen(rc, s.Facts); why != "" && s.planned() {
+			rows = append(rows, row(Open, "abstract sockets", words("of this computer, too: "+why)...))
+		}
+	case rc.Network.ByName():
+		var all []Row
+		for _, h := range s.Hosts {
+			word := "can reach"
+			if h.From != "network_allow" {
+				word = h.From
+			}
+			all = append(all, row(Open, word, words(h.Names...)...))
+		}
+		if len(all) == 0 {
+			all = append(all, row(Shut, "none", words("no host is listed")...))
+		}
+		rows = append(rows, all...)
+		if rc.Network == profile.NetAsk {
+			rows = append(rows, row(Open, "asks you", words("about each host that is not listed, on a terminal")...))
+		} else {
+			rows = append(rows, row(Shut, "nothing else", words("not your own network, nor other services of this computer")...))
+		}
+	default:
+		rows = append(rows, row(Shut, "none", words("nothing outside of the box")...))
+	}
+	if rc.Network != profile.NetOff {
+		rows = append(rows, row(Shut, "never", words(rc.NetworkDeny...)...))
+	}
+	if rc.Network != profile.NetFull {
+		for _, l := range s.Plan.Listen {
+			if l.HostPort != 0 {
+				rows = append(rows, row(Open, "uses here", words(fmt.Sprintf("port %d of this computer, at its own %d", l.HostPort, l.Port))...))
+			}
+		}
+		for _, p := range s.Plan.Publish {
+			rows = append(rows, row(Open, "is reached", words(fmt.Sprintf("its port %d, at %d of this computer", p.Port, p.HostPort))...))
+		}
+	}
+	for _, note := range s.NetNotes {
+		rows = append(rows, row(Note, "note", words(note)...))
+	}
+	return rows
+}
+
+// settings says which logins and settings go along, and what of them does not.
+func (s Subject) settings() []Row {
+	rc := s.Config
+	var rows []Row
+	for _, c := range s.Clones {
+		var copied []Thing
+		var rest []string
+		for _, f := range c.Folders {
+			rest = append(rest, "what else is in "+f.Path)
+			for _, file := range f.Files {
+				t := Thing{Text: f.Path + "/" + file.Name}
+				if file.Beside != "" {
+					t.Text = file.Beside
+				}
+				if file.Edit != nil {
+					t.Text += " (cleaned)"
+				}
+				copied = append(copied, t)
+			}
+			for _, name := range f.Trees {
+				copied = append(copied, Thing{Text: f.Path + "/" + name + "/"})
+			}
+		}
+		rows = append(rows, row(Own, c.Name+": copies of", copied...), row(Shut, c.Name+": without", words(rest...)...))
+		for _, note := range c.Notes {
+			rows = append(rows, row(Note, c.Name+": note", words(note)...))
+		}
+		if rc.SyncLogin && c.Login != nil {
+			rows = append(rows, row(Open, c.Name+": writes back", words("a login that was renewed in the box (sync_credentials)")...))
+		}
+	}
+	if rc.Git != nil {
+		without := "without helpers for logins, hooks folder and tokens"
+		if len(s.GitLeftOut) > 0 {
+			without = "without " + strings.Join(s.GitLeftOut, ", ")
+		}
+		rows = append(rows, row(Own, "git: a copy", words("your settings, "+without)...))
+	}
+	rows = append(rows, row(Open, "clipboard", s.granted(false, "clipboard")...))
+	return append(rows, row(Own, "shell history", words(rc.Entrypoint.History...)...))
+}
+
+// variables names the variables of the box, never their values.
+func (s Subject) variables() []Row {
+	env := s.Config.Env
+	var passes, secrets, sets, inner []string
+	git := 0 // variables that carry the cleaned git settings
+	set := map[string]bool{}
+	for _, kv := range env.Set {
+		set[kv.Key] = true
+		sets = append(sets, kv.Key)
+	}
+	for _, kv := range s.Plan.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		mine, there := s.Facts.Env[name]
+		switch {
+		case set[name]:
+		case strings.HasPrefix(name, "GIT_CONFIG_"):
+			git++
+		case !there || mine != value:
+			inner = append(inner, name)
+		case profile.LooksSecret(name):
+			secrets = append(secrets, name)
+		default:
+			passes = append(passes, name)
+		}
+	}
+	if !s.planned() {
+		for _, name := range env.Inherit {
+			if profile.LooksSecret(name) && !strings.Contains(name, "*") {
+				secrets = append(secrets, name)
+			} else {
+				passes = append(passes, name)
+			}
+		}
+	}
+	for _, kv := range env.SetFrom {
+		secrets = append(secrets, kv.Value)
+	}
+	slices.Sort(secrets)
+	ours := words(inner...)
+	if git > 0 {
+		ours = append(ours, Thing{Text: "GIT_CONFIG_…", Count: git})
+	}
+	rows := []Row{
+		row(Open, "your secrets", words(slices.Compact(secrets)...)...),
+		row(Seen, "yours pass", words(passes...)...), row(Own, "the profile sets", words(sets...)...), row(Own, "inner sets", ours...),
+	}
+	if s.planned() {
+		out := 0
+		for name := range s.Facts.Env {
+			if !slices.ContainsFunc(s.Plan.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) {
+				out++
+			}
+		}
+		if out > 0 {
+			rows = append(rows, row(Shut, "stay outside", words(fmt.Sprintf("%d of your %d", out, len(s.Facts.Env)))...))
+		}
+	}
+	return rows
+}
+
+// commands says which commands are blocked, and which become others.
+func (s Subject) commands() []Row {
+	n := s.Config.Noop
+	word := "blocked"
+	if n.Mode == "hard" {
+		word = "blocked, by any path"
+	}
+	var other []Thing
+	for _, kv := range n.Rewrite {
+		other = append(other, Thing{Text: kv.Key + " → " + kv.Value})
+	}
+	return []Row{row(Shut, word, words(n.Block...)...), row(Own, "run as another", other...)}
+}
+
+func (s Subject) limits() []Row {
+	held := words(s.Limits...)
+	if t := s.Config.Output.Timeout; t > 0 && s.planned() {
+		held = append(held, Thing{Text: "time " + duration(t)})
+	}
+	if !s.planned() {
+		held = s.granted(true, "limit")
+	}
+	if len(held) == 0 {
+		return []Row{row(Open, "none", words("memory, processors and processes as any program of yours; no end in time")...)}
+	}
+	rows := []Row{row(Shut, "held", held...)}
+	if _, missing := isolator.Limits(s.Config, s.Facts); len(missing) > 0 && s.planned() {
+		rows = append(rows, row(Open, "not held", words(isolator.Unlimited(missing))...))
+	}
+	return rows
+}
+
+// duration writes 30m, not 30m0s.
+func duration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// kernel says what stands below the mounts here.
+func (s Subject) kernel() []Row {
+	rc := s.Config
+	option := func(name string) bool {
+		return slices.ContainsFunc(s.Plan.Args, func(a isolator.Arg) bool { return slices.Contains(a.Words, name) })
+	}
+	rows := []Row{row(Shut, "system calls", words("a filter ("+rc.Seccomp+")")...)}
+	if rc.Seccomp == "off" {
+		rows = []Row{row(Open, "system calls", words("no filter (seccomp = \"off\")")...)}
+	}
+	if !s.planned() {
+		return rows
+	}
+	switch l := s.Plan.Landlock; {
+	case l != nil:
+		var what []string
+		if l.Writes {
+			what = append(what, "writing")
+		}
+		if l.Signals {
+			what = append(what, "signals")
+		}
+		if l.Abstract {
+			what = append(what, "abstract sockets")
+		}
+		rows = append(rows, row(Shut, "Landlock", words(fmt.Sprintf("version %d: %s confined a second time", s.Facts.Landlock, strings.Join(what, ", ")))...))
+	case rc.Landlock == "off":
+		rows = append(rows, row(Open, "Landlock", words("off (landlock = \"off\")")...))
+	default:
+		rows = append(rows, row(Open, "Landlock", words("this kernel has none that helps")...))
+	}
+	switch {
+	case slices.Contains(rc.Allow, "nested-user-ns"):
+		rows = append(rows, row(Open, "user namespaces", words("can be made: containers run in the box, and more of the kernel is within reach")...))
+	case option("--disable-userns"):
+		rows = append(rows, row(Shut, "user namespaces", words("none can be made inside")...))
+	case rc.Seccomp != "off":
+		rows = append(rows, row(Shut, "user namespaces", words("kept from it by the filter")...))
+	default:
+		rows = append(rows, row(Open, "user namespaces", words("can be made inside")...))
+	}
+	proc := map[string]string{"fresh": "its own are all it sees", "bind": "it sees this computer's list, and nothing inside of them", "empty": "it sees none (no /proc)"}
+	return append(rows,
+		row(Shut, "processes", words(proc[isolator.ProcMode(rc.Proc, s.Facts.Proc)]+"; all of them end with the run")...),
+		row(Shut, "rights", words(s.rights())...))
+}
+
+func (s Subject) rights() string {
+	if s.Plan.Map != nil {
+		return "those that hand ids on to containers, in the box only"
+	}
+	return "no capabilities, also not as root"
+}
+
+// outlives says what is there after the run, and what is not.
+func (s Subject) outlives() []Row {
+	rc := s.Config
+	var stays []Thing
+	for _, r := range s.files() {
+		if r.Way == Open {
+			for _, t := range r.Things {
+				stays = append(stays, Thing{Text: "what it changes in " + s.short(t.Path), Path: t.Path})
+			}
+		}
+	}
+	if out := rc.Output; out.Folder != "" {
+		text := "a record of the run in " + s.short(out.Folder)
+		switch {
+		case out.Record:
+			text += ", with what the terminal shows"
+		case out.LogAll:
+			text += ", with all it prints"
+		}
+		stays = append(stays, Thing{Text: text, Path: out.Folder})
+	}
+	gone := words("/tmp, and everything else it has of its own")
+	copies, workspace := false, rc.WorkspaceWorkdir
+	for _, m := range rc.Mounts {
+		copies, workspace = copies || m.Mode == profile.SafeRW, workspace || m.Workspace
+	}
+	if workspace {
+		stays = append(stays, Thing{Text: "what is not empty in " + s.short(rc.WorkspacesDir), Path: rc.WorkspacesDir})
+	}
+	if copies && rc.Output.Review {
+		stays = append(stays, Thing{Text: "the copies it worked on, for inner changes"})
+	} else if copies {
+		gone = append(gone, Thing{Text: "the copies it worked on"})
+	}
+	if len(s.Clones) > 0 {
+		gone = append(gone, Thing{Text: "the copies of your logins and settings"})
+	}
+	return []Row{row(Open, "stays", stays...), row(Own, "goes", gone...)}
+}
+
+// later says what of all this runs on the machine afterwards, without a box.
+func (s Subject) later() []Row {
+	rc := s.Config
+	writable := slices.ContainsFunc(s.files(), func(r Row) bool { return r.Way == Open && len(r.Things) > 0 })
+	if !writable {
+		return nil
+	}
+	var run, kept []Thing
+	for _, p := range s.Later {
+		if !s.planned() || s.canWrite(p) {
+			run = append(run, s.place(p, ""))
+		}
+	}
+	run = append(run, words("whatever it writes that you build, test, open or start: Makefile, package.json scripts, sources")...)
+	if rc.GitDir == "rw" {
+		run = append(run, words("git hooks and settings of repositories (git_dir = \"rw\")")...)
+	} else {
+		kept = append(kept, words("git hooks and settings")...)
+	}
+	if slices.Contains(rc.Allow, "project-config") {
+		run = append(run, words("settings of editors and agents in the project (project-config)")...)
+	} else {
+		kept = append(kept, words("folders of editors and agents (.vscode, .claude…)")...)
+	}
+	kept = append(kept, words("your shell's start-up files", "profiles (.inner)")...)
+	return []Row{row(Open, "runs when you build", run...), row(Shut, "stays as it is", kept...)}
+}
