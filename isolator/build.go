@@ -253,8 +253,11 @@ func (b *builder) homeFolder() error {
 			b.tmpfs("the home of the password file is empty, too", "0700", other)
 		}
 	}
-	for _, home := range b.homes() {
-		for _, at := range b.view.where(home) {
+	for _, home := range b.f.Homes() {
+		if b.kind(home) != host.Dir {
+			continue // the password file may name one that is not there
+		}
+		for _, at := range b.view.where(b.canon(home)) {
 			if at != b.home {
 				b.filler("another name of the home, which is empty (sandbox.home = \"isolated\")", at)
 			}
@@ -276,8 +279,13 @@ func (b *builder) homeFolder() error {
 			return err
 		}
 		// The entry may be a link: show it under the name programs use, too.
-		b.bind(reason, real, real, false)
-		if dest := b.linkFree(p); dest != real {
+		if _, hostPath := b.view.at(real); hostPath != real {
+			b.bind(reason, real, real, false)
+		}
+		// In a folder that is shown already the link itself is there, and leads to what
+		// was bound above; bwrap cannot mount on a link with an absolute target.
+		dest := b.linkFree(p)
+		if _, hostPath := b.view.at(dest); dest != real && hostPath != dest {
 			b.bind(reason, real, dest, false)
 		}
 		return nil

@@ -472,3 +472,56 @@ func TestValuesStayOffTheCommandLine(t *testing.T) {
 		t.Error("the variable does not reach the program")
 	}
 }
+
+// TestLinkedPlaces: on an image-based system the places are links into /var.
+func TestLinkedPlaces(t *testing.T) {
+	for _, home := range []string{"host", "isolated"} {
+		rc, f := config(), machine()
+		rc.Home = home
+		for p, real := range map[string]string{"/mnt": "/var/mnt", "/srv": "/var/srv", "/root": "/var/roothome", "/media": "/usr/media", "/lost+found": "/"} {
+			f.Paths[p] = host.Path{Kind: host.Dir, Real: real}
+		}
+		plan, err := Build(rc, f, staged())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := replayed(plan.Words())
+		for _, p := range []string{"/var/mnt/disk", "/var/srv/www", "/var/roothome/x"} {
+			if at := r.everywhere(p); len(at) > 0 {
+				t.Errorf("home %s: %s is seen at %s", home, p, at)
+			}
+		}
+		if at := r.everywhere("/usr/bin/env"); len(at) == 0 {
+			t.Errorf("home %s: a place that leads to / has emptied it", home)
+		}
+	}
+}
+
+// TestLinkedHome: a home that is a link in /home keeps that name there.
+func TestLinkedHome(t *testing.T) {
+	rc, f := config(), machine()
+	rc.Home = "host"
+	f.Home = "/home/link"
+	f.Paths["/home/link"] = host.Path{Kind: host.Dir, Real: "/data/me"}
+	plan, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := strings.Join(plan.Words(), " "); !strings.Contains(words, "--symlink /data/me /home/link") {
+		t.Errorf("the home has lost its name: %s", words)
+	}
+}
+
+// TestHomeThatIsMissing: the password file may name a home that is not there.
+func TestHomeThatIsMissing(t *testing.T) {
+	rc, f := config(), machine()
+	rc.Home = "isolated"
+	f.OtherHome = "/nonexistent"
+	plan, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(plan.Words(), "/nonexistent") {
+		t.Error("a mount point is made for a home that is not there")
+	}
+}

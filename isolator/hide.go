@@ -179,10 +179,22 @@ func (b *builder) protected() []string {
 			b.targets = append(b.targets, m.Source)
 		}
 	}
-	b.targets = slices.Concat(b.targets, b.rc.Files, b.innerFolders(), b.later(), b.startup(), b.hidePaths(), b.f.InnerHomes())
+	b.targets = slices.Concat(b.targets, b.looseFiles(), b.innerFolders(), b.later(), b.startup(), b.hidePaths(), b.f.InnerHomes())
 	b.targets = append(b.targets, b.hidden()...)
 	b.targets = append(b.targets, b.secondNames(slices.Clone(b.targets))...)
 	return b.targets
+}
+
+// looseFiles are the files of the profile that no .inner folder protects already:
+// each pin costs bwrap a look through all mounts.
+func (b *builder) looseFiles() []string {
+	folders := append(b.innerFolders(), b.f.InnerHomes()...)
+	return slices.DeleteFunc(slices.Clone(b.rc.Files), func(p string) bool {
+		return slices.ContainsFunc(folders, func(dir string) bool {
+			_, ok := below(dir, p)
+			return ok && b.kind(dir) == host.Dir && b.canon(p) == filepath.Join(b.canon(dir), p[len(dir):])
+		})
+	})
 }
 
 // guarded reports whether p is part of a repository that was found.

@@ -5,23 +5,20 @@ import (
 	"slices"
 
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
 )
 
 // places empties the parts of the system that belong to somebody or something
 // else. The user's own homes, the program, and where an installed package
 // manager keeps its programs, are bound back; mounts come later and are seen.
 func (b *builder) places() {
-	if b.rc.Base == "minimal" {
-		b.programsElsewhere() // and nothing else is there
-		return
-	}
 	for _, r := range Resources() {
 		if r.Method != "place" || b.allowed[r.Key] {
 			continue
 		}
 		for _, p := range r.Paths {
-			if b.kind(p) == host.Dir && b.canon(p) == p && !slices.Contains(b.homes(), p) && !(b.f.Bare[p] && !live(p)) {
-				for _, at := range b.view.where(p) {
+			if place := b.place(p); place != "" && !(b.f.Bare[p] && !live(p)) {
+				for _, at := range b.view.where(place) {
 					if !slices.Contains(b.homes(), at) {
 						b.filler("hidden: "+r.What+" ("+r.Key+")", at)
 						b.emptied = append(b.emptied, at)
@@ -30,16 +27,22 @@ func (b *builder) places() {
 			}
 		}
 	}
-	for _, home := range b.homes() {
+	if b.rc.Base == "minimal" {
+		b.programsElsewhere() // and nothing else is there
+		return
+	}
+	for _, home := range b.f.Homes() {
 		if b.rc.Home != "isolated" {
-			b.showAgain("the home folder", home)
+			b.showHome(home)
 		}
 	}
 	for _, p := range toolPlaces() {
 		b.showAgain("installed programs", p)
 	}
 	for _, p := range b.packageFolders(b.s.Program) {
-		b.showAgain("the program itself", p)
+		if _, inHome := below(b.home, p); !inHome || b.rc.Home != "isolated" { // see programFolders
+			b.showAgain("the program itself", p)
+		}
 	}
 }
 
@@ -51,12 +54,30 @@ func (b *builder) placesIn(m layer) {
 			continue
 		}
 		for _, p := range r.Paths {
-			rest, ok := below(m.source, p)
-			if ok && rest != "" && b.kind(p) == host.Dir && b.canon(p) == p && !slices.Contains(b.homes(), p) {
+			place := b.place(p)
+			rest, ok := below(m.source, place)
+			if ok && rest != "" {
 				b.filler("hidden: "+r.What+" ("+r.Key+")", filepath.Join(m.dest, rest))
 			}
 		}
 	}
+}
+
+// place is the folder that p is or, on an image-based system, leads to; "" when it is
+// not there, is a home of the user, or leads to more than such a place.
+func (b *builder) place(p string) string {
+	real := b.canon(p)
+	if b.kind(p) != host.Dir || slices.Contains(b.homes(), real) {
+		return ""
+	}
+	if _, mine := below(b.home, real); mine && real != p {
+		return ""
+	}
+	needed := append(profile.SystemFolders(), "/proc", "/sys", "/dev", "/run", "/var", "/tmp")
+	if real != p && slices.ContainsFunc(needed, func(dir string) bool { _, ok := below(real, dir); return ok }) {
+		return ""
+	}
+	return real
 }
 
 // live reports whether a place may be mounted on at any time: a disk that is
@@ -94,12 +115,30 @@ func (b *builder) showAgain(reason, p string) {
 		return
 	}
 	for _, at := range []string{real, b.linkFree(p)} {
-		l, _ := b.view.at(at)
-		inPlace := slices.Contains(b.emptied, l.dest)
-		if inPlace && !l.bind() && !slices.Contains(b.homes(), filepath.Dir(l.dest)) {
+		if b.inEmptied(at) {
 			b.bind(reason, real, at, false)
 		}
 	}
+}
+
+// showHome is showAgain for a home; a name of it that is a link stays one.
+func (b *builder) showHome(home string) {
+	if b.kind(home) != host.Dir {
+		return
+	}
+	real := b.canon(home)
+	if b.inEmptied(real) {
+		b.bind("the home folder", real, real, false)
+	}
+	if name := b.linkFree(home); name != real && b.inEmptied(name) {
+		b.arg("the name of the home, which is a link", "--symlink", real, name)
+	}
+}
+
+// inEmptied reports whether p is in an emptied place, and not in a home.
+func (b *builder) inEmptied(p string) bool {
+	l, _ := b.view.at(p)
+	return slices.Contains(b.emptied, l.dest) && !l.bind() && !slices.Contains(b.homes(), filepath.Dir(l.dest))
 }
 
 // packageFolders are the name a program is called by, and the package it

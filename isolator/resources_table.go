@@ -412,15 +412,26 @@ func resourceTable() []Resource {
 			},
 		},
 		{
+			Key: "snapshots", What: "snapshots of the home, with what was hidden in it then", Kind: "dir", Method: "empty", Source: "manual",
+			Paths: []string{
+				"~/.snapshot",
+				"~/.snapshots",
+				"~/.zfs",
+				"PROJECT/.zfs",
+			},
+		},
+		{
 			Key: "bash-history", What: "bash history", Kind: "file", Method: "empty", Source: "manual, firejail, nono, jai",
 			Paths: []string{
 				"~/.bash_history",
+				"~/.bash_history-*.tmp",
 			},
 		},
 		{
 			Key: "zsh-history", What: "zsh history", Kind: "file", Method: "empty", Source: "manual, firejail, nono, jai",
 			Paths: []string{
 				"~/.zsh_history",
+				"~/.zsh_history.new",
 				"~/.zhistory",
 				"~/.histfile",
 				"~/.zsh_sessions",

@@ -118,10 +118,10 @@ func (g *granter) folders(rc RunConfig) {
 		system = "the system's programs"
 	}
 	if rc.Home == "isolated" {
-		g.add("reads", "can read "+system+"; of your home folder only what is listed here")
+		g.add("reads", "can read "+system+listedHome)
 		reads = append(reads, eachOf(rc.HomeAllow, g.short)...)
 	} else {
-		g.add("reads", "can read "+system+" and your whole home folder, except hidden secrets")
+		g.add("reads", "can read "+system+wholeHome)
 	}
 	g.list("reads", "can read", reads)
 	g.tighten("hides", "empty in the box", empty)
@@ -363,6 +363,7 @@ func listed(g Grant) bool {
 // that changed are returned.
 func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 	gained, lost := missing(new, old), missing(old, new)
+	sayHome(gained, &lost)
 	for _, g := range gained {
 		if g.Tightens {
 			narrower = append(narrower, g)
@@ -379,6 +380,26 @@ func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 		}
 	}
 	return wider, narrower
+}
+
+// The two things that can be read of a home folder, and the line of Grants that ends so.
+const (
+	wholeHome  = " and your whole home folder, except hidden secrets"
+	listedHome = "; of your home folder only what is listed here"
+)
+
+// sayHome makes an isolated home in the place of a whole one something that
+// narrows, and says of the way back only what is there now.
+func sayHome(gained []Grant, lost *[]Grant) {
+	of := func(list []Grant, home string) int {
+		return slices.IndexFunc(list, func(g Grant) bool { return g.Kind == "reads" && strings.HasSuffix(g.Text, home) })
+	}
+	if now := of(gained, listedHome); now >= 0 && of(*lost, wholeHome) >= 0 {
+		gained[now].Tightens = true
+	}
+	if was := of(*lost, listedHome); was >= 0 && of(gained, wholeHome) >= 0 {
+		*lost = slices.Delete(*lost, was, was+1)
+	}
 }
 
 // missing returns what is in a and not in b.

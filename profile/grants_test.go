@@ -87,6 +87,17 @@ limit-	limited: memory 2G, processes 100, time 1h30m
 	}
 }
 
+// The way back from an isolated home is wider, and nothing of it is narrower.
+func TestDiffGrantsWholeHome(t *testing.T) {
+	isolated := RunConfig{Home: "isolated", Workdir: "/w", WorkdirMode: RW, Entrypoint: Entrypoint{Cmd: "bash"}}
+	whole := isolated
+	whole.Home = "host"
+	wider, narrower := DiffGrants(Grants(isolated), Grants(whole))
+	if got, want := lines(wider), "reads\tcan read the system and your whole home folder, except hidden secrets\n"; got != want || len(narrower) > 0 {
+		t.Errorf("wider %q, want %q; narrower %q", got, want, lines(narrower))
+	}
+}
+
 func TestDiffGrants(t *testing.T) {
 	base := RunConfig{
 		Home: "host", Workdir: "/w", WorkdirMode: RW, Network: NetOff, PIDNamespace: true, Entrypoint: Entrypoint{Cmd: "bash"},
@@ -111,6 +122,10 @@ func TestDiffGrants(t *testing.T) {
 		{"limit", func(rc *RunConfig) { rc.LimitsLoose = true }, "limit-\tlimited: memory 1G\n", "limit-\tlimited, where your machine can hold it (limits_required = false): memory 1G\n"},
 		{"limit", func(rc *RunConfig) { rc.Limits.Memory = "2G" }, "limit-\tlimited: memory 1G\n", "limit-\tlimited: memory 2G\n"},
 		{"program", func(rc *RunConfig) { rc.Entrypoint.Args = []string{"-c", "a: b, c"} }, "runs\truns bash -c \"a: b, c\"\n", "runs\truns bash\n"},
+		{
+			"home", func(rc *RunConfig) { rc.Home = "isolated" }, "",
+			"reads-\tcan read the system; of your home folder only what is listed here\nreads\tcan read the system and your whole home folder, except hidden secrets\n",
+		},
 		{"read-only", func(rc *RunConfig) { rc.WorkdirMode = RO }, "reads\tcan read: /w\n", "writes\tcan change files in: /w\n"},
 	} {
 		now := base

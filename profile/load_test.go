@@ -381,6 +381,15 @@ func TestExtends(t *testing.T) {
 	}
 }
 
+// A bare word in extends is a global profile, also where the project has one of that name.
+func TestExtendsOwnByName(t *testing.T) {
+	w := newWorld(t, map[string]string{"local/base": "V1\n", "local/child": "V1\nextends = \"base\""})
+	_, err := w.load("child")
+	if err == nil || !strings.Contains(err.Error(), `no global profile is called "base" (the project's own is written "./base.toml")`) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestExtendsChains(t *testing.T) {
 	files := map[string]string{}
 	for i := range 40 {

@@ -34,7 +34,11 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string {
-	if e.Nearest != "" {
+	switch e.Nearest {
+	case "":
+	case e.Name: // extends of a bare word, which is a global one
+		return fmt.Sprintf("no global profile is called %q (the project's own is written \"./%s.toml\")", e.Name, e.Name)
+	default:
 		return fmt.Sprintf("no profile is called %q (did you mean %q?)", e.Name, e.Nearest)
 	}
 	return fmt.Sprintf("no profile is called %q", e.Name)

@@ -160,7 +160,7 @@ func AllowKeys() []string {
 		"hub-config", "key-files", "keyrings", "kube-config", "mail-credentials",
 		"maven-settings", "messengers", "mounted-media", "mysql-config", "npmrc", "onepassword-config", "other-homes",
 		"package-tokens", "password-store", "pgpass", "project-config", "pypirc", "rclone", "repl-history",
-		"session-bus", "ssh-agent", "ssh-known-hosts", "system-logs", "system-secrets", "systemd-user",
+		"session-bus", "snapshots", "ssh-agent", "ssh-known-hosts", "system-logs", "system-secrets", "systemd-user",
 		"terraform-credentials", "vault-token", "wallets",
 	}
 }

@@ -125,8 +125,20 @@ func (a *app) target(path string, recorded bool) (target, error) {
 		} else if err == nil && !fi.IsDir() {
 			return t, usagef("%q is neither a project nor a profile", path)
 		}
+		rec := a.onRecord(dir)
+		if err != nil && !t.one {
+			// What is gone names a project that is gone with it, never one above it.
+			if rec == nil {
+				return t, usagef("%q does not exist", path)
+			}
+			if _, err := os.Lstat(rec.Root); err == nil {
+				return t, usagef("%q does not exist", path)
+			}
+			t.place = place{cwd: dir, project: rec}
+			return t, nil
+		}
 		t.place = place{cwd: dir, project: a.projectOf(dir)}
-		if rec := a.onRecord(dir); recorded && t.place.project == nil && rec != nil {
+		if recorded && t.place.project == nil && rec != nil {
 			t.place.project = rec
 			return t, nil
 		}

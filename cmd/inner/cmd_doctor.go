@@ -68,7 +68,7 @@ func (a *app) cmdDoctor() *cobra.Command {
 func (a *app) printFindings(list []finding) {
 	mark := map[string]string{"ok": "32", "warning": "33", "broken": "31"}
 	for _, f := range list {
-		fmt.Fprintf(a.stdout, "%s %-12s %s\n", paint(a.stdout, mark[f.Status], fmt.Sprintf("%-7s", f.Status)), f.Name, printable(f.Text))
+		fmt.Fprintf(a.stdout, "%s %-12s %s\n", paint(a.stdout, mark[f.Status], fmt.Sprintf("%-7s", f.Status)), f.Name, printable(strings.ReplaceAll(f.Text, "\n", "; ")))
 		if f.Fix != "" {
 			fmt.Fprintf(a.stdout, "        %-12s fix: %s\n", "", printable(f.Fix))
 		}

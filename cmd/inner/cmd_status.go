@@ -150,8 +150,13 @@ func (a *app) printStatus(s status) {
 	} else {
 		fmt.Fprintln(a.stdout, "project ", printable(a.short(s.Project)))
 	}
+	problem := func(text string) { // one may have several lines, one for each fault of a file
+		for line := range strings.SplitSeq(text, "\n") {
+			fmt.Fprintln(a.stdout, "problem ", printable(line))
+		}
+	}
 	if s.Problem != "" {
-		fmt.Fprintln(a.stdout, "problem ", printable(s.Problem))
+		problem(s.Problem)
 	}
 	if s.Config != "" {
 		fmt.Fprintln(a.stdout, "config  ", s.Config)
@@ -182,7 +187,7 @@ func (a *app) printStatus(s status) {
 		fmt.Fprintln(a.stdout, printable(line))
 	}
 	for _, p := range s.Unread {
-		fmt.Fprintln(a.stdout, "problem ", printable(p))
+		problem(p)
 	}
 	if len(s.NotTaken) > 0 {
 		fmt.Fprintln(a.stdout, "note     claimed without approval and not guarded, being everyday tools:", printable(strings.Join(s.NotTaken, ", ")))

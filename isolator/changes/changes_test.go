@@ -156,7 +156,7 @@ func TestNames(t *testing.T) {
 		must(t, err)
 		all.Write(d)
 	}
-	for _, want := range []string{"old mode 100644\nnew mode 120000\n", "\n+++ \"b/n\\012--- ax\\033[2J\\342\\200\\256\\376\"\n", "special files a/p and b/p differ"} {
+	for _, want := range []string{"old mode 100644\nnew mode 120000\n", "\n+++ \"b/n\\012--- ax\\033[2J\\342\\200\\256\\376\"\n", "special files a/p and b/p differ", "diff a/main b/main\nold mode 100644\nnew mode 120000\ndiff /dev/null ", "\\376\"\nnew file mode 100644\n--- /dev/null\n"} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("%q is not in %s", want, all.String())
 		}

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -44,26 +45,21 @@ func (c Change) Diff() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Old != 0 && c.New != 0 && octal(c.Old) != octal(c.New) {
-		fmt.Fprintf(&out, "old mode %s\nnew mode %s\n", octal(c.Old), octal(c.New))
-	}
+	mode := ""
 	switch {
-	case oldWhy != "" || newWhy != "":
-		why := newWhy
-		if why == "" {
-			why = oldWhy
-		}
-		fmt.Fprintf(&out, "diff %s %s\n%s files %s and %s differ\n", from, to, why, from, to)
-	case c.Old == 0:
-		fmt.Fprintf(&out, "new file mode %s\n", octal(c.New))
+	case c.Old != 0 && c.New != 0 && octal(c.Old) != octal(c.New):
+		mode = fmt.Sprintf("old mode %s\nnew mode %s\n", octal(c.Old), octal(c.New))
+	case c.Old == 0 && oldWhy == "" && newWhy == "":
+		mode = fmt.Sprintf("new file mode %s\n", octal(c.New))
 	}
-	if oldWhy == "" && newWhy == "" {
-		d := diff.Diff(from, old, to, now)
-		if d == nil { // a new or deleted empty file
-			d = fmt.Appendf(nil, "diff %s %s\n", from, to)
-		}
-		out.Write(d)
+	// The first line names the file, and what follows is about it.
+	fmt.Fprintf(&out, "diff %s %s\n%s", from, to, mode)
+	if why := cmp.Or(newWhy, oldWhy); why != "" {
+		fmt.Fprintf(&out, "%s files %s and %s differ\n", why, from, to)
+		return out.Bytes(), nil
 	}
+	_, hunks, _ := bytes.Cut(diff.Diff(from, old, to, now), []byte("\n")) // nil for a new or deleted empty file
+	out.Write(hunks)
 	return out.Bytes(), nil
 }
 

@@ -50,6 +50,7 @@ func twinsOf(list []disk, same func(p, q string) Kind) (out []Twin, mounted []st
 		}
 		mounted = append(mounted, d.at)
 	}
+	seen := map[[2]string]bool{} // one folder may be mounted hundreds of times
 	for _, d := range list {
 		for _, other := range byDevice[d.device] {
 			rest, ok := strings.CutPrefix(other.root, strings.TrimSuffix(d.root, "/"))
@@ -57,9 +58,10 @@ func twinsOf(list []disk, same func(p, q string) Kind) (out []Twin, mounted []st
 				continue
 			}
 			p := filepath.Join(d.at, rest)
-			if p == other.at || slices.ContainsFunc(out, func(t Twin) bool { return t.Path == p && t.At == other.at }) {
+			if p == other.at || seen[[2]string{p, other.at}] {
 				continue
 			}
+			seen[[2]string{p, other.at}], seen[[2]string{other.at, p}] = true, true
 			if kind := same(p, other.at); kind != Missing {
 				out = append(out, Twin{p, other.at, kind}, Twin{other.at, p, kind})
 			}

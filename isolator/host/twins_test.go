@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -38,5 +39,18 @@ func TestTwins(t *testing.T) {
 	}
 	if got, mounted := twinsOf(disks([]byte("27 1 254:0 / / rw - ext4 /dev/vda rw\n")), same); got != nil || mounted != nil {
 		t.Errorf("one mount: %v %v", got, mounted)
+	}
+}
+
+// One folder that is mounted hundreds of times costs one look at each pair.
+func TestTwinsOfMany(t *testing.T) {
+	var list []disk
+	for i := range 400 {
+		list = append(list, disk{"254:0", "/data", fmt.Sprintf("/mnt/%d", i)})
+	}
+	looks := 0
+	got, _ := twinsOf(list, func(_, _ string) Kind { looks++; return Dir })
+	if want := 400 * 399; len(got) != want || looks != want/2 {
+		t.Errorf("%d twins and %d looks, want %d and %d", len(got), looks, want, want/2)
 	}
 }

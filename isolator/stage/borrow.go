@@ -43,8 +43,7 @@ func (r *Run) Borrow(places ...host.Placeholder) error {
 		for _, l := range loans {
 			lent[l.path] = true
 		}
-		dirs := parents{}
-		defer dirs.close()
+		dirs := r.held()
 		var missing []host.Placeholder
 		for _, p := range places {
 			there, err := dirs.exists(p.Path)
@@ -86,8 +85,7 @@ func (r *Run) Adopt(roots ...string) error {
 	}
 	return withLedger(r.ledger, func(loans []loan, _ func([]loan) error) ([]loan, error) {
 		mine := map[string]bool{}
-		dirs := parents{}
-		defer dirs.close()
+		dirs := r.held()
 		for _, l := range loans {
 			if !inside(l.path) || mine[l.path] || l.note() {
 				continue
@@ -109,8 +107,16 @@ func contentOf(p host.Placeholder) string {
 	return strconv.Quote(string(p.Content))
 }
 
-// parents are the open folders of places.
+// parents are the open folders of places. A run keeps them open to its end: where
+// somebody renames the project meanwhile, what was made in it is still found.
 type parents map[string]int
+
+func (r *Run) held() parents {
+	if r.dirs == nil {
+		r.dirs = parents{}
+	}
+	return r.dirs
+}
 
 func (d parents) of(path string) (int, error) {
 	dir := filepath.Dir(path)
@@ -180,8 +186,9 @@ func create(parent int, name string, content []byte) error {
 }
 
 // giveBack takes away every place that no living run but except needs. What
-// is not as it was made, or not empty, stays: it is somebody's.
-func giveBack(ledger, except string) error {
+// is not as it was made, or not empty, stays: it is somebody's. dirs are the open
+// folders of places, as far as except has them.
+func giveBack(ledger, except string, dirs parents) error {
 	if _, err := os.Lstat(ledger); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -202,31 +209,48 @@ func giveBack(ledger, except string) error {
 		// What was made in a place goes before the place.
 		for _, l := range slices.Backward(loans) {
 			if !l.note() && !slices.ContainsFunc(keep, func(k loan) bool { return k.path == l.path }) {
-				errs = append(errs, takeAway(l))
+				errs = append(errs, takeAway(l, dirs))
 			}
 		}
 		return keep, errors.Join(errs...)
 	})
 }
 
-func takeAway(l loan) error {
-	if l.what == "dir" {
-		_ = syscall.Rmdir(l.path) // fails when it is not empty any more, or no folder: then it is somebody's
-		return nil
+func takeAway(l loan, dirs parents) error {
+	parent, name := unix.AT_FDCWD, l.path
+	if fd, ok := dirs[filepath.Dir(l.path)]; ok {
+		parent, name = fd, filepath.Base(l.path)
 	}
-	fi, err := os.Lstat(l.path)
-	if err != nil {
+	if l.what == "dir" {
+		_ = unix.Unlinkat(parent, name, unix.AT_REMOVEDIR) // fails when it is not empty any more, or no folder: then it is somebody's
 		return nil
 	}
 	want, err := strconv.Unquote(l.what)
-	if err != nil || !fi.Mode().IsRegular() {
+	if err != nil {
 		return nil
 	}
-	got, err := os.ReadFile(l.path)
+	got, err := readRegular(parent, name)
 	if err != nil || !bytes.HasPrefix([]byte(want), got) { // the beginning of it is what a killed run wrote
 		return nil
 	}
-	return os.Remove(l.path)
+	if err := unix.Unlinkat(parent, name, 0); err != nil {
+		return &fs.PathError{Op: "unlink", Path: l.path, Err: err}
+	}
+	return nil
+}
+
+// readRegular reads a file that is no link, pipe or device, as far as a place is long.
+func readRegular(parent int, name string) ([]byte, error) {
+	fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return nil, fs.ErrInvalid
+	}
+	return io.ReadAll(io.LimitReader(f, 1<<16))
 }
 
 // withLedger changes the ledger under its lock. change can have it written

@@ -32,6 +32,7 @@ type Run struct {
 	ledger string // of what is borrowed, see Borrow
 	lock   *os.File
 	notes  []loan // see Watch
+	dirs   parents
 
 	group      bool   // see Group
 	disk       string // see Disk, "" when there is none
@@ -120,7 +121,9 @@ func (r *Run) Close() error {
 	if r == nil || r.lock == nil {
 		return nil
 	}
-	errs := []error{giveBack(r.ledger, r.Path)}
+	errs := []error{giveBack(r.ledger, r.Path, r.dirs)}
+	r.dirs.close()
+	r.dirs = nil
 	if err := r.dropGroup(); err != nil {
 		errs = append(errs, err) // the folder stays: the next sweep tries again
 	} else {
@@ -164,7 +167,7 @@ func (r *Run) File(name string, data []byte, mode fs.FileMode) (string, error) {
 func Sweep(base, ledger string) (int, error) {
 	swept, err := sweep(base)
 	_, _ = sweep(Copies(filepath.Dir(ledger)))
-	return swept, errors.Join(err, giveBack(ledger, ""))
+	return swept, errors.Join(err, giveBack(ledger, "", nil))
 }
 
 // sweep removes the folders of base that nobody holds the lock of.

@@ -370,3 +370,39 @@ func TestAdoptKeepsWhatAnotherRunBorrowed(t *testing.T) {
 		t.Error("left behind")
 	}
 }
+
+// A project that is renamed during a run keeps nothing of it either.
+func TestRenamedMeanwhile(t *testing.T) {
+	b, top := base(t), t.TempDir()
+	project, moved := filepath.Join(top, "p"), filepath.Join(top, "moved")
+	if err := os.MkdirAll(filepath.Join(project, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(b, b+".ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.Borrow(host.Placeholder{Path: filepath.Join(project, ".claude")}, host.Placeholder{Path: filepath.Join(project, ".git/commondir"), Content: []byte(".\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(project, moved); err != nil {
+		t.Fatal(err)
+	}
+	// Somebody else's, which has the old name by now.
+	other := filepath.Join(project, ".claude")
+	if err := os.MkdirAll(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{moved + "/.claude", moved + "/.git/commondir"} {
+		if _, err := os.Lstat(p); err == nil {
+			t.Errorf("%s was left", p)
+		}
+	}
+	if _, err := os.Lstat(other); err != nil {
+		t.Error(err)
+	}
+}

@@ -196,7 +196,7 @@ func opencode() Capability {
 		Wants: []profile.KV{{Key: ".opencode/.gitignore", Value: "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore\n"}},
 		// Its own service, its list of models, and the providers most have a key of.
 		// Any other is for network_allow.
-		Hosts:     []string{"opencode.ai", "models.dev", "api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com"},
+		Hosts:     []string{"opencode.ai", "models.opencode.ai", "models.dev", "api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com"},
 		Endpoints: []string{"ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"},
 		Notes:     []string{"MCP servers, plugins and sessions stay behind"},
 	}

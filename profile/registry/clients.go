@@ -303,6 +303,14 @@ func askCargo(ctx context.Context, c call) (Answer, error) {
 		return a, err
 	}
 	index := between(text, "failed to download from `", "config.json`")
+	if repo := between(text, "failed to fetch `", "`"); index == "" && repo != "" {
+		// The default before cargo 1.70: which host the crates are on is written in there.
+		if err := a.grant(repo); err != nil {
+			return a, err
+		}
+		a.Why = "its index is a repository of git, which does not tell which host the crates are on (cargo 1.70 asks another)"
+		return a, nil
+	}
 	if index == "" {
 		return a, errors.New("it does not say which index it uses")
 	}

@@ -190,6 +190,10 @@ func TestAsk(t *testing.T) {
 			name: "cargo, an index that cannot be asked", group: "crates", program: "cargo", script: cargo(fmt.Sprintf(noConfig, "https://index.example.com/")),
 			want: "index.example.com", why: `the index was not asked which host its crates are on: "https://index.example.com/config.json": nothing is there`,
 		},
+		{
+			name: "cargo with an index in git", group: "crates", program: "cargo", script: cargo("  failed to fetch `https://git.example.com/index`"),
+			want: "git.example.com", why: "its index is a repository of git, which does not tell which host the crates are on (cargo 1.70 asks another)",
+		},
 		{name: "cargo without a toolchain", group: "crates", program: "cargo", script: cargo("error: rustup could not choose a version"), why: "cargo: it does not say which index it uses"},
 		{name: "cargo that has it", group: "crates", program: "cargo", script: "exit 0", why: "cargo: it did what it could not have done"},
 		{
