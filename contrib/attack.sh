@@ -46,7 +46,7 @@ cp "$1"/profiles/*.toml "$home/.inner/profiles/"
 chmod 0600 "$home"/.inner/profiles/*.toml
 code=0
 inner verify --attack -p "$2" >"$home/out" 2>&1 || code=$?
-printf '%-7s umask %s  %-20s %s\n' "$(id -un)" "$3" "$2" "$(tail -n 1 "$home/out")"
+printf '%-7s umask %s  %-20s %s\n' "$(id -un)" "$3" "$2" "$(grep -m 1 "refused here" "$home/out" || tail -n 1 "$home/out")"
 # A profile for containers does not start for a user without subordinate ids.
 if grep -q "refused here.*nested-user-ns" "$home/out"; then code=0; fi
 sed -n '/^\[\(!!\|??\)\]/p' "$home/out"

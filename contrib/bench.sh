@@ -2,7 +2,7 @@
 # bench.sh: what inner costs, against bwrap, direnv and script(1) in the same run.
 # Prints a Markdown table for the README. Always as a plain user; root's boxes are
 # a little cheaper and nobody's. INNER_BENCH_ROUNDS (default 5) sets how often
-# everything is repeated.
+# everything is repeated, INNER_BENCH_ONLY names the one part that is measured.
 set -eu
 umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -167,6 +167,9 @@ func (b *bench) run() error {
 		{"memory", b.memory},
 		{"bytes through the terminal", b.throughput},
 	} {
+		if only := os.Getenv("INNER_BENCH_ONLY"); only != "" && only != part.name {
+			continue
+		}
 		fmt.Fprintln(os.Stderr, "inner: measuring:", part.name)
 		if err := part.do(); err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
