@@ -37,7 +37,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	esac
 else
 	user=$(id -un)
-	home=${XDG_CACHE_HOME:-$HOME/.cache}/inner-test
+	home=${XDG_CACHE_HOME:-$HOME/.cache} # short: the names of sockets below it hold 107 bytes
 	path=$PATH
 fi
 
@@ -51,7 +51,7 @@ done
 # Everything in that home is made and removed by the plain user itself: root
 # follows no name in a folder that somebody else can write.
 # shellcheck disable=SC2016 # the inner shell expands
-run_home=$("${drop[@]}" env -i "${env[@]}" sh -c 'mkdir -p -- "$1" && mktemp -d -- "$1/run.XXXXXX"' sh "$home")
+run_home=$("${drop[@]}" env -i "${env[@]}" sh -c 'mkdir -p -- "$1" && mktemp -d -- "$1/inner.XXXXXX"' sh "$home")
 # shellcheck disable=SC2016,SC2317 # the inner shell expands; the trap calls it
 cleanup() {
 	"${drop[@]}" env -i "${env[@]}" sh -c 'chmod -R u+rwX -- "$1" 2>/dev/null; rm -rf -- "$1"' sh "$run_home" || :

@@ -102,7 +102,7 @@ func scriptRoot() (string, error) {
 			return "", fmt.Errorf("the home %q is below %s, which a box does not see; set HOME", cache, tmp)
 		}
 	}
-	return os.MkdirTemp(cache, "inner-test.")
+	return os.MkdirTemp(cache, "t") // short: see attack.MaxBase
 }
 
 func mkdir(path string) string {

@@ -81,7 +81,7 @@ func TestLandlockFiles(t *testing.T) {
 cd ` + dir + `
 mkdir a b; echo 1 >a/x; mv a/x b/y; ln b/y a/z; mv b c; echo 2 >>c/y
 echo out >/dev/stdout; echo err >/dev/stderr; echo n >/dev/null; echo c >/proc/self/comm
-: >/tmp/t; echo done`)
+rm $(mktemp /tmp/inner-test.XXXXXX); echo done`)
 	j.Landlock = &isolator.Landlock{Signals: true, Abstract: true, Writes: true, Writable: []string{"/dev", "/proc", "/tmp", dir}}
 	if r, out, errs := j.run(t); r.Code != 0 || out != "out\ndone\n" || errs != "err\n" {
 		t.Errorf("%+v %q %q", r, out, errs)
