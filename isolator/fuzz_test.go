@@ -163,10 +163,20 @@ func checkPlan(t *testing.T, rc profile.RunConfig, f host.Facts, plan Plan) {
 	// bwrap makes what is not there. It must never have to where the box writes.
 	for i, at := range r {
 		before := r[:i]
-		if from, write := before.shown(at.dest); write && from != "" && f.Paths[from].Kind == "" && !insideCopy(from) && !known(f, from) {
+		if from, write := before.shown(at.dest); write && from != "" && f.Paths[from].Kind == "" && before.deciding(at.dest) != at.dest && !insideCopy(from) && !known(f, from) {
 			fail("the mount point %s is made in a folder that the box can write (%s)", at.dest, from)
 		}
 	}
+}
+
+// deciding is where the mount lies that shows what is at p.
+func (r replay) deciding(p string) string {
+	for _, m := range slices.Backward(r) {
+		if inside(m.dest, p) {
+			return m.dest
+		}
+	}
+	return ""
 }
 
 func insideCopy(p string) bool { return inside("/run/user/1000/inner/r1", p) }
