@@ -106,6 +106,9 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	if missing := rc.NotEnforced(); len(missing) > 0 {
 		return Plan{}, refuse(125, "inner profile validate "+rc.Name, "profile %q asks for what this version cannot enforce: %s", rc.Name, strings.Join(missing, "; "))
 	}
+	if f.MountsUnknown {
+		return Plan{}, refuse(125, "mount /proc", "the sandbox cannot start: /proc/self/mountinfo cannot be read, so what must be hidden may be seen under another name")
+	}
 	b.plan.Bwrap = f.Bwrap
 	b.home = b.canon(f.Home)
 	b.view.twins, b.view.mounted = f.Twins, f.Mounted

@@ -344,6 +344,12 @@ func TestTwins(t *testing.T) {
 		t.Error("what the profile mounts cannot be written")
 	}
 
+	f.MountsUnknown = true
+	if _, err := Build(rc, f, staged()); AsRefusal(err) == nil {
+		t.Errorf("the table of mounts is unknown: %v", err)
+	}
+	f.MountsUnknown = false
+
 	rc.Mounts[0] = profile.Mount{Source: "/data/ann/.ssh", Dest: "/data/ann/.ssh", Mode: profile.RO}
 	if _, err := Build(rc, f, staged()); AsRefusal(err) == nil {
 		t.Errorf("another name of a secret is mounted: %v", err)

@@ -74,6 +74,9 @@ type Facts struct {
 	// where anything is mounted; both empty where there is none.
 	Twins   []Twin   `json:"twins,omitempty"`
 	Mounted []string `json:"mounted,omitempty"`
+	// MountsUnknown: the table of mounts cannot be read, so what is to be hidden may
+	// have names that nobody knows.
+	MountsUnknown bool `json:"mounts_unknown,omitempty"`
 	// Bare holds the folders asked about in which this user finds nothing:
 	// they are empty, or closed to it.
 	Bare map[string]bool `json:"-"`

@@ -79,7 +79,9 @@ func Probe(r Request) Facts {
 	}
 	f.Folders = l.crowded(f.Paths)
 	f.SameFile = l.sameFile(f.Paths, r.Writable)
-	f.Twins, f.Mounted = twins()
+	var known bool
+	f.Twins, f.Mounted, known = twins()
+	f.MountsUnknown = !known
 	f.Bare = map[string]bool{}
 	for _, p := range r.Bare {
 		f.Bare[p] = bare(p)

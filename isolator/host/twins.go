@@ -25,9 +25,10 @@ type disk struct {
 // twins finds what of the host is seen at two places, and all places where something
 // is mounted. A mask has a path: with a home that is mounted from another folder (an
 // image-based system, a disk for data, a chroot) it would cover one of two.
-func twins() (list []Twin, mounted []string) {
+// known is false when the table of mounts cannot be read.
+func twins() (list []Twin, mounted []string, known bool) {
 	data, _ := readParts("/proc/self/mountinfo")
-	return twinsOf(disks(data), func(p, q string) Kind {
+	list, mounted = twinsOf(disks(data), func(p, q string) Kind {
 		a, err := os.Lstat(p)
 		if err != nil {
 			return Missing
@@ -37,6 +38,7 @@ func twins() (list []Twin, mounted []string) {
 		}
 		return kindOf(a.Mode())
 	})
+	return list, mounted, len(data) > 0
 }
 
 // twinsOf is twins for this table of mounts. The function same says what two paths
