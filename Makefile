@@ -19,7 +19,7 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK
 
 .DEFAULT_GOAL := build
-.PHONY: build test attack agents podman online check lint fmt generate demo bench fuzz setup install uninstall clean help
+.PHONY: build test attack agents podman online mutate check lint fmt generate demo bench fuzz setup install uninstall clean help
 
 build: ## build bin/inner, one static binary
 	@mkdir -p bin
@@ -51,6 +51,10 @@ online: ## fetch from the registries that npm and go are set to, in the sandbox 
 	@contrib/setup.sh test
 	@$(MAKE) --no-print-directory build
 	@INNER_TEST_ONLINE=1 contrib/test.sh ./cmd/inner -count=1 -run 'TestOnline' $(ARGS)
+
+mutate: ## take out each guard that a promise rests on, in a copy, and see a test fail (GUARD="name ..." for some)
+	@contrib/setup.sh test
+	@contrib/mutate.sh $(GUARD)
 
 check: ## what every commit passes: lint, then the tests
 	@contrib/setup.sh test

@@ -11,12 +11,9 @@ umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ $# -gt 0 ] || set -- ./...
 
-export INNER_TEST_MUST=1
-INNER_TEST_CLAUDE=$(contrib/agents.sh path claude)
-export INNER_TEST_CLAUDE
-# Where Go itself is, for the story that builds with it in a box.
-INNER_TEST_GO=$(dirname "$(readlink -f "$(command -v "${GO:-go}")")")
-export INNER_TEST_GO
+# shellcheck source=contrib/stage.sh
+. contrib/stage.sh
+test_env
 # The other agents are half a gigabyte: make agents sets INNER_TEST_AGENTS.
 if [ -n "${INNER_TEST_AGENTS-}" ]; then
 	INNER_TEST_GEMINI=$(contrib/agents.sh path gemini)
@@ -39,17 +36,7 @@ cp bin/inner "$stage/bin/inner"
 export INNER_TEST_BIN=$stage/bin/inner INNER_TEST_PLAIN=$stage/bin
 
 if [ "$(id -u)" -eq 0 ]; then
-	mkdir "$stage/inner"
-	if git ls-files -z >/dev/null 2>&1; then
-		# What git knows and what is new; not what is ignored or was deleted.
-		git ls-files -z --cached --others --exclude-standard |
-			while IFS= read -r -d '' file; do
-				if [ -e "$file" ] || [ -L "$file" ]; then printf '%s\0' "$file"; fi
-			done | tar --null --no-recursion -T - -cf - | tar -C "$stage/inner" --no-same-owner -xf -
-	else
-		tar --exclude=./.git --exclude=./bin -cf - . | tar -C "$stage/inner" --no-same-owner -xf -
-	fi
-	chmod -R a+rX,go-w "$stage"
+	copy_tree "$stage/inner"
 	cd "$stage/inner"
 	# The folder is another one each time, and still Go finds what it built before.
 	flags+=(-trimpath)

@@ -47,7 +47,10 @@ description = "greedy"
 workspaces_path = "/srv/theirs"
 sync_credentials = true
 [sandbox]
-network = true
+network_mode = "allowlist"
+network_allow = ["example.com"]
+publish = ["8080:3000"]
+host_ports = ["5432:15432"]
 clipboard = true
 allow = ["ssh-keys", "nested-user-ns", "docker-socket"]
 home = "isolated"
@@ -85,6 +88,8 @@ func TestHarden(t *testing.T) {
 	want := []string{
 		`workspaces_path = "/srv/theirs" is ignored: folders are not made where a stranger says`,
 		`sync_credentials = true is ignored: a login is not written back`,
+		`sandbox.publish: "8080:3000" is dropped: nothing of it listens on your computer`,
+		`sandbox.host_ports: "5432:15432" is dropped: the services of your computer stay yours`,
 		`sandbox.clipboard = true is ignored: the clipboard stays yours`,
 		`sandbox.allow: "ssh-keys" is dropped: it stays hidden`,
 		`sandbox.allow: "docker-socket" is dropped: it stays hidden`,
@@ -118,8 +123,11 @@ func TestHarden(t *testing.T) {
 	if got := keys(s.Mounts); !slices.Equal(got, []string{"~/data", "~/other"}) {
 		t.Errorf("mounts %q", got)
 	}
-	if s.Sandbox.PIDNamespace.Set || s.Env.Clearenv.Set || s.Output.Log.Set || s.Entrypoint.Workdir.Set || !s.Sandbox.Network.V || s.Output.Timeout.V != 5 {
+	if s.Sandbox.PIDNamespace.Set || s.Env.Clearenv.Set || s.Output.Log.Set || s.Entrypoint.Workdir.Set || s.Sandbox.NetworkMode.V != "allowlist" || s.Output.Timeout.V != 5 {
 		t.Error("a reset key is there, or a kept one is not")
+	}
+	if len(s.Sandbox.Publish.Items)+len(s.Sandbox.HostPorts.Items) > 0 {
+		t.Error("ports are left")
 	}
 	if len(p.src.Sandbox.Allow.Items) != 3 || len(p.src.Env.Set.Entries) != 4 {
 		t.Error("Harden changed the profile it was given")
