@@ -438,6 +438,46 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestPartOfHiddenMounted: a mount that shows a part of what sandbox.hide names
+// somewhere else is refused; without the hiding the same mount is in order.
+func TestPartOfHiddenMounted(t *testing.T) {
+	const part = "/data/private/part"
+	for name, c := range map[string]struct {
+		hide   []string
+		source string
+		twins  []host.Twin
+	}{
+		"a folder":                {[]string{"/data/private"}, part, nil},
+		"what is below that part": {[]string{"/data/private"}, part + "/deeper", nil},
+		"a pattern":               {[]string{"/data/pri*"}, part, nil},
+		"under another name": {[]string{"/data/private"}, "/mnt/private/part", []host.Twin{
+			{Path: "/data", At: "/mnt", Kind: host.Dir}, {Path: "/mnt", At: "/data", Kind: host.Dir},
+		}},
+	} {
+		for _, mode := range []profile.Mode{profile.RO, profile.RW} {
+			rc, f := config(), machine()
+			for _, p := range []string{"/data/private", part, part + "/deeper", "/mnt", "/mnt/private", "/mnt/private/part", "/srv"} {
+				f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
+			}
+			f.Globs["/data/pri*"] = []string{"/data/private"}
+			f.Twins = c.twins
+			rc.Mounts = []profile.Mount{{Source: c.source, Dest: "/srv/elsewhere", Mode: mode, File: "x.toml", Line: 1}}
+			plan, err := Build(rc, f, staged())
+			if err != nil {
+				t.Fatalf("%s: without hide: %v", name, err)
+			}
+			if got, _ := replayed(plan.Words()).shown("/srv/elsewhere/x"); got != c.source+"/x" {
+				t.Errorf("%s: without hide it shows %q", name, got)
+			}
+			rc.Hide = c.hide
+			_, err = Build(rc, f, staged())
+			if r := AsRefusal(err); r == nil || r.Code != 125 || !strings.Contains(r.Msg, "is shown in the box but lies in /data/private, which is hidden: sandbox.hide") {
+				t.Errorf("%s, %s: %v", name, mode, err)
+			}
+		}
+	}
+}
+
 // TestBuildIsDeterministic: no map order reaches the arguments.
 func TestBuildIsDeterministic(t *testing.T) {
 	rc, f := config(), machine()

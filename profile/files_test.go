@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -148,6 +149,43 @@ func TestFindProjectOwner(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 }
+
+// Only root can give a folder away, so what others may have written is told of
+// made-up files, too.
+func TestForeign(t *testing.T) {
+	uid, gid := uint32(os.Geteuid()), uint32(os.Getegid())
+	for _, c := range []struct {
+		mode     fs.FileMode
+		uid, gid uint32
+		want     string
+	}{
+		{0o755, uid, 12345, ""},
+		{0o755, 0, 0, ""},
+		{0o755, 12345, gid, "belongs to user 12345, not to you"},
+		{0o757, uid, gid, "can be changed by everyone (mode 0757)"},
+		{0o646, 0, 0, "can be changed by everyone (mode 0646)"},
+		{0o775, uid, 12345, "can be changed by group 12345 (mode 0775)"},
+		{0o664, 0, 12345, "can be changed by group 12345 (mode 0664)"},
+		{fs.ModeSymlink | 0o777, uid, gid, "is a link"},
+	} {
+		if got := foreign(madeUp{c.mode, &syscall.Stat_t{Uid: c.uid, Gid: c.gid}}); got != c.want {
+			t.Errorf("mode %v of %d:%d: %q, want %q", c.mode, c.uid, c.gid, got, c.want)
+		}
+	}
+}
+
+// madeUp is a file that is not there.
+type madeUp struct {
+	mode fs.FileMode
+	sys  *syscall.Stat_t
+}
+
+func (madeUp) Name() string        { return "made-up" }
+func (madeUp) Size() int64         { return 0 }
+func (f madeUp) Mode() fs.FileMode { return f.mode }
+func (madeUp) ModTime() time.Time  { return time.Time{} }
+func (f madeUp) IsDir() bool       { return f.mode.IsDir() }
+func (f madeUp) Sys() any          { return f.sys }
 
 func TestProfileFiles(t *testing.T) {
 	w := newWorld(t, map[string]string{"local/b": "V1\n", "local/a": "V1\n"})

@@ -196,6 +196,16 @@ func TestWorkdir(t *testing.T) {
 		{"below a moved mount, missing", "[mounts]\n\"~/src\" = { dest = \"~/other\", mode = \"rw\" }\n[entrypoint]\nworkdir = \"~/other/nope\"", nil, want{"", "", "", `the working folder "~/other/nope" does not exist in "~/src", which is mounted there`}},
 		{"standing where something else is mounted", "[mounts]\n\"~/other\" = { dest = \"~/src\" }", nil, want{"", "", "", `the working folder "~/src/app" lies below dest "~/src", where "~/other" is mounted`}},
 		{"home", "", func(w *world, c *Context, _ *Profile) { c.Project, c.Cwd = "", w.home }, want{"", "", "", `the working folder "~" holds your whole home folder`}},
+		{"home, and HOME leads to it", "", func(w *world, c *Context, _ *Profile) {
+			c.Home = w.home + "-link"
+			must(t, os.Symlink(w.home, c.Home))
+			c.Project, c.Cwd = "", w.home
+		}, want{"", "", "", `the working folder "~" holds your whole home folder`}},
+		{"HOME by its own name", "", func(w *world, c *Context, _ *Profile) {
+			c.Home = w.home + "-link"
+			must(t, os.Symlink(w.home, c.Home))
+			c.Overrides.Workdir = "~"
+		}, want{"", "", "", `the working folder "~" holds your whole home folder`}},
 		{"above home", "", func(w *world, c *Context, _ *Profile) { c.Overrides.Workdir = filepath.Dir(w.home) }, want{"", "", "", `the working folder "HOME/.." holds your whole home folder`}},
 		{"home, mounted on purpose", "[mounts]\n\"~\" = \"rw\"", func(w *world, c *Context, _ *Profile) { c.Project, c.Cwd = "", w.home }, want{"~", "~", "none", ""}},
 		{"home, not mounted", "[sandbox]\nworkdir_mode = \"none\"", func(w *world, c *Context, _ *Profile) { c.Project, c.Cwd = "", w.home }, want{"~", "~", "none", ""}},

@@ -348,6 +348,8 @@ func TestUntouched(t *testing.T) {
 func TestProtected(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/p/.git/hooks/pre-commit": true, "/p/.git/config": true, "/p/.GIT/Config": true, "/p/.git/objects/info/alternates": true, "/p/sub/.git/modules/x/config": true,
+		"/p/.git/rebase-apply": true, "/p/.git/rebase-apply/patch": true, "/p/.git/rebase-merge": true, "/p/.git/sequencer": true,
+		"/p/.git/config.worktree": true, "/p/.git/commondir": true, "/p/.git/gitdir": true, "/p/.git/worktrees/w/gitdir": true, "/p/.git/info/attributes": true,
 		"/p/.git/objects/ab/cdef": false, "/p/.git/rebase-merge/git-rebase-todo": true, "/p/.git/sequencer/todo": true, "/p/.git/HEAD": false, "/p/.git/refs/heads/main": false, "/p/.git": false, "/p/.gitignore": false,
 		"/p/.inner": true, "/p/.inner/profiles/x.toml": true, "/p/x/.inner/y": true, "/p/inner/x": false,
 		"/p/.vscode/settings.json": true, "/p/.claude/settings.json": true, "/p/.mcp.json": true, "/p/claude/x": false,

@@ -47,7 +47,7 @@ func FindHelper(name, pathVar string) (path, why string) {
 		if err != nil {
 			continue
 		}
-		if err := rootOwned(real); err != nil {
+		if err := rootOwned(real, os.Lstat); err != nil {
 			why = fmt.Sprintf("%s cannot be trusted: %v", p, err)
 			continue
 		}
@@ -58,9 +58,9 @@ func FindHelper(name, pathVar string) (path, why string) {
 
 // rootOwned refuses a program that somebody but root could have written, or put
 // where it is.
-func rootOwned(path string) error {
+func rootOwned(path string, lstat func(string) (fs.FileInfo, error)) error {
 	for p := path; ; p = filepath.Dir(p) {
-		fi, err := os.Lstat(p)
+		fi, err := lstat(p)
 		if err != nil {
 			return err
 		}

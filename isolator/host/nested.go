@@ -70,7 +70,7 @@ func helper(name string) (path, why string) {
 		if err != nil {
 			continue
 		}
-		switch err := rootOwned(real); {
+		switch err := rootOwned(real, os.Lstat); {
 		case err != nil:
 			why = fmt.Sprintf("%s cannot be trusted: %v", real, err)
 		case !privileged(real):

@@ -1,10 +1,13 @@
 package host
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -88,3 +91,59 @@ func TestFindHelper(t *testing.T) {
 		t.Errorf("a relative folder: %q", path)
 	}
 }
+
+// Only root can make such folders, so they are made up.
+func TestRootOwned(t *testing.T) {
+	const program = "/opt/tool/bin/helper"
+	files := func(changed string, mode fs.FileMode, uid uint32) func(string) (fs.FileInfo, error) {
+		return func(path string) (fs.FileInfo, error) {
+			f := madeUp{mode: fs.ModeDir | 0o755, sys: &syscall.Stat_t{}}
+			if path == program {
+				f.mode = 0o755
+			}
+			if path == changed {
+				f = madeUp{mode: mode, sys: &syscall.Stat_t{Uid: uid}}
+			}
+			return f, nil
+		}
+	}
+	for _, c := range []struct {
+		changed string
+		mode    fs.FileMode
+		uid     uint32
+		want    string
+	}{
+		{"", 0, 0, ""},
+		{"/opt", fs.ModeDir | fs.ModeSticky | 0o777, 0, ""}, // as /tmp: names in it belong to their owners
+		{"/opt", fs.ModeDir | 0o777, 0, "/opt is writable by others"},
+		{"/opt/tool", fs.ModeDir | 0o775, 0, "/opt/tool is writable by others"},
+		{"/opt/tool/bin", fs.ModeDir | 0o757, 0, "/opt/tool/bin is writable by others"},
+		{"/", fs.ModeDir | 0o777, 0, "/ is writable by others"},
+		{"/opt/tool", fs.ModeDir | 0o755, 1000, "/opt/tool is not owned by root"},
+		{program, 0o775, 0, program + " is writable by others"},
+		{program, 0o755, 1000, program + " is not owned by root"},
+		{program, 0o644, 0, program + " is not executable"},
+		{program, fs.ModeDir | 0o755, 0, program + " is not a file"},
+	} {
+		got := ""
+		if err := rootOwned(program, files(c.changed, c.mode, c.uid)); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s %v of %d: %q, want %q", c.changed, c.mode, c.uid, got, c.want)
+		}
+	}
+}
+
+// madeUp is a file that is not there.
+type madeUp struct {
+	mode fs.FileMode
+	sys  *syscall.Stat_t
+}
+
+func (madeUp) Name() string        { return "made-up" }
+func (madeUp) Size() int64         { return 0 }
+func (f madeUp) Mode() fs.FileMode { return f.mode }
+func (madeUp) ModTime() time.Time  { return time.Time{} }
+func (f madeUp) IsDir() bool       { return f.mode.IsDir() }
+func (f madeUp) Sys() any          { return f.sys }
