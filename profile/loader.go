@@ -25,6 +25,8 @@ type Loader struct {
 	// declares; nil when there are none. It is only asked for a name that is not
 	// built in.
 	Declared func() []string
+	// Read reads the profile and what it extends; nil is ReadFile.
+	Read func(path string) (File, error)
 }
 
 // NotFoundError says that no profile has that name.
@@ -126,7 +128,7 @@ func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), "
 // strict.Problems with every fault of all the files, or says why the profile
 // itself cannot be read.
 func (l *Loader) Load(path string, scope Scope) (*Profile, error) {
-	return l.load(path, scope, ReadFile)
+	return l.load(path, scope, l.read)
 }
 
 // LoadBytes is Load for a profile that was read already and need not be on this
@@ -137,8 +139,15 @@ func (l *Loader) LoadBytes(f File, scope Scope) (*Profile, error) {
 		if path == f.Path {
 			return f, nil
 		}
-		return ReadFile(path)
+		return l.read(path)
 	})
+}
+
+func (l *Loader) read(path string) (File, error) {
+	if l.Read != nil {
+		return l.Read(path)
+	}
+	return ReadFile(path)
 }
 
 func (l *Loader) load(path string, scope Scope, read func(string) (File, error)) (*Profile, error) {

@@ -3,6 +3,7 @@ package profile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/user"
@@ -160,13 +161,23 @@ func (p *Project) ProfileFiles() ([]string, error) {
 	return profileFiles(filepath.Join(p.Dir, "profiles"))
 }
 
+// maxFiles bounds the work of listing a folder of profiles.
+const maxFiles = 4096
+
 func profileFiles(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	case err != nil:
+	} else if err != nil {
 		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(maxFiles + 1)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	case len(entries) > maxFiles:
+		return nil, fmt.Errorf("%q holds more than %d files", dir, maxFiles)
 	}
 	var out []string
 	for _, e := range entries {

@@ -41,6 +41,9 @@ func (v *validator) source(s *source) {
 	v.entrypoint(&s.Entrypoint)
 	v.noop(&s.Noop)
 	v.oneOf(s.Shim.When, "shim.when", whens())
+	if n := len(s.Shim.Commands.Items); n > MaxCommands {
+		v.add(s.Shim.Commands.At, "shim.commands", fmt.Sprintf("has %d entries, more than %d", n, MaxCommands), "")
+	}
 	for _, it := range s.Shim.Commands.Items {
 		if err := CheckCommand(it.Text); err != nil {
 			v.add(it.At, "shim.commands", err.Error(), "")
@@ -130,6 +133,10 @@ func (v *validator) sandbox(s *sandboxTable) {
 // maxMounts bounds the work of putting mounts in order, and is far more than
 // anyone reads.
 const maxMounts = 256
+
+// MaxCommands bounds the words that one file claims: each can become a shim, and
+// is looked at whenever the project is.
+const MaxCommands = 256
 
 // maxEntries bounds the other tables and lists whose work grows faster than
 // they do.

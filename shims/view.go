@@ -52,6 +52,7 @@ type ProfileView struct {
 	File       string           // the file that makes it not Allowed
 	Detail     string           // what is the matter with that file
 	Err        error            // what is wrong with a Broken or Foreign one
+	Unread     bool             // passed over, see budget
 	Profile    *profile.Profile // nil when it could not be loaded
 	Claims     []Claim
 }
@@ -107,8 +108,9 @@ func (h Home) look(p *profile.Project, rec *trust.ProjectRecord, recErr error) *
 		err = plain(err)
 		v.Uncertain = append(v.Uncertain, err)
 	}
+	unapproved := newBudget()
 	for _, path := range files {
-		v.Profiles = append(v.Profiles, h.lookProfile(v, path))
+		v.Profiles = append(v.Profiles, h.lookProfile(v, path, unapproved))
 	}
 	v.addDeleted(files, err)
 	return v
@@ -157,10 +159,14 @@ func (h Home) lookConfig(v *View) {
 	}
 }
 
-func (h Home) lookProfile(v *View, path string) ProfileView {
+func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView {
 	rec := v.Record.Profile(path)
 	pv := ProfileView{Name: strings.TrimSuffix(filepath.Base(path), ".toml"), Path: path}
-	p, err := h.loader(v.Project).Load(path, profile.Local)
+	loader := h.loader(v.Project)
+	if rec == nil || !rec.WasApproved() {
+		loader.Read = unapproved.reader(path, h.globalDir())
+	}
+	p, err := loader.Load(path, profile.Local)
 	if err != nil {
 		pv.State, pv.Err, pv.File = Broken, err, path
 		switch {
@@ -169,8 +175,9 @@ func (h Home) lookProfile(v *View, path string) ProfileView {
 		case rec != nil && rec.Decision == trust.Denied:
 			pv.State = trust.Denied
 		}
+		pv.Unread = errors.Is(err, errUnread)
 		v.Uncertain = append(v.Uncertain, err)
-		pv.Claims = recorded(rec, v.scan(path))
+		pv.Claims = recorded(rec, v.scan(path, loader.Read))
 		return pv
 	}
 	verdict := v.Record.Check(p, v.ConfigFile, h.globalDir())
@@ -197,8 +204,11 @@ func (h Home) lookProfile(v *View, path string) ProfileView {
 
 // scan guesses what a file that cannot be used would claim. Such claims can only lead
 // to a refusal.
-func (v *View) scan(path string) []Claim {
-	file, err := profile.ReadFile(path)
+func (v *View) scan(path string, read func(string) (profile.File, error)) []Claim {
+	if read == nil {
+		read = profile.ReadFile
+	}
+	file, err := read(path)
 	if err != nil {
 		v.Uncertain = append(v.Uncertain, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -221,4 +222,87 @@ func BenchmarkRegenerate50(b *testing.B) {
 			}
 		}
 	})
+}
+
+// A clone cannot keep prompts and commands busy with profiles nobody has approved:
+// 400 links to one large profile, 400 of them, 70,000 keys, 70,000 claims. Its
+// commands and agents still refuse.
+func TestUnapprovedProfilesCostLittle(t *testing.T) {
+	large := func(line string) string {
+		return "schema_version = \"1\"\n[entrypoint]\ncmd = \"tool\"\n" + line
+	}
+	many := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for about, c := range map[string]struct {
+		text string
+		make func(w *world, i int, text string) // the i-th profile
+	}{
+		"links":         {large("[env.set]\n" + many(70000, "K%d = \"\"\n")), linkProfile},
+		"valid links":   {large("#" + strings.Repeat("x", 750<<10) + "\n"), linkProfile},
+		"copies":        {large("#" + strings.Repeat("x", 750<<10) + "\n"), copyProfile},
+		"claims":        {large("[shim]\ncommands = [" + many(70000, "\"c%d\",") + "]\n"), copyProfile},
+		"not followed":  {large("[env.set]\nA = \x01\n" + many(50000, "K%d = \"\"\n")), copyProfile},
+		"small, copied": {large(""), copyProfile},
+	} {
+		t.Run(about, func(t *testing.T) {
+			w := newWorld(t)
+			for i := range 400 {
+				c.make(w, i, c.text)
+			}
+			start := time.Now()
+			v := w.home.Look(profile.FindProject(w.path("app"), w.home.own()...))
+			took := time.Since(start)
+			read := 0
+			for _, p := range v.Profiles {
+				if !p.Unread {
+					read++
+				}
+			}
+			t.Logf("%d of %d profiles were read in %v", read, len(v.Profiles), took)
+			if len(v.Profiles) != 400 || read > maxUnapprovedFiles || len(v.Uncertain) == 0 {
+				t.Errorf("%d profiles, %d were read, %d are uncertain", len(v.Profiles), read, len(v.Uncertain))
+			}
+			if limit := 4 * maxUnapprovedTime; took > limit && !underRace {
+				t.Errorf("a look took %v, more than %v", took, limit)
+			}
+			for _, name := range []string{"claude", "p399"} {
+				if d := Decide(Env{Home: w.home, Name: name, Cwd: w.path("app")}); d.Kind != Refuse {
+					t.Errorf("%s: %s (%s)", name, d.Kind, d.Why)
+				}
+			}
+		})
+	}
+}
+
+func copyProfile(w *world, i int, text string) {
+	write(w, w.path(fmt.Sprintf("app/.inner/profiles/p%d.toml", i)), text, 0o600)
+}
+
+func linkProfile(w *world, i int, text string) {
+	if i == 0 {
+		copyProfile(w, i, text)
+		return
+	}
+	must(w, os.Link(w.path("app/.inner/profiles/p0.toml"), w.path(fmt.Sprintf("app/.inner/profiles/p%d.toml", i))))
+}
+
+// What a person approved is read, however much lies beside it.
+func TestApprovedProfilesAreAlwaysRead(t *testing.T) {
+	w := newWorld(t)
+	w.profile("app", "zz", shim("always", "tool"))
+	w.allow("app")
+	for i := range 2 * maxUnapprovedFiles {
+		copyProfile(w, i, shim("always", fmt.Sprintf("c%d", i)))
+	}
+	if d := Decide(Env{Home: w.home, Name: "tool", Cwd: w.path("app")}); d.Kind != Run || d.Profile.Name != "zz" {
+		t.Errorf("tool: %s %s (%s)", d.Kind, d.Reason, d.Why)
+	}
+	if d := Decide(Env{Home: w.home, Name: "claude", Cwd: w.path("app")}); d.Kind != Refuse {
+		t.Errorf("claude: %s (%s)", d.Kind, d.Why)
+	}
 }

@@ -163,7 +163,7 @@ func (a *app) watchedPaths(v *shims.View, paths []string) []string {
 	}
 	global := a.profilesDir() + "/"
 	for _, p := range v.Profiles {
-		if p.State == trust.Deleted {
+		if p.State == trust.Deleted || p.Unread {
 			continue
 		}
 		paths = append(paths, p.Path)

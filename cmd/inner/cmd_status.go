@@ -86,6 +86,9 @@ func (a *app) status() (status, error) {
 					continue
 				}
 				row.Claims = append(row.Claims, c.Command)
+				if p.Unread {
+					continue // its claims are not known, and it may be one of thousands
+				}
 				if c.Guarded {
 					words = append(words, c.Command)
 				} else {

@@ -165,6 +165,9 @@ func check(f *file) []strict.Problem {
 			add(it.At, "hide.paths", fmt.Sprintf("%q is not an absolute path, nor one below ~/", t))
 		}
 	}
+	if n := len(f.Shims.Entries); n > profile.MaxCommands {
+		add(f.Shims.At, "shims", fmt.Sprintf("has %d entries, more than %d", n, profile.MaxCommands))
+	}
 	for _, e := range f.Shims.Entries {
 		key := strict.Join("shims", e.Key)
 		if err := profile.CheckCommand(e.Key); err != nil {

@@ -31,6 +31,10 @@ func Decode(file string, data []byte, v any) (*Doc, []Problem) {
 		d.add(why.line, nil, why.msg, "")
 		return doc, d.problems
 	}
+	if why != nil && len(text)-why.pos > maxUnfollowed {
+		d.add(why.line, nil, "cannot be followed from here on", "write it in a plainer way")
+		return doc, d.problems
+	}
 	values, err := parse(text)
 	if err != nil {
 		d.syntax(root, text, err)
@@ -88,6 +92,10 @@ func parse(text string) (values map[string]any, err error) {
 // maxProblems keeps a file made of nothing but faults from taking seconds and
 // megabytes to complain about.
 const maxProblems = 100
+
+// maxUnfollowed is how much text the library is given behind the place where the
+// scanner stopped: what it is full of there has not been counted.
+const maxUnfollowed = 64 << 10
 
 type decoder struct {
 	file     string

@@ -250,3 +250,37 @@ func sameKeys(t *testing.T, path string, n *node, v any) {
 		sameKeys(t, path+"."+k, kid, x)
 	}
 }
+
+// Of a file with very many keys and items, in whatever form, no more is read than
+// where there are too many.
+func TestTooMany(t *testing.T) {
+	many := func(format string) string { return strings.Repeat(format, maxNodes+1) }
+	numbered := func(format string) string {
+		var b strings.Builder
+		for i := range maxNodes + 1 {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for about, text := range map[string]string{
+		"keys":          numbered("k%d = 1\n"),
+		"parts":         numbered("a.b%d = 1\n"),
+		"headers":       numbered("[k%d]\n"),
+		"rows":          many("[[a]]\n"),
+		"items":         "a = [" + many("1,") + "]",
+		"inline tables": "a = [" + many("{b = 1},") + "]",
+		"inline keys":   "a = {" + numbered("k%d = 1,") + "}",
+		"lists":         "a = [" + many("[],") + "]",
+	} {
+		if _, _, got := decode(text); !strings.Contains(got, "has more than 10000 keys and list items") || strings.Contains(got, "\n") {
+			t.Errorf("%s: %.300s", about, got)
+		}
+	}
+	if _, _, got := decode("[env.set]\n" + strings.Repeat("# a = 1\n", maxNodes) + "k = 'v'\n"); got != "" {
+		t.Errorf("comments: %s", got)
+	}
+	// Nor is the library given very much behind a place that cannot be followed.
+	if _, _, got := decode("a = ]\n" + many("k = 1000\n")); got != "web.toml:1: cannot be followed from here on (write it in a plainer way)" {
+		t.Errorf("not followed: %.300s", got)
+	}
+}
