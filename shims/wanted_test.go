@@ -257,13 +257,16 @@ func TestUnapprovedProfilesCostLittle(t *testing.T) {
 			start := time.Now()
 			v := w.home.Look(profile.FindProject(w.path("app"), w.home.own()...))
 			took := time.Since(start)
-			read := 0
+			read, size := 0, 0
 			for _, p := range v.Profiles {
 				if !p.Unread {
-					read++
+					read, size = read+1, size+len(c.text)
 				}
 			}
-			t.Logf("%d of %d profiles were read in %v", read, len(v.Profiles), took)
+			t.Logf("%d of %d profiles, %d KiB, were read in %v", read, len(v.Profiles), size>>10, took)
+			if strings.Contains(about, "links") && read > 1 || size > maxUnapprovedBytes {
+				t.Errorf("%d profiles, %d KiB, were read", read, size>>10)
+			}
 			if len(v.Profiles) != 400 || read > maxUnapprovedFiles || len(v.Uncertain) == 0 {
 				t.Errorf("%d profiles, %d were read, %d are uncertain", len(v.Profiles), read, len(v.Uncertain))
 			}
