@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/enr/inner/internal/helper"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
@@ -203,11 +203,7 @@ func (j *journey) renew(words []string) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, words[1:]...)
 	cmd.Dir, cmd.Env = neutral, renewEnv(dirs)
-	// A session of its own: it cannot ask on the terminal, and ends whole.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	err = cmd.Run()
+	err = helper.Run(cmd)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s did not end within %s", strings.Join(words, " "), renewTimeout)
 	}

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
+
+	"github.com/enr/inner/internal/helper"
 )
 
 // run runs the client and returns what it says. It ends as a whole, after
@@ -47,13 +47,9 @@ func (c call) start(ctx context.Context, env, args []string) ([]byte, string, er
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.program, args...)
 	cmd.Dir, cmd.Env = c.Dir, slices.Concat(c.env, env)
-	// A session of its own: it cannot ask on the terminal, and ends whole.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
 	out, complaint := &bounded{}, &bounded{}
 	cmd.Stdout, cmd.Stderr = out, complaint
-	err := cmd.Run()
+	err := helper.Run(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return nil, "", fmt.Errorf("it did not end within %s", patience)

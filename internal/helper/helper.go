@@ -1,0 +1,43 @@
+// Package helper runs programs of the host that inner asks something: a package
+// manager for its registry, an agent to renew its login.
+//
+// It promises that such a program cannot ask on the terminal, that it ends when its
+// context does, with everything in its session, and when inner is killed, and that
+// whatever it makes is for the user alone, whatever the umask. The last one matters
+// where it works in the folder of a run: after inner was killed and the next run has
+// taken that folder away, npm and go, in the milliseconds they have left, make it
+// again with all its parents.
+//
+// It does not promise that what such a program leaves in another session ends.
+package helper
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Run runs cmd, made by exec.CommandContext, to its end.
+func Run(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	done := make(chan error)
+	go func() {
+		// A thread of its own, which ends with this function: with CLONE_FS undone
+		// (unshare(2)) its umask is not the process's. It has to live as long as the
+		// program, too: PR_SET_PDEATHSIG looks at the thread, not at the process.
+		runtime.LockOSThread()
+		if err := unix.Unshare(unix.CLONE_FS); err != nil {
+			done <- fmt.Errorf("a umask of its own: %w", err)
+			return
+		}
+		unix.Umask(0o077)
+		done <- cmd.Run()
+	}()
+	return <-done
+}
