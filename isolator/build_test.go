@@ -208,7 +208,7 @@ func TestNothingReexposes(t *testing.T) {
 			f.Twins = []host.Twin{{Path: "/data/home", At: "/home", Kind: host.Dir}, {Path: "/home", At: "/data/home", Kind: host.Dir}}
 			f.Mounted = []string{"/", "/home"}
 		}
-		rc.Hide = []string{"/data/private"}
+		rc.Hide, f.Hide = []string{"/data/private"}, &host.Hide{Paths: []string{"/data/private"}}
 		f.Paths["/data/private"] = host.Path{Kind: host.Dir, Real: "/data/private"}
 		f.Paths["/run"] = host.Path{Kind: host.Dir, Real: "/run"}
 		plan, err := Build(rc, f, staged())

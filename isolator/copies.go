@@ -17,8 +17,11 @@ type Copy struct {
 // Hidden returns the real host paths that a box of this run must not see: what
 // a copy of a folder leaves out. The copy of a secret would have another path,
 // and no mask would find it.
+//
+// They are under every name that the host has for them.
 func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	b := &builder{rc: rc, f: f, s: s, allowed: map[string]bool{}}
+	b.view.twins, b.view.mounted = f.Twins, f.Mounted
 	for _, k := range rc.Allow {
 		b.allowed[k] = true
 	}
@@ -28,10 +31,18 @@ func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
 			list = append(list, r.at...)
 		}
 	}
+	// The source of a copy may be another name of the folder that hides it, or of a
+	// part of one: what is mounted twice, and files with several names.
+	list = append(list, b.secondNames(slices.Clone(list))...)
 	var out []string
 	for _, p := range list {
-		if p != "" {
-			out = append(out, b.canon(p))
+		if p == "" {
+			continue
+		}
+		real := b.canon(p)
+		out = append(out, b.view.names(real)...)
+		for _, part := range b.view.parts(real) {
+			out = append(out, part.At)
 		}
 	}
 	slices.Sort(out)

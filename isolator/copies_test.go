@@ -97,15 +97,29 @@ func TestHiddenIsNotCopied(t *testing.T) {
 	rc, f := config(), machine()
 	rc.Hide = []string{testWork + "/private", testWork + "/*.pem"}
 	rc.Allow = []string{"bash-history"}
-	f.Globs[testWork+"/*.pem"] = []string{testWork + "/a.pem"}
+	f.Hide = &host.Hide{Paths: []string{testWork + "/private", testWork + "/a.pem"}}
+	f.SameFile = map[string][]string{testWork + "/a.pem": {testWork + "/same"}, testHome + "/.netrc": {testWork + "/login"}}
 	f.Paths[testHome+"/.ssh"] = host.Path{Kind: host.Dir, Real: "/elsewhere/ssh"}
 	got := Hidden(rc, f, Staged{GitFiles: []string{testHome + "/.gitconfig"}})
 	for p, want := range map[string]bool{
-		testWork + "/private": true, testWork + "/a.pem": true, "/elsewhere/ssh": true, testHome + "/.inner": true, testHome + "/.gitconfig": true,
+		testWork + "/private": true, testWork + "/a.pem": true, testWork + "/same": true, testWork + "/login": true, "/elsewhere/ssh": true, testHome + "/.inner": true, testHome + "/.gitconfig": true,
 		testHome + "/.bash_history": false, testHome + "/.zsh_history": true, testWork: false, filepath.Dir(testHome): false,
 	} {
 		if slices.Contains(got, p) != want {
 			t.Errorf("%s: hidden %v, want %v", p, !want, want)
+		}
+	}
+	// The home is mounted a second time, and a part of what is hidden a third time.
+	f.Twins = []host.Twin{
+		{Path: testHome, At: "/disk/ann", Kind: host.Dir},
+		{Path: "/disk/ann", At: testHome, Kind: host.Dir},
+		{Path: testWork + "/private/deep", At: "/disk/deep", Kind: host.Dir},
+		{Path: "/disk/deep", At: testWork + "/private/deep", Kind: host.Dir},
+	}
+	got = Hidden(rc, f, Staged{})
+	for _, p := range []string{"/disk/ann/src/app/private", "/disk/ann/src/app/a.pem", "/disk/ann/src/app/same", "/disk/ann/.zsh_history", "/disk/ann/.inner", "/disk/deep"} {
+		if !slices.Contains(got, p) {
+			t.Errorf("%s, another name of what is hidden, would be copied", p)
 		}
 	}
 }

@@ -15,24 +15,19 @@ import (
 // where the other entries are fewer than the masks.
 func (b *builder) crowds() error {
 	secret := map[string]map[string]bool{} // by folder, the names to leave out
-	for _, r := range b.table() {
-		if b.allowed[r.Key] || r.Part {
+	for _, p := range slices.Concat(b.hidden(), b.hidePaths()) {
+		if k := b.kind(p); k != host.File && k != host.Dir {
 			continue
 		}
-		for _, p := range r.at {
-			if k := b.kind(p); k != host.File && k != host.Dir {
-				continue
-			}
-			real := b.canon(p)
-			dir := filepath.Dir(real)
-			if _, listed := b.f.Folders[dir]; !listed {
-				continue
-			}
-			if secret[dir] == nil {
-				secret[dir] = map[string]bool{}
-			}
-			secret[dir][filepath.Base(real)] = true
+		real := b.canon(p)
+		dir := filepath.Dir(real)
+		if _, listed := b.f.Folders[dir]; !listed {
+			continue
 		}
+		if secret[dir] == nil {
+			secret[dir] = map[string]bool{}
+		}
+		secret[dir][filepath.Base(real)] = true
 	}
 	dirs := make([]string, 0, len(secret))
 	for dir := range secret {

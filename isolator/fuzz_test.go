@@ -82,6 +82,7 @@ func FuzzPlan(f *testing.F) {
 		for range d.roll(4) {
 			rc.Hide = append(rc.Hide, d.pick("/data/private", "/data", testHome+"/src", testWork+"/sub", testHome+"/.local/bin"))
 		}
+		m.Hide = &host.Hide{Paths: rc.Hide}
 		for range d.roll(3) {
 			rc.Allow = append(rc.Allow, keys[d.roll(len(keys))])
 		}

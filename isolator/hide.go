@@ -252,7 +252,7 @@ func (b *builder) hide() error {
 			}
 		}
 	}
-	for _, p := range b.secondNames(b.hidden()) {
+	for _, p := range b.secondNames(slices.Concat(b.hidden(), b.hidePaths())) {
 		b.maskAt(p, host.File, "hidden: another name of something hidden")
 	}
 	b.allowParts()
@@ -355,18 +355,24 @@ func (b *builder) table() []entry {
 	return b.entries
 }
 
-// hidePaths returns the paths of sandbox.hide, patterns replaced by what they
-// matched.
+// hidePaths returns what the patterns of sandbox.hide matched.
 func (b *builder) hidePaths() []string {
-	var out []string
-	for _, p := range b.rc.Hide {
-		if m, ok := b.f.Globs[p]; ok {
-			out = append(out, m...)
-		} else {
-			out = append(out, p)
-		}
+	if b.f.Hide == nil {
+		return nil
 	}
-	return out
+	return b.f.Hide.Paths
+}
+
+// hideKnown refuses a run of which it is not known what [sandbox] hide comes to.
+func (b *builder) hideKnown() error {
+	switch h := b.f.Hide; {
+	case len(b.rc.Hide) == 0:
+	case h == nil:
+		return refuse(125, "", "profile %q: nobody has looked for what sandbox.hide names", b.rc.Name)
+	case h.Why != "":
+		return refuse(125, h.Hint, "profile %q: what sandbox.hide names cannot all be hidden: %s", b.rc.Name, h.Why)
+	}
+	return nil
 }
 
 // mask hides one resource and refuses a mount that shows a part of it

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/enr/inner/profile/gitignore"
 )
 
 // expands says what is expanded in a value. What is not listed is literal.
@@ -15,7 +17,7 @@ const (
 	vars                           // $VAR, ${VAR}, ${UID}, and $$ for a dollar
 	workdir                        // ${workdir}
 	workspaces                     // ${workspaces_path}
-	pattern                        // what is put in is escaped for filepath.Match
+	pattern                        // what is put in is escaped: it stands for itself in a pattern
 )
 
 // expander knows the values. Its results are never expanded again.
@@ -31,7 +33,7 @@ func (x *expander) expand(text string, what expands) (string, error) {
 	var b strings.Builder
 	put := func(s string) {
 		if what&pattern != 0 {
-			s = escapePattern(s)
+			s = gitignore.Escape(s)
 		}
 		b.WriteString(s)
 	}
@@ -142,21 +144,6 @@ func (x *expander) path(text string, what expands) (string, error) {
 		return "", fmt.Errorf("%q contains a NUL byte", p)
 	}
 	return filepath.Clean(p), nil
-}
-
-// escapePattern makes a text match itself in filepath.Match.
-func escapePattern(s string) string {
-	if !strings.ContainsAny(s, `*?[\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if strings.IndexByte(`*?[\`, s[i]) >= 0 {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // within reports whether path is dir or lies below it.

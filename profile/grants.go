@@ -42,7 +42,7 @@ func Grants(rc RunConfig) []Grant {
 		blocks = "blocks the commands, by any path"
 	}
 	g.tighten("blocks", blocks, eachOf(rc.Noop.Block, rule))
-	g.tighten("hides", "also hides", eachOf(rc.Hide, g.short))
+	g.hide(rc.Hide)
 	g.limits(rc)
 	return g.grants
 }
@@ -206,6 +206,20 @@ func (g *granter) variables(env Env) {
 		return kv.Key + "=" + kv.Value
 	}))
 	g.list("path", "looks for programs first in", eachOf(env.PathPrepend, g.short))
+}
+
+// hide tells what is hidden, and what is shown of that after all.
+func (g *granter) hide(patterns []string) {
+	var hidden, shown []string
+	for _, p := range patterns {
+		if after, negated := strings.CutPrefix(p, "!"); negated {
+			shown = append(shown, g.short(after))
+		} else {
+			hidden = append(hidden, g.short(p))
+		}
+	}
+	g.list("reads", "does not hide", shown)
+	g.tighten("hides", "also hides", hidden)
 }
 
 // ordinary names the group of a variable that says nothing but how to draw and

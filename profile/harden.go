@@ -85,7 +85,7 @@ func hardening() []policy {
 		{"sandbox.workdir_mode", nil},
 		{"sandbox.home", nil},
 		{"sandbox.home_allow", func(h *hardener, key string) { h.list(key, &h.src.Sandbox.HomeAllow) }},
-		{"sandbox.hide", nil}, // a variable it may not use is an error: what narrows is not dropped
+		{"sandbox.hide", (*hardener).hide}, // a variable it may not use is an error: what narrows is not dropped
 		{"sandbox.pid_namespace", off("it does not see your other processes", false, func(s *source) *strict.Bool { return &s.Sandbox.PIDNamespace })},
 		{"sandbox.git_dir", reset("git hooks stay protected", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw")},
 		{"sandbox.proc", reset("it gets a /proc of its own", func(s *source) *strict.String { return &s.Sandbox.Proc }, "bind")},
@@ -154,6 +154,18 @@ func (h *hardener) allow(key string) {
 			h.say("%s: %q is dropped: it stays hidden", key, it.Text)
 		}
 		return ok
+	})
+}
+
+// hide keeps it from showing what a profile of the user's own that it extends hides.
+func (h *hardener) hide(key string) {
+	l := &h.src.Sandbox.Hide
+	l.Items = h.keep(l.Items, func(it strict.Item) bool {
+		shows := strings.HasPrefix(it.Text, "!")
+		if shows {
+			h.say("%s: %q is dropped: what is hidden stays hidden", key, it.Text)
+		}
+		return !shows
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/profile/gitignore"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -191,28 +192,34 @@ func (r *resolver) limits() Limits {
 	return flags.Or(r.s.Sandbox.Limits.Limits()).Or(r.c.DefaultLimits)
 }
 
-// hide expands [sandbox] hide. Relative entries are below the working folder.
+// hide makes the patterns of [sandbox] hide absolute. They are gitignore's, and
+// relative ones those of the working folder.
 func (r *resolver) hide() {
+	root := r.rc.Workdir
+	if m := r.mountOver(root); m != nil && r.rc.WorkdirMode == None && m.Mode != Tmpfs { // a path of the box
+		root = filepath.Join(real(m.Source), strings.TrimPrefix(root, m.Dest))
+	}
 	items := r.s.Sandbox.Hide.Items
 	for _, p := range r.c.Hide { // what the user hides from every box, no profile takes out
 		items = append(items[:len(items):len(items)], strict.Item{Text: strings.ReplaceAll(p, "$", "$$")})
 	}
 	for _, it := range items {
-		plain, err := r.x.expand(it.Text, tilde|vars)
-		escaped, err2 := r.x.expand(it.Text, tilde|vars|pattern)
-		if err = errors.Join(err, err2); err != nil {
-			r.add(it.At, "sandbox.hide", err2.Error(), "")
+		written, negated := strings.CutPrefix(it.Text, "!")
+		text, err := r.x.expand(written, tilde|vars|pattern)
+		switch {
+		case negated:
+			text = "!" + text
+		case strings.HasPrefix(text, "!"): // the value of a variable
+			text = `\` + text
+		}
+		if err == nil {
+			text, err = gitignore.Absolute(root, text)
+		}
+		if err != nil {
+			r.add(it.At, "sandbox.hide", err.Error(), "")
 			continue
 		}
-		if !filepath.IsAbs(plain) {
-			plain = filepath.Join(r.rc.Workdir, plain)
-			escaped = escapePattern(r.rc.Workdir) + "/" + escaped
-		}
-		if strings.ContainsAny(escaped, "*?[") {
-			r.rc.Hide = append(r.rc.Hide, filepath.Clean(escaped))
-		} else {
-			r.rc.Hide = append(r.rc.Hide, filepath.Clean(plain))
-		}
+		r.rc.Hide = append(r.rc.Hide, text)
 	}
 }
 

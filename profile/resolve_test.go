@@ -106,7 +106,7 @@ block = ["pip install"]
 		"mount /tmp/t /tmp/t tmpfs false 11",
 		"mount /tmp/$t/1000 /tmp/$t/1000 tmpfs false 12",
 		"home_allow ~/go/bin", "home_allow ~/go/pkg",
-		"hide ~/src/app/.env", "hide ~/src/app/secrets/*", "hide ~/x", `hide /a\*b`, "hide /b/[ab]",
+		"hide ~/src/app/**/.env", "hide ~/src/app/secrets/*", "hide ~/x", `hide /a\*b`, "hide /b/[ab]",
 		"set A=~/x:~/y", "set B=~/go/1000", "set C=a~b$HOME", "set D=~root", "set E=100%",
 		"path ~/go/bin", "args ~", "args $HOME", "history echo $HOME ~", "log ~/logs", "log ~/logs", "timeout 1m30s",
 	}

@@ -64,7 +64,7 @@ type RunConfig struct {
 	Base          string
 	Home          string // "host" or "isolated"
 	HomeAllow     []string
-	Hide          []string // paths and globs
+	Hide          []string // patterns for absolute paths, see package gitignore
 	Network       Network
 	NetworkAllow  []string
 	NetworkDeny   []string

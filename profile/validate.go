@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/enr/inner/profile/gitconfig"
+	"github.com/enr/inner/profile/gitignore"
 	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/strict"
 )
@@ -120,8 +121,11 @@ func (v *validator) sandbox(s *sandboxTable) {
 	}
 	v.filled(s.Hide, "sandbox.hide")
 	for _, it := range s.Hide.Items {
-		if _, err := filepath.Match(it.Text, ""); err != nil {
-			v.add(it.At, "sandbox.hide", fmt.Sprintf("%q is not a valid pattern", it.Text), "")
+		if name, ok := removal(it.Text); ok && name != "" {
+			continue // what the base has was looked at there
+		}
+		if _, err := gitignore.Absolute("/", it.Text); err != nil {
+			v.add(it.At, "sandbox.hide", err.Error(), "")
 		}
 	}
 	if on, mode := s.Network, s.NetworkMode; on.Set && mode.Set && on.V == (mode.V == "off") {

@@ -169,9 +169,8 @@ func (j *journey) setting() learn.Setting {
 		granted[b.Box] = true
 	}
 	own := []string{a.inner, filepath.Join(a.home, ".inner"), stageBase(), "/run"}
-	for _, h := range rc.Hide {
-		own = append(own, h)
-		own = append(own, j.prep.facts.Globs[h]...)
+	if h := j.prep.facts.Hide; h != nil {
+		own = append(own, h.Paths...)
 	}
 	return learn.Setting{
 		Home: a.home, Granted: granted, Own: own,

@@ -360,8 +360,9 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 		paths = append(paths, hostSSH)
 	}
 	dirs, names := isolator.Programs(*rc, os.Getenv("PATH"))
+	shown, copied := isolator.Mounted(*rc)
 	prep.facts = host.Probe(host.Request{
-		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Writable: writable,
+		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Hide: rc.Hide, Writable: writable, Mounted: shown, Copied: copied,
 		Later: isolator.LaterFolders(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		Nested: slices.Contains(rc.Allow, "nested-user-ns"), Limits: rc.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: a.setuidBwrap,
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
+	"github.com/enr/inner/profile/gitignore"
 )
 
 // boxAgents is where clones are that have no place in the box's home.
@@ -47,7 +48,7 @@ func (a *app) capabilities(rc *profile.RunConfig) ([]capability.Capability, erro
 		// What the user keeps elsewhere is as secret there.
 		for _, f := range c.Folders {
 			if dir := f.Source(a.origin(*rc)); dir != f.Place(a.home) && !slices.Contains(rc.Allow, "agent-state") {
-				rc.Hide = append(rc.Hide, dir)
+				rc.Hide = append(rc.Hide, gitignore.Escape(dir))
 			}
 		}
 		out = append(out, c)

@@ -55,8 +55,11 @@ type Facts struct {
 
 	// Paths holds every path the planner asked about, by the path as asked.
 	Paths map[string]Path `json:"paths,omitempty"`
-	// Globs holds what each pattern of [sandbox] hide matched.
+	// Globs holds what each pattern asked about matched.
 	Globs map[string][]string `json:"globs,omitempty"`
+	// Hide is what the patterns of [sandbox] hide matched; nil when there are none,
+	// or nobody has looked.
+	Hide *Hide `json:"hide,omitempty"`
 	// Folders holds what is in each folder with many of the files asked about.
 	Folders map[string][]Child `json:"-"`
 	// Sockets are the pathname sockets something listens on (/proc/net/unix),

@@ -24,6 +24,9 @@ type Request struct {
 	StageBase string
 	Paths     []string // host paths to look at
 	Globs     []string // patterns to expand
+	Hide      []string // patterns of [sandbox] hide, see package gitignore
+	Mounted   []string // folders the box sees for sure
+	Copied    []string // folders that are copied for the box
 	Writable  []string // folders the box will write: searched for repositories
 	Display   bool     // look for the display server
 	Bare      []string // folders to look into
@@ -77,8 +80,20 @@ func Probe(r Request) Facts {
 			}
 		}
 	}
+	var others map[string][]string
+	if f.Hide, others = l.hide(r.Hide, append(slices.Clone(r.Mounted), r.Home)); f.Hide != nil {
+		for _, p := range f.Hide.Paths {
+			f.Paths[p] = l.look(p)
+		}
+	}
 	f.Folders = l.crowded(f.Paths)
-	f.SameFile = l.sameFile(f.Paths, r.Writable)
+	f.SameFile = l.sameFile(f.Paths, slices.Concat(r.Writable, r.Copied))
+	for p, names := range others {
+		if f.SameFile == nil {
+			f.SameFile = map[string][]string{}
+		}
+		f.SameFile[p] = names
+	}
 	var known bool
 	f.Twins, f.Mounted, known = twins()
 	f.MountsUnknown = !known

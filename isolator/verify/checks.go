@@ -472,11 +472,9 @@ func (c *checker) hiding() {
 	}
 	c.waysThrough()
 	ch := c.add("hidden-paths", High, "hidden", "hidden: sandbox.hide")
-	for _, p := range c.Config.Hide {
-		for _, m := range append(slices.Clone(c.Facts.Globs[p]), p) {
-			if !strings.ContainsAny(m, "*?[") {
-				ch.Places = append(ch.Places, c.place(m))
-			}
+	if h := c.Facts.Hide; h != nil {
+		for _, p := range h.Paths {
+			ch.Places = append(ch.Places, c.place(p))
 		}
 	}
 	c.dropEmpty()

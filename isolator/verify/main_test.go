@@ -184,7 +184,8 @@ func (w *world) depart(profileText string, env []string) isolator.Plan {
 	w.t.Cleanup(func() { w.stage.Close() })
 	who := host.Facts{UID: os.Getuid(), Home: w.home, InnerHome: inner, StageBase: base}
 	paths, globs, writable := isolator.Asks(w.rc, who, "/bin/sh", real)
-	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Paths: paths, Globs: globs, Writable: writable, Later: isolator.LaterFolders(w.rc), Env: env})
+	shown, copied := isolator.Mounted(w.rc)
+	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Paths: paths, Globs: globs, Hide: w.rc.Hide, Writable: writable, Mounted: shown, Copied: copied, Later: isolator.LaterFolders(w.rc), Env: env})
 	w.staged = isolator.Staged{RunID: w.stage.ID, Program: "/bin/sh", Argv: []string{"sh"}}
 	if w.staged.Empty, err = w.stage.File("empty", nil, 0o444); err != nil {
 		w.t.Fatal(err)
