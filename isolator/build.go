@@ -12,7 +12,7 @@ package isolator
 //     and the resources the profile allows
 //  7. write protection: .inner, git, shell start-up files
 //  8. hiding: sensitive resources, what the git settings were made from, programs
-//     that [noop] covers, listening sockets, inner's own state
+//     and start-up files that [noop] covers, listening sockets, inner's own state
 //
 // Hiding comes last, so nothing re-exposes what it covers.
 
@@ -52,6 +52,7 @@ type Staged struct {
 	Empty   string // host path of an empty read-only file, for masks
 	Self    string // host path of the inner binary; only a box without /proc needs it
 	Noop    string // host folder of the noop shims, "" when there are none
+	Startup string // host folder of NoopStartup, "" without noop shims
 	Binds   []Bind
 	Copies  []Copy       // of the safe-rw mounts
 	Env     []profile.KV // of capabilities and history; [env] set wins over it

@@ -70,6 +70,7 @@ func environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	env["PATH"] = BoxPath(rc, f.Env["PATH"])
 	if s.Noop != "" {
 		env["PATH"] = BoxNoop + ":" + env["PATH"]
+		shellFilesEnv(env)
 	}
 	out := make([]string, 0, len(env))
 	for k, v := range env {

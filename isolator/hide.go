@@ -265,6 +265,7 @@ func (b *builder) hide() error {
 		}
 	}
 	b.coverGit()
+	b.coverShellFiles()
 	if err := b.coverPrograms(); err != nil {
 		return err
 	}

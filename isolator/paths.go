@@ -54,6 +54,7 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 		add("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 	}
 	withParent(program)
+	add(shellFilesAsked(rc, f.Home)...)
 	if rc.Noop.Mode == "hard" {
 		add("/bin/sh")
 		for _, r := range rc.Noop.Replacements() {

@@ -22,6 +22,7 @@ const (
 	dryEmpty = "\x00empty"
 	dryStage = "\x00staged:"
 	dryNoop  = dryStage + "noop shims"
+	dryStart = dryStage + "start-up files"
 	dryPipe  = dryStage + "pipe"
 	dryBus   = dryStage + "bus"
 )
@@ -95,7 +96,7 @@ func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r re
 		return r, err
 	}
 	if len(scripts) > 0 {
-		r.staged.Noop = dryNoop
+		r.staged.Noop, r.staged.Startup = dryNoop, dryStart
 		r.staged.Binds = append(r.staged.Binds, blockedPipe(dryPipe))
 	}
 	if len(isolator.BusRules(r.rc)) > 0 {
@@ -168,8 +169,11 @@ func paste(plan isolator.Plan, env profile.Env) []byte {
 		b.WriteString(" \\\n  --unshare-user")
 	}
 	for _, arg := range plan.Args {
-		fmt.Fprintf(&b, " \\\n ")
 		words := slices.Clone(arg.Words)
+		if len(words) == 3 && (strings.HasPrefix(words[1], dryStart+"/") || strings.HasPrefix(words[2], isolator.BoxOriginal+"/")) {
+			continue // pasted, there are no noop shims to be put first
+		}
+		fmt.Fprintf(&b, " \\\n ")
 		if len(words) == 3 && words[1] == dryEmpty {
 			words = []string{"--ro-bind-data", fmt.Sprint(next), words[2]}
 			redirect = append(redirect, fmt.Sprintf("%d</dev/null", next))

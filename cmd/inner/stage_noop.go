@@ -22,6 +22,18 @@ func stageNoop(j *journey) error {
 			return err
 		}
 	}
+	files, err := isolator.NoopStartup()
+	if err != nil {
+		return err
+	}
+	if j.staged.Startup, err = j.run.Dir("start"); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if _, err := j.run.File(filepath.Join("start", f.Name), f.Text, 0o644); err != nil {
+			return err
+		}
+	}
 	pipe := filepath.Join(j.run.Path, "blocked")
 	count, err := shims.CountBlocked(pipe, j.rc.Noop)
 	if err != nil {

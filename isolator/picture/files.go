@@ -141,7 +141,7 @@ func (s Subject) mapped(m mount) Thing {
 func (s Subject) inners(m mount) bool {
 	return m.dest == "/run" || m.dest == isolator.BoxMarker || m.kind == "--dev" || m.kind == "--proc" || m.source != "" && m.source == s.Staged.Noop ||
 		within(isolator.BoxDir, m.dest) || within("/proc", m.dest) || within("/dev", m.dest) ||
-		s.Staged.Noop != "" && within(s.Staged.Noop, m.source)
+		s.Staged.Noop != "" && within(s.Staged.Noop, m.source) || s.Staged.Startup != "" && within(s.Staged.Startup, m.source)
 }
 
 // meant is what the profile says of files, for a run that has no plan.

@@ -114,6 +114,8 @@ func bashrc(history []string, fix bool) string {
 		// A user's short HISTSIZE would drop entries of the list.
 		fmt.Fprintf(&b, "case ${HISTSIZE-x} in *[!0-9]*|'') ;; *) [ \"$HISTSIZE\" -lt %d ] && HISTSIZE=%d ;; esac\n", len(history)+500, len(history)+500)
 	}
+	// The shims of [noop], when there are any: --rcfile keeps what covers ~/.bashrc out.
+	fmt.Fprintf(&b, "[ -r %[1]s ] && . %[1]s\n", isolator.BoxStartPath)
 	for _, h := range history {
 		fmt.Fprintf(&b, "history -s -- %s\n", quote.POSIX(h))
 	}
