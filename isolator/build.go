@@ -114,7 +114,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.home = b.canon(f.Home)
 	b.view.twins, b.view.mounted = f.Twins, f.Mounted
 	steps := []func() error{
-		b.hideKnown, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.landlock,
+		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.landlock,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -126,25 +126,12 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	}
 	b.shown()
 	b.ports()
-	rc.Cwd = b.start()
+	if err := b.started(); err != nil {
+		return Plan{}, err
+	}
 	b.plan.Env = environment(rc, f, b.s)
 	b.plan.Dir = rc.Cwd
 	return b.plan, nil
-}
-
-// start is the folder the program starts in: the caller's, or the home when a profile
-// without a working folder (workdir_mode = "none") does not show that one.
-func (b *builder) start() string {
-	cwd := b.canon(b.rc.Cwd)
-	l, _ := b.view.at(cwd)
-	seen := b.rc.WorkdirMode != profile.None || l.bind() || slices.ContainsFunc(b.view.layers, func(l layer) bool {
-		_, ok := below(cwd, l.dest)
-		return ok
-	})
-	if seen {
-		return b.rc.Cwd
-	}
-	return b.f.Home
 }
 
 func (b *builder) arg(reason string, words ...string) {

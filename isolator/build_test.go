@@ -427,6 +427,21 @@ func TestRefusals(t *testing.T) {
 			s.Program = "/tmp/prog"
 			f.Paths["/tmp/prog"] = host.Path{Kind: host.File, Real: "/tmp/prog"}
 		}, `profile "web": the program "/tmp/prog" cannot be seen in the box`, 127},
+		"hide, and nobody looked": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
+			rc.Hide = []string{"/data/private"}
+		}, `profile "web": nobody has looked for what sandbox.hide names`, 125},
+		"hide, and not all was found": {func(rc *profile.RunConfig, f *host.Facts, _ *Staged) {
+			rc.Hide, f.Hide = []string{"/data/**/x"}, &host.Hide{Why: "too much"}
+		}, `profile "web": what sandbox.hide names cannot all be hidden: too much`, 125},
+		"the working folder is hidden": {func(rc *profile.RunConfig, f *host.Facts, _ *Staged) {
+			rc.Hide, f.Hide = []string{testHome + "/src"}, &host.Hide{Paths: []string{testHome + "/src"}}
+		}, `profile "web": the working folder "/home/ann/src/app" is hidden (sandbox.hide)`, 126},
+		"the working folder is a secret": {func(rc *profile.RunConfig, f *host.Facts, _ *Staged) {
+			rc.Workdir, rc.Cwd = testHome+"/.ssh/keys", testHome+"/.ssh/keys"
+		}, `profile "web": the working folder "/home/ann/.ssh/keys" is hidden as ssh-keys (SSH keys and configuration)`, 126},
+		"the working folder is not shown": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
+			rc.Home, rc.WorkdirMode = "isolated", profile.None
+		}, `profile "web": the working folder "/home/ann/src/app" is not shown in the box`, 126},
 	} {
 		rc, f, s := config(), machine(), staged()
 		c.change(&rc, &f, &s)
@@ -443,14 +458,14 @@ func TestRefusals(t *testing.T) {
 func TestPartOfHiddenMounted(t *testing.T) {
 	const part = "/data/private/part"
 	for name, c := range map[string]struct {
-		hide   []string
+		hide   string
 		source string
 		twins  []host.Twin
 	}{
-		"a folder":                {[]string{"/data/private"}, part, nil},
-		"what is below that part": {[]string{"/data/private"}, part + "/deeper", nil},
-		"a pattern":               {[]string{"/data/pri*"}, part, nil},
-		"under another name": {[]string{"/data/private"}, "/mnt/private/part", []host.Twin{
+		"a folder":                {"/data/private", part, nil},
+		"what is below that part": {"/data/private", part + "/deeper", nil},
+		"a pattern":               {"/data/pri*", part, nil},
+		"under another name": {"/data/private", "/mnt/private/part", []host.Twin{
 			{Path: "/data", At: "/mnt", Kind: host.Dir}, {Path: "/mnt", At: "/data", Kind: host.Dir},
 		}},
 	} {
@@ -459,7 +474,6 @@ func TestPartOfHiddenMounted(t *testing.T) {
 			for _, p := range []string{"/data/private", part, part + "/deeper", "/mnt", "/mnt/private", "/mnt/private/part", "/srv"} {
 				f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
 			}
-			f.Globs["/data/pri*"] = []string{"/data/private"}
 			f.Twins = c.twins
 			rc.Mounts = []profile.Mount{{Source: c.source, Dest: "/srv/elsewhere", Mode: mode, File: "x.toml", Line: 1}}
 			plan, err := Build(rc, f, staged())
@@ -469,7 +483,7 @@ func TestPartOfHiddenMounted(t *testing.T) {
 			if got, _ := replayed(plan.Words()).shown("/srv/elsewhere/x"); got != c.source+"/x" {
 				t.Errorf("%s: without hide it shows %q", name, got)
 			}
-			rc.Hide = c.hide
+			rc.Hide, f.Hide = []string{c.hide}, &host.Hide{Paths: []string{"/data/private"}}
 			_, err = Build(rc, f, staged())
 			if r := AsRefusal(err); r == nil || r.Code != 125 || !strings.Contains(r.Msg, "is shown in the box but lies in /data/private, which is hidden: sandbox.hide") {
 				t.Errorf("%s, %s: %v", name, mode, err)

@@ -99,14 +99,48 @@ func (r *resolver) hostFolder(dir string, named bool) error {
 	}
 	r.keepOriginals(physical)
 	if r.rc.WorkdirMode == None {
-		return nil
+		return r.elsewhere(physical)
 	}
 	if m := r.mountOver(physical); m != nil && m.Mode != Tmpfs {
-		if under := filepath.Join(real(m.Source), strings.TrimPrefix(physical, m.Dest)); real(under) != physical {
+		if m.shows(physical) != physical {
 			return r.refuse(dir, "", "the working folder %q lies below dest %q, where %q is mounted", physical, m.Dest, m.Source)
 		}
 	}
 	return r.checkWorkdir(physical)
+}
+
+// elsewhere starts the program where a mount shows the folder it is about, when the
+// box does not have that at its own path.
+func (r *resolver) elsewhere(physical string) error {
+	cwd := r.rc.Cwd
+	over := r.mountOver(cwd)
+	if over != nil && (real(over.Dest) == physical || over.shows(cwd) == cwd) {
+		return nil
+	}
+	var best *Mount
+	for i := range r.rc.Mounts {
+		m := &r.rc.Mounts[i]
+		source := real(m.Source)
+		if m.Mode == Tmpfs || !within(cwd, source) || best != nil && len(source) < len(real(best.Source)) {
+			continue
+		}
+		if at := filepath.Join(m.Dest, strings.TrimPrefix(cwd, source)); r.mountOver(at) == m {
+			best, r.rc.Cwd = m, at
+		}
+	}
+	if best == nil && over != nil {
+		return r.refuse(cwd, "-w FOLDER", "the working folder %q is not shown in the box: %s is mounted over it", cwd, over.key())
+	}
+	return nil // whether the box shows it at all is seen when it is built
+}
+
+// shows is the real path of what a mount shows at a box path below its dest; "" of
+// a tmpfs.
+func (m *Mount) shows(boxPath string) string {
+	if m.Mode == Tmpfs {
+		return ""
+	}
+	return real(filepath.Join(m.Source, strings.TrimPrefix(boxPath, m.Dest)))
 }
 
 // keepOriginals sees to it that a working folder nobody mounted by name does not
