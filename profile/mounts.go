@@ -206,7 +206,7 @@ func (r *resolver) forbiddenSource(m *Mount) string {
 		return fmt.Sprintf("mode %q of / would hand over the whole system", m.Mode)
 	case r.inner != "" && within(src, r.inner) && !within(src, filepath.Join(r.inner, "workspaces")):
 		return fmt.Sprintf("source %q lies in inner's own folder", m.Source)
-	case (within(r.home, src) || r.inner != "" && within(r.inner, src)) && src != real(m.Dest):
+	case (r.holdsHome(src) || r.inner != "" && within(r.inner, src)) && src != real(m.Dest):
 		return fmt.Sprintf("source %q holds your home folder, which can only be mounted at its own path", m.Source)
 	}
 	return ""

@@ -25,8 +25,9 @@ type Project struct {
 
 // FindProject returns the project that dir, a physical path, lies in: the
 // nearest folder upwards with a .inner that counts. The folders of innerHomes
-// (INNER_HOME, and ~/.inner when that is another one) never count. It returns
-// nil when there is none.
+// (INNER_HOME, and ~/.inner when that is another one) never count, nor does the
+// .inner of the home that the password file names. It returns nil when there is
+// none.
 //
 // A .inner that anyone but the user or root can change is returned with a
 // Problem and is not skipped: the next one upwards must not step in for it.
@@ -96,10 +97,15 @@ func projectAt(root string, innerHomes []string) *Project {
 
 // isInnerHome compares by identity: another spelling is the same folder.
 func isInnerHome(fi fs.FileInfo, innerHomes []string) bool {
-	return slices.ContainsFunc(innerHomes, func(home string) bool {
+	same := func(home string) bool {
 		own, err := os.Stat(home)
 		return err == nil && os.SameFile(fi, own)
-	})
+	}
+	if slices.ContainsFunc(innerHomes, same) {
+		return true
+	}
+	home := PasswordHome() // asked last: most folders have no .inner at all
+	return home != "" && same(filepath.Join(home, ".inner"))
 }
 
 // Own returns an error when someone other than the user or root may have

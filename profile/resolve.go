@@ -35,6 +35,7 @@ type Overrides struct {
 // environment gets into a RunConfig.
 type Context struct {
 	Home           string
+	OtherHome      string // of the password file, when that is another; or ""
 	InnerHome      string
 	UID            int
 	Lookup         func(string) (string, bool) // the environment
@@ -61,6 +62,9 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	}
 	c.Home = filepath.Clean(c.Home)
 	r := &resolver{c: c, s: &p.src, home: real(c.Home)}
+	if c.OtherHome != "" {
+		r.otherHome = real(filepath.Clean(c.OtherHome))
+	}
 	if c.InnerHome != "" {
 		r.c.InnerHome = filepath.Clean(c.InnerHome)
 		r.inner = real(r.c.InnerHome)
@@ -100,7 +104,7 @@ type resolver struct {
 	rc       RunConfig
 	problems strict.Problems
 
-	home, inner string // with links resolved
+	home, otherHome, inner string // with links resolved
 
 	toolVariables []string // see toolchains
 }

@@ -201,6 +201,15 @@ func TestWorkdir(t *testing.T) {
 			must(t, os.Symlink(w.home, c.Home))
 			c.Project, c.Cwd = "", w.home
 		}, want{"", "", "", `the working folder "~" holds your whole home folder`}},
+		{"home of the password file, and HOME is another", "", func(w *world, c *Context, _ *Profile) {
+			c.OtherHome, c.Home = w.home, w.home+"/src/app/pkg"
+			c.Project, c.Cwd = "", w.home
+		}, want{"", "", "", `the working folder "~" holds your whole home folder`}},
+		{"the same through a link", "", func(w *world, c *Context, _ *Profile) {
+			c.OtherHome, c.Home = w.home+"-link", w.home+"/src/app/pkg"
+			must(t, os.Symlink(w.home, c.OtherHome))
+			c.Project, c.Cwd = "", w.home
+		}, want{"", "", "", `the working folder "~" holds your whole home folder`}},
 		{"HOME by its own name", "", func(w *world, c *Context, _ *Profile) {
 			c.Home = w.home + "-link"
 			must(t, os.Symlink(w.home, c.Home))

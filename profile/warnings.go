@@ -72,7 +72,7 @@ func (r *resolver) warnMounts() {
 		}
 		at := strict.Pos{File: m.File, Line: m.Line}
 		switch src := real(m.Source); {
-		case within(r.home, src):
+		case r.holdsHome(src):
 			r.warn(at, m.key(), "", "makes your whole home folder writable")
 		case systemFolder(src):
 			r.warn(at, m.key(), "", "makes the system folder %q writable", src)

@@ -178,7 +178,7 @@ func (r *resolver) checkWorkdir(dir string) error {
 	switch {
 	case dir == "/":
 		return r.refuse(dir, hint, "the working folder is %q: it would hand over the whole system", dir)
-	case within(r.home, dir) || within(r.c.Home, dir):
+	case r.holdsHome(dir) || within(r.c.Home, dir):
 		return r.refuse(dir, hint, "the working folder %q holds your whole home folder", dir)
 	case systemFolder(dir):
 		return r.refuse(dir, hint, "the working folder %q is a system folder", dir)
@@ -186,6 +186,12 @@ func (r *resolver) checkWorkdir(dir string) error {
 		return r.refuse(dir, hint, "the working folder %q lies in inner's own folder", dir)
 	}
 	return nil
+}
+
+// holdsHome reports whether a folder, with its links resolved, is one of the
+// user's homes or holds it.
+func (r *resolver) holdsHome(dir string) bool {
+	return within(r.home, dir) || r.otherHome != "" && within(r.otherHome, dir)
 }
 
 // systemFolder reports whether a folder belongs to the system: some with all

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 	"path/filepath"
 	"strings"
 
@@ -74,11 +73,10 @@ func homeFolder() (string, error) {
 	if h := os.Getenv("HOME"); filepath.IsAbs(h) {
 		return filepath.Clean(h), nil
 	}
-	u, err := user.LookupId(fmt.Sprint(os.Getuid()))
-	if err != nil || !filepath.IsAbs(u.HomeDir) {
-		return "", errors.New("HOME is not set, and the password file names no home")
+	if h := profile.PasswordHome(); h != "" {
+		return h, nil
 	}
-	return filepath.Clean(u.HomeDir), nil
+	return "", errors.New("HOME is not set, and the password file names no home")
 }
 
 func (a *app) profilesDir() string { return filepath.Join(a.inner, "profiles") }

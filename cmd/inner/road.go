@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +27,7 @@ import (
 // context is what a profile is resolved against here.
 func (a *app) context(pl place, o profile.Overrides, forShim bool) (profile.Context, error) {
 	c := profile.Context{
-		Home: a.home, InnerHome: a.inner, UID: os.Getuid(), Lookup: os.LookupEnv,
+		Home: a.home, OtherHome: otherHome(a.home), InnerHome: a.inner, UID: os.Getuid(), Lookup: os.LookupEnv,
 		Cwd: pl.cwd, Project: pl.root(), Overrides: o, ForShim: forShim,
 	}
 	cfg, err := a.globalConfig()
@@ -371,11 +369,10 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 
 // otherHome is the home of the password file, when $HOME is another.
 func otherHome(home string) string {
-	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
-	if err != nil || !filepath.IsAbs(u.HomeDir) || filepath.Clean(u.HomeDir) == home {
-		return ""
+	if other := profile.PasswordHome(); other != home {
+		return other
 	}
-	return filepath.Clean(u.HomeDir)
+	return ""
 }
 
 // setuidBwrap reports whether the user's own config.toml, and no project's, lets
