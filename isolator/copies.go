@@ -106,11 +106,3 @@ func (l layer) hostPlace(boxPath string) string {
 	}
 	return filepath.Join(l.source, rest)
 }
-
-// LaterNames are the files and folders of a project that editors, agents and
-// hook managers of the host obey.
-func LaterNames() []string { return slices.Concat(laterFolders(), laterFiles()) }
-
-// StartupNames are the files and folders of a home that shells and sessions
-// read or run.
-func StartupNames() []string { return startupFiles() }

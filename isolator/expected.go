@@ -1,6 +1,8 @@
 package isolator
 
 import (
+	"slices"
+
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -35,8 +37,21 @@ func StartupFiles(f host.Facts) []string {
 // LaterPlaces returns the host paths of one run that editors, agents and hook
 // managers of the host obey and that are there, or made for the run.
 func LaterPlaces(rc profile.RunConfig, f host.Facts) []string {
-	b := &builder{rc: rc, f: f}
-	return b.later()
+	b := &builder{rc: rc, f: f, allowed: map[string]bool{configKey: slices.Contains(rc.Allow, configKey)}}
+	return slices.Concat(b.later(), b.named())
+}
+
+// KeptPlaces returns what a box of this run cannot write although the folder is its to
+// write, and what therefore is not its work at the end of the run.
+func KeptPlaces(rc profile.RunConfig, f host.Facts) []string {
+	b := &builder{rc: rc, f: f, allowed: map[string]bool{configKey: slices.Contains(rc.Allow, configKey)}}
+	var out []string
+	for _, p := range slices.Concat(b.later(), b.named(), b.startup(), b.innerFolders(), rc.Files) {
+		if b.kind(p) != host.Missing {
+			out = append(out, b.canon(p)) // a link that leads there can be exchanged
+		}
+	}
+	return out
 }
 
 // ToolPlaces returns where programs for everybody lie below places that are

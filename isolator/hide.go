@@ -5,23 +5,13 @@ import (
 	"slices"
 
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
 // startupFiles are read by shells and sessions of the user: what is written
 // there runs on the host later.
-func startupFiles() []string {
-	return []string{
-		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".bashrc.d", ".profile", ".inputrc",
-		".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zsh", ".oh-my-zsh", ".config/zsh", ".config/nushell", ".config/starship.toml",
-		".config/fish", ".config/environment.d", ".config/systemd", ".config/autostart", ".config/direnv",
-		".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".config/plasma-workspace", ".config/sway", ".config/i3", ".config/hypr",
-		".tmux.conf", ".config/tmux", ".screenrc", ".config/kitty", ".config/wezterm", ".wezterm.lua", ".vimrc", ".vim", ".config/nvim", ".emacs", ".emacs.d",
-		".cargo/config", ".cargo/config.toml", ".config/go/env", ".gradle/init.gradle", ".gradle/init.d", ".hgrc", ".config/hg", ".local/share/dbus-1",
-		".gitconfig", ".config/git", ".local/bin", "bin", ".cargo/bin", ".cargo/env", "go/bin", ".local/share/applications", ".local/share/systemd",
-		".ssh",
-	}
-}
+func startupFiles() []string { return sensitive.Startup() }
 
 // protect makes unwritable what the host later reads or runs, wherever the
 // box could write it.
@@ -92,10 +82,13 @@ func (b *builder) protect() error {
 		}
 		readOnly(reason, b.canon(p))
 	}
+	for _, p := range b.named() {
+		readOnly("settings of git name it", b.canon(p))
+	}
 	for _, p := range b.startup() {
 		readOnly("it runs on the host later", b.canon(p))
 	}
-	for _, p := range b.secondNames(slices.Concat(b.rc.Files, b.later(), b.startup())) {
+	for _, p := range b.secondNames(slices.Concat(b.rc.Files, b.later(), b.named(), b.startup())) {
 		readOnly("it is another name of what runs on the host later", p)
 	}
 	return nil
@@ -179,7 +172,7 @@ func (b *builder) protected() []string {
 			b.targets = append(b.targets, m.Source)
 		}
 	}
-	b.targets = slices.Concat(b.targets, b.looseFiles(), b.innerFolders(), b.later(), b.startup(), b.hidePaths(), b.f.InnerHomes())
+	b.targets = slices.Concat(b.targets, b.looseFiles(), b.innerFolders(), b.later(), b.named(), b.startup(), b.hidePaths(), b.f.InnerHomes())
 	b.targets = append(b.targets, b.hidden()...)
 	b.targets = append(b.targets, b.secondNames(slices.Clone(b.targets))...)
 	return b.targets

@@ -3,32 +3,15 @@ package isolator
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
 // configKey allows changing what later.go protects.
 const configKey = "project-config"
-
-// laterFolders are read by editors, agents and hook managers of the host, which
-// start programs for what they find there.
-func laterFolders() []string {
-	return []string{".claude", ".codex", ".agents", ".gemini", ".cursor", ".opencode", ".vscode", ".idea", ".devcontainer", ".husky"}
-}
-
-// laterFiles are the same, one file each or a folder that fewer people have. A
-// missing one cannot be kept from being made without showing up in the repository;
-// a run that makes one ends with a word about it.
-func laterFiles() []string {
-	return []string{
-		".mcp.json", ".envrc", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".mise", ".config/mise", ".config/mise.toml",
-		"opencode.json", "opencode.jsonc", ".pre-commit-config.yaml", ".devcontainer.json",
-		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook.json",
-		"lefthook-local.yml", "lefthook-local.yaml", ".lefthook-local.yml", ".lefthook-local.yaml",
-		".zed", ".kiro", ".windsurf", ".qwen", ".roo", ".continue", ".amp", ".crush.json", "crush.json", ".aider.conf.yml", ".hg/hgrc",
-	}
-}
 
 // LaterFolders returns the folders that must be there for the run: those of the
 // project and of the working folder.
@@ -38,7 +21,7 @@ func LaterFolders(rc profile.RunConfig) []string {
 	}
 	var out []string
 	for _, root := range laterRoots(rc, true) {
-		for _, name := range laterFolders() {
+		for _, name := range sensitive.Made() {
 			out = append(out, filepath.Join(root, name))
 		}
 	}
@@ -65,15 +48,41 @@ func laterRoots(rc profile.RunConfig, own bool) []string {
 	return out
 }
 
-// laterPaths are all that is protected, whether it is there or not.
+// laterPaths are the folders that are protected whether they are there or not.
 func laterPaths(rc profile.RunConfig) []string {
 	if slices.Contains(rc.Allow, configKey) {
 		return nil
 	}
 	var out []string
 	for _, root := range laterRoots(rc, false) {
-		for _, name := range slices.Concat(laterFolders(), laterFiles()) {
+		for _, name := range sensitive.Made() {
 			out = append(out, filepath.Join(root, name))
+		}
+	}
+	return out
+}
+
+// ObeyedRoots are the folders in which what tools outside obey is looked for: what the
+// box can write, but for the state of programs in the home. ~/.cargo holds a thousand
+// packages with settings of editors in them, which nobody opens there.
+func ObeyedRoots(rc profile.RunConfig) []string {
+	if slices.Contains(rc.Allow, configKey) {
+		return nil
+	}
+	var out []string
+	add := func(p string) {
+		rest, inHome := below(rc.HomeDir, p)
+		state := inHome && (strings.HasPrefix(rest, ".") || rest == "go" || strings.HasPrefix(rest, "go/pkg"))
+		if p != "" && (!state || p == rc.Workdir || p == rc.Project) && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	if rc.WorkdirMode == profile.RW {
+		add(rc.Workdir)
+	}
+	for _, m := range rc.Mounts {
+		if m.Mode == profile.RW {
+			add(m.Source)
 		}
 	}
 	return out
@@ -96,16 +105,28 @@ func (b *builder) coverEmpty(reason, p string) {
 	}
 }
 
-// later returns what is protected here.
+// later returns what is protected here: what was found, and what was made.
 func (b *builder) later() []string {
-	var out []string
+	if b.allowed[configKey] {
+		return nil
+	}
+	out := slices.Clone(b.f.Obeyed)
 	for _, p := range laterPaths(b.rc) {
 		made := slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p })
-		if k := b.kind(p); made || k == host.File || k == host.Dir {
+		if k := b.kind(p); (made || k == host.File || k == host.Dir) && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// named returns what is there of the paths that settings of git name: programs of the
+// work tree that any command of git outside would run.
+func (b *builder) named() []string {
+	if b.rc.GitDir == "rw" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(b.f.Named), func(p string) bool { return b.kind(p) != host.File && b.kind(p) != host.Dir })
 }
 
 // laterLinks refuses a folder of editors and agents that is a link where the box
@@ -119,7 +140,7 @@ func (b *builder) laterLinks() error {
 			"profile %q: %s is yours and not writable: the program could change that, and make what editors and agents obey", b.rc.Name, dir)
 	}
 	for _, root := range laterRoots(b.rc, false) {
-		for _, name := range laterFolders() {
+		for _, name := range sensitive.Made() {
 			p := filepath.Join(root, name)
 			at := filepath.Join(b.canon(root), name)
 			if info, known := b.f.Paths[p]; known && (info.Link || info.Kind != host.Missing && info.Real != at) {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/changes"
+	"github.com/enr/inner/isolator/repos"
+	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/spf13/cobra"
 )
@@ -140,7 +142,7 @@ func (a *app) cmdChangesApply() *cobra.Command {
 			"asked for first. Each file is old or new afterwards, never half.\n\n" +
 			"When an original changed since it was copied, nothing is written, unless --force. What the host\n" +
 			"would run or obey (git hooks and configuration, .inner, settings of editors and agents) is left\n" +
-			"out, unless --force-path names it.",
+			"that settings of git name) is left out, unless --force-path names it.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.outside(cmd); err != nil {
@@ -346,7 +348,9 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	}
 	ctx, stop := interruptible()
 	defer stop()
+	since := runlog.Moment()
 	done, err := k.Apply(ctx, list)
+	a.holdApplied(k, done, f.paths, since)
 	switch {
 	case errors.Is(err, changes.ErrBusy):
 		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("run %s: %v", k.Record.Run, err), Hint: "wait for it to end"}
@@ -394,10 +398,7 @@ func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) erro
 // unprotected takes out what is run or obeyed on the host and was not named on
 // purpose.
 func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string) (kept, left []changes.Change, err error) {
-	homes := []string{a.home}
-	if other := otherHome(a.home); other != "" {
-		homes = append(homes, other)
-	}
+	guard := a.guard()
 	var allowed []changes.Change
 	if len(named) > 0 {
 		if allowed, err = a.pick(k, list, named); err != nil {
@@ -405,7 +406,7 @@ func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string
 		}
 	}
 	for _, c := range list {
-		ok := !changes.ProtectedChange(c, homes) || slices.ContainsFunc(allowed, func(x changes.Change) bool { return x.Full() == c.Full() })
+		ok := !guard.Protects(c) || slices.ContainsFunc(allowed, func(x changes.Change) bool { return x.Full() == c.Full() })
 		if ok {
 			kept = append(kept, c)
 		} else {
@@ -413,6 +414,31 @@ func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string
 		}
 	}
 	return kept, left, nil
+}
+
+// guard tells which changes are to be named on purpose.
+func (a *app) guard() *changes.Guard {
+	return changes.NewGuard(a.homes(), os.Getenv)
+}
+
+// holdApplied looks at what came with an apply as after a run: what came together can be
+// obeyed although each part of it alone is not. What was named on purpose stays.
+func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []string, since time.Time) {
+	if len(done) == 0 {
+		return
+	}
+	s := repos.Search{Since: since, Homes: a.homes(), Limit: time.Second}
+	for _, c := range k.Record.Copies {
+		s.Roots, s.Obeyed = append(s.Roots, c.Root()), append(s.Obeyed, c.Root())
+	}
+	s.Timeless = repos.Timeless(s.Roots)
+	for _, p := range forced {
+		allowed, _ := a.pick(k, done, []string{p}) // one that was not written is not there to be looked at
+		for _, c := range allowed {
+			s.Keep = append(s.Keep, filepath.Join(realPath(filepath.Dir(c.Full())), filepath.Base(c.Full())))
+		}
+	}
+	a.hold(s)
 }
 
 // sources names what was copied.
@@ -428,12 +454,13 @@ func (a *app) sources(k *changes.Kept) string {
 func (a *app) listChanges(k *changes.Kept, list []changes.Change, most int) {
 	a.say("changed in the copy of %s: %s", a.sources(k), changes.CountOf(list))
 	list = slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
+	guard := a.guard()
 	for i, c := range list {
 		if i == most {
 			a.say("  … and %d more", len(list)-most)
 			break
 		}
-		a.say("  %s", a.changeLine(k, c))
+		a.say("  %s", a.changeLine(k, guard, c))
 	}
 }
 
@@ -447,7 +474,7 @@ func (a *app) withoutGit(list []changes.Change) []changes.Change {
 }
 
 // changeLine is one change in one line, like git status.
-func (a *app) changeLine(k *changes.Kept, c changes.Change) string {
+func (a *app) changeLine(k *changes.Kept, g *changes.Guard, c changes.Change) string {
 	letter := map[changes.Kind]string{changes.Added: "A", changes.Modified: "M", changes.Deleted: "D", changes.Mode: "m", changes.Type: "T"}[c.Kind]
 	name := c.Name()
 	if len(k.Record.Copies) > 1 {
@@ -460,7 +487,7 @@ func (a *app) changeLine(k *changes.Kept, c changes.Change) string {
 	if c.Old != 0 && c.New != 0 && c.Kind != changes.Type && c.Target == "" && c.Old.Perm() != c.New.Perm() {
 		line += fmt.Sprintf(" (%#o, was %#o)", c.New.Perm(), c.Old.Perm())
 	}
-	if changes.ProtectedChange(c, []string{a.home}) {
+	if g.Protects(c) {
 		line += " (protected)"
 	}
 	if c.Clash != "" {
@@ -470,8 +497,9 @@ func (a *app) changeLine(k *changes.Kept, c changes.Change) string {
 }
 
 func (a *app) printStat(k *changes.Kept, list []changes.Change) error {
+	guard := a.guard()
 	for _, c := range list {
-		line := a.changeLine(k, c)
+		line := a.changeLine(k, guard, c)
 		if plus, minus, ok := c.Lines(); ok {
 			line += fmt.Sprintf("  +%d -%d", plus, minus)
 		}
@@ -490,8 +518,9 @@ type jsonChange struct {
 
 func (a *app) printChanges(list []changes.Change) error {
 	rows := make([]jsonChange, 0, len(list))
+	guard := a.guard()
 	for _, c := range list {
-		row := jsonChange{Change: c, Protected: changes.ProtectedChange(c, []string{a.home})}
+		row := jsonChange{Change: c, Protected: guard.Protects(c)}
 		if c.Old != 0 {
 			row.OldMode = c.Old.String()
 		}

@@ -233,6 +233,9 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 				row("changed", "and more")
 			}
 		}
+		for _, p := range e.Aside {
+			row("moved aside", "%s", a.short(p))
+		}
 		for _, p := range e.Later {
 			row("runs later", "%s", a.short(p))
 		}

@@ -108,13 +108,16 @@ type journey struct {
 	log     *runlog.Run    // nil when the run is not recorded
 	capture *runlog.Capture
 	begun   time.Time
-	clock   time.Time      // begun, as files know it
-	blocked map[string]int // noop: calls per command
-	reach   reach          // what the box may reach by name
-	net     *network       // nil without one of the box's own that leads anywhere
-	hosts   []runlog.Host  // what became of them
-	events  []runlog.Event // what the audit log gets with the end
-	kept    string         // the folder of copies that stay for a review; "" when they go with the run
+	clock   time.Time // begun, as files know it
+	aside   []string  // what was moved aside at its end
+
+	timeless []string       // writable folders where the time of a change says nothing
+	blocked  map[string]int // noop: calls per command
+	reach    reach          // what the box may reach by name
+	net      *network       // nil without one of the box's own that leads anywhere
+	hosts    []runlog.Host  // what became of them
+	events   []runlog.Event // what the audit log gets with the end
+	kept     string         // the folder of copies that stay for a review; "" when they go with the run
 
 	// after is what follows the end of the program, in order, while what was
 	// staged is still there. It is not called when the program did not run.
@@ -241,7 +244,7 @@ func (j *journey) hostChanged() bool {
 // arrive does what follows the end of the program. What fails is reported and
 // changes no exit code: the program has run.
 func (j *journey) arrive() {
-	j.holdRepositories()
+	j.holdLeftovers()
 	for _, f := range j.after {
 		if err := f(j); err != nil {
 			j.app.fail(err)
@@ -361,7 +364,7 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 	shown, copied := isolator.Mounted(*rc)
 	prep.facts = host.Probe(host.Request{
 		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Hide: rc.Hide, Writable: writable, Mounted: shown, Copied: copied,
-		Later: isolator.LaterFolders(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
+		Later: isolator.LaterFolders(*rc), Obeyed: isolator.ObeyedRoots(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		Nested: slices.Contains(rc.Allow, "nested-user-ns"), Limits: rc.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: a.setuidBwrap,
 	})
 	return prep, nil

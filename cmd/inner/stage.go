@@ -51,6 +51,6 @@ func stageBorrowed(j *journey) error {
 			places = append(places, g.Missing...)
 		}
 	}
-	watchRepositories(j)
+	watchFolders(j)
 	return j.run.Borrow(places...)
 }

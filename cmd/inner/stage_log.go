@@ -18,6 +18,7 @@ import (
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -93,7 +94,7 @@ func (j *journey) beginLog(word string) error {
 // a run.
 func endLog(j *journey) error {
 	rc, res := j.rc, j.result
-	end := runlog.End{Limits: j.reached(), Time: time.Now(), Code: res.Code, TimedOut: res.TimedOut, Millis: time.Since(j.begun).Milliseconds(), Blocked: j.blocked, Network: j.hosts}
+	end := runlog.End{Limits: j.reached(), Time: time.Now(), Code: res.Code, TimedOut: res.TimedOut, Millis: time.Since(j.begun).Milliseconds(), Blocked: j.blocked, Network: j.hosts, Aside: j.aside}
 	if res.Signal != 0 {
 		end.Signal = unix.SignalName(res.Signal)
 	}
@@ -124,7 +125,16 @@ func endLog(j *journey) error {
 		j.summary(end)
 	}
 	if len(end.Later) > 0 && (rc.Output.Summary || isTerminal(os.Stderr)) {
-		j.app.say("these run on your machine the next time you build: %s", j.names(end.Later))
+		steer := func(p string) bool { // what agents read, and nothing runs
+			hit, ok := sensitive.Match(filepath.Dir(p), filepath.Base(p), sensitive.Link)
+			return ok && hit.Row.Told && hit.Row.Tool == "agents"
+		}
+		if run := slices.DeleteFunc(slices.Clone(end.Later), steer); len(run) > 0 {
+			j.app.say("these run on your machine the next time you build: %s", j.names(run))
+		}
+		if read := slices.DeleteFunc(slices.Clone(end.Later), func(p string) bool { return !steer(p) }); len(read) > 0 {
+			j.app.say("agents on your machine follow these from now on: %s", j.names(read))
+		}
 	}
 	return nil
 }

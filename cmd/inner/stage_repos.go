@@ -1,75 +1,149 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 )
 
-// watchRepositories notes, for the case that this run is killed, that somebody has to
-// look at the repositories it leaves.
-func watchRepositories(j *journey) {
-	if j.rc.GitDir != "rw" {
-		j.run.Watch(runlog.Moment(), writableRoots(j.rc), j.guarded())
+// watchFolders notes, for the case that this run is killed, that somebody has to look at
+// what it leaves.
+func watchFolders(j *journey) {
+	s := j.leftovers()
+	j.timeless = repos.Timeless(s.Roots)
+	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: j.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Before: s.Before, Named: s.Named}
+	if s.NoGit {
+		w.Guarded, w.Named = nil, nil
 	}
+	j.run.Watch(w)
 }
 
-// guarded are the repositories that the box cannot make run anything.
-func (j *journey) guarded() []string {
-	var out []string
-	for _, g := range j.prep.facts.Git {
+// leftovers says where to look for what a run leaves on the host.
+func (j *journey) leftovers() repos.Search {
+	rc, f := j.rc, j.prep.facts
+	s := repos.Search{
+		Roots: writableRoots(rc), Ours: j.placeholders(), Since: j.clock, Timeless: j.timeless, NoGit: rc.GitDir == "rw",
+		Obeyed: isolator.ObeyedRoots(rc), Before: isolator.KeptPlaces(rc, f), Named: f.Named, Homes: f.Homes(),
+	}
+	if s.NoGit {
+		s.Named = nil
+	}
+	for _, g := range f.Git {
 		if !g.Link {
-			out = append(out, g.Dir)
+			s.Guarded = append(s.Guarded, g.Dir) // the box cannot make these run anything
 		}
 	}
-	return out
+	return s
 }
 
 // leastLook is how long the folders of a short run are looked through, where they are
 // many. A few thousand take that long.
 const leastLook = 50 * time.Millisecond
 
-// holdRepositories switches off what the repositories that the run made or changed would
-// run on the host. It comes first of all that follows the end of the program: there is
-// nobody who could look before that.
-func (j *journey) holdRepositories() {
-	if j.rc.GitDir == "rw" {
-		return
-	}
-	j.app.hold(repos.Search{
-		Roots: writableRoots(j.rc), Guarded: j.guarded(), Ours: j.placeholders(), Since: j.clock,
-		Limit: max(leastLook, min(time.Since(j.begun)/20, time.Second)),
-	})
+// holdLeftovers switches off what the run left that would run on the host. It comes first
+// of all that follows the end of the program: there is nobody who could look before that.
+func (j *journey) holdLeftovers() {
+	s := j.leftovers()
+	s.Limit = max(leastLook, min(time.Since(j.begun)/20, time.Second))
+	j.aside = j.app.hold(s)
 }
 
 // lookAgain does the same for runs that were killed.
 func (a *app) lookAgain() {
 	err := stage.Interrupted(a.ledger(), func(w stage.Watched) {
-		a.hold(repos.Search{Roots: w.Roots, Guarded: w.Guarded, Since: w.Since, Limit: time.Second})
+		a.hold(repos.Search{
+			Roots: w.Roots, Guarded: w.Guarded, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named,
+			Homes: a.homes(), Limit: time.Second,
+		})
 	})
 	if err != nil {
-		a.warn("repositories that a killed run left were not looked at: %v", err)
+		a.warn("what a killed run left was not looked at: %v", err)
 	}
 }
 
-func (a *app) hold(s repos.Search) {
+// homes are the homes of the user.
+func (a *app) homes() []string {
+	if other := otherHome(a.home); other != "" {
+		return []string{a.home, other}
+	}
+	return []string{a.home}
+}
+
+// hold looks, and says what it did. It returns what was moved aside.
+func (a *app) hold(s repos.Search) []string {
 	s.Hooks = host.EverywhereHooks()
-	held, partly, err := s.Hold()
-	for _, h := range held {
+	found, err := s.Hold()
+	for _, h := range found.Held {
 		a.warn("%s would run on your machine, and is switched off: %s", a.short(h.Place), strings.Join(h.What, ", "))
 		last := h.Kept[0]
 		to, _, _ := strings.Cut(last, repos.Suffix)
 		a.hint("mv %s %s   # puts it back; look at it first", quote.POSIX(last), quote.POSIX(to))
 	}
-	if partly {
-		a.warn("not every folder that this run made was looked through for repositories: look before you use git in one")
+	aside := a.sayMoved(found.Moved)
+	if n := len(found.Unseen); n > 0 {
+		a.warn("not looked through for what git and other tools would obey, as there was no time for it: %s", a.someFolders(found.Unseen))
 	}
 	if err != nil {
-		a.warn("a repository could not be looked at, so do not use git in %s before you did: %v", a.short(s.Roots[0]), err)
+		a.warn("not all that the run left could be looked at, so do not use git or an editor in %s before you did: %v", a.short(s.Roots[0]), err)
 	}
+	return aside
+}
+
+// sayMoved says what was moved aside, and how to put it back.
+func (a *app) sayMoved(list []repos.Moved) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	const most = 5
+	var paths, names, back []string
+	for i, m := range list {
+		paths = append(paths, m.Path)
+		if i < most {
+			names = append(names, fmt.Sprintf("%s (%s)", a.near(m.Path), m.Tool))
+			back = append(back, "mv "+quote.POSIX(a.near(m.Kept))+" "+quote.POSIX(a.near(m.Path)))
+		}
+	}
+	more := ""
+	if n := len(list) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more, each with %s at the end of its name", n, repos.Suffix)
+	}
+	a.warn("moved aside, because tools on your machine would obey it: %s%s", strings.Join(names, ", "), more)
+	a.hint("%s   # puts it back; look at it first", strings.Join(back, "; "))
+	return paths
+}
+
+// near writes a path below the current folder relative to it.
+func (a *app) near(p string) string {
+	if cwd, err := os.Getwd(); err == nil {
+		if rest, ok := strings.CutPrefix(p, realPath(cwd)+"/"); ok && !strings.HasPrefix(rest, "-") {
+			return rest
+		}
+	}
+	return p
+}
+
+// someFolders names a few of many folders.
+func (a *app) someFolders(list []string) string {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(x, y string) int { return cmp.Compare(strings.Count(x, "/"), strings.Count(y, "/")) })
+	const most = 4
+	var out []string
+	for _, p := range list[:min(len(list), most)] {
+		out = append(out, printable(a.short(p)))
+	}
+	text := strings.Join(out, ", ")
+	if n := len(list) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more folders, with what is in them", n)
+	}
+	return text
 }

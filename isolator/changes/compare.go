@@ -65,7 +65,8 @@ type state struct {
 // GitRecord reports whether a change is to one of git's own records (objects,
 // references, the index): a commit is a dozen files that nobody reads.
 func (c Change) GitRecord() bool {
-	return strings.Contains("/"+c.Path, "/.git/") && !Protected(c.Full(), nil)
+	_, rest, ok := strings.Cut("/"+c.Path, "/.git/")
+	return ok && gitRecord(strings.Split(rest, "/"), c)
 }
 
 // Count is how many changes there are of each kind.

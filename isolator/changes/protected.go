@@ -1,64 +1,167 @@
 package changes
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
-// Protected reports whether the host would later run or obey what is at a path
-// of an original: git's hooks and configuration, inner's profiles, what editors
-// and agents read in a project, start-up files of the homes. A box that works
-// on the original cannot write these; they are applied only when they are
-// named on purpose. Case is ignored: a file system may do the same.
-func Protected(full string, homes []string) bool {
-	parts := strings.Split(strings.ToLower(strings.TrimPrefix(full, "/")), "/")
-	for i, part := range parts {
-		rest := parts[i+1:]
-		switch {
-		case part == ".inner":
-			return true
-		case part == ".git" && obeyed(rest):
-			return true
-		}
-		for _, name := range isolator.LaterNames() {
-			want := strings.Split(strings.ToLower(name), "/")
-			if len(parts)-i >= len(want) && slices.Equal(parts[i:i+len(want)], want) {
-				return true
-			}
-		}
-	}
-	for _, home := range homes {
-		for _, name := range isolator.StartupNames() {
-			if p := filepath.Join(home, name); full == p || strings.HasPrefix(full, p+"/") {
-				return true
-			}
-		}
-	}
-	return false
+// Guard tells which changes the host would later run or obey: in a git directory
+// everything but plain records, what the table of package sensitive lists, what the
+// settings of git name, start-up files of the homes. A box that works on the original
+// cannot write these; they are applied only when they are named on purpose. Case is
+// ignored: a file system may do the same.
+type Guard struct {
+	homes  []string
+	global []gitconfig.Entry   // settings of git that hold in every repository
+	named  map[string][]string // what the repository of a folder names, by its top
+	git    map[string]bool     // folders, and whether they are git directories
 }
 
-// obeyed reports whether git runs or obeys a path below .git, or .git itself
-// when it is no folder.
-func obeyed(rest []string) bool {
-	if len(rest) == 0 {
-		return false // the folder; a file or link of that name is told by its kind
+// NewGuard makes a guard for a user with these homes.
+func NewGuard(homes []string, getenv func(string) string) *Guard {
+	g := &Guard{homes: homes, named: map[string][]string{}, git: map[string]bool{}}
+	g.global, _ = host.UserGit(getenv).Load()
+	return g
+}
+
+// Protects reports whether a change is to be named on purpose.
+func (g *Guard) Protects(c Change) bool {
+	if rest, inGit := g.belowGit(c); inGit {
+		return !gitRecord(rest, c)
 	}
-	switch rest[0] {
-	case "hooks", "config", "config.worktree", "commondir", "gitdir", "modules", "worktrees", "info",
-		"rebase-merge", "rebase-apply", "sequencer": // the last three hold commands of a rebase to be continued
+	if !sensitive.Packages(filepath.Dir(c.Path)) {
+		hit, ok := sensitive.Below(c.root, c.Path, kindOf(c), func(dir string) bool { return dir == c.root || g.exists(c, dir+"/.git") })
+		if ok && !hit.Row.Told {
+			return true
+		}
+	}
+	full := c.Full()
+	for _, home := range g.homes {
+		for _, name := range sensitive.Startup() {
+			if touches(full, filepath.Join(home, name), c) {
+				return true
+			}
+		}
+	}
+	return g.isNamed(c)
+}
+
+// kindOf is what a change makes of its path. What is deleted is what it was.
+func kindOf(c Change) sensitive.Kind {
+	switch mode := c.New | c.Old; {
+	case c.New != 0 && !c.New.IsDir() && !c.New.IsRegular(), c.Kind == Type:
+		return sensitive.Link
+	case mode.IsDir():
+		return sensitive.Folder
+	case mode.IsRegular():
+		return sensitive.File
+	}
+	return sensitive.Link
+}
+
+// touches reports whether a change is one of p: at it, in it, or of a folder on the way
+// to it, where that is not a folder before and after.
+func touches(full, p string, c Change) bool {
+	return full == p || strings.HasPrefix(full, p+"/") || strings.HasPrefix(p, full+"/") && !(c.New.IsDir() && (c.Old == 0 || c.Old.IsDir()))
+}
+
+// belowGit returns where in a git directory a change is, if it is in one: in a folder
+// called .git, or in one that git would take for a repository.
+func (g *Guard) belowGit(c Change) (rest []string, ok bool) {
+	names := strings.Split(c.Path, "/")
+	dir := c.root
+	for i, name := range names {
+		dir += "/" + name
+		rest := names[i+1:]
+		if strings.EqualFold(name, ".git") {
+			return rest, true
+		}
+		if len(rest) > 0 && g.isGit(c, dir) {
+			return rest, true
+		}
+	}
+	return nil, false
+}
+
+// isGit reports whether a folder is a bare repository (setup.c, is_git_directory), in the
+// original or in the copy.
+func (g *Guard) isGit(c Change, dir string) bool {
+	if is, known := g.git[dir]; known {
+		return is
+	}
+	has := func(name string) bool { return g.exists(c, dir+"/"+name) }
+	is := has("HEAD") && (has("objects") && has("refs") || has("commondir"))
+	g.git[dir] = is
+	return is
+}
+
+// exists reports whether there is anything at a path of the original, or at that place
+// in the copy.
+func (g *Guard) exists(c Change, full string) bool {
+	if _, err := os.Lstat(full); err == nil {
 		return true
-	case "objects":
-		return len(rest) > 1 && rest[1] == "info"
 	}
-	return false
+	rest, ok := strings.CutPrefix(full, c.root+"/")
+	if !ok {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(c.tree, rest))
+	return err == nil
 }
 
-// ProtectedChange is Protected for a change: it also knows pointers to another
-// repository.
-func ProtectedChange(c Change, homes []string) bool {
-	pointer := strings.EqualFold(filepath.Base(c.Path), ".git") && (c.New != 0 && !c.New.IsDir() || c.Old != 0 && !c.Old.IsDir())
-	return pointer || Protected(c.Full(), homes)
+// gitRecord reports whether a change in a git directory is to one of git's own records,
+// which are read and never run: a plain file or folder of a known name. Everything else
+// is not.
+//
+// Source: gitrepository-layout(5) of git 2.39.
+func gitRecord(rest []string, c Change) bool {
+	plain := (c.Old == 0 || c.Old.IsDir() || c.Old.IsRegular()) && (c.New == 0 || c.New.IsDir() || c.New.IsRegular())
+	if !plain || c.Kind == Type {
+		return false
+	}
+	if len(rest) == 0 {
+		return c.New == 0 && c.Old.IsDir() || c.New.IsDir() // .git itself: not a pointer to another one
+	}
+	if strings.HasSuffix(rest[len(rest)-1], ".lock") {
+		return false
+	}
+	switch name := rest[0]; name {
+	case "HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "MERGE_RR", "MERGE_AUTOSTASH", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD",
+		"SQUASH_MSG", "COMMIT_EDITMSG", "TAG_EDITMSG", "NOTES_EDITMSG", "description", "packed-refs", "shallow", "index":
+		return len(rest) == 1 && !c.New.IsDir()
+	case "refs", "logs", "reftable":
+		return true
+	case "lfs":
+		return len(rest) == 1 || rest[1] == "objects" || rest[1] == "tmp" || rest[1] == "cache"
+	case "objects":
+		// Of info, alternates lead to the objects of others.
+		return len(rest) < 3 || rest[1] != "info" || rest[2] == "packs" || rest[2] == "commit-graph" || rest[2] == "commit-graphs"
+	default:
+		return len(rest) == 1 && strings.HasPrefix(name, "sharedindex.") && !c.New.IsDir()
+	}
+}
+
+// isNamed reports whether settings of git name what a change is to, as a program, a folder
+// of hooks, or more settings.
+func (g *Guard) isNamed(c Change) bool {
+	full := c.Full()
+	for dir := filepath.Dir(full); ; dir = filepath.Dir(dir) {
+		named, known := g.named[dir]
+		if !known {
+			named = host.NamedByGit(dir, g.global, g.homes)
+			g.named[dir] = named
+		}
+		if slices.ContainsFunc(named, func(p string) bool { return touches(full, p, c) }) {
+			return true
+		}
+		if dir == "/" || dir == "." {
+			return false
+		}
+	}
 }

@@ -88,6 +88,11 @@ type Facts struct {
 	// be covered.
 	Later []Placeholder `json:"later,omitempty"`
 
+	// Obeyed holds what tools outside obey in the writable folders asked about, and
+	// Named the paths there that git settings name, there or not.
+	Obeyed []string `json:"obeyed,omitempty"`
+	Named  []string `json:"named,omitempty"`
+
 	// Locked holds the folders of such paths that are the user's own and cannot be
 	// written: the box could lift that (chmod) and make them.
 	Locked []string `json:"locked,omitempty"`

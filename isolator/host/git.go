@@ -80,7 +80,7 @@ func guardGit(top string, roots ...string) []GitGuard {
 	case err != nil:
 		return nil
 	case fi.IsDir():
-		return append(guardRepo(dir), guardNamed(dir, top, roots)...)
+		return append(guardRepo(dir), guardNamed(dir, dir, top, roots)...)
 	case !fi.Mode().IsRegular():
 		return []GitGuard{{Dir: dir, Link: true}}
 	}
@@ -95,10 +95,10 @@ func guardGit(top string, roots ...string) []GitGuard {
 	case link:
 		return append(list, GitGuard{Dir: filepath.Join(repo, "commondir"), Link: true})
 	case common == "" || common == repo:
-		return append(append(list, guardRepo(repo)...), guardNamed(repo, top, roots)...)
+		return append(append(list, guardRepo(repo)...), guardNamed(repo, repo, top, roots)...)
 	}
 	list = append(append(list, guardRepo(common)...), guardWorktree(repo, common))
-	return append(list, guardNamed(common, top, roots)...)
+	return append(list, guardNamed(repo, common, top, roots)...)
 }
 
 // pointed returns the real folder that a file of git names, when it lies in one
@@ -189,30 +189,20 @@ func guardRepo(dir string) []GitGuard {
 }
 
 // guardNamed looks at what the configuration of a repository names in the roots:
-// the folder of its hooks, relative to the work tree, and files it includes.
-func guardNamed(repo, top string, roots []string) []GitGuard {
+// the folder of its hooks, relative to the work tree, and files it includes, also
+// from a file that is included.
+func guardNamed(repo, common, top string, roots []string) []GitGuard {
 	var list []GitGuard
-	for _, name := range []string{"config", "config.worktree"} {
-		data, err := readPlain(filepath.Join(repo, name))
-		if err != nil {
-			continue
-		}
-		entries, _ := gitconfig.Parse(data) // git stops at a fault, too
-		for _, e := range entries {
-			switch {
-			case e.Key == "core.hookspath":
-				list = append(list, guardPlace(e.Value, top, top, roots, nil)...)
-			case includes(e.Key):
-				list = append(list, guardPlace(e.Value, repo, top, roots, []byte{})...)
-			}
+	entries, _ := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: os.Getenv("HOME"), GitDir: repo, CommonDir: common, Every: true}.Load()
+	for _, e := range entries {
+		switch {
+		case e.Key == "core.hookspath":
+			list = append(list, guardPlace(e.Value, top, top, roots, nil)...)
+		case gitconfig.Includes(e.Key):
+			list = append(list, guardPlace(e.Value, filepath.Dir(e.File), top, roots, []byte{})...)
 		}
 	}
 	return list
-}
-
-// includes reports whether a setting names another file of settings.
-func includes(key string) bool {
-	return key == "include.path" || strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
 }
 
 // guardPlace guards a path that git reads relative to dir, there or not. What is
@@ -250,38 +240,11 @@ func guardPlace(value, dir, top string, roots []string, content []byte) []GitGua
 // EverywhereHooks are the folders of hooks that the settings of the user and of the
 // system name for every repository.
 func EverywhereHooks() []string {
-	home, xdg := os.Getenv("HOME"), os.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(xdg) {
-		xdg = filepath.Join(home, ".config")
-	}
-	files := []string{"/etc/gitconfig", filepath.Join(xdg, "git/config"), filepath.Join(home, ".gitconfig")}
-	if p := os.Getenv("GIT_CONFIG_GLOBAL"); p != "" {
-		files = append(files, p)
-	}
+	entries, _ := UserGit(os.Getenv).Load()
 	var out []string
-	for n := 0; n < len(files) && n < 20; n++ { // includes are added
-		real, err := filepath.EvalSymlinks(files[n])
-		if err != nil {
-			continue
-		}
-		data, err := readPlain(real)
-		if err != nil {
-			continue
-		}
-		entries, _ := gitconfig.Parse(data)
-		for _, e := range entries {
-			rest, inHome := strings.CutPrefix(e.Value, "~/")
-			switch {
-			case e.Key == "core.hookspath":
-				out = append(out, e.Value)
-			case !includes(e.Key):
-			case inHome:
-				files = append(files, filepath.Join(home, rest))
-			case filepath.IsAbs(e.Value):
-				files = append(files, e.Value)
-			default:
-				files = append(files, filepath.Join(filepath.Dir(files[n]), e.Value))
-			}
+	for _, e := range entries {
+		if e.Key == "core.hookspath" {
+			out = append(out, e.Value)
 		}
 	}
 	return out

@@ -31,6 +31,7 @@ type Request struct {
 	Display   bool     // look for the display server
 	Bare      []string // folders to look into
 	Later     []string // folders to make for the run when they are missing
+	Obeyed    []string // folders the box will write: searched for what tools outside obey
 	Env       []string // the environment of the call, KEY=VALUE
 	Terminal  bool
 
@@ -85,6 +86,10 @@ func Probe(r Request) Facts {
 		for _, p := range f.Hide.Paths {
 			f.Paths[p] = l.look(p)
 		}
+	}
+	f.Obeyed, f.Named = l.obeyed(r.Writable, r.Obeyed, f.Homes(), f.Env)
+	for _, p := range slices.Concat(f.Obeyed, f.Named) {
+		f.Paths[p] = l.look(p)
 	}
 	f.Folders = l.crowded(f.Paths)
 	f.SameFile = l.sameFile(f.Paths, slices.Concat(r.Writable, r.Copied))
@@ -181,6 +186,7 @@ func (l looker) glob(pattern string) []string {
 type name struct {
 	name string
 	dir  bool
+	link bool
 }
 
 // depth is how far below a folder "**" looks.
@@ -258,7 +264,7 @@ func (l looker) list(dir string) []name {
 	var names []name
 	entries, _ := os.ReadDir(dir) // what could be read counts
 	for _, e := range entries {
-		names = append(names, name{e.Name(), e.IsDir()})
+		names = append(names, name{e.Name(), e.IsDir(), e.Type()&fs.ModeSymlink != 0})
 	}
 	l.names[dir] = names
 	return names

@@ -1,5 +1,7 @@
-// Package repos looks at the git repositories that a run made or changed, and switches
-// off what git on the host would run from them.
+// Package repos looks at what a run left in the folders that it could write, and sees to
+// it that nothing of it runs on the host by itself: it switches off what git would run
+// from the repositories that the run made or changed, and moves aside what other tools
+// would obey (package sensitive has the table).
 //
 // Git obeys the configuration of every repository it comes across: of one that is in
 // the index of another, `git status` there runs core.fsmonitor and filters (measured
@@ -9,9 +11,9 @@
 //
 // It promises that of what it finds nothing runs, and that nothing is lost: a
 // configuration keeps the settings that run nothing, the original stays beside it, and
-// a hook is renamed. It finds every repository in the index of one it knows, and the
-// others in the folders it has time for; it says when that was not all. It writes in
-// the given folders only, through no link that leads out of them.
+// everything else is renamed. It finds every repository in the index of one it knows,
+// and the rest in the folders it has time for; it names those that it had no time for.
+// It writes in the given folders only, through no link that leads out of them.
 package repos
 
 import (
@@ -27,20 +29,29 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
 // Suffix is what the name of something that was switched off ends with.
-const Suffix = ".inner-held"
+const Suffix = sensitive.Suffix
 
 // Search says where to look.
 type Search struct {
-	Roots   []string      // folders the box could write
-	Guarded []string      // repositories that were protected meanwhile
-	Ours    []string      // what inner itself put there
-	Hooks   []string      // where the user's own settings have the hooks of every repository
-	Since   time.Time     // when the run began, as files know it
-	Limit   time.Duration // how long folders are looked through at least some of them are
+	Roots    []string      // folders the box could write
+	Guarded  []string      // repositories that were protected meanwhile
+	Ours     []string      // what inner itself put there
+	Hooks    []string      // where the user's own settings have the hooks of every repository
+	Since    time.Time     // when the run began, as files know it
+	Timeless []string      // roots where the time of a change can be set: everything in them counts as recent
+	Limit    time.Duration // how long folders are looked through; at least some of them are
+
+	NoGit  bool     // repositories are the box's to change
+	Obeyed []string // roots in which other tools obey what they find
+	Before []string // of that, what was there before the run: it stays
+	Keep   []string // what was named on purpose, with all that is in it: it stays
+	Named  []string // paths that settings of git name
+	Homes  []string // the user's homes
 }
 
 // Held is what was switched off in one place.
@@ -48,6 +59,20 @@ type Held struct {
 	Place string   // the .git folder or file
 	What  []string // settings by their key, hooks by their name
 	Kept  []string // where the originals are: their names, and Suffix
+}
+
+// Moved is something that was moved aside.
+type Moved struct {
+	Path string // where it was
+	Kept string // where it is
+	Tool string // who would obey it
+}
+
+// Found is what a search found.
+type Found struct {
+	Held   []Held
+	Moved  []Moved
+	Unseen []string // folders that there was no time for, the nearest first
 }
 
 // Folders that are looked through however long it takes.
@@ -66,13 +91,14 @@ const thorough = time.Minute
 
 type sweep struct {
 	Search
-	roots  []root
-	seen   map[string]bool     // repositories, and whether they run nothing now
-	tops   map[string]bool     // .git files and folders
-	trees  map[string][]string // the work trees that repositories name
-	held   []Held
-	errs   []error
-	partly bool
+	roots []root
+	seen  map[string]bool     // repositories, and whether they run nothing now
+	tops  map[string]bool     // .git files and folders
+	trees map[string][]string // the work trees that repositories name
+	timed map[uint64]bool     // devices, and whether the time of a change can be relied on
+	more  []string            // folders that were moved aside, and are still to be looked into
+	Found
+	errs []error
 }
 
 type root struct {
@@ -80,11 +106,10 @@ type root struct {
 	dir  *os.Root
 }
 
-// Hold looks for repositories and switches off what would run. It reports whether
-// there were folders that changed and that it had no time for. What could not be switched off is an
-// error; the rest was.
-func (s Search) Hold() (held []Held, partly bool, err error) {
-	w := &sweep{Search: s, seen: map[string]bool{}, tops: map[string]bool{}, trees: map[string][]string{}}
+// Hold looks for what would run on the host, and switches it off or moves it aside. What
+// could not be is an error; the rest was.
+func (s Search) Hold() (Found, error) {
+	w := &sweep{Search: s.real(), seen: map[string]bool{}, tops: map[string]bool{}, trees: map[string][]string{}, timed: map[uint64]bool{}}
 	for _, p := range s.Roots {
 		real, err := filepath.EvalSymlinks(p)
 		if err != nil {
@@ -96,15 +121,21 @@ func (s Search) Hold() (held []Held, partly bool, err error) {
 		}
 		defer dir.Close()
 		w.roots = append(w.roots, root{real, dir})
+		if fi, err := dir.Stat("."); err == nil {
+			w.timed[deviceOf(fi)] = !slices.Contains(s.Timeless, p)
+		}
 	}
-	for _, g := range s.Guarded {
-		w.top(g)
+	if !s.NoGit {
+		for _, g := range s.Guarded {
+			w.top(g)
+		}
 	}
+	w.places()
 	w.folders()
-	return w.held, w.partly, errors.Join(w.errs...)
+	return w.Found, errors.Join(w.errs...)
 }
 
-// folders looks through the roots: first what changed, because a repository that is made
+// folders looks through the roots: first what changed, because something that is made
 // changes the folder it is in, then what is near, other people's packages last.
 func (w *sweep) folders() {
 	var changed, others, late []string
@@ -131,13 +162,15 @@ func (w *sweep) folders() {
 		}
 		visited[dir] = true
 		if left--; left < 0 && time.Since(begin) > w.Limit {
-			if w.partly = first == &changed; w.Limit == thorough {
+			w.Unseen = slices.Concat(changed, others, late)
+			if w.Limit == thorough {
 				w.errs = append(w.errs, errors.New("an index that git reads in another way, and too many folders"))
 			}
 			return
 		}
 		*first = (*first)[1:]
 		fresh, below, packages := w.folder(dir)
+		fresh, w.more = append(fresh, w.more...), nil
 		changed, others, late = append(changed, fresh...), append(others, below...), append(late, packages...)
 	}
 }
@@ -149,9 +182,13 @@ func (w *sweep) folder(dir string) (changed, below, packages []string) {
 	if err != nil {
 		w.top(filepath.Join(dir, ".git")) // git may enter what cannot be listed
 	}
+	obeyed := w.looksFor(dir)
 	var head, objects, refs, common bool
 	for _, e := range entries {
-		p := filepath.Join(dir, e.Name())
+		p := dir + "/" + e.Name()
+		if obeyed && w.obeyed(dir, e) {
+			continue
+		}
 		switch name := e.Name(); {
 		case name == ".git":
 			w.top(p)
@@ -160,7 +197,7 @@ func (w *sweep) folder(dir string) (changed, below, packages []string) {
 			packages = append(packages, p)
 			continue
 		case e.IsDir() && !slices.Contains(w.Ours, p):
-			if fi, err := e.Info(); err == nil && w.recent(fi) {
+			if fi, err := e.Info(); err == nil && w.recent(p, fi) {
 				changed = append(changed, p)
 			} else {
 				below = append(below, p)
@@ -169,7 +206,7 @@ func (w *sweep) folder(dir string) (changed, below, packages []string) {
 		head, objects = head || e.Name() == "HEAD", objects || e.Name() == "objects"
 		refs, common = refs || e.Name() == "refs", common || e.Name() == "commondir"
 	}
-	if head && (objects && refs || common) { // a bare one (setup.c, is_git_directory)
+	if head && (objects && refs || common) && !w.NoGit { // a bare one (setup.c, is_git_directory)
 		w.repository(dir)
 		w.named(dir, dir)
 		return nil, nil, nil
@@ -179,7 +216,7 @@ func (w *sweep) folder(dir string) (changed, below, packages []string) {
 
 // top looks at a .git: a repository, or what leads to one.
 func (w *sweep) top(p string) {
-	if w.tops[p] {
+	if w.tops[p] || w.NoGit {
 		return
 	}
 	w.tops[p] = true
@@ -192,7 +229,7 @@ func (w *sweep) top(p string) {
 		if repo = leadsTo(p); repo == "" {
 			return
 		}
-		if !w.repository(repo) && w.recent(fi) {
+		if !w.repository(repo) && w.recent(p, fi) {
 			w.away(p, &Held{Place: p}, "a pointer to "+repo)
 		}
 	} else {
@@ -271,7 +308,7 @@ func (w *sweep) repository(repo string) (clean bool) {
 		fi, _ := os.Lstat(p)
 		data, err := readFile(p, maxPointer)
 		if real, rerr := filepath.EvalSymlinks(beneath(repo, line(data))); err == nil && rerr == nil && real != repo && !w.repository(real) || err != nil {
-			if clean = false; ours && fi != nil && w.recent(fi) {
+			if clean = false; ours && fi != nil && w.recent(p, fi) {
 				clean = w.away(p, h, "commondir")
 			}
 		}
@@ -291,7 +328,7 @@ func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 	if err != nil {
 		return true
 	}
-	hold = hold && w.recent(fi)
+	hold = hold && w.recent(p, fi)
 	data, err := readFile(p, maxConfig)
 	if err != nil && hold && fi.Mode().IsRegular() && w.open(p, 0o600) == nil {
 		data, err = readFile(p, maxConfig)
@@ -348,7 +385,7 @@ func (w *sweep) hooks(dir, name string, h *Held) {
 	case err != nil:
 		return
 	case !fi.IsDir():
-		if w.recent(fi) {
+		if w.recent(dir, fi) {
 			w.away(dir, h, name)
 		}
 		return
@@ -362,7 +399,7 @@ func (w *sweep) hooks(dir, name string, h *Held) {
 		if err != nil || fi.IsDir() || strings.HasSuffix(e.Name(), ".sample") || strings.Contains(e.Name(), Suffix) {
 			continue
 		}
-		if w.recent(fi) && (!fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0) {
+		if w.recent(filepath.Join(dir, e.Name()), fi) && (!fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0) {
 			w.away(filepath.Join(dir, e.Name()), h, name+"/"+e.Name())
 		}
 	}
@@ -373,7 +410,7 @@ func (w *sweep) hooks(dir, name string, h *Held) {
 func (w *sweep) todo(repo string, h *Held) {
 	p := filepath.Join(repo, "rebase-merge", "git-rebase-todo")
 	fi, err := os.Lstat(p)
-	if err != nil || !w.inside(p) || !w.recent(fi) {
+	if err != nil || !w.inside(p) || !w.recent(p, fi) {
 		return
 	}
 	data, err := readFile(p, maxConfig)
@@ -407,7 +444,7 @@ func (w *sweep) strategy(repo string, h *Held) {
 	for _, name := range []string{"rebase-merge/strategy", "sequencer/opts"} {
 		p := filepath.Join(repo, name)
 		fi, err := os.Lstat(p)
-		if err != nil || !w.inside(p) || !w.recent(fi) {
+		if err != nil || !w.inside(p) || !w.recent(p, fi) {
 			continue
 		}
 		data, err := readFile(p, maxConfig)
@@ -421,13 +458,6 @@ func (w *sweep) strategy(repo string, h *Held) {
 			w.away(p, h, name)
 		}
 	}
-}
-
-// recent reports whether something was made, written, renamed or given other
-// attributes since the run began. A program cannot set that time.
-func (w *sweep) recent(fi fs.FileInfo) bool {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return ok && !time.Unix(st.Ctim.Unix()).Before(w.Since)
 }
 
 // in returns the root that a path lies in, and its name there.
@@ -445,37 +475,45 @@ func (w *sweep) inside(p string) bool {
 	return dir != nil || slices.ContainsFunc(w.roots, func(r root) bool { return r.path == p })
 }
 
-// away renames something, and notes what it was.
+// away renames something of a repository, and notes what it was.
 func (w *sweep) away(p string, h *Held, what ...string) bool {
-	dir, rel := w.in(p)
-	if dir == nil {
+	to, ok := w.rename(p)
+	if !ok {
 		return false
 	}
-	to := Suffix
-	for n := 2; ; n++ {
-		if _, err := dir.Lstat(rel + to); err != nil {
-			break
-		}
-		to = Suffix + "." + strconv.Itoa(n)
-	}
-	err := dir.Rename(rel, rel+to)
-	if errors.Is(err, fs.ErrPermission) && w.open(filepath.Dir(p), 0o700) == nil {
-		err = dir.Rename(rel, rel+to)
-	}
-	if err != nil {
-		w.errs = append(w.errs, err)
-		return false
-	}
-	h.What, h.Kept = append(h.What, what...), append(h.Kept, p+to)
+	h.What, h.Kept = append(h.What, what...), append(h.Kept, to)
 	if len(h.Kept) == 1 {
-		w.held = append(w.held, *h)
+		w.Held = append(w.Held, *h)
 	}
-	for i := range w.held {
-		if w.held[i].Place == h.Place {
-			w.held[i] = *h
+	for i := range w.Held {
+		if w.Held[i].Place == h.Place {
+			w.Held[i] = *h
 		}
 	}
 	return true
+}
+
+// rename gives something a name that no tool obeys.
+func (w *sweep) rename(p string) (to string, ok bool) {
+	dir, rel := w.in(p)
+	if dir == nil {
+		return "", false
+	}
+	end := Suffix
+	for n := 2; ; n++ {
+		if _, err := dir.Lstat(rel + end); err != nil {
+			break
+		}
+		end = Suffix + "." + strconv.Itoa(n)
+	}
+	err := dir.Rename(rel, rel+end)
+	if errors.Is(err, fs.ErrPermission) && w.open(filepath.Dir(p), 0o700) == nil {
+		err = dir.Rename(rel, rel+end)
+	}
+	if err != nil {
+		w.errs = append(w.errs, err)
+	}
+	return p + end, err == nil
 }
 
 // open gives the user back what a program in the box took from it.

@@ -136,9 +136,10 @@ func TestHold(t *testing.T) {
 			p.sh(c.during)
 			_ = os.Remove(p.dir + "/mark")
 			s := Search{Roots: []string{p.dir + "/p"}, Guarded: guarded, Since: since}
-			held, partly, err := s.Hold()
-			if err != nil || partly {
-				t.Errorf("%v, partly %t", err, partly)
+			found, err := s.Hold()
+			held := found.Held
+			if err != nil || len(found.Unseen) > 0 {
+				t.Errorf("%v, not seen: %q", err, found.Unseen)
 			}
 			if got := p.what(held); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
@@ -154,7 +155,7 @@ func TestHold(t *testing.T) {
 					}
 				}
 			}
-			if again, _, err := s.Hold(); len(again) > 0 || err != nil {
+			if again, err := s.Hold(); len(again.Held) > 0 || err != nil {
 				t.Errorf("a second time: %v, %v", again, err)
 			}
 		})
@@ -179,7 +180,7 @@ func TestStrategyRuns(t *testing.T) {
 	since := p.begin()
 	p.sh(planted)
 	p.sh("cp -R .git ../git; ! git rebase --continue 2>/dev/null || :; test -e $MARK; rm -rf $MARK .git; mv ../git .git")
-	if _, _, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); err != nil {
+	if _, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); err != nil {
 		t.Error(err)
 	}
 	p.sh("git rebase --continue 2>/dev/null || :; test ! -e $MARK")
@@ -190,7 +191,8 @@ func TestKept(t *testing.T) {
 	p := newPlace(t)
 	since := p.begin()
 	p.sh("git init -q dep; cd dep; git remote add origin https://example.com/x.git; git config core.hooksPath .husky; git config user.name 'A \"B\" # c'; cp .git/config ../was")
-	held, _, err := Search{Roots: []string{p.dir + "/p"}, Since: since}.Hold()
+	found, err := Search{Roots: []string{p.dir + "/p"}, Since: since}.Hold()
+	held := found.Held
 	if err != nil || p.what(held) != "dep/.git: core.hookspath" {
 		t.Fatalf("%v, %v", held, err)
 	}
@@ -198,8 +200,8 @@ func TestKept(t *testing.T) {
 	// Put back as it says, it stays.
 	p.sh("mv dep/.git/config" + Suffix + " dep/.git/config")
 	since = p.begin()
-	if held, _, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); len(held) > 0 || err != nil {
-		t.Errorf("%v, %v", held, err)
+	if found, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); len(found.Held) > 0 || err != nil {
+		t.Errorf("%v, %v", found, err)
 	}
 }
 
@@ -209,17 +211,17 @@ func TestPartly(t *testing.T) {
 	for i := range always + 10 {
 		must(t, os.Mkdir(fmt.Sprintf("%s/p/%d", p.dir, i), 0o755))
 	}
-	if _, partly, err := (Search{Roots: []string{p.dir + "/p"}}).Hold(); !partly || err != nil {
-		t.Errorf("partly %t, %v", partly, err)
+	if found, err := (Search{Roots: []string{p.dir + "/p"}}).Hold(); len(found.Unseen) != 11 || err != nil {
+		t.Errorf("not seen: %q, %v", found.Unseen, err)
 	}
-	if _, partly, err := (Search{Roots: []string{p.dir + "/p"}, Limit: time.Minute}).Hold(); partly || err != nil {
-		t.Errorf("with time: partly %t, %v", partly, err)
+	if found, err := (Search{Roots: []string{p.dir + "/p"}, Limit: time.Minute}).Hold(); len(found.Unseen) > 0 || err != nil {
+		t.Errorf("with time: %q, %v", found.Unseen, err)
 	}
 	// Of many, those that changed come first.
 	since := p.begin()
 	p.sh(evil + "make z/z/evil; git -C z/z/evil config core.fsmonitor x")
-	if held, partly, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); p.what(held) != "z/z/evil/.git: core.fsmonitor" || partly || err != nil {
-		t.Errorf("%v, partly %t, %v", held, partly, err)
+	if found, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); p.what(found.Held) != "z/z/evil/.git: core.fsmonitor" || err != nil {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
 
@@ -274,8 +276,8 @@ func TestNamedHooks(t *testing.T) {
 	p.sh("git init -q old; mkdir old/.githooks; printf '#!/bin/sh\n' >old/.githooks/pre-commit; chmod +x old/.githooks/*")
 	since := p.begin()
 	p.sh(evil + "make evil; mkdir evil/.githooks; printf '#!/bin/sh\ntouch $MARK\n' >evil/.githooks/post-checkout; echo no >evil/.githooks/notes; chmod +x evil/.githooks/post-checkout")
-	held, _, err := Search{Roots: []string{p.dir + "/p"}, Hooks: []string{".githooks", "/usr/bin", "~/h", "."}, Since: since}.Hold()
-	if got := p.what(held); got != "evil/.git: .githooks/post-checkout" || err != nil {
+	found, err := Search{Roots: []string{p.dir + "/p"}, Hooks: []string{".githooks", "/usr/bin", "~/h", "."}, Since: since}.Hold()
+	if got := p.what(found.Held); got != "evil/.git: .githooks/post-checkout" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	p.sh("git -C evil -c core.hooksPath=.githooks checkout -qb new; test ! -e $MARK; test -x old/.githooks/pre-commit")
@@ -317,7 +319,7 @@ func TestOddIndex(t *testing.T) {
 	}
 	p := newPlace(t)
 	p.sh("git init -q .; for i in $(seq 420); do mkdir $i; done; mkdir -p x/y; " + evil + "make x/y/evil; git -C x/y/evil config core.fsmonitor 'touch $MARK'; git add x 2>/dev/null; truncate -s -60 .git/index")
-	if held, partly, err := (Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}}).Hold(); p.what(held) != "x/y/evil/.git: core.fsmonitor" || partly || err != nil {
-		t.Errorf("%v, partly %t, %v", held, partly, err)
+	if found, err := (Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}}).Hold(); p.what(found.Held) != "x/y/evil/.git: core.fsmonitor" || err != nil {
+		t.Errorf("%+v, %v", found, err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/sensitive"
 )
 
 // Changes is what changed in the writable folders during a run, by the run or
@@ -157,40 +159,50 @@ func changedSince(fi fs.FileInfo, since time.Time) bool {
 }
 
 // RunsLater returns what changed since a Moment at the top of the folders, or
-// is in files, and runs on the host the next time somebody builds, tests or
-// opens a folder. It looks at a fixed list of names.
+// is in files, and that the host runs or obeys the next time somebody builds, tests
+// or opens a folder: what the table of package sensitive lists, and shell scripts.
 func RunsLater(roots, ours, files []string, since time.Time) []string {
 	var out []string
 	add := func(p string) {
-		if !slices.Contains(out, p) {
+		if !slices.Contains(out, p) && !slices.Contains(ours, p) {
 			out = append(out, p)
 		}
 	}
 	for _, root := range topmost(roots) {
-		// Nearly always there is nothing, and this is on the way of every run.
-		dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			continue
-		}
-		defer unix.Close(dir)
-		for _, name := range runLater() {
-			var st unix.Stat_t
-			if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-				continue
-			}
-			p := filepath.Join(root, name)
-			if slices.Contains(ours, p) {
-				continue
-			}
-			if !time.Unix(st.Ctim.Unix()).Before(since) || st.Mode&unix.S_IFMT == unix.S_IFDIR && changedIn(p, since) {
+		for _, p := range obeyedIn(root, true) {
+			if fi, err := os.Lstat(p); err == nil && (changedSince(fi, since) || fi.IsDir() && changedIn(p, since)) {
 				add(p)
 			}
 		}
 	}
 	for _, p := range files {
-		later := func(name string) bool { return strings.HasSuffix(p, "/"+name) }
-		if strings.HasSuffix(p, ".sh") || slices.ContainsFunc(runLater(), later) {
+		_, obeyed := sensitive.Match(filepath.Dir(p), filepath.Base(p), sensitive.Link)
+		if strings.HasSuffix(p, ".sh") || obeyed {
 			add(p)
+		}
+	}
+	return out
+}
+
+// obeyedIn returns what tools obey in a folder, and one level below in the folders
+// that such names begin with.
+func obeyedIn(dir string, deeper bool) []string {
+	var out []string
+	entries, _ := os.ReadDir(dir) // what could be read counts
+	for _, e := range entries {
+		kind := sensitive.Link
+		switch {
+		case e.IsDir():
+			kind = sensitive.Folder
+		case e.Type().IsRegular():
+			kind = sensitive.File
+		}
+		hit, ok := sensitive.Match(dir, e.Name(), kind)
+		switch {
+		case ok && hit.Row.Tool != "inner":
+			out = append(out, filepath.Join(dir, e.Name()))
+		case deeper && e.IsDir() && sensitive.Leads(e.Name()):
+			out = append(out, obeyedIn(filepath.Join(dir, e.Name()), false)...)
 		}
 	}
 	return out
@@ -203,16 +215,4 @@ func changedIn(dir string, since time.Time) bool {
 		fi, err := e.Info()
 		return err == nil && changedSince(fi, since)
 	})
-}
-
-// runLater are names below a project that tools run or obey.
-func runLater() []string {
-	return []string{
-		"Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "Rakefile", "Gemfile",
-		"package.json", ".npmrc", ".yarnrc.yml", ".pnpmfile.cjs", "pyproject.toml", "setup.py", "setup.cfg", "conftest.py", "tox.ini", "noxfile.py",
-		"CMakeLists.txt", "meson.build", "configure", "build.rs", "Cargo.toml", ".cargo/config.toml",
-		"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradlew", "pom.xml", "mvnw", "build.xml",
-		"Dockerfile", "docker-compose.yml", "compose.yaml", ".gitlab-ci.yml", ".github/workflows", ".pre-commit-config.yaml",
-		".envrc", "mise.toml", ".mise.toml", ".tool-versions", ".husky", ".vscode/tasks.json", ".vscode/settings.json", ".devcontainer/devcontainer.json",
-	}
 }

@@ -154,6 +154,7 @@ func (e End) line() []byte {
 		})
 	}
 	l.list("runs_later", e.Later)
+	l.list("moved_aside", e.Aside)
 	return l.end()
 }
 

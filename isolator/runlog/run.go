@@ -59,6 +59,8 @@ type End struct {
 	// Later are changed files that run on the host the next time somebody
 	// builds, or opens the folder.
 	Later []string `json:"runs_later,omitempty"`
+	// Aside is what the run made and tools of the host would obey: it has another name now.
+	Aside []string `json:"moved_aside,omitempty"`
 }
 
 // Host is what became of the requests of a run to one host and port.

@@ -201,14 +201,16 @@ func giveBack(ledger, except string, dirs parents) error {
 		}
 		var keep []loan
 		var errs []error
+		needed := map[string]bool{}
 		for _, l := range loans {
 			if living[l.run] || l.note() && l.run != except {
 				keep = append(keep, l)
+				needed[l.path] = needed[l.path] || !l.note()
 			}
 		}
 		// What was made in a place goes before the place.
 		for _, l := range slices.Backward(loans) {
-			if !l.note() && !slices.ContainsFunc(keep, func(k loan) bool { return k.path == l.path }) {
+			if !l.note() && !needed[l.path] {
 				errs = append(errs, takeAway(l, dirs))
 			}
 		}
@@ -280,6 +282,10 @@ func withLedger(ledger string, change func(loans []loan, write func([]loan) erro
 	return errors.Join(err, write(loans))
 }
 
+// maxLedger is the largest ledger that is read: some hundred runs at once with a few
+// hundred places each.
+const maxLedger = 64 << 20
+
 func readLedger(ledger string) ([]loan, error) {
 	f, err := os.OpenFile(ledger, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -292,9 +298,13 @@ func readLedger(ledger string) ([]loan, error) {
 	if err := own(f); err != nil {
 		return nil, fmt.Errorf("%q: %w", ledger, err)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, 1<<20))
-	if err != nil {
+	data, err := io.ReadAll(io.LimitReader(f, maxLedger+1))
+	switch {
+	case err != nil:
 		return nil, err
+	case len(data) > maxLedger:
+		// What is not read would be forgotten, and stay on the host for ever.
+		return nil, fmt.Errorf("%q has more than %d MiB", ledger, maxLedger>>20)
 	}
 	var loans []loan
 	for line := range strings.Lines(string(data)) {

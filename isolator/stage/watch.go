@@ -10,31 +10,51 @@ import (
 // What a run may leave in the folders it can write is looked at when it ends. For a
 // run that is killed the ledger has notes about what is still to be looked at.
 const (
-	lookNote  = "look:"  // and since when, in nanoseconds
-	guardNote = "guard:" // a repository that was protected meanwhile
+	lookNote   = "look:"   // and since when, in nanoseconds
+	obeyedNote = "obeyed:" // tools outside obey what they find in this folder
+	guardNote  = "guard:"  // a repository that was protected meanwhile
+	beforeNote = "before:" // what tools outside obey, and was there before
+	namedNote  = "named:"  // a path that settings of git name
 )
 
 // note reports whether a line of the ledger is a note, and nothing borrowed.
-func (l loan) note() bool { return strings.HasPrefix(l.what, lookNote) || l.what == guardNote }
-
-// Watch notes that the box of this run can write roots, and not what is guarded. The
-// next Borrow writes it down, Close strikes it out.
-func (r *Run) Watch(since time.Time, roots, guarded []string) {
-	for _, p := range roots {
-		r.notes = append(r.notes, loan{p, lookNote + strconv.FormatInt(since.UnixNano(), 10), r.Path})
-	}
-	if len(roots) == 0 {
-		return
-	}
-	for _, p := range guarded {
-		r.notes = append(r.notes, loan{p, guardNote, r.Path})
-	}
+func (l loan) note() bool {
+	return strings.HasPrefix(l.what, lookNote) || slices.Contains([]string{obeyedNote, guardNote, beforeNote, namedNote}, l.what)
 }
 
-// Watched is what a killed run could write.
+// Watched is what the box of a run can write, and what in there is not its work.
 type Watched struct {
-	Since          time.Time
-	Roots, Guarded []string
+	Since    time.Time
+	Roots    []string
+	Timeless []string // roots where the time of a change says nothing
+	Obeyed   []string // roots in which tools outside obey what they find
+	Guarded  []string
+	Before   []string
+	Named    []string
+}
+
+// Watch notes what is to be looked at after this run. The next Borrow writes it down,
+// Close strikes it out.
+func (r *Run) Watch(w Watched) {
+	add := func(what string, paths []string) {
+		for _, p := range paths {
+			r.notes = append(r.notes, loan{p, what, r.Path})
+		}
+	}
+	if len(w.Roots) == 0 {
+		return
+	}
+	for _, p := range w.Roots {
+		since := w.Since.UnixNano()
+		if slices.Contains(w.Timeless, p) {
+			since = 0
+		}
+		add(lookNote+strconv.FormatInt(since, 10), []string{p})
+	}
+	add(obeyedNote, w.Obeyed)
+	add(guardNote, w.Guarded)
+	add(beforeNote, w.Before)
+	add(namedNote, w.Named)
 }
 
 // Interrupted calls look for every run that ended without Close and had something to
@@ -46,8 +66,15 @@ func Interrupted(ledger string, look func(Watched)) error {
 	return withLedger(ledger, func(loans []loan, _ func([]loan) error) ([]loan, error) {
 		runs := map[string]*Watched{}
 		var order []string
+		living := map[string]bool{}
 		keep := slices.DeleteFunc(slices.Clone(loans), func(l loan) bool {
-			if !l.note() || alive(l.run) {
+			if !l.note() {
+				return false
+			}
+			if _, known := living[l.run]; !known {
+				living[l.run] = alive(l.run)
+			}
+			if living[l.run] {
 				return false
 			}
 			w := runs[l.run]
@@ -55,12 +82,7 @@ func Interrupted(ledger string, look func(Watched)) error {
 				w = &Watched{}
 				runs[l.run], order = w, append(order, l.run)
 			}
-			if nanos, ok := strings.CutPrefix(l.what, lookNote); ok {
-				n, _ := strconv.ParseInt(nanos, 10, 64) // torn, it is the beginning of time
-				w.Since, w.Roots = time.Unix(0, n), append(w.Roots, l.path)
-			} else {
-				w.Guarded = append(w.Guarded, l.path)
-			}
+			w.read(l)
 			return true
 		})
 		for _, run := range order {
@@ -68,4 +90,26 @@ func Interrupted(ledger string, look func(Watched)) error {
 		}
 		return keep, nil
 	})
+}
+
+// read takes up one note.
+func (w *Watched) read(l loan) {
+	switch l.what {
+	case obeyedNote:
+		w.Obeyed = append(w.Obeyed, l.path)
+	case guardNote:
+		w.Guarded = append(w.Guarded, l.path)
+	case beforeNote:
+		w.Before = append(w.Before, l.path)
+	case namedNote:
+		w.Named = append(w.Named, l.path)
+	default:
+		nanos, _ := strconv.ParseInt(strings.TrimPrefix(l.what, lookNote), 10, 64) // torn, it is the beginning of time
+		w.Roots = append(w.Roots, l.path)
+		if nanos == 0 {
+			w.Timeless = append(w.Timeless, l.path)
+		} else {
+			w.Since = time.Unix(0, nanos)
+		}
+	}
 }

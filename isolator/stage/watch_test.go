@@ -1,7 +1,7 @@
 package stage
 
 import (
-	"slices"
+	"reflect"
 	"testing"
 	"time"
 
@@ -22,13 +22,17 @@ func TestInterrupted(t *testing.T) {
 		}
 		return all
 	}
+	watched := Watched{
+		Since: since, Roots: []string{project, "/fat"}, Timeless: []string{"/fat"}, Obeyed: []string{project},
+		Guarded: []string{project + "/.git"}, Before: []string{project + "/.envrc"}, Named: []string{project + "/x.sh"},
+	}
 	start := func() *Run {
 		t.Helper()
 		r, err := New(base, ledger)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Watch(since, []string{project}, []string{project + "/.git"})
+		r.Watch(watched)
 		if err := r.Borrow(host.Placeholder{Path: project + "/.x"}); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +57,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("what it borrowed is there: %t, %v", there, err)
 	}
 	got := looked()
-	if len(got) != 1 || !got[0].Since.Equal(since) || !slices.Equal(got[0].Roots, []string{project}) || !slices.Equal(got[0].Guarded, []string{project + "/.git"}) {
+	if len(got) != 1 || !reflect.DeepEqual(got[0], watched) {
 		t.Errorf("of a killed run: %v", got)
 	}
 	if got := looked(); len(got) > 0 {

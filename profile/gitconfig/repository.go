@@ -33,7 +33,10 @@ func Harmless(e Entry, inside func(worktree string) bool) bool {
 	case "url":
 		return !helperAddress(sub)
 	case "diff", "merge":
-		return sub == "" && name != "external"
+		// git-mergetool--lib reads the file of that name as shell code.
+		return sub == "" && name != "external" && (!strings.HasSuffix(name, "tool") || !strings.Contains(e.Value, "/"))
+	case "pull", "branch": // "-s X" starts git-merge-X, which may be a path (builtin/merge.c)
+		return !strings.Contains(e.Value, "/") || name != "twohead" && name != "octopus" && name != "mergeoptions"
 	case "init":
 		return name == "defaultbranch"
 	case "http":
@@ -49,7 +52,7 @@ func Harmless(e Entry, inside func(worktree string) bool) bool {
 func runsByName(name string) bool {
 	for _, word := range []string{
 		"cmd", "command", "hook", "program", "helper", "editor", "pager", "textconv", "askpass", "tunnel", "browser", "driver", "daemon", "exec",
-		"script", "fsmonitor", "gitproxy", "uploadpack", "receivepack", "vcs", "smudge", "clean", "process", "templatedir",
+		"script", "fsmonitor", "gitproxy", "uploadpack", "receivepack", "vcs", "smudge", "clean", "process", "templatedir", "authorsprog",
 	} {
 		if strings.Contains(name, word) {
 			return true
@@ -73,8 +76,8 @@ func helperAddress(s string) bool {
 // plainSections hold nothing that runs, but for what runsByName tells.
 func plainSections() []string {
 	return []string{
-		"advice", "am", "apply", "author", "blame", "branch", "checkout", "color", "column", "commit", "committer", "extensions", "feature", "fetch",
-		"format", "fsck", "gc", "gitflow", "grep", "gui", "i18n", "index", "log", "maintenance", "notes", "pack", "pretty", "pull", "push",
+		"advice", "am", "apply", "author", "blame", "checkout", "color", "column", "commit", "committer", "extensions", "feature", "fetch",
+		"format", "fsck", "gc", "gitflow", "grep", "gui", "i18n", "index", "log", "maintenance", "notes", "pack", "pretty", "push",
 		"rebase", "receive", "rerere", "reset", "sparse", "splitindex", "stash", "status", "svn", "svn-remote", "tag", "transfer", "user", "versionsort", "worktree",
 	}
 }

@@ -1,0 +1,173 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// How many paths that a tool outside obeys are kept unwritable: each is a mount, and
+// costs every start. The nearest count; the others are looked at when the run ends.
+const maxObeyed = 64
+
+// survey is one look through the folders that the box can write.
+type survey struct {
+	looker
+	homes  []string
+	roots  []string
+	global []gitconfig.Entry // the user's settings, which hold in every repository
+	found  []string
+	named  []string
+	repos  int
+}
+
+// obeyed looks through the folders that the box can write, as far as git repositories
+// are looked for: for what tools outside obey in those of the second list, and for the
+// paths that the settings of repositories name, there or not.
+func (l looker) obeyed(writable, roots []string, homes []string, env map[string]string) (found, named []string) {
+	s := &survey{looker: l}
+	for _, h := range homes {
+		if h == "" {
+			continue
+		}
+		s.homes = append(s.homes, l.look(h).Real)
+	}
+	for _, r := range writable {
+		if real := l.look(r).Real; !slices.Contains(s.roots, real) {
+			s.roots = append(s.roots, real)
+		}
+	}
+	if len(s.roots) == 0 {
+		return nil, nil
+	}
+	s.global, _ = UserGit(func(name string) string { return env[name] }).Load()
+	for _, root := range s.roots {
+		s.walk(root, slices.ContainsFunc(roots, func(r string) bool { return l.look(r).Real == root }))
+	}
+	return s.found[:min(len(s.found), maxObeyed)], s.named
+}
+
+// UserGit says where git finds the settings of the user and of the system. They are
+// followed whatever the conditions of includes say.
+func UserGit(getenv func(string) string) gitconfig.Sources {
+	return gitconfig.Sources{Home: getenv("HOME"), XDG: getenv("XDG_CONFIG_HOME"), Global: getenv("GIT_CONFIG_GLOBAL"), Every: true}
+}
+
+func (s *survey) walk(root string, obeyed bool) {
+	queue := []string{root}
+	for left := repoFolders; len(queue) > 0 && left > 0; left-- {
+		dir := queue[0]
+		queue = queue[1:]
+		home := slices.Contains(s.homes, dir)
+		for _, n := range s.list(dir) {
+			p := dir + "/" + n.name
+			switch hit, ok := sensitive.Match(dir, n.name, n.kind()); {
+			case n.name == ".git":
+				s.repository(dir)
+			case home && strings.HasPrefix(n.name, "."):
+			case ok && !home && (hit.Row.Where != sensitive.Top || hit.Base == root || s.isTop(hit.Base)) && !slices.Contains(s.homes, hit.Base):
+				if obeyed && !hit.Row.Told {
+					s.found = append(s.found, p)
+				}
+			case n.dir && !published(n.name) && !sensitive.PackageFolder(n.name):
+				queue = append(queue, p)
+			}
+		}
+	}
+}
+
+// isTop reports whether a folder is the top of a work tree.
+func (s *survey) isTop(dir string) bool {
+	return slices.ContainsFunc(s.list(dir), func(n name) bool { return n.name == ".git" })
+}
+
+// repository notes what the settings of the repository at the top of a folder name.
+func (s *survey) repository(top string) {
+	if s.repos++; s.repos > maxObeyed {
+		return
+	}
+	for _, p := range NamedByGit(top, s.global, s.homes) {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(p))
+		if err != nil {
+			dir = filepath.Dir(p) // its folder is to be made first
+		}
+		real := filepath.Join(dir, filepath.Base(p))
+		if slices.Contains(s.named, real) || !slices.ContainsFunc(s.roots, func(root string) bool {
+			return strings.HasPrefix(real, strings.TrimSuffix(root, "/")+"/")
+		}) {
+			continue
+		}
+		s.named = append(s.named, real)
+	}
+}
+
+// NamedByGit returns the paths outside the git folder that the settings of the repository
+// of a work tree, and global ones, name as programs, hooks or further settings. A folder
+// counts only where git looks for programs in it.
+func NamedByGit(top string, global []gitconfig.Entry, homes []string) []string {
+	dir, common := GitDirs(top)
+	if dir == "" {
+		return nil
+	}
+	home := ""
+	if len(homes) > 0 {
+		home = homes[0]
+	}
+	own, _ := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: home, GitDir: dir, CommonDir: common, Every: true}.Load()
+	var out []string
+	for _, e := range slices.Concat(global, own) {
+		folder := gitconfig.UseOf(e) == gitconfig.Folder
+		for _, p := range gitconfig.Places(e, top, home) {
+			fi, err := os.Stat(p)
+			switch {
+			case p == top || slices.Contains(out, p) || err == nil && fi.IsDir() && !folder:
+			case strings.HasPrefix(p, top+"/.git/"): // guarded as part of the repository
+			default:
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// GitDirs returns the git folder of a work tree and, for a linked worktree, that of the
+// repository it belongs to; both are "" where there is none.
+func GitDirs(top string) (dir, common string) {
+	dir = filepath.Join(top, ".git")
+	fi, err := os.Stat(dir)
+	if err != nil {
+		return "", ""
+	}
+	follow := func(file, prefix string) string {
+		data, err := readPlain(file)
+		target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
+		if err != nil || !ok || target == "" {
+			return ""
+		}
+		return gitconfig.Pathname(target, filepath.Dir(file), "")
+	}
+	if !fi.IsDir() {
+		if dir = follow(dir, "gitdir: "); dir == "" {
+			return "", ""
+		}
+	}
+	if common = follow(filepath.Join(dir, "commondir"), ""); common == "" {
+		common = dir
+	}
+	return dir, common
+}
+
+// kind is what a name is for the table of what tools obey.
+func (n name) kind() sensitive.Kind {
+	switch {
+	case n.dir:
+		return sensitive.Folder
+	case n.link:
+		return sensitive.Link
+	}
+	return sensitive.File
+}

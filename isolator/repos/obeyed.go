@@ -1,0 +1,136 @@
+package repos
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator/sensitive"
+)
+
+// obeyed moves an entry of a folder aside when a tool outside obeys it and it was not
+// there before the run. It reports whether there is nothing left to look into.
+func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
+	kind := sensitive.File
+	switch {
+	case e.IsDir():
+		kind = sensitive.Folder
+	case e.Type()&fs.ModeSymlink != 0:
+		kind = sensitive.Link
+	}
+	hit, ok := sensitive.Match(dir, e.Name(), kind)
+	if !ok || hit.Row.Told || slices.Contains(w.Homes, hit.Base) || hit.Row.Where == sensitive.Top && !w.isTop(hit.Base) {
+		return false
+	}
+	p := dir + "/" + e.Name()
+	if w.stays(p) {
+		return false
+	}
+	// A name of several parts becomes one when any of them is renamed.
+	for at := p; ; at = filepath.Dir(at) {
+		if at == hit.Base {
+			break
+		}
+		if fi, err := os.Lstat(at); err == nil && w.recent(at, fi) {
+			moved := w.aside(p, hit.Row.Tool)
+			if moved && e.IsDir() {
+				w.more = append(w.more, w.Moved[len(w.Moved)-1].Kept)
+			}
+			return moved
+		}
+	}
+	if e.IsDir() {
+		w.inFolder(p, hit.Row.Tool, 0)
+	}
+	return false
+}
+
+// inFolder moves aside what is recent in a folder that is not.
+func (w *sweep) inFolder(dir, tool string, depth int) {
+	entries, _ := os.ReadDir(dir) // what could be read counts
+	for _, e := range entries {
+		p := dir + "/" + e.Name()
+		fi, err := e.Info()
+		switch {
+		case err != nil || sensitive.Aside(e.Name()) || w.stays(p):
+		case w.recent(p, fi):
+			w.aside(p, tool)
+		case fi.IsDir() && depth < 8:
+			w.inFolder(p, tool, depth+1)
+		}
+	}
+}
+
+// places looks at single paths: those that settings of git name, and the start-up files
+// of a home that the box could write.
+func (w *sweep) places() {
+	look := func(p, tool string) {
+		fi, err := os.Lstat(p)
+		if err != nil || !w.inside(p) || w.stays(p) || sensitive.Aside(p) {
+			return
+		}
+		switch {
+		case w.recent(p, fi):
+			w.aside(p, tool)
+		case fi.IsDir():
+			w.inFolder(p, tool, 0)
+		}
+	}
+	for _, home := range w.Homes {
+		for _, name := range sensitive.Startup() {
+			look(filepath.Join(home, name), "your shell or session")
+		}
+	}
+	for _, p := range w.Named {
+		look(p, "git")
+	}
+}
+
+// stays reports whether something is not the box's: it was there before, inner made it,
+// or it was named on purpose.
+func (w *sweep) stays(p string) bool {
+	return lies(p, w.Before) || lies(p, w.Keep) || lies(p, w.Ours)
+}
+
+// lies reports whether a path is one of the list, or in one.
+func lies(p string, list []string) bool {
+	return slices.ContainsFunc(list, func(q string) bool { return p == q || strings.HasPrefix(p, q+"/") })
+}
+
+func (w *sweep) isTop(dir string) bool {
+	return slices.ContainsFunc(w.roots, func(r root) bool { return r.path == dir }) || exists(dir+"/.git")
+}
+
+// looksFor reports whether what tools obey is looked for in a folder: not in other
+// people's packages, nor in the state of programs in a home.
+func (w *sweep) looksFor(dir string) bool {
+	return slices.ContainsFunc(w.Obeyed, func(r string) bool {
+		rest, ok := strings.CutPrefix(dir+"/", strings.TrimSuffix(r, "/")+"/")
+		return ok && !sensitive.Packages(rest) && !(strings.HasPrefix(rest, ".") && slices.Contains(w.Homes, r)) && !sensitive.Aside(rest)
+	})
+}
+
+// real is the search with the real paths of the folders that are compared with others.
+func (s Search) real() Search {
+	resolve := func(list []string) []string {
+		var out []string
+		for _, p := range list {
+			if real, err := filepath.EvalSymlinks(p); err == nil {
+				out = append(out, real)
+			}
+		}
+		return out
+	}
+	s.Homes, s.Obeyed = resolve(s.Homes), resolve(s.Obeyed)
+	return s
+}
+
+func (w *sweep) aside(p, tool string) bool {
+	to, ok := w.rename(p)
+	if ok {
+		w.Moved = append(w.Moved, Moved{p, to, tool})
+	}
+	return ok
+}

@@ -1,0 +1,166 @@
+package sensitive
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Suffix is what the name of something that was moved aside ends with. No tool obeys
+// such a name.
+const Suffix = ".inner-held"
+
+// Aside reports whether a name is one that something was given when it was moved aside.
+func Aside(name string) bool { return strings.Contains(name, Suffix) }
+
+// pattern is one name of a row.
+type pattern struct {
+	row    *Row
+	lead   string // the folders before the last name, "/.config" or ""
+	last   string // the last name, or what it begins with
+	tail   string // of one with a star: what it ends with
+	star   bool
+	folder bool
+}
+
+// table is the rows as they are looked up: by the last name of a path.
+type table struct {
+	exact  map[string][]pattern
+	starry []pattern
+	leads  map[string]bool // folders that names of several parts begin with
+}
+
+// lookup makes the table once. Names are compared in lower case: a file system may do
+// the same.
+var lookup = sync.OnceValue(func() *table { // allowed: written once
+	t := &table{exact: map[string][]pattern{}, leads: map[string]bool{}}
+	rows := Rows()
+	for i := range rows {
+		if rows[i].Where == Home {
+			continue
+		}
+		for _, name := range rows[i].Names {
+			p := pattern{row: &rows[i], folder: strings.HasSuffix(name, "/")}
+			name = "/" + strings.ToLower(strings.TrimSuffix(name, "/"))
+			cut := strings.LastIndexByte(name, '/')
+			p.lead, p.last = name[:cut], name[cut+1:]
+			if first, _, several := strings.Cut(name[1:], "/"); several {
+				t.leads[first] = true
+			}
+			if p.last, p.tail, p.star = strings.Cut(p.last, "*"); p.star {
+				t.starry = append(t.starry, p)
+				continue
+			}
+			t.exact[p.last] = append(t.exact[p.last], p)
+		}
+	}
+	return t
+})
+
+// Kind is what lies at a path.
+type Kind int
+
+// The kinds of a path. A link may become either.
+const (
+	File Kind = iota
+	Folder
+	Link
+)
+
+// Hit is a row that a path belongs to.
+type Hit struct {
+	Row  *Row
+	Base string // the folder in which the tool looks: the path without the names of the row
+}
+
+// Match returns the row, if any, to which what is called name in the folder dir belongs.
+// It goes by names and looks at nothing; for a row with Where == Top the caller has to
+// know whether Base is the top of something.
+func Match(dir, name string, kind Kind) (Hit, bool) {
+	t := lookup()
+	lower := strings.ToLower(name)
+	for _, p := range t.exact[lower] {
+		if base, ok := p.fits(dir, kind); ok && !Aside(name) {
+			return Hit{p.row, base}, true
+		}
+	}
+	for _, p := range t.starry {
+		if len(lower) > len(p.last)+len(p.tail) && strings.HasPrefix(lower, p.last) && strings.HasSuffix(lower, p.tail) {
+			if base, ok := p.fits(dir, kind); ok && !Aside(name) {
+				return Hit{p.row, base}, true
+			}
+		}
+	}
+	return Hit{}, false
+}
+
+// fits reports whether the folder and the kind are those of the pattern.
+func (p pattern) fits(dir string, kind Kind) (base string, ok bool) {
+	if kind == File && p.folder || kind == Folder && !p.folder || len(dir) < len(p.lead) {
+		return "", false
+	}
+	cut := len(dir) - len(p.lead)
+	return dir[:cut], strings.EqualFold(dir[cut:], p.lead)
+}
+
+// Leads reports whether names of several parts begin with a folder of that name.
+func Leads(name string) bool { return lookup().leads[strings.ToLower(name)] }
+
+// Below returns the hit for a path or for a folder that it lies in: what is in a folder
+// that a tool obeys is obeyed. kind is that of the path. top says what a folder that a
+// row wants to be a Top is; dir is where to begin, and is not looked at itself.
+func Below(dir, rel string, kind Kind, top func(dir string) bool) (Hit, bool) {
+	if kind != Folder && Aside(rel[strings.LastIndexByte(rel, '/')+1:]) {
+		return Hit{}, false
+	}
+	for rest := rel; ; {
+		name, more, deeper := strings.Cut(rest, "/")
+		k := Folder
+		if !deeper {
+			k = kind
+		}
+		if h, ok := Match(dir, name, k); ok && (h.Row.Where != Top || top(h.Base)) {
+			return h, true
+		}
+		if !deeper {
+			return Hit{}, false
+		}
+		dir, rest = dir+"/"+name, more
+	}
+}
+
+// Packages reports whether one of the folders of a relative path holds other people's
+// packages, which nobody opens or enters to work in them.
+func Packages(rel string) bool {
+	names := strings.Split(rel, "/")
+	return slices.ContainsFunc(names, PackageFolder) || strings.Contains("/"+rel+"/", "/pkg/mod/")
+}
+
+// PackageFolder reports whether a folder of that name holds other people's packages.
+func PackageFolder(name string) bool {
+	switch name {
+	case "node_modules", "bower_components", "jspm_packages", "site-packages", "dist-packages", "__pycache__", ".cache", ".tox", ".nox", ".pnpm-store", ".gradle", ".m2", "Pods":
+		return true
+	}
+	return false
+}
+
+// Names returns the names of the rows for which pick says so, without the slash of
+// folders.
+func Names(pick func(Row) bool) []string {
+	var out []string
+	for _, r := range Rows() {
+		if pick(r) {
+			for _, n := range r.Names {
+				out = append(out, strings.TrimSuffix(n, "/"))
+			}
+		}
+	}
+	return out
+}
+
+// Startup returns the start-up files and folders of a home.
+func Startup() []string { return Names(func(r Row) bool { return r.Where == Home }) }
+
+// Made returns the folders that are made for a run.
+func Made() []string { return Names(func(r Row) bool { return r.Made }) }

@@ -1,0 +1,186 @@
+// Package sensitive knows what tools outside a box execute or believe.
+//
+// The principle: a file is in the table of this package when a program on the host
+// starts something that the file names, or takes its settings from it, although the
+// person asked neither to run the project nor to read that file. Such programs are the
+// prompt and the shell when they enter a folder, an editor or an agent that opens one,
+// git in any command, and a build tool or an interpreter that is merely asked for its
+// version, for a list, or for help.
+//
+// What the project *is* cannot be in that part of the table, or nothing would be left
+// for an agent to write: sources, and recipes that exist to be run. Neither can prose
+// that an agent reads and then asks about. These rows are Told: the end of a run names
+// the ones that changed.
+//
+// Everything that has to do with it uses this one table: what exists is read-only in a
+// box, what a run makes is moved aside at its end, `inner changes apply` wants it named,
+// `inner explain` and `inner verify` list it.
+package sensitive
+
+// Where says in which folders a tool looks for a file.
+type Where int
+
+const (
+	// Anywhere is any folder: the tool looks in the folder that somebody enters or
+	// opens, or from there upwards, and that may be each.
+	Anywhere Where = iota
+	// Top is the top of a work tree, or of what the box could write.
+	Top
+	// Home is the home of the user.
+	Home
+)
+
+// Row is what one kind of tool obeys.
+type Row struct {
+	Tool  string   // who obeys it, for people
+	Names []string // a path with slashes; "*" stands for part of a name, a slash at the end for a folder and all that is in it
+	Where Where
+	Made  bool // the folders are made for a run and covered, so that the box cannot make them
+	Told  bool // the end of a run names it, and that is all
+}
+
+// Rows returns the table.
+func Rows() []Row {
+	return []Row{
+		// --- inner itself
+
+		{Tool: "inner", Names: []string{".inner/"}},
+
+		// --- agents: settings, hooks, servers that they start, commands they may run
+
+		{Tool: "agents", Made: true, Names: []string{".claude/", ".codex/", ".agents/", ".gemini/", ".cursor/", ".opencode/"}},
+		{Tool: "agents", Names: []string{
+			".mcp.json", ".claude.json", "opencode.json", "opencode.jsonc", ".agent/", ".amazonq/", ".amp/", ".augment/", ".cline/", ".clinerules/", ".continue/", ".continuerc.json",
+			".copilot/", ".github/hooks/", ".github/mcp.json", ".crush/", ".crush.json", "crush.json", ".aider.conf.yml", ".aider.conf.yaml", ".factory/", ".goose/", ".grok/",
+			".iflow/", ".junie/", ".kilo/", ".kilocode/", ".kimi/", ".kiro/", ".openhands/", ".pi/", ".qodo/", ".qwen/", ".roo/", ".roomodes", ".trae/", ".vibe/", ".warp/",
+			".windsurf/", ".zencoder/",
+		}},
+		{Tool: "agents", Told: true, Names: []string{
+			"claude.md", "claude.local.md", "agents.md", "agents.override.md", "agent.md", "gemini.md", "qwen.md", "crush.md", ".cursorrules", ".windsurfrules", ".roorules", ".goosehints",
+			".github/copilot-instructions.md", ".github/instructions/", ".github/prompts/", ".github/agents/",
+		}},
+
+		// --- editors: tasks, language servers, interpreters, settings
+
+		{Tool: "VS Code", Made: true, Names: []string{".vscode/", ".devcontainer/"}},
+		{Tool: "JetBrains", Made: true, Names: []string{".idea/"}},
+		{Tool: "VS Code", Names: []string{"*.code-workspace", ".devcontainer.json", ".theia/", ".void/"}},
+		{Tool: "Zed", Names: []string{".zed/"}},
+		{Tool: "Vim and Neovim", Names: []string{
+			".exrc", "_exrc", ".vimrc", "_vimrc", ".gvimrc", ".lvimrc", ".vim/", ".nvim/", ".nvimrc", ".nvim.lua", ".lazy.lua", ".neoconf.json", ".nlsp-settings/", ".vimspector.json", ".ycm_extra_conf.py",
+		}},
+		{Tool: "Emacs", Names: []string{".dir-locals.el", ".dir-locals-2.el"}},
+		{Tool: "Helix", Names: []string{".helix/"}},
+		{Tool: "Lapce", Names: []string{".lapce/"}},
+		{Tool: "Sublime Text", Names: []string{"*.sublime-project", "*.sublime-workspace"}},
+		{Tool: "JetBrains", Names: []string{".fleet/", ".run/", "*.ipr", "*.iws"}},
+		{Tool: "Eclipse", Names: []string{".project", ".classpath", ".settings/", ".externalToolBuilders/", ".factorypath"}},
+		{Tool: "Visual Studio", Names: []string{".vs/", "omnisharp.json"}},
+		{Tool: "Nova", Names: []string{".nova/"}},
+		{Tool: "Kate", Names: []string{".kateproject", ".kateproject.local", ".kateconfig"}},
+		{Tool: "cloud editors", Names: []string{".gitpod.yml", ".gitpod.dockerfile", ".ona/", "devfile.yaml", ".devfile.yaml", ".idx/", ".stackblitzrc", ".codesandbox/", ".replit"}},
+
+		// --- what runs on entering a folder
+
+		{Tool: "direnv", Names: []string{".envrc", ".envrc.*"}},
+		{Tool: "mise", Names: []string{
+			"mise.toml", "mise.*.toml", ".mise.toml", ".mise.*.toml", ".mise/", "mise/config.toml", "mise/config.*.toml", "mise/conf.d/", ".config/mise/", ".config/mise.toml", ".config/mise.*.toml",
+			".miserc.toml", ".config/miserc.toml", ".rtx.toml", ".rtx.*.toml", ".rtx/",
+		}},
+		{Tool: "asdf and mise", Names: []string{".tool-versions"}},
+		{Tool: "rvm and rbenv", Names: []string{".rvmrc", ".rbenv-vars"}},
+		{Tool: "autoenv", Names: []string{".autoenv", ".autoenv.*", ".autoenv_leave.zsh", ".env.leave"}},
+		{Tool: "shadowenv", Names: []string{".shadowenv.d/"}},
+
+		// --- hook managers
+
+		{Tool: "husky", Made: true, Names: []string{".husky/"}},
+		{Tool: "husky", Names: []string{".huskyrc", ".huskyrc.*"}},
+		{Tool: "lefthook", Where: Top, Names: []string{
+			"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook.json", ".lefthook.jsonc",
+			"lefthook-local.*", ".lefthook-local.*", ".config/lefthook.*", ".config/lefthook-local.*", ".lefthook/", ".lefthook-local/",
+		}},
+		{Tool: "pre-commit", Where: Top, Names: []string{".pre-commit-config.yaml", ".pre-commit-config.yml", "prek.toml"}},
+		{Tool: "overcommit", Where: Top, Names: []string{".overcommit.yml", ".local-overcommit.yml", ".git-hooks/"}},
+		{Tool: "git hooks", Where: Top, Names: []string{
+			".githooks/", ".git_hooks/", ".cargo-husky/", ".rusty-hook.toml", ".simple-git-hooks.*", "simple-git-hooks.*", "captainhook.json", "captainhook.config.json", "grumphp.yml", "grumphp.yml.dist", "hk.pkl", ".hk.pkl", "hk.local.pkl", ".gitlint",
+		}},
+		{Tool: "lint-staged", Names: []string{".lintstagedrc", ".lintstagedrc.*", "lint-staged.config.*", ".commitlintrc", ".commitlintrc.*", "commitlint.config.*", ".czrc", ".cz.json", ".cz.toml", "cz.config.*"}},
+
+		// --- version control besides git's own folder, which is below
+
+		{Tool: "git", Where: Top, Names: []string{".gitmodules", ".lfsconfig"}},
+		{Tool: "git", Told: true, Names: []string{".gitattributes"}},
+		{Tool: "Mercurial", Names: []string{".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".hgsub"}},
+		{Tool: "Jujutsu", Names: []string{".jj/repo/config.toml", ".jj/workspace-config.toml", ".jj/repo"}},
+		{Tool: "Sapling", Names: []string{".sl/config"}},
+		{Tool: "Bazaar", Names: []string{".bzr/branch/branch.conf"}},
+		{Tool: "repo", Names: []string{".repo/"}},
+
+		// --- build tools and package managers: what they obey when asked for anything
+
+		{Tool: "npm and pnpm", Names: []string{".npmrc"}},
+		{Tool: "yarn", Names: []string{".yarnrc", ".yarnrc.yml", ".yarn/releases/", ".yarn/plugins/", ".yarn/sdks/"}},
+		{Tool: "pnpm", Names: []string{".pnpmfile.*"}},
+		{Tool: "bun", Names: []string{"bunfig.toml"}},
+		{Tool: "cargo", Names: []string{".cargo/config", ".cargo/config.toml"}},
+		{Tool: "rustup", Names: []string{"rust-toolchain", "rust-toolchain.toml"}},
+		{Tool: "bazel", Names: []string{".bazelrc", ".bazeliskrc", ".bazelversion", "tools/bazel", "tools/bazel.*"}},
+		{Tool: "buck", Names: []string{".buckconfig", ".buckconfig.*", ".buckconfig.d/", ".buckjavaargs", ".buckversion"}},
+		{Tool: "maven", Names: []string{".mvn/"}},
+		{Tool: "ansible", Names: []string{"ansible.cfg"}},
+		{Tool: "uv", Names: []string{"uv.toml"}},
+		{Tool: "bundler", Names: []string{".bundle/config"}},
+
+		// --- interpreters that read a file of the folder they are started in
+
+		{Tool: "R", Names: []string{".rprofile", ".renviron", ".rdata"}},
+		{Tool: "irb and pry", Names: []string{".irbrc", "_irbrc", ".pryrc"}},
+		{Tool: "pdb", Names: []string{".pdbrc", ".pdbrc.py"}},
+		{Tool: "IPython and Jupyter", Names: []string{"ipython_config.py", "jupyter_*config.py", "jupyter_*config.json"}},
+		{Tool: "ghci", Names: []string{".ghci", ".haskeline"}},
+		{Tool: "OCaml", Names: []string{".ocamlinit"}},
+		{Tool: "iex and erl", Names: []string{".iex.exs", ".erlang"}},
+		{Tool: "Octave and MATLAB", Names: []string{".octaverc", "startup.m"}},
+		{Tool: "gdb and lldb", Names: []string{".gdbinit", ".lldbinit"}},
+
+		// --- start-up files of shells, sessions and programs
+
+		{Tool: "bash", Where: Home, Names: []string{".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".bashrc.d/", ".profile", ".inputrc"}},
+		{Tool: "zsh", Where: Home, Names: []string{".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zsh/", ".oh-my-zsh/", ".config/zsh/"}},
+		{Tool: "other shells", Where: Home, Names: []string{".config/fish/", ".config/nushell/", ".config/starship.toml", ".config/direnv/"}},
+		{Tool: "sessions", Where: Home, Names: []string{
+			".config/environment.d/", ".config/systemd/", ".config/autostart/", ".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
+			".config/plasma-workspace/", ".config/sway/", ".config/i3/", ".config/hypr/", ".local/share/dbus-1/", ".local/share/applications/", ".local/share/systemd/",
+		}},
+		{Tool: "terminals", Where: Home, Names: []string{".tmux.conf", ".config/tmux/", ".screenrc", ".config/kitty/", ".config/wezterm/", ".wezterm.lua"}},
+		{Tool: "editors", Where: Home, Names: []string{".vimrc", ".vim/", ".config/nvim/", ".emacs", ".emacs.d/"}},
+		{Tool: "build tools", Where: Home, Names: []string{".cargo/config", ".cargo/config.toml", ".config/go/env", ".gradle/init.gradle", ".gradle/init.d/", ".cargo/env"}},
+		{Tool: "git and hg", Where: Home, Names: []string{".gitconfig", ".config/git/", ".hgrc", ".config/hg/"}},
+		{Tool: "the shell's PATH", Where: Home, Names: []string{".local/bin/", "bin/", ".cargo/bin/", "go/bin/"}},
+		{Tool: "ssh", Where: Home, Names: []string{".ssh/"}},
+
+		// --- what runs when the project is built, tested, opened as code, or pushed
+
+		{Tool: "make and its kind", Told: true, Names: []string{
+			"makefile", "gnumakefile", "*.mk", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile", "gemfile", "magefile.go", "sconstruct", "cmakelists.txt", "cmakepresets.json", "meson.build", "configure",
+			"build.ninja", "wscript", "dodo.py", "tasks.py", "procfile", "vagrantfile", "tiltfile", "earthfile", "mise-tasks/", ".mise-tasks/",
+		}},
+		{Tool: "node", Told: true, Names: []string{"package.json", "pnpm-workspace.yaml", ".pnp.cjs", ".pnp.loader.mjs", "deno.json", "deno.jsonc", "gulpfile.*", "gruntfile.*", "webpack.config.*", "vite.config.*", "rollup.config.*", "next.config.*", "babel.config.*", ".babelrc.*", "jest.config.*", "vitest.config.*", "nx.json", "turbo.json", "lerna.json"}},
+		{Tool: "Python", Told: true, Names: []string{"pyproject.toml", "setup.py", "setup.cfg", "conftest.py", "tox.ini", "noxfile.py", "hatch.toml", "pytest.ini", "manage.py", ".venv/bin/", "venv/bin/", ".venv/pyvenv.cfg", "sitecustomize.py", "usercustomize.py"}},
+		{Tool: "other builds", Told: true, Names: []string{
+			"build.rs", "cargo.toml", "go.work", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "init.gradle", "gradle.properties", "gradlew", "gradle/wrapper/", "pom.xml", "mvnw", "build.xml", "build.sbt", ".sbtopts", ".jvmopts", "project/plugins.sbt",
+			"build.bazel", "module.bazel", "workspace.bazel", "buck", "directory.build.props", "directory.build.targets", "nuget.config", "global.json", ".config/dotnet-tools.json", "composer.json", "mix.exs", "dune-project", "stack.yaml", "build.zig", "project.clj", "deps.edn", "pants.toml",
+		}},
+		{Tool: "linters", Told: true, Names: []string{
+			".eslintrc", ".eslintrc.*", "eslint.config.*", ".prettierrc", ".prettierrc.*", "prettier.config.*", "stylelint.config.*", ".stylelintrc*", ".pylintrc", "pylintrc", "mypy.ini", ".mypy.ini", ".flake8", ".rubocop.yml", ".solargraph.yml", ".rspec", ".clangd",
+			"compile_commands.json", ".golangci.*", "phpstan.neon", ".php-cs-fixer.php", "tsconfig.json",
+		}},
+		{Tool: "nix and devbox", Told: true, Names: []string{"flake.nix", "shell.nix", "default.nix", "devenv.nix", "devenv.yaml", "devbox.json"}},
+		{Tool: "loaders of variables", Told: true, Names: []string{".env", ".env.*"}},
+		{Tool: "containers", Told: true, Names: []string{"dockerfile", "dockerfile.*", "containerfile", "docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml", "docker-bake.*", ".actrc", ".terraform/"}},
+		{Tool: "CI", Told: true, Names: []string{
+			".github/workflows/", ".github/actions/", ".gitlab-ci.yml", ".circleci/", ".travis.yml", "jenkinsfile", "azure-pipelines.yml", ".drone.yml", ".woodpecker/", ".woodpecker.yml", "bitbucket-pipelines.yml", ".buildkite/", "cloudbuild.yaml", ".pre-commit-hooks.yaml",
+		}},
+	}
+}

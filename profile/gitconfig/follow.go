@@ -1,0 +1,337 @@
+package gitconfig
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Sources are the files that git reads for one repository, in its order: those of the
+// system, of the user, of the repository and of the work tree. Load reads them as git
+// does, without starting it, so that settings can be judged where there is no git and
+// where a stranger wrote them.
+//
+// Source: git-config(1), "FILES" and "Includes"; config.c of git 2.39
+// (do_git_config_sequence, git_config_include, include_by_gitdir).
+type Sources struct {
+	System string // "" is /etc/gitconfig, os.DevNull none
+	Home   string // "" reads nothing of the user
+	XDG    string // $XDG_CONFIG_HOME, "" when not set
+	Global string // $GIT_CONFIG_GLOBAL, which replaces both files of the user
+
+	GitDir    string // "" outside a repository
+	CommonDir string // where the repository of a linked worktree is; "" is GitDir
+
+	// Every follows an include whatever its condition says: what does not hold now may
+	// hold at the next command, with another branch or another remote.
+	Every bool
+}
+
+// Bounds of what is read.
+const (
+	maxFile  = 1 << 20
+	maxFiles = 100
+	maxDepth = 10 // MAX_INCLUDE_DEPTH of config.c
+)
+
+// Load returns the settings, each with the file it was written in, and every file that
+// git would read, whether it is there or not. What stands before a fault counts.
+func (s Sources) Load() (list []Entry, files []string) {
+	f := &follower{Sources: s}
+	for _, p := range s.starts() {
+		f.file(p, 0)
+	}
+	common := s.common()
+	if common == "" {
+		return f.list, f.files
+	}
+	f.file(filepath.Join(common, "config"), 0)
+	if f.Every || f.worktreeConfig() {
+		f.file(filepath.Join(s.GitDir, "config.worktree"), 0)
+	}
+	return f.list, f.files
+}
+
+// starts are the files outside the repository.
+func (s Sources) starts() []string {
+	system := s.System
+	if system == "" {
+		system = "/etc/gitconfig"
+	}
+	out := []string{system}
+	switch {
+	case s.Global != "":
+		return append(out, s.Global)
+	case s.Home == "":
+		return out
+	}
+	xdg := s.XDG
+	if !filepath.IsAbs(xdg) {
+		xdg = filepath.Join(s.Home, ".config")
+	}
+	return append(out, filepath.Join(xdg, "git", "config"), filepath.Join(s.Home, ".gitconfig"))
+}
+
+func (s Sources) common() string {
+	if s.CommonDir != "" {
+		return s.CommonDir
+	}
+	return s.GitDir
+}
+
+type follower struct {
+	Sources
+	list  []Entry
+	files []string
+	urls  []string // of remotes, read ahead for hasconfig
+	ahead bool
+}
+
+// worktreeConfig reports whether git reads config.worktree.
+func (f *follower) worktreeConfig() bool {
+	on := false
+	for _, e := range f.list {
+		if e.Key == "extensions.worktreeconfig" {
+			on = e.Bare || boolean(e) && !slices.Contains([]string{"false", "no", "off", "0", ""}, strings.ToLower(e.Value))
+		}
+	}
+	return on
+}
+
+// file reads one file and what it includes, at the place of the include.
+func (f *follower) file(p string, depth int) {
+	if depth > maxDepth || len(f.files) >= maxFiles {
+		return
+	}
+	if !slices.Contains(f.files, p) {
+		f.files = append(f.files, p)
+	}
+	data, err := readRegular(p)
+	if err != nil {
+		return
+	}
+	entries, _ := Parse(data) // git stops at a fault, too
+	for _, e := range entries {
+		e.File = p
+		f.list = append(f.list, e)
+		if Includes(e.Key) && e.Value != "" && (f.Every || f.holds(e.Key, p)) {
+			f.file(Pathname(e.Value, filepath.Dir(p), f.Home), depth+1)
+		}
+	}
+}
+
+// Includes reports whether a setting names another file of settings.
+func Includes(key string) bool {
+	return key == "include.path" || strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
+}
+
+// Pathname is the path that a value names which git takes for one: "~/" is the home,
+// anything relative is below dir.
+func Pathname(value, dir, home string) string {
+	switch rest, inHome := strings.CutPrefix(value, "~/"); {
+	case inHome && home != "":
+		return filepath.Join(home, rest)
+	case filepath.IsAbs(value):
+		return filepath.Clean(value)
+	}
+	return filepath.Join(dir, value)
+}
+
+// holds reports whether the condition of an include holds. file is where it stands.
+func (f *follower) holds(key, file string) bool {
+	if key == "include.path" {
+		return true
+	}
+	condition := strings.TrimSuffix(strings.TrimPrefix(key, "includeif."), ".path")
+	kind, pattern, _ := strings.Cut(condition, ":")
+	switch kind {
+	case "gitdir", "gitdir/i":
+		return f.inGitDir(pattern, filepath.Dir(file), kind == "gitdir/i")
+	case "onbranch":
+		branch := f.branch()
+		if strings.HasSuffix(pattern, "/") {
+			pattern += "**"
+		}
+		return branch != "" && wildmatch(pattern, branch)
+	case "hasconfig":
+		pattern, ok := strings.CutPrefix(pattern, "remote.*.url:")
+		return ok && slices.ContainsFunc(f.remotes(), func(url string) bool { return wildmatch(pattern, url) })
+	}
+	return false
+}
+
+func (f *follower) inGitDir(pattern, dir string, fold bool) bool {
+	if f.GitDir == "" {
+		return false
+	}
+	switch rest, here := strings.CutPrefix(pattern, "./"); {
+	case here:
+		pattern = dir + "/" + rest
+	case strings.HasPrefix(pattern, "~/"):
+		pattern = f.Home + pattern[1:]
+	case !strings.HasPrefix(pattern, "/"):
+		pattern = "**/" + pattern
+	}
+	if strings.HasSuffix(pattern, "/") {
+		pattern += "**"
+	}
+	names := []string{f.GitDir}
+	if real, err := filepath.EvalSymlinks(f.GitDir); err == nil {
+		names = append(names, real)
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		if fold {
+			return wildmatch(strings.ToLower(pattern), strings.ToLower(name))
+		}
+		return wildmatch(pattern, name)
+	})
+}
+
+// branch is the short name of the branch that HEAD is on, or "".
+func (f *follower) branch() string {
+	if f.GitDir == "" {
+		return ""
+	}
+	data, err := readRegular(filepath.Join(f.GitDir, "HEAD"))
+	name, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref:")
+	if err != nil || !ok {
+		return ""
+	}
+	name, ok = strings.CutPrefix(strings.TrimSpace(name), "refs/heads/")
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// remotes are the addresses of all remotes, read ahead: git looks through the files for
+// them first, and does not follow other conditions of that kind meanwhile.
+func (f *follower) remotes() []string {
+	if f.ahead {
+		return f.urls
+	}
+	f.ahead = true
+	first := &follower{Sources: f.Sources, ahead: true}
+	for _, p := range first.starts() {
+		first.file(p, 0)
+	}
+	if common := first.common(); common != "" {
+		first.file(filepath.Join(common, "config"), 0)
+	}
+	for _, e := range first.list {
+		if section, _, name := parts(e.Key); section == "remote" && name == "url" {
+			f.urls = append(f.urls, e.Value)
+		}
+	}
+	return f.urls
+}
+
+// readRegular reads a regular file, links followed as git does; a pipe would never end.
+func readRegular(p string) ([]byte, error) {
+	f, err := os.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return nil, fs.ErrInvalid
+	}
+	return io.ReadAll(io.LimitReader(f, maxFile))
+}
+
+// wildmatch reports whether a pattern matches as in a path: "*" and "?" stop at a
+// slash, "**" between slashes does not.
+//
+// Source: wildmatch.c of git 2.39 with WM_PATHNAME; compared with the real one by
+// TestConditions.
+func wildmatch(pattern, text string) bool { return wild(pattern, text, new(int)) }
+
+// maxSteps bounds a pattern of a stranger that would never come to an end.
+const maxSteps = 100_000
+
+func wild(p, text string, steps *int) bool {
+	for len(p) > 0 {
+		if *steps++; *steps > maxSteps {
+			return false
+		}
+		switch c := p[0]; {
+		case strings.HasPrefix(p, "**/"):
+			rest := p[3:]
+			for {
+				if wild(rest, text, steps) {
+					return true
+				}
+				cut := strings.IndexByte(text, '/')
+				if cut < 0 {
+					return false
+				}
+				text = text[cut+1:]
+			}
+		case p == "**":
+			return true
+		case c == '*':
+			p = strings.TrimLeft(p, "*")
+			for {
+				if wild(p, text, steps) {
+					return true
+				}
+				if text == "" || text[0] == '/' {
+					return false
+				}
+				text = text[1:]
+			}
+		case text == "":
+			return false
+		case c == '?':
+			if text[0] == '/' {
+				return false
+			}
+			p, text = p[1:], text[1:]
+		case c == '[':
+			n, ok := bracket(p, text[0])
+			if !ok || text[0] == '/' {
+				return false
+			}
+			p, text = p[n:], text[1:]
+		default:
+			if c == '\\' && len(p) > 1 {
+				p = p[1:]
+			}
+			if p[0] != text[0] {
+				return false
+			}
+			p, text = p[1:], text[1:]
+		}
+	}
+	return text == ""
+}
+
+// bracket matches one byte with the class that p begins with, and returns its length.
+func bracket(p string, c byte) (n int, ok bool) {
+	i, negated := 1, false
+	if i < len(p) && (p[i] == '!' || p[i] == '^') {
+		negated, i = true, i+1
+	}
+	for first := true; i < len(p) && (first || p[i] != ']'); first = false {
+		lo := p[i]
+		if lo == '\\' && i+1 < len(p) {
+			i++
+			lo = p[i]
+		}
+		hi := lo
+		if i+2 < len(p) && p[i+1] == '-' && p[i+2] != ']' {
+			i += 2
+			hi = p[i]
+		}
+		ok = ok || lo <= c && c <= hi
+		i++
+	}
+	if i >= len(p) {
+		return 0, false
+	}
+	return i + 1, ok != negated
+}

@@ -1,0 +1,157 @@
+package gitconfig
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Use is what git does with the value of a setting.
+type Use int
+
+// The uses of a value. An alias is none of them: it runs when somebody types it.
+const (
+	Plain    Use = iota
+	Program      // it is run: a command line for the shell, a path, or a name on PATH
+	Folder       // programs in that folder are run (hooks), or copied to where they are (templates)
+	Settings     // it is a file of settings or attributes, which is believed
+	ToolFile     // the name of a tool, which git reads as a file of shell code beside its own
+)
+
+// UseOf says what git does with a setting's value.
+//
+// Source: git-config(1) of git 2.39 to 2.54 and the manuals of its tools; git-mergetool--lib
+// for the last.
+func UseOf(e Entry) Use {
+	section, sub, name := parts(e.Key)
+	value := strings.TrimSpace(e.Value)
+	switch {
+	case e.Bare || value == "":
+		return Plain
+	case section == "alias":
+		return Plain
+	case Includes(e.Key), section == "core" && name == "attributesfile":
+		return Settings
+	case section == "core" && name == "hookspath", section == "init" && name == "templatedir", section == "instaweb" && name == "modulepath":
+		return Folder
+	case (section == "diff" || section == "merge") && sub == "" && (name == "tool" || name == "guitool"):
+		return ToolFile
+	case name == "fsmonitor" && boolean(e):
+		return Plain
+	case strings.HasPrefix(value, "!"), runsByName(name), section == "pager":
+		return Program
+	case name == "path":
+		if slices.Contains([]string{"mergetool", "difftool", "man", "browser", "guitool"}, section) || section == "lfs" && strings.HasPrefix(strings.ToLower(sub), "customtransfer") {
+			return Program
+		}
+	case section == "diff" && name == "external", section == "interactive" && name == "difffilter", section == "instaweb" && name == "httpd", section == "web" && name == "browser":
+		return Program
+	case section == "sendemail" && name == "smtpserver" && filepath.IsAbs(value):
+		return Program
+	}
+	return Plain
+}
+
+// Where git keeps what a tool's name leads to.
+func toolFolders() []string {
+	return []string{"/usr/lib/git-core/mergetools", "/usr/libexec/git-core/mergetools", "/usr/local/libexec/git-core/mergetools"}
+}
+
+// interpreters run the file that is named after them.
+func interpreters() []string {
+	return []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python2", "python3", "node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua", "Rscript", "osascript", "source", ".", "exec", "env"}
+}
+
+// Places returns the paths that a setting names, absolute, whether anything is there or
+// not; top is the folder in which git runs what it names: the top of the work tree. Of a
+// command line these are all the words that could be a file, read more generously than a
+// shell would: each is a place to keep a program in a box from, and none is run.
+func Places(e Entry, top, home string) []string {
+	value := strings.TrimSpace(e.Value)
+	switch UseOf(e) {
+	case Settings:
+		if Includes(e.Key) {
+			return []string{Pathname(value, filepath.Dir(e.File), home)}
+		}
+		return []string{Pathname(value, top, home)}
+	case Folder:
+		return []string{Pathname(value, top, home)}
+	case ToolFile:
+		var out []string
+		if strings.Contains(value, "/") {
+			for _, dir := range toolFolders() {
+				out = append(out, filepath.Join(dir, value))
+			}
+		}
+		return out
+	case Program:
+		return commandPlaces(value, top, home)
+	}
+	return nil
+}
+
+// commandPlaces looks for files in a command line.
+func commandPlaces(line, top, home string) []string {
+	var out []string
+	add := func(p string) {
+		if p = Pathname(p, top, home); p != filepath.Clean(top) && !slices.Contains(out, p) && len(out) < 64 {
+			out = append(out, p)
+		}
+	}
+	if filepath.IsAbs(line) {
+		add(line) // a path may have spaces
+	}
+	before := ""
+	for _, w := range words(line) {
+		text := w.text
+		if option := strings.HasPrefix(text, "-"); option && strings.Contains(text, "/") {
+			text = text[min(2, len(text)):] // -f./tools/x
+		} else if option {
+			continue
+		}
+		last := before
+		before = text
+		file := strings.Contains(text, "/") || strings.Contains(strings.Trim(text, "."), ".")
+		if !file && !slices.Contains(interpreters(), filepath.Base(last)) || strings.Contains(line, text+"://") {
+			continue
+		}
+		_, rest, deeper := strings.Cut(text, "/")
+		switch {
+		case !w.after || !deeper:
+			add(text)
+		case strings.HasPrefix(text, "HOME/") || last == "HOME":
+			add("~/" + rest)
+		default: // $TOP/tools/x, or $(git rev-parse --show-toplevel)/tools/x
+			add(rest)
+		}
+	}
+	return out
+}
+
+// word is a piece of a command line between what separates words for the shell. after
+// says that a variable or a substitution stood right before it.
+type word struct {
+	text  string
+	after bool
+}
+
+func words(line string) []word {
+	var out []word
+	start, after := 0, false
+	flush := func(end int, next bool) {
+		if end > start {
+			out = append(out, word{line[start:end], after})
+		}
+		after = next
+	}
+	for i := range len(line) {
+		c := line[i]
+		if strings.IndexByte(" \t\n;|&(){}<>\"'`$=,!:", c) < 0 {
+			continue
+		}
+		flush(i, c == '$' || c == ')' || c == '}' || c == '`' || after && (c == '{' || c == '(' || c == '"' && i == start))
+		start = i + 1
+	}
+	flush(len(line), false)
+	return out
+}
