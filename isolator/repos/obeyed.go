@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // obeyed moves an entry of a folder aside when a tool outside obeys it and it was not
@@ -25,7 +26,7 @@ func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 		return false
 	}
 	p := dir + "/" + e.Name()
-	if w.stays(p) {
+	if w.stays(p) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
 		return false
 	}
 	// A name of several parts becomes one when any of them is renamed.
@@ -45,6 +46,23 @@ func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 		w.inFolder(p, hit.Row.Tool, 0)
 	}
 	return false
+}
+
+// ownModules reports whether a .gitmodules names nothing but addresses, and belongs to a
+// repository that the box made itself: git enters none of these by itself.
+func (w *sweep) ownModules(top, p string) bool {
+	fi, err := os.Lstat(top + "/.git")
+	if err != nil || !w.recent(top+"/.git", fi) || lies(top+"/.git", w.Guarded) {
+		return false
+	}
+	data, err := readFile(p, maxConfig)
+	if err != nil {
+		return false
+	}
+	list, err := gitconfig.Parse(data)
+	return err == nil && !slices.ContainsFunc(list, func(e gitconfig.Entry) bool {
+		return !strings.HasPrefix(e.Key, "submodule.") || !gitconfig.Harmless(e, func(string) bool { return false })
+	})
 }
 
 // inFolder moves aside what is recent in a folder that is not.
