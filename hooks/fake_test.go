@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/contrib/terminal"
 )
 
 // The test binary doubles as a small inner: what the hook calls. It knows
@@ -22,6 +24,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	terminal.DefaultSignals()
 	os.Exit(m.Run())
 }
 

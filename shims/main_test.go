@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/enr/inner/contrib/terminal"
 )
 
 // The test binary plays the parts of inner and of the programs behind the shims; the
@@ -17,6 +19,7 @@ const partVar = "INNER_SHIMS_TEST_PART"
 func TestMain(m *testing.M) {
 	switch os.Getenv(partVar) {
 	case "":
+		terminal.DefaultSignals()
 		code := m.Run()
 		if built.dir != "" {
 			_ = os.RemoveAll(built.dir)

@@ -43,6 +43,7 @@ func TestMain(m *testing.M) {
 	case "sockets":
 		os.Exit(sockets(os.Args[1:]))
 	}
+	terminal.DefaultSignals()
 	code, err := testMain(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cmd/inner:", err)

@@ -50,6 +50,7 @@ func Start(cmd *exec.Cmd) (*Terminal, error) { return StartEcho(cmd, nil) }
 
 // StartEcho is Start, and also writes to echo what is shown, as it comes.
 func StartEcho(cmd *exec.Cmd, echo io.Writer) (*Terminal, error) {
+	DefaultSignals()
 	first, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		return nil, err

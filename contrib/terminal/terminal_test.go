@@ -42,3 +42,16 @@ func TestPlain(t *testing.T) {
 		t.Errorf("Plain(%q) = %q, want %q", in, got, want)
 	}
 }
+
+// As under nohup, and in the background of a script: what is started has its
+// signals all the same.
+func TestUnderNohup(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/bash", "-c", `trap '' HUP INT; exec "$0" -test.run='^TestFollow$' -test.timeout=2m`, self)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	contribterminal "github.com/enr/inner/contrib/terminal"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/userns"
 )
@@ -51,6 +52,7 @@ func TestMain(m *testing.M) {
 	if os.Geteuid() == 0 && !fuzzing() {
 		os.Exit(asPlainUser())
 	}
+	contribterminal.DefaultSignals()
 	os.Exit(m.Run())
 }
 
