@@ -8,64 +8,148 @@ import (
 	"time"
 )
 
-// Grant is one thing a profile gives a box beyond nothing, in words. One that
-// Tightens takes away instead: without it the box could do more.
+// Grant is one thing a profile gives a box beyond nothing. One that Tightens takes
+// away instead: without it the box could do more.
+//
+// Text is for people and is never compared. What is recorded with an approval, and
+// compared at each start, is Kind, Key and the identity of each item.
 type Grant struct {
 	Kind     string `json:"kind"` // runs, writes, reads, network, secret, passes, sets, …
 	Text     string `json:"text"` // one line; a list is "words: item, item"
 	Tightens bool   `json:"tightens,omitempty"`
+	Items    []Item `json:"items,omitempty"`
+
+	Key   string `json:"-"` // what sort of thing of its kind, the same in every version of inner
+	Words string `json:"-"` // Text without the items
+}
+
+// Item is one of the things that a grant is about.
+type Item struct {
+	Text string `json:"text"`           // for people
+	Path string `json:"path,omitempty"` // of something on the host: its real path
+	At   string `json:"at,omitempty"`   // where that is in the box, when it is elsewhere
+	ID   string `json:"-"`              // what it is by, when Text is not it
+
+	// Own marks what the user's own config.toml, and not the profile, asks for. It is
+	// shown, and neither recorded nor compared.
+	Own bool `json:"-"`
+}
+
+// id is what makes two items the same thing.
+func (it Item) id() string {
+	switch {
+	case it.Path != "":
+		return it.Path + "\x00" + it.At
+	case it.ID != "":
+		return it.ID
+	}
+	return it.Text
 }
 
 // Grants says what a run may do, in a fixed order: first what runs and what it
 // can change, last what narrows the box. Values of variables that look secret
 // are not in it.
 func Grants(rc RunConfig) []Grant {
-	g := granter{home: rc.HomeDir}
-	g.add("runs", "runs "+commandLine(rc.Entrypoint.Cmd, rc.Entrypoint.Args))
+	g := granter{home: rc.HomeDir, real: rc.Real}
+	g.add(Grant{Kind: "runs", Key: "runs", Words: "runs", Items: []Item{{Text: commandLine(rc.Entrypoint.Cmd, rc.Entrypoint.Args), ID: commandWords(rc.Entrypoint.Written)}}})
 	g.folders(rc)
 	g.network(rc)
-	g.list("secret", "can use what is hidden otherwise", eachOf(rc.Allow, explained))
-	g.list("capability", "gets a copy of your login and settings of", rc.Capabilities)
+	g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
+	g.list("capability", "capability", "gets a copy of your login and settings of", texts(rc.Capabilities))
 	if rc.SyncLogin {
-		g.list("login", "can replace the stored login by a newer one of", rc.Capabilities)
+		g.list("login", "sync_credentials", "can replace the stored login by a newer one of", texts(rc.Capabilities))
 	}
 	g.variables(rc.Env)
 	if rc.Clipboard {
-		g.add("clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
+		g.say("clipboard", "clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
 	}
 	g.layers(rc)
 	g.git(rc.Git)
-	g.list("history", "offers in the shell history", rc.Entrypoint.History)
-	g.list("replaces", "runs another program", eachOf(rc.Noop.Rewrite, func(kv KV) string { return rule(kv.Key) + " → " + rule(kv.Value) }))
+	g.list("history", "history", "offers in the shell history", texts(rc.Entrypoint.History))
+	g.list("replaces", "noop.rewrite", "runs another program", texts(eachOf(rc.Noop.Rewrite, func(kv KV) string { return rule(kv.Key) + " → " + rule(kv.Value) })))
 	blocks := "blocks the commands"
 	if rc.Noop.Mode == "hard" {
 		blocks = "blocks the commands, by any path"
 	}
-	g.tighten("blocks", blocks, eachOf(rc.Noop.Block, rule))
-	g.hide(rc.Hide)
+	g.tighten("blocks", "noop.block "+cmp.Or(rc.Noop.Mode, "path"), blocks, texts(eachOf(rc.Noop.Block, rule)))
+	g.hide(rc)
 	g.limits(rc)
 	return g.grants
 }
 
 type granter struct {
 	home   string
+	real   map[string]string
 	grants []Grant
 }
 
-func (g *granter) add(kind, text string) {
-	g.grants = append(g.grants, Grant{Kind: kind, Text: text})
+func (g *granter) add(x Grant) {
+	x.Render()
+	g.grants = append(g.grants, x)
 }
 
-func (g *granter) list(kind, words string, items []string) {
+// say adds a grant that is one sentence.
+func (g *granter) say(kind, key, text string) { g.add(Grant{Kind: kind, Key: key, Words: text}) }
+
+func (g *granter) list(kind, key, words string, items []Item) {
 	if len(items) > 0 {
-		g.add(kind, joinItems(words, items))
+		g.add(Grant{Kind: kind, Key: key, Words: words, Items: items})
 	}
 }
 
-func (g *granter) tighten(kind, words string, items []string) {
+// narrow adds a sentence about what the box has not.
+func (g *granter) narrow(kind, key, text string) {
+	g.add(Grant{Kind: kind, Key: key, Words: text, Tightens: true})
+}
+
+func (g *granter) tighten(kind, key, words string, items []Item) {
 	if len(items) > 0 {
-		g.grants = append(g.grants, Grant{Kind: kind, Text: joinItems(words, items), Tightens: true})
+		g.add(Grant{Kind: kind, Key: key, Words: words, Items: items, Tightens: true})
 	}
+}
+
+// MountRW is the key of the folders of the host that the box can write.
+const MountRW = "mount rw"
+
+// Dangerous reports whether a grant reaches beyond the project and the box by itself: a
+// secret, the open network, the desktop, a layer that is missing, a device.
+func (x Grant) Dangerous() bool {
+	if x.Tightens {
+		return false
+	}
+	switch x.Kind {
+	case "secret", "login", "clipboard", "layer", "device", "devices":
+		return true
+	}
+	return x.Kind == "network" && x.Key == "full" || x.Key == "env.inherit_all"
+}
+
+// Render writes Text: the words, and each item once.
+func (x *Grant) Render() {
+	var shown []string
+	for _, it := range x.Items {
+		if !slices.Contains(shown, it.Text) {
+			shown = append(shown, it.Text)
+		}
+	}
+	switch {
+	case len(shown) == 0:
+		x.Text = x.Words
+	case x.Kind == "runs":
+		x.Text = x.Words + " " + shown[0]
+	default:
+		x.Text = joinItems(x.Words, shown)
+	}
+}
+
+// texts are items that are what they are called.
+func texts(list []string) []Item {
+	return eachOf(list, func(s string) Item { return Item{Text: s} })
+}
+
+// itemsOf are items that are shown in other words than they are compared by.
+func itemsOf(list []string, shown func(string) string) []Item {
+	return eachOf(list, func(s string) Item { return Item{Text: shown(s), ID: s} })
 }
 
 // short writes a path of the home folder with ~.
@@ -76,82 +160,99 @@ func (g *granter) short(path string) string {
 	return path
 }
 
-func (g *granter) folders(rc RunConfig) {
-	folder := func(m Mount) string {
-		if m.Source == m.Dest {
-			return g.short(m.Source)
-		}
-		return g.short(m.Source) + " (there as " + g.short(m.Dest) + ")"
+// path is a host path as an item: as it was written, and where it really leads.
+func (g *granter) path(path, dest string) Item {
+	it := Item{Text: g.short(path), Path: cmp.Or(g.real[path], path)}
+	if it.Path != path {
+		it.Text += " → " + g.short(it.Path)
 	}
-	var writes, copies, reads, empty []string
+	if dest != path {
+		it.Text += " (there as " + g.short(dest) + ")"
+	}
+	if dest != it.Path {
+		it.At = dest
+	}
+	return it
+}
+
+func (g *granter) folders(rc RunConfig) {
+	var writes, copies, reads, empty []Item
 	switch rc.WorkdirMode {
 	case RW:
-		writes = append(writes, g.short(rc.Workdir))
+		writes = append(writes, g.path(rc.Workdir, rc.Workdir))
 	case RO:
-		reads = append(reads, g.short(rc.Workdir))
+		reads = append(reads, g.path(rc.Workdir, rc.Workdir))
 	}
 	for _, m := range rc.Mounts {
 		switch m.Mode {
 		case RW:
-			writes = append(writes, folder(m))
+			writes = append(writes, g.path(m.Source, m.Dest))
 		case SafeRW:
-			copies = append(copies, folder(m))
+			copies = append(copies, g.path(m.Source, m.Dest))
 		case Tmpfs:
-			empty = append(empty, g.short(m.Dest))
+			empty = append(empty, Item{Text: g.short(m.Dest), ID: m.Dest})
 		default:
-			reads = append(reads, folder(m))
+			reads = append(reads, g.path(m.Source, m.Dest))
 		}
 	}
-	g.list("writes", "can change files in", writes)
-	g.list("copies", "works on a copy of", copies)
+	g.list("writes", MountRW, "can change files in", writes)
+	g.list("copies", "mount safe-rw", "works on a copy of", copies)
 	if rc.Output.Log != "" {
-		g.add("writes", "keeps its log in "+g.short(rc.Output.Log))
+		g.add(Grant{Kind: "writes", Key: "output.log", Words: "keeps its log in", Items: []Item{g.path(rc.Output.Log, rc.Output.Log)}})
 	}
 	if rc.Output.Record {
-		g.add("writes", "records what the terminal shows")
+		g.say("writes", "output.record", "records what the terminal shows")
 	}
-	if rc.WorkspaceWorkdir || slices.ContainsFunc(rc.Mounts, func(m Mount) bool { return m.Workspace }) {
-		g.add("writes", "makes folders in "+g.short(rc.WorkspacesDir)+" and removes them when they are empty")
+	if rc.usesWorkspaces() {
+		g.add(Grant{Kind: "writes", Key: "workspaces_path", Words: "makes folders, and removes them when they are empty, in", Items: []Item{g.path(rc.WorkspacesDir, rc.WorkspacesDir)}})
 	}
 	system := "the system"
 	if rc.Base == "minimal" {
 		system = "the system's programs"
 	}
+	home := wholeHome
 	if rc.Home == "isolated" {
-		g.add("reads", "can read "+system+listedHome)
-		reads = append(reads, eachOf(rc.HomeAllow, g.short)...)
-	} else {
-		g.add("reads", "can read "+system+wholeHome)
+		home = listedHome
+		for _, p := range rc.HomeAllow {
+			it := g.path(p, p)
+			// A program that is installed later is no wider grant, at its usual place.
+			it.Own = slices.Contains(rc.Toolchains, p) && it.Path == p && usualToolchain(rc.HomeDir, p)
+			reads = append(reads, it)
+		}
 	}
-	g.list("reads", "can read", reads)
-	g.tighten("hides", "empty in the box", empty)
+	g.say("reads", cmp.Or(rc.Base, "host")+" "+home.key, "can read "+system+home.text)
+	if len(rc.Toolchains) > 0 && rc.Home == "isolated" {
+		g.add(Grant{Kind: "reads", Key: Toolchains, Words: "can read the programs installed in your home folder"})
+	}
+	g.list("reads", "mount ro", "can read", reads)
+	g.tighten("hides", "mount tmpfs", "empty in the box", empty)
 }
 
 func (g *granter) network(rc RunConfig) {
 	switch rc.Network {
 	case NetFull:
-		g.add("network", "can use the network, this computer's own services included")
+		g.say("network", "full", "can use the network, this computer's own services included")
 	case NetAllowlist, NetAsk:
 		switch {
 		case len(rc.NetworkAllow) > 0:
-			g.list("network", "can reach", rc.NetworkAllow)
+			g.list("network", "allow", "can reach", texts(rc.NetworkAllow))
 		case len(rc.Capabilities) > 0:
-			g.add("network", "can use the network where its capabilities need it")
+			g.say("network", "capabilities", "can use the network where its capabilities need it")
 		case rc.Network == NetAllowlist:
-			g.grants = append(g.grants, Grant{Kind: "network", Text: "no host can be reached", Tightens: true})
+			g.narrow("network", "no host", "no host can be reached")
 		}
 		if rc.Network == NetAsk {
-			g.add("network", "asks you, on a terminal, about each host that is not listed")
+			g.say("network", "ask", "asks you, on a terminal, about each host that is not listed")
 		}
 	default:
-		g.grants = append(g.grants, Grant{Kind: "network", Text: "no network", Tightens: true})
+		g.narrow("network", noNetwork, noNetwork)
 	}
 	if rc.Network != NetOff {
-		g.tighten("network", "cannot reach", rc.NetworkDeny)
+		g.tighten("network", "deny", "cannot reach", texts(rc.NetworkDeny))
 	}
 	if rc.Network != NetFull {
-		g.list("network", "uses services of this computer, at its ports", eachOf(rc.HostPorts, Port.words))
-		g.list("network", "can be reached from this computer, at its ports", eachOf(rc.Publish, Port.words))
+		g.list("network", "host_ports", "uses services of this computer, at its ports", texts(eachOf(rc.HostPorts, Port.words)))
+		g.list("network", "publish", "can be reached from this computer, at its ports", texts(eachOf(rc.Publish, Port.words)))
 	}
 }
 
@@ -177,49 +278,52 @@ func explained(key string) string {
 
 func (g *granter) variables(env Env) {
 	if env.InheritAll {
-		g.add("passes", "gets all your variables, except those that look secret")
+		g.say("passes", "env.inherit_all", "gets all your variables, except those that look secret")
 	}
-	var secrets, plain []string
+	var secrets, plain []Item
 	for _, name := range env.Inherit {
-		group := ordinary(name)
-		switch {
-		case group != "" && slices.Contains(plain, group):
-		case group != "":
-			plain = append(plain, group)
-		case LooksSecret(name) && !strings.Contains(name, "*"):
-			secrets = append(secrets, name)
-		default:
-			plain = append(plain, name)
+		it := Item{Text: cmp.Or(ordinary(name), name), ID: name}
+		if it.Text == name && LooksSecret(name) && !strings.Contains(name, "*") {
+			secrets = append(secrets, it)
+		} else {
+			plain = append(plain, it)
 		}
 	}
 	for _, kv := range env.SetFrom {
-		if !slices.Contains(secrets, kv.Value) {
-			secrets = append(secrets, kv.Value)
+		if !slices.ContainsFunc(secrets, func(it Item) bool { return it.Text == kv.Value }) {
+			secrets = append(secrets, Item{Text: kv.Value})
 		}
 	}
-	g.list("secret", "gets your secrets", secrets)
-	g.list("passes", "gets your variables", plain)
-	g.list("sets", "sets variables", eachOf(env.Set, func(kv KV) string {
+	g.list("secret", "env.inherit", "gets your secrets", secrets)
+	g.list("passes", "env.inherit", "gets your variables", plain)
+	g.list("sets", "env.set", "sets variables", eachOf(env.Set, func(kv KV) Item {
+		it := Item{Text: kv.Key + "=" + kv.Value}
 		if env.Hidden(kv.Key, kv.Value) {
-			return kv.Key + " (value not shown)"
+			it.Text = kv.Key + " (value not shown)"
 		}
-		return kv.Key + "=" + kv.Value
+		// What is filled in is the caller's, and another one in each shell.
+		if i := slices.IndexFunc(env.Written, func(w KV) bool { return w.Key == kv.Key }); i >= 0 && strings.ContainsAny(env.Written[i].Value, "$~") {
+			it.ID = kv.Key + "=" + env.Written[i].Value
+		}
+		return it
 	}))
-	g.list("path", "looks for programs first in", eachOf(env.PathPrepend, g.short))
+	g.list("path", "env.path_prepend", "looks for programs first in", itemsOf(env.PathPrepend, g.short))
 }
 
 // hide tells what is hidden, and what is shown of that after all.
-func (g *granter) hide(patterns []string) {
-	var hidden, shown []string
-	for _, p := range patterns {
-		if after, negated := strings.CutPrefix(p, "!"); negated {
-			shown = append(shown, g.short(after))
+func (g *granter) hide(rc RunConfig) {
+	var hidden, shown []Item
+	for i, p := range rc.Hide {
+		after, negated := strings.CutPrefix(p, "!")
+		it := Item{Text: g.short(after), ID: p, Own: i >= rc.AskedHide && rc.Real != nil}
+		if negated {
+			shown = append(shown, it)
 		} else {
-			hidden = append(hidden, g.short(p))
+			hidden = append(hidden, it)
 		}
 	}
-	g.list("reads", "does not hide", shown)
-	g.tighten("hides", "also hides", hidden)
+	g.list("reads", "hide not", "does not hide", shown)
+	g.tighten("hides", "hide", "also hides", hidden)
 }
 
 // ordinary names the group of a variable that says nothing but how to draw and
@@ -239,35 +343,34 @@ func ordinary(name string) string {
 // layers tells where the box is weaker, or stronger, than it is by default.
 func (g *granter) layers(rc RunConfig) {
 	if rc.GitDir == "rw" {
-		g.add("layer", "can change git hooks and configuration, which run outside the box later")
+		g.say("layer", "git_dir rw", "can change git hooks and configuration, which run outside the box later")
 	}
 	if !rc.PIDNamespace {
-		g.add("layer", "sees the other processes of this computer")
+		g.say("layer", "pid_namespace", "sees the other processes of this computer")
 	}
 	if rc.Proc == "bind" {
-		g.add("layer", "sees this computer's own /proc")
+		g.say("layer", "proc bind", "sees this computer's own /proc")
 	}
 	if rc.CgroupManager == "systemd" {
-		g.add("layer", "lets containers ask the system's service manager for cgroups")
+		g.say("layer", "cgroup_manager", "lets containers ask the system's service manager for cgroups")
 	}
 	if rc.Seccomp == "off" {
-		g.add("layer", "runs without the system call filter")
+		g.say("layer", "seccomp off", "runs without the system call filter")
 	}
 	if rc.Landlock == "off" {
-		g.add("layer", "runs without Landlock, the second layer under the mounts")
+		g.say("layer", "landlock off", "runs without Landlock, the second layer under the mounts")
 	}
-	narrow := func(text string) { g.grants = append(g.grants, Grant{Kind: "layer", Text: text, Tightens: true}) }
 	if rc.GitDir == "ro" {
-		narrow("cannot change anything in .git")
+		g.narrow("layer", "git_dir ro", "cannot change anything in .git")
 	}
 	if rc.Seccomp == "strict" {
-		narrow("runs with the strict system call filter")
+		g.narrow("layer", "seccomp strict", "runs with the strict system call filter")
 	}
 	if rc.Landlock == "required" {
-		narrow("runs only where the kernel has Landlock, the second layer under the mounts")
+		g.narrow("layer", "landlock required", "runs only where the kernel has Landlock, the second layer under the mounts")
 	}
 	if rc.Proc == "empty" {
-		narrow("has an empty /proc")
+		g.narrow("layer", "proc empty", "has an empty /proc")
 	}
 }
 
@@ -275,30 +378,33 @@ func (g *granter) git(git *Git) {
 	if git == nil {
 		return
 	}
-	g.grants = append(g.grants, Grant{Kind: "layer", Text: "has a cleaned copy of your git settings: without helpers for logins, hooks folder and tokens", Tightens: true})
-	g.tighten("git", "does not have these of your git settings", git.StripSections)
-	g.list("git", "sets for git", eachOf(git.Overrides, func(kv KV) string {
+	g.narrow("layer", "git", "has a cleaned copy of your git settings: without helpers for logins, hooks folder and tokens")
+	g.tighten("git", "git.strip_sections", "does not have these of your git settings", texts(git.StripSections))
+	g.list("git", "git.overrides", "sets for git", texts(eachOf(git.Overrides, func(kv KV) string {
 		if LooksSecret(kv.Key) || HasLogin(kv.Value) || HasLogin(kv.Key) || strings.HasSuffix(strings.ToLower(kv.Key), "extraheader") {
 			return kv.Key + " (value not shown)"
 		}
 		return kv.Key + "=" + kv.Value
-	}))
+	})))
 }
 
 func (g *granter) limits(rc RunConfig) {
 	names := map[string]string{"pids": "processes", "files": "open files", "file_size": "file size", "disk": "what is kept in memory as files"}
-	var items []string
+	var items []Item
 	for _, l := range rc.Limits.Rows() {
-		items = append(items, cmp.Or(names[l.Key], l.Key)+" "+l.Value)
+		items = append(items, Item{
+			Text: cmp.Or(names[l.Key], l.Key) + " " + l.Value, ID: l.Key + " " + l.Value,
+			Own: rc.Real != nil && !slices.Contains(rc.AskedLimits, l.Key),
+		})
 	}
 	if rc.LimitsLoose && len(items) > 0 {
-		g.tighten("limit", "limited, where your machine can hold it (limits_required = false)", items)
+		g.tighten("limit", "limits loose", "limited, where your machine can hold it (limits_required = false)", items)
 		items = nil
 	}
 	if t := rc.Output.Timeout; t > 0 {
-		items = append(items, "time "+duration(t))
+		items = append(items, Item{Text: "time " + duration(t)})
 	}
-	g.tighten("limit", "limited", items)
+	g.tighten("limit", "limits", "limited", items)
 }
 
 // duration writes 30m, not 30m0s.
@@ -316,7 +422,11 @@ func duration(d time.Duration) string {
 // commandLine writes a program and its arguments so that words can be told
 // apart.
 func commandLine(cmd string, args []string) string {
-	words := append([]string{cmd}, args...)
+	return commandWords(append([]string{cmd}, args...))
+}
+
+func commandWords(words []string) string {
+	words = slices.Clone(words)
 	for i, w := range words {
 		if w == "" || strings.ContainsAny(w, " \t\n\"'\\") || control(w) {
 			words[i] = strconv.Quote(w)
@@ -325,16 +435,15 @@ func commandLine(cmd string, args []string) string {
 	return strings.Join(words, " ")
 }
 
-func eachOf[T any](list []T, f func(T) string) []string {
-	out := make([]string, len(list))
+func eachOf[T, U any](list []T, f func(T) U) []U {
+	out := make([]U, len(list))
 	for i, x := range list {
 		out[i] = f(x)
 	}
 	return out
 }
 
-// joinItems and splitItems are each other's inverse: grants are stored as text,
-// and compared item by item.
+// joinItems writes a list so that its items can be told apart.
 func joinItems(words string, items []string) string {
 	quoted := eachOf(items, func(s string) string {
 		if s == "" || strings.Contains(s, ", ") || strings.ContainsAny(s, `"\`) || control(s) || strings.TrimSpace(s) != s || strings.HasSuffix(s, ",") {
@@ -345,36 +454,10 @@ func joinItems(words string, items []string) string {
 	return words + ": " + strings.Join(quoted, ", ")
 }
 
-func splitItems(text string) (words string, items []string) {
-	words, rest, ok := strings.Cut(text, ": ")
-	if !ok {
-		return text, nil
-	}
-	for rest != "" {
-		item, after := rest, ""
-		if q, err := strconv.QuotedPrefix(rest); err == nil && rest[0] == '"' {
-			item, after = q, strings.TrimPrefix(rest[len(q):], ", ")
-		} else {
-			item, after, _ = strings.Cut(rest, ", ")
-		}
-		items, rest = append(items, item), after
-	}
-	return words, items
-}
-
-// listed reports whether a kind's text is a list.
-func listed(g Grant) bool {
-	switch g.Kind {
-	case "runs", "layer", "clipboard":
-		return false
-	}
-	return true
-}
-
 // DiffGrants tells what became wider and what narrower from old to new, each in
 // stable order. A grant that Tightens and is gone is wider; a changed value is
 // wider for its new form and narrower for its old one. Of a list only the items
-// that changed are returned.
+// that changed are returned. Text does not count, nor what is the user's Own.
 func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 	gained, lost := missing(new, old), missing(old, new)
 	sayHome(gained, &lost)
@@ -389,29 +472,34 @@ func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
 		switch {
 		case !g.Tightens:
 			narrower = append(narrower, g)
-		case g.Text != "no network": // the network that is there now says it
+		case g.Key != noNetwork: // the network that is there now says it
 			wider = append(wider, g)
 		}
 	}
 	return wider, narrower
 }
 
-// The two things that can be read of a home folder, and the line of Grants that ends so.
-const (
-	wholeHome  = " and your whole home folder, except hidden secrets"
-	listedHome = "; of your home folder only what is listed here"
+const noNetwork = "no network"
+
+// The two things that can be read of a home folder, by the end of their grant's key,
+// and of its text.
+var (
+	wholeHome  = struct{ key, text string }{"home", " and your whole home folder, except hidden secrets"}
+	listedHome = struct{ key, text string }{"listed home", "; of your home folder only what is listed here"}
 )
 
 // sayHome makes an isolated home in the place of a whole one something that
 // narrows, and says of the way back only what is there now.
 func sayHome(gained []Grant, lost *[]Grant) {
-	of := func(list []Grant, home string) int {
-		return slices.IndexFunc(list, func(g Grant) bool { return g.Kind == "reads" && strings.HasSuffix(g.Text, home) })
+	of := func(list []Grant, listed bool) int {
+		return slices.IndexFunc(list, func(g Grant) bool {
+			return g.Kind == "reads" && strings.HasSuffix(g.Key, wholeHome.key) && strings.HasSuffix(g.Key, listedHome.key) == listed
+		})
 	}
-	if now := of(gained, listedHome); now >= 0 && of(*lost, wholeHome) >= 0 {
+	if now := of(gained, true); now >= 0 && of(*lost, false) >= 0 {
 		gained[now].Tightens = true
 	}
-	if was := of(*lost, listedHome); was >= 0 && of(gained, wholeHome) >= 0 {
+	if was := of(*lost, true); was >= 0 && of(gained, false) >= 0 {
 		*lost = slices.Delete(*lost, was, was+1)
 	}
 }
@@ -419,37 +507,33 @@ func sayHome(gained []Grant, lost *[]Grant) {
 // missing returns what is in a and not in b.
 func missing(a, b []Grant) []Grant {
 	type atom struct {
-		kind, words, item string
-		tightens          bool
+		kind, key, id string
+		tightens      bool
 	}
 	have := map[atom]bool{}
 	for _, g := range b {
-		words, items := parts(g)
-		for _, it := range items {
-			have[atom{g.Kind, words, it, g.Tightens}] = true
+		have[atom{g.Kind, g.Key, "", g.Tightens}] = len(g.Items) == 0
+		for _, it := range g.Items {
+			if !it.Own {
+				have[atom{g.Kind, g.Key, it.id(), g.Tightens}] = true
+			}
 		}
 	}
 	var out []Grant
 	for _, g := range a {
-		words, items := parts(g)
-		items = slices.DeleteFunc(slices.Clone(items), func(it string) bool { return have[atom{g.Kind, words, it, g.Tightens}] })
-		switch {
-		case len(items) == 0:
+		if len(g.Items) == 0 {
+			if !have[atom{g.Kind, g.Key, "", g.Tightens}] {
+				out = append(out, g)
+			}
 			continue
-		case items[0] != "":
-			g.Text = words + ": " + strings.Join(items, ", ")
 		}
-		out = append(out, g)
+		g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(it Item) bool {
+			return it.Own || have[atom{g.Kind, g.Key, it.id(), g.Tightens}]
+		})
+		if len(g.Items) > 0 {
+			g.Render()
+			out = append(out, g)
+		}
 	}
 	return out
-}
-
-// parts returns the items of a list, or one empty item.
-func parts(g Grant) (words string, items []string) {
-	if listed(g) {
-		if words, items = splitItems(g.Text); len(items) > 0 {
-			return words, items
-		}
-	}
-	return g.Text, []string{""}
 }

@@ -52,7 +52,7 @@ network-	no network
 	if diff := cmp.Diff(`runs	runs claude -p "two words" ""
 writes	can change files in: ~/d (there as /d)
 copies	works on a copy of: /c
-writes	keeps its log in ~/logs
+writes	keeps its log in: ~/logs
 reads	can read the system; of your home folder only what is listed here
 reads	can read: /w, ~/r, ~/.local/bin, "~/a, b"
 hides-	empty in the box: /t
@@ -140,19 +140,6 @@ func TestDiffGrants(t *testing.T) {
 	}
 }
 
-func FuzzItems(f *testing.F) {
-	f.Add("a", "b, c")
-	f.Add("", "\"x\\")
-	f.Add(" a", "b,")
-	f.Add("a: b", "`c`")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		_, items := splitItems(joinItems("words", []string{a, b, a}))
-		if len(items) != 3 || items[0] != items[2] || (a == b) != (items[0] == items[1]) {
-			t.Fatalf("%q %q: %q", a, b, items)
-		}
-	})
-}
-
 func TestLooksSecret(t *testing.T) {
 	for _, name := range []string{
 		"ANTHROPIC_API_KEY", "GH_TOKEN", "GITHUBTOKEN", "npm_token", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "DB_PASSWORD", "MYSQL_PWD", "DB_PASS",
@@ -185,7 +172,7 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 		"Project": "where it came from", "Cwd": "below Workdir or a mount", "Git": "shown item by item",
 		"Checks": "run in the same box, by inner verify", "Backend": "how the box is made", "WorkspacesDir": "shown when a mount uses it",
 		"Entrypoint.Interactive": "whose terminal", "Entrypoint.TUI": "whose terminal", "Entrypoint.CursorFix": "what is written at the end",
-		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Output.Review": "text at the end", "Noop.Message": "text", "Noop.Mode": "shown with Block", "LimitsLoose": "shown with Limits",
+		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Real": "where the paths lead", "AskedHide": "of Hide", "AskedLimits": "of Limits", "Env.Written": "Set says it", "Entrypoint.Written": "Cmd says it", "Output.Review": "text at the end", "Noop.Message": "text", "Noop.Mode": "shown with Block", "LimitsLoose": "shown with Limits",
 	}
 	base := RunConfig{Home: "isolated", WorkdirMode: RW, Workdir: "/w", PIDNamespace: true, GitDir: "protected", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
 	shown := lines(Grants(base))

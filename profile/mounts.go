@@ -97,6 +97,14 @@ func (r *resolver) flagMount(m Mount) (Mount, bool) {
 	return m, true
 }
 
+// at is where a mount was written; nowhere for a flag's.
+func (m Mount) at() strict.Pos {
+	if m.File == "--mount" {
+		return strict.Pos{}
+	}
+	return strict.Pos{File: m.File, Line: m.Line}
+}
+
 // key names a mount the way it was written.
 func (m Mount) key() string {
 	if m.File == "--mount" {
@@ -111,11 +119,7 @@ func (r *resolver) checkMounts() {
 	for i := range r.rc.Mounts {
 		m := &r.rc.Mounts[i]
 		if msg, hint := r.badMount(m); msg != "" {
-			at := strict.Pos{File: m.File, Line: m.Line}
-			if m.File == "--mount" {
-				at = strict.Pos{}
-			}
-			r.add(at, m.key(), msg, hint)
+			r.add(m.at(), m.key(), msg, hint)
 		}
 	}
 }

@@ -42,12 +42,18 @@ type Context struct {
 	Cwd            string                      // physical
 	Project        string                      // root of the project in force, or ""
 	WorkspacesPath string                      // of config.toml, as written
-	Hide           []string                    // of the config.toml files: absolute or ~/…, patterns too
+	Hide           []string                    // of the user's config.toml: absolute or ~/…, patterns too
+	ProjectHide    []string                    // of the projects'
 	LogPath        string                      // of the user's config.toml, as written
 	ProjectLog     string                      // of the project's
-	DefaultLimits  Limits                      // of config.toml; the profile's and the flags' go first
+	DefaultLimits  Limits                      // of the user's config.toml; the others go first
+	ProjectLimits  Limits                      // of the projects'; the profile's and the flags' go first
 	Overrides      Overrides
 	ForShim        bool // the program was typed, and starts where the person is
+
+	// Written reports whether a box has ever been given this folder, a real path, to
+	// write; nil when nothing is known of other runs.
+	Written func(dir string) bool
 }
 
 // Resolve applies the flags, expands every value and finds the working folder.
@@ -87,6 +93,8 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	r.mounts()
 	err := r.workdir(start)
 	r.checkMounts()
+	r.logFolder()
+	r.leads()
 	r.env()
 	r.entrypoint()
 	r.rest()
@@ -107,6 +115,7 @@ type resolver struct {
 	home, otherHome, inner string // with links resolved
 
 	toolVariables []string // see toolchains
+	named         []named  // host paths that are no mounts
 }
 
 func (r *resolver) add(at strict.Pos, key, msg, hint string) {
@@ -167,13 +176,12 @@ func (r *resolver) sandbox() {
 	rc.LimitsLoose = s.LimitsRequired.Set && !s.LimitsRequired.V
 
 	if rc.Base == "minimal" {
-		rc.HomeAllow, r.toolVariables = r.toolchains()
+		r.addToolchains()
 	}
 	for _, it := range s.HomeAllow.Items {
 		if it.Text == Toolchains {
 			if rc.Base != "minimal" { // they are there already
-				folders, variables := r.toolchains()
-				rc.HomeAllow, r.toolVariables = append(rc.HomeAllow, folders...), variables
+				r.addToolchains()
 			}
 			continue
 		}
@@ -185,15 +193,31 @@ func (r *resolver) sandbox() {
 			r.add(it.At, "sandbox.home_allow", fmt.Sprintf("%q is not below your home folder", it.Text), "")
 		default:
 			rc.HomeAllow = append(rc.HomeAllow, p)
+			r.named = append(r.named, named{path: p, at: it.At, key: "sandbox.home_allow"})
 		}
 	}
 }
 
-// limits takes each limit from the flags, else the profile, else config.toml.
+// addToolchains shows the folders of installed programs.
+func (r *resolver) addToolchains() {
+	folders, variables := r.toolchains()
+	for _, p := range folders {
+		r.named = append(r.named, named{path: p, key: "sandbox.home_allow", soft: true})
+		r.rc.Toolchains = append(r.rc.Toolchains, p)
+	}
+	r.rc.HomeAllow, r.toolVariables = append(r.rc.HomeAllow, folders...), variables
+}
+
+// limits takes each limit from the flags, else the profile, else a project's
+// config.toml, else the user's.
 func (r *resolver) limits() Limits {
 	flags := r.c.Overrides.Limits
 	r.problems = append(r.problems, flags.faults()...)
-	return flags.Or(r.s.Sandbox.Limits.Limits()).Or(r.c.DefaultLimits)
+	asked := flags.Or(r.s.Sandbox.Limits.Limits()).Or(r.c.ProjectLimits)
+	for _, l := range asked.Rows() {
+		r.rc.AskedLimits = append(r.rc.AskedLimits, l.Key)
+	}
+	return asked.Or(r.c.DefaultLimits)
 }
 
 // hide makes the patterns of [sandbox] hide absolute. They are gitignore's, and
@@ -204,10 +228,14 @@ func (r *resolver) hide() {
 		root = filepath.Join(real(m.Source), strings.TrimPrefix(root, m.Dest))
 	}
 	items := r.s.Sandbox.Hide.Items
-	for _, p := range r.c.Hide { // what the user hides from every box, no profile takes out
+	asked := len(items) + len(r.c.ProjectHide)
+	for _, p := range slices.Concat(r.c.ProjectHide, r.c.Hide) { // what no profile takes out
 		items = append(items[:len(items):len(items)], strict.Item{Text: strings.ReplaceAll(p, "$", "$$")})
 	}
-	for _, it := range items {
+	for i, it := range items {
+		if i == asked {
+			r.rc.AskedHide = len(r.rc.Hide)
+		}
 		written, negated := strings.CutPrefix(it.Text, "!")
 		text, err := r.x.expand(written, tilde|vars|pattern)
 		switch {
@@ -224,6 +252,9 @@ func (r *resolver) hide() {
 			continue
 		}
 		r.rc.Hide = append(r.rc.Hide, text)
+	}
+	if asked == len(items) {
+		r.rc.AskedHide = len(r.rc.Hide)
 	}
 }
 
@@ -249,6 +280,7 @@ func (r *resolver) env() {
 			return value, ok
 		}
 		value, err := x.expand(s.Value, tilde|vars)
+		r.rc.Env.Written = append(r.rc.Env.Written, KV{s.Key, s.Value})
 		r.rc.Env.Set = append(r.rc.Env.Set, KV{s.Key, r.value(s.At, strict.Join("env", "set", s.Key), value, err)})
 	}
 	for _, kv := range r.c.Overrides.Env {
@@ -275,6 +307,7 @@ func put(list []KV, kv KV) []KV {
 func (r *resolver) entrypoint() {
 	e, o, out := &r.s.Entrypoint, &r.c.Overrides, &r.rc.Entrypoint
 	out.Cmd, out.Args = e.Cmd.V, e.Args.Texts()
+	out.Written = append([]string{out.Cmd}, out.Args...)
 	out.Interactive, out.TUI = or(e.Interactive, true), e.TUI.V
 	out.CursorFix, out.History = e.CursorFix.V, e.History.Texts()
 	if o.Interactive != nil {
@@ -323,7 +356,6 @@ func (r *resolver) rest() {
 	if t := r.c.Overrides.Timeout; t != nil {
 		rc.Output.Timeout = *t
 	}
-	r.logFolder()
 	for _, c := range s.Verify.Custom.Checks.Rows {
 		rc.Checks = append(rc.Checks, Check{Name: c.Name.V, Cmd: c.Cmd.V, Severity: or(c.Severity, "medium")})
 	}

@@ -43,7 +43,8 @@ func TestResolveDefaults(t *testing.T) {
 	want := RunConfig{
 		Name: "p", Path: p.Path, Files: []string{p.Path}, Scope: Local, HomeDir: w.home, Project: w.project, Workdir: w.project, Cwd: w.project + "/pkg",
 		WorkdirMode: RW, Base: "host", Home: "host", Network: NetOff, PIDNamespace: true, GitDir: "protected", Proc: "auto",
-		Seccomp: "default", Landlock: "auto", Backend: "bwrap", Entrypoint: Entrypoint{Cmd: "/bin/zsh", Interactive: true}, Noop: Noop{Mode: "path"}, Output: Output{Folder: w.inner + "/logs"},
+		Seccomp: "default", Landlock: "auto", Backend: "bwrap", Entrypoint: Entrypoint{Cmd: "/bin/zsh", Written: []string{""}, Interactive: true}, Noop: Noop{Mode: "path"}, Output: Output{Folder: w.inner + "/logs"},
+		Real: map[string]string{w.project: w.project},
 	}
 	if diff := cmp.Diff(want, rc, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(RunConfig{})); diff != "" {
 		t.Error(diff)

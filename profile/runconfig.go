@@ -94,6 +94,11 @@ type RunConfig struct {
 
 	WorkspaceWorkdir bool // entrypoint.workdir uses ${workspaces_path}
 
+	Real        map[string]string // where each host path above led when this was resolved
+	Toolchains  []string          // what @toolchains stands for in HomeAllow
+	AskedHide   int               // how many of Hide the profile and its project ask for; the rest is the user's own
+	AskedLimits []string          // which of Limits they and the flags ask for
+
 	warnings []strict.Problem
 }
 
@@ -116,6 +121,7 @@ type Env struct {
 	Set         []KV
 	SetFrom     []KV // a key of Set, and a secret of the caller's that its value is made of
 	PathPrepend []string
+	Written     []KV // Set as the profile has it
 }
 
 // Hidden reports whether the value of a variable must not be printed: its name, or
@@ -138,6 +144,7 @@ type Git struct {
 type Entrypoint struct {
 	Cmd         string
 	Args        []string
+	Written     []string // Cmd and Args as the profile has them
 	Interactive bool
 	TUI         bool
 	CursorFix   string // "", "newlines", "shell"

@@ -87,3 +87,10 @@ func (r *resolver) toolchains() (folders, variables []string) {
 	}
 	return folders, variables
 }
+
+// usualToolchain reports whether a folder of @toolchains is where it is when nothing is
+// said.
+func usualToolchain(home, path string) bool {
+	rel, err := filepath.Rel(home, path)
+	return err == nil && slices.Contains(toolchainFolders(), rel)
+}

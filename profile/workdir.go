@@ -49,6 +49,9 @@ func (r *resolver) workdir(base string) error {
 			r.add(w.At, "entrypoint.workdir", err.Error(), "")
 			return nil
 		}
+		if !strings.Contains(w.V, "${workspaces_path}") {
+			r.named = append(r.named, named{path: dir, at: w.At, key: "entrypoint.workdir"})
+		}
 		r.rc.WorkspaceWorkdir = strings.Contains(w.V, "${workspaces_path}")
 		if m := r.mountOver(dir); m != nil && (m.Dest == dir || m.Mode != Tmpfs && m.Source != m.Dest) {
 			return r.insideMount(dir, m)

@@ -2,6 +2,7 @@ package shims
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/profile"
@@ -19,7 +20,8 @@ import (
 //     of the approved ones runs. Two kinds do not count: a denied profile beside an
 //     approved one, since the user has said which of the two they want, and a claim
 //     that is not guarded.
-//  4. Among several approved ones: the one whose when is tty or pipe before those for
+//  4. Among several approved ones: one that the user gave the word when allowing them;
+//     then the one whose when is tty or pipe before those for
 //     always, then the one whose file is named like the command, else refuse.
 func (d *Decision) ask(e Env, v *View) bool {
 	if v.RecordErr != nil {
@@ -54,6 +56,9 @@ func (d *Decision) ask(e Env, v *View) bool {
 		return d.refuseProfile(v, denied[0])
 	case len(good) == 0:
 		return false
+	}
+	if rest := notYielding(good, e.Name); len(rest) > 0 {
+		good = rest
 	}
 	p, why := pick(good, e.Name)
 	if p == nil {
@@ -103,6 +108,60 @@ func pick(good []*ProfileView, name string) (*ProfileView, string) {
 		}
 	}
 	return nil, ""
+}
+
+// notYielding are those from which the user has not taken the word.
+func notYielding(good []*ProfileView, name string) []*ProfileView {
+	return slices.DeleteFunc(slices.Clone(good), func(p *ProfileView) bool { return slices.Contains(p.Yields, name) })
+}
+
+// Rivals are words that several profiles claim so that none of them would run.
+type Rivals struct {
+	Word  string
+	Names []string // the profiles
+	Paths []string // their files
+}
+
+// Rivals finds them among the profiles that are approved, or are about to be: those
+// for which allowing says so. A word that the project's config.toml maps is decided.
+func (v *View) Rivals(allowing func(path string) bool) []Rivals {
+	var out []Rivals
+	seen := map[string]bool{}
+	for _, c := range v.ConfigWords {
+		seen[c.Command] = true
+	}
+	for _, first := range v.Profiles {
+		for _, c := range first.Claims {
+			if seen[c.Command] {
+				continue
+			}
+			seen[c.Command] = true
+			for _, tty := range []bool{true, false} {
+				var good []*ProfileView
+				for i := range v.Profiles {
+					p := &v.Profiles[i]
+					if p.Profile != nil && p.claim(c.Command, tty) != nil && (p.State == trust.Allowed || allowing(p.Path)) {
+						good = append(good, p)
+					}
+				}
+				if rest := notYielding(good, c.Command); len(rest) > 0 {
+					good = rest
+				}
+				if len(good) < 2 {
+					continue
+				}
+				if p, _ := pick(good, c.Command); p == nil {
+					r := Rivals{Word: c.Command}
+					for _, p := range good {
+						r.Names, r.Paths = append(r.Names, p.Name), append(r.Paths, p.Path)
+					}
+					out = append(out, r)
+					break
+				}
+			}
+		}
+	}
+	return out
 }
 
 // askConfig lets the project's config.toml answer.

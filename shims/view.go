@@ -55,6 +55,7 @@ type ProfileView struct {
 	Unread     bool             // passed over, see budget
 	Profile    *profile.Profile // nil when it could not be loaded
 	Claims     []Claim
+	Yields     []string // words it claims that the user gave to another profile
 }
 
 // Claim is one word that a profile, or [shims] of a config.toml, claims.
@@ -182,6 +183,9 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 	}
 	verdict := v.Record.Check(p, v.ConfigFile, h.globalDir())
 	pv.Profile, pv.State, pv.File, pv.Detail = p, verdict.State, verdict.File, verdict.Detail
+	if rec != nil {
+		pv.Yields = rec.Yields
+	}
 	switch {
 	case v.RecordErr != nil:
 		pv.State, pv.Err, pv.File, pv.Detail = trust.Unreadable, v.RecordErr, "", ""

@@ -21,8 +21,10 @@ import (
 )
 
 // schema is the version of the files this package writes. A file of a later
-// version is refused: it may bind more than this program knows to check.
-const schema = 1
+// version is refused: it may bind more than this program knows to check. One of
+// version 1 holds its grants as text, without real paths: its decisions count, its
+// grants are not read, and so what it approves is asked about once more.
+const schema = 2
 
 // maxRecord is the largest record that is read, in bytes.
 const maxRecord = 8 << 20
@@ -275,6 +277,7 @@ type (
 		Files    []diskFile  `json:"files,omitempty"`
 		Commands []text      `json:"commands,omitempty"`
 		ShimWhen string      `json:"shim_when,omitempty"`
+		Yields   []text      `json:"yields,omitempty"`
 		Grants   []diskGrant `json:"grants,omitempty"`
 	}
 	diskFile struct {
@@ -282,9 +285,18 @@ type (
 		Digest string `json:"sha256"`
 	}
 	diskGrant struct {
-		Kind     string `json:"kind"`
-		Text     text   `json:"text"`
-		Tightens bool   `json:"tightens,omitempty"`
+		Kind     string     `json:"kind"`
+		Key      text       `json:"key"`
+		Text     text       `json:"text"`
+		Words    text       `json:"words,omitempty"`
+		Tightens bool       `json:"tightens,omitempty"`
+		Items    []diskItem `json:"items,omitempty"`
+	}
+	diskItem struct {
+		Text text `json:"text"`
+		Path text `json:"path,omitempty"`
+		At   text `json:"at,omitempty"`
+		ID   text `json:"id,omitempty"`
 	}
 )
 
@@ -309,7 +321,18 @@ func toDiskProfile(p ProfileRecord) diskProfile {
 		d.Commands = append(d.Commands, text(c))
 	}
 	for _, g := range p.Grants {
-		d.Grants = append(d.Grants, diskGrant{g.Kind, text(g.Text), g.Tightens})
+		dg := diskGrant{g.Kind, text(g.Key), text(g.Text), text(g.Words), g.Tightens, nil}
+		for _, it := range g.Items {
+			if !it.Own {
+				dg.Items = append(dg.Items, diskItem{text(it.Text), text(it.Path), text(it.At), text(it.ID)})
+			}
+		}
+		if len(dg.Items) > 0 || len(g.Items) == 0 {
+			d.Grants = append(d.Grants, dg)
+		}
+	}
+	for _, word := range p.Yields {
+		d.Yields = append(d.Yields, text(word))
 	}
 	return d
 }
@@ -319,7 +342,7 @@ func (d diskProject) record() (*ProjectRecord, error) {
 	switch {
 	case d.Schema > schema:
 		return nil, fmt.Errorf("written by a newer inner (schema %d, this one knows %d)", d.Schema, schema)
-	case d.Schema != schema:
+	case d.Schema != schema && d.Schema != 1:
 		return nil, fmt.Errorf("schema %d is not known", d.Schema)
 	case !filepath.IsAbs(string(d.Root)):
 		return nil, fmt.Errorf("root %q is not an absolute path", string(d.Root))
@@ -333,6 +356,9 @@ func (d diskProject) record() (*ProjectRecord, error) {
 		r.Config = &c
 	}
 	for _, p := range d.Profiles {
+		if d.Schema == 1 {
+			p.Grants = nil
+		}
 		rec, err := p.record()
 		if err != nil {
 			return nil, err
@@ -354,7 +380,14 @@ func (d diskProfile) record() (ProfileRecord, error) {
 		p.Commands = append(p.Commands, string(c))
 	}
 	for _, g := range d.Grants {
-		p.Grants = append(p.Grants, profile.Grant{Kind: g.Kind, Text: string(g.Text), Tightens: g.Tightens})
+		grant := profile.Grant{Kind: g.Kind, Key: string(g.Key), Text: string(g.Text), Words: string(g.Words), Tightens: g.Tightens}
+		for _, it := range g.Items {
+			grant.Items = append(grant.Items, profile.Item{Text: string(it.Text), Path: string(it.Path), At: string(it.At), ID: string(it.ID)})
+		}
+		p.Grants = append(p.Grants, grant)
+	}
+	for _, word := range d.Yields {
+		p.Yields = append(p.Yields, string(word))
 	}
 	switch {
 	case !filepath.IsAbs(p.Path):

@@ -15,6 +15,9 @@
 //	default:            // refuse; v.File and v.Detail say why
 //	}
 //
+// What the profile granted, with real paths, is recorded as data: package profile
+// compares it (DiffGrants) with what the same bytes grant at each start.
+//
 // The commands of an approved profile are recorded with it. They stay guarded
 // when its file is edited, broken or deleted, until the user says revoke.
 //
@@ -72,9 +75,10 @@ type ProfileRecord struct {
 	Decision State // Allowed or Denied
 	Files    []FileRecord
 	Commands []string
-	ShimWhen string // [shim] when
-	Grants   []profile.Grant
-	When     time.Time // of the decision
+	ShimWhen string          // [shim] when
+	Grants   []profile.Grant // none in a record of an older inner, which kept no real paths
+	Yields   []string        // words it claims, which the user gave to another profile
+	When     time.Time       // of the decision
 }
 
 // FileRecord is one approved file: its absolute path and the hex sha256 of its
@@ -84,7 +88,8 @@ type FileRecord struct{ Path, Digest string }
 // Approval is what the user says yes to, as it was read and shown.
 type Approval struct {
 	Profile        *profile.Profile // nil approves only the config
-	Grants         []profile.Grant  // what was shown, for the comparison after the next change
+	Grants         []profile.Grant  // what was shown, for the comparison at each start
+	Yields         []string         // words it claims that another profile is to have
 	Config         *profile.File    // the project's config.toml as read, nil when there is none
 	ConfigCommands []string         // the words its [shims] maps
 }
@@ -212,6 +217,11 @@ func (s Store) Check(root string, p *profile.Profile, config *profile.File) Verd
 	return rec.Check(p, config, s.globalDir())
 }
 
+// Judge is Check against a record that was read before.
+func (s Store) Judge(rec *ProjectRecord, p *profile.Profile, config *profile.File) Verdict {
+	return rec.Check(p, config, s.globalDir())
+}
+
 // Allow records the user's yes. It replaces what was recorded for the profile,
 // and for the config of the project, and marks the project as entered.
 func (s Store) Allow(root string, a Approval) error {
@@ -237,10 +247,30 @@ func (s Store) Allow(root string, a Approval) error {
 		}
 		r.set(ProfileRecord{
 			Path: p.Path, Name: p.Name, Decision: Allowed, When: now, Files: files,
-			Commands: p.Commands(), ShimWhen: p.When(), Grants: a.Grants,
+			Commands: p.Commands(), ShimWhen: p.When(), Grants: a.Grants, Yields: a.Yields,
 		})
 		return nil
 	})
+}
+
+// Yield records that an approved profile, which claims the word, gives way to another
+// one that does, or no longer.
+func (s Store) Yield(root, path, word string, yields bool) error {
+	return s.change(root, func(r *ProjectRecord) error {
+		if p := r.Profile(path); p != nil {
+			p.Yields = WithWord(p.Yields, word, yields)
+		}
+		return nil
+	})
+}
+
+// WithWord is a list of words with one of them in it, or not.
+func WithWord(list []string, word string, in bool) []string {
+	list = slices.DeleteFunc(slices.Clone(list), func(w string) bool { return w == word })
+	if in {
+		list = append(list, word)
+	}
+	return list
 }
 
 // Deny records the user's no to the profiles, or the config.toml, at the given

@@ -259,7 +259,7 @@ func TestDamaged(t *testing.T) {
 		{"not JSON", "\x00\xff", "invalid character '\\x00' looking for beginning of value"},
 		{"two values", entry("") + "{}", "invalid character '{' after top-level value"},
 		{"no schema", `{"root":"/a/proj"}`, "schema 0 is not known"},
-		{"a later schema", `{"schema":2,"root":"/a/proj"}`, "written by a newer inner (schema 2, this one knows 1)"},
+		{"a later schema", `{"schema":3,"root":"/a/proj"}`, "written by a newer inner (schema 3, this one knows 2)"},
 		{"another project's", `{"schema":1,"root":"/a/other"}`, `it is the record of "/a/other"`},
 		{"no root", `{"schema":1}`, `root "" is not an absolute path`},
 		{"bad bytes", `{"schema":1,"root":"hex:zz"}`, "encoding/hex: invalid byte: U+007A 'z'"},

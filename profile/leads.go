@@ -1,0 +1,219 @@
+package profile
+
+// A grant is what it resolves to. Each host path that a profile names is followed
+// once, when the profile is resolved, and where it led is kept in RunConfig.Real: that
+// is what consent shows and records, what each start is compared with, and what the
+// mounts must still be when the host has been probed.
+//
+// A link below a folder that a box can write is the box's choice, not the user's. A
+// path that leads through one is refused, in whatever mode the folder is mounted now:
+// another profile may have it writable.
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// maxLinks is how many links a path may lead through, as for the kernel.
+const maxLinks = 40
+
+// follow resolves the links of an absolute path as far as it exists, and returns the
+// real path of each link on the way.
+func follow(path string) (real string, links []string, err error) {
+	if !throughLink(path) {
+		return filepath.Clean(path), nil, nil
+	}
+	rest := strings.Split(path, "/")
+	for real = "/"; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		if name == "" || name == "." {
+			continue
+		}
+		if name == ".." {
+			real = filepath.Dir(real)
+			continue
+		}
+		at := filepath.Join(real, name)
+		target, err := os.Readlink(at)
+		switch {
+		case errors.Is(err, unix.EINVAL), errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+			real = at
+			continue
+		case err != nil:
+			return "", nil, err
+		case len(links) == maxLinks:
+			return "", nil, &fs.PathError{Op: "follow", Path: path, Err: unix.ELOOP}
+		}
+		links = append(links, at)
+		if filepath.IsAbs(target) {
+			real = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return real, links, nil
+}
+
+// throughLink reports whether a path may lead through a link, as far as it exists. The
+// kernel knows it in one call; where it cannot be asked (before Linux 5.6, or an older
+// filter around inner) the answer is that it may.
+func throughLink(path string) bool {
+	for ; ; path = filepath.Dir(path) {
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+		switch {
+		case err == nil:
+			_ = unix.Close(fd)
+			return false
+		case err != unix.ENOENT || path == "/": // a link is ELOOP, also one that leads nowhere
+			return true
+		}
+	}
+}
+
+// named is a host path that the profile, or a flag, names.
+type named struct {
+	path string
+	at   strict.Pos
+	key  string
+	soft bool // nobody wrote it down: one of @toolchains, left out when it cannot be had
+}
+
+// leads follows every host path of the run, and refuses the ones that a box could
+// have led elsewhere. The mounts and the working folder must be known.
+func (r *resolver) leads() {
+	r.rc.Real = map[string]string{}
+	list := r.named
+	for _, m := range r.rc.Mounts {
+		if m.Mode != Tmpfs {
+			list = append(list, named{path: m.Source, at: m.at(), key: m.key()})
+		}
+	}
+	if r.rc.Output.Log != "" {
+		list = append(list, named{path: r.rc.Output.Log, key: "output.log"})
+	}
+	if r.rc.usesWorkspaces() && r.rc.WorkspacesDir != "" {
+		list = append(list, named{path: r.rc.WorkspacesDir, key: "workspaces_path"})
+	}
+	if filepath.IsAbs(r.rc.Workdir) {
+		list = append(list, named{path: r.rc.Workdir, key: "the working folder"})
+	}
+	var written []string // found when there is a link at all
+	for _, n := range list {
+		real, links, err := follow(n.path)
+		if err != nil {
+			r.add(n.at, n.key, fmt.Sprintf("%q cannot be followed: %v", n.path, err), "")
+			continue
+		}
+		r.rc.Real[n.path] = real
+		if len(links) > 0 && written == nil {
+			written = r.boxFolders()
+		}
+		for _, link := range links {
+			dir := r.boxFolder(filepath.Dir(link), written)
+			if dir == "" {
+				continue
+			}
+			if n.soft {
+				r.leaveOut(n.path)
+			} else {
+				r.add(n.at, n.key, fmt.Sprintf("%q leads through the link %q to %q, and boxes can change what is in %q", n.path, link, real, dir),
+					"name the real path if that is what you mean: "+strconv.Quote(real))
+			}
+			break
+		}
+	}
+}
+
+// leaveOut takes a folder that nobody named out of the home's list.
+func (r *resolver) leaveOut(path string) {
+	for i, p := range r.rc.HomeAllow {
+		if p == path {
+			r.rc.HomeAllow = append(r.rc.HomeAllow[:i:i], r.rc.HomeAllow[i+1:]...)
+			r.warn(strict.Pos{}, "sandbox.home_allow", "name it yourself, by its real path", "%q of %s is left out: it leads through a link that boxes can change", path, Toolchains)
+			return
+		}
+	}
+}
+
+// boxFolders are the folders of this run that a box can write, by real path: the
+// project, the working folder whatever its mode is, and what is mounted writable.
+func (r *resolver) boxFolders() []string {
+	var list []string
+	add := func(dir string) {
+		if filepath.IsAbs(dir) {
+			list = append(list, real(dir))
+		}
+	}
+	for _, dir := range []string{r.c.Project, r.x.workdir, r.rc.Workdir} {
+		if filepath.IsAbs(dir) && r.checkWorkdir(real(dir)) == nil { // nobody works in / or in the home
+			add(dir)
+		}
+	}
+	for _, m := range r.rc.Mounts {
+		if m.Mode == RW {
+			add(m.Source)
+		}
+	}
+	if r.rc.usesWorkspaces() {
+		add(r.rc.WorkspacesDir)
+	}
+	return list
+}
+
+// boxFolder returns the folder, dir itself or one above it, that a box can write; ""
+// when there is none.
+func (r *resolver) boxFolder(dir string, written []string) string {
+	for _, w := range written {
+		if within(dir, w) {
+			return w
+		}
+	}
+	for r.c.Written != nil {
+		if r.c.Written(dir) {
+			return dir
+		}
+		if dir == "/" {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return ""
+}
+
+// WritableFolders are the real paths of the host's folders that the box of this run
+// can write.
+func (rc RunConfig) WritableFolders() []string {
+	var list []string
+	add := func(path string) {
+		if real := rc.Real[path]; real != "" {
+			list = append(list, real)
+		}
+	}
+	if rc.WorkdirMode == RW {
+		add(rc.Workdir)
+	}
+	for _, m := range rc.Mounts {
+		if m.Mode == RW {
+			add(m.Source)
+		}
+	}
+	if rc.usesWorkspaces() {
+		add(rc.WorkspacesDir)
+	}
+	return list
+}
+
+// usesWorkspaces reports whether folders are made in WorkspacesDir for the run.
+func (rc RunConfig) usesWorkspaces() bool {
+	return rc.WorkspaceWorkdir || slices.ContainsFunc(rc.Mounts, func(m Mount) bool { return m.Workspace })
+}

@@ -1,0 +1,59 @@
+package trust
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/enr/inner/profile/trust/disk"
+)
+
+// A folder that a box was ever given to write may hold links of the box's making. The
+// store keeps one small file for each such folder, named by the hash of its real path:
+// to ask about a folder is one lstat.
+
+// MarkWritten remembers that boxes can write the folders, which are real paths.
+func (s Store) MarkWritten(dirs ...string) error {
+	for _, dir := range dirs {
+		if s.Written(dir) {
+			continue
+		}
+		if err := disk.Folder(s.Dir); err != nil {
+			return fmt.Errorf("trust folder: %w", err)
+		}
+		if err := disk.Folder(s.writtenDir()); err != nil {
+			return fmt.Errorf("trust folder: %w", err)
+		}
+		f, err := os.OpenFile(s.written(dir), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			_, err = f.WriteString(dir + "\n") // for a person who looks
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("trust folder: %w", err)
+		}
+	}
+	return nil
+}
+
+// Written reports whether a box was ever given that very folder, a real path, to
+// write. One that cannot be asked about counts.
+func (s Store) Written(dir string) bool {
+	_, err := os.Lstat(s.written(dir))
+	return err == nil || !errors.Is(err, fs.ErrNotExist)
+}
+
+func (s Store) writtenDir() string { return filepath.Join(s.Dir, "written") }
+
+func (s Store) written(dir string) string {
+	sum := sha256.Sum256([]byte(filepath.Clean(dir)))
+	return filepath.Join(s.writtenDir(), hex.EncodeToString(sum[:]))
+}
