@@ -96,8 +96,12 @@ func (a *app) aliases() (list []profile.KV, theirs int, workspaces string, err e
 		return nil, 0, "", err
 	}
 	list, workspaces = slices.Clone(cfg.Aliases), cfg.WorkspacesPath
-	if pl, err := a.here(); err == nil {
-		if own, ok := a.trustedProjectConfig(pl); ok {
+	if pl, err := a.here(); err == nil && pl.project != nil {
+		own, err := a.approvedConfig(pl.root(), pl.project)
+		if err != nil {
+			return nil, 0, "", err
+		}
+		if own != nil {
 			theirs = len(own.Aliases)
 			list = append(slices.Clone(own.Aliases), list...) // the first of a name is found
 			if own.WorkspacesPath != "" {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 )
@@ -28,6 +27,9 @@ type app struct {
 	interrupted bool    // the program of the last run died of SIGINT
 	unaudited   bool    // it was said that the audit log cannot be written
 	lesson      *lesson // nil unless inner learn runs
+
+	configs map[string]configRead // each config.toml that was read, by path
+	records map[string]recordRead // each record of the trust store that was read, by project
 }
 
 // newApp finds the folders. On error the app can still report it.
@@ -118,17 +120,11 @@ func (pl place) root() string {
 }
 
 func (a *app) loader(pl place) *profile.Loader {
-	l := &profile.Loader{Home: a.home, GlobalDir: a.profilesDir(), Declared: config.Declared(a.configFile())}
+	l := &profile.Loader{Home: a.home, GlobalDir: a.profilesDir(), Declared: a.declared}
 	if pl.project != nil && pl.project.Problem == nil {
 		l.Project = pl.project
 	}
 	return l
-}
-
-// globalConfig reads INNER_HOME/config.toml.
-func (a *app) globalConfig() (*config.Config, error) {
-	c, _, err := config.Load(a.configFile())
-	return c, err
 }
 
 // selves are the files that are inner itself: the running binary and the copy

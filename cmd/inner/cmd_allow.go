@@ -1,32 +1,32 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
+	"github.com/enr/inner/shims"
 	"github.com/spf13/cobra"
 )
 
 func (a *app) cmdAllow() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use: "allow [PATH]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.MaximumNArgs(1),
-		Long: "Show in words what the profiles of a project grant, and against the last approved\nversion what changed; ask; remember. PATH is a project, one profile file or\nthe name of a profile here.\n\n" +
-			"An approval covers the path and the content of the profile, of every local file it\nextends and of .inner/config.toml. Any change asks again.",
+		Use: "allow [PATH|NAME...]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.ArbitraryArgs,
+		Long: "Show in words what the profiles of a project grant, and against the last approved\nversion what changed; ask; remember. PATH is a project or one profile file, NAME\na profile here; where more than ten wait for an answer, name those you want.\n\n" +
+			"An approval covers the path and the content of the profile, of every local file it\nextends and of .inner/config.toml, and the real folders it leads to. Any change asks\nagain, and so does a link or a variable that leads elsewhere.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.outside(cmd); err != nil {
 				return err
 			}
-			return a.allow(strings.Join(args, ""), yes)
+			return a.allow(args, yes)
 		},
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
@@ -193,24 +193,111 @@ func (a *app) onRecord(dir string) *profile.Project {
 // candidate is one profile that may be approved.
 type candidate struct {
 	profile *profile.Profile
+	rc      profile.RunConfig
+	at      profile.Context
 	grants  []profile.Grant
-	verdict trust.Verdict
+	old     []profile.Grant // of the last approved version; none when there was none
+	rec     *trust.ProfileRecord
+	state   trust.State
+	stale   bool     // an older inner recorded it, without real paths
+	yields  []string // words that another one is to have
 }
 
-func (a *app) allow(path string, yes bool) error {
+// settled reports whether there is nothing to ask about.
+func (c candidate) settled() bool { return c.state == trust.Allowed && !c.stale }
+
+// maxUnnamed is how many profiles are approved with one answer that names none.
+const maxUnnamed = 10
+
+func (a *app) allow(args []string, yes bool) error {
 	if err := a.firstUse(); err != nil {
 		return err
 	}
-	t, err := a.target(path, false)
+	t, err := a.targets(args)
 	if err != nil {
 		return err
 	}
-	cfg, err := a.projectConfigFile(t.place)
-	if err != nil {
-		return &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "mend it, then inner allow"}
+	cfg := a.projectConfig(t.place)
+	if cfg.err != nil {
+		return &isolator.Refusal{Code: 125, Msg: cfg.err.Error(), Hint: "mend it, then inner allow"}
 	}
-	var list []candidate
-	failed := 0
+	rec, err := a.trust().Project(t.place.root())
+	if err != nil {
+		return &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "inner revoke, then inner allow"}
+	}
+	list, failed := a.candidates(t, rec, cfg)
+	if failed > 0 {
+		a.hint("mend the profile, then inner allow")
+		if len(list) == 0 {
+			return exit(125)
+		}
+	}
+	if len(list) == 0 && cfg.file == nil {
+		return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("%s holds no profiles", a.short(filepath.Join(t.place.project.Dir, "profiles"))), Hint: "inner profile list"}
+	}
+	var waiting []string
+	for _, c := range list {
+		if !c.settled() {
+			waiting = append(waiting, c.profile.Name)
+		}
+	}
+	if len(waiting) > maxUnnamed && !t.one {
+		return &isolator.Refusal{Code: 2, Msg: fmt.Sprintf("%d profiles wait for an answer, which nobody reads at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", ")), Hint: "inner allow NAME…, those that you want"}
+	}
+	newConfig := cfg.file != nil && rec.CheckConfig(cfg.file).State != trust.Allowed
+	a.showConsent(t.place, list, cfg, newConfig)
+	rivals := a.rivals(t, list, cfg)
+	if len(waiting) > 0 || newConfig {
+		if err := a.ask("Allow this?", yes); err != nil {
+			return err
+		}
+		rivals = a.askRivals(t.place.root(), rivals, list, yes)
+	}
+	if err := a.record(t, list, cfg, newConfig); err != nil {
+		return err
+	}
+	if !t.one && failed == 0 {
+		if err := a.forgetGone(t); err != nil {
+			return err
+		}
+	}
+	if err := a.regenerate(); err != nil {
+		return err
+	}
+	a.sayAllowed(list, rivals)
+	if failed > 0 {
+		return exit(125)
+	}
+	return nil
+}
+
+// targets is what the words of inner allow name: a project, or some of its profiles.
+func (a *app) targets(args []string) (target, error) {
+	if len(args) < 2 {
+		return a.target(strings.Join(args, ""), false)
+	}
+	var all target
+	for i, arg := range args {
+		t, err := a.target(arg, false)
+		switch {
+		case err != nil:
+			return t, err
+		case !t.one:
+			return t, usagef("%q is a project: name it alone", arg)
+		case i > 0 && t.place.root() != all.place.root():
+			return t, usagef("%q is a profile of another project than %q", arg, args[0])
+		case i == 0:
+			all = t
+		case !slices.Contains(all.files, t.files[0]):
+			all.files = append(all.files, t.files[0])
+		}
+	}
+	return all, nil
+}
+
+// candidates reads each profile once, and says what is wrong with those that cannot be
+// used.
+func (a *app) candidates(t target, rec *trust.ProjectRecord, cfg configRead) (list []candidate, failed int) {
 	l := a.loader(t.place)
 	for _, f := range t.files {
 		p, err := l.Load(f, profile.Local)
@@ -219,77 +306,123 @@ func (a *app) allow(path string, yes bool) error {
 			a.fail(err)
 			continue
 		}
-		grants, err := a.grantsOf(p, t.place)
+		rc, at, err := a.atRoot(p, t.place)
 		if err != nil {
 			failed++
 			a.fail(err)
 			continue
 		}
-		list = append(list, candidate{p, grants, a.trust().Check(t.place.root(), p, cfg)})
-	}
-	if failed > 0 {
-		a.hint("mend the profile, then inner allow")
-		if len(list) == 0 {
-			return exit(125)
+		c := candidate{profile: p, rc: rc, at: at, grants: profile.Grants(rc), old: lastGrants(rec, p), rec: rec.Profile(p.Path)}
+		c.state = a.trust().Judge(rec, p, cfg.file).State
+		if c.state == trust.Allowed {
+			wider, _ := profile.DiffGrants(c.old, c.grants)
+			if c.stale = len(c.old) == 0; len(wider) > 0 && !c.stale {
+				c.state = trust.Changed
+			}
 		}
-	}
-	if len(list) == 0 && cfg == nil {
-		return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("%s holds no profiles", a.short(filepath.Join(t.place.project.Dir, "profiles"))), Hint: "inner profile list"}
-	}
-	todo := false
-	for _, c := range list {
-		todo = a.showCandidate(t.place, c) || todo
-	}
-	if cfg != nil {
-		a.showConfig(t.place)
-		_, allowed := a.trustedProjectConfig(t.place)
-		todo = todo || !allowed
-	}
-	if todo {
-		if err := a.ask("Allow this?", yes); err != nil {
-			return err
+		if c.rec != nil {
+			c.yields = c.rec.Yields
 		}
+		list = append(list, c)
+	}
+	return list, failed
+}
+
+// record writes down the answer, of what was shown and nothing that was read since.
+func (a *app) record(t target, list []candidate, cfg configRead, newConfig bool) error {
+	root := t.place.root()
+	var words []string
+	for _, kv := range cfg.config.Shims {
+		words = append(words, kv.Key)
 	}
 	for _, c := range list {
-		ok := trust.Approval{Profile: c.profile, Grants: c.grants, Config: cfg, ConfigCommands: shimWords(t.place)}
-		if err := a.trust().Allow(t.place.root(), ok); err != nil {
+		ok := trust.Approval{Profile: c.profile, Grants: c.grants, Yields: c.yields, Config: cfg.file, ConfigCommands: words}
+		if err := a.trust().Allow(root, ok); err != nil {
 			return err
 		}
-		if c.verdict.State != trust.Allowed {
-			a.auditTrust(runlog.EventAllow, t.place.root(), c.profile.Path, c.profile.Files[0].Digest)
-		}
-	}
-	if cfg != nil && todo {
-		a.auditTrust(runlog.EventAllow, t.place.root(), cfg.Path, cfg.Digest)
-	}
-	if !t.one && failed == 0 {
-		if err := a.forgetGone(t); err != nil {
+		if err := a.trust().MarkWritten(c.rc.WritableFolders()...); err != nil {
 			return err
+		}
+		if !c.settled() {
+			a.auditTrust(runlog.EventAllow, root, c.profile.Path, c.profile.Files[0].Digest)
 		}
 	}
 	if len(list) == 0 {
-		if err := a.trust().Allow(t.place.root(), trust.Approval{Config: cfg, ConfigCommands: shimWords(t.place)}); err != nil {
+		if err := a.trust().Allow(root, trust.Approval{Config: cfg.file, ConfigCommands: words}); err != nil {
 			return err
 		}
-		a.say("allowed %s", a.short(cfg.Path))
+		a.say("allowed %s", a.short(cfg.file.Path))
 	}
-	if err := a.regenerate(); err != nil {
-		return err
+	if newConfig {
+		a.auditTrust(runlog.EventAllow, root, cfg.file.Path, cfg.file.Digest)
+	}
+	return nil
+}
+
+// sayAllowed says what runs in the sandbox from now on.
+func (a *app) sayAllowed(list []candidate, rivals []shims.Rivals) {
+	for _, r := range rivals {
+		a.warn("%s is claimed by %s: it refuses to run until one of them has it", r.Word, strings.Join(r.Names, " and "))
+		a.hint("write %s = %q under [shims] of .inner/config.toml, then: inner allow", r.Word, r.Names[0])
 	}
 	for _, c := range list {
-		if c.verdict.State == trust.Allowed {
+		if c.settled() {
 			continue
 		}
-		if cmds := c.profile.Commands(); len(cmds) > 0 {
+		cmds := slices.DeleteFunc(slices.Clone(c.profile.Commands()), func(word string) bool {
+			return slices.Contains(c.yields, word) || slices.ContainsFunc(rivals, func(r shims.Rivals) bool { return r.Word == word })
+		})
+		if len(cmds) > 0 {
 			a.say("allowed %s: %s runs in the sandbox from now on", c.profile.Name, strings.Join(cmds, ", "))
 		} else {
 			a.say("allowed %s: inner run -p %s", c.profile.Name, c.profile.Name)
 		}
 	}
-	if failed > 0 {
-		return exit(125)
+}
+
+// rivals are the words that two of the profiles claim, those approved before among
+// them.
+func (a *app) rivals(t target, list []candidate, cfg configRead) []shims.Rivals {
+	v := a.look(t.place)
+	mapped := map[string]bool{}
+	for _, kv := range cfg.config.Shims {
+		mapped[kv.Key] = true
 	}
-	return nil
+	found := v.Rivals(func(path string) bool {
+		return slices.ContainsFunc(list, func(c candidate) bool { return c.profile.Path == path })
+	})
+	return slices.DeleteFunc(found, func(r shims.Rivals) bool { return mapped[r.Word] })
+}
+
+// askRivals asks which profile is to have each word, notes it in the candidates, and
+// returns the words that stay open.
+func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, yes bool) (open []shims.Rivals) {
+	for _, r := range rivals {
+		if yes || !isTerminal(a.stdin) {
+			open = append(open, r)
+			continue
+		}
+		a.say("%s is claimed by %s. Which one is to run it?", r.Word, strings.Join(r.Names, " and "))
+		for i, name := range r.Names {
+			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(name))
+		}
+		n, err := strconv.Atoi(a.answer(fmt.Sprintf("[1-%d, Enter: none of them] ", len(r.Names))))
+		if err != nil || n < 1 || n > len(r.Names) {
+			open = append(open, r)
+			continue
+		}
+		for j, path := range r.Paths {
+			i := slices.IndexFunc(list, func(c candidate) bool { return c.profile.Path == path })
+			if i < 0 { // approved before, and not named now
+				if err := a.trust().Yield(root, path, r.Word, j != n-1); err != nil {
+					a.fail(err)
+				}
+				continue
+			}
+			list[i].yields = trust.WithWord(list[i].yields, r.Word, j != n-1)
+		}
+	}
+	return open
 }
 
 // forgetGone drops what was approved and is not in the project any more: a
@@ -321,47 +454,16 @@ func (a *app) grantsOf(p *profile.Profile, pl place) ([]profile.Grant, error) {
 	return profile.Grants(rc), nil
 }
 
-// atRoot resolves a profile as a shim at the project's root would.
+// atRoot resolves a profile as a shim at the project's root would, with its config.toml
+// in force, which is approved together with it.
 func (a *app) atRoot(p *profile.Profile, pl place) (profile.RunConfig, profile.Context, error) {
 	pl.cwd = pl.root()
-	c, err := a.context(pl, profile.Overrides{}, true)
+	c, err := a.contextWith(pl, profile.Overrides{}, true, true)
 	if err != nil {
 		return profile.RunConfig{}, c, err
 	}
-	if pl.project != nil { // its config.toml is approved together with the profile
-		if cfg, _, err := config.LoadProject(filepath.Join(pl.project.Dir, "config.toml")); err == nil {
-			nearer(&c, cfg)
-		}
-	}
 	rc, err := p.Resolve(c)
 	return rc, c, err
-}
-
-// showCandidate prints one profile and reports whether there is something to
-// approve.
-func (a *app) showCandidate(pl place, c candidate) bool {
-	name := fmt.Sprintf("profile %s (%s)", c.profile.Name, a.short(c.profile.Path))
-	if c.verdict.State == trust.Allowed {
-		fmt.Fprintf(a.stderr, "%s: allowed already, unchanged\n", printable(name))
-		return false
-	}
-	old, known := a.lastGrants(pl, c.profile)
-	if !known {
-		fmt.Fprintf(a.stderr, "%s grants:\n", printable(name))
-		for _, g := range c.grants {
-			fmt.Fprintf(a.stderr, "  %s\n", printable(g.Text))
-		}
-		if rc, at, err := a.atRoot(c.profile, pl); err == nil {
-			for _, line := range a.reachLines(c.profile, at, rc, true) {
-				fmt.Fprintf(a.stderr, "    %s\n", printable(line))
-			}
-		}
-		return true
-	}
-	wider, narrower := profile.DiffGrants(old, c.grants)
-	fmt.Fprintf(a.stderr, "%s changed since it was allowed:\n", printable(name))
-	a.printChange(wider, narrower)
-	return true
 }
 
 // printChange prints what became wider or narrower, or that nothing did.
@@ -375,18 +477,6 @@ func (a *app) printChange(wider, narrower []profile.Grant) {
 	if len(wider)+len(narrower) == 0 {
 		fmt.Fprintln(a.stderr, "  nothing in what it grants")
 	}
-}
-
-func (a *app) lastGrants(pl place, p *profile.Profile) ([]profile.Grant, bool) {
-	rec, err := a.trust().Project(pl.root())
-	if err != nil || rec == nil {
-		return nil, false
-	}
-	r := rec.Profile(p.Path)
-	if r == nil || !r.WasApproved() {
-		return nil, false
-	}
-	return r.Grants, true
 }
 
 func (a *app) explainCapabilities(rc profile.RunConfig) {
@@ -420,16 +510,31 @@ func (a *app) ask(question string, yes bool) error {
 
 // agreed puts a question on the terminal.
 func (a *app) agreed(question string) bool {
-	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
-	if err != nil && answer == "" {
-		fmt.Fprintln(a.stderr)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
+	switch strings.ToLower(a.answer(question + " [y/N] ")) {
 	case "y", "yes":
 		return true
 	}
 	return false
+}
+
+// answer reads one line from the terminal, and not a byte of the next.
+func (a *app) answer(prompt string) string {
+	fmt.Fprint(a.stderr, prompt)
+	var line []byte
+	for b := make([]byte, 1); ; {
+		n, err := a.stdin.Read(b)
+		if err != nil || n == 0 {
+			if len(line) == 0 {
+				fmt.Fprintln(a.stderr)
+			}
+			break
+		}
+		if b[0] == '\n' {
+			break
+		}
+		line = append(line, b[0])
+	}
+	return strings.TrimSpace(string(line))
 }
 
 // short writes the home as ~.

@@ -150,6 +150,9 @@ func (a *app) standing(pl place, p *profile.Profile) (approved bool, text string
 	v := a.verdict(pl, p)
 	switch v.State {
 	case trust.Allowed:
+		if why := a.widened(pl, p); why != "" {
+			return false, "NOT APPROVED as it is: it " + why
+		}
 		return true, "approved, as it is now"
 	case trust.Untrusted:
 		return false, "NOT APPROVED: read this, then inner allow"

@@ -28,6 +28,7 @@ func (a *app) site() shims.Site {
 // regenerate brings the shim folder up to date after something changed, and
 // has every prompt look again.
 func (a *app) regenerate() error {
+	a.records = nil // what is recorded has changed
 	report, err := shims.Regenerate(a.site())
 	if err != nil {
 		return err
@@ -140,6 +141,7 @@ func (a *app) enter(v *shims.View) bool {
 	if v.Record != nil || v.RecordErr != nil || inBox() {
 		return false
 	}
+	delete(a.records, v.Root)
 	if err := a.trust().Enter(v.Root); err != nil {
 		a.warn("%s", err)
 		return false

@@ -83,6 +83,7 @@ func (a *app) firstUse() error {
 		return nil
 	}
 	written, err := a.install()
+	a.configs = nil // one of them may be new
 	if err != nil {
 		return fmt.Errorf("%s cannot be created: %w", a.inner, err)
 	}

@@ -274,11 +274,11 @@ func (a *app) choose(name string, pl place) (*profile.Profile, error) {
 	if err != nil || p.Scope != profile.Local {
 		return p, err
 	}
-	cfg, err := a.projectConfigFile(pl)
-	if err != nil {
-		return nil, err
+	cfg := a.projectConfig(pl)
+	if cfg.err != nil {
+		return nil, cfg.err
 	}
-	if v := a.trust().Check(pl.root(), p, cfg); v.State != trust.Allowed {
+	if v := a.verdict(pl, p); v.State != trust.Allowed {
 		return nil, a.untrusted(pl, p, v)
 	}
 	return p, nil
@@ -323,8 +323,12 @@ func (a *app) load(name string, pl place) (*profile.Profile, error) {
 // its profiles, else the user's, else "default".
 func (a *app) defaultProfile(pl place) (string, error) {
 	if pl.project != nil && pl.project.Problem == nil {
-		if cfg, ok := a.trustedProjectConfig(pl); ok && cfg.DefaultProfile != "" {
-			return cfg.DefaultProfile, nil
+		own, err := a.approvedConfig(pl.root(), pl.project)
+		if err != nil {
+			return "", err
+		}
+		if own != nil && own.DefaultProfile != "" {
+			return own.DefaultProfile, nil
 		}
 	}
 	cfg, err := a.globalConfig()

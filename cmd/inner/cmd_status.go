@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 	"github.com/spf13/cobra"
 )
@@ -78,6 +81,11 @@ func (a *app) status() (status, error) {
 		}
 		for _, p := range v.Profiles {
 			row := profileStatus{Name: p.Name, Path: p.Path, Trust: string(p.State), Why: p.Detail, Claims: []string{}}
+			if p.State == trust.Allowed {
+				if why := a.widened(pl, p.Profile); why != "" {
+					row.Trust, row.Why = string(trust.Changed), why
+				}
+			}
 			if p.Err != nil {
 				row.Why, _, _ = strings.Cut(p.Err.Error(), "\n")
 			}
@@ -119,6 +127,24 @@ func (a *app) status() (status, error) {
 		s.Commands = append(s.Commands, a.which(w))
 	}
 	return s, nil
+}
+
+// widened says why an approved profile would be refused for what it grants now; ""
+// when it would not.
+func (a *app) widened(pl place, p *profile.Profile) string {
+	pl.cwd = pl.root()
+	c, err := a.context(pl, profile.Overrides{}, true)
+	if err != nil {
+		return firstFault(err)
+	}
+	rc, err := p.Resolve(c)
+	if _, only := errors.AsType[*profile.WorkdirError](err); err != nil && !only {
+		return firstFault(err)
+	}
+	if err := a.asAllowed(p, c, rc); err != nil {
+		return strings.TrimPrefix(err.Error(), fmt.Sprintf("profile %q ", p.Name))
+	}
+	return ""
 }
 
 // hookLive looks at PATH: that is all a child of a shell can see of it.

@@ -73,6 +73,7 @@ func (a *app) watch() error {
 // snapshot is every profile of the project, by path.
 func (a *app) snapshot(pl place) map[string]watched {
 	out := map[string]watched{}
+	a.configs, a.records = nil, nil // they may be what was saved
 	p := a.projectOf(pl.root())
 	if p == nil {
 		return out

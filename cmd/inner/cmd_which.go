@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/shims"
 	"github.com/spf13/cobra"
@@ -60,6 +61,15 @@ func (a *app) decide(name string) shims.Decision {
 func (a *app) which(name string) whichAnswer {
 	d := a.decide(name)
 	w := whichAnswer{Command: name, Does: d.Kind.String(), Trust: string(d.State), Reason: d.Why, Hint: d.Hint}
+	if d.Kind == shims.Run {
+		if err := a.wouldStart(d, name); err != nil {
+			d.Kind, d.Reason, d.Hint = shims.Refuse, firstFault(err), "inner allow"
+			if r := isolator.AsRefusal(err); r != nil {
+				d.Hint = r.Hint
+			}
+			w.Does, w.Hint = d.Kind.String(), d.Hint
+		}
+	}
 	if d.Kind == shims.Refuse {
 		w.Reason = d.Reason
 	}
@@ -83,6 +93,31 @@ func (a *app) which(name string) whichAnswer {
 		w.Instead = a.instead(name)
 	}
 	return w
+}
+
+// wouldStart is what a start of the decision would be refused for before anything is
+// made for it: the grants are wider than what was allowed, or a config.toml that was
+// allowed is not in force.
+func (a *app) wouldStart(d shims.Decision, name string) error {
+	pl, err := a.here()
+	if err != nil {
+		return err
+	}
+	pl.project = d.Project
+	a.knownFrom(d)
+	var o profile.Overrides
+	if filepath.Base(d.Profile.Program()) != name {
+		o.Entrypoint = name
+	}
+	c, err := a.context(pl, o, true)
+	if err != nil {
+		return err
+	}
+	rc, err := resolve(d.Profile, c)
+	if err != nil {
+		return err
+	}
+	return a.asAllowed(d.Profile, c, rc)
 }
 
 // instead is what PATH finds for a name that should be met by its shim, or

@@ -26,6 +26,12 @@ import (
 
 // context is what a profile is resolved against here.
 func (a *app) context(pl place, o profile.Overrides, forShim bool) (profile.Context, error) {
+	return a.contextWith(pl, o, forShim, false)
+}
+
+// contextWith is context; with asIs the project's own config.toml counts as it is,
+// approved or not.
+func (a *app) contextWith(pl place, o profile.Overrides, forShim, asIs bool) (profile.Context, error) {
 	c := profile.Context{
 		Home: a.home, OtherHome: otherHome(a.home), InnerHome: a.inner, UID: os.Getuid(), Lookup: os.LookupEnv,
 		Cwd: pl.cwd, Project: pl.root(), Overrides: o, ForShim: forShim,
@@ -35,21 +41,52 @@ func (a *app) context(pl place, o profile.Overrides, forShim bool) (profile.Cont
 		return c, err
 	}
 	c.WorkspacesPath, c.LogPath, c.DefaultLimits = cfg.WorkspacesPath, cfg.Log, cfg.DefaultLimits
-	c.Hide = cfg.Hide
-	if own, ok := a.trustedProjectConfig(pl); ok {
-		nearer(&c, own)
+	c.Hide, c.Written = cfg.Hide, a.trust().Written
+	dirs := []string{pl.cwd}
+	if o.Workdir != "" {
+		dirs = append(dirs, realPath(a.absolute(o.Workdir, pl.cwd)))
+	}
+	if asIs && pl.project != nil {
+		own := a.projectConfig(pl)
+		if own.err != nil {
+			return c, own.err
+		}
+		ownSettings(&c, own.config)
+		c.ProjectHide, c.ProjectLimits = own.config.Hide, own.config.DefaultLimits
+		dirs = []string{filepath.Dir(pl.root())}
+	}
+	layers, err := a.layers(dirs...)
+	if err != nil {
+		return c, err
+	}
+	for _, l := range layers {
+		if l.root == pl.root() {
+			ownSettings(&c, l.config)
+		}
+		c.ProjectHide = append(slices.Clip(c.ProjectHide), l.config.Hide...)
+		c.ProjectLimits = c.ProjectLimits.Or(l.config.DefaultLimits)
 	}
 	return c, nil
 }
 
-// nearer puts what a project's config.toml says before what the user's says.
-func nearer(c *profile.Context, cfg *config.Config) {
+// ownSettings puts what the config.toml of the project in force says before what the
+// user's says.
+func ownSettings(c *profile.Context, cfg *config.Config) {
 	if cfg.WorkspacesPath != "" {
 		c.WorkspacesPath = cfg.WorkspacesPath
 	}
 	c.ProjectLog = cfg.Log
-	c.Hide = append(c.Hide[:len(c.Hide):len(c.Hide)], cfg.Hide...)
-	c.DefaultLimits = cfg.DefaultLimits.Or(c.DefaultLimits)
+}
+
+// absolute is a folder that a flag names.
+func (a *app) absolute(path, cwd string) string {
+	switch {
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		return filepath.Join(a.home, path[1:])
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	}
+	return filepath.Join(cwd, path)
 }
 
 // ride takes the road from a loaded profile to an exit code. name is the word
@@ -138,6 +175,9 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	if j.rc, err = resolve(p, c); err != nil {
 		return j, err
 	}
+	if err := a.asAllowed(p, c, j.rc); err != nil {
+		return j, err
+	}
 	if a.lesson != nil {
 		j.rc.Network = profile.NetAllowlist
 	}
@@ -152,6 +192,9 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	}
 	if _, err := stage.Sweep(base, a.ledger()); err != nil {
 		return j, &isolator.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
+	}
+	if err := a.trust().MarkWritten(j.rc.WritableFolders()...); err != nil {
+		return j, err
 	}
 	a.lookAgain()
 	if j.run, err = stage.New(base, a.ledger()); err != nil {
@@ -367,6 +410,9 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 		Later: isolator.LaterFolders(*rc), Obeyed: isolator.ObeyedRoots(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		Nested: slices.Contains(rc.Allow, "nested-user-ns"), Limits: rc.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: a.setuidBwrap,
 	})
+	if path := exchanged(*rc, prep.facts.Paths); path != "" {
+		return prep, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%q was exchanged for something else while the sandbox was made", path), Hint: "run it again"}
+	}
 	return prep, nil
 }
 

@@ -19,7 +19,9 @@ import (
 func shim(call shims.Call, args []string) int {
 	env := shims.HostEnv(call)
 	a := &app{home: env.Home.User, inner: call.InnerHome, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
-	switch d := shims.Decide(env); d.Kind {
+	d := shims.Decide(env)
+	a.knownFrom(d)
+	switch d.Kind {
 	case shims.PassThrough:
 		return a.pass(call, os.Args)
 	case shims.Run:
