@@ -57,6 +57,9 @@ for goal; do
 		want direnv direnv
 		want shellcheck shellcheck
 		want ps procps
+		want ss iproute2
+		want python3 python3
+		want perl perl-base
 		want script bsdutils
 		want setpriv util-linux
 		want git git

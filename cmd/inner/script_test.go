@@ -4,6 +4,7 @@ package main
 // binary, real bwrap, real shells and real terminals. The commands the stories
 // have beyond testscript's own:
 //
+//	need PROGRAM...          skip this story where one is not installed; first of all
 //	exits CODE COMMAND...    run, and want exactly this exit code
 //	pty STEPS COMMAND...     run in a terminal, following the steps (contrib/terminal)
 //	poll COMMAND...          run again and again until it succeeds, twenty seconds long
@@ -24,6 +25,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -172,8 +175,32 @@ func hostEnv(work string) []string {
 }
 
 func TestScript(t *testing.T) {
-	need(t, "bwrap", "bash", "zsh", "fish", "git", "strace", "ps", "xdg-dbus-proxy", "dbus-daemon", "dbus-send")
+	need(t, "bwrap", "bash")
 	testscript.Run(t, scripts("script"))
+}
+
+// What a story runs, and not every machine has, it names in its first line: so one
+// missing program skips what needs it and nothing else.
+func TestStoriesNameWhatTheyNeed(t *testing.T) {
+	const programs = "zsh|fish|git|strace|ps|pgrep|pkill|xdg-dbus-proxy|dbus-daemon|dbus-send|tmux|ss|curl|python3|perl|newuidmap|setpriv|unshare"
+	runs := regexp.MustCompile(`^(?:! )?(?:exec|poll|exits \d+|pty \S+) (?:sh -c '(?:! )?)?(` + programs + `)\b`)
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no stories", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		needs := strings.Fields(strings.TrimPrefix(first, "need "))
+		for line := range strings.Lines(string(text)) {
+			if m := runs.FindStringSubmatch(line); m != nil && !slices.Contains(needs, m[1]) {
+				t.Errorf("%s: its first line is not \"need … %s …\", and it runs: %s", file, m[1], line)
+			}
+		}
+	}
 }
 
 // scripts are the stories of a folder of testdata.
@@ -189,11 +216,13 @@ func scripts(dir string) testscript.Params {
 					return err
 				}
 			}
+			e.Values[storyKey{}] = e.T()
 			e.Vars = append(e.Vars, hostEnv(e.WorkDir)...)
 			e.Cd = filepath.Join(e.WorkDir, "home", "app")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"need":  cmdNeed,
 			"exits": cmdExits,
 			"pty":   cmdPty,
 			"poll":  cmdPoll,
@@ -207,6 +236,23 @@ func scripts(dir string) testscript.Params {
 func refuseNeg(ts *testscript.TestScript, neg bool, usage string, ok bool) {
 	if neg || !ok {
 		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+// storyKey is where a story keeps its testscript.T.
+type storyKey struct{}
+
+func cmdNeed(ts *testscript.TestScript, neg bool, args []string) {
+	refuseNeg(ts, neg, "need PROGRAM...", len(args) >= 1)
+	for _, p := range args {
+		_, err := exec.LookPath(p)
+		switch {
+		case err == nil:
+		case os.Getenv("INNER_TEST_MUST") != "":
+			ts.Fatalf("%s is not installed; make test installs it", p)
+		default:
+			ts.Value(storyKey{}).(testscript.T).Skip(p + " is not installed; make test installs it")
+		}
 	}
 }
 
