@@ -418,7 +418,7 @@ func TestRefusals(t *testing.T) {
 		}, `profile "web": mounts."/home/ann/src/app/.git/hooks" (x.toml:3): a repository's own files are protected`, 125},
 		"a repository that is a link": {func(_ *profile.RunConfig, f *host.Facts, _ *Staged) {
 			f.Git = []host.GitGuard{{Dir: testWork + "/.git", Link: true}}
-		}, `profile "web": /home/ann/src/app/.git is a link, which cannot be protected`, 125},
+		}, `profile "web": /home/ann/src/app/.git is no file and no folder, or a link that leads to neither: it cannot be protected`, 125},
 		"no pid namespace": {
 			func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) { rc.PIDNamespace = false },
 			`profile "web" asks for what this version cannot enforce: sandbox.pid_namespace = false: without it processes could outlive the run`, 125,

@@ -36,8 +36,11 @@ func (b *builder) protect() error {
 	}
 	if b.rc.GitDir != "rw" {
 		for _, g := range b.f.Git {
-			if g.Link {
-				return refuse(125, "make it a folder or file of its own, or set git_dir = \"rw\" under [sandbox]", "profile %q: %s is a link, which cannot be protected", b.rc.Name, g.Dir)
+			switch {
+			case g.Link:
+				return refuse(125, "make it a folder or file of its own, or set git_dir = \"rw\" under [sandbox]", "profile %q: %s is no file and no folder, or a link that leads to neither: it cannot be protected", b.rc.Name, g.Dir)
+			case len(g.Hops) > 0:
+				continue // see pinLinks
 			}
 			if g.Pointer || b.rc.GitDir == "ro" {
 				readOnly("git would obey it on the host", g.Dir)
@@ -91,7 +94,7 @@ func (b *builder) protect() error {
 	for _, p := range b.secondNames(slices.Concat(b.rc.Files, b.later(), b.named(), b.startup())) {
 		readOnly("it is another name of what runs on the host later", p)
 	}
-	return nil
+	return b.pinLinks()
 }
 
 // writablePlaces returns where the box can write these host folders.
@@ -127,6 +130,13 @@ func (b *builder) startup() []string {
 // after the mount, so that later ones go on top. dests are those.
 func (b *builder) pinBelow(m layer, dests []string) {
 	places := slices.Clone(dests)
+	for _, h := range b.hops() {
+		for _, name := range b.view.names(h.Path) {
+			if rest, ok := below(m.source, name); ok {
+				places = append(places, filepath.Join(m.dest, rest))
+			}
+		}
+	}
 	for _, t := range b.protected() {
 		if k := b.kind(t); (k == host.Missing || k == host.Denied) && !b.guarded(t) && !b.isSecondName(t) {
 			continue

@@ -129,8 +129,8 @@ func (b *builder) named() []string {
 	return slices.DeleteFunc(slices.Clone(b.f.Named), func(p string) bool { return b.kind(p) != host.File && b.kind(p) != host.Dir })
 }
 
-// laterLinks refuses a folder of editors and agents that is a link where the box
-// can write: the link can be exchanged for a folder.
+// laterLinks refuses a folder of editors and agents of which a link says that it is
+// elsewhere, when nothing is there, or the whole project: neither can be protected.
 func (b *builder) laterLinks() error {
 	if b.allowed[configKey] {
 		return nil
@@ -142,10 +142,15 @@ func (b *builder) laterLinks() error {
 	for _, root := range laterRoots(b.rc, false) {
 		for _, name := range sensitive.Made() {
 			p := filepath.Join(root, name)
-			at := filepath.Join(b.canon(root), name)
-			if info, known := b.f.Paths[p]; known && (info.Link || info.Kind != host.Missing && info.Real != at) {
+			info := b.f.Paths[p]
+			_, whole := below(info.Real, b.canon(root))
+			if info.Link || len(info.Hops) > 0 && whole {
+				where := "nowhere"
+				if whole {
+					where = "to " + info.Real
+				}
 				return refuse(125, "make it a folder of its own, or allow = ["+quote(configKey)+"] under [sandbox] leaves all of them unprotected",
-					"profile %q: %s is a link, which cannot be protected", b.rc.Name, p)
+					"profile %q: %s is a link that leads %s, which cannot be protected", b.rc.Name, p, where)
 			}
 		}
 	}

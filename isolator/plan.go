@@ -31,6 +31,10 @@ type Plan struct {
 	// and does not start the program when one is not.
 	Shown []Shown
 
+	// Pins are links that are bound onto themselves before the program starts.
+	Pins    []Pin
+	Nsenter string // absolute path of nsenter, for them; "" for root
+
 	// Map, when there is one, is what the launcher has written for the box's
 	// user namespace before bwrap does anything in it.
 	Map *userns.Map

@@ -28,6 +28,9 @@ func main() {
 	if launch.IsBox(os.Args) {
 		os.Exit(launch.Box())
 	}
+	if launch.IsPin(os.Args) {
+		os.Exit(launch.Pinned())
+	}
 	if verify.IsInside(os.Args) {
 		os.Exit(verify.Inside())
 	}

@@ -29,7 +29,8 @@ type Path struct {
 	Real string `json:"real"` // with every link resolved, as far as it exists
 	ID   ID     `json:"id"`   // of what is there; zero when missing
 
-	Link bool `json:"link,omitempty"` // it is a link that leads nowhere
+	Link bool  `json:"link,omitempty"` // it is a link that leads nowhere
+	Hops []Hop `json:"hops,omitempty"` // the links on the way
 
 	links uint64 // how many names it has
 }
@@ -50,6 +51,7 @@ type Facts struct {
 	Bwrap     string `json:"bwrap"`                // absolute path, "" when none can be used
 	BwrapWhy  string `json:"bwrap_why,omitempty"`  // why there is none
 	BwrapFix  string `json:"bwrap_fix,omitempty"`  // what to type then
+	Nsenter   string `json:"nsenter,omitempty"`    // absolute path, "" without one
 	StageBase string `json:"stage_base,omitempty"` // where runs are staged
 	InnerHome string `json:"inner_home"`
 
@@ -145,7 +147,8 @@ type Child struct {
 type GitGuard struct {
 	Dir      string   `json:"dir"`               // the .git folder, or the .git pointer file
 	Pointer  bool     `json:"pointer,omitempty"` // Dir is a file, or closed to the user: it is bound as a whole
-	Link     bool     `json:"link,omitempty"`    // Dir, or what it names in one, is a link or no file: it can be exchanged
+	Link     bool     `json:"link,omitempty"`    // Dir, or what it names in one, leads nowhere or is no file: it can be exchanged
+	Hops     []Hop    `json:"hops,omitempty"`    // Dir is reached through these links, and that is all: what is there has a guard of its own
 	ReadOnly []string `json:"read_only"`         // existing files and folders below Dir
 	Open     []string `json:"open,omitempty"`    // folders below those that are written again: they have guards of their own
 	// Missing are places that must not be created from inside either: they are

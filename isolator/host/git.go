@@ -57,6 +57,7 @@ func (l looker) guards(writable []string) []GitGuard {
 	for _, root := range roots {
 		list = append(list, l.guardAll(root, roots)...)
 	}
+	list = resolveLinks(list, roots)
 	if len(list) > 0 {
 		for _, value := range EverywhereHooks() {
 			for _, g := range list {
@@ -66,6 +67,7 @@ func (l looker) guards(writable []string) []GitGuard {
 			}
 		}
 	}
+	list = resolveLinks(list, roots)
 	slices.SortStableFunc(list, func(x, y GitGuard) int { return strings.Compare(x.Dir, y.Dir) })
 	return slices.CompactFunc(list, func(x, y GitGuard) bool { return x.Dir == y.Dir })
 }
@@ -84,13 +86,21 @@ func guardGit(top string, roots ...string) []GitGuard {
 	case !fi.Mode().IsRegular():
 		return []GitGuard{{Dir: dir, Link: true}}
 	}
-	list := []GitGuard{{Dir: dir, Pointer: true}}
-	repo, link := pointed(dir, "gitdir: ", roots)
-	if link || repo == "" {
-		list[0].Link = link
+	return guardPointer(dir, top, roots)
+}
+
+// guardPointer looks at what a file in the place of a repository names: file is
+// the .git of top, or what that leads to.
+func guardPointer(file, top string, roots []string) []GitGuard {
+	list := []GitGuard{{Dir: file, Pointer: true}}
+	repo, link := pointed(file, top, "gitdir: ", roots)
+	switch {
+	case link:
+		return append(list, GitGuard{Dir: repo, Link: true})
+	case repo == "":
 		return list
 	}
-	common, link := pointed(filepath.Join(repo, "commondir"), "", roots)
+	common, link := pointed(filepath.Join(repo, "commondir"), repo, "", roots)
 	switch {
 	case link:
 		return append(list, GitGuard{Dir: filepath.Join(repo, "commondir"), Link: true})
@@ -103,14 +113,14 @@ func guardGit(top string, roots ...string) []GitGuard {
 
 // pointed returns the real folder that a file of git names, when it lies in one
 // of the roots, and whether a link in one of them leads there: the box could
-// exchange that.
-func pointed(file, prefix string, roots []string) (real string, link bool) {
+// exchange that. What it names is relative to dir.
+func pointed(file, dir, prefix string, roots []string) (real string, link bool) {
 	data, err := readPlain(file)
 	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
 	if err != nil || !ok || target == "" {
 		return "", false
 	}
-	return inRoots(target, filepath.Dir(file), roots)
+	return inRoots(target, dir, roots)
 }
 
 // inRoots resolves a path that git reads relative to dir, see pointed.
@@ -144,9 +154,8 @@ func inRoots(target, dir string, roots []string) (real string, link bool) {
 func guardRepo(dir string) []GitGuard {
 	g := GitGuard{Dir: dir}
 	rels := []string{"hooks", "config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates", "modules", "worktrees"}
-	if links := linksIn(dir, rels); len(links) > 0 {
-		return links
-	}
+	links := linksIn(dir, rels)
+	linked := func(p string) bool { return slices.ContainsFunc(links, func(l GitGuard) bool { return l.Dir == p }) }
 	if p := filepath.Join(dir, "config"); !exists(p) {
 		g.Missing = append(g.Missing, Placeholder{p, []byte{}})
 	}
@@ -163,17 +172,23 @@ func guardRepo(dir string) []GitGuard {
 	if len(g.Missing) > 0 && !writable(dir) {
 		// Nothing can be made here, and its owner could lift that from inside: git
 		// cannot commit in it, so all of it stays as it is.
-		return []GitGuard{{Dir: dir, Pointer: true}}
+		return append(links, GitGuard{Dir: dir, Pointer: true})
 	}
 	for _, rel := range rels {
-		if p := filepath.Join(dir, rel); exists(p) {
+		if p := filepath.Join(dir, rel); exists(p) && !linked(p) {
 			g.ReadOnly = append(g.ReadOnly, p)
 		}
 	}
 	// No repository of a submodule or linked worktree is added: git on the host
 	// would take it for its own. Those that are there have hooks, configuration
 	// and pointers of their own, and are worked in.
-	list := []GitGuard{g}
+	list := append([]GitGuard{g}, links...)
+	if p := filepath.Join(dir, "modules"); linked(p) {
+		return list // all of it is read-only
+	}
+	if p := filepath.Join(dir, "worktrees"); linked(p) {
+		return list
+	}
 	for _, repo := range reposIn(filepath.Join(dir, "modules"), 3) {
 		list[0].Open = append(list[0].Open, repo)
 		list = append(list, guardRepo(repo)...)
@@ -255,7 +270,7 @@ func guardWorktree(dir, common string) GitGuard {
 	g := GitGuard{Dir: dir}
 	rels := []string{"commondir", "gitdir", "config.worktree", "modules"}
 	if links := linksIn(dir, rels); len(links) > 0 {
-		return links[0]
+		return GitGuard{Dir: dir, Pointer: true} // nothing git makes there is a link
 	}
 	for _, rel := range rels {
 		if p := filepath.Join(dir, rel); exists(p) {

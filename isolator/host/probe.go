@@ -62,6 +62,7 @@ func Probe(r Request) Facts {
 		f.Display = FindDisplay(f.Env)
 	}
 	f.Bwrap, f.BwrapWhy, f.BwrapFix = FindBwrap(f.Env["PATH"], r.Setuid)
+	f.Nsenter, _ = FindHelper("nsenter", f.Env["PATH"])
 	f.Programs = findPrograms(r.ProgramDirs, r.ProgramNames, f.InnerHomes())
 	l := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
 	l.listFull(r.Paths)
@@ -408,10 +409,14 @@ func (l looker) look(p string) Path {
 	parent := l.dir(filepath.Dir(p))
 	at := filepath.Join(parent.Real, filepath.Base(p))
 	if parent.Kind == Missing || l.absent(filepath.Dir(p), filepath.Base(p)) {
-		return Path{Kind: Missing, Real: at}
+		return Path{Kind: Missing, Real: at, Hops: parent.Hops}
 	}
+	hops := parent.Hops
 	fi, err := os.Lstat(at)
 	if err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+		if more, _, ferr := follow(at); ferr == nil {
+			hops = slices.Concat(hops, more)
+		}
 		real, lerr := filepath.EvalSymlinks(at)
 		if lerr == nil {
 			at = real
@@ -419,18 +424,18 @@ func (l looker) look(p string) Path {
 		} else {
 			// Dangling: there is nothing to read behind it.
 			if errors.Is(lerr, fs.ErrNotExist) {
-				return Path{Kind: Missing, Real: at, Link: true}
+				return Path{Kind: Missing, Real: at, Link: true, Hops: hops}
 			}
 			err = lerr
 		}
 	}
 	switch {
 	case err == nil:
-		return Path{Kind: kindOf(fi.Mode()), Real: at, ID: idOf(fi), links: linksOf(fi)}
+		return Path{Kind: kindOf(fi.Mode()), Real: at, ID: idOf(fi), links: linksOf(fi), Hops: hops}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), len(filepath.Base(p)) > unix.NAME_MAX:
-		return Path{Kind: Missing, Real: at}
+		return Path{Kind: Missing, Real: at, Hops: hops}
 	default:
-		return Path{Kind: Denied, Real: at}
+		return Path{Kind: Denied, Real: at, Hops: hops}
 	}
 }
 

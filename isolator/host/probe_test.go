@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -33,19 +34,20 @@ func TestPaths(t *testing.T) {
 	must(t, err)
 	defer sock.Close()
 
+	link := []Hop{{j("link"), "dir"}}
 	want := map[string]Path{
 		j("dir"):           {Kind: Dir, Real: j("dir")},
 		j("dir/file"):      {Kind: File, Real: j("dir/file")},
-		j("link"):          {Kind: Dir, Real: j("dir")},
-		j("link/file"):     {Kind: File, Real: j("dir/file")},
-		j("link/sub/no"):   {Kind: Missing, Real: j("dir/sub/no")},
-		j("abs"):           {Kind: File, Real: j("dir/file")},
-		j("dangling"):      {Kind: Missing, Real: j("dangling"), Link: true},
-		j("dangling/x"):    {Kind: Missing, Real: j("dangling/x")},
+		j("link"):          {Kind: Dir, Real: j("dir"), Hops: link},
+		j("link/file"):     {Kind: File, Real: j("dir/file"), Hops: link},
+		j("link/sub/no"):   {Kind: Missing, Real: j("dir/sub/no"), Hops: link},
+		j("abs"):           {Kind: File, Real: j("dir/file"), Hops: []Hop{{j("abs"), j("dir/file")}}},
+		j("dangling"):      {Kind: Missing, Real: j("dangling"), Link: true, Hops: []Hop{{j("dangling"), "nowhere"}}},
+		j("dangling/x"):    {Kind: Missing, Real: j("dangling/x"), Hops: []Hop{{j("dangling"), "nowhere"}}},
 		j("no/where/ever"): {Kind: Missing, Real: j("no/where/ever")},
 		j("dir/file/x"):    {Kind: Missing, Real: j("dir/file/x")},
 		j("loop"):          {Kind: Denied, Real: j("loop")},
-		j("link/sock"):     {Kind: Socket, Real: j("dir/sock")},
+		j("link/sock"):     {Kind: Socket, Real: j("dir/sock"), Hops: link},
 		"/":                {Kind: Dir, Real: "/"},
 	}
 	var ask []string
@@ -58,7 +60,7 @@ func TestPaths(t *testing.T) {
 		if (got.Kind == Missing) == (got.ID.Ino != 0) && p != "/" && got.Kind != Denied {
 			t.Errorf("%s: %v has the identity %v", p, got.Kind, got.ID)
 		}
-		if got.ID, got.links = (ID{}), 0; got != w {
+		if got.ID, got.links = (ID{}), 0; !reflect.DeepEqual(got, w) {
 			t.Errorf("%s: got %v, want %v", p, f.Paths[p], w)
 		}
 	}
@@ -102,10 +104,10 @@ func TestGuardGit(t *testing.T) {
 	if got, want := guardGit(d)[0].Missing, []Placeholder{{j("config"), []byte{}}, {j("hooks"), nil}, {j("commondir"), []byte(".\n")}}; !cmp.Equal(got, want) {
 		t.Errorf("missing: %v", got)
 	}
-	// What a link leads to could be exchanged, and a pipe never ends.
+	// A link could be exchanged, and a pipe never ends.
 	must(t, os.Symlink("../hooks", j("hooks")))
 	must(t, syscall.Mkfifo(j("config"), 0o600))
-	check("a link and a pipe", GitGuard{Dir: j("hooks"), Link: true}, GitGuard{Dir: j("config"), Link: true})
+	check("a link and a pipe", GitGuard{Dir: git, ReadOnly: []string{j("info/attributes"), j("modules")}}, GitGuard{Dir: j("hooks"), Link: true}, GitGuard{Dir: j("config"), Link: true})
 	// Where nothing can be made, nothing is to be made.
 	must(t, os.Remove(j("hooks")))
 	must(t, os.Remove(j("config")))
@@ -121,6 +123,63 @@ func TestGuardGit(t *testing.T) {
 	must(t, os.Remove(git))
 	must(t, os.Symlink("elsewhere", git))
 	check("a link", GitGuard{Dir: git, Link: true})
+}
+
+// TestLinkedRepositories: links are told apart from what they lead to, which is
+// guarded where the box can write it.
+func TestLinkedRepositories(t *testing.T) {
+	d, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	j := func(rel string) string { return filepath.Join(d, rel) }
+	for _, repo := range []string{"far/.git", "far/side.git", "outside/.git"} {
+		must(t, os.MkdirAll(j(repo+"/hooks"), 0o755))
+		must(t, os.WriteFile(j(repo+"/config"), nil, 0o644))
+		must(t, os.WriteFile(j(repo+"/HEAD"), nil, 0o644))
+	}
+	must(t, os.MkdirAll(j("work/a"), 0o755))
+	must(t, os.Rename(j("far"), j("work/far")))
+	look := func() []GitGuard {
+		l := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
+		return l.guards([]string{j("work")})
+	}
+	has := func(about string, list []GitGuard, ok func(GitGuard) bool) {
+		t.Helper()
+		if !slices.ContainsFunc(list, ok) {
+			t.Errorf("%s: %+v", about, list)
+		}
+	}
+	hop := func(path, target string) func(GitGuard) bool {
+		return func(g GitGuard) bool { return slices.Contains(g.Hops, Hop{j(path), target}) }
+	}
+	readOnly := func(path string) func(GitGuard) bool {
+		return func(g GitGuard) bool {
+			return slices.Contains(g.ReadOnly, j(path)) || g.Pointer && g.Dir == j(path)
+		}
+	}
+	git := j("work/a/.git")
+	must(t, os.Symlink("../way", git))
+	must(t, os.Symlink("far/side.git", j("work/way")))
+	list := look()
+	has("the link", list, hop("work/a/.git", "../way"))
+	has("the link behind it", list, hop("work/way", "far/side.git"))
+	has("the hooks there", list, readOnly("work/far/side.git/hooks"))
+	must(t, os.Remove(git))
+	must(t, os.Symlink(j("outside/.git"), git))
+	list = look()
+	has("a link out", list, hop("work/a/.git", j("outside/.git")))
+	if slices.ContainsFunc(list, readOnly("outside/.git/hooks")) {
+		t.Errorf("what the box cannot write is guarded: %+v", list)
+	}
+	must(t, os.Remove(git))
+	must(t, os.WriteFile(j("work/pointer"), []byte("gitdir: ../far/side.git\n"), 0o644))
+	must(t, os.Symlink("../pointer", git))
+	list = look()
+	has("a link to a pointer", list, hop("work/a/.git", "../pointer"))
+	has("the pointer", list, readOnly("work/pointer"))
+	has("what it points to", list, readOnly("work/far/side.git/config"))
+	must(t, os.Remove(git))
+	must(t, os.Symlink("nowhere", git))
+	has("a link to nothing", look(), func(g GitGuard) bool { return g.Link && g.Dir == git })
 }
 
 // TestFindBwrapIgnoresPlants: a program called bwrap that anybody could have

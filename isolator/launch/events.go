@@ -253,7 +253,7 @@ func (s *session) release() {
 	if s.sock < 0 || s.early != 0 || !s.ready || !s.caughtAll || !s.networked || s.failed || s.released {
 		return
 	}
-	if !s.limited() {
+	if !s.limited() || !s.pinned() {
 		return
 	}
 	if s.full {

@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case IsBox(os.Args):
 		os.Exit(Box())
+	case IsPin(os.Args):
+		os.Exit(Pinned())
 	case len(os.Args) == 3 && os.Args[1] == wordLaunch:
 		runtime.LockOSThread()
 		os.Exit(launcherMain(os.Args[2]))
@@ -136,6 +138,8 @@ type job struct {
 	Publish     []uint16
 	NoNetwork   string // what taking them says, an error
 	Landlock    *isolator.Landlock
+	Pins        []isolator.Pin
+	Nsenter     string
 }
 
 func launcherMain(file string) int {
@@ -182,7 +186,7 @@ func launcherMain(file string) int {
 }
 
 func (j job) plan() isolator.Plan {
-	p := isolator.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock}
+	p := isolator.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Nsenter: j.Nsenter}
 	if p.Bwrap == "" {
 		p.Bwrap = "/usr/bin/bwrap"
 	}

@@ -50,6 +50,9 @@ type session struct {
 	running int      // relays and pumps that have not ended
 	keys    keys
 
+	pins    []isolator.Pin
+	nsenter string
+
 	net       Network
 	dispenser *dispenser // nil without one
 
@@ -109,6 +112,7 @@ func open(p isolator.Plan, o Options) (*session, error) {
 	}
 	s.full = o.Interactive && terminal[0] && terminal[1]
 	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, Argv: p.Argv, Env: p.Env, Landlock: p.Landlock, Observe: o.Observe != nil}
+	s.pins, s.nsenter = p.Pins, p.Nsenter
 	var err error
 	if s.spec.Shown, err = identified(p.Shown); err != nil {
 		return nil, err
