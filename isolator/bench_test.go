@@ -23,7 +23,7 @@ func BenchmarkBuild(b *testing.B) {
 func bare() host.Facts {
 	f := machine()
 	for _, r := range Resources() {
-		for _, p := range r.places(f, []string{testWork}) {
+		for _, p := range r.places(f, newSite(config(), f)) {
 			f.Paths[p] = host.Path{Kind: host.Missing, Real: p}
 		}
 	}

@@ -89,6 +89,7 @@ type builder struct {
 	home    string   // canonical
 	targets []string // see protected
 	entries []entry  // see table
+	begins  []string // see startup
 	emptied []string // see places
 	disk    uint64   // how large each tmpfs may be; 0 without a limit
 }
@@ -309,6 +310,9 @@ func (b *builder) notSecret(real, what string) error {
 		for _, p := range r.at {
 			if b.kind(p) == host.Missing {
 				continue
+			}
+			if b.holdsHome(p) {
+				return b.covers(r.Resource, p)
 			}
 			if b.liesIn(b.canon(p), real) {
 				return refuse(125, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),

@@ -17,11 +17,10 @@ type Place struct {
 // Places is the table of sensitive resources for one run, for those who check
 // a box against it.
 func Places(rc profile.RunConfig, f host.Facts) []Place {
-	roots := projectRoots(rc)
 	var out []Place
-	for _, r := range Resources() {
-		if at := r.places(f, roots); len(at) > 0 {
-			out = append(out, Place{r, at})
+	for _, e := range entries(f, newSite(rc, f)) {
+		if len(e.at) > 0 {
+			out = append(out, Place{e.Resource, e.at})
 		}
 	}
 	return out
@@ -29,8 +28,8 @@ func Places(rc profile.RunConfig, f host.Facts) []Place {
 
 // StartupFiles returns the files and folders of the user's homes that exist and
 // that shells and sessions read or run.
-func StartupFiles(f host.Facts) []string {
-	b := &builder{f: f}
+func StartupFiles(rc profile.RunConfig, f host.Facts) []string {
+	b := &builder{rc: rc, f: f}
 	return b.startup()
 }
 

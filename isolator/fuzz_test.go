@@ -48,7 +48,7 @@ func FuzzPlan(f *testing.F) {
 		// Some of the secrets there are: with all of them a plan takes too long to read.
 		some, every := d.roll(17), 0
 		for _, res := range Resources() {
-			for _, p := range res.places(m, []string{testWork}) {
+			for _, p := range res.places(m, newSite(config(), m)) {
 				if every++; res.Method != "place" && !res.Part && res.Key != "ssh-keys" && every%17 != some {
 					m.Paths[p] = host.Path{Kind: host.Missing, Real: p}
 				}
@@ -112,13 +112,13 @@ func checkPlan(t *testing.T, rc profile.RunConfig, f host.Facts, plan Plan) {
 	var allowed []string
 	for _, res := range Resources() {
 		if slices.Contains(rc.Allow, res.Key) {
-			allowed = append(allowed, res.places(f, []string{testWork})...)
+			allowed = append(allowed, res.places(f, newSite(config(), f))...)
 		}
 		if slices.Contains(rc.Allow, res.Key) || res.Method == "place" || res.Part && slices.Contains(rc.Allow, "ssh-keys") {
 			continue
 		}
-		for _, p := range res.places(f, []string{testWork}) {
-			if f.Paths[p].Kind != host.Missing {
+		for _, p := range res.places(f, newSite(config(), f)) {
+			if there(f, p) {
 				hidden = append(hidden, p)
 			}
 		}

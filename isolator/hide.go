@@ -1,6 +1,7 @@
 package isolator
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -112,15 +113,22 @@ func (b *builder) writablePlaces(paths []string) []layer {
 
 // startup returns the start-up files and folders that exist.
 func (b *builder) startup() []string {
-	var out []string
-	for _, home := range b.f.Homes() {
-		for _, name := range startupFiles() {
-			p := filepath.Join(home, name)
-			if k := b.kind(p); k == host.File || k == host.Dir {
-				out = append(out, p)
-			}
+	if b.begins != nil {
+		return b.begins
+	}
+	out := []string{}
+	places, files := newSite(b.rc, b.f).startup()
+	for _, p := range places {
+		if k := b.kind(p); k == host.File || k == host.Dir {
+			out = append(out, p)
 		}
 	}
+	for _, p := range files {
+		if b.kind(p) == host.File {
+			out = append(out, p)
+		}
+	}
+	b.begins = out
 	return out
 }
 
@@ -248,6 +256,8 @@ func (b *builder) hide() error {
 			case kind == host.Missing || b.allowed[r.Key] || r.Part:
 			case kind == host.Denied && b.f.UID == 0:
 				return refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, p)
+			case kind != host.Denied && b.holdsHome(p):
+				return b.covers(r.Resource, p)
 			case kind != host.Denied:
 				if err := b.mask(p, "hidden: "+r.What+" ("+r.Key+")"); err != nil {
 					return err
@@ -284,6 +294,17 @@ func (b *builder) hide() error {
 	}
 	b.coverShims()
 	return nil
+}
+
+// holdsHome reports whether a folder is a home of the user or holds one.
+func (b *builder) holdsHome(p string) bool {
+	return slices.ContainsFunc(b.homes(), func(home string) bool { _, ok := below(b.canon(p), home); return ok })
+}
+
+// covers refuses a resource that a variable moves to a folder that holds a home.
+func (b *builder) covers(r Resource, p string) error {
+	return refuse(125, fmt.Sprintf("name a folder of its own there, unset it, or allow = [%q] under [sandbox]", r.Key),
+		"profile %q: a variable says that %s lies in %s, which cannot be hidden: it holds your home", b.rc.Name, r.What, p)
 }
 
 // hidden are the paths of the table that the profile does not allow.
@@ -345,15 +366,16 @@ type entry struct {
 	at []string
 }
 
-// table is the table of sensitive resources, for this host and this run.
+// table is the table of sensitive resources, for this host and this run: of two
+// thousand places, the few that are there.
 func (b *builder) table() []entry {
 	if b.entries == nil {
-		roots := projectRoots(b.rc)
-		for _, r := range Resources() {
-			if r.Method == "place" {
-				continue // see places
+		b.entries = []entry{}
+		for _, e := range entries(b.f, newSite(b.rc, b.f)) {
+			e.at = slices.DeleteFunc(e.at, func(p string) bool { return b.kind(p) == host.Missing })
+			if e.Method != "place" && len(e.at) > 0 { // see places
+				b.entries = append(b.entries, e)
 			}
-			b.entries = append(b.entries, entry{r, r.places(b.f, roots)})
 		}
 	}
 	return b.entries

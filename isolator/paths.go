@@ -27,9 +27,10 @@ func Mounted(rc profile.RunConfig) (shown, copied []string) {
 
 // Asks returns the host paths, the patterns and the writable folders that
 // Build wants to know about for this run, for host.Probe. Of f it needs who
-// the user is and the folders, of which it is a first draft. The function real
-// resolves links as far as a path exists.
-func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) string) (paths, globs, writable []string) {
+// the user is, the folders and the environment, of which it is a first draft. The function real
+// resolves links as far as a path exists; names returns what a folder holds, see
+// host.Names, and may be nil.
+func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) string, names func(string) (map[string]bool, bool)) (paths, globs, writable []string) {
 	add := func(p ...string) { paths = append(paths, p...) }
 	withParent := func(p string) { add(p, filepath.Dir(p)) }
 
@@ -63,9 +64,10 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 			}
 		}
 	}
-	roots := projectRoots(rc)
-	for _, r := range Resources() {
-		for _, p := range r.expand(f.Homes(), uid, roots) {
+	at := newSite(rc, f)
+	at.names = names
+	for _, r := range resourceTable {
+		for _, p := range r.expand(at) {
 			if isPattern(p) {
 				globs = append(globs, p)
 				continue
@@ -79,11 +81,9 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	for _, p := range rc.HomeAllow {
 		withParent(p)
 	}
-	for _, home := range f.Homes() {
-		for _, name := range startupFiles() {
-			add(filepath.Join(home, name))
-		}
-	}
+	startup, files := at.startup()
+	add(startup...)
+	add(files...)
 	for _, root := range []string{rc.Project, rc.Workdir} {
 		if root != "" {
 			add(filepath.Join(root, ".inner"))

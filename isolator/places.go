@@ -12,7 +12,7 @@ import (
 // else. The user's own homes, the program, and where an installed package
 // manager keeps its programs, are bound back; mounts come later and are seen.
 func (b *builder) places() {
-	for _, r := range Resources() {
+	for _, r := range resourceTable {
 		if r.Method != "place" || b.allowed[r.Key] {
 			continue
 		}
@@ -49,7 +49,7 @@ func (b *builder) places() {
 // placesIn empties them in a mount of what they lie in. What is mounted in one of
 // them comes later.
 func (b *builder) placesIn(m layer) {
-	for _, r := range Resources() {
+	for _, r := range resourceTable {
 		if r.Method != "place" || b.allowed[r.Key] {
 			continue
 		}
@@ -87,7 +87,7 @@ func live(p string) bool { return p == "/mnt" || p == "/media" }
 // EmptyPlaces returns the folders that are emptied, for host.Probe to look into.
 func EmptyPlaces() []string {
 	var out []string
-	for _, r := range Resources() {
+	for _, r := range resourceTable {
 		if r.Method == "place" {
 			out = append(out, r.Paths...)
 		}

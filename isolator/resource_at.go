@@ -4,19 +4,25 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
 )
 
 // ResourceAt returns the key of the sensitive resource that a host path is, or
 // lies in, or "". It goes by name: nothing is looked at. Secrets of the project
 // are not among them.
-func ResourceAt(p string, homes []string, uid int) string {
+func ResourceAt(p string, rc profile.RunConfig, f host.Facts) string {
+	at := newSite(rc, f)
+	at.roots = nil
+	homes := at.homes
 	own := func(place string) bool { // the homes of all users hold this one
 		return slices.ContainsFunc(homes, func(h string) bool {
 			return lies(h, place) && (lies(p, escapePattern(h)) || lies(h, escapePattern(p)))
 		})
 	}
-	for _, r := range Resources() {
-		for _, place := range r.expand(homes, uid, nil) {
+	for _, r := range resourceTable {
+		for _, place := range r.expand(at) {
 			if lies(p, place) && !own(place) && !r.excepts(p) {
 				return r.Key
 			}

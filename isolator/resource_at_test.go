@@ -1,6 +1,11 @@
 package isolator
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
 
 func TestResourceAt(t *testing.T) {
 	for path, want := range map[string]string{
@@ -17,7 +22,7 @@ func TestResourceAt(t *testing.T) {
 		"/home/other/.ssh":         "other-homes",
 		"/second/.ssh/config":      "ssh-keys",
 	} {
-		if got := ResourceAt(path, []string{"/home/u", "/second"}, 1000); got != want {
+		if got := ResourceAt(path, profile.RunConfig{}, host.Facts{UID: 1000, Home: "/home/u", OtherHome: "/second"}); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/enr/inner/isolator/host"
@@ -20,10 +19,12 @@ type Resource struct {
 	Kind   string   `json:"kind"`   // dir, file or socket
 	Method string   `json:"method"` // empty, parent or place
 	Source string   `json:"source"`
-	Paths  []string `json:"paths"` // ~, PROJECT, UID and patterns not yet expanded
+	Paths  []string `json:"paths"` // ~, PROJECT, UID, variables and patterns not yet expanded
 	Except []string `json:"except,omitempty"`
-	Part   bool     `json:"part,omitempty"` // lies inside a resource of another key
-	Root   bool     `json:"root,omitempty"` // for boxes that root runs; the kernel does it for others
+	Holds  string   `json:"holds,omitempty"` // only files with this text
+	Rest   bool     `json:"rest,omitempty"`  // what lies in the path of another row is that row's
+	Part   bool     `json:"part,omitempty"`  // lies inside a resource of another key
+	Root   bool     `json:"root,omitempty"`  // for boxes that root runs; the kernel does it for others
 }
 
 //go:embed resources.toml
@@ -33,45 +34,26 @@ var resourcesTOML string // allowed: embed writes only to a variable
 func ResourcesTOML() string { return resourcesTOML }
 
 // Resources returns the table of sensitive resources.
-func Resources() []Resource { return resourceTable() }
+func Resources() []Resource { return slices.Clone(resourceTable) }
 
-// expand turns the row's paths into host paths and patterns. There are two
-// homes when $HOME is not the one of the password file: the secrets are in
-// either. roots are the folders a project's secrets may lie in.
-func (r Resource) expand(homes []string, uid int, roots []string) []string {
-	if r.Root && uid != 0 {
+// expand turns the row's paths into host paths and patterns.
+func (r Resource) expand(s site) []string {
+	if r.Root && s.uid != 0 {
 		return nil
 	}
-	return expandPlaces(r.Paths, homes, uid, roots)
-}
-
-func expandPlaces(paths, homes []string, uid int, roots []string) []string {
-	out := make([]string, 0, len(paths))
-	for _, p := range paths {
-		if rest, ok := strings.CutPrefix(p, "~/"); ok {
-			for _, h := range homes {
-				out = append(out, under(h, rest))
-			}
-			continue
-		}
-		if rest, ok := strings.CutPrefix(p, "PROJECT/"); ok {
-			for _, root := range roots {
-				out = append(out, under(root, rest))
-			}
-			continue
-		}
-		out = append(out, strings.Replace(p, "/UID/", "/"+strconv.Itoa(uid)+"/", 1))
-	}
-	return out
+	return s.expand(r.Paths)
 }
 
 // under joins a folder and a path of the table that may be a pattern: what the
 // folder's own name holds is not one.
 func under(dir, rest string) string {
-	if isPattern(rest) {
-		return escapePattern(dir) + "/" + rest
+	if isPattern(dir) || isPattern(rest) {
+		dir = escapePattern(dir)
 	}
-	return dir + "/" + rest
+	if rest == "" {
+		return dir
+	}
+	return strings.TrimSuffix(dir, "/") + "/" + rest
 }
 
 func isPattern(p string) bool { return strings.ContainsAny(p, "*?[") }
@@ -104,8 +86,8 @@ func projectRoots(rc profile.RunConfig) []string {
 
 // places returns the host paths of a row that exist by name: its paths, with
 // patterns replaced by what they matched, without its exceptions.
-func (r Resource) places(f host.Facts, roots []string) []string {
-	listed := r.expand(f.Homes(), f.UID, roots)
+func (r Resource) places(f host.Facts, at site) []string {
+	listed := r.expand(at)
 	out := make([]string, 0, len(listed))
 	for _, p := range listed {
 		if isPattern(p) {
@@ -124,6 +106,27 @@ func (r Resource) places(f host.Facts, roots []string) []string {
 			return err == nil && ok
 		})
 	})
+}
+
+// entries returns the rows of the table with the host paths they stand for in a
+// run. What a row of the rest found in the path of another row is left to that one.
+func entries(f host.Facts, at site) []entry {
+	var out []entry
+	var rest []int
+	for _, r := range resourceTable {
+		if r.Rest {
+			rest = append(rest, len(out))
+		}
+		out = append(out, entry{r, r.places(f, at)})
+	}
+	for _, i := range rest {
+		out[i].at = slices.DeleteFunc(out[i].at, func(p string) bool {
+			return slices.ContainsFunc(out, func(other entry) bool {
+				return !other.Rest && other.Method != "place" && slices.ContainsFunc(other.at, func(dir string) bool { _, ok := below(dir, p); return ok })
+			})
+		})
+	}
+	return out
 }
 
 // AllowKeys returns the keys of the table, sorted.

@@ -153,14 +153,13 @@ func AllowKeys() []string {
 
 		"notifications", "secret-service",
 
-		"agent-state", "aws-credentials", "azure-credentials", "browser-profiles",
-		"cargo-credentials", "clipboard-history", "cloud-credentials", "container-sockets",
-		"database-credentials", "docker-config", "editor-state", "env-files", "fish-history",
-		"gcloud-credentials", "gh-config", "gpg-agent", "gradle-properties", "helm-config",
-		"hub-config", "key-files", "keyrings", "kube-config", "mail-credentials",
-		"maven-settings", "messengers", "mounted-media", "mysql-config", "npmrc", "onepassword-config", "other-homes",
-		"package-tokens", "password-store", "pgpass", "project-config", "pypirc", "rclone", "repl-history",
-		"session-bus", "snapshots", "ssh-agent", "ssh-known-hosts", "system-logs", "system-secrets", "systemd-user",
-		"terraform-credentials", "vault-token", "wallets",
+		"agent-state", "aws-credentials", "azure-credentials", "browser-profiles", "cargo-credentials", "ci-logins",
+		"clipboard-history", "cloud-credentials", "container-sockets", "database-credentials", "docker-config", "editor-state",
+		"env-files", "file-sync", "fish-history", "gcloud-credentials", "gh-config", "gpg-agent", "gradle-properties",
+		"helm-config", "hub-config", "kerberos", "key-files", "keyrings", "kube-config", "mail-credentials", "maven-settings",
+		"messengers", "mounted-media", "mysql-config", "named-like-secrets", "notebooks", "npmrc", "onepassword-config",
+		"other-homes", "package-tokens", "password-store", "pgpass", "project-config", "pypirc", "rclone", "remote-desktops",
+		"repl-history", "session-bus", "session-cookies", "snapshots", "ssh-agent", "ssh-known-hosts", "system-logs",
+		"system-secrets", "systemd-user", "terraform-credentials", "vault-token", "vpn-config", "wallets",
 	}
 }

@@ -175,7 +175,7 @@ func (j *journey) setting() learn.Setting {
 	return learn.Setting{
 		Home: a.home, Granted: granted, Own: own,
 		Secret: func(p string) string {
-			key := isolator.ResourceAt(p, j.prep.facts.Homes(), os.Getuid())
+			key := isolator.ResourceAt(p, rc, j.prep.facts)
 			if slices.Contains(rc.Allow, key) {
 				return ""
 			}

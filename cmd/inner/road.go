@@ -389,8 +389,8 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 		return prep, err
 	}
 	prep.argv = withArgs(prep.argv, prep.clones)
-	who := host.Facts{UID: os.Getuid(), Home: a.home, OtherHome: otherHome(a.home), InnerHome: a.inner, StageBase: base}
-	paths, globs, writable := isolator.Asks(*rc, who, prep.program, realPath)
+	who := host.Facts{UID: os.Getuid(), Home: a.home, OtherHome: otherHome(a.home), InnerHome: a.inner, StageBase: base, Env: host.Environment(os.Environ())}
+	paths, globs, writable := isolator.Asks(*rc, who, prep.program, realPath, host.Names())
 	for _, c := range prep.clones {
 		for _, f := range c.Folders {
 			paths = append(paths, f.Place(a.home))
@@ -406,7 +406,7 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 	dirs, names := isolator.Programs(*rc, os.Getenv("PATH"))
 	shown, copied := isolator.Mounted(*rc)
 	prep.facts = host.Probe(host.Request{
-		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Hide: rc.Hide, Writable: writable, Mounted: shown, Copied: copied,
+		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Holding: isolator.Holding(*rc, who), Hide: rc.Hide, Writable: writable, Mounted: shown, Copied: copied,
 		Later: isolator.LaterFolders(*rc), Obeyed: isolator.ObeyedRoots(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		Nested: slices.Contains(rc.Allow, "nested-user-ns"), Limits: rc.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: a.setuidBwrap,
 	})

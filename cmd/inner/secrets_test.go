@@ -27,7 +27,12 @@ func plantTable(p *person) []plant {
 		if r.Kind == "socket" {
 			continue
 		}
-		for _, listed := range r.Paths {
+		// Of each row some: what is asked is asked of the rows, and a home with two thousand
+		// secrets is nobody's.
+		for i, listed := range r.Paths {
+			if i >= 8 && i < len(r.Paths)-4 {
+				continue
+			}
 			name, ok := strings.CutPrefix(listed, "~/")
 			if !ok {
 				if name, ok = strings.CutPrefix(listed, "PROJECT/"); !ok {
@@ -38,7 +43,7 @@ func plantTable(p *person) []plant {
 			name = names.Replace(name)
 			at := filepath.Join(p.home, name)
 			word := fmt.Sprintf("PLANTED-%d-", len(out))
-			text := `{"secret":"` + word + `"}`
+			text := r.Holds + `{"secret":"` + word + `"}`
 			if fi, err := os.Stat(at); r.Kind == "dir" && err != nil && !strings.Contains(filepath.Base(at)[1:], ".") || err == nil && fi.IsDir() {
 				p.write(name+"/secret", text)
 				p.write(name+"/deep/er/secret", text)

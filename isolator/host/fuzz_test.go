@@ -35,8 +35,8 @@ func FuzzLook(f *testing.F) {
 		for _, rel := range []string{ask, "l1/" + ask, "a/l2/" + ask, "l3/" + ask, "a/b/l4/" + ask, "l1", "a/l2", "l3", "a/b/l4", "l1/b/c", "l3/l2/l4"} {
 			paths = append(paths, filepath.Join(root, filepath.Clean("/"+rel)))
 		}
-		one := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
-		whole := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
+		one := looker{dirs: map[string]Path{}, names: map[string][]name{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
+		whole := looker{dirs: map[string]Path{}, names: map[string][]name{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
 		var all []string
 		for _, p := range paths {
 			for range many {
@@ -88,7 +88,7 @@ func FuzzGuards(f *testing.F) {
 		if link != "" && !strings.ContainsRune(link, 0) && len(link) < 1000 {
 			must(t, os.Symlink(link, root+"/link"))
 		}
-		l := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
+		l := looker{dirs: map[string]Path{}, names: map[string][]name{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
 		guards := l.guards([]string{root})
 		in := func(p string) bool { return p == root || strings.HasPrefix(p, root+"/") }
 		var covered []string

@@ -22,17 +22,18 @@ type Request struct {
 	OtherHome string // the home of the password file, when it is another
 	InnerHome string
 	StageBase string
-	Paths     []string // host paths to look at
-	Globs     []string // patterns to expand
-	Hide      []string // patterns of [sandbox] hide, see package gitignore
-	Mounted   []string // folders the box sees for sure
-	Copied    []string // folders that are copied for the box
-	Writable  []string // folders the box will write: searched for repositories
-	Display   bool     // look for the display server
-	Bare      []string // folders to look into
-	Later     []string // folders to make for the run when they are missing
-	Obeyed    []string // folders the box will write: searched for what tools outside obey
-	Env       []string // the environment of the call, KEY=VALUE
+	Paths     []string          // host paths to look at
+	Globs     []string          // patterns to expand
+	Holding   map[string]string // of Globs, those whose files count only when they hold this text
+	Hide      []string          // patterns of [sandbox] hide, see package gitignore
+	Mounted   []string          // folders the box sees for sure
+	Copied    []string          // folders that are copied for the box
+	Writable  []string          // folders the box will write: searched for repositories
+	Display   bool              // look for the display server
+	Bare      []string          // folders to look into
+	Later     []string          // folders to make for the run when they are missing
+	Obeyed    []string          // folders the box will write: searched for what tools outside obey
+	Env       []string          // the environment of the call, KEY=VALUE
 	Terminal  bool
 
 	Setuid func() bool // whether a bwrap with privileges may be used; nil for no
@@ -49,13 +50,8 @@ func Probe(r Request) Facts {
 		UID: os.Getuid(), GID: os.Getgid(), OtherHome: r.OtherHome,
 		Home: r.Home, InnerHome: r.InnerHome, StageBase: r.StageBase,
 		Paths:    make(map[string]Path, len(r.Paths)),
-		Env:      make(map[string]string, len(r.Env)),
+		Env:      Environment(r.Env),
 		Terminal: r.Terminal,
-	}
-	for _, kv := range r.Env {
-		if k, v, ok := strings.Cut(kv, "="); ok && k != "" {
-			f.Env[k] = v
-		}
 	}
 	f.User = f.Env["USER"]
 	if r.Display {
@@ -64,7 +60,7 @@ func Probe(r Request) Facts {
 	f.Bwrap, f.BwrapWhy, f.BwrapFix = FindBwrap(f.Env["PATH"], r.Setuid)
 	f.Nsenter, _ = FindHelper("nsenter", f.Env["PATH"])
 	f.Programs = findPrograms(r.ProgramDirs, r.ProgramNames, f.InnerHomes())
-	l := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
+	l := looker{dirs: map[string]Path{}, names: map[string][]name{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
 	l.listFull(r.Paths)
 	for _, p := range r.Paths {
 		if _, done := f.Paths[p]; !done {
@@ -72,7 +68,11 @@ func Probe(r Request) Facts {
 		}
 	}
 	for _, g := range r.Globs {
-		if m := l.glob(g); len(m) > 0 {
+		m := l.glob(g)
+		if text := r.Holding[g]; text != "" {
+			m = slices.DeleteFunc(m, func(p string) bool { return !holds(p, text) })
+		}
+		if len(m) > 0 {
 			if f.Globs == nil {
 				f.Globs = map[string][]string{}
 			}
@@ -132,12 +132,24 @@ func Probe(r Request) Facts {
 	return f
 }
 
+// Environment reads KEY=VALUE words.
+func Environment(words []string) map[string]string {
+	out := make(map[string]string, len(words))
+	for _, kv := range words {
+		if k, v, ok := strings.Cut(kv, "="); ok && k != "" {
+			out[k] = v
+		}
+	}
+	return out
+}
+
 // looker examines paths. It remembers folders, so that hundreds of paths of
 // one home cost little more than that many calls of lstat, and less where the
 // folder is not there.
 type looker struct {
 	dirs  map[string]Path
 	names map[string][]name          // what a folder holds, by its path
+	meant map[string][]string        // the folders a pattern means, see globDir
 	held  map[string]map[string]bool // the same, in lower case, of folders that were read whole
 }
 
@@ -167,20 +179,74 @@ func (l looker) glob(pattern string) []string {
 		return []string{pattern}
 	}
 	var out []string
+	matches := matcher(last)
 	for _, d := range l.globDir(dir) {
 		if !strings.ContainsAny(last, `*?[\`) {
-			if p := d + "/" + last; l.look(p).Kind != Missing {
+			if p := d + "/" + last; !l.lacks(d, last) && l.look(p).Kind != Missing {
 				out = append(out, p)
 			}
 			continue
 		}
 		for _, n := range l.list(d) {
-			if ok, err := filepath.Match(last, n.name); err == nil && ok {
+			if matches(n.name) {
 				out = append(out, d+"/"+n.name)
 			}
 		}
 	}
 	return out
+}
+
+// lacks reports whether a folder was listed and does not hold a name in any case:
+// some file systems do not tell case. It lists the folder when that is cheap, or
+// was done: many patterns ask about the same folders.
+func (l looker) lacks(dir, last string) bool {
+	names := l.list(dir)
+	if len(names) == 0 {
+		return false // or it could not be read
+	}
+	return !slices.ContainsFunc(names, func(n name) bool { return len(n.name) == len(last) && strings.EqualFold(n.name, last) })
+}
+
+// matcher is filepath.Match for one pattern and many names. Nearly all patterns have
+// stars only, and those take a tenth of the time.
+func matcher(pattern string) func(string) bool {
+	if strings.ContainsAny(pattern, `?[\`) {
+		return func(name string) bool {
+			ok, err := filepath.Match(pattern, name)
+			return err == nil && ok
+		}
+	}
+	parts := strings.Split(pattern, "*")
+	first, last, between := parts[0], parts[len(parts)-1], parts[1:max(len(parts)-1, 1)]
+	return func(name string) bool {
+		if len(parts) == 1 || len(name) < len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
+			return len(parts) == 1 && name == pattern
+		}
+		rest := name[len(first) : len(name)-len(last)]
+		for _, part := range between {
+			_, after, ok := strings.Cut(rest, part)
+			if !ok {
+				return false
+			}
+			rest = after
+		}
+		return true
+	}
+}
+
+// holds reports whether a file has a text in its first 64 KiB. One that cannot be
+// read is taken for one that has.
+func holds(file, text string) bool {
+	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return err != nil
+	}
+	data, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	return err != nil || bytes.Contains(data, []byte(text))
 }
 
 // name is one entry of a folder.
@@ -224,6 +290,14 @@ func (l looker) globDir(dir string) []string {
 	if !strings.ContainsAny(dir, `*?[\`) {
 		return []string{dir}
 	}
+	if seen, ok := l.meant[dir]; ok {
+		return seen
+	}
+	l.meant[dir] = l.meantBy(dir)
+	return l.meant[dir]
+}
+
+func (l looker) meantBy(dir string) []string {
 	if root, ok := strings.CutSuffix(dir, "/**"); ok {
 		return l.below(unescape(root), depth)
 	}
@@ -332,6 +406,16 @@ func (l looker) crowded(paths map[string]Path) map[string][]Child {
 	return out
 }
 
+// split divides a clean absolute path before its last name. filepath.Dir cleans it
+// again, which costs more than all the rest when most paths are not there.
+func split(p string) (dir, base string) {
+	i := strings.LastIndexByte(p, '/')
+	if i < 0 {
+		return filepath.Dir(p), filepath.Base(p) // relative: the caller's mistake
+	}
+	return p[:max(i, 1)], p[i+1:]
+}
+
 // many is how many paths of one folder make reading it cheaper than asking for
 // each.
 const many = 8
@@ -340,7 +424,7 @@ const many = 8
 func (l looker) listFull(paths []string) {
 	count := map[string]int{}
 	for _, p := range paths {
-		dir := filepath.Dir(p)
+		dir, _ := split(p)
 		if count[dir]++; count[dir] != many {
 			continue
 		}
@@ -356,10 +440,32 @@ func (l looker) listFull(paths []string) {
 	}
 }
 
+// Names returns a function that tells what a folder holds, in lower case since some
+// file systems do not tell case, and whether that could be read. It reads each
+// folder once.
+func Names() func(dir string) (map[string]bool, bool) {
+	seen := map[string]map[string]bool{}
+	return func(dir string) (map[string]bool, bool) {
+		held, done := seen[dir]
+		if !done {
+			if entries, err := os.ReadDir(dir); err == nil {
+				held = make(map[string]bool, len(entries))
+				for _, e := range entries {
+					held[strings.ToLower(e.Name())] = true
+				}
+			} else if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+				held = map[string]bool{}
+			}
+			seen[dir] = held
+		}
+		return held, held != nil
+	}
+}
+
 // absent reports whether a folder was read and does not hold the name.
 func (l looker) absent(dir, base string) bool {
 	held, read := l.held[dir]
-	return read && !held[strings.ToLower(base)]
+	return read && !held[base] && !held[strings.ToLower(base)]
 }
 
 // sameFile looks, for those of the paths that are files with another name (hard
@@ -406,9 +512,10 @@ func (l looker) look(p string) Path {
 	if p == "/" {
 		return Path{Kind: Dir, Real: "/"}
 	}
-	parent := l.dir(filepath.Dir(p))
-	at := filepath.Join(parent.Real, filepath.Base(p))
-	if parent.Kind == Missing || l.absent(filepath.Dir(p), filepath.Base(p)) {
+	dir, base := split(p)
+	parent := l.dir(dir)
+	at := strings.TrimSuffix(parent.Real, "/") + "/" + base
+	if parent.Kind == Missing || l.absent(dir, base) {
 		return Path{Kind: Missing, Real: at, Hops: parent.Hops}
 	}
 	hops := parent.Hops

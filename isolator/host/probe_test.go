@@ -229,7 +229,7 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 	escaped := strings.NewReplacer("[", `\[`, "*", `\*`).Replace(dir)
-	l := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
+	l := looker{dirs: map[string]Path{}, names: map[string][]name{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
 	for pattern, want := range map[string][]string{
 		"/**/.env":         {".env", "a/.env", "a/b/.env"},
 		"/**/.env.*":       {".env.local"},

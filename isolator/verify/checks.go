@@ -324,7 +324,7 @@ func (c *checker) protection() {
 		}
 	}
 	ch = c.add("startup-files", High, "protected", "what your shell reads at its start cannot be changed")
-	for _, p := range isolator.StartupFiles(c.Facts) {
+	for _, p := range isolator.StartupFiles(c.Config, c.Facts) {
 		ch.Places = append(ch.Places, Place{Path: c.canon(p), Kind: c.Facts.Paths[p].Kind})
 	}
 }
@@ -342,7 +342,7 @@ func (c *checker) pinned() {
 			}
 		}
 	}
-	targets = append(append(targets, isolator.StartupFiles(c.Facts)...), isolator.LaterPlaces(c.Config, c.Facts)...)
+	targets = append(append(targets, isolator.StartupFiles(c.Config, c.Facts)...), isolator.LaterPlaces(c.Config, c.Facts)...)
 	for _, m := range c.Config.Mounts {
 		if dir := filepath.Join(m.Source, ".inner"); c.Facts.Paths[dir].Kind == host.Dir {
 			targets = append(targets, dir)

@@ -182,8 +182,8 @@ func (w *world) depart(profileText string, env []string) isolator.Plan {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { w.stage.Close() })
-	who := host.Facts{UID: os.Getuid(), Home: w.home, InnerHome: inner, StageBase: base}
-	paths, globs, writable := isolator.Asks(w.rc, who, "/bin/sh", real)
+	who := host.Facts{UID: os.Getuid(), Home: w.home, InnerHome: inner, StageBase: base, Env: host.Environment(env)}
+	paths, globs, writable := isolator.Asks(w.rc, who, "/bin/sh", real, nil)
 	shown, copied := isolator.Mounted(w.rc)
 	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Paths: paths, Globs: globs, Hide: w.rc.Hide, Writable: writable, Mounted: shown, Copied: copied, Later: isolator.LaterFolders(w.rc), Obeyed: isolator.ObeyedRoots(w.rc), Env: env})
 	w.staged = isolator.Staged{RunID: w.stage.ID, Program: "/bin/sh", Argv: []string{"sh"}}

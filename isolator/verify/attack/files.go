@@ -64,6 +64,18 @@ func homeWritable(rc profile.RunConfig) string {
 func files() []Attack {
 	list := []Attack{
 		write("write-home", "write a file of the home outside of the project", "outside/file", homeWritable),
+		{
+			Name: "moved-startup", Class: "files", What: "append to start-up files in the project that BASH_ENV, ZDOTDIR and INPUTRC name", Try: addAll,
+			Stage: func(s *Scene) error {
+				s.Env = append(s.Env, "BASH_ENV="+s.path("app/env.sh"), "ZDOTDIR="+s.path("app/z"), "INPUTRC=./inputrc")
+				var errs []error
+				for _, name := range []string{"app/env.sh", "app/z/.zshenv", "app/inputrc"} {
+					errs = append(errs, s.put(name, "# mine\n"))
+					s.watch(name)
+				}
+				return errors.Join(errs...)
+			},
+		},
 		write("bashrc", "append to ~/.bashrc", ".bashrc", nil),
 		write("profile-file", "make a ~/.profile", ".profile", homeWritable),
 		write("fish-config", "append to the configuration of fish", ".config/fish/config.fish", nil),

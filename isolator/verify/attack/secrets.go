@@ -104,6 +104,10 @@ func secrets() []Attack {
 			s.target(".ssh/id")
 			return errors.Join(s.plant("dotfiles/ssh/id"), os.Symlink(s.path("dotfiles/ssh"), s.path(".ssh")))
 		}),
+		read("read-moved-secret", "read secrets where a variable has moved them: GNUPGHOME, KUBECONFIG, XDG_CONFIG_HOME, HISTFILE", func(s *Scene) error {
+			s.Env = append(s.Env, "GNUPGHOME="+s.path("moved/gpg"), "KUBECONFIG="+s.path("moved/a")+":"+s.path("app/kube.yaml"), "XDG_CONFIG_HOME="+s.path("moved/conf"), "HISTFILE=~/moved/commands")
+			return planted("moved/gpg/secring", "moved/a", "app/kube.yaml", "moved/conf/gh/hosts.yml", "moved/commands")(s)
+		}),
 		read("read-proc-root", "read a key through /proc/self/root, /proc/1/root and /proc/1/cwd", func(s *Scene) error {
 			key := s.path(".ssh/id_ed25519")
 			for _, root := range []string{"/proc/self/root", "/proc/1/root", "/proc/1/cwd/../../../../../../../../..", "/proc/thread-self/root"} {
@@ -359,6 +363,10 @@ func (s *Scene) plantRow(r isolator.Resource) error {
 		}
 		s.target(at)
 		switch base := filepath.Base(at); {
+		case r.Holds != "":
+			if err := s.put(name, r.Holds+"\n"+s.Secret+"\n"); err != nil {
+				return err
+			}
 		case strings.HasSuffix(base, ".json"):
 			if err := s.put(name, `{"secret":"`+s.Secret+`"}`); err != nil {
 				return err
