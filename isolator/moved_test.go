@@ -101,7 +101,9 @@ func TestMovedIsNoPlace(t *testing.T) {
 	}
 	f := machine()
 	f.Env["GNUPGHOME"] = testHome
-	if _, err := Build(config(), f, staged()); AsRefusal(err) == nil || !strings.Contains(err.Error(), "it holds your home") {
+	rc := config()
+	rc.Project, rc.Workdir, rc.Cwd = "/data", "/data", "/data"
+	if _, err := Build(rc, f, staged()); AsRefusal(err) == nil || !strings.Contains(err.Error(), "it holds your home") {
 		t.Errorf("GNUPGHOME is the home: %v", err)
 	}
 }
