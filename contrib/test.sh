@@ -1,10 +1,11 @@
 #!/bin/bash
 # test.sh [PACKAGE...] [FLAG...]: go test, the way that counts.
 #
-# With the race detector, the true binary (INNER_TEST_BIN), no test skipped in
-# silence (INNER_TEST_MUST), and each test binary as a plain user in a home of its
-# own (as-plain-user.sh). For root the tests are built from a copy of the tree that
-# everybody can read: the checkout may be in a folder only root can enter.
+# With the true binary (INNER_TEST_BIN), no test skipped in silence
+# (INNER_TEST_MUST), each test binary as a plain user in a home of its own
+# (as-plain-user.sh), and the race detector where Go code runs concurrently. For
+# root the tests are built from a copy of the tree that everybody can read: the
+# checkout may be in a folder only root can enter.
 # make test has run setup.sh and built bin/inner before.
 set -eu
 umask 022
@@ -25,37 +26,72 @@ else
 fi
 [ -n "${INNER_TEST_PODMAN-}" ] || printf 'inner: not run here: podman in a box (make podman)\n' >&2
 [ -n "${INNER_TEST_ONLINE-}" ] || printf 'inner: not run here: the registries of the world through a list of hosts (make online)\n' >&2
-# One package at a time: terminals and timeouts share two cores badly.
-flags=(-buildvcs=false -race -timeout 15m -p 1)
-
 stage=$(mktemp -d /var/tmp/innertest.XXXXXX)
 trap 'rm -rf -- "$stage"' EXIT
 chmod 0755 "$stage"
 mkdir "$stage/bin"
 cp bin/inner "$stage/bin/inner"
-export INNER_TEST_BIN=$stage/bin/inner INNER_TEST_PLAIN=$stage/bin
+export INNER_TEST_BIN=$stage/bin/inner
 
 if [ "$(id -u)" -eq 0 ]; then
 	copy_tree "$stage/inner"
 	cd "$stage/inner"
-	# The folder is another one each time, and still Go finds what it built before.
-	flags+=(-trimpath)
 fi
 
-# Some tests start their own binary a thousand times, which takes ten times as long
-# under the race detector; and in their new home Go would find nothing built.
-CGO_ENABLED=0 "${GO:-go}" test -c -buildvcs=false -trimpath -o "$stage/bin/" ./shims ./isolator/verify
-chmod -R a+rX "$stage/bin"
+# Packages first, then flags, as for go test.
+packages=()
+while [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; do
+	packages+=("$1")
+	shift
+done
+flags=(-buildvcs=false -trimpath -vet=off -timeout 15m -p 1 -exec "'$PWD/contrib/as-plain-user.sh'")
+module=$("${GO:-go}" list -m)
+tests=$("${GO:-go}" list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${packages[@]}")
 
-code=0
-# The whole suite: the attacks as root, too, before everything else is somebody's
-# without privileges. make attack has all profiles and umasks.
-if [ "$*" = ./... ]; then
-	if [ "$(id -u)" -eq 0 ]; then
-		INNER_ATTACK_UMASKS=077 contrib/attack.sh --root shell claude-one-shot || code=1
-	else
-		printf 'inner: not run here: the attacks as root (make attack)\n' >&2
+# Two lanes side by side, each one package at a time. The first has the packages
+# that drive programs: the true binary, real shells and terminals, their own test
+# binary a thousand times. The race detector sees nothing of that and makes each
+# start ten times as long. The second has all others, those of them with the race
+# detector whose code runs concurrently, and gives way to the first.
+programs=() race=() plain=()
+for package in $tests; do
+	dir=./${package#"$module"/}
+	case $dir in
+	./cmd/inner | ./hooks | ./shims | ./isolator/launch | ./isolator/verify) programs+=("$package") ;;
+	*)
+		if find "$dir" -maxdepth 1 -name '*.go' ! -name '*_test.go' -exec grep -qE '^[[:space:]]+go (func|[A-Za-z.]+\()|"sync(/atomic)?"' {} +; then
+			race+=("$package")
+		else
+			plain+=("$package")
+		fi
+		;;
+	esac
+done
+others() {
+	local code=0
+	# One package at a time is for the tests, not for the compiler.
+	[ ${#race[@]} -eq 0 ] || "${GO:-go}" build -race -buildvcs=false -trimpath "${race[@]}" || return 1
+	[ ${#race[@]} -eq 0 ] || "${GO:-go}" test -race "${flags[@]}" "${race[@]}" "$@" || code=1
+	[ ${#plain[@]} -eq 0 ] || CGO_ENABLED=0 "${GO:-go}" test "${flags[@]}" "${plain[@]}" "$@" || code=1
+	# The attacks a second time, on a profile that shows more of the home than the
+	# one of the story attack.txtar, under another umask, and as root, for whom a box
+	# is another one, where root calls.
+	if [ "${packages[*]}" = ./... ]; then
+		local root=()
+		[ "$(id -u)" -ne 0 ] || root=(--root)
+		INNER_ATTACK_UMASKS=077 contrib/attack.sh ${root[@]+"${root[@]}"} shell || code=1
 	fi
+	return $code
+}
+code=0
+if [ ${#programs[@]} -eq 0 ] || [ $((${#race[@]} + ${#plain[@]})) -eq 0 ]; then
+	[ ${#programs[@]} -eq 0 ] || CGO_ENABLED=0 "${GO:-go}" test "${flags[@]}" "${programs[@]}" "$@" || code=1
+	others "$@" || code=1
+else
+	others "$@" >"$stage/others" 2>&1 &
+	renice -n 5 -p $! >/dev/null
+	CGO_ENABLED=0 "${GO:-go}" test "${flags[@]}" "${programs[@]}" "$@" || code=1
+	wait $! || code=1
+	cat -- "$stage/others"
 fi
-"${GO:-go}" test "${flags[@]}" -exec "'$PWD/contrib/as-plain-user.sh'" "$@" || code=$?
 exit "$code"

@@ -83,17 +83,14 @@ var built struct {
 }
 
 // self is the test binary. Under the race detector, with which a process takes some
-// 100 ms to start, it is one built without: by make test (INNER_TEST_PLAIN), else
-// here, when there is a go command to do that.
+// 100 ms to start, it is one built without, when there is a go command to
+// do that.
 func self(t testing.TB) string {
 	t.Helper()
 	path, err := os.Executable()
 	must(t, err)
 	if !underRace {
 		return path
-	}
-	if dir := os.Getenv("INNER_TEST_PLAIN"); dir != "" {
-		return filepath.Join(dir, "shims.test")
 	}
 	built.Do(func() {
 		if built.dir, err = os.MkdirTemp("", "inner-shims-bin-"); err != nil {

@@ -222,8 +222,7 @@ func (s *suite) try(dir string, g guard, unbroken time.Duration) result {
 		if err := build("go", "test", "-c", "-buildvcs=false", "-trimpath", "-o", binary, g.Pkg); err != nil {
 			return result{err: err}
 		}
-		// What the race detector or a new home would slow down needs no second binary
-		// here (INNER_TEST_PLAIN); only stories need the product itself.
+		// Only stories need the product itself.
 		if usesProduct(g.Pkg) {
 			if err := buildProduct(product); err != nil {
 				return result{err: err}

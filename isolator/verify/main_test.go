@@ -67,15 +67,6 @@ func jobMain() int {
 	return 0
 }
 
-// self is the test binary; under make test one built without the race detector,
-// with which each of the four processes of a run takes some 100 ms to start.
-func self() string {
-	if dir := os.Getenv("INNER_TEST_PLAIN"); dir != "" {
-		return filepath.Join(dir, "verify.test")
-	}
-	return "/proc/self/exe"
-}
-
 func (j job) run(t testing.TB) outcome {
 	t.Helper()
 	data, err := json.Marshal(j)
@@ -83,7 +74,7 @@ func (j job) run(t testing.TB) outcome {
 		t.Fatal(err)
 	}
 	var out, errOut bytes.Buffer
-	cmd := exec.Command(self(), wordJob)
+	cmd := exec.Command("/proc/self/exe", wordJob)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = bytes.NewReader(data), &out, &errOut, append(os.Environ(), j.Env...)
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, errOut.String())
