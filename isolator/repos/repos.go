@@ -78,11 +78,10 @@ type Found struct {
 // Folders that are looked through however long it takes.
 const always = 400
 
-// Most bytes of a configuration, of an index, and of a file that names a folder (as
-// many as git reads: setup.c, read_gitfile_gently).
+// Most bytes of a configuration, and of a file that names a folder (as many as git
+// reads: setup.c, read_gitfile_gently).
 const (
 	maxConfig  = 1 << 20
-	maxIndex   = 1 << 30
 	maxPointer = 1 << 20
 )
 

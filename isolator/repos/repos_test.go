@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -262,9 +263,9 @@ func FuzzIndex(f *testing.F) {
 	}
 	f.Add([]byte("DIRC\x00\x00\x00\x04\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		index(data, false, func(e entry) {
-			if bytes.IndexByte([]byte(e.name), 0) >= 0 {
-				t.Fatalf("%q", e.name)
+		index(io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), 20, func(_ uint32, name []byte) {
+			if bytes.IndexByte(name, 0) >= 0 {
+				t.Fatalf("%q", name)
 			}
 		})
 	})
@@ -303,7 +304,7 @@ func TestOddIndex(t *testing.T) {
 		"a folder":        {append(head(2, 1), one(0o040000, 3, "sub\x00\x00\x00\x00\x00\x00\x00")...), false},
 		"cut off":         {append(head(2, 2), link...), false},
 	} {
-		if got := index(c.data, false, func(entry) {}); got != c.ok {
+		if got := index(io.NewSectionReader(bytes.NewReader(c.data), 0, int64(len(c.data))), 20, func(uint32, []byte) {}).whole; got != c.ok {
 			t.Errorf("%s: %t, want %t", name, got, c.ok)
 		}
 	}
@@ -313,7 +314,7 @@ func TestOddIndex(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	whole := index(data, false, nil)
+	whole := index(io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), 20, func(uint32, []byte) {}).whole
 	if runtime.ReadMemStats(&after); !whole || after.TotalAlloc-before.TotalAlloc > 64<<20 {
 		t.Errorf("%t, %d bytes", whole, after.TotalAlloc-before.TotalAlloc)
 	}

@@ -79,19 +79,25 @@ type Hit struct {
 func Match(dir, name string, kind Kind) (Hit, bool) {
 	t := lookup()
 	lower := strings.ToLower(name)
-	for _, p := range t.exact[lower] {
-		if base, ok := p.fits(dir, kind); ok && !Aside(name) {
-			return Hit{p.row, base}, true
+	if Aside(name) {
+		return Hit{}, false
+	}
+	// Of several names the longest counts: its folders are part of it.
+	var hit Hit
+	try := func(p pattern) {
+		if base, ok := p.fits(dir, kind); ok && (hit.Row == nil || len(base) < len(hit.Base)) {
+			hit = Hit{p.row, base}
 		}
+	}
+	for _, p := range t.exact[lower] {
+		try(p)
 	}
 	for _, p := range t.starry {
 		if len(lower) > len(p.last)+len(p.tail) && strings.HasPrefix(lower, p.last) && strings.HasSuffix(lower, p.tail) {
-			if base, ok := p.fits(dir, kind); ok && !Aside(name) {
-				return Hit{p.row, base}, true
-			}
+			try(p)
 		}
 	}
-	return Hit{}, false
+	return hit, hit.Row != nil
 }
 
 // fits reports whether the folder and the kind are those of the pattern.

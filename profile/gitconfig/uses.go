@@ -112,7 +112,9 @@ func commandPlaces(line, top, home string) []string {
 		last := before
 		before = text
 		file := strings.Contains(text, "/") || strings.Contains(strings.Trim(text, "."), ".")
-		if !file && !slices.Contains(interpreters(), filepath.Base(last)) || strings.Contains(line, text+"://") {
+		interpreted := last != "" && slices.Contains(interpreters(), filepath.Base(last))
+		if !file && !interpreted || strings.HasPrefix(text, "//") { // the rest of an address
+
 			continue
 		}
 		_, rest, deeper := strings.Cut(text, "/")

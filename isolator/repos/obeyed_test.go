@@ -1,0 +1,198 @@
+package repos
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// moved is what was moved aside, without the project's path.
+func (p place) moved(list []Moved) string {
+	var out []string
+	for _, m := range list {
+		out = append(out, strings.TrimPrefix(m.Path, p.dir+"/"))
+		if !exists(m.Kept) || exists(m.Path) {
+			p.Errorf("%s was not moved to %s", m.Path, m.Kept)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// What tools outside obey and was not there before is moved aside; what was there stays.
+func TestObeyed(t *testing.T) {
+	for name, c := range map[string]struct{ before, during, want string }{
+		"files":              {"", "echo x >.envrc; mkdir -p a/b; echo x >a/b/.envrc.local; echo x >a/mise.prod.toml; echo x >.mcp.json; echo x >.gitmodules; echo x >lefthook.yml", "p/.envrc p/.gitmodules p/.mcp.json p/a/b/.envrc.local p/a/mise.prod.toml p/lefthook.yml"},
+		"folders":            {"", "mkdir -p pkg/.vscode pkg/.claude a/b/c/d/e/f/.husky .zed; echo x >pkg/.vscode/tasks.json", "p/.zed p/a/b/c/d/e/f/.husky p/pkg/.claude p/pkg/.vscode"},
+		"links":              {"mkdir x", "ln -s x .vscode; ln -s nowhere .envrc", "p/.envrc p/.vscode"},
+		"renamed":            {"mkdir -p x conf; echo x >x/tasks.json; echo x >conf/mise.toml; echo x >e", "mv x .vscode; mv conf .config; mv e .envrc", "p/.config/mise.toml p/.envrc p/.vscode"},
+		"hard link":          {"echo x >e", "ln e .envrc", "p/.envrc"},
+		"was there":          {"mkdir -p pkg/.vscode; echo x >pkg/.vscode/t; echo x >.envrc; echo x >pkg/.envrc.x", "echo y >other", ""},
+		"in one that was":    {"mkdir -p pkg/.vscode/a; echo x >pkg/.vscode/t", "echo x >>pkg/.vscode/t", "p/pkg/.vscode/t"},
+		"not at a top":       {"", "mkdir a; echo x >a/lefthook.yml; echo x >a/.gitmodules", ""},
+		"at a top":           {"git init -q a", "echo x >a/lefthook.yml", "p/a/lefthook.yml"},
+		"packages":           {"", "mkdir -p node_modules/x/.vscode v/site-packages/y; echo x >v/site-packages/y/.envrc", ""},
+		"told only":          {"", "echo x >Makefile; echo x >package.json; echo x >CLAUDE.md", ""},
+		"its own submodules": {"", "git init -q d; cd d; printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = ../up\\n' >.gitmodules", ""},
+		"bad submodules":     {"", "git init -q d; cd d; printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = ext::sh -c x\\n' >.gitmodules", "p/d/.gitmodules"},
+		"git inside":         {"", "mkdir .claude; " + evil + "make .claude; git -C .claude config core.pager x", "p/.claude"},
+		"suffix":             {"", "echo x >.envrc.inner-held", ""},
+		"case":               {"", "echo x >.ENVRC", "p/.ENVRC"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.sh(c.before)
+			since := p.begin()
+			p.sh(c.during)
+			s := Search{Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since, Homes: []string{p.dir}}
+			found, err := s.Hold()
+			if got := p.moved(found.Moved); got != c.want || err != nil {
+				t.Errorf("%q, want %q, %v", got, c.want, err)
+			}
+			if name == "git inside" && !strings.Contains(p.what(found.Held), ".claude.inner-held/.git: core.pager") {
+				t.Errorf("the repository in it: %v", found.Held)
+			}
+			s.Since = p.begin()
+			if again, err := s.Hold(); len(again.Moved) > 0 || err != nil {
+				t.Errorf("a second time: %v, %v", again.Moved, err)
+			}
+		})
+	}
+}
+
+// What stays: what was protected, what inner made, what was named on purpose, and with
+// nothing asked for everything.
+func TestStays(t *testing.T) {
+	p := newPlace(t)
+	since := p.begin()
+	p.sh("for d in a b c d; do mkdir $d; echo x >$d/.envrc; done")
+	found, err := Search{
+		Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since,
+		Before: []string{p.dir + "/p/a/.envrc"}, Ours: []string{p.dir + "/p/b/.envrc"}, Keep: []string{p.dir + "/p/c"},
+	}.Hold()
+	if got := p.moved(found.Moved); got != "p/d/.envrc" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	p.sh("echo x >.mcp.json; git init -q r; git -C r config core.pager x")
+	found, err = Search{Roots: []string{p.dir + "/p"}, Since: since, NoGit: true}.Hold()
+	if len(found.Moved)+len(found.Held) > 0 || err != nil {
+		t.Errorf("%+v, %v", found, err)
+	}
+	found, err = Search{Roots: []string{p.dir + "/p"}, Since: since, Keep: []string{p.dir + "/p/r/.git/config"}}.Hold()
+	if len(found.Held) > 0 || err != nil {
+		t.Errorf("named on purpose: %+v, %v", found, err)
+	}
+}
+
+// Start-up files of a home that the box could write, and what settings of git name.
+func TestPlacesOfOthers(t *testing.T) {
+	p := newPlace(t)
+	p.sh("echo x >../.bashrc; mkdir tools; echo x >tools/old")
+	since := p.begin()
+	p.sh("echo x >../.zshenv; mkdir -p ../.config/fish ../.cargo/registry/x/.vscode; echo x >tools/new; echo x >../.mise.toml; mkdir ../other; echo x >../other/.envrc")
+	found, err := Search{
+		Roots: []string{p.dir}, Obeyed: []string{p.dir}, Since: since, Homes: []string{p.dir},
+		Named: []string{p.dir + "/p/tools/old", p.dir + "/p/tools/new", p.dir + "/p/tools/none", "/usr/bin/env"},
+	}.Hold()
+	// What lies in the home itself, and is no start-up file, belongs to programs.
+	if got := p.moved(found.Moved); got != ".config/fish .zshenv other/.envrc p/tools/new" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// Where a program can set the time of a change, everything counts as recent; where it
+// cannot, dating back does not help it.
+func TestTimeless(t *testing.T) {
+	p := newPlace(t)
+	p.sh("mkdir a; echo x >a/.envrc")
+	since := p.begin()
+	p.sh("echo x >.envrc; touch -d 2001-01-01 .envrc")
+	root := []string{p.dir + "/p"}
+	if list := Timeless(root); len(list) > 0 {
+		t.Errorf("%q: a program cannot set the time of a change here", list)
+	}
+	found, err := Search{Roots: root, Obeyed: root, Since: since}.Hold()
+	if got := p.moved(found.Moved); got != "p/.envrc" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	found, err = Search{Roots: root, Obeyed: root, Since: since, Timeless: root}.Hold()
+	if got := p.moved(found.Moved); got != "p/a/.envrc" || err != nil {
+		t.Errorf("without times: %q, %v", got, err)
+	}
+	if names, err := os.ReadDir(p.dir + "/p"); err != nil || len(names) != 2 {
+		t.Errorf("the probe left something: %v, %v", names, err)
+	}
+	if !KeepsTime(p.dir) || KeepsTime("/proc/self") || KeepsTime("/nowhere/at/all") {
+		t.Error("which file systems keep the time")
+	}
+	// A file of one's own decides, whatever the file system calls itself: /dev/shm is a
+	// tmpfs, and a folder that cannot be written is not the box's to write.
+	if list := Timeless([]string{"/proc/self", p.dir + "/none"}); len(list) > 0 {
+		t.Errorf("%q cannot be written", list)
+	}
+}
+
+// A repository deeper than the look goes is held, or the folder is named (it lies in one
+// that did not change: only .git did).
+func TestUnseen(t *testing.T) {
+	p := newPlace(t)
+	p.sh("i=0; while [ $i -lt 500 ]; do mkdir $i; i=$((i+1)); done; mkdir -p z/a/b/c/d/e/f; git init -q z/a/b/c/d/e/f/deep")
+	since := p.begin()
+	p.sh("git -C z/a/b/c/d/e/f/deep config core.pager x")
+	s := Search{Roots: []string{p.dir + "/p"}, Since: since}
+	found, err := s.Hold()
+	if len(found.Held) == 0 && !slices.ContainsFunc(found.Unseen, func(dir string) bool { return strings.HasPrefix(p.dir+"/p/z/a/b/c/d/e/f/deep", dir+"/") }) || err != nil {
+		t.Errorf("neither held nor named: %+v, %v", found, err)
+	}
+	s.Limit = time.Minute
+	if found, err := s.Hold(); p.what(found.Held) != "z/a/b/c/d/e/f/deep/.git: core.pager" || len(found.Unseen) > 0 || err != nil {
+		t.Errorf("with time: %+v, %v", found, err)
+	}
+}
+
+// An index of a gigabyte in which there is nothing costs neither memory nor time,
+// whatever its head says, and one that is larger than any is not read.
+func TestSparseIndex(t *testing.T) {
+	for _, head := range []string{"", "DIRC\x00\x00\x00\x02\x00\x00\x00\x01", "DIRC\x00\x00\x00\x04\xff\xff\xff\xff", "DIRC\x00\x00\x00\x02\x00\x00\x00\x00link\x00\x00\x00\x14\x01"} {
+		for _, size := range []int64{400 << 20, 1 << 30} {
+			p := newPlace(t)
+			p.sh("git init -q .")
+			f, err := os.OpenFile(p.dir+"/p/.git/index", os.O_RDWR|os.O_CREATE, 0o600)
+			must(t, err)
+			_, err = f.WriteString(head)
+			must(t, err)
+			must(t, f.Truncate(size))
+			f.Close()
+			var before, after runtime.MemStats
+			var used [2]syscall.Rusage
+			runtime.ReadMemStats(&before)
+			must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used[0]))
+			if _, ok := gitlinks(p.dir + "/p/.git"); ok {
+				t.Errorf("%q, %d bytes: an index that git refuses was read to its end", head, size)
+			}
+			runtime.ReadMemStats(&after)
+			must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used[1]))
+			if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
+				t.Errorf("%q: %d bytes of memory", head, n)
+			}
+			if spent := time.Duration(used[1].Utime.Nano() + used[1].Stime.Nano() - used[0].Utime.Nano() - used[0].Stime.Nano()); spent > time.Second {
+				t.Errorf("%q: %v of processor time", head, spent)
+			}
+		}
+	}
+}
+
+// The twin: git on the host runs what these would start.
+func TestModulesRun(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Fatal("git is not installed")
+	}
+	p := newPlace(t)
+	p.sh("git init -q .; mkdir tools; printf '#!/bin/sh\\ntouch $MARK\\ncat\\n' >tools/new; chmod +x tools/new; git config filter.x.clean tools/new; echo '* filter=x' >.gitattributes; echo x >f; git add f; test -e $MARK")
+}

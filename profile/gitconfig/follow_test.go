@@ -1,0 +1,212 @@
+package gitconfig
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestLoad compares with what git itself reads of a repository: system, user, includes
+// at their place, and each kind of condition.
+func TestLoad(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal("git is not installed")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo := dir + "/src/app-1"
+	put := func(name, text string) {
+		t.Helper()
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{"HOME=" + dir, "PATH=/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(git, args...)
+		cmd.Dir, cmd.Env = repo, env
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("git %q: %v", args, err)
+		}
+		return string(out)
+	}
+	if err := os.MkdirAll(repo, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run("init", "-q", "-b", "feature/x1")
+	var global strings.Builder
+	global.WriteString("[a]\n\tb = first\n[include]\n\tpath = plain\n\tpath = ~/tilde\n\tpath = nowhere\n")
+	put("plain", "[a]\n\tb = plain\n[include]\n\tpath = deep/er\n")
+	put("deep/er", "[a]\n\tb = deeper\n[include]\n\tpath = ../tilde\n")
+	put("tilde", "[a]\n\tb = tilde\n")
+	for i, condition := range []string{
+		"gitdir:~/src/", "gitdir:src/", "gitdir:src/app-1/", "gitdir:app-1", "gitdir:**/app-1/.git", "gitdir:SRC/", "gitdir/i:SRC/", "gitdir:./src/", "gitdir:" + dir + "/src/app-?/.git", "gitdir:" + dir + "/*/.git",
+		"gitdir:" + dir + "/**/.git", "gitdir:app-[0-9]/", "gitdir:app-[!0-9]/", "gitdir:app-[^0]/", "gitdir:app-[]1]/", `gitdir:app\-1/`, "gitdir:a*/", "gitdir:**", "gitdir:/**/s*c/**", "gitdir:src/*", "gitdir:src/**/.git", "gitdir:" + dir + "/**/**/.git",
+		"onbranch:feature/x1", "onbranch:feature/", "onbranch:feature/*", "onbranch:*", "onbranch:**", "onbranch:f*1", "onbranch:feature", "onbranch:**/x1", "onbranch:feature/x[0-9]", "onbranch:feature/x?",
+		"hasconfig:remote.*.url:https://example.com/**", "hasconfig:remote.*.url:https://example.com/*", "hasconfig:remote.*.url:https://other/**", "hasconfig:remote.*.url:**/b.git", "hasconfig:other:x", "nothing:x",
+	} {
+		fmt.Fprintf(&global, "[includeIf %q]\n\tpath = c%d\n", condition, i)
+		put(fmt.Sprintf("c%d", i), fmt.Sprintf("[c]\n\tc%d = %d\n", i, i))
+	}
+	put(".gitconfig", global.String())
+	put(".config/git/config", "[x]\n\tdg = 1\n")
+	put("shared", "[core]\n\thooksPath = .githooks\n[a]\n\tb\n")
+	run("config", "include.path", "../../../shared")
+	run("config", "remote.o.url", "https://example.com/a/b.git")
+	run("config", "extensions.worktreeConfig", "true")
+	run("config", "--worktree", "w.t", "1")
+
+	want := run("config", "--list", "--includes", "-z", "--show-origin")
+	var got strings.Builder
+	list, files := Sources{System: os.DevNull, Home: dir, GitDir: repo + "/.git"}.Load()
+	for _, e := range list {
+		file := e.File
+		if rest, ok := strings.CutPrefix(file, repo+"/"); ok {
+			file = rest
+		}
+		fmt.Fprintf(&got, "file:%s\x00%s", file, e.Key)
+		if !e.Bare {
+			got.WriteString("\n" + e.Value)
+		}
+		got.WriteString("\x00")
+	}
+	clean := func(text string) []string {
+		fields := strings.Split(text, "\x00")
+		for i, f := range fields {
+			if p, ok := strings.CutPrefix(f, "file:"); ok {
+				if !filepath.IsAbs(p) {
+					p = filepath.Join(repo, p)
+				}
+				fields[i] = "file:" + filepath.Clean(p)
+			}
+		}
+		return fields
+	}
+	a, b := clean(want), clean(got.String())
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			t.Fatalf("at %d: git has %q, Load %q", i, a[i:min(i+6, len(a))], b[i:min(i+6, len(b))])
+		}
+	}
+	if !slices.Contains(files, dir+"/nowhere") {
+		t.Errorf("a file that is not there is not named: %q", files)
+	}
+	// With Every no condition counts.
+	all, _ := Sources{System: os.DevNull, Home: dir, GitDir: repo + "/.git", Every: true}.Load()
+	for i := range 38 {
+		if !slices.ContainsFunc(all, func(e Entry) bool { return e.Key == fmt.Sprintf("c.c%d", i) }) {
+			t.Errorf("c%d was not followed", i)
+		}
+	}
+}
+
+// A circle of includes ends, and a pipe is not waited for.
+func TestLoadEnds(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/config", []byte("[include]\n\tpath = config\n\tpath = pipe\n\tpath = /dev/zero\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command("mkfifo", dir+"/pipe").Run(); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := (Sources{System: os.DevNull, GitDir: dir}).Load(); len(list) == 0 {
+		t.Error("nothing was read")
+	}
+	if wildmatch("*"+strings.Repeat("a*", 40)+"b", strings.Repeat("a", 200)) {
+		t.Error("it matches")
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct{ key, value, want string }{
+		{"filter.x.clean", "./tools/clean.sh", "/p/tools/clean.sh"},
+		{"filter.x.clean", "./tools/clean.sh %f", "/p/tools/clean.sh"},
+		{"filter.x.smudge", "python3 -u tools/x.py --a=tools/conf.json", "/p/tools/x.py /p/tools/conf.json"},
+		{"filter.x.process", "sh run", "/p/run"},
+		{"filter.lfs.clean", "git-lfs clean -- %f", ""},
+		{"diff.x.textconv", `"$(git rev-parse --show-toplevel)"/tools/t`, "/p/tools/t"},
+		{"diff.x.command", "$HOME/bin/d", "/h/bin/d"},
+		{"diff.x.command", "${HOME}/bin/d", "/h/bin/d"},
+		{"diff.external", "~/bin/d && ./e", "/h/bin/d /p/e"},
+		{"merge.x.driver", "bash -c 'tools/m %O %A'", "/p/tools/m"},
+		{"mergetool.x.path", "/p/my tools/m", "/p/my tools/m /p/my /p/tools/m"},
+		{"mergetool.x.cmd", "tools/m", "/p/tools/m"},
+		{"diff.tool", "../../../../p/x", "/p/x"},
+		{"merge.guitool", "meld", ""},
+		{"core.hooksPath", ".githooks", "/p/.githooks"},
+		{"core.hooksPath", "~/hooks", "/h/hooks"},
+		{"core.attributesFile", "my.attributes", "/p/my.attributes"},
+		{"core.fsmonitor", "true", ""},
+		{"core.fsmonitor", "./watch", "/p/watch"},
+		{"core.editor", "vim", ""},
+		{"core.sshCommand", "ssh -F ./ssh.conf", "/p/ssh.conf"},
+		{"core.sshCommand", "ssh -F./ssh.conf", "/p/ssh.conf"},
+		{"svn.authorsProg", "tools/who", "/p/tools/who"},
+		{"pager.log", "./p", "/p/p"},
+		{"credential.helper", "!./c get", "/p/c"},
+		{"gpg.program", "tools/gpg", "/p/tools/gpg"},
+		{"sequence.editor", "./e", "/p/e"},
+		{"hook.x.command", "./h", "/p/h"},
+		{"trailer.x.cmd", "./t", "/p/t"},
+		{"interactive.diffFilter", "./f", "/p/f"},
+		{"alias.x", "!./a", ""},
+		{"remote.o.url", "https://example.com/x", ""},
+		{"core.sshCommand", "curl https://example.com/x", ""},
+		{"include.path", "../inc", "/p/inc"},
+		{"includeIf.onbranch:x.path", "../inc", "/p/inc"},
+		{"user.name", "a/b", ""},
+	} {
+		key := c.key
+		if canonical, err := Canonical(c.key); err == nil {
+			key = canonical
+		} else {
+			key = strings.Replace(key, "includeIf", "includeif", 1)
+		}
+		got := strings.Join(Places(Entry{Key: key, Value: c.value, File: "/p/.git/config"}, "/p", "/h"), " ")
+		got = strings.ReplaceAll(strings.ReplaceAll(got, "/usr/local/libexec/git-core/mergetools", "M"), "//", "/")
+		if c.key == "diff.tool" {
+			got, _, _ = strings.Cut(got, " ")
+		}
+		if got != c.want {
+			t.Errorf("%s = %s: %q, want %q", c.key, c.value, got, c.want)
+		}
+	}
+}
+
+// Names of tools and strategies that are paths are programs of whoever wrote them.
+func TestHarmlessNames(t *testing.T) {
+	for _, c := range []struct {
+		key, value string
+		want       bool
+	}{
+		{"diff.tool", "meld", true},
+		{"diff.tool", "../../x", false},
+		{"merge.guitool", "/x", false},
+		{"pull.twohead", "ort", true},
+		{"pull.twohead", "/../evil", false},
+		{"pull.octopus", "a/b", false},
+		{"branch.x.mergeoptions", "-s /../evil", false},
+		{"branch.x.mergeoptions", "--no-ff", true},
+		{"branch.x.merge", "refs/heads/x", true},
+		{"pull.rebase", "true", true},
+		{"svn.authorsprog", "x", false},
+		{"svn.rmdir", "true", true},
+	} {
+		if got := Harmless(Entry{Key: c.key, Value: c.value}, func(string) bool { return true }); got != c.want {
+			t.Errorf("%s = %s: %t", c.key, c.value, got)
+		}
+	}
+}
