@@ -388,7 +388,7 @@ func (s Subject) later() []Row {
 	if !writable {
 		return nil
 	}
-	var run, kept []Thing
+	var run, kept, aside []Thing
 	for _, p := range s.Later {
 		if !s.planned() || s.canWrite(p) {
 			run = append(run, s.place(p, ""))
@@ -404,7 +404,8 @@ func (s Subject) later() []Row {
 		run = append(run, words("settings of editors and agents in the project (project-config)")...)
 	} else {
 		kept = append(kept, words("folders of editors and agents (.vscode, .claude…)")...)
+		aside = words("what it makes that tools on your machine would obey: .envrc, .mcp.json, mise.toml, .vscode, .husky and their kind, at any depth")
 	}
 	kept = append(kept, words("your shell's start-up files", "profiles (.inner)")...)
-	return []Row{row(Open, "runs when you build", run...), row(Shut, "stays as it is", kept...)}
+	return []Row{row(Open, "runs when you build", run...), row(Shut, "stays as it is", kept...), row(Shut, "moved aside", aside...)}
 }

@@ -301,6 +301,46 @@ func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
 
 // TestTornPlace: a run that is killed while it makes a place leaves the beginning of
 // it, which goes like the whole.
+// A ledger of more than a megabyte is read whole: every place is taken away.
+func TestLargeLedger(t *testing.T) {
+	dir := t.TempDir()
+	ledger := filepath.Join(dir, "ledger")
+	var loans []loan
+	for i := range 3000 {
+		p := filepath.Join(dir, fmt.Sprintf("%0200d", i))
+		if err := os.Mkdir(p, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for run := range 3 {
+			loans = append(loans, loan{p, "dir", filepath.Join(dir, fmt.Sprintf("gone-%d", run))})
+		}
+	}
+	if err := writeLedger(ledger, loans); err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Stat(ledger); err != nil || fi.Size() < 2<<20 {
+		t.Fatalf("%v, %v", fi, err)
+	}
+	if err := giveBack(ledger, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 { // the lock
+		t.Errorf("%d are left, %v", len(left), err)
+	}
+	// One that is larger than any is refused, and stays as it is.
+	f, err := os.OpenFile(ledger, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(maxLedger + 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := giveBack(ledger, "", nil); err == nil {
+		t.Error("a ledger that is not read to its end was taken for all there is")
+	}
+}
+
 func TestTornPlace(t *testing.T) {
 	b, project := base(t), t.TempDir()
 	for _, torn := range []string{"", "."} {
