@@ -94,6 +94,7 @@ setup: ## only install what build, test, demo and bench need
 install: ## install inner in PREFIX/bin (default ~/.local, for root /usr/local)
 	@[ -x bin/inner ] || $(MAKE) --no-print-directory build
 	install -D -m 0755 bin/inner "$(DESTDIR)$(PREFIX)/bin/inner"
+	@[ -n "$(DESTDIR)" ] || "$(PREFIX)/bin/inner" hook
 
 uninstall: ## remove inner from PREFIX/bin
 	rm -f -- "$(DESTDIR)$(PREFIX)/bin/inner"

@@ -19,14 +19,21 @@
 #    __inner_update.
 # 3. Nothing of the user's changes: names start with __inner_, locals too (a
 #    readonly "i" would make "local i" fail); $?, options and traps stay; only
-#    PATH is exported.
-# 4. Comparisons hold under nocasematch, and no expansion depends on IFS.
+#    PATH is exported, and __INNER_SHELL while something goes around the shims.
+#    A function called inner is made where there is no inner: on Debian a login
+#    shell reads this before ~/.local/bin is on PATH.
+# 4. What stands before the shims of the commands claimed here is looked for at
+#    every prompt: aliases by the text of all of them (BASH_ALIASES is made anew
+#    at each use), functions by "declare -f +t", which neither prints nor forks,
+#    and places set by "hash -p", which are forgotten. shadow.go has the rest.
+# 5. Comparisons hold under nocasematch, and no expansion depends on IFS.
 #
 # The words between at signs are filled in by Script.
 
 if [[ ${-//i/} != "$-" && ! -e /run/.innerenv ]]; then
 
 __inner_bin=@bin@;
+__inner_command=@command@;
 __inner_dir=@dir@;
 __inner_state=@state@;
 # A pattern: the shim folder, a colon, anything. Matched against "$PATH:".
@@ -34,6 +41,8 @@ __inner_first=@first@;
 __inner_seen=${__inner_seen-};
 __inner_pwd=; __inner_token=; __inner_mark=; __inner_flush=; __inner_tries=0;
 __inner_watch=(); __inner_there=(); __inner_absent=();
+__inner_names=(); __inner_shadows=(); __inner_aliases=; __inner_asked=;
+__inner_told=${__inner_told-};
 
 # Puts the shim folder first on PATH, once, and keeps the rest in order. bash
 # forgets its command hash whenever PATH is assigned. printf -v, unlike an
@@ -75,7 +84,7 @@ __inner_stale() {
 # - Under set -e a function that returns the last command's failure would end
 #   the shell, so there it returns 0.
 __inner_compile() {
-    local __inner_i __inner_t=;
+    local __inner_i __inner_t='' __inner_f='' __inner_h='';
     for __inner_i in "${!__inner_watch[@]}"; do
         __inner_t+=" && ! \${__inner_watch[$__inner_i]-} -nt \$__inner_state";
     done;
@@ -85,10 +94,20 @@ __inner_compile() {
     for __inner_i in "${!__inner_absent[@]}"; do
         __inner_t+=" && ! -e \${__inner_absent[$__inner_i]-}";
     done;
+    for __inner_i in "${__inner_names[@]}"; do
+        __inner_h+=" $__inner_i";
+        if builtin declare -f +t "$__inner_i"; then __inner_f+=" && builtin declare -f +t $__inner_i"; else __inner_f+=" && ! builtin declare -f +t $__inner_i"; fi;
+    done;
+    if [[ -n $__inner_h ]]; then
+        __inner_h="builtin hash -d$__inner_h || :;";
+        # shellcheck disable=SC2016
+        __inner_t+=' && "${BASH_ALIASES[@]-}" == "$__inner_aliases"';
+    fi;
     builtin eval '__inner_prompt() {
         {
             local __inner_rc=$?;
-            if [[ a != A && $PWD == "$__inner_pwd" && $PATH: == $__inner_first && $__inner_state -ef $__inner_mark'"$__inner_t"' ]]; then
+            '"$__inner_h"'
+            if [[ a != A && $PWD == "$__inner_pwd" && $PATH: == $__inner_first && $__inner_state -ef $__inner_mark'"$__inner_t"' ]]'"$__inner_f"'; then
                 [[ $__inner_rc == 0 || ${-//e/} != "$-" ]] || return "$__inner_rc";
                 return 0;
             fi;
@@ -97,7 +116,7 @@ __inner_compile() {
         [[ $__inner_rc == 0 || ${-//e/} != "$-" ]] || return "$__inner_rc";
         return 0;
     }';
-    builtin export -n __inner_watch __inner_there __inner_absent __inner_seen __inner_pwd __inner_token __inner_mark __inner_flush __inner_tries;
+    builtin export -n __inner_names __inner_shadows __inner_aliases __inner_asked __inner_told __inner_command __inner_watch __inner_there __inner_absent __inner_seen __inner_pwd __inner_token __inner_mark __inner_flush __inner_tries;
     builtin export -nf __inner_prompt;
 };
 
@@ -123,7 +142,12 @@ __inner_update() {
     elif __inner_stale; then
         __inner_go=1;
     fi;
-    [[ -n $__inner_go ]] || return 0;
+    if [[ -z $__inner_go ]]; then
+        [[ -n ${__inner_names[0]-} ]] || return 0;
+        __inner_around;
+        __inner_compile;
+        return 0;
+    fi;
     __inner_pwd=$PWD; __inner_token=$__inner_line; __inner_mark=; __inner_flush=;
     __inner_watch=(); __inner_there=(); __inner_absent=();
     if [[ -x $__inner_bin ]] && __inner_out=$("$__inner_bin" __hook bash "$__inner_seen" "$__inner_token" "$PWD" </dev/null); then
@@ -141,7 +165,46 @@ __inner_update() {
     elif ((++__inner_tries >= 25)); then
         __inner_watch=(); __inner_there=(); __inner_absent=();
     fi;
+    __inner_around;
     __inner_compile;
+};
+
+# Finds the aliases and functions that stand before the shims of the commands
+# claimed here, and asks inner about them when they are others than before. Each
+# line is said once in a shell.
+__inner_around() {
+    local __inner_n='' __inner_around='' __inner_say=() __inner_out='';
+    __inner_shadows=();
+    # Joined by a blank, whatever IFS is.
+    # shellcheck disable=SC2124
+    __inner_aliases="${BASH_ALIASES[@]-}";
+    for __inner_n in "${__inner_names[@]}"; do
+        if [[ -n ${BASH_ALIASES[$__inner_n]+x} ]]; then __inner_shadows+=(alias "$__inner_n" "${BASH_ALIASES[$__inner_n]}"); fi;
+        if builtin declare -f +t "$__inner_n"; then __inner_shadows+=("function" "$__inner_n" "$(builtin declare -f "$__inner_n")"); fi;
+    done;
+    if [[ -z ${__inner_shadows[0]-} ]]; then
+        __inner_asked=;
+        builtin unset -v __INNER_SHELL;
+        return 0;
+    fi;
+    # shellcheck disable=SC2199
+    [[ "${__inner_shadows[@]}" != "$__inner_asked" ]] || return 0;
+    # shellcheck disable=SC2124
+    __inner_asked="${__inner_shadows[@]}";
+    if [[ -x $__inner_bin ]] && __inner_out=$("$__inner_bin" __hook bash "$__inner_seen" "$__inner_token" "$PWD" "${__inner_shadows[@]}" </dev/null); then
+        builtin eval "$__inner_out" || :;
+    fi;
+    for __inner_n in "${__inner_say[@]}"; do
+        if [[ ${__inner_told//"$__inner_n"/} == "$__inner_told" ]]; then
+            __inner_told+=$__inner_n;
+            builtin printf '%s\n' "$__inner_n" >&2 || :;
+        fi;
+    done;
+    if [[ -n $__inner_around ]]; then
+        builtin export __INNER_SHELL="$$ $__inner_around" || :;
+    else
+        builtin unset -v __INNER_SHELL;
+    fi;
 };
 
 # Appends the hook to PROMPT_COMMAND, unless it is there or where starship and
@@ -170,6 +233,7 @@ __inner_install() {
 __inner_setup() {
     local __inner_case=;
     if builtin shopt -q nocasematch; then builtin shopt -u nocasematch; __inner_case=1; fi;
+    if ! builtin type inner >/dev/null 2>&1; then __inner_made=1; inner() { "$__inner_command" "$@"; }; fi;
     if __inner_path; then
         builtin export PATH;
         __inner_compile;
@@ -178,7 +242,7 @@ __inner_setup() {
         builtin printf '%s\n' 'inner: warning: PATH is read-only, so the shims cannot be put first' >&2;
     fi || :;
     builtin export -n __inner_bin __inner_dir __inner_state __inner_first;
-    builtin export -nf __inner_path __inner_stale __inner_compile __inner_update __inner_install __inner_setup;
+    builtin export -nf __inner_around __inner_path __inner_stale __inner_compile __inner_update __inner_install __inner_setup;
     [[ -z $__inner_case ]] || builtin shopt -s nocasematch;
 };
 __inner_setup;

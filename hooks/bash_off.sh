@@ -33,5 +33,6 @@ __inner_off() {
     [[ -z $__inner_case ]] || builtin shopt -s nocasematch;
 };
 __inner_off;
-builtin unset -f __inner_off __inner_prompt __inner_path __inner_stale __inner_compile __inner_update __inner_install __inner_setup;
-builtin unset -v __inner_bin __inner_dir __inner_state __inner_first __inner_seen __inner_pwd __inner_token __inner_mark __inner_flush __inner_tries __inner_watch __inner_there __inner_absent;
+if [[ -n ${__inner_made-} ]]; then builtin unset -f inner; fi;
+builtin unset -f __inner_off __inner_around __inner_prompt __inner_path __inner_stale __inner_compile __inner_update __inner_install __inner_setup;
+builtin unset -v __INNER_SHELL __inner_made __inner_command __inner_names __inner_shadows __inner_aliases __inner_asked __inner_told __inner_bin __inner_dir __inner_state __inner_first __inner_seen __inner_pwd __inner_token __inner_mark __inner_flush __inner_tries __inner_watch __inner_there __inner_absent;

@@ -40,6 +40,10 @@ func fakeHook(home string, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(req.Shadows) > 0 {
+		_, err = fmt.Print(RenderShadows(req.Shell, req.Shadows))
+		return err
+	}
 	if _, err := os.Stat(filepath.Join(home, "fail")); err == nil {
 		return errors.New("told to fail")
 	}
@@ -70,6 +74,7 @@ func fakeHook(home string, args []string) error {
 			paths = []string{at, filepath.Join(at, "profiles"), filepath.Join(at, "config.toml")}
 			more, _ := filepath.Glob(literalPattern(at) + "/profiles/*.toml")
 			paths = append(paths, more...)
+			u.Names = []string{"claude", "run.sh"}
 			if u.Key != req.Key {
 				fmt.Fprintf(os.Stderr, "NOTICE %q\n", text)
 			}

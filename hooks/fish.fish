@@ -16,6 +16,9 @@
 #   one file. There only changes of folder and PATH are noticed, which is what
 #   the shims need; a line about an edited profile waits for the next cd.
 #
+# - An abbreviation becomes what it stands for while it is typed, so it counts as
+#   an alias; what fish calls an alias is a function.
+#
 # The words between at signs are filled in by Script.
 
 if status is-interactive; and not test -e /run/.innerenv
@@ -35,6 +38,16 @@ set -g __inner_tries 0
 set -g __inner_watch
 set -g __inner_there
 set -g __inner_absent
+set -g __inner_names
+set -g __inner_asked ''
+set -q __inner_told; or set -g __inner_told
+set -g __inner_command @command@
+if not type -q inner
+    set -g __inner_made 1
+    function inner
+        $__inner_command $argv
+    end
+end
 
 # Puts the shim folder first on PATH, once, and keeps the rest in order.
 function __inner_path
@@ -79,6 +92,11 @@ function __inner_compile
     for p in $__inner_absent
         set t $t -a ! -e (string escape -- $p)
     end
+    for n in $__inner_names
+        functions --query $n; and set t "$t; and functions --query $n"; or set t "$t; and not functions --query $n"
+        set -q __inner_new[1]; or continue
+        abbr --query $n; and set t "$t; and abbr --query $n"; or set t "$t; and not abbr --query $n"
+    end
     eval "function __inner_prompt --on-event fish_prompt
         test $t
         or __inner_update
@@ -107,7 +125,13 @@ function __inner_update
         set go 1
     end
     __inner_settle
-    set -q go[1]; or return 0
+    if not set -q go[1]
+        if set -q __inner_names[1]
+            __inner_find_around
+            __inner_compile
+        end
+        return 0
+    end
     set -g __inner_pwd $PWD
     set -g __inner_token "$line"
     set -g __inner_link ''
@@ -134,7 +158,46 @@ function __inner_update
     else
         set -g __inner_tries 0
     end
+    __inner_find_around
     __inner_compile
+end
+
+# Finds what stands before the shims of the commands claimed here, and asks inner
+# about it when it is other than before. Each line is said once in a shell.
+function __inner_find_around
+    set -l shadows
+    for n in $__inner_names
+        if functions --query $n
+            set shadows $shadows function $n (functions $n | string collect)
+        end
+        if set -q __inner_new[1]; and abbr --query $n
+            set shadows $shadows abbreviation $n (abbr --show | string replace --filter --regex -- "^abbr .*-- $n (.*)\$" '$1' | string unescape | string collect --allow-empty)
+        end
+    end
+    if not set -q shadows[1]
+        set -g __inner_asked ''
+        set -e __INNER_SHELL
+        return 0
+    end
+    test "$shadows" = "$__inner_asked"; and return 0
+    set -g __inner_asked "$shadows"
+    set -g __inner_around ''
+    set -g __inner_say
+    if test -x $__inner_bin
+        $__inner_bin __hook fish "$__inner_seen" "$__inner_token" "$PWD" $shadows </dev/null | source
+    end
+    for line in $__inner_say
+        if not contains -- $line $__inner_told
+            set -g __inner_told $__inner_told $line
+            echo $line >&2
+        end
+    end
+    if test -n "$__inner_around"
+        set -gx __INNER_SHELL "$fish_pid $__inner_around"
+    else
+        set -e __INNER_SHELL
+    end
+    return 0
 end
 
 function __inner_changed_path --on-variable PATH

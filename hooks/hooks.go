@@ -52,6 +52,8 @@ var fishOffText string
 type Vars struct {
 	// Inner is the binary that the hook asks when something changed.
 	Inner string
+	// Command is what a person calls as inner; Inner is a copy of it.
+	Command string
 	// ShimDir is the folder kept first on PATH. It cannot contain a colon.
 	ShimDir string
 	// StateFile is the file whose first line is the generation token and whose
@@ -89,7 +91,7 @@ func Script(name string, v Vars) (string, error) {
 		return "", err
 	}
 	for _, f := range []struct{ what, path string }{
-		{"the inner binary", v.Inner}, {"the shim folder", v.ShimDir}, {"the state file", v.StateFile},
+		{"the inner binary", v.Inner}, {"the installed inner", v.Command}, {"the shim folder", v.ShimDir}, {"the state file", v.StateFile},
 	} {
 		switch {
 		case strings.Contains(f.path, "\x00"):
@@ -119,6 +121,7 @@ func Unload(name string, v Vars) (string, error) {
 func fill(text string, quote func(string) string, v Vars) string {
 	values := strings.NewReplacer(
 		"@bin@", quote(v.Inner),
+		"@command@", quote(v.Command),
 		"@dir@", quote(v.ShimDir),
 		"@state@", quote(v.StateFile),
 		"@first@", quote(literalPattern(v.ShimDir)+":*"),

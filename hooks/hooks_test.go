@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func check(t *testing.T, text string, program ...string) {
 // The files are right by their shell's own parser and by shellcheck, and so is
 // what is made of them.
 func TestFilesParse(t *testing.T) {
-	odd := Vars{Inner: "/a b/it's/\xff", ShimDir: "/$HOME/[x]*/`id`", StateFile: "/a\nb/\\"}
+	odd := Vars{Inner: "/a b/it's/\xff", Command: "/c d/'e", ShimDir: "/$HOME/[x]*/`id`", StateFile: "/a\nb/\\"}
 	for _, name := range Shells() {
 		sh, err := lookup(name)
 		if err != nil {
@@ -73,7 +74,7 @@ func TestFilesParse(t *testing.T) {
 // Every function and variable of the hook starts with __inner_.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"bash", "zsh"} {
-		text, err := Script(name, Vars{Inner: "/i", ShimDir: "/s", StateFile: "/t"})
+		text, err := Script(name, Vars{Inner: "/i", Command: "/c", ShimDir: "/s", StateFile: "/t"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +83,7 @@ func TestNames(t *testing.T) {
 			t.Fatalf("%s: only %d names found", name, len(names))
 		}
 		for _, n := range names {
-			if !strings.HasPrefix(n[1], "__inner_") && n[1] != "PATH" && n[1] != "precmd_functions" && n[1] != "chpwd_functions" {
+			if !strings.HasPrefix(n[1], "__inner_") && n[1] != "PATH" && n[1] != ShellVar && n[1] != "precmd_functions" && n[1] != "chpwd_functions" {
 				t.Errorf("%s sets %s", name, n[1])
 			}
 		}
@@ -94,7 +95,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestScriptRefuses(t *testing.T) {
-	good := Vars{Inner: "/i", ShimDir: "/s", StateFile: "/t"}
+	good := Vars{Inner: "/i", Command: "/c", ShimDir: "/s", StateFile: "/t"}
 	for _, c := range []struct {
 		shell  string
 		change func(v *Vars)
@@ -123,6 +124,7 @@ func TestRender(t *testing.T) {
 		Token: "t1", Mark: "/s.t1", Key: "k", Flush: true,
 		Watch:  []string{"/p/.inner", "/p/.inner/profiles", "/p/.inner/profiles/it's.toml", "/elsewhere", "relative", "/nul\x00"},
 		Absent: []string{"/p/.inner/config.toml"},
+		Names:  []string{"claude", "it's", "a b", "-x", "cursor-agent"},
 	}
 	want := map[string]string{
 		"bash": `__inner_token=t1;
@@ -132,6 +134,7 @@ __inner_flush=1;
 __inner_watch=(/p/.inner /p/.inner/profiles $'/p/.inner/profiles/it\047s.toml' /elsewhere);
 __inner_there=(/p/.inner /elsewhere);
 __inner_absent=(/p/.inner/config.toml);
+__inner_names=(claude cursor-agent);
 `,
 		"fish": `set -g __inner_token t1
 set -g __inner_link /s.t1
@@ -140,6 +143,7 @@ set -g __inner_flush 1
 set -g __inner_watch /p/.inner /p/.inner/profiles '/p/.inner/profiles/it\'s.toml' /elsewhere
 set -g __inner_there /p/.inner /elsewhere
 set -g __inner_absent /p/.inner/config.toml
+set -g __inner_names claude cursor-agent
 `,
 	}
 	want["zsh"] = want["bash"]
@@ -179,7 +183,12 @@ func FuzzRender(f *testing.F) {
 
 func TestParseRequest(t *testing.T) {
 	got, err := ParseRequest([]string{"zsh", "", "tok", "/a b"})
-	if want := (Request{Shell: "zsh", Token: "tok", PWD: "/a b"}); err != nil || got != want {
+	if want := (Request{Shell: "zsh", Token: "tok", PWD: "/a b"}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	got, err = ParseRequest([]string{"fish", "k", "tok", "/a b", "function", "claude", "x\ny", "abbreviation", "codex", ""})
+	want := Request{Shell: "fish", Key: "k", Token: "tok", PWD: "/a b", Shadows: []Shadow{{"function", "claude", "x\ny"}, {"abbreviation", "codex", ""}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for _, args := range [][]string{nil, {"bash"}, {"bash", "", "", "", ""}, {"tcsh", "", "", ""}} {

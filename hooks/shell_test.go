@@ -142,7 +142,9 @@ func (w *world) calls() []string {
 	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
 }
 
-func (w *world) vars() Vars { return Vars{Inner: w.bin, ShimDir: w.shims, StateFile: w.state} }
+func (w *world) vars() Vars {
+	return Vars{Inner: w.bin, Command: w.bin, ShimDir: w.shims, StateFile: w.state}
+}
 
 // hook writes the hook's text to a file and returns the file.
 func (w *world) hook(shell string) string {
@@ -409,3 +411,6 @@ func until(t *testing.T, what string, ask func() bool) {
 		}
 	}
 }
+
+// pid is that of the shell.
+func (s *session) pid() int { return s.cmd.Process.Pid }

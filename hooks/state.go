@@ -68,17 +68,24 @@ type Request struct {
 	Key   string // the Key of the last Update, empty at first
 	Token string // line 1 of the state file as the shell read it
 	PWD   string // the shell's own name for its folder
+	// Shadows are asked about in a request of their own, which is answered by
+	// RenderShadows and nothing else.
+	Shadows []Shadow
 }
 
 // ParseRequest reads the arguments after "inner __hook".
 func ParseRequest(args []string) (Request, error) {
-	if len(args) != 4 {
-		return Request{}, fmt.Errorf("hook request has %d arguments, want 4: the hook in this shell is of another version", len(args))
+	if len(args) < 4 || len(args)%3 != 1 {
+		return Request{}, fmt.Errorf("hook request has %d arguments, want 4 or some threes more: the hook in this shell is of another version", len(args))
 	}
 	if _, err := lookup(args[0]); err != nil {
 		return Request{}, err
 	}
-	return Request{Shell: args[0], Key: args[1], Token: args[2], PWD: args[3]}, nil
+	req := Request{Shell: args[0], Key: args[1], Token: args[2], PWD: args[3]}
+	for more := args[4:]; len(more) > 0; more = more[3:] {
+		req.Shadows = append(req.Shadows, Shadow{more[0], more[1], more[2]})
+	}
+	return req, nil
 }
 
 // An Update is the answer to a Request.
@@ -95,6 +102,10 @@ type Update struct {
 	Key string
 	// Flush has the shell forget the places of commands.
 	Flush bool
+	// Names are the commands that do not simply run here: the shell looks for
+	// aliases and functions of these names at each prompt, see Shadow. Names that
+	// are not plain words, and more than a few, are left out.
+	Names []string
 }
 
 // Render returns u as text for the named shell to evaluate. An unknown shell
@@ -131,7 +142,46 @@ func Render(name string, u Update) string {
 	list("watch", watch)
 	list("there", unwatchedParents(watch))
 	list("absent", absent)
+	var names []string
+	for _, n := range u.Names {
+		if IsWatchable(n) && len(names) < maxNames {
+			names = append(names, n)
+		}
+	}
+	list("names", names)
 	return b.String()
+}
+
+// RenderShadows answers a request about shadows: what ShellVar is to hold, and the
+// lines to say, which the shell prints once each.
+func RenderShadows(name string, shadows []Shadow) string {
+	sh, err := lookup(name)
+	if err != nil {
+		return ""
+	}
+	var around []Shadow
+	var lines []string
+	for _, s := range shadows {
+		if s.Around() {
+			around = append(around, s)
+			lines = append(lines, sh.quote(strings.ReplaceAll(oneLine(s.Say(name)), "\x00", "")))
+		}
+	}
+	value := sh.quote(ShellValue(around))
+	if name == "fish" {
+		return fmt.Sprintf("set -g __inner_around %s\nset -g __inner_say %s\n", value, strings.Join(lines, " "))
+	}
+	return fmt.Sprintf("__inner_around=%s;\n__inner_say=(%s);\n", value, strings.Join(lines, " "))
+}
+
+// oneLine keeps text from moving the cursor.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 func joinQuoted(values []string, quote func(string) string) string {

@@ -10,6 +10,10 @@
 # - Everything but the unchanged prompt runs under "emulate -L zsh". The test of
 #   the unchanged prompt means the same under every option.
 #
+# - A place that "hash NAME=PATH" set is set to that of the shim, which is silent.
+# - Aliases, global aliases and functions of the commands claimed here are one
+#   text that is compared; a suffix alias counts for a name that ends so.
+#
 # The words between at signs are filled in by Script.
 
 if [[ -o interactive && ! -e /run/.innerenv ]]; then
@@ -61,8 +65,18 @@ __inner_compile() {
     for __inner_p in "${__inner_absent[@]}"; do
         __inner_t+=" && ! -e ${(qqqq)__inner_p}";
     done;
+    local __inner_h= __inner_s=;
+    for __inner_p in "${__inner_names[@]}"; do
+        __inner_h+="builtin hash ${(qqqq)__inner_p}=${(qqqq)__inner_dir}/${(qqqq)__inner_p}; ";
+        __inner_s+="\${aliases[$__inner_p]-}/\${galiases[$__inner_p]-}/\${functions[$__inner_p]-}/";
+        if [[ $__inner_p == *.* ]]; then __inner_s+="\${saliases[${__inner_p##*.}]-}/"; fi;
+    done;
+    if [[ -n $__inner_s ]]; then
+        builtin eval "__inner_sign=\"$__inner_s\"";
+        __inner_t+=" && \"$__inner_s\" == \"\$__inner_sign\"";
+    fi;
     __inner_t='"$PWD" == "$__inner_pwd" && "$PATH:" == "$__inner_dir:"* && "$__inner_state" -ef "$__inner_mark"'$__inner_t;
-    builtin eval '__inner_prompt() { builtin setopt localoptions noxtrace; if [[ '$__inner_t' ]]; then return 0; fi; __inner_update; return 0; }';
+    builtin eval '__inner_prompt() { builtin setopt localoptions noxtrace; '$__inner_h'if [[ '$__inner_t' ]]; then return 0; fi; __inner_update; return 0; }';
 };
 
 # Something may have changed: finds out what with builtins, and only then asks
@@ -84,7 +98,10 @@ __inner_update() {
     elif __inner_stale; then
         __inner_go=1;
     fi;
-    if [[ -z $__inner_go ]]; then return 0; fi;
+    if [[ -z $__inner_go ]]; then
+        if (( $#__inner_names )); then __inner_around; __inner_compile; fi;
+        return 0;
+    fi;
     __inner_pwd=$PWD; __inner_token=$__inner_line; __inner_mark=; __inner_flush=;
     __inner_watch=(); __inner_there=(); __inner_absent=();
     if [[ -x $__inner_bin ]] && __inner_out=$($__inner_bin __hook zsh "$__inner_seen" "$__inner_token" "$PWD" </dev/null); then
@@ -102,7 +119,44 @@ __inner_update() {
     elif (( ++__inner_tries >= 25 )); then
         __inner_watch=(); __inner_there=(); __inner_absent=();
     fi;
+    __inner_around;
     __inner_compile;
+    return 0;
+};
+
+# Finds what stands before the shims of the commands claimed here, and asks inner
+# about it when it is other than before. Each line is said once in a shell.
+__inner_around() {
+    emulate -L zsh;
+    local __inner_n= __inner_out= __inner_around=;
+    local -a __inner_say __inner_shadows;
+    for __inner_n in "${__inner_names[@]}"; do
+        if (( $+aliases[$__inner_n] )); then __inner_shadows+=(alias "$__inner_n" "${aliases[$__inner_n]}"); fi;
+        if (( $+galiases[$__inner_n] )); then __inner_shadows+=("global alias" "$__inner_n" "${galiases[$__inner_n]}"); fi;
+        if (( $+functions[$__inner_n] )); then __inner_shadows+=("function" "$__inner_n" "${functions[$__inner_n]}"); fi;
+        if [[ $__inner_n == *.* && -n ${saliases[${__inner_n##*.}]-} ]]; then __inner_shadows+=("suffix alias" "$__inner_n" "${saliases[${__inner_n##*.}]}"); fi;
+    done;
+    if (( ! $#__inner_shadows )); then
+        __inner_asked=;
+        builtin unset __INNER_SHELL;
+        return 0;
+    fi;
+    if [[ "${(j:/:)__inner_shadows}" == "$__inner_asked" ]]; then return 0; fi;
+    __inner_asked="${(j:/:)__inner_shadows}";
+    if [[ -x $__inner_bin ]] && __inner_out=$($__inner_bin __hook zsh "$__inner_seen" "$__inner_token" "$PWD" "${__inner_shadows[@]}" </dev/null); then
+        builtin eval "$__inner_out";
+    fi;
+    for __inner_n in "${__inner_say[@]}"; do
+        if [[ $__inner_told != *"$__inner_n"* ]]; then
+            __inner_told+=$__inner_n;
+            builtin print -ru2 -- "$__inner_n";
+        fi;
+    done;
+    if [[ -n $__inner_around ]]; then
+        builtin typeset -gx __INNER_SHELL="$$ $__inner_around";
+    else
+        builtin unset __INNER_SHELL;
+    fi;
     return 0;
 };
 
@@ -122,12 +176,14 @@ __inner_setup() {
         builtin print -ru2 -- 'inner: warning: PATH or a hook array is read-only, so the hook cannot be installed';
         return 0;
     fi;
+    builtin typeset -g __inner_command=@command@ __inner_asked= __inner_sign= __inner_told=${__inner_told-};
     builtin typeset -g __inner_bin=@bin@ __inner_dir=@dir@ __inner_state=@state@;
     builtin typeset -g __inner_seen=${__inner_seen-};
     builtin typeset -g __inner_pwd= __inner_token= __inner_mark= __inner_flush=;
     builtin typeset -gi __inner_tries=0;
-    builtin typeset -ga __inner_watch __inner_there __inner_absent precmd_functions chpwd_functions;
-    __inner_watch=(); __inner_there=(); __inner_absent=();
+    builtin typeset -ga __inner_names __inner_watch __inner_there __inner_absent precmd_functions chpwd_functions;
+    __inner_watch=(); __inner_there=(); __inner_absent=(); __inner_names=();
+    if ! builtin whence inner >/dev/null; then builtin typeset -g __inner_made=1; inner() { "$__inner_command" "$@"; }; fi;
     __inner_path;
     builtin typeset -gx PATH;
     __inner_compile;

@@ -15,5 +15,7 @@ __inner_off() {
     if (( $+chpwd_functions )); then chpwd_functions=("${(@)chpwd_functions:#__inner_chpwd}"); fi;
 };
 __inner_off;
+if [[ -n "${__inner_made-}" ]]; then builtin unset -f inner; fi;
+builtin unset __INNER_SHELL || :;
 builtin unset -f -m '__inner_*' || :;
 builtin unset -m '__inner_*' || :;

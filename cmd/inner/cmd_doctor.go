@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
@@ -94,6 +95,7 @@ func (a *app) diagnose() []finding {
 	list = append(list, a.folders()...)
 	list = append(list, a.hookFindings()...)
 	list = append(list, a.shimFindings()...)
+	list = append(list, a.shadowFindings()...)
 	list = append(list, a.globalProfiles()...)
 	return list
 }
@@ -187,43 +189,56 @@ func (a *app) folders() []finding {
 	return list
 }
 
-// hookFindings looks at this shell's PATH and at the start-up file of the login
-// shell.
+// hookFindings looks at this shell's PATH and at the start-up files of the user's
+// shell. It never proposes a line that is there.
 func (a *app) hookFindings() []finding {
-	shell := filepath.Base(os.Getenv("SHELL"))
-	rc, line := hookLine(shell)
-	dirs := filepath.SplitList(os.Getenv("PATH"))
-	fix := fmt.Sprintf("echo '%s' >> %s, then open a new shell", line, rc)
-	at := -1
-	for i, d := range dirs {
-		if sameFile(d, a.shimDir()) {
-			at = i
-			break
-		}
+	shell := loginShell()
+	rc, line := a.hookLine(shell)
+	loaded := a.findHook(shell)
+	add := fmt.Sprintf("echo %s >> %s, then open a new shell", quote.POSIX(line), quote.POSIX(rc))
+	if loaded != nil {
+		rc = loaded.file
+	}
+	at, before := a.shimPlace()
+	var list []finding
+	switch {
+	case at < 0 && loaded == nil:
+		return []finding{broken("hook", add, "the hook is not live in this shell: %s is not on PATH", a.shimDir())}
+	case at < 0 && loaded.problem == "":
+		list = append(list, broken("hook", "open a new shell, or type "+line, "the hook is not live in this shell, although line %d of %s loads it", loaded.line, a.short(rc)))
+	case at < 0:
+		list = append(list, broken("hook", loaded.fix+", then open a new shell", "the hook is not live in this shell: line %d of %s %s", loaded.line, a.short(rc), loaded.problem))
+	case at > 0:
+		list = append(list, broken("hook", "press Enter once in a hooked shell, or put the hook last in "+a.short(rc), "the shim folder is not first on PATH: %s comes before it", before))
+	default:
+		list = append(list, ok("hook", "the shim folder is first on PATH"))
 	}
 	switch {
-	case at < 0:
-		return []finding{broken("hook", fix, "the hook is not live in this shell: %s is not on PATH", a.shimDir())}
-	case at > 0:
-		return []finding{broken("hook", "press Enter once in a hooked shell, or put the hook last in "+rc, "the shim folder is not first on PATH: %s comes before it", dirs[0])}
+	case loaded == nil:
+		list = append(list, warning("hook", add, "no start-up file of %s loads the hook, so a new shell will not have it", shell))
+	case loaded.problem != "" && at >= 0:
+		list = append(list, warning("hook", loaded.fix, "line %d of %s %s", loaded.line, a.short(rc), loaded.problem))
+	case loaded.problem == "":
+		list = append(list, ok("hook", "line %d of %s loads it", loaded.line, a.short(rc)))
 	}
-	list := []finding{ok("hook", "the shim folder is first on PATH")}
-	data, err := os.ReadFile(expandHome(rc, a.home))
-	if err != nil || !bytes.Contains(data, []byte("inner hook")) {
-		list = append(list, warning("hook", fix, "%s does not load the hook, so a new shell will not have it", rc))
+	if problem, fix := a.loginGap(shell, loaded); problem != "" {
+		list = append(list, warning("hook", fix, "%s", problem))
 	}
 	return list
 }
 
-func hookLine(shell string) (rc, line string) {
-	switch shell {
-	case "zsh":
-		return "~/.zshrc", `eval "$(inner hook zsh)"`
-	case "fish":
-		return "~/.config/fish/config.fish", "inner hook fish | source"
-	default:
-		return "~/.bashrc", `eval "$(inner hook bash)"`
+// shimPlace is where on this shell's PATH the shim folder is, -1 when it is not, and
+// what comes first.
+func (a *app) shimPlace() (at int, first string) {
+	for i, d := range filepath.SplitList(os.Getenv("PATH")) {
+		if i == 0 {
+			first = d
+		}
+		if sameFile(d, a.shimDir()) {
+			return i, first
+		}
 	}
+	return -1, first
 }
 
 func expandHome(p, home string) string {

@@ -41,18 +41,25 @@ func (a *app) regenerate() error {
 
 func (a *app) cmdHook() *cobra.Command {
 	c := &cobra.Command{
-		Use: "hook bash|zsh|fish", Short: "Print the hook of a shell, for eval",
-		Long: "Print the hook of a shell. Put it last in the shell's start-up file:\n\n" +
-			"  bash, zsh: eval \"$(inner hook bash)\"\n  fish:      inner hook fish | source",
-		Args: cobra.ExactArgs(1), ValidArgs: hooks.Shells(),
-		RunE: func(_ *cobra.Command, args []string) error { return a.hook(args[0]) },
+		Use: "hook [bash|zsh|fish]", Short: "Print the hook of a shell, for eval",
+		Long: "Print the hook of a shell. Put it last in the shell's start-up file, with the\nabsolute path of inner:\n\n" +
+			"  bash, zsh: eval \"$(~/.local/bin/inner hook bash)\"\n  fish:      ~/.local/bin/inner hook fish | source\n\n" +
+			"Without a shell, print that line for yours, or where it is already.",
+		Args: cobra.MaximumNArgs(1), ValidArgs: hooks.Shells(),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				a.printHookLine()
+				return nil
+			}
+			return a.hook(args[0])
+		},
 	}
 	return c
 }
 
 func (a *app) hook(shell string) error {
 	f := a.folder()
-	text, err := hooks.Script(shell, hooks.Vars{Inner: f.Binary(), ShimDir: f.Bin(), StateFile: f.StateFile()})
+	text, err := hooks.Script(shell, hooks.Vars{Inner: f.Binary(), Command: a.commandPath(), ShimDir: f.Bin(), StateFile: f.StateFile()})
 	if err != nil {
 		return usage{err}
 	}
@@ -84,6 +91,10 @@ func (a *app) hookState(args []string) error {
 	req, err := hooks.ParseRequest(args)
 	if err != nil {
 		return err
+	}
+	if len(req.Shadows) > 0 {
+		fmt.Fprint(a.stdout, hooks.RenderShadows(req.Shell, req.Shadows))
+		return nil
 	}
 	f := a.folder()
 	u := hooks.Update{Flush: true}
@@ -126,6 +137,7 @@ func (a *app) hookState(args []string) error {
 		}
 	}
 	u.Watch, u.Absent = hooks.Observe(paths, time.Now())
+	u.Names = a.watchedNames()
 	if mark, token, err := hooks.Mark(f.StateFile()); err == nil {
 		u.Mark, u.Token = mark, token
 	} else {
@@ -133,6 +145,14 @@ func (a *app) hookState(args []string) error {
 	}
 	fmt.Fprint(a.stdout, hooks.Render(req.Shell, u))
 	return nil
+}
+
+// watchedNames are the commands claimed here that have a shim: those of which a shell
+// must not know something else.
+func (a *app) watchedNames() []string {
+	return slices.DeleteFunc(shims.Claimed(shims.HostEnv(shims.Call{InnerHome: a.inner})), func(name string) bool {
+		return !isLink(filepath.Join(a.shimDir(), name))
+	})
 }
 
 // enter remembers that the user is in a project, so that its claims have

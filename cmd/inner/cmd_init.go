@@ -45,8 +45,9 @@ func (a *app) cmdInit() *cobra.Command {
 			if err := a.regenerate(); err != nil {
 				return err
 			}
-			rc, line := hookLine(filepath.Base(os.Getenv("SHELL")))
-			a.hint("add to %s: %s", rc, line)
+			if rc, line := a.hookLine(loginShell()); a.findHook(loginShell()) == nil {
+				a.hint("add to %s: %s", a.short(rc), line)
+			}
 			return nil
 		},
 	}

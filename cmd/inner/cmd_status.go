@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -149,13 +148,11 @@ func (a *app) widened(pl place, p *profile.Profile) string {
 
 // hookLive looks at PATH: that is all a child of a shell can see of it.
 func (a *app) hookLive() string {
-	for i, d := range filepath.SplitList(os.Getenv("PATH")) {
-		if sameFile(d, a.shimDir()) {
-			if i == 0 {
-				return "live"
-			}
-			return "not first"
-		}
+	switch at, _ := a.shimPlace(); {
+	case at == 0:
+		return "live"
+	case at > 0:
+		return "not first"
 	}
 	return "not live"
 }
@@ -171,8 +168,8 @@ func (a *app) printStatus(s status) {
 	case "not first":
 		fmt.Fprintln(a.stdout, "hook     not first on PATH; type: inner doctor")
 	default:
-		_, line := hookLine(filepath.Base(os.Getenv("SHELL")))
-		fmt.Fprintln(a.stdout, "hook     not live in this shell; type:", line)
+		_, line := a.hookLine(loginShell())
+		fmt.Fprintln(a.stdout, "hook     not live in this shell; type:", printable(line))
 	}
 	if s.Project == "" {
 		fmt.Fprintln(a.stdout, "project  none")
@@ -205,12 +202,15 @@ func (a *app) printStatus(s status) {
 			continue
 		}
 		line := fmt.Sprintf("command  %s: ", c.Command)
-		if c.Does == shims.Run.String() {
+		if c.Does == shims.Run.String() || c.ShimDoes == shims.Run.String() {
 			line += "sandboxed by " + c.Profile
 		} else {
 			line += "refused, " + c.Reason
 		}
-		if c.Instead != "" {
+		switch {
+		case c.Shadow != "":
+			line += "; but it is " + c.Shadow + " in this shell, and runs outside the sandbox: type `" + c.Cure + "`"
+		case c.Instead != "":
 			line += "; but this shell's PATH finds " + c.Instead + " first, outside the sandbox: type `inner doctor`"
 		}
 		fmt.Fprintln(a.stdout, printable(line))

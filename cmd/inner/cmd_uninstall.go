@@ -93,16 +93,10 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 // leftToDo names what only the person can remove: lines of their own files, and
 // the program.
 func (a *app) leftToDo() error {
-	for _, sh := range hooks.Shells() {
-		rc, _ := hookLine(sh)
-		path := filepath.Join(a.home, strings.TrimPrefix(rc, "~/"))
-		data, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		for i, line := range strings.Split(string(data), "\n") {
-			if strings.Contains(line, "inner hook") && !strings.HasPrefix(strings.TrimSpace(line), "#") {
-				a.say("left to you: line %d of %s: %s", i+1, rc, strings.TrimSpace(line))
+	for _, shell := range hooks.Shells() {
+		for _, l := range a.startupLines(shell) {
+			if m := hookCall.FindStringSubmatch(l.text); m != nil && m[2] == shell {
+				a.say("left to you: line %d of %s: %s", l.line, a.short(l.file), l.text)
 			}
 		}
 	}

@@ -14,17 +14,20 @@ import (
 
 // whichAnswer is what happens to a command typed here.
 type whichAnswer struct {
-	Command string `json:"command"`
-	Does    string `json:"does"` // "run", "pass through", "refuse"
-	Profile string `json:"profile,omitempty"`
-	Path    string `json:"profile_path,omitempty"`
-	Project string `json:"project,omitempty"`
-	Trust   string `json:"trust,omitempty"`
-	Real    string `json:"real,omitempty"`
-	Shim    string `json:"shim,omitempty"`
-	Reason  string `json:"reason"`
-	Hint    string `json:"hint,omitempty"`
-	Instead string `json:"path_finds,omitempty"` // what this PATH finds and is not the shim, when that would run instead
+	Command  string `json:"command"`
+	Does     string `json:"does"`                // "run", "pass through", "refuse"; "outside" when it does not come to its shim
+	ShimDoes string `json:"shim_does,omitempty"` // what the shim would do, when it does not come to it
+	Profile  string `json:"profile,omitempty"`
+	Path     string `json:"profile_path,omitempty"`
+	Project  string `json:"project,omitempty"`
+	Trust    string `json:"trust,omitempty"`
+	Real     string `json:"real,omitempty"`
+	Shim     string `json:"shim,omitempty"`
+	Reason   string `json:"reason"`
+	Hint     string `json:"hint,omitempty"`
+	Instead  string `json:"path_finds,omitempty"` // what this PATH finds and is not the shim, when that would run instead
+	Shadow   string `json:"shell_has,omitempty"`  // an alias or a function of the shell that runs instead
+	Cure     string `json:"cure,omitempty"`       // what to type against either
 }
 
 func (a *app) cmdWhich() *cobra.Command {
@@ -91,6 +94,15 @@ func (a *app) which(name string) whichAnswer {
 	}
 	if w.Does != shims.PassThrough.String() {
 		w.Instead = a.instead(name)
+		if w.Instead != "" {
+			w.Cure = "inner doctor"
+		}
+		if s := shadowOf(name); s != nil {
+			w.Shadow, w.Cure = s.What(), s.Cure(a.startingShell())
+		}
+		if w.Cure != "" {
+			w.ShimDoes, w.Does = w.Does, "outside"
+		}
 	}
 	return w
 }
@@ -150,7 +162,18 @@ func (a *app) printWhich(w whichAnswer) {
 		}
 	}
 	does := map[string]string{"run": "runs in the sandbox", "pass through": "runs as it is", "refuse": "refuses to run"}
-	row(w.Command, does[w.Does])
+	what := does[w.Does]
+	switch {
+	case w.Shadow != "":
+		what = "runs outside the sandbox: it is " + w.Shadow + " in this shell"
+	case w.Instead != "":
+		what = "runs outside the sandbox: this shell's PATH finds " + w.Instead + " first"
+	}
+	row(w.Command, what)
+	row("type", w.Cure)
+	if w.Cure != "" {
+		row("else", "it "+does[w.ShimDoes])
+	}
 	row("profile", w.Profile)
 	row("from", w.Path)
 	row("project", w.Project)
@@ -168,7 +191,4 @@ func (a *app) printWhich(w whichAnswer) {
 		}
 	}
 	row("shim", w.Shim)
-	if w.Instead != "" {
-		row("but", "this shell's PATH finds "+w.Instead+" first, outside the sandbox; type: inner doctor")
-	}
 }

@@ -1,0 +1,45 @@
+package shims
+
+import (
+	"slices"
+
+	"github.com/enr/inner/profile/trust"
+)
+
+// Claimed returns the commands that do not simply run in the folder e.Cwd: those that
+// a project around it, or the user's own config.toml, claims, sorted. Where a claim
+// cannot be excluded the agents are among them, for they are refused.
+func Claimed(e Env) []string {
+	if inBox(e.Marker) || e.SetID || e.CwdErr != nil {
+		return nil
+	}
+	e.Name = "" // which no profile claims, so that every project is looked at
+	var d Decision
+	d.projects(e)
+	d.global(e)
+	var out []string
+	for _, v := range d.Views {
+		for _, p := range v.Profiles {
+			for _, c := range p.Claims {
+				if c.Guarded && !p.Unread {
+					out = append(out, c.Command)
+				}
+			}
+		}
+		for _, c := range v.ConfigWords {
+			if c.Guarded || v.ConfigState == trust.Allowed {
+				out = append(out, c.Command)
+			}
+		}
+		if len(v.Uncertain) > 0 {
+			out = append(out, Agents()...)
+		}
+	}
+	if d.Config != nil {
+		for _, kv := range d.Config.Shims {
+			out = append(out, kv.Key)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
