@@ -203,11 +203,11 @@ func TestWorkdir(t *testing.T) {
 			c.Project, c.Cwd = "", w.home
 		}, want{"", "", "", `the working folder "~" holds your whole home folder`}},
 		{"home of the password file, and HOME is another", "", func(w *world, c *Context, _ *Profile) {
-			c.OtherHome, c.Home = w.home, w.home+"/src/app/pkg"
+			c.OtherHome, c.Home = w.home, "/usr/src"
 			c.Project, c.Cwd = "", w.home
 		}, want{"", "", "", `the working folder "~" holds your whole home folder`}},
 		{"the same through a link", "", func(w *world, c *Context, _ *Profile) {
-			c.OtherHome, c.Home = w.home+"-link", w.home+"/src/app/pkg"
+			c.OtherHome, c.Home = w.home+"-link", "/usr/src"
 			must(t, os.Symlink(w.home, c.OtherHome))
 			c.Project, c.Cwd = "", w.home
 		}, want{"", "", "", `the working folder "~" holds your whole home folder`}},
