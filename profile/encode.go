@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -176,7 +177,7 @@ func (e *encoder) path(p string) string {
 
 // comment keeps a name from ending the comment it stands in.
 func comment(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+	if strings.ContainsFunc(s, func(r rune) bool { return !visible.Shown(r) || r == unicode.ReplacementChar }) {
 		return strconv.QuoteToASCII(s)
 	}
 	return s
@@ -207,7 +208,7 @@ func quote(s string) string {
 			b.WriteString(`\n`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case unicode.IsPrint(r):
+		case visible.Shown(r):
 			b.WriteRune(r)
 		case r > 0xffff:
 			fmt.Fprintf(&b, `\U%08x`, r)

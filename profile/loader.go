@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -111,7 +112,7 @@ func CheckName(name string) error {
 		return fmt.Errorf("profile name %q contains a slash", name)
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return fmt.Errorf("profile name %q contains a control character", name)
-	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case visible.Text(name) != name:
 		return fmt.Errorf("profile name %q contains a character that is not shown", name)
 	case name[0] == '-' || name[0] == '.':
 		return fmt.Errorf("profile name %q begins with %q", name, name[0])

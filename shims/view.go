@@ -7,11 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/strict"
@@ -342,24 +340,9 @@ func firstLine(err error) string {
 	case err == nil:
 		return "unknown reason"
 	case errors.As(err, &faults) && len(faults) > 1:
-		return fmt.Sprintf("%s (and %d more)", printable(faults[0].Error()), len(faults)-1)
+		return fmt.Sprintf("%s (and %d more)", visible.Text(faults[0].Error()), len(faults)-1)
 	}
-	return printable(err.Error())
-}
-
-func printable(s string) string {
-	var b strings.Builder
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		if unicode.IsControl(r) || r == utf8.RuneError && n == 1 {
-			q := strconv.QuoteToASCII(s[:n])
-			b.WriteString(q[1 : len(q)-1])
-		} else {
-			b.WriteString(s[:n])
-		}
-		s = s[n:]
-	}
-	return b.String()
+	return visible.Text(err.Error())
 }
 
 // isThere reports whether a folder exists, as far as one can tell.

@@ -34,7 +34,7 @@ type app struct {
 
 // newApp finds the folders. On error the app can still report it.
 func newApp() (*app, error) {
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	a := &app{stdin: os.Stdin, stdout: outputTo(os.Stdout), stderr: outputTo(os.Stderr)}
 	home, err := homeFolder()
 	if err != nil {
 		return a, err

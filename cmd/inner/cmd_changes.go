@@ -535,7 +535,7 @@ func (a *app) printChanges(list []changes.Change) error {
 // printDiff prints changes as one diff. On a terminal it has colour, and
 // nothing in it can drive the terminal.
 func (a *app) printDiff(list []changes.Change) error {
-	f, ok := a.stdout.(*os.File)
+	f, ok := fileOf(a.stdout)
 	tty := ok && isTerminal(f)
 	for _, c := range list {
 		d, err := c.Diff()
@@ -543,7 +543,7 @@ func (a *app) printDiff(list []changes.Change) error {
 			return err
 		}
 		if !tty {
-			if _, err := a.stdout.Write(d); err != nil {
+			if _, err := raw(a.stdout).Write(d); err != nil { // a patch, byte for byte
 				return err
 			}
 			continue

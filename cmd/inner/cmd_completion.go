@@ -17,7 +17,7 @@ func (a *app) cmdCompletion() *cobra.Command {
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if text, ok := completions.Script(args[0]); ok {
-				_, err := fmt.Fprint(a.stdout, text)
+				_, err := fmt.Fprint(raw(a.stdout), text)
 				return err
 			}
 			return cmd.Root().GenPowerShellCompletionWithDesc(a.stdout)

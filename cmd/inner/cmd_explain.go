@@ -259,7 +259,7 @@ func (a *app) showPicture(pic picture.Picture, f explainFlags) error {
 		Width: 100, Clean: printable,
 		Paint: func(code, text string) string { return paint(a.stdout, code, text) },
 	}
-	if out, ok := a.stdout.(*os.File); ok && isTerminal(out) {
+	if out, ok := fileOf(a.stdout); ok && isTerminal(out) {
 		style.Lines = 2 // one screen, mostly; a pipe gets all
 		if width, _, err := term.GetSize(int(out.Fd())); err == nil && width > 0 {
 			style.Width = min(width, 130)

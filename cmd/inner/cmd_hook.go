@@ -80,7 +80,7 @@ func (a *app) hook(shell string) error {
 			}
 		}
 	}
-	_, err = fmt.Fprint(a.stdout, text)
+	_, err = fmt.Fprint(raw(a.stdout), text)
 	return err
 }
 
@@ -105,7 +105,7 @@ func (a *app) hookState(args []string) error {
 		if u.Key != req.Key {
 			a.warn("%s", err)
 		}
-		fmt.Fprint(a.stdout, hooks.Render(req.Shell, u))
+		fmt.Fprint(raw(a.stdout), hooks.Render(req.Shell, u))
 		return nil
 	}
 	paths := []string{filepath.Join(pl.cwd, ".inner")}
@@ -143,7 +143,7 @@ func (a *app) hookState(args []string) error {
 	} else {
 		u.Token = f.ReadState().Generation
 	}
-	fmt.Fprint(a.stdout, hooks.Render(req.Shell, u))
+	fmt.Fprint(raw(a.stdout), hooks.Render(req.Shell, u))
 	return nil
 }
 

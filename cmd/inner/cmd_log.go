@@ -282,7 +282,7 @@ func (a *app) showOutput(w io.Writer, r runlog.Record) error {
 
 // paged has write's text shown by $PAGER when standard output is a terminal.
 func (a *app) paged(write func(io.Writer) error) error {
-	out, ok := a.stdout.(*os.File)
+	out, ok := fileOf(a.stdout)
 	words := strings.Fields(cmp.Or(os.Getenv("PAGER"), "less"))
 	if !ok || !isTerminal(out) || len(words) == 0 || words[0] == "cat" {
 		return write(a.stdout)

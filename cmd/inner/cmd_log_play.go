@@ -58,7 +58,7 @@ func (a *app) play(r runlog.Record, speed float64, pause time.Duration) error {
 	if err != nil {
 		return err
 	}
-	out, ok := a.stdout.(*os.File)
+	out, ok := fileOf(a.stdout)
 	if !ok || !isTerminal(out) {
 		return a.showOutput(a.stdout, r)
 	}

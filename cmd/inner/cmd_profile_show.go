@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"
 )
@@ -107,17 +107,8 @@ func (a *app) written(list []profile.Origin) string {
 	return "  [" + strings.Join(places, ", ") + "]"
 }
 
-// printText prints a file: byte for byte, but never so that it drives a
-// terminal.
-func (a *app) printText(text string) {
-	if f, ok := a.stdout.(*os.File); !ok || !isTerminal(f) {
-		fmt.Fprint(a.stdout, text)
-		return
-	}
-	for line := range strings.Lines(text) {
-		fmt.Fprintln(a.stdout, printable(strings.TrimRight(line, "\r\n")))
-	}
-}
+// printText prints a file, wherever it goes, so that everything in it is seen.
+func (a *app) printText(text string) { fmt.Fprint(a.stdout, visible.Lines(text)) }
 
 // notFound adds to an unknown name what to type.
 func (a *app) notFound(err error) error {

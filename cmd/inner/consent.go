@@ -314,7 +314,7 @@ func (t *consent) print() {
 	if danger != "" {
 		danger = paint(t.app.stderr, "31", strings.TrimSuffix(dangerHead, "\n")) + "\n" + danger
 	}
-	if f, ok := t.app.stderr.(*os.File); ok && isTerminal(f) && isTerminal(t.app.stdin) {
+	if f, ok := fileOf(t.app.stderr); ok && isTerminal(f) && isTerminal(t.app.stdin) {
 		if width, height, err := term.GetSize(int(f.Fd())); err == nil && rows(t.detail.String()+danger, width)+1 > height {
 			if t.app.page(t.detail.String() + danger) {
 				fmt.Fprint(t.app.stderr, danger)
@@ -336,25 +336,16 @@ func rows(text string, width int) int {
 
 // page shows a text in the user's pager, and reports whether it did.
 func (a *app) page(text string) bool {
-	words := strings.Fields(os.Getenv("PAGER"))
-	if len(words) == 0 || !filepath.IsAbs(words[0]) && words[0] != "less" && words[0] != "more" {
-		words = []string{"less"}
+	words := strings.Fields(cmp.Or(os.Getenv("PAGER"), "less"))
+	if len(words) == 0 || words[0] == "cat" {
+		return false
 	}
-	program := words[0]
-	if !filepath.IsAbs(program) {
-		program = ""
-		for _, dir := range []string{"/usr/bin", "/bin", "/usr/local/bin"} {
-			if _, err := os.Stat(filepath.Join(dir, words[0])); err == nil {
-				program = filepath.Join(dir, words[0])
-				break
-			}
-		}
-	}
-	if program == "" {
+	program, err := a.pager(words[0])
+	if err != nil {
 		return false
 	}
 	cmd := exec.Command(program, words[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), a.stderr, a.stderr
-	cmd.Env = append(os.Environ(), "LESS=-R", "LESSSECURE=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), os.Stderr, os.Stderr
+	cmd.Env = append(os.Environ(), "LESS=R", "LESSSECURE=1")
 	return cmd.Run() == nil
 }

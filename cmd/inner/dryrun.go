@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
@@ -52,7 +53,7 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 	for _, line := range append(limitLines(plan), portLines(plan)...) {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
 	}
-	a.stdout.Write(paste(plan, rc.Env))
+	raw(a.stdout).Write(paste(plan, rc.Env))
 	return nil
 }
 
@@ -257,8 +258,13 @@ func dryJSON(rc profile.RunConfig, plan isolator.Plan) any {
 }
 
 func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.stdout)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := raw(a.stdout).Write(visible.JSON(b.Bytes()))
+	return err
 }

@@ -2,18 +2,17 @@ package main
 
 // The law of output: stdout is for what was asked for. Everything else goes
 // to stderr through the helpers of this file, one line each, prefixed with
-// "inner:". Nothing else in this package prints to stderr.
+// "inner:". Nothing else in this package prints to stderr. Text that is not ours is
+// made visible, in all output, by one function: visible.Text.
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/profile/strict"
@@ -52,43 +51,44 @@ func (a *app) fail(err error) {
 	}
 }
 
-// printable escapes what could drive a terminal: names and contents come from
-// strangers.
-func printable(s string) string {
-	// Fillers count as letters and symbols, and look like nothing.
-	clean := func(r rune) bool {
-		return r == '\t' || unicode.IsPrint(r) && !strings.ContainsRune("\u115f\u1160\u2800\u3164\uffa0", r)
+// printable makes visible what could drive a terminal or deceive who reads: names and
+// contents come from strangers. Whatever is printed without it, output lets through in
+// the same form.
+func printable(s string) string { return visible.Text(s) }
+
+// output is standard output or error: the net under everything that is printed.
+type output struct {
+	visible.Writer
+	file *os.File
+}
+
+func outputTo(f *os.File) *output {
+	return &output{visible.Writer{To: f, Colours: []string{"0", "1", "2", "31", "32", "33", "36"}}, f}
+}
+
+// fileOf is the file behind an output, when there is one.
+func fileOf(w io.Writer) (*os.File, bool) {
+	if s, ok := w.(*output); ok {
+		return s.file, true
 	}
-	ok := utf8.ValidString(s)
-	for _, r := range s {
-		ok = ok && clean(r)
+	f, ok := w.(*os.File)
+	return f, ok
+}
+
+// raw is an output for what is not text for people: shell code that was quoted, JSON, a
+// patch.
+func raw(w io.Writer) io.Writer {
+	if f, ok := fileOf(w); ok {
+		return f
 	}
-	if ok {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case clean(r):
-			b.WriteRune(r)
-		case r < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-		i += n
-	}
-	return b.String()
+	return w
 }
 
 // progress shows how far something is, on one line of a terminal that is
 // rewritten, once it has taken a second. The line is gone after the function
 // it returns was called.
 func (a *app) progress(what string, done, total func() int64) (stop func()) {
-	f, ok := a.stderr.(*os.File)
+	f, ok := fileOf(a.stderr)
 	if !ok || !isTerminal(f) {
 		return func() {}
 	}
@@ -124,7 +124,7 @@ func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // colour reports whether w may get colour.
 func colour(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := fileOf(w)
 	return ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 

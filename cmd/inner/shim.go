@@ -18,7 +18,7 @@ import (
 // replace this process.
 func shim(call shims.Call, args []string) int {
 	env := shims.HostEnv(call)
-	a := &app{home: env.Home.User, inner: call.InnerHome, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	a := &app{home: env.Home.User, inner: call.InnerHome, stdin: os.Stdin, stdout: outputTo(os.Stdout), stderr: outputTo(os.Stderr)}
 	d := shims.Decide(env)
 	a.knownFrom(d)
 	switch d.Kind {

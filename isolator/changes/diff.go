@@ -8,12 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -128,7 +128,7 @@ func text(root, rel string, mode fs.FileMode, open func(int, string) (*os.File, 
 // quoted writes a name as git does: one that could be taken for another line of
 // the diff, or drive a terminal, is in quotes with its bytes in octal.
 func quoted(name string) string {
-	plain := func(r rune) bool { return r != '"' && r != '\\' && r != utf8.RuneError && unicode.IsPrint(r) }
+	plain := func(r rune) bool { return r != '"' && r != '\\' && r != utf8.RuneError && visible.Shown(r) }
 	if !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
 		return name
 	}

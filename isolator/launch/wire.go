@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/limits"
 )
@@ -287,12 +288,7 @@ func recvMsg(sock int, buf []byte) (n, pid int, fds []int, err error) {
 
 // cleanLine makes one printable line of text that came from elsewhere.
 func cleanLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) || r == '\ufffd' {
-			return '?'
-		}
-		return r
-	}, strings.TrimSpace(s))
+	s = visible.Text(strings.TrimSpace(s))
 	const limit = 400
 	if len(s) > limit {
 		s = strings.ToValidUTF8(s[:limit], "") + "..."

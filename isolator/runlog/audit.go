@@ -41,11 +41,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/visible"
 )
 
 // Sizes of the audit log: at most keptAudit older files of about maxAudit
@@ -575,7 +576,7 @@ func appendText(to []byte, s string) []byte {
 		switch {
 		case r == '"' || r == '\\':
 			to = append(to, '\\', byte(r))
-		case unicode.IsPrint(r):
+		case visible.Shown(r):
 			to = utf8.AppendRune(to, r)
 		case r > 0xffff:
 			hi, lo := utf16.EncodeRune(r)

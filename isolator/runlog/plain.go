@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/enr/inner/internal/visible"
 )
 
 // Plain turns what a program wrote to a terminal into text that is safe to
@@ -103,7 +104,7 @@ func (t *Plain) rune(r rune) error {
 		if _, n := utf8.DecodeLastRune(t.line); len(t.line) > 0 {
 			t.line = t.line[:len(t.line)-n]
 		}
-	case r == '\t' || unicode.IsPrint(r):
+	case r == '\t' || visible.Shown(r):
 		if t.again {
 			t.line, t.again = t.line[:0], false
 		}

@@ -31,6 +31,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
 )
@@ -299,12 +300,7 @@ func printable(s string) string {
 	if len(s) > 200 {
 		s = s[:200]
 	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
+	return visible.Text(s)
 }
 
 const lookFor = 3 * time.Second

@@ -30,7 +30,8 @@ package strict
 import (
 	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/enr/inner/internal/visible"
 )
 
 // Pos is a place in a file.
@@ -76,10 +77,8 @@ func (p Problem) Error() string {
 // printable returns a file name as it is, or quoted when showing it raw could
 // change what the terminal shows.
 func printable(name string) string {
-	for _, r := range name {
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
-			return strconv.Quote(name)
-		}
+	if visible.Text(name) != name {
+		return strconv.Quote(name)
 	}
 	return name
 }

@@ -1,0 +1,175 @@
+// Package visible is the one law for text that is not ours: names, contents and
+// messages that came from a project, a program or the network, before they are shown.
+//
+// What a terminal or a browser would obey, reorder or not draw at all is written as an
+// escape: control bytes, marks of bidirectional text, characters of no width, variation
+// selectors, fillers that look like a blank, and bytes that are not UTF-8. All else
+// stays as it is. The form is the one that TOML and JSON know where they know one, so
+// that a string with an escape in it still means the same.
+//
+//	visible.Text("a\u202eb")   // a\u202eb, ten characters
+//
+// Text and JSON are for values; Writer is the net under a whole output.
+package visible
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// fillers count as letters, marks or symbols, and look like nothing.
+var fillers = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x115f, Hi: 0x1160, Stride: 1},
+	{Lo: 0x17b4, Hi: 0x17b5, Stride: 1},
+	{Lo: 0x2800, Hi: 0x2800, Stride: 1},
+	{Lo: 0x3164, Hi: 0x3164, Stride: 1},
+	{Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
+}}
+
+// Shown reports whether a character is drawn, and where it stands.
+func Shown(r rune) bool {
+	switch {
+	case r >= ' ' && r < 0x7f:
+		return true
+	case r < 0x80:
+		return false
+	}
+	return unicode.IsPrint(r) && !unicode.In(r, fillers, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// Text returns s with everything in it visible. A tab stays; the end of a line does
+// not, so that nobody's text makes a line of its own.
+func Text(s string) string {
+	if shown(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\t' || Shown(r):
+			b.WriteRune(r)
+		default:
+			escape(&b, r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// Lines is Text for a text of several lines, whose ends stay.
+func Lines(s string) string {
+	if !strings.Contains(s, "\n") {
+		return Text(s)
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = Text(strings.TrimSuffix(line, "\r"))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func shown(s string) bool {
+	for i, r := range s {
+		if r != '\t' && !Shown(r) || r == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {
+			return false
+		}
+	}
+	return true
+}
+
+func escape(b *strings.Builder, r rune) {
+	switch {
+	case r < 0x80:
+		fmt.Fprintf(b, `\x%02x`, r)
+	case r > 0xffff:
+		fmt.Fprintf(b, `\U%08x`, r)
+	default:
+		fmt.Fprintf(b, `\u%04x`, r)
+	}
+}
+
+// JSON returns encoded JSON with the same values in it, and everything visible.
+func JSON(data []byte) []byte {
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		switch {
+		case r == '\n' || r == '\t' || r == '\r' || Shown(r) && (r != utf8.RuneError || n > 1):
+			out = append(out, data[i:i+n]...)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		i += n
+	}
+	return out
+}
+
+// Writer makes visible what is written to To, except for ends of lines, tabs, and the
+// colours: the sequences ESC [ N m of its list. It is not for several goroutines.
+type Writer struct {
+	To      io.Writer
+	Colours []string // "0", "31" …
+	rest    []byte   // the beginning of a character that was cut off
+}
+
+// Write writes all of p; of a character that is not whole yet it keeps the beginning.
+func (w *Writer) Write(p []byte) (int, error) {
+	data := append(slices.Clip(w.rest), p...)
+	w.rest = nil
+	for i := 1; i <= min(utf8.UTFMax-1, len(data)); i++ {
+		if last := data[len(data)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				w.rest, data = slices.Clone(last), data[:len(data)-i]
+			}
+			break
+		}
+	}
+	var b strings.Builder
+	for text := string(data); text != ""; {
+		i := strings.IndexAny(text, "\n\x1b")
+		if i < 0 {
+			b.WriteString(Text(text))
+			break
+		}
+		b.WriteString(Text(text[:i]))
+		n := 1
+		if text[i] == 0x1b {
+			if n = w.colour(text[i:]); n == 0 {
+				n = 1
+				b.WriteString(Text(text[i : i+1]))
+				text = text[i+n:]
+				continue
+			}
+		}
+		b.WriteString(text[i : i+n])
+		text = text[i+n:]
+	}
+	if _, err := io.WriteString(w.To, b.String()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// colour is the length of one of our own sequences at the beginning of a text, or 0.
+func (w *Writer) colour(text string) int {
+	rest, ok := strings.CutPrefix(text, "\x1b[")
+	if !ok {
+		return 0
+	}
+	code, _, ok := strings.Cut(rest, "m")
+	if !ok || !slices.Contains(w.Colours, code) {
+		return 0
+	}
+	return len("\x1b[") + len(code) + 1
+}
