@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -227,30 +228,76 @@ func gits() []Attack {
 	return append(list, rename)
 }
 
-// configs attack what editors and agents on the host obey in a project.
+// configs attack what tools on the host obey in a project: what is there, and folders
+// that are not, inside; what is new, by a run that ends.
 func configs() []Attack {
-	key := func(rc profile.RunConfig) string {
-		if slices.Contains(rc.Allow, "project-config") {
-			return "project-config"
-		}
-		return ""
-	}
 	var list []Attack
-	for _, f := range []string{
-		".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", ".cursor/mcp.json", ".opencode/opencode.json",
-		".vscode/tasks.json", ".idea/workspace.xml", ".devcontainer/devcontainer.json", ".husky/pre-commit",
-	} {
-		dir, _, _ := strings.Cut(f, "/")
-		list = append(list, write("config"+strings.Replace(dir, ".", "-", 1), "make "+f+" in the project", "app/"+f, key))
+	for _, dir := range sensitive.Made() {
+		list = append(list, write("config"+strings.Replace(dir, ".", "-", 1), "make a file in "+dir+" of the project", "app/"+dir+"/new", projectConfig))
 	}
 	for _, f := range []string{".mcp.json", ".envrc", "mise.toml"} {
 		name := "config-" + strings.Trim(strings.ReplaceAll(f, ".", "-"), "-")
-		was := write(name, "append to "+f+" of the project", "app/"+f, key)
-		watch := was.Stage
-		was.Stage = func(s *Scene) error { return errors.Join(s.put("app/"+f, "{}\n"), watch(s)) }
-		list = append(list, was)
+		list = append(list, staged(write(name, "append to "+f+" of the project", "app/"+f, projectConfig), "app/"+f))
 	}
-	return append(list, write("config-new-file", "make a .mcp.json that was not there", "app/.mcp.json", func(rc profile.RunConfig) string {
-		return "a file that is not there cannot be covered without showing up in the repository; a run that makes one says so at its end"
-	}))
+	each := write("config-each", "append to one file of each kind of tool in the table, three folders below the project", "app/a/b/c/.envrc", projectConfig)
+	each = staged(each, "app/a/b/c/.envrc")
+	done := map[string]bool{}
+	for _, r := range sensitive.Rows() {
+		if r.Told || r.Where != sensitive.Anywhere || done[r.Tool] || r.Tool == "inner" {
+			continue
+		}
+		done[r.Tool] = true
+		f := "app/a/b/c/" + strings.Replace(r.Names[0], "*", "x", 1)
+		if strings.HasSuffix(f, "/") {
+			f += "there"
+		}
+		each = staged(each, f)
+		was := each.Stage
+		each.Stage = func(s *Scene) error {
+			err := was(s)
+			s.watch(f)
+			return err
+		}
+	}
+	return append(list, each,
+		after("config-new-file", "leave a .mcp.json that was not there", ".mcp.json"),
+		after("config-new-deep", "leave a .envrc five folders below the project", "a/b/c/d/e/.envrc"),
+		after("config-new-folder", "leave settings of an editor in a package of the project", "pkg/.vscode/tasks.json"))
+}
+
+func projectConfig(rc profile.RunConfig) string {
+	if slices.Contains(rc.Allow, "project-config") {
+		return "project-config"
+	}
+	return ""
+}
+
+// staged is an attack on a home in which a file is there already, and empty.
+func staged(a Attack, name string) Attack {
+	was := a.Stage
+	a.Stage = func(s *Scene) error { return errors.Join(s.put(name, "{}\n"), was(s)) }
+	return a
+}
+
+// after leaves a file in the project. What counts is whether it is there when the run
+// has ended.
+func after(name, what, path string) Attack {
+	return Attack{
+		Name: name, Class: "files", What: what, Declared: projectConfig,
+		Stage: func(s *Scene) error {
+			s.watched = append(s.watched, s.path("app/"+path))
+			return nil
+		},
+		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+			if run == nil {
+				run = func(args ...string) *exec.Cmd { return exec.Command("/bin/sh", args...) }
+			}
+			p := quoted(s.path("app/" + path))
+			out, err := run("-c", "mkdir -p $(dirname "+p+"); echo "+s.Trial.Mark+" >"+p+"; echo was run").CombinedOutput()
+			if !strings.Contains(string(out), "was run") {
+				return string(out), ErrNotStarted
+			}
+			return string(out), err
+		},
+	}
 }

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,24 @@ func repositories() []Attack {
 		left("nested-hook", "leave one with a hook, for git checkout in it", evil+"mkdir -p %e/.git/hooks; printf '#!/bin/sh\\n%r\\n' >%e/.git/hooks/post-checkout; chmod +x %e/.git/hooks/post-checkout", "-C", "%a/evil", "checkout", "-q", "-b", "x"),
 		left("rebase-exec", "leave an unfinished rebase with a command, for git rebase --continue", "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m y; "+
 			"GIT_SEQUENCE_EDITOR=\"printf 'break\\nexec %r\\n' >\" git -c user.name=a -c user.email=a@b rebase -q -i HEAD~1", "-C", "%a", "rebase", "--continue"),
+		before(`mkdir tools && git config filter.f.clean './tools/clean.sh %f' && echo '* filter=f' >.gitattributes && printf '#!/bin/sh\ncat\n' >tools/clean.sh && chmod +x tools/clean.sh && echo x >x && git add x`,
+			left("git-named-program", "change a program of the work tree that the project's git settings name", "printf '%r\\ncat\\n' >>tools/clean.sh; echo y >x", "-C", "%a", "status")),
+		before(`mkdir tools && git config filter.f.clean 'sh tools/new.sh' && echo '* filter=f' >.gitattributes`,
+			left("git-new-program", "make one that they name and that is not there", "printf '%r\\ncat\\n' >tools/new.sh; echo x >x", "-C", "%a", "add", "x")),
+		before(`git config include.path ../one.conf && printf '[include]\n\tpath = two.conf\n' >one.conf && printf '[core]\n\thooksPath = .githooks\n' >two.conf && mkdir .githooks && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x`,
+			left("git-included-hooks", "make a hook in a folder that a file names which an included file includes", "printf '#!/bin/sh\\n%r\\n' >.githooks/post-checkout; chmod +x .githooks/post-checkout", "-C", "%a", "checkout", "-q", "-b", "x")),
 	}
+}
+
+// before has a script run in the project on the host, first of all.
+func before(script string, a Attack) Attack {
+	was := a.Stage
+	a.Stage = func(s *Scene) error {
+		cmd := exec.Command("/bin/sh", "-euc", script)
+		cmd.Dir, cmd.Env = s.App, append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1")
+		return errors.Join(cmd.Run(), was(s))
+	}
+	return a
 }
 
 // left has a script run in the project, and then git on the host. In both %e is the
