@@ -1,0 +1,312 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// Most bytes of a configuration and of a file that names a folder.
+const (
+	maxConfig  = 1 << 20
+	maxPointer = 4096
+)
+
+// Most worktrees and submodules of a repository that a box gets.
+const (
+	maxWorktrees = 1000
+	maxModules   = 200
+)
+
+// Repo is a repository of the host as Find found it.
+type Repo struct {
+	Top      string // the folder that its .git is in; the top of the work tree
+	Pointer  bool   // TOP/.git is a file that leads to Dir
+	Dir      string // the git directory of that work tree
+	Common   string // the one with the objects and refs; Dir, but for a linked worktree
+	Worktree string // the name of the linked worktree, "" for the main one
+	Digits   int    // of the name of an object: 40, or 64 for sha256
+	Sparse   bool   // only some of the files are in the work tree
+	Shallow  bool   // history ends somewhere
+	// Reason says why the box cannot have a git directory of its own, in words that follow
+	// "git is read-only here: ". Then only Dir and Common are to be relied upon.
+	Reason string
+	// Alternates are the object stores that the repository borrows from, real paths.
+	Alternates []string
+
+	config []gitconfig.Entry
+}
+
+// ErrNone is a folder that is in no repository.
+var ErrNone = errors.New("no git repository")
+
+// unfit is the reason why a repository cannot be staged.
+type unfit string
+
+func (u unfit) Error() string { return string(u) }
+
+// Find returns the repository that git would use in a folder: the one there, or in
+// the nearest folder above it. The folder is a real path.
+//
+// Nothing is believed because a .git file says so: a linked worktree and a submodule
+// count only when the repository they lead to says the same.
+func Find(dir string) (*Repo, error) {
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		r, err := findAt(at)
+		if !errors.Is(err, ErrNone) || at == "/" {
+			return r, err
+		}
+	}
+}
+
+// FindAt is Find for one folder, without those above it.
+func FindAt(dir string) (*Repo, error) { return findAt(filepath.Clean(dir)) }
+
+func findAt(top string) (*Repo, error) {
+	d, err := openPath(top, unix.O_PATH)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	st, err := d.stat(".git")
+	if err != nil {
+		if d.has("HEAD") && d.isDir("objects") && d.isDir("refs") {
+			return &Repo{Top: top, Dir: top, Common: top, Reason: "it is a bare repository"}, nil
+		}
+		return nil, fmt.Errorf("%s: %w", top, ErrNone)
+	}
+	r := &Repo{Top: top, Dir: filepath.Join(top, ".git"), Common: filepath.Join(top, ".git")}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		err = r.fill()
+	case unix.S_IFREG:
+		err = r.follow(d)
+	default:
+		err = unfit(".git is neither a file nor a folder")
+	}
+	var why unfit
+	switch {
+	case errors.As(err, &why):
+		r.Reason = string(why)
+	case err != nil:
+		r.Reason = "it cannot be read: " + err.Error()
+	}
+	return r, nil
+}
+
+// follow reads a .git file and asks the repository it leads to whether that is so.
+func (r *Repo) follow(top *folder) error {
+	r.Pointer = true
+	data, err := top.read(".git", maxPointer)
+	if err != nil {
+		return err
+	}
+	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
+	if !ok || strings.ContainsAny(target, "\n\x00") {
+		return unfit(".git is a file that is not git's")
+	}
+	if r.Dir, err = filepath.EvalSymlinks(absolute(r.Top, target)); err != nil {
+		return unfit(".git leads to a folder that is not there")
+	}
+	r.Common = r.Dir
+	dir, err := openFolder(r.Dir)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	if !dir.has("commondir") {
+		if err := r.fill(); err != nil {
+			return err
+		}
+		if tree := r.setting("core.worktree"); tree == "" || !sameFile(absolute(r.Dir, tree), r.Top) {
+			return unfit("the repository that .git leads to does not say that this is its work tree")
+		}
+		return nil
+	}
+	common, err := dir.read("commondir", maxPointer)
+	if err != nil {
+		return err
+	}
+	if r.Common, err = filepath.EvalSymlinks(absolute(r.Dir, strings.TrimRight(string(common), "\r\n"))); err != nil {
+		return unfit("the repository of this worktree is not there")
+	}
+	r.Worktree = filepath.Base(r.Dir)
+	back, err := dir.read("gitdir", maxPointer)
+	if err != nil || filepath.Dir(r.Dir) != filepath.Join(r.Common, "worktrees") ||
+		!sameFile(absolute(r.Dir, strings.TrimRight(string(back), "\r\n")), filepath.Join(r.Top, ".git")) {
+		return unfit("the repository that .git leads to does not know this worktree")
+	}
+	return r.fill()
+}
+
+func absolute(dir, p string) string {
+	if filepath.IsAbs(p) {
+		return filepath.Clean(p)
+	}
+	return filepath.Join(dir, p)
+}
+
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// fill reads what a repository is, and refuses what cannot be staged.
+func (r *Repo) fill() error {
+	common, err := openFolder(r.Common)
+	if err != nil {
+		return err
+	}
+	defer common.close()
+	var st unix.Stat_t
+	if err := unix.Fstat(common.fd, &st); err != nil {
+		return err
+	}
+	if int(st.Uid) != os.Getuid() {
+		return unfit("the repository is somebody else's")
+	}
+	for _, name := range []string{"objects", "refs"} {
+		if !common.isDir(name) {
+			return unfit(name + " is no folder of the repository's own")
+		}
+	}
+	for _, name := range []string{"HEAD", "config", "packed-refs", "index", "shallow", "logs", "objects/info", "objects/pack", "worktrees", "modules"} {
+		if st, err := common.stat(name); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			return unfit(name + " is a link")
+		}
+	}
+	data, err := common.read("config", maxConfig)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if r.config, err = gitconfig.Parse(data); err != nil {
+		return unfit("its configuration cannot be read")
+	}
+	if err := r.formats(); err != nil {
+		return err
+	}
+	r.Shallow = common.has("shallow")
+	if dir, err := openFolder(r.Dir); err == nil {
+		r.Sparse = r.Sparse || sparseTree(dir)
+		dir.close()
+	}
+	r.Alternates, err = alternates(r.Common, "objects", 0)
+	return err
+}
+
+// formats reads the kinds of storage that a repository uses. What is unknown here may
+// mean anything.
+//
+// Source: git's Documentation/technical/repository-version.txt; setup.c of 2.39 and 2.48.
+func (r *Repo) formats() error {
+	r.Digits = 40
+	version := r.setting("core.repositoryformatversion")
+	if version != "" && version != "0" && version != "1" {
+		return unfit("it has format " + fmt.Sprintf("%q", version) + ", which is not known")
+	}
+	for _, e := range r.config {
+		section, name, _ := strings.Cut(e.Key, ".")
+		switch {
+		case section == "remote" && (strings.HasSuffix(name, ".promisor") || strings.HasSuffix(name, ".partialclonefilter")):
+			return unfit("it is a partial clone, whose missing objects cannot be fetched in the box")
+		case e.Key == "core.sparsecheckout":
+			r.Sparse = truth(e)
+		case section != "extensions":
+		case name == "objectformat" && e.Value == "sha256":
+			r.Digits = 64
+		case name == "objectformat" && e.Value == "sha1", name == "refstorage" && e.Value == "files":
+		case name == "noop" || name == "preciousobjects" || name == "worktreeconfig" || name == "relativeworktrees":
+		case name == "refstorage":
+			return unfit("its refs are kept as " + plainText(e.Value, 20))
+		case name == "partialclone":
+			return unfit("it is a partial clone, whose missing objects cannot be fetched in the box")
+		default:
+			return unfit("it has an extension that is not known: " + plainText(name, 40))
+		}
+	}
+	if tree := r.setting("core.worktree"); !r.Pointer && tree != "" && !sameFile(absolute(r.Common, tree), r.Top) {
+		return unfit("its work tree is another folder (core.worktree)")
+	}
+	return nil
+}
+
+// sparseTree reports whether the settings of one worktree say that it is sparse.
+func sparseTree(dir *folder) bool {
+	data, err := dir.read("config.worktree", maxConfig)
+	if err != nil {
+		return false
+	}
+	sparse := false
+	list, _ := gitconfig.Parse(data) // what stands before a fault counts
+	for _, e := range list {
+		if e.Key == "core.sparsecheckout" {
+			sparse = truth(e)
+		}
+	}
+	return sparse
+}
+
+func truth(e gitconfig.Entry) bool {
+	return e.Bare || slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(e.Value))
+}
+
+// setting returns the last value of a key, as git takes it.
+func (r *Repo) setting(key string) string {
+	value := ""
+	for _, e := range r.config {
+		if e.Key == key {
+			value = e.Value
+		}
+	}
+	return value
+}
+
+// alternates returns the object stores that one borrows from, and those that these
+// borrow from.
+func alternates(repo, rel string, depth int) ([]string, error) {
+	store := filepath.Join(repo, rel)
+	d, err := openFolder(store)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	data, err := d.read("info/alternates", 64<<10)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case depth > 4:
+		return nil, unfit("it borrows objects from a repository that borrows them, and so on")
+	}
+	var out []string
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(absolute(store, line))
+		if line[0] == '"' || err != nil {
+			return nil, unfit("it borrows objects from a folder that is not there")
+		}
+		further, err := alternates(real, ".", depth+1)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range append([]string{real}, further...) {
+			if !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out, nil
+}

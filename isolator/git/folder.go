@@ -1,0 +1,360 @@
+package git
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
+)
+
+// folder is a directory that is held open. Everything below it is reached through
+// the descriptor and through no link, so a name that is exchanged meanwhile leads
+// nowhere else.
+type folder struct {
+	fd   int
+	path string // for messages only
+}
+
+// openFolder opens a directory by an absolute path that has no link in it.
+func openFolder(p string) (*folder, error) { return openPath(p, unix.O_RDONLY) }
+
+// openPath is openFolder; with O_PATH for one that cannot be listed.
+func openPath(p string, flags int) (*folder, error) {
+	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	if p == "/" {
+		return &folder{root, p}, nil
+	}
+	defer unix.Close(root)
+	fd, err := copytree.Open(root, strings.TrimPrefix(filepath.Clean(p), "/"), flags|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: p, Err: err}
+	}
+	return &folder{fd, p}, nil
+}
+
+func (d *folder) close() {
+	if d != nil && d.fd >= 0 {
+		unix.Close(d.fd)
+		d.fd = -1
+	}
+}
+
+// sub opens a folder below this one.
+func (d *folder) sub(rel string) (*folder, error) {
+	fd, err := copytree.Open(d.fd, rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, d.fault("open", rel, err)
+	}
+	return &folder{fd, filepath.Join(d.path, rel)}, nil
+}
+
+func (d *folder) fault(op, rel string, err error) error {
+	return &fs.PathError{Op: op, Path: filepath.Join(d.path, rel), Err: err}
+}
+
+// at calls do with the folder that holds rel, and with rel's last part.
+func (d *folder) at(op, rel string, do func(dir int, name string) error) error {
+	parent, name := path.Split(rel)
+	if name == "" || name == "." || name == ".." {
+		return d.fault(op, rel, unix.EINVAL)
+	}
+	dir := d.fd
+	if parent != "" {
+		fd, err := copytree.Open(d.fd, strings.TrimSuffix(parent, "/"), unix.O_PATH|unix.O_DIRECTORY)
+		if err != nil {
+			return d.fault(op, rel, err)
+		}
+		defer unix.Close(fd)
+		dir = fd
+	}
+	if err := do(dir, name); err != nil {
+		return d.fault(op, rel, err)
+	}
+	return nil
+}
+
+// open opens a regular file. A FIFO or a device in its place neither blocks nor
+// counts as one.
+func (d *folder) open(rel string) (*os.File, unix.Stat_t, error) {
+	fd := -1
+	var st unix.Stat_t
+	err := d.at("open", rel, func(dir int, name string) (err error) {
+		fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return nil, st, err
+	}
+	f := os.NewFile(uintptr(fd), filepath.Join(d.path, rel))
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		f.Close()
+		return nil, st, d.fault("open", rel, errors.Join(err, errNotPlain))
+	}
+	return f, st, nil
+}
+
+var (
+	errNotPlain = errors.New("not a plain file")
+	errTooLarge = errors.New("larger than git would ever make it")
+)
+
+// read returns the content of a regular file of at most that many bytes.
+func (d *folder) read(rel string, most int64) ([]byte, error) {
+	f, st, err := d.open(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st.Size > most {
+		return nil, d.fault("read", rel, errTooLarge)
+	}
+	data := make([]byte, 0, min(st.Size, 1<<20)+1)
+	for {
+		if len(data) == cap(data) {
+			data = slices.Grow(data, max(512, min(len(data), 1<<22)))
+		}
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case int64(len(data)) > most:
+			return nil, d.fault("read", rel, errTooLarge)
+		case errors.Is(err, io.EOF):
+			return data, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// stat looks at a name without following it.
+func (d *folder) stat(rel string) (st unix.Stat_t, err error) {
+	err = d.at("stat", rel, func(dir int, name string) error {
+		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	return st, err
+}
+
+func (d *folder) has(rel string) bool {
+	_, err := d.stat(rel)
+	return err == nil
+}
+
+func (d *folder) isDir(rel string) bool {
+	st, err := d.stat(rel)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
+// list returns what is in a folder below this one, "." for this one, unsorted and
+// at most that many. The kind is the one the file system tells without being asked again.
+func (d *folder) list(rel string, most int) ([]fs.DirEntry, error) {
+	fd, err := copytree.Open(d.fd, rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, d.fault("open", rel, err)
+	}
+	f := os.NewFile(uintptr(fd), filepath.Join(d.path, rel))
+	defer f.Close()
+	list, err := f.ReadDir(most + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(list) > most {
+		return nil, d.fault("list", rel, errTooMany)
+	}
+	return list, nil
+}
+
+var errTooMany = errors.New("more entries than git would ever make")
+
+// mkdir makes a folder and those it lies in.
+func (d *folder) mkdir(rel string, mode uint32) error {
+	for i := range len(rel) + 1 {
+		if i < len(rel) && rel[i] != '/' {
+			continue
+		}
+		err := d.at("mkdir", rel[:i], func(dir int, name string) error { return unix.Mkdirat(dir, name, mode) })
+		if err != nil && !errors.Is(err, unix.EEXIST) {
+			return err
+		}
+	}
+	if !d.isDir(rel) {
+		return d.fault("mkdir", rel, unix.ENOTDIR)
+	}
+	return nil
+}
+
+// create writes a file that must not be there. It is on the disk when sync is set.
+func (d *folder) create(rel string, data []byte, mode uint32, sync bool) error {
+	return d.at("create", rel, func(dir int, name string) error {
+		fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+		if err != nil {
+			return err
+		}
+		f := os.NewFile(uintptr(fd), rel)
+		_, err = f.Write(data)
+		if err == nil && sync {
+			err = f.Sync()
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			_ = unix.Unlinkat(dir, name, 0)
+		}
+		return err
+	})
+}
+
+func (d *folder) rename(from, to string) error {
+	return d.at("rename", from, func(fromDir int, fromName string) error {
+		return d.at("rename", to, func(toDir int, toName string) error {
+			return unix.Renameat(fromDir, fromName, toDir, toName)
+		})
+	})
+}
+
+// remove removes a file. One that is not there is no error.
+func (d *folder) remove(rel string) error {
+	err := d.at("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	return err
+}
+
+// replace puts a file in the place of whatever has that name, all of it or nothing.
+// The name of what is written meanwhile is temp.
+func (d *folder) replace(rel, temp string, data []byte, mode uint32, sync bool) error {
+	_ = d.remove(temp)
+	if err := d.create(temp, data, mode, sync); err != nil {
+		return err
+	}
+	if err := d.rename(temp, rel); err != nil {
+		return errors.Join(err, d.remove(temp))
+	}
+	return nil
+}
+
+// tempPrefix begins the names of what inner writes beside a file of the host's
+// before it takes the place of it.
+const tempPrefix = "inner-new-"
+
+// ErrLocked is a file that another git holds the lock of.
+var ErrLocked = errors.New("another git is at work there")
+
+// locked replaces a file under git's own lock for it: NAME.lock. still is asked while
+// the lock is held, and says whether the file may be replaced; data nil removes it.
+//
+// The lock is a second name of a file that says whose it is: a lock that a killed
+// inner left has the inode of inner-new-RUN-NAME, and unlock takes both away. One
+// that is another git's never has.
+func (d *folder) locked(rel, run string, data []byte, mode uint32, still func() error) error {
+	temp := tempName(rel, run)
+	lock := rel + ".lock"
+	_ = d.remove(temp)
+	if err := d.create(temp, data, mode, true); err != nil {
+		return err
+	}
+	err := d.at("link", temp, func(dir int, name string) error {
+		return unix.Linkat(dir, name, dir, path.Base(lock), 0)
+	})
+	if err != nil {
+		_ = d.remove(temp)
+		if errors.Is(err, unix.EEXIST) {
+			return d.fault("lock", rel, ErrLocked)
+		}
+		return err
+	}
+	if err = still(); err == nil {
+		if data == nil {
+			err = errors.Join(d.remove(rel), d.remove(lock))
+		} else {
+			err = d.rename(lock, rel)
+		}
+	}
+	if err != nil {
+		_ = d.remove(lock)
+	}
+	return errors.Join(err, d.remove(temp))
+}
+
+func tempName(rel, run string) string {
+	dir, name := path.Split(rel)
+	return dir + tempPrefix + run + "-" + name
+}
+
+// unlock takes away the locks that a killed run left of a file, see locked.
+func (d *folder) unlock(rel, run string) error {
+	temp := tempName(rel, run)
+	mine, err := d.stat(temp)
+	if err != nil {
+		return nil
+	}
+	if lock, err := d.stat(rel + ".lock"); err == nil && lock.Ino == mine.Ino && lock.Dev == mine.Dev {
+		if err := d.remove(rel + ".lock"); err != nil {
+			return err
+		}
+	}
+	return d.remove(temp)
+}
+
+// copyFile copies a regular file to a new one, sharing blocks where the file system can.
+func (d *folder) copyFile(rel string, to *folder, name string, most int64, mode uint32) (int64, error) {
+	f, st, err := d.open(rel)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if st.Size > most {
+		return 0, d.fault("copy", rel, errTooLarge)
+	}
+	return st.Size, to.at("create", name, func(dir int, base string) error {
+		fd, err := unix.Openat(dir, base, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if err := fill(fd, int(f.Fd()), st.Size); err != nil {
+			_ = unix.Unlinkat(dir, base, 0)
+			return err
+		}
+		return nil
+	})
+}
+
+// fill copies at most size bytes, so that a file that grows meanwhile ends.
+func fill(to, from int, size int64) error {
+	if size == 0 {
+		return nil
+	}
+	if size >= 64<<10 && unix.IoctlFileClone(to, from) == nil {
+		return unix.Ftruncate(to, size)
+	}
+	buf := make([]byte, min(size, 256<<10))
+	for at := int64(0); at < size; {
+		n, err := unix.Pread(from, buf[:min(int64(len(buf)), size-at)], at)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return err
+		case n == 0:
+			return nil
+		}
+		for b := buf[:n]; len(b) > 0; {
+			w, err := unix.Pwrite(to, b, at)
+			if err != nil && !errors.Is(err, unix.EINTR) {
+				return err
+			}
+			b, at = b[max(w, 0):], at+int64(max(w, 0))
+		}
+	}
+	return nil
+}

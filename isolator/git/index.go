@@ -1,0 +1,366 @@
+package git
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+)
+
+// The modes an entry of an index has (gitformat-index(5)).
+const (
+	modeFile       = 0o100644
+	modeExecutable = 0o100755
+	modeLink       = 0o120000
+	modeGitlink    = 0o160000
+)
+
+// Flags of an entry.
+const (
+	flagValid    = 0x8000 // assume-unchanged
+	flagExtended = 0x4000
+	flagStage    = 0x3000
+	flagName     = 0x0fff
+
+	extraSkip   = 0x4000 // skip-worktree
+	extraIntent = 0x2000 // intent-to-add
+)
+
+const (
+	maxIndexBytes = 1 << 30
+	statBytes     = 40
+)
+
+// indexEntry is one path of an index.
+type indexEntry struct {
+	stat  [statBytes]byte // as in the file: times, device, inode, mode, owner, size
+	mode  uint32
+	oid   string // raw bytes
+	flags uint16 // without the length of the name and without flagExtended
+	extra uint16
+	name  string
+}
+
+func (e *indexEntry) stage() int { return int(e.flags&flagStage) >> 12 }
+
+// index is a git index without its extensions.
+type index struct {
+	entries []indexEntry
+}
+
+// errIndexForm is an index that git would read in a way that is not known here.
+var errIndexForm = errors.New("an index in a form that inner does not read (split or sparse)")
+
+// parseIndex reads an index strictly: versions 2 to 4, entries in git's order, nothing
+// left over. An extension that changes what the entries mean is an error, all others
+// are passed over.
+//
+// Source: gitformat-index(5); read-cache.c of git 2.39, read_index_from.
+func parseIndex(data []byte, hashLen int) (*index, error) {
+	const header = 12
+	if len(data) < header+hashLen || string(data[:4]) != "DIRC" {
+		return nil, errors.New("not an index")
+	}
+	version, count := binary.BigEndian.Uint32(data[4:]), int(binary.BigEndian.Uint32(data[8:]))
+	end := len(data) - hashLen
+	if version < 2 || version > 4 || count > end/(statBytes+hashLen+2) {
+		return nil, errors.New("not an index that git 2.39 writes")
+	}
+	// index.skipHash writes zeros.
+	if sum := data[end:]; !bytes.Equal(sum, make([]byte, hashLen)) && !bytes.Equal(sum, checksum(data[:end], hashLen)) {
+		return nil, errors.New("an index that is damaged")
+	}
+	p := indexParser{data: data[:end], at: header, version: version, hash: hashLen}
+	ix := &index{entries: make([]indexEntry, 0, count)}
+	for i := range count {
+		e, err := p.entry()
+		if err != nil {
+			return nil, fmt.Errorf("entry %d of the index: %w", i, err)
+		}
+		if n := len(ix.entries); n > 0 && !before(&ix.entries[n-1], &e) {
+			return nil, fmt.Errorf("entry %d of the index: not in order", i)
+		}
+		ix.entries = append(ix.entries, e)
+	}
+	return ix, p.extensions()
+}
+
+// before is git's order, without two entries for one path and stage.
+func before(a, b *indexEntry) bool {
+	if a.name != b.name {
+		return a.name < b.name
+	}
+	return a.stage() != 0 && a.stage() < b.stage()
+}
+
+func checksum(data []byte, hashLen int) []byte {
+	h := newHash(hashLen)
+	h.Write(data)
+	return h.Sum(nil)
+}
+
+// newHash is git's hash for names of that many bytes.
+func newHash(hashLen int) hash.Hash {
+	if hashLen == sha256.Size {
+		return sha256.New()
+	}
+	return sha1.New()
+}
+
+type indexParser struct {
+	data    []byte
+	at      int
+	version uint32
+	hash    int
+	name    []byte
+}
+
+var errCutOff = errors.New("it is cut off")
+
+func (p *indexParser) entry() (e indexEntry, err error) {
+	start := p.at
+	if p.at += statBytes + p.hash + 2; p.at > len(p.data) {
+		return e, errCutOff
+	}
+	copy(e.stat[:], p.data[start:])
+	e.mode = binary.BigEndian.Uint32(e.stat[24:])
+	e.oid = string(p.data[start+statBytes : start+statBytes+p.hash])
+	flags := binary.BigEndian.Uint16(p.data[p.at-2:])
+	if flags&flagExtended != 0 {
+		if p.at += 2; p.at > len(p.data) || p.version < 3 {
+			return e, errCutOff
+		}
+		e.extra = binary.BigEndian.Uint16(p.data[p.at-2:])
+		if e.extra&^(extraSkip|extraIntent) != 0 {
+			return e, errors.New("an unknown flag")
+		}
+	}
+	e.flags = flags & (flagValid | flagStage)
+	drop := len(p.name)
+	if p.version == 4 {
+		var n int
+		if drop, n = offset(p.data[p.at:]); n == 0 || drop > len(p.name) {
+			return e, errCutOff
+		}
+		p.at += n
+	}
+	length := bytes.IndexByte(p.data[p.at:], 0)
+	if length < 0 || len(p.name)-drop+length > maxPathName {
+		return e, errors.New("a name without an end")
+	}
+	p.name = append(p.name[:len(p.name)-drop], p.data[p.at:p.at+length]...)
+	// Git goes by this length, and would find the next entry elsewhere.
+	if int(flags&flagName) != min(len(p.name), flagName) {
+		return e, errors.New("a name of another length than it says")
+	}
+	e.name = string(p.name)
+	p.at += length + 1
+	if p.version < 4 { // one to eight NULs, so that an entry is a multiple of eight
+		p.at = start + (p.at-start+7)/8*8
+	}
+	if p.at > len(p.data) {
+		return e, errCutOff
+	}
+	switch e.mode {
+	case modeFile, modeExecutable, modeLink, modeGitlink:
+		return e, nil
+	case 0o040000:
+		return e, errIndexForm
+	}
+	return e, errors.New("an unknown mode")
+}
+
+// extensions passes over what follows the entries. Those in lower case change what
+// the entries mean.
+func (p *indexParser) extensions() error {
+	for p.at < len(p.data) {
+		if p.at+8 > len(p.data) {
+			return errCutOff
+		}
+		name, size := p.data[p.at:p.at+4], int(binary.BigEndian.Uint32(p.data[p.at+4:]))
+		if name[0] < 'A' || name[0] > 'Z' {
+			return errIndexForm
+		}
+		if p.at += 8 + size; p.at > len(p.data) {
+			return errCutOff
+		}
+	}
+	return nil
+}
+
+// offset reads a number as packs have them (varint.c, decode_varint). n is its length,
+// 0 when there is none.
+func offset(data []byte) (v, n int) {
+	for n < len(data) && n < 5 {
+		c := data[n]
+		n++
+		v = v<<7 | int(c&0x7f)
+		if c&0x80 == 0 {
+			return v, n
+		}
+		v++
+	}
+	return 0, 0
+}
+
+// digest names the content of an index: paths, objects and flags, not when somebody
+// looked at the files. `git status` outside writes the index anew without changing it.
+func (ix *index) digest() string {
+	if ix == nil {
+		return ""
+	}
+	h := sha256.New()
+	var b []byte
+	for i := range ix.entries {
+		e := &ix.entries[i]
+		b = binary.BigEndian.AppendUint32(b[:0], e.mode)
+		b = binary.BigEndian.AppendUint16(b, e.flags)
+		b = binary.BigEndian.AppendUint16(b, e.extra)
+		b = append(b, e.oid...)
+		b = append(b, e.name...)
+		h.Write(append(b, 0))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// gitlinks are the paths at which other repositories are.
+func (ix *index) gitlinks() map[string]bool {
+	out := map[string]bool{}
+	if ix != nil {
+		for i := range ix.entries {
+			if ix.entries[i].mode == modeGitlink {
+				out[ix.entries[i].name] = true
+			}
+		}
+	}
+	return out
+}
+
+// find returns the entry of a path and stage.
+func (ix *index) find(name string, stage int) *indexEntry {
+	if ix == nil {
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(ix.entries, indexEntry{name: name, flags: uint16(stage) << 12}, func(a, b indexEntry) int {
+		if c := strings.Compare(a.name, b.name); c != 0 {
+			return c
+		}
+		return a.stage() - b.stage()
+	})
+	if !ok {
+		return nil
+	}
+	return &ix.entries[i]
+}
+
+// fileAndFolder returns an entry that makes a path both a file and a folder, "" when
+// there is none.
+func (ix *index) fileAndFolder(name string) string {
+	for i := range len(name) {
+		if name[i] == '/' && ix.any(name[:i]) {
+			return name[:i]
+		}
+	}
+	at, _ := slices.BinarySearchFunc(ix.entries, name+"/", func(e indexEntry, want string) int { return strings.Compare(e.name, want) })
+	if at < len(ix.entries) && strings.HasPrefix(ix.entries[at].name, name+"/") {
+		return ix.entries[at].name
+	}
+	return ""
+}
+
+func (ix *index) any(name string) bool {
+	_, ok := slices.BinarySearchFunc(ix.entries, name, func(e indexEntry, want string) int { return strings.Compare(e.name, want) })
+	return ok
+}
+
+// taken is the index of a box as the host gets it: written anew from entries that
+// are as the host's own, or that are fit for it. An entry that differs has no times and no size:
+// a box could write those of a file that it changed, and the host's git would call that
+// file unchanged. sparse says that the host's work tree has only some of the files.
+func (ix *index) taken(host *index, hostTime int64, sparse bool) (*index, error) {
+	out := &index{entries: make([]indexEntry, 0, len(ix.entries))}
+	for i := range ix.entries {
+		e := ix.entries[i]
+		old := host.find(e.name, e.stage())
+		same := old != nil && old.mode == e.mode && old.oid == e.oid
+		if !same {
+			if why := treePath(e.name); why != "" {
+				return nil, fmt.Errorf("%q %s", e.name, why)
+			}
+			if e.mode == modeLink && settingsFile(e.name) {
+				return nil, fmt.Errorf("%q is a link, and git reads settings from it", e.name)
+			}
+			if other := ix.fileAndFolder(e.name); other != "" {
+				return nil, fmt.Errorf("%q is in a folder that %q says is a file", e.name, other)
+			}
+		}
+		switch {
+		case same:
+			e.flags = e.flags&^flagValid | old.flags&flagValid
+			e.stat = old.stat
+			if racy(&e, hostTime) {
+				e.forget()
+			}
+		default:
+			e.flags &^= flagValid
+			e.forget()
+		}
+		if e.extra&extraSkip != 0 && !sparse && (old == nil || old.extra&extraSkip == 0) {
+			e.extra &^= extraSkip
+		}
+		out.entries = append(out.entries, e)
+	}
+	return out, nil
+}
+
+// forget drops what is known of a file, so that git looks at it.
+func (e *indexEntry) forget() {
+	e.stat = [statBytes]byte{}
+	binary.BigEndian.PutUint32(e.stat[24:], e.mode)
+}
+
+// racy reports whether a file may have changed since it was looked at, within the
+// tick of a clock (git: Documentation/technical/racy-git.txt). Zero times are of files nobody
+// looked at.
+func racy(e *indexEntry, indexTime int64) bool {
+	seconds, nanos := binary.BigEndian.Uint32(e.stat[8:]), binary.BigEndian.Uint32(e.stat[12:])
+	return int64(seconds)*1e9+int64(nanos) >= indexTime
+}
+
+// format writes an index: version 2, or 3 when an entry needs it, with no extension.
+func (ix *index) format(hashLen int) []byte {
+	version := uint32(2)
+	size := 12 + hashLen
+	for i := range ix.entries {
+		if ix.entries[i].extra != 0 {
+			version = 3
+		}
+		size += statBytes + hashLen + 12 + len(ix.entries[i].name)
+	}
+	b := append(make([]byte, 0, size), "DIRC"...)
+	b = binary.BigEndian.AppendUint32(b, version)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(ix.entries)))
+	for i := range ix.entries {
+		e := &ix.entries[i]
+		start := len(b)
+		b = append(append(b, e.stat[:]...), e.oid...)
+		flags := e.flags | uint16(min(len(e.name), flagName))
+		if e.extra != 0 {
+			b = binary.BigEndian.AppendUint16(b, flags|flagExtended)
+			b = binary.BigEndian.AppendUint16(b, e.extra)
+		} else {
+			b = binary.BigEndian.AppendUint16(b, flags)
+		}
+		b = append(b, e.name...)
+		for b = append(b, 0); (len(b)-start)%8 != 0; {
+			b = append(b, 0)
+		}
+	}
+	return append(b, checksum(b, hashLen)...)
+}

@@ -1,0 +1,251 @@
+package git
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// last does what is done only once the box is gone: worktrees that it made, tracking settings of
+// its branches, and a list of what it changed and keeps.
+func (x *exchange) last(ctx context.Context) error {
+	x.settings()
+	if err := x.tracking(); err != nil {
+		x.say("the tracking settings of new branches did not cross: %v", err)
+	}
+	return x.newWorktrees(ctx)
+}
+
+// settings lists what the box changed in its configuration, hooks and info.
+func (x *exchange) settings() {
+	now := settingsOf(x.box)
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if x.u.Files[name] != now[name] {
+			x.setting(plainText(name, 200))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.u.Files)) {
+		if now[name] == "" {
+			x.setting(plainText(name, 200) + " (removed)")
+		}
+	}
+	was, is := x.configs()
+	for _, e := range is {
+		if !slices.Contains(was, e) && !strings.HasPrefix(e.Key, "branch.") {
+			x.setting(plainText(e.Key, 200))
+		}
+	}
+	for _, e := range was {
+		if !slices.ContainsFunc(is, func(i gitconfig.Entry) bool { return i.Key == e.Key }) && !strings.HasPrefix(e.Key, "branch.") {
+			x.setting(plainText(e.Key, 200) + " (removed)")
+		}
+	}
+}
+
+// configs are the settings that the box got and those that it has.
+func (x *exchange) configs() (was, is []gitconfig.Entry) {
+	was, _ = gitconfig.Parse([]byte(x.u.Config)) // of inner's own
+	data, err := x.box.read("config", maxConfig)
+	if err != nil {
+		return was, was
+	}
+	is, _ = gitconfig.Parse(data) // what stands before a fault counts for git, too
+	return was, is
+}
+
+// tracking writes branch.NAME.remote and .merge of branches that are new to the host's
+// configuration, where the values are plain names.
+func (x *exchange) tracking() error {
+	_, is := x.configs()
+	data, err := x.host.read("config", maxConfig)
+	if err != nil {
+		return err
+	}
+	host, err := gitconfig.Parse(data)
+	if err != nil {
+		return err
+	}
+	remotes, known := map[string]bool{".": true}, map[string]bool{}
+	for _, e := range host {
+		section, rest, _ := strings.Cut(e.Key, ".")
+		if i := strings.LastIndexByte(rest, '.'); i > 0 && section == "remote" {
+			remotes[rest[:i]] = true
+		} else if i > 0 && section == "branch" {
+			known[rest[:i]] = true
+		}
+	}
+	remote, merge := map[string]string{}, map[string]string{}
+	for _, e := range is {
+		name, ok := strings.CutPrefix(e.Key, "branch.")
+		if branch, found := strings.CutSuffix(name, ".remote"); ok && found && remotes[e.Value] {
+			remote[branch] = e.Value
+		}
+		if branch, found := strings.CutSuffix(name, ".merge"); ok && found && hasPrefix(e.Value, "refs/heads") && refName(e.Value) == "" {
+			merge[branch] = e.Value
+		}
+	}
+	text := ""
+	for _, branch := range slices.Sorted(maps.Keys(merge)) {
+		full := "refs/heads/" + branch
+		if known[branch] || remote[branch] == "" || refName(full) != "" || x.hostRefs[full] == "" || strings.ContainsAny(remote[branch], "\"\\\n") {
+			continue
+		}
+		text += "[branch \"" + branch + "\"]\n\tremote = " + remote[branch] + "\n\tmerge = " + merge[branch] + "\n"
+	}
+	if text == "" {
+		return nil
+	}
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		text = "\n" + text
+	}
+	st, err := x.host.stat("config")
+	if err != nil {
+		return err
+	}
+	return x.host.locked("config", x.meta.Run, append(data, text...), st.Mode&0o777, func() error {
+		again, err := x.host.read("config", maxConfig)
+		if err == nil && string(again) != string(data) {
+			err = ErrLocked
+		}
+		return err
+	})
+}
+
+// newWorktrees writes the administration of worktrees that the box made below folders it
+// can write, from their HEAD and index as those were checked.
+func (x *exchange) newWorktrees(ctx context.Context) error {
+	list, err := x.box.list("worktrees", maxWorktrees)
+	if err != nil {
+		return nil // none
+	}
+	for _, e := range list {
+		rel := "worktrees/" + e.Name()
+		if !e.IsDir() || x.host.has(rel) {
+			continue
+		}
+		if why := x.newWorktree(ctx, e.Name(), rel); why != "" {
+			x.say("the worktree %s that the box made stays with it: %s", plainText(e.Name(), 100), why)
+		}
+	}
+	return nil
+}
+
+// newWorktree returns why a worktree of the box does not cross, "" when it did.
+func (x *exchange) newWorktree(ctx context.Context, name, rel string) string {
+	if refName("refs/heads/"+name) != "" || strings.Contains(name, "/") {
+		return "its name is not one for the host"
+	}
+	back, err := x.box.read(rel+"/gitdir", maxPointer)
+	pointer := strings.TrimSuffix(string(back), "\n")
+	if err != nil || !filepath.IsAbs(pointer) || filepath.Clean(pointer) != pointer || filepath.Base(pointer) != ".git" || strings.ContainsAny(pointer, "\n\x00") {
+		return "it does not say where it is"
+	}
+	top := filepath.Dir(pointer)
+	inside := slices.ContainsFunc(x.roots, func(root string) bool { return strings.HasPrefix(top, strings.TrimSuffix(root, "/")+"/") })
+	if !inside {
+		return "it is in a folder that is not the box's to write"
+	}
+	d, err := openFolder(top)
+	if err != nil {
+		return "its folder is not there"
+	}
+	defer d.close()
+	want := "gitdir: " + x.u.Common + "/" + rel
+	if text, err := d.read(".git", maxPointer); err != nil || strings.TrimSuffix(string(text), "\n") != want {
+		return "its .git does not lead to this repository"
+	}
+	for _, m := range x.moves {
+		if m.held {
+			return "a branch is held back"
+		}
+	}
+	v := &viewState{view: &view{Rel: rel, Top: top, Index: "none", Merge: map[string]string{}}, u: x.u}
+	data, err := x.box.read(rel+"/HEAD", maxLoose)
+	v.boxHead = headValue(data, x.u.Digits)
+	if err != nil || v.boxHead == "" {
+		return "its HEAD says nothing that git understands"
+	}
+	if err := x.boxIndexOf(v); err != nil {
+		return err.Error()
+	}
+	if why := x.worktreeObjects(ctx, v); why != "" {
+		return why
+	}
+	return x.writeWorktree(v)
+}
+
+// worktreeObjects brings what a new worktree's HEAD and index need.
+func (x *exchange) worktreeObjects(ctx context.Context, v *viewState) string {
+	views, moves := x.views, x.moves
+	defer func() { x.views, x.moves = views, moves }()
+	var err error
+	if x.p == nil {
+		if x.p, err = x.newPlumbing(x.u, x.host); err != nil {
+			return err.Error()
+		}
+	} else if x.p.store, err = x.host.sub("objects"); err != nil {
+		return err.Error()
+	}
+	defer x.p.store.close()
+	x.views, x.moves = []*viewState{v}, nil
+	links := v.boxIndex.gitlinks()
+	for _, old := range views {
+		for path := range old.hostIndex.gitlinks() {
+			delete(links, path)
+		}
+	}
+	if len(links) > 0 {
+		return "its index has another repository"
+	}
+	if err := x.carryObjects(ctx); err != nil {
+		return err.Error()
+	}
+	return v.stays
+}
+
+// writeWorktree makes the host's folder of a worktree. The file gitdir comes last: without
+// it git does not take the folder for one.
+func (x *exchange) writeWorktree(v *viewState) string {
+	if name, sym := symbolic(v.boxHead); sym {
+		if !hasPrefix(name, "refs/heads") || refName(name) != "" && x.base.refs[name] == "" || x.hostRefs[name] == "" || x.hostRefs[name] != x.boxRefs.refs[name] {
+			return "its branch did not cross"
+		}
+		for _, other := range x.views {
+			if other.hostHead == v.boxHead {
+				return "its branch is checked out elsewhere"
+			}
+		}
+	}
+	if err := x.host.mkdir(v.Rel, 0o755); err != nil {
+		return err.Error()
+	}
+	put := func(name string, data []byte) error { return x.host.create(v.file(name), data, 0o644, true) }
+	err := put("commondir", []byte("../..\n"))
+	if err == nil {
+		err = put("HEAD", []byte(v.boxHead+"\n"))
+	}
+	if err == nil && v.boxIndex != nil {
+		var out *index
+		if out, err = v.boxIndex.taken(nil, 0, false); err == nil {
+			err = put("index", out.format(x.u.Digits/2))
+		}
+	}
+	if err == nil {
+		err = x.logHead(v, "", resolve(v.boxHead, x.hostRefs))
+	}
+	if err == nil {
+		err = put("gitdir", []byte(v.Top+"/.git\n"))
+	}
+	if err != nil {
+		_ = x.host.removeTree(v.Rel)
+		_ = x.host.at("remove", "worktrees", func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+		return err.Error()
+	}
+	return ""
+}

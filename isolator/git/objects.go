@@ -1,0 +1,386 @@
+package git
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// intake is a store of inner's own that the objects of a box are copied to before any git
+// looks at them: plain files with the names of loose objects and packs, and nothing
+// else. No list of alternates, no index of a pack and no graph that a box wrote is taken
+// over: git trusts those. Packs are indexed anew.
+type intake struct {
+	rel   string // below the state folder
+	path  string
+	has   map[string]bool // loose objects and packs that are there
+	bytes int64
+}
+
+// Most bytes of one loose object, and how many objects a box may have loose.
+const (
+	maxObject = 4 << 30
+	maxObjs   = 4_000_000
+)
+
+// newIntake makes the store, or finds what is in it after a crash.
+func (c *Copy) newIntake(u *unit) (*intake, error) {
+	in := &intake{rel: fmt.Sprintf("objects.%d", u.N), has: map[string]bool{}}
+	in.path = filepath.Join(c.path, stateFolder, in.rel)
+	// What a crash left may be half of a file.
+	if err := removeAll(c.state, in.rel); err != nil {
+		return nil, err
+	}
+	return in, c.state.mkdir(in.rel+"/pack", 0o700)
+}
+
+// take copies what the box has stored since the last time.
+func (in *intake) take(ctx context.Context, c *Copy, p *plumbing, box *folder, digits int) error {
+	objects, err := box.sub("objects")
+	if err != nil {
+		return err
+	}
+	defer objects.close()
+	list, err := objects.list(".", maxFiles)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if e.IsDir() && hexName(e.Name(), 2) {
+			if err := in.loose(c, objects, e.Name(), digits); err != nil {
+				return err
+			}
+		}
+	}
+	packs, err := objects.list("pack", maxFiles)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range packs {
+		name, ok := strings.CutSuffix(e.Name(), ".pack")
+		if hash, found := strings.CutPrefix(name, "pack-"); ok && found && hexName(hash, digits) && !in.has[name] {
+			if err := in.pack(ctx, c, p, objects, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (in *intake) loose(c *Copy, objects *folder, dir string, digits int) error {
+	files, err := objects.list(dir, maxObjs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	made := false
+	for _, f := range files {
+		name := dir + "/" + f.Name()
+		if !hexName(f.Name(), digits-2) || in.has[name] {
+			continue
+		}
+		if !made {
+			if err := c.state.mkdir(in.rel+"/"+dir, 0o700); err != nil {
+				return err
+			}
+			made = true
+		}
+		n, err := in.copy(c, objects, name, name, maxObject)
+		switch {
+		case errors.Is(err, errBadFile) || errors.Is(err, fs.ErrNotExist):
+			continue // git will say that it is missing if it is needed
+		case err != nil:
+			return err
+		}
+		in.has[name] = true
+		in.bytes += n
+	}
+	return nil
+}
+
+// errBadFile is a file of a box that git did not write: a link, a FIFO, a file with holes.
+var errBadFile = errors.New("not a file that git wrote")
+
+// copy copies one file of the box, if it can be one of git's.
+func (in *intake) copy(c *Copy, from *folder, name, to string, most int64) (int64, error) {
+	f, st, err := from.open(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, err
+		}
+		return 0, errors.Join(errBadFile, err)
+	}
+	defer f.Close()
+	if st.Size == 0 || st.Size > most || holes(int(f.Fd()), st.Size) {
+		return 0, errBadFile
+	}
+	if err := room(c.state, st.Size); err != nil {
+		return 0, err
+	}
+	return st.Size, c.state.at("create", in.rel+"/"+to, func(dir int, base string) error {
+		_ = unix.Unlinkat(dir, base, 0)
+		fd, err := unix.Openat(dir, base, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if err := fill(fd, int(f.Fd()), st.Size); err != nil {
+			_ = unix.Unlinkat(dir, base, 0)
+			return err
+		}
+		return nil
+	})
+}
+
+// holes reports whether a file has parts that take no room: git's never have.
+func holes(fd int, size int64) bool {
+	if size < 1<<20 {
+		return false
+	}
+	end, err := unix.Seek(fd, 0, unix.SEEK_HOLE)
+	return err == nil && end < size
+}
+
+// room refuses to fill the last part of a disk.
+func room(d *folder, need int64) error {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(d.fd, &st); err != nil {
+		return err
+	}
+	if free := int64(st.Bavail) * st.Bsize; free < need+(16<<20) {
+		return fmt.Errorf("%s: %w", d.path, unix.ENOSPC)
+	}
+	return nil
+}
+
+// pack copies a pack and makes an index for it. One that git calls broken is passed over.
+func (in *intake) pack(ctx context.Context, c *Copy, p *plumbing, objects *folder, name string) error {
+	n, err := in.copy(c, objects, "pack/"+name+".pack", "pack/"+name+".pack", 1<<40)
+	switch {
+	case errors.Is(err, errBadFile) || errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	file := filepath.Join(in.path, "pack", name+".pack")
+	err = p.run(ctx, call{args: []string{"index-pack", file}, store: in.path, further: []string{hostObjects()}})
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		if rerr := c.state.remove(in.rel + "/pack/" + name + ".pack"); rerr != nil {
+			return rerr
+		}
+		if errors.Is(err, unix.ENOSPC) || strings.Contains(err.Error(), "No space left") {
+			return err
+		}
+	}
+	in.has[name] = true
+	in.bytes += n
+	return nil
+}
+
+// bundle is a pack of objects that were checked and are not yet the host's.
+type bundle struct {
+	rel   string // its folder below the state folder
+	name  string // pack-HASH; "" when there is nothing in it
+	count uint32
+	size  int64
+}
+
+// Up to so many objects are stored one by one, as `git fetch` does (fetch.unpackLimit).
+// Large ones stay in the pack.
+const (
+	looseLimit = 100
+	looseBytes = 32 << 20
+)
+
+// severities are kinds of faults that git mentions and does not refuse: settings that
+// are links.
+const severities = "--strict=gitattributesSymlink=error,gitignoreSymlink=error,mailmapSymlink=error,gitmodulesParse=error"
+
+// gather packs what can be reached from tips and not from have, and checks it: that every
+// object is what its name says, that no tree can do harm (git-fsck(1)), and that nothing is
+// missing in the host's store.
+func (in *intake) gather(ctx context.Context, c *Copy, p *plumbing, u *unit, tips, have []string) (*bundle, error) {
+	b := &bundle{rel: fmt.Sprintf("checked.%d", u.N)}
+	if err := removeAll(c.state, b.rel); err != nil {
+		return nil, err
+	}
+	if err := c.state.mkdir(b.rel+"/pack", 0o700); err != nil {
+		return nil, err
+	}
+	store := filepath.Join(c.path, stateFolder, b.rel)
+	hold := filepath.Join(c.path, holdFolder, fmt.Sprint(u.N))
+	revisions := strings.Join(tips, "\n") + "\n"
+	if len(have) > 0 {
+		revisions += "--not\n" + strings.Join(have, "\n") + "\n"
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan error, 1)
+	go func() {
+		err := p.run(ctx, call{
+			args: []string{"pack-objects", "--revs", "--stdout", "--delta-base-offset", "-q", "--no-use-bitmap-index"},
+			in:   strings.NewReader(revisions), out: w, store: in.path, further: []string{hostObjects(), hold},
+		})
+		done <- errors.Join(err, w.Close())
+	}()
+	err = p.run(ctx, call{args: []string{"index-pack", "--stdin", severities, "--no-rev-index"}, in: r, store: store, further: []string{hostObjects()}})
+	r.Close()
+	if perr := <-done; perr != nil {
+		var said *errGit
+		if errors.As(perr, &said) && said.said != "" || err == nil {
+			return nil, perr // why the other had nothing to read
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, b.open(c)
+}
+
+// open looks at what index-pack left.
+func (b *bundle) open(c *Copy) error {
+	files, err := c.state.list(b.rel+"/pack", 16)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name(), ".pack")
+		if !ok {
+			continue
+		}
+		file, st, err := c.state.open(b.rel + "/pack/" + f.Name())
+		if err != nil {
+			return err
+		}
+		var head [12]byte
+		_, err = io.ReadFull(file, head[:])
+		file.Close()
+		if err != nil {
+			return err
+		}
+		if b.count = binary.BigEndian.Uint32(head[8:]); b.count > 0 {
+			b.name, b.size = name, st.Size
+		}
+	}
+	return nil
+}
+
+// store gives the host what was checked: all of it, or nothing that git would see.
+func (b *bundle) store(ctx context.Context, c *Copy, p *plumbing) error {
+	if b.name == "" {
+		return nil
+	}
+	base := b.rel + "/pack/" + b.name
+	if b.count < looseLimit && b.size < looseBytes {
+		f, _, err := c.state.open(base + ".pack")
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return p.run(ctx, call{args: []string{"unpack-objects", "-q"}, in: f})
+	}
+	if err := p.store.mkdir("pack", 0o755); err != nil {
+		return err
+	}
+	// The index comes last: without it git does not look at a pack.
+	for _, ext := range []string{".pack", ".idx"} {
+		name := "pack/" + b.name + ext
+		if p.store.has(name) {
+			continue // the very same objects
+		}
+		temp := "pack/tmp_pack_inner_" + c.meta.Run + ext // `git gc` removes what has this name and is old
+		_ = p.store.remove(temp)
+		if _, err := c.state.copyFile(base+ext, p.store, temp, 1<<40, 0o444); err != nil {
+			return errors.Join(err, p.store.remove(temp))
+		}
+		if err := p.store.sync(temp); err != nil {
+			return errors.Join(err, p.store.remove(temp))
+		}
+		if err := p.store.rename(temp, name); err != nil {
+			return errors.Join(err, p.store.remove(temp))
+		}
+	}
+	return nil
+}
+
+// sync puts a file on the disk.
+func (d *folder) sync(rel string) error {
+	f, _, err := d.open(rel)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// gitlinks returns the paths at which commits that are in tips and not in have bring the repository
+// of another: git enters those that are in its index.
+func (in *intake) gitlinks(ctx context.Context, c *Copy, p *plumbing, u *unit, tips, have []string) (map[string]bool, error) {
+	further := []string{hostObjects(), filepath.Join(c.path, holdFolder, fmt.Sprint(u.N))}
+	revisions := strings.Join(tips, "\n") + "\n"
+	for _, h := range have {
+		revisions += "^" + h + "\n"
+	}
+	commits, err := p.text(ctx, call{args: []string{"rev-list", "--stdin"}, in: strings.NewReader(revisions), store: in.path, further: further})
+	if err != nil || commits == "" {
+		return nil, err
+	}
+	scan := &linkScan{found: map[string]bool{}}
+	err = p.run(ctx, call{
+		args: []string{"diff-tree", "--stdin", "--raw", "-r", "-z", "-m", "--root", "--no-renames", "--no-abbrev", "--no-commit-id"},
+		in:   strings.NewReader(commits), out: scan, store: in.path, further: further,
+	})
+	return scan.found, err
+}
+
+// linkScan reads what diff-tree prints: ":MODE MODE OID OID STATUS" NUL "PATH" NUL.
+type linkScan struct {
+	found map[string]bool
+	rest  []byte
+	path  bool // the next field is a path
+	link  bool // and that of a link
+}
+
+func (s *linkScan) Write(p []byte) (int, error) {
+	s.rest = append(s.rest, p...)
+	for {
+		i := slices.Index(s.rest, 0)
+		if i < 0 {
+			return len(p), nil
+		}
+		field := string(s.rest[:i])
+		s.rest = s.rest[i+1:]
+		switch {
+		case s.path:
+			if s.link {
+				s.found[field] = true
+			}
+			s.path = false
+		case strings.HasPrefix(field, ":") && len(field) > 14:
+			s.path, s.link = true, field[8:14] == "160000"
+		default:
+			return 0, errors.New("diff-tree: an answer that is not known")
+		}
+	}
+}

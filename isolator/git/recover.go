@@ -1,0 +1,155 @@
+package git
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/isolator/copytree"
+)
+
+// Left is a copy whose run is gone.
+type Left struct {
+	Dir    string // the copy's folder
+	Run    string
+	Repos  []string // the host's repositories
+	Report Report
+	Err    error // why it did not cross
+	Gone   bool  // everything crossed, and the copy was removed
+}
+
+// Remove removes a copy that was closed.
+func Remove(dir string) error { return copytree.Remove(dir) }
+
+// Reopen opens a copy that a run left. It fails while the run lives.
+func Reopen(dir string, roots []string) (*Copy, error) {
+	c := &Copy{path: dir, roots: roots}
+	if err := c.openFolders(false); err != nil {
+		c.Close()
+		return nil, err
+	}
+	data, err := c.state.read(metaFile, 64<<20)
+	if err == nil {
+		err = json.Unmarshal(data, &c.meta)
+	}
+	if err == nil && c.meta.Version != 1 {
+		err = fmt.Errorf("it is of version %d", c.meta.Version)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Recover looks at the copies in a folder, crosses what killed runs left in them, and removes
+// those of which nothing is left. Copies of runs that live are passed over. Roots are remembered by
+// the copy, since worktrees may only lie there.
+func Recover(ctx context.Context, base string, o Crossing) ([]Left, error) {
+	entries, err := os.ReadDir(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Left
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		if l, found := recoverOne(ctx, filepath.Join(base, e.Name()), o); found {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+func recoverOne(ctx context.Context, dir string, o Crossing) (l Left, found bool) {
+	c, err := Reopen(dir, nil)
+	switch {
+	case errors.Is(err, errBusy):
+		return l, false
+	case errors.Is(err, fs.ErrNotExist): // killed before it was whole: the box never ran
+		if fi, err := os.Lstat(dir); err != nil || time.Since(fi.ModTime()) < time.Minute {
+			return l, false // or it is being made
+		}
+		return Left{Dir: dir, Gone: true, Err: Remove(dir)}, true
+	case err != nil:
+		return Left{Dir: dir, Err: err}, true
+	}
+	l = Left{Dir: dir, Run: c.meta.Run, Repos: c.Repositories()}
+	c.roots = c.meta.Roots
+	l.Err = c.unlockAll()
+	if l.Err == nil {
+		o.Final = true
+		l.Report, l.Err = c.Cross(ctx, o)
+	}
+	c.Close()
+	if l.Err == nil && !l.Report.Pending {
+		l.Err = Remove(dir)
+		l.Gone = l.Err == nil
+	}
+	return l, true
+}
+
+// errBusy is a copy whose run lives.
+var errBusy = errors.New("its run is still going on")
+
+// How old the lock of a ref must be before it is taken for one that a killed run's git left.
+const staleLock = 2 * time.Second
+
+// unlockAll takes away the locks that a killed run left in the host's repositories: its own,
+// which it can tell, and those of a git that it had started and that was killed as well: they
+// are of refs that this run was about to move, and say what it was about to say.
+func (c *Copy) unlockAll() error {
+	var errs []error
+	for _, u := range c.meta.Units {
+		host, box, err := c.openUnit(u)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		box.close()
+		names := []string{"config", stashRef, "logs/" + stashRef}
+		for _, v := range u.Views {
+			names = append(names, v.file("HEAD"), v.file("index"))
+			for _, m := range mergeFiles() {
+				names = append(names, v.file(m))
+			}
+		}
+		for _, name := range names {
+			errs = append(errs, host.unlock(name, c.meta.Run))
+		}
+		b, err := c.loadBase(u)
+		if err != nil {
+			errs = append(errs, err)
+		} else {
+			for name, value := range b.meant {
+				errs = append(errs, staleRefLock(host, name, value))
+			}
+			b.log.Close()
+		}
+		host.close()
+	}
+	return errors.Join(errs...)
+}
+
+func staleRefLock(host *folder, name, value string) error {
+	lock := name + ".lock"
+	st, err := host.stat(lock)
+	if err != nil || time.Since(time.Unix(st.Mtim.Unix())) < staleLock {
+		return nil
+	}
+	data, err := host.read(lock, maxLoose)
+	if err != nil || len(data) > 0 && strings.TrimSpace(string(data)) != value {
+		return nil
+	}
+	return host.remove(lock)
+}

@@ -1,0 +1,243 @@
+package git
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const stashRef = "refs/stash"
+
+// Most refs, and most bytes of packed-refs and of one loose ref, that are read of a
+// repository.
+const (
+	maxRefs   = 2_000_000
+	maxPacked = 512 << 20
+	maxLoose  = 4096
+	maxDirs   = 200_000
+)
+
+// refs are the refs of a repository by name, as the object they name in hexadecimal
+// digits. A symbolic ref is "ref: NAME".
+type refs map[string]string
+
+// refSet is what was read of a repository's refs.
+type refSet struct {
+	refs
+	odd map[string]string // files in refs/ that are not refs, and why: their refs count as unchanged
+}
+
+// packedRefs reads a packed-refs file. Git dies of a line it does not know, so one is
+// an error here.
+func packedRefs(data []byte, digits int, into refs) error {
+	n := 0
+	for len(data) > 0 {
+		var line []byte
+		line, data, _ = bytes.Cut(data, []byte{'\n'})
+		n++
+		switch {
+		case len(line) > 0 && line[0] == '#':
+		case len(line) > 0 && line[0] == '^':
+			if !hexName(string(line[1:]), digits) {
+				return fmt.Errorf("packed-refs: line %d is not git's", n)
+			}
+		case len(line) > digits+1 && len(line) <= digits+1+maxRefName && line[digits] == ' ' && hexName(string(line[:digits]), digits):
+			into[string(line[digits+1:])] = string(line[:digits])
+		default:
+			return fmt.Errorf("packed-refs: line %d is not git's", n)
+		}
+		if len(into) > maxRefs {
+			return fmt.Errorf("packed-refs: %w", errTooMany)
+		}
+	}
+	return nil
+}
+
+// readRefs reads all refs of a repository. Loose ones are read first: git packs a ref
+// before it removes the loose one, so none is missed.
+func readRefs(common *folder, digits int, known *packed) (refSet, error) {
+	set := refSet{odd: map[string]string{}}
+	loose := refs{}
+	if err := looseRefs(common, digits, func(name, value, odd string) error {
+		if odd != "" {
+			set.odd[name] = odd
+		} else {
+			loose[name] = value
+		}
+		if len(loose)+len(set.odd) > maxRefs {
+			return errTooMany
+		}
+		return nil
+	}); err != nil {
+		return set, err
+	}
+	err := known.read(common, digits)
+	if err != nil {
+		return set, err
+	}
+	set.refs = maps.Clone(known.refs)
+	for name, value := range loose {
+		set.refs[name] = value
+	}
+	return set, nil
+}
+
+// packed is a packed-refs file that was read before: it may hold a hundred thousand refs, and
+// changes rarely.
+type packed struct {
+	refs
+	stat unix.Stat_t
+}
+
+func (p *packed) read(common *folder, digits int) error {
+	st, err := common.stat("packed-refs")
+	if errors.Is(err, fs.ErrNotExist) {
+		p.refs, p.stat = refs{}, unix.Stat_t{}
+		return nil
+	}
+	if err == nil && p.refs != nil && st.Ino == p.stat.Ino && st.Ctim == p.stat.Ctim && st.Size == p.stat.Size && time.Since(time.Unix(st.Ctim.Unix())) > time.Second {
+		return nil
+	}
+	data, rerr := common.read("packed-refs", maxPacked)
+	if err := errors.Join(err, rerr); err != nil {
+		return err
+	}
+	p.refs, p.stat = make(refs, len(data)/60), st
+	return packedRefs(data, digits, p.refs)
+}
+
+// looseRefs tells of each file below refs/. A folder in which there is something else than
+// files and folders, a link among them, is no fault of the other refs.
+func looseRefs(common *folder, digits int, found func(name, value, odd string) error) error {
+	todo := []string{"refs"}
+	for dirs := 0; len(todo) > 0; dirs++ {
+		dir := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		list, err := common.list(dir, maxRefs)
+		if err != nil {
+			if dir != "refs" && errors.Is(err, fs.ErrNotExist) {
+				continue // git removes folders that become empty
+			}
+			return err
+		}
+		for _, e := range list {
+			name := dir + "/" + e.Name()
+			if e.IsDir() {
+				if len(name) > maxRefName || dirs > maxDirs {
+					return errTooMany
+				}
+				todo = append(todo, name)
+				continue
+			}
+			if strings.HasSuffix(name, ".lock") {
+				continue // another git's
+			}
+			value, odd := looseRef(common, name, digits)
+			if value == "" && odd == "" {
+				continue // it has just gone
+			}
+			if err := found(name, value, odd); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func looseRef(common *folder, name string, digits int) (value, odd string) {
+	data, err := common.read(name, maxLoose)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", ""
+	case errors.Is(err, unix.ELOOP):
+		return "", "is a link"
+	case err != nil:
+		return "", "cannot be read as a plain file"
+	}
+	if value = headValue(data, digits); value == "" {
+		return "", "does not name an object"
+	}
+	return value, ""
+}
+
+// headValue is what a file like HEAD says: "ref: NAME", the name of an object, or ""
+// for something else. It reads less than git does, which lets text follow.
+func headValue(data []byte, digits int) string {
+	text := strings.TrimRight(string(data), "\n")
+	if target, ok := strings.CutPrefix(text, "ref: "); ok {
+		if target = strings.TrimSpace(target); strings.ContainsAny(target, "\n\x00") || !strings.HasPrefix(target, "refs/") {
+			return ""
+		}
+		return "ref: " + target
+	}
+	if !hexName(text, digits) {
+		return ""
+	}
+	return text
+}
+
+// symbolic returns the ref that a value names.
+func symbolic(value string) (name string, ok bool) { return strings.CutPrefix(value, "ref: ") }
+
+// logEntry is one line of a reflog.
+type logEntry struct {
+	Old, New string
+	Who      string // Name <address>
+	When     string // seconds and zone
+	Message  string
+}
+
+// Most bytes and lines of a reflog of a box that are looked at.
+const (
+	maxLog     = 16 << 20
+	maxStashes = 2000
+)
+
+// readLog reads a reflog strictly: a line that is not exactly one of git's is an error.
+func readLog(data []byte, digits int) ([]logEntry, error) {
+	var out []logEntry
+	for line := range bytes.Lines(data) {
+		e, ok := logLine(strings.TrimSuffix(string(line), "\n"), digits)
+		if !ok {
+			return nil, fmt.Errorf("line %d of a log is not git's", len(out)+1)
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+func logLine(line string, digits int) (e logEntry, ok bool) {
+	head, message, _ := strings.Cut(line, "\t")
+	if len(head) < 2*digits+2 || head[digits] != ' ' || head[2*digits+1] != ' ' {
+		return e, false
+	}
+	e = logEntry{Old: head[:digits], New: head[digits+1 : 2*digits+1], Message: plainText(message, 500)}
+	who, when, found := strings.Cut(head[2*digits+2:], "> ")
+	if !found || !hexName(e.Old, digits) || !hexName(e.New, digits) {
+		return e, false
+	}
+	seconds, zone, found := strings.Cut(when, " ")
+	if !found || !digitsOnly(seconds, 1, 12) || len(zone) != 5 || zone[0] != '+' && zone[0] != '-' || !digitsOnly(zone[1:], 4, 4) {
+		return e, false
+	}
+	name, address, found := strings.Cut(who, " <")
+	if !found || strings.ContainsAny(name+address, "<>\x00\r") {
+		return e, false
+	}
+	e.Who, e.When = plainText(name, 200)+" <"+plainText(address, 200)+">", when
+	return e, true
+}
+
+func digitsOnly(s string, least, most int) bool {
+	return len(s) >= least && len(s) <= most && strings.Trim(s, "0123456789") == ""
+}
+
+func (e logEntry) line() string {
+	return e.Old + " " + e.New + " " + e.Who + " " + e.When + "\t" + e.Message + "\n"
+}

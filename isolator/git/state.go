@@ -1,0 +1,189 @@
+package git
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The folders of a copy. Only box is the box's; the others it never sees but for hold,
+// which it reads.
+const (
+	boxFolder   = "git"
+	holdFolder  = "hold"
+	stateFolder = "state"
+	lockFile    = "lock"
+	metaFile    = "copy.json"
+)
+
+// meta is what a later call of inner must know of a copy.
+type meta struct {
+	Version int
+	Run     string
+	Git     string
+	Name    string // who is named in the logs
+	Email   string
+	Roots   []string
+	Units   []*unit
+}
+
+// unit is one repository of a copy: the one that was found, or that of a submodule.
+type unit struct {
+	N        int
+	Common   string // of the host
+	Dev, Ino uint64 // of Common, so that a folder moved into its place does not count
+	Box      string // below the copy's folder
+	Digits   int
+	Views    []*view
+	// Elsewhere are the branches that worktrees have checked out which the box does not have.
+	Elsewhere map[string]bool
+
+	Stash  string            // digest of the host's log of refs/stash
+	Files  map[string]string // hooks and info of the box at the start, and their digests
+	Config string            // the configuration the box got
+}
+
+// view is a work tree with its HEAD and index.
+type view struct {
+	Rel    string // below the git directory: "" or "worktrees/NAME"
+	Top    string
+	Sparse bool
+	Head   string // the host's, "ref: NAME" or an object
+	Index  string // digest of the host's when box and host last agreed
+	Box    string // and of the box's
+	// Merge has the digests of files like MERGE_HEAD that the host had.
+	Merge map[string]string
+	// Busy are the folders of unfinished operations that the host had.
+	Busy map[string]bool
+}
+
+func (v *view) file(name string) string {
+	if v.Rel == "" {
+		return name
+	}
+	return v.Rel + "/" + name
+}
+
+// save writes what a later call of inner must know.
+func (c *Copy) save() error {
+	data, err := json.Marshal(c.meta)
+	if err != nil || bytes.Equal(data, c.saved) {
+		return err
+	}
+	c.saved = data
+	return c.state.replace(metaFile, metaFile+".new", data, 0o600, false)
+}
+
+// base is what the refs of the host were when box and host last agreed.
+//
+// It is a packed-refs file and a log of what was exchanged since. A line "?NAME VALUE" says
+// that a ref is about to get that value, "=NAME VALUE" that it has; VALUE is empty for one
+// that is gone. After a crash the host may have either.
+type base struct {
+	refs
+	meant map[string]string
+	log   *os.File
+}
+
+func (u *unit) baseName() string { return fmt.Sprintf("refs.%d", u.N) }
+
+func (c *Copy) loadBase(u *unit) (*base, error) {
+	b := &base{refs: refs{}, meant: map[string]string{}}
+	data, err := c.state.read(u.baseName(), maxPacked)
+	if err == nil {
+		err = packedRefs(data, u.Digits, b.refs)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	data, err = c.state.read(u.baseName()+".log", maxPacked)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for line := range strings.Lines(string(data)) {
+		text, whole := strings.CutSuffix(line, "\n")
+		name, value, found := strings.Cut(text[min(1, len(text)):], " ")
+		if !whole || !found {
+			break // the last line, torn by a crash
+		}
+		switch text[0] {
+		case '?':
+			b.meant[name] = value
+		case '=':
+			delete(b.meant, name)
+			b.set(name, value)
+		}
+	}
+	b.log, err = c.appendTo(u.baseName() + ".log")
+	return b, err
+}
+
+func (b *base) set(name, value string) {
+	if value == "" {
+		delete(b.refs, name)
+	} else {
+		b.refs[name] = value
+	}
+}
+
+// write appends lines of one kind to the log.
+func (b *base) write(kind byte, values map[string]string) error {
+	if len(values) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	for name, value := range values {
+		text.WriteByte(kind)
+		text.WriteString(name + " " + value + "\n")
+	}
+	if _, err := b.log.WriteString(text.String()); err != nil {
+		return err
+	}
+	if kind == '?' {
+		for name, value := range values {
+			b.meant[name] = value
+		}
+		return b.log.Sync()
+	}
+	for name, value := range values {
+		delete(b.meant, name)
+		b.set(name, value)
+	}
+	return nil
+}
+
+func (c *Copy) appendTo(name string) (*os.File, error) {
+	var f *os.File
+	err := c.state.at("open", name, func(dir int, base string) error {
+		fd, err := unix.Openat(dir, base, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		if err == nil {
+			f = os.NewFile(uintptr(fd), filepath.Join(c.state.path, name))
+		}
+		return err
+	})
+	return f, err
+}
+
+// open opens the folders of a unit: the host's git directory, which must be the one
+// that was found at the start, and the box's.
+func (c *Copy) openUnit(u *unit) (host, box *folder, err error) {
+	if host, err = openFolder(u.Common); err != nil {
+		return nil, nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(host.fd, &st); err != nil || st.Dev != u.Dev || st.Ino != u.Ino {
+		host.close()
+		return nil, nil, errors.Join(err, fmt.Errorf("%s is not the repository that it was", u.Common))
+	}
+	if box, err = c.dir.sub(u.Box); err != nil {
+		host.close()
+	}
+	return host, box, err
+}

@@ -1,0 +1,549 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// viewState is a work tree in one exchange.
+type viewState struct {
+	*view
+	u                 *unit
+	boxHead, hostHead string // as HEAD says it
+	oldHost           string // the object that the host's HEAD led to before
+	boxIndex          *index
+	hostIndex         *index
+	boxDigest         string
+	hostDigest        string
+	hostStat          unix.Stat_t
+	hostChanged       bool // the host's index, since the last exchange
+	merge             map[string][]byte
+	objects           []string // that the box's index and its merge need
+	stays             string   // why nothing of this work tree crosses
+	begun             bool     // it is an operation that the box began
+}
+
+// changed reports whether there is something to cross.
+func (v *viewState) changed() bool {
+	return v.boxHead != v.Head || v.boxDigest != "" && v.boxDigest != v.Box || v.mergeChanged()
+}
+
+func (v *viewState) mergeChanged() bool {
+	for _, name := range mergeFiles() {
+		data, has := v.merge[name]
+		if !has && v.Merge[name] != "" || has && digest(data) != v.Merge[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// findViews reads HEAD, index and merge state of every work tree of the box, and the host's.
+func (x *exchange) findViews() error {
+	for _, v := range x.u.Views {
+		s := &viewState{view: v, u: x.u}
+		x.views = append(x.views, s)
+		data, err := x.host.read(v.file("HEAD"), maxLoose)
+		if err != nil {
+			return err
+		}
+		s.hostHead = headValue(data, x.u.Digits)
+		s.oldHost = resolve(s.hostHead, x.hostRefs)
+		if err := x.hostIndexOf(s); err != nil {
+			return err
+		}
+		if data, err = x.box.read(v.file("HEAD"), maxLoose); err != nil {
+			s.stays, s.boxHead = "its HEAD is not there", v.Head
+			if v.Rel != "" && !x.box.has(v.Rel) {
+				s.stays = "the box removed this worktree (git worktree prune removes it outside as well)"
+			}
+			continue
+		}
+		if s.boxHead = headValue(data, x.u.Digits); s.boxHead == "" {
+			s.stays, s.boxHead = "its HEAD says nothing that git understands", v.Head
+		}
+		for _, name := range append(busyFolders(), "BISECT_LOG") {
+			if x.box.has(v.file(name)) {
+				s.stays = "an operation that is not finished (" + name + ") stays in the box: its HEAD, index and work in progress are there"
+				s.begun = !v.Busy[name] && v.Merge[name] == ""
+				x.rep.Pending = x.rep.Pending || x.o.Final && s.begun
+			}
+		}
+		if err := x.boxIndexOf(s); err != nil {
+			s.stays = "its index: " + err.Error()
+		}
+		x.mergeOf(s)
+	}
+	return nil
+}
+
+// resolve returns the object that a HEAD leads to, "" for a branch without commits.
+func resolve(head string, r refs) string {
+	for range 5 {
+		name, ok := symbolic(head)
+		if !ok {
+			return head
+		}
+		head = r[name]
+	}
+	return ""
+}
+
+// hostIndexOf reads the host's index, and once what it was at the start.
+func (x *exchange) hostIndexOf(s *viewState) error {
+	if s.Index == "" {
+		ix, _, err := readIndex(x.state, x.baseIndex(s.view), x.u.Digits/2)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			ix = nil // in a form that is not read: see below
+		}
+		if s.Index = ix.digest(); s.Index == "" {
+			s.Index = "none"
+		}
+		s.Box = s.Index
+	}
+	ix, st, err := readIndex(x.host, s.file("index"), x.u.Digits/2)
+	s.hostIndex, s.hostStat = ix, st
+	if s.hostDigest = ix.digest(); s.hostDigest == "" {
+		s.hostDigest = "none"
+	}
+	s.hostChanged = s.hostDigest != s.Index
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil { // split or sparse: only the very same file counts as unchanged
+		was, werr := x.state.stat(x.baseIndex(s.view))
+		s.hostChanged = werr != nil || was.Size != st.Size || was.Mtim != st.Mtim
+	}
+	return nil
+}
+
+// baseIndex is the name of what is kept of the host's index at the start.
+func (x *exchange) baseIndex(v *view) string { return baseIndexName(x.u, v) }
+
+func baseIndexName(u *unit, v *view) string {
+	return fmt.Sprintf("index.%d.%s", u.N, strings.ReplaceAll(v.Rel, "/", "."))
+}
+
+func readIndex(d *folder, name string, hashLen int) (*index, unix.Stat_t, error) {
+	st, err := d.stat(name)
+	if err != nil {
+		return nil, st, err
+	}
+	data, err := d.read(name, maxIndexBytes)
+	if err != nil {
+		return nil, st, err
+	}
+	ix, err := parseIndex(data, hashLen)
+	if err != nil {
+		return nil, st, err
+	}
+	return ix, st, nil
+}
+
+func (x *exchange) boxIndexOf(s *viewState) error {
+	// Of the first bytes it is told whether the rest is worth being read.
+	ix, _, err := readIndex(x.box, s.file("index"), x.u.Digits/2)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	s.boxIndex, s.boxDigest = ix, ix.digest()
+	return err
+}
+
+// mergeOf reads what a merge that is not finished left, as far as it is what git writes.
+func (x *exchange) mergeOf(s *viewState) {
+	s.merge = map[string][]byte{}
+	for _, name := range mergeFiles() {
+		data, err := x.box.read(s.file(name), 1<<20)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		ok := err == nil
+		if ok {
+			data, ok = mergeText(name, data, x.u.Digits)
+		}
+		if !ok {
+			x.say("%s: %s of the box is not what git writes, and does not cross", s.Top, name)
+			if was := s.Merge[name]; was != "" {
+				s.stays = name + " is not what git writes"
+			}
+			continue
+		}
+		s.merge[name] = data
+	}
+}
+
+// mergeText returns what the host gets of a file of a merge.
+func mergeText(name string, data []byte, digits int) ([]byte, bool) {
+	switch name {
+	case "MERGE_MODE":
+		return data, len(data) == 0 || string(data) == "no-ff" || string(data) == "no-ff\n"
+	case "MERGE_MSG", "SQUASH_MSG":
+		if !utf8.Valid(data) {
+			return nil, false
+		}
+		return bytes.Map(func(r rune) rune {
+			if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+				return -1
+			}
+			return r
+		}, data), true
+	}
+	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	if name != "MERGE_HEAD" && len(lines) != 1 || len(lines) > 100 {
+		return nil, false
+	}
+	return data, !slices.ContainsFunc(lines, func(l string) bool { return !hexName(l, digits) })
+}
+
+// wantObjects lists the objects that the box's indexes and merges name and the host does not have.
+func (x *exchange) wantObjects(ctx context.Context) error {
+	for _, v := range x.views {
+		if v.stays != "" {
+			continue
+		}
+		want := map[string]bool{}
+		if v.boxIndex != nil {
+			for i := range v.boxIndex.entries {
+				e := &v.boxIndex.entries[i]
+				old := v.hostIndex.find(e.name, e.stage())
+				if e.mode != modeGitlink && (old == nil || old.oid != e.oid) {
+					want[hex.EncodeToString([]byte(e.oid))] = true
+				}
+			}
+		}
+		for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+			for line := range strings.Lines(string(v.merge[name])) {
+				want[strings.TrimSpace(line)] = true
+			}
+		}
+		if len(want) == 0 {
+			continue
+		}
+		var in strings.Builder
+		for oid := range want {
+			in.WriteString(oid + "\n")
+		}
+		text, err := x.p.text(ctx, call{args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, in: strings.NewReader(in.String())})
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(text) {
+			if oid, missing := strings.CutSuffix(strings.TrimSpace(line), " missing"); missing {
+				v.objects = append(v.objects, oid)
+			}
+		}
+		slices.Sort(v.objects)
+	}
+	return nil
+}
+
+// carryView moves HEAD, the index and the state of a merge of one work tree, in that order.
+// They belong together: where one cannot cross, those after it stay.
+func (x *exchange) carryView(v *viewState) error {
+	if v.stays != "" {
+		return nil
+	}
+	if !v.changed() && resolve(v.hostHead, x.hostRefs) == v.oldHost {
+		return nil
+	}
+	if ok, err := x.carryHead(v); !ok || err != nil {
+		return err
+	}
+	now := resolve(v.hostHead, x.hostRefs)
+	if now != resolve(v.boxHead, x.boxRefs.refs) {
+		if v.boxIndex != nil && v.boxDigest != v.Box {
+			x.say("%s: the branch outside is not where the box's is, so its index stays in the box", v.Top)
+		}
+		return nil
+	}
+	if now != v.oldHost {
+		if err := x.logHead(v, v.oldHost, now); err != nil {
+			x.say("%s: the log of HEAD could not be written: %v", v.Top, err)
+		}
+	}
+	if ok, err := x.carryIndex(v); !ok || err != nil {
+		return err
+	}
+	return x.carryMerge(v)
+}
+
+// carryHead reports whether the host's HEAD says what the box's does.
+func (x *exchange) carryHead(v *viewState) (ok bool, err error) {
+	switch {
+	case v.boxHead == v.hostHead:
+		v.Head = v.hostHead
+		return true, nil
+	case v.boxHead == v.Head:
+		return false, nil // only the host moved
+	case v.hostHead != v.Head:
+		x.say("%s: HEAD was moved outside, too, and stays there; in the box it is %s", v.Top, plainText(v.boxHead, 200))
+		return false, nil
+	}
+	if name, sym := symbolic(v.boxHead); sym {
+		_, here := x.base.refs[name]
+		if !hasPrefix(name, "refs/heads") || !here && refName(name) != "" {
+			x.say("%s: HEAD of the box names no branch: %s", v.Top, plainText(name, 200))
+			return false, nil
+		}
+		if x.u.Elsewhere[name] || x.hostRefs[name] != x.boxRefs.refs[name] {
+			x.say("%s: HEAD does not move to %s, which did not cross", v.Top, plainText(name, 200))
+			return false, nil
+		}
+	}
+	err = x.host.locked(v.file("HEAD"), x.meta.Run, []byte(v.boxHead+"\n"), 0o644, func() error {
+		data, err := x.host.read(v.file("HEAD"), maxLoose)
+		if err == nil && headValue(data, x.u.Digits) != v.hostHead {
+			err = errors.New("HEAD was moved outside just now")
+		}
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	v.hostHead, v.Head = v.boxHead, v.boxHead
+	return true, nil
+}
+
+// logHead writes what happened to HEAD into the host's log of it, with the box's last word on it.
+func (x *exchange) logHead(v *viewState, old, now string) error {
+	zero := strings.Repeat("0", x.u.Digits)
+	if old == "" {
+		old = zero
+	}
+	if now == "" {
+		now = zero
+	}
+	text := ""
+	if data, err := x.box.read(v.file("logs/HEAD"), maxLog); err == nil {
+		lines := bytes.Split(bytes.TrimRight(data, "\n"), []byte("\n"))
+		if e, ok := logLine(string(lines[len(lines)-1]), x.u.Digits); ok {
+			text = e.Message
+		}
+	}
+	if err := x.host.mkdir(v.file("logs"), 0o755); err != nil {
+		return err
+	}
+	e := logEntry{
+		Old: old, New: now, Who: x.meta.Name + " <" + x.meta.Email + ">",
+		When: fmt.Sprintf("%d +0000", time.Now().Unix()), Message: x.message(text),
+	}
+	return x.host.at("append", v.file("logs/HEAD"), func(dir int, name string) error {
+		fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o644)
+		if err != nil {
+			return err
+		}
+		f := os.NewFile(uintptr(fd), name)
+		_, err = f.WriteString(e.line())
+		return errors.Join(err, f.Close())
+	})
+}
+
+// carryIndex reports whether the host's index says what the box's does.
+func (x *exchange) carryIndex(v *viewState) (ok bool, err error) {
+	if v.boxIndex == nil {
+		return true, nil
+	}
+	switch {
+	case v.boxDigest == v.hostDigest:
+		v.Index, v.Box = v.boxDigest, v.boxDigest
+		return true, nil
+	case v.boxDigest == v.Box:
+		return true, nil // only the host's changed
+	case v.hostChanged:
+		x.say("%s: the index was changed outside, too, and stays as it is there", v.Top)
+		return false, nil
+	}
+	for path := range v.boxIndex.gitlinks() {
+		if !v.hostIndex.gitlinks()[path] && (!x.o.Final || x.o.Gitlink == nil || !x.o.Gitlink(v.Top, path)) {
+			x.say("%s: the index of the box has the repository at %s, which git outside would enter, and stays in the box for now", v.Top, plainText(path, 200))
+			x.rep.Pending = true
+			return false, nil
+		}
+	}
+	out, err := v.boxIndex.taken(v.hostIndex, v.hostStat.Mtim.Nano(), v.Sparse)
+	if err != nil {
+		return false, fmt.Errorf("the index of the box stays there: %w", err)
+	}
+	mode := uint32(0o644)
+	if v.hostIndex != nil {
+		mode = v.hostStat.Mode & 0o666
+	}
+	err = x.host.locked(v.file("index"), x.meta.Run, out.format(x.u.Digits/2), mode, func() error {
+		st, err := x.host.stat(v.file("index"))
+		if errors.Is(err, fs.ErrNotExist) && v.hostIndex == nil {
+			return nil
+		}
+		if err == nil && (st.Ino != v.hostStat.Ino || st.Mtim != v.hostStat.Mtim || st.Size != v.hostStat.Size) {
+			return errors.New("the index was changed outside just now")
+		}
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	v.Index, v.Box = out.digest(), v.boxDigest
+	return true, nil
+}
+
+// carryMerge writes or removes the files of a merge. What the host has changed itself stays.
+func (x *exchange) carryMerge(v *viewState) error {
+	for _, name := range mergeFiles() {
+		data, has := v.merge[name]
+		was := v.Merge[name]
+		if !has && was == "" || has && digest(data) == was {
+			continue
+		}
+		host, err := x.host.read(v.file(name), 1<<20)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			host = nil
+		case err != nil:
+			return err
+		}
+		if now := digest(host); host != nil && now != was || host == nil && was != "" {
+			x.say("%s: %s was changed outside, too, and stays as it is there", v.Top, name)
+			continue
+		}
+		if !has {
+			if err := x.host.remove(v.file(name)); err != nil {
+				return err
+			}
+			delete(v.Merge, name)
+			continue
+		}
+		if err := x.host.replace(v.file(name), tempName(v.file(name), x.meta.Run), data, 0o644, true); err != nil {
+			return err
+		}
+		v.Merge[name] = digest(data)
+	}
+	for name := range v.Busy {
+		if !x.box.has(v.file(name)) && x.host.isDir(v.file(name)) { // finished in the box
+			if err := x.host.removeTree(v.file(name)); err != nil {
+				return err
+			}
+			delete(v.Busy, name)
+		}
+	}
+	return nil
+}
+
+// removeTree removes a folder of files and folders.
+func (d *folder) removeTree(rel string) error {
+	list, err := d.list(rel, maxFiles)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if e.IsDir() {
+			err = d.removeTree(rel + "/" + e.Name())
+		} else {
+			err = d.remove(rel + "/" + e.Name())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return d.at("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+}
+
+// carryStash moves the stash and its entries, which are only in its log. Both change under the lock
+// of the ref, so that no `git stash` outside comes between.
+func (x *exchange) carryStash(ctx context.Context, m *move) error {
+	log, err := x.host.read("logs/"+stashRef, maxLog)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	now := ""
+	if len(log) > 0 {
+		now = digest(log)
+	}
+	if m.to == m.name && now != x.u.Stash {
+		m.why, m.to, m.old = "was changed outside, too", x.inner(m.name), x.hostRefs[x.inner(m.name)]
+		if m.done = m.new == "" || m.old == m.new; m.done {
+			return nil
+		}
+	}
+	if m.to != m.name {
+		return x.transact(ctx, []*move{m})
+	}
+	var text strings.Builder
+	entries := map[string]bool{}
+	if m.new != "" {
+		list, err := x.boxStash(m.new)
+		if err != nil {
+			x.say("the stash of the box does not cross: %v", err)
+			return nil
+		}
+		before := strings.Repeat("0", x.u.Digits)
+		for _, e := range list {
+			e.Old, before = before, e.New
+			entries[e.New] = true
+			text.WriteString(e.line())
+		}
+	}
+	if err := x.keepStashes(ctx, log, entries); err != nil {
+		return err
+	}
+	if err := x.base.write('?', map[string]string{m.name: m.new}); err != nil {
+		return err
+	}
+	if m.new == "" {
+		if err := x.update(ctx, []*move{m}, nil); err != nil {
+			return err
+		}
+		x.u.Stash = ""
+		return nil
+	}
+	if err := errors.Join(x.host.mkdir("logs/refs", 0o755), x.host.mkdir("refs", 0o755)); err != nil {
+		return err
+	}
+	err = x.host.locked(stashRef, x.meta.Run, []byte(m.new+"\n"), 0o644, func() error {
+		again, err := readRefs(x.host, x.u.Digits, &packed{})
+		if err != nil {
+			return err
+		}
+		if again.refs[stashRef] != m.old {
+			return errors.New("the stash was changed outside just now")
+		}
+		name := "logs/" + stashRef
+		return x.host.replace(name, tempName(name, x.meta.Run), []byte(text.String()), 0o644, true)
+	})
+	if err != nil {
+		return err
+	}
+	m.done = true
+	x.hostRefs[m.name] = m.new
+	x.u.Stash = digest([]byte(text.String()))
+	return x.base.write('=', map[string]string{m.name: m.new})
+}
+
+// keepStashes keeps entries of the host's stash that the box dropped.
+func (x *exchange) keepStashes(ctx context.Context, log []byte, kept map[string]bool) error {
+	list, err := readLog(log, x.u.Digits)
+	if err != nil {
+		return err
+	}
+	var in strings.Builder
+	for _, e := range list {
+		name := x.inner("refs/old/stash/" + e.New[:12])
+		if !kept[e.New] && x.hostRefs[name] == "" && !x.seen.said["stash "+e.New] {
+			fmt.Fprintf(&in, "update %s\x00%s\x00\x00", name, e.New)
+		}
+	}
+	if in.Len() == 0 {
+		return nil
+	}
+	return x.p.run(ctx, call{args: []string{"update-ref", "--stdin", "-z"}, in: strings.NewReader(in.String())})
+}
