@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -81,7 +82,7 @@ func Box() int {
 		// the kernel does when the launcher and with it the master is gone.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	}
-	if !waitGo() {
+	if !b.waitGo() {
 		return CodeNoSandbox
 	}
 	if code, err := b.startProgram(spec); err != nil {
@@ -101,6 +102,7 @@ func Box() int {
 // box is the supervisor's state once the program is there.
 type box struct {
 	full   bool
+	waits  bool  // the program is in the background of its terminal until it wants that
 	slaves []int // the terminals of the box
 	slave  int   // the controlling one, or -1
 	pid    int   // the program, leader of its process group
@@ -147,20 +149,20 @@ func specSize(s *spec) int {
 
 // terminals opens the box's terminals and sends their masters away.
 func (b *box) terminals(s *spec) error {
-	b.full = s.Full
+	b.full, b.waits = s.Full, s.Waits
 	if s.Ptys == 0 {
 		return nil
 	}
 	var masters []int
 	for i := range int(s.Ptys) {
-		m, sl, err := openPty(s.Full)
+		m, sl, err := openPty(s.Full && i == 0)
 		if err != nil {
 			return fmt.Errorf("cannot open a terminal in the box: %w", err)
 		}
 		masters, b.slaves = append(masters, m), append(b.slaves, sl)
 		w := s.Winsize[i]
 		_ = unix.IoctlSetWinsize(m, unix.TIOCSWINSZ, &w)
-		if s.Full {
+		if s.Full && i == 0 {
 			if s.Termios != (unix.Termios{}) {
 				_ = unix.IoctlSetTermios(sl, unix.TCSETS, &s.Termios)
 			}
@@ -191,25 +193,57 @@ func (b *box) fail(code int, reason string) int {
 // waitGo waits for the launcher's word. Killing the launcher in the first
 // milliseconds left the box alive in 28 of 60 tries, whatever bwrap was asked
 // for: hence the word.
-func waitGo() bool {
-	var buf [8]byte
+func (b *box) waitGo() bool {
+	var buf [16]byte
 	for {
 		n, err := unix.Read(fdSocket, buf[:])
-		if err == unix.EINTR {
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == nil && n == 9 && buf[0] == msgTyped:
+			b.settle(buf[1:9])
 			continue
 		}
 		return err == nil && n == 1 && buf[0] == msgGo
 	}
 }
 
+// settle waits until what the launcher has typed at the box's terminal has arrived,
+// and then switches its echo on again: how much to wait for, and the modes to set.
+func (b *box) settle(what []byte) {
+	readable, echo := binary.LittleEndian.Uint32(what), binary.LittleEndian.Uint32(what[4:])
+	if !b.full {
+		return
+	}
+	for range 1000 { // a fifth of a second
+		// Looking has the kernel take in what is on its way (n_tty_poll), unless there is
+		// a line already.
+		some := pollOne(b.slave, unix.POLLIN, 0) != 0 || readable == 0
+		if n, err := unix.IoctlGetInt(b.slave, unix.TIOCINQ); err != nil || some && n >= int(readable) {
+			break
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+	b.inBackground(func() {
+		if m, err := unix.IoctlGetTermios(b.slave, unix.TCGETS); err == nil {
+			m.Lflag |= echo & (unix.ECHO | unix.ECHONL)
+			_ = unix.IoctlSetTermios(b.slave, unix.TCSETS, m)
+		}
+	})
+}
+
 // obey carries out the launcher's messages until it is gone.
 func (b *box) obey() {
-	var buf [8]byte
+	var buf [16]byte
 	for {
 		n, err := unix.Read(fdSocket, buf[:])
 		switch {
 		case err == unix.EINTR:
 			continue
+		case n == 9 && buf[0] == msgTyped:
+			b.settle(buf[1:9])
+		case n == 1 && buf[0] == msgGive:
+			b.waits = false
 		case err != nil || n == 0:
 			b.drop()
 			return
@@ -245,15 +279,19 @@ func (b *box) kill(group int, sig syscall.Signal) {
 
 // foreground makes the job the foreground group of the box's terminal.
 func (b *box) foreground() {
-	if !b.full {
-		return
+	if b.full && !b.waits {
+		b.inBackground(func() { _ = unix.IoctlSetPointerInt(b.slave, unix.TIOCSPGRP, b.pid) })
 	}
+}
+
+// inBackground does something to the box's terminal that stops a background process
+// which does not block SIGTTOU.
+func (b *box) inBackground(do func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// A background process that does this is stopped unless it blocks SIGTTOU.
 	var old unix.Sigset_t
 	if unix.PthreadSigmask(unix.SIG_BLOCK, sigset(unix.SIGTTOU), &old) == nil {
-		_ = unix.IoctlSetPointerInt(b.slave, unix.TIOCSPGRP, b.pid)
+		do()
 		_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
 	}
 }

@@ -82,7 +82,7 @@ func (b *box) fork(s *spec, files [3]uintptr) (pid int, err error) {
 				Files: files[:],
 				// The fork leaves all signals blocked until the group is in the
 				// foreground, so that SIGTTOU does not stop it there.
-				Sys: &syscall.SysProcAttr{Setpgid: true, Foreground: true, Ctty: b.slave},
+				Sys: &syscall.SysProcAttr{Setpgid: true, Foreground: !s.Waits, Ctty: b.slave},
 			})
 		}
 		done <- err

@@ -30,6 +30,9 @@ func (s *session) readMessages() {
 		}
 		if s.boxPid == 0 && pid > 1 {
 			s.boxPid = pid
+			if !s.full {
+				s.boxFd, _ = unix.PidfdOpen(pid, 0) // it waits for us
+			}
 		}
 		s.message(buf[:n], fds)
 	}
@@ -78,6 +81,7 @@ func (s *session) message(m []byte, fds []int) {
 			if !s.full {
 				s.signalJob(s.early) // there was nobody to send it to
 			}
+			s.lastCall(s.early)
 		}
 		s.letGoOfPipes()
 		s.spec.Argv, s.spec.Env = nil, nil
@@ -89,8 +93,16 @@ func (s *session) message(m []byte, fds []int) {
 		s.started, s.failed, s.failCode = false, true, int(m[1])
 		s.failText = cleanLine(string(m[2:]))
 		s.timeout = time.Time{}
-	case m[0] == msgStopped && s.full && s.started && !s.ended && !s.stopped:
-		s.stop()
+	case m[0] == msgStopped && len(m) == 2 && s.full && s.started && !s.ended && !s.stopped:
+		sig := syscall.Signal(m[1])
+		switch {
+		case s.waits && (sig == syscall.SIGTTIN || sig == syscall.SIGTTOU):
+			s.want(sig)
+		case sig == syscall.SIGTTIN || sig == syscall.SIGTTOU:
+			s.stop(sig)
+		default:
+			s.stop(syscall.SIGTSTP)
+		}
 	case m[0] == msgEnded && len(m) == 5 && s.full && s.started && !s.ended:
 		s.ended = true
 		s.dropQuestions()
@@ -124,19 +136,28 @@ func (s *session) takeMasters(fds []int) {
 			s.killBox()
 			return
 		}
-		r, err := newRelay(&relay{master: fd, out: s.ptys[i], wake: s.wakeW, watch: s.o.Watch})
+		r := &relay{master: fd, out: s.ptys[i], wake: s.wakeW, watch: s.o.Watch}
+		if !s.o.Clipboard {
+			r.filter = new(filter)
+		}
+		r, err := newRelay(r)
 		if err != nil {
 			closeAll(fds[i:])
 			s.killBox()
 			return
 		}
-		go r.run()
 		s.relays = append(s.relays, r)
 		s.running++
+		if i == 0 {
+			s.whoBreaks()
+		}
+		go r.run()
 	}
 	s.resize()
 	if s.full {
 		s.o.Ask.begin(s.wakeW)
+		s.deliver()
+		s.release()
 	}
 }
 
@@ -208,7 +229,7 @@ func (s *session) onSignal(sig syscall.Signal) {
 			s.resumed = time.Time{} // the same one, seen late: the job has gone on
 			return
 		}
-		s.resume()
+		s.resume(true)
 		return
 	case syscall.SIGTSTP:
 		if s.full || !s.started || s.stopped {
@@ -217,7 +238,7 @@ func (s *session) onSignal(sig syscall.Signal) {
 		}
 		// Its group is orphaned: there SIGTSTP does nothing, and nobody looks.
 		s.signalJob(syscall.SIGSTOP)
-		s.stop()
+		s.stop(syscall.SIGTSTP)
 		return
 	case syscall.SIGHUP:
 		if s.full && s.real.gone() {
@@ -233,6 +254,18 @@ func (s *session) onSignal(sig syscall.Signal) {
 		s.giveUp(sig)
 	}
 	s.signalJob(sig)
+	if s.started {
+		s.lastCall(sig)
+	}
+}
+
+// lastCall gives the box killGrace to follow a signal that is meant to end it. Who
+// asks inner to end, and kills it when it does not, would lose what comes after the
+// program: the look at what it changed.
+func (s *session) lastCall(sig syscall.Signal) {
+	if sig == syscall.SIGTERM || sig == syscall.SIGHUP {
+		s.killAfter(killGrace)
+	}
 }
 
 // giveUp follows a signal that came before the program was started. It is not
@@ -258,6 +291,9 @@ func (s *session) release() {
 	}
 	if s.full {
 		s.attach()
+		if len(s.real.typed) > 0 && len(s.relays) == 0 {
+			return // it is the program's, and comes first: takeMasters releases
+		}
 	}
 	s.released = true
 	_ = sendMsg(s.sock, []byte{msgGo})

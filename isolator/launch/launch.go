@@ -19,15 +19,17 @@
 //	  stops itself      ◄────────────── S    the job has stopped
 //	  drains, restores  ◄────────────── E    the program has ended
 //
-// A run without a terminal of its own is shorter: after P the supervisor
+// A run without a terminal as standard input is shorter: after P the supervisor
 // becomes the program, the launcher signals its process group from outside,
 // and bwrap hands on its exit code. Output that goes to a terminal still
 // passes through a terminal of the box, which nobody can read keys from.
 //
 // What it promises:
 //
-//   - no descriptor of the person's terminal enters the box, except read-only
-//     as standard input of an interactive run whose output is not a terminal;
+//   - no descriptor of the person's terminal enters the box; what is typed is read
+//     outside, and only in the foreground;
+//   - what the terminal answers after the end is not typed into the shell, and its
+//     clipboard is out of reach;
 //   - the program starts only after the launcher's word, and every process of
 //     the box dies with the launcher, also when that is killed with SIGKILL;
 //   - when Result.Started is false the program has not run;
@@ -62,8 +64,8 @@ const (
 	CodeNotFound      = 127 // the program does not exist
 )
 
-// killGrace is how long a program may take after SIGTERM at its time limit,
-// or after SIGHUP when the terminal is gone, before the whole box is killed.
+// killGrace is how long a program may take after SIGTERM, at its time limit or
+// because inner got one, or after SIGHUP, before the whole box is killed.
 const killGrace = 5 * time.Second
 
 // Options says how a plan is run.
@@ -72,8 +74,8 @@ type Options struct {
 	// One that is nil is /dev/null.
 	Stdin, Stdout, Stderr *os.File
 
-	// Interactive gives the box a terminal of its own when stdin and stdout
-	// are terminals, and lets a terminal stand as stdin in other cases.
+	// Interactive gives the box a terminal of its own when stdin is a terminal.
+	// Without it a terminal as stdin is /dev/null.
 	Interactive bool
 
 	// Raw asks for the real terminal to be raw before the program starts.
@@ -89,6 +91,10 @@ type Options struct {
 	// Timeout is the longest the program may run; zero means no limit. At the
 	// limit it gets SIGTERM, five seconds later the box is killed.
 	Timeout time.Duration
+
+	// Clipboard lets the box's output reach the clipboard of the terminal (OSC 52 and
+	// its kind); otherwise those sequences are taken out of it.
+	Clipboard bool
 
 	// Watch, when not nil, sees what the program writes to terminals, after
 	// the person has seen it. WatchAll has standard output and error pass
@@ -123,7 +129,7 @@ type Result struct {
 	Code     int            // the exit code to hand on
 	Started  bool           // the program has run
 	TimedOut bool           // the time limit ended it
-	Signal   syscall.Signal // what it died of, or 0; without a terminal as told by Code
+	Signal   syscall.Signal // what it died of, or 0; before Linux 6.15 without a terminal as told by Code
 	Reason   string         // one line, when the program has not run
 	// Interrupted says that SIGINT ended it, or kept it from starting. Who waits for inner in its
 	// place should see that: a shell leaves a loop at ^C only then.

@@ -20,6 +20,12 @@ const (
 	// When a run that lasts gives back the memory that its start took.
 	trimAfter = 2 * time.Second
 
+	// How long a line lies unread in the terminal before it is for a program that
+	// waits for one in a way that cannot be seen.
+	offerAfter = 200 * time.Millisecond
+	// How long after its question a terminal may answer.
+	askedWithin = 5 * time.Second
+
 	maxErrText = 4 << 10 // kept of bwrap's messages
 )
 
@@ -50,9 +56,12 @@ func (s *session) loop() {
 			case s.pidfd:
 				s.reap(false)
 			case s.real.fd:
-				if s.asked != nil {
+				switch {
+				case s.waits:
+					s.offered()
+				case s.asked != nil:
 					s.readAnswer()
-				} else {
+				default:
 					s.readKeys()
 				}
 			}
@@ -80,6 +89,9 @@ func (s *session) pollSet() []unix.PollFd {
 	for _, fd := range s.group.Watched() {
 		add(fd, unix.POLLPRI)
 	}
+	if s.waits && s.offer.IsZero() && s.started && !s.ended && !s.reaped && !s.stopped && !s.hungUp {
+		add(s.real.fd, unix.POLLIN)
+	}
 	if s.wantKeys() {
 		if s.keys.empty() || s.asked != nil {
 			add(s.real.fd, unix.POLLIN)
@@ -99,7 +111,7 @@ func (s *session) wantKeys() bool {
 // patience returns how long poll may wait, in milliseconds.
 func (s *session) patience() int {
 	var first time.Time
-	times := []time.Time{s.timeout, s.kill, s.wake, s.trim, s.redraw}
+	times := []time.Time{s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer}
 	if s.asked != nil {
 		times = append(times, s.asked.quiet, s.asked.end)
 	}
@@ -147,11 +159,14 @@ func (s *session) deadlines(now time.Time) {
 	if due(&s.wake, now) {
 		switch {
 		case s.stopped:
-			s.resume()
+			s.resume(false)
 			s.resumed = now
 		case s.full && !s.real.raw:
 			s.attach()
 		}
+	}
+	if due(&s.offer, now) && s.waits && !s.ended && !s.reaped && !s.stopped && s.unread() {
+		s.give()
 	}
 }
 
@@ -197,7 +212,7 @@ func (s *session) reap(block bool) {
 	s.dropQuestions()
 	s.closeSock() // a supervisor that outlived bwrap ends now
 	s.endRelays()
-	s.timeout, s.kill, s.wake, s.trim, s.redraw = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 }
 
 func (s *session) closeSock() {

@@ -126,6 +126,7 @@ type job struct {
 	Dir         string
 	Data        [][]byte
 	Interactive bool
+	Clipboard   bool
 	CursorFix   string
 	Timeout     time.Duration
 	Result      string // a file to write Result to
@@ -163,7 +164,7 @@ func launcherMain(file string) int {
 	}
 	o := Options{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Interactive: j.Interactive, Raw: j.Interactive, CursorFix: j.CursorFix, Timeout: j.Timeout, WatchAll: j.WatchAll,
+		Interactive: j.Interactive, Clipboard: j.Clipboard, Raw: j.Interactive, CursorFix: j.CursorFix, Timeout: j.Timeout, WatchAll: j.WatchAll,
 	}
 	if j.Watch != "" {
 		o.Watch = &watcher{file: j.Watch}
@@ -374,6 +375,15 @@ func probeMain(words []string) int {
 			fmt.Fprint(os.Stderr, isTerminal(fd), " ")
 		}
 		fmt.Fprintln(os.Stderr)
+	case "terminals":
+		return probeTerminals(words[1], len(words) > 2)
+	case "poll":
+		// Waits for a line in a way that no reading tells of.
+		fmt.Fprintln(os.Stderr, "polling")
+		pollOne(0, unix.POLLIN, -1)
+		var buf [64]byte
+		n, _ := unix.Read(0, buf[:])
+		fmt.Printf("polled %s", buf[:max(n, 0)])
 	case "keyring":
 		id, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
 		fmt.Println(id, err)
@@ -468,4 +478,40 @@ func spew(w io.Writer, n int) {
 		}
 	}
 	_, _ = w.Write(b)
+}
+
+// probeTerminals writes to a file which descriptors of this process are terminals
+// other than the box's.
+func probeTerminals(file string, outside bool) int {
+	var own unix.Stat_t
+	if !outside { // there every terminal is the person's
+		_ = unix.Stat("/dev/pts", &own)
+	}
+	var found []string
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		fd, _ := strconv.Atoi(e.Name())
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
+			continue
+		}
+		if isTerminal(fd) && st.Dev != own.Dev {
+			found = append(found, fmt.Sprintf("descriptor %d", fd))
+		}
+	}
+	for _, name := range []string{"/dev/tty", "/dev/console"} {
+		if f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOCTTY, 0); err == nil {
+			if dev := terminalDevice(int(f.Fd())); name == "/dev/console" || dev>>8 != 136 {
+				found = append(found, name)
+			}
+			f.Close()
+		}
+	}
+	if len(found) == 0 {
+		found = []string{"none"}
+	}
+	if err := os.WriteFile(file, []byte(strings.Join(found, "\n")+"\n"), 0o600); err != nil {
+		return 1
+	}
+	return 0
 }

@@ -20,6 +20,9 @@ type modes struct {
 	otherKeys bool    // modifyOtherKeys
 	keypad    bool    // application keypad
 	coloured  bool    // text attributes
+
+	kind byte // of the string being read: what follows ESC
+	asks bool // something has passed that terminals answer; whoever looks takes it back
 }
 
 type scanState uint8
@@ -69,6 +72,7 @@ func decModes() [17]decMode {
 
 // scan takes the next piece of output.
 func (m *modes) scan(p []byte) {
+	m.asks = m.asks || asksByControl(p)
 	for len(p) > 0 {
 		switch m.state {
 		case ground:
@@ -112,6 +116,12 @@ func (m *modes) scan(p []byte) {
 			}
 		case str:
 			i := bytes.IndexFunc(p, func(r rune) bool { return r == 0x1b || r == 0x07 || r == 0x18 || r == 0x1a })
+			text := p
+			if i >= 0 {
+				text = p[:i]
+			}
+			// Of colours, the clipboard and so on: a question mark is the question.
+			m.asks = m.asks || m.kind == ']' && bytes.IndexByte(text, '?') >= 0
 			if i < 0 {
 				return
 			}
@@ -124,16 +134,38 @@ func (m *modes) scan(p []byte) {
 	}
 }
 
+// asksByControl reports whether there is an ENQ, which some terminals answer, or a C1
+// control in UTF-8 that can begin a question (CSI, DCS, DECID, OSC).
+func asksByControl(p []byte) bool {
+	if bytes.IndexByte(p, 0x05) >= 0 {
+		return true
+	}
+	for {
+		i := bytes.IndexByte(p, 0xc2)
+		if i < 0 || i+1 == len(p) {
+			return false
+		}
+		switch p = p[i+1:]; p[0] {
+		case 0x90, 0x9a, 0x9b, 0x9d:
+			return true
+		}
+	}
+}
+
 func (m *modes) afterEscape(c byte) {
 	switch c {
 	case '[':
 		m.state, m.n = csi, 0
 	case ']', 'P', 'X', '^', '_':
-		m.state = str
+		m.state, m.kind = str, c
+		// Settings and abilities (DECRQSS, XTGETTCAP), pictures (kitty).
+		m.asks = m.asks || c == 'P' || c == '_'
+	case 'Z': // DECID
+		m.state, m.asks = ground, true
 	case 0x1b:
 		m.state = escape
 	case 'c': // full reset
-		*m = modes{}
+		*m = modes{asks: m.asks}
 	case '=':
 		m.state, m.keypad = ground, true
 	case '>':
@@ -152,10 +184,15 @@ func (m *modes) sequence(body []byte, final byte) {
 		m.coloured = sgr(m.coloured, body)
 		return
 	}
-	var prefix byte
+	var prefix, middle byte
 	if len(body) > 0 && body[0] >= '<' && body[0] <= '?' {
 		prefix, body = body[0], body[1:]
 	}
+	if n := len(body); n > 0 && body[n-1] < 0x30 {
+		middle = body[n-1]
+	}
+	what, _, _ := param(body)
+	m.asks = m.asks || answered(prefix, middle, final, what)
 	switch {
 	case prefix == '?' && (final == 'h' || final == 'l'):
 		for more := true; more; {
@@ -178,6 +215,28 @@ func (m *modes) sequence(body []byte, final byte) {
 		}
 		m.dec(25, true)
 	}
+}
+
+// answered reports whether terminals answer a control sequence (ctlseqs of xterm, the
+// keyboard protocol of kitty).
+func answered(prefix, middle, final byte, what int) bool {
+	switch final {
+	case 'c', 'x': // DA1 to DA3, DECREQTPARM
+		return true
+	case 't': // the window's size and titles; 22 and 23 save and restore them
+		return what >= 11 && what <= 21
+	case 'n': // DSR, DECXCPR; with > it sets
+		return prefix != '>'
+	case 'm', 'S': // XTQMODKEYS, XTSMGRAPHICS
+		return prefix == '?'
+	case 'q': // XTVERSION
+		return prefix == '>'
+	case 'u': // the keyboard protocol, DECRQTSR
+		return prefix == '?' || middle != 0
+	case 'p', 'w', 'y', 'v', '|', '}', '~': // DECRQM, DECRQPSR, DECRQCRA, DECRQLP
+		return middle != 0
+	}
+	return false
 }
 
 func (m *modes) dec(n int, set bool) {

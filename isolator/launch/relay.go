@@ -1,7 +1,9 @@
 package launch
 
 import (
+	"runtime"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,9 +25,15 @@ type relay struct {
 	watch  Watcher
 
 	// Owned by the goroutine until it has written wakeRelay.
-	modes modes
-	gone  bool // the real terminal no longer takes anything
-	ended bool // it has read its last
+	modes  modes
+	filter *filter // what the terminal is not told; nil tells it everything
+	gone   bool    // the real terminal no longer takes anything
+	ended  bool    // it has read its last
+
+	follow  atomic.Bool  // the real terminal's output is to be processed as the box's is
+	breaks  atomic.Bool  // the real terminal makes line breaks of line feeds, as the box's has done
+	pending bool         // a carriage return that may be one of those
+	asked   atomic.Int64 // when the box last asked the terminal something, or 0
 
 	hold    atomic.Uint32 // not 0: the loop wants nothing written, from the end of a sequence on
 	heldFor atomic.Uint32 // the hold that is kept
@@ -135,15 +143,28 @@ func (r *relay) drain(buf []byte, budget *int) bool {
 			r.ended = r.plain // a pipe has no second life
 			return false
 		}
+		text := buf[:n]
 		if !r.plain {
-			r.modes.scan(buf[:n])
+			if r.filter != nil {
+				text = r.filter.pass(text)
+			}
+			if r.modes.scan(text); r.modes.asks {
+				r.modes.asks = false
+				r.asked.Store(time.Now().UnixNano())
+			}
 		}
-		if !r.gone && writeAll(r.out, buf[:n]) != nil {
+		if r.follow.Load() {
+			r.alike()
+		}
+		if r.pending || r.breaks.Load() {
+			text = r.feeds(text)
+		}
+		if !r.gone && writeAll(r.out, text) != nil {
 			// Read on: the program must not hang on a dead terminal.
 			r.gone = true
 		}
 		if r.watch != nil {
-			r.watch.Output(buf[:n])
+			r.watch.Output(text)
 		}
 		if r.gone && r.plain {
 			r.ended = true
@@ -154,6 +175,47 @@ func (r *relay) drain(buf []byte, budget *int) bool {
 		}
 	}
 	return true
+}
+
+// alike has the real terminal process output as the program wants it of the box's,
+// where others write to the real one as well: line breaks for them, none for a program
+// that draws.
+func (r *relay) alike() {
+	box, err := unix.IoctlGetTermios(r.master, unix.TCGETS) // the other end's
+	if err != nil {
+		return
+	}
+	real, err := unix.IoctlGetTermios(r.out, unix.TCGETS)
+	if err != nil {
+		return
+	}
+	if real.Oflag != box.Oflag {
+		runtime.LockOSThread()
+		real.Oflag = box.Oflag
+		(&tty{fd: r.out}).set(real)
+		runtime.UnlockOSThread()
+	}
+	r.breaks.Store(breaksLines(real))
+}
+
+// breaksLines reports whether a terminal makes line breaks of line feeds.
+func breaksLines(t *unix.Termios) bool {
+	return t.Oflag&(unix.OPOST|unix.ONLCR) == unix.OPOST|unix.ONLCR
+}
+
+// feeds makes line feeds of line breaks again, for a real terminal that is not raw.
+func (r *relay) feeds(text []byte) []byte {
+	var out []byte
+	on := r.breaks.Load()
+	for _, c := range text {
+		if r.pending && (c != '\n' || !on) {
+			out = append(out, '\r')
+		}
+		if r.pending = on && c == '\r'; !r.pending {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // keys is what the person typed and the box has not taken yet.
@@ -179,6 +241,13 @@ func (k *keys) fill(fd int) error {
 	}
 	k.from, k.to = 0, n
 	return nil
+}
+
+// add puts more after what is there; what has no room is dropped.
+func (k *keys) add(p []byte) {
+	k.to = copy(k.buf[:], k.buf[k.from:k.to])
+	k.from = 0
+	k.to += copy(k.buf[k.to:], p)
 }
 
 // flush writes to the box's terminal what it takes. What it refuses for good

@@ -24,7 +24,7 @@ func (s *session) result() Result {
 		r.Reason = fmt.Sprintf("interrupted by %v before the program started", s.early)
 	case !s.started:
 		r.Code, r.Reason = CodeNoSandbox, bwrapReason(s.errText, s.bwrap)
-	case s.ended:
+	case s.ended || s.programEnded():
 		r.Code = exitCode(s.status)
 		if s.status.Signaled() {
 			r.Signal = s.status.Signal()
@@ -39,7 +39,8 @@ func (s *session) result() Result {
 		}
 		if n := r.Code - 128; n > 0 && n <= 64 {
 			r.Signal = syscall.Signal(n)
-			// A program may also end with that code of itself.
+			// A program may also end with that code of itself, which only
+			// programEnded can tell.
 			r.Interrupted = s.started && s.interrupted && r.Signal == syscall.SIGINT
 		}
 	}
@@ -51,6 +52,52 @@ func (s *session) result() Result {
 		r.Code = CodeTimeout
 	}
 	return r
+}
+
+// programEnded finds out how a program that took the supervisor's place has ended.
+// bwrap hands on a code, in which 130 may be a program that died of SIGINT as well as
+// one that caught it, and whoever waits for inner has to see the one or the other.
+// Since Linux 6.15 the kernel tells (PIDFD_GET_INFO).
+func (s *session) programEnded() bool {
+	if s.boxFd < 0 || s.full {
+		return false
+	}
+	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
+	if err := unix.IoctlPidfdInfo(s.boxFd, &info); err != nil || info.Mask&unix.PIDFD_INFO_EXIT == 0 {
+		return false
+	}
+	s.status = syscall.WaitStatus(info.Exit_code)
+	return true
+}
+
+// quiet reads what the terminals still answer to questions of the box: the person's
+// shell would take it for typed.
+func (s *session) quiet() {
+	if s.abandoned || s.hungUp || s.running > 0 {
+		return
+	}
+	if s.real.raw {
+		if s.mayAnswer(askedWithin) {
+			s.real.drain(s.ptys[0])
+		}
+		return
+	}
+	// Of terminals that the box could only write to nobody has read any answers.
+	for i, r := range s.relays {
+		if r.asked.Load() == 0 || r.gone {
+			continue
+		}
+		fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", s.ptys[i]), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		t := tty{fd: fd}
+		if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil && group == unix.Getpgrp() && t.makeRaw() {
+			t.drain(s.ptys[i])
+			t.restore()
+		}
+		unix.Close(fd)
+	}
 }
 
 // farewell switches off on the real terminals what the program left on, and
@@ -70,7 +117,8 @@ func (s *session) farewell() {
 			_ = writeAll(out, []byte("\r\n"))
 		}
 	}
-	s.real.restore()
+	s.quiet()
+	s.restore()
 	if s.running > 0 {
 		return // the leaked goroutine still uses them; the process is about to end
 	}

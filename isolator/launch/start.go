@@ -28,6 +28,7 @@ type session struct {
 	full  bool   // the box's own terminal is the program's controlling one
 	ptys  []int  // for each terminal of the box, the descriptor its output goes to
 	real  tty    // the person's terminal, when full
+	print int    // opened for what the box writes to it, or -1
 	spec  spec
 	owned []int // descriptors to close at the end
 
@@ -40,6 +41,7 @@ type session struct {
 
 	pid    int // bwrap
 	boxPid int // the supervisor, or what it has become; 0 until it has spoken
+	boxFd  int // a pidfd of it, or -1
 	pidfd  int
 	bwrap  syscall.WaitStatus
 	reaped bool
@@ -73,6 +75,8 @@ type session struct {
 
 	stopped   bool      // we stopped ourselves, after the job
 	caught    sigaction // of SIGTSTP, to be put back after that
+	waits     bool      // the program has not got its terminal yet, see want
+	wanted    bool      // it has asked for it
 	timedOut  bool
 	hungUp    bool
 	abandoned bool           // a signal came while only output was left to write
@@ -85,6 +89,7 @@ type session struct {
 
 	timeout, kill, wake time.Time // deadlines; zero means none
 	redraw              time.Time // when the box gets its true size again
+	offer               time.Time // when what is typed is the program's, if nobody has read it
 	trim                time.Time // when to give back memory
 	resumed             time.Time // when we went on without having seen SIGCONT
 }
@@ -104,13 +109,16 @@ func open(p isolator.Plan, o Options) (*session, error) {
 			}
 		}
 	}
-	s := &session{o: o, sock: -1, errPipe: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, real: tty{fd: -1}, pipes: [3]int{-1, -1, -1}}
+	s := &session{o: o, sock: -1, errPipe: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, boxFd: -1, print: -1, real: tty{fd: -1}, pipes: [3]int{-1, -1, -1}}
 	s.stdio = [3]int{rawFd(o.Stdin), rawFd(o.Stdout), rawFd(o.Stderr)}
 	var terminal [3]bool
+	var device [3]uint64
 	for i, fd := range s.stdio {
-		terminal[i] = fd >= 0 && isTerminal(fd)
+		if terminal[i] = isTerminal(fd); terminal[i] {
+			device[i] = terminalDevice(fd)
+		}
 	}
-	s.full = o.Interactive && terminal[0] && terminal[1]
+	s.full = o.Interactive && terminal[0] && ours(s.stdio[0])
 	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, Argv: p.Argv, Env: p.Env, Landlock: p.Landlock, Observe: o.Observe != nil}
 	s.pins, s.nsenter = p.Pins, p.Nsenter
 	var err error
@@ -132,35 +140,54 @@ func open(p isolator.Plan, o Options) (*session, error) {
 			s.spec.Ignored |= 1 << (sig - 1)
 		}
 	}
-	switch {
-	case s.full:
+	var devices []uint64 // of s.ptys
+	if s.full {
 		s.real.fd = s.stdio[0]
 		// In the background its modes are somebody else's for the moment.
-		if t, err := unix.IoctlGetTermios(s.real.fd, unix.TCGETS); err == nil && s.real.foreground() {
+		foreground := s.real.foreground()
+		if t, err := unix.IoctlGetTermios(s.real.fd, unix.TCGETS); err == nil && foreground {
 			s.spec.Termios = *t
 		}
-		s.ptys = []int{s.stdio[1]}
-		s.spec.Stdio = [3]uint8{fromPty, fromPty, fromLauncher}
-		if terminal[2] {
-			s.spec.Stdio[2] = fromPty
+		s.waits = !terminal[1] || !foreground
+		s.spec.Waits = s.waits
+		s.real.shared = !terminal[1]
+		s.spec.Stdio[0] = fromPty
+		s.ptys, devices = []int{s.printTo(device)}, []uint64{device[0]}
+	}
+	for i := 1; i <= 2; i++ {
+		if !terminal[i] {
+			continue
 		}
-	default:
-		for i := 1; i <= 2; i++ {
-			switch {
-			case !terminal[i]:
-			case i == 2 && len(s.ptys) == 1 && sameDevice(s.stdio[1], s.stdio[2]):
-				s.spec.Stdio[i] = fromPty
-			default:
-				s.ptys = append(s.ptys, s.stdio[i])
-				s.spec.Stdio[i] = fromPty + uint8(len(s.ptys)-1)
-			}
+		at := slices.Index(devices, device[i])
+		if at < 0 {
+			at = len(devices)
+			s.ptys, devices = append(s.ptys, s.stdio[i]), append(devices, device[i])
 		}
+		s.spec.Stdio[i] = fromPty + uint8(at)
 	}
 	s.spec.Ptys = uint8(len(s.ptys))
 	for i, fd := range s.ptys {
 		s.spec.Winsize[i] = winsize(fd)
 	}
 	return s, nil
+}
+
+// printTo returns the descriptor for what the box writes to the terminal that is the
+// standard input: one of the person's own, if it can be written.
+func (s *session) printTo(device [3]uint64) int {
+	for _, i := range []int{1, 2, 0} {
+		if device[i] != device[0] {
+			continue
+		}
+		if mode, err := unix.FcntlInt(uintptr(s.stdio[i]), unix.F_GETFL, 0); err == nil && mode&unix.O_ACCMODE != unix.O_RDONLY {
+			return s.stdio[i]
+		}
+	}
+	if fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", s.stdio[0]), unix.O_WRONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err == nil {
+		s.print = fd
+		return fd
+	}
+	return s.stdio[0] // the relay finds that it takes nothing
 }
 
 // own remembers a descriptor to be closed at the end.
@@ -283,27 +310,21 @@ func (s *session) start(p isolator.Plan) error {
 }
 
 // passed returns the descriptor that becomes descriptor fdStdio+i of the
-// supervisor: the person's own, or null where that is not for the box.
+// supervisor: the person's own, or null where that is not for the box. A terminal
+// never is, for reading or for writing: whoever has a descriptor of one can open it
+// again for both (/proc/self/fd), change its modes, and read what is typed at
+// whatever is in its foreground.
 func (s *session) passed(i, null int) int {
 	fd := s.stdio[i]
-	if fd < 0 || s.spec.Stdio[i] != fromLauncher {
+	switch {
+	case fd < 0 || s.spec.Stdio[i] != fromLauncher:
 		return null
-	}
-	if s.pipes[i] >= 0 {
+	case s.pipes[i] >= 0:
 		return s.pipes[i]
-	}
-	if i > 0 || !isTerminal(fd) {
-		return fd
-	}
-	if !s.o.Interactive {
+	case isTerminal(fd):
 		return null
 	}
-	// stdin is a terminal and stdout is not: the program may read it.
-	ro, err := s.own(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0))
-	if err != nil {
-		return fd
-	}
-	return ro
+	return fd
 }
 
 func nulTerminated(words []string) []byte {
@@ -358,7 +379,7 @@ func (s *session) close() {
 	s.group.Close()
 	s.disconnect()
 	s.closeOwned()
-	for _, fd := range []int{s.sock, s.errPipe, s.pidfd, s.wakeR} {
+	for _, fd := range []int{s.sock, s.errPipe, s.pidfd, s.boxFd, s.print, s.wakeR} {
 		if fd >= 0 {
 			unix.Close(fd)
 		}

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"encoding/binary"
 	"syscall"
 	"time"
 
@@ -19,18 +20,114 @@ func (s *session) readKeys() {
 	}
 }
 
+// A program whose standard output is no terminal often shares the real one with
+// others, who read it: a pager, a filter that draws on it. And one in the background
+// must not have it. So in these cases (session.waits) the program starts in the
+// background of the box's own terminal, and the real one is left alone, until the
+// program stops because it reads its terminal or changes its modes: then want gives
+// it, in the foreground, or stops us as the program would have been stopped outside.
+// A program may also wait for keys without reading (poll(2)), which nothing tells:
+// a line that nobody has read for offerAfter is taken for its.
+
+// want follows a program that has stopped by sig because it wants its terminal.
+func (s *session) want(sig syscall.Signal) {
+	if s.wanted = true; s.real.foreground() {
+		s.give()
+		return
+	}
+	s.stop(sig)
+}
+
+// give lets the program have its terminal, and the real one with it.
+func (s *session) give() {
+	s.settle()
+	s.waits, s.wanted, s.offer = false, false, time.Time{}
+	s.attach()
+	s.tell(msgGive)
+	s.signalJob(syscall.SIGCONT)
+}
+
+// offered is called when the real terminal can be read while the program waits.
+func (s *session) offered() {
+	if s.real.gone() {
+		s.hangUp()
+		return
+	}
+	s.offer = time.Now().Add(offerAfter)
+}
+
+// unread reports whether a line is there that nobody reads. Who reads keys by
+// themselves has switched lines off.
+func (s *session) unread() bool {
+	t, err := unix.IoctlGetTermios(s.real.fd, unix.TCGETS)
+	return err == nil && t.Lflag&unix.ICANON != 0 && s.real.foreground() && pollOne(s.real.fd, unix.POLLIN, 0)&unix.POLLIN != 0
+}
+
 // attach makes the real terminal ours: raw, and its size the box's. In the
 // background it is somebody else's; then it is tried again later.
 func (s *session) attach() {
-	if s.hungUp {
+	if s.hungUp || s.waits {
 		return
 	}
 	if !s.real.makeRaw() {
 		s.wake = time.Now().Add(foregroundEvery)
 		return
 	}
+	s.deliver()
+	s.whoBreaks()
 	s.resize()
 	s.ask()
+}
+
+// restore puts the real terminal's modes back.
+func (s *session) restore() {
+	for _, r := range s.relays {
+		r.follow.Store(false)
+	}
+	s.real.restore()
+	s.whoBreaks()
+}
+
+// whoBreaks tells the relay of the terminal whether that is raw.
+func (s *session) whoBreaks() {
+	if !s.full || len(s.relays) == 0 {
+		return
+	}
+	t, err := unix.IoctlGetTermios(s.real.fd, unix.TCGETS)
+	s.relays[0].breaks.Store(err == nil && breaksLines(t))
+	s.relays[0].follow.Store(s.real.raw && s.real.shared)
+}
+
+// deliver types at the box's terminal what was typed at the real one before it was
+// raw. There it has been shown, so the box's does not show it again: its echo is off
+// until the supervisor sees that all has arrived.
+func (s *session) deliver() {
+	if len(s.relays) == 0 || len(s.real.typed)+len(s.real.keys) == 0 {
+		return
+	}
+	master := s.relays[0].master
+	m, err := unix.IoctlGetTermios(master, unix.TCGETS) // the other end's
+	if err != nil {
+		return
+	}
+	const echo = unix.ECHO | unix.ECHONL
+	if text, readable := retype(s.real.typed, m); len(text) > 0 {
+		quiet := *m
+		quiet.Lflag &^= echo
+		_ = unix.IoctlSetTermios(master, unix.TCSETS, &quiet)
+		for len(text) > 0 { // the terminal holds as much as the real one did
+			n, err := unix.Write(master, text)
+			if err != nil && err != unix.EINTR {
+				break
+			}
+			text = text[max(n, 0):]
+		}
+		_ = sendMsg(s.sock, binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32([]byte{msgTyped}, uint32(readable)), m.Lflag&echo))
+	}
+	if s.keys.empty() {
+		s.keys.from, s.keys.to = 0, copy(s.keys.buf[:], s.real.keys)
+	}
+	s.real.typed, s.real.keys = nil, nil
 }
 
 // resize gives the box's terminals the size of the real ones. The kernel
@@ -46,27 +143,46 @@ func (s *session) resize() {
 }
 
 // stop follows the job: the person's shell has to see a stopped job too.
-func (s *session) stop() {
+func (s *session) stop(sig syscall.Signal) {
 	s.stopped = true
 	s.settleQuestion(0)
 	s.settle()
-	s.real.restore()
+	if s.real.raw && s.mayAnswer(askedWithin) {
+		// The answers are the job's, when it goes on.
+		answers := s.real.drain(s.ptys[0])
+		s.keys.add(answers)
+		s.keys.flush(s.relays[0].master)
+	}
+	s.restore()
 	// As the terminal does it: our whole group, with the default action.
 	s.caught = defaultAction(syscall.SIGTSTP)
-	_ = unix.Kill(0, unix.SIGTSTP)
+	_ = unix.Kill(0, sig)
 	s.wake = time.Now().Add(stopWithin)
 }
 
-// resume follows SIGCONT, and a stop that did not happen.
-func (s *session) resume() {
+// mayAnswer reports whether the box has asked its first terminal something within
+// the last d, and the real one may still be answering.
+func (s *session) mayAnswer(d time.Duration) bool {
+	return len(s.relays) > 0 && !s.hungUp && !s.relays[0].gone && time.Since(time.Unix(0, s.relays[0].asked.Load())) < d
+}
+
+// resume follows SIGCONT, when woken, and a stop that did not happen.
+func (s *session) resume(woken bool) {
 	if s.stopped {
 		s.stopped, s.wake = false, time.Time{}
 		setAction(syscall.SIGTSTP, &s.caught)
 	}
-	if s.full {
-		s.attach()
+	switch {
+	case !s.wanted:
+		if s.full {
+			s.attach()
+		}
+		s.signalJob(syscall.SIGCONT)
+	case woken && !s.real.foreground():
+		s.want(syscall.SIGTTIN) // bg: outside the program would stop again
+	default:
+		s.give()
 	}
-	s.signalJob(syscall.SIGCONT)
 }
 
 // settle waits until what the stopped job has written is on the real terminal,

@@ -1,7 +1,12 @@
 package launch
 
 import (
+	"bytes"
+	"cmp"
+	"os"
+	"strconv"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,17 +18,70 @@ type tty struct {
 	fd    int
 	saved unix.Termios // what to put back, valid while raw
 	raw   bool
+	// Others write to it: it goes on to make line breaks of line feeds.
+	shared bool
+	typed  []typed // before it was raw
+	keys   []byte  // read after that, with it
 }
 
+// typed is a piece of what was typed while the terminal took whole lines.
+type typed struct {
+	text []byte
+	done bool // it ends with a line break, or with ^D
+	eof  bool // with ^D, which is not in text
+}
+
+// isTerminal reports whether fd is a terminal, also one that has been hung up: such a
+// descriptor is dead, and still opens the terminal again.
 func isTerminal(fd int) bool {
+	if fd < 0 {
+		return false
+	}
 	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	return err == nil
+	return err == nil || err == unix.EIO
 }
 
-// sameDevice reports whether two descriptors are one terminal.
-func sameDevice(a, b int) bool {
-	var sa, sb unix.Stat_t
-	return unix.Fstat(a, &sa) == nil && unix.Fstat(b, &sb) == nil && sa.Rdev == sb.Rdev
+// terminalDevice is which terminal fd is, by whatever name: /dev/tty is another
+// device than the terminal it stands for.
+func terminalDevice(fd int) uint64 {
+	if n, err := unix.IoctlGetUint32(fd, unix.TIOCGDEV); err == nil {
+		return uint64(n)
+	}
+	var st unix.Stat_t
+	_ = unix.Fstat(fd, &st)
+	return st.Rdev | 1<<63
+}
+
+// ours reports whether the terminal fd may be read for the box: it is our
+// controlling terminal, where only the foreground reads (setpgid(2)), or nobody's.
+// Of another session's it would take what is typed there, and nothing would stop it.
+func ours(fd int) bool {
+	if _, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil {
+		return true
+	}
+	device, err := unix.IoctlGetUint32(fd, unix.TIOCGDEV)
+	if err != nil {
+		return err != unix.EIO // hung up
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if c := e.Name()[0]; c < '0' || c > '9' {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue
+		}
+		// After the name: state, parent, group, session, terminal (proc_pid_stat(5)).
+		_, rest, _ := bytes.Cut(stat, []byte(") "))
+		if f := bytes.Fields(rest); len(f) > 4 && string(f[4]) == strconv.FormatUint(uint64(device), 10) {
+			return false
+		}
+	}
+	return true
 }
 
 // foreground reports whether we may read the terminal and change its modes. A
@@ -54,15 +112,140 @@ func (t *tty) makeRaw() bool {
 	}
 	m := *saved
 	m.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
-	m.Oflag &^= unix.OPOST
+	if !t.shared {
+		m.Oflag &^= unix.OPOST
+	}
 	m.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
 	m.Cflag = m.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
 	m.Cc[unix.VMIN], m.Cc[unix.VTIME] = 1, 0
+	lines := saved.Lflag&unix.ICANON != 0
+	if lines {
+		t.takeLines(saved, m)
+	}
 	if !t.set(&m) {
 		return false
 	}
 	t.saved, t.raw = *saved, true
+	if lines {
+		t.takeRest()
+	}
 	return true
+}
+
+// takeLines reads the lines that were typed already. Raw, the terminal would not tell
+// where one ends: a ^D is a NUL then (n_tty_set_termios). raw are the modes it will
+// have; but for its lines it has them from here on.
+func (t *tty) takeLines(saved *unix.Termios, raw unix.Termios) {
+	raw.Lflag |= unix.ICANON
+	clear(raw.Cc[:]) // _POSIX_VDISABLE
+	if !t.set(&raw) {
+		return
+	}
+	var buf [8 << 10]byte // more than a terminal holds
+	for pollOne(t.fd, unix.POLLIN, 0)&(unix.POLLIN|unix.POLLHUP) == unix.POLLIN {
+		n, err := unix.Read(t.fd, buf[:])
+		if err != nil {
+			return
+		}
+		p := typed{text: bytes.Clone(buf[:n]), done: true, eof: n == 0}
+		if n > 0 {
+			last := buf[n-1]
+			p.eof = last != '\n' && (last == 0 || last != saved.Cc[unix.VEOL] && last != saved.Cc[unix.VEOL2])
+		}
+		if t.typed = append(t.typed, p); len(t.typed) > len(buf) {
+			return // each had a byte of it at least
+		}
+	}
+}
+
+// takeRest reads the beginning of a line. From a control character on it was typed
+// when the terminal was raw.
+func (t *tty) takeRest() {
+	if pollOne(t.fd, unix.POLLIN, 0)&unix.POLLIN == 0 {
+		return
+	}
+	var buf [keysBuffer]byte
+	n, err := unix.Read(t.fd, buf[:])
+	if err != nil || n <= 0 {
+		return
+	}
+	rest := buf[:n]
+	line := bytes.IndexFunc(rest, func(r rune) bool { return r < ' ' && r != '\t' })
+	if line < 0 {
+		line = n
+	}
+	if line > 0 {
+		t.typed = append(t.typed, typed{text: bytes.Clone(rest[:line])})
+	}
+	t.keys = bytes.Clone(rest[line:])
+}
+
+// retype is what has to be typed at a terminal with modes m for it to hold pieces
+// again, and how much of that it will report to be readable (TIOCINQ).
+func retype(pieces []typed, m *unix.Termios) (text []byte, readable int) {
+	lines := m.Lflag&unix.ICANON != 0
+	special := func(c byte) bool {
+		switch c {
+		case '\n', '\r':
+			return true
+		case 0, m.Cc[unix.VMIN], m.Cc[unix.VTIME]: // no character is 0; the others are numbers
+			return false
+		}
+		return bytes.IndexByte(m.Cc[:], c) >= 0
+	}
+	quote := lines && m.Lflag&unix.IEXTEN != 0 && m.Cc[unix.VLNEXT] != 0
+	for _, p := range pieces {
+		for i, c := range p.text {
+			if end := i == len(p.text)-1 && p.done && !p.eof; quote && !end && special(c) {
+				text = append(text, m.Cc[unix.VLNEXT])
+			}
+			text = append(text, c)
+		}
+		if p.eof {
+			text = append(text, cmp.Or(m.Cc[unix.VEOF], 0x04))
+		}
+		if lines && p.done {
+			readable += len(p.text)
+		}
+	}
+	if !lines {
+		readable = len(text)
+	}
+	return text, readable
+}
+
+// drain asks the terminal one more thing, by way of out, and returns what it says
+// until the answer: terminals answer in order, so nothing that was asked before is
+// still to come. One that does not answer is waited for a little.
+func (t *tty) drain(out int) (said []byte) {
+	const (
+		question, answer = "\x1b[5n", "\x1b[0n" // DSR: is the terminal well?
+		first            = 500 * time.Millisecond
+		after            = 30 * time.Millisecond // somebody else's question may have been the same
+		all              = 2 * time.Second
+	)
+	if writeAll(out, []byte(question)) != nil {
+		return nil
+	}
+	end, quiet := time.Now().Add(all), first
+	for {
+		wait := min(quiet, time.Until(end))
+		if wait <= 0 || pollOne(t.fd, unix.POLLIN, int(wait/time.Millisecond)+1)&unix.POLLIN == 0 {
+			break
+		}
+		var buf [1024]byte
+		n, err := unix.Read(t.fd, buf[:])
+		if err != nil || n <= 0 {
+			break
+		}
+		if said = append(said, buf[:n]...); bytes.Contains(said, []byte(answer)) {
+			quiet = after
+		}
+	}
+	if i := bytes.LastIndex(said, []byte(answer)); i >= 0 {
+		said = append(said[:i], said[i+len(answer):]...)
+	}
+	return said
 }
 
 // restore puts the modes back that makeRaw found.

@@ -47,6 +47,8 @@ const (
 const (
 	msgGo     = 'G'
 	msgSignal = 's' // signal (1 byte)
+	msgGive   = 'F' // the program may have its terminal
+	msgTyped  = 'T' // see [box.settle]: how much to wait for, and the modes to set then (4 bytes each)
 	msgHangup = 'H' // the terminal is gone
 )
 
@@ -59,13 +61,18 @@ const (
 	fromPty      = 1 // the first terminal of the box; 2 is the second
 )
 
+// maxPtys is the most terminals of a box: one for each standard descriptor, when all
+// three are of different terminals.
+const maxPtys = 3
+
 // spec is what the supervisor has to do.
 type spec struct {
 	Full    bool  // the first terminal is the controlling one, with job control
+	Waits   bool  // the program is to ask for that terminal, see [session.want]
 	Ptys    uint8 // how many terminals to open
 	Stdio   [3]uint8
 	Ignored uint64 // signals, bit n-1 for signal n, that stay ignored
-	Winsize [2]unix.Winsize
+	Winsize [maxPtys]unix.Winsize
 	Termios unix.Termios // for the first terminal, when Full; zero leaves the kernel's
 
 	Program, Dir string
@@ -87,6 +94,7 @@ func (s *spec) encode() []byte {
 	}
 	e := encoder{b: make([]byte, 0, size)}
 	e.u32(uint32(boolByte(s.Full)))
+	e.u32(uint32(boolByte(s.Waits)))
 	e.u32(uint32(s.Ptys))
 	for _, v := range s.Stdio {
 		e.u32(uint32(v))
@@ -136,7 +144,7 @@ func (s *spec) encode() []byte {
 
 func decodeSpec(b []byte) (*spec, error) {
 	d := decoder{s: string(b)}
-	s := &spec{Full: d.u32() != 0, Ptys: uint8(d.u32())}
+	s := &spec{Full: d.u32() != 0, Waits: d.u32() != 0, Ptys: uint8(d.u32())}
 	for i := range s.Stdio {
 		s.Stdio[i] = uint8(d.u32())
 	}
@@ -172,7 +180,7 @@ func decodeSpec(b []byte) (*spec, error) {
 		*v |= uint64(d.u32()) << 32
 	}
 	s.Observe = d.u32() != 0
-	if d.bad || d.s != "" || s.Ptys > 2 {
+	if d.bad || d.s != "" || s.Ptys > maxPtys {
 		return nil, errors.New("malformed box spec")
 	}
 	return s, nil

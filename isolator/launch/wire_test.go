@@ -16,7 +16,7 @@ import (
 func TestSpecRoundTrip(t *testing.T) {
 	in := &spec{
 		Full: true, Ptys: 2, Stdio: [3]uint8{1, 0, 2}, Ignored: 1<<63 | 3,
-		Winsize: [2]unix.Winsize{{Row: 1, Col: 2, Xpixel: 3, Ypixel: 65535}, {Row: 9}},
+		Winsize: [maxPtys]unix.Winsize{{Row: 1, Col: 2, Xpixel: 3, Ypixel: 65535}, {Row: 9}},
 		Termios: unix.Termios{Iflag: 1, Oflag: 2, Cflag: 3, Lflag: 1 << 31, Line: 5, Ispeed: 6, Ospeed: 7},
 		Program: "/bin/x", Dir: "/a b\nc", Argv: []string{"", "\xff", "x"}, Env: []string{"A=b"},
 		Landlock: &isolator.Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}},
