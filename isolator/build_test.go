@@ -499,6 +499,26 @@ func TestPartOfHiddenMounted(t *testing.T) {
 	}
 }
 
+// TestKeysAreNotListed: the user's keys are in every /proc, and hidden in each; where
+// containers mount their own, nothing may cover the box's.
+func TestKeysAreNotListed(t *testing.T) {
+	for _, mode := range []string{"fresh", "bind", "nested"} {
+		rc, f := config(), machine()
+		rc.Proc = mode
+		if mode == "nested" {
+			rc.Proc, rc.Allow, f = "fresh", []string{nestedKey}, nestedMachine()
+		}
+		f.Paths[procKeys] = host.Path{Kind: host.File, Real: procKeys}
+		plan, err := Build(rc, f, staged())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if covered := after(plan.Words(), "/proc", "--ro-bind", staged().Empty, procKeys); covered != (mode != "nested") {
+			t.Errorf("%s: covered %v: %q", mode, covered, plan.Words())
+		}
+	}
+}
+
 // TestBuildIsDeterministic: no map order reaches the arguments.
 func TestBuildIsDeterministic(t *testing.T) {
 	rc, f := config(), machine()

@@ -51,6 +51,7 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	if slices.Contains(rc.Allow, nestedKey) {
 		add(nestedAsks(f)...)
 	}
+	add(procKeys)
 	if uid == 0 {
 		add("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 	}

@@ -35,6 +35,7 @@ func (b *builder) proc() error {
 	case "bind":
 		b.arg("the host's /proc, read-only; what is private in it was shown to be out of reach", "--ro-bind", "/proc", "/proc")
 		b.view.add(layer{dest: "/proc"})
+		b.keys()
 		return nil
 	case "empty":
 		if b.s.Self == "" {
@@ -49,6 +50,7 @@ func (b *builder) proc() error {
 	// bwrap 0.8.0 run by root leaves these writable even without capabilities.
 	// A container can mount its own /proc only where nothing covers the box's,
 	// and its settings are those of its own namespaces.
+	b.keys()
 	if !b.allowed[nestedKey] {
 		b.arg("kernel settings cannot be changed", "--ro-bind", "/proc/sys", "/proc/sys")
 	}
@@ -60,6 +62,19 @@ func (b *builder) proc() error {
 		}
 	}
 	return nil
+}
+
+// procKeys lists the keys of the kernel that the reader may view, and those are the
+// user's, in whatever namespaces: names, owners, sizes (proc_keys(5)).
+const procKeys = "/proc/keys"
+
+// keys hides the user's keys. A container can mount its own /proc only where nothing
+// covers the box's.
+func (b *builder) keys() {
+	if b.kind(procKeys) != host.Missing && !b.allowed[nestedKey] {
+		b.arg("your keys in the kernel are not listed", "--ro-bind", b.s.Empty, procKeys)
+		b.view.add(layer{dest: procKeys})
+	}
 }
 
 // self shows the inner binary where /proc cannot.

@@ -272,6 +272,17 @@ func (s *screen) want(re string) {
 	s.until(fmt.Sprintf("showed %q", re), regexp.MustCompile(re).MatchString)
 }
 
+// within reports whether the screen shows it in time.
+func (s *screen) within(limit time.Duration, re string) bool {
+	r := regexp.MustCompile(re)
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if r.MatchString(s.shown()) {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *screen) wantNot(re string) {
 	s.p.t.Helper()
 	r := regexp.MustCompile(re)

@@ -228,7 +228,7 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Interactive: j.rc.Entrypoint.Interactive, Raw: j.rc.Entrypoint.TUI, CursorFix: j.rc.Entrypoint.CursorFix,
 		Clipboard: j.rc.Clipboard,
-		Timeout: j.rc.Output.Timeout,
+		Timeout:   j.rc.Output.Timeout,
 	}
 	if a.lesson != nil {
 		a.lesson.learnFrom(j)

@@ -10,6 +10,7 @@
 package terminal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -129,6 +130,9 @@ func (t *Terminal) show(p []byte) {
 		_, _ = t.master.WriteString("\x1b[?62;c")
 	} else if strings.Contains(s, "\x1b[6n") {
 		_, _ = t.master.WriteString("\x1b[1;1R")
+	}
+	if bytes.Contains(p, []byte("\x1b[5n")) {
+		_, _ = t.master.WriteString("\x1b[0n")
 	}
 }
 

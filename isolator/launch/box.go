@@ -93,6 +93,7 @@ func Box() int {
 	if big {
 		debug.FreeOSMemory()
 	}
+	dropOwn()
 	// From here on nothing is per thread; a locked one costs another.
 	runtime.UnlockOSThread()
 	go b.obey()

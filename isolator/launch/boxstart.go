@@ -72,7 +72,10 @@ func (b *box) fork(s *spec, files [3]uintptr) (pid int, err error) {
 		runtime.LockOSThread()
 		var none unix.Sigset_t
 		_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
-		err := confine(s.Landlock, files)
+		err := dropBounding()
+		if err == nil {
+			err = confine(s.Landlock, files)
+		}
 		if err == nil {
 			err = observe(s.Observe)
 		}
@@ -105,6 +108,9 @@ func become(s *spec, files [3]uintptr) error {
 		if err := unix.Dup3(int(from), i, 0); err != nil {
 			return err
 		}
+	}
+	if err := dropBounding(); err != nil {
+		return err
 	}
 	if err := confine(s.Landlock, [3]uintptr{0, 1, 2}); err != nil {
 		return err

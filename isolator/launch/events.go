@@ -98,8 +98,8 @@ func (s *session) message(m []byte, fds []int) {
 		switch {
 		case s.waits && (sig == syscall.SIGTTIN || sig == syscall.SIGTTOU):
 			s.want(sig)
-		case sig == syscall.SIGTTIN || sig == syscall.SIGTTOU:
-			s.stop(sig)
+		case (sig == syscall.SIGTTIN || sig == syscall.SIGTTOU) && s.real.foreground():
+			s.signalJob(syscall.SIGCONT) // it stopped just before it got its terminal
 		default:
 			s.stop(syscall.SIGTSTP)
 		}

@@ -42,7 +42,7 @@
 //
 // What it does not: it decides nothing about mounts or namespaces, and knows
 // no bwrap option but those of this handing over (--args, --setenv, --as-pid-1,
-// --userns). The plan must have a PID namespace and
+// --userns, --cap-add). The plan must have a PID namespace and
 // --die-with-parent: only the pair leaves no process behind (measured with
 // bwrap 0.8.0).
 package launch

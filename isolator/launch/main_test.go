@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -298,8 +299,7 @@ var marks = uint64(os.Getpid()) * 10000
 // marked returns a number for job.Mark. Every process of the run carries it as
 // its core limit, which is inherited and can be read of any process.
 func marked() uint64 {
-	marks++
-	return marks
+	return atomic.AddUint64(&marks, 1)
 }
 
 // alive lists the processes that carry the mark, as "pid (name)".
@@ -387,12 +387,15 @@ func probeMain(words []string) int {
 	case "keyring":
 		id, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
 		fmt.Println(id, err)
+		if _, err := unix.AddKey("user", words[1]+"-inside", []byte("x"), unix.KEY_SPEC_SESSION_KEYRING); err == nil {
+			fmt.Println("a key was added")
+		}
 		_, err = unix.KeyctlSearch(unix.KEY_SPEC_SESSION_KEYRING, "user", words[1], 0)
 		fmt.Println(err)
 	case "with-key":
 		// A key in a session keyring of its own, then a command.
 		runtime.LockOSThread()
-		if err := freshKeyring(); err != nil {
+		if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil {
 			panic(err)
 		}
 		if _, err := unix.AddKey("user", words[1], []byte("secret"), unix.KEY_SPEC_SESSION_KEYRING); err != nil {

@@ -227,6 +227,7 @@ func (s *session) start(p isolator.Plan) error {
 		// process can be traced, and talked out of dying with its parent.
 		words = append(words, "--as-pid-1")
 	}
+	words = append(words, bounding(p)...)
 	namespace := -1
 	if p.Map != nil {
 		if namespace, err = s.own(mappedNamespace(p.Bwrap, *p.Map)); err != nil {

@@ -36,8 +36,9 @@ const (
 	sysSockets = 8          // socketpair
 	perLinux   = 0          // linux/personality.h
 	perQuery   = 0xffffffff // only asks
-	// What uname says, and ADDR_NO_RANDOMIZE (gdb, setarch).
-	perHarmless = 0x8 | 0x0020000 | 0x0040000
+	// PER_LINUX32 and UNAME26: what uname says. Not ADDR_NO_RANDOMIZE, which has a
+	// program laid out where an attacker expects it.
+	perHarmless = 0x8 | 0x0020000
 )
 
 // families are the kinds of sockets a box may make.

@@ -116,7 +116,7 @@ func (i *inside) check(c Check) (r Result, detail string) {
 	case "no-root":
 		return i.noRoot()
 	case "no-capabilities":
-		return statusZero("CapInh", "CapPrm", "CapEff", "CapAmb")
+		return statusZero("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 	case "no-new-privileges":
 		return statusIs("NoNewPrivs", "1")
 	case "nested-user-ns":

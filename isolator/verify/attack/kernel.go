@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -49,6 +50,36 @@ func terminals() []Attack {
 		}
 	}
 	return []Attack{
+		{
+			Name: "terminal-modes", Class: "terminal", What: "change the modes of the person's terminal", Terminal: true,
+			Try: func(Trial) (string, error) {
+				var errs []error
+				for _, p := range []string{"/proc/self/fd/0", "/proc/self/fd/1", "/dev/tty", "/dev/console"} {
+					fd, err := unix.Open(p, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+					if err != nil {
+						errs = append(errs, err)
+						continue
+					}
+					m, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+					if err == nil {
+						m.Cc[unix.VERASE] = markedErase
+						err = unix.IoctlSetTermios(fd, unix.TCSETS, m)
+					}
+					errs = append(errs, err)
+					unix.Close(fd)
+				}
+				return "", errors.Join(errs...)
+			},
+			Effect: func(s *Scene) string {
+				if m, err := unix.IoctlGetTermios(int(s.Slave.Fd()), unix.TCGETS); err == nil && m.Cc[unix.VERASE] == markedErase {
+					return "the terminal's modes are other ones"
+				}
+				return ""
+			},
+		},
+		clipboard("clipboard", "write the clipboard of the person's terminal (OSC 52)", "\x1b]52;c;%s\a"),
+		clipboard("clipboard-c1", "the same, begun by one byte", "\x9d52;c;%s\x9c"),
+		clipboard("clipboard-tmux", "the same, through tmux", "\x1bPtmux;\x1b\x1b]52;c;%s\a\x1b\\"),
 		inject("tiocsti", "type into the person's terminal (TIOCSTI)", unix.TIOCSTI),
 		inject("tiocsti-high-bits", "the same, with bits of the request set that the kernel ignores", 0x1_0000_0000|unix.TIOCSTI),
 		{
@@ -75,6 +106,45 @@ func terminals() []Attack {
 				_, err = unix.Write(fd, []byte(t.Mark))
 				return "", err
 			},
+		},
+	}
+}
+
+// markedErase is a key nobody has for erasing.
+const markedErase = 0x13
+
+// clipboard writes a sequence for the terminal, with the mark in it.
+func clipboard(name, what, sequence string) Attack {
+	return Attack{
+		Name: name, Class: "terminal", What: what, Terminal: true,
+		Try: func(t Trial) (string, error) {
+			_, err := fmt.Fprintf(os.Stdout, sequence, t.Mark)
+			return "", err
+		},
+		Effect: func(s *Scene) string {
+			var shown []byte
+			for {
+				set := []unix.PollFd{{Fd: int32(s.Master.Fd()), Events: unix.POLLIN}}
+				if n, err := unix.Poll(set, 100); n <= 0 && err != unix.EINTR || set[0].Revents&unix.POLLIN == 0 {
+					break
+				}
+				buf := make([]byte, 4096)
+				n, err := s.Master.Read(buf)
+				if err != nil {
+					break
+				}
+				shown = append(shown, buf[:n]...)
+			}
+			if bytes.Contains(shown, []byte("52;c;"+s.Trial.Mark)) {
+				return "the terminal was told to change its clipboard"
+			}
+			return ""
+		},
+		Declared: func(rc profile.RunConfig) string {
+			if rc.Clipboard {
+				return "clipboard"
+			}
+			return ""
 		},
 	}
 }
@@ -161,6 +231,14 @@ func kernels() []Attack {
 		return err
 	})
 	privileges.Declared = nil
+	bound := call("bounding-set", "keep capabilities that could be got back (capabilities(7))", func() error {
+		set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_SYS_ADMIN, 0, 0, 0)
+		if err == nil && set == 0 {
+			err = errors.New("the bounding set is empty")
+		}
+		return err
+	})
+	bound.Declared = containers
 	var params [120]byte // struct io_uring_params
 	var attr unix.PerfEventAttr
 	attr.Type, attr.Size, attr.Bits = unix.PERF_TYPE_SOFTWARE, uint32(unsafe.Sizeof(attr)), unix.PerfBitExcludeKernel|unix.PerfBitExcludeHv
@@ -196,6 +274,15 @@ func kernels() []Attack {
 			}
 			return nil
 		}),
+		call("no-randomisation", "have programs laid out where an attacker expects them (personality)", func() error {
+			const addrNoRandomize = 0x0040000
+			_, _, errno := unix.Syscall(unix.SYS_PERSONALITY, addrNoRandomize, 0, 0)
+			if errno != 0 {
+				return errno
+			}
+			return nil
+		}),
+		bound,
 		call("kernel-log", "ask for the kernel's log (syslog)", func() error {
 			const sizeBuffer = 10 // SYSLOG_ACTION_SIZE_BUFFER
 			_, err := unix.Klogctl(sizeBuffer, nil)

@@ -221,6 +221,7 @@ func ipc() []Attack {
 			},
 		},
 		posixQueue(),
+		keyList(),
 		keyring("session-keyring", "read a key of the session keyring", unix.KEY_SPEC_SESSION_KEYRING),
 		keyring("user-keyring", "read a key of the user's keyring", unix.KEY_SPEC_USER_KEYRING),
 		keyring("user-session-keyring", "read a key of the keyring of all sessions", unix.KEY_SPEC_USER_SESSION_KEYRING),
@@ -285,10 +286,39 @@ type message struct {
 	text [256]byte
 }
 
+// keyList reads the names of the user's keys: with them anyone can ask for more.
+func keyList() Attack {
+	return Attack{
+		Name: "key-list", Class: "processes", What: "list the user's keys in the kernel (/proc/keys)", Declared: containers,
+		Stage: func(s *Scene) error {
+			id, err := unix.AddKey("user", s.Secret, []byte("x"), unix.KEY_SPEC_USER_KEYRING)
+			if err != nil {
+				return err
+			}
+			s.undo = append(s.undo, func() { _, _ = unix.KeyctlInt(unix.KEYCTL_UNLINK, id, unix.KEY_SPEC_USER_KEYRING, 0, 0) })
+			return nil
+		},
+		Try: func(Trial) (string, error) {
+			data, err := os.ReadFile("/proc/keys")
+			return string(data), err
+		},
+	}
+}
+
 func keyring(name, what string, ring int) Attack {
 	return Attack{
 		Name: name, Class: "processes", What: what,
 		Stage: func(s *Scene) error {
+			// As a login makes it. An earlier box has left us with the keyring of all
+			// boxes, which takes nothing.
+			if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil {
+				return err
+			}
+			for _, user := range []int{unix.KEY_SPEC_USER_KEYRING, unix.KEY_SPEC_USER_SESSION_KEYRING} {
+				if _, err := unix.KeyctlInt(unix.KEYCTL_LINK, user, unix.KEY_SPEC_SESSION_KEYRING, 0, 0); err != nil {
+					return err
+				}
+			}
 			s.Trial.Text["key"] = "inner-attack-" + random()
 			id, err := unix.AddKey("user", s.Trial.Text["key"], []byte(s.Secret), ring)
 			if err != nil {
