@@ -115,7 +115,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.home = b.canon(f.Home)
 	b.view.twins, b.view.mounted = f.Twins, f.Mounted
 	steps := []func() error{
-		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.landlock,
+		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.devices, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.landlock,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -34,6 +34,9 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	add := func(p ...string) { paths = append(paths, p...) }
 	withParent := func(p string) { add(p, filepath.Dir(p)) }
 
+	nodes, patterns := deviceAsks(rc)
+	add(nodes...)
+	globs = append(globs, patterns...)
 	uid := f.UID
 	add(f.StageBase, "/var/tmp", rc.Workdir)
 	if rc.Output.Folder != "" {

@@ -63,6 +63,10 @@ func Grants(rc RunConfig) []Grant {
 	if rc.Clipboard {
 		g.say("clipboard", "clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
 	}
+	g.list("device", "devices", "can use the devices", itemsOf(rc.Devices, func(name string) string {
+		set, _ := FindDevices(name)
+		return name + " (" + set.What + ")"
+	}))
 	g.layers(rc)
 	g.git(rc.Git)
 	g.list("history", "history", "offers in the shell history", texts(rc.Entrypoint.History))

@@ -80,6 +80,7 @@ func hardening() []policy {
 		{"sandbox.publish", none("nothing of it listens on your computer", func(s *source) *strict.List { return &s.Sandbox.Publish })},
 		{"sandbox.host_ports", none("the services of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.HostPorts })},
 		{"sandbox.clipboard", off("the clipboard stays yours", true, func(s *source) *strict.Bool { return &s.Sandbox.Clipboard })},
+		{"sandbox.devices", none("the devices of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.Devices })},
 		{"sandbox.allow", (*hardener).allow},
 		{"sandbox.base", nil},
 		{"sandbox.workdir_mode", nil},

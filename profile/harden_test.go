@@ -52,6 +52,8 @@ network_allow = ["example.com"]
 publish = ["8080:3000"]
 host_ports = ["5432:15432"]
 clipboard = true
+devices = ["kvm"]
+hide = ["secret", "!secret"]
 allow = ["ssh-keys", "nested-user-ns", "docker-socket"]
 home = "isolated"
 home_allow = ["~/.local/bin", "$GOPATH/bin"]
@@ -91,9 +93,11 @@ func TestHarden(t *testing.T) {
 		`sandbox.publish: "8080:3000" is dropped: nothing of it listens on your computer`,
 		`sandbox.host_ports: "5432:15432" is dropped: the services of your computer stay yours`,
 		`sandbox.clipboard = true is ignored: the clipboard stays yours`,
+		`sandbox.devices: "kvm" is dropped: the devices of your computer stay yours`,
 		`sandbox.allow: "ssh-keys" is dropped: it stays hidden`,
 		`sandbox.allow: "docker-socket" is dropped: it stays hidden`,
 		`sandbox.home_allow: "$GOPATH/bin" is dropped: a remote profile knows HOME, USER and UID, not GOPATH`,
+		`sandbox.hide: "!secret" is dropped: what is hidden stays hidden`,
 		`sandbox.pid_namespace = false is ignored: it does not see your other processes`,
 		`sandbox.git_dir = "rw" is ignored: git hooks stay protected`,
 		`sandbox.proc = "bind" is ignored: it gets a /proc of its own`,

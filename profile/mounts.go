@@ -2,6 +2,8 @@ package profile
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -125,6 +127,11 @@ func (r *resolver) checkMounts() {
 }
 
 func (r *resolver) badMount(m *Mount) (msg, hint string) {
+	for _, own := range []string{"/dev", "/proc", "/sys"} {
+		if within(m.Dest, own) || within(real(m.Dest), own) {
+			return fmt.Sprintf("dest %q: %s is the box's own, nothing is mounted in it", m.Dest, own), r.ownHint(m)
+		}
+	}
 	if msg := r.forbiddenDest(m); msg != "" {
 		return msg, ""
 	}
@@ -136,6 +143,9 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 			return fmt.Sprintf("mount source %q cannot be looked at: %v", m.Source, err), ""
 		case kind == "":
 			return fmt.Sprintf("mount source %q does not exist on host", m.Source), ""
+		}
+		if src := real(m.Source); isDevice(src) || within(src, "/dev") && !within(src, "/dev/shm") || src == "/dev/shm" {
+			return fmt.Sprintf("source %q: devices do not work in a mount", m.Source), deviceHint(src)
 		}
 		if msg := r.forbiddenSource(m); msg != "" {
 			return msg, ""
@@ -158,6 +168,20 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 		return fmt.Sprintf("mount dest %q is %s on the host, the source is %s", m.Dest, there, kind), ""
 	}
 	return "", ""
+}
+
+// ownHint is what to write in the place of a mount in /dev, /proc or /sys.
+func (r *resolver) ownHint(m *Mount) string {
+	if m.Mode != Tmpfs && within(m.Source, "/dev") {
+		return deviceHint(m.Source)
+	}
+	return ""
+}
+
+// isDevice reports whether a path is a device node, wherever it lies.
+func isDevice(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode()&fs.ModeDevice != 0
 }
 
 // writtenDest is the dest as the profile has it, for messages.
@@ -189,7 +213,7 @@ func (r *resolver) forbiddenDest(m *Mount) string {
 	switch {
 	case m.Dest == "/" || dest == "/":
 		return "a mount over / would replace the box"
-	case within(m.Dest, "/proc") || m.Dest == "/dev" || m.Dest == "/sys" || within(m.Dest, "/run/inner") || m.Dest == "/run/.innerenv" || m.Dest == "/run" || dest == "/run":
+	case within(m.Dest, "/run/inner") || m.Dest == "/run/.innerenv" || m.Dest == "/run" || dest == "/run":
 		return fmt.Sprintf("dest %q is inner's own", m.Dest)
 	case isolated && (within(r.c.Home, m.Dest) || within(r.home, dest)):
 		return fmt.Sprintf("dest %q covers the home folder, and home is isolated", m.Dest)

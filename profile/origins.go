@@ -41,6 +41,7 @@ func (p *Profile) OriginsOf(kind string) []Origin {
 		"sets":       {"env.set"},
 		"path":       {"env.path_prepend"},
 		"clipboard":  {"sandbox.clipboard"},
+		"device":     {"sandbox.devices"},
 		"layer":      {"sandbox.git_dir", "sandbox.pid_namespace", "sandbox.proc", "sandbox.seccomp", "sandbox.landlock", "git"},
 		"history":    {"entrypoint.history"},
 		"replaces":   {"noop.rewrite"},

@@ -154,6 +154,7 @@ func (r *resolver) sandbox() {
 	}
 	rc.NetworkAllow, rc.NetworkDeny = s.NetworkAllow.Texts(), s.NetworkDeny.Texts()
 	rc.Clipboard = s.Clipboard.V
+	rc.Devices = s.Devices.Texts()
 	rc.Allow = s.Allow.Texts()
 	rc.PIDNamespace = or(s.PIDNamespace, true)
 	rc.GitDir = or(s.GitDir, "protected")

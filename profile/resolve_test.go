@@ -153,7 +153,7 @@ L/p.toml:5: mounts."~/data": "x" is not an absolute path`},
 		{"[mounts]\n\"~/sneaky\" = { dest = \"/srv\" }", `L/p.toml:3: mounts."~/sneaky": source "~/sneaky" lies in inner's own folder`},
 		{"[mounts]\n\"~/data\" = { dest = \"~/sneaky\" }", `L/p.toml:3: mounts."~/data": dest "~/sneaky" lies in inner's own folder`},
 		{"[mounts]\n\"~/data\" = { dest = \"~\" }", `L/p.toml:3: mounts."~/data": dest "~" covers inner's own folder`},
-		{"[mounts]\n\"~/data\" = { dest = \"/proc/self\" }\n\"~/box\" = { dest = \"/dev\" }", "L/p.toml:3: mounts.\"~/data\": dest \"/proc/self\" is inner's own\nL/p.toml:4: mounts.\"~/box\": dest \"/dev\" is inner's own"},
+		{"[mounts]\n\"~/data\" = { dest = \"/proc/self\" }\n\"~/box\" = { dest = \"/dev\" }", "L/p.toml:3: mounts.\"~/data\": dest \"/proc/self\": /proc is the box's own, nothing is mounted in it\nL/p.toml:4: mounts.\"~/box\": dest \"/dev\": /dev is the box's own, nothing is mounted in it"},
 		{"[sandbox]\nhome_allow = [\"~\", \"/opt/x\", \"rel\"]", `L/p.toml:3: sandbox.home_allow: "~" is not below your home folder
 L/p.toml:3: sandbox.home_allow: "/opt/x" is not below your home folder
 L/p.toml:3: sandbox.home_allow: "rel" is not an absolute path (write it like "~/.local/bin")`},

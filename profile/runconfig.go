@@ -71,6 +71,7 @@ type RunConfig struct {
 	Publish       []Port // of the box, within reach of this computer
 	HostPorts     []Port // of this computer, within reach of the box
 	Clipboard     bool
+	Devices       []string // names of DeviceSets
 	Allow         []string // allow keys, validated against AllowKeys
 	PIDNamespace  bool
 	GitDir        string // "protected", "ro", "rw"

@@ -44,6 +44,7 @@ type sandboxTable struct {
 	Publish      strict.List   `toml:"publish"`
 	HostPorts    strict.List   `toml:"host_ports"`
 	Clipboard    strict.Bool   `toml:"clipboard"`
+	Devices      strict.List   `toml:"devices"`
 	Allow        strict.List   `toml:"allow"`
 	Base         strict.String `toml:"base"`
 	WorkdirMode  strict.String `toml:"workdir_mode"`

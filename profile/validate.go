@@ -105,6 +105,7 @@ func (v *validator) sandbox(s *sandboxTable) {
 	v.oneOf(s.Backend, "sandbox.backend", backends())
 	v.oneOf(s.CgroupManager, "sandbox.cgroup_manager", cgroups())
 	v.names(s.Allow, "sandbox.allow", AllowKeys())
+	v.names(s.Devices, "sandbox.devices", deviceNames())
 	for _, it := range s.NetworkAllow.Items {
 		v.host(it, "sandbox.network_allow")
 	}

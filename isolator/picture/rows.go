@@ -180,6 +180,7 @@ func (s Subject) settings() []Row {
 		rows = append(rows, row(Own, "git: a copy", words("your settings, "+without)...))
 	}
 	rows = append(rows, row(Open, "clipboard", s.granted(false, "clipboard")...))
+	rows = append(rows, row(Open, "devices", s.granted(false, "device")...))
 	return append(rows, row(Own, "shell history", words(rc.Entrypoint.History...)...))
 }
 

@@ -259,7 +259,16 @@ func configs() []Attack {
 			return err
 		}
 	}
-	return append(list, each,
+	link := write("config-link", "exchange a .claude that is a link for a folder of its own", "app/.claude/settings.json", projectConfig)
+	watch := link.Stage
+	link.Stage = func(s *Scene) error {
+		return errors.Join(s.put("app/shared/settings.json", "{}\n"), os.Symlink("shared", s.path("app/.claude")), watch(s))
+	}
+	link.Try = func(t Trial) (string, error) {
+		err := os.Remove(filepath.Dir(t.Paths[0]))
+		return "", errors.Join(err, add(t.Paths[0], t.Mark))
+	}
+	return append(list, each, link,
 		after("config-new-file", "leave a .mcp.json that was not there", ".mcp.json"),
 		after("config-new-deep", "leave a .envrc five folders below the project", "a/b/c/d/e/.envrc"),
 		after("config-new-folder", "leave settings of an editor in a package of the project", "pkg/.vscode/tasks.json"))
