@@ -332,8 +332,12 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 		a.say("nothing is different from %s", a.sources(k))
 		return nil
 	}
+	var said []string // what is in a folder that is left out needs no word of its own
 	for _, c := range left {
-		a.warn("left out, because it is run or obeyed outside the box: %s", c.Name())
+		if !slices.ContainsFunc(said, func(dir string) bool { return inFolder(dir, c.Full()) }) {
+			a.warn("left out, because it is run or obeyed outside the box: %s", c.Name())
+			said = append(said, c.Full())
+		}
 	}
 	if len(list) == 0 {
 		return &isolator.Refusal{Code: 126, Msg: "all of these changes are to what the host runs or obeys", Hint: "inner changes apply " + k.Record.Run + " --force-path " + left[0].Path}
