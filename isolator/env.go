@@ -41,7 +41,7 @@ func hostOnly(name string) bool {
 func environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	env := map[string]string{}
 	pass := func(name string) {
-		if v, ok := f.Env[name]; ok && name != "PATH" {
+		if v, ok := f.Env[name]; ok && name != "PATH" && !rc.Env.Kept(name) {
 			env[name] = v
 		}
 	}
@@ -97,7 +97,7 @@ func inherits(list []string, name string) (exact, pattern bool) {
 // elements are dropped: they would make the working folder a program folder.
 func BoxPath(rc profile.RunConfig, hostPath string) string {
 	p := DefaultPath
-	if exact, pattern := inherits(rc.Env.Inherit, "PATH"); (exact || pattern || rc.Env.InheritAll) && hostPath != "" {
+	if exact, pattern := inherits(rc.Env.Inherit, "PATH"); !rc.Env.Kept("PATH") && (exact || pattern || rc.Env.InheritAll) && hostPath != "" {
 		p = hostPath
 	}
 	for _, kv := range rc.Env.Set {

@@ -25,6 +25,7 @@ type expander struct {
 	home       string
 	uid        int
 	lookup     func(string) (string, bool)
+	kept       func(string) bool // variables that pass into no box; may be nil
 	workdir    string
 	workspaces string // "" when not configured
 }
@@ -123,6 +124,9 @@ func (x *expander) variable(name string, what expands) (string, error) {
 			return "", fmt.Errorf("${workspaces_path} is used, but workspaces_path is not set in the profile or in config.toml")
 		}
 		return x.workspaces, nil
+	}
+	if x.kept != nil && x.kept(name) {
+		return "", fmt.Errorf("variable %q: %s", name, hiddenVariable)
 	}
 	if x.lookup != nil {
 		if value, ok := x.lookup(name); ok {

@@ -19,9 +19,10 @@ import (
 type Overrides struct {
 	Network     *bool
 	Interactive *bool
-	Mounts      []Mount // see ParseMount
-	Env         []KV    // see ParseEnv; taken literally
-	Entrypoint  string  // replaces cmd and drops the profile's args
+	Mounts      []Mount  // see ParseMount
+	Env         []KV     // see ParseEnv; taken literally
+	Pass        []string // variables of the caller that pass, see ParseEnv
+	Entrypoint  string   // replaces cmd and drops the profile's args
 	Args        []string
 	ArgsFile    *string // a file's content: one argument
 	Extra       []string
@@ -42,6 +43,7 @@ type Context struct {
 	Cwd            string                      // physical
 	Project        string                      // root of the project in force, or ""
 	WorkspacesPath string                      // of config.toml, as written
+	HideEnv        []string                    // of the config.toml files: variables that pass into no box, patterns too
 	Hide           []string                    // of the user's config.toml: absolute or ~/…, patterns too
 	ProjectHide    []string                    // of the projects'
 	LogPath        string                      // of the user's config.toml, as written
@@ -82,6 +84,8 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	r.rc = RunConfig{
 		Name: p.Name, Path: p.Path, Scope: p.Scope, Description: p.Description, HomeDir: c.Home, Project: c.Project,
 	}
+	r.rc.Env.Never = c.HideEnv
+	r.x.kept = r.rc.Env.Kept
 	for _, f := range p.Files {
 		if filepath.IsAbs(f.Path) { // not one that was downloaded
 			r.rc.Files = append(r.rc.Files, f.Path)
@@ -284,9 +288,28 @@ func (r *resolver) env() {
 		r.rc.Env.Written = append(r.rc.Env.Written, KV{s.Key, s.Value})
 		r.rc.Env.Set = append(r.rc.Env.Set, KV{s.Key, r.value(s.At, strict.Join("env", "set", s.Key), value, err)})
 	}
+	for _, s := range e.Set.Entries {
+		if r.rc.Env.Kept(s.Key) {
+			r.add(s.At, strict.Join("env", "set", s.Key), hiddenVariable, "")
+		}
+	}
 	for _, kv := range r.c.Overrides.Env {
+		if r.rc.Env.Kept(kv.Key) {
+			r.add(strict.Pos{}, "--env "+kv.Key, hiddenVariable, "")
+		}
 		r.rc.Env.Set = put(r.rc.Env.Set, kv)
 		r.rc.Env.SetFrom = slices.DeleteFunc(r.rc.Env.SetFrom, func(from KV) bool { return from.Key == kv.Key })
+	}
+	for _, name := range r.c.Overrides.Pass {
+		if r.rc.Env.Kept(name) {
+			r.add(strict.Pos{}, "--env "+name, hiddenVariable, "")
+		}
+		same := func(kv KV) bool { return kv.Key == name }
+		r.rc.Env.Set = slices.DeleteFunc(r.rc.Env.Set, same)
+		r.rc.Env.SetFrom = slices.DeleteFunc(r.rc.Env.SetFrom, same)
+		if !slices.Contains(r.rc.Env.Inherit, name) {
+			r.rc.Env.Inherit = append(slices.Clip(r.rc.Env.Inherit), name)
+		}
 	}
 	for _, it := range e.PathPrepend.Items {
 		p, err := r.x.path(it.Text, tilde|vars)
@@ -403,16 +426,17 @@ func ParseMount(arg string) (Mount, error) {
 	return Mount{}, fmt.Errorf("mount %q: mode %q is not one of ro, rw, safe-rw", arg, m.Mode)
 }
 
-// ParseEnv parses the value of --env, KEY=VALUE. The value is taken literally.
-func ParseEnv(arg string) (KV, error) {
+// hiddenVariable is said of a variable that [hide] env of a config.toml names.
+const hiddenVariable = "[hide] env of config.toml keeps this variable out of every box"
+
+// ParseEnv parses the value of --env: KEY=VALUE, the value taken literally, or the
+// name of a variable of the caller (pass).
+func ParseEnv(arg string) (kv KV, pass bool, err error) {
 	key, value, ok := strings.Cut(arg, "=")
-	if !ok {
-		return KV{}, fmt.Errorf("env %q is not KEY=VALUE", arg)
-	}
 	if why := badVariable(key); why != "" {
-		return KV{}, fmt.Errorf("env %q: %s", key, why)
+		return KV{}, false, fmt.Errorf("env %q: %s", key, why)
 	}
-	return KV{key, value}, nil
+	return KV{key, value}, !ok, nil
 }
 
 // stat looks at a path and follows links; kind is "" when nothing is there.

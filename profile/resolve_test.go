@@ -381,9 +381,9 @@ func TestParseFlags(t *testing.T) {
 		}
 	}
 	for arg, want := range map[string]string{
-		"A=b=c": "", "A=": "", "A": `env "A" is not KEY=VALUE`, "=x": `env "": a variable needs a name`, "INNER_HOME=x": `env "INNER_HOME": variables of this name are inner's own`,
+		"A=b=c": "", "A=": "", "A": "", "A B": `env "A B": is not the name of a variable`, "=x": `env "": a variable needs a name`, "INNER_HOME=x": `env "INNER_HOME": variables of this name are inner's own`,
 	} {
-		if _, err := ParseEnv(arg); fmt.Sprint(err) != want && (err != nil || want != "") {
+		if _, _, err := ParseEnv(arg); fmt.Sprint(err) != want && (err != nil || want != "") {
 			t.Errorf("ParseEnv(%q): %v", arg, err)
 		}
 	}

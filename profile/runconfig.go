@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"path"
 	"slices"
 	"time"
 
@@ -122,13 +123,22 @@ type Env struct {
 	Set         []KV
 	SetFrom     []KV // a key of Set, and a secret of the caller's that its value is made of
 	PathPrepend []string
-	Written     []KV // Set as the profile has it
+	Never       []string // patterns of the config.toml files: what passes into no box
+	Written     []KV     // Set as the profile has it
 }
 
 // Hidden reports whether the value of a variable must not be printed: its name, or
 // what it was made of, looks like a secret, or it has a login in it.
 func (e Env) Hidden(key, value string) bool {
 	return LooksSecret(key) || HasLogin(value) || slices.ContainsFunc(e.SetFrom, func(kv KV) bool { return kv.Key == key })
+}
+
+// Kept reports whether a variable is one that passes into no box.
+func (e Env) Kept(name string) bool {
+	return slices.ContainsFunc(e.Never, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return err == nil && ok
+	})
 }
 
 // KV is one entry of a table whose order is kept.

@@ -207,7 +207,7 @@ func (l *lesson) variables(j *journey, list []learn.Access) variables {
 		name, _, _ := strings.Cut(kv, "=")
 		// Those every shell has and sets itself say nothing.
 		shells := slices.Contains([]string{"_", "PWD", "OLDPWD", "SHLVL", "PATH", "SHELL", "IFS", "PS1"}, name)
-		if !shells && !strings.HasPrefix(name, "INNER_") && (!passed[name] || inherited(name)) {
+		if !shells && !j.rc.Env.Kept(name) && !strings.HasPrefix(name, "INNER_") && (!passed[name] || inherited(name)) {
 			names = append(names, name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.BoolVarP(&f.interactive, "interactive", "i", false, "give the program a terminal")
 	fl.BoolVar(&f.noInteractive, "no-interactive", false, "give the program no terminal")
 	fl.StringArrayVarP(&f.mounts, "mount", "m", nil, "SRC:DEST[:MODE], MODE ro, rw or safe-rw (repeatable)")
-	fl.StringArrayVarP(&f.env, "env", "e", nil, "KEY=VALUE (repeatable)")
+	fl.StringArrayVarP(&f.env, "env", "e", nil, "`KEY=VALUE`, or KEY to pass your own without its value on the command line (repeatable)")
 	fl.StringVar(&f.entrypoint, "entrypoint", "", "run this program instead, without the profile's args")
 	fl.StringArrayVarP(&f.args, "arg", "a", nil, "one argument of the program (repeatable)")
 	fl.StringVar(&f.argsFile, "args-file", "", "a file whose content is one argument")
@@ -181,11 +182,20 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 		o.Mounts = append(o.Mounts, mount)
 	}
 	for _, e := range f.env {
-		kv, err := profile.ParseEnv(e)
+		kv, pass, err := profile.ParseEnv(e)
 		if err != nil {
 			return o, usage{err}
 		}
-		o.Env = append(o.Env, kv)
+		if !pass {
+			o.Env = append(o.Env, kv)
+			o.Pass = slices.DeleteFunc(o.Pass, func(name string) bool { return name == kv.Key })
+			continue
+		}
+		if _, set := os.LookupEnv(kv.Key); !set {
+			return o, usagef("--env %s: there is no such variable to pass; %s=VALUE gives it a value", kv.Key, kv.Key)
+		}
+		o.Pass = append(o.Pass, kv.Key)
+		o.Env = slices.DeleteFunc(o.Env, func(it profile.KV) bool { return it.Key == kv.Key })
 	}
 	if f.timeout.set {
 		o.Timeout = &f.timeout.d

@@ -41,6 +41,7 @@ func (a *app) contextWith(pl place, o profile.Overrides, forShim, asIs bool) (pr
 		return c, err
 	}
 	c.WorkspacesPath, c.LogPath, c.DefaultLimits = cfg.WorkspacesPath, cfg.Log, cfg.DefaultLimits
+	c.HideEnv = cfg.HideEnv
 	c.Hide, c.Written = cfg.Hide, a.trust().Written
 	dirs := []string{pl.cwd}
 	if o.Workdir != "" {
@@ -53,6 +54,7 @@ func (a *app) contextWith(pl place, o profile.Overrides, forShim, asIs bool) (pr
 		}
 		ownSettings(&c, own.config)
 		c.ProjectHide, c.ProjectLimits = own.config.Hide, own.config.DefaultLimits
+		c.HideEnv = append(slices.Clip(c.HideEnv), own.config.HideEnv...)
 		dirs = []string{filepath.Dir(pl.root())}
 	}
 	layers, err := a.layers(dirs...)
@@ -64,6 +66,7 @@ func (a *app) contextWith(pl place, o profile.Overrides, forShim, asIs bool) (pr
 			ownSettings(&c, l.config)
 		}
 		c.ProjectHide = append(slices.Clip(c.ProjectHide), l.config.Hide...)
+		c.HideEnv = append(slices.Clip(c.HideEnv), l.config.HideEnv...)
 		c.ProjectLimits = c.ProjectLimits.Or(l.config.DefaultLimits)
 	}
 	return c, nil

@@ -390,6 +390,9 @@ func configLines(cfg *config.Config) []string {
 	for _, path := range cfg.Hide {
 		parts = append(parts, "hides "+path)
 	}
+	for _, name := range cfg.HideEnv {
+		parts = append(parts, "keeps the variables "+name+" outside")
+	}
 	for _, l := range cfg.DefaultLimits.Rows() {
 		parts = append(parts, fmt.Sprintf("limits %s to %s, where a profile does not", l.Key, l.Value))
 	}

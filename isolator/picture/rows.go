@@ -230,6 +230,9 @@ func (s Subject) variables() []Row {
 		row(Open, "your secrets", words(slices.Compact(secrets)...)...),
 		row(Seen, "yours pass", words(passes...)...), row(Own, "the profile sets", words(sets...)...), row(Own, "inner sets", ours...),
 	}
+	if len(env.Never) > 0 {
+		rows = append(rows, row(Shut, "never pass", words(env.Never...)...))
+	}
 	if s.planned() {
 		out := 0
 		for name := range s.Facts.Env {

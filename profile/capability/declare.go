@@ -73,7 +73,7 @@ func (t Table) Check(name string, at strict.Pos) []strict.Problem {
 		}
 	}
 	for _, e := range t.Env.Entries {
-		if kv, err := profile.ParseEnv(e.Key + "="); err != nil || kv.Key != e.Key {
+		if kv, _, err := profile.ParseEnv(e.Key + "="); err != nil || kv.Key != e.Key {
 			c.add(e.At, "env", fmt.Sprintf("%q cannot be set here", e.Key), "")
 		} else if e.Key == "PATH" || e.Key == "HOME" {
 			c.add(e.At, "env", fmt.Sprintf("%q is the profile's to set", e.Key), "")

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -33,6 +34,7 @@ type Config struct {
 	Shims          []profile.KV // a command, and the profile that claims it
 	DefaultLimits  profile.Limits
 	Hide           []string                // hidden from every box, on top of the table
+	HideEnv        []string                // patterns of variables that pass into no box
 	Capabilities   []capability.Capability // declared by [capability.NAME]
 }
 
@@ -47,6 +49,7 @@ type file struct {
 	DefaultLimits  profile.LimitsTable  `toml:"default_limits"`
 	Hide           struct {
 		Paths strict.List `toml:"paths"`
+		Env   strict.List `toml:"env"`
 	} `toml:"hide"`
 
 	Capability strict.Table[capability.Table] `toml:"capability"`
@@ -120,7 +123,7 @@ func parse(read profile.File, more func(*file) []strict.Problem) (*Config, error
 	}
 	return &Config{
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
-		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(),
+		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
 		Capabilities: capabilities(f.Capability),
 	}, nil
 }
@@ -163,6 +166,11 @@ func check(f *file) []strict.Problem {
 	for _, it := range f.Hide.Paths.Items {
 		if t := it.Text; control(t) || t != "~" && !strings.HasPrefix(t, "~/") && !strings.HasPrefix(t, "/") || t == "/" || t == "~" {
 			add(it.At, "hide.paths", fmt.Sprintf("%q is not an absolute path, nor one below ~/", t))
+		}
+	}
+	for _, it := range f.Hide.Env.Items {
+		if _, err := path.Match(it.Text, ""); err != nil || it.Text == "" || control(it.Text) || strings.ContainsAny(it.Text, "= /") {
+			add(it.At, "hide.env", fmt.Sprintf("%q is not the name of a variable, nor a pattern such as \"MYCO_*\"", it.Text))
 		}
 	}
 	if n := len(f.Shims.Entries); n > profile.MaxCommands {

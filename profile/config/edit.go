@@ -43,6 +43,7 @@ func (c *Config) Settings() []Setting {
 		add(kv.Value, "default_limits", kv.Key)
 	}
 	add(strings.Join(c.Hide, ", "), "hide", "paths")
+	add(strings.Join(c.HideEnv, ", "), "hide", "env")
 	return out
 }
 
