@@ -111,6 +111,9 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	if f.MountsUnknown {
 		return Plan{}, refuse(125, "mount /proc", "the sandbox cannot start: /proc/self/mountinfo cannot be read, so what must be hidden may be seen under another name")
 	}
+	if f.SocketsUnknown != "" {
+		return Plan{}, refuse(125, "inner doctor", "the sandbox cannot start: which sockets programs of the host listen on is unknown, so they cannot be hidden: %s", f.SocketsUnknown)
+	}
 	b.plan.Bwrap = f.Bwrap
 	b.home = b.canon(f.Home)
 	b.view.twins, b.view.mounted = f.Twins, f.Mounted

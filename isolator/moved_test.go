@@ -195,3 +195,12 @@ func TestRest(t *testing.T) {
 		t.Errorf("%s is hidden although gh-config is allowed", other)
 	}
 }
+
+// TestSocketsUnknown: without the table of sockets nothing starts.
+func TestSocketsUnknown(t *testing.T) {
+	f := machine()
+	f.SocketsUnknown = "open /proc/net/unix: permission denied"
+	if _, err := Build(config(), f, staged()); AsRefusal(err) == nil || AsRefusal(err).Code != 125 {
+		t.Errorf("%v", err)
+	}
+}

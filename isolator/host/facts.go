@@ -67,6 +67,9 @@ type Facts struct {
 	// Sockets are the pathname sockets something listens on (/proc/net/unix),
 	// links resolved.
 	Sockets []string `json:"sockets,omitempty"`
+	// SocketsUnknown is why the table of sockets cannot be read, so that nobody knows
+	// what is to be hidden; "" when it can.
+	SocketsUnknown string `json:"sockets_unknown,omitempty"`
 	// Resolver holds the files /etc/resolv.conf needs below /run.
 	Resolver []string `json:"resolver,omitempty"`
 	// Git holds, for each writable folder asked about, what must stay

@@ -237,7 +237,7 @@ func (h *hider) otherNames(paths, first []string) (map[string][]string, error) {
 	if open == 0 {
 		return nil, nil // all of them are hidden themselves
 	}
-	data, _ := readParts("/proc/self/mountinfo")
+	data, _, _ := readParts("/proc/self/mountinfo")
 	table := disks(data)
 	var done []string
 	seen := func(dir string) bool { return slices.Contains(done, dir) }

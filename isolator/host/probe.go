@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -126,7 +127,10 @@ func Probe(r Request) Facts {
 		h := ProbeLimits(f.UID, f.Env)
 		f.Limits = &h
 	}
-	f.Sockets = listening(append(slices.Clone(r.Writable), r.Home))
+	var err error
+	if f.Sockets, err = listening("/proc/net/unix", append(slices.Clone(r.Writable), r.Home)); err != nil {
+		f.SocketsUnknown = err.Error()
+	}
 	f.Resolver = resolver()
 	f.Git = l.guards(r.Writable)
 	return f
@@ -583,11 +587,21 @@ func kindOf(m fs.FileMode) Kind {
 // counting: a socket that closes in between makes it skip one. Hence twice.
 //
 // near are the folders in which sockets with relative names are looked for.
-func listening(near []string) []string {
-	data, parts := readParts("/proc/net/unix")
-	if parts > 1 {
-		again, _ := readParts("/proc/net/unix")
+//
+// A table that cannot be read, or is not that table (a container's runtime covers
+// files of /proc with empty ones), is an error: nobody knows what to hide then.
+func listening(table string, near []string) ([]string, error) {
+	data, parts, err := readParts(table)
+	if err == nil && parts > 1 {
+		var again []byte
+		again, _, err = readParts(table)
 		data = append(data, again...)
+	}
+	if err == nil && !bytes.HasPrefix(data, []byte("Num ")) {
+		err = fmt.Errorf("%s is not the kernel's table of sockets", table)
+	}
+	if err != nil {
+		return nil, err
 	}
 	var out []string
 	var relative []unplaced
@@ -616,14 +630,14 @@ func listening(near []string) []string {
 		out = append(out, place(relative, near)...)
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return slices.Compact(out), nil
 }
 
-// readParts reads a file of /proc and counts the parts it came in.
-func readParts(path string) (data []byte, parts int) {
+// readParts reads a file of /proc to its end and counts the parts it came in.
+func readParts(path string) (data []byte, parts int, err error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, 0
+		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
 	buf := make([]byte, 64<<10)
@@ -631,8 +645,10 @@ func readParts(path string) (data []byte, parts int) {
 		n, err := unix.Read(fd, buf)
 		switch {
 		case err == unix.EINTR:
-		case err != nil || n <= 0:
-			return data, parts
+		case err != nil:
+			return nil, 0, &fs.PathError{Op: "read", Path: path, Err: err}
+		case n <= 0:
+			return data, parts, nil
 		default:
 			data, parts = append(data, buf[:n]...), parts+1
 		}

@@ -28,7 +28,11 @@ func TestRelativeSockets(t *testing.T) {
 	}
 	want := []string{filepath.Join(dir, "plain"), filepath.Join(dir, "sub/deep")}
 	ours := func(near ...string) []string {
-		return slices.DeleteFunc(listening(near), func(p string) bool { return filepath.Dir(p) != dir && filepath.Dir(p) != dir+"/sub" })
+		list, err := listening("/proc/net/unix", near)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(list, func(p string) bool { return filepath.Dir(p) != dir && filepath.Dir(p) != dir+"/sub" })
 	}
 	if got := ours(); !slices.Equal(got, want) {
 		t.Errorf("by the working folder: %q", got)
@@ -39,5 +43,21 @@ func TestRelativeSockets(t *testing.T) {
 	}
 	if got := ours(dir); !slices.Equal(got, want) {
 		t.Errorf("in a folder near: %q", got)
+	}
+}
+
+// TestSocketsUnknown: a table that cannot be read, or is another file, is an error.
+func TestSocketsUnknown(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "unix")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{empty, filepath.Dir(empty), empty + "-missing"} {
+		if list, err := listening(table, nil); err == nil {
+			t.Errorf("%s: %v", table, list)
+		}
+	}
+	if _, err := listening("/proc/net/unix", nil); err != nil {
+		t.Error(err)
 	}
 }

@@ -27,7 +27,7 @@ type disk struct {
 // image-based system, a disk for data, a chroot) it would cover one of two.
 // known is false when the table of mounts cannot be read.
 func twins() (list []Twin, mounted []string, known bool) {
-	data, _ := readParts("/proc/self/mountinfo")
+	data, _, _ := readParts("/proc/self/mountinfo")
 	list, mounted = twinsOf(disks(data), func(p, q string) Kind {
 		a, err := os.Lstat(p)
 		if err != nil {
