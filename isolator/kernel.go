@@ -15,7 +15,17 @@ func (b *builder) kernel() error {
 	if !b.allowed[nestedKey] && b.f.UID != 0 {
 		// The kernel refuses them too, whatever the filter lets through. Root has
 		// no user namespace of its own here, in which this could be said.
-		b.arg("no user namespaces inside", "--unshare-user", "--disable-userns")
+		switch {
+		case !b.f.SysReadOnly:
+			b.arg("no user namespaces inside", "--unshare-user", "--disable-userns")
+		case b.rc.Seccomp == "off":
+			return refuse(125, `seccomp = "default" under [sandbox] keeps them out`,
+				"profile %q: user namespaces inside cannot be turned off: /proc/sys is read-only here, as in most containers, and there is no filter of system calls", b.rc.Name)
+		default:
+			// bwrap writes --disable-userns into /proc/sys/user, which a container's
+			// runtime has mounted read-only; the filter refuses the same calls.
+			b.arg("no user namespaces inside (by the filter of system calls: /proc/sys is read-only here)", "--unshare-user")
+		}
 	}
 	if b.rc.Seccomp == "off" {
 		b.arg("no filter of system calls (sandbox.seccomp)")

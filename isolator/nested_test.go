@@ -123,6 +123,24 @@ func TestNestedRefused(t *testing.T) {
 }
 
 // Each layer is there unless the profile takes it away, and is told apart.
+// TestReadOnlySys: in a container bwrap cannot turn user namespaces off, and the
+// filter does; without a filter nothing starts.
+func TestReadOnlySys(t *testing.T) {
+	f, rc := machine(), config()
+	f.SysReadOnly = true
+	plan, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := plan.Words(); !slices.Contains(words, "--unshare-user") || slices.Contains(words, "--disable-userns") || !slices.Contains(words, "--seccomp") {
+		t.Errorf("%q", words[:20])
+	}
+	rc.Seccomp = "off"
+	if _, err := Build(rc, f, staged()); AsRefusal(err) == nil || !strings.Contains(err.Error(), "/proc/sys is read-only here") {
+		t.Errorf("without a filter: %v", err)
+	}
+}
+
 func TestKernel(t *testing.T) {
 	filter := func(level string, allow ...string) (words []string, filter []byte) {
 		f, rc := nestedMachine(), config()

@@ -23,9 +23,9 @@ func ProcMode(asked, found string) string {
 // proc mounts /proc.
 //
 //	fresh  the box's own processes and nothing else
-//	bind   the host's, read-only: other processes are listed, and a probe has
-//	       shown that the kernel keeps their environment, memory and files from
-//	       another user namespace
+//	bind   the host's, read-only: other processes are listed, with their command
+//	       lines, and a probe has shown that the kernel keeps their environment,
+//	       memory and files from another user namespace
 //	empty  nothing, where neither can be had
 func (b *builder) proc() error {
 	switch mode := ProcMode(b.rc.Proc, b.f.Proc); mode {

@@ -353,7 +353,7 @@ func (g *granter) layers(rc RunConfig) {
 		g.say("layer", "pid_namespace", "sees the other processes of this computer")
 	}
 	if rc.Proc == "bind" {
-		g.say("layer", "proc bind", "sees this computer's own /proc")
+		g.say("layer", "proc bind", "sees this computer's own /proc: the command lines of all programs")
 	}
 	if rc.CgroupManager == "systemd" {
 		g.say("layer", "cgroup_manager", "lets containers ask the system's service manager for cgroups")

@@ -67,7 +67,7 @@ path	looks for programs first in: ~/bin
 clipboard	can read and change your clipboard, and with an X11 display see your windows and keys
 layer	can change git hooks and configuration, which run outside the box later
 layer	sees the other processes of this computer
-layer	sees this computer's own /proc
+layer	sees this computer's own /proc: the command lines of all programs
 layer	runs without the system call filter
 layer-	has a cleaned copy of your git settings: without helpers for logins, hooks folder and tokens
 git-	does not have these of your git settings: url, remote.o

@@ -27,11 +27,11 @@ func (a *app) knownProc(rc profile.RunConfig, f *host.Facts, mayProbe bool) erro
 		}
 		return nil
 	}
-	if !mayProbe || f.Bwrap == "" || ok && found.Bind == procfs.Safe {
+	if !mayProbe || f.Bwrap == "" || ok && (found.Bind == procfs.Safe || found.Bind == procfs.Listed) {
 		return nil
 	}
 	switch answer, why := procfs.Bind(f.Bwrap); answer {
-	case procfs.Safe:
+	case procfs.Safe, procfs.Listed: // the consent says that command lines are shown
 		return nil
 	case procfs.Unsafe:
 		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: proc = \"bind\": the host's /proc gives away %s", rc.Name, why), Hint: `set proc = "auto" under [sandbox]`}

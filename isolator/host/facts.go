@@ -101,6 +101,9 @@ type Facts struct {
 	// Locked holds the folders of such paths that are the user's own and cannot be
 	// written: the box could lift that (chmod) and make them.
 	Locked []string `json:"locked,omitempty"`
+	// SysReadOnly says that /proc/sys is mounted read-only, as runtimes of containers
+	// do: bwrap cannot turn off user namespaces there.
+	SysReadOnly bool `json:"sys_read_only,omitempty"`
 	// Proc is how /proc can be had here: "fresh", "bind" or "empty"; "" when
 	// nothing is known, and a fresh one is tried.
 	Proc string `json:"proc,omitempty"`

@@ -123,6 +123,7 @@ func Probe(r Request) Facts {
 		f.Nested = &n
 	}
 	f.Landlock = LandlockABI()
+	f.SysReadOnly = readOnly("/proc/sys/user")
 	if r.Limits {
 		h := ProbeLimits(f.UID, f.Env)
 		f.Limits = &h
@@ -362,6 +363,12 @@ func bare(dir string) bool {
 	defer f.Close()
 	names, err := f.Readdirnames(1)
 	return len(names) == 0 && errors.Is(err, io.EOF)
+}
+
+// readOnly reports whether what is mounted at a path is mounted read-only.
+func readOnly(p string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(p, &st) == nil && st.Flags&unix.ST_RDONLY != 0
 }
 
 func writable(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }

@@ -332,7 +332,7 @@ func (s Subject) kernel() []Row {
 	default:
 		rows = append(rows, row(Open, "user namespaces", words("can be made inside")...))
 	}
-	proc := map[string]string{"fresh": "its own are all it sees", "bind": "it sees this computer's list, and nothing inside of them", "empty": "it sees none (no /proc)"}
+	proc := map[string]string{"fresh": "its own are all it sees", "bind": "it sees this computer's list with the command lines, and nothing inside of them", "empty": "it sees none (no /proc)"}
 	return append(rows,
 		row(Shut, "processes", words(proc[isolator.ProcMode(rc.Proc, s.Facts.Proc)]+"; all of them end with the run")...),
 		row(Shut, "rights", words(s.rights())...))

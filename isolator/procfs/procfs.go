@@ -6,7 +6,8 @@
 // read-only, if nothing private of other processes can be read through it. That
 // is not taken on trust: a process with a secret in its environment and memory is
 // started beside the box, and the box tries to get at it. Whatever it gets at
-// rules the bind out; then /proc stays empty. A probe that could not tell is
+// rules the bind out; then /proc stays empty. Command lines are the mildest of it: every
+// process may read them, so a profile can ask for the bind in spite of them. A probe that could not tell is
 // asked again, and is not taken for an answer.
 //
 // What was found holds until the next boot: it is kept in a file, with the boot
@@ -48,6 +49,7 @@ type Answer string
 // The answers of a probe.
 const (
 	Safe    Answer = "safe"
+	Listed  Answer = "listed" // but for command lines, which every process may read
 	Unsafe  Answer = "unsafe"
 	Unknown Answer = "inconclusive"
 )
@@ -61,10 +63,15 @@ type Finding struct {
 
 // kept is a finding as it is written down.
 type kept struct {
+	Probe int    `json:"probe"` // which questions were asked, see questions
 	Boot  string `json:"boot"`
 	Bwrap string `json:"bwrap"` // path, device, inode and time of change
 	Finding
 }
+
+// questions is raised when the probe asks more than before: what an older inner
+// found to be safe is asked again.
+const questions = 2
 
 // Known returns what an earlier probe wrote into file, if it still holds.
 func Known(file, bwrap string) (Finding, bool) {
@@ -73,7 +80,7 @@ func Known(file, bwrap string) (Finding, bool) {
 		return Finding{}, false
 	}
 	var k kept
-	if json.Unmarshal(data, &k) != nil || k.Boot != boot() || k.Bwrap != identity(bwrap) || k.Boot == "" {
+	if json.Unmarshal(data, &k) != nil || k.Probe != questions || k.Boot != boot() || k.Bwrap != identity(bwrap) || k.Boot == "" {
 		return Finding{}, false
 	}
 	return k.Finding, true
@@ -106,6 +113,9 @@ func Find(file, bwrap string) (Finding, error) {
 	switch answer {
 	case Safe:
 		f := Finding{Mode: "bind", Bind: answer, Why: "a fresh one cannot be mounted here; the host's gives nothing private away"}
+		return f, keep(file, bwrap, f)
+	case Listed:
+		f := Finding{Mode: "empty", Bind: answer, Why: "a fresh one cannot be mounted here, and the host's gives away " + why + `; proc = "bind" under [sandbox] shows it all the same`}
 		return f, keep(file, bwrap, f)
 	case Unsafe:
 		f := Finding{Mode: "empty", Bind: answer, Why: "a fresh one cannot be mounted here, and the host's gives away " + why}
@@ -163,9 +173,9 @@ func Bind(bwrap string) (Answer, string) {
 		return Unknown, err.Error()
 	}
 	secret := hex.EncodeToString(b[:])
-	// The sentinel: a sibling of the box with the secret in its environment,
-	// its memory, and a file that only its descriptor leads to.
-	sentinel := exec.Command(selfExe, sentinelWord)
+	// The sentinel: a sibling of the box with the secret in its environment, its
+	// command line, its memory, and a file that only its descriptor leads to.
+	sentinel := exec.Command(selfExe, sentinelWord, secret)
 	sentinel.Env = []string{"INNER_SENTINEL=" + secret}
 	sentinel.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stop, err := sentinel.StdinPipe()
@@ -197,8 +207,8 @@ func Bind(bwrap string) (Answer, string) {
 	switch Answer(word) {
 	case Safe:
 		return Safe, ""
-	case Unsafe:
-		return Unsafe, why
+	case Unsafe, Listed:
+		return Answer(word), why
 	}
 	return Unknown, fmt.Sprintf("the probe ended with code %d and said %q", res.Code, why)
 }
@@ -273,12 +283,18 @@ func look(pid, secret string) (Answer, string) {
 	if unix.Kill(n, 0) == nil && n != os.Getpid() {
 		return Unsafe, "the processes themselves, to signals"
 	}
+	switch line, err := os.ReadFile(at("cmdline")); {
+	case err == nil && bytes.Contains(line, []byte(secret)):
+		return Listed, "the command lines of other processes"
+	case err == nil && len(line) == 0:
+		return Unknown, "the other process had no command line yet"
+	}
 	return Safe, ""
 }
 
 // keep writes a finding down.
 func keep(file, bwrap string, f Finding) error {
-	data, err := json.Marshal(kept{boot(), identity(bwrap), f})
+	data, err := json.Marshal(kept{questions, boot(), identity(bwrap), f})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile"
 )
 
 // victim holds its secret in memory, at an address that it prints, until its
@@ -50,18 +52,25 @@ func processes() []Attack {
 		return "", unix.Kill(t.Number["pid"], unix.SIGKILL)
 	})
 	kill.Effect = (*Scene).victimDied
+	lines := on("process-cmdline", "read the command lines of all processes", func(Trial) (string, error) {
+		paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			return "", err
+		}
+		return readAll(Trial{Paths: paths})
+	})
+	lines.Declared = func(rc profile.RunConfig) string {
+		if rc.Proc == "bind" {
+			return `proc = "bind"`
+		}
+		return ""
+	}
 	list := []Attack{
 		kill,
 		on("process-environ", "read the environment of a process of the host", func(t Trial) (string, error) {
 			return readAll(Trial{Paths: []string{fmt.Sprintf("/proc/%d/environ", t.Number["pid"])}})
 		}),
-		on("process-cmdline", "read the command lines of all processes", func(Trial) (string, error) {
-			paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
-			if err != nil {
-				return "", err
-			}
-			return readAll(Trial{Paths: paths})
-		}),
+		lines,
 		on("process-descriptor", "open a file of another process through /proc", func(t Trial) (string, error) {
 			return readAll(Trial{Paths: []string{fmt.Sprintf("/proc/%d/fd/3", t.Number["pid"])}})
 		}),
