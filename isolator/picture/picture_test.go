@@ -50,7 +50,8 @@ func subject(t *testing.T) Subject {
 			Capabilities: []string{"claude"}, SyncLogin: true,
 		},
 		Facts: host.Facts{
-			UID: 1000, GID: 1000, User: "ann", Home: home, Bwrap: "/usr/bin/bwrap", StageBase: "/run/user/1000/inner", InnerHome: home + "/.inner", Landlock: 7,
+			Hide: &host.Hide{Paths: []string{work + "/private"}},
+			UID:  1000, GID: 1000, User: "ann", Home: home, Bwrap: "/usr/bin/bwrap", StageBase: "/run/user/1000/inner", InnerHome: home + "/.inner", Landlock: 7,
 			Paths: dir("/", "/usr/bin", "/home", home, home+"/src", work, work+"/.git", work+"/.git/hooks", work+"/.inner", work+"/private", home+"/.inner",
 				"/data", "/srv", "/srv/model", "/opt/model", "/scratch", home+"/notes", home+"/.rustup", home+"/.ssh", home+"/.aws", home+"/.config/gh", "/var/tmp"),
 			Git:     []host.GitGuard{{Dir: work + "/.git", ReadOnly: []string{work + "/.git/hooks"}}},
