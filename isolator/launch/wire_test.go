@@ -100,9 +100,9 @@ func openFiles(t *testing.T) int {
 func TestCleanLine(t *testing.T) {
 	for in, want := range map[string]string{
 		" text\n":                "text",
-		"a\x1b[31mb\r\nc\x00":    "a?[31mb??c?",
-		"\u009b31m":              "?31m",
-		"caf\xe9":                "caf?",
+		"a\x1b[31mb\r\nc\x00":    `a\x1b[31mb\x0d\x0ac\x00`,
+		"\u009b31m":              `\u009b31m`,
+		"caf\xe9":                `caf\xe9`,
 		strings.Repeat("é", 900): strings.Repeat("é", 200) + "...",
 	} {
 		if got := cleanLine(in); got != want {
