@@ -171,6 +171,9 @@ func TestTypedAhead(t *testing.T) {
 					cmd := exec.Command("/bin/sh", "-c", command+c[1])
 					cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 					x.send(typed)
+					if typed != "\x04" { // it is shown some time after it was sent
+						eventually(t, "the echo", patience, func() bool { return x.all() != "" })
+					}
 					x.start(cmd)
 					late := time.AfterFunc(time.Second, func() { _, _ = x.master.WriteString("\x04\x04\x04") }) // for what still waits
 					defer late.Stop()
@@ -202,6 +205,7 @@ func TestPipedInput(t *testing.T) {
 			cmd := exec.Command("/bin/sh", "-c", "echo before; printf 'in\\n' | "+command+"; echo after")
 			cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 			x.send("typed\r\x04")
+			x.expect("typed\r\n")
 			x.start(cmd)
 			code(t, cmd)
 			x.send("END\r")
