@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
@@ -24,9 +25,10 @@ type app struct {
 	stdin          *os.File
 	stdout, stderr io.Writer
 
-	interrupted bool    // the program of the last run died of SIGINT
-	unaudited   bool    // it was said that the audit log cannot be written
-	lesson      *lesson // nil unless inner learn runs
+	interrupted bool            // the program of the last run died of SIGINT
+	unaudited   bool            // it was said that the audit log cannot be written
+	lesson      *lesson         // nil unless inner learn runs
+	denials     *learn.Observer // of inner run --explain-denials; nil without
 
 	configs map[string]configRead // each config.toml that was read, by path
 	records map[string]recordRead // each record of the trust store that was read, by project

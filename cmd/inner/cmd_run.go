@@ -27,7 +27,7 @@ type runFlags struct {
 	network, noNetwork, interactive, noInteractive bool
 	mounts, env, args                              []string
 	timeout                                        *seconds
-	dryRun, json, yes, allowRemote, keep           bool
+	dryRun, json, yes, allowRemote, keep, denials  bool
 	limits                                         profile.Limits
 }
 
@@ -56,6 +56,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.StringVar(&f.argsFile, "args-file", "", "a file whose content is one argument")
 	fl.Var(f.timeout, "timeout", "stop after this long: seconds, or 90s, 10m; 0 is no limit")
 	fl.BoolVar(&f.keep, "keep", false, "keep the copies of safe-rw mounts, for inner changes")
+	fl.BoolVar(&f.denials, "explain-denials", false, "name at the end the hidden places that were asked for; opening files takes longer")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and a command to paste, run nothing")
 	fl.BoolVar(&f.json, "json", false, "with --dry-run: the plan as JSON")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask; never consents to a remote profile")
@@ -125,6 +126,13 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	}
 	if f.dryRun {
 		return a.dryRun(p, c, f.json)
+	}
+	if f.denials {
+		done, err := a.explainDenials()
+		if err != nil {
+			return err
+		}
+		defer done()
 	}
 	return exit(a.leave(a.ride(p, c, "run")))
 }

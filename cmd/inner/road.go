@@ -236,6 +236,10 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	if a.lesson != nil {
 		a.lesson.learnFrom(j)
 	}
+	if a.denials != nil {
+		j.options.Observe = a.denials.Listen
+		j.after = append(j.after, (*journey).sayDenials)
+	}
 	return j, nil
 }
 

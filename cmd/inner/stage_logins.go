@@ -1,0 +1,64 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile"
+)
+
+// gitLogin finds a login in the settings of a repository: in an address, also
+// without a name or a password, and in a header. The name that ssh is given is none.
+var gitLogin = regexp.MustCompile(`(?i)(?:https?|ftps?)://[^/\s"@]+@|[a-z+]+://[^/\s"@:]*:[^/\s"@]+@|extraheader\s*=\s*"?\s*(?:proxy-)?authorization:`) // allowed: compiled once, never changed
+
+// stageLogins warns of a login in a repository's own settings. They are shown as they
+// are, unless the box has a git directory of its own.
+func stageLogins(j *journey) error {
+	if j.rc.GitDir == "own" {
+		return nil
+	}
+	roots := []string{}
+	if j.rc.WorkdirMode != profile.None {
+		roots = append(roots, j.rc.Workdir, j.rc.Project)
+	}
+	for _, m := range j.rc.Mounts {
+		if m.Mode != profile.Tmpfs {
+			roots = append(roots, m.Source)
+		}
+	}
+	var files []string
+	for _, root := range roots {
+		if root != "" {
+			files = append(files, filepath.Join(root, ".git", "config"))
+		}
+	}
+	for _, g := range j.prep.facts.Git {
+		files = append(files, filepath.Join(g.Dir, "config"))
+	}
+	slices.Sort(files)
+	for _, file := range slices.Compact(files) {
+		if holdsLogin(file) {
+			j.app.warn("%s holds a login, and the box can read it", j.app.short(file))
+			j.app.hint("git remote set-url origin ADDRESS, without the login, and git credential approve keeps it elsewhere")
+		}
+	}
+	return nil
+}
+
+func holdsLogin(file string) bool {
+	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	text, _ := io.ReadAll(io.LimitReader(f, 1<<20)) // what could be read counts
+	return gitLogin.Match(text)
+}
