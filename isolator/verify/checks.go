@@ -129,6 +129,8 @@ func (c *checker) privileges() {
 	ch = c.add("landlock", Medium, "landlock", "Landlock confines the program, too")
 	ch.lift(c.Config.Landlock == "off", `landlock = "off"`)
 	ch.lift(c.Facts.Landlock < isolator.LandlockScopes && c.Config.Landlock != "required", "this kernel cannot")
+	ch = c.add("kernel-keys", Medium, "kernel-keys", "your keys in the kernel are not listed")
+	ch.lift(c.allowed[nestedKey], nestedKey)
 }
 
 func (c *checker) namespaces() {

@@ -165,6 +165,8 @@ func (i *inside) check(c Check) (r Result, detail string) {
 		return shimsActive(c.Want, c.Names)
 	case "programs-covered":
 		return programsCovered(c.Want, c.Places)
+	case "kernel-keys":
+		return kernelKeys()
 	case "descriptors":
 		return i.descriptors()
 	case "terminal":
