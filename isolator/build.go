@@ -8,6 +8,7 @@ package isolator
 //  3. empty places: /tmp, /var/tmp, /run (with what programs need of it)
 //  4. the home, when isolated, and what is bound back into it
 //  5. the working folder and the profile's mounts, parents before children
+//     then the box's own git directories, over those of the host
 //  6. what inner puts in: capability clones, history, noop shims, the marker,
 //     and the resources the profile allows
 //  7. write protection: .inner, git, shell start-up files
@@ -60,6 +61,10 @@ type Staged struct {
 	Argv    []string     // argv[0] and the arguments
 
 	Group string // the control group made for the run, "" without one
+
+	// BoxGit is what the box's own git directories are made of, see package git, in the
+	// order of their mounting. Places outside of BoxDir are those of the host.
+	BoxGit []Bind
 
 	GitConfig []byte   // the cleaned git configuration; nil without [git]
 	GitFiles  []string // what it was made from: covered wherever the box would see it
@@ -118,7 +123,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.home = b.canon(f.Home)
 	b.view.twins, b.view.mounted = f.Twins, f.Mounted
 	steps := []func() error{
-		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.devices, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.landlock,
+		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.devices, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.boxGit, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.landlock,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -443,7 +448,7 @@ func (b *builder) notPlanted(m profile.Mount, real, reason string) error {
 		case part == ".inner":
 			return refuse(125, "mount it read-only", "profile %q: %s: profiles cannot be changed from inside", b.rc.Name, reason)
 		case part == ".git" && b.rc.GitDir != "rw":
-			top, _, _ := strings.Cut(real+"/", "/.git/")
+			top, _, _ := strings.Cut(real+"/", "/.git/") // with git_dir = "own", too: the box gets its own there
 			return refuse(125, fmt.Sprintf("mount %q, where git works and its hooks and settings stay as they are, or set git_dir = \"rw\" under [sandbox]", top),
 				"profile %q: %s: a repository's own files are protected", b.rc.Name, reason)
 		}

@@ -58,3 +58,45 @@ func (b *builder) worksIn(real string) bool {
 	}
 	return false
 }
+
+// boxGit puts the box's own git directories over the host's, at every place where the box
+// sees those. A repository that lies elsewhere, as that of a linked worktree does, appears at its
+// own path, for which bwrap makes folders on a tmpfs of the box only.
+func (b *builder) boxGit() error {
+	var shown []layer // git directories of the box, at each of their places
+	for _, g := range b.s.BoxGit {
+		if _, ok := below(BoxDir, g.Box); ok {
+			b.bind(g.Reason, g.Host, g.Box, g.Write)
+			continue
+		}
+		places := b.view.where(g.Box)
+		for _, l := range shown {
+			if rest, ok := below(l.original, g.Box); ok {
+				places = append(places, filepath.Join(l.dest, rest))
+			}
+		}
+		if !g.Write { // a file that leads to the repository, or a part of it
+			for _, at := range places {
+				if l, _ := b.view.at(at); l.write {
+					b.bind(g.Reason, g.Host, at, false)
+				}
+			}
+			continue
+		}
+		if err := b.notSecret(g.Box, "the git directory "+quote(g.Box)); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(b.hidePaths(), func(p string) bool { return b.liesIn(b.canon(p), g.Box) }) {
+			continue // it is hidden as it is
+		}
+		if !slices.Contains(places, g.Box) && b.mountPoint(g.Box, g.Reason) == nil {
+			places = append(places, g.Box)
+		}
+		for _, at := range places {
+			l := layer{source: g.Host, original: g.Box, dest: at, write: true}
+			b.bindLayer(g.Reason, l)
+			shown = append(shown, l)
+		}
+	}
+	return nil
+}

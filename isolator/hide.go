@@ -145,6 +145,13 @@ func (b *builder) pinBelow(m layer, dests []string) {
 			}
 		}
 	}
+	for _, g := range b.s.BoxGit {
+		for _, name := range b.view.names(g.Box) {
+			if rest, ok := below(m.source, name); ok {
+				places = append(places, filepath.Join(m.dest, rest))
+			}
+		}
+	}
 	for _, t := range b.protected() {
 		if k := b.kind(t); (k == host.Missing || k == host.Denied) && !b.guarded(t) && !b.isSecondName(t) {
 			continue

@@ -364,6 +364,9 @@ func (g *granter) layers(rc RunConfig) {
 	if rc.Landlock == "off" {
 		g.say("layer", "landlock off", "runs without Landlock, the second layer under the mounts")
 	}
+	if rc.GitDir == "own" {
+		g.narrow("layer", "git_dir own", "works on a git directory of its own; commits, branches, tags, stash and index reach yours once they were checked, hooks and settings do not")
+	}
 	if rc.GitDir == "ro" {
 		g.narrow("layer", "git_dir ro", "cannot change anything in .git")
 	}

@@ -525,6 +525,7 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 	if !j.result.Started {
 		return "", "", startFailure(j.result)
 	}
+	j.finishGit()
 	// What a box does to its own end, and to inner's, is no answer; the host tells.
 	leak = at.Leak(s, answer.Said, cmp.Or(err, said(answer)))
 	return leak, declared, err

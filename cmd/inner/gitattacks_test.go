@@ -208,6 +208,7 @@ name = "box"
 [sandbox]
 network = false
 home = "host"
+git_dir = "own"
 [entrypoint]
 cmd = "sh"
 [env]

@@ -199,6 +199,7 @@ name = "box"
 [sandbox]
 network = false
 home = %q
+git_dir = "own"
 home_allow = ["~/remote.git", "~/lib"]
 [entrypoint]
 cmd = "sh"

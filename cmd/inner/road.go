@@ -157,6 +157,7 @@ type journey struct {
 	net      *network       // nil without one of the box's own that leads anywhere
 	hosts    []runlog.Host  // what became of them
 	events   []runlog.Event // what the audit log gets with the end
+	gits     *boxGits       // nil without git directories of the box's own
 	kept     string         // the folder of copies that stay for a review; "" when they go with the run
 
 	// after is what follows the end of the program, in order, while what was
@@ -257,6 +258,7 @@ func (j *journey) launch() {
 				j.options.Ask = j.net.asker
 			}
 		}
+		j.gits.exchange()
 		j.result = launch.Run(plan, j.options)
 		if !j.otherProc() && !j.hostChanged() {
 			return
@@ -281,6 +283,9 @@ func (j *journey) hostChanged() bool {
 	}
 	prep.facts.Proc, prep.facts.Limits = j.prep.facts.Proc, j.prep.facts.Limits
 	j.prep.facts = prep.facts
+	if j.gits != nil {
+		j.gits.guard(&j.prep.facts)
+	}
 	if stageBorrowed(j) != nil {
 		return false
 	}
@@ -296,6 +301,7 @@ func (j *journey) hostChanged() bool {
 // changes no exit code: the program has run.
 func (j *journey) arrive() {
 	j.holdLeftovers()
+	j.finishGit()
 	for _, f := range j.after {
 		if err := f(j); err != nil {
 			j.app.fail(err)
@@ -315,6 +321,7 @@ func (j *journey) close() {
 	for _, stop := range j.stops {
 		stop()
 	}
+	j.finishGit()
 	j.net.close()
 	if j.logs != nil {
 		_ = j.logs.Close()
@@ -375,7 +382,8 @@ type prepared struct {
 	program string
 	argv    []string
 	clones  []capability.Capability
-	git     *gitSettings // nil without [git]
+	git     *gitSettings    // nil without [git]
+	guards  []host.GitGuard // of the facts, as they were probed
 }
 
 // prepare resolves the program and probes the host. It changes nothing.
@@ -418,6 +426,7 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 		Later: isolator.LaterFolders(*rc), Obeyed: isolator.ObeyedRoots(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		Nested: slices.Contains(rc.Allow, "nested-user-ns"), Limits: rc.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: a.setuidBwrap,
 	})
+	prep.guards = prep.facts.Git
 	if path := exchanged(*rc, prep.facts.Paths); path != "" {
 		return prep, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%q was exchanged for something else while the sandbox was made", path), Hint: "run it again"}
 	}

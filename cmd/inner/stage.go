@@ -12,7 +12,7 @@ import (
 func (j *journey) stage() error {
 	j.staged = isolator.Staged{RunID: j.run.ID, Program: j.prep.program, Argv: j.prep.argv}
 	for _, step := range []func(*journey) error{
-		stageEmpty, stageLimits, stageNested, stageProc, stageBorrowed, stageClones, stageLogins, stageGit, stageNoop, stageBus, stageHistory, stageCopies, stageReach, stageNetwork,
+		stageEmpty, stageLimits, stageNested, stageProc, stageBoxGit, stageBorrowed, stageClones, stageLogins, stageGit, stageNoop, stageBus, stageHistory, stageCopies, stageReach, stageNetwork,
 	} {
 		if err := step(j); err != nil {
 			return err
@@ -46,7 +46,7 @@ func (j *journey) adopt() error {
 // must not be made from inside.
 func stageBorrowed(j *journey) error {
 	places := j.prep.facts.Later
-	if j.rc.GitDir == "protected" {
+	if j.rc.GitDir == "protected" || j.rc.GitDir == "own" {
 		for _, g := range j.prep.facts.Git {
 			places = append(places, g.Missing...)
 		}

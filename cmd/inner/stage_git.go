@@ -42,13 +42,7 @@ func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
 		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], and git cannot read your configuration: %v", rc.Name, err), Hint: "git config --list --show-origin"}
 	}
 	g := &gitSettings{git: git, files: gitconfig.Files(list, a.home)}
-	policy := gitconfig.Policy{
-		Strip:       rc.Git.StripSections,
-		Credentials: slices.Contains(rc.Allow, "git-credentials"),
-		GPG:         slices.Contains(rc.Allow, "gpg-keys"),
-		SSH:         slices.Contains(rc.Allow, "ssh-keys") || slices.Contains(rc.Allow, "ssh-agent"),
-		Proxy:       rc.Network.ByName(),
-	}
+	policy := gitPolicy(rc)
 	for _, kv := range rc.Git.Overrides {
 		policy.Overrides = append(policy.Overrides, gitconfig.Setting{Key: kv.Key, Value: kv.Value})
 	}
@@ -56,6 +50,20 @@ func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
 		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: git.overrides: %v", rc.Name, err)}
 	}
 	return g, nil
+}
+
+// gitPolicy says what of git's settings a box has, but for the overrides of [git].
+func gitPolicy(rc profile.RunConfig) gitconfig.Policy {
+	p := gitconfig.Policy{
+		Credentials: slices.Contains(rc.Allow, "git-credentials"),
+		GPG:         slices.Contains(rc.Allow, "gpg-keys"),
+		SSH:         slices.Contains(rc.Allow, "ssh-keys") || slices.Contains(rc.Allow, "ssh-agent"),
+		Proxy:       rc.Network.ByName(),
+	}
+	if rc.Git != nil {
+		p.Strip = rc.Git.StripSections
+	}
+	return p
 }
 
 // noGitVariables refuses variables that would take the place of what [git] gives.

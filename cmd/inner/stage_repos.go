@@ -43,6 +43,7 @@ func (j *journey) leftovers() repos.Search {
 			s.Guarded = append(s.Guarded, g.Dir) // the box cannot make these run anything
 		}
 	}
+	s.Guarded = append(s.Guarded, j.gits.repositories()...)
 	return s
 }
 
@@ -69,6 +70,7 @@ func (a *app) lookAgain() {
 	if err != nil {
 		a.warn("what a killed run left was not looked at: %v", err)
 	}
+	a.recoverGit()
 }
 
 // homes are the homes of the user.

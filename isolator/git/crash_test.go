@@ -74,7 +74,7 @@ func TestKilled(t *testing.T) {
 		var left []Left
 		for try := 0; try < 100 && len(left) == 0; try++ {
 			var err error
-			if left, err = Recover(context.Background(), filepath.Join(s.home, "runs"), Crossing{}); err != nil {
+			if left, err = Recover(context.Background(), filepath.Join(s.home, "runs"), Crossing{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := os.Stat(c.path); err != nil {
@@ -115,7 +115,7 @@ func TestFileSizeLimit(t *testing.T) {
 	if after := s.host(s.top, "git for-each-ref; git ls-files -s; find .git | sort"); after != before {
 		t.Errorf("outside:\n%s\nbefore:\n%s", after, before)
 	}
-	left, err := Recover(context.Background(), filepath.Join(s.home, "runs"), Crossing{})
+	left, err := Recover(context.Background(), filepath.Join(s.home, "runs"), Crossing{}, nil)
 	t.Logf("%+v", left)
 	if err != nil || len(left) != 1 || !left[0].Gone {
 		t.Errorf("%+v %v", left, err)

@@ -352,12 +352,12 @@ func (x *exchange) carryObjects(ctx context.Context) error {
 	}
 	bad := map[string]string{}
 	if err := x.bring(ctx, tips, have); err != nil {
-		if ctx.Err() != nil || noSpace(err) {
+		if ctx.Err() != nil || NoSpace(err) {
 			return err
 		}
 		for _, tip := range tips {
 			if err := x.bring(ctx, []string{tip}, have); err != nil {
-				if ctx.Err() != nil || noSpace(err) {
+				if ctx.Err() != nil || NoSpace(err) {
 					return err
 				}
 				bad[tip] = err.Error()
@@ -379,7 +379,8 @@ func (x *exchange) bring(ctx context.Context, tips, have []string) error {
 	return b.store(ctx, x.Copy, x.p)
 }
 
-func noSpace(err error) bool {
+// NoSpace reports whether an exchange failed for want of room on the disk.
+func NoSpace(err error) bool {
 	return strings.Contains(err.Error(), "No space left") || strings.Contains(err.Error(), "no space left") || strings.Contains(err.Error(), "quota exceeded")
 }
 
@@ -551,7 +552,7 @@ func (x *exchange) transact(ctx context.Context, todo []*move) error {
 	slices.SortStableFunc(todo, func(a, b *move) int { return min(len(a.new), 1) - min(len(b.new), 1) })
 	for _, m := range todo {
 		if err := x.update(ctx, []*move{m}, lost); err != nil {
-			if ctx.Err() != nil || noSpace(err) {
+			if ctx.Err() != nil || NoSpace(err) {
 				return err
 			}
 			if m.to == m.name {

@@ -364,7 +364,7 @@ func TestLocks(t *testing.T) {
 	c.Close()
 	s.host(s.top, "cd .git; echo x >inner-new-r1-HEAD; ln inner-new-r1-HEAD HEAD.lock; echo y >inner-new-r1-config; echo y >config.lock; touch index.lock")
 	recovered := func() Left {
-		left, err := Recover(context.Background(), filepath.Join(s.home, "runs"), Crossing{})
+		left, err := Recover(context.Background(), filepath.Join(s.home, "runs"), Crossing{}, nil)
 		if err != nil || len(left) != 1 {
 			t.Fatalf("%+v %v", left, err)
 		}

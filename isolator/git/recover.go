@@ -49,9 +49,9 @@ func Reopen(dir string, roots []string) (*Copy, error) {
 }
 
 // Recover looks at the copies in a folder, crosses what killed runs left in them, and removes
-// those of which nothing is left. Copies of runs that live are passed over. Roots are remembered by
-// the copy, since worktrees may only lie there.
-func Recover(ctx context.Context, base string, o Crossing) ([]Left, error) {
+// those of which nothing is left. Copies of runs that live are passed over, and those of which skip,
+// which may be nil, says so. Roots are remembered by the copy, since worktrees may only lie there.
+func Recover(ctx context.Context, base string, o Crossing, skip func(dir string) bool) ([]Left, error) {
 	entries, err := os.ReadDir(base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -61,7 +61,7 @@ func Recover(ctx context.Context, base string, o Crossing) ([]Left, error) {
 	}
 	var out []Left
 	for _, e := range entries {
-		if !e.IsDir() {
+		if !e.IsDir() || skip != nil && skip(filepath.Join(base, e.Name())) {
 			continue
 		}
 		if l, found := recoverOne(ctx, filepath.Join(base, e.Name()), o); found {

@@ -75,6 +75,9 @@ type Facts struct {
 	// Git holds, for each writable folder asked about, what must stay
 	// unwritable in its repositories.
 	Git []GitGuard `json:"git,omitempty"`
+	// Repositories are the folders with a .git in the writable folders asked about, the
+	// nearest first.
+	Repositories []string `json:"repositories,omitempty"`
 	// SameFile holds, for a path asked about, the other names of that file in
 	// the folders the box will write.
 	SameFile map[string][]string `json:"same_file,omitempty"`

@@ -22,20 +22,19 @@ const (
 
 // guardAll looks for repositories in a writable folder and in the folders below
 // it. What lies in one is looked at, too: repositories lie in repositories.
-func (l looker) guardAll(root string, roots []string) []GitGuard {
-	var list []GitGuard
+func (l looker) guardAll(root string, roots []string) (list []GitGuard, tops []string) {
 	level := []string{root}
 	left := repoFolders
 	for range repoDepth + 1 {
 		var next []string
 		for _, dir := range level {
 			if left--; left < 0 {
-				return list
+				return list, tops
 			}
 			for _, n := range l.list(dir) {
 				switch {
 				case n.name == ".git":
-					list = append(list, guardGit(dir, roots...)...)
+					list, tops = append(list, guardGit(dir, roots...)...), append(tops, dir)
 				case n.dir && !published(n.name):
 					next = append(next, dir+"/"+n.name)
 				}
@@ -43,19 +42,25 @@ func (l looker) guardAll(root string, roots []string) []GitGuard {
 		}
 		level = next
 	}
-	return list
+	return list, tops
 }
 
 // guards looks for the repositories of the folders that the box will write, each
-// once and the outer ones first.
-func (l looker) guards(writable []string) []GitGuard {
+// once and the outer ones first. It returns the folders with a .git, too, the nearest
+// first.
+func (l looker) guards(writable []string) (list []GitGuard, tops []string) {
 	var roots []string
 	for _, w := range writable {
 		roots = append(roots, l.look(w).Real)
 	}
-	var list []GitGuard
 	for _, root := range roots {
-		list = append(list, l.guardAll(root, roots)...)
+		more, below := l.guardAll(root, roots)
+		list = append(list, more...)
+		for _, top := range below {
+			if !slices.Contains(tops, top) {
+				tops = append(tops, top)
+			}
+		}
 	}
 	list = resolveLinks(list, roots)
 	if len(list) > 0 {
@@ -69,7 +74,7 @@ func (l looker) guards(writable []string) []GitGuard {
 	}
 	list = resolveLinks(list, roots)
 	slices.SortStableFunc(list, func(x, y GitGuard) int { return strings.Compare(x.Dir, y.Dir) })
-	return slices.CompactFunc(list, func(x, y GitGuard) bool { return x.Dir == y.Dir })
+	return slices.CompactFunc(list, func(x, y GitGuard) bool { return x.Dir == y.Dir }), tops
 }
 
 // guardGit looks at the repository at the top of a folder. A pointer leads to a

@@ -133,7 +133,7 @@ func Probe(r Request) Facts {
 		f.SocketsUnknown = err.Error()
 	}
 	f.Resolver = resolver()
-	f.Git = l.guards(r.Writable)
+	f.Git, f.Repositories = l.guards(r.Writable)
 	return f
 }
 

@@ -140,7 +140,8 @@ func TestLinkedRepositories(t *testing.T) {
 	must(t, os.Rename(j("far"), j("work/far")))
 	look := func() []GitGuard {
 		l := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
-		return l.guards([]string{j("work")})
+		list, _ := l.guards([]string{j("work")})
+		return list
 	}
 	has := func(about string, list []GitGuard, ok func(GitGuard) bool) {
 		t.Helper()

@@ -1,0 +1,473 @@
+package main
+
+// git_dir = "own": each repository that the box can write, and the one its working
+// folder lies in, has a git directory of the box's own in the box. What the box does
+// there is given to the host's while it runs and when it has ended (package git).
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/repos"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// Most repositories of a box that have a git directory of their own: each costs the start some
+// milliseconds. In the others git is read-only.
+const maxBoxGits = 16
+
+// boxGitObjects is where the box reads the host's objects.
+const boxGitObjects = isolator.BoxDir + "/git"
+
+// Reasons of mounts, as explain and --dry-run print them.
+const (
+	gitOwn     = "the box's own git directory: what it does there is checked before the host's gets it"
+	gitHost    = "objects of the host's repository, to read"
+	gitPointer = "it leads to the git directory of the box, and stays as it is"
+)
+
+// boxGits are the repositories of a run.
+type boxGits struct {
+	repos  []*git.Repo // to be staged
+	lines  []string    // what is read-only, and why
+	copies []*boxGit
+	dir    string // the folder of the run's copies
+}
+
+// boxGit is one copy, and what its exchanges came to.
+type boxGit struct {
+	dir    string
+	copy   *git.Copy
+	stop   chan struct{}
+	ended  chan struct{}
+	report git.Report
+}
+
+// findBoxGits finds the repositories of a run that get a git directory of their own, and
+// says which do not. It changes nothing but the facts: what is staged needs no
+// guards any more, and what is not is guarded as a whole.
+func (a *app) findBoxGits(rc profile.RunConfig, f *host.Facts) boxGits {
+	var b boxGits
+	if rc.GitDir != "own" {
+		return b
+	}
+	program := gitProgram()
+	roots := realRoots(rc)
+	add := func(r *git.Repo) {
+		switch {
+		case slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return inFolder(x.Common, r.Common) }):
+		case r.Reason != "":
+			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: %s", a.short(r.Top), r.Reason))
+		case program == "":
+			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: git is not installed outside", a.short(r.Top)))
+		default:
+			b.repos = slices.DeleteFunc(b.repos, func(x *git.Repo) bool { return inFolder(r.Common, x.Common) })
+			b.repos = append(b.repos, r)
+		}
+	}
+	for _, root := range roots {
+		r, err := git.Find(root)
+		switch {
+		case err != nil: // in none
+		case r.Top != root && !a.seesTop(rc, r.Top):
+			b.lines = append(b.lines, fmt.Sprintf("the box does not have the repository of %s: it sees a part of the files only", a.short(r.Top)))
+		default:
+			add(r)
+		}
+	}
+	for _, top := range f.Repositories {
+		if r, err := git.FindAt(top); err == nil {
+			add(r)
+		}
+	}
+	for _, r := range b.repos[min(len(b.repos), maxBoxGits):] {
+		b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: only %d repositories of a box are writable", a.short(r.Top), maxBoxGits))
+	}
+	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
+	b.guard(f)
+	return b
+}
+
+// realRoots are the folders that the box can write, without links.
+func realRoots(rc profile.RunConfig) []string {
+	var out []string
+	for _, p := range writableRoots(rc) {
+		out = append(out, realPath(p))
+	}
+	return out
+}
+
+// gitProgram is git on the host, or "".
+func gitProgram() string {
+	path, _ := host.FindHelper("git", os.Getenv("PATH"))
+	return path
+}
+
+// seesTop reports whether the box sees a folder above its working folder.
+func (a *app) seesTop(rc profile.RunConfig, top string) bool {
+	if slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool {
+		return m.Mode != profile.Tmpfs && m.Mode != profile.SafeRW && inFolder(realPath(m.Source), top) && m.Source == m.Dest
+	}) {
+		return true
+	}
+	return rc.Base != "minimal" && !(rc.Home == "isolated" && inFolder(realPath(a.home), top)) && !inFolder("/tmp", top) && !inFolder("/var/tmp", top)
+}
+
+// guard takes the guards of staged repositories out of the facts, and has the others bound
+// read-only as a whole.
+func (b *boxGits) guard(f *host.Facts) {
+	staged := func(p string) bool {
+		return slices.ContainsFunc(b.repos, func(r *git.Repo) bool { return inFolder(r.Common, p) || p == filepath.Join(r.Top, ".git") })
+	}
+	var kept []host.GitGuard
+	for _, g := range f.Git {
+		if staged(g.Dir) {
+			continue
+		}
+		if filepath.Base(g.Dir) == ".git" || strings.Contains(g.Dir, "/.git/") || exists(filepath.Join(g.Dir, "HEAD")) {
+			if !g.Link && len(g.Hops) == 0 {
+				g = host.GitGuard{Dir: g.Dir, Pointer: true}
+			}
+		}
+		kept = append(kept, g)
+	}
+	f.Git = kept
+}
+
+func exists(p string) bool {
+	_, err := os.Lstat(p)
+	return err == nil
+}
+
+// show puts mounts into a plan that is printed.
+func (b *boxGits) show(s *isolator.Staged) {
+	for i, r := range b.repos {
+		s.BoxGit = append(s.BoxGit,
+			isolator.Bind{Host: dryStage + "git directory of " + r.Common, Box: r.Common, Write: true, Reason: gitOwn},
+			isolator.Bind{Host: filepath.Join(r.Common, "objects"), Box: fmt.Sprintf("%s/%d/0/0/objects", boxGitObjects, i), Reason: gitHost})
+		if r.Pointer {
+			p := filepath.Join(r.Top, ".git")
+			s.BoxGit = append(s.BoxGit, isolator.Bind{Host: p, Box: p, Reason: gitPointer})
+		}
+	}
+}
+
+// stageBoxGit makes the git directories of the box.
+func stageBoxGit(j *journey) error {
+	if j.rc.GitDir != "own" {
+		return nil
+	}
+	b := j.app.findBoxGits(j.rc, &j.prep.facts)
+	j.gits = &b
+	defer func() {
+		for _, line := range b.lines {
+			j.app.warn("%s", line)
+		}
+	}()
+	if len(b.repos) == 0 {
+		return nil
+	}
+	var err error
+	if b.dir, err = j.run.GitCopies(); err != nil {
+		return &isolator.Refusal{Code: 125, Msg: "the folder for git directories: " + err.Error(), Hint: "inner doctor"}
+	}
+	roots := realRoots(j.rc)
+	var staged []*git.Repo
+	for i, r := range b.repos {
+		dir := filepath.Join(b.dir, fmt.Sprint(i))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+		c, err := git.Stage(r, git.Options{
+			Git: gitProgram(), Run: j.run.ID, Dir: dir, Roots: roots, Objects: fmt.Sprintf("%s/%d", boxGitObjects, i),
+			Name: "inner", Email: "inner@localhost", Clean: gitCleaner(j.rc),
+		})
+		if err != nil {
+			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: %v", j.app.short(r.Top), err))
+			if err := git.Remove(dir); err != nil {
+				return err
+			}
+			continue
+		}
+		staged = append(staged, r)
+		for _, note := range c.Notes {
+			b.lines = append(b.lines, note)
+		}
+		b.copies = append(b.copies, &boxGit{dir: dir, copy: c})
+		for _, m := range c.Mounts {
+			reason := gitHost
+			switch {
+			case m.Write:
+				reason = gitOwn
+			case m.Source == m.Dest:
+				reason = gitPointer
+			}
+			j.staged.BoxGit = append(j.staged.BoxGit, isolator.Bind{Host: m.Source, Box: m.Dest, Write: m.Write, Reason: reason})
+		}
+	}
+	if len(staged) < len(b.repos) { // those are to be guarded
+		b.repos = staged
+		j.prep.facts.Git = j.prep.guards
+		b.guard(&j.prep.facts)
+	}
+	return nil
+}
+
+// gitCleaner says what of a repository's own settings the box gets.
+func gitCleaner(rc profile.RunConfig) func([]gitconfig.Entry) []gitconfig.Entry {
+	policy := gitPolicy(rc)
+	return func(list []gitconfig.Entry) []gitconfig.Entry {
+		if rc.Git != nil {
+			if r, err := gitconfig.Clean(list, policy); err == nil {
+				list = slices.DeleteFunc(slices.Clone(list), func(e gitconfig.Entry) bool {
+					return !gitconfig.Includes(e.Key) && !slices.Contains(r.File, e)
+				})
+			}
+		}
+		if policy.Credentials {
+			return list
+		}
+		return git.WithoutLogins(list)
+	}
+}
+
+// repositories are the git directories of the host that the box has its own in the place of.
+func (b *boxGits) repositories() []string {
+	if b == nil {
+		return nil
+	}
+	var out []string
+	for _, g := range b.copies {
+		out = append(out, g.copy.Repositories()...)
+	}
+	return out
+}
+
+// exchange begins the exchanges with the host.
+func (b *boxGits) exchange() {
+	if b == nil {
+		return
+	}
+	for _, g := range b.copies {
+		if g.stop == nil {
+			g.stop, g.ended = make(chan struct{}), make(chan struct{})
+			go g.follow()
+		}
+	}
+}
+
+// How long refs and index are quiet before an exchange, and how long one waits for
+// that at most.
+const (
+	gitQuiet = 200 * time.Millisecond
+	gitBusy  = 2 * time.Second
+)
+
+// follow exchanges while the box runs. What goes wrong is tried again with the next
+// exchange, and told by the last one.
+func (g *boxGit) follow() {
+	defer close(g.ended)
+	_, _ = g.copy.Hold() // without it the box has what `git gc` outside leaves
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return // no more watches for this user: everything crosses at the end
+	}
+	defer w.Close()
+	watched := map[string]bool{}
+	watch := func() {
+		for _, dir := range g.copy.Watched() {
+			if !watched[dir] && w.Add(dir) == nil {
+				watched[dir] = true
+			}
+		}
+	}
+	watch()
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	var first, next time.Time // the first change that is waiting; when there may be an exchange again
+	for {
+		select {
+		case <-g.stop:
+			return
+		case <-w.Errors: // more changes than were told of
+		case e := <-w.Events:
+			if strings.HasSuffix(e.Name, ".lock") {
+				continue
+			}
+			if e.Has(fsnotify.Remove) {
+				delete(watched, e.Name)
+			}
+		case <-timer.C:
+			watch()
+			begin := time.Now()
+			rep, _ := g.copy.Cross(context.Background(), git.Crossing{})
+			g.take(rep)
+			first, next = time.Time{}, time.Now().Add(2*time.Since(begin))
+			continue
+		}
+		now := time.Now()
+		if first.IsZero() {
+			first = now
+		}
+		wait := min(gitQuiet, max(0, first.Add(gitBusy).Sub(now)))
+		timer.Reset(max(wait, next.Sub(now)))
+	}
+}
+
+// take adds what one exchange did. What is held back is asked again at the end.
+func (g *boxGit) take(rep git.Report) {
+	r := &g.report
+	r.Moved = append(r.Moved, rep.Moved...)
+	r.Conflicts = append(r.Conflicts, rep.Conflicts...)
+	r.Refused = append(r.Refused, rep.Refused...)
+	r.Lines = append(r.Lines, rep.Lines...)
+	r.Held, r.Settings, r.Pending = rep.Held, rep.Settings, rep.Pending
+}
+
+// finishGit makes the last exchange, once the box is gone and what it left was looked at. A
+// copy in which nothing is left to cross is removed.
+func (j *journey) finishGit() {
+	b := j.gits
+	if b == nil {
+		return
+	}
+	known := b.repositories()
+	for _, g := range b.copies {
+		if g.stop != nil {
+			close(g.stop)
+			<-g.ended
+		}
+		var err error
+		if j.result.Started {
+			var rep git.Report
+			rep, err = g.copy.Cross(context.Background(), git.Crossing{Final: true, Gitlink: mayEnter(known)})
+			g.take(rep)
+		}
+		g.copy.Close()
+		j.app.tellGit(g.dir, j.run.ID, g.report, err)
+	}
+	b.copies = nil
+	if b.dir != "" {
+		_ = os.Remove(b.dir) // unless something is left in it
+	}
+}
+
+// mayEnter reports whether git outside may enter what lies at a path of a work tree.
+func mayEnter(known []string) func(top, path string) bool {
+	return func(top, path string) bool {
+		return filepath.IsLocal(path) && repos.Inert(filepath.Join(top, path), known)
+	}
+}
+
+// gitWaits is a file beside a copy that is kept, with why.
+const gitWaits = ".waits"
+
+// tellGit says what the exchanges of a copy came to, and removes the copy, or keeps it.
+func (a *app) tellGit(dir, run string, rep git.Report, err error) {
+	why := rep.Lines
+	for _, ch := range rep.Conflicts {
+		if ch.New == "" {
+			why = append(why, fmt.Sprintf("%s was deleted in the box and stays outside: it %s", ch.Ref, ch.Why))
+			continue
+		}
+		a.warn("git: %s %s; what the box has is %s", ch.Ref, ch.Why, ch.Kept)
+		a.hint("git -C %s log --oneline %s", quote.POSIX(a.near(workTree(ch.Repo))), quote.POSIX(ch.Kept))
+	}
+	for _, ch := range rep.Refused {
+		why = append(why, fmt.Sprintf("%s of the box is refused: %s", ch.Ref, ch.Why))
+	}
+	for _, ch := range rep.Held {
+		why = append(why, fmt.Sprintf("%s of the box waits: it %s, which git outside would enter", ch.Ref, ch.Why))
+	}
+	for _, line := range why {
+		a.warn("git: %s", line)
+	}
+	if n := len(rep.Settings); n > 0 {
+		const most = 6
+		more := ""
+		if n > most {
+			more = fmt.Sprintf(" and %d more", n-most)
+		}
+		a.say("git: settings that the box changed stay with it: %s%s", strings.Join(rep.Settings[:min(n, most)], ", "), more)
+	}
+	if err != nil {
+		a.warn("git: not everything crossed: %v", err)
+		why = append(why, err.Error())
+	}
+	if err == nil && !rep.Pending {
+		if err := git.Remove(dir); err != nil {
+			a.warn("the git directory of run %s: %v", run, err)
+		}
+		return
+	}
+	a.hint("inner changes list   # the git directory of run %s is kept", run)
+	// What may work by itself the next time is tried again.
+	if err == nil || !errors.Is(err, git.ErrLocked) && !git.NoSpace(err) {
+		_ = os.WriteFile(dir+gitWaits, []byte(strings.Join(why, "\n")+"\n"), 0o600)
+	}
+}
+
+// workTree is the folder that the git directory of a repository belongs to.
+func workTree(dir string) string { return strings.TrimSuffix(dir, "/.git") }
+
+// recoverGit crosses what killed runs left.
+func (a *app) recoverGit() {
+	base := stage.GitCopies(a.inner)
+	runs, err := os.ReadDir(base)
+	if err != nil {
+		return // none
+	}
+	for _, r := range runs {
+		dir := filepath.Join(base, r.Name())
+		if !r.IsDir() {
+			continue
+		}
+		left, err := git.Recover(context.Background(), dir, git.Crossing{Gitlink: mayEnter(nil)}, func(copy string) bool { return exists(copy + gitWaits) })
+		if err != nil {
+			a.warn("the git directories of run %s: %v", r.Name(), err)
+		}
+		for _, l := range left {
+			if l.Run != "" && len(l.Report.Moved)+len(l.Report.Conflicts) > 0 {
+				a.say("git: what run %s had left crossed now", l.Run)
+			}
+			a.tellGit(l.Dir, r.Name(), l.Report, l.Err)
+		}
+		if fi, err := r.Info(); err == nil && time.Since(fi.ModTime()) > time.Minute {
+			_ = os.Remove(dir) // where nothing is left in it
+		}
+	}
+}
+
+// keptGit are the git directories of boxes that are kept, and why.
+type keptGit struct{ run, dir, why string }
+
+func (a *app) keptGits() []keptGit {
+	var out []keptGit
+	list, _ := filepath.Glob(filepath.Join(stage.GitCopies(a.inner), "*", "*"+gitWaits))
+	for _, p := range list {
+		data, _ := os.ReadFile(p)
+		out = append(out, keptGit{filepath.Base(filepath.Dir(p)), strings.TrimSuffix(p, gitWaits), strings.TrimSpace(string(data))})
+	}
+	return out
+}
+
+// drop removes a git directory that is kept.
+func (k keptGit) drop() error {
+	err := errors.Join(git.Remove(k.dir), os.Remove(k.dir+gitWaits))
+	_ = os.Remove(filepath.Dir(k.dir)) // unless something is left in it
+	return err
+}

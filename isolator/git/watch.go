@@ -1,0 +1,45 @@
+package git
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// Most folders of a copy that are watched.
+const maxWatched = 1000
+
+// Watched are the folders of the box's git directory whose entries change with refs, HEAD and
+// index: what a caller of Cross watches. There are bounds to it, since the box makes them.
+func (c *Copy) Watched() []string {
+	var out []string
+	var look func(d *folder, rel string, deep int)
+	look = func(d *folder, rel string, deep int) {
+		if len(out) >= maxWatched {
+			return
+		}
+		out = append(out, filepath.Join(d.path, rel))
+		list, err := d.list(orSelf(rel), maxFiles)
+		if err != nil || deep == 0 {
+			return
+		}
+		for _, e := range list {
+			if e.IsDir() {
+				look(d, strings.TrimPrefix(rel+"/"+e.Name(), "/"), deep-1)
+			}
+		}
+	}
+	for _, u := range c.meta.Units {
+		d, err := c.dir.sub(u.Box)
+		if err != nil {
+			continue
+		}
+		look(d, "", 0)
+		for rel, deep := range map[string]int{"refs": 20, "worktrees": 1} {
+			if d.isDir(rel) {
+				look(d, rel, deep)
+			}
+		}
+		d.close()
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+package repos
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// Inert reports whether git may enter the repository of another in a folder of a work tree, as
+// it does by itself where the index has one: there is none, or it is one of those that are
+// known, or nothing in it runs and nothing leads elsewhere. It goes by what is there
+// and not by times, and by a list of what is harmless.
+func Inert(dir string, known []string) bool { return inert(dir, known, 8) }
+
+func inert(dir string, known []string, depth int) bool {
+	if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir {
+		return err != nil && !exists(dir)
+	}
+	p := filepath.Join(dir, ".git")
+	fi, err := os.Lstat(p)
+	switch {
+	case os.IsNotExist(err):
+		return true
+	case err != nil:
+		return false
+	case fi.Mode().IsRegular():
+		repo := leadsTo(p)
+		return repo != "" && slices.Contains(known, repo) || repo == "" && pointsNowhere(p)
+	case !fi.IsDir():
+		return false
+	case slices.Contains(known, p):
+		return true
+	}
+	for _, name := range []string{"commondir", "config.worktree", "worktrees", "modules", "rebase-merge", "rebase-apply", "sequencer"} {
+		if exists(filepath.Join(p, name)) {
+			return false
+		}
+	}
+	data, err := readFile(filepath.Join(p, "config"), maxConfig)
+	if err != nil {
+		return false
+	}
+	list, err := gitconfig.Parse(data)
+	if err != nil || slices.ContainsFunc(list, func(e gitconfig.Entry) bool {
+		return !gitconfig.Harmless(e, func(string) bool { return false })
+	}) {
+		return false
+	}
+	if !inertHooks(filepath.Join(p, "hooks")) {
+		return false
+	}
+	links, ok := gitlinks(p)
+	if !ok || len(links) > 0 && depth == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(links, func(link string) bool {
+		return !filepath.IsLocal(link) || !inert(filepath.Join(dir, link), known, depth-1)
+	})
+}
+
+// inertHooks reports whether git would run nothing from a folder of hooks.
+func inertHooks(dir string) bool {
+	fi, err := os.Lstat(dir)
+	if err != nil {
+		return os.IsNotExist(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || !fi.IsDir() {
+		return false
+	}
+	return !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		fi, err := e.Info()
+		off := strings.HasSuffix(e.Name(), ".sample") || strings.Contains(e.Name(), Suffix)
+		return !off && (err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0)
+	})
+}
+
+// pointsNowhere reports whether a .git file names a folder that is not there, with nothing
+// that could lead elsewhere later: the last folder that exists on the way is a real one.
+func pointsNowhere(p string) bool {
+	data, err := readFile(p, maxPointer)
+	target, ok := strings.CutPrefix(line(data), "gitdir: ")
+	if err != nil || !ok {
+		return false
+	}
+	at := filepath.Clean(beneath(filepath.Dir(p), target))
+	for !exists(at) {
+		at = filepath.Dir(at)
+	}
+	real, err := filepath.EvalSymlinks(at)
+	return err == nil && real == at
+}
