@@ -53,7 +53,14 @@ func (a *app) cmdChangesList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printKept(list, asJSON)
+			if err := a.printKept(list, asJSON); err != nil || asJSON {
+				return err
+			}
+			for _, k := range a.keptGits() {
+				a.say("of run %s the git directory is kept: %s", k.run, strings.ReplaceAll(k.why, "\n", "; "))
+				a.hint("inner changes discard %s", k.run)
+			}
+			return nil
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -84,7 +91,9 @@ func (a *app) printKept(list []*changes.Kept, asJSON bool) error {
 		return a.printJSON(rows)
 	}
 	if len(rows) == 0 {
-		a.say("no copies are kept")
+		if len(a.keptGits()) == 0 {
+			a.say("no copies are kept")
+		}
 		return nil
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
@@ -181,6 +190,11 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 			}
 			drop := slices.DeleteFunc(slices.Clone(list), func(k *changes.Kept) bool { return !all || k.Running() })
 			for _, name := range args {
+				if dropped, err := a.dropGits(name); err != nil {
+					return err
+				} else if dropped && !slices.ContainsFunc(list, func(k *changes.Kept) bool { return k.Record.Run == name }) {
+					continue
+				}
 				k, err := a.findKept(list, name)
 				if err != nil {
 					return err

@@ -87,7 +87,7 @@ func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r re
 	} else {
 		r.findReach(a, p, c)
 	}
-	gits := a.findBoxGits(r.rc, &r.prep.facts)
+	gits := a.findBoxGits(r.rc, &r.prep.facts, gitProgram())
 	gits.show(&r.staged)
 	for _, cl := range r.prep.clones {
 		if err := a.cloneBinds(&r.staged, cl, r.rc, r.prep.facts, func(f capability.Folder) string { return dryStage + "clone of " + f.Path }); err != nil {

@@ -63,8 +63,9 @@ func layouts() []layout {
 	}
 }
 
-// twinCommands are shell lines; those with a layout are for it alone.
-var twinCommands = []struct{ name, line, only string }{
+// twinCommands are shell lines; those with a layout are for it alone. What differs on
+// purpose is a line that only the state after the box has.
+var twinCommands = []struct{ name, line, only, differs string }{
 	{name: "add and commit", line: `echo x >x && git add x && git commit -qm x`},
 	{name: "commit -a", line: `echo x >>a && git commit -qam x`},
 	{name: "amend", line: `git commit -q --amend -m amended`},
@@ -138,7 +139,7 @@ var twinCommands = []struct{ name, line, only string }{
 	{name: "apply", line: `git diff main topic >p && git apply --index p && rm p && git commit -qm applied`},
 	{name: "am", line: `git format-patch -q -1 --stdout topic~1 | git am -q`},
 	{name: "fast-export and import", line: `git fast-export topic | sed 's,refs/heads/topic,refs/heads/imported,' | git fast-import --quiet`},
-	{name: "assume unchanged", line: `git update-index --assume-unchanged c && echo x >>c`},
+	{name: "assume unchanged", line: `git update-index --assume-unchanged c && echo x >>c`, differs: "+  M c"}, // the word does not cross, so git outside looks at the file
 	{name: "read-tree", line: `git read-tree topic && git checkout-index -qfa`},
 	{name: "commit-tree", line: `git update-ref refs/heads/made $(git commit-tree -p HEAD -m made HEAD^{tree})`},
 	{name: "clean", line: `echo x >x && git clean -qfd`},
@@ -164,23 +165,22 @@ git stash list --format=%H
 git for-each-ref --format='%(refname) %(upstream)' refs/heads
 git status --porcelain --untracked-files=all
 git ls-files -s
-git log --all --format='%H %s' | sort
+git log --exclude='refs/inner/*' --all --format='%H %s' | sort
 git worktree list --porcelain | grep -v '^$'
 for f in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD; do d=$(git rev-parse --git-path $f); if [ -e "$d" ]; then echo $f; cat "$d"; fi; done
 git fsck --strict --no-dangling 2>&1 | grep -v '^notice' | sed 's/^/fsck: /'
 git worktree list --porcelain | sed -n 's/^worktree //p' | while read -r t; do echo "in $t"; git -C "$t" status --porcelain; done
 `
 
-// TestGitTwins runs every command in every layout; on a quiet machine that takes a
-// few minutes, so that without INNER_TEST_GIT the layouts but the first two take turns
-// with the commands.
+// TestGitTwins runs every command in every layout, which takes some minutes. Without
+// INNER_TEST_GIT the layouts take turns with the commands.
 func TestGitTwins(t *testing.T) {
 	need(t, "bwrap", "git")
 	for i, l := range layouts() {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			runTwins(t, l, func(n int) bool {
-				return os.Getenv("INNER_TEST_GIT") != "" || i < 2 || n%3 == i%3
+				return os.Getenv("INNER_TEST_GIT") != "" || n%5 == i
 			})
 		})
 	}
@@ -200,6 +200,8 @@ name = "box"
 network = false
 home = %q
 git_dir = "own"
+# Folders that tools outside obey are covered otherwise, and "git clean" cannot remove those.
+allow = ["project-config"]
 home_allow = ["~/remote.git", "~/lib"]
 [entrypoint]
 cmd = "sh"
@@ -256,8 +258,8 @@ inherit = ["PATH", "HOME", "LANG"]
 		if code != 0 {
 			t.Errorf("%s: ends with %d in the box: %s", c.name, code, inside)
 		}
-		if got != want {
-			t.Errorf("%s: the repository differs\n%s", c.name, lineDiff(want, got))
+		if d := withoutLine(lineDiff(want, got), c.differs); d != "" {
+			t.Errorf("%s: the repository differs\n%s", c.name, d)
 		}
 		if l.name == "plain" && c.name == "commit -a" && want == before {
 			t.Errorf("%s: changes nothing that is compared", c.name)
@@ -280,6 +282,14 @@ func (p *person) try(name string, args ...string) (string, int) {
 		p.t.Fatal(err)
 	}
 	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// withoutLine removes every occurrence of a line from a text.
+func withoutLine(text, line string) string {
+	if line == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, line+"\n", "")
 }
 
 // lineDiff returns the lines that only one of two texts has.

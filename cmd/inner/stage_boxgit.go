@@ -58,14 +58,13 @@ type boxGit struct {
 }
 
 // findBoxGits finds the repositories of a run that get a git directory of their own, and
-// says which do not. It changes nothing but the facts: what is staged needs no
+// says which do not. program is git outside, "" where there is none. It changes nothing but the facts: what is staged needs no
 // guards any more, and what is not is guarded as a whole.
-func (a *app) findBoxGits(rc profile.RunConfig, f *host.Facts) boxGits {
+func (a *app) findBoxGits(rc profile.RunConfig, f *host.Facts, program string) boxGits {
 	var b boxGits
 	if rc.GitDir != "own" {
 		return b
 	}
-	program := gitProgram()
 	roots := realRoots(rc)
 	add := func(r *git.Repo) {
 		switch {
@@ -171,7 +170,7 @@ func stageBoxGit(j *journey) error {
 	if j.rc.GitDir != "own" {
 		return nil
 	}
-	b := j.app.findBoxGits(j.rc, &j.prep.facts)
+	b := j.app.findBoxGits(j.rc, &j.prep.facts, gitProgram())
 	j.gits = &b
 	defer func() {
 		for _, line := range b.lines {
@@ -446,7 +445,7 @@ func (a *app) recoverGit() {
 			}
 			a.tellGit(l.Dir, r.Name(), l.Report, l.Err)
 		}
-		if fi, err := r.Info(); err == nil && time.Since(fi.ModTime()) > time.Minute {
+		if fi, err := r.Info(); len(left) > 0 || err == nil && time.Since(fi.ModTime()) > time.Minute {
 			_ = os.Remove(dir) // where nothing is left in it
 		}
 	}
@@ -465,9 +464,18 @@ func (a *app) keptGits() []keptGit {
 	return out
 }
 
-// drop removes a git directory that is kept.
-func (k keptGit) drop() error {
-	err := errors.Join(git.Remove(k.dir), os.Remove(k.dir+gitWaits))
-	_ = os.Remove(filepath.Dir(k.dir)) // unless something is left in it
-	return err
+// dropGits drops the kept git directories of a run, and reports whether there were any.
+func (a *app) dropGits(run string) (dropped bool, err error) {
+	for _, k := range a.keptGits() {
+		if k.run != run {
+			continue
+		}
+		if err := errors.Join(git.Remove(k.dir), os.Remove(k.dir+gitWaits)); err != nil {
+			return true, err
+		}
+		_ = os.Remove(filepath.Dir(k.dir)) // unless something is left in it
+		a.say("dropped the git directory of run %s", run)
+		dropped = true
+	}
+	return dropped, nil
 }

@@ -526,6 +526,11 @@ func (x *exchange) carryStash(ctx context.Context, m *move) error {
 	m.done = true
 	x.hostRefs[m.name] = m.new
 	x.u.Stash = digest([]byte(text.String()))
+	for value := range entries {
+		if !bytes.Contains(log, []byte(value)) {
+			x.seen.said["stash "+value] = true // made in this box: not kept when it drops it
+		}
+	}
 	return x.base.write('=', map[string]string{m.name: m.new})
 }
 
