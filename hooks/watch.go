@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"github.com/enr/inner/internal/folderwatch"
 )
 
 // How long Watch waits for more after a change, and how long at most: one save
@@ -77,7 +77,7 @@ func watchError(err error) error {
 
 // watch is Watch, and calls ready once the first watches are in place.
 func watch(ctx context.Context, dirs func() []string, onChange func([]string), ready func()) error {
-	w, err := fsnotify.NewWatcher()
+	w, err := folderwatch.New()
 	if err != nil {
 		return watchError(err)
 	}
@@ -115,7 +115,7 @@ func watch(ctx context.Context, dirs func() []string, onChange func([]string), r
 				add(ev.Name)
 			}
 		case err := <-w.Errors:
-			if !errors.Is(err, fsnotify.ErrEventOverflow) {
+			if !errors.Is(err, folderwatch.ErrOverflow) {
 				return watchError(err)
 			}
 			// Events were lost: anything may have changed.
@@ -135,7 +135,7 @@ func watch(ctx context.Context, dirs func() []string, onChange func([]string), r
 
 // folders is what is watched for the sake of which folders.
 type folders struct {
-	w    *fsnotify.Watcher
+	w    *folderwatch.Watcher
 	dirs []string               // wanted, clean and absolute
 	on   map[string]os.FileInfo // watched: the wanted ones and their nearest existing ancestors
 }
@@ -220,13 +220,13 @@ func (f *folders) drop(path string) {
 
 // concerns reports whether an event is about a profile or about a wanted
 // folder or one of its ancestors.
-func (f *folders) concerns(ev fsnotify.Event) bool {
+func (f *folders) concerns(ev folderwatch.Event) bool {
 	name := filepath.Clean(ev.Name)
 	if isProfileName(filepath.Base(name)) && slices.Contains(f.dirs, filepath.Dir(name)) {
 		return true
 	}
 	// Changed attributes, and writes, of a folder say nothing about it.
-	if !ev.Has(fsnotify.Create) && !ev.Has(fsnotify.Remove) && !ev.Has(fsnotify.Rename) {
+	if !ev.Has(folderwatch.Create) && !ev.Has(folderwatch.Remove) && !ev.Has(folderwatch.Rename) {
 		return false
 	}
 	return slices.ContainsFunc(f.dirs, func(dir string) bool {

@@ -211,7 +211,7 @@ git init -q --bare "$HOME/remote.git" && git remote add origin "$HOME/remote.git
 git clone -q --bare . "$HOME/trap.git" && git -C "$HOME/trap.git" config core.bare false
 printf '#!/bin/sh\necho trapped >>"%s/pwned"\n' "$HOME" >"$HOME/trap.git/hooks/pre-commit" && chmod +x "$HOME/trap.git/hooks/pre-commit"`)
 	p.env = append(p.env, "PWN="+pwn, "VICTIM="+filepath.Join(p.home, "victim"), "VICTIMS="+filepath.Join(p.home, "victims"))
-	return p.write("box.toml", fmt.Sprintf(`schema_version = "1"
+	return p.write("box.toml", `schema_version = "1"
 name = "box"
 [sandbox]
 network = false
@@ -221,7 +221,7 @@ git_dir = "own"
 cmd = "sh"
 [env]
 inherit = ["PATH", "HOME", "LANG", "PWN", "VICTIM", "VICTIMS", "GIT_*"]
-`))
+`)
 }
 
 // reset puts back what an attack could have changed.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"github.com/enr/inner/internal/folderwatch"
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/isolator"
@@ -66,8 +66,12 @@ func (a *app) findBoxGits(rc profile.RunConfig, f *host.Facts, program string) b
 		return b
 	}
 	roots := realRoots(rc)
+	seen := map[string]bool{}
 	add := func(r *git.Repo) {
+		first := !seen[r.Top]
+		seen[r.Top] = true
 		switch {
+		case !first:
 		case slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return inFolder(x.Common, r.Common) }):
 		case r.Reason != "":
 			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: %s", a.short(r.Top), r.Reason))
@@ -203,9 +207,7 @@ func stageBoxGit(j *journey) error {
 			continue
 		}
 		staged = append(staged, r)
-		for _, note := range c.Notes {
-			b.lines = append(b.lines, note)
-		}
+		b.lines = append(b.lines, c.Notes...)
 		b.copies = append(b.copies, &boxGit{dir: dir, copy: c})
 		for _, m := range c.Mounts {
 			reason := gitHost
@@ -281,20 +283,20 @@ const (
 func (g *boxGit) follow() {
 	defer close(g.ended)
 	_, _ = g.copy.Hold() // without it the box has what `git gc` outside leaves
-	w, err := fsnotify.NewWatcher()
+	w, err := folderwatch.New()
 	if err != nil {
 		return // no more watches for this user: everything crosses at the end
 	}
 	defer w.Close()
 	watched := map[string]bool{}
-	watch := func() {
+	look := func() {
 		for _, dir := range g.copy.Watched() {
 			if !watched[dir] && w.Add(dir) == nil {
 				watched[dir] = true
 			}
 		}
 	}
-	watch()
+	look()
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	var first, next time.Time // the first change that is waiting; when there may be an exchange again
@@ -307,11 +309,11 @@ func (g *boxGit) follow() {
 			if strings.HasSuffix(e.Name, ".lock") {
 				continue
 			}
-			if e.Has(fsnotify.Remove) {
+			if e.Has(folderwatch.Remove) {
 				delete(watched, e.Name)
 			}
 		case <-timer.C:
-			watch()
+			look()
 			begin := time.Now()
 			rep, _ := g.copy.Cross(context.Background(), git.Crossing{})
 			g.take(rep)

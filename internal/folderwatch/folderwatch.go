@@ -1,0 +1,24 @@
+// Package folderwatch is the one place that fsnotify is used through: the prompt hooks watch
+// profiles, a run watches the git directories of its box.
+package folderwatch
+
+import "github.com/fsnotify/fsnotify"
+
+// A Watcher tells of changes in folders.
+type Watcher = fsnotify.Watcher
+
+// An Event is one change.
+type Event = fsnotify.Event
+
+// What a change can be.
+const (
+	Create = fsnotify.Create
+	Remove = fsnotify.Remove
+	Rename = fsnotify.Rename
+)
+
+// ErrOverflow says that more has changed than was told of.
+var ErrOverflow = fsnotify.ErrEventOverflow
+
+// New returns a watcher of nothing yet. It fails where the user has too many already.
+func New() (*Watcher, error) { return fsnotify.NewWatcher() }
