@@ -1,6 +1,7 @@
 package isolator
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -179,5 +180,23 @@ func TestKernel(t *testing.T) {
 	}
 	if words := plan.Words(); slices.Contains(words, "--disable-userns") || !slices.Contains(words, "--seccomp") {
 		t.Errorf("root: %q", words[:20])
+	}
+}
+
+// A link that leads to what is protected cannot be pinned in a box that makes
+// containers: the run is refused, in words, and not by the kernel.
+func TestNestedLinks(t *testing.T) {
+	rc, f := config(), nestedMachine()
+	rc.Allow = []string{nestedKey}
+	link := filepath.Join(rc.Workdir, ".claude")
+	f.Paths[link] = host.Path{Real: filepath.Join(rc.Workdir, "shared"), Kind: host.Dir, Hops: []host.Hop{{Path: link, Target: "shared"}}}
+	f.Nsenter = "/usr/bin/nsenter"
+	_, err := Build(rc, f, staged())
+	if err == nil || !strings.Contains(err.Error(), "in a box that makes containers") {
+		t.Errorf("got %v", err)
+	}
+	rc.Allow = nil
+	if plan, err := Build(rc, f, staged()); err != nil || len(plan.Pins) == 0 {
+		t.Errorf("without containers: %v, pins %v", err, plan.Pins)
 	}
 }

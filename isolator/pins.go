@@ -50,6 +50,12 @@ func (b *builder) pinLinks() error {
 			if l, _ := b.view.at(dir); !l.write {
 				continue
 			}
+			if b.allowed[nestedKey] {
+				// The mounts of its user namespace are not the launcher's to change: move_mount
+				// answers EPERM.
+				return refuse(125, "make it a folder or a file of its own",
+					"profile %q: %s is a link the box could exchange, and in a box that makes containers (%s) none can be pinned", b.rc.Name, h.Path, nestedKey)
+			}
 			if b.f.Nsenter == "" && b.f.UID != 0 {
 				return refuse(125, "sudo apt-get install util-linux",
 					"profile %q: %s is a link the box could exchange, and nsenter, which is needed to pin it, is not installed", b.rc.Name, h.Path)

@@ -333,6 +333,8 @@ func (a *app) attackOne(at attack.Attack, p *profile.Profile, c profile.Context,
 		row.Result, row.Detail = "declared", declared
 	case leak != "":
 		row.Result, row.Detail = "leaked", leak
+	case at.Refused && isolator.AsRefusal(err) != nil:
+		row.Result, row.Detail = "held", "the run is refused: "+firstLine(err)
 	case err != nil:
 		row.Result, row.Detail = "unknown", firstLine(err)
 	default:
@@ -523,7 +525,7 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 	theirs.Close()
 	answer, err := wait()
 	if !j.result.Started {
-		return "", "", startFailure(j.result)
+		return "", "", errors.New(startFailure(j.result).Error()) // no refusal: it was to start
 	}
 	j.finishGit()
 	// What a box does to its own end, and to inner's, is no answer; the host tells.

@@ -46,6 +46,9 @@ type Attack struct {
 	// bare there is none.
 	Launcher func(s *Scene, run func(args ...string) *exec.Cmd) (string, error)
 
+	// Refused says that a box may not start at all where the scene is, in words: then
+	// nothing ran, and the attack was held.
+	Refused bool
 	// Declared says why the profile gives just this, or nothing.
 	Declared func(profile.RunConfig) string
 }

@@ -260,6 +260,7 @@ func configs() []Attack {
 		}
 	}
 	link := write("config-link", "exchange a .claude that is a link for a folder of its own", "app/.claude/settings.json", projectConfig)
+	link.Refused = true // of a box that makes containers, whose mounts the launcher cannot add to
 	watch := link.Stage
 	link.Stage = func(s *Scene) error {
 		return errors.Join(s.put("app/shared/settings.json", "{}\n"), os.Symlink("shared", s.path("app/.claude")), watch(s))
