@@ -64,7 +64,14 @@ func (b *builder) worksIn(real string) bool {
 // own path, for which bwrap makes folders on a tmpfs of the box only.
 func (b *builder) boxGit() error {
 	var shown []layer // git directories of the box, at each of their places
+	hidden := false // what follows a git directory belongs to it
 	for _, g := range b.s.BoxGit {
+		if g.Write {
+			hidden = slices.ContainsFunc(b.hidePaths(), func(p string) bool { return b.liesIn(b.canon(p), g.Box) })
+		}
+		if hidden {
+			continue
+		}
 		if _, ok := below(BoxDir, g.Box); ok {
 			b.bind(g.Reason, g.Host, g.Box, g.Write)
 			continue
@@ -85,9 +92,6 @@ func (b *builder) boxGit() error {
 		}
 		if err := b.notSecret(g.Box, "the git directory "+quote(g.Box)); err != nil {
 			return err
-		}
-		if slices.ContainsFunc(b.hidePaths(), func(p string) bool { return b.liesIn(b.canon(p), g.Box) }) {
-			continue // it is hidden as it is
 		}
 		if !slices.Contains(places, g.Box) && b.mountPoint(g.Box, g.Reason) == nil {
 			places = append(places, g.Box)

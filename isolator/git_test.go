@@ -76,3 +76,68 @@ func TestCoverGit(t *testing.T) {
 		t.Errorf("without [git]: %v", err)
 	}
 }
+
+// A git directory of the box's own is over the host's wherever the box sees that, and at
+// its own path.
+func TestBoxGit(t *testing.T) {
+	repo := testWork + "/.git"
+	far := testHome + "/main/.git"
+	for _, c := range []struct {
+		about  string
+		dir    string
+		change func(*profile.RunConfig, *host.Facts)
+		want   []string
+	}{
+		{"of the working folder", repo, nil, []string{repo}},
+		{"of a linked worktree, the home empty", far, func(rc *profile.RunConfig, _ *host.Facts) { rc.Home = "isolated" }, []string{far}},
+		{"mounted elsewhere, too", repo, func(rc *profile.RunConfig, _ *host.Facts) {
+			rc.Mounts = []profile.Mount{{Source: testWork, Dest: "/data", Mode: profile.RW}}
+		}, []string{repo, "/data/.git"}},
+		{"hidden", repo, func(rc *profile.RunConfig, f *host.Facts) {
+			rc.Hide, f.Hide = []string{".git"}, &host.Hide{Paths: []string{repo}}
+		}, nil},
+	} {
+		rc, f, s := config(), machine(), staged()
+		rc.GitDir, f.Git = "own", nil // the guards of what is staged are gone
+		for _, p := range []string{repo, far, "/data"} {
+			f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
+		}
+		if c.change != nil {
+			c.change(&rc, &f)
+		}
+		s.BoxGit = []Bind{
+			{Host: "/copy/git", Box: c.dir, Write: true},
+			{Host: c.dir + "/objects", Box: BoxDir + "/git/0"},
+			{Host: c.dir + "/modules/x", Box: c.dir + "/modules/x"},
+		}
+		plan, err := Build(rc, f, s)
+		if err != nil {
+			t.Errorf("%s: %v", c.about, err)
+			continue
+		}
+		var got, modules []string
+		for _, a := range plan.Args {
+			switch {
+			case len(a.Words) == 3 && a.Words[1] == "/copy/git":
+				got = append(got, a.Words[2])
+			case len(a.Words) == 3 && a.Words[1] == c.dir+"/modules/x" && a.Words[0] == "--ro-bind":
+				modules = append(modules, strings.TrimSuffix(a.Words[2], "/modules/x"))
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(modules)
+		want := slices.Sorted(slices.Values(c.want))
+		if !slices.Equal(got, want) || !slices.Equal(modules, want) {
+			t.Errorf("%s: at %q, its read-only part at %q, want %q", c.about, got, modules, want)
+		}
+	}
+	// One that is hidden as a whole does not come back under another name.
+	rc, f, s := config(), machine(), staged()
+	rc.GitDir, rc.Home = "own", "isolated"
+	secret := testHome + "/.ssh/main/.git"
+	f.Paths[testHome+"/.ssh"] = host.Path{Kind: host.Dir, Real: testHome + "/.ssh"}
+	s.BoxGit = []Bind{{Host: "/copy/git", Box: secret, Write: true}}
+	if plan, err := Build(rc, f, s); AsRefusal(err) == nil {
+		t.Errorf("a repository in a hidden folder is shown: %v %v", err, plan.Words())
+	}
+}

@@ -145,7 +145,13 @@ func (b *builder) pinBelow(m layer, dests []string) {
 			}
 		}
 	}
+	repo := "" // what lies in a git directory cannot be moved out of the box's own
 	for _, g := range b.s.BoxGit {
+		if g.Write {
+			repo = g.Box
+		} else if _, ok := below(repo, g.Box); ok {
+			continue
+		}
 		for _, name := range b.view.names(g.Box) {
 			if rest, ok := below(m.source, name); ok {
 				places = append(places, filepath.Join(m.dest, rest))

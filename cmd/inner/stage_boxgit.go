@@ -271,6 +271,10 @@ func (b *boxGits) exchange() {
 	}
 }
 
+// gitHold is how long a run lasts before the host's objects get second names: that costs as much as
+// a short run itself, and no `git gc` outside is at its end so soon.
+const gitHold = 500 * time.Millisecond
+
 // How long refs and index are quiet before an exchange, and how long one waits for
 // that at most.
 const (
@@ -282,14 +286,17 @@ const (
 // exchange, and told by the last one.
 func (g *boxGit) follow() {
 	defer close(g.ended)
-	_, _ = g.copy.Hold() // without it the box has what `git gc` outside leaves
 	w, err := folderwatch.New()
-	if err != nil {
-		return // no more watches for this user: everything crosses at the end
+	if err != nil { // this user has too many already: everything crosses at the end
+		w = &folderwatch.Watcher{}
+	} else {
+		defer w.Close()
 	}
-	defer w.Close()
 	watched := map[string]bool{}
 	look := func() {
+		if err != nil {
+			return
+		}
 		for _, dir := range g.copy.Watched() {
 			if !watched[dir] && w.Add(dir) == nil {
 				watched[dir] = true
@@ -297,13 +304,16 @@ func (g *boxGit) follow() {
 		}
 	}
 	look()
-	timer := time.NewTimer(time.Hour)
-	timer.Stop()
+	timer := time.NewTimer(gitQuiet) // for what changed before that
+	hold := time.After(gitHold)
 	var first, next time.Time // the first change that is waiting; when there may be an exchange again
 	for {
 		select {
 		case <-g.stop:
 			return
+		case <-hold:
+			_, _ = g.copy.Hold() // without it the box has what `git gc` outside leaves
+			continue
 		case <-w.Errors: // more changes than were told of
 		case e := <-w.Events:
 			if strings.HasSuffix(e.Name, ".lock") {
