@@ -64,7 +64,7 @@ func (b *builder) worksIn(real string) bool {
 // own path, for which bwrap makes folders on a tmpfs of the box only.
 func (b *builder) boxGit() error {
 	var shown []layer // git directories of the box, at each of their places
-	hidden := false // what follows a git directory belongs to it
+	hidden := false   // what follows a git directory belongs to it
 	for _, g := range b.s.BoxGit {
 		if g.Write {
 			hidden = slices.ContainsFunc(b.hidePaths(), func(p string) bool { return b.liesIn(b.canon(p), g.Box) })
