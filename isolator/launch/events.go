@@ -76,7 +76,7 @@ func (s *session) message(m []byte, fds []int) {
 		s.release()
 	case m[0] == msgStart && !s.started:
 		s.started = true
-		if s.early != 0 && !s.hungUp {
+		if s.early != 0 {
 			s.kill = time.Time{} // it is up to the program now
 			if !s.full {
 				s.signalJob(s.early) // there was nobody to send it to
