@@ -19,6 +19,7 @@ func launchers() []Attack {
 	helpers := []string{"git", "newuidmap", "newgidmap", "xdg-dbus-proxy", "unshare", "mount", "systemd-run", "claude", "podman"}
 	return []Attack{
 		killLauncher(),
+		ignoreTerm(),
 		fake("fake-bwrap", "put a program called bwrap first on PATH", "", "bwrap"),
 		fake("fake-bwrap-folder", "put a program called bwrap into the working folder, and that folder first on PATH", ".:", "bwrap"),
 		fake("fake-helpers", "put programs called git, newuidmap and so on first on PATH", "", helpers...),
