@@ -284,17 +284,26 @@ const (
 
 // follow exchanges while the box runs. What goes wrong is tried again with the next
 // exchange, and told by the last one.
+//
+// It begins when the run has lasted for a moment, with an exchange of what happened before: a run
+// of /bin/true is over by then, and to end a watch alone takes the kernel some 15 ms.
 func (g *boxGit) follow() {
 	defer close(g.ended)
-	w, err := folderwatch.New()
-	if err != nil { // this user has too many already: everything crosses at the end
-		w = &folderwatch.Watcher{}
-	} else {
-		defer w.Close()
-	}
+	timer := time.NewTimer(gitQuiet)
+	var w *folderwatch.Watcher
+	var events chan folderwatch.Event
+	var errs chan error
 	watched := map[string]bool{}
 	look := func() {
-		if err != nil {
+		if w == nil {
+			var err error
+			if w, err = folderwatch.New(); err != nil { // this user has too many already: everything crosses at the end
+				w = &folderwatch.Watcher{}
+				return
+			}
+			events, errs = w.Events, w.Errors
+		}
+		if events == nil {
 			return
 		}
 		for _, dir := range g.copy.Watched() {
@@ -303,19 +312,20 @@ func (g *boxGit) follow() {
 			}
 		}
 	}
-	look()
-	timer := time.NewTimer(gitQuiet) // for what changed before that
 	hold := time.After(gitHold)
 	var first, next time.Time // the first change that is waiting; when there may be an exchange again
 	for {
 		select {
 		case <-g.stop:
+			if events != nil {
+				go w.Close() // beside the last exchange
+			}
 			return
 		case <-hold:
 			_, _ = g.copy.Hold() // without it the box has what `git gc` outside leaves
 			continue
-		case <-w.Errors: // more changes than were told of
-		case e := <-w.Events:
+		case <-errs: // more changes than were told of
+		case e := <-events:
 			if strings.HasSuffix(e.Name, ".lock") {
 				continue
 			}

@@ -471,7 +471,7 @@ func (x *exchange) holdLinks(ctx context.Context, tips, have []string, bad map[s
 // mayLink reports whether the host's git may find another repository at a path.
 func (x *exchange) mayLink(path string) bool {
 	for _, v := range x.views {
-		if v.hostIndex.gitlinks()[path] {
+		if x.hostIndexRead(v).gitlinks()[path] {
 			return true
 		}
 	}

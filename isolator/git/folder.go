@@ -178,16 +178,21 @@ var errTooMany = errors.New("more entries than git would ever make")
 
 // mkdir makes a folder and those it lies in.
 func (d *folder) mkdir(rel string, mode uint32) error {
-	for i := range len(rel) + 1 {
-		if i < len(rel) && rel[i] != '/' {
-			continue
-		}
-		err := d.at("mkdir", rel[:i], func(dir int, name string) error { return unix.Mkdirat(dir, name, mode) })
-		if err != nil && !errors.Is(err, unix.EEXIST) {
-			return err
+	make := func() error {
+		return d.at("mkdir", rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, mode) })
+	}
+	err := make()
+	if parent := path.Dir(rel); errors.Is(err, unix.ENOENT) && parent != "." {
+		if err = d.mkdir(parent, mode); err == nil {
+			err = make()
 		}
 	}
-	if !d.isDir(rel) {
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, unix.EEXIST):
+		return err
+	case !d.isDir(rel):
 		return d.fault("mkdir", rel, unix.ENOTDIR)
 	}
 	return nil

@@ -76,7 +76,7 @@ func parseIndex(data []byte, hashLen int) (*index, error) {
 	if sum := data[end:]; !bytes.Equal(sum, make([]byte, hashLen)) && !bytes.Equal(sum, checksum(data[:end], hashLen)) {
 		return nil, errors.New("an index that is damaged")
 	}
-	p := indexParser{data: data[:end], at: header, version: version, hash: hashLen}
+	p := indexParser{data: data[:end], text: string(data[:end]), at: header, version: version, hash: hashLen}
 	ix := &index{entries: make([]indexEntry, 0, count)}
 	for i := range count {
 		e, err := p.entry()
@@ -115,10 +115,11 @@ func newHash(hashLen int) hash.Hash {
 
 type indexParser struct {
 	data    []byte
+	text    string // the same: names and hashes are parts of it
 	at      int
 	version uint32
 	hash    int
-	name    []byte
+	name    string // of the entry before
 }
 
 var errCutOff = errors.New("it is cut off")
@@ -130,7 +131,7 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 	}
 	copy(e.stat[:], p.data[start:])
 	e.mode = binary.BigEndian.Uint32(e.stat[24:])
-	e.oid = string(p.data[start+statBytes : start+statBytes+p.hash])
+	e.oid = p.text[start+statBytes : start+statBytes+p.hash]
 	flags := binary.BigEndian.Uint16(p.data[p.at-2:])
 	if flags&flagExtended != 0 {
 		if p.at += 2; p.at > len(p.data) || p.version < 3 {
@@ -154,12 +155,12 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 	if length < 0 || len(p.name)-drop+length > maxPathName {
 		return e, errors.New("a name without an end")
 	}
-	p.name = append(p.name[:len(p.name)-drop], p.data[p.at:p.at+length]...)
+	e.name = p.name[:len(p.name)-drop] + p.text[p.at:p.at+length] // the second alone, but for version 4
+	p.name = e.name
 	// Git goes by this length, and would find the next entry elsewhere.
-	if int(flags&flagName) != min(len(p.name), flagName) {
+	if int(flags&flagName) != min(len(e.name), flagName) {
 		return e, errors.New("a name of another length than it says")
 	}
-	e.name = string(p.name)
 	p.at += length + 1
 	if p.version < 4 { // one to eight NULs, so that an entry is a multiple of eight
 		p.at = start + (p.at-start+7)/8*8
@@ -216,16 +217,20 @@ func (ix *index) digest() string {
 		return ""
 	}
 	h := sha256.New()
-	var b []byte
+	b := make([]byte, 0, 64<<10)
 	for i := range ix.entries {
 		e := &ix.entries[i]
-		b = binary.BigEndian.AppendUint32(b[:0], e.mode)
+		if len(b) > 48<<10 {
+			h.Write(b)
+			b = b[:0]
+		}
+		b = binary.BigEndian.AppendUint32(b, e.mode)
 		b = binary.BigEndian.AppendUint16(b, e.flags)
 		b = binary.BigEndian.AppendUint16(b, e.extra)
 		b = append(b, e.oid...)
-		b = append(b, e.name...)
-		h.Write(append(b, 0))
+		b = append(append(b, e.name...), 0)
 	}
+	h.Write(b)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
@@ -242,21 +247,29 @@ func (ix *index) gitlinks() map[string]bool {
 	return out
 }
 
-// find returns the entry of a path and stage.
-func (ix *index) find(name string, stage int) *indexEntry {
+// finder returns a function that finds the entries of another index, asked for in their order, in this one.
+func (ix *index) finder() func(*indexEntry) *indexEntry {
 	if ix == nil {
-		return nil
+		return func(*indexEntry) *indexEntry { return nil }
 	}
-	i, ok := slices.BinarySearchFunc(ix.entries, indexEntry{name: name, flags: uint16(stage) << 12}, func(a, b indexEntry) int {
-		if c := strings.Compare(a.name, b.name); c != 0 {
-			return c
+	at := 0
+	return func(e *indexEntry) *indexEntry {
+		for at < len(ix.entries) {
+			old := &ix.entries[at]
+			c := strings.Compare(old.name, e.name)
+			if c == 0 {
+				c = old.stage() - e.stage()
+			}
+			if c == 0 {
+				return old
+			}
+			if c > 0 {
+				break
+			}
+			at++
 		}
-		return a.stage() - b.stage()
-	})
-	if !ok {
 		return nil
 	}
-	return &ix.entries[i]
 }
 
 // fileAndFolder returns an entry that makes a path both a file and a folder, "" when
@@ -285,9 +298,10 @@ func (ix *index) any(name string) bool {
 // file unchanged. sparse says that the host's work tree has only some of the files.
 func (ix *index) taken(host *index, hostTime int64, sparse bool) (*index, error) {
 	out := &index{entries: make([]indexEntry, 0, len(ix.entries))}
+	find := host.finder()
 	for i := range ix.entries {
 		e := ix.entries[i]
-		old := host.find(e.name, e.stage())
+		old := find(&ix.entries[i])
 		same := old != nil && old.mode == e.mode && old.oid == e.oid
 		if !same {
 			if why := treePath(e.name); why != "" {

@@ -196,7 +196,7 @@ func (x *exchange) worktreeObjects(ctx context.Context, v *viewState) string {
 	x.views, x.moves = []*viewState{v}, nil
 	links := v.boxIndex.gitlinks()
 	for _, old := range views {
-		for path := range old.hostIndex.gitlinks() {
+		for path := range x.hostIndexRead(old).gitlinks() {
 			delete(links, path)
 		}
 	}

@@ -151,16 +151,19 @@ func (c *Copy) stageUnit(r *Repo, rel string) error {
 		Elsewhere: map[string]bool{}, Files: map[string]string{},
 	}
 	c.meta.Units = append(c.meta.Units, u)
-	for _, dir := range []string{"", "/objects", "/objects/info", "/objects/pack", "/refs", "/refs/heads", "/refs/tags", "/info", "/hooks"} {
-		if err := c.dir.mkdir(rel+dir, 0o700); err != nil {
-			return err
-		}
+	if err := c.dir.mkdir(rel, 0o700); err != nil {
+		return err
 	}
 	to, err := c.dir.sub(rel)
 	if err != nil {
 		return err
 	}
 	defer to.close()
+	for _, dir := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"} {
+		if err := to.mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
 	s := &stager{copy: c, unit: u, repo: r, from: from, to: to}
 	for _, step := range []func() error{s.config, s.refs, s.logs, s.common, s.stores, s.mainView, s.worktrees, s.modules} {
 		if err := step(); err != nil {
@@ -315,7 +318,7 @@ func digest(data []byte) string {
 
 // common copies what all worktrees share besides refs and objects.
 func (s *stager) common() error {
-	for _, name := range []string{"shallow", "info/exclude", "info/attributes", "info/sparse-checkout", "description"} {
+	for _, name := range []string{"shallow", "info/exclude", "info/attributes", "info/sparse-checkout"} {
 		if err := s.copyIf(name, maxSmall); err != nil {
 			return err
 		}
@@ -384,7 +387,7 @@ func (s *stager) stores() error {
 		}
 		c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(c.path, holdFolder, fmt.Sprintf("info.%d", s.unit.N)), Dest: place(0) + "/info"})
 	}
-	if err := c.dir.mkdir(fmt.Sprintf("%s/%d/pack", holdFolder, s.unit.N), 0o700); err != nil {
+	if err := c.dir.mkdir(fmt.Sprintf("%s/%d", holdFolder, s.unit.N), 0o700); err != nil {
 		return err
 	}
 	text.WriteString(fmt.Sprintf("%s/%s/%d\n", c.objects, holdFolder, s.unit.N))
@@ -432,10 +435,7 @@ func busyFolders() []string { return []string{"rebase-merge", "rebase-apply", "s
 
 // view copies the state of a work tree: its index, and what a merge or a rebase left.
 func (s *stager) view(v *view) error {
-	if err := s.copyIf(v.file("index"), maxIndexBytes); err != nil {
-		return err
-	}
-	if err := s.keepIndex(v); err != nil {
+	if err := s.index(v); err != nil {
 		return err
 	}
 	list, err := s.from.list(orSelf(v.Rel), maxFiles)
@@ -480,19 +480,31 @@ func (s *stager) view(v *view) error {
 	return nil
 }
 
-// keepIndex keeps the host's index as it is now, to tell later whether the host changed it. Git never
-// writes an index in place, so a second name does.
-func (s *stager) keepIndex(v *view) error {
-	name, to := v.file("index"), baseIndexName(s.unit, v)
+// index keeps the host's index as it is now, to tell later whether the host changed it, and copies that
+// one to the box. Git never writes an index in place, so a second name keeps it.
+func (s *stager) index(v *view) error {
+	name, to, kept := v.file("index"), baseIndexName(s.unit, v), s.copy.state
 	st, err := s.from.stat(name)
 	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil
 	}
 	err = s.from.at("link", name, func(dir int, base string) error {
-		return unix.Linkat(dir, base, s.copy.state.fd, to, 0)
+		return unix.Linkat(dir, base, kept.fd, to, 0)
 	})
+	if err == nil {
+		st, err = kept.stat(to)
+	} else {
+		_, err = s.from.copyFile(name, kept, to, maxIndexBytes, 0o600)
+	}
 	if err != nil {
-		_, err = s.from.copyFile(name, s.copy.state, to, maxIndexBytes, 0o600)
+		return err
+	}
+	v.HostFile = fileID(st, false)
+	if _, err := kept.copyFile(to, s.to, name, maxIndexBytes, 0o600); err != nil {
+		return err
+	}
+	if st, err = s.to.stat(name); err == nil {
+		v.BoxFile = fileID(st, true)
 	}
 	return err
 }

@@ -58,6 +58,8 @@ type view struct {
 	Head   string // the host's, "ref: NAME" or an object
 	Index  string // digest of the host's when box and host last agreed
 	Box    string // and of the box's
+	// HostFile and BoxFile are the files that were so, see fileID; "" when that is not known.
+	HostFile, BoxFile string
 	// Merge has the digests of files like MERGE_HEAD that the host had.
 	Merge map[string]string
 	// Busy are the folders of unfinished operations that the host had.

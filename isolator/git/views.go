@@ -22,12 +22,14 @@ type viewState struct {
 	u                 *unit
 	boxHead, hostHead string // as HEAD says it
 	oldHost           string // the object that the host's HEAD led to before
-	boxIndex          *index
-	hostIndex         *index
+	boxIndex          *index // nil when it is what it was
 	boxDigest         string
+	boxSame           bool // the very file that box and host agreed on
+	boxStat, hostStat unix.Stat_t
 	hostDigest        string
-	hostStat          unix.Stat_t
 	hostChanged       bool // the host's index, since the last exchange
+	hostRead          bool
+	hostIndex         *index // see exchange.hostIndex
 	merge             map[string][]byte
 	objects           []string // that the box's index and its merge need
 	stays             string   // why nothing of this work tree crosses
@@ -36,7 +38,11 @@ type viewState struct {
 
 // changed reports whether there is something to cross.
 func (v *viewState) changed() bool {
-	return v.boxHead != v.Head || v.boxDigest != "" && v.boxDigest != v.Box || v.mergeChanged()
+	return v.boxHead != v.Head || v.indexChanged() || v.mergeChanged()
+}
+
+func (v *viewState) indexChanged() bool {
+	return !v.boxSame && v.boxDigest != "" && v.boxDigest != v.Box
 }
 
 func (v *viewState) mergeChanged() bool {
@@ -60,9 +66,7 @@ func (x *exchange) findViews() error {
 		}
 		s.hostHead = headValue(data, x.u.Digits)
 		s.oldHost = resolve(s.hostHead, x.hostRefs)
-		if err := x.hostIndexOf(s); err != nil {
-			return err
-		}
+		x.hostIndexOf(s)
 		if data, err = x.box.read(v.file("HEAD"), maxLoose); err != nil {
 			s.stays, s.boxHead = "its HEAD is not there", v.Head
 			if v.Rel != "" && !x.box.has(v.Rel) {
@@ -100,32 +104,69 @@ func resolve(head string, r refs) string {
 	return ""
 }
 
-// hostIndexOf reads the host's index, and once what it was at the start.
-func (x *exchange) hostIndexOf(s *viewState) error {
-	if s.Index == "" {
-		ix, _, err := readIndex(x.state, x.baseIndex(s.view), x.u.Digits/2)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			ix = nil // in a form that is not read: see below
-		}
-		if s.Index = ix.digest(); s.Index == "" {
-			s.Index = "none"
-		}
-		s.Box = s.Index
-	}
-	ix, st, err := readIndex(x.host, s.file("index"), x.u.Digits/2)
-	s.hostIndex, s.hostStat = ix, st
-	if s.hostDigest = ix.digest(); s.hostDigest == "" {
-		s.hostDigest = "none"
-	}
-	s.hostChanged = s.hostDigest != s.Index
+// hostIndexOf compares the host's index with the one that box and host agreed on. The very same
+// file is not read: it may have half a million entries.
+func (x *exchange) hostIndexOf(s *viewState) {
+	st, err := x.host.stat(s.file("index"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		st = unix.Stat_t{}
 	}
-	if err != nil { // split or sparse: only the very same file counts as unchanged
-		was, werr := x.state.stat(x.baseIndex(s.view))
-		s.hostChanged = werr != nil || was.Size != st.Size || was.Mtim != st.Mtim
+	s.hostStat = st
+	if fileID(st, false) == s.HostFile {
+		s.hostDigest = s.Index
+		return
 	}
-	return nil
+	s.hostDigest = orNone(x.hostIndexRead(s).digest())
+	x.agreed(s)
+	// In a form that is not read, split or sparse, only the very same file is unchanged.
+	if s.hostChanged = s.hostDigest != s.Index || s.hostIndex == nil && st.Ino != 0; !s.hostChanged {
+		s.HostFile = fileID(st, false)
+	}
+}
+
+// agreed finds out what index box and host agreed on, where only the file is known.
+func (x *exchange) agreed(s *viewState) {
+	if s.Index != "" {
+		return
+	}
+	ix := s.hostIndex
+	if !s.hostRead || fileID(s.hostStat, false) != s.HostFile {
+		ix, _, _ = readIndex(x.state, x.baseIndex(s.view), x.u.Digits/2)
+	}
+	s.Index = orNone(ix.digest())
+	s.Box = s.Index
+	if s.hostDigest == "" {
+		s.hostDigest = s.Index
+	}
+}
+
+func orNone(digest string) string {
+	if digest == "" {
+		return "none"
+	}
+	return digest
+}
+
+// hostIndexRead is the host's index. It is not older than hostStat.
+func (x *exchange) hostIndexRead(s *viewState) *index {
+	if !s.hostRead {
+		s.hostRead = true
+		s.hostIndex, _, _ = readIndex(x.host, s.file("index"), x.u.Digits/2)
+	}
+	return s.hostIndex
+}
+
+// fileID tells a file from every other and from itself after a change. Git never writes an index in
+// place. What the box does can be told by the time that nobody can set; outside a second name changes it.
+func fileID(st unix.Stat_t, box bool) string {
+	if st.Ino == 0 {
+		return ""
+	}
+	id := fmt.Sprintf("%d %d %d.%d", st.Ino, st.Size, st.Mtim.Sec, st.Mtim.Nsec)
+	if box {
+		id += fmt.Sprintf(" %d.%d", st.Ctim.Sec, st.Ctim.Nsec)
+	}
+	return id
 }
 
 // baseIndex is the name of what is kept of the host's index at the start.
@@ -152,12 +193,27 @@ func readIndex(d *folder, name string, hashLen int) (*index, unix.Stat_t, error)
 }
 
 func (x *exchange) boxIndexOf(s *viewState) error {
-	// Of the first bytes it is told whether the rest is worth being read.
-	ix, _, err := readIndex(x.box, s.file("index"), x.u.Digits/2)
+	st, err := x.box.stat(s.file("index"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	s.boxIndex, s.boxDigest = ix, ix.digest()
+	if s.boxStat = st; err == nil && s.BoxFile != "" && fileID(st, true) == s.BoxFile {
+		s.boxDigest, s.boxSame = orNone(s.Box), true
+		return nil
+	}
+	// Of the first bytes it is told whether the rest is worth being read.
+	s.boxIndex, _, err = readIndex(x.box, s.file("index"), x.u.Digits/2)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	s.boxDigest = s.boxIndex.digest()
+	if s.view.Index == "" {
+		x.hostIndexRead(s)
+		x.agreed(s)
+	}
+	if s.boxDigest == s.Box {
+		s.BoxFile = fileID(st, true)
+	}
 	return err
 }
 
@@ -214,10 +270,11 @@ func (x *exchange) wantObjects(ctx context.Context) error {
 			continue
 		}
 		want := map[string]bool{}
-		if v.boxIndex != nil {
+		if v.boxIndex != nil && v.indexChanged() {
+			find := x.hostIndexRead(v).finder()
 			for i := range v.boxIndex.entries {
 				e := &v.boxIndex.entries[i]
-				old := v.hostIndex.find(e.name, e.stage())
+				old := find(e)
 				if e.mode != modeGitlink && (old == nil || old.oid != e.oid) {
 					want[hex.EncodeToString([]byte(e.oid))] = true
 				}
@@ -263,7 +320,7 @@ func (x *exchange) carryView(v *viewState) error {
 	}
 	now := resolve(v.hostHead, x.hostRefs)
 	if now != resolve(v.boxHead, x.boxRefs.refs) {
-		if v.boxIndex != nil && v.boxDigest != v.Box {
+		if v.indexChanged() {
 			x.say("%s: the branch outside is not where the box's is, so its index stays in the box", v.Top)
 		}
 		return nil
@@ -357,32 +414,34 @@ func (x *exchange) carryIndex(v *viewState) (ok bool, err error) {
 	}
 	switch {
 	case v.boxDigest == v.hostDigest:
-		v.Index, v.Box = v.boxDigest, v.boxDigest
+		v.Index, v.Box, v.BoxFile = v.boxDigest, v.boxDigest, fileID(v.boxStat, true)
 		return true, nil
-	case v.boxDigest == v.Box:
+	case !v.indexChanged():
 		return true, nil // only the host's changed
 	case v.hostChanged:
 		x.say("%s: the index was changed outside, too, and stays as it is there", v.Top)
 		return false, nil
 	}
+	hostIndex := x.hostIndexRead(v)
+	known := hostIndex.gitlinks()
 	for path := range v.boxIndex.gitlinks() {
-		if !v.hostIndex.gitlinks()[path] && (!x.o.Final || x.o.Gitlink == nil || !x.o.Gitlink(v.Top, path)) {
+		if !known[path] && (!x.o.Final || x.o.Gitlink == nil || !x.o.Gitlink(v.Top, path)) {
 			x.say("%s: the index of the box has the repository at %s, which git outside would enter, and stays in the box for now", v.Top, plainText(path, 200))
 			x.rep.Pending = true
 			return false, nil
 		}
 	}
-	out, err := v.boxIndex.taken(v.hostIndex, v.hostStat.Mtim.Nano(), v.Sparse)
+	out, err := v.boxIndex.taken(hostIndex, v.hostStat.Mtim.Nano(), v.Sparse)
 	if err != nil {
 		return false, fmt.Errorf("the index of the box stays there: %w", err)
 	}
 	mode := uint32(0o644)
-	if v.hostIndex != nil {
+	if hostIndex != nil {
 		mode = v.hostStat.Mode & 0o666
 	}
 	err = x.host.locked(v.file("index"), x.meta.Run, out.format(x.u.Digits/2), mode, func() error {
 		st, err := x.host.stat(v.file("index"))
-		if errors.Is(err, fs.ErrNotExist) && v.hostIndex == nil {
+		if errors.Is(err, fs.ErrNotExist) && hostIndex == nil {
 			return nil
 		}
 		if err == nil && (st.Ino != v.hostStat.Ino || st.Mtim != v.hostStat.Mtim || st.Size != v.hostStat.Size) {
@@ -393,7 +452,7 @@ func (x *exchange) carryIndex(v *viewState) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	v.Index, v.Box = out.digest(), v.boxDigest
+	v.Index, v.Box, v.BoxFile = out.digest(), v.boxDigest, fileID(v.boxStat, true)
 	return true, nil
 }
 
