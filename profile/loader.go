@@ -264,7 +264,7 @@ func identity(path string) fs.FileInfo {
 // parse decodes one file and checks it by itself.
 func parse(file File, declared func() []string) (*source, []strict.Problem) {
 	src := &source{}
-	_, problems := strict.Decode(file.Path, file.Data, src)
+	problems := strict.Decode(file.Path, file.Data, src)
 	src.SchemaVersion.At.File = file.Path // also when the key is missing
 	if slices.ContainsFunc(problems, func(p strict.Problem) bool { return p.Key == "" || p.Msg == strict.Twice }) {
 		return src, problems // not TOML: nothing else is known

@@ -112,7 +112,7 @@ func ParseProject(read profile.File) (*Config, error) { return parse(read, ofPro
 
 func parse(read profile.File, more func(*file) []strict.Problem) (*Config, error) {
 	var f file
-	_, problems := strict.Decode(read.Path, read.Data, &f)
+	problems := strict.Decode(read.Path, read.Data, &f)
 	problems = append(problems, check(&f)...)
 	if more != nil {
 		problems = append(problems, more(&f)...)

@@ -11,23 +11,23 @@ import (
 //
 // What Edit says about writing the result holds here, too.
 func Append(text string, key []string, item string) (string, error) {
-	if rest, ok := strings.CutPrefix(text, mark); ok {
-		rest, err := Append(rest, key, item)
-		return mark + rest, err
-	}
-	root, why := scan(text)
-	if why != nil || len(key) == 0 {
-		return "", fmt.Errorf("cannot be edited: line %d cannot be followed", max(1, stopLine(why)))
-	}
-	n := (&Doc{root}).find(key)
+	return edit(text, func(text string, root *node) (string, error) { return push(text, root, key, item) })
+}
+
+func push(text string, root *node, key []string, item string) (string, error) {
+	n := root.find(key)
 	if n == nil || n.from >= n.to {
-		return Edit(text, key, "["+item+"]")
+		return set(text, root, key, "["+item+"]")
 	}
 	list := text[n.from:n.to]
 	if len(list) < 2 || list[0] != '[' || list[len(list)-1] != ']' {
 		return "", fmt.Errorf("cannot be edited: %s is not a list", Join(key...))
 	}
-	last, comma := lastItem(list)
+	last, comma := 0, 0
+	if len(n.kids) > 0 {
+		last = n.kids[len(n.kids)-1].to - n.from
+		comma = commaEnd(list, last)
+	}
 	switch {
 	case last == 0: // no item, perhaps comments
 		list = "[" + item + list[1:]
@@ -55,49 +55,15 @@ func Append(text string, key []string, item string) (string, error) {
 	return text[:n.from] + list + text[n.to:], nil
 }
 
-// lastItem finds where the last item of a list ends, and where the comma after it
-// does; 0 where there is none. The list has been scanned: it is well-formed.
-func lastItem(list string) (last, comma int) {
-	inner := len(list) - 1
-	for i := 1; i < inner; {
-		switch c := list[i]; c {
-		case ' ', '\t', '\n', '\r':
-			i++
-		case '#':
-			for i < inner && list[i] != '\n' {
-				i++
-			}
-		case ',':
-			i++
-			comma = i
-		case '"', '\'':
-			i += stringEnd(list[i:])
-			last, comma = i, 0
-		default:
-			i++
-			last, comma = i, 0
+// commaEnd is where the comma after the last item of a list ends, 0 when there is
+// none.
+func commaEnd(list string, last int) int {
+	for _, line := range strings.SplitAfter(list[last:], "\n") {
+		code, _, _ := strings.Cut(line, "#")
+		if at := strings.IndexByte(code, ','); at >= 0 {
+			return last + at + 1
 		}
+		last += len(line)
 	}
-	return last, comma
-}
-
-// stringEnd is the length of the string that text begins with.
-func stringEnd(text string) int {
-	quote := text[:1]
-	if long := strings.Repeat(quote, 3); strings.HasPrefix(text, long) {
-		quote = long
-	}
-	for i := len(quote); i < len(text); i++ {
-		switch {
-		case text[i] == '\\' && quote[0] == '"':
-			i++
-		case strings.HasPrefix(text[i:], quote):
-			i += len(quote)
-			for len(quote) == 3 && i < len(text) && text[i] == quote[0] { // up to two more belong to it
-				i++
-			}
-			return i
-		}
-	}
-	return len(text)
+	return 0
 }

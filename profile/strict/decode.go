@@ -15,39 +15,37 @@ import (
 )
 
 // Decode reads the TOML text of a file into v, a pointer to a struct as the
-// package comment describes. It returns where the keys stand and every fault,
-// in file order; of a file with very many, the first hundred. With faults v
-// holds what could be read and must not be acted on. The Doc is never nil.
-func Decode(file string, data []byte, v any) (*Doc, []Problem) {
+// package comment describes. It returns every fault, in file order; of a file with
+// very many, the first hundred. With faults v holds what could be read and must not
+// be acted on.
+func Decode(file string, data []byte, v any) []Problem {
 	d := &decoder{file: file}
 	text, fault := plain(data)
 	if fault != nil {
 		fault.File = file
-		return &Doc{root: &node{}}, []Problem{*fault}
+		return []Problem{*fault}
 	}
 	root, why := scan(text)
-	doc := &Doc{root: root}
-	if why != nil && why.msg != "" {
+	if why != nil && why.syntax == 0 {
 		d.add(why.line, nil, why.msg, "")
-		return doc, d.problems
+		return d.problems
 	}
-	if why != nil && len(text)-why.pos > maxUnfollowed {
-		d.add(why.line, nil, "cannot be followed from here on", "write it in a plainer way")
-		return doc, d.problems
+	if why != nil {
+		text = text[:why.syntax]
 	}
 	values, err := parse(text)
 	if err != nil {
 		d.syntax(root, text, err)
-		return doc, d.problems
+		return d.problems
 	}
 	if why != nil {
-		d.add(why.line, nil, "cannot be followed from here on", "write it in a plainer way")
-		return doc, d.problems
+		d.add(why.line, nil, why.msg, "write it in a plainer way")
+		return d.problems
 	}
 	d.schema = reflect.TypeOf(v)
 	d.into(v, root, nil, values)
 	sort.SliceStable(d.problems, func(i, j int) bool { return d.problems[i].Line < d.problems[j].Line })
-	return doc, d.problems
+	return d.problems
 }
 
 // plain returns the text of a file, without a byte order mark, or says why it
@@ -92,10 +90,6 @@ func parse(text string) (values map[string]any, err error) {
 // maxProblems keeps a file made of nothing but faults from taking seconds and
 // megabytes to complain about.
 const maxProblems = 100
-
-// maxUnfollowed is how much text the library is given behind the place where the
-// scanner stopped: what it is full of there has not been counted.
-const maxUnfollowed = 64 << 10
 
 type decoder struct {
 	file     string

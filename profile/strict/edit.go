@@ -18,15 +18,26 @@ const mark = "\ufeff"
 // Whoever writes the result decodes it first: a text that is written in an
 // unusual way may come out wrong, and is then to be left alone.
 func Edit(text string, key []string, value string) (string, error) {
-	if rest, ok := strings.CutPrefix(text, mark); ok {
-		rest, err := Edit(rest, key, value)
-		return mark + rest, err
-	}
+	return edit(text, func(text string, root *node) (string, error) { return set(text, root, key, value) })
+}
+
+// edit hands a text and its tree to change, and puts the byte order mark back.
+func edit(text string, change func(text string, root *node) (string, error)) (string, error) {
+	text, marked := strings.CutPrefix(text, mark)
 	root, why := scan(text)
-	if why != nil || len(key) == 0 {
-		return "", fmt.Errorf("cannot be edited: line %d cannot be followed", max(1, stopLine(why)))
+	if why != nil {
+		return "", fmt.Errorf("cannot be edited: line %d cannot be followed", why.line)
 	}
-	if n := (&Doc{root}).find(key); n != nil && n.from < n.to {
+	text, err := change(text, root)
+	if marked {
+		text = mark + text
+	}
+	return text, err
+}
+
+// set is Edit without a byte order mark.
+func set(text string, root *node, key []string, value string) (string, error) {
+	if n := root.find(key); n != nil && n.from < n.to {
 		return text[:n.from] + value + text[n.to:], nil
 	}
 	for _, part := range key {
@@ -66,15 +77,11 @@ func Edit(text string, key []string, value string) (string, error) {
 
 // Remove is the text of a file without the line of one key.
 func Remove(text string, key []string) (string, error) {
-	if rest, ok := strings.CutPrefix(text, mark); ok {
-		rest, err := Remove(rest, key)
-		return mark + rest, err
-	}
-	root, why := scan(text)
-	if why != nil {
-		return "", fmt.Errorf("cannot be edited: line %d cannot be followed", max(1, stopLine(why)))
-	}
-	n := (&Doc{root}).find(key)
+	return edit(text, func(text string, root *node) (string, error) { return remove(text, root, key) })
+}
+
+func remove(text string, root *node, key []string) (string, error) {
+	n := root.find(key)
 	if n == nil || n.from >= n.to {
 		return "", fmt.Errorf("%s is not set", Join(key...))
 	}
@@ -88,13 +95,6 @@ func Remove(text string, key []string) (string, error) {
 		return "", fmt.Errorf("cannot be edited: %s shares its line with others", Join(key...))
 	}
 	return text[:begin] + text[end:], nil
-}
-
-func stopLine(why *stop) int {
-	if why == nil {
-		return 0
-	}
-	return why.line
 }
 
 // insertLine puts a line after the one that at is in.

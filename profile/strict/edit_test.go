@@ -43,7 +43,7 @@ func TestEdit(t *testing.T) {
 			continue
 		}
 		var e editable
-		if _, problems := Decode("f", []byte(strings.ReplaceAll(got, "V", `"v"`)), &e); len(problems) > 0 {
+		if problems := Decode("f", []byte(strings.ReplaceAll(got, "V", `"v"`)), &e); len(problems) > 0 {
 			t.Errorf("%q: %v", got, problems)
 		}
 	}
@@ -74,14 +74,14 @@ func FuzzEdit(f *testing.F) {
 	f.Add("[words.a]\n[[words]]", "z")
 	f.Fuzz(func(t *testing.T, text, word string) {
 		var before, after editable
-		if _, problems := Decode("f", []byte(text), &before); len(problems) > 0 || word == "" || strings.HasPrefix(text, "\xef\xbb\xbf") {
+		if problems := Decode("f", []byte(text), &before); len(problems) > 0 || word == "" || strings.HasPrefix(text, "\xef\xbb\xbf") {
 			return
 		}
 		got, err := Edit(text, []string{"words", word}, `"new"`)
 		if err != nil {
 			return
 		}
-		if _, problems := Decode("f", []byte(got), &after); len(problems) > 0 {
+		if problems := Decode("f", []byte(got), &after); len(problems) > 0 {
 			return // and is then not written
 		}
 		if v, ok := after.Words.Get(word); !ok || v != "new" {

@@ -14,7 +14,7 @@ func Rewrite(data []byte, edit func(doc map[string]any)) ([]byte, error) {
 	if fault != nil {
 		return nil, *fault
 	}
-	if _, why := scan(text); why != nil && why.msg != "" {
+	if _, why := scan(text); why != nil && why.syntax == 0 {
 		return nil, Problem{Line: why.line, Msg: why.msg} // too deep for the library
 	}
 	doc, err := parse(text)

@@ -1,25 +1,32 @@
 package strict
 
 import (
+	"errors"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// The scanner finds out on which line every key and every list item of a TOML
-// text stands. It decides nothing: the text is valid when the library says so,
-// and a key the scanner did not see is still checked, only without a line of
-// its own. On text that is not TOML it stops, and reports no more than the three
-// things that must be known before the library runs: nesting so deep that a
-// recursive parser would exhaust its stack, dotted keys so long that a
-// quadratic one would not come back, and so many keys and items that reading
-// them keeps a prompt waiting (measured: the library and the checks take some
-// 15 us for each, 1.5 s for 70,000).
+// scan finds out where every key and every list item of a TOML text stands: on
+// which line, and from where to where, which is what an editor needs. BurntSushi/toml
+// has no such places for keys; go-toml's syntax tree has them (package unstable:
+// the tree of one line or header at a time, its interface not promised). What a
+// text means is decided by BurntSushi alone: a key that scan did not see is still
+// checked, only without a line of its own.
+//
+// BurntSushi takes 15 us for a key or an item, and half a minute for inline tables
+// nested ten thousand deep, which fit into 30 kB. So what is nested too deeply, or is
+// too much, is refused here, and of a text that go-toml cannot follow BurntSushi gets
+// no more than it needs to say why.
 
 const (
 	maxDepth = 32    // nested lists and inline tables
 	maxParts = 16    // parts of one dotted key
 	maxNodes = 10000 // keys, tables and list items of one file
+
+	// maxMarks bounds the memory that go-toml takes for one line: 144 bytes for each.
+	maxMarks = 4 * maxNodes // commas and dots of one file, also those in strings and comments
 )
 
 // node is one key, table, list or list item.
@@ -50,6 +57,17 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
+// find returns what a key leads to, or nil.
+func (n *node) find(key []string) *node {
+	for _, part := range key {
+		if n == nil {
+			return nil
+		}
+		n = n.get(part)
+	}
+	return n
+}
+
 func (n *node) add(key string, line int) *node {
 	kid := &node{key: key, line: line}
 	n.kids = append(n.kids, kid)
@@ -77,80 +95,89 @@ func (n *node) child(key string, line int) *node {
 	return kid
 }
 
-// stop is how the scanner leaves text it cannot follow. msg is empty when the
-// library is to say what is wrong.
+// stop is why a text was not followed to its end.
 type stop struct {
-	line int
-	pos  int // only where the library is to say what is wrong
-	msg  string
+	line   int
+	msg    string
+	syntax int // what ends here is no TOML, BurntSushi can say why; 0: msg says all
 }
 
 type scanner struct {
-	src   string
-	pos   int
-	line  int
+	text  string
 	nodes int // keys, headers and list items so far
+
+	at, line int // a place, and its line: the one asked for last
 }
 
-// scan indexes a text. The tree is never nil; when the text was not followed to
-// its end, why says where that was.
-func scan(src string) (root *node, why *stop) {
-	s := &scanner{src: src, line: 1}
+// scan indexes a text. The tree is never nil.
+func scan(text string) (root *node, why *stop) {
+	s := &scanner{text: text, line: 1}
 	root = &node{line: 1}
-	table := root
-	for {
-		s.blank()
-		if s.pos >= len(s.src) {
-			return root, nil
+	if strings.Count(text, ",")+strings.Count(text, ".") > maxMarks {
+		return root, &stop{msg: "has more than " + strconv.Itoa(maxMarks) + " commas and dots"}
+	}
+	defer func() {
+		if r := recover(); r != nil { // a fault of the library
+			why = &stop{line: s.line, msg: lost}
 		}
-		if s.src[s.pos] == '[' {
-			table, why = s.header(root)
+	}()
+	p := &unstable.Parser{}
+	p.Reset([]byte(text))
+	table, end := root, 0
+	for p.NextExpression() {
+		e := p.Expression()
+		if e.Kind == unstable.KeyValue {
+			why, end = s.pair(table, e, 0), rangeEnd(e)
 		} else {
-			why = s.pair(table, 0)
+			table, end, why = s.header(root, e)
 		}
 		if why != nil {
 			return root, why
 		}
 	}
-}
-
-// blank skips white space, line ends and comments.
-func (s *scanner) blank() {
-	for s.pos < len(s.src) {
-		switch s.src[s.pos] {
-		case '\n':
-			s.line++
-			s.pos++
-		case ' ', '\t', '\r':
-			s.pos++
-		case '#':
-			n := strings.IndexByte(s.src[s.pos:], '\n')
-			if n < 0 {
-				s.pos = len(s.src)
-				return
-			}
-			s.pos += n
-		default:
-			return
+	var fault *unstable.ParserError
+	if errors.As(p.Error(), &fault) {
+		why = s.notTOML(end, int(p.Range(fault.Highlight).Offset))
+		if strings.Contains(fault.Message, "nested more than") { // go-toml's own limit, of 10,000
+			why.msg, why.syntax = tooDeep, 0
 		}
 	}
+	return root, why
 }
 
-func (s *scanner) spaces() {
-	for s.pos < len(s.src) && (s.src[s.pos] == ' ' || s.src[s.pos] == '\t') {
-		s.pos++
+const (
+	tooDeep = "lists and tables are nested too deeply"
+	lost    = "cannot be followed from here on"
+)
+
+// notTOML is about a line or header that begins after start and has a fault at a
+// place.
+func (s *scanner) notTOML(start, at int) *stop {
+	why := &stop{line: s.lineAt(at), msg: lost}
+	if n := strings.IndexByte(s.text[at:], '\n'); n >= 0 {
+		at += n + 1
+	} else {
+		at = len(s.text)
 	}
-}
-
-func (s *scanner) take(c byte) bool {
-	if s.pos < len(s.src) && s.src[s.pos] == c {
-		s.pos++
-		return true
+	part := s.text[start:at]
+	if strings.Count(part, "[")+strings.Count(part, "{") <= 10*maxDepth && strings.Count(part, ",")+strings.Count(part, ".") <= maxNodes {
+		why.syntax = at
 	}
-	return false
+	return why
 }
 
-func (s *scanner) lost() *stop { return &stop{line: s.line, pos: s.pos} }
+// lineAt returns the line of a place. Places are asked for in their order, mostly.
+func (s *scanner) lineAt(at int) int {
+	if at >= s.at {
+		s.line += strings.Count(s.text[s.at:at], "\n")
+	} else {
+		s.line -= strings.Count(s.text[at:s.at], "\n")
+	}
+	s.at = at
+	return s.line
+}
+
+func rangeEnd(n *unstable.Node) int { return int(n.Raw.Offset + n.Raw.Length) }
 
 // count is called for each key, header and list item.
 func (s *scanner) count() *stop {
@@ -160,27 +187,44 @@ func (s *scanner) count() *stop {
 	return nil
 }
 
-// header reads [a.b] or [[a.b]] and returns the table it opens.
-func (s *scanner) header(root *node) (*node, *stop) {
-	line, start := s.line, s.pos
-	s.pos++
-	rows := s.take('[')
-	key, why := s.key()
+// key reads a dotted key, and where it begins and ends.
+func (s *scanner) key(e *unstable.Node) (parts []string, start, end int, why *stop) {
+	for it := e.Key(); it.Next(); {
+		part := it.Node()
+		if len(parts) == 0 {
+			start = int(part.Raw.Offset)
+			s.lineAt(start)
+		}
+		end = rangeEnd(part)
+		if why := s.count(); why != nil {
+			return nil, 0, 0, why
+		}
+		if parts = append(parts, string(part.Data)); len(parts) > maxParts {
+			return nil, 0, 0, &stop{line: s.line, msg: "has too many parts"}
+		}
+	}
+	return parts, start, end, nil
+}
+
+// header reads [a.b] or [[a.b]] and returns the table it opens, and its own end.
+func (s *scanner) header(root *node, e *unstable.Node) (*node, int, *stop) {
+	key, start, end, why := s.key(e)
 	if why != nil {
-		return nil, why
+		return nil, 0, why
 	}
-	if !s.take(']') || rows && !s.take(']') {
-		return nil, s.lost()
-	}
+	line := s.line
 	n := root
 	for _, part := range key[:len(key)-1] {
 		n = n.child(part, line)
 	}
 	last := key[len(key)-1]
-	if !rows {
+	start = strings.LastIndexByte(s.text[:start], '\n') + 1
+	start += strings.IndexByte(s.text[start:], '[')
+	end += strings.IndexByte(s.text[end:], ']') + 1
+	if e.Kind == unstable.Table {
 		n = n.child(last, line)
-		n.header, n.start, n.to = true, start, s.pos
-		return n, nil
+		n.header, n.start, n.to = true, start, end
+		return n, end, nil
 	}
 	list := n.get(last)
 	if list == nil {
@@ -188,264 +232,75 @@ func (s *scanner) header(root *node) (*node, *stop) {
 		list.rows, list.start = true, start
 	}
 	if !list.rows {
-		return nil, s.lost()
+		return nil, 0, &stop{line: line, msg: lost, syntax: end}
 	}
-	return list.add(strconv.Itoa(len(list.kids)), line), nil
+	return list.add(strconv.Itoa(len(list.kids)), line), end, nil
 }
 
 // pair reads key = value into a table.
-func (s *scanner) pair(table *node, depth int) *stop {
-	line, start := s.line, s.pos
-	key, why := s.key()
+func (s *scanner) pair(table *node, e *unstable.Node, depth int) *stop {
+	key, start, end, why := s.key(e)
 	if why != nil {
 		return why
 	}
-	if !s.take('=') {
-		return s.lost()
-	}
 	for _, part := range key[:len(key)-1] {
-		table = table.child(part, line)
+		table = table.child(part, s.line)
 	}
 	last := key[len(key)-1]
 	n := table.get(last)
 	if n == nil {
-		n = table.add(last, line)
+		n = table.add(last, s.line)
 	}
-	s.spaces()
-	n.start, n.from = start, s.pos
-	if why := s.value(n, depth); why != nil {
-		return why
-	}
-	n.to = n.from + len(strings.TrimRight(s.src[n.from:s.pos], " \t"))
-	return nil
+	n.start = start
+	n.from = end + strings.IndexByte(s.text[end:], '=') + 1
+	n.from += gap(s.text[n.from:])
+	return s.value(n, e.Value(), depth)
 }
 
-// key reads a dotted key and the spaces after it.
-func (s *scanner) key() ([]string, *stop) {
-	var parts []string
-	for {
-		s.spaces()
-		if s.pos >= len(s.src) {
-			return nil, s.lost()
-		}
-		var part string
-		if c := s.src[s.pos]; c == '"' || c == '\'' {
-			text, why := s.quoted(c)
-			if why != nil {
-				return nil, why
-			}
-			part = text
-		} else {
-			start := s.pos
-			for s.pos < len(s.src) && !delimiter(s.src[s.pos]) {
-				s.pos++
-			}
-			if part = s.src[start:s.pos]; part == "" {
-				return nil, s.lost()
-			}
-		}
-		if why := s.count(); why != nil {
-			return nil, why
-		}
-		if parts = append(parts, part); len(parts) > maxParts {
-			return nil, &stop{line: s.line, msg: "has too many parts"}
-		}
-		s.spaces()
-		if !s.take('.') {
-			return parts, nil
-		}
-	}
-}
-
-// quoted reads a one-line string that starts here and returns its text.
-func (s *scanner) quoted(quote byte) (string, *stop) {
-	s.pos++
-	start, escaped := s.pos, false
-	for s.pos < len(s.src) {
-		switch c := s.src[s.pos]; {
-		case c == quote:
-			text := s.src[start:s.pos]
-			s.pos++
-			if escaped {
-				text = unescape(text)
-			}
-			return text, nil
-		case c == '\n':
-			return "", s.lost()
-		case c == '\\' && quote == '"':
-			escaped = true
-			s.pos++
-		}
-		s.pos++
-	}
-	return "", s.lost()
-}
-
-// value reads the value of a key or list item.
-func (s *scanner) value(n *node, depth int) *stop {
+// value finds the end of a value, reading the items of a list and the keys of an
+// inline table.
+func (s *scanner) value(n *node, v *unstable.Node, depth int) (why *stop) {
 	if depth > maxDepth {
-		return &stop{line: s.line, msg: "lists and tables are nested too deeply"}
+		return &stop{line: s.line, msg: tooDeep}
 	}
-	if s.pos >= len(s.src) {
-		return s.lost()
+	if v.Kind != unstable.Array && v.Kind != unstable.InlineTable {
+		n.to = rangeEnd(v)
+		return nil
 	}
-	switch c := s.src[s.pos]; c {
-	case '"', '\'':
-		if long := strings.Repeat(string(c), 3); strings.HasPrefix(s.src[s.pos:], long) {
-			return s.longString(c)
-		}
-		_, why := s.quoted(c)
-		return why
-	case '[':
-		return s.list(n, depth)
-	case '{':
-		return s.inline(n, depth)
-	}
-	start := s.pos
-	for s.pos < len(s.src) && !valueEnd(s.src[s.pos]) {
-		s.pos++
-	}
-	if s.pos == start {
-		return s.lost()
-	}
-	return nil
-}
-
-// delimiter reports whether a byte ends a bare key.
-func delimiter(c byte) bool {
-	switch c {
-	case ' ', '\t', '\r', '\n', '.', '=', '[', ']', '{', '}', '"', '\'', '#', ',':
-		return true
-	}
-	return false
-}
-
-// valueEnd reports whether a byte ends a number, boolean or date.
-func valueEnd(c byte) bool {
-	switch c {
-	case ',', ']', '}', '#', '\r', '\n':
-		return true
-	}
-	return false
-}
-
-// longString reads a string in triple quotes. Up to two quotes may stand right
-// before the closing ones.
-func (s *scanner) longString(quote byte) *stop {
-	s.pos += 3
-	for s.pos < len(s.src) {
-		switch c := s.src[s.pos]; {
-		case c == '\n':
-			s.line++
-		case c == '\\' && quote == '"':
-			s.pos++
-			if s.pos < len(s.src) && s.src[s.pos] == '\n' {
-				s.line++
-			}
-		case c == quote:
-			run := 1
-			for run < 5 && s.pos+run < len(s.src) && s.src[s.pos+run] == quote {
-				run++
-			}
-			s.pos += run
-			if run >= 3 {
-				return nil
-			}
+	end := n.from + 1
+	for it := v.Children(); it.Next() && why == nil; {
+		if v.Kind == unstable.InlineTable {
+			why = s.pair(n, it.Node(), depth+1)
+			end = rangeEnd(it.Node())
 			continue
 		}
-		s.pos++
+		if why = s.count(); why != nil {
+			break
+		}
+		start := end + gap(s.text[end:])
+		item := n.add(strconv.Itoa(len(n.kids)), s.lineAt(start))
+		item.from = start
+		why = s.value(item, it.Node(), depth+1)
+		end = item.to
 	}
-	return s.lost()
+	n.to = end + gap(s.text[end:]) + 1
+	return why
 }
 
-func (s *scanner) list(n *node, depth int) *stop {
-	s.pos++
-	for i := 0; ; i++ {
-		s.blank()
-		if s.take(']') {
-			return nil
-		}
-		if why := s.count(); why != nil {
-			return why
-		}
-		item := n.add(strconv.Itoa(i), s.line)
-		if why := s.value(item, depth+1); why != nil {
-			return why
-		}
-		s.blank()
-		if s.take(',') {
-			continue
-		}
-		if s.take(']') {
-			return nil
-		}
-		return s.lost()
-	}
-}
-
-func (s *scanner) inline(n *node, depth int) *stop {
-	s.pos++
-	for {
-		s.blank()
-		if s.take('}') {
-			return nil
-		}
-		if why := s.pair(n, depth+1); why != nil {
-			return why
-		}
-		s.blank()
-		if s.take(',') {
-			continue
-		}
-		if s.take('}') {
-			return nil
-		}
-		return s.lost()
-	}
-}
-
-// unescape undoes the escapes of a basic string. What is not an escape is left
-// for the library to refuse.
-func unescape(text string) string {
-	var b strings.Builder
+// gap is the length of what may stand before a value: blanks, comments and commas.
+func gap(text string) int {
 	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' || i+1 >= len(text) {
-			b.WriteByte(text[i])
-			continue
-		}
-		i++
-		digits := 0
 		switch text[i] {
-		case 'b':
-			b.WriteByte('\b')
-		case 't':
-			b.WriteByte('\t')
-		case 'n':
-			b.WriteByte('\n')
-		case 'f':
-			b.WriteByte('\f')
-		case 'r':
-			b.WriteByte('\r')
-		case 'e':
-			b.WriteByte(0x1b)
-		case 'x':
-			digits = 2
-		case 'u':
-			digits = 4
-		case 'U':
-			digits = 8
+		case ' ', '\t', '\r', '\n', ',':
+		case '#':
+			n := strings.IndexByte(text[i:], '\n')
+			if n < 0 {
+				return len(text)
+			}
+			i += n
 		default:
-			b.WriteByte(text[i])
+			return i
 		}
-		if digits == 0 || i+digits >= len(text) {
-			continue
-		}
-		code, err := strconv.ParseUint(text[i+1:i+1+digits], 16, 32)
-		if err != nil || code > utf8.MaxRune {
-			continue
-		}
-		b.WriteRune(rune(code))
-		i += digits
 	}
-	return b.String()
+	return len(text)
 }

@@ -21,8 +21,8 @@
 //
 // The syntax of TOML is left to BurntSushi/toml; that library is asked for the
 // plain values only, since it matches keys without regard to case and drops the
-// ones it does not know. Where each key stands comes from a scan of the text
-// that the library has accepted (scan.go).
+// ones it does not know. Where each key stands comes from the syntax tree of
+// another library (scan.go says which and why).
 //
 // What the package does not do: it knows no meaning of any key.
 package strict
@@ -133,45 +133,4 @@ func bare(key string) bool {
 
 func bareByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
-}
-
-// Doc knows where every key of a file stands.
-type Doc struct{ root *node }
-
-// Defined reports whether the key is written in the file, or is a table that
-// something in the file implies.
-func (d *Doc) Defined(key ...string) bool { return d.find(key) != nil }
-
-// Line returns the line of a key, 0 when it is not there. Items of a list are
-// reached by their index: Line("noop", "block", "0").
-func (d *Doc) Line(key ...string) int {
-	if n := d.find(key); n != nil {
-		return n.line
-	}
-	return 0
-}
-
-// Keys returns the keys of a table in file order; those of the file's top when
-// no table is given.
-func (d *Doc) Keys(table ...string) []string {
-	n := d.find(table)
-	if n == nil {
-		return nil
-	}
-	keys := make([]string, len(n.kids))
-	for i, k := range n.kids {
-		keys[i] = k.key
-	}
-	return keys
-}
-
-func (d *Doc) find(key []string) *node {
-	n := d.root
-	for _, k := range key {
-		if n == nil {
-			return nil
-		}
-		n = n.get(k)
-	}
-	return n
 }

@@ -2,9 +2,9 @@ package strict
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -44,10 +44,10 @@ type schema struct {
 	} `toml:"verify"`
 }
 
-func decode(text string) (schema, *Doc, string) {
+func decode(text string) (schema, string) {
 	var s schema
-	doc, problems := Decode("web.toml", []byte(text), &s)
-	return s, doc, Problems(problems).Error()
+	problems := Decode("web.toml", []byte(text), &s)
+	return s, Problems(problems).Error()
 }
 
 func TestProblems(t *testing.T) {
@@ -93,10 +93,10 @@ func TestProblems(t *testing.T) {
 		{"bare CR", "name = \"a\"\rname2 = \"b\"", `web.toml:1: TOML files cannot contain control characters: '0x0d'`},
 		{"deep list", "name = " + strings.Repeat("[", 100000), `web.toml:1: lists and tables are nested too deeply`},
 		{"deep inline", "name = " + strings.Repeat("{a=", 100000), `web.toml:1: lists and tables are nested too deeply`},
-		{"long dotted key", "a" + strings.Repeat(".a", 100000) + " = 1", `web.toml:1: has too many parts`},
+		{"long dotted key", "a" + strings.Repeat(".a", 10000) + " = 1", `web.toml:1: has too many parts`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, got := decode(c.text)
+			_, got := decode(c.text)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -135,7 +135,7 @@ cmd = ''''quotes''''
 `
 
 func TestDecodeKeepsOrderAndLines(t *testing.T) {
-	s, doc, problems := decode(full)
+	s, problems := decode(full)
 	if problems != "" {
 		t.Fatal(problems)
 	}
@@ -159,15 +159,6 @@ func TestDecodeKeepsOrderAndLines(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Error(diff)
-	}
-	if got := doc.Keys("mounts"); !reflect.DeepEqual(got, []string{"~/z", "~/a", `~/lit\eral`, "tab\there", "~/sub"}) {
-		t.Errorf("Keys: %q", got)
-	}
-	if got := doc.Line("verify", "custom", "checks", "1", "cmd"); got != 28 {
-		t.Errorf("Line: %d", got)
-	}
-	if doc.Defined("sandbox", "network") || !doc.Defined("sandbox", "limits") {
-		t.Error("Defined is wrong")
 	}
 }
 
@@ -193,7 +184,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add("a.b = 1\n[a]\nc = 2")
 	f.Fuzz(func(t *testing.T, text string) {
 		var s schema
-		_, problems := Decode("f", []byte(text), &s)
+		problems := Decode("f", []byte(text), &s)
 		for _, p := range problems {
 			if strings.ContainsAny(p.Error(), "\n\x00\x1b") {
 				t.Fatalf("control characters in %q", p.Error())
@@ -204,7 +195,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		root, why := scan(plain)
-		if why != nil && why.msg != "" {
+		if why != nil && why.syntax == 0 {
 			return
 		}
 		m, err := parse(plain)
@@ -272,15 +263,25 @@ func TestTooMany(t *testing.T) {
 		"inline keys":   "a = {" + numbered("k%d = 1,") + "}",
 		"lists":         "a = [" + many("[],") + "]",
 	} {
-		if _, _, got := decode(text); !strings.Contains(got, "has more than 10000 keys and list items") || strings.Contains(got, "\n") {
+		if _, got := decode(text); !strings.Contains(got, "has more than 10000 keys and list items") || strings.Contains(got, "\n") {
 			t.Errorf("%s: %.300s", about, got)
 		}
 	}
-	if _, _, got := decode("[env.set]\n" + strings.Repeat("# a = 1\n", maxNodes) + "k = 'v'\n"); got != "" {
+	if _, got := decode("[env.set]\n" + strings.Repeat("# a = 1\n", maxNodes) + "k = 'v'\n"); got != "" {
 		t.Errorf("comments: %s", got)
 	}
-	// Nor is the library given very much behind a place that cannot be followed.
-	if _, _, got := decode("a = ]\n" + many("k = 1000\n")); got != "web.toml:1: cannot be followed from here on (write it in a plainer way)" {
-		t.Errorf("not followed: %.300s", got)
+	// Nor is more read than it takes to say what is wrong.
+	for text, want := range map[string]string{
+		"a = ]\n" + many("k = 1000\n"):                  "web.toml:1: expected value but found ']' instead",
+		"a = [" + many("1,") + "\n":                     "web.toml:1: cannot be followed from here on",
+		"a = " + strings.Repeat("{a=", 9999):            "web.toml:1: cannot be followed from here on",
+		"a = [" + strings.Repeat(many("1,"), 5) + "]":   "web.toml: has more than 40000 commas and dots",
+		"a." + strings.Repeat(many("b."), 5) + "c = 1":  "web.toml: has more than 40000 commas and dots",
+		"name = '''" + many(",") + "''' # " + many("."): "",
+	} {
+		begun := time.Now()
+		if _, got := decode(text); got != want || time.Since(begun) > 5*time.Second {
+			t.Errorf("%.20s: %.300s, after %v", text, got, time.Since(begun))
+		}
 	}
 }
