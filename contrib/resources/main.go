@@ -1,6 +1,6 @@
 // Command resources writes the Go table of sensitive resources from
-// isolator/resources.toml: reading TOML at every start would cost a run half a
-// millisecond. `make generate` runs it, `make lint` compares.
+// isolator/resources.toml, a line for each row: reading the TOML at every start would
+// cost a run 6 ms. `make generate` runs it, `make lint` compares.
 //
 //	go run ./contrib/resources isolator/resources.toml > isolator/resources_table.go
 package main
@@ -11,7 +11,6 @@ import (
 	"go/format"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -74,40 +73,15 @@ func table(path string) ([]byte, error) {
 		if !strings.Contains(" dir file socket ", " "+r.Kind+" ") || !strings.Contains(" empty parent place ", " "+r.Method+" ") {
 			return nil, fmt.Errorf("%s: row %q: kind %q or method %q is unknown", path, r.Key, r.Kind, r.Method)
 		}
-		fmt.Fprintf(&b, "\t\t{\n\t\t\tKey: %q, What: %q, Kind: %q, Method: %q, Source: %q,\n\t\t\tPaths: %s,\n", r.Key, r.What, r.Kind, r.Method, r.Source, list(r.Paths))
-		if len(r.Except) > 0 {
-			fmt.Fprintf(&b, "\t\t\tExcept: %s,\n", list(r.Except))
-		}
-		if r.Holds != "" {
-			fmt.Fprintf(&b, "\t\t\tHolds: %q,\n", r.Holds)
-		}
-		if r.Rest {
-			b.WriteString("\t\t\tRest: true,\n")
-		}
-		if r.Part {
-			b.WriteString("\t\t\tPart: true,\n")
-		}
-		if r.Root {
-			b.WriteString("\t\t\tRoot: true,\n")
-		}
-		b.WriteString("\t\t},\n")
+		fmt.Fprintf(&b, "\t\t%s,\n", strings.TrimPrefix(fmt.Sprintf("%#v", r), "main.row"))
 	}
 	b.WriteString("\t}\n\n\tmovedTable = []Moved{ // allowed: data, never changed\n")
 	for _, m := range doc.Moved {
 		if !strings.HasPrefix(m.Place, "~/") || len(m.By) == 0 || slices.ContainsFunc(m.By, func(v string) bool { return !strings.HasPrefix(v, "$") }) {
 			return nil, fmt.Errorf("%s: moved place %q is not below ~/, or by no variable", path, m.Place)
 		}
-		fmt.Fprintf(&b, "\t\t{%q, %s},\n", m.Place, list(m.By))
+		fmt.Fprintf(&b, "\t\t{%q, %#v},\n", m.Place, m.By)
 	}
-	fmt.Fprintf(&b, "\t}\n\n\tstartupVariables = %s // allowed: data, never changed\n)\n", list(doc.Startup.Variables))
+	fmt.Fprintf(&b, "\t}\n\n\tstartupVariables = %#v // allowed: data, never changed\n)\n", doc.Startup.Variables)
 	return format.Source(b.Bytes())
-}
-
-func list(items []string) string {
-	var b strings.Builder
-	b.WriteString("[]string{\n")
-	for _, it := range items {
-		b.WriteString("\t\t\t\t" + strconv.Quote(it) + ",\n")
-	}
-	return b.String() + "\t\t\t}"
 }
