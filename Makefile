@@ -70,8 +70,7 @@ lint: ## formatting, vet, staticcheck, shell scripts, go.mod, generated files, h
 fmt: ## format the Go code
 	$(GO) run $(GOFUMPT) -l -w .
 
-generate: build ## write the files that are generated and committed (completions, the table of resources)
-	contrib/generate.sh completions
+generate: ## write the file that is generated and committed (the table of resources)
 	$(GO) run ./contrib/resources isolator/resources.toml >isolator/resources_table.go.new
 	mv isolator/resources_table.go.new isolator/resources_table.go
 

@@ -145,13 +145,6 @@ func TestInnerIsThere(t *testing.T) {
 		calls := len(w.calls())
 		s.line("inner __hook bash '' '' /")
 		s.wantCalls(calls+1, "inner was typed")
-		off, err := Unload(shell, w.vars())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.run("%s", off)
-		s.run("type inner >/dev/null 2>&1 && echo still''there || echo it''is''gone")
-		s.await("itisgone", 1)
 
 		w = newWorld(t)
 		w.rc(shell, "function inner\n\necho mine\nend\n"+w.evalHook(shell))
@@ -161,8 +154,5 @@ func TestInnerIsThere(t *testing.T) {
 		s = w.launch(shell, argv(shell), w.plain)
 		s.line("inner")
 		s.await("mine", 1)
-		s.run("%s", off)
-		s.line("inner")
-		s.await("mine", 2)
 	})
 }

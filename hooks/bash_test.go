@@ -169,18 +169,6 @@ func TestBashPromptCommand(t *testing.T) {
 				}
 				s.line("exit")
 			}
-			off, err := Unload("bash", w.vars())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.run("%s", off)
-			want := strings.NewReplacer("<__inner_prompt>", "", "\n__inner_prompt", "", "\n${__inner_bin:+__inner_prompt}", "").Replace(c.want)
-			if want == "" {
-				want = "<>"
-			}
-			if got := s.get(`"$(printf '<%s>' "${PROMPT_COMMAND[@]}")"`)[0]; got != want {
-				t.Errorf("after unloading PROMPT_COMMAND is %q, want %q", got, want)
-			}
 		})
 	}
 }

@@ -33,20 +33,11 @@ import (
 //go:embed bash.sh
 var bashText string
 
-//go:embed bash_off.sh
-var bashOffText string
-
 //go:embed zsh.zsh
 var zshText string
 
-//go:embed zsh_off.zsh
-var zshOffText string
-
 //go:embed fish.fish
 var fishText string
-
-//go:embed fish_off.fish
-var fishOffText string
 
 // Vars are the values a hook is filled in with, all absolute paths.
 type Vars struct {
@@ -64,20 +55,20 @@ type Vars struct {
 // Shells lists the shells that have a hook.
 func Shells() []string { return []string{"bash", "zsh", "fish"} }
 
-// shell is one shell's texts and its way of quoting.
+// shell is one shell's text and its way of quoting.
 type shell struct {
-	on, off string
-	quote   func(string) string
+	text  string
+	quote func(string) string
 }
 
 func lookup(name string) (shell, error) {
 	switch name {
 	case "bash":
-		return shell{bashText, bashOffText, quote.Bash}, nil
+		return shell{bashText, quote.Bash}, nil
 	case "zsh":
-		return shell{zshText, zshOffText, quote.Zsh}, nil
+		return shell{zshText, quote.Zsh}, nil
 	case "fish":
-		return shell{fishText, fishOffText, quote.Fish}, nil
+		return shell{fishText, quote.Fish}, nil
 	}
 	return shell{}, fmt.Errorf("shell %q: there is no hook for it (bash, zsh and fish have one)", name)
 }
@@ -103,18 +94,7 @@ func Script(name string, v Vars) (string, error) {
 	if strings.Contains(v.ShimDir, ":") {
 		return "", fmt.Errorf("the shim folder %q: it has a colon in its path, so it cannot be on PATH", v.ShimDir)
 	}
-	return fill(sh.on, sh.quote, v), nil
-}
-
-// Unload returns the text that takes the hook out of a running shell again:
-// its functions, variables, prompt entries and the shim folder on PATH. Only
-// v.ShimDir is used.
-func Unload(name string, v Vars) (string, error) {
-	sh, err := lookup(name)
-	if err != nil {
-		return "", err
-	}
-	return fill(sh.off, sh.quote, v), nil
+	return fill(sh.text, sh.quote, v), nil
 }
 
 // fill puts the values in and leaves comments, blank lines and indentation out.

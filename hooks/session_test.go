@@ -86,37 +86,3 @@ func TestTmuxPane(t *testing.T) {
 		}
 	})
 }
-
-// What is taken out leaves nothing behind.
-func TestUnload(t *testing.T) {
-	each(t, func(t *testing.T, shell string) {
-		w := newWorld(t)
-		off, err := Unload(shell, w.vars())
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.write(w.root+"/off", off)
-		names := map[string]string{
-			"bash": `"$(compgen -v; compgen -A function; echo "${PROMPT_COMMAND-none}"; echo "$PATH")"`,
-			"zsh":  `"${(kj: :)parameters} ${(kj: :)functions} $precmd_functions $chpwd_functions $PATH"`,
-			"fish": `(set --names; functions --all --names; echo $PATH)`,
-		}[shell]
-		s := w.start(shell)
-		s.cd(w.project)
-		for i := range 2 {
-			s.run("source %s", w.root+"/off")
-			if got := strings.Join(s.get(names), " "); strings.Contains(got, "__inner") || strings.Contains(got, w.shims) {
-				t.Fatalf("after %d times, left behind: %s", i+1, got)
-			}
-		}
-		calls := len(w.calls())
-		s.cd(w.plain)
-		s.wantCalls(calls, "after unloading")
-		if strings.Contains(s.shown(), "rror") || strings.Contains(s.shown(), "not found") {
-			t.Fatalf("unloading complained: %q", s.shown())
-		}
-		s.run("%s", w.evalHook(shell))
-		s.wantFirst("installed again")
-		s.wantCalls(calls+1, "installed again")
-	})
-}

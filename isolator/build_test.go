@@ -181,7 +181,7 @@ func (r replay) everywhere(p string) []string {
 func TestNothingReexposes(t *testing.T) {
 	sources := []string{"/", "/data", testHome, testHome + "/.config", testHome + "/src", testHome + "/.local", testWork, testWork + "/.git", "/run"}
 	dests := []string{"/data", testHome, testHome + "/src", testHome + "/.config", testWork, "/tmp/x", "/mnt/deep/er", "/run/y", "/var/tmp/z"}
-	keys := AllowKeys()
+	keys := allowKeys()
 	resource := map[string]bool{}
 	for _, r := range Resources() {
 		for _, p := range r.places(machine(), newSite(config(), machine())) {

@@ -38,7 +38,7 @@ func FuzzPlan(f *testing.F) {
 		"/", "/data", "/data/private", testHome, testHome + "/.config", testHome + "/src", testHome + "/.local", testHome + "/.ssh", testWork, testWork + "/.git",
 		testWork + "/sub", testWork + "/link", "/run", "/tmp/x", "/mnt/deep/er", "/run/y", "/var/tmp/z", testHome + "/new/place", testWork + "/.inner",
 	}
-	keys := AllowKeys()
+	keys := allowKeys()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := dice(data)
 		rc, m, s := config(), machine(), staged()

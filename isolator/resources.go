@@ -128,13 +128,3 @@ func entries(f host.Facts, at site) []entry {
 	}
 	return out
 }
-
-// AllowKeys returns the keys of the table, sorted.
-func AllowKeys() []string {
-	var keys []string
-	for _, r := range Resources() {
-		keys = append(keys, r.Key)
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
-}

@@ -12,15 +12,13 @@ import (
 
 func (a *app) cmdCompletion() *cobra.Command {
 	return &cobra.Command{
-		Use: "completion bash|zsh|fish|powershell", Short: "Print the completion script of a shell",
+		Use: "completion bash|zsh|fish", Short: "Print the completion script of a shell",
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if text, ok := completions.Script(args[0]); ok {
-				_, err := fmt.Fprint(raw(a.stdout), text)
-				return err
-			}
-			return cmd.Root().GenPowerShellCompletionWithDesc(a.stdout)
+		ValidArgs: []string{"bash", "zsh", "fish"},
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, _ := completions.Script(args[0])
+			_, err := fmt.Fprint(raw(a.stdout), text)
+			return err
 		},
 	}
 }

@@ -22,23 +22,20 @@ import (
 // written.
 var ErrMoved = errors.New("the original changed just now")
 
-// Apply writes changes to their originals, and returns those that are done. It
-// stops at the first that cannot be done. Each file is written beside its place
-// and renamed, so it is old or new, never half; a folder that is not empty
+// ErrBusy is a kept run that another process is applying.
+var ErrBusy = errors.New("it is being applied by another process")
+
+// Apply writes changes of the run to their originals, and returns those that are
+// done. It stops at the first that cannot be done. Each file is written beside its
+// place and renamed, so it is old or new, never half; a folder that is not empty
 // stays.
 //
 // What others refer to comes first (git's objects before its references), what
 // is taken away comes last, so that an interrupted Apply leaves a whole
 // repository behind.
-func Apply(ctx context.Context, list []Change) (done []Change, err error) {
-	return apply(ctx, list, rand.Text())
-}
-
-// ErrBusy is a kept run that another process is applying.
-var ErrBusy = errors.New("it is being applied by another process")
-
-// Apply is Apply for changes of the run, one process at a time. What it was
-// writing when it was killed is taken away by Tidy, or by the next Apply.
+//
+// One process at a time does it. What it was writing when it was killed is taken
+// away by Tidy, or by the next Apply.
 func (k *Kept) Apply(ctx context.Context, list []Change) (done []Change, err error) {
 	lock, err := os.OpenFile(filepath.Join(k.Dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {

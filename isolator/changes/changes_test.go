@@ -2,6 +2,7 @@ package changes
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -184,7 +185,7 @@ func TestApply(t *testing.T) {
 	must(t, os.Remove(tree+"/link-to-be"), os.Symlink("/etc/passwd", tree+"/link-to-be"), os.Chmod(tree+"/new/deep", 0o700))
 	list := compare(t, k)
 	slices.Reverse(list) // the order of the list does not matter
-	done, err := Apply(context.Background(), list)
+	done, err := apply(context.Background(), list, rand.Text())
 	must(t, err)
 	if len(done) != len(list) {
 		t.Errorf("%d of %d done", len(done), len(list))
@@ -236,7 +237,7 @@ func TestApplyStaysIn(t *testing.T) {
 			must(t, what(tree))
 			list := compare(t, k)
 			must(t, spoil(original))
-			done, err := Apply(context.Background(), list)
+			done, err := apply(context.Background(), list, rand.Text())
 			data, rerr := os.ReadFile(outside + "/file")
 			fi, _ := os.Stat(outside + "/file")
 			if rerr != nil || string(data) != "precious" || fi.Mode().Perm() != 0o600 {
@@ -277,7 +278,7 @@ func TestInterrupted(t *testing.T) {
 			}
 		}
 	}()
-	done, err := Apply(ctx, compare(t, k))
+	done, err := apply(ctx, compare(t, k), rand.Text())
 	if !errors.Is(err, context.Canceled) && len(done) != len(files) {
 		t.Errorf("%d done, %v", len(done), err)
 	}

@@ -159,18 +159,6 @@ func (p Pattern) String() string {
 	return b.String()
 }
 
-// Path returns the path of a pattern that can match only one.
-func (p Pattern) Path() (string, bool) {
-	names := make([]string, 0, len(p.parts))
-	for _, s := range p.parts {
-		if !s.literal {
-			return "", false
-		}
-		names = append(names, s.text)
-	}
-	return "/" + path.Join(names...), true
-}
-
 // unescape returns the one name that a pattern for a name matches, if it is one.
 func unescape(s string) (string, bool) {
 	var b strings.Builder
@@ -262,21 +250,6 @@ func (l List) Names(s State) (names []string, ok bool) {
 		}
 	}
 	return names, true
-}
-
-// Match reports whether a path is matched, or lies below a folder that is. dir
-// says whether the path itself is a folder.
-func (l List) Match(p string, dir bool) bool {
-	s := l.Start()
-	names := strings.Split(strings.Trim(p, "/"), "/")
-	for i, name := range names {
-		next, _, matched := l.Step(s, name, dir || i < len(names)-1)
-		if matched {
-			return true
-		}
-		s = next
-	}
-	return false
 }
 
 func (p part) matches(name string) bool {

@@ -114,7 +114,7 @@ func (r *referee) compare(patterns []string) {
 	}
 	var got []string
 	for _, p := range r.all {
-		if l.Match(filepath.Join(r.dir, p), strings.HasSuffix(p, "/")) {
+		if l.match(filepath.Join(r.dir, p), strings.HasSuffix(p, "/")) {
 			got = append(got, strings.TrimSuffix(p, "/"))
 		}
 	}
@@ -203,6 +203,21 @@ func ExampleList() {
 		p, _ := Parse(abs)
 		l = append(l, p)
 	}
-	fmt.Println(l.Match("/app/node_modules/x/key.pem", false), l.Match("/app/public.pem", false))
+	fmt.Println(l.match("/app/node_modules/x/key.pem", false), l.match("/app/public.pem", false))
 	// Output: true false
+}
+
+// match reports whether a path is matched, or lies below a folder that is. dir
+// says whether the path itself is a folder.
+func (l List) match(p string, dir bool) bool {
+	s := l.Start()
+	names := strings.Split(strings.Trim(p, "/"), "/")
+	for i, name := range names {
+		next, _, matched := l.Step(s, name, dir || i < len(names)-1)
+		if matched {
+			return true
+		}
+		s = next
+	}
+	return false
 }

@@ -10,7 +10,8 @@
 // project.
 //
 //	store := trust.Store{Dir: filepath.Join(innerHome, "trust")}
-//	switch v := store.Check(project.Root, p, configFile); v.State {
+//	record, err := store.Project(project.Root)
+//	switch v := store.Judge(record, p, configFile); v.State {
 //	case trust.Allowed: // run it
 //	default:            // refuse; v.File and v.Detail say why
 //	}
@@ -208,16 +209,7 @@ func (s Store) globalDir() string {
 	return filepath.Join(filepath.Dir(filepath.Clean(s.Dir)), "profiles")
 }
 
-// Check judges a profile of the project with that root. It reads one file.
-func (s Store) Check(root string, p *profile.Profile, config *profile.File) Verdict {
-	rec, err := s.Project(root)
-	if err != nil {
-		return Verdict{State: Unreadable, File: s.path(root), Detail: "the record cannot be read", Err: err}
-	}
-	return rec.Check(p, config, s.globalDir())
-}
-
-// Judge is Check against a record that was read before.
+// Judge judges a profile of the project that a record is of.
 func (s Store) Judge(rec *ProjectRecord, p *profile.Profile, config *profile.File) Verdict {
 	return rec.Check(p, config, s.globalDir())
 }

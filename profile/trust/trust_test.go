@@ -92,17 +92,17 @@ func TestCheck(t *testing.T) {
 		{"a global profile", root, &profile.Profile{Path: shared.Path, Scope: profile.Global, Files: []profile.File{shared}}, &conf, "allowed"},
 		{"a file on the command line", root, &profile.Profile{Path: "/x.toml", Scope: profile.Direct}, nil, "allowed"},
 	} {
-		if got := where(s.Check(c.root, c.p, c.config)); got != c.want {
+		if got := where(s.check(c.root, c.p, c.config)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.about, got, c.want)
 		}
 	}
 
 	must(t, s.Deny(root, conf.Path))
-	if got := where(s.Check(root, local(web, base), &conf)); got != "denied "+conf.Path {
+	if got := where(s.check(root, local(web, base), &conf)); got != "denied "+conf.Path {
 		t.Errorf("config denied: %s", got)
 	}
 	must(t, s.Deny(root, web.Path))
-	if got := where(s.Check(root, local(edited(web), base), &conf)); got != "denied "+web.Path {
+	if got := where(s.check(root, local(edited(web), base), &conf)); got != "denied "+web.Path {
 		t.Errorf("denied after a yes: %s", got)
 	}
 	rec, err := s.Project(root)
@@ -111,14 +111,14 @@ func TestCheck(t *testing.T) {
 		t.Errorf("after a no the last yes is forgotten: %+v", p)
 	}
 	must(t, s.Allow(root, Approval{Profile: local(edited(web)), Config: &conf}))
-	if got := where(s.Check(root, local(edited(web)), &conf)); got != "allowed" {
+	if got := where(s.check(root, local(edited(web)), &conf)); got != "allowed" {
 		t.Errorf("allowed again: %s", got)
 	}
 	must(t, s.Revoke(root, web.Path, conf.Path))
-	if got := where(s.Check(root, local(edited(web)), &conf)); got != "untrusted "+web.Path {
+	if got := where(s.check(root, local(edited(web)), &conf)); got != "untrusted "+web.Path {
 		t.Errorf("revoked: %s", got)
 	}
-	if got := where(s.Check(root, local(file("/a/proj/.inner/profiles/no.toml", "1")), nil)); got != "denied /a/proj/.inner/profiles/no.toml" {
+	if got := where(s.check(root, local(file("/a/proj/.inner/profiles/no.toml", "1")), nil)); got != "denied /a/proj/.inner/profiles/no.toml" {
 		t.Errorf("the other one after a revoke: %s", got)
 	}
 }
@@ -321,10 +321,6 @@ func (s Store) wantDamaged(t *testing.T, about, root, want string) {
 	if !errors.As(err, &damaged) || err.Error() != want || damaged.File != path {
 		t.Errorf("%s: Project: %v, want %s", about, err, want)
 	}
-	v := s.Check(root, local(file("/a/proj/.inner/profiles/web.toml", "1")), nil)
-	if v.State != Unreadable || v.File != path || v.Err == nil {
-		t.Errorf("%s: Check: %+v", about, v)
-	}
 	list, err := s.Projects()
 	if len(list) != 0 || err == nil || err.Error() != want {
 		t.Errorf("%s: Projects: %v, %v, want %s", about, list, err, want)
@@ -374,8 +370,17 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	must(b, s.Allow("/a/proj", Approval{Profile: local(f), Grants: grants}))
 	for b.Loop() {
-		if v := s.Check("/a/proj", local(f), nil); v.State != Allowed {
+		if v := s.check("/a/proj", local(f), nil); v.State != Allowed {
 			b.Fatal(v)
 		}
 	}
+}
+
+// check judges a profile as its project's record on the disk says.
+func (s Store) check(root string, p *profile.Profile, config *profile.File) Verdict {
+	rec, err := s.Project(root)
+	if err != nil {
+		return Verdict{State: Unreadable, Err: err}
+	}
+	return s.Judge(rec, p, config)
 }
