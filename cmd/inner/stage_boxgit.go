@@ -207,6 +207,7 @@ func stageBoxGit(j *journey) error {
 			continue
 		}
 		staged = append(staged, r)
+		j.app.resumeGit(c)
 		b.lines = append(b.lines, c.Notes...)
 		b.copies = append(b.copies, &boxGit{dir: dir, copy: c})
 		for _, m := range c.Mounts {
@@ -356,7 +357,7 @@ func (g *boxGit) take(rep git.Report) {
 	r.Conflicts = append(r.Conflicts, rep.Conflicts...)
 	r.Refused = append(r.Refused, rep.Refused...)
 	r.Lines = append(r.Lines, rep.Lines...)
-	r.Held, r.Settings, r.Pending = rep.Held, rep.Settings, rep.Pending
+	r.Held, r.Settings, r.Pending, r.Unfinished = rep.Held, rep.Settings, rep.Pending, rep.Unfinished
 }
 
 // finishGit makes the last exchange, once the box is gone and what it left was looked at. A
@@ -373,7 +374,7 @@ func (j *journey) finishGit() {
 			<-g.ended
 		}
 		var err error
-		if j.result.Started {
+		if j.result.Started || g.copy.Resumes() {
 			var rep git.Report
 			rep, err = g.copy.Cross(context.Background(), git.Crossing{Final: true, Gitlink: mayEnter(known)})
 			g.take(rep)
@@ -414,6 +415,7 @@ func (a *app) tellGit(dir, run string, rep git.Report, err error) {
 	for _, ch := range rep.Held {
 		why = append(why, fmt.Sprintf("%s of the box waits: it %s, which git outside would enter", ch.Ref, ch.Why))
 	}
+	why = append(why, rep.Unfinished...)
 	for _, line := range why {
 		a.warn("git: %s", line)
 	}
@@ -429,7 +431,7 @@ func (a *app) tellGit(dir, run string, rep git.Report, err error) {
 		a.warn("git: not everything crossed: %v", err)
 		why = append(why, err.Error())
 	}
-	if err == nil && !rep.Pending {
+	if err == nil && !rep.Kept() {
 		if err := git.Remove(dir); err != nil {
 			a.warn("the git directory of run %s: %v", run, err)
 		}
@@ -473,6 +475,36 @@ func (a *app) recoverGit() {
 	}
 }
 
+// resumeGit gives a box what earlier runs left unfinished in its repository.
+func (a *app) resumeGit(c *git.Copy) {
+	for _, k := range a.keptGits() {
+		list, all, err := c.Resume(k.dir)
+		if err != nil {
+			a.warn("git: what run %s left unfinished is not continued: %v", k.run, err)
+		}
+		for _, r := range list {
+			if r.Why != "" {
+				a.warn("git: the %s that run %s left unfinished in %s is not continued: %s", r.What, k.run, a.short(r.Top), r.Why)
+				a.hint("inner changes discard %s   # drops it", k.run)
+			} else {
+				a.say("git: the %s that run %s left unfinished in %s is continued", r.What, k.run, a.short(r.Top))
+			}
+		}
+		if all {
+			if err := k.remove(); err != nil {
+				a.warn("git: %v", err)
+			}
+		}
+	}
+}
+
+// remove removes a kept git directory.
+func (k keptGit) remove() error {
+	err := errors.Join(git.Remove(k.dir), os.Remove(k.dir+gitWaits))
+	_ = os.Remove(filepath.Dir(k.dir)) // unless something is left in it
+	return err
+}
+
 // keptGit are the git directories of boxes that are kept, and why.
 type keptGit struct{ run, dir, why string }
 
@@ -492,10 +524,9 @@ func (a *app) dropGits(run string) (dropped bool, err error) {
 		if k.run != run {
 			continue
 		}
-		if err := errors.Join(git.Remove(k.dir), os.Remove(k.dir+gitWaits)); err != nil {
+		if err := k.remove(); err != nil {
 			return true, err
 		}
-		_ = os.Remove(filepath.Dir(k.dir)) // unless something is left in it
 		a.say("dropped the git directory of run %s", run)
 		dropped = true
 	}

@@ -28,8 +28,14 @@ type Report struct {
 	Held      []Change // refs that cross at the end
 	Lines     []string // what else a person should know
 	Settings  []string // what the box changed in configuration, hooks and the like, which stays with it
-	Pending   bool     // something is left that the next box of the project finds again
+	Pending   bool     // something is left to cross, so the copy is needed
+	// Unfinished are operations like a rebase, each in a line, that the next box continues, see Resume. The copy
+	// is needed for them, too.
+	Unfinished []string
 }
+
+// Kept reports whether the copy is needed any more.
+func (r Report) Kept() bool { return r.Pending || len(r.Unfinished) > 0 }
 
 // Change is one ref.
 type Change struct {
@@ -58,6 +64,7 @@ func (c *Copy) Cross(ctx context.Context, o Crossing) (Report, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", u.Common, err))
 		}
 	}
+	c.meta.Waits = rep.Pending || len(errs) > 0
 	errs = append(errs, c.save())
 	return rep, errors.Join(errs...)
 }
@@ -126,7 +133,10 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 		return nil
 	}
 	for _, v := range x.views {
-		if v.stays != "" && (v.begun || v.changed() || v.boxDigest == "") {
+		switch {
+		case v.unfinished != "":
+			rep.Unfinished = append(rep.Unfinished, fmt.Sprintf("%s: %s; the next run here continues it", v.Top, v.stays))
+		case v.stays != "" && (v.changed() || v.boxDigest == ""):
 			x.say("%s: %s", v.Top, v.stays)
 		}
 	}

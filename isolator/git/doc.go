@@ -15,7 +15,7 @@
 //	c.Hold()                              // while the box runs: objects stay, whatever gc does
 //	c.Cross(ctx, git.Crossing{})          // each time refs or index were quiet for a moment
 //	c.Cross(ctx, git.Crossing{Final: true, Gitlink: mayEnter})
-//	c.Close(); git.Remove(dir)            // unless Report.Pending
+//	c.Close(); git.Remove(dir)            // unless Report.Kept
 //
 // It promises:
 //

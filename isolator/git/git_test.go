@@ -390,11 +390,55 @@ func TestUnfinished(t *testing.T) {
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "git tag before; git switch -q side; git rebase -q main || :")
 	rep := s.cross(c, true)
-	if !rep.Pending || len(rep.Lines) != 1 || !strings.Contains(rep.Lines[0], "not finished (rebase-merge)") {
+	if rep.Pending || !rep.Kept() || len(rep.Unfinished) != 1 || !strings.Contains(rep.Unfinished[0], "a rebase is not finished") {
 		t.Errorf("%+v", rep)
 	}
 	if got := s.host(s.top, "git symbolic-ref HEAD; git rev-parse -q --verify before >/dev/null; ls .git | grep rebase || :"); got != "refs/heads/main\n" {
 		t.Error(got)
 	}
 	s.whole(s.top)
+}
+
+// TestResume continues in a new copy what another one has not finished, in a worktree and with files that are
+// not git's in the way.
+func TestResume(t *testing.T) {
+	for _, tc := range []struct{ name, host, box, why string }{
+		{name: "taken"},
+		{name: "host committed", host: "git commit -q --allow-empty -m outside", why: "HEAD was moved outside since"},
+		{name: "host moved the branch", host: "git update-ref refs/heads/topic main", why: "HEAD was moved outside since"},
+		{name: "host staged", host: "echo x >x; git add x", why: "the index was changed outside since"},
+		{name: "a link in its place", box: "rm .git/rebase-merge/onto; ln -s /etc/passwd .git/rebase-merge/onto", why: "its state is not what git writes"},
+		{name: "a fifo", box: "rm .git/ORIG_HEAD; mkfifo .git/rebase-merge/x", why: "its state is not what git writes"},
+		{name: "HEAD is odd", box: "echo x >.git/HEAD", why: "its HEAD says nothing that git understands"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newScene(t)
+			s.host(s.top, "git switch -qc topic; echo t >a; git commit -qam t; git switch -q main; echo m >a; git commit -qam m; git switch -q topic")
+			one := s.stage(s.top, "one")
+			s.box(one, s.top, "git rebase -q main 2>/dev/null || true; "+tc.box)
+			if rep := s.cross(one, true); len(rep.Unfinished) != 1 && tc.name != "HEAD is odd" || len(rep.Moved) > 0 {
+				t.Fatalf("%+v", rep)
+			}
+			one.Close()
+			if tc.host != "" {
+				s.host(s.top, tc.host)
+			}
+			two := s.stage(s.top, "two")
+			list, all, err := two.Resume(one.path)
+			if err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Why, tc.why) || (list[0].Why == "") != (tc.why == "") || all != (tc.why == "") {
+				t.Fatalf("%+v %v %v", list, all, err)
+			}
+			if tc.why != "" {
+				return
+			}
+			s.box(two, s.top, "echo both >a; git add a; GIT_EDITOR=true git rebase --continue")
+			if rep := s.cross(two, true); rep.Kept() || len(rep.Moved) != 1 {
+				t.Errorf("%+v", rep)
+			}
+			if got := s.host(s.top, "git log --format=%s; git status --porcelain"); got != "t\nm\nfirst\n" {
+				t.Error(got)
+			}
+			s.whole(s.top)
+		})
+	}
 }

@@ -92,7 +92,7 @@ func recoverOne(ctx context.Context, dir string, o Crossing) (l Left, found bool
 		l.Report, l.Err = c.Cross(ctx, o)
 	}
 	c.Close()
-	if l.Err == nil && !l.Report.Pending {
+	if l.Err == nil && !l.Report.Kept() {
 		l.Err = Remove(dir)
 		l.Gone = l.Err == nil
 	}

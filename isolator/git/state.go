@@ -32,6 +32,8 @@ type meta struct {
 	Email   string
 	Roots   []string
 	Units   []*unit
+	Waits   bool // something else than an unfinished operation is left to cross
+	Resumed bool // it has the unfinished operation of another copy
 }
 
 // unit is one repository of a copy: the one that was found, or that of a submodule.

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -33,7 +34,7 @@ type viewState struct {
 	merge             map[string][]byte
 	objects           []string // that the box's index and its merge need
 	stays             string   // why nothing of this work tree crosses
-	begun             bool     // it is an operation that the box began
+	unfinished        string   // the operation that the box began there
 }
 
 // changed reports whether there is something to cross.
@@ -77,12 +78,9 @@ func (x *exchange) findViews() error {
 		if s.boxHead = headValue(data, x.u.Digits); s.boxHead == "" {
 			s.stays, s.boxHead = "its HEAD says nothing that git understands", v.Head
 		}
-		for _, name := range append(busyFolders(), "BISECT_LOG") {
-			if x.box.has(v.file(name)) {
-				s.stays = "an operation that is not finished (" + name + ") stays in the box: its HEAD, index and work in progress are there"
-				s.begun = !v.Busy[name] && v.Merge[name] == ""
-				x.rep.Pending = x.rep.Pending || x.o.Final && s.begun
-			}
+		var hosts string
+		if s.unfinished, hosts = v.begun(x.box); s.unfinished+hosts != "" {
+			s.stays = "a " + cmp.Or(s.unfinished, hosts) + " is not finished, so HEAD and index stay in the box"
 		}
 		if err := x.boxIndexOf(s); err != nil {
 			s.stays = "its index: " + err.Error()

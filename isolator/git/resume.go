@@ -1,0 +1,285 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// operation is what a box has begun in a work tree and not finished: the file or folder that says so, and
+// what a person calls it.
+func operations() [][2]string {
+	return [][2]string{{"rebase-merge", "rebase"}, {"rebase-apply", "rebase or series of patches"}, {"sequencer", "series of picks"}, {"BISECT_LOG", "bisection"}}
+}
+
+// begun returns what the box has begun there and not finished, and what the host itself had begun before.
+func (v *view) begun(box *folder) (own, hosts string) {
+	for _, op := range operations() {
+		switch {
+		case !box.has(v.file(op[0])):
+		case v.Busy[op[0]] || v.Merge[op[0]] != "":
+			hosts = op[1]
+		default:
+			own = op[1]
+		}
+	}
+	return own, hosts
+}
+
+// Resumed is an operation that another box left unfinished.
+type Resumed struct {
+	Top  string
+	What string // "rebase"
+	Why  string // it is not continued; "" when it is
+}
+
+// Resume takes what an earlier run left unfinished into a copy that was just staged: its HEAD and index, the
+// state of the operation, and the objects of that box. That is for work trees where the host has not
+// moved since. all reports that nothing is left for which the other copy is needed: it may be removed.
+func (c *Copy) Resume(dir string) (list []Resumed, all bool, err error) {
+	old, err := Reopen(dir, nil)
+	if err != nil {
+		if errors.Is(err, errBusy) || errors.Is(err, fs.ErrNotExist) {
+			err = nil // another run takes it, or has taken it
+		}
+		return nil, false, err
+	}
+	defer old.Close()
+	all = !old.meta.Waits
+	for _, was := range old.meta.Units {
+		i := slices.IndexFunc(c.meta.Units, func(u *unit) bool { return u.Common == was.Common && u.Dev == was.Dev && u.Ino == was.Ino })
+		found, elsewhere, err := c.resumeUnit(old, was, i)
+		if err != nil {
+			return list, false, err
+		}
+		list = append(list, found...)
+		all = all && !elsewhere && !slices.ContainsFunc(found, func(r Resumed) bool { return r.Why != "" })
+	}
+	if len(list) == 0 || !slices.ContainsFunc(list, func(r Resumed) bool { return r.Why == "" }) {
+		return list, false, nil
+	}
+	c.meta.Resumed = true
+	if err := errors.Join(c.save(), unix.Syncfs(c.state.fd)); err != nil {
+		return list, false, err
+	}
+	return list, all, nil
+}
+
+// resumeUnit does that for one repository. i is which of the copy's it is, -1 for none of them: then
+// elsewhere says that there is something for another run.
+func (c *Copy) resumeUnit(old *Copy, was *unit, i int) (list []Resumed, elsewhere bool, err error) {
+	from, err := old.dir.sub(was.Box)
+	if err != nil {
+		return nil, false, err
+	}
+	defer from.close()
+	var r *resumer
+	for _, v := range was.Views {
+		what, _ := v.begun(from)
+		if what == "" {
+			continue
+		}
+		if i < 0 {
+			return nil, true, nil
+		}
+		if r == nil {
+			if r, err = c.newResumer(old, was, c.meta.Units[i], from); err != nil {
+				return nil, false, err
+			}
+			defer r.to.close()
+		}
+		one := Resumed{Top: v.Top, What: what}
+		if one.Why = r.view(v); one.Why == "" {
+			if err := r.objects(); err != nil {
+				return nil, false, err
+			}
+		}
+		list = append(list, one)
+	}
+	return list, false, nil
+}
+
+// resumer takes one repository of a box to another box.
+type resumer struct {
+	c, old    *Copy
+	u, was    *unit
+	from, to  *folder
+	base      refs // of the host when that box and the host last agreed
+	refs, now refSet
+	stored    bool
+}
+
+func (c *Copy) newResumer(old *Copy, was, u *unit, from *folder) (*resumer, error) {
+	to, err := c.dir.sub(u.Box)
+	if err != nil {
+		return nil, err
+	}
+	r := &resumer{c: c, old: old, u: u, was: was, from: from, to: to}
+	b, err := old.loadBase(was)
+	if err == nil {
+		b.log.Close()
+		r.base = b.refs
+		r.refs, err = readRefs(from, u.Digits, &packed{})
+	}
+	if err == nil {
+		r.now, err = readRefs(to, u.Digits, &packed{})
+	}
+	if err != nil {
+		to.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// view returns why the state of a work tree is not taken, "" when it is.
+func (r *resumer) view(was *view) string {
+	i := slices.IndexFunc(r.u.Views, func(v *view) bool { return v.Rel == was.Rel && v.Top == was.Top })
+	if i < 0 {
+		return "this box does not have that work tree"
+	}
+	v := r.u.Views[i]
+	if why := r.moved(was, v); why != "" {
+		return why + " outside since"
+	}
+	head, err := r.from.read(v.file("HEAD"), maxLoose)
+	if err != nil || headValue(head, r.u.Digits) == "" {
+		return "its HEAD says nothing that git understands"
+	}
+	if err := r.state(v); err != nil {
+		return "its state is not what git writes: " + err.Error()
+	}
+	return ""
+}
+
+// moved says what of the host is not what it was for the other box.
+func (r *resumer) moved(was, v *view) string {
+	branch := ""
+	for _, name := range []string{"rebase-merge/head-name", "rebase-apply/head-name"} {
+		if data, err := r.from.read(was.file(name), maxLoose); err == nil {
+			branch = strings.TrimSpace(string(data))
+		}
+	}
+	digest := func(c *Copy, u *unit, v *view) string {
+		if v.Index != "" {
+			return v.Index
+		}
+		ix, _, _ := readIndex(c.state, baseIndexName(u, v), u.Digits/2)
+		return orNone(ix.digest())
+	}
+	switch {
+	case was.Head != v.Head, resolve(was.Head, r.base) != resolve(v.Head, r.now.refs):
+		return "HEAD was moved"
+	case r.base[branch] != r.now.refs[branch]:
+		return plainText(branch, 200) + " was moved"
+	case was.HostFile != v.HostFile && digest(r.old, r.was, was) != digest(r.c, r.u, v):
+		return "the index was changed"
+	}
+	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+		if was.Merge[name] != v.Merge[name] {
+			return name + " was changed"
+		}
+	}
+	if len(v.Busy) > len(was.Busy) {
+		return "another operation was begun"
+	}
+	return ""
+}
+
+// state copies HEAD, index, the files that git writes in capitals, the folders of operations, and
+// the refs that belong to them.
+func (r *resumer) state(v *view) error {
+	list, err := r.from.list(orSelf(v.Rel), maxFiles)
+	if err != nil {
+		return err
+	}
+	copyOne := func(name string, most int64) error {
+		if err := r.to.remove(name); err != nil {
+			return err
+		}
+		_, err := r.from.copyFile(name, r.to, name, most, 0o600)
+		return err
+	}
+	for _, e := range list {
+		switch name := v.file(e.Name()); {
+		case e.Name() == "index":
+			err = copyOne(name, maxIndexBytes)
+		case e.Type().IsRegular() && strings.Trim(e.Name(), "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "":
+			err = copyOne(name, maxSmall)
+		case e.IsDir() && slices.Contains(busyFolders(), e.Name()), e.IsDir() && v.Rel != "" && e.Name() == "refs":
+			files := 0
+			if r.to.isDir(name) {
+				if err = r.to.removeTree(name); err != nil {
+					break
+				}
+			}
+			if err = r.to.mkdir(name, 0o700); err != nil {
+				break
+			}
+			err = walk(r.from, name, func(name string, dir bool) error {
+				if files++; files > maxFiles {
+					return errTooMany
+				}
+				if dir {
+					return r.to.mkdir(name, 0o700)
+				}
+				return copyOne(name, maxSmall)
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	v.BoxFile = ""
+	if r.from.has(v.file("logs/HEAD")) {
+		if err := errors.Join(r.to.mkdir(v.file("logs"), 0o700), copyOne(v.file("logs/HEAD"), maxLog)); err != nil {
+			return err
+		}
+	}
+	if v.Rel != "" {
+		return nil
+	}
+	for name, value := range r.refs.refs {
+		if hasPrefix(name, "refs/bisect", "refs/worktree", "refs/rewritten") {
+			err := r.to.mkdir(path.Dir(name), 0o700)
+			if err == nil {
+				err = r.to.replace(name, name+".new", []byte(value+"\n"), 0o600, false)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// objects gives the new box what the other one had stored, as second names.
+func (r *resumer) objects() error {
+	if r.stored {
+		return nil
+	}
+	r.stored = true
+	from, err := r.from.sub("objects")
+	if err != nil {
+		return err
+	}
+	defer from.close()
+	to, err := r.to.sub("objects")
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	held, err := hold(from, to)
+	if err == nil && !held {
+		err = fmt.Errorf("%s: its objects could not be linked", r.old.path)
+	}
+	return err
+}
+
+// Resumes reports whether a copy has the unfinished work of an earlier one, which a run that does not
+// even start must not lose.
+func (c *Copy) Resumes() bool { return c.meta.Resumed }
