@@ -201,6 +201,7 @@ type candidate struct {
 	state   trust.State
 	stale   bool     // an older inner recorded it, without real paths
 	yields  []string // words that another one is to have
+	reach   []reachLine
 }
 
 // settled reports whether there is nothing to ask about.
@@ -225,8 +226,10 @@ func (a *app) allow(args []string, yes bool) error {
 	if err != nil {
 		return &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "inner revoke, then inner allow"}
 	}
-	list, failed := a.candidates(t, rec, cfg)
+	list, wrong := a.candidates(t, rec, cfg)
+	failed := len(wrong)
 	if failed > 0 {
+		a.failAll(wrong)
 		a.hint("mend the profile, then inner allow")
 		if len(list) == 0 {
 			return exit(125)
@@ -295,21 +298,19 @@ func (a *app) targets(args []string) (target, error) {
 	return all, nil
 }
 
-// candidates reads each profile once, and says what is wrong with those that cannot be
+// candidates reads each profile once, and returns what is wrong with those that cannot be
 // used.
-func (a *app) candidates(t target, rec *trust.ProjectRecord, cfg configRead) (list []candidate, failed int) {
+func (a *app) candidates(t target, rec *trust.ProjectRecord, cfg configRead) (list []candidate, wrong []error) {
 	l := a.loader(t.place)
 	for _, f := range t.files {
 		p, err := l.Load(f, profile.Local)
 		if err != nil {
-			failed++
-			a.fail(err)
+			wrong = append(wrong, err)
 			continue
 		}
 		rc, at, err := a.atRoot(p, t.place)
 		if err != nil {
-			failed++
-			a.fail(err)
+			wrong = append(wrong, err)
 			continue
 		}
 		c := candidate{profile: p, rc: rc, at: at, grants: profile.Grants(rc), old: lastGrants(rec, p), rec: rec.Profile(p.Path)}
@@ -325,7 +326,7 @@ func (a *app) candidates(t target, rec *trust.ProjectRecord, cfg configRead) (li
 		}
 		list = append(list, c)
 	}
-	return list, failed
+	return list, wrong
 }
 
 // record writes down the answer, of what was shown and nothing that was read since.

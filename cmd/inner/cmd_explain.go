@@ -237,8 +237,8 @@ func (a *app) subject(r rehearsal) picture.Subject {
 		s.Hosts[i].Names = append(s.Hosts[i].Names, rule.String())
 	}
 	for _, line := range r.reach.lines {
-		if !strings.HasPrefix(line, "can reach ") { // told host by host
-			s.NetNotes = append(s.NetNotes, line)
+		if len(line.hosts) == 0 { // the others are told host by host
+			s.NetNotes = append(s.NetNotes, line.text)
 		}
 	}
 	return s

@@ -88,7 +88,7 @@ func (a *app) explainNetwork(p *profile.Profile, c profile.Context, rc profile.R
 		fmt.Fprintf(a.stdout, "#   %s = %s%s\n", printable(o.Key), printable(o.Value), printable(a.written([]profile.Origin{o})))
 	}
 	for _, line := range a.reachLines(p, c, rc, true) {
-		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
+		fmt.Fprintf(a.stdout, "#   %s\n", printable(line.text))
 	}
 }
 

@@ -60,38 +60,72 @@ func (l *lines) add(name string, grants []profile.Grant) {
 	}
 }
 
-// section is what the same profiles have.
-type section struct {
-	of     []string
-	grants []profile.Grant
+// verb is a sort of grant: what can be changed, read, reached. Its parts are the items,
+// by the profiles that have them.
+type verb struct {
+	grant profile.Grant // without items
+	parts []part
 }
 
-// sections puts the lines together again: those of most profiles first.
-func (l *lines) sections() []section {
-	var out []section
+type part struct {
+	of    []string
+	items []profile.Item // none when the grant has none
+}
+
+// verbs puts the lines together again: for each sort what all have stands first.
+func (l *lines) verbs() []verb {
+	var out []verb
 	for _, x := range l.list {
-		i := slices.IndexFunc(out, func(s section) bool { return slices.Equal(s.of, x.of) })
+		i := slices.IndexFunc(out, func(v verb) bool {
+			return v.grant.Words == x.grant.Words && v.grant.Tightens == x.grant.Tightens && len(x.grant.Items) > 0 && len(v.parts[0].items) > 0
+		})
 		if i < 0 {
 			i = len(out)
-			out = append(out, section{of: x.of})
+			v := verb{grant: x.grant}
+			v.grant.Items = nil
+			out = append(out, v)
 		}
-		s := &out[i]
-		j := slices.IndexFunc(s.grants, func(g profile.Grant) bool {
-			return g.Kind == x.grant.Kind && g.Words == x.grant.Words && g.Tightens == x.grant.Tightens
-		})
-		if j < 0 || len(x.grant.Items) == 0 {
-			s.grants = append(s.grants, x.grant)
-			continue
+		v := &out[i]
+		j := slices.IndexFunc(v.parts, func(p part) bool { return slices.Equal(p.of, x.of) })
+		if j < 0 {
+			j = len(v.parts)
+			v.parts = append(v.parts, part{of: x.of})
 		}
-		s.grants[j].Items = append(slices.Clip(s.grants[j].Items), x.grant.Items...)
+		v.parts[j].items = append(v.parts[j].items, x.grant.Items...)
 	}
-	for i := range out {
-		for j := range out[i].grants {
-			out[i].grants[j].Render()
-		}
+	for _, v := range out {
+		slices.SortStableFunc(v.parts, func(a, b part) int { return cmp.Compare(len(b.of), len(a.of)) })
 	}
-	slices.SortStableFunc(out, func(a, b section) int { return cmp.Compare(len(b.of), len(a.of)) })
 	return out
+}
+
+// text is a verb in words, of so many profiles. Items say in brackets whose they are,
+// where not all are everybody's.
+func (v verb) text(all int) string {
+	if len(v.parts) == 1 {
+		g := v.grant
+		g.Items = v.parts[0].items
+		g.Render()
+		if of := v.parts[0].of; len(of) < all {
+			return strings.Join(of, ", ") + ": " + g.Text
+		}
+		return g.Text
+	}
+	var parts []string
+	for _, p := range v.parts {
+		g := v.grant
+		g.Kind, g.Items = "", p.items // "runs" has no colon
+		g.Render()
+		text := strings.TrimPrefix(g.Text, g.Words+": ")
+		switch {
+		case len(p.of) == all:
+			text += " (all)"
+		case len(p.of) > 1 || p.of[0] != text:
+			text += " (" + strings.Join(p.of, ", ") + ")"
+		}
+		parts = append(parts, text)
+	}
+	return v.grant.Words + ": " + strings.Join(parts, "; ")
 }
 
 // consent is the text of inner allow.
@@ -100,11 +134,44 @@ type consent struct {
 	root   string
 	detail strings.Builder
 	danger strings.Builder
+	brief  brief
 }
+
+// brief is how much is left out of what several profiles grant, so that the rest fits a
+// screen: first the hosts that inner itself lists behind a word (the word stays, and so
+// does what the user's own settings bring in), last what only narrows the box.
+type brief int
+
+const (
+	nothing    brief = iota
+	ofGroups         // @github, and not its hosts
+	ofAgents         // nor those that the program of a capability talks to
+	ofNarrower       // nor what makes the box narrower
+)
 
 // showConsent prints what the profiles and the config.toml grant.
 func (a *app) showConsent(pl place, list []candidate, cfg configRead, newConfig bool) {
-	t := consent{app: a, root: pl.root()}
+	for i, c := range list {
+		if !c.settled() {
+			list[i].reach = a.reachLines(c.profile, c.at, c.rc, true)
+		}
+	}
+	var text, danger string
+	for b := nothing; b <= ofNarrower; b++ {
+		t := consent{app: a, root: pl.root(), brief: b}
+		t.write(pl, list, cfg, newConfig)
+		if b == nothing || a.fits(t.detail.String()+t.dangers()) {
+			text, danger = t.detail.String(), t.dangers()
+		}
+		if a.fits(text + danger) {
+			break
+		}
+	}
+	a.printConsent(text, danger)
+}
+
+func (t *consent) write(pl place, list []candidate, cfg configRead, newConfig bool) {
+	a := t.app
 	var settled []string
 	var fresh, changed []candidate
 	for _, c := range list {
@@ -130,7 +197,6 @@ func (a *app) showConsent(pl place, list []candidate, cfg configRead, newConfig 
 	}
 	t.changed(changed)
 	t.fresh(fresh)
-	t.print()
 }
 
 func plural(n int, one, many string) string {
@@ -153,74 +219,108 @@ func (t *consent) fresh(list []candidate) {
 	if len(list) == 0 {
 		return
 	}
-	var all, bad lines
+	var all, bad, behind lines
 	var names []string
 	for _, c := range list {
-		names = append(names, c.profile.Name)
+		name := c.profile.Name
+		names = append(names, name)
 		safe, dangerous := t.split(c.grants)
-		all.add(c.profile.Name, safe)
-		bad.add(c.profile.Name, dangerous)
-		var hosts []profile.Grant
-		for _, text := range t.app.reachLines(c.profile, c.at, c.rc, true) {
-			hosts = append(hosts, profile.Grant{Kind: "hosts", Words: text})
-		}
-		all.add(c.profile.Name, hosts)
+		all.add(name, safe)
+		bad.add(name, dangerous)
+		behind.add(name, t.hosts(c.reach, len(list) == 1))
 		if c.stale || c.rec != nil && c.rec.WasApproved() {
-			t.line("", "profile %s was allowed by an older inner, which did not keep the real paths of what it grants", c.profile.Name)
+			t.line("", "profile %s was allowed by an older inner, which did not keep the real paths of what it grants", name)
 		}
 	}
-	one := len(list) == 1
-	if one {
+	if len(list) == 1 {
 		t.line("", "profile %s (%s) grants:", names[0], t.app.short(list[0].profile.Path))
+		for _, v := range slices.Concat(all.verbs(), behind.verbs()) {
+			t.line("  ", "%s", v.text(1))
+		}
 	} else {
 		t.line("", "%d profiles of %s: %s", len(list), t.app.short(t.root), strings.Join(names, ", "))
-	}
-	for _, s := range all.sections() {
-		var texts, hosts, less []string
-		for _, g := range s.grants {
-			switch {
-			case g.Kind == "hosts":
-				hosts = append(hosts, strings.TrimPrefix(g.Text, "can reach "))
-			case g.Tightens && !one:
-				less = append(less, g.Text)
-			default:
-				texts = append(texts, g.Text)
-			}
-		}
-		if len(hosts) > 0 {
-			texts = append(texts, "can reach "+strings.Join(hosts, "; "))
-		}
-		if len(less) > 0 {
-			texts = append(texts, strings.Join(less, "; "))
-		}
-		switch {
-		case one:
-		case len(s.of) == len(names): // what is common, a line for each
-			t.line("", "%s:", who(s.of, len(names)))
-		default:
-			texts = []string{who(s.of, len(names)) + ": " + strings.Join(texts, "; ")}
-		}
-		for _, text := range texts {
+		all.list = append(all.list, behind.list...)
+		for _, text := range t.paragraphs(all.verbs(), len(names)) {
 			t.line("  ", "%s", text)
 		}
 	}
-	for _, s := range bad.sections() {
-		for _, g := range s.grants {
-			if one {
-				t.warn("%s", g.Text)
-			} else {
-				t.warn("%s: %s", who(s.of, len(names)), g.Text)
-			}
-		}
+	for _, v := range bad.verbs() {
+		t.warn("%s", v.text(len(names)))
 	}
 }
 
-// who names the profiles of a section.
-func who(of []string, all int) string {
-	if len(of) == all && all > 2 {
-		return fmt.Sprintf("all %d", all)
+// paragraphs are the texts of verbs, with those together that say what can be read, and
+// those that take away. What was left out is named where it belongs.
+func (t *consent) paragraphs(verbs []verb, all int) []string {
+	const read, reach, login = "can read", "can reach", "gets a copy of your login and settings of"
+	var out, less []string
+	reads := -1
+	for _, v := range verbs {
+		if v.grant.Words == login && t.brief >= ofAgents {
+			v.grant.Words = "gets a copy of your login and settings, and can reach the hosts, of"
+		}
+		text := v.text(all)
+		if v.grant.Words == reach && t.brief >= ofGroups {
+			text += " (which hosts: inner profile show --explain NAME)"
+		}
+		rest, isRead := strings.CutPrefix(text, read)
+		switch {
+		case v.grant.Tightens:
+			less = append(less, text)
+		case isRead && reads >= 0:
+			out[reads] += ";" + strings.TrimPrefix(rest, ":")
+		default:
+			if isRead {
+				reads = len(out)
+			}
+			out = append(out, text)
+		}
 	}
-	return strings.Join(of, ", ")
+	switch {
+	case len(less) == 0:
+	case t.brief >= ofNarrower:
+		out = append(out, "(what makes the box narrower: inner profile show NAME)")
+	default:
+		out = append(out, strings.Join(less, "; "))
+	}
+	return out
+}
+
+// hosts are what is behind the words about the network, as grants. One profile has a line
+// for each word.
+func (t *consent) hosts(list []reachLine, one bool) (out []profile.Grant) {
+	say := func(text string) { out = append(out, profile.Grant{Kind: "network", Words: text}) }
+	reach := func(hosts []string, why string) {
+		g := profile.Grant{Kind: "network", Words: "can reach"}
+		for _, h := range hosts {
+			g.Items = append(g.Items, profile.Item{Text: h + why})
+		}
+		if len(g.Items) > 0 {
+			out = append(out, g)
+		}
+	}
+	var groups []string
+	for _, l := range list {
+		group, capability := strings.HasPrefix(l.origin, "@"), strings.HasPrefix(l.origin, "capability ")
+		switch {
+		case one:
+			say(l.text)
+		case group && t.brief >= ofGroups, capability && t.brief >= ofAgents:
+			reach(l.own, "")
+		case group:
+			groups = append(groups, strings.TrimPrefix(l.text, "can reach "))
+		case capability:
+			reach(l.hosts, "")
+		case len(l.hosts) > 0:
+			reach(l.hosts, " ["+l.origin+"]")
+		default:
+			say(l.text)
+		}
+	}
+	if len(groups) > 0 {
+		say("the groups of hosts are " + strings.Join(groups, "; "))
+	}
+	return out
 }
 
 // changed shows what became of profiles that were allowed as they were.
@@ -308,21 +408,32 @@ func special(path string) bool {
 
 const dangerHead = "and this reaches beyond the project and the box:\n"
 
-// print writes the text, through a pager when it is longer than the terminal.
-func (t *consent) print() {
-	danger := t.danger.String()
-	if danger != "" {
-		danger = paint(t.app.stderr, "31", strings.TrimSuffix(dangerHead, "\n")) + "\n" + danger
+// dangers is the part next to the question.
+func (t *consent) dangers() string {
+	if t.danger.Len() == 0 {
+		return ""
 	}
-	if f, ok := fileOf(t.app.stderr); ok && isTerminal(f) && isTerminal(t.app.stdin) {
-		if width, height, err := term.GetSize(int(f.Fd())); err == nil && rows(t.detail.String()+danger, width)+1 > height {
-			if t.app.page(t.detail.String() + danger) {
-				fmt.Fprint(t.app.stderr, danger)
-				return
-			}
-		}
+	return paint(t.app.stderr, "31", strings.TrimSuffix(dangerHead, "\n")) + "\n" + t.danger.String()
+}
+
+// fits reports whether a text and the question below it fit the terminal, if there is
+// one.
+func (a *app) fits(text string) bool {
+	f, ok := fileOf(a.stderr)
+	if !ok || !isTerminal(f) || !isTerminal(a.stdin) {
+		return true
 	}
-	fmt.Fprint(t.app.stderr, t.detail.String(), danger)
+	width, height, err := term.GetSize(int(f.Fd()))
+	return err != nil || rows(text, width)+1 <= height
+}
+
+// printConsent writes the text, through a pager when it is longer than the terminal.
+func (a *app) printConsent(detail, danger string) {
+	if !a.fits(detail+danger) && a.page(detail+danger) {
+		fmt.Fprint(a.stderr, danger)
+		return
+	}
+	fmt.Fprint(a.stderr, detail, danger)
 }
 
 // rows is how many rows of a terminal a text takes.

@@ -4,9 +4,82 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/enr/inner/contrib/terminal"
 )
+
+// TestFourAgents asks about four agents on a terminal of 24 lines and 80 columns: it is
+// one screen, no pager, with what is dangerous next to the question.
+func TestFourAgents(t *testing.T) {
+	for name, agents := range map[string][]string{
+		"short names": {"claude-interactive=claude", "gemini-interactive=gemini", "codex", "opencode"},
+		"as they are": {"claude-interactive", "gemini-interactive", "codex", "opencode"},
+		"of inner":    {"claude-interactive", "gemini-interactive", "cursor-interactive", "codex"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPerson(t)
+			p.run("inner", "init")
+			for _, agent := range agents {
+				from, to, renamed := strings.Cut(agent, "=")
+				data, err := os.ReadFile("../../contrib/profiles/" + from + ".toml")
+				if err != nil {
+					data, err = os.ReadFile(filepath.Join(p.home, ".inner/profiles", from+".toml"))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := string(data)
+				if !renamed {
+					to = from
+				}
+				p.write("app/.inner/profiles/"+to+".toml", strings.Replace(text, `"`+from+`"`, `"`+to+`"`, 1))
+			}
+			for _, program := range []string{"claude", "gemini", "codex", "opencode", "cursor-agent"} {
+				if err := os.Chmod(p.write("bin/"+program, "#!/bin/sh\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.path(filepath.Join(p.home, "bin"))
+			pager := p.write("pager", "#!/bin/sh\necho PAGED\n")
+			if err := os.Chmod(pager, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			inner, err := lookPath("inner", p.getenv("PATH"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(inner, "allow")
+			cmd.Env, cmd.Dir = append(p.env, "PAGER="+pager, "TERM=xterm"), p.app
+			term, err := terminal.Start(cmd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer term.Close()
+			if err := term.Expect(regexp.MustCompile(`Allow this\? \[y/N\]`), terminal.Patience); err != nil {
+				t.Fatalf("%v\n%s", err, term.Text())
+			}
+			shown := strings.ReplaceAll(term.Text(), "\r", "")
+			screen, _, _ := strings.Cut(shown, "Allow this?")
+			if strings.Contains(shown, "PAGED") || rows(screen, 80)+1 > 24 {
+				t.Errorf("%d rows:\n%s", rows(screen, 80)+1, shown)
+			}
+			_, danger, _ := strings.Cut(screen, "reaches beyond the project and the box:\n")
+			for _, want := range []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY"} {
+				if !strings.Contains(danger, want) {
+					t.Errorf("next to the question there is no %s:\n%s", want, shown)
+				}
+			}
+			for _, want := range []string{"can change files in: ~/app\n", "codex --sandbox danger-full-access", "@github, @npm, @pypi, @go, @crates", "ANTHROPIC_BASE_URL", "login and settings"} {
+				if n := strings.Count(screen, want); n != 1 {
+					t.Errorf("%q is shown %d times:\n%s", want, n, shown)
+				}
+			}
+		})
+	}
+}
 
 // The profiles of contrib/profiles, put beside the built-in ones: all are valid,
 // and each is run where its program is on the machine. What is not is said.

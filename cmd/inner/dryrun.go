@@ -45,7 +45,7 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(g.Text))
 	}
 	for _, line := range a.reachLines(p, c, rc, false) {
-		fmt.Fprintf(a.stdout, "#     %s\n", printable(line))
+		fmt.Fprintf(a.stdout, "#     %s\n", printable(line.text))
 	}
 	if left := prep.git.leftOut(); len(left) > 0 {
 		fmt.Fprintf(a.stdout, "#   of your git settings it does not have: %s\n", printable(strings.Join(left, ", ")))
@@ -125,7 +125,7 @@ func (r *rehearsal) findReach(a *app, p *profile.Profile, c profile.Context) {
 	j := &journey{app: a, profile: p, context: c, rc: r.rc, prep: r.prep}
 	var err error
 	if r.reach, err = j.reachOf(nil); err != nil {
-		r.reach.lines = []string{err.Error()}
+		r.reach.lines = []reachLine{{text: err.Error()}}
 	}
 	r.rc.HostPorts = append(slices.Clip(r.rc.HostPorts), r.reach.ports...)
 	for _, answer := range r.reach.answers {

@@ -33,21 +33,32 @@ func (a *app) line(prefix, text string) {
 }
 
 // fail reports an error: each fault on a line of its own, then its hint.
-func (a *app) fail(err error) {
-	var problems strict.Problems
-	if errors.As(err, &problems) {
-		for i, p := range problems {
-			if i == 10 {
-				a.say("… and %d more", len(problems)-i)
-				break
-			}
-			a.say("%s", p.Error())
+func (a *app) fail(err error) { a.failAll([]error{err}) }
+
+// failAll prints the problems of several errors, each on a line, the first ten of all.
+func (a *app) failAll(errs []error) {
+	const most = 10
+	n := 0
+	say := func(text string) {
+		if n++; n <= most {
+			a.say("%s", text)
 		}
-		return
 	}
-	a.say("%s", err)
-	if r := isolator.AsRefusal(err); r != nil && r.Hint != "" {
-		a.hint("%s", r.Hint)
+	for _, err := range errs {
+		var problems strict.Problems
+		if errors.As(err, &problems) {
+			for _, p := range problems {
+				say(p.Error())
+			}
+			continue
+		}
+		say(err.Error())
+		if r := isolator.AsRefusal(err); r != nil && r.Hint != "" && n <= most {
+			a.hint("%s", r.Hint)
+		}
+	}
+	if n > most {
+		a.say("… and %d more", n-most)
 	}
 }
 

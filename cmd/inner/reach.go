@@ -35,8 +35,16 @@ type reach struct {
 	allow, deny []netproxy.Rule
 	ports       []profile.Port    // servers of this computer that the user's variables name
 	answers     []registry.Answer // of the groups in network_allow that have a client
-	lines       []string          // for people: what is behind a word of the profile
+	lines       []reachLine       // for people: what is behind a word of the profile
 	warnings    []string
+}
+
+// reachLine says what is behind a word of the profile.
+type reachLine struct {
+	origin string   // that word, a group with its @; "" when the text is not about hosts of it
+	hosts  []string // that can be reached by it
+	own    []string // those of them that are of the user's own network
+	text   string   // the whole line
 }
 
 // reachOf finds out what a box may reach. dir makes an empty folder for clients
@@ -68,7 +76,7 @@ func (j *journey) reachOf(dir func() (string, error)) (reach, error) {
 			if len(a.Places) == 0 {
 				line = fmt.Sprintf("@%s has no host: %s", group, a.Why)
 			}
-			r.lines = append(r.lines, line)
+			r.lines = append(r.lines, reachLine{origin: "@" + group, text: line})
 			if a.New {
 				r.warnings = append(r.warnings, line)
 			}
@@ -93,25 +101,26 @@ func (j *journey) reachOf(dir func() (string, error)) (reach, error) {
 
 // behind says which hosts come from where, for those that the profile does not
 // write itself.
-func behind(rules []netproxy.Rule) []string {
-	var origins []string
-	members := map[string][]string{}
+func behind(rules []netproxy.Rule) []reachLine {
+	var out []reachLine
 	for _, rule := range rules {
 		if rule.Origin == "network_allow" {
 			continue
 		}
-		if members[rule.Origin] == nil {
-			origins = append(origins, rule.Origin)
+		i := slices.IndexFunc(out, func(l reachLine) bool { return l.origin == rule.Origin })
+		if i < 0 {
+			i = len(out)
+			out = append(out, reachLine{origin: rule.Origin})
 		}
 		text := rule.String()
 		if rule.Private {
 			text += " (of your own network)"
+			out[i].own = append(out[i].own, text)
 		}
-		members[rule.Origin] = append(members[rule.Origin], text)
+		out[i].hosts = append(out[i].hosts, text)
 	}
-	var out []string
-	for _, o := range origins {
-		out = append(out, fmt.Sprintf("can reach %s [%s]", strings.Join(members[o], ", "), o))
+	for i, l := range out {
+		out[i].text = fmt.Sprintf("can reach %s [%s]", strings.Join(l.hosts, ", "), l.origin)
 	}
 	return out
 }
@@ -236,7 +245,7 @@ func (j *journey) endpoint(r *reach, name string) {
 		r.warnings = append(r.warnings, fmt.Sprintf("%s names no server that can be reached: %v", name, err))
 		return
 	case !own:
-		r.lines = append(r.lines, fmt.Sprintf("%s is set by the profile: its host has to be in network_allow", name))
+		r.lines = append(r.lines, reachLine{text: fmt.Sprintf("%s is set by the profile: its host has to be in network_allow", name)})
 		return
 	}
 	text := host
@@ -271,7 +280,7 @@ func (j *journey) ownPorts(r *reach) {
 		taken := func(p profile.Port) bool { return p.Box == port }
 		if port != profile.ProxyPort && !slices.ContainsFunc(slices.Concat(j.rc.HostPorts, j.rc.Publish, r.ports), taken) {
 			r.ports = append(r.ports, profile.Port{Host: port, Box: port, File: rule.Origin})
-			r.lines = append(r.lines, fmt.Sprintf("uses the service at port %d of this computer [%s]", port, rule.Origin))
+			r.lines = append(r.lines, reachLine{text: fmt.Sprintf("uses the service at port %d of this computer [%s]", port, rule.Origin)})
 		}
 		return true
 	})
@@ -336,14 +345,14 @@ func endpointOf(address string) (host string, port uint16, err error) {
 // reachLines says what is behind the words of a profile about the network, for
 // people. With ask, package managers that have not been asked yet are; without,
 // nothing is run and nothing is written.
-func (a *app) reachLines(p *profile.Profile, c profile.Context, rc profile.RunConfig, ask bool) []string {
+func (a *app) reachLines(p *profile.Profile, c profile.Context, rc profile.RunConfig, ask bool) []reachLine {
 	if !rc.Network.ByName() {
 		return nil
 	}
 	j := &journey{app: a, profile: p, context: c, rc: rc}
 	var err error
 	if j.prep.clones, err = a.capabilities(&j.rc); err != nil {
-		return []string{err.Error()}
+		return []reachLine{{text: err.Error()}}
 	}
 	var dir func() (string, error)
 	if ask && a.ownFolder() == nil {
@@ -360,7 +369,7 @@ func (a *app) reachLines(p *profile.Profile, c profile.Context, rc profile.RunCo
 	}
 	r, err := j.reachOf(dir)
 	if err != nil {
-		return []string{err.Error()}
+		return []reachLine{{text: err.Error()}}
 	}
 	return r.lines
 }
