@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -64,7 +65,7 @@ func layouts() []layout {
 }
 
 // twinCommands are shell lines; those with a layout are for it alone. What differs on
-// purpose is a line that only the state after the box has.
+// purpose are lines, as a pattern, that only the state after the box has.
 var twinCommands = []struct{ name, line, only, differs string }{
 	{name: "add and commit", line: `echo x >x && git add x && git commit -qm x`},
 	{name: "commit -a", line: `echo x >>a && git commit -qam x`},
@@ -81,6 +82,7 @@ var twinCommands = []struct{ name, line, only, differs string }{
 	{name: "stash untracked", line: `echo x >new && git stash push -qu`},
 	{name: "stash pop", line: `git stash pop -q`},
 	{name: "stash two, drop one", line: `echo x >>a && git stash -q && git stash drop -q stash@{1}`},
+	{name: "stash drop of the host's", line: `git stash drop -q`},
 	{name: "stash clear", line: `git stash clear`},
 	{name: "branch", line: `git branch new`},
 	{name: "branch in a folder", line: `git branch feature/deep/er`},
@@ -139,7 +141,7 @@ var twinCommands = []struct{ name, line, only, differs string }{
 	{name: "apply", line: `git diff main topic >p && git apply --index p && rm p && git commit -qm applied`},
 	{name: "am", line: `git format-patch -q -1 --stdout topic~1 | git am -q`},
 	{name: "fast-export and import", line: `git fast-export topic | sed 's,refs/heads/topic,refs/heads/imported,' | git fast-import --quiet`},
-	{name: "assume unchanged", line: `git update-index --assume-unchanged c && echo x >>c`, differs: "+  M c"}, // the word does not cross, so git outside looks at the file
+	{name: "assume unchanged", line: `git update-index --assume-unchanged c && echo x >>c`, differs: `\+  M (c|lib)`}, // the word does not cross, so git outside looks at the file
 	{name: "read-tree", line: `git read-tree topic && git checkout-index -qfa`},
 	{name: "commit-tree", line: `git update-ref refs/heads/made $(git commit-tree -p HEAD -m made HEAD^{tree})`},
 	{name: "clean", line: `echo x >x && git clean -qfd`},
@@ -259,7 +261,7 @@ inherit = ["PATH", "HOME", "LANG"]
 		if code != 0 {
 			t.Errorf("%s: ends with %d in the box: %s", c.name, code, inside)
 		}
-		if d := withoutLine(lineDiff(want, got), c.differs); d != "" {
+		if d := withoutLines(lineDiff(want, got), c.differs); d != "" {
 			t.Errorf("%s: the repository differs\n%s", c.name, d)
 		}
 		if l.name == "plain" && c.name == "commit -a" && want == before {
@@ -285,12 +287,12 @@ func (p *person) try(name string, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// withoutLine removes every occurrence of a line from a text.
-func withoutLine(text, line string) string {
-	if line == "" {
+// withoutLines removes the lines that match a pattern as a whole.
+func withoutLines(text, pattern string) string {
+	if pattern == "" {
 		return text
 	}
-	return strings.ReplaceAll(text, line+"\n", "")
+	return regexp.MustCompile("(?m)^("+pattern+")\n").ReplaceAllString(text, "")
 }
 
 // lineDiff returns the lines that only one of two texts has.

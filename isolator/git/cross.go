@@ -235,6 +235,24 @@ func (x *exchange) findMoves() {
 		x.place(m)
 		x.moves = append(x.moves, m)
 	}
+	// Entries below the newest come and go without a new value of the ref.
+	if top := x.hostRefs[stashRef]; top != "" && top == x.boxRefs.refs[stashRef] && top == x.base.refs[stashRef] && x.stashDiffers() {
+		x.moves = append(x.moves, &move{name: stashRef, old: top, new: top, to: stashRef})
+	}
+}
+
+// stashDiffers reports whether the box has other entries in its stash than the host, who changed none.
+func (x *exchange) stashDiffers() bool {
+	log, err := x.host.read("logs/"+stashRef, maxLog)
+	if err != nil || digest(log) != x.u.Stash {
+		return false
+	}
+	host, err := readLog(log, x.u.Digits)
+	if err != nil || len(host) > maxStashes {
+		return false
+	}
+	box, err := x.boxStash(x.boxRefs.refs[stashRef])
+	return err != nil || !slices.EqualFunc(host, box, func(a, b logEntry) bool { return a.New == b.New })
 }
 
 // fold has the names of the host's and of the box's refs by what they are without
@@ -714,7 +732,7 @@ func (x *exchange) boxStash(top string) ([]logEntry, error) {
 	if len(list) > maxStashes {
 		list = list[len(list)-maxStashes:]
 	}
-	if len(list) == 0 || list[len(list)-1].New != top {
+	if len(list) > 0 && list[len(list)-1].New != top {
 		return nil, errors.New("the log of the stash does not end with the stash")
 	}
 	return list, nil

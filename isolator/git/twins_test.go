@@ -52,6 +52,8 @@ var scripts = []struct{ name, text string }{
 	{"stash-two", "echo x >>a; git stash -q; echo y >>a; git stash push -q -m named"},
 	{"stash-pop", "echo x >>a; git stash -q; git stash pop -q"},
 	{"stash-drop-one", "echo x >>a; git stash -q; echo y >>a; git stash -q; git stash drop -q stash@{1}"},
+	{"stash-drop-second", "git stash list | grep -q @{1} || exit 0; git stash drop -q stash@{1}"},
+	{"stash-expired", "git reflog expire --expire=now --all"},
 	{"stash-untracked", "echo x >new; git stash -q -u"},
 	{"stash-clear", "echo x >>a; git stash -q; git stash clear"},
 	{"notes", "git notes add -m note"},
@@ -92,7 +94,8 @@ git switch -qc side; echo s >s; git add s; git commit -qm side
 git switch -qc clash main; echo clash >a; git commit -qam clash
 git switch -qc up main; echo u >u; git add u; git commit -qm up
 git clone -q --bare . ../origin.git
-git switch -q main; echo main >a; git commit -qam more; git tag -a old -m old`
+git switch -q main; echo main >a; git commit -qam more; git tag -a old -m old
+echo 1 >>a; git stash -q; echo 2 >>a; git stash -q`
 
 const twinState = `git for-each-ref --format='%(objectname) %(objecttype) %(refname)' | grep -v refs/inner
 git status --porcelain -b | sed 's/\[.*//'
