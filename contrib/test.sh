@@ -26,7 +26,7 @@ else
 fi
 [ -n "${INNER_TEST_PODMAN-}" ] || printf 'inner: not run here: podman in a box (make podman)\n' >&2
 [ -n "${INNER_TEST_ONLINE-}" ] || printf 'inner: not run here: the registries of the world through a list of hosts (make online)\n' >&2
-[ -n "${INNER_TEST_GIT-}" ] || printf 'inner: not run here: git in a box with a git directory of its own against git outside, and the attacks on one (INNER_TEST_GIT=1)\n' >&2
+[ -n "${INNER_TEST_GIT-}" ] || printf 'inner: not run here: all git commands in all layouts, and four fifths of the attacks on a repository (INNER_TEST_GIT=1)\n' >&2
 stage=$(mktemp -d /var/tmp/innertest.XXXXXX)
 trap 'rm -rf -- "$stage"' EXIT
 chmod 0755 "$stage"

@@ -92,7 +92,7 @@ func there(f host.Facts, p string) bool {
 func config() profile.RunConfig {
 	return profile.RunConfig{
 		Name: "web", Project: testWork, Workdir: testWork, Cwd: testWork, WorkdirMode: profile.RW, Base: "host", Home: "host",
-		Network: profile.NetOff, PIDNamespace: true, GitDir: "protected", Proc: "auto", Seccomp: "default", Backend: "bwrap",
+		Network: profile.NetOff, PIDNamespace: true, GitDir: "own", Proc: "auto", Seccomp: "default", Backend: "bwrap",
 		Entrypoint: profile.Entrypoint{Cmd: "bash", Interactive: true}, Noop: profile.Noop{Mode: "path"},
 	}
 }

@@ -60,7 +60,7 @@ func FuzzPlan(f *testing.F) {
 			m.Git = append(m.Git, host.GitGuard{Dir: testWork + "/sub/.git", ReadOnly: []string{testWork + "/sub/.git/hooks"}})
 		}
 		rc.Home = d.pick("host", "isolated")
-		rc.GitDir = d.pick("protected", "ro")
+		rc.GitDir = d.pick("own", "ro")
 		rc.WorkdirMode = []profile.Mode{profile.RW, profile.RO, profile.None}[d.roll(3)]
 		for range d.roll(3) {
 			rc.HomeAllow = append(rc.HomeAllow, d.pick(testHome+"/.local/bin", testHome+"/.config", testHome+"/.local", testHome+"/.ssh/keys"))

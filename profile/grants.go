@@ -349,7 +349,7 @@ func ordinary(name string) string {
 // layers tells where the box is weaker, or stronger, than it is by default.
 func (g *granter) layers(rc RunConfig) {
 	if rc.GitDir == "rw" {
-		g.say("layer", "git_dir rw", "can change git hooks and configuration, which run outside the box later")
+		g.say("layer", "git_dir rw", "works on your own git directory, which is dangerous: hooks and settings that it writes there run outside the box")
 	}
 	if !rc.PIDNamespace {
 		g.say("layer", "pid_namespace", "sees the other processes of this computer")
@@ -366,11 +366,8 @@ func (g *granter) layers(rc RunConfig) {
 	if rc.Landlock == "off" {
 		g.say("layer", "landlock off", "runs without Landlock, the second layer under the mounts")
 	}
-	if rc.GitDir == "own" {
-		g.narrow("layer", "git_dir own", "works on a git directory of its own; commits, branches, tags, stash and index reach yours once they were checked, hooks and settings do not")
-	}
 	if rc.GitDir == "ro" {
-		g.narrow("layer", "git_dir ro", "cannot change anything in .git")
+		g.narrow("layer", "git_dir ro", "cannot change anything in git directories: it can look, and not commit")
 	}
 	if rc.Seccomp == "strict" {
 		g.narrow("layer", "seccomp strict", "runs with the strict system call filter")

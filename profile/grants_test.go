@@ -24,7 +24,7 @@ func lines(list []Grant) string {
 func TestGrants(t *testing.T) {
 	shell := RunConfig{
 		HomeDir: "/home/u", Home: "host", Workdir: "/home/u/src/app", WorkdirMode: RW, Network: NetOff, PIDNamespace: true,
-		GitDir: "protected", Proc: "auto", Seccomp: "default", Entrypoint: Entrypoint{Cmd: "bash"},
+		GitDir: "own", Proc: "auto", Seccomp: "default", Entrypoint: Entrypoint{Cmd: "bash"},
 	}
 	if diff := cmp.Diff(`runs	runs bash
 writes	can change files in: ~/src/app
@@ -65,7 +65,7 @@ passes	gets your variables: terminal and user settings, LC_X*, proxy settings
 sets	sets variables: CI=true, API_TOKEN (value not shown), "L=a, b"
 path	looks for programs first in: ~/bin
 clipboard	can read and change your clipboard, and with an X11 display see your windows and keys
-layer	can change git hooks and configuration, which run outside the box later
+layer	works on your own git directory, which is dangerous: hooks and settings that it writes there run outside the box
 layer	sees the other processes of this computer
 layer	sees this computer's own /proc: the command lines of all programs
 layer	runs without the system call filter
@@ -174,7 +174,7 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 		"Entrypoint.Interactive": "whose terminal", "Entrypoint.TUI": "whose terminal", "Entrypoint.CursorFix": "what is written at the end",
 		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Real": "where the paths lead", "AskedHide": "of Hide", "AskedLimits": "of Limits", "Env.Written": "Set says it", "Env.Never": "takes away, and config.toml says it", "Entrypoint.Written": "Cmd says it", "Output.Review": "text at the end", "Noop.Message": "text", "Noop.Mode": "shown with Block", "LimitsLoose": "shown with Limits",
 	}
-	base := RunConfig{Home: "isolated", WorkdirMode: RW, Workdir: "/w", PIDNamespace: true, GitDir: "protected", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
+	base := RunConfig{Home: "isolated", WorkdirMode: RW, Workdir: "/w", PIDNamespace: true, GitDir: "own", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
 	shown := lines(Grants(base))
 	var walk func(v reflect.Value, path string, at func(rc *RunConfig) reflect.Value)
 	walk = func(v reflect.Value, path string, at func(rc *RunConfig) reflect.Value) {

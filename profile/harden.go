@@ -88,7 +88,7 @@ func hardening() []policy {
 		{"sandbox.home_allow", func(h *hardener, key string) { h.list(key, &h.src.Sandbox.HomeAllow) }},
 		{"sandbox.hide", (*hardener).hide}, // a variable it may not use is an error: what narrows is not dropped
 		{"sandbox.pid_namespace", off("it does not see your other processes", false, func(s *source) *strict.Bool { return &s.Sandbox.PIDNamespace })},
-		{"sandbox.git_dir", reset("git hooks stay protected", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw")},
+		{"sandbox.git_dir", reset("it gets a git directory of its own", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw")},
 		{"sandbox.proc", reset("it gets a /proc of its own", func(s *source) *strict.String { return &s.Sandbox.Proc }, "bind")},
 		{"sandbox.seccomp", reset("the system call filter stays on", func(s *source) *strict.String { return &s.Sandbox.Seccomp }, "off")},
 		{"sandbox.landlock", reset("the second layer stays on", func(s *source) *strict.String { return &s.Sandbox.Landlock }, "off")},

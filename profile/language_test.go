@@ -155,7 +155,7 @@ func TestWarnings(t *testing.T) {
 		{"[sandbox]\nnetwork_mode = \"allowlist\"", "L/p.toml:3: sandbox.network_mode: the list of hosts is empty: nothing can be reached"},
 		{"[sandbox]\ncgroup_manager = \"cgroupfs\"", `L/p.toml:3: sandbox.cgroup_manager: has no effect without allow = ["nested-user-ns"]`},
 		{"[sandbox]\nallow = [\"nested-user-ns\"]\ncgroup_manager = \"cgroupfs\"", ""},
-		{"[sandbox]\ngit_dir = \"rw\"", "L/p.toml:3: sandbox.git_dir: git hooks and configuration written in the box run outside it later"},
+		{"[sandbox]\ngit_dir = \"rw\"", "L/p.toml:3: sandbox.git_dir: the git directory is the one that git outside obeys: hooks and settings written in the box run outside it"},
 		{"[sandbox]\nallow = [\"ssh-keys\", \"bash-history\"]", ""},
 		{"[sandbox]\nnetwork = true\nallow = [\"ssh-keys\",\n\"docker-socket\"]", "L/p.toml:4: sandbox.allow: \"ssh-keys\" together with the network: what is read can be sent anywhere\nL/p.toml:5: sandbox.allow: \"docker-socket\" is a way out of the box: it starts programs on the host"},
 		{"[mounts]\n\"~\" = \"rw\"\n\"/usr\" = \"rw\"\n\"~/data\" = \"rw\"\n\"/opt\" = \"ro\"", "L/p.toml:3: mounts.\"~\": makes your whole home folder writable\nL/p.toml:4: mounts.\"/usr\": makes the system folder \"/usr\" writable"},

@@ -161,7 +161,9 @@ func (r *resolver) sandbox() {
 	rc.Devices = s.Devices.Texts()
 	rc.Allow = s.Allow.Texts()
 	rc.PIDNamespace = or(s.PIDNamespace, true)
-	rc.GitDir = or(s.GitDir, "protected")
+	if rc.GitDir = or(s.GitDir, "own"); rc.GitDir == "protected" {
+		rc.GitDir = "own" // its old name
+	}
 	rc.Proc = or(s.Proc, "auto")
 	rc.Seccomp = or(s.Seccomp, "default")
 	rc.Landlock = or(s.Landlock, "auto")

@@ -47,7 +47,7 @@ func (r *resolver) warnSandbox() {
 		r.warn(c.At, "sandbox.cgroup_manager", "", `has no effect without allow = ["nested-user-ns"]`)
 	}
 	if rc.GitDir == "rw" {
-		r.warn(s.GitDir.At, "sandbox.git_dir", "", "git hooks and configuration written in the box run outside it later")
+		r.warn(s.GitDir.At, "sandbox.git_dir", "", "the git directory is the one that git outside obeys: hooks and settings written in the box run outside it")
 	}
 	for _, it := range s.Allow.Items {
 		switch it.Text {

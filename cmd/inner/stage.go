@@ -46,7 +46,7 @@ func (j *journey) adopt() error {
 // must not be made from inside.
 func stageBorrowed(j *journey) error {
 	places := j.prep.facts.Later
-	if j.rc.GitDir == "protected" || j.rc.GitDir == "own" {
+	if j.rc.GitDir == "own" {
 		for _, g := range j.prep.facts.Git {
 			places = append(places, g.Missing...)
 		}

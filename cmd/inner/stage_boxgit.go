@@ -87,7 +87,10 @@ func (a *app) findBoxGits(rc profile.RunConfig, f *host.Facts, program string) b
 		switch {
 		case err != nil: // in none
 		case r.Top != root && !a.seesTop(rc, r.Top):
-			b.lines = append(b.lines, fmt.Sprintf("the box does not have the repository of %s: it sees a part of the files only", a.short(r.Top)))
+			if !seen[r.Top] {
+				b.lines = append(b.lines, fmt.Sprintf("the box does not have the repository of %s: it sees a part of the files only", a.short(r.Top)))
+			}
+			seen[r.Top] = true
 		default:
 			add(r)
 		}
@@ -215,6 +218,7 @@ func stageBoxGit(j *journey) error {
 			switch {
 			case m.Write:
 				reason = gitOwn
+				j.prep.facts.Paths[m.Dest] = host.Look(m.Dest) // what the host has there
 			case m.Source == m.Dest:
 				reason = gitPointer
 			}

@@ -19,9 +19,6 @@ var gitLogin = regexp.MustCompile(`(?i)(?:https?|ftps?)://[^/\s"@]+@|[a-z+]+://[
 // stageLogins warns of a login in a repository's own settings. They are shown as they
 // are, unless the box has a git directory of its own.
 func stageLogins(j *journey) error {
-	if j.rc.GitDir == "own" {
-		return nil
-	}
 	roots := []string{}
 	if j.rc.WorkdirMode != profile.None {
 		roots = append(roots, j.rc.Workdir, j.rc.Project)
@@ -37,12 +34,13 @@ func stageLogins(j *journey) error {
 			files = append(files, filepath.Join(root, ".git", "config"))
 		}
 	}
-	for _, g := range j.prep.facts.Git {
-		files = append(files, filepath.Join(g.Dir, "config"))
+	for _, top := range j.prep.facts.Repositories {
+		files = append(files, filepath.Join(top, ".git", "config"))
 	}
 	slices.Sort(files)
+	own := j.gits.repositories()
 	for _, file := range slices.Compact(files) {
-		if holdsLogin(file) {
+		if !slices.Contains(own, realPath(filepath.Dir(file))) && holdsLogin(file) {
 			j.app.warn("%s holds a login, and the box can read it", j.app.short(file))
 			j.app.hint("git remote set-url origin ADDRESS, without the login, and git credential approve keeps it elsewhere")
 		}

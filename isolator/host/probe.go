@@ -61,7 +61,7 @@ func Probe(r Request) Facts {
 	f.Bwrap, f.BwrapWhy, f.BwrapFix = FindBwrap(f.Env["PATH"], r.Setuid)
 	f.Nsenter, _ = FindHelper("nsenter", f.Env["PATH"])
 	f.Programs = findPrograms(r.ProgramDirs, r.ProgramNames, f.InnerHomes())
-	l := looker{dirs: map[string]Path{}, names: map[string][]name{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
+	l := newLooker()
 	l.listFull(r.Paths)
 	for _, p := range r.Paths {
 		if _, done := f.Paths[p]; !done {
@@ -157,6 +157,13 @@ type looker struct {
 	meant map[string][]string        // the folders a pattern means, see globDir
 	held  map[string]map[string]bool // the same, in lower case, of folders that were read whole
 }
+
+func newLooker() looker {
+	return looker{dirs: map[string]Path{}, names: map[string][]name{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
+}
+
+// Look looks at one path.
+func Look(p string) Path { return newLooker().look(p) }
 
 // dir looks at a folder, once.
 func (l looker) dir(p string) Path {

@@ -101,7 +101,7 @@ func (s Subject) files() []Row {
 		case m.source == "": // made for the box
 		case slices.ContainsFunc(s.Staged.Copies, func(c isolator.Copy) bool { return c.Host == m.source }):
 			list(&copies, s.place(m.dest, m.reason))
-		case slices.ContainsFunc(s.Staged.Binds, func(b isolator.Bind) bool { return b.Write && b.Host == m.source }):
+		case slices.ContainsFunc(slices.Concat(s.Staged.Binds, s.Staged.BoxGit), func(b isolator.Bind) bool { return b.Write && b.Host == m.source }):
 			list(&clones, s.place(m.dest, m.reason))
 		case before == m.source && m.write && overWritable: // mounted on itself, to stay where it is
 		case m.write:

@@ -230,7 +230,7 @@ func (c *checker) writable() []Place {
 			add(m.Dest)
 		}
 	}
-	for _, b := range c.Staged.Binds {
+	for _, b := range slices.Concat(c.Staged.Binds, c.Staged.BoxGit) {
 		if b.Write {
 			add(b.Box)
 		}
@@ -389,30 +389,28 @@ func (c *checker) areas() []area {
 	return out
 }
 
+// git wants the git directories that the box writes to be others than those git outside
+// obeys, and everything of the latter that the box sees unwritable.
 func (c *checker) git() {
-	ch := c.add("git-protected", Critical, "protected", "hooks and configuration of repositories cannot be changed")
-	ch.lift(c.Config.GitDir == "rw", `git_dir = "rw"`)
-	pinned := c.add("git-pinned", High, "mount-points", "repositories cannot be moved out of their protection")
-	pinned.lift(c.Config.GitDir == "rw", `git_dir = "rw"`)
-	ch = &c.list[len(c.list)-2] // the slice may have moved
+	own := Check{ID: "git-own", Severity: Critical, Probe: "not-the-hosts", What: "git in the box works on git directories of the box's own"}
+	host := Check{ID: "git-host", Severity: Critical, Probe: "protected", What: "what git outside obeys or reads cannot be changed"}
+	pinned := Check{ID: "git-pinned", Severity: High, Probe: "mount-points", What: "git directories cannot be moved away"}
+	for _, b := range c.Staged.BoxGit {
+		if b.Write {
+			own.Places = append(own.Places, Place{Path: b.Box, ID: c.Facts.Paths[b.Box].ID})
+			pinned.Places = append(pinned.Places, Place{Path: b.Box})
+		} else {
+			host.Places = append(host.Places, Place{Path: b.Box})
+		}
+	}
 	for _, g := range c.Facts.Git {
-		for _, box := range c.shownIn(g.Dir, profile.RW) {
-			pinned.Places = append(pinned.Places, Place{Path: box})
-		}
 		for _, box := range c.shown(g.Dir) {
-			if g.Pointer || c.Config.GitDir == "ro" {
-				ch.Places = append(ch.Places, Place{Path: box, Kind: host.Dir})
-			}
+			host.Places = append(host.Places, Place{Path: box})
 		}
-		places := slices.Clone(g.ReadOnly)
-		for _, m := range g.Missing {
-			places = append(places, m.Path)
-		}
-		for _, p := range places {
-			for _, box := range c.shown(p) {
-				ch.Places = append(ch.Places, Place{Path: box, Mode: "exists"})
-			}
-		}
+	}
+	for _, ch := range []Check{own, host, pinned} {
+		ch.lift(c.Config.GitDir == "rw", `git_dir = "rw"`)
+		c.list = append(c.list, ch)
 	}
 }
 

@@ -355,6 +355,25 @@ func protected(places []Place) (Result, string) {
 	return Pass, fmt.Sprintf("%d places refused writing", n)
 }
 
+// notTheHosts wants something else at each place than what the host has there.
+func notTheHosts(places []Place) (Result, string) {
+	for _, p := range places {
+		var st unix.Stat_t
+		switch err := unix.Lstat(p.Path, &st); {
+		case err != nil:
+			return Fail, p.Path + ": " + err.Error()
+		case p.ID == (host.ID{}):
+			return Unknown, "nobody knows what the host has at " + p.Path
+		case p.ID == (host.ID{Dev: uint64(st.Dev), Ino: st.Ino}):
+			return Fail, p.Path + " is the host's"
+		}
+	}
+	if len(places) == 0 {
+		return Pass, "there are none here"
+	}
+	return Pass, fmt.Sprintf("%d of the box's own", len(places))
+}
+
 // mountPoints wants each place to be a mount point: the kernel renames none.
 func (i *inside) mountPoints(places []Place) (Result, string) {
 	for _, p := range places {

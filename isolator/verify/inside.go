@@ -141,6 +141,8 @@ func (i *inside) check(c Check) (r Result, detail string) {
 		return clones(c.Places)
 	case "protected":
 		return protected(c.Places)
+	case "not-the-hosts":
+		return notTheHosts(c.Places)
 	case "mount-points":
 		return i.mountPoints(c.Places)
 	case "inner-home":
