@@ -1,9 +1,11 @@
 package verify
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
 
@@ -56,5 +58,28 @@ func TestSuggest(t *testing.T) {
 	}}
 	if got := strings.Join(r.Suggest(), " "); got != "netrc ssh-keys" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestNotTheHosts: a place that is what the host has there fails, and one of which nobody
+// knows is no pass.
+func TestNotTheHosts(t *testing.T) {
+	dir := t.TempDir()
+	is := host.Look(dir).ID
+	for _, c := range []struct {
+		about string
+		id    host.ID
+		want  Result
+	}{
+		{"the host's", is, Fail},
+		{"another", host.ID{Dev: is.Dev, Ino: is.Ino + 1}, Pass},
+		{"unknown", host.ID{}, Unknown},
+	} {
+		if got, detail := notTheHosts([]Place{{Path: dir, ID: c.id}}); got != c.want {
+			t.Errorf("%s: %v %s", c.about, got, detail)
+		}
+	}
+	if got, detail := notTheHosts([]Place{{Path: filepath.Join(dir, "gone"), ID: is}}); got != Fail {
+		t.Errorf("nothing there: %v %s", got, detail)
 	}
 }
