@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/folderwatch"
+	"github.com/enr/inner/internal/paths"
 )
 
 // How long Watch waits for more after a change, and how long at most: one save
@@ -230,7 +231,7 @@ func (f *folders) concerns(ev folderwatch.Event) bool {
 		return false
 	}
 	return slices.ContainsFunc(f.dirs, func(dir string) bool {
-		return dir == name || strings.HasPrefix(dir, strings.TrimSuffix(name, "/")+"/")
+		return paths.Below(name, dir)
 	})
 }
 

@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -272,7 +273,7 @@ func (b *builder) homeFolder() error {
 		if b.kind(p) == host.Missing || b.kind(p) == host.Denied {
 			return nil
 		}
-		if _, ok := below(real, b.home); ok {
+		if paths.Below(real, b.home) {
 			return refuse(125, "name the folders below it instead", "profile %q: home_allow %q covers the whole home", b.rc.Name, p)
 		}
 		if err := b.notSecret(real, "home_allow "+quote(p)); err != nil {
@@ -339,8 +340,7 @@ func (b *builder) notSecret(real, what string) error {
 // liesIn reports whether real, under any of its names, is dir or lies below it.
 func (b *builder) liesIn(dir, real string) bool {
 	return slices.ContainsFunc(b.view.names(real), func(name string) bool {
-		_, ok := below(dir, name)
-		return ok
+		return paths.Below(dir, name)
 	})
 }
 
@@ -377,7 +377,7 @@ func (b *builder) mounts() error {
 	})
 	for i, m := range ms {
 		// What inner puts into /run later would be made in the source.
-		if _, ok := below(m.dest, BoxDir); ok {
+		if paths.Below(m.dest, BoxDir) {
 			return refuse(125, "", "profile %q: %s: dest %q covers what inner puts into the box", b.rc.Name, m.reason, m.dest)
 		}
 		b.ownState(m.dest)
@@ -433,13 +433,13 @@ func (b *builder) notPlanted(m profile.Mount, real, reason string) error {
 			continue
 		}
 		for _, base := range []string{root.Source, b.canon(root.Source)} {
-			if rest, ok := below(base, m.Source); ok && rest != "" && real != filepath.Join(b.canon(root.Source), rest) {
+			if rest, ok := paths.Rest(base, m.Source); ok && rest != "" && real != filepath.Join(b.canon(root.Source), rest) {
 				return refuse(125, "name the real path, if that is what you want: "+real,
 					"profile %q: %s: the source leads through a link in a folder that the box can write", b.rc.Name, reason)
 			}
 		}
 	}
-	if _, ok := below("/proc", real); ok {
+	if paths.Below("/proc", real) {
 		return refuse(125, "", "profile %q: %s: the host's /proc is not shown", b.rc.Name, reason)
 	}
 	for part := range strings.SplitSeq(real, "/") {
@@ -483,7 +483,7 @@ func (b *builder) mountPoint(dest, reason string) error {
 func (b *builder) staged() error {
 	for _, bind := range b.s.Binds {
 		dest := bind.Box
-		if _, ok := below(BoxDir, dest); !ok {
+		if !paths.Below(BoxDir, dest) {
 			dest = b.stagedPlace(dest)
 			if err := b.mountPoint(dest, bind.Reason); err != nil {
 				return err
@@ -506,7 +506,7 @@ func (b *builder) staged() error {
 // stagedPlace is where a staged thing goes: where the path leads on the host, but
 // in an empty home by its own name, since the links on the way are not there.
 func (b *builder) stagedPlace(p string) string {
-	if rest, ok := below(b.f.Home, p); ok && b.rc.Home == "isolated" {
+	if rest, ok := paths.Rest(b.f.Home, p); ok && b.rc.Home == "isolated" {
 		at := filepath.Join(b.home, rest)
 		if l, _ := b.view.at(at); !l.bind() {
 			return at
@@ -548,7 +548,7 @@ func (b *builder) program() error {
 func (b *builder) programFolders() []string {
 	var out []string
 	add := func(p string) {
-		if _, ok := below(b.home, p); ok && p != b.home && b.rc.Home == "isolated" && !slices.Contains(out, p) {
+		if paths.Below(b.home, p) && p != b.home && b.rc.Home == "isolated" && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}

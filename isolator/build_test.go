@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -65,7 +66,7 @@ func machine() host.Facts {
 func crowdedHome(f host.Facts) map[string][]host.Child {
 	names := map[string]host.Kind{"bin": host.Link}
 	for p, info := range f.Paths {
-		rel, ok := below(testHome, p)
+		rel, ok := paths.Rest(testHome, p)
 		if !ok || rel == "" {
 			continue
 		}
@@ -226,7 +227,7 @@ func TestNothingReexposes(t *testing.T) {
 		r := replayed(plan.Words())
 		secret := func(p, why string) {
 			seen := append(r.everywhere(p), r.everywhere(p+"/child")...)
-			if rest, ok := below("/home", p); ok && f.Twins != nil {
+			if rest, ok := paths.Rest("/home", p); ok && f.Twins != nil {
 				seen = append(seen, r.everywhere("/data/home/"+rest)...)
 			}
 			for _, at := range seen {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -66,7 +67,7 @@ func (b *builder) copied(m profile.Mount, real, dest, reason string) (layer, err
 func (b *builder) originals(m layer) {
 	for _, o := range b.rc.Mounts {
 		source := b.canon(o.Source)
-		rest, ok := below(m.source, source)
+		rest, ok := paths.Rest(m.source, source)
 		if o.Mode != profile.SafeRW || !ok || m.original != "" {
 			continue
 		}
@@ -80,7 +81,7 @@ func (b *builder) originals(m layer) {
 func (b *builder) ownState(dest string) {
 	for _, home := range b.f.InnerHomes() {
 		home = b.canon(home)
-		if rest, ok := below(home, dest); !ok || rest == "" {
+		if rest, ok := paths.Rest(home, dest); !ok || rest == "" {
 			continue
 		}
 		if l, _ := b.view.at(home); l.bind() {
@@ -100,7 +101,7 @@ func (b *builder) workspaceMade(dest string) bool {
 // hostPlace is the host path behind a box path; in a copy, the one in its
 // original.
 func (l layer) hostPlace(boxPath string) string {
-	rest, _ := below(l.dest, boxPath)
+	rest, _ := paths.Rest(l.dest, boxPath)
 	if l.original != "" {
 		return filepath.Join(l.original, rest)
 	}

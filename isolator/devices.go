@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -21,7 +22,7 @@ func (b *builder) devices() error {
 		found := false
 		for _, p := range deviceNodes(set, b.f) {
 			real := b.canon(p)
-			if _, in := below("/dev", real); !in || b.kind(p) != host.Other && b.kind(p) != host.Dir {
+			if !paths.Below("/dev", real) || b.kind(p) != host.Other && b.kind(p) != host.Dir {
 				continue
 			}
 			found = true

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -52,7 +53,7 @@ func (b *builder) coverGit() {
 // worksIn reports whether a host path lies in a folder that the box can write.
 func (b *builder) worksIn(real string) bool {
 	for _, m := range append(slices.Clone(b.rc.Mounts), profile.Mount{Source: b.rc.Workdir, Mode: b.rc.WorkdirMode}) {
-		if _, ok := below(b.canon(m.Source), real); ok && m.Mode == profile.RW {
+		if paths.Below(b.canon(m.Source), real) && m.Mode == profile.RW {
 			return true
 		}
 	}
@@ -72,13 +73,13 @@ func (b *builder) boxGit() error {
 		if hidden {
 			continue
 		}
-		if _, ok := below(BoxDir, g.Box); ok {
+		if paths.Below(BoxDir, g.Box) {
 			b.bind(g.Reason, g.Host, g.Box, g.Write)
 			continue
 		}
 		places := b.view.where(g.Box)
 		for _, l := range shown {
-			if rest, ok := below(l.original, g.Box); ok {
+			if rest, ok := paths.Rest(l.original, g.Box); ok {
 				places = append(places, filepath.Join(l.dest, rest))
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
@@ -140,7 +141,7 @@ func (b *builder) pinBelow(m layer, dests []string) {
 	places := slices.Clone(dests)
 	for _, h := range b.hops() {
 		for _, name := range b.view.names(h.Path) {
-			if rest, ok := below(m.source, name); ok {
+			if rest, ok := paths.Rest(m.source, name); ok {
 				places = append(places, filepath.Join(m.dest, rest))
 			}
 		}
@@ -149,11 +150,11 @@ func (b *builder) pinBelow(m layer, dests []string) {
 	for _, g := range b.s.BoxGit {
 		if g.Write {
 			repo = g.Box
-		} else if _, ok := below(repo, g.Box); ok {
+		} else if paths.Below(repo, g.Box) {
 			continue
 		}
 		for _, name := range b.view.names(g.Box) {
-			if rest, ok := below(m.source, name); ok {
+			if rest, ok := paths.Rest(m.source, name); ok {
 				places = append(places, filepath.Join(m.dest, rest))
 			}
 		}
@@ -163,14 +164,14 @@ func (b *builder) pinBelow(m layer, dests []string) {
 			continue
 		}
 		for _, name := range b.view.names(b.canon(t)) {
-			if rest, ok := below(m.source, name); ok {
+			if rest, ok := paths.Rest(m.source, name); ok {
 				places = append(places, filepath.Join(m.dest, rest))
 			}
 		}
 	}
 	var pins []string
 	for _, p := range places {
-		if _, ok := below(m.dest, p); !ok || p == m.dest {
+		if !paths.Below(m.dest, p) || p == m.dest {
 			continue
 		}
 		for dir := filepath.Dir(p); dir != m.dest; dir = filepath.Dir(dir) {
@@ -179,7 +180,7 @@ func (b *builder) pinBelow(m layer, dests []string) {
 	}
 	slices.Sort(pins) // parents first
 	for _, p := range slices.Compact(pins) {
-		rest, _ := below(m.dest, p)
+		rest, _ := paths.Rest(m.dest, p)
 		pinned := layer{source: filepath.Join(m.source, rest), dest: p, write: true}
 		if m.original != "" {
 			pinned.original = filepath.Join(m.original, rest)
@@ -215,7 +216,7 @@ func (b *builder) looseFiles() []string {
 	folders := append(b.innerFolders(), b.f.InnerHomes()...)
 	return slices.DeleteFunc(slices.Clone(b.rc.Files), func(p string) bool {
 		return slices.ContainsFunc(folders, func(dir string) bool {
-			_, ok := below(dir, p)
+			ok := paths.Below(dir, p)
 			return ok && b.kind(dir) == host.Dir && b.canon(p) == filepath.Join(b.canon(dir), p[len(dir):])
 		})
 	})
@@ -224,8 +225,7 @@ func (b *builder) looseFiles() []string {
 // guarded reports whether p is part of a repository that was found.
 func (b *builder) guarded(p string) bool {
 	return slices.ContainsFunc(b.f.Git, func(g host.GitGuard) bool {
-		_, ok := below(g.Dir, p)
-		return ok
+		return paths.Below(g.Dir, p)
 	})
 }
 
@@ -311,7 +311,7 @@ func (b *builder) hide() error {
 
 // holdsHome reports whether a folder is a home of the user or holds one.
 func (b *builder) holdsHome(p string) bool {
-	return slices.ContainsFunc(b.homes(), func(home string) bool { _, ok := below(b.canon(p), home); return ok })
+	return slices.ContainsFunc(b.homes(), func(home string) bool { return paths.Below(b.canon(p), home) })
 }
 
 // covers refuses a resource that a variable moves to a folder that holds a home.
@@ -468,7 +468,7 @@ func (b *builder) grantedSocket(s string) bool {
 			continue
 		}
 		for _, p := range r.at {
-			if _, ok := below(b.canon(p), s); ok {
+			if paths.Below(b.canon(p), s) {
 				return true
 			}
 		}

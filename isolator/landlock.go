@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -90,7 +91,7 @@ func (b *builder) writableFolders() []string {
 	slices.Sort(list)
 	var out []string
 	for _, p := range list {
-		if !slices.ContainsFunc(out, func(o string) bool { _, ok := below(o, p); return ok }) {
+		if !slices.ContainsFunc(out, func(o string) bool { return paths.Below(o, p) }) {
 			out = append(out, p)
 		}
 	}

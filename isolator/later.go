@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
@@ -71,7 +72,7 @@ func ObeyedRoots(rc profile.RunConfig) []string {
 	}
 	var out []string
 	add := func(p string) {
-		rest, inHome := below(rc.HomeDir, p)
+		rest, inHome := paths.Rest(rc.HomeDir, p)
 		state := inHome && (strings.HasPrefix(rest, ".") || rest == "go" || strings.HasPrefix(rest, "go/pkg"))
 		if p != "" && (!state || p == rc.Workdir || p == rc.Project) && !slices.Contains(out, p) {
 			out = append(out, p)
@@ -143,7 +144,7 @@ func (b *builder) laterLinks() error {
 		for _, name := range sensitive.Made() {
 			p := filepath.Join(root, name)
 			info := b.f.Paths[p]
-			_, whole := below(info.Real, b.canon(root))
+			whole := paths.Below(info.Real, b.canon(root))
 			if info.Link || len(info.Hops) > 0 && whole {
 				where := "nowhere"
 				if whole {

@@ -3,6 +3,7 @@ package isolator
 import (
 	"fmt"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
 )
 
@@ -15,7 +16,7 @@ func (b *builder) logFolder() error {
 	}
 	real := b.canon(folder)
 	for _, home := range b.f.InnerHomes() {
-		if _, in := below(b.canon(home), real); in {
+		if paths.Below(b.canon(home), real) {
 			return nil // hidden and protected with it
 		}
 	}
@@ -29,15 +30,15 @@ func (b *builder) logFolder() error {
 			continue
 		}
 		source := b.canon(m.Source)
-		if _, in := below(source, real); in && m.Mode == profile.RW {
+		if paths.Below(source, real) && m.Mode == profile.RW {
 			return refuse(125, hint, "%s lies in %q, which the box can write", what, m.Source)
 		}
-		if _, covers := below(real, source); covers {
+		if paths.Below(real, source) {
 			return refuse(125, hint, "%s covers %q, which is for the box", what, m.Source)
 		}
 	}
 	for _, p := range append(b.f.Homes(), b.s.Program, "/usr", "/etc", "/tmp", "/run") {
-		if _, covers := below(real, b.canon(p)); covers {
+		if paths.Below(real, b.canon(p)) {
 			return refuse(125, hint, "%s covers %q", what, p)
 		}
 	}

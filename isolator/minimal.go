@@ -1,6 +1,7 @@
 package isolator
 
 import (
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -30,7 +31,7 @@ func (b *builder) programsElsewhere() {
 	show := func(reason string, places ...string) {
 		for _, p := range places {
 			k := b.kind(p)
-			if _, inHome := below(b.home, p); inHome || k != host.Dir && k != host.File {
+			if paths.Below(b.home, p) || k != host.Dir && k != host.File {
 				continue
 			}
 			if l, _ := b.view.at(p); !l.bind() {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -157,7 +158,7 @@ func pathsOf(value string, rc profile.RunConfig, f host.Facts) []string {
 // kernels reports whether a path is the kernel's and not a file somebody wrote:
 // HISTFILE=/dev/null is common.
 func kernels(p string) bool {
-	return slices.ContainsFunc([]string{"/dev", "/proc", "/sys"}, func(dir string) bool { _, ok := below(dir, p); return ok })
+	return slices.ContainsFunc([]string{"/dev", "/proc", "/sys"}, func(dir string) bool { return paths.Below(dir, p) })
 }
 
 // expand turns paths of the table into host paths and patterns. There are two

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -21,7 +22,7 @@ func Programs(rc profile.RunConfig, hostPath string) (dirs, names []string) {
 	for _, d := range append(filepath.SplitList(BoxPath(rc, hostPath)), filepath.SplitList(DefaultPath)...) {
 		dirs = append(dirs, d)
 		for _, m := range rc.Mounts {
-			if rest, ok := below(m.Dest, filepath.Clean(d)); ok && m.Dest != m.Source && m.Mode != profile.Tmpfs {
+			if rest, ok := paths.Rest(m.Dest, filepath.Clean(d)); ok && m.Dest != m.Source && m.Mode != profile.Tmpfs {
 				dirs = append(dirs, filepath.Join(m.Source, rest))
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -30,8 +31,8 @@ func Mounted(rc profile.RunConfig) (shown, copied []string) {
 // the user is, the folders and the environment, of which it is a first draft. The function real
 // resolves links as far as a path exists; names returns what a folder holds, see
 // host.Names, and may be nil.
-func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) string, names func(string) (map[string]bool, bool)) (paths, globs, writable []string) {
-	add := func(p ...string) { paths = append(paths, p...) }
+func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) string, names func(string) (map[string]bool, bool)) (asked, globs, writable []string) {
+	add := func(p ...string) { asked = append(asked, p...) }
 	withParent := func(p string) { add(p, filepath.Dir(p)) }
 
 	nodes, patterns := deviceAsks(rc)
@@ -104,10 +105,10 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 		}
 		// A mount point seen through another mount lies elsewhere on the host.
 		for _, over := range append(rc.Mounts, profile.Mount{Source: rc.Workdir, Dest: rc.Workdir}) {
-			if rest, ok := below(over.Dest, m.Dest); ok && over.Mode != profile.Tmpfs {
+			if rest, ok := paths.Rest(over.Dest, m.Dest); ok && over.Mode != profile.Tmpfs {
 				add(filepath.Join(real(over.Source), rest))
 			}
 		}
 	}
-	return paths, globs, writable
+	return asked, globs, writable
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -40,7 +41,7 @@ func (b *builder) places() {
 		b.showAgain("installed programs", p)
 	}
 	for _, p := range b.packageFolders(b.s.Program) {
-		if _, inHome := below(b.home, p); !inHome || b.rc.Home != "isolated" { // see programFolders
+		if !paths.Below(b.home, p) || b.rc.Home != "isolated" { // see programFolders
 			b.showAgain("the program itself", p)
 		}
 	}
@@ -55,7 +56,7 @@ func (b *builder) placesIn(m layer) {
 		}
 		for _, p := range r.Paths {
 			place := b.place(p)
-			rest, ok := below(m.source, place)
+			rest, ok := paths.Rest(m.source, place)
 			if ok && rest != "" {
 				b.filler("hidden: "+r.What+" ("+r.Key+")", filepath.Join(m.dest, rest))
 			}
@@ -70,11 +71,11 @@ func (b *builder) place(p string) string {
 	if b.kind(p) != host.Dir || slices.Contains(b.homes(), real) {
 		return ""
 	}
-	if _, mine := below(b.home, real); mine && real != p {
+	if paths.Below(b.home, real) && real != p {
 		return ""
 	}
 	needed := append(profile.SystemFolders(), "/proc", "/sys", "/dev", "/run", "/var", "/tmp")
-	if real != p && slices.ContainsFunc(needed, func(dir string) bool { _, ok := below(real, dir); return ok }) {
+	if real != p && slices.ContainsFunc(needed, func(dir string) bool { return paths.Below(real, dir) }) {
 		return ""
 	}
 	return real

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -122,7 +123,7 @@ func entries(f host.Facts, at site) []entry {
 	for _, i := range rest {
 		out[i].at = slices.DeleteFunc(out[i].at, func(p string) bool {
 			return slices.ContainsFunc(out, func(other entry) bool {
-				return !other.Rest && other.Method != "place" && slices.ContainsFunc(other.at, func(dir string) bool { _, ok := below(dir, p); return ok })
+				return !other.Rest && other.Method != "place" && slices.ContainsFunc(other.at, func(dir string) bool { return paths.Below(dir, p) })
 			})
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 )
 
@@ -45,8 +46,7 @@ func (b *builder) started() error {
 	l, _ := b.view.at(cwd)
 	covered := !l.bind() && !l.write && !l.filler && l.dest != ""
 	made := slices.ContainsFunc(b.view.layers, func(l layer) bool { // for what is mounted there
-		_, ok := below(cwd, l.dest)
-		return ok
+		return paths.Below(cwd, l.dest)
 	})
 	if l.bind() || made && !covered {
 		return nil

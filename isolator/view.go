@@ -3,8 +3,8 @@ package isolator
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 )
 
@@ -34,7 +34,7 @@ type view struct {
 func (v *view) names(p string) []string {
 	out := []string{p}
 	for _, t := range v.twins {
-		rest, ok := below(t.Path, p)
+		rest, ok := paths.Rest(t.Path, p)
 		if !ok {
 			continue
 		}
@@ -52,8 +52,8 @@ func (v *view) parts(p string) []host.Twin {
 	var out []host.Twin
 	for _, name := range v.names(p) {
 		for _, t := range v.twins {
-			_, part := below(name, t.Path)
-			_, inside := below(name, t.At)
+			part := paths.Below(name, t.Path)
+			inside := paths.Below(name, t.At)
 			if part && !inside && t.Path != name && !slices.Contains(out, t) {
 				out = append(out, t)
 			}
@@ -65,8 +65,8 @@ func (v *view) parts(p string) []host.Twin {
 // mountedOver reports whether the host mounts something on the way from top to p.
 func (v *view) mountedOver(top, p string) bool {
 	return slices.ContainsFunc(v.mounted, func(m string) bool {
-		_, in := below(top, m)
-		_, over := below(m, p)
+		in := paths.Below(top, m)
+		over := paths.Below(m, p)
 		return in && over && m != top
 	})
 }
@@ -77,7 +77,7 @@ func (v *view) add(l layer) { v.layers = append(v.layers, l) }
 // path there ("" on a tmpfs).
 func (v *view) at(p string) (l layer, host string) {
 	for i := len(v.layers) - 1; i >= 0; i-- {
-		if rest, ok := below(v.layers[i].dest, p); ok {
+		if rest, ok := paths.Rest(v.layers[i].dest, p); ok {
 			l = v.layers[i]
 			if l.bind() {
 				host = filepath.Join(l.source, rest)
@@ -99,7 +99,7 @@ func (v *view) where(p string) []string {
 			continue
 		}
 		for _, name := range names {
-			rest, ok := below(l.source, name)
+			rest, ok := paths.Rest(l.source, name)
 			if !ok {
 				continue
 			}
@@ -116,7 +116,7 @@ func (v *view) where(p string) []string {
 // covered reports whether a layer after i hides what layer i shows at box.
 func (v *view) covered(i int, box string) bool {
 	for _, l := range v.layers[i+1:] {
-		if _, ok := below(l.dest, box); ok {
+		if paths.Below(l.dest, box) {
 			return true
 		}
 	}
@@ -132,25 +132,10 @@ func (v *view) relocates(p string) (layer, bool) {
 			continue
 		}
 		for _, name := range names {
-			if _, ok := below(name, l.hostPlace(l.dest)); ok && !v.covered(i, l.dest) {
+			if paths.Below(name, l.hostPlace(l.dest)) && !v.covered(i, l.dest) {
 				return l, true
 			}
 		}
 	}
 	return layer{}, false
-}
-
-// below reports whether p is dir or lies below it, and the rest of the path.
-// Both are clean and absolute.
-func below(dir, p string) (rest string, ok bool) {
-	if dir == p {
-		return "", true
-	}
-	if dir == "/" {
-		return p[1:], true
-	}
-	if strings.HasPrefix(p, dir) && p[len(dir)] == '/' {
-		return p[len(dir)+1:], true
-	}
-	return "", false
 }

@@ -1,6 +1,10 @@
 package profile
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"github.com/enr/inner/internal/paths"
+)
 
 // DeviceSet is a named set of device nodes that [sandbox] devices takes. A mount
 // cannot give one: what bwrap binds from the host is mounted nodev, but for
@@ -55,7 +59,7 @@ func deviceNames() []string {
 func deviceHint(path string) string {
 	for _, s := range DeviceSets() {
 		for _, p := range s.Nodes {
-			if matched(p, path) || within(path, p) {
+			if matched(p, path) || paths.Below(p, path) {
 				return `devices = ["` + s.Name + `"] under [sandbox]`
 			}
 		}

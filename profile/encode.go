@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile/strict"
 )
@@ -169,7 +170,7 @@ func (e *encoder) origin(at strict.Pos) string {
 }
 
 func (e *encoder) path(p string) string {
-	if filepath.IsAbs(p) && within(p, e.home) && e.home != "/" {
+	if filepath.IsAbs(p) && paths.Below(e.home, p) && e.home != "/" {
 		p = "~" + strings.TrimPrefix(p, e.home)
 	}
 	return comment(p)

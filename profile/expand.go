@@ -150,14 +150,6 @@ func (x *expander) path(text string, what expands) (string, error) {
 	return filepath.Clean(p), nil
 }
 
-// within reports whether path is dir or lies below it.
-func within(path, dir string) bool {
-	if dir == "/" || path == dir {
-		return true
-	}
-	return len(path) > len(dir) && path[len(dir)] == '/' && path[:len(dir)] == dir
-}
-
 // real resolves the links of a path as far as it exists.
 func real(path string) string {
 	rest := ""

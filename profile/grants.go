@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // Grant is one thing a profile gives a box beyond nothing. One that Tightens takes
@@ -158,7 +160,7 @@ func itemsOf(list []string, shown func(string) string) []Item {
 
 // short writes a path of the home folder with ~.
 func (g *granter) short(path string) string {
-	if g.home != "" && g.home != "/" && within(path, g.home) {
+	if g.home != "" && g.home != "/" && paths.Below(g.home, path) {
 		return "~" + strings.TrimPrefix(path, g.home)
 	}
 	return path

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -174,7 +175,7 @@ func (r *resolver) boxFolders() []string {
 // when there is none.
 func (r *resolver) boxFolder(dir string, written []string) string {
 	for _, w := range written {
-		if within(dir, w) {
+		if paths.Below(w, dir) {
 			return w
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -43,7 +44,7 @@ func (r *resolver) mounts() {
 		r.rc.Mounts = slices.DeleteFunc(r.rc.Mounts, func(old Mount) bool { return old.Dest == m.Dest })
 		at := len(r.rc.Mounts)
 		for i, placed := range r.rc.Mounts {
-			if within(placed.Dest, m.Dest) {
+			if paths.Below(m.Dest, placed.Dest) {
 				at = i
 				break
 			}
@@ -128,7 +129,7 @@ func (r *resolver) checkMounts() {
 
 func (r *resolver) badMount(m *Mount) (msg, hint string) {
 	for _, own := range []string{"/dev", "/proc", "/sys"} {
-		if within(m.Dest, own) || within(real(m.Dest), own) {
+		if paths.Below(own, m.Dest) || paths.Below(own, real(m.Dest)) {
 			return fmt.Sprintf("dest %q: %s is the box's own, nothing is mounted in it", m.Dest, own), r.ownHint(m)
 		}
 	}
@@ -144,7 +145,7 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 		case kind == "":
 			return fmt.Sprintf("mount source %q does not exist on host", m.Source), ""
 		}
-		if src := real(m.Source); isDevice(src) || within(src, "/dev") && !within(src, "/dev/shm") || src == "/dev/shm" {
+		if src := real(m.Source); isDevice(src) || paths.Below("/dev", src) && !paths.Below("/dev/shm", src) || src == "/dev/shm" {
 			return fmt.Sprintf("source %q: devices do not work in a mount", m.Source), deviceHint(src)
 		}
 		if msg := r.forbiddenSource(m); msg != "" {
@@ -172,7 +173,7 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 
 // ownHint is what to write in the place of a mount in /dev, /proc or /sys.
 func (r *resolver) ownHint(m *Mount) string {
-	if m.Mode != Tmpfs && within(m.Source, "/dev") {
+	if m.Mode != Tmpfs && paths.Below("/dev", m.Source) {
 		return deviceHint(m.Source)
 	}
 	return ""
@@ -213,15 +214,15 @@ func (r *resolver) forbiddenDest(m *Mount) string {
 	switch {
 	case m.Dest == "/" || dest == "/":
 		return "a mount over / would replace the box"
-	case within(m.Dest, "/run/inner") || m.Dest == "/run/.innerenv" || m.Dest == "/run" || dest == "/run":
+	case paths.Below("/run/inner", m.Dest) || m.Dest == "/run/.innerenv" || m.Dest == "/run" || dest == "/run":
 		return fmt.Sprintf("dest %q is inner's own", m.Dest)
-	case isolated && (within(r.c.Home, m.Dest) || within(r.home, dest)):
+	case isolated && (paths.Below(m.Dest, r.c.Home) || paths.Below(dest, r.home)):
 		return fmt.Sprintf("dest %q covers the home folder, and home is isolated", m.Dest)
 	case r.inner == "":
 		return ""
-	case within(dest, r.inner) && !within(dest, filepath.Join(r.inner, "workspaces")):
+	case paths.Below(r.inner, dest) && !paths.Below(filepath.Join(r.inner, "workspaces"), dest):
 		return fmt.Sprintf("dest %q lies in inner's own folder", m.Dest)
-	case within(r.inner, dest) && m.Mode != Tmpfs && real(m.Source) != dest:
+	case paths.Below(dest, r.inner) && m.Mode != Tmpfs && real(m.Source) != dest:
 		return fmt.Sprintf("dest %q covers inner's own folder", m.Dest)
 	}
 	return ""
@@ -232,9 +233,9 @@ func (r *resolver) forbiddenSource(m *Mount) string {
 	switch {
 	case src == "/" && m.Mode != RO:
 		return fmt.Sprintf("mode %q of / would hand over the whole system", m.Mode)
-	case r.inner != "" && within(src, r.inner) && !within(src, filepath.Join(r.inner, "workspaces")):
+	case r.inner != "" && paths.Below(r.inner, src) && !paths.Below(filepath.Join(r.inner, "workspaces"), src):
 		return fmt.Sprintf("source %q lies in inner's own folder", m.Source)
-	case (r.holdsHome(src) || r.inner != "" && within(r.inner, src)) && src != real(m.Dest):
+	case (r.holdsHome(src) || r.inner != "" && paths.Below(src, r.inner)) && src != real(m.Dest):
 		return fmt.Sprintf("source %q holds your home folder, which can only be mounted at its own path", m.Source)
 	}
 	return ""
@@ -245,7 +246,7 @@ func (r *resolver) forbiddenSource(m *Mount) string {
 func (r *resolver) mountPoint(m *Mount) (hostPath string, made bool) {
 	best, hostPath := "", m.Dest
 	cover := func(dir, source string, tmpfs bool) {
-		if dir == "" || !within(m.Dest, dir) || dir == m.Dest && !tmpfs || len(dir) < len(best) {
+		if dir == "" || !paths.Below(dir, m.Dest) || dir == m.Dest && !tmpfs || len(dir) < len(best) {
 			return
 		}
 		best, made = dir, tmpfs

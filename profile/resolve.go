@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitignore"
 	"github.com/enr/inner/profile/strict"
 )
@@ -196,7 +197,7 @@ func (r *resolver) sandbox() {
 		switch {
 		case err != nil:
 			r.add(it.At, "sandbox.home_allow", err.Error(), `write it like "~/.local/bin"`)
-		case p == r.c.Home || !within(p, r.c.Home):
+		case p == r.c.Home || !paths.Below(r.c.Home, p):
 			r.add(it.At, "sandbox.home_allow", fmt.Sprintf("%q is not below your home folder", it.Text), "")
 		default:
 			rc.HomeAllow = append(rc.HomeAllow, p)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // Toolchains in home_allow stands for the folders below the home in which programs
@@ -64,7 +66,7 @@ func toolchainVariables() []struct{ name, below string } {
 // written: CARGO_HOME and GOPATH do not go along.
 func (r *resolver) toolchains() (folders, variables []string) {
 	add := func(p string) bool {
-		if p == r.c.Home || !within(p, r.c.Home) {
+		if p == r.c.Home || !paths.Below(r.c.Home, p) {
 			return false
 		}
 		if _, err := os.Stat(p); err == nil && !slices.Contains(folders, p) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // WorkdirError says why the working folder of a run cannot be used. The profile
@@ -92,7 +94,7 @@ func (r *resolver) hostFolder(dir string, named bool) error {
 		return r.refuse(dir, "-w FOLDER", "the working folder %q is not a folder", dir)
 	}
 	r.rc.Workdir, r.rc.Cwd = physical, physical
-	if cwd := real(r.c.Cwd); !named && r.c.Cwd != "" && within(cwd, physical) {
+	if cwd := real(r.c.Cwd); !named && r.c.Cwd != "" && paths.Below(physical, cwd) {
 		r.rc.Cwd = cwd
 	}
 	for _, m := range r.rc.Mounts {
@@ -124,7 +126,7 @@ func (r *resolver) elsewhere(physical string) error {
 	for i := range r.rc.Mounts {
 		m := &r.rc.Mounts[i]
 		source := real(m.Source)
-		if m.Mode == Tmpfs || !within(cwd, source) || best != nil && len(source) < len(real(best.Source)) {
+		if m.Mode == Tmpfs || !paths.Below(source, cwd) || best != nil && len(source) < len(real(best.Source)) {
 			continue
 		}
 		if at := filepath.Join(m.Dest, strings.TrimPrefix(cwd, source)); r.mountOver(at) == m {
@@ -153,7 +155,7 @@ func (r *resolver) keepOriginals(dir string) {
 	for _, m := range r.rc.Mounts {
 		source := real(m.Source)
 		switch {
-		case m.Mode != SafeRW || !within(dir, source) || r.rc.WorkdirMode == None:
+		case m.Mode != SafeRW || !paths.Below(source, dir) || r.rc.WorkdirMode == None:
 		case real(m.Dest) == source:
 			r.rc.WorkdirMode = None
 		default:
@@ -167,7 +169,7 @@ func (r *resolver) mountOver(boxPath string) *Mount {
 	var over *Mount
 	for i := range r.rc.Mounts {
 		m := &r.rc.Mounts[i]
-		if within(boxPath, m.Dest) && (over == nil || len(m.Dest) >= len(over.Dest)) {
+		if paths.Below(m.Dest, boxPath) && (over == nil || len(m.Dest) >= len(over.Dest)) {
 			over = m
 		}
 	}
@@ -181,11 +183,11 @@ func (r *resolver) checkWorkdir(dir string) error {
 	switch {
 	case dir == "/":
 		return r.refuse(dir, hint, "the working folder is %q: it would hand over the whole system", dir)
-	case r.holdsHome(dir) || within(r.c.Home, dir):
+	case r.holdsHome(dir) || paths.Below(dir, r.c.Home):
 		return r.refuse(dir, hint, "the working folder %q holds your whole home folder", dir)
 	case systemFolder(dir):
 		return r.refuse(dir, hint, "the working folder %q is a system folder", dir)
-	case r.inner != "" && within(dir, r.inner) && !within(dir, filepath.Join(r.inner, "workspaces")):
+	case r.inner != "" && paths.Below(r.inner, dir) && !paths.Below(filepath.Join(r.inner, "workspaces"), dir):
 		return r.refuse(dir, hint, "the working folder %q lies in inner's own folder", dir)
 	}
 	return nil
@@ -194,7 +196,7 @@ func (r *resolver) checkWorkdir(dir string) error {
 // holdsHome reports whether a folder, with its links resolved, is one of the
 // user's homes or holds it.
 func (r *resolver) holdsHome(dir string) bool {
-	return within(r.home, dir) || r.otherHome != "" && within(r.otherHome, dir)
+	return paths.Below(dir, r.home) || r.otherHome != "" && paths.Below(dir, r.otherHome)
 }
 
 // systemFolder reports whether a folder belongs to the system: some with all
@@ -208,7 +210,7 @@ func systemFolder(dir string) bool {
 		"/etc", "/bin", "/sbin", "/boot", "/dev", "/proc", "/sys", "/usr/bin", "/usr/sbin", "/usr/libexec", "/usr/include", "/usr/share",
 		"/usr/local/bin", "/usr/local/sbin",
 	} {
-		if within(dir, tree) {
+		if paths.Below(tree, dir) {
 			return true
 		}
 	}

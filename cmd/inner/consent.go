@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
 	"golang.org/x/term"
 )
@@ -378,7 +379,7 @@ func (t *consent) split(grants []profile.Grant) (safe, dangerous []profile.Grant
 		in.Items, out.Items = nil, nil
 		for _, it := range g.Items {
 			switch {
-			case g.Dangerous(), g.Key == profile.MountRW && !inside(it.Path, t.root):
+			case g.Dangerous(), g.Key == profile.MountRW && !paths.Below(t.root, it.Path):
 				out.Items = append(out.Items, it)
 			case it.Path != "" && special(it.Path):
 				it.Text += " (a socket or a device)"

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/profile"
@@ -430,7 +431,7 @@ func stageReach(j *journey) error {
 func (j *journey) certificates(variable, file string) error {
 	seen := true
 	for _, dir := range []string{j.app.home, "/tmp", "/var/tmp", "/run"} {
-		if real := realPath(file) + "/"; strings.HasPrefix(file+"/", dir+"/") || strings.HasPrefix(real, realPath(dir)+"/") {
+		if paths.Below(dir, file) || paths.Below(realPath(dir), realPath(file)) {
 			seen = false
 		}
 	}

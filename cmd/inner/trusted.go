@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
@@ -279,12 +280,7 @@ func givenBy(m profile.Mount, rc, plain profile.RunConfig) bool {
 		slices.ContainsFunc(plain.Mounts, func(o profile.Mount) bool {
 			return o.Mode == m.Mode && o.Dest == m.Dest && plain.Real[o.Source] == real
 		}) ||
-		strings.Contains(m.Written, "${workdir}") && inside(real, rc.Workdir)
-}
-
-// inside reports whether a path is dir or lies below it.
-func inside(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+		strings.Contains(m.Written, "${workdir}") && paths.Below(rc.Workdir, real)
 }
 
 // exchanged names a path of the profile that the host's facts say leads elsewhere than

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -120,7 +121,7 @@ func order(list []Change) []Change {
 		switch {
 		case c.Kind == Deleted:
 			return 2
-		case slices.ContainsFunc(turned, func(p string) bool { return c.Full() == p || strings.HasPrefix(c.Full(), p+"/") }):
+		case slices.ContainsFunc(turned, func(p string) bool { return paths.Below(p, c.Full()) }):
 			return 3
 		case strings.Contains("/"+c.Path, "/.git/objects/"):
 			return 0

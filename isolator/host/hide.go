@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitignore"
 )
 
@@ -309,7 +310,7 @@ func (h *hider) roots(want map[ID]*wanted, first []string, table []disk) []strin
 	for _, w := range want {
 		at, device := "", ""
 		for _, d := range table { // the last one covers
-			if (w.name == d.at || d.at == "/" || strings.HasPrefix(w.name, d.at+"/")) && len(d.at) >= len(at) {
+			if paths.Below(d.at, w.name) && len(d.at) >= len(at) {
 				at, device = d.at, d.device
 			}
 		}

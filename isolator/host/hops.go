@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // Hop is a link on the way to something. Whoever can write the folder it is in can
@@ -77,7 +79,7 @@ func resolveLinks(list []GitGuard, roots []string) []GitGuard {
 			continue
 		}
 		out = append(out, GitGuard{Dir: g.Dir, Hops: hops})
-		inRoot := slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(real+"/", strings.TrimSuffix(root, "/")+"/") })
+		inRoot := slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, real) })
 		switch {
 		case !inRoot || slices.ContainsFunc(list, func(x GitGuard) bool { return x.Dir == real }):
 		case fi.IsDir() && (filepath.Base(g.Dir) == ".git" || exists(filepath.Join(real, "HEAD"))):

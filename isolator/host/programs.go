@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // Program is a file that is run when somebody types Name.
@@ -42,7 +44,7 @@ func findPrograms(dirs, names, skip []string) []Program {
 	var read []string
 	for _, dir := range dirs {
 		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || slices.Contains(read, real) || slices.ContainsFunc(skip, func(s string) bool { return within(real, s) }) {
+		if err != nil || slices.Contains(read, real) || slices.ContainsFunc(skip, func(s string) bool { return paths.Below(s, real) }) {
 			continue
 		}
 		read = append(read, real)
@@ -121,8 +123,6 @@ func Stem(name string) string {
 	}
 	return s
 }
-
-func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // equal compares two programs of one size.
 func equal(a, b string, size int64) bool {

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // Setting is what a run was given, by which its accesses are judged. All paths
@@ -58,7 +60,7 @@ func Suggest(list []Access, s Setting) Suggestion {
 			out.Programs = append(out.Programs, a.Path)
 		}
 		switch key := s.Secret(a.Path); {
-		case System(a.Path) || slices.ContainsFunc(s.Own, func(own string) bool { return below(a.Path, own) }):
+		case System(a.Path) || slices.ContainsFunc(s.Own, func(own string) bool { return paths.Below(own, a.Path) }):
 		case key != "":
 			if a.Host != None {
 				out.hide(key, a.Path)
@@ -77,10 +79,10 @@ func Suggest(list []Access, s Setting) Suggestion {
 		written = append(written, f.Path)
 	}
 	reads = slices.DeleteFunc(reads, func(a Access) bool {
-		return slices.ContainsFunc(written, func(w string) bool { return below(a.Path, w) })
+		return slices.ContainsFunc(written, func(w string) bool { return paths.Below(w, a.Path) })
 	})
 	for _, f := range s.fold(reads, false) {
-		if below(f.Path, s.Home) {
+		if paths.Below(s.Home, f.Path) {
 			out.HomeAllow = append(out.HomeAllow, f.Path)
 		} else {
 			out.Mounts = append(out.Mounts, Mount{Path: f.Path, Mode: "ro"})
@@ -106,7 +108,7 @@ func (s *Suggestion) hide(key, p string) {
 func (s Setting) granted(p string) (write, granted bool) {
 	best := -1
 	for dir, w := range s.Granted {
-		if below(p, dir) && len(dir) > best {
+		if paths.Below(dir, p) && len(dir) > best {
 			best, write, granted = len(dir), w, true
 		}
 	}
@@ -116,7 +118,7 @@ func (s Setting) granted(p string) (write, granted bool) {
 // umbrella reports whether a folder holds what belongs to many programs: nobody
 // wants all of that granted because one of them looked into it.
 func (s Setting) umbrella(p string) bool {
-	if below(s.Home, p) {
+	if paths.Below(p, s.Home) {
 		return true
 	}
 	rest, ok := strings.CutPrefix(p, s.Home+"/")
@@ -175,19 +177,14 @@ func (s Setting) fold(list []Access, folders bool) []Access {
 
 // common is the folder two paths share.
 func common(a, b string) string {
-	for !below(b, a) {
+	for !paths.Below(a, b) {
 		a = path.Dir(a)
 	}
 	return a
 }
 
-// below reports whether p is dir or lies in it.
-func below(p, dir string) bool {
-	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
-}
-
 // System reports whether a path is in a folder that every box has, or has its
 // own of.
 func System(p string) bool {
-	return slices.ContainsFunc(system(), func(dir string) bool { return below(p, dir) })
+	return slices.ContainsFunc(system(), func(dir string) bool { return paths.Below(dir, p) })
 }

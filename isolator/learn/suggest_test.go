@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -41,7 +42,7 @@ func TestSuggest(t *testing.T) {
 			got := Suggest(tt.list, Setting{
 				Home: "/home/u", Granted: map[string]bool{"/home/u/app": true, "/data": true, "/data/ro": false}, Own: []string{"/home/u/.inner"},
 				Secret: func(p string) string {
-					if below(p, "/home/u/.ssh") {
+					if paths.Below("/home/u/.ssh", p) {
 						return "ssh"
 					}
 					return ""

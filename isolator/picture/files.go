@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
 )
@@ -39,16 +40,11 @@ func mounts(plan isolator.Plan) []mount {
 	return out
 }
 
-// within reports whether p is dir or lies below it.
-func within(dir, p string) bool {
-	return p == dir || dir == "/" || strings.HasPrefix(p, dir) && p[len(dir)] == '/'
-}
-
 // at returns which mount decides about a box path, and the host path it shows there;
 // -1 for none, "" for nothing of the host.
 func at(ms []mount, p string) (i int, hostPath string) {
 	for i, m := range slices.Backward(ms) {
-		if within(m.dest, p) {
+		if paths.Below(m.dest, p) {
 			if m.source == "" {
 				return i, ""
 			}
@@ -140,8 +136,8 @@ func (s Subject) mapped(m mount) Thing {
 // inners reports whether a mount is a part of the box itself.
 func (s Subject) inners(m mount) bool {
 	return m.dest == "/run" || m.dest == isolator.BoxMarker || m.kind == "--dev" || m.kind == "--proc" || m.source != "" && m.source == s.Staged.Noop ||
-		within(isolator.BoxDir, m.dest) || within("/proc", m.dest) || within("/dev", m.dest) ||
-		s.Staged.Noop != "" && within(s.Staged.Noop, m.source) || s.Staged.Startup != "" && within(s.Staged.Startup, m.source)
+		paths.Below(isolator.BoxDir, m.dest) || paths.Below("/proc", m.dest) || paths.Below("/dev", m.dest) ||
+		s.Staged.Noop != "" && paths.Below(s.Staged.Noop, m.source) || s.Staged.Startup != "" && paths.Below(s.Staged.Startup, m.source)
 }
 
 // meant is what the profile says of files, for a run that has no plan.

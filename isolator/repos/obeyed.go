@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -114,7 +115,7 @@ func (w *sweep) stays(p string) bool {
 
 // lies reports whether a path is one of the list, or in one.
 func lies(p string, list []string) bool {
-	return slices.ContainsFunc(list, func(q string) bool { return p == q || strings.HasPrefix(p, q+"/") })
+	return slices.ContainsFunc(list, func(q string) bool { return paths.Below(q, p) })
 }
 
 func (w *sweep) isTop(dir string) bool {

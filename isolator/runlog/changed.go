@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/sensitive"
 )
 
@@ -60,7 +61,7 @@ func topmost(roots []string) []string {
 	slices.Sort(sorted)
 	var out []string
 	for _, r := range sorted {
-		if n := len(out); n == 0 || r != out[n-1] && !strings.HasPrefix(r, strings.TrimSuffix(out[n-1], "/")+"/") {
+		if n := len(out); n == 0 || !paths.Below(out[n-1], r) {
 			out = append(out, r)
 		}
 	}

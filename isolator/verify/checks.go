@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
@@ -185,7 +186,7 @@ func (c *checker) home() {
 	}
 	add := func(p string) {
 		for _, q := range []string{p, c.canon(p)} {
-			if within(ch.Want, q) {
+			if paths.Below(ch.Want, q) {
 				ch.Places = append(ch.Places, Place{Path: q})
 			}
 		}
@@ -526,7 +527,7 @@ func (c *checker) waysThrough() {
 // allows under another key.
 func (c *checker) lifted(p string) bool {
 	return slices.ContainsFunc(c.table, func(r isolator.Place) bool {
-		return c.allowed[r.Key] && slices.ContainsFunc(r.At, func(q string) bool { return q != p && within(q, p) })
+		return c.allowed[r.Key] && slices.ContainsFunc(r.At, func(q string) bool { return q != p && paths.Below(q, p) })
 	})
 }
 
@@ -535,18 +536,18 @@ func (c *checker) lifted(p string) bool {
 func (c *checker) covered(p string) bool {
 	p = c.canon(p)
 	for _, b := range c.Staged.Binds {
-		if box := c.canon(b.Box); within(p, box) || within(box, p) {
+		if box := c.canon(b.Box); paths.Below(p, box) || paths.Below(box, p) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(c.Config.Mounts, func(m profile.Mount) bool {
-		return m.Mode != profile.Tmpfs && within(c.canon(m.Dest), p) && c.canon(m.Source) != c.canon(m.Dest)
+		return m.Mode != profile.Tmpfs && paths.Below(c.canon(m.Dest), p) && c.canon(m.Source) != c.canon(m.Dest)
 	})
 }
 
 func (c *checker) grantedSocket(s string) bool {
 	for _, r := range c.table {
-		if c.allowed[r.Key] && slices.ContainsFunc(r.At, func(p string) bool { return within(c.canon(p), s) }) {
+		if c.allowed[r.Key] && slices.ContainsFunc(r.At, func(p string) bool { return paths.Below(c.canon(p), s) }) {
 			return true
 		}
 	}
@@ -658,13 +659,8 @@ func (c *checker) rest() {
 		r := plan.Rlimits
 		ch.Want = fmt.Sprintf("%d %d %d %d", r.Files, r.FileSize, r.Pids, plan.Disk)
 		ch.Places = []Place{{Path: "/dev/shm"}}
-		if !slices.ContainsFunc(c.Config.Mounts, func(m profile.Mount) bool { return within(m.Dest, "/tmp") }) {
+		if !slices.ContainsFunc(c.Config.Mounts, func(m profile.Mount) bool { return paths.Below(m.Dest, "/tmp") }) {
 			ch.Places = append(ch.Places, Place{Path: "/tmp"})
 		}
 	}
-}
-
-// within reports whether p is dir or lies below it.
-func within(dir, p string) bool {
-	return dir == p || dir == "/" || strings.HasPrefix(p, dir+"/")
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 )
 
@@ -64,7 +65,7 @@ func octal(s string) string {
 func (i *inside) covering(p string) (mount, bool) {
 	best, found := mount{}, false
 	for _, m := range i.mounts {
-		if within(m.at, p) && len(m.at) >= len(best.at) {
+		if paths.Below(m.at, p) && len(m.at) >= len(best.at) {
 			best, found = m, true
 		}
 	}
@@ -153,11 +154,11 @@ func (i *inside) writesDeclared(places []Place, run string) (Result, string) {
 		if !m.write || !i.ofHost(m) || harmlessDevice(m.at) {
 			continue
 		}
-		if slices.ContainsFunc(places, func(p Place) bool { return p.Path == m.at || within(p.Path, m.at) && i.partOf(p.Path, m, run) }) {
+		if slices.ContainsFunc(places, func(p Place) bool { return p.Path == m.at || paths.Below(p.Path, m.at) && i.partOf(p.Path, m, run) }) {
 			n++
 			continue
 		}
-		if slices.ContainsFunc(i.mounts[k+1:], func(later mount) bool { return within(later.at, m.at) }) {
+		if slices.ContainsFunc(i.mounts[k+1:], func(later mount) bool { return paths.Below(later.at, m.at) }) {
 			continue // another mount lies over it
 		}
 		bad = append(bad, m.at)
@@ -272,7 +273,7 @@ func (i *inside) homeIsolated(home string, places []Place) (Result, string) {
 	}
 	for _, e := range entries {
 		p := filepath.Join(home, e.Name())
-		known := slices.ContainsFunc(places, func(q Place) bool { return within(p, q.Path) || within(q.Path, p) })
+		known := slices.ContainsFunc(places, func(q Place) bool { return paths.Below(p, q.Path) || paths.Below(q.Path, p) })
 		if !known {
 			return Fail, p + " is there and was not declared"
 		}

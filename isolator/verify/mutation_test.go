@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator"
 )
 
@@ -179,7 +180,7 @@ func equivalent(args []isolator.Arg, i int, name string) string {
 	for k, b := range args {
 		switch other := destOf(b); {
 		case other == "" || k == i:
-		case k > i && within(other, dest):
+		case k > i && paths.Below(other, dest):
 			return "a later mount lies over it: " + b.Reason
 		case k < i && other == dest && slices.Equal(b.Words, args[i].Words):
 			return "it is there twice"

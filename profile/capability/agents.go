@@ -1,8 +1,7 @@
 package capability
 
 import (
-	"strings"
-
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
 )
 
@@ -221,7 +220,7 @@ func onlyHere(doc map[string]any, key, workdir string) map[string]any {
 
 func keepHere(folders map[string]any, workdir string) {
 	for path := range folders {
-		if path != workdir && !strings.HasPrefix(path, workdir+"/") {
+		if !paths.Below(workdir, path) {
 			delete(folders, path)
 		}
 	}

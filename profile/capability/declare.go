@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/strict"
@@ -52,7 +53,7 @@ func (t Table) Check(name string, at strict.Pos) []strict.Problem {
 	for i, it := range t.Paths.Items {
 		c.path(it.At, "paths", it.Text)
 		for _, other := range t.Paths.Items[:i] {
-			if within(it.Text, other.Text) || within(other.Text, it.Text) {
+			if paths.Below(other.Text, it.Text) || paths.Below(it.Text, other.Text) {
 				c.add(it.At, "paths", fmt.Sprintf("%q and %q overlap", other.Text, it.Text), "")
 			}
 		}
@@ -105,7 +106,7 @@ func (t Table) Capability(name string) Capability {
 		f := Folder{Path: p}
 		rel := func(list strict.List) (out []string) {
 			for _, text := range list.Texts() {
-				if within(text, p) {
+				if paths.Below(p, text) {
 					out = append(out, strings.TrimPrefix(text, p+"/"))
 				}
 			}
@@ -123,9 +124,6 @@ func (t Table) Capability(name string) Capability {
 	}
 	return c
 }
-
-// within reports whether p is dir or lies below it.
-func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 
 func isName(s string) bool {
 	return s != "" && len(s) <= 64 && s[0] != '-' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
@@ -171,7 +169,7 @@ func (c *checker) inside(key string, list strict.List) {
 		if !c.path(it.At, key, it.Text) {
 			continue
 		}
-		if !slices.ContainsFunc(c.folders, func(dir string) bool { return it.Text != dir && within(it.Text, dir) }) {
+		if !slices.ContainsFunc(c.folders, func(dir string) bool { return it.Text != dir && paths.Below(dir, it.Text) }) {
 			c.add(it.At, key, fmt.Sprintf("%q lies in none of paths", it.Text), "")
 		}
 		if slices.Contains(list.Texts()[:i], it.Text) {

@@ -1,0 +1,29 @@
+// Package paths compares paths by their text alone: it asks no disk and follows no
+// link. Every path is clean and absolute; the folder comes first, as in filepath.Rel.
+//
+//	paths.Below("/home/u", "/home/u/src")     // true
+//	paths.Below("/home/u", "/home/u")         // true
+//	paths.Below("/home/u", "/home/user")      // false
+//	paths.Rest("/home/u", "/home/u/src/app")  // "src/app", true
+package paths
+
+import "strings"
+
+// Below reports whether p is dir or lies below it.
+func Below(dir, p string) bool {
+	_, ok := Rest(dir, p)
+	return ok
+}
+
+// Rest returns what stands behind dir in a path that is dir or lies below it: "" for
+// dir itself.
+func Rest(dir, p string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(p, dir)
+	switch {
+	case !ok, rest == "", strings.HasSuffix(dir, "/"):
+		return rest, ok
+	case rest[0] == '/':
+		return rest[1:], true
+	}
+	return "", false
+}

@@ -1,0 +1,29 @@
+package paths
+
+import "testing"
+
+func TestRest(t *testing.T) {
+	for _, c := range []struct {
+		dir, p, rest string
+		ok           bool
+	}{
+		{"/a", "/a", "", true},
+		{"/a", "/a/b/c", "b/c", true},
+		{"/a", "/ab", "", false},
+		{"/a", "/", "", false},
+		{"/a/b", "/a", "", false},
+		{"/", "/", "", true},
+		{"/", "/a/b", "a/b", true},
+		{"/a", "/b", "", false},
+		{"/a/", "/a/b", "b", true},
+		{"/a/", "/a", "", false},
+		{"", "/a", "a", true},
+		{"a", "a/b", "b", true},
+		{"/a", "", "", false},
+	} {
+		rest, ok := Rest(c.dir, c.p)
+		if ok != c.ok || ok && rest != c.rest || Below(c.dir, c.p) != c.ok {
+			t.Errorf("%q, %q: %q, %v", c.dir, c.p, rest, ok)
+		}
+	}
+}
