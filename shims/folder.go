@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/trust/disk"
 )
 
 // Folder is the shim folder of one INNER_HOME:
@@ -249,7 +249,7 @@ func (f Folder) copyBinary(path string, state State) (stamp, error) {
 	if err != nil {
 		return stamp{}, err
 	}
-	dst, temp, err := disk.Temp(f.Binary(), binaryMode)
+	dst, temp, err := files.Temp(f.Binary(), binaryMode)
 	if err != nil {
 		return stamp{}, err
 	}
@@ -261,5 +261,5 @@ func (f Folder) copyBinary(path string, state State) (stamp, error) {
 		_ = os.Remove(temp)
 		return stamp{}, err
 	}
-	return stampOf(info), disk.Commit(dst, temp, f.Binary())
+	return stampOf(info), files.Commit(dst, temp, f.Binary())
 }

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/enr/inner/profile/trust/disk"
+	"github.com/enr/inner/internal/files"
 )
 
 // State is the content of INNER_HOME/shims/state.
@@ -117,7 +117,7 @@ func (f Folder) Touch(t time.Time) error {
 
 // writeState replaces the state. The caller holds the lock.
 func (f Folder) writeState(s State, checked time.Time) error {
-	if err := disk.Replace(f.StateFile(), s.bytes(), 0o600); err != nil {
+	if err := files.Replace(f.StateFile(), s.bytes(), 0o600); err != nil {
 		return err
 	}
 	return f.Touch(checked)
@@ -133,11 +133,11 @@ func newGeneration() string {
 func (f Folder) locked(do func() error) error {
 	dir := filepath.Dir(f.Bin())
 	for _, d := range []string{dir, f.Bin()} {
-		if err := disk.Folder(d); err != nil {
+		if err := files.Folder(d); err != nil {
 			return fmt.Errorf("shim folder: %w", plain(err))
 		}
 	}
-	unlock, err := disk.Lock(filepath.Join(dir, ".lock"))
+	unlock, err := files.Lock(filepath.Join(dir, ".lock"))
 	if err != nil {
 		return fmt.Errorf("shim folder: %w", plain(err))
 	}

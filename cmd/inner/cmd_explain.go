@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/picture"
@@ -277,12 +278,7 @@ func (a *app) writePage(path string, page []byte) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	temp, err := tempBeside(path, page, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
-		_ = os.Remove(temp)
+	if err := files.Write(path, page, 0o600); err != nil {
 		return err
 	}
 	a.say("wrote %s", path)

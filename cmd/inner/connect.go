@@ -13,9 +13,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/capability"
 )
 
 const (
@@ -100,7 +100,7 @@ func stageSSH(j *journey) error {
 		j.staged.Binds = append(j.staged.Binds, isolator.Bind{Host: host, Box: box, Reason: reason})
 	}
 	at := boxSSH
-	if system, err := capability.ReadFile(realPath(hostSSH), 1<<20); err == nil {
+	if system, err := files.Read(realPath(hostSSH), files.NoLinks, 1<<20); err == nil {
 		at, text = hostSSH, append(text, system...)
 	} else {
 		j.staged.Env = append(j.staged.Env, profile.KV{Key: "GIT_SSH_COMMAND", Value: "ssh -F " + boxSSH})

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
@@ -103,20 +104,10 @@ func (d draft) save(data []byte) error {
 // lockFolder keeps other calls of inner from changing a file of a folder between
 // our look at it and our change, until unlock or the end of the process.
 func lockFolder(dir string) (unlock func(), err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		_ = f.Close()
+	if unlock, err = files.LockFolder(dir); err != nil {
 		return nil, fmt.Errorf("%q cannot be locked: %w", dir, err)
 	}
-	return func() { _ = f.Close() }, nil
+	return unlock, nil
 }
 
 func (a *app) runEditor(path string) error {
@@ -167,12 +158,7 @@ func editorWords() ([]string, error) {
 // createFile writes a file that must not be there yet, whole or not at all:
 // link(2) does not replace.
 func createFile(path string, data []byte, perm fs.FileMode) error {
-	temp, err := tempBeside(path, data, perm)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp)
-	err = os.Link(temp, path)
+	err := files.Create(path, data, perm)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%q is there already: %w", path, fs.ErrExist)
 	}
@@ -189,26 +175,5 @@ func replaceFile(path string, data []byte) error {
 	if !st.Mode().IsRegular() {
 		return fmt.Errorf("%q is not a regular file", path)
 	}
-	temp, err := tempBeside(path, data, st.Mode().Perm())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	return nil
-}
-
-func tempBeside(path string, data []byte, perm fs.FileMode) (string, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600, O_EXCL
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(perm), f.Sync(), f.Close()); err != nil {
-		_ = os.Remove(f.Name())
-		return "", err
-	}
-	return f.Name(), nil
+	return files.Write(path, data, st.Mode().Perm())
 }

@@ -20,11 +20,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/registry"
 	"github.com/enr/inner/profile/remote"
@@ -436,7 +436,7 @@ func (j *journey) certificates(variable, file string) error {
 		}
 	}
 	if !seen {
-		data, err := capability.ReadFile(file, 4<<20)
+		data, err := files.Read(file, files.NoLinks, 4<<20)
 		if err == nil && (!bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) || bytes.Contains(data, []byte("PRIVATE KEY"))) {
 			err = errors.New("it is not a file of certificates")
 		}

@@ -37,6 +37,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/stage"
 )
@@ -128,19 +129,7 @@ func (r *Record) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	next := filepath.Join(dir, recordName+".new")
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := create(next)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(next, filepath.Join(dir, recordName))
+	return files.Replace(filepath.Join(dir, recordName), append(data, '\n'), 0o600)
 }
 
 // with returns a record with its paths turned into others.

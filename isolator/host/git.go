@@ -2,14 +2,12 @@ package host
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -120,7 +118,7 @@ func guardPointer(file, top string, roots []string) []GitGuard {
 // of the roots, and whether a link in one of them leads there: the box could
 // exchange that. What it names is relative to dir.
 func pointed(file, dir, prefix string, roots []string) (real string, link bool) {
-	data, err := readPlain(file)
+	data, err := files.Head(file, files.NoLinks, 1<<20)
 	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
 	if err != nil || !ok || target == "" {
 		return "", false
@@ -329,19 +327,6 @@ func exists(p string) bool {
 // worktreeConfig reports whether git would read config.worktree. It errs on
 // the safe side: the word is enough.
 func worktreeConfig(dir string) bool {
-	data, err := readPlain(filepath.Join(dir, "config"))
+	data, err := files.Head(filepath.Join(dir, "config"), files.NoLinks, 1<<20)
 	return err == nil && bytes.Contains(bytes.ToLower(data), []byte("worktreeconfig"))
-}
-
-// readPlain reads a regular file: a pipe would never end.
-func readPlain(p string) ([]byte, error) {
-	f, err := os.OpenFile(p, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return nil, errors.Join(err, os.ErrInvalid)
-	}
-	return io.ReadAll(io.LimitReader(f, 1<<20))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -143,7 +144,7 @@ func GitDirs(top string) (dir, common string) {
 		return "", ""
 	}
 	follow := func(file, prefix string) string {
-		data, err := readPlain(file)
+		data, err := files.Head(file, files.NoLinks, 1<<20)
 		target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
 		if err != nil || !ok || target == "" {
 			return ""

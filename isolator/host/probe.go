@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/enr/inner/internal/files"
 	"golang.org/x/sys/unix"
 )
 
@@ -249,15 +250,10 @@ func matcher(pattern string) func(string) bool {
 // holds reports whether a file has a text in its first 64 KiB. One that cannot be
 // read is taken for one that has.
 func holds(file, text string) bool {
-	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
+	data, err := files.Head(file, files.FollowLinks, 64<<10)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, files.ErrNotRegular) {
+		return false
 	}
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return err != nil
-	}
-	data, err := io.ReadAll(io.LimitReader(f, 64<<10))
 	return err != nil || bytes.Contains(data, []byte(text))
 }
 

@@ -2,13 +2,12 @@ package host
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 )
 
@@ -129,26 +128,7 @@ func equal(a, b string, size int64) bool {
 	if size > largestCopy {
 		return false
 	}
-	x, errX := readRegular(a)
-	y, errY := readRegular(b)
+	x, errX := files.Read(a, files.FollowLinks, largestCopy)
+	y, errY := files.Read(b, files.FollowLinks, largestCopy)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
-}
-
-// readRegular reads a file that must not be a FIFO by now.
-func readRegular(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() || fi.Size() > largestCopy {
-		return nil, fs.ErrInvalid
-	}
-	data := make([]byte, fi.Size())
-	n, err := f.ReadAt(data, 0)
-	return data[:n], err
 }

@@ -32,6 +32,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/launch"
 )
@@ -298,18 +299,7 @@ func keep(file, bwrap string, f Finding) error {
 	if err != nil {
 		return err
 	}
-	next, err := os.CreateTemp(filepath.Dir(file), ".proc.")
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(append(data, '\n'))
-	if err = errors.Join(err, next.Close()); err == nil {
-		err = os.Rename(next.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(next.Name()))
-	}
-	return nil
+	return files.Write(file, append(data, '\n'), 0o600)
 }
 
 // boot names the running system (random(4): boot_id is new at each boot).

@@ -19,16 +19,15 @@ package repos
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -580,18 +579,6 @@ func exists(p string) bool {
 
 // readFile reads a regular file that is not larger than that, readLinked one behind a
 // link, too.
-func readFile(p string, most int64) ([]byte, error) { return readWith(p, most, syscall.O_NOFOLLOW) }
+func readFile(p string, most int64) ([]byte, error) { return files.Read(p, files.NoLinks, most) }
 
-func readLinked(p string, most int64) ([]byte, error) { return readWith(p, most, 0) }
-
-func readWith(p string, most int64, flag int) ([]byte, error) {
-	f, err := os.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK|flag, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() > most {
-		return nil, errors.Join(err, fs.ErrInvalid)
-	}
-	return io.ReadAll(io.LimitReader(f, most))
-}
+func readLinked(p string, most int64) ([]byte, error) { return files.Read(p, files.FollowLinks, most) }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/host"
 	"golang.org/x/sys/unix"
 )
@@ -287,7 +288,7 @@ func withLedger(ledger string, change func(loans []loan, write func([]loan) erro
 const maxLedger = 64 << 20
 
 func readLedger(ledger string) ([]loan, error) {
-	f, err := os.OpenFile(ledger, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	f, _, err := files.Open(ledger, files.NoLinks)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -332,24 +333,7 @@ func writeLedger(ledger string, loans []loan) error {
 	for _, l := range loans {
 		fmt.Fprintf(&b, "%q\t%s\t%q\n", l.path, l.what, l.run)
 	}
-	next := ledger + ".new" // only the holder of the lock writes it
-	open := func() (*os.File, error) {
-		return os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	}
-	f, err := open()
-	if errors.Is(err, fs.ErrExist) { // of one that was killed
-		if err = os.Remove(next); err == nil {
-			f, err = open()
-		}
-	}
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(b.String())
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(next, ledger)
+	return files.Replace(ledger, []byte(b.String()), 0o600)
 }
 
 // own refuses an open file that is not a regular one of the user's own.

@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 )
 
@@ -208,18 +209,11 @@ func sweep(base string) (int, error) {
 
 func lockFile(path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+	if err == nil {
+		err = files.Flock(f, how)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("staging lock: %w", err)
-	}
-	for {
-		err = syscall.Flock(int(f.Fd()), how)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("staging lock %q: %w", path, err)
 	}
 	return f, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 )
@@ -39,7 +40,7 @@ func (r *Run) Workspaces(root string, places []Workspace) error {
 	}
 	defer unix.Close(dir)
 	// Everybody who looks at the locks of this root waits here.
-	if err := flock(dir, unix.LOCK_EX); err != nil {
+	if err := files.FlockFD(dir, unix.LOCK_EX); err != nil {
 		return fmt.Errorf("workspaces_path %q: %w", root, err)
 	}
 	if err := freeOf(dir, root, places); err != nil {
@@ -103,7 +104,7 @@ func freeOf(dir int, root string, places []Workspace) error {
 			continue // gone, or no file of ours
 		}
 		f := os.NewFile(uintptr(fd), filepath.Join(root, e.Name()))
-		err = flock(fd, unix.LOCK_SH|unix.LOCK_NB)
+		err = files.FlockFD(fd, unix.LOCK_SH|unix.LOCK_NB)
 		data, _ := io.ReadAll(io.LimitReader(f, 1<<20))
 		f.Close()
 		if err == nil {
@@ -148,8 +149,7 @@ func (r *Run) lockWorkspaces(root string, places []Workspace) error {
 	if err != nil {
 		return fmt.Errorf("the lock of the workspaces: %w", err)
 	}
-	if err := flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
+	if err := files.Flock(f, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("the lock %q is held by a process of the same number, in another container perhaps", path)}
 	}
 	r.workspaces = f
@@ -192,13 +192,4 @@ func (r *Run) place(root string, p Workspace) error {
 		}
 	}
 	return nil
-}
-
-func flock(fd, how int) error {
-	for {
-		err := unix.Flock(fd, how)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }

@@ -12,15 +12,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/enr/inner/internal/files"
 )
 
 //go:embed *.toml
-var files embed.FS
+var texts embed.FS
 
 // Names returns the names of the built-in profiles, sorted.
 func Names() []string {
-	entries, err := files.ReadDir(".")
+	entries, err := texts.ReadDir(".")
 	if err != nil {
 		return nil
 	}
@@ -35,7 +36,7 @@ func Names() []string {
 // Read returns the text of a built-in profile, nil when there is none of that
 // name.
 func Read(name string) []byte {
-	data, err := files.ReadFile(name + ".toml")
+	data, err := texts.ReadFile(name + ".toml")
 	if err != nil {
 		return nil
 	}
@@ -51,56 +52,15 @@ func Install(dir string) (written []string, err error) {
 	}
 	for _, name := range Names() {
 		path := filepath.Join(dir, name+".toml")
-		ok, err := create(path, Read(name))
-		if err != nil {
-			return written, fmt.Errorf("profile %q: %w", path, err)
+		_, err := os.Lstat(path) // most are there
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = files.Create(path, Read(name), 0o600); err == nil {
+				written = append(written, path)
+			}
 		}
-		if ok {
-			written = append(written, path)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return written, fmt.Errorf("profile %q: %w", path, err)
 		}
 	}
 	return written, nil
-}
-
-// create writes a file under a name that is free, and reports whether it was.
-// link(2) is what makes it atomic and never overwriting: rename(2) replaces.
-func create(path string, data []byte) (bool, error) {
-	if _, err := os.Lstat(path); err == nil {
-		return false, nil
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600, O_EXCL
-	if err != nil {
-		return false, err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return false, err
-	}
-	err = os.Link(tmp.Name(), path)
-	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) {
-		return exclusive(path, data) // a file system without hard links
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return false, nil // another inner was faster
-	}
-	return err == nil, err
-}
-
-func exclusive(path string, data []byte) (bool, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		os.Remove(path)
-		return false, err
-	}
-	return true, nil
 }

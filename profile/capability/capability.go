@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile"
 )
 
@@ -217,7 +218,7 @@ func (f Folder) clone(o Origin, dst string) (skipped []string, err error) {
 	for _, file := range f.Files {
 		src := f.file(o, file)
 		switch err := copyFile(src, filepath.Join(dst, file.Name), o.Workdir, file.Edit); {
-		case errors.Is(err, errNotRegular):
+		case errors.Is(err, files.ErrNotRegular):
 			skipped = append(skipped, src)
 		case err != nil:
 			return skipped, err
@@ -242,7 +243,7 @@ func (f Folder) file(o Origin, file File) string {
 }
 
 func copyFile(src, dst, workdir string, edit Edit) error {
-	data, err := ReadFile(src, maxFile)
+	data, err := files.Read(src, files.NoLinks, maxFile)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case missing && edit == nil:

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // maxLogin bounds a file with a login.
@@ -60,8 +62,8 @@ func (c Capability) LoginClone(dst string) string {
 
 // ReadLogin reads a login; nil when there is none that a clone would take.
 func ReadLogin(path string) ([]byte, error) {
-	data, err := ReadFile(path, maxLogin)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, errNotRegular) {
+	data, err := files.Read(path, files.NoLinks, maxLogin)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, files.ErrNotRegular) {
 		return nil, nil
 	}
 	return data, err
@@ -175,7 +177,7 @@ func Replace(path string, was, data []byte) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if now, err := ReadFile(path, maxLogin); err != nil || !bytes.Equal(now, was) {
+	if now, err := files.Read(path, files.NoLinks, maxLogin); err != nil || !bytes.Equal(now, was) {
 		return ErrChanged
 	}
 	return os.Rename(next, path)

@@ -1,13 +1,11 @@
 package gitconfig
 
 import (
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // Sources are the files that git reads for one repository, in its order: those of the
@@ -110,7 +108,7 @@ func (f *follower) file(p string, depth int) {
 	if !slices.Contains(f.files, p) {
 		f.files = append(f.files, p)
 	}
-	data, err := readRegular(p)
+	data, err := files.Head(p, files.FollowLinks, maxFile) // as git does
 	if err != nil {
 		return
 	}
@@ -196,7 +194,7 @@ func (f *follower) branch() string {
 	if f.GitDir == "" {
 		return ""
 	}
-	data, err := readRegular(filepath.Join(f.GitDir, "HEAD"))
+	data, err := files.Head(filepath.Join(f.GitDir, "HEAD"), files.FollowLinks, maxFile)
 	name, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "ref:")
 	if err != nil || !ok {
 		return ""
@@ -228,19 +226,6 @@ func (f *follower) remotes() []string {
 		}
 	}
 	return f.urls
-}
-
-// readRegular reads a regular file, links followed as git does; a pipe would never end.
-func readRegular(p string) ([]byte, error) {
-	f, err := os.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return nil, fs.ErrInvalid
-	}
-	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
 // wildmatch reports whether a pattern matches as in a path: "*" and "?" stop at a

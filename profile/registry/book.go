@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/enr/inner/profile/trust/disk"
+	"github.com/enr/inner/internal/files"
 )
 
 // How long an answer holds about which nothing has changed: one that lacks
@@ -156,7 +156,7 @@ func (b Book) read() map[string]record {
 }
 
 func (b Book) write(changed map[string]record) error {
-	unlock, err := disk.Lock(b.Path + ".lock")
+	unlock, err := files.Lock(b.Path + ".lock")
 	if err != nil {
 		return err
 	}
@@ -169,5 +169,5 @@ func (b Book) write(changed map[string]record) error {
 	if err != nil {
 		return err
 	}
-	return disk.Replace(b.Path, append(data, '\n'), 0o600)
+	return files.Replace(b.Path, append(data, '\n'), 0o600)
 }

@@ -16,8 +16,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/trust/disk"
 )
 
 // schema is the version of the files this package writes. A file of a later
@@ -145,7 +145,7 @@ func (s Store) write(r *ProjectRecord) error {
 	if err != nil {
 		return err
 	}
-	return disk.Replace(s.path(r.Root), append(data, '\n'), 0o600)
+	return files.Replace(s.path(r.Root), append(data, '\n'), 0o600)
 }
 
 // locked runs do while holding the lock of the store.
@@ -153,10 +153,10 @@ func (s Store) locked(root string, do func() error) error {
 	if !filepath.IsAbs(root) {
 		return fmt.Errorf("project %q: not an absolute path", root)
 	}
-	if err := disk.Folder(s.Dir); err != nil {
+	if err := files.Folder(s.Dir); err != nil {
 		return fmt.Errorf("trust folder: %w", err)
 	}
-	unlock, err := disk.Lock(filepath.Join(s.Dir, ".lock"))
+	unlock, err := files.Lock(filepath.Join(s.Dir, ".lock"))
 	if err != nil {
 		return fmt.Errorf("trust folder: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/enr/inner/profile/trust/disk"
+	"github.com/enr/inner/internal/files"
 )
 
 // A folder that a box was ever given to write may hold links of the box's making. The
@@ -23,10 +23,10 @@ func (s Store) MarkWritten(dirs ...string) error {
 		if s.Written(dir) {
 			continue
 		}
-		if err := disk.Folder(s.Dir); err != nil {
+		if err := files.Folder(s.Dir); err != nil {
 			return fmt.Errorf("trust folder: %w", err)
 		}
-		if err := disk.Folder(s.writtenDir()); err != nil {
+		if err := files.Folder(s.writtenDir()); err != nil {
 			return fmt.Errorf("trust folder: %w", err)
 		}
 		f, err := os.OpenFile(s.written(dir), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)

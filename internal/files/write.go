@@ -1,24 +1,11 @@
-// Package disk keeps small private files that several processes write: each is
-// replaced whole, and writers take turns under a lock. Readers take no lock and
-// always see one complete version.
-//
-//	unlock, err := disk.Lock(filepath.Join(dir, ".lock"))
-//	if err != nil { ... }
-//	defer unlock()
-//	old, err := os.ReadFile(name)
-//	...
-//	err = disk.Replace(name, fresh, 0o600)
-//
-// Nothing is flushed to the device: after a power cut a file may be the old
-// one, or empty. Who reads must refuse an empty file, not take it for an absent
-// one.
-package disk
+package files
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -28,17 +15,35 @@ import (
 // because removing it would let two holders in.
 func Lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = Flock(f, syscall.LOCK_EX)
 	}
+	return func() { _ = f.Close() }, err
+}
+
+// LockFolder is Lock at a folder that is there.
+func LockFolder(path string) (unlock func(), err error) {
+	f, err := os.Open(path)
+	if err == nil {
+		err = Flock(f, syscall.LOCK_EX)
+	}
+	return func() { _ = f.Close() }, err
+}
+
+// Flock is FlockFD of a file, which is closed when it cannot be locked.
+func Flock(f *os.File, how int) error {
+	if err := FlockFD(int(f.Fd()), how); err != nil {
+		_ = f.Close()
+		return &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
+	}
+	return nil
+}
+
+// FlockFD is flock(2) of a descriptor, not given up for a signal.
+func FlockFD(fd, how int) error {
 	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-		if err == nil {
-			return func() { _ = f.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EINTR) {
-			_ = f.Close()
-			return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
+		if err := syscall.Flock(fd, how); !errors.Is(err, syscall.EINTR) {
+			return err
 		}
 	}
 }
@@ -84,6 +89,58 @@ func Commit(f *os.File, temp, path string) error {
 		_ = os.Remove(temp)
 	}
 	return err
+}
+
+// Write makes path hold data, atomically and flushed to the device, with no lock held.
+func Write(path string, data []byte, perm fs.FileMode) error {
+	temp, err := beside(path, data, perm)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	return nil
+}
+
+// Create is Write for a file that must not be there yet: else the error is
+// fs.ErrExist, and whatever is there stays. link(2) is what makes it so: rename(2)
+// replaces.
+func Create(path string, data []byte, perm fs.FileMode) error {
+	temp, err := beside(path, data, perm)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp)
+	err = os.Link(temp, path)
+	if !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	// A file system without hard links.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}
+
+// beside writes a temporary file in the folder of path.
+func beside(path string, data []byte, perm fs.FileMode) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600, O_EXCL
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(perm), f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
 }
 
 // Folder makes sure that path is a folder of the calling user's own which nobody

@@ -1,0 +1,84 @@
+// Package files reads and writes files that others may write, too, or may have put
+// there to do harm.
+//
+// Written is a file whole or not at all. Either writers take turns under a lock, and
+// nothing is flushed to the device, so that after a power cut a file may be the old
+// one, or empty, and who reads must refuse an empty one:
+//
+//	unlock, err := files.Lock(filepath.Join(dir, ".lock"))
+//	if err != nil { ... }
+//	defer unlock()
+//	old, err := os.ReadFile(name)
+//	...
+//	err = files.Replace(name, fresh, 0o600)
+//
+// or Write and Create, which need no lock and flush. Readers take no lock and always
+// see one complete version.
+//
+// Read is a regular file of at most so many bytes, and nobody is waited for.
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// ErrNotRegular is a link, a folder, a pipe, a socket or a device.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Links says what becomes of a link at the end of a path.
+type Links bool
+
+// A link is refused, or followed.
+const (
+	NoLinks     Links = false
+	FollowLinks Links = true
+)
+
+// Open opens a regular file for reading. A FIFO does not block it (fifo(7)), and no
+// terminal becomes this process's.
+func Open(path string, links Links) (*os.File, fs.FileInfo, error) {
+	flags := os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
+	if links == NoLinks {
+		flags |= syscall.O_NOFOLLOW
+	}
+	f, err := os.OpenFile(path, flags, 0)
+	if links == NoLinks && errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
+		return nil, nil, ErrNotRegular // open(2): a link; a socket
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, fi, nil
+}
+
+// Read reads a file of at most limit bytes. A larger one is an error.
+func Read(path string, links Links, limit int64) ([]byte, error) {
+	data, err := Head(path, links, limit+1)
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("%q is larger than %d KiB", path, limit>>10)
+	}
+	return data, err
+}
+
+// Head reads the first bytes of a file, at most n.
+func Head(path string, links Links, n int64) ([]byte, error) {
+	f, _, err := Open(path, links)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, n))
+}
