@@ -33,7 +33,7 @@ func TestShadowsAreSaidOnce(t *testing.T) {
 		},
 	}
 	right := map[string][]step{
-		"bash": {{"alias claude='claude --verbose'", "unalias claude"}, {"alias claude='command claude'", "unalias claude"}, {"claude() { command claude -v \"$@\"; }", "unset -f claude"}, {"alias c=/opt/claude", "unalias c"}},
+		"bash": {{"alias claude='claude --verbose'", "unalias claude"}, {"alias claude='command claude'", "unalias claude"}, {"claude() { command claude -v \"$@\"; }", "unset -f claude"}, {"alias c=/opt/claude", "unalias c"}, {"alias c='claude --verbose' claude='c -x'", "unalias c claude"}},
 		"zsh":  {{"alias claude='noglob claude'", "unalias claude"}, {"claude() { command claude -v \"$@\"; }", "unset -f claude"}, {"alias -s txt=vim", "unalias -s txt"}},
 		"fish": {{"alias claude='command claude --verbose'", "functions --erase claude"}, {"abbr --add claude claude --verbose", "abbr --erase claude"}},
 	}

@@ -173,13 +173,23 @@ __inner_update() {
 # claimed here, and asks inner about them when they are others than before. Each
 # line is said once in a shell.
 __inner_around() {
-    local __inner_n='' __inner_around='' __inner_say=() __inner_out='';
+    local __inner_n='' __inner_w='' __inner_text='' __inner_used='' __inner_around='' __inner_say=() __inner_out='';
     __inner_shadows=();
     # Joined by a blank, whatever IFS is.
     # shellcheck disable=SC2124
     __inner_aliases="${BASH_ALIASES[@]-}";
     for __inner_n in "${__inner_names[@]}"; do
-        if [[ -n ${BASH_ALIASES[$__inner_n]+x} ]]; then __inner_shadows+=(alias "$__inner_n" "${BASH_ALIASES[$__inner_n]}"); fi;
+        if [[ -n ${BASH_ALIASES[$__inner_n]+x} ]]; then
+            # The first word may be an alias again, each once (bash(1), ALIASES).
+            __inner_text=${BASH_ALIASES[$__inner_n]} __inner_used=" $__inner_n ";
+            for (( ; ; )); do
+                __inner_w=${__inner_text%%[[:space:]]*};
+                if [[ -z $__inner_w || -z ${BASH_ALIASES[$__inner_w]+x} || $__inner_used == *" $__inner_w "* ]]; then break; fi;
+                __inner_used+="$__inner_w ";
+                __inner_text=${BASH_ALIASES[$__inner_w]}${__inner_text:${#__inner_w}};
+            done;
+            __inner_shadows+=(alias "$__inner_n" "$__inner_text");
+        fi;
         if builtin declare -f +t "$__inner_n"; then __inner_shadows+=("function" "$__inner_n" "$(builtin declare -f "$__inner_n")"); fi;
     done;
     if [[ -z ${__inner_shadows[0]-} ]]; then

@@ -28,8 +28,9 @@ func (a *app) cmdLogPlay() *cobra.Command {
 		Use: "play RUN", Short: "Play a recorded session",
 		Long: "Play a session that was recorded ([output] record = true), in its own time. q or ^C ends\n" +
 			"it. The terminal is shown what the program wrote, escape sequences included; what it\n" +
-			"answers to them is thrown away, and what they leave on is switched off. Where standard\n" +
-			"output is no terminal the text comes at once, without escape sequences.",
+			"answers to them is thrown away, and what they leave on is switched off; the clipboard is\n" +
+			"neither written nor read. Where standard output is no terminal the text comes at once,\n" +
+			"without escape sequences.",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !(speed > 0 && speed <= 1000) {
@@ -97,7 +98,7 @@ func (a *app) playOn(tty *os.File, recording io.Reader, speed float64, pause tim
 	}()
 
 	var left launch.Leftover
-	show := io.MultiWriter(tty, &left)
+	show := launch.NoClipboard(io.MultiWriter(tty, &left))
 	start, skipped, last := time.Now(), time.Duration(0), time.Duration(0)
 	_, err = runlog.ReadCast(recording, func(m runlog.Scene) error {
 		if gap := m.When - last; pause > 0 && gap > pause {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/stage"
 )
 
 func must(t *testing.T, errs ...error) {
@@ -364,6 +365,30 @@ func TestProtected(t *testing.T) {
 		if got := NewGuard([]string{"/home/ann"}, func(string) string { return "" }).Protects(Change{Path: strings.Trim(path, "/"), New: mode, root: "/", tree: "/nowhere"}); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
+	}
+}
+
+// TestLatest: of two runs that begin in one second the later one is the latest, whatever
+// the ends of their ids are.
+func TestLatest(t *testing.T) {
+	home := t.TempDir()
+	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i, id := range []string{"20260102-030405-ffffff", "20260102-030405-aaaaaa", "20260102-030405-cccccc", "20260102-030404-dddddd"} {
+		dir := filepath.Join(stage.Kept(home), id)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		r := Record{Run: id, Begun: begun.Add(time.Duration(i) * time.Millisecond)}
+		if err := r.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := List(home)
+	if err != nil || len(list) != 4 {
+		t.Fatalf("%d kept, %v", len(list), err)
+	}
+	if k, _, err := Find(list, ""); err != nil || k.Record.Run != "20260102-030405-cccccc" {
+		t.Errorf("the latest is %q, %v", k.Record.Run, err)
 	}
 }
 

@@ -22,6 +22,7 @@ package changes
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -297,8 +298,15 @@ func List(innerHome string) ([]*Kept, error) {
 		}
 		out = append(out, k)
 	}
+	// The end of an id is random: among those of one second the beginning decides.
+	slices.SortStableFunc(out, func(a, b *Kept) int {
+		return cmp.Or(strings.Compare(second(a.Record.Run), second(b.Record.Run)), a.Record.Begun.Compare(b.Record.Begun))
+	})
 	return out, nil
 }
+
+// second is the beginning of an id, the time.
+func second(id string) string { return id[:min(len(id), len("20060102-150405"))] }
 
 // Find returns the kept run that name stands for: its id, the beginning or the
 // end of one, or the latest for "". known says whether any run was meant.

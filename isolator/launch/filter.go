@@ -1,6 +1,9 @@
 package launch
 
-import "bytes"
+import (
+	"bytes"
+	"io"
+)
 
 // filter takes out of the box's output what would change or read the person's
 // clipboard, and passes on everything else as it is:
@@ -25,6 +28,22 @@ type filter struct {
 	last  [3]byte
 	num   uint32 // of an OSC; terminals let it wrap around
 	over  bool   // a passthrough is taken out whatever it holds
+}
+
+// NoClipboard returns a writer that passes on to w what is written, less what would
+// change or read the person's clipboard.
+func NoClipboard(w io.Writer) io.Writer { return clipless{w, &filter{}} }
+
+type clipless struct {
+	to     io.Writer
+	filter *filter
+}
+
+func (c clipless) Write(p []byte) (int, error) {
+	if _, err := c.to.Write(c.filter.pass(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 type filterState uint8
