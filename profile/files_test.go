@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enr/inner/internal/own"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -168,7 +169,7 @@ func TestForeign(t *testing.T) {
 		{0o664, 0, 12345, "can be changed by group 12345 (mode 0664)"},
 		{fs.ModeSymlink | 0o777, uid, gid, "is a link"},
 	} {
-		if got := foreign(madeUp{c.mode, &syscall.Stat_t{Uid: c.uid, Gid: c.gid}}); got != c.want {
+		if got := own.Fault(madeUp{c.mode, &syscall.Stat_t{Uid: c.uid, Gid: c.gid}}); got != c.want {
 			t.Errorf("mode %v of %d:%d: %q, want %q", c.mode, c.uid, c.gid, got, c.want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile/gitignore"
 )
 
 // Grant is one thing a profile gives a box beyond nothing. One that Tightens takes
@@ -510,6 +511,59 @@ func sayHome(gained []Grant, lost *[]Grant) {
 	if was := of(*lost, true); was >= 0 && of(gained, false) >= 0 {
 		*lost = slices.Delete(*lost, was, was+1)
 	}
+}
+
+// AlignGrants puts grants that were approved for the folder from in the words of those that
+// the same profile has now for the folder to, another worktree of the same repository: an
+// item below from stands for the one at the same place below to. What is named by its own
+// path, and not by its place in the worktree, stays what it is.
+func AlignGrants(approved, now []Grant, from, to string) []Grant {
+	if from == to {
+		return approved
+	}
+	out := slices.Clone(approved)
+	for i := range out {
+		g := &out[i]
+		var same []Item
+		for _, n := range now {
+			if n.Kind == g.Kind && n.Key == g.Key && n.Tightens == g.Tightens {
+				same = append(same, n.Items...)
+			}
+		}
+		var items []Item
+		for _, it := range g.Items {
+			before := len(items)
+			for _, n := range same {
+				if it.id() == n.id() || it.id() == n.moved(to, from).id() {
+					items = append(items, n)
+				}
+			}
+			if len(items) == before {
+				items = append(items, it)
+			}
+		}
+		g.Items = items
+	}
+	return out
+}
+
+// moved is an item with its place below one folder put below another.
+func (it Item) moved(from, to string) Item {
+	move := func(s string) string {
+		mark := ""
+		if rest, ok := strings.CutPrefix(s, "!"); ok { // of a pattern
+			mark, s = "!", rest
+		}
+		if rest, ok := strings.CutPrefix(s, from); ok && (rest == "" || rest[0] == '/') {
+			return mark + to + rest
+		}
+		if rest, ok := strings.CutPrefix(s, gitignore.Escape(from)); ok && (rest == "" || rest[0] == '/') {
+			return mark + gitignore.Escape(to) + rest
+		}
+		return mark + s
+	}
+	it.Path, it.At, it.ID = move(it.Path), move(it.At), move(it.ID)
+	return it
 }
 
 // missing returns what is in a and not in b.

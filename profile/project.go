@@ -6,18 +6,23 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/enr/inner/internal/own"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/worktree"
 )
 
 // Project is a folder with a .inner folder that holds profiles/ or config.toml.
 type Project struct {
 	Root string // as walked up to from the folder that was asked about
-	Dir  string // Root/.inner
+	Dir  string // Root/.inner; that of the main worktree when Root has none
+	// Of is set where Root is, or lies in, a linked worktree of git, and the repository
+	// confirms it: the same folder in the main worktree.
+	Of string
 	// Problem says why the .inner folder is not used: its owner, its mode, or
 	// that it cannot be looked at. It is nil for a project in order.
 	Problem error
@@ -27,7 +32,8 @@ type Project struct {
 // nearest folder upwards with a .inner that counts. The folders of innerHomes
 // (INNER_HOME, and ~/.inner when that is another one) never count, nor does the
 // .inner of the home that the password file names. It returns nil when there is
-// none.
+// none. A folder of a linked worktree that has none is in the project of the same folder
+// of the main worktree.
 //
 // A .inner that anyone but the user or root can change is returned with a
 // Problem and is not skipped: the next one upwards must not step in for it.
@@ -35,14 +41,84 @@ func FindProject(dir string, innerHomes ...string) *Project {
 	if !filepath.IsAbs(dir) {
 		return nil
 	}
+	w := walk{homes: innerHomes}
 	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
 		if p := projectAt(dir, innerHomes); p != nil {
+			if tree := w.tree(dir); tree != nil && tree.Main != "" && confirmed(tree) == nil {
+				p.Of = inMain(tree, dir)
+			}
+			return p
+		}
+		if p := w.main(dir); p != nil {
 			return p
 		}
 		if dir == "/" {
 			return nil
 		}
 	}
+}
+
+// Borrowed reports whether the .inner in force is that of the main worktree.
+func (p *Project) Borrowed() bool { return p.Of != "" && p.Dir != filepath.Join(p.Root, ".inner") }
+
+// Behind returns the project of the main worktree, in force in this linked one, that stands
+// behind a .inner of the worktree's own: what that does not claim, this may. It returns nil
+// when there is none. A program in a box can make a .inner, and must not be able to lift a
+// claim so.
+func (p *Project) Behind(innerHomes ...string) *Project {
+	if p.Dir != filepath.Join(p.Root, ".inner") {
+		return nil
+	}
+	w := walk{homes: innerHomes}
+	return w.main(p.Root)
+}
+
+// walk looks for linked worktrees on the way upwards, each once.
+type walk struct {
+	homes []string
+	top   string // the nearest folder with a .git, "" before it was looked for
+	at    *worktree.Tree
+}
+
+// tree is the linked worktree that a folder lies in, or nil.
+func (w *walk) tree(dir string) *worktree.Tree {
+	if w.top == "" || !paths.Below(w.top, dir) {
+		w.top, w.at = worktree.Around(dir)
+	}
+	return w.at
+}
+
+// main is the project that a folder of a linked worktree without a .inner has from the same
+// folder of the main worktree. One that the repository does not confirm has a Problem: the
+// commands of a project that a folder claims to belong to do not run outside the sandbox
+// for that.
+func (w *walk) main(dir string) *Project {
+	tree := w.tree(dir)
+	if tree == nil || tree.Main == "" {
+		return nil
+	}
+	at := inMain(tree, dir)
+	m := projectAt(at, w.homes)
+	if at == dir || m == nil {
+		return nil
+	}
+	p := &Project{Root: dir, Dir: m.Dir, Of: at, Problem: m.Problem}
+	if err := confirmed(tree); err != nil {
+		p.Of, p.Problem = "", err
+	}
+	return p
+}
+
+func confirmed(t *worktree.Tree) error {
+	if t.Err != nil {
+		return t.Err
+	}
+	return t.Owned()
+}
+
+// inMain is the place in the main worktree that a folder of a linked one stands for.
+func inMain(t *worktree.Tree, dir string) string {
+	return filepath.Join(t.Main, strings.TrimPrefix(dir, t.Top))
 }
 
 func projectAt(root string, innerHomes []string) *Project {
@@ -87,7 +163,7 @@ func projectAt(root string, innerHomes []string) *Project {
 		if part.st == nil {
 			continue
 		}
-		if why := foreign(part.st); why != "" {
+		if why := own.Fault(part.st); why != "" {
 			p.Problem = fmt.Errorf("%q %s", part.name, why)
 			return p
 		}
@@ -115,50 +191,10 @@ func Own(path string) error {
 	if err != nil {
 		return err
 	}
-	if why := foreign(st); why != "" {
+	if why := own.Fault(st); why != "" {
 		return fmt.Errorf("%q %s", path, why)
 	}
 	return nil
-}
-
-// foreign says why someone other than the user or root may have written this,
-// or "".
-func foreign(st fs.FileInfo) string {
-	if st.Mode()&fs.ModeSymlink != 0 {
-		return "is a link"
-	}
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	if !ok {
-		return "has no owner"
-	}
-	mode := st.Mode().Perm()
-	switch {
-	case int(sys.Uid) != os.Geteuid() && sys.Uid != 0:
-		return fmt.Sprintf("belongs to user %d, not to you", sys.Uid)
-	case mode&0o002 != 0:
-		return fmt.Sprintf("can be changed by everyone (mode %04o)", mode)
-	case mode&0o020 != 0 && !privateGroup(int(sys.Gid)):
-		return fmt.Sprintf("can be changed by group %d (mode %04o)", sys.Gid, mode)
-	}
-	return ""
-}
-
-// privateGroup reports whether the group is the user's own: distributions give
-// everyone one and make new files writable by it (umask 002).
-func privateGroup(gid int) bool {
-	uid := os.Geteuid()
-	if gid != os.Getegid() {
-		return false
-	}
-	if gid == uid {
-		return true
-	}
-	u, err := user.LookupId(strconv.Itoa(uid))
-	if err != nil {
-		return false
-	}
-	g, err := user.LookupGroupId(strconv.Itoa(gid))
-	return err == nil && u.Gid == g.Gid && g.Name == u.Username
 }
 
 // ProfileFiles returns the paths of the project's *.toml profiles, sorted;

@@ -71,6 +71,9 @@ func (d *Decision) ask(e Env, v *View) bool {
 			fmt.Sprintf("add %s under [shims] in .inner/config.toml, then: inner allow", tomlPair(e.Name, good[0].Name)))
 		return true
 	}
+	if p.Of != "" {
+		why += fmt.Sprintf("; approved as a worktree of %q", p.Of)
+	}
 	return d.run(v, p.Profile, fmt.Sprintf("profile %q of %q claims it%s", p.Name, v.Root, why))
 }
 

@@ -101,7 +101,8 @@ func userHome() string {
 //  3. The projects from the working folder outwards, nearest first. The first that
 //     claims the command answers (see choose). A project that does not claim it does
 //     not end the search: a program in the box can create a .inner further in, and
-//     must not be able to lift the outer claim so. What is recorded as approved for a
+//     must not be able to lift the outer claim so. Behind a linked worktree's own
+//     .inner stands that of the main worktree. What is recorded as approved for a
 //     folder whose .inner is gone is refused.
 //  4. [shims] in the user's own config.toml.
 //  5. For an agent, anything that could not be read on the way refuses: a claim cannot
@@ -182,6 +183,13 @@ func (d *Decision) projects(e Env) bool {
 		d.Views = append(d.Views, v)
 		if d.ask(e, v) {
 			return true
+		}
+		if m := p.Behind(e.Home.own()...); m != nil {
+			v := e.Home.Look(m)
+			d.Views = append(d.Views, v)
+			if d.ask(e, v) {
+				return true
+			}
 		}
 		if p.Root == "/" {
 			return false

@@ -49,6 +49,7 @@ type ProfileView struct {
 	State      trust.State
 	File       string           // the file that makes it not Allowed
 	Detail     string           // what is the matter with that file
+	Of         string           // the project of the main worktree whose approval it has, or ""
 	Err        error            // what is wrong with a Broken or Foreign one
 	Unread     bool             // passed over, see budget
 	Profile    *profile.Profile // nil when it could not be loaded
@@ -95,7 +96,7 @@ func (h Home) loader(p *profile.Project) *profile.Loader {
 
 // Look reads a project and what is recorded about it.
 func (h Home) Look(p *profile.Project) *View {
-	rec, err := h.Trust().Project(p.Root)
+	rec, err := h.Trust().For(p)
 	return h.look(p, rec, err)
 }
 
@@ -132,10 +133,7 @@ func (h Home) lookConfig(v *View) {
 	if file.Path != "" {
 		v.ConfigFile = &file
 	}
-	var rec *trust.ProfileRecord
-	if v.Record != nil {
-		rec = v.Record.Config
-	}
+	rec := v.Record.ConfigRecord()
 	switch verdict := v.Record.CheckConfig(v.ConfigFile); {
 	case err != nil:
 		v.ConfigErr, v.ConfigState = err, Broken
@@ -180,7 +178,7 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 		return pv
 	}
 	verdict := v.Record.Check(p, v.ConfigFile, h.globalDir())
-	pv.Profile, pv.State, pv.File, pv.Detail = p, verdict.State, verdict.File, verdict.Detail
+	pv.Profile, pv.State, pv.File, pv.Detail, pv.Of = p, verdict.State, verdict.File, verdict.Detail, verdict.Of
 	if rec != nil {
 		pv.Yields = rec.Yields
 	}
@@ -242,11 +240,8 @@ func recorded(rec *trust.ProfileRecord, claims []Claim) []Claim {
 // addDeleted adds the approved profiles whose files are not there any more, or are not
 // seen because listing them failed.
 func (v *View) addDeleted(files []string, err error) {
-	if v.Record == nil {
-		return
-	}
-	for i := range v.Record.Profiles {
-		rec := &v.Record.Profiles[i]
+	for _, r := range v.Record.All() {
+		rec := &r
 		if !rec.WasApproved() || slices.Contains(files, rec.Path) {
 			continue
 		}

@@ -76,8 +76,8 @@ func wanted(s Site, state State) Set {
 	if err != nil {
 		b.set.Problems = append(b.set.Problems, err)
 	}
-	for _, v := range home.lookAll(records) {
-		if v != nil {
+	for _, views := range home.lookAll(records) {
+		for _, v := range views {
 			b.project(v)
 		}
 	}
@@ -135,9 +135,10 @@ func (b *builder) global(home Home) {
 }
 
 // lookAll looks at every recorded project as it is now, several at a time: nearly all
-// of Wanted's time goes into reading them. The view of one that is gone is nil.
-func (h Home) lookAll(records []trust.ProjectRecord) []*View {
-	views := make([]*View, len(records))
+// of Wanted's time goes into reading them. There is none of one that is gone, and two of a
+// linked worktree with a .inner of its own.
+func (h Home) lookAll(records []trust.ProjectRecord) [][]*View {
+	views := make([][]*View, len(records))
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(records)) {
@@ -147,10 +148,19 @@ func (h Home) lookAll(records []trust.ProjectRecord) []*View {
 				if !isThere(rec.Root) {
 					continue
 				}
-				if p := profile.FindProject(rec.Root, h.own()...); p != nil && p.Root == rec.Root {
-					views[i] = h.look(p, rec, nil)
-				} else {
-					views[i] = lookGone(rec)
+				p := profile.FindProject(rec.Root, h.own()...)
+				switch {
+				case p == nil || p.Root != rec.Root:
+					views[i] = []*View{lookGone(rec)}
+				case p.Of != "":
+					views[i] = []*View{h.Look(p)}
+				default:
+					views[i] = []*View{h.look(p, rec, nil)}
+				}
+				if p != nil && p.Root == rec.Root {
+					if m := p.Behind(h.own()...); m != nil {
+						views[i] = append(views[i], h.Look(m))
+					}
 				}
 			}
 		})
@@ -197,7 +207,7 @@ func (b *builder) project(v *View) {
 	}
 	for _, c := range v.ConfigWords {
 		name := c.Target
-		claim(c, name, v.ConfigState, v.ConfigState == trust.Allowed || wasApproved(v.Record.Config, c.Command))
+		claim(c, name, v.ConfigState, v.ConfigState == trust.Allowed || wasApproved(v.Record.ConfigRecord(), c.Command))
 	}
 }
 

@@ -114,6 +114,14 @@ func (a *app) projectOf(dir string) *profile.Project {
 	return profile.FindProject(dir, a.inner, filepath.Join(a.home, ".inner"))
 }
 
+// behind is the main worktree's project behind the .inner of a linked one, or nil.
+func (a *app) behind(p *profile.Project) *profile.Project {
+	if p == nil {
+		return nil
+	}
+	return p.Behind(a.inner, filepath.Join(a.home, ".inner"))
+}
+
 func (pl place) root() string {
 	if pl.project == nil {
 		return ""

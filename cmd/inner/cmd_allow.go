@@ -68,6 +68,9 @@ func (a *app) cmdDecide(use, short, event string, do func(target) error, word st
 			}
 			a.auditTrust(event, t.place.root(), about, "")
 			a.say("%s: %s", a.short(about), word)
+			if of := t.place.project.Of; of != "" && event == runlog.EventRevoke {
+				a.hint("what is the same in %s stays allowed here, too: inner deny, or inner revoke %s", a.short(of), quoted(of))
+			}
 			return a.regenerate()
 		},
 	}
@@ -152,6 +155,9 @@ func (a *app) target(path string, recorded bool) (target, error) {
 	if p := t.place.project.Problem; p != nil {
 		return t, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", t.place.project.Dir, p), Hint: "make it a folder of yours that nobody else can write (chown, chmod -R go-w)"}
 	}
+	if p := t.place.project; p.Borrowed() { // what the main worktree has is decided on there
+		t.place = place{cwd: p.Of, project: a.projectOf(p.Of)}
+	}
 	if !t.one {
 		files, err := t.place.project.ProfileFiles()
 		if err != nil {
@@ -199,6 +205,7 @@ type candidate struct {
 	old     []profile.Grant // of the last approved version; none when there was none
 	rec     *trust.ProfileRecord
 	state   trust.State
+	of      string   // the project of the main worktree whose approval it has, or ""
 	stale   bool     // an older inner recorded it, without real paths
 	yields  []string // words that another one is to have
 	reach   []reachLine
@@ -222,7 +229,7 @@ func (a *app) allow(args []string, yes bool) error {
 	if cfg.err != nil {
 		return &isolator.Refusal{Code: 125, Msg: cfg.err.Error(), Hint: "mend it, then inner allow"}
 	}
-	rec, err := a.trust().Project(t.place.root())
+	rec, err := a.recordOf(t.place.root(), t.place.project)
 	if err != nil {
 		return &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "inner revoke, then inner allow"}
 	}
@@ -313,8 +320,10 @@ func (a *app) candidates(t target, rec *trust.ProjectRecord, cfg configRead) (li
 			wrong = append(wrong, err)
 			continue
 		}
-		c := candidate{profile: p, rc: rc, at: at, grants: profile.Grants(rc), old: lastGrants(rec, p), rec: rec.Profile(p.Path)}
-		c.state = a.trust().Judge(rec, p, cfg.file).State
+		c := candidate{profile: p, rc: rc, at: at, grants: profile.Grants(rc), rec: rec.Profile(p.Path)}
+		c.old = lastGrants(rec, p, t.place.root(), c.grants)
+		v := a.trust().Judge(rec, p, cfg.file)
+		c.state, c.of = v.State, v.Of
 		if c.state == trust.Allowed {
 			wider, _ := profile.DiffGrants(c.old, c.grants)
 			if c.stale = len(c.old) == 0; len(wider) > 0 && !c.stale {
@@ -337,6 +346,9 @@ func (a *app) record(t target, list []candidate, cfg configRead, newConfig bool)
 		words = append(words, kv.Key)
 	}
 	for _, c := range list {
+		if c.of != "" && c.settled() {
+			continue // by the main worktree's record, and not for longer than that
+		}
 		ok := trust.Approval{Profile: c.profile, Grants: c.grants, Yields: c.yields, Config: cfg.file, ConfigCommands: words}
 		if err := a.trust().Allow(root, ok); err != nil {
 			return err

@@ -158,10 +158,11 @@ func (a *app) watchedNames() []string {
 // enter remembers that the user is in a project, so that its claims have
 // shims. It reports whether that is news.
 func (a *app) enter(v *shims.View) bool {
-	if v.Record != nil || v.RecordErr != nil || inBox() {
+	known := v.Record != nil && (v.Record.Of == nil || !v.Record.Entered.IsZero())
+	if known || v.RecordErr != nil || inBox() {
 		return false
 	}
-	delete(a.records, v.Root)
+	a.records = nil
 	if err := a.trust().Enter(v.Root); err != nil {
 		a.warn("%s", err)
 		return false

@@ -246,10 +246,14 @@ func (a *app) deleteProfile(f found, name string) error {
 	case f.scope == profile.Local:
 		// Who deletes it here has said so; the record of an approved profile that
 		// is gone would go on refusing its command.
-		if err := a.trust().Revoke(f.place.root(), f.path); err != nil {
+		root := f.place.root()
+		if f.place.project.Borrowed() {
+			root = f.place.project.Of
+		}
+		if err := a.trust().Revoke(root, f.path); err != nil {
 			return err
 		}
-		a.auditTrust(runlog.EventRevoke, f.place.root(), f.path, "")
+		a.auditTrust(runlog.EventRevoke, root, f.path, "")
 	case slices.Contains(builtin.Names(), name):
 		a.hint("inner reset brings it back")
 	}

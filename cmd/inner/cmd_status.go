@@ -18,6 +18,7 @@ type status struct {
 	Inside   bool            `json:"inside_sandbox"`
 	Hook     string          `json:"hook"` // "live", "not first", "not live"
 	Project  string          `json:"project,omitempty"`
+	Of       string          `json:"worktree_of,omitempty"` // the same folder in the main worktree
 	Problem  string          `json:"problem,omitempty"`
 	Config   string          `json:"config,omitempty"` // trust of .inner/config.toml
 	Profiles []profileStatus `json:"profiles"`
@@ -68,7 +69,7 @@ func (a *app) status() (status, error) {
 				a.warn("%s", err)
 			}
 		}
-		s.Project = v.Root
+		s.Project, s.Of = v.Root, v.Project.Of
 		if v.Project.Problem != nil {
 			s.Problem = v.Project.Problem.Error()
 		}
@@ -84,6 +85,9 @@ func (a *app) status() (status, error) {
 				if why := a.widened(pl, p.Profile); why != "" {
 					row.Trust, row.Why = string(trust.Changed), why
 				}
+			}
+			if p.Of != "" && row.Why == "" {
+				row.Why = "approved as a worktree of " + a.short(p.Of)
 			}
 			if p.Err != nil {
 				row.Why, _, _ = strings.Cut(p.Err.Error(), "\n")
@@ -174,7 +178,11 @@ func (a *app) printStatus(s status) {
 	if s.Project == "" {
 		fmt.Fprintln(a.stdout, "project  none")
 	} else {
-		fmt.Fprintln(a.stdout, "project ", printable(a.short(s.Project)))
+		line := a.short(s.Project)
+		if s.Of != "" {
+			line += ", a worktree of " + a.short(s.Of)
+		}
+		fmt.Fprintln(a.stdout, "project ", printable(line))
 	}
 	problem := func(text string) { // one may have several lines, one for each fault of a file
 		for line := range strings.SplitSeq(text, "\n") {

@@ -86,7 +86,7 @@ func (a *app) findBoxGits(rc profile.RunConfig, f *host.Facts, program string) b
 		r, err := git.Find(root)
 		switch {
 		case err != nil: // in none
-		case r.Top != root && !a.seesTop(rc, r.Top):
+		case !slices.ContainsFunc(roots, func(in string) bool { return inFolder(in, r.Top) }) && !a.seesTop(rc, r.Top):
 			if !seen[r.Top] {
 				b.lines = append(b.lines, fmt.Sprintf("the box does not have the repository of %s: it sees a part of the files only", a.short(r.Top)))
 			}

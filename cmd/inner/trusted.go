@@ -57,28 +57,40 @@ type recordRead struct {
 	err    error
 }
 
-// recordOf is what was allowed for the project, read now or before. Who changes the
-// store forgets what was read.
-func (a *app) recordOf(root string) (*trust.ProjectRecord, error) {
-	r, ok := a.records[root]
+// recordOf is what was allowed for the folder, of which p is the project when it is one,
+// read now or before. Who changes the store forgets what was read.
+func (a *app) recordOf(root string, p *profile.Project) (*trust.ProjectRecord, error) {
+	r, ok := a.records[recordKey(root, p)]
 	if !ok {
-		r.record, r.err = a.trust().Project(root)
-		a.knownRecord(root, r)
+		if p == nil {
+			r.record, r.err = a.trust().Project(root)
+		} else {
+			r.record, r.err = a.trust().For(p)
+		}
+		a.knownRecord(root, p, r)
 	}
 	return r.record, r.err
 }
 
-func (a *app) knownRecord(root string, r recordRead) {
+// recordKey tells a linked worktree's own .inner from that of the main one.
+func recordKey(root string, p *profile.Project) string {
+	if p == nil {
+		return root
+	}
+	return root + "\x00" + p.Dir
+}
+
+func (a *app) knownRecord(root string, p *profile.Project, r recordRead) {
 	if a.records == nil {
 		a.records = map[string]recordRead{}
 	}
-	a.records[root] = r
+	a.records[recordKey(root, p)] = r
 }
 
 // knownFrom keeps what the decision of a shim was made from.
 func (a *app) knownFrom(d shims.Decision) {
 	for _, v := range d.Views {
-		a.knownRecord(v.Root, recordRead{v.Record, v.RecordErr})
+		a.knownRecord(v.Root, v.Project, recordRead{v.Record, v.RecordErr})
 		if v.Project == nil {
 			continue
 		}
@@ -129,16 +141,20 @@ func (a *app) projectConfig(pl place) configRead {
 // is not what was approved any more is an error: what it hides and limits would be
 // dropped without a word.
 func (a *app) approvedConfig(root string, p *profile.Project) (*config.Config, error) {
-	rec, err := a.recordOf(root)
+	rec, err := a.recordOf(root, p)
 	if err != nil {
 		return nil, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", a.short(root), err), Hint: "inner revoke " + quoted(root) + ", then inner allow"}
 	}
-	approved := rec != nil && rec.Config != nil && rec.Config.WasApproved() && rec.Config.Decision == trust.Allowed
+	conf := rec.ConfigRecord()
+	approved := conf != nil && conf.WasApproved() && conf.Decision == trust.Allowed
 	var r configRead
 	if p != nil {
 		r = a.projectConfig(place{cwd: root, project: p})
 	}
 	path := a.short(filepath.Join(root, ".inner", "config.toml"))
+	if p != nil {
+		path = a.short(filepath.Join(p.Dir, "config.toml"))
+	}
 	lost := func(hint, why string, args ...any) error {
 		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s %s; what it hides and limits would not hold", path, fmt.Sprintf(why, args...)), Hint: hint}
 	}
@@ -154,7 +170,9 @@ func (a *app) approvedConfig(root string, p *profile.Project) (*config.Config, e
 	}
 	switch rec.CheckConfig(r.file).State {
 	case trust.Allowed:
-		return r.config, nil
+		if r.file != nil {
+			return r.config, nil
+		}
 	case trust.Changed:
 		return nil, lost("inner allow "+quoted(root), "changed since it was allowed")
 	case trust.Deleted:
@@ -180,7 +198,8 @@ type layer struct {
 
 // layers are the approved config.toml files of the projects that the folders lie in,
 // nearest first. What an outer project hides and limits holds further in, too: a
-// program in a box can make a .inner there.
+// program in a box can make a .inner there. So does what the main worktree's says, in a
+// linked one whose own .inner has no config.toml.
 func (a *app) layers(dirs ...string) ([]layer, error) {
 	var out []layer
 	seen := map[string]bool{}
@@ -198,6 +217,11 @@ func (a *app) layers(dirs ...string) ([]layer, error) {
 			cfg, err := a.approvedConfig(dir, here)
 			if err != nil {
 				return nil, err
+			}
+			if behind := a.behind(here); cfg == nil && behind != nil {
+				if cfg, err = a.approvedConfig(dir, behind); err != nil {
+					return nil, err
+				}
 			}
 			if cfg != nil {
 				out = append(out, layer{dir, cfg})
@@ -222,7 +246,7 @@ func (a *app) verdict(pl place, p *profile.Profile) trust.Verdict {
 	if r.err != nil {
 		return trust.Verdict{State: trust.Unreadable, File: filepath.Join(pl.project.Dir, "config.toml"), Detail: "it cannot be read", Err: r.err}
 	}
-	rec, err := a.recordOf(pl.root())
+	rec, err := a.recordOf(pl.root(), pl.project)
 	if err != nil {
 		return trust.Verdict{State: trust.Unreadable, File: a.short(pl.root()), Detail: "its record cannot be read", Err: err}
 	}
@@ -236,16 +260,16 @@ func (a *app) asAllowed(p *profile.Profile, c profile.Context, rc profile.RunCon
 	if p.Scope != profile.Local {
 		return nil
 	}
-	rec, err := a.recordOf(c.Project)
+	rec, err := a.recordOf(c.Project, a.projectOf(c.Project))
 	if err != nil {
 		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", a.short(c.Project), err), Hint: "inner revoke, then inner allow"}
 	}
-	r := rec.Profile(p.Path)
+	r, root := rec.Approving(p)
 	refuse := func(format string, args ...any) error {
 		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q ", p.Name) + fmt.Sprintf(format, args...), Hint: "inner allow"}
 	}
 	switch {
-	case r == nil || !r.WasApproved():
+	case r == nil:
 		return refuse("is not trusted: %s was never allowed", a.short(p.Path))
 	case len(r.Grants) == 0:
 		return refuse("was allowed by an older inner, which did not keep the real paths of what it grants")
@@ -265,7 +289,8 @@ func (a *app) asAllowed(p *profile.Profile, c profile.Context, rc profile.RunCon
 			}
 		}
 	}
-	wider, _ := profile.DiffGrants(r.Grants, profile.Grants(plain))
+	now := profile.Grants(plain)
+	wider, _ := profile.DiffGrants(profile.AlignGrants(r.Grants, now, root, c.Project), now)
 	if len(wider) == 0 {
 		return nil
 	}
@@ -314,16 +339,16 @@ func (a *app) untrusted(pl place, p *profile.Profile, v trust.Verdict) error {
 // whatChanged says in a few words how the grants differ from those that were
 // approved, for the end of a refusal.
 func (a *app) whatChanged(pl place, p *profile.Profile) string {
-	rec, err := a.trust().Project(pl.root())
+	rec, err := a.recordOf(pl.root(), pl.project)
 	if err != nil {
-		return ""
-	}
-	old := lastGrants(rec, p)
-	if len(old) == 0 {
 		return ""
 	}
 	now, err := a.grantsOf(p, pl)
 	if err != nil {
+		return ""
+	}
+	old := lastGrants(rec, p, pl.root(), now)
+	if len(old) == 0 {
 		return ""
 	}
 	wider, narrower := profile.DiffGrants(old, now)
@@ -357,11 +382,11 @@ func changeText(g profile.Grant, widens bool) string {
 	return g.Text
 }
 
-// lastGrants are those of the last approved version; none of one that an older inner
-// recorded.
-func lastGrants(rec *trust.ProjectRecord, p *profile.Profile) []profile.Grant {
-	if r := rec.Profile(p.Path); r != nil && r.WasApproved() {
-		return r.Grants
+// lastGrants are those of the last approved version, to be compared with those of now; none
+// of one that an older inner recorded.
+func lastGrants(rec *trust.ProjectRecord, p *profile.Profile, root string, now []profile.Grant) []profile.Grant {
+	if r, of := rec.Approving(p); r != nil {
+		return profile.AlignGrants(r.Grants, now, of, root)
 	}
 	return nil
 }

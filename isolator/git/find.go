@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/worktree"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -131,18 +132,13 @@ func (r *Repo) follow(top *folder) error {
 		}
 		return nil
 	}
-	common, err := dir.read("commondir", maxPointer)
-	if err != nil {
-		return err
-	}
-	if r.Common, err = filepath.EvalSymlinks(absolute(r.Dir, strings.TrimRight(string(common), "\r\n"))); err != nil {
-		return unfit("the repository of this worktree is not there")
-	}
-	r.Worktree = filepath.Base(r.Dir)
-	back, err := dir.read("gitdir", maxPointer)
-	if err != nil || filepath.Dir(r.Dir) != filepath.Join(r.Common, "worktrees") ||
-		!sameFile(absolute(r.Dir, strings.TrimRight(string(back), "\r\n")), filepath.Join(r.Top, ".git")) {
+	tree := worktree.At(r.Top)
+	if tree == nil {
 		return unfit("the repository that .git leads to does not know this worktree")
+	}
+	r.Dir, r.Common, r.Worktree = tree.Dir, tree.Common, filepath.Base(tree.Dir)
+	if tree.Err != nil {
+		return unfit(tree.Err.Error())
 	}
 	return r.fill()
 }

@@ -31,6 +31,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/enr/inner/profile"
@@ -56,6 +57,7 @@ type Verdict struct {
 	State  State
 	File   string
 	Detail string
+	Of     string // the project in the main worktree whose record says so, or ""
 	Err    error
 }
 
@@ -65,6 +67,12 @@ type ProjectRecord struct {
 	Entered  time.Time       // when the user was first seen in it
 	Config   *ProfileRecord  // the project's config.toml, nil when it was never decided on
 	Profiles []ProfileRecord // sorted by path
+	// Of is the record of the same folder in the main worktree, where Root is a linked
+	// worktree of git (see Store.For). What it approves holds for the same bytes here. It
+	// is not part of what is stored.
+	Of *ProjectRecord
+	// Borrowed is set when Root has no .inner and that of the main worktree is in force.
+	Borrowed bool
 }
 
 // ProfileRecord is what is remembered about one profile, or one config.toml.
@@ -99,8 +107,8 @@ type Approval struct {
 // and not revoked.
 func (r *ProfileRecord) WasApproved() bool { return len(r.Files) > 0 }
 
-// Profile returns the record of the profile at path, or nil. A nil record has
-// none.
+// Profile returns the record of the profile at path, or nil: its own before that of the
+// main worktree. A nil record has none.
 func (r *ProjectRecord) Profile(path string) *ProfileRecord {
 	if r == nil {
 		return nil
@@ -110,7 +118,52 @@ func (r *ProjectRecord) Profile(path string) *ProfileRecord {
 			return &r.Profiles[i]
 		}
 	}
-	return nil
+	return r.Of.Profile(r.inMain(path))
+}
+
+// ConfigRecord returns the record of the project's config.toml, or nil: its own before that
+// of the main worktree.
+func (r *ProjectRecord) ConfigRecord() *ProfileRecord {
+	switch {
+	case r == nil:
+		return nil
+	case r.Config != nil || r.Of == nil:
+		return r.Config
+	}
+	return r.Of.Config
+}
+
+// All returns the records of the profiles that are to be there.
+func (r *ProjectRecord) All() []ProfileRecord {
+	switch {
+	case r == nil:
+		return nil
+	case r.Of != nil && r.Borrowed:
+		return slices.Concat(r.Profiles, r.Of.Profiles)
+	}
+	return r.Profiles
+}
+
+// Approving returns the record of the version of a profile that was approved and is meant
+// now, and the root of the project it is of; nil when none is. The version with the
+// profile's own bytes goes before any other.
+func (r *ProjectRecord) Approving(p *profile.Profile) (rec *ProfileRecord, root string) {
+	for path := p.Path; r != nil; r, path = r.Of, r.inMain(path) {
+		for i := range r.Profiles {
+			if q := &r.Profiles[i]; q.Path == path && q.WasApproved() && (rec == nil || q.Files[0].Digest == p.Files[0].Digest && rec.Files[0].Digest != p.Files[0].Digest) {
+				rec, root = q, r.Root
+			}
+		}
+	}
+	return rec, root
+}
+
+// inMain is the path that a path of a worktree stands for in the main one.
+func (r *ProjectRecord) inMain(path string) string {
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(r.Root, "/")+"/"); ok && r.Of != nil && !r.Borrowed {
+		return filepath.Join(r.Of.Root, rest)
+	}
+	return path
 }
 
 // Check judges a profile against the record, which may be nil. Only local
@@ -120,21 +173,78 @@ func (r *ProjectRecord) Check(p *profile.Profile, config *profile.File, globalDi
 	if p.Scope != profile.Local {
 		return Verdict{State: Allowed}
 	}
-	rec := r.Profile(p.Path)
+	return r.check(p.Path, config, bound(p.Files, config, globalDir))
+}
+
+func (r *ProjectRecord) check(path string, config *profile.File, now []FileRecord) Verdict {
+	own := r.checkOwn(path, config, now)
+	if r == nil || r.Of == nil || own.State == Allowed || own.State == Denied {
+		return own
+	}
+	files, conf := r.filesInMain(now), config
+	if config != nil {
+		conf = &profile.File{Path: r.inMain(config.Path), Digest: config.Digest}
+	}
+	return r.fromMain(own, r.Of.check(r.inMain(path), conf, files))
+}
+
+// fromMain is what counts of the two answers of a worktree and of the main one: what was
+// said about the worktree itself, unless nothing was, or the bytes are approved there.
+func (r *ProjectRecord) fromMain(own, main Verdict) Verdict {
+	if own.State != Untrusted && main.State != Allowed {
+		return own
+	}
+	main.Of = r.Of.Root
+	if rest, ok := strings.CutPrefix(main.File, r.Of.Root+"/"); ok && !r.Borrowed {
+		main.File = filepath.Join(r.Root, rest)
+	}
+	return main
+}
+
+func (r *ProjectRecord) filesInMain(files []FileRecord) []FileRecord {
+	out := make([]FileRecord, len(files))
+	for i, f := range files {
+		out[i] = FileRecord{r.inMain(f.Path), f.Digest}
+	}
+	return out
+}
+
+func (r *ProjectRecord) checkOwn(path string, config *profile.File, now []FileRecord) Verdict {
+	var rec *ProfileRecord
+	if r != nil {
+		if i := slices.IndexFunc(r.Profiles, func(p ProfileRecord) bool { return p.Path == path }); i >= 0 {
+			rec = &r.Profiles[i]
+		}
+	}
 	switch {
 	case rec == nil:
-		return Verdict{State: Untrusted, File: p.Path, Detail: "it was never approved"}
+		return Verdict{State: Untrusted, File: path, Detail: "it was never approved"}
 	case rec.Decision == Denied:
-		return Verdict{State: Denied, File: p.Path, Detail: "it was denied"}
+		return Verdict{State: Denied, File: path, Detail: "it was denied"}
 	case config != nil && r.Config != nil && r.Config.Decision == Denied:
 		return Verdict{State: Denied, File: config.Path, Detail: "it was denied"}
 	}
-	return rec.compare(bound(p.Files, config, globalDir))
+	return rec.compare(now)
 }
 
 // CheckConfig judges the project's config.toml by itself, for words it maps to
 // profiles that need no approval. config is nil when the project has none.
 func (r *ProjectRecord) CheckConfig(config *profile.File) Verdict {
+	own := r.checkOwnConfig(config)
+	switch {
+	case r == nil || r.Of == nil || own.State == Denied, config != nil && own.State == Allowed:
+		return own
+	case config == nil && !r.Borrowed: // that of the main worktree is judged there
+		return own
+	case config == nil && own.State != Allowed:
+		return own
+	case config == nil:
+		return r.Of.CheckConfig(nil)
+	}
+	return r.fromMain(own, r.Of.CheckConfig(&profile.File{Path: r.inMain(config.Path), Digest: config.Digest}))
+}
+
+func (r *ProjectRecord) checkOwnConfig(config *profile.File) Verdict {
 	var rec *ProfileRecord
 	if r != nil {
 		rec = r.Config
@@ -207,6 +317,24 @@ type Store struct{ Dir string }
 // globalDir is the folder of global profiles that belongs to the store.
 func (s Store) globalDir() string {
 	return filepath.Join(filepath.Dir(filepath.Clean(s.Dir)), "profiles")
+}
+
+// For returns what is recorded about a project. Where it is a linked worktree, the record of
+// the main one stands behind its own; nil when there is neither.
+func (s Store) For(p *profile.Project) (*ProjectRecord, error) {
+	own, err := s.Project(p.Root)
+	if err != nil || p.Of == "" {
+		return own, err
+	}
+	main, err := s.Project(p.Of)
+	if err != nil || main == nil {
+		return own, err
+	}
+	if own == nil {
+		own = &ProjectRecord{Root: p.Root}
+	}
+	own.Of, own.Borrowed = main, p.Borrowed()
+	return own, nil
 }
 
 // Judge judges a profile of the project that a record is of.

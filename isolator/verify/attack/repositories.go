@@ -31,6 +31,37 @@ func repositories() []Attack {
 			left("git-new-program", "make one that they name and that is not there", "printf '%r\\ncat\\n' >tools/new.sh; echo x >x", "-C", "%a", "add", "x")),
 		before(`git config include.path ../one.conf && printf '[include]\n\tpath = two.conf\n' >one.conf && printf '[core]\n\thooksPath = .githooks\n' >two.conf && mkdir .githooks && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x`,
 			left("git-included-hooks", "make a hook in a folder that a file names which an included file includes", "printf '#!/bin/sh\\n%r\\n' >.githooks/post-checkout; chmod +x .githooks/post-checkout", "-C", "%a", "checkout", "-q", "-b", "x")),
+		approvedWorktree(),
+	}
+}
+
+// approvedWorktree makes a folder of the box's a linked worktree of another project, whose
+// profiles would run there without a question: a .git file that leads to that repository,
+// and the repository's own word for it.
+func approvedWorktree() Attack {
+	const tree = "other/.git/worktrees/tree/"
+	return Attack{
+		Name: "approved-worktree", Class: "files", What: "make a folder a worktree of another project that is approved",
+		Stage: func(s *Scene) error {
+			return errors.Join(
+				s.put("other/.inner/profiles/agent.toml", "schema_version = \"1\"\n"),
+				s.put(tree+"commondir", "../..\n"), s.put(tree+"gitdir", s.path("tree/.git")+"\n"),
+			)
+		},
+		Try: func(t Trial) (string, error) {
+			dir := filepath.Join(t.App, "evil")
+			return "", errors.Join(
+				os.Mkdir(dir, 0o755),
+				os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+filepath.Join(t.Home, tree)+"\n"), 0o644),
+				os.WriteFile(filepath.Join(t.Home, tree, "gitdir"), []byte(filepath.Join(dir, ".git")+"\n"), 0o644),
+			)
+		},
+		Effect: func(s *Scene) string {
+			if p := profile.FindProject(filepath.Join(s.App, "evil")); p != nil && p.Of == s.path("other") {
+				return "a folder of the box's counts as a worktree of another project"
+			}
+			return ""
+		},
 	}
 }
 

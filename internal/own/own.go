@@ -1,0 +1,66 @@
+// Package own tells whether somebody else could have written a file.
+package own
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// Fault says why someone other than the user or root may have written this, or "".
+func Fault(st fs.FileInfo) string {
+	if st.Mode()&fs.ModeSymlink != 0 {
+		return "is a link"
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "has no owner"
+	}
+	mode := st.Mode().Perm()
+	switch {
+	case int(sys.Uid) != os.Geteuid() && sys.Uid != 0:
+		return fmt.Sprintf("belongs to user %d, not to you", sys.Uid)
+	case mode&0o002 != 0:
+		return fmt.Sprintf("can be changed by everyone (mode %04o)", mode)
+	case mode&0o020 != 0 && !privateGroup(int(sys.Gid)):
+		return fmt.Sprintf("can be changed by group %d (mode %04o)", sys.Gid, mode)
+	}
+	return ""
+}
+
+// privateGroup reports whether the group is the user's own: distributions give
+// everyone one and make new files writable by it (umask 002).
+func privateGroup(gid int) bool {
+	uid := os.Geteuid()
+	if gid != os.Getegid() {
+		return false
+	}
+	if gid == uid {
+		return true
+	}
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return false
+	}
+	g, err := user.LookupGroupId(strconv.Itoa(gid))
+	return err == nil && u.Gid == g.Gid && g.Name == u.Username
+}
+
+// Keeps says why someone other than the user or root could put something else in the place
+// of what lies in a folder, or "". Members of a group that can write it are trusted so far:
+// what they put there is theirs, and seen to be.
+func Keeps(st fs.FileInfo) string {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || !st.IsDir():
+		return "is no folder"
+	case int(sys.Uid) != os.Geteuid() && sys.Uid != 0:
+		return fmt.Sprintf("belongs to user %d, not to you", sys.Uid)
+	case st.Mode().Perm()&0o002 != 0 && st.Mode()&fs.ModeSticky == 0:
+		return fmt.Sprintf("can be changed by everyone (mode %04o)", st.Mode().Perm())
+	}
+	return ""
+}

@@ -1,0 +1,188 @@
+// Package worktree tells which repository a linked worktree of git belongs to, by the
+// word of that repository. It starts no program, so a prompt can ask it.
+//
+// A .git file that says "gitdir: REPOSITORY/worktrees/NAME" proves nothing: anybody can
+// write one, a program in a box among them. What counts is REPOSITORY/worktrees/NAME/gitdir,
+// which git, or inner for a box, wrote when the worktree was made, and which no box can
+// write: it is to name the very .git file that led there, and no link is followed but
+// those that root made. Owned looks at whose all these files are.
+package worktree
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/internal/own"
+	"golang.org/x/sys/unix"
+)
+
+// maxPointer is the most bytes of a file that names a folder.
+const maxPointer = 4096
+
+// Tree is a folder whose .git file says that it is a linked worktree.
+type Tree struct {
+	Top    string // the folder of the .git file
+	Dir    string // its git directory: COMMON/worktrees/NAME
+	Common string // the git directory of the repository
+	Main   string // the main worktree: the folder of Common; "" when Common is not called .git
+	Err    error  // why the repository does not confirm it; nil when it does
+}
+
+// Around returns the nearest folder, dir or one above it, with something called .git in it,
+// and what that says of a linked worktree: nil when it is the top of something else. At the
+// root folder there may be none at all. The folder is a real path.
+func Around(dir string) (top string, t *Tree) {
+	for top = filepath.Clean(dir); ; top = filepath.Dir(top) {
+		var st unix.Stat_t
+		if err := unix.Lstat(filepath.Join(top, ".git"), &st); err == nil {
+			if st.Mode&unix.S_IFMT == unix.S_IFREG {
+				t = At(top)
+			}
+			return top, t
+		}
+		if top == "/" {
+			return top, nil
+		}
+	}
+}
+
+// At reads the .git file of a folder, a real path. It returns nil when there is none, or
+// it leads to something else than the git directory of a linked worktree.
+func At(top string) *Tree {
+	t := &Tree{Top: filepath.Clean(top)}
+	pointer := filepath.Join(t.Top, ".git")
+	text, err := read(pointer)
+	target, ok := strings.CutPrefix(text, "gitdir: ")
+	if err != nil || !ok || target == "" {
+		return nil
+	}
+	t.Dir = absolute(t.Top, target)
+	worktrees := filepath.Dir(t.Dir)
+	if filepath.Base(worktrees) != "worktrees" {
+		return nil
+	}
+	t.Common = filepath.Dir(worktrees)
+	t.Err = t.confirm(pointer)
+	if filepath.Base(t.Common) == ".git" {
+		t.Main = filepath.Dir(t.Common)
+	}
+	return t
+}
+
+// confirm asks the repository.
+func (t *Tree) confirm(pointer string) error {
+	dir, err := real(t.Dir)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return fmt.Errorf("%q leads to %q, which is not there (git worktree repair, or prune)", pointer, t.Dir)
+	case err != nil:
+		return err
+	}
+	t.Dir, t.Common = dir, filepath.Dir(filepath.Dir(dir))
+	if filepath.Base(filepath.Dir(dir)) != "worktrees" {
+		return fmt.Errorf("%q does not lead to the git directory of a worktree", pointer)
+	}
+	common, err := read(filepath.Join(dir, "commondir"))
+	if err != nil {
+		return err
+	}
+	if at, err := real(absolute(dir, common)); err != nil || at != t.Common {
+		return fmt.Errorf("%q is not part of the repository %q", dir, t.Common)
+	}
+	named, err := read(filepath.Join(dir, "gitdir"))
+	if err != nil {
+		return err
+	}
+	if at, err := real(filepath.Dir(absolute(dir, named))); err != nil || at != t.Top || filepath.Base(named) != ".git" {
+		return fmt.Errorf("%q says that this is a worktree of %q, which has that worktree at %q (git worktree repair)", pointer, filepath.Dir(t.Common), filepath.Dir(absolute(dir, named)))
+	}
+	return nil
+}
+
+// Owned returns an error when somebody else than the user and root could have written what
+// the repository says, or could put another folder in the worktree's place.
+func (t *Tree) Owned() error {
+	for _, p := range []string{
+		t.Top, filepath.Join(t.Top, ".git"), t.Dir, filepath.Join(t.Dir, "gitdir"), filepath.Join(t.Dir, "commondir"),
+		filepath.Dir(t.Dir), t.Common, filepath.Dir(t.Common),
+	} {
+		fi, err := os.Lstat(p)
+		if err != nil {
+			return err
+		}
+		if why := own.Fault(fi); why != "" {
+			return fmt.Errorf("%q %s", p, why)
+		}
+	}
+	for p := filepath.Dir(t.Top); ; p = filepath.Dir(p) {
+		fi, err := os.Lstat(p)
+		if err != nil {
+			return err
+		}
+		if why := own.Keeps(fi); why != "" {
+			return fmt.Errorf("%q %s", p, why)
+		}
+		if p == "/" {
+			return nil
+		}
+	}
+}
+
+func absolute(dir, p string) string {
+	if filepath.IsAbs(p) {
+		return filepath.Clean(p)
+	}
+	return filepath.Join(dir, p)
+}
+
+// read returns the one line of a file that names a folder, without its end.
+func read(path string) (string, error) {
+	fail := func(err error) (string, error) { return "", fmt.Errorf("%q cannot be read: %w", path, err) }
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fail(err)
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return fail(errors.Join(err, errors.New("not a plain file")))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxPointer+1))
+	text := strings.TrimRight(string(data), "\r\n")
+	switch {
+	case err != nil:
+		return fail(err)
+	case len(data) > maxPointer, text == "", strings.ContainsAny(text, "\n\x00"):
+		return fail(errors.New("not a file of git's"))
+	}
+	return text, nil
+}
+
+// real resolves the links of a path that root made, and refuses all others: what they lead
+// to can be exchanged by whoever made them.
+func real(path string) (string, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err == nil {
+		_ = unix.Close(fd)
+		return filepath.Clean(path), nil
+	}
+	at := "/"
+	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		at = filepath.Join(at, part)
+		var st unix.Stat_t
+		if err := unix.Lstat(at, &st); err != nil {
+			return "", fmt.Errorf("%q: %w", at, err)
+		}
+		if st.Mode&unix.S_IFMT == unix.S_IFLNK && (st.Uid != 0 || os.Geteuid() == 0) {
+			return "", fmt.Errorf("%q is a link", at)
+		}
+		if at, err = filepath.EvalSymlinks(at); err != nil {
+			return "", err
+		}
+	}
+	return at, nil
+}
