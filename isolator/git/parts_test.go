@@ -18,7 +18,7 @@ func TestFind(t *testing.T) {
 		{"worktree", "cd app; git worktree add -q ../w; cd ../w; pwd", ""},
 		{"worktree-moved-in", "cd app; git worktree add -q ../w; mkdir ../v; cp ../w/.git ../v/; cd ../v; pwd", "which has that worktree at"},
 		{"pointer-to-another", "mkdir v; echo gitdir: $PWD/app/.git >v/.git; cd v; pwd", "does not say that this is its work tree"},
-		{"pointer-commondir", "mkdir -p v/g; echo gitdir: g >v/.git; echo $PWD/app/.git >v/g/commondir; echo $PWD/v/.git >v/g/gitdir; cd v; pwd", "which has that worktree at"},
+		{"pointer-commondir", "mkdir -p v/g; echo gitdir: g >v/.git; echo $PWD/app/.git >v/g/commondir; echo $PWD/v/.git >v/g/gitdir; cd v; pwd", "does not know this worktree"},
 		{"submodule", "git init -q s; cd s; git submodule --quiet add ../app sub; cd sub; pwd", ""},
 		{"bare", "git init -q --bare b; cd b; pwd", "bare"},
 		{"link", "mkdir v; ln -s ../app/.git v/.git; cd v; pwd", "neither a file nor a folder"},
