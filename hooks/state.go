@@ -56,6 +56,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/enr/inner/internal/visible"
 )
 
 // Slack is how far before the start of a check the time of the state file is
@@ -164,7 +166,7 @@ func RenderShadows(name string, shadows []Shadow) string {
 	for _, s := range shadows {
 		if s.Around() {
 			around = append(around, s)
-			lines = append(lines, sh.quote(strings.ReplaceAll(oneLine(s.Say(name)), "\x00", "")))
+			lines = append(lines, sh.quote(visible.Line(s.Say(name))))
 		}
 	}
 	value := sh.quote(ShellValue(around))
@@ -172,16 +174,6 @@ func RenderShadows(name string, shadows []Shadow) string {
 		return fmt.Sprintf("set -g __inner_around %s\nset -g __inner_say %s\n", value, strings.Join(lines, " "))
 	}
 	return fmt.Sprintf("__inner_around=%s;\n__inner_say=(%s);\n", value, strings.Join(lines, " "))
-}
-
-// oneLine keeps text from moving the cursor.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)
 }
 
 func joinQuoted(values []string, quote func(string) string) string {

@@ -380,3 +380,27 @@ func TestPromises(t *testing.T) {
 		t.Errorf("only %d packages are named", len(tests))
 	}
 }
+
+// Each rule of [noop] is read once, in the order of the file.
+func TestNoopRules(t *testing.T) {
+	n := Noop{
+		Block:   []string{"pip  install", "apt", "pip\tinstall"},
+		Rewrite: []KV{{"npm  i", "pnpm add"}, {"echo", "/bin/echo"}},
+		Message: []KV{{"pip install", "use uv"}, {"echo ", "-"}},
+	}
+	want := []NoopRule{
+		{[]string{"pip", "install"}, nil, "use uv"},
+		{[]string{"apt"}, nil, ""},
+		{[]string{"npm", "i"}, []string{"pnpm", "add"}, ""},
+		{[]string{"echo"}, []string{"/bin/echo"}, "-"},
+	}
+	if diff := cmp.Diff(want, n.Rules()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"pip", "apt", "npm", "echo"}, n.Commands()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]KV{{"npm", "pnpm"}, {"echo", "/bin/echo"}}, n.Replacements()); diff != "" {
+		t.Error(diff)
+	}
+}

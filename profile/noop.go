@@ -224,19 +224,49 @@ func pairs(t strict.Table[string]) []KV {
 	return out
 }
 
-// Commands are the commands that rules begin with, in order, each once.
-func (n Noop) Commands() []string {
-	var out []string
-	add := func(text string) {
-		if list := words(text); len(list) > 0 && !slices.Contains(out, list[0]) {
-			out = append(out, list[0])
+// NoopRule is one entry of block or rewrite, in words.
+type NoopRule struct {
+	Words   []string // the command, and the arguments a call must begin with
+	Target  []string // the words that a rewritten call begins with instead; nil: it is blocked
+	Message string
+}
+
+// String is the one spelling of a rule.
+func (r NoopRule) String() string { return strings.Join(r.Words, " ") }
+
+// Rules are the entries of block and rewrite, each once. A profile that was loaded
+// has none that contradict each other, or that are no names of commands.
+func (n Noop) Rules() []NoopRule {
+	messages := map[string]string{}
+	for _, m := range n.Message {
+		messages[rule(m.Key)] = m.Value
+	}
+	var out []NoopRule
+	seen := map[string]bool{"": true}
+	add := func(text string, target []string) {
+		if name := rule(text); !seen[name] {
+			seen[name] = true
+			out = append(out, NoopRule{words(text), target, messages[name]})
 		}
 	}
 	for _, b := range n.Block {
-		add(b)
+		add(b, nil)
 	}
 	for _, r := range n.Rewrite {
-		add(r.Key)
+		if target := words(r.Value); len(target) > 0 {
+			add(r.Key, target)
+		}
+	}
+	return out
+}
+
+// Commands are the commands that rules begin with, in order, each once.
+func (n Noop) Commands() []string {
+	var out []string
+	for _, r := range n.Rules() {
+		if !slices.Contains(out, r.Words[0]) {
+			out = append(out, r.Words[0])
+		}
 	}
 	return out
 }
@@ -244,10 +274,9 @@ func (n Noop) Commands() []string {
 // Replacements are the programs that calls are rewritten to, by the command.
 func (n Noop) Replacements() []KV {
 	var out []KV
-	for _, r := range n.Rewrite {
-		from, to := words(r.Key), words(r.Value)
-		if len(from) > 0 && len(to) > 0 {
-			out = append(out, KV{from[0], to[0]})
+	for _, r := range n.Rules() {
+		if r.Target != nil {
+			out = append(out, KV{r.Words[0], r.Target[0]})
 		}
 	}
 	return out

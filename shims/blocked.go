@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -32,17 +31,14 @@ const longest = 4096
 // CountBlocked makes a named pipe at path and counts, until Close, what comes
 // through it.
 func CountBlocked(path string, n profile.Noop) (*Blocked, error) {
-	rules, err := parseNoop(n)
-	if err != nil {
-		return nil, err
-	}
 	b := &Blocked{counts: map[string]int{}, done: make(chan struct{})}
-	for _, list := range rules.block {
-		for _, r := range list {
-			b.counts[strings.Join(r.words, " ")] = 0
+	for _, r := range n.Rules() {
+		if r.Target == nil {
+			b.counts[r.String()] = 0
 		}
 	}
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
+	err := syscall.Mkfifo(path, 0o600)
+	if err != nil {
 		return nil, fmt.Errorf("pipe %q: %w", path, err)
 	}
 	if b.pipe, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0); err != nil {

@@ -33,8 +33,7 @@ func noopBox(t testing.TB, n profile.Noop, real ...string) (path, noop string) {
 	t.Helper()
 	work := filepath.Join(tempDir(t), "a b*$(touch x)'\n\xff")
 	noop = filepath.Join(work, "noop")
-	scripts, err := NoopScripts(n, "web", noop, filepath.Join(work, "blocked"))
-	must(t, err)
+	scripts := NoopScripts(n, "web", noop, filepath.Join(work, "blocked"))
 	for _, s := range scripts {
 		write(t, filepath.Join(noop, s.Name), string(s.Text), 0o755)
 	}
@@ -198,8 +197,7 @@ func TestNoopText(t *testing.T) {
 		Rewrite: []profile.KV{{Key: "npm", Value: "pnpm -q"}, {Key: "npm i", Value: "pnpm add"}, {Key: "echo", Value: "/bin/echo"}},
 		Message: []profile.KV{{Key: "pip install", Value: "it's not here"}},
 	}
-	scripts, err := NoopScripts(n, "we\nb", "/run/inner/no op", "/run/inner/bl ocked")
-	must(t, err)
+	scripts := NoopScripts(n, "we\nb", "/run/inner/no op", "/run/inner/bl ocked")
 	var names []string
 	dir := t.TempDir()
 	for _, s := range scripts {
@@ -281,40 +279,6 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-func TestNoopErrors(t *testing.T) {
-	kv := func(k, v string) []profile.KV { return []profile.KV{{Key: k, Value: v}} }
-	for _, c := range []struct {
-		noop profile.Noop
-		want string
-	}{
-		{profile.Noop{Block: []string{"a", "a b", "a"}}, ""},
-		{profile.Noop{Block: []string{""}}, `noop.block: "": no command`},
-		{profile.Noop{Block: []string{" \t"}}, `noop.block: " \t": no command`},
-		{profile.Noop{Block: []string{"/bin/ls"}}, `noop.block: "/bin/ls": a command is a name, not a path`},
-		{profile.Noop{Block: []string{"."}}, `noop.block: ".": not a name of a command`},
-		{profile.Noop{Block: []string{".. x"}}, `noop.block: ".. x": not a name of a command`},
-		{profile.Noop{Block: []string{"a \x00"}}, `noop.block: "a \x00": has a NUL byte`},
-		{profile.Noop{Block: []string{strings.Repeat("x", 256)}}, `noop.block: "` + strings.Repeat("x", 256) + `": longer than a file name can be`},
-		{profile.Noop{Rewrite: kv("a", " ")}, `noop.rewrite: "a": the replacement is empty`},
-		{profile.Noop{Rewrite: kv("a", "b\x00")}, `noop.rewrite: "a": the replacement has a NUL byte`},
-		{profile.Noop{Rewrite: kv("a/b", "c")}, `noop.rewrite: "a/b": a command is a name, not a path`},
-		{profile.Noop{Block: []string{"a  b"}, Rewrite: kv("a b", "c")}, `noop.rewrite: "a b": is in noop.block too`},
-		{profile.Noop{Block: []string{"a"}, Rewrite: kv("a b", "c")}, `noop.rewrite: "a b": is blocked whatever its arguments`},
-		{profile.Noop{Block: []string{"a b"}, Rewrite: kv("a", "c")}, ""},
-		{profile.Noop{Block: []string{"a"}, Message: kv("b", "x")}, `noop.message: "b": no rule of that name`},
-		{profile.Noop{Block: []string{"a/", "."}}, "noop.block: \"a/\": a command is a name, not a path\nnoop.block: \".\": not a name of a command"},
-	} {
-		_, err := NoopScripts(c.noop, "web", "/noop", "")
-		got := ""
-		if err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%+v: %q, want %q", c.noop, got, c.want)
-		}
-	}
-}
-
 // Whatever a command, a replacement, an argument or a folder is called, the shells
 // take it for exactly that.
 func FuzzNoop(f *testing.F) {
@@ -322,7 +286,7 @@ func FuzzNoop(f *testing.F) {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, name, arg string) {
-		if len(blanks(name)) != 1 || blanks(name)[0] != name || checkNoop([]string{name}) != nil || len(name) > 200 ||
+		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, " \t/\x00") || len(name) > 200 ||
 			strings.ContainsRune(arg, 0) || len(arg) > 1000 {
 			return
 		}

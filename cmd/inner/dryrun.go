@@ -13,7 +13,6 @@ import (
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
-	"github.com/enr/inner/shims"
 
 	"github.com/enr/inner/hooks/quote"
 )
@@ -94,11 +93,7 @@ func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r re
 			return r, err
 		}
 	}
-	scripts, err := shims.NoopScripts(r.rc.Noop, r.rc.Name, isolator.BoxNoop, isolator.BoxBlocked)
-	if err != nil {
-		return r, err
-	}
-	if len(scripts) > 0 {
+	if len(r.rc.Noop.Rules()) > 0 {
 		r.staged.Noop, r.staged.Startup = dryNoop, dryStart
 		r.staged.Binds = append(r.staged.Binds, blockedPipe(dryPipe))
 	}

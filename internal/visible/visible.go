@@ -64,6 +64,12 @@ func Text(s string) string {
 	return b.String()
 }
 
+// Line is Text for a message that must be one line: what ends one, and other control
+// characters, become a blank.
+func Line(s string) string {
+	return Text(strings.Join(strings.FieldsFunc(s, unicode.IsControl), " "))
+}
+
 // Lines is Text for a text of several lines, whose ends stay.
 func Lines(s string) string {
 	if !strings.Contains(s, "\n") {

@@ -87,3 +87,13 @@ func FuzzVisible(f *testing.F) {
 		}
 	})
 }
+
+func TestLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain": "plain", "a\nb\r\n\tc\n": "a b c", "\x1b[2J\x00x": "[2J x", "a\u202eb": `a\u202eb`, "\u0085": "",
+	} {
+		if got := Line(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

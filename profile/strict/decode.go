@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
+	"github.com/enr/inner/internal/visible"
 )
 
 // Decode reads the TOML text of a file into v, a pointer to a struct as the
@@ -118,7 +119,7 @@ func (d *decoder) wrong(n *node, path []string, want string, v any, hint string)
 func (d *decoder) syntax(root *node, text string, err error) {
 	var pe toml.ParseError
 	if !errors.As(err, &pe) {
-		d.add(0, nil, oneLine(err.Error()), "")
+		d.add(0, nil, visible.Line(err.Error()), "")
 		return
 	}
 	line, start := max(pe.Position.Line, 1), min(max(pe.Position.Start, 0), len(text))
@@ -128,7 +129,7 @@ func (d *decoder) syntax(root *node, text string, err error) {
 	}
 	// The file holds no NUL byte: this one is how the library sees its end.
 	msg := strings.ReplaceAll(pe.Message, `'\x00'`, "the end of the file")
-	msg = strings.TrimSuffix(oneLine(msg), ".")
+	msg = strings.TrimSuffix(visible.Line(msg), ".")
 	if rest, ok := strings.CutPrefix(msg, "Key '"); ok {
 		if key, ok := strings.CutSuffix(rest, "' has already been defined"); ok {
 			p := Problem{File: d.file, Line: line, Key: key, Msg: Twice}
@@ -166,16 +167,6 @@ func first(root *node, key string) int {
 		n = next
 	}
 	return 0
-}
-
-// oneLine keeps a message of the library from spreading over several lines.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
 }
 
 // into decodes a value into what dst points to.

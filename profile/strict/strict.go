@@ -54,7 +54,7 @@ type Problem struct {
 func (p Problem) Error() string {
 	var b strings.Builder
 	if p.File != "" {
-		b.WriteString(printable(p.File))
+		b.WriteString(visible.Text(p.File))
 		if p.Line > 0 {
 			b.WriteByte(':')
 			b.WriteString(strconv.Itoa(p.Line))
@@ -72,15 +72,6 @@ func (p Problem) Error() string {
 		b.WriteByte(')')
 	}
 	return b.String()
-}
-
-// printable returns a file name as it is, or quoted when showing it raw could
-// change what the terminal shows.
-func printable(name string) string {
-	if visible.Text(name) != name {
-		return strconv.Quote(name)
-	}
-	return name
 }
 
 // Problems is a list of faults. As an error it has one line for each.
