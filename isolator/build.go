@@ -46,7 +46,16 @@ type Bind struct {
 	Box    string
 	Write  bool
 	Reason string
+
+	// Room, when it is not 0, makes it a copy of the folder Host in the memory of the
+	// box, which holds so many bytes: see [Fill]. What the box can write of
+	// Staged.Binds is that, or it is read-only.
+	Room uint64
 }
+
+// SpareRoom is what the box can write to such a copy beside what is in it, when the
+// profile does not say how much (limits.disk).
+const SpareRoom = 256 << 20
 
 // Staged is what was prepared on disk for one run.
 type Staged struct {
@@ -489,7 +498,11 @@ func (b *builder) staged() error {
 				return err
 			}
 		}
-		b.bind(bind.Reason, bind.Host, dest, bind.Write)
+		if bind.Room > 0 {
+			b.fill(bind, dest)
+			continue
+		}
+		b.bind(bind.Reason, bind.Host, dest, false) // nothing that is staged is written to on the host
 	}
 	if b.s.Noop != "" {
 		b.bind("blocked and rewritten commands", b.s.Noop, BoxNoop, false)

@@ -1,6 +1,7 @@
 package isolator
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,11 +69,24 @@ func Unlimited(missing []limits.Missing) string {
 // emptyFolder are the words for an empty folder in memory, no larger than the
 // profile says (--size, bubblewrap 0.7.0).
 func (b *builder) emptyFolder(perms, dest string) []string {
+	return sizedFolder(b.disk, perms, dest)
+}
+
+func sizedFolder(size uint64, perms, dest string) []string {
 	words := []string{"--perms", perms, "--tmpfs", dest}
-	if b.disk > 0 {
-		words = append([]string{"--size", strconv.FormatUint(b.disk, 10)}, words...)
+	if size > 0 {
+		words = append([]string{"--size", strconv.FormatUint(size, 10)}, words...)
 	}
 	return words
+}
+
+// fill puts a copy of a folder into the memory of the box. Nothing that the box can
+// write lies on the host then, and the kernel holds its size.
+func (b *builder) fill(bind Bind, dest string) {
+	size := cmp.Or(b.disk, bind.Room)
+	b.arg(bind.Reason, sizedFolder(size, "0700", dest)...)
+	b.view.add(layer{source: bind.Host, dest: dest, write: true}) // what is there is a staged copy
+	b.plan.Fills = append(b.plan.Fills, Fill{Source: bind.Host, Dest: dest, Room: size})
 }
 
 // sharedMemory gives /dev/shm a size of its own: --dev knows none. What else

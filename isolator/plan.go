@@ -26,6 +26,10 @@ type Plan struct {
 	// to Data[i] as descriptor FirstDataFD+i.
 	Data [][]byte
 
+	// Fills are the folders of the box in memory that hold something when the program
+	// starts.
+	Fills []Fill
+
 	// Shown are the mounts whose place or source somebody could exchange between
 	// the probe and the mount: the box looks whether each is what was probed,
 	// and does not start the program when one is not.
@@ -61,6 +65,14 @@ type Plan struct {
 	Argv    []string // its arguments, argv[0] first
 	Env     []string // its whole environment, KEY=VALUE, sorted
 	Dir     string   // box path it starts in
+}
+
+// Fill is a folder of the box in memory. The supervisor copies a folder of the host
+// into it before the program starts; of that folder the box sees nothing else.
+type Fill struct {
+	Source string // on the host: folders and regular files are copied
+	Dest   string // in the box, where it is mounted
+	Room   uint64 // its size in bytes
 }
 
 // Shown is a mount that must be there at a box path.

@@ -125,6 +125,7 @@ func (a *app) travel(p *profile.Profile, c profile.Context, word string) (code i
 		a.say("stopped after %s (timeout)", j.rc.Output.Timeout)
 	}
 	j.limitsReached()
+	j.sayFull()
 	j.arrive()
 	j.auditEnd()
 	return j.result.Code, j.id(), nil
@@ -158,6 +159,7 @@ type journey struct {
 	hosts    []runlog.Host  // what became of them
 	events   []runlog.Event // what the audit log gets with the end
 	gits     *boxGits       // nil without git directories of the box's own
+	filled   filled         // the box's folders in memory
 	kept     string         // the folder of copies that stay for a review; "" when they go with the run
 
 	// after is what follows the end of the program, in order, while what was
@@ -233,6 +235,7 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 		Interactive: j.rc.Entrypoint.Interactive, Raw: j.rc.Entrypoint.TUI, CursorFix: j.rc.Entrypoint.CursorFix,
 		Clipboard: j.rc.Clipboard,
 		Timeout:   j.rc.Output.Timeout,
+		Filled:    func(i int, folder *os.File) { j.filled.take(j.plan.Fills[i], folder) },
 	}
 	if a.lesson != nil {
 		a.lesson.learnFrom(j)
@@ -321,6 +324,7 @@ func (j *journey) close() {
 	for _, stop := range j.stops {
 		stop()
 	}
+	j.filled.close()
 	j.finishGit()
 	j.net.close()
 	if j.logs != nil {

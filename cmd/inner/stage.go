@@ -12,7 +12,7 @@ import (
 func (j *journey) stage() error {
 	j.staged = isolator.Staged{RunID: j.run.ID, Program: j.prep.program, Argv: j.prep.argv}
 	for _, step := range []func(*journey) error{
-		stageEmpty, stageLimits, stageNested, stageProc, stageBoxGit, stageBorrowed, stageClones, stageLogins, stageGit, stageNoop, stageBus, stageHistory, stageCopies, stageReach, stageNetwork,
+		stageEmpty, stageLimits, stageNested, stageProc, stageBoxGit, stageBorrowed, stageClones, stageLogins, stageGit, stageNoop, stageBus, stageHistory, stageFilled, stageCopies, stageReach, stageNetwork,
 	} {
 		if err := step(j); err != nil {
 			return err

@@ -86,7 +86,7 @@ func (a *app) cloneBinds(s *isolator.Staged, c capability.Capability, rc profile
 			place = filepath.Join(boxAgents, c.Name, folder.Rel())
 		}
 		places[i] = place
-		s.Binds = append(s.Binds, isolator.Bind{Host: at(folder), Box: place, Write: true, Reason: "capability " + c.Name + ": a clone of " + folder.Path})
+		s.Binds = append(s.Binds, isolator.Bind{Host: at(folder), Box: place, Write: true, Room: isolator.SpareRoom, Reason: "capability " + c.Name + ": a clone of " + folder.Path})
 	}
 	s.Env = append(s.Env, c.Environment(a.home, places)...)
 	return nil
@@ -127,7 +127,8 @@ func stageClones(j *journey) error {
 			return err
 		}
 		if login != nil {
-			j.after = append(j.after, func(j *journey) error { return j.keepLogin(c, from, dir, login) })
+			folder := filepath.Join(dir, c.Folders[0].Rel())
+			j.after = append(j.after, func(j *journey) error { return j.keepLogin(c, from, folder, login) })
 		}
 	}
 	return nil
@@ -271,13 +272,13 @@ func renewEnv(dirs []string) []string {
 }
 
 // keepLogin looks whether the program renewed its login while it ran, and
-// writes it back or says that it is lost. was is the login that was cloned; the
-// clone is a stranger's word.
-func (j *journey) keepLogin(c capability.Capability, from capability.Origin, dir string, was []byte) error {
+// writes it back or says that it is lost. was is the login that was cloned into
+// folder; what the box has of it now is untrusted.
+func (j *journey) keepLogin(c capability.Capability, from capability.Origin, folder string, was []byte) error {
 	// Some agents revoke the old login when they renew it.
 	const outdated = "the one on the host may have ended with that"
-	is, err := capability.ReadLogin(c.LoginClone(dir))
-	if err != nil || is == nil {
+	is, err := j.filled.read(folder, c.Login.File, capability.MaxLogin)
+	if err != nil {
 		return nil // logged out inside, or spoilt: nothing to keep
 	}
 	merged, err := c.Login.Renewed(was, is, time.Now())

@@ -38,8 +38,8 @@ func IsBox(args []string) bool {
 //  2. bwrap's pid 1 bound to the life of its parent; only then ready, as early
 //     as can be, for the launcher's answer takes a while
 //  3. everything from descriptor 3 up close-on-exec
-//  4. what the box listens on open and sent away, then terminals, their masters
-//     likewise
+//  4. folders in memory filled, and sent away for what is kept of them; what the box
+//     listens on open and sent away, then terminals, their masters likewise
 //  5. the launcher's word, given by the thread on which bwrap's life depends:
 //     so at that moment everything that has to die with it is tied to it
 //  6. the word that the program is about to start, then the start: so that the
@@ -66,6 +66,9 @@ func Box() int {
 	spec, err := readSpec()
 	if err == nil {
 		err = lookAround(spec)
+	}
+	if err == nil {
+		err = spec.fill()
 	}
 	if err == nil {
 		err = spec.network()

@@ -54,6 +54,9 @@ func (s *session) message(m []byte, fds []int) {
 	case m[0] == msgListen && len(m) == 2 && !s.networked:
 		err = s.takeListener(int(m[1]), fds)
 		fds = nil
+	case m[0] == msgFilled && len(m) == 2 && len(fds) == 1 && int(m[1]) < len(s.spec.Fills) && s.o.Filled != nil && !s.started:
+		s.o.Filled(int(m[1]), os.NewFile(uintptr(fds[0]), s.spec.Fills[m[1]].Dest))
+		fds = nil
 	case m[0] == msgObserve && len(fds) == 1 && s.o.Observe != nil && !s.observed:
 		s.observed = true
 		s.o.Observe(os.NewFile(uintptr(fds[0]), "listener of calls"))

@@ -32,13 +32,9 @@ func closeOnExecFrom(first int) {
 // memfd returns a sealed, close-on-exec, in-memory file with that content,
 // positioned at its start.
 func memfd(content []byte) (int, error) {
-	fd, err := unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err == unix.EACCES {
-		// vm.memfd_noexec=2 insists on the flag, which older kernels refuse.
-		fd, err = unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL)
-	}
+	fd, err := emptyMemfd()
 	if err != nil {
-		return -1, os.NewSyscallError("memfd_create", err)
+		return -1, err
 	}
 	for off := 0; off < len(content); {
 		n, err := unix.Pwrite(fd, content[off:], int64(off))
@@ -51,13 +47,30 @@ func memfd(content []byte) (int, error) {
 		}
 		off += n
 	}
-	// Nobody writes to it again, whoever gets hold of it.
-	_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	return fd, seal(fd)
+}
+
+func emptyMemfd() (int, error) {
+	fd, err := unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err == unix.EACCES {
+		// vm.memfd_noexec=2 insists on the flag, which older kernels refuse.
+		fd, err = unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL)
+	}
 	if err != nil {
-		unix.Close(fd)
-		return -1, os.NewSyscallError("seal memfd", err)
+		return -1, os.NewSyscallError("memfd_create", err)
 	}
 	return fd, nil
+}
+
+// seal has nobody write to a memfd again, whoever gets hold of it. On an error it
+// closes it.
+func seal(fd int) error {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	if err != nil {
+		unix.Close(fd)
+		return os.NewSyscallError("seal memfd", err)
+	}
+	return nil
 }
 
 // rawFd returns the descriptor of f without changing its blocking mode, as

@@ -10,6 +10,7 @@
 //	  memfds, socketpair, fresh keyring
 //	  fork bwrap  ─────────────────────────► non-dumpable, reads its spec
 //	  catches signals   ◄────────────── R    ready
+//	  keeps the folders ◄───── D(folder)      fills the box's folders in memory
 //	  accepts there     ◄──── L(socket), N    listens on the box's loopback, if at all
 //	  real terminal raw                      opens the box's own terminal
 //	  takes the master  ◄───────── M(master) lets go of it
@@ -110,6 +111,11 @@ type Options struct {
 	// Network, when not nil, is given the network of a box that listens or
 	// publishes, before the program starts. On an error it does not start.
 	Network func(Network) error
+
+	// Filled, when not nil, is given each folder of Plan.Fills by its index, before the
+	// program starts: what the program has left in it can be read when it has ended.
+	// The file is the callee's.
+	Filled func(i int, folder *os.File)
 
 	// Observe, when not nil, is given the listener of a filter that tells of every
 	// call of the program that names a file (seccomp_unotify(2)), just before it

@@ -142,6 +142,8 @@ type job struct {
 	Landlock    *isolator.Landlock
 	Pins        []isolator.Pin
 	Nsenter     string
+	Fills       []isolator.Fill
+	Kept        string // a file to write the file "kept" of the first folder to
 }
 
 func launcherMain(file string) int {
@@ -173,7 +175,21 @@ func launcherMain(file string) int {
 	if len(j.Listen)+len(j.Publish) > 0 {
 		o.Network = accepting(j)
 	}
+	var folder *os.File
+	if j.Kept != "" {
+		o.Filled = func(i int, f *os.File) {
+			if i == 0 {
+				folder = f
+			}
+		}
+	}
 	r := Run(j.plan(), o)
+	if folder != nil {
+		if err := copyFile(j.Kept, fmt.Sprintf("/proc/self/fd/%d/kept", folder.Fd())); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 98
+		}
+	}
 	if j.Result != "" {
 		b, _ := json.Marshal(r)
 		if err := os.WriteFile(j.Result, b, 0o600); err != nil {
@@ -188,7 +204,7 @@ func launcherMain(file string) int {
 }
 
 func (j job) plan() isolator.Plan {
-	p := isolator.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Nsenter: j.Nsenter}
+	p := isolator.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Nsenter: j.Nsenter, Fills: j.Fills}
 	if p.Bwrap == "" {
 		p.Bwrap = "/usr/bin/bwrap"
 	}

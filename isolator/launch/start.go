@@ -119,7 +119,7 @@ func open(p isolator.Plan, o Options) (*session, error) {
 		}
 	}
 	s.full = o.Interactive && terminal[0] && ours(s.stdio[0])
-	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, Argv: p.Argv, Env: p.Env, Landlock: p.Landlock, Observe: o.Observe != nil}
+	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil}
 	s.pins, s.nsenter = p.Pins, p.Nsenter
 	var err error
 	if s.spec.Shown, err = identified(p.Shown); err != nil {
@@ -239,6 +239,10 @@ func (s *session) start(p isolator.Plan) error {
 	if err != nil {
 		return err
 	}
+	s.spec.FillFD = isolator.FirstDataFD + len(p.Data)
+	if namespace >= 0 {
+		s.spec.FillFD++
+	}
 	box, err := s.own(memfd(s.spec.encode()))
 	if err != nil {
 		return err
@@ -279,6 +283,13 @@ func (s *session) start(p isolator.Plan) error {
 	}
 	if namespace >= 0 {
 		files = append(files, uintptr(namespace))
+	}
+	for _, f := range p.Fills {
+		fd, err := s.own(pack(f.Source))
+		if err != nil {
+			return err
+		}
+		files = append(files, uintptr(fd))
 	}
 	group, err := s.groupOf(p.Limits)
 	if err != nil {

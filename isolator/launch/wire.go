@@ -36,6 +36,7 @@ const (
 	msgListen  = 'L' // a socket it listens on, by SCM_RIGHTS: index in the plan (1 byte)
 	msgNetwork = 'N' // those were all, with the dispenser's socket when asked for
 	msgObserve = 'O' // the listener of the program's calls, by SCM_RIGHTS
+	msgFilled  = 'D' // a folder that is filled, by SCM_RIGHTS: index in the plan (1 byte)
 	msgMaster  = 'M' // the masters of its terminals, by SCM_RIGHTS
 	msgStart   = 'P' // it is about to start the program
 	msgFailed  = 'X' // it could not: exit code (1 byte), reason
@@ -80,6 +81,8 @@ type spec struct {
 	Listen       []uint16         // ports of the loopback to listen on
 	Dispense     bool             // start a dispenser
 	Shown        []isolator.Shown // to be looked at before the program starts
+	Fills        []isolator.Fill  // to be filled before that, each from descriptor FillFD and up
+	FillFD       int
 	Landlock     *isolator.Landlock
 	Rlimits      limits.Values // of which it sets its own
 	Observe      bool          // tell the launcher of every call that names a file
@@ -127,6 +130,13 @@ func (s *spec) encode() []byte {
 			e.u32(uint32(v >> 32))
 		}
 	}
+	e.u32(uint32(s.FillFD))
+	e.u32(uint32(len(s.Fills)))
+	for _, f := range s.Fills {
+		e.str(f.Dest)
+		e.u32(uint32(f.Room))
+		e.u32(uint32(f.Room >> 32))
+	}
 	e.u32(uint32(boolByte(s.Landlock != nil)))
 	if l := s.Landlock; l != nil {
 		for _, v := range []bool{l.Signals, l.Abstract, l.Writes} {
@@ -171,6 +181,12 @@ func decodeSpec(b []byte) (*spec, error) {
 			*v |= uint64(d.u32()) << 32
 		}
 		s.Shown = append(s.Shown, sh)
+	}
+	s.FillFD = int(d.u32())
+	for n := d.u32(); n > 0 && !d.bad; n-- {
+		f := isolator.Fill{Dest: d.str(), Room: uint64(d.u32())}
+		f.Room |= uint64(d.u32()) << 32
+		s.Fills = append(s.Fills, f)
 	}
 	if d.u32() != 0 {
 		s.Landlock = &isolator.Landlock{Signals: d.u32() != 0, Abstract: d.u32() != 0, Writes: d.u32() != 0, Writable: d.list()}

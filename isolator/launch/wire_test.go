@@ -21,6 +21,7 @@ func TestSpecRoundTrip(t *testing.T) {
 		Program: "/bin/x", Dir: "/a b\nc", Argv: []string{"", "\xff", "x"}, Env: []string{"A=b"},
 		Landlock: &isolator.Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}},
 		Listen:   []uint16{61080, 1}, Dispense: true, Observe: true,
+		Fills: []isolator.Fill{{Dest: "/x y", Room: 1 << 40}, {Dest: "/z", Room: 4096}}, FillFD: 11,
 		Rlimits: limits.Values{Files: 64, FileSize: 1 << 40, Pids: 7},
 	}
 	in.Termios.Cc[unix.VINTR] = 3

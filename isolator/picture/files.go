@@ -92,12 +92,14 @@ func (s Subject) files() []Row {
 			list(&stays, s.place(m.dest, m.reason))
 		case m.kind == "--tmpfs" && (!m.write || strings.HasPrefix(m.reason, "hidden:")), m.source == s.Staged.Empty && m.source != "":
 			continue // see hidden
+		case slices.ContainsFunc(s.Plan.Fills, func(f isolator.Fill) bool { return f.Dest == m.dest }):
+			list(&clones, s.place(m.dest, m.reason))
 		case m.kind == "--tmpfs":
 			list(&own, s.place(m.dest, m.reason))
 		case m.source == "": // made for the box
 		case slices.ContainsFunc(s.Staged.Copies, func(c isolator.Copy) bool { return c.Host == m.source }):
 			list(&copies, s.place(m.dest, m.reason))
-		case slices.ContainsFunc(slices.Concat(s.Staged.Binds, s.Staged.BoxGit), func(b isolator.Bind) bool { return b.Write && b.Host == m.source }):
+		case slices.ContainsFunc(s.Staged.BoxGit, func(b isolator.Bind) bool { return b.Write && b.Host == m.source }):
 			list(&clones, s.place(m.dest, m.reason))
 		case before == m.source && m.write && overWritable: // mounted on itself, to stay where it is
 		case m.write:

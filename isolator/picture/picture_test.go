@@ -62,7 +62,7 @@ func subject(t *testing.T) Subject {
 		Staged: isolator.Staged{
 			RunID: "r1", Empty: "/empty", Program: "/usr/bin/bash", Argv: []string{"bash"}, Noop: "/stage/noop",
 			Copies: []isolator.Copy{{Dest: home + "/notes", Host: "/stage/copy"}},
-			Binds:  []isolator.Bind{{Host: "/stage/claude", Box: home + "/.claude", Write: true, Reason: "capability claude: a clone of ~/.claude"}},
+			Binds:  []isolator.Bind{{Host: "/stage/claude", Box: home + "/.claude", Write: true, Room: isolator.SpareRoom, Reason: "capability claude: a clone of ~/.claude"}},
 		},
 		Hosts:    []Hosts{{"network_allow", []string{"example.com"}}, {"capability claude", []string{"api.example.net"}}},
 		NetNotes: []string{"@go has no host: go is not installed"},

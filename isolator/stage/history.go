@@ -54,7 +54,7 @@ func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) 
 	if err != nil {
 		return Shell{}, err
 	}
-	sh := Shell{Bind: &isolator.Bind{Host: dir, Box: boxHist, Write: true, Reason: "shell history of the profile"}}
+	sh := Shell{Bind: &isolator.Bind{Host: dir, Box: boxHist, Write: true, Room: isolator.SpareRoom, Reason: "shell history of the profile"}}
 	write := func(name, text string) error {
 		_, err := r.File(filepath.Join("shell", name), []byte(text), 0o600)
 		return err

@@ -17,8 +17,8 @@ import (
 	"github.com/enr/inner/internal/files"
 )
 
-// maxLogin bounds a file with a login.
-const maxLogin = 1 << 20
+// MaxLogin bounds a file with a login.
+const MaxLogin = 1 << 20
 
 // Login is a stored login that its program renews while it runs. It is a JSON
 // file in the capability's first folder.
@@ -55,14 +55,9 @@ func (c Capability) LoginPath(o Origin) string {
 	return filepath.Join(c.Folders[0].Source(o), c.Login.File)
 }
 
-// LoginClone is where its clone is below the folder that Clone filled.
-func (c Capability) LoginClone(dst string) string {
-	return filepath.Join(dst, c.Folders[0].Rel(), c.Login.File)
-}
-
 // ReadLogin reads a login; nil when there is none that a clone would take.
 func ReadLogin(path string) ([]byte, error) {
-	data, err := files.Read(path, files.NoLinks, maxLogin)
+	data, err := files.Read(path, files.NoLinks, MaxLogin)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, files.ErrNotRegular) {
 		return nil, nil
 	}
@@ -177,7 +172,7 @@ func Replace(path string, was, data []byte) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if now, err := files.Read(path, files.NoLinks, maxLogin); err != nil || !bytes.Equal(now, was) {
+	if now, err := files.Read(path, files.NoLinks, MaxLogin); err != nil || !bytes.Equal(now, was) {
 		return ErrChanged
 	}
 	return os.Rename(next, path)

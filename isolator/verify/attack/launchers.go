@@ -60,6 +60,7 @@ func launchers() []Attack {
 			},
 		},
 		leftBehind(),
+		fillRuntime(),
 		race(),
 	}
 }
@@ -224,6 +225,66 @@ func leftBehind() Attack {
 			return s.seen
 		},
 	}
+}
+
+// fillRuntime writes some MiB into every folder of the box's own that it can write, and
+// looks at the runtime folder of the host while the box is there.
+func fillRuntime() Attack {
+	const much = 4 << 20
+	return Attack{
+		Name: "fill-runtime", Class: "files", What: "fill the runtime folder of the host, through the copies of settings and the history in the box",
+		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+			staged := filepath.Join(s.Run, "inner")
+			look := func() {
+				if held := sizeOf(staged); held >= much {
+					s.seen = fmt.Sprintf("%s grew to %d MiB", staged, held>>20)
+				}
+			}
+			if run == nil { // whoever has a folder there
+				defer look()
+				return "", s.put(filepath.Join(staged, "copy", s.Trial.Mark), strings.Repeat("x", much))
+			}
+			seen := filepath.Join(s.App, "seen."+s.Trial.Mark)
+			cmd := run("-c", fmt.Sprintf(`while read -r _ _ _ _ at how _; do
+	case $at in %s|%[1]s/*) continue ;; %s/*|/run/inner/*) ;; *) continue ;; esac
+	case $how in rw*) head -c %d /dev/zero >"$at/%s" 2>/dev/null ;; esac
+done </proc/self/mountinfo
+echo filled
+i=0
+until [ -e %s ] || [ $((i += 1)) -gt 100 ]; do sleep 0.05; done`, quoted(s.App), quoted(s.Home), much, s.Trial.Mark, quoted(seen)))
+			out, err := cmd.StdoutPipe()
+			if err == nil {
+				err = cmd.Start()
+			}
+			if err != nil {
+				return "", err
+			}
+			said := make([]byte, 64)
+			n, _ := out.Read(said) // none when it did not start
+			look()
+			if err := os.WriteFile(seen, nil, 0o600); err != nil {
+				_ = cmd.Process.Kill()
+			}
+			if err := cmd.Wait(); err != nil || n == 0 {
+				return "", ErrNotStarted
+			}
+			return "", nil
+		},
+		Effect: func(s *Scene) string { return s.seen },
+	}
+}
+
+// sizeOf is what the files below a folder hold.
+func sizeOf(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if fi, err := d.Info(); err == nil {
+				n += fi.Size()
+			}
+		}
+		return nil
+	})
+	return n
 }
 
 // tries is how often race runs a box. A program that checks and then opens
