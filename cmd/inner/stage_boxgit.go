@@ -443,7 +443,7 @@ func (a *app) tellGit(dir, run string, rep git.Report, err error) {
 	}
 	a.hint("inner changes list   # the git directory of run %s is kept", run)
 	// What may work by itself the next time is tried again.
-	if err == nil || !errors.Is(err, git.ErrLocked) && !git.NoSpace(err) {
+	if err == nil || !git.Passing(err) {
 		_ = os.WriteFile(dir+gitWaits, []byte(strings.Join(why, "\n")+"\n"), 0o600)
 	}
 }

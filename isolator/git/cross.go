@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -83,6 +85,7 @@ type exchange struct {
 	boxRefs   refSet
 	moves     []*move
 	views     []*viewState
+	waits     error // of what another git holds the lock: the next exchange tries again
 }
 
 // move is a ref that the box changed.
@@ -130,7 +133,7 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 		}
 	}
 	if !o.Final {
-		return nil
+		return x.waits
 	}
 	for _, v := range x.views {
 		switch {
@@ -140,7 +143,7 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 			x.say("%s: %s", v.Top, v.stays)
 		}
 	}
-	return x.last(ctx)
+	return errors.Join(x.last(ctx), x.waits)
 }
 
 // carry brings objects, then refs, then what belongs to the work trees: whatever is there
@@ -157,9 +160,10 @@ func (x *exchange) carry(ctx context.Context) (err error) {
 		return err
 	}
 	for _, v := range x.views {
-		if err := x.carryView(v); err != nil {
+		if err := x.carryView(v); errors.Is(err, ErrLocked) {
+			x.waits = errors.Join(x.waits, err)
+		} else if err != nil {
 			x.say("%s: %v", v.Top, err)
-			x.rep.Pending = x.rep.Pending || errors.Is(err, ErrLocked)
 		}
 	}
 	return nil
@@ -380,12 +384,12 @@ func (x *exchange) carryObjects(ctx context.Context) error {
 	}
 	bad := map[string]string{}
 	if err := x.bring(ctx, tips, have); err != nil {
-		if ctx.Err() != nil || NoSpace(err) {
+		if ctx.Err() != nil || Passing(err) {
 			return err
 		}
 		for _, tip := range tips {
 			if err := x.bring(ctx, []string{tip}, have); err != nil {
-				if ctx.Err() != nil || NoSpace(err) {
+				if ctx.Err() != nil || Passing(err) {
 					return err
 				}
 				bad[tip] = err.Error()
@@ -407,9 +411,21 @@ func (x *exchange) bring(ctx context.Context, tips, have []string) error {
 	return b.store(ctx, x.Copy, x.p)
 }
 
-// NoSpace reports whether an exchange failed for want of room on the disk.
-func NoSpace(err error) bool {
+// noSpace reports whether an exchange failed for want of room on the disk.
+func noSpace(err error) bool {
 	return strings.Contains(err.Error(), "No space left") || strings.Contains(err.Error(), "no space left") || strings.Contains(err.Error(), "quota exceeded")
+}
+
+// Passing reports whether an exchange failed for a reason that goes away by itself, so that the next call tries again: the
+// disk is full, another git is at work, a git of ours was killed.
+func Passing(err error) bool {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
+			return true
+		}
+	}
+	return errors.Is(err, ErrLocked) || noSpace(err)
 }
 
 // refuse marks what needs an object that did not come.
@@ -580,8 +596,12 @@ func (x *exchange) transact(ctx context.Context, todo []*move) error {
 	slices.SortStableFunc(todo, func(a, b *move) int { return min(len(a.new), 1) - min(len(b.new), 1) })
 	for _, m := range todo {
 		if err := x.update(ctx, []*move{m}, lost); err != nil {
-			if ctx.Err() != nil || NoSpace(err) {
+			if ctx.Err() != nil || Passing(err) {
 				return err
+			}
+			if lockedRef(err) {
+				x.waits = errors.Join(x.waits, fmt.Errorf("%s: %w", plainText(m.name, 200), ErrLocked))
+				continue
 			}
 			if m.to == m.name {
 				m.why, m.to, m.old = "could not be moved: "+err.Error(), x.inner(m.name), x.hostRefs[x.inner(m.name)]
@@ -629,8 +649,11 @@ func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]boo
 			time.Sleep(time.Duration(try) * 100 * time.Millisecond)
 		}
 		_, err = x.p.text(ctx, call{args: args, in: strings.NewReader(in.String())})
-		if err == nil || !strings.Contains(err.Error(), ".lock") {
+		if err == nil || !lockedRef(err) {
 			break
+		}
+		if err := x.unlockRefs(x.host, x.base); err != nil {
+			return err
 		}
 	}
 	if err != nil {
@@ -650,6 +673,9 @@ func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]boo
 	}
 	return x.base.write('=', done)
 }
+
+// lockedRef reports whether git failed because of a lock.
+func lockedRef(err error) bool { return strings.Contains(err.Error(), ".lock': File exists") }
 
 func (x *exchange) message(text string) string {
 	if text = plainText(strings.TrimSpace(text), 200); text != "" {

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -362,7 +363,7 @@ func TestLocks(t *testing.T) {
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "echo x >>a; git commit -qam x; git switch -qc topic")
 	c.Close()
-	s.host(s.top, "cd .git; echo x >inner-new-r1-HEAD; ln inner-new-r1-HEAD HEAD.lock; echo y >inner-new-r1-config; echo y >config.lock; touch index.lock")
+	s.host(s.top, "cd .git; echo x >inner-new-r1-HEAD; ln inner-new-r1-HEAD HEAD.lock; echo y >inner-new-r1-config; echo y >config.lock; touch index.lock; mkdir -p refs/inner/r1/old; touch refs/inner/r1/old/x.lock")
 	recovered := func() Left {
 		left, err := Recover(context.Background(), filepath.Join(s.home, "runs"), Crossing{}, nil)
 		if err != nil || len(left) != 1 {
@@ -371,10 +372,10 @@ func TestLocks(t *testing.T) {
 		return left[0]
 	}
 	l := recovered()
-	if got := s.host(s.top, "ls .git/*.lock .git/inner-new* 2>/dev/null || :; git symbolic-ref HEAD; git log -1 --format=%s"); got != ".git/config.lock\n.git/index.lock\nrefs/heads/topic\nx\n" {
+	if got := s.host(s.top, "ls .git/*.lock .git/refs/inner/r1/old/* .git/inner-new* 2>/dev/null || :; git symbolic-ref HEAD; git log -1 --format=%s"); got != ".git/config.lock\n.git/index.lock\nrefs/heads/topic\nx\n" {
 		t.Errorf("%s%+v", got, l)
 	}
-	if l.Gone || len(l.Report.Lines) != 1 || !strings.Contains(l.Report.Lines[0], ErrLocked.Error()) {
+	if l.Gone || len(l.Report.Lines) != 0 || !errors.Is(l.Err, ErrLocked) {
 		t.Errorf("%+v", l)
 	}
 	s.host(s.top, "echo y >>a; rm .git/index.lock .git/config.lock")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,7 +122,7 @@ func TestHostile(t *testing.T) {
 				for _, ch := range append(rep.Refused, rep.Conflicts...) {
 					said += "refused " + ch.Ref + " " + ch.Why + "\n"
 				}
-				said += strings.Join(append(rep.Lines, rep.Settings...), "\n") + "\n"
+				said += strings.Join(slices.Concat(rep.Lines, rep.Settings, rep.Unfinished), "\n") + "\n"
 				s.host(s.top, outside)
 			}
 			if strings.ContainsAny(strings.ReplaceAll(said, "\n", ""), "\x00\x1b\r") {

@@ -292,6 +292,9 @@ func (b *bundle) store(ctx context.Context, c *Copy, p *plumbing) error {
 	if b.name == "" {
 		return nil
 	}
+	if err := room(p.store, b.size); err != nil { // a git that runs out of it leaves pieces behind
+		return err
+	}
 	base := b.rel + "/pack/" + b.name
 	if b.count < looseLimit && b.size < looseBytes {
 		f, _, err := c.state.open(base + ".pack")

@@ -77,7 +77,7 @@ func recoverOne(ctx context.Context, dir string, o Crossing) (l Left, found bool
 	case errors.Is(err, errBusy):
 		return l, false
 	case errors.Is(err, fs.ErrNotExist): // killed before it was whole: the box never ran
-		if fi, err := os.Lstat(dir); err != nil || time.Since(fi.ModTime()) < time.Minute {
+		if fi, err := os.Lstat(dir); err != nil || time.Since(fi.ModTime()) < beingMade {
 			return l, false // or it is being made
 		}
 		return Left{Dir: dir, Gone: true, Err: Remove(dir)}, true
@@ -98,6 +98,9 @@ func recoverOne(ctx context.Context, dir string, o Crossing) (l Left, found bool
 	}
 	return l, true
 }
+
+// How long a folder may be there before the copy in it is locked and whole.
+const beingMade = 10 * time.Second
 
 // errBusy is a copy whose run lives.
 var errBusy = errors.New("its run is still going on")
@@ -131,9 +134,7 @@ func (c *Copy) unlockAll() error {
 		if err != nil {
 			errs = append(errs, err)
 		} else {
-			for name, value := range b.meant {
-				errs = append(errs, staleRefLock(host, name, value))
-			}
+			errs = append(errs, c.unlockRefs(host, b))
 			b.log.Close()
 		}
 		host.close()
@@ -141,14 +142,58 @@ func (c *Copy) unlockAll() error {
 	return errors.Join(errs...)
 }
 
+// unlockRefs takes away the locks of refs that a git of this run left when it was killed. None of them is at
+// work when this is called: each holds the lock of the copy. Those below refs/inner/RUN are nobody else's.
+func (c *Copy) unlockRefs(host *folder, b *base) error {
+	var errs []error
+	deleted := false
+	for name, value := range b.meant {
+		errs = append(errs, staleRefLock(host, name, value))
+		deleted = deleted || value == ""
+	}
+	if deleted {
+		errs = append(errs, staleLockOf(host, "packed-refs", stalePacked, func(data []byte) bool { return len(data) == 0 }))
+	}
+	own := "refs/inner/" + c.meta.Run
+	if host.isDir(own) {
+		todo := []string{own}
+		for len(todo) > 0 {
+			dir := todo[0]
+			todo = todo[1:]
+			list, err := host.list(dir, maxRefs)
+			if err != nil {
+				continue // it has just become empty
+			}
+			for _, e := range list {
+				switch name := dir + "/" + e.Name(); {
+				case e.IsDir():
+					todo = append(todo, name)
+				case strings.HasSuffix(name, ".lock"):
+					errs = append(errs, host.remove(name))
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// How old the lock of the packed refs must be: to write a hundred thousand of them takes another git a
+// while, and the lock does not say whose it is.
+const stalePacked = 5 * time.Second
+
 func staleRefLock(host *folder, name, value string) error {
+	return staleLockOf(host, name, staleLock, func(data []byte) bool { return len(data) == 0 || strings.TrimSpace(string(data)) == value })
+}
+
+// staleLockOf removes the lock of a file if it is old and has what ours would.
+func staleLockOf(host *folder, name string, age time.Duration, ours func([]byte) bool) error {
 	lock := name + ".lock"
 	st, err := host.stat(lock)
-	if err != nil || time.Since(time.Unix(st.Mtim.Unix())) < staleLock {
+	if err != nil || time.Since(time.Unix(st.Mtim.Unix())) < age {
 		return nil
 	}
 	data, err := host.read(lock, maxLoose)
-	if err != nil || len(data) > 0 && strings.TrimSpace(string(data)) != value {
+	if err != nil || !ours(data) {
 		return nil
 	}
 	return host.remove(lock)

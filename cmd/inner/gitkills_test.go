@@ -1,0 +1,271 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestGitKills kills a run at random moments: inner itself, the box, the whole process group, or a git that
+// inner had started. Each time the host's repository is whole at once, and after the next call of inner no lock is
+// left and every commit that the box was told is made can be reached outside. 200 times with
+// INNER_TEST_GIT, a dozen without.
+func TestGitKills(t *testing.T) {
+	need(t, "bwrap", "git")
+	times := 12
+	if os.Getenv("INNER_TEST_GIT") != "" {
+		times = 200
+	}
+	k := newKills(t)
+	start, end := k.measure()
+	hit := map[string]int{}
+	for i := range times {
+		moment := []string{"start", "crossing", "end"}[i%3]
+		victim := []string{"inner", "box", "group", "git"}[rand.IntN(4)]
+		if moment == "start" && victim == "git" {
+			victim = "inner"
+		}
+		was, killed := k.one(i, moment, victim, start, end)
+		if killed {
+			hit[was+" "+victim]++
+			hit[was]++
+		}
+		k.afterwards(i, was+", "+victim)
+		if t.Failed() {
+			break
+		}
+	}
+	t.Logf("start takes %v, the end %v; %d runs, killed in: %v; %s commits were made in them, and the next call of inner had to be repeated %d times at most",
+		start.Round(time.Millisecond), end.Round(time.Millisecond), times, hit, strings.TrimSpace(k.run("sh", "-c", `wc -l <"$1/made"`, "sh", k.app)), k.tries-1)
+	for _, moment := range []string{"start", "crossing", "end"} {
+		if hit[moment] == 0 && !t.Failed() {
+			t.Errorf("nothing was killed in its %s", moment)
+		}
+	}
+}
+
+type kills struct {
+	*person
+	profile string
+	tries   int // the most calls of inner that one crash needed
+}
+
+func newKills(t *testing.T) *kills {
+	k := &kills{person: newPerson(t)}
+	k.profile = k.write("box.toml", `schema_version = "1"
+name = "box"
+[sandbox]
+network = false
+home = "isolated"
+home_allow = ["~/.gitconfig"]
+allow = ["project-config"]
+[entrypoint]
+cmd = "sh"
+[env]
+inherit = ["PATH", "HOME", "LANG"]
+`)
+	for _, kv := range []string{"user.name P", "user.email p@example.org", "init.defaultBranch main", "gc.auto 0", "maintenance.auto false"} {
+		key, v, _ := strings.Cut(kv, " ")
+		k.run("git", "config", "--global", key, v)
+	}
+	k.run("inner", "init")
+	k.run("sh", "-c", "cd "+k.app+" && git init -q && echo one >a && printf 'made\nstarted\nended\n' >.gitignore && git add . && git commit -qm first && git pack-refs --all")
+	return k
+}
+
+// script commits, waits until that may cross, and commits again; it has a branch of its own and removes that
+// of the run before.
+func (k *kills) script(i int) string {
+	return fmt.Sprintf(`touch started; : kills-%[1]d-end
+made() { git rev-parse HEAD >>made; }
+echo %[1]d >>a && git commit -qam %[1]d.1 && made; git branch b%[1]d; git branch -qD b%[2]d 2>/dev/null
+sleep 0.4
+echo %[1]d >>a && git commit -qam %[1]d.2 && made; git tag -f last >/dev/null 2>&1; git pack-refs --all
+touch ended`, i, i-1)
+}
+
+func (k *kills) begin(i int) *exec.Cmd {
+	for _, name := range []string{"started", "ended"} {
+		_ = os.Remove(filepath.Join(k.app, name))
+	}
+	path, err := lookPath("inner", k.getenv("PATH"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	cmd := exec.Command(path, "run", "-p", k.profile, "-w", k.app, "--", "-c", k.script(i))
+	cmd.Env, cmd.Dir = k.env, k.home
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	return cmd
+}
+
+func (k *kills) there(name string) bool { return exists(filepath.Join(k.app, name)) }
+
+// until waits for something for ten seconds, looking all the time.
+func until(done func() bool) bool {
+	for limit := time.Now().Add(10 * time.Second); time.Now().Before(limit); time.Sleep(300 * time.Microsecond) {
+		if done() {
+			return true
+		}
+	}
+	return false
+}
+
+// measure runs to the end once: how long start and end last.
+func (k *kills) measure() (start, end time.Duration) {
+	begun := time.Now()
+	cmd := k.begin(1_000_000)
+	if !until(func() bool { return k.there("started") }) {
+		k.t.Fatal("it does not start")
+	}
+	start = time.Since(begun)
+	if !until(func() bool { return k.there("ended") }) {
+		k.t.Fatal("it does not end")
+	}
+	ended := time.Now()
+	if err := cmd.Wait(); err != nil {
+		k.t.Fatal(err)
+	}
+	end = time.Since(ended)
+	if out := k.run("sh", "-c", `cd "$1" && wc -l <made`, "sh", k.app); out != "2\n" {
+		k.t.Fatalf("%s commits were made", out)
+	}
+	return start, end
+}
+
+// one begins a run and kills a victim at a moment. It reports in what it was by then, and whether the victim
+// was still there.
+func (k *kills) one(i int, moment, victim string, start, end time.Duration) (was string, killed bool) {
+	cmd := k.begin(i)
+	done := make(chan struct{})
+	ended := func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}
+	go func() { _ = cmd.Wait(); close(done) }()
+	helper := func() int { return childOf(cmd.Process.Pid, "git") }
+	switch moment {
+	case "start":
+		time.Sleep(time.Duration(rand.Int64N(int64(start))))
+	case "crossing":
+		until(func() bool { return ended() || k.there("started") && helper() != 0 })
+	case "end":
+		until(func() bool { return ended() || k.there("ended") })
+		if victim != "git" {
+			time.Sleep(time.Duration(rand.Int64N(int64(end))))
+		}
+	}
+	if victim == "git" {
+		until(func() bool { return ended() || helper() != 0 })
+		time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
+	} else if moment == "crossing" {
+		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
+	}
+	pid := map[string]func() int{
+		"inner": func() int { return cmd.Process.Pid }, "group": func() int { return -cmd.Process.Pid },
+		"box": func() int { return childOf(cmd.Process.Pid, "bwrap") }, "git": helper,
+	}[victim]()
+	crossing := helper() != 0
+	if pid != 0 && !ended() {
+		killed = syscall.Kill(pid, syscall.SIGKILL) == nil
+	}
+	switch {
+	case !k.there("started"):
+		was = "start"
+	case k.there("ended"):
+		was = "end"
+	case crossing || victim == "git":
+		was = "crossing"
+	default:
+		was = "between"
+	}
+	<-done
+	if !until(func() bool { return !runsWith(fmt.Sprintf("kills-%d-end", i)) }) {
+		k.t.Fatalf("%d: the box outlives inner", i)
+	}
+	return was, killed
+}
+
+// childOf returns a child of a process by the name of its program, 0 when there is none.
+func childOf(parent int, name string) int {
+	list, _ := os.ReadDir("/proc")
+	for _, e := range list {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid <= parent {
+			continue
+		}
+		data, _ := os.ReadFile("/proc/" + e.Name() + "/stat") // PID (NAME) STATE PPID
+		if rest, ok := strings.CutPrefix(string(data), e.Name()+" ("+name+") "); ok {
+			if f := strings.Fields(rest); f[0] != "Z" && f[1] == strconv.Itoa(parent) {
+				return pid
+			}
+		}
+	}
+	return 0
+}
+
+// runsWith reports whether a process has a text in its arguments.
+func runsWith(text string) bool {
+	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	return slices.ContainsFunc(list, func(p string) bool {
+		data, _ := os.ReadFile(p)
+		return strings.Contains(string(data), text)
+	})
+}
+
+// kept are the copies that are left; not those that no box ever had, which go within seconds.
+func (k *kills) kept() []string {
+	list, _ := filepath.Glob(filepath.Join(k.home, ".inner/git/*/*/state/copy.json"))
+	return list
+}
+
+// afterwards looks at the host's repository, calls inner, and looks again.
+func (k *kills) afterwards(i int, what string) {
+	k.t.Helper()
+	fsck := func() {
+		if out, code := k.try("git", "-C", k.app, "fsck", "--strict", "--no-dangling"); code != 0 || strings.Contains(strings.ReplaceAll(out, "notice:", ""), "error") {
+			k.t.Errorf("%d, killed in %s: git fsck: %s", i, what, out)
+		}
+	}
+	fsck()
+	missing, locks := "?", ""
+	for try := 1; try < 100; try++ {
+		k.tries = max(k.tries, try)
+		k.try("inner", "status")
+		missing = k.run("sh", "-c", `cd "$1" && git rev-list --all >../all && grep -vxFf ../all made || :`, "sh", k.app)
+		locks = k.run("sh", "-c", `cd "$1" && find .git -name '*.lock' -o -name 'inner-new*'`, "sh", k.app)
+		if missing+locks == "" && len(k.kept()) == 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if missing != "" {
+		list, _ := k.try("inner", "changes", "list")
+		k.t.Errorf("%d, killed in %s: commits that did not cross: %s%s", i, what, missing, list)
+	}
+	if locks != "" {
+		k.t.Errorf("%d, killed in %s: locks: %s", i, what, locks)
+	}
+	fsck()
+	if kept := k.kept(); len(kept) > 0 {
+		list, _ := k.try("inner", "changes", "list")
+		k.t.Errorf("%d, killed in %s: kept: %q %s", i, what, kept, list)
+	}
+	if out := k.run("sh", "-c", `cd "$1" && git status --porcelain`, "sh", k.app); out != "" && out != " M a\n" && out != "M  a\n" {
+		k.t.Errorf("%d, killed in %s: git status: %s", i, what, out)
+	}
+}
