@@ -128,10 +128,10 @@ func (b *builder) showHome(home string) {
 		return
 	}
 	real := b.canon(home)
-	if b.inEmptied(real) {
+	if b.inEmptied(real) || b.inTemporary(real) {
 		b.bind("the home folder", real, real, false)
 	}
-	if name := b.linkFree(home); name != real && b.inEmptied(name) {
+	if name := b.linkFree(home); name != real && (b.inEmptied(name) || b.inTemporary(name)) {
 		b.arg("the name of the home, which is a link", "--symlink", real, name)
 	}
 }
@@ -140,6 +140,13 @@ func (b *builder) showHome(home string) {
 func (b *builder) inEmptied(p string) bool {
 	l, _ := b.view.at(p)
 	return slices.Contains(b.emptied, l.dest) && !l.bind() && !slices.Contains(b.homes(), filepath.Dir(l.dest))
+}
+
+// inTemporary reports whether p is in the box's own /tmp or /var/tmp, where a home of
+// tests and of containers may lie.
+func (b *builder) inTemporary(p string) bool {
+	l, _ := b.view.at(p)
+	return !l.bind() && (l.dest == "/tmp" || l.dest == "/var/tmp") && l.dest != p
 }
 
 // packageFolders are the name a program is called by, and the package it
