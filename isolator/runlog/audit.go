@@ -41,8 +41,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -570,21 +568,5 @@ func appendText(to []byte, s string) []byte {
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "…"
 	}
-	to = append(to, '"')
-	for len(s) > 0 {
-		r, n := utf8.DecodeRuneInString(s)
-		switch {
-		case r == '"' || r == '\\':
-			to = append(to, '\\', byte(r))
-		case visible.Shown(r):
-			to = utf8.AppendRune(to, r)
-		case r > 0xffff:
-			hi, lo := utf16.EncodeRune(r)
-			to = fmt.Appendf(to, `\u%04x\u%04x`, hi, lo)
-		default:
-			to = fmt.Appendf(to, `\u%04x`, r)
-		}
-		s = s[n:]
-	}
-	return append(to, '"')
+	return append(to, visible.JSON(appendJSON(nil, []byte(s)))...)
 }
