@@ -1,11 +1,12 @@
 package host
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/enr/inner/isolator/proc"
 )
 
 // Twin is a part of a disk that is seen at two places, because it is mounted twice:
@@ -16,7 +17,7 @@ type Twin struct {
 	Kind Kind   `json:"kind"`
 }
 
-// disk is one line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
+// disk is a mount, as far as names of files are concerned.
 type disk struct {
 	device   string // "" where nobody keeps files
 	root, at string
@@ -80,14 +81,12 @@ func twinsOf(list []disk, same func(p, q string) Kind) (out []Twin, mounted []st
 // its roots may be no paths.
 func disks(data []byte) []disk {
 	var out []disk
-	octal := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
-	for line := range bytes.Lines(data) {
-		f := strings.Fields(string(line))
-		if len(f) < 6 || f[3][0] != '/' || f[4][0] != '/' {
+	for _, m := range proc.Mounts(data) {
+		if m.Root[0] != '/' || m.At[0] != '/' {
 			continue
 		}
-		d := disk{f[2], octal.Replace(f[3]), octal.Replace(f[4])}
-		if i := slices.Index(f, "-"); i > 0 && i+1 < len(f) && slices.Contains([]string{"proc", "sysfs", "devpts", "devtmpfs", "cgroup", "cgroup2", "mqueue"}, f[i+1]) {
+		d := disk{m.Device, m.Root, m.At}
+		if slices.Contains([]string{"proc", "sysfs", "devpts", "devtmpfs", "cgroup", "cgroup2", "mqueue"}, m.Type) {
 			d.device = "" // it counts as a place only
 		}
 		out = append(out, d)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/isolator/proc"
 	"golang.org/x/sys/unix"
 )
 
@@ -100,16 +101,13 @@ func (r Request) unified(pid string) (mount, own, why string) {
 	if own == "" {
 		return "", "", "the kernel has no control groups of version 2"
 	}
-	for line := range strings.Lines(r.text("/proc/self/mountinfo")) {
-		// 31 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw
-		before, after, ok := strings.Cut(line, " - ")
-		f := strings.Fields(before)
-		if !ok || len(f) < 5 || !strings.HasPrefix(after, "cgroup2 ") || outside(own) || outside(f[3]) {
+	for _, m := range proc.Mounts([]byte(r.text("/proc/self/mountinfo"))) {
+		if m.Type != "cgroup2" || outside(own) || outside(m.Root) {
 			continue
 		}
-		rel, err := filepath.Rel(f[3], own)
+		rel, err := filepath.Rel(m.Root, own)
 		if err == nil && filepath.IsLocal(rel) {
-			return f[4], filepath.Join(f[4], rel), ""
+			return m.At, filepath.Join(m.At, rel), ""
 		}
 	}
 	return "", "", "control groups of version 2 are not mounted, or not those of this process"

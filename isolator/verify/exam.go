@@ -181,7 +181,7 @@ func look() Host {
 		}
 	}
 	for _, m := range mountinfo() {
-		h.Devices = append(h.Devices, m.device)
+		h.Devices = append(h.Devices, m.Device)
 	}
 	slices.Sort(h.Devices)
 	h.Devices = slices.Compact(h.Devices)

@@ -1,8 +1,6 @@
 package verify
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,60 +17,33 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/proc"
 )
 
 // probeName is what a write attempt would leave for a moment.
 const probeName = ".inner-verify"
 
-// mount is one line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
-type mount struct {
-	device, root, at, fs string
-	write                bool
-}
-
-func mountinfo() []mount {
+func mountinfo() []proc.Mount {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil
 	}
-	var out []mount
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		left, right, ok := strings.Cut(sc.Text(), " - ")
-		f, g := strings.Fields(left), strings.Fields(right)
-		if !ok || len(f) < 6 || len(g) < 3 {
-			continue
-		}
-		out = append(out, mount{
-			device: f[2], root: octal(f[3]), at: octal(f[4]), fs: g[0],
-			write: slices.Contains(strings.Split(f[5], ","), "rw") && slices.Contains(strings.Split(g[2], ","), "rw"),
-		})
-	}
-	return out
-}
-
-// octal undoes the escapes of mountinfo: \040 for a blank and so on.
-func octal(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+	return proc.Mounts(data)
 }
 
 // covering is the mount that decides what is at p: of the longest path the
 // last one made.
-func (i *inside) covering(p string) (mount, bool) {
-	best, found := mount{}, false
+func (i *inside) covering(p string) (proc.Mount, bool) {
+	best, found := proc.Mount{}, false
 	for _, m := range i.mounts {
-		if paths.Below(m.at, p) && len(m.at) >= len(best.at) {
+		if paths.Below(m.At, p) && len(m.At) >= len(best.At) {
 			best, found = m, true
 		}
 	}
 	return best, found
 }
 
-func (i *inside) ofHost(m mount) bool { return slices.Contains(i.Host.Devices, m.device) }
+func (i *inside) ofHost(m proc.Mount) bool { return slices.Contains(i.Host.Devices, m.Device) }
 
 // real resolves links as far as a path exists.
 func real(p string) string {
@@ -129,8 +100,8 @@ func (i *inside) readOnly(places []Place) (Result, string) {
 		if !ok {
 			return Unknown, "no mount is known for " + at
 		}
-		if m.write {
-			return Fail, fmt.Sprintf("%s is on a writable mount (%s)", at, m.at)
+		if m.Write {
+			return Fail, fmt.Sprintf("%s is on a writable mount (%s)", at, m.At)
 		}
 		if w, _ := canWrite(at); w {
 			return Fail, at + " can be written"
@@ -151,17 +122,17 @@ func (i *inside) writesDeclared(places []Place, run string) (Result, string) {
 	var bad []string
 	n := 0
 	for k, m := range i.mounts {
-		if !m.write || !i.ofHost(m) || harmlessDevice(m.at) {
+		if !m.Write || !i.ofHost(m) || harmlessDevice(m.At) {
 			continue
 		}
-		if slices.ContainsFunc(places, func(p Place) bool { return p.Path == m.at || paths.Below(p.Path, m.at) && i.partOf(p.Path, m, run) }) {
+		if slices.ContainsFunc(places, func(p Place) bool { return p.Path == m.At || paths.Below(p.Path, m.At) && i.partOf(p.Path, m, run) }) {
 			n++
 			continue
 		}
-		if slices.ContainsFunc(i.mounts[k+1:], func(later mount) bool { return paths.Below(later.at, m.at) }) {
+		if slices.ContainsFunc(i.mounts[k+1:], func(later proc.Mount) bool { return paths.Below(later.At, m.At) }) {
 			continue // another mount lies over it
 		}
-		bad = append(bad, m.at)
+		bad = append(bad, m.At)
 	}
 	if len(bad) > 0 {
 		return Fail, "writable without being declared: " + strings.Join(bad, ", ")
@@ -172,16 +143,16 @@ func (i *inside) writesDeclared(places []Place, run string) (Result, string) {
 // partOf reports whether a mount below a declared place shows what lies there
 // on the host: the same folder of the same file system, or one that the host
 // mounts there. What is staged for the run never belongs there.
-func (i *inside) partOf(place string, m mount, run string) bool {
-	if strings.Contains(m.root, "/"+run+"/") {
+func (i *inside) partOf(place string, m proc.Mount, run string) bool {
+	if strings.Contains(m.Root, "/"+run+"/") {
 		return false
 	}
 	for _, top := range i.mounts {
-		if top.at != place {
+		if top.At != place {
 			continue
 		}
-		rest, err := filepath.Rel(place, m.at)
-		if top.device != m.device || err == nil && m.root == filepath.Join(top.root, rest) {
+		rest, err := filepath.Rel(place, m.At)
+		if top.Device != m.Device || err == nil && m.Root == filepath.Join(top.Root, rest) {
 			return true
 		}
 	}
@@ -208,7 +179,7 @@ func (i *inside) own(places []Place) (Result, string) {
 		switch {
 		case !ok:
 			return Unknown, "no mount is known for " + p.Path
-		case m.at != p.Path:
+		case m.At != p.Path:
 			return Fail, p.Path + " is the host's"
 		case i.ofHost(m):
 			return Fail, p.Path + " is a file system of the host"
@@ -222,10 +193,10 @@ func (i *inside) own(places []Place) (Result, string) {
 
 // devices looks at everything in /dev.
 func (i *inside) devices(more []string) (Result, string) {
-	if m, ok := i.covering("/dev"); !ok || m.at != "/dev" || i.ofHost(m) {
+	if m, ok := i.covering("/dev"); !ok || m.At != "/dev" || i.ofHost(m) {
 		return Fail, "/dev is the host's"
 	}
-	if m, ok := i.covering("/dev/pts"); !ok || m.at != "/dev/pts" || i.ofHost(m) {
+	if m, ok := i.covering("/dev/pts"); !ok || m.At != "/dev/pts" || i.ofHost(m) {
 		return Fail, "/dev/pts is the host's"
 	}
 	var bad []string
@@ -264,7 +235,7 @@ func (i *inside) devices(more []string) (Result, string) {
 // to the declared places.
 func (i *inside) homeIsolated(home string, places []Place) (Result, string) {
 	m, ok := i.covering(home)
-	if !ok || m.at != home || i.ofHost(m) {
+	if !ok || m.At != home || i.ofHost(m) {
 		return Fail, home + " is the host's"
 	}
 	entries, err := os.ReadDir(home)
@@ -292,15 +263,15 @@ func (i *inside) mountsAsDeclared(places []Place) (Result, string) {
 		same := p.ID.Ino != 0 && id == p.ID
 		switch p.Mode {
 		case "ro":
-			if m.write {
+			if m.Write {
 				return Fail, p.Path + " can be written"
 			}
 		case "rw":
-			if !m.write {
+			if !m.Write {
 				return Fail, p.Path + " cannot be written"
 			}
 		case "tmpfs":
-			if m.at != p.Path || i.ofHost(m) {
+			if m.At != p.Path || i.ofHost(m) {
 				return Fail, p.Path + " is not a folder of the box's own"
 			}
 			continue
@@ -378,7 +349,7 @@ func notTheHosts(places []Place) (Result, string) {
 // mountPoints wants each place to be a mount point: the kernel renames none.
 func (i *inside) mountPoints(places []Place) (Result, string) {
 	for _, p := range places {
-		if m, ok := i.covering(p.Path); !ok || m.at != p.Path {
+		if m, ok := i.covering(p.Path); !ok || m.At != p.Path {
 			return Fail, p.Path + " can be renamed"
 		}
 	}

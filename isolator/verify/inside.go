@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/enr/inner/isolator/proc"
 	"golang.org/x/sys/unix"
 )
 
@@ -100,7 +101,7 @@ func short(s string) string {
 // inside is the state of the inner half.
 type inside struct {
 	ask
-	mounts []mount
+	mounts []proc.Mount
 	open   []int // descriptors at the start
 }
 

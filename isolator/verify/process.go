@@ -163,7 +163,7 @@ func (i *inside) processes() (Result, string) {
 		return Fail, "/proc shows the processes of another namespace"
 	}
 	m, ok := i.covering("/proc")
-	if !ok || m.at != "/proc" || m.fs != "proc" || i.ofHost(m) {
+	if !ok || m.At != "/proc" || m.Type != "proc" || i.ofHost(m) {
 		return Fail, "/proc is the host's"
 	}
 	entries, err := os.ReadDir("/proc")

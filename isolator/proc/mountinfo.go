@@ -1,0 +1,35 @@
+// Package proc reads what the kernel says in /proc. It opens nothing: who calls it has
+// read the text, of which process and in which box he knows.
+package proc
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// Mount is one line of /proc/PID/mountinfo (proc_pid_mountinfo(5)).
+type Mount struct {
+	Device string // major:minor
+	Root   string // what of the file system is mounted; not a path for all of them
+	At     string
+	Type   string
+	Write  bool // neither the mount nor the file system is read-only
+}
+
+// Mounts reads a mountinfo, in its order. Lines that are none are passed over.
+func Mounts(mountinfo []byte) []Mount {
+	// 31 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw
+	octal := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
+	var out []Mount
+	for line := range bytes.Lines(mountinfo) {
+		f := strings.Fields(string(line))
+		end := slices.Index(f, "-")
+		if end < 6 || len(f) < end+4 {
+			continue
+		}
+		write := func(options string) bool { return slices.Contains(strings.Split(options, ","), "rw") }
+		out = append(out, Mount{f[2], octal.Replace(f[3]), octal.Replace(f[4]), f[end+1], write(f[5]) && write(f[end+3])})
+	}
+	return out
+}
