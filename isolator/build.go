@@ -75,6 +75,10 @@ type Staged struct {
 	// BoxGit is what the box's own git directories are made of, see package git, in the
 	// order of their mounting. Places outside of BoxDir are those of the host.
 	BoxGit []Bind
+	// GitStays are the paths of repositories that have no git directory of the box's own, which
+	// git outside obeys, and GitLinks the links on the way to any repository.
+	GitStays []string
+	GitLinks []host.Hop
 
 	GitConfig []byte   // the cleaned git configuration; nil without [git]
 	GitFiles  []string // what it was made from: covered wherever the box would see it

@@ -57,7 +57,7 @@ func FuzzPlan(f *testing.F) {
 		// A link that leads anywhere.
 		m.Paths[testWork+"/link"] = host.Path{Kind: host.Dir, Real: d.pick(places...)}
 		if d.roll(2) == 1 {
-			m.Git = append(m.Git, host.GitGuard{Dir: testWork + "/sub/.git", ReadOnly: []string{testWork + "/sub/.git/hooks"}})
+			s.GitStays = append(s.GitStays, testWork+"/sub/.git")
 		}
 		rc.Home = d.pick("host", "isolated")
 		rc.GitDir = d.pick("own", "ro")
@@ -97,12 +97,12 @@ func FuzzPlan(f *testing.F) {
 		if err != nil {
 			return // refused: nothing runs
 		}
-		checkPlan(t, rc, m, plan)
+		checkPlan(t, rc, m, s, plan)
 	})
 }
 
 // checkPlan asks what TestNothingReexposes asks, and more, of one plan.
-func checkPlan(t *testing.T, rc profile.RunConfig, f host.Facts, plan Plan) {
+func checkPlan(t *testing.T, rc profile.RunConfig, f host.Facts, s Staged, plan Plan) {
 	r := replayed(plan.Words())
 	fail := func(format string, args ...any) {
 		t.Fatalf(format+"\nmounts %v\nallow %v hide %v\n%s", append(args, rc.Mounts, rc.Allow, rc.Hide, strings.Join(plan.Words(), " "))...)
@@ -135,8 +135,9 @@ func checkPlan(t *testing.T, rc profile.RunConfig, f host.Facts, plan Plan) {
 		}
 	}
 	protected := []string{testWork + "/.inner", testHome + "/.bashrc"}
-	for _, g := range f.Git {
-		protected = append(protected, g.ReadOnly...)
+	protected = append(protected, s.GitStays...)
+	for _, b := range s.BoxGit {
+		protected = append(protected, b.Box) // the host's
 	}
 	for _, p := range protected {
 		for _, at := range r.everywhere(p) {

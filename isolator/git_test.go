@@ -98,7 +98,6 @@ func TestBoxGit(t *testing.T) {
 		}, nil},
 	} {
 		rc, f, s := config(), machine(), staged()
-		rc.GitDir, f.Git = "own", nil // the guards of what is staged are gone
 		for _, p := range []string{repo, far, "/data"} {
 			f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
 		}

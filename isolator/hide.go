@@ -25,41 +25,8 @@ func (b *builder) protect() error {
 			}
 		}
 	}
-	// Binding a folder onto itself pins it: it cannot be renamed away, so what
-	// is protected below it stays where it is.
-	pin := func(reason, p string) {
-		for _, at := range b.view.where(p) {
-			// One that is pinned already stays as it is: each bind costs bwrap a look
-			// through all mounts.
-			if l, _ := b.view.at(at); l.write && l.dest != at {
-				b.bind(reason, p, at, true)
-			}
-		}
-	}
-	if b.rc.GitDir != "rw" {
-		for _, g := range b.f.Git {
-			switch {
-			case g.Link:
-				return refuse(125, "make it a folder or file of its own, or set git_dir = \"rw\" under [sandbox]", "profile %q: %s is no file and no folder, or a link that leads to neither: it cannot be protected", b.rc.Name, g.Dir)
-			case len(g.Hops) > 0:
-				continue // see pinLinks
-			}
-			if g.Pointer || b.rc.GitDir == "ro" {
-				readOnly("git would obey it on the host", g.Dir)
-				continue
-			}
-			pin("the repository cannot be moved away", g.Dir)
-			open := b.writablePlaces(g.Open)
-			for _, p := range g.ReadOnly {
-				readOnly("git on the host would run or obey it", p)
-			}
-			for _, at := range open {
-				b.bind("git works here, too", at.source, at.dest, true)
-			}
-			for _, m := range g.Missing {
-				readOnly("git on the host would run or obey it", m.Path)
-			}
-		}
+	for _, p := range b.s.GitStays {
+		readOnly("git outside obeys it", b.canon(p))
 	}
 	for _, dir := range b.innerFolders() {
 		if b.kind(dir) == host.Dir {
@@ -88,7 +55,12 @@ func (b *builder) protect() error {
 		readOnly(reason, b.canon(p))
 	}
 	for _, p := range b.named() {
-		readOnly("settings of git name it", b.canon(p))
+		reason := "settings of git name it"
+		if b.madeEmpty(p) {
+			b.coverEmpty(reason, p)
+			continue
+		}
+		readOnly(reason, b.canon(p))
 	}
 	for _, p := range b.startup() {
 		readOnly("it runs on the host later", b.canon(p))
@@ -97,19 +69,6 @@ func (b *builder) protect() error {
 		readOnly("it is another name of what runs on the host later", p)
 	}
 	return b.pinLinks()
-}
-
-// writablePlaces returns where the box can write these host folders.
-func (b *builder) writablePlaces(paths []string) []layer {
-	var out []layer
-	for _, p := range paths {
-		for _, at := range b.view.where(p) {
-			if l, _ := b.view.at(at); l.write {
-				out = append(out, layer{source: p, dest: at})
-			}
-		}
-	}
-	return out
 }
 
 // startup returns the start-up files and folders that exist.
@@ -160,7 +119,7 @@ func (b *builder) pinBelow(m layer, dests []string) {
 		}
 	}
 	for _, t := range b.protected() {
-		if k := b.kind(t); (k == host.Missing || k == host.Denied) && !b.guarded(t) && !b.isSecondName(t) {
+		if k := b.kind(t); (k == host.Missing || k == host.Denied) && !b.made(t) && !b.isSecondName(t) {
 			continue
 		}
 		for _, name := range b.view.names(b.canon(t)) {
@@ -194,11 +153,7 @@ func (b *builder) protected() []string {
 	if b.targets != nil {
 		return b.targets
 	}
-	if b.rc.GitDir != "rw" {
-		for _, g := range b.f.Git {
-			b.targets = append(append(b.targets, g.Dir), g.ReadOnly...)
-		}
-	}
+	b.targets = append(b.targets, b.s.GitStays...)
 	for _, m := range b.rc.Mounts {
 		if m.Mode == profile.SafeRW {
 			b.targets = append(b.targets, m.Source)
@@ -219,13 +174,6 @@ func (b *builder) looseFiles() []string {
 			ok := paths.Below(dir, p)
 			return ok && b.kind(dir) == host.Dir && b.canon(p) == filepath.Join(b.canon(dir), p[len(dir):])
 		})
-	})
-}
-
-// guarded reports whether p is part of a repository that was found.
-func (b *builder) guarded(p string) bool {
-	return slices.ContainsFunc(b.f.Git, func(g host.GitGuard) bool {
-		return paths.Below(g.Dir, p)
 	})
 }
 

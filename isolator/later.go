@@ -89,11 +89,16 @@ func ObeyedRoots(rc profile.RunConfig) []string {
 	return out
 }
 
+// made reports whether p was made for the run.
+func (b *builder) made(p string) bool {
+	return slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p })
+}
+
 // madeEmpty reports whether p is a folder that was made for the run, and
 // nothing in it: a tmpfs covers it as well as a bind does, at a third of the cost.
 // What opencode must find in its folder is lent to it there.
 func (b *builder) madeEmpty(p string) bool {
-	return filepath.Base(p) != ".opencode" && slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p })
+	return filepath.Base(p) != ".opencode" && slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p && l.Content == nil })
 }
 
 // coverEmpty covers an empty folder wherever the box could write it.
@@ -113,21 +118,20 @@ func (b *builder) later() []string {
 	}
 	out := slices.Clone(b.f.Obeyed)
 	for _, p := range laterPaths(b.rc) {
-		made := slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p })
-		if k := b.kind(p); (made || k == host.File || k == host.Dir) && !slices.Contains(out, p) {
+		if k := b.kind(p); (b.made(p) || k == host.File || k == host.Dir) && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// named returns what is there of the paths that settings of git name: programs of the
-// work tree that any command of git outside would run.
+// named returns what is there, or was made for the run, of the paths that settings of git
+// name: programs of the work tree that any command of git outside would run.
 func (b *builder) named() []string {
 	if b.rc.GitDir == "rw" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(b.f.Named), func(p string) bool { return b.kind(p) != host.File && b.kind(p) != host.Dir })
+	return slices.DeleteFunc(slices.Clone(b.f.Named), func(p string) bool { return b.kind(p) != host.File && b.kind(p) != host.Dir && !b.made(p) })
 }
 
 // laterLinks refuses a folder of editors and agents of which a link says that it is

@@ -31,11 +31,7 @@ func (b *builder) hops() []host.Hop {
 			}
 		}
 	}
-	if b.rc.GitDir != "rw" {
-		for _, g := range b.f.Git {
-			add(g.Hops)
-		}
-	}
+	add(b.s.GitLinks)
 	for _, p := range slices.Concat(b.innerFolders(), b.rc.Files, b.later(), b.named(), b.startup()) {
 		add(b.f.Paths[p].Hops)
 	}

@@ -2,54 +2,89 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
 
-// Without git outside nothing is staged, and everything of a repository that git would obey
-// is read-only; what lies in the work tree keeps its guard.
-func TestBoxGitNotInstalled(t *testing.T) {
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(top, ".git")
-	for _, name := range []string{"objects", "refs"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
+// TestBoxGitStays: what is not staged stays as it is, with every way to it, and with every
+// link on that way; what could not be protected is refused.
+func TestBoxGitStays(t *testing.T) {
+	repo := "git init -q -b main . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x"
+	const both = `own ro`
+	for _, c := range []struct {
+		about, setup, mode, program string
+		stays, links                []string // below the working folder
+		line, refused               string
+	}{
+		{about: "staged", setup: repo, mode: "own", program: "git"},
+		{about: "looked at", setup: repo, mode: "ro", program: "git", stays: []string{".git"}},
+		{about: "the host's own", setup: repo + " && git config remote.x.promisor true", mode: "rw"},
+		{about: "no git outside", setup: repo, mode: "own", stays: []string{".git"}, line: "git is not installed outside"},
+		{about: "a partial clone", setup: repo + " && git config remote.x.promisor true", mode: "own", program: "git", stays: []string{".git"}, line: "partial clone"},
+		{about: "bare", setup: "git init -q --bare .", mode: "own", program: "git", stays: []string{"."}, line: "bare"},
+		{about: "a pointer that the repository does not know", setup: "mkdir x && git init -q --bare x/r && echo gitdir: ./x/r >.git", mode: "own", program: "git", stays: []string{".git", "x/r"}, line: "does not say"},
+		{about: "a pointer by way of a link", setup: "mkdir x && git init -q --bare x/r && ln -s x/r l && echo gitdir: ./l >.git", mode: "own", program: "git", stays: []string{".git", "x/r"}, links: []string{"l"}, line: "does not say"},
+		{about: "a link to a pointer", setup: "mkdir x && git init -q --bare x/r && echo gitdir: ./x/r >p && ln -s p .git", mode: both, program: "git", stays: []string{"p", "x/r"}, links: []string{".git"}},
+		{about: "a link to another that is staged", setup: "mkdir a b && (cd a && " + repo + ") && ln -s ../a/.git b/.git", mode: "own", program: "git", links: []string{"b/.git"}},
+		{about: "a link to nowhere", setup: "ln -s nowhere .git", mode: both, program: "git", refused: "leads to neither"},
+		{about: "a pointer to nowhere", setup: "echo gitdir: ./nowhere >.git", mode: both, program: "git", refused: "leads to neither"},
+		{about: "a pipe", setup: "mkfifo .git", mode: both, program: "git", refused: "no file and no folder"},
+		{about: "a worktree of a staged one", setup: "mkdir m && cd m && " + repo + " && git worktree add -q ../w", mode: "own", program: "git", stays: []string{"w/.git"}},
+	} {
+		for mode := range strings.FieldsSeq(c.mode) {
+			top, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("sh", "-ec", c.setup)
+			cmd.Dir, cmd.Env = top, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v %s", c.about, err, out)
+			}
+			rc := profile.RunConfig{Name: "p", GitDir: mode, Home: "host", Workdir: top, WorkdirMode: profile.RW}
+			f := host.Probe(host.Request{Writable: []string{top}, Env: os.Environ()})
+			b := (&app{home: "/nowhere"}).findBoxGits(rc, f.Repositories, c.program)
+			var s isolator.Staged
+			err = b.stay(rc, &f, &s)
+			if c.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), c.refused) {
+					t.Errorf("%s (%s): %v", c.about, mode, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s (%s): %v", c.about, mode, err)
+			}
+			if text := strings.Join(b.lines, "; "); mode == "own" && !strings.Contains(text, c.line) || c.line == "" && mode == "ro" && text != "" {
+				t.Errorf("%s (%s): says %q", c.about, mode, text)
+			}
+			below := func(list []string) []string {
+				var out []string
+				for _, p := range list {
+					if rel, err := filepath.Rel(top, p); err == nil && filepath.IsLocal(rel) {
+						out = append(out, rel)
+					}
+				}
+				slices.Sort(out)
+				return slices.Compact(out)
+			}
+			if got := below(s.GitStays); !slices.Equal(got, c.stays) {
+				t.Errorf("%s (%s): stays %q, want %q", c.about, mode, got, c.stays)
+			}
+			var hops []string
+			for _, h := range s.GitLinks {
+				hops = append(hops, h.Path)
+			}
+			if got := below(hops); !slices.Equal(got, c.links) {
+				t.Errorf("%s (%s): links %q, want %q", c.about, mode, got, c.links)
+			}
 		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	rc := profile.RunConfig{GitDir: "own", Home: "host", Workdir: top, WorkdirMode: profile.RW}
-	hooks := host.GitGuard{Dir: filepath.Join(top, "hooks"), Pointer: true, Missing: []host.Placeholder{{Path: filepath.Join(top, "hooks")}}}
-	facts := func() *host.Facts {
-		return &host.Facts{Repositories: []string{top}, Git: []host.GitGuard{{Dir: dir, ReadOnly: []string{filepath.Join(dir, "config")}, Missing: []host.Placeholder{{Path: filepath.Join(dir, "hooks")}}}, hooks}}
-	}
-	a := &app{home: "/nowhere"}
-	same := func(x, y host.GitGuard) bool {
-		return x.Dir == y.Dir && x.Pointer == y.Pointer && len(x.Missing) == len(y.Missing)
-	}
-	f := facts()
-	b := a.findBoxGits(rc, f, "")
-	if len(b.repos) != 0 || len(b.lines) != 1 || !strings.Contains(b.lines[0], "git is not installed outside") {
-		t.Errorf("%+v", b)
-	}
-	if !slices.EqualFunc(f.Git, []host.GitGuard{{Dir: dir, Pointer: true}, hooks}, same) {
-		t.Errorf("guards without git: %+v", f.Git)
-	}
-	f = facts()
-	b = a.findBoxGits(rc, f, "/usr/bin/git")
-	if len(b.repos) != 1 || len(b.lines) != 0 {
-		t.Errorf("%+v", b)
-	}
-	if !slices.EqualFunc(f.Git, []host.GitGuard{hooks}, same) {
-		t.Errorf("guards of what is staged: %+v", f.Git)
 	}
 }

@@ -79,15 +79,15 @@ func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r re
 	}
 	r.staged = isolator.Staged{RunID: "dry-run", Empty: dryEmpty, Self: selfPath(), Program: r.prep.program, Argv: r.prep.argv}
 	if pasted {
-		for i := range r.prep.facts.Git {
-			r.prep.facts.Git[i].Missing = nil
-		}
 		r.prep.facts.Later = nil
 	} else {
 		r.findReach(a, p, c)
 	}
-	gits := a.findBoxGits(r.rc, &r.prep.facts, gitProgram())
+	gits := a.findBoxGits(r.rc, r.prep.facts.Repositories, gitProgram())
 	gits.show(&r.staged)
+	if err := gits.stay(r.rc, &r.prep.facts, &r.staged); err != nil {
+		return r, err
+	}
 	for _, cl := range r.prep.clones {
 		if err := a.cloneBinds(&r.staged, cl, r.rc, r.prep.facts, func(f capability.Folder) string { return dryStage + "clone of " + f.Path }); err != nil {
 			return r, err

@@ -286,10 +286,7 @@ func (j *journey) hostChanged() bool {
 	}
 	prep.facts.Proc, prep.facts.Limits = j.prep.facts.Proc, j.prep.facts.Limits
 	j.prep.facts = prep.facts
-	if j.gits != nil {
-		j.gits.guard(&j.prep.facts)
-	}
-	if stageBorrowed(j) != nil {
+	if j.gits.stay(j.rc, &j.prep.facts, &j.staged) != nil || stageBorrowed(j) != nil {
 		return false
 	}
 	plan, err := isolator.Build(j.rc, prep.facts, j.staged)
@@ -386,8 +383,7 @@ type prepared struct {
 	program string
 	argv    []string
 	clones  []capability.Capability
-	git     *gitSettings    // nil without [git]
-	guards  []host.GitGuard // of the facts, as they were probed
+	git     *gitSettings // nil without [git]
 }
 
 // prepare resolves the program and probes the host. It changes nothing.
@@ -430,7 +426,9 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 		Later: isolator.LaterFolders(*rc), Obeyed: isolator.ObeyedRoots(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		Nested: slices.Contains(rc.Allow, "nested-user-ns"), Limits: rc.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: a.setuidBwrap,
 	})
-	prep.guards = prep.facts.Git
+	if rc.GitDir == "rw" { // what its settings name is the box's, too
+		prep.facts.Later = slices.DeleteFunc(prep.facts.Later, func(p host.Placeholder) bool { return slices.Contains(prep.facts.Named, p.Path) })
+	}
 	if path := exchanged(*rc, prep.facts.Paths); path != "" {
 		return prep, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%q was exchanged for something else while the sandbox was made", path), Hint: "run it again"}
 	}

@@ -42,15 +42,8 @@ func (j *journey) adopt() error {
 	return j.run.Adopt(roots...)
 }
 
-// stageBorrowed makes what is missing in repositories and in the project and
-// must not be made from inside.
+// stageBorrowed makes what is missing in the project and must not be made from inside.
 func stageBorrowed(j *journey) error {
-	places := j.prep.facts.Later
-	if j.rc.GitDir == "own" {
-		for _, g := range j.prep.facts.Git {
-			places = append(places, g.Missing...)
-		}
-	}
 	watchFolders(j)
-	return j.run.Borrow(places...)
+	return j.run.Borrow(j.prep.facts.Later...)
 }

@@ -42,10 +42,12 @@ const (
 
 // boxGits are the repositories of a run.
 type boxGits struct {
-	repos  []*git.Repo // to be staged
+	found  []*git.Repo // all of them
+	repos  []*git.Repo // those that are staged
 	lines  []string    // what is read-only, and why
 	copies []*boxGit
-	dir    string // the folder of the run's copies
+	dir    string   // the folder of the run's copies
+	stays  []string // git directories of the others
 }
 
 // boxGit is one copy, and what its exchanges came to.
@@ -57,55 +59,104 @@ type boxGit struct {
 	report git.Report
 }
 
-// findBoxGits finds the repositories of a run that get a git directory of their own, and
-// says which do not. program is git outside, "" where there is none. It changes nothing but the facts: what is staged needs no
-// guards any more, and what is not is guarded as a whole.
-func (a *app) findBoxGits(rc profile.RunConfig, f *host.Facts, program string) boxGits {
+// findBoxGits finds the repositories of a run, and says which do not get a git directory
+// of their own. program is git outside, "" where there is none. It changes nothing.
+func (a *app) findBoxGits(rc profile.RunConfig, repositories []string, program string) boxGits {
 	var b boxGits
-	if rc.GitDir != "own" {
+	if rc.GitDir == "rw" {
 		return b
 	}
-	roots := realRoots(rc)
-	seen := map[string]bool{}
+	line := func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); !slices.Contains(b.lines, text) {
+			b.lines = append(b.lines, text)
+		}
+	}
 	add := func(r *git.Repo) {
-		first := !seen[r.Top]
-		seen[r.Top] = true
-		switch {
-		case !first:
-		case slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return inFolder(x.Common, r.Common) }):
-		case r.Reason != "":
-			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: %s", a.short(r.Top), r.Reason))
-		case program == "":
-			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: git is not installed outside", a.short(r.Top)))
-		default:
-			b.repos = slices.DeleteFunc(b.repos, func(x *git.Repo) bool { return inFolder(r.Common, x.Common) })
-			b.repos = append(b.repos, r)
+		if !slices.ContainsFunc(b.found, func(x *git.Repo) bool { return x.Top == r.Top }) {
+			b.found = append(b.found, r)
 		}
 	}
+	roots := realRoots(rc)
 	for _, root := range roots {
-		r, err := git.Find(root)
-		switch {
+		switch r, err := git.Find(root); {
 		case err != nil: // in none
-		case !slices.ContainsFunc(roots, func(in string) bool { return inFolder(in, r.Top) }) && !a.seesTop(rc, r.Top):
-			if !seen[r.Top] {
-				b.lines = append(b.lines, fmt.Sprintf("the box does not have the repository of %s: it sees a part of the files only", a.short(r.Top)))
-			}
-			seen[r.Top] = true
-		default:
+		case slices.ContainsFunc(roots, func(in string) bool { return inFolder(in, r.Top) }) || a.seesTop(rc, r.Top):
 			add(r)
+		case rc.GitDir == "own":
+			line("the box does not have the repository of %s: it sees a part of the files only", a.short(r.Top))
 		}
 	}
-	for _, top := range f.Repositories {
+	for _, top := range repositories {
 		if r, err := git.FindAt(top); err == nil {
 			add(r)
 		}
 	}
+	if rc.GitDir != "own" {
+		return b
+	}
+	for _, r := range b.found {
+		if r.Reason == "" && program != "" && !b.own(r.Common) {
+			b.repos = slices.DeleteFunc(b.repos, func(x *git.Repo) bool { return inFolder(r.Common, x.Common) })
+			b.repos = append(b.repos, r)
+		}
+	}
 	for _, r := range b.repos[min(len(b.repos), maxBoxGits):] {
-		b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: only %d repositories of a box are writable", a.short(r.Top), maxBoxGits))
+		line("git is read-only in %s: only %d repositories of a box are writable", a.short(r.Top), maxBoxGits)
+	}
+	for _, r := range b.found {
+		switch {
+		case b.own(r.Common): // also by another way
+		case program == "":
+			line("git is read-only in %s: git is not installed outside", a.short(r.Top))
+		default:
+			line("git is read-only in %s: %s", a.short(r.Top), r.Reason)
+		}
 	}
 	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
-	b.guard(f)
 	return b
+}
+
+// own reports whether a path is in a git directory that the box has its own in the place of.
+func (b *boxGits) own(p string) bool {
+	return slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return inFolder(x.Common, p) })
+}
+
+// stay puts into the plan what of repositories stays as it is: those that are not staged, and
+// the ways to all of them.
+func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *isolator.Staged) error {
+	s.GitStays, s.GitLinks, b.stays = nil, nil, nil
+	roots := realRoots(rc)
+	add := func(p string, info host.Path) {
+		if !slices.Contains(s.GitStays, p) {
+			f.Paths[p], s.GitStays = info, append(s.GitStays, p)
+		}
+	}
+	for _, r := range b.found {
+		for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {
+			info := host.Look(way)
+			s.GitLinks = append(s.GitLinks, info.Hops...)
+			in := func(root string) bool { return inFolder(root, info.Real) }
+			switch {
+			case b.own(info.Real):
+				continue
+			case info.Kind != host.File && info.Kind != host.Dir && slices.ContainsFunc(roots, in):
+				return &isolator.Refusal{
+					Code: 125, Msg: fmt.Sprintf("profile %q: %s, where git looks for a repository, is no file and no folder, or a link that leads to neither: it cannot be protected", rc.Name, way),
+					Hint: "make it a folder or file of its own, or set git_dir = \"rw\" under [sandbox]",
+				}
+			}
+			add(info.Real, info)
+			for _, root := range roots {
+				if inFolder(info.Real, root) { // the working folder of a bare one, or a part of it
+					add(root, host.Look(root))
+				}
+			}
+		}
+		if !b.own(r.Common) {
+			b.stays = append(b.stays, r.Dir, r.Common)
+		}
+	}
+	return nil
 }
 
 // realRoots are the folders that the box can write, without links.
@@ -133,27 +184,6 @@ func (a *app) seesTop(rc profile.RunConfig, top string) bool {
 	return rc.Base != "minimal" && !(rc.Home == "isolated" && inFolder(realPath(a.home), top)) && !inFolder("/tmp", top) && !inFolder("/var/tmp", top)
 }
 
-// guard takes the guards of staged repositories out of the facts, and has the others bound
-// read-only as a whole.
-func (b *boxGits) guard(f *host.Facts) {
-	staged := func(p string) bool {
-		return slices.ContainsFunc(b.repos, func(r *git.Repo) bool { return inFolder(r.Common, p) || p == filepath.Join(r.Top, ".git") })
-	}
-	var kept []host.GitGuard
-	for _, g := range f.Git {
-		if staged(g.Dir) {
-			continue
-		}
-		if filepath.Base(g.Dir) == ".git" || strings.Contains(g.Dir, "/.git/") || exists(filepath.Join(g.Dir, "HEAD")) {
-			if !g.Link && len(g.Hops) == 0 {
-				g = host.GitGuard{Dir: g.Dir, Pointer: true}
-			}
-		}
-		kept = append(kept, g)
-	}
-	f.Git = kept
-}
-
 func exists(p string) bool {
 	_, err := os.Lstat(p)
 	return err == nil
@@ -173,21 +203,20 @@ func (b *boxGits) show(s *isolator.Staged) {
 }
 
 // stageBoxGit makes the git directories of the box.
-func stageBoxGit(j *journey) error {
-	if j.rc.GitDir != "own" {
-		return nil
-	}
-	b := j.app.findBoxGits(j.rc, &j.prep.facts, gitProgram())
+func stageBoxGit(j *journey) (err error) {
+	b := j.app.findBoxGits(j.rc, j.prep.facts.Repositories, gitProgram())
 	j.gits = &b
 	defer func() {
 		for _, line := range b.lines {
 			j.app.warn("%s", line)
 		}
+		if err == nil {
+			err = b.stay(j.rc, &j.prep.facts, &j.staged)
+		}
 	}()
 	if len(b.repos) == 0 {
 		return nil
 	}
-	var err error
 	if b.dir, err = j.run.GitCopies(); err != nil {
 		return &isolator.Refusal{Code: 125, Msg: "the folder for git directories: " + err.Error(), Hint: "inner doctor"}
 	}
@@ -225,11 +254,7 @@ func stageBoxGit(j *journey) error {
 			j.staged.BoxGit = append(j.staged.BoxGit, isolator.Bind{Host: m.Source, Box: m.Dest, Write: m.Write, Reason: reason})
 		}
 	}
-	if len(staged) < len(b.repos) { // those are to be guarded
-		b.repos = staged
-		j.prep.facts.Git = j.prep.guards
-		b.guard(&j.prep.facts)
-	}
+	b.repos = staged
 	return nil
 }
 
@@ -251,7 +276,15 @@ func gitCleaner(rc profile.RunConfig) func([]gitconfig.Entry) []gitconfig.Entry 
 	}
 }
 
-// repositories are the git directories of the host that the box has its own in the place of.
+// repositories are the git directories of the host that the box has its own in the place of, and
+// known those that it cannot write for this or another reason.
+func (b *boxGits) known() []string {
+	if b == nil {
+		return nil
+	}
+	return append(b.repositories(), b.stays...)
+}
+
 func (b *boxGits) repositories() []string {
 	if b == nil {
 		return nil

@@ -156,12 +156,8 @@ func writableRoots(rc profile.RunConfig) []string {
 // placeholders are what inner made in writable folders, for as long as the run
 // needs it.
 func (j *journey) placeholders() []string {
-	places := j.prep.facts.Later
-	for _, g := range j.prep.facts.Git {
-		places = append(places[:len(places):len(places)], g.Missing...)
-	}
 	var out []string
-	for _, p := range places {
+	for _, p := range j.prep.facts.Later {
 		out = append(out, p.Path)
 	}
 	return out

@@ -36,14 +36,9 @@ func (j *journey) leftovers() repos.Search {
 		Obeyed: isolator.ObeyedRoots(rc), Before: isolator.KeptPlaces(rc, f), Named: f.Named, Homes: f.Homes(),
 	}
 	if s.NoGit {
-		s.Named = nil
+		s.Named, s.Keep = nil, f.Named
 	}
-	for _, g := range f.Git {
-		if !g.Link {
-			s.Guarded = append(s.Guarded, g.Dir) // the box cannot make these run anything
-		}
-	}
-	s.Guarded = append(s.Guarded, j.gits.repositories()...)
+	s.Guarded = j.gits.known()
 	return s
 }
 

@@ -18,14 +18,14 @@ import (
 // ignored: a file system may do the same.
 type Guard struct {
 	homes  []string
-	global []gitconfig.Entry   // settings of git that hold in every repository
-	named  map[string][]string // what the repository of a folder names, by its top
-	git    map[string]bool     // folders, and whether they are git directories
+	global []gitconfig.Entry          // settings of git that hold in every repository
+	named  map[string][]host.GitPlace // what the repository of a folder names, by its top
+	git    map[string]bool            // folders, and whether they are git directories
 }
 
 // NewGuard makes a guard for a user with these homes.
 func NewGuard(homes []string, getenv func(string) string) *Guard {
-	g := &Guard{homes: homes, named: map[string][]string{}, git: map[string]bool{}}
+	g := &Guard{homes: homes, named: map[string][]host.GitPlace{}, git: map[string]bool{}}
 	g.global, _ = host.UserGit(getenv).Load()
 	return g
 }
@@ -157,7 +157,7 @@ func (g *Guard) isNamed(c Change) bool {
 			named = host.NamedByGit(dir, g.global, g.homes)
 			g.named[dir] = named
 		}
-		if slices.ContainsFunc(named, func(p string) bool { return touches(full, p, c) }) {
+		if slices.ContainsFunc(named, func(p host.GitPlace) bool { return touches(full, p.Path, c) }) {
 			return true
 		}
 		if dir == "/" || dir == "." {

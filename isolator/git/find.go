@@ -40,6 +40,9 @@ type Repo struct {
 	// Reason says why the box cannot have a git directory of its own, in words that follow
 	// "git is read-only here: ". Then only Dir and Common are to be relied upon.
 	Reason string
+	// Ways are the paths by which git comes from Top to Dir and Common, as they are written: where
+	// one of them leads through a link, whoever exchanges that link exchanges the repository.
+	Ways []string
 	// Alternates are the object stores that the repository borrows from, real paths.
 	Alternates []string
 
@@ -85,11 +88,14 @@ func findAt(top string) (*Repo, error) {
 		return nil, fmt.Errorf("%s: %w", top, ErrNone)
 	}
 	r := &Repo{Top: top, Dir: filepath.Join(top, ".git"), Common: filepath.Join(top, ".git")}
+	r.Ways = []string{r.Dir}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		err = r.fill()
 	case unix.S_IFREG:
 		err = r.follow(d)
+	case unix.S_IFLNK:
+		err = r.linked()
 	default:
 		err = unfit(".git is neither a file nor a folder")
 	}
@@ -103,6 +109,42 @@ func findAt(top string) (*Repo, error) {
 	return r, nil
 }
 
+// linked says where a .git that is a link leads, by way of a file of git's, too.
+func (r *Repo) linked() error {
+	real, err := filepath.EvalSymlinks(r.Dir)
+	if err != nil {
+		return unfit(".git is a link that leads nowhere")
+	}
+	r.Dir = real
+	if at, err := openPath(filepath.Dir(real), unix.O_PATH); err == nil {
+		defer at.close()
+		if data, err := at.read(filepath.Base(real), maxPointer); err == nil {
+			r.Ways = append(r.Ways, real)
+			if err := r.target(data); err != nil {
+				return err
+			}
+		}
+	}
+	r.Common = r.Dir
+	return unfit(".git is a link")
+}
+
+// target follows what a .git file says.
+func (r *Repo) target(data []byte) error {
+	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
+	if !ok || strings.ContainsAny(target, "\n\x00") {
+		return unfit(".git is a file that is not git's")
+	}
+	target = absolute(r.Top, target)
+	r.Ways = append(r.Ways, target)
+	real, err := filepath.EvalSymlinks(target)
+	if err != nil {
+		return unfit(".git leads to a folder that is not there")
+	}
+	r.Dir = real
+	return nil
+}
+
 // follow reads a .git file and asks the repository it leads to whether that is so.
 func (r *Repo) follow(top *folder) error {
 	r.Pointer = true
@@ -110,12 +152,8 @@ func (r *Repo) follow(top *folder) error {
 	if err != nil {
 		return err
 	}
-	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
-	if !ok || strings.ContainsAny(target, "\n\x00") {
-		return unfit(".git is a file that is not git's")
-	}
-	if r.Dir, err = filepath.EvalSymlinks(absolute(r.Top, target)); err != nil {
-		return unfit(".git leads to a folder that is not there")
+	if err := r.target(data); err != nil {
+		return err
 	}
 	r.Common = r.Dir
 	dir, err := openFolder(r.Dir)
@@ -131,6 +169,9 @@ func (r *Repo) follow(top *folder) error {
 			return unfit("the repository that .git leads to does not say that this is its work tree")
 		}
 		return nil
+	}
+	if common, err := dir.read("commondir", maxPointer); err == nil {
+		r.Ways = append(r.Ways, absolute(r.Dir, strings.TrimRight(string(common), "\r\n")))
 	}
 	tree := worktree.At(r.Top)
 	if tree == nil {
@@ -179,6 +220,9 @@ func (r *Repo) fill() error {
 		if st, err := common.stat(name); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
 			return unfit(name + " is a link")
 		}
+	}
+	if data, err := common.read("commondir", maxPointer); err == nil && !sameFile(absolute(r.Common, strings.TrimRight(string(data), "\r\n")), r.Common) {
+		return unfit("it shares the objects and refs of another (commondir)")
 	}
 	data, err := common.read("config", maxConfig)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -21,7 +21,7 @@ func TestFind(t *testing.T) {
 		{"pointer-commondir", "mkdir -p v/g; echo gitdir: g >v/.git; echo $PWD/app/.git >v/g/commondir; echo $PWD/v/.git >v/g/gitdir; cd v; pwd", "does not know this worktree"},
 		{"submodule", "git init -q s; cd s; git submodule --quiet add ../app sub; cd sub; pwd", ""},
 		{"bare", "git init -q --bare b; cd b; pwd", "bare"},
-		{"link", "mkdir v; ln -s ../app/.git v/.git; cd v; pwd", "neither a file nor a folder"},
+		{"link", "mkdir v; ln -s ../app/.git v/.git; cd v; pwd", ".git is a link"},
 		{"refs-link", "mv app/.git/refs r; ln -s ../../r app/.git/refs; cd app; pwd", "refs is no folder"},
 		{"logs-link", "mv app/.git/logs r; ln -s ../../r app/.git/logs; cd app; pwd", "logs is a link"},
 		{"partial", "cd app; git config remote.o.promisor true; pwd", "partial clone"},

@@ -72,9 +72,6 @@ type Facts struct {
 	SocketsUnknown string `json:"sockets_unknown,omitempty"`
 	// Resolver holds the files /etc/resolv.conf needs below /run.
 	Resolver []string `json:"resolver,omitempty"`
-	// Git holds, for each writable folder asked about, what must stay
-	// unwritable in its repositories.
-	Git []GitGuard `json:"git,omitempty"`
 	// Repositories are the folders with a .git in the writable folders asked about, the
 	// nearest first.
 	Repositories []string `json:"repositories,omitempty"`
@@ -91,9 +88,9 @@ type Facts struct {
 	// Bare holds the folders asked about in which this user finds nothing:
 	// they are empty, or closed to it.
 	Bare map[string]bool `json:"-"`
-	// Later holds the folders asked about that are missing and whose content
-	// the host would run or obey: they are made for the run, so that they can
-	// be covered.
+	// Later holds the folders asked about, and those and the files that settings of git
+	// name, that are missing and whose content the host would run or obey: they are made for
+	// the run, so that they can be covered.
 	Later []Placeholder `json:"later,omitempty"`
 
 	// Obeyed holds what tools outside obey in the writable folders asked about, and
@@ -150,19 +147,6 @@ func (f Facts) InnerHomes() []string {
 type Child struct {
 	Name, Target string
 	Kind         Kind
-}
-
-// GitGuard is what the host would later execute from one repository.
-type GitGuard struct {
-	Dir      string   `json:"dir"`               // the .git folder, or the .git pointer file
-	Pointer  bool     `json:"pointer,omitempty"` // Dir is a file, or closed to the user: it is bound as a whole
-	Link     bool     `json:"link,omitempty"`    // Dir, or what it names in one, leads nowhere or is no file: it can be exchanged
-	Hops     []Hop    `json:"hops,omitempty"`    // Dir is reached through these links, and that is all: what is there has a guard of its own
-	ReadOnly []string `json:"read_only"`         // existing files and folders below Dir
-	Open     []string `json:"open,omitempty"`    // folders below those that are written again: they have guards of their own
-	// Missing are places that must not be created from inside either: they are
-	// made for the run, so that they can be covered.
-	Missing []Placeholder `json:"missing,omitempty"`
 }
 
 // Placeholder is a file with harmless content, or an empty folder.

@@ -5,10 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"github.com/enr/inner/internal/paths"
 )
 
 // Hop is a link on the way to something. Whoever can write the folder it is in can
@@ -61,34 +58,3 @@ func follow(p string) (hops []Hop, real string, err error) {
 
 // maxHops is how many links the kernel follows.
 const maxHops = 40
-
-// resolveLinks replaces what is reached through links by what is there: the links
-// are to be pinned, and what they lead to is guarded. What leads nowhere, or to what
-// is neither a file nor a folder, stays a Link.
-func resolveLinks(list []GitGuard, roots []string) []GitGuard {
-	var out []GitGuard
-	for _, g := range list {
-		if !g.Link {
-			out = append(out, g)
-			continue
-		}
-		hops, real, err := follow(g.Dir)
-		fi, serr := os.Lstat(real)
-		if err != nil || serr != nil || len(hops) == 0 || !fi.IsDir() && !fi.Mode().IsRegular() {
-			out = append(out, g)
-			continue
-		}
-		out = append(out, GitGuard{Dir: g.Dir, Hops: hops})
-		inRoot := slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, real) })
-		switch {
-		case !inRoot || slices.ContainsFunc(list, func(x GitGuard) bool { return x.Dir == real }):
-		case fi.IsDir() && (filepath.Base(g.Dir) == ".git" || exists(filepath.Join(real, "HEAD"))):
-			out = append(out, resolveLinks(append(guardRepo(real), guardNamed(real, real, filepath.Dir(g.Dir), roots)...), roots)...)
-		case filepath.Base(g.Dir) == ".git":
-			out = append(out, resolveLinks(guardPointer(real, filepath.Dir(g.Dir), roots), roots)...)
-		default:
-			out = append(out, GitGuard{Dir: real, Pointer: true})
-		}
-	}
-	return out
-}

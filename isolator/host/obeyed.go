@@ -23,13 +23,14 @@ type survey struct {
 	global []gitconfig.Entry // the user's settings, which hold in every repository
 	found  []string
 	named  []string
+	wanted []Placeholder // folders of hooks and files of settings among those
 	repos  int
 }
 
 // obeyed looks through the folders that the box can write, as far as git repositories
 // are looked for: for what tools outside obey in those of the second list, and for the
 // paths that the settings of repositories name, there or not.
-func (l looker) obeyed(writable, roots []string, homes []string, env map[string]string) (found, named []string) {
+func (l looker) obeyed(writable, roots []string, homes []string, env map[string]string) (found, named []string, wanted []Placeholder) {
 	s := &survey{looker: l}
 	for _, h := range homes {
 		if h == "" {
@@ -43,13 +44,13 @@ func (l looker) obeyed(writable, roots []string, homes []string, env map[string]
 		}
 	}
 	if len(s.roots) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	s.global, _ = UserGit(func(name string) string { return env[name] }).Load()
 	for _, root := range s.roots {
 		s.walk(root, slices.ContainsFunc(roots, func(r string) bool { return l.look(r).Real == root }))
 	}
-	return s.found[:min(len(s.found), maxObeyed)], s.named
+	return s.found[:min(len(s.found), maxObeyed)], s.named, s.wanted
 }
 
 // UserGit says where git finds the settings of the user and of the system. They are
@@ -91,25 +92,37 @@ func (s *survey) repository(top string) {
 	if s.repos++; s.repos > maxObeyed {
 		return
 	}
-	for _, p := range NamedByGit(top, s.global, s.homes) {
-		dir, err := filepath.EvalSymlinks(filepath.Dir(p))
+	for _, n := range NamedByGit(top, s.global, s.homes) {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(n.Path))
 		if err != nil {
-			dir = filepath.Dir(p) // its folder is to be made first
+			dir = filepath.Dir(n.Path) // its folder is to be made first
 		}
-		real := filepath.Join(dir, filepath.Base(p))
+		real := filepath.Join(dir, filepath.Base(n.Path))
 		if slices.Contains(s.named, real) || !slices.ContainsFunc(s.roots, func(root string) bool {
 			return strings.HasPrefix(real, strings.TrimSuffix(root, "/")+"/")
 		}) {
 			continue
 		}
 		s.named = append(s.named, real)
+		switch n.Use {
+		case gitconfig.Folder:
+			s.wanted = append(s.wanted, Placeholder{Path: real})
+		case gitconfig.Settings:
+			s.wanted = append(s.wanted, Placeholder{Path: real, Content: []byte{}})
+		}
 	}
+}
+
+// GitPlace is a path that a setting of git names.
+type GitPlace struct {
+	Path string
+	Use  gitconfig.Use
 }
 
 // NamedByGit returns the paths outside the git folder that the settings of the repository
 // of a work tree, and global ones, name as programs, hooks or further settings. A folder
 // counts only where git looks for programs in it.
-func NamedByGit(top string, global []gitconfig.Entry, homes []string) []string {
+func NamedByGit(top string, global []gitconfig.Entry, homes []string) []GitPlace {
 	dir, common := GitDirs(top)
 	if dir == "" {
 		return nil
@@ -119,16 +132,16 @@ func NamedByGit(top string, global []gitconfig.Entry, homes []string) []string {
 		home = homes[0]
 	}
 	own, _ := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: home, GitDir: dir, CommonDir: common, Every: true}.Load()
-	var out []string
+	var out []GitPlace
 	for _, e := range slices.Concat(global, own) {
-		folder := gitconfig.UseOf(e) == gitconfig.Folder
+		use := gitconfig.UseOf(e)
 		for _, p := range gitconfig.Places(e, top, home) {
 			fi, err := os.Stat(p)
 			switch {
-			case p == top || slices.Contains(out, p) || err == nil && fi.IsDir() && !folder:
-			case strings.HasPrefix(p, top+"/.git/"): // guarded as part of the repository
+			case p == top || slices.Contains(out, GitPlace{p, use}) || err == nil && fi.IsDir() && use != gitconfig.Folder:
+			case strings.HasPrefix(p, top+"/.git/"): // of the repository, see package git
 			default:
-				out = append(out, p)
+				out = append(out, GitPlace{p, use})
 			}
 		}
 	}

@@ -68,14 +68,15 @@ func TestObeyed(t *testing.T) {
 	if f = Probe(Request{Home: d, Writable: []string{d + "/app"}}); len(f.Obeyed) > 0 {
 		t.Errorf("not asked for: %q", f.Obeyed)
 	}
-	// The folders of hooks behind the includes are guarded, and so are these files.
-	var dirs []string
-	for _, g := range guardGit(d+"/app", d+"/app") {
-		dirs = append(dirs, g.Dir)
-	}
-	for _, p := range []string{"app/.githooks", "app/one.conf", "app/two.conf"} {
-		if !slices.Contains(dirs, filepath.Join(d, p)) {
-			t.Errorf("%s is not guarded: %q", p, dirs)
+	// What is missing of the folders of hooks and of further settings is to be made.
+	must(t, os.RemoveAll(d+"/app/.githooks"))
+	must(t, os.Remove(d+"/app/t.attributes"))
+	f = Probe(Request{Home: d, Writable: []string{d + "/app"}, Env: []string{"HOME=" + d}})
+	for _, want := range []Placeholder{{Path: d + "/app/.githooks"}, {Path: d + "/app/t.attributes", Content: []byte{}}} {
+		if !slices.ContainsFunc(f.Later, func(p Placeholder) bool {
+			return p.Path == want.Path && (p.Content == nil) == (want.Content == nil)
+		}) {
+			t.Errorf("%s is not to be made: %v", want.Path, f.Later)
 		}
 	}
 }

@@ -90,7 +90,8 @@ func Probe(r Request) Facts {
 			f.Paths[p] = l.look(p)
 		}
 	}
-	f.Obeyed, f.Named = l.obeyed(r.Writable, r.Obeyed, f.Homes(), f.Env)
+	var wanted []Placeholder
+	f.Obeyed, f.Named, wanted = l.obeyed(r.Writable, r.Obeyed, f.Homes(), f.Env)
 	for _, p := range slices.Concat(f.Obeyed, f.Named) {
 		f.Paths[p] = l.look(p)
 	}
@@ -110,11 +111,14 @@ func Probe(r Request) Facts {
 		f.Bare[p] = bare(p)
 	}
 	for _, p := range r.Later {
-		dir := filepath.Dir(p)
-		switch at := l.look(p); {
+		wanted = append(wanted, Placeholder{Path: p})
+	}
+	for _, w := range wanted {
+		dir := filepath.Dir(w.Path)
+		switch at := l.look(w.Path); {
 		case at.Kind != Missing || at.Link || l.dir(dir).Kind != Dir:
 		case writable(dir):
-			f.Later = append(f.Later, Placeholder{Path: p})
+			f.Later = append(f.Later, w)
 		case owned(dir) && !slices.Contains(f.Locked, dir):
 			f.Locked = append(f.Locked, dir)
 		}
@@ -134,7 +138,7 @@ func Probe(r Request) Facts {
 		f.SocketsUnknown = err.Error()
 	}
 	f.Resolver = resolver()
-	f.Git, f.Repositories = l.guards(r.Writable)
+	f.Repositories = l.repositories(r.Writable)
 	return f
 }
 

@@ -7,10 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func must(t *testing.T, err error) {
@@ -70,117 +67,6 @@ func TestPaths(t *testing.T) {
 	if !slices.Contains(f.Sockets, j("dir/sock")) {
 		t.Errorf("the listening socket is not among %v", f.Sockets)
 	}
-}
-
-func TestGuardGit(t *testing.T) {
-	d := t.TempDir()
-	git := filepath.Join(d, ".git")
-	if guardGit(d) != nil {
-		t.Error("a guard without a repository")
-	}
-	for _, sub := range []string{"hooks", "info", "modules/a/hooks"} {
-		must(t, os.MkdirAll(filepath.Join(git, sub), 0o755))
-	}
-	for _, file := range []string{"config", "HEAD", "modules/a/config", "info/attributes"} {
-		must(t, os.WriteFile(filepath.Join(git, file), nil, 0o644))
-	}
-	check := func(about string, want ...GitGuard) {
-		t.Helper()
-		got := guardGit(d)
-		for i := range got {
-			got[i].Missing = nil
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", about, diff)
-		}
-	}
-	j := func(rel string) string { return filepath.Join(git, rel) }
-	check("a repository", GitGuard{Dir: git, ReadOnly: []string{j("hooks"), j("config"), j("info/attributes"), j("modules")}})
-	if got, want := guardGit(d)[0].Missing, []Placeholder{{j("commondir"), []byte(".\n")}}; !cmp.Equal(got, want) {
-		t.Errorf("missing: %v", got)
-	}
-	must(t, os.Remove(j("config")))
-	must(t, os.RemoveAll(j("hooks")))
-	if got, want := guardGit(d)[0].Missing, []Placeholder{{j("config"), []byte{}}, {j("hooks"), nil}, {j("commondir"), []byte(".\n")}}; !cmp.Equal(got, want) {
-		t.Errorf("missing: %v", got)
-	}
-	// A link could be exchanged, and a pipe never ends.
-	must(t, os.Symlink("../hooks", j("hooks")))
-	must(t, syscall.Mkfifo(j("config"), 0o600))
-	check("a link and a pipe", GitGuard{Dir: git, ReadOnly: []string{j("info/attributes"), j("modules")}}, GitGuard{Dir: j("hooks"), Link: true}, GitGuard{Dir: j("config"), Link: true})
-	// Where nothing can be made, nothing is to be made.
-	must(t, os.Remove(j("hooks")))
-	must(t, os.Remove(j("config")))
-	must(t, os.Chmod(git, 0o555))
-	if os.Getuid() == 0 {
-		t.Fatal("root may write everything: run me as a plain user")
-	}
-	check("a repository that cannot be written", GitGuard{Dir: git, Pointer: true})
-	must(t, os.Chmod(git, 0o755))
-	must(t, os.RemoveAll(git))
-	must(t, os.WriteFile(git, []byte("gitdir: /x\n"), 0o644))
-	check("a pointer", GitGuard{Dir: git, Pointer: true})
-	must(t, os.Remove(git))
-	must(t, os.Symlink("elsewhere", git))
-	check("a link", GitGuard{Dir: git, Link: true})
-}
-
-// TestLinkedRepositories: links are told apart from what they lead to, which is
-// guarded where the box can write it.
-func TestLinkedRepositories(t *testing.T) {
-	d, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
-	j := func(rel string) string { return filepath.Join(d, rel) }
-	for _, repo := range []string{"far/.git", "far/side.git", "outside/.git"} {
-		must(t, os.MkdirAll(j(repo+"/hooks"), 0o755))
-		must(t, os.WriteFile(j(repo+"/config"), nil, 0o644))
-		must(t, os.WriteFile(j(repo+"/HEAD"), nil, 0o644))
-	}
-	must(t, os.MkdirAll(j("work/a"), 0o755))
-	must(t, os.Rename(j("far"), j("work/far")))
-	look := func() []GitGuard {
-		l := looker{dirs: map[string]Path{}, names: map[string][]name{}, held: map[string]map[string]bool{}}
-		list, _ := l.guards([]string{j("work")})
-		return list
-	}
-	has := func(about string, list []GitGuard, ok func(GitGuard) bool) {
-		t.Helper()
-		if !slices.ContainsFunc(list, ok) {
-			t.Errorf("%s: %+v", about, list)
-		}
-	}
-	hop := func(path, target string) func(GitGuard) bool {
-		return func(g GitGuard) bool { return slices.Contains(g.Hops, Hop{j(path), target}) }
-	}
-	readOnly := func(path string) func(GitGuard) bool {
-		return func(g GitGuard) bool {
-			return slices.Contains(g.ReadOnly, j(path)) || g.Pointer && g.Dir == j(path)
-		}
-	}
-	git := j("work/a/.git")
-	must(t, os.Symlink("../way", git))
-	must(t, os.Symlink("far/side.git", j("work/way")))
-	list := look()
-	has("the link", list, hop("work/a/.git", "../way"))
-	has("the link behind it", list, hop("work/way", "far/side.git"))
-	has("the hooks there", list, readOnly("work/far/side.git/hooks"))
-	must(t, os.Remove(git))
-	must(t, os.Symlink(j("outside/.git"), git))
-	list = look()
-	has("a link out", list, hop("work/a/.git", j("outside/.git")))
-	if slices.ContainsFunc(list, readOnly("outside/.git/hooks")) {
-		t.Errorf("what the box cannot write is guarded: %+v", list)
-	}
-	must(t, os.Remove(git))
-	must(t, os.WriteFile(j("work/pointer"), []byte("gitdir: ../far/side.git\n"), 0o644))
-	must(t, os.Symlink("../pointer", git))
-	list = look()
-	has("a link to a pointer", list, hop("work/a/.git", "../pointer"))
-	has("the pointer", list, readOnly("work/pointer"))
-	has("what it points to", list, readOnly("work/far/side.git/config"))
-	must(t, os.Remove(git))
-	must(t, os.Symlink("nowhere", git))
-	has("a link to nothing", look(), func(g GitGuard) bool { return g.Link && g.Dir == git })
 }
 
 // TestFindBwrapIgnoresPlants: a program called bwrap that anybody could have

@@ -54,7 +54,6 @@ func subject(t *testing.T) Subject {
 			UID:  1000, GID: 1000, User: "ann", Home: home, Bwrap: "/usr/bin/bwrap", StageBase: "/run/user/1000/inner", InnerHome: home + "/.inner", Landlock: 7,
 			Paths: dir("/", "/usr/bin", "/home", home, home+"/src", work, work+"/.git", work+"/.git/hooks", work+"/.inner", work+"/private", home+"/.inner",
 				"/data", "/srv", "/srv/model", "/opt/model", "/scratch", home+"/notes", home+"/.rustup", home+"/.ssh", home+"/.aws", home+"/.config/gh", "/var/tmp"),
-			Git:     []host.GitGuard{{Dir: work + "/.git", ReadOnly: []string{work + "/.git/hooks"}}},
 			Later:   []host.Placeholder{{Path: work + "/.vscode"}},
 			Sockets: []string{home + "/agent.sock", "/data/db.sock"},
 			Env:     map[string]string{"HOME": home, "PATH": "/usr/bin", "LANG": "value-of-lang", "API_TOKEN": "value-of-token", "OTHER": "value-of-other", "AWS_SECRET": "value-of-aws"},
@@ -107,7 +106,7 @@ func TestGroups(t *testing.T) {
 	for _, want := range []string{
 		`files
   open can change: ~/src/app
-  seen but not in it: .git/hooks | .inner | .vscode
+  seen but not in it: .inner | .vscode
   own works on a copy of: ~/notes | ~/.claude
   seen can read: the system (/, where nothing else is said) | ~/.rustup | /data | /srv/model as /opt/model | ~/.config/gh
   own sees empty, its own: /tmp | /var/tmp | ~ | /scratch

@@ -351,9 +351,10 @@ func (c *checker) pinned() {
 			targets = append(targets, dir)
 		}
 	}
-	if c.Config.GitDir != "rw" {
-		for _, g := range c.Facts.Git {
-			targets = append(append(targets, g.Dir), g.ReadOnly...)
+	targets = append(targets, c.Staged.GitStays...)
+	for _, b := range c.Staged.BoxGit {
+		if b.Write {
+			targets = append(targets, b.Box)
 		}
 	}
 	ch := c.add("pinned", High, "mount-points", "what is protected cannot be moved out of its protection")
@@ -404,8 +405,8 @@ func (c *checker) git() {
 			host.Places = append(host.Places, Place{Path: b.Box})
 		}
 	}
-	for _, g := range c.Facts.Git {
-		for _, box := range c.shown(g.Dir) {
+	for _, p := range c.Staged.GitStays {
+		for _, box := range c.shown(p) {
 			host.Places = append(host.Places, Place{Path: box})
 		}
 	}

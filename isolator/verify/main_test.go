@@ -181,12 +181,17 @@ func (w *world) depart(profileText string, env []string) isolator.Plan {
 	if w.staged.Empty, err = w.stage.File("empty", nil, 0o444); err != nil {
 		w.t.Fatal(err)
 	}
-	places := w.facts.Later
-	for _, g := range w.facts.Git {
-		places = append(places, g.Missing...)
-	}
-	if err := w.stage.Borrow(places...); err != nil {
+	if err := w.stage.Borrow(w.facts.Later...); err != nil {
 		w.t.Fatal(err)
+	}
+	for i, top := range w.facts.Repositories {
+		dir, err := w.stage.Dir(fmt.Sprintf("git%d", i))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		at := filepath.Join(top, ".git")
+		w.facts.Paths[at] = host.Look(at)
+		w.staged.BoxGit = append(w.staged.BoxGit, isolator.Bind{Host: dir, Box: at, Write: true, Reason: "a git directory of its own"})
 	}
 	if len(w.rc.Noop.Block) > 0 {
 		if w.staged.Noop, err = w.stage.Dir("noop"); err != nil {
