@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/profile/gitignore"
 )
 
 // Sources are the files that git reads for one repository, in its order: those of the
@@ -154,10 +155,10 @@ func (f *follower) holds(key, file string) bool {
 		if strings.HasSuffix(pattern, "/") {
 			pattern += "**"
 		}
-		return branch != "" && wildmatch(pattern, branch)
+		return branch != "" && gitignore.Glob(pattern, branch)
 	case "hasconfig":
 		pattern, ok := strings.CutPrefix(pattern, "remote.*.url:")
-		return ok && slices.ContainsFunc(f.remotes(), func(url string) bool { return wildmatch(pattern, url) })
+		return ok && slices.ContainsFunc(f.remotes(), func(url string) bool { return gitignore.Glob(pattern, url) })
 	}
 	return false
 }
@@ -183,9 +184,9 @@ func (f *follower) inGitDir(pattern, dir string, fold bool) bool {
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
 		if fold {
-			return wildmatch(strings.ToLower(pattern), strings.ToLower(name))
+			return gitignore.Glob(strings.ToLower(pattern), strings.ToLower(name))
 		}
-		return wildmatch(pattern, name)
+		return gitignore.Glob(pattern, name)
 	})
 }
 
@@ -226,97 +227,4 @@ func (f *follower) remotes() []string {
 		}
 	}
 	return f.urls
-}
-
-// wildmatch reports whether a pattern matches as in a path: "*" and "?" stop at a
-// slash, "**" between slashes does not.
-//
-// Source: wildmatch.c of git 2.39 with WM_PATHNAME; compared with the real one by
-// TestConditions.
-func wildmatch(pattern, text string) bool { return wild(pattern, text, new(int)) }
-
-// maxSteps bounds a pattern of a stranger that would never come to an end.
-const maxSteps = 100_000
-
-func wild(p, text string, steps *int) bool {
-	for len(p) > 0 {
-		if *steps++; *steps > maxSteps {
-			return false
-		}
-		switch c := p[0]; {
-		case strings.HasPrefix(p, "**/"):
-			rest := p[3:]
-			for {
-				if wild(rest, text, steps) {
-					return true
-				}
-				cut := strings.IndexByte(text, '/')
-				if cut < 0 {
-					return false
-				}
-				text = text[cut+1:]
-			}
-		case p == "**":
-			return true
-		case c == '*':
-			p = strings.TrimLeft(p, "*")
-			for {
-				if wild(p, text, steps) {
-					return true
-				}
-				if text == "" || text[0] == '/' {
-					return false
-				}
-				text = text[1:]
-			}
-		case text == "":
-			return false
-		case c == '?':
-			if text[0] == '/' {
-				return false
-			}
-			p, text = p[1:], text[1:]
-		case c == '[':
-			n, ok := bracket(p, text[0])
-			if !ok || text[0] == '/' {
-				return false
-			}
-			p, text = p[n:], text[1:]
-		default:
-			if c == '\\' && len(p) > 1 {
-				p = p[1:]
-			}
-			if p[0] != text[0] {
-				return false
-			}
-			p, text = p[1:], text[1:]
-		}
-	}
-	return text == ""
-}
-
-// bracket matches one byte with the class that p begins with, and returns its length.
-func bracket(p string, c byte) (n int, ok bool) {
-	i, negated := 1, false
-	if i < len(p) && (p[i] == '!' || p[i] == '^') {
-		negated, i = true, i+1
-	}
-	for first := true; i < len(p) && (first || p[i] != ']'); first = false {
-		lo := p[i]
-		if lo == '\\' && i+1 < len(p) {
-			i++
-			lo = p[i]
-		}
-		hi := lo
-		if i+2 < len(p) && p[i+1] == '-' && p[i+2] != ']' {
-			i += 2
-			hi = p[i]
-		}
-		ok = ok || lo <= c && c <= hi
-		i++
-	}
-	if i >= len(p) {
-		return 0, false
-	}
-	return i + 1, ok != negated
 }

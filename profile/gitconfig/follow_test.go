@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/enr/inner/profile/gitignore"
 )
 
 // TestLoad compares with what git itself reads of a repository: system, user, includes
@@ -55,6 +57,7 @@ func TestLoad(t *testing.T) {
 	for i, condition := range []string{
 		"gitdir:~/src/", "gitdir:src/", "gitdir:src/app-1/", "gitdir:app-1", "gitdir:**/app-1/.git", "gitdir:SRC/", "gitdir/i:SRC/", "gitdir:./src/", "gitdir:" + dir + "/src/app-?/.git", "gitdir:" + dir + "/*/.git",
 		"gitdir:" + dir + "/**/.git", "gitdir:app-[0-9]/", "gitdir:app-[!0-9]/", "gitdir:app-[^0]/", "gitdir:app-[]1]/", `gitdir:app\-1/`, "gitdir:a*/", "gitdir:**", "gitdir:/**/s*c/**", "gitdir:src/*", "gitdir:src/**/.git", "gitdir:" + dir + "/**/**/.git",
+		"onbranch:feature**", "onbranch:f**/x1", `onbranch:feature\/x1`, `onbranch:**\/x1`, "onbranch:feature/**", "onbranch:**x1", "onbranch:f**/*",
 		"onbranch:feature/x1", "onbranch:feature/", "onbranch:feature/*", "onbranch:*", "onbranch:**", "onbranch:f*1", "onbranch:feature", "onbranch:**/x1", "onbranch:feature/x[0-9]", "onbranch:feature/x?",
 		"hasconfig:remote.*.url:https://example.com/**", "hasconfig:remote.*.url:https://example.com/*", "hasconfig:remote.*.url:https://other/**", "hasconfig:remote.*.url:**/b.git", "hasconfig:other:x", "nothing:x",
 	} {
@@ -106,7 +109,7 @@ func TestLoad(t *testing.T) {
 	}
 	// With Every no condition counts.
 	all, _ := Sources{System: os.DevNull, Home: dir, GitDir: repo + "/.git", Every: true}.Load()
-	for i := range 38 {
+	for i := range 45 {
 		if !slices.ContainsFunc(all, func(e Entry) bool { return e.Key == fmt.Sprintf("c.c%d", i) }) {
 			t.Errorf("c%d was not followed", i)
 		}
@@ -125,7 +128,7 @@ func TestLoadEnds(t *testing.T) {
 	if list, _ := (Sources{System: os.DevNull, GitDir: dir}).Load(); len(list) == 0 {
 		t.Error("nothing was read")
 	}
-	if wildmatch("*"+strings.Repeat("a*", 40)+"b", strings.Repeat("a", 200)) {
+	if gitignore.Glob("*"+strings.Repeat("a*", 40)+"b", strings.Repeat("a", 200)) {
 		t.Error("it matches")
 	}
 }

@@ -316,6 +316,62 @@ func match(s, name string) bool {
 	return strings.Trim(s[i:], "*") == ""
 }
 
+// Glob reports whether a pattern of git's matches a whole text, name by name: "*" and
+// "?" stop at a slash, "**" between slashes does not. One that git's ignore files would
+// not take matches nothing.
+//
+// Source: wildmatch.c of git 2.39 with WM_PATHNAME; what package gitconfig does with it
+// is compared with git.
+func Glob(pattern, text string) bool {
+	parts, ok := split(pattern)
+	if !ok {
+		return false
+	}
+	names := strings.Split(text, "/")
+	star, kept := -1, 0 // as in match
+	i, j := 0, 0
+	for j < len(names) {
+		switch {
+		case i < len(parts) && parts[i] == "**" && i+1 == len(parts):
+			return true
+		case i < len(parts) && parts[i] == "**":
+			i++
+			star, kept = i, j
+		case i < len(parts) && match(parts[i], names[j]):
+			i, j = i+1, j+1
+		case star < 0:
+			return false
+		default:
+			kept++
+			i, j = star, kept
+		}
+	}
+	return i == len(parts)
+}
+
+// split cuts a pattern at its slashes, not at those of a class.
+func split(pattern string) (parts []string, ok bool) {
+	begin := 0
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '/':
+			parts, begin = append(parts, pattern[begin:i]), i+1
+		case '\\':
+			if i++; strings.HasPrefix(pattern[i:], "/") { // it is one all the same
+				parts, begin = append(parts, pattern[begin:i-1]), i+1
+			}
+		case '[':
+			_, n, err := class(pattern[i:], 0)
+			if err != nil {
+				return nil, false
+			}
+			i += n - 1
+		}
+	}
+	parts = append(parts, pattern[begin:])
+	return parts, !slices.ContainsFunc(parts, func(p string) bool { return checkName(p) != nil })
+}
+
 // one compares a byte with the beginning of a pattern, and returns how long
 // that is.
 func one(s string, c byte) (bool, int) {
