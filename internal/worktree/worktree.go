@@ -44,7 +44,7 @@ func Around(dir string) (top string, t *Tree) {
 			}
 			return top, t
 		}
-		if top == "/" {
+		if top == filepath.Dir(top) { // the root folder, or where a relative path ends
 			return top, nil
 		}
 	}
