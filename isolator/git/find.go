@@ -65,7 +65,7 @@ func (u unfit) Error() string { return string(u) }
 func Find(dir string) (*Repo, error) {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		r, err := findAt(at)
-		if !errors.Is(err, ErrNone) || at == "/" {
+		if !errors.Is(err, ErrNone) || at == filepath.Dir(at) {
 			return r, err
 		}
 	}

@@ -443,3 +443,11 @@ func TestResume(t *testing.T) {
 		})
 	}
 }
+
+// A path that is not absolute, as of a folder that could not be found, ends the walk.
+func TestFindRelative(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if _, err := Find(""); !errors.Is(err, ErrNone) {
+		t.Errorf("%v", err)
+	}
+}
