@@ -198,6 +198,7 @@ func (t *consent) write(pl place, list []candidate, cfg configRead, newConfig bo
 	}
 	t.changed(changed)
 	t.fresh(fresh)
+	t.signing(fresh)
 }
 
 func plural(n int, one, many string) string {
@@ -213,6 +214,23 @@ func (t *consent) line(indent, format string, args ...any) {
 
 func (t *consent) warn(format string, args ...any) {
 	t.danger.WriteString("  " + printable(fmt.Sprintf(format, args...)) + "\n")
+}
+
+// signing says once that commits of the box are not signed, where git outside signs them.
+func (t *consent) signing(list []candidate) {
+	var of []string
+	for _, c := range list {
+		if len(t.app.unsigned(c.rc)) > 0 {
+			of = append(of, c.profile.Name)
+		}
+	}
+	switch {
+	case len(of) == 0:
+	case len(of) == len(list):
+		t.line("  ", "%s", signLine)
+	default:
+		t.line("  ", "%s: %s", strings.Join(of, ", "), signLine)
+	}
 }
 
 // fresh shows profiles that were never allowed.

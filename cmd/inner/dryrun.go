@@ -100,6 +100,7 @@ func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r re
 	if len(isolator.BusRules(r.rc)) > 0 {
 		r.staged.ShowBus(dryBus)
 	}
+	a.stageUnsigned(r.rc, &r.staged)
 	if err := r.prep.git.show(&r.staged); err != nil {
 		return r, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/gitconfig"
@@ -26,8 +27,8 @@ func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
 	if rc.Git == nil {
 		return nil, nil
 	}
-	git, why := host.FindHelper("git", os.Getenv("PATH"))
-	if git == "" {
+	program, why := host.FindHelper("git", os.Getenv("PATH"))
+	if program == "" {
 		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which git itself is needed for: %s", rc.Name, why), Hint: "sudo apt-get install git"}
 	}
 	if err := noGitVariables(rc); err != nil {
@@ -37,11 +38,11 @@ func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
 	if fi, err := os.Stat(rc.Workdir); err == nil && fi.IsDir() {
 		place.Dir = rc.Workdir
 	}
-	list, err := gitconfig.Read(git, place)
+	list, err := gitconfig.Read(program, place)
 	if err != nil {
 		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], and git cannot read your configuration: %v", rc.Name, err), Hint: "git config --list --show-origin"}
 	}
-	g := &gitSettings{git: git, files: gitconfig.Files(list, a.home)}
+	g := &gitSettings{git: program, files: gitconfig.Files(list, a.home)}
 	policy := gitPolicy(rc)
 	for _, kv := range rc.Git.Overrides {
 		policy.Overrides = append(policy.Overrides, gitconfig.Setting{Key: kv.Key, Value: kv.Value})
@@ -114,6 +115,39 @@ func (g *gitSettings) show(s *isolator.Staged) error {
 	return err
 }
 
+// unsigned are the settings with which the box's git signs nothing, where the user's or the
+// repository's have it sign with keys that are hidden.
+func (a *app) unsigned(rc profile.RunConfig) []gitconfig.Entry {
+	if rc.GitDir == "ro" {
+		return nil
+	}
+	from := host.UserGit(os.Getenv)
+	from.Home = a.home
+	if r, err := git.Find(realPath(rc.Workdir)); err == nil {
+		from.GitDir, from.CommonDir = r.Dir, r.Common
+	}
+	list, _ := from.Load()
+	return gitconfig.Unsigned(list, gitPolicy(rc))
+}
+
+// signLine says what is to be known about commits of a box that are not signed.
+const signLine = "does not sign commits and tags, though your git settings ask for it: the keys are hidden; afterwards, for those after BASE: git rebase -r -f -S BASE"
+
+// stageUnsigned tells the box's git, over all files, not to sign. With [git] the settings of
+// that have it already.
+func (a *app) stageUnsigned(rc profile.RunConfig, s *isolator.Staged) {
+	if rc.Git != nil || os.Getenv("GIT_CONFIG_COUNT") != "" {
+		return
+	}
+	list := a.unsigned(rc)
+	for i, e := range list {
+		s.Env = append(s.Env, profile.KV{Key: fmt.Sprintf("GIT_CONFIG_KEY_%d", i), Value: e.Key}, profile.KV{Key: fmt.Sprintf("GIT_CONFIG_VALUE_%d", i), Value: e.Value})
+	}
+	if len(list) > 0 {
+		s.Env = append(s.Env, profile.KV{Key: "GIT_CONFIG_COUNT", Value: fmt.Sprint(len(list))})
+	}
+}
+
 // leftOut names the settings that the box does not have, each once.
 func (g *gitSettings) leftOut() []string {
 	var out []string
@@ -130,6 +164,7 @@ func (g *gitSettings) leftOut() []string {
 // stageGit gives the box its git configuration, once git has read it back.
 func stageGit(j *journey) error {
 	g := j.prep.git
+	j.app.stageUnsigned(j.rc, &j.staged)
 	if g == nil {
 		return nil
 	}

@@ -104,6 +104,7 @@ type Subject struct {
 	NetNotes   []string // what else there is to say about that
 	Limits     []string // what holds each limit
 	GitLeftOut []string // settings of git that stay outside
+	Unsigned   bool     // git outside would sign, and the box has no keys
 	Later      []string // host paths that exist, and run or are obeyed when somebody builds
 }
 

@@ -179,6 +179,9 @@ func (s Subject) settings() []Row {
 		}
 		rows = append(rows, row(Own, "git: a copy", words("your settings, "+without)...))
 	}
+	if s.Unsigned {
+		rows = append(rows, row(Note, "git: signing", words("commits and tags of the box are not signed: the keys are hidden. Afterwards, for those after BASE: git rebase -r -f -S BASE")...))
+	}
 	rows = append(rows, row(Open, "clipboard", s.granted(false, "clipboard")...))
 	rows = append(rows, row(Open, "devices", s.granted(false, "device")...))
 	return append(rows, row(Own, "shell history", words(rc.Entrypoint.History...)...))

@@ -229,11 +229,32 @@ func enforced(list []Entry, p Policy) []Entry {
 		out = append(out, Entry{Key: "credential.helper"})
 	}
 	if !signs(list, p) {
-		for _, key := range []string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated", "push.gpgsign"} {
-			out = append(out, Entry{Key: key, Value: "false"})
-		}
+		out = append(out, unsigned()...)
 	}
 	return out
+}
+
+// unsigned are the settings with which git signs nothing by itself.
+func unsigned() (out []Entry) {
+	for _, key := range []string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated", "push.gpgsign"} {
+		out = append(out, Entry{Key: key, Value: "false"})
+	}
+	return out
+}
+
+// Unsigned returns what a box's git is to be told where these settings have every commit or
+// tag signed, with keys that the box does not have; nothing where they do not.
+func Unsigned(list []Entry, p Policy) []Entry {
+	asked := map[string]bool{}
+	for _, e := range list {
+		asked[e.Key] = e.Bare || slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(e.Value))
+	}
+	if asked["commit.gpgsign"] || asked["tag.gpgsign"] || asked["tag.forcesignannotated"] {
+		if !signs(list, p) {
+			return unsigned()
+		}
+	}
+	return nil
 }
 
 // signs reports whether the box has what commits are signed with.
