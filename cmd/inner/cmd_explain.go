@@ -228,7 +228,7 @@ func (a *app) subject(r rehearsal) picture.Subject {
 		Config: r.rc, Facts: r.prep.facts, Staged: r.staged, Plan: r.plan, Clones: r.prep.clones,
 		Limits: limitLines(r.plan), GitLeftOut: r.prep.git.leftOut(),
 		Unsigned: len(a.unsigned(r.rc)) > 0,
-		Later: runlog.RunsLater(writableRoots(r.rc), nil, nil, time.Time{}),
+		Later:    runlog.RunsLater(writableRoots(r.rc), nil, nil, time.Time{}),
 	}
 	for _, rule := range r.reach.allow {
 		i := slices.IndexFunc(s.Hosts, func(h picture.Hosts) bool { return h.From == rule.Origin })

@@ -123,8 +123,10 @@ func (a *app) unsigned(rc profile.RunConfig) []gitconfig.Entry {
 	}
 	from := host.UserGit(os.Getenv)
 	from.Home = a.home
-	if r, err := git.Find(realPath(rc.Workdir)); err == nil {
-		from.GitDir, from.CommonDir = r.Dir, r.Common
+	if filepath.IsAbs(rc.Workdir) { // else it cannot be used, which is said elsewhere
+		if r, err := git.Find(realPath(rc.Workdir)); err == nil {
+			from.GitDir, from.CommonDir = r.Dir, r.Common
+		}
 	}
 	list, _ := from.Load()
 	return gitconfig.Unsigned(list, gitPolicy(rc))
