@@ -196,6 +196,18 @@ func (s *stager) copyIf(name string, most int64) error {
 	return err
 }
 
+// copyText copies a file that people read, without the logins in its addresses.
+func (s *stager) copyText(name string, most int64) error {
+	data, err := s.from.read(name, most)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotPlain) || errors.Is(err, unix.ELOOP):
+		return nil
+	case err == nil && address.Match(data):
+		return s.to.create(name, textWithoutLogins(data), 0o600, false)
+	}
+	return s.copyIf(name, most) // of an error this tells more
+}
+
 // config gives the box the repository's configuration without logins, to write as it
 // likes. The forms of the index that are read back are the plain ones.
 func (s *stager) config() error {
@@ -255,7 +267,7 @@ func (s *stager) logs() error {
 	if err := s.to.mkdir("logs/refs", 0o700); err != nil {
 		return err
 	}
-	if err := s.copyIf("logs/HEAD", maxLog); err != nil {
+	if err := s.copyText("logs/HEAD", maxLog); err != nil {
 		return err
 	}
 	data, err := s.from.read("logs/"+stashRef, maxLog)
@@ -270,6 +282,10 @@ func (s *stager) logs() error {
 		}
 		if files++; files > maxFiles || total > maxLogs {
 			return errTooMany
+		}
+		if data, err := s.from.read(name, maxLog); err == nil && address.Match(data) {
+			total += int64(len(data))
+			return s.to.create(name, textWithoutLogins(data), 0o600, false)
 		}
 		n, err := s.from.copyFile(name, s.to, name, maxLog, 0o600)
 		total += n
@@ -319,7 +335,7 @@ func digest(data []byte) string {
 // common copies what all worktrees share besides refs and objects.
 func (s *stager) common() error {
 	for _, name := range []string{"shallow", "info/exclude", "info/attributes", "info/sparse-checkout"} {
-		if err := s.copyIf(name, maxSmall); err != nil {
+		if err := s.copyText(name, maxSmall); err != nil {
 			return err
 		}
 	}
@@ -451,7 +467,11 @@ func (s *stager) view(v *view) error {
 	}
 	v.Merge, v.Busy = map[string]string{}, map[string]bool{}
 	for _, name := range slices.Concat(mergeFiles(), []string{"MERGE_RR", "FETCH_HEAD", "BISECT_LOG", "BISECT_NAMES", "BISECT_START", "BISECT_TERMS", "BISECT_EXPECTED_REV"}) {
-		if err := s.copyIf(v.file(name), maxSmall); err != nil {
+		copied := s.copyIf
+		if name == "FETCH_HEAD" {
+			copied = s.copyText
+		}
+		if err := copied(v.file(name), maxSmall); err != nil {
 			return err
 		}
 		if data, err := s.to.read(v.file(name), maxSmall); err == nil {
@@ -463,7 +483,7 @@ func (s *stager) view(v *view) error {
 			continue
 		}
 		v.Busy[name] = true
-		if err := s.tree(v.file(name)); err != nil {
+		if err := s.tree(v.file(name), s.copyIf); err != nil {
 			return err
 		}
 	}
@@ -517,7 +537,7 @@ func orSelf(rel string) string {
 }
 
 // tree copies a folder of plain files.
-func (s *stager) tree(rel string) error {
+func (s *stager) tree(rel string, copied func(name string, most int64) error) error {
 	if err := s.to.mkdir(rel, 0o700); err != nil {
 		return err
 	}
@@ -525,7 +545,7 @@ func (s *stager) tree(rel string) error {
 		if dir {
 			return s.to.mkdir(name, 0o700)
 		}
-		return s.copyIf(name, maxSmall)
+		return copied(name, maxSmall)
 	})
 }
 
@@ -582,12 +602,12 @@ func (s *stager) worktree(name string) error {
 	}
 	v.Sparse = found.Sparse
 	if s.from.isDir(v.file("logs")) {
-		if err := s.tree(v.file("logs")); err != nil {
+		if err := s.tree(v.file("logs"), s.copyText); err != nil {
 			return err
 		}
 	}
 	if s.from.isDir(v.file("info")) {
-		if err := s.tree(v.file("info")); err != nil {
+		if err := s.tree(v.file("info"), s.copyText); err != nil {
 			return err
 		}
 	}
