@@ -437,8 +437,13 @@ const gitWaits = ".waits"
 
 // tellGit says what the exchanges of a copy came to, and removes the copy, or keeps it.
 func (a *app) tellGit(dir, run string, rep git.Report, err error) {
+	const most = 20 // lines of one kind: a box can make a hundred thousand refs
 	why := rep.Lines
-	for _, ch := range rep.Conflicts {
+	for i, ch := range rep.Conflicts {
+		if i == most {
+			a.warn("git: and %d more refs, which are in refs/inner/%s", len(rep.Conflicts)-most, run)
+			break
+		}
 		if ch.New == "" {
 			why = append(why, fmt.Sprintf("%s was deleted in the box and stays outside: it %s", ch.Ref, ch.Why))
 			continue
@@ -453,16 +458,19 @@ func (a *app) tellGit(dir, run string, rep git.Report, err error) {
 		why = append(why, fmt.Sprintf("%s of the box waits: it %s, which git outside would enter", ch.Ref, ch.Why))
 	}
 	why = append(why, rep.Unfinished...)
+	if n := len(why) - most; n > 0 {
+		why = append(why[:most:most], fmt.Sprintf("and %d more of that kind", n))
+	}
 	for _, line := range why {
 		a.warn("git: %s", line)
 	}
 	if n := len(rep.Settings); n > 0 {
-		const most = 6
+		const few = 6
 		more := ""
-		if n > most {
-			more = fmt.Sprintf(" and %d more", n-most)
+		if n > few {
+			more = fmt.Sprintf(" and %d more", n-few)
 		}
-		a.say("git: settings that the box changed stay with it: %s%s", strings.Join(rep.Settings[:min(n, most)], ", "), more)
+		a.say("git: settings that the box changed stay with it: %s%s", strings.Join(rep.Settings[:min(n, few)], ", "), more)
 	}
 	if err != nil {
 		a.warn("git: not everything crossed: %v", err)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Crossing says how an exchange is made.
@@ -123,10 +125,10 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 		return err
 	}
 	x.hostRefs = set.refs
-	x.findMoves()
 	if err := x.findViews(); err != nil {
 		return err
 	}
+	x.findMoves()
 	if len(x.moves) > 0 || slices.ContainsFunc(x.views, (*viewState).changed) {
 		if err := x.carry(ctx); err != nil {
 			return err
@@ -181,6 +183,11 @@ func (x *exchange) say(format string, args ...any) {
 // inner returns the place of a ref for what is kept of this run.
 func (x *exchange) inner(name string) string {
 	return "refs/inner/" + x.meta.Run + "/" + strings.TrimPrefix(name, "refs/")
+}
+
+// unfit returns the place for the value of a ref whose name the host cannot have.
+func (x *exchange) unfit(name string) string {
+	return "refs/inner/" + x.meta.Run + "/refused/" + digest([]byte(name))[:12]
 }
 
 // ours reports whether the host has for a ref what it had when box and host last agreed, or what
@@ -278,9 +285,11 @@ func (x *exchange) fold() map[string]string {
 func (x *exchange) place(m *move) {
 	switch {
 	case m.why != "":
-		m.to = "refs/inner/" + x.meta.Run + "/refused/" + digest([]byte(m.name))[:12]
+		m.to = x.unfit(m.name)
 	case x.u.Elsewhere[m.name]:
 		m.why, m.to = "is checked out in a worktree that the box does not have", x.inner(m.name)
+	case slices.ContainsFunc(x.views, func(v *viewState) bool { return v.switched() && v.hostHead == "ref: "+m.name }):
+		m.why, m.to = "was checked out outside meanwhile", x.inner(m.name)
 	case !x.ours(m.name, m.old):
 		m.why, m.to = "was moved outside, too", x.inner(m.name)
 	}
@@ -368,39 +377,60 @@ func (x *exchange) carryObjects(ctx context.Context) error {
 			tips = append(tips, e.New)
 		}
 	}
-	if len(tips) == 0 {
-		return nil
-	}
-	if x.seen.intake == nil {
-		in, err := x.newIntake(x.u)
-		if err != nil {
+	bad, have := map[string]string{}, x.have()
+	if len(tips) > 0 {
+		if x.seen.intake == nil {
+			in, err := x.newIntake(x.u)
+			if err != nil {
+				return err
+			}
+			x.seen.intake = in
+		}
+		if err := x.seen.intake.take(ctx, x.Copy, x.p, x.box, x.u.Digits); err != nil {
 			return err
 		}
-		x.seen.intake = in
-	}
-	in, have := x.seen.intake, x.have()
-	if err := in.take(ctx, x.Copy, x.p, x.box, x.u.Digits); err != nil {
-		return err
-	}
-	bad := map[string]string{}
-	if err := x.bring(ctx, tips, have); err != nil {
-		if ctx.Err() != nil || Passing(err) {
-			return err
-		}
-		for _, tip := range tips {
-			if err := x.bring(ctx, []string{tip}, have); err != nil {
-				if ctx.Err() != nil || Passing(err) {
-					return err
-				}
-				bad[tip] = err.Error()
+		refused := func(part []string, why error) {
+			for _, tip := range part {
+				bad[tip] = why.Error()
 			}
 		}
+		if err := inParts(ctx, tips, func(part []string) error { return x.bring(ctx, part, have) }, refused); err != nil {
+			return err
+		}
 	}
-	if err := x.holdLinks(ctx, tips, have, bad); err != nil {
+	if err := x.holdLinks(ctx, have, bad); err != nil {
 		return err
 	}
 	x.refuse(bad)
 	return nil
+}
+
+// mostParts is how often something is tried that fails. A box can make a hundred thousand refs that all fail.
+const mostParts = 200
+
+// inParts does something with a list and, where that fails, with the halves of it: what fails is no reason for the rest.
+// When it was tried too often, all that is left has failed. What would fail again for all of them ends it.
+func inParts[T any](ctx context.Context, list []T, do func([]T) error, failed func([]T, error)) error {
+	tries := 0
+	var part func(list []T) error
+	part = func(list []T) error {
+		err := do(list)
+		tries++
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil || Passing(err):
+			return err
+		case len(list) == 1 || tries >= mostParts:
+			failed(list, err)
+			return nil
+		}
+		if err := part(list[:len(list)/2]); err != nil {
+			return err
+		}
+		return part(list[len(list)/2:])
+	}
+	return part(list)
 }
 
 func (x *exchange) bring(ctx context.Context, tips, have []string) error {
@@ -461,29 +491,15 @@ func (x *exchange) refuse(bad map[string]string) {
 	}
 }
 
-// holdLinks holds values back that bring the repository of another into the host's history.
-func (x *exchange) holdLinks(ctx context.Context, tips, have []string, bad map[string]string) error {
-	foreign := func(tips []string) (string, error) {
-		found, err := x.seen.intake.gitlinks(ctx, x.Copy, x.p, x.u, tips, have)
-		for path := range found {
-			if !x.mayLink(path) {
-				return path, err
-			}
-		}
-		return "", err
+// holdLinks holds values back with which the host's git would look for a repository where it does not now: its `git stash`
+// and `git reset --hard` take what a branch has into the index, and git enters the places that the index has. The commit need
+// not be the box's: the host's own history may have a submodule that is gone, and the box can make something in its place.
+func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]string) error {
+	type bringer struct {
+		values []string
+		hold   func(why string)
 	}
-	var good []string
-	for _, tip := range tips {
-		if bad[tip] == "" {
-			good = append(good, tip)
-		}
-	}
-	if len(good) == 0 {
-		return nil
-	}
-	if path, err := foreign(good); err != nil || path == "" {
-		return err
-	}
+	var list []bringer
 	for _, m := range x.moves {
 		if m.done || m.new == "" || bad[m.new] != "" {
 			continue
@@ -492,38 +508,60 @@ func (x *exchange) holdLinks(ctx context.Context, tips, have []string, bad map[s
 		for _, e := range m.stashes(x) {
 			values = append(values, e.New)
 		}
-		path, err := foreign(values)
+		list = append(list, bringer{values, func(why string) {
+			m.held = true
+			x.rep.Held = append(x.rep.Held, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: why})
+			x.rep.Pending = true
+		}})
+	}
+	for _, v := range x.views {
+		if head := resolve(v.boxHead, x.boxRefs.refs); head != "" && v.boxHead != v.hostHead && bad[head] == "" {
+			list = append(list, bringer{[]string{head}, func(why string) { v.stays = "its HEAD " + why }})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	foreign := func(part []bringer) error {
+		var values []string
+		for _, b := range part {
+			values = append(values, b.values...)
+		}
+		found, err := x.gitlinks(ctx, values, have)
 		if err != nil {
 			return err
 		}
-		if path != "" {
-			m.held = true
-			x.rep.Held = append(x.rep.Held, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: "brings the repository at " + plainText(path, 200)})
-			x.rep.Pending = true
-		}
-	}
-	for _, v := range x.views {
-		if _, sym := symbolic(v.boxHead); !sym && bad[v.boxHead] == "" {
-			if path, err := foreign([]string{v.boxHead}); err != nil || path != "" {
-				v.stays = "its HEAD brings the repository at " + plainText(path, 200)
+		for _, path := range slices.Sorted(maps.Keys(found)) {
+			if !x.mayLink(path) {
+				return foreignLink("brings the repository at " + plainText(path, 200))
 			}
 		}
+		return nil
 	}
-	return nil
+	var fault error
+	err := inParts(ctx, list, foreign, func(part []bringer, why error) {
+		if !errors.As(why, new(foreignLink)) {
+			fault = why
+		}
+		for _, b := range part {
+			b.hold(why.Error())
+		}
+	})
+	return errors.Join(err, fault)
 }
 
-// mayLink reports whether the host's git may find another repository at a path.
+// foreignLink says which repository a commit would have the host's git enter.
+type foreignLink string
+
+func (f foreignLink) Error() string { return string(f) }
+
+// mayLink reports whether the host's git may find another repository at a path, in each of the box's work trees.
 func (x *exchange) mayLink(path string) bool {
 	for _, v := range x.views {
 		if x.hostIndexRead(v).gitlinks()[path] {
-			return true
+			continue
 		}
-	}
-	if !x.o.Final || x.o.Gitlink == nil || treePath(path) != "" {
-		return false
-	}
-	for _, v := range x.views {
-		if !x.o.Gitlink(v.Top, path) {
+		if !x.o.Final || x.o.Gitlink == nil || treePath(path) != "" || !x.o.Gitlink(v.Top, path) {
 			return false
 		}
 	}
@@ -594,30 +632,28 @@ func (x *exchange) transact(ctx context.Context, todo []*move) error {
 	}
 	// What is deleted makes room: `git branch -m a a/b`.
 	slices.SortStableFunc(todo, func(a, b *move) int { return min(len(a.new), 1) - min(len(b.new), 1) })
-	for _, m := range todo {
-		if err := x.update(ctx, []*move{m}, lost); err != nil {
-			if ctx.Err() != nil || Passing(err) {
-				return err
-			}
-			if lockedRef(err) {
-				x.waits = errors.Join(x.waits, fmt.Errorf("%s: %w", plainText(m.name, 200), ErrLocked))
-				continue
-			}
-			if m.to == m.name {
-				m.why, m.to, m.old = "could not be moved: "+err.Error(), x.inner(m.name), x.hostRefs[x.inner(m.name)]
-				if m.new == "" || m.old == m.new {
-					m.done = true
-					continue
-				}
-				err = x.update(ctx, []*move{m}, lost)
-			}
-			if err != nil {
-				x.say("%s: %v", plainText(m.name, 200), err)
+	update := func(part []*move) error { return x.update(ctx, part, lost) }
+	var elsewhere []*move
+	err = inParts(ctx, todo, update, func(part []*move, why error) {
+		for _, m := range part {
+			m.why, m.to = "could not be moved: "+why.Error(), x.unfit(m.name)
+			m.old = x.hostRefs[m.to]
+			if m.done = m.new == "" || m.old == m.new; !m.done {
+				elsewhere = append(elsewhere, m)
 			}
 		}
+	})
+	if err != nil || len(elsewhere) == 0 {
+		return err
 	}
-	return nil
+	return inParts(ctx, elsewhere, update, func(part []*move, why error) {
+		x.rep.Pending = true // the copy is where they are
+		x.say("%d refs of the box, %s among them: %v", len(part), plainText(part[0].name, 200), why)
+	})
 }
+
+// More refs than that are brought to the disk all at once: one by one takes some ten milliseconds for each.
+const manyRefs = 100
 
 // update is one transaction of the host's git. A lock that another git holds for a moment is waited for.
 func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]bool) error {
@@ -648,13 +684,16 @@ func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]boo
 		if try > 0 {
 			time.Sleep(time.Duration(try) * 100 * time.Millisecond)
 		}
-		_, err = x.p.text(ctx, call{args: args, in: strings.NewReader(in.String())})
+		_, err = x.p.text(ctx, call{args: args, in: strings.NewReader(in.String()), syncLater: len(todo) > manyRefs})
 		if err == nil || !lockedRef(err) {
 			break
 		}
 		if err := x.unlockRefs(x.host, x.base); err != nil {
 			return err
 		}
+	}
+	if err == nil && len(todo) > manyRefs {
+		err = unix.Syncfs(x.host.fd)
 	}
 	if err != nil {
 		return err
@@ -684,6 +723,9 @@ func (x *exchange) message(text string) string {
 	return "inner " + x.meta.Run + text
 }
 
+// Most old values of which it is asked whether something else leads to them: each takes a walk. More are kept anyway.
+const maxAsked = 100
+
 // lost returns the old values that nothing would lead to any more: those of refs that are deleted,
 // and of refs without a log that are moved. They are kept in refs/inner/RUN/old.
 func (x *exchange) lost(ctx context.Context, todo []*move) (map[string]bool, error) {
@@ -704,6 +746,12 @@ func (x *exchange) lost(ctx context.Context, todo []*move) (map[string]bool, err
 	}
 	out := map[string]bool{}
 	if len(olds) == 0 {
+		return out, nil
+	}
+	if len(olds) > maxAsked {
+		for _, m := range olds {
+			out[m.name] = true
+		}
 		return out, nil
 	}
 	values := map[string]bool{}

@@ -31,6 +31,8 @@ func refName(name string) string {
 		return "is directly below refs/"
 	case strings.Contains(name, "..") || strings.Contains(name, "@{"):
 		return "means a range or an entry of a log to git"
+	case name != stashRef && hasPrefix(name, stashRef):
+		return "is in the way of the stash"
 	case hasPrefix(name, "refs/replace", "refs/inner"):
 		return "is in a place that git or inner gives a meaning of its own"
 	case hasPrefix(name, "refs/bisect", "refs/worktree", "refs/rewritten"):

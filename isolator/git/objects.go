@@ -1,8 +1,10 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -337,24 +339,66 @@ func (d *folder) sync(rel string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// gitlinks returns the paths at which commits that are in tips and not in have bring the repository
-// of another: git enters those that are in its index.
-func (in *intake) gitlinks(ctx context.Context, c *Copy, p *plumbing, u *unit, tips, have []string) (map[string]bool, error) {
-	further := []string{hostObjects(), filepath.Join(c.path, holdFolder, fmt.Sprint(u.N))}
-	revisions := strings.Join(tips, "\n") + "\n"
+// gitlinks returns the paths at which values of the box bring the repository of another: commits that the host does not
+// have, and what is in their trees and not in those that the host's work trees are at.
+func (x *exchange) gitlinks(ctx context.Context, values, have []string) (map[string]bool, error) {
+	c := call{store: hostObjects(), further: []string{filepath.Join(x.path, holdFolder, fmt.Sprint(x.u.N))}}
+	if x.seen.intake != nil {
+		c.store, c.further = x.seen.intake.path, append([]string{hostObjects()}, c.further...)
+	}
+	run := func(in string, args ...string) (string, error) {
+		c.args, c.in = args, strings.NewReader(in)
+		return x.p.text(ctx, c)
+	}
+	revisions := strings.Join(values, "\n") + "\n"
 	for _, h := range have {
 		revisions += "^" + h + "\n"
 	}
-	commits, err := p.text(ctx, call{args: []string{"rev-list", "--stdin"}, in: strings.NewReader(revisions), store: in.path, further: further})
-	if err != nil || commits == "" {
+	commits, err := run(revisions, "rev-list", "--stdin")
+	if err != nil {
 		return nil, err
 	}
+	var heads []string
+	for _, v := range x.views {
+		if !slices.Contains(heads, v.oldHost) {
+			heads = append(heads, v.oldHost)
+		}
+	}
+	var ask strings.Builder
+	for _, value := range slices.Concat(heads, values) {
+		ask.WriteString(cmp.Or(value, "none") + "^{tree}\n")
+	}
+	answer, err := run(ask.String(), "cat-file", "--batch-check=%(objectname)")
+	if err != nil {
+		return nil, err
+	}
+	var trees []string
+	for line := range strings.Lines(answer) {
+		tree := strings.TrimSpace(line)
+		if !hexName(tree, x.u.Digits) { // no commit
+			tree = emptyTree(x.u.Digits)
+		}
+		trees = append(trees, tree)
+	}
+	for i, head := range trees[:min(len(heads), len(trees))] {
+		if !slices.Contains(trees[:i], head) {
+			for _, tree := range trees[len(heads):] {
+				commits += head + " " + tree + "\n"
+			}
+		}
+	}
 	scan := &linkScan{found: map[string]bool{}}
-	err = p.run(ctx, call{
-		args: []string{"diff-tree", "--stdin", "--raw", "-r", "-z", "-m", "--root", "--no-renames", "--no-abbrev", "--no-commit-id"},
-		in:   strings.NewReader(commits), out: scan, store: in.path, further: further,
-	})
+	c.args = []string{"diff-tree", "--stdin", "--raw", "-r", "-z", "-m", "--root", "--no-renames", "--no-abbrev", "--no-commit-id"}
+	c.in, c.out = strings.NewReader(commits), scan
+	err = x.p.run(ctx, c)
 	return scan.found, err
+}
+
+// emptyTree is the name of the tree with nothing in it, which every git has.
+func emptyTree(digits int) string {
+	h := newHash(digits / 2)
+	h.Write([]byte("tree 0\x00"))
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // linkScan reads what diff-tree prints: ":MODE MODE OID OID STATUS" NUL "PATH" NUL.
@@ -374,6 +418,13 @@ func (s *linkScan) Write(p []byte) (int, error) {
 		}
 		field := string(s.rest[:i])
 		s.rest = s.rest[i+1:]
+		for !s.path && field != "" && field[0] != ':' { // a line that says which two trees follow
+			_, rest, found := strings.Cut(field, "\n")
+			if !found {
+				break
+			}
+			field = rest
+		}
 		switch {
 		case s.path:
 			if s.link {

@@ -104,6 +104,8 @@ type call struct {
 	out     io.Writer
 	store   string   // where objects are written, and looked for first
 	further []string // where they are looked for then
+
+	syncLater bool // the caller sees to it that refs are on the disk
 }
 
 // errGit is a git that failed, and what it said.
@@ -166,13 +168,17 @@ func (p *plumbing) environment(c call) []string {
 		}
 		quoted = append(quoted, p)
 	}
-	return []string{
+	env := []string{
 		"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "TZ=UTC0",
 		"GIT_DIR=" + p.clean, "GIT_OBJECT_DIRECTORY=" + store, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strings.Join(quoted, ":"),
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1",
 		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_TRACE2=0",
 		"GIT_COMMITTER_NAME=" + p.who[0], "GIT_COMMITTER_EMAIL=" + p.who[1], "GIT_ALLOC_LIMIT=2g",
 	}
+	if c.syncLater {
+		env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.fsync", "GIT_CONFIG_VALUE_0=objects")
+	}
+	return env
 }
 
 // text runs git and returns what it prints.

@@ -56,6 +56,9 @@ func (v *viewState) mergeChanged() bool {
 	return false
 }
 
+// switched reports whether the host's HEAD was moved outside, and elsewhere than the box's.
+func (v *viewState) switched() bool { return v.hostHead != v.Head && v.hostHead != v.boxHead }
+
 // findViews reads HEAD, index and merge state of every work tree of the box, and the host's.
 func (x *exchange) findViews() error {
 	for _, v := range x.u.Views {

@@ -1,0 +1,101 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestLinkOfTheHost is a submodule that the host's history has and its index has not any more: the box makes something in
+// its place and goes back to that commit.
+func TestLinkOfTheHost(t *testing.T) {
+	for _, c := range []struct{ name, script, stays string }{
+		{"branch", "git update-ref refs/heads/main then", "HEAD"},
+		{"another-branch", "git update-ref refs/heads/other then", "other"},
+		{"switch", "git switch -q was", "HEAD"},
+		{"detach", "git checkout -q then", "HEAD"},
+		{"stash", "git update-ref --create-reflog -m x refs/stash $(git stash create; git rev-parse then)", "refs/stash"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScene(t)
+			s.host(s.top, "git branch other; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub; git commit -qm sub; git tag then; git branch was; git rm -q --cached sub; git commit -qm gone")
+			before := s.host(s.top, "git rev-parse HEAD other; git symbolic-ref HEAD; git for-each-ref refs/stash")
+			x := s.stage(s.top, "r1")
+			s.box(x, s.top, "git init -q sub; git -C sub commit -q --allow-empty -m x; git -C sub config core.fsmonitor 'touch ~/owned'; "+c.script)
+			for _, final := range []bool{false, true} {
+				s.cross(x, final)
+				if after := s.host(s.top, "git rev-parse HEAD other; git symbolic-ref HEAD; git for-each-ref refs/stash"); after != before {
+					t.Errorf("it crossed: %s before: %s", after, before)
+				}
+			}
+			rep, err := x.Cross(context.Background(), Crossing{Final: true, Gitlink: func(string, string) bool { return true }})
+			if err != nil || rep.Pending {
+				t.Errorf("it does not cross when it may: %v %+v", err, rep)
+			}
+		})
+	}
+}
+
+// TestCheckedOutMeanwhile is a branch that a person goes to while the box moves it: the files outside would not fit it.
+func TestCheckedOutMeanwhile(t *testing.T) {
+	s := newScene(t)
+	s.host(s.top, "echo x >>a; git commit -qam second; git branch dev")
+	c := s.stage(s.top, "r1")
+	s.host(s.top, "git switch -q dev")
+	s.box(c, s.top, "git update-ref refs/heads/dev main~1; git commit -q --allow-empty -m in-the-box")
+	rep := s.cross(c, true)
+	if len(rep.Conflicts) != 1 || rep.Conflicts[0].Ref != "refs/heads/dev" {
+		t.Errorf("%+v", rep)
+	}
+	if out := s.host(s.top, "git status --porcelain; git rev-parse dev | grep -x $(git rev-parse main~1); git log -1 --format=%s main"); !strings.HasSuffix(out, "in-the-box\n") || strings.Contains(out, "M ") {
+		t.Error(out)
+	}
+}
+
+// TestInParts counts how often what fails is tried.
+func TestInParts(t *testing.T) {
+	list := make([]int, 100_000)
+	for i := range list {
+		list[i] = i
+	}
+	for _, c := range []struct{ bad, tries, failed int }{
+		{0, 1, 0}, {1, 40, 1}, {4, 140, 4}, {100_000, mostParts * 2, 100_000},
+	} {
+		tries, failed := 0, 0
+		err := inParts(context.Background(), list, func(part []int) error {
+			tries++
+			for _, n := range part {
+				if n%(100_000/max(c.bad, 1)) == 0 && c.bad > 0 {
+					return errors.New("bad")
+				}
+			}
+			return nil
+		}, func(part []int, _ error) { failed += len(part) })
+		if err != nil || failed != c.failed || tries > c.tries {
+			t.Errorf("%d bad: %d failed after %d tries, %v", c.bad, failed, tries, err)
+		}
+	}
+	stop := errors.Join(ErrLocked)
+	if err := inParts(context.Background(), list, func([]int) error { return stop }, func([]int, error) { t.Error("failed") }); !errors.Is(err, ErrLocked) {
+		t.Error(err)
+	}
+}
+
+// TestRefsInTheWay are refs that cannot all be there: none of the others stays behind, and no value is lost.
+func TestRefsInTheWay(t *testing.T) {
+	s := newScene(t)
+	s.host(s.top, "for i in $(seq 150); do echo create refs/tags/t$i HEAD; done | git update-ref --stdin")
+	c := s.stage(s.top, "r1")
+	s.box(c, s.top, `h=$(git commit-tree -m x HEAD^{tree}); m=$(git rev-parse HEAD); git tag -d $(git tag) >/dev/null; git pack-refs --all
+{ for i in $(seq 1000 1300); do echo $h refs/heads/b$i; done; echo $m refs/heads/main; for i in $(seq 1000 1040); do echo $h refs/heads/x$i; echo $h refs/heads/x$i/y; done; echo $h refs/stash/x; } >>.git/packed-refs`)
+	rep := s.cross(c, true)
+	if n := strings.Count(s.host(s.top, "git for-each-ref 'refs/heads/b*'"), "\n"); n != 301 {
+		t.Errorf("%d branches", n)
+	}
+	if out := s.host(s.top, "git for-each-ref refs/inner | grep -c refused; git for-each-ref refs/stash refs/tags"); out != "42\n" {
+		t.Errorf("%s %+v", out, rep)
+	}
+	s.host(s.top, "echo x >>a; git stash -q")
+	s.whole(s.top)
+}
