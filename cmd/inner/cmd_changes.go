@@ -450,6 +450,9 @@ func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []strin
 		s.Roots, s.Obeyed = append(s.Roots, c.Root()), append(s.Obeyed, c.Root())
 	}
 	s.Timeless = repos.Timeless(s.Roots)
+	for _, root := range s.Roots {
+		s.Unlisted = append(s.Unlisted, realPath(root))
+	}
 	for _, p := range forced {
 		allowed, _ := a.pick(k, done, []string{p}) // one that was not written is not there to be looked at
 		for _, c := range allowed {

@@ -47,7 +47,7 @@ type boxGits struct {
 	lines  []string    // what is read-only, and why
 	copies []*boxGit
 	dir    string   // the folder of the run's copies
-	stays  []string // git directories of the others
+	stays  []string // all git directories, and what leads to them
 }
 
 // boxGit is one copy, and what its exchanges came to.
@@ -152,9 +152,7 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *isolator.Staged) 
 				}
 			}
 		}
-		if !b.own(r.Common) {
-			b.stays = append(b.stays, r.Dir, r.Common)
-		}
+		b.stays = append(b.stays, filepath.Join(r.Top, ".git"), r.Dir, r.Common)
 	}
 	return nil
 }
@@ -276,8 +274,7 @@ func gitCleaner(rc profile.RunConfig) func([]gitconfig.Entry) []gitconfig.Entry 
 	}
 }
 
-// repositories are the git directories of the host that the box has its own in the place of, and
-// known those that it cannot write for this or another reason.
+// known is what was there of git's before the run, and the box cannot write.
 func (b *boxGits) known() []string {
 	if b == nil {
 		return nil
@@ -285,6 +282,7 @@ func (b *boxGits) known() []string {
 	return append(b.repositories(), b.stays...)
 }
 
+// repositories are the git directories of the host that the box has its own in the place of.
 func (b *boxGits) repositories() []string {
 	if b == nil {
 		return nil

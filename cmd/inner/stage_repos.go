@@ -16,14 +16,20 @@ import (
 	"github.com/enr/inner/isolator/stage"
 )
 
+// Most folders that are noted one by one for a run that is killed: the note costs each start.
+const maxNoted = 200
+
 // watchFolders notes, for the case that this run is killed, that somebody has to look at
 // what it leaves.
 func watchFolders(j *journey) {
 	s := j.leftovers()
 	j.timeless = repos.Timeless(s.Roots)
-	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: j.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Before: s.Before, Named: s.Named}
+	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: j.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: s.Before, Named: s.Named}
 	if s.NoGit {
 		w.Guarded, w.Named = nil, nil
+	}
+	if s.NoGit || len(s.Unlisted) > maxNoted {
+		w.Unlisted = realRoots(j.rc)
 	}
 	j.run.Watch(w)
 }
@@ -38,7 +44,7 @@ func (j *journey) leftovers() repos.Search {
 	if s.NoGit {
 		s.Named, s.Keep = nil, f.Named
 	}
-	s.Guarded = j.gits.known()
+	s.Guarded, s.Unlisted = j.gits.known(), f.Unlisted
 	return s
 }
 
@@ -59,7 +65,7 @@ func (j *journey) holdLeftovers() {
 func (a *app) lookAgain() {
 	err := stage.Interrupted(a.ledger(), func(w stage.Watched) {
 		a.hold(repos.Search{
-			Roots: w.Roots, Guarded: w.Guarded, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named,
+			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named,
 			Homes: a.homes(), Limit: time.Second,
 		})
 	})

@@ -75,6 +75,8 @@ type Facts struct {
 	// Repositories are the folders with a .git in the writable folders asked about, the
 	// nearest first.
 	Repositories []string `json:"repositories,omitempty"`
+	// Unlisted are the folders there that were not looked into for more of them.
+	Unlisted []string `json:"-"`
 	// SameFile holds, for a path asked about, the other names of that file in
 	// the folders the box will write.
 	SameFile map[string][]string `json:"same_file,omitempty"`

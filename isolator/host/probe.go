@@ -138,7 +138,7 @@ func Probe(r Request) Facts {
 		f.SocketsUnknown = err.Error()
 	}
 	f.Resolver = resolver()
-	f.Repositories = l.repositories(r.Writable)
+	f.Repositories, f.Unlisted = l.repositories(r.Writable)
 	return f
 }
 

@@ -13,30 +13,39 @@ const (
 )
 
 // repositories looks for the folders with a .git in those that the box will write, the
-// nearest first. What lies in one is looked at, too: repositories lie in repositories.
-func (l looker) repositories(writable []string) (tops []string) {
+// nearest first. What lies in one is looked at, too: repositories lie in repositories. It
+// returns the folders that it did not look into as well, bare repositories among them.
+func (l looker) repositories(writable []string) (tops, unseen []string) {
 	for _, root := range writable {
 		level := []string{l.look(root).Real}
 		left := repoFolders
-		for range repoDepth + 1 {
+		for depth := 0; len(level) > 0; depth++ {
 			var next []string
 			for _, dir := range level {
-				if left--; left < 0 {
-					break
+				if left--; depth > repoDepth || left < 0 {
+					unseen = append(unseen, dir)
+					continue
 				}
+				has := map[string]bool{}
 				for _, n := range l.list(dir) {
+					has[n.name] = true
 					switch {
 					case n.name == ".git" && !slices.Contains(tops, dir):
 						tops = append(tops, dir)
-					case n.dir && n.name != ".git" && !published(n.name):
+					case n.dir && n.name != ".git" && published(n.name):
+						unseen = append(unseen, dir+"/"+n.name)
+					case n.dir && n.name != ".git":
 						next = append(next, dir+"/"+n.name)
 					}
+				}
+				if has["HEAD"] && has["objects"] && has["refs"] {
+					unseen = append(unseen, dir)
 				}
 			}
 			level = next
 		}
 	}
-	return tops
+	return tops, unseen
 }
 
 // EverywhereHooks are the folders of hooks that the settings of the user and of the

@@ -53,7 +53,7 @@ func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 // repository that the box made itself: git enters none of these by itself.
 func (w *sweep) ownModules(top, p string) bool {
 	fi, err := os.Lstat(top + "/.git")
-	if err != nil || !w.recent(top+"/.git", fi) || lies(top+"/.git", w.Guarded) {
+	if err != nil || !w.fresh(top+"/.git", top+"/.git", fi) || lies(top+"/.git", w.Guarded) {
 		return false
 	}
 	data, err := readFile(p, maxConfig)

@@ -7,7 +7,8 @@
 // the index of another, `git status` there runs core.fsmonitor and filters (measured
 // with git 2.39); of one that somebody enters, the prompt does. What was there before
 // a run is protected during it; what is made during it can only be looked at
-// afterwards.
+// afterwards. What of git's was not there before is the box's, whatever times it has; where nobody
+// looked before, what changed since the run began is.
 //
 // It promises that of what it finds nothing runs, and that nothing is lost: a
 // configuration keeps the settings that run nothing, the original stays beside it, and
@@ -28,6 +29,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -38,7 +40,8 @@ const Suffix = sensitive.Suffix
 // Search says where to look.
 type Search struct {
 	Roots    []string      // folders the box could write
-	Guarded  []string      // repositories that were protected meanwhile
+	Guarded  []string      // git directories that the box could not write, and what leads to them
+	Unlisted []string      // folders in which nobody looked for repositories before the run, real paths
 	Ours     []string      // what inner itself put there
 	Hooks    []string      // where the user's own settings have the hooks of every repository
 	Since    time.Time     // when the run began, as files know it
@@ -227,7 +230,9 @@ func (w *sweep) top(p string) {
 		if repo = leadsTo(p); repo == "" {
 			return
 		}
-		if !w.repository(repo) && w.recent(p, fi) {
+		clean := w.repository(repo)
+		switch {
+		case !clean && w.recent(p, fi), w.unknown(p) && !w.unknown(repo) && !w.leadsBack(p):
 			w.away(p, &Held{Place: p}, "a pointer to "+repo)
 		}
 	} else {
@@ -247,6 +252,24 @@ func (w *sweep) top(p string) {
 			w.top(filepath.Join(tree, link, ".git"))
 		}
 	}
+}
+
+// unknown reports whether something of git's is the box's because it was not there before
+// the run, whatever times it has: what was there may have been moved to where git finds it.
+func (w *sweep) unknown(p string) bool {
+	return w.inside(p) && !lies(p, w.Guarded) && !lies(p, w.Unlisted) && !lies(p, w.Keep)
+}
+
+// leadsBack reports whether the repository that a pointer leads to says the same: the
+// person made a worktree meanwhile.
+func (w *sweep) leadsBack(p string) bool {
+	r, err := git.FindAt(filepath.Dir(p))
+	return err == nil && r.Reason == ""
+}
+
+// fresh reports whether the box made or changed something of a repository.
+func (w *sweep) fresh(repo, p string, fi fs.FileInfo) bool {
+	return !lies(p, w.Keep) && (w.unknown(repo) || w.recent(p, fi))
 }
 
 // line is what git reads of a file that names a folder: a string of C, less the line
@@ -294,19 +317,19 @@ func (w *sweep) repository(repo string) (clean bool) {
 	}
 	w.seen[repo] = true // of a circle
 	h := &Held{Place: repo}
-	w.todo(repo, h)
-	w.strategy(repo, h)
-	ours := w.inside(repo) && !slices.Contains(w.Guarded, repo)
+	ours := w.inside(repo) && !lies(repo, w.Guarded)
 	clean = w.settings(repo, "config", ours, h)
 	clean = w.settings(repo, "config.worktree", ours, h) && clean
 	if ours {
-		w.hooks(filepath.Join(repo, "hooks"), "hooks", h)
+		w.hooks(repo, filepath.Join(repo, "hooks"), "hooks", h)
+		w.todo(repo, h)
+		w.strategy(repo, h)
 	}
 	if p := filepath.Join(repo, "commondir"); exists(p) {
 		fi, _ := os.Lstat(p)
 		data, err := readFile(p, maxPointer)
 		if real, rerr := filepath.EvalSymlinks(beneath(repo, line(data))); err == nil && rerr == nil && real != repo && !w.repository(real) || err != nil {
-			if clean = false; ours && fi != nil && w.recent(p, fi) {
+			if clean = false; ours && fi != nil && w.fresh(repo, p, fi) {
 				clean = w.away(p, h, "commondir")
 			}
 		}
@@ -326,7 +349,7 @@ func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 	if err != nil {
 		return true
 	}
-	hold = hold && w.recent(p, fi)
+	hold = hold && w.fresh(repo, p, fi)
 	data, err := readFile(p, maxConfig)
 	if err != nil && hold && fi.Mode().IsRegular() && w.open(p, 0o600) == nil {
 		data, err = readFile(p, maxConfig)
@@ -372,18 +395,18 @@ func (w *sweep) named(tree, place string) {
 		if filepath.IsAbs(value) || strings.HasPrefix(value, "~") || dir == tree {
 			continue // one place, and not a repository's
 		}
-		w.hooks(dir, filepath.Clean(value), &Held{Place: place})
+		w.hooks("", dir, filepath.Clean(value), &Held{Place: place})
 	}
 }
 
 // hooks renames what git would run in a folder that is called name where it lies.
-func (w *sweep) hooks(dir, name string, h *Held) {
+func (w *sweep) hooks(repo, dir, name string, h *Held) {
 	fi, err := os.Lstat(dir)
 	switch {
 	case err != nil:
 		return
 	case !fi.IsDir():
-		if w.recent(dir, fi) {
+		if w.fresh(repo, dir, fi) {
 			w.away(dir, h, name)
 		}
 		return
@@ -397,7 +420,7 @@ func (w *sweep) hooks(dir, name string, h *Held) {
 		if err != nil || fi.IsDir() || strings.HasSuffix(e.Name(), ".sample") || strings.Contains(e.Name(), Suffix) {
 			continue
 		}
-		if w.recent(filepath.Join(dir, e.Name()), fi) && (!fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0) {
+		if w.fresh(repo, filepath.Join(dir, e.Name()), fi) && (!fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0) {
 			w.away(filepath.Join(dir, e.Name()), h, name+"/"+e.Name())
 		}
 	}
@@ -408,7 +431,7 @@ func (w *sweep) hooks(dir, name string, h *Held) {
 func (w *sweep) todo(repo string, h *Held) {
 	p := filepath.Join(repo, "rebase-merge", "git-rebase-todo")
 	fi, err := os.Lstat(p)
-	if err != nil || !w.inside(p) || !w.recent(p, fi) {
+	if err != nil || !w.fresh(repo, p, fi) {
 		return
 	}
 	data, err := readFile(p, maxConfig)
@@ -442,7 +465,7 @@ func (w *sweep) strategy(repo string, h *Held) {
 	for _, name := range []string{"rebase-merge/strategy", "sequencer/opts"} {
 		p := filepath.Join(repo, name)
 		fi, err := os.Lstat(p)
-		if err != nil || !w.inside(p) || !w.recent(p, fi) {
+		if err != nil || !w.fresh(repo, p, fi) {
 			continue
 		}
 		data, err := readFile(p, maxConfig)

@@ -86,6 +86,47 @@ func (p place) what(held []Held) string {
 
 const evil = "make() { git init -q $1; git -C $1 commit -q --allow-empty -m x; }; "
 
+// TestRecorded: what of git's was not there before is the box's, however old it is, and what
+// was there is not.
+func TestRecorded(t *testing.T) {
+	const old = "git init -q .; git init -q there; git -C there config core.fsmonitor 'touch $MARK'; "
+	for name, c := range map[string]struct {
+		before, during, want string
+		known, unlisted      []string
+	}{
+		"a repository moved to where git finds it": {old + "mkdir parts; mv there/.git parts/x", "mv parts/x there/.git", "there/.git: core.fsmonitor", nil, nil},
+		"below a folder that is moved":             {old, "mv there elsewhere", "elsewhere/.git: core.fsmonitor", []string{"there/.git"}, nil},
+		"hooks in one":                             {"git init -q .; git init -q --bare x; printf '#!/bin/sh\\n' >x/hooks/pre-commit; chmod +x x/hooks/pre-commit", "mkdir y; mv x y/.git; git -C y config core.bare false", "y/.git: hooks/pre-commit", nil, nil},
+		"what was there":                           {old, "echo x >there/x", "", []string{"there/.git"}, nil},
+		"where nobody looked":                      {old, "echo x >there/x", "", nil, []string{"there"}},
+		"a pointer to another's":                   {old, "mkdir p; echo 'gitdir: ../there/.git' >p/.git", "p/.git: a pointer to /p/there/.git", []string{"there/.git"}, nil},
+		"an older pointer":                         {old + "mkdir p; echo 'gitdir: ../there/.git' >p/.git", "touch p/.git", "", []string{"there/.git", "p/.git"}, nil},
+		"a worktree of the person's":               {old + "git commit -q --allow-empty -m x", "git worktree add -q w", "", []string{"there/.git"}, nil},
+		"a pointer to a worktree of another":       {old + "git commit -q --allow-empty -m x; git worktree add -q w", "mkdir v; cp w/.git v", "v/.git: a pointer to /p/.git/worktrees/w", []string{"there/.git", "w/.git"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.sh(c.before)
+			s := Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}, Since: p.begin().Add(time.Hour)} // no time is recent
+			for _, k := range c.known {
+				s.Guarded = append(s.Guarded, p.dir+"/p/"+k)
+			}
+			for _, u := range c.unlisted {
+				s.Unlisted = append(s.Unlisted, p.dir+"/p/"+u)
+			}
+			p.sh(c.during)
+			found, err := s.Hold()
+			if err != nil {
+				t.Error(err)
+			}
+			if got := p.what(found.Held); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestHold(t *testing.T) {
 	for name, c := range map[string]struct{ before, during, want string }{
 		"nothing":       {"git init -q .", "echo x > x; git add x; git commit -qm x", ""},
@@ -113,17 +154,17 @@ func TestHold(t *testing.T) {
 		"without reading":        {"git init -q .", evil + "make evil; git -C evil config core.fsmonitor 'touch $MARK'; git add evil 2>/dev/null; chmod 0111 evil evil/.git", "evil/.git: core.fsmonitor"},
 		"a fault":                {"git init -q .", evil + "make evil; echo '[x' >> evil/.git/config", "evil/.git: config (not in git's format)"},
 		"an index behind a link": {"git init -q .", evil + "make evil; git -C evil config core.fsmonitor 'touch $MARK'; git add evil 2>/dev/null; mv .git/index .git/i; ln -s i .git/index", "evil/.git: core.fsmonitor"},
-		"a pointer, cut off":     {"git init -q .", evil + "make a; mv a/.git .git/x; printf 'gitdir: ../.git/x\\0more' >a/.git; git -C a config core.fsmonitor 'touch $MARK'", ".git/x: core.fsmonitor"},
-		"a long pointer":         {"git init -q .", evil + "make a; mv a/.git .git/x; (printf 'gitdir: ../.git/x'; yes '' | head -n 70000) >a/.git; git -C a config core.fsmonitor 'touch $MARK'", ".git/x: core.fsmonitor"},
-		"a pointer over a link":  {"git init -q .", evil + "make a; mkdir -p .git/o/i; mv a/.git .git/o/x; ln -s ../.git/o/i a/l; echo 'gitdir: l/../x' >a/.git; git -C a config core.fsmonitor 'touch $MARK'", ".git/o/x: core.fsmonitor"},
-		"commondir, cut off":     {"git init -q .", evil + "make a; mv a/.git .git/x; mkdir -p a/.git/refs a/.git/objects; cp .git/x/HEAD a/.git; printf '../../.git/x\\0more' >a/.git/commondir; git -C a config core.fsmonitor 'touch $MARK'", ".git/x: core.fsmonitor"},
+		"a pointer, cut off":     {"git init -q .", evil + "make a; mkdir hid; mv a/.git hid/x; printf 'gitdir: ../hid/x\\0more' >a/.git; git -C a config core.fsmonitor 'touch $MARK'", "hid/x: core.fsmonitor"},
+		"a long pointer":         {"git init -q .", evil + "make a; mkdir hid; mv a/.git hid/x; (printf 'gitdir: ../hid/x'; yes '' | head -n 70000) >a/.git; git -C a config core.fsmonitor 'touch $MARK'", "hid/x: core.fsmonitor"},
+		"a pointer over a link":  {"git init -q .", evil + "make a; mkdir -p hid/o/i; mv a/.git hid/o/x; ln -s ../hid/o/i a/l; echo 'gitdir: l/../x' >a/.git; git -C a config core.fsmonitor 'touch $MARK'", "hid/o/x: core.fsmonitor"},
+		"commondir, cut off":     {"git init -q .", evil + "make a; mkdir hid; mv a/.git hid/x; mkdir -p a/.git/refs a/.git/objects; cp hid/x/HEAD a/.git; printf '../../hid/x\\0more' >a/.git/commondir; git -C a config core.fsmonitor 'touch $MARK'", "hid/x: core.fsmonitor"},
 		"in its own work tree":   {"git init -q .", evil + "make o/evil; git -C o/evil config core.fsmonitor 'touch $MARK'; make a; git -C a config core.worktree ../../o; git -C a add evil 2>/dev/null; git add a 2>/dev/null", "o/evil/.git: core.fsmonitor"},
-		"a strategy":             {"git init -q .", "mkdir .git/rebase-merge; echo /../evil >.git/rebase-merge/strategy", ".git: rebase-merge/strategy"},
-		"a strategy of picks":    {"git init -q .", "mkdir .git/sequencer; git config -f .git/sequencer/opts options.strategy /../evil", ".git: sequencer/opts"},
-		"an honest strategy":     {"git init -q .", "mkdir .git/rebase-merge .git/sequencer; echo ort >.git/rebase-merge/strategy; git config -f .git/sequencer/opts options.strategy ours; git config -f .git/sequencer/opts options.strategy-option subtree=a/b", ""},
+		"a strategy":             {"git init -q .", evil + "make evil; mkdir evil/.git/rebase-merge; echo /../evil >evil/.git/rebase-merge/strategy", "evil/.git: rebase-merge/strategy"},
+		"a strategy of picks":    {"git init -q .", evil + "make evil; mkdir evil/.git/sequencer; git config -f evil/.git/sequencer/opts options.strategy /../evil", "evil/.git: sequencer/opts"},
+		"an honest strategy":     {"git init -q .", evil + "make new; cd new; mkdir .git/rebase-merge .git/sequencer; echo ort >.git/rebase-merge/strategy; git config -f .git/sequencer/opts options.strategy ours; git config -f .git/sequencer/opts options.strategy-option subtree=a/b", ""},
 		"was there":              {"git init -q .; git init -q own; git -C own config core.fsmonitor 'touch $MARK'", "touch own/x; git -C own add x", ""},
 		"a new fault":            {"git init -q .; git init -q a/b/c/d/e/f", "git -C a/b/c/d/e/f config core.pager x", "a/b/c/d/e/f/.git: core.pager"},
-		"a rebase":               {"git init -q .", "mkdir .git/rebase-merge; printf 'pick 1 a\nexec touch $MARK\nx touch $MARK\n# end\n' > .git/rebase-merge/git-rebase-todo", ".git: the commands of an unfinished rebase"},
+		"a rebase":               {"git init -q .", evil + "make evil; mkdir evil/.git/rebase-merge; printf 'pick 1 a\nexec touch $MARK\nx touch $MARK\n# end\n' > evil/.git/rebase-merge/git-rebase-todo", "evil/.git: the commands of an unfinished rebase"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +177,7 @@ func TestHold(t *testing.T) {
 			since := p.begin()
 			p.sh(c.during)
 			_ = os.Remove(p.dir + "/mark")
-			s := Search{Roots: []string{p.dir + "/p"}, Guarded: guarded, Since: since}
+			s := Search{Roots: []string{p.dir + "/p"}, Guarded: guarded, Unlisted: []string{p.dir + "/p"}, Since: since}
 			found, err := s.Hold()
 			held := found.Held
 			if err != nil || len(found.Unseen) > 0 {
@@ -201,7 +242,7 @@ func TestKept(t *testing.T) {
 	// Put back as it says, it stays.
 	p.sh("mv dep/.git/config" + Suffix + " dep/.git/config")
 	since = p.begin()
-	if found, err := (Search{Roots: []string{p.dir + "/p"}, Since: since}).Hold(); len(found.Held) > 0 || err != nil {
+	if found, err := (Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/dep/.git"}, Since: since}).Hold(); len(found.Held) > 0 || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
 }

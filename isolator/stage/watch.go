@@ -10,16 +10,17 @@ import (
 // What a run may leave in the folders it can write is looked at when it ends. For a
 // run that is killed the ledger has notes about what is still to be looked at.
 const (
-	lookNote   = "look:"   // and since when, in nanoseconds
-	obeyedNote = "obeyed:" // tools outside obey what they find in this folder
-	guardNote  = "guard:"  // a repository that was protected meanwhile
-	beforeNote = "before:" // what tools outside obey, and was there before
-	namedNote  = "named:"  // a path that settings of git name
+	lookNote     = "look:"     // and since when, in nanoseconds
+	obeyedNote   = "obeyed:"   // tools outside obey what they find in this folder
+	guardNote    = "guard:"    // a git directory that the box could not write
+	unlistedNote = "unlisted:" // a folder in which nobody had looked for repositories
+	beforeNote   = "before:"   // what tools outside obey, and was there before
+	namedNote    = "named:"    // a path that settings of git name
 )
 
 // note reports whether a line of the ledger is a note, and nothing borrowed.
 func (l loan) note() bool {
-	return strings.HasPrefix(l.what, lookNote) || slices.Contains([]string{obeyedNote, guardNote, beforeNote, namedNote}, l.what)
+	return strings.HasPrefix(l.what, lookNote) || slices.Contains([]string{obeyedNote, guardNote, unlistedNote, beforeNote, namedNote}, l.what)
 }
 
 // Watched is what the box of a run can write, and what in there is not its work.
@@ -29,6 +30,7 @@ type Watched struct {
 	Timeless []string // roots where the time of a change says nothing
 	Obeyed   []string // roots in which tools outside obey what they find
 	Guarded  []string
+	Unlisted []string
 	Before   []string
 	Named    []string
 }
@@ -53,6 +55,7 @@ func (r *Run) Watch(w Watched) {
 	}
 	add(obeyedNote, w.Obeyed)
 	add(guardNote, w.Guarded)
+	add(unlistedNote, w.Unlisted)
 	add(beforeNote, w.Before)
 	add(namedNote, w.Named)
 }
@@ -99,6 +102,8 @@ func (w *Watched) read(l loan) {
 		w.Obeyed = append(w.Obeyed, l.path)
 	case guardNote:
 		w.Guarded = append(w.Guarded, l.path)
+	case unlistedNote:
+		w.Unlisted = append(w.Unlisted, l.path)
 	case beforeNote:
 		w.Before = append(w.Before, l.path)
 	case namedNote:

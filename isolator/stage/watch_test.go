@@ -24,7 +24,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	watched := Watched{
 		Since: since, Roots: []string{project, "/fat"}, Timeless: []string{"/fat"}, Obeyed: []string{project},
-		Guarded: []string{project + "/.git"}, Before: []string{project + "/.envrc"}, Named: []string{project + "/x.sh"},
+		Guarded: []string{project + "/.git"}, Unlisted: []string{project + "/deep"}, Before: []string{project + "/.envrc"}, Named: []string{project + "/x.sh"},
 	}
 	start := func() *Run {
 		t.Helper()
