@@ -53,22 +53,38 @@ sed -n '/^\[\(!!\|??\)\]/p' "$home/out"
 [ "$(id -u)" -ne 0 ] || rm -rf -- "$home"
 exit "$code"
 EOF
-code=0
 plain=$PWD/contrib/as-plain-user.sh
 cd /
+
+# all USER PROFILE...: each profile under each umask, what one run says in one piece.
+all() {
+	local user=$1 mask profile code=0 said
+	shift
+	for mask in ${INNER_ATTACK_UMASKS-022 077}; do
+		for profile in "$@"; do
+			if [ "$user" = root ]; then
+				said=$(env -i HOME=/root USER=root LOGNAME=root SHELL=/bin/bash LANG=C.UTF-8 TERM=xterm-256color "PATH=$PATH" bash "$dir/one.sh" "$dir" "$profile" "$mask") || code=1
+			else
+				said=$("$plain" bash "$dir/one.sh" "$dir" "$profile" "$mask") || code=1
+			fi
+			printf '%s\n' "$said"
+		done
+	done
+	return "$code"
+}
+
+# Both users side by side.
+lanes=()
 for user in $users; do
 	[ "$user" = plain ] || [ "$(id -u)" -eq 0 ] || {
 		printf 'inner: not run here: the attacks as root\n' >&2
 		continue
 	}
-	for mask in ${INNER_ATTACK_UMASKS-022 077}; do
-		for profile in "$@"; do
-			if [ "$user" = root ]; then
-				env -i HOME=/root USER=root LOGNAME=root SHELL=/bin/bash LANG=C.UTF-8 TERM=xterm-256color "PATH=$PATH" bash "$dir/one.sh" "$dir" "$profile" "$mask" || code=1
-			else
-				"$plain" bash "$dir/one.sh" "$dir" "$profile" "$mask" || code=1
-			fi
-		done
-	done
+	all "$user" "$@" &
+	lanes+=($!)
+done
+code=0
+for lane in "${lanes[@]}"; do
+	wait "$lane" || code=1
 done
 exit "$code"
