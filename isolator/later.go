@@ -14,15 +14,16 @@ import (
 // configKey allows changing what later.go protects.
 const configKey = "project-config"
 
-// LaterFolders returns the folders that must be there for the run: those of the
-// project and of the working folder.
-func LaterFolders(rc profile.RunConfig) []string {
+// LaterFolders returns the folders that must be there for the run: those of the project and
+// of the working folder that a tool on this computer would obey while the box runs.
+func LaterFolders(rc profile.RunConfig, there func(sign string) bool) []string {
 	if slices.Contains(rc.Allow, configKey) {
 		return nil
 	}
 	var out []string
+	names := sensitive.MadeFor(there)
 	for _, root := range laterRoots(rc, true) {
-		for _, name := range sensitive.Made() {
+		for _, name := range names {
 			out = append(out, filepath.Join(root, name))
 		}
 	}

@@ -25,6 +25,7 @@ type app struct {
 	stdin          *os.File
 	stdout, stderr io.Writer
 
+	allTools    bool            // as if every tool of the table were on this computer
 	interrupted bool            // the program of the last run died of SIGINT
 	unaudited   bool            // it was said that the audit log cannot be written
 	lesson      *lesson         // nil unless inner learn runs

@@ -447,6 +447,7 @@ func (a *app) attackable(p *profile.Profile, c profile.Context, base string, kno
 // profile is as in a run, but for the home and the project, which are the scene's.
 func (a *app) resident(s *attack.Scene, p *profile.Profile, c profile.Context, known map[string]registry.Told) (*app, error) {
 	b := *a
+	b.allTools = true
 	b.home, b.inner, b.stderr = s.Home, filepath.Join(s.Home, ".inner"), io.Discard // what is refused is the result
 	if len(known) > 0 {
 		j := &journey{app: &b, profile: p}

@@ -423,7 +423,7 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 	shown, copied := isolator.Mounted(*rc)
 	prep.facts = host.Probe(host.Request{
 		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Holding: isolator.Holding(*rc, who), Hide: rc.Hide, Writable: writable, Mounted: shown, Copied: copied,
-		Later: isolator.LaterFolders(*rc), Obeyed: isolator.ObeyedRoots(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
+		Later: isolator.LaterFolders(*rc, func(sign string) bool { return slices.Contains(rc.Capabilities, sign) || a.toolThere(sign) }), Obeyed: isolator.ObeyedRoots(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		Nested: slices.Contains(rc.Allow, "nested-user-ns"), Limits: rc.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: a.setuidBwrap,
 	})
 	if rc.GitDir == "rw" { // what its settings name is the box's, too
@@ -433,6 +433,19 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 		return prep, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%q was exchanged for something else while the sandbox was made", path), Hint: "run it again"}
 	}
 	return prep, nil
+}
+
+// toolThere reports whether this sign of a tool, a program or a path of the home, is on this
+// computer.
+func (a *app) toolThere(sign string) bool {
+	if a.allTools {
+		return true
+	}
+	if rest, ok := strings.CutPrefix(sign, "~/"); ok {
+		return exists(filepath.Join(a.home, rest))
+	}
+	_, err := a.findReal(sign, os.Getenv("PATH"))
+	return err == nil
 }
 
 // otherHome is the home of the password file, when $HOME is another.

@@ -114,6 +114,9 @@ func Probe(r Request) Facts {
 		wanted = append(wanted, Placeholder{Path: p})
 	}
 	for _, w := range wanted {
+		for d := filepath.Dir(w.Path); l.look(d).Kind == Missing && !l.look(d).Link && writable(filepath.Dir(d)); d = filepath.Dir(d) {
+			w = Placeholder{Path: d} // git obeys it in a folder that is to come
+		}
 		dir := filepath.Dir(w.Path)
 		switch at := l.look(w.Path); {
 		case at.Kind != Missing || at.Link || l.dir(dir).Kind != Dir:

@@ -168,5 +168,10 @@ func Names(pick func(Row) bool) []string {
 // Startup returns the start-up files and folders of a home.
 func Startup() []string { return Names(func(r Row) bool { return r.Where == Home }) }
 
-// Made returns the folders that are made for a run.
+// Made returns the folders that are made for a run on a computer with all tools.
 func Made() []string { return Names(func(r Row) bool { return r.Made }) }
+
+// MadeFor returns the folders that are made for a run where these signs of tools are there.
+func MadeFor(there func(sign string) bool) []string {
+	return Names(func(r Row) bool { return r.Made && slices.ContainsFunc(r.Signs, there) })
+}

@@ -35,8 +35,12 @@ type Row struct {
 	Tool  string   // who obeys it, for people
 	Names []string // a path with slashes; "*" stands for part of a name, a slash at the end for a folder and all that is in it
 	Where Where
-	Made  bool // the folders are made for a run and covered, so that the box cannot make them
-	Told  bool // the end of a run names it, and that is all
+	// Made folders are made for a run and covered, so that the box cannot make them, where a
+	// tool is on this computer that would obey them at once: one of Signs is there. What the
+	// box makes of all others is moved aside at the end of its run.
+	Made  bool
+	Signs []string // a program on PATH, or a path of the home with ~/
+	Told  bool     // the end of a run names it, and that is all
 }
 
 // Rows returns the table.
@@ -48,7 +52,12 @@ func Rows() []Row {
 
 		// --- agents: settings, hooks, servers that they start, commands they may run
 
-		{Tool: "agents", Made: true, Names: []string{".claude/", ".codex/", ".agents/", ".gemini/", ".cursor/", ".opencode/"}},
+		{Tool: "agents", Made: true, Names: []string{".claude/"}, Signs: []string{"~/.claude", "~/.config/claude", "claude"}},
+		{Tool: "agents", Made: true, Names: []string{".codex/"}, Signs: []string{"~/.codex", "codex"}},
+		{Tool: "agents", Made: true, Names: []string{".agents/"}, Signs: []string{"~/.agents", "~/.codex", "~/.gemini", "~/.config/opencode", "codex", "gemini", "opencode", "amp", "goose"}},
+		{Tool: "agents", Made: true, Names: []string{".gemini/"}, Signs: []string{"~/.gemini", "gemini"}},
+		{Tool: "agents", Made: true, Names: []string{".cursor/"}, Signs: []string{"~/.cursor", "~/.config/Cursor", "~/.cursor-server", "cursor", "cursor-agent"}},
+		{Tool: "agents", Made: true, Names: []string{".opencode/"}, Signs: []string{"~/.config/opencode", "~/.local/share/opencode", "opencode"}},
 		{Tool: "agents", Names: []string{
 			".mcp.json", ".claude.json", "opencode.json", "opencode.jsonc", ".agent/", ".amazonq/", ".amp/", ".augment/", ".cline/", ".clinerules/", ".continue/", ".continuerc.json",
 			".copilot/", ".github/hooks/", ".github/mcp.json", ".crush/", ".crush.json", "crush.json", ".aider.conf.yml", ".aider.conf.yaml", ".factory/", ".goose/", ".grok/",
@@ -62,8 +71,13 @@ func Rows() []Row {
 
 		// --- editors: tasks, language servers, interpreters, settings
 
-		{Tool: "VS Code", Made: true, Names: []string{".vscode/", ".devcontainer/"}},
-		{Tool: "JetBrains", Made: true, Names: []string{".idea/"}},
+		{Tool: "VS Code", Made: true, Names: []string{".vscode/", ".devcontainer/"}, Signs: []string{
+			"~/.vscode", "~/.vscode-server", "~/.vscode-insiders", "~/.vscode-oss", "~/.cursor", "~/.windsurf", "~/.config/Code", "~/.config/Code - OSS", "~/.config/VSCodium", "~/.config/Cursor", "~/.config/Windsurf",
+			"~/.var/app/com.visualstudio.code", "~/.var/app/com.vscodium.codium", "~/.local/share/code-server", "code", "code-insiders", "codium", "cursor", "windsurf", "code-server", "devcontainer",
+		}},
+		{Tool: "JetBrains", Made: true, Names: []string{".idea/"}, Signs: []string{
+			"~/.config/JetBrains", "~/.local/share/JetBrains", "~/.cache/JetBrains", "~/.config/Google", "idea", "idea.sh", "pycharm", "goland", "webstorm", "clion", "phpstorm", "rubymine", "rider", "rustrover", "studio", "studio.sh",
+		}},
 		{Tool: "VS Code", Names: []string{"*.code-workspace", ".devcontainer.json", ".theia/", ".void/"}},
 		{Tool: "Zed", Names: []string{".zed/"}},
 		{Tool: "Vim and Neovim", Names: []string{
@@ -94,7 +108,7 @@ func Rows() []Row {
 
 		// --- hook managers
 
-		{Tool: "husky", Made: true, Names: []string{".husky/"}},
+		{Tool: "husky", Names: []string{".husky/"}}, // git obeys it when core.hooksPath says so, and then it is guarded by that
 		{Tool: "husky", Names: []string{".huskyrc", ".huskyrc.*"}},
 		{Tool: "lefthook", Where: Top, Names: []string{
 			"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook.json", ".lefthook.jsonc",

@@ -176,7 +176,7 @@ func (w *world) depart(profileText string, env []string) isolator.Plan {
 	who := host.Facts{UID: os.Getuid(), Home: w.home, InnerHome: inner, StageBase: base, Env: host.Environment(env)}
 	paths, globs, writable := isolator.Asks(w.rc, who, "/bin/sh", real, nil)
 	shown, copied := isolator.Mounted(w.rc)
-	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Paths: paths, Globs: globs, Hide: w.rc.Hide, Writable: writable, Mounted: shown, Copied: copied, Later: isolator.LaterFolders(w.rc), Obeyed: isolator.ObeyedRoots(w.rc), Env: env})
+	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Paths: paths, Globs: globs, Hide: w.rc.Hide, Writable: writable, Mounted: shown, Copied: copied, Later: isolator.LaterFolders(w.rc, func(string) bool { return true }), Obeyed: isolator.ObeyedRoots(w.rc), Env: env})
 	w.staged = isolator.Staged{RunID: w.stage.ID, Program: "/bin/sh", Argv: []string{"sh"}}
 	if w.staged.Empty, err = w.stage.File("empty", nil, 0o444); err != nil {
 		w.t.Fatal(err)

@@ -270,6 +270,7 @@ func configs() []Attack {
 		return "", errors.Join(err, add(t.Paths[0], t.Mark))
 	}
 	return append(list, each, link,
+		after("config-husky", "leave a hook of husky that was not there", ".husky/pre-commit"),
 		after("config-new-file", "leave a .mcp.json that was not there", ".mcp.json"),
 		after("config-new-deep", "leave a .envrc five folders below the project", "a/b/c/d/e/.envrc"),
 		after("config-new-folder", "leave settings of an editor in a package of the project", "pkg/.vscode/tasks.json"))
