@@ -141,6 +141,7 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 		switch {
 		case v.unfinished != "":
 			rep.Unfinished = append(rep.Unfinished, fmt.Sprintf("%s: %s; the next run here continues it", v.Top, v.stays))
+		case v.gone:
 		case v.stays != "" && (v.changed() || v.boxDigest == ""):
 			x.say("%s: %s", v.Top, v.stays)
 		}

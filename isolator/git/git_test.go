@@ -328,6 +328,13 @@ func TestIndexOutside(t *testing.T) {
 	if rep := s.cross(c, false); len(rep.Lines) != 1 || s.host(s.top, "git diff --cached --name-only") != "a\nh\n" {
 		t.Errorf("%+v", rep)
 	}
+	// What the box had staged is kept at the end.
+	if rep := s.cross(c, true); len(rep.Lines) != 1 || !strings.Contains(rep.Lines[0], "what was staged in the box is refs/inner/r1/index") {
+		t.Errorf("%+v", rep)
+	}
+	if got := s.host(s.top, "git diff --name-only refs/inner/r1/index^ refs/inner/r1/index; git show refs/inner/r1/index:n"); got != "a\nn\nn\n" {
+		t.Error(got)
+	}
 	s.whole(s.top)
 }
 
@@ -450,4 +457,63 @@ func TestFindRelative(t *testing.T) {
 	if _, err := Find(""); !errors.Is(err, ErrNone) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestWorktreeRemoved is a worktree of the host's that the box removes: outside it goes as well, if nobody
+// used it meanwhile. Files that are left stay.
+func TestWorktreeRemoved(t *testing.T) {
+	for _, tc := range []struct{ name, meanwhile, box, why, left string }{
+		{name: "removed", box: "git worktree remove wt", left: "1"},
+		{name: "detached", meanwhile: "git -C wt switch -q --detach; git -C wt commit -q --allow-empty -m lost", box: "git worktree remove --force wt", left: "1"},
+		{name: "folder gone", box: "find wt -type f ! -name .git -delete; rmdir wt/d; git worktree remove --force wt"},
+		{name: "committed outside", box: "git worktree remove wt", why: "changed outside"},
+		{name: "locked outside", box: "git worktree remove wt", why: "it is locked"},
+		{name: "files are there", box: "rm -r .git/worktrees/wt", left: "1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newScene(t)
+			s.host(s.top, "git worktree add -q -b wt wt; "+tc.meanwhile)
+			c := s.stage(s.top, "r1")
+			s.box(c, s.top, tc.box+" 2>/dev/null || :")
+			switch tc.name {
+			case "committed outside":
+				s.host(s.top, "git --git-dir=.git/worktrees/wt symbolic-ref HEAD refs/heads/elsewhere")
+			case "locked outside":
+				s.host(s.top, "git worktree lock wt")
+			}
+			rep := s.cross(c, true)
+			if tc.why != "" {
+				if len(rep.Lines) != 1 || !strings.Contains(rep.Lines[0], tc.why) || s.host(s.top, "ls .git/worktrees") != "wt\n" {
+					t.Errorf("%+v", rep)
+				}
+				return
+			}
+			left := s.host(s.top, "ls -d wt .git/worktrees 2>/dev/null || :; git worktree list | wc -l")
+			if left != "1\n" && (tc.left == "" || left != "wt\n1\n" || len(rep.Lines) != 1 || !strings.Contains(rep.Lines[0], "still there") || s.host(s.top, "cat wt/a") == "") {
+				t.Errorf("%+v %s", rep, s.host(s.top, "ls -A wt .git/worktrees; git worktree list"))
+			}
+			if tc.name == "detached" && s.host(s.top, "git log -1 --format=%s refs/inner/r1/old/worktrees/wt") != "lost\n" {
+				t.Error("its commit has no name")
+			}
+			s.whole(s.top)
+		})
+	}
+}
+
+// TestLFS are files of Git LFS: what its name says crosses, nothing else does.
+func TestLFS(t *testing.T) {
+	s := newScene(t)
+	c := s.stage(s.top, "r1")
+	s.box(c, s.top, `cd .git; put() { mkdir -p lfs/objects/${1:0:2}/${1:2:2}; cat >lfs/objects/${1:0:2}/${1:2:2}/$1; }
+echo large | put $(echo large | sha256sum | cut -c1-64)
+echo evil | put $(echo good | sha256sum | cut -c1-64)
+echo x >lfs/objects/x; mkdir -p lfs/objects/ab/cd; ln -s /etc/passwd lfs/objects/ab/cd/abcd$(printf '%060d' 0); mkfifo lfs/objects/ab/cd/abcd$(printf '%060d' 1)`)
+	rep := s.cross(c, true)
+	if len(rep.Lines) != 1 || !strings.Contains(rep.Lines[0], "is not what its name says") {
+		t.Errorf("%+v", rep)
+	}
+	if got := s.host(s.top, "find .git/lfs -type f | wc -l; find .git/lfs ! -type d -exec cat {} +"); got != "1\nlarge\n" {
+		t.Error(got)
+	}
+	s.whole(s.top)
 }

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,110 @@ func (x *exchange) last(ctx context.Context) error {
 	if err := x.tracking(); err != nil {
 		x.say("the tracking settings of new branches did not cross: %v", err)
 	}
-	return x.newWorktrees(ctx)
+	for _, v := range x.views {
+		if v.gone {
+			if why := x.removeWorktree(ctx, v); why != "" {
+				x.say("%s: the box removed this worktree, and it stays outside: %s", v.Top, why)
+			}
+		}
+		if v.lost && v.indexChanged() {
+			if err := x.keepIndex(ctx, v); err != nil {
+				x.say("%s: the index of the box could not be kept: %v", v.Top, err)
+			}
+		}
+	}
+	return errors.Join(x.carryLFS(ctx), x.newWorktrees(ctx))
+}
+
+// removeWorktree takes away what the host knows of a worktree that the box removed, and its .git, which the box
+// cannot remove: there "git worktree remove" stops, and leaves other files as well. It returns why not.
+func (x *exchange) removeWorktree(ctx context.Context, v *viewState) string {
+	switch {
+	case v.hostHead != v.Head, v.hostChanged:
+		return "it was changed outside"
+	case x.host.has(v.file("locked")):
+		return "it is locked"
+	}
+	parent, err := openFolder(filepath.Dir(v.Top))
+	if err != nil {
+		return err.Error()
+	}
+	defer parent.close()
+	if name := filepath.Base(v.Top); parent.has(name) {
+		if text, err := parent.read(name+"/.git", maxPointer); err != nil || strings.TrimSpace(string(text)) != "gitdir: "+x.u.Common+"/"+v.Rel {
+			return "its .git does not lead to this repository"
+		}
+		if err := parent.remove(name + "/.git"); err != nil {
+			return err.Error()
+		}
+		if parent.at("remove", name, func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) }) != nil {
+			x.say("%s: the box removed this worktree; files of it that are still there are plain files now", v.Top)
+		}
+	}
+	if _, sym := symbolic(v.hostHead); !sym {
+		keep := "update " + x.inner("refs/old/"+v.Rel) + "\x00" + v.hostHead + "\x00\x00"
+		if err := x.plumb(func() error {
+			return x.p.run(ctx, call{args: []string{"update-ref", "--stdin", "-z"}, in: strings.NewReader(keep)})
+		}); err != nil {
+			return err.Error()
+		}
+	}
+	if err := x.host.removeTree(v.Rel); err != nil {
+		return err.Error()
+	}
+	_ = x.host.at("remove", "worktrees", func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+	return ""
+}
+
+// plumb calls do with git at hand.
+func (x *exchange) plumb(do func() error) (err error) {
+	if x.p == nil {
+		if x.p, err = x.newPlumbing(x.u, x.host); err != nil {
+			return err
+		}
+	} else if x.p.store, err = x.host.sub("objects"); err != nil {
+		return err
+	}
+	defer x.p.store.close()
+	return do()
+}
+
+// keepIndex keeps what the box had staged and the host's index did not take, as a commit on top of the box's HEAD.
+func (x *exchange) keepIndex(ctx context.Context, v *viewState) error {
+	head := resolve(v.boxHead, x.boxRefs.refs)
+	out, err := v.boxIndex.taken(nil, 0, false)
+	if err != nil || head == "" {
+		return err
+	}
+	known := x.hostIndexRead(v).gitlinks()
+	out.entries = slices.DeleteFunc(out.entries, func(e indexEntry) bool {
+		return e.stage() != 0 || e.mode == modeGitlink && !known[e.name] || e.extra&extraIntent != 0
+	})
+	const name = "index.kept"
+	if err := x.state.replace(name, name+".new", out.format(x.u.Digits/2), 0o600, false); err != nil {
+		return err
+	}
+	ref := x.inner("refs/" + v.file("index"))
+	return x.plumb(func() error {
+		tree, err := x.p.text(ctx, call{args: []string{"write-tree"}, index: filepath.Join(x.state.path, name)})
+		if err != nil {
+			return err
+		}
+		was, err := x.p.text(ctx, call{args: []string{"rev-parse", "--verify", head + "^{tree}"}})
+		if err != nil || tree == was {
+			return err
+		}
+		commit, err := x.p.text(ctx, call{args: []string{"commit-tree", "-p", head, "-m", "What was staged in the box of run " + x.meta.Run, strings.TrimSpace(tree)}})
+		if err != nil {
+			return err
+		}
+		in := "update " + ref + "\x00" + strings.TrimSpace(commit) + "\x00\x00"
+		if err := x.p.run(ctx, call{args: []string{"update-ref", "--stdin", "-z"}, in: strings.NewReader(in)}); err != nil {
+			return err
+		}
+		x.say("%s: what was staged in the box is %s", v.Top, ref)
+		return nil
+	})
 }
 
 // settings lists what the box changed in its configuration, hooks and info.
@@ -184,15 +288,6 @@ func (x *exchange) newWorktree(ctx context.Context, name, rel string) string {
 func (x *exchange) worktreeObjects(ctx context.Context, v *viewState) string {
 	views, moves := x.views, x.moves
 	defer func() { x.views, x.moves = views, moves }()
-	var err error
-	if x.p == nil {
-		if x.p, err = x.newPlumbing(x.u, x.host); err != nil {
-			return err.Error()
-		}
-	} else if x.p.store, err = x.host.sub("objects"); err != nil {
-		return err.Error()
-	}
-	defer x.p.store.close()
 	x.views, x.moves = []*viewState{v}, nil
 	links := v.boxIndex.gitlinks()
 	for _, old := range views {
@@ -203,7 +298,7 @@ func (x *exchange) worktreeObjects(ctx context.Context, v *viewState) string {
 	if len(links) > 0 {
 		return "its index has another repository"
 	}
-	if err := x.carryObjects(ctx); err != nil {
+	if err := x.plumb(func() error { return x.carryObjects(ctx) }); err != nil {
 		return err.Error()
 	}
 	return v.stays
@@ -238,6 +333,9 @@ func (x *exchange) writeWorktree(v *viewState) string {
 	}
 	if err == nil {
 		err = x.logHead(v, "", resolve(v.boxHead, x.hostRefs))
+	}
+	if text, lerr := x.box.read(v.file("locked"), maxPointer); err == nil && lerr == nil {
+		err = put("locked", []byte(plainText(strings.TrimSpace(string(text)), 200)+"\n"))
 	}
 	if err == nil {
 		err = put("gitdir", []byte(v.Top+"/.git\n"))

@@ -104,6 +104,7 @@ type call struct {
 	out     io.Writer
 	store   string   // where objects are written, and looked for first
 	further []string // where they are looked for then
+	index   string   // the index that is read, if any
 
 	syncLater bool // the caller sees to it that refs are on the disk
 }
@@ -174,9 +175,13 @@ func (p *plumbing) environment(c call) []string {
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1",
 		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_TRACE2=0",
 		"GIT_COMMITTER_NAME=" + p.who[0], "GIT_COMMITTER_EMAIL=" + p.who[1], "GIT_ALLOC_LIMIT=2g",
+		"GIT_AUTHOR_NAME=" + p.who[0], "GIT_AUTHOR_EMAIL=" + p.who[1],
 	}
 	if c.syncLater {
 		env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.fsync", "GIT_CONFIG_VALUE_0=objects")
+	}
+	if c.index != "" {
+		env = append(env, "GIT_INDEX_FILE="+c.index)
 	}
 	return env
 }

@@ -34,6 +34,8 @@ type viewState struct {
 	merge             map[string][]byte
 	objects           []string // that the box's index and its merge need
 	stays             string   // why nothing of this work tree crosses
+	lost              bool     // the index of the box is not what the host's becomes
+	gone              bool     // the box removed this worktree
 	unfinished        string   // the operation that the box began there
 }
 
@@ -74,7 +76,7 @@ func (x *exchange) findViews() error {
 		if data, err = x.box.read(v.file("HEAD"), maxLoose); err != nil {
 			s.stays, s.boxHead = "its HEAD is not there", v.Head
 			if v.Rel != "" && !x.box.has(v.Rel) {
-				s.stays = "the box removed this worktree (git worktree prune removes it outside as well)"
+				s.stays, s.gone = "the box removed this worktree", true
 			}
 			continue
 		}
@@ -317,11 +319,12 @@ func (x *exchange) carryView(v *viewState) error {
 		return nil
 	}
 	if ok, err := x.carryHead(v); !ok || err != nil {
+		v.lost = !ok
 		return err
 	}
 	now := resolve(v.hostHead, x.hostRefs)
 	if now != resolve(v.boxHead, x.boxRefs.refs) {
-		if v.indexChanged() {
+		if v.lost = true; v.indexChanged() {
 			x.say("%s: the branch outside is not where the box's is, so its index stays in the box", v.Top)
 		}
 		return nil
@@ -420,6 +423,7 @@ func (x *exchange) carryIndex(v *viewState) (ok bool, err error) {
 	case !v.indexChanged():
 		return true, nil // only the host's changed
 	case v.hostChanged:
+		v.lost = true
 		x.say("%s: the index was changed outside, too, and stays as it is there", v.Top)
 		return false, nil
 	}
