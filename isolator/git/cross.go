@@ -63,6 +63,7 @@ type boxState struct {
 func (c *Copy) Cross(ctx context.Context, o Crossing) (Report, error) {
 	var rep Report
 	var errs []error
+	c.dropUnmade()
 	for _, u := range c.meta.Units {
 		if err := c.crossUnit(ctx, u, o, &rep); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", u.Common, err))
@@ -125,6 +126,9 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 		return err
 	}
 	x.hostRefs = set.refs
+	if o.Final {
+		x.newModules(ctx)
+	}
 	if err := x.findViews(); err != nil {
 		return err
 	}
@@ -562,7 +566,7 @@ func (x *exchange) mayLink(path string) bool {
 		if x.hostIndexRead(v).gitlinks()[path] {
 			continue
 		}
-		if !x.o.Final || x.o.Gitlink == nil || treePath(path) != "" || !x.o.Gitlink(v.Top, path) {
+		if !x.o.Final || treePath(path) != "" || !x.mayEnter(v.Top, path) {
 			return false
 		}
 	}

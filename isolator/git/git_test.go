@@ -517,3 +517,29 @@ echo x >lfs/objects/x; mkdir -p lfs/objects/ab/cd; ln -s /etc/passwd lfs/objects
 	}
 	s.whole(s.top)
 }
+
+// TestSubmoduleAdded is a submodule that the box adds: its repository is outside as well, with settings of
+// inner's, and the commit that has it crosses.
+func TestSubmoduleAdded(t *testing.T) {
+	s := newScene(t)
+	s.host(s.home, "git init -q -b main lib; cd lib; echo l >l; git add l; git commit -qm lib")
+	c := s.stage(s.top, "r1")
+	s.box(c, s.top, `git submodule --quiet add "$HOME/lib" deep/sub; git commit -qm super; cd deep/sub; echo x >>l; git commit -qam inside; git switch -qc work; git config core.fsmonitor "touch ~/owned"; git config remote.origin.uploadpack "touch ~/owned;"; printf '#!/bin/sh\ntouch ~/owned\n' >$(git rev-parse --git-dir)/hooks/post-checkout; chmod +x $(git rev-parse --git-dir)/hooks/*; cd ../..; git commit -qam 'super two'`)
+	may := func(string, string) bool { return false } // what inner made is known
+	rep, err := c.Cross(context.Background(), Crossing{Final: true, Gitlink: may})
+	if err != nil || rep.Kept() || len(rep.Lines)+len(rep.Held)+len(rep.Refused) > 0 {
+		t.Fatalf("%+v %v", rep, err)
+	}
+	if got := s.host(s.top, "git status --porcelain; git log --format=%s; git submodule status | cut -d' ' -f2; cd deep/sub; git status --porcelain; git log --format=%s; git symbolic-ref HEAD; git fetch -q; git switch -q main; cat "+s.top+"/.git/modules/deep/sub/config | grep -c owned || :; ls "+s.home); got != "super two\nsuper\nfirst\ndeep/sub\ninside\nlib\nrefs/heads/work\n0\napp\nlib\nruns\n" {
+		t.Error(got)
+	}
+	s.whole(s.top)
+	s.whole(filepath.Join(s.top, "deep/sub"))
+	// One whose pointer leads elsewhere, and one in another's repository, do not.
+	s.host(s.top, "git add -A; git commit -qm clean || :")
+	c = s.stage(s.top, "r2")
+	s.box(c, s.top, `git submodule --quiet add "$HOME/lib" two; git commit -qm two; echo "gitdir: ../.git/modules/deep/sub" >two/.git; mkdir -p .git/modules/deep/sub/x; cp -r .git/modules/two/. .git/modules/deep/sub/x`)
+	if rep, err = c.Cross(context.Background(), Crossing{Final: true, Gitlink: may}); err != nil || len(rep.Lines) == 0 || s.host(s.top, "ls .git/modules") != "deep\n" {
+		t.Errorf("%+v %v", rep, err)
+	}
+}

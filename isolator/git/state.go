@@ -44,6 +44,7 @@ type unit struct {
 	Box      string // below the copy's folder
 	Digits   int
 	Views    []*view
+	Made     bool // inner made it outside for a submodule that the box added
 	// Elsewhere are the branches that worktrees have checked out which the box does not have.
 	Elsewhere map[string]bool
 

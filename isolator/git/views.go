@@ -430,7 +430,7 @@ func (x *exchange) carryIndex(v *viewState) (ok bool, err error) {
 	hostIndex := x.hostIndexRead(v)
 	known := hostIndex.gitlinks()
 	for path := range v.boxIndex.gitlinks() {
-		if !known[path] && (!x.o.Final || x.o.Gitlink == nil || !x.o.Gitlink(v.Top, path)) {
+		if !known[path] && (!x.o.Final || !x.mayEnter(v.Top, path)) {
 			x.say("%s: the index of the box has the repository at %s, which git outside would enter, and stays in the box for now", v.Top, plainText(path, 200))
 			x.rep.Pending = true
 			return false, nil

@@ -1,0 +1,182 @@
+package git
+
+import (
+	"context"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// newModules gives the host the repositories of submodules that the box added: an empty one of inner's, whose
+// refs, HEAD and index then cross as those of every other repository do. It comes before the commits that have them.
+func (x *exchange) newModules(ctx context.Context) {
+	found := 0
+	var look func(rel string, depth int)
+	look = func(rel string, depth int) {
+		list, err := x.box.list(rel, maxModules)
+		if err != nil {
+			return // none
+		}
+		for _, e := range list {
+			sub := rel + "/" + e.Name()
+			switch {
+			case !e.IsDir():
+			case !x.box.has(sub + "/HEAD"):
+				if depth > 0 {
+					look(sub, depth-1)
+				}
+			case x.host.has(sub):
+			default:
+				if found++; found > maxModules {
+					return
+				}
+				if why := x.newModule(ctx, sub); why != "" {
+					x.say("the submodule %s that the box added stays with it: %s", plainText(strings.TrimPrefix(sub, "modules/"), 100), why)
+					x.rep.Pending = true
+				}
+			}
+		}
+	}
+	look("modules", 6)
+}
+
+// newModule returns why the repository of a submodule does not cross, "" when it did.
+func (x *exchange) newModule(ctx context.Context, rel string) string {
+	name := strings.TrimPrefix(rel, "modules/")
+	if refName("refs/heads/"+name) != "" || treePath(name) != "" {
+		return "its name is not one for the host"
+	}
+	for dir := path.Dir(rel); dir != "modules"; dir = path.Dir(dir) {
+		if x.host.has(dir + "/HEAD") {
+			return "it lies in another submodule's repository"
+		}
+	}
+	data, err := x.box.read(rel+"/config", maxConfig)
+	if err != nil {
+		return "it has no settings"
+	}
+	list, err := gitconfig.Parse(data)
+	if err != nil {
+		return "its settings cannot be read"
+	}
+	r := &Repo{Dir: filepath.Join(x.u.Common, rel), Common: filepath.Join(x.u.Common, rel), Pointer: true, config: list}
+	if err := r.formats(); err != nil {
+		return err.Error()
+	}
+	r.Top = absolute(r.Common, r.setting("core.worktree"))
+	if r.Digits != x.u.Digits || !slices.ContainsFunc(x.roots, func(root string) bool { return strings.HasPrefix(r.Top, strings.TrimSuffix(root, "/")+"/") }) {
+		return "its work tree is not the box's to write"
+	}
+	top, err := openFolder(r.Top)
+	if err != nil {
+		return "its work tree is not there"
+	}
+	defer top.close()
+	text, err := top.read(".git", maxPointer)
+	if target, ok := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), "gitdir: "); err != nil || !ok || absolute(r.Top, target) != r.Common {
+		return "its .git does not lead to it"
+	}
+	u, err := x.emptyModule(r, rel)
+	if err != nil {
+		return err.Error()
+	}
+	// It is known before it is there, so that a crash loses nothing.
+	x.meta.Units = append(x.meta.Units, u)
+	temp := tempName(rel, x.meta.Run)
+	if err := x.save(); err == nil {
+		err = x.host.rename(temp, rel)
+	}
+	if err == nil {
+		err = x.crossUnit(ctx, u, x.o, x.rep)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// noBranch is what HEAD of an empty repository names until the box's is known.
+const noBranch = "refs/heads/inner-none"
+
+// emptyModule makes a repository without anything in it, under a name of inner's own.
+func (x *exchange) emptyModule(r *Repo, rel string) (*unit, error) {
+	temp := tempName(rel, x.meta.Run)
+	if x.host.has(temp) {
+		if err := x.host.removeTree(temp); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range []string{"objects/pack", "objects/info", "refs/heads", "refs/tags", "info", "hooks"} {
+		if err := x.host.mkdir(temp+"/"+dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	tree, err := filepath.Rel(r.Common, r.Top)
+	if err != nil {
+		return nil, err
+	}
+	config := []gitconfig.Entry{
+		{Key: "core.repositoryformatversion", Value: "0"},
+		{Key: "core.filemode", Value: "true"},
+		{Key: "core.bare", Value: "false"},
+		{Key: "core.logallrefupdates", Value: "true"},
+		{Key: "core.worktree", Value: tree},
+	}
+	if r.Digits == 64 {
+		config[0].Value = "1"
+		config = append(config, gitconfig.Entry{Key: "extensions.objectformat", Value: "sha256"})
+	}
+	if url := r.setting("remote.origin.url"); plainURL(url) {
+		config = append(config, gitconfig.Entry{Key: "remote.origin.url", Value: url}, gitconfig.Entry{Key: "remote.origin.fetch", Value: "+refs/heads/*:refs/remotes/origin/*"})
+	}
+	if err := x.host.create(temp+"/config", gitconfig.File("", config), 0o644, true); err != nil {
+		return nil, err
+	}
+	if err := x.host.create(temp+"/HEAD", []byte("ref: "+noBranch+"\n"), 0o644, true); err != nil {
+		return nil, err
+	}
+	st, err := x.host.stat(temp)
+	if err != nil {
+		return nil, err
+	}
+	box, err := x.box.sub(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer box.close()
+	text, _ := box.read("config", maxConfig)
+	return &unit{
+		N: len(x.meta.Units), Common: r.Common, Dev: st.Dev, Ino: st.Ino, Box: x.u.Box + "/" + rel, Digits: r.Digits,
+		Elsewhere: map[string]bool{}, Files: settingsOf(box), Config: string(text), Made: true,
+		Views: []*view{{Top: r.Top, Head: "ref: " + noBranch, Index: "none", Box: "none", Merge: map[string]string{}, Busy: map[string]bool{}}},
+	}, nil
+}
+
+// plainURL reports whether an address is one that git fetches from without a helper that the address names.
+func plainURL(url string) bool {
+	if url == "" || len(url) > 2000 || plainText(url, 2000) != url || url[0] == '-' || strings.Contains(url, "::") || strings.ContainsAny(url, "\"\\ ") {
+		return false
+	}
+	scheme, _, ok := strings.Cut(url, "://")
+	return !ok || slices.Contains([]string{"https", "http", "ssh", "git", "file"}, scheme)
+}
+
+// dropUnmade forgets repositories that a crash kept inner from making: they are found again.
+func (c *Copy) dropUnmade() {
+	c.meta.Units = slices.DeleteFunc(c.meta.Units, func(u *unit) bool {
+		var st unix.Stat_t
+		return u.Made && unix.Lstat(u.Common, &st) != nil
+	})
+}
+
+// mayEnter reports whether git outside may enter what lies at a path of a work tree: a submodule whose
+// repository inner made, or what the caller knows to be harmless.
+func (x *exchange) mayEnter(top, link string) bool {
+	made := slices.ContainsFunc(x.meta.Units, func(u *unit) bool { return u.Made && u.Views[0].Top == filepath.Join(top, link) })
+	return made || x.o.Gitlink != nil && x.o.Gitlink(top, link)
+}
