@@ -100,8 +100,17 @@ func (a *app) findBoxGits(rc profile.RunConfig, repositories []string, program s
 			b.repos = append(b.repos, r)
 		}
 	}
-	for _, r := range b.repos[min(len(b.repos), maxBoxGits):] {
-		line("git is read-only in %s: only %d repositories of a box are writable", a.short(r.Top), maxBoxGits)
+	if n := len(b.repos) - maxBoxGits; n > 0 {
+		var names []string
+		for _, r := range b.repos[maxBoxGits:] {
+			names = append(names, a.short(r.Top))
+		}
+		const most = 4
+		more := ""
+		if n > most {
+			more = fmt.Sprintf(" and %d more", n-most)
+		}
+		line("git is read-only in %s%s: only %d repositories of a box are writable", strings.Join(names[:min(n, most)], ", "), more, maxBoxGits)
 	}
 	for _, r := range b.found {
 		switch {
