@@ -105,20 +105,33 @@ func (x *exchange) keepIndex(ctx context.Context, v *viewState) error {
 	}
 	ref := x.inner("refs/" + v.file("index"))
 	return x.plumb(func() error {
-		tree, err := x.p.text(ctx, call{args: []string{"write-tree"}, index: filepath.Join(x.state.path, name)})
+		// The tree is made in a store of inner's, and crosses checked as all others do.
+		if x.seen.intake == nil {
+			if x.seen.intake, err = x.newIntake(x.u); err != nil {
+				return err
+			}
+		}
+		in, further := x.seen.intake, []string{hostObjects()}
+		if err := in.take(ctx, x.Copy, x.p, x.box, x.u.Digits); err != nil {
+			return err
+		}
+		tree, err := x.p.text(ctx, call{args: []string{"write-tree"}, index: filepath.Join(x.state.path, name), store: in.path, further: further})
 		if err != nil {
 			return err
 		}
-		was, err := x.p.text(ctx, call{args: []string{"rev-parse", "--verify", head + "^{tree}"}})
+		was, err := x.p.text(ctx, call{args: []string{"rev-parse", "--verify", head + "^{tree}"}, store: in.path, further: further})
 		if err != nil || tree == was {
 			return err
 		}
-		commit, err := x.p.text(ctx, call{args: []string{"commit-tree", "-p", head, "-m", "What was staged in the box of run " + x.meta.Run, strings.TrimSpace(tree)}})
+		commit, err := x.p.text(ctx, call{args: []string{"commit-tree", "-p", head, "-m", "What was staged in the box of run " + x.meta.Run, strings.TrimSpace(tree)}, store: in.path, further: further})
 		if err != nil {
 			return err
 		}
-		in := "update " + ref + "\x00" + strings.TrimSpace(commit) + "\x00\x00"
-		if err := x.p.run(ctx, call{args: []string{"update-ref", "--stdin", "-z"}, in: strings.NewReader(in)}); err != nil {
+		if err := x.bring(ctx, []string{strings.TrimSpace(commit)}, x.have()); err != nil {
+			return err
+		}
+		text := "update " + ref + "\x00" + strings.TrimSpace(commit) + "\x00\x00"
+		if err := x.p.run(ctx, call{args: []string{"update-ref", "--stdin", "-z"}, in: strings.NewReader(text)}); err != nil {
 			return err
 		}
 		x.say("%s: what was staged in the box is %s", v.Top, ref)

@@ -88,7 +88,7 @@ func (x *exchange) newModule(ctx context.Context, rel string) string {
 	// It is known before it is there, so that a crash loses nothing.
 	x.meta.Units = append(x.meta.Units, u)
 	temp := tempName(rel, x.meta.Run)
-	if err := x.save(); err == nil {
+	if err = x.save(); err == nil {
 		err = x.host.rename(temp, rel)
 	}
 	if err == nil {
