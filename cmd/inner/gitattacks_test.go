@@ -90,6 +90,7 @@ var gitAttacks = []struct{ name, line, inert string }{
 	{"a gitlink in a commit", `git init -q sub && git -C sub commit -q --allow-empty -m x && git add sub 2>/dev/null; git commit -qm sub; git -C sub config core.fsmonitor $PWN`, ""},
 	{"a gitlink in the stash", `git init -q sub && git -C sub commit -q --allow-empty -m x && git add sub 2>/dev/null; git stash -q; git -C sub config core.fsmonitor $PWN 2>/dev/null; git stash apply -q --index 2>/dev/null; true`, ""},
 	{"a gitlink older than the run", `git init -q sub && git -C sub commit -q --allow-empty -m x && git -C sub config core.fsmonitor $PWN && touch -d 2001-01-01 sub/.git/config sub/.git sub; git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub`, ""},
+	{"a repository where a submodule was not initialised", `git init -q empty && git -C empty commit -q --allow-empty -m x; git -C empty config core.fsmonitor $PWN`, ""},
 	{"a branch of before the submodule was gone", `git init -q gone && git -C gone commit -q --allow-empty -m x; git -C gone config core.fsmonitor $PWN; git switch -q was`, ""},
 
 	// States and objects.
@@ -209,6 +210,7 @@ func gitAttackHome(p *person) (profile string) {
 	p.run("sh", "-c", `set -e; cd "$HOME/app"
 git init -q && echo one >a && git add a && git commit -qm one && echo two >>a && git commit -qam two
 git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),gone && git commit -qm sub && git tag then && git branch was && git rm -q --cached gone && git commit -qm gone
+mkdir empty && git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),empty && git commit -qm empty && git push -q origin main && git fetch -q
 git init -q --bare "$HOME/remote.git" && git remote add origin "$HOME/remote.git" && git push -q origin main && git fetch -q
 git clone -q --bare . "$HOME/trap.git" && git -C "$HOME/trap.git" config core.bare false
 printf '#!/bin/sh\necho trapped >>"%s/pwned"\n' "$HOME" >"$HOME/trap.git/hooks/pre-commit" && chmod +x "$HOME/trap.git/hooks/pre-commit"`)

@@ -300,6 +300,7 @@ func (j *journey) hostChanged() bool {
 // arrive does what follows the end of the program. What fails is reported and
 // changes no exit code: the program has run.
 func (j *journey) arrive() {
+	j.gits.settle()
 	j.holdLeftovers()
 	j.finishGit()
 	for _, f := range j.after {

@@ -141,6 +141,17 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *isolator.Staged) 
 		}
 	}
 	for _, r := range b.found {
+		if !b.own(r.Common) { // git outside would enter what is made there
+			vacant, err := git.Vacant(r)
+			if err != nil && r.Digits > 0 {
+				return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: %s: %v", rc.Name, r.Top, err), Hint: "workdir_mode = \"ro\" under [sandbox]"}
+			}
+			for _, p := range vacant {
+				if at := host.Look(filepath.Join(r.Top, p)); at.Kind == host.Dir || at.Kind == host.File {
+					add(at.Real, at)
+				}
+			}
+		}
 		for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {
 			info := host.Look(way)
 			s.GitLinks = append(s.GitLinks, info.Hops...)
@@ -402,6 +413,16 @@ func (g *boxGit) take(rep git.Report) {
 	r.Refused = append(r.Refused, rep.Refused...)
 	r.Lines = append(r.Lines, rep.Lines...)
 	r.Held, r.Settings, r.Pending, r.Unfinished = rep.Held, rep.Settings, rep.Pending, rep.Unfinished
+}
+
+// settle puts what the box has where submodules were not initialised into the work trees, before what
+// it left there is looked at.
+func (b *boxGits) settle() {
+	if b != nil {
+		for _, g := range b.copies {
+			g.copy.Settle()
+		}
+	}
 }
 
 // finishGit makes the last exchange, once the box is gone and what it left was looked at. A

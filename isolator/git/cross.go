@@ -69,6 +69,10 @@ func (c *Copy) Cross(ctx context.Context, o Crossing) (Report, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", u.Common, err))
 		}
 	}
+	if o.Final {
+		left := c.unsettledLines()
+		rep.Lines, rep.Pending = append(rep.Lines, left...), rep.Pending || len(left) > 0
+	}
 	c.meta.Waits = rep.Pending || len(errs) > 0
 	errs = append(errs, c.save())
 	return rep, errors.Join(errs...)

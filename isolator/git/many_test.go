@@ -99,3 +99,25 @@ func TestRefsInTheWay(t *testing.T) {
 	s.host(s.top, "echo x >>a; git stash -q")
 	s.whole(s.top)
 }
+
+// TestVacant is a submodule that was not initialised: git outside enters whatever is in its place.
+func TestVacant(t *testing.T) {
+	for _, there := range []string{"mkdir sub", "true", "echo text >sub"} {
+		s := newScene(t)
+		s.host(s.top, "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub; git commit -qm sub; "+there)
+		c := s.stage(s.top, "r1")
+		out, _ := s.try(c, s.top, "rm -rf sub || :; git init -q sub && git -C sub commit -q --allow-empty -m x && git -C sub config core.fsmonitor 'touch ~/owned' && echo made >sub/f || :")
+		if out := s.host(s.top, "git status --porcelain; ls -A sub || :; ls ~"); strings.Contains(out, "owned") || strings.Contains(out, ".git") {
+			t.Errorf("%s: while the box runs: %s", there, out)
+		}
+		c.Settle()
+		rep := s.cross(c, true)
+		out += s.host(s.top, "git status --porcelain; ls -A sub || :; ls ~")
+		if strings.Contains(out, "owned\n") || strings.Contains(out, ".git\n") {
+			t.Errorf("%s: afterwards: %s", there, out)
+		}
+		if made := strings.Contains(out, "f\n"); made == (there == "echo text >sub") || made != rep.Pending {
+			t.Errorf("%s: %s %+v", there, out, rep)
+		}
+	}
+}

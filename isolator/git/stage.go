@@ -56,6 +56,9 @@ type Copy struct {
 	clean   func([]gitconfig.Entry) []gitconfig.Entry
 	bases   map[int]*base
 	seen    map[int]*boxState
+
+	settled   bool
+	unsettled []string // see Settle
 }
 
 // Stage makes the git directory of a box from a repository of the host. Its cost is that of
@@ -497,7 +500,7 @@ func (s *stager) view(v *view) error {
 		}
 	}
 	s.unit.Views = append(s.unit.Views, v)
-	return nil
+	return s.vacancies(v)
 }
 
 // index keeps the host's index as it is now, to tell later whether the host changed it, and copies that

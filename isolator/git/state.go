@@ -33,6 +33,7 @@ type meta struct {
 	Roots   []string
 	Units   []*unit
 	Waits   bool // something else than an unfinished operation is left to cross
+	Vacant  []vacancy
 	Resumed bool // it has the unfinished operation of another copy
 }
 

@@ -1,0 +1,205 @@
+package git
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// An index names the places of other repositories (gitlinks), and git enters what is there by itself, so `git status`
+// outside would run what a box makes at a place where nothing is: a submodule that was not initialised. In the box such a
+// place is a folder of the copy, which is empty. What it has in the end goes to the host, without the repository.
+
+// Most of them in one work tree: each is a mount.
+const maxVacant = 200
+
+// vacancy is such a place.
+type vacancy struct {
+	Top, Path string
+	Made      bool // the host's folder, for this run
+}
+
+// Vacant returns the places below the top of a work tree in which git looks for another repository and finds none.
+func Vacant(r *Repo) ([]string, error) {
+	dir, err := openFolder(r.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.close()
+	return vacant(dir, r.Top, r.Digits)
+}
+
+func vacant(dir *folder, tree string, digits int) ([]string, error) {
+	list, err := dir.list(".", maxFiles)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range list {
+		if e.Name() != "index" && !strings.HasPrefix(e.Name(), "sharedindex.") || !e.Type().IsRegular() {
+			continue
+		}
+		data, err := dir.read(e.Name(), maxIndexBytes)
+		if err != nil {
+			return nil, err
+		}
+		links, err := gitlinksIn(data, digits/2)
+		if err != nil {
+			return nil, unfit(e.Name() + " cannot be read: " + err.Error())
+		}
+		out = append(out, links...)
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	top, err := openPath(tree, unix.O_PATH)
+	if err != nil {
+		return nil, nil // no files, nothing to enter
+	}
+	defer top.close()
+	out = slices.DeleteFunc(out, func(p string) bool { return treePath(p) != "" || top.has(p+"/.git") })
+	if len(out) > maxVacant {
+		return nil, unfit(fmt.Sprintf("it has more than %d submodules that are not initialised", maxVacant))
+	}
+	return out, nil
+}
+
+// gitlinksIn returns the paths of gitlinks in an index of any form. It looks at the entries only if there is one.
+func gitlinksIn(data []byte, hashLen int) (out []string, err error) {
+	if len(data) < 12+hashLen || !bytes.Contains(data, []byte{0, 0, 0xe0, 0}) {
+		return nil, nil
+	}
+	end := len(data) - hashLen
+	p := indexParser{data: data[:end], text: string(data[:end]), at: 12, version: uint32(data[7]), hash: hashLen}
+	for n := uint32(data[8])<<24 | uint32(data[9])<<16 | uint32(data[10])<<8 | uint32(data[11]); n > 0; n-- {
+		e, err := p.entry()
+		if err != nil && !errors.Is(err, errIndexForm) { // a folder that stands for what is in it has no gitlinks
+			return nil, err
+		}
+		if e.mode == modeGitlink {
+			out = append(out, e.name)
+		}
+	}
+	return out, nil
+}
+
+// vacancies gives the box folders of its own for these places of a work tree.
+func (s *stager) vacancies(v *view) error {
+	dir := s.from
+	if v.Rel != "" {
+		var err error
+		if dir, err = s.from.sub(v.Rel); err != nil {
+			return err
+		}
+		defer dir.close()
+	}
+	list, err := vacant(dir, v.Top, s.unit.Digits)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	top, err := openFolder(v.Top)
+	if err != nil {
+		return err
+	}
+	defer top.close()
+	for _, p := range list {
+		at := filepath.Join(v.Top, p)
+		if !s.writable(at) {
+			continue
+		}
+		one := vacancy{Top: v.Top, Path: p}
+		if _, err := top.stat(p); errors.Is(err, fs.ErrNotExist) {
+			if err := top.mkdir(p, 0o777); err != nil {
+				return err
+			}
+			one.Made = true
+		}
+		if !top.isDir(p) { // a file is no repository, and stays one
+			s.copy.Mounts = append(s.copy.Mounts, Mount{Source: at, Dest: at})
+			continue
+		}
+		if err := s.copy.dir.mkdir(s.copy.meta.vacant(len(s.copy.meta.Vacant)), 0o700); err != nil {
+			return err
+		}
+		s.copy.Mounts = append(s.copy.Mounts, Mount{Source: filepath.Join(s.copy.path, s.copy.meta.vacant(len(s.copy.meta.Vacant))), Dest: at, Write: true})
+		s.copy.meta.Vacant = append(s.copy.meta.Vacant, one)
+	}
+	return nil
+}
+
+func (meta) vacant(i int) string { return fmt.Sprintf("vacant/%d", i) }
+
+// Settle puts what the box has made where a submodule was not initialised into the host's work tree, without the repository
+// in it. It is called when the box is gone and before what it left is looked at. What cannot be moved stays in the copy.
+func (c *Copy) Settle() {
+	for i, v := range c.meta.Vacant {
+		if err := c.settle(c.meta.vacant(i), v); err != nil {
+			c.unsettled = append(c.unsettled, fmt.Sprintf("what the box has in %s is in %s: %v", filepath.Join(v.Top, v.Path), filepath.Join(c.path, c.meta.vacant(i)), err))
+		}
+	}
+	c.settled = true
+}
+
+func (c *Copy) settle(rel string, v vacancy) error {
+	from, err := c.dir.sub(rel)
+	if err != nil {
+		return err
+	}
+	defer from.close()
+	list, err := from.list(".", maxFiles)
+	if err != nil {
+		return err
+	}
+	top, err := openFolder(v.Top)
+	if err != nil {
+		return err
+	}
+	defer top.close()
+	if len(list) == 0 {
+		if v.Made { // others may have put something there
+			_ = top.at("remove", v.Path, func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+		}
+		return nil
+	}
+	to, err := top.sub(v.Path)
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	var errs []error
+	for _, e := range list {
+		if e.Name() == ".git" && !e.IsDir() {
+			continue // it leads to a git directory of the box's
+		}
+		if treePath(e.Name()) != "" {
+			errs = append(errs, errors.New("there is a repository in it"))
+			continue
+		}
+		if err := unix.Renameat2(from.fd, e.Name(), to.fd, e.Name(), unix.RENAME_NOREPLACE); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return errs[0]
+	}
+	return nil
+}
+
+// unsettledLines says what is still in the copy and has no other place.
+func (c *Copy) unsettledLines() []string {
+	if c.settled {
+		return c.unsettled
+	}
+	var out []string
+	for i, v := range c.meta.Vacant {
+		if list, err := c.dir.list(c.meta.vacant(i), maxFiles); err != nil || len(list) > 0 {
+			out = append(out, fmt.Sprintf("what the box had in %s is in %s", filepath.Join(v.Top, v.Path), filepath.Join(c.path, c.meta.vacant(i))))
+		}
+	}
+	return out
+}
