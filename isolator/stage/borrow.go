@@ -166,8 +166,8 @@ func create(parent int, name string, content []byte) error {
 	if content == nil {
 		return unix.Mkdirat(parent, name, 0o755)
 	}
-	// All of it or nothing, whenever inner is killed: git refuses a repository with an
-	// empty commondir. Not every file system can make a file without a name.
+	// All of it or nothing, whenever inner is killed. Not every file system can make a file
+	// without a name.
 	if fd, err := unix.Openat(parent, ".", unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o644); err == nil {
 		_, err = unix.Write(fd, content)
 		if err == nil {
