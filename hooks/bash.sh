@@ -173,7 +173,8 @@ __inner_update() {
 # claimed here, and asks inner about them when they are others than before. Each
 # line is said once in a shell.
 __inner_around() {
-    local __inner_n='' __inner_w='' __inner_text='' __inner_used='' __inner_around='' __inner_say=() __inner_out='';
+    local __inner_n='' __inner_w='' __inner_text='' __inner_end=0 __inner_around='' __inner_say=() __inner_out='';
+    local -A __inner_used=();
     __inner_shadows=();
     # Joined by a blank, whatever IFS is.
     # shellcheck disable=SC2124
@@ -181,12 +182,15 @@ __inner_around() {
     for __inner_n in "${__inner_names[@]}"; do
         if [[ -n ${BASH_ALIASES[$__inner_n]+x} ]]; then
             # The first word may be an alias again, each once (bash(1), ALIASES).
-            __inner_text=${BASH_ALIASES[$__inner_n]} __inner_used=" $__inner_n ";
+            __inner_text=${BASH_ALIASES[$__inner_n]} __inner_used=([$__inner_n]=1);
             for (( ; ; )); do
-                __inner_w=${__inner_text%%[[:space:]]*};
-                if [[ -z $__inner_w || -z ${BASH_ALIASES[$__inner_w]+x} || $__inner_used == *" $__inner_w "* ]]; then break; fi;
-                __inner_used+="$__inner_w ";
-                __inner_text=${BASH_ALIASES[$__inner_w]}${__inner_text:${#__inner_w}};
+                for ((__inner_end = 0; __inner_end < ${#__inner_text}; __inner_end += 1)); do
+                    case ${__inner_text:__inner_end:1} in ' ' | $'\t' | $'\n') break ;; esac;
+                done;
+                __inner_w=${__inner_text:0:__inner_end};
+                if [[ -z $__inner_w || -z ${BASH_ALIASES[$__inner_w]+x} || -n ${__inner_used[$__inner_w]+x} ]]; then break; fi;
+                __inner_used[$__inner_w]=1;
+                __inner_text=${BASH_ALIASES[$__inner_w]}${__inner_text:__inner_end};
             done;
             __inner_shadows+=(alias "$__inner_n" "$__inner_text");
         fi;
