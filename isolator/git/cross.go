@@ -148,7 +148,7 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 	for _, v := range x.views {
 		switch {
 		case v.unfinished != "":
-			rep.Unfinished = append(rep.Unfinished, fmt.Sprintf("%s: %s; the next run here continues it", v.Top, v.stays))
+			rep.Unfinished = append(rep.Unfinished, fmt.Sprintf("%s: %s; the next run of this profile here continues it", v.Top, v.stays))
 		case v.gone:
 		case v.stays != "" && (v.changed() || v.boxDigest == ""):
 			x.say("%s: %s", v.Top, v.stays)

@@ -416,6 +416,7 @@ func TestResume(t *testing.T) {
 		{name: "host moved the branch", host: "git update-ref refs/heads/topic main", why: "HEAD was moved outside since"},
 		{name: "host staged", host: "echo x >x; git add x", why: "the index was changed outside since"},
 		{name: "a link in its place", box: "rm .git/rebase-merge/onto; ln -s /etc/passwd .git/rebase-merge/onto", why: "its state is not what git writes"},
+		{name: "another profile", why: "it is of the profile a"},
 		{name: "a fifo", box: "rm .git/ORIG_HEAD; mkfifo .git/rebase-merge/x", why: "its state is not what git writes"},
 		{name: "HEAD is odd", box: "echo x >.git/HEAD", why: "its HEAD says nothing that git understands"},
 	} {
@@ -432,6 +433,17 @@ func TestResume(t *testing.T) {
 				s.host(s.top, tc.host)
 			}
 			two := s.stage(s.top, "two")
+			if tc.name == "another profile" {
+				one, err := Reopen(one.path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				one.meta.Profile = "a"
+				if err := one.save(); err != nil {
+					t.Fatal(err)
+				}
+				one.Close()
+			}
 			list, all, err := two.Resume(one.path)
 			if err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Why, tc.why) || (list[0].Why == "") != (tc.why == "") || all != (tc.why == "") {
 				t.Fatalf("%+v %v %v", list, all, err)

@@ -94,7 +94,11 @@ func (c *Copy) resumeUnit(old *Copy, was *unit, i int) (list []Resumed, elsewher
 			defer r.to.close()
 		}
 		one := Resumed{Top: v.Top, What: what}
-		if one.Why = r.view(v); one.Why == "" {
+		// A rebase has lines that git runs, and the maps of the packs are believed: what one profile leaves runs with the grants
+		// of no other.
+		if old.meta.Profile != c.meta.Profile {
+			one.Why = "it is of the profile " + plainText(old.meta.Profile, 200)
+		} else if one.Why = r.view(v); one.Why == "" {
 			if err := r.objects(); err != nil {
 				return nil, false, err
 			}

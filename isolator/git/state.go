@@ -31,6 +31,7 @@ type meta struct {
 	Name    string // who is named in the logs
 	Email   string
 	Roots   []string
+	Profile string // see Options
 	Units   []*unit
 	Waits   bool // something else than an unfinished operation is left to cross
 	Vacant  []vacancy
