@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
@@ -70,7 +70,7 @@ func (a *app) ownFolder() error {
 	if err != nil || st.Uid == 0 {
 		return nil
 	}
-	return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s belongs to user %d, and this is root", a.inner, st.Uid), Hint: "type it as that user, or set INNER_HOME to a folder of root's own"}
+	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s belongs to user %d, and this is root", a.inner, st.Uid), Hint: "type it as that user, or set INNER_HOME to a folder of root's own"}
 }
 
 // homeFolder is $HOME, or the one of the password file.
@@ -102,11 +102,11 @@ func (a *app) here() (place, error) {
 	cwd, err := unix.Getwd() // the kernel's word: $PWD can say anything
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return place{}, &isolator.Refusal{Code: 126, Msg: "the current folder does not exist any more", Hint: "cd to a folder that exists"}
+		return place{}, &fault.Refusal{Code: 126, Msg: "the current folder does not exist any more", Hint: "cd to a folder that exists"}
 	case err == nil && !filepath.IsAbs(cwd):
-		return place{}, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("the current folder %q is outside the root folder", cwd), Hint: "cd"}
+		return place{}, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("the current folder %q is outside the root folder", cwd), Hint: "cd"}
 	case err != nil:
-		return place{}, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("the current folder cannot be named: %v", err), Hint: "cd"}
+		return place{}, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("the current folder cannot be named: %v", err), Hint: "cd"}
 	}
 	return place{cwd: cwd, project: a.projectOf(cwd)}, nil
 }

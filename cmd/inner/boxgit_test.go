@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -51,7 +51,7 @@ func TestBoxGitStays(t *testing.T) {
 			rc := profile.RunConfig{Name: "p", GitDir: mode, Home: "host", Workdir: top, WorkdirMode: profile.RW}
 			f := host.Probe(host.Request{Writable: []string{top}, Env: os.Environ()})
 			b := (&app{home: "/nowhere"}).findBoxGits(rc, f.Repositories, c.program)
-			var s isolator.Staged
+			var s plan.Staged
 			err = b.stay(rc, &f, &s)
 			if c.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), c.refused) {

@@ -8,12 +8,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) cmdAllow() *cobra.Command {
@@ -88,7 +89,7 @@ type target struct {
 func (a *app) target(path string, recorded bool) (target, error) {
 	var t target
 	none := func(where string) error {
-		return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: %s has no .inner/profiles, nor has any folder above it", where), Hint: "mkdir -p .inner/profiles"}
+		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: %s has no .inner/profiles, nor has any folder above it", where), Hint: "mkdir -p .inner/profiles"}
 	}
 	if path == "" {
 		pl, err := a.here()
@@ -153,7 +154,7 @@ func (a *app) target(path string, recorded bool) (target, error) {
 		}
 	}
 	if p := t.place.project.Problem; p != nil {
-		return t, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", t.place.project.Dir, p), Hint: "make it a folder of yours that nobody else can write (chown, chmod -R go-w)"}
+		return t, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", t.place.project.Dir, p), Hint: "make it a folder of yours that nobody else can write (chown, chmod -R go-w)"}
 	}
 	if p := t.place.project; p.Borrowed() { // what the main worktree has is decided on there
 		t.place = place{cwd: p.Of, project: a.projectOf(p.Of)}
@@ -227,11 +228,11 @@ func (a *app) allow(args []string, yes bool) error {
 	}
 	cfg := a.projectConfig(t.place)
 	if cfg.err != nil {
-		return &isolator.Refusal{Code: 125, Msg: cfg.err.Error(), Hint: "mend it, then inner allow"}
+		return &fault.Refusal{Code: 125, Msg: cfg.err.Error(), Hint: "mend it, then inner allow"}
 	}
 	rec, err := a.recordOf(t.place.root(), t.place.project)
 	if err != nil {
-		return &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "inner revoke, then inner allow"}
+		return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner revoke, then inner allow"}
 	}
 	list, wrong := a.candidates(t, rec, cfg)
 	failed := len(wrong)
@@ -243,7 +244,7 @@ func (a *app) allow(args []string, yes bool) error {
 		}
 	}
 	if len(list) == 0 && cfg.file == nil {
-		return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("%s holds no profiles", a.short(filepath.Join(t.place.project.Dir, "profiles"))), Hint: "inner profile list"}
+		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s holds no profiles", a.short(filepath.Join(t.place.project.Dir, "profiles"))), Hint: "inner profile list"}
 	}
 	var waiting []string
 	for _, c := range list {
@@ -252,7 +253,7 @@ func (a *app) allow(args []string, yes bool) error {
 		}
 	}
 	if len(waiting) > maxUnnamed && !t.one {
-		return &isolator.Refusal{Code: 2, Msg: fmt.Sprintf("%d profiles wait for an answer, which nobody reads at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", ")), Hint: "inner allow NAME…, those that you want"}
+		return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("%d profiles wait for an answer, which nobody reads at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", ")), Hint: "inner allow NAME…, those that you want"}
 	}
 	newConfig := cfg.file != nil && rec.CheckConfig(cfg.file).State != trust.Allowed
 	a.showConsent(t.place, list, cfg, newConfig)
@@ -512,7 +513,7 @@ func (a *app) ask(question string, yes bool) error {
 		return nil
 	}
 	if !isTerminal(a.stdin) {
-		return &isolator.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: "read it above, then inner allow --yes"}
+		return &fault.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: "read it above, then inner allow --yes"}
 	}
 	if a.agreed(question) {
 		return nil

@@ -18,8 +18,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/isolator/verify/attack"
 	"github.com/enr/inner/profile"
@@ -94,7 +95,7 @@ func (a *app) attackAll(p *profile.Profile, c profile.Context, f verifyFlags) er
 	})
 	switch {
 	case err != nil:
-		return &isolator.Refusal{Code: 125, Msg: "the attacks cannot be tried: " + err.Error()}
+		return &fault.Refusal{Code: 125, Msg: "the attacks cannot be tried: " + err.Error()}
 	case sig != nil:
 		a.say("stopped by %v", sig)
 		return exit(128 + int(sig.(syscall.Signal)))
@@ -293,14 +294,14 @@ func attackBase() (string, error) {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err != nil {
-		return "", &isolator.Refusal{Code: 125, Msg: "there is no place for the attacks: " + err.Error()}
+		return "", &fault.Refusal{Code: 125, Msg: "there is no place for the attacks: " + err.Error()}
 	}
 	if len(dir) > attack.MaxBase {
-		return "", &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("the cache folder %q has a path of more than %d bytes, too long for the names of sockets", dir, attack.MaxBase), Hint: "set XDG_CACHE_HOME"}
+		return "", &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the cache folder %q has a path of more than %d bytes, too long for the names of sockets", dir, attack.MaxBase), Hint: "set XDG_CACHE_HOME"}
 	}
 	for _, tmp := range []string{"/tmp", "/var/tmp", "/run", "/dev/shm"} {
 		if strings.HasPrefix(dir+"/", tmp+"/") {
-			return "", &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("the cache folder %q is below %s, of which a box has its own", dir, tmp), Hint: "set XDG_CACHE_HOME"}
+			return "", &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the cache folder %q is below %s, of which a box has its own", dir, tmp), Hint: "set XDG_CACHE_HOME"}
 		}
 	}
 	return dir, nil
@@ -333,7 +334,7 @@ func (a *app) attackOne(at attack.Attack, p *profile.Profile, c profile.Context,
 		row.Result, row.Detail = "declared", declared
 	case leak != "":
 		row.Result, row.Detail = "leaked", leak
-	case at.Refused && isolator.AsRefusal(err) != nil:
+	case at.Refused && fault.AsRefusal(err) != nil:
 		row.Result, row.Detail = "held", "the run is refused: "+firstLine(err)
 	case err != nil:
 		row.Result, row.Detail = "unknown", firstLine(err)
@@ -435,7 +436,7 @@ func (a *app) attackable(p *profile.Profile, c profile.Context, base string, kno
 		}
 		return "", err
 	})
-	if r := (*isolator.Refusal)(nil); errors.As(err, &r) {
+	if r := (*fault.Refusal)(nil); errors.As(err, &r) {
 		refused := *r
 		refused.Msg = fmt.Sprintf("the profile %q is refused here, there is nothing to attack: %s", p.Name, r.Msg)
 		return &refused
@@ -520,7 +521,7 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 	if s.Slave != nil {
 		j.options.Stdin, j.options.Stdout = s.Slave, s.Slave
 	}
-	j.aboard = func(plan isolator.Plan) isolator.Plan { return verify.Aboard(plan, attack.Word) }
+	j.aboard = func(plan plan.Plan) plan.Plan { return verify.Aboard(plan, attack.Word) }
 	wait := attack.Ask(ours, s.Trial, nil)
 	j.launch()
 	theirs.Close()

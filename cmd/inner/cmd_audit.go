@@ -10,10 +10,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile/remote"
-	"github.com/spf13/cobra"
 )
 
 // audit adds to the audit log. What happened has happened: a log that cannot be
@@ -144,7 +145,7 @@ func ofRun(list []audited, name string) ([]audited, error) {
 	}
 	switch {
 	case len(ids) == 0:
-		return nil, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("there is no event of a run %q", name), Hint: "inner audit"}
+		return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("there is no event of a run %q", name), Hint: "inner audit"}
 	case name == "last":
 		ids = ids[len(ids)-1:]
 	case len(ids) > 1 && !slices.Contains(ids, name):

@@ -4,11 +4,12 @@ import (
 	"os"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/shims"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) cmdBypass() *cobra.Command {
@@ -34,7 +35,7 @@ func (a *app) cmdBypass() *cobra.Command {
 func (a *app) bypass(args []string) error {
 	name := args[0]
 	if inBox() {
-		return &isolator.Refusal{Code: 126, Msg: "there is no way around the sandbox from inside"}
+		return &fault.Refusal{Code: 126, Msg: "there is no way around the sandbox from inside"}
 	}
 	if strings.ContainsRune(name, '/') {
 		return usagef("%q is a path: run it directly", name)
@@ -44,15 +45,15 @@ func (a *app) bypass(args []string) error {
 	}
 	real, err := a.findReal(name, os.Getenv("PATH"))
 	if err != nil {
-		return &isolator.Refusal{Code: shims.ExitCode(err), Msg: err.Error(), Hint: "inner which " + name}
+		return &fault.Refusal{Code: shims.ExitCode(err), Msg: err.Error(), Hint: "inner which " + name}
 	}
 	// What cannot be logged does not happen: the log is the point of a bypass.
 	cwd, _ := os.Getwd()
 	e := runlog.Event{Type: runlog.EventBypass, Command: name, Program: real, Args: len(args) - 1, Cwd: cwd}
 	if err := runlog.Append(a.logsDir(), e); err != nil {
-		return &isolator.Refusal{Code: 126, Msg: "a bypass that cannot be logged is refused: " + err.Error(), Hint: "inner doctor"}
+		return &fault.Refusal{Code: 126, Msg: "a bypass that cannot be logged is refused: " + err.Error(), Hint: "inner doctor"}
 	}
 	a.say("%s runs outside the sandbox, this once", name)
 	err = shims.Exec(shims.Call{Name: name, InnerHome: a.inner}, args, os.Environ())
-	return &isolator.Refusal{Code: shims.ExitCode(err), Msg: err.Error()}
+	return &fault.Refusal{Code: shims.ExitCode(err), Msg: err.Error()}
 }

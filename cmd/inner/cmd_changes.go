@@ -12,12 +12,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
-	"github.com/spf13/cobra"
 )
 
 // someChanges is how many changes the end of a run lists, allChanges how many
@@ -227,9 +228,9 @@ func (a *app) findKept(list []*changes.Kept, name string) (*changes.Kept, error)
 	case err != nil:
 		return nil, usage{err}
 	case !known && name == "":
-		return nil, &isolator.Refusal{Code: 1, Msg: "no copies are kept", Hint: "inner run --keep -p PROFILE"}
+		return nil, &fault.Refusal{Code: 1, Msg: "no copies are kept", Hint: "inner run --keep -p PROFILE"}
 	case !known:
-		return nil, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("there is no kept copy of a run %q", name), Hint: "inner changes list"}
+		return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("there is no kept copy of a run %q", name), Hint: "inner changes list"}
 	}
 	return k, nil
 }
@@ -315,7 +316,7 @@ func (a *app) pick(k *changes.Kept, all []changes.Change, paths []string) ([]cha
 			}
 		}
 		if !found {
-			return nil, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("run %s changed nothing at %q", k.Record.Run, p), Hint: "inner changes show --stat " + k.Record.Run}
+			return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("run %s changed nothing at %q", k.Record.Run, p), Hint: "inner changes show --stat " + k.Record.Run}
 		}
 	}
 	return out, nil
@@ -323,7 +324,7 @@ func (a *app) pick(k *changes.Kept, all []changes.Change, paths []string) ([]cha
 
 func stillRunning(k *changes.Kept) error {
 	if k.Running() {
-		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("run %s still works on its copy", k.Record.Run), Hint: "wait for it to end"}
+		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("run %s still works on its copy", k.Record.Run), Hint: "wait for it to end"}
 	}
 	return nil
 }
@@ -354,7 +355,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 		}
 	}
 	if len(list) == 0 {
-		return &isolator.Refusal{Code: 126, Msg: "all of these changes are to what the host runs or obeys", Hint: "inner changes apply " + k.Record.Run + " --force-path " + left[0].Path}
+		return &fault.Refusal{Code: 126, Msg: "all of these changes are to what the host runs or obeys", Hint: "inner changes apply " + k.Record.Run + " --force-path " + left[0].Path}
 	}
 	if err := a.conflicts(k, list, f.force); err != nil {
 		return err
@@ -371,7 +372,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	a.holdApplied(k, done, f.paths, since)
 	switch {
 	case errors.Is(err, changes.ErrBusy):
-		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("run %s: %v", k.Record.Run, err), Hint: "wait for it to end"}
+		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("run %s: %v", k.Record.Run, err), Hint: "wait for it to end"}
 	case err != nil:
 		return a.halfway(ctx, done, list, err)
 	}
@@ -392,7 +393,7 @@ func (a *app) halfway(ctx context.Context, done, list []changes.Change, err erro
 	if errors.As(context.Cause(ctx), &s) {
 		code = 128 + int(s.signal)
 	}
-	return &isolator.Refusal{Code: code, Msg: msg, Hint: "inner changes apply, for the rest"}
+	return &fault.Refusal{Code: code, Msg: msg, Hint: "inner changes apply, for the rest"}
 }
 
 // conflicts refuses to write over originals that changed since the copy.
@@ -407,7 +408,7 @@ func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) erro
 	if n == 0 || force {
 		return nil
 	}
-	return &isolator.Refusal{
+	return &fault.Refusal{
 		Code: 126, Msg: fmt.Sprintf("%s changed outside the box since run %s was given its copy; nothing was written", count(n, "original"), k.Record.Run),
 		Hint: "name the other paths, or --force to write over these",
 	}

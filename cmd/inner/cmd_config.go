@@ -10,10 +10,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
-	"github.com/spf13/cobra"
 )
 
 // projectConfig is the config.toml of a new project.
@@ -207,9 +208,9 @@ func (a *app) configTarget(pl place, w which) (configTarget, error) {
 	if w.local {
 		switch {
 		case pl.project == nil:
-			return t, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: neither %s nor a folder above it has a .inner", a.short(pl.cwd)), Hint: "mkdir -p .inner/profiles"}
+			return t, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: neither %s nor a folder above it has a .inner", a.short(pl.cwd)), Hint: "mkdir -p .inner/profiles"}
 		case pl.project.Problem != nil:
-			return t, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.project.Dir, pl.project.Problem), Hint: "inner status"}
+			return t, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.project.Dir, pl.project.Problem), Hint: "inner status"}
 		}
 		t.file.Path = filepath.Join(pl.project.Dir, "config.toml")
 	}

@@ -13,16 +13,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 type explainFlags struct {
@@ -175,7 +176,7 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 	rc, refused := resolve(p, c)
 	meant := named(rc)
 	if refused == nil {
-		if _, err := a.program(meant); codeOf(err) == launch.CodeNotFound && isolator.AsRefusal(err) != nil {
+		if _, err := a.program(meant); codeOf(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
 			refused, pic.Program.Missing = err, true
 			c.Overrides.Entrypoint = "/bin/sh" // the box is the same without it
 		}
@@ -189,7 +190,7 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 		}
 	}
 	if refused == nil && p.Experimental {
-		refused = &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
+		refused = &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
 	}
 	pic.Program.Folder = a.short(meant.Cwd)
 	pic.Program.Command, pic.Program.Chosen = a.programOf(p, meant)
@@ -198,7 +199,7 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 	}
 	if refused != nil {
 		pic.Refused = &picture.Refused{Why: refused.Error(), Code: codeOf(refused)}
-		if why := isolator.AsRefusal(refused); why != nil {
+		if why := fault.AsRefusal(refused); why != nil {
 			pic.Refused.Hint = why.Hint
 		}
 	}

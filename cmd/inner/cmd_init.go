@@ -9,9 +9,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/enr/inner/isolator"
-	"github.com/enr/inner/profile/builtin"
 	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/profile/builtin"
 )
 
 // firstConfig is the config.toml of a new installation.
@@ -78,7 +79,7 @@ func (a *app) install() ([]string, error) {
 // firstUse installs the built-ins when there is no profile folder yet.
 func (a *app) firstUse() error {
 	if inBox() {
-		return &isolator.Refusal{Code: 126, Msg: "profiles are on the host: this is the inside of a sandbox", Hint: "inner status"}
+		return &fault.Refusal{Code: 126, Msg: "profiles are on the host: this is the inside of a sandbox", Hint: "inner status"}
 	}
 	if _, err := os.Lstat(a.profilesDir()); err == nil {
 		return nil

@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
-	"github.com/spf13/cobra"
 )
 
 type learnFlags struct {
@@ -81,14 +83,14 @@ type variables struct {
 
 func (a *app) learn(f learnFlags, command []string) error {
 	if err := learn.Supported(); err != nil {
-		return &isolator.Refusal{Code: 125, Msg: "inner learn does not work here: " + err.Error()}
+		return &fault.Refusal{Code: 125, Msg: "inner learn does not work here: " + err.Error()}
 	}
 	pl, err := a.here()
 	if err != nil {
 		return err
 	}
 	if err := a.firstUse(); err != nil {
-		return &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+		return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
 	}
 	if f.output != "" {
 		if _, err := os.Lstat(f.output); err == nil {
@@ -175,7 +177,7 @@ func (j *journey) setting() learn.Setting {
 	return learn.Setting{
 		Home: a.home, Granted: granted, Own: own,
 		Secret: func(p string) string {
-			key := isolator.ResourceAt(p, rc, j.prep.facts)
+			key := plan.ResourceAt(p, rc, j.prep.facts)
 			if slices.Contains(rc.Allow, key) {
 				return ""
 			}

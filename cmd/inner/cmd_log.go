@@ -16,9 +16,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/enr/inner/isolator"
-	"github.com/enr/inner/isolator/runlog"
 	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/runlog"
 )
 
 func (a *app) cmdLog() *cobra.Command {
@@ -63,7 +64,7 @@ func (a *app) findRun(name string) (runlog.Record, error) {
 	case len(found) > 1:
 		return runlog.Record{}, usagef("%q begins the ids of %d runs, %s and %s among them", name, len(found), found[0].ID, found[1].ID)
 	}
-	return runlog.Record{}, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("there is no record of a run %q", name), Hint: "inner log list"}
+	return runlog.Record{}, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("there is no record of a run %q", name), Hint: "inner log list"}
 }
 
 // completeRuns offers the ids of past runs.
@@ -359,7 +360,7 @@ func (a *app) logClean(age time.Duration, dry, yes bool) error {
 		return nil
 	}
 	if !yes && !isTerminal(a.stdin) {
-		return &isolator.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: "inner log clean --yes"}
+		return &fault.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: "inner log clean --yes"}
 	}
 	if !yes && !a.agreed(fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), bytesText(size))) {
 		a.say("nothing was removed")

@@ -15,10 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) cmdLogPlay() *cobra.Command {
@@ -54,7 +55,7 @@ func (a *app) play(r runlog.Record, speed float64, pause time.Duration) error {
 		defer f.Close()
 	}
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !recording {
-		return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("run %s was not recorded", r.ID), Hint: "set record = true under [output]; inner log show " + r.ID}
+		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("run %s was not recorded", r.ID), Hint: "set record = true under [output]; inner log show " + r.ID}
 	}
 	if err != nil {
 		return err

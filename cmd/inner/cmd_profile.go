@@ -4,10 +4,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) cmdProfile() *cobra.Command {
@@ -71,7 +72,7 @@ func (a *app) resolveHere(f found, p *profile.Profile) (profile.RunConfig, profi
 		return profile.RunConfig{}, c, err
 	}
 	rc, err := resolve(p, c)
-	if isolator.AsRefusal(err) != nil {
+	if fault.AsRefusal(err) != nil {
 		err = nil
 	}
 	return rc, c, err

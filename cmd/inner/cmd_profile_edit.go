@@ -8,12 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
 	"github.com/enr/inner/profile/strict"
-	"github.com/spf13/cobra"
 )
 
 // template is a new profile; NAME stands for its name.
@@ -95,11 +96,11 @@ func (a *app) newFile(name string, local bool) (found, error) {
 		if pl.project != nil {
 			root = pl.root()
 			if pl.project.Problem != nil {
-				return f, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.project.Dir, pl.project.Problem), Hint: "inner status"}
+				return f, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.project.Dir, pl.project.Problem), Hint: "inner status"}
 			}
 		}
 		if own := filepath.Join(root, ".inner"); own == a.inner || own == filepath.Join(a.home, ".inner") {
-			return f, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("%s is no project: %s is inner's own folder", a.short(root), a.short(own)), Hint: "inner profile new " + name + ", or cd to a project"}
+			return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s is no project: %s is inner's own folder", a.short(root), a.short(own)), Hint: "inner profile new " + name + ", or cd to a project"}
 		}
 		dir := filepath.Join(root, ".inner", "profiles")
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -109,7 +110,7 @@ func (a *app) newFile(name string, local bool) (found, error) {
 		f.place.project = a.projectOf(root)
 	}
 	if _, err := os.Lstat(f.path); err == nil {
-		return f, &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is there already", f.path), Hint: "inner profile edit " + name}
+		return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is there already", f.path), Hint: "inner profile edit " + name}
 	}
 	return f, nil
 }
@@ -224,7 +225,7 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 				return a.notFound(err)
 			}
 			if users := a.extenders(f); len(users) > 0 && !force {
-				return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is extended by %s", args[0], strings.Join(users, ", ")), Hint: "change those first, or --force"}
+				return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is extended by %s", args[0], strings.Join(users, ", ")), Hint: "change those first, or --force"}
 			}
 			if err := a.askFor(fmt.Sprintf("Delete %s?", printable(a.short(f.path))), yes, "inner profile delete --yes "+args[0]); err != nil {
 				return err
@@ -303,7 +304,7 @@ func (a *app) askFor(question string, yes bool, hint string) error {
 	case yes:
 		return nil
 	case !isTerminal(a.stdin):
-		return &isolator.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: hint}
+		return &fault.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: hint}
 	case a.agreed(question):
 		return nil
 	}

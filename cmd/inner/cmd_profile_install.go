@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
-	"github.com/spf13/cobra"
 )
 
 func (a *app) cmdProfileInstall() *cobra.Command {
@@ -118,5 +119,5 @@ func (a *app) store(path string, data []byte, force bool) error {
 	if force {
 		return replaceFile(path, data)
 	}
-	return &isolator.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is there already", path), Hint: "--name OTHER, or --force to replace it"}
+	return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is there already", path), Hint: "--name OTHER, or --force to replace it"}
 }

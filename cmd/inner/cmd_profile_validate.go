@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/enr/inner/isolator"
-	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/profile"
 )
 
 func (a *app) cmdProfileValidate() *cobra.Command {
@@ -79,7 +80,7 @@ func (a *app) validateLoaded(v validated, f found, p *profile.Profile) validated
 	}
 	rc, err := resolve(p, c)
 	switch {
-	case err != nil && isolator.AsRefusal(err) == nil:
+	case err != nil && fault.AsRefusal(err) == nil:
 		v.Errors = strings.Split(err.Error(), "\n")
 	case err != nil: // the caller's affair, not the profile's: a project root always serves
 		v.Warnings = append(v.Warnings, err.Error())

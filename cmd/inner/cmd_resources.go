@@ -5,8 +5,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/enr/inner/isolator"
 	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/isolator/plan"
 )
 
 // cmdResources prints the table of what a box does not see.
@@ -21,14 +22,14 @@ func (a *app) cmdResources() *cobra.Command {
 			case asJSON && asTOML:
 				return usagef("--json and --toml contradict each other")
 			case asJSON:
-				return a.printJSON(isolator.Resources())
+				return a.printJSON(plan.Resources())
 			case asTOML:
-				fmt.Fprint(a.stdout, isolator.ResourcesTOML())
+				fmt.Fprint(a.stdout, plan.ResourcesTOML())
 				return nil
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "KEY\tWHAT\tKIND\tMETHOD\tPATHS")
-			for _, r := range isolator.Resources() {
+			for _, r := range plan.Resources() {
 				paths := r.Paths
 				more := ""
 				if len(paths) > 3 {

@@ -11,14 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/enr/inner/hooks/quote"
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
 	"github.com/enr/inner/profile/strict"
 	"github.com/enr/inner/profile/trust"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // runFlags are the flags of `inner run`.
@@ -105,7 +106,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	}
 	if !f.dryRun {
 		if err := a.firstUse(); err != nil {
-			return &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+			return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
 		}
 	}
 	var p *profile.Profile
@@ -139,7 +140,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 
 // runInBox refuses: a box in a box could only be another box.
 func (a *app) runInBox(runFlags) error {
-	return &isolator.Refusal{Code: 126, Msg: "this is the inside of a sandbox already; programs started here stay in it", Hint: "type the program's name"}
+	return &fault.Refusal{Code: 126, Msg: "this is the inside of a sandbox already; programs started here stay in it", Hint: "type the program's name"}
 }
 
 // unusable says why a profile or a config.toml cannot be used, and what to
@@ -154,7 +155,7 @@ func (a *app) unusable(err error, name string) error {
 	var problems strict.Problems
 	var unknown *profile.NotFoundError
 	switch {
-	case isolator.AsRefusal(err) != nil, remote.IsURL(name):
+	case fault.AsRefusal(err) != nil, remote.IsURL(name):
 	case errors.As(err, &problems) && len(problems) > 0:
 		a.hint("edit %s", a.short(problems[0].File))
 	case errors.As(err, &unknown):
@@ -274,7 +275,7 @@ func readArgsFile(path string) (string, error) {
 	case err != nil:
 		return "", usagef("--args-file: %w", err)
 	case len(data) > maxArgsFile:
-		return "", &isolator.Refusal{
+		return "", &fault.Refusal{
 			Code: 2, Msg: fmt.Sprintf("--args-file %q is larger than the %d bytes Linux takes as one argument", path, maxArgsFile),
 			Hint: "name the file in the prompt, and let the program read it",
 		}
@@ -326,7 +327,7 @@ func (a *app) load(name string, pl place) (*profile.Profile, error) {
 	}
 	if pl.project != nil && pl.project.Problem != nil {
 		if _, err := os.Lstat(filepath.Join(pl.project.Dir, "profiles", name+".toml")); !errors.Is(err, fs.ErrNotExist) {
-			return nil, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q of %s is not used: %v", name, a.short(pl.root()), pl.project.Problem), Hint: "inner status"}
+			return nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q of %s is not used: %v", name, a.short(pl.root()), pl.project.Problem), Hint: "inner status"}
 		}
 		a.warn("%s is not used: %v", pl.project.Dir, pl.project.Problem)
 	}

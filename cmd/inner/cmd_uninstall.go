@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/hooks"
-	"github.com/enr/inner/isolator"
 	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/internal/fault"
 )
 
 func (a *app) cmdUninstall() *cobra.Command {
@@ -36,7 +37,7 @@ func (a *app) cmdUninstall() *cobra.Command {
 func (a *app) uninstall(yes, all bool) error {
 	// The sweep at the start of this call has taken what no run holds any more.
 	if _, err := os.Lstat(a.ledger()); err == nil {
-		return &isolator.Refusal{Code: 1, Msg: "a sandbox is running", Hint: "end it, then inner uninstall"}
+		return &fault.Refusal{Code: 1, Msg: "a sandbox is running", Hint: "end it, then inner uninstall"}
 	}
 	remove, keep, err := a.belongings(all)
 	if err != nil {

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/enr/inner/isolator"
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/profile"
-	"github.com/spf13/cobra"
 )
 
 type verifyFlags struct {
@@ -105,7 +106,7 @@ func (a *app) verifiable(name string) (*profile.Profile, profile.Context, error)
 		return nil, profile.Context{}, err
 	}
 	if err := a.firstUse(); err != nil {
-		return nil, profile.Context{}, &isolator.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+		return nil, profile.Context{}, &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
 	}
 	p, err := a.choose(name, pl)
 	if err != nil {
@@ -126,7 +127,7 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 	if err != nil {
 		return none, err
 	}
-	if _, err := a.program(named(rc)); codeOf(err) == launch.CodeNotFound && isolator.AsRefusal(err) != nil {
+	if _, err := a.program(named(rc)); codeOf(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
 		// The checks do not need it, and it adds nothing to the box.
 		a.warn("%v; the sandbox is checked without it", err)
 		c.Overrides.Entrypoint = "/bin/sh"
@@ -139,7 +140,7 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 	subject := verify.Subject{Config: j.rc, Facts: j.prep.facts, Staged: j.staged}
 	exam, err := verify.Open(j.rc.Name, verify.Checks(subject), j.rc.Checks, j.rc.Entrypoint.Interactive)
 	if err != nil {
-		return none, &isolator.Refusal{Code: 125, Msg: "the checks cannot be prepared: " + err.Error()}
+		return none, &fault.Refusal{Code: 125, Msg: "the checks cannot be prepared: " + err.Error()}
 	}
 	defer exam.Close()
 	j.aboard, j.options = exam.Board, exam.Options()

@@ -10,10 +10,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/enr/inner/hooks"
-	"github.com/enr/inner/isolator"
-	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/profile"
 )
 
 func (a *app) cmdWatch() *cobra.Command {
@@ -41,7 +42,7 @@ func (a *app) watch() error {
 		return err
 	}
 	if pl.project == nil {
-		return &isolator.Refusal{Code: 1, Msg: "no project here to watch", Hint: "mkdir -p .inner/profiles"}
+		return &fault.Refusal{Code: 1, Msg: "no project here to watch", Hint: "mkdir -p .inner/profiles"}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -5,11 +5,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/enr/inner/isolator"
-	"github.com/enr/inner/profile"
-	"github.com/enr/inner/shims"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/shims"
 )
 
 // whichAnswer is what happens to a command typed here.
@@ -67,7 +68,7 @@ func (a *app) which(name string) whichAnswer {
 	if d.Kind == shims.Run {
 		if err := a.wouldStart(d, name); err != nil {
 			d.Kind, d.Reason, d.Hint = shims.Refuse, firstFault(err), "inner allow"
-			if r := isolator.AsRefusal(err); r != nil {
+			if r := fault.AsRefusal(err); r != nil {
 				d.Hint = r.Hint
 			}
 			w.Does, w.Hint = d.Kind.String(), d.Hint

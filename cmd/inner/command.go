@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/hooks"
-	"github.com/enr/inner/isolator"
-	"github.com/enr/inner/isolator/stage"
-	"github.com/enr/inner/profile/strict"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile/strict"
 )
 
 // exit is an error that is only an exit code: what had to be said was said.
@@ -66,7 +67,7 @@ func (a *app) command(args []string) int {
 	}
 	a.fail(err)
 	var u usage
-	switch r := isolator.AsRefusal(err); {
+	switch r := fault.AsRefusal(err); {
 	case r != nil:
 		return r.Code
 	case errors.As(err, &u):
@@ -198,10 +199,10 @@ func wrapArgs(c *cobra.Command) {
 // the shims are the host's.
 func (a *app) outside(cmd *cobra.Command) error {
 	if inBox() {
-		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s works on the host only: this is the inside of a sandbox", cmd.CommandPath())}
+		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s works on the host only: this is the inside of a sandbox", cmd.CommandPath())}
 	}
 	if os.Geteuid() != os.Getuid() {
-		return &isolator.Refusal{Code: 126, Msg: "inner does not run set-user-id"}
+		return &fault.Refusal{Code: 126, Msg: "inner does not run set-user-id"}
 	}
 	return nil
 }

@@ -14,13 +14,13 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
 const (
-	boxConnect = isolator.BoxDir + "/connect"    // inner, as ssh's ProxyCommand
-	boxSSH     = isolator.BoxDir + "/ssh_config" // where the system has no such file
+	boxConnect = plan.BoxDir + "/connect"    // inner, as ssh's ProxyCommand
+	boxSSH     = plan.BoxDir + "/ssh_config" // where the system has no such file
 	hostSSH    = "/etc/ssh/ssh_config"
 )
 
@@ -97,7 +97,7 @@ func stageSSH(j *journey) error {
 	}
 	text := []byte("# There is no network but the proxy of the box.\nHost *\n    ProxyCommand " + boxConnect + " %h %p\n\n")
 	bind := func(host, box, reason string) {
-		j.staged.Binds = append(j.staged.Binds, isolator.Bind{Host: host, Box: box, Reason: reason})
+		j.staged.Binds = append(j.staged.Binds, plan.Bind{Host: host, Box: box, Reason: reason})
 	}
 	at := boxSSH
 	if system, err := files.Read(realPath(hostSSH), files.NoLinks, 1<<20); err == nil {

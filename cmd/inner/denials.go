@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/learn"
 )
 
@@ -13,7 +13,7 @@ import (
 // is why only a flag turns it on.
 func (a *app) explainDenials() (func(), error) {
 	if err := learn.Supported(); err != nil {
-		return nil, &isolator.Refusal{Code: 125, Msg: "--explain-denials does not work here: " + err.Error(), Hint: "run it without"}
+		return nil, &fault.Refusal{Code: 125, Msg: "--explain-denials does not work here: " + err.Error(), Hint: "run it without"}
 	}
 	a.denials = learn.New()
 	return a.denials.Close, nil

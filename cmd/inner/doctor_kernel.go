@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/seccomp"
 )
 
@@ -43,9 +43,9 @@ func kernelFindings() []finding {
 func landlockFinding(abi int) finding {
 	const name, fix = "landlock", "a kernel of Linux 6.12 or later, with landlock in the boot parameter lsm="
 	switch {
-	case abi >= isolator.LandlockScopes:
+	case abi >= plan.LandlockScopes:
 		return ok(name, "version %d: writing, signals and abstract sockets are confined a second time", abi)
-	case abi >= isolator.LandlockWrites:
+	case abi >= plan.LandlockWrites:
 		return warning(name, fix, "version %d: writing is confined a second time; with the network, abstract sockets of the host can be reached; profiles with landlock = \"required\" do not start", abi)
 	default:
 		return warning(name, fix, "this kernel has none: FIFOs in a visible home can be written, and with the network abstract sockets of the host can be reached; profiles with landlock = \"required\" do not start")

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 
@@ -60,8 +60,8 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 type rehearsal struct {
 	rc     profile.RunConfig
 	prep   prepared
-	staged isolator.Staged
-	plan   isolator.Plan
+	staged plan.Staged
+	plan   plan.Plan
 	reach  reach // not known of one that is pasted
 }
 
@@ -77,7 +77,7 @@ func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r re
 	if err := a.knownProc(r.rc, &r.prep.facts, false); err != nil {
 		return r, err
 	}
-	r.staged = isolator.Staged{RunID: "dry-run", Empty: dryEmpty, Self: selfPath(), Program: r.prep.program, Argv: r.prep.argv}
+	r.staged = plan.Staged{RunID: "dry-run", Empty: dryEmpty, Self: selfPath(), Program: r.prep.program, Argv: r.prep.argv}
 	if pasted {
 		r.prep.facts.Later = nil
 	} else {
@@ -97,7 +97,7 @@ func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r re
 		r.staged.Noop, r.staged.Startup = dryNoop, dryStart
 		r.staged.Binds = append(r.staged.Binds, blockedPipe(dryPipe))
 	}
-	if len(isolator.BusRules(r.rc)) > 0 {
+	if len(plan.BusRules(r.rc)) > 0 {
 		r.staged.ShowBus(dryBus)
 	}
 	a.stageUnsigned(r.rc, &r.staged)
@@ -109,10 +109,10 @@ func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r re
 	}
 	for _, m := range r.rc.Mounts {
 		if m.Mode == profile.SafeRW {
-			r.staged.Copies = append(r.staged.Copies, isolator.Copy{Dest: m.Dest, Host: dryStage + "copy of " + m.Source})
+			r.staged.Copies = append(r.staged.Copies, plan.Copy{Dest: m.Dest, Host: dryStage + "copy of " + m.Source})
 		}
 	}
-	r.plan, err = isolator.Build(r.rc, r.prep.facts, r.staged)
+	r.plan, err = plan.Build(r.rc, r.prep.facts, r.staged)
 	return r, err
 }
 
@@ -131,7 +131,7 @@ func (r *rehearsal) findReach(a *app, p *profile.Profile, c profile.Context) {
 
 // portLines tells what listens for the box, and for what reason; a pasted command
 // has nothing of it.
-func portLines(plan isolator.Plan) []string {
+func portLines(plan plan.Plan) []string {
 	var out []string
 	for _, l := range plan.Listen {
 		out = append(out, fmt.Sprintf("127.0.0.1:%d in the box: %s", l.Port, l.Reason))
@@ -146,30 +146,30 @@ func portLines(plan isolator.Plan) []string {
 // zsh closes descriptors above 9 for what it starts, and sh knows no <(…). No line
 // of it is the last one: a word has no line break. Files given by descriptor are
 // redirections; what would be staged is an empty folder.
-func paste(plan isolator.Plan, env profile.Env) []byte {
+func paste(p plan.Plan, env profile.Env) []byte {
 	var b bytes.Buffer
 	var redirect []string
-	next := isolator.FirstDataFD
+	next := plan.FirstDataFD
 	fmt.Fprintf(&b, "# for bash, zsh and sh; in fish type bash first\n%s /dev/fd/9 9<<'INNER'\nexec 9<&-\n", bash())
-	for i, d := range plan.Data {
+	for i, d := range p.Data {
 		content := "printf %s " + word(string(d))
 		if bytes.IndexByte(d, 0) >= 0 { // the filter of system calls
 			content = "base64 -d <<<" + base64.StdEncoding.EncodeToString(d)
 		}
-		redirect = append(redirect, fmt.Sprintf("%d< <(%s)", isolator.FirstDataFD+i, content))
+		redirect = append(redirect, fmt.Sprintf("%d< <(%s)", plan.FirstDataFD+i, content))
 		next++
 	}
-	if plan.Map != nil {
+	if p.Map != nil {
 		// The launcher makes the namespace, and bwrap joins it.
 		b.WriteString("# pasted, the user namespace has one id only, and no containers can be made\n")
 	}
-	fmt.Fprintf(&b, "( cd / && exec env -i %s", word(plan.Bwrap))
-	if plan.Map != nil {
+	fmt.Fprintf(&b, "( cd / && exec env -i %s", word(p.Bwrap))
+	if p.Map != nil {
 		b.WriteString(" \\\n  --unshare-user")
 	}
-	for _, arg := range plan.Args {
+	for _, arg := range p.Args {
 		words := slices.Clone(arg.Words)
-		if len(words) == 3 && (strings.HasPrefix(words[1], dryStart+"/") || strings.HasPrefix(words[2], isolator.BoxOriginal+"/")) {
+		if len(words) == 3 && (strings.HasPrefix(words[1], dryStart+"/") || strings.HasPrefix(words[2], plan.BoxOriginal+"/")) {
 			continue // pasted, there are no noop shims to be put first
 		}
 		fmt.Fprintf(&b, " \\\n ")
@@ -188,7 +188,7 @@ func paste(plan isolator.Plan, env profile.Env) []byte {
 			b.WriteString(" " + word(w))
 		}
 	}
-	for _, kv := range plan.Env {
+	for _, kv := range p.Env {
 		k, v, _ := strings.Cut(kv, "=")
 		value := word(v)
 		if env.Hidden(k, v) {
@@ -196,9 +196,9 @@ func paste(plan isolator.Plan, env profile.Env) []byte {
 		}
 		fmt.Fprintf(&b, " \\\n  --setenv %s %s", word(k), value)
 	}
-	fmt.Fprintf(&b, " \\\n  --chdir %s --", word(plan.Dir))
-	b.WriteString(" " + word(plan.Program))
-	for _, w := range plan.Argv[1:] {
+	fmt.Fprintf(&b, " \\\n  --chdir %s --", word(p.Dir))
+	b.WriteString(" " + word(p.Program))
+	for _, w := range p.Argv[1:] {
 		b.WriteString(" " + word(w))
 	}
 	for _, r := range redirect {
@@ -232,7 +232,7 @@ type jsonArg struct {
 	Reason string   `json:"reason"`
 }
 
-func dryJSON(rc profile.RunConfig, plan isolator.Plan) any {
+func dryJSON(rc profile.RunConfig, plan plan.Plan) any {
 	var args []jsonArg
 	for _, arg := range plan.Args {
 		words := make([]string, len(arg.Words))

@@ -14,11 +14,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
-	"golang.org/x/sys/unix"
 )
 
 // draft is a text on its way into a file.
@@ -152,7 +153,7 @@ func editorWords() ([]string, error) {
 			return []string{name}, nil
 		}
 	}
-	return nil, &isolator.Refusal{Code: 1, Msg: "there is no editor: EDITOR is not set, and neither vi nor nano is installed", Hint: "EDITOR=… inner profile edit NAME, or --no-edit"}
+	return nil, &fault.Refusal{Code: 1, Msg: "there is no editor: EDITOR is not set, and neither vi nor nano is installed", Hint: "EDITOR=… inner profile edit NAME, or --no-edit"}
 }
 
 // createFile writes a file that must not be there yet, whole or not at all:

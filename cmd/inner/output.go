@@ -12,11 +12,12 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/term"
+
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/profile/strict"
-	"golang.org/x/term"
 )
 
 func (a *app) say(format string, args ...any) { a.line("inner: ", fmt.Sprintf(format, args...)) }
@@ -53,7 +54,7 @@ func (a *app) failAll(errs []error) {
 			continue
 		}
 		say(err.Error())
-		if r := isolator.AsRefusal(err); r != nil && r.Hint != "" && n <= most {
+		if r := fault.AsRefusal(err); r != nil && r.Hint != "" && n <= most {
 			a.hint("%s", r.Hint)
 		}
 	}

@@ -20,10 +20,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/registry"
@@ -214,7 +215,7 @@ func (j *journey) rules(list []string, origin string, known map[string]registry.
 		} else {
 			a := known[e.Group]
 			if a.Why != "" && origin == "network_deny" {
-				return nil, &isolator.Refusal{
+				return nil, &fault.Refusal{
 					Code: 125, Msg: fmt.Sprintf("profile %q: which hosts @%s of network_deny has cannot be told: %s", j.rc.Name, e.Group, a.Why),
 					Hint: "name its hosts in network_deny",
 				}
@@ -409,7 +410,7 @@ func stageReach(j *journey) error {
 			if err != nil {
 				return err
 			}
-			j.staged.Binds = append(j.staged.Binds, isolator.Bind{
+			j.staged.Binds = append(j.staged.Binds, plan.Bind{
 				Host: file, Box: filepath.Join(j.app.home, a.ConfigAt), Reason: "the registry you use (network_allow)",
 			})
 		}
@@ -449,8 +450,8 @@ func (j *journey) certificates(variable, file string) error {
 		if err != nil {
 			return err
 		}
-		file = filepath.Join(isolator.BoxDir, name)
-		j.staged.Binds = append(j.staged.Binds, isolator.Bind{Host: at, Box: file, Reason: "certificates you trust (" + variable + ")"})
+		file = filepath.Join(plan.BoxDir, name)
+		j.staged.Binds = append(j.staged.Binds, plan.Bind{Host: at, Box: file, Reason: "certificates you trust (" + variable + ")"})
 	}
 	j.staged.Env = append(j.staged.Env, profile.KV{Key: variable, Value: file})
 	return nil

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
 )
@@ -19,7 +19,7 @@ import (
 // have, when there is one.
 func (a *app) download(url, pin string) (profile.File, error) {
 	if err := remote.Check(url); err != nil {
-		return profile.File{}, &isolator.Refusal{Code: 126, Msg: "profile " + err.Error(), Hint: "use an https URL, or download it, read it, and use -p ./FILE"}
+		return profile.File{}, &fault.Refusal{Code: 126, Msg: "profile " + err.Error(), Hint: "use an https URL, or download it, read it, and use -p ./FILE"}
 	}
 	want := ""
 	if pin != "" {
@@ -30,7 +30,7 @@ func (a *app) download(url, pin string) (profile.File, error) {
 	}
 	page, err := remote.Get(context.Background(), url)
 	if err != nil {
-		return profile.File{}, &isolator.Refusal{Code: 125, Msg: "profile " + err.Error()}
+		return profile.File{}, &fault.Refusal{Code: 125, Msg: "profile " + err.Error()}
 	}
 	for _, host := range page.Hops {
 		a.say("%s sends on to %s", url, host)
@@ -45,11 +45,11 @@ func (a *app) download(url, pin string) (profile.File, error) {
 
 // noURL refuses a URL where only a profile of this disk will do.
 func noURL(url string) error {
-	return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q: only inner run and inner profile install take a URL", url), Hint: "inner profile install " + url}
+	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q: only inner run and inner profile install take a URL", url), Hint: "inner profile install " + url}
 }
 
 func wrongDigest(path, want, got string) error {
-	return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q has the sha256 %s, expected %s", path, got, want), Hint: "somebody changed it: read it before you trust it"}
+	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q has the sha256 %s, expected %s", path, got, want), Hint: "somebody changed it: read it before you trust it"}
 }
 
 // checkPin holds a profile of this disk against --sha256.
@@ -91,17 +91,17 @@ func (a *app) chooseRemote(f runFlags, pl place, o profile.Overrides) (*profile.
 		return nil, err
 	}
 	if missing := rc.NotEnforced(); len(missing) > 0 {
-		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q asks for what this version of inner cannot enforce: %s", f.profile, strings.Join(missing, "; "))}
+		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q asks for what this version of inner cannot enforce: %s", f.profile, strings.Join(missing, "; "))}
 	}
 	if p.Experimental {
-		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is marked experimental", f.profile)}
+		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is marked experimental", f.profile)}
 	}
 	a.showRemote(p, changes, profile.Grants(rc))
 	switch {
 	case f.dryRun, f.allowRemote:
 		return p, nil
 	case !isTerminal(a.stdin):
-		return nil, &isolator.Refusal{Code: 126, Msg: "a remote profile runs only when somebody says so: standard input is not a terminal", Hint: "read it above, then: inner run --allow-remote --sha256 " + file.Digest + " -p " + f.profile}
+		return nil, &fault.Refusal{Code: 126, Msg: "a remote profile runs only when somebody says so: standard input is not a terminal", Hint: "read it above, then: inner run --allow-remote --sha256 " + file.Digest + " -p " + f.profile}
 	case !a.agreed("Run this once?"):
 		a.say("nothing was run")
 		return nil, exit(126)

@@ -13,9 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
@@ -139,9 +140,9 @@ type journey struct {
 	rc      profile.RunConfig
 	run     *stage.Run // nil until something can be staged
 	prep    prepared
-	staged  isolator.Staged
-	plan    isolator.Plan
-	aboard  func(isolator.Plan) isolator.Plan // puts checks in the place of the program; may be nil
+	staged  plan.Staged
+	plan    plan.Plan
+	aboard  func(plan.Plan) plan.Plan // puts checks in the place of the program; may be nil
 	options launch.Options
 	result  launch.Result
 
@@ -188,7 +189,7 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 		j.rc.Network = profile.NetAllowlist
 	}
 	if p.Experimental {
-		return j, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
+		return j, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
 	}
 	// What crashed runs left is gone, and our folder is there, before the host
 	// is probed: the facts are about what the box will see.
@@ -197,7 +198,7 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 		return j, err
 	}
 	if _, err := stage.Sweep(base, a.ledger()); err != nil {
-		return j, &isolator.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
+		return j, &fault.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
 	}
 	if err := a.trust().MarkWritten(j.rc.WritableFolders()...); err != nil {
 		return j, err
@@ -227,7 +228,7 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	if err := j.stage(); err != nil {
 		return j, err
 	}
-	if j.plan, err = isolator.Build(j.rc, j.prep.facts, j.staged); err != nil {
+	if j.plan, err = plan.Build(j.rc, j.prep.facts, j.staged); err != nil {
 		return j, err
 	}
 	j.options = launch.Options{
@@ -289,7 +290,7 @@ func (j *journey) hostChanged() bool {
 	if j.gits.stay(j.rc, &j.prep.facts, &j.staged) != nil || stageBorrowed(j) != nil {
 		return false
 	}
-	plan, err := isolator.Build(j.rc, prep.facts, j.staged)
+	plan, err := plan.Build(j.rc, prep.facts, j.staged)
 	if err != nil {
 		return false
 	}
@@ -344,14 +345,14 @@ func (j *journey) close() {
 func resolve(p *profile.Profile, c profile.Context) (profile.RunConfig, error) {
 	rc, err := p.Resolve(c)
 	if w, ok := errors.AsType[*profile.WorkdirError](err); ok {
-		return rc, &isolator.Refusal{Code: 126, Msg: w.Msg, Hint: w.Hint}
+		return rc, &fault.Refusal{Code: 126, Msg: w.Msg, Hint: w.Hint}
 	}
 	return rc, err
 }
 
 // startFailure puts into words why the program did not start.
 func startFailure(res launch.Result) error {
-	r := &isolator.Refusal{Code: res.Code, Msg: "the sandbox could not start: " + res.Reason}
+	r := &fault.Refusal{Code: res.Code, Msg: "the sandbox could not start: " + res.Reason}
 	switch {
 	case res.Code == 126 || res.Code == 127:
 		r.Msg = res.Reason
@@ -367,7 +368,7 @@ func startFailure(res launch.Result) error {
 }
 
 func codeOf(err error) int {
-	if r := isolator.AsRefusal(err); r != nil {
+	if r := fault.AsRefusal(err); r != nil {
 		return r.Code
 	}
 	return 125
@@ -407,7 +408,7 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 	}
 	prep.argv = withArgs(prep.argv, prep.clones)
 	who := host.Facts{UID: os.Getuid(), Home: a.home, OtherHome: otherHome(a.home), InnerHome: a.inner, StageBase: base, Env: host.Environment(os.Environ())}
-	paths, globs, writable := isolator.Asks(*rc, who, prep.program, realPath, host.Names())
+	paths, globs, writable := plan.Asks(*rc, who, prep.program, realPath, host.Names())
 	for _, c := range prep.clones {
 		for _, f := range c.Folders {
 			paths = append(paths, f.Place(a.home))
@@ -420,18 +421,18 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 	if rc.Network.ByName() {
 		paths = append(paths, hostSSH)
 	}
-	dirs, names := isolator.Programs(*rc, os.Getenv("PATH"))
-	shown, copied := isolator.Mounted(*rc)
+	dirs, names := plan.Programs(*rc, os.Getenv("PATH"))
+	shown, copied := plan.Mounted(*rc)
 	prep.facts = host.Probe(host.Request{
-		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Holding: isolator.Holding(*rc, who), Hide: rc.Hide, Writable: writable, Mounted: shown, Copied: copied,
-		Later: isolator.LaterFolders(*rc, func(sign string) bool { return slices.Contains(rc.Capabilities, sign) || a.toolThere(sign) }), Obeyed: isolator.ObeyedRoots(*rc), Bare: isolator.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
+		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Holding: plan.Holding(*rc, who), Hide: rc.Hide, Writable: writable, Mounted: shown, Copied: copied,
+		Later: plan.LaterFolders(*rc, func(sign string) bool { return slices.Contains(rc.Capabilities, sign) || a.toolThere(sign) }), Obeyed: plan.ObeyedRoots(*rc), Bare: plan.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		Nested: slices.Contains(rc.Allow, "nested-user-ns"), Limits: rc.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: a.setuidBwrap,
 	})
 	if rc.GitDir == "rw" { // what its settings name is the box's, too
 		prep.facts.Later = slices.DeleteFunc(prep.facts.Later, func(p host.Placeholder) bool { return slices.Contains(prep.facts.Named, p.Path) })
 	}
 	if path := exchanged(*rc, prep.facts.Paths); path != "" {
-		return prep, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%q was exchanged for something else while the sandbox was made", path), Hint: "run it again"}
+		return prep, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q was exchanged for something else while the sandbox was made", path), Hint: "run it again"}
 	}
 	return prep, nil
 }
@@ -485,15 +486,15 @@ func (a *app) program(rc profile.RunConfig) (string, error) {
 		fi, err := os.Stat(cmd)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return "", &isolator.Refusal{Code: 127, Msg: fmt.Sprintf("program %q does not exist", cmd)}
+			return "", &fault.Refusal{Code: 127, Msg: fmt.Sprintf("program %q does not exist", cmd)}
 		case err != nil:
-			return "", &isolator.Refusal{Code: 126, Msg: err.Error()}
+			return "", &fault.Refusal{Code: 126, Msg: err.Error()}
 		case fi.IsDir() || fi.Mode().Perm()&0o111 == 0:
-			return "", &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("program %q is not executable", cmd)}
+			return "", &fault.Refusal{Code: 126, Msg: fmt.Sprintf("program %q is not executable", cmd)}
 		}
 		return cmd, nil
 	}
-	boxPath := isolator.BoxPath(rc, os.Getenv("PATH"))
+	boxPath := plan.BoxPath(rc, os.Getenv("PATH"))
 	real, err := a.findReal(cmd, boxPath)
 	if err != nil {
 		found, err2 := a.findReal(cmd, os.Getenv("PATH"))
@@ -507,7 +508,7 @@ func (a *app) program(rc profile.RunConfig) (string, error) {
 		if errors.Is(err, shims.ErrNotExecutable) {
 			code, msg = 126, fmt.Sprintf("program %q on PATH is not executable", cmd)
 		}
-		return "", &isolator.Refusal{Code: code, Msg: msg, Hint: fmt.Sprintf("install %s, or name its path in entrypoint.cmd", cmd)}
+		return "", &fault.Refusal{Code: code, Msg: msg, Hint: fmt.Sprintf("install %s, or name its path in entrypoint.cmd", cmd)}
 	}
 	return real, nil
 }

@@ -4,13 +4,13 @@ package main
 // the order of journey.stage. journey.close takes all of it away again.
 
 import (
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
 // stage makes on disk what the run needs.
 func (j *journey) stage() error {
-	j.staged = isolator.Staged{RunID: j.run.ID, Program: j.prep.program, Argv: j.prep.argv}
+	j.staged = plan.Staged{RunID: j.run.ID, Program: j.prep.program, Argv: j.prep.argv}
 	for _, step := range []func(*journey) error{
 		stageEmpty, stageLimits, stageNested, stageProc, stageBoxGit, stageBorrowed, stageClones, stageLogins, stageGit, stageNoop, stageBus, stageHistory, stageFilled, stageCopies, stageReach, stageNetwork,
 	} {

@@ -14,16 +14,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/helper"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/gitignore"
 )
 
 // boxAgents is where clones are that have no place in the box's home.
-const boxAgents = isolator.BoxDir + "/agents"
+const boxAgents = plan.BoxDir + "/agents"
 
 const (
 	renewAhead   = 5 * time.Minute  // a login that ends within it is renewed first
@@ -43,7 +44,7 @@ func (a *app) capabilities(rc *profile.RunConfig) ([]capability.Capability, erro
 	for _, name := range rc.Capabilities {
 		c, ok := capability.Find(name, cfg.Capabilities)
 		if !ok {
-			return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: capability %q is not declared in config.toml any more", rc.Name, name)}
+			return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: capability %q is not declared in config.toml any more", rc.Name, name)}
 		}
 		// What the user keeps elsewhere is as secret there.
 		for _, f := range c.Folders {
@@ -72,13 +73,13 @@ func withArgs(argv []string, list []capability.Capability) []string {
 
 // cloneBinds mounts the clones of one capability and sets its variables. at
 // names the host folder of each clone.
-func (a *app) cloneBinds(s *isolator.Staged, c capability.Capability, rc profile.RunConfig, f host.Facts, at func(capability.Folder) string) error {
+func (a *app) cloneBinds(s *plan.Staged, c capability.Capability, rc profile.RunConfig, f host.Facts, at func(capability.Folder) string) error {
 	places := make([]string, len(c.Folders))
 	for i, folder := range c.Folders {
 		place := folder.Place(a.home)
 		if !hasPlace(rc, f, place) {
 			if folder.Var == "" {
-				return &isolator.Refusal{
+				return &fault.Refusal{
 					Code: 125, Msg: fmt.Sprintf("profile %q: capability %s: there is no place for the clone of %s, which does not exist", rc.Name, c.Name, folder.Path),
 					Hint: fmt.Sprintf("mkdir -p %s, or home = \"isolated\" under [sandbox]", folder.Path),
 				}
@@ -86,7 +87,7 @@ func (a *app) cloneBinds(s *isolator.Staged, c capability.Capability, rc profile
 			place = filepath.Join(boxAgents, c.Name, folder.Rel())
 		}
 		places[i] = place
-		s.Binds = append(s.Binds, isolator.Bind{Host: at(folder), Box: place, Write: true, Room: isolator.SpareRoom, Reason: "capability " + c.Name + ": a clone of " + folder.Path})
+		s.Binds = append(s.Binds, plan.Bind{Host: at(folder), Box: place, Write: true, Room: plan.SpareRoom, Reason: "capability " + c.Name + ": a clone of " + folder.Path})
 	}
 	s.Env = append(s.Env, c.Environment(a.home, places)...)
 	return nil
@@ -170,7 +171,7 @@ func (j *journey) login(c capability.Capability, from capability.Origin) ([]byte
 		if why != nil {
 			j.app.warn("capability %s: %v", c.Name, why)
 		}
-		return nil, &isolator.Refusal{Code: 125, Msg: c.Login.Expired.Msg, Hint: c.Login.Expired.Hint}
+		return nil, &fault.Refusal{Code: 125, Msg: c.Login.Expired.Msg, Hint: c.Login.Expired.Hint}
 	}
 	return data, nil
 }

@@ -14,12 +14,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/folderwatch"
 
 	"github.com/enr/inner/hooks/quote"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
@@ -31,7 +32,7 @@ import (
 const maxBoxGits = 16
 
 // boxGitObjects is where the box reads the host's objects.
-const boxGitObjects = isolator.BoxDir + "/git"
+const boxGitObjects = plan.BoxDir + "/git"
 
 // Reasons of mounts, as explain and --dry-run print them.
 const (
@@ -132,7 +133,7 @@ func (b *boxGits) own(p string) bool {
 
 // stay puts into the plan what of repositories stays as it is: those that are not staged, and
 // the ways to all of them.
-func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *isolator.Staged) error {
+func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) error {
 	s.GitStays, s.GitLinks, b.stays = nil, nil, nil
 	roots := realRoots(rc)
 	add := func(p string, info host.Path) {
@@ -144,7 +145,7 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *isolator.Staged) 
 		if !b.own(r.Common) { // git outside would enter what is made there
 			vacant, err := git.Vacant(r)
 			if err != nil && r.Digits > 0 {
-				return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: %s: %v", rc.Name, r.Top, err), Hint: "workdir_mode = \"ro\" under [sandbox]"}
+				return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: %s: %v", rc.Name, r.Top, err), Hint: "workdir_mode = \"ro\" under [sandbox]"}
 			}
 			for _, p := range vacant {
 				if at := host.Look(filepath.Join(r.Top, p)); at.Kind == host.Dir || at.Kind == host.File {
@@ -160,7 +161,7 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *isolator.Staged) 
 			case b.own(info.Real):
 				continue
 			case info.Kind != host.File && info.Kind != host.Dir && slices.ContainsFunc(roots, in):
-				return &isolator.Refusal{
+				return &fault.Refusal{
 					Code: 125, Msg: fmt.Sprintf("profile %q: %s, where git looks for a repository, is no file and no folder, or a link that leads to neither: it cannot be protected", rc.Name, way),
 					Hint: "make it a folder or file of its own, or set git_dir = \"rw\" under [sandbox]",
 				}
@@ -208,14 +209,14 @@ func exists(p string) bool {
 }
 
 // show puts mounts into a plan that is printed.
-func (b *boxGits) show(s *isolator.Staged) {
+func (b *boxGits) show(s *plan.Staged) {
 	for i, r := range b.repos {
 		s.BoxGit = append(s.BoxGit,
-			isolator.Bind{Host: dryStage + "git directory of " + r.Common, Box: r.Common, Write: true, Reason: gitOwn},
-			isolator.Bind{Host: filepath.Join(r.Common, "objects"), Box: fmt.Sprintf("%s/%d/0/0/objects", boxGitObjects, i), Reason: gitHost})
+			plan.Bind{Host: dryStage + "git directory of " + r.Common, Box: r.Common, Write: true, Reason: gitOwn},
+			plan.Bind{Host: filepath.Join(r.Common, "objects"), Box: fmt.Sprintf("%s/%d/0/0/objects", boxGitObjects, i), Reason: gitHost})
 		if r.Pointer {
 			p := filepath.Join(r.Top, ".git")
-			s.BoxGit = append(s.BoxGit, isolator.Bind{Host: p, Box: p, Reason: gitPointer})
+			s.BoxGit = append(s.BoxGit, plan.Bind{Host: p, Box: p, Reason: gitPointer})
 		}
 	}
 }
@@ -236,7 +237,7 @@ func stageBoxGit(j *journey) (err error) {
 		return nil
 	}
 	if b.dir, err = j.run.GitCopies(); err != nil {
-		return &isolator.Refusal{Code: 125, Msg: "the folder for git directories: " + err.Error(), Hint: "inner doctor"}
+		return &fault.Refusal{Code: 125, Msg: "the folder for git directories: " + err.Error(), Hint: "inner doctor"}
 	}
 	roots := realRoots(j.rc)
 	var staged []*git.Repo
@@ -269,7 +270,7 @@ func stageBoxGit(j *journey) (err error) {
 			case m.Source == m.Dest:
 				reason = gitPointer
 			}
-			j.staged.BoxGit = append(j.staged.BoxGit, isolator.Bind{Host: m.Source, Box: m.Dest, Write: m.Write, Reason: reason})
+			j.staged.BoxGit = append(j.staged.BoxGit, plan.Bind{Host: m.Source, Box: m.Dest, Write: m.Write, Reason: reason})
 		}
 	}
 	b.repos = staged

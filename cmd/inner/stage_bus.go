@@ -11,8 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // busTime is how long the filter of the bus may take to be ready.
@@ -21,18 +22,18 @@ const busTime = 10 * time.Second
 // stageBus starts the filter between the session bus and the box. It lives as
 // long as inner: its end of a pipe closes with inner, however that ends.
 func stageBus(j *journey) error {
-	rules := isolator.BusRules(j.rc)
+	rules := plan.BusRules(j.rc)
 	if len(rules) == 0 {
 		return nil
 	}
 	bus := host.FindBus(j.prep.facts.Env)
 	if bus.Why != "" {
-		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q allows a part of the session bus: %s", j.rc.Name, bus.Why), Hint: bus.Fix}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q allows a part of the session bus: %s", j.rc.Name, bus.Why), Hint: bus.Fix}
 	}
 	socket := filepath.Join(j.run.Path, "bus")
 	stop, err := startFilter(bus, socket, rules)
 	if err != nil {
-		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the session bus cannot be filtered: %v", j.rc.Name, err), Hint: "inner doctor"}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the session bus cannot be filtered: %v", j.rc.Name, err), Hint: "inner doctor"}
 	}
 	j.stops = append(j.stops, stop)
 	j.staged.ShowBus(socket)

@@ -15,10 +15,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -40,11 +41,11 @@ func stageCopies(j *journey) error {
 	}
 	disk, err := j.run.Disk()
 	if err != nil {
-		return &isolator.Refusal{Code: 125, Msg: "the folder for copies: " + err.Error(), Hint: "inner doctor"}
+		return &fault.Refusal{Code: 125, Msg: "the folder for copies: " + err.Error(), Hint: "inner doctor"}
 	}
 	made := disk
-	var copies []isolator.Copy
-	hidden := isolator.Hidden(j.rc, j.prep.facts, j.staged)
+	var copies []plan.Copy
+	hidden := plan.Hidden(j.rc, j.prep.facts, j.staged)
 	record := changes.Record{Run: j.run.ID, Profile: j.rc.Name, Path: j.rc.Path, Command: j.prep.argv[0], Begun: time.Now()}
 	for i, m := range mounts {
 		to := filepath.Join(disk, changes.TreeName(i))
@@ -54,7 +55,7 @@ func stageCopies(j *journey) error {
 			}
 			to = filepath.Join(to, filepath.Base(j.prep.facts.Paths[m.Source].Real))
 		}
-		copies = append(copies, isolator.Copy{Dest: m.Dest, Host: to})
+		copies = append(copies, plan.Copy{Dest: m.Dest, Host: to})
 		res, err := j.app.copyMount(m, j.prep.facts, hidden, to, review)
 		if err != nil {
 			return err
@@ -71,10 +72,10 @@ func stageCopies(j *journey) error {
 	}
 	if review {
 		if err := record.Write(disk); err != nil {
-			return &isolator.Refusal{Code: 125, Msg: "the record of the copies: " + err.Error()}
+			return &fault.Refusal{Code: 125, Msg: "the record of the copies: " + err.Error()}
 		}
 		if disk, err = j.run.Keep(); err != nil {
-			return &isolator.Refusal{Code: 125, Msg: "the copies cannot be kept: " + err.Error()}
+			return &fault.Refusal{Code: 125, Msg: "the copies cannot be kept: " + err.Error()}
 		}
 		j.kept = disk
 		j.after = append(j.after, (*journey).review)
@@ -84,7 +85,7 @@ func stageCopies(j *journey) error {
 		if err != nil {
 			return err
 		}
-		j.staged.Copies = append(j.staged.Copies, isolator.Copy{Dest: c.Dest, Host: filepath.Join(disk, rel)})
+		j.staged.Copies = append(j.staged.Copies, plan.Copy{Dest: c.Dest, Host: filepath.Join(disk, rel)})
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func (a *app) copyMount(m profile.Mount, f host.Facts, hidden []string, to strin
 	var signalled *signalledError
 	switch {
 	case errors.As(context.Cause(ctx), &signalled):
-		return res, &isolator.Refusal{Code: 128 + int(signalled.signal), Msg: fmt.Sprintf("interrupted while %s was copied; nothing has run", a.short(m.Source))}
+		return res, &fault.Refusal{Code: 128 + int(signalled.signal), Msg: fmt.Sprintf("interrupted while %s was copied; nothing has run", a.short(m.Source))}
 	case err != nil:
 		return res, noRoom(m, err)
 	}
@@ -163,7 +164,7 @@ func copyRefusal(m profile.Mount, why, hint string) error {
 	if m.Line > 0 {
 		at = fmt.Sprintf(" (%s:%d)", filepath.Base(m.File), m.Line)
 	}
-	return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("%s%s: %s", mountKey(m), at, why), Hint: hint}
+	return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%s%s: %s", mountKey(m), at, why), Hint: hint}
 }
 
 // noRoom puts a failed copy into words.

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/limits"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
 )
 
@@ -48,11 +48,11 @@ func stageFilled(j *journey) error {
 type filled map[string]filledFolder
 
 type filledFolder struct {
-	isolator.Fill
+	plan.Fill
 	dir *os.File
 }
 
-func (f *filled) take(fill isolator.Fill, dir *os.File) {
+func (f *filled) take(fill plan.Fill, dir *os.File) {
 	if *f == nil {
 		*f = filled{}
 	}

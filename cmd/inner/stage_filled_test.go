@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // What a box has left in a folder is untrusted: only a regular file of a bounded size
@@ -37,7 +37,7 @@ func TestFilledRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var f filled
-	f.take(isolator.Fill{Source: "/run/clone"}, folder)
+	f.take(plan.Fill{Source: "/run/clone"}, folder)
 	defer f.close()
 	for _, c := range []struct{ source, name, want string }{
 		{"/run/clone", "login", "token"},

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -29,7 +30,7 @@ func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
 	}
 	program, why := host.FindHelper("git", os.Getenv("PATH"))
 	if program == "" {
-		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which git itself is needed for: %s", rc.Name, why), Hint: "sudo apt-get install git"}
+		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which git itself is needed for: %s", rc.Name, why), Hint: "sudo apt-get install git"}
 	}
 	if err := noGitVariables(rc); err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
 	}
 	list, err := gitconfig.Read(program, place)
 	if err != nil {
-		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], and git cannot read your configuration: %v", rc.Name, err), Hint: "git config --list --show-origin"}
+		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], and git cannot read your configuration: %v", rc.Name, err), Hint: "git config --list --show-origin"}
 	}
 	g := &gitSettings{git: program, files: gitconfig.Files(list, a.home)}
 	policy := gitPolicy(rc)
@@ -48,7 +49,7 @@ func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
 		policy.Overrides = append(policy.Overrides, gitconfig.Setting{Key: kv.Key, Value: kv.Value})
 	}
 	if g.result, err = gitconfig.Clean(list, policy); err != nil {
-		return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: git.overrides: %v", rc.Name, err)}
+		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: git.overrides: %v", rc.Name, err)}
 	}
 	return g, nil
 }
@@ -75,7 +76,7 @@ func noGitVariables(rc profile.RunConfig) error {
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, "GIT_CONFIG") {
-			return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which decides about %s; it cannot be passed or set, too", rc.Name, name), Hint: "write it as overrides under [git]"}
+			return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which decides about %s; it cannot be passed or set, too", rc.Name, name), Hint: "write it as overrides under [git]"}
 		}
 	}
 	return nil
@@ -87,27 +88,27 @@ func (g *gitSettings) asks(home string) []string {
 		return nil
 	}
 	var out []string
-	for _, p := range append(isolator.GitPlaces(home, os.Getenv("XDG_CONFIG_HOME")), g.files...) {
+	for _, p := range append(plan.GitPlaces(home, os.Getenv("XDG_CONFIG_HOME")), g.files...) {
 		out = append(out, p, filepath.Dir(p))
 	}
 	return out
 }
 
 // into puts a configuration into what is staged.
-func (g *gitSettings) into(s *isolator.Staged, r gitconfig.Result) ([]byte, error) {
+func (g *gitSettings) into(s *plan.Staged, r gitconfig.Result) ([]byte, error) {
 	text, err := r.Text()
 	if err != nil {
 		return nil, err
 	}
 	s.GitConfig, s.GitFiles = text, g.files
-	for _, v := range r.Environment(isolator.BoxGitConfig) {
+	for _, v := range r.Environment(plan.BoxGitConfig) {
 		s.Env = append(s.Env, profile.KV{Key: v.Key, Value: v.Value})
 	}
 	return text, nil
 }
 
 // show is into for a plan that is printed: logins are not in it.
-func (g *gitSettings) show(s *isolator.Staged) error {
+func (g *gitSettings) show(s *plan.Staged) error {
 	if g == nil {
 		return nil
 	}
@@ -137,7 +138,7 @@ const signLine = "does not sign commits and tags, though your git settings ask f
 
 // stageUnsigned tells the box's git, over all files, not to sign. With [git] the settings of
 // that have it already.
-func (a *app) stageUnsigned(rc profile.RunConfig, s *isolator.Staged) {
+func (a *app) stageUnsigned(rc profile.RunConfig, s *plan.Staged) {
 	if rc.Git != nil || os.Getenv("GIT_CONFIG_COUNT") != "" {
 		return
 	}
@@ -172,14 +173,14 @@ func stageGit(j *journey) error {
 	}
 	text, err := g.into(&j.staged, g.result)
 	if err != nil {
-		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the cleaned git configuration: %v", j.rc.Name, err)}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the cleaned git configuration: %v", j.rc.Name, err)}
 	}
 	file, err := j.run.File("gitconfig", text, 0o444)
 	if err != nil {
 		return err
 	}
 	if err := g.result.Verify(g.git, file); err != nil {
-		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the cleaned git configuration: %v", j.rc.Name, err), Hint: g.git + " --version"}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the cleaned git configuration: %v", j.rc.Name, err), Hint: g.git + " --version"}
 	}
 	return nil
 }

@@ -7,29 +7,29 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/limits"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
 )
 
 // stageLimits makes the control group of the run, where that is what holds its
 // limits. One that cannot be made after all is no engine: another is chosen. What
-// nothing holds isolator.Build refuses, unless the profile says limits_required =
+// nothing holds plan.Build refuses, unless the profile says limits_required =
 // false: then it is told.
 func stageLimits(j *journey) error {
-	plan, missing := isolator.Limits(j.rc, j.prep.facts)
-	for plan != nil && plan.Parent != "" && (len(missing) == 0 || j.rc.LimitsLoose) {
-		plan.Folder = plan.FolderOf(j.run.ID)
-		err := j.run.Group(plan.Folder, plan.Make)
+	held, missing := plan.Limits(j.rc, j.prep.facts)
+	for held != nil && held.Parent != "" && (len(missing) == 0 || j.rc.LimitsLoose) {
+		held.Folder = held.FolderOf(j.run.ID)
+		err := j.run.Group(held.Folder, held.Make)
 		if err == nil {
-			j.staged.Group = plan.Folder
+			j.staged.Group = held.Folder
 			break
 		}
 		j.prep.facts.Limits.Group = limits.Parent{Why: err.Error()}
-		plan, missing = isolator.Limits(j.rc, j.prep.facts)
+		held, missing = plan.Limits(j.rc, j.prep.facts)
 	}
 	if len(missing) > 0 && j.rc.LimitsLoose {
-		j.app.warn("%s; the run starts without (limits_required = false)", isolator.Unlimited(missing))
+		j.app.warn("%s; the run starts without (limits_required = false)", plan.Unlimited(missing))
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func limitName(key string) string {
 
 // limitLines tells what holds each limit of a plan; a pasted command has only
 // those of disk.
-func limitLines(plan isolator.Plan) []string {
+func limitLines(plan plan.Plan) []string {
 	if plan.Limits == nil {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
@@ -45,9 +45,9 @@ func (j *journey) unlogged(err error) error {
 	out := j.rc.Output
 	switch {
 	case out.Record:
-		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q asks for a recording (output.record), which cannot be made: %v", j.rc.Name, err)}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q asks for a recording (output.record), which cannot be made: %v", j.rc.Name, err)}
 	case out.Log != "":
-		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q asks for a log (output.log), which cannot be kept: %v", j.rc.Name, err)}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q asks for a log (output.log), which cannot be kept: %v", j.rc.Name, err)}
 	}
 	j.app.warn("this run is not recorded: %v", err)
 	return nil

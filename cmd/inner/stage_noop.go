@@ -3,14 +3,14 @@ package main
 import (
 	"path/filepath"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/shims"
 )
 
 // stageNoop writes the block and rewrite shims of the box, and counts the calls
 // they block.
 func stageNoop(j *journey) error {
-	scripts := shims.NoopScripts(j.rc.Noop, j.rc.Name, isolator.BoxNoop, isolator.BoxBlocked)
+	scripts := shims.NoopScripts(j.rc.Noop, j.rc.Name, plan.BoxNoop, plan.BoxBlocked)
 	if len(scripts) == 0 {
 		return nil
 	}
@@ -23,7 +23,7 @@ func stageNoop(j *journey) error {
 			return err
 		}
 	}
-	files, err := isolator.NoopStartup()
+	files, err := plan.NoopStartup()
 	if err != nil {
 		return err
 	}
@@ -50,6 +50,6 @@ func stageNoop(j *journey) error {
 
 // blockedPipe shows the pipe in the box. A pipe is written to through a read-only
 // mount, too; so the box can do nothing else to it.
-func blockedPipe(path string) isolator.Bind {
-	return isolator.Bind{Host: path, Box: isolator.BoxBlocked, Reason: "blocked calls are counted"}
+func blockedPipe(path string) plan.Bind {
+	return plan.Bind{Host: path, Box: plan.BoxBlocked, Reason: "blocked calls are counted"}
 }

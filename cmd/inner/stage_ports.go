@@ -18,7 +18,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -62,7 +63,7 @@ func openPorts(j *journey) (*ports, error) {
 
 // taken says why a port cannot be published.
 func (p *ports) taken(port profile.Port, err error) error {
-	r := &isolator.Refusal{
+	r := &fault.Refusal{
 		Code: 125, Hint: fmt.Sprintf(`publish = ["%d:%d"] takes another port of this computer`, port.Host%1000+8000, port.Box),
 		Msg: fmt.Sprintf("profile %q publishes port %d (%s:%d), which cannot be had: %v", p.rc.Name, port.Host, filepath.Base(port.File), port.Line, err),
 	}
@@ -127,7 +128,7 @@ func (p *ports) host(port uint16) func(context.Context) (net.Conn, error) {
 }
 
 // publish accepts what was opened. A second box of the same run takes over.
-func (p *ports) publish(list []isolator.Publish, dial func(context.Context, uint16) (net.Conn, error)) {
+func (p *ports) publish(list []plan.Publish, dial func(context.Context, uint16) (net.Conn, error)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dial = dial

@@ -5,8 +5,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/procfs"
 	"github.com/enr/inner/profile"
 )
@@ -34,16 +35,16 @@ func (a *app) knownProc(rc profile.RunConfig, f *host.Facts, mayProbe bool) erro
 	case procfs.Safe, procfs.Listed: // the consent says that command lines are shown
 		return nil
 	case procfs.Unsafe:
-		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: proc = \"bind\": the host's /proc gives away %s", rc.Name, why), Hint: `set proc = "auto" under [sandbox]`}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: proc = \"bind\": the host's /proc gives away %s", rc.Name, why), Hint: `set proc = "auto" under [sandbox]`}
 	default:
-		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: proc = \"bind\": whether that is safe could not be found out: %s", rc.Name, why), Hint: "try again"}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: proc = \"bind\": whether that is safe could not be found out: %s", rc.Name, why), Hint: "try again"}
 	}
 }
 
 // stageProc finds the inner binary, for a box that cannot execute it through
 // /proc.
 func stageProc(j *journey) error {
-	if isolator.ProcMode(j.rc.Proc, j.prep.facts.Proc) != "empty" {
+	if plan.ProcMode(j.rc.Proc, j.prep.facts.Proc) != "empty" {
 		return nil
 	}
 	j.staged.Self = selfPath()
@@ -80,7 +81,7 @@ func (j *journey) otherProc() bool {
 		j.app.warn("%s", err)
 		return false
 	}
-	plan, err := isolator.Build(j.rc, *f, j.staged)
+	plan, err := plan.Build(j.rc, *f, j.staged)
 	if err != nil {
 		j.app.warn("%s", err)
 		return false

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -34,7 +34,7 @@ func stageHistory(j *journey) error {
 
 // promptFirst has PROMPT_COMMAND begin with word, and then do what it does in
 // the box otherwise: [env] set comes before an inherited one.
-func promptFirst(env *profile.Env, s *isolator.Staged, word string, lookup func(string) (string, bool)) {
+func promptFirst(env *profile.Env, s *plan.Staged, word string, lookup func(string) (string, bool)) {
 	const name = "PROMPT_COMMAND"
 	if i := slices.IndexFunc(env.Set, func(kv profile.KV) bool { return kv.Key == name }); i >= 0 {
 		env.Set = slices.Clone(env.Set) // it may be the profile's own

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/enr/inner/hooks/quote"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
@@ -39,7 +39,7 @@ func (j *journey) leftovers() repos.Search {
 	rc, f := j.rc, j.prep.facts
 	s := repos.Search{
 		Roots: writableRoots(rc), Ours: j.placeholders(), Since: j.clock, Timeless: j.timeless, NoGit: rc.GitDir == "rw",
-		Obeyed: isolator.ObeyedRoots(rc), Before: isolator.KeptPlaces(rc, f), Named: f.Named, Homes: f.Homes(),
+		Obeyed: plan.ObeyedRoots(rc), Before: plan.KeptPlaces(rc, f), Named: f.Named, Homes: f.Homes(),
 	}
 	if s.NoGit {
 		s.Named, s.Keep = nil, f.Named

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 )
@@ -33,7 +33,7 @@ func (a *app) workspaces(rc profile.RunConfig) ([]stage.Workspace, error) {
 			continue
 		}
 		if !inFolder(rc.WorkspacesDir, m.Dest) {
-			return nil, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: mounts.%q: dest %q leads out of workspaces_path %q", rc.Name, m.Written, m.Dest, rc.WorkspacesDir)}
+			return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: mounts.%q: dest %q leads out of workspaces_path %q", rc.Name, m.Written, m.Dest, rc.WorkspacesDir)}
 		}
 		fi, err := os.Stat(m.Source)
 		places = append(places, stage.Workspace{Path: m.Dest, File: m.Mode != profile.Tmpfs && err == nil && !fi.IsDir()})
@@ -66,7 +66,7 @@ func (a *app) notForBox(rc profile.RunConfig) error {
 	}
 	for _, w := range writable {
 		if inFolder(realPath(w), root) {
-			return &isolator.Refusal{
+			return &fault.Refusal{
 				Code: 125, Msg: fmt.Sprintf("profile %q: workspaces_path %q lies in %q, which the box can write", rc.Name, rc.WorkspacesDir, w),
 				Hint: `workspaces_path = "~/.inner/workspaces"`,
 			}

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
@@ -143,7 +143,7 @@ func (a *app) projectConfig(pl place) configRead {
 func (a *app) approvedConfig(root string, p *profile.Project) (*config.Config, error) {
 	rec, err := a.recordOf(root, p)
 	if err != nil {
-		return nil, &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", a.short(root), err), Hint: "inner revoke " + quoted(root) + ", then inner allow"}
+		return nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", a.short(root), err), Hint: "inner revoke " + quoted(root) + ", then inner allow"}
 	}
 	conf := rec.ConfigRecord()
 	approved := conf != nil && conf.WasApproved() && conf.Decision == trust.Allowed
@@ -156,7 +156,7 @@ func (a *app) approvedConfig(root string, p *profile.Project) (*config.Config, e
 		path = a.short(filepath.Join(p.Dir, "config.toml"))
 	}
 	lost := func(hint, why string, args ...any) error {
-		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("%s %s; what it hides and limits would not hold", path, fmt.Sprintf(why, args...)), Hint: hint}
+		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s %s; what it hides and limits would not hold", path, fmt.Sprintf(why, args...)), Hint: hint}
 	}
 	switch {
 	case !approved && (r.err != nil || r.file == nil):
@@ -262,11 +262,11 @@ func (a *app) asAllowed(p *profile.Profile, c profile.Context, rc profile.RunCon
 	}
 	rec, err := a.recordOf(c.Project, a.projectOf(c.Project))
 	if err != nil {
-		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", a.short(c.Project), err), Hint: "inner revoke, then inner allow"}
+		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", a.short(c.Project), err), Hint: "inner revoke, then inner allow"}
 	}
 	r, root := rec.Approving(p)
 	refuse := func(format string, args ...any) error {
-		return &isolator.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q ", p.Name) + fmt.Sprintf(format, args...), Hint: "inner allow"}
+		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q ", p.Name) + fmt.Sprintf(format, args...), Hint: "inner allow"}
 	}
 	switch {
 	case r == nil:
@@ -321,7 +321,7 @@ func exchanged(rc profile.RunConfig, facts map[string]host.Path) string {
 
 // untrusted refuses a profile that is not approved as it is.
 func (a *app) untrusted(pl place, p *profile.Profile, v trust.Verdict) error {
-	r := &isolator.Refusal{Code: 126, Hint: "inner allow"}
+	r := &fault.Refusal{Code: 126, Hint: "inner allow"}
 	switch v.State {
 	case trust.Untrusted:
 		r.Msg = fmt.Sprintf("profile %q is not trusted: %s was never allowed", p.Name, a.short(v.File))

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // Run by root, bwrap 0.8.0 takes away every capability and leaves the bounding set as
@@ -17,7 +17,7 @@ import (
 // keeps it, and gives it away with the rest before the program starts.
 
 // bounding are the words that let it, or none: a plain user's box has an empty set.
-func bounding(p isolator.Plan) []string {
+func bounding(p plan.Plan) []string {
 	if os.Geteuid() != 0 || p.Map != nil || !capable(unix.CAP_SETPCAP) {
 		return nil
 	}

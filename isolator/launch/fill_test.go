@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // filling is a job with a folder in memory at /mnt/box, and what fills it.
@@ -35,7 +35,7 @@ func filling(t *testing.T, script string) (j job, source string) {
 	}
 	j = sh(script)
 	j.Args = []string{"--tmpfs", "/mnt", "--size", "1048576", "--perms", "0700", "--tmpfs", "/mnt/box"}
-	j.Fills = []isolator.Fill{{Source: source, Dest: "/mnt/box", Room: 1 << 20}}
+	j.Fills = []plan.Fill{{Source: source, Dest: "/mnt/box", Room: 1 << 20}}
 	return j, source
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // confineError is a program that could not be confined, and so was not started.
@@ -21,7 +21,7 @@ type confineError struct{ error }
 // Renaming between folders is granted everywhere: it is refused by default as
 // soon as anything about files is handled (landlock(7), LANDLOCK_ACCESS_FS_REFER),
 // and read-only mounts refuse it where it must be.
-func confine(l *isolator.Landlock, files [3]uintptr) error {
+func confine(l *plan.Landlock, files [3]uintptr) error {
 	if l == nil {
 		return nil
 	}

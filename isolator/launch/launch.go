@@ -1,4 +1,4 @@
-// Package launch turns an [isolator.Plan] into a process and stays with it: the
+// Package launch turns an [plan.Plan] into a process and stays with it: the
 // box's terminal, its signals, its time limit, its exit code.
 //
 // Two processes do this, both the inner binary. The launcher is the one the
@@ -53,7 +53,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // Exit codes that are not the program's own, as in timeout(1), env(1) and the
@@ -151,7 +151,7 @@ type Result struct {
 // session keyring on that thread, marks every descriptor from 3 up
 // close-on-exec, and lets go of a stdin or stdout that is a pipe once the
 // program has it, so that its other end sees the program alone.
-func Run(p isolator.Plan, o Options) Result {
+func Run(p plan.Plan, o Options) Result {
 	s, err := open(p, o)
 	if err != nil {
 		return Result{Code: CodeNoSandbox, Reason: cleanLine(err.Error())}

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	contribterminal "github.com/enr/inner/contrib/terminal"
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/userns"
 )
 
@@ -139,10 +139,10 @@ type job struct {
 	Listen      []uint16 // ports of the box
 	Publish     []uint16
 	NoNetwork   string // what taking them says, an error
-	Landlock    *isolator.Landlock
-	Pins        []isolator.Pin
+	Landlock    *plan.Landlock
+	Pins        []plan.Pin
 	Nsenter     string
-	Fills       []isolator.Fill
+	Fills       []plan.Fill
 	Kept        string // a file to write the file "kept" of the first folder to
 }
 
@@ -203,8 +203,8 @@ func launcherMain(file string) int {
 	return r.Code
 }
 
-func (j job) plan() isolator.Plan {
-	p := isolator.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Nsenter: j.Nsenter, Fills: j.Fills}
+func (j job) plan() plan.Plan {
+	p := plan.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Nsenter: j.Nsenter, Fills: j.Fills}
 	if p.Bwrap == "" {
 		p.Bwrap = "/usr/bin/bwrap"
 	}
@@ -218,14 +218,14 @@ func (j job) plan() isolator.Plan {
 		p.Dir = "/"
 	}
 	for _, port := range j.Listen {
-		p.Listen = append(p.Listen, isolator.Listen{Port: port})
+		p.Listen = append(p.Listen, plan.Listen{Port: port})
 	}
 	for _, port := range j.Publish {
-		p.Publish = append(p.Publish, isolator.Publish{Port: port})
+		p.Publish = append(p.Publish, plan.Publish{Port: port})
 	}
 	// Where the test binary and its files are must be there in the box.
 	home := filepath.Dir(self())
-	p.Args = []isolator.Arg{{Words: []string{
+	p.Args = []plan.Arg{{Words: []string{
 		"--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
 		"--die-with-parent", "--cap-drop", "ALL", "--tmpfs", "/tmp", "--setenv", "GORACE", "atexit_sleep_ms=0", "--bind", home, home, "--bind", os.TempDir(), os.TempDir(),
 	}}, {Words: j.Args}}

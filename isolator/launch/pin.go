@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // Pinning needs the rights of the one who made the box's mounts. bwrap has given them
@@ -153,7 +153,7 @@ func pinAll() error {
 	}
 	words := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
 	for i := 0; i+1 < len(words); i += 2 {
-		if err := pinOne(isolator.Pin{Path: words[i], Target: words[i+1]}); err != nil {
+		if err := pinOne(plan.Pin{Path: words[i], Target: words[i+1]}); err != nil {
 			return fmt.Errorf("%s: %w", words[i], err)
 		}
 	}
@@ -162,7 +162,7 @@ func pinAll() error {
 
 // pinOne binds a link onto itself, and then looks whether it is the one that was
 // meant: from here on nobody can exchange it.
-func pinOne(p isolator.Pin) error {
+func pinOne(p plan.Pin) error {
 	dir, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(p.Path), &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // TestPinned: a link that is pinned cannot be removed, renamed or replaced in the box,
@@ -43,7 +43,7 @@ func TestPinned(t *testing.T) {
 		j := sh(tries)
 		j.Args, j.Dir, j.Nsenter = []string{"--bind", dir, dir}, dir, nsenter
 		if c.pin {
-			j.Pins = []isolator.Pin{{Path: filepath.Join(dir, "link"), Target: c.target}}
+			j.Pins = []plan.Pin{{Path: filepath.Join(dir, "link"), Target: c.target}}
 		}
 		r, out, errs := j.run(t)
 		if out != c.want || r.Code != c.code || !strings.Contains(r.Reason, c.refused) {

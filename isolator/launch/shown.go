@@ -6,13 +6,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // identified fills in what the sources of mounts are now. A source is canonical:
 // a link in its path has come since.
-func identified(list []isolator.Shown) ([]isolator.Shown, error) {
-	out := make([]isolator.Shown, len(list))
+func identified(list []plan.Shown) ([]plan.Shown, error) {
+	out := make([]plan.Shown, len(list))
 	for i, sh := range list {
 		if out[i] = sh; sh.Ino != 0 || sh.Source == "" {
 			continue

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // TestExchangedMount: what is mounted must be what was probed.
@@ -24,11 +24,11 @@ func TestExchangedMount(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := fi.Sys().(*syscall.Stat_t)
-	s := &spec{Shown: []isolator.Shown{{Path: probed, Dev: uint64(st.Dev), Ino: st.Ino}}}
+	s := &spec{Shown: []plan.Shown{{Path: probed, Dev: uint64(st.Dev), Ino: st.Ino}}}
 	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was exchanged") {
 		t.Errorf("a folder with nothing mounted on it: %v", err)
 	}
-	mounted, err := identified([]isolator.Shown{{Path: "/proc", Source: "/proc"}, {Path: "/dev"}})
+	mounted, err := identified([]plan.Shown{{Path: "/proc", Source: "/proc"}, {Path: "/dev"}})
 	if err != nil || mounted[0].Ino == 0 {
 		t.Fatalf("%v, %v", mounted, err)
 	}
@@ -46,7 +46,7 @@ func TestExchangedMount(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, source := range []string{link, filepath.Join(link, "below")} {
-		if _, err := identified([]isolator.Shown{{Path: source, Source: source}}); err == nil {
+		if _, err := identified([]plan.Shown{{Path: source, Source: source}}); err == nil {
 			t.Errorf("a link: %s passes as a source", source)
 		}
 	}

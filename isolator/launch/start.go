@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/limits"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // session is one run, seen from the launcher. Only the main goroutine touches
@@ -52,7 +52,7 @@ type session struct {
 	running int      // relays and pumps that have not ended
 	keys    keys
 
-	pins    []isolator.Pin
+	pins    []plan.Pin
 	nsenter string
 
 	net       Network
@@ -95,7 +95,7 @@ type session struct {
 }
 
 // open takes stock of the descriptors and decides what the program's will be.
-func open(p isolator.Plan, o Options) (*session, error) {
+func open(p plan.Plan, o Options) (*session, error) {
 	if !filepath.IsAbs(p.Bwrap) {
 		return nil, fmt.Errorf("bwrap %q: not an absolute path", p.Bwrap)
 	}
@@ -204,7 +204,7 @@ func (s *session) own(fd int, err error) (int, error) {
 // box has it; descriptors close-on-exec before the fork; signals caught before
 // the terminal is raw; raw before the word that lets the program start; the
 // word only after the supervisor has said that it waits, and on this thread.
-func (s *session) start(p isolator.Plan) error {
+func (s *session) start(p plan.Plan) error {
 	if err := freshKeyring(); err != nil {
 		return err
 	}
@@ -233,13 +233,13 @@ func (s *session) start(p isolator.Plan) error {
 		if namespace, err = s.own(mappedNamespace(p.Bwrap, *p.Map)); err != nil {
 			return err
 		}
-		words = append(words, "--userns", strconv.Itoa(isolator.FirstDataFD+len(p.Data)))
+		words = append(words, "--userns", strconv.Itoa(plan.FirstDataFD+len(p.Data)))
 	}
 	args, err := s.own(memfd(nulTerminated(words)))
 	if err != nil {
 		return err
 	}
-	s.spec.FillFD = isolator.FirstDataFD + len(p.Data)
+	s.spec.FillFD = plan.FirstDataFD + len(p.Data)
 	if namespace >= 0 {
 		s.spec.FillFD++
 	}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/limits"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // Descriptors of the supervisor, agreed between both ends. bwrap leaves what
@@ -78,12 +78,12 @@ type spec struct {
 
 	Program, Dir string
 	Argv, Env    []string
-	Listen       []uint16         // ports of the loopback to listen on
-	Dispense     bool             // start a dispenser
-	Shown        []isolator.Shown // to be looked at before the program starts
-	Fills        []isolator.Fill  // to be filled before that, each from descriptor FillFD and up
+	Listen       []uint16     // ports of the loopback to listen on
+	Dispense     bool         // start a dispenser
+	Shown        []plan.Shown // to be looked at before the program starts
+	Fills        []plan.Fill  // to be filled before that, each from descriptor FillFD and up
 	FillFD       int
-	Landlock     *isolator.Landlock
+	Landlock     *plan.Landlock
 	Rlimits      limits.Values // of which it sets its own
 	Observe      bool          // tell the launcher of every call that names a file
 }
@@ -175,7 +175,7 @@ func decodeSpec(b []byte) (*spec, error) {
 		s.Listen = append(s.Listen, uint16(d.u32()))
 	}
 	for n := d.u32(); n > 0 && !d.bad; n-- {
-		sh := isolator.Shown{Path: d.str()}
+		sh := plan.Shown{Path: d.str()}
 		for _, v := range []*uint64{&sh.Dev, &sh.Ino} {
 			*v = uint64(d.u32())
 			*v |= uint64(d.u32()) << 32
@@ -184,12 +184,12 @@ func decodeSpec(b []byte) (*spec, error) {
 	}
 	s.FillFD = int(d.u32())
 	for n := d.u32(); n > 0 && !d.bad; n-- {
-		f := isolator.Fill{Dest: d.str(), Room: uint64(d.u32())}
+		f := plan.Fill{Dest: d.str(), Room: uint64(d.u32())}
 		f.Room |= uint64(d.u32()) << 32
 		s.Fills = append(s.Fills, f)
 	}
 	if d.u32() != 0 {
-		s.Landlock = &isolator.Landlock{Signals: d.u32() != 0, Abstract: d.u32() != 0, Writes: d.u32() != 0, Writable: d.list()}
+		s.Landlock = &plan.Landlock{Signals: d.u32() != 0, Abstract: d.u32() != 0, Writes: d.u32() != 0, Writable: d.list()}
 	}
 	for _, v := range []*uint64{&s.Rlimits.Files, &s.Rlimits.FileSize, &s.Rlimits.Pids} {
 		*v = uint64(d.u32())

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -20,7 +20,7 @@ type mount struct {
 }
 
 // mounts reads the arguments, as bwrap(1) documents them.
-func mounts(plan isolator.Plan) []mount {
+func mounts(plan plan.Plan) []mount {
 	var out []mount
 	for _, a := range plan.Args {
 		w, write := a.Words, true
@@ -92,14 +92,14 @@ func (s Subject) files() []Row {
 			list(&stays, s.place(m.dest, m.reason))
 		case m.kind == "--tmpfs" && (!m.write || strings.HasPrefix(m.reason, "hidden:")), m.source == s.Staged.Empty && m.source != "":
 			continue // see hidden
-		case slices.ContainsFunc(s.Plan.Fills, func(f isolator.Fill) bool { return f.Dest == m.dest }):
+		case slices.ContainsFunc(s.Plan.Fills, func(f plan.Fill) bool { return f.Dest == m.dest }):
 			list(&clones, s.place(m.dest, m.reason))
 		case m.kind == "--tmpfs":
 			list(&own, s.place(m.dest, m.reason))
 		case m.source == "": // made for the box
-		case slices.ContainsFunc(s.Staged.Copies, func(c isolator.Copy) bool { return c.Host == m.source }):
+		case slices.ContainsFunc(s.Staged.Copies, func(c plan.Copy) bool { return c.Host == m.source }):
 			list(&copies, s.place(m.dest, m.reason))
-		case slices.ContainsFunc(s.Staged.BoxGit, func(b isolator.Bind) bool { return b.Write && b.Host == m.source }):
+		case slices.ContainsFunc(s.Staged.BoxGit, func(b plan.Bind) bool { return b.Write && b.Host == m.source }):
 			list(&clones, s.place(m.dest, m.reason))
 		case before == m.source && m.write && overWritable: // mounted on itself, to stay where it is
 		case m.write:
@@ -137,8 +137,8 @@ func (s Subject) mapped(m mount) Thing {
 
 // inners reports whether a mount is a part of the box itself.
 func (s Subject) inners(m mount) bool {
-	return m.dest == "/run" || m.dest == isolator.BoxMarker || m.kind == "--dev" || m.kind == "--proc" || m.source != "" && m.source == s.Staged.Noop ||
-		paths.Below(isolator.BoxDir, m.dest) || paths.Below("/proc", m.dest) || paths.Below("/dev", m.dest) ||
+	return m.dest == "/run" || m.dest == plan.BoxMarker || m.kind == "--dev" || m.kind == "--proc" || m.source != "" && m.source == s.Staged.Noop ||
+		paths.Below(plan.BoxDir, m.dest) || paths.Below("/proc", m.dest) || paths.Below("/dev", m.dest) ||
 		s.Staged.Noop != "" && paths.Below(s.Staged.Noop, m.source) || s.Staged.Startup != "" && paths.Below(s.Staged.Startup, m.source)
 }
 

@@ -6,7 +6,7 @@
 // It opens nothing and probes nothing. Names of files and words of profiles are in
 // a Picture as they are; Text and HTML make them harmless.
 //
-//	plan, err := isolator.Build(rc, facts, staged)
+//	plan, err := plan.Build(rc, facts, staged)
 //	pic.Groups = picture.Groups(picture.Subject{Config: rc, Facts: facts, Staged: staged, Plan: plan})
 //	picture.Text(os.Stdout, pic, picture.Style{Width: 100})
 package picture
@@ -14,8 +14,8 @@ package picture
 import (
 	"strings"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 )
@@ -96,8 +96,8 @@ type Thing struct {
 type Subject struct {
 	Config profile.RunConfig
 	Facts  host.Facts
-	Staged isolator.Staged
-	Plan   isolator.Plan
+	Staged plan.Staged
+	Plan   plan.Plan
 	Clones []capability.Capability
 
 	Hosts      []Hosts  // what can be reached by name

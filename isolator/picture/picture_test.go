@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/enr/inner/isolator"
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
-	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -58,10 +59,10 @@ func subject(t *testing.T) Subject {
 			Sockets: []string{home + "/agent.sock", "/data/db.sock"},
 			Env:     map[string]string{"HOME": home, "PATH": "/usr/bin", "LANG": "value-of-lang", "API_TOKEN": "value-of-token", "OTHER": "value-of-other", "AWS_SECRET": "value-of-aws"},
 		},
-		Staged: isolator.Staged{
+		Staged: plan.Staged{
 			RunID: "r1", Empty: "/empty", Program: "/usr/bin/bash", Argv: []string{"bash"}, Noop: "/stage/noop",
-			Copies: []isolator.Copy{{Dest: home + "/notes", Host: "/stage/copy"}},
-			Binds:  []isolator.Bind{{Host: "/stage/claude", Box: home + "/.claude", Write: true, Room: isolator.SpareRoom, Reason: "capability claude: a clone of ~/.claude"}},
+			Copies: []plan.Copy{{Dest: home + "/notes", Host: "/stage/copy"}},
+			Binds:  []plan.Bind{{Host: "/stage/claude", Box: home + "/.claude", Write: true, Room: plan.SpareRoom, Reason: "capability claude: a clone of ~/.claude"}},
 		},
 		Hosts:    []Hosts{{"network_allow", []string{"example.com"}}, {"capability claude", []string{"api.example.net"}}},
 		NetNotes: []string{"@go has no host: go is not installed"},
@@ -76,7 +77,7 @@ func subject(t *testing.T) Subject {
 		t.Fatal("no capability claude")
 	}
 	s.Clones = []capability.Capability{clone}
-	plan, err := isolator.Build(s.Config, s.Facts, s.Staged)
+	plan, err := plan.Build(s.Config, s.Facts, s.Staged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestOtherBoxes(t *testing.T) {
 		s := subject(t)
 		c.change(&s)
 		var err error
-		if s.Plan, err = isolator.Build(s.Config, s.Facts, s.Staged); err != nil {
+		if s.Plan, err = plan.Build(s.Config, s.Facts, s.Staged); err != nil {
 			t.Fatal(err)
 		}
 		got := rows(Groups(s))
@@ -197,7 +198,7 @@ func TestOtherBoxes(t *testing.T) {
 // TestWithoutPlan: a run that would be refused is told as the profile has it.
 func TestWithoutPlan(t *testing.T) {
 	s := subject(t)
-	s.Plan = isolator.Plan{}
+	s.Plan = plan.Plan{}
 	got := rows(Groups(s))
 	for _, want := range []string{"open may change: ~/src/app\n", "own works on a copy of: ~/notes\n", "open your secrets: API_TOKEN\n  seen yours pass: LANG\n", "seen may read: the system | ~/.rustup | /data | /srv/model as /opt/model\n", "ssh-keys 1"} {
 		if !strings.Contains(got, want) {

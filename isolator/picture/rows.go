@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -62,7 +62,7 @@ func (s Subject) hidden() []Row {
 // table is what is hidden, by key, each with the places that are on this host.
 func (s Subject) table() []Thing {
 	var out []Thing
-	for _, r := range isolator.Places(s.Config, s.Facts) {
+	for _, r := range plan.Places(s.Config, s.Facts) {
 		if slices.Contains(s.Config.Allow, r.Key) {
 			continue
 		}
@@ -98,7 +98,7 @@ func (s Subject) network() []Row {
 	switch {
 	case rc.Network == profile.NetFull:
 		rows = append(rows, row(Open, "everything", words("the internet, your own network, and what listens on this computer")...))
-		if why := isolator.AbstractOpen(rc, s.Facts); why != "" && s.planned() {
+		if why := plan.AbstractOpen(rc, s.Facts); why != "" && s.planned() {
 			rows = append(rows, row(Open, "abstract sockets", words("of this computer, too: "+why)...))
 		}
 	case rc.Network.ByName():
@@ -276,8 +276,8 @@ func (s Subject) limits() []Row {
 		return []Row{row(Open, "none", words("memory, processors and processes as any program of yours; no end in time")...)}
 	}
 	rows := []Row{row(Shut, "held", held...)}
-	if _, missing := isolator.Limits(s.Config, s.Facts); len(missing) > 0 && s.planned() {
-		rows = append(rows, row(Open, "not held", words(isolator.Unlimited(missing))...))
+	if _, missing := plan.Limits(s.Config, s.Facts); len(missing) > 0 && s.planned() {
+		rows = append(rows, row(Open, "not held", words(plan.Unlimited(missing))...))
 	}
 	return rows
 }
@@ -298,7 +298,7 @@ func duration(d time.Duration) string {
 func (s Subject) kernel() []Row {
 	rc := s.Config
 	option := func(name string) bool {
-		return slices.ContainsFunc(s.Plan.Args, func(a isolator.Arg) bool { return slices.Contains(a.Words, name) })
+		return slices.ContainsFunc(s.Plan.Args, func(a plan.Arg) bool { return slices.Contains(a.Words, name) })
 	}
 	rows := []Row{row(Shut, "system calls", words("a filter ("+rc.Seccomp+")")...)}
 	if rc.Seccomp == "off" {
@@ -337,7 +337,7 @@ func (s Subject) kernel() []Row {
 	}
 	proc := map[string]string{"fresh": "its own are all it sees", "bind": "it sees this computer's list with the command lines, and nothing inside of them", "empty": "it sees none (no /proc)"}
 	return append(rows,
-		row(Shut, "processes", words(proc[isolator.ProcMode(rc.Proc, s.Facts.Proc)]+"; all of them end with the run")...),
+		row(Shut, "processes", words(proc[plan.ProcMode(rc.Proc, s.Facts.Proc)]+"; all of them end with the run")...),
 		row(Shut, "rights", words(s.rights())...))
 }
 

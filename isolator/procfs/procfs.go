@@ -33,8 +33,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // The words that make the inner binary a part of the probe.
@@ -133,9 +133,9 @@ func FailedAtProc(reason string) bool {
 	return strings.Contains(reason, "mount proc") || strings.Contains(reason, "/newroot/proc")
 }
 
-// plan is the least box around a program: its own namespaces, the host
+// leastBox is the least box around a program: its own namespaces, the host
 // read-only.
-func plan(bwrap string, proc ...string) isolator.Plan {
+func leastBox(bwrap string, proc ...string) plan.Plan {
 	words := [][]string{
 		{"--unshare-pid", "--die-with-parent"},
 		{"--unshare-ipc"},
@@ -145,16 +145,16 @@ func plan(bwrap string, proc ...string) isolator.Plan {
 		{"--dev", "/dev"},
 		proc,
 	}
-	p := isolator.Plan{Bwrap: bwrap, Program: selfExe, Dir: "/"}
+	p := plan.Plan{Bwrap: bwrap, Program: selfExe, Dir: "/"}
 	for _, w := range words {
-		p.Args = append(p.Args, isolator.Arg{Words: w})
+		p.Args = append(p.Args, plan.Arg{Words: w})
 	}
 	return p
 }
 
 // fresh tries to mount a fresh /proc.
 func fresh(bwrap string) error {
-	p := plan(bwrap, "--proc", "/proc")
+	p := leastBox(bwrap, "--proc", "/proc")
 	p.Argv = []string{selfExe, probeWord, "0"}
 	res := launch.Run(p, launch.Options{Timeout: probeTime})
 	if !res.Started {
@@ -196,7 +196,7 @@ func Bind(bwrap string) (Answer, string) {
 		return Unknown, err.Error()
 	}
 	defer r.Close()
-	p := plan(bwrap, "--ro-bind", "/proc", "/proc")
+	p := leastBox(bwrap, "--ro-bind", "/proc", "/proc")
 	p.Argv = []string{selfExe, probeWord, strconv.Itoa(sentinel.Process.Pid), secret}
 	res := launch.Run(p, launch.Options{Stdout: w, Timeout: probeTime})
 	w.Close()

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/internal/fault"
 )
 
 func there(p string) bool { _, err := os.Lstat(p); return err == nil }
@@ -105,7 +105,7 @@ func TestWorkspaces(t *testing.T) {
 	}
 	want := func(what string, err error, part string) {
 		t.Helper()
-		if r := isolator.AsRefusal(err); r == nil || r.Code != 125 || !strings.Contains(r.Msg, part) {
+		if r := fault.AsRefusal(err); r == nil || r.Code != 125 || !strings.Contains(r.Msg, part) {
 			t.Errorf("%s: %v, want %q", what, err, part)
 		}
 	}

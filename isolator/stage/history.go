@@ -7,16 +7,16 @@ import (
 	"strings"
 
 	"github.com/enr/inner/hooks/quote"
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
 // boxHist is where the history and start-up files of the box's shell live.
-const boxHist = isolator.BoxDir + "/shell"
+const boxHist = plan.BoxDir + "/shell"
 
 // Shell is what an interactive shell in the box needs besides its own files.
 type Shell struct {
-	Bind *isolator.Bind // nil when nothing was staged
+	Bind *plan.Bind // nil when nothing was staged
 	Env  []profile.KV
 	Args []string // in front of the profile's arguments
 	// Prompt is what PROMPT_COMMAND must begin with, where no start-up file of
@@ -54,7 +54,7 @@ func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) 
 	if err != nil {
 		return Shell{}, err
 	}
-	sh := Shell{Bind: &isolator.Bind{Host: dir, Box: boxHist, Write: true, Room: isolator.SpareRoom, Reason: "shell history of the profile"}}
+	sh := Shell{Bind: &plan.Bind{Host: dir, Box: boxHist, Write: true, Room: plan.SpareRoom, Reason: "shell history of the profile"}}
 	write := func(name, text string) error {
 		_, err := r.File(filepath.Join("shell", name), []byte(text), 0o600)
 		return err
@@ -115,7 +115,7 @@ func bashrc(history []string, fix bool) string {
 		fmt.Fprintf(&b, "case ${HISTSIZE-x} in *[!0-9]*|'') ;; *) [ \"$HISTSIZE\" -lt %d ] && HISTSIZE=%d ;; esac\n", len(history)+500, len(history)+500)
 	}
 	// The shims of [noop], when there are any: --rcfile keeps what covers ~/.bashrc out.
-	fmt.Fprintf(&b, "[ -r %[1]s ] && . %[1]s\n", isolator.BoxStartPath)
+	fmt.Fprintf(&b, "[ -r %[1]s ] && . %[1]s\n", plan.BoxStartPath)
 	for _, h := range history {
 		fmt.Fprintf(&b, "history -s -- %s\n", quote.POSIX(h))
 	}

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 )
 
@@ -61,7 +61,7 @@ func (r *Run) Workspaces(root string, places []Workspace) error {
 // change.
 func workspacesRoot(root string) (int, error) {
 	refuse := func(why, hint string) (int, error) {
-		return -1, &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("workspaces_path %q %s", root, why), Hint: hint}
+		return -1, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("workspaces_path %q %s", root, why), Hint: hint}
 	}
 	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch {
@@ -117,7 +117,7 @@ func freeOf(dir int, root string, places []Workspace) error {
 		for line := range strings.Lines(held) {
 			path, err := strconv.Unquote(strings.TrimSuffix(line, "\n"))
 			if err == nil && slices.ContainsFunc(places, func(p Workspace) bool { return p.Path == path }) {
-				return &isolator.Refusal{
+				return &fault.Refusal{
 					Code: 125, Msg: fmt.Sprintf("workspace %q is in use by process %d (%s)", path, pid, run),
 					Hint: "wait for it to end, or name another folder below ${workspaces_path}",
 				}
@@ -150,7 +150,7 @@ func (r *Run) lockWorkspaces(root string, places []Workspace) error {
 		return fmt.Errorf("the lock of the workspaces: %w", err)
 	}
 	if err := files.Flock(f, unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("the lock %q is held by a process of the same number, in another container perhaps", path)}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the lock %q is held by a process of the same number, in another container perhaps", path)}
 	}
 	r.workspaces = f
 	return nil
@@ -175,7 +175,7 @@ func (r *Run) place(root string, p Workspace) error {
 			return err
 		}
 		refuse := func(why string) error {
-			return &isolator.Refusal{Code: 125, Msg: fmt.Sprintf("workspace %q: %q %s", p.Path, at, why), Hint: "name another folder below ${workspaces_path}"}
+			return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("workspace %q: %q %s", p.Path, at, why), Hint: "name another folder below ${workspaces_path}"}
 		}
 		fi, err := os.Lstat(at)
 		switch {

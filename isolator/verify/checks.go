@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -45,7 +45,7 @@ type Place struct {
 type Subject struct {
 	Config profile.RunConfig
 	Facts  host.Facts
-	Staged isolator.Staged
+	Staged plan.Staged
 }
 
 // nestedKey is the allow key for boxes that make containers.
@@ -57,7 +57,7 @@ const configKey = "project-config"
 // Checks returns the built-in checks for a box, in the order they are made. It
 // is pure.
 func Checks(s Subject) []Check {
-	c := &checker{Subject: s, allowed: map[string]bool{}, table: isolator.Places(s.Config, s.Facts)}
+	c := &checker{Subject: s, allowed: map[string]bool{}, table: plan.Places(s.Config, s.Facts)}
 	for _, k := range s.Config.Allow {
 		c.allowed[k] = true
 	}
@@ -85,7 +85,7 @@ func once(list []Place) []Place {
 type checker struct {
 	Subject
 	allowed map[string]bool
-	table   []isolator.Place
+	table   []plan.Place
 	parts   []string // files that are allowed alone
 	list    []Check
 }
@@ -129,7 +129,7 @@ func (c *checker) privileges() {
 	ch.lift(c.Config.Seccomp == "off", `seccomp = "off"`)
 	ch = c.add("landlock", Medium, "landlock", "Landlock confines the program, too")
 	ch.lift(c.Config.Landlock == "off", `landlock = "off"`)
-	ch.lift(c.Facts.Landlock < isolator.LandlockScopes && c.Config.Landlock != "required", "this kernel cannot")
+	ch.lift(c.Facts.Landlock < plan.LandlockScopes && c.Config.Landlock != "required", "this kernel cannot")
 	ch = c.add("kernel-keys", Medium, "kernel-keys", "your keys in the kernel are not listed")
 	ch.lift(c.allowed[nestedKey], nestedKey)
 }
@@ -321,13 +321,13 @@ func (c *checker) protection() {
 	ch = c.add("agent-config", High, "protected", "what editors and agents on the host obey in a project cannot be changed")
 	ch.Key = configKey
 	ch.lift(c.allowed[configKey], configKey)
-	for _, p := range isolator.LaterPlaces(c.Config, c.Facts) {
+	for _, p := range plan.LaterPlaces(c.Config, c.Facts) {
 		for _, box := range c.shown(p) {
 			ch.Places = append(ch.Places, Place{Path: box, Mode: "exists"})
 		}
 	}
 	ch = c.add("startup-files", High, "protected", "what your shell reads at its start cannot be changed")
-	for _, p := range isolator.StartupFiles(c.Config, c.Facts) {
+	for _, p := range plan.StartupFiles(c.Config, c.Facts) {
 		ch.Places = append(ch.Places, Place{Path: c.canon(p), Kind: c.Facts.Paths[p].Kind})
 	}
 }
@@ -345,7 +345,7 @@ func (c *checker) pinned() {
 			}
 		}
 	}
-	targets = append(append(targets, isolator.StartupFiles(c.Config, c.Facts)...), isolator.LaterPlaces(c.Config, c.Facts)...)
+	targets = append(append(targets, plan.StartupFiles(c.Config, c.Facts)...), plan.LaterPlaces(c.Config, c.Facts)...)
 	for _, m := range c.Config.Mounts {
 		if dir := filepath.Join(m.Source, ".inner"); c.Facts.Paths[dir].Kind == host.Dir {
 			targets = append(targets, dir)
@@ -491,7 +491,7 @@ func (c *checker) hiding() {
 // waysThrough lets a hidden folder show the one entry that leads to a declared
 // place: the folder that holds all homes is empty but for this one.
 func (c *checker) waysThrough() {
-	declared := append(isolator.ToolPlaces(), c.Config.Workdir, c.Staged.Program)
+	declared := append(plan.ToolPlaces(), c.Config.Workdir, c.Staged.Program)
 	declared = append(append(declared, c.Facts.Homes()...), c.Config.HomeAllow...)
 	for _, m := range c.Config.Mounts {
 		declared = append(declared, m.Dest)
@@ -527,7 +527,7 @@ func (c *checker) waysThrough() {
 // lifted reports whether a place of the table lies in one that the profile
 // allows under another key.
 func (c *checker) lifted(p string) bool {
-	return slices.ContainsFunc(c.table, func(r isolator.Place) bool {
+	return slices.ContainsFunc(c.table, func(r plan.Place) bool {
 		return c.allowed[r.Key] && slices.ContainsFunc(r.At, func(q string) bool { return q != p && paths.Below(q, p) })
 	})
 }
@@ -582,7 +582,7 @@ func (c *checker) environment() {
 
 // declared are the names of all variables the box may have.
 func (c *checker) declared() []string {
-	names := append(isolator.ProxyVariables(c.Config), "HOME", "USER", "LOGNAME", "TERM", "PATH", "PWD", "INNER_SANDBOX", "INNER_RUN_ID")
+	names := append(plan.ProxyVariables(c.Config), "HOME", "USER", "LOGNAME", "TERM", "PATH", "PWD", "INNER_SANDBOX", "INNER_RUN_ID")
 	for name := range c.Facts.Env {
 		if slices.Contains(c.Config.Env.Inherit, name) {
 			names = append(names, name)
@@ -626,19 +626,19 @@ func (c *checker) network() {
 	ch = c.add("host-loopback", High, "host-loopback", "servers of the host on 127.0.0.1 and ::1 cannot be reached")
 	ch.lift(full, "network = true: the host's own servers too")
 	ch = c.add("abstract-sockets", High, "abstract-sockets", "abstract sockets of the host cannot be reached")
-	open := isolator.AbstractOpen(c.Config, c.Facts)
+	open := plan.AbstractOpen(c.Config, c.Facts)
 	ch.lift(open != "", open)
 }
 
 func (c *checker) rest() {
 	if len(c.Config.Noop.Block)+len(c.Config.Noop.Rewrite) > 0 {
 		ch := c.add("shims-active", Medium, "shims-active", "blocked and rewritten commands are found first")
-		ch.Want = isolator.BoxNoop
+		ch.Want = plan.BoxNoop
 		ch.Names = c.Config.Noop.Commands()
 	}
 	if c.Config.Noop.Mode == "hard" {
 		ch := c.add("programs-covered", Medium, "programs-covered", "blocked programs are covered, by any path")
-		ch.Want = isolator.BoxNoop
+		ch.Want = plan.BoxNoop
 		for _, p := range c.Facts.Programs {
 			if slices.Contains(c.Config.Noop.Commands(), p.Name) {
 				for _, f := range p.Files {
@@ -652,7 +652,7 @@ func (c *checker) rest() {
 	c.add("keyring", Medium, "keyring", "the session keyring is the box's own")
 	ch := c.add("marker", Medium, "marker", "the box says what it is, and the program cannot change that")
 	ch.Want = fmt.Sprintf("profile=%s\nrun=%s\n", c.Config.Name, c.Staged.RunID)
-	if plan, _ := isolator.Limits(c.Config, c.Facts); plan != nil {
+	if plan, _ := plan.Limits(c.Config, c.Facts); plan != nil {
 		ch = c.add("limits", High, "limits", "limits are in force")
 		for _, h := range plan.Held {
 			ch.Names = append(ch.Names, h.Key+"="+string(h.Engine))

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -198,13 +198,13 @@ func look() Host {
 // Board returns the plan with the inner half in the place of the program.
 // Nothing else is changed: no mount is needed, because the supervisor is inner
 // and executes itself.
-func (e *Exam) Board(p isolator.Plan) isolator.Plan {
+func (e *Exam) Board(p plan.Plan) plan.Plan {
 	return Aboard(p, insideWord)
 }
 
 // Aboard returns the plan with inner itself, called by a word of its own, in the
 // place of the program.
-func Aboard(p isolator.Plan, word string) isolator.Plan {
+func Aboard(p plan.Plan, word string) plan.Plan {
 	p.Program, p.Argv = selfExe, []string{insideName, word}
 	return p
 }

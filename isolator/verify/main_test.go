@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 )
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 
 // job is one verification of one plan.
 type job struct {
-	Plan     isolator.Plan
+	Plan     plan.Plan
 	Checks   []Check
 	Custom   []profile.Check
 	Terminal bool
@@ -92,7 +92,7 @@ type world struct {
 	home, app, run string
 	facts          host.Facts
 	rc             profile.RunConfig
-	staged         isolator.Staged
+	staged         plan.Staged
 	stage          *stage.Run
 }
 
@@ -155,7 +155,7 @@ func (w *world) file(name, text string) string {
 }
 
 // depart does what a run does up to its plan.
-func (w *world) depart(profileText string, env []string) isolator.Plan {
+func (w *world) depart(profileText string, env []string) plan.Plan {
 	w.t.Helper()
 	path := w.file("app/box.toml", profileText)
 	inner := filepath.Join(w.home, ".inner")
@@ -174,10 +174,10 @@ func (w *world) depart(profileText string, env []string) isolator.Plan {
 	}
 	w.t.Cleanup(func() { w.stage.Close() })
 	who := host.Facts{UID: os.Getuid(), Home: w.home, InnerHome: inner, StageBase: base, Env: host.Environment(env)}
-	paths, globs, writable := isolator.Asks(w.rc, who, "/bin/sh", real, nil)
-	shown, copied := isolator.Mounted(w.rc)
-	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Paths: paths, Globs: globs, Hide: w.rc.Hide, Writable: writable, Mounted: shown, Copied: copied, Later: isolator.LaterFolders(w.rc, func(string) bool { return true }), Obeyed: isolator.ObeyedRoots(w.rc), Env: env})
-	w.staged = isolator.Staged{RunID: w.stage.ID, Program: "/bin/sh", Argv: []string{"sh"}}
+	paths, globs, writable := plan.Asks(w.rc, who, "/bin/sh", real, nil)
+	shown, copied := plan.Mounted(w.rc)
+	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Paths: paths, Globs: globs, Hide: w.rc.Hide, Writable: writable, Mounted: shown, Copied: copied, Later: plan.LaterFolders(w.rc, func(string) bool { return true }), Obeyed: plan.ObeyedRoots(w.rc), Env: env})
+	w.staged = plan.Staged{RunID: w.stage.ID, Program: "/bin/sh", Argv: []string{"sh"}}
 	if w.staged.Empty, err = w.stage.File("empty", nil, 0o444); err != nil {
 		w.t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func (w *world) depart(profileText string, env []string) isolator.Plan {
 		}
 		at := filepath.Join(top, ".git")
 		w.facts.Paths[at] = host.Look(at)
-		w.staged.BoxGit = append(w.staged.BoxGit, isolator.Bind{Host: dir, Box: at, Write: true, Reason: "a git directory of its own"})
+		w.staged.BoxGit = append(w.staged.BoxGit, plan.Bind{Host: dir, Box: at, Write: true, Reason: "a git directory of its own"})
 	}
 	if len(w.rc.Noop.Block) > 0 {
 		if w.staged.Noop, err = w.stage.Dir("noop"); err != nil {
@@ -203,7 +203,7 @@ func (w *world) depart(profileText string, env []string) isolator.Plan {
 			}
 		}
 	}
-	plan, err := isolator.Build(w.rc, w.facts, w.staged)
+	plan, err := plan.Build(w.rc, w.facts, w.staged)
 	if err != nil {
 		w.t.Fatal(err)
 	}

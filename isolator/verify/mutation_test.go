@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/plan"
 )
 
 // plant fills the home of a world: secrets of the table, start-up files, a
@@ -107,13 +107,13 @@ cmd = "sh"
 type mutant struct {
 	name string
 	why  string // it makes no difference
-	plan isolator.Plan
+	plan plan.Plan
 }
 
 // mutants are the plan without each argument, or with what is read-only
 // writable. Of arguments with one reason the first and the last are taken, which
 // stand for the rest.
-func mutants(p isolator.Plan) []mutant {
+func mutants(p plan.Plan) []mutant {
 	var out []mutant
 	with := func(name string, i int, words ...string) {
 		q := p
@@ -126,7 +126,7 @@ func mutants(p isolator.Plan) []mutant {
 		out = append(out, mutant{name, equivalent(p.Args, i, name), q})
 	}
 	for i, a := range p.Args {
-		same := func(b isolator.Arg) bool { return b.Reason == a.Reason }
+		same := func(b plan.Arg) bool { return b.Reason == a.Reason }
 		first, last := !slices.ContainsFunc(p.Args[:i], same), !slices.ContainsFunc(p.Args[i+1:], same)
 		if !first && !last || len(a.Words) == 0 {
 			continue
@@ -144,7 +144,7 @@ func mutants(p isolator.Plan) []mutant {
 		}
 	}
 	both := p // either of the two is enough
-	both.Args = slices.DeleteFunc(slices.Clone(p.Args), func(a isolator.Arg) bool {
+	both.Args = slices.DeleteFunc(slices.Clone(p.Args), func(a plan.Arg) bool {
 		return a.Reason == "no user namespaces inside" || strings.Contains(a.Reason, "filter of system calls")
 	})
 	out = append(out, mutant{"neither refuses user namespaces", "", both})
@@ -157,7 +157,7 @@ func mutants(p isolator.Plan) []mutant {
 
 // equivalent says why the box of this test is as tight without an argument, or
 // why its absence cannot be seen from inside; or nothing.
-func equivalent(args []isolator.Arg, i int, name string) string {
+func equivalent(args []plan.Arg, i int, name string) string {
 	for _, e := range [][2]string{
 		{"--cap-drop ALL", "run by a plain user bwrap drops all capabilities anyway; it is for root"},
 		{"--die-with-parent of", "it cannot be seen from inside; the attack kill-launcher sees it"},
@@ -195,7 +195,7 @@ func equivalent(args []isolator.Arg, i int, name string) string {
 }
 
 // destOf is where an argument mounts something.
-func destOf(a isolator.Arg) string {
+func destOf(a plan.Arg) string {
 	for i, w := range a.Words {
 		switch w {
 		case "--tmpfs", "--dev", "--proc":
@@ -223,17 +223,17 @@ func TestMutation(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.plant()
-			plan := w.depart(c.text, os.Environ())
-			if l := plan.Landlock; l != nil {
+			whole := w.depart(c.text, os.Environ())
+			if l := whole.Landlock; l != nil {
 				// It would refuse many of the writes, too: the mounts are judged alone.
-				plan.Landlock = &isolator.Landlock{Signals: l.Signals, Abstract: l.Abstract}
+				whole.Landlock = &plan.Landlock{Signals: l.Signals, Abstract: l.Abstract}
 			}
-			j := job{Plan: plan, Checks: w.checks(), Terminal: c.terminal}
+			j := job{Plan: whole, Checks: w.checks(), Terminal: c.terminal}
 			o := j.run(t)
 			if !o.Result.Started || !o.Report.Conformant {
 				t.Fatalf("the plan as it is: %+v: %s", o.Result, bad(o.Report))
 			}
-			list := mutants(plan)
+			list := mutants(whole)
 			if c.terminal { // the same mounts; what differs is how it starts
 				list = list[:10]
 			}

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -25,13 +25,13 @@ func fullNetwork(rc profile.RunConfig) string {
 	return ""
 }
 
-// openAbstract is what isolator.AbstractOpen is, here.
+// openAbstract is what plan.AbstractOpen is, here.
 func openAbstract(rc profile.RunConfig) string {
 	f := host.Facts{Landlock: host.LandlockABI()}
 	if rc.Clipboard {
 		f.Display = host.FindDisplay(map[string]string{"DISPLAY": os.Getenv("DISPLAY")})
 	}
-	return isolator.AbstractOpen(rc, f)
+	return plan.AbstractOpen(rc, f)
 }
 
 // writesAnywhere says why a box may open for writing what is no file and lies on

@@ -1,0 +1,615 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"math/rand"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+const (
+	testHome = "/home/ann"
+	testWork = "/home/ann/src/app"
+)
+
+// machine is a host with sensitive resources of every kind in place, some of each row.
+func machine() host.Facts {
+	f := host.Facts{
+		UID: 1000, GID: 1000, User: "ann", Home: testHome, Bwrap: "/usr/bin/bwrap",
+		StageBase: "/run/user/1000/inner", InnerHome: testHome + "/.inner",
+		Paths: map[string]host.Path{}, Env: map[string]string{"PATH": "/usr/bin:/bin", "HOME": testHome, "TERM": "xterm", "USER": "ann"},
+	}
+	dirs := []string{
+		"/", "/var/tmp", "/usr/bin", "/home", testHome, testHome + "/src", testWork, testWork + "/.inner", testWork + "/.git", testWork + "/.git/hooks",
+		testHome + "/.inner", "/run/user/1000/inner", "/data", testHome + "/.config", testHome + "/.ssh/keys", testHome + "/.local", testHome + "/.local/bin",
+	}
+	for _, d := range dirs {
+		f.Paths[d] = host.Path{Kind: host.Dir, Real: d}
+	}
+	for _, r := range Resources() {
+		places := r.expand(site{homes: []string{testHome}, uid: 1000, roots: []string{testWork}})
+		for _, p := range places[:min(len(places), 6)] {
+			if isPattern(p) {
+				if f.Globs == nil {
+					f.Globs = map[string][]string{}
+				}
+				match := strings.NewReplacer("*", "X", "?", "y").Replace(p)
+				f.Globs[p] = []string{match}
+				p = match
+			}
+			kind := host.Dir
+			if strings.Contains(filepath.Base(p), "_history") || strings.HasSuffix(p, "rc") || strings.HasSuffix(p, ".json") || r.Part {
+				kind = host.File
+			}
+			if strings.HasSuffix(p, ".sock") || strings.HasSuffix(p, "/bus") {
+				kind = host.Socket
+			}
+			f.Paths[p] = host.Path{Kind: kind, Real: p}
+		}
+	}
+	for _, p := range []string{"/usr/bin/bash", testHome + "/.bashrc", testWork + "/.git/config"} {
+		f.Paths[p] = host.Path{Kind: host.File, Real: p}
+	}
+	f.Sockets = []string{testHome + "/.agent/control.sock", "/data/db.sock"}
+	return f
+}
+
+// crowdedHome lists the home as the probe does when it is full of secrets.
+func crowdedHome(f host.Facts) map[string][]host.Child {
+	names := map[string]host.Kind{"bin": host.Link}
+	for p, info := range f.Paths {
+		rel, ok := paths.Rest(testHome, p)
+		if !ok || rel == "" {
+			continue
+		}
+		name, rest, deeper := strings.Cut(rel, "/")
+		if kind := info.Kind; deeper && rest != "" {
+			names[name] = host.Dir
+		} else if names[name] == "" {
+			names[name] = kind
+		}
+	}
+	var list []host.Child
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		list = append(list, host.Child{Name: name, Kind: names[name], Target: ".local/bin"})
+	}
+	return map[string][]host.Child{testHome: list}
+}
+
+// there reports whether a machine has a path.
+func there(f host.Facts, p string) bool {
+	info, known := f.Paths[p]
+	return known && info.Kind != host.Missing
+}
+
+func config() profile.RunConfig {
+	return profile.RunConfig{
+		Name: "web", Project: testWork, Workdir: testWork, Cwd: testWork, WorkdirMode: profile.RW, Base: "host", Home: "host",
+		Network: profile.NetOff, PIDNamespace: true, GitDir: "own", Proc: "auto", Seccomp: "default", Backend: "bwrap",
+		Entrypoint: profile.Entrypoint{Cmd: "bash", Interactive: true}, Noop: profile.Noop{Mode: "path"},
+	}
+}
+
+func staged() Staged {
+	return Staged{
+		RunID: "r1", Empty: "/run/user/1000/inner/r1/empty", Program: "/usr/bin/bash", Argv: []string{"bash"},
+		BoxGit: []Bind{{Host: "/copy/git", Box: testWork + "/.git", Write: true}},
+	}
+}
+
+// replay is an independent reading of the arguments, as bwrap(1) documents
+// them: what host path does a box path show in the end?
+type replay []struct {
+	source, dest string
+	write        bool
+}
+
+func replayed(words []string) replay {
+	var r replay
+	add := func(s, d string, w bool) {
+		r = append(r, struct {
+			source, dest string
+			write        bool
+		}{s, d, w})
+	}
+	for i := 0; i < len(words); i++ {
+		switch words[i] {
+		case "--ro-bind", "--bind":
+			add(words[i+1], words[i+2], words[i] == "--bind")
+			i += 2
+		case "--ro-bind-data":
+			add("", words[i+2], false)
+			i += 2
+		case "--tmpfs", "--dev", "--proc":
+			add("", words[i+1], true)
+			i++
+		}
+	}
+	return r
+}
+
+func inside(dir, p string) bool {
+	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
+}
+
+// shown returns the host path seen at box path p, or "".
+func (r replay) shown(p string) (hostPath string, write bool) {
+	for _, m := range r {
+		if inside(m.dest, p) {
+			hostPath, write = "", m.write
+			if m.source != "" {
+				rel, _ := filepath.Rel(m.dest, p)
+				hostPath = filepath.Join(m.source, rel)
+			}
+		}
+	}
+	return hostPath, write
+}
+
+func (r replay) mountPoint(p string) bool {
+	for _, m := range r {
+		if m.dest == p {
+			return true
+		}
+	}
+	return false
+}
+
+// everywhere lists the box paths that show host path p in the end.
+func (r replay) everywhere(p string) []string {
+	var out []string
+	for _, m := range r {
+		if m.source == "" || !inside(m.source, p) {
+			continue
+		}
+		rel, _ := filepath.Rel(m.source, p)
+		box := filepath.Join(m.dest, rel)
+		if got, _ := r.shown(box); got == p && !slices.Contains(out, box) {
+			out = append(out, box)
+		}
+	}
+	return out
+}
+
+// TestNothingReexposes builds plans of random profiles and asks of each: is
+// any hidden resource, or anything below one, seen anywhere? Can .inner, the
+// git hooks or a start-up file be written?
+func TestNothingReexposes(t *testing.T) {
+	sources := []string{"/", "/data", testHome, testHome + "/.config", testHome + "/src", testHome + "/.local", testWork, testWork + "/.git", "/run"}
+	dests := []string{"/data", testHome, testHome + "/src", testHome + "/.config", testWork, "/tmp/x", "/mnt/deep/er", "/run/y", "/var/tmp/z"}
+	keys := allowKeys()
+	resource := map[string]bool{}
+	for _, r := range Resources() {
+		for _, p := range r.places(machine(), newSite(config(), machine())) {
+			resource[p] = r.Method != "place" && !r.Part && r.Key != "ssh-keys"
+		}
+	}
+	built := 0
+	for seed := range 500 {
+		rnd := rand.New(rand.NewSource(int64(seed)))
+		rc, f := config(), machine()
+		for _, p := range slices.Sorted(maps.Keys(f.Paths)) { // each machine has other secrets
+			if resource[p] && rnd.Intn(4) > 0 {
+				f.Paths[p] = host.Path{Kind: host.Missing, Real: p}
+			}
+		}
+		if rnd.Intn(2) == 0 {
+			rc.Home = "isolated"
+			rc.HomeAllow = []string{testHome + "/.local/bin"}
+		}
+		for range rnd.Intn(4) {
+			mode := []profile.Mode{profile.RO, profile.RW, profile.Tmpfs}[rnd.Intn(3)]
+			rc.Mounts = append(rc.Mounts, profile.Mount{Source: sources[rnd.Intn(len(sources))], Dest: dests[rnd.Intn(len(dests))], Mode: mode, File: "x.toml", Line: 1})
+		}
+		for range rnd.Intn(3) {
+			rc.Allow = append(rc.Allow, keys[rnd.Intn(len(keys))])
+		}
+		if rnd.Intn(3) == 0 {
+			f.Folders = crowdedHome(f)
+		}
+		if rnd.Intn(3) == 0 {
+			f.Twins = []host.Twin{{Path: "/data/home", At: "/home", Kind: host.Dir}, {Path: "/home", At: "/data/home", Kind: host.Dir}}
+			f.Mounted = []string{"/", "/home"}
+		}
+		rc.Hide, f.Hide = []string{"/data/private"}, &host.Hide{Paths: []string{"/data/private"}}
+		f.Paths["/data/private"] = host.Path{Kind: host.Dir, Real: "/data/private"}
+		f.Paths["/run"] = host.Path{Kind: host.Dir, Real: "/run"}
+		plan, err := Build(rc, f, staged())
+		if err != nil {
+			continue // refused: nothing runs, nothing leaks
+		}
+		built++
+		r := replayed(plan.Words())
+		secret := func(p, why string) {
+			seen := append(r.everywhere(p), r.everywhere(p+"/child")...)
+			if rest, ok := paths.Rest("/home", p); ok && f.Twins != nil {
+				seen = append(seen, r.everywhere("/data/home/"+rest)...)
+			}
+			for _, at := range seen {
+				t.Fatalf("seed %d: %s (%s) is seen at %s\nmounts %v\nallow %v\n%s", seed, p, why, at, rc.Mounts, rc.Allow, strings.Join(plan.Words(), " "))
+			}
+		}
+		for _, res := range Resources() {
+			if slices.Contains(rc.Allow, res.Key) || res.Method == "place" || res.Part && slices.Contains(rc.Allow, "ssh-keys") {
+				continue
+			}
+			for _, p := range res.places(f, newSite(config(), f)) {
+				if !there(f, p) {
+					continue
+				}
+				secret(p, res.Key)
+			}
+		}
+		for _, s := range f.Sockets {
+			secret(s, "listening socket")
+		}
+		secret("/data/private", "hide")
+		secret(f.InnerHome, "inner's own")
+		for _, p := range []string{testWork + "/.inner", testWork + "/.git/hooks", testWork + "/.git/config", testHome + "/.bashrc"} {
+			for _, at := range r.everywhere(p) {
+				if _, write := r.shown(at); write {
+					t.Fatalf("seed %d: %s can be written at %s\nmounts %v\n%s", seed, p, at, rc.Mounts, strings.Join(plan.Words(), " "))
+				}
+				// Nothing above it can be renamed away: a folder in a writable mount
+				// is a mount point itself.
+				for dir := filepath.Dir(at); dir != "/"; dir = filepath.Dir(dir) {
+					_, write := r.shown(filepath.Dir(dir))
+					if from, _ := r.shown(dir); write && from != "" && !r.mountPoint(dir) {
+						t.Fatalf("seed %d: %s can be renamed, and with it what protects %s\nmounts %v\n%s", seed, dir, at, rc.Mounts, strings.Join(plan.Words(), " "))
+					}
+				}
+			}
+		}
+	}
+	if built < 50 {
+		t.Fatalf("only %d of 500 random profiles were built: the test shows too little", built)
+	}
+}
+
+// TestPlaces: what belongs to others is not seen, and the user's own is.
+func TestPlaces(t *testing.T) {
+	for _, home := range []string{"host", "isolated"} {
+		rc := config()
+		rc.Home = home
+		plan, err := Build(rc, machine(), staged())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := replayed(plan.Words())
+		for _, p := range []string{"/home/bob", "/root", "/mnt/disk", "/srv/www", "/var/log/syslog", "/media/x"} {
+			if at := r.everywhere(p); len(at) > 0 {
+				t.Errorf("home %s: %s is seen at %s", home, p, at)
+			}
+		}
+		if at := r.everywhere(testHome + "/plain.txt"); (len(at) == 1) != (home == "host") {
+			t.Errorf("home %s: a file of the home is seen at %q", home, at)
+		}
+		if at := r.everywhere(testWork + "/main.go"); len(at) != 1 {
+			t.Errorf("home %s: a file of the working folder is seen at %q", home, at)
+		}
+	}
+	rc, f := config(), machine()
+	f.Paths["/var"] = host.Path{Kind: host.Dir, Real: "/var"}
+	for dest, mode := range map[string]profile.Mode{"/tmp/v": profile.RO, "/var": profile.RW} {
+		rc.Mounts = []profile.Mount{{Source: "/var", Dest: dest, Mode: mode}}
+		plan, err := Build(rc, f, staged())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := replayed(plan.Words())
+		if at := r.everywhere("/var/log/syslog"); len(at) > 0 || len(r.everywhere("/var/lib/x")) == 0 {
+			t.Errorf("/var at %s: its logs are seen at %q", dest, at)
+		}
+	}
+	rc = config()
+	rc.Allow = []string{"other-homes"}
+	plan, err := Build(rc, machine(), staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := replayed(plan.Words()).everywhere("/home/bob"); len(at) != 1 {
+		t.Errorf("allowed, /home/bob is seen at %q", at)
+	}
+}
+
+// TestTwins: a home that is mounted from another folder is hidden and protected at
+// both, and so is a part of it that is mounted alone.
+func TestTwins(t *testing.T) {
+	f := machine()
+	f.Twins = []host.Twin{
+		{Path: testHome, At: "/data/ann", Kind: host.Dir},
+		{Path: "/data/ann", At: testHome, Kind: host.Dir},
+		{Path: testHome + "/.ssh/keys", At: "/opt/keys", Kind: host.Dir},
+		{Path: "/opt/keys", At: testHome + "/.ssh/keys", Kind: host.Dir},
+	}
+	f.Mounted = []string{"/", testHome, "/opt/keys"}
+	for p, kind := range map[string]host.Kind{"/data/ann": host.Dir, "/data/ann/.ssh": host.Dir} {
+		f.Paths[p] = host.Path{Kind: kind, Real: p}
+	}
+	rc := config()
+	rc.Mounts = []profile.Mount{{Source: "/data/ann", Dest: "/data/ann", Mode: profile.RW}}
+	plan, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replayed(plan.Words())
+	for _, p := range []string{testHome + "/.ssh", "/data/ann/.ssh", "/opt/keys"} {
+		if host, _ := r.shown(p); host != "" {
+			t.Errorf("%s is seen: %s", p, host)
+		}
+	}
+	for _, p := range []string{"/data/ann/.bashrc", "/data/ann/src/app/.git/config"} {
+		if from, write := r.shown(p); write && !strings.HasPrefix(from, "/copy/") {
+			t.Errorf("%s can be written", p)
+		}
+	}
+	if _, write := r.shown("/data/ann/notes"); !write {
+		t.Error("what the profile mounts cannot be written")
+	}
+
+	f.MountsUnknown = true
+	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil {
+		t.Errorf("the table of mounts is unknown: %v", err)
+	}
+	f.MountsUnknown = false
+
+	rc.Mounts[0] = profile.Mount{Source: "/data/ann/.ssh", Dest: "/data/ann/.ssh", Mode: profile.RO}
+	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil {
+		t.Errorf("another name of a secret is mounted: %v", err)
+	}
+
+	rc.Mounts, rc.Home = nil, "isolated"
+	if plan, err = Build(rc, f, staged()); err != nil {
+		t.Fatal(err)
+	}
+	if host, _ := replayed(plan.Words()).shown("/data/ann/notes"); host != "" {
+		t.Errorf("an empty home is seen: %s", host)
+	}
+}
+
+// TestMountPointsAreNeverCreatedInWritableFolders holds the lesson of
+// CVE-2026-87766.
+func TestMountPointsAreNeverCreatedInWritableFolders(t *testing.T) {
+	for _, c := range []struct {
+		dest string
+		want string
+	}{
+		{testWork + "/new", `profile "web": mounts."/data" (x.toml:1): dest "/home/ann/src/app/new" does not exist, and nothing is created in a writable folder`},
+		{"/nonexistent", `profile "web": mounts."/data" (x.toml:1): dest "/nonexistent" does not exist on the host`},
+		{"/tmp/new", ""},
+		{testWork + "/.inner", ""},
+	} {
+		rc := config()
+		rc.Mounts = []profile.Mount{{Source: "/data", Dest: c.dest, Mode: profile.RO, File: "x.toml", Line: 1}}
+		_, err := Build(rc, machine(), staged())
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("dest %s:\n got %q\nwant %q", c.dest, got, c.want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*profile.RunConfig, *host.Facts, *Staged)
+		want   string
+		code   int
+	}{
+		"no bwrap": {func(_ *profile.RunConfig, f *host.Facts, _ *Staged) {
+			f.Bwrap, f.BwrapWhy = "", "bwrap is not installed"
+		}, "the sandbox cannot start: bwrap is not installed", 125},
+		"mount of a secret": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
+			rc.Mounts = []profile.Mount{{Source: testHome + "/.ssh", Dest: "/data", Mode: profile.RO, File: "x.toml", Line: 3}}
+		}, `profile "web": mounts."/home/ann/.ssh" (x.toml:3) is hidden as ssh-keys (SSH keys and configuration)`, 125},
+		"mount from inside a secret": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
+			rc.Mounts = []profile.Mount{{Source: testHome + "/.ssh/keys", Dest: "/data", Mode: profile.RO, File: "x.toml", Line: 3}}
+		}, `profile "web": mounts."/home/ann/.ssh/keys" (x.toml:3) is hidden as ssh-keys (SSH keys and configuration)`, 125},
+		"a source through a link in a writable folder": {func(rc *profile.RunConfig, f *host.Facts, _ *Staged) {
+			rc.Mounts = []profile.Mount{{Source: testWork + "/cache", Dest: "/data", Mode: profile.RW, File: "x.toml", Line: 3}}
+			f.Paths[testWork+"/cache"] = host.Path{Kind: host.Dir, Real: testHome + "/private"}
+		}, `profile "web": mounts."/home/ann/src/app/cache" (x.toml:3): the source leads through a link in a folder that the box can write`, 125},
+		"a writable mount of the profiles": {func(rc *profile.RunConfig, f *host.Facts, _ *Staged) {
+			p := testWork + "/.inner/profiles"
+			rc.Mounts = []profile.Mount{{Source: p, Dest: "/data", Mode: profile.RW, File: "x.toml", Line: 3}}
+			f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
+		}, `profile "web": mounts."/home/ann/src/app/.inner/profiles" (x.toml:3): profiles cannot be changed from inside`, 125},
+		"a writable mount of the hooks": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
+			rc.Mounts = []profile.Mount{{Source: testWork + "/.git/hooks", Dest: "/data", Mode: profile.RW, File: "x.toml", Line: 3}}
+		}, `profile "web": mounts."/home/ann/src/app/.git/hooks" (x.toml:3): a repository's own files are protected`, 125},
+		"no pid namespace": {
+			func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) { rc.PIDNamespace = false },
+			`profile "web" asks for what this version cannot enforce: sandbox.pid_namespace = false: without it processes could outlive the run`, 125,
+		},
+		"program hidden": {func(rc *profile.RunConfig, f *host.Facts, s *Staged) {
+			s.Program = "/tmp/prog"
+			f.Paths["/tmp/prog"] = host.Path{Kind: host.File, Real: "/tmp/prog"}
+		}, `profile "web": the program "/tmp/prog" cannot be seen in the box`, 127},
+		"hide, and nobody looked": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
+			rc.Hide = []string{"/data/private"}
+		}, `profile "web": nobody has looked for what sandbox.hide names`, 125},
+		"hide, and not all was found": {func(rc *profile.RunConfig, f *host.Facts, _ *Staged) {
+			rc.Hide, f.Hide = []string{"/data/**/x"}, &host.Hide{Why: "too much"}
+		}, `profile "web": what sandbox.hide names cannot all be hidden: too much`, 125},
+		"the working folder is hidden": {func(rc *profile.RunConfig, f *host.Facts, _ *Staged) {
+			rc.Hide, f.Hide = []string{testHome + "/src"}, &host.Hide{Paths: []string{testHome + "/src"}}
+		}, `profile "web": the working folder "/home/ann/src/app" is hidden (sandbox.hide)`, 126},
+		"the working folder is a secret": {func(rc *profile.RunConfig, f *host.Facts, _ *Staged) {
+			rc.Workdir, rc.Cwd = testHome+"/.ssh/keys", testHome+"/.ssh/keys"
+		}, `profile "web": the working folder "/home/ann/.ssh/keys" is hidden as ssh-keys (SSH keys and configuration)`, 126},
+		"the working folder is not shown": {func(rc *profile.RunConfig, _ *host.Facts, s *Staged) {
+			rc.Home, rc.WorkdirMode, s.BoxGit = "isolated", profile.None, nil
+		}, `profile "web": the working folder "/home/ann/src/app" is not shown in the box`, 126},
+	} {
+		rc, f, s := config(), machine(), staged()
+		c.change(&rc, &f, &s)
+		_, err := Build(rc, f, s)
+		r := fault.AsRefusal(err)
+		if r == nil || r.Msg != c.want || r.Code != c.code {
+			t.Errorf("%s: got %v, want %d %q", name, err, c.code, c.want)
+		}
+	}
+}
+
+// TestPartOfHiddenMounted: a mount that shows a part of what sandbox.hide names
+// somewhere else is refused; without the hiding the same mount is in order.
+func TestPartOfHiddenMounted(t *testing.T) {
+	const part = "/data/private/part"
+	for name, c := range map[string]struct {
+		hide   string
+		source string
+		twins  []host.Twin
+	}{
+		"a folder":                {"/data/private", part, nil},
+		"what is below that part": {"/data/private", part + "/deeper", nil},
+		"a pattern":               {"/data/pri*", part, nil},
+		"under another name": {"/data/private", "/mnt/private/part", []host.Twin{
+			{Path: "/data", At: "/mnt", Kind: host.Dir}, {Path: "/mnt", At: "/data", Kind: host.Dir},
+		}},
+	} {
+		for _, mode := range []profile.Mode{profile.RO, profile.RW} {
+			rc, f := config(), machine()
+			for _, p := range []string{"/data/private", part, part + "/deeper", "/mnt", "/mnt/private", "/mnt/private/part", "/srv"} {
+				f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
+			}
+			f.Twins = c.twins
+			rc.Mounts = []profile.Mount{{Source: c.source, Dest: "/srv/elsewhere", Mode: mode, File: "x.toml", Line: 1}}
+			plan, err := Build(rc, f, staged())
+			if err != nil {
+				t.Fatalf("%s: without hide: %v", name, err)
+			}
+			if got, _ := replayed(plan.Words()).shown("/srv/elsewhere/x"); got != c.source+"/x" {
+				t.Errorf("%s: without hide it shows %q", name, got)
+			}
+			rc.Hide, f.Hide = []string{c.hide}, &host.Hide{Paths: []string{"/data/private"}}
+			_, err = Build(rc, f, staged())
+			if r := fault.AsRefusal(err); r == nil || r.Code != 125 || !strings.Contains(r.Msg, "is shown in the box but lies in /data/private, which is hidden: sandbox.hide") {
+				t.Errorf("%s, %s: %v", name, mode, err)
+			}
+		}
+	}
+}
+
+// TestKeysAreNotListed: the user's keys are in every /proc, and hidden in each; where
+// containers mount their own, nothing may cover the box's.
+func TestKeysAreNotListed(t *testing.T) {
+	for _, mode := range []string{"fresh", "bind", "nested"} {
+		rc, f := config(), machine()
+		rc.Proc = mode
+		if mode == "nested" {
+			rc.Proc, rc.Allow, f = "fresh", []string{nestedKey}, nestedMachine()
+		}
+		f.Paths[procKeys] = host.Path{Kind: host.File, Real: procKeys}
+		plan, err := Build(rc, f, staged())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if covered := after(plan.Words(), "/proc", "--ro-bind", staged().Empty, procKeys); covered != (mode != "nested") {
+			t.Errorf("%s: covered %v: %q", mode, covered, plan.Words())
+		}
+	}
+}
+
+// TestBuildIsDeterministic: no map order reaches the arguments.
+func TestBuildIsDeterministic(t *testing.T) {
+	rc, f := config(), machine()
+	rc.Env.InheritAll = true
+	for i := range 40 {
+		f.Env[fmt.Sprintf("VAR%d", i)] = "x"
+	}
+	first, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		again, err := Build(rc, f, staged())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(first.Words(), again.Words()) || !slices.Equal(first.Env, again.Env) {
+			t.Fatal("two builds of the same input differ")
+		}
+	}
+}
+
+func TestValuesStayOffTheCommandLine(t *testing.T) {
+	rc, f := config(), machine()
+	rc.Env.Set = []profile.KV{{Key: "API_TOKEN", Value: "s3cr3t-value"}}
+	f.Env["OTHER"] = "another-value"
+	rc.Env.InheritAll = true
+	plan, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range plan.Words() {
+		if strings.Contains(w, "value") {
+			t.Errorf("argument %q holds a value of the environment", w)
+		}
+	}
+	if !slices.Contains(plan.Env, "API_TOKEN=s3cr3t-value") {
+		t.Error("the variable does not reach the program")
+	}
+}
+
+// TestLinkedPlaces: on an image-based system the places are links into /var.
+func TestLinkedPlaces(t *testing.T) {
+	for _, home := range []string{"host", "isolated"} {
+		rc, f := config(), machine()
+		rc.Home = home
+		for p, real := range map[string]string{"/mnt": "/var/mnt", "/srv": "/var/srv", "/root": "/var/roothome", "/media": "/usr/media", "/lost+found": "/"} {
+			f.Paths[p] = host.Path{Kind: host.Dir, Real: real}
+		}
+		plan, err := Build(rc, f, staged())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := replayed(plan.Words())
+		for _, p := range []string{"/var/mnt/disk", "/var/srv/www", "/var/roothome/x"} {
+			if at := r.everywhere(p); len(at) > 0 {
+				t.Errorf("home %s: %s is seen at %s", home, p, at)
+			}
+		}
+		if at := r.everywhere("/usr/bin/env"); len(at) == 0 {
+			t.Errorf("home %s: a place that leads to / has emptied it", home)
+		}
+	}
+}
+
+// TestLinkedHome: a home that is a link in /home keeps that name there.
+func TestLinkedHome(t *testing.T) {
+	rc, f := config(), machine()
+	rc.Home = "host"
+	f.Home = "/home/link"
+	f.Paths["/home/link"] = host.Path{Kind: host.Dir, Real: "/data/me"}
+	plan, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := strings.Join(plan.Words(), " "); !strings.Contains(words, "--symlink /data/me /home/link") {
+		t.Errorf("the home has lost its name: %s", words)
+	}
+}
+
+// TestHomeThatIsMissing: the password file may name a home that is not there.
+func TestHomeThatIsMissing(t *testing.T) {
+	rc, f := config(), machine()
+	rc.Home = "isolated"
+	f.OtherHome = "/nonexistent"
+	plan, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(plan.Words(), "/nonexistent") {
+		t.Error("a mount point is made for a home that is not there")
+	}
+}

@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// Copy is the copy of one safe-rw mount.
+type Copy struct {
+	Dest string // the mount's, as the RunConfig has it
+	Host string // where the copy is on the host
+}
+
+// Hidden returns the real host paths that a box of this run must not see: what
+// a copy of a folder leaves out. The copy of a secret would have another path,
+// and no mask would find it.
+//
+// They are under every name that the host has for them.
+func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
+	b := &builder{rc: rc, f: f, s: s, allowed: map[string]bool{}}
+	b.view.twins, b.view.mounted = f.Twins, f.Mounted
+	for _, k := range rc.Allow {
+		b.allowed[k] = true
+	}
+	list := slices.Concat(b.hidePaths(), f.InnerHomes(), s.GitFiles, []string{f.StageBase, rc.Output.Folder})
+	for _, r := range b.table() {
+		if !b.allowed[r.Key] {
+			list = append(list, r.at...)
+		}
+	}
+	// The source of a copy may be another name of the folder that hides it, or of a
+	// part of one: what is mounted twice, and files with several names.
+	list = append(list, b.secondNames(slices.Clone(list))...)
+	var out []string
+	for _, p := range list {
+		if p == "" {
+			continue
+		}
+		real := b.canon(p)
+		out = append(out, b.view.names(real)...)
+		for _, part := range b.view.parts(real) {
+			out = append(out, part.At)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// copied returns what is bound for a safe-rw mount: the copy, which stands for
+// the original when places are looked at.
+func (b *builder) copied(m profile.Mount, real, dest, reason string) (layer, error) {
+	for _, c := range b.s.Copies {
+		if c.Dest == m.Dest {
+			return layer{source: c.Host, original: real, dest: dest, write: true}, nil
+		}
+	}
+	return layer{}, fault.Refuse(125, "", "profile %q: %s: no copy was made", b.rc.Name, reason)
+}
+
+// originals keeps the sources of copies from being written where a writable
+// mount shows them. It comes right after that mount: what is mounted in them
+// goes on top.
+func (b *builder) originals(m layer) {
+	for _, o := range b.rc.Mounts {
+		source := b.canon(o.Source)
+		rest, ok := paths.Rest(m.source, source)
+		if o.Mode != profile.SafeRW || !ok || m.original != "" {
+			continue
+		}
+		b.bind("the original of a copy is not written", source, filepath.Join(m.dest, rest), false)
+	}
+}
+
+// ownState hides inner's own folder before what is mounted below it: the
+// workspaces that are there would be hidden with it otherwise. What shows the
+// folder again later is found by hide, as ever.
+func (b *builder) ownState(dest string) {
+	for _, home := range b.f.InnerHomes() {
+		home = b.canon(home)
+		if rest, ok := paths.Rest(home, dest); !ok || rest == "" {
+			continue
+		}
+		if l, _ := b.view.at(home); l.bind() {
+			b.maskAt(home, host.Dir, "hidden: inner's own state, but for the workspaces")
+		}
+	}
+}
+
+// workspaceMade reports whether the mount point of a workspace is made for the
+// run: on the host, before bwrap, where the box cannot write.
+func (b *builder) workspaceMade(dest string) bool {
+	l, hostPath := b.view.at(dest)
+	info := b.f.Paths[hostPath]
+	return l.bind() && !l.write && info.Kind == host.Missing && info.Real == hostPath
+}
+
+// hostPlace is the host path behind a box path; in a copy, the one in its
+// original.
+func (l layer) hostPlace(boxPath string) string {
+	rest, _ := paths.Rest(l.dest, boxPath)
+	if l.original != "" {
+		return filepath.Join(l.original, rest)
+	}
+	return filepath.Join(l.source, rest)
+}

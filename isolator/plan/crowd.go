@@ -1,0 +1,79 @@
+package plan
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator/host"
+)
+
+// crowds shows a folder with many secret files as an empty one with everything
+// else bound back. Each mask of a file makes bwrap read its mount table again, so
+// three hundred cost forty times what thirty do (measured with bwrap 0.8.0: 400 ms
+// against 10). It comes before anything is mounted in these folders, and only
+// where the other entries are fewer than the masks.
+func (b *builder) crowds() error {
+	secret := map[string]map[string]bool{} // by folder, the names to leave out
+	for _, p := range slices.Concat(b.hidden(), b.hidePaths()) {
+		if k := b.kind(p); k != host.File && k != host.Dir {
+			continue
+		}
+		real := b.canon(p)
+		dir := filepath.Dir(real)
+		if _, listed := b.f.Folders[dir]; !listed {
+			continue
+		}
+		if secret[dir] == nil {
+			secret[dir] = map[string]bool{}
+		}
+		secret[dir][filepath.Base(real)] = true
+	}
+	dirs := make([]string, 0, len(secret))
+	for dir := range secret {
+		dirs = append(dirs, dir)
+	}
+	slices.Sort(dirs) // parents first
+	for _, dir := range dirs {
+		b.crowd(dir, secret[dir])
+	}
+	return nil
+}
+
+func (b *builder) crowd(dir string, secret map[string]bool) {
+	l, hostPath := b.view.at(dir)
+	if !l.bind() || l.write || hostPath != dir || b.mountedBelow(dir) {
+		return
+	}
+	var others []host.Child
+	masks := 0
+	for _, c := range b.f.Folders[dir] {
+		switch {
+		case !secret[c.Name]:
+			others = append(others, c)
+		case c.Kind == host.File:
+			masks++
+		}
+	}
+	if len(others) >= masks {
+		return
+	}
+	reason := "everything in " + dir + " that is not hidden"
+	b.filler("hidden: the secret files of "+dir, dir)
+	for _, c := range others {
+		at := filepath.Join(dir, c.Name)
+		switch c.Kind {
+		case host.File, host.Dir:
+			b.bind(reason, at, at, false)
+		case host.Link:
+			b.arg(reason, "--symlink", c.Target, at)
+		}
+	}
+}
+
+// mountedBelow reports whether something is mounted in dir already.
+func (b *builder) mountedBelow(dir string) bool {
+	return slices.ContainsFunc(b.view.layers, func(l layer) bool {
+		return strings.HasPrefix(l.dest, dir+"/")
+	})
+}

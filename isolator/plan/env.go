@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// DefaultPath is PATH in a box whose profile neither inherits nor sets it.
+const DefaultPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+// always are the variables without which ordinary programs do not work.
+func always() []string { return []string{"HOME", "USER", "LOGNAME", "TERM"} }
+
+// hostOnly reports whether a variable leads out of the box or makes programs
+// run code: it passes only when the profile names it exactly.
+func hostOnly(name string) bool {
+	switch name {
+	case "TMUX", "TMUX_PANE", "STY", "NVIM", "NVIM_LISTEN_ADDRESS", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS",
+		"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DOCKER_HOST", "CONTAINER_HOST", "KUBECONFIG", "HISTFILE", "MAIL",
+		"PULSE_SERVER", "PIPEWIRE_REMOTE", "SWAYSOCK", "I3SOCK", "NIRI_SOCKET", "ALACRITTY_SOCKET", "SESSION_MANAGER", "SSH_ASKPASS",
+		"NOTIFY_SOCKET", "JOURNAL_STREAM", "LISTEN_FDS", "LISTEN_PID",
+		"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV", "PROMPT_COMMAND", "PYTHONSTARTUP", "PYTHONPATH", "PERL5OPT", "PERL5LIB",
+		"RUBYOPT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "PAGER", "EDITOR", "VISUAL", "LESSOPEN", "LESSCLOSE", "MANPAGER", "BROWSER",
+		"OLDPWD", "PWD", "SHLVL", "_", "INNER_HOME", "INNER_SANDBOX", "INNER_RUN_ID", "__INNER_SHIM":
+		return true
+	}
+	for _, p := range []string{"BASH_FUNC_", "LD_", "GIT_", "KITTY_", "VSCODE_", "WEZTERM_", "ZELLIJ", "SUDO_", "XDG_SESSION", "GNOME_KEYRING_", "__"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// environment is the whole environment of the program, sorted.
+func environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
+	env := map[string]string{}
+	pass := func(name string) {
+		if v, ok := f.Env[name]; ok && name != "PATH" && !rc.Env.Kept(name) {
+			env[name] = v
+		}
+	}
+	for _, name := range always() {
+		pass(name)
+	}
+	for name := range f.Env {
+		exact, pattern := inherits(rc.Env.Inherit, name)
+		switch {
+		case exact:
+			pass(name)
+		case (pattern || rc.Env.InheritAll) && !hostOnly(name) && !profile.LooksSecret(name) && !profile.HasLogin(f.Env[name]):
+			pass(name)
+		}
+	}
+	env["HOME"] = f.Home
+	env["PWD"] = rc.Cwd
+	env["INNER_SANDBOX"] = rc.Name
+	env["INNER_RUN_ID"] = s.RunID
+	for _, kv := range s.Env {
+		env[kv.Key] = kv.Value
+	}
+	for _, kv := range append(proxyEnv(rc), rc.Env.Set...) {
+		env[kv.Key] = kv.Value
+	}
+	env["PATH"] = BoxPath(rc, f.Env["PATH"])
+	if s.Noop != "" {
+		env["PATH"] = BoxNoop + ":" + env["PATH"]
+		shellFilesEnv(env)
+	}
+	out := make([]string, 0, len(env))
+	for k, v := range env {
+		out = append(out, k+"="+v)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// inherits reports whether the list names a variable exactly, or by pattern.
+func inherits(list []string, name string) (exact, pattern bool) {
+	for _, p := range list {
+		if p == name {
+			exact = true
+		} else if ok, err := path.Match(p, name); err == nil && ok {
+			pattern = true
+		}
+	}
+	return exact, pattern
+}
+
+// BoxPath is PATH in the box, without the noop shims in front: path_prepend,
+// then [env] set, the inherited PATH, or DefaultPath. Relative and empty
+// elements are dropped: they would make the working folder a program folder.
+func BoxPath(rc profile.RunConfig, hostPath string) string {
+	p := DefaultPath
+	if exact, pattern := inherits(rc.Env.Inherit, "PATH"); !rc.Env.Kept("PATH") && (exact || pattern || rc.Env.InheritAll) && hostPath != "" {
+		p = hostPath
+	}
+	for _, kv := range rc.Env.Set {
+		if kv.Key == "PATH" {
+			p = kv.Value
+		}
+	}
+	var out []string
+	for _, d := range append(slices.Clone(rc.Env.PathPrepend), filepath.SplitList(p)...) {
+		if filepath.IsAbs(d) && !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	if len(out) == 0 {
+		return DefaultPath
+	}
+	return strings.Join(out, ":")
+}

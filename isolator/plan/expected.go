@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// Place is a resource of the table with the host paths it stands for in one
+// run, whether they exist or not.
+type Place struct {
+	Resource
+	At []string
+}
+
+// Places is the table of sensitive resources for one run, for those who check
+// a box against it.
+func Places(rc profile.RunConfig, f host.Facts) []Place {
+	var out []Place
+	for _, e := range entries(f, newSite(rc, f)) {
+		if len(e.at) > 0 {
+			out = append(out, Place{e.Resource, e.at})
+		}
+	}
+	return out
+}
+
+// StartupFiles returns the files and folders of the user's homes that exist and
+// that shells and sessions read or run.
+func StartupFiles(rc profile.RunConfig, f host.Facts) []string {
+	b := &builder{rc: rc, f: f}
+	return b.startup()
+}
+
+// LaterPlaces returns the host paths of one run that editors, agents and hook
+// managers of the host obey and that are there, or made for the run.
+func LaterPlaces(rc profile.RunConfig, f host.Facts) []string {
+	b := &builder{rc: rc, f: f, allowed: map[string]bool{configKey: slices.Contains(rc.Allow, configKey)}}
+	return slices.Concat(b.later(), b.named())
+}
+
+// KeptPlaces returns what a box of this run cannot write although the folder is its to
+// write, and what therefore is not its work at the end of the run.
+func KeptPlaces(rc profile.RunConfig, f host.Facts) []string {
+	b := &builder{rc: rc, f: f, allowed: map[string]bool{configKey: slices.Contains(rc.Allow, configKey)}}
+	var out []string
+	for _, p := range slices.Concat(b.later(), b.named(), b.startup(), b.innerFolders(), rc.Files) {
+		if b.kind(p) != host.Missing {
+			out = append(out, b.canon(p)) // a link that leads there can be exchanged
+		}
+	}
+	return out
+}
+
+// ToolPlaces returns where programs for everybody lie below places that are
+// emptied otherwise.
+func ToolPlaces() []string { return toolPlaces() }

@@ -1,0 +1,143 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// What the cleaned git configuration was made from is not readable beside it, but for
+// what the person works on.
+func TestCoverGit(t *testing.T) {
+	own, xdg, inc := testHome+"/.gitconfig", testHome+"/.config/git/config", testHome+"/inc"
+	file := func(real string) host.Path { return host.Path{Kind: host.File, Real: real} }
+	for _, c := range []struct {
+		about             string
+		paths             map[string]host.Path
+		change            func(*profile.RunConfig)
+		data, empty, left []string
+	}{
+		{"both and an include", map[string]host.Path{own: file(own), xdg: file(xdg), inc: file(inc)}, nil, []string{own}, []string{xdg, inc}, nil},
+		{"the second alone", map[string]host.Path{xdg: file(xdg)}, nil, []string{xdg}, nil, nil},
+		{"a link out of the way", map[string]host.Path{own: file(testHome + "/dot/git"), testHome + "/dot": {Kind: host.Dir, Real: testHome + "/dot"}}, nil, []string{testHome + "/dot/git"}, nil, nil},
+		{"a link into the working folder", map[string]host.Path{own: file(testWork + "/git"), inc: file(inc)}, nil, nil, []string{inc}, []string{testWork + "/git"}},
+		{"an include of the working folder", map[string]host.Path{own: file(own), inc: file(testWork + "/inc")}, nil, []string{own}, nil, []string{testWork + "/inc"}},
+		{"a home that can be written", map[string]host.Path{own: file(own)}, func(rc *profile.RunConfig) {
+			rc.Mounts = []profile.Mount{{Source: testHome, Dest: testHome, Mode: profile.RW}}
+		}, []string{own}, nil, nil},
+		{"shown elsewhere", map[string]host.Path{own: file(own), inc: file(inc)}, func(rc *profile.RunConfig) {
+			rc.Mounts = []profile.Mount{{Source: inc, Dest: "/data", Mode: profile.RO}}
+		}, []string{own}, []string{inc, "/data"}, nil},
+		{"an isolated home", map[string]host.Path{own: file(own)}, func(rc *profile.RunConfig) { rc.Home = "isolated" }, nil, nil, nil},
+	} {
+		rc, f, s := config(), machine(), staged()
+		delete(f.Paths, xdg)
+		for p, info := range c.paths {
+			f.Paths[p] = info
+		}
+		if c.change != nil {
+			c.change(&rc)
+		}
+		s.GitConfig, s.GitFiles = []byte("cleaned"), []string{own, inc, testHome + "/gone"}
+		plan, err := Build(rc, f, s)
+		if err != nil {
+			t.Errorf("%s: %v", c.about, err)
+			continue
+		}
+		var data, empty []string
+		for _, a := range plan.Args {
+			if !strings.Contains(a.Reason, "[git]") {
+				continue
+			}
+			at := a.Words[len(a.Words)-1]
+			switch {
+			case a.Words[0] == "--ro-bind":
+				empty = append(empty, at)
+			case at != BoxGitConfig:
+				data = append(data, at)
+			}
+		}
+		slices.Sort(c.empty)
+		slices.Sort(empty)
+		if !slices.Equal(data, c.data) || !slices.Equal(empty, c.empty) {
+			t.Errorf("%s: cleaned at %q, empty at %q, want %q, %q", c.about, data, empty, c.data, c.empty)
+		}
+		for _, p := range c.left {
+			if got, _ := replayed(plan.Words()).shown(p); got != p {
+				t.Errorf("%s: %s shows %q", c.about, p, got)
+			}
+		}
+	}
+	plan, err := Build(config(), machine(), staged())
+	if err != nil || strings.Contains(strings.Join(plan.Words(), " "), BoxGitConfig) {
+		t.Errorf("without [git]: %v", err)
+	}
+}
+
+// A git directory of the box's own is over the host's wherever the box sees that, and at
+// its own path.
+func TestBoxGit(t *testing.T) {
+	repo := testWork + "/.git"
+	far := testHome + "/main/.git"
+	for _, c := range []struct {
+		about  string
+		dir    string
+		change func(*profile.RunConfig, *host.Facts)
+		want   []string
+	}{
+		{"of the working folder", repo, nil, []string{repo}},
+		{"of a linked worktree, the home empty", far, func(rc *profile.RunConfig, _ *host.Facts) { rc.Home = "isolated" }, []string{far}},
+		{"mounted elsewhere, too", repo, func(rc *profile.RunConfig, _ *host.Facts) {
+			rc.Mounts = []profile.Mount{{Source: testWork, Dest: "/data", Mode: profile.RW}}
+		}, []string{repo, "/data/.git"}},
+		{"hidden", repo, func(rc *profile.RunConfig, f *host.Facts) {
+			rc.Hide, f.Hide = []string{".git"}, &host.Hide{Paths: []string{repo}}
+		}, nil},
+	} {
+		rc, f, s := config(), machine(), staged()
+		for _, p := range []string{repo, far, "/data"} {
+			f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
+		}
+		if c.change != nil {
+			c.change(&rc, &f)
+		}
+		s.BoxGit = []Bind{
+			{Host: "/copy/git", Box: c.dir, Write: true},
+			{Host: c.dir + "/objects", Box: BoxDir + "/git/0"},
+			{Host: c.dir + "/modules/x", Box: c.dir + "/modules/x"},
+		}
+		plan, err := Build(rc, f, s)
+		if err != nil {
+			t.Errorf("%s: %v", c.about, err)
+			continue
+		}
+		var got, modules []string
+		for _, a := range plan.Args {
+			switch {
+			case len(a.Words) == 3 && a.Words[1] == "/copy/git":
+				got = append(got, a.Words[2])
+			case len(a.Words) == 3 && a.Words[1] == c.dir+"/modules/x" && a.Words[0] == "--ro-bind":
+				modules = append(modules, strings.TrimSuffix(a.Words[2], "/modules/x"))
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(modules)
+		want := slices.Sorted(slices.Values(c.want))
+		if !slices.Equal(got, want) || !slices.Equal(modules, want) {
+			t.Errorf("%s: at %q, its read-only part at %q, want %q", c.about, got, modules, want)
+		}
+	}
+	// One that is hidden as a whole does not come back under another name.
+	rc, f, s := config(), machine(), staged()
+	rc.GitDir, rc.Home = "own", "isolated"
+	secret := testHome + "/.ssh/main/.git"
+	f.Paths[testHome+"/.ssh"] = host.Path{Kind: host.Dir, Real: testHome + "/.ssh"}
+	s.BoxGit = []Bind{{Host: "/copy/git", Box: secret, Write: true}}
+	if plan, err := Build(rc, f, s); fault.AsRefusal(err) == nil {
+		t.Errorf("a repository in a hidden folder is shown: %v %v", err, plan.Words())
+	}
+}

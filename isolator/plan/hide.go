@@ -1,0 +1,439 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/profile"
+)
+
+// startupFiles are read by shells and sessions of the user: what is written
+// there runs on the host later.
+func startupFiles() []string { return sensitive.Startup() }
+
+// protect makes unwritable what the host later reads or runs, wherever the
+// box could write it.
+func (b *builder) protect() error {
+	readOnly := func(reason, p string) {
+		for _, at := range b.view.where(p) {
+			if l, _ := b.view.at(at); l.write {
+				b.bind(reason, p, at, false)
+			}
+		}
+	}
+	for _, p := range b.s.GitStays {
+		readOnly("git outside obeys it", b.canon(p))
+	}
+	for _, dir := range b.innerFolders() {
+		if b.kind(dir) == host.Dir {
+			readOnly("profiles cannot be changed from inside", b.canon(dir))
+		}
+	}
+	// The next run reads them again, and nobody is asked about a file that was named
+	// on the command line, or that a profile of one's own extends.
+	for _, p := range b.rc.Files {
+		if err := b.notPlanted(profile.Mount{Source: p}, b.canon(p), "its file "+quote(p)); err != nil {
+			return err
+		}
+		if b.kind(p) == host.File {
+			readOnly("the profile cannot be changed from inside", b.canon(p))
+		}
+	}
+	if err := b.laterLinks(); err != nil {
+		return err
+	}
+	for _, p := range b.later() {
+		reason := "editors and agents on the host run what it says"
+		if b.madeEmpty(p) {
+			b.coverEmpty(reason, p)
+			continue
+		}
+		readOnly(reason, b.canon(p))
+	}
+	for _, p := range b.named() {
+		reason := "settings of git name it"
+		if b.madeEmpty(p) {
+			b.coverEmpty(reason, p)
+			continue
+		}
+		readOnly(reason, b.canon(p))
+	}
+	for _, p := range b.startup() {
+		readOnly("it runs on the host later", b.canon(p))
+	}
+	for _, p := range b.secondNames(slices.Concat(b.rc.Files, b.later(), b.named(), b.startup())) {
+		readOnly("it is another name of what runs on the host later", p)
+	}
+	return b.pinLinks()
+}
+
+// startup returns the start-up files and folders that exist.
+func (b *builder) startup() []string {
+	if b.begins != nil {
+		return b.begins
+	}
+	out := []string{}
+	places, files := newSite(b.rc, b.f).startup()
+	for _, p := range places {
+		if k := b.kind(p); k == host.File || k == host.Dir {
+			out = append(out, p)
+		}
+	}
+	for _, p := range files {
+		if b.kind(p) == host.File {
+			out = append(out, p)
+		}
+	}
+	b.begins = out
+	return out
+}
+
+// pinBelow binds every folder between a writable mount and something below it
+// that is protected, hidden or mounted over onto itself: a mount point cannot
+// be renamed, so nothing is moved out from under its protection. It comes right
+// after the mount, so that later ones go on top. dests are those.
+func (b *builder) pinBelow(m layer, dests []string) {
+	places := slices.Clone(dests)
+	for _, h := range b.hops() {
+		for _, name := range b.view.names(h.Path) {
+			if rest, ok := paths.Rest(m.source, name); ok {
+				places = append(places, filepath.Join(m.dest, rest))
+			}
+		}
+	}
+	repo := "" // what lies in a git directory cannot be moved out of the box's own
+	for _, g := range b.s.BoxGit {
+		if g.Write {
+			repo = g.Box
+		} else if paths.Below(repo, g.Box) {
+			continue
+		}
+		for _, name := range b.view.names(g.Box) {
+			if rest, ok := paths.Rest(m.source, name); ok {
+				places = append(places, filepath.Join(m.dest, rest))
+			}
+		}
+	}
+	for _, t := range b.protected() {
+		if k := b.kind(t); (k == host.Missing || k == host.Denied) && !b.made(t) && !b.isSecondName(t) {
+			continue
+		}
+		for _, name := range b.view.names(b.canon(t)) {
+			if rest, ok := paths.Rest(m.source, name); ok {
+				places = append(places, filepath.Join(m.dest, rest))
+			}
+		}
+	}
+	var pins []string
+	for _, p := range places {
+		if !paths.Below(m.dest, p) || p == m.dest {
+			continue
+		}
+		for dir := filepath.Dir(p); dir != m.dest; dir = filepath.Dir(dir) {
+			pins = append(pins, dir)
+		}
+	}
+	slices.Sort(pins) // parents first
+	for _, p := range slices.Compact(pins) {
+		rest, _ := paths.Rest(m.dest, p)
+		pinned := layer{source: filepath.Join(m.source, rest), dest: p, write: true}
+		if m.original != "" {
+			pinned.original = filepath.Join(m.original, rest)
+		}
+		b.bindLayer("what is in it cannot be moved away", pinned)
+	}
+}
+
+// protected are the host paths that are made unwritable or hidden.
+func (b *builder) protected() []string {
+	if b.targets != nil {
+		return b.targets
+	}
+	b.targets = append(b.targets, b.s.GitStays...)
+	for _, m := range b.rc.Mounts {
+		if m.Mode == profile.SafeRW {
+			b.targets = append(b.targets, m.Source)
+		}
+	}
+	b.targets = slices.Concat(b.targets, b.looseFiles(), b.innerFolders(), b.later(), b.named(), b.startup(), b.hidePaths(), b.f.InnerHomes())
+	b.targets = append(b.targets, b.hidden()...)
+	b.targets = append(b.targets, b.secondNames(slices.Clone(b.targets))...)
+	return b.targets
+}
+
+// looseFiles are the files of the profile that no .inner folder protects already:
+// each pin costs bwrap a look through all mounts.
+func (b *builder) looseFiles() []string {
+	folders := append(b.innerFolders(), b.f.InnerHomes()...)
+	return slices.DeleteFunc(slices.Clone(b.rc.Files), func(p string) bool {
+		return slices.ContainsFunc(folders, func(dir string) bool {
+			ok := paths.Below(dir, p)
+			return ok && b.kind(dir) == host.Dir && b.canon(p) == filepath.Join(b.canon(dir), p[len(dir):])
+		})
+	})
+}
+
+// innerFolders are the .inner folders the box might write.
+func (b *builder) innerFolders() []string {
+	var out []string
+	add := func(root string) {
+		if p := filepath.Join(root, ".inner"); root != "" && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	add(b.rc.Project)
+	add(b.rc.Workdir)
+	for _, m := range b.rc.Mounts {
+		add(m.Source)
+	}
+	return out
+}
+
+// reexposeAllowed binds back what the profile allows and an empty parent
+// covers. It comes before hide, so it cannot re-expose anything else.
+func (b *builder) reexposeAllowed() error {
+	for _, r := range b.table() {
+		if !b.allowed[r.Key] || r.Part { // see allowParts
+			continue
+		}
+		for _, p := range r.at {
+			if k := b.kind(p); k != host.Missing && k != host.Denied {
+				b.reexpose(r.Resource, p)
+			}
+		}
+	}
+	return nil
+}
+
+// hide covers every place where a sensitive resource can still be seen.
+func (b *builder) hide() error {
+	for _, r := range b.table() {
+		for _, p := range r.at {
+			switch kind := b.kind(p); {
+			case kind == host.Missing || b.allowed[r.Key] || r.Part:
+			case kind == host.Denied && b.f.UID == 0:
+				return fault.Refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, p)
+			case kind != host.Denied && b.holdsHome(p):
+				return b.covers(r.Resource, p)
+			case kind != host.Denied:
+				if err := b.mask(p, "hidden: "+r.What+" ("+r.Key+")"); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, p := range b.secondNames(slices.Concat(b.hidden(), b.hidePaths())) {
+		b.maskAt(p, host.File, "hidden: another name of something hidden")
+	}
+	b.allowParts()
+	for _, p := range b.hidePaths() {
+		if k := b.kind(p); k == host.Missing || k == host.Denied {
+			continue
+		}
+		if err := b.mask(p, "hidden: sandbox.hide"); err != nil {
+			return err
+		}
+	}
+	b.coverGit()
+	b.coverShellFiles()
+	if err := b.coverPrograms(); err != nil {
+		return err
+	}
+	for _, s := range b.f.Sockets {
+		if !b.grantedSocket(s) {
+			b.maskAt(s, host.Socket, "hidden: something on the host listens here")
+		}
+	}
+	for _, own := range append(b.f.InnerHomes(), b.f.StageBase, b.rc.Output.Folder) {
+		if own != "" && b.kind(own) == host.Dir {
+			b.maskAt(b.canon(own), host.Dir, "hidden: inner's own state")
+		}
+	}
+	b.coverShims()
+	return nil
+}
+
+// holdsHome reports whether a folder is a home of the user or holds one.
+func (b *builder) holdsHome(p string) bool {
+	return slices.ContainsFunc(b.homes(), func(home string) bool { return paths.Below(b.canon(p), home) })
+}
+
+// covers refuses a resource that a variable moves to a folder that holds a home.
+func (b *builder) covers(r Resource, p string) error {
+	return fault.Refuse(125, fmt.Sprintf("name a folder of its own there, unset it, or allow = [%q] under [sandbox]", r.Key),
+		"profile %q: a variable says that %s lies in %s, which cannot be hidden: it holds your home", b.rc.Name, r.What, p)
+}
+
+// hidden are the paths of the table that the profile does not allow.
+func (b *builder) hidden() []string {
+	var out []string
+	for _, r := range b.table() {
+		if !b.allowed[r.Key] && !r.Part {
+			out = append(out, r.at...)
+		}
+	}
+	return out
+}
+
+// secondNames returns the other names (hard links) of files, in folders the box
+// can write. A name that is mounted on cannot be linked again: the kernel refuses
+// links between mounts.
+func (b *builder) secondNames(paths []string) []string {
+	if len(b.f.SameFile) == 0 {
+		return nil
+	}
+	var out []string
+	for _, p := range paths {
+		out = append(out, b.f.SameFile[p]...)
+	}
+	return out
+}
+
+func (b *builder) isSecondName(p string) bool {
+	for _, names := range b.f.SameFile {
+		if slices.Contains(names, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// allowParts shows, in a folder that was just covered, the one file of it that
+// the profile allows. Nothing else of the folder comes back.
+func (b *builder) allowParts() {
+	for _, r := range b.table() {
+		if !r.Part || !b.allowed[r.Key] {
+			continue
+		}
+		for _, p := range r.at {
+			if b.kind(p) != host.File {
+				continue
+			}
+			real := b.canon(p)
+			if l, _ := b.view.at(real); l.dest != real && !l.bind() {
+				b.bind("allowed: "+r.What+" ("+r.Key+")", real, real, false)
+			}
+		}
+	}
+}
+
+// entry is a row of the table with the host paths it stands for here.
+type entry struct {
+	Resource
+	at []string
+}
+
+// table is the table of sensitive resources, for this host and this run: of two
+// thousand places, the few that are there.
+func (b *builder) table() []entry {
+	if b.entries == nil {
+		b.entries = []entry{}
+		for _, e := range entries(b.f, newSite(b.rc, b.f)) {
+			e.at = slices.DeleteFunc(e.at, func(p string) bool { return b.kind(p) == host.Missing })
+			if e.Method != "place" && len(e.at) > 0 { // see places
+				b.entries = append(b.entries, e)
+			}
+		}
+	}
+	return b.entries
+}
+
+// hidePaths returns what the patterns of sandbox.hide matched.
+func (b *builder) hidePaths() []string {
+	if b.f.Hide == nil {
+		return nil
+	}
+	return b.f.Hide.Paths
+}
+
+// hideKnown refuses a run of which it is not known what [sandbox] hide comes to.
+func (b *builder) hideKnown() error {
+	switch h := b.f.Hide; {
+	case len(b.rc.Hide) == 0:
+	case h == nil:
+		return fault.Refuse(125, "", "profile %q: nobody has looked for what sandbox.hide names", b.rc.Name)
+	case h.Why != "":
+		return fault.Refuse(125, h.Hint, "profile %q: what sandbox.hide names cannot all be hidden: %s", b.rc.Name, h.Why)
+	}
+	return nil
+}
+
+// mask hides one resource and refuses a mount that shows a part of it
+// elsewhere.
+func (b *builder) mask(p, reason string) error {
+	real := b.canon(p)
+	if l, ok := b.view.relocates(real); ok && !b.isStaged(l.source) {
+		return fault.Refuse(125, "remove that mount, or allow the resource under [sandbox]", "profile %q: %q is shown in the box but lies in %s, which is %s", b.rc.Name, l.hostPlace(l.dest), p, reason)
+	}
+	b.maskAt(real, b.kind(p), reason)
+	return nil
+}
+
+func (b *builder) isStaged(source string) bool {
+	return slices.ContainsFunc(b.s.Binds, func(x Bind) bool { return x.Host == source })
+}
+
+func (b *builder) maskAt(real string, kind host.Kind, reason string) {
+	b.maskName(real, kind, reason)
+	for _, part := range b.view.parts(real) {
+		b.maskName(part.At, part.Kind, reason)
+	}
+}
+
+func (b *builder) maskName(real string, kind host.Kind, reason string) {
+	for _, at := range b.view.where(real) {
+		if kind == host.Dir {
+			b.arg(reason, b.emptyFolder("0555", at)...)
+			b.view.add(layer{dest: at})
+			continue
+		}
+		// An empty regular file, not /dev/null: that one gives programs EACCES.
+		b.arg(reason, "--ro-bind", b.s.Empty, at)
+		b.view.add(layer{dest: at})
+	}
+}
+
+// reexpose shows an allowed resource that an empty parent covers.
+func (b *builder) reexpose(r Resource, p string) {
+	real := b.canon(p)
+	if len(b.view.where(real)) > 0 {
+		return
+	}
+	for _, at := range []string{real, b.linkFree(p)} {
+		if l, _ := b.view.at(at); !l.bind() && !(l.dest == at) {
+			b.bind("allowed: "+r.What+" ("+r.Key+")", real, at, false)
+		}
+	}
+}
+
+func (b *builder) grantedSocket(s string) bool {
+	for _, r := range b.table() {
+		if !b.allowed[r.Key] {
+			continue
+		}
+		for _, p := range r.at {
+			if paths.Below(b.canon(p), s) {
+				return true
+			}
+		}
+	}
+	if d := b.f.Display; b.rc.Clipboard && d != nil && d.Socket == s {
+		return true
+	}
+	return b.isStaged(s) || slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return b.canon(m.Source) == s })
+}
+
+// coverShims leaves an empty, read-only shim folder: PATH stays as the user
+// knows it, and a start-up file that adds the folder again does no harm.
+func (b *builder) coverShims() {
+	home := b.canon(b.f.InnerHome)
+	if l, _ := b.view.at(home); l.dest == home && !l.bind() {
+		b.arg("the shim folder is empty", "--dir", filepath.Join(home, "shims", "bin"))
+		b.arg("nothing is added to inner's folder", "--remount-ro", home)
+	}
+}

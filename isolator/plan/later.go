@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/profile"
+)
+
+// configKey allows changing what later.go protects.
+const configKey = "project-config"
+
+// LaterFolders returns the folders that must be there for the run: those of the project and
+// of the working folder that a tool on this computer would obey while the box runs.
+func LaterFolders(rc profile.RunConfig, there func(sign string) bool) []string {
+	if slices.Contains(rc.Allow, configKey) {
+		return nil
+	}
+	var out []string
+	names := sensitive.MadeFor(there)
+	for _, root := range laterRoots(rc, true) {
+		for _, name := range names {
+			out = append(out, filepath.Join(root, name))
+		}
+	}
+	return out
+}
+
+// laterRoots are the folders whose configuration is protected: what the box
+// can write, only the person's own place of work when own is set.
+func laterRoots(rc profile.RunConfig, own bool) []string {
+	var out []string
+	add := func(p string) {
+		if p != "" && p != rc.HomeDir && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	if rc.WorkdirMode == profile.RW {
+		add(rc.Workdir)
+	}
+	for _, m := range rc.Mounts {
+		if m.Mode == profile.RW && (!own || m.Source == rc.Workdir || m.Source == rc.Project) {
+			add(m.Source)
+		}
+	}
+	return out
+}
+
+// laterPaths are the folders that are protected whether they are there or not.
+func laterPaths(rc profile.RunConfig) []string {
+	if slices.Contains(rc.Allow, configKey) {
+		return nil
+	}
+	var out []string
+	for _, root := range laterRoots(rc, false) {
+		for _, name := range sensitive.Made() {
+			out = append(out, filepath.Join(root, name))
+		}
+	}
+	return out
+}
+
+// ObeyedRoots are the folders in which what tools outside obey is looked for: what the
+// box can write, but for the state of programs in the home. ~/.cargo holds a thousand
+// packages with settings of editors in them, which nobody opens there.
+func ObeyedRoots(rc profile.RunConfig) []string {
+	if slices.Contains(rc.Allow, configKey) {
+		return nil
+	}
+	var out []string
+	add := func(p string) {
+		rest, inHome := paths.Rest(rc.HomeDir, p)
+		state := inHome && (strings.HasPrefix(rest, ".") || rest == "go" || strings.HasPrefix(rest, "go/pkg"))
+		if p != "" && (!state || p == rc.Workdir || p == rc.Project) && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	if rc.WorkdirMode == profile.RW {
+		add(rc.Workdir)
+	}
+	for _, m := range rc.Mounts {
+		if m.Mode == profile.RW {
+			add(m.Source)
+		}
+	}
+	return out
+}
+
+// made reports whether p was made for the run.
+func (b *builder) made(p string) bool {
+	return slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p })
+}
+
+// madeEmpty reports whether p is a folder that was made for the run, and
+// nothing in it: a tmpfs covers it as well as a bind does, at a third of the cost.
+// What opencode must find in its folder is lent to it there.
+func (b *builder) madeEmpty(p string) bool {
+	return filepath.Base(p) != ".opencode" && slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p && l.Content == nil })
+}
+
+// coverEmpty covers an empty folder wherever the box could write it.
+func (b *builder) coverEmpty(reason, p string) {
+	for _, at := range b.view.where(b.canon(p)) {
+		if l, _ := b.view.at(at); l.write {
+			b.arg(reason, b.emptyFolder("0555", at)...)
+			b.view.add(layer{dest: at})
+		}
+	}
+}
+
+// later returns what is protected here: what was found, and what was made.
+func (b *builder) later() []string {
+	if b.allowed[configKey] {
+		return nil
+	}
+	out := slices.Clone(b.f.Obeyed)
+	for _, p := range laterPaths(b.rc) {
+		if k := b.kind(p); (b.made(p) || k == host.File || k == host.Dir) && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// named returns what is there, or was made for the run, of the paths that settings of git
+// name: programs of the work tree that any command of git outside would run.
+func (b *builder) named() []string {
+	if b.rc.GitDir == "rw" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(b.f.Named), func(p string) bool { return b.kind(p) != host.File && b.kind(p) != host.Dir && !b.made(p) })
+}
+
+// laterLinks refuses a folder of editors and agents of which a link says that it is
+// elsewhere, when nothing is there, or the whole project: neither can be protected.
+func (b *builder) laterLinks() error {
+	if b.allowed[configKey] {
+		return nil
+	}
+	for _, dir := range b.f.Locked {
+		return fault.Refuse(125, "chmod u+w "+quote(dir)+", or workdir_mode = \"ro\" under [sandbox]",
+			"profile %q: %s is yours and not writable: the program could change that, and make what editors and agents obey", b.rc.Name, dir)
+	}
+	for _, root := range laterRoots(b.rc, false) {
+		for _, name := range sensitive.Made() {
+			p := filepath.Join(root, name)
+			info := b.f.Paths[p]
+			whole := paths.Below(info.Real, b.canon(root))
+			if info.Link || len(info.Hops) > 0 && whole {
+				where := "nowhere"
+				if whole {
+					where = "to " + info.Real
+				}
+				return fault.Refuse(125, "make it a folder of its own, or allow = ["+quote(configKey)+"] under [sandbox] leaves all of them unprotected",
+					"profile %q: %s is a link that leads %s, which cannot be protected", b.rc.Name, p, where)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/limits"
+	"github.com/enr/inner/profile"
+)
+
+// Limits finds what holds [sandbox.limits] on a host, and what of it nothing
+// does. The plan is nil without limits.
+func Limits(rc profile.RunConfig, f host.Facts) (*limits.Plan, []limits.Missing) {
+	if !rc.Limits.Any() {
+		return nil, nil
+	}
+	var h limits.Host
+	if f.Limits != nil {
+		h = *f.Limits
+	}
+	if slices.Contains(rc.Allow, nestedKey) && h.NprocWhy == "" {
+		// RLIMIT_NPROC counts for each user, and such a box has thousands.
+		h.NprocWhy = "a box with users of its own (" + nestedKey + ") has more than one count of processes (RLIMIT_NPROC)"
+	}
+	return limits.Choose(limitValues(rc.Limits), h)
+}
+
+// limitValues reads limits whose syntax was checked.
+func limitValues(l profile.Limits) limits.Values {
+	count := func(s string) uint64 { n, _ := strconv.ParseUint(s, 10, 64); return n }
+	size := func(s string) uint64 { n, _ := profile.Bytes(s); return n }
+	cpu, _ := profile.Processors(l.CPU)
+	return limits.Values{
+		Memory: size(l.Memory), CPU: cpu, Pids: count(l.Pids), Files: count(l.Files), FileSize: size(l.FileSize), Disk: size(l.Disk),
+	}
+}
+
+// limits refuses what cannot be held, and plans what can.
+func (b *builder) limits() error {
+	plan, missing := Limits(b.rc, b.f)
+	if len(missing) > 0 && !b.rc.LimitsLoose {
+		return fault.Refuse(125, "limits_required = false under [sandbox] starts it without",
+			"profile %q: %s", b.rc.Name, Unlimited(missing))
+	}
+	if plan != nil {
+		plan.Folder = b.s.Group
+		b.plan.Limits, b.disk = plan, plan.Disk
+	}
+	return nil
+}
+
+// Unlimited says which limits are not held, and why.
+func Unlimited(missing []limits.Missing) string {
+	var out []string
+	for i, m := range missing {
+		text := "the " + m.Key + " limit " + m.Text
+		if i+1 < len(missing) && missing[i+1].Why == m.Why {
+			out = append(out, text) // one reason for both
+			continue
+		}
+		out = append(out, text+" cannot be held on this host ("+m.Why+")")
+	}
+	return strings.Join(out, ", ")
+}
+
+// emptyFolder are the words for an empty folder in memory, no larger than the
+// profile says (--size, bubblewrap 0.7.0).
+func (b *builder) emptyFolder(perms, dest string) []string {
+	return sizedFolder(b.disk, perms, dest)
+}
+
+func sizedFolder(size uint64, perms, dest string) []string {
+	words := []string{"--perms", perms, "--tmpfs", dest}
+	if size > 0 {
+		words = append([]string{"--size", strconv.FormatUint(size, 10)}, words...)
+	}
+	return words
+}
+
+// fill puts a copy of a folder into the memory of the box. Nothing that the box can
+// write lies on the host then, and the kernel holds its size.
+func (b *builder) fill(bind Bind, dest string) {
+	size := cmp.Or(b.disk, bind.Room)
+	b.arg(bind.Reason, sizedFolder(size, "0700", dest)...)
+	b.view.add(layer{source: bind.Host, dest: dest, write: true}) // what is there is a staged copy
+	b.plan.Fills = append(b.plan.Fills, Fill{Source: bind.Host, Dest: dest, Room: size})
+}
+
+// sharedMemory gives /dev/shm a size of its own: --dev knows none. What else
+// is in /dev is closed by sealDev.
+func (b *builder) sharedMemory() {
+	if b.disk > 0 {
+		b.tmpfs("shared memory, limited (sandbox.limits.disk)", "1777", "/dev/shm")
+	}
+}
+
+// sealDev makes /dev read-only, as a folder that has no limit.
+func (b *builder) sealDev() {
+	if b.disk > 0 {
+		b.arg("nothing is kept in /dev (sandbox.limits.disk)", "--remount-ro", "/dev")
+	}
+}

@@ -1,0 +1,207 @@
+package plan
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// TestMovedSecrets: what a variable has moved is hidden where it is, and allowed by
+// the key of its row, whatever kind of path the value is.
+func TestMovedSecrets(t *testing.T) {
+	for name, c := range map[string]struct {
+		env, set string // NAME=VALUE
+		path     string
+		key      string
+	}{
+		"a tree":               {env: "XDG_CONFIG_HOME=/data/conf", path: "/data/conf/gh", key: "gh-config"},
+		"a tree of data":       {env: "XDG_DATA_HOME=/data/share", path: "/data/share/keyrings", key: "keyrings"},
+		"a folder":             {env: "GNUPGHOME=/data/gpg", path: "/data/gpg", key: "gpg-keys"},
+		"a file":               {env: "NETRC=/data/logins", path: "/data/logins", key: "netrc"},
+		"several":              {env: "KUBECONFIG=/data/k1:/data/k2", path: "/data/k2", key: "kube-config"},
+		"below a variable":     {env: "CARGO_HOME=/data/cargo/", path: "/data/cargo/credentials.toml", key: "cargo-credentials"},
+		"relative":             {env: "KUBECONFIG=deploy/kube.yaml", path: testWork + "/deploy/kube.yaml", key: "kube-config"},
+		"with a tilde":         {env: "PASSWORD_STORE_DIR=~/keys/pass", path: testHome + "/keys/pass", key: "password-store"},
+		"in the project":       {env: "CLAUDE_CONFIG_DIR=" + testWork + "/.state", path: testWork + "/.state", key: "agent-state"},
+		"a history":            {env: "HISTFILE=" + testHome + "/.cmds", path: testHome + "/.cmds", key: "bash-history"},
+		"a shell's folder":     {env: "ZDOTDIR=" + testHome + "/z", path: testHome + "/z/.zsh_history", key: "zsh-history"},
+		"registry logins":      {env: "DOCKER_CONFIG=/data/d", path: "/data/d/config.json", key: "docker-config"},
+		"a scheme before it":   {env: "KRB5CCNAME=FILE:/data/ticket", path: "/data/ticket", key: "kerberos"},
+		"a name with a colon":  {env: "GNUPGHOME=/data/a:b", path: "/data/a:b", key: "gpg-keys"},
+		"set by the profile":   {set: "GNUPGHOME=/data/gpg", path: "/data/gpg", key: "gpg-keys"},
+		"only named by one":    {env: "GOOGLE_APPLICATION_CREDENTIALS=/data/sa.json", path: "/data/sa.json", key: "gcloud-credentials"},
+		"a folder of patterns": {env: "ANDROID_USER_HOME=/data/and", path: "/data/and/adbkey", key: "key-files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rc, f := config(), machine()
+			put := func(kv string, to func(k, v string)) {
+				if k, v, ok := strings.Cut(kv, "="); ok {
+					to(k, v)
+				}
+			}
+			put(c.env, func(k, v string) { f.Env[k] = v })
+			put(c.set, func(k, v string) { rc.Env.Set = append(rc.Env.Set, profile.KV{Key: k, Value: v}) })
+			rc.Mounts = []profile.Mount{{Source: "/data", Dest: "/data", Mode: profile.RW}}
+			f.Paths[c.path] = host.Path{Kind: host.File, Real: c.path}
+			if paths, _, _ := Asks(rc, f, "/usr/bin/bash", func(p string) string { return p }, nil); !slices.Contains(paths, c.path) {
+				t.Fatalf("nobody looks at %s", c.path)
+			}
+			seen := func() bool {
+				plan, err := Build(rc, f, staged())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(replayed(plan.Words()).everywhere(c.path)) > 0
+			}
+			if seen() {
+				t.Errorf("%s is seen", c.path)
+			}
+			if got := ResourceAt(c.path, rc, f); got != c.key {
+				t.Errorf("ResourceAt says %q, want %q", got, c.key)
+			}
+			rc.Allow = []string{c.key}
+			if !seen() {
+				t.Errorf("%s is not seen with allow = [%q]", c.path, c.key)
+			}
+			rc.Allow = nil
+			f.Env, rc.Env.Set = map[string]string{}, nil
+			if !seen() {
+				t.Errorf("%s is hidden without the variable, too", c.path)
+			}
+		})
+	}
+}
+
+// TestMovedIsNoPlace: values that name nothing of the kind change nothing, and one
+// that names what cannot be hidden refuses.
+func TestMovedIsNoPlace(t *testing.T) {
+	plain, err := Build(config(), machine(), staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range []string{"HISTFILE=", "HISTFILE=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null", "XDG_CONFIG_HOME=" + testHome + "/.config", "ENV=test", "KUBECONFIG=https://a.example/x", "ZDOTDIR=" + testHome} {
+		f := machine()
+		for _, dir := range []string{"test", "https:"} {
+			f.Paths[testWork+"/"+dir] = host.Path{Kind: host.Dir, Real: testWork + "/" + dir}
+		}
+		f.Paths["/dev/null"] = host.Path{Kind: host.Other, Real: "/dev/null"}
+		k, v, _ := strings.Cut(kv, "=")
+		f.Env[k] = v
+		plan, err := Build(config(), f, staged())
+		if err != nil {
+			t.Fatalf("%s: %v", kv, err)
+		}
+		if !slices.Equal(plan.Words(), plain.Words()) {
+			t.Errorf("%s changes the plan", kv)
+		}
+	}
+	f := machine()
+	f.Env["GNUPGHOME"] = testHome
+	rc := config()
+	rc.Project, rc.Workdir, rc.Cwd = "/data", "/data", "/data"
+	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil || !strings.Contains(err.Error(), "it holds your home") {
+		t.Errorf("GNUPGHOME is the home: %v", err)
+	}
+}
+
+// TestProfilesOwnPlace: a folder that the profile mounts, and names in a variable
+// that it sets, is the box's.
+func TestProfilesOwnPlace(t *testing.T) {
+	rc, f := config(), machine()
+	rc.Mounts = []profile.Mount{{Source: "/data/gpg", Dest: "/data/gpg", Mode: profile.RW}}
+	rc.Env.Set = []profile.KV{{Key: "GNUPGHOME", Value: "/data/gpg"}}
+	f.Paths["/data/gpg"] = host.Path{Kind: host.Dir, Real: "/data/gpg"}
+	plan, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, write := replayed(plan.Words()).shown("/data/gpg"); !write {
+		t.Error("/data/gpg cannot be written")
+	}
+	f.Env["GNUPGHOME"] = "/data/gpg" // now it is the person's
+	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil {
+		t.Error("the person's own keyring is mounted")
+	}
+}
+
+// TestMovedStartup: start-up files that a variable names are read-only.
+func TestMovedStartup(t *testing.T) {
+	for kv, p := range map[string]string{
+		"ZDOTDIR=/data/z": "/data/z/.zshrc", "XDG_CONFIG_HOME=/data/c": "/data/c/fish", "BASH_ENV=/data/env.sh": "/data/env.sh", "ENV=./env.sh": testWork + "/env.sh",
+		"INPUTRC=/data/inputrc": "/data/inputrc", "GIT_CONFIG_GLOBAL=/data/git": "/data/git", "PYTHONSTARTUP=/data/start.py": "/data/start.py", "CARGO_HOME=/data/cargo": "/data/cargo/bin",
+		"GOBIN=" + testWork + "/tools": testWork + "/tools",
+	} {
+		rc, f := config(), machine()
+		rc.Mounts = []profile.Mount{{Source: "/data", Dest: "/data", Mode: profile.RW}}
+		k, v, _ := strings.Cut(kv, "=")
+		kind := host.File
+		if filepath.Ext(p) == "" && !strings.HasPrefix(filepath.Base(p), ".") && k != "INPUTRC" && k != "GIT_CONFIG_GLOBAL" {
+			kind = host.Dir
+		}
+		f.Paths[p] = host.Path{Kind: kind, Real: p}
+		write := func() bool {
+			plan, err := Build(rc, f, staged())
+			if err != nil {
+				t.Fatal(kv, err)
+			}
+			_, w := replayed(plan.Words()).shown(p)
+			return w
+		}
+		if !write() {
+			t.Errorf("%s: %s cannot be written without the variable, either", kv, p)
+		}
+		f.Env[k] = v
+		if write() {
+			t.Errorf("%s: %s can be written", kv, p)
+		}
+	}
+}
+
+// TestMovedPatterns: what a value holds is no pattern.
+func TestMovedPatterns(t *testing.T) {
+	f := machine()
+	f.Env["XDG_CONFIG_HOME"], f.Env["GNUPGHOME"] = "/data/a*b", "/data/[x]"
+	_, globs, _ := Asks(config(), f, "/usr/bin/bash", func(p string) string { return p }, nil)
+	for _, want := range []string{`/data/a\*b/gh`, `/data/a\*b/azure*`, `/data/\[x]`} {
+		if !slices.Contains(globs, want) {
+			t.Errorf("%s is not asked for", want)
+		}
+	}
+}
+
+// TestRest: a file whose name says that it is a secret is hidden, and what another
+// row has is left to that row.
+func TestRest(t *testing.T) {
+	rc, f := config(), machine()
+	own, other := testHome+"/.config/unheard/token", testHome+"/.config/gh/token"
+	f.Globs[testHome+"/.config/*/*token*"] = []string{other, own}
+	for _, p := range []string{own, other} {
+		f.Paths[p] = host.Path{Kind: host.File, Real: p}
+	}
+	rc.Allow = []string{"gh-config"}
+	plan, err := Build(rc, f, staged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replayed(plan.Words())
+	if at := r.everywhere(own); len(at) > 0 {
+		t.Errorf("%s is seen at %v", own, at)
+	}
+	if len(r.everywhere(other)) == 0 {
+		t.Errorf("%s is hidden although gh-config is allowed", other)
+	}
+}
+
+// TestSocketsUnknown: without the table of sockets nothing starts.
+func TestSocketsUnknown(t *testing.T) {
+	f := machine()
+	f.SocketsUnknown = "open /proc/net/unix: permission denied"
+	if _, err := Build(config(), f, staged()); fault.AsRefusal(err) == nil || fault.AsRefusal(err).Code != 125 {
+		t.Errorf("%v", err)
+	}
+}

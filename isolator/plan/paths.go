@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// Mounted returns the host folders that the mounts of a run show, and those of
+// them that are copied.
+func Mounted(rc profile.RunConfig) (shown, copied []string) {
+	if rc.WorkdirMode != profile.None {
+		shown = append(shown, rc.Workdir)
+	}
+	for _, m := range rc.Mounts {
+		if m.Mode != profile.Tmpfs {
+			shown = append(shown, m.Source)
+		}
+		if m.Mode == profile.SafeRW {
+			copied = append(copied, m.Source)
+		}
+	}
+	return shown, copied
+}
+
+// Asks returns the host paths, the patterns and the writable folders that
+// Build wants to know about for this run, for host.Probe. Of f it needs who
+// the user is, the folders and the environment, of which it is a first draft. The function real
+// resolves links as far as a path exists; names returns what a folder holds, see
+// host.Names, and may be nil.
+func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) string, names func(string) (map[string]bool, bool)) (asked, globs, writable []string) {
+	add := func(p ...string) { asked = append(asked, p...) }
+	withParent := func(p string) { add(p, filepath.Dir(p)) }
+
+	nodes, patterns := deviceAsks(rc)
+	add(nodes...)
+	globs = append(globs, patterns...)
+	uid := f.UID
+	add(f.StageBase, "/var/tmp", rc.Workdir)
+	if rc.Output.Folder != "" {
+		add(rc.Output.Folder)
+	}
+	add(f.Homes()...)
+	add(f.InnerHomes()...)
+	add(rc.Files...)
+	add(runKeep()...)
+	add(toolPlaces()...)
+	if rc.Base == "minimal" {
+		add(profile.SystemFolders()...)
+	}
+	add(packageOf(real(program)))
+	if slices.Contains(rc.Allow, nestedKey) {
+		add(nestedAsks(f)...)
+	}
+	add(procKeys)
+	if uid == 0 {
+		add("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+	}
+	withParent(program)
+	add(shellFilesAsked(rc, f.Home)...)
+	if rc.Noop.Mode == "hard" {
+		add("/bin/sh")
+		for _, r := range rc.Noop.Replacements() {
+			if filepath.IsAbs(r.Value) {
+				add(filepath.Clean(r.Value))
+			}
+		}
+	}
+	at := newSite(rc, f)
+	at.names = names
+	for _, r := range resourceTable {
+		for _, p := range r.expand(at) {
+			if isPattern(p) {
+				globs = append(globs, p)
+				continue
+			}
+			add(p)
+			if slices.Contains(rc.Allow, r.Key) {
+				add(filepath.Dir(p))
+			}
+		}
+	}
+	for _, p := range rc.HomeAllow {
+		withParent(p)
+	}
+	startup, files := at.startup()
+	add(startup...)
+	add(files...)
+	for _, root := range []string{rc.Project, rc.Workdir} {
+		if root != "" {
+			add(filepath.Join(root, ".inner"))
+		}
+	}
+	add(laterPaths(rc)...)
+	if rc.WorkdirMode == profile.RW {
+		writable = append(writable, rc.Workdir)
+	}
+	for _, m := range rc.Mounts {
+		add(m.Source, m.Dest, filepath.Join(m.Source, ".inner"))
+		if m.Mode == profile.RW {
+			writable = append(writable, m.Source)
+		}
+		// A mount point seen through another mount lies elsewhere on the host.
+		for _, over := range append(rc.Mounts, profile.Mount{Source: rc.Workdir, Dest: rc.Workdir}) {
+			if rest, ok := paths.Rest(over.Dest, m.Dest); ok && over.Mode != profile.Tmpfs {
+				add(filepath.Join(real(over.Source), rest))
+			}
+		}
+	}
+	return asked, globs, writable
+}

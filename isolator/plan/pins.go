@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/host"
+)
+
+// What is protected may be reached through a link: a .claude that is one, a .git, a
+// start-up file. What is there is bound read-only; the link itself is no place
+// that bwrap can mount on, and whoever can write its folder could exchange it. The
+// launcher pins it: it binds the link onto itself, as open_tree(2) and
+// move_mount(2) can, before the program starts. A name that is mounted on cannot be
+// removed, renamed or replaced (measured with Linux 6.18: EBUSY).
+
+// Pin is a link that is bound onto itself in the box.
+type Pin struct {
+	Path   string // box path, with no link but itself
+	Target string // what it must say
+}
+
+// hops are the links that lead to what is protected.
+func (b *builder) hops() []host.Hop {
+	var out []host.Hop
+	add := func(list []host.Hop) {
+		for _, h := range list {
+			if !slices.Contains(out, h) {
+				out = append(out, h)
+			}
+		}
+	}
+	add(b.s.GitLinks)
+	for _, p := range slices.Concat(b.innerFolders(), b.rc.Files, b.later(), b.named(), b.startup()) {
+		add(b.f.Paths[p].Hops)
+	}
+	return out
+}
+
+// pinLinks has the launcher pin those that the box could exchange. It comes after
+// everything is mounted that the box can write.
+func (b *builder) pinLinks() error {
+	for _, h := range b.hops() {
+		for _, dir := range b.view.where(filepath.Dir(h.Path)) {
+			if l, _ := b.view.at(dir); !l.write {
+				continue
+			}
+			if b.allowed[nestedKey] {
+				// The mounts of its user namespace are not the launcher's to change: move_mount
+				// answers EPERM.
+				return fault.Refuse(125, "make it a folder or a file of its own",
+					"profile %q: %s is a link the box could exchange, and in a box that makes containers (%s) none can be pinned", b.rc.Name, h.Path, nestedKey)
+			}
+			if b.f.Nsenter == "" && b.f.UID != 0 {
+				return fault.Refuse(125, "sudo apt-get install util-linux",
+					"profile %q: %s is a link the box could exchange, and nsenter, which is needed to pin it, is not installed", b.rc.Name, h.Path)
+			}
+			at := filepath.Join(dir, filepath.Base(h.Path))
+			b.arg(fmt.Sprintf("the link %s stays as it is: pinned before the program starts", at))
+			b.plan.Pins = append(b.plan.Pins, Pin{Path: at, Target: h.Target})
+		}
+	}
+	b.plan.Nsenter = b.f.Nsenter
+	return nil
+}

@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// places empties the parts of the system that belong to somebody or something
+// else. The user's own homes, the program, and where an installed package
+// manager keeps its programs, are bound back; mounts come later and are seen.
+func (b *builder) places() {
+	for _, r := range resourceTable {
+		if r.Method != "place" || b.allowed[r.Key] {
+			continue
+		}
+		for _, p := range r.Paths {
+			if place := b.place(p); place != "" && !(b.f.Bare[p] && !live(p)) {
+				for _, at := range b.view.where(place) {
+					if !slices.Contains(b.homes(), at) {
+						b.filler("hidden: "+r.What+" ("+r.Key+")", at)
+						b.emptied = append(b.emptied, at)
+					}
+				}
+			}
+		}
+	}
+	if b.rc.Base == "minimal" {
+		b.programsElsewhere() // and nothing else is there
+		return
+	}
+	for _, home := range b.f.Homes() {
+		if b.rc.Home != "isolated" {
+			b.showHome(home)
+		}
+	}
+	for _, p := range toolPlaces() {
+		b.showAgain("installed programs", p)
+	}
+	for _, p := range b.packageFolders(b.s.Program) {
+		if !paths.Below(b.home, p) || b.rc.Home != "isolated" { // see programFolders
+			b.showAgain("the program itself", p)
+		}
+	}
+}
+
+// placesIn empties them in a mount of what they lie in. What is mounted in one of
+// them comes later.
+func (b *builder) placesIn(m layer) {
+	for _, r := range resourceTable {
+		if r.Method != "place" || b.allowed[r.Key] {
+			continue
+		}
+		for _, p := range r.Paths {
+			place := b.place(p)
+			rest, ok := paths.Rest(m.source, place)
+			if ok && rest != "" {
+				b.filler("hidden: "+r.What+" ("+r.Key+")", filepath.Join(m.dest, rest))
+			}
+		}
+	}
+}
+
+// place is the folder that p is or, on an image-based system, leads to; "" when it is
+// not there, is a home of the user, or leads to more than such a place.
+func (b *builder) place(p string) string {
+	real := b.canon(p)
+	if b.kind(p) != host.Dir || slices.Contains(b.homes(), real) {
+		return ""
+	}
+	if paths.Below(b.home, real) && real != p {
+		return ""
+	}
+	needed := append(profile.SystemFolders(), "/proc", "/sys", "/dev", "/run", "/var", "/tmp")
+	if real != p && slices.ContainsFunc(needed, func(dir string) bool { return paths.Below(real, dir) }) {
+		return ""
+	}
+	return real
+}
+
+// live reports whether a place may be mounted on at any time: a disk that is
+// plugged in during a run shows up in the box as well.
+func live(p string) bool { return p == "/mnt" || p == "/media" }
+
+// EmptyPlaces returns the folders that are emptied, for host.Probe to look into.
+func EmptyPlaces() []string {
+	var out []string
+	for _, r := range resourceTable {
+		if r.Method == "place" {
+			out = append(out, r.Paths...)
+		}
+	}
+	return out
+}
+
+// toolPlaces are where package managers install for everybody, below a place
+// that is emptied.
+func toolPlaces() []string { return []string{"/home/linuxbrew/.linuxbrew"} }
+
+// homes are the real paths of the user's homes.
+func (b *builder) homes() []string {
+	var out []string
+	for _, h := range b.f.Homes() {
+		out = append(out, b.canon(h))
+	}
+	return out
+}
+
+// showAgain binds back, read-only, what lies in an emptied place.
+func (b *builder) showAgain(reason, p string) {
+	real := b.canon(p)
+	if k := b.kind(p); k != host.Dir && k != host.File {
+		return
+	}
+	for _, at := range []string{real, b.linkFree(p)} {
+		if b.inEmptied(at) {
+			b.bind(reason, real, at, false)
+		}
+	}
+}
+
+// showHome is showAgain for a home; a name of it that is a link stays one.
+func (b *builder) showHome(home string) {
+	if b.kind(home) != host.Dir {
+		return
+	}
+	real := b.canon(home)
+	if b.inEmptied(real) || b.inTemporary(real) {
+		b.bind("the home folder", real, real, false)
+	}
+	if name := b.linkFree(home); name != real && (b.inEmptied(name) || b.inTemporary(name)) {
+		b.arg("the name of the home, which is a link", "--symlink", real, name)
+	}
+}
+
+// inEmptied reports whether p is in an emptied place, and not in a home.
+func (b *builder) inEmptied(p string) bool {
+	l, _ := b.view.at(p)
+	return slices.Contains(b.emptied, l.dest) && !l.bind() && !slices.Contains(b.homes(), filepath.Dir(l.dest))
+}
+
+// inTemporary reports whether p is in the box's own /tmp or /var/tmp, where a home of
+// tests and of containers may lie.
+func (b *builder) inTemporary(p string) bool {
+	l, _ := b.view.at(p)
+	return !l.bind() && (l.dest == "/tmp" || l.dest == "/var/tmp") && l.dest != p
+}
+
+// packageFolders are the name a program is called by, and the package it
+// belongs to.
+func (b *builder) packageFolders(program string) []string {
+	return []string{b.linkFree(program), packageOf(b.canon(program))}
+}

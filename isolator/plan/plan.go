@@ -1,0 +1,108 @@
+// Package plan turns intent into bwrap arguments.
+package plan
+
+import (
+	"github.com/enr/inner/isolator/limits"
+	"github.com/enr/inner/isolator/userns"
+)
+
+// FirstDataFD is the descriptor under which bwrap finds Plan.Data[0]; the
+// lower ones are the launcher's own.
+const FirstDataFD = 10
+
+// Arg is one bwrap option with its operands, and why it is there. The reason
+// is what --dry-run and explain print.
+type Arg struct {
+	Words  []string
+	Reason string
+}
+
+// Plan is everything the launcher needs to start a box, as data. Build makes
+// it; nothing is decided after it.
+type Plan struct {
+	Bwrap string // absolute path of bwrap
+	Args  []Arg  // in order; the program is not part of them
+	// Data holds the content of files that exist only in the box. Args refer
+	// to Data[i] as descriptor FirstDataFD+i.
+	Data [][]byte
+
+	// Fills are the folders of the box in memory that hold something when the program
+	// starts.
+	Fills []Fill
+
+	// Shown are the mounts whose place or source somebody could exchange between
+	// the probe and the mount: the box looks whether each is what was probed,
+	// and does not start the program when one is not.
+	Shown []Shown
+
+	// Pins are links that are bound onto themselves before the program starts.
+	Pins    []Pin
+	Nsenter string // absolute path of nsenter, for them; "" for root
+
+	// Map, when there is one, is what the launcher has written for the box's
+	// user namespace before bwrap does anything in it.
+	Map *userns.Map
+
+	// Landlock, when there is one, is put on the program before it starts.
+	Landlock *Landlock
+
+	// Listen are the ports of the box's loopback that are accepted from outside:
+	// the supervisor listens there before the program starts, and hands the
+	// sockets to the launcher.
+	Listen []Listen
+
+	// Publish are the ports of the box's loopback that the launcher connects to.
+	Publish []Publish
+
+	// Limits is how the run is held to its limits; nil without any.
+	Limits *limits.Plan
+
+	// Self is the box path of the inner binary, or "" when the supervisor is
+	// executed through its descriptor.
+	Self string
+
+	Program string   // box path of the program, absolute
+	Argv    []string // its arguments, argv[0] first
+	Env     []string // its whole environment, KEY=VALUE, sorted
+	Dir     string   // box path it starts in
+}
+
+// Fill is a folder of the box in memory. The supervisor copies a folder of the host
+// into it before the program starts; of that folder the box sees nothing else.
+type Fill struct {
+	Source string // on the host: folders and regular files are copied
+	Dest   string // in the box, where it is mounted
+	Room   uint64 // its size in bytes
+}
+
+// Shown is a mount that must be there at a box path.
+type Shown struct {
+	Path     string
+	Source   string // its place on the host; "" for what is made for the box
+	Dev, Ino uint64 // what was probed there; 0 when that was not
+}
+
+// Listen is one port of the box's loopback. Those who connect to it there reach
+// HostPort of the host's loopback, or with 0 the proxy of the run.
+type Listen struct {
+	Port     uint16
+	HostPort uint16
+	Reason   string
+}
+
+// Publish is a port of the box's loopback, and the one of the host's loopback
+// that leads to it.
+type Publish struct {
+	Port     uint16
+	HostPort uint16
+	Reason   string
+}
+
+// Words returns the bwrap arguments, flat.
+func (p Plan) Words() []string {
+	var out []string
+	for _, a := range p.Args {
+		out = append(out, a.Words...)
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/host"
+)
+
+// BoxSelf is where the inner binary lies in a box without /proc, in which the
+// supervisor cannot be executed through its descriptor.
+const BoxSelf = "/run/inner/self"
+
+// ProcMode is how a run gets its /proc: what the profile says, or, for "auto",
+// what was found to work here.
+func ProcMode(asked, found string) string {
+	switch {
+	case asked != "auto":
+		return asked
+	case found != "":
+		return found
+	}
+	return "fresh"
+}
+
+// proc mounts /proc.
+//
+//	fresh  the box's own processes and nothing else
+//	bind   the host's, read-only: other processes are listed, with their command
+//	       lines, and a probe has shown that the kernel keeps their environment,
+//	       memory and files from another user namespace
+//	empty  nothing, where neither can be had
+func (b *builder) proc() error {
+	switch mode := ProcMode(b.rc.Proc, b.f.Proc); mode {
+	case "fresh":
+		b.arg("a /proc of the box's own processes", "--proc", "/proc")
+		b.view.add(layer{dest: "/proc", write: true})
+	case "bind":
+		b.arg("the host's /proc, read-only; what is private in it was shown to be out of reach", "--ro-bind", "/proc", "/proc")
+		b.view.add(layer{dest: "/proc"})
+		b.keys()
+		return nil
+	case "empty":
+		if b.s.Self == "" {
+			return fault.Refuse(125, "", "profile %q: no /proc, and the inner binary cannot be shown in the box", b.rc.Name)
+		}
+		b.arg("no /proc", b.emptyFolder("0555", "/proc")...)
+		b.view.add(layer{dest: "/proc"})
+		return nil
+	default:
+		return fault.Refuse(125, "", "profile %q: proc %q is unknown", b.rc.Name, mode)
+	}
+	// bwrap 0.8.0 run by root leaves these writable even without capabilities.
+	// A container can mount its own /proc only where nothing covers the box's,
+	// and its settings are those of its own namespaces.
+	b.keys()
+	if !b.allowed[nestedKey] {
+		b.arg("kernel settings cannot be changed", "--ro-bind", "/proc/sys", "/proc/sys")
+	}
+	if b.f.UID == 0 {
+		for _, p := range []string{"/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
+			if b.kind(p) != host.Missing {
+				b.arg("kernel controls cannot be written by root either", "--ro-bind", p, p)
+			}
+		}
+	}
+	return nil
+}
+
+// procKeys lists the keys of the kernel that the reader may view, and those are the
+// user's, in whatever namespaces: names, owners, sizes (proc_keys(5)).
+const procKeys = "/proc/keys"
+
+// keys hides the user's keys. A container can mount its own /proc only where nothing
+// covers the box's.
+func (b *builder) keys() {
+	if b.kind(procKeys) != host.Missing && !b.allowed[nestedKey] {
+		b.arg("your keys in the kernel are not listed", "--ro-bind", b.s.Empty, procKeys)
+		b.view.add(layer{dest: procKeys})
+	}
+}
+
+// self shows the inner binary where /proc cannot.
+func (b *builder) self() {
+	if ProcMode(b.rc.Proc, b.f.Proc) == "empty" {
+		b.bind("the supervisor", b.s.Self, BoxSelf, false)
+		b.plan.Self = BoxSelf
+	}
+}

@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+)
+
+// otherFolder is what to type in the place of a working folder that cannot be used.
+const otherFolder = "cd to another folder, or -w FOLDER"
+
+// workdirHidden refuses a working folder that is hidden, or lies in something
+// hidden, before anything else is said of it.
+func (b *builder) workdirHidden() error {
+	for _, dir := range []string{b.rc.Workdir, b.rc.Cwd} {
+		real := b.canon(dir)
+		if b.kind(dir) == host.Missing {
+			continue // a path of the box
+		}
+		for _, r := range b.table() {
+			if b.allowed[r.Key] || r.Part {
+				continue
+			}
+			for _, p := range r.at {
+				if b.kind(p) != host.Missing && b.liesIn(b.canon(p), real) {
+					return fault.Refuse(126, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
+						"profile %q: the working folder %q is hidden as %s (%s)", b.rc.Name, dir, r.Key, r.What)
+				}
+			}
+		}
+		for _, p := range b.hidePaths() {
+			if b.liesIn(b.canon(p), real) {
+				return fault.Refuse(126, otherFolder, "profile %q: the working folder %q is hidden (sandbox.hide)", b.rc.Name, dir)
+			}
+		}
+	}
+	return nil
+}
+
+// started refuses a run whose program would not start where it was said to: the
+// box does not show that folder, or something covers it.
+func (b *builder) started() error {
+	cwd := b.canon(b.rc.Cwd)
+	l, _ := b.view.at(cwd)
+	covered := !l.bind() && !l.write && !l.filler && l.dest != ""
+	made := slices.ContainsFunc(b.view.layers, func(l layer) bool { // for what is mounted there
+		return paths.Below(cwd, l.dest)
+	})
+	if l.bind() || made && !covered {
+		return nil
+	}
+	return fault.Refuse(126, otherFolder+`, or mount it; entrypoint.workdir = "~" starts at home`,
+		"profile %q: the working folder %q is not shown in the box", b.rc.Name, b.rc.Cwd)
+}

@@ -1,0 +1,141 @@
+package plan
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+)
+
+// layer is one mount of the box, in the order bwrap makes them.
+type layer struct {
+	source string // canonical host path; "" for a tmpfs or file data
+	dest   string // canonical box path
+	write  bool   // the box can write below it
+
+	original string // what source is a copy of, or ""
+	filler   bool   // a tmpfs that is there to hide, not to be written
+}
+
+func (l layer) bind() bool { return l.source != "" }
+
+// view is what the box will see: the mounts made so far. A later layer covers
+// what earlier ones put at or below its destination.
+//
+// A host path may have other names, see host.Twin: what is said of it holds for all.
+type view struct {
+	layers  []layer
+	twins   []host.Twin
+	mounted []string
+}
+
+// names returns host path p, and first of all p, under every name it has.
+func (v *view) names(p string) []string {
+	out := []string{p}
+	for _, t := range v.twins {
+		rest, ok := paths.Rest(t.Path, p)
+		if !ok {
+			continue
+		}
+		other := filepath.Join(t.At, rest)
+		if !slices.Contains(out, other) && !v.mountedOver(t.Path, p) && !v.mountedOver(t.At, other) {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// parts returns the other places at which the host shows something of what lies
+// below p, but not p itself.
+func (v *view) parts(p string) []host.Twin {
+	var out []host.Twin
+	for _, name := range v.names(p) {
+		for _, t := range v.twins {
+			part := paths.Below(name, t.Path)
+			inside := paths.Below(name, t.At)
+			if part && !inside && t.Path != name && !slices.Contains(out, t) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// mountedOver reports whether the host mounts something on the way from top to p.
+func (v *view) mountedOver(top, p string) bool {
+	return slices.ContainsFunc(v.mounted, func(m string) bool {
+		in := paths.Below(top, m)
+		over := paths.Below(m, p)
+		return in && over && m != top
+	})
+}
+
+func (v *view) add(l layer) { v.layers = append(v.layers, l) }
+
+// at returns the layer that decides what is seen at box path p, and its host
+// path there ("" on a tmpfs).
+func (v *view) at(p string) (l layer, host string) {
+	for i := len(v.layers) - 1; i >= 0; i-- {
+		if rest, ok := paths.Rest(v.layers[i].dest, p); ok {
+			l = v.layers[i]
+			if l.bind() {
+				host = filepath.Join(l.source, rest)
+			}
+			return l, host
+		}
+	}
+	return layer{}, ""
+}
+
+// where returns every box path at which host path p can be seen, in the order
+// the mounts were made.
+func (v *view) where(p string) []string {
+	var out []string
+	seen := map[string]bool{}
+	names := v.names(p)
+	for i, l := range v.layers {
+		if !l.bind() {
+			continue
+		}
+		for _, name := range names {
+			rest, ok := paths.Rest(l.source, name)
+			if !ok {
+				continue
+			}
+			box := filepath.Join(l.dest, rest)
+			if !seen[box] && !v.covered(i, box) {
+				seen[box] = true
+				out = append(out, box)
+			}
+		}
+	}
+	return out
+}
+
+// covered reports whether a layer after i hides what layer i shows at box.
+func (v *view) covered(i int, box string) bool {
+	for _, l := range v.layers[i+1:] {
+		if paths.Below(l.dest, box) {
+			return true
+		}
+	}
+	return false
+}
+
+// relocates reports whether a bind shows something from inside host path p,
+// but not p itself: the source lies below p.
+func (v *view) relocates(p string) (layer, bool) {
+	names := v.names(p)
+	for i, l := range v.layers {
+		if !l.bind() || slices.Contains(names, l.source) {
+			continue
+		}
+		for _, name := range names {
+			if paths.Below(name, l.hostPlace(l.dest)) && !v.covered(i, l.dest) {
+				return l, true
+			}
+		}
+	}
+	return layer{}, false
+}
