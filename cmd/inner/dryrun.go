@@ -27,17 +27,21 @@ const (
 	dryBus   = dryStage + "bus"
 )
 
-// dryRun prints the plan and a command that can be pasted into a shell. It has
-// no side effect and never prints the value of a variable that looks like a
+// dryRun prints the plan and a command that can be pasted into a shell, or as JSON
+// all that the launcher of the run gets. It has no side effect and never prints the value of a variable that looks like a
 // secret.
 func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
-	r, err := a.rehearse(p, c, true)
+	r, err := a.rehearse(p, c, !asJSON)
 	if err != nil {
 		return err
 	}
 	rc, prep, plan := r.rc, r.prep, r.plan
 	if asJSON {
-		return a.printJSON(dryJSON(rc, plan))
+		out, err := dryJSON(r)
+		if err != nil {
+			return err
+		}
+		return a.printJSON(out)
 	}
 	fmt.Fprintf(a.stdout, "# profile %s (%s)\n", rc.Name, printable(rc.Path))
 	for _, g := range profile.Grants(rc) {
@@ -225,34 +229,6 @@ func word(s string) string {
 		return quote.Bash(s)
 	}
 	return quote.POSIX(s)
-}
-
-type jsonArg struct {
-	Args   []string `json:"args"`
-	Reason string   `json:"reason"`
-}
-
-func dryJSON(rc profile.RunConfig, plan plan.Plan) any {
-	var args []jsonArg
-	for _, arg := range plan.Args {
-		words := make([]string, len(arg.Words))
-		for i, w := range arg.Words {
-			words[i] = strings.NewReplacer(dryEmpty, "<empty file>", dryStage, "<staged> ").Replace(w)
-		}
-		args = append(args, jsonArg{words, arg.Reason})
-	}
-	env := map[string]string{}
-	for _, kv := range plan.Env {
-		k, v, _ := strings.Cut(kv, "=")
-		if rc.Env.Hidden(k, v) {
-			v = "<hidden>"
-		}
-		env[k] = v
-	}
-	return map[string]any{
-		"profile": rc.Name, "path": rc.Path, "workdir": rc.Workdir, "cwd": rc.Cwd, "bwrap": plan.Bwrap, "args": args,
-		"program": plan.Program, "argv": plan.Argv, "env": env, "grants": profile.Grants(rc), "ports": portLines(plan), "limits": limitLines(plan),
-	}
 }
 
 func (a *app) printJSON(v any) error {

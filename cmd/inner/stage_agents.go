@@ -138,17 +138,22 @@ func stageClones(j *journey) error {
 // lend makes what an agent wants to find in the project's configuration, for
 // the run, where the box cannot make it.
 func (j *journey) lend(files []profile.KV) error {
-	if j.rc.WorkdirMode != profile.RW || slices.Contains(j.rc.Allow, "project-config") {
+	return j.run.Borrow(wanted(j.rc, files)...)
+}
+
+// wanted are the places of lend.
+func wanted(rc profile.RunConfig, files []profile.KV) []host.Placeholder {
+	if rc.WorkdirMode != profile.RW || slices.Contains(rc.Allow, "project-config") {
 		return nil
 	}
 	var places []host.Placeholder
 	for _, f := range files {
-		p := filepath.Join(j.rc.Workdir, f.Key)
+		p := filepath.Join(rc.Workdir, f.Key)
 		if fi, err := os.Lstat(filepath.Dir(p)); err == nil && fi.IsDir() {
 			places = append(places, host.Placeholder{Path: p, Content: []byte(f.Value)})
 		}
 	}
-	return j.run.Borrow(places...)
+	return places
 }
 
 // login reads the login that is about to be cloned. One that has expired is

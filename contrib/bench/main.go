@@ -323,9 +323,28 @@ func (b *bench) bwrap(profile string, wanted func(reason string) bool) ([]string
 		Bwrap        string
 		Program, Cwd string
 		Env          map[string]string
+		Staged       struct {
+			Placeholders []struct {
+				Path, Content string
+				Folder        bool
+			}
+		}
 	}
 	if err := json.Unmarshal([]byte(out), &plan); err != nil {
 		return nil, err
+	}
+	for _, p := range plan.Staged.Placeholders { // which a run makes before bwrap starts
+		if _, there := os.Lstat(p.Path); there == nil {
+			continue
+		}
+		if p.Folder {
+			err = os.MkdirAll(p.Path, 0o755)
+		} else if err = os.MkdirAll(filepath.Dir(p.Path), 0o755); err == nil {
+			err = os.WriteFile(p.Path, []byte(p.Content), 0o644)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	file, folder := filepath.Join(b.work, "data"), filepath.Join(b.work, "folder")
 	if err := os.WriteFile(file, []byte("data\n"), 0o444); err != nil && !errors.Is(err, os.ErrPermission) {

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/registry"
+	"github.com/enr/inner/shims"
+)
+
+// What `run --dry-run --json` prints is everything that the launcher of a run gets, and what
+// is made on the host for it. contrib/frozen.sh compares it between two versions of inner, so
+// a field of a plan that is missing here is a field that nobody compares.
+
+// names replaces in words of a plan what has no path before the run.
+var names = strings.NewReplacer(dryEmpty, "<empty file>", dryStage, "<staged> ") // allowed: never changed
+
+func dryJSON(r rehearsal) (map[string]any, error) {
+	rc, p := r.rc, r.plan
+	var args []any
+	for _, arg := range p.Args {
+		words := make([]string, len(arg.Words))
+		for i, w := range arg.Words {
+			words[i] = names.Replace(w)
+		}
+		args = append(args, map[string]any{"args": words, "reason": arg.Reason})
+	}
+	env := map[string]string{}
+	for _, kv := range p.Env {
+		k, v, _ := strings.Cut(kv, "=")
+		if rc.Env.Hidden(k, v) {
+			v = "<hidden>"
+		}
+		env[k] = v
+	}
+	staged, err := stagedJSON(r)
+	return map[string]any{
+		"profile": rc.Name, "path": rc.Path, "workdir": rc.Workdir, "cwd": rc.Cwd, "bwrap": p.Bwrap, "args": args,
+		"program": p.Program, "argv": p.Argv, "env": env, "grants": profile.Grants(rc), "ports": portLines(p), "limits": limitLines(p),
+		"launch": launchJSON(r), "reach": reachJSON(r.reach), "staged": staged,
+	}, err
+}
+
+// launchJSON is what the launcher gets beside bwrap's arguments and the program.
+func launchJSON(r rehearsal) map[string]any {
+	rc, p := r.rc, r.plan
+	var fills, shown, pins, listen, publish []any
+	for _, f := range p.Fills {
+		fills = append(fills, map[string]any{"source": names.Replace(f.Source), "dest": f.Dest, "room": f.Room})
+	}
+	for _, s := range p.Shown {
+		shown = append(shown, map[string]any{"path": s.Path, "source": names.Replace(s.Source), "dev": s.Dev, "ino": s.Ino})
+	}
+	for _, pin := range p.Pins {
+		pins = append(pins, map[string]any{"path": pin.Path, "target": pin.Target})
+	}
+	for _, l := range p.Listen {
+		listen = append(listen, map[string]any{"port": l.Port, "host_port": l.HostPort, "reason": l.Reason})
+	}
+	for _, port := range p.Publish {
+		publish = append(publish, map[string]any{"port": port.Port, "host_port": port.HostPort, "reason": port.Reason})
+	}
+	out := map[string]any{
+		"data": dataJSON(r), "fills": fills, "shown": shown, "pins": pins, "nsenter": p.Nsenter, "listen": listen, "publish": publish,
+		"self": p.Self, "dir": p.Dir,
+		"options": map[string]any{
+			"interactive": rc.Entrypoint.Interactive, "raw": rc.Entrypoint.TUI, "cursor_fix": rc.Entrypoint.CursorFix, "clipboard": rc.Clipboard,
+			"timeout": rc.Output.Timeout.String(), "folder": rc.Output.Folder, "log": rc.Output.Log, "log_all": rc.Output.LogAll, "record": rc.Output.Record, "review": rc.Output.Review,
+			"sync_login": rc.SyncLogin,
+		},
+	}
+	if m := p.Map; m != nil {
+		out["user_namespace"] = map[string]any{"newuidmap": m.NewUIDMap, "newgidmap": m.NewGIDMap, "uids": m.UIDs, "gids": m.GIDs}
+	}
+	if l := p.Landlock; l != nil {
+		out["landlock"] = map[string]any{"signals": l.Signals, "abstract": l.Abstract, "writes": l.Writes, "writable": l.Writable}
+	}
+	if l := p.Limits; l != nil {
+		out["limits"] = map[string]any{
+			"held": l.Held, "group": l.Group, "scope": l.Scope, "scope_env": l.ScopeEnv, "parent": l.Parent, "enable": l.Enable, "rlimits": l.Rlimits, "disk": l.Disk,
+		}
+	}
+	return out
+}
+
+// dataJSON are the contents of files that exist only in the box, by their descriptors. What
+// opens the display of the person is a secret.
+func dataJSON(r rehearsal) []any {
+	var out []any
+	for i, content := range r.plan.Data {
+		entry := map[string]any{"fd": plan.FirstDataFD + i}
+		switch d := r.prep.facts.Display; {
+		case d != nil && len(d.Cookie) > 0 && bytes.Equal(content, d.Cookie):
+			entry["text"] = "<hidden>"
+		case utf8.Valid(content) && !bytes.ContainsRune(content, 0):
+			entry["text"] = string(content)
+		default: // the filter of system calls
+			entry["base64"] = base64.StdEncoding.EncodeToString(content)
+		}
+		out = append(out, entry)
+	}
+	return out
+}
+
+// reachJSON are the rules of the network by name.
+func reachJSON(r reach) map[string]any {
+	rules := func(list []netproxy.Rule) (out []any) {
+		for _, rule := range list {
+			out = append(out, map[string]any{"rule": rule.String(), "ports": rule.Ports, "origin": rule.Origin, "private": rule.Private})
+		}
+		return out
+	}
+	lines := []string{}
+	for _, l := range r.lines {
+		lines = append(lines, l.text)
+	}
+	var answers []registry.Answer
+	for _, a := range r.answers {
+		a.Config = "" // it may hold a login
+		answers = append(answers, a)
+	}
+	return map[string]any{"allow": rules(r.allow), "deny": rules(r.deny), "answers": answers, "lines": lines, "warnings": r.warnings}
+}
+
+// stagedJSON is what would be made on the host for the run.
+func stagedJSON(r rehearsal) (map[string]any, error) {
+	var copies, clones, borrowed []any
+	places := r.prep.facts.Later
+	for _, c := range r.staged.Copies {
+		copies = append(copies, map[string]any{"dest": c.Dest, "host": names.Replace(c.Host)})
+	}
+	for _, c := range r.prep.clones {
+		var folders []any
+		for _, f := range c.Folders {
+			var files []string
+			for _, file := range f.Files {
+				files = append(files, file.Name)
+			}
+			folders = append(folders, map[string]any{"path": f.Path, "files": files, "trees": f.Trees, "empty": f.Empty})
+		}
+		clones = append(clones, map[string]any{"name": c.Name, "folders": folders})
+		places = slices.Concat(places, wanted(r.rc, c.Wants))
+	}
+	for _, p := range places {
+		borrowed = append(borrowed, map[string]any{"path": p.Path, "folder": p.Content == nil, "content": string(p.Content)})
+	}
+	texts := map[string]string{}
+	if r.staged.Noop != "" {
+		for _, sc := range shims.NoopScripts(r.rc.Noop, r.rc.Name, plan.BoxNoop, plan.BoxBlocked) {
+			texts[filepath.Join("noop", sc.Name)] = string(sc.Text)
+		}
+		files, err := plan.NoopStartup()
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			texts[filepath.Join("start", f.Name)] = string(f.Text)
+		}
+	}
+	return map[string]any{"copies": copies, "clones": clones, "placeholders": borrowed, "files": texts}, nil
+}

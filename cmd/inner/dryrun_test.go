@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
+)
+
+// Every field of a plan is in what --dry-run --json prints: contrib/frozen.sh compares that.
+func TestDryJSONHasEveryField(t *testing.T) {
+	var full plan.Plan
+	filled := map[string]string{}
+	fillValue(reflect.ValueOf(&full).Elem(), "Plan", filled)
+	delete(filled, "Plan.Limits.Folder") // made for a run
+	if len(filled) < 40 {
+		t.Fatalf("only %d values in a plan", len(filled))
+	}
+	out, err := dryJSON(rehearsal{plan: full})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, value := range filled {
+		if !strings.Contains(string(text), value) {
+			t.Errorf("%s is not printed", at)
+		}
+	}
+}
+
+// fillValue gives everything in v a value of its own, and notes it under its name.
+func fillValue(v reflect.Value, at string, filled map[string]string) {
+	n := 40001 + len(filled)
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillValue(v.Elem(), at, filled)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fillValue(v.Field(i), at+"."+v.Type().Field(i).Name, filled)
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			filled[at] = fmt.Sprintf("bytes %d", n)
+			v.SetBytes([]byte(filled[at]))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fillValue(v.Index(0), at, filled)
+	case reflect.String:
+		filled[at] = fmt.Sprintf("text %d", n)
+		v.SetString(filled[at])
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(uint64(n))
+		filled[at] = fmt.Sprint(n)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(n))
+		filled[at] = fmt.Sprint(n)
+	case reflect.Bool:
+		v.SetBool(true)
+		name := at[strings.LastIndexByte(at, '.')+1:]
+		filled[at] = fmt.Sprintf("%q:true", strings.ToLower(name))
+	default:
+		panic(at + " is of a kind this test does not know")
+	}
+}
+
+// What opens the person's display is not printed.
+func TestDryJSONHidesTheDisplay(t *testing.T) {
+	r := rehearsal{plan: plan.Plan{Data: [][]byte{[]byte("a cookie"), []byte("a file"), {0, 1}}}}
+	r.prep.facts.Display = &host.Display{Cookie: []byte("a cookie")}
+	text, err := json.Marshal(dataJSON(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"fd":10,"text":"\u003chidden\u003e"},{"fd":11,"text":"a file"},{"base64":"AAE=","fd":12}]`
+	if string(text) != want {
+		t.Errorf("%s, not %s", text, want)
+	}
+}
