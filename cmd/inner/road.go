@@ -251,6 +251,9 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 // launch runs the plan; when its /proc cannot be had here, or the host has
 // changed since it was looked at, again with another.
 func (j *journey) launch() {
+	if p := j.plan.Limits; p != nil && j.options.Over == nil {
+		j.options.Over = j.gits.limit(p.Disk)
+	}
 	for range 4 { // what comes and goes all the time does not keep inner for ever
 		plan := j.plan
 		if j.aboard != nil {

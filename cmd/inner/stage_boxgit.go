@@ -48,6 +48,7 @@ type boxGits struct {
 	lines  []string    // what is read-only, and why
 	copies []*boxGit
 	dir    string   // the folder of the run's copies
+	disk   *gitDisk // nil without limits.disk
 	stays  []string // all git directories, and what leads to them
 }
 
@@ -433,6 +434,8 @@ func (j *journey) finishGit() {
 	if b == nil {
 		return
 	}
+	b.disk.end()
+	b.disk = nil
 	known := b.repositories()
 	for _, g := range b.copies {
 		if g.stop != nil {

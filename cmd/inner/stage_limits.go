@@ -48,7 +48,11 @@ func (j *journey) reached() []string {
 	for _, key := range j.result.Reached {
 		for _, h := range j.plan.Limits.Held {
 			if h.Key == key {
-				out = append(out, limitName(key)+" limit "+h.Text)
+				text := limitName(key) + " limit " + h.Text
+				if key == limits.DiskKey {
+					text += " (sandbox.limits.disk) of the box's git directory"
+				}
+				out = append(out, text)
 			}
 		}
 	}
@@ -88,5 +92,5 @@ func engineText(h limits.Held, p *limits.Plan) string {
 	case limits.Rlimit:
 		return "resource limits of the program (setrlimit)"
 	}
-	return "the size of each tmpfs"
+	return "the size of each tmpfs, and of the box's git directories by a look at them"
 }

@@ -89,6 +89,9 @@ func (s *session) message(m []byte, fds []int) {
 		s.letGoOfPipes()
 		s.spec.Argv, s.spec.Env = nil, nil
 		s.trim = time.Now().Add(trimAfter)
+		if s.o.Over != nil {
+			s.look = time.Now().Add(lookEvery)
+		}
 		if s.o.Timeout > 0 {
 			s.timeout = time.Now().Add(s.o.Timeout)
 		}

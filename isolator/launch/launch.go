@@ -117,6 +117,10 @@ type Options struct {
 	// The file is the callee's.
 	Filled func(i int, folder *os.File)
 
+	// Over, when not nil, is asked ten times a second which limit the box came to that the
+	// kernel does not hold, by its key: then the box is killed. It must not wait for anything.
+	Over func() string
+
 	// Observe, when not nil, is given the listener of a filter that tells of every
 	// call of the program that names a file (seccomp_unotify(2)), just before it
 	// starts. Each waits for an answer. The file is the callee's.

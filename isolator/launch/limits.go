@@ -66,6 +66,9 @@ func (s *session) reached(r Result) []string {
 		return nil
 	}
 	var out []string
+	if s.over != "" {
+		out = append(out, s.over)
+	}
 	if s.group != nil && s.group.Memory {
 		out = append(out, "memory")
 	}

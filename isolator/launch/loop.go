@@ -20,6 +20,9 @@ const (
 	// When a run that lasts gives back the memory that its start took.
 	trimAfter = 2 * time.Second
 
+	// How often it is asked which limit the box came to, see Options.Over.
+	lookEvery = 100 * time.Millisecond
+
 	// How long a line lies unread in the terminal before it is for a program that
 	// waits for one in a way that cannot be seen.
 	offerAfter = 200 * time.Millisecond
@@ -111,7 +114,7 @@ func (s *session) wantKeys() bool {
 // patience returns how long poll may wait, in milliseconds.
 func (s *session) patience() int {
 	var first time.Time
-	times := []time.Time{s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer}
+	times := []time.Time{s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer, s.look}
 	if s.asked != nil {
 		times = append(times, s.asked.quiet, s.asked.end)
 	}
@@ -143,6 +146,13 @@ func (s *session) deadlines(now time.Time) {
 	}
 	if due(&s.kill, now) {
 		s.killBox()
+	}
+	if due(&s.look, now) && !s.ended && !s.reaped {
+		if s.over = s.o.Over(); s.over != "" {
+			s.killBox()
+		} else {
+			s.look = now.Add(lookEvery)
+		}
 	}
 	if due(&s.trim, now) && !s.ended {
 		debug.FreeOSMemory()
@@ -212,7 +222,7 @@ func (s *session) reap(block bool) {
 	s.dropQuestions()
 	s.closeSock() // a supervisor that outlived bwrap ends now
 	s.endRelays()
-	s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer, s.look = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 }
 
 func (s *session) closeSock() {

@@ -89,6 +89,8 @@ type session struct {
 
 	timeout, kill, wake time.Time // deadlines; zero means none
 	redraw              time.Time // when the box gets its true size again
+	look                time.Time // when it is asked which limit the box came to
+	over                string    // the limit that it came to so, by its key
 	offer               time.Time // when what is typed is the program's, if nobody has read it
 	trim                time.Time // when to give back memory
 	resumed             time.Time // when we went on without having seen SIGCONT

@@ -75,6 +75,9 @@ type Plan struct {
 	Disk    uint64 // of each tmpfs
 }
 
+// DiskKey is the limit of what is kept as files. What a box stores on the disk inner looks at itself.
+const DiskKey = "disk"
+
 // Held is one limit and its engine.
 type Held struct {
 	Key    string `json:"limit"`
@@ -139,7 +142,7 @@ func Choose(v Values, h Host) (*Plan, []Missing) {
 		held("file_size", Size(v.FileSize), Rlimit)
 	}
 	if p.Disk = v.Disk; v.Disk > 0 {
-		held("disk", Size(v.Disk), Tmpfs)
+		held(DiskKey, Size(v.Disk), Tmpfs)
 	}
 	return p, missing
 }
