@@ -91,13 +91,13 @@ func (a *app) beyondProject(words []string) string {
 // aliases are those that hold here, the first of them the project's, and the
 // expanded workspaces_path.
 func (a *app) aliases() (list []profile.KV, theirs int, workspaces string, err error) {
-	cfg, err := a.globalConfig()
+	cfg, err := a.GlobalConfig()
 	if err != nil {
 		return nil, 0, "", err
 	}
 	list, workspaces = slices.Clone(cfg.Aliases), cfg.WorkspacesPath
-	if pl, err := a.here(); err == nil && pl.project != nil {
-		own, err := a.approvedConfig(pl.root(), pl.project)
+	if pl, err := a.Here(); err == nil && pl.Project != nil {
+		own, err := a.ApprovedConfig(pl.Root(), pl.Project)
 		if err != nil {
 			return nil, 0, "", err
 		}
@@ -110,7 +110,7 @@ func (a *app) aliases() (list []profile.KV, theirs int, workspaces string, err e
 		}
 	}
 	if rest, ok := strings.CutPrefix(workspaces, "~"); ok {
-		workspaces = filepath.Join(a.home, rest)
+		workspaces = filepath.Join(a.Home, rest)
 	}
 	return list, theirs, workspaces, nil
 }

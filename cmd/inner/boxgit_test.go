@@ -50,7 +50,7 @@ func TestBoxGitStays(t *testing.T) {
 			}
 			rc := profile.RunConfig{Name: "p", GitDir: mode, Home: "host", Workdir: top, WorkdirMode: profile.RW}
 			f := host.Probe(host.Request{Writable: []string{top}, Env: os.Environ()})
-			b := (&app{home: "/nowhere"}).findBoxGits(rc, f.Repositories, c.program)
+			b := appOf("/nowhere", "").findBoxGits(rc, f.Repositories, c.program)
 			var s plan.Staged
 			err = b.stay(rc, &f, &s)
 			if c.refused != "" {

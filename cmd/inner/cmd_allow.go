@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
@@ -36,7 +38,7 @@ func (a *app) cmdAllow() *cobra.Command {
 
 func (a *app) cmdDeny() *cobra.Command {
 	return a.cmdDecide("deny [PATH]", "Refuse a project's profiles for good, without further notices", runlog.EventDeny, func(t target) error {
-		return a.trust().Deny(t.place.root(), t.files...)
+		return a.Trust().Deny(t.place.Root(), t.files...)
 	}, "denied")
 }
 
@@ -45,7 +47,7 @@ func (a *app) cmdRevoke() *cobra.Command {
 		if !t.one {
 			t.files = nil // the whole record, also of what is gone
 		}
-		return a.trust().Revoke(t.place.root(), t.files...)
+		return a.Trust().Revoke(t.place.Root(), t.files...)
 	}, "forgotten")
 }
 
@@ -63,14 +65,14 @@ func (a *app) cmdDecide(use, short, event string, do func(target) error, word st
 			if err := do(t); err != nil {
 				return err
 			}
-			about := t.place.root()
+			about := t.place.Root()
 			if t.one {
 				about = t.files[0]
 			}
-			a.auditTrust(event, t.place.root(), about, "")
-			a.say("%s: %s", a.short(about), word)
-			if of := t.place.project.Of; of != "" && event == runlog.EventRevoke {
-				a.hint("what is the same in %s stays allowed here, too: inner deny, or inner revoke %s", a.short(of), quoted(of))
+			a.auditTrust(event, t.place.Root(), about, "")
+			a.say("%s: %s", a.Short(about), word)
+			if of := t.place.Project.Of; of != "" && event == runlog.EventRevoke {
+				a.hint("what is the same in %s stays allowed here, too: inner deny, or inner revoke %s", a.Short(of), quoted(of))
 			}
 			return a.regenerate()
 		},
@@ -79,7 +81,7 @@ func (a *app) cmdDecide(use, short, event string, do func(target) error, word st
 
 // target is what allow, deny and revoke are about.
 type target struct {
-	place place
+	place settings.Place
 	files []string
 	one   bool // a single file was named
 }
@@ -92,17 +94,17 @@ func (a *app) target(path string, recorded bool) (target, error) {
 		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: %s has no .inner/profiles, nor has any folder above it", where), Hint: "mkdir -p .inner/profiles"}
 	}
 	if path == "" {
-		pl, err := a.here()
+		pl, err := a.Here()
 		if err != nil {
 			return t, err
 		}
 		t.place = pl
-		if pl.project == nil {
-			if rec := a.onRecord(pl.cwd); recorded && rec != nil {
-				t.place.project = rec
+		if pl.Project == nil {
+			if rec := a.onRecord(pl.Cwd); recorded && rec != nil {
+				t.place.Project = rec
 				return t, nil
 			}
-			return t, none(a.short(pl.cwd))
+			return t, none(a.Short(pl.Cwd))
 		}
 	} else {
 		abs, err := filepath.Abs(path)
@@ -116,10 +118,10 @@ func (a *app) target(path string, recorded bool) (target, error) {
 				fi, err = os.Stat(abs)
 			}
 		}
-		real := realPath(filepath.Dir(abs)) + "/" + filepath.Base(abs)
+		real := files.Real(filepath.Dir(abs)) + "/" + filepath.Base(abs)
 		switch {
 		case err == nil && fi.IsDir():
-			real = realPath(abs)
+			real = files.Real(abs)
 		case err != nil && !recorded:
 			return t, usagef("%q does not exist", path)
 		}
@@ -138,29 +140,29 @@ func (a *app) target(path string, recorded bool) (target, error) {
 			if _, err := os.Lstat(rec.Root); err == nil {
 				return t, usagef("%q does not exist", path)
 			}
-			t.place = place{cwd: dir, project: rec}
+			t.place = settings.Place{Cwd: dir, Project: rec}
 			return t, nil
 		}
-		t.place = place{cwd: dir, project: a.projectOf(dir)}
-		if recorded && t.place.project == nil && rec != nil {
-			t.place.project = rec
+		t.place = settings.Place{Cwd: dir, Project: a.ProjectOf(dir)}
+		if recorded && t.place.Project == nil && rec != nil {
+			t.place.Project = rec
 			return t, nil
 		}
-		if t.place.project == nil {
-			return t, none(a.short(dir))
+		if t.place.Project == nil {
+			return t, none(a.Short(dir))
 		}
-		if of := filepath.Join(t.place.project.Dir, "profiles"); t.one && dir != of && !(recorded && filepath.Base(real) == "config.toml") {
+		if of := filepath.Join(t.place.Project.Dir, "profiles"); t.one && dir != of && !(recorded && filepath.Base(real) == "config.toml") {
 			return t, usagef("%q is not a profile of the project: those are in %q", path, of)
 		}
 	}
-	if p := t.place.project.Problem; p != nil {
-		return t, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", t.place.project.Dir, p), Hint: "make it a folder of yours that nobody else can write (chown, chmod -R go-w)"}
+	if p := t.place.Project.Problem; p != nil {
+		return t, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", t.place.Project.Dir, p), Hint: "make it a folder of yours that nobody else can write (chown, chmod -R go-w)"}
 	}
-	if p := t.place.project; p.Borrowed() { // what the main worktree has is decided on there
-		t.place = place{cwd: p.Of, project: a.projectOf(p.Of)}
+	if p := t.place.Project; p.Borrowed() { // what the main worktree has is decided on there
+		t.place = settings.Place{Cwd: p.Of, Project: a.ProjectOf(p.Of)}
 	}
 	if !t.one {
-		files, err := t.place.project.ProfileFiles()
+		files, err := t.place.Project.ProfileFiles()
 		if err != nil {
 			return t, err
 		}
@@ -172,11 +174,11 @@ func (a *app) target(path string, recorded bool) (target, error) {
 // named is the file of the profile of this project that is called so, as inner status
 // calls it; "" when there is none.
 func (a *app) named(name string) string {
-	pl, err := a.here()
-	if err != nil || pl.project == nil {
+	pl, err := a.Here()
+	if err != nil || pl.Project == nil {
 		return ""
 	}
-	file := filepath.Join(pl.project.Dir, "profiles", name+".toml")
+	file := filepath.Join(pl.Project.Dir, "profiles", name+".toml")
 	if _, err := os.Lstat(file); err != nil {
 		return ""
 	}
@@ -187,7 +189,7 @@ func (a *app) named(name string) string {
 // decided about it; its .inner may be gone.
 func (a *app) onRecord(dir string) *profile.Project {
 	for ; ; dir = filepath.Dir(dir) {
-		rec, err := a.trust().Project(dir)
+		rec, err := a.Trust().Project(dir)
 		if err != nil || rec != nil && (len(rec.Profiles) > 0 || rec.Config != nil) {
 			return &profile.Project{Root: dir, Dir: filepath.Join(dir, ".inner")}
 		}
@@ -226,11 +228,11 @@ func (a *app) allow(args []string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	cfg := a.projectConfig(t.place)
-	if cfg.err != nil {
-		return &fault.Refusal{Code: 125, Msg: cfg.err.Error(), Hint: "mend it, then inner allow"}
+	cfg := a.ProjectConfig(t.place)
+	if cfg.Err != nil {
+		return &fault.Refusal{Code: 125, Msg: cfg.Err.Error(), Hint: "mend it, then inner allow"}
 	}
-	rec, err := a.recordOf(t.place.root(), t.place.project)
+	rec, err := a.RecordOf(t.place.Root(), t.place.Project)
 	if err != nil {
 		return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner revoke, then inner allow"}
 	}
@@ -243,8 +245,8 @@ func (a *app) allow(args []string, yes bool) error {
 			return exit(125)
 		}
 	}
-	if len(list) == 0 && cfg.file == nil {
-		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s holds no profiles", a.short(filepath.Join(t.place.project.Dir, "profiles"))), Hint: "inner profile list"}
+	if len(list) == 0 && cfg.File == nil {
+		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s holds no profiles", a.Short(filepath.Join(t.place.Project.Dir, "profiles"))), Hint: "inner profile list"}
 	}
 	var waiting []string
 	for _, c := range list {
@@ -255,14 +257,14 @@ func (a *app) allow(args []string, yes bool) error {
 	if len(waiting) > maxUnnamed && !t.one {
 		return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("%d profiles wait for an answer, which nobody reads at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", ")), Hint: "inner allow NAME…, those that you want"}
 	}
-	newConfig := cfg.file != nil && rec.CheckConfig(cfg.file).State != trust.Allowed
+	newConfig := cfg.File != nil && rec.CheckConfig(cfg.File).State != trust.Allowed
 	a.showConsent(t.place, list, cfg, newConfig)
 	rivals := a.rivals(t, list, cfg)
 	if len(waiting) > 0 || newConfig {
 		if err := a.ask("Allow this?", yes); err != nil {
 			return err
 		}
-		rivals = a.askRivals(t.place.root(), rivals, list, yes)
+		rivals = a.askRivals(t.place.Root(), rivals, list, yes)
 	}
 	if err := a.record(t, list, cfg, newConfig); err != nil {
 		return err
@@ -295,7 +297,7 @@ func (a *app) targets(args []string) (target, error) {
 			return t, err
 		case !t.one:
 			return t, usagef("%q is a project: name it alone", arg)
-		case i > 0 && t.place.root() != all.place.root():
+		case i > 0 && t.place.Root() != all.place.Root():
 			return t, usagef("%q is a profile of another project than %q", arg, args[0])
 		case i == 0:
 			all = t
@@ -308,22 +310,22 @@ func (a *app) targets(args []string) (target, error) {
 
 // candidates reads each profile once, and returns what is wrong with those that cannot be
 // used.
-func (a *app) candidates(t target, rec *trust.ProjectRecord, cfg configRead) (list []candidate, wrong []error) {
-	l := a.loader(t.place)
+func (a *app) candidates(t target, rec *trust.ProjectRecord, cfg settings.ConfigRead) (list []candidate, wrong []error) {
+	l := a.Loader(t.place)
 	for _, f := range t.files {
 		p, err := l.Load(f, profile.Local)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
 		}
-		rc, at, err := a.atRoot(p, t.place)
+		rc, at, err := a.AtRoot(p, t.place)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
 		}
 		c := candidate{profile: p, rc: rc, at: at, grants: profile.Grants(rc), rec: rec.Profile(p.Path)}
-		c.old = lastGrants(rec, p, t.place.root(), c.grants)
-		v := a.trust().Judge(rec, p, cfg.file)
+		c.old = settings.LastGrants(rec, p, t.place.Root(), c.grants)
+		v := a.Trust().Judge(rec, p, cfg.File)
 		c.state, c.of = v.State, v.Of
 		if c.state == trust.Allowed {
 			wider, _ := profile.DiffGrants(c.old, c.grants)
@@ -340,21 +342,21 @@ func (a *app) candidates(t target, rec *trust.ProjectRecord, cfg configRead) (li
 }
 
 // record writes down the answer, of what was shown and nothing that was read since.
-func (a *app) record(t target, list []candidate, cfg configRead, newConfig bool) error {
-	root := t.place.root()
+func (a *app) record(t target, list []candidate, cfg settings.ConfigRead, newConfig bool) error {
+	root := t.place.Root()
 	var words []string
-	for _, kv := range cfg.config.Shims {
+	for _, kv := range cfg.Config.Shims {
 		words = append(words, kv.Key)
 	}
 	for _, c := range list {
 		if c.of != "" && c.settled() {
 			continue // by the main worktree's record, and not for longer than that
 		}
-		ok := trust.Approval{Profile: c.profile, Grants: c.grants, Yields: c.yields, Config: cfg.file, ConfigCommands: words}
-		if err := a.trust().Allow(root, ok); err != nil {
+		ok := trust.Approval{Profile: c.profile, Grants: c.grants, Yields: c.yields, Config: cfg.File, ConfigCommands: words}
+		if err := a.Trust().Allow(root, ok); err != nil {
 			return err
 		}
-		if err := a.trust().MarkWritten(c.rc.WritableFolders()...); err != nil {
+		if err := a.Trust().MarkWritten(c.rc.WritableFolders()...); err != nil {
 			return err
 		}
 		if !c.settled() {
@@ -362,13 +364,13 @@ func (a *app) record(t target, list []candidate, cfg configRead, newConfig bool)
 		}
 	}
 	if len(list) == 0 {
-		if err := a.trust().Allow(root, trust.Approval{Config: cfg.file, ConfigCommands: words}); err != nil {
+		if err := a.Trust().Allow(root, trust.Approval{Config: cfg.File, ConfigCommands: words}); err != nil {
 			return err
 		}
-		a.say("allowed %s", a.short(cfg.file.Path))
+		a.say("allowed %s", a.Short(cfg.File.Path))
 	}
 	if newConfig {
-		a.auditTrust(runlog.EventAllow, root, cfg.file.Path, cfg.file.Digest)
+		a.auditTrust(runlog.EventAllow, root, cfg.File.Path, cfg.File.Digest)
 	}
 	return nil
 }
@@ -396,10 +398,10 @@ func (a *app) sayAllowed(list []candidate, rivals []shims.Rivals) {
 
 // rivals are the words that two of the profiles claim, those approved before among
 // them.
-func (a *app) rivals(t target, list []candidate, cfg configRead) []shims.Rivals {
+func (a *app) rivals(t target, list []candidate, cfg settings.ConfigRead) []shims.Rivals {
 	v := a.look(t.place)
 	mapped := map[string]bool{}
-	for _, kv := range cfg.config.Shims {
+	for _, kv := range cfg.Config.Shims {
 		mapped[kv.Key] = true
 	}
 	found := v.Rivals(func(path string) bool {
@@ -428,7 +430,7 @@ func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, ye
 		for j, path := range r.Paths {
 			i := slices.IndexFunc(list, func(c candidate) bool { return c.profile.Path == path })
 			if i < 0 { // approved before, and not named now
-				if err := a.trust().Yield(root, path, r.Word, j != n-1); err != nil {
+				if err := a.Trust().Yield(root, path, r.Word, j != n-1); err != nil {
 					a.fail(err)
 				}
 				continue
@@ -443,50 +445,29 @@ func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, ye
 // renamed profile would keep its command refused. The user has just looked at
 // all there is.
 func (a *app) forgetGone(t target) error {
-	rec, err := a.trust().Project(t.place.root())
+	rec, err := a.Trust().Project(t.place.Root())
 	if err != nil || rec == nil {
 		return err
 	}
 	for _, p := range rec.Profiles {
 		if !slices.Contains(t.files, p.Path) {
-			a.say("%s is gone; its approval is forgotten", a.short(p.Path))
-			if err := a.trust().Revoke(t.place.root(), p.Path); err != nil {
+			a.say("%s is gone; its approval is forgotten", a.Short(p.Path))
+			if err := a.Trust().Revoke(t.place.Root(), p.Path); err != nil {
 				return err
 			}
-			a.auditTrust(runlog.EventRevoke, t.place.root(), p.Path, "")
+			a.auditTrust(runlog.EventRevoke, t.place.Root(), p.Path, "")
 		}
 	}
 	return nil
 }
 
-// grantsOf says what a profile grants to a shim at the project's root.
-func (a *app) grantsOf(p *profile.Profile, pl place) ([]profile.Grant, error) {
-	rc, _, err := a.atRoot(p, pl)
-	if err != nil {
-		return nil, err
-	}
-	return profile.Grants(rc), nil
-}
-
-// atRoot resolves a profile as a shim at the project's root would, with its config.toml
-// in force, which is approved together with it.
-func (a *app) atRoot(p *profile.Profile, pl place) (profile.RunConfig, profile.Context, error) {
-	pl.cwd = pl.root()
-	c, err := a.contextWith(pl, profile.Overrides{}, true, true)
-	if err != nil {
-		return profile.RunConfig{}, c, err
-	}
-	rc, err := p.Resolve(c)
-	return rc, c, err
-}
-
 // printChange prints what became wider or narrower, or that nothing did.
 func (a *app) printChange(wider, narrower []profile.Grant) {
 	for _, g := range wider {
-		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "31", "wider:   "), printable(changeText(g, true)))
+		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "31", "wider:   "), printable(settings.ChangeText(g, true)))
 	}
 	for _, g := range narrower {
-		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "32", "narrower:"), printable(changeText(g, false)))
+		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "32", "narrower:"), printable(settings.ChangeText(g, false)))
 	}
 	if len(wider)+len(narrower) == 0 {
 		fmt.Fprintln(a.stderr, "  nothing in what it grants")
@@ -501,7 +482,7 @@ func (a *app) explainCapabilities(rc profile.RunConfig) {
 	}
 	for _, c := range list {
 		fmt.Fprintf(a.stdout, "\n# ── capability: %s ───\n", c.Name)
-		for _, line := range c.Explain(a.home) {
+		for _, line := range c.Explain(a.Home) {
 			fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
 		}
 	}
@@ -549,12 +530,4 @@ func (a *app) answer(prompt string) string {
 		line = append(line, b[0])
 	}
 	return strings.TrimSpace(string(line))
-}
-
-// short writes the home as ~.
-func (a *app) short(p string) string {
-	if rest, ok := strings.CutPrefix(p, a.home+"/"); ok {
-		return "~/" + rest
-	}
-	return p
 }

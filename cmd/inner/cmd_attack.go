@@ -21,6 +21,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/isolator/verify/attack"
 	"github.com/enr/inner/profile"
@@ -154,7 +155,7 @@ func (a *app) attackRows(p *profile.Profile, c profile.Context, cache string) er
 // once: in the home of a scene they would say the same.
 func (a *app) attackRegistries(p *profile.Profile, c profile.Context) (known map[string]registry.Told, err error) {
 	j := &journey{app: a, profile: p, context: c}
-	if j.rc, err = resolve(p, c); err != nil || !j.rc.Network.ByName() {
+	if j.rc, err = settings.Resolve(p, c); err != nil || !j.rc.Network.ByName() {
 		return nil, err
 	}
 	var made string
@@ -447,12 +448,12 @@ func (a *app) attackable(p *profile.Profile, c profile.Context, base string, kno
 // resident is inner as somebody has it who lives in a scene: everything about the
 // profile is as in a run, but for the home and the project, which are the scene's.
 func (a *app) resident(s *attack.Scene, p *profile.Profile, c profile.Context, known map[string]registry.Told) (*app, error) {
-	b := *a
-	b.allTools = true
-	b.home, b.inner, b.stderr = s.Home, filepath.Join(s.Home, ".inner"), io.Discard // what is refused is the result
+	b, who := *a, *a.Caller
+	who.Home, who.InnerHome, who.Environ, who.AllTools = s.Home, filepath.Join(s.Home, ".inner"), os.Environ(), true
+	who.Teller, b.Settings, b.stderr = teller{&b}, settings.Of(&who), io.Discard // what is refused is the result
 	if len(known) > 0 {
 		j := &journey{app: &b, profile: p}
-		if err := errors.Join(os.MkdirAll(b.inner, 0o700), j.book().Note(known, j.registryHost())); err != nil {
+		if err := errors.Join(os.MkdirAll(b.InnerHome, 0o700), j.book().Note(known, j.registryHost())); err != nil {
 			return nil, err
 		}
 	}
@@ -461,7 +462,7 @@ func (a *app) resident(s *attack.Scene, p *profile.Profile, c profile.Context, k
 
 // departFrom sets out for a box in the project of a scene.
 func (a *app) departFrom(s *attack.Scene, p *profile.Profile) (*journey, error) {
-	c, err := a.context(place{cwd: s.App, project: a.projectOf(s.App)}, profile.Overrides{Entrypoint: "/bin/sh", Workdir: s.App}, false)
+	c, err := a.Context(settings.Place{Cwd: s.App, Project: a.ProjectOf(s.App)}, profile.Overrides{Entrypoint: "/bin/sh", Workdir: s.App}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -475,7 +476,7 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 		return "", "", err
 	}
 	if at.Launcher != nil {
-		if err := lendProfiles(a.profilesDir(), b.profilesDir()); err != nil {
+		if err := lendProfiles(a.ProfilesDir(), b.ProfilesDir()); err != nil {
 			return "", "", err
 		}
 		said, err := at.Launcher(s, func(args ...string) *exec.Cmd {
@@ -487,11 +488,11 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 			err = nil
 		}
 		if leak = at.Leak(s, said, err); leak != "" && at.Declared != nil {
-			bc, err := b.context(place{cwd: s.App, project: b.projectOf(s.App)}, profile.Overrides{Workdir: s.App}, false)
+			bc, err := b.Context(settings.Place{Cwd: s.App, Project: b.ProjectOf(s.App)}, profile.Overrides{Workdir: s.App}, false)
 			if err != nil {
 				return leak, "", err
 			}
-			rc, err := resolve(p, bc)
+			rc, err := settings.Resolve(p, bc)
 			if err != nil {
 				return leak, "", err
 			}

@@ -17,22 +17,10 @@ import (
 	"github.com/enr/inner/profile/remote"
 )
 
-// audit adds to the audit log. What happened has happened: a log that cannot be
-// written is worth a word, once.
-func (a *app) audit(events ...runlog.Event) {
-	if len(events) == 0 || a.ownFolder() != nil {
-		return // the refusal was said; the log is the user's
-	}
-	if err := runlog.Append(a.logsDir(), events...); err != nil && !a.unaudited {
-		a.unaudited = true
-		a.warn("%v", err)
-	}
-}
-
 // auditTrust notes what was decided about a profile, a project's config.toml, or
 // a whole project.
 func (a *app) auditTrust(event, root, path, digest string) {
-	a.audit(runlog.Event{Type: event, Cwd: root, Path: path, Digest: digest})
+	a.Audit(runlog.Event{Type: event, Cwd: root, Path: path, Digest: digest})
 }
 
 // auditUnusable notes that inner run found no profile that it may run.
@@ -49,7 +37,7 @@ func (a *app) auditUnusable(name, cwd string, err error) {
 	case errors.As(err, &said):
 		e.Code, e.Reason = int(said), ""
 	}
-	a.audit(e)
+	a.Audit(e)
 }
 
 type auditFlags struct {
@@ -110,7 +98,7 @@ func (a *app) showAudit(f auditFlags) error {
 		}
 	}
 	var list []audited
-	err := runlog.ReadAudit(a.logsDir(), func(line []byte, e runlog.Event) error {
+	err := runlog.ReadAudit(a.LogsDir(), func(line []byte, e runlog.Event) error {
 		if !e.Time.Before(since) && (len(f.types) == 0 || slices.Contains(f.types, e.Type)) {
 			list = append(list, audited{line, e})
 		}
@@ -173,18 +161,18 @@ func (a *app) auditText(e runlog.Event) string {
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch e.Type {
 	case runlog.EventStart:
-		add("%s → %s in %s, network %s", e.Command, e.Program, a.short(e.Cwd), e.Network)
+		add("%s → %s in %s, network %s", e.Command, e.Program, a.Short(e.Cwd), e.Network)
 		if len(e.Allow) > 0 {
 			add("allow %s", strings.Join(e.Allow, ", "))
 		}
 	case runlog.EventExit:
 		add("%s after %s", howEnded(runlog.End{Code: e.Code, Signal: e.Signal}), roughly(time.Duration(e.Millis)*time.Millisecond))
 	case runlog.EventRefused, runlog.EventVerify:
-		add("%s in %s: code %d", e.Command, a.short(e.Cwd), e.Code)
+		add("%s in %s: code %d", e.Command, a.Short(e.Cwd), e.Code)
 	case runlog.EventBypass:
-		add("%s → %s in %s", e.Command, e.Program, a.short(e.Cwd))
+		add("%s → %s in %s", e.Command, e.Program, a.Short(e.Cwd))
 	case runlog.EventAllow, runlog.EventDeny, runlog.EventRevoke, runlog.EventInstall:
-		add("%s", a.short(e.Path))
+		add("%s", a.Short(e.Path))
 		if e.Digest != "" {
 			add("sha256 %s", e.Digest)
 		}
@@ -229,7 +217,7 @@ func (a *app) cmdAuditVerify() *cobra.Command {
 			if err := a.outside(cmd); err != nil {
 				return err
 			}
-			v, err := runlog.Verify(a.logsDir())
+			v, err := runlog.Verify(a.LogsDir())
 			if err != nil {
 				return err
 			}
@@ -251,15 +239,15 @@ func (a *app) cmdAuditVerify() *cobra.Command {
 func (a *app) printVerified(v runlog.Verdict) error {
 	var errs []error
 	for _, note := range v.Notes {
-		_, err := fmt.Fprintf(a.stdout, "note: %s\n", printable(a.short(note)))
+		_, err := fmt.Fprintf(a.stdout, "note: %s\n", printable(a.Short(note)))
 		errs = append(errs, err)
 	}
 	var err error
 	switch f := v.Fault; {
 	case f != nil && f.Line > 0:
-		_, err = fmt.Fprintf(a.stdout, "not whole: %s:%d: %s\n", printable(a.short(f.File)), f.Line, printable(f.What))
+		_, err = fmt.Fprintf(a.stdout, "not whole: %s:%d: %s\n", printable(a.Short(f.File)), f.Line, printable(f.What))
 	case f != nil:
-		_, err = fmt.Fprintf(a.stdout, "not whole: %s: %s\n", printable(a.short(f.File)), printable(f.What))
+		_, err = fmt.Fprintf(a.stdout, "not whole: %s: %s\n", printable(a.Short(f.File)), printable(f.What))
 	case v.Lines == 0:
 		_, err = fmt.Fprintln(a.stdout, "whole: no lines")
 	default:

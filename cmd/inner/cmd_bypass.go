@@ -43,17 +43,17 @@ func (a *app) bypass(args []string) error {
 	if err := profile.CheckCommand(name); err != nil {
 		return usage{err}
 	}
-	real, err := a.findReal(name, os.Getenv("PATH"))
+	real, err := a.FindReal(name, os.Getenv("PATH"))
 	if err != nil {
 		return &fault.Refusal{Code: shims.ExitCode(err), Msg: err.Error(), Hint: "inner which " + name}
 	}
 	// What cannot be logged does not happen: the log is the point of a bypass.
 	cwd, _ := os.Getwd()
 	e := runlog.Event{Type: runlog.EventBypass, Command: name, Program: real, Args: len(args) - 1, Cwd: cwd}
-	if err := runlog.Append(a.logsDir(), e); err != nil {
+	if err := runlog.Append(a.LogsDir(), e); err != nil {
 		return &fault.Refusal{Code: 126, Msg: "a bypass that cannot be logged is refused: " + err.Error(), Hint: "inner doctor"}
 	}
 	a.say("%s runs outside the sandbox, this once", name)
-	err = shims.Exec(shims.Call{Name: name, InnerHome: a.inner}, args, os.Environ())
+	err = shims.Exec(shims.Call{Name: name, InnerHome: a.InnerHome}, args, os.Environ())
 	return &fault.Refusal{Code: shims.ExitCode(err), Msg: err.Error()}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
@@ -50,7 +51,7 @@ func (a *app) cmdChangesList() *cobra.Command {
 			if err := a.outside(cmd); err != nil {
 				return err
 			}
-			list, err := changes.List(a.inner)
+			list, err := changes.List(a.InnerHome)
 			if err != nil {
 				return err
 			}
@@ -185,7 +186,7 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 			if err := a.outside(cmd); err != nil {
 				return err
 			}
-			list, err := changes.List(a.inner)
+			list, err := changes.List(a.InnerHome)
 			if err != nil {
 				return err
 			}
@@ -209,7 +210,7 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 				if err := k.Tidy(); err != nil {
 					a.warn("what an interrupted apply left is still there: %v", err)
 				}
-				if err := stage.Discard(a.inner, k.Dir); err != nil {
+				if err := stage.Discard(a.InnerHome, k.Dir); err != nil {
 					return err
 				}
 				a.say("dropped the copy of run %s", k.Record.Run)
@@ -238,7 +239,7 @@ func (a *app) findKept(list []*changes.Kept, name string) (*changes.Kept, error)
 // keptChanges reads [RUN] [PATH...]: a first word that is no run is a path of
 // the latest one.
 func (a *app) keptChanges(args []string) (*changes.Kept, []changes.Change, error) {
-	list, err := changes.List(a.inner)
+	list, err := changes.List(a.InnerHome)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -382,7 +383,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 		return err
 	}
 	a.say("all of run %s is applied; its copy is gone", k.Record.Run)
-	return stage.Discard(a.inner, k.Dir)
+	return stage.Discard(a.InnerHome, k.Dir)
 }
 
 // halfway reports an apply that stopped: what is written is written whole.
@@ -437,7 +438,7 @@ func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string
 
 // guard tells which changes are to be named on purpose.
 func (a *app) guard() *changes.Guard {
-	return changes.NewGuard(a.homes(), os.Getenv)
+	return changes.NewGuard(a.Homes(), os.Getenv)
 }
 
 // holdApplied looks at what came with an apply as after a run: what came together can be
@@ -446,18 +447,18 @@ func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []strin
 	if len(done) == 0 {
 		return
 	}
-	s := repos.Search{Since: since, Homes: a.homes(), Limit: time.Second}
+	s := repos.Search{Since: since, Homes: a.Homes(), Limit: time.Second}
 	for _, c := range k.Record.Copies {
 		s.Roots, s.Obeyed = append(s.Roots, c.Root()), append(s.Obeyed, c.Root())
 	}
 	s.Timeless = repos.Timeless(s.Roots)
 	for _, root := range s.Roots {
-		s.Unlisted = append(s.Unlisted, realPath(root))
+		s.Unlisted = append(s.Unlisted, files.Real(root))
 	}
 	for _, p := range forced {
 		allowed, _ := a.pick(k, done, []string{p}) // one that was not written is not there to be looked at
 		for _, c := range allowed {
-			s.Keep = append(s.Keep, filepath.Join(realPath(filepath.Dir(c.Full())), filepath.Base(c.Full())))
+			s.Keep = append(s.Keep, filepath.Join(files.Real(filepath.Dir(c.Full())), filepath.Base(c.Full())))
 		}
 	}
 	a.hold(s)
@@ -467,7 +468,7 @@ func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []strin
 func (a *app) sources(k *changes.Kept) string {
 	var names []string
 	for _, c := range k.Record.Copies {
-		names = append(names, a.short(c.Source))
+		names = append(names, a.Short(c.Source))
 	}
 	return strings.Join(names, ", ")
 }
@@ -500,7 +501,7 @@ func (a *app) changeLine(k *changes.Kept, g *changes.Guard, c changes.Change) st
 	letter := map[changes.Kind]string{changes.Added: "A", changes.Modified: "M", changes.Deleted: "D", changes.Mode: "m", changes.Type: "T"}[c.Kind]
 	name := c.Name()
 	if len(k.Record.Copies) > 1 {
-		name = a.short(c.Full()) + strings.TrimPrefix(name, c.Path)
+		name = a.Short(c.Full()) + strings.TrimPrefix(name, c.Path)
 	}
 	line := letter + " " + name
 	if c.Target != "" {
@@ -595,7 +596,7 @@ func (a *app) completeKept(_ *cobra.Command, args []string, _ string) ([]string,
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	list, err := changes.List(a.inner)
+	list, err := changes.List(a.InnerHome)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/completions"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"
 )
@@ -42,13 +43,13 @@ func (a *app) completeProfiles(*cobra.Command, []string, string) ([]string, cobr
 			}
 		}
 	}
-	if pl, err := a.here(); err == nil && pl.project != nil && pl.project.Problem == nil {
-		if files, err := pl.project.ProfileFiles(); err == nil {
+	if pl, err := a.Here(); err == nil && pl.Project != nil && pl.Project.Problem == nil {
+		if files, err := pl.Project.ProfileFiles(); err == nil {
 			add(files, "local")
 		}
 	}
-	files, _ := filepath.Glob(filepath.Join(a.profilesDir(), "*.toml"))
-	l := a.loader(place{})
+	files, _ := filepath.Glob(filepath.Join(a.ProfilesDir(), "*.toml"))
+	l := a.Loader(settings.Place{})
 	for _, f := range files {
 		what := "global"
 		if p, err := l.Load(f, profile.Global); err == nil && p.Description != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 )
@@ -49,8 +50,8 @@ type setting struct {
 }
 
 // settings are the effective ones: the approved project's go first, key by key.
-func (a *app) settings(pl place) ([]setting, error) {
-	cfg, err := a.globalConfig()
+func (a *app) settings(pl settings.Place) ([]setting, error) {
+	cfg, err := a.GlobalConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +66,9 @@ func (a *app) settings(pl place) ([]setting, error) {
 			}
 		}
 	}
-	put(cfg, a.configFile())
-	if own, ok := a.trustedProjectConfig(pl); ok {
-		put(own, filepath.Join(pl.project.Dir, "config.toml"))
+	put(cfg, a.ConfigFile())
+	if own, ok := a.TrustedProjectConfig(pl); ok {
+		put(own, filepath.Join(pl.Project.Dir, "config.toml"))
 	}
 	if !slices.ContainsFunc(out, func(s setting) bool { return s.Key == "default_profile" }) {
 		out = append([]setting{{Key: "default_profile", Value: "default"}}, out...)
@@ -83,7 +84,7 @@ func (a *app) cmdConfigShow() *cobra.Command {
 			if err := a.outside(cmd); err != nil {
 				return err
 			}
-			pl, err := a.here()
+			pl, err := a.Here()
 			if err != nil {
 				return err
 			}
@@ -99,7 +100,7 @@ func (a *app) cmdConfigShow() *cobra.Command {
 			for _, s := range list {
 				from := "default"
 				if s.File != "" {
-					from = a.short(s.File)
+					from = a.Short(s.File)
 				}
 				fmt.Fprintf(w, "%s\t= %s\t# %s\n", printable(s.Key), printable(fmt.Sprintf("%q", s.Value)), printable(from))
 			}
@@ -111,18 +112,18 @@ func (a *app) cmdConfigShow() *cobra.Command {
 }
 
 // unapproved tells about a project's config.toml that does not count.
-func (a *app) unapproved(pl place) {
-	if pl.project == nil {
+func (a *app) unapproved(pl settings.Place) {
+	if pl.Project == nil {
 		return
 	}
-	path := filepath.Join(pl.project.Dir, "config.toml")
+	path := filepath.Join(pl.Project.Dir, "config.toml")
 	if _, err := os.Lstat(path); err != nil {
 		return
 	}
-	if pl.project.Problem != nil {
-		a.warn("%s does not count: %v", a.short(path), pl.project.Problem)
-	} else if _, ok := a.trustedProjectConfig(pl); !ok {
-		a.warn("%s does not count: it is not approved", a.short(path))
+	if pl.Project.Problem != nil {
+		a.warn("%s does not count: %v", a.Short(path), pl.Project.Problem)
+	} else if _, ok := a.TrustedProjectConfig(pl); !ok {
+		a.warn("%s does not count: it is not approved", a.Short(path))
 		a.hint("inner allow")
 	}
 }
@@ -141,7 +142,7 @@ func (a *app) cmdConfigGet() *cobra.Command {
 			if err != nil {
 				return usage{err}
 			}
-			pl, err := a.here()
+			pl, err := a.Here()
 			if err != nil {
 				return err
 			}
@@ -174,7 +175,7 @@ func (w *which) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&w.local, "local", false, "the project's config.toml")
 }
 
-func (a *app) settingsOf(pl place, w which) ([]setting, error) {
+func (a *app) settingsOf(pl settings.Place, w which) ([]setting, error) {
 	if !w.global && !w.local {
 		return a.settings(pl)
 	}
@@ -200,19 +201,19 @@ type configTarget struct {
 	local   bool
 }
 
-func (a *app) configTarget(pl place, w which) (configTarget, error) {
-	t := configTarget{file: profile.File{Path: a.configFile()}, local: w.local}
+func (a *app) configTarget(pl settings.Place, w which) (configTarget, error) {
+	t := configTarget{file: profile.File{Path: a.ConfigFile()}, local: w.local}
 	if w.global && w.local {
 		return t, usagef("--global and --local contradict each other")
 	}
 	if w.local {
 		switch {
-		case pl.project == nil:
-			return t, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: neither %s nor a folder above it has a .inner", a.short(pl.cwd)), Hint: "mkdir -p .inner/profiles"}
-		case pl.project.Problem != nil:
-			return t, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.project.Dir, pl.project.Problem), Hint: "inner status"}
+		case pl.Project == nil:
+			return t, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: neither %s nor a folder above it has a .inner", a.Short(pl.Cwd)), Hint: "mkdir -p .inner/profiles"}
+		case pl.Project.Problem != nil:
+			return t, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.Project.Dir, pl.Project.Problem), Hint: "inner status"}
 		}
-		t.file.Path = filepath.Join(pl.project.Dir, "config.toml")
+		t.file.Path = filepath.Join(pl.Project.Dir, "config.toml")
 	}
 	return t, t.read()
 }
@@ -291,7 +292,7 @@ func (a *app) changing(cmd *cobra.Command, w which) (configTarget, error) {
 	if err := a.firstUse(); err != nil {
 		return configTarget{}, err
 	}
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		return configTarget{}, err
 	}
@@ -375,7 +376,7 @@ func (a *app) completeKeys(_ *cobra.Command, args []string, _ string) ([]string,
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	keys := config.Keys()
-	if pl, err := a.here(); err == nil {
+	if pl, err := a.Here(); err == nil {
 		if list, err := a.settings(pl); err == nil {
 			for _, s := range list {
 				if !slices.Contains(keys, s.Key) && printable(s.Key) == s.Key {

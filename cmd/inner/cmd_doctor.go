@@ -13,6 +13,7 @@ import (
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"
@@ -168,22 +169,22 @@ func namespaces(bwrap string) finding {
 }
 
 func (a *app) folders() []finding {
-	fi, err := os.Lstat(a.inner)
+	fi, err := os.Lstat(a.InnerHome)
 	if err != nil {
-		return []finding{warning("folder", "inner init", "%s does not exist yet", a.inner)}
+		return []finding{warning("folder", "inner init", "%s does not exist yet", a.InnerHome)}
 	}
 	st, _ := fi.Sys().(*syscall.Stat_t)
 	switch {
 	case !fi.IsDir():
-		return []finding{broken("folder", "move it away and run inner init", "%s is not a folder", a.inner)}
+		return []finding{broken("folder", "move it away and run inner init", "%s is not a folder", a.InnerHome)}
 	case st != nil && int(st.Uid) != os.Getuid():
-		return []finding{broken("folder", fmt.Sprintf("sudo chown -R %d %s", os.Getuid(), a.inner), "%s belongs to somebody else", a.inner)}
+		return []finding{broken("folder", fmt.Sprintf("sudo chown -R %d %s", os.Getuid(), a.InnerHome), "%s belongs to somebody else", a.InnerHome)}
 	case fi.Mode().Perm()&0o022 != 0:
-		return []finding{broken("folder", "chmod 700 "+a.inner, "%s can be written by others", a.inner)}
+		return []finding{broken("folder", "chmod 700 "+a.InnerHome, "%s can be written by others", a.InnerHome)}
 	}
-	list := []finding{ok("folder", "%s", a.inner)}
-	base := stageBase()
-	if _, err := stage.Sweep(base, a.ledger()); err != nil {
+	list := []finding{ok("folder", "%s", a.InnerHome)}
+	base := a.StageBase()
+	if _, err := stage.Sweep(base, a.Ledger()); err != nil {
 		list = append(list, warning("folder", "rm -r "+base, "leftovers of crashed runs cannot be removed: %v", err))
 	}
 	return list
@@ -203,13 +204,13 @@ func (a *app) hookFindings() []finding {
 	var list []finding
 	switch {
 	case at < 0 && loaded == nil:
-		return []finding{broken("hook", add, "the hook is not live in this shell: %s is not on PATH", a.shimDir())}
+		return []finding{broken("hook", add, "the hook is not live in this shell: %s is not on PATH", a.ShimDir())}
 	case at < 0 && loaded.problem == "":
-		list = append(list, broken("hook", "open a new shell, or type "+line, "the hook is not live in this shell, although line %d of %s loads it", loaded.line, a.short(rc)))
+		list = append(list, broken("hook", "open a new shell, or type "+line, "the hook is not live in this shell, although line %d of %s loads it", loaded.line, a.Short(rc)))
 	case at < 0:
-		list = append(list, broken("hook", loaded.fix+", then open a new shell", "the hook is not live in this shell: line %d of %s %s", loaded.line, a.short(rc), loaded.problem))
+		list = append(list, broken("hook", loaded.fix+", then open a new shell", "the hook is not live in this shell: line %d of %s %s", loaded.line, a.Short(rc), loaded.problem))
 	case at > 0:
-		list = append(list, broken("hook", "press Enter once in a hooked shell, or put the hook last in "+a.short(rc), "the shim folder is not first on PATH: %s comes before it", before))
+		list = append(list, broken("hook", "press Enter once in a hooked shell, or put the hook last in "+a.Short(rc), "the shim folder is not first on PATH: %s comes before it", before))
 	default:
 		list = append(list, ok("hook", "the shim folder is first on PATH"))
 	}
@@ -217,9 +218,9 @@ func (a *app) hookFindings() []finding {
 	case loaded == nil:
 		list = append(list, warning("hook", add, "no start-up file of %s loads the hook, so a new shell will not have it", shell))
 	case loaded.problem != "" && at >= 0:
-		list = append(list, warning("hook", loaded.fix, "line %d of %s %s", loaded.line, a.short(rc), loaded.problem))
+		list = append(list, warning("hook", loaded.fix, "line %d of %s %s", loaded.line, a.Short(rc), loaded.problem))
 	case loaded.problem == "":
-		list = append(list, ok("hook", "line %d of %s loads it", loaded.line, a.short(rc)))
+		list = append(list, ok("hook", "line %d of %s loads it", loaded.line, a.Short(rc)))
 	}
 	if problem, fix := a.loginGap(shell, loaded); problem != "" {
 		list = append(list, warning("hook", fix, "%s", problem))
@@ -234,7 +235,7 @@ func (a *app) shimPlace() (at int, first string) {
 		if i == 0 {
 			first = d
 		}
-		if sameFile(d, a.shimDir()) {
+		if sameFile(d, a.ShimDir()) {
 			return i, first
 		}
 	}
@@ -258,11 +259,11 @@ func sameFile(x, y string) bool {
 }
 
 func (a *app) globalProfiles() []finding {
-	files, _ := filepath.Glob(filepath.Join(a.profilesDir(), "*.toml"))
+	files, _ := filepath.Glob(filepath.Join(a.ProfilesDir(), "*.toml"))
 	if len(files) == 0 {
 		return []finding{warning("profiles", "inner init", "no global profiles")}
 	}
-	l := a.loader(place{})
+	l := a.Loader(settings.Place{})
 	var list []finding
 	for _, f := range files {
 		if _, err := l.Load(f, profile.Global); err != nil {
@@ -270,8 +271,8 @@ func (a *app) globalProfiles() []finding {
 			list = append(list, warning("profiles", "inner profile validate "+strings.TrimSuffix(filepath.Base(f), ".toml"), "%s", first))
 		}
 	}
-	if _, err := a.globalConfig(); err != nil {
-		list = append(list, broken("config", "edit "+a.configFile(), "%v", err))
+	if _, err := a.GlobalConfig(); err != nil {
+		list = append(list, broken("config", "edit "+a.ConfigFile(), "%v", err))
 	}
 	if len(list) == 0 {
 		list = append(list, ok("profiles", "%d global profiles are valid", len(files)))

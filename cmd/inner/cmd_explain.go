@@ -21,6 +21,7 @@ import (
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
@@ -63,7 +64,7 @@ func (a *app) cmdExplain() *cobra.Command {
 }
 
 func (a *app) explain(f explainFlags) error {
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		return err
 	}
@@ -73,16 +74,16 @@ func (a *app) explain(f explainFlags) error {
 			return a.unusable(err, "")
 		}
 	}
-	p, err := a.load(name, pl)
+	p, err := a.Load(name, pl)
 	if err != nil {
-		if _, none := os.Lstat(a.profilesDir()); errors.Is(none, fs.ErrNotExist) {
+		if _, none := os.Lstat(a.ProfilesDir()); errors.Is(none, fs.ErrNotExist) {
 			a.fail(err)
 			a.hint("inner init")
 			return exit(codeOf(err))
 		}
 		return a.unusable(err, name)
 	}
-	c, err := a.context(pl, profile.Overrides{}, false)
+	c, err := a.Context(pl, profile.Overrides{}, false)
 	if err != nil {
 		return a.unusable(err, "")
 	}
@@ -100,18 +101,18 @@ func (a *app) explain(f explainFlags) error {
 
 // nameHere is the profile of a look without -p, and why: the one of the project,
 // approved or not, else the default.
-func (a *app) nameHere(pl place) (name, chosen string, err error) {
-	if pl.project != nil && pl.project.Problem == nil {
-		if cfg, ok := a.trustedProjectConfig(pl); ok && cfg.DefaultProfile != "" {
-			return cfg.DefaultProfile, "default_profile of " + a.short(filepath.Join(pl.project.Dir, "config.toml")), nil
+func (a *app) nameHere(pl settings.Place) (name, chosen string, err error) {
+	if pl.Project != nil && pl.Project.Problem == nil {
+		if cfg, ok := a.TrustedProjectConfig(pl); ok && cfg.DefaultProfile != "" {
+			return cfg.DefaultProfile, "default_profile of " + a.Short(filepath.Join(pl.Project.Dir, "config.toml")), nil
 		}
 		if name, chosen := claimed(a.look(pl)); name != "" {
 			return name, chosen, nil
 		}
 	}
-	cfg, err := a.globalConfig()
+	cfg, err := a.GlobalConfig()
 	if err == nil && cfg.DefaultProfile != "" {
-		return cfg.DefaultProfile, "default_profile of " + a.short(a.configFile()), nil
+		return cfg.DefaultProfile, "default_profile of " + a.Short(a.ConfigFile()), nil
 	}
 	return "default", "no default_profile is set", err
 }
@@ -142,14 +143,14 @@ func claimed(v *shims.View) (name, chosen string) {
 }
 
 // standing says whether a profile may be used, in words.
-func (a *app) standing(pl place, p *profile.Profile) (approved bool, text string) {
+func (a *app) standing(pl settings.Place, p *profile.Profile) (approved bool, text string) {
 	switch p.Scope {
 	case profile.Global:
 		return true, "your own, needs no approval"
 	case profile.Direct:
 		return true, "a file you name needs no approval"
 	}
-	v := a.verdict(pl, p)
+	v := a.Verdict(pl, p)
 	switch v.State {
 	case trust.Allowed:
 		if why := a.widened(pl, p); why != "" {
@@ -168,12 +169,12 @@ func (a *app) standing(pl place, p *profile.Profile) (approved bool, text string
 // be refused, other than for want of approval.
 func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture, error) {
 	pic := picture.Picture{Profile: picture.Profile{
-		Name: p.Name, Description: p.Description, File: a.short(p.Path), Scope: string(p.Scope),
+		Name: p.Name, Description: p.Description, File: a.Short(p.Path), Scope: string(p.Scope),
 	}}
 	for _, e := range p.Extends() {
-		pic.Profile.Extends = append(pic.Profile.Extends, a.short(e))
+		pic.Profile.Extends = append(pic.Profile.Extends, a.Short(e))
 	}
-	rc, refused := resolve(p, c)
+	rc, refused := settings.Resolve(p, c)
 	meant := named(rc)
 	if refused == nil {
 		if _, err := a.program(meant); codeOf(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
@@ -184,7 +185,7 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 	r, err := a.rehearse(p, c, false)
 	if refused == nil {
 		refused = err
-		pic.Program.Path = a.short(r.prep.program)
+		pic.Program.Path = a.Short(r.prep.program)
 		if len(r.prep.argv) > 0 {
 			meant.Entrypoint.Args = r.prep.argv[1:]
 		}
@@ -192,7 +193,7 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 	if refused == nil && p.Experimental {
 		refused = &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
 	}
-	pic.Program.Folder = a.short(meant.Cwd)
+	pic.Program.Folder = a.Short(meant.Cwd)
 	pic.Program.Command, pic.Program.Chosen = a.programOf(p, meant)
 	if r.rc.Name != "" { // else nothing is known of it
 		pic.Groups = picture.Groups(a.subject(r))
@@ -214,7 +215,7 @@ func (a *app) programOf(p *profile.Profile, rc profile.RunConfig) (command, chos
 	}
 	for _, o := range p.OriginsOf("runs") {
 		if o.Key == "entrypoint.cmd" && p.Program() != "" {
-			return command, fmt.Sprintf("entrypoint.cmd, %s:%d", a.short(o.File), o.Line)
+			return command, fmt.Sprintf("entrypoint.cmd, %s:%d", a.Short(o.File), o.Line)
 		}
 	}
 	if os.Getenv("SHELL") != "" {

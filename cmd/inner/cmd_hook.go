@@ -10,25 +10,26 @@ import (
 	"time"
 
 	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
 
-func (a *app) folder() shims.Folder { return shims.Folder{Home: a.inner} }
+func (a *app) folder() shims.Folder { return shims.Folder{Home: a.InnerHome} }
 
 // inBox reports whether this is the inside of a sandbox.
 func inBox() bool { return shims.InBox() }
 
 func (a *app) site() shims.Site {
-	return shims.Site{InnerHome: a.inner, Home: a.home, Path: os.Getenv("PATH")}
+	return shims.Site{InnerHome: a.InnerHome, Home: a.Home, Path: os.Getenv("PATH")}
 }
 
 // regenerate brings the shim folder up to date after something changed, and
 // has every prompt look again.
 func (a *app) regenerate() error {
-	a.records = nil // what is recorded has changed
+	a.ForgetRecords() // what is recorded has changed
 	report, err := shims.Regenerate(a.site())
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (a *app) hookState(args []string) error {
 	}
 	f := a.folder()
 	u := hooks.Update{Flush: true}
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		// Said once for this folder: the key is not empty and stays the same.
 		u.Key = hooks.NewKey("gone", req.PWD)
@@ -108,8 +109,8 @@ func (a *app) hookState(args []string) error {
 		fmt.Fprint(raw(a.stdout), hooks.Render(req.Shell, u))
 		return nil
 	}
-	paths := []string{filepath.Join(pl.cwd, ".inner")}
-	if pl.project != nil {
+	paths := []string{filepath.Join(pl.Cwd, ".inner")}
+	if pl.Project != nil {
 		view := a.look(pl)
 		paths = a.watchedPaths(view, paths)
 		if a.enter(view) {
@@ -150,8 +151,8 @@ func (a *app) hookState(args []string) error {
 // watchedNames are the commands claimed here that have a shim: those of which a shell
 // must not know something else.
 func (a *app) watchedNames() []string {
-	return slices.DeleteFunc(shims.Claimed(shims.HostEnv(shims.Call{InnerHome: a.inner})), func(name string) bool {
-		return !isLink(filepath.Join(a.shimDir(), name))
+	return slices.DeleteFunc(shims.Claimed(shims.HostEnv(shims.Call{InnerHome: a.InnerHome})), func(name string) bool {
+		return !isLink(filepath.Join(a.ShimDir(), name))
 	})
 }
 
@@ -162,8 +163,8 @@ func (a *app) enter(v *shims.View) bool {
 	if known || v.RecordErr != nil || inBox() {
 		return false
 	}
-	a.records = nil
-	if err := a.trust().Enter(v.Root); err != nil {
+	a.ForgetRecords()
+	if err := a.Trust().Enter(v.Root); err != nil {
 		a.warn("%s", err)
 		return false
 	}
@@ -171,8 +172,8 @@ func (a *app) enter(v *shims.View) bool {
 }
 
 // look is the current project as a decision sees it.
-func (a *app) look(pl place) *shims.View {
-	return shims.Home{Inner: a.inner, User: a.home}.Look(pl.project)
+func (a *app) look(pl settings.Place) *shims.View {
+	return shims.Home{Inner: a.InnerHome, User: a.Home}.Look(pl.Project)
 }
 
 // watchedPaths are the files and folders whose change is a change of the
@@ -184,7 +185,7 @@ func (a *app) watchedPaths(v *shims.View, paths []string) []string {
 	if v.ConfigFile != nil {
 		paths = append(paths, v.ConfigFile.Path)
 	}
-	global := a.profilesDir() + "/"
+	global := a.ProfilesDir() + "/"
 	for _, p := range v.Profiles {
 		if p.State == trust.Deleted || p.Unread {
 			continue
@@ -213,7 +214,7 @@ func newer(paths []string, state string) bool {
 
 // notice is the state of a project in one line, and whether it needs the user.
 func (a *app) notice(v *shims.View) (text string, sick bool) {
-	root := a.short(v.Root)
+	root := a.Short(v.Root)
 	if v.RecordErr != nil {
 		return fmt.Sprintf("%s: the trust record cannot be read; its commands refuse to run: type `inner revoke`", root), true
 	}
@@ -241,7 +242,7 @@ func (a *app) notice(v *shims.View) (text string, sick bool) {
 		case trust.Changed:
 			what = "changed since it was approved"
 			if p.Profile != nil {
-				what += a.whatChanged(place{cwd: v.Root, project: v.Project}, p.Profile)
+				what += a.WhatChanged(settings.Place{Cwd: v.Root, Project: v.Project}, p.Profile)
 			}
 		case trust.Deleted:
 			what, typed = "was approved and is gone", "inner revoke"

@@ -41,13 +41,13 @@ func (a *app) cmdInit() *cobra.Command {
 				fmt.Fprintln(a.stdout, f)
 			}
 			if len(written) == 0 {
-				a.say("%s is complete; nothing was changed", a.inner)
+				a.say("%s is complete; nothing was changed", a.InnerHome)
 			}
 			if err := a.regenerate(); err != nil {
 				return err
 			}
 			if rc, line := a.hookLine(loginShell()); a.findHook(loginShell()) == nil {
-				a.hint("add to %s: %s", a.short(rc), line)
+				a.hint("add to %s: %s", a.Short(rc), line)
 			}
 			return nil
 		},
@@ -56,16 +56,16 @@ func (a *app) cmdInit() *cobra.Command {
 
 // install creates what is missing of INNER_HOME and returns what it wrote.
 func (a *app) install() ([]string, error) {
-	for _, d := range []string{a.inner, a.profilesDir(), a.logsDir(), filepath.Join(a.inner, "trust"), filepath.Join(a.inner, "workspaces")} {
+	for _, d := range []string{a.InnerHome, a.ProfilesDir(), a.LogsDir(), filepath.Join(a.InnerHome, "trust"), filepath.Join(a.InnerHome, "workspaces")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
 		}
 	}
-	written, err := builtin.Install(a.profilesDir())
+	written, err := builtin.Install(a.ProfilesDir())
 	if err != nil {
 		return written, err
 	}
-	f, err := os.OpenFile(a.configFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(a.ConfigFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return written, nil
 	}
@@ -73,7 +73,7 @@ func (a *app) install() ([]string, error) {
 		return written, err
 	}
 	_, err = f.WriteString(firstConfig)
-	return append(written, a.configFile()), errors.Join(err, f.Close())
+	return append(written, a.ConfigFile()), errors.Join(err, f.Close())
 }
 
 // firstUse installs the built-ins when there is no profile folder yet.
@@ -81,16 +81,16 @@ func (a *app) firstUse() error {
 	if inBox() {
 		return &fault.Refusal{Code: 126, Msg: "profiles are on the host: this is the inside of a sandbox", Hint: "inner status"}
 	}
-	if _, err := os.Lstat(a.profilesDir()); err == nil {
+	if _, err := os.Lstat(a.ProfilesDir()); err == nil {
 		return nil
 	}
 	written, err := a.install()
-	a.configs = nil // one of them may be new
+	a.ForgetConfigs() // one of them may be new
 	if err != nil {
-		return fmt.Errorf("%s cannot be created: %w", a.inner, err)
+		return fmt.Errorf("%s cannot be created: %w", a.InnerHome, err)
 	}
 	if len(written) > 0 {
-		a.say("first use: wrote %d files below %s", len(written), strings.Replace(a.inner, a.home, "~", 1))
+		a.say("first use: wrote %d files below %s", len(written), strings.Replace(a.InnerHome, a.Home, "~", 1))
 	}
 	return nil
 }

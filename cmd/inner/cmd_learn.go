@@ -85,7 +85,7 @@ func (a *app) learn(f learnFlags, command []string) error {
 	if err := learn.Supported(); err != nil {
 		return &fault.Refusal{Code: 125, Msg: "inner learn does not work here: " + err.Error()}
 	}
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		return err
 	}
@@ -97,16 +97,16 @@ func (a *app) learn(f learnFlags, command []string) error {
 			return usagef("--output %q is there already", f.output)
 		}
 	}
-	p, err := a.choose(f.profile, pl)
+	p, err := a.Choose(f.profile, pl)
 	if err != nil {
-		a.auditUnusable(f.profile, pl.cwd, err)
+		a.auditUnusable(f.profile, pl.Cwd, err)
 		return a.unusable(err, f.profile)
 	}
 	o := profile.Overrides{Workdir: f.workdir}
 	if len(command) > 0 {
 		o.Entrypoint, o.Extra = command[0], command[1:]
 	}
-	c, err := a.context(pl, o, false)
+	c, err := a.Context(pl, o, false)
 	if err != nil {
 		return a.unusable(err, "")
 	}
@@ -170,12 +170,12 @@ func (j *journey) setting() learn.Setting {
 	for _, b := range j.staged.Binds {
 		granted[b.Box] = true
 	}
-	own := []string{a.inner, filepath.Join(a.home, ".inner"), stageBase(), "/run"}
+	own := []string{a.InnerHome, filepath.Join(a.Home, ".inner"), a.StageBase(), "/run"}
 	if h := j.prep.facts.Hide; h != nil {
 		own = append(own, h.Paths...)
 	}
 	return learn.Setting{
-		Home: a.home, Granted: granted, Own: own,
+		Home: a.Home, Granted: granted, Own: own,
 		Secret: func(p string) string {
 			key := plan.ResourceAt(p, rc, j.prep.facts)
 			if slices.Contains(rc.Allow, key) {
@@ -282,7 +282,7 @@ func (a *app) writeLearned(b *bytes.Buffer, l *learned) {
 		for _, h := range l.Hidden {
 			line("# asked for and hidden: allow = [%s] would show it; think first", profile.Quote(h.Key))
 			for _, p := range h.Paths {
-				line("#   %s", printable(a.short(p)))
+				line("#   %s", printable(a.Short(p)))
 			}
 		}
 		for _, h := range l.Refused {
@@ -325,5 +325,5 @@ func (a *app) writeLearned(b *bytes.Buffer, l *learned) {
 
 // inProfile writes a path as a profile has it.
 func (a *app) inProfile(p string) string {
-	return strings.ReplaceAll(cmp.Or(a.short(p), p), "$", "$$")
+	return strings.ReplaceAll(cmp.Or(a.Short(p), p), "$", "$$")
 }

@@ -30,11 +30,11 @@ func (a *app) cmdLog() *cobra.Command {
 
 // runs returns the records of past runs, newest first.
 func (a *app) runs() []runlog.Record {
-	folders := runlog.Folders(a.logsDir())
-	if cfg, err := a.globalConfig(); err == nil && cfg.Log != "" {
+	folders := runlog.Folders(a.LogsDir())
+	if cfg, err := a.GlobalConfig(); err == nil && cfg.Log != "" {
 		dir := cfg.Log
 		if rest, ok := strings.CutPrefix(dir, "~"); ok {
-			dir = filepath.Join(a.home, rest)
+			dir = filepath.Join(a.Home, rest)
 		}
 		if !slices.Contains(folders, dir) {
 			folders = append(folders, dir)
@@ -197,10 +197,10 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 	row("run", "%s", r.ID)
 	if r.State != runlog.Unknown {
 		row("started", "%s", s.Time.Local().Format("2006-01-02 15:04:05 -0700"))
-		row("profile", "%s (%s)", s.Profile, a.short(s.Path))
+		row("profile", "%s (%s)", s.Profile, a.Short(s.Path))
 		row("digest", "%s", s.Digest)
 		row("command", "%s → %s, %d arguments (not kept)", s.Command, s.Program, s.Args)
-		row("folder", "%s", a.short(s.Cwd))
+		row("folder", "%s", a.Short(s.Cwd))
 		row("network", "%s", s.Network)
 		for _, l := range []struct {
 			name string
@@ -225,20 +225,20 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 		}
 		if c := e.Changes; c != nil {
 			for _, p := range c.Files {
-				row("changed", "%s", a.short(p))
+				row("changed", "%s", a.Short(p))
 			}
 			for _, p := range c.Gone {
-				row("changed", "%s/ (something was removed or renamed)", a.short(p))
+				row("changed", "%s/ (something was removed or renamed)", a.Short(p))
 			}
 			if c.More > 0 || c.Partly {
 				row("changed", "and more")
 			}
 		}
 		for _, p := range e.Aside {
-			row("moved aside", "%s", a.short(p))
+			row("moved aside", "%s", a.Short(p))
 		}
 		for _, p := range e.Later {
-			row("runs later", "%s", a.short(p))
+			row("runs later", "%s", a.Short(p))
 		}
 		if o := e.Output; o != nil && (o.Cut || o.Error != "") {
 			row("output", "cut: %s of %s kept %s", bytesText(o.Kept), bytesText(o.Seen), o.Error)
@@ -250,7 +250,7 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 	default:
 		row("ended", "unknown: the record cannot be read")
 	}
-	row("kept in", "%s", a.short(r.Path()))
+	row("kept in", "%s", a.Short(r.Path()))
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func (a *app) pager(name string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil
 	}
-	path, err := a.findReal(name, os.Getenv("PATH"))
+	path, err := a.FindReal(name, os.Getenv("PATH"))
 	if err == nil && !filepath.IsAbs(path) {
 		err = fs.ErrNotExist
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
 )
@@ -27,7 +28,7 @@ func (a *app) cmdProfile() *cobra.Command {
 
 // found is a profile somebody named, not yet read.
 type found struct {
-	place  place
+	place  settings.Place
 	loader *profile.Loader
 	path   string
 	scope  profile.Scope
@@ -39,21 +40,21 @@ func (a *app) find(name string) (found, error) {
 	if err := a.firstUse(); err != nil {
 		return found{}, err
 	}
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		return found{}, err
 	}
-	f := found{place: pl, loader: a.loader(pl)}
+	f := found{place: pl, loader: a.Loader(pl)}
 	if remote.IsURL(name) {
-		return f, noURL(name)
+		return f, settings.NoURL(name)
 	}
 	if name == "" {
-		if name, err = a.defaultProfile(pl); err != nil {
+		if name, err = a.DefaultProfile(pl); err != nil {
 			return f, err
 		}
 	}
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
-		name = filepath.Join(a.home, rest)
+		name = filepath.Join(a.Home, rest)
 	}
 	if strings.ContainsRune(name, '/') {
 		f.path, err = filepath.Abs(name)
@@ -67,11 +68,11 @@ func (a *app) find(name string) (found, error) {
 // resolveHere resolves a profile as a run from here would. A working folder
 // that cannot be used is not the profile's fault, and not an error.
 func (a *app) resolveHere(f found, p *profile.Profile) (profile.RunConfig, profile.Context, error) {
-	c, err := a.context(f.place, profile.Overrides{}, f.scope == profile.Local)
+	c, err := a.Context(f.place, profile.Overrides{}, f.scope == profile.Local)
 	if err != nil {
 		return profile.RunConfig{}, c, err
 	}
-	rc, err := resolve(p, c)
+	rc, err := settings.Resolve(p, c)
 	if fault.AsRefusal(err) != nil {
 		err = nil
 	}

@@ -86,28 +86,28 @@ func (a *app) newFile(name string, local bool) (found, error) {
 	if err := a.firstUse(); err != nil {
 		return found{}, err
 	}
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		return found{}, err
 	}
-	f := found{place: pl, loader: a.loader(pl), path: filepath.Join(a.profilesDir(), name+".toml"), scope: profile.Global}
+	f := found{place: pl, loader: a.Loader(pl), path: filepath.Join(a.ProfilesDir(), name+".toml"), scope: profile.Global}
 	if local {
-		root := pl.cwd
-		if pl.project != nil {
-			root = pl.root()
-			if pl.project.Problem != nil {
-				return f, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.project.Dir, pl.project.Problem), Hint: "inner status"}
+		root := pl.Cwd
+		if pl.Project != nil {
+			root = pl.Root()
+			if pl.Project.Problem != nil {
+				return f, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.Project.Dir, pl.Project.Problem), Hint: "inner status"}
 			}
 		}
-		if own := filepath.Join(root, ".inner"); own == a.inner || own == filepath.Join(a.home, ".inner") {
-			return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s is no project: %s is inner's own folder", a.short(root), a.short(own)), Hint: "inner profile new " + name + ", or cd to a project"}
+		if own := filepath.Join(root, ".inner"); own == a.InnerHome || own == filepath.Join(a.Home, ".inner") {
+			return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s is no project: %s is inner's own folder", a.Short(root), a.Short(own)), Hint: "inner profile new " + name + ", or cd to a project"}
 		}
 		dir := filepath.Join(root, ".inner", "profiles")
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return f, err
 		}
 		f.path, f.scope = filepath.Join(dir, name+".toml"), profile.Local
-		f.place.project = a.projectOf(root)
+		f.place.Project = a.ProjectOf(root)
 	}
 	if _, err := os.Lstat(f.path); err == nil {
 		return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is there already", f.path), Hint: "inner profile edit " + name}
@@ -227,7 +227,7 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 			if users := a.extenders(f); len(users) > 0 && !force {
 				return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is extended by %s", args[0], strings.Join(users, ", ")), Hint: "change those first, or --force"}
 			}
-			if err := a.askFor(fmt.Sprintf("Delete %s?", printable(a.short(f.path))), yes, "inner profile delete --yes "+args[0]); err != nil {
+			if err := a.askFor(fmt.Sprintf("Delete %s?", printable(a.Short(f.path))), yes, "inner profile delete --yes "+args[0]); err != nil {
 				return err
 			}
 			return a.deleteProfile(f, args[0])
@@ -242,16 +242,16 @@ func (a *app) deleteProfile(f found, name string) error {
 	if err := os.Remove(f.path); err != nil {
 		return err
 	}
-	a.say("deleted %s", a.short(f.path))
+	a.say("deleted %s", a.Short(f.path))
 	switch {
 	case f.scope == profile.Local:
 		// Who deletes it here has said so; the record of an approved profile that
 		// is gone would go on refusing its command.
-		root := f.place.root()
-		if f.place.project.Borrowed() {
-			root = f.place.project.Of
+		root := f.place.Root()
+		if f.place.Project.Borrowed() {
+			root = f.place.Project.Of
 		}
-		if err := a.trust().Revoke(root, f.path); err != nil {
+		if err := a.Trust().Revoke(root, f.path); err != nil {
 			return err
 		}
 		a.auditTrust(runlog.EventRevoke, root, f.path, "")

@@ -51,7 +51,7 @@ func (a *app) installProfile(url, name, pin string, force bool) error {
 	if err := a.firstUse(); err != nil {
 		return err
 	}
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (a *app) installProfile(url, name, pin string, force bool) error {
 	if err != nil {
 		return err
 	}
-	f := found{place: pl, loader: a.loader(pl), path: filepath.Join(a.profilesDir(), name+".toml"), scope: profile.Global}
+	f := found{place: pl, loader: a.Loader(pl), path: filepath.Join(a.ProfilesDir(), name+".toml"), scope: profile.Global}
 	// Loaded as what it is, so that faults name the URL and it builds on no file;
 	// looked at as what it will be.
 	p, err := f.loader.LoadBytes(file, profile.Remote)
@@ -77,7 +77,7 @@ func (a *app) installProfile(url, name, pin string, force bool) error {
 	if err := a.store(f.path, file.Data, force); err != nil {
 		return err
 	}
-	a.audit(runlog.Event{Type: runlog.EventInstall, Profile: name, Path: f.path, Digest: file.Digest, Reason: "from " + bareURL(url)})
+	a.Audit(runlog.Event{Type: runlog.EventInstall, Profile: name, Path: f.path, Digest: file.Digest, Reason: "from " + bareURL(url)})
 	a.say("sha256 %s", file.Digest)
 	rc, _, err := a.resolveHere(f, p)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 	"github.com/spf13/cobra"
@@ -34,12 +35,12 @@ func (a *app) cmdProfileList() *cobra.Command {
 			if err := a.firstUse(); err != nil {
 				return err
 			}
-			pl, err := a.here()
+			pl, err := a.Here()
 			if err != nil {
 				return err
 			}
-			if pl.project != nil && pl.project.Problem != nil {
-				a.warn("the profiles of %s are not used: %v", a.short(pl.root()), pl.project.Problem)
+			if pl.Project != nil && pl.Project.Problem != nil {
+				a.warn("the profiles of %s are not used: %v", a.Short(pl.Root()), pl.Project.Problem)
 			}
 			rows, err := a.listProfiles(pl)
 			if err != nil {
@@ -61,8 +62,8 @@ func (a *app) cmdProfileList() *cobra.Command {
 	return c
 }
 
-func (a *app) listProfiles(pl place) ([]listed, error) {
-	l := a.loader(pl)
+func (a *app) listProfiles(pl settings.Place) ([]listed, error) {
+	l := a.Loader(pl)
 	rows := []listed{}
 	taken := map[string]bool{}
 	add := func(path string, scope profile.Scope) {
@@ -75,7 +76,7 @@ func (a *app) listProfiles(pl place) ([]listed, error) {
 		} else {
 			row.Description, row.Experimental = p.Description, p.Experimental
 			if scope == profile.Local {
-				row.Trust = string(a.verdict(pl, p).State)
+				row.Trust = string(a.Verdict(pl, p).State)
 			}
 		}
 		rows = append(rows, row)
@@ -100,7 +101,7 @@ func (a *app) listProfiles(pl place) ([]listed, error) {
 	byName := func(x, y listed) int { return strings.Compare(x.Name, y.Name) }
 	slices.SortFunc(rows[:local], byName)
 	slices.SortFunc(rows[local:], byName)
-	if name, err := a.defaultProfile(pl); err == nil {
+	if name, err := a.DefaultProfile(pl); err == nil {
 		for i := range rows {
 			rows[i].Default = rows[i].Name == name && !rows[i].Shadowed
 		}
@@ -124,7 +125,7 @@ func (a *app) printProfiles(rows []listed, wide bool) error {
 			name += " *"
 		}
 		if wide {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", name, r.Scope, printable(a.short(r.Path)), printable(r.text()))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", name, r.Scope, printable(a.Short(r.Path)), printable(r.text()))
 		} else {
 			fmt.Fprintf(w, "%s\t%s\n", name, printable(r.text()))
 		}

@@ -43,7 +43,7 @@ func (a *app) showProfile(f found, byDefault, explain, resolved, asJSON bool) er
 	}
 	header := ""
 	if byDefault {
-		header = fmt.Sprintf("# the default profile: %s (%s)\n", nameOf(f.path), a.short(f.path))
+		header = fmt.Sprintf("# the default profile: %s (%s)\n", nameOf(f.path), a.Short(f.path))
 	}
 	if !explain && !resolved && !asJSON {
 		a.printText(header + string(file.Data))
@@ -98,7 +98,7 @@ func (a *app) written(list []profile.Origin) string {
 	for _, o := range list {
 		if !slices.Contains(files, o.File) {
 			files = append(files, o.File)
-			places = append(places, fmt.Sprintf("%s:%d", a.short(o.File), o.Line))
+			places = append(places, fmt.Sprintf("%s:%d", a.Short(o.File), o.Line))
 		}
 	}
 	if len(places) == 0 {

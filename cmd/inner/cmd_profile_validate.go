@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 )
 
@@ -23,7 +24,7 @@ func (a *app) cmdProfileValidate() *cobra.Command {
 				if err := a.firstUse(); err != nil {
 					return err
 				}
-				pl, err := a.here()
+				pl, err := a.Here()
 				if err != nil {
 					return err
 				}
@@ -32,7 +33,7 @@ func (a *app) cmdProfileValidate() *cobra.Command {
 					return err
 				}
 				for _, r := range list {
-					rows = append(rows, a.validate(found{pl, a.loader(pl), r.Path, profile.Scope(r.Scope)}))
+					rows = append(rows, a.validate(found{pl, a.Loader(pl), r.Path, profile.Scope(r.Scope)}))
 				}
 			}
 			for _, name := range args {
@@ -73,12 +74,12 @@ func (a *app) validate(f found) validated {
 // validateLoaded goes on where the file itself is in order: does it fit this
 // host, and this version of inner?
 func (a *app) validateLoaded(v validated, f found, p *profile.Profile) validated {
-	c, err := a.context(f.place, profile.Overrides{}, f.scope == profile.Local)
+	c, err := a.Context(f.place, profile.Overrides{}, f.scope == profile.Local)
 	if err != nil {
 		v.Errors = []string{err.Error()}
 		return v
 	}
-	rc, err := resolve(p, c)
+	rc, err := settings.Resolve(p, c)
 	switch {
 	case err != nil && fault.AsRefusal(err) == nil:
 		v.Errors = strings.Split(err.Error(), "\n")

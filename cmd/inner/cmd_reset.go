@@ -42,7 +42,7 @@ func (a *app) reset(yes bool) error {
 	}
 	for _, name := range changed {
 		// Taken away first: what is there may be a link or a folder's name.
-		path := filepath.Join(a.profilesDir(), name+".toml")
+		path := filepath.Join(a.ProfilesDir(), name+".toml")
 		if err := os.Remove(path); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (a *app) reset(yes bool) error {
 func (a *app) changedBuiltins() []string {
 	var out []string
 	for _, name := range builtin.Names() {
-		path := filepath.Join(a.profilesDir(), name+".toml")
+		path := filepath.Join(a.ProfilesDir(), name+".toml")
 		if _, err := os.Lstat(path); err != nil {
 			continue
 		}
@@ -78,13 +78,13 @@ func (a *app) changedBuiltins() []string {
 
 // showReset says what becomes of a built-in profile that was changed.
 func (a *app) showReset(name string) {
-	path := filepath.Join(a.profilesDir(), name+".toml")
-	fmt.Fprintf(a.stderr, "%s differs from the built-in profile:\n", printable(a.short(path)))
-	pl, err := a.here()
+	path := filepath.Join(a.ProfilesDir(), name+".toml")
+	fmt.Fprintf(a.stderr, "%s differs from the built-in profile:\n", printable(a.Short(path)))
+	pl, err := a.Here()
 	if err != nil {
 		return
 	}
-	f := found{place: pl, loader: a.loader(pl), path: path, scope: profile.Global}
+	f := found{place: pl, loader: a.Loader(pl), path: path, scope: profile.Global}
 	old, err := f.loader.Load(path, profile.Global)
 	if err != nil {
 		fmt.Fprintln(a.stderr, "  it is broken")

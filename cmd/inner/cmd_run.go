@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +17,6 @@ import (
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
 	"github.com/enr/inner/profile/strict"
-	"github.com/enr/inner/profile/trust"
 )
 
 // runFlags are the flags of `inner run`.
@@ -93,7 +90,7 @@ func (a *app) cmdRun() *cobra.Command {
 }
 
 func (a *app) runRun(f runFlags, extra []string) error {
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		return err
 	}
@@ -112,16 +109,16 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	var p *profile.Profile
 	if remote.IsURL(f.profile) {
 		p, err = a.chooseRemote(f, pl, o)
-	} else if p, err = a.choose(f.profile, pl); err == nil {
+	} else if p, err = a.Choose(f.profile, pl); err == nil {
 		err = checkPin(p, f.sha256)
 	}
 	if err != nil {
 		if !f.dryRun {
-			a.auditUnusable(f.profile, pl.cwd, err)
+			a.auditUnusable(f.profile, pl.Cwd, err)
 		}
 		return a.unusable(err, f.profile)
 	}
-	c, err := a.context(pl, o, false)
+	c, err := a.Context(pl, o, false)
 	if err != nil {
 		return a.unusable(err, "")
 	}
@@ -157,7 +154,7 @@ func (a *app) unusable(err error, name string) error {
 	switch {
 	case fault.AsRefusal(err) != nil, remote.IsURL(name):
 	case errors.As(err, &problems) && len(problems) > 0:
-		a.hint("edit %s", a.short(problems[0].File))
+		a.hint("edit %s", a.Short(problems[0].File))
 	case errors.As(err, &unknown):
 		if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() {
 			a.hint("-p %s is the file here", quote.POSIX("./"+name))
@@ -283,79 +280,4 @@ func readArgsFile(path string) (string, error) {
 		return "", usagef("--args-file %q holds a NUL byte", path)
 	}
 	return string(data), nil
-}
-
-// choose loads the profile a person named, or the default one. A local
-// profile reached by name needs approval, and an unapproved one never gives
-// way to the global profile of the same name.
-func (a *app) choose(name string, pl place) (*profile.Profile, error) {
-	p, err := a.load(name, pl)
-	if err != nil || p.Scope != profile.Local {
-		return p, err
-	}
-	cfg := a.projectConfig(pl)
-	if cfg.err != nil {
-		return nil, cfg.err
-	}
-	if v := a.verdict(pl, p); v.State != trust.Allowed {
-		return nil, a.untrusted(pl, p, v)
-	}
-	return p, nil
-}
-
-// load is choose without the question of trust, for who only looks.
-func (a *app) load(name string, pl place) (*profile.Profile, error) {
-	if remote.IsURL(name) {
-		return nil, noURL(name)
-	}
-	l := a.loader(pl)
-	if rest, ok := strings.CutPrefix(name, "~/"); ok {
-		name = filepath.Join(a.home, rest)
-	}
-	if strings.ContainsRune(name, '/') {
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(pl.cwd, path)
-		}
-		return l.Load(path, profile.Direct)
-	}
-	if name == "" {
-		var err error
-		if name, err = a.defaultProfile(pl); err != nil {
-			return nil, err
-		}
-	}
-	if pl.project != nil && pl.project.Problem != nil {
-		if _, err := os.Lstat(filepath.Join(pl.project.Dir, "profiles", name+".toml")); !errors.Is(err, fs.ErrNotExist) {
-			return nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q of %s is not used: %v", name, a.short(pl.root()), pl.project.Problem), Hint: "inner status"}
-		}
-		a.warn("%s is not used: %v", pl.project.Dir, pl.project.Problem)
-	}
-	path, scope, err := l.Find(name)
-	if err != nil {
-		return nil, err
-	}
-	return l.Load(path, scope)
-}
-
-// defaultProfile is the project's, when its config is approved with one of
-// its profiles, else the user's, else "default".
-func (a *app) defaultProfile(pl place) (string, error) {
-	if pl.project != nil && pl.project.Problem == nil {
-		own, err := a.approvedConfig(pl.root(), pl.project)
-		if err != nil {
-			return "", err
-		}
-		if own != nil && own.DefaultProfile != "" {
-			return own.DefaultProfile, nil
-		}
-	}
-	cfg, err := a.globalConfig()
-	if err != nil {
-		return "", err
-	}
-	if cfg.DefaultProfile != "" {
-		return cfg.DefaultProfile, nil
-	}
-	return "default", nil
 }

@@ -111,7 +111,7 @@ func (a *app) cmdShimList() *cobra.Command {
 			set := shims.Wanted(a.site())
 			rows := []shimRow{}
 			for _, n := range names {
-				row := shimRow{Name: n, Path: filepath.Join(a.shimDir(), n), Why: []shimWhy{}}
+				row := shimRow{Name: n, Path: filepath.Join(a.ShimDir(), n), Why: []shimWhy{}}
 				if i := slices.IndexFunc(set.Names, func(x shims.Name) bool { return x.Name == n }); i >= 0 {
 					for _, w := range set.Names[i].Why {
 						row.Why = append(row.Why, shimWhy{w.Project, w.Profile, string(w.State), w.Text})
@@ -143,7 +143,7 @@ func (a *app) cmdShimPath() *cobra.Command {
 	return &cobra.Command{
 		Use: "path", Short: "Print the shim folder", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.stdout, a.shimDir())
+			_, err := fmt.Fprintln(a.stdout, a.ShimDir())
 			return err
 		},
 	}
@@ -169,19 +169,19 @@ func (a *app) shimFindings() []finding {
 		}
 		list = append(list, broken("shims", "inner shim regenerate", "%s", strings.Join(what, "; ")))
 	} else {
-		list = append(list, ok("shims", "%d shims in %s", len(report.Kept), a.shimDir()))
+		list = append(list, ok("shims", "%d shims in %s", len(report.Kept), a.ShimDir()))
 	}
 	for _, f := range report.Foreign {
-		list = append(list, warning("shims", "rm "+filepath.Join(a.shimDir(), f), "%q in the shim folder is not inner's", f))
+		list = append(list, warning("shims", "rm "+filepath.Join(a.ShimDir(), f), "%q in the shim folder is not inner's", f))
 	}
 	for _, p := range report.Set.Problems {
 		list = append(list, warning("shims", "inner status", "%v", p))
 	}
 	for _, n := range append(report.Kept, report.Added...) {
-		if _, err := a.findReal(n, os.Getenv("PATH")); err != nil {
+		if _, err := a.FindReal(n, os.Getenv("PATH")); err != nil {
 			list = append(list, warning("program", "install "+n+", or inner revoke in the project that claims it", "the real %s was not found on PATH", n))
 		} else if isAgentName(n) {
-			real, _ := a.findReal(n, os.Getenv("PATH"))
+			real, _ := a.FindReal(n, os.Getenv("PATH"))
 			list = append(list, ok("program", "%s is %s", n, real))
 		}
 	}

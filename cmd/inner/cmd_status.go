@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
@@ -57,12 +58,12 @@ func (a *app) cmdStatus() *cobra.Command {
 
 func (a *app) status() (status, error) {
 	s := status{Inside: inBox(), Hook: a.hookLive(), Profiles: []profileStatus{}, Commands: []whichAnswer{}}
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		return s, err
 	}
 	var words []string
-	if pl.project != nil && !s.Inside {
+	if pl.Project != nil && !s.Inside {
 		v := a.look(pl)
 		if a.enter(v) {
 			if err := a.regenerate(); err != nil {
@@ -87,7 +88,7 @@ func (a *app) status() (status, error) {
 				}
 			}
 			if p.Of != "" && row.Why == "" {
-				row.Why = "approved as a worktree of " + a.short(p.Of)
+				row.Why = "approved as a worktree of " + a.Short(p.Of)
 			}
 			if p.Err != nil {
 				row.Why, _, _ = strings.Cut(p.Err.Error(), "\n")
@@ -112,7 +113,7 @@ func (a *app) status() (status, error) {
 			words = append(words, c.Command)
 		}
 	}
-	if cfg, err := a.globalConfig(); err == nil {
+	if cfg, err := a.GlobalConfig(); err == nil {
 		for _, kv := range cfg.Shims {
 			words = append(words, kv.Key)
 		}
@@ -134,17 +135,17 @@ func (a *app) status() (status, error) {
 
 // widened says why an approved profile would be refused for what it grants now; ""
 // when it would not.
-func (a *app) widened(pl place, p *profile.Profile) string {
-	pl.cwd = pl.root()
-	c, err := a.context(pl, profile.Overrides{}, true)
+func (a *app) widened(pl settings.Place, p *profile.Profile) string {
+	pl.Cwd = pl.Root()
+	c, err := a.Context(pl, profile.Overrides{}, true)
 	if err != nil {
-		return firstFault(err)
+		return settings.FirstFault(err)
 	}
 	rc, err := p.Resolve(c)
 	if _, only := errors.AsType[*profile.WorkdirError](err); err != nil && !only {
-		return firstFault(err)
+		return settings.FirstFault(err)
 	}
-	if err := a.asAllowed(p, c, rc); err != nil {
+	if err := a.AsAllowed(p, c, rc); err != nil {
 		return strings.TrimPrefix(err.Error(), fmt.Sprintf("profile %q ", p.Name))
 	}
 	return ""
@@ -178,9 +179,9 @@ func (a *app) printStatus(s status) {
 	if s.Project == "" {
 		fmt.Fprintln(a.stdout, "project  none")
 	} else {
-		line := a.short(s.Project)
+		line := a.Short(s.Project)
 		if s.Of != "" {
-			line += ", a worktree of " + a.short(s.Of)
+			line += ", a worktree of " + a.Short(s.Of)
 		}
 		fmt.Fprintln(a.stdout, "project ", printable(line))
 	}

@@ -36,7 +36,7 @@ func (a *app) cmdUninstall() *cobra.Command {
 
 func (a *app) uninstall(yes, all bool) error {
 	// The sweep at the start of this call has taken what no run holds any more.
-	if _, err := os.Lstat(a.ledger()); err == nil {
+	if _, err := os.Lstat(a.Ledger()); err == nil {
 		return &fault.Refusal{Code: 1, Msg: "a sandbox is running", Hint: "end it, then inner uninstall"}
 	}
 	remove, keep, err := a.belongings(all)
@@ -44,9 +44,9 @@ func (a *app) uninstall(yes, all bool) error {
 		return err
 	}
 	if len(remove) == 0 {
-		a.say("%s holds nothing to remove", a.short(a.inner))
+		a.say("%s holds nothing to remove", a.Short(a.InnerHome))
 	} else {
-		fmt.Fprintf(a.stderr, "to be removed from %s:\n", printable(a.short(a.inner)))
+		fmt.Fprintf(a.stderr, "to be removed from %s:\n", printable(a.Short(a.InnerHome)))
 		for _, name := range remove {
 			fmt.Fprintf(a.stderr, "  %s\n", printable(name))
 		}
@@ -57,12 +57,12 @@ func (a *app) uninstall(yes, all bool) error {
 			return err
 		}
 		for _, name := range remove {
-			if err := os.RemoveAll(filepath.Join(a.inner, name)); err != nil {
+			if err := os.RemoveAll(filepath.Join(a.InnerHome, name)); err != nil {
 				return err
 			}
 		}
 		if len(keep) == 0 {
-			_ = os.Remove(a.inner)
+			_ = os.Remove(a.InnerHome)
 		}
 	}
 	return a.leftToDo()
@@ -71,7 +71,7 @@ func (a *app) uninstall(yes, all bool) error {
 // belongings are the entries of INNER_HOME: what goes, and what stays because
 // the user made it. What inner does not know stays, too.
 func (a *app) belongings(all bool) (remove, keep []string, err error) {
-	entries, err := os.ReadDir(a.inner)
+	entries, err := os.ReadDir(a.InnerHome)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -97,12 +97,12 @@ func (a *app) leftToDo() error {
 	for _, shell := range hooks.Shells() {
 		for _, l := range a.startupLines(shell) {
 			if m := hookCall.FindStringSubmatch(l.text); m != nil && m[2] == shell {
-				a.say("left to you: line %d of %s: %s", l.line, a.short(l.file), l.text)
+				a.say("left to you: line %d of %s: %s", l.line, a.Short(l.file), l.text)
 			}
 		}
 	}
 	if self, err := os.Executable(); err == nil {
-		a.say("left to you: %s", a.short(self))
+		a.say("left to you: %s", a.Short(self))
 	}
 	a.say("shells that are open keep the hook until they end")
 	return nil

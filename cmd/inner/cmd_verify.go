@@ -11,6 +11,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/profile"
 )
@@ -77,7 +78,7 @@ func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
 	case !report.Conformant:
 		e.Code = 1
 	}
-	a.audit(e)
+	a.Audit(e)
 	if err != nil {
 		a.fail(err)
 		return exit(codeOf(err))
@@ -101,18 +102,18 @@ func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
 // verifiable loads the profile a run would take, and what it is resolved
 // against.
 func (a *app) verifiable(name string) (*profile.Profile, profile.Context, error) {
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		return nil, profile.Context{}, err
 	}
 	if err := a.firstUse(); err != nil {
 		return nil, profile.Context{}, &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
 	}
-	p, err := a.choose(name, pl)
+	p, err := a.Choose(name, pl)
 	if err != nil {
 		return nil, profile.Context{}, a.unusable(err, name)
 	}
-	c, err := a.context(pl, profile.Overrides{}, false)
+	c, err := a.Context(pl, profile.Overrides{}, false)
 	if err != nil {
 		return nil, profile.Context{}, a.unusable(err, "")
 	}
@@ -123,7 +124,7 @@ func (a *app) verifiable(name string) (*profile.Profile, profile.Context, error)
 // of the program, and collects the answers.
 func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, error) {
 	var none verify.Report
-	rc, err := resolve(p, c)
+	rc, err := settings.Resolve(p, c)
 	if err != nil {
 		return none, err
 	}

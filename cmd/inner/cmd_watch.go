@@ -14,6 +14,7 @@ import (
 
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 )
 
@@ -37,11 +38,11 @@ type watched struct {
 }
 
 func (a *app) watch() error {
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		return err
 	}
-	if pl.project == nil {
+	if pl.Project == nil {
 		return &fault.Refusal{Code: 1, Msg: "no project here to watch", Hint: "mkdir -p .inner/profiles"}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -49,10 +50,10 @@ func (a *app) watch() error {
 	var known map[string]watched
 	ready := func() {
 		known = a.snapshot(pl)
-		a.say("watching %s (%d profiles); ^C ends", a.short(pl.project.Dir), len(known))
+		a.say("watching %s (%d profiles); ^C ends", a.Short(pl.Project.Dir), len(known))
 	}
 	dirs := func() []string {
-		return []string{filepath.Join(pl.project.Dir, "profiles"), pl.project.Dir, a.profilesDir()}
+		return []string{filepath.Join(pl.Project.Dir, "profiles"), pl.Project.Dir, a.ProfilesDir()}
 	}
 	err = hooks.Watch(ctx, dirs, ready, func([]string) {
 		now := a.snapshot(pl)
@@ -72,19 +73,20 @@ func (a *app) watch() error {
 }
 
 // snapshot is every profile of the project, by path.
-func (a *app) snapshot(pl place) map[string]watched {
+func (a *app) snapshot(pl settings.Place) map[string]watched {
 	out := map[string]watched{}
-	a.configs, a.records = nil, nil // they may be what was saved
-	p := a.projectOf(pl.root())
+	a.ForgetConfigs() // they may be what was saved
+	a.ForgetRecords()
+	p := a.ProjectOf(pl.Root())
 	if p == nil {
 		return out
 	}
-	pl.project = p
+	pl.Project = p
 	files, err := p.ProfileFiles()
 	if err != nil {
 		return out
 	}
-	l := a.loader(pl)
+	l := a.Loader(pl)
 	for _, f := range files {
 		w := watched{}
 		prof, err := l.Load(f, profile.Local)
@@ -92,7 +94,7 @@ func (a *app) snapshot(pl place) map[string]watched {
 			for _, file := range prof.Files {
 				w.digest += file.Digest
 			}
-			w.grants, err = a.grantsOf(prof, pl)
+			w.grants, err = a.GrantsOf(prof, pl)
 		}
 		if err != nil {
 			w.err = err.Error()

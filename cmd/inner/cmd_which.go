@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/shims"
 )
@@ -39,7 +40,7 @@ func (a *app) cmdWhich() *cobra.Command {
 			if err := profile.CheckCommand(args[0]); err != nil {
 				return usage{err}
 			}
-			if pl, err := a.here(); err == nil && pl.project != nil && a.enter(a.look(pl)) {
+			if pl, err := a.Here(); err == nil && pl.Project != nil && a.enter(a.look(pl)) {
 				if err := a.regenerate(); err != nil {
 					a.warn("%s", err)
 				}
@@ -58,7 +59,7 @@ func (a *app) cmdWhich() *cobra.Command {
 
 // decide is what the shim of that name would decide here.
 func (a *app) decide(name string) shims.Decision {
-	env := shims.HostEnv(shims.Call{Name: name, InnerHome: a.inner})
+	env := shims.HostEnv(shims.Call{Name: name, InnerHome: a.InnerHome})
 	return shims.Decide(env)
 }
 
@@ -67,7 +68,7 @@ func (a *app) which(name string) whichAnswer {
 	w := whichAnswer{Command: name, Does: d.Kind.String(), Trust: string(d.State), Reason: d.Why, Hint: d.Hint}
 	if d.Kind == shims.Run {
 		if err := a.wouldStart(d, name); err != nil {
-			d.Kind, d.Reason, d.Hint = shims.Refuse, firstFault(err), "inner allow"
+			d.Kind, d.Reason, d.Hint = shims.Refuse, settings.FirstFault(err), "inner allow"
 			if r := fault.AsRefusal(err); r != nil {
 				d.Hint = r.Hint
 			}
@@ -83,10 +84,10 @@ func (a *app) which(name string) whichAnswer {
 	if d.Project != nil {
 		w.Project = d.Project.Root
 	}
-	if real, err := a.findReal(name, os.Getenv("PATH")); err == nil {
+	if real, err := a.FindReal(name, os.Getenv("PATH")); err == nil {
 		w.Real = real
 	}
-	if p := filepath.Join(a.shimDir(), name); isLink(p) {
+	if p := filepath.Join(a.ShimDir(), name); isLink(p) {
 		w.Shim = p
 	} else if d.Kind == shims.Refuse {
 		// Nothing stands in front of it: a claim beyond what one unapproved
@@ -112,25 +113,25 @@ func (a *app) which(name string) whichAnswer {
 // made for it: the grants are wider than what was allowed, or a config.toml that was
 // allowed is not in force.
 func (a *app) wouldStart(d shims.Decision, name string) error {
-	pl, err := a.here()
+	pl, err := a.Here()
 	if err != nil {
 		return err
 	}
-	pl.project = d.Project
+	pl.Project = d.Project
 	a.knownFrom(d)
 	var o profile.Overrides
 	if filepath.Base(d.Profile.Program()) != name {
 		o.Entrypoint = name
 	}
-	c, err := a.context(pl, o, true)
+	c, err := a.Context(pl, o, true)
 	if err != nil {
 		return err
 	}
-	rc, err := resolve(d.Profile, c)
+	rc, err := settings.Resolve(d.Profile, c)
 	if err != nil {
 		return err
 	}
-	return a.asAllowed(d.Profile, c, rc)
+	return a.AsAllowed(d.Profile, c, rc)
 }
 
 // instead is what PATH finds for a name that should be met by its shim, or

@@ -39,13 +39,13 @@ func (a *app) command(args []string) int {
 		return 0
 	}
 	if !inBox() {
-		if err := a.ownFolder(); err != nil && !(len(args) > 0 && slices.Contains([]string{"version", "--version", "help", "--help", "-h", "completion"}, args[0])) {
+		if err := a.OwnFolder(); err != nil && !(len(args) > 0 && slices.Contains([]string{"version", "--version", "help", "--help", "-h", "completion"}, args[0])) {
 			a.fail(err)
 			return codeOf(err)
 		}
 		// What a killed run left goes with the next call of inner. Who needs the
 		// folder says so when it cannot be used.
-		_, _ = stage.Sweep(stageBase(), a.ledger())
+		_, _ = stage.Sweep(a.StageBase(), a.Ledger())
 		a.lookAgain()
 	}
 	root := a.tree()

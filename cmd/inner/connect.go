@@ -91,7 +91,7 @@ func answer(in *bufio.Reader) (status, why string, err error) {
 // system, which ssh reads after the user's own: the first value counts
 // (ssh_config(5)).
 func stageSSH(j *journey) error {
-	self := selfPath()
+	self := j.app.Self()
 	if fi, err := os.Stat(self); err != nil || !fi.Mode().IsRegular() {
 		return nil // it was replaced while it ran: ssh has no way out then
 	}
@@ -100,7 +100,7 @@ func stageSSH(j *journey) error {
 		j.staged.Binds = append(j.staged.Binds, plan.Bind{Host: host, Box: box, Reason: reason})
 	}
 	at := boxSSH
-	if system, err := files.Read(realPath(hostSSH), files.NoLinks, 1<<20); err == nil {
+	if system, err := files.Read(files.Real(hostSSH), files.NoLinks, 1<<20); err == nil {
 		at, text = hostSSH, append(text, system...)
 	} else {
 		j.staged.Env = append(j.staged.Env, profile.KV{Key: "GIT_SSH_COMMAND", Value: "ssh -F " + boxSSH})

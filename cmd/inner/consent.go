@@ -17,7 +17,9 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 	"golang.org/x/term"
 )
 
@@ -151,7 +153,7 @@ const (
 )
 
 // showConsent prints what the profiles and the config.toml grant.
-func (a *app) showConsent(pl place, list []candidate, cfg configRead, newConfig bool) {
+func (a *app) showConsent(pl settings.Place, list []candidate, cfg settings.ConfigRead, newConfig bool) {
 	for i, c := range list {
 		if !c.settled() {
 			list[i].reach = a.reachLines(c.profile, c.at, c.rc, true)
@@ -159,7 +161,7 @@ func (a *app) showConsent(pl place, list []candidate, cfg configRead, newConfig 
 	}
 	var text, danger string
 	for b := nothing; b <= ofNarrower; b++ {
-		t := consent{app: a, root: pl.root(), brief: b}
+		t := consent{app: a, root: pl.Root(), brief: b}
 		t.write(pl, list, cfg, newConfig)
 		if b == nothing || a.fits(t.detail.String()+t.dangers()) {
 			text, danger = t.detail.String(), t.dangers()
@@ -171,7 +173,7 @@ func (a *app) showConsent(pl place, list []candidate, cfg configRead, newConfig 
 	a.printConsent(text, danger)
 }
 
-func (t *consent) write(pl place, list []candidate, cfg configRead, newConfig bool) {
+func (t *consent) write(pl settings.Place, list []candidate, cfg settings.ConfigRead, newConfig bool) {
 	a := t.app
 	var settled []string
 	var fresh, changed []candidate
@@ -188,9 +190,9 @@ func (t *consent) write(pl place, list []candidate, cfg configRead, newConfig bo
 	if len(settled) > 0 {
 		t.line("", "%s %s: allowed already, unchanged", plural(len(settled), "profile", "profiles"), strings.Join(settled, ", "))
 	}
-	if cfg.file != nil && len(fresh)+len(changed) > 0 || newConfig {
-		if parts := configLines(cfg.config); len(parts) > 0 {
-			t.line("", "config (%s):", a.short(filepath.Join(pl.project.Dir, "config.toml")))
+	if cfg.File != nil && len(fresh)+len(changed) > 0 || newConfig {
+		if parts := configLines(cfg.Config); len(parts) > 0 {
+			t.line("", "config (%s):", a.Short(filepath.Join(pl.Project.Dir, "config.toml")))
 			for _, part := range parts {
 				t.line("  ", "%s", part)
 			}
@@ -252,12 +254,12 @@ func (t *consent) fresh(list []candidate) {
 		}
 	}
 	if len(list) == 1 {
-		t.line("", "profile %s (%s) grants:", names[0], t.app.short(list[0].profile.Path))
+		t.line("", "profile %s (%s) grants:", names[0], t.app.Short(list[0].profile.Path))
 		for _, v := range slices.Concat(all.verbs(), behind.verbs()) {
 			t.line("  ", "%s", v.text(1))
 		}
 	} else {
-		t.line("", "%d profiles of %s: %s", len(list), t.app.short(t.root), strings.Join(names, ", "))
+		t.line("", "%d profiles of %s: %s", len(list), t.app.Short(t.root), strings.Join(names, ", "))
 		all.list = append(all.list, behind.list...)
 		for _, text := range t.paragraphs(all.verbs(), len(names)) {
 			t.line("  ", "%s", text)
@@ -353,10 +355,10 @@ func (t *consent) changed(list []candidate) {
 		wider, narrower := profile.DiffGrants(c.old, c.grants)
 		var b strings.Builder
 		for _, g := range narrower {
-			fmt.Fprintf(&b, "  %s %s\n", paint(t.app.stderr, "32", "narrower:"), printable(changeText(g, false)))
+			fmt.Fprintf(&b, "  %s %s\n", paint(t.app.stderr, "32", "narrower:"), printable(settings.ChangeText(g, false)))
 		}
 		for _, g := range wider {
-			fmt.Fprintf(&b, "  %s %s\n", paint(t.app.stderr, "31", "wider:   "), printable(changeText(g, true)))
+			fmt.Fprintf(&b, "  %s %s\n", paint(t.app.stderr, "31", "wider:   "), printable(settings.ChangeText(g, true)))
 		}
 		if len(wider)+len(narrower) == 0 {
 			b.WriteString("  nothing in what it grants\n")
@@ -478,4 +480,34 @@ func (a *app) page(text string) bool {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), os.Stderr, os.Stderr
 	cmd.Env = append(os.Environ(), "LESS=R", "LESSSECURE=1")
 	return cmd.Run() == nil
+}
+
+// configLines say what a project's config.toml sets.
+func configLines(cfg *config.Config) []string {
+	var parts []string
+	if cfg.DefaultProfile != "" {
+		parts = append(parts, fmt.Sprintf("makes %q the default profile here", cfg.DefaultProfile))
+	}
+	for _, kv := range cfg.Shims {
+		parts = append(parts, fmt.Sprintf("runs %s in profile %q", kv.Key, kv.Value))
+	}
+	if cfg.WorkspacesPath != "" {
+		parts = append(parts, fmt.Sprintf("keeps workspaces in %q", cfg.WorkspacesPath))
+	}
+	if cfg.Log != "" {
+		parts = append(parts, fmt.Sprintf("keeps the log in %q", cfg.Log))
+	}
+	for _, path := range cfg.Hide {
+		parts = append(parts, "hides "+path)
+	}
+	for _, name := range cfg.HideEnv {
+		parts = append(parts, "keeps the variables "+name+" outside")
+	}
+	for _, l := range cfg.DefaultLimits.Rows() {
+		parts = append(parts, fmt.Sprintf("limits %s to %s, where a profile does not", l.Key, l.Value))
+	}
+	for _, kv := range cfg.Aliases {
+		parts = append(parts, fmt.Sprintf("makes \"inner %s\" stand for: inner %s", kv.Key, kv.Value))
+	}
+	return parts
 }

@@ -30,7 +30,7 @@ func (j *journey) sayDenials() error {
 		if n := len(h.Paths); n > 1 {
 			more = fmt.Sprintf(" and %d more", n-1)
 		}
-		parts = append(parts, fmt.Sprintf("%s%s (allow = [%q])", printable(j.app.short(h.Paths[0])), more, h.Key))
+		parts = append(parts, fmt.Sprintf("%s%s (allow = [%q])", printable(j.app.Short(h.Paths[0])), more, h.Key))
 	}
 	switch {
 	case len(parts) > 0:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 
@@ -72,16 +73,16 @@ type rehearsal struct {
 // rehearse makes a plan without any side effect. On an error it returns what is known
 // so far. One that is pasted has nothing that is made for a run only.
 func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r rehearsal, err error) {
-	if r.rc, err = resolve(p, c); err != nil {
+	if r.rc, err = settings.Resolve(p, c); err != nil {
 		return r, err
 	}
-	if r.prep, err = a.prepare(&r.rc, stageBase()); err != nil {
+	if r.prep, err = a.prepare(&r.rc, a.StageBase()); err != nil {
 		return r, err
 	}
 	if err := a.knownProc(r.rc, &r.prep.facts, false); err != nil {
 		return r, err
 	}
-	r.staged = plan.Staged{RunID: "dry-run", Empty: dryEmpty, Self: selfPath(), Program: r.prep.program, Argv: r.prep.argv}
+	r.staged = plan.Staged{RunID: "dry-run", Empty: dryEmpty, Self: a.Self(), Program: r.prep.program, Argv: r.prep.argv}
 	if pasted {
 		r.prep.facts.Later = nil
 	} else {

@@ -57,7 +57,7 @@ func (a *app) edit(d draft) (written bool, err error) {
 			return false, fmt.Errorf("nothing was changed: %w", err)
 		}
 		if d.old != nil && bytes.Equal(file.Data, d.old) {
-			a.say("%s: nothing was changed", a.short(d.path))
+			a.say("%s: nothing was changed", a.Short(d.path))
 			return false, nil
 		}
 		err = d.judge(profile.File{Path: d.path, Digest: file.Digest, Data: file.Data})
@@ -71,12 +71,12 @@ func (a *app) edit(d draft) (written bool, err error) {
 		a.fail(err)
 		if !isTerminal(a.stdin) {
 			keep = true
-			a.say("%s is as it was", a.short(d.path))
+			a.say("%s is as it was", a.Short(d.path))
 			a.hint("your text is in %s", temp)
 			return false, exit(1)
 		}
 		if !a.agreed("Edit again? No discards what you wrote.") {
-			a.say("%s is as it was", a.short(d.path))
+			a.say("%s is as it was", a.Short(d.path))
 			return false, exit(1)
 		}
 	}
@@ -118,7 +118,7 @@ func (a *app) runEditor(path string) error {
 	}
 	program := words[0]
 	if !strings.Contains(program, "/") {
-		if program, err = a.findReal(program, os.Getenv("PATH")); err != nil {
+		if program, err = a.FindReal(program, os.Getenv("PATH")); err != nil {
 			return fmt.Errorf("the editor %q was not found", words[0])
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/copytree"
@@ -96,6 +97,18 @@ func raw(w io.Writer) io.Writer {
 	return w
 }
 
+// teller is the app as what tells the caller of a run something.
+type teller struct{ *app }
+
+func (t teller) Say(format string, args ...any)  { t.say(format, args...) }
+func (t teller) Warn(format string, args ...any) { t.warn(format, args...) }
+func (t teller) Hint(format string, args ...any) { t.hint(format, args...) }
+func (t teller) Fail(err error)                  { t.fail(err) }
+
+func (t teller) Progress(what string, done, total func() int64) (stop func()) {
+	return t.progress(what, done, total)
+}
+
 // progress shows how far something is, on one line of a terminal that is
 // rewritten, once it has taken a second. The line is gone after the function
 // it returns was called.
@@ -146,3 +159,5 @@ func paint(w io.Writer, code, text string) string {
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
+
+func quoted(path string) string { return quote.POSIX(path) }

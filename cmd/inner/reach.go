@@ -171,14 +171,14 @@ func (j *journey) registries(dir func() (string, error)) (map[string]registry.To
 
 // book is where the answers of package managers are kept.
 func (j *journey) book() registry.Book {
-	return registry.Book{Path: filepath.Join(j.app.inner, "registries.json")}
+	return registry.Book{Path: filepath.Join(j.app.InnerHome, "registries.json")}
 }
 
 // registryHost is where package managers are looked for and how they are run.
 func (j *journey) registryHost() registry.Host {
-	dirs := slices.DeleteFunc(j.hostPath(), func(d string) bool { return d == j.app.shimDir() })
+	dirs := slices.DeleteFunc(j.hostPath(), func(d string) bool { return d == j.app.ShimDir() })
 	return registry.Host{
-		Home: j.app.home, Path: strings.Join(dirs, ":"), Lookup: os.LookupEnv, Environ: os.Environ(), Private: netproxy.Private,
+		Home: j.app.Home, Path: strings.Join(dirs, ":"), Lookup: os.LookupEnv, Environ: os.Environ(), Private: netproxy.Private,
 		Program: func(name string) (string, error) {
 			p, err := j.hostProgram(name, dirs)
 			if errors.Is(err, shims.ErrNotFound) {
@@ -311,7 +311,7 @@ func (j *journey) boxVariable(name string) (value string, own bool) {
 		for _, o := range j.profile.Origins() {
 			if o.Key == "env.set."+name {
 				local := j.rc.Scope == profile.Local || j.rc.Scope == profile.Remote
-				return kv.Value, !local || filepath.Dir(o.File) == j.app.profilesDir()
+				return kv.Value, !local || filepath.Dir(o.File) == j.app.ProfilesDir()
 			}
 		}
 		return kv.Value, false
@@ -357,7 +357,7 @@ func (a *app) reachLines(p *profile.Profile, c profile.Context, rc profile.RunCo
 		return []reachLine{{text: err.Error()}}
 	}
 	var dir func() (string, error)
-	if ask && a.ownFolder() == nil {
+	if ask && a.OwnFolder() == nil {
 		var made string
 		dir = func() (string, error) {
 			made, err = os.MkdirTemp("", "inner-ask-")
@@ -411,7 +411,7 @@ func stageReach(j *journey) error {
 				return err
 			}
 			j.staged.Binds = append(j.staged.Binds, plan.Bind{
-				Host: file, Box: filepath.Join(j.app.home, a.ConfigAt), Reason: "the registry you use (network_allow)",
+				Host: file, Box: filepath.Join(j.app.Home, a.ConfigAt), Reason: "the registry you use (network_allow)",
 			})
 		}
 	}
@@ -431,8 +431,8 @@ func stageReach(j *journey) error {
 // would not see the file, it gets a copy.
 func (j *journey) certificates(variable, file string) error {
 	seen := true
-	for _, dir := range []string{j.app.home, "/tmp", "/var/tmp", "/run"} {
-		if paths.Below(dir, file) || paths.Below(realPath(dir), realPath(file)) {
+	for _, dir := range []string{j.app.Home, "/tmp", "/var/tmp", "/run"} {
+		if paths.Below(dir, file) || paths.Below(files.Real(dir), files.Real(file)) {
 			seen = false
 		}
 	}
@@ -442,7 +442,7 @@ func (j *journey) certificates(variable, file string) error {
 			err = errors.New("it is not a file of certificates")
 		}
 		if err != nil {
-			j.app.warn("%s: %s does not go along: %v", variable, j.app.short(file), err)
+			j.app.warn("%s: %s does not go along: %v", variable, j.app.Short(file), err)
 			return nil
 		}
 		name := "ca-" + strings.ToLower(variable) + ".pem"

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
 )
@@ -43,11 +44,6 @@ func (a *app) download(url, pin string) (profile.File, error) {
 	return file, nil
 }
 
-// noURL refuses a URL where only a profile of this disk will do.
-func noURL(url string) error {
-	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q: only inner run and inner profile install take a URL", url), Hint: "inner profile install " + url}
-}
-
 func wrongDigest(path, want, got string) error {
 	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q has the sha256 %s, expected %s", path, got, want), Hint: "somebody changed it: read it before you trust it"}
 }
@@ -69,12 +65,12 @@ func checkPin(p *profile.Profile, pin string) error {
 
 // chooseRemote fetches the profile of a URL for one run, hardens it, shows it
 // and asks. Nobody is asked about what could not run anyway.
-func (a *app) chooseRemote(f runFlags, pl place, o profile.Overrides) (*profile.Profile, error) {
+func (a *app) chooseRemote(f runFlags, pl settings.Place, o profile.Overrides) (*profile.Profile, error) {
 	file, err := a.download(f.profile, f.sha256)
 	if err != nil {
 		return nil, err
 	}
-	p, err := a.loader(pl).LoadBytes(file, profile.Remote)
+	p, err := a.Loader(pl).LoadBytes(file, profile.Remote)
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +78,11 @@ func (a *app) chooseRemote(f runFlags, pl place, o profile.Overrides) (*profile.
 		p.Name = "remote"
 	}
 	p, changes := p.Harden()
-	c, err := a.context(pl, o, false)
+	c, err := a.Context(pl, o, false)
 	if err != nil {
 		return nil, err
 	}
-	rc, err := resolve(p, c)
+	rc, err := settings.Resolve(p, c)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +111,7 @@ func (a *app) showRemote(p *profile.Profile, changes []string, grants []profile.
 		fmt.Fprintf(a.stderr, "  says of itself: %s\n", printable(p.Description))
 	}
 	for _, path := range p.Extends() {
-		fmt.Fprintf(a.stderr, "  builds on your %s\n", printable(a.short(path)))
+		fmt.Fprintf(a.stderr, "  builds on your %s\n", printable(a.Short(path)))
 	}
 	if len(changes) > 0 {
 		fmt.Fprintln(a.stderr, "hardened:")

@@ -14,84 +14,17 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
-	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/shims"
 )
-
-// context is what a profile is resolved against here.
-func (a *app) context(pl place, o profile.Overrides, forShim bool) (profile.Context, error) {
-	return a.contextWith(pl, o, forShim, false)
-}
-
-// contextWith is context; with asIs the project's own config.toml counts as it is,
-// approved or not.
-func (a *app) contextWith(pl place, o profile.Overrides, forShim, asIs bool) (profile.Context, error) {
-	c := profile.Context{
-		Home: a.home, OtherHome: otherHome(a.home), InnerHome: a.inner, UID: os.Getuid(), Lookup: os.LookupEnv,
-		Cwd: pl.cwd, Project: pl.root(), Overrides: o, ForShim: forShim,
-	}
-	cfg, err := a.globalConfig()
-	if err != nil {
-		return c, err
-	}
-	c.WorkspacesPath, c.LogPath, c.DefaultLimits = cfg.WorkspacesPath, cfg.Log, cfg.DefaultLimits
-	c.HideEnv = cfg.HideEnv
-	c.Hide, c.Written = cfg.Hide, a.trust().Written
-	dirs := []string{pl.cwd}
-	if o.Workdir != "" {
-		dirs = append(dirs, realPath(a.absolute(o.Workdir, pl.cwd)))
-	}
-	if asIs && pl.project != nil {
-		own := a.projectConfig(pl)
-		if own.err != nil {
-			return c, own.err
-		}
-		ownSettings(&c, own.config)
-		c.ProjectHide, c.ProjectLimits = own.config.Hide, own.config.DefaultLimits
-		c.HideEnv = append(slices.Clip(c.HideEnv), own.config.HideEnv...)
-		dirs = []string{filepath.Dir(pl.root())}
-	}
-	layers, err := a.layers(dirs...)
-	if err != nil {
-		return c, err
-	}
-	for _, l := range layers {
-		if l.root == pl.root() {
-			ownSettings(&c, l.config)
-		}
-		c.ProjectHide = append(slices.Clip(c.ProjectHide), l.config.Hide...)
-		c.HideEnv = append(slices.Clip(c.HideEnv), l.config.HideEnv...)
-		c.ProjectLimits = c.ProjectLimits.Or(l.config.DefaultLimits)
-	}
-	return c, nil
-}
-
-// ownSettings puts what the config.toml of the project in force says before what the
-// user's says.
-func ownSettings(c *profile.Context, cfg *config.Config) {
-	if cfg.WorkspacesPath != "" {
-		c.WorkspacesPath = cfg.WorkspacesPath
-	}
-	c.ProjectLog = cfg.Log
-}
-
-// absolute is a folder that a flag names.
-func (a *app) absolute(path, cwd string) string {
-	switch {
-	case path == "~" || strings.HasPrefix(path, "~/"):
-		return filepath.Join(a.home, path[1:])
-	case filepath.IsAbs(path):
-		return filepath.Clean(path)
-	}
-	return filepath.Join(cwd, path)
-}
 
 // ride takes the road from a loaded profile to an exit code. name is the word
 // that was typed, for the record.
@@ -99,7 +32,7 @@ func (a *app) ride(p *profile.Profile, c profile.Context, name string) int {
 	code, runID, err := a.travel(p, c, name)
 	if err != nil {
 		a.fail(err)
-		a.audit(runlog.Event{
+		a.Audit(runlog.Event{
 			Type: runlog.EventRefused, Run: runID, Profile: p.Name, Path: p.Path, Command: name, Cwd: c.Cwd,
 			Code: code, Reason: err.Error(),
 		})
@@ -179,10 +112,10 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 			j.close()
 		}
 	}()
-	if j.rc, err = resolve(p, c); err != nil {
+	if j.rc, err = settings.Resolve(p, c); err != nil {
 		return j, err
 	}
-	if err := a.asAllowed(p, c, j.rc); err != nil {
+	if err := a.AsAllowed(p, c, j.rc); err != nil {
 		return j, err
 	}
 	if a.lesson != nil {
@@ -193,18 +126,18 @@ func (a *app) depart(p *profile.Profile, c profile.Context) (j *journey, err err
 	}
 	// What crashed runs left is gone, and our folder is there, before the host
 	// is probed: the facts are about what the box will see.
-	base := stageBase()
-	if err := a.ownFolder(); err != nil {
+	base := a.StageBase()
+	if err := a.OwnFolder(); err != nil {
 		return j, err
 	}
-	if _, err := stage.Sweep(base, a.ledger()); err != nil {
+	if _, err := stage.Sweep(base, a.Ledger()); err != nil {
 		return j, &fault.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
 	}
-	if err := a.trust().MarkWritten(j.rc.WritableFolders()...); err != nil {
+	if err := a.Trust().MarkWritten(j.rc.WritableFolders()...); err != nil {
 		return j, err
 	}
 	a.lookAgain()
-	if j.run, err = stage.New(base, a.ledger()); err != nil {
+	if j.run, err = stage.New(base, a.Ledger()); err != nil {
 		return j, err
 	}
 	if err = j.openLogs(); err != nil {
@@ -284,7 +217,7 @@ func (j *journey) hostChanged() bool {
 	if j.result.Started || !slices.ContainsFunc(vanished, func(text string) bool { return strings.Contains(j.result.Reason, text) }) {
 		return false
 	}
-	prep, err := j.app.prepare(&j.rc, stageBase())
+	prep, err := j.app.prepare(&j.rc, j.app.StageBase())
 	if err != nil {
 		return false
 	}
@@ -343,16 +276,6 @@ func (j *journey) close() {
 	}
 }
 
-// resolve is p.Resolve, with a working folder that cannot be used refused as
-// the place it is.
-func resolve(p *profile.Profile, c profile.Context) (profile.RunConfig, error) {
-	rc, err := p.Resolve(c)
-	if w, ok := errors.AsType[*profile.WorkdirError](err); ok {
-		return rc, &fault.Refusal{Code: 126, Msg: w.Msg, Hint: w.Hint}
-	}
-	return rc, err
-}
-
 // startFailure puts into words why the program did not start.
 func startFailure(res launch.Result) error {
 	r := &fault.Refusal{Code: res.Code, Msg: "the sandbox could not start: " + res.Reason}
@@ -376,11 +299,6 @@ func codeOf(err error) int {
 	}
 	return 125
 }
-
-func stageBase() string { return stage.Base(os.Getenv("XDG_RUNTIME_DIR")) }
-
-// ledger is where runs write down what they borrowed on the host.
-func (a *app) ledger() string { return filepath.Join(a.inner, "borrowed") }
 
 // prepared is what is known before anything is staged.
 type prepared struct {
@@ -410,24 +328,24 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 		return prep, err
 	}
 	prep.argv = withArgs(prep.argv, prep.clones)
-	who := host.Facts{UID: os.Getuid(), Home: a.home, OtherHome: otherHome(a.home), InnerHome: a.inner, StageBase: base, Env: host.Environment(os.Environ())}
-	paths, globs, writable := plan.Asks(*rc, who, prep.program, realPath, host.Names())
+	who := host.Facts{UID: os.Getuid(), Home: a.Home, OtherHome: a.OtherHome(), InnerHome: a.InnerHome, StageBase: base, Env: host.Environment(os.Environ())}
+	paths, globs, writable := plan.Asks(*rc, who, prep.program, files.Real, host.Names())
 	for _, c := range prep.clones {
 		for _, f := range c.Folders {
-			paths = append(paths, f.Place(a.home))
+			paths = append(paths, f.Place(a.Home))
 		}
 	}
 	if prep.git, err = a.gitSettings(*rc); err != nil {
 		return prep, err
 	}
-	paths = append(paths, prep.git.asks(a.home)...)
+	paths = append(paths, prep.git.asks(a.Home)...)
 	if rc.Network.ByName() {
 		paths = append(paths, hostSSH)
 	}
 	dirs, names := plan.Programs(*rc, os.Getenv("PATH"))
 	shown, copied := plan.Mounted(*rc)
 	prep.facts = host.Probe(host.Request{
-		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.inner, StageBase: base, Paths: paths, Globs: globs, Holding: plan.Holding(*rc, who), Hide: rc.Hide, Writable: writable, Mounted: shown, Copied: copied,
+		Home: who.Home, OtherHome: who.OtherHome, InnerHome: a.InnerHome, StageBase: base, Paths: paths, Globs: globs, Holding: plan.Holding(*rc, who), Hide: rc.Hide, Writable: writable, Mounted: shown, Copied: copied,
 		Later: plan.LaterFolders(*rc, func(sign string) bool { return slices.Contains(rc.Capabilities, sign) || a.toolThere(sign) }), Obeyed: plan.ObeyedRoots(*rc), Bare: plan.EmptyPlaces(), Display: rc.Clipboard, Env: os.Environ(), Terminal: rc.Entrypoint.Interactive && isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		Nested: slices.Contains(rc.Allow, "nested-user-ns"), Limits: rc.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: a.setuidBwrap,
 	})
@@ -443,43 +361,28 @@ func (a *app) prepare(rc *profile.RunConfig, base string) (prepared, error) {
 // toolThere reports whether this sign of a tool, a program or a path of the home, is on this
 // computer.
 func (a *app) toolThere(sign string) bool {
-	if a.allTools {
+	if a.AllTools {
 		return true
 	}
 	if rest, ok := strings.CutPrefix(sign, "~/"); ok {
-		return exists(filepath.Join(a.home, rest))
+		return exists(filepath.Join(a.Home, rest))
 	}
-	_, err := a.findReal(sign, os.Getenv("PATH"))
+	_, err := a.FindReal(sign, os.Getenv("PATH"))
 	return err == nil
-}
-
-// otherHome is the home of the password file, when $HOME is another.
-func otherHome(home string) string {
-	if other := profile.PasswordHome(); other != home {
-		return other
-	}
-	return ""
 }
 
 // setuidBwrap reports whether the user's own config.toml, and no project's, lets
 // inner use a bwrap that starts with the rights of root.
 func (a *app) setuidBwrap() bool {
-	cfg, err := a.globalConfig()
+	cfg, err := a.GlobalConfig()
 	return err == nil && cfg.SetuidBwrap
-}
-
-func realPath(p string) string {
-	if real, err := filepath.EvalSymlinks(p); err == nil {
-		return real
-	}
-	return p
 }
 
 // program finds what is to run: on the box's PATH, or failing that on the
 // caller's.
 func (a *app) program(rc profile.RunConfig) (string, error) {
 	cmd := rc.Entrypoint.Cmd
-	if a.isShim(cmd) {
+	if a.IsShim(cmd) {
 		cmd = filepath.Base(cmd) // of $SHELL: the program behind it
 	}
 	if strings.Contains(cmd, "/") {
@@ -498,9 +401,9 @@ func (a *app) program(rc profile.RunConfig) (string, error) {
 		return cmd, nil
 	}
 	boxPath := plan.BoxPath(rc, os.Getenv("PATH"))
-	real, err := a.findReal(cmd, boxPath)
+	real, err := a.FindReal(cmd, boxPath)
 	if err != nil {
-		found, err2 := a.findReal(cmd, os.Getenv("PATH"))
+		found, err2 := a.FindReal(cmd, os.Getenv("PATH"))
 		if err2 == nil && filepath.IsAbs(found) {
 			return found, nil
 		}
@@ -514,4 +417,15 @@ func (a *app) program(rc profile.RunConfig) (string, error) {
 		return "", &fault.Refusal{Code: code, Msg: msg, Hint: fmt.Sprintf("install %s, or name its path in entrypoint.cmd", cmd)}
 	}
 	return real, nil
+}
+
+// exchanged names a path of the profile that the host's facts say leads elsewhere than
+// when the grants were compared; "" when none does.
+func exchanged(rc profile.RunConfig, facts map[string]host.Path) string {
+	for path, real := range rc.Real {
+		if f, ok := facts[path]; ok && f.Real != "" && f.Real != real {
+			return path
+		}
+	}
+	return ""
 }

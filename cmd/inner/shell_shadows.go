@@ -73,7 +73,7 @@ func (a *app) shadowFindings() []finding {
 	}
 	for _, l := range a.startupLines(shell) {
 		for _, s := range definedIn(l.text, names) {
-			list = append(list, warning("alias", fmt.Sprintf("take line %d out of %s", l.line, a.short(l.file)), "line %d of %s makes %q %s that goes around the sandbox", l.line, a.short(l.file), s.Name, s.Kind))
+			list = append(list, warning("alias", fmt.Sprintf("take line %d out of %s", l.line, a.Short(l.file)), "line %d of %s makes %q %s that goes around the sandbox", l.line, a.Short(l.file), s.Name, s.Kind))
 		}
 	}
 	return list

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 	"golang.org/x/sys/unix"
@@ -18,7 +20,7 @@ import (
 // replace this process.
 func shim(call shims.Call, args []string) int {
 	env := shims.HostEnv(call)
-	a := &app{home: env.Home.User, inner: call.InnerHome, stdin: os.Stdin, stdout: outputTo(os.Stdout), stderr: outputTo(os.Stderr)}
+	a := appOf(env.Home.User, call.InnerHome)
 	d := shims.Decide(env)
 	a.knownFrom(d)
 	switch d.Kind {
@@ -32,7 +34,7 @@ func shim(call shims.Call, args []string) int {
 		if d.Hint != "" {
 			a.hint("%s", d.Hint)
 		}
-		a.audit(runlog.Event{Type: runlog.EventRefused, Command: call.Name, Cwd: env.Cwd, Code: d.ExitCode, Reason: d.Reason})
+		a.Audit(runlog.Event{Type: runlog.EventRefused, Command: call.Name, Cwd: env.Cwd, Code: d.ExitCode, Reason: d.Reason})
 		return d.ExitCode
 	}
 }
@@ -45,7 +47,7 @@ func (a *app) shimChange(d shims.Decision) string {
 	v := d.Views[len(d.Views)-1]
 	for _, p := range v.Profiles {
 		if p.State == trust.Changed && p.Profile != nil && v.Project != nil {
-			return a.whatChanged(place{cwd: v.Root, project: v.Project}, p.Profile)
+			return a.WhatChanged(settings.Place{Cwd: v.Root, Project: v.Project}, p.Profile)
 		}
 	}
 	return ""
@@ -65,12 +67,12 @@ func (a *app) pass(call shims.Call, argv []string) int {
 // shimRun runs the profile that claims the command. A word that is not the
 // profile's own program runs in its sandbox all the same, without its args.
 func (a *app) shimRun(d shims.Decision, env shims.Env, args []string) int {
-	pl := place{cwd: env.Cwd, project: d.Project}
+	pl := settings.Place{Cwd: env.Cwd, Project: d.Project}
 	o := profile.Overrides{Extra: args}
 	if own := d.Profile.Program(); filepath.Base(own) != d.Name {
 		o.Entrypoint = d.Name
 	}
-	c, err := a.context(pl, o, true)
+	c, err := a.Context(pl, o, true)
 	if err != nil {
 		a.fail(err)
 		return 125
@@ -99,4 +101,25 @@ func hasTerminal() bool {
 	}
 	_ = unix.Close(fd)
 	return true
+}
+
+// knownFrom keeps what the decision of a shim was made from.
+func (a *app) knownFrom(d shims.Decision) {
+	for _, v := range d.Views {
+		a.KnownRecord(v.Root, v.Project, settings.RecordRead{Record: v.Record, Err: v.RecordErr})
+		if v.Project == nil {
+			continue
+		}
+		var file profile.File
+		if v.ConfigFile != nil {
+			file = *v.ConfigFile
+		}
+		cfg := v.Config
+		if cfg == nil && v.ConfigFile == nil && v.ConfigErr == nil {
+			cfg = &config.Config{}
+		}
+		if cfg != nil || v.ConfigErr != nil {
+			a.KnownConfig(filepath.Join(v.Project.Dir, "config.toml"), cfg, file, v.ConfigErr)
+		}
+	}
 }

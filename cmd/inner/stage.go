@@ -4,6 +4,7 @@ package main
 // the order of journey.stage. journey.close takes all of it away again.
 
 import (
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
@@ -30,7 +31,7 @@ func stageEmpty(j *journey) (err error) {
 // adopt keeps what other runs have borrowed where this one can write.
 func (j *journey) adopt() error {
 	var roots []string
-	add := func(p string) { roots = append(roots, p, realPath(p)) }
+	add := func(p string) { roots = append(roots, p, files.Real(p)) }
 	if j.rc.WorkdirMode == profile.RW {
 		add(j.rc.Workdir)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/helper"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
@@ -37,7 +38,7 @@ func (a *app) capabilities(rc *profile.RunConfig) ([]capability.Capability, erro
 	if len(rc.Capabilities) == 0 {
 		return nil, nil
 	}
-	cfg, err := a.globalConfig()
+	cfg, err := a.GlobalConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (a *app) capabilities(rc *profile.RunConfig) ([]capability.Capability, erro
 		}
 		// What the user keeps elsewhere is as secret there.
 		for _, f := range c.Folders {
-			if dir := f.Source(a.origin(*rc)); dir != f.Place(a.home) && !slices.Contains(rc.Allow, "agent-state") {
+			if dir := f.Source(a.origin(*rc)); dir != f.Place(a.Home) && !slices.Contains(rc.Allow, "agent-state") {
 				rc.Hide = append(rc.Hide, gitignore.Escape(dir))
 			}
 		}
@@ -58,7 +59,7 @@ func (a *app) capabilities(rc *profile.RunConfig) ([]capability.Capability, erro
 }
 
 func (a *app) origin(rc profile.RunConfig) capability.Origin {
-	return capability.Origin{Home: a.home, Workdir: rc.Workdir, Lookup: os.LookupEnv}
+	return capability.Origin{Home: a.Home, Workdir: rc.Workdir, Lookup: os.LookupEnv}
 }
 
 // withArgs puts the arguments of the capabilities before the program's own.
@@ -76,7 +77,7 @@ func withArgs(argv []string, list []capability.Capability) []string {
 func (a *app) cloneBinds(s *plan.Staged, c capability.Capability, rc profile.RunConfig, f host.Facts, at func(capability.Folder) string) error {
 	places := make([]string, len(c.Folders))
 	for i, folder := range c.Folders {
-		place := folder.Place(a.home)
+		place := folder.Place(a.Home)
 		if !hasPlace(rc, f, place) {
 			if folder.Var == "" {
 				return &fault.Refusal{
@@ -89,7 +90,7 @@ func (a *app) cloneBinds(s *plan.Staged, c capability.Capability, rc profile.Run
 		places[i] = place
 		s.Binds = append(s.Binds, plan.Bind{Host: at(folder), Box: place, Write: true, Room: plan.SpareRoom, Reason: "capability " + c.Name + ": a clone of " + folder.Path})
 	}
-	s.Env = append(s.Env, c.Environment(a.home, places)...)
+	s.Env = append(s.Env, c.Environment(a.Home, places)...)
 	return nil
 }
 
@@ -118,7 +119,7 @@ func stageClones(j *journey) error {
 			return err
 		}
 		for _, p := range skipped {
-			j.app.warn("capability %s: %s is a link or no regular file, and was left out", c.Name, j.app.short(p))
+			j.app.warn("capability %s: %s is a link or no regular file, and was left out", c.Name, j.app.Short(p))
 		}
 		err = j.app.cloneBinds(&j.staged, c, j.rc, j.prep.facts, func(f capability.Folder) string { return filepath.Join(dir, f.Rel()) })
 		if err != nil {
@@ -235,13 +236,13 @@ func (j *journey) strange(path string) bool {
 			roots = append(roots, m.Source)
 		}
 	}
-	path = realPath(path) + "/"
-	return slices.ContainsFunc(roots, func(root string) bool { return root != "" && strings.HasPrefix(path, realPath(root)+"/") })
+	path = files.Real(path) + "/"
+	return slices.ContainsFunc(roots, func(root string) bool { return root != "" && strings.HasPrefix(path, files.Real(root)+"/") })
 }
 
 // hostProgram finds a program that only the user or root can have put there.
 func (j *journey) hostProgram(name string, dirs []string) (string, error) {
-	found, err := j.app.findReal(name, strings.Join(dirs, ":"))
+	found, err := j.app.FindReal(name, strings.Join(dirs, ":"))
 	if err != nil {
 		return "", err
 	}
@@ -303,7 +304,7 @@ func (j *journey) keepLogin(c capability.Capability, from capability.Origin, fol
 	err = capability.Replace(path, was, merged)
 	switch {
 	case errors.Is(err, capability.ErrChanged):
-		j.app.say("%s renewed its login inside the sandbox; %s changed meanwhile and was left as it is", c.Name, j.app.short(path))
+		j.app.say("%s renewed its login inside the sandbox; %s changed meanwhile and was left as it is", c.Name, j.app.Short(path))
 		return nil
 	case err != nil:
 		return fmt.Errorf("capability %s: the renewed login was not written back: %w", c.Name, err)

@@ -65,7 +65,7 @@ func (n *network) always(t netproxy.Target) {
 		n.notes = append(n.notes, fmt.Sprintf("%q is allowed for this run only: %v", entry, err))
 		return
 	}
-	n.notes = append(n.notes, fmt.Sprintf("%q is now in network_allow of %s", entry, a.short(rc.Path)))
+	n.notes = append(n.notes, fmt.Sprintf("%q is now in network_allow of %s", entry, a.Short(rc.Path)))
 	n.changed = true
 }
 
@@ -80,12 +80,12 @@ func (n *network) addEntry(entry string) error {
 	if err != nil {
 		return err
 	}
-	pl, err := n.j.app.here()
+	pl, err := n.j.app.Here()
 	if err != nil {
 		return err
 	}
 	data := []byte(text)
-	if _, err := n.j.app.loader(pl).LoadBytes(profile.File{Path: rc.Path, Data: data}, rc.Scope); err != nil {
+	if _, err := n.j.app.Loader(pl).LoadBytes(profile.File{Path: rc.Path, Data: data}, rc.Scope); err != nil {
 		return err
 	}
 	if err := (draft{path: rc.Path, old: n.text}).save(data); err != nil {

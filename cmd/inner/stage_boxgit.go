@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/folderwatch"
 
 	"github.com/enr/inner/hooks/quote"
@@ -85,7 +86,7 @@ func (a *app) findBoxGits(rc profile.RunConfig, repositories []string, program s
 		case slices.ContainsFunc(roots, func(in string) bool { return inFolder(in, r.Top) }) || a.seesTop(rc, r.Top):
 			add(r)
 		case rc.GitDir == "own":
-			line("the box does not have the repository of %s: it sees a part of the files only", a.short(r.Top))
+			line("the box does not have the repository of %s: it sees a part of the files only", a.Short(r.Top))
 		}
 	}
 	for _, top := range repositories {
@@ -105,7 +106,7 @@ func (a *app) findBoxGits(rc profile.RunConfig, repositories []string, program s
 	if n := len(b.repos) - maxBoxGits; n > 0 {
 		var names []string
 		for _, r := range b.repos[maxBoxGits:] {
-			names = append(names, a.short(r.Top))
+			names = append(names, a.Short(r.Top))
 		}
 		const most = 4
 		more := ""
@@ -118,9 +119,9 @@ func (a *app) findBoxGits(rc profile.RunConfig, repositories []string, program s
 		switch {
 		case b.own(r.Common): // also by another way
 		case program == "":
-			line("git is read-only in %s: git is not installed outside", a.short(r.Top))
+			line("git is read-only in %s: git is not installed outside", a.Short(r.Top))
 		default:
-			line("git is read-only in %s: %s", a.short(r.Top), r.Reason)
+			line("git is read-only in %s: %s", a.Short(r.Top), r.Reason)
 		}
 	}
 	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
@@ -183,7 +184,7 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) erro
 func realRoots(rc profile.RunConfig) []string {
 	var out []string
 	for _, p := range writableRoots(rc) {
-		out = append(out, realPath(p))
+		out = append(out, files.Real(p))
 	}
 	return out
 }
@@ -197,11 +198,11 @@ func gitProgram() string {
 // seesTop reports whether the box sees a folder above its working folder.
 func (a *app) seesTop(rc profile.RunConfig, top string) bool {
 	if slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool {
-		return m.Mode != profile.Tmpfs && m.Mode != profile.SafeRW && inFolder(realPath(m.Source), top) && m.Source == m.Dest
+		return m.Mode != profile.Tmpfs && m.Mode != profile.SafeRW && inFolder(files.Real(m.Source), top) && m.Source == m.Dest
 	}) {
 		return true
 	}
-	return rc.Base != "minimal" && !(rc.Home == "isolated" && inFolder(realPath(a.home), top)) && !inFolder("/tmp", top) && !inFolder("/var/tmp", top)
+	return rc.Base != "minimal" && !(rc.Home == "isolated" && inFolder(files.Real(a.Home), top)) && !inFolder("/tmp", top) && !inFolder("/var/tmp", top)
 }
 
 func exists(p string) bool {
@@ -252,7 +253,7 @@ func stageBoxGit(j *journey) (err error) {
 			Name: "inner", Email: "inner@localhost", Clean: gitCleaner(j.rc), Profile: strings.TrimSpace(j.rc.Name + " " + j.rc.Path),
 		})
 		if err != nil {
-			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: %v", j.app.short(r.Top), err))
+			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: %v", j.app.Short(r.Top), err))
 			if err := git.Remove(dir); err != nil {
 				return err
 			}
@@ -526,7 +527,7 @@ func workTree(dir string) string { return strings.TrimSuffix(dir, "/.git") }
 
 // recoverGit crosses what killed runs left.
 func (a *app) recoverGit() {
-	base := stage.GitCopies(a.inner)
+	base := stage.GitCopies(a.InnerHome)
 	runs, err := os.ReadDir(base)
 	if err != nil {
 		return // none
@@ -561,10 +562,10 @@ func (a *app) resumeGit(c *git.Copy) {
 		}
 		for _, r := range list {
 			if r.Why != "" {
-				a.warn("git: the %s that run %s left unfinished in %s is not continued: %s", r.What, k.run, a.short(r.Top), r.Why)
+				a.warn("git: the %s that run %s left unfinished in %s is not continued: %s", r.What, k.run, a.Short(r.Top), r.Why)
 				a.hint("inner changes discard %s   # drops it", k.run)
 			} else {
-				a.say("git: the %s that run %s left unfinished in %s is continued", r.What, k.run, a.short(r.Top))
+				a.say("git: the %s that run %s left unfinished in %s is continued", r.What, k.run, a.Short(r.Top))
 			}
 		}
 		if all {
@@ -587,7 +588,7 @@ type keptGit struct{ run, dir, why string }
 
 func (a *app) keptGits() []keptGit {
 	var out []keptGit
-	list, _ := filepath.Glob(filepath.Join(stage.GitCopies(a.inner), "*", "*"+gitWaits))
+	list, _ := filepath.Glob(filepath.Join(stage.GitCopies(a.InnerHome), "*", "*"+gitWaits))
 	for _, p := range list {
 		data, _ := os.ReadFile(p)
 		out = append(out, keptGit{filepath.Base(filepath.Dir(p)), strings.TrimSuffix(p, gitWaits), strings.TrimSpace(string(data))})

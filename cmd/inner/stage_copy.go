@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
@@ -106,13 +107,13 @@ func (a *app) copyMount(m profile.Mount, f host.Facts, hidden []string, to strin
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	done := a.progress("copying "+a.short(m.Source), o.Progress.Done.Load, o.Progress.Total.Load)
+	done := a.progress("copying "+a.Short(m.Source), o.Progress.Done.Load, o.Progress.Total.Load)
 	res, err := copytree.Copy(ctx, source.Real, to, o)
 	done()
 	var signalled *signalledError
 	switch {
 	case errors.As(context.Cause(ctx), &signalled):
-		return res, &fault.Refusal{Code: 128 + int(signalled.signal), Msg: fmt.Sprintf("interrupted while %s was copied; nothing has run", a.short(m.Source))}
+		return res, &fault.Refusal{Code: 128 + int(signalled.signal), Msg: fmt.Sprintf("interrupted while %s was copied; nothing has run", a.Short(m.Source))}
 	case err != nil:
 		return res, noRoom(m, err)
 	}
@@ -136,7 +137,7 @@ func (a *app) tellLeft(m profile.Mount, left []copytree.Left) {
 // there.
 func mountPointsIn(rc profile.RunConfig, over profile.Mount, tree string) error {
 	for _, m := range rc.Mounts {
-		rel, err := filepath.Rel(realPath(over.Dest), realPath(m.Dest))
+		rel, err := filepath.Rel(files.Real(over.Dest), files.Real(m.Dest))
 		if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") || between(rc, over, m) {
 			continue
 		}

@@ -104,7 +104,7 @@ func (j *journey) sayFull() {
 		if !ok || !f.full() {
 			continue
 		}
-		text := fmt.Sprintf("%s in the sandbox was full (%s)", j.app.short(f.Dest), limits.Size(f.Room))
+		text := fmt.Sprintf("%s in the sandbox was full (%s)", j.app.Short(f.Dest), limits.Size(f.Room))
 		j.app.say("%s", text)
 		if j.rc.Limits.Disk == "" {
 			j.app.hint("disk = \"1G\" under [sandbox.limits] in profile %q makes it larger", j.rc.Name)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
@@ -35,7 +36,7 @@ func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
 	if err := noGitVariables(rc); err != nil {
 		return nil, err
 	}
-	place := gitconfig.Place{Home: a.home, XDG: os.Getenv("XDG_CONFIG_HOME"), Global: os.Getenv("GIT_CONFIG_GLOBAL"), Dir: "/"}
+	place := gitconfig.Place{Home: a.Home, XDG: os.Getenv("XDG_CONFIG_HOME"), Global: os.Getenv("GIT_CONFIG_GLOBAL"), Dir: "/"}
 	if fi, err := os.Stat(rc.Workdir); err == nil && fi.IsDir() {
 		place.Dir = rc.Workdir
 	}
@@ -43,7 +44,7 @@ func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
 	if err != nil {
 		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], and git cannot read your configuration: %v", rc.Name, err), Hint: "git config --list --show-origin"}
 	}
-	g := &gitSettings{git: program, files: gitconfig.Files(list, a.home)}
+	g := &gitSettings{git: program, files: gitconfig.Files(list, a.Home)}
 	policy := gitPolicy(rc)
 	for _, kv := range rc.Git.Overrides {
 		policy.Overrides = append(policy.Overrides, gitconfig.Setting{Key: kv.Key, Value: kv.Value})
@@ -123,9 +124,9 @@ func (a *app) unsigned(rc profile.RunConfig) []gitconfig.Entry {
 		return nil
 	}
 	from := host.UserGit(os.Getenv)
-	from.Home = a.home
+	from.Home = a.Home
 	if filepath.IsAbs(rc.Workdir) { // else it cannot be used, which is said elsewhere
-		if r, err := git.Find(realPath(rc.Workdir)); err == nil {
+		if r, err := git.Find(files.Real(rc.Workdir)); err == nil {
 			from.GitDir, from.CommonDir = r.Dir, r.Common
 		}
 	}

@@ -35,7 +35,7 @@ func (j *journey) openLogs() error {
 		return j.unlogged(err)
 	}
 	j.logs = folder
-	if err := runlog.Remember(j.app.logsDir(), out.Folder); err != nil {
+	if err := runlog.Remember(j.app.LogsDir(), out.Folder); err != nil {
 		j.app.warn("inner log will not find this run: %v", err)
 	}
 	return nil
@@ -222,7 +222,7 @@ func (j *journey) names(paths []string) string {
 		if rest, ok := strings.CutPrefix(p, j.rc.Workdir+"/"); ok {
 			p = rest
 		}
-		out = append(out, printable(j.app.short(p)))
+		out = append(out, printable(j.app.Short(p)))
 	}
 	if more := len(paths) - len(out); more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))
@@ -250,7 +250,7 @@ func (j *journey) auditStart(word string) {
 	if j.app.lesson != nil {
 		reason = "inner learn: every public host is allowed"
 	}
-	j.app.audit(runlog.Event{
+	j.app.Audit(runlog.Event{
 		Type: runlog.EventStart, Reason: reason, Run: j.id(), Profile: rc.Name, Scope: string(rc.Scope), Path: rc.Path, Digest: j.profile.Files[0].Digest,
 		Command: word, Program: j.plan.Program, Args: len(rc.Entrypoint.Args), Cwd: rc.Cwd, Network: string(rc.Network), Allow: rc.Allow,
 	})
@@ -277,5 +277,5 @@ func (j *journey) auditEnd() {
 	if j.result.TimedOut {
 		end.Reason = "stopped at its time limit"
 	}
-	j.app.audit(append(events, end)...)
+	j.app.Audit(append(events, end)...)
 }

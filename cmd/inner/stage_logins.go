@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile"
 )
 
@@ -28,20 +29,20 @@ func stageLogins(j *journey) error {
 			roots = append(roots, m.Source)
 		}
 	}
-	var files []string
+	var configs []string
 	for _, root := range roots {
 		if root != "" {
-			files = append(files, filepath.Join(root, ".git", "config"))
+			configs = append(configs, filepath.Join(root, ".git", "config"))
 		}
 	}
 	for _, top := range j.prep.facts.Repositories {
-		files = append(files, filepath.Join(top, ".git", "config"))
+		configs = append(configs, filepath.Join(top, ".git", "config"))
 	}
-	slices.Sort(files)
+	slices.Sort(configs)
 	own := j.gits.repositories()
-	for _, file := range slices.Compact(files) {
-		if !slices.Contains(own, realPath(filepath.Dir(file))) && holdsLogin(file) {
-			j.app.warn("%s holds a login, and the box can read it", j.app.short(file))
+	for _, file := range slices.Compact(configs) {
+		if !slices.Contains(own, files.Real(filepath.Dir(file))) && holdsLogin(file) {
+			j.app.warn("%s holds a login, and the box can read it", j.app.Short(file))
 			j.app.hint("git remote set-url origin ADDRESS, without the login, and git credential approve keeps it elsewhere")
 		}
 	}

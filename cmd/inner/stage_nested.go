@@ -15,7 +15,7 @@ func stageNested(j *journey) error {
 	if !slices.Contains(j.rc.Allow, key) || j.rc.Home == "isolated" {
 		return nil
 	}
-	at := filepath.Join(j.app.home, ".local", "share", "containers")
+	at := filepath.Join(j.app.Home, ".local", "share", "containers")
 	if j.prep.facts.Paths[at].Kind != host.Missing {
 		return nil
 	}

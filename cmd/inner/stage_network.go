@@ -139,7 +139,7 @@ func (n *network) remedy(refused []netproxy.Refusal) string {
 	}
 	where := "the profile"
 	if n.j.rc.Scope != profile.Remote {
-		where = n.j.app.short(n.j.rc.Path)
+		where = n.j.app.Short(n.j.rc.Path)
 	}
 	return fmt.Sprintf("network_allow = [%s] under [sandbox] of %s allows it", strings.Join(entries, ", "), where)
 }

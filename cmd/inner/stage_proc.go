@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/host"
@@ -12,16 +10,13 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// procFile is where it is written down how /proc can be had on this host.
-func (a *app) procFile() string { return filepath.Join(a.inner, "proc.json") }
-
 // knownProc puts into the facts what is known. A bind that the profile asks
 // for must have been shown to be safe since the last boot.
 func (a *app) knownProc(rc profile.RunConfig, f *host.Facts, mayProbe bool) error {
 	if rc.Proc != "auto" && rc.Proc != "bind" {
 		return nil
 	}
-	found, ok := procfs.Known(a.procFile(), f.Bwrap)
+	found, ok := procfs.Known(a.ProcFile(), f.Bwrap)
 	if rc.Proc == "auto" {
 		if ok {
 			f.Proc = found.Mode
@@ -47,17 +42,8 @@ func stageProc(j *journey) error {
 	if plan.ProcMode(j.rc.Proc, j.prep.facts.Proc) != "empty" {
 		return nil
 	}
-	j.staged.Self = selfPath()
+	j.staged.Self = j.app.Self()
 	return nil
-}
-
-// selfPath is where the inner binary lies; "" when that cannot be told.
-func selfPath() string {
-	self, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	return self
 }
 
 // otherProc is called when a run did not start because a fresh /proc cannot be
@@ -67,7 +53,7 @@ func (j *journey) otherProc() bool {
 	if j.result.Started || j.rc.Proc != "auto" || f.Proc != "" || !procfs.FailedAtProc(j.result.Reason) {
 		return false
 	}
-	found, err := procfs.Find(j.app.procFile(), f.Bwrap)
+	found, err := procfs.Find(j.app.ProcFile(), f.Bwrap)
 	if err != nil {
 		j.app.warn("%s", err)
 		return false

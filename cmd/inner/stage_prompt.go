@@ -2,9 +2,7 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
@@ -45,14 +43,4 @@ func promptFirst(env *profile.Env, s *plan.Staged, word string, lookup func(stri
 		word += "\n" + old
 	}
 	s.Env = append(s.Env, profile.KV{Key: name, Value: word})
-}
-
-// isShim reports whether a path is that of one of our shims, under whatever
-// name its folder goes.
-func (a *app) isShim(path string) bool {
-	if !strings.Contains(path, "/") || filepath.Base(path) == "inner" {
-		return false
-	}
-	fi, err := os.Stat(path)
-	return filepath.Dir(path) == a.shimDir() || err == nil && slices.ContainsFunc(a.selves(), func(self os.FileInfo) bool { return os.SameFile(fi, self) })
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/repos"
@@ -63,10 +64,10 @@ func (j *journey) holdLeftovers() {
 
 // lookAgain does the same for runs that were killed.
 func (a *app) lookAgain() {
-	err := stage.Interrupted(a.ledger(), func(w stage.Watched) {
+	err := stage.Interrupted(a.Ledger(), func(w stage.Watched) {
 		a.hold(repos.Search{
 			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named,
-			Homes: a.homes(), Limit: time.Second,
+			Homes: a.Homes(), Limit: time.Second,
 		})
 	})
 	if err != nil {
@@ -75,20 +76,12 @@ func (a *app) lookAgain() {
 	a.recoverGit()
 }
 
-// homes are the homes of the user.
-func (a *app) homes() []string {
-	if other := otherHome(a.home); other != "" {
-		return []string{a.home, other}
-	}
-	return []string{a.home}
-}
-
 // hold looks, and says what it did. It returns what was moved aside.
 func (a *app) hold(s repos.Search) []string {
 	s.Hooks = host.EverywhereHooks()
 	found, err := s.Hold()
 	for _, h := range found.Held {
-		a.warn("%s would run on your machine, and is switched off: %s", a.short(h.Place), strings.Join(h.What, ", "))
+		a.warn("%s would run on your machine, and is switched off: %s", a.Short(h.Place), strings.Join(h.What, ", "))
 		last := h.Kept[0]
 		to, _, _ := strings.Cut(last, repos.Suffix)
 		a.hint("mv %s %s   # puts it back; look at it first", quote.POSIX(last), quote.POSIX(to))
@@ -98,7 +91,7 @@ func (a *app) hold(s repos.Search) []string {
 		a.warn("not looked through for what git and other tools would obey, as there was no time for it: %s", a.someFolders(found.Unseen))
 	}
 	if err != nil {
-		a.warn("not all that the run left could be looked at, so do not use git or an editor in %s before you did: %v", a.short(s.Roots[0]), err)
+		a.warn("not all that the run left could be looked at, so do not use git or an editor in %s before you did: %v", a.Short(s.Roots[0]), err)
 	}
 	return aside
 }
@@ -129,7 +122,7 @@ func (a *app) sayMoved(list []repos.Moved) []string {
 // near writes a path below the current folder relative to it.
 func (a *app) near(p string) string {
 	if cwd, err := os.Getwd(); err == nil {
-		if rest, ok := strings.CutPrefix(p, realPath(cwd)+"/"); ok && !strings.HasPrefix(rest, "-") {
+		if rest, ok := strings.CutPrefix(p, files.Real(cwd)+"/"); ok && !strings.HasPrefix(rest, "-") {
 			return rest
 		}
 	}
@@ -143,7 +136,7 @@ func (a *app) someFolders(list []string) string {
 	const most = 4
 	var out []string
 	for _, p := range list[:min(len(list), most)] {
-		out = append(out, printable(a.short(p)))
+		out = append(out, printable(a.Short(p)))
 	}
 	text := strings.Join(out, ", ")
 	if n := len(list) - most; n > 0 {

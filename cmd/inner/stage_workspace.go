@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 )
@@ -51,8 +52,8 @@ func (a *app) workspaces(rc profile.RunConfig) ([]stage.Workspace, error) {
 // there would be followed when the mount is made (CVE-2026-87766). What lies in
 // inner's own folder no box can write.
 func (a *app) notForBox(rc profile.RunConfig) error {
-	root := realPath(rc.WorkspacesDir)
-	if inFolder(realPath(a.inner), root) {
+	root := files.Real(rc.WorkspacesDir)
+	if inFolder(files.Real(a.InnerHome), root) {
 		return nil
 	}
 	var writable []string
@@ -65,7 +66,7 @@ func (a *app) notForBox(rc profile.RunConfig) error {
 		}
 	}
 	for _, w := range writable {
-		if inFolder(realPath(w), root) {
+		if inFolder(files.Real(w), root) {
 			return &fault.Refusal{
 				Code: 125, Msg: fmt.Sprintf("profile %q: workspaces_path %q lies in %q, which the box can write", rc.Name, rc.WorkspacesDir, w),
 				Hint: `workspaces_path = "~/.inner/workspaces"`,

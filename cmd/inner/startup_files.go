@@ -56,7 +56,7 @@ func (a *app) hookLine(shell string) (rc, line string) {
 	case "fish":
 		return a.startupFolder("fish") + "/config.fish", fmt.Sprintf("%s hook fish | source", quote.Fish(command))
 	}
-	return a.home + "/.bashrc", fmt.Sprintf(`eval "$(%s hook bash)"`, quote.Bash(command))
+	return a.Home + "/.bashrc", fmt.Sprintf(`eval "$(%s hook bash)"`, quote.Bash(command))
 }
 
 // loginShell is the name of the user's shell.
@@ -78,9 +78,9 @@ func loginShell() string {
 // startupFolder is where the files of zsh and fish are.
 func (a *app) startupFolder(shell string) string {
 	if shell == "zsh" {
-		return cmp.Or(os.Getenv("ZDOTDIR"), a.home)
+		return cmp.Or(os.Getenv("ZDOTDIR"), a.Home)
 	}
-	return cmp.Or(os.Getenv("XDG_CONFIG_HOME"), a.home+"/.config") + "/fish"
+	return cmp.Or(os.Getenv("XDG_CONFIG_HOME"), a.Home+"/.config") + "/fish"
 }
 
 // startupNames are the files a shell with a prompt may read, before what those name.
@@ -92,7 +92,7 @@ func (a *app) startupNames(shell string) []string {
 	switch shell {
 	case "zsh":
 		var list []string
-		for _, dir := range slices.Compact([]string{a.startupFolder("zsh"), a.home}) {
+		for _, dir := range slices.Compact([]string{a.startupFolder("zsh"), a.Home}) {
 			for _, name := range []string{".zshrc", ".zlogin", ".zprofile", ".zshenv"} {
 				list = append(list, dir+"/"+name)
 			}
@@ -102,8 +102,8 @@ func (a *app) startupNames(shell string) []string {
 		dir := a.startupFolder("fish")
 		return append(glob([]string{dir + "/config.fish"}, dir+"/conf.d/*.fish"), "/etc/fish/config.fish")
 	}
-	list := []string{a.home + "/.bashrc", a.home + "/.bash_profile", a.home + "/.bash_login", a.home + "/.profile", a.home + "/.bash_aliases"}
-	return append(glob(list, a.home+"/.bashrc.d/*"), "/etc/bash.bashrc", "/etc/bashrc", "/etc/profile")
+	list := []string{a.Home + "/.bashrc", a.Home + "/.bash_profile", a.Home + "/.bash_login", a.Home + "/.profile", a.Home + "/.bash_aliases"}
+	return append(glob(list, a.Home+"/.bashrc.d/*"), "/etc/bash.bashrc", "/etc/bashrc", "/etc/profile")
 }
 
 // startupLine is one line of a start-up file.
@@ -145,8 +145,8 @@ func (a *app) startupLines(shell string) []startupLine {
 			}
 			out = append(out, startupLine{file, n, text})
 			for _, m := range sourceLine.FindAllStringSubmatch(text, -1) {
-				name := strings.NewReplacer("${HOME}", a.home, "$HOME", a.home, "${ZDOTDIR}", a.startupFolder("zsh"), "$ZDOTDIR", a.startupFolder("zsh")).Replace(m[1])
-				if name = expandHome(name, a.home); filepath.IsAbs(name) {
+				name := strings.NewReplacer("${HOME}", a.Home, "$HOME", a.Home, "${ZDOTDIR}", a.startupFolder("zsh"), "$ZDOTDIR", a.startupFolder("zsh")).Replace(m[1])
+				if name = expandHome(name, a.Home); filepath.IsAbs(name) {
 					next = append(next, filepath.Clean(name))
 				}
 			}
@@ -173,7 +173,7 @@ func (a *app) findHook(shell string) *loadedHook {
 			continue
 		}
 		h := &loadedHook{startupLine: l}
-		program := expandHome(strings.NewReplacer("${HOME}", a.home, "$HOME", a.home).Replace(m[1]), a.home)
+		program := expandHome(strings.NewReplacer("${HOME}", a.Home, "$HOME", a.Home).Replace(m[1]), a.Home)
 		_, line := a.hookLine(shell)
 		replace := fmt.Sprintf("sed -i --follow-symlinks %s %s", quote.POSIX(fmt.Sprintf("%dc\\%s", l.line, line)), quote.POSIX(l.file))
 		switch {
@@ -202,11 +202,11 @@ func onSystemPath(name string) bool {
 // loginGap is what keeps a login bash from the hook in ~/.bashrc, and what to type.
 // Other shells read the file of the hook in every shell with a prompt.
 func (a *app) loginGap(shell string, h *loadedHook) (problem, fix string) {
-	if shell != "bash" || h == nil || h.file != a.home+"/.bashrc" {
+	if shell != "bash" || h == nil || h.file != a.Home+"/.bashrc" {
 		return "", ""
 	}
 	for _, name := range []string{".bash_profile", ".bash_login", ".profile"} {
-		data, err := os.ReadFile(filepath.Join(a.home, name))
+		data, err := os.ReadFile(filepath.Join(a.Home, name))
 		if err != nil {
 			continue
 		}
@@ -230,11 +230,11 @@ func (a *app) printHookLine() {
 	}
 	rc, line := a.hookLine(shell)
 	if h := a.findHook(shell); h != nil && h.problem == "" {
-		fmt.Fprintf(a.stdout, "line %d of %s loads the hook\n", h.line, printable(a.short(h.file)))
+		fmt.Fprintf(a.stdout, "line %d of %s loads the hook\n", h.line, printable(a.Short(h.file)))
 		return
 	} else if h != nil {
-		fmt.Fprintf(a.stdout, "line %d of %s %s; make it this one:\n  %s\n", h.line, printable(a.short(h.file)), printable(h.problem), printable(line))
+		fmt.Fprintf(a.stdout, "line %d of %s %s; make it this one:\n  %s\n", h.line, printable(a.Short(h.file)), printable(h.problem), printable(line))
 		return
 	}
-	fmt.Fprintf(a.stdout, "put this line last in %s:\n  %s\n", printable(a.short(rc)), printable(line))
+	fmt.Fprintf(a.stdout, "put this line last in %s:\n  %s\n", printable(a.Short(rc)), printable(line))
 }

@@ -1,0 +1,200 @@
+// Package caller is whoever calls inner, as values: the folders, the environment, the
+// standard streams, and how a person is told something. The packages of a run ask the
+// process for none of these, so a program that makes runs decides about all of them.
+package caller
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust"
+	"github.com/enr/inner/shims"
+)
+
+// Teller tells a person something, a line for each call. Text that comes from strangers
+// is made visible by the implementation.
+type Teller interface {
+	Say(format string, args ...any)
+	Warn(format string, args ...any)
+	Hint(format string, args ...any) // something to type
+	Fail(err error)                  // each fault on a line of its own, then its hint
+
+	// Progress shows how far something is, on a terminal and once it has taken a moment,
+	// until stop is called.
+	Progress(what string, done, total func() int64) (stop func())
+}
+
+// Caller is who calls. It is not changed while it is used.
+type Caller struct {
+	Home      string   // of the user, absolute
+	InnerHome string   // INNER_HOME, absolute
+	Environ   []string // KEY=VALUE, as os.Environ
+
+	Stdin, Stdout, Stderr *os.File
+
+	Version  string // of inner, for records
+	AllTools bool   // as if every tool of the table of resources were on this computer
+
+	Teller
+
+	unaudited bool // it was said that the audit log cannot be written
+}
+
+// LookupEnv is os.LookupEnv in the caller's environment.
+func (c *Caller) LookupEnv(name string) (string, bool) {
+	for _, kv := range c.Environ {
+		if rest, ok := strings.CutPrefix(kv, name); ok && strings.HasPrefix(rest, "=") {
+			return rest[1:], true
+		}
+	}
+	return "", false
+}
+
+// Getenv is os.Getenv in the caller's environment.
+func (c *Caller) Getenv(name string) string {
+	value, _ := c.LookupEnv(name)
+	return value
+}
+
+// ProfilesDir is where the user's own profiles are.
+func (c *Caller) ProfilesDir() string { return filepath.Join(c.InnerHome, "profiles") }
+
+// LogsDir is where inner keeps records on its own, and the audit log.
+func (c *Caller) LogsDir() string { return filepath.Join(c.InnerHome, "logs") }
+
+// ConfigFile is the user's own config.toml.
+func (c *Caller) ConfigFile() string { return filepath.Join(c.InnerHome, "config.toml") }
+
+// Trust is what the user has allowed.
+func (c *Caller) Trust() trust.Store { return trust.Store{Dir: filepath.Join(c.InnerHome, "trust")} }
+
+// ShimDir is the folder of links that is first on PATH.
+func (c *Caller) ShimDir() string { return filepath.Join(c.InnerHome, "shims", "bin") }
+
+// ProcFile is where it is written down how /proc can be had on this host.
+func (c *Caller) ProcFile() string { return filepath.Join(c.InnerHome, "proc.json") }
+
+// Ledger is where runs write down what they made in folders of the host.
+func (c *Caller) Ledger() string { return filepath.Join(c.InnerHome, "borrowed") }
+
+// StageBase is where the folders of runs are.
+func (c *Caller) StageBase() string { return stage.Base(c.Getenv("XDG_RUNTIME_DIR")) }
+
+// OtherHome is the home of the password file, when Home is another; else "".
+func (c *Caller) OtherHome() string {
+	if other := profile.PasswordHome(); other != c.Home {
+		return other
+	}
+	return ""
+}
+
+// Homes are the homes of the user.
+func (c *Caller) Homes() []string {
+	if other := c.OtherHome(); other != "" {
+		return []string{c.Home, other}
+	}
+	return []string{c.Home}
+}
+
+// OwnFolder keeps root out of a user's INNER_HOME, as with sudo and the user's
+// HOME: what root writes there the user could not read any more.
+func (c *Caller) OwnFolder() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	var st unix.Stat_t
+	err := unix.Lstat(c.InnerHome, &st)
+	if errors.Is(err, unix.ENOENT) { // it would be root's, in a folder of the user
+		err = unix.Stat(filepath.Dir(c.InnerHome), &st)
+	}
+	if err != nil || st.Uid == 0 {
+		return nil
+	}
+	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s belongs to user %d, and this is root", c.InnerHome, st.Uid), Hint: "type it as that user, or set INNER_HOME to a folder of root's own"}
+}
+
+// Audit adds to the audit log. What happened has happened: a log that cannot be
+// written is worth a word, once.
+func (c *Caller) Audit(events ...runlog.Event) {
+	if len(events) == 0 || c.OwnFolder() != nil {
+		return // the refusal was said; the log is the user's
+	}
+	if err := runlog.Append(c.LogsDir(), events...); err != nil && !c.unaudited {
+		c.unaudited = true
+		c.Warn("%v", err)
+	}
+}
+
+// Short writes the home as ~.
+func (c *Caller) Short(p string) string {
+	if rest, ok := strings.CutPrefix(p, c.Home+"/"); ok {
+		return "~/" + rest
+	}
+	return p
+}
+
+// Absolute is a folder that a flag names.
+func (c *Caller) Absolute(path, cwd string) string {
+	switch {
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		return filepath.Join(c.Home, path[1:])
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	}
+	return filepath.Join(cwd, path)
+}
+
+// Selves are the files that are inner itself: the running binary and the copy
+// the shims lead to.
+func (c *Caller) Selves() []os.FileInfo {
+	var out []os.FileInfo
+	for _, p := range []string{"/proc/self/exe", filepath.Join(c.InnerHome, "shims", "inner")} {
+		if fi, err := os.Stat(p); err == nil {
+			out = append(out, fi)
+		}
+	}
+	return out
+}
+
+// Self is where the inner binary lies; "" when that cannot be told.
+func (c *Caller) Self() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return self
+}
+
+// FindReal finds a program on a PATH, never one of the shims.
+func (c *Caller) FindReal(name, pathVar string) (string, error) {
+	return shims.FindReal(name, pathVar, c.ShimDir(), c.Selves()...)
+}
+
+// IsShim reports whether a path is that of one of our shims, under whatever
+// name its folder goes.
+func (c *Caller) IsShim(path string) bool {
+	if !strings.Contains(path, "/") || filepath.Base(path) == "inner" {
+		return false
+	}
+	fi, err := os.Stat(path)
+	return filepath.Dir(path) == c.ShimDir() || err == nil && slices.ContainsFunc(c.Selves(), func(self os.FileInfo) bool { return os.SameFile(fi, self) })
+}
+
+// IsTerminal reports whether a file is a terminal.
+func IsTerminal(f *os.File) bool {
+	if f == nil {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

@@ -1,0 +1,68 @@
+package settings
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
+)
+
+// Context is what a profile is resolved against here.
+func (s *Settings) Context(pl Place, o profile.Overrides, forShim bool) (profile.Context, error) {
+	return s.contextWith(pl, o, forShim, false)
+}
+
+// contextWith is Context; with asIs the project's own config.toml counts as it is,
+// approved or not.
+func (s *Settings) contextWith(pl Place, o profile.Overrides, forShim, asIs bool) (profile.Context, error) {
+	c := profile.Context{
+		Home: s.Home, OtherHome: s.OtherHome(), InnerHome: s.InnerHome, UID: os.Getuid(), Lookup: s.LookupEnv,
+		Cwd: pl.Cwd, Project: pl.Root(), Overrides: o, ForShim: forShim,
+	}
+	cfg, err := s.GlobalConfig()
+	if err != nil {
+		return c, err
+	}
+	c.WorkspacesPath, c.LogPath, c.DefaultLimits = cfg.WorkspacesPath, cfg.Log, cfg.DefaultLimits
+	c.HideEnv = cfg.HideEnv
+	c.Hide, c.Written = cfg.Hide, s.Trust().Written
+	dirs := []string{pl.Cwd}
+	if o.Workdir != "" {
+		dirs = append(dirs, files.Real(s.Absolute(o.Workdir, pl.Cwd)))
+	}
+	if asIs && pl.Project != nil {
+		own := s.ProjectConfig(pl)
+		if own.Err != nil {
+			return c, own.Err
+		}
+		ownSettings(&c, own.Config)
+		c.ProjectHide, c.ProjectLimits = own.Config.Hide, own.Config.DefaultLimits
+		c.HideEnv = append(slices.Clip(c.HideEnv), own.Config.HideEnv...)
+		dirs = []string{filepath.Dir(pl.Root())}
+	}
+	layers, err := s.Layers(dirs...)
+	if err != nil {
+		return c, err
+	}
+	for _, l := range layers {
+		if l.Root == pl.Root() {
+			ownSettings(&c, l.Config)
+		}
+		c.ProjectHide = append(slices.Clip(c.ProjectHide), l.Config.Hide...)
+		c.HideEnv = append(slices.Clip(c.HideEnv), l.Config.HideEnv...)
+		c.ProjectLimits = c.ProjectLimits.Or(l.Config.DefaultLimits)
+	}
+	return c, nil
+}
+
+// ownSettings puts what the config.toml of the project in force says before what the
+// user's says.
+func ownSettings(c *profile.Context, cfg *config.Config) {
+	if cfg.WorkspacesPath != "" {
+		c.WorkspacesPath = cfg.WorkspacesPath
+	}
+	c.ProjectLog = cfg.Log
+}

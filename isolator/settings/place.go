@@ -1,0 +1,63 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/profile"
+)
+
+// Place is where a call happens.
+type Place struct {
+	Cwd     string           // physical
+	Project *profile.Project // nil outside
+}
+
+// Root is the folder of the project, or "".
+func (pl Place) Root() string {
+	if pl.Project == nil {
+		return ""
+	}
+	return pl.Project.Root
+}
+
+// Here finds the working folder, by its physical path, and its project: the
+// same project under two names is one.
+func (s *Settings) Here() (Place, error) {
+	cwd, err := unix.Getwd() // the kernel's word: $PWD can say anything
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return Place{}, &fault.Refusal{Code: 126, Msg: "the current folder does not exist any more", Hint: "cd to a folder that exists"}
+	case err == nil && !filepath.IsAbs(cwd):
+		return Place{}, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("the current folder %q is outside the root folder", cwd), Hint: "cd"}
+	case err != nil:
+		return Place{}, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("the current folder cannot be named: %v", err), Hint: "cd"}
+	}
+	return Place{Cwd: cwd, Project: s.ProjectOf(cwd)}, nil
+}
+
+// ProjectOf is the project that a folder lies in, or nil.
+func (s *Settings) ProjectOf(dir string) *profile.Project {
+	return profile.FindProject(dir, s.InnerHome, filepath.Join(s.Home, ".inner"))
+}
+
+// Behind is the main worktree's project behind the .inner of a linked one, or nil.
+func (s *Settings) Behind(p *profile.Project) *profile.Project {
+	if p == nil {
+		return nil
+	}
+	return p.Behind(s.InnerHome, filepath.Join(s.Home, ".inner"))
+}
+
+// Loader loads the profiles of a place.
+func (s *Settings) Loader(pl Place) *profile.Loader {
+	l := &profile.Loader{Home: s.Home, GlobalDir: s.ProfilesDir(), Declared: s.declared}
+	if pl.Project != nil && pl.Project.Problem == nil {
+		l.Project = pl.Project
+	}
+	return l
+}
