@@ -250,7 +250,7 @@ func stageBoxGit(j *journey) (err error) {
 		}
 		c, err := git.Stage(r, git.Options{
 			Git: gitProgram(), Run: j.run.ID, Dir: dir, Roots: roots, Objects: fmt.Sprintf("%s/%d", boxGitObjects, i),
-			Name: "inner", Email: "inner@localhost", Clean: gitCleaner(j.rc), Profile: strings.TrimSpace(j.rc.Name + " " + j.rc.Path),
+			Name: "inner", Email: "inner@localhost", Clean: gitCleaner(j.rc), Profile: strings.TrimSpace(j.rc.Name + " " + j.rc.Path), Grants: profile.GrantsDigest(profile.Grants(j.rc)),
 		})
 		if err != nil {
 			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: %v", j.app.Short(r.Top), err))

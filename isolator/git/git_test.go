@@ -417,6 +417,7 @@ func TestResume(t *testing.T) {
 		{name: "host staged", host: "echo x >x; git add x", why: "the index was changed outside since"},
 		{name: "a link in its place", box: "rm .git/rebase-merge/onto; ln -s /etc/passwd .git/rebase-merge/onto", why: "its state is not what git writes"},
 		{name: "another profile", why: "it is of the profile a"},
+		{name: "other grants", why: "that run had other grants"},
 		{name: "a fifo", box: "rm .git/ORIG_HEAD; mkfifo .git/rebase-merge/x", why: "its state is not what git writes"},
 		{name: "HEAD is odd", box: "echo x >.git/HEAD", why: "its HEAD says nothing that git understands"},
 	} {
@@ -433,12 +434,14 @@ func TestResume(t *testing.T) {
 				s.host(s.top, tc.host)
 			}
 			two := s.stage(s.top, "two")
-			if tc.name == "another profile" {
+			if tc.name == "another profile" || tc.name == "other grants" {
 				one, err := Reopen(one.path, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				one.meta.Profile = "a"
+				if one.meta.Grants = "more"; tc.name == "another profile" {
+					one.meta.Profile = "a"
+				}
 				if err := one.save(); err != nil {
 					t.Fatal(err)
 				}

@@ -94,14 +94,20 @@ func (c *Copy) resumeUnit(old *Copy, was *unit, i int) (list []Resumed, elsewher
 			defer r.to.close()
 		}
 		one := Resumed{Top: v.Top, What: what}
-		// A rebase has lines that git runs, and the maps of the packs are believed: what one profile leaves runs with the grants
+		// A rebase has lines that git runs, and the maps of the packs are believed: what one box leaves runs with the grants
 		// of no other.
-		if old.meta.Profile != c.meta.Profile {
+		switch {
+		case old.meta.Profile != c.meta.Profile:
 			one.Why = "it is of the profile " + plainText(old.meta.Profile, 200)
-		} else if one.Why = r.view(v); one.Why == "" {
-			if err := r.objects(); err != nil {
-				return nil, false, err
+		case old.meta.Grants != c.meta.Grants:
+			one.Why = "that run had other grants (folders, network, variables): run it with the same"
+		default:
+			if one.Why = r.view(v); one.Why == "" {
+				err = r.objects()
 			}
+		}
+		if err != nil {
+			return nil, false, err
 		}
 		list = append(list, one)
 	}

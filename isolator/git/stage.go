@@ -23,8 +23,9 @@ type Options struct {
 	Run   string   // name of the run: letters, digits and dashes
 	Dir   string   // an empty private folder, which the copy is made in
 	Roots []string // folders that the box can write, real paths
-	// Profile says which boxes may go on with what this one leaves unfinished: those with the same.
-	Profile string
+	// Profile and Grants say which boxes may go on with what this one leaves unfinished: those that have the same. Grants
+	// stands for all that the run may do.
+	Profile, Grants string
 	// Objects is the folder of the box below which it sees the host's objects.
 	Objects string
 	// Name and Email are who the logs of the host name for what inner does there.
@@ -74,7 +75,7 @@ func Stage(r *Repo, o Options) (c *Copy, err error) {
 	}
 	c = &Copy{
 		path: o.Dir, objects: o.Objects, roots: o.Roots, clean: o.Clean,
-		meta: meta{Version: 1, Run: o.Run, Git: o.Git, Name: o.Name, Email: o.Email, Roots: o.Roots, Profile: o.Profile},
+		meta: meta{Version: 1, Run: o.Run, Git: o.Git, Name: o.Name, Email: o.Email, Roots: o.Roots, Profile: o.Profile, Grants: o.Grants},
 	}
 	if c.clean == nil {
 		c.clean = WithoutLogins

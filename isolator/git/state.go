@@ -32,6 +32,7 @@ type meta struct {
 	Email   string
 	Roots   []string
 	Profile string // see Options
+	Grants  string
 	Units   []*unit
 	Waits   bool // something else than an unfinished operation is left to cross
 	Vacant  []vacancy
