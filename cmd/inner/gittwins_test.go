@@ -184,7 +184,6 @@ var twinCommands = []struct{ name, line, only, differs string }{
 	{name: "worktree moved at once", line: `git worktree add -q -b moving ./w1 && git worktree move ./w1 ./w2`},
 	{name: "worktree of an agent", line: `git worktree add -q -b worktree-x .claude/worktrees/x && cd .claude/worktrees/x && echo x >>a && git commit -qam x && cd ../../.. && git merge -q worktree-x`},
 	{name: "submodule add", line: `git -c protocol.file.allow=always submodule --quiet add "$HOME/remote.git" sub && git commit -qm sub && git submodule status`, only: "plain"},
-	{name: "submodule deinit", line: `cd .. && git submodule --quiet deinit -f lib && git submodule status`, only: "submodule"},
 	{name: "submodule update", line: `cd .. && git submodule --quiet update --init && git submodule status`, only: "submodule"},
 	{name: "commit in the submodule and above", line: `echo x >>a && git commit -qam x && cd .. && git add lib && git commit -qm 'new lib'`, only: "submodule"},
 	{name: "deinit and init", line: `cd .. && git -C lib switch -q --detach && git submodule --quiet update --init --force`, only: "submodule"},

@@ -71,7 +71,7 @@ type Trial struct {
 func List() []Attack {
 	var list []Attack
 	for _, part := range [][]Attack{
-		files(), gits(), configs(), secrets(), hidden(), sockets(), proxies(), processes(), terminals(), typing(), kernels(), devices(), grants(), launchers(), repositories(),
+		files(), gits(), configs(), secrets(), hidden(), sockets(), proxies(), processes(), terminals(), typing(), kernels(), devices(), grants(), launchers(), repositories(), gitDirectories(),
 	} {
 		list = append(list, part...)
 	}
