@@ -685,7 +685,7 @@ func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]boo
 	}
 	in.WriteString("prepare\x00commit\x00")
 	args := []string{"update-ref", "-m", x.message(""), "--stdin", "-z"}
-	if err := x.host.mkdir("logs", 0o755); err != nil {
+	if err := x.host.mkdir("logs", folderMode); err != nil {
 		return err
 	}
 	var err error

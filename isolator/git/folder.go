@@ -21,6 +21,8 @@ import (
 type folder struct {
 	fd   int
 	path string // for messages only
+
+	shared sharing // of a repository of the host: what git would add to the modes in it
 }
 
 // openFolder opens a directory by an absolute path that has no link in it.
@@ -33,14 +35,14 @@ func openPath(p string, flags int) (*folder, error) {
 		return nil, err
 	}
 	if p == "/" {
-		return &folder{root, p}, nil
+		return &folder{fd: root, path: p}, nil
 	}
 	defer unix.Close(root)
 	fd, err := copytree.Open(root, strings.TrimPrefix(filepath.Clean(p), "/"), flags|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: p, Err: err}
 	}
-	return &folder{fd, p}, nil
+	return &folder{fd: fd, path: p}, nil
 }
 
 func (d *folder) close() {
@@ -56,7 +58,7 @@ func (d *folder) sub(rel string) (*folder, error) {
 	if err != nil {
 		return nil, d.fault("open", rel, err)
 	}
-	return &folder{fd, filepath.Join(d.path, rel)}, nil
+	return &folder{fd: fd, path: filepath.Join(d.path, rel), shared: d.shared}, nil
 }
 
 func (d *folder) fault(op, rel string, err error) error {
@@ -179,7 +181,7 @@ var errTooMany = errors.New("more entries than git would ever make")
 // mkdir makes a folder and those it lies in.
 func (d *folder) mkdir(rel string, mode uint32) error {
 	make := func() error {
-		return d.at("mkdir", rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, mode) })
+		return d.at("mkdir", rel, func(dir int, name string) error { return d.makeFolder(dir, name, mode) })
 	}
 	err := make()
 	if parent := path.Dir(rel); errors.Is(err, unix.ENOENT) && parent != "." {
@@ -206,7 +208,9 @@ func (d *folder) create(rel string, data []byte, mode uint32, sync bool) error {
 			return err
 		}
 		f := os.NewFile(uintptr(fd), rel)
-		_, err = f.Write(data)
+		if err = d.share(fd); err == nil {
+			_, err = f.Write(data)
+		}
 		if err == nil && sync {
 			err = f.Sync()
 		}
@@ -326,7 +330,7 @@ func (d *folder) copyFile(rel string, to *folder, name string, most int64, mode 
 			return err
 		}
 		defer unix.Close(fd)
-		if err := fill(fd, int(f.Fd()), st.Size); err != nil {
+		if err := errors.Join(to.share(fd), fill(fd, int(f.Fd()), st.Size)); err != nil {
 			_ = unix.Unlinkat(dir, base, 0)
 			return err
 		}

@@ -225,12 +225,12 @@ func (x *exchange) tracking() error {
 	if err != nil {
 		return err
 	}
-	return x.host.locked("config", x.meta.Run, append(data, text...), st.Mode&0o777, func() error {
+	return x.host.locked("config", x.meta.Run, append(data, text...), 0o600, func() error {
 		again, err := x.host.read("config", maxConfig)
 		if err == nil && string(again) != string(data) {
 			err = ErrLocked
 		}
-		return err
+		return errors.Join(err, x.host.chmod("config.lock", st.Mode)) // git keeps its mode, too
 	})
 }
 
@@ -330,28 +330,29 @@ func (x *exchange) writeWorktree(v *viewState) string {
 			}
 		}
 	}
-	if err := x.host.mkdir(v.Rel, 0o755); err != nil {
+	plain := x.host.unshared()
+	if err := errors.Join(x.host.mkdir("worktrees", folderMode), plain.mkdir(v.Rel, folderMode)); err != nil {
 		return err.Error()
 	}
-	put := func(name string, data []byte) error { return x.host.create(v.file(name), data, 0o644, true) }
-	err := put("commondir", []byte("../..\n"))
+	put := func(d *folder, name string, data []byte) error { return d.create(v.file(name), data, fileMode, true) }
+	err := put(plain, "commondir", []byte("../..\n"))
 	if err == nil {
-		err = put("HEAD", []byte(v.boxHead+"\n"))
+		err = put(x.host, "HEAD", []byte(v.boxHead+"\n"))
 	}
 	if err == nil && v.boxIndex != nil {
 		var out *index
 		if out, err = v.boxIndex.taken(nil, 0, false); err == nil {
-			err = put("index", out.format(x.u.Digits/2))
+			err = put(x.host, "index", out.format(x.u.Digits/2))
 		}
 	}
 	if err == nil {
 		err = x.logHead(v, "", resolve(v.boxHead, x.hostRefs))
 	}
 	if text, lerr := x.box.read(v.file("locked"), maxPointer); err == nil && lerr == nil {
-		err = put("locked", []byte(plainText(strings.TrimSpace(string(text)), 200)+"\n"))
+		err = put(plain, "locked", []byte(plainText(strings.TrimSpace(string(text)), 200)+"\n"))
 	}
 	if err == nil {
-		err = put("gitdir", []byte(v.Top+"/.git\n"))
+		err = put(plain, "gitdir", []byte(v.Top+"/.git\n"))
 	}
 	if err != nil {
 		_ = x.host.removeTree(v.Rel)

@@ -50,12 +50,12 @@ func (x *exchange) lfsFile(name, hash string) error {
 	if st.Size > maxLFS {
 		return nil
 	}
-	if err := errors.Join(room(x.host, st.Size), x.host.mkdir(name[:len(lfsObjects)+6], 0o755)); err != nil {
+	if err := errors.Join(room(x.host, st.Size), x.host.mkdir(name[:len(lfsObjects)+6], folderMode)); err != nil {
 		return err
 	}
 	temp := tempName(name, x.meta.Run)
 	_ = x.host.remove(temp)
-	if _, err := x.box.copyFile(name, x.host, temp, maxLFS, 0o644); err != nil {
+	if _, err := x.box.copyFile(name, x.host, temp, maxLFS, fileMode); err != nil {
 		return err
 	}
 	copied, _, err := x.host.open(temp)

@@ -106,13 +106,14 @@ const noBranch = "refs/heads/inner-none"
 // emptyModule makes a repository without anything in it, under a name of inner's own.
 func (x *exchange) emptyModule(r *Repo, rel string) (*unit, error) {
 	temp := tempName(rel, x.meta.Run)
+	host := x.host.unshared() // as when git clones one
 	if x.host.has(temp) {
 		if err := x.host.removeTree(temp); err != nil {
 			return nil, err
 		}
 	}
 	for _, dir := range []string{"objects/pack", "objects/info", "refs/heads", "refs/tags", "info", "hooks"} {
-		if err := x.host.mkdir(temp+"/"+dir, 0o755); err != nil {
+		if err := host.mkdir(temp+"/"+dir, folderMode); err != nil {
 			return nil, err
 		}
 	}
@@ -134,10 +135,10 @@ func (x *exchange) emptyModule(r *Repo, rel string) (*unit, error) {
 	if url := r.setting("remote.origin.url"); plainURL(url) {
 		config = append(config, gitconfig.Entry{Key: "remote.origin.url", Value: url}, gitconfig.Entry{Key: "remote.origin.fetch", Value: "+refs/heads/*:refs/remotes/origin/*"})
 	}
-	if err := x.host.create(temp+"/config", gitconfig.File("", config), 0o644, true); err != nil {
+	if err := host.create(temp+"/config", gitconfig.File("", config), fileMode, true); err != nil {
 		return nil, err
 	}
-	if err := x.host.create(temp+"/HEAD", []byte("ref: "+noBranch+"\n"), 0o644, true); err != nil {
+	if err := host.create(temp+"/HEAD", []byte("ref: "+noBranch+"\n"), fileMode, true); err != nil {
 		return nil, err
 	}
 	st, err := x.host.stat(temp)

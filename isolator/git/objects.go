@@ -306,7 +306,7 @@ func (b *bundle) store(ctx context.Context, c *Copy, p *plumbing) error {
 		defer f.Close()
 		return p.run(ctx, call{args: []string{"unpack-objects", "-q"}, in: f})
 	}
-	if err := p.store.mkdir("pack", 0o755); err != nil {
+	if err := p.store.mkdir("pack", folderMode); err != nil {
 		return err
 	}
 	// The index comes last: without it git does not look at a pack.

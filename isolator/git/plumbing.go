@@ -47,14 +47,14 @@ func (c *Copy) newPlumbing(u *unit, host *folder) (*plumbing, error) {
 		git: c.meta.Git, clean: filepath.Join(c.path, stateFolder, rel), host: host, store: store, lock: c.lock,
 		who: [2]string{c.meta.Name, c.meta.Email},
 	}
-	if err := c.makePlumbing(u, rel); err != nil {
+	if err := c.makePlumbing(u, rel, host.shared); err != nil {
 		store.close()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (c *Copy) makePlumbing(u *unit, rel string) error {
+func (c *Copy) makePlumbing(u *unit, rel string, shared sharing) error {
 	if err := removeAll(c.state, rel); err != nil {
 		return err
 	}
@@ -62,6 +62,7 @@ func (c *Copy) makePlumbing(u *unit, rel string) error {
 		return err
 	}
 	config := "[core]\n\trepositoryformatversion = 1\n\tbare = true\n\tlogAllRefUpdates = true\n\tfsync = objects,reference\n" +
+		"\tsharedRepository = " + shared.setting() + "\n" +
 		"\tbigFileThreshold = 32m\n\tprotectHFS = true\n\tprotectNTFS = true\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n" +
 		"[extensions]\n\tobjectFormat = " + map[int]string{40: "sha1", 64: "sha256"}[u.Digits] + "\n"
 	if err := c.state.create(rel+"/config", []byte(config), 0o600, false); err != nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // The folders of a copy. Only box is the box's; the others it never sees but for hold,
@@ -192,6 +194,11 @@ func (c *Copy) openUnit(u *unit) (host, box *folder, err error) {
 	}
 	if box, err = c.dir.sub(u.Box); err != nil {
 		host.close()
+		return nil, nil, err
 	}
-	return host, box, err
+	if data, err := host.read("config", maxConfig); err == nil {
+		list, _ := gitconfig.Parse(data) // what stands before a fault counts for git, too
+		host.shared = sharingOf(list)
+	}
+	return host, box, nil
 }

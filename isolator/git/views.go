@@ -363,7 +363,7 @@ func (x *exchange) carryHead(v *viewState) (ok bool, err error) {
 			return false, nil
 		}
 	}
-	err = x.host.locked(v.file("HEAD"), x.meta.Run, []byte(v.boxHead+"\n"), 0o644, func() error {
+	err = x.host.locked(v.file("HEAD"), x.meta.Run, []byte(v.boxHead+"\n"), fileMode, func() error {
 		data, err := x.host.read(v.file("HEAD"), maxLoose)
 		if err == nil && headValue(data, x.u.Digits) != v.hostHead {
 			err = errors.New("HEAD was moved outside just now")
@@ -393,7 +393,7 @@ func (x *exchange) logHead(v *viewState, old, now string) error {
 			text = e.Message
 		}
 	}
-	if err := x.host.mkdir(v.file("logs"), 0o755); err != nil {
+	if err := x.host.mkdir(v.file("logs"), folderMode); err != nil {
 		return err
 	}
 	e := logEntry{
@@ -401,10 +401,11 @@ func (x *exchange) logHead(v *viewState, old, now string) error {
 		When: fmt.Sprintf("%d +0000", time.Now().Unix()), Message: x.message(text),
 	}
 	return x.host.at("append", v.file("logs/HEAD"), func(dir int, name string) error {
-		fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o644)
+		fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, fileMode)
 		if err != nil {
 			return err
 		}
+		_ = x.host.share(fd) // it may be somebody else's
 		f := os.NewFile(uintptr(fd), name)
 		_, err = f.WriteString(e.line())
 		return errors.Join(err, f.Close())
@@ -440,11 +441,7 @@ func (x *exchange) carryIndex(v *viewState) (ok bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("the index of the box stays there: %w", err)
 	}
-	mode := uint32(0o644)
-	if hostIndex != nil {
-		mode = v.hostStat.Mode & 0o666
-	}
-	err = x.host.locked(v.file("index"), x.meta.Run, out.format(x.u.Digits/2), mode, func() error {
+	err = x.host.locked(v.file("index"), x.meta.Run, out.format(x.u.Digits/2), fileMode, func() error {
 		st, err := x.host.stat(v.file("index"))
 		if errors.Is(err, fs.ErrNotExist) && hostIndex == nil {
 			return nil
@@ -487,7 +484,11 @@ func (x *exchange) carryMerge(v *viewState) error {
 			delete(v.Merge, name)
 			continue
 		}
-		if err := x.host.replace(v.file(name), tempName(v.file(name), x.meta.Run), data, 0o644, true); err != nil {
+		to := x.host // git writes some as refs, and some as plain files
+		if strings.HasPrefix(name, "MERGE_") || name == "SQUASH_MSG" {
+			to = x.host.unshared()
+		}
+		if err := to.replace(v.file(name), tempName(v.file(name), x.meta.Run), data, fileMode, true); err != nil {
 			return err
 		}
 		v.Merge[name] = digest(data)
@@ -570,10 +571,10 @@ func (x *exchange) carryStash(ctx context.Context, m *move) error {
 		x.u.Stash = ""
 		return nil
 	}
-	if err := errors.Join(x.host.mkdir("logs/refs", 0o755), x.host.mkdir("refs", 0o755)); err != nil {
+	if err := errors.Join(x.host.mkdir("logs/refs", folderMode), x.host.mkdir("refs", folderMode)); err != nil {
 		return err
 	}
-	err = x.host.locked(stashRef, x.meta.Run, []byte(m.new+"\n"), 0o644, func() error {
+	err = x.host.locked(stashRef, x.meta.Run, []byte(m.new+"\n"), fileMode, func() error {
 		again, err := readRefs(x.host, x.u.Digits, &packed{})
 		if err != nil {
 			return err
@@ -582,7 +583,7 @@ func (x *exchange) carryStash(ctx context.Context, m *move) error {
 			return errors.New("the stash was changed outside just now")
 		}
 		name := "logs/" + stashRef
-		return x.host.replace(name, tempName(name, x.meta.Run), []byte(text.String()), 0o644, true)
+		return x.host.replace(name, tempName(name, x.meta.Run), []byte(text.String()), fileMode, true)
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,129 @@
+package git
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// What inner asks for when it writes into the host's repository. As with git, the person's umask takes
+// from it, and core.sharedRepository adds to it.
+const (
+	fileMode   = 0o666
+	folderMode = 0o777
+)
+
+// sharing is core.sharedRepository as git holds it: what is added to the modes of files, as a negative
+// number what they are instead; 0 leaves them to the umask.
+//
+// Source: setup.c, git_config_perm, and path.c, calc_shared_perm, of git 2.39.
+type sharing int
+
+const (
+	shareGroup sharing = 0o660
+	shareAll   sharing = 0o664
+)
+
+func sharingOf(list []gitconfig.Entry) (s sharing) {
+	for _, e := range list {
+		if e.Key != "core.sharedrepository" {
+			continue
+		}
+		n, err := strconv.ParseInt(e.Value, 8, 32)
+		switch word := strings.ToLower(e.Value); {
+		case e.Bare, word == "group", word == "true", word == "yes", word == "on", err == nil && n == 1:
+			s = shareGroup
+		case word == "all", word == "world", word == "everybody", err == nil && n == 2:
+			s = shareAll
+		case err == nil && n&0o600 == 0o600:
+			s = -sharing(n & 0o666)
+		default: // "umask", "false", and what git refuses
+			s = 0
+		}
+	}
+	return s
+}
+
+// setting is the value for a configuration of inner's own.
+func (s sharing) setting() string {
+	switch {
+	case s == 0:
+		return "umask"
+	case s == shareGroup:
+		return "group"
+	case s > 0:
+		return "all"
+	}
+	return "0" + strconv.FormatInt(int64(-s), 8)
+}
+
+// mode is what git would make of a mode.
+func (s sharing) mode(mode uint32) uint32 {
+	if s == 0 {
+		return mode
+	}
+	tweak := uint32(max(s, -s))
+	if mode&unix.S_IWUSR == 0 {
+		tweak &^= 0o222
+	}
+	if mode&unix.S_IXUSR != 0 { // whoever may read it may execute it
+		tweak |= tweak & 0o444 >> 2
+	}
+	out := mode | tweak
+	if s < 0 {
+		out = mode&^0o777 | tweak
+	}
+	if mode&unix.S_IFMT == unix.S_IFDIR {
+		if out |= out & 0o444 >> 2; out&0o060 != 0 {
+			out |= unix.S_ISGID // what is made in it belongs to the group
+		}
+	}
+	return out
+}
+
+// unshared is the same folder for what git leaves to the umask whatever core.sharedRepository says.
+func (d *folder) unshared() *folder {
+	return &folder{fd: d.fd, path: d.path}
+}
+
+// share gives a file or folder that was just made the mode that core.sharedRepository asks for.
+func (d *folder) share(fd int) error {
+	if d.shared == 0 {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if mode := d.shared.mode(st.Mode); mode != st.Mode {
+		return unix.Fchmod(fd, mode&0o7777)
+	}
+	return nil
+}
+
+// makeFolder makes one folder in another.
+func (d *folder) makeFolder(dir int, name string, mode uint32) error {
+	if err := unix.Mkdirat(dir, name, mode); err != nil || d.shared == 0 {
+		return err
+	}
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return d.share(fd)
+}
+
+// chmod gives a file a mode, whatever the umask.
+func (d *folder) chmod(rel string, mode uint32) error {
+	f, _, err := d.open(rel)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Chmod(os.FileMode(mode & 0o777))
+}
