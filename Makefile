@@ -19,7 +19,7 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK
 
 .DEFAULT_GOAL := build
-.PHONY: build test attack agents podman online mutate check lint fmt generate demo bench fuzz setup install uninstall clean help
+.PHONY: build test attack agents podman online mutate frozen check lint fmt generate demo bench fuzz setup install uninstall clean help
 
 build: ## build bin/inner, one static binary
 	@mkdir -p bin
@@ -55,6 +55,11 @@ online: ## fetch from the registries that npm and go are set to, in the sandbox 
 mutate: ## take out each guard that a promise rests on, in a copy, and see a test fail (GUARD="name ..." for some)
 	@contrib/setup.sh test
 	@contrib/mutate.sh $(GUARD)
+
+frozen: ## show that plans and files of runs are those of another binary, OLD=path (HOSTS="name ..." for some; as root)
+	@[ -n "$(OLD)" ] || { echo 'inner: OLD=path names the binary to compare with' >&2; exit 2; }
+	@$(MAKE) --no-print-directory build
+	@contrib/frozen.sh "$(OLD)" bin/inner $(HOSTS)
 
 check: ## what every commit passes: lint, then the tests
 	@contrib/setup.sh test
