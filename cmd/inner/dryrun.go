@@ -154,7 +154,6 @@ func portLines(plan plan.Plan) []string {
 func paste(p plan.Plan, env profile.Env) []byte {
 	var b bytes.Buffer
 	var redirect []string
-	next := plan.FirstDataFD
 	fmt.Fprintf(&b, "# for bash, zsh and sh; in fish type bash first\n%s /dev/fd/9 9<<'INNER'\nexec 9<&-\n", bash())
 	for i, d := range p.Data {
 		content := "printf %s " + word(string(d))
@@ -162,7 +161,6 @@ func paste(p plan.Plan, env profile.Env) []byte {
 			content = "base64 -d <<<" + base64.StdEncoding.EncodeToString(d)
 		}
 		redirect = append(redirect, fmt.Sprintf("%d< <(%s)", plan.FirstDataFD+i, content))
-		next++
 	}
 	if p.Map != nil {
 		// The launcher makes the namespace, and bwrap joins it.
@@ -172,24 +170,22 @@ func paste(p plan.Plan, env profile.Env) []byte {
 	if p.Map != nil {
 		b.WriteString(" \\\n  --unshare-user")
 	}
-	for _, arg := range p.Args {
-		words := slices.Clone(arg.Words)
-		if len(words) == 3 && (strings.HasPrefix(words[1], dryStart+"/") || strings.HasPrefix(words[2], plan.BoxOriginal+"/")) {
+	next := len(p.Data)
+	for _, op := range p.Ops {
+		switch {
+		case strings.HasPrefix(op.Source, dryStart+"/") || strings.HasPrefix(op.Dest, plan.BoxOriginal+"/"):
 			continue // pasted, there are no noop shims to be put first
-		}
-		fmt.Fprintf(&b, " \\\n ")
-		if len(words) == 3 && words[1] == dryEmpty {
-			words = []string{"--ro-bind-data", fmt.Sprint(next), words[2]}
-			redirect = append(redirect, fmt.Sprintf("%d</dev/null", next))
+		case op.Kind == plan.OpMask:
+			op = plan.Op{Kind: plan.OpData, Data: next, Dest: op.Dest}
+			redirect = append(redirect, fmt.Sprintf("%d</dev/null", plan.FirstDataFD+next))
 			next++
+		case strings.HasPrefix(op.Source, dryNoop+"/") || op.Source == dryPipe || op.Source == dryBus:
+			op.Source = "/bin/false" // a file, and as a program it fails
+		case strings.HasPrefix(op.Source, dryStage):
+			op = plan.Op{Kind: plan.OpTmpfs, Dest: op.Dest}
 		}
-		if len(words) == 3 && (strings.HasPrefix(words[1], dryNoop+"/") || words[1] == dryPipe || words[1] == dryBus) {
-			words[1] = "/bin/false" // a file, and as a program it fails
-		}
-		if len(words) == 3 && strings.HasPrefix(words[1], dryStage) {
-			words = []string{"--tmpfs", words[2]}
-		}
-		for _, w := range words {
+		b.WriteString(" \\\n ")
+		for _, w := range op.Words() {
 			b.WriteString(" " + word(w))
 		}
 	}

@@ -25,12 +25,12 @@ var names = strings.NewReplacer(dryEmpty, "<empty file>", dryStage, "<staged> ")
 func dryJSON(r rehearsal) (map[string]any, error) {
 	rc, p := r.rc, r.plan
 	var args []any
-	for _, arg := range p.Args {
-		words := make([]string, len(arg.Words))
-		for i, w := range arg.Words {
-			words[i] = names.Replace(w)
+	for _, op := range p.Ops {
+		words := []string{}
+		for _, w := range op.Words() {
+			words = append(words, names.Replace(w))
 		}
-		args = append(args, map[string]any{"args": words, "reason": arg.Reason})
+		args = append(args, map[string]any{"args": words, "reason": op.Reason})
 	}
 	env := map[string]string{}
 	for _, kv := range p.Env {

@@ -225,10 +225,15 @@ func (j job) plan() plan.Plan {
 	}
 	// Where the test binary and its files are must be there in the box.
 	home := filepath.Dir(self())
-	p.Args = []plan.Arg{{Words: []string{
+	words := slices.Concat([]string{
 		"--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
 		"--die-with-parent", "--cap-drop", "ALL", "--tmpfs", "/tmp", "--setenv", "GORACE", "atexit_sleep_ms=0", "--bind", home, home, "--bind", os.TempDir(), os.TempDir(),
-	}}, {Words: j.Args}}
+	}, j.Args)
+	flags := plan.Op{Kind: plan.OpSwitch}
+	for _, w := range words {
+		flags.Flags = append(flags.Flags, plan.Flag(w))
+	}
+	p.Ops = []plan.Op{flags}
 	return p
 }
 

@@ -10,45 +10,20 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// mount is one argument of the plan that puts something into the box.
-type mount struct {
-	source string // "" for what is made for the box
-	dest   string
-	write  bool
-	kind   string // the option
-	reason string
-}
-
-// mounts reads the arguments, as bwrap(1) documents them.
-func mounts(plan plan.Plan) []mount {
-	var out []mount
-	for _, a := range plan.Args {
-		w, write := a.Words, true
-		for len(w) > 2 && (w[0] == "--perms" || w[0] == "--size") {
-			write = write && w[1] != "0555"
-			w = w[2:]
-		}
-		switch {
-		case len(w) == 3 && (w[0] == "--bind" || w[0] == "--ro-bind" || w[0] == "--dev-bind"):
-			out = append(out, mount{w[1], w[2], w[0] != "--ro-bind", w[0], a.Reason})
-		case len(w) == 3 && w[0] == "--ro-bind-data":
-			out = append(out, mount{"", w[2], false, w[0], a.Reason})
-		case len(w) == 2 && (w[0] == "--tmpfs" || w[0] == "--dev" || w[0] == "--proc"):
-			out = append(out, mount{"", w[1], write, w[0], a.Reason})
-		}
-	}
-	return out
+// mounts are the operations of the plan that put something into the box.
+func mounts(p plan.Plan) []plan.Op {
+	return slices.DeleteFunc(slices.Clone(p.Ops), func(o plan.Op) bool { return !o.Mounts() })
 }
 
 // at returns which mount decides about a box path, and the host path it shows there;
 // -1 for none, "" for nothing of the host.
-func at(ms []mount, p string) (i int, hostPath string) {
+func at(ms []plan.Op, p string) (i int, hostPath string) {
 	for i, m := range slices.Backward(ms) {
-		if paths.Below(m.dest, p) {
-			if m.source == "" {
+		if rest, ok := paths.Rest(m.Dest, p); ok {
+			if !m.Bind() {
 				return i, ""
 			}
-			return i, filepath.Join(m.source, strings.TrimPrefix(p, m.dest))
+			return i, filepath.Join(m.Source, rest)
 		}
 	}
 	return -1, ""
@@ -58,7 +33,7 @@ func at(ms []mount, p string) (i int, hostPath string) {
 func (s Subject) canWrite(hostPath string) bool {
 	ms := mounts(s.Plan)
 	i, shown := at(ms, s.real(hostPath))
-	return i >= 0 && ms[i].write && shown == s.real(hostPath)
+	return i >= 0 && ms[i].Writable() && shown == s.real(hostPath)
 }
 
 // real is a host path with its links resolved, as far as the facts know it.
@@ -82,32 +57,32 @@ func (s Subject) files() []Row {
 	}
 	ms := mounts(s.Plan)
 	for i, m := range ms {
-		if last, _ := at(ms, m.dest); last != i || s.inners(m) {
+		if last, _ := at(ms, m.Dest); last != i || s.inners(m) {
 			continue
 		}
-		below, before := at(ms[:i], m.dest)
-		overWritable := below >= 0 && ms[below].write
+		below, before := at(ms[:i], m.Dest)
+		overWritable := below >= 0 && ms[below].Writable()
 		switch {
-		case m.kind == "--tmpfs" && !m.write && overWritable && !strings.HasPrefix(m.reason, "hidden:"):
-			list(&stays, s.place(m.dest, m.reason))
-		case m.kind == "--tmpfs" && (!m.write || strings.HasPrefix(m.reason, "hidden:")), m.source == s.Staged.Empty && m.source != "":
+		case m.Kind == plan.OpTmpfs && !m.Writable() && overWritable && !strings.HasPrefix(m.Reason, "hidden:"):
+			list(&stays, s.place(m.Dest, m.Reason))
+		case m.Kind == plan.OpTmpfs && (!m.Writable() || strings.HasPrefix(m.Reason, "hidden:")), m.Kind == plan.OpMask:
 			continue // see hidden
-		case slices.ContainsFunc(s.Plan.Fills, func(f plan.Fill) bool { return f.Dest == m.dest }):
-			list(&clones, s.place(m.dest, m.reason))
-		case m.kind == "--tmpfs":
-			list(&own, s.place(m.dest, m.reason))
-		case m.source == "": // made for the box
-		case slices.ContainsFunc(s.Staged.Copies, func(c plan.Copy) bool { return c.Host == m.source }):
-			list(&copies, s.place(m.dest, m.reason))
-		case slices.ContainsFunc(s.Staged.BoxGit, func(b plan.Bind) bool { return b.Write && b.Host == m.source }):
-			list(&clones, s.place(m.dest, m.reason))
-		case before == m.source && m.write && overWritable: // mounted on itself, to stay where it is
-		case m.write:
+		case slices.ContainsFunc(s.Plan.Fills, func(f plan.Fill) bool { return f.Dest == m.Dest }):
+			list(&clones, s.place(m.Dest, m.Reason))
+		case m.Kind == plan.OpTmpfs:
+			list(&own, s.place(m.Dest, m.Reason))
+		case !m.Bind(): // made for the box
+		case slices.ContainsFunc(s.Staged.Copies, func(c plan.Copy) bool { return c.Host == m.Source }):
+			list(&copies, s.place(m.Dest, m.Reason))
+		case slices.ContainsFunc(s.Staged.BoxGit, func(b plan.Bind) bool { return b.Write && b.Host == m.Source }):
+			list(&clones, s.place(m.Dest, m.Reason))
+		case before == m.Source && m.Writable() && overWritable: // mounted on itself, to stay where it is
+		case m.Writable():
 			list(&change, s.mapped(m))
-		case before == m.source && overWritable:
-			list(&stays, s.place(m.dest, m.reason))
-		case m.source == "/":
-			list(&read, Thing{Text: "the system (/, where nothing else is said)", Path: "/", Why: m.reason})
+		case before == m.Source && overWritable:
+			list(&stays, s.place(m.Dest, m.Reason))
+		case m.Source == "/":
+			list(&read, Thing{Text: "the system (/, where nothing else is said)", Path: "/", Why: m.Reason})
 		default:
 			list(&read, s.mapped(m))
 		}
@@ -127,19 +102,19 @@ func (s Subject) files() []Row {
 }
 
 // mapped is a mount with both its names, when they differ.
-func (s Subject) mapped(m mount) Thing {
-	t := s.place(m.source, m.reason)
-	if s.real(m.dest) != m.source {
-		t.Text += " as " + s.short(m.dest)
+func (s Subject) mapped(m plan.Op) Thing {
+	t := s.place(m.Source, m.Reason)
+	if s.real(m.Dest) != m.Source {
+		t.Text += " as " + s.short(m.Dest)
 	}
 	return t
 }
 
 // inners reports whether a mount is a part of the box itself.
-func (s Subject) inners(m mount) bool {
-	return m.dest == "/run" || m.dest == plan.BoxMarker || m.kind == "--dev" || m.kind == "--proc" || m.source != "" && m.source == s.Staged.Noop ||
-		paths.Below(plan.BoxDir, m.dest) || paths.Below("/proc", m.dest) || paths.Below("/dev", m.dest) ||
-		s.Staged.Noop != "" && paths.Below(s.Staged.Noop, m.source) || s.Staged.Startup != "" && paths.Below(s.Staged.Startup, m.source)
+func (s Subject) inners(m plan.Op) bool {
+	return m.Dest == "/run" || m.Dest == plan.BoxMarker ||
+		paths.Below(plan.BoxDir, m.Dest) || paths.Below("/proc", m.Dest) || paths.Below("/dev", m.Dest) ||
+		m.Bind() && (s.Staged.Noop != "" && paths.Below(s.Staged.Noop, m.Source) || s.Staged.Startup != "" && paths.Below(s.Staged.Startup, m.Source))
 }
 
 // meant is what the profile says of files, for a run that has no plan.

@@ -297,9 +297,7 @@ func duration(d time.Duration) string {
 // kernel says what stands below the mounts here.
 func (s Subject) kernel() []Row {
 	rc := s.Config
-	option := func(name string) bool {
-		return slices.ContainsFunc(s.Plan.Args, func(a plan.Arg) bool { return slices.Contains(a.Words, name) })
-	}
+	noUserns := slices.ContainsFunc(s.Plan.Ops, func(o plan.Op) bool { return slices.Contains(o.Flags, plan.DisableUserns) })
 	rows := []Row{row(Shut, "system calls", words("a filter ("+rc.Seccomp+")")...)}
 	if rc.Seccomp == "off" {
 		rows = []Row{row(Open, "system calls", words("no filter (seccomp = \"off\")")...)}
@@ -328,7 +326,7 @@ func (s Subject) kernel() []Row {
 	switch {
 	case slices.Contains(rc.Allow, "nested-user-ns"):
 		rows = append(rows, row(Open, "user namespaces", words("can be made: containers run in the box, and more of the kernel is within reach")...))
-	case option("--disable-userns"):
+	case noUserns:
 		rows = append(rows, row(Shut, "user namespaces", words("none can be made inside")...))
 	case rc.Seccomp != "off":
 		rows = append(rows, row(Shut, "user namespaces", words("kept from it by the filter")...))

@@ -1,6 +1,6 @@
 package plan
 
-// The order of the arguments is the security of the box: bwrap applies them
+// The order of the operations is the security of the box: bwrap applies them
 // left to right, and a later mount covers an earlier one.
 //
 //  1. namespaces, capabilities, death with the parent
@@ -144,8 +144,22 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	return b.plan, nil
 }
 
-func (b *builder) arg(reason string, words ...string) {
-	b.plan.Args = append(b.plan.Args, Arg{Words: words, Reason: reason})
+func (b *builder) op(o Op) { b.plan.Ops = append(b.plan.Ops, o) }
+
+// mount is an operation that decides what is seen at a box path.
+func (b *builder) mount(o Op) {
+	b.op(o)
+	b.view.add(o.layer())
+}
+
+func (b *builder) note(reason string) { b.op(Op{Kind: OpNote, Reason: reason}) }
+
+func (b *builder) switches(reason string, flags ...Flag) {
+	b.op(Op{Kind: OpSwitch, Flags: flags, Reason: reason})
+}
+
+func (b *builder) symlink(reason, text, dest string) {
+	b.op(Op{Kind: OpSymlink, Source: text, Dest: dest, Reason: reason})
 }
 
 // canon returns p with links resolved, as far as the facts know it.
@@ -168,41 +182,42 @@ func (b *builder) bind(reason, source, dest string, write bool) {
 }
 
 func (b *builder) bindLayer(reason string, l layer) {
-	flag := "--ro-bind"
+	kind := OpReadOnly
 	if l.write {
-		flag = "--bind"
+		kind = OpBind
 	}
-	b.arg(reason, flag, l.source, l.dest)
+	b.op(Op{Kind: kind, Source: l.source, Dest: l.dest, Reason: reason})
 	b.view.add(l)
 }
 
-func (b *builder) tmpfs(reason, perms, dest string) {
-	b.arg(reason, b.emptyFolder(perms, dest)...)
-	b.view.add(layer{dest: dest, write: true})
+// tmpfs is an empty folder in memory, no larger than the profile says. One that nobody
+// may write covers what was there.
+func (b *builder) tmpfs(reason string, perms uint32, dest string) {
+	b.mount(Op{Kind: OpTmpfs, Perms: perms, Size: b.disk, Dest: dest, Reason: reason})
 }
 
 // filler is a tmpfs in the place of something, for what is bound back into it.
 func (b *builder) filler(reason, dest string) {
-	b.arg(reason, b.emptyFolder("0755", dest)...)
+	b.op(Op{Kind: OpTmpfs, Perms: 0o755, Size: b.disk, Dest: dest, Reason: reason})
 	b.view.add(layer{dest: dest, write: true, filler: true})
 }
 
 func (b *builder) namespaces() error {
 	// Only the pair of a PID namespace and --die-with-parent leaves no process
 	// behind (measured with bwrap 0.8.0).
-	b.arg("processes of the host are out of sight, and all of the run die together", "--unshare-pid", "--die-with-parent")
-	b.arg("no SysV memory or message queues of the host", "--unshare-ipc")
-	b.arg("its own host name and cgroup view", "--unshare-uts", "--unshare-cgroup")
+	b.switches("processes of the host are out of sight, and all of the run die together", UnsharePID, DieWithParent)
+	b.switches("no SysV memory or message queues of the host", UnshareIPC)
+	b.switches("its own host name and cgroup view", UnshareUTS, UnshareCgroup)
 	if b.rc.Network == profile.NetFull {
-		b.arg("network: the host's (sandbox.network)")
+		b.note("network: the host's (sandbox.network)")
 	} else if b.rc.Network.ByName() {
 		// A network with nothing in it but a loopback, which bwrap brings up.
-		b.arg("no network but the proxy of the run, which decides by name (sandbox.network_mode)", "--unshare-net")
+		b.switches("no network but the proxy of the run, which decides by name (sandbox.network_mode)", UnshareNet)
 	} else {
-		b.arg("no network", "--unshare-net")
+		b.switches("no network", UnshareNet)
 	}
 	// As root bwrap keeps every capability otherwise.
-	b.arg("no capabilities, also when run by root", "--cap-drop", "ALL")
+	b.switches("no capabilities, also when run by root", DropCaps()...)
 	return b.nestedNamespace()
 }
 
@@ -212,8 +227,7 @@ func (b *builder) base() error {
 	} else {
 		b.bind("the host, read-only", "/", "/", false)
 	}
-	b.arg("a minimal /dev with its own terminals", "--dev", "/dev")
-	b.view.add(layer{dest: "/dev", write: true})
+	b.mount(Op{Kind: OpDev, Dest: "/dev", Reason: "a minimal /dev with its own terminals"})
 	b.sharedMemory()
 	return b.proc()
 }
@@ -226,9 +240,9 @@ func runKeep() []string {
 func (b *builder) emptyPlaces() error {
 	// A read-only bind does not stop connect(2): sockets are hidden with the
 	// folders they live in.
-	b.tmpfs("an empty /tmp", "1777", "/tmp")
+	b.tmpfs("an empty /tmp", 0o1777, "/tmp")
 	if b.kind("/var/tmp") == host.Dir && b.canon("/var/tmp") == "/var/tmp" {
-		b.tmpfs("an empty /var/tmp", "1777", "/var/tmp")
+		b.tmpfs("an empty /var/tmp", 0o1777, "/var/tmp")
 	}
 	b.filler("no sockets and no state of running services", "/run")
 	b.places()
@@ -251,7 +265,7 @@ func (b *builder) homeFolder() error {
 	}
 	for _, other := range b.homes() {
 		if l, _ := b.view.at(other); other != b.home && l.bind() && b.kind(other) == host.Dir {
-			b.tmpfs("the home of the password file is empty, too", "0700", other)
+			b.tmpfs("the home of the password file is empty, too", 0o700, other)
 		}
 	}
 	for _, home := range b.f.Homes() {
@@ -264,9 +278,9 @@ func (b *builder) homeFolder() error {
 			}
 		}
 	}
-	b.tmpfs("an empty home (sandbox.home = \"isolated\")", "0700", b.home)
+	b.tmpfs("an empty home (sandbox.home = \"isolated\")", 0o700, b.home)
 	if l, _ := b.view.at(b.f.Home); b.f.Home != b.home && !l.bind() {
-		b.arg("the name of the home, which is a link", "--symlink", b.home, b.f.Home)
+		b.symlink("the name of the home, which is a link", b.home, b.f.Home)
 	}
 	expose := func(p, reason string) error {
 		real := b.canon(p)
@@ -385,7 +399,7 @@ func (b *builder) mounts() error {
 			if err := b.mountPoint(m.dest, m.reason); err != nil {
 				return err
 			}
-			b.tmpfs(m.reason, "0755", m.dest)
+			b.tmpfs(m.reason, 0o755, m.dest)
 			continue
 		}
 		if err := b.notSecret(m.real, m.reason); err != nil {
@@ -520,13 +534,16 @@ func (b *builder) stagedPlace(p string) string {
 }
 
 func (b *builder) dataFile(reason string, data []byte, dest string) {
-	b.arg(reason, "--perms", "0444", "--ro-bind-data", b.data(data), dest)
-	b.view.add(layer{dest: dest})
+	b.mount(Op{Kind: OpData, Perms: 0o444, Data: b.data(data), Dest: dest, Reason: reason})
+}
+
+func (b *builder) sealed(reason, dest string) {
+	b.op(Op{Kind: OpSeal, Dest: dest, Reason: reason})
 }
 
 // seal makes /run read-only after the last mount point was made in it.
 func (b *builder) seal() error {
-	b.arg("nothing is added to /run", "--remount-ro", "/run")
+	b.sealed("nothing is added to /run", "/run")
 	b.sealDev()
 	b.sealRoot()
 	return nil

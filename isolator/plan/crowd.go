@@ -66,7 +66,7 @@ func (b *builder) crowd(dir string, secret map[string]bool) {
 		case host.File, host.Dir:
 			b.bind(reason, at, at, false)
 		case host.Link:
-			b.arg(reason, "--symlink", c.Target, at)
+			b.symlink(reason, c.Target, at)
 		}
 	}
 }

@@ -27,8 +27,7 @@ func (b *builder) devices() error {
 				continue
 			}
 			found = true
-			b.arg(reason, "--dev-bind", real, p)
-			b.view.add(layer{dest: p, write: true})
+			b.mount(Op{Kind: OpDevice, Source: real, Dest: p, Reason: reason})
 		}
 		if !found {
 			return fault.Refuse(125, "take "+quote(name)+" out of devices", "profile %q: this computer has no device %s (sandbox.devices)", b.rc.Name, strings.Join(set.Nodes, ", "))

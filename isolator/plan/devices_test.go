@@ -32,9 +32,9 @@ func TestDevices(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out []string
-		for _, a := range plan.Args {
-			if len(a.Words) == 3 && a.Words[0] == "--dev-bind" {
-				out = append(out, a.Words[1]+" "+a.Words[2])
+		for _, a := range plan.Ops {
+			if a.Kind == OpDevice {
+				out = append(out, a.Source+" "+a.Dest)
 			}
 		}
 		return out, plan

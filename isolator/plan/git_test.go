@@ -49,16 +49,13 @@ func TestCoverGit(t *testing.T) {
 			continue
 		}
 		var data, empty []string
-		for _, a := range plan.Args {
-			if !strings.Contains(a.Reason, "[git]") {
-				continue
-			}
-			at := a.Words[len(a.Words)-1]
+		for _, o := range plan.Ops {
 			switch {
-			case a.Words[0] == "--ro-bind":
-				empty = append(empty, at)
-			case at != BoxGitConfig:
-				data = append(data, at)
+			case !strings.Contains(o.Reason, "[git]"):
+			case o.Kind == OpMask:
+				empty = append(empty, o.Dest)
+			case o.Dest != BoxGitConfig:
+				data = append(data, o.Dest)
 			}
 		}
 		slices.Sort(c.empty)
@@ -116,12 +113,12 @@ func TestBoxGit(t *testing.T) {
 			continue
 		}
 		var got, modules []string
-		for _, a := range plan.Args {
+		for _, o := range plan.Ops {
 			switch {
-			case len(a.Words) == 3 && a.Words[1] == "/copy/git":
-				got = append(got, a.Words[2])
-			case len(a.Words) == 3 && a.Words[1] == c.dir+"/modules/x" && a.Words[0] == "--ro-bind":
-				modules = append(modules, strings.TrimSuffix(a.Words[2], "/modules/x"))
+			case o.Source == "/copy/git":
+				got = append(got, o.Dest)
+			case o.Source == c.dir+"/modules/x" && o.Kind == OpReadOnly:
+				modules = append(modules, strings.TrimSuffix(o.Dest, "/modules/x"))
 			}
 		}
 		slices.Sort(got)

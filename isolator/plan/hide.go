@@ -388,14 +388,17 @@ func (b *builder) maskAt(real string, kind host.Kind, reason string) {
 func (b *builder) maskName(real string, kind host.Kind, reason string) {
 	for _, at := range b.view.where(real) {
 		if kind == host.Dir {
-			b.arg(reason, b.emptyFolder("0555", at)...)
-			b.view.add(layer{dest: at})
+			b.tmpfs(reason, 0o555, at)
 			continue
 		}
-		// An empty regular file, not /dev/null: that one gives programs EACCES.
-		b.arg(reason, "--ro-bind", b.s.Empty, at)
-		b.view.add(layer{dest: at})
+		b.emptyFile(reason, at)
 	}
+}
+
+// emptyFile covers a file by an empty regular file, not by /dev/null: that one gives
+// programs EACCES.
+func (b *builder) emptyFile(reason, dest string) {
+	b.mount(Op{Kind: OpMask, Source: b.s.Empty, Dest: dest, Reason: reason})
 }
 
 // reexpose shows an allowed resource that an empty parent covers.
@@ -433,7 +436,7 @@ func (b *builder) grantedSocket(s string) bool {
 func (b *builder) coverShims() {
 	home := b.canon(b.f.InnerHome)
 	if l, _ := b.view.at(home); l.dest == home && !l.bind() {
-		b.arg("the shim folder is empty", "--dir", filepath.Join(home, "shims", "bin"))
-		b.arg("nothing is added to inner's folder", "--remount-ro", home)
+		b.op(Op{Kind: OpDir, Dest: filepath.Join(home, "shims", "bin"), Reason: "the shim folder is empty"})
+		b.sealed("nothing is added to inner's folder", home)
 	}
 }

@@ -4,7 +4,6 @@ package plan
 // it at all.
 
 import (
-	"fmt"
 	"runtime"
 
 	"github.com/enr/inner/internal/fault"
@@ -18,18 +17,18 @@ func (b *builder) kernel() error {
 		// no user namespace of its own here, in which this could be said.
 		switch {
 		case !b.f.SysReadOnly:
-			b.arg("no user namespaces inside", "--unshare-user", "--disable-userns")
+			b.switches("no user namespaces inside", UnshareUser, DisableUserns)
 		case b.rc.Seccomp == "off":
 			return fault.Refuse(125, `seccomp = "default" under [sandbox] keeps them out`,
 				"profile %q: user namespaces inside cannot be turned off: /proc/sys is read-only here, as in most containers, and there is no filter of system calls", b.rc.Name)
 		default:
 			// bwrap writes --disable-userns into /proc/sys/user, which a container's
 			// runtime has mounted read-only; the filter refuses the same calls.
-			b.arg("no user namespaces inside (by the filter of system calls: /proc/sys is read-only here)", "--unshare-user")
+			b.switches("no user namespaces inside (by the filter of system calls: /proc/sys is read-only here)", UnshareUser)
 		}
 	}
 	if b.rc.Seccomp == "off" {
-		b.arg("no filter of system calls (sandbox.seccomp)")
+		b.note("no filter of system calls (sandbox.seccomp)")
 		return nil
 	}
 	filter, err := seccomp.Filter(seccomp.Options{
@@ -38,12 +37,12 @@ func (b *builder) kernel() error {
 	if err != nil {
 		return fault.Refuse(125, `seccomp = "off" under [sandbox] does without it`, "profile %q: %v", b.rc.Name, err)
 	}
-	b.arg("a filter of system calls ("+b.rc.Seccomp+")", "--seccomp", b.data(filter))
+	b.op(Op{Kind: OpFilter, Data: b.data(filter), Reason: "a filter of system calls (" + b.rc.Seccomp + ")"})
 	return nil
 }
 
-// data hands bwrap content and returns the number of its descriptor.
-func (b *builder) data(content []byte) (fd string) {
+// data adds content that bwrap is handed, and returns its place in the list.
+func (b *builder) data(content []byte) int {
 	b.plan.Data = append(b.plan.Data, content)
-	return fmt.Sprint(FirstDataFD + len(b.plan.Data) - 1)
+	return len(b.plan.Data) - 1
 }

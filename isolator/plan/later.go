@@ -107,8 +107,7 @@ func (b *builder) madeEmpty(p string) bool {
 func (b *builder) coverEmpty(reason, p string) {
 	for _, at := range b.view.where(b.canon(p)) {
 		if l, _ := b.view.at(at); l.write {
-			b.arg(reason, b.emptyFolder("0555", at)...)
-			b.view.add(layer{dest: at})
+			b.tmpfs(reason, 0o555, at)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestObeyedIsReadOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.ContainsFunc(plan.Args, func(a Arg) bool { return slices.Equal(a.Words, []string{"--ro-bind", p, p}) })
+		return slices.ContainsFunc(plan.Ops, func(o Op) bool { return slices.Equal(o.Words(), []string{"--ro-bind", p, p}) })
 	}
 	rc := config()
 	for _, p := range []string{obeyed, named} {

@@ -67,25 +67,11 @@ func Unlimited(missing []limits.Missing) string {
 	return strings.Join(out, ", ")
 }
 
-// emptyFolder are the words for an empty folder in memory, no larger than the
-// profile says (--size, bubblewrap 0.7.0).
-func (b *builder) emptyFolder(perms, dest string) []string {
-	return sizedFolder(b.disk, perms, dest)
-}
-
-func sizedFolder(size uint64, perms, dest string) []string {
-	words := []string{"--perms", perms, "--tmpfs", dest}
-	if size > 0 {
-		words = append([]string{"--size", strconv.FormatUint(size, 10)}, words...)
-	}
-	return words
-}
-
 // fill puts a copy of a folder into the memory of the box. Nothing that the box can
 // write lies on the host then, and the kernel holds its size.
 func (b *builder) fill(bind Bind, dest string) {
 	size := cmp.Or(b.disk, bind.Room)
-	b.arg(bind.Reason, sizedFolder(size, "0700", dest)...)
+	b.op(Op{Kind: OpTmpfs, Perms: 0o700, Size: size, Dest: dest, Reason: bind.Reason})
 	b.view.add(layer{source: bind.Host, dest: dest, write: true}) // what is there is a staged copy
 	b.plan.Fills = append(b.plan.Fills, Fill{Source: bind.Host, Dest: dest, Room: size})
 }
@@ -94,13 +80,13 @@ func (b *builder) fill(bind Bind, dest string) {
 // is in /dev is closed by sealDev.
 func (b *builder) sharedMemory() {
 	if b.disk > 0 {
-		b.tmpfs("shared memory, limited (sandbox.limits.disk)", "1777", "/dev/shm")
+		b.tmpfs("shared memory, limited (sandbox.limits.disk)", 0o1777, "/dev/shm")
 	}
 }
 
 // sealDev makes /dev read-only, as a folder that has no limit.
 func (b *builder) sealDev() {
 	if b.disk > 0 {
-		b.arg("nothing is kept in /dev (sandbox.limits.disk)", "--remount-ro", "/dev")
+		b.sealed("nothing is kept in /dev (sandbox.limits.disk)", "/dev")
 	}
 }

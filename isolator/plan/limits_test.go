@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -69,11 +68,11 @@ func TestLimitOfDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		for _, a := range plan.Args {
-			if slices.Contains(a.Words, "--tmpfs") {
+		for _, o := range plan.Ops {
+			if o.Kind == OpTmpfs {
 				n++
-				if sized := len(a.Words) > 2 && a.Words[0] == "--size" && a.Words[1] == "10485760"; sized != (disk != "") {
-					t.Errorf("disk %q: %q", disk, a.Words)
+				if sized := o.Size == 10485760; sized != (disk != "") {
+					t.Errorf("disk %q: %q", disk, o.Words())
 				}
 			}
 		}

@@ -18,7 +18,7 @@ func (b *builder) systemOnly() {
 		switch real := b.canon(p); {
 		case b.kind(p) != host.Dir:
 		case real != p: // merged into /usr
-			b.arg("programs and their settings", "--symlink", real, p)
+			b.symlink("programs and their settings", real, p)
 		default:
 			b.bind("programs and their settings", p, p, false)
 		}
@@ -46,6 +46,6 @@ func (b *builder) programsElsewhere() {
 // sealRoot makes that root read-only, after the last mount point was made in it.
 func (b *builder) sealRoot() {
 	if b.rc.Base == "minimal" {
-		b.arg("nothing is added to /", "--remount-ro", "/")
+		b.sealed("nothing is added to /", "/")
 	}
 }

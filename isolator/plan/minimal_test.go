@@ -70,9 +70,9 @@ func TestMinimalShowsNothingElse(t *testing.T) {
 		t.Errorf("the host's root, or what is not there: %s", words)
 	}
 	// After the last mount point nothing is made in the root any more.
-	end := slices.IndexFunc(plan.Args, func(a Arg) bool { return slices.Equal(a.Words, []string{"--remount-ro", "/"}) })
-	for _, a := range plan.Args[max(end, 0):] {
-		if _, dest := a.mount(); end < 0 || dest != "" {
+	end := slices.IndexFunc(plan.Ops, func(o Op) bool { return o.Kind == OpSeal && o.Dest == "/" })
+	for _, o := range plan.Ops[max(end, 0):] {
+		if end < 0 || o.Mounts() {
 			t.Fatalf("the root is not read-only after the last mount: %s", words)
 		}
 	}

@@ -59,10 +59,8 @@ func (b *builder) nestedNamespace() error {
 	if mode := ProcMode(b.rc.Proc, b.f.Proc); mode != "fresh" {
 		return fault.Refuse(125, `set proc = "fresh" under [sandbox]`, "profile %q: containers need a /proc of their own, and this box has %q", b.rc.Name, mode)
 	}
-	b.arg("a user namespace with a range of ids ("+nestedKey+")",
-		"--uid", fmt.Sprint(b.f.UID), "--gid", fmt.Sprint(b.f.GID))
-	// After --cap-drop ALL: bwrap takes them in order.
-	b.arg("ids can be handed on to containers", "--cap-add", "cap_setuid", "--cap-add", "cap_setgid")
+	b.switches("a user namespace with a range of ids ("+nestedKey+")", User(b.f.UID, b.f.GID)...)
+	b.switches("ids can be handed on to containers", AddCaps("cap_setuid", "cap_setgid")...)
 	b.plan.Map = &userns.Map{
 		NewUIDMap: n.NewUIDMap, NewGIDMap: n.NewGIDMap,
 		UIDs: n.UIDs.Extents(b.f.UID), GIDs: n.GIDs.Extents(b.f.GID),
@@ -83,11 +81,10 @@ func (b *builder) nestedPlaces() error {
 		b.dataFile("the ids left for containers", f.ids.File(n.Name), b.canon(f.path))
 	}
 	runtime := fmt.Sprintf("/run/user/%d", b.f.UID)
-	b.tmpfs("a runtime folder for containers", "0700", runtime)
+	b.tmpfs("a runtime folder for containers", 0o700, runtime)
 	for _, dev := range nestedDevices() {
 		if b.kind(dev) != host.Missing {
-			b.arg("a device containers use", "--dev-bind", dev, dev)
-			b.view.add(layer{dest: dev, write: true})
+			b.mount(Op{Kind: OpDevice, Source: dev, Dest: dev, Reason: "a device containers use"})
 		}
 	}
 	if b.kind(cgroupUnified) == host.Dir {
@@ -112,7 +109,7 @@ func (b *builder) nestedStorage() error {
 	for _, name := range nestedFolders() {
 		p := b.canon(filepath.Join(b.home, name))
 		if l, _ := b.view.at(p); l.bind() && !l.write && b.kind(filepath.Join(b.f.Home, name)) == host.Dir {
-			b.tmpfs("images last as long as the run", "0700", p)
+			b.tmpfs("images last as long as the run", 0o700, p)
 		}
 	}
 	return nil

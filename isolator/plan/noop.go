@@ -78,7 +78,7 @@ func (b *builder) coverPrograms() error {
 	for _, real := range slices.Sorted(maps.Keys(covered)) {
 		for _, at := range b.view.where(real) {
 			script := filepath.Join(b.s.Noop, covered[real])
-			b.arg("blocked and rewritten commands, by any path (noop.mode = \"hard\")", "--ro-bind", script, at)
+			b.op(Op{Kind: OpReadOnly, Source: script, Dest: at, Reason: "blocked and rewritten commands, by any path (noop.mode = \"hard\")"})
 			b.view.add(layer{dest: at})
 		}
 	}

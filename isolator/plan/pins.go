@@ -58,7 +58,7 @@ func (b *builder) pinLinks() error {
 					"profile %q: %s is a link the box could exchange, and nsenter, which is needed to pin it, is not installed", b.rc.Name, h.Path)
 			}
 			at := filepath.Join(dir, filepath.Base(h.Path))
-			b.arg(fmt.Sprintf("the link %s stays as it is: pinned before the program starts", at))
+			b.note(fmt.Sprintf("the link %s stays as it is: pinned before the program starts", at))
 			b.plan.Pins = append(b.plan.Pins, Pin{Path: at, Target: h.Target})
 		}
 	}

@@ -132,7 +132,7 @@ func (b *builder) showHome(home string) {
 		b.bind("the home folder", real, real, false)
 	}
 	if name := b.linkFree(home); name != real && (b.inEmptied(name) || b.inTemporary(name)) {
-		b.arg("the name of the home, which is a link", "--symlink", real, name)
+		b.symlink("the name of the home, which is a link", real, name)
 	}
 }
 

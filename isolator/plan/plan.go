@@ -1,4 +1,4 @@
-// Package plan turns intent into bwrap arguments.
+// Package plan turns intent into the operations that make a box; bwrap.go renders them.
 package plan
 
 import (
@@ -6,24 +6,12 @@ import (
 	"github.com/enr/inner/isolator/userns"
 )
 
-// FirstDataFD is the descriptor under which bwrap finds Plan.Data[0]; the
-// lower ones are the launcher's own.
-const FirstDataFD = 10
-
-// Arg is one bwrap option with its operands, and why it is there. The reason
-// is what --dry-run and explain print.
-type Arg struct {
-	Words  []string
-	Reason string
-}
-
 // Plan is everything the launcher needs to start a box, as data. Build makes
 // it; nothing is decided after it.
 type Plan struct {
 	Bwrap string // absolute path of bwrap
-	Args  []Arg  // in order; the program is not part of them
-	// Data holds the content of files that exist only in the box. Args refer
-	// to Data[i] as descriptor FirstDataFD+i.
+	Ops   []Op   // in order; the program is not part of them
+	// Data holds the content of files that exist only in the box, see Op.Data.
 	Data [][]byte
 
 	// Fills are the folders of the box in memory that hold something when the program
@@ -96,13 +84,4 @@ type Publish struct {
 	Port     uint16
 	HostPort uint16
 	Reason   string
-}
-
-// Words returns the bwrap arguments, flat.
-func (p Plan) Words() []string {
-	var out []string
-	for _, a := range p.Args {
-		out = append(out, a.Words...)
-	}
-	return out
 }

@@ -31,10 +31,9 @@ func ProcMode(asked, found string) string {
 func (b *builder) proc() error {
 	switch mode := ProcMode(b.rc.Proc, b.f.Proc); mode {
 	case "fresh":
-		b.arg("a /proc of the box's own processes", "--proc", "/proc")
-		b.view.add(layer{dest: "/proc", write: true})
+		b.mount(Op{Kind: OpProc, Dest: "/proc", Reason: "a /proc of the box's own processes"})
 	case "bind":
-		b.arg("the host's /proc, read-only; what is private in it was shown to be out of reach", "--ro-bind", "/proc", "/proc")
+		b.itself("the host's /proc, read-only; what is private in it was shown to be out of reach", "/proc")
 		b.view.add(layer{dest: "/proc"})
 		b.keys()
 		return nil
@@ -42,8 +41,7 @@ func (b *builder) proc() error {
 		if b.s.Self == "" {
 			return fault.Refuse(125, "", "profile %q: no /proc, and the inner binary cannot be shown in the box", b.rc.Name)
 		}
-		b.arg("no /proc", b.emptyFolder("0555", "/proc")...)
-		b.view.add(layer{dest: "/proc"})
+		b.tmpfs("no /proc", 0o555, "/proc")
 		return nil
 	default:
 		return fault.Refuse(125, "", "profile %q: proc %q is unknown", b.rc.Name, mode)
@@ -53,12 +51,12 @@ func (b *builder) proc() error {
 	// and its settings are those of its own namespaces.
 	b.keys()
 	if !b.allowed[nestedKey] {
-		b.arg("kernel settings cannot be changed", "--ro-bind", "/proc/sys", "/proc/sys")
+		b.itself("kernel settings cannot be changed", "/proc/sys")
 	}
 	if b.f.UID == 0 {
 		for _, p := range []string{"/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
 			if b.kind(p) != host.Missing {
-				b.arg("kernel controls cannot be written by root either", "--ro-bind", p, p)
+				b.itself("kernel controls cannot be written by root either", p)
 			}
 		}
 	}
@@ -73,9 +71,14 @@ const procKeys = "/proc/keys"
 // covers the box's.
 func (b *builder) keys() {
 	if b.kind(procKeys) != host.Missing && !b.allowed[nestedKey] {
-		b.arg("your keys in the kernel are not listed", "--ro-bind", b.s.Empty, procKeys)
-		b.view.add(layer{dest: procKeys})
+		b.emptyFile("your keys in the kernel are not listed", procKeys)
 	}
+}
+
+// itself shows a path of the kernel's read-only. It is no path of the host that a
+// profile could hide or protect.
+func (b *builder) itself(reason, p string) {
+	b.op(Op{Kind: OpReadOnly, Source: p, Dest: p, Reason: reason})
 }
 
 // self shows the inner binary where /proc cannot.

@@ -19,22 +19,21 @@ func (b *builder) shown() {
 	}
 	var out []Shown
 	later := map[string]bool{} // what is below is not seen
-	for _, a := range slices.Backward(b.plan.Args) {
-		source, dest := a.mount()
-		if dest == "" {
+	for _, o := range slices.Backward(b.plan.Ops) {
+		if !o.Mounts() || o.kernels() {
 			continue
 		}
-		root, inside := above(dest, roots)
-		_, covered := above(dest, later)
-		later[dest] = true
+		root, inside := above(o.Dest, roots)
+		_, covered := above(o.Dest, later)
+		later[o.Dest] = true
 		if !inside || covered {
 			continue
 		}
-		s := Shown{Path: dest, Source: source}
-		if source == b.s.Empty || b.isStaged(source) {
-			s.Source = "" // nobody's to exchange
+		s := Shown{Path: o.Dest}
+		if o.Bind() && !b.isStaged(o.Source) { // what is made for the box is nobody's to exchange
+			s.Source = o.Source
 		}
-		if root.Path == dest && root.Source == source {
+		if root.Path == o.Dest && o.Bind() && root.Source == o.Source {
 			s = root
 		}
 		out = append(out, s)
@@ -55,20 +54,4 @@ func above[T any](p string, kept map[string]T) (T, bool) {
 		}
 		p = filepath.Dir(p)
 	}
-}
-
-// mount returns the source, if it is a path of the host, and the place of the
-// mount that an argument makes.
-func (a Arg) mount() (source, dest string) {
-	for i, w := range a.Words {
-		switch rest := a.Words[i+1:]; {
-		case (w == "--bind" || w == "--ro-bind") && len(rest) > 1:
-			return rest[0], rest[1]
-		case w == "--ro-bind-data" && len(rest) > 1:
-			return "", rest[1]
-		case w == "--tmpfs" && len(rest) > 0:
-			return "", rest[0]
-		}
-	}
-	return "", ""
 }

@@ -135,26 +135,19 @@ func FailedAtProc(reason string) bool {
 
 // leastBox is the least box around a program: its own namespaces, the host
 // read-only.
-func leastBox(bwrap string, proc ...string) plan.Plan {
-	words := [][]string{
-		{"--unshare-pid", "--die-with-parent"},
-		{"--unshare-ipc"},
-		{"--unshare-net"},
-		{"--cap-drop", "ALL"},
-		{"--ro-bind", "/", "/"},
-		{"--dev", "/dev"},
+func leastBox(bwrap string, proc plan.Op) plan.Plan {
+	return plan.Plan{Bwrap: bwrap, Program: selfExe, Dir: "/", Ops: []plan.Op{
+		{Kind: plan.OpSwitch, Flags: []plan.Flag{plan.UnsharePID, plan.DieWithParent, plan.UnshareIPC, plan.UnshareNet}},
+		{Kind: plan.OpSwitch, Flags: plan.DropCaps()},
+		{Kind: plan.OpReadOnly, Source: "/", Dest: "/"},
+		{Kind: plan.OpDev, Dest: "/dev"},
 		proc,
-	}
-	p := plan.Plan{Bwrap: bwrap, Program: selfExe, Dir: "/"}
-	for _, w := range words {
-		p.Args = append(p.Args, plan.Arg{Words: w})
-	}
-	return p
+	}}
 }
 
 // fresh tries to mount a fresh /proc.
 func fresh(bwrap string) error {
-	p := leastBox(bwrap, "--proc", "/proc")
+	p := leastBox(bwrap, plan.Op{Kind: plan.OpProc, Dest: "/proc"})
 	p.Argv = []string{selfExe, probeWord, "0"}
 	res := launch.Run(p, launch.Options{Timeout: probeTime})
 	if !res.Started {
@@ -196,7 +189,7 @@ func Bind(bwrap string) (Answer, string) {
 		return Unknown, err.Error()
 	}
 	defer r.Close()
-	p := leastBox(bwrap, "--ro-bind", "/proc", "/proc")
+	p := leastBox(bwrap, plan.Op{Kind: plan.OpReadOnly, Source: "/proc", Dest: "/proc"})
 	p.Argv = []string{selfExe, probeWord, strconv.Itoa(sentinel.Process.Pid), secret}
 	res := launch.Run(p, launch.Options{Stdout: w, Timeout: probeTime})
 	w.Close()

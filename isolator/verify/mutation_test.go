@@ -115,36 +115,35 @@ type mutant struct {
 // stand for the rest.
 func mutants(p plan.Plan) []mutant {
 	var out []mutant
-	with := func(name string, i int, words ...string) {
+	with := func(name string, i int, instead ...plan.Op) {
 		q := p
-		q.Args = slices.Clone(p.Args)
-		if len(words) == 0 {
-			q.Args = slices.Delete(q.Args, i, i+1)
-		} else {
-			q.Args[i].Words = words
-		}
-		out = append(out, mutant{name, equivalent(p.Args, i, name), q})
+		q.Ops = slices.Replace(slices.Clone(p.Ops), i, i+1, instead...)
+		out = append(out, mutant{name, equivalent(p.Ops, i, name), q})
 	}
-	for i, a := range p.Args {
-		same := func(b plan.Arg) bool { return b.Reason == a.Reason }
-		first, last := !slices.ContainsFunc(p.Args[:i], same), !slices.ContainsFunc(p.Args[i+1:], same)
-		if !first && !last || len(a.Words) == 0 {
+	for i, a := range p.Ops {
+		same := func(b plan.Op) bool { return b.Reason == a.Reason }
+		first, last := !slices.ContainsFunc(p.Ops[:i], same), !slices.ContainsFunc(p.Ops[i+1:], same)
+		if !first && !last || a.Kind == plan.OpNote {
 			continue
 		}
-		what := strings.Join(a.Words, " ") + "  # " + a.Reason
+		what := strings.Join(a.Words(), " ") + "  # " + a.Reason
 		with("drop "+what, i)
-		if a.Words[0] == "--ro-bind" && (first || !strings.HasPrefix(a.Reason, "hidden:")) {
-			with("writable "+what, i, append([]string{"--bind"}, a.Words[1:]...)...)
+		if (a.Kind == plan.OpReadOnly || a.Kind == plan.OpMask) && (first || !strings.HasPrefix(a.Reason, "hidden:")) {
+			writable := a
+			writable.Kind = plan.OpBind
+			with("writable "+what, i, writable)
 		}
-		// Several switches in one argument.
-		if len(a.Words) > 1 && !slices.ContainsFunc(a.Words, func(w string) bool { return !strings.HasPrefix(w, "--") }) {
-			for k, w := range a.Words {
-				with("without "+w+" of "+what, i, slices.Delete(slices.Clone(a.Words), k, k+1)...)
+		// Several switches in one operation.
+		if len(a.Flags) > 1 && !slices.ContainsFunc(a.Flags, func(f plan.Flag) bool { return !strings.HasPrefix(string(f), "--") }) {
+			for k, f := range a.Flags {
+				rest := a
+				rest.Flags = slices.Delete(slices.Clone(a.Flags), k, k+1)
+				with("without "+string(f)+" of "+what, i, rest)
 			}
 		}
 	}
 	both := p // either of the two is enough
-	both.Args = slices.DeleteFunc(slices.Clone(p.Args), func(a plan.Arg) bool {
+	both.Ops = slices.DeleteFunc(slices.Clone(p.Ops), func(a plan.Op) bool {
 		return a.Reason == "no user namespaces inside" || strings.Contains(a.Reason, "filter of system calls")
 	})
 	out = append(out, mutant{"neither refuses user namespaces", "", both})
@@ -157,7 +156,7 @@ func mutants(p plan.Plan) []mutant {
 
 // equivalent says why the box of this test is as tight without an argument, or
 // why its absence cannot be seen from inside; or nothing.
-func equivalent(args []plan.Arg, i int, name string) string {
+func equivalent(ops []plan.Op, i int, name string) string {
 	for _, e := range [][2]string{
 		{"--cap-drop ALL", "run by a plain user bwrap drops all capabilities anyway; it is for root"},
 		{"--die-with-parent of", "it cannot be seen from inside; the attack kill-launcher sees it"},
@@ -173,35 +172,22 @@ func equivalent(args []plan.Arg, i int, name string) string {
 			return e[1]
 		}
 	}
-	dest := destOf(args[i])
-	if dest == "" {
+	o := ops[i]
+	if !o.Mounts() {
 		return ""
 	}
-	for k, b := range args {
-		switch other := destOf(b); {
-		case other == "" || k == i:
-		case k > i && paths.Below(other, dest):
+	for k, b := range ops {
+		switch {
+		case !b.Mounts() || k == i:
+		case k > i && paths.Below(b.Dest, o.Dest):
 			return "a later mount lies over it: " + b.Reason
-		case k < i && other == dest && slices.Equal(b.Words, args[i].Words):
+		case k < i && b.Dest == o.Dest && slices.Equal(b.Words(), o.Words()):
 			return "it is there twice"
 		}
 	}
-	if strings.HasPrefix(args[i].Reason, "hidden:") && args[i].Words[0] != "--ro-bind" {
-		if list, err := os.ReadDir(dest); err != nil || len(list) == 0 {
+	if strings.HasPrefix(o.Reason, "hidden:") && o.Kind == plan.OpTmpfs {
+		if list, err := os.ReadDir(o.Dest); err != nil || len(list) == 0 {
 			return "there is nothing on this host that a plain user could read"
-		}
-	}
-	return ""
-}
-
-// destOf is where an argument mounts something.
-func destOf(a plan.Arg) string {
-	for i, w := range a.Words {
-		switch w {
-		case "--tmpfs", "--dev", "--proc":
-			return a.Words[i+1]
-		case "--bind", "--ro-bind", "--ro-bind-data":
-			return a.Words[i+2]
 		}
 	}
 	return ""

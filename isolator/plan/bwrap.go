@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// The words of bwrap(1) are written in this file and nowhere else.
+
+// FirstDataFD is the descriptor under which bwrap finds Plan.Data[0]; the
+// lower ones are the launcher's own.
+const FirstDataFD = 10
+
+// Flag is one word of bwrap about the box as a whole.
+type Flag string
+
+// The flags that plans have.
+const (
+	UnsharePID    Flag = "--unshare-pid"
+	UnshareIPC    Flag = "--unshare-ipc"
+	UnshareUTS    Flag = "--unshare-uts"
+	UnshareCgroup Flag = "--unshare-cgroup"
+	UnshareNet    Flag = "--unshare-net"
+	UnshareUser   Flag = "--unshare-user"
+	DisableUserns Flag = "--disable-userns"
+	DieWithParent Flag = "--die-with-parent"
+)
+
+// DropCaps takes all capabilities away. bwrap takes these words in order: AddCaps
+// comes after it.
+func DropCaps() []Flag { return []Flag{"--cap-drop", "ALL"} }
+
+// AddCaps gives capabilities of the box's own user namespace.
+func AddCaps(names ...Flag) []Flag {
+	var out []Flag
+	for _, n := range names {
+		out = append(out, "--cap-add", n)
+	}
+	return out
+}
+
+// User sets the ids that the program has in the box.
+func User(uid, gid int) []Flag {
+	return []Flag{"--uid", Flag(strconv.Itoa(uid)), "--gid", Flag(strconv.Itoa(gid))}
+}
+
+// Words returns the bwrap arguments of a plan, flat.
+func (p Plan) Words() []string {
+	var out []string
+	for _, o := range p.Ops {
+		out = append(out, o.Words()...)
+	}
+	return out
+}
+
+// Words returns the bwrap option that the operation is, with its operands; none for a
+// note. --size is known since bubblewrap 0.7.0.
+func (o Op) Words() []string {
+	var words []string
+	if o.Size > 0 {
+		words = append(words, "--size", strconv.FormatUint(o.Size, 10))
+	}
+	if o.Perms > 0 {
+		words = append(words, "--perms", fmt.Sprintf("%04o", o.Perms))
+	}
+	fd := strconv.Itoa(FirstDataFD + o.Data)
+	switch o.Kind {
+	case OpSwitch:
+		for _, f := range o.Flags {
+			words = append(words, string(f))
+		}
+	case OpReadOnly, OpMask:
+		words = append(words, "--ro-bind", o.Source, o.Dest)
+	case OpBind:
+		words = append(words, "--bind", o.Source, o.Dest)
+	case OpDevice:
+		words = append(words, "--dev-bind", o.Source, o.Dest)
+	case OpData:
+		words = append(words, "--ro-bind-data", fd, o.Dest)
+	case OpTmpfs:
+		words = append(words, "--tmpfs", o.Dest)
+	case OpDir:
+		words = append(words, "--dir", o.Dest)
+	case OpSymlink:
+		words = append(words, "--symlink", o.Source, o.Dest)
+	case OpProc:
+		words = append(words, "--proc", o.Dest)
+	case OpDev:
+		words = append(words, "--dev", o.Dest)
+	case OpSeal:
+		words = append(words, "--remount-ro", o.Dest)
+	case OpFilter:
+		words = append(words, "--seccomp", fd)
+	}
+	return words
+}
