@@ -214,7 +214,7 @@ func (r *resolver) forbiddenDest(m *Mount) string {
 	switch {
 	case m.Dest == "/" || dest == "/":
 		return "a mount over / would replace the box"
-	case paths.Below("/run/inner", m.Dest) || m.Dest == "/run/.innerenv" || m.Dest == "/run" || dest == "/run":
+	case paths.Below(paths.BoxDir, m.Dest) || m.Dest == paths.BoxMarker || m.Dest == "/run" || dest == "/run":
 		return fmt.Sprintf("dest %q is inner's own", m.Dest)
 	case isolated && (paths.Below(m.Dest, r.c.Home) || paths.Below(dest, r.home)):
 		return fmt.Sprintf("dest %q covers the home folder, and home is isolated", m.Dest)

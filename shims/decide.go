@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
 )
 
 // Marker is the file that tells inner it is inside one of its boxes.
-const Marker = "/run/.innerenv"
+const Marker = paths.BoxMarker
 
 // Env is the situation of one call.
 type Env struct {

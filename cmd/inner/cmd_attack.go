@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/settings"
@@ -301,7 +302,7 @@ func attackBase() (string, error) {
 		return "", &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the cache folder %q has a path of more than %d bytes, too long for the names of sockets", dir, attack.MaxBase), Hint: "set XDG_CACHE_HOME"}
 	}
 	for _, tmp := range []string{"/tmp", "/var/tmp", "/run", "/dev/shm"} {
-		if strings.HasPrefix(dir+"/", tmp+"/") {
+		if paths.Below(tmp, dir) {
 			return "", &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the cache folder %q is below %s, of which a box has its own", dir, tmp), Hint: "set XDG_CACHE_HOME"}
 		}
 	}

@@ -14,18 +14,15 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
-const (
-	boxConnect = plan.BoxDir + "/connect"    // inner, as ssh's ProxyCommand
-	boxSSH     = plan.BoxDir + "/ssh_config" // where the system has no such file
-	hostSSH    = "/etc/ssh/ssh_config"
-)
+const hostSSH = "/etc/ssh/ssh_config"
 
 // isConnect reports whether this process is ssh's way to the proxy.
-func isConnect(args []string) bool { return len(args) == 3 && args[0] == boxConnect }
+func isConnect(args []string) bool { return len(args) == 3 && args[0] == paths.BoxConnect }
 
 // connect joins standard input and output to a port of a host, by way of the proxy.
 // What the proxy says when it refuses goes to stderr.
@@ -95,21 +92,21 @@ func stageSSH(j *journey) error {
 	if fi, err := os.Stat(self); err != nil || !fi.Mode().IsRegular() {
 		return nil // it was replaced while it ran: ssh has no way out then
 	}
-	text := []byte("# There is no network but the proxy of the box.\nHost *\n    ProxyCommand " + boxConnect + " %h %p\n\n")
+	text := []byte("# There is no network but the proxy of the box.\nHost *\n    ProxyCommand " + paths.BoxConnect + " %h %p\n\n")
 	bind := func(host, box, reason string) {
 		j.staged.Binds = append(j.staged.Binds, plan.Bind{Host: host, Box: box, Reason: reason})
 	}
-	at := boxSSH
+	at := paths.BoxSSH
 	if system, err := files.Read(files.Real(hostSSH), files.NoLinks, 1<<20); err == nil {
 		at, text = hostSSH, append(text, system...)
 	} else {
-		j.staged.Env = append(j.staged.Env, profile.KV{Key: "GIT_SSH_COMMAND", Value: "ssh -F " + boxSSH})
+		j.staged.Env = append(j.staged.Env, profile.KV{Key: "GIT_SSH_COMMAND", Value: "ssh -F " + paths.BoxSSH})
 	}
-	file, err := j.run.File(filepath.Base(boxSSH), text, 0o444)
+	file, err := j.run.File(filepath.Base(paths.BoxSSH), text, 0o444)
 	if err != nil {
 		return err
 	}
-	bind(self, boxConnect, "how ssh gets to the proxy")
+	bind(self, paths.BoxConnect, "how ssh gets to the proxy")
 	bind(file, at, "ssh goes through the proxy")
 	return nil
 }

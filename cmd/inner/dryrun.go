@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
-
-	"github.com/enr/inner/hooks/quote"
 )
 
 // Placeholders of a dry run: nothing is staged, so staged files have no path.
@@ -173,7 +173,7 @@ func paste(p plan.Plan, env profile.Env) []byte {
 	next := len(p.Data)
 	for _, op := range p.Ops {
 		switch {
-		case strings.HasPrefix(op.Source, dryStart+"/") || strings.HasPrefix(op.Dest, plan.BoxOriginal+"/"):
+		case strings.HasPrefix(op.Source, dryStart+"/") || strings.HasPrefix(op.Dest, paths.BoxOriginal+"/"):
 			continue // pasted, there are no noop shims to be put first
 		case op.Kind == plan.OpMask:
 			op = plan.Op{Kind: plan.OpData, Data: next, Dest: op.Dest}

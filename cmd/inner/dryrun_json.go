@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
@@ -153,7 +154,7 @@ func stagedJSON(r rehearsal) (map[string]any, error) {
 	}
 	texts := map[string]string{}
 	if r.staged.Noop != "" {
-		for _, sc := range shims.NoopScripts(r.rc.Noop, r.rc.Name, plan.BoxNoop, plan.BoxBlocked) {
+		for _, sc := range shims.NoopScripts(r.rc.Noop, r.rc.Name, paths.BoxNoop, paths.BoxBlocked) {
 			texts[filepath.Join("noop", sc.Name)] = string(sc.Text)
 		}
 		files, err := plan.NoopStartup()

@@ -450,7 +450,7 @@ func (j *journey) certificates(variable, file string) error {
 		if err != nil {
 			return err
 		}
-		file = filepath.Join(plan.BoxDir, name)
+		file = filepath.Join(paths.BoxDir, name)
 		j.staged.Binds = append(j.staged.Binds, plan.Bind{Host: at, Box: file, Reason: "certificates you trust (" + variable + ")"})
 	}
 	j.staged.Env = append(j.staged.Env, profile.KV{Key: variable, Value: file})

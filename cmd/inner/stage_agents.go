@@ -17,15 +17,13 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/helper"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/gitignore"
 )
-
-// boxAgents is where clones are that have no place in the box's home.
-const boxAgents = plan.BoxDir + "/agents"
 
 const (
 	renewAhead   = 5 * time.Minute  // a login that ends within it is renewed first
@@ -85,7 +83,7 @@ func (a *app) cloneBinds(s *plan.Staged, c capability.Capability, rc profile.Run
 					Hint: fmt.Sprintf("mkdir -p %s, or home = \"isolated\" under [sandbox]", folder.Path),
 				}
 			}
-			place = filepath.Join(boxAgents, c.Name, folder.Rel())
+			place = filepath.Join(paths.BoxAgents, c.Name, folder.Rel())
 		}
 		places[i] = place
 		s.Binds = append(s.Binds, plan.Bind{Host: at(folder), Box: place, Write: true, Room: plan.SpareRoom, Reason: "capability " + c.Name + ": a clone of " + folder.Path})

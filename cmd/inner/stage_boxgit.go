@@ -14,11 +14,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/folderwatch"
-
-	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
@@ -31,9 +31,6 @@ import (
 // Most repositories of a box that have a git directory of their own: each costs the start some
 // milliseconds. In the others git is read-only.
 const maxBoxGits = 16
-
-// boxGitObjects is where the box reads the host's objects.
-const boxGitObjects = plan.BoxDir + "/git"
 
 // Reasons of mounts, as explain and --dry-run print them.
 const (
@@ -215,7 +212,7 @@ func (b *boxGits) show(s *plan.Staged) {
 	for i, r := range b.repos {
 		s.BoxGit = append(s.BoxGit,
 			plan.Bind{Host: dryStage + "git directory of " + r.Common, Box: r.Common, Write: true, Reason: gitOwn},
-			plan.Bind{Host: filepath.Join(r.Common, "objects"), Box: fmt.Sprintf("%s/%d/0/0/objects", boxGitObjects, i), Reason: gitHost})
+			plan.Bind{Host: filepath.Join(r.Common, "objects"), Box: fmt.Sprintf("%s/%d/0/0/objects", paths.BoxGit, i), Reason: gitHost})
 		if r.Pointer {
 			p := filepath.Join(r.Top, ".git")
 			s.BoxGit = append(s.BoxGit, plan.Bind{Host: p, Box: p, Reason: gitPointer})
@@ -249,7 +246,7 @@ func stageBoxGit(j *journey) (err error) {
 			return err
 		}
 		c, err := git.Stage(r, git.Options{
-			Git: gitProgram(), Run: j.run.ID, Dir: dir, Roots: roots, Objects: fmt.Sprintf("%s/%d", boxGitObjects, i),
+			Git: gitProgram(), Run: j.run.ID, Dir: dir, Roots: roots, Objects: fmt.Sprintf("%s/%d", paths.BoxGit, i),
 			Name: "inner", Email: "inner@localhost", Clean: gitCleaner(j.rc), Profile: strings.TrimSpace(j.rc.Name + " " + j.rc.Path), Grants: profile.GrantsDigest(profile.Grants(j.rc)),
 		})
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
@@ -102,7 +103,7 @@ func (g *gitSettings) into(s *plan.Staged, r gitconfig.Result) ([]byte, error) {
 		return nil, err
 	}
 	s.GitConfig, s.GitFiles = text, g.files
-	for _, v := range r.Environment(plan.BoxGitConfig) {
+	for _, v := range r.Environment(paths.BoxGitConfig) {
 		s.Env = append(s.Env, profile.KV{Key: v.Key, Value: v.Value})
 	}
 	return text, nil

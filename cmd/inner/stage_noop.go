@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/shims"
 )
@@ -10,7 +11,7 @@ import (
 // stageNoop writes the block and rewrite shims of the box, and counts the calls
 // they block.
 func stageNoop(j *journey) error {
-	scripts := shims.NoopScripts(j.rc.Noop, j.rc.Name, plan.BoxNoop, plan.BoxBlocked)
+	scripts := shims.NoopScripts(j.rc.Noop, j.rc.Name, paths.BoxNoop, paths.BoxBlocked)
 	if len(scripts) == 0 {
 		return nil
 	}
@@ -51,5 +52,5 @@ func stageNoop(j *journey) error {
 // blockedPipe shows the pipe in the box. A pipe is written to through a read-only
 // mount, too; so the box can do nothing else to it.
 func blockedPipe(path string) plan.Bind {
-	return plan.Bind{Host: path, Box: plan.BoxBlocked, Reason: "blocked calls are counted"}
+	return plan.Bind{Host: path, Box: paths.BoxBlocked, Reason: "blocked calls are counted"}
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -81,7 +82,7 @@ func Stage(r *Repo, o Options) (c *Copy, err error) {
 		c.clean = WithoutLogins
 	}
 	if c.objects == "" {
-		c.objects = "/run/inner/git"
+		c.objects = paths.BoxGit
 	}
 	defer func() {
 		if err != nil {

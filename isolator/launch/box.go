@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/internal/paths"
 )
 
 // hangupGrace is how long the program has after the launcher is gone.
@@ -24,7 +24,7 @@ const hangupGrace = 200 * time.Millisecond
 // IsBox reports whether this process was started as the supervisor inside a
 // box, or as its dispenser. main asks it before anything else.
 func IsBox(args []string) bool {
-	return len(args) == 2 && (args[0] == boxExe || args[0] == plan.BoxSelf) && (args[1] == boxWord || args[1] == dispenserWord)
+	return len(args) == 2 && (args[0] == boxExe || args[0] == paths.BoxSelf) && (args[1] == boxWord || args[1] == dispenserWord)
 }
 
 // Box is the supervisor inside the box: it opens the box's terminals, starts

@@ -112,8 +112,8 @@ func (s Subject) mapped(m plan.Op) Thing {
 
 // inners reports whether a mount is a part of the box itself.
 func (s Subject) inners(m plan.Op) bool {
-	return m.Dest == "/run" || m.Dest == plan.BoxMarker ||
-		paths.Below(plan.BoxDir, m.Dest) || paths.Below("/proc", m.Dest) || paths.Below("/dev", m.Dest) ||
+	return m.Dest == "/run" || m.Dest == paths.BoxMarker ||
+		paths.Below(paths.BoxDir, m.Dest) || paths.Below("/proc", m.Dest) || paths.Below("/dev", m.Dest) ||
 		m.Bind() && (s.Staged.Noop != "" && paths.Below(s.Staged.Noop, m.Source) || s.Staged.Startup != "" && paths.Below(s.Staged.Startup, m.Source))
 }
 

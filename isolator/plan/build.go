@@ -30,16 +30,6 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// Places inside the box that inner fills.
-const (
-	BoxDir    = "/run/inner"      // everything staged for the run
-	BoxNoop   = "/run/inner/noop" // the noop shims, first on PATH
-	BoxMarker = "/run/.innerenv"  // how inner knows that it is in a box
-
-	BoxGitConfig = "/run/inner/gitconfig" // the user's git settings, cleaned
-	BoxBlocked   = "/run/inner/blocked"   // a pipe to inner: one line for each blocked call
-)
-
 // Bind is something staged on the host that appears in the box.
 type Bind struct {
 	Host   string
@@ -73,7 +63,7 @@ type Staged struct {
 	Group string // the control group made for the run, "" without one
 
 	// BoxGit is what the box's own git directories are made of, see package git, in the
-	// order of their mounting. Places outside of BoxDir are those of the host.
+	// order of their mounting. Places outside of paths.BoxDir are those of the host.
 	BoxGit []Bind
 	// GitStays are the paths of repositories that have no git directory of the box's own, which
 	// git outside obeys, and GitLinks the links on the way to any repository.
@@ -391,7 +381,7 @@ func (b *builder) mounts() error {
 	})
 	for i, m := range ms {
 		// What inner puts into /run later would be made in the source.
-		if paths.Below(m.dest, BoxDir) {
+		if paths.Below(m.dest, paths.BoxDir) {
 			return fault.Refuse(125, "", "profile %q: %s: dest %q covers what inner puts into the box", b.rc.Name, m.reason, m.dest)
 		}
 		b.ownState(m.dest)
@@ -497,7 +487,7 @@ func (b *builder) mountPoint(dest, reason string) error {
 func (b *builder) staged() error {
 	for _, bind := range b.s.Binds {
 		dest := bind.Box
-		if !paths.Below(BoxDir, dest) {
+		if !paths.Below(paths.BoxDir, dest) {
 			dest = b.stagedPlace(dest)
 			if err := b.mountPoint(dest, bind.Reason); err != nil {
 				return err
@@ -510,14 +500,14 @@ func (b *builder) staged() error {
 		b.bind(bind.Reason, bind.Host, dest, false) // nothing that is staged is written to on the host
 	}
 	if b.s.Noop != "" {
-		b.bind("blocked and rewritten commands", b.s.Noop, BoxNoop, false)
+		b.bind("blocked and rewritten commands", b.s.Noop, paths.BoxNoop, false)
 	}
 	if b.s.GitConfig != nil {
-		b.dataFile("your git settings, cleaned ([git])", b.s.GitConfig, BoxGitConfig)
+		b.dataFile("your git settings, cleaned ([git])", b.s.GitConfig, paths.BoxGitConfig)
 	}
 	b.self()
 	data := fmt.Sprintf("profile=%s\nrun=%s\n", b.rc.Name, b.s.RunID)
-	b.dataFile("the marker of a box", []byte(data), BoxMarker)
+	b.dataFile("the marker of a box", []byte(data), paths.BoxMarker)
 	return nil
 }
 

@@ -4,11 +4,9 @@ import (
 	"slices"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
 )
-
-// BoxBus is where a box finds the session bus, filtered.
-const BoxBus = "/run/inner/bus"
 
 // The keys of [sandbox] allow that show a part of the session bus.
 const (
@@ -36,8 +34,8 @@ func BusRules(rc profile.RunConfig) []string {
 
 // ShowBus puts the filtered bus, a socket of the host, into the box.
 func (s *Staged) ShowBus(host string) {
-	s.Binds = append(s.Binds, Bind{Host: host, Box: BoxBus, Reason: "the session bus, filtered"})
-	s.Env = append(s.Env, profile.KV{Key: "DBUS_SESSION_BUS_ADDRESS", Value: "unix:path=" + BoxBus})
+	s.Binds = append(s.Binds, Bind{Host: host, Box: paths.BoxBus, Reason: "the session bus, filtered"})
+	s.Env = append(s.Env, profile.KV{Key: "DBUS_SESSION_BUS_ADDRESS", Value: "unix:path=" + paths.BoxBus})
 }
 
 // bus makes sure that a profile that asks for a part of the bus has a filtered
@@ -46,7 +44,7 @@ func (b *builder) bus() error {
 	if len(BusRules(b.rc)) == 0 {
 		return nil
 	}
-	if !slices.ContainsFunc(b.s.Binds, func(s Bind) bool { return s.Box == BoxBus }) {
+	if !slices.ContainsFunc(b.s.Binds, func(s Bind) bool { return s.Box == paths.BoxBus }) {
 		return fault.Refuse(125, "inner doctor", "profile %q: the session bus is not filtered", b.rc.Name)
 	}
 	return nil

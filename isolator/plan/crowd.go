@@ -3,8 +3,8 @@ package plan
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 )
 
@@ -74,6 +74,6 @@ func (b *builder) crowd(dir string, secret map[string]bool) {
 // mountedBelow reports whether something is mounted in dir already.
 func (b *builder) mountedBelow(dir string) bool {
 	return slices.ContainsFunc(b.view.layers, func(l layer) bool {
-		return strings.HasPrefix(l.dest, dir+"/")
+		return l.dest != dir && paths.Below(dir, l.dest)
 	})
 }

@@ -2,14 +2,8 @@ package plan
 
 import (
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
-)
-
-// Where a box finds its one display socket.
-const (
-	boxWayland = "/run/inner/wayland"
-	boxX11     = "/tmp/.X11-unix/X"
-	boxCookie  = "/run/inner/xauthority"
 )
 
 // clipboard shows the socket of the user's display server, and nothing else of
@@ -26,15 +20,15 @@ func (b *builder) clipboard() error {
 	}
 	set := func(key, value string) { b.s.Env = append(b.s.Env, profile.KV{Key: key, Value: value}) }
 	if d.Kind == "wayland" {
-		b.bind("the clipboard: the socket of your Wayland server", d.Socket, boxWayland, false)
-		set("WAYLAND_DISPLAY", boxWayland)
+		b.bind("the clipboard: the socket of your Wayland server", d.Socket, paths.BoxWayland, false)
+		set("WAYLAND_DISPLAY", paths.BoxWayland)
 		return nil
 	}
-	b.bind("the clipboard: the socket of your X11 server, which also shows windows and keys", d.Socket, boxX11+d.Name[1:], false)
+	b.bind("the clipboard: the socket of your X11 server, which also shows windows and keys", d.Socket, paths.BoxX11+d.Name[1:], false)
 	set("DISPLAY", d.Name)
 	if d.Cookie != nil {
-		b.dataFile("what the X11 server wants to see", d.Cookie, boxCookie)
-		set("XAUTHORITY", boxCookie)
+		b.dataFile("what the X11 server wants to see", d.Cookie, paths.BoxCookie)
+		set("XAUTHORITY", paths.BoxCookie)
 	}
 	return nil
 }

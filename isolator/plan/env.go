@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -69,7 +70,7 @@ func environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	}
 	env["PATH"] = BoxPath(rc, f.Env["PATH"])
 	if s.Noop != "" {
-		env["PATH"] = BoxNoop + ":" + env["PATH"]
+		env["PATH"] = paths.BoxNoop + ":" + env["PATH"]
 		shellFilesEnv(env)
 	}
 	out := make([]string, 0, len(env))

@@ -73,7 +73,7 @@ func (b *builder) boxGit() error {
 		if hidden {
 			continue
 		}
-		if paths.Below(BoxDir, g.Box) {
+		if paths.Below(paths.BoxDir, g.Box) {
 			b.bind(g.Reason, g.Host, g.Box, g.Write)
 			continue
 		}

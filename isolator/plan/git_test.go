@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -54,7 +55,7 @@ func TestCoverGit(t *testing.T) {
 			case !strings.Contains(o.Reason, "[git]"):
 			case o.Kind == OpMask:
 				empty = append(empty, o.Dest)
-			case o.Dest != BoxGitConfig:
+			case o.Dest != paths.BoxGitConfig:
 				data = append(data, o.Dest)
 			}
 		}
@@ -70,7 +71,7 @@ func TestCoverGit(t *testing.T) {
 		}
 	}
 	plan, err := Build(config(), machine(), staged())
-	if err != nil || strings.Contains(strings.Join(plan.Words(), " "), BoxGitConfig) {
+	if err != nil || strings.Contains(strings.Join(plan.Words(), " "), paths.BoxGitConfig) {
 		t.Errorf("without [git]: %v", err)
 	}
 }
@@ -104,7 +105,7 @@ func TestBoxGit(t *testing.T) {
 		}
 		s.BoxGit = []Bind{
 			{Host: "/copy/git", Box: c.dir, Write: true},
-			{Host: c.dir + "/objects", Box: BoxDir + "/git/0"},
+			{Host: c.dir + "/objects", Box: paths.BoxDir + "/git/0"},
 			{Host: c.dir + "/modules/x", Box: c.dir + "/modules/x"},
 		}
 		plan, err := Build(rc, f, s)

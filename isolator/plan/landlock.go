@@ -85,7 +85,7 @@ func (b *builder) writableFolders() []string {
 		}
 	}
 	for _, s := range b.s.Binds {
-		if s.Box == BoxBlocked {
+		if s.Box == paths.BoxBlocked {
 			list = append(list, s.Box)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -62,7 +63,7 @@ func TestLandlockAsked(t *testing.T) {
 // TestLandlockWritable: what is meant to be written, once; not what is there to
 // hide something.
 func TestLandlockWritable(t *testing.T) {
-	b := &builder{s: Staged{Binds: []Bind{{Box: BoxBlocked}, {Box: BoxBus}}}}
+	b := &builder{s: Staged{Binds: []Bind{{Box: paths.BoxBlocked}, {Box: paths.BoxBus}}}}
 	for _, l := range []layer{
 		{source: "/", dest: "/"},
 		{dest: "/dev", write: true},
@@ -77,7 +78,7 @@ func TestLandlockWritable(t *testing.T) {
 	} {
 		b.view.add(l)
 	}
-	if got, want := b.writableFolders(), []string{"/dev", "/home/u/app", "/proc", BoxBlocked, "/tmp"}; !slices.Equal(got, want) {
+	if got, want := b.writableFolders(), []string{"/dev", "/home/u/app", "/proc", paths.BoxBlocked, "/tmp"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

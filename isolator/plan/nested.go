@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/userns"
 	"github.com/enr/inner/profile"
@@ -24,9 +25,6 @@ const (
 	cgroupMount   = "/sys/fs/cgroup"
 	cgroupUnified = "/sys/fs/cgroup/unified"
 )
-
-// containersConf are settings of container tools, below what inner fills.
-const containersConf = BoxDir + "/containers.conf"
 
 // nestedDevices are the devices containers use: a network of their own, and
 // file systems made by programs.
@@ -94,8 +92,8 @@ func (b *builder) nestedPlaces() error {
 	b.setenv("XDG_RUNTIME_DIR", runtime)
 	// There is no systemd in the box to ask. Read by podman 4.4 and later; older
 	// ones see it for themselves.
-	b.dataFile("how containers are put into control groups", []byte("[engine]\ncgroup_manager = \"cgroupfs\"\n"), containersConf)
-	b.setenv("CONTAINERS_CONF_OVERRIDE", containersConf)
+	b.dataFile("how containers are put into control groups", []byte("[engine]\ncgroup_manager = \"cgroupfs\"\n"), paths.BoxConf)
+	b.setenv("CONTAINERS_CONF_OVERRIDE", paths.BoxConf)
 	b.setenv("container", "bwrap") // podman says nothing of "/" not being shared then
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/userns"
 	"github.com/enr/inner/profile"
@@ -76,7 +77,7 @@ func TestNested(t *testing.T) {
 			t.Errorf("%q is there", w)
 		}
 	}
-	for _, kv := range []string{"XDG_RUNTIME_DIR=/run/user/1000", "container=mine", "CONTAINERS_CONF_OVERRIDE=" + containersConf} {
+	for _, kv := range []string{"XDG_RUNTIME_DIR=/run/user/1000", "container=mine", "CONTAINERS_CONF_OVERRIDE=" + paths.BoxConf} {
 		if !slices.Contains(plan.Env, kv) {
 			t.Errorf("no %s", kv)
 		}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -20,14 +21,6 @@ import (
 // What is not covered: PATH changed by a command, by a program, or by a file that the
 // box names itself (BASH_ENV=... bash); shells without a row in shellFiles; a file
 // of the user's where the host has no system-wide one.
-
-// Places of the start-up files in the box.
-const (
-	boxStart = BoxDir + "/start" // ours, and what the user's files are read by
-	// BoxStartPath is a file for sh that puts the noop shims first.
-	BoxStartPath = boxStart + "/path"
-	BoxOriginal  = BoxDir + "/original" // the host's files that ours cover
-)
 
 // shellFile is a file of the host that a shell reads when it starts.
 type shellFile struct {
@@ -83,12 +76,12 @@ func NoopStartup() ([]StartupText, error) {
 		if err != nil {
 			return err
 		}
-		filled := strings.NewReplacer("@noop@", BoxNoop, "@start@", boxStart, "@name@", name, "@original@", original).Replace(string(text))
+		filled := strings.NewReplacer("@noop@", paths.BoxNoop, "@start@", paths.BoxStart, "@name@", name, "@original@", original).Replace(string(text))
 		out = append(out, StartupText{Name: as, Text: []byte(filled)})
 		return nil
 	}
 	for _, f := range shellFiles() {
-		if err := add(f.staged(), f.text, f.name, BoxOriginal+"/"+f.staged()); err != nil {
+		if err := add(f.staged(), f.text, f.name, paths.BoxOriginal+"/"+f.staged()); err != nil {
 			return nil, err
 		}
 	}
@@ -128,7 +121,7 @@ func (b *builder) coverShellFiles() {
 	if b.s.Startup == "" {
 		return
 	}
-	b.bind("start-up files of shells, which put the noop shims first", b.s.Startup, boxStart, false)
+	b.bind("start-up files of shells, which put the noop shims first", b.s.Startup, paths.BoxStart, false)
 	for _, f := range shellFiles() {
 		at := b.canon(f.at(b.f.Home))
 		l, original := b.view.at(at)
@@ -136,7 +129,7 @@ func (b *builder) coverShellFiles() {
 		if !l.bind() || !known {
 			continue
 		}
-		b.bind("a start-up file, as the host has it", original, BoxOriginal+"/"+f.staged(), false)
+		b.bind("a start-up file, as the host has it", original, paths.BoxOriginal+"/"+f.staged(), false)
 		b.bind("a start-up file that puts the noop shims first again", filepath.Join(b.s.Startup, f.staged()), at, false)
 	}
 }
@@ -145,7 +138,7 @@ func (b *builder) coverShellFiles() {
 func shellFilesEnv(env map[string]string) {
 	for _, name := range []string{"BASH_ENV", "ENV"} {
 		if v := env[name]; v != "" {
-			env["INNER_"+name], env[name] = v, boxStart+"/"+name
+			env["INNER_"+name], env[name] = v, paths.BoxStart+"/"+name
 		}
 	}
 }

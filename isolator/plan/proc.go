@@ -2,12 +2,9 @@ package plan
 
 import (
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 )
-
-// BoxSelf is where the inner binary lies in a box without /proc, in which the
-// supervisor cannot be executed through its descriptor.
-const BoxSelf = "/run/inner/self"
 
 // ProcMode is how a run gets its /proc: what the profile says, or, for "auto",
 // what was found to work here.
@@ -84,7 +81,7 @@ func (b *builder) itself(reason, p string) {
 // self shows the inner binary where /proc cannot.
 func (b *builder) self() {
 	if ProcMode(b.rc.Proc, b.f.Proc) == "empty" {
-		b.bind("the supervisor", b.s.Self, BoxSelf, false)
-		b.plan.Self = BoxSelf
+		b.bind("the supervisor", b.s.Self, paths.BoxSelf, false)
+		b.plan.Self = paths.BoxSelf
 	}
 }

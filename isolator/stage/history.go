@@ -7,12 +7,10 @@ import (
 	"strings"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
-
-// boxHist is where the history and start-up files of the box's shell live.
-const boxHist = plan.BoxDir + "/shell"
 
 // Shell is what an interactive shell in the box needs besides its own files.
 type Shell struct {
@@ -54,7 +52,7 @@ func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) 
 	if err != nil {
 		return Shell{}, err
 	}
-	sh := Shell{Bind: &plan.Bind{Host: dir, Box: boxHist, Write: true, Room: plan.SpareRoom, Reason: "shell history of the profile"}}
+	sh := Shell{Bind: &plan.Bind{Host: dir, Box: paths.BoxShell, Write: true, Room: plan.SpareRoom, Reason: "shell history of the profile"}}
 	write := func(name, text string) error {
 		_, err := r.File(filepath.Join("shell", name), []byte(text), 0o600)
 		return err
@@ -62,14 +60,14 @@ func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) 
 	switch name {
 	case "bash":
 		if !ownFile {
-			sh.Env = []profile.KV{{Key: "HISTFILE", Value: boxHist + "/history"}}
+			sh.Env = []profile.KV{{Key: "HISTFILE", Value: paths.BoxShell + "/history"}}
 			return sh, write("history", strings.Join(oneLine(e.History), "\n")+"\n")
 		}
-		sh.Args = []string{"--rcfile", boxHist + "/bashrc", "-i"}
+		sh.Args = []string{"--rcfile", paths.BoxShell + "/bashrc", "-i"}
 		return sh, write("bashrc", bashrc(e.History, fix))
 	case "zsh":
 		orig, _ := lookup("ZDOTDIR")
-		sh.Env = []profile.KV{{Key: "ZDOTDIR", Value: boxHist}, {Key: "__inner_zdotdir", Value: orig}}
+		sh.Env = []profile.KV{{Key: "ZDOTDIR", Value: paths.BoxShell}, {Key: "__inner_zdotdir", Value: orig}}
 		for file, text := range zshFiles() {
 			if err := write(file, text); err != nil {
 				return Shell{}, err
@@ -82,7 +80,7 @@ func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) 
 		if ok {
 			restore = "set -gx XDG_DATA_HOME " + quote.Fish(data)
 		}
-		sh.Env = []profile.KV{{Key: "XDG_DATA_HOME", Value: boxHist}}
+		sh.Env = []profile.KV{{Key: "XDG_DATA_HOME", Value: paths.BoxShell}}
 		sh.Args = []string{"-i", "-C", restore}
 		if _, err := r.Dir("shell/fish"); err != nil {
 			return Shell{}, err
@@ -110,12 +108,12 @@ func bashrc(history []string, fix bool) string {
 	var b strings.Builder
 	b.WriteString("[ -r ~/.bashrc ] && . ~/.bashrc\n")
 	if len(history) > 0 {
-		fmt.Fprintf(&b, "HISTFILE=%s/history\n", boxHist)
+		fmt.Fprintf(&b, "HISTFILE=%s/history\n", paths.BoxShell)
 		// A user's short HISTSIZE would drop entries of the list.
 		fmt.Fprintf(&b, "case ${HISTSIZE-x} in *[!0-9]*|'') ;; *) [ \"$HISTSIZE\" -lt %d ] && HISTSIZE=%d ;; esac\n", len(history)+500, len(history)+500)
 	}
 	// The shims of [noop], when there are any: --rcfile keeps what covers ~/.bashrc out.
-	fmt.Fprintf(&b, "[ -r %[1]s ] && . %[1]s\n", plan.BoxStartPath)
+	fmt.Fprintf(&b, "[ -r %[1]s ] && . %[1]s\n", paths.BoxStartPath)
 	for _, h := range history {
 		fmt.Fprintf(&b, "history -s -- %s\n", quote.POSIX(h))
 	}
@@ -149,7 +147,7 @@ func zshFiles() map[string]string {
 		".zprofile": pass(".zprofile"),
 		".zshrc": "ZDOTDIR=${__inner_zdotdir:-$HOME}\n" +
 			"[[ -r $ZDOTDIR/.zshrc ]] && . $ZDOTDIR/.zshrc\n" +
-			"HISTFILE=" + boxHist + "/history\n" +
+			"HISTFILE=" + paths.BoxShell + "/history\n" +
 			"(( HISTSIZE < 1000 )) && HISTSIZE=1000\n(( SAVEHIST < 1000 )) && SAVEHIST=1000\n" +
 			"unset __inner_z __inner_zdotdir\n[[ $ZDOTDIR == $HOME ]] && unset ZDOTDIR\n",
 	}

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/enr/inner/profile"
-
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
 )
 
 func base(t *testing.T) string {
@@ -163,7 +163,7 @@ func TestBashHistory(t *testing.T) {
 	entries := []string{"git status", "echo 'it''s' \"$HOME\" `id`", "for x in a b\ndo echo $x\ndone", "-n dash", "#1234 not a time", "päth\\n"}
 	text := bashrc(entries, true)
 	rc := filepath.Join(t.TempDir(), "rc")
-	text = strings.ReplaceAll(text, boxHist, t.TempDir())
+	text = strings.ReplaceAll(text, paths.BoxShell, t.TempDir())
 	if err := os.WriteFile(rc, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +199,8 @@ func TestHistoryOnlyForInteractiveShells(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"/bin/bash", nil, []string{"--rcfile", boxHist + "/bashrc", "-i"}},
-		{"bash", []string{"-i"}, []string{"--rcfile", boxHist + "/bashrc", "-i"}},
+		{"/bin/bash", nil, []string{"--rcfile", paths.BoxShell + "/bashrc", "-i"}},
+		{"bash", []string{"-i"}, []string{"--rcfile", paths.BoxShell + "/bashrc", "-i"}},
 		{"bash", []string{"-l"}, nil},
 		{"bash", []string{"-c", "true"}, nil},
 		{"bash", []string{"script.sh"}, nil},

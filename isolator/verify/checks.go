@@ -633,12 +633,12 @@ func (c *checker) network() {
 func (c *checker) rest() {
 	if len(c.Config.Noop.Block)+len(c.Config.Noop.Rewrite) > 0 {
 		ch := c.add("shims-active", Medium, "shims-active", "blocked and rewritten commands are found first")
-		ch.Want = plan.BoxNoop
+		ch.Want = paths.BoxNoop
 		ch.Names = c.Config.Noop.Commands()
 	}
 	if c.Config.Noop.Mode == "hard" {
 		ch := c.add("programs-covered", Medium, "programs-covered", "blocked programs are covered, by any path")
-		ch.Want = plan.BoxNoop
+		ch.Want = paths.BoxNoop
 		for _, p := range c.Facts.Programs {
 			if slices.Contains(c.Config.Noop.Commands(), p.Name) {
 				for _, f := range p.Files {

@@ -7,8 +7,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/enr/inner/isolator/proc"
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/proc"
 )
 
 // How the inner half is started: inner executes itself, under a name of its
@@ -21,7 +23,7 @@ const (
 )
 
 // Marker is the file that tells a box.
-const marker = "/run/.innerenv"
+const marker = paths.BoxMarker
 
 // IsInside reports whether this process was started as the inner half. main
 // asks it first: standard descriptors are counted before anything else opens

@@ -1,0 +1,30 @@
+package paths
+
+// Places in the box that inner fills. A profile cannot mount over them.
+const (
+	BoxDir    = "/run/inner"     // everything that is made for a run
+	BoxMarker = "/run/.innerenv" // how inner knows that it is in a box
+
+	BoxNoop      = BoxDir + "/noop"     // the noop shims, first on PATH
+	BoxBlocked   = BoxDir + "/blocked"  // a pipe to inner: one line for each blocked call
+	BoxStart     = BoxDir + "/start"    // start-up files of shells, and what the user's are read by
+	BoxStartPath = BoxStart + "/path"   // a file for sh that puts the noop shims first
+	BoxOriginal  = BoxDir + "/original" // the host's start-up files that those cover
+
+	BoxGitConfig = BoxDir + "/gitconfig"  // the user's git settings, cleaned
+	BoxGit       = BoxDir + "/git"        // where the box reads the host's objects
+	BoxAgents    = BoxDir + "/agents"     // clones that have no place in the box's home
+	BoxShell     = BoxDir + "/shell"      // history, and what a shell reads to have it
+	BoxConnect   = BoxDir + "/connect"    // inner, as ssh's ProxyCommand
+	BoxSSH       = BoxDir + "/ssh_config" // where the system has no such file
+	BoxConf      = BoxDir + "/containers.conf"
+
+	BoxBus     = BoxDir + "/bus" // the session bus, filtered
+	BoxWayland = BoxDir + "/wayland"
+	BoxX11     = "/tmp/.X11-unix/X"
+	BoxCookie  = BoxDir + "/xauthority"
+
+	// BoxSelf is where the inner binary lies in a box without /proc, in which the
+	// supervisor cannot be executed through its descriptor.
+	BoxSelf = BoxDir + "/self"
+)
