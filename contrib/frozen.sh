@@ -66,8 +66,10 @@ one() {
 		fi
 		return
 	fi
-	unshare -mnp --fork --kill-child --mount-proc "$work/frozen/host.sh" "$work" "$1" >"$work/out/$1.log" 2>&1 ||
-		mkdir -p "$work/out/$1" && sed "s/^/the host cannot be made: /" "$work/out/$1.log" >>"$work/out/$1/diff"
+	if ! unshare -mnp --fork --kill-child --mount-proc "$work/frozen/host.sh" "$work" "$1" >"$work/out/$1.log" 2>&1; then
+		mkdir -p "$work/out/$1"
+		sed "s/^/the host cannot be made: /" "$work/out/$1.log" >>"$work/out/$1/diff"
+	fi
 }
 begun=$SECONDS
 for host; do

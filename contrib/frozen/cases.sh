@@ -85,6 +85,9 @@ use() {
 }
 only=
 use old
+# What is asked once and remembered: package managers, and inner's own folder.
+inner profile show --explain f-agents >/dev/null 2>&1 || :
+inner profile show --explain claude-one-shot >/dev/null 2>&1 || :
 all old
 use new
 all new

@@ -24,7 +24,7 @@ same() {
 		-e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{5,}[0-9.]*(Z|[+-][0-9:]+)?/TIME/g' \
 		-e 's#/proc/[0-9]+#/proc/PID#g; s#/task/[0-9]+#/task/PID#g' -e 's#tmp_(obj|pack|idx|rev)_[A-Za-z0-9]+#tmp_\1_X#g' \
 		-e 's/\b[0-9a-f]{40}\b/HASH/g; s/\b[0-9a-f]{64}\b/SHA256/g' -e 's#/[0-9a-f]{2}/[0-9a-f]{38}#/OBJECT#g' \
-		-e 's/"(pid|ms|duration_ms|millis|bytes|size|version|inner|prev|hash)": ?"?[^",}]*"?/"\1":X/g' \
+		-e 's/"(pid|ms|duration_ms|millis|bytes|size|kept|version|inner|prev|hash)": ?"?[^",}]*"?/"\1":X/g' \
 		-e 's/\b(mnt|ipc|uts|cgroup|net|pid|user):\[[0-9]+\]/\1:[N]/g; s/(127\.0\.0\.1|\[::1\]):[345][0-9]{4}/\1:PORT/g' -e 's/ for [0-9.]+(ms|s|m):/ for TIME:/' -e 's#/bindfile[A-Za-z0-9]{6}#/bindfileXXXXXX#g'
 }
 
@@ -94,6 +94,7 @@ cat .env ~/.ssh/id_rsa /run/.innerenv 2>&1
 ls -la /proc/self/fd | wc -l
 T
 inside=$(cat ~/inside.sh)
+tree >"$out/first.left"
 box() { # box NAME PROFILE FLAG...: from inside of a box of this profile
 	local name=$1 profile=$2
 	shift 2
