@@ -60,6 +60,7 @@ func (a *app) cmdChangesList() *cobra.Command {
 			}
 			for _, k := range a.keptGits() {
 				a.say("of run %s the git directory is kept: %s", k.run, strings.ReplaceAll(k.why, "\n", "; "))
+				a.hint("inner changes apply %s     # tries again", k.run)
 				a.hint("inner changes discard %s", k.run)
 			}
 			return nil
@@ -159,6 +160,9 @@ func (a *app) cmdChangesApply() *cobra.Command {
 			if err := a.outside(cmd); err != nil {
 				return err
 			}
+			if len(args) == 1 && a.applyGits(args[0]) && !slices.ContainsFunc(keptCopies(a.InnerHome), func(k *changes.Kept) bool { return k.Record.Run == args[0] }) {
+				return nil
+			}
 			k, list, err := a.keptChanges(args)
 			if err != nil {
 				return err
@@ -170,6 +174,12 @@ func (a *app) cmdChangesApply() *cobra.Command {
 	c.Flags().BoolVar(&force, "force", false, "write over originals that changed since")
 	c.Flags().StringArrayVar(&forced, "force-path", nil, "also apply this protected `PATH` (repeatable)")
 	return c
+}
+
+// keptCopies are the copies of safe-rw mounts that are kept.
+func keptCopies(home string) []*changes.Kept {
+	list, _ := changes.List(home)
+	return list
 }
 
 func (a *app) cmdChangesDiscard() *cobra.Command {

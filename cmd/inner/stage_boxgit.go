@@ -345,6 +345,15 @@ const (
 // of /bin/true is over by then, and to end a watch alone takes the kernel some 15 ms.
 func (g *boxGit) follow() {
 	defer close(g.ended)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { // the last exchange does not wait for what another one takes its time for
+		select {
+		case <-g.stop:
+			time.AfterFunc(gitBusy, cancel)
+		case <-ctx.Done():
+		}
+	}()
 	timer := time.NewTimer(gitQuiet)
 	var w *folderwatch.Watcher
 	var events chan folderwatch.Event
@@ -391,7 +400,7 @@ func (g *boxGit) follow() {
 		case <-timer.C:
 			look()
 			begin := time.Now()
-			rep, _ := g.copy.Cross(context.Background(), git.Crossing{})
+			rep, _ := g.copy.Cross(ctx, git.Crossing{})
 			g.take(rep)
 			first, next = time.Time{}, time.Now().Add(2*time.Since(begin))
 			continue
@@ -412,7 +421,7 @@ func (g *boxGit) take(rep git.Report) {
 	r.Conflicts = append(r.Conflicts, rep.Conflicts...)
 	r.Refused = append(r.Refused, rep.Refused...)
 	r.Lines = append(r.Lines, rep.Lines...)
-	r.Held, r.Settings, r.Pending, r.Unfinished = rep.Held, rep.Settings, rep.Pending, rep.Unfinished
+	r.Held, r.Settings, r.Pending, r.Unfinished, r.Interrupted = rep.Held, rep.Settings, rep.Pending, rep.Unfinished, rep.Interrupted
 }
 
 // settle puts what the box has where submodules were not initialised into the work trees, before what
@@ -435,6 +444,8 @@ func (j *journey) finishGit() {
 	b.disk.end()
 	b.disk = nil
 	known := b.repositories()
+	ctx, done := gitEnd()
+	defer done()
 	for _, g := range b.copies {
 		if g.stop != nil {
 			close(g.stop)
@@ -443,7 +454,7 @@ func (j *journey) finishGit() {
 		var err error
 		if j.result.Started || g.copy.Resumes() {
 			var rep git.Report
-			rep, err = g.copy.Cross(context.Background(), git.Crossing{Final: true, Gitlink: mayEnter(known)})
+			rep, err = g.copy.Cross(ctx, git.Crossing{Final: true, Gitlink: mayEnter(known)})
 			g.take(rep)
 		}
 		g.copy.Close()
@@ -453,6 +464,16 @@ func (j *journey) finishGit() {
 	if b.dir != "" {
 		_ = os.Remove(b.dir) // unless something is left in it
 	}
+}
+
+// gitEndMost is how long the last exchanges of a run may look at what its boxes stored, all together.
+const gitEndMost = time.Minute
+
+// gitEnd is the time that there is at the end of a run: a signal ends it.
+func gitEnd() (context.Context, func()) {
+	ctx, stop := interruptible()
+	ctx, cancel := context.WithTimeout(ctx, gitEndMost)
+	return ctx, func() { cancel(); stop() }
 }
 
 // mayEnter reports whether git outside may enter what lies at a path of a work tree.
@@ -513,8 +534,11 @@ func (a *app) tellGit(dir, run string, rep git.Report, err error) {
 		return
 	}
 	a.hint("inner changes list   # the git directory of run %s is kept", run)
+	if err != nil || len(rep.Refused) > 0 {
+		a.hint("inner changes apply %s   # tries again what did not cross, with more time", run)
+	}
 	// What may work by itself the next time is tried again.
-	if err == nil || !git.Passing(err) {
+	if !rep.Interrupted && (err == nil || !git.Passing(err)) {
 		_ = os.WriteFile(dir+gitWaits, []byte(strings.Join(why, "\n")+"\n"), 0o600)
 	}
 }
@@ -529,12 +553,14 @@ func (a *app) recoverGit() {
 	if err != nil {
 		return // none
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), gitEndMost)
+	defer cancel()
 	for _, r := range runs {
 		dir := filepath.Join(base, r.Name())
 		if !r.IsDir() {
 			continue
 		}
-		left, err := git.Recover(context.Background(), dir, git.Crossing{Gitlink: mayEnter(nil)}, func(copy string) bool { return exists(copy + gitWaits) })
+		left, err := git.Recover(ctx, dir, git.Crossing{Gitlink: mayEnter(nil)}, func(copy string) bool { return exists(copy + gitWaits) })
 		if err != nil {
 			a.warn("the git directories of run %s: %v", r.Name(), err)
 		}
@@ -591,6 +617,33 @@ func (a *app) keptGits() []keptGit {
 		out = append(out, keptGit{filepath.Base(filepath.Dir(p)), strings.TrimSuffix(p, gitWaits), strings.TrimSpace(string(data))})
 	}
 	return out
+}
+
+// How long it may take when a person asks for it.
+const gitAskedMost = 2 * time.Hour
+
+// applyGits tries again to cross what is kept of a run, and reports whether there was anything.
+func (a *app) applyGits(run string) bool {
+	ctx, done := interruptible()
+	defer done()
+	dir := filepath.Join(stage.GitCopies(a.InnerHome), run)
+	kept := slices.ContainsFunc(a.keptGits(), func(k keptGit) bool { return k.run == run })
+	if !kept {
+		return false
+	}
+	left, err := git.Recover(ctx, dir, git.Crossing{Gitlink: mayEnter(nil), Budget: gitAskedMost}, nil)
+	if err != nil {
+		a.warn("the git directories of run %s: %v", run, err)
+	}
+	for _, l := range left {
+		_ = os.Remove(l.Dir + gitWaits)
+		a.tellGit(l.Dir, run, l.Report, l.Err)
+		if l.Gone {
+			a.say("git: what run %s had left crossed now", run)
+		}
+	}
+	_ = os.Remove(dir) // unless something is left in it
+	return true
 }
 
 // dropGits drops the kept git directories of a run, and reports whether there were any.

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,19 @@ type Crossing struct {
 	// Gitlink reports whether git outside may enter the repository at a path of a work tree: it
 	// is the host's, or was made harmless. It is asked when Final is set. nil says no.
 	Gitlink func(top, path string) bool
+	// Budget is how long it may take to look at what the box has stored; zero means a minute.
+	// What there is no time for is refused, and stays in the copy.
+	Budget time.Duration
 }
+
+// budget is the time of an exchange, see Crossing.
+const budget = time.Minute
+
+// mostKilled is how often an exchange may fail because a git of it was killed: where the computer has not
+// enough memory for it, it would be so each time.
+const mostKilled = 3
+
+var errKilled = errors.New("git was killed each time it was tried")
 
 // Report is what an exchange did.
 type Report struct {
@@ -33,6 +46,8 @@ type Report struct {
 	Lines     []string // what else a person should know
 	Settings  []string // what the box changed in configuration, hooks and the like, which stays with it
 	Pending   bool     // something is left to cross, so the copy is needed
+	// Interrupted says that the caller ended it: the next exchange goes on.
+	Interrupted bool
 	// Unfinished are operations like a rebase, each in a line, that the next box continues, see Resume. The copy
 	// is needed for them, too.
 	Unfinished []string
@@ -53,6 +68,7 @@ type Change struct {
 type boxState struct {
 	intake *intake
 	said   map[string]bool
+	late   map[string]bool // values that there was no time for: they are tried again at the end
 
 	host, box packed
 }
@@ -63,6 +79,11 @@ type boxState struct {
 func (c *Copy) Cross(ctx context.Context, o Crossing) (Report, error) {
 	var rep Report
 	var errs []error
+	if c.meta.Killed >= mostKilled && !o.Final {
+		return rep, errKilled
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Budget, budget))
+	defer cancel()
 	c.dropUnmade()
 	for _, u := range c.meta.Units {
 		if err := c.crossUnit(ctx, u, o, &rep); err != nil {
@@ -72,6 +93,12 @@ func (c *Copy) Cross(ctx context.Context, o Crossing) (Report, error) {
 	if o.Final {
 		left := c.unsettledLines()
 		rep.Lines, rep.Pending = append(rep.Lines, left...), rep.Pending || len(left) > 0
+	}
+	rep.Interrupted = errors.Is(ctx.Err(), context.Canceled)
+	if err := errors.Join(errs...); err != nil && killed(err) {
+		if c.meta.Killed++; c.meta.Killed >= mostKilled {
+			errs = append(errs, errKilled)
+		}
 	}
 	c.meta.Waits = rep.Pending || len(errs) > 0
 	errs = append(errs, c.save())
@@ -119,7 +146,7 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 		c.bases[u.N] = x.base
 	}
 	if x.seen = c.seen[u.N]; x.seen == nil {
-		x.seen = &boxState{said: map[string]bool{}}
+		x.seen = &boxState{said: map[string]bool{}, late: map[string]bool{}}
 		c.seen[u.N] = x.seen
 	}
 	if x.boxRefs, err = readRefs(x.box, u.Digits, &x.seen.box); err != nil {
@@ -395,12 +422,30 @@ func (x *exchange) carryObjects(ctx context.Context) error {
 			}
 			x.seen.intake = in
 		}
-		if err := x.seen.intake.take(ctx, x.Copy, x.p, x.box, x.u.Digits); err != nil {
-			return err
-		}
 		refused := func(part []string, why error) {
+			if x.seen.intake.late && !errors.Is(why, errLate) {
+				why = fmt.Errorf("%w: a part of what it needs was not looked at", errLate)
+			}
 			for _, tip := range part {
 				bad[tip] = why.Error()
+				if errors.Is(why, errLate) && !x.o.Final {
+					x.seen.late[tip] = true
+				}
+			}
+		}
+		tips = slices.DeleteFunc(tips, func(tip string) bool {
+			tried := x.seen.late[tip] && !x.o.Final
+			if tried {
+				bad[tip] = errLate.Error()
+			}
+			return tried
+		})
+		if len(tips) > 0 {
+			if err := x.seen.intake.take(ctx, x.Copy, x.p, x.box, x.u.Digits); errors.Is(err, errLate) {
+				refused(tips, err)
+				tips = nil
+			} else if err != nil {
+				return err
 			}
 		}
 		if err := inParts(ctx, tips, func(part []string) error { return x.bring(ctx, part, have) }, refused); err != nil {
@@ -423,12 +468,16 @@ func inParts[T any](ctx context.Context, list []T, do func([]T) error, failed fu
 	tries := 0
 	var part func(list []T) error
 	part = func(list []T) error {
+		if ctx.Err() != nil {
+			failed(list, late(ctx))
+			return nil
+		}
 		err := do(list)
 		tries++
 		switch {
 		case err == nil:
 			return nil
-		case ctx.Err() != nil || Passing(err):
+		case Passing(err):
 			return err
 		case len(list) == 1 || tries >= mostParts:
 			failed(list, err)
@@ -443,6 +492,11 @@ func inParts[T any](ctx context.Context, list []T, do func([]T) error, failed fu
 }
 
 func (x *exchange) bring(ctx context.Context, tips, have []string) error {
+	if len(tips) == 0 {
+		return nil
+	}
+	ctx, cancel := portion(ctx)
+	defer cancel()
 	b, err := x.seen.intake.gather(ctx, x.Copy, x.p, x.u, tips, have)
 	if err != nil {
 		return err
@@ -458,13 +512,20 @@ func noSpace(err error) bool {
 // Passing reports whether an exchange failed for a reason that goes away by itself, so that the next call tries again: the
 // disk is full, another git is at work, a git of ours was killed.
 func Passing(err error) bool {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
-			return true
-		}
+	if errors.Is(err, errKilled) {
+		return false
 	}
-	return errors.Is(err, ErrLocked) || noSpace(err)
+	return killed(err) || errors.Is(err, ErrLocked) || noSpace(err)
+}
+
+// killed reports whether a git was killed, by the kernel for want of memory or by somebody.
+func killed(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // refuse marks what needs an object that did not come.
@@ -482,6 +543,9 @@ func (x *exchange) refuse(bad map[string]string) {
 			m.done = true
 			x.rep.Pending = true // the copy is where it is to be found
 			key := m.name + m.new
+			if x.seen.late[m.new] && !x.o.Final {
+				continue // it is tried again at the end
+			}
 			if !x.seen.said[key] {
 				x.seen.said[key] = true
 				x.rep.Refused = append(x.rep.Refused, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: why})
@@ -536,6 +600,8 @@ func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]
 		for _, b := range part {
 			values = append(values, b.values...)
 		}
+		ctx, cancel := portion(ctx)
+		defer cancel()
 		found, err := x.gitlinks(ctx, values, have)
 		if err != nil {
 			return err
@@ -549,7 +615,7 @@ func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]
 	}
 	var fault error
 	err := inParts(ctx, list, foreign, func(part []bringer, why error) {
-		if !errors.As(why, new(foreignLink)) {
+		if !errors.As(why, new(foreignLink)) && !errors.Is(why, errLate) {
 			fault = why
 		}
 		for _, b := range part {

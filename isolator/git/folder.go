@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -330,7 +331,7 @@ func (d *folder) copyFile(rel string, to *folder, name string, most int64, mode 
 			return err
 		}
 		defer unix.Close(fd)
-		if err := errors.Join(to.share(fd), fill(fd, int(f.Fd()), st.Size)); err != nil {
+		if err := errors.Join(to.share(fd), fill(context.Background(), fd, int(f.Fd()), st.Size)); err != nil {
 			_ = unix.Unlinkat(dir, base, 0)
 			return err
 		}
@@ -339,7 +340,7 @@ func (d *folder) copyFile(rel string, to *folder, name string, most int64, mode 
 }
 
 // fill copies at most size bytes, so that a file that grows meanwhile ends.
-func fill(to, from int, size int64) error {
+func fill(ctx context.Context, to, from int, size int64) error {
 	if size == 0 {
 		return nil
 	}
@@ -348,6 +349,9 @@ func fill(to, from int, size int64) error {
 	}
 	buf := make([]byte, min(size, 256<<10))
 	for at := int64(0); at < size; {
+		if ctx.Err() != nil {
+			return late(ctx)
+		}
 		n, err := unix.Pread(from, buf[:min(int64(len(buf)), size-at)], at)
 		switch {
 		case errors.Is(err, unix.EINTR):

@@ -29,6 +29,7 @@ func (x *exchange) last(ctx context.Context) error {
 		if v.lost && v.indexChanged() {
 			if err := x.keepIndex(ctx, v); err != nil {
 				x.say("%s: the index of the box could not be kept: %v", v.Top, err)
+				x.rep.Pending = true
 			}
 		}
 	}
@@ -235,86 +236,102 @@ func (x *exchange) tracking() error {
 }
 
 // newWorktrees writes the administration of worktrees that the box made below folders it
-// can write, from their HEAD and index as those were checked.
+// can write, from their HEAD and index as those were checked, all at once.
 func (x *exchange) newWorktrees(ctx context.Context) error {
 	list, err := x.box.list("worktrees", maxWorktrees)
 	if err != nil {
 		return nil // none
 	}
+	stays := func(rel, why string) {
+		x.say("the worktree %s that the box made stays with it: %s", plainText(strings.TrimPrefix(rel, "worktrees/"), 100), why)
+	}
+	var made []*viewState
 	for _, e := range list {
 		rel := "worktrees/" + e.Name()
 		if !e.IsDir() || x.host.has(rel) {
 			continue
 		}
-		if why := x.newWorktree(ctx, e.Name(), rel); why != "" {
-			x.say("the worktree %s that the box made stays with it: %s", plainText(e.Name(), 100), why)
+		if v, why := x.newWorktree(e.Name(), rel); why != "" {
+			stays(rel, why)
+		} else {
+			made = append(made, v)
+		}
+	}
+	if len(made) == 0 {
+		return nil
+	}
+	if err := x.worktreeObjects(ctx, made); err != nil {
+		return err
+	}
+	for _, v := range made {
+		if v.stays == "" {
+			v.stays = x.writeWorktree(v)
+		} else {
+			x.rep.Pending = true // the copy has it
+		}
+		if v.stays != "" {
+			stays(v.Rel, v.stays)
 		}
 	}
 	return nil
 }
 
-// newWorktree returns why a worktree of the box does not cross, "" when it did.
-func (x *exchange) newWorktree(ctx context.Context, name, rel string) string {
+// newWorktree reads a worktree of the box, and returns why it does not cross, "" when it may.
+func (x *exchange) newWorktree(name, rel string) (*viewState, string) {
 	if refName("refs/heads/"+name) != "" || strings.Contains(name, "/") {
-		return "its name is not one for the host"
+		return nil, "its name is not one for the host"
 	}
 	back, err := x.box.read(rel+"/gitdir", maxPointer)
 	pointer := strings.TrimSuffix(string(back), "\n")
 	if err != nil || !filepath.IsAbs(pointer) || filepath.Clean(pointer) != pointer || filepath.Base(pointer) != ".git" || strings.ContainsAny(pointer, "\n\x00") {
-		return "it does not say where it is"
+		return nil, "it does not say where it is"
 	}
 	top := filepath.Dir(pointer)
 	inside := slices.ContainsFunc(x.roots, func(root string) bool { return strings.HasPrefix(top, strings.TrimSuffix(root, "/")+"/") })
 	if !inside {
-		return "it is in a folder that is not the box's to write"
+		return nil, "it is in a folder that is not the box's to write"
 	}
 	d, err := openFolder(top)
 	if err != nil {
-		return "its folder is not there"
+		return nil, "its folder is not there"
 	}
 	defer d.close()
 	want := "gitdir: " + x.u.Common + "/" + rel
 	if text, err := d.read(".git", maxPointer); err != nil || strings.TrimSuffix(string(text), "\n") != want {
-		return "its .git does not lead to this repository"
+		return nil, "its .git does not lead to this repository"
 	}
 	for _, m := range x.moves {
 		if m.held {
-			return "a branch is held back"
+			return nil, "a branch is held back"
 		}
 	}
 	v := &viewState{view: &view{Rel: rel, Top: top, Index: "none", Merge: map[string]string{}}, u: x.u}
 	data, err := x.box.read(rel+"/HEAD", maxLoose)
 	v.boxHead = headValue(data, x.u.Digits)
 	if err != nil || v.boxHead == "" {
-		return "its HEAD says nothing that git understands"
+		return nil, "its HEAD says nothing that git understands"
 	}
 	if err := x.boxIndexOf(v); err != nil {
-		return err.Error()
+		return nil, err.Error()
 	}
-	if why := x.worktreeObjects(ctx, v); why != "" {
-		return why
-	}
-	return x.writeWorktree(v)
-}
-
-// worktreeObjects brings what a new worktree's HEAD and index need.
-func (x *exchange) worktreeObjects(ctx context.Context, v *viewState) string {
-	views, moves := x.views, x.moves
-	defer func() { x.views, x.moves = views, moves }()
-	x.views, x.moves = []*viewState{v}, nil
 	links := v.boxIndex.gitlinks()
-	for _, old := range views {
+	for _, old := range x.views {
 		for path := range x.hostIndexRead(old).gitlinks() {
 			delete(links, path)
 		}
 	}
 	if len(links) > 0 {
-		return "its index has another repository"
+		return nil, "its index has another repository"
 	}
-	if err := x.plumb(func() error { return x.carryObjects(ctx) }); err != nil {
-		return err.Error()
-	}
-	return v.stays
+	return v, ""
+}
+
+// worktreeObjects brings what the HEADs and indexes of new worktrees need.
+func (x *exchange) worktreeObjects(ctx context.Context, made []*viewState) error {
+	views, moves := x.views, x.moves
+	defer func() { x.views, x.moves = views, moves }()
+	x.views, x.moves = made, nil
+	return x.plumb(func() error { return x.carryObjects(ctx) })
 }
 
 // writeWorktree makes the host's folder of a worktree. The file gitdir comes last: without

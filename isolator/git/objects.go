@@ -26,6 +26,7 @@ type intake struct {
 	path  string
 	has   map[string]bool // loose objects and packs that are there
 	bytes int64
+	late  bool // there was no time for a pack: what is missing may be in it
 }
 
 // Most bytes of one loose object, and how many objects a box may have loose.
@@ -57,11 +58,11 @@ func (in *intake) take(ctx context.Context, c *Copy, p *plumbing, box *folder, d
 		return err
 	}
 	for _, e := range list {
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return late(ctx)
 		}
 		if e.IsDir() && hexName(e.Name(), 2) {
-			if err := in.loose(c, objects, e.Name(), digits); err != nil {
+			if err := in.loose(ctx, c, objects, e.Name(), digits); err != nil {
 				return err
 			}
 		}
@@ -84,7 +85,7 @@ func (in *intake) take(ctx context.Context, c *Copy, p *plumbing, box *folder, d
 	return nil
 }
 
-func (in *intake) loose(c *Copy, objects *folder, dir string, digits int) error {
+func (in *intake) loose(ctx context.Context, c *Copy, objects *folder, dir string, digits int) error {
 	files, err := objects.list(dir, maxObjs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -104,7 +105,7 @@ func (in *intake) loose(c *Copy, objects *folder, dir string, digits int) error 
 			}
 			made = true
 		}
-		n, err := in.copy(c, objects, name, name, maxObject)
+		n, err := in.copy(ctx, c, objects, name, name, maxObject)
 		switch {
 		case errors.Is(err, errBadFile) || errors.Is(err, fs.ErrNotExist):
 			continue // git will say that it is missing if it is needed
@@ -121,7 +122,7 @@ func (in *intake) loose(c *Copy, objects *folder, dir string, digits int) error 
 var errBadFile = errors.New("not a file that git wrote")
 
 // copy copies one file of the box, if it can be one of git's.
-func (in *intake) copy(c *Copy, from *folder, name, to string, most int64) (int64, error) {
+func (in *intake) copy(ctx context.Context, c *Copy, from *folder, name, to string, most int64) (int64, error) {
 	f, st, err := from.open(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +144,7 @@ func (in *intake) copy(c *Copy, from *folder, name, to string, most int64) (int6
 			return err
 		}
 		defer unix.Close(fd)
-		if err := fill(fd, int(f.Fd()), st.Size); err != nil {
+		if err := fill(ctx, fd, int(f.Fd()), st.Size); err != nil {
 			_ = unix.Unlinkat(dir, base, 0)
 			return err
 		}
@@ -174,9 +175,14 @@ func room(d *folder, need int64) error {
 
 // pack copies a pack and makes an index for it. One that git calls broken is passed over.
 func (in *intake) pack(ctx context.Context, c *Copy, p *plumbing, objects *folder, name string) error {
-	n, err := in.copy(c, objects, "pack/"+name+".pack", "pack/"+name+".pack", 1<<40)
+	ctx, cancel := portion(ctx)
+	defer cancel()
+	n, err := in.copy(ctx, c, objects, "pack/"+name+".pack", "pack/"+name+".pack", 1<<40)
 	switch {
 	case errors.Is(err, errBadFile) || errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, errLate):
+		in.late, in.has[name] = true, true
 		return nil
 	case err != nil:
 		return err
@@ -184,14 +190,14 @@ func (in *intake) pack(ctx context.Context, c *Copy, p *plumbing, objects *folde
 	file := filepath.Join(in.path, "pack", name+".pack")
 	err = p.run(ctx, call{args: []string{"index-pack", file}, store: in.path, further: []string{hostObjects()}})
 	if err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
 		if rerr := c.state.remove(in.rel + "/pack/" + name + ".pack"); rerr != nil {
 			return rerr
 		}
-		if errors.Is(err, unix.ENOSPC) || strings.Contains(err.Error(), "No space left") {
+		if Passing(err) {
 			return err
+		}
+		if errors.Is(err, errLate) {
+			in.late = true
 		}
 	}
 	in.has[name] = true
@@ -251,7 +257,7 @@ func (in *intake) gather(ctx context.Context, c *Copy, p *plumbing, u *unit, tip
 	r.Close()
 	if perr := <-done; perr != nil {
 		var said *errGit
-		if errors.As(perr, &said) && said.said != "" || err == nil {
+		if errors.As(perr, &said) && said.said != "" || err == nil || killed(perr) {
 			return nil, perr // why the other had nothing to read
 		}
 	}
@@ -401,6 +407,9 @@ func emptyTree(digits int) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// Most repositories that the commits of a box may bring.
+const maxLinks = 10_000
+
 // linkScan reads what diff-tree prints: ":MODE MODE OID OID STATUS" NUL "PATH" NUL.
 type linkScan struct {
 	found map[string]bool
@@ -410,6 +419,9 @@ type linkScan struct {
 }
 
 func (s *linkScan) Write(p []byte) (int, error) {
+	if len(s.found) > maxLinks {
+		return 0, errTooMany
+	}
 	s.rest = append(s.rest, p...)
 	for {
 		i := slices.Index(s.rest, 0)

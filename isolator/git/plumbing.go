@@ -33,8 +33,12 @@ type plumbing struct {
 	who   [2]string
 }
 
-// How long one git may take: the largest exchange is that of a clone made in the box.
+// How long a git may take that writes into the host's repository: it is not ended in the middle.
 const patience = 10 * time.Minute
+
+// Most memory of its own that one git may have, beside the files it maps. What a box stored in a few bytes may
+// unpack to any size.
+const gitMemory = 3 << 30
 
 // newPlumbing makes the git directory anew, since a killed inner may have left locks in it.
 func (c *Copy) newPlumbing(u *unit, host *folder) (*plumbing, error) {
@@ -129,6 +133,9 @@ func (e *errGit) Unwrap() error { return e.err }
 // run runs git to its end. It has a session of its own: what kills a group kills it not, and it
 // finishes what it began.
 func (p *plumbing) run(ctx context.Context, c call) error {
+	if c.args[0] == "update-ref" || c.args[0] == "unpack-objects" {
+		ctx = context.WithoutCancel(ctx)
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.git, c.args...)
@@ -142,10 +149,41 @@ func (p *plumbing) run(ctx context.Context, c call) error {
 	defer host.Close()
 	defer store.Close()
 	cmd.ExtraFiles = []*os.File{host, store, p.lock}
-	if err := cmd.Run(); err != nil {
-		return &errGit{c.args[0], errors.Join(err, ctx.Err()), said.line()}
+	err := cmd.Start()
+	if err == nil {
+		most := unix.Rlimit{Cur: gitMemory, Max: gitMemory}
+		if lerr := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_DATA, &most, nil); lerr != nil && !errors.Is(lerr, unix.ESRCH) {
+			_ = cmd.Process.Kill()
+			err = lerr
+		}
+		err = errors.Join(err, cmd.Wait())
 	}
-	return nil
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return late(ctx)
+	}
+	return &errGit{c.args[0], err, said.line()}
+}
+
+// errLate is what had no time left in an exchange.
+var errLate = errors.New("to look at it takes longer than an exchange may")
+
+// late says why there is no time left.
+func late(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return errLate
+	}
+	return fmt.Errorf("%w: %w", errLate, context.Cause(ctx))
+}
+
+// portion is the time that one part of an exchange may take: half of what is left, so that the others have some, too.
+func portion(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithTimeout(ctx, time.Until(end)/2)
+	}
+	return context.WithCancel(ctx)
 }
 
 func dup(fd int) int {

@@ -36,6 +36,7 @@ type meta struct {
 	Profile string // see Options
 	Grants  string
 	Units   []*unit
+	Killed  int  // how often an exchange failed because a git of it was killed
 	Waits   bool // something else than an unfinished operation is left to cross
 	Vacant  []vacancy
 	Resumed bool // it has the unfinished operation of another copy
