@@ -55,16 +55,17 @@ flags=(-buildvcs=false -trimpath -vet=off -timeout ${INNER_TEST_TIMEOUT:-15m} -p
 module=$("${GO:-go}" list -m)
 tests=$("${GO:-go}" list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${packages[@]}")
 
-# Two lanes side by side, each one package at a time. The first has the packages
-# that drive programs: the true binary, real shells and terminals, their own test
-# binary a thousand times. The race detector sees nothing of that and makes each
-# start ten times as long. The second has all others, those of them with the race
-# detector whose code runs concurrently, and gives way to the first.
+# Two lanes side by side, each one package at a time, of about as much work. The
+# first has the true binary and the runner below it, whose tests wait for terminals
+# and signals. The second has all others and gives way to the first; those whose code
+# runs concurrently have the race detector, but not those whose tests drive programs:
+# it sees nothing of these, and makes each start of a test binary ten times as long.
 programs=() race=() plain=()
 for package in $tests; do
 	dir=./${package#"$module"/}
 	case $dir in
-	./cmd/inner | ./hooks | ./shims | ./isolator/launch | ./isolator/verify) programs+=("$package") ;;
+	./cmd/inner | ./isolator/launch) programs+=("$package") ;;
+	./hooks | ./shims | ./isolator/verify) plain+=("$package") ;;
 	*)
 		if find "$dir" -maxdepth 1 -name '*.go' ! -name '*_test.go' -exec grep -qE '^[[:space:]]+go (func|[A-Za-z.]+\()|"sync(/atomic)?"' {} +; then
 			race+=("$package")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestGitAttacks(t *testing.T) {
 				if tree {
 					line = a.InTree()
 				}
-				p.reset(template)
+				p.reset(template, ".inner")
 				before := p.homeState()
 				// What git does at once another command of git may undo.
 				used := func(n string) string {
@@ -73,7 +74,7 @@ func TestGitAttacks(t *testing.T) {
 				case d != "" && a.Inert != "":
 					t.Errorf("%s: is said to be inert, and does without a box:\n%s", a.What, d)
 				}
-				p.reset(template)
+				p.reset(template, ".inner")
 				before = p.homeState()
 				p.boxedAttack(profile, line)
 				if d := lineDiff(before, p.homeState()) + used("2"); d != "" {
@@ -150,26 +151,32 @@ inherit = ["PATH", "HOME", "LANG", "PWN", "VICTIM", "VICTIMS", "TRAP", "GIT_*"]
 `)
 }
 
-// reset puts back what an attack could have changed.
-func (p *person) reset(template string) {
+// reset puts back what is in the home, without what is named in except. What was there is moved away and
+// goes with the test: contrib/as-plain-user.sh says what removing costs.
+func (p *person) reset(template string, except ...string) {
 	p.t.Helper()
-	list, err := os.ReadDir(p.home)
+	children := func(dir string) (paths []string) {
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, e := range list {
+			if !slices.Contains(except, e.Name()) {
+				paths = append(paths, filepath.Join(dir, e.Name()))
+			}
+		}
+		return paths
+	}
+	away, err := os.MkdirTemp(filepath.Dir(p.home), "was")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	for _, e := range list {
-		if e.Name() != ".inner" {
-			removeAll(filepath.Join(p.home, e.Name()))
+	for _, from := range children(p.home) {
+		if err := os.Rename(from, filepath.Join(away, filepath.Base(from))); err != nil {
+			p.t.Fatal(err)
 		}
 	}
-	if list, err = os.ReadDir(template); err != nil {
-		p.t.Fatal(err)
-	}
-	for _, e := range list {
-		if e.Name() != ".inner" {
-			p.run("cp", "-a", filepath.Join(template, e.Name()), p.home)
-		}
-	}
+	p.run("cp", slices.Concat([]string{"-a"}, children(template), []string{p.home})...)
 }
 
 // homeState lists what is in the home outside of the project and what the person's own

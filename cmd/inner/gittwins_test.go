@@ -177,7 +177,7 @@ var twinCommands = []struct{ name, line, only, differs string }{
 	{name: "sparse-checkout, undone", line: `git sparse-checkout set --no-cone /a && git sparse-checkout disable`},
 	{name: "maps of objects", line: `git commit -q --allow-empty -m x && git repack -qad --write-bitmap-index && git commit-graph write --reachable 2>/dev/null && git multi-pack-index write 2>/dev/null; git fsck`},
 	{name: "maintenance", line: `git commit -q --allow-empty -m x && git maintenance run --quiet --task=gc --task=commit-graph --task=loose-objects`},
-	{name: "remote add and fetch", line: `git remote add two "$HOME/remote.git" && git fetch -q two && git branch -q two two/topic`, differs: `[-+] refs/heads/two .*`}, // what it tracks is a remote that the host does not have
+	{name: "remote add and fetch", line: `git remote add two "$HOME/remote.git" && git fetch -q two && git branch -q two two/topic`, differs: `[-+] refs/heads/two follows .*`}, // what it tracks is a remote that the host does not have
 	{name: "worktree --detach", line: `git worktree add -q --detach ./wt HEAD~1 && cd wt && echo x >>a && git commit -qam x`},
 	{name: "worktree locked", line: `git worktree add -q -b locked ./wl && git worktree lock --reason 'on a stick' ./wl`},
 	{name: "worktree pruned", line: `git worktree add -q ./wp topic && rm -rf wp && git worktree prune`},
@@ -195,20 +195,21 @@ var twinEnv = []string{
 	"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=C", "GIT_COMMITTER_EMAIL=c@example.org",
 }
 
-// twinState is what the host's git says of a repository, in one text.
+// twinState is what the host's git says of a repository, in one text. As few programs
+// as possible: it is run twice for each command.
 const twinState = `
 cd "$1"
 echo "HEAD $(git symbolic-ref -q HEAD || git rev-parse HEAD)"
-git for-each-ref --format='%(refname) %(objectname)' | grep -v '^refs/inner/'
+git for-each-ref --format='%(refname) %(objectname)%0a%(refname) follows %(upstream)' | grep -v '^refs/inner/'
 git stash list --format=%H
-git for-each-ref --format='%(refname) %(upstream)' refs/heads
 git status --porcelain --untracked-files=all
 git ls-files -s
 git log --exclude='refs/inner/*' --all --format='%H %s' | sort
-git worktree list --porcelain | grep -v '^$'
-for f in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD; do d=$(git rev-parse --git-path $f); if [ -e "$d" ]; then echo $f; cat "$d"; fi; done
-git fsck --strict --no-dangling 2>&1 | grep -v '^notice' | sed 's/^/fsck: /'
-git worktree list --porcelain | sed -n 's/^worktree //p' | while read -r t; do echo "in $t"; git -C "$t" status --porcelain; done
+trees=$(git worktree list --porcelain)
+echo "$trees"
+for f in $(git rev-parse --git-path MERGE_HEAD --git-path CHERRY_PICK_HEAD --git-path REVERT_HEAD); do if [ -e "$f" ]; then echo ${f##*/}; cat "$f"; fi; done
+git fsck --strict --no-dangling 2>&1 | sed '/^notice/d; s/^/fsck: /'
+echo "$trees" | sed -n 's/^worktree //p' | while read -r t; do [ "$t" = "$1" ] || { echo "in $t"; git -C "$t" status --porcelain; }; done
 `
 
 // TestGitTwins runs every command in every layout, which takes some minutes, with
@@ -257,11 +258,9 @@ inherit = ["PATH", "HOME", "LANG"]
 	template := filepath.Join(p.home, "..", "template")
 	p.run("cp", "-a", p.home, template)
 	restore := func() {
-		for _, name := range []string{"app", "main", "lib", "remote.git"} {
-			removeAll(filepath.Join(p.home, name))
-			if _, err := os.Lstat(filepath.Join(template, name)); err == nil {
-				p.run("cp", "-a", filepath.Join(template, name), p.home)
-			}
+		p.reset(template, ".inner", "box.toml", ".gitconfig")
+		for _, repo := range l.repos { // git writes what it learned of the new files into the index
+			p.run("git", "-C", filepath.Join(p.home, repo), "status", "--porcelain")
 		}
 	}
 	state := func() string {
@@ -271,6 +270,7 @@ inherit = ["PATH", "HOME", "LANG"]
 		}
 		return b.String()
 	}
+	before := state()
 	dir := filepath.Join(p.home, l.dir)
 	tried := 0
 	for n, c := range twinCommands {
@@ -280,7 +280,6 @@ inherit = ["PATH", "HOME", "LANG"]
 		tried++
 		restore()
 		line := "cd '" + dir + "' && " + c.line
-		before := state()
 		outside, code := p.try("sh", "-c", line)
 		if code != 0 {
 			t.Errorf("%s: ends with %d outside: %s", c.name, code, outside)
@@ -288,7 +287,6 @@ inherit = ["PATH", "HOME", "LANG"]
 		}
 		want := state()
 		restore()
-		state() // git status writes what it learned into the index
 		inside, code := p.try("inner", "run", "-p", profile, "-w", filepath.Join(p.home, l.project), "--", "-c", line)
 		got := state()
 		if code != 0 {

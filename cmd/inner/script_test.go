@@ -106,7 +106,11 @@ func scriptRoot() (string, error) {
 			return "", fmt.Errorf("the home %q is below %s, which a box does not see; set HOME", cache, tmp)
 		}
 	}
-	return os.MkdirTemp(cache, "t") // short: see attack.MaxBase
+	dir, err := os.MkdirTemp(cache, "t") // short: see attack.MaxBase
+	if err == nil {
+		_ = exec.Command("chattr", "+T", dir).Run() // why: contrib/as-plain-user.sh
+	}
+	return dir, err
 }
 
 func mkdir(path string) string {
@@ -199,6 +203,27 @@ func TestStoriesNameWhatTheyNeed(t *testing.T) {
 			if m := runs.FindStringSubmatch(line); m != nil && !slices.Contains(needs, m[1]) {
 				t.Errorf("%s: its first line is not \"need … %s …\", and it runs: %s", file, m[1], line)
 			}
+		}
+	}
+}
+
+// Stories run side by side and look for their sleeping program by its number in the list of all processes.
+func TestStoriesSleepApart(t *testing.T) {
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no stories", err)
+	}
+	whose := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, number := range regexp.MustCompile(`sleep 987654\d\d`).FindAllString(string(text), -1) {
+			if other := whose[number]; other != "" && other != file {
+				t.Errorf("%s and %s both have %q", file, other, number)
+			}
+			whose[number] = file
 		}
 	}
 }

@@ -23,6 +23,13 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
+	s := emptyScene(t)
+	s.host(s.home, "git init -q -b main app && cd app && echo one >a && mkdir d && echo two >d/b && git add . && git commit -qm first")
+	return s
+}
+
+func emptyScene(t *testing.T) *scene {
+	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +38,6 @@ func newScene(t *testing.T) *scene {
 	if s.git, err = exec.LookPath("git"); err != nil {
 		t.Fatal(err)
 	}
-	s.host(home, "git init -q -b main app && cd app && echo one >a && mkdir d && echo two >d/b && git add . && git commit -qm first")
 	return s
 }
 
@@ -40,7 +46,7 @@ func (s *scene) env() []string {
 		"HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@x", "GIT_COMMITTER_NAME=C", "GIT_COMMITTER_EMAIL=c@x",
 		"GIT_AUTHOR_DATE=1700000000 +0000", "GIT_COMMITTER_DATE=1700000000 +0000",
-		"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_2=gc.auto", "GIT_CONFIG_VALUE_2=0", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always", "GIT_CONFIG_KEY_1=advice.detachedHead", "GIT_CONFIG_VALUE_1=false",
+		"GIT_CONFIG_COUNT=4", "GIT_CONFIG_KEY_2=gc.auto", "GIT_CONFIG_VALUE_2=0", "GIT_CONFIG_KEY_3=maintenance.auto", "GIT_CONFIG_VALUE_3=false", "GIT_CONFIG_KEY_0=protocol.file.allow", "GIT_CONFIG_VALUE_0=always", "GIT_CONFIG_KEY_1=advice.detachedHead", "GIT_CONFIG_VALUE_1=false",
 	}
 }
 

@@ -105,11 +105,23 @@ git diff; git diff --cached --raw --abbrev=64
 git log --exclude='refs/inner/*' --all --format=%H | sort
 ls $(git rev-parse --git-dir) | grep -E '^[A-Z_]*_(HEAD|MSG|MODE)$' | grep -v -E 'FETCH_HEAD|COMMIT_EDITMSG|ORIG_HEAD|REBASE_HEAD' || :`
 
+// copyOf makes the scene a copy of another: worktrees and remotes lead to paths in it. It returns where dir is then.
+func (s *scene) copyOf(from *scene, dir string) string {
+	s.t.Helper()
+	dir = s.home + strings.TrimPrefix(dir, from.home)
+	s.host(s.home, "cp -a "+from.home+"/. .; find . -name .git -type f -o -name gitdir -o -name config | xargs sed -i 's,"+from.home+"/,"+s.home+"/,'; cd "+dir+"; git update-index -q --refresh")
+	return dir
+}
+
 // TestTwins runs every script in a plain repository, and a quarter of them in each other kind;
 // with INNER_TEST_GIT_ALL all in all.
 func TestTwins(t *testing.T) {
 	all := os.Getenv("INNER_TEST_GIT_ALL") != ""
 	for n, k := range kinds {
+		template := newScene(t)
+		template.host(template.home, build)
+		lines := strings.Fields(template.host(template.home, k.text))
+		made := lines[len(lines)-1]
 		for i, script := range scripts {
 			if !all && n > 0 && i%4 != n%4 {
 				continue
@@ -119,12 +131,10 @@ func TestTwins(t *testing.T) {
 				if k.name == "sha256" && (script.name == "fetch" || script.name == "pull") {
 					t.Skip("git cannot fetch from the other kind of repository")
 				}
-				in, out := newScene(t), newScene(t)
+				in, out := emptyScene(t), emptyScene(t)
 				var dirs [2]string
 				for i, s := range []*scene{in, out} {
-					s.host(s.home, build)
-					lines := strings.Fields(s.host(s.home, k.text))
-					dirs[i] = lines[len(lines)-1]
+					dirs[i] = s.copyOf(template, made)
 				}
 				text := strings.ReplaceAll(script.text, "../origin.git", "$HOME/origin.git")
 				out.host(dirs[1], text)
