@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -67,7 +68,12 @@ func newMachine(t *testing.T) *machine {
 func (m *machine) client(name, script string) {
 	m.t.Helper()
 	text := "#!/bin/sh\necho \"$0 $*\" >>\"" + m.bin + "/../calls\"\n" + script + "\n"
-	if err := os.WriteFile(filepath.Join(m.bin, name), []byte(text), 0o700); err != nil {
+	// No test beside this one may start a program meanwhile: its child would have the file open for
+	// writing until it is another program, and the kernel runs no such file ("text file busy").
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(filepath.Join(m.bin, name), []byte(text), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		m.t.Fatal(err)
 	}
 }
