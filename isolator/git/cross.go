@@ -85,7 +85,11 @@ func (c *Copy) Cross(ctx context.Context, o Crossing) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Budget, budget))
 	defer cancel()
 	c.dropUnmade()
-	for _, u := range c.meta.Units {
+	units := c.meta.Units
+	if c.untouched() {
+		units = nil
+	}
+	for _, u := range units {
 		if err := c.crossUnit(ctx, u, o, &rep); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", u.Common, err))
 		}

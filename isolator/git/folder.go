@@ -100,11 +100,19 @@ func (d *folder) open(rel string) (*os.File, unix.Stat_t, error) {
 		return nil, st, err
 	}
 	f := os.NewFile(uintptr(fd), filepath.Join(d.path, rel))
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if st, err = plain(fd); err != nil {
 		f.Close()
-		return nil, st, d.fault("open", rel, errors.Join(err, errNotPlain))
+		return nil, st, d.fault("open", rel, err)
 	}
 	return f, st, nil
+}
+
+// plain looks at a file that was opened, which must be a regular one.
+func plain(fd int) (st unix.Stat_t, err error) {
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = errNotPlain
+	}
+	return st, err
 }
 
 var (
@@ -138,6 +146,28 @@ func (d *folder) read(rel string, most int64) ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// readLoose is read for a file of this folder that is as small as a ref: there may be a hundred thousand of them.
+func (d *folder) readLoose(name string) ([]byte, error) {
+	fd, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	st, err := plain(fd)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, min(st.Size, maxLoose)+1)
+	n, err := unix.Pread(fd, data, 0) // git renames the whole of a ref into its place
+	switch {
+	case err != nil:
+		return nil, err
+	case n == len(data):
+		return nil, errTooLarge
+	}
+	return data[:n], nil
 }
 
 // stat looks at a name without following it.

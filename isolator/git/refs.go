@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,27 +37,82 @@ type refSet struct {
 // packedRefs reads a packed-refs file. Git dies of a line it does not know, so one is
 // an error here.
 func packedRefs(data []byte, digits int, into refs) error {
-	n := 0
-	for len(data) > 0 {
-		var line []byte
-		line, data, _ = bytes.Cut(data, []byte{'\n'})
-		n++
-		switch {
-		case len(line) > 0 && line[0] == '#':
-		case len(line) > 0 && line[0] == '^':
-			if !hexName(string(line[1:]), digits) {
-				return fmt.Errorf("packed-refs: line %d is not git's", n)
-			}
-		case len(line) > digits+1 && len(line) <= digits+1+maxRefName && line[digits] == ' ' && hexName(string(line[:digits]), digits):
-			into[string(line[digits+1:])] = string(line[:digits])
-		default:
-			return fmt.Errorf("packed-refs: line %d is not git's", n)
+	return packedLines(string(data), digits, func(line, name string) error {
+		if name != "" {
+			into[name] = line[:digits]
 		}
 		if len(into) > maxRefs {
 			return fmt.Errorf("packed-refs: %w", errTooMany)
 		}
+		return nil
+	})
+}
+
+// packedLines calls found for each line that is not a comment. The name is "" where it says what the tag of the line
+// before leads to.
+func packedLines(text string, digits int, found func(line, name string) error) error {
+	n := 0
+	for len(text) > 0 {
+		var line, name string
+		line, text, _ = strings.Cut(text, "\n")
+		n++
+		switch {
+		case len(line) > 0 && line[0] == '#':
+			continue
+		case len(line) > 0 && line[0] == '^' && hexName(line[1:], digits):
+		case len(line) > digits+1 && len(line) <= digits+1+maxRefName && line[digits] == ' ' && hexName(line[:digits], digits):
+			name = line[digits+1:]
+		default:
+			return fmt.Errorf("packed-refs: line %d is not git's", n)
+		}
+		if err := found(line, name); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// withRefs is a packed-refs file with further refs in it, which take the place of those of their names. Git sorts the
+// file by name, and wants to be told so. What a tag of theirs leads to is not known here, and then it must not be
+// said of any (git: refs/packed-backend.c, PEELED_TAGS).
+func withRefs(data []byte, loose refs, digits int) ([]byte, error) {
+	type entry struct{ name, line, peeled string }
+	list := make([]entry, 0, len(data)/60)
+	text := string(data)
+	if err := packedLines(text, digits, func(line, name string) error {
+		if name != "" {
+			list = append(list, entry{name: name, line: line + "\n"})
+		} else if n := len(list); n > 0 {
+			list[n-1].peeled = line + "\n"
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(list, byName) {
+		slices.SortStableFunc(list, byName)
+	}
+	names := slices.Sorted(maps.Keys(loose))
+	var out bytes.Buffer
+	out.Grow(len(data) + 100*len(names))
+	head, _, _ := strings.Cut(text, "\n")
+	peeled := data == nil || strings.HasPrefix(head, "#") && strings.Contains(head, "peeled ")
+	if peeled && !slices.ContainsFunc(names, func(name string) bool { return hasPrefix(name, "refs/tags") }) {
+		out.WriteString("# pack-refs with: peeled sorted \n")
+	} else {
+		out.WriteString("# pack-refs with: sorted \n")
+	}
+	for _, e := range append(list, entry{name: "\xff"}) {
+		for len(names) > 0 && names[0] < e.name {
+			out.WriteString(loose[names[0]] + " " + names[0] + "\n")
+			names = names[1:]
+		}
+		if _, has := loose[e.name]; !has {
+			out.WriteString(e.line + e.peeled)
+		}
+	}
+	return out.Bytes(), nil
 }
 
 // readRefs reads all refs of a repository. Loose ones are read first: git packs a ref
@@ -119,39 +175,55 @@ func looseRefs(common *folder, digits int, found func(name, value, odd string) e
 	for dirs := 0; len(todo) > 0; dirs++ {
 		dir := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		list, err := common.list(dir, maxRefs)
+		below, err := looseIn(common, dir, digits, found)
+		if errors.Is(err, fs.ErrNotExist) && dir != "refs" {
+			continue // git removes folders that become empty
+		}
 		if err != nil {
-			if dir != "refs" && errors.Is(err, fs.ErrNotExist) {
-				continue // git removes folders that become empty
-			}
 			return err
 		}
-		for _, e := range list {
-			name := dir + "/" + e.Name()
-			if e.IsDir() {
-				if len(name) > maxRefName || dirs > maxDirs {
-					return errTooMany
-				}
-				todo = append(todo, name)
-				continue
-			}
-			if strings.HasSuffix(name, ".lock") {
-				continue // another git's
-			}
-			value, odd := looseRef(common, name, digits)
-			if value == "" && odd == "" {
-				continue // it has just gone
-			}
-			if err := found(name, value, odd); err != nil {
-				return err
-			}
+		if todo = append(todo, below...); dirs+len(todo) > maxDirs {
+			return errTooMany
 		}
 	}
 	return nil
 }
 
-func looseRef(common *folder, name string, digits int) (value, odd string) {
-	data, err := common.read(name, maxLoose)
+// looseIn tells of the files in one folder, and returns the folders in it.
+func looseIn(common *folder, dir string, digits int, found func(name, value, odd string) error) (below []string, err error) {
+	d, err := common.sub(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	list, err := d.list(".", maxRefs)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range list {
+		name := dir + "/" + e.Name()
+		switch {
+		case e.IsDir() && len(name) > maxRefName:
+			return nil, errTooMany
+		case e.IsDir():
+			below = append(below, name)
+			continue
+		case strings.HasSuffix(name, ".lock"):
+			continue // another git's
+		}
+		value, odd := looseRef(d, e.Name(), digits)
+		if value == "" && odd == "" {
+			continue // it has just gone
+		}
+		if err := found(name, value, odd); err != nil {
+			return nil, err
+		}
+	}
+	return below, nil
+}
+
+func looseRef(dir *folder, name string, digits int) (value, odd string) {
+	data, err := dir.readLoose(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", ""

@@ -60,6 +60,7 @@ type Copy struct {
 	clean   func([]gitconfig.Entry) []gitconfig.Entry
 	bases   map[int]*base
 	seen    map[int]*boxState
+	start   traces // of the box's git directory, see untouched
 
 	settled   bool
 	unsettled []string // see Settle
@@ -98,6 +99,7 @@ func Stage(r *Repo, o Options) (c *Copy, err error) {
 		return nil, err
 	}
 	c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(o.Dir, holdFolder), Dest: c.objects + "/" + holdFolder})
+	c.start, _ = c.look(maxTraces) // without them every exchange looks at everything
 	return c, c.save()
 }
 
@@ -225,15 +227,22 @@ func (s *stager) config() error {
 	return s.to.create("config", []byte(text), 0o600, false)
 }
 
-// refs copies packed refs as a file and writes the loose ones.
+// refs gives the box the refs as one packed file, since a file for each would cost most of the start: only those stay
+// files that cannot be packed, and the branch of HEAD, which tools look for by themselves.
 func (s *stager) refs() error {
 	c, u := s.copy, s.unit
-	loose := map[string]string{}
+	head, _ := s.from.read("HEAD", maxLoose) // without one mainView refuses
+	branch, _ := symbolic(headValue(head, u.Digits))
+	loose, files := refs{}, refs{}
 	err := looseRefs(s.from, u.Digits, func(name, value, odd string) error {
+		_, sym := symbolic(value)
 		switch {
 		case odd == "is a link":
 			return unfit("the ref " + plainText(name, 100) + " is a link")
-		case odd == "":
+		case odd != "":
+		case sym || name == branch || refName(name) != "":
+			files[name] = value
+		default:
 			loose[name] = value
 		}
 		return nil
@@ -241,29 +250,28 @@ func (s *stager) refs() error {
 	if err != nil {
 		return err
 	}
-	if err := s.copyIf("packed-refs", maxPacked); err != nil {
+	text, err := s.from.read("packed-refs", maxPacked)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if _, err := s.from.copyFile("packed-refs", c.state, u.baseName(), maxPacked, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	made := map[string]bool{}
-	for name, value := range loose {
-		if dir := filepath.Dir(name); !made[dir] {
-			made[dir] = true
-			if err := s.to.mkdir(dir, 0o700); err != nil {
-				return err
-			}
+	if len(loose) > 0 {
+		if text, err = withRefs(text, loose, u.Digits); err != nil {
+			return unfit(err.Error())
 		}
-		if err := s.to.create(name, []byte(value+"\n"), 0o600, false); err != nil {
+	}
+	if text != nil {
+		if err := errors.Join(s.to.create("packed-refs", text, 0o600, false), c.state.create(u.baseName(), text, 0o600, false)); err != nil {
 			return err
 		}
 	}
-	var text strings.Builder
-	for name, value := range loose {
-		text.WriteString("=" + name + " " + value + "\n")
+	var log strings.Builder
+	for name, value := range files {
+		if err := errors.Join(s.to.mkdir(filepath.Dir(name), 0o700), s.to.create(name, []byte(value+"\n"), 0o600, false)); err != nil {
+			return err
+		}
+		log.WriteString("=" + name + " " + value + "\n")
 	}
-	return c.state.create(u.baseName()+".log", []byte(text.String()), 0o600, false)
+	return c.state.create(u.baseName()+".log", []byte(log.String()), 0o600, false)
 }
 
 // logs copies the logs of refs. Where they are many, those of HEAD and of the stash.
