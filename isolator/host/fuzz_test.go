@@ -35,8 +35,8 @@ func FuzzLook(f *testing.F) {
 		for _, rel := range []string{ask, "l1/" + ask, "a/l2/" + ask, "l3/" + ask, "a/b/l4/" + ask, "l1", "a/l2", "l3", "a/b/l4", "l1/b/c", "l3/l2/l4"} {
 			paths = append(paths, filepath.Join(root, filepath.Clean("/"+rel)))
 		}
-		one := looker{dirs: map[string]Path{}, names: map[string][]name{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
-		whole := looker{dirs: map[string]Path{}, names: map[string][]name{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
+		one := newLooker()
+		whole := newLooker()
 		var all []string
 		for _, p := range paths {
 			for range many {

@@ -161,13 +161,13 @@ func Environment(words []string) map[string]string {
 // folder is not there.
 type looker struct {
 	dirs  map[string]Path
-	names map[string][]name          // what a folder holds, by its path
+	names map[string]listing         // what a folder holds, by its path
 	meant map[string][]string        // the folders a pattern means, see globDir
 	held  map[string]map[string]bool // the same, in lower case, of folders that were read whole
 }
 
 func newLooker() looker {
-	return looker{dirs: map[string]Path{}, names: map[string][]name{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
+	return looker{dirs: map[string]Path{}, names: map[string]listing{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
 }
 
 // Look looks at one path.
@@ -200,6 +200,8 @@ func (l looker) glob(pattern string) []string {
 	}
 	var out []string
 	matches := matcher(last)
+	star := !strings.ContainsAny(last, `?[\`)
+	first, end := last[:max(strings.IndexByte(last, '*'), 0)], last[strings.LastIndexByte(last, '*')+1:]
 	for _, d := range l.globDir(dir) {
 		if !strings.ContainsAny(last, `*?[\`) {
 			if p := d + "/" + last; !l.lacks(d, last) && l.look(p).Kind != Missing {
@@ -207,7 +209,11 @@ func (l looker) glob(pattern string) []string {
 			}
 			continue
 		}
-		for _, n := range l.list(d) {
+		in := l.listing(d)
+		if star && (first != "" && !in.begin.has(first[0]) || end != "" && !in.end.has(end[len(end)-1])) {
+			continue
+		}
+		for _, n := range in.names {
 			if matches(n.name) {
 				out = append(out, d+"/"+n.name)
 			}
@@ -220,11 +226,14 @@ func (l looker) glob(pattern string) []string {
 // some file systems do not tell case. It lists the folder when that is cheap, or
 // was done: many patterns ask about the same folders.
 func (l looker) lacks(dir, last string) bool {
-	names := l.list(dir)
-	if len(names) == 0 {
+	in := l.listing(dir)
+	if len(in.names) == 0 {
 		return false // or it could not be read
 	}
-	return !slices.ContainsFunc(names, func(n name) bool { return len(n.name) == len(last) && strings.EqualFold(n.name, last) })
+	if last != "" && last[0] < 0x80 && !in.begin.has(last[0]) && !in.begin.has(last[0]^0x20) { // the other case, of a letter
+		return true
+	}
+	return !slices.ContainsFunc(in.names, func(n name) bool { return len(n.name) == len(last) && strings.EqualFold(n.name, last) })
 }
 
 // matcher is filepath.Match for one pattern and many names. Nearly all patterns have
@@ -346,18 +355,42 @@ func unescape(p string) string {
 	return b.String()
 }
 
+// listing is what a folder holds, sorted, and what the names begin and end with: in each of hundreds of folders is looked
+// for dozens of patterns, most of which nothing there can match.
+type listing struct {
+	names      []name
+	begin, end letters
+}
+
+// letters is a set of bytes.
+type letters [4]uint64
+
+func (l *letters) add(c byte) { l[c>>6] |= 1 << (c & 63) }
+
+func (l *letters) has(c byte) bool { return l[c>>6]&(1<<(c&63)) != 0 }
+
 // list returns what a folder holds, sorted; nothing when it cannot be read.
-func (l looker) list(dir string) []name {
-	if names, ok := l.names[dir]; ok {
-		return names
+func (l looker) list(dir string) []name { return l.listing(dir).names }
+
+func (l looker) listing(dir string) listing {
+	if seen, ok := l.names[dir]; ok {
+		return seen
 	}
-	var names []name
-	entries, _ := os.ReadDir(dir) // what could be read counts
-	for _, e := range entries {
-		names = append(names, name{e.Name(), e.IsDir(), e.Type()&fs.ModeSymlink != 0})
+	var in listing
+	if f, err := os.Open(dir); err == nil {
+		entries, _ := f.ReadDir(-1) // what could be read counts
+		f.Close()
+		in.names = make([]name, 0, len(entries))
+		for _, e := range entries {
+			n := e.Name()
+			in.names = append(in.names, name{n, e.IsDir(), e.Type()&fs.ModeSymlink != 0})
+			in.begin.add(n[0])
+			in.end.add(n[len(n)-1])
+		}
+		slices.SortFunc(in.names, func(a, b name) int { return strings.Compare(a.name, b.name) })
 	}
-	l.names[dir] = names
-	return names
+	l.names[dir] = in
+	return in
 }
 
 // bare reports whether a user finds nothing in a folder. One whose names cannot

@@ -116,7 +116,7 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 	escaped := strings.NewReplacer("[", `\[`, "*", `\*`).Replace(dir)
-	l := looker{dirs: map[string]Path{}, names: map[string][]name{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
+	l := newLooker()
 	for pattern, want := range map[string][]string{
 		"/**/.env":         {".env", "a/.env", "a/b/.env"},
 		"/**/.env.*":       {".env.local"},
@@ -136,6 +136,29 @@ func TestPatterns(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", pattern, got, want)
+		}
+	}
+}
+
+// TestGlobMatches is every pattern against every name: what a listing says of names in advance leaves none out.
+func TestGlobMatches(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	names := []string{"a", "A", "ab", "a.pem", "A.PEM", ".pem", ".env", ".env.x", "é", "xé", "[x]", "x*y", "\xff", "zz~", "@", "`"}
+	for _, n := range names {
+		must(t, os.WriteFile(filepath.Join(dir, n), nil, 0o600))
+	}
+	slices.Sort(names)
+	l := newLooker()
+	for _, pattern := range []string{"*", "a*", "*m", "*.pem", ".env*", ".env", "a.pem", "*é", "é*", "é", "?", "[ab]*", "*[b]", `\[x]`, `x\**`, "*\xff", "\xff*", "z*~", "@", "none", "*none", "none*"} {
+		var want []string
+		for _, n := range names {
+			if ok, err := filepath.Match(pattern, n); err == nil && ok {
+				want = append(want, dir+"/"+n)
+			}
+		}
+		if got := l.glob(dir + "/" + pattern); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", pattern, got, want)
 		}
 	}
 }
