@@ -115,3 +115,15 @@ func TestManyWorktrees(t *testing.T) {
 	}
 	s.whole(s.top)
 }
+
+// TestTrackingQuoted are names that begin a comment where they are not in quotes.
+func TestTrackingQuoted(t *testing.T) {
+	s := newScene(t)
+	s.host(s.top, "git config 'remote.x;y.url' /nowhere")
+	c := s.stage(s.top, "r1")
+	s.box(c, s.top, "git branch 'a#b'; git branch t; git config branch.t.remote 'x;y'; git config branch.t.merge 'refs/heads/a#b'")
+	s.cross(c, true)
+	if got := s.host(s.top, "git config branch.t.remote; git config branch.t.merge"); got != "x;y\nrefs/heads/a#b\n" {
+		t.Error(got)
+	}
+}

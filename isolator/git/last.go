@@ -211,10 +211,10 @@ func (x *exchange) tracking() error {
 	text := ""
 	for _, branch := range slices.Sorted(maps.Keys(merge)) {
 		full := "refs/heads/" + branch
-		if known[branch] || remote[branch] == "" || refName(full) != "" || x.hostRefs[full] == "" || strings.ContainsAny(remote[branch], "\"\\\n") {
+		if known[branch] || remote[branch] == "" || refName(full) != "" || x.hostRefs[full] == "" || strings.ContainsAny(remote[branch], "\"\\\n\r\x00") {
 			continue
 		}
-		text += "[branch \"" + branch + "\"]\n\tremote = " + remote[branch] + "\n\tmerge = " + merge[branch] + "\n"
+		text += "[branch \"" + branch + "\"]\n\tremote = " + quoted(remote[branch]) + "\n\tmerge = " + quoted(merge[branch]) + "\n"
 	}
 	if text == "" {
 		return nil
@@ -233,6 +233,14 @@ func (x *exchange) tracking() error {
 		}
 		return errors.Join(err, x.host.chmod("config.lock", st.Mode)) // git keeps its mode, too
 	})
+}
+
+// quoted writes a value as git does: what would begin a comment, or be cut off, is in quotes (config.c, write_pair).
+func quoted(value string) string {
+	if strings.ContainsAny(value, "#;") || strings.TrimSpace(value) != value {
+		return `"` + value + `"`
+	}
+	return value
 }
 
 // newWorktrees writes the administration of worktrees that the box made below folders it
