@@ -57,7 +57,7 @@ done
 # shellcheck disable=SC2016 # the inner shell expands
 run_home=$("${drop[@]}" env -i "${env[@]}" sh -c 'mkdir -p -- "$1" && mktemp -d -- "$1/inner.XXXXXX"' sh "$home")
 # shellcheck disable=SC2016
-run_tmp=$("${drop[@]}" env -i "${env[@]}" sh -c 'tmp=$(mktemp -d /var/tmp/t.XXXXXX) && printf "%s\n" "$tmp" && { chattr +T "$tmp" 2>/dev/null || :; }')
+run_tmp=$("${drop[@]}" env -i "${env[@]}" sh -c 'tmp=$(mktemp -d /tmp/t.XXXXXX) && printf "%s\n" "$tmp" && { chattr +T "$tmp" 2>/dev/null || :; }')
 # shellcheck disable=SC2016,SC2317 # the inner shell expands; the trap calls it
 cleanup() {
 	"${drop[@]}" env -i "${env[@]}" sh -c 'chmod -R u+rwX -- "$@" 2>/dev/null; rm -rf -- "$@"' sh "$run_home" "$run_tmp" || :
