@@ -351,7 +351,7 @@ func TestManual(t *testing.T) {
 func TestPromises(t *testing.T) {
 	data, err := os.ReadFile("../docs/promises.md")
 	must(t, err)
-	folders := map[string]string{"profile": ".", "isolator": "../isolator", "verify": "../isolator/verify", "cmd/inner": "../cmd/inner"}
+	folders := map[string]string{"profile": ".", "isolator": "../isolator", "plan": "../isolator/plan", "verify": "../isolator/verify", "cmd/inner": "../cmd/inner"}
 	tests := map[string]string{}
 	for _, m := range regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z]+)`").FindAllStringSubmatch(string(data), -1) {
 		dir := folders[m[1]]
