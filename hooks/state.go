@@ -208,7 +208,7 @@ func unwatchedParents(watch []string) []string {
 // each once, and leaves out what costs a prompt a test for nothing:
 //
 //   - paths modified after now, which would look new for ever, and paths that
-//     cannot be looked at;
+//     cannot be inspected;
 //   - missing paths in a watched folder, whose time tells when they appear.
 //
 // Of a path with missing folders, the first of those is waited for.

@@ -65,7 +65,7 @@ func hardening() []policy {
 		{"name", nil},
 		{"description", nil},
 		{"extends", nil}, // Loader takes global names only
-		{"workspaces_path", reset("folders are not made where a stranger says", func(s *source) *strict.String { return &s.WorkspacesPath })},
+		{"workspaces_path", reset("a remote profile does not choose where folders are created", func(s *source) *strict.String { return &s.WorkspacesPath })},
 		{"experimental", nil},
 		{"capabilities", nil},
 		{"sync_credentials", off("a login is not written back", true, func(s *source) *strict.Bool { return &s.SyncCredentials })},

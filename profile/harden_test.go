@@ -88,7 +88,7 @@ func TestHarden(t *testing.T) {
 	}
 	hard, lines := p.Harden()
 	want := []string{
-		`workspaces_path = "/srv/theirs" is ignored: folders are not made where a stranger says`,
+		`workspaces_path = "/srv/theirs" is ignored: a remote profile does not choose where folders are created`,
 		`sync_credentials = true is ignored: a login is not written back`,
 		`sandbox.publish: "8080:3000" is dropped: nothing of it listens on your computer`,
 		`sandbox.host_ports: "5432:15432" is dropped: the services of your computer stay yours`,

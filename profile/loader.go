@@ -59,7 +59,7 @@ func (l *Loader) Find(name string) (path string, scope Scope, err error) {
 		ok, err := exists(path)
 		switch {
 		case err != nil:
-			return "", "", fmt.Errorf("profile %q cannot be looked at: %w", path, err)
+			return "", "", fmt.Errorf("profile %q cannot be inspected: %w", path, err)
 		case ok && l.Project.Problem != nil:
 			return "", "", fmt.Errorf("profile %q is not used: %w", path, l.Project.Problem)
 		case ok:
@@ -77,7 +77,7 @@ func (l *Loader) global(name string) (string, error) {
 	ok, err := exists(path)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("profile %q cannot be looked at: %w", path, err)
+		return "", fmt.Errorf("profile %q cannot be inspected: %w", path, err)
 	case ok:
 		return path, nil
 	}

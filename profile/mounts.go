@@ -141,7 +141,7 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 		var err error
 		switch kind, err = stat(m.Source); {
 		case err != nil:
-			return fmt.Sprintf("mount source %q cannot be looked at: %v", m.Source, err), ""
+			return fmt.Sprintf("mount source %q cannot be inspected: %v", m.Source, err), ""
 		case kind == "":
 			return fmt.Sprintf("mount source %q does not exist on host", m.Source), ""
 		}
@@ -161,7 +161,7 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 	}
 	switch there, err := stat(hostPath); {
 	case err != nil:
-		return fmt.Sprintf("mount dest %q cannot be looked at: %v", m.Dest, err), ""
+		return fmt.Sprintf("mount dest %q cannot be inspected: %v", m.Dest, err), ""
 	case there == "":
 		// The manual's sentence, word for word: people look for it.
 		return fmt.Sprintf("profile [error] mount dest %q does not exist on host (expanded: %q)", r.writtenDest(m), hostPath), r.missingDest(m, hostPath)

@@ -12,13 +12,13 @@ func (rc RunConfig) NotEnforced() []string {
 		add("sandbox.network_deny: the whole network has no exceptions")
 	}
 	if rc.Backend == "podman" {
-		add(`sandbox.backend = "podman" is not there yet`)
+		add(`sandbox.backend = "podman" is not implemented yet`)
 	}
 	if !rc.PIDNamespace {
 		add("sandbox.pid_namespace = false: without it processes could outlive the run")
 	}
 	if rc.CgroupManager == "systemd" {
-		add(`sandbox.cgroup_manager = "systemd" is not there yet`)
+		add(`sandbox.cgroup_manager = "systemd" is not implemented yet`)
 	}
 	return out
 }

@@ -121,7 +121,7 @@ func (r *resolver) ports(l strict.List, key string) []Port {
 			listens = p.Box
 		}
 		if taken[listens] {
-			r.add(it.At, key, fmt.Sprintf("port %d is there twice", listens), "")
+			r.add(it.At, key, fmt.Sprintf("port %d is listed twice", listens), "")
 		}
 		taken[listens] = true
 		out = append(out, p)

@@ -26,7 +26,7 @@ func TestNetworkLists(t *testing.T) {
 		{"[sandbox]\nnetwork = true", nil, "G/base.toml:5: sandbox.network_deny: network_mode is \"full\", and the whole network has no exceptions (network_mode = \"allowlist\" takes them)\nG/base.toml:6: sandbox.publish: network_mode is \"full\": the box has this computer's ports already (take it out)\nG/base.toml:7: sandbox.host_ports: network_mode is \"full\": the box has this computer's ports already (take it out)"},
 		{"[sandbox]\nnetwork = true\nnetwork_deny = [\"-b.example\"]\npublish = [\"-3000\"]\nhost_ports = [\"-5432:15432\"]", nil, "full [] [] [] []"},
 		{"[sandbox]\nnetwork = false\nnetwork_allow = [\"c.example\"]", nil, "G/p.toml:5: sandbox.network_allow: network_mode is \"off\", which reads no list (network_mode = \"allowlist\" does)"},
-		{"[sandbox]\npublish = [\"3000:4000\"]\nhost_ports = [\"1:15432\"]", nil, "G/p.toml:4: sandbox.publish: port 3000 is there twice\nG/p.toml:5: sandbox.host_ports: port 15432 is there twice"},
+		{"[sandbox]\npublish = [\"3000:4000\"]\nhost_ports = [\"1:15432\"]", nil, "G/p.toml:4: sandbox.publish: port 3000 is listed twice\nG/p.toml:5: sandbox.host_ports: port 15432 is listed twice"},
 		{"[sandbox]\npublish = [\"8080:15432\"]", nil, "G/p.toml:4: sandbox.publish: port 15432 of the box is taken by host_ports (line 7)"},
 	} {
 		w := newWorld(t, map[string]string{"base": base, "p": "V1\nextends = \"base\"\n" + c.child})

@@ -24,7 +24,7 @@ type Project struct {
 	// confirms it: the same folder in the main worktree.
 	Of string
 	// Problem says why the .inner folder is not used: its owner, its mode, or
-	// that it cannot be looked at. It is nil for a project in order.
+	// that it cannot be inspected. It is nil for a project in order.
 	Problem error
 }
 
@@ -128,7 +128,7 @@ func projectAt(root string, innerHomes []string) *Project {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil
 	case err != nil:
-		p.Problem = fmt.Errorf("%q cannot be looked at: %w", p.Dir, err)
+		p.Problem = fmt.Errorf("%q cannot be inspected: %w", p.Dir, err)
 		return p
 	}
 	link := st.Mode()&fs.ModeSymlink != 0
@@ -145,7 +145,7 @@ func projectAt(root string, innerHomes []string) *Project {
 	config, cerr := os.Lstat(filepath.Join(p.Dir, "config.toml"))
 	for _, err := range []error{perr, cerr} {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			p.Problem = fmt.Errorf("%q cannot be looked at: %w", p.Dir, err)
+			p.Problem = fmt.Errorf("%q cannot be inspected: %w", p.Dir, err)
 			return p
 		}
 	}

@@ -412,7 +412,7 @@ mode = "hard"
 `)
 	rc, err := p.Resolve(w.context())
 	must(t, err)
-	want := `sandbox.backend = "podman" is not there yet
+	want := `sandbox.backend = "podman" is not implemented yet
 sandbox.pid_namespace = false: without it processes could outlive the run`
 	if diff := cmp.Diff(want, strings.Join(rc.NotEnforced(), "\n")); diff != "" {
 		t.Error(diff)

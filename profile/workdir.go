@@ -73,7 +73,7 @@ func (r *resolver) insideMount(dir string, m *Mount) error {
 	kind, err := stat(filepath.Join(m.Source, strings.TrimPrefix(dir, m.Dest)))
 	switch {
 	case err != nil:
-		return r.refuse(dir, "", "the working folder %q cannot be looked at: %v", dir, err)
+		return r.refuse(dir, "", "the working folder %q cannot be inspected: %v", dir, err)
 	case kind != "a folder":
 		return r.refuse(dir, "", "the working folder %q does not exist in %q, which is mounted there", dir, m.Source)
 	}

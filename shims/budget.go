@@ -47,7 +47,7 @@ func (b *budget) spend(path string, isProfile bool) error {
 	}
 	b.seen[path] = info
 	b.bytes += info.Size()
-	const why = "%w: the profiles of this project that are not approved "
+	const why = "%w: the profiles of this project that are not allowed "
 	switch {
 	case len(b.seen) > maxUnapprovedFiles:
 		return fmt.Errorf(why+"are more than %d files", errUnread, maxUnapprovedFiles)

@@ -25,7 +25,7 @@ import (
 //     always, then the one whose file is named like the command, else refuse.
 func (d *Decision) ask(e Env, v *View) bool {
 	if v.RecordErr != nil {
-		d.refuse(fmt.Sprintf("%q: what was approved for %q cannot be read: %v", e.Name, v.Root, v.RecordErr),
+		d.refuse(fmt.Sprintf("%q: what was allowed for %q cannot be read: %v", e.Name, v.Root, v.RecordErr),
 			"inner revoke "+quotePath(v.Root))
 		return true
 	}
@@ -39,7 +39,7 @@ func (d *Decision) ask(e Env, v *View) bool {
 		switch {
 		case c == nil:
 		case !c.Guarded:
-			d.Why = fmt.Sprintf("profile %q of %q claims it, and is not approved (%s); everyday tools are not guarded for it",
+			d.Why = fmt.Sprintf("profile %q of %q claims it, and is not allowed (%s); everyday tools are not guarded for it",
 				p.Name, v.Root, p.State)
 		case p.State == trust.Allowed:
 			good = append(good, p)
@@ -72,7 +72,7 @@ func (d *Decision) ask(e Env, v *View) bool {
 		return true
 	}
 	if p.Of != "" {
-		why += fmt.Sprintf("; approved as a worktree of %q", p.Of)
+		why += fmt.Sprintf("; allowed as a worktree of %q", p.Of)
 	}
 	return d.run(v, p.Profile, fmt.Sprintf("profile %q of %q claims it%s", p.Name, v.Root, why))
 }
@@ -175,7 +175,7 @@ func (d *Decision) askConfig(e Env, v *View) bool {
 		}
 		if v.ConfigState != trust.Allowed {
 			if !c.Guarded {
-				d.Why = fmt.Sprintf("config.toml of %q maps it, and is not approved; everyday tools are not guarded for it", v.Root)
+				d.Why = fmt.Sprintf("config.toml of %q maps it, and is not allowed; everyday tools are not guarded for it", v.Root)
 				continue
 			}
 			d.State = v.ConfigState

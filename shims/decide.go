@@ -163,7 +163,7 @@ func (d *Decision) projects(e Env) bool {
 		for ; p == nil || dir != p.Root; dir = filepath.Dir(dir) {
 			rec, err := store.Project(dir)
 			if err != nil {
-				d.refuse(fmt.Sprintf("%q: what was approved for %q cannot be read: %v", e.Name, dir, err), "inner revoke "+quotePath(dir))
+				d.refuse(fmt.Sprintf("%q: what was allowed for %q cannot be read: %v", e.Name, dir, err), "inner revoke "+quotePath(dir))
 				return true
 			}
 			if rec != nil {

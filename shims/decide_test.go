@@ -139,13 +139,13 @@ func TestDecide(t *testing.T) {
 
 	w.profile("app", "claude", toml("claude"))
 	w.profile("app", "tools", shim("always", "make", "ls", "bash"))
-	const untrusted = `126: profile "claude" of "~/app" is not approved [inner allow]`
-	const everyday = `pass: profile "tools" of "~/app" claims it, and is not approved (untrusted); everyday tools are not guarded for it`
-	w.want("not approved",
+	const untrusted = `126: profile "claude" of "~/app" is not allowed [inner allow]`
+	const everyday = `pass: profile "tools" of "~/app" claims it, and is not allowed (untrusted); everyday tools are not guarded for it`
+	w.want("not allowed",
 		[3]string{"app", "claude", untrusted},
 		[3]string{"app/pkg/deep", "| claude", untrusted},
 		[3]string{"app/.inner/profiles", "claude", untrusted},
-		[3]string{"app", "make", `126: profile "tools" of "~/app" is not approved [inner allow]`},
+		[3]string{"app", "make", `126: profile "tools" of "~/app" is not allowed [inner allow]`},
 		[3]string{"app", "ls", everyday},
 		[3]string{"app", "bash", everyday},
 		[3]string{"app", "codex", none},
@@ -165,13 +165,13 @@ func TestDecide(t *testing.T) {
 	)
 
 	w.profile("app", "tools", shim("always", "make", "ls", "git", "go"))
-	const changed = `126: profile "tools" of "~/app" changed since it was approved (".inner/profiles/tools.toml": it changed since it was approved) [inner allow]`
+	const changed = `126: profile "tools" of "~/app" changed since it was allowed (".inner/profiles/tools.toml": it changed since it was allowed) [inner allow]`
 	w.want("edited",
 		[3]string{"app", "make", changed},
 		[3]string{"app", "ls", changed},   // still, though an everyday tool: the user relies on it
 		[3]string{"app", "bash", changed}, // taken out by the edit, guarded all the same
 		[3]string{"app", "go", changed},
-		[3]string{"app", "git", `pass: profile "tools" of "~/app" claims it, and is not approved (changed); everyday tools are not guarded for it`},
+		[3]string{"app", "git", `pass: profile "tools" of "~/app" claims it, and is not allowed (changed); everyday tools are not guarded for it`},
 		[3]string{"app", "claude", run},
 	)
 	w.profile("app", "tools", "schema_version = \"1\"\nnonsense\n[shim]\ncommands = [\"go\", \"git\"]\n")
@@ -193,10 +193,10 @@ func TestDecide(t *testing.T) {
 	w.profile("app", "tools", toml("make", "nonsense = 1", "more = 2"))
 	w.want("broken twice", [3]string{"app", "make", `126: profile "tools" of "~/app" is not valid: ~/app/.inner/profiles/tools.toml:2: nonsense: unknown key (and 1 more) [inner profile validate tools]`})
 	must(t, os.Remove(w.path("app/.inner/profiles/tools.toml")))
-	const gone = `126: profile "tools" of "~/app" was approved and its file is gone [inner revoke ~/app]`
+	const gone = `126: profile "tools" of "~/app" was allowed and its file is gone [inner revoke ~/app]`
 	w.want("deleted", [3]string{"app", "make", gone}, [3]string{"app", "ls", gone}, [3]string{"app", "go", none}, [3]string{"app", "claude", run})
 	must(t, os.Rename(w.path("app/.inner"), w.path("app/.inner.bak")))
-	const goneToo = `126: profile "claude" of "~/app" was approved and its file is gone [inner revoke ~/app]`
+	const goneToo = `126: profile "claude" of "~/app" was allowed and its file is gone [inner revoke ~/app]`
 	w.want(".inner deleted", [3]string{"app/pkg", "make", gone}, [3]string{"app/pkg/deep", "claude", goneToo}, [3]string{"app", "codex", none})
 	must(t, os.Mkdir(w.path("app/.inner"), 0o700))
 	w.want(".inner empty", [3]string{"app/pkg", "make", gone}, [3]string{"app/pkg/deep", "claude", goneToo})
@@ -206,11 +206,11 @@ func TestDecide(t *testing.T) {
 
 	// A copy is another project.
 	must(t, exec.Command("cp", "-a", w.path("app"), w.path("copy")).Run())
-	w.want("a copy", [3]string{"copy", "claude", `126: profile "claude" of "~/copy" is not approved [inner allow]`})
+	w.want("a copy", [3]string{"copy", "claude", `126: profile "claude" of "~/copy" is not allowed [inner allow]`})
 	must(t, os.Rename(w.path("app"), w.path("moved")))
 	must(t, os.Rename(w.path("copy"), w.path("app")))
-	w.want("another folder at the approved path, same bytes", [3]string{"app", "claude", run})
-	w.want("the approved folder elsewhere", [3]string{"moved", "claude", `126: profile "claude" of "~/moved" is not approved [inner allow]`})
+	w.want("another folder at the allowed path, same bytes", [3]string{"app", "claude", run})
+	w.want("the allowed folder elsewhere", [3]string{"moved", "claude", `126: profile "claude" of "~/moved" is not allowed [inner allow]`})
 
 	must(t, w.home.Trust().Deny(w.path("app"), w.path("app/.inner/profiles/claude.toml")))
 	const denied = `126: profile "claude" of "~/app" was denied [inner allow]`
@@ -253,7 +253,7 @@ func TestDecideRefusals(t *testing.T) {
 	entries, err := filepath.Glob(w.path(".inner/trust/*.json"))
 	must(t, err)
 	must(t, os.WriteFile(entries[0], []byte("{"), 0o600))
-	damaged := fmt.Sprintf(`: what was approved for "~/app" cannot be read: trust record %q: unexpected end of JSON input [inner revoke ~/app]`,
+	damaged := fmt.Sprintf(`: what was allowed for "~/app" cannot be read: trust record %q: unexpected end of JSON input [inner revoke ~/app]`,
 		strings.Replace(entries[0], w.dir, "~", 1))
 	w.want("a damaged record",
 		[3]string{"app", "claude", `126: "claude"` + damaged},
@@ -295,12 +295,12 @@ func TestDecideBetween(t *testing.T) {
 			not: `126: "claude" is claimed by profiles "a", "b" of "~/app" [add claude = "a" under [shims] in .inner/config.toml, then: inner allow]`,
 		},
 		{
-			about: "one of them is not approved", profiles: map[string]string{"claude": toml("claude"), "other": toml("claude")}, allow: []string{"claude"},
-			tty: `126: profile "other" of "~/app" is not approved [inner allow]`, not: `126: profile "other" of "~/app" is not approved [inner allow]`,
+			about: "one of them is not allowed", profiles: map[string]string{"claude": toml("claude"), "other": toml("claude")}, allow: []string{"claude"},
+			tty: `126: profile "other" of "~/app" is not allowed [inner allow]`, not: `126: profile "other" of "~/app" is not allowed [inner allow]`,
 		},
 		{
-			about: "one of them is not approved, for pipes", profiles: map[string]string{"claude": toml("claude"), "other": shim("pipe", "claude")}, allow: []string{"claude"},
-			tty: at("claude"), not: `126: profile "other" of "~/app" is not approved [inner allow]`,
+			about: "one of them is not allowed, for pipes", profiles: map[string]string{"claude": toml("claude"), "other": shim("pipe", "claude")}, allow: []string{"claude"},
+			tty: at("claude"), not: `126: profile "other" of "~/app" is not allowed [inner allow]`,
 		},
 		{about: "claims nothing", profiles: map[string]string{"claude": "schema_version = \"1\"\n[shim]\ncommands = []\n[entrypoint]\ncmd = \"claude\"\n"}, tty: none, not: none},
 	} {
@@ -320,7 +320,7 @@ func TestDecideBetween(t *testing.T) {
 	must(t, w.home.Trust().Deny(w.path("app"), w.path("app/.inner/profiles/other.toml")))
 	w.want("a denied one", [3]string{"app", "claude", at("claude")})
 	must(t, os.Remove(w.path("app/.inner/profiles/claude.toml")))
-	w.want("only the denied one is left", [3]string{"app", "claude", `126: profile "claude" of "~/app" was approved and its file is gone [inner revoke ~/app]`})
+	w.want("only the denied one is left", [3]string{"app", "claude", `126: profile "claude" of "~/app" was allowed and its file is gone [inner revoke ~/app]`})
 
 	// Taking one of a pair away must not make the other one run in its place.
 	w = newWorld(t)
@@ -329,7 +329,7 @@ func TestDecideBetween(t *testing.T) {
 	w.allow("app")
 	must(t, os.Remove(w.path("app/.inner/profiles/tight.toml")))
 	w.want("one of a pair is gone",
-		[3]string{"app", "claude", `126: profile "tight" of "~/app" was approved and its file is gone [inner revoke ~/app]`},
+		[3]string{"app", "claude", `126: profile "tight" of "~/app" was allowed and its file is gone [inner revoke ~/app]`},
 		[3]string{"app", "| claude", at("loose")})
 }
 
@@ -345,17 +345,17 @@ func TestDecideNested(t *testing.T) {
 	w.want("an unapproved project inside",
 		[3]string{"app/vendor/x", "claude", run},
 		[3]string{"app/vendor/x", "bash", "run ~/app/.inner/profiles/bash.toml for ~/app"},
-		[3]string{"app/vendor/x", "web", `126: profile "web" of "~/app/vendor/x" is not approved [inner allow]`},
+		[3]string{"app/vendor/x", "web", `126: profile "web" of "~/app/vendor/x" is not allowed [inner allow]`},
 		[3]string{"app/vendor", "web", none})
 	w.allow("app/vendor/x")
-	w.want("an approved project inside",
+	w.want("an allowed project inside",
 		[3]string{"app/vendor/x", "claude", run},
 		[3]string{"app/vendor/x", "bash", "run ~/app/vendor/x/.inner/profiles/bash.toml for ~/app/vendor/x"})
 	w.profile("app/vendor/x", "claude", toml("claude"))
-	w.want("it claims the same", [3]string{"app/vendor/x", "claude", `126: profile "claude" of "~/app/vendor/x" is not approved [inner allow]`})
+	w.want("it claims the same", [3]string{"app/vendor/x", "claude", `126: profile "claude" of "~/app/vendor/x" is not allowed [inner allow]`})
 	must(t, os.RemoveAll(w.path("app/vendor/x/.inner")))
 	w.want("it is gone",
-		[3]string{"app/vendor/x", "bash", `126: profile "bash" of "~/app/vendor/x" was approved and its file is gone [inner revoke ~/app/vendor/x]`},
+		[3]string{"app/vendor/x", "bash", `126: profile "bash" of "~/app/vendor/x" was allowed and its file is gone [inner revoke ~/app/vendor/x]`},
 		[3]string{"app/vendor/x", "claude", run})
 }
 
@@ -379,7 +379,7 @@ func TestDecideConfig(t *testing.T) {
 	w.profile("app", "web", toml("web"))
 	w.want("in a project that does not claim it", [3]string{"app", "claude", global})
 	w.allow("app")
-	w.want("in an approved project that does not claim it", [3]string{"app", "claude", "run ~/.inner/profiles/box.toml for ~/app"})
+	w.want("in an allowed project that does not claim it", [3]string{"app", "claude", "run ~/.inner/profiles/box.toml for ~/app"})
 
 	// The project's config.toml.
 	w.profile("app", "a", shim("always", "claude"))
@@ -387,11 +387,11 @@ func TestDecideConfig(t *testing.T) {
 	w.allow("app")
 	const conf = "app/.inner/config.toml"
 	w.file(conf, "[shims]\nclaude = \"b\"\ncodex = \"box\"\ncargo = \"nowhere\"\nls = \"b\"\n")
-	w.want("not approved",
-		[3]string{"app", "claude", `126: config.toml of "~/app" is not approved [inner allow]`},
-		[3]string{"app", "codex", `126: config.toml of "~/app" is not approved [inner allow]`},
-		[3]string{"app", "ls", `pass: config.toml of "~/app" maps it, and is not approved; everyday tools are not guarded for it`},
-		[3]string{"app", "web", `126: profile "web" of "~/app" changed since it was approved (".inner/config.toml": it was not part of what was approved) [inner allow]`})
+	w.want("not allowed",
+		[3]string{"app", "claude", `126: config.toml of "~/app" is not allowed [inner allow]`},
+		[3]string{"app", "codex", `126: config.toml of "~/app" is not allowed [inner allow]`},
+		[3]string{"app", "ls", `pass: config.toml of "~/app" maps it, and is not allowed; everyday tools are not guarded for it`},
+		[3]string{"app", "web", `126: profile "web" of "~/app" changed since it was allowed (".inner/config.toml": it was not part of what was allowed) [inner allow]`})
 	w.allow("app")
 	const b = "run ~/app/.inner/profiles/b.toml for ~/app"
 	w.want("approved",
@@ -401,9 +401,9 @@ func TestDecideConfig(t *testing.T) {
 		[3]string{"app", "cargo", `126: profile "nowhere", to which config.toml of "~/app" maps "cargo", cannot be used: no profile is called "nowhere" [inner profile validate nowhere]`},
 		[3]string{"app", "web", "run ~/app/.inner/profiles/web.toml for ~/app"})
 	w.profile("app", "c", shim("always", "claude"))
-	w.want("what is added does not steer what is approved", [3]string{"app", "claude", b})
+	w.want("what is added does not steer what is allowed", [3]string{"app", "claude", b})
 	w.profile("app", "b", shim("always", "claude", "x"))
-	const changed = `126: profile "b" of "~/app" changed since it was approved (".inner/profiles/b.toml": it changed since it was approved) [inner allow]`
+	const changed = `126: profile "b" of "~/app" changed since it was allowed (".inner/profiles/b.toml": it changed since it was allowed) [inner allow]`
 	w.want("the one it names changed", [3]string{"app", "claude", changed}, [3]string{"app", "ls", changed})
 	w.allow("app")
 
@@ -411,7 +411,7 @@ func TestDecideConfig(t *testing.T) {
 	w.file(conf, "[shims]\nclaude = \"a\"\n")
 	w.allow("app")
 	must(t, os.Remove(w.path("app/.inner/profiles/a.toml")))
-	w.want("the one it names is gone", [3]string{"app", "claude", `126: profile "a" of "~/app" was approved and its file is gone [inner revoke ~/app]`})
+	w.want("the one it names is gone", [3]string{"app", "claude", `126: profile "a" of "~/app" was allowed and its file is gone [inner revoke ~/app]`})
 
 	must(t, w.home.Trust().Deny(w.path("app"), w.path(conf)))
 	w.want("config denied",
@@ -421,8 +421,8 @@ func TestDecideConfig(t *testing.T) {
 	w.allow("app", "web", "b", "c")
 	must(t, os.Remove(w.path(conf)))
 	w.want("config gone",
-		[3]string{"app", "claude", `126: config.toml of "~/app" was approved and is gone [inner revoke ~/app]`},
-		[3]string{"app", "web", `126: profile "web" of "~/app" changed since it was approved (".inner/config.toml": it was approved too, and is not used any more) [inner allow]`},
+		[3]string{"app", "claude", `126: config.toml of "~/app" was allowed and is gone [inner revoke ~/app]`},
+		[3]string{"app", "web", `126: profile "web" of "~/app" changed since it was allowed (".inner/config.toml": it was allowed too, and is not used any more) [inner allow]`},
 		[3]string{"app", "go", none})
 	w.file(conf, "[shims\n")
 	for _, name := range []string{"claude", "web", "amp"} {
@@ -434,9 +434,9 @@ func TestDecideConfig(t *testing.T) {
 
 	// A project with a config.toml only.
 	w.file("only/.inner/config.toml", "[shims]\ncodex = \"box\"\n")
-	w.want("only a config", [3]string{"only", "codex", `126: config.toml of "~/only" is not approved [inner allow]`}, [3]string{"only", "claude", global})
+	w.want("only a config", [3]string{"only", "codex", `126: config.toml of "~/only" is not allowed [inner allow]`}, [3]string{"only", "claude", global})
 	w.allow("only")
-	w.want("only a config, approved",
+	w.want("only a config, allowed",
 		[3]string{"only", "codex", "run ~/.inner/profiles/box.toml for ~/only"}, [3]string{"only", "claude", "run ~/.inner/profiles/box.toml for ~/only"})
 
 	// The user's own config.toml with a mistake in it.
@@ -504,7 +504,7 @@ func TestDecideOdd(t *testing.T) {
 				w.allow("app")
 			}
 			c.make(w, w.path("app/.inner/profiles/claude.toml"))
-			about := fmt.Sprintf("%s (approved before: %v)", c.about, approved)
+			about := fmt.Sprintf("%s (allowed before: %v)", c.about, approved)
 			w.want(about, [3]string{"app", "claude", c.want}, [3]string{"app", "go", none})
 		}
 	}
@@ -517,12 +517,12 @@ func TestDecideNames(t *testing.T) {
 		w.profile(name, "claude", toml("claude"))
 		must(t, os.MkdirAll(w.path(name+"/sub "+name), 0o700))
 		d := w.decide(name+"/sub "+name, "claude", true)
-		if want := fmt.Sprintf("profile \"claude\" of %q is not approved", w.path(name)); d.Kind != Refuse || d.Reason != want || strings.Contains(d.Reason, "\n") {
+		if want := fmt.Sprintf("profile \"claude\" of %q is not allowed", w.path(name)); d.Kind != Refuse || d.Reason != want || strings.Contains(d.Reason, "\n") {
 			t.Errorf("%q: %s, want %s", name, d.Reason, want)
 		}
 		w.allow(name)
 		if d = w.decide(name+"/sub "+name, "claude", true); d.Kind != Run || d.Project.Root != w.path(name) {
-			t.Errorf("%q approved: %s", name, w.line(d))
+			t.Errorf("%q allowed: %s", name, w.line(d))
 		}
 		w.profile(name, "claude", "x\ny\n[\n")
 		if d = w.decide(name, "claude", true); d.Kind != Refuse || strings.ContainsFunc(d.Reason, unicode.IsControl) || !utf8.ValidString(d.Reason) {

@@ -15,7 +15,7 @@ import (
 var (
 	ErrNotFound      = errors.New("command not found")
 	ErrNotExecutable = errors.New("permission denied")
-	ErrLoop          = errors.New("the shims on PATH call each other without end")
+	ErrLoop          = errors.New("the shims on PATH call each other in an endless loop")
 )
 
 // ExitCode returns the exit status for an error of this package's: ExitNotFound when

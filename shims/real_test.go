@@ -170,8 +170,8 @@ func TestLoop(t *testing.T) {
 	}{
 		{"exec, real program behind", bin + ":" + exec + ":" + real, real + "/prog a b", "", 0},
 		{"exec, nothing behind", bin + ":" + exec, "", `inner: "prog": command not found; "` + exec + `/prog" leads back to inner` + "\n", 127},
-		{"fork", bin + ":" + fork + ":" + real, "", `inner: "prog": the shims on PATH call each other without end (100 times in a row)` + "\n", 126},
-		{"growing arguments", bin + ":" + grow + ":" + real, "", `inner: "prog": the shims on PATH call each other without end (100 times in a row)` + "\n", 126},
+		{"fork", bin + ":" + fork + ":" + real, "", `inner: "prog": the shims on PATH call each other in an endless loop (100 times in a row)` + "\n", 126},
+		{"growing arguments", bin + ":" + grow + ":" + real, "", `inner: "prog": the shims on PATH call each other in an endless loop (100 times in a row)` + "\n", 126},
 		{"none", bin + ":" + real, real + "/prog a b", "", 0},
 	} {
 		out, errs, code := run(t, work, []string{partVar + "=shim", "HOME=" + work, "PATH=" + c.path + ":/usr/bin:/bin"}, filepath.Join(bin, "prog"), "a", "b")

@@ -29,7 +29,7 @@ func TestShim(t *testing.T) {
 			t.Errorf("%s: %s: %q, %q, %d, want %q, %q, %d", about, cmd, o, e, c, out, errs, code)
 		}
 	}
-	refused := fmt.Sprintf("inner: profile \"claude\" of %q is not approved\ninner: hint: inner allow\n", w.path("app"))
+	refused := fmt.Sprintf("inner: profile \"claude\" of %q is not allowed\ninner: hint: inner allow\n", w.path("app"))
 	call("outside", "claude a", real+"/claude a", "", 0)
 	call("one line", "cd app && claude a", "", refused, 126)
 	call("a subshell", "(cd app/gone; claude)", "", refused, 126)
@@ -43,7 +43,7 @@ func TestShim(t *testing.T) {
 	call("no environment but the part", "cd app && env -i "+partVar+"=shim "+"../'inner home'/shims/bin/claude", "", refused, 126)
 	w.allow("app")
 	call("approved", "cd app && claude", "run claude", "", 0)
-	call("approved, by a link", "cd link && claude", "run claude", "", 0)
+	call("allowed, by a link", "cd link && claude", "run claude", "", 0)
 	call("no HOME", "cd app && env -u HOME claude", "run claude", "", 0)
 	call("a deleted folder", "cd app/gone && rmdir ../gone && claude", "",
 		"inner: \"claude\": the working folder cannot be named: no such file or directory\ninner: hint: cd\n", 126)
@@ -78,7 +78,7 @@ func TestShimUnreadable(t *testing.T) {
 			t.Errorf("%s: %s: %q, %q, %d, want %q, %q, %d", about, name, o, e, c, out, errs, code)
 		}
 	}
-	const refused = "inner: profile \"tool\" of \"~/app\" is not approved\ninner: hint: inner allow\n"
+	const refused = "inner: profile \"tool\" of \"~/app\" is not allowed\ninner: hint: inner allow\n"
 	call("readable", "claude", "~/real/claude ", "", 0)
 	call("readable", "tool", "", refused, 126)
 	for _, c := range []struct{ about, path, claude string }{

@@ -284,16 +284,16 @@ func (v *View) Trusted() bool {
 func (v *View) refusal(p *ProfileView) (reason, hint string) {
 	switch p.State {
 	case trust.Untrusted:
-		return fmt.Sprintf("profile %q of %q is not approved", p.Name, v.Root), "inner allow"
+		return fmt.Sprintf("profile %q of %q is not allowed", p.Name, v.Root), "inner allow"
 	case trust.Changed:
-		return fmt.Sprintf("profile %q of %q changed since it was approved (%q: %s)", p.Name, v.Root, v.short(p.File), p.Detail), "inner allow"
+		return fmt.Sprintf("profile %q of %q changed since it was allowed (%q: %s)", p.Name, v.Root, v.short(p.File), p.Detail), "inner allow"
 	case trust.Denied:
 		if p.File != p.Path && p.File != "" {
 			return fmt.Sprintf("profile %q of %q is not used: %q was denied", p.Name, v.Root, v.short(p.File)), "inner allow"
 		}
 		return fmt.Sprintf("profile %q of %q was denied", p.Name, v.Root), "inner allow"
 	case trust.Deleted:
-		return fmt.Sprintf("profile %q of %q was approved and its file is gone", p.Name, v.Root), "inner revoke " + quotePath(v.Root)
+		return fmt.Sprintf("profile %q of %q was allowed and its file is gone", p.Name, v.Root), "inner revoke " + quotePath(v.Root)
 	case Foreign:
 		return fmt.Sprintf("profile %q of %q is not used: %s", p.Name, v.Root, firstLine(p.Err)), "inner status"
 	case Broken:
@@ -306,13 +306,13 @@ func (v *View) refusal(p *ProfileView) (reason, hint string) {
 func (v *View) configRefusal() (reason, hint string) {
 	switch v.ConfigState {
 	case trust.Untrusted:
-		return fmt.Sprintf("config.toml of %q is not approved", v.Root), "inner allow"
+		return fmt.Sprintf("config.toml of %q is not allowed", v.Root), "inner allow"
 	case trust.Changed:
-		return fmt.Sprintf("config.toml of %q changed since it was approved", v.Root), "inner allow"
+		return fmt.Sprintf("config.toml of %q changed since it was allowed", v.Root), "inner allow"
 	case trust.Denied:
 		return fmt.Sprintf("config.toml of %q was denied", v.Root), "inner allow"
 	case trust.Deleted:
-		return fmt.Sprintf("config.toml of %q was approved and is gone", v.Root), "inner revoke " + quotePath(v.Root)
+		return fmt.Sprintf("config.toml of %q was allowed and is gone", v.Root), "inner revoke " + quotePath(v.Root)
 	case Foreign:
 		return fmt.Sprintf("config.toml of %q is not used: %s", v.Root, firstLine(v.Project.Problem)), "inner status"
 	}

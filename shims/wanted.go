@@ -182,13 +182,13 @@ func (b *builder) project(v *View) {
 		case approved:
 			why.Text = fmt.Sprintf("claimed by %s of %q (%s)", who, v.Root, state)
 		case !c.Guarded:
-			why.Text = fmt.Sprintf("%s of %q claims it, and is not approved (%s); everyday tools are not guarded for it", who, v.Root, state)
+			why.Text = fmt.Sprintf("%s of %q claims it, and is not allowed (%s); everyday tools are not guarded for it", who, v.Root, state)
 			put(b.unguarded, c.Command, why)
 			return
 		default:
 			if !slices.Contains(unapproved, c.Command) {
 				if len(unapproved) == maxUnapproved {
-					why.Text = fmt.Sprintf("%s of %q claims it, and is not approved (%s); more than %d names are not guarded for it",
+					why.Text = fmt.Sprintf("%s of %q claims it, and is not allowed (%s); more than %d names are not guarded for it",
 						who, v.Root, state, maxUnapproved)
 					put(b.unguarded, c.Command, why)
 					return

@@ -63,7 +63,7 @@ func TestWanted(t *testing.T) {
 	w.wantSet("a project nobody has entered", claude, codex)
 	must(t, w.home.Trust().Enter(w.path("app")))
 	unguarded := func(name, state string) string {
-		return fmt.Sprintf(`-%s: profile "tools" of "~/app" claims it, and is not approved (%s); everyday tools are not guarded for it`, name, state)
+		return fmt.Sprintf(`-%s: profile "tools" of "~/app" claims it, and is not allowed (%s); everyday tools are not guarded for it`, name, state)
 	}
 	refused := func(name, state string) string {
 		return fmt.Sprintf(`%s: claimed by profile "tools" of "~/app", to be refused (%s)`, name, state)
@@ -115,7 +115,7 @@ func TestWantedConfig(t *testing.T) {
 	must(t, os.Mkdir(w.path("app/in/none"), 0o700))
 	const in = `web: claimed by profile "web" of "~/app/in", to be refused (untrusted)`
 	w.wantSet("entered", `web: claimed by profile "box" of "~/app", to be refused (untrusted)`, in,
-		`-ls: profile "box" of "~/app" claims it, and is not approved (untrusted); everyday tools are not guarded for it`)
+		`-ls: profile "box" of "~/app" claims it, and is not allowed (untrusted); everyday tools are not guarded for it`)
 	w.allow("app")
 	w.wantSet("approved", `ls: claimed by profile "box" of "~/app" (allowed)`, `web: claimed by profile "box" of "~/app" (allowed)`, in)
 	must(t, os.Remove(w.path("app/.inner/config.toml")))
@@ -142,16 +142,16 @@ func TestWantedLimit(t *testing.T) {
 	}
 	set := Wanted(w.site())
 	if diff := cmp.Diff(append(commands[:maxUnapproved:maxUnapproved], "zzz"), names(set.Names)); diff != "" {
-		t.Errorf("not approved (-want +got):\n%s", diff)
+		t.Errorf("not allowed (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(commands[maxUnapproved:], names(set.Unguarded)); diff != "" {
 		t.Errorf("not guarded (-want +got):\n%s", diff)
 	}
 	// Whether it has a shim or not, the decision refuses it.
-	w.want("beyond the limit", [3]string{"app", "tool29", `126: profile "b" of "~/app" is not approved [inner allow]`})
+	w.want("beyond the limit", [3]string{"app", "tool29", `126: profile "b" of "~/app" is not allowed [inner allow]`})
 	w.allow("app")
 	if diff := cmp.Diff(append(commands, "zzz"), names(Wanted(w.site()).Names)); diff != "" {
-		t.Errorf("approved (-want +got):\n%s", diff)
+		t.Errorf("allowed (-want +got):\n%s", diff)
 	}
 }
 

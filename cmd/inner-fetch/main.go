@@ -4,7 +4,7 @@
 //
 //	inner-fetch URL [pages]
 //
-// It prints what is at the URL, or why it cannot be had, as JSON; with "pages", a
+// It prints what is at the URL, or why it cannot be fetched, as JSON; with "pages", a
 // web page is an answer, too.
 package main
 

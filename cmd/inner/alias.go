@@ -83,7 +83,7 @@ func (a *app) beyondProject(words []string) string {
 		return err.Error()
 	}
 	if strings.ContainsRune(c.Flag("profile").Value.String(), '/') {
-		return "a project's alias names a profile by its name, so that it is an approved one"
+		return "a project's alias names a profile by its name, so that it is an allowed one"
 	}
 	return ""
 }

@@ -23,8 +23,8 @@ func (a *app) cmdAllow() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use: "allow [PATH|NAME...]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.ArbitraryArgs,
-		Long: "Show in words what the profiles of a project grant, and against the last approved\nversion what changed; ask; remember. PATH is a project or one profile file, NAME\na profile here; where more than ten wait for an answer, name those you want.\n\n" +
-			"An approval covers the path and the content of the profile, of every local file it\nextends and of .inner/config.toml, and the real folders it leads to. Any change asks\nagain, and so does a link or a variable that leads elsewhere.",
+		Long: "Show in words what the profiles of a project grant, and what changed\nsince you last allowed them; then ask, and remember the answer. PATH is a project or one profile file, NAME\na profile here; when more than ten need a decision, name those you want.\n\n" +
+			"What you allow is the path and the content of the profile, of every local file it\nextends and of .inner/config.toml, and the real folders that it names. After any change\ninner asks again, also when a link or a variable leads elsewhere.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.outside(cmd); err != nil {
 				return err
@@ -230,7 +230,7 @@ func (a *app) allow(args []string, yes bool) error {
 	}
 	cfg := a.ProjectConfig(t.place)
 	if cfg.Err != nil {
-		return &fault.Refusal{Code: 125, Msg: cfg.Err.Error(), Hint: "mend it, then inner allow"}
+		return &fault.Refusal{Code: 125, Msg: cfg.Err.Error(), Hint: "fix it, then inner allow"}
 	}
 	rec, err := a.RecordOf(t.place.Root(), t.place.Project)
 	if err != nil {
@@ -240,7 +240,7 @@ func (a *app) allow(args []string, yes bool) error {
 	failed := len(wrong)
 	if failed > 0 {
 		a.failAll(wrong)
-		a.hint("mend the profile, then inner allow")
+		a.hint("fix the profile, then inner allow")
 		if len(list) == 0 {
 			return exit(125)
 		}
@@ -255,7 +255,7 @@ func (a *app) allow(args []string, yes bool) error {
 		}
 	}
 	if len(waiting) > maxUnnamed && !t.one {
-		return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("%d profiles wait for an answer, which nobody reads at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", ")), Hint: "inner allow NAME…, those that you want"}
+		return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("%d profiles need a decision, too many to read at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", ")), Hint: "inner allow NAME… for those that you want"}
 	}
 	newConfig := cfg.File != nil && rec.CheckConfig(cfg.File).State != trust.Allowed
 	a.showConsent(t.place, list, cfg, newConfig)
@@ -378,7 +378,7 @@ func (a *app) record(t target, list []candidate, cfg settings.ConfigRead, newCon
 // sayAllowed says what runs in the sandbox from now on.
 func (a *app) sayAllowed(list []candidate, rivals []shims.Rivals) {
 	for _, r := range rivals {
-		a.warn("%s is claimed by %s: it refuses to run until one of them has it", r.Word, strings.Join(r.Names, " and "))
+		a.warn("%s is claimed by %s: it refuses to run until you choose one of them", r.Word, strings.Join(r.Names, " and "))
 		a.hint("write %s = %q under [shims] of .inner/config.toml, then: inner allow", r.Word, r.Names[0])
 	}
 	for _, c := range list {
@@ -389,7 +389,11 @@ func (a *app) sayAllowed(list []candidate, rivals []shims.Rivals) {
 			return slices.Contains(c.yields, word) || slices.ContainsFunc(rivals, func(r shims.Rivals) bool { return r.Word == word })
 		})
 		if len(cmds) > 0 {
-			a.say("allowed %s: %s runs in the sandbox from now on", c.profile.Name, strings.Join(cmds, ", "))
+			runs := "runs"
+			if len(cmds) > 1 {
+				runs = "run"
+			}
+			a.say("allowed %s: %s %s in the sandbox from now on", c.profile.Name, strings.Join(cmds, ", "), runs)
 		} else {
 			a.say("allowed %s: inner run -p %s", c.profile.Name, c.profile.Name)
 		}
@@ -418,7 +422,7 @@ func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, ye
 			open = append(open, r)
 			continue
 		}
-		a.say("%s is claimed by %s. Which one is to run it?", r.Word, strings.Join(r.Names, " and "))
+		a.say("%s is claimed by %s. Which one should run it?", r.Word, strings.Join(r.Names, " and "))
 		for i, name := range r.Names {
 			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(name))
 		}
@@ -451,7 +455,7 @@ func (a *app) forgetGone(t target) error {
 	}
 	for _, p := range rec.Profiles {
 		if !slices.Contains(t.files, p.Path) {
-			a.say("%s is gone; its approval is forgotten", a.Short(p.Path))
+			a.say("%s is gone; inner has forgotten its decision about it", a.Short(p.Path))
 			if err := a.Trust().Revoke(t.place.Root(), p.Path); err != nil {
 				return err
 			}
@@ -494,7 +498,7 @@ func (a *app) ask(question string, yes bool) error {
 		return nil
 	}
 	if !isTerminal(a.stdin) {
-		return &fault.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: "read it above, then inner allow --yes"}
+		return &fault.Refusal{Code: 2, Msg: "cannot ask for confirmation: standard input is not a terminal", Hint: "read it above, then inner allow --yes"}
 	}
 	if a.agreed(question) {
 		return nil

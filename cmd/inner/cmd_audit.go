@@ -49,13 +49,13 @@ type auditFlags struct {
 func (a *app) cmdAudit() *cobra.Command {
 	var f auditFlags
 	c := &cobra.Command{
-		Use: "audit", Short: "Show what was decided: starts, refusals, approvals, bypasses", Args: cobra.NoArgs,
+		Use: "audit", Short: "Show what was decided: starts, refusals, answers to allow, bypasses", Args: cobra.NoArgs,
 		Long: "Show the audit log, oldest first: a line for every decision. It is kept in ~/.inner/logs,\n" +
-			"where no box sees it, in at most five files of 4 MiB; the oldest goes when they are full.\n" +
+			"where no box can see it, in at most five files of 4 MiB; the oldest goes when they are full.\n" +
 			"Arguments and values of variables are not in it.\n\n" +
 			"Every line has the hash of the line before: inner audit verify says whether one was edited,\n" +
-			"taken out or put in, or the end cut off. There is no secret in that: who runs as you can\n" +
-			"write all of it anew.\n\n" +
+			"removed or inserted, or the end cut off. The chain has no secret key: whoever runs as you\n" +
+			"can rewrite all of it.\n\n" +
 			"Types: " + strings.Join(runlog.EventTypes()[:7], ", ") + ",\n" + strings.Join(runlog.EventTypes()[7:], ", ") + ".",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.outside(cmd); err != nil {
@@ -208,11 +208,11 @@ func (a *app) cmdAuditVerify() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "verify", Short: "Say whether the audit log is whole", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Follow the chain of the audit log from its oldest line to its head. Exit code 1, with the\n" +
-			"first line that is not as it was, when one was edited, taken out or put in, or the end cut off.\n\n" +
-			"What a killed inner leaves is told from that: a last line without an end, and lines beyond the\n" +
-			"head. When the machine stops the disk may lose the last lines; they are missing then, and it\n" +
-			"is said that the machine was started since.",
+		Long: "Follow the chain of the audit log from its oldest line to its head. The exit code is 1, with\n" +
+			"the first wrong line, if a line was edited, removed or inserted, or the end was cut off.\n\n" +
+			"What a killed inner leaves is no fault: a last line without an end, and lines beyond the\n" +
+			"head. When the machine stops, the disk may lose the last lines; they are then missing, and\n" +
+			"the answer says that the machine was restarted since.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.outside(cmd); err != nil {
 				return err

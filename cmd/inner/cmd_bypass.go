@@ -15,7 +15,7 @@ import (
 func (a *app) cmdBypass() *cobra.Command {
 	return &cobra.Command{
 		Use: "bypass COMMAND [args]", Short: "Run the real program outside the sandbox, once, on purpose",
-		Long:               "Run the real program outside the sandbox, for this one call. It is said in one line and logged.",
+		Long:               "Run the real program outside the sandbox, for this one call. inner says so in one line and logs it.",
 		DisableFlagParsing: true, // everything after the command is the command's
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {

@@ -37,7 +37,7 @@ func (a *app) cmdChanges() *cobra.Command {
 			"A safe-rw mount works on a copy. With `inner run --keep` or [output] review = true the copy stays\n" +
 			"after the run. RUN is the id of a run, the beginning or the end of one; without it the latest is\n" +
 			"meant. A PATH is one that show prints, or an absolute one; a folder means all that is in it.\n\n" +
-			"Nothing of an original is ever written but by apply.",
+			"Only apply ever writes to an original.",
 	}
 	c.AddCommand(a.cmdChangesList(), a.cmdChangesShow(), a.cmdChangesApply(), a.cmdChangesDiscard())
 	return c
@@ -151,7 +151,7 @@ func (a *app) cmdChangesApply() *cobra.Command {
 	c := &cobra.Command{
 		Use: "apply [RUN] [PATH...]", Short: "Write what a run changed to the originals",
 		Long: "Write what a run changed to the originals: all of it, or what is below the PATHs. It is listed and\n" +
-			"asked for first. Each file is old or new afterwards, never half.\n\n" +
+			"confirmed first. Each file is replaced as a whole or not at all.\n\n" +
 			"When an original changed since it was copied, nothing is written, unless --force. What the host\n" +
 			"would run or obey (git hooks and configuration, .inner, settings of editors and agents) is left\n" +
 			"that settings of git name) is left out, unless --force-path names it.",

@@ -36,7 +36,7 @@ func (a *app) cmdConfig() *cobra.Command {
 	c := &cobra.Command{
 		Use: "config", Short: "Show and change the settings",
 		Long: "Show and change ~/.inner/config.toml, and with --local the .inner/config.toml of the project\n" +
-			"here, whose settings go first once it is approved.",
+			"here, whose settings take precedence once it is allowed.",
 	}
 	c.AddCommand(a.cmdConfigShow(), a.cmdConfigEdit(), a.cmdConfigGet(), a.cmdConfigSet(), a.cmdConfigUnset())
 	return c
@@ -123,7 +123,7 @@ func (a *app) unapproved(pl settings.Place) {
 	if pl.Project.Problem != nil {
 		a.warn("%s does not count: %v", a.Short(path), pl.Project.Problem)
 	} else if _, ok := a.TrustedProjectConfig(pl); !ok {
-		a.warn("%s does not count: it is not approved", a.Short(path))
+		a.warn("%s does not count: it is not allowed", a.Short(path))
 		a.hint("inner allow")
 	}
 }
@@ -253,7 +253,7 @@ func (t configTarget) write(data []byte) error {
 // written tells what follows from a changed config.toml.
 func (a *app) configWritten(t configTarget) error {
 	if t.local {
-		a.hint("a project's settings count once you have approved them: inner allow")
+		a.hint("a project's settings count once you have allowed them: inner allow")
 	}
 	return a.regenerate()
 }
@@ -325,7 +325,7 @@ func (a *app) cmdConfigSet() *cobra.Command {
 func (a *app) cmdConfigUnset() *cobra.Command {
 	var w which
 	c := &cobra.Command{
-		Use: "unset KEY", Short: "Take one key out", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
+		Use: "unset KEY", Short: "Remove one key", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parts, _, err := config.ParseKey(args[0])
 			if err != nil {

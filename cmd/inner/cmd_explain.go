@@ -39,7 +39,7 @@ func (a *app) cmdExplain() *cobra.Command {
 		Long: "Show what the sandbox of a profile can see and do on this machine: its files, what is\n" +
 			"hidden from it, network, variables, limits, and what is left after a run. Nothing is run\n" +
 			"and nothing is made. Without -p: the profile of this project, else the default one.\n\n" +
-			"A profile that is not approved is shown, too. For one that would not start here the exit\n" +
+			"A profile that is not allowed is shown, too. For one that would not start here the exit\n" +
 			"code is that of inner run.",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -146,23 +146,23 @@ func claimed(v *shims.View) (name, chosen string) {
 func (a *app) standing(pl settings.Place, p *profile.Profile) (approved bool, text string) {
 	switch p.Scope {
 	case profile.Global:
-		return true, "your own, needs no approval"
+		return true, "your own, need not be allowed"
 	case profile.Direct:
-		return true, "a file you name needs no approval"
+		return true, "a file you name need not be allowed"
 	}
 	v := a.Verdict(pl, p)
 	switch v.State {
 	case trust.Allowed:
 		if why := a.widened(pl, p); why != "" {
-			return false, "NOT APPROVED as it is: it " + why
+			return false, "NOT ALLOWED as it is: it " + why
 		}
-		return true, "approved, as it is now"
+		return true, "allowed, as it is now"
 	case trust.Untrusted:
-		return false, "NOT APPROVED: read this, then inner allow"
+		return false, "NOT ALLOWED: read this, then inner allow"
 	case trust.Denied:
 		return false, "DENIED: it does not run"
 	}
-	return false, fmt.Sprintf("NOT APPROVED as it is (%s): read this, then inner allow", cmp.Or(v.Detail, string(v.State)))
+	return false, fmt.Sprintf("NOT ALLOWED as it is (%s): read this, then inner allow", cmp.Or(v.Detail, string(v.State)))
 }
 
 // pictureOf shows as much of a profile's box as there is, and returns why a run would

@@ -238,14 +238,14 @@ func (a *app) notice(v *shims.View) (text string, sick bool) {
 		case trust.Denied:
 			continue // remembered, and silent
 		case trust.Untrusted:
-			what = "is not approved"
+			what = "is not allowed"
 		case trust.Changed:
-			what = "changed since it was approved"
+			what = "changed since it was allowed"
 			if p.Profile != nil {
 				what += a.WhatChanged(settings.Place{Cwd: v.Root, Project: v.Project}, p.Profile)
 			}
 		case trust.Deleted:
-			what, typed = "was approved and is gone", "inner revoke"
+			what, typed = "was allowed and is gone", "inner revoke"
 		case shims.Broken:
 			what, typed = "is not valid", "inner profile validate "+p.Name
 		default:

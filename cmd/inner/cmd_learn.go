@@ -28,11 +28,11 @@ type learnFlags struct {
 func (a *app) cmdLearn() *cobra.Command {
 	var f learnFlags
 	c := &cobra.Command{
-		Use: "learn [-p NAME|./FILE] [flags] [-- command [args]]", Short: "Run a program in a profile's sandbox and print what it would have needed",
-		Long: "Run a program, or the profile's own, in the profile's sandbox, and print at the end the lines\n" +
-			"that would have been enough: hosts, files outside the project, variables. Nothing is written to\n" +
+		Use: "learn [-p NAME|./FILE] [flags] [-- command [args]]", Short: "Run a program in a profile's sandbox and print the minimal profile it needed",
+		Long: "Run a program, or the profile's own, in the profile's sandbox, and print at the end the profile\n" +
+			"lines that it needed: hosts, files outside the project, variables. Nothing is written to\n" +
 			"the profile. The files are the profile's: what it hides stays hidden, and is named. Of the\n" +
-			"network every public host is allowed, whatever the profile says.\n\n" +
+			"network, every public host is allowed, whatever the profile says.\n\n" +
 			"Secrets are named and never suggested. Which variables a program reads cannot be seen: those\n" +
 			"are suggested whose name is in a program that ran, or in a file it opened, which is a guess.\n\n" +
 			"The lines go to standard error after the program has ended, or to --output. The exit code is\n" +
@@ -271,7 +271,7 @@ func (a *app) writeLearned(b *bytes.Buffer, l *learned) {
 		line("%s = [\n  %s,\n]", key, strings.Join(quoted, ",\n  "))
 	}
 	same := func(s string) string { return s }
-	line("# learned from profile %s: these lines would have been enough", printable(l.Profile))
+	line("# learned from profile %s: these lines are what it needed", printable(l.Profile))
 	if len(l.Hosts)+len(l.HomeAllow)+len(l.Hidden)+len(l.Refused) > 0 {
 		line("[sandbox]")
 		if len(l.Hosts) > 0 {
@@ -319,7 +319,7 @@ func (a *app) writeLearned(b *bytes.Buffer, l *learned) {
 		line("# programs it ran: %s", strings.Join(names, ", "))
 	}
 	if l.Unseen > 0 {
-		line("# not seen: %d calls, of programs that cannot be looked into", l.Unseen)
+		line("# not seen: %d calls, of programs that cannot be inspected", l.Unseen)
 	}
 }
 

@@ -360,7 +360,7 @@ func (a *app) logClean(age time.Duration, dry, yes bool) error {
 		return nil
 	}
 	if !yes && !isTerminal(a.stdin) {
-		return &fault.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: "inner log clean --yes"}
+		return &fault.Refusal{Code: 2, Msg: "cannot ask for confirmation: standard input is not a terminal", Hint: "inner log clean --yes"}
 	}
 	if !yes && !a.agreed(fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), bytesText(size))) {
 		a.say("nothing was removed")

@@ -78,7 +78,7 @@ func (a *app) cmdProfileNew() *cobra.Command {
 	return c
 }
 
-// newFile is the place of a profile that is not there yet.
+// newFile is the place of a profile that is not implemented yet.
 func (a *app) newFile(name string, local bool) (found, error) {
 	if err := checkName(name); err != nil {
 		return found{}, err
@@ -125,7 +125,7 @@ func (f found) judge(file profile.File) error {
 func (a *app) saved(f found) error {
 	fmt.Fprintln(a.stdout, f.path)
 	if f.scope == profile.Local {
-		a.hint("a project's profile is used once you have approved it: inner allow")
+		a.hint("a project's profile is used once you have allowed it: inner allow")
 	}
 	return a.regenerate()
 }
@@ -212,7 +212,7 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 	var yes, force bool
 	c := &cobra.Command{
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete a profile", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeOneProfile,
-		Long: "Delete a profile, after a question. One that others extend is kept, unless --force. A\nbuilt-in one comes back with inner reset.",
+		Long: "Delete a profile, after asking. One that others extend is kept, unless --force. inner reset\nrestores a built-in one.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.outside(cmd); err != nil {
 				return err
@@ -256,7 +256,7 @@ func (a *app) deleteProfile(f found, name string) error {
 		}
 		a.auditTrust(runlog.EventRevoke, root, f.path, "")
 	case slices.Contains(builtin.Names(), name):
-		a.hint("inner reset brings it back")
+		a.hint("inner reset restores it")
 	}
 	return a.regenerate()
 }
@@ -304,7 +304,7 @@ func (a *app) askFor(question string, yes bool, hint string) error {
 	case yes:
 		return nil
 	case !isTerminal(a.stdin):
-		return &fault.Refusal{Code: 2, Msg: "nobody can be asked: standard input is not a terminal", Hint: hint}
+		return &fault.Refusal{Code: 2, Msg: "cannot ask for confirmation: standard input is not a terminal", Hint: hint}
 	case a.agreed(question):
 		return nil
 	}

@@ -14,10 +14,10 @@ import (
 func (a *app) cmdReset() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use: "reset", Short: "Write the built-in profiles anew; your own are kept", Args: cobra.NoArgs,
+		Use: "reset", Short: "Restore the built-in profiles; your own are kept", Args: cobra.NoArgs,
 		Long: "Write the built-in profiles as they come with this version of inner. What you have changed\n" +
-			"in them is shown in grants before you are asked, and lost. Profiles of your own, config.toml\n" +
-			"and approvals stay.",
+			"in them is shown as grants before you are asked, and is lost. Profiles of your own, config.toml\n" +
+			"and what you have allowed stay.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.outside(cmd); err != nil {
 				return err
@@ -36,7 +36,7 @@ func (a *app) reset(yes bool) error {
 		for _, name := range changed {
 			a.showReset(name)
 		}
-		if err := a.askFor(fmt.Sprintf("Write %d built-in profiles anew?", len(changed)), yes, "inner reset --yes"); err != nil {
+		if err := a.askFor(fmt.Sprintf("Restore %d built-in profiles?", len(changed)), yes, "inner reset --yes"); err != nil {
 			return err
 		}
 	}

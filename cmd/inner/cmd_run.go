@@ -57,7 +57,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.BoolVar(&f.denials, "explain-denials", false, "name at the end the hidden places that were asked for; opening files takes longer")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and a command to paste, run nothing")
 	fl.BoolVar(&f.json, "json", false, "with --dry-run: the plan as JSON")
-	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask; never consents to a remote profile")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask; never allows a remote profile")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "run a profile from a URL without asking")
 	fl.StringVar(&f.sha256, "sha256", "", "the profile's digest, as `HEX`; anything else is refused")
 	fl.Var((*limit)(&f.limits.Memory), "limit-memory", "memory limit, e.g. 2G")

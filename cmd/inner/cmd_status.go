@@ -88,7 +88,7 @@ func (a *app) status() (status, error) {
 				}
 			}
 			if p.Of != "" && row.Why == "" {
-				row.Why = "approved as a worktree of " + a.Short(p.Of)
+				row.Why = "allowed as a worktree of " + a.Short(p.Of)
 			}
 			if p.Err != nil {
 				row.Why, _, _ = strings.Cut(p.Err.Error(), "\n")
@@ -228,6 +228,6 @@ func (a *app) printStatus(s status) {
 		problem(p)
 	}
 	if len(s.NotTaken) > 0 {
-		fmt.Fprintln(a.stdout, "note     claimed without approval and not guarded, being everyday tools:", printable(strings.Join(s.NotTaken, ", ")))
+		fmt.Fprintln(a.stdout, "note     claimed by a profile that is not allowed; not guarded, because they are everyday tools:", printable(strings.Join(s.NotTaken, ", ")))
 	}
 }

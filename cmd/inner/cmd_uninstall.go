@@ -19,7 +19,7 @@ func (a *app) cmdUninstall() *cobra.Command {
 	var yes, all bool
 	c := &cobra.Command{
 		Use: "uninstall", Short: "Remove what inner keeps, and say what is left to do", Args: cobra.NoArgs,
-		Long: "Remove the shims, the approvals and the logs, after a question, and name the lines of your\n" +
+		Long: "Remove the shims, the record of what you allowed and the logs, after asking, and name the lines of your\n" +
 			"shells' files that load the hook. Profiles, config.toml and workspaces are yours and stay;\n" +
 			"--all removes them too. No project is touched.",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -37,7 +37,7 @@ func (a *app) cmdVerify() *cobra.Command {
 	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
 	fl.BoolVar(&f.json, "json", false, "as JSON")
 	fl.BoolVar(&f.suggest, "suggest", false, "print the allow line that would lift what fails")
-	fl.BoolVar(&f.attack, "attack", false, "try to get out: every attack bare, then in the sandbox")
+	fl.BoolVar(&f.attack, "attack", false, "run the escape suite: each attack outside the sandbox first, then inside")
 	fl.StringVar(&f.only, "only", "", "with --attack: only the attack of this `NAME`")
 	fl.IntVar(&f.jobs, "jobs", 0, "with --attack: how many attacks at once (default: one for each processor)")
 	fl.BoolVar(&f.rows, "rows", false, "")

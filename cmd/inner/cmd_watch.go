@@ -20,7 +20,7 @@ import (
 
 func (a *app) cmdWatch() *cobra.Command {
 	return &cobra.Command{
-		Use: "watch", Short: "On every save of a profile: regenerate, validate, print what changed in its grants", Args: cobra.NoArgs,
+		Use: "watch", Short: "Watch the profiles: on every save, validate and print what changed in their grants", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.outside(cmd); err != nil {
 				return err

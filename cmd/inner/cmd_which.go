@@ -92,7 +92,7 @@ func (a *app) which(name string) whichAnswer {
 	} else if d.Kind == shims.Refuse {
 		// Nothing stands in front of it: a claim beyond what one unapproved
 		// project may guard.
-		w.Does, w.Reason = shims.PassThrough.String(), "claimed, but not guarded without approval: "+d.Reason
+		w.Does, w.Reason = shims.PassThrough.String(), "claimed, but not guarded until it is allowed: "+d.Reason
 	}
 	if w.Does != shims.PassThrough.String() {
 		w.Instead = a.instead(name)

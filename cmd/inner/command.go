@@ -94,9 +94,9 @@ func (a *app) prompt(args []string) (fast bool, err error) {
 func (a *app) tree() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "inner",
-		Short: "Run agents and shells in a sandbox, transparently",
-		Long: "inner makes agents and shells run in a sandbox without anyone having to remember to.\n\n" +
-			"Put a profile in a project, say `inner allow`, and from then on typing `claude` there\n" +
+		Short: "Sandbox coding agents and shells automatically",
+		Long: "inner sandboxes coding agents and shells automatically, so nobody has to remember to.\n\n" +
+			"Put a profile in a project, type `inner allow`, and from then on typing `claude` there\n" +
 			"runs claude inside that profile's sandbox.",
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version,

@@ -37,10 +37,10 @@ func (j *journey) sayDenials() error {
 		j.app.say("hidden, and asked for: %s", strings.Join(parts, ", "))
 		j.app.hint("allow under [sandbox] of the profile shows them; think first")
 	default:
-		j.app.say("nothing that the table of resources hides was asked for")
+		j.app.say("the program asked for nothing that the table of resources hides")
 	}
 	if unseen > 0 {
-		j.app.say("%d calls could not be looked at", unseen)
+		j.app.say("%d calls could not be inspected", unseen)
 	}
 	return nil
 }

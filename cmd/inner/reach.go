@@ -216,7 +216,7 @@ func (j *journey) rules(list []string, origin string, known map[string]registry.
 			a := known[e.Group]
 			if a.Why != "" && origin == "network_deny" {
 				return nil, &fault.Refusal{
-					Code: 125, Msg: fmt.Sprintf("profile %q: which hosts @%s of network_deny has cannot be told: %s", j.rc.Name, e.Group, a.Why),
+					Code: 125, Msg: fmt.Sprintf("profile %q: the hosts of @%s in network_deny are unknown: %s", j.rc.Name, e.Group, a.Why),
 					Hint: "name its hosts in network_deny",
 				}
 			}

@@ -34,7 +34,7 @@ func (a *app) download(url, pin string) (profile.File, error) {
 		return profile.File{}, &fault.Refusal{Code: 125, Msg: "profile " + err.Error()}
 	}
 	for _, host := range page.Hops {
-		a.say("%s sends on to %s", url, host)
+		a.say("%s redirects to %s", url, host)
 	}
 	sum := sha256.Sum256(page.Data)
 	file := profile.File{Path: url, Digest: hex.EncodeToString(sum[:]), Data: page.Data}
@@ -97,7 +97,7 @@ func (a *app) chooseRemote(f runFlags, pl settings.Place, o profile.Overrides) (
 	case f.dryRun, f.allowRemote:
 		return p, nil
 	case !isTerminal(a.stdin):
-		return nil, &fault.Refusal{Code: 126, Msg: "a remote profile runs only when somebody says so: standard input is not a terminal", Hint: "read it above, then: inner run --allow-remote --sha256 " + file.Digest + " -p " + f.profile}
+		return nil, &fault.Refusal{Code: 126, Msg: "a remote profile needs confirmation, and standard input is not a terminal", Hint: "read it above, then: inner run --allow-remote --sha256 " + file.Digest + " -p " + f.profile}
 	case !a.agreed("Run this once?"):
 		a.say("nothing was run")
 		return nil, exit(126)

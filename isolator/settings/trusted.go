@@ -159,7 +159,7 @@ func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Conf
 	case p != nil && p.Problem != nil:
 		return nil, nil
 	case r.Err != nil:
-		return nil, lost("mend it, then: inner allow "+quote.POSIX(root), "was allowed and is not valid now: %s", FirstFault(r.Err))
+		return nil, lost("fix it, then: inner allow "+quote.POSIX(root), "was allowed and is not valid now: %s", FirstFault(r.Err))
 	}
 	switch rec.CheckConfig(r.File).State {
 	case trust.Allowed:
@@ -263,7 +263,7 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 	}
 	switch {
 	case r == nil:
-		return refuse("is not trusted: %s was never allowed", s.Short(p.Path))
+		return refuse("is not allowed: %s was never allowed", s.Short(p.Path))
 	case len(r.Grants) == 0:
 		return refuse("was allowed by an older inner, which did not keep the real paths of what it grants")
 	}
@@ -306,9 +306,9 @@ func (s *Settings) untrusted(pl Place, p *profile.Profile, v trust.Verdict) erro
 	r := &fault.Refusal{Code: 126, Hint: "inner allow"}
 	switch v.State {
 	case trust.Untrusted:
-		r.Msg = fmt.Sprintf("profile %q is not trusted: %s was never allowed", p.Name, s.Short(v.File))
+		r.Msg = fmt.Sprintf("profile %q is not allowed: %s was never allowed", p.Name, s.Short(v.File))
 	case trust.Changed, trust.Deleted:
-		r.Msg = fmt.Sprintf("profile %q is not trusted: %s: %s%s", p.Name, s.Short(v.File), v.Detail, s.WhatChanged(pl, p))
+		r.Msg = fmt.Sprintf("profile %q is not allowed: %s: %s%s", p.Name, s.Short(v.File), v.Detail, s.WhatChanged(pl, p))
 	case trust.Denied:
 		r.Msg = fmt.Sprintf("profile %q was denied", p.Name)
 	default:

@@ -190,7 +190,7 @@ func (c Capability) Explain(home string) []string {
 		add("starts %s with %s", c.Program, strings.Join(c.Args, " "))
 	}
 	for _, kv := range c.Wants {
-		add("lends %s to the project for the run, where its folder is there and the file is not", kv.Key)
+		add("creates %s in the project for the run if its folder exists and the file does not", kv.Key)
 	}
 	return append(out, c.Notes...)
 }

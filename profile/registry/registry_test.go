@@ -140,7 +140,7 @@ func TestAsk(t *testing.T) {
 		{name: "npm without a registry", group: "npm", program: "npm", script: say(`{"registry": "ftp://me:secret@x/"}`), why: `npm: its setting registry: "ftp://x/" is not the address of a registry`},
 		{name: "npm with a star", group: "npm", program: "npm", script: say(`{"registry": "https://*.example.com/"}`), why: `npm: its setting registry: "*.example.com" is not a host`},
 		{name: "npm fails", group: "npm", program: "npm", script: "echo 'no node' >&2; exit 3", why: "npm: config: exit status 3: no node"},
-		{name: "npm says too much", group: "npm", program: "npm", script: "head -c 100000 /dev/zero", why: "npm: config: it says more than 64 KiB"},
+		{name: "npm says too much", group: "npm", program: "npm", script: "head -c 100000 /dev/zero", why: "npm: config: it printed more than 64 KiB"},
 		{name: "no npm", group: "npm", why: "npm is not installed"},
 		{
 			name: "pip", group: "pypi", program: "pip", script: pip("https://me:****@pypi.example.com/simple", "global.cert='/etc/ca.pem'\nglobal.trusted-host='a'\ninstall.trusted-host='b'"),
@@ -201,7 +201,7 @@ func TestAsk(t *testing.T) {
 			want: "git.example.com", why: "its index is a repository of git, which does not tell which host the crates are on (cargo 1.70 asks another)",
 		},
 		{name: "cargo without a toolchain", group: "crates", program: "cargo", script: cargo("error: rustup could not choose a version"), why: "cargo: it does not say which index it uses"},
-		{name: "cargo that has it", group: "crates", program: "cargo", script: "exit 0", why: "cargo: it did what it could not have done"},
+		{name: "cargo that has it", group: "crates", program: "cargo", script: "exit 0", why: "cargo: it succeeded, which it cannot do offline"},
 		{
 			name: "maven", group: "maven", program: "mvn", script: say("[ERROR] Plugin x: Cannot access central (https://repo.example.com/maven2) in offline mode and") + "\nexit 1",
 			want: "repo.example.com",

@@ -34,7 +34,7 @@ func (c call) complaint(ctx context.Context, env []string, args ...string) (stri
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return "", errors.New("it did what it could not have done")
+		return "", errors.New("it succeeded, which it cannot do offline")
 	case !errors.As(err, &exit) || !exit.Exited():
 		return "", err
 	}
@@ -54,7 +54,7 @@ func (c call) start(ctx context.Context, env, args []string) ([]byte, string, er
 	case ctx.Err() != nil:
 		return nil, "", fmt.Errorf("it did not end within %s", patience)
 	case out.over:
-		return nil, "", fmt.Errorf("it says more than %d KiB", largest>>10)
+		return nil, "", fmt.Errorf("it printed more than %d KiB", largest>>10)
 	}
 	return out.kept.Bytes(), complaint.kept.String(), err
 }

@@ -218,7 +218,7 @@ func (r *ProjectRecord) checkOwn(path string, config *profile.File, now []FileRe
 	}
 	switch {
 	case rec == nil:
-		return Verdict{State: Untrusted, File: path, Detail: "it was never approved"}
+		return Verdict{State: Untrusted, File: path, Detail: "it was never allowed"}
 	case rec.Decision == Denied:
 		return Verdict{State: Denied, File: path, Detail: "it was denied"}
 	case config != nil && r.Config != nil && r.Config.Decision == Denied:
@@ -253,7 +253,7 @@ func (r *ProjectRecord) checkOwnConfig(config *profile.File) Verdict {
 	case rec == nil && config == nil:
 		return Verdict{State: Allowed}
 	case rec == nil:
-		return Verdict{State: Untrusted, File: config.Path, Detail: "it was never approved"}
+		return Verdict{State: Untrusted, File: config.Path, Detail: "it was never allowed"}
 	case config == nil && rec.WasApproved():
 		return Verdict{State: Deleted, File: rec.Path, Detail: "it is gone"}
 	case config == nil:
@@ -270,14 +270,14 @@ func (r *ProfileRecord) compare(now []FileRecord) Verdict {
 		i := slices.IndexFunc(r.Files, func(old FileRecord) bool { return old.Path == f.Path })
 		switch {
 		case i < 0:
-			return Verdict{State: Changed, File: f.Path, Detail: "it was not part of what was approved"}
+			return Verdict{State: Changed, File: f.Path, Detail: "it was not part of what was allowed"}
 		case r.Files[i].Digest != f.Digest:
-			return Verdict{State: Changed, File: f.Path, Detail: "it changed since it was approved"}
+			return Verdict{State: Changed, File: f.Path, Detail: "it changed since it was allowed"}
 		}
 	}
 	for _, old := range r.Files {
 		if !slices.ContainsFunc(now, func(f FileRecord) bool { return f.Path == old.Path }) {
-			return Verdict{State: Changed, File: old.Path, Detail: "it was approved too, and is not used any more"}
+			return Verdict{State: Changed, File: old.Path, Detail: "it was allowed too, and is not used any more"}
 		}
 	}
 	return Verdict{State: Allowed}
@@ -359,7 +359,7 @@ func (s Store) Allow(root string, a Approval) error {
 		}
 		p := a.Profile
 		if p.Scope != profile.Local {
-			return fmt.Errorf("profile %q: only a profile of a project is approved", p.Path)
+			return fmt.Errorf("profile %q: only a profile of a project is allowed", p.Path)
 		}
 		files := bound(p.Files, a.Config, s.globalDir())
 		if len(files) == 0 || files[0].Path != p.Path {

@@ -71,7 +71,7 @@ func TestCheck(t *testing.T) {
 		config *profile.File
 		want   string
 	}{
-		{"as approved", root, local(web, base, shared), &conf, "allowed"},
+		{"as allowed", root, local(web, base, shared), &conf, "allowed"},
 		{"a trailing slash", root + "/", local(web, base, shared), &conf, "allowed"},
 		{"edited", root, local(edited(web), base, shared), &conf, "changed " + web.Path},
 		{"a base edited", root, local(web, edited(base), shared), &conf, "changed " + base.Path},
@@ -84,8 +84,8 @@ func TestCheck(t *testing.T) {
 		{"config edited", root, local(web, base), &changedConf, "changed " + conf.Path},
 		{"config gone", root, local(web, base), nil, "changed " + conf.Path},
 		{"config come later", root, local(file("/a/proj/.inner/profiles/noconf.toml", "5")), &conf, "changed " + conf.Path},
-		{"no config, as approved", root, local(file("/a/proj/.inner/profiles/noconf.toml", "5")), nil, "allowed"},
-		{"never approved", root, local(file("/a/proj/.inner/profiles/new.toml", "1")), &conf, "untrusted /a/proj/.inner/profiles/new.toml"},
+		{"no config, as allowed", root, local(file("/a/proj/.inner/profiles/noconf.toml", "5")), nil, "allowed"},
+		{"never allowed", root, local(file("/a/proj/.inner/profiles/new.toml", "1")), &conf, "untrusted /a/proj/.inner/profiles/new.toml"},
 		{"denied", root, local(file("/a/proj/.inner/profiles/no.toml", "1")), &conf, "denied /a/proj/.inner/profiles/no.toml"},
 		{"a copy in another project", "/a/project", local(file("/a/project/.inner/profiles/web.toml", "1")), nil, "untrusted /a/project/.inner/profiles/web.toml"},
 		{"the same file for another project", "/a", local(web, base, shared), &conf, "untrusted " + web.Path},
@@ -138,7 +138,7 @@ func TestCheckConfig(t *testing.T) {
 		t.Helper()
 		got := []State{state(nil), state(&conf), state(&changed)}
 		if diff := cmp.Diff([]State{none, as, edited}, got); diff != "" {
-			t.Errorf("%s: no file, as approved, edited (-want +got):\n%s", about, diff)
+			t.Errorf("%s: no file, as allowed, edited (-want +got):\n%s", about, diff)
 		}
 	}
 	check("nothing recorded", Allowed, Untrusted, Untrusted)
@@ -238,7 +238,7 @@ func TestEnterAndRevoke(t *testing.T) {
 		}
 	}
 	for about, p := range map[string]*profile.Profile{
-		`profile "/g.toml": only a profile of a project is approved`:                 {Path: "/g.toml", Scope: profile.Global},
+		`profile "/g.toml": only a profile of a project is allowed`:                  {Path: "/g.toml", Scope: profile.Global},
 		`profile "/p.toml": its own file is not among those that were read`:          {Path: "/p.toml", Scope: profile.Local},
 		`profile "/p.toml": its own file is not among those that were read` + "\x00": {Path: "/p.toml", Scope: profile.Local, Files: []profile.File{web}},
 	} {

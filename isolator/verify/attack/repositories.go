@@ -41,7 +41,7 @@ func repositories() []Attack {
 func approvedWorktree() Attack {
 	const tree = "other/.git/worktrees/tree/"
 	return Attack{
-		Name: "approved-worktree", Class: "files", What: "make a folder a worktree of another project that is approved",
+		Name: "approved-worktree", Class: "files", What: "make a folder a worktree of another project that is allowed",
 		Stage: func(s *Scene) error {
 			return errors.Join(
 				s.put("other/.inner/profiles/agent.toml", "schema_version = \"1\"\n"),

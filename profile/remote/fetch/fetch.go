@@ -72,13 +72,13 @@ func (f Fetcher) Get(ctx context.Context, raw string) (data []byte, hops []strin
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			last := via[len(via)-1]
 			if len(via) > maxRedirects {
-				return fmt.Errorf("is sent on more than %d times", maxRedirects)
+				return fmt.Errorf("is redirected more than %d times", maxRedirects)
 			}
 			if last.URL.Scheme == "https" && req.URL.Scheme == "http" {
-				return fmt.Errorf("is sent on from https to %q", req.URL)
+				return fmt.Errorf("is redirected from https to %q", req.URL)
 			}
 			if err := f.Check(req.URL.String()); err != nil {
-				return fmt.Errorf("is sent on: %w", err)
+				return fmt.Errorf("is redirected: %w", err)
 			}
 			if req.URL.Host != last.URL.Host {
 				hops = append(hops, req.URL.Host)
@@ -95,7 +95,7 @@ func (f Fetcher) Get(ctx context.Context, raw string) (data []byte, hops []strin
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	switch enc := resp.Header.Get("Content-Encoding"); {
 	case resp.StatusCode != http.StatusOK:
-		return fail("cannot be had: the server says %s", statusLine(resp))
+		return fail("cannot be fetched: the server says %s", statusLine(resp))
 	case enc != "" && enc != "identity":
 		return fail("comes compressed (%q), which was not asked for", enc)
 	case !f.Pages && strings.EqualFold(strings.TrimSpace(kind), "text/html"):
@@ -140,8 +140,8 @@ func (f Fetcher) plain(ctx context.Context, err error) error {
 	case errors.As(err, &ue):
 		err = ue.Err
 	}
-	if strings.HasPrefix(err.Error(), "is sent on") {
+	if strings.HasPrefix(err.Error(), "is redirected") {
 		return err
 	}
-	return fmt.Errorf("cannot be had: %w", err)
+	return fmt.Errorf("cannot be fetched: %w", err)
 }

@@ -132,21 +132,21 @@ func TestHarm(t *testing.T) {
 		{"a length too large", "is larger than 1024 KiB", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "99999999")
 		}},
-		{"a length that is not kept", "cannot be had: unexpected EOF", func(w http.ResponseWriter, _ *http.Request) {
+		{"a length that is not kept", "cannot be fetched: unexpected EOF", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			io.WriteString(w, profileText)
 		}},
-		{"to a file", `is sent on: "file:///etc/passwd"`, to("file:///etc/passwd")},
-		{"to plain http", "is sent on from https to", to(plain.URL)},
-		{"to http elsewhere", "is sent on from https to", to("http://example.com/")},
+		{"to a file", `is redirected: "file:///etc/passwd"`, to("file:///etc/passwd")},
+		{"to plain http", "is redirected from https to", to(plain.URL)},
+		{"to http elsewhere", "is redirected from https to", to("http://example.com/")},
 		{"to credentials", "with credentials in it", to("https://user:pw@example.com/")},
 		{"to ftp", "is not https", to("ftp://example.com/p.toml")},
-		{"in circles", "is sent on more than 5 times", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) }},
-		{"to nowhere", "cannot be had", to("https://127.0.0.1:1/")},
-		{"a redirect without a place", "cannot be had", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusFound) }},
-		{"gone", "cannot be had: the server says 404 Not Found", http.NotFound},
-		{"broken", "cannot be had: the server says 500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }},
-		{"partial", "cannot be had: the server says 206", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(206) }},
+		{"in circles", "is redirected more than 5 times", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) }},
+		{"to nowhere", "cannot be fetched", to("https://127.0.0.1:1/")},
+		{"a redirect without a place", "cannot be fetched", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusFound) }},
+		{"gone", "cannot be fetched: the server says 404 Not Found", http.NotFound},
+		{"broken", "cannot be fetched: the server says 500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }},
+		{"partial", "cannot be fetched: the server says 206", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(206) }},
 		{"a page by its type", "is a web page", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/HTML; charset=utf-8")
 			io.WriteString(w, "hello")
@@ -163,8 +163,8 @@ func TestHarm(t *testing.T) {
 			}
 			z.Close()
 		}},
-		{"large headers", "cannot be had", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }},
-		{"reset", "cannot be had", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+		{"large headers", "cannot be fetched", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }},
+		{"reset", "cannot be fetched", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -173,7 +173,7 @@ func TestHarm(t *testing.T) {
 		})
 	}
 	t.Run("plain http that claims to be https", func(t *testing.T) {
-		wantError(t, strings.Replace(plain.URL, "http", "https", 1), "cannot be had")
+		wantError(t, strings.Replace(plain.URL, "http", "https", 1), "cannot be fetched")
 	})
 	t.Run("nobody there", func(t *testing.T) { wantError(t, "https://127.0.0.1:1/p.toml", "connection refused") })
 }
