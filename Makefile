@@ -76,8 +76,8 @@ fmt: ## format the Go code
 	$(GO) run $(GOFUMPT) -l -w .
 
 generate: ## write the file that is generated and committed (the table of resources)
-	$(GO) run ./contrib/resources isolator/plan/resources.toml >isolator/plan/resources_table.go.new
-	mv isolator/plan/resources_table.go.new isolator/plan/resources_table.go
+	$(GO) run ./contrib/resources isolator/sensitive/resources.toml >isolator/sensitive/resources_table.go.new
+	mv isolator/sensitive/resources_table.go.new isolator/sensitive/resources_table.go
 
 demo: ## show the main job in a sample project: a sandboxed command that was typed, not wrapped
 	@contrib/setup.sh demo

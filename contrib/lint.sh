@@ -31,7 +31,7 @@ tools() { # downloads, before their output counts
 tidy() { "$GO" mod tidy -diff; }
 zsh_syntax() { local f; for f in ${zsh[@]+"${zsh[@]}"}; do zsh -f -n "$f"; done; }
 fish_syntax() { local f; for f in ${fish[@]+"${fish[@]}"}; do fish --no-config --no-execute "$f"; done; }
-generated() { "$GO" run ./contrib/resources isolator/plan/resources.toml | diff - isolator/plan/resources_table.go; }
+generated() { "$GO" run ./contrib/resources isolator/sensitive/resources.toml | diff - isolator/sensitive/resources_table.go; }
 
 # The house rules that grep can see. A line that must break one says why, in a
 # comment with the word "allowed:" on the same line.

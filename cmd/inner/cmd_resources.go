@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/sensitive"
 )
 
 // cmdResources prints the table of what a box does not see.
@@ -22,14 +22,14 @@ func (a *app) cmdResources() *cobra.Command {
 			case asJSON && asTOML:
 				return usagef("--json and --toml contradict each other")
 			case asJSON:
-				return a.printJSON(plan.Resources())
+				return a.printJSON(sensitive.Resources())
 			case asTOML:
-				fmt.Fprint(a.stdout, plan.ResourcesTOML())
+				fmt.Fprint(a.stdout, sensitive.ResourcesTOML())
 				return nil
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "KEY\tWHAT\tKIND\tMETHOD\tPATHS")
-			for _, r := range plan.Resources() {
+			for _, r := range sensitive.Resources() {
 				paths := r.Paths
 				more := ""
 				if len(paths) > 3 {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/sensitive"
 )
 
 // plant is one secret: where the table lists it, and the word that gives it
@@ -23,7 +23,7 @@ func plantTable(p *person) []plant {
 	p.t.Helper()
 	var out []plant
 	names := strings.NewReplacer("**/", "a/b/", "*", "x", "?", "y")
-	for _, r := range plan.Resources() {
+	for _, r := range sensitive.Resources() {
 		if r.Kind == "socket" {
 			continue
 		}
@@ -180,7 +180,7 @@ func TestPlantedSecrets(t *testing.T) {
 
 // isPart reports whether a key shows a part of what another one hides.
 func isPart(key string) bool {
-	return slices.ContainsFunc(plan.Resources(), func(r plan.Resource) bool { return r.Key == key && r.Part })
+	return slices.ContainsFunc(sensitive.Resources(), func(r sensitive.Resource) bool { return r.Key == key && r.Part })
 }
 
 // hiddenByAnother reports whether the secret also lies in what another key

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
 )
 
 // BenchmarkBuild plans a box for a host with every sensitive resource in
@@ -22,8 +23,8 @@ func BenchmarkBuild(b *testing.B) {
 
 func bare() host.Facts {
 	f := machine()
-	for _, r := range Resources() {
-		for _, p := range r.places(f, newSite(config(), f)) {
+	for _, r := range sensitive.Resources() {
+		for _, p := range site(config(), f).PlacesOf(r, f.Globs) {
 			f.Paths[p] = host.Path{Kind: host.Missing, Real: p}
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -82,12 +83,12 @@ type builder struct {
 	plan    Plan
 	view    view
 	allowed map[string]bool
-	home    string   // canonical
-	targets []string // see protected
-	entries []entry  // see table
-	begins  []string // see startup
-	emptied []string // see places
-	disk    uint64   // how large each tmpfs may be; 0 without a limit
+	home    string            // canonical
+	targets []string          // see protected
+	entries []sensitive.Place // see table
+	begins  []string          // see startup
+	emptied []string          // see places
+	disk    uint64            // how large each tmpfs may be; 0 without a limit
 }
 
 // Build turns intent into a plan. It touches nothing: no environment, no
@@ -320,7 +321,7 @@ func (b *builder) notSecret(real, what string) error {
 		if b.allowed[r.Key] || r.Part {
 			continue
 		}
-		for _, p := range r.at {
+		for _, p := range r.At {
 			if b.kind(p) == host.Missing {
 				continue
 			}

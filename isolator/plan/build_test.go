@@ -12,6 +12,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -34,10 +35,10 @@ func machine() host.Facts {
 	for _, d := range dirs {
 		f.Paths[d] = host.Path{Kind: host.Dir, Real: d}
 	}
-	for _, r := range Resources() {
-		places := r.expand(site{homes: []string{testHome}, uid: 1000, roots: []string{testWork}})
+	for _, r := range sensitive.Resources() {
+		places := sensitive.Site{Run: sensitive.Run{Homes: []string{testHome}, UID: 1000, Roots: []string{testWork}}}.Expand(r)
 		for _, p := range places[:min(len(places), 6)] {
-			if isPattern(p) {
+			if sensitive.IsPattern(p) {
 				if f.Globs == nil {
 					f.Globs = map[string][]string{}
 				}
@@ -187,8 +188,8 @@ func TestNothingReexposes(t *testing.T) {
 	dests := []string{"/data", testHome, testHome + "/src", testHome + "/.config", testWork, "/tmp/x", "/mnt/deep/er", "/run/y", "/var/tmp/z"}
 	keys := allowKeys()
 	resource := map[string]bool{}
-	for _, r := range Resources() {
-		for _, p := range r.places(machine(), newSite(config(), machine())) {
+	for _, r := range sensitive.Resources() {
+		for _, p := range site(config(), machine()).PlacesOf(r, machine().Globs) {
 			resource[p] = r.Method != "place" && !r.Part && r.Key != "ssh-keys"
 		}
 	}
@@ -237,11 +238,11 @@ func TestNothingReexposes(t *testing.T) {
 				t.Fatalf("seed %d: %s (%s) is seen at %s\nmounts %v\nallow %v\n%s", seed, p, why, at, rc.Mounts, rc.Allow, strings.Join(plan.Words(), " "))
 			}
 		}
-		for _, res := range Resources() {
+		for _, res := range sensitive.Resources() {
 			if slices.Contains(rc.Allow, res.Key) || res.Method == "place" || res.Part && slices.Contains(rc.Allow, "ssh-keys") {
 				continue
 			}
-			for _, p := range res.places(f, newSite(config(), f)) {
+			for _, p := range site(config(), f).PlacesOf(res, f.Globs) {
 				if !there(f, p) {
 					continue
 				}

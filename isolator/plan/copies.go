@@ -30,7 +30,7 @@ func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	list := slices.Concat(b.hidePaths(), f.InnerHomes(), s.GitFiles, []string{f.StageBase, rc.Output.Folder})
 	for _, r := range b.table() {
 		if !b.allowed[r.Key] {
-			list = append(list, r.at...)
+			list = append(list, r.At...)
 		}
 	}
 	// The source of a copy may be another name of the folder that hides it, or of a

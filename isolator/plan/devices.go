@@ -7,6 +7,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -47,7 +48,7 @@ func deviceAsks(rc profile.RunConfig) (paths, globs []string) {
 		set, _ := profile.FindDevices(name)
 		paths = append(paths, set.Sys...)
 		for _, p := range set.Nodes {
-			if isPattern(p) {
+			if sensitive.IsPattern(p) {
 				globs = append(globs, p)
 			} else {
 				paths = append(paths, p)
@@ -61,7 +62,7 @@ func deviceAsks(rc profile.RunConfig) (paths, globs []string) {
 func deviceNodes(set profile.DeviceSet, f host.Facts) []string {
 	var out []string
 	for _, p := range set.Nodes {
-		if isPattern(p) {
+		if sensitive.IsPattern(p) {
 			out = append(out, f.Globs[p]...)
 		} else if !slices.Contains(out, p) {
 			out = append(out, p)

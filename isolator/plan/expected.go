@@ -7,25 +7,6 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// Place is a resource of the table with the host paths it stands for in one
-// run, whether they exist or not.
-type Place struct {
-	Resource
-	At []string
-}
-
-// Places is the table of sensitive resources for one run, for those who check
-// a box against it.
-func Places(rc profile.RunConfig, f host.Facts) []Place {
-	var out []Place
-	for _, e := range entries(f, newSite(rc, f)) {
-		if len(e.at) > 0 {
-			out = append(out, Place{e.Resource, e.at})
-		}
-	}
-	return out
-}
-
 // StartupFiles returns the files and folders of the user's homes that exist and
 // that shells and sessions read or run.
 func StartupFiles(rc profile.RunConfig, f host.Facts) []string {

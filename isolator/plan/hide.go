@@ -12,10 +12,6 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// startupFiles are read by shells and sessions of the user: what is written
-// there runs on the host later.
-func startupFiles() []string { return sensitive.Startup() }
-
 // protect makes unwritable what the host later reads or runs, wherever the
 // box could write it.
 func (b *builder) protect() error {
@@ -78,7 +74,7 @@ func (b *builder) startup() []string {
 		return b.begins
 	}
 	out := []string{}
-	places, files := newSite(b.rc, b.f).startup()
+	places, files := site(b.rc, b.f).Startup()
 	for _, p := range places {
 		if k := b.kind(p); k == host.File || k == host.Dir {
 			out = append(out, p)
@@ -201,7 +197,7 @@ func (b *builder) reexposeAllowed() error {
 		if !b.allowed[r.Key] || r.Part { // see allowParts
 			continue
 		}
-		for _, p := range r.at {
+		for _, p := range r.At {
 			if k := b.kind(p); k != host.Missing && k != host.Denied {
 				b.reexpose(r.Resource, p)
 			}
@@ -213,7 +209,7 @@ func (b *builder) reexposeAllowed() error {
 // hide covers every place where a sensitive resource can still be seen.
 func (b *builder) hide() error {
 	for _, r := range b.table() {
-		for _, p := range r.at {
+		for _, p := range r.At {
 			switch kind := b.kind(p); {
 			case kind == host.Missing || b.allowed[r.Key] || r.Part:
 			case kind == host.Denied && b.f.UID == 0:
@@ -264,7 +260,7 @@ func (b *builder) holdsHome(p string) bool {
 }
 
 // covers refuses a resource that a variable moves to a folder that holds a home.
-func (b *builder) covers(r Resource, p string) error {
+func (b *builder) covers(r sensitive.Resource, p string) error {
 	return fault.Refuse(125, fmt.Sprintf("name a folder of its own there, unset it, or allow = [%q] under [sandbox]", r.Key),
 		"profile %q: a variable says that %s lies in %s, which cannot be hidden: it holds your home", b.rc.Name, r.What, p)
 }
@@ -274,7 +270,7 @@ func (b *builder) hidden() []string {
 	var out []string
 	for _, r := range b.table() {
 		if !b.allowed[r.Key] && !r.Part {
-			out = append(out, r.at...)
+			out = append(out, r.At...)
 		}
 	}
 	return out
@@ -310,7 +306,7 @@ func (b *builder) allowParts() {
 		if !r.Part || !b.allowed[r.Key] {
 			continue
 		}
-		for _, p := range r.at {
+		for _, p := range r.At {
 			if b.kind(p) != host.File {
 				continue
 			}
@@ -322,20 +318,14 @@ func (b *builder) allowParts() {
 	}
 }
 
-// entry is a row of the table with the host paths it stands for here.
-type entry struct {
-	Resource
-	at []string
-}
-
 // table is the table of sensitive resources, for this host and this run: of two
 // thousand places, the few that are there.
-func (b *builder) table() []entry {
+func (b *builder) table() []sensitive.Place {
 	if b.entries == nil {
-		b.entries = []entry{}
-		for _, e := range entries(b.f, newSite(b.rc, b.f)) {
-			e.at = slices.DeleteFunc(e.at, func(p string) bool { return b.kind(p) == host.Missing })
-			if e.Method != "place" && len(e.at) > 0 { // see places
+		b.entries = []sensitive.Place{}
+		for _, e := range site(b.rc, b.f).Places(b.f.Globs) {
+			e.At = slices.DeleteFunc(e.At, func(p string) bool { return b.kind(p) == host.Missing })
+			if e.Method != "place" && len(e.At) > 0 { // see places
 				b.entries = append(b.entries, e)
 			}
 		}
@@ -402,7 +392,7 @@ func (b *builder) emptyFile(reason, dest string) {
 }
 
 // reexpose shows an allowed resource that an empty parent covers.
-func (b *builder) reexpose(r Resource, p string) {
+func (b *builder) reexpose(r sensitive.Resource, p string) {
 	real := b.canon(p)
 	if len(b.view.where(real)) > 0 {
 		return
@@ -419,7 +409,7 @@ func (b *builder) grantedSocket(s string) bool {
 		if !b.allowed[r.Key] {
 			continue
 		}
-		for _, p := range r.at {
+		for _, p := range r.At {
 			if paths.Below(b.canon(p), s) {
 				return true
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -69,11 +70,11 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 			}
 		}
 	}
-	at := newSite(rc, f)
-	at.names = names
-	for _, r := range resourceTable {
-		for _, p := range r.expand(at) {
-			if isPattern(p) {
+	at := site(rc, f)
+	at.Names = names
+	for _, r := range sensitive.Resources() {
+		for _, p := range at.Expand(r) {
+			if sensitive.IsPattern(p) {
 				globs = append(globs, p)
 				continue
 			}
@@ -86,7 +87,7 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	for _, p := range rc.HomeAllow {
 		withParent(p)
 	}
-	startup, files := at.startup()
+	startup, files := at.Startup()
 	add(startup...)
 	add(files...)
 	for _, root := range []string{rc.Project, rc.Workdir} {

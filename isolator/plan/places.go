@@ -6,6 +6,7 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -13,8 +14,8 @@ import (
 // else. The user's own homes, the program, and where an installed package
 // manager keeps its programs, are bound back; mounts come later and are seen.
 func (b *builder) places() {
-	for _, r := range resourceTable {
-		if r.Method != "place" || b.allowed[r.Key] {
+	for _, r := range sensitive.EmptyPlaces() {
+		if b.allowed[r.Key] {
 			continue
 		}
 		for _, p := range r.Paths {
@@ -50,8 +51,8 @@ func (b *builder) places() {
 // placesIn empties them in a mount of what they lie in. What is mounted in one of
 // them comes later.
 func (b *builder) placesIn(m layer) {
-	for _, r := range resourceTable {
-		if r.Method != "place" || b.allowed[r.Key] {
+	for _, r := range sensitive.EmptyPlaces() {
+		if b.allowed[r.Key] {
 			continue
 		}
 		for _, p := range r.Paths {
@@ -88,10 +89,8 @@ func live(p string) bool { return p == "/mnt" || p == "/media" }
 // EmptyPlaces returns the folders that are emptied, for host.Probe to look into.
 func EmptyPlaces() []string {
 	var out []string
-	for _, r := range resourceTable {
-		if r.Method == "place" {
-			out = append(out, r.Paths...)
-		}
+	for _, r := range sensitive.EmptyPlaces() {
+		out = append(out, r.Paths...)
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -21,7 +22,7 @@ func TestKeysOfTheTable(t *testing.T) {
 			t.Errorf("the table has %q, which allow does not take", k)
 		}
 	}
-	for _, r := range Resources() {
+	for _, r := range sensitive.Resources() {
 		if r.Part && r.Kind != "file" {
 			t.Errorf("%s: only a file can be shown alone", r.Key)
 		}
@@ -31,7 +32,7 @@ func TestKeysOfTheTable(t *testing.T) {
 // allowKeys returns the keys of the table, sorted.
 func allowKeys() []string {
 	var keys []string
-	for _, r := range Resources() {
+	for _, r := range sensitive.Resources() {
 		keys = append(keys, r.Key)
 	}
 	slices.Sort(keys)

@@ -24,7 +24,7 @@ func (b *builder) workdirHidden() error {
 			if b.allowed[r.Key] || r.Part {
 				continue
 			}
-			for _, p := range r.at {
+			for _, p := range r.At {
 				if b.kind(p) != host.Missing && b.liesIn(b.canon(p), real) {
 					return fault.Refuse(126, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
 						"profile %q: the working folder %q is hidden as %s (%s)", b.rc.Name, dir, r.Key, r.What)

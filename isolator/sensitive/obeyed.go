@@ -1,13 +1,16 @@
-// Package sensitive knows what tools outside a box execute or believe.
+// Package sensitive is the table of the host's resources that a box must not have: what it
+// does not see (resources.toml), start-up files of shells and sessions, and what tools
+// outside execute or believe. Where they are in one run depends on homes, variables and
+// the roots of projects, which are given to it as plain values (Run); it asks no disk.
 //
-// The principle: a file is in the table of this package when a program on the host
+// What tools outside execute or believe follows one principle: a file is in that part of the table when a program on the host
 // starts something that the file names, or takes its settings from it, although the
 // person asked neither to run the project nor to read that file. Such programs are the
 // prompt and the shell when they enter a folder, an editor or an agent that opens one,
 // git in any command, and a build tool or an interpreter that is merely asked for its
 // version, for a list, or for help.
 //
-// What the project *is* cannot be in that part of the table, or nothing would be left
+// What the project *is* cannot be in it, or nothing would be left
 // for an agent to write: sources, and recipes that exist to be run. Neither can prose
 // that an agent reads and then asks about. These rows are Told: the end of a run names
 // the ones that changed.

@@ -10,6 +10,7 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -85,7 +86,7 @@ func once(list []Place) []Place {
 type checker struct {
 	Subject
 	allowed map[string]bool
-	table   []plan.Place
+	table   []sensitive.Place
 	parts   []string // files that are allowed alone
 	list    []Check
 }
@@ -527,7 +528,7 @@ func (c *checker) waysThrough() {
 // lifted reports whether a place of the table lies in one that the profile
 // allows under another key.
 func (c *checker) lifted(p string) bool {
-	return slices.ContainsFunc(c.table, func(r plan.Place) bool {
+	return slices.ContainsFunc(c.table, func(r sensitive.Place) bool {
 		return c.allowed[r.Key] && slices.ContainsFunc(r.At, func(q string) bool { return q != p && paths.Below(q, p) })
 	})
 }

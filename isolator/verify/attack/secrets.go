@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -252,8 +252,8 @@ func environment() []Attack {
 // each key.
 func hidden() []Attack {
 	var keys []string
-	rows := map[string][]plan.Resource{}
-	for _, r := range plan.Resources() {
+	rows := map[string][]sensitive.Resource{}
+	for _, r := range sensitive.Resources() {
 		if r.Part || r.Root {
 			continue
 		}
@@ -276,8 +276,8 @@ func hidden() []Attack {
 }
 
 // row is the attack on some rows of the table, unless none of it can be planted.
-func row(name string, rows []plan.Resource, given func(profile.RunConfig) bool) (Attack, bool) {
-	plantable := func(r plan.Resource) bool {
+func row(name string, rows []sensitive.Resource, given func(profile.RunConfig) bool) (Attack, bool) {
+	plantable := func(r sensitive.Resource) bool {
 		return slices.ContainsFunc(r.Paths, func(p string) bool { _, ok := placed(p); return ok })
 	}
 	if !slices.ContainsFunc(rows, plantable) {
@@ -304,7 +304,7 @@ func row(name string, rows []plan.Resource, given func(profile.RunConfig) bool) 
 
 // agentState is an attack for each agent that has a capability, and one for the
 // rest: a profile gives a copy of one agent's state, not of all.
-func agentState(rows []plan.Resource) []Attack {
+func agentState(rows []sensitive.Resource) []Attack {
 	of := func(path string) string {
 		for _, c := range profile.Capabilities() {
 			if strings.Contains(strings.ToLower(path), c) {
@@ -315,7 +315,7 @@ func agentState(rows []plan.Resource) []Attack {
 	}
 	var list []Attack
 	for _, c := range append(profile.Capabilities(), "") {
-		var part []plan.Resource
+		var part []sensitive.Resource
 		for _, r := range rows {
 			r.Paths = slices.DeleteFunc(slices.Clone(r.Paths), func(p string) bool { return of(p) != c })
 			part = append(part, r)
@@ -344,7 +344,7 @@ func placed(p string) (string, bool) {
 	return strings.NewReplacer("*", "x", "?", "y").Replace(rest), true
 }
 
-func (s *Scene) plantRow(r plan.Resource) error {
+func (s *Scene) plantRow(r sensitive.Resource) error {
 	for _, p := range r.Paths {
 		name, ok := placed(p)
 		at := s.path(name)

@@ -1,14 +1,13 @@
-package plan
+package sensitive
 
 import (
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/profile"
 )
 
 // Moved is a place of the home that programs look for elsewhere when a variable
@@ -19,31 +18,38 @@ type Moved struct {
 	By    []string `json:"by"` // $NAME or $NAME/rest
 }
 
-// site is what the places of the table depend on in one run: whose homes there
-// are, where the person works, and what the variables of the call and of the
-// profile say.
-type site struct {
-	homes  []string
-	uid    int
-	roots  []string            // of projects, see projectRoots
+// Run is what the places of the table depend on in one run.
+type Run struct {
+	Homes   []string // of the user: two, when $HOME is not the one of the password file
+	UID     int
+	Roots   []string            // of projects, whose own secret files are hidden
+	Folders []string            // that a relative value of a variable may begin in
+	Env     map[string]string   // of the call
+	Set     map[string][]string // variables that the profile sets
+	Mounted []string            // places in the box that it fills itself
+
+	// Names returns what a folder holds, in lower case, and whether that is known. It
+	// may be nil: then every place of the table is one that may be there.
+	Names func(dir string) (map[string]bool, bool)
+}
+
+// Site is the table for one run.
+type Site struct {
+	Run
 	values map[string][]string // of the variables that the table knows and that are set: absolute paths
 	moved  []Moved             // those of the table of which a variable is set
-
-	// names returns what a folder holds, in lower case, and whether that is known. It
-	// may be nil: then every place of the table is one that may be there.
-	names func(dir string) (map[string]bool, bool)
 }
 
 // present reports whether a place below a folder may be there. Of two thousand
 // places a home has a few dozen, and most of the others lie in six folders: what
 // these hold tells sooner than asking for each.
-func (s site) present(dir, rest string) bool {
-	for s.names != nil {
+func (s Site) present(dir, rest string) bool {
+	for s.Names != nil {
 		name, more, deeper := strings.Cut(rest, "/")
-		if isPattern(name) || name == "" {
+		if IsPattern(name) || name == "" {
 			return true
 		}
-		held, known := s.names(dir)
+		held, known := s.Names(dir)
 		if known && !held[strings.ToLower(name)] {
 			return false
 		}
@@ -60,9 +66,9 @@ func (s site) present(dir, rest string) bool {
 	return true
 }
 
-// newSite finds out where the table's places are in a run.
-func newSite(rc profile.RunConfig, f host.Facts) site {
-	s := site{homes: f.Homes(), uid: f.UID, roots: projectRoots(rc), values: map[string][]string{}}
+// NewSite finds out where the table's places are in a run.
+func NewSite(run Run) Site {
+	s := Site{Run: run, values: map[string][]string{}}
 	asked := map[string]bool{}
 	know := func(place string) bool {
 		name, _, ok := variableOf(place)
@@ -71,7 +77,7 @@ func newSite(rc profile.RunConfig, f host.Facts) site {
 		}
 		if !asked[name] {
 			asked[name] = true
-			if v := variablePaths(name, rc, f); len(v) > 0 {
+			if v := s.variablePaths(name); len(v) > 0 {
 				s.values[name] = v
 			}
 		}
@@ -109,26 +115,24 @@ func variableOf(place string) (name, rest string, ok bool) {
 // relative to, whether they expand "~", and whether a colon divides, so all
 // readings count. A place that the profile both names in a variable and mounts
 // there is what it made for the box.
-func variablePaths(name string, rc profile.RunConfig, f host.Facts) []string {
+func (s Site) variablePaths(name string) []string {
 	var out []string
 	add := func(value string, set bool) {
-		for _, p := range pathsOf(value, rc, f) {
-			given := set && slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool { return m.Dest == p })
+		for _, p := range s.pathsOf(value) {
+			given := set && slices.Contains(s.Mounted, p)
 			if !given && !kernels(p) && !slices.Contains(out, p) {
 				out = append(out, p)
 			}
 		}
 	}
-	add(f.Env[name], false)
-	for _, kv := range rc.Env.Set {
-		if kv.Key == name {
-			add(kv.Value, true)
-		}
+	add(s.Env[name], false)
+	for _, value := range s.Set[name] {
+		add(value, true)
 	}
 	return out
 }
 
-func pathsOf(value string, rc profile.RunConfig, f host.Facts) []string {
+func (s Site) pathsOf(value string) []string {
 	parts := []string{value}
 	if strings.Contains(value, ":") && !strings.Contains(value, "://") {
 		parts = append(parts, strings.Split(value, ":")...)
@@ -140,13 +144,13 @@ func pathsOf(value string, rc profile.RunConfig, f host.Facts) []string {
 		case filepath.IsAbs(p):
 			out = append(out, filepath.Clean(p))
 		default:
-			for _, dir := range []string{rc.Cwd, rc.Workdir, rc.Project} {
+			for _, dir := range s.Folders {
 				if dir != "" {
 					out = append(out, filepath.Join(dir, p))
 				}
 			}
 			if rest, ok := strings.CutPrefix(p, "~/"); ok || p == "~" {
-				for _, h := range f.Homes() {
+				for _, h := range s.Homes {
 					out = append(out, filepath.Join(h, strings.TrimPrefix(rest, "~")))
 				}
 			}
@@ -163,11 +167,11 @@ func kernels(p string) bool {
 
 // expand turns paths of the table into host paths and patterns. There are two
 // homes when $HOME is not the one of the password file: the secrets are in either.
-func (s site) expand(paths []string) []string {
+func (s Site) expand(paths []string) []string {
 	out := make([]string, 0, len(paths))
 	for _, p := range paths {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
-			for _, h := range s.homes {
+			for _, h := range s.Homes {
 				if s.present(h, rest) {
 					out = append(out, under(h, rest))
 				}
@@ -176,7 +180,7 @@ func (s site) expand(paths []string) []string {
 			continue
 		}
 		if rest, ok := strings.CutPrefix(p, "PROJECT/"); ok {
-			for _, root := range s.roots {
+			for _, root := range s.Roots {
 				out = append(out, under(root, rest))
 			}
 			continue
@@ -187,13 +191,13 @@ func (s site) expand(paths []string) []string {
 			}
 			continue
 		}
-		out = append(out, strings.Replace(p, "/UID/", "/"+strconv.Itoa(s.uid)+"/", 1))
+		out = append(out, strings.Replace(p, "/UID/", "/"+strconv.Itoa(s.UID)+"/", 1))
 	}
 	return out
 }
 
 // elsewhere returns where variables have moved a path of the home.
-func (s site) elsewhere(p string) []string {
+func (s Site) elsewhere(p string) []string {
 	var out []string
 	for _, m := range s.moved {
 		rest, ok := strings.CutPrefix(p, m.Place)
@@ -207,7 +211,7 @@ func (s site) elsewhere(p string) []string {
 					continue
 				}
 				to := under(v, strings.Trim(tail+rest, "/"))
-				usual := slices.ContainsFunc(s.homes, func(h string) bool { return to == under(h, p[2:]) })
+				usual := slices.ContainsFunc(s.Homes, func(h string) bool { return to == under(h, p[2:]) })
 				if !usual {
 					out = append(out, to)
 				}
@@ -217,12 +221,12 @@ func (s site) elsewhere(p string) []string {
 	return out
 }
 
-// startup returns the start-up files and folders of the user, wherever variables
+// Startup returns the start-up files and folders of the user, wherever variables
 // have moved them, and the files that only a variable names, whether they exist or
 // not. Of the latter a folder is none: ENV=test is common.
-func (s site) startup() (places, files []string) {
+func (s Site) Startup() (places, files []string) {
 	var list []string
-	for _, name := range startupFiles() {
+	for _, name := range Startup() {
 		list = append(list, "~/"+name)
 	}
 	for _, v := range startupVariables {
@@ -235,17 +239,101 @@ func (s site) startup() (places, files []string) {
 	return s.expand(list), files
 }
 
-// Holding returns, for host.Probe, the patterns of files that count only when they
-// hold a text.
-func Holding(rc profile.RunConfig, f host.Facts) map[string]string {
+// Holding returns the patterns of files that count only when they hold a text.
+func (s Site) Holding() map[string]string {
 	out := map[string]string{}
-	at := newSite(rc, f)
 	for _, r := range resourceTable {
 		if r.Holds != "" {
-			for _, p := range r.expand(at) {
+			for _, p := range s.Expand(r) {
 				out[p] = r.Holds
 			}
 		}
 	}
 	return out
+}
+
+// Place is a row of the table with the host paths it stands for in one run, whether
+// they exist or not.
+type Place struct {
+	Resource
+	At []string
+}
+
+// Places returns the table for the run. globs is what patterns have matched. What a row
+// of the rest found in the path of another row is left to that one.
+func (s Site) Places(globs map[string][]string) []Place {
+	var out []Place
+	var rest []int
+	for _, r := range resourceTable {
+		if r.Rest {
+			rest = append(rest, len(out))
+		}
+		out = append(out, Place{r, s.PlacesOf(r, globs)})
+	}
+	for _, i := range rest {
+		out[i].At = slices.DeleteFunc(out[i].At, func(p string) bool {
+			return slices.ContainsFunc(out, func(other Place) bool {
+				return !other.Rest && other.Method != "place" && slices.ContainsFunc(other.At, func(dir string) bool { return paths.Below(dir, p) })
+			})
+		})
+	}
+	return out
+}
+
+// PlacesOf returns the host paths of one row by name: its paths, with patterns replaced
+// by what they matched, without its exceptions.
+func (s Site) PlacesOf(r Resource, globs map[string][]string) []string {
+	listed := s.Expand(r)
+	out := make([]string, 0, len(listed))
+	for _, p := range listed {
+		if IsPattern(p) {
+			out = append(out, globs[p]...)
+		} else {
+			out = append(out, p)
+		}
+	}
+	return slices.DeleteFunc(out, r.excepts)
+}
+
+// KeyAt returns the key of the row that a host path is, or lies in, or "". It goes by
+// name: nothing is looked at. Secrets of the project are not among them.
+func (s Site) KeyAt(p string) string {
+	s.Roots = nil
+	own := func(place string) bool { // the homes of all users hold this one
+		return slices.ContainsFunc(s.Homes, func(h string) bool {
+			return lies(h, place) && (lies(p, escapePattern(h)) || lies(h, escapePattern(p)))
+		})
+	}
+	for _, r := range resourceTable {
+		for _, place := range s.Expand(r) {
+			if lies(p, place) && !own(place) && !r.excepts(p) {
+				return r.Key
+			}
+		}
+	}
+	return ""
+}
+
+// excepts reports whether a row leaves out what has this name: no folder of an
+// exception is anything else.
+func (r Resource) excepts(p string) bool {
+	return slices.ContainsFunc(r.Except, func(e string) bool {
+		ok, err := path.Match(path.Base(e), path.Base(p))
+		return err == nil && ok
+	})
+}
+
+// lies reports whether a path is one of the table, which may be a pattern, or
+// lies in it.
+func lies(p, place string) bool {
+	names, wanted := strings.Split(strings.Trim(p, "/"), "/"), strings.Split(strings.Trim(place, "/"), "/")
+	if len(names) < len(wanted) {
+		return false
+	}
+	for i, w := range wanted {
+		if ok, err := path.Match(w, names[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return true
 }

@@ -1,0 +1,56 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/profile"
+)
+
+// site is the table of sensitive resources for a run.
+func site(rc profile.RunConfig, f host.Facts) sensitive.Site {
+	run := sensitive.Run{
+		Homes: f.Homes(), UID: f.UID, Roots: projectRoots(rc), Folders: []string{rc.Cwd, rc.Workdir, rc.Project},
+		Env: f.Env, Set: map[string][]string{},
+	}
+	for _, kv := range rc.Env.Set {
+		run.Set[kv.Key] = append(run.Set[kv.Key], kv.Value)
+	}
+	for _, m := range rc.Mounts {
+		run.Mounted = append(run.Mounted, m.Dest)
+	}
+	return sensitive.NewSite(run)
+}
+
+// ResourceAt returns the key of the sensitive resource that a host path is, or lies in.
+func ResourceAt(p string, rc profile.RunConfig, f host.Facts) string { return site(rc, f).KeyAt(p) }
+
+// Holding returns, for host.Probe, the patterns of files that count only when they
+// hold a text.
+func Holding(rc profile.RunConfig, f host.Facts) map[string]string { return site(rc, f).Holding() }
+
+// Places is the table for one run, for those who check a box against it: the rows that
+// stand for anything here.
+func Places(rc profile.RunConfig, f host.Facts) []sensitive.Place {
+	return slices.DeleteFunc(site(rc, f).Places(f.Globs), func(p sensitive.Place) bool { return len(p.At) == 0 })
+}
+
+// projectRoots are the folders whose own secret files are hidden: what a
+// person works in.
+func projectRoots(rc profile.RunConfig) []string {
+	var out []string
+	add := func(p string) {
+		if p != "" && p != "/" && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	add(rc.Project)
+	add(rc.Workdir)
+	for _, m := range rc.Mounts {
+		if m.Mode != profile.Tmpfs {
+			add(m.Source)
+		}
+	}
+	return out
+}

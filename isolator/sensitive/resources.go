@@ -1,0 +1,75 @@
+package sensitive
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+)
+
+// Resource is one thing of the host that a box does not see unless the
+// profile lists its Key in [sandbox] allow. The table is resources.toml, which
+// also says what each field means; resources_table.go is generated from it, because
+// decoding it at each start takes 6 ms, and lines of text 0.3 ms.
+type Resource struct {
+	Key    string   `json:"key"`
+	What   string   `json:"what"`
+	Kind   string   `json:"kind"`   // dir, file or socket
+	Method string   `json:"method"` // empty, parent or place
+	Source string   `json:"source"`
+	Paths  []string `json:"paths"` // ~, PROJECT, UID, variables and patterns not yet expanded
+	Except []string `json:"except,omitempty"`
+	Holds  string   `json:"holds,omitempty"` // only files with this text
+	Rest   bool     `json:"rest,omitempty"`  // what lies in the path of another row is that row's
+	Part   bool     `json:"part,omitempty"`  // lies inside a resource of another key
+	Root   bool     `json:"root,omitempty"`  // for boxes that root runs; the kernel does it for others
+}
+
+//go:embed resources.toml
+var resourcesTOML string // allowed: embed writes only to a variable
+
+// ResourcesTOML returns the table as it is documented.
+func ResourcesTOML() string { return resourcesTOML }
+
+// Resources returns the table of sensitive resources.
+func Resources() []Resource { return slices.Clone(resourceTable) }
+
+// EmptyPlaces returns the rows of the folders that are emptied.
+func EmptyPlaces() []Resource {
+	var out []Resource
+	for _, r := range resourceTable {
+		if r.Method == "place" {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Expand turns the row's paths into host paths and patterns.
+func (s Site) Expand(r Resource) []string {
+	if r.Root && s.UID != 0 {
+		return nil
+	}
+	return s.expand(r.Paths)
+}
+
+// under joins a folder and a path of the table that may be a pattern: what the
+// folder's own name holds is not one.
+func under(dir, rest string) string {
+	if IsPattern(dir) || IsPattern(rest) {
+		dir = escapePattern(dir)
+	}
+	if rest == "" {
+		return dir
+	}
+	return strings.TrimSuffix(dir, "/") + "/" + rest
+}
+
+// IsPattern reports whether a path of the table stands for those that match it.
+func IsPattern(p string) bool { return strings.ContainsAny(p, "*?[") }
+
+func escapePattern(p string) string {
+	if !strings.ContainsAny(p, `*?[\`) {
+		return p
+	}
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(p)
+}
