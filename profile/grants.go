@@ -76,12 +76,12 @@ func Grants(rc RunConfig) []Grant {
 	g.layers(rc)
 	g.git(rc.Git)
 	g.list("history", "history", "offers in the shell history", texts(rc.Entrypoint.History))
-	g.list("replaces", "noop.rewrite", "runs another program", texts(eachOf(rc.Noop.Rewrite, func(kv KV) string { return rule(kv.Key) + " → " + rule(kv.Value) })))
+	g.list("replaces", "noop.rewrite", "runs another program", texts(rc.Noop.Rewritten()))
 	blocks := "blocks the commands"
 	if rc.Noop.Mode == "hard" {
 		blocks = "blocks the commands, by any path"
 	}
-	g.tighten("blocks", "noop.block "+cmp.Or(rc.Noop.Mode, "path"), blocks, texts(eachOf(rc.Noop.Block, rule)))
+	g.tighten("blocks", "noop.block "+cmp.Or(rc.Noop.Mode, "path"), blocks, texts(rc.Noop.Blocked()))
 	g.hide(rc)
 	g.limits(rc)
 	return g.grants

@@ -46,7 +46,7 @@ network-	no network
 		Env:        Env{InheritAll: true, Inherit: []string{"LC_*", "TERM", "ANTHROPIC_API_KEY", "LC_X*", "https_proxy", "NO_PROXY"}, Set: []KV{{"CI", "true"}, {"API_TOKEN", "hunter2"}, {"L", "a, b"}}, PathPrepend: []string{"/home/u/bin"}},
 		Entrypoint: Entrypoint{Cmd: "claude", Args: []string{"-p", "two words", ""}, History: []string{"git status"}},
 		Output:     Output{Timeout: 90 * time.Minute, Log: "/home/u/logs"},
-		Noop:       Noop{Block: []string{"apt", "pip  install"}, Rewrite: []KV{{"docker", "podman"}}, Mode: "hard"},
+		Noop:       Noop{Rules: []NoopRule{{Words: []string{"apt"}}, {Words: []string{"pip", "install"}}, {Words: []string{"docker"}, Target: []string{"podman"}}}, Mode: "hard"},
 		Git:        &Git{StripSections: []string{"url", "remote.o"}, Overrides: []KV{{"push.default", "nothing"}, {"http.https://x/.extraHeader", "hunter2"}, {"http.proxy", "http://u:hunter2@x"}}},
 	}
 	if diff := cmp.Diff(`runs	runs claude -p "two words" ""
@@ -102,7 +102,7 @@ func TestDiffGrants(t *testing.T) {
 	base := RunConfig{
 		Home: "host", Workdir: "/w", WorkdirMode: RW, Network: NetOff, PIDNamespace: true, Entrypoint: Entrypoint{Cmd: "bash"},
 		Allow: []string{"ssh-keys"}, Env: Env{Inherit: []string{"A", "B"}, Set: []KV{{"X", "1, 2"}, {"Y", "2"}}},
-		Noop: Noop{Block: []string{"apt", "yum"}}, Limits: Limits{Memory: "1G"}, Hide: []string{"/w/.env"},
+		Noop: blocking("apt", "yum"), Limits: Limits{Memory: "1G"}, Hide: []string{"/w/.env"},
 	}
 	for _, c := range []struct {
 		name            string
@@ -116,8 +116,8 @@ func TestDiffGrants(t *testing.T) {
 		{"value", func(rc *RunConfig) { rc.Env.Set = []KV{{"X", "1, 2"}, {"Y", "3"}} }, "sets\tsets variables: Y=3\n", "sets\tsets variables: Y=2\n"},
 		{"unlock", func(rc *RunConfig) { rc.Allow = []string{"ssh-keys", "netrc"} }, "secret\tcan use what is hidden otherwise: netrc\n", ""},
 		{"lock", func(rc *RunConfig) { rc.Allow = nil }, "", "secret\tcan use what is hidden otherwise: ssh-keys\n"},
-		{"block less", func(rc *RunConfig) { rc.Noop.Block = []string{"apt"} }, "blocks-\tblocks the commands: yum\n", ""},
-		{"block more", func(rc *RunConfig) { rc.Noop.Block = []string{"apt", "yum", "dnf"} }, "", "blocks-\tblocks the commands: dnf\n"},
+		{"block less", func(rc *RunConfig) { rc.Noop = blocking("apt") }, "blocks-\tblocks the commands: yum\n", ""},
+		{"block more", func(rc *RunConfig) { rc.Noop = blocking("apt", "yum", "dnf") }, "", "blocks-\tblocks the commands: dnf\n"},
 		{"hide less", func(rc *RunConfig) { rc.Hide = nil }, "hides-\talso hides: /w/.env\n", ""},
 		{"limit", func(rc *RunConfig) { rc.LimitsLoose = true }, "limit-\tlimited: memory 1G\n", "limit-\tlimited, where your machine can hold it (limits_required = false): memory 1G\n"},
 		{"limit", func(rc *RunConfig) { rc.Limits.Memory = "2G" }, "limit-\tlimited: memory 1G\n", "limit-\tlimited: memory 2G\n"},
@@ -172,7 +172,7 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 		"Project": "where it came from", "Cwd": "below Workdir or a mount", "Git": "shown item by item",
 		"Checks": "run in the same box, by inner verify", "Backend": "how the box is made", "WorkspacesDir": "shown when a mount uses it",
 		"Entrypoint.Interactive": "whose terminal", "Entrypoint.TUI": "whose terminal", "Entrypoint.CursorFix": "what is written at the end",
-		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Real": "where the paths lead", "AskedHide": "of Hide", "AskedLimits": "of Limits", "Env.Written": "Set says it", "Env.Never": "takes away, and config.toml says it", "Entrypoint.Written": "Cmd says it", "Output.Review": "text at the end", "Noop.Message": "text", "Noop.Mode": "shown with Block", "LimitsLoose": "shown with Limits",
+		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Real": "where the paths lead", "AskedHide": "of Hide", "AskedLimits": "of Limits", "Env.Written": "Set says it", "Env.Never": "takes away, and config.toml says it", "Entrypoint.Written": "Cmd says it", "Output.Review": "text at the end", "Noop.Mode": "shown with Block", "LimitsLoose": "shown with Limits",
 	}
 	base := RunConfig{Home: "isolated", WorkdirMode: RW, Workdir: "/w", PIDNamespace: true, GitDir: "own", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
 	shown := lines(Grants(base))
@@ -207,6 +207,8 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 					*x = "something"
 				case *KV:
 					*x = KV{"SOMETHING", "1"}
+				case *NoopRule:
+					*x = NoopRule{Words: []string{"something"}}
 				case *Port:
 					*x = Port{Host: 5432, Box: 5432}
 				case *Mount:
@@ -224,4 +226,12 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 		}
 	}
 	walk(reflect.ValueOf(base), "", func(rc *RunConfig) reflect.Value { return reflect.ValueOf(rc).Elem() })
+}
+
+// blocking is [noop] that blocks some commands.
+func blocking(commands ...string) (n Noop) {
+	for _, c := range commands {
+		n.Rules = append(n.Rules, NoopRule{Words: []string{c}})
+	}
+	return n
 }

@@ -38,21 +38,27 @@ message = { apt = "no", docker = "see the manual" }
 			mounts = append(mounts, e.Key)
 		}
 		n := noopOf(&s.Noop)
-		return fmt.Sprint(mounts, s.Env.Inherit.Texts(), pairs(s.Env.Set), pairs(s.Git.Overrides), n.Block, n.Rewrite, n.Message)
+		var messages []KV
+		for _, r := range n.Rules {
+			if r.Message != "" {
+				messages = append(messages, KV{r.String(), r.Message})
+			}
+		}
+		return fmt.Sprint(mounts, s.Env.Inherit.Texts(), pairs(s.Env.Set), pairs(s.Git.Overrides), n.Blocked(), n.Rewritten(), messages)
 	}
 	for _, c := range []struct{ child, want string }{
-		{"", `[/srv ~/x] [A B] [{X 1} {Y 2}] [{push.default nothing} {user.name box}] [apt] [{docker podman} {pip uv pip}] [{apt no} {docker see the manual}]`},
+		{"", `[/srv ~/x] [A B] [{X 1} {Y 2}] [{push.default nothing} {user.name box}] [apt] [docker → podman pip → uv pip] [{apt no} {docker see the manual}]`},
 		{
 			"[mounts]\n\"-~/x\" = \"\"\n\"~/z\" = \"ro\"\n[env]\ninherit = [\"-A\"]\nset = { -X = \"\", Z = \"3\" }",
-			`[/srv ~/z] [B] [{Y 2} {Z 3}] [{push.default nothing} {user.name box}] [apt] [{docker podman} {pip uv pip}] [{apt no} {docker see the manual}]`,
+			`[/srv ~/z] [B] [{Y 2} {Z 3}] [{push.default nothing} {user.name box}] [apt] [docker → podman pip → uv pip] [{apt no} {docker see the manual}]`,
 		},
 		{
 			"[git.overrides]\n\"-user.name\" = \"\"\n[noop]\nblock = [\"-apt\"]\nrewrite = { -docker = \"\" }",
-			`[/srv ~/x] [A B] [{X 1} {Y 2}] [{push.default nothing}] [] [{pip uv pip}] []`,
+			`[/srv ~/x] [A B] [{X 1} {Y 2}] [{push.default nothing}] [] [pip → uv pip] []`,
 		},
 		{
 			"[noop]\nmessage = { -apt = \"\" }\n[mounts]\n\"-/srv\" = \"\"\n\"/srv\" = \"ro\"",
-			`[~/x /srv] [A B] [{X 1} {Y 2}] [{push.default nothing} {user.name box}] [apt] [{docker podman} {pip uv pip}] [{docker see the manual}]`,
+			`[~/x /srv] [A B] [{X 1} {Y 2}] [{push.default nothing} {user.name box}] [apt] [docker → podman pip → uv pip] [{docker see the manual}]`,
 		},
 		{"[env.set]\n-Q = \"\"", `G/p.toml:4: env.set: "-Q" removes nothing: no profile this one extends lists "Q" (did you mean "-X"?)`},
 		{"[mounts]\n\"-~/y\" = \"\"", `G/p.toml:4: mounts: "-~/y" removes nothing: no profile this one extends lists "~/y" (did you mean "-~/x"?)`},
@@ -383,18 +389,18 @@ func TestPromises(t *testing.T) {
 
 // Each rule of [noop] is read once, in the order of the file.
 func TestNoopRules(t *testing.T) {
-	n := Noop{
-		Block:   []string{"pip  install", "apt", "pip\tinstall"},
-		Rewrite: []KV{{"npm  i", "pnpm add"}, {"echo", "/bin/echo"}},
-		Message: []KV{{"pip install", "use uv"}, {"echo ", "-"}},
-	}
+	n := noopOf(&noopTable{
+		Block:   strict.List{Items: []strict.Item{{Text: "pip  install"}, {Text: "apt"}, {Text: "pip\tinstall"}}},
+		Rewrite: strict.Table[string]{Entries: []strict.Entry[string]{{Key: "npm  i", Value: "pnpm add"}, {Key: "echo", Value: "/bin/echo"}}},
+		Message: strict.Table[string]{Entries: []strict.Entry[string]{{Key: "pip install", Value: "use uv"}, {Key: "echo ", Value: "-"}}},
+	})
 	want := []NoopRule{
 		{[]string{"pip", "install"}, nil, "use uv"},
 		{[]string{"apt"}, nil, ""},
 		{[]string{"npm", "i"}, []string{"pnpm", "add"}, ""},
 		{[]string{"echo"}, []string{"/bin/echo"}, "-"},
 	}
-	if diff := cmp.Diff(want, n.Rules()); diff != "" {
+	if diff := cmp.Diff(want, n.Rules); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"pip", "apt", "npm", "echo"}, n.Commands()); diff != "" {

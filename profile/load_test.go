@@ -318,7 +318,7 @@ func TestMerge(t *testing.T) {
 		{"[entrypoint]\nargs = [\"-b\"]", func(s *source) string { return texts(s.Entrypoint.Args) }, "-b"},
 		{"[entrypoint]\nhistory = [\"two\"]", func(s *source) string { return texts(s.Entrypoint.History) }, "one two"},
 		{"[shim]\ncommands = []", func(s *source) string { return texts(s.Shim.Commands) + s.Shim.When.V }, "tty"},
-		{"[noop]\nblock = [\"-apt\"]", func(s *source) string { return fmt.Sprint(noopOf(&s.Noop)) }, "{[pip install] [] [] path}"},
+		{"[noop]\nblock = [\"-apt\"]", func(s *source) string { return fmt.Sprint(noopOf(&s.Noop)) }, "{[pip install] path}"},
 		{"[[verify.custom.checks]]\nname = \"c\"\ncmd = \"true\"", func(s *source) string {
 			return fmt.Sprint(len(s.Verify.Custom.Checks.Rows)) + s.Verify.Custom.Checks.Rows[0].Name.V
 		}, "2b"},

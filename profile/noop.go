@@ -132,63 +132,89 @@ func contradictions(s *source, file string) []strict.Problem {
 			v.add(it.at, it.key, fmt.Sprintf("%d entries along extends, more than %d", it.n, maxEntries), "")
 		}
 	}
+	v.noopTogether(&s.Noop, file)
+	return v.problems
+}
+
+// writtenRule is a rule and where it stands.
+type writtenRule struct {
+	NoopRule
+	at  strict.Pos
+	key string
+}
+
+// target is the program that a call is rewritten to, "" for a rule that blocks.
+func (r NoopRule) target() string {
+	if len(r.Target) == 0 {
+		return ""
+	}
+	return r.Target[0]
+}
+
+// rules are the entries of block and rewrite, read into words. A validated profile has
+// none without a word.
+func (n *noopTable) rules() []writtenRule {
+	var out []writtenRule
+	for _, it := range n.Block.Items {
+		out = append(out, writtenRule{NoopRule{Words: words(it.Text)}, it.At, "noop.block"})
+	}
+	for _, e := range n.Rewrite.Entries {
+		out = append(out, writtenRule{NoopRule{Words: words(e.Key), Target: words(e.Value)}, e.At, strict.Join("noop", "rewrite", e.Key)})
+	}
+	return out
+}
+
+// noopTogether says which rules of block, rewrite and message do not go together.
+func (v *validator) noopTogether(n *noopTable, file string) {
+	written := n.rules()
+	if n.Mode.V == "hard" {
+		v.hard(written)
+	}
 	whole := map[string]strict.Pos{} // commands blocked whatever their arguments
 	rules := map[string]bool{}
-	v.hard(&s.Noop)
-	for _, it := range s.Noop.Block.Items {
-		r := rule(it.Text)
-		rules[r] = true
-		if !strings.Contains(r, " ") {
-			whole[r] = it.At
+	for _, r := range written {
+		if r.Target == nil && len(r.Words) == 1 {
+			whole[r.Words[0]] = r.at
 		}
 	}
-	for _, e := range s.Noop.Rewrite.Entries {
-		key, list := strict.Join("noop", "rewrite", e.Key), words(e.Key)
-		if at, ok := whole[list[0]]; ok {
-			v.add(e.At, key, fmt.Sprintf("%q is blocked too (%s)", list[0], place(at, e.At)), "")
-		} else if rules[rule(e.Key)] {
-			v.add(e.At, key, fmt.Sprintf("%q is blocked too", rule(e.Key)), "")
-		}
-		if target := words(e.Value); len(target) > 0 {
-			if at, ok := whole[target[0]]; ok {
-				v.add(e.At, key, fmt.Sprintf("the replacement %q is blocked (%s)", target[0], place(at, e.At)), "")
+	for _, r := range written {
+		if r.Target != nil {
+			if at, ok := whole[r.Words[0]]; ok {
+				v.add(r.at, r.key, fmt.Sprintf("%q is blocked too (%s)", r.Words[0], place(at, r.at)), "")
+			} else if rules[r.String()] {
+				v.add(r.at, r.key, fmt.Sprintf("%q is blocked too", r.String()), "")
+			}
+			if at, ok := whole[r.target()]; ok {
+				v.add(r.at, r.key, fmt.Sprintf("the replacement %q is blocked (%s)", r.target(), place(at, r.at)), "")
 			}
 		}
-		rules[rule(e.Key)] = true
+		rules[r.String()] = true
 	}
-	for _, e := range s.Noop.Message.Entries {
+	for _, e := range n.Message.Entries {
 		if e.At.File == file && !rules[rule(e.Key)] {
 			v.add(e.At, strict.Join("noop", "message", e.Key), "no rule of that name is in block or rewrite", "")
 		}
 	}
-	return v.problems
 }
 
-// hard returns what cannot be enforced with mode = "hard", where the program
-// itself is covered: nothing that needs it for other calls.
-func (v *validator) hard(n *noopTable) {
-	if n.Mode.V != "hard" {
-		return
-	}
+// hard says what cannot be enforced with mode = "hard", where the program itself is
+// covered: nothing that needs it for other calls.
+func (v *validator) hard(written []writtenRule) {
 	covered := map[string]bool{}
-	check := func(at strict.Pos, key, text string) {
-		list := words(text)
-		covered[list[0]] = true
-		if len(list) > 1 {
-			v.add(at, key, fmt.Sprintf("%q cannot be enforced with mode = \"hard\": %q must stay there for its other calls", rule(text), list[0]), fmt.Sprintf("name %q alone, or use mode = \"path\"", list[0]))
+	blocked := map[string]bool{}
+	for _, r := range written {
+		covered[r.Words[0]] = true
+		if r.Target == nil {
+			blocked[r.String()] = true
+		}
+		if len(r.Words) > 1 {
+			v.add(r.at, r.key, fmt.Sprintf("%q cannot be enforced with mode = \"hard\": %q must stay there for its other calls", r.String(), r.Words[0]), fmt.Sprintf("name %q alone, or use mode = \"path\"", r.Words[0]))
 		}
 	}
-	for _, it := range n.Block.Items {
-		check(it.At, "noop.block", it.Text)
-	}
-	for _, e := range n.Rewrite.Entries {
-		check(e.At, strict.Join("noop", "rewrite", e.Key), e.Key)
-	}
-	for _, e := range n.Rewrite.Entries {
-		target := words(e.Value)
-		blocked := len(target) > 0 && slices.Contains(n.Block.Texts(), target[0]) // which is said already
-		if len(target) > 0 && covered[path.Base(target[0])] && !blocked {
-			v.add(e.At, strict.Join("noop", "rewrite", e.Key), fmt.Sprintf("the replacement %q is covered itself with mode = \"hard\"", target[0]), "use mode = \"path\"")
+	for _, r := range written {
+		// What is blocked itself is said already.
+		if r.Target != nil && covered[path.Base(r.target())] && !blocked[r.target()] {
+			v.add(r.at, r.key, fmt.Sprintf("the replacement %q is covered itself with mode = \"hard\"", r.target()), "use mode = \"path\"")
 		}
 	}
 }
@@ -201,18 +227,24 @@ func place(at, from strict.Pos) string {
 	return fmt.Sprintf("%s:%d", at.File, at.Line)
 }
 
-// noopOf is [noop] as it is enforced. Messages whose rule a child took out are
-// dropped.
+// noopOf is [noop] as it is enforced: each rule once, with its message. Messages whose
+// rule a child took out are dropped.
 func noopOf(n *noopTable) Noop {
-	out := Noop{Mode: or(n.Mode, "path"), Block: n.Block.Texts(), Rewrite: pairs(n.Rewrite)}
-	rules := map[string]bool{}
-	for _, b := range out.Block {
-		rules[rule(b)] = true
+	out := Noop{Mode: or(n.Mode, "path")}
+	messages := map[string]string{}
+	for _, e := range n.Message.Entries {
+		messages[rule(e.Key)] = e.Value
 	}
-	for _, r := range out.Rewrite {
-		rules[rule(r.Key)] = true
+	seen := map[string]bool{"": true}
+	for _, r := range n.rules() {
+		name := r.String()
+		if seen[name] || r.Target != nil && len(r.Target) == 0 {
+			continue
+		}
+		seen[name] = true
+		r.Message = messages[name]
+		out.Rules = append(out.Rules, r.NoopRule)
 	}
-	out.Message = slices.DeleteFunc(pairs(n.Message), func(m KV) bool { return !rules[rule(m.Key)] })
 	return out
 }
 
@@ -224,48 +256,34 @@ func pairs(t strict.Table[string]) []KV {
 	return out
 }
 
-// NoopRule is one entry of block or rewrite, in words.
-type NoopRule struct {
-	Words   []string // the command, and the arguments a call must begin with
-	Target  []string // the words that a rewritten call begins with instead; nil: it is blocked
-	Message string
-}
-
-// String is the one spelling of a rule.
-func (r NoopRule) String() string { return strings.Join(r.Words, " ") }
-
-// Rules are the entries of block and rewrite, each once. A profile that was loaded
-// has none that contradict each other, or that are no names of commands.
-func (n Noop) Rules() []NoopRule {
-	messages := map[string]string{}
-	for _, m := range n.Message {
-		messages[rule(m.Key)] = m.Value
-	}
-	var out []NoopRule
-	seen := map[string]bool{"": true}
-	add := func(text string, target []string) {
-		if name := rule(text); !seen[name] {
-			seen[name] = true
-			out = append(out, NoopRule{words(text), target, messages[name]})
-		}
-	}
-	for _, b := range n.Block {
-		add(b, nil)
-	}
-	for _, r := range n.Rewrite {
-		if target := words(r.Value); len(target) > 0 {
-			add(r.Key, target)
+// Commands are the commands that rules begin with, in order, each once.
+func (n Noop) Commands() []string {
+	var out []string
+	for _, r := range n.Rules {
+		if !slices.Contains(out, r.Words[0]) {
+			out = append(out, r.Words[0])
 		}
 	}
 	return out
 }
 
-// Commands are the commands that rules begin with, in order, each once.
-func (n Noop) Commands() []string {
+// Blocked are the rules that block calls.
+func (n Noop) Blocked() []string {
 	var out []string
-	for _, r := range n.Rules() {
-		if !slices.Contains(out, r.Words[0]) {
-			out = append(out, r.Words[0])
+	for _, r := range n.Rules {
+		if r.Target == nil {
+			out = append(out, r.String())
+		}
+	}
+	return out
+}
+
+// Rewritten are the rules that make calls into others, each with what it becomes.
+func (n Noop) Rewritten() []string {
+	var out []string
+	for _, r := range n.Rules {
+		if r.Target != nil {
+			out = append(out, r.String()+" → "+strings.Join(r.Target, " "))
 		}
 	}
 	return out
@@ -274,9 +292,9 @@ func (n Noop) Commands() []string {
 // Replacements are the programs that calls are rewritten to, by the command.
 func (n Noop) Replacements() []KV {
 	var out []KV
-	for _, r := range n.Rules() {
+	for _, r := range n.Rules {
 		if r.Target != nil {
-			out = append(out, KV{r.Words[0], r.Target[0]})
+			out = append(out, KV{r.Words[0], r.target()})
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package profile
 import (
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/enr/inner/profile/strict"
@@ -173,14 +174,21 @@ type Output struct {
 	Review  bool // end with a list of what changed in safe-rw copies
 }
 
-// Noop is [noop]. Block entries are words: a command and, after it, the
-// arguments a call must begin with to be blocked.
+// Noop is [noop], read into words when the profile was resolved.
 type Noop struct {
-	Block   []string
-	Rewrite []KV
-	Message []KV
-	Mode    string // "path" or "hard"
+	Rules []NoopRule // each once; those that block come first
+	Mode  string     // "path" or "hard"
 }
+
+// NoopRule is one entry of block or rewrite.
+type NoopRule struct {
+	Words   []string // the command, and the arguments a call must begin with
+	Target  []string // the words that a rewritten call begins with instead; nil: it is blocked
+	Message string
+}
+
+// String is the one spelling of a rule.
+func (r NoopRule) String() string { return strings.Join(r.Words, " ") }
 
 // Check is one entry of [verify.custom] checks.
 type Check struct{ Name, Cmd, Severity string }

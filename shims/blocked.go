@@ -32,7 +32,7 @@ const longest = 4096
 // through it.
 func CountBlocked(path string, n profile.Noop) (*Blocked, error) {
 	b := &Blocked{counts: map[string]int{}, done: make(chan struct{})}
-	for _, r := range n.Rules() {
+	for _, r := range n.Rules {
 		if r.Target == nil {
 			b.counts[r.String()] = 0
 		}

@@ -39,7 +39,7 @@ type Script struct {
 // The scripts start no process, touch no variable outside __inner_,
 // and need /bin/sh only; whoever reads them in the box sees why a call was blocked.
 func NoopScripts(n profile.Noop, profileName, dir, record string) []Script {
-	rules := noopRules(n.Rules())
+	rules := noopRules(slices.Clone(n.Rules))
 	// With several rules that fit, the longest counts.
 	slices.SortStableFunc(rules, func(a, b profile.NoopRule) int { return len(b.Words) - len(a.Words) })
 	var scripts []Script

@@ -27,13 +27,40 @@ func scriptShells(t testing.TB) []string {
 	return list
 }
 
+// written is [noop] as a file has it.
+type written struct {
+	Block            []string
+	Rewrite, Message []profile.KV
+}
+
+func (w written) noop() (n profile.Noop) {
+	for _, text := range w.Block {
+		n.Rules = append(n.Rules, profile.NoopRule{Words: split(text)})
+	}
+	for _, kv := range w.Rewrite {
+		n.Rules = append(n.Rules, profile.NoopRule{Words: split(kv.Key), Target: split(kv.Value)})
+	}
+	for _, m := range w.Message {
+		for i, r := range n.Rules {
+			if r.String() == strings.Join(split(m.Key), " ") {
+				n.Rules[i].Message = m.Value
+			}
+		}
+	}
+	return n
+}
+
+func split(rule string) []string {
+	return strings.FieldsFunc(rule, func(r rune) bool { return r == ' ' || r == '\t' })
+}
+
 // noopBox lays out what a box has: the noop folder first on PATH, real programs
 // behind. It returns the PATH and the noop folder.
-func noopBox(t testing.TB, n profile.Noop, real ...string) (path, noop string) {
+func noopBox(t testing.TB, n written, real ...string) (path, noop string) {
 	t.Helper()
 	work := filepath.Join(tempDir(t), "a b*$(touch x)'\n\xff")
 	noop = filepath.Join(work, "noop")
-	scripts := NoopScripts(n, "web", noop, filepath.Join(work, "blocked"))
+	scripts := NoopScripts(n.noop(), "web", noop, filepath.Join(work, "blocked"))
 	for _, s := range scripts {
 		write(t, filepath.Join(noop, s.Name), string(s.Text), 0o755)
 	}
@@ -44,7 +71,7 @@ func noopBox(t testing.TB, n profile.Noop, real ...string) (path, noop string) {
 }
 
 func TestNoopScripts(t *testing.T) {
-	rules := profile.Noop{
+	rules := written{
 		Block: []string{"apt", "pip install", "pip  install\t--user", "podman push", "npm run (", "ba*d", "-x"},
 		Rewrite: []profile.KV{
 			{Key: "docker", Value: "podman --remote"},
@@ -119,7 +146,7 @@ func TestNoopScripts(t *testing.T) {
 // docker push must be blocked where podman push is, when the replacement has no words
 // of its own in between.
 func TestNoopTargetRules(t *testing.T) {
-	path, _ := noopBox(t, profile.Noop{Block: []string{"podman push"}, Rewrite: []profile.KV{{Key: "docker", Value: "podman"}}}, "podman")
+	path, _ := noopBox(t, written{Block: []string{"podman push"}, Rewrite: []profile.KV{{Key: "docker", Value: "podman"}}}, "podman")
 	noop := strings.SplitN(path, ":", 2)[0]
 	for _, sh := range scriptShells(t) {
 		out, errs, code := run(t, "/", []string{"PATH=" + path}, sh, filepath.Join(noop, "docker"), "push", "x")
@@ -135,7 +162,7 @@ func TestNoopTargetRules(t *testing.T) {
 // However the noop folder is written on PATH, the program behind it is found, and the
 // environment it gets is the caller's.
 func TestNoopPath(t *testing.T) {
-	path, noop := noopBox(t, profile.Noop{Block: []string{"pip install"}}, "pip")
+	path, noop := noopBox(t, written{Block: []string{"pip install"}}, "pip")
 	real := filepath.Join(filepath.Dir(noop), "real")
 	work := tempDir(t)
 	must(t, os.Symlink(noop, filepath.Join(work, "alias")))
@@ -192,12 +219,12 @@ func TestNoopPath(t *testing.T) {
 
 // No process is started on the way, and the text is clean for shellcheck.
 func TestNoopText(t *testing.T) {
-	n := profile.Noop{
+	n := written{
 		Block:   []string{"pip install", "npm run x"},
 		Rewrite: []profile.KV{{Key: "npm", Value: "pnpm -q"}, {Key: "npm i", Value: "pnpm add"}, {Key: "echo", Value: "/bin/echo"}},
 		Message: []profile.KV{{Key: "pip install", Value: "it's not here"}},
 	}
-	scripts := NoopScripts(n, "we\nb", "/run/inner/no op", "/run/inner/bl ocked")
+	scripts := NoopScripts(n.noop(), "we\nb", "/run/inner/no op", "/run/inner/bl ocked")
 	var names []string
 	dir := t.TempDir()
 	for _, s := range scripts {
@@ -226,7 +253,7 @@ func TestNoopText(t *testing.T) {
 // Every blocked call is counted, whoever wrote what else into the pipe, and a script
 // that cannot write to it blocks all the same.
 func TestBlocked(t *testing.T) {
-	n := profile.Noop{
+	n := written{
 		Block:   []string{"apt", "pip  install", "pip install --user", "ba*d"},
 		Rewrite: []profile.KV{{Key: "get", Value: "apt get"}, {Key: "fine", Value: "true"}},
 	}
@@ -234,7 +261,7 @@ func TestBlocked(t *testing.T) {
 	record := filepath.Join(filepath.Dir(noop), "blocked")
 	for _, gone := range []bool{false, true} {
 		must(t, os.RemoveAll(record))
-		count, err := CountBlocked(record, n)
+		count, err := CountBlocked(record, n.noop())
 		must(t, err)
 		if gone {
 			must(t, os.Remove(record))
@@ -267,7 +294,7 @@ func TestBlocked(t *testing.T) {
 		}
 	}
 	// Somebody who holds the pipe open does not hold up the end.
-	count, err := CountBlocked(record+"2", n)
+	count, err := CountBlocked(record+"2", n.noop())
 	must(t, err)
 	f, err := os.OpenFile(record+"2", os.O_WRONLY, 0)
 	must(t, err)
@@ -296,7 +323,7 @@ func FuzzNoop(f *testing.F) {
 			}
 			return r
 		}, arg) + "!"
-		path, noop := noopBox(t, profile.Noop{
+		path, noop := noopBox(t, written{
 			Block:   []string{name + " blocked" + word},
 			Rewrite: []profile.KV{{Key: name + " go", Value: name + " " + word}},
 		}, name)

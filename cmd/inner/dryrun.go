@@ -98,7 +98,7 @@ func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r re
 			return r, err
 		}
 	}
-	if len(r.rc.Noop.Rules()) > 0 {
+	if len(r.rc.Noop.Rules) > 0 {
 		r.staged.Noop, r.staged.Startup = dryNoop, dryStart
 		r.staged.Binds = append(r.staged.Binds, blockedPipe(dryPipe))
 	}

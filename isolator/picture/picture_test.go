@@ -47,7 +47,7 @@ func subject(t *testing.T) Subject {
 			Env:          profile.Env{Inherit: []string{"LANG", "API_TOKEN"}, Set: []profile.KV{{Key: "MODE", Value: "value-of-mode"}}},
 			Entrypoint:   profile.Entrypoint{Cmd: "bash", Interactive: true},
 			Output:       profile.Output{Folder: home + "/.inner/logs", Timeout: 30 * time.Minute},
-			Noop:         profile.Noop{Mode: "path", Block: []string{"pip install"}, Rewrite: []profile.KV{{Key: "vi", Value: "nano"}}},
+			Noop:         profile.Noop{Mode: "path", Rules: []profile.NoopRule{{Words: []string{"pip", "install"}}, {Words: []string{"vi"}, Target: []string{"nano"}}}},
 			Capabilities: []string{"claude"}, SyncLogin: true,
 		},
 		Facts: host.Facts{

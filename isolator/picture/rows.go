@@ -257,11 +257,7 @@ func (s Subject) commands() []Row {
 	if n.Mode == "hard" {
 		word = "blocked, by any path"
 	}
-	var other []Thing
-	for _, kv := range n.Rewrite {
-		other = append(other, Thing{Text: kv.Key + " → " + kv.Value})
-	}
-	return []Row{row(Shut, word, words(n.Block...)...), row(Own, "run as another", other...)}
+	return []Row{row(Shut, word, words(n.Blocked()...)...), row(Own, "run as another", words(n.Rewritten()...)...)}
 }
 
 func (s Subject) limits() []Row {

@@ -13,7 +13,10 @@ import (
 // hardNoop is a profile that covers programs, on a host that has them.
 func hardNoop(block string, programs ...host.Program) (profile.RunConfig, host.Facts, Staged) {
 	rc, f, s := config(), machine(), staged()
-	rc.Noop = profile.Noop{Mode: "hard", Block: strings.Split(block, ",")}
+	rc.Noop = profile.Noop{Mode: "hard"}
+	for _, command := range strings.Split(block, ",") {
+		rc.Noop.Rules = append(rc.Noop.Rules, profile.NoopRule{Words: []string{command}})
+	}
 	f.Programs = programs
 	f.Paths["/bin/sh"] = host.Path{Kind: host.File, Real: "/usr/bin/dash"}
 	s.Noop = "/run/user/1000/inner/r1/noop"
@@ -80,7 +83,7 @@ func TestCoverProgramsRefuses(t *testing.T) {
 		rc, f, s := hardNoop(c.block, c.programs...)
 		f.Paths["/usr/bin/alias"] = host.Path{Kind: host.File, Real: "/usr/bin/pip"}
 		if from, to, ok := strings.Cut(c.rewrite, "="); ok {
-			rc.Noop.Rewrite = []profile.KV{{Key: from, Value: to}}
+			rc.Noop.Rules = append(rc.Noop.Rules, profile.NoopRule{Words: []string{from}, Target: []string{to}})
 		}
 		_, err := Build(rc, f, s)
 		got := ""
@@ -100,7 +103,9 @@ func TestPrograms(t *testing.T) {
 	rc := config()
 	rc.Env.PathPrepend = []string{"/opt/tools/bin"}
 	rc.Mounts = []profile.Mount{{Source: "/data/tools", Dest: "/opt/tools", Mode: profile.RO}}
-	rc.Noop = profile.Noop{Mode: "hard", Block: []string{"a", "b"}, Rewrite: []profile.KV{{Key: "c", Value: "d x"}, {Key: "e", Value: "/bin/f"}}}
+	rc.Noop = profile.Noop{Mode: "hard", Rules: []profile.NoopRule{
+		{Words: []string{"a"}}, {Words: []string{"b"}}, {Words: []string{"c"}, Target: []string{"d", "x"}}, {Words: []string{"e"}, Target: []string{"/bin/f"}},
+	}}
 	dirs, names := Programs(rc, "/ignored")
 	if !slices.Equal(names, []string{"a", "b", "c", "e", "d"}) {
 		t.Errorf("names: %q", names)

@@ -632,7 +632,7 @@ func (c *checker) network() {
 }
 
 func (c *checker) rest() {
-	if len(c.Config.Noop.Block)+len(c.Config.Noop.Rewrite) > 0 {
+	if len(c.Config.Noop.Rules) > 0 {
 		ch := c.add("shims-active", Medium, "shims-active", "blocked and rewritten commands are found first")
 		ch.Want = paths.BoxNoop
 		ch.Names = c.Config.Noop.Commands()

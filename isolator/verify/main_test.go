@@ -193,11 +193,11 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 		w.facts.Paths[at] = host.Look(at)
 		w.staged.BoxGit = append(w.staged.BoxGit, plan.Bind{Host: dir, Box: at, Write: true, Reason: "a git directory of its own"})
 	}
-	if len(w.rc.Noop.Block) > 0 {
+	if len(w.rc.Noop.Rules) > 0 {
 		if w.staged.Noop, err = w.stage.Dir("noop"); err != nil {
 			w.t.Fatal(err)
 		}
-		for _, n := range w.rc.Noop.Block {
+		for _, n := range w.rc.Noop.Commands() {
 			if _, err := w.stage.File(filepath.Join("noop", n), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
 				w.t.Fatal(err)
 			}
