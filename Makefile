@@ -84,7 +84,7 @@ demo: ## show the main job in a sample project: a sandboxed command that was typ
 	@$(MAKE) --no-print-directory build
 	@contrib/demo.sh
 
-bench: ## measure against bwrap, direnv and script(1); prints a table for the README
+bench: ## measure against bwrap, direnv and script(1); prints the tables of docs/benchmarks.md
 	@contrib/setup.sh bench
 	@$(MAKE) --no-print-directory build
 	@contrib/bench.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # bench.sh: what inner costs, against bwrap, direnv and script(1) in the same run.
-# Prints a Markdown table for the README. Always as a plain user; root's boxes are
+# Prints the tables of docs/benchmarks.md. Always as a plain user; root's boxes are
 # a little cheaper and nobody's. INNER_BENCH_ROUNDS (default 5) sets how often
 # everything is repeated, INNER_BENCH_ONLY names the one part that is measured.
 set -eu

@@ -353,9 +353,9 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// The tests and stories that docs/promises.md names are there.
+// The tests and stories that docs/history/promises.md names are there.
 func TestPromises(t *testing.T) {
-	data, err := os.ReadFile("../docs/promises.md")
+	data, err := os.ReadFile("../docs/history/promises.md")
 	must(t, err)
 	folders := map[string]string{"profile": ".", "isolator": "../isolator", "plan": "../isolator/plan", "verify": "../isolator/verify", "cmd/inner": "../cmd/inner"}
 	tests := map[string]string{}

@@ -5,8 +5,8 @@
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
 
-// Command inner makes agents and shells run in a sandbox without anyone
-// having to remember to.
+// Command inner sandboxes coding agents and shells automatically, so nobody has
+// to remember to.
 package main
 
 import (

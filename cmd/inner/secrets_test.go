@@ -92,7 +92,7 @@ func otherNames(p *person, plants []plant) {
 		if err := os.Symlink(x.path, filepath.Join(links, fmt.Sprint(i))); err != nil {
 			p.t.Fatal(err)
 		}
-		// Of what lies in a hidden folder other names are not looked for: docs/threat-model.md.
+		// Of what lies in a hidden folder other names are not looked for: docs/security.md.
 		if fi, err := os.Lstat(x.path); err == nil && fi.Mode().IsRegular() && !hiddenByAnother(x, plants) && !isPart(x.key) {
 			if err := os.Link(x.path, filepath.Join(hard, fmt.Sprint(i))); err != nil {
 				p.t.Fatal(err)

@@ -1,9 +1,9 @@
-// Package trust remembers what the user approved: exactly these bytes, at
+// Package trust remembers what the user allowed: exactly these bytes, at
 // exactly this path, for exactly this project. The record lives outside every
 // project, so nothing that arrives with a clone, and nothing a boxed program
 // writes there, can change it.
 //
-// An approval covers the profile, every file it extends outside the folder of
+// What is allowed is the profile, every file it extends outside the folder of
 // global profiles, and the project's config.toml. When any of them changes,
 // appears or disappears the profile counts as changed and does not run until it
 // is approved again. A copy elsewhere is not approved; neither is another

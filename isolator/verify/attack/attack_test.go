@@ -50,11 +50,11 @@ func TestLeak(t *testing.T) {
 	}
 }
 
-// TestStatements: docs/attacks.md has the 85 statements; what it names is there,
+// TestStatements: docs/security.md has the 85 statements; what it names is there,
 // and every attack is named.
 func TestStatements(t *testing.T) {
 	const root = "../../../"
-	data, err := os.ReadFile(root + "docs/attacks.md")
+	data, err := os.ReadFile(root + "docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
