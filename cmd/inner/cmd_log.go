@@ -323,8 +323,8 @@ func (a *app) cmdLogClean() *cobra.Command {
 	var dry, yes bool
 	c := &cobra.Command{
 		Use: "clean", Short: "Remove the records of past runs",
-		Long: "Remove the records of past runs, or only of those that are older. Runs that go on are\n" +
-			"left alone, and so is the list of refusals and bypasses.",
+		Long: "Remove the records of past runs, or only of those that are older. Runs that are still running\n" +
+			"stay, and so does the list of refusals and bypasses.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var age time.Duration

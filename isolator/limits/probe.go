@@ -69,7 +69,7 @@ func Probe(r Request) Host {
 // measured on 6.18 with --unshare-user and another uid inside).
 func (r Request) nproc() string {
 	if r.UID == 0 {
-		return "the kernel holds root to no number of processes (RLIMIT_NPROC)"
+		return "the kernel does not limit the number of root's processes (RLIMIT_NPROC)"
 	}
 	release := r.text("/proc/sys/kernel/osrelease")
 	var major, minor int
@@ -121,7 +121,7 @@ func outside(path string) bool { return path == "/.." || strings.HasPrefix(path,
 // own, and those above it. In one of them, that is above both places, the
 // kernel lets us move a new process (cgroups(7), "Cgroups delegation").
 func (r Request) parent(mount, own string) Parent {
-	best := Parent{Why: "no control group of version 2 is this user's to divide"}
+	best := Parent{Why: "no control group of version 2 is delegated to this user"}
 	for dir := own; ; dir = filepath.Dir(dir) {
 		if p := r.usable(dir); len(p.Holds) > len(best.Holds) {
 			best = p

@@ -46,7 +46,7 @@ func (s Subject) hidden() []Row {
 	}
 	rows = append(rows, row(Shut, "hidden here (places)", hidden...))
 	if absent > 0 {
-		rows = append(rows, row(Shut, "hidden if it comes", words(fmt.Sprintf("%d more kinds of things, of which nothing is here (inner resources)", absent))...))
+		rows = append(rows, row(Shut, "hidden if it appears", words(fmt.Sprintf("%d more kinds of things, of which nothing is here (inner resources)", absent))...))
 	}
 	var own []Thing
 	for _, p := range s.Config.Hide {
@@ -269,7 +269,7 @@ func (s Subject) limits() []Row {
 		held = s.granted(true, "limit")
 	}
 	if len(held) == 0 {
-		return []Row{row(Open, "none", words("memory, processors and processes as any program of yours; no end in time")...)}
+		return []Row{row(Open, "none", words("memory, processors and processes as any program of yours; no time limit")...)}
 	}
 	rows := []Row{row(Shut, "held", held...)}
 	if _, missing := plan.Limits(s.Config, s.Facts); len(missing) > 0 && s.planned() {

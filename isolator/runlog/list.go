@@ -149,7 +149,7 @@ func (r Record) Remove() error {
 	}
 	defer f.Close()
 	if f.alive(r.ID) {
-		return fmt.Errorf("run %s goes on", r.ID)
+		return fmt.Errorf("run %s is still running", r.ID)
 	}
 	return f.root.RemoveAll(r.ID)
 }

@@ -443,7 +443,7 @@ func (c *checker) hiding() {
 			i = len(c.list)
 			at[r.Key] = i
 			ch := c.add(r.Key, resourceSeverity(r.Key), "hidden", "hidden: "+r.What)
-			ch.Hint = "look at the mounts of the profile: inner run --dry-run"
+			ch.Hint = "check the mounts of the profile: inner run --dry-run"
 			if slices.Contains(profile.AllowKeys(), r.Key) {
 				ch.Key = r.Key
 			}

@@ -335,7 +335,7 @@ func notTheHosts(places []Place) (Result, string) {
 		case err != nil:
 			return Fail, p.Path + ": " + err.Error()
 		case p.ID == (host.ID{}):
-			return Unknown, "nobody knows what the host has at " + p.Path
+			return Unknown, "it is unknown what the host has at " + p.Path
 		case p.ID == (host.ID{Dev: uint64(st.Dev), Ino: st.Ino}):
 			return Fail, p.Path + " is the host's"
 		}
