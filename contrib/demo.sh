@@ -92,7 +92,7 @@ send "echo code=$?\r"
 expect ^code=126
 # 2. What it grants, in words.
 send "inner allow\r"
-expect runs bash
+expect runs:? bash
 expect \[y/N\]
 send "y\r"
 expect allowed bash: bash runs in the sandbox from now on
