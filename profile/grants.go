@@ -17,7 +17,7 @@ import (
 // Grant is one thing a profile gives a box beyond nothing. One that Tightens takes
 // away instead: without it the box could do more.
 //
-// Text is for people and is never compared. What is recorded with an approval, and
+// Text is for people and is never compared. What is recorded when a profile is allowed, and
 // compared at each start, is Kind, Key and the identity of each item.
 type Grant struct {
 	Kind     string `json:"kind"` // runs, writes, reads, network, secret, passes, sets, …
@@ -539,7 +539,7 @@ func sayHome(gained []Grant, lost *[]Grant) {
 	}
 }
 
-// AlignGrants puts grants that were approved for the folder from in the words of those that
+// AlignGrants puts grants that were allowed for the folder from in the words of those that
 // the same profile has now for the folder to, another worktree of the same repository: an
 // item below from stands for the one at the same place below to. What is named by its own
 // path, and not by its place in the worktree, stays what it is.

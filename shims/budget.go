@@ -10,9 +10,9 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// What one look at a project spends on profiles that the user has not approved.
+// What one look at a project spends on profiles that the user has not allowed.
 // Every prompt and every command in the project looks, so a clone full of large
-// profiles, or of links to one, must not keep them busy. What a person approved is
+// profiles, or of links to one, must not keep them busy. What a person allowed is
 // always read.
 const (
 	maxUnapprovedFiles = 64
@@ -22,7 +22,7 @@ const (
 
 var errUnread = errors.New("it is not read")
 
-// budget says which unapproved profiles of a project are read. The others are not
+// budget says which untrusted profiles of a project are read. The others are not
 // valid: their commands refuse, and so does every agent, for a claim cannot be
 // excluded.
 type budget struct {
@@ -59,7 +59,7 @@ func (b *budget) spend(path string, isProfile bool) error {
 	return nil
 }
 
-// reader reads the files of the unapproved profile at top, what it extends included.
+// reader reads the files of the untrusted profile at top, what it extends included.
 // The user's own profiles are not counted.
 func (b *budget) reader(top, global string) func(string) (profile.File, error) {
 	return func(path string) (profile.File, error) {

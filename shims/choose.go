@@ -11,16 +11,16 @@ import (
 
 // ask lets one project answer, and reports whether it has.
 //
-//  1. When its record cannot be read it refuses: anything might have been approved.
-//  2. [shims] of its config.toml, when that is approved, decides; when it is not, a
+//  1. When its record cannot be read it refuses: anything might have been allowed.
+//  2. [shims] of its config.toml, when that is allowed, decides; when it is not, a
 //     word it maps is refused.
 //  3. Of the profiles whose claim fits the call (standard input a terminal or not): as
-//     long as one of them is not approved the command is refused, also when another
+//     long as one of them is not allowed the command is refused, also when another
 //     one is. Otherwise a file that is added, changed or taken away could steer which
-//     of the approved ones runs. Two kinds do not count: a denied profile beside an
-//     approved one, since the user has said which of the two they want, and a claim
+//     of the allowed ones runs. Two kinds do not count: a denied profile beside an
+//     allowed one, since the user has said which of the two they want, and a claim
 //     that is not guarded.
-//  4. Among several approved ones: one that the user gave the word when allowing them;
+//  4. Among several allowed ones: one that the user gave the word when allowing them;
 //     then the one whose when is tty or pipe before those for
 //     always, then the one whose file is named like the command, else refuse.
 func (d *Decision) ask(e Env, v *View) bool {
@@ -90,7 +90,7 @@ func (p *ProfileView) claim(name string, tty bool) *Claim {
 	return found
 }
 
-// pick chooses among approved profiles, or returns nil.
+// pick chooses among allowed profiles, or returns nil.
 func pick(good []*ProfileView, name string) (*ProfileView, string) {
 	why := ""
 	var specific []*ProfileView
@@ -125,7 +125,7 @@ type Rivals struct {
 	Paths []string // their files
 }
 
-// Rivals finds them among the profiles that are approved, or are about to be: those
+// Rivals finds them among the profiles that are allowed, or are about to be: those
 // for which allowing says so. A word that the project's config.toml maps is decided.
 func (v *View) Rivals(allowing func(path string) bool) []Rivals {
 	var out []Rivals
@@ -184,7 +184,7 @@ func (d *Decision) askConfig(e Env, v *View) bool {
 			return true
 		}
 		why := fmt.Sprintf("[shims] in config.toml of %q maps it to profile %q", v.Root, c.Target)
-		// A local profile, also one that is gone or not approved, never gives way to
+		// A local profile, also one that is gone or not allowed, never gives way to
 		// the global one of the same name.
 		if p := v.profile(c.Target); p != nil {
 			d.Why = why

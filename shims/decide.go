@@ -103,7 +103,7 @@ func userHome() string {
 //     claims the command answers (see choose). A project that does not claim it does
 //     not end the search: a program in the box can create a .inner further in, and
 //     must not be able to lift the outer claim so. Behind a linked worktree's own
-//     .inner stands that of the main worktree. What is recorded as approved for a
+//     .inner stands that of the main worktree. What is recorded as allowed for a
 //     folder whose .inner is gone is refused.
 //  4. [shims] in the user's own config.toml.
 //  5. For an agent, anything that could not be read on the way refuses: a claim cannot
@@ -225,7 +225,7 @@ func (d *Decision) global(e Env) bool {
 			return true
 		}
 		d.Kind, d.Profile, d.State = Run, p, trust.Allowed
-		// A project the user has not approved has no say in what is writable.
+		// A project the user has not allowed has no say in what is writable.
 		if len(d.Views) > 0 && d.Views[0].Trusted() {
 			d.Project = d.Views[0].Project
 		}

@@ -65,7 +65,7 @@ func (w *world) look(rel string) *View {
 	return w.home.Look(p)
 }
 
-// allow approves profiles of a project, or all of them and its config.toml.
+// allow allows profiles of a project, or all of them and its config.toml.
 func (w *world) allow(rel string, names ...string) {
 	w.Helper()
 	v := w.look(rel)
@@ -312,7 +312,7 @@ func TestDecideBetween(t *testing.T) {
 		w.want(c.about, [3]string{"app", "claude", c.tty}, [3]string{"app", "| claude", c.not})
 	}
 
-	// A denied profile beside an approved one: the user has said which they want.
+	// A denied profile beside an allowed one: the user has said which they want.
 	w := newWorld(t)
 	w.profile("app", "claude", toml("claude"))
 	w.profile("app", "other", toml("claude"))
@@ -375,7 +375,7 @@ func TestDecideConfig(t *testing.T) {
 		t.Errorf("a broken global profile: %s", w.line(d))
 	}
 
-	// In a project: only its own profiles claim, and an unapproved one has no say.
+	// In a project: only its own profiles claim, and an untrusted one has no say.
 	w.profile("app", "web", toml("web"))
 	w.want("in a project that does not claim it", [3]string{"app", "claude", global})
 	w.allow("app")

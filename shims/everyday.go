@@ -2,7 +2,7 @@ package shims
 
 // Everyday reports whether name is a tool that daily work cannot do without.
 // Entering a fresh clone must not break the prompt, an editor, git or a script, so
-// a claim on such a name counts only once the user has approved it; until then it
+// a claim on such a name counts only once the user has allowed it; until then it
 // is shown and not guarded. This is the one list of them.
 //
 // Shells are on it because every script that starts with "#!/usr/bin/env bash"

@@ -16,7 +16,7 @@
 //	}
 //
 // What it promises: where a profile claims the command, the command runs in that
-// profile's sandbox or not at all. Every doubt (a profile that is not approved,
+// profile's sandbox or not at all. Every doubt (a profile that is not allowed,
 // changed, gone or does not parse, a working folder that cannot be named, a record
 // that cannot be read, two profiles with an equal claim) ends in a refusal with one
 // line that says why. What it does not promise: a program called by its absolute
@@ -26,7 +26,7 @@
 // the other kind of shim, the one that blocks or redirects a command inside the box.
 //
 // The names on the list of everyday tools (see Everyday) are special in one way: an
-// unapproved profile cannot get in their way.
+// untrusted profile cannot get in their way.
 package shims
 
 // ExitRefused is the exit status of a refusal, and of a program that cannot be

@@ -94,7 +94,7 @@ func (s State) bytes() []byte {
 }
 
 // Bump starts a new generation without any other change, so that every prompt looks
-// again: after an approval was given or taken back.
+// again: after something was allowed or revoked.
 func (f Folder) Bump() error {
 	return f.locked(func() error {
 		s := f.ReadState()

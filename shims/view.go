@@ -49,7 +49,7 @@ type ProfileView struct {
 	State      trust.State
 	File       string           // the file that makes it not Allowed
 	Detail     string           // what is the matter with that file
-	Of         string           // the project of the main worktree whose approval it has, or ""
+	Of         string           // the project of the main worktree whose permission it has, or ""
 	Err        error            // what is wrong with a Broken or Foreign one
 	Unread     bool             // passed over, see budget
 	Profile    *profile.Profile // nil when it could not be loaded
@@ -63,7 +63,7 @@ type Claim struct {
 	When    string // always, tty or pipe
 	Target  string // the profile [shims] maps it to
 	// Guarded is false for a claim that is only shown: one on an everyday tool that
-	// the user has not approved.
+	// the user has not allowed.
 	Guarded bool
 }
 
@@ -82,7 +82,7 @@ func (c Claim) Fits(tty bool) bool {
 // Home is where a user's files are: INNER_HOME and the home folder.
 type Home struct{ Inner, User string }
 
-// Trust is the store of approvals.
+// Trust is the store of what is allowed.
 func (h Home) Trust() trust.Store { return trust.Store{Dir: filepath.Join(h.Inner, "trust")} }
 
 // own are the folders that are no project's.
@@ -221,9 +221,9 @@ func (v *View) scan(path string, read func(string) (profile.File, error)) []Clai
 	return claims
 }
 
-// recorded adds the claims of the version that was approved last. They are guarded
+// recorded adds the claims of the version that was allowed last. They are guarded
 // whatever they are called: the user relies on them. A denied profile is treated like
-// one that was never approved.
+// one that was never allowed.
 func recorded(rec *trust.ProfileRecord, claims []Claim) []Claim {
 	if rec == nil || !rec.WasApproved() {
 		return claims
@@ -237,7 +237,7 @@ func recorded(rec *trust.ProfileRecord, claims []Claim) []Claim {
 	return append(list, claims...)
 }
 
-// addDeleted adds the approved profiles whose files are not there any more, or are not
+// addDeleted adds the allowed profiles whose files are not there any more, or are not
 // seen because listing them failed.
 func (v *View) addDeleted(files []string, err error) {
 	for _, r := range v.Record.All() {
@@ -269,7 +269,7 @@ func (v *View) profile(name string) *ProfileView {
 	return nil
 }
 
-// Trusted reports whether the user has approved anything of the project as it is now.
+// Trusted reports whether the user has allowed anything of the project as it is now.
 func (v *View) Trusted() bool {
 	if v.RecordErr != nil || v.Project == nil || v.Project.Problem != nil {
 		return false

@@ -16,7 +16,7 @@ import (
 )
 
 // maxUnapproved is how many names one project can have guarded before the user has
-// approved it.
+// allowed it.
 const maxUnapproved = 16
 
 // Site is what the shim folder depends on.
@@ -44,7 +44,7 @@ type Why struct {
 // Set is all the shims that should exist, sorted by name.
 type Set struct {
 	Names []Name
-	// Unguarded are the claims of unapproved profiles that get no shim, because they
+	// Unguarded are the claims of untrusted profiles that get no shim, because they
 	// are on everyday tools or too many.
 	Unguarded []Name
 	// Problems are records or files that could not be read. A name they would have
@@ -211,7 +211,7 @@ func (b *builder) project(v *View) {
 	}
 }
 
-// wasApproved reports whether the user once approved this very claim.
+// wasApproved reports whether the user once allowed this very claim.
 func wasApproved(rec *trust.ProfileRecord, word string) bool {
 	return rec != nil && rec.Decision == trust.Allowed && slices.Contains(rec.Commands, word)
 }

@@ -122,7 +122,7 @@ func TestWantedConfig(t *testing.T) {
 	w.wantSet("gone", `ls: claimed by config.toml of "~/app" (deleted)`, `web: claimed by config.toml of "~/app" (deleted)`, in)
 }
 
-// One unapproved project gets at most so many names, an approved one all it wants.
+// One untrusted project gets at most so many names, an allowed one all it wants.
 func TestWantedLimit(t *testing.T) {
 	w := newWorld(t)
 	var commands []string
@@ -224,7 +224,7 @@ func BenchmarkRegenerate50(b *testing.B) {
 	})
 }
 
-// A clone cannot keep prompts and commands busy with profiles nobody has approved:
+// A clone cannot keep prompts and commands busy with profiles nobody has allowed:
 // 400 links to one large profile, 400 of them, 70,000 keys, 70,000 claims. Its
 // commands and agents still refuse.
 func TestUnapprovedProfilesCostLittle(t *testing.T) {
@@ -294,7 +294,7 @@ func linkProfile(w *world, i int, text string) {
 	must(w, os.Link(w.path("app/.inner/profiles/p0.toml"), w.path(fmt.Sprintf("app/.inner/profiles/p%d.toml", i))))
 }
 
-// What a person approved is read, however much lies beside it.
+// What a person allowed is read, however much lies beside it.
 func TestApprovedProfilesAreAlwaysRead(t *testing.T) {
 	w := newWorld(t)
 	w.profile("app", "zz", shim("always", "tool"))

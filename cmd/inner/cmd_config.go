@@ -19,7 +19,7 @@ import (
 )
 
 // projectConfig is the config.toml of a new project.
-const projectConfig = `# Settings of inner for this project. They count once you have approved them:
+const projectConfig = `# Settings of inner for this project. They count once you have allowed them:
 # inner allow
 #
 # default_profile = "web"

@@ -94,7 +94,7 @@ func (b *bench) close() {
 
 func (b *bench) shims() string { return filepath.Join(b.home, ".inner", "shims", "bin") }
 
-// prepare puts programs and approved profiles in place. The program that is run
+// prepare puts programs and allowed profiles in place. The program that is run
 // is true(1) under another name: nothing else is measured with it.
 func (b *bench) prepare(built string) error {
 	for from, to := range map[string]string{built: b.inner, "/usr/bin/true": b.bin + "/prog"} {

@@ -27,7 +27,7 @@ func claude() Capability {
 			Empty: []string{"cache", "file-history", "history", "plans", "projects", "sessions", "session-env", "shell-snapshots", "tasks", "todos"},
 		}},
 		Env: []profile.KV{
-			// The user approved the profile with `inner allow`: that is the trust
+			// The user allowed the profile with `inner allow`: that is the trust
 			// question, asked once.
 			{Key: "CLAUDE_CODE_SANDBOXED", Value: "1"},
 			// The program is read-only in the box.

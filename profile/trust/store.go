@@ -23,7 +23,7 @@ import (
 // schema is the version of the files this package writes. A file of a later
 // version is refused: it may bind more than this program knows to check. One of
 // version 1 holds its grants as text, without real paths: its decisions count, its
-// grants are not read, and so what it approves is asked about once more.
+// grants are not read, and so what it allows is asked about once more.
 const schema = 2
 
 // maxRecord is the largest record that is read, in bytes.
@@ -126,7 +126,7 @@ func (s Store) change(root string, edit func(*ProjectRecord) error) error {
 }
 
 // forget drops a project's record, whatever it looks like. The shims of a project
-// that is still there must not disappear with its approvals, so that one stays
+// that is still there must not disappear with what it allows, so that one stays
 // entered.
 func (s Store) forget(root string) error {
 	return s.locked(root, func() error {

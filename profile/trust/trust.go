@@ -6,7 +6,7 @@
 // What is allowed is the profile, every file it extends outside the folder of
 // global profiles, and the project's config.toml. When any of them changes,
 // appears or disappears the profile counts as changed and does not run until it
-// is approved again. A copy elsewhere is not approved; neither is another
+// is allowed again. A copy elsewhere is not allowed; neither is another
 // project.
 //
 //	store := trust.Store{Dir: filepath.Join(innerHome, "trust")}
@@ -19,7 +19,7 @@
 // What the profile granted, with real paths, is recorded as data: package profile
 // compares it (DiffGrants) with what the same bytes grant at each start.
 //
-// The commands of an approved profile are recorded with it. They stay guarded
+// The commands of an allowed profile are recorded with it. They stay guarded
 // when its file is edited, broken or deleted, until the user says revoke.
 //
 // The package does not decide what happens to a command (package shims does),
@@ -68,7 +68,7 @@ type ProjectRecord struct {
 	Config   *ProfileRecord  // the project's config.toml, nil when it was never decided on
 	Profiles []ProfileRecord // sorted by path
 	// Of is the record of the same folder in the main worktree, where Root is a linked
-	// worktree of git (see Store.For). What it approves holds for the same bytes here. It
+	// worktree of git (see Store.For). What it allows holds for the same bytes here. It
 	// is not part of what is stored.
 	Of *ProjectRecord
 	// Borrowed is set when Root has no .inner and that of the main worktree is in force.
@@ -76,7 +76,7 @@ type ProjectRecord struct {
 }
 
 // ProfileRecord is what is remembered about one profile, or one config.toml.
-// Files, Commands, Grants and ShimWhen are those of the last approved version;
+// Files, Commands, Grants and ShimWhen are those of the last allowed version;
 // they survive a deny, so that what was guarded stays guarded.
 type ProfileRecord struct {
 	Path     string
@@ -90,20 +90,20 @@ type ProfileRecord struct {
 	When     time.Time       // of the decision
 }
 
-// FileRecord is one approved file: its absolute path and the hex sha256 of its
+// FileRecord is one allowed file: its absolute path and the hex sha256 of its
 // content.
 type FileRecord struct{ Path, Digest string }
 
 // Approval is what the user says yes to, as it was read and shown.
 type Approval struct {
-	Profile        *profile.Profile // nil approves only the config
+	Profile        *profile.Profile // nil allows only the config
 	Grants         []profile.Grant  // what was shown, for the comparison at each start
 	Yields         []string         // words it claims that another profile is to have
 	Config         *profile.File    // the project's config.toml as read, nil when there is none
 	ConfigCommands []string         // the words its [shims] maps
 }
 
-// WasApproved reports whether a version of this profile has ever been approved
+// WasApproved reports whether a version of this profile has ever been allowed
 // and not revoked.
 func (r *ProfileRecord) WasApproved() bool { return len(r.Files) > 0 }
 
@@ -144,7 +144,7 @@ func (r *ProjectRecord) All() []ProfileRecord {
 	return r.Profiles
 }
 
-// Approving returns the record of the version of a profile that was approved and is meant
+// Approving returns the record of the version of a profile that was allowed and is meant
 // now, and the root of the project it is of; nil when none is. The version with the
 // profile's own bytes goes before any other.
 func (r *ProjectRecord) Approving(p *profile.Profile) (rec *ProfileRecord, root string) {
@@ -167,7 +167,7 @@ func (r *ProjectRecord) inMain(path string) string {
 }
 
 // Check judges a profile against the record, which may be nil. Only local
-// profiles need approval: the others are the user's own. globalDir is the folder
+// profiles must be allowed: the others are the user's own. globalDir is the folder
 // of global profiles; files in it are the user's own too.
 func (r *ProjectRecord) Check(p *profile.Profile, config *profile.File, globalDir string) Verdict {
 	if p.Scope != profile.Local {
@@ -189,7 +189,7 @@ func (r *ProjectRecord) check(path string, config *profile.File, now []FileRecor
 }
 
 // fromMain is what counts of the two answers of a worktree and of the main one: what was
-// said about the worktree itself, unless nothing was, or the bytes are approved there.
+// said about the worktree itself, unless nothing was, or the bytes are allowed there.
 func (r *ProjectRecord) fromMain(own, main Verdict) Verdict {
 	if own.State != Untrusted && main.State != Allowed {
 		return own
@@ -228,7 +228,7 @@ func (r *ProjectRecord) checkOwn(path string, config *profile.File, now []FileRe
 }
 
 // CheckConfig judges the project's config.toml by itself, for words it maps to
-// profiles that need no approval. config is nil when the project has none.
+// profiles that need not be allowed. config is nil when the project has none.
 func (r *ProjectRecord) CheckConfig(config *profile.File) Verdict {
 	own := r.checkOwnConfig(config)
 	switch {
@@ -264,7 +264,7 @@ func (r *ProjectRecord) checkOwnConfig(config *profile.File) Verdict {
 	return rec.compare([]FileRecord{{config.Path, config.Digest}})
 }
 
-// compare holds the files of now against the approved ones, in the order of now.
+// compare holds the files of now against the allowed ones, in the order of now.
 func (r *ProfileRecord) compare(now []FileRecord) Verdict {
 	for _, f := range now {
 		i := slices.IndexFunc(r.Files, func(old FileRecord) bool { return old.Path == f.Path })
@@ -283,7 +283,7 @@ func (r *ProfileRecord) compare(now []FileRecord) Verdict {
 	return Verdict{State: Allowed}
 }
 
-// bound lists the files an approval binds.
+// bound lists the files that are allowed together.
 func bound(files []profile.File, config *profile.File, globalDir string) []FileRecord {
 	var list []FileRecord
 	for _, f := range files {
@@ -373,7 +373,7 @@ func (s Store) Allow(root string, a Approval) error {
 	})
 }
 
-// Yield records that an approved profile, which claims the word, gives way to another
+// Yield records that an allowed profile, which claims the word, gives way to another
 // one that does, or no longer.
 func (s Store) Yield(root, path, word string, yields bool) error {
 	return s.change(root, func(r *ProjectRecord) error {
