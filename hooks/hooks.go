@@ -2,9 +2,9 @@
 // "inner hook SHELL" prints for the shell to evaluate, the answers it gives
 // that text later, and the watcher behind "inner watch".
 //
-// The hook keeps things in order and decides nothing. It promises that the
-// shim folder is first on PATH at every prompt, that no stale place of a
-// command is remembered when the set of shims changes, and that inner is asked
+// The hook maintains the shell and decides nothing. It promises that the
+// shim folder is first on PATH at every prompt, that the shell forgets the stale
+// location of a command when the set of shims changes, and that inner is asked
 // once, not at every prompt, when the folder, the state or a watched profile
 // changed. At a prompt where nothing changed it runs shell builtins only and
 // starts no process. It does not keep a program from running: that is the

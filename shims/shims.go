@@ -1,5 +1,5 @@
-// Package shims puts a file in front of every command that a profile claims, and
-// decides what that file does at the moment it is run.
+// Package shims makes a link for every command that a profile claims, and decides what
+// that link does when it is run.
 //
 // A shim is a symbolic link in INNER_HOME/shims/bin, the first folder on PATH, to
 // a private copy of the inner binary. Called by that name, inner asks Decide, from

@@ -1,5 +1,5 @@
-// Package files reads and writes files that others may write, too, or may have put
-// there to do harm.
+// Package files reads and writes files that other programs may write too, or may have
+// planted.
 //
 // Written is a file whole or not at all. Either writers take turns under a lock, and
 // nothing is flushed to the device, so that after a power cut a file may be the old

@@ -1,5 +1,5 @@
-// Package folderwatch is the one place that fsnotify is used through: the prompt hooks watch
-// profiles, a run watches the git directories of its box.
+// Package folderwatch watches folders for changes, and is the only user of fsnotify: the prompt
+// hooks watch profiles, and a run watches the git directories of its box.
 package folderwatch
 
 import "github.com/fsnotify/fsnotify"

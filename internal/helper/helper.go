@@ -1,5 +1,5 @@
-// Package helper runs programs of the host that inner asks something: a package
-// manager for its registry, an agent to renew its login.
+// Package helper runs a program of the host to ask it something: a package manager
+// for its registry, an agent to renew its login.
 //
 // It promises that such a program cannot ask on the terminal, that it ends when its
 // context does, with everything in its session, and when inner is killed, and that

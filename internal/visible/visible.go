@@ -1,8 +1,7 @@
-// Package visible is the one law for text that is not ours: names, contents and
-// messages that came from a project, a program or the network, before they are shown.
+// Package visible escapes untrusted text before it is shown: names, contents and messages
+// that come from a project, a program or the network.
 //
-// What a terminal or a browser would obey, reorder or not draw at all is written as an
-// escape: control bytes, marks of bidirectional text, characters of no width, variation
+// What a terminal or a browser would obey, reorder or not draw at all becomes an escape: control bytes, marks of bidirectional text, characters of no width, variation
 // selectors, fillers that look like a blank, and bytes that are not UTF-8. All else
 // stays as it is. The form is the one that TOML and JSON know where they know one, so
 // that a string with an escape in it still means the same.

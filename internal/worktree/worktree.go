@@ -1,11 +1,11 @@
-// Package worktree tells which repository a linked worktree of git belongs to, by the
-// word of that repository. It starts no program, so a prompt can ask it.
+// Package worktree finds the repository that a linked worktree of git belongs to, and
+// trusts only what that repository says. It starts no program, so a prompt can call it.
 //
 // A .git file that says "gitdir: REPOSITORY/worktrees/NAME" proves nothing: anybody can
 // write one, a program in a box among them. What counts is REPOSITORY/worktrees/NAME/gitdir,
 // which git, or inner for a box, wrote when the worktree was made, and which no box can
-// write: it is to name the very .git file that led there, and no link is followed but
-// those that root made. Owned looks at whose all these files are.
+// write: it must name the very .git file that led there, and no link is followed except
+// those that root made. Owned checks who owns all these files.
 package worktree
 
 import (

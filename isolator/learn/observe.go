@@ -1,14 +1,13 @@
 // Package learn finds out what a program asks for, so that a profile can be
 // written that grants it.
 //
-// The kernel tells of every call of the box that names a file and waits for an
-// answer (seccomp_unotify(2)); an Observer reads the name in the caller's memory,
-// looks whether the file is on the host and in the box, and always answers that
-// the call goes on. It decides nothing, so it is no matter that the program could
-// change the name meanwhile. What it saw, Suggest folds into the few paths that
-// would have been enough.
+// The kernel reports every call of the box that names a file, and waits for an answer
+// (seccomp_unotify(2)). An Observer reads the name in the caller's memory, checks
+// whether the file is on the host and in the box, and always lets the call continue.
+// It decides nothing, so it does not matter that the program could change the name
+// meanwhile. Suggest turns what it saw into the few paths that the program needed.
 //
-// What it does not: memory it may not read, of programs that are not dumpable, is
+// What it does not do: memory it may not read, of programs that are not dumpable, is
 // counted and not seen; so are processes with another root folder than the box's
 // (containers in it). Links are not followed in names: a path is the one the
 // program spelled.

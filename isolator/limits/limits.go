@@ -1,5 +1,4 @@
-// Package limits holds a run to what [sandbox.limits] says, by what this host
-// has for it:
+// Package limits enforces [sandbox.limits] on a run, with what this host has for it:
 //
 //	systemd-run  a scope of the user's own service manager, where one answers
 //	cgroup       a control group (version 2) that inner makes for the run

@@ -4,7 +4,7 @@
 // The box has a network of its own with nothing in it but a listener, and that
 // socket is accepted from out here, where the host's network is: a socket stays
 // in the namespace it was made in. So there is no relay, no port on the host, and
-// nothing a program in the box could go round.
+// nothing that a program in the box could go around.
 //
 // The order of a decision, which is the whole of its safety:
 //

@@ -1,7 +1,7 @@
 // Package picture shows people what a box can see and do: the plan of a run, the
 // table of what is hidden and the facts of the host, sorted into groups of short
-// rows. What it says of files it reads off the plan's own arguments, so that it is
-// what the box will have and not what a profile means.
+// rows. What it says about files comes from the plan, so that it is what the
+// box will have and not what a profile means.
 //
 // It opens nothing and probes nothing. Names of files and words of profiles are in
 // a Picture as they are; Text and HTML make them harmless.

@@ -4,11 +4,11 @@
 // everywhere. Where the kernel does not let a user namespace mount one (inside
 // some containers, where parts of /proc are covered), the host's can be bound
 // read-only, if nothing private of other processes can be read through it. That
-// is not taken on trust: a process with a secret in its environment and memory is
-// started beside the box, and the box tries to get at it. Whatever it gets at
-// rules the bind out; then /proc stays empty. Command lines are the mildest of it: every
-// process may read them, so a profile can ask for the bind in spite of them. A probe that could not tell is
-// asked again, and is not taken for an answer.
+// is probed: a process with a secret in its environment and memory is started beside the
+// box, and the box tries to read it. If it reads anything, the host's /proc is not bound,
+// and /proc stays empty. Command lines are the least of it: every process may read them, so
+// a profile can ask for the bind in spite of them. A probe without a result is repeated,
+// and does not count as an answer.
 //
 // What was found holds until the next boot: it is kept in a file, with the boot
 // and the bwrap it was found with.

@@ -1,5 +1,5 @@
-// Package repos looks at what a run left in the folders that it could write, and sees to
-// it that nothing of it runs on the host by itself: it switches off what git would run
+// Package repos inspects what a run left in the folders that it could write, so that nothing
+// of it runs on the host by itself: it switches off what git would run
 // from the repositories that the run made or changed, and moves aside what other tools
 // would obey (package sensitive has the table).
 //

@@ -1,4 +1,4 @@
-// Package runlog keeps what happened.
+// Package runlog keeps the records of runs and the audit log.
 //
 // Every run has a folder of its own, LOGS/RUNID, 0700:
 //
@@ -7,7 +7,7 @@
 //	session.cast  instead of it, with [output] record: the session, asciicast v2
 //
 // Beside them is the audit log, audit.jsonl, one chained line per decision (a
-// start, a refusal, an approval…; audit.go), always in INNER_HOME/logs; a refusal
+// start, a refusal, an answer to inner allow…; audit.go), always in INNER_HOME/logs; a refusal
 // and a bypass have no folder.
 //
 // What it promises: arguments and values of variables are never in a record.

@@ -1,7 +1,7 @@
 // Package verify looks at a box from inside and says whether it is what the
 // profile promises.
 //
-// There are two halves, both the inner binary. The outer one makes a list of
+// It has two halves, both the inner binary. The outer one makes a list of
 // checks from what was asked for (the profile, the facts about the host; never
 // the finished plan, which is what is judged), starts the very box that a run
 // would start, with inner itself in the place of the program, and gives it the

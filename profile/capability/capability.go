@@ -1,6 +1,6 @@
-// Package capability makes the sanitised clones of agents' own folders: the
-// login and the user's preferences go along, the user's other projects,
-// sessions and servers stay behind. The original is never mounted. It is
+// Package capability makes the cleaned copies of agents' own folders. They have the
+// login and the user's preferences, and not the user's other projects, sessions and
+// servers. The original is never mounted. It is
 // written in one case only: a login that was renewed inside, when the profile
 // says sync_credentials (Login.Replace).
 //

@@ -1,6 +1,6 @@
-// Package gitconfig makes the git configuration of a box out of the user's own:
-// what git itself reports of it, without what a box must not have, and with what
-// the profile wants instead.
+// Package gitconfig makes the git configuration of a box from the user's own: the
+// settings that git itself reports, without those that a box must not have, and with
+// those that the profile overrides.
 //
 // It promises that no stripped section comes back through an include, because
 // includes are resolved by git and never written; that sub-sections, repeated keys

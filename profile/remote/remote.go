@@ -1,5 +1,5 @@
-// Package remote is what inner knows of profiles that are somewhere else: which
-// URLs it takes, what they are called here, and how their bytes are had.
+// Package remote downloads profiles: which URLs are accepted, what a profile is called
+// here, and how its bytes are fetched.
 //
 // It promises that a URL that is not https is refused (http only to a loopback
 // address written as a number, for tests), that at most a mebibyte is read

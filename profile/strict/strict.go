@@ -1,6 +1,6 @@
-// Package strict reads TOML without forgiving anything.
+// Package strict reads TOML strictly.
 //
-// A file that says what may happen in a sandbox must not be read generously: a
+// A file that says what may happen in a sandbox must not be read leniently: a
 // misspelt restriction that is silently ignored is no restriction. Decode
 // therefore reports every key it does not know, every key that differs from a
 // known one only by case and every value of another type, each with file, line,

@@ -1,17 +1,16 @@
-// Package attack is the escape suite: ways out of a box that programs and
-// people have found, each tried for real.
+// Package attack is the escape suite: known attempts to get out of a box, each of them
+// really made.
 //
-// An attack is tried twice. First bare, outside of any box, to show that it is
-// live on this machine: one that fails there proves nothing about a box. Then in
-// the box of a profile, and the host is inspected. What counts is not what the
-// attack says of itself: a secret that it was never told must come back, or
+// An attack is made twice: first without a box, to show that it works on this machine,
+// because one that fails there proves nothing about a box; then in the box of a
+// profile, after which the host is inspected. What the attack says of itself does not count: a secret that it was never told must come back, or
 // something on the host must have changed.
 //
 // Every attack has a scene of its own: a home, a project, servers and a victim
 // process that are made for it in a private folder and taken away afterwards.
 // Nothing of the user's is read or touched; no packet leaves the machine.
 //
-// What it does not show: that there is no way out. It is a list of known ones.
+// It does not show that there is no way out: it is a list of known ones.
 package attack
 
 import (
