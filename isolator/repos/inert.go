@@ -16,8 +16,8 @@ import (
 func Inert(dir string, known []string) bool { return inert(dir, known, 8) }
 
 func inert(dir string, known []string, depth int) bool {
-	if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir {
-		return err != nil && !exists(dir)
+	if !straight(dir) { // git goes beyond no link; what is there can be another folder later
+		return false
 	}
 	p := filepath.Join(dir, ".git")
 	fi, err := os.Lstat(p)
@@ -28,7 +28,7 @@ func inert(dir string, known []string, depth int) bool {
 		return false
 	case fi.Mode().IsRegular():
 		repo := leadsTo(p)
-		return repo != "" && slices.Contains(known, repo) || repo == "" && pointsNowhere(p)
+		return repo != "" && slices.Contains(known, repo) || repo == "" && pointsInto(p, known)
 	case !fi.IsDir():
 		return false
 	case slices.Contains(known, p):
@@ -78,18 +78,22 @@ func inertHooks(dir string) bool {
 	})
 }
 
-// pointsNowhere reports whether a .git file names a folder that is not there, with nothing
-// that could lead elsewhere later: the last folder that exists on the way is a real one.
-func pointsNowhere(p string) bool {
+// pointsInto reports whether a .git file names a place in one of these git directories at which nothing is.
+func pointsInto(p string, dirs []string) bool {
 	data, err := readFile(p, maxPointer)
 	target, ok := strings.CutPrefix(line(data), "gitdir: ")
-	if err != nil || !ok {
+	if err != nil || !ok || filepath.Clean(target) != target { // what ".." is after a link the kernel says
 		return false
 	}
 	at := filepath.Clean(beneath(filepath.Dir(p), target))
-	for !exists(at) {
-		at = filepath.Dir(at)
+	return straight(at) && lies(at, dirs)
+}
+
+// straight reports whether no folder on the way to a path is a link, as far as they are there.
+func straight(p string) bool {
+	for !exists(p) {
+		p = filepath.Dir(p)
 	}
-	real, err := filepath.EvalSymlinks(at)
-	return err == nil && real == at
+	real, err := filepath.EvalSymlinks(p)
+	return err == nil && real == p
 }

@@ -19,6 +19,7 @@ package repos
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -227,13 +228,13 @@ func (w *sweep) top(p string) {
 	}
 	repo := p
 	if !fi.IsDir() {
-		if repo = leadsTo(p); repo == "" {
-			return
+		repo = leadsTo(p)
+		clean := repo == "" || w.repository(repo)
+		if !clean && w.recent(p, fi) || w.loose(p, repo, fi) {
+			w.away(p, &Held{Place: p}, "a pointer to "+cmp.Or(repo, "nothing"))
 		}
-		clean := w.repository(repo)
-		switch {
-		case !clean && w.recent(p, fi), w.unknown(p) && !w.unknown(repo) && !w.leadsBack(p):
-			w.away(p, &Held{Place: p}, "a pointer to "+repo)
+		if repo == "" {
+			return
 		}
 	} else {
 		w.repository(p)
@@ -258,6 +259,26 @@ func (w *sweep) top(p string) {
 // the run, whatever times it has: what was there may have been moved to where git finds it.
 func (w *sweep) unknown(p string) bool {
 	return w.inside(p) && !lies(p, w.Guarded) && !lies(p, w.Unlisted) && !lies(p, w.Keep)
+}
+
+// loose reports whether a pointer is the box's and leads to where a repository of any kind can be made later, which the host's
+// git would obey while a later box is still writing it. Into the git directories of the host no box writes, and a repository
+// that lies in a .git folder is found before a run.
+func (w *sweep) loose(p, repo string, fi fs.FileInfo) bool {
+	switch {
+	case !w.inside(p) || lies(p, w.Guarded) || !w.fresh(p, p, fi) || w.leadsBack(p):
+		return false
+	case repo == "":
+		return !pointsInto(p, w.Guarded)
+	case w.inside(repo) && !lies(repo, w.Guarded):
+		return !standing(repo)
+	}
+	return w.unknown(p)
+}
+
+// standing reports whether a git directory is there that is looked for before each run.
+func standing(repo string) bool {
+	return strings.Contains(repo+"/", "/.git/") && exists(repo+"/HEAD")
 }
 
 // leadsBack reports whether the repository that a pointer leads to says the same: the
@@ -328,7 +349,7 @@ func (w *sweep) repository(repo string) (clean bool) {
 	if p := filepath.Join(repo, "commondir"); exists(p) {
 		fi, _ := os.Lstat(p)
 		data, err := readFile(p, maxPointer)
-		if real, rerr := filepath.EvalSymlinks(beneath(repo, line(data))); err == nil && rerr == nil && real != repo && !w.repository(real) || err != nil {
+		if real, rerr := filepath.EvalSymlinks(beneath(repo, line(data))); err != nil || rerr != nil || real != repo && (!w.repository(real) || !standing(real)) {
 			if clean = false; ours && fi != nil && w.fresh(repo, p, fi) {
 				clean = w.away(p, h, "commondir")
 			}
