@@ -206,8 +206,8 @@ type wanted struct {
 	found []string
 }
 
-// otherNames returns, for each path, the other names of the files there.
-func (h *hider) otherNames(paths, first []string) (map[string][]string, error) {
+// linked returns the files with several names at or below the paths, by their number.
+func (h *hider) linked(paths []string) (map[ID]*wanted, error) {
 	want := map[ID]*wanted{}
 	for _, p := range paths {
 		real, err := filepath.EvalSymlinks(p)
@@ -228,6 +228,15 @@ func (h *hider) otherNames(paths, first []string) (map[string][]string, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	return want, nil
+}
+
+// otherNames returns, for each path, the other names of the files there.
+func (h *hider) otherNames(paths, first []string) (map[string][]string, error) {
+	want, err := h.linked(paths)
+	if err != nil {
+		return nil, err
 	}
 	open := 0
 	for _, w := range want {
@@ -275,6 +284,11 @@ func (h *hider) otherNames(paths, first []string) (map[string][]string, error) {
 		}
 		done = append(done, root)
 	}
+	return namesOf(want), nil
+}
+
+// namesOf returns the other names that were found, by the hidden path.
+func namesOf(want map[ID]*wanted) map[string][]string {
 	out := map[string][]string{}
 	for _, w := range want {
 		for _, name := range w.found {
@@ -286,7 +300,7 @@ func (h *hider) otherNames(paths, first []string) (map[string][]string, error) {
 	for _, names := range out {
 		slices.Sort(names)
 	}
-	return out, nil
+	return out
 }
 
 // unseen reports whether a folder is another one in every box.

@@ -36,10 +36,8 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	add := func(p ...string) { asked = append(asked, p...) }
 	withParent := func(p string) { add(p, filepath.Dir(p)) }
 
-	nodes, patterns := deviceAsks(rc)
+	nodes, globs := deviceAsks(rc)
 	add(nodes...)
-	globs = append(globs, patterns...)
-	uid := f.UID
 	add(f.StageBase, "/var/tmp", rc.Workdir)
 	if rc.Output.Folder != "" {
 		add(rc.Output.Folder)
@@ -57,7 +55,7 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 		add(nestedAsks(f)...)
 	}
 	add(procKeys)
-	if uid == 0 {
+	if f.UID == 0 {
 		add("/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 	}
 	withParent(program)
@@ -72,18 +70,9 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	}
 	at := site(rc, f)
 	at.Names = names
-	for _, r := range sensitive.Resources() {
-		for _, p := range at.Expand(r) {
-			if sensitive.IsPattern(p) {
-				globs = append(globs, p)
-				continue
-			}
-			add(p)
-			if slices.Contains(rc.Allow, r.Key) {
-				add(filepath.Dir(p))
-			}
-		}
-	}
+	hidden, patterns := tableAsks(at, rc.Allow)
+	add(hidden...)
+	globs = append(globs, patterns...)
 	for _, p := range rc.HomeAllow {
 		withParent(p)
 	}
@@ -112,4 +101,22 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 		}
 	}
 	return asked, globs, writable
+}
+
+// tableAsks are the paths and patterns of the table of sensitive resources, and of what
+// is allowed the folders, too.
+func tableAsks(at sensitive.Site, allow []string) (asked, globs []string) {
+	for _, r := range sensitive.Resources() {
+		for _, p := range at.Expand(r) {
+			if sensitive.IsPattern(p) {
+				globs = append(globs, p)
+				continue
+			}
+			asked = append(asked, p)
+			if slices.Contains(allow, r.Key) {
+				asked = append(asked, filepath.Dir(p))
+			}
+		}
+	}
+	return asked, globs
 }

@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+)
+
+func (b *builder) homeFolder() error {
+	if b.rc.Home != "isolated" {
+		return nil
+	}
+	for _, other := range b.homes() {
+		if l, _ := b.view.at(other); other != b.home && l.bind() && b.kind(other) == host.Dir {
+			b.tmpfs("the home of the password file is empty, too", 0o700, other)
+		}
+	}
+	for _, home := range b.f.Homes() {
+		if b.kind(home) != host.Dir {
+			continue // the password file may name one that is not there
+		}
+		for _, at := range b.view.where(b.canon(home)) {
+			if at != b.home {
+				b.filler("another name of the home, which is empty (sandbox.home = \"isolated\")", at)
+			}
+		}
+	}
+	b.tmpfs("an empty home (sandbox.home = \"isolated\")", 0o700, b.home)
+	if l, _ := b.view.at(b.f.Home); b.f.Home != b.home && !l.bind() {
+		b.symlink("the name of the home, which is a link", b.home, b.f.Home)
+	}
+	expose := func(p, reason string) error {
+		real := b.canon(p)
+		if b.kind(p) == host.Missing || b.kind(p) == host.Denied {
+			return nil
+		}
+		if paths.Below(real, b.home) {
+			return fault.Refuse(125, "name the folders below it instead", "profile %q: home_allow %q covers the whole home", b.rc.Name, p)
+		}
+		if err := b.notSecret(real, "home_allow "+quote(p)); err != nil {
+			return err
+		}
+		// The entry may be a link: show it under the name programs use, too.
+		if _, hostPath := b.view.at(real); hostPath != real {
+			b.bind(reason, real, real, false)
+		}
+		// In a folder that is shown already the link itself is there, and leads to what
+		// was bound above; bwrap cannot mount on a link with an absolute target.
+		dest := b.linkFree(p)
+		if _, hostPath := b.view.at(dest); dest != real && hostPath != dest {
+			b.bind(reason, real, dest, false)
+		}
+		return nil
+	}
+	for _, p := range b.rc.HomeAllow {
+		if err := expose(p, "readable in the home (home_allow)"); err != nil {
+			return err
+		}
+	}
+	for _, p := range b.programFolders() {
+		if err := expose(p, "the program itself"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linkFree returns p with the links of its parent resolved, not its own.
+func (b *builder) linkFree(p string) string {
+	return filepath.Join(b.canon(filepath.Dir(p)), filepath.Base(p))
+}
+
+// notSecret refuses to show something that the table hides, or a part of it,
+// unless the profile allows the key.
+func (b *builder) notSecret(real, what string) error {
+	for _, r := range b.table() {
+		if b.allowed[r.Key] || r.Part {
+			continue
+		}
+		for _, p := range r.At {
+			if b.kind(p) == host.Missing {
+				continue
+			}
+			if b.holdsHome(p) {
+				return b.covers(r.Resource, p)
+			}
+			if b.liesIn(b.canon(p), real) {
+				return fault.Refuse(125, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
+					"profile %q: %s is hidden as %s (%s)", b.rc.Name, what, r.Key, r.What)
+			}
+		}
+	}
+	for _, own := range append(b.f.InnerHomes(), b.f.StageBase) {
+		if own != "" && b.liesIn(b.canon(own), real) {
+			return fault.Refuse(125, "", "profile %q: %s lies in inner's own folder", b.rc.Name, what)
+		}
+	}
+	return nil
+}
+
+// liesIn reports whether real, under any of its names, is dir or lies below it.
+func (b *builder) liesIn(dir, real string) bool {
+	return slices.ContainsFunc(b.view.names(real), func(name string) bool {
+		return paths.Below(dir, name)
+	})
+}

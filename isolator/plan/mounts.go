@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// mount is a mount of the profile, or that of the working folder.
+type mount struct {
+	profile.Mount
+	real, dest, reason string
+}
+
+// orderedMounts are the mounts of the run in the order they are made: parents go before
+// children, else file order. The later of two for one place wins.
+func (b *builder) orderedMounts() []mount {
+	var ms []mount
+	if b.rc.WorkdirMode != profile.None {
+		ms = append(ms, mount{
+			Mount: profile.Mount{Source: b.rc.Workdir, Dest: b.rc.Workdir, Mode: b.rc.WorkdirMode}, reason: "the working folder",
+		})
+	}
+	for _, m := range b.rc.Mounts {
+		ms = append(ms, mount{Mount: m, reason: fmt.Sprintf("mounts.%q (%s:%d)", m.Source, filepath.Base(m.File), m.Line)})
+	}
+	for i := range ms {
+		ms[i].real = b.canon(ms[i].Source)
+		ms[i].dest = b.canon(ms[i].Dest)
+	}
+	slices.Reverse(ms)
+	taken := map[string]bool{}
+	ms = slices.DeleteFunc(ms, func(m mount) bool {
+		dup := taken[m.dest]
+		taken[m.dest] = true
+		return dup
+	})
+	slices.Reverse(ms)
+	slices.SortStableFunc(ms, func(x, y mount) int {
+		return strings.Count(x.dest, "/") - strings.Count(y.dest, "/")
+	})
+	return ms
+}
+
+func (b *builder) mounts() error {
+	ms := b.orderedMounts()
+	for i, m := range ms {
+		// What inner puts into /run later would be made in the source.
+		if paths.Below(m.dest, paths.BoxDir) {
+			return fault.Refuse(125, "", "profile %q: %s: dest %q covers what inner puts into the box", b.rc.Name, m.reason, m.dest)
+		}
+		b.ownState(m.dest)
+		if m.Mode == profile.Tmpfs {
+			if err := b.mountPoint(m.dest, m.reason); err != nil {
+				return err
+			}
+			b.tmpfs(m.reason, 0o755, m.dest)
+			continue
+		}
+		var later []string
+		for _, l := range ms[i+1:] {
+			later = append(later, l.dest)
+		}
+		if err := b.oneMount(m, later); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneMount shows a folder or a file of the host. later are the places of the mounts that
+// come after it.
+func (b *builder) oneMount(m mount, later []string) error {
+	if err := b.notSecret(m.real, m.reason); err != nil {
+		return err
+	}
+	if err := b.notPlanted(m.Mount, m.real, m.reason); err != nil {
+		return err
+	}
+	if !m.Workspace || !b.workspaceMade(m.dest) {
+		if err := b.mountPoint(m.dest, m.reason); err != nil {
+			return err
+		}
+	}
+	shown := layer{source: m.real, dest: m.dest, write: m.Mode == profile.RW}
+	if m.Mode == profile.SafeRW {
+		var err error
+		if shown, err = b.copied(m.Mount, m.real, m.dest, m.reason); err != nil {
+			return err
+		}
+		m.reason += ", a copy"
+	}
+	b.bindLayer(m.reason, shown)
+	b.placesIn(shown)
+	if id := b.f.Paths[m.Source].ID; id.Ino != 0 && m.Mode != profile.SafeRW {
+		b.plan.Shown = append(b.plan.Shown, Shown{Path: m.dest, Source: m.real, Dev: id.Dev, Ino: id.Ino})
+	}
+	if shown.write {
+		b.pinBelow(shown, later)
+		b.originals(shown)
+	}
+	return nil
+}
+
+// notPlanted refuses a mount whose source the box could have chosen, or that
+// would give it what the protection keeps from it.
+func (b *builder) notPlanted(m profile.Mount, real, reason string) error {
+	roots := append(slices.Clone(b.rc.Mounts), profile.Mount{Source: b.rc.Workdir, Mode: b.rc.WorkdirMode})
+	for _, root := range roots {
+		if root.Mode != profile.RW {
+			continue
+		}
+		for _, base := range []string{root.Source, b.canon(root.Source)} {
+			if rest, ok := paths.Rest(base, m.Source); ok && rest != "" && real != filepath.Join(b.canon(root.Source), rest) {
+				return fault.Refuse(125, "name the real path, if that is what you want: "+real,
+					"profile %q: %s: the source leads through a link in a folder that the box can write", b.rc.Name, reason)
+			}
+		}
+	}
+	if paths.Below("/proc", real) {
+		return fault.Refuse(125, "", "profile %q: %s: the host's /proc is not shown", b.rc.Name, reason)
+	}
+	for part := range strings.SplitSeq(real, "/") {
+		switch {
+		case m.Mode != profile.RW:
+		case part == ".inner":
+			return fault.Refuse(125, "mount it read-only", "profile %q: %s: profiles cannot be changed from inside", b.rc.Name, reason)
+		case part == ".git" && b.rc.GitDir != "rw":
+			top, _, _ := strings.Cut(real+"/", "/.git/") // with git_dir = "own", too: the box gets its own there
+			return fault.Refuse(125, fmt.Sprintf("mount %q, where git works and its hooks and settings stay as they are, or set git_dir = \"rw\" under [sandbox]", top),
+				"profile %q: %s: a repository's own files are protected", b.rc.Name, reason)
+		}
+	}
+	return nil
+}
+
+// mountPoint makes sure that bwrap need not create dest anywhere but on a
+// tmpfs of the box. bwrap before 0.12 follows planted links when it creates
+// mount points (CVE-2026-87766).
+func (b *builder) mountPoint(dest, reason string) error {
+	l, hostPath := b.view.at(dest)
+	if !l.bind() {
+		return nil
+	}
+	if l.original != "" {
+		hostPath = l.hostPlace(dest)
+	}
+	info, known := b.f.Paths[hostPath]
+	switch {
+	case known && info.Kind != host.Missing && info.Real == hostPath:
+		return nil
+	case known && info.Kind != host.Missing:
+		return fault.Refuse(125, "use "+quote(info.Real), "profile %q: %s: dest %q goes through a link", b.rc.Name, reason, dest)
+	case l.write:
+		return fault.Refuse(125, "create it first", "profile %q: %s: dest %q does not exist, and nothing is created in a writable folder", b.rc.Name, reason, dest)
+	default:
+		return fault.Refuse(125, "create it first", "profile %q: %s: dest %q does not exist on the host", b.rc.Name, reason, dest)
+	}
+}

@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// Bind is something staged on the host that appears in the box.
+type Bind struct {
+	Host   string
+	Box    string
+	Write  bool
+	Reason string
+
+	// Room, when it is not 0, makes it a copy of the folder Host in the memory of the
+	// box, which holds so many bytes: see [Fill]. What the box can write of
+	// Staged.Binds is that, or it is read-only.
+	Room uint64
+}
+
+// SpareRoom is what the box can write to such a copy beside what is in it, when the
+// profile does not say how much (limits.disk).
+const SpareRoom = 256 << 20
+
+// Staged is what was prepared on disk for one run.
+type Staged struct {
+	RunID   string
+	Empty   string // host path of an empty read-only file, for masks
+	Self    string // host path of the inner binary; only a box without /proc needs it
+	Noop    string // host folder of the noop shims, "" when there are none
+	Startup string // host folder of NoopStartup, "" without noop shims
+	Binds   []Bind
+	Copies  []Copy       // of the safe-rw mounts
+	Env     []profile.KV // of capabilities and history; [env] set wins over it
+	Program string       // path of the program, the same on the host and in the box
+	Argv    []string     // argv[0] and the arguments
+
+	Group string // the control group made for the run, "" without one
+
+	// BoxGit is what the box's own git directories are made of, see package git, in the
+	// order of their mounting. Places outside of paths.BoxDir are those of the host.
+	BoxGit []Bind
+	// GitStays are the paths of repositories that have no git directory of the box's own, which
+	// git outside obeys, and GitLinks the links on the way to any repository.
+	GitStays []string
+	GitLinks []host.Hop
+
+	GitConfig []byte   // the cleaned git configuration; nil without [git]
+	GitFiles  []string // what it was made from: covered wherever the box would see it
+}
+
+func (b *builder) staged() error {
+	for _, bind := range b.s.Binds {
+		dest := bind.Box
+		if !paths.Below(paths.BoxDir, dest) {
+			dest = b.stagedPlace(dest)
+			if err := b.mountPoint(dest, bind.Reason); err != nil {
+				return err
+			}
+		}
+		if bind.Room > 0 {
+			b.fill(bind, dest)
+			continue
+		}
+		b.bind(bind.Reason, bind.Host, dest, false) // nothing that is staged is written to on the host
+	}
+	if b.s.Noop != "" {
+		b.bind("blocked and rewritten commands", b.s.Noop, paths.BoxNoop, false)
+	}
+	if b.s.GitConfig != nil {
+		b.dataFile("your git settings, cleaned ([git])", b.s.GitConfig, paths.BoxGitConfig)
+	}
+	b.self()
+	data := fmt.Sprintf("profile=%s\nrun=%s\n", b.rc.Name, b.s.RunID)
+	b.dataFile("the marker of a box", []byte(data), paths.BoxMarker)
+	return nil
+}
+
+// stagedPlace is where a staged thing goes: where the path leads on the host, but
+// in an empty home by its own name, since the links on the way are not there.
+func (b *builder) stagedPlace(p string) string {
+	if rest, ok := paths.Rest(b.f.Home, p); ok && b.rc.Home == "isolated" {
+		at := filepath.Join(b.home, rest)
+		if l, _ := b.view.at(at); !l.bind() {
+			return at
+		}
+	}
+	return b.canon(p)
+}
+
+func (b *builder) dataFile(reason string, data []byte, dest string) {
+	b.mount(Op{Kind: OpData, Perms: 0o444, Data: b.data(data), Dest: dest, Reason: reason})
+}
+
+func (b *builder) sealed(reason, dest string) {
+	b.op(Op{Kind: OpSeal, Dest: dest, Reason: reason})
+}
+
+// seal makes /run read-only after the last mount point was made in it.
+func (b *builder) seal() error {
+	b.sealed("nothing is added to /run", "/run")
+	b.sealDev()
+	b.sealRoot()
+	return nil
+}

@@ -1,0 +1,145 @@
+package verify
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/profile"
+)
+
+func (c *checker) hiding() {
+	at := map[string]int{}
+	for _, r := range c.table {
+		i, seen := at[r.Key]
+		if !seen {
+			i = len(c.list)
+			at[r.Key] = i
+			ch := c.add(r.Key, resourceSeverity(r.Key), "hidden", "hidden: "+r.What)
+			ch.Hint = "check the mounts of the profile: inner run --dry-run"
+			if slices.Contains(profile.AllowKeys(), r.Key) {
+				ch.Key = r.Key
+			}
+			ch.lift(c.allowed[r.Key], "allow")
+		}
+		ch := &c.list[i]
+		for _, p := range r.At {
+			if c.lifted(p) || c.Config.Home == "host" && slices.Contains(c.Facts.Homes(), p) {
+				continue // the second is the user's own
+			}
+			place := c.place(p)
+			place.Covered = c.covered(p)
+			ch.Places = append(ch.Places, place)
+			if real := c.canon(p); real != p {
+				place.Path = real
+				ch.Places = append(ch.Places, place)
+			}
+		}
+		if r.Part && c.allowed[r.Key] { // shown alone, in a folder that stays hidden
+			c.parts = append(c.parts, r.At...)
+		}
+	}
+	for i := range c.list {
+		for _, p := range c.parts {
+			if c.list[i].Probe == "hidden" && slices.ContainsFunc(c.list[i].Places, func(q Place) bool { return q.Path == filepath.Dir(p) }) {
+				c.list[i].Names = append(c.list[i].Names, filepath.Base(p))
+			}
+		}
+	}
+	c.waysThrough()
+	ch := c.add("hidden-paths", High, "hidden", "hidden: sandbox.hide")
+	if h := c.Facts.Hide; h != nil {
+		for _, p := range h.Paths {
+			ch.Places = append(ch.Places, c.place(p))
+		}
+	}
+	c.dropEmpty()
+	ch = c.add("listening-sockets", High, "sockets", "nothing that listens on the host in the file system can be reached")
+	for _, s := range c.Facts.Sockets {
+		if !c.grantedSocket(s) {
+			ch.Places = append(ch.Places, Place{Path: s, Kind: host.Socket})
+		}
+	}
+}
+
+// waysThrough lets a hidden folder show the one entry that leads to a declared
+// place: the folder that holds all homes is empty but for this one.
+func (c *checker) waysThrough() {
+	declared := append(plan.ToolPlaces(), c.Config.Workdir, c.Staged.Program)
+	declared = append(append(declared, c.Facts.Homes()...), c.Config.HomeAllow...)
+	for _, m := range c.Config.Mounts {
+		declared = append(declared, m.Dest)
+	}
+	for _, b := range c.Staged.Binds {
+		declared = append(declared, b.Box)
+	}
+	for _, r := range c.table {
+		if c.allowed[r.Key] {
+			declared = append(declared, r.At...)
+		}
+	}
+	for i := range c.list {
+		ch := &c.list[i]
+		if ch.Probe != "hidden" {
+			continue
+		}
+		for _, place := range ch.Places {
+			for _, d := range declared {
+				for _, p := range []string{d, c.canon(d)} {
+					if rest, ok := strings.CutPrefix(p, place.Path+"/"); ok {
+						first, _, _ := strings.Cut(rest, "/")
+						ch.Names = append(ch.Names, first)
+					}
+				}
+			}
+		}
+		slices.Sort(ch.Names)
+		ch.Names = slices.Compact(ch.Names)
+	}
+}
+
+// lifted reports whether a place of the table lies in one that the profile
+// allows under another key.
+func (c *checker) lifted(p string) bool {
+	return slices.ContainsFunc(c.table, func(r sensitive.Place) bool {
+		return c.allowed[r.Key] && slices.ContainsFunc(r.At, func(q string) bool { return q != p && paths.Below(q, p) })
+	})
+}
+
+// covered reports whether the profile itself put something at a host path that
+// is hidden: a clone, or a mount from elsewhere.
+func (c *checker) covered(p string) bool {
+	p = c.canon(p)
+	for _, b := range c.Staged.Binds {
+		if box := c.canon(b.Box); paths.Below(p, box) || paths.Below(box, p) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.Config.Mounts, func(m profile.Mount) bool {
+		return m.Mode != profile.Tmpfs && paths.Below(c.canon(m.Dest), p) && c.canon(m.Source) != c.canon(m.Dest)
+	})
+}
+
+func (c *checker) grantedSocket(s string) bool {
+	for _, r := range c.table {
+		if c.allowed[r.Key] && slices.ContainsFunc(r.At, func(p string) bool { return paths.Below(c.canon(p), s) }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.Config.Mounts, func(m profile.Mount) bool { return c.canon(m.Source) == s })
+}
+
+// resourceSeverity is what a visible resource of the table means.
+func resourceSeverity(key string) Severity {
+	switch key {
+	case "git-credentials":
+		return Critical
+	case "docker-socket", "netrc", "bash-history", "zsh-history", "fish-history", "repl-history":
+		return Medium
+	}
+	return High
+}
