@@ -93,15 +93,23 @@ func Commit(f *os.File, temp, path string) error {
 
 // Write makes path hold data, atomically and flushed to the device, with no lock held.
 func Write(path string, data []byte, perm fs.FileMode) error {
+	return WriteIf(path, data, perm, func() error { return nil })
+}
+
+// WriteIf is Write unless still, which is called right before path is replaced, has an
+// error, which is returned.
+func WriteIf(path string, data []byte, perm fs.FileMode, still func() error) error {
 	temp, err := beside(path, data, perm)
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(temp, path); err != nil {
-		_ = os.Remove(temp)
-		return err
+	if err = still(); err == nil {
+		err = os.Rename(temp, path)
 	}
-	return nil
+	if err != nil {
+		_ = os.Remove(temp)
+	}
+	return err
 }
 
 // Create is Write for a file that must not be there yet: else the error is

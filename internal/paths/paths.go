@@ -4,6 +4,7 @@
 //	paths.Below("/home/u", "/home/u/src")     // true
 //	paths.Below("/home/u", "/home/u")         // true
 //	paths.Below("/home/u", "/home/user")      // false
+//	paths.Inside("/home/u", "/home/u")        // false
 //	paths.Rest("/home/u", "/home/u/src/app")  // "src/app", true
 package paths
 
@@ -13,6 +14,12 @@ import "strings"
 func Below(dir, p string) bool {
 	_, ok := Rest(dir, p)
 	return ok
+}
+
+// Inside reports whether p lies below dir, and is not dir itself.
+func Inside(dir, p string) bool {
+	rest, ok := Rest(dir, p)
+	return ok && rest != ""
 }
 
 // Rest returns what stands behind dir in a path that is dir or lies below it: "" for

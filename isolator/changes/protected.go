@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
@@ -68,7 +69,7 @@ func kindOf(c Change) sensitive.Kind {
 // touches reports whether a change is one of p: at it, in it, or of a folder on the way
 // to it, where that is not a folder before and after.
 func touches(full, p string, c Change) bool {
-	return full == p || strings.HasPrefix(full, p+"/") || strings.HasPrefix(p, full+"/") && !(c.New.IsDir() && (c.Old == 0 || c.Old.IsDir()))
+	return paths.Below(p, full) || paths.Below(full, p) && !(c.New.IsDir() && (c.Old == 0 || c.Old.IsDir()))
 }
 
 // belowGit returns where in a git directory a change is, if it is in one: in a folder

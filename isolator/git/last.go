@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -295,7 +296,7 @@ func (x *exchange) newWorktree(name, rel string) (*viewState, string) {
 		return nil, "it does not say where it is"
 	}
 	top := filepath.Dir(pointer)
-	inside := slices.ContainsFunc(x.roots, func(root string) bool { return strings.HasPrefix(top, strings.TrimSuffix(root, "/")+"/") })
+	inside := slices.ContainsFunc(x.roots, func(root string) bool { return paths.Inside(root, top) })
 	if !inside {
 		return nil, "it is in a folder that is not the box's to write"
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -69,7 +70,7 @@ func (x *exchange) newModule(ctx context.Context, rel string) string {
 		return err.Error()
 	}
 	r.Top = absolute(r.Common, r.setting("core.worktree"))
-	if r.Digits != x.u.Digits || !slices.ContainsFunc(x.roots, func(root string) bool { return strings.HasPrefix(r.Top, strings.TrimSuffix(root, "/")+"/") }) {
+	if r.Digits != x.u.Digits || !slices.ContainsFunc(x.roots, func(root string) bool { return paths.Inside(root, r.Top) }) {
 		return "its work tree is not the box's to write"
 	}
 	top, err := openFolder(r.Top)

@@ -453,7 +453,7 @@ func (s *stager) mainView() error {
 
 func (s *stager) writable(p string) bool {
 	return slices.ContainsFunc(s.copy.roots, func(root string) bool {
-		return p == root || strings.HasPrefix(p, strings.TrimSuffix(root, "/")+"/")
+		return paths.Below(root, p)
 	})
 }
 

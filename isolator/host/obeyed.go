@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -99,7 +100,7 @@ func (s *survey) repository(top string) {
 		}
 		real := filepath.Join(dir, filepath.Base(n.Path))
 		if slices.Contains(s.named, real) || !slices.ContainsFunc(s.roots, func(root string) bool {
-			return strings.HasPrefix(real, strings.TrimSuffix(root, "/")+"/")
+			return paths.Inside(root, real)
 		}) {
 			continue
 		}

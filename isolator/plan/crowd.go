@@ -74,6 +74,6 @@ func (b *builder) crowd(dir string, secret map[string]bool) {
 // mountedBelow reports whether something is mounted in dir already.
 func (b *builder) mountedBelow(dir string) bool {
 	return slices.ContainsFunc(b.view.layers, func(l layer) bool {
-		return l.dest != dir && paths.Below(dir, l.dest)
+		return paths.Inside(dir, l.dest)
 	})
 }

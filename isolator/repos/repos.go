@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
@@ -505,7 +506,7 @@ func (w *sweep) strategy(repo string, h *Held) {
 // in returns the root that a path lies in, and its name there.
 func (w *sweep) in(p string) (*os.Root, string) {
 	for _, r := range w.roots {
-		if rest, ok := strings.CutPrefix(p, strings.TrimSuffix(r.path, "/")+"/"); ok {
+		if rest, ok := paths.Rest(r.path, p); ok && rest != "" {
 			return r.dir, rest
 		}
 	}

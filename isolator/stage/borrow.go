@@ -13,9 +13,11 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator/host"
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
 )
 
 // Some things can only be kept from being created by being there: a mount
@@ -82,7 +84,7 @@ func (r *Run) Adopt(roots ...string) error {
 		return nil
 	}
 	inside := func(path string) bool {
-		return slices.ContainsFunc(roots, func(root string) bool { return strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/") })
+		return slices.ContainsFunc(roots, func(root string) bool { return paths.Inside(root, path) })
 	}
 	return withLedger(r.ledger, func(loans []loan, _ func([]loan) error) ([]loan, error) {
 		mine := map[string]bool{}

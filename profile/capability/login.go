@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/enr/inner/internal/files"
@@ -162,20 +161,12 @@ var ErrChanged = errors.New("changed meanwhile")
 // Replace puts data in the place of a file of mode 0600, whole or not at all,
 // unless the file is no longer what it was: then the error is ErrChanged.
 func Replace(path string, was, data []byte) error {
-	next := path + ".inner-" + strconv.Itoa(os.Getpid())
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(next) // gone already when all went well
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if now, err := files.Read(path, files.NoLinks, MaxLogin); err != nil || !bytes.Equal(now, was) {
-		return ErrChanged
-	}
-	return os.Rename(next, path)
+	return files.WriteIf(path, data, 0o600, func() error {
+		if now, err := files.Read(path, files.NoLinks, MaxLogin); err != nil || !bytes.Equal(now, was) {
+			return ErrChanged
+		}
+		return nil
+	})
 }
 
 // names returns the keys of a table, sorted.
