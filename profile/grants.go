@@ -136,20 +136,30 @@ func (x Grant) Dangerous() bool {
 
 // Render writes Text: the words, and each item once.
 func (x *Grant) Render() {
+	switch {
+	case len(x.Items) == 0:
+		x.Text = x.Words
+	case x.Kind == "runs":
+		x.Text = x.Words + " " + x.Items[0].Text
+	default:
+		x.Text = x.Words + ": " + x.List()
+	}
+}
+
+// List writes the items, each once, so that they can be told apart.
+func (x *Grant) List() string {
 	var shown []string
 	for _, it := range x.Items {
 		if !slices.Contains(shown, it.Text) {
 			shown = append(shown, it.Text)
 		}
 	}
-	switch {
-	case len(shown) == 0:
-		x.Text = x.Words
-	case x.Kind == "runs":
-		x.Text = x.Words + " " + shown[0]
-	default:
-		x.Text = joinItems(x.Words, shown)
-	}
+	return strings.Join(eachOf(shown, func(s string) string {
+		if s == "" || strings.Contains(s, ", ") || strings.ContainsAny(s, `"\`) || control(s) || strings.TrimSpace(s) != s || strings.HasSuffix(s, ",") {
+			return strconv.Quote(s)
+		}
+		return s
+	}), ", ")
 }
 
 // texts are items that are what they are called.
@@ -453,17 +463,6 @@ func eachOf[T, U any](list []T, f func(T) U) []U {
 		out[i] = f(x)
 	}
 	return out
-}
-
-// joinItems writes a list so that its items can be told apart.
-func joinItems(words string, items []string) string {
-	quoted := eachOf(items, func(s string) string {
-		if s == "" || strings.Contains(s, ", ") || strings.ContainsAny(s, `"\`) || control(s) || strings.TrimSpace(s) != s || strings.HasSuffix(s, ",") {
-			return strconv.Quote(s)
-		}
-		return s
-	})
-	return words + ": " + strings.Join(quoted, ", ")
 }
 
 // DiffGrants tells what became wider and what narrower from old to new, each in

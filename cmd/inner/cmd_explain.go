@@ -209,7 +209,7 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 
 // programOf is what runs as it is typed, and where that is written.
 func (a *app) programOf(p *profile.Profile, rc profile.RunConfig) (command, chosen string) {
-	command = strings.TrimPrefix(profile.Grants(rc)[0].Text, "runs ")
+	command = profile.Grants(rc)[0].Items[0].Text
 	if rc.Name == "" && p.Program() != "" {
 		command = p.Program()
 	}

@@ -16,11 +16,12 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/term"
+
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
-	"golang.org/x/term"
 )
 
 // line is one grant, or one item of it, of some of the profiles.
@@ -117,9 +118,11 @@ func (v verb) text(all int) string {
 	var parts []string
 	for _, p := range v.parts {
 		g := v.grant
-		g.Kind, g.Items = "", p.items // "runs" has no colon
-		g.Render()
-		text := strings.TrimPrefix(g.Text, g.Words+": ")
+		g.Items = p.items
+		text := g.Words
+		if len(g.Items) > 0 {
+			text = g.List()
+		}
 		switch {
 		case len(p.of) == all:
 			text += " (all)"

@@ -25,9 +25,9 @@ func (s Subject) granted(tightens bool, kinds ...string) []Thing {
 // hidden counts what of the table is on this host, by key.
 func (s Subject) hidden() []Row {
 	shown := words()
-	for _, g := range s.granted(false, "secret") {
-		if rest, ok := strings.CutPrefix(g.Text, "can use what is hidden otherwise: "); ok {
-			shown = append(shown, Thing{Text: rest})
+	for _, g := range profile.Grants(s.Config) {
+		if g.Kind == "secret" && g.Key == "allow" {
+			shown = append(shown, Thing{Text: g.List()})
 		}
 	}
 	rows := []Row{row(Open, "shown on purpose", shown...)}
