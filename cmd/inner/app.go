@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/enr/inner/isolator/caller"
-	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 )
@@ -20,10 +19,6 @@ type app struct {
 
 	stdin          *os.File
 	stdout, stderr io.Writer
-
-	interrupted bool            // the program of the last run died of SIGINT
-	lesson      *lesson         // nil unless inner learn runs
-	denials     *learn.Observer // of inner run --explain-denials; nil without
 }
 
 // newApp finds the folders. On error the app can still report it.

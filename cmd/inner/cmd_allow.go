@@ -12,6 +12,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -211,7 +212,7 @@ type candidate struct {
 	of      string   // the project of the main worktree whose approval it has, or ""
 	stale   bool     // an older inner recorded it, without real paths
 	yields  []string // words that another one is to have
-	reach   []reachLine
+	reach   []features.ReachLine
 }
 
 // settled reports whether there is nothing to ask about.
@@ -479,7 +480,7 @@ func (a *app) printChange(wider, narrower []profile.Grant) {
 }
 
 func (a *app) explainCapabilities(rc profile.RunConfig) {
-	list, err := a.capabilities(&rc)
+	list, err := features.Capabilities(a.Settings, &rc)
 	if err != nil {
 		a.fail(err)
 		return

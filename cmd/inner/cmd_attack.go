@@ -20,6 +20,8 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/settings"
@@ -154,21 +156,12 @@ func (a *app) attackRows(p *profile.Profile, c profile.Context, cache string) er
 
 // attackRegistries has the package managers asked that the profile's groups name,
 // once: in the home of a scene they would say the same.
-func (a *app) attackRegistries(p *profile.Profile, c profile.Context) (known map[string]registry.Told, err error) {
-	j := &journey{app: a, profile: p, context: c}
-	if j.rc, err = settings.Resolve(p, c); err != nil || !j.rc.Network.ByName() {
+func (a *app) attackRegistries(p *profile.Profile, c profile.Context) (map[string]registry.Told, error) {
+	rc, err := settings.Resolve(p, c)
+	if err != nil {
 		return nil, err
 	}
-	var made string
-	defer func() {
-		if made != "" {
-			_ = os.RemoveAll(made)
-		}
-	}()
-	return j.registries(func() (string, error) {
-		made, err = os.MkdirTemp("", "inner-ask-")
-		return made, err
-	})
+	return features.Registries(a.Settings, p, c, rc)
 }
 
 // attackers has some processes of inner try the attacks, and gives the rows to
@@ -432,11 +425,7 @@ func (a *app) attackable(p *profile.Profile, c profile.Context, base string, kno
 		if err != nil {
 			return "", err
 		}
-		j, err := b.departFrom(s, p)
-		if err == nil {
-			j.close()
-		}
-		return "", err
+		return "", b.runIn(s, p, func(*isolator.Prepared) error { return nil })
 	})
 	if r := (*fault.Refusal)(nil); errors.As(err, &r) {
 		refused := *r
@@ -453,21 +442,22 @@ func (a *app) resident(s *attack.Scene, p *profile.Profile, c profile.Context, k
 	who.Home, who.InnerHome, who.Environ, who.AllTools = s.Home, filepath.Join(s.Home, ".inner"), os.Environ(), true
 	who.Teller, b.Settings, b.stderr = teller{&b}, settings.Of(&who), io.Discard // what is refused is the result
 	if len(known) > 0 {
-		j := &journey{app: &b, profile: p}
-		if err := errors.Join(os.MkdirAll(b.InnerHome, 0o700), j.book().Note(known, j.registryHost())); err != nil {
+		if err := errors.Join(os.MkdirAll(b.InnerHome, 0o700), features.NoteRegistries(b.Settings, p, known)); err != nil {
 			return nil, err
 		}
 	}
 	return &b, furnish(p, c, s)
 }
 
-// departFrom sets out for a box in the project of a scene.
-func (a *app) departFrom(s *attack.Scene, p *profile.Profile) (*journey, error) {
+// runIn prepares a run in the project of a scene, and does something in the place of its
+// program.
+func (a *app) runIn(s *attack.Scene, p *profile.Profile, instead func(*isolator.Prepared) error) error {
 	c, err := a.Context(settings.Place{Cwd: s.App, Project: a.ProjectOf(s.App)}, profile.Overrides{Entrypoint: "/bin/sh", Workdir: s.App}, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return a.depart(p, c)
+	_, err = isolator.Run(a.Settings, isolator.Call{Profile: p, Context: c, Instead: instead})
+	return err
 }
 
 // boxed tries an attack in the box of a profile.
@@ -501,40 +491,47 @@ func (a *app) boxed(at attack.Attack, s *attack.Scene, p *profile.Profile, c pro
 		}
 		return leak, declared, err
 	}
-	j, err := b.departFrom(s, p)
-	if err != nil {
-		return "", "", fmt.Errorf("the sandbox does not start: %w", err)
+	prepared := false
+	err = b.runIn(s, p, func(box *isolator.Prepared) error {
+		prepared = true
+		if at.Declared != nil {
+			declared = at.Declared(box.Spec)
+		}
+		leak, err = tryIn(box, at, s)
+		return err
+	})
+	if err != nil && !prepared {
+		err = fmt.Errorf("the sandbox does not start: %w", err)
 	}
-	defer j.close()
-	if at.Declared != nil {
-		declared = at.Declared(j.rc)
-	}
+	return leak, declared, err
+}
+
+// tryIn puts an attack in the place of the program of a run.
+func tryIn(box *isolator.Prepared, at attack.Attack, s *attack.Scene) (leak string, err error) {
 	ours, theirs, err := verify.Line()
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	defer ours.Close()
 	null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
 	defer null.Close()
-	j.options = launch.Options{Stdin: null, Stdout: null, Stderr: theirs, Timeout: attackTime, Interactive: j.rc.Entrypoint.Interactive}
+	o := launch.Options{Stdin: null, Stdout: null, Stderr: theirs, Timeout: attackTime, Interactive: box.Spec.Entrypoint.Interactive}
 	if s.Slave != nil {
-		j.options.Stdin, j.options.Stdout = s.Slave, s.Slave
+		o.Stdin, o.Stdout = s.Slave, s.Slave
 	}
-	j.aboard = func(plan plan.Plan) plan.Plan { return verify.Aboard(plan, attack.Word) }
 	wait := attack.Ask(ours, s.Trial, nil)
-	j.launch()
+	res := box.Launch(o, func(plan plan.Plan) plan.Plan { return verify.Aboard(plan, attack.Word) })
 	theirs.Close()
 	answer, err := wait()
-	if !j.result.Started {
-		return "", "", errors.New(startFailure(j.result).Error()) // no refusal: it was to start
+	if !res.Started {
+		return "", errors.New(isolator.StartFailure(res).Error()) // no refusal: it was to start
 	}
-	j.finishGit()
+	box.HandOver()
 	// What a box does to its own end, and to inner's, is no answer; the host tells.
-	leak = at.Leak(s, answer.Said, cmp.Or(err, said(answer)))
-	return leak, declared, err
+	return at.Leak(s, answer.Said, cmp.Or(err, said(answer))), err
 }
 
 // lendProfiles puts the user's profiles into the home of a scene: the one that is

@@ -27,7 +27,7 @@ func (a *app) auditTrust(event, root, path, digest string) {
 func (a *app) auditUnusable(name, cwd string, err error) {
 	var misuse usage
 	var said exit
-	e := runlog.Event{Type: runlog.EventRefused, Profile: name, Command: "run", Cwd: cwd, Code: codeOf(err), Reason: err.Error()}
+	e := runlog.Event{Type: runlog.EventRefused, Profile: name, Command: "run", Cwd: cwd, Code: fault.Code(err), Reason: err.Error()}
 	if remote.IsURL(name) {
 		e.Profile = bareURL(name)
 	}
@@ -166,7 +166,7 @@ func (a *app) auditText(e runlog.Event) string {
 			add("allow %s", strings.Join(e.Allow, ", "))
 		}
 	case runlog.EventExit:
-		add("%s after %s", howEnded(runlog.End{Code: e.Code, Signal: e.Signal}), roughly(time.Duration(e.Millis)*time.Millisecond))
+		add("%s after %s", runlog.HowEnded(runlog.End{Code: e.Code, Signal: e.Signal}), runlog.Roughly(time.Duration(e.Millis)*time.Millisecond))
 	case runlog.EventRefused, runlog.EventVerify:
 		add("%s in %s: code %d", e.Command, a.Short(e.Cwd), e.Code)
 	case runlog.EventBypass:

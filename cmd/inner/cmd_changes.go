@@ -16,18 +16,16 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 )
 
-// someChanges is how many changes the end of a run lists, allChanges how many
-// the question before applying does.
-const (
-	someChanges = 20
-	allChanges  = 200
-)
+// allChanges is how many changes the question before applying lists.
+const allChanges = 200
 
 func (a *app) cmdChanges() *cobra.Command {
 	c := &cobra.Command{
@@ -58,10 +56,10 @@ func (a *app) cmdChangesList() *cobra.Command {
 			if err := a.printKept(list, asJSON); err != nil || asJSON {
 				return err
 			}
-			for _, k := range a.keptGits() {
-				a.say("of run %s the git directory is kept: %s", k.run, strings.ReplaceAll(k.why, "\n", "; "))
-				a.hint("inner changes apply %s     # tries again", k.run)
-				a.hint("inner changes discard %s", k.run)
+			for _, k := range features.KeptGits(a.InnerHome) {
+				a.say("of run %s the git directory is kept: %s", k.Run, strings.ReplaceAll(k.Why, "\n", "; "))
+				a.hint("inner changes apply %s     # tries again", k.Run)
+				a.hint("inner changes discard %s", k.Run)
 			}
 			return nil
 		},
@@ -94,7 +92,7 @@ func (a *app) printKept(list []*changes.Kept, asJSON bool) error {
 		return a.printJSON(rows)
 	}
 	if len(rows) == 0 {
-		if len(a.keptGits()) == 0 {
+		if len(features.KeptGits(a.InnerHome)) == 0 {
 			a.say("no copies are kept")
 		}
 		return nil
@@ -106,7 +104,7 @@ func (a *app) printKept(list []*changes.Kept, asJSON bool) error {
 		if r.Count != nil {
 			what = r.Count.String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(r.Run), r.Begun.Local().Format("2006-01-02 15:04"), printable(cmp.Or(r.Profile, "?")), what, printable(a.sources(list[i])))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(r.Run), r.Begun.Local().Format("2006-01-02 15:04"), printable(cmp.Or(r.Profile, "?")), what, printable(features.Sources(a.Caller, list[i])))
 	}
 	return w.Flush()
 }
@@ -128,7 +126,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 			case asJSON:
 				return a.printChanges(list)
 			case len(list) == 0:
-				a.say("nothing is different from %s", a.sources(k))
+				a.say("nothing is different from %s", features.Sources(a.Caller, k))
 				return nil
 			}
 			if named := len(args) > 1 || len(args) == 1 && !runLike(args[0]); !named {
@@ -160,7 +158,7 @@ func (a *app) cmdChangesApply() *cobra.Command {
 			if err := a.outside(cmd); err != nil {
 				return err
 			}
-			if len(args) == 1 && a.applyGits(args[0]) && !slices.ContainsFunc(keptCopies(a.InnerHome), func(k *changes.Kept) bool { return k.Record.Run == args[0] }) {
+			if len(args) == 1 && features.ApplyGits(a.Caller, args[0]) && !slices.ContainsFunc(keptCopies(a.InnerHome), func(k *changes.Kept) bool { return k.Record.Run == args[0] }) {
 				return nil
 			}
 			k, list, err := a.keptChanges(args)
@@ -202,7 +200,7 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 			}
 			drop := slices.DeleteFunc(slices.Clone(list), func(k *changes.Kept) bool { return !all || k.Running() })
 			for _, name := range args {
-				if dropped, err := a.dropGits(name); err != nil {
+				if dropped, err := features.DropGits(a.Caller, name); err != nil {
 					return err
 				} else if dropped && !slices.ContainsFunc(list, func(k *changes.Kept) bool { return k.Record.Run == name }) {
 					continue
@@ -296,13 +294,13 @@ func runLike(word string) bool {
 }
 
 // pick returns the changes at and below the paths. Each must name one.
-func (a *app) pick(k *changes.Kept, all []changes.Change, paths []string) ([]changes.Change, error) {
+func (a *app) pick(k *changes.Kept, all []changes.Change, named []string) ([]changes.Change, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
 	var out []changes.Change
-	for _, p := range paths {
+	for _, p := range named {
 		var roots []string
 		for _, c := range k.Record.Copies {
 			roots = append(roots, c.Root())
@@ -314,7 +312,7 @@ func (a *app) pick(k *changes.Kept, all []changes.Change, paths []string) ([]cha
 				full = filepath.Join(root, full)
 			}
 			for _, c := range all {
-				if !inFolder(full, c.Full()) {
+				if !paths.Below(full, c.Full()) {
 					continue
 				}
 				found = true
@@ -355,12 +353,12 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 		return err
 	}
 	if len(list) == 0 && len(left) == 0 {
-		a.say("nothing is different from %s", a.sources(k))
+		a.say("nothing is different from %s", features.Sources(a.Caller, k))
 		return nil
 	}
 	var said []string // what is in a folder that is left out needs no word of its own
 	for _, c := range left {
-		if !slices.ContainsFunc(said, func(dir string) bool { return inFolder(dir, c.Full()) }) {
+		if !slices.ContainsFunc(said, func(dir string) bool { return paths.Below(dir, c.Full()) }) {
 			a.warn("left out, because it is run or obeyed outside the box: %s", c.Name())
 			said = append(said, c.Full())
 		}
@@ -371,12 +369,12 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	if err := a.conflicts(k, list, f.force); err != nil {
 		return err
 	}
-	a.listChanges(k, list, allChanges)
-	question := fmt.Sprintf("write %s to %s?", count(len(list), "change"), a.sources(k))
+	features.ListChanges(a.Caller, k, list, allChanges)
+	question := fmt.Sprintf("write %s to %s?", count(len(list), "change"), features.Sources(a.Caller, k))
 	if err := a.askFor(question, f.yes, "inner changes apply --yes "+k.Record.Run); err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := features.Interruptible()
 	defer stop()
 	since := runlog.Moment()
 	done, err := k.Apply(ctx, list)
@@ -400,9 +398,9 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 func (a *app) halfway(ctx context.Context, done, list []changes.Change, err error) error {
 	msg := fmt.Sprintf("%d of %s written, then: %v", len(done), count(len(list), "change"), err)
 	code := 1
-	var s *signalledError
+	var s *features.SignalledError
 	if errors.As(context.Cause(ctx), &s) {
-		code = 128 + int(s.signal)
+		code = 128 + int(s.Signal)
 	}
 	return &fault.Refusal{Code: code, Msg: msg, Hint: "inner changes apply, for the rest"}
 }
@@ -428,7 +426,7 @@ func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) erro
 // unprotected takes out what is run or obeyed on the host and was not named on
 // purpose.
 func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string) (kept, left []changes.Change, err error) {
-	guard := a.guard()
+	guard := features.Guard(a.Caller)
 	var allowed []changes.Change
 	if len(named) > 0 {
 		if allowed, err = a.pick(k, list, named); err != nil {
@@ -447,10 +445,6 @@ func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string
 }
 
 // guard tells which changes are to be named on purpose.
-func (a *app) guard() *changes.Guard {
-	return changes.NewGuard(a.Homes(), os.Getenv)
-}
-
 // holdApplied looks at what came with an apply as after a run: what came together can be
 // obeyed although each part of it alone is not. What was named on purpose stays.
 func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []string, since time.Time) {
@@ -471,30 +465,7 @@ func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []strin
 			s.Keep = append(s.Keep, filepath.Join(files.Real(filepath.Dir(c.Full())), filepath.Base(c.Full())))
 		}
 	}
-	a.hold(s)
-}
-
-// sources names what was copied.
-func (a *app) sources(k *changes.Kept) string {
-	var names []string
-	for _, c := range k.Record.Copies {
-		names = append(names, a.Short(c.Source))
-	}
-	return strings.Join(names, ", ")
-}
-
-// listChanges prints changes for people, at most so many.
-func (a *app) listChanges(k *changes.Kept, list []changes.Change, most int) {
-	a.say("changed in the copy of %s: %s", a.sources(k), changes.CountOf(list))
-	list = slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
-	guard := a.guard()
-	for i, c := range list {
-		if i == most {
-			a.say("  … and %d more", len(list)-most)
-			break
-		}
-		a.say("  %s", a.changeLine(k, guard, c))
-	}
+	features.Hold(a.Caller, s)
 }
 
 // withoutGit takes git's own records out of a list and says so.
@@ -506,33 +477,10 @@ func (a *app) withoutGit(list []changes.Change) []changes.Change {
 	return own
 }
 
-// changeLine is one change in one line, like git status.
-func (a *app) changeLine(k *changes.Kept, g *changes.Guard, c changes.Change) string {
-	letter := map[changes.Kind]string{changes.Added: "A", changes.Modified: "M", changes.Deleted: "D", changes.Mode: "m", changes.Type: "T"}[c.Kind]
-	name := c.Name()
-	if len(k.Record.Copies) > 1 {
-		name = a.Short(c.Full()) + strings.TrimPrefix(name, c.Path)
-	}
-	line := letter + " " + name
-	if c.Target != "" {
-		line += " -> " + c.Target
-	}
-	if c.Old != 0 && c.New != 0 && c.Kind != changes.Type && c.Target == "" && c.Old.Perm() != c.New.Perm() {
-		line += fmt.Sprintf(" (%#o, was %#o)", c.New.Perm(), c.Old.Perm())
-	}
-	if g.Protects(c) {
-		line += " (protected)"
-	}
-	if c.Clash != "" {
-		line += " (conflict: " + c.Clash + ")"
-	}
-	return line
-}
-
 func (a *app) printStat(k *changes.Kept, list []changes.Change) error {
-	guard := a.guard()
+	guard := features.Guard(a.Caller)
 	for _, c := range list {
-		line := a.changeLine(k, guard, c)
+		line := features.ChangeLine(a.Caller, k, guard, c)
 		if plus, minus, ok := c.Lines(); ok {
 			line += fmt.Sprintf("  +%d -%d", plus, minus)
 		}
@@ -551,7 +499,7 @@ type jsonChange struct {
 
 func (a *app) printChanges(list []changes.Change) error {
 	rows := make([]jsonChange, 0, len(list))
-	guard := a.guard()
+	guard := features.Guard(a.Caller)
 	for _, c := range list {
 		row := jsonChange{Change: c, Protected: guard.Protects(c)}
 		if c.Old != 0 {
@@ -612,7 +560,7 @@ func (a *app) completeKept(_ *cobra.Command, args []string, _ string) ([]string,
 	}
 	var words []string
 	for _, k := range slices.Backward(list) {
-		words = append(words, k.Record.Run+"\t"+a.sources(k))
+		words = append(words, k.Record.Run+"\t"+features.Sources(a.Caller, k))
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
@@ -247,7 +248,7 @@ func (t configTarget) write(data []byte) error {
 	if t.missing {
 		return createFile(t.file.Path, data, 0o600)
 	}
-	return replaceFile(t.file.Path, data)
+	return files.Rewrite(t.file.Path, data)
 }
 
 // written tells what follows from a changed config.toml.

@@ -81,7 +81,7 @@ func (a *app) diagnose() []finding {
 	if inBox() {
 		return []finding{ok("box", "this is the inside of a sandbox; run doctor on the host")}
 	}
-	bwrap, why, fix := host.FindBwrap(os.Getenv("PATH"), a.setuidBwrap)
+	bwrap, why, fix := host.FindBwrap(os.Getenv("PATH"), a.SetuidBwrap)
 	var list []finding
 	if bwrap == "" {
 		list = append(list, broken("bwrap", fix, "%s", why))
@@ -110,7 +110,7 @@ func bwrapVersion(path string) []finding {
 	}
 	version := words[len(words)-1]
 	if tooOld(version) {
-		return []finding{broken("bwrap", "install bubblewrap "+oldestBwrap+" or newer", "%s, version %s is too old: --disable-userns is there since %s", path, version, oldestBwrap)}
+		return []finding{broken("bwrap", "install bubblewrap "+host.OldestBwrap+" or newer", "%s, version %s is too old: --disable-userns is there since %s", path, version, host.OldestBwrap)}
 	}
 	list := []finding{ok("bwrap", "%s, version %s", path, version)}
 	if fi, err := os.Stat(path); err == nil && fi.Mode()&os.ModeSetuid != 0 {
@@ -122,11 +122,7 @@ func bwrapVersion(path string) []finding {
 	return list
 }
 
-// oldestBwrap is the first with all options that boxes use. The youngest of them
-// is --disable-userns; --perms, --userns and --clearenv came in 0.5 and 0.6.
-const oldestBwrap = "0.8.0"
-
-func tooOld(version string) bool { return older(version, oldestBwrap) }
+func tooOld(version string) bool { return older(version, host.OldestBwrap) }
 
 // older compares the first two numbers of two versions.
 func older(version, than string) bool {

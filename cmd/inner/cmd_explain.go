@@ -18,6 +18,8 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/picture"
 	"github.com/enr/inner/isolator/runlog"
@@ -79,7 +81,7 @@ func (a *app) explain(f explainFlags) error {
 		if _, none := os.Lstat(a.ProfilesDir()); errors.Is(none, fs.ErrNotExist) {
 			a.fail(err)
 			a.hint("inner init")
-			return exit(codeOf(err))
+			return exit(fault.Code(err))
 		}
 		return a.unusable(err, name)
 	}
@@ -175,19 +177,19 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 		pic.Profile.Extends = append(pic.Profile.Extends, a.Short(e))
 	}
 	rc, refused := settings.Resolve(p, c)
-	meant := named(rc)
+	meant := isolator.Named(a.Caller, rc)
 	if refused == nil {
-		if _, err := a.program(meant); codeOf(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
+		if _, err := isolator.Program(a.Caller, meant); fault.Code(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
 			refused, pic.Program.Missing = err, true
 			c.Overrides.Entrypoint = "/bin/sh" // the box is the same without it
 		}
 	}
-	r, err := a.rehearse(p, c, false)
+	b, err := isolator.Show(a.Settings, isolator.Call{Profile: p, Context: c}, false)
 	if refused == nil {
 		refused = err
-		pic.Program.Path = a.Short(r.prep.program)
-		if len(r.prep.argv) > 0 {
-			meant.Entrypoint.Args = r.prep.argv[1:]
+		pic.Program.Path = a.Short(b.Program)
+		if len(b.Argv) > 0 {
+			meant.Entrypoint.Args = b.Argv[1:]
 		}
 	}
 	if refused == nil && p.Experimental {
@@ -195,11 +197,11 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 	}
 	pic.Program.Folder = a.Short(meant.Cwd)
 	pic.Program.Command, pic.Program.Chosen = a.programOf(p, meant)
-	if r.rc.Name != "" { // else nothing is known of it
-		pic.Groups = picture.Groups(a.subject(r))
+	if b.Spec.Name != "" { // else nothing is known of it
+		pic.Groups = picture.Groups(a.subject(b))
 	}
 	if refused != nil {
-		pic.Refused = &picture.Refused{Why: refused.Error(), Code: codeOf(refused)}
+		pic.Refused = &picture.Refused{Why: refused.Error(), Code: fault.Code(refused)}
 		if why := fault.AsRefusal(refused); why != nil {
 			pic.Refused.Hint = why.Hint
 		}
@@ -224,15 +226,15 @@ func (a *app) programOf(p *profile.Profile, rc profile.RunConfig) (command, chos
 	return command, "neither the profile nor $SHELL names one"
 }
 
-// subject is what a rehearsal found out, for the picture.
-func (a *app) subject(r rehearsal) picture.Subject {
+// subject is what a preview found out, for the picture.
+func (a *app) subject(b *isolator.Prepared) picture.Subject {
 	s := picture.Subject{
-		Config: r.rc, Facts: r.prep.facts, Staged: r.staged, Plan: r.plan, Clones: r.prep.clones,
-		Limits: limitLines(r.plan), GitLeftOut: r.prep.git.leftOut(),
-		Unsigned: len(a.unsigned(r.rc)) > 0,
-		Later:    runlog.RunsLater(writableRoots(r.rc), nil, nil, time.Time{}),
+		Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan, Clones: b.Agents,
+		Limits: features.LimitLines(b.Plan), GitLeftOut: b.LeftOut,
+		Unsigned: len(features.Unsigned(a.Caller, b.Spec)) > 0,
+		Later:    runlog.RunsLater(features.WritableRoots(b.Spec), nil, nil, time.Time{}),
 	}
-	for _, rule := range r.reach.allow {
+	for _, rule := range b.Reach.Allow {
 		i := slices.IndexFunc(s.Hosts, func(h picture.Hosts) bool { return h.From == rule.Origin })
 		if i < 0 {
 			i = len(s.Hosts)
@@ -240,9 +242,9 @@ func (a *app) subject(r rehearsal) picture.Subject {
 		}
 		s.Hosts[i].Names = append(s.Hosts[i].Names, rule.String())
 	}
-	for _, line := range r.reach.lines {
-		if len(line.hosts) == 0 { // the others are told host by host
-			s.NetNotes = append(s.NetNotes, line.text)
+	for _, line := range b.Reach.Lines {
+		if len(line.Hosts) == 0 { // the others are told host by host
+			s.NetNotes = append(s.NetNotes, line.Text)
 		}
 	}
 	return s

@@ -7,16 +7,16 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/isolator/netproxy"
-	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
@@ -55,12 +55,6 @@ func (a *app) cmdLearn() *cobra.Command {
 	fl.BoolVar(&f.json, "json", false, "everything as JSON")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	return c
-}
-
-// lesson is what inner learn adds to a run.
-type lesson struct {
-	observer *learn.Observer
-	learned  *learned // nil until the program has ended
 }
 
 // learned is what a run would have needed.
@@ -110,40 +104,33 @@ func (a *app) learn(f learnFlags, command []string) error {
 	if err != nil {
 		return a.unusable(err, "")
 	}
-	a.lesson = &lesson{observer: learn.New()}
-	defer a.lesson.observer.Close()
-	code := a.ride(p, c, "learn")
-	if a.lesson.learned == nil {
-		return exit(code) // it has not run, which was said
+	var all *learned // nil until the program has ended
+	observe := &features.Observe{Observer: learn.New(), Hosts: true, Done: func(run *features.Run, o *features.Outcome) error {
+		all = learnedFrom(run, o)
+		return nil
+	}}
+	defer observe.Close()
+	out := a.run(isolator.Call{Profile: p, Context: c, Word: "learn", Observe: observe})
+	if all == nil {
+		return exit(out.Code) // it has not run, which was said
 	}
-	if err := a.printLearned(f); err != nil {
+	if err := a.printLearned(f, all); err != nil {
 		a.fail(err)
 	}
-	return exit(code)
+	return exit(out.Code)
 }
 
-// learnFrom prepares a run to be learned from. Its network goes by name, so that
-// every host has one.
-func (l *lesson) learnFrom(j *journey) {
-	j.app.say("learning: every public host is allowed in this run")
-	j.options.Observe = l.observer.Listen
-	j.after = append(j.after, func(j *journey) error {
-		l.observer.End()
-		l.learned = l.sumUp(j)
-		return nil
-	})
-}
-
-func (l *lesson) sumUp(j *journey) *learned {
-	rc := j.rc
-	list, unseen := l.observer.Accesses()
+// learnedFrom sums a run up.
+func learnedFrom(run *features.Run, o *features.Outcome) *learned {
+	rc := run.Spec
+	list, unseen := run.Observe.Accesses()
 	out := &learned{
-		Profile: rc.Name, Command: j.plan.Argv, Hosts: []string{}, Refused: []string{}, Unseen: unseen,
-		Suggestion: learn.Suggest(list, j.setting()),
+		Profile: rc.Name, Command: run.Plan.Argv, Hosts: []string{}, Refused: []string{}, Unseen: unseen,
+		Suggestion: learn.Suggest(list, features.Setting(run)),
 	}
-	for _, h := range j.hosts {
+	for _, h := range o.Hosts {
 		t := netproxy.Target{Host: h.Host, Port: h.Port}
-		switch entry := entryOf(t); {
+		switch entry := features.EntryOf(t); {
 		case h.Host == "":
 		case h.Allowed+h.Failed == 0:
 			out.Refused = append(out.Refused, t.String())
@@ -156,72 +143,42 @@ func (l *lesson) sumUp(j *journey) *learned {
 			}
 		}
 	}
-	out.Variables = l.variables(j, list)
+	out.Variables = variablesOf(run, list)
 	return out
 }
 
-// setting is what the box of a run was given.
-func (j *journey) setting() learn.Setting {
-	rc, a := j.rc, j.app
-	granted := map[string]bool{rc.Workdir: rc.WorkdirMode == profile.RW}
-	for _, m := range rc.Mounts {
-		granted[m.Dest] = m.Mode != profile.RO
-	}
-	for _, b := range j.staged.Binds {
-		granted[b.Box] = true
-	}
-	own := []string{a.InnerHome, filepath.Join(a.Home, ".inner"), a.StageBase(), "/run"}
-	if h := j.prep.facts.Hide; h != nil {
-		own = append(own, h.Paths...)
-	}
-	return learn.Setting{
-		Home: a.Home, Granted: granted, Own: own,
-		Secret: func(p string) string {
-			key := plan.ResourceAt(p, rc, j.prep.facts)
-			if slices.Contains(rc.Allow, key) {
-				return ""
-			}
-			return key
-		},
-		Exists: func(p string) bool {
-			_, err := os.Stat(p)
-			return err == nil
-		},
-	}
-}
-
-// variables guesses which variables of the caller the programs of a run read.
-func (l *lesson) variables(j *journey, list []learn.Access) variables {
+// variablesOf guesses which variables of the caller the programs of a run read.
+func variablesOf(run *features.Run, list []learn.Access) variables {
 	out := variables{Missing: []string{}, Secret: []string{}, Used: []string{}}
 	passed := map[string]bool{}
-	for _, kv := range j.plan.Env {
+	for _, kv := range run.Plan.Env {
 		name, _, _ := strings.Cut(kv, "=")
 		passed[name] = true
 	}
 	inherited := func(name string) bool {
-		return slices.ContainsFunc(j.rc.Env.Inherit, func(p string) bool {
+		return slices.ContainsFunc(run.Spec.Env.Inherit, func(p string) bool {
 			ok, err := path.Match(p, name)
 			return err == nil && ok
 		})
 	}
 	var names []string
-	for _, kv := range os.Environ() {
+	for _, kv := range run.Environ {
 		name, _, _ := strings.Cut(kv, "=")
 		// Those every shell has and sets itself say nothing.
 		shells := slices.Contains([]string{"_", "PWD", "OLDPWD", "SHLVL", "PATH", "SHELL", "IFS", "PS1"}, name)
-		if !shells && !j.rc.Env.Kept(name) && !strings.HasPrefix(name, "INNER_") && (!passed[name] || inherited(name)) {
+		if !shells && !run.Spec.Env.Kept(name) && !strings.HasPrefix(name, "INNER_") && (!passed[name] || inherited(name)) {
 			names = append(names, name)
 		}
 	}
 	// The words of the command line may be a script themselves.
-	words := []byte(strings.Join(j.plan.Argv, "\n"))
-	files := map[string]bool{j.plan.Program: true}
+	words := []byte(strings.Join(run.Plan.Argv, "\n"))
+	files := map[string]bool{run.Plan.Program: true}
 	for _, a := range list {
 		if a.Box == learn.File && (a.Exec || a.Read && !learn.System(a.Path)) {
 			files[a.Path] = true
 		}
 	}
-	for _, name := range learn.Mentions(words, slices.Sorted(maps.Keys(files)), l.observer.Open, names) {
+	for _, name := range learn.Mentions(words, slices.Sorted(maps.Keys(files)), run.Observe.Open, names) {
 		switch {
 		case passed[name]:
 			out.Used = append(out.Used, name)
@@ -234,16 +191,16 @@ func (l *lesson) variables(j *journey, list []learn.Access) variables {
 	return out
 }
 
-func (a *app) printLearned(f learnFlags) error {
+func (a *app) printLearned(f learnFlags, all *learned) error {
 	var b bytes.Buffer
 	if f.json {
 		out := *a
 		out.stdout = &b
-		if err := out.printJSON(a.lesson.learned); err != nil {
+		if err := out.printJSON(all); err != nil {
 			return err
 		}
 	} else {
-		a.writeLearned(&b, a.lesson.learned)
+		a.writeLearned(&b, all)
 	}
 	if f.output != "" {
 		return createFile(f.output, b.Bytes(), 0o600)

@@ -131,7 +131,7 @@ func (a *app) cmdLogList() *cobra.Command {
 			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "RUN\tDATE\tPROFILE\tCOMMAND\tEXIT\tTIME\tSIZE")
 			for _, r := range runs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, when(r), printable(cmp.Or(r.Start.Profile, "?")), printable(cmp.Or(r.Start.Command, "?")), stateOf(r), took(r), bytesText(r.Size))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, when(r), printable(cmp.Or(r.Start.Profile, "?")), printable(cmp.Or(r.Start.Command, "?")), stateOf(r), took(r), runlog.Bytes(r.Size))
 			}
 			return w.Flush()
 		},
@@ -151,17 +151,7 @@ func took(r runlog.Record) string {
 	if r.State != runlog.Ended {
 		return "-"
 	}
-	return roughly(time.Duration(r.End.Millis) * time.Millisecond)
-}
-
-func bytesText(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	return runlog.Roughly(time.Duration(r.End.Millis) * time.Millisecond)
 }
 
 func (a *app) cmdLogShow() *cobra.Command {
@@ -213,12 +203,12 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 	}
 	switch r.State {
 	case runlog.Ended:
-		row("ended", "after %s: %s", took(r), howEnded(e))
+		row("ended", "after %s: %s", took(r), runlog.HowEnded(e))
 		if len(e.Blocked) > 0 {
-			row("blocked", "%s", blockedText(e.Blocked))
+			row("blocked", "%s", runlog.BlockedText(e.Blocked))
 		}
 		for _, h := range e.Network {
-			row("host", "%s", hostLine(h))
+			row("host", "%s", runlog.HostLine(h))
 		}
 		if e.MoreHosts > 0 {
 			row("host", "and %d more", e.MoreHosts)
@@ -241,7 +231,7 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 			row("runs later", "%s", a.Short(p))
 		}
 		if o := e.Output; o != nil && (o.Cut || o.Error != "") {
-			row("output", "cut: %s of %s kept %s", bytesText(o.Kept), bytesText(o.Seen), o.Error)
+			row("output", "cut: %s of %s kept %s", runlog.Bytes(o.Kept), runlog.Bytes(o.Seen), o.Error)
 		}
 	case runlog.Running:
 		row("ended", "not yet")
@@ -356,13 +346,13 @@ func (a *app) logClean(age time.Duration, dry, yes bool) error {
 		}
 	}
 	if dry || len(runs) == 0 {
-		a.say("%d runs, %s", len(runs), bytesText(size))
+		a.say("%d runs, %s", len(runs), runlog.Bytes(size))
 		return nil
 	}
 	if !yes && !isTerminal(a.stdin) {
 		return &fault.Refusal{Code: 2, Msg: "cannot ask for confirmation: standard input is not a terminal", Hint: "inner log clean --yes"}
 	}
-	if !yes && !a.agreed(fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), bytesText(size))) {
+	if !yes && !a.agreed(fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), runlog.Bytes(size))) {
 		a.say("nothing was removed")
 		return exit(1)
 	}

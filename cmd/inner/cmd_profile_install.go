@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
@@ -117,7 +118,7 @@ func (a *app) store(path string, data []byte, force bool) error {
 		return err
 	}
 	if force {
-		return replaceFile(path, data)
+		return files.Rewrite(path, data)
 	}
 	return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is there already", path), Hint: "--name OTHER, or --force to replace it"}
 }

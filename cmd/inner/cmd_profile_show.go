@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"
 )
@@ -87,8 +88,8 @@ func (a *app) explainNetwork(p *profile.Profile, c profile.Context, rc profile.R
 	for _, o := range list {
 		fmt.Fprintf(a.stdout, "#   %s = %s%s\n", printable(o.Key), printable(o.Value), printable(a.written([]profile.Origin{o})))
 	}
-	for _, line := range a.reachLines(p, c, rc, true) {
-		fmt.Fprintf(a.stdout, "#   %s\n", printable(line.text))
+	for _, line := range features.ReachLines(a.Settings, p, c, rc, true) {
+		fmt.Fprintf(a.stdout, "#   %s\n", printable(line.Text))
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
 	"github.com/enr/inner/profile/strict"
@@ -125,14 +128,24 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	if f.dryRun {
 		return a.dryRun(p, c, f.json)
 	}
+	call := isolator.Call{Profile: p, Context: c, Word: "run"}
 	if f.denials {
-		done, err := a.explainDenials()
-		if err != nil {
-			return err
+		if err := learn.Supported(); err != nil {
+			return &fault.Refusal{Code: 125, Msg: "--explain-denials does not work here: " + err.Error(), Hint: "run it without"}
 		}
-		defer done()
+		call.Observe = &features.Observe{Observer: learn.New(), Done: features.TellDenied}
+		defer call.Observe.Close()
 	}
-	return exit(a.leave(a.ride(p, c, "run")))
+	return exit(leave(a.run(call)))
+}
+
+// run carries a call out, and says why when it does not start.
+func (a *app) run(call isolator.Call) features.Outcome {
+	out, err := isolator.Run(a.Settings, call)
+	if err != nil {
+		a.fail(err)
+	}
+	return out
 }
 
 // runInBox refuses: a box in a box could only be another box.
@@ -163,7 +176,7 @@ func (a *app) unusable(err error, name string) error {
 	case strings.ContainsRune(name, '/'):
 		a.hint("look at %s", name)
 	}
-	return exit(codeOf(err))
+	return exit(fault.Code(err))
 }
 
 // overrides turns flags into what the profile language knows.

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
@@ -74,14 +74,14 @@ func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
 	e := runlog.Event{Type: runlog.EventVerify, Profile: p.Name, Path: p.Path, Command: "verify", Cwd: c.Cwd, Millis: time.Since(start).Milliseconds()}
 	switch {
 	case err != nil:
-		e.Code, e.Reason = codeOf(err), err.Error()
+		e.Code, e.Reason = fault.Code(err), err.Error()
 	case !report.Conformant:
 		e.Code = 1
 	}
 	a.Audit(e)
 	if err != nil {
 		a.fail(err)
-		return exit(codeOf(err))
+		return exit(fault.Code(err))
 	}
 	switch {
 	case f.suggest:
@@ -120,48 +120,34 @@ func (a *app) verifiable(name string) (*profile.Profile, profile.Context, error)
 	return p, c, nil
 }
 
-// examine takes the road of a run up to its plan, puts the checks in the place
-// of the program, and collects the answers.
+// examine prepares a run, puts the checks in the place of the program, and collects the
+// answers.
 func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, error) {
-	var none verify.Report
+	var report verify.Report
 	rc, err := settings.Resolve(p, c)
 	if err != nil {
-		return none, err
+		return report, err
 	}
-	if _, err := a.program(named(rc)); codeOf(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
+	if _, err := isolator.Program(a.Caller, isolator.Named(a.Caller, rc)); fault.Code(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
 		// The checks do not need it, and it adds nothing to the box.
 		a.warn("%v; the sandbox is checked without it", err)
 		c.Overrides.Entrypoint = "/bin/sh"
 	}
-	j, err := a.depart(p, c)
-	if err != nil {
-		return none, err
-	}
-	defer j.close()
-	subject := verify.Subject{Config: j.rc, Facts: j.prep.facts, Staged: j.staged}
-	exam, err := verify.Open(j.rc.Name, verify.Checks(subject), j.rc.Checks, j.rc.Entrypoint.Interactive)
-	if err != nil {
-		return none, &fault.Refusal{Code: 125, Msg: "the checks cannot be prepared: " + err.Error()}
-	}
-	defer exam.Close()
-	j.aboard, j.options = exam.Board, exam.Options()
-	j.launch()
-	report := exam.Report()
-	if !j.result.Started {
-		return none, startFailure(j.result)
-	}
-	return report, nil
-}
-
-// named is rc with the program a run would take.
-func named(rc profile.RunConfig) profile.RunConfig {
-	if rc.Entrypoint.Cmd == "" {
-		rc.Entrypoint.Cmd = os.Getenv("SHELL")
-	}
-	if rc.Entrypoint.Cmd == "" {
-		rc.Entrypoint.Cmd = "/bin/sh"
-	}
-	return rc
+	_, err = isolator.Run(a.Settings, isolator.Call{Profile: p, Context: c, Instead: func(b *isolator.Prepared) error {
+		subject := verify.Subject{Config: b.Spec, Facts: b.Facts, Staged: b.Assets}
+		exam, err := verify.Open(b.Spec.Name, verify.Checks(subject), b.Spec.Checks, b.Spec.Entrypoint.Interactive)
+		if err != nil {
+			return &fault.Refusal{Code: 125, Msg: "the checks cannot be prepared: " + err.Error()}
+		}
+		defer exam.Close()
+		res := b.Launch(exam.Options(), exam.Board)
+		report = exam.Report()
+		if !res.Started {
+			return isolator.StartFailure(res)
+		}
+		return nil
+	}})
+	return report, err
 }
 
 func (a *app) printVerdicts(r verify.Report) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile/strict"
 )
@@ -41,12 +42,12 @@ func (a *app) command(args []string) int {
 	if !inBox() {
 		if err := a.OwnFolder(); err != nil && !(len(args) > 0 && slices.Contains([]string{"version", "--version", "help", "--help", "-h", "completion"}, args[0])) {
 			a.fail(err)
-			return codeOf(err)
+			return fault.Code(err)
 		}
 		// What a killed run left goes with the next call of inner. Who needs the
 		// folder says so when it cannot be used.
 		_, _ = stage.Sweep(a.StageBase(), a.Ledger())
-		a.lookAgain()
+		features.LookAgain(a.Caller)
 	}
 	root := a.tree()
 	args, err := a.unalias(root, args)

@@ -9,17 +9,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
-
-const hostSSH = "/etc/ssh/ssh_config"
 
 // isConnect reports whether this process is ssh's way to the proxy.
 func isConnect(args []string) bool { return len(args) == 3 && args[0] == paths.BoxConnect }
@@ -82,31 +77,4 @@ func answer(in *bufio.Reader) (status, why string, err error) {
 		}
 	}
 	return status, strings.TrimPrefix(printable(why), "inner: "), nil
-}
-
-// stageSSH puts inner into the box for ssh, and says so in the settings of the
-// system, which ssh reads after the user's own: the first value counts
-// (ssh_config(5)).
-func stageSSH(j *journey) error {
-	self := j.app.Self()
-	if fi, err := os.Stat(self); err != nil || !fi.Mode().IsRegular() {
-		return nil // it was replaced while it ran: ssh has no way out then
-	}
-	text := []byte("# There is no network but the proxy of the box.\nHost *\n    ProxyCommand " + paths.BoxConnect + " %h %p\n\n")
-	bind := func(host, box, reason string) {
-		j.staged.Binds = append(j.staged.Binds, plan.Bind{Host: host, Box: box, Reason: reason})
-	}
-	at := paths.BoxSSH
-	if system, err := files.Read(files.Real(hostSSH), files.NoLinks, 1<<20); err == nil {
-		at, text = hostSSH, append(text, system...)
-	} else {
-		j.staged.Env = append(j.staged.Env, profile.KV{Key: "GIT_SSH_COMMAND", Value: "ssh -F " + paths.BoxSSH})
-	}
-	file, err := j.run.File(filepath.Base(paths.BoxSSH), text, 0o444)
-	if err != nil {
-		return err
-	}
-	bind(self, paths.BoxConnect, "how ssh gets to the proxy")
-	bind(file, at, "ssh goes through the proxy")
-	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
@@ -159,7 +160,7 @@ const (
 func (a *app) showConsent(pl settings.Place, list []candidate, cfg settings.ConfigRead, newConfig bool) {
 	for i, c := range list {
 		if !c.settled() {
-			list[i].reach = a.reachLines(c.profile, c.at, c.rc, true)
+			list[i].reach = features.ReachLines(a.Settings, c.profile, c.at, c.rc, true)
 		}
 	}
 	var text, danger string
@@ -225,16 +226,16 @@ func (t *consent) warn(format string, args ...any) {
 func (t *consent) signing(list []candidate) {
 	var of []string
 	for _, c := range list {
-		if len(t.app.unsigned(c.rc)) > 0 {
+		if len(features.Unsigned(t.app.Caller, c.rc)) > 0 {
 			of = append(of, c.profile.Name)
 		}
 	}
 	switch {
 	case len(of) == 0:
 	case len(of) == len(list):
-		t.line("  ", "%s", signLine)
+		t.line("  ", "%s", features.SignLine)
 	default:
-		t.line("  ", "%s: %s", strings.Join(of, ", "), signLine)
+		t.line("  ", "%s: %s", strings.Join(of, ", "), features.SignLine)
 	}
 }
 
@@ -312,7 +313,7 @@ func (t *consent) paragraphs(verbs []verb, all int) []string {
 
 // hosts are what is behind the words about the network, as grants. One profile has a line
 // for each word.
-func (t *consent) hosts(list []reachLine, one bool) (out []profile.Grant) {
+func (t *consent) hosts(list []features.ReachLine, one bool) (out []profile.Grant) {
 	say := func(text string) { out = append(out, profile.Grant{Kind: "network", Words: text}) }
 	reach := func(hosts []string, why string) {
 		g := profile.Grant{Kind: "network", Words: "can reach"}
@@ -325,20 +326,20 @@ func (t *consent) hosts(list []reachLine, one bool) (out []profile.Grant) {
 	}
 	var groups []string
 	for _, l := range list {
-		group, capability := strings.HasPrefix(l.origin, "@"), strings.HasPrefix(l.origin, "capability ")
+		group, capability := strings.HasPrefix(l.Origin, "@"), strings.HasPrefix(l.Origin, "capability ")
 		switch {
 		case one:
-			say(l.text)
+			say(l.Text)
 		case group && t.brief >= ofGroups, capability && t.brief >= ofAgents:
-			reach(l.own, "")
+			reach(l.Own, "")
 		case group:
-			groups = append(groups, strings.TrimPrefix(l.text, "can reach "))
+			groups = append(groups, strings.TrimPrefix(l.Text, "can reach "))
 		case capability:
-			reach(l.hosts, "")
-		case len(l.hosts) > 0:
-			reach(l.hosts, " ["+l.origin+"]")
+			reach(l.Hosts, "")
+		case len(l.Hosts) > 0:
+			reach(l.Hosts, " ["+l.Origin+"]")
 		default:
-			say(l.text)
+			say(l.Text)
 		}
 	}
 	if len(groups) > 0 {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/limits"
 )
@@ -14,7 +15,7 @@ func limitFindings() []finding {
 	var list []finding
 	plan, missing := limits.Choose(limits.Values{Memory: 1 << 40, CPU: 1000, Pids: 1000}, h)
 	for _, held := range plan.Held {
-		list = append(list, ok("limits", "%s: held by %s", held.Key, engineText(held, plan)))
+		list = append(list, ok("limits", "%s: held by %s", held.Key, features.EngineText(held, plan)))
 	}
 	for i, m := range missing {
 		if i+1 < len(missing) && missing[i+1].Why == m.Why {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 )
@@ -39,9 +40,9 @@ func TestDoctorBwrap(t *testing.T) {
 
 // TestTooOldBwrapRefuses: the run says the same.
 func TestTooOldBwrapRefuses(t *testing.T) {
-	err := startFailure(launch.Result{Code: 125, Reason: "bwrap: Unknown option --disable-userns"})
+	err := isolator.StartFailure(launch.Result{Code: 125, Reason: "bwrap: Unknown option --disable-userns"})
 	r := fault.AsRefusal(err)
-	if r == nil || r.Code != 125 || r.Hint != "inner doctor" || !strings.Contains(r.Msg, "bwrap is older than "+oldestBwrap) {
+	if r == nil || r.Code != 125 || r.Hint != "inner doctor" || !strings.Contains(r.Msg, "bwrap is older than "+host.OldestBwrap) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -6,39 +6,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/capability"
-)
-
-// Placeholders of a dry run: nothing is staged, so staged files have no path.
-const (
-	dryEmpty = "\x00empty"
-	dryStage = "\x00staged:"
-	dryNoop  = dryStage + "noop shims"
-	dryStart = dryStage + "start-up files"
-	dryPipe  = dryStage + "pipe"
-	dryBus   = dryStage + "bus"
 )
 
 // dryRun prints the plan and a command that can be pasted into a shell, or as JSON
 // all that the launcher of the run gets. It has no side effect and never prints the value of a variable that looks like a
 // secret.
 func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
-	r, err := a.rehearse(p, c, !asJSON)
+	b, err := isolator.Show(a.Settings, isolator.Call{Profile: p, Context: c}, !asJSON)
 	if err != nil {
 		return err
 	}
-	rc, prep, plan := r.rc, r.prep, r.plan
+	rc, plan := b.Spec, b.Plan
 	if asJSON {
-		out, err := dryJSON(r)
+		out, err := dryJSON(b)
 		if err != nil {
 			return err
 		}
@@ -48,90 +37,17 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 	for _, g := range profile.Grants(rc) {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(g.Text))
 	}
-	for _, line := range a.reachLines(p, c, rc, false) {
-		fmt.Fprintf(a.stdout, "#     %s\n", printable(line.text))
+	for _, line := range features.ReachLines(a.Settings, p, c, rc, false) {
+		fmt.Fprintf(a.stdout, "#     %s\n", printable(line.Text))
 	}
-	if left := prep.git.leftOut(); len(left) > 0 {
+	if left := b.LeftOut; len(left) > 0 {
 		fmt.Fprintf(a.stdout, "#   of your git settings it does not have: %s\n", printable(strings.Join(left, ", ")))
 	}
-	for _, line := range append(limitLines(plan), portLines(plan)...) {
+	for _, line := range append(features.LimitLines(plan), portLines(plan)...) {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
 	}
 	raw(a.stdout).Write(paste(plan, rc.Env))
 	return nil
-}
-
-// rehearsal is a run as far as its plan, with nothing staged.
-type rehearsal struct {
-	rc     profile.RunConfig
-	prep   prepared
-	staged plan.Staged
-	plan   plan.Plan
-	reach  reach // not known of one that is pasted
-}
-
-// rehearse makes a plan without any side effect. On an error it returns what is known
-// so far. One that is pasted has nothing that is made for a run only.
-func (a *app) rehearse(p *profile.Profile, c profile.Context, pasted bool) (r rehearsal, err error) {
-	if r.rc, err = settings.Resolve(p, c); err != nil {
-		return r, err
-	}
-	if r.prep, err = a.prepare(&r.rc, a.StageBase()); err != nil {
-		return r, err
-	}
-	if err := a.knownProc(r.rc, &r.prep.facts, false); err != nil {
-		return r, err
-	}
-	r.staged = plan.Staged{RunID: "dry-run", Empty: dryEmpty, Self: a.Self(), Program: r.prep.program, Argv: r.prep.argv}
-	if pasted {
-		r.prep.facts.Later = nil
-	} else {
-		r.findReach(a, p, c)
-	}
-	gits := a.findBoxGits(r.rc, r.prep.facts.Repositories, gitProgram())
-	gits.show(&r.staged)
-	if err := gits.stay(r.rc, &r.prep.facts, &r.staged); err != nil {
-		return r, err
-	}
-	for _, cl := range r.prep.clones {
-		if err := a.cloneBinds(&r.staged, cl, r.rc, r.prep.facts, func(f capability.Folder) string { return dryStage + "clone of " + f.Path }); err != nil {
-			return r, err
-		}
-	}
-	if len(r.rc.Noop.Rules) > 0 {
-		r.staged.Noop, r.staged.Startup = dryNoop, dryStart
-		r.staged.Binds = append(r.staged.Binds, blockedPipe(dryPipe))
-	}
-	if len(plan.BusRules(r.rc)) > 0 {
-		r.staged.ShowBus(dryBus)
-	}
-	a.stageUnsigned(r.rc, &r.staged)
-	if err := r.prep.git.show(&r.staged); err != nil {
-		return r, err
-	}
-	if _, err := a.workspaces(r.rc); err != nil {
-		return r, err
-	}
-	for _, m := range r.rc.Mounts {
-		if m.Mode == profile.SafeRW {
-			r.staged.Copies = append(r.staged.Copies, plan.Copy{Dest: m.Dest, Host: dryStage + "copy of " + m.Source})
-		}
-	}
-	r.plan, err = plan.Build(r.rc, r.prep.facts, r.staged)
-	return r, err
-}
-
-// findReach finds out what the box may reach, as far as that is known without asking.
-func (r *rehearsal) findReach(a *app, p *profile.Profile, c profile.Context) {
-	j := &journey{app: a, profile: p, context: c, rc: r.rc, prep: r.prep}
-	var err error
-	if r.reach, err = j.reachOf(nil); err != nil {
-		r.reach.lines = []reachLine{{text: err.Error()}}
-	}
-	r.rc.HostPorts = append(slices.Clip(r.rc.HostPorts), r.reach.ports...)
-	for _, answer := range r.reach.answers {
-		r.staged.Env = append(r.staged.Env, answer.Env...)
-	}
 }
 
 // portLines tells what listens for the box, and for what reason; a pasted command
@@ -173,15 +89,15 @@ func paste(p plan.Plan, env profile.Env) []byte {
 	next := len(p.Data)
 	for _, op := range p.Ops {
 		switch {
-		case strings.HasPrefix(op.Source, dryStart+"/") || strings.HasPrefix(op.Dest, paths.BoxOriginal+"/"):
+		case strings.HasPrefix(op.Source, features.DryStart+"/") || strings.HasPrefix(op.Dest, paths.BoxOriginal+"/"):
 			continue // pasted, there are no noop shims to be put first
 		case op.Kind == plan.OpMask:
 			op = plan.Op{Kind: plan.OpData, Data: next, Dest: op.Dest}
 			redirect = append(redirect, fmt.Sprintf("%d</dev/null", plan.FirstDataFD+next))
 			next++
-		case strings.HasPrefix(op.Source, dryNoop+"/") || op.Source == dryPipe || op.Source == dryBus:
+		case strings.HasPrefix(op.Source, features.DryNoop+"/") || op.Source == features.DryPipe || op.Source == features.DryBus:
 			op.Source = "/bin/false" // a file, and as a program it fails
-		case strings.HasPrefix(op.Source, dryStage):
+		case strings.HasPrefix(op.Source, features.DryStage):
 			op = plan.Op{Kind: plan.OpTmpfs, Dest: op.Dest}
 		}
 		b.WriteString(" \\\n ")

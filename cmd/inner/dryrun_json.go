@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
@@ -21,10 +23,10 @@ import (
 // a field of a plan that is missing here is a field that nobody compares.
 
 // names replaces in words of a plan what has no path before the run.
-var names = strings.NewReplacer(dryEmpty, "<empty file>", dryStage, "<staged> ") // allowed: never changed
+var names = strings.NewReplacer(features.DryEmpty, "<empty file>", features.DryStage, "<staged> ") // allowed: never changed
 
-func dryJSON(r rehearsal) (map[string]any, error) {
-	rc, p := r.rc, r.plan
+func dryJSON(b *isolator.Prepared) (map[string]any, error) {
+	rc, p := b.Spec, b.Plan
 	var args []any
 	for _, op := range p.Ops {
 		words := []string{}
@@ -41,17 +43,17 @@ func dryJSON(r rehearsal) (map[string]any, error) {
 		}
 		env[k] = v
 	}
-	staged, err := stagedJSON(r)
+	staged, err := stagedJSON(b)
 	return map[string]any{
 		"profile": rc.Name, "path": rc.Path, "workdir": rc.Workdir, "cwd": rc.Cwd, "bwrap": p.Bwrap, "args": args,
-		"program": p.Program, "argv": p.Argv, "env": env, "grants": profile.Grants(rc), "ports": portLines(p), "limits": limitLines(p),
-		"launch": launchJSON(r), "reach": reachJSON(r.reach), "staged": staged,
+		"program": p.Program, "argv": p.Argv, "env": env, "grants": profile.Grants(rc), "ports": portLines(p), "limits": features.LimitLines(p),
+		"launch": launchJSON(b), "reach": reachJSON(b.Reach), "staged": staged,
 	}, err
 }
 
 // launchJSON is what the launcher gets beside bwrap's arguments and the program.
-func launchJSON(r rehearsal) map[string]any {
-	rc, p := r.rc, r.plan
+func launchJSON(b *isolator.Prepared) map[string]any {
+	rc, p := b.Spec, b.Plan
 	var fills, shown, pins, listen, publish []any
 	for _, f := range p.Fills {
 		fills = append(fills, map[string]any{"source": names.Replace(f.Source), "dest": f.Dest, "room": f.Room})
@@ -69,7 +71,7 @@ func launchJSON(r rehearsal) map[string]any {
 		publish = append(publish, map[string]any{"port": port.Port, "host_port": port.HostPort, "reason": port.Reason})
 	}
 	out := map[string]any{
-		"data": dataJSON(r), "fills": fills, "shown": shown, "pins": pins, "nsenter": p.Nsenter, "listen": listen, "publish": publish,
+		"data": dataJSON(b), "fills": fills, "shown": shown, "pins": pins, "nsenter": p.Nsenter, "listen": listen, "publish": publish,
 		"self": p.Self, "dir": p.Dir,
 		"options": map[string]any{
 			"interactive": rc.Entrypoint.Interactive, "raw": rc.Entrypoint.TUI, "cursor_fix": rc.Entrypoint.CursorFix, "clipboard": rc.Clipboard,
@@ -93,11 +95,11 @@ func launchJSON(r rehearsal) map[string]any {
 
 // dataJSON are the contents of files that exist only in the box, by their descriptors. What
 // opens the display of the person is a secret.
-func dataJSON(r rehearsal) []any {
+func dataJSON(b *isolator.Prepared) []any {
 	var out []any
-	for i, content := range r.plan.Data {
+	for i, content := range b.Plan.Data {
 		entry := map[string]any{"fd": plan.FirstDataFD + i}
-		switch d := r.prep.facts.Display; {
+		switch d := b.Facts.Display; {
 		case d != nil && len(d.Cookie) > 0 && bytes.Equal(content, d.Cookie):
 			entry["text"] = "<hidden>"
 		case utf8.Valid(content) && !bytes.ContainsRune(content, 0):
@@ -111,7 +113,7 @@ func dataJSON(r rehearsal) []any {
 }
 
 // reachJSON are the rules of the network by name.
-func reachJSON(r reach) map[string]any {
+func reachJSON(r features.Reach) map[string]any {
 	rules := func(list []netproxy.Rule) (out []any) {
 		for _, rule := range list {
 			out = append(out, map[string]any{"rule": rule.String(), "ports": rule.Ports, "origin": rule.Origin, "private": rule.Private})
@@ -119,25 +121,25 @@ func reachJSON(r reach) map[string]any {
 		return out
 	}
 	lines := []string{}
-	for _, l := range r.lines {
-		lines = append(lines, l.text)
+	for _, l := range r.Lines {
+		lines = append(lines, l.Text)
 	}
 	var answers []registry.Answer
-	for _, a := range r.answers {
+	for _, a := range r.Answers {
 		a.Config = "" // it may hold a login
 		answers = append(answers, a)
 	}
-	return map[string]any{"allow": rules(r.allow), "deny": rules(r.deny), "answers": answers, "lines": lines, "warnings": r.warnings}
+	return map[string]any{"allow": rules(r.Allow), "deny": rules(r.Deny), "answers": answers, "lines": lines, "warnings": r.Warnings}
 }
 
 // stagedJSON is what would be made on the host for the run.
-func stagedJSON(r rehearsal) (map[string]any, error) {
+func stagedJSON(b *isolator.Prepared) (map[string]any, error) {
 	var copies, clones, borrowed []any
-	places := r.prep.facts.Later
-	for _, c := range r.staged.Copies {
+	places := b.Facts.Later
+	for _, c := range b.Assets.Copies {
 		copies = append(copies, map[string]any{"dest": c.Dest, "host": names.Replace(c.Host)})
 	}
-	for _, c := range r.prep.clones {
+	for _, c := range b.Agents {
 		var folders []any
 		for _, f := range c.Folders {
 			var files []string
@@ -147,14 +149,14 @@ func stagedJSON(r rehearsal) (map[string]any, error) {
 			folders = append(folders, map[string]any{"path": f.Path, "files": files, "trees": f.Trees, "empty": f.Empty})
 		}
 		clones = append(clones, map[string]any{"name": c.Name, "folders": folders})
-		places = slices.Concat(places, wanted(r.rc, c.Wants))
+		places = slices.Concat(places, features.Wanted(b.Spec, c.Wants))
 	}
 	for _, p := range places {
 		borrowed = append(borrowed, map[string]any{"path": p.Path, "folder": p.Content == nil, "content": string(p.Content)})
 	}
 	texts := map[string]string{}
-	if r.staged.Noop != "" {
-		for _, sc := range shims.NoopScripts(r.rc.Noop, r.rc.Name, paths.BoxNoop, paths.BoxBlocked) {
+	if b.Assets.Noop != "" {
+		for _, sc := range shims.NoopScripts(b.Spec.Noop, b.Spec.Name, paths.BoxNoop, paths.BoxBlocked) {
 			texts[filepath.Join("noop", sc.Name)] = string(sc.Text)
 		}
 		files, err := plan.NoopStartup()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 )
@@ -26,7 +28,7 @@ func TestDryJSONHasEveryField(t *testing.T) {
 	if len(filled) < 40 {
 		t.Fatalf("only %d values in a plan", len(filled))
 	}
-	out, err := dryJSON(rehearsal{plan: full})
+	out, err := dryJSON(preview(full))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +82,9 @@ func fillValue(v reflect.Value, at string, filled map[string]string) {
 
 // What opens the person's display is not printed.
 func TestDryJSONHidesTheDisplay(t *testing.T) {
-	r := rehearsal{plan: plan.Plan{Data: [][]byte{[]byte("a cookie"), []byte("a file"), {0, 1}}}}
-	r.prep.facts.Display = &host.Display{Cookie: []byte("a cookie")}
-	text, err := json.Marshal(dataJSON(r))
+	b := preview(plan.Plan{Data: [][]byte{[]byte("a cookie"), []byte("a file"), {0, 1}}})
+	b.Facts.Display = &host.Display{Cookie: []byte("a cookie")}
+	text, err := json.Marshal(dataJSON(b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,4 +92,8 @@ func TestDryJSONHidesTheDisplay(t *testing.T) {
 	if string(text) != want {
 		t.Errorf("%s, not %s", text, want)
 	}
+}
+
+func preview(p plan.Plan) *isolator.Prepared {
+	return &isolator.Prepared{Run: &features.Run{Plan: p}}
 }

@@ -87,19 +87,7 @@ func (d draft) save(data []byte) error {
 	if d.old == nil {
 		return createFile(d.path, data, 0o600)
 	}
-	unlock, err := lockFolder(filepath.Dir(d.path))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	now, err := os.ReadFile(d.path)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(now, d.old) {
-		return fmt.Errorf("%q was changed by somebody else meanwhile", d.path)
-	}
-	return replaceFile(d.path, data)
+	return files.Swap(d.path, d.old, data)
 }
 
 // lockFolder keeps other calls of inner from changing a file of a folder between
@@ -164,17 +152,4 @@ func createFile(path string, data []byte, perm fs.FileMode) error {
 		return fmt.Errorf("%q is there already: %w", path, fs.ErrExist)
 	}
 	return err
-}
-
-// replaceFile gives a file another content, whole or not at all, and leaves its
-// mode. A link is not followed but refused: what it leads to is not ours.
-func replaceFile(path string, data []byte) error {
-	st, err := os.Lstat(path)
-	if err != nil {
-		return err
-	}
-	if !st.Mode().IsRegular() {
-		return fmt.Errorf("%q is not a regular file", path)
-	}
-	return files.Write(path, data, st.Mode().Perm())
 }

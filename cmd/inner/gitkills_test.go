@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // TestGitKills kills a run at random moments: inner itself, the box, the whole process group, or a git that
@@ -112,7 +114,7 @@ func (k *kills) begin(i int) *exec.Cmd {
 	return cmd
 }
 
-func (k *kills) there(name string) bool { return exists(filepath.Join(k.app, name)) }
+func (k *kills) there(name string) bool { return files.Exists(filepath.Join(k.app, name)) }
 
 // until waits for something for ten seconds, looking all the time.
 func until(done func() bool) bool {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -77,20 +79,20 @@ func (a *app) shimRun(d shims.Decision, env shims.Env, args []string) int {
 		a.fail(err)
 		return 125
 	}
-	return a.leave(a.ride(d.Profile, c, d.Name))
+	return leave(a.run(isolator.Call{Profile: d.Profile, Context: c, Word: d.Name}))
 }
 
 // leave ends this process as its program ended, when that was of SIGINT and somebody
 // is at the terminal. A shell leaves a loop at ^C only when what it waited for died
 // of that signal; after a code of 130 it would start the next one. Elsewhere a code
 // says more.
-func (a *app) leave(code int) int {
-	if a.interrupted && !signal.Ignored(unix.SIGINT) && hasTerminal() {
+func leave(out features.Outcome) int {
+	if out.Interrupted && !out.TimedOut && !signal.Ignored(unix.SIGINT) && hasTerminal() {
 		signal.Reset(unix.SIGINT)
 		_ = unix.Kill(os.Getpid(), unix.SIGINT)
 		time.Sleep(time.Second) // it comes at once
 	}
-	return code
+	return out.Code
 }
 
 // hasTerminal reports whether this process has a controlling terminal.

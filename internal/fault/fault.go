@@ -28,3 +28,11 @@ func AsRefusal(err error) *Refusal {
 	}
 	return nil
 }
+
+// Code is the exit code of an error: that of its refusal, or 125.
+func Code(err error) int {
+	if r := AsRefusal(err); r != nil {
+		return r.Code
+	}
+	return 125
+}

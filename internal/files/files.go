@@ -91,3 +91,9 @@ func Real(p string) string {
 	}
 	return p
 }
+
+// Exists reports whether something has a name, a link that leads nowhere included.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

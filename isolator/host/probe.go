@@ -207,3 +207,7 @@ func resolver() []string {
 	}
 	return []string{real}
 }
+
+// OldestBwrap is the first with all options that boxes use. The youngest of them
+// is --disable-userns; --perms, --userns and --clearenv came in 0.5 and 0.6.
+const OldestBwrap = "0.8.0"

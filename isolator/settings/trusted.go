@@ -107,6 +107,13 @@ func (s *Settings) GlobalConfig() (*config.Config, error) {
 	return r.Config, r.Err
 }
 
+// SetuidBwrap reports whether the user's own config.toml, and no project's, lets
+// inner use a bwrap that starts with the rights of root.
+func (s *Settings) SetuidBwrap() bool {
+	cfg, err := s.GlobalConfig()
+	return err == nil && cfg.SetuidBwrap
+}
+
 // declared are the capabilities of the user's own config.toml. A file with a fault
 // declares nothing: whoever acts on it reports that.
 func (s *Settings) declared() []string {

@@ -1,4 +1,4 @@
-package main
+package features
 
 // safe-rw: the box works on a copy, which goes with the run, or is kept for
 // `inner changes`.
@@ -17,6 +17,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
@@ -24,76 +25,113 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// stageCopies makes the copies of the safe-rw mounts. With a review to come
-// they are kept from here on: a crash loses nothing of what the box wrote.
-func stageCopies(j *journey) error {
-	review := j.rc.Output.Review
+// copies gives the box copies of what it mounts as safe-rw.
+func copies() Feature {
+	var kept string // the folder of copies that stay for a review; "" when they go with the run
+	return Feature{
+		Name: "copies", Keys: []string{"mounts", "review"},
+		Make: func(run *Run) (err error) {
+			run.Undo(func() {
+				if kept == "" {
+					return
+				}
+				if err := run.Folder.Unkeep(kept); err != nil { // it has not come to a review with something to show
+					run.Warn("the copies of run %s: %v", run.ID(), err)
+				}
+			})
+			kept, err = makeCopies(run)
+			return err
+		},
+		Show: func(run *Run) error {
+			for _, m := range run.Spec.Mounts {
+				if m.Mode == profile.SafeRW {
+					run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: m.Dest, Host: DryStage + "copy of " + m.Source})
+				}
+			}
+			return nil
+		},
+		Finish: func(run *Run, _ *Outcome) error {
+			if kept == "" {
+				return nil
+			}
+			empty, err := reviewed(run, kept)
+			if !empty {
+				kept = ""
+			}
+			return err
+		},
+	}
+}
+
+// makeCopies makes the copies of the safe-rw mounts. With a review to come
+// they are kept from here on: a crash loses nothing of what the box wrote. It returns where.
+func makeCopies(run *Run) (kept string, err error) {
+	review := run.Spec.Output.Review
 	var mounts []profile.Mount
-	for _, m := range j.rc.Mounts {
+	for _, m := range run.Spec.Mounts {
 		if m.Mode == profile.SafeRW {
 			mounts = append(mounts, m)
 		}
 	}
 	if len(mounts) == 0 {
-		if j.context.Overrides.Keep {
-			j.app.warn("nothing to keep: profile %q mounts nothing as safe-rw", j.rc.Name)
+		if run.Context.Overrides.Keep {
+			run.Warn("nothing to keep: profile %q mounts nothing as safe-rw", run.Spec.Name)
 		}
-		return nil
+		return "", nil
 	}
-	disk, err := j.run.Disk()
+	disk, err := run.Folder.Disk()
 	if err != nil {
-		return &fault.Refusal{Code: 125, Msg: "the folder for copies: " + err.Error(), Hint: "inner doctor"}
+		return kept, &fault.Refusal{Code: 125, Msg: "the folder for copies: " + err.Error(), Hint: "inner doctor"}
 	}
 	made := disk
 	var copies []plan.Copy
-	hidden := plan.Hidden(j.rc, j.prep.facts, j.staged)
-	record := changes.Record{Run: j.run.ID, Profile: j.rc.Name, Path: j.rc.Path, Command: j.prep.argv[0], Begun: time.Now()}
+	hidden := plan.Hidden(run.Spec, run.Facts, run.Assets)
+	record := changes.Record{Run: run.Folder.ID, Profile: run.Spec.Name, Path: run.Spec.Path, Command: run.Assets.Argv[0], Begun: time.Now()}
 	for i, m := range mounts {
 		to := filepath.Join(disk, changes.TreeName(i))
-		if j.prep.facts.Paths[m.Source].Kind == host.File { // in a folder of its own
+		if run.Facts.Paths[m.Source].Kind == host.File { // in a folder of its own
 			if err := os.Mkdir(to, 0o700); err != nil {
-				return err
+				return kept, err
 			}
-			to = filepath.Join(to, filepath.Base(j.prep.facts.Paths[m.Source].Real))
+			to = filepath.Join(to, filepath.Base(run.Facts.Paths[m.Source].Real))
 		}
 		copies = append(copies, plan.Copy{Dest: m.Dest, Host: to})
-		res, err := j.app.copyMount(m, j.prep.facts, hidden, to, review)
+		res, err := copyMount(run.Caller, m, run.Facts, hidden, to, review)
 		if err != nil {
-			return err
+			return kept, err
 		}
-		if err := mountPointsIn(j.rc, m, to); err != nil {
-			return err
+		if err := mountPointsIn(run.Spec, m, to); err != nil {
+			return kept, err
 		}
 		if review {
-			c := changes.Copy{Source: j.prep.facts.Paths[m.Source].Real, Dest: m.Dest}
+			c := changes.Copy{Source: run.Facts.Paths[m.Source].Real, Dest: m.Dest}
 			if err := record.Add(disk, i, c, res); err != nil {
-				return noRoom(m, err)
+				return kept, noRoom(m, err)
 			}
 		}
 	}
 	if review {
 		if err := record.Write(disk); err != nil {
-			return &fault.Refusal{Code: 125, Msg: "the record of the copies: " + err.Error()}
+			return kept, &fault.Refusal{Code: 125, Msg: "the record of the copies: " + err.Error()}
 		}
-		if disk, err = j.run.Keep(); err != nil {
-			return &fault.Refusal{Code: 125, Msg: "the copies cannot be kept: " + err.Error()}
+		if disk, err = run.Folder.Keep(); err != nil {
+			return kept, &fault.Refusal{Code: 125, Msg: "the copies cannot be kept: " + err.Error()}
 		}
-		j.kept = disk
-		j.after = append(j.after, (*journey).review)
+		kept = disk
 	}
 	for _, c := range copies { // where they are now
 		rel, err := filepath.Rel(made, c.Host)
 		if err != nil {
-			return err
+			return kept, err
 		}
-		j.staged.Copies = append(j.staged.Copies, plan.Copy{Dest: c.Dest, Host: filepath.Join(disk, rel)})
+		run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: c.Dest, Host: filepath.Join(disk, rel)})
 	}
-	return nil
+	return kept, nil
 }
 
 // copyMount copies the source of one mount, shows how far it is, and can be
 // interrupted.
-func (a *app) copyMount(m profile.Mount, f host.Facts, hidden []string, to string, record bool) (copytree.Result, error) {
+func copyMount(c *caller.Caller, m profile.Mount, f host.Facts, hidden []string, to string, record bool) (copytree.Result, error) {
 	source := f.Paths[m.Source]
 	o := copytree.Options{Dev: source.ID.Dev, Ino: source.ID.Ino, Record: record, Progress: &copytree.Progress{}}
 	for _, p := range hidden {
@@ -105,31 +143,31 @@ func (a *app) copyMount(m profile.Mount, f host.Facts, hidden []string, to strin
 			o.Exclude = append(o.Exclude, rel)
 		}
 	}
-	ctx, stop := interruptible()
+	ctx, stop := Interruptible()
 	defer stop()
-	done := a.progress("copying "+a.Short(m.Source), o.Progress.Done.Load, o.Progress.Total.Load)
+	done := c.Progress("copying "+c.Short(m.Source), o.Progress.Done.Load, o.Progress.Total.Load)
 	res, err := copytree.Copy(ctx, source.Real, to, o)
 	done()
-	var signalled *signalledError
+	var signalled *SignalledError
 	switch {
 	case errors.As(context.Cause(ctx), &signalled):
-		return res, &fault.Refusal{Code: 128 + int(signalled.signal), Msg: fmt.Sprintf("interrupted while %s was copied; nothing has run", a.Short(m.Source))}
+		return res, &fault.Refusal{Code: 128 + int(signalled.Signal), Msg: fmt.Sprintf("interrupted while %s was copied; nothing has run", c.Short(m.Source))}
 	case err != nil:
 		return res, noRoom(m, err)
 	}
-	a.tellLeft(m, res.Left)
+	tellLeft(c, m, res.Left)
 	return res, nil
 }
 
 // tellLeft names what is not in a copy and could have been expected there.
-func (a *app) tellLeft(m profile.Mount, left []copytree.Left) {
+func tellLeft(c *caller.Caller, m profile.Mount, left []copytree.Left) {
 	const most = 3
 	for i, l := range left {
 		if i == most {
-			a.warn("%s: and %d more", mountKey(m), len(left)-most)
+			c.Warn("%s: and %d more", mountKey(m), len(left)-most)
 			return
 		}
-		a.warn("%s: %q is not in the copy: %s", mountKey(m), l.Path, l.Why)
+		c.Warn("%s: %q is not in the copy: %s", mountKey(m), l.Path, l.Why)
 	}
 }
 
@@ -182,14 +220,14 @@ func noRoom(m profile.Mount, err error) error {
 	return copyRefusal(m, fmt.Sprintf("%q cannot be copied: %v", m.Source, err), "")
 }
 
-// signalledError is why an interruptible context ended.
-type signalledError struct{ signal syscall.Signal }
+// SignalledError is why an Interruptible context ended.
+type SignalledError struct{ Signal syscall.Signal }
 
-func (e *signalledError) Error() string { return e.signal.String() }
+func (e *SignalledError) Error() string { return e.Signal.String() }
 
-// interruptible returns a context that the signals which end a program cancel,
+// Interruptible returns a context that the signals which end a program cancel,
 // so that what was begun can be taken away.
-func interruptible() (context.Context, func()) {
+func Interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ch := make(chan os.Signal, 8)
 	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
@@ -198,7 +236,7 @@ func interruptible() (context.Context, func()) {
 		select {
 		case s := <-ch:
 			n, _ := s.(syscall.Signal)
-			cancel(&signalledError{n})
+			cancel(&SignalledError{n})
 		case <-done:
 		}
 	}()
@@ -208,33 +246,22 @@ func interruptible() (context.Context, func()) {
 	}
 }
 
-// review ends a run whose copies were kept: with a list of what changed.
-func (j *journey) review() error {
-	dir := j.kept
-	k, err := changes.Open(dir)
+// reviewed ends a run whose copies were kept: with a list of what changed. Copies in which
+// nothing did are empty.
+func reviewed(run *Run, kept string) (empty bool, err error) {
+	k, err := changes.Open(kept)
 	if err != nil {
-		return err
+		return true, err
 	}
 	list, err := k.Finish()
 	if err != nil {
-		j.kept = ""
-		return err
+		return false, err
 	}
 	if len(list) == 0 {
-		j.app.say("nothing changed in the copy of %s", j.app.sources(k))
-		return nil
+		run.Say("nothing changed in the copy of %s", Sources(run.Caller, k))
+		return true, nil
 	}
-	j.kept = ""
-	j.app.listChanges(k, list, someChanges)
-	j.app.hint("inner changes show %s", k.Record.Run)
-	return nil
-}
-
-// dropCopies lets copies that were to be kept go with the run, when it has not
-// come to a review with something to show.
-func (j *journey) dropCopies() error {
-	if j.kept == "" {
-		return nil
-	}
-	return j.run.Unkeep(j.kept)
+	ListChanges(run.Caller, k, list, someChanges)
+	run.Hint("inner changes show %s", k.Record.Run)
+	return false, nil
 }

@@ -1,4 +1,4 @@
-package main
+package features
 
 import (
 	"io/fs"
@@ -36,7 +36,7 @@ func TestFilledRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f filled
+	var f memory
 	f.take(plan.Fill{Source: "/run/clone"}, folder)
 	defer f.close()
 	for _, c := range []struct{ source, name, want string }{
@@ -68,7 +68,7 @@ func TestFilledRead(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("a pipe is waited for")
 	}
-	var none filled
+	var none memory
 	if _, err := none.read("/run/clone", "login", 10); err != fs.ErrNotExist {
 		t.Errorf("of a box that never was: %v", err)
 	}

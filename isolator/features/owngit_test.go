@@ -1,4 +1,4 @@
-package main
+package features
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
@@ -50,7 +51,7 @@ func TestBoxGitStays(t *testing.T) {
 			}
 			rc := profile.RunConfig{Name: "p", GitDir: mode, Home: "host", Workdir: top, WorkdirMode: profile.RW}
 			f := host.Probe(host.Request{Writable: []string{top}, Env: os.Environ()})
-			b := appOf("/nowhere", "").findBoxGits(rc, f.Repositories, c.program)
+			b := findBoxGits(&caller.Caller{Home: "/nowhere"}, rc, f.Repositories, c.program)
 			var s plan.Staged
 			err = b.stay(rc, &f, &s)
 			if c.refused != "" {

@@ -1,4 +1,4 @@
-package main
+package features
 
 // git_dir = "own": each repository that the box can write, and the one its working
 // folder lies in, has a git directory of the box's own in the box. What the box does
@@ -19,8 +19,11 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/folderwatch"
 	"github.com/enr/inner/internal/paths"
+
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/stage"
@@ -47,8 +50,44 @@ type boxGits struct {
 	copies []*boxGit
 	dir    string   // the folder of the run's copies
 	disk   *gitDisk // nil without limits.disk
+	over   func() string
 	stays  []string // all git directories, and what leads to them
 }
+
+// feature gives the box git directories of its own.
+func (b *boxGits) feature() Feature {
+	return Feature{
+		Name: "git directories", Keys: []string{"git_dir"}, Make: b.make,
+		Show: func(run *Run) error {
+			*b = findBoxGits(run.Caller, run.Spec, run.Facts.Repositories, gitProgram(run))
+			b.show(&run.Assets)
+			return b.stay(run.Spec, &run.Facts, &run.Assets)
+		},
+		Refresh: func(run *Run) error { return b.stay(run.Spec, &run.Facts, &run.Assets) },
+		Start: func(run *Run, o *launch.Options) {
+			if p := run.Plan.Limits; p != nil && b.over == nil {
+				b.over = b.limit(p.Disk)
+			}
+			o.Over = b.over
+			b.exchange()
+		},
+		Finish: func(*Run, *Outcome) error {
+			b.settle()
+			return nil
+		},
+	}
+}
+
+// last is the last exchange, after what the run left was looked at.
+func (b *boxGits) last() Feature {
+	return Feature{Name: LastExchange, Keys: []string{"git_dir"}, Finish: func(run *Run, _ *Outcome) error {
+		b.finish(run)
+		return nil
+	}}
+}
+
+// LastExchange is the name of the feature that hands over what the box committed.
+const LastExchange = "the last exchange with git"
 
 // boxGit is one copy, and what its exchanges came to.
 type boxGit struct {
@@ -61,7 +100,7 @@ type boxGit struct {
 
 // findBoxGits finds the repositories of a run, and says which do not get a git directory
 // of their own. program is git outside, "" where there is none. It changes nothing.
-func (a *app) findBoxGits(rc profile.RunConfig, repositories []string, program string) boxGits {
+func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, program string) boxGits {
 	var b boxGits
 	if rc.GitDir == "rw" {
 		return b
@@ -80,10 +119,10 @@ func (a *app) findBoxGits(rc profile.RunConfig, repositories []string, program s
 	for _, root := range roots {
 		switch r, err := git.Find(root); {
 		case err != nil: // in none
-		case slices.ContainsFunc(roots, func(in string) bool { return inFolder(in, r.Top) }) || a.seesTop(rc, r.Top):
+		case slices.ContainsFunc(roots, func(in string) bool { return inFolder(in, r.Top) }) || seesTop(c.Home, rc, r.Top):
 			add(r)
 		case rc.GitDir == "own":
-			line("the box does not have the repository of %s: it sees a part of the files only", a.Short(r.Top))
+			line("the box does not have the repository of %s: it sees a part of the files only", c.Short(r.Top))
 		}
 	}
 	for _, top := range repositories {
@@ -103,7 +142,7 @@ func (a *app) findBoxGits(rc profile.RunConfig, repositories []string, program s
 	if n := len(b.repos) - maxBoxGits; n > 0 {
 		var names []string
 		for _, r := range b.repos[maxBoxGits:] {
-			names = append(names, a.Short(r.Top))
+			names = append(names, c.Short(r.Top))
 		}
 		const most = 4
 		more := ""
@@ -116,9 +155,9 @@ func (a *app) findBoxGits(rc profile.RunConfig, repositories []string, program s
 		switch {
 		case b.own(r.Common): // also by another way
 		case program == "":
-			line("git is read-only in %s: git is not installed outside", a.Short(r.Top))
+			line("git is read-only in %s: git is not installed outside", c.Short(r.Top))
 		default:
-			line("git is read-only in %s: %s", a.Short(r.Top), r.Reason)
+			line("git is read-only in %s: %s", c.Short(r.Top), r.Reason)
 		}
 	}
 	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
@@ -177,41 +216,27 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) erro
 	return nil
 }
 
-// realRoots are the folders that the box can write, without links.
-func realRoots(rc profile.RunConfig) []string {
-	var out []string
-	for _, p := range writableRoots(rc) {
-		out = append(out, files.Real(p))
-	}
-	return out
-}
-
 // gitProgram is git on the host, or "".
-func gitProgram() string {
-	path, _ := host.FindHelper("git", os.Getenv("PATH"))
+func gitProgram(run *Run) string {
+	path, _ := host.FindHelper("git", run.Getenv("PATH"))
 	return path
 }
 
 // seesTop reports whether the box sees a folder above its working folder.
-func (a *app) seesTop(rc profile.RunConfig, top string) bool {
+func seesTop(home string, rc profile.RunConfig, top string) bool {
 	if slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool {
 		return m.Mode != profile.Tmpfs && m.Mode != profile.SafeRW && inFolder(files.Real(m.Source), top) && m.Source == m.Dest
 	}) {
 		return true
 	}
-	return rc.Base != "minimal" && !(rc.Home == "isolated" && inFolder(files.Real(a.Home), top)) && !inFolder("/tmp", top) && !inFolder("/var/tmp", top)
-}
-
-func exists(p string) bool {
-	_, err := os.Lstat(p)
-	return err == nil
+	return rc.Base != "minimal" && !(rc.Home == "isolated" && inFolder(files.Real(home), top)) && !inFolder("/tmp", top) && !inFolder("/var/tmp", top)
 }
 
 // show puts mounts into a plan that is printed.
 func (b *boxGits) show(s *plan.Staged) {
 	for i, r := range b.repos {
 		s.BoxGit = append(s.BoxGit,
-			plan.Bind{Host: dryStage + "git directory of " + r.Common, Box: r.Common, Write: true, Reason: gitOwn},
+			plan.Bind{Host: DryStage + "git directory of " + r.Common, Box: r.Common, Write: true, Reason: gitOwn},
 			plan.Bind{Host: filepath.Join(r.Common, "objects"), Box: fmt.Sprintf("%s/%d/0/0/objects", paths.BoxGit, i), Reason: gitHost})
 		if r.Pointer {
 			p := filepath.Join(r.Top, ".git")
@@ -220,25 +245,25 @@ func (b *boxGits) show(s *plan.Staged) {
 	}
 }
 
-// stageBoxGit makes the git directories of the box.
-func stageBoxGit(j *journey) (err error) {
-	b := j.app.findBoxGits(j.rc, j.prep.facts.Repositories, gitProgram())
-	j.gits = &b
+// make makes the git directories of the box.
+func (b *boxGits) make(run *Run) (err error) {
+	*b = findBoxGits(run.Caller, run.Spec, run.Facts.Repositories, gitProgram(run))
+	run.Undo(func() { b.finish(run) })
 	defer func() {
 		for _, line := range b.lines {
-			j.app.warn("%s", line)
+			run.Warn("%s", line)
 		}
 		if err == nil {
-			err = b.stay(j.rc, &j.prep.facts, &j.staged)
+			err = b.stay(run.Spec, &run.Facts, &run.Assets)
 		}
 	}()
 	if len(b.repos) == 0 {
 		return nil
 	}
-	if b.dir, err = j.run.GitCopies(); err != nil {
+	if b.dir, err = run.Folder.GitCopies(); err != nil {
 		return &fault.Refusal{Code: 125, Msg: "the folder for git directories: " + err.Error(), Hint: "inner doctor"}
 	}
-	roots := realRoots(j.rc)
+	roots := realRoots(run.Spec)
 	var staged []*git.Repo
 	for i, r := range b.repos {
 		dir := filepath.Join(b.dir, fmt.Sprint(i))
@@ -246,18 +271,18 @@ func stageBoxGit(j *journey) (err error) {
 			return err
 		}
 		c, err := git.Stage(r, git.Options{
-			Git: gitProgram(), Run: j.run.ID, Dir: dir, Roots: roots, Objects: fmt.Sprintf("%s/%d", paths.BoxGit, i),
-			Name: "inner", Email: "inner@localhost", Clean: gitCleaner(j.rc), Profile: strings.TrimSpace(j.rc.Name + " " + j.rc.Path), Grants: profile.GrantsDigest(profile.Grants(j.rc)),
+			Git: gitProgram(run), Run: run.Folder.ID, Dir: dir, Roots: roots, Objects: fmt.Sprintf("%s/%d", paths.BoxGit, i),
+			Name: "inner", Email: "inner@localhost", Clean: gitCleaner(run.Spec), Profile: strings.TrimSpace(run.Spec.Name + " " + run.Spec.Path), Grants: profile.GrantsDigest(profile.Grants(run.Spec)),
 		})
 		if err != nil {
-			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: %v", j.app.Short(r.Top), err))
+			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: %v", run.Short(r.Top), err))
 			if err := git.Remove(dir); err != nil {
 				return err
 			}
 			continue
 		}
 		staged = append(staged, r)
-		j.app.resumeGit(c)
+		resumeGit(run.Caller, c)
 		b.lines = append(b.lines, c.Notes...)
 		b.copies = append(b.copies, &boxGit{dir: dir, copy: c})
 		for _, m := range c.Mounts {
@@ -265,11 +290,11 @@ func stageBoxGit(j *journey) (err error) {
 			switch {
 			case m.Write:
 				reason = gitOwn
-				j.prep.facts.Paths[m.Dest] = host.Look(m.Dest) // what the host has there
+				run.Facts.Paths[m.Dest] = host.Look(m.Dest) // what the host has there
 			case m.Source == m.Dest:
 				reason = gitPointer
 			}
-			j.staged.BoxGit = append(j.staged.BoxGit, plan.Bind{Host: m.Source, Box: m.Dest, Write: m.Write, Reason: reason})
+			run.Assets.BoxGit = append(run.Assets.BoxGit, plan.Bind{Host: m.Source, Box: m.Dest, Write: m.Write, Reason: reason})
 		}
 	}
 	b.repos = staged
@@ -296,17 +321,11 @@ func gitCleaner(rc profile.RunConfig) func([]gitconfig.Entry) []gitconfig.Entry 
 
 // known is what was there of git's before the run, and the box cannot write.
 func (b *boxGits) known() []string {
-	if b == nil {
-		return nil
-	}
 	return append(b.repositories(), b.stays...)
 }
 
 // repositories are the git directories of the host that the box has its own in the place of.
 func (b *boxGits) repositories() []string {
-	if b == nil {
-		return nil
-	}
 	var out []string
 	for _, g := range b.copies {
 		out = append(out, g.copy.Repositories()...)
@@ -316,9 +335,6 @@ func (b *boxGits) repositories() []string {
 
 // exchange begins the exchanges with the host.
 func (b *boxGits) exchange() {
-	if b == nil {
-		return
-	}
 	for _, g := range b.copies {
 		if g.stop == nil {
 			g.stop, g.ended = make(chan struct{}), make(chan struct{})
@@ -427,20 +443,14 @@ func (g *boxGit) take(rep git.Report) {
 // settle puts what the box has where submodules were not initialised into the work trees, before what
 // it left there is looked at.
 func (b *boxGits) settle() {
-	if b != nil {
-		for _, g := range b.copies {
-			g.copy.Settle()
-		}
+	for _, g := range b.copies {
+		g.copy.Settle()
 	}
 }
 
-// finishGit makes the last exchange, once the box is gone and what it left was looked at. A
+// finish makes the last exchange, once the box is gone and what it left was looked at. A
 // copy in which nothing is left to cross is removed.
-func (j *journey) finishGit() {
-	b := j.gits
-	if b == nil {
-		return
-	}
+func (b *boxGits) finish(run *Run) {
 	b.disk.end()
 	b.disk = nil
 	known := b.repositories()
@@ -452,13 +462,13 @@ func (j *journey) finishGit() {
 			<-g.ended
 		}
 		var err error
-		if j.result.Started || g.copy.Resumes() {
+		if run.Result.Started || g.copy.Resumes() {
 			var rep git.Report
 			rep, err = g.copy.Cross(ctx, git.Crossing{Final: true, Gitlink: mayEnter(known)})
 			g.take(rep)
 		}
 		g.copy.Close()
-		j.app.tellGit(g.dir, j.run.ID, g.report, err)
+		tellGit(run.Caller, g.dir, run.Folder.ID, g.report, err)
 	}
 	b.copies = nil
 	if b.dir != "" {
@@ -471,7 +481,7 @@ const gitEndMost = time.Minute
 
 // gitEnd is the time that there is at the end of a run: a signal ends it.
 func gitEnd() (context.Context, func()) {
-	ctx, stop := interruptible()
+	ctx, stop := Interruptible()
 	ctx, cancel := context.WithTimeout(ctx, gitEndMost)
 	return ctx, func() { cancel(); stop() }
 }
@@ -487,20 +497,20 @@ func mayEnter(known []string) func(top, path string) bool {
 const gitWaits = ".waits"
 
 // tellGit says what the exchanges of a copy came to, and removes the copy, or keeps it.
-func (a *app) tellGit(dir, run string, rep git.Report, err error) {
+func tellGit(c *caller.Caller, dir, id string, rep git.Report, err error) {
 	const most = 20 // lines of one kind: a box can make a hundred thousand refs
 	why := rep.Lines
 	for i, ch := range rep.Conflicts {
 		if i == most {
-			a.warn("git: and %d more refs, which are in refs/inner/%s", len(rep.Conflicts)-most, run)
+			c.Warn("git: and %d more refs, which are in refs/inner/%s", len(rep.Conflicts)-most, id)
 			break
 		}
 		if ch.New == "" {
 			why = append(why, fmt.Sprintf("%s was deleted in the box and stays outside: it %s", ch.Ref, ch.Why))
 			continue
 		}
-		a.warn("git: %s %s; what the box has is %s", ch.Ref, ch.Why, ch.Kept)
-		a.hint("git -C %s log --oneline %s", quote.POSIX(a.near(workTree(ch.Repo))), quote.POSIX(ch.Kept))
+		c.Warn("git: %s %s; what the box has is %s", ch.Ref, ch.Why, ch.Kept)
+		c.Hint("git -C %s log --oneline %s", quote.POSIX(near(workTree(ch.Repo))), quote.POSIX(ch.Kept))
 	}
 	for _, ch := range rep.Refused {
 		why = append(why, fmt.Sprintf("%s of the box is refused: %s", ch.Ref, ch.Why))
@@ -513,7 +523,7 @@ func (a *app) tellGit(dir, run string, rep git.Report, err error) {
 		why = append(why[:most:most], fmt.Sprintf("and %d more of that kind", n))
 	}
 	for _, line := range why {
-		a.warn("git: %s", line)
+		c.Warn("git: %s", line)
 	}
 	if n := len(rep.Settings); n > 0 {
 		const few = 6
@@ -521,21 +531,21 @@ func (a *app) tellGit(dir, run string, rep git.Report, err error) {
 		if n > few {
 			more = fmt.Sprintf(" and %d more", n-few)
 		}
-		a.say("git: settings that the box changed stay with it: %s%s", strings.Join(rep.Settings[:min(n, few)], ", "), more)
+		c.Say("git: settings that the box changed stay with it: %s%s", strings.Join(rep.Settings[:min(n, few)], ", "), more)
 	}
 	if err != nil {
-		a.warn("git: not everything crossed: %v", err)
+		c.Warn("git: not everything crossed: %v", err)
 		why = append(why, err.Error())
 	}
 	if err == nil && !rep.Kept() {
 		if err := git.Remove(dir); err != nil {
-			a.warn("the git directory of run %s: %v", run, err)
+			c.Warn("the git directory of run %s: %v", id, err)
 		}
 		return
 	}
-	a.hint("inner changes list   # the git directory of run %s is kept", run)
+	c.Hint("inner changes list   # the git directory of run %s is kept", id)
 	if err != nil || len(rep.Refused) > 0 {
-		a.hint("inner changes apply %s   # tries again what did not cross, with more time", run)
+		c.Hint("inner changes apply %s   # tries again what did not cross, with more time", id)
 	}
 	// What may work by itself the next time is tried again.
 	if !rep.Interrupted && (err == nil || !git.Passing(err)) {
@@ -547,8 +557,8 @@ func (a *app) tellGit(dir, run string, rep git.Report, err error) {
 func workTree(dir string) string { return strings.TrimSuffix(dir, "/.git") }
 
 // recoverGit crosses what killed runs left.
-func (a *app) recoverGit() {
-	base := stage.GitCopies(a.InnerHome)
+func recoverGit(c *caller.Caller) {
+	base := stage.GitCopies(c.InnerHome)
 	runs, err := os.ReadDir(base)
 	if err != nil {
 		return // none
@@ -562,13 +572,13 @@ func (a *app) recoverGit() {
 		}
 		left, err := git.Recover(ctx, dir, git.Crossing{Gitlink: mayEnter(nil)}, func(copy string) bool { return exists(copy + gitWaits) })
 		if err != nil {
-			a.warn("the git directories of run %s: %v", r.Name(), err)
+			c.Warn("the git directories of run %s: %v", r.Name(), err)
 		}
 		for _, l := range left {
 			if l.Run != "" && len(l.Report.Moved)+len(l.Report.Conflicts) > 0 {
-				a.say("git: what run %s had left crossed now", l.Run)
+				c.Say("git: what run %s had left crossed now", l.Run)
 			}
-			a.tellGit(l.Dir, r.Name(), l.Report, l.Err)
+			tellGit(c, l.Dir, r.Name(), l.Report, l.Err)
 		}
 		if fi, err := r.Info(); len(left) > 0 || err == nil && time.Since(fi.ModTime()) > time.Minute {
 			_ = os.Remove(dir) // where nothing is left in it
@@ -577,44 +587,45 @@ func (a *app) recoverGit() {
 }
 
 // resumeGit gives a box what earlier runs left unfinished in its repository.
-func (a *app) resumeGit(c *git.Copy) {
-	for _, k := range a.keptGits() {
-		list, all, err := c.Resume(k.dir)
+func resumeGit(c *caller.Caller, copied *git.Copy) {
+	for _, k := range KeptGits(c.InnerHome) {
+		list, all, err := copied.Resume(k.dir)
 		if err != nil {
-			a.warn("git: what run %s left unfinished is not continued: %v", k.run, err)
+			c.Warn("git: what run %s left unfinished is not continued: %v", k.Run, err)
 		}
 		for _, r := range list {
 			if r.Why != "" {
-				a.warn("git: the %s that run %s left unfinished in %s is not continued: %s", r.What, k.run, a.Short(r.Top), r.Why)
-				a.hint("inner changes discard %s   # drops it", k.run)
+				c.Warn("git: the %s that run %s left unfinished in %s is not continued: %s", r.What, k.Run, c.Short(r.Top), r.Why)
+				c.Hint("inner changes discard %s   # drops it", k.Run)
 			} else {
-				a.say("git: the %s that run %s left unfinished in %s is continued", r.What, k.run, a.Short(r.Top))
+				c.Say("git: the %s that run %s left unfinished in %s is continued", r.What, k.Run, c.Short(r.Top))
 			}
 		}
 		if all {
 			if err := k.remove(); err != nil {
-				a.warn("git: %v", err)
+				c.Warn("git: %v", err)
 			}
 		}
 	}
 }
 
 // remove removes a kept git directory.
-func (k keptGit) remove() error {
+func (k KeptGit) remove() error {
 	err := errors.Join(git.Remove(k.dir), os.Remove(k.dir+gitWaits))
 	_ = os.Remove(filepath.Dir(k.dir)) // unless something is left in it
 	return err
 }
 
-// keptGit are the git directories of boxes that are kept, and why.
-type keptGit struct{ run, dir, why string }
+// KeptGit is one of the git directories of boxes that are kept, and why.
+type KeptGit struct{ Run, Why, dir string }
 
-func (a *app) keptGits() []keptGit {
-	var out []keptGit
-	list, _ := filepath.Glob(filepath.Join(stage.GitCopies(a.InnerHome), "*", "*"+gitWaits))
+// KeptGits are those below an INNER_HOME.
+func KeptGits(innerHome string) []KeptGit {
+	var out []KeptGit
+	list, _ := filepath.Glob(filepath.Join(stage.GitCopies(innerHome), "*", "*"+gitWaits))
 	for _, p := range list {
 		data, _ := os.ReadFile(p)
-		out = append(out, keptGit{filepath.Base(filepath.Dir(p)), strings.TrimSuffix(p, gitWaits), strings.TrimSpace(string(data))})
+		out = append(out, KeptGit{Run: filepath.Base(filepath.Dir(p)), Why: strings.TrimSpace(string(data)), dir: strings.TrimSuffix(p, gitWaits)})
 	}
 	return out
 }
@@ -622,40 +633,40 @@ func (a *app) keptGits() []keptGit {
 // How long it may take when a person asks for it.
 const gitAskedMost = 2 * time.Hour
 
-// applyGits tries again to cross what is kept of a run, and reports whether there was anything.
-func (a *app) applyGits(run string) bool {
-	ctx, done := interruptible()
+// ApplyGits tries again to cross what is kept of a run, and reports whether there was anything.
+func ApplyGits(c *caller.Caller, id string) bool {
+	ctx, done := Interruptible()
 	defer done()
-	dir := filepath.Join(stage.GitCopies(a.InnerHome), run)
-	kept := slices.ContainsFunc(a.keptGits(), func(k keptGit) bool { return k.run == run })
+	dir := filepath.Join(stage.GitCopies(c.InnerHome), id)
+	kept := slices.ContainsFunc(KeptGits(c.InnerHome), func(k KeptGit) bool { return k.Run == id })
 	if !kept {
 		return false
 	}
 	left, err := git.Recover(ctx, dir, git.Crossing{Gitlink: mayEnter(nil), Budget: gitAskedMost}, nil)
 	if err != nil {
-		a.warn("the git directories of run %s: %v", run, err)
+		c.Warn("the git directories of run %s: %v", id, err)
 	}
 	for _, l := range left {
 		_ = os.Remove(l.Dir + gitWaits)
-		a.tellGit(l.Dir, run, l.Report, l.Err)
+		tellGit(c, l.Dir, id, l.Report, l.Err)
 		if l.Gone {
-			a.say("git: what run %s had left crossed now", run)
+			c.Say("git: what run %s had left crossed now", id)
 		}
 	}
 	_ = os.Remove(dir) // unless something is left in it
 	return true
 }
 
-// dropGits drops the kept git directories of a run, and reports whether there were any.
-func (a *app) dropGits(run string) (dropped bool, err error) {
-	for _, k := range a.keptGits() {
-		if k.run != run {
+// DropGits drops the kept git directories of a run, and reports whether there were any.
+func DropGits(c *caller.Caller, id string) (dropped bool, err error) {
+	for _, k := range KeptGits(c.InnerHome) {
+		if k.Run != id {
 			continue
 		}
 		if err := k.remove(); err != nil {
 			return true, err
 		}
-		a.say("dropped the git directory of run %s", run)
+		c.Say("dropped the git directory of run %s", id)
 		dropped = true
 	}
 	return dropped, nil

@@ -1,4 +1,4 @@
-package main
+package features
 
 // Ports of a run: publish makes a port of the box reachable at 127.0.0.1 of this
 // computer, host_ports the other way round. Nothing else of either loopback is.
@@ -44,13 +44,13 @@ type ports struct {
 
 // openPorts listens on what the profile publishes. A port that is taken is no
 // run: its connections would go to somebody else.
-func openPorts(j *journey) (*ports, error) {
-	if len(j.rc.Publish)+len(j.rc.HostPorts) == 0 {
+func openPorts(run *Run) (*ports, error) {
+	if len(run.Spec.Publish)+len(run.Spec.HostPorts) == 0 {
 		return nil, nil
 	}
-	p := &ports{rc: j.rc, slots: make(chan struct{}, maxForwards)}
+	p := &ports{rc: run.Spec, slots: make(chan struct{}, maxForwards)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	for _, port := range j.rc.Publish {
+	for _, port := range run.Spec.Publish {
 		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port.Host))
 		if err != nil {
 			p.close()

@@ -1,4 +1,4 @@
-package main
+package features
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
@@ -17,27 +18,58 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// gitSettings is the git configuration of a box, for a profile with [git].
-type gitSettings struct {
+// gitSettings gives the box its git configuration.
+func gitSettings() Feature {
+	var g *gitFile // nil without [git]
+	return Feature{
+		Name: "git settings", Keys: []string{"git", "allow"},
+		Ask: func(run *Run, q *host.Request) (err error) {
+			if g, err = gitFileOf(run); g != nil {
+				q.Paths = append(q.Paths, g.asks(run.Caller)...)
+				run.LeftOut = g.leftOut()
+			}
+			return err
+		},
+		Make: func(run *Run) error {
+			unsignedInBox(run)
+			if g == nil {
+				return nil
+			}
+			return g.make(run)
+		},
+		Show: func(run *Run) error {
+			unsignedInBox(run)
+			if g == nil {
+				return nil
+			}
+			_, err := g.into(&run.Assets, g.result.Shown()) // logins are not in it
+			return err
+		},
+	}
+}
+
+// gitFile is the git configuration of a box, for a profile with [git].
+type gitFile struct {
 	git    string // absolute path of git on the host
 	result gitconfig.Result
 	files  []string // what it was made from
 }
 
-// gitSettings asks git for the user's configuration and cleans it. It returns nil
+// gitFileOf asks git for the user's configuration and cleans it. It returns nil
 // for a profile without [git], and changes nothing.
-func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
+func gitFileOf(run *Run) (*gitFile, error) {
+	rc := run.Spec
 	if rc.Git == nil {
 		return nil, nil
 	}
-	program, why := host.FindHelper("git", os.Getenv("PATH"))
+	program, why := host.FindHelper("git", run.Getenv("PATH"))
 	if program == "" {
 		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which git itself is needed for: %s", rc.Name, why), Hint: "sudo apt-get install git"}
 	}
 	if err := noGitVariables(rc); err != nil {
 		return nil, err
 	}
-	place := gitconfig.Place{Home: a.Home, XDG: os.Getenv("XDG_CONFIG_HOME"), Global: os.Getenv("GIT_CONFIG_GLOBAL"), Dir: "/"}
+	place := gitconfig.Place{Home: run.Home, XDG: run.Getenv("XDG_CONFIG_HOME"), Global: run.Getenv("GIT_CONFIG_GLOBAL"), Dir: "/"}
 	if fi, err := os.Stat(rc.Workdir); err == nil && fi.IsDir() {
 		place.Dir = rc.Workdir
 	}
@@ -45,7 +77,7 @@ func (a *app) gitSettings(rc profile.RunConfig) (*gitSettings, error) {
 	if err != nil {
 		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], and git cannot read your configuration: %v", rc.Name, err), Hint: "git config --list --show-origin"}
 	}
-	g := &gitSettings{git: program, files: gitconfig.Files(list, a.Home)}
+	g := &gitFile{git: program, files: gitconfig.Files(list, run.Home)}
 	policy := gitPolicy(rc)
 	for _, kv := range rc.Git.Overrides {
 		policy.Overrides = append(policy.Overrides, gitconfig.Setting{Key: kv.Key, Value: kv.Value})
@@ -85,19 +117,16 @@ func noGitVariables(rc profile.RunConfig) error {
 }
 
 // asks are the paths the planner wants to know about.
-func (g *gitSettings) asks(home string) []string {
-	if g == nil {
-		return nil
-	}
+func (g *gitFile) asks(c *caller.Caller) []string {
 	var out []string
-	for _, p := range append(plan.GitPlaces(home, os.Getenv("XDG_CONFIG_HOME")), g.files...) {
+	for _, p := range append(plan.GitPlaces(c.Home, c.Getenv("XDG_CONFIG_HOME")), g.files...) {
 		out = append(out, p, filepath.Dir(p))
 	}
 	return out
 }
 
 // into puts a configuration into what is staged.
-func (g *gitSettings) into(s *plan.Staged, r gitconfig.Result) ([]byte, error) {
+func (g *gitFile) into(s *plan.Staged, r gitconfig.Result) ([]byte, error) {
 	text, err := r.Text()
 	if err != nil {
 		return nil, err
@@ -109,23 +138,14 @@ func (g *gitSettings) into(s *plan.Staged, r gitconfig.Result) ([]byte, error) {
 	return text, nil
 }
 
-// show is into for a plan that is printed: logins are not in it.
-func (g *gitSettings) show(s *plan.Staged) error {
-	if g == nil {
-		return nil
-	}
-	_, err := g.into(s, g.result.Shown())
-	return err
-}
-
-// unsigned are the settings with which the box's git signs nothing, where the user's or the
+// Unsigned are the settings with which the box's git signs nothing, where the user's or the
 // repository's have it sign with keys that are hidden.
-func (a *app) unsigned(rc profile.RunConfig) []gitconfig.Entry {
+func Unsigned(c *caller.Caller, rc profile.RunConfig) []gitconfig.Entry {
 	if rc.GitDir == "ro" {
 		return nil
 	}
-	from := host.UserGit(os.Getenv)
-	from.Home = a.Home
+	from := host.UserGit(c.Getenv)
+	from.Home = c.Home
 	if filepath.IsAbs(rc.Workdir) { // else it cannot be used, which is said elsewhere
 		if r, err := git.Find(files.Real(rc.Workdir)); err == nil {
 			from.GitDir, from.CommonDir = r.Dir, r.Common
@@ -135,16 +155,17 @@ func (a *app) unsigned(rc profile.RunConfig) []gitconfig.Entry {
 	return gitconfig.Unsigned(list, gitPolicy(rc))
 }
 
-// signLine says what is to be known about commits of a box that are not signed.
-const signLine = "does not sign commits and tags, though your git settings ask for it: the keys are hidden; afterwards, for those after BASE: git rebase -r -f -S BASE"
+// SignLine says what is to be known about commits of a box that are not signed.
+const SignLine = "does not sign commits and tags, though your git settings ask for it: the keys are hidden; afterwards, for those after BASE: git rebase -r -f -S BASE"
 
-// stageUnsigned tells the box's git, over all files, not to sign. With [git] the settings of
+// unsignedInBox tells the box's git, over all files, not to sign. With [git] the settings of
 // that have it already.
-func (a *app) stageUnsigned(rc profile.RunConfig, s *plan.Staged) {
-	if rc.Git != nil || os.Getenv("GIT_CONFIG_COUNT") != "" {
+func unsignedInBox(run *Run) {
+	rc, s := run.Spec, &run.Assets
+	if rc.Git != nil || run.Getenv("GIT_CONFIG_COUNT") != "" {
 		return
 	}
-	list := a.unsigned(rc)
+	list := Unsigned(run.Caller, rc)
 	for i, e := range list {
 		s.Env = append(s.Env, profile.KV{Key: fmt.Sprintf("GIT_CONFIG_KEY_%d", i), Value: e.Key}, profile.KV{Key: fmt.Sprintf("GIT_CONFIG_VALUE_%d", i), Value: e.Value})
 	}
@@ -154,35 +175,28 @@ func (a *app) stageUnsigned(rc profile.RunConfig, s *plan.Staged) {
 }
 
 // leftOut names the settings that the box does not have, each once.
-func (g *gitSettings) leftOut() []string {
+func (g *gitFile) leftOut() []string {
 	var out []string
-	if g != nil {
-		for _, e := range g.result.Shown().Dropped {
-			if !slices.Contains(out, e.Key) {
-				out = append(out, e.Key)
-			}
+	for _, e := range g.result.Shown().Dropped {
+		if !slices.Contains(out, e.Key) {
+			out = append(out, e.Key)
 		}
 	}
 	return out
 }
 
-// stageGit gives the box its git configuration, once git has read it back.
-func stageGit(j *journey) error {
-	g := j.prep.git
-	j.app.stageUnsigned(j.rc, &j.staged)
-	if g == nil {
-		return nil
-	}
-	text, err := g.into(&j.staged, g.result)
+// make gives the box its git configuration, once git has read it back.
+func (g *gitFile) make(run *Run) error {
+	text, err := g.into(&run.Assets, g.result)
 	if err != nil {
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the cleaned git configuration: %v", j.rc.Name, err)}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the cleaned git configuration: %v", run.Spec.Name, err)}
 	}
-	file, err := j.run.File("gitconfig", text, 0o444)
+	file, err := run.Folder.File("gitconfig", text, 0o444)
 	if err != nil {
 		return err
 	}
 	if err := g.result.Verify(g.git, file); err != nil {
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the cleaned git configuration: %v", j.rc.Name, err), Hint: g.git + " --version"}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the cleaned git configuration: %v", run.Spec.Name, err), Hint: g.git + " --version"}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package features
 
 import (
 	"io"
@@ -17,14 +17,22 @@ import (
 // without a name or a password, and in a header. The name that ssh is given is none.
 var gitLogin = regexp.MustCompile(`(?i)(?:https?|ftps?)://[^/\s"@]+@|[a-z+]+://[^/\s"@:]*:[^/\s"@]+@|extraheader\s*=\s*"?\s*(?:proxy-)?authorization:`) // allowed: compiled once, never changed
 
-// stageLogins warns of a login in a repository's own settings. They are shown as they
+// logins warns of a login in a repository's own settings. They are shown as they
 // are, unless the box has a git directory of its own.
-func stageLogins(j *journey) error {
+func logins(git *boxGits) Feature {
+	return Feature{Name: "logins in repositories", Keys: []string{"git_dir"}, Make: func(run *Run) error {
+		warnOfLogins(run, git.repositories())
+		return nil
+	}}
+}
+
+// warnOfLogins looks into the settings of repositories, other than the box's own.
+func warnOfLogins(run *Run, own []string) {
 	roots := []string{}
-	if j.rc.WorkdirMode != profile.None {
-		roots = append(roots, j.rc.Workdir, j.rc.Project)
+	if run.Spec.WorkdirMode != profile.None {
+		roots = append(roots, run.Spec.Workdir, run.Spec.Project)
 	}
-	for _, m := range j.rc.Mounts {
+	for _, m := range run.Spec.Mounts {
 		if m.Mode != profile.Tmpfs {
 			roots = append(roots, m.Source)
 		}
@@ -35,18 +43,16 @@ func stageLogins(j *journey) error {
 			configs = append(configs, filepath.Join(root, ".git", "config"))
 		}
 	}
-	for _, top := range j.prep.facts.Repositories {
+	for _, top := range run.Facts.Repositories {
 		configs = append(configs, filepath.Join(top, ".git", "config"))
 	}
 	slices.Sort(configs)
-	own := j.gits.repositories()
 	for _, file := range slices.Compact(configs) {
 		if !slices.Contains(own, files.Real(filepath.Dir(file))) && holdsLogin(file) {
-			j.app.warn("%s holds a login, and the box can read it", j.app.Short(file))
-			j.app.hint("git remote set-url origin ADDRESS, without the login, and git credential approve keeps it elsewhere")
+			run.Warn("%s holds a login, and the box can read it", run.Short(file))
+			run.Hint("git remote set-url origin ADDRESS, without the login, and git credential approve keeps it elsewhere")
 		}
 	}
-	return nil
 }
 
 func holdsLogin(file string) bool {

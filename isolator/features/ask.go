@@ -1,4 +1,4 @@
-package main
+package features
 
 // network_mode = "ask": a host that no list names is asked about on the terminal.
 // What is always allowed goes into the profile, which is then another one, and
@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/profile"
@@ -22,7 +23,7 @@ const (
 )
 
 // ask asks about a target. It is called from goroutines of the proxy.
-func (n *network) ask(ctx context.Context, t netproxy.Target) netproxy.Answer {
+func (n *networkOf) ask(ctx context.Context, t netproxy.Target) netproxy.Answer {
 	n.mu.Lock()
 	n.questions++
 	tired := n.questions > maxQuestions
@@ -31,10 +32,10 @@ func (n *network) ask(ctx context.Context, t netproxy.Target) netproxy.Answer {
 		return netproxy.No
 	}
 	q := launch.Question{
-		Text:    fmt.Sprintf("inner: profile %q does not list %s. Allow it?", n.j.rc.Name, t),
+		Text:    fmt.Sprintf("inner: profile %q does not list %s. Allow it?", n.run.Spec.Name, t),
 		Choices: "[o]nce, for this [r]un, [a]lways, [n]o", Keys: "oran", Timeout: askTime,
 	}
-	if n.j.rc.Scope == profile.Remote { // there is no file to write to
+	if n.run.Spec.Scope == profile.Remote { // there is no file to write to
 		q.Choices, q.Keys = "[o]nce, for this [r]un, [n]o", "orn"
 	}
 	answer := netproxy.No
@@ -57,38 +58,38 @@ func (n *network) ask(ctx context.Context, t netproxy.Target) netproxy.Answer {
 
 // always puts a target into network_allow of the profile's own file. What fails is
 // told at the end: the answer holds for the run all the same.
-func (n *network) always(t netproxy.Target) {
+func (n *networkOf) always(t netproxy.Target) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	a, rc, entry := n.j.app, n.j.rc, entryOf(t)
+	run, rc, entry := n.run, n.run.Spec, EntryOf(t)
 	if err := n.addEntry(entry); err != nil {
 		n.notes = append(n.notes, fmt.Sprintf("%q is allowed for this run only: %v", entry, err))
 		return
 	}
-	n.notes = append(n.notes, fmt.Sprintf("%q is now in network_allow of %s", entry, a.Short(rc.Path)))
+	n.notes = append(n.notes, fmt.Sprintf("%q is now in network_allow of %s", entry, run.Short(rc.Path)))
 	n.changed = true
 }
 
 // addEntry changes the file, when it is still the one that was loaded and the
 // result is a profile.
-func (n *network) addEntry(entry string) error {
-	rc := n.j.rc
+func (n *networkOf) addEntry(entry string) error {
+	rc := n.run.Spec
 	if n.text == nil {
-		n.text = n.j.profile.Files[0].Data
+		n.text = n.run.Profile.Files[0].Data
 	}
 	text, err := strict.Append(string(n.text), []string{"sandbox", "network_allow"}, strconv.Quote(entry))
 	if err != nil {
 		return err
 	}
-	pl, err := n.j.app.Here()
+	pl, err := n.run.Here()
 	if err != nil {
 		return err
 	}
 	data := []byte(text)
-	if _, err := n.j.app.Loader(pl).LoadBytes(profile.File{Path: rc.Path, Data: data}, rc.Scope); err != nil {
+	if _, err := n.run.Loader(pl).LoadBytes(profile.File{Path: rc.Path, Data: data}, rc.Scope); err != nil {
 		return err
 	}
-	if err := (draft{path: rc.Path, old: n.text}).save(data); err != nil {
+	if err := files.Swap(rc.Path, n.text, data); err != nil {
 		return err
 	}
 	n.text = data

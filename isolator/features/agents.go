@@ -1,4 +1,4 @@
-package main
+package features
 
 // Agents in a box: the clones of their folders, a login that has expired, and
 // one that was renewed inside.
@@ -18,8 +18,10 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/helper"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/gitignore"
@@ -30,13 +32,62 @@ const (
 	renewTimeout = 10 * time.Second // the longest that may take
 )
 
-// capabilities finds what the profile names, built in or declared.
-func (a *app) capabilities(rc *profile.RunConfig) ([]capability.Capability, error) {
+// agentsOf is what the agents of one run keep.
+type agentsOf struct {
+	memory *memory
+	logins []clonedLogin
+}
+
+// clonedLogin is a login as it was cloned into a folder.
+type clonedLogin struct {
+	of     capability.Capability
+	folder string
+	was    []byte
+}
+
+// agents gives the box clones of what agents keep in the home, and their logins.
+func agents(memory *memory) Feature {
+	a := &agentsOf{memory: memory}
+	return Feature{
+		Name: "agents", Keys: []string{"capabilities", "sync_credentials"}, Make: a.make,
+		Ask: func(run *Run, q *host.Request) (err error) {
+			if run.Agents, err = Capabilities(run.Settings, &run.Spec); err != nil {
+				return err
+			}
+			for _, c := range run.Agents {
+				for _, f := range c.Folders {
+					q.Paths = append(q.Paths, f.Place(run.Home))
+				}
+			}
+			return nil
+		},
+		Show: func(run *Run) error {
+			for _, c := range run.Agents {
+				if err := cloneBinds(run, c, func(f capability.Folder) string { return DryStage + "clone of " + f.Path }); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Finish: func(run *Run, _ *Outcome) error {
+			for _, l := range a.logins {
+				if err := a.keepLogin(run, l); err != nil {
+					run.Fail(err)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// Capabilities finds what a profile names, built in or declared. What the user keeps
+// elsewhere than usual is hidden there.
+func Capabilities(s *settings.Settings, rc *profile.RunConfig) ([]capability.Capability, error) {
 	var out []capability.Capability
 	if len(rc.Capabilities) == 0 {
 		return nil, nil
 	}
-	cfg, err := a.GlobalConfig()
+	cfg, err := s.GlobalConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +98,7 @@ func (a *app) capabilities(rc *profile.RunConfig) ([]capability.Capability, erro
 		}
 		// What the user keeps elsewhere is as secret there.
 		for _, f := range c.Folders {
-			if dir := f.Source(a.origin(*rc)); dir != f.Place(a.Home) && !slices.Contains(rc.Allow, "agent-state") {
+			if dir := f.Source(origin(s.Caller, *rc)); dir != f.Place(s.Home) && !slices.Contains(rc.Allow, "agent-state") {
 				rc.Hide = append(rc.Hide, gitignore.Escape(dir))
 			}
 		}
@@ -56,12 +107,12 @@ func (a *app) capabilities(rc *profile.RunConfig) ([]capability.Capability, erro
 	return out, nil
 }
 
-func (a *app) origin(rc profile.RunConfig) capability.Origin {
-	return capability.Origin{Home: a.Home, Workdir: rc.Workdir, Lookup: os.LookupEnv}
+func origin(c *caller.Caller, rc profile.RunConfig) capability.Origin {
+	return capability.Origin{Home: c.Home, Workdir: rc.Workdir, Lookup: c.LookupEnv}
 }
 
-// withArgs puts the arguments of the capabilities before the program's own.
-func withArgs(argv []string, list []capability.Capability) []string {
+// WithArgs puts the arguments of the capabilities before the program's own.
+func WithArgs(argv []string, list []capability.Capability) []string {
 	for _, c := range list {
 		if len(c.Args) > 0 && filepath.Base(argv[0]) == c.Program {
 			argv = slices.Concat(argv[:1], c.Args, argv[1:])
@@ -72,10 +123,11 @@ func withArgs(argv []string, list []capability.Capability) []string {
 
 // cloneBinds mounts the clones of one capability and sets its variables. at
 // names the host folder of each clone.
-func (a *app) cloneBinds(s *plan.Staged, c capability.Capability, rc profile.RunConfig, f host.Facts, at func(capability.Folder) string) error {
+func cloneBinds(run *Run, c capability.Capability, at func(capability.Folder) string) error {
+	s, rc, f := &run.Assets, run.Spec, run.Facts
 	places := make([]string, len(c.Folders))
 	for i, folder := range c.Folders {
-		place := folder.Place(a.Home)
+		place := folder.Place(run.Home)
 		if !hasPlace(rc, f, place) {
 			if folder.Var == "" {
 				return &fault.Refusal{
@@ -86,9 +138,17 @@ func (a *app) cloneBinds(s *plan.Staged, c capability.Capability, rc profile.Run
 			place = filepath.Join(paths.BoxAgents, c.Name, folder.Rel())
 		}
 		places[i] = place
-		s.Binds = append(s.Binds, plan.Bind{Host: at(folder), Box: place, Write: true, Room: plan.SpareRoom, Reason: "capability " + c.Name + ": a clone of " + folder.Path})
+		room := uint64(plan.SpareRoom)
+		if run.Mode.Made() { // the clone is there
+			size, err := roomFor(at(folder))
+			if err != nil {
+				return err
+			}
+			room += size
+		}
+		s.Binds = append(s.Binds, plan.Bind{Host: at(folder), Box: place, Write: true, Room: room, Reason: "capability " + c.Name + ": a clone of " + folder.Path})
 	}
-	s.Env = append(s.Env, c.Environment(a.Home, places)...)
+	s.Env = append(s.Env, c.Environment(run.Home, places)...)
 	return nil
 }
 
@@ -98,17 +158,17 @@ func hasPlace(rc profile.RunConfig, f host.Facts, place string) bool {
 	return rc.Home == "isolated" || rc.Base == "minimal" || f.Paths[place].Kind == host.Dir
 }
 
-// stageClones makes the clones of the capabilities.
-func stageClones(j *journey) error {
-	from := j.app.origin(j.rc)
-	for _, c := range j.prep.clones {
-		dir, err := j.run.Dir("clone-" + c.Name)
+// make makes the clones of the capabilities.
+func (a *agentsOf) make(run *Run) error {
+	from := origin(run.Caller, run.Spec)
+	for _, c := range run.Agents {
+		dir, err := run.Folder.Dir("clone-" + c.Name)
 		if err != nil {
 			return err
 		}
 		var login []byte
 		if c.Login != nil {
-			if login, err = j.login(c, from); err != nil {
+			if login, err = renewedLogin(run, c, from); err != nil {
 				return err
 			}
 		}
@@ -117,31 +177,25 @@ func stageClones(j *journey) error {
 			return err
 		}
 		for _, p := range skipped {
-			j.app.warn("capability %s: %s is a link or no regular file, and was left out", c.Name, j.app.Short(p))
+			run.Warn("capability %s: %s is a link or no regular file, and was left out", c.Name, run.Short(p))
 		}
-		err = j.app.cloneBinds(&j.staged, c, j.rc, j.prep.facts, func(f capability.Folder) string { return filepath.Join(dir, f.Rel()) })
+		err = cloneBinds(run, c, func(f capability.Folder) string { return filepath.Join(dir, f.Rel()) })
 		if err != nil {
 			return err
 		}
-		if err := j.lend(c.Wants); err != nil {
+		if err := run.Folder.Borrow(Wanted(run.Spec, c.Wants)...); err != nil {
 			return err
 		}
 		if login != nil {
-			folder := filepath.Join(dir, c.Folders[0].Rel())
-			j.after = append(j.after, func(j *journey) error { return j.keepLogin(c, from, folder, login) })
+			a.logins = append(a.logins, clonedLogin{c, filepath.Join(dir, c.Folders[0].Rel()), login})
 		}
 	}
 	return nil
 }
 
-// lend makes what an agent wants to find in the project's configuration, for
+// Wanted is what an agent wants to find in the project's configuration: it is made for
 // the run, where the box cannot make it.
-func (j *journey) lend(files []profile.KV) error {
-	return j.run.Borrow(wanted(j.rc, files)...)
-}
-
-// wanted are the places of lend.
-func wanted(rc profile.RunConfig, files []profile.KV) []host.Placeholder {
+func Wanted(rc profile.RunConfig, files []profile.KV) []host.Placeholder {
 	if rc.WorkdirMode != profile.RW || slices.Contains(rc.Allow, "project-config") {
 		return nil
 	}
@@ -155,25 +209,25 @@ func wanted(rc profile.RunConfig, files []profile.KV) []host.Placeholder {
 	return places
 }
 
-// login reads the login that is about to be cloned. One that has expired is
+// renewedLogin reads the login that is about to be cloned. One that has expired is
 // renewed on the host; when that does not help, nothing starts.
-func (j *journey) login(c capability.Capability, from capability.Origin) ([]byte, error) {
+func renewedLogin(run *Run, c capability.Capability, from capability.Origin) ([]byte, error) {
 	path := c.LoginPath(from)
 	data, err := capability.ReadLogin(path)
 	if err != nil || data == nil {
 		return nil, err
 	}
 	ends, known := c.Login.Expiry(data)
-	if !known || time.Until(ends) > renewAhead || j.logsInWith(c.Login.Instead) {
+	if !known || time.Until(ends) > renewAhead || logsInWith(run, c.Login.Instead) {
 		return data, nil
 	}
-	why := j.renew(c.Login.Renew)
+	why := renew(run, c.Login.Renew)
 	if data, err = capability.ReadLogin(path); err != nil || data == nil {
 		return nil, err
 	}
 	if ends, known = c.Login.Expiry(data); known && !ends.After(time.Now()) {
 		if why != nil {
-			j.app.warn("capability %s: %v", c.Name, why)
+			run.Warn("capability %s: %v", c.Name, why)
 		}
 		return nil, &fault.Refusal{Code: 125, Msg: c.Login.Expired.Msg, Hint: c.Login.Expired.Hint}
 	}
@@ -181,35 +235,35 @@ func (j *journey) login(c capability.Capability, from capability.Origin) ([]byte
 }
 
 // logsInWith reports whether the box gets one of these variables.
-func (j *journey) logsInWith(names []string) bool {
+func logsInWith(run *Run, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		if slices.ContainsFunc(j.rc.Env.Set, func(kv profile.KV) bool { return kv.Key == name && kv.Value != "" }) {
+		if slices.ContainsFunc(run.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name && kv.Value != "" }) {
 			return true
 		}
-		return slices.Contains(j.rc.Env.Inherit, name) && os.Getenv(name) != ""
+		return slices.Contains(run.Spec.Env.Inherit, name) && run.Getenv(name) != ""
 	})
 }
 
 // renew runs the program that renews a login, on the host: by an absolute path
 // that nobody but the user and root can have chosen, in an empty folder, with
 // little of the environment, and not for long.
-func (j *journey) renew(words []string) error {
+func renew(run *Run, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
-	dirs := j.hostPath()
-	program, err := j.hostProgram(words[0], dirs)
+	dirs := hostPath(run)
+	program, err := hostProgram(run, words[0], dirs)
 	if err != nil {
 		return err
 	}
-	neutral, err := j.run.Dir("neutral")
+	neutral, err := run.Folder.Dir("neutral")
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, words[1:]...)
-	cmd.Dir, cmd.Env = neutral, renewEnv(dirs)
+	cmd.Dir, cmd.Env = neutral, renewEnv(run.Caller, dirs)
 	err = helper.Run(cmd)
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s did not end within %s", strings.Join(words, " "), renewTimeout)
@@ -221,15 +275,15 @@ func (j *journey) renew(words []string) error {
 }
 
 // hostPath is PATH without what a stranger could have put there.
-func (j *journey) hostPath() []string {
-	return slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool { return !filepath.IsAbs(dir) || j.strange(dir) })
+func hostPath(run *Run) []string {
+	return slices.DeleteFunc(filepath.SplitList(run.Getenv("PATH")), func(dir string) bool { return !filepath.IsAbs(dir) || untrusted(run, dir) })
 }
 
-// strange reports whether a path leads into the project or a folder that the
+// untrusted reports whether a path leads into the project or a folder that the
 // box can write.
-func (j *journey) strange(path string) bool {
-	roots := []string{j.rc.Project, j.rc.Workdir, j.context.Cwd}
-	for _, m := range j.rc.Mounts {
+func untrusted(run *Run, path string) bool {
+	roots := []string{run.Spec.Project, run.Spec.Workdir, run.Context.Cwd}
+	for _, m := range run.Spec.Mounts {
 		if m.Mode == profile.RW {
 			roots = append(roots, m.Source)
 		}
@@ -239,8 +293,8 @@ func (j *journey) strange(path string) bool {
 }
 
 // hostProgram finds a program that only the user or root can have put there.
-func (j *journey) hostProgram(name string, dirs []string) (string, error) {
-	found, err := j.app.FindReal(name, strings.Join(dirs, ":"))
+func hostProgram(run *Run, name string, dirs []string) (string, error) {
+	found, err := run.FindReal(name, strings.Join(dirs, ":"))
 	if err != nil {
 		return "", err
 	}
@@ -248,7 +302,7 @@ func (j *journey) hostProgram(name string, dirs []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if j.strange(real) {
+	if untrusted(run, real) {
 		return "", fmt.Errorf("%q is not run: it leads to %q", found, real)
 	}
 	for _, p := range []string{found, real} {
@@ -262,14 +316,14 @@ func (j *journey) hostProgram(name string, dirs []string) (string, error) {
 }
 
 // renewEnv is what the program needs to find its login and the network.
-func renewEnv(dirs []string) []string {
+func renewEnv(c *caller.Caller, dirs []string) []string {
 	env := []string{"PATH=" + strings.Join(dirs, ":"), "TERM=dumb", "DISABLE_AUTOUPDATER=1"}
 	for _, name := range []string{
 		"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "CLAUDE_CONFIG_DIR",
 		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 		"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	} {
-		if v, ok := os.LookupEnv(name); ok {
+		if v, ok := c.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}
 	}
@@ -277,32 +331,32 @@ func renewEnv(dirs []string) []string {
 }
 
 // keepLogin looks whether the program renewed its login while it ran, and
-// writes it back or says that it is lost. was is the login that was cloned into
-// folder; what the box has of it now is untrusted.
-func (j *journey) keepLogin(c capability.Capability, from capability.Origin, folder string, was []byte) error {
+// writes it back or says that it is lost. What the box has of it now is untrusted.
+func (a *agentsOf) keepLogin(run *Run, l clonedLogin) error {
+	c, was := l.of, l.was
 	// Some agents revoke the old login when they renew it.
 	const outdated = "the one on the host may have ended with that"
-	is, err := j.filled.read(folder, c.Login.File, capability.MaxLogin)
+	is, err := a.memory.read(l.folder, c.Login.File, capability.MaxLogin)
 	if err != nil {
 		return nil // logged out inside, or spoilt: nothing to keep
 	}
 	merged, err := c.Login.Renewed(was, is, time.Now())
 	switch {
-	case err != nil && j.rc.SyncLogin:
-		j.app.warn("capability %s: the login inside changed and was not written back: its %v", c.Name, err)
+	case err != nil && run.Spec.SyncLogin:
+		run.Warn("capability %s: the login inside changed and was not written back: its %v", c.Name, err)
 		return nil
 	case err != nil || merged == nil:
 		return nil
-	case !j.rc.SyncLogin:
-		j.app.say("%s renewed its login inside the sandbox, and it stays there: %s", c.Name, outdated)
-		j.app.hint("sync_credentials = true in profile %q writes it back", j.rc.Name)
+	case !run.Spec.SyncLogin:
+		run.Say("%s renewed its login inside the sandbox, and it stays there: %s", c.Name, outdated)
+		run.Hint("sync_credentials = true in profile %q writes it back", run.Spec.Name)
 		return nil
 	}
-	path := c.LoginPath(from)
+	path := c.LoginPath(origin(run.Caller, run.Spec))
 	err = capability.Replace(path, was, merged)
 	switch {
 	case errors.Is(err, capability.ErrChanged):
-		j.app.say("%s renewed its login inside the sandbox; %s changed meanwhile and was left as it is", c.Name, j.app.Short(path))
+		run.Say("%s renewed its login inside the sandbox; %s changed meanwhile and was left as it is", c.Name, run.Short(path))
 		return nil
 	case err != nil:
 		return fmt.Errorf("capability %s: the renewed login was not written back: %w", c.Name, err)

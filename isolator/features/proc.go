@@ -1,22 +1,33 @@
-package main
+package features
 
 import (
 	"fmt"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/procfs"
-	"github.com/enr/inner/profile"
 )
+
+// proc decides what the box has as /proc.
+func proc() Feature {
+	return Feature{
+		Name: "proc", Keys: []string{"proc"}, Learn: knownProc, Make: selfWithoutProc,
+		Show: func(run *Run) error {
+			run.Assets.Self = run.Self()
+			return nil
+		},
+	}
+}
 
 // knownProc puts into the facts what is known. A bind that the profile asks
 // for must have been shown to be safe since the last boot.
-func (a *app) knownProc(rc profile.RunConfig, f *host.Facts, mayProbe bool) error {
+func knownProc(run *Run) error {
+	rc, f := run.Spec, &run.Facts
+	mayProbe := run.Mode.Made()
 	if rc.Proc != "auto" && rc.Proc != "bind" {
 		return nil
 	}
-	found, ok := procfs.Known(a.ProcFile(), f.Bwrap)
+	found, ok := procfs.Known(run.ProcFile(), f.Bwrap)
 	if rc.Proc == "auto" {
 		if ok {
 			f.Proc = found.Mode
@@ -36,42 +47,38 @@ func (a *app) knownProc(rc profile.RunConfig, f *host.Facts, mayProbe bool) erro
 	}
 }
 
-// stageProc finds the inner binary, for a box that cannot execute it through
+// selfWithoutProc finds the inner binary, for a box that cannot execute it through
 // /proc.
-func stageProc(j *journey) error {
-	if plan.ProcMode(j.rc.Proc, j.prep.facts.Proc) != "empty" {
-		return nil
+func selfWithoutProc(run *Run) error {
+	if plan.ProcMode(run.Spec.Proc, run.Facts.Proc) == "empty" {
+		run.Assets.Self = run.Self()
 	}
-	j.staged.Self = j.app.Self()
 	return nil
 }
 
-// otherProc is called when a run did not start because a fresh /proc cannot be
+// OtherProc is called when a run did not start because a fresh /proc cannot be
 // mounted: it finds out what can be had instead, and makes a plan with it.
-func (j *journey) otherProc() bool {
-	f := &j.prep.facts
-	if j.result.Started || j.rc.Proc != "auto" || f.Proc != "" || !procfs.FailedAtProc(j.result.Reason) {
+func OtherProc(run *Run) bool {
+	f := &run.Facts
+	if run.Result.Started || run.Spec.Proc != "auto" || f.Proc != "" || !procfs.FailedAtProc(run.Result.Reason) {
 		return false
 	}
-	found, err := procfs.Find(j.app.ProcFile(), f.Bwrap)
+	found, err := procfs.Find(run.ProcFile(), f.Bwrap)
 	if err != nil {
-		j.app.warn("%s", err)
+		run.Warn("%s", err)
 		return false
 	}
 	if found.Mode == "fresh" {
 		return false
 	}
-	j.app.say("/proc is %s in the box: %s", map[string]string{"bind": "the host's, read-only,", "empty": "empty"}[found.Mode], found.Why)
+	run.Say("/proc is %s in the box: %s", map[string]string{"bind": "the host's, read-only,", "empty": "empty"}[found.Mode], found.Why)
 	f.Proc = found.Mode
-	if err := stageProc(j); err != nil {
-		j.app.warn("%s", err)
-		return false
-	}
-	plan, err := plan.Build(j.rc, *f, j.staged)
+	_ = selfWithoutProc(run)
+	plan, err := plan.Build(run.Spec, *f, run.Assets)
 	if err != nil {
-		j.app.warn("%s", err)
+		run.Warn("%s", err)
 		return false
 	}
-	j.plan = plan
+	run.Plan = plan
 	return true
 }

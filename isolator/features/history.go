@@ -1,31 +1,39 @@
-package main
+package features
 
 import (
-	"os"
 	"slices"
 
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
-// stageHistory preloads the history of an interactive shell, and puts the
+// history preloads the history of an interactive shell, and puts the
 // cursor in order at its prompts.
-func stageHistory(j *journey) error {
-	if !j.prep.facts.Terminal {
+func history() Feature {
+	return Feature{Name: "history and prompt", Keys: []string{"entrypoint"}, Make: shellWithHistory}
+}
+
+func shellWithHistory(run *Run) error {
+	if !run.Facts.Terminal {
 		return nil
 	}
-	sh, err := j.run.History(j.rc.Entrypoint, os.LookupEnv)
+	sh, err := run.Folder.History(run.Spec.Entrypoint, run.LookupEnv)
 	if err != nil {
 		return err
 	}
-	s := &j.staged
+	s := &run.Assets
 	if sh.Bind != nil {
+		room, err := roomFor(sh.Bind.Host)
+		if err != nil {
+			return err
+		}
+		sh.Bind.Room += room
 		s.Binds = append(s.Binds, *sh.Bind)
 	}
 	s.Env = append(s.Env, sh.Env...)
 	s.Argv = append([]string{s.Argv[0]}, append(sh.Args, s.Argv[1:]...)...)
 	if sh.Prompt != "" {
-		promptFirst(&j.rc.Env, s, sh.Prompt, os.LookupEnv)
+		promptFirst(&run.Spec.Env, s, sh.Prompt, run.LookupEnv)
 	}
 	return nil
 }

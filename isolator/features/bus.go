@@ -1,4 +1,4 @@
-package main
+package features
 
 import (
 	"bytes"
@@ -19,24 +19,36 @@ import (
 // busTime is how long the filter of the bus may take to be ready.
 const busTime = 10 * time.Second
 
-// stageBus starts the filter between the session bus and the box. It lives as
+// bus puts a filter between the session bus and the box. It lives as
 // long as inner: its end of a pipe closes with inner, however that ends.
-func stageBus(j *journey) error {
-	rules := plan.BusRules(j.rc)
+func bus() Feature {
+	return Feature{
+		Name: "session bus", Keys: []string{"allow"}, Make: filteredBus,
+		Show: func(run *Run) error {
+			if len(plan.BusRules(run.Spec)) > 0 {
+				run.Assets.ShowBus(DryBus)
+			}
+			return nil
+		},
+	}
+}
+
+func filteredBus(run *Run) error {
+	rules := plan.BusRules(run.Spec)
 	if len(rules) == 0 {
 		return nil
 	}
-	bus := host.FindBus(j.prep.facts.Env)
+	bus := host.FindBus(run.Facts.Env)
 	if bus.Why != "" {
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q allows a part of the session bus: %s", j.rc.Name, bus.Why), Hint: bus.Fix}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q allows a part of the session bus: %s", run.Spec.Name, bus.Why), Hint: bus.Fix}
 	}
-	socket := filepath.Join(j.run.Path, "bus")
+	socket := filepath.Join(run.Folder.Path, "bus")
 	stop, err := startFilter(bus, socket, rules)
 	if err != nil {
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the session bus cannot be filtered: %v", j.rc.Name, err), Hint: "inner doctor"}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: the session bus cannot be filtered: %v", run.Spec.Name, err), Hint: "inner doctor"}
 	}
-	j.stops = append(j.stops, stop)
-	j.staged.ShowBus(socket)
+	run.Undo(stop)
+	run.Assets.ShowBus(socket)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package main
+package features
 
 // limits.disk holds for what the box's git stores. No kernel gives a plain user a folder on
 // the disk with a size, so it is looked at while the box runs, and the box is ended.

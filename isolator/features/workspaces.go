@@ -1,4 +1,4 @@
-package main
+package features
 
 // Mount points below ${workspaces_path}: made on the host before the box, so
 // that bwrap creates nothing, and gone after it.
@@ -6,8 +6,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
@@ -15,19 +13,29 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// stageWorkspaces makes and locks the workspaces of a run. It comes before the
+// workspaces makes and locks the workspaces of a run. It comes before the
 // host is probed: the facts are about what the box will see.
-func stageWorkspaces(j *journey) error {
-	places, err := j.app.workspaces(j.rc)
-	if err != nil || len(places) == 0 {
-		return err
+func workspaces() Feature {
+	return Feature{
+		Name: "workspaces", Keys: []string{"workspaces_path", "mounts", "workdir"},
+		Before: func(run *Run) error {
+			places, err := workspacesOf(run)
+			if err != nil || len(places) == 0 {
+				return err
+			}
+			return run.Folder.Workspaces(run.Spec.WorkspacesDir, places)
+		},
+		Show: func(run *Run) error {
+			_, err := workspacesOf(run)
+			return err
+		},
 	}
-	return j.run.Workspaces(j.rc.WorkspacesDir, places)
 }
 
-// workspaces returns the places of a run below ${workspaces_path}. It changes
+// workspacesOf returns the places of a run below ${workspaces_path}. It changes
 // nothing.
-func (a *app) workspaces(rc profile.RunConfig) ([]stage.Workspace, error) {
+func workspacesOf(run *Run) ([]stage.Workspace, error) {
+	rc := run.Spec
 	var places []stage.Workspace
 	for _, m := range rc.Mounts {
 		if !m.Workspace {
@@ -45,15 +53,15 @@ func (a *app) workspaces(rc profile.RunConfig) ([]stage.Workspace, error) {
 	if len(places) == 0 {
 		return nil, nil
 	}
-	return places, a.notForBox(rc)
+	return places, notForBox(rc, run.InnerHome)
 }
 
 // notForBox refuses a workspaces_path that the box could write: a link planted
 // there would be followed when the mount is made (CVE-2026-87766). What lies in
 // inner's own folder no box can write.
-func (a *app) notForBox(rc profile.RunConfig) error {
+func notForBox(rc profile.RunConfig, innerHome string) error {
 	root := files.Real(rc.WorkspacesDir)
-	if inFolder(files.Real(a.InnerHome), root) {
+	if inFolder(files.Real(innerHome), root) {
 		return nil
 	}
 	var writable []string
@@ -74,10 +82,4 @@ func (a *app) notForBox(rc profile.RunConfig) error {
 		}
 	}
 	return nil
-}
-
-// inFolder reports whether path is dir or lies below it.
-func inFolder(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }

@@ -1,0 +1,141 @@
+// Package features holds what a profile can grant or take, one file for each thing: what
+// it asks of the host, what it makes for a run and how that is taken away again, and what
+// follows the end of the program.
+//
+// A feature of a run is made by a function, so that what it keeps between its steps is
+// its own; what others need of it is a field of Run, or stands in the call in All.
+//
+//	for _, f := range features.All() {
+//		if f.Make != nil {
+//			err = f.Make(run)
+//		}
+//	}
+package features
+
+import (
+	"slices"
+	"time"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
+)
+
+// Feature is one thing that a profile can grant or take. Every step may be nil.
+type Feature struct {
+	Name string
+	Keys []string // of the profile language, that it reads
+
+	Before  func(*Run) error                // makes what must be there before the host is looked at
+	Ask     func(*Run, *host.Request) error // adds what it has to know of the host; changes nothing
+	Learn   func(*Run) error                // completes Facts and Reach with what a probe cannot tell
+	Make    func(*Run) error                // makes what the run needs, and puts it into Assets
+	Show    func(*Run) error                // puts into the Assets of a preview what Make would
+	Refresh func(*Run) error                // looks again, after the host has changed; Facts are new
+	Start   func(*Run, *launch.Options)     // says what the launcher is to call; before each try to start
+	Finish  func(*Run, *Outcome) error      // follows the end of the program, while Assets are still there
+}
+
+// All are the features of one run, in the order in which they are made and finished. What
+// Make takes is taken away in the opposite order.
+//
+// Where order matters:
+//
+//	masks first               others bind its empty file
+//	git, leftovers, lastGit   what the box's git has of submodules is settled first, then what
+//	                          the run left is looked at before any git outside may come to it,
+//	                          and only then what the box committed is handed over
+//	memory before agents      a folder that was full is told before what was read from it
+//	observed last             what was seen includes the answers of the network
+func All() []Feature {
+	git := new(boxGits)
+	memory := new(memory)
+	return []Feature{
+		workspaces(), masks(), limited(), nested(), proc(),
+		memory.feature(), git.feature(), leftovers(git), git.last(),
+		agents(memory), logins(git), gitSettings(), noop(), bus(), history(), copies(), reach(), network(), observed(),
+	}
+}
+
+// Run is one run while it is prepared and carried out. Its fields are known in their
+// order; each is written by the step, or by the feature, that its comment names.
+type Run struct {
+	*settings.Settings // who calls, and what is set
+
+	Profile *profile.Profile
+	Context profile.Context
+	Observe *Observe // nil unless the accesses of the program are looked at
+	Mode    Mode
+
+	Spec    profile.RunConfig       // what the profile comes to here
+	Folder  *stage.Run              // of the run; nil in a preview
+	Agents  []capability.Capability // agents: the capabilities of the Spec
+	Facts   host.Facts              // what the host is
+	LeftOut []string                // git settings: those of the user that the box does not have
+	Reach   Reach                   // reach: what the box may reach by name
+	Assets  plan.Staged             // what is made for the run
+	Plan    plan.Plan
+	Result  launch.Result // of the last try to start
+
+	undo []func()
+}
+
+// Mode is what a run is prepared for.
+type Mode int
+
+// What a run is prepared for.
+const (
+	Program Mode = iota // a program runs
+	Checks              // checks take its place: nobody is asked, and no end is told
+	Preview             // nothing is made and nothing runs
+	Pasted              // the same, for a command to paste, which has nothing that is made for a run only
+)
+
+// Made reports whether something is made on the host.
+func (m Mode) Made() bool { return m == Program || m == Checks }
+
+// ID is the run's, "" when it has no folder.
+func (run *Run) ID() string {
+	if run.Folder == nil {
+		return ""
+	}
+	return run.Folder.ID
+}
+
+// Undo registers what takes away again what was just made.
+func (run *Run) Undo(f func()) { run.undo = append(run.undo, f) }
+
+// Close takes away what was made, the last first.
+func (run *Run) Close() {
+	for _, f := range slices.Backward(run.undo) {
+		f()
+	}
+	run.undo = nil
+}
+
+// Outcome is what a run came to.
+type Outcome struct {
+	launch.Result
+
+	Begun time.Time
+	Clock time.Time // Begun, as files know it
+
+	Limits  []string       // that were reached, in words
+	Aside   []string       // what was moved aside
+	Blocked map[string]int // noop: calls per command
+	Hosts   []runlog.Host  // what became of them
+	Events  []runlog.Event // what the audit log gets with the end
+}
+
+// masks makes the file that masks are bound from.
+func masks() Feature {
+	return Feature{Name: "masks", Keys: []string{"allow", "hide"}, Make: func(run *Run) (err error) {
+		run.Assets.Empty, err = run.Folder.File("empty", nil, 0o444)
+		return err
+	}}
+}

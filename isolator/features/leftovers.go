@@ -1,0 +1,172 @@
+package features
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/repos"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/stage"
+)
+
+// Most folders that are noted one by one for a run that is killed: the note costs each start.
+const maxNoted = 200
+
+// leftoversOf are what a run may have left: what the host would obey is switched off.
+type leftoversOf struct {
+	git      *boxGits
+	timeless []string // writable folders where the time of a change says nothing
+}
+
+// leftovers makes what is missing in the project and must not be made from inside, and
+// looks at the end at what was made all the same.
+func leftovers(git *boxGits) Feature {
+	l := &leftoversOf{git: git}
+	return Feature{
+		Name: "leftovers", Keys: []string{"workdir_mode", "mounts", "git_dir"}, Make: l.watch, Refresh: l.watch,
+		Finish: func(run *Run, o *Outcome) error {
+			s := l.search(run, o.Clock)
+			s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
+			o.Aside = Hold(run.Caller, s)
+			return nil
+		},
+	}
+}
+
+// watch makes the placeholders, and notes, for the case that this run is killed, that somebody has to look at
+// what it leaves.
+func (l *leftoversOf) watch(run *Run) error {
+	s := l.search(run, time.Time{})
+	l.timeless = repos.Timeless(s.Roots)
+	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: s.Before, Named: s.Named}
+	if s.NoGit {
+		w.Guarded, w.Named = nil, nil
+	}
+	if s.NoGit || len(s.Unlisted) > maxNoted {
+		w.Unlisted = realRoots(run.Spec)
+	}
+	run.Folder.Watch(w)
+	return run.Folder.Borrow(run.Facts.Later...)
+}
+
+// search says where to look for what a run leaves on the host.
+func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
+	rc, f := run.Spec, run.Facts
+	s := repos.Search{
+		Roots: WritableRoots(rc), Ours: Placeholders(run), Since: since, Timeless: l.timeless, NoGit: rc.GitDir == "rw",
+		Obeyed: plan.ObeyedRoots(rc), Before: plan.KeptPlaces(rc, f), Named: f.Named, Homes: f.Homes(),
+	}
+	if s.NoGit {
+		s.Named, s.Keep = nil, f.Named
+	}
+	s.Guarded, s.Unlisted = l.git.known(), f.Unlisted
+	return s
+}
+
+// leastLook is how long the folders of a short run are looked through, where they are
+// many. Some thirty thousand take that long; with fewer of them the end comes as soon as
+// all were looked at.
+const leastLook = 500 * time.Millisecond
+
+// Placeholders are what inner made in writable folders, for as long as the run
+// needs it.
+func Placeholders(run *Run) []string {
+	var out []string
+	for _, p := range run.Facts.Later {
+		out = append(out, p.Path)
+	}
+	return out
+}
+
+// LookAgain does what follows a run for runs that were killed.
+func LookAgain(c *caller.Caller) {
+	err := stage.Interrupted(c.Ledger(), func(w stage.Watched) {
+		Hold(c, repos.Search{
+			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named,
+			Homes: c.Homes(), Limit: time.Second,
+		})
+	})
+	if err != nil {
+		c.Warn("what a killed run left was not looked at: %v", err)
+	}
+	recoverGit(c)
+}
+
+// Hold looks, and says what it did. It returns what was moved aside.
+func Hold(c *caller.Caller, s repos.Search) []string {
+	s.Hooks = host.EverywhereHooks()
+	found, err := s.Hold()
+	for _, h := range found.Held {
+		c.Warn("%s would run on your machine, and is switched off: %s", c.Short(h.Place), strings.Join(h.What, ", "))
+		last := h.Kept[0]
+		to, _, _ := strings.Cut(last, repos.Suffix)
+		c.Hint("mv %s %s   # puts it back; look at it first", quote.POSIX(last), quote.POSIX(to))
+	}
+	aside := sayMoved(c, found.Moved)
+	if n := len(found.Unseen); n > 0 {
+		c.Warn("not looked through for what git and other tools would obey, as there was no time for it: %s", someFolders(c, found.Unseen))
+	}
+	if err != nil {
+		c.Warn("not all that the run left could be looked at, so do not use git or an editor in %s before you did: %v", c.Short(s.Roots[0]), err)
+	}
+	return aside
+}
+
+// sayMoved says what was moved aside, and how to put it back.
+func sayMoved(c *caller.Caller, list []repos.Moved) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	const most = 5
+	var paths, names, back []string
+	for i, m := range list {
+		paths = append(paths, m.Path)
+		if i < most {
+			names = append(names, fmt.Sprintf("%s (%s)", near(m.Path), m.Tool))
+			back = append(back, "mv "+quote.POSIX(near(m.Kept))+" "+quote.POSIX(near(m.Path)))
+		}
+	}
+	more := ""
+	if n := len(list) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more, each with %s at the end of its name", n, repos.Suffix)
+	}
+	c.Warn("moved aside, because tools on your machine would obey it: %s%s", strings.Join(names, ", "), more)
+	c.Hint("%s   # puts it back; look at it first", strings.Join(back, "; "))
+	return paths
+}
+
+// near writes a path below the current folder relative to it.
+func near(p string) string {
+	if cwd, err := os.Getwd(); err == nil {
+		if rest, ok := strings.CutPrefix(p, files.Real(cwd)+"/"); ok && !strings.HasPrefix(rest, "-") {
+			return rest
+		}
+	}
+	return p
+}
+
+// someFolders names a few of many folders.
+func someFolders(c *caller.Caller, list []string) string {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(x, y string) int { return cmp.Compare(strings.Count(x, "/"), strings.Count(y, "/")) })
+	const most = 4
+	var out []string
+	for _, p := range list[:min(len(list), most)] {
+		out = append(out, visible.Text(c.Short(p)))
+	}
+	text := strings.Join(out, ", ")
+	if n := len(list) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more folders, with what is in them", n)
+	}
+	return text
+}

@@ -1,0 +1,104 @@
+package features
+
+// Limits of a run: what holds them is chosen from the facts, made before the
+// plan, and told at the end when it was reached.
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/enr/inner/isolator/limits"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/runlog"
+)
+
+// limited holds the run to its limits.
+func limited() Feature {
+	return Feature{
+		Name: "limits", Keys: []string{"limits", "limits_required"}, Make: controlGroup,
+		Finish: func(run *Run, o *Outcome) error {
+			o.Limits = reached(run)
+			for _, text := range o.Limits {
+				run.Say("%s reached", text)
+				o.Events = append(o.Events, runlog.Event{Type: runlog.EventLimit, Run: run.ID(), Profile: run.Spec.Name, Reason: text + " reached"})
+			}
+			return nil
+		},
+	}
+}
+
+// controlGroup makes the control group of the run, where that is what holds its
+// limits. One that cannot be made after all is no engine: another is chosen. What
+// nothing holds plan.Build refuses, unless the profile says limits_required =
+// false: then it is told.
+func controlGroup(run *Run) error {
+	held, missing := plan.Limits(run.Spec, run.Facts)
+	for held != nil && held.Parent != "" && (len(missing) == 0 || run.Spec.LimitsLoose) {
+		held.Folder = held.FolderOf(run.Folder.ID)
+		err := run.Folder.Group(held.Folder, held.Make)
+		if err == nil {
+			run.Assets.Group = held.Folder
+			break
+		}
+		run.Facts.Limits.Group = limits.Parent{Why: err.Error()}
+		held, missing = plan.Limits(run.Spec, run.Facts)
+	}
+	if len(missing) > 0 && run.Spec.LimitsLoose {
+		run.Warn("%s; the run starts without (limits_required = false)", plan.Unlimited(missing))
+	}
+	return nil
+}
+
+// reached are the limits that the run came to, in words.
+func reached(run *Run) []string {
+	var out []string
+	for _, key := range run.Result.Reached {
+		for _, h := range run.Plan.Limits.Held {
+			if h.Key == key {
+				text := limitName(key) + " limit " + h.Text
+				if key == limits.DiskKey {
+					text += " (sandbox.limits.disk) of the box's git directory"
+				}
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}
+
+// limitName is the key of a limit, for people.
+func limitName(key string) string {
+	switch key {
+	case "pids":
+		return "process"
+	case "files":
+		return "open files"
+	}
+	return strings.ReplaceAll(key, "_", " ")
+}
+
+// LimitLines tells what holds each limit of a plan; a pasted command has only
+// those of disk.
+func LimitLines(plan plan.Plan) []string {
+	if plan.Limits == nil {
+		return nil
+	}
+	var out []string
+	for _, h := range plan.Limits.Held {
+		out = append(out, fmt.Sprintf("%s limit %s, held by %s", limitName(h.Key), h.Text, EngineText(h, plan.Limits)))
+	}
+	return out
+}
+
+// EngineText says what holds a limit.
+func EngineText(h limits.Held, p *limits.Plan) string {
+	switch h.Engine {
+	case limits.Systemd:
+		return "a scope of systemd (" + p.Scope[0] + ")"
+	case limits.Cgroup:
+		return "a control group in " + p.Parent
+	case limits.Rlimit:
+		return "resource limits of the program (setrlimit)"
+	}
+	return "the size of each tmpfs, and of the box's git directories by a look at them"
+}

@@ -1,0 +1,218 @@
+package features
+
+// The network of a run by name: what the profile lists becomes the policy of a
+// proxy, once, before the program starts. The proxy lives in this process and
+// accepts in the box (launch.Network), so nothing is left when either ends.
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/profile"
+)
+
+// maxTold is how many refused hosts of a run are told on stderr: a program can
+// ask for ever new ones. The record has more of them.
+const maxTold = 20
+
+// network gives the box its proxy and its ports.
+func network() Feature {
+	n := new(networkOf)
+	return Feature{
+		Name: "network", Keys: []string{"network_mode", "network_allow", "network_deny", "publish", "host_ports"},
+		Make: n.make,
+		Start: func(run *Run, o *launch.Options) {
+			if n.run == nil {
+				return
+			}
+			o.Network = n.board
+			if run.Mode == Program { // checks have nobody to ask
+				o.Ask = n.asker
+			}
+		},
+		Finish: func(run *Run, o *Outcome) error {
+			if n.run != nil {
+				n.tell(o)
+			}
+			return nil
+		},
+	}
+}
+
+// networkOf is what a run has of it besides the plan.
+type networkOf struct {
+	run   *Run
+	proxy *netproxy.Proxy // nil unless hosts are allowed by name
+	ports *ports          // nil without ports of either kind
+	asker *launch.Asker   // nil when nobody is asked
+
+	mu        sync.Mutex
+	refused   []netproxy.Refusal // the first maxTold: told, or to be told, in their order
+	count     int                // of all refusals that the proxy told of
+	granted   []netproxy.Target  // by the person, during the run
+	questions int
+	text      []byte   // of the profile's file, as we last knew it
+	changed   bool     // it is another one now
+	notes     []string // what is said about that at the end
+}
+
+// make makes the proxy and opens the ports of this computer. Nothing of
+// the box is there yet.
+func (n *networkOf) make(run *Run) error {
+	rc := run.Spec
+	if rc.Network == profile.NetFull || !rc.Network.ByName() && len(rc.Publish)+len(rc.HostPorts) == 0 {
+		return nil
+	}
+	n.run = run
+	run.Undo(n.close)
+	if rc.Network.ByName() {
+		o := netproxy.Options{Profile: rc.Name, Refused: n.refuse}
+		if run.Observe.learning() {
+			o.Mode = netproxy.Learn
+		}
+		if rc.Network == profile.NetAsk {
+			o.Mode = netproxy.Ask
+			if run.Facts.Terminal {
+				n.asker = new(launch.Asker)
+				o.Ask = n.ask
+			}
+		}
+		o.Policy = netproxy.NewPolicy(run.Reach.Allow, run.Reach.Deny)
+		n.proxy = netproxy.New(o)
+	}
+	var err error
+	n.ports, err = openPorts(run)
+	return err
+}
+
+// board takes the network of the box, before the program starts.
+func (n *networkOf) board(box launch.Network) error {
+	for i, l := range n.run.Plan.Listen {
+		for _, listener := range box.Listeners[i] {
+			if l.HostPort == 0 {
+				go func() { _ = n.proxy.Serve(listener) }() // it ends with the listener
+			} else {
+				go n.ports.serve(listener, n.ports.host(l.HostPort))
+			}
+		}
+	}
+	if n.ports != nil && box.Dial != nil {
+		n.ports.publish(n.run.Plan.Publish, box.Dial)
+	}
+	return nil
+}
+
+// close ends what is left of the network of a run.
+func (n *networkOf) close() {
+	if n.proxy != nil {
+		n.proxy.Close()
+	}
+	n.ports.close()
+}
+
+// refuse tells about a refusal, at once where the program does not have the
+// terminal to itself.
+func (n *networkOf) refuse(r netproxy.Refusal) {
+	n.mu.Lock()
+	n.count++
+	if n.count > maxTold { // nor is there an end to what would be remembered
+		n.mu.Unlock()
+		return
+	}
+	hint := n.remedy([]netproxy.Refusal{r})
+	for _, old := range n.refused {
+		if hint == n.remedy([]netproxy.Refusal{old}) {
+			hint = ""
+		}
+	}
+	n.refused = append(n.refused, r)
+	n.mu.Unlock()
+	if n.run.Facts.Terminal {
+		return
+	}
+	n.run.Say("refused: %s", r.Reason)
+	if hint != "" {
+		n.run.Hint("%s", hint)
+	}
+}
+
+// remedy says what to add so that refused hosts are allowed, or "".
+func (n *networkOf) remedy(refused []netproxy.Refusal) string {
+	var entries []string
+	for _, r := range refused {
+		if e := strconv.Quote(EntryOf(r.Target)); r.Kind == netproxy.Unlisted && !slices.Contains(entries, e) {
+			entries = append(entries, e)
+		}
+	}
+	if len(entries) == 0 {
+		return ""
+	}
+	where := "the profile"
+	if n.run.Spec.Scope != profile.Remote {
+		where = n.run.Short(n.run.Spec.Path)
+	}
+	return fmt.Sprintf("network_allow = [%s] under [sandbox] of %s allows it", strings.Join(entries, ", "), where)
+}
+
+// EntryOf is the entry of network_allow that allows a target.
+func EntryOf(t netproxy.Target) string {
+	if strings.Contains(t.Host, ":") || t.Port != 443 && t.Port != 80 {
+		return t.String()
+	}
+	return t.Host
+}
+
+// tell says at the end what was held back, and puts what the box asked
+// for into the record and the audit log.
+func (n *networkOf) tell(o *Outcome) {
+	run := n.run
+	for _, r := range n.ports.failures() {
+		run.Warn("%s", r)
+	}
+	if n.proxy == nil {
+		return
+	}
+	n.proxy.Close()
+	report := n.proxy.Report()
+	counts := map[netproxy.Target]int64{}
+	for _, h := range report {
+		counts[netproxy.Target{Host: h.Host, Port: h.Port}] = h.Refused
+		o.Hosts = append(o.Hosts, runlog.Host{
+			Host: h.Host, Port: h.Port, Origin: h.Origin, Allowed: h.Allowed, Refused: h.Refused, Failed: h.Failed, Up: h.Up, Down: h.Down, Plain: h.Plain, Reason: h.Reason,
+		})
+		if h.Refused > 0 {
+			o.Events = append(o.Events, runlog.Event{
+				Type: runlog.EventHostRefused, Run: run.ID(), Profile: run.Spec.Name, Host: runlog.HostText(h.Host, h.Port), Count: int(h.Refused), Reason: h.Reason,
+			})
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, t := range n.granted {
+		o.Events = append(o.Events, runlog.Event{Type: runlog.EventHostAllowed, Run: run.ID(), Profile: run.Spec.Name, Host: t.String(), Count: 1})
+	}
+	if run.Facts.Terminal {
+		for _, r := range n.refused {
+			run.Say("refused: %s (%s)", r.Reason, runlog.Times(counts[r.Target]))
+		}
+		if hint := n.remedy(n.refused); hint != "" {
+			run.Hint("%s", hint)
+		}
+	}
+	for _, note := range n.notes {
+		run.Say("%s", note)
+	}
+	if n.changed && run.Spec.Scope == profile.Local {
+		run.Hint("inner allow: the profile has changed, and the next run needs your word")
+	}
+	if more := n.count - maxTold; more > 0 {
+		run.Say("refused: %d more hosts", more)
+		run.Hint("inner log show %s", run.ID())
+	}
+}

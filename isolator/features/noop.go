@@ -1,0 +1,75 @@
+package features
+
+import (
+	"path/filepath"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/shims"
+)
+
+// noop writes the block and rewrite shims of the box, and counts the calls they block.
+func noop() Feature {
+	var count func() map[string]int
+	return Feature{
+		Name: "noop", Keys: []string{"noop"},
+		Make: func(run *Run) (err error) {
+			count, err = makeNoop(run)
+			return err
+		},
+		Show: func(run *Run) error {
+			if len(run.Spec.Noop.Rules) > 0 {
+				run.Assets.Noop, run.Assets.Startup = DryNoop, DryStart
+				run.Assets.Binds = append(run.Assets.Binds, blockedPipe(DryPipe))
+			}
+			return nil
+		},
+		Finish: func(_ *Run, o *Outcome) error {
+			if count != nil {
+				o.Blocked = count()
+			}
+			return nil
+		},
+	}
+}
+
+// makeNoop returns what ends the counting and says what was counted; nil without any rule.
+func makeNoop(run *Run) (count func() map[string]int, err error) {
+	scripts := shims.NoopScripts(run.Spec.Noop, run.Spec.Name, paths.BoxNoop, paths.BoxBlocked)
+	if len(scripts) == 0 {
+		return nil, nil
+	}
+	if run.Assets.Noop, err = run.Folder.Dir("noop"); err != nil {
+		return nil, err
+	}
+	for _, sc := range scripts {
+		if _, err := run.Folder.File(filepath.Join("noop", sc.Name), sc.Text, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	files, err := plan.NoopStartup()
+	if err != nil {
+		return nil, err
+	}
+	if run.Assets.Startup, err = run.Folder.Dir("start"); err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if _, err := run.Folder.File(filepath.Join("start", f.Name), f.Text, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	pipe := filepath.Join(run.Folder.Path, "blocked")
+	calls, err := shims.CountBlocked(pipe, run.Spec.Noop)
+	if err != nil {
+		return nil, err
+	}
+	run.Assets.Binds = append(run.Assets.Binds, blockedPipe(pipe))
+	return calls.Close, nil
+}
+
+// blockedPipe shows the pipe in the box. A pipe is written to through a read-only
+// mount, too; so the box can do nothing else to it.
+func blockedPipe(path string) plan.Bind {
+	return plan.Bind{Host: path, Box: paths.BoxBlocked, Reason: "blocked calls are counted"}
+}

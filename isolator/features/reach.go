@@ -1,0 +1,527 @@
+package features
+
+// What the box of a run may reach by name: network_allow with its groups, what
+// capabilities need, and the servers that the user's own variables name. Package
+// managers are asked which registry they are set to before anything is staged,
+// never during the run; what they say of themselves, the ones in the box are told.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/hosts"
+	"github.com/enr/inner/profile/registry"
+	"github.com/enr/inner/profile/remote"
+	"github.com/enr/inner/shims"
+)
+
+// Reach is what a box may reach by name, and why.
+type Reach struct {
+	Allow, Deny []netproxy.Rule
+	Ports       []profile.Port    // servers of this computer that the user's variables name
+	Answers     []registry.Answer // of the groups in network_allow that have a client
+	Lines       []ReachLine       // for people: what is behind a word of the profile
+	Warnings    []string
+}
+
+// ReachLine says what is behind a word of the profile.
+type ReachLine struct {
+	Origin string   // that word, a group with its @; "" when the text is not about hosts of it
+	Hosts  []string // that can be reached by it
+	Own    []string // those of them that are of the user's own network
+	Text   string   // the whole line
+}
+
+// reach finds out what the box may reach, and tells the programs in it what those outside
+// are set to.
+func reach() Feature {
+	return Feature{
+		Name: "network by name", Keys: []string{"network_allow", "network_deny", "capabilities"},
+		Ask: func(run *Run, q *host.Request) error {
+			if run.Spec.Network.ByName() {
+				q.Paths = append(q.Paths, hostSSH)
+			}
+			return nil
+		},
+		Learn: learnReach, Make: tellReach,
+		Show: func(run *Run) error {
+			for _, answer := range run.Reach.Answers {
+				run.Assets.Env = append(run.Assets.Env, answer.Env...)
+			}
+			return nil
+		},
+	}
+}
+
+// reachOf finds out what a box may reach. dir makes an empty folder for clients
+// that have to be asked; without it, none is, and what is not known stays out.
+func reachOf(run *Run, dir func() (string, error)) (Reach, error) {
+	var r Reach
+	rc := run.Spec
+	if !rc.Network.ByName() {
+		return r, nil
+	}
+	known, err := registries(run, dir)
+	if err != nil {
+		return r, err
+	}
+	if r.Allow, err = rules(run, rc.NetworkAllow, "network_allow", known); err != nil {
+		return r, err
+	}
+	if r.Deny, err = rules(run, rc.NetworkDeny, "network_deny", known); err != nil {
+		return r, err
+	}
+	for _, group := range groupsOf(rc.NetworkAllow) {
+		a, asked := known[group]
+		if !asked {
+			continue
+		}
+		r.Answers = append(r.Answers, a.Answer)
+		if a.Why != "" {
+			line := fmt.Sprintf("@%s: %s", group, a.Why)
+			if len(a.Places) == 0 {
+				line = fmt.Sprintf("@%s has no host: %s", group, a.Why)
+			}
+			r.Lines = append(r.Lines, ReachLine{Origin: "@" + group, Text: line})
+			if a.New {
+				r.Warnings = append(r.Warnings, line)
+			}
+		}
+	}
+	for _, c := range run.Agents {
+		for _, text := range c.Hosts {
+			e, err := hosts.Parse(text)
+			if err != nil {
+				return r, err
+			}
+			r.Allow = append(r.Allow, netproxy.Rule{Entry: e, Origin: "capability " + c.Name})
+		}
+		for _, name := range c.Endpoints {
+			endpoint(run, &r, name)
+		}
+	}
+	ownPorts(run, &r)
+	r.Lines = append(behind(r.Allow), r.Lines...)
+	return r, nil
+}
+
+// behind says which hosts come from where, for those that the profile does not
+// write itself.
+func behind(rules []netproxy.Rule) []ReachLine {
+	var out []ReachLine
+	for _, rule := range rules {
+		if rule.Origin == "network_allow" {
+			continue
+		}
+		i := slices.IndexFunc(out, func(l ReachLine) bool { return l.Origin == rule.Origin })
+		if i < 0 {
+			i = len(out)
+			out = append(out, ReachLine{Origin: rule.Origin})
+		}
+		text := rule.String()
+		if rule.Private {
+			text += " (of your own network)"
+			out[i].Own = append(out[i].Own, text)
+		}
+		out[i].Hosts = append(out[i].Hosts, text)
+	}
+	for i, l := range out {
+		out[i].Text = fmt.Sprintf("can reach %s [%s]", strings.Join(l.Hosts, ", "), l.Origin)
+	}
+	return out
+}
+
+// groupsOf are the groups of a list, each once.
+func groupsOf(list []string) []string {
+	var out []string
+	for _, text := range list {
+		if group, ok := strings.CutPrefix(text, "@"); ok && !slices.Contains(out, group) {
+			out = append(out, group)
+		}
+	}
+	return out
+}
+
+// askedGroups are the groups of both lists that have a client.
+func askedGroups(run *Run) []string {
+	var groups []string
+	for _, group := range groupsOf(slices.Concat(run.Spec.NetworkAllow, run.Spec.NetworkDeny)) {
+		if _, fixed := registry.Fixed(group); !fixed {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// registries asks for the groups of both lists that have a client.
+func registries(run *Run, dir func() (string, error)) (map[string]registry.Told, error) {
+	groups := askedGroups(run)
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	list, err := book(run).Answers(context.Background(), groups, registryHost(run), dir)
+	if list == nil {
+		return nil, err
+	}
+	if err != nil {
+		run.Warn("what the package managers said is not kept: %v", err)
+	}
+	out := map[string]registry.Told{}
+	for i, group := range groups {
+		out[group] = list[i]
+	}
+	return out, nil
+}
+
+// book is where the answers of package managers are kept.
+func book(run *Run) registry.Book {
+	return registry.Book{Path: filepath.Join(run.InnerHome, "registries.json")}
+}
+
+// registryHost is where package managers are looked for and how they are run.
+func registryHost(run *Run) registry.Host {
+	dirs := slices.DeleteFunc(hostPath(run), func(d string) bool { return d == run.ShimDir() })
+	return registry.Host{
+		Home: run.Home, Path: strings.Join(dirs, ":"), Lookup: run.LookupEnv, Environ: run.Environ, Private: netproxy.Private,
+		Program: func(name string) (string, error) {
+			p, err := hostProgram(run, name, dirs)
+			if errors.Is(err, shims.ErrNotFound) {
+				err = fs.ErrNotExist
+			}
+			return p, err
+		},
+		Fetch: func(ctx context.Context, address string) ([]byte, []string, error) {
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+			defer cancel()
+			page, err := remote.GetPage(ctx, address)
+			return page.Data, page.Hops, err
+		},
+	}
+}
+
+// rules reads a list of the profile; origin is its key.
+func rules(run *Run, list []string, origin string, known map[string]registry.Told) ([]netproxy.Rule, error) {
+	var out []netproxy.Rule
+	for _, text := range list {
+		e, err := hosts.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if e.Group == "" {
+			out = append(out, netproxy.Rule{Entry: e, Origin: origin})
+			continue
+		}
+		var members []registry.Place
+		if names, fixed := registry.Fixed(e.Group); fixed {
+			for _, name := range names {
+				members = append(members, registry.Place{Entry: name})
+			}
+		} else {
+			a := known[e.Group]
+			if a.Why != "" && origin == "network_deny" {
+				return nil, &fault.Refusal{
+					Code: 125, Msg: fmt.Sprintf("profile %q: the hosts of @%s in network_deny are unknown: %s", run.Spec.Name, e.Group, a.Why),
+					Hint: "name its hosts in network_deny",
+				}
+			}
+			members = a.Places
+		}
+		for _, m := range members {
+			e, err := hosts.Parse(m.Entry)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, netproxy.Rule{Entry: e, Origin: text, Private: m.Private && origin == "network_allow"})
+		}
+	}
+	return out, nil
+}
+
+// endpoint adds the server that a variable of the box names, where the variable is
+// the user's own word: inherited, set by a profile of the user's or on the command
+// line. A project that sets it has to list the host, too.
+func endpoint(run *Run, r *Reach, name string) {
+	value, own := boxVariable(run, name)
+	if value == "" {
+		return
+	}
+	host, port, err := endpointOf(value)
+	switch {
+	case err != nil:
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s names no server that can be reached: %v", name, err))
+		return
+	case !own:
+		r.Lines = append(r.Lines, ReachLine{Text: fmt.Sprintf("%s is set by the profile: its host has to be in network_allow", name)})
+		return
+	}
+	text := host
+	if port != 443 && port != 80 {
+		if strings.Contains(host, ":") {
+			text = "[" + host + "]"
+		}
+		text += ":" + strconv.Itoa(int(port))
+	}
+	e, err := hosts.Parse(text)
+	// Link-local is where clouds give a machine its keys, and a variable may come
+	// from a file of the project by way of the shell.
+	if err != nil || e.Wild || e.Group != "" || e.Addr.IsLinkLocalUnicast() {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s names no server that can be reached: %q", name, text))
+		return
+	}
+	r.Allow = append(r.Allow, netproxy.Rule{Entry: e, Origin: name, Private: !e.Addr.IsValid()})
+}
+
+// ownPorts takes out of the rules the servers of this computer that the user's own
+// settings name. A program reaches its loopback without the proxy (NO_PROXY), so
+// their ports are brought there. Those below 1024 cannot be: the proxy has them.
+func ownPorts(run *Run, r *Reach) {
+	r.Allow = slices.DeleteFunc(r.Allow, func(rule netproxy.Rule) bool {
+		if rule.Origin == "network_allow" || !rule.Stated() || rule.Ports[0] < 1024 || !aboutLoopback(rule) {
+			return false
+		}
+		port := rule.Ports[0]
+		if slices.ContainsFunc(r.Deny, func(d netproxy.Rule) bool { return aboutLoopback(d) && (!d.Stated() || d.Ports[0] == port) }) {
+			return false // the proxy refuses it
+		}
+		taken := func(p profile.Port) bool { return p.Box == port }
+		if port != profile.ProxyPort && !slices.ContainsFunc(slices.Concat(run.Spec.HostPorts, run.Spec.Publish, r.Ports), taken) {
+			r.Ports = append(r.Ports, profile.Port{Host: port, Box: port, File: rule.Origin})
+			r.Lines = append(r.Lines, ReachLine{Text: fmt.Sprintf("uses the service at port %d of this computer [%s]", port, rule.Origin)})
+		}
+		return true
+	})
+}
+
+// aboutLoopback reports whether a rule names this computer by one of the names that
+// NO_PROXY has.
+func aboutLoopback(rule netproxy.Rule) bool {
+	text := rule.Host
+	if rule.Addr.IsValid() {
+		text = rule.Addr.String()
+	}
+	return !rule.Wild && (text == "localhost" || text == "127.0.0.1" || text == "::1")
+}
+
+// boxVariable is the value of a variable in the box, and whether it is the user's
+// own word.
+func boxVariable(run *Run, name string) (value string, own bool) {
+	for _, kv := range run.Spec.Env.Set {
+		if kv.Key != name {
+			continue
+		}
+		if slices.ContainsFunc(run.Context.Overrides.Env, func(o profile.KV) bool { return o.Key == name }) {
+			return kv.Value, true
+		}
+		for _, o := range run.Profile.Origins() {
+			if o.Key == "env.set."+name {
+				local := run.Spec.Scope == profile.Local || run.Spec.Scope == profile.Remote
+				return kv.Value, !local || filepath.Dir(o.File) == run.ProfilesDir()
+			}
+		}
+		return kv.Value, false
+	}
+	inherits := func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	}
+	if run.Spec.Env.InheritAll || slices.ContainsFunc(run.Spec.Env.Inherit, inherits) {
+		return run.Getenv(name), true
+	}
+	return "", false
+}
+
+// endpointOf reads the address of a server.
+func endpointOf(address string) (host string, port uint16, err error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "", 0, errors.New("it is not an address")
+	}
+	switch p := u.Port(); {
+	case p != "":
+		n, err := hosts.Port(p)
+		return u.Hostname(), n, err
+	case u.Scheme == "https":
+		return u.Hostname(), 443, nil
+	case u.Scheme == "http":
+		return u.Hostname(), 80, nil
+	}
+	return "", 0, errors.New("it is not one of http")
+}
+
+// ReachLines says what is behind the words of a profile about the network, for
+// people. With ask, package managers that have not been asked yet are; without,
+// nothing is run and nothing is written.
+func ReachLines(s *settings.Settings, p *profile.Profile, c profile.Context, spec profile.RunConfig, ask bool) []ReachLine {
+	if !spec.Network.ByName() {
+		return nil
+	}
+	run := &Run{Settings: s, Profile: p, Context: c, Spec: spec}
+	var err error
+	if run.Agents, err = Capabilities(s, &run.Spec); err != nil {
+		return []ReachLine{{Text: err.Error()}}
+	}
+	var dir func() (string, error)
+	if ask && s.OwnFolder() == nil {
+		var remove func()
+		dir, remove = emptyFolder()
+		defer remove()
+	}
+	r, err := reachOf(run, dir)
+	if err != nil {
+		return []ReachLine{{Text: err.Error()}}
+	}
+	return r.Lines
+}
+
+// emptyFolder returns what makes an empty folder, and what removes it.
+func emptyFolder() (dir func() (string, error), remove func()) {
+	var made string
+	dir = func() (_ string, err error) {
+		made, err = os.MkdirTemp("", "inner-ask-")
+		return made, err
+	}
+	return dir, func() {
+		if made != "" {
+			_ = os.RemoveAll(made)
+		}
+	}
+}
+
+// Registries has the package managers asked that the groups of a Spec name.
+func Registries(s *settings.Settings, p *profile.Profile, c profile.Context, spec profile.RunConfig) (map[string]registry.Told, error) {
+	if !spec.Network.ByName() {
+		return nil, nil
+	}
+	dir, remove := emptyFolder()
+	defer remove()
+	return registries(&Run{Settings: s, Profile: p, Context: c, Spec: spec}, dir)
+}
+
+// NoteRegistries keeps what they said for runs of this caller.
+func NoteRegistries(s *settings.Settings, p *profile.Profile, known map[string]registry.Told) error {
+	run := &Run{Settings: s, Profile: p}
+	return book(run).Note(known, registryHost(run))
+}
+
+// learnReach finds out what the box may reach, before anything is made. For a preview
+// nobody is asked.
+func learnReach(run *Run) (err error) {
+	switch run.Mode {
+	case Pasted: // of one that is pasted it is not known
+		return nil
+	case Preview:
+		if run.Reach, err = reachOf(run, nil); err != nil {
+			run.Reach.Lines = []ReachLine{{Text: err.Error()}}
+		}
+	default:
+		if run.Reach, err = reachOf(run, func() (string, error) { return run.Folder.Dir("registries") }); err != nil {
+			return err
+		}
+		if name := outwardProxy(run.Caller); name != "" && run.Spec.Network.ByName() {
+			run.Reach.Warnings = append(run.Reach.Warnings, fmt.Sprintf("%s names a proxy of your network, which network_mode = %q does not go through", name, run.Spec.Network))
+		}
+		for _, line := range run.Reach.Warnings {
+			run.Warn("%s", line)
+		}
+	}
+	run.Spec.HostPorts = append(slices.Clip(run.Spec.HostPorts), run.Reach.Ports...)
+	return nil
+}
+
+// tellReach tells the programs in the box what those outside are set to.
+func tellReach(run *Run) error {
+	if !run.Spec.Network.ByName() {
+		return nil
+	}
+	for _, a := range run.Reach.Answers {
+		run.Assets.Env = append(run.Assets.Env, a.Env...)
+		if a.CA != "" {
+			if err := certificates(run, a.CAVar, a.CA); err != nil {
+				return err
+			}
+		}
+		// In an isolated home its own file is not there, and no variable says this.
+		if a.Config != "" && run.Spec.Home == "isolated" {
+			name := strings.ReplaceAll(strings.TrimPrefix(a.ConfigAt, "."), "/", "-")
+			file, err := run.Folder.File(name, []byte(a.Config), 0o444)
+			if err != nil {
+				return err
+			}
+			run.Assets.Binds = append(run.Assets.Binds, plan.Bind{
+				Host: file, Box: filepath.Join(run.Home, a.ConfigAt), Reason: "the registry you use (network_allow)",
+			})
+		}
+	}
+	if len(run.Reach.Answers) > 0 {
+		for _, name := range []string{"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"} {
+			if v := run.Getenv(name); filepath.IsAbs(v) {
+				if err := certificates(run, name, filepath.Clean(v)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return sshByProxy(run)
+}
+
+// certificates sets a variable that names a file of certificates. Where the box
+// would not see the file, it gets a copy.
+func certificates(run *Run, variable, file string) error {
+	seen := true
+	for _, dir := range []string{run.Home, "/tmp", "/var/tmp", "/run"} {
+		if paths.Below(dir, file) || paths.Below(files.Real(dir), files.Real(file)) {
+			seen = false
+		}
+	}
+	if !seen {
+		data, err := files.Read(file, files.NoLinks, 4<<20)
+		if err == nil && (!bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) || bytes.Contains(data, []byte("PRIVATE KEY"))) {
+			err = errors.New("it is not a file of certificates")
+		}
+		if err != nil {
+			run.Warn("%s: %s does not go along: %v", variable, run.Short(file), err)
+			return nil
+		}
+		name := "ca-" + strings.ToLower(variable) + ".pem"
+		at, err := run.Folder.File(name, data, 0o444)
+		if err != nil {
+			return err
+		}
+		file = filepath.Join(paths.BoxDir, name)
+		run.Assets.Binds = append(run.Assets.Binds, plan.Bind{Host: at, Box: file, Reason: "certificates you trust (" + variable + ")"})
+	}
+	run.Assets.Env = append(run.Assets.Env, profile.KV{Key: variable, Value: file})
+	return nil
+}
+
+// outwardProxy is the variable by which this computer is told of a proxy to the
+// world, or "". Inner's own does not use it: it decides by addresses that it looked
+// up, and such a proxy wants names.
+func outwardProxy(c *caller.Caller) string {
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
+		if c.Getenv(name) != "" {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,217 @@
+package isolator
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/shims"
+)
+
+// Prepared is a run as far as its plan.
+type Prepared struct {
+	*features.Run
+
+	Program string   // what runs, on the host
+	Argv    []string // its arguments, as the profile and its capabilities say
+
+	features []features.Feature
+}
+
+// Prepare finds out about the host, makes what the run needs, and plans it. In a preview
+// nothing is made, and folder is nil. What it returns is to be closed, also after an error:
+// then it holds what is known so far.
+func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage.Run, mode features.Mode) (*Prepared, error) {
+	b := &Prepared{
+		Run:      &features.Run{Settings: s, Profile: c.Profile, Context: c.Context, Observe: c.Observe, Mode: mode, Spec: spec, Folder: folder},
+		features: features.All(),
+	}
+	if mode.Made() {
+		if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Before }); err != nil {
+			return b, err
+		}
+	}
+	var err error
+	if b.Facts, err = b.look(); err != nil {
+		return b, err
+	}
+	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Learn }); err != nil {
+		return b, err
+	}
+	b.Assets = plan.Staged{RunID: "dry-run", Program: b.Program, Argv: b.Argv}
+	step := func(f features.Feature) func(*features.Run) error { return f.Show }
+	if mode.Made() {
+		b.Assets.RunID = folder.ID
+		step = func(f features.Feature) func(*features.Run) error { return f.Make }
+	}
+	if err := b.each(step); err != nil {
+		return b, err
+	}
+	if b.Plan, err = plan.Build(b.Spec, b.Facts, b.Assets); err != nil {
+		return b, err
+	}
+	if mode.Made() && c.Observe != nil && c.Observe.Hosts {
+		s.Say("learning: every public host is allowed in this run")
+	}
+	return b, nil
+}
+
+// Show is Prepare with nothing made, for whoever only looks. pasted is for a command that
+// is to be pasted, which has nothing that is made for a run.
+func Show(s *settings.Settings, c Call, pasted bool) (*Prepared, error) {
+	mode := features.Preview
+	if pasted {
+		mode = features.Pasted
+	}
+	spec, err := settings.Resolve(c.Profile, c.Context)
+	if err != nil {
+		return &Prepared{Run: &features.Run{Settings: s, Spec: spec}}, err
+	}
+	return Prepare(s, c, spec, nil, mode)
+}
+
+// each does one step of every feature that has it.
+func (b *Prepared) each(step func(features.Feature) func(*features.Run) error) error {
+	for _, f := range b.features {
+		if do := step(f); do != nil {
+			if err := do(b.Run); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// look finds the program and looks at the host. It changes nothing there.
+func (b *Prepared) look() (host.Facts, error) {
+	var none host.Facts
+	b.Spec = Named(b.Caller, b.Spec)
+	var err error
+	if b.Program, err = Program(b.Caller, b.Spec); err != nil {
+		return none, err
+	}
+	var more host.Request
+	for _, f := range b.features {
+		if f.Ask != nil {
+			if err := f.Ask(b.Run, &more); err != nil {
+				return none, err
+			}
+		}
+	}
+	b.Argv = features.WithArgs(append([]string{b.Spec.Entrypoint.Cmd}, b.Spec.Entrypoint.Args...), b.Agents)
+	facts := host.Probe(b.request(more))
+	if b.Spec.GitDir == "rw" { // what its settings name is the box's, too
+		facts.Later = slices.DeleteFunc(facts.Later, func(p host.Placeholder) bool { return slices.Contains(facts.Named, p.Path) })
+	}
+	if path := exchanged(b.Spec, facts.Paths); path != "" {
+		return facts, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q was exchanged for something else while the sandbox was made", path), Hint: "run it again"}
+	}
+	return facts, nil
+}
+
+// request is what the planner and the features want to know of the host.
+func (b *Prepared) request(more host.Request) host.Request {
+	spec, path := b.Spec, b.Getenv("PATH")
+	who := host.Facts{Home: b.Home, OtherHome: b.OtherHome(), InnerHome: b.InnerHome, StageBase: b.StageBase(), UID: b.Context.UID, Env: host.Environment(b.Environ)}
+	paths, globs, writable := plan.Asks(spec, who, b.Program, files.Real, host.Names())
+	dirs, names := plan.Programs(spec, path)
+	shown, copied := plan.Mounted(spec)
+	needed := func(sign string) bool { return slices.Contains(spec.Capabilities, sign) || toolThere(b.Caller, sign) }
+	return host.Request{
+		Home: who.Home, OtherHome: who.OtherHome, InnerHome: who.InnerHome, StageBase: who.StageBase, Env: b.Environ,
+		Paths: append(paths, more.Paths...), Globs: globs, Holding: plan.Holding(spec, who), Hide: spec.Hide, Writable: writable, Mounted: shown, Copied: copied,
+		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Bare: plan.EmptyPlaces(),
+		Display: spec.Clipboard, Terminal: spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout),
+		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: b.SetuidBwrap,
+	}
+}
+
+// toolThere reports whether this sign of a tool, a program or a path of the home, is on this
+// computer.
+func toolThere(c *caller.Caller, sign string) bool {
+	if c.AllTools {
+		return true
+	}
+	if rest, ok := strings.CutPrefix(sign, "~/"); ok {
+		return files.Exists(filepath.Join(c.Home, rest))
+	}
+	_, err := c.FindReal(sign, c.Getenv("PATH"))
+	return err == nil
+}
+
+// Named is a Spec with the program that a run would take: the caller's shell when the
+// profile names none.
+func Named(c *caller.Caller, rc profile.RunConfig) profile.RunConfig {
+	if rc.Entrypoint.Cmd == "" {
+		rc.Entrypoint.Cmd = c.Getenv("SHELL")
+	}
+	if rc.Entrypoint.Cmd == "" {
+		rc.Entrypoint.Cmd = "/bin/sh"
+	}
+	return rc
+}
+
+// Program finds what is to run: on the box's PATH, or failing that on the
+// caller's.
+func Program(c *caller.Caller, rc profile.RunConfig) (string, error) {
+	cmd := rc.Entrypoint.Cmd
+	if c.IsShim(cmd) {
+		cmd = filepath.Base(cmd) // of $SHELL: the program behind it
+	}
+	if strings.Contains(cmd, "/") {
+		if !filepath.IsAbs(cmd) {
+			cmd = filepath.Join(rc.Cwd, cmd)
+		}
+		fi, err := os.Stat(cmd)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "", &fault.Refusal{Code: 127, Msg: fmt.Sprintf("program %q does not exist", cmd)}
+		case err != nil:
+			return "", &fault.Refusal{Code: 126, Msg: err.Error()}
+		case fi.IsDir() || fi.Mode().Perm()&0o111 == 0:
+			return "", &fault.Refusal{Code: 126, Msg: fmt.Sprintf("program %q is not executable", cmd)}
+		}
+		return cmd, nil
+	}
+	boxPath := plan.BoxPath(rc, c.Getenv("PATH"))
+	real, err := c.FindReal(cmd, boxPath)
+	if err != nil {
+		found, err2 := c.FindReal(cmd, c.Getenv("PATH"))
+		if err2 == nil && filepath.IsAbs(found) {
+			return found, nil
+		}
+		if errors.Is(err2, shims.ErrNotExecutable) {
+			err = err2
+		}
+		code, msg := 127, fmt.Sprintf("program %q was not found on PATH", cmd)
+		if errors.Is(err, shims.ErrNotExecutable) {
+			code, msg = 126, fmt.Sprintf("program %q on PATH is not executable", cmd)
+		}
+		return "", &fault.Refusal{Code: code, Msg: msg, Hint: fmt.Sprintf("install %s, or name its path in entrypoint.cmd", cmd)}
+	}
+	return real, nil
+}
+
+// exchanged names a path of the profile that the host's facts say leads elsewhere than
+// when the grants were compared; "" when none does.
+func exchanged(rc profile.RunConfig, facts map[string]host.Path) string {
+	for path, real := range rc.Real {
+		if f, ok := facts[path]; ok && f.Real != "" && f.Real != real {
+			return path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,249 @@
+package isolator
+
+// The record of a run: its folder is there before the host is probed, its first
+// line before the program starts, its last after everything else is done. Then
+// comes the summary.
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile"
+)
+
+// record is the record of one run; without a log and a folder it keeps nothing.
+type record struct {
+	s    *settings.Settings
+	spec profile.RunConfig
+
+	logs    *runlog.Folder // until the log takes it over
+	log     *runlog.Run    // nil when the run is not recorded
+	capture *runlog.Capture
+	begun   time.Time
+	clock   time.Time // begun, as files know it
+}
+
+// openRecord opens the folder of records. What the profile asks for is there or
+// the run does not start; without the record inner keeps on its own a run goes
+// on, with a word.
+func openRecord(s *settings.Settings, spec profile.RunConfig) (*record, error) {
+	r, out := &record{s: s, spec: spec}, spec.Output
+	if out.Folder == "" {
+		return r, nil
+	}
+	folder, err := runlog.Make(out.Folder, out.Log != "")
+	if err != nil {
+		return r, r.missing(err)
+	}
+	r.logs = folder
+	if err := runlog.Remember(s.LogsDir(), out.Folder); err != nil {
+		s.Warn("inner log will not find this run: %v", err)
+	}
+	return r, nil
+}
+
+// close ends what is open of the record of a run.
+func (r *record) close(id string) {
+	if r.logs != nil {
+		_ = r.logs.Close()
+	}
+	if err := r.log.Close(); err != nil {
+		r.s.Warn("the record of run %s: %v", id, err)
+	}
+}
+
+// missing refuses a run whose record the profile asks for.
+func (r *record) missing(err error) error {
+	out := r.spec.Output
+	switch {
+	case out.Record:
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q asks for a recording (output.record), which cannot be made: %v", r.spec.Name, err)}
+	case out.Log != "":
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q asks for a log (output.log), which cannot be kept: %v", r.spec.Name, err)}
+	}
+	r.s.Warn("this run is not recorded: %v", err)
+	return nil
+}
+
+// begin writes the first line of the record and has the output kept. word is
+// what was typed.
+func (r *record) begin(b *Prepared, word string, o *launch.Options) error {
+	r.begun, r.clock = time.Now(), runlog.Moment()
+	if r.logs == nil {
+		return nil
+	}
+	spec, folder := b.Spec, r.logs
+	r.logs = nil // the log's now
+	log, err := folder.Begin(runlog.Start{
+		Time: r.begun, Run: b.ID(), Inner: b.Version, PID: os.Getpid(),
+		Profile: spec.Name, Path: spec.Path, Scope: string(spec.Scope), Digest: b.Profile.Files[0].Digest,
+		Command: word, Program: b.Plan.Program, Args: len(spec.Entrypoint.Args), Cwd: spec.Cwd, Workdir: spec.Workdir, Project: spec.Project,
+		Network: string(spec.Network), Allow: spec.Allow, Clones: spec.Capabilities, Terminal: b.Facts.Terminal,
+	})
+	if err != nil {
+		return r.missing(err)
+	}
+	r.log = log
+	secrets := runlog.Secrets(b.Plan.Env, profile.LooksSecret)
+	if spec.Output.Record && b.Facts.Terminal {
+		size, err := unix.IoctlGetWinsize(int(b.Stdout.Fd()), unix.TIOCGWINSZ)
+		if err == nil {
+			h := runlog.Header{Width: int(size.Col), Height: int(size.Row), Title: spec.Name, Env: map[string]string{"TERM": b.Getenv("TERM"), "SHELL": b.Getenv("SHELL")}}
+			r.capture, err = log.Cast(h, r.begun, secrets)
+		}
+		if err != nil {
+			return r.missing(err)
+		}
+	} else {
+		r.capture = log.Output(secrets)
+	}
+	o.Watch, o.WatchAll = r.capture, spec.Output.LogAll
+	return nil
+}
+
+// end ends the record and sums the run up. It comes last of all that follows
+// a run.
+func (r *record) end(b *Prepared, o features.Outcome) {
+	rc, res := b.Spec, o.Result
+	end := runlog.End{Limits: o.Limits, Time: time.Now(), Code: res.Code, TimedOut: res.TimedOut, Millis: time.Since(r.begun).Milliseconds(), Blocked: o.Blocked, Network: o.Hosts, Aside: o.Aside}
+	if res.Signal != 0 {
+		end.Signal = unix.SignalName(res.Signal)
+	}
+	roots, ours, files := features.WritableRoots(rc), features.Placeholders(b.Run), []string(nil)
+	if rc.Output.Summary {
+		changes := runlog.Changed(roots, ours, r.clock)
+		end.Changes, files = &changes, changes.Files
+	}
+	end.Later = runlog.RunsLater(roots, ours, files, r.clock)
+	if r.capture != nil {
+		var err error
+		if end.Output, err = r.capture.Close(); err != nil {
+			b.Warn("%v", err)
+		}
+	}
+	if r.log != nil {
+		err := r.log.End(end)
+		if err == nil && end.Output != nil {
+			err = r.log.Tidy(end.Output.Kept)
+		} else if err == nil {
+			err = r.log.Tidy(0)
+		}
+		if err != nil {
+			b.Warn("%v", err)
+		}
+	}
+	if rc.Output.Summary {
+		r.summary(b, end)
+	}
+	if len(end.Later) > 0 && (rc.Output.Summary || caller.IsTerminal(b.Stderr)) {
+		steer := func(p string) bool { // what agents read, and nothing runs
+			hit, ok := sensitive.Match(filepath.Dir(p), filepath.Base(p), sensitive.Link)
+			return ok && hit.Row.Told && hit.Row.Tool == "agents"
+		}
+		if run := slices.DeleteFunc(slices.Clone(end.Later), steer); len(run) > 0 {
+			b.Say("these run on your machine the next time you build: %s", names(b, run))
+		}
+		if read := slices.DeleteFunc(slices.Clone(end.Later), func(p string) bool { return !steer(p) }); len(read) > 0 {
+			b.Say("agents on your machine follow these from now on: %s", names(b, read))
+		}
+	}
+}
+
+// summary says on stderr how the run went.
+func (r *record) summary(b *Prepared, end runlog.End) {
+	b.Say("%s ran in profile %s for %s: %s", filepath.Base(b.Plan.Program), b.Spec.Name, runlog.Roughly(time.Duration(end.Millis)*time.Millisecond), runlog.HowEnded(end))
+	if len(end.Blocked) > 0 {
+		b.Say("blocked: %s", runlog.BlockedText(end.Blocked))
+	}
+	if text := runlog.NetworkSummary(end.Network); text != "" {
+		b.Say("network: %s", text)
+	}
+	switch c := end.Changes; {
+	case c == nil:
+	case len(c.Files)+len(c.Gone) == 0 && !c.Partly:
+		b.Say("nothing changed in the folders it can write")
+	default:
+		if len(c.Files) > 0 {
+			b.Say("changed meanwhile: %s", names(b, c.Files))
+		}
+		if len(c.Gone) > 0 {
+			b.Say("something was removed or renamed in: %s", names(b, c.Gone))
+		}
+		if c.Partly {
+			b.Say("not everything was looked at: there may be more changes")
+		}
+	}
+	if r.log != nil {
+		b.Say("record: inner log show %s", b.ID())
+	}
+}
+
+// names writes some of the paths, those of the working folder short.
+func names(b *Prepared, paths []string) string {
+	const most = 8
+	var out []string
+	for _, p := range paths[:min(len(paths), most)] {
+		if rest, ok := strings.CutPrefix(p, b.Spec.Workdir+"/"); ok {
+			p = rest
+		}
+		out = append(out, visible.Text(b.Short(p)))
+	}
+	if more := len(paths) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(out, ", ")
+}
+
+// started notes that the program is about to be started. Like the record
+// that inner keeps on its own, an audit log that cannot be written stops no run:
+// a full disk would otherwise drive people out of the sandbox.
+func started(b *Prepared, word string) runlog.Event {
+	rc := b.Spec
+	reason := ""
+	if b.Observe != nil && b.Observe.Hosts {
+		reason = "inner learn: every public host is allowed"
+	}
+	return runlog.Event{
+		Type: runlog.EventStart, Reason: reason, Run: b.ID(), Profile: rc.Name, Scope: string(rc.Scope), Path: rc.Path, Digest: b.Profile.Files[0].Digest,
+		Command: word, Program: b.Plan.Program, Args: len(rc.Entrypoint.Args), Cwd: rc.Cwd, Network: string(rc.Network), Allow: rc.Allow,
+	}
+}
+
+// maxAudited is how many hosts of one run have a line in the audit log.
+const maxAudited = 64
+
+// ended notes what happened in the run, and its end, by one write.
+func ended(b *Prepared, o features.Outcome) []runlog.Event {
+	var events []runlog.Event
+	for _, name := range slices.Sorted(maps.Keys(o.Blocked)) {
+		events = append(events, runlog.Event{Type: runlog.EventBlocked, Run: b.ID(), Profile: b.Spec.Name, Command: name, Count: o.Blocked[name]})
+	}
+	// A program can ask for ever new hosts, and must not drive out what is older.
+	events = append(events, o.Events[:min(len(o.Events), maxAudited)]...)
+	if more := len(o.Events) - maxAudited; more > 0 {
+		events = append(events, runlog.Event{Type: runlog.EventHostRefused, Run: b.ID(), Profile: b.Spec.Name, Count: more, Reason: "further hosts: inner log show " + b.ID()})
+	}
+	end := runlog.Event{Type: runlog.EventExit, Run: b.ID(), Profile: b.Spec.Name, Code: o.Result.Code, Millis: time.Since(o.Begun).Milliseconds()}
+	if o.Result.Signal != 0 {
+		end.Signal = unix.SignalName(o.Result.Signal)
+	}
+	if o.Result.TimedOut {
+		end.Reason = "stopped at its time limit"
+	}
+	return append(events, end)
+}

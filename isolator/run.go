@@ -1,0 +1,178 @@
+// Package isolator is the way of one run, from a loaded profile to what the run came to.
+//
+//	s := settings.Of(caller)                                  // who calls; what is set and allowed
+//	place, err := s.Here()
+//	p, err := s.Choose("", place)                             // trusted on the bytes that were loaded
+//	c, err := s.Context(place, profile.Overrides{}, false)
+//	out, err := isolator.Run(s, isolator.Call{Profile: p, Context: c, Word: "run"})
+//
+// Nothing here prints, exits or asks the process for its environment: that is the caller's.
+package isolator
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/profile"
+)
+
+// Call is a run as it is asked for.
+type Call struct {
+	Profile *profile.Profile // loaded, and approved where that is needed
+	Context profile.Context  // what it is resolved against
+	Word    string           // that was typed, for the record
+
+	// Observe, when not nil, has the accesses of the program looked at.
+	Observe *features.Observe
+
+	// Instead, when not nil, is done in the place of the start of the program and of what
+	// follows its end. Such a run has no record.
+	Instead func(*Prepared) error
+}
+
+// Run carries a call out. On an error the program has not run, and Code is the exit code of
+// the refusal; the audit log has it, but for a call with Instead.
+func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
+	id := ""
+	defer func() {
+		if err != nil {
+			out.Code = fault.Code(err)
+			s.Audit(c.refused(id, err)...)
+		}
+	}()
+	spec, err := specOf(s, c) // what the profile comes to here, and was shown when it was allowed
+	if err != nil {
+		return out, err
+	}
+	folder, err := openFolder(s, spec) // of this run; what crashed runs left is gone
+	if err != nil {
+		return out, err
+	}
+	id = folder.ID
+	defer closeFolder(s, folder)
+	rec, err := openRecord(s, spec)
+	if err != nil {
+		return out, err
+	}
+	defer rec.close(id)
+	box, err := Prepare(s, c, spec, folder, c.mode()) // facts, assets, plan
+	defer box.Close()
+	if err != nil {
+		return out, err
+	}
+	if c.Instead != nil {
+		return out, c.Instead(box)
+	}
+	o := box.Options()
+	if err := rec.begin(box, c.Word, &o); err != nil {
+		return out, err
+	}
+	s.Audit(started(box, c.Word))
+	out.Result = box.Launch(o, nil)
+	if !out.Started {
+		return out, StartFailure(out.Result)
+	}
+	out.Begun, out.Clock = rec.begun, rec.clock
+	box.finish(&out)
+	rec.end(box, out)
+	s.Audit(ended(box, out)...)
+	return out, nil
+}
+
+func (c Call) mode() features.Mode {
+	if c.Instead != nil {
+		return features.Checks
+	}
+	return features.Program
+}
+
+// refused is what the audit log has of a refusal.
+func (c Call) refused(id string, err error) []runlog.Event {
+	if c.Instead != nil {
+		return nil // whoever checks notes what came of it
+	}
+	return []runlog.Event{{
+		Type: runlog.EventRefused, Run: id, Profile: c.Profile.Name, Path: c.Profile.Path, Command: c.Word, Cwd: c.Context.Cwd,
+		Code: fault.Code(err), Reason: err.Error(),
+	}}
+}
+
+// specOf resolves the profile of a call, and refuses one that would get more than was
+// allowed.
+func specOf(s *settings.Settings, c Call) (profile.RunConfig, error) {
+	spec, err := settings.Resolve(c.Profile, c.Context)
+	if err != nil {
+		return spec, err
+	}
+	if err := s.AsAllowed(c.Profile, c.Context, spec); err != nil {
+		return spec, err
+	}
+	if c.Observe != nil && c.Observe.Hosts { // every host has a name then
+		spec.Network = profile.NetAllowlist
+	}
+	if c.Profile.Experimental {
+		return spec, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", c.Profile.Name), Hint: "set experimental = false in " + c.Profile.Path}
+	}
+	return spec, nil
+}
+
+// openFolder makes the folder of a run. What crashed runs left is gone, and the folder is
+// there, before the host is looked at: the facts are about what the box will see.
+func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error) {
+	base := s.StageBase()
+	if err := s.OwnFolder(); err != nil {
+		return nil, err
+	}
+	if _, err := stage.Sweep(base, s.Ledger()); err != nil {
+		return nil, &fault.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
+	}
+	if err := s.Trust().MarkWritten(spec.WritableFolders()...); err != nil {
+		return nil, err
+	}
+	features.LookAgain(s.Caller)
+	folder, err := stage.New(base, s.Ledger())
+	if err != nil {
+		return nil, err
+	}
+	// What other runs have made where this one can write stays for it.
+	var roots []string
+	for _, p := range features.WritableRoots(spec) {
+		roots = append(roots, p, files.Real(p))
+	}
+	if err := folder.Adopt(roots...); err != nil {
+		closeFolder(s, folder)
+		return nil, err
+	}
+	return folder, nil
+}
+
+func closeFolder(s *settings.Settings, folder *stage.Run) {
+	if err := folder.Close(); err != nil {
+		s.Warn("run %s left something behind: %v", folder.ID, err)
+	}
+}
+
+// StartFailure puts into words why the program did not start.
+func StartFailure(res launch.Result) error {
+	r := &fault.Refusal{Code: res.Code, Msg: "the sandbox could not start: " + res.Reason}
+	switch {
+	case res.Code == 126 || res.Code == 127:
+		r.Msg = res.Reason
+	case strings.Contains(res.Reason, "Unknown option"):
+		r.Msg, r.Hint = "the sandbox could not start: bwrap is older than "+host.OldestBwrap+": "+res.Reason, "inner doctor"
+	case strings.Contains(res.Reason, "uid map"), strings.Contains(res.Reason, "namespace"), strings.Contains(res.Reason, "loopback"):
+		r.Hint = "inner doctor"
+		if why, _ := host.ProbeNamespaces("/").Cause("/usr/bin/bwrap", res.Reason); why != "" {
+			r.Msg = "the sandbox could not start: " + why + ": " + res.Reason
+		}
+	}
+	return r
+}

@@ -1,0 +1,121 @@
+package runlog
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Times writes how often.
+func Times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// HostText is a host for people; without one, what had none.
+func HostText(host string, port uint16) string {
+	if host == "" {
+		return "others"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
+
+// HostLine is what a record says of one host.
+func HostLine(h Host) string {
+	var parts []string
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{{h.Allowed, "connected"}, {h.Refused, "refused"}, {h.Failed, "failed"}} {
+		if c.n > 0 {
+			parts = append(parts, c.what+" "+Times(c.n))
+		}
+	}
+	if h.Up+h.Down > 0 {
+		parts = append(parts, fmt.Sprintf("%s out, %s in", Bytes(h.Up), Bytes(h.Down)))
+	}
+	if h.Reason != "" {
+		parts = append(parts, h.Reason)
+	}
+	return HostText(h.Host, h.Port) + ": " + strings.Join(parts, ", ")
+}
+
+// NetworkSummary sums up the hosts of a run, the busiest first, or is "".
+func NetworkSummary(list []Host) string {
+	const most = 8
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(x, y Host) int { return cmp.Compare(y.Up+y.Down, x.Up+x.Down) })
+	var reached, refused []string
+	for _, h := range list {
+		if h.Allowed > 0 {
+			reached = append(reached, fmt.Sprintf("%s (%s out, %s in)", HostText(h.Host, h.Port), Bytes(h.Up), Bytes(h.Down)))
+		}
+		if h.Refused > 0 {
+			refused = append(refused, fmt.Sprintf("%s (%d)", HostText(h.Host, h.Port), h.Refused))
+		}
+	}
+	var parts []string
+	for _, p := range []struct {
+		what string
+		list []string
+	}{{"reached", reached}, {"refused", refused}} {
+		if more := len(p.list) - most; more > 0 {
+			p.list = append(p.list[:most], fmt.Sprintf("and %d more", more))
+		}
+		if len(p.list) > 0 {
+			parts = append(parts, p.what+" "+strings.Join(p.list, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// HowEnded says how a run ended.
+func HowEnded(end End) string {
+	switch {
+	case end.TimedOut:
+		return "stopped at its time limit"
+	case len(end.Limits) > 0:
+		return fmt.Sprintf("exit code %d, %s reached", end.Code, strings.Join(end.Limits, " and "))
+	case end.Signal != "":
+		return "ended by " + end.Signal
+	}
+	return fmt.Sprintf("exit code %d", end.Code)
+}
+
+// BlockedText is which commands were blocked, and how often.
+func BlockedText(counts map[string]int) string {
+	var out []string
+	for name, n := range counts {
+		out = append(out, fmt.Sprintf("%s (%d)", name, n))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// Roughly writes a duration for people.
+func Roughly(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// Bytes writes a size for people.
+func Bytes(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
