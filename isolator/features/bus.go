@@ -23,7 +23,7 @@ const busTime = 10 * time.Second
 // long as inner: its end of a pipe closes with inner, however that ends.
 func bus() Feature {
 	return Feature{
-		Name: "session bus", Keys: []string{"allow"}, Make: filteredBus,
+		Name: "session bus", Keys: []string{"sandbox.allow"}, Make: filteredBus,
 		Show: func(run *Run) error {
 			if len(plan.BusRules(run.Spec)) > 0 {
 				run.Assets.ShowBus(DryBus)

@@ -29,7 +29,7 @@ import (
 func copies() Feature {
 	var kept string // the folder of copies that stay for a review; "" when they go with the run
 	return Feature{
-		Name: "copies", Keys: []string{"mounts", "review"},
+		Name: "copies", Keys: []string{"mounts", "output.review"},
 		Make: func(run *Run) (err error) {
 			run.Undo(func() {
 				if kept == "" {

@@ -29,7 +29,7 @@ import (
 // Feature is one thing that a profile can grant or take. Every step may be nil.
 type Feature struct {
 	Name string
-	Keys []string // of the profile language, that it reads
+	Keys []string // of the profile language, that it reads; none for what inner does by itself
 
 	Before  func(*Run) error                // makes what must be there before the host is looked at
 	Ask     func(*Run, *host.Request) error // adds what it has to know of the host; changes nothing
@@ -134,8 +134,15 @@ type Outcome struct {
 
 // masks makes the file that masks are bound from.
 func masks() Feature {
-	return Feature{Name: "masks", Keys: []string{"allow", "hide"}, Make: func(run *Run) (err error) {
-		run.Assets.Empty, err = run.Folder.File("empty", nil, 0o444)
-		return err
-	}}
+	return Feature{
+		Name: "masks", Keys: []string{"sandbox.allow", "sandbox.hide"},
+		Make: func(run *Run) (err error) {
+			run.Assets.Empty, err = run.Folder.File("empty", nil, 0o444)
+			return err
+		},
+		Show: func(run *Run) error {
+			run.Assets.Empty = DryEmpty
+			return nil
+		},
+	}
 }

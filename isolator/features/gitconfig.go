@@ -22,7 +22,7 @@ import (
 func gitSettings() Feature {
 	var g *gitFile // nil without [git]
 	return Feature{
-		Name: "git settings", Keys: []string{"git", "allow"},
+		Name: "git settings", Keys: []string{"git", "sandbox.allow"},
 		Ask: func(run *Run, q *host.Request) (err error) {
 			if g, err = gitFileOf(run); g != nil {
 				q.Paths = append(q.Paths, g.asks(run.Caller)...)

@@ -10,7 +10,7 @@ import (
 // history preloads the history of an interactive shell, and puts the
 // cursor in order at its prompts.
 func history() Feature {
-	return Feature{Name: "history and prompt", Keys: []string{"entrypoint"}, Make: shellWithHistory}
+	return Feature{Name: "history and prompt", Keys: []string{"entrypoint.history", "entrypoint.interactive", "entrypoint.cursor_fix"}, Make: shellWithHistory}
 }
 
 func shellWithHistory(run *Run) error {

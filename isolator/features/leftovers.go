@@ -33,7 +33,7 @@ type leftoversOf struct {
 func leftovers(git *boxGits) Feature {
 	l := &leftoversOf{git: git}
 	return Feature{
-		Name: "leftovers", Keys: []string{"workdir_mode", "mounts", "git_dir"}, Make: l.watch, Refresh: l.watch,
+		Name: "leftovers", Keys: []string{"sandbox.workdir_mode", "mounts", "sandbox.git_dir"}, Make: l.watch, Refresh: l.watch,
 		Finish: func(run *Run, o *Outcome) error {
 			s := l.search(run, o.Clock)
 			s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))

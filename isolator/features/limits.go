@@ -15,7 +15,7 @@ import (
 // limited holds the run to its limits.
 func limited() Feature {
 	return Feature{
-		Name: "limits", Keys: []string{"limits", "limits_required"}, Make: controlGroup,
+		Name: "limits", Keys: []string{"sandbox.limits", "sandbox.limits_required"}, Make: controlGroup,
 		Finish: func(run *Run, o *Outcome) error {
 			o.Limits = reached(run)
 			for _, text := range o.Limits {

@@ -20,7 +20,7 @@ var gitLogin = regexp.MustCompile(`(?i)(?:https?|ftps?)://[^/\s"@]+@|[a-z+]+://[
 // logins warns of a login in a repository's own settings. They are shown as they
 // are, unless the box has a git directory of its own.
 func logins(git *boxGits) Feature {
-	return Feature{Name: "logins in repositories", Keys: []string{"git_dir"}, Make: func(run *Run) error {
+	return Feature{Name: "logins in repositories", Keys: []string{"sandbox.git_dir"}, Make: func(run *Run) error {
 		warnOfLogins(run, git.repositories())
 		return nil
 	}}

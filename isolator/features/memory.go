@@ -43,7 +43,7 @@ type memory map[string]filledFolder
 // feature keeps the folders for whoever reads them, and names those that are full at the end.
 func (m *memory) feature() Feature {
 	return Feature{
-		Name: "folders in memory", Keys: []string{"capabilities", "limits"},
+		Name: "folders in memory", Keys: []string{"capabilities", "entrypoint.history", "sandbox.limits"},
 		Start: func(run *Run, o *launch.Options) {
 			if run.Mode == Program {
 				o.Filled = func(i int, folder *os.File) { m.take(run.Plan.Fills[i], folder) }

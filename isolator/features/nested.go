@@ -11,7 +11,7 @@ import (
 // nested tells whoever allows containers where their images would go, when
 // that is nowhere. Nothing is made on the host for them.
 func nested() Feature {
-	return Feature{Name: "containers", Keys: []string{"allow", "home"}, Make: noPlaceForImages}
+	return Feature{Name: "containers", Keys: []string{"sandbox.allow", "sandbox.home"}, Make: noPlaceForImages}
 }
 
 func noPlaceForImages(run *Run) error {

@@ -25,7 +25,7 @@ const maxTold = 20
 func network() Feature {
 	n := new(networkOf)
 	return Feature{
-		Name: "network", Keys: []string{"network_mode", "network_allow", "network_deny", "publish", "host_ports"},
+		Name: "network", Keys: []string{"sandbox.network", "sandbox.network_mode", "sandbox.publish", "sandbox.host_ports"},
 		Make: n.make,
 		Start: func(run *Run, o *launch.Options) {
 			if n.run == nil {

@@ -5,19 +5,14 @@ package features
 // there is given to the host's while it runs and when it has ended (package git).
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/internal/folderwatch"
 	"github.com/enr/inner/internal/paths"
 
 	"github.com/enr/inner/isolator/caller"
@@ -25,8 +20,6 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
-	"github.com/enr/inner/isolator/repos"
-	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -57,7 +50,7 @@ type boxGits struct {
 // feature gives the box git directories of its own.
 func (b *boxGits) feature() Feature {
 	return Feature{
-		Name: "git directories", Keys: []string{"git_dir"}, Make: b.make,
+		Name: "git directories", Keys: []string{"sandbox.git_dir"}, Make: b.make,
 		Show: func(run *Run) error {
 			*b = findBoxGits(run.Caller, run.Spec, run.Facts.Repositories, gitProgram(run))
 			b.show(&run.Assets)
@@ -80,7 +73,7 @@ func (b *boxGits) feature() Feature {
 
 // last is the last exchange, after what the run left was looked at.
 func (b *boxGits) last() Feature {
-	return Feature{Name: LastExchange, Keys: []string{"git_dir"}, Finish: func(run *Run, _ *Outcome) error {
+	return Feature{Name: LastExchange, Keys: []string{"sandbox.git_dir"}, Finish: func(run *Run, _ *Outcome) error {
 		b.finish(run)
 		return nil
 	}}
@@ -331,343 +324,4 @@ func (b *boxGits) repositories() []string {
 		out = append(out, g.copy.Repositories()...)
 	}
 	return out
-}
-
-// exchange begins the exchanges with the host.
-func (b *boxGits) exchange() {
-	for _, g := range b.copies {
-		if g.stop == nil {
-			g.stop, g.ended = make(chan struct{}), make(chan struct{})
-			go g.follow()
-		}
-	}
-}
-
-// gitHold is how long a run lasts before the host's objects get second names: that costs as much as
-// a short run itself, and no `git gc` outside is at its end so soon.
-const gitHold = 500 * time.Millisecond
-
-// How long refs and index are quiet before an exchange, and how long one waits for
-// that at most.
-const (
-	gitQuiet = 200 * time.Millisecond
-	gitBusy  = 2 * time.Second
-)
-
-// follow exchanges while the box runs. What goes wrong is tried again with the next
-// exchange, and told by the last one.
-//
-// It begins when the run has lasted for a moment, with an exchange of what happened before: a run
-// of /bin/true is over by then, and to end a watch alone takes the kernel some 15 ms.
-func (g *boxGit) follow() {
-	defer close(g.ended)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { // the last exchange does not wait for what another one takes its time for
-		select {
-		case <-g.stop:
-			time.AfterFunc(gitBusy, cancel)
-		case <-ctx.Done():
-		}
-	}()
-	timer := time.NewTimer(gitQuiet)
-	var w *folderwatch.Watcher
-	var events chan folderwatch.Event
-	var errs chan error
-	watched := map[string]bool{}
-	look := func() {
-		if w == nil {
-			var err error
-			if w, err = folderwatch.New(); err != nil { // this user has too many already: everything crosses at the end
-				w = &folderwatch.Watcher{}
-				return
-			}
-			events, errs = w.Events, w.Errors
-		}
-		if events == nil {
-			return
-		}
-		for _, dir := range g.copy.Watched() {
-			if !watched[dir] && w.Add(dir) == nil {
-				watched[dir] = true
-			}
-		}
-	}
-	hold := time.After(gitHold)
-	var first, next time.Time // the first change that is waiting; when there may be an exchange again
-	for {
-		select {
-		case <-g.stop:
-			if events != nil {
-				go w.Close() // beside the last exchange
-			}
-			return
-		case <-hold:
-			_, _ = g.copy.Hold() // without it the box has what `git gc` outside leaves
-			continue
-		case <-errs: // more changes than were told of
-		case e := <-events:
-			if strings.HasSuffix(e.Name, ".lock") {
-				continue
-			}
-			if e.Has(folderwatch.Remove) {
-				delete(watched, e.Name)
-			}
-		case <-timer.C:
-			look()
-			begin := time.Now()
-			rep, _ := g.copy.Cross(ctx, git.Crossing{})
-			g.take(rep)
-			first, next = time.Time{}, time.Now().Add(2*time.Since(begin))
-			continue
-		}
-		now := time.Now()
-		if first.IsZero() {
-			first = now
-		}
-		wait := min(gitQuiet, max(0, first.Add(gitBusy).Sub(now)))
-		timer.Reset(max(wait, next.Sub(now)))
-	}
-}
-
-// take adds what one exchange did. What is held back is asked again at the end.
-func (g *boxGit) take(rep git.Report) {
-	r := &g.report
-	r.Moved = append(r.Moved, rep.Moved...)
-	r.Conflicts = append(r.Conflicts, rep.Conflicts...)
-	r.Refused = append(r.Refused, rep.Refused...)
-	r.Lines = append(r.Lines, rep.Lines...)
-	r.Held, r.Settings, r.Pending, r.Unfinished, r.Interrupted = rep.Held, rep.Settings, rep.Pending, rep.Unfinished, rep.Interrupted
-}
-
-// settle puts what the box has where submodules were not initialised into the work trees, before what
-// it left there is looked at.
-func (b *boxGits) settle() {
-	for _, g := range b.copies {
-		g.copy.Settle()
-	}
-}
-
-// finish makes the last exchange, once the box is gone and what it left was looked at. A
-// copy in which nothing is left to cross is removed.
-func (b *boxGits) finish(run *Run) {
-	b.disk.end()
-	b.disk = nil
-	known := b.repositories()
-	ctx, done := gitEnd()
-	defer done()
-	for _, g := range b.copies {
-		if g.stop != nil {
-			close(g.stop)
-			<-g.ended
-		}
-		var err error
-		if run.Result.Started || g.copy.Resumes() {
-			var rep git.Report
-			rep, err = g.copy.Cross(ctx, git.Crossing{Final: true, Gitlink: mayEnter(known)})
-			g.take(rep)
-		}
-		g.copy.Close()
-		tellGit(run.Caller, g.dir, run.Folder.ID, g.report, err)
-	}
-	b.copies = nil
-	if b.dir != "" {
-		_ = os.Remove(b.dir) // unless something is left in it
-	}
-}
-
-// gitEndMost is how long the last exchanges of a run may look at what its boxes stored, all together.
-const gitEndMost = time.Minute
-
-// gitEnd is the time that there is at the end of a run: a signal ends it.
-func gitEnd() (context.Context, func()) {
-	ctx, stop := Interruptible()
-	ctx, cancel := context.WithTimeout(ctx, gitEndMost)
-	return ctx, func() { cancel(); stop() }
-}
-
-// mayEnter reports whether git outside may enter what lies at a path of a work tree.
-func mayEnter(known []string) func(top, path string) bool {
-	return func(top, path string) bool {
-		return filepath.IsLocal(path) && repos.Inert(filepath.Join(top, path), known)
-	}
-}
-
-// gitWaits is a file beside a copy that is kept, with why.
-const gitWaits = ".waits"
-
-// tellGit says what the exchanges of a copy came to, and removes the copy, or keeps it.
-func tellGit(c *caller.Caller, dir, id string, rep git.Report, err error) {
-	const most = 20 // lines of one kind: a box can make a hundred thousand refs
-	why := rep.Lines
-	for i, ch := range rep.Conflicts {
-		if i == most {
-			c.Warn("git: and %d more refs, which are in refs/inner/%s", len(rep.Conflicts)-most, id)
-			break
-		}
-		if ch.New == "" {
-			why = append(why, fmt.Sprintf("%s was deleted in the box and stays outside: it %s", ch.Ref, ch.Why))
-			continue
-		}
-		c.Warn("git: %s %s; what the box has is %s", ch.Ref, ch.Why, ch.Kept)
-		c.Hint("git -C %s log --oneline %s", quote.POSIX(near(workTree(ch.Repo))), quote.POSIX(ch.Kept))
-	}
-	for _, ch := range rep.Refused {
-		why = append(why, fmt.Sprintf("%s of the box is refused: %s", ch.Ref, ch.Why))
-	}
-	for _, ch := range rep.Held {
-		why = append(why, fmt.Sprintf("%s of the box waits: it %s, which git outside would enter", ch.Ref, ch.Why))
-	}
-	why = append(why, rep.Unfinished...)
-	if n := len(why) - most; n > 0 {
-		why = append(why[:most:most], fmt.Sprintf("and %d more of that kind", n))
-	}
-	for _, line := range why {
-		c.Warn("git: %s", line)
-	}
-	if n := len(rep.Settings); n > 0 {
-		const few = 6
-		more := ""
-		if n > few {
-			more = fmt.Sprintf(" and %d more", n-few)
-		}
-		c.Say("git: settings that the box changed stay with it: %s%s", strings.Join(rep.Settings[:min(n, few)], ", "), more)
-	}
-	if err != nil {
-		c.Warn("git: not everything crossed: %v", err)
-		why = append(why, err.Error())
-	}
-	if err == nil && !rep.Kept() {
-		if err := git.Remove(dir); err != nil {
-			c.Warn("the git directory of run %s: %v", id, err)
-		}
-		return
-	}
-	c.Hint("inner changes list   # the git directory of run %s is kept", id)
-	if err != nil || len(rep.Refused) > 0 {
-		c.Hint("inner changes apply %s   # tries again what did not cross, with more time", id)
-	}
-	// What may work by itself the next time is tried again.
-	if !rep.Interrupted && (err == nil || !git.Passing(err)) {
-		_ = os.WriteFile(dir+gitWaits, []byte(strings.Join(why, "\n")+"\n"), 0o600)
-	}
-}
-
-// workTree is the folder that the git directory of a repository belongs to.
-func workTree(dir string) string { return strings.TrimSuffix(dir, "/.git") }
-
-// recoverGit crosses what killed runs left.
-func recoverGit(c *caller.Caller) {
-	base := stage.GitCopies(c.InnerHome)
-	runs, err := os.ReadDir(base)
-	if err != nil {
-		return // none
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), gitEndMost)
-	defer cancel()
-	for _, r := range runs {
-		dir := filepath.Join(base, r.Name())
-		if !r.IsDir() {
-			continue
-		}
-		left, err := git.Recover(ctx, dir, git.Crossing{Gitlink: mayEnter(nil)}, func(copy string) bool { return exists(copy + gitWaits) })
-		if err != nil {
-			c.Warn("the git directories of run %s: %v", r.Name(), err)
-		}
-		for _, l := range left {
-			if l.Run != "" && len(l.Report.Moved)+len(l.Report.Conflicts) > 0 {
-				c.Say("git: what run %s had left crossed now", l.Run)
-			}
-			tellGit(c, l.Dir, r.Name(), l.Report, l.Err)
-		}
-		if fi, err := r.Info(); len(left) > 0 || err == nil && time.Since(fi.ModTime()) > time.Minute {
-			_ = os.Remove(dir) // where nothing is left in it
-		}
-	}
-}
-
-// resumeGit gives a box what earlier runs left unfinished in its repository.
-func resumeGit(c *caller.Caller, copied *git.Copy) {
-	for _, k := range KeptGits(c.InnerHome) {
-		list, all, err := copied.Resume(k.dir)
-		if err != nil {
-			c.Warn("git: what run %s left unfinished is not continued: %v", k.Run, err)
-		}
-		for _, r := range list {
-			if r.Why != "" {
-				c.Warn("git: the %s that run %s left unfinished in %s is not continued: %s", r.What, k.Run, c.Short(r.Top), r.Why)
-				c.Hint("inner changes discard %s   # drops it", k.Run)
-			} else {
-				c.Say("git: the %s that run %s left unfinished in %s is continued", r.What, k.Run, c.Short(r.Top))
-			}
-		}
-		if all {
-			if err := k.remove(); err != nil {
-				c.Warn("git: %v", err)
-			}
-		}
-	}
-}
-
-// remove removes a kept git directory.
-func (k KeptGit) remove() error {
-	err := errors.Join(git.Remove(k.dir), os.Remove(k.dir+gitWaits))
-	_ = os.Remove(filepath.Dir(k.dir)) // unless something is left in it
-	return err
-}
-
-// KeptGit is one of the git directories of boxes that are kept, and why.
-type KeptGit struct{ Run, Why, dir string }
-
-// KeptGits are those below an INNER_HOME.
-func KeptGits(innerHome string) []KeptGit {
-	var out []KeptGit
-	list, _ := filepath.Glob(filepath.Join(stage.GitCopies(innerHome), "*", "*"+gitWaits))
-	for _, p := range list {
-		data, _ := os.ReadFile(p)
-		out = append(out, KeptGit{Run: filepath.Base(filepath.Dir(p)), Why: strings.TrimSpace(string(data)), dir: strings.TrimSuffix(p, gitWaits)})
-	}
-	return out
-}
-
-// How long it may take when a person asks for it.
-const gitAskedMost = 2 * time.Hour
-
-// ApplyGits tries again to cross what is kept of a run, and reports whether there was anything.
-func ApplyGits(c *caller.Caller, id string) bool {
-	ctx, done := Interruptible()
-	defer done()
-	dir := filepath.Join(stage.GitCopies(c.InnerHome), id)
-	kept := slices.ContainsFunc(KeptGits(c.InnerHome), func(k KeptGit) bool { return k.Run == id })
-	if !kept {
-		return false
-	}
-	left, err := git.Recover(ctx, dir, git.Crossing{Gitlink: mayEnter(nil), Budget: gitAskedMost}, nil)
-	if err != nil {
-		c.Warn("the git directories of run %s: %v", id, err)
-	}
-	for _, l := range left {
-		_ = os.Remove(l.Dir + gitWaits)
-		tellGit(c, l.Dir, id, l.Report, l.Err)
-		if l.Gone {
-			c.Say("git: what run %s had left crossed now", id)
-		}
-	}
-	_ = os.Remove(dir) // unless something is left in it
-	return true
-}
-
-// DropGits drops the kept git directories of a run, and reports whether there were any.
-func DropGits(c *caller.Caller, id string) (dropped bool, err error) {
-	for _, k := range KeptGits(c.InnerHome) {
-		if k.Run != id {
-			continue
-		}
-		if err := k.remove(); err != nil {
-			return true, err
-		}
-		c.Say("dropped the git directory of run %s", id)
-		dropped = true
-	}
-	return dropped, nil
 }

@@ -11,7 +11,7 @@ import (
 // proc decides what the box has as /proc.
 func proc() Feature {
 	return Feature{
-		Name: "proc", Keys: []string{"proc"}, Learn: knownProc, Make: selfWithoutProc,
+		Name: "proc", Keys: []string{"sandbox.proc"}, Learn: knownProc, Make: selfWithoutProc,
 		Show: func(run *Run) error {
 			run.Assets.Self = run.Self()
 			return nil

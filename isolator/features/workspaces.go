@@ -17,7 +17,7 @@ import (
 // host is probed: the facts are about what the box will see.
 func workspaces() Feature {
 	return Feature{
-		Name: "workspaces", Keys: []string{"workspaces_path", "mounts", "workdir"},
+		Name: "workspaces", Keys: []string{"workspaces_path", "mounts", "entrypoint.workdir"},
 		Before: func(run *Run) error {
 			places, err := workspacesOf(run)
 			if err != nil || len(places) == 0 {

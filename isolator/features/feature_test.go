@@ -1,0 +1,68 @@
+package features
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/enr/inner/profile"
+)
+
+// The order of the features is what the comment of All says, and each does something.
+func TestAll(t *testing.T) {
+	all := All()
+	at := func(name string) int {
+		i := slices.IndexFunc(all, func(f Feature) bool { return f.Name == name })
+		if i < 0 {
+			t.Fatalf("there is no feature %q", name)
+		}
+		return i
+	}
+	for _, two := range [][2]string{
+		{"masks", "git directories"},
+		{"git directories", "leftovers"},
+		{"leftovers", LastExchange},
+		{LastExchange, "agents"},
+		{"git directories", "logins in repositories"},
+		{"folders in memory", "agents"},
+		{"network by name", "network"},
+		{"network", "observed accesses"},
+	} {
+		if at(two[0]) >= at(two[1]) {
+			t.Errorf("%s comes after %s", two[0], two[1])
+		}
+	}
+	seen := map[string]bool{}
+	for _, f := range all {
+		if seen[f.Name] {
+			t.Errorf("two are called %q", f.Name)
+		}
+		seen[f.Name] = true
+		if f.Before == nil && f.Make == nil && f.Start == nil && f.Finish == nil {
+			t.Errorf("%s does nothing", f.Name)
+		}
+	}
+}
+
+// The keys of a feature are keys of the profile language.
+func TestKeys(t *testing.T) {
+	unknown := func(key string) bool {
+		table, name, ok := strings.Cut(key, ".")
+		text := "name = \"x\"\n[" + key + "]\n" // of a table
+		if ok {
+			text = "name = \"x\"\n[" + table + "]\n" + name + " = 1979-05-27\n" // no key takes a date
+		}
+		_, err := new(profile.Loader).LoadBytes(profile.File{Path: "/x.toml", Data: []byte(text)}, profile.Direct)
+		return err != nil && strings.Contains(err.Error(), "unknown")
+	}
+	if !unknown("sandbox.no_such_key") || !unknown("no_such_table") {
+		t.Fatal("every key is known")
+	}
+	for _, f := range All() {
+		for _, key := range f.Keys {
+			if unknown(key) {
+				t.Errorf("%s: %q is no key", f.Name, key)
+			}
+		}
+	}
+}

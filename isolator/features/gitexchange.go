@@ -1,0 +1,176 @@
+package features
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/internal/folderwatch"
+	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/repos"
+)
+
+// What a box does in its git directories is given to the host's while it runs, and once more when
+// it has ended.
+
+// exchange begins the exchanges with the host.
+func (b *boxGits) exchange() {
+	for _, g := range b.copies {
+		if g.stop == nil {
+			g.stop, g.ended = make(chan struct{}), make(chan struct{})
+			go g.follow()
+		}
+	}
+}
+
+// gitHold is how long a run lasts before the host's objects get second names: that costs as much as
+// a short run itself, and no `git gc` outside is at its end so soon.
+const gitHold = 500 * time.Millisecond
+
+// How long refs and index are quiet before an exchange, and how long one waits for
+// that at most.
+const (
+	gitQuiet = 200 * time.Millisecond
+	gitBusy  = 2 * time.Second
+)
+
+// follow exchanges while the box runs. What goes wrong is tried again with the next
+// exchange, and told by the last one.
+//
+// It begins when the run has lasted for a moment, with an exchange of what happened before: a run
+// of /bin/true is over by then, and to end a watch alone takes the kernel some 15 ms.
+func (g *boxGit) follow() {
+	defer close(g.ended)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { // the last exchange does not wait for what another one takes its time for
+		select {
+		case <-g.stop:
+			time.AfterFunc(gitBusy, cancel)
+		case <-ctx.Done():
+		}
+	}()
+	timer := time.NewTimer(gitQuiet)
+	var w *folderwatch.Watcher
+	var events chan folderwatch.Event
+	var errs chan error
+	watched := map[string]bool{}
+	look := func() {
+		if w == nil {
+			var err error
+			if w, err = folderwatch.New(); err != nil { // this user has too many already: everything crosses at the end
+				w = &folderwatch.Watcher{}
+				return
+			}
+			events, errs = w.Events, w.Errors
+		}
+		if events == nil {
+			return
+		}
+		for _, dir := range g.copy.Watched() {
+			if !watched[dir] && w.Add(dir) == nil {
+				watched[dir] = true
+			}
+		}
+	}
+	hold := time.After(gitHold)
+	var first, next time.Time // the first change that is waiting; when there may be an exchange again
+	for {
+		select {
+		case <-g.stop:
+			if events != nil {
+				go w.Close() // beside the last exchange
+			}
+			return
+		case <-hold:
+			_, _ = g.copy.Hold() // without it the box has what `git gc` outside leaves
+			continue
+		case <-errs: // more changes than were told of
+		case e := <-events:
+			if strings.HasSuffix(e.Name, ".lock") {
+				continue
+			}
+			if e.Has(folderwatch.Remove) {
+				delete(watched, e.Name)
+			}
+		case <-timer.C:
+			look()
+			begin := time.Now()
+			rep, _ := g.copy.Cross(ctx, git.Crossing{})
+			g.take(rep)
+			first, next = time.Time{}, time.Now().Add(2*time.Since(begin))
+			continue
+		}
+		now := time.Now()
+		if first.IsZero() {
+			first = now
+		}
+		wait := min(gitQuiet, max(0, first.Add(gitBusy).Sub(now)))
+		timer.Reset(max(wait, next.Sub(now)))
+	}
+}
+
+// take adds what one exchange did. What is held back is asked again at the end.
+func (g *boxGit) take(rep git.Report) {
+	r := &g.report
+	r.Moved = append(r.Moved, rep.Moved...)
+	r.Conflicts = append(r.Conflicts, rep.Conflicts...)
+	r.Refused = append(r.Refused, rep.Refused...)
+	r.Lines = append(r.Lines, rep.Lines...)
+	r.Held, r.Settings, r.Pending, r.Unfinished, r.Interrupted = rep.Held, rep.Settings, rep.Pending, rep.Unfinished, rep.Interrupted
+}
+
+// settle puts what the box has where submodules were not initialised into the work trees, before what
+// it left there is looked at.
+func (b *boxGits) settle() {
+	for _, g := range b.copies {
+		g.copy.Settle()
+	}
+}
+
+// finish makes the last exchange, once the box is gone and what it left was looked at. A
+// copy in which nothing is left to cross is removed.
+func (b *boxGits) finish(run *Run) {
+	b.disk.end()
+	b.disk = nil
+	known := b.repositories()
+	ctx, done := gitEnd()
+	defer done()
+	for _, g := range b.copies {
+		if g.stop != nil {
+			close(g.stop)
+			<-g.ended
+		}
+		var err error
+		if run.Result.Started || g.copy.Resumes() {
+			var rep git.Report
+			rep, err = g.copy.Cross(ctx, git.Crossing{Final: true, Gitlink: mayEnter(known)})
+			g.take(rep)
+		}
+		g.copy.Close()
+		tellGit(run.Caller, g.dir, run.Folder.ID, g.report, err)
+	}
+	b.copies = nil
+	if b.dir != "" {
+		_ = os.Remove(b.dir) // unless something is left in it
+	}
+}
+
+// gitEndMost is how long the last exchanges of a run may look at what its boxes stored, all together.
+const gitEndMost = time.Minute
+
+// gitEnd is the time that there is at the end of a run: a signal ends it.
+func gitEnd() (context.Context, func()) {
+	ctx, stop := Interruptible()
+	ctx, cancel := context.WithTimeout(ctx, gitEndMost)
+	return ctx, func() { cancel(); stop() }
+}
+
+// mayEnter reports whether git outside may enter what lies at a path of a work tree.
+func mayEnter(known []string) func(top, path string) bool {
+	return func(top, path string) bool {
+		return filepath.IsLocal(path) && repos.Inert(filepath.Join(top, path), known)
+	}
+}
