@@ -53,6 +53,18 @@ bans() {
 	hits=$(grep -rnE -e '^#! ?/usr/bin/env' --exclude-dir=.git --exclude-dir=bin --exclude='*_test.go' --exclude='*.txtar' --exclude='*.md' .)
 	[ -z "$hits" ] || printf 'an env shebang:\n%s\n' "$hits"
 }
+# Documents name what is there.
+documents() {
+	local package file target
+	"$GO" list ./... | sed 's|^github.com/enr/inner/||' | grep -v '^contrib/' | while read -r package; do
+		grep -qF "\`$package\`" docs/architecture.md || printf 'docs/architecture.md has no line for %s\n' "$package"
+	done
+	find . -name .git -prune -o -name '*.md' -print | while read -r file; do
+		grep -oE '\]\([^)#]+' "$file" | sed 's/^](//' | grep -v '://' | while read -r target; do
+			[ -e "$(dirname "$file")/$target" ] || printf '%s links to %s, which does not exist\n' "$file" "$target"
+		done
+	done
+}
 one_importer() { # each outside library has one package that imports it, besides tests
 	# x/sys is the kernel's names and numbers, and cobra is cmd/inner's skeleton.
 	"$GO" list -f '{{$p := .ImportPath}}{{range .Imports}}{{.}} {{$p}}
@@ -74,4 +86,5 @@ check 'fish syntax' fish_syntax
 check 'generated files' generated
 check 'house rules' bans
 check 'one importer per library' one_importer
+check documents documents
 exit "$failed"
