@@ -19,6 +19,14 @@ import (
 type validator struct {
 	problems []strict.Problem
 	declared func() []string // see Loader
+
+	asked map[string][]string // the words that each key takes, when somebody wants to know (see JSONSchema)
+}
+
+func (v *validator) ask(key string, words []string) {
+	if v.asked != nil {
+		v.asked[key] = words
+	}
 }
 
 // maxProblems is how many faults of one file are told.
@@ -63,6 +71,7 @@ func (v *validator) source(s *source) {
 const maxSeconds = 10 * 365 * 24 * 3600
 
 func (v *validator) head(s *source) {
+	v.ask("schema_version", []string{"1"})
 	switch sv := s.SchemaVersion; {
 	case !sv.Set && slices.ContainsFunc(v.problems, func(p strict.Problem) bool { return p.Key == "schema_version" }):
 	case !sv.Set:
@@ -95,9 +104,7 @@ func (v *validator) sandbox(s *sandboxTable) {
 	v.oneOf(s.NetworkMode, "sandbox.network_mode", networkModes())
 	v.oneOf(s.Base, "sandbox.base", bases())
 	v.oneOf(s.WorkdirMode, "sandbox.workdir_mode", workdirModes())
-	if s.Home.V != "host-ro" { // what published profiles call "host"
-		v.oneOf(s.Home, "sandbox.home", homes())
-	}
+	v.oneOf(s.Home, "sandbox.home", homes(), "host-ro") // what published profiles call "host"
 	v.oneOf(s.GitDir, "sandbox.git_dir", gitDirs())
 	v.oneOf(s.Proc, "sandbox.proc", procs())
 	v.oneOf(s.Seccomp, "sandbox.seccomp", seccomps())
@@ -298,15 +305,12 @@ func (v *validator) check(c checkRow, at strict.Pos) {
 	v.oneOf(c.Severity, "verify.custom.checks.severity", severities())
 }
 
-// oneOf checks a word against the ones its key takes.
-func (v *validator) oneOf(s strict.String, key string, words []string) {
-	if !s.Set {
+// oneOf checks a word against the ones its key takes. Old words are taken and
+// not proposed.
+func (v *validator) oneOf(s strict.String, key string, words []string, old ...string) {
+	v.ask(key, append(words, old...))
+	if !s.Set || slices.Contains(words, s.V) || slices.Contains(old, s.V) {
 		return
-	}
-	for _, w := range words {
-		if s.V == w {
-			return
-		}
 	}
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -322,6 +326,7 @@ func (v *validator) oneOf(s strict.String, key string, words []string) {
 // names checks the words of a list against the ones its key takes. A leading
 // dash takes a word of the base out.
 func (v *validator) names(l strict.List, key string, words []string) {
+	v.ask(key, words)
 	for _, it := range l.Items {
 		if v.full() {
 			return
