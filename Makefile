@@ -10,16 +10,17 @@ PREFIX  ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
 PKG     ?= ./...
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-# Tools of `make check`, run by version and never installed: change them here.
+# Tools of `make check` and `make package`, run by version and never installed: change them here.
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 
 GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
-export GO GOFUMPT STATICCHECK
+export GO GOFUMPT STATICCHECK NFPM
 
 .DEFAULT_GOAL := build
-.PHONY: build test attack agents podman online mutate frozen check lint fmt generate demo bench fuzz setup install uninstall clean help
+.PHONY: build test attack agents podman online mutate frozen check lint fmt generate demo bench fuzz setup package install uninstall clean help
 
 build: ## build bin/inner, one static binary
 	@mkdir -p bin
@@ -95,6 +96,10 @@ fuzz: ## fuzz every fuzz target for FUZZTIME each (default 30s)
 setup: ## only install what build, test, demo and bench need
 	@contrib/setup.sh test bench
 
+package: ## deb, rpm, apk and Arch packages in bin/packages, with checksums and SBOM (KEY=file signs with that ssh key)
+	@$(MAKE) --no-print-directory build
+	@contrib/package.sh
+
 install: ## install inner in PREFIX/bin (default ~/.local, for root /usr/local)
 	@[ -x bin/inner ] || $(MAKE) --no-print-directory build
 	install -D -m 0755 bin/inner "$(DESTDIR)$(PREFIX)/bin/inner"
@@ -107,4 +112,4 @@ clean: ## remove what was built
 	rm -rf -- bin
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
