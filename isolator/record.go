@@ -185,7 +185,7 @@ func (r *record) summary(b *Prepared, end runlog.End) {
 			b.Say("something was removed or renamed in: %s", names(b, c.Gone))
 		}
 		if c.Partly {
-			b.Say("not everything was looked at: there may be more changes")
+			b.Say("not everything was inspected: there may be more changes")
 		}
 	}
 	if r.log != nil {

@@ -81,7 +81,7 @@ func startFilter(bus host.Bus, socket string, rules []string) (stop func(), err 
 	if _, err := ours.Read(make([]byte, 1)); err != nil {
 		stop()
 		line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
-		return nil, fmt.Errorf("%s does not get ready: %s", bus.Proxy, cmp.Or(line, err.Error()))
+		return nil, fmt.Errorf("%s did not become ready: %s", bus.Proxy, cmp.Or(line, err.Error()))
 	}
 	return stop, nil
 }

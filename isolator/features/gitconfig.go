@@ -64,7 +64,7 @@ func gitFileOf(run *Run) (*gitFile, error) {
 	}
 	program, why := host.FindHelper("git", run.Getenv("PATH"))
 	if program == "" {
-		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which git itself is needed for: %s", rc.Name, why), Hint: "sudo apt-get install git"}
+		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which needs git itself: %s", rc.Name, why), Hint: "sudo apt-get install git"}
 	}
 	if err := noGitVariables(rc); err != nil {
 		return nil, err

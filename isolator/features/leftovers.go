@@ -97,7 +97,7 @@ func LookAgain(c *caller.Caller) {
 		})
 	})
 	if err != nil {
-		c.Warn("what a killed run left was not looked at: %v", err)
+		c.Warn("what a killed run left was not inspected: %v", err)
 	}
 	recoverGit(c)
 }
@@ -114,10 +114,10 @@ func Hold(c *caller.Caller, s repos.Search) []string {
 	}
 	aside := sayMoved(c, found.Moved)
 	if n := len(found.Unseen); n > 0 {
-		c.Warn("not looked through for what git and other tools would obey, as there was no time for it: %s", someFolders(c, found.Unseen))
+		c.Warn("not searched for what git and other tools would obey, for lack of time: %s", someFolders(c, found.Unseen))
 	}
 	if err != nil {
-		c.Warn("not all that the run left could be looked at, so do not use git or an editor in %s before you did: %v", c.Short(s.Roots[0]), err)
+		c.Warn("not everything that the run left could be inspected: check %s yourself before you use git or an editor there: %v", c.Short(s.Roots[0]), err)
 	}
 	return aside
 }

@@ -209,7 +209,7 @@ func (n *networkOf) tell(o *Outcome) {
 		run.Say("%s", note)
 	}
 	if n.changed && run.Spec.Scope == profile.Local {
-		run.Hint("inner allow: the profile has changed, and the next run needs your word")
+		run.Hint("inner allow, before the next run: the profile has changed")
 	}
 	if more := n.count - maxTold; more > 0 {
 		run.Say("refused: %d more hosts", more)

@@ -65,7 +65,7 @@ func openPorts(run *Run) (*ports, error) {
 func (p *ports) taken(port profile.Port, err error) error {
 	r := &fault.Refusal{
 		Code: 125, Hint: fmt.Sprintf(`publish = ["%d:%d"] takes another port of this computer`, port.Host%1000+8000, port.Box),
-		Msg: fmt.Sprintf("profile %q publishes port %d (%s:%d), which cannot be had: %v", p.rc.Name, port.Host, filepath.Base(port.File), port.Line, err),
+		Msg: fmt.Sprintf("profile %q publishes port %d (%s:%d), which is unavailable: %v", p.rc.Name, port.Host, filepath.Base(port.File), port.Line, err),
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -180,7 +180,7 @@ func registries(run *Run, dir func() (string, error)) (map[string]registry.Told,
 		return nil, err
 	}
 	if err != nil {
-		run.Warn("what the package managers said is not kept: %v", err)
+		run.Warn("the answers of the package managers were not saved: %v", err)
 	}
 	out := map[string]registry.Told{}
 	for i, group := range groups {

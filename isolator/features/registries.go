@@ -66,7 +66,7 @@ func certificates(run *Run, variable, file string) error {
 			err = errors.New("it is not a file of certificates")
 		}
 		if err != nil {
-			run.Warn("%s: %s does not go along: %v", variable, run.Short(file), err)
+			run.Warn("%s: %s is not passed to the box: %v", variable, run.Short(file), err)
 			return nil
 		}
 		name := "ca-" + strings.ToLower(variable) + ".pem"
