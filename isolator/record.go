@@ -120,11 +120,14 @@ func (r *record) begin(b *Prepared, word string, o *launch.Options) error {
 // a run.
 func (r *record) end(b *Prepared, o features.Outcome) {
 	rc, res := b.Spec, o.Result
-	end := runlog.End{Limits: o.Limits, Time: time.Now(), Code: res.Code, TimedOut: res.TimedOut, Millis: time.Since(r.begun).Milliseconds(), Blocked: o.Blocked, Network: o.Hosts, Aside: o.Aside}
+	end := runlog.End{Limits: o.Limits, Time: time.Now(), Code: res.Code, TimedOut: res.TimedOut, Millis: time.Since(r.begun).Milliseconds(), Blocked: o.Blocked, Network: o.Hosts, Aside: o.Aside, Rewound: o.Rewound}
 	if res.Signal != 0 {
 		end.Signal = unix.SignalName(res.Signal)
 	}
 	roots, ours, files := features.WritableRoots(rc), features.Placeholders(b.Run), []string(nil)
+	if r.log == nil {
+		warnRewound(b, o.Rewound)
+	}
 	if rc.Output.Summary {
 		changes := runlog.Changed(roots, ours, r.clock)
 		end.Changes, files = &changes, changes.Files
@@ -190,6 +193,19 @@ func (r *record) summary(b *Prepared, end runlog.End) {
 	}
 	if r.log != nil {
 		b.Say("record: inner log show %s", b.ID())
+	}
+}
+
+// warnRewound says which refs a run without a record deleted or forced: nothing else will name them.
+func warnRewound(b *Prepared, list []runlog.Ref) {
+	const most = 20
+	for _, ref := range list[:min(len(list), most)] {
+		text, command := ref.Words()
+		b.Warn("git: %s", text)
+		b.Hint("%s", command)
+	}
+	if more := len(list) - most; more > 0 {
+		b.Warn("git: and %d more refs were deleted or forced", more)
 	}
 }
 

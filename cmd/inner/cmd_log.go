@@ -227,6 +227,14 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 		for _, p := range e.Aside {
 			row("moved aside", "%s", a.Short(p))
 		}
+		for _, r := range e.Rewound {
+			text, command := r.Words()
+			row("git", "%s", text)
+			row("", "%s", command)
+		}
+		if e.MoreRewound > 0 {
+			row("git", "and %d more refs were deleted or moved so", e.MoreRewound)
+		}
 		for _, p := range e.Later {
 			row("runs later", "%s", a.Short(p))
 		}

@@ -127,6 +127,7 @@ type Outcome struct {
 
 	Limits  []string       // that were reached, in words
 	Aside   []string       // what was moved aside
+	Rewound []runlog.Ref   // refs of git that were deleted or forced
 	Blocked map[string]int // noop: calls per command
 	Hosts   []runlog.Host  // what became of them
 	Events  []runlog.Event // what the audit log gets with the end

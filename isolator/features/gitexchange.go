@@ -10,6 +10,7 @@ import (
 	"github.com/enr/inner/internal/folderwatch"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/repos"
+	"github.com/enr/inner/isolator/runlog"
 )
 
 // What a box does in its git directories is given to the host's while it runs, and once more when
@@ -131,8 +132,8 @@ func (b *boxGits) settle() {
 }
 
 // finish makes the last exchange, once the box is gone and what it left was looked at. A
-// copy in which nothing is left to cross is removed.
-func (b *boxGits) finish(run *Run) {
+// copy in which nothing is left to cross is removed. It returns the refs that the box deleted or forced.
+func (b *boxGits) finish(run *Run) (rewound []runlog.Ref) {
 	b.disk.end()
 	b.disk = nil
 	known := b.repositories()
@@ -148,6 +149,9 @@ func (b *boxGits) finish(run *Run) {
 			var rep git.Report
 			rep, err = g.copy.Cross(ctx, git.Crossing{Final: true, Gitlink: mayEnter(known)})
 			g.take(rep)
+			for _, ch := range g.copy.Rewound(ctx, g.report.Moved) {
+				rewound = append(rewound, runlog.Ref{Repo: ch.Repo, Ref: ch.Ref, Old: ch.Old, New: ch.New})
+			}
 		}
 		g.copy.Close()
 		tellGit(run.Caller, g.dir, run.Folder.ID, g.report, err)
@@ -156,6 +160,7 @@ func (b *boxGits) finish(run *Run) {
 	if b.dir != "" {
 		_ = os.Remove(b.dir) // unless something is left in it
 	}
+	return rewound
 }
 
 // gitEndMost is how long the last exchanges of a run may look at what its boxes stored, all together.

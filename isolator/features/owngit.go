@@ -73,8 +73,8 @@ func (b *boxGits) feature() Feature {
 
 // last is the last exchange, after what the run left was looked at.
 func (b *boxGits) last() Feature {
-	return Feature{Name: LastExchange, Keys: []string{"sandbox.git_dir"}, Finish: func(run *Run, _ *Outcome) error {
-		b.finish(run)
+	return Feature{Name: LastExchange, Keys: []string{"sandbox.git_dir"}, Finish: func(run *Run, o *Outcome) error {
+		o.Rewound = b.finish(run)
 		return nil
 	}}
 }

@@ -155,6 +155,25 @@ func (e End) line() []byte {
 	}
 	l.list("runs_later", e.Later)
 	l.list("moved_aside", e.Aside)
+	if len(e.Rewound) > 0 {
+		l.key("rewound")
+		for i, r := range e.Rewound {
+			l = append(append(l, "[,"[min(i, 1)]), r.line()...)
+		}
+		l = append(l, ']')
+	}
+	if e.MoreRewound > 0 {
+		l.num("more_rewound", int64(e.MoreRewound))
+	}
+	return l.end()
+}
+
+func (r Ref) line() []byte {
+	var l line
+	l.str("repo", r.Repo)
+	l.str("ref", r.Ref)
+	l.str("old", r.Old)
+	l.optional("new", r.New)
 	return l.end()
 }
 

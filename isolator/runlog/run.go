@@ -61,7 +61,22 @@ type End struct {
 	Later []string `json:"runs_later,omitempty"`
 	// Aside is what the run made and tools of the host would obey: it has another name now.
 	Aside []string `json:"moved_aside,omitempty"`
+	// Rewound are the refs of git that the run deleted, or moved to where the old value is no part of the new one;
+	// MoreRewound how many are left out.
+	Rewound     []Ref `json:"rewound,omitempty"`
+	MoreRewound int   `json:"more_rewound,omitempty"`
 }
+
+// Ref is a ref of a repository that a run rewound.
+type Ref struct {
+	Repo string `json:"repo"` // the git directory
+	Ref  string `json:"ref"`
+	Old  string `json:"old"`
+	New  string `json:"new,omitempty"` // empty: it was deleted
+}
+
+// MaxRewound is how many refs a record lists.
+const MaxRewound = 200
 
 // Host is what became of the requests of a run to one host and port.
 type Host struct {
@@ -130,6 +145,9 @@ func (r *Run) End(e End) error {
 	e.Event = "end"
 	if more := len(e.Network) - MaxHosts; more > 0 {
 		e.Network, e.MoreHosts = e.Network[:MaxHosts], more
+	}
+	if more := len(e.Rewound) - MaxRewound; more > 0 {
+		e.Rewound, e.MoreRewound = e.Rewound[:MaxRewound], more
 	}
 	r.ended = true
 	if err := r.write(e.line()); err != nil {
