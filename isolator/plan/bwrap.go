@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// The words of bwrap(1) are written in this file and nowhere else.
+// The words of bwrap(1) that make a box are written in this file and nowhere else. The
+// launcher adds those of its own process: the first process of the box, its descriptors.
 
 // FirstDataFD is the descriptor under which bwrap finds Plan.Data[0]; the
 // lower ones are the launcher's own.
