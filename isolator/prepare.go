@@ -32,19 +32,23 @@ type Prepared struct {
 }
 
 // Prepare finds out about the host, makes what the run needs, and plans it. In a preview
-// nothing is made, and folder is nil. What it returns is to be closed, also after an error:
-// then it holds what is known so far.
-func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage.Run, mode features.Mode) (*Prepared, error) {
-	b := &Prepared{
+// nothing is made, and folder is nil. Whoever gets no error closes it; after an error it is
+// closed, and holds what is known so far.
+func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage.Run, mode features.Mode) (b *Prepared, err error) {
+	b = &Prepared{
 		Run:      &features.Run{Settings: s, Profile: c.Profile, Context: c.Context, Observe: c.Observe, Mode: mode, Spec: spec, Folder: folder},
 		features: features.All(),
 	}
+	defer func() {
+		if err != nil {
+			b.Close()
+		}
+	}()
 	if mode.Made() {
 		if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Before }); err != nil {
 			return b, err
 		}
 	}
-	var err error
 	if b.Facts, err = b.look(); err != nil {
 		return b, err
 	}

@@ -64,10 +64,10 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	}
 	defer rec.close(id)
 	box, err := Prepare(s, c, spec, folder, c.mode()) // facts, assets, plan
-	defer box.Close()
 	if err != nil {
 		return out, err
 	}
+	defer box.Close()
 	if c.Instead != nil {
 		return out, c.Instead(box)
 	}
@@ -118,10 +118,15 @@ func specOf(s *settings.Settings, c Call) (profile.RunConfig, error) {
 	if c.Observe != nil && c.Observe.Hosts { // every host has a name then
 		spec.Network = profile.NetAllowlist
 	}
-	if c.Profile.Experimental {
-		return spec, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", c.Profile.Name), Hint: "set experimental = false in " + c.Profile.Path}
+	return spec, Experimental(c.Profile)
+}
+
+// Experimental refuses a profile that says so of itself.
+func Experimental(p *profile.Profile) error {
+	if !p.Experimental {
+		return nil
 	}
-	return spec, nil
+	return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
 }
 
 // openFolder makes the folder of a run. What crashed runs left is gone, and the folder is

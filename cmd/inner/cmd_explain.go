@@ -192,8 +192,8 @@ func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture,
 			meant.Entrypoint.Args = b.Argv[1:]
 		}
 	}
-	if refused == nil && p.Experimental {
-		refused = &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
+	if refused == nil {
+		refused = isolator.Experimental(p)
 	}
 	pic.Program.Folder = a.Short(meant.Cwd)
 	pic.Program.Command, pic.Program.Chosen = a.programOf(p, meant)

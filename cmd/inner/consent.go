@@ -22,7 +22,6 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/config"
 )
 
 // line is one grant, or one item of it, of some of the profiles.
@@ -195,7 +194,7 @@ func (t *consent) write(pl settings.Place, list []candidate, cfg settings.Config
 		t.line("", "%s %s: allowed already, unchanged", plural(len(settled), "profile", "profiles"), strings.Join(settled, ", "))
 	}
 	if cfg.File != nil && len(fresh)+len(changed) > 0 || newConfig {
-		if parts := configLines(cfg.Config); len(parts) > 0 {
+		if parts := cfg.Config.Words(); len(parts) > 0 {
 			t.line("", "config (%s):", a.Short(filepath.Join(pl.Project.Dir, "config.toml")))
 			for _, part := range parts {
 				t.line("  ", "%s", part)
@@ -484,34 +483,4 @@ func (a *app) page(text string) bool {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), os.Stderr, os.Stderr
 	cmd.Env = append(os.Environ(), "LESS=R", "LESSSECURE=1")
 	return cmd.Run() == nil
-}
-
-// configLines say what a project's config.toml sets.
-func configLines(cfg *config.Config) []string {
-	var parts []string
-	if cfg.DefaultProfile != "" {
-		parts = append(parts, fmt.Sprintf("makes %q the default profile here", cfg.DefaultProfile))
-	}
-	for _, kv := range cfg.Shims {
-		parts = append(parts, fmt.Sprintf("runs %s in profile %q", kv.Key, kv.Value))
-	}
-	if cfg.WorkspacesPath != "" {
-		parts = append(parts, fmt.Sprintf("keeps workspaces in %q", cfg.WorkspacesPath))
-	}
-	if cfg.Log != "" {
-		parts = append(parts, fmt.Sprintf("keeps the log in %q", cfg.Log))
-	}
-	for _, path := range cfg.Hide {
-		parts = append(parts, "hides "+path)
-	}
-	for _, name := range cfg.HideEnv {
-		parts = append(parts, "keeps the variables "+name+" outside")
-	}
-	for _, l := range cfg.DefaultLimits.Rows() {
-		parts = append(parts, fmt.Sprintf("limits %s to %s, where a profile does not", l.Key, l.Value))
-	}
-	for _, kv := range cfg.Aliases {
-		parts = append(parts, fmt.Sprintf("makes \"inner %s\" stand for: inner %s", kv.Key, kv.Value))
-	}
-	return parts
 }

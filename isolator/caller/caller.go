@@ -34,7 +34,7 @@ type Teller interface {
 	Progress(what string, done, total func() int64) (stop func())
 }
 
-// Caller is who calls. It is not changed while it is used.
+// Caller is who calls. Its exported fields are not changed while it is used.
 type Caller struct {
 	Home      string   // of the user, absolute
 	InnerHome string   // INNER_HOME, absolute

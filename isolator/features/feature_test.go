@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
 
@@ -63,6 +64,17 @@ func TestKeys(t *testing.T) {
 			if unknown(key) {
 				t.Errorf("%s: %q is no key", f.Name, key)
 			}
+		}
+	}
+}
+
+// A command to paste has no placeholders: there is nobody who makes them.
+func TestPastedHasNoPlaceholders(t *testing.T) {
+	for mode, want := range map[Mode]int{Pasted: 0, Preview: 1} {
+		run := &Run{Mode: mode}
+		run.Facts.Later = []host.Placeholder{{Path: "/p"}}
+		if err := leftovers(new(boxGits)).Learn(run); err != nil || len(run.Facts.Later) != want {
+			t.Errorf("mode %d: %v, %v", mode, run.Facts.Later, err)
 		}
 	}
 }

@@ -34,6 +34,12 @@ func leftovers(git *boxGits) Feature {
 	l := &leftoversOf{git: git}
 	return Feature{
 		Name: "leftovers", Keys: []string{"sandbox.workdir_mode", "mounts", "sandbox.git_dir"}, Make: l.watch, Refresh: l.watch,
+		Learn: func(run *Run) error {
+			if run.Mode == Pasted { // there is nobody who makes placeholders
+				run.Facts.Later = nil
+			}
+			return nil
+		},
 		Finish: func(run *Run, o *Outcome) error {
 			s := l.search(run, o.Clock)
 			s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
@@ -104,7 +110,7 @@ func LookAgain(c *caller.Caller) {
 
 // Hold looks, and says what it did. It returns what was moved aside.
 func Hold(c *caller.Caller, s repos.Search) []string {
-	s.Hooks = host.EverywhereHooks()
+	s.Hooks = host.EverywhereHooks(c.Getenv)
 	found, err := s.Hold()
 	for _, h := range found.Held {
 		c.Warn("%s would run on your machine, and is switched off: %s", c.Short(h.Place), strings.Join(h.What, ", "))

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"os"
 	"slices"
 )
 
@@ -50,8 +49,8 @@ func (l looker) repositories(writable []string) (tops, unseen []string) {
 
 // EverywhereHooks are the folders of hooks that the settings of the user and of the
 // system name for every repository.
-func EverywhereHooks() []string {
-	entries, _ := UserGit(os.Getenv).Load()
+func EverywhereHooks(getenv func(string) string) []string {
+	entries, _ := UserGit(getenv).Load()
 	var out []string
 	for _, e := range entries {
 		if e.Key == "core.hookspath" {
