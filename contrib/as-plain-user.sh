@@ -41,6 +41,9 @@ else
 	path=$PATH
 fi
 
+# Another git than that of the machine.
+[ -z "${INNER_TEST_GIT_PATH-}" ] || path=$INNER_TEST_GIT_PATH:$path
+
 env=("HOME=$home" "USER=$user" "LOGNAME=$user" SHELL=/bin/bash "PATH=$path" LANG=C.UTF-8 TERM=xterm-256color)
 for name in $(compgen -e); do
 	case $name in

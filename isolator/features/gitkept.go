@@ -31,17 +31,17 @@ func tellGit(c *caller.Caller, dir, id string, rep git.Report, err error) {
 			break
 		}
 		if ch.New == "" {
-			why = append(why, fmt.Sprintf("%s was deleted in the box and stays outside: it %s", ch.Ref, ch.Why))
+			why = append(why, fmt.Sprintf("%s was deleted in the box and stays outside: it %s", ch.Name(), ch.Why))
 			continue
 		}
-		c.Warn("git: %s %s; what the box has is %s", ch.Ref, ch.Why, ch.Kept)
+		c.Warn("git: %s %s; what the box has is %s", ch.Name(), ch.Why, ch.Kept)
 		c.Hint("git -C %s log --oneline %s", quote.POSIX(near(workTree(ch.Repo))), quote.POSIX(ch.Kept))
 	}
 	for _, ch := range rep.Refused {
-		why = append(why, fmt.Sprintf("%s of the box is refused: %s", ch.Ref, ch.Why))
+		why = append(why, fmt.Sprintf("%s of the box is refused: %s", ch.Name(), ch.Why))
 	}
 	for _, ch := range rep.Held {
-		why = append(why, fmt.Sprintf("%s of the box waits: it %s, which git outside would enter", ch.Ref, ch.Why))
+		why = append(why, fmt.Sprintf("%s of the box waits: it %s, which git outside would enter", ch.Name(), ch.Why))
 	}
 	why = append(why, rep.Unfinished...)
 	if n := len(why) - most; n > 0 {

@@ -64,6 +64,9 @@ type Change struct {
 	Why       string
 }
 
+// Name is the ref as it can be shown: a box can give one of its own four thousand bytes.
+func (ch Change) Name() string { return plainText(ch.Ref, 200) }
+
 // boxState is what was read of a box, and said of it, by the exchanges of this process.
 type boxState struct {
 	intake *intake
@@ -93,6 +96,7 @@ func (c *Copy) Cross(ctx context.Context, o Crossing) (Report, error) {
 		if err := c.crossUnit(ctx, u, o, &rep); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", u.Common, err))
 		}
+		c.forget(u.N)
 	}
 	if o.Final {
 		left := c.unsettledLines()
@@ -122,6 +126,7 @@ type exchange struct {
 	hostRefs  refs
 	boxRefs   refSet
 	moves     []*move
+	heads     []*move // symbolic refs, see remoteHead
 	views     []*viewState
 	waits     error // of what another git holds the lock: the next exchange tries again
 }
@@ -153,6 +158,12 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 		x.seen = &boxState{said: map[string]bool{}, late: map[string]bool{}}
 		c.seen[u.N] = x.seen
 	}
+	if !x.box.has("refs") && !x.box.has("objects") {
+		if o.Final {
+			x.say("%s: the box removed its git directory; outside it is as it was", u.Common)
+		}
+		return nil
+	}
 	if x.boxRefs, err = readRefs(x.box, u.Digits, &x.seen.box); err != nil {
 		return err
 	}
@@ -167,8 +178,10 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 	if err := x.findViews(); err != nil {
 		return err
 	}
-	x.findMoves()
-	if len(x.moves) > 0 || slices.ContainsFunc(x.views, (*viewState).changed) {
+	if err := x.findMoves(); err != nil {
+		return err
+	}
+	if len(x.moves)+len(x.heads) > 0 || slices.ContainsFunc(x.views, (*viewState).changed) {
 		if err := x.carry(ctx); err != nil {
 			return err
 		}
@@ -199,6 +212,9 @@ func (x *exchange) carry(ctx context.Context) (err error) {
 		return err
 	}
 	if err := x.carryRefs(ctx); err != nil {
+		return err
+	}
+	if err := x.carryRemoteHeads(); err != nil {
 		return err
 	}
 	for _, v := range x.views {
@@ -238,7 +254,7 @@ func (x *exchange) ours(name, value string) bool {
 }
 
 // findMoves compares the box's refs with those of the last exchange.
-func (x *exchange) findMoves() {
+func (x *exchange) findMoves() error {
 	names := map[string]bool{}
 	for name, value := range x.boxRefs.refs {
 		if x.base.refs[name] != value {
@@ -249,6 +265,9 @@ func (x *exchange) findMoves() {
 		if _, has := x.boxRefs.refs[name]; !has && x.boxRefs.odd[name] == "" {
 			names[name] = true
 		}
+	}
+	if len(names)+len(x.boxRefs.odd) > maxMoves {
+		return fmt.Errorf("the box changed %d refs, and no more than %d cross", len(names)+len(x.boxRefs.odd), maxMoves)
 	}
 	for name, why := range x.boxRefs.odd {
 		x.say("the box's ref %s %s, and does not cross", plainText(name, 200), why)
@@ -263,12 +282,16 @@ func (x *exchange) findMoves() {
 		switch {
 		case hasPrefix(name, "refs/bisect", "refs/worktree", "refs/rewritten"):
 			continue // of one worktree, and of an operation
-		case symOld || symNew || symBase:
-			x.setting("the symbolic ref " + plainText(name, 200))
-			continue
 		case m.old == m.new:
 			if err := x.base.write('=', map[string]string{name: m.new}); err != nil {
 				x.say("%v", err)
+			}
+			continue
+		case symOld || symNew || symBase:
+			if x.remoteHead(m) {
+				x.heads = append(x.heads, m)
+			} else {
+				x.setting("the symbolic ref " + plainText(name, 200))
 			}
 			continue
 		case hasPrefix(name, "refs/replace", "refs/inner"):
@@ -290,7 +313,11 @@ func (x *exchange) findMoves() {
 	if top := x.hostRefs[stashRef]; top != "" && top == x.boxRefs.refs[stashRef] && top == x.base.refs[stashRef] && x.stashDiffers() {
 		x.moves = append(x.moves, &move{name: stashRef, old: top, new: top, to: stashRef})
 	}
+	return nil
 }
+
+// Most refs that a box may have changed. Each takes a kilobyte of memory while it crosses.
+const maxMoves = 250_000
 
 // stashDiffers reports whether the box has other entries in its stash than the host, who changed none.
 func (x *exchange) stashDiffers() bool {

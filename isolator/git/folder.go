@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -117,35 +117,51 @@ func plain(fd int) (st unix.Stat_t, err error) {
 
 var (
 	errNotPlain = errors.New("not a plain file")
-	errTooLarge = errors.New("larger than git would ever make it")
+	errTooLarge = errors.New("larger than inner reads")
+	errHoles    = errors.New("a file with holes, which git never writes")
 )
 
 // read returns the content of a regular file of at most that many bytes.
 func (d *folder) read(rel string, most int64) ([]byte, error) {
+	var data bytes.Buffer
+	if err := d.readTo(&data, rel, most); err != nil {
+		return nil, err
+	}
+	return data.Bytes(), nil
+}
+
+// readText is read for what is large: parts of a string share its memory.
+func (d *folder) readText(rel string, most int64) (string, error) {
+	var text strings.Builder
+	err := d.readTo(&text, rel, most)
+	return text.String(), err
+}
+
+// readTo takes memory for a file once, and none for one with holes, which costs nothing to make and which git never writes.
+func (d *folder) readTo(to growing, rel string, most int64) error {
 	f, st, err := d.open(rel)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	if st.Size > most {
-		return nil, d.fault("read", rel, errTooLarge)
+		return d.fault("read", rel, errTooLarge)
 	}
-	data := make([]byte, 0, min(st.Size, 1<<20)+1)
-	for {
-		if len(data) == cap(data) {
-			data = slices.Grow(data, max(512, min(len(data), 1<<22)))
-		}
-		n, err := f.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		switch {
-		case int64(len(data)) > most:
-			return nil, d.fault("read", rel, errTooLarge)
-		case errors.Is(err, io.EOF):
-			return data, nil
-		case err != nil:
-			return nil, err
-		}
+	if holes(int(f.Fd()), st.Size) {
+		return d.fault("read", rel, errHoles)
 	}
+	to.Grow(int(st.Size) + bytes.MinRead)
+	n, err := io.Copy(to, io.NewSectionReader(f, 0, most+1)) // holes moved the offset
+	if err == nil && n > most {
+		err = d.fault("read", rel, errTooLarge)
+	}
+	return err
+}
+
+// growing is a buffer of bytes or text.
+type growing interface {
+	io.Writer
+	Grow(n int)
 }
 
 // readLoose is read for a file of this folder that is as small as a ref: there may be a hundred thousand of them.
@@ -207,7 +223,31 @@ func (d *folder) list(rel string, most int) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-var errTooMany = errors.New("more entries than git would ever make")
+// each calls do with what is in this folder, unsorted, some of it at a time.
+func (d *folder) each(do func(fs.DirEntry) error) error {
+	fd, err := copytree.Open(d.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return d.fault("open", ".", err)
+	}
+	f := os.NewFile(uintptr(fd), d.path)
+	defer f.Close()
+	for {
+		list, err := f.ReadDir(1000)
+		for _, e := range list {
+			if err := do(e); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+var errTooMany = errors.New("more entries than inner reads")
 
 // mkdir makes a folder and those it lies in.
 func (d *folder) mkdir(rel string, mode uint32) error {

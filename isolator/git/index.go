@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/binary"
@@ -33,7 +32,8 @@ const (
 )
 
 const (
-	maxIndexBytes = 1 << 30
+	// Most bytes of an index, as the file it is and as the one that inner would write of it: a million entries or more.
+	maxIndexBytes = 128 << 20
 	statBytes     = 40
 )
 
@@ -62,21 +62,15 @@ var errIndexForm = errors.New("an index in a form that inner does not read (spli
 // are passed over.
 //
 // Source: gitformat-index(5); read-cache.c of git 2.39, read_index_from.
-func parseIndex(data []byte, hashLen int) (*index, error) {
-	const header = 12
-	if len(data) < header+hashLen || string(data[:4]) != "DIRC" {
-		return nil, errors.New("not an index")
-	}
-	version, count := binary.BigEndian.Uint32(data[4:]), int(binary.BigEndian.Uint32(data[8:]))
-	end := len(data) - hashLen
-	if version < 2 || version > 4 || count > end/(statBytes+hashLen+2) {
-		return nil, errors.New("not an index that git 2.39 writes")
+func parseIndex(text string, hashLen int) (*index, error) {
+	p, count, err := newIndexParser(text, hashLen)
+	if err != nil {
+		return nil, err
 	}
 	// index.skipHash writes zeros.
-	if sum := data[end:]; !bytes.Equal(sum, make([]byte, hashLen)) && !bytes.Equal(sum, checksum(data[:end], hashLen)) {
+	if sum := text[len(p.text):]; sum != string(make([]byte, hashLen)) && sum != string(checksum(p.text, hashLen)) {
 		return nil, errors.New("an index that is damaged")
 	}
-	p := indexParser{data: data[:end], text: string(data[:end]), at: header, version: version, hash: hashLen}
 	ix := &index{entries: make([]indexEntry, 0, count)}
 	for i := range count {
 		e, err := p.entry()
@@ -99,9 +93,13 @@ func before(a, b *indexEntry) bool {
 	return a.stage() != 0 && a.stage() < b.stage()
 }
 
-func checksum(data []byte, hashLen int) []byte {
+func checksum[T string | []byte](data T, hashLen int) []byte {
 	h := newHash(hashLen)
-	h.Write(data)
+	for len(data) > 0 {
+		n := min(len(data), 64<<10) // no second copy of a text
+		h.Write([]byte(data[:n]))
+		data = data[n:]
+	}
 	return h.Sum(nil)
 }
 
@@ -114,30 +112,52 @@ func newHash(hashLen int) hash.Hash {
 }
 
 type indexParser struct {
-	data    []byte
-	text    string // the same: names and hashes are parts of it
+	text    string // names and hashes are parts of it
 	at      int
 	version uint32
 	hash    int
 	name    string // of the entry before
+	size    int    // of the entries so far, as inner would write them
+}
+
+// newIndexParser looks at the first bytes of an index, and says how many entries they announce.
+func newIndexParser(text string, hashLen int) (p *indexParser, count int, err error) {
+	const header = 12
+	if len(text) < header+hashLen || text[:4] != "DIRC" {
+		return nil, 0, errors.New("not an index")
+	}
+	p = &indexParser{text: text[:len(text)-hashLen], at: header, hash: hashLen}
+	p.version, count = p.uint32(4), int(p.uint32(8))
+	if p.version < 2 || p.version > 4 || count > len(p.text)/(statBytes+hashLen+2) {
+		return nil, 0, errors.New("not an index that git 2.39 writes")
+	}
+	return p, count, nil
+}
+
+func (p *indexParser) uint32(at int) uint32 {
+	return binary.BigEndian.Uint32([]byte(p.text[at : at+4]))
+}
+
+func (p *indexParser) uint16(at int) uint16 {
+	return binary.BigEndian.Uint16([]byte(p.text[at : at+2]))
 }
 
 var errCutOff = errors.New("it is cut off")
 
 func (p *indexParser) entry() (e indexEntry, err error) {
 	start := p.at
-	if p.at += statBytes + p.hash + 2; p.at > len(p.data) {
+	if p.at += statBytes + p.hash + 2; p.at > len(p.text) {
 		return e, errCutOff
 	}
-	copy(e.stat[:], p.data[start:])
+	copy(e.stat[:], p.text[start:])
 	e.mode = binary.BigEndian.Uint32(e.stat[24:])
 	e.oid = p.text[start+statBytes : start+statBytes+p.hash]
-	flags := binary.BigEndian.Uint16(p.data[p.at-2:])
+	flags := p.uint16(p.at - 2)
 	if flags&flagExtended != 0 {
-		if p.at += 2; p.at > len(p.data) || p.version < 3 {
+		if p.at += 2; p.at > len(p.text) || p.version < 3 {
 			return e, errCutOff
 		}
-		e.extra = binary.BigEndian.Uint16(p.data[p.at-2:])
+		e.extra = p.uint16(p.at - 2)
 		if e.extra&^(extraSkip|extraIntent) != 0 {
 			return e, errors.New("an unknown flag")
 		}
@@ -146,17 +166,21 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 	drop := len(p.name)
 	if p.version == 4 {
 		var n int
-		if drop, n = offset(p.data[p.at:]); n == 0 || drop > len(p.name) {
+		if drop, n = offset(p.text[p.at:]); n == 0 || drop > len(p.name) {
 			return e, errCutOff
 		}
 		p.at += n
 	}
-	length := bytes.IndexByte(p.data[p.at:], 0)
+	length := strings.IndexByte(p.text[p.at:], 0)
 	if length < 0 || len(p.name)-drop+length > maxPathName {
 		return e, errors.New("a name without an end")
 	}
 	e.name = p.name[:len(p.name)-drop] + p.text[p.at:p.at+length] // the second alone, but for version 4
 	p.name = e.name
+	// In version 4 names are made of those before: a small file can say a lot.
+	if p.size += statBytes + p.hash + 12 + len(e.name); p.size > maxIndexBytes {
+		return e, errTooLarge
+	}
 	// Git goes by this length, and would find the next entry elsewhere.
 	if int(flags&flagName) != min(len(e.name), flagName) {
 		return e, errors.New("a name of another length than it says")
@@ -165,7 +189,7 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 	if p.version < 4 { // one to eight NULs, so that an entry is a multiple of eight
 		p.at = start + (p.at-start+7)/8*8
 	}
-	if p.at > len(p.data) {
+	if p.at > len(p.text) {
 		return e, errCutOff
 	}
 	switch e.mode {
@@ -180,15 +204,15 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 // extensions passes over what follows the entries. Those in lower case change what
 // the entries mean.
 func (p *indexParser) extensions() error {
-	for p.at < len(p.data) {
-		if p.at+8 > len(p.data) {
+	for p.at < len(p.text) {
+		if p.at+8 > len(p.text) {
 			return errCutOff
 		}
-		name, size := p.data[p.at:p.at+4], int(binary.BigEndian.Uint32(p.data[p.at+4:]))
+		name, size := p.text[p.at:p.at+4], int(p.uint32(p.at+4))
 		if name[0] < 'A' || name[0] > 'Z' {
 			return errIndexForm
 		}
-		if p.at += 8 + size; p.at > len(p.data) {
+		if p.at += 8 + size; p.at > len(p.text) {
 			return errCutOff
 		}
 	}
@@ -197,7 +221,7 @@ func (p *indexParser) extensions() error {
 
 // offset reads a number as packs have them (varint.c, decode_varint). n is its length,
 // 0 when there is none.
-func offset(data []byte) (v, n int) {
+func offset(data string) (v, n int) {
 	for n < len(data) && n < 5 {
 		c := data[n]
 		n++

@@ -109,7 +109,7 @@ func TestIndexAsGit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ix, err := parseIndex(data, 20)
+		ix, err := parseIndex(string(data), 20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestIndexAsGit(t *testing.T) {
 		for i := range data {
 			bad := bytes.Clone(data)
 			bad[i] ^= 0x11
-			if _, err := parseIndex(bad, 20); err == nil {
+			if _, err := parseIndex(string(bad), 20); err == nil {
 				t.Errorf("byte %d can be any", i)
 			}
 		}
@@ -168,11 +168,11 @@ func TestTaken(t *testing.T) {
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		ix, err := parseIndex(append(data, make([]byte, 20)...), 20)
+		ix, err := parseIndex(string(data)+string(make([]byte, 20)), 20)
 		if err != nil {
 			return
 		}
-		again, err := parseIndex(ix.format(20), 20)
+		again, err := parseIndex(string(ix.format(20)), 20)
 		if err != nil || again.digest() != ix.digest() {
 			t.Errorf("%v", err)
 		}

@@ -134,6 +134,9 @@ func (c *Copy) unlockAll() error {
 		if err != nil {
 			errs = append(errs, err)
 		} else {
+			for name := range b.meant {
+				errs = append(errs, host.unlock(name, c.meta.Run))
+			}
 			errs = append(errs, c.unlockRefs(host, b))
 			b.log.Close()
 		}

@@ -18,8 +18,8 @@ const stashRef = "refs/stash"
 // Most refs, and most bytes of packed-refs and of one loose ref, that are read of a
 // repository.
 const (
-	maxRefs   = 2_000_000
-	maxPacked = 512 << 20
+	maxRefs   = 1_500_000
+	maxPacked = 128 << 20
 	maxLoose  = 4096
 	maxDirs   = 200_000
 )
@@ -36,8 +36,8 @@ type refSet struct {
 
 // packedRefs reads a packed-refs file. Git dies of a line it does not know, so one is
 // an error here.
-func packedRefs(data []byte, digits int, into refs) error {
-	return packedLines(string(data), digits, func(line, name string) error {
+func packedRefs(text string, digits int, into refs) error {
+	return packedLines(text, digits, func(line, name string) error {
 		if name != "" {
 			into[name] = line[:digits]
 		}
@@ -60,7 +60,7 @@ func packedLines(text string, digits int, found func(line, name string) error) e
 		case len(line) > 0 && line[0] == '#':
 			continue
 		case len(line) > 0 && line[0] == '^' && hexName(line[1:], digits):
-		case len(line) > digits+1 && len(line) <= digits+1+maxRefName && line[digits] == ' ' && hexName(line[:digits], digits):
+		case len(line) > digits+1 && len(line) <= digits+1+maxPathName && line[digits] == ' ' && hexName(line[:digits], digits):
 			name = line[digits+1:]
 		default:
 			return fmt.Errorf("packed-refs: line %d is not git's", n)
@@ -75,10 +75,9 @@ func packedLines(text string, digits int, found func(line, name string) error) e
 // withRefs is a packed-refs file with further refs in it, which take the place of those of their names. Git sorts the
 // file by name, and wants to be told so. What a tag of theirs leads to is not known here, and then it must not be
 // said of any (git: refs/packed-backend.c, PEELED_TAGS).
-func withRefs(data []byte, loose refs, digits int) ([]byte, error) {
+func withRefs(text string, loose refs, digits int) (string, error) {
 	type entry struct{ name, line, peeled string }
-	list := make([]entry, 0, len(data)/60)
-	text := string(data)
+	list := make([]entry, 0, len(text)/60)
 	if err := packedLines(text, digits, func(line, name string) error {
 		if name != "" {
 			list = append(list, entry{name: name, line: line + "\n"})
@@ -87,17 +86,17 @@ func withRefs(data []byte, loose refs, digits int) ([]byte, error) {
 		}
 		return nil
 	}); err != nil {
-		return nil, err
+		return "", err
 	}
 	byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
 	if !slices.IsSortedFunc(list, byName) {
 		slices.SortStableFunc(list, byName)
 	}
 	names := slices.Sorted(maps.Keys(loose))
-	var out bytes.Buffer
-	out.Grow(len(data) + 100*len(names))
+	var out strings.Builder
+	out.Grow(len(text) + 100*len(names))
 	head, _, _ := strings.Cut(text, "\n")
-	peeled := data == nil || strings.HasPrefix(head, "#") && strings.Contains(head, "peeled ")
+	peeled := text == "" || strings.HasPrefix(head, "#") && strings.Contains(head, "peeled ")
 	if peeled && !slices.ContainsFunc(names, func(name string) bool { return hasPrefix(name, "refs/tags") }) {
 		out.WriteString("# pack-refs with: peeled sorted \n")
 	} else {
@@ -112,21 +111,21 @@ func withRefs(data []byte, loose refs, digits int) ([]byte, error) {
 			out.WriteString(e.line + e.peeled)
 		}
 	}
-	return out.Bytes(), nil
+	return out.String(), nil
 }
 
 // readRefs reads all refs of a repository. Loose ones are read first: git packs a ref
 // before it removes the loose one, so none is missed.
 func readRefs(common *folder, digits int, known *packed) (refSet, error) {
 	set := refSet{odd: map[string]string{}}
-	loose := refs{}
+	loose, size := refs{}, 0
 	if err := looseRefs(common, digits, func(name, value, odd string) error {
 		if odd != "" {
 			set.odd[name] = odd
 		} else {
 			loose[name] = value
 		}
-		if len(loose)+len(set.odd) > maxRefs {
+		if size += digits + len(" \n") + len(name); size > maxPacked || len(loose)+len(set.odd) > maxRefs {
 			return errTooMany
 		}
 		return nil
@@ -160,12 +159,26 @@ func (p *packed) read(common *folder, digits int) error {
 	if err == nil && p.refs != nil && st.Ino == p.stat.Ino && st.Ctim == p.stat.Ctim && st.Size == p.stat.Size && time.Since(time.Unix(st.Ctim.Unix())) > time.Second {
 		return nil
 	}
-	data, rerr := common.read("packed-refs", maxPacked)
+	text, rerr := common.readText("packed-refs", maxPacked)
 	if err := errors.Join(err, rerr); err != nil {
 		return err
 	}
-	p.refs, p.stat = make(refs, len(data)/60), st
-	return packedRefs(data, digits, p.refs)
+	p.refs, p.stat = make(refs, strings.Count(text, "\n")), st
+	return packedRefs(text, digits, p.refs)
+}
+
+// Most refs of a repository that are remembered from one exchange to the next. A run has many repositories.
+const maxRemembered = 50_000
+
+// forget drops what is remembered of the refs of a repository where they take much memory.
+func (c *Copy) forget(unit int) {
+	if b := c.bases[unit]; b != nil && len(b.refs)+len(b.meant) > maxRemembered {
+		b.log.Close()
+		delete(c.bases, unit)
+	}
+	if s := c.seen[unit]; s != nil && len(s.host.refs)+len(s.box.refs) > maxRemembered {
+		s.host, s.box = packed{}, packed{}
+	}
 }
 
 // looseRefs tells of each file below refs/. A folder in which there is something else than
@@ -196,30 +209,23 @@ func looseIn(common *folder, dir string, digits int, found func(name, value, odd
 		return nil, err
 	}
 	defer d.close()
-	list, err := d.list(".", maxRefs)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range list {
-		name := dir + "/" + e.Name()
+	err = d.each(func(e fs.DirEntry) error {
+		name, value, odd := dir+"/"+e.Name(), "", ""
 		switch {
 		case e.IsDir() && len(name) > maxRefName:
-			return nil, errTooMany
+			odd = "and what is below it have names that are too long"
 		case e.IsDir():
 			below = append(below, name)
-			continue
-		case strings.HasSuffix(name, ".lock"):
-			continue // another git's
+		case strings.HasSuffix(name, ".lock"): // another git's
+		default:
+			value, odd = looseRef(d, e.Name(), digits)
 		}
-		value, odd := looseRef(d, e.Name(), digits)
 		if value == "" && odd == "" {
-			continue // it has just gone
+			return nil // no ref, or it has just gone
 		}
-		if err := found(name, value, odd); err != nil {
-			return nil, err
-		}
-	}
-	return below, nil
+		return found(name, value, odd)
+	})
+	return below, err
 }
 
 func looseRef(dir *folder, name string, digits int) (value, odd string) {

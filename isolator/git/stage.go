@@ -250,7 +250,7 @@ func (s *stager) refs() error {
 	if err != nil {
 		return err
 	}
-	text, err := s.from.read("packed-refs", maxPacked)
+	text, err := s.from.readText("packed-refs", maxPacked)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -259,8 +259,8 @@ func (s *stager) refs() error {
 			return unfit(err.Error())
 		}
 	}
-	if text != nil {
-		if err := errors.Join(s.to.create("packed-refs", text, 0o600, false), c.state.create(u.baseName(), text, 0o600, false)); err != nil {
+	if packed := []byte(text); len(packed) > 0 {
+		if err := errors.Join(s.to.create("packed-refs", packed, 0o600, false), c.state.create(u.baseName(), packed, 0o600, false)); err != nil {
 			return err
 		}
 	}
@@ -388,6 +388,9 @@ func settingsOf(d *folder) map[string]string {
 		}
 		for _, e := range list {
 			name := dir + "/" + e.Name()
+			if strings.HasSuffix(name, ".sample") { // `git init` makes them; nothing obeys them
+				continue
+			}
 			data, err := d.read(name, maxSmall)
 			if err != nil {
 				out[name] = "not a plain file"

@@ -1,10 +1,12 @@
 package git
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,24 +109,37 @@ func (u *unit) baseName() string { return fmt.Sprintf("refs.%d", u.N) }
 
 func (c *Copy) loadBase(u *unit) (*base, error) {
 	b := &base{refs: refs{}, meant: map[string]string{}}
-	data, err := c.state.read(u.baseName(), maxPacked)
+	text, err := c.state.readText(u.baseName(), maxPacked)
 	if err == nil {
-		err = packedRefs(data, u.Digits, b.refs)
+		err = packedRefs(text, u.Digits, b.refs)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	data, err = c.state.read(u.baseName()+".log", maxPacked)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.readLog(u, b); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	for line := range strings.Lines(string(data)) {
-		text, whole := strings.CutSuffix(line, "\n")
-		name, value, found := strings.Cut(text[min(1, len(text)):], " ")
-		if !whole || !found {
-			break // the last line, torn by a crash
+	b.log, err = c.appendTo(u.baseName() + ".log")
+	return b, err
+}
+
+func (c *Copy) readLog(u *unit, b *base) error {
+	f, _, err := c.state.open(u.baseName() + ".log")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for lines := bufio.NewReader(f); ; {
+		line, err := lines.ReadString('\n')
+		name, value, found := strings.Cut(line[min(1, len(line)):], " ")
+		if err != nil || !found {
+			if errors.Is(err, io.EOF) {
+				err = nil // the last line may be torn by a crash
+			}
+			return err
 		}
-		switch text[0] {
+		value = strings.TrimSuffix(value, "\n")
+		switch line[0] {
 		case '?':
 			b.meant[name] = value
 		case '=':
@@ -132,8 +147,6 @@ func (c *Copy) loadBase(u *unit) (*base, error) {
 			b.set(name, value)
 		}
 	}
-	b.log, err = c.appendTo(u.baseName() + ".log")
-	return b, err
 }
 
 func (b *base) set(name, value string) {

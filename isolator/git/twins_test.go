@@ -63,6 +63,7 @@ var scripts = []struct{ name, text string }{
 	{"filter-branch", "FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch -f --msg-filter 'sed s/^/x/' HEAD >/dev/null 2>&1"},
 	{"bisect", "for i in 1 2 3 4; do echo $i >>a; git commit -qam c$i; done; git bisect start HEAD HEAD~4 >/dev/null; git bisect run false >/dev/null 2>&1 || :; git bisect reset 2>/dev/null"},
 	{"fetch", "git fetch -q ../origin.git '+refs/heads/*:refs/remotes/o/*'"},
+	{"fetch-head-of-remote", "git fetch -q ../origin.git '+refs/heads/*:refs/remotes/o/*'; git symbolic-ref refs/remotes/o/HEAD refs/remotes/o/main"},
 	{"pull", "git reset -q --hard HEAD~; git pull -q --ff-only ../origin.git up"},
 	{"update-index-exec", "git update-index --chmod=+x a"},
 	{"symlink", "ln -s a l; git add l; git commit -qm link"},

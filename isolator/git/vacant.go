@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,11 +44,11 @@ func vacant(dir *folder, tree string, digits int) ([]string, error) {
 		if e.Name() != "index" && !strings.HasPrefix(e.Name(), "sharedindex.") || !e.Type().IsRegular() {
 			continue
 		}
-		data, err := dir.read(e.Name(), maxIndexBytes)
+		text, err := dir.readText(e.Name(), maxIndexBytes)
 		if err != nil {
 			return nil, err
 		}
-		links, err := gitlinksIn(data, digits/2)
+		links, err := gitlinksIn(text, digits/2)
 		if err != nil {
 			return nil, unfit(e.Name() + " cannot be read: " + err.Error())
 		}
@@ -70,13 +69,15 @@ func vacant(dir *folder, tree string, digits int) ([]string, error) {
 }
 
 // gitlinksIn returns the paths of gitlinks in an index of any form. It looks at the entries only if there is one.
-func gitlinksIn(data []byte, hashLen int) (out []string, err error) {
-	if len(data) < 12+hashLen || !bytes.Contains(data, []byte{0, 0, 0xe0, 0}) {
+func gitlinksIn(text string, hashLen int) (out []string, err error) {
+	if !strings.Contains(text, "\x00\x00\xe0\x00") {
 		return nil, nil
 	}
-	end := len(data) - hashLen
-	p := indexParser{data: data[:end], text: string(data[:end]), at: 12, version: uint32(data[7]), hash: hashLen}
-	for n := uint32(data[8])<<24 | uint32(data[9])<<16 | uint32(data[10])<<8 | uint32(data[11]); n > 0; n-- {
+	p, count, err := newIndexParser(text, hashLen)
+	if err != nil {
+		return nil, err
+	}
+	for range count {
 		e, err := p.entry()
 		if err != nil && !errors.Is(err, errIndexForm) { // a folder that stands for what is in it has no gitlinks
 			return nil, err

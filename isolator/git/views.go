@@ -184,11 +184,11 @@ func readIndex(d *folder, name string, hashLen int) (*index, unix.Stat_t, error)
 	if err != nil {
 		return nil, st, err
 	}
-	data, err := d.read(name, maxIndexBytes)
+	text, err := d.readText(name, maxIndexBytes)
 	if err != nil {
 		return nil, st, err
 	}
-	ix, err := parseIndex(data, hashLen)
+	ix, err := parseIndex(text, hashLen)
 	if err != nil {
 		return nil, st, err
 	}
@@ -204,7 +204,6 @@ func (x *exchange) boxIndexOf(s *viewState) error {
 		s.boxDigest, s.boxSame = orNone(s.Box), true
 		return nil
 	}
-	// Of the first bytes it is told whether the rest is worth being read.
 	s.boxIndex, _, err = readIndex(x.box, s.file("index"), x.u.Digits/2)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
