@@ -20,7 +20,7 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK NFPM
 
 .DEFAULT_GOAL := build
-.PHONY: build test attack agents podman online mutate frozen check lint fmt generate demo bench fuzz setup package install uninstall clean help
+.PHONY: build test attack agents podman online mutate frozen check lint fmt generate demo bench fuzz setup package package-test install uninstall clean help
 
 build: ## build bin/inner, one static binary
 	@mkdir -p bin
@@ -99,6 +99,11 @@ setup: ## only install what build, test, demo and bench need
 package: ## deb, rpm, apk and Arch packages in bin/packages, with checksums and SBOM (KEY=file signs with that ssh key)
 	@$(MAKE) --no-print-directory build
 	@contrib/package.sh
+
+package-test: ## install, use and purge the deb in a clean Debian, compare the other packages with it (as root; 150 MB once)
+	@contrib/setup.sh package
+	@$(MAKE) --no-print-directory build
+	@contrib/package-test.sh
 
 install: ## install inner in PREFIX/bin (default ~/.local, for root /usr/local)
 	@[ -x bin/inner ] || $(MAKE) --no-print-directory build

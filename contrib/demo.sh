@@ -22,7 +22,9 @@ project=$demo/sample
 mkdir -p -- "$project/.inner/profiles" "$demo/bin"
 printf 'a key that is nobody else'\''s business\n' >"$demo/secret"
 printf 'Nothing to see but this file.\n' >"$project/README"
-cp -- "$repo/bin/inner" "$demo/bin/inner" # the shims work however the repository moves
+# A copy, so that the shims work however the repository moves; or DEMO_INNER, an
+# inner that is installed.
+if [ -n "${DEMO_INNER-}" ]; then ln -s -- "$DEMO_INNER" "$demo/bin/inner"; else cp -- "$repo/bin/inner" "$demo/bin/inner"; fi
 cat >"$project/.inner/profiles/bash.toml" <<'TOML'
 schema_version = "1"
 description    = "a shell that sees and touches only this project"
@@ -133,7 +135,11 @@ send "exit\r"
 exit 0
 STEPS
 cd -- "$repo"
-CGO_ENABLED=0 "${GO:-go}" build -buildvcs=false -trimpath -o "$demo/play" ./contrib/play
+if [ -n "${DEMO_PLAY-}" ]; then # built before, for a machine without Go
+	cp -- "$DEMO_PLAY" "$demo/play"
+else
+	CGO_ENABLED=0 "${GO:-go}" build -buildvcs=false -trimpath -o "$demo/play" ./contrib/play
+fi
 cd -- "$project"
 code=0
 "$demo/play" "$demo/steps" bash --noprofile --rcfile "$demo/rc" -i || code=$?

@@ -38,6 +38,8 @@ gzip -9n -- "$stage"/man/*
 "$stage/tool" schema >"$stage/profile.schema.json"
 "$stage/tool" sbom bin/inner >"$out/inner.cdx.json"
 
+# The apk has the time that the files of its scripts bear.
+find "$stage" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
 for kind in deb rpm apk archlinux; do
 	(cd -- "$stage" && "$GO" run "$NFPM" package --config nfpm.yaml --packager "$kind" --target "$out/" >/dev/null)
 done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # setup.sh GOAL...: make this machine able to reach a goal.
 #
-# Goals: test, agents, podman, lint, demo, bench. Each needs programs; what is missing is said
+# Goals: test, agents, podman, lint, demo, bench, package. Each needs programs; what is missing is said
 # and then installed with apt-get, through sudo when the caller is not root.
 # Nothing that is present is touched, and a second run does nothing.
 #
@@ -25,7 +25,7 @@ die() {
 have() { command -v "$1" >/dev/null 2>&1; }
 
 [ "$(uname -s)" = Linux ] || die "inner runs on Linux only: it is made of bubblewrap and Linux namespaces"
-[ $# -gt 0 ] || die "usage: setup.sh test|agents|podman|lint|demo|bench ..."
+[ $# -gt 0 ] || die "usage: setup.sh test|agents|podman|lint|demo|bench|package ..."
 
 # sbin is not on every plain user's PATH, and useradd lives there.
 PATH=$PATH:/usr/sbin:/sbin
@@ -98,6 +98,13 @@ for goal; do
 		# A static one, for an image of nothing else.
 		if ! have busybox || ldd "$(command -v busybox)" >/dev/null 2>&1; then want_always busybox-static; fi
 		;;
+	package)
+		want dpkg-deb dpkg
+		want bsdtar libarchive-tools
+		want zstd zstd
+		want debootstrap debootstrap
+		want ssh-keygen openssh-client
+		;;
 	bench)
 		want bwrap bubblewrap
 		want zsh zsh
@@ -108,7 +115,7 @@ for goal; do
 		want direnv direnv
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
 		;;
-	*) die "unknown goal \"$goal\": test, agents, podman, lint, demo or bench" ;;
+	*) die "unknown goal \"$goal\": test, agents, podman, lint, demo, bench or package" ;;
 	esac
 done
 
