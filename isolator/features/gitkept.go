@@ -41,7 +41,7 @@ func tellGit(c *caller.Caller, dir, id string, rep git.Report, err error) {
 		why = append(why, fmt.Sprintf("%s of the box is refused: %s", ch.Name(), ch.Why))
 	}
 	for _, ch := range rep.Held {
-		why = append(why, fmt.Sprintf("%s of the box waits: it %s, which git outside would enter", ch.Name(), ch.Why))
+		why = append(why, fmt.Sprintf("%s of the box waits: %s", ch.Name(), ch.Why))
 	}
 	why = append(why, rep.Unfinished...)
 	if n := len(why) - most; n > 0 {

@@ -614,7 +614,7 @@ func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]
 		}
 		list = append(list, bringer{values, func(why string) {
 			m.held = true
-			x.rep.Held = append(x.rep.Held, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: why})
+			x.rep.Held = append(x.rep.Held, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: heldWhy(why)})
 			x.rep.Pending = true
 		}})
 	}
@@ -654,6 +654,14 @@ func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]
 		}
 	})
 	return errors.Join(err, fault)
+}
+
+// heldWhy is why a ref waits, as a sentence.
+func heldWhy(why string) string {
+	if strings.HasPrefix(why, "brings ") {
+		return "it " + why + ", which git outside would enter"
+	}
+	return why
 }
 
 // foreignLink says which repository a commit would have the host's git enter.

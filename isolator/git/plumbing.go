@@ -133,7 +133,7 @@ func (e *errGit) Unwrap() error { return e.err }
 // run runs git to its end. It has a session of its own: what kills a group kills it not, and it
 // finishes what it began.
 func (p *plumbing) run(ctx context.Context, c call) error {
-	if c.args[0] == "update-ref" || c.args[0] == "unpack-objects" {
+	if c.args[0] == "update-ref" { // objects that no ref needs do no harm where they are cut off
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
