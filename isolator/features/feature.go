@@ -42,12 +42,12 @@ type Feature struct {
 }
 
 // All are the features of one run, in the order in which they are made and finished. What
-// Make takes is taken away in the opposite order.
+// they made is removed in the opposite order.
 //
 // Where order matters:
 //
 //	masks first               others bind its empty file
-//	git, leftovers, lastGit   what the box's git has of submodules is settled first, then what
+//	git, leftovers, git.last  what the box's git has of submodules is settled first, then what
 //	                          the run left is looked at before any git outside may come to it,
 //	                          and only then what the box committed is handed over
 //	memory before agents      a folder that was full is told before what was read from it
