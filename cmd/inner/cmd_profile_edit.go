@@ -78,7 +78,7 @@ func (a *app) cmdProfileNew() *cobra.Command {
 	return c
 }
 
-// newFile is the place of a profile that is not implemented yet.
+// newFile is the place of a profile that does not exist yet.
 func (a *app) newFile(name string, local bool) (found, error) {
 	if err := checkName(name); err != nil {
 		return found{}, err
