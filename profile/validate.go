@@ -268,12 +268,23 @@ func (v *validator) entrypoint(e *entrypointTable) {
 	if why := badProgram(e.Cmd.V); e.Cmd.V != "" && why != "" {
 		v.add(e.Cmd.At, "entrypoint.cmd", why, "")
 	}
+	if words := strings.Fields(e.Cmd.V); len(words) > 1 && !strings.Contains(e.Cmd.V, "/") {
+		v.add(e.Cmd.At, "entrypoint.cmd", fmt.Sprintf("%q is a command line, and not a program", e.Cmd.V), fmt.Sprintf("cmd = %q and args = [%s]", words[0], quotedList(words[1:])))
+	}
 	v.filled(e.History, "entrypoint.history")
 	for _, it := range e.History.Items {
 		if strings.ContainsFunc(it.Text, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
 			v.add(it.At, "entrypoint.history", fmt.Sprintf("%q contains a control character", it.Text), "")
 		}
 	}
+}
+
+func quotedList(words []string) string {
+	var out []string
+	for _, w := range words {
+		out = append(out, strconv.Quote(w))
+	}
+	return strings.Join(out, ", ")
 }
 
 // badProgram says why a word cannot be the program of a box, or "".

@@ -193,13 +193,14 @@ func TestDecide(t *testing.T) {
 	w.profile("app", "tools", toml("make", "nonsense = 1", "more = 2"))
 	w.want("broken twice", [3]string{"app", "make", `126: profile "tools" of "~/app" is not valid: ~/app/.inner/profiles/tools.toml:2: nonsense: unknown key (and 1 more) [inner profile validate tools]`})
 	must(t, os.Remove(w.path("app/.inner/profiles/tools.toml")))
-	const gone = `126: profile "tools" of "~/app" was allowed and its file is gone [inner revoke ~/app]`
+	const gone = `126: profile "tools" of "~/app" was allowed and its file is gone [inner revoke ~/app/.inner/profiles/tools.toml]`
 	w.want("deleted", [3]string{"app", "make", gone}, [3]string{"app", "ls", gone}, [3]string{"app", "go", none}, [3]string{"app", "claude", run})
 	must(t, os.Rename(w.path("app/.inner"), w.path("app/.inner.bak")))
+	const goneAll = `126: profile "tools" of "~/app" was allowed and its file is gone [inner revoke ~/app]`
 	const goneToo = `126: profile "claude" of "~/app" was allowed and its file is gone [inner revoke ~/app]`
-	w.want(".inner deleted", [3]string{"app/pkg", "make", gone}, [3]string{"app/pkg/deep", "claude", goneToo}, [3]string{"app", "codex", none})
+	w.want(".inner deleted", [3]string{"app/pkg", "make", goneAll}, [3]string{"app/pkg/deep", "claude", goneToo}, [3]string{"app", "codex", none})
 	must(t, os.Mkdir(w.path("app/.inner"), 0o700))
-	w.want(".inner empty", [3]string{"app/pkg", "make", gone}, [3]string{"app/pkg/deep", "claude", goneToo})
+	w.want(".inner empty", [3]string{"app/pkg", "make", goneAll}, [3]string{"app/pkg/deep", "claude", goneToo})
 	must(t, os.Remove(w.path("app/.inner")))
 	must(t, os.Rename(w.path("app/.inner.bak"), w.path("app/.inner")))
 	w.want(".inner back", [3]string{"app", "claude", run})
@@ -320,7 +321,7 @@ func TestDecideBetween(t *testing.T) {
 	must(t, w.home.Trust().Deny(w.path("app"), w.path("app/.inner/profiles/other.toml")))
 	w.want("a denied one", [3]string{"app", "claude", at("claude")})
 	must(t, os.Remove(w.path("app/.inner/profiles/claude.toml")))
-	w.want("only the denied one is left", [3]string{"app", "claude", `126: profile "claude" of "~/app" was allowed and its file is gone [inner revoke ~/app]`})
+	w.want("only the denied one is left", [3]string{"app", "claude", `126: profile "claude" of "~/app" was allowed and its file is gone [inner revoke ~/app/.inner/profiles/claude.toml]`})
 
 	// Taking one of a pair away must not make the other one run in its place.
 	w = newWorld(t)
@@ -329,7 +330,7 @@ func TestDecideBetween(t *testing.T) {
 	w.allow("app")
 	must(t, os.Remove(w.path("app/.inner/profiles/tight.toml")))
 	w.want("one of a pair is gone",
-		[3]string{"app", "claude", `126: profile "tight" of "~/app" was allowed and its file is gone [inner revoke ~/app]`},
+		[3]string{"app", "claude", `126: profile "tight" of "~/app" was allowed and its file is gone [inner revoke ~/app/.inner/profiles/tight.toml]`},
 		[3]string{"app", "| claude", at("loose")})
 }
 
@@ -411,7 +412,7 @@ func TestDecideConfig(t *testing.T) {
 	w.file(conf, "[shims]\nclaude = \"a\"\n")
 	w.allow("app")
 	must(t, os.Remove(w.path("app/.inner/profiles/a.toml")))
-	w.want("the one it names is gone", [3]string{"app", "claude", `126: profile "a" of "~/app" was allowed and its file is gone [inner revoke ~/app]`})
+	w.want("the one it names is gone", [3]string{"app", "claude", `126: profile "a" of "~/app" was allowed and its file is gone [inner revoke ~/app/.inner/profiles/a.toml]`})
 
 	must(t, w.home.Trust().Deny(w.path("app"), w.path(conf)))
 	w.want("config denied",

@@ -293,13 +293,25 @@ func (v *View) refusal(p *ProfileView) (reason, hint string) {
 		}
 		return fmt.Sprintf("profile %q of %q was denied", p.Name, v.Root), "inner allow"
 	case trust.Deleted:
-		return fmt.Sprintf("profile %q of %q was allowed and its file is gone", p.Name, v.Root), "inner revoke " + quotePath(v.Root)
+		which := p.Path
+		if v.Project == nil { // as are all of its profiles
+			which = v.Root
+		}
+		return fmt.Sprintf("profile %q of %q was allowed and its file is gone", p.Name, v.Root), "inner revoke " + quotePath(which)
 	case Foreign:
 		return fmt.Sprintf("profile %q of %q is not used: %s", p.Name, v.Root, firstLine(p.Err)), "inner status"
 	case Broken:
+		if v.ByConfig(p) {
+			return v.configRefusal()
+		}
 		return fmt.Sprintf("profile %q of %q is not valid: %s", p.Name, v.Root, firstLine(p.Err)), "inner profile validate " + quotePath(p.Name)
 	}
 	return fmt.Sprintf("profile %q of %q is %s", p.Name, v.Root, p.State), "inner status"
+}
+
+// ByConfig reports whether a profile is only broken because the project's config.toml is.
+func (v *View) ByConfig(p *ProfileView) bool {
+	return v.ConfigErr != nil && v.ConfigFile != nil && p.State == Broken && p.File == v.ConfigFile.Path
 }
 
 // configRefusal says why config.toml cannot be used.
@@ -316,7 +328,7 @@ func (v *View) configRefusal() (reason, hint string) {
 	case Foreign:
 		return fmt.Sprintf("config.toml of %q is not used: %s", v.Root, firstLine(v.Project.Problem)), "inner status"
 	}
-	return fmt.Sprintf("config.toml of %q is not valid: %s", v.Root, firstLine(v.ConfigErr)), "inner status"
+	return fmt.Sprintf("config.toml of %q is not valid: %s", v.Root, firstLine(v.ConfigErr)), "inner config edit --local"
 }
 
 // short is a path as seen from the project.

@@ -38,13 +38,13 @@ func (a *app) cmdAllow() *cobra.Command {
 }
 
 func (a *app) cmdDeny() *cobra.Command {
-	return a.cmdDecide("deny [PATH]", "Refuse a project's profiles for good, without further notices", runlog.EventDeny, func(t target) error {
+	return a.cmdDecide("deny [PATH|NAME]", "Refuse a project's profiles for good, without further notices", runlog.EventDeny, func(t target) error {
 		return a.Trust().Deny(t.place.Root(), t.files...)
 	}, "denied")
 }
 
 func (a *app) cmdRevoke() *cobra.Command {
-	return a.cmdDecide("revoke [PATH]", "Forget what was decided about a project's profiles", runlog.EventRevoke, func(t target) error {
+	return a.cmdDecide("revoke [PATH|NAME]", "Forget what was decided about a project's profiles", runlog.EventRevoke, func(t target) error {
 		if !t.one {
 			t.files = nil // the whole record, also of what is gone
 		}
@@ -112,13 +112,10 @@ func (a *app) target(path string, recorded bool) (target, error) {
 		if err != nil {
 			return t, err
 		}
-		fi, err := os.Stat(abs)
-		if err != nil && !strings.Contains(path, "/") {
-			if named := a.named(path); named != "" {
-				abs = named
-				fi, err = os.Stat(abs)
-			}
+		if named := a.named(path, recorded); named != "" {
+			abs = named
 		}
+		fi, err := os.Stat(abs)
 		real := files.Real(filepath.Dir(abs)) + "/" + filepath.Base(abs)
 		switch {
 		case err == nil && fi.IsDir():
@@ -173,17 +170,20 @@ func (a *app) target(path string, recorded bool) (target, error) {
 }
 
 // named is the file of the profile of this project that is called so, as inner status
-// calls it; "" when there is none.
-func (a *app) named(name string) string {
+// calls it, with recorded also of one that is gone; "" when there is none.
+func (a *app) named(name string, recorded bool) string {
 	pl, err := a.Here()
-	if err != nil || pl.Project == nil {
+	if err != nil || pl.Project == nil || strings.Contains(name, "/") {
 		return ""
 	}
 	file := filepath.Join(pl.Project.Dir, "profiles", name+".toml")
-	if _, err := os.Lstat(file); err != nil {
-		return ""
+	if _, err := os.Lstat(file); err == nil {
+		return file
 	}
-	return file
+	if rec, err := a.Trust().Project(pl.Root()); recorded && err == nil && rec.Profile(file) != nil {
+		return file
+	}
+	return ""
 }
 
 // onRecord is the project that was at dir, or above it, when something was

@@ -149,7 +149,11 @@ func (a *app) printAudit(w io.Writer, list []audited) error {
 	fmt.Fprintln(t, "DATE\tEVENT\tRUN\tPROFILE\tWHAT")
 	for _, l := range list {
 		e := l.event
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.Time.Local().Format("2006-01-02 15:04:05"), printable(e.Type),
+		when := e.Time
+		if !e.At.IsZero() {
+			when = e.At
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", when.Local().Format("2006-01-02 15:04:05"), printable(e.Type),
 			printable(cmp.Or(e.Run, "-")), printable(cmp.Or(e.Profile, "-")), printable(a.auditText(e)))
 	}
 	return t.Flush()

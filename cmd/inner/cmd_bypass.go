@@ -17,6 +17,7 @@ func (a *app) cmdBypass() *cobra.Command {
 		Use: "bypass COMMAND [args]", Short: "Run the real program outside the sandbox, once, on purpose",
 		Long:               "Run the real program outside the sandbox, for this one call. inner says so in one line and logs it.",
 		DisableFlagParsing: true, // everything after the command is the command's
+		ValidArgsFunction:  a.completeCommands,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
 				return cmd.Help()

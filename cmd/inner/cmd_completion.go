@@ -32,6 +32,16 @@ func (a *app) completeOneProfile(cmd *cobra.Command, args []string, word string)
 	return a.completeProfiles(cmd, args, word)
 }
 
+// completeCommands offers the commands that have a shim: those that can be asked about, or
+// run outside the sandbox.
+func (a *app) completeCommands(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	names, _ := a.folder().List() // none yet
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
 // completeProfiles offers profile names: the names of files, and for trusted
 // places a description. It reads nothing of a project beyond the folder.
 func (a *app) completeProfiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

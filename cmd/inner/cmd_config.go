@@ -316,11 +316,36 @@ func (a *app) cmdConfigSet() *cobra.Command {
 			if parts[0] == "aliases" && a.isCommand(cmd.Root(), parts[1]) {
 				return usagef("an alias cannot be called %q: that is a command of inner", parts[1])
 			}
+			if parts[0] == "default_profile" || parts[0] == "shims" {
+				if err := a.isProfile(args[1], w.local); err != nil {
+					return a.notFound(err)
+				}
+			}
 			return a.changeConfig(cmd, w, func(f profile.File) ([]byte, error) { return config.Set(f, parts, args[1]) })
 		},
 	}
 	w.flags(c)
 	return c
+}
+
+// isProfile is an error when no profile is called so: for your own settings one of your own,
+// for a project's also one of the project here.
+func (a *app) isProfile(name string, local bool) error {
+	if checkName(name) != nil {
+		return nil // which is said in better words
+	}
+	if err := a.firstUse(); err != nil {
+		return err
+	}
+	var pl settings.Place
+	if local {
+		var err error
+		if pl, err = a.Here(); err != nil {
+			return err
+		}
+	}
+	_, _, err := a.Loader(pl).Find(name)
+	return err
 }
 
 func (a *app) cmdConfigUnset() *cobra.Command {

@@ -19,16 +19,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// finding is one line of doctor. A finding that is not ok carries a fix.
+// finding is one line of doctor. One that is a warning or broken carries a fix.
 type finding struct {
 	Name   string `json:"name"`
-	Status string `json:"status"` // "ok", "warning", "broken"
+	Status string `json:"status"` // "ok", "absent", "warning", "broken"
 	Text   string `json:"text"`
 	Fix    string `json:"fix,omitempty"`
 }
 
 func ok(name, format string, args ...any) finding {
 	return finding{Name: name, Status: "ok", Text: fmt.Sprintf(format, args...)}
+}
+
+// absent is something that this host does not have, and that nobody has asked for yet:
+// what asks for it does not start.
+func absent(name, fix, format string, args ...any) finding {
+	return finding{Name: name, Status: "absent", Text: fmt.Sprintf(format, args...), Fix: fix}
 }
 
 func warning(name, fix, format string, args ...any) finding {
@@ -68,7 +74,7 @@ func (a *app) cmdDoctor() *cobra.Command {
 }
 
 func (a *app) printFindings(list []finding) {
-	mark := map[string]string{"ok": "32", "warning": "33", "broken": "31"}
+	mark := map[string]string{"ok": "32", "absent": "36", "warning": "33", "broken": "31"}
 	for _, f := range list {
 		fmt.Fprintf(a.stdout, "%s %-12s %s\n", paint(a.stdout, mark[f.Status], fmt.Sprintf("%-7s", f.Status)), f.Name, printable(strings.ReplaceAll(f.Text, "\n", "; ")))
 		if f.Fix != "" {

@@ -30,7 +30,7 @@ func (a *app) cmdLearn() *cobra.Command {
 	c := &cobra.Command{
 		Use: "learn [-p NAME|./FILE] [flags] [-- command [args]]", Short: "Run a program in a profile's sandbox and print the minimal profile it needed",
 		Long: "Run a program, or the profile's own, in the profile's sandbox, and print at the end the profile\n" +
-			"lines that it needed: hosts, files outside the project, variables. Nothing is written to\n" +
+			"lines that it needed and did not have: hosts, files outside the project, variables. Nothing is written to\n" +
 			"the profile. The files are the profile's: what it hides stays hidden, and is named. Of the\n" +
 			"network, every public host is allowed, whatever the profile says.\n\n" +
 			"Secrets are named and never suggested. Which variables a program reads cannot be seen: those\n" +
@@ -62,6 +62,7 @@ type learned struct {
 	Profile string   `json:"profile"`
 	Command []string `json:"command"`
 	Hosts   []string `json:"network_allow"`
+	Had     []string `json:"listed_hosts"`  // reached, and in the profile's list already
 	Refused []string `json:"refused_hosts"` // also while learning
 	learn.Suggestion
 	Variables variables `json:"variables"`
@@ -125,7 +126,7 @@ func learnedFrom(run *features.Run, o *features.Outcome) *learned {
 	rc := run.Spec
 	list, unseen := run.Observe.Accesses()
 	out := &learned{
-		Profile: rc.Name, Command: run.Plan.Argv, Hosts: []string{}, Refused: []string{}, Unseen: unseen,
+		Profile: rc.Name, Command: run.Plan.Argv, Hosts: []string{}, Had: []string{}, Refused: []string{}, Unseen: unseen,
 		Suggestion: learn.Suggest(list, features.Setting(run)),
 	}
 	for _, h := range o.Hosts {
@@ -138,8 +139,12 @@ func learnedFrom(run *features.Run, o *features.Outcome) *learned {
 			if h.Plain {
 				entry = t.String()
 			}
-			if !slices.Contains(out.Hosts, entry) {
-				out.Hosts = append(out.Hosts, entry)
+			list := &out.Hosts
+			if h.Origin != netproxy.OriginLearn {
+				list = &out.Had
+			}
+			if !slices.Contains(*list, entry) {
+				*list = append(*list, entry)
 			}
 		}
 	}
@@ -228,10 +233,14 @@ func (a *app) writeLearned(b *bytes.Buffer, l *learned) {
 		line("%s = [\n  %s,\n]", key, strings.Join(quoted, ",\n  "))
 	}
 	same := func(s string) string { return s }
-	line("# learned from profile %s: these lines are what it needed", printable(l.Profile))
+	if len(l.Hosts)+len(l.HomeAllow)+len(l.Mounts)+len(l.Variables.Missing) == 0 {
+		line("# learned from profile %s: it grants what the program needed", printable(l.Profile))
+	} else {
+		line("# learned from profile %s: these lines are what it needed besides", printable(l.Profile))
+	}
 	if len(l.Hosts)+len(l.HomeAllow)+len(l.Hidden)+len(l.Refused) > 0 {
 		line("[sandbox]")
-		if len(l.Hosts) > 0 {
+		if len(l.Hosts) > 0 && len(l.Had) == 0 {
 			line("network_mode = \"allowlist\"")
 		}
 		list("network_allow", l.Hosts, same)
@@ -250,6 +259,9 @@ func (a *app) writeLearned(b *bytes.Buffer, l *learned) {
 	if len(l.Mounts) > 0 {
 		line("[mounts]")
 		for _, m := range l.Mounts {
+			if m.Cache {
+				line("# tools outside use what the box writes into this cache; home = \"own\" gives it one of its own")
+			}
 			text := fmt.Sprintf("%s = %q", profile.Quote(a.inProfile(m.Path)), m.Mode)
 			if m.Missing {
 				text = "# " + text + " # written, and not on the host: make it first"
@@ -260,11 +272,17 @@ func (a *app) writeLearned(b *bytes.Buffer, l *learned) {
 	}
 	if v := l.Variables; len(v.Missing)+len(v.Secret)+len(v.Used) > 0 {
 		line("[env] # a guess: their names are in what ran, or in what it opened")
-		list("inherit", append(v.Missing[:len(v.Missing):len(v.Missing)], v.Used...), same)
+		list("inherit", v.Missing, same)
+		if len(v.Used) > 0 {
+			line("# passed already: %s", printable(strings.Join(v.Used, ", ")))
+		}
 		for _, name := range v.Secret {
 			line("# looks like a secret: %s", printable(name))
 		}
 		line("")
+	}
+	if len(l.Had) > 0 {
+		line("# listed already: %s", printable(strings.Join(l.Had, ", ")))
 	}
 	if len(l.Programs) > 0 {
 		var names []string

@@ -74,7 +74,7 @@ func (a *app) completeRuns(_ *cobra.Command, args []string, _ string) ([]string,
 	}
 	var words []string
 	for i, r := range a.runs() {
-		what := fmt.Sprintf("%s, %s, %s", printable(r.Start.Profile), printable(r.Start.Command), stateOf(r))
+		what := fmt.Sprintf("%s, %s, %s", printable(r.Start.Profile), printable(commandOf(r)), stateOf(r))
 		if i == 0 {
 			words = append(words, "last\t"+what)
 		}
@@ -131,13 +131,22 @@ func (a *app) cmdLogList() *cobra.Command {
 			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "RUN\tDATE\tPROFILE\tCOMMAND\tEXIT\tTIME\tSIZE")
 			for _, r := range runs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, when(r), printable(cmp.Or(r.Start.Profile, "?")), printable(cmp.Or(r.Start.Command, "?")), stateOf(r), took(r), runlog.Bytes(r.Size))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, when(r), printable(cmp.Or(r.Start.Profile, "?")), printable(commandOf(r)), stateOf(r), took(r), runlog.Bytes(r.Size))
 			}
 			return w.Flush()
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c
+}
+
+// commandOf is the column COMMAND: the word that was typed, or the program where that was a
+// command of inner.
+func commandOf(r runlog.Record) string {
+	if c := r.Start.Command; c != "" && c != "run" && c != "learn" || r.Start.Program == "" {
+		return cmp.Or(c, "?")
+	}
+	return filepath.Base(r.Start.Program)
 }
 
 func when(r runlog.Record) string {

@@ -62,7 +62,7 @@ func (a *app) cmdProfileNew() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := []byte(strings.Replace(template, "= NAME", fmt.Sprintf("= %q", args[0]), 1))
+			text := a.newProfile(args[0])
 			if noEdit {
 				if err := createFile(f.path, text, 0o600); err != nil {
 					return err
@@ -76,6 +76,33 @@ func (a *app) cmdProfileNew() *cobra.Command {
 	c.Flags().BoolVar(&noEdit, "no-edit", false, "only write the template")
 	c.Flags().BoolVar(&local, "local", false, "a profile of the project here")
 	return c
+}
+
+// newProfile is the text of a new profile: for an agent that inner knows it begins with the
+// built-in one, for a program that is installed it runs that.
+func (a *app) newProfile(name string) []byte {
+	text := strings.Replace(template, "= NAME", fmt.Sprintf("= %q", name), 1)
+	base := name + "-interactive"
+	if slices.Contains(builtin.Names(), base) {
+		return fmt.Appendf(nil, `# What is here goes before what the built-in profile says: inner profile show --resolved %s
+# shows both. The manual has every key; inner profile validate checks them.
+schema_version = "1"
+name           = %q
+description    = ""
+extends        = %q
+
+# [sandbox]
+# network_allow = ["example.com"]   # beside the agent's own hosts
+
+# [mounts]
+# "~/projects/other" = "ro"
+`, name, name, base)
+	}
+	if _, err := a.FindReal(name, os.Getenv("PATH")); err == nil {
+		text = strings.Replace(text, `cmd = "bash"`, fmt.Sprintf("cmd = %q", name), 1)
+		text = strings.Replace(text, `# args = ["-c", "make test"]`, `# args = ["--help"]`, 1)
+	}
+	return []byte(text)
 }
 
 // newFile is the place of a profile that does not exist yet.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,6 +11,9 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/builtin"
+	"github.com/enr/inner/profile/strict"
+	"github.com/enr/inner/shims"
 )
 
 func (a *app) cmdProfileValidate() *cobra.Command {
@@ -94,8 +99,28 @@ func (a *app) validateLoaded(v validated, f found, p *profile.Profile) validated
 			v.Warnings = append(v.Warnings, "does not run with this version: "+n)
 		}
 	}
+	if w := a.notInstalled(rc); w != "" {
+		v.Warnings = append(v.Warnings, w)
+	}
 	v.OK = len(v.Errors) == 0
 	return v
+}
+
+// notInstalled says that the program of a profile is not on this host's PATH, or "". The
+// built-in profiles are for agents that one may not have.
+func (a *app) notInstalled(rc profile.RunConfig) string {
+	cmd := rc.Entrypoint.Cmd
+	if cmd == "" || strings.Contains(cmd, "/") || rc.Scope == profile.Global && slices.Contains(builtin.Names(), rc.Name) {
+		return ""
+	}
+	if _, err := a.FindReal(cmd, os.Getenv("PATH")); err == nil {
+		return ""
+	}
+	text := fmt.Sprintf("entrypoint.cmd %q is not installed here", cmd)
+	if near := strict.Nearest(cmd, shims.Agents()); near != "" {
+		text += fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return text
 }
 
 func (a *app) printValidated(rows []validated, asJSON bool) error {

@@ -34,6 +34,7 @@ type profileStatus struct {
 	Trust  string   `json:"trust"`
 	Why    string   `json:"why,omitempty"`
 	Claims []string `json:"claims"`
+	more   bool     // Why says more than Trust
 }
 
 func (a *app) cmdStatus() *cobra.Command {
@@ -106,6 +107,10 @@ func (a *app) status() (status, error) {
 				} else {
 					s.NotTaken = append(s.NotTaken, c.Command)
 				}
+			}
+			row.more = row.Trust != string(trust.Untrusted) && row.Trust != string(trust.Deleted) && (row.Trust != string(trust.Denied) || p.File != p.Path)
+			if v.ByConfig(&p) {
+				row.Why = "config.toml is not valid"
 			}
 			s.Profiles = append(s.Profiles, row)
 		}
@@ -198,7 +203,7 @@ func (a *app) printStatus(s status) {
 	}
 	for _, p := range s.Profiles {
 		line := fmt.Sprintf("profile  %s: %s", p.Name, p.Trust)
-		if p.Why != "" {
+		if p.Why != "" && p.more {
 			line += " (" + p.Why + ")"
 		}
 		if len(p.Claims) > 0 {

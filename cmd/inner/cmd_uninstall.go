@@ -13,6 +13,8 @@ import (
 
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/stage"
 )
 
 func (a *app) cmdUninstall() *cobra.Command {
@@ -20,8 +22,8 @@ func (a *app) cmdUninstall() *cobra.Command {
 	c := &cobra.Command{
 		Use: "uninstall", Short: "Remove what inner keeps, and say what is left to do", Args: cobra.NoArgs,
 		Long: "Remove the shims, the record of what you allowed and the logs, after asking, and name the lines of your\n" +
-			"shells' files that load the hook. Profiles, config.toml and workspaces are yours and stay;\n" +
-			"--all removes them too. No project is touched.",
+			"shells' files that load the hook. Profiles, config.toml and workspaces are yours and stay, and so do changes\n" +
+			"that a box kept for you, and the homes and git directories of boxes; --all removes them too. No project is touched.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.outside(cmd); err != nil {
 				return err
@@ -30,7 +32,7 @@ func (a *app) cmdUninstall() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	c.Flags().BoolVar(&all, "all", false, "also profiles, config.toml and workspaces")
+	c.Flags().BoolVar(&all, "all", false, "also what you and the boxes made: profiles, config.toml, workspaces, kept changes, homes and git directories of boxes")
 	return c
 }
 
@@ -57,13 +59,16 @@ func (a *app) uninstall(yes, all bool) error {
 			return err
 		}
 		for _, name := range remove {
-			if err := os.RemoveAll(filepath.Join(a.InnerHome, name)); err != nil {
+			if err := copytree.Remove(filepath.Join(a.InnerHome, name)); err != nil {
 				return err
 			}
 		}
 		if len(keep) == 0 {
 			_ = os.Remove(a.InnerHome)
 		}
+	}
+	if err := stage.Uninstall(a.StageBase()); err != nil {
+		return err
 	}
 	return a.leftToDo()
 }
@@ -78,11 +83,11 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own := []string{"shims", "trust", "logs", "borrowed.lock"}
-	made := []string{"profiles", "config.toml", "workspaces"}
+	own := []string{"shims", "trust", "logs", "copies", "registries.json", "proc.json"}
+	made := []string{"profiles", "config.toml", "workspaces", "changes", "git", "homes"}
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case slices.Contains(own, name), all && slices.Contains(made, name):
+		case slices.Contains(own, name), strings.HasSuffix(name, ".lock"), all && slices.Contains(made, name):
 			remove = append(remove, name)
 		default:
 			keep = append(keep, name)

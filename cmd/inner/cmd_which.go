@@ -35,7 +35,7 @@ type whichAnswer struct {
 func (a *app) cmdWhich() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "which COMMAND", Short: "Say what a command typed here would do, and why", Args: cobra.ExactArgs(1),
+		Use: "which COMMAND", Short: "Say what a command typed here would do, and why", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeCommands,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := profile.CheckCommand(args[0]); err != nil {
 				return usage{err}

@@ -22,6 +22,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust"
 )
 
 // line is one grant, or one item of it, of some of the profiles.
@@ -184,7 +185,7 @@ func (t *consent) write(pl settings.Place, list []candidate, cfg settings.Config
 		switch {
 		case c.settled():
 			settled = append(settled, c.profile.Name)
-		case len(c.old) == 0:
+		case len(c.old) == 0, c.state == trust.Denied: // what was denied is read as a whole
 			fresh = append(fresh, c)
 		default:
 			changed = append(changed, c)
@@ -252,7 +253,7 @@ func (t *consent) fresh(list []candidate) {
 		all.add(name, safe)
 		bad.add(name, dangerous)
 		behind.add(name, t.hosts(c.reach, len(list) == 1))
-		if c.stale || c.rec != nil && c.rec.WasApproved() {
+		if c.stale || c.rec != nil && c.rec.WasApproved() && c.state != trust.Denied {
 			t.line("", "profile %s was allowed by an older inner, which did not keep the real paths of what it grants", name)
 		}
 	}

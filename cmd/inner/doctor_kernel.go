@@ -30,7 +30,7 @@ func kernelFindings() []finding {
 	_, noPodman := exec.LookPath("podman")
 	switch {
 	case n.Why != "" && noPodman != nil:
-		list = append(list, ok("containers", "boxes cannot make containers: %s", n.Why)) // nor did anybody ask
+		list = append(list, absent("containers", "", "boxes cannot make containers: %s", n.Why)) // nor did anybody ask
 	case n.Why != "":
 		list = append(list, warning("containers", n.Fix, "profiles with allow = [\"nested-user-ns\"] do not start: %s", n.Why))
 	default:
@@ -55,7 +55,7 @@ func landlockFinding(abi int) finding {
 // busFinding says whether boxes can have a part of the session bus.
 func busFinding(b host.Bus) finding {
 	if b.Why != "" { // nor did anybody ask
-		return ok("bus", "profiles with allow = [\"notifications\"] or [\"secret-service\"] do not start: %s (%s)", b.Why, b.Fix)
+		return absent("bus", b.Fix, "profiles with allow = [\"notifications\"] or [\"secret-service\"] do not start: %s", b.Why)
 	}
 	return ok("bus", "the session bus can be filtered (allow = [\"notifications\"], [\"secret-service\"])")
 }

@@ -48,9 +48,18 @@ func (a *app) edit(d draft) (written bool, err error) {
 	if err := os.WriteFile(temp, d.text, 0o600); err != nil {
 		return false, err
 	}
-	for {
+	for first := true; ; first = false {
+		before, err := os.Stat(temp)
+		if err != nil {
+			return false, err
+		}
 		if err := a.runEditor(temp); err != nil {
 			return false, fmt.Errorf("nothing was changed: %w", err)
+		}
+		// An editor that was left without writing wants no new file.
+		if after, err := os.Stat(temp); d.old == nil && first && err == nil && os.SameFile(before, after) && after.ModTime().Equal(before.ModTime()) {
+			a.say("%s was not saved in the editor: nothing was written", a.Short(d.path))
+			return false, nil
 		}
 		file, err := profile.ReadFile(temp)
 		if err != nil {

@@ -7,6 +7,7 @@ package features
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -31,8 +32,12 @@ func (n *networkOf) ask(ctx context.Context, t netproxy.Target) netproxy.Answer 
 	if tired {
 		return netproxy.No
 	}
+	what := t.String()
+	if _, err := netip.ParseAddr(t.Host); err == nil { // of a name that was allowed a moment ago
+		what = "where that is, " + what + ", an address of a private network"
+	}
 	q := launch.Question{
-		Text:    fmt.Sprintf("inner: profile %q does not list %s. Allow it?", n.run.Spec.Name, t),
+		Text:    fmt.Sprintf("inner: profile %q does not list %s. Allow it?", n.run.Spec.Name, what),
 		Choices: "[o]nce, for this [r]un, [a]lways, [n]o", Keys: "oran", Timeout: askTime,
 	}
 	if n.run.Spec.Scope == profile.Remote { // there is no file to write to
@@ -50,7 +55,7 @@ func (n *networkOf) ask(ctx context.Context, t netproxy.Target) netproxy.Answer 
 	}
 	if answer != netproxy.No {
 		n.mu.Lock()
-		n.granted = append(n.granted, t)
+		n.granted = append(n.granted, granted{t, time.Now()})
 		n.mu.Unlock()
 	}
 	return answer

@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 )
 
 // maxTold is how many refused hosts of a run are told on stderr: a program can
@@ -55,11 +57,17 @@ type networkOf struct {
 	mu        sync.Mutex
 	refused   []netproxy.Refusal // the first maxTold: told, or to be told, in their order
 	count     int                // of all refusals that the proxy told of
-	granted   []netproxy.Target  // by the person, during the run
+	granted   []granted          // by the person, during the run
 	questions int
 	text      []byte   // of the profile's file, as we last knew it
 	changed   bool     // it is another one now
 	notes     []string // what is said about that at the end
+}
+
+// granted is a target that a person allowed, and when.
+type granted struct {
+	netproxy.Target
+	at time.Time
 }
 
 // make makes the proxy and opens the ports of this computer. Nothing of
@@ -119,6 +127,10 @@ func (n *networkOf) close() {
 // refuse tells about a refusal, at once where the program does not have the
 // terminal to itself.
 func (n *networkOf) refuse(r netproxy.Refusal) {
+	// The record and the audit log have it like any other.
+	if r.Kind == netproxy.Unlisted && slices.ContainsFunc(n.run.Agents, func(c capability.Capability) bool { return slices.Contains(c.Telemetry, r.Target.Host) }) {
+		return
+	}
 	n.mu.Lock()
 	n.count++
 	if n.count > maxTold { // nor is there an end to what would be remembered
@@ -188,14 +200,14 @@ func (n *networkOf) tell(o *Outcome) {
 		})
 		if h.Refused > 0 {
 			o.Events = append(o.Events, runlog.Event{
-				Type: runlog.EventHostRefused, Run: run.ID(), Profile: run.Spec.Name, Host: runlog.HostText(h.Host, h.Port), Count: int(h.Refused), Reason: h.Reason,
+				Type: runlog.EventHostRefused, Run: run.ID(), Profile: run.Spec.Name, Host: runlog.HostText(h.Host, h.Port), Count: int(h.Refused), Reason: h.Reason, At: h.FirstRefused,
 			})
 		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, t := range n.granted {
-		o.Events = append(o.Events, runlog.Event{Type: runlog.EventHostAllowed, Run: run.ID(), Profile: run.Spec.Name, Host: t.String(), Count: 1})
+		o.Events = append(o.Events, runlog.Event{Type: runlog.EventHostAllowed, Run: run.ID(), Profile: run.Spec.Name, Host: t.String(), Count: 1, At: t.at})
 	}
 	if run.Facts.Terminal {
 		for _, r := range n.refused {

@@ -24,6 +24,7 @@ type Mount struct {
 	Path    string `json:"path"`
 	Mode    string `json:"mode"`              // ro or rw
 	Missing bool   `json:"missing,omitempty"` // there is no such thing on the host yet
+	Cache   bool   `json:"cache,omitempty"`   // programs outside use what is written there
 }
 
 // Hidden is what was asked for and is hidden as a secret.
@@ -75,7 +76,7 @@ func Suggest(list []Access, s Setting) Suggestion {
 	}
 	var written []string
 	for _, f := range s.fold(writes, true) {
-		out.Mounts = append(out.Mounts, Mount{Path: f.Path, Mode: "rw", Missing: !s.Exists(f.Path)})
+		out.Mounts = append(out.Mounts, Mount{Path: f.Path, Mode: "rw", Missing: !s.Exists(f.Path), Cache: f.Path != s.Home && s.cache(f.Path)})
 		written = append(written, f.Path)
 	}
 	reads = slices.DeleteFunc(reads, func(a Access) bool {
@@ -128,6 +129,24 @@ func (s Setting) umbrella(p string) bool {
 	return slices.Contains([]string{".config", ".cache", ".local", ".local/share", ".local/state", ".local/lib", ".local/bin", "bin", "snap"}, rest)
 }
 
+// cache reports whether a path is in a folder from which programs outside take what they run
+// or build with, without looking at it.
+func (s Setting) cache(p string) bool {
+	for _, dir := range []string{".cache", "go", ".npm", ".cargo", ".rustup", ".gradle", ".m2", ".ivy2", ".bun", ".pnpm-store", ".nuget", ".gem", ".pub-cache", ".local/share/pnpm"} {
+		if at := path.Join(s.Home, dir); paths.Below(at, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// appsOwn reports whether all that is below a path is one program's: it names its folders as
+// it likes, and another one tomorrow.
+func (s Setting) appsOwn(p string) bool {
+	rest, _ := strings.CutPrefix(path.Dir(p), s.Home+"/")
+	return slices.Contains([]string{".cache", ".local/share", ".local/state"}, rest)
+}
+
 // part is the highest folder or file that a path may be folded into: the first
 // below all umbrellas.
 func (s Setting) part(p string) string {
@@ -161,7 +180,10 @@ func (s Setting) fold(list []Access, folders bool) []Access {
 		shared := ""
 		for _, a := range group {
 			at := a.Path
-			if a.Path != top && a.Host != Dir && a.Box != Dir {
+			switch {
+			case folders && s.appsOwn(top) && a.Path != top:
+				at = top
+			case a.Path != top && a.Host != Dir && a.Box != Dir:
 				at = path.Dir(a.Path)
 			}
 			if shared == "" {

@@ -7,9 +7,16 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
+
+// OriginLearn is the origin of what is allowed only because everything is learned.
+const OriginLearn = "learn"
+
+// OriginAsk is the origin of what a person allowed when asked.
+const OriginAsk = "ask"
 
 // place is a target as it was read: a name or an address.
 type place struct {
@@ -65,9 +72,13 @@ func (p *Proxy) connect(to place) (net.Conn, grant, *fault) {
 	}
 	addrs := []netip.Addr{to.addr}
 	if to.name != "" {
-		if addrs, f = p.lookUp(to, g); f != nil {
+		if addrs, f = p.lookUp(to, g); f != nil && f.kind != "" {
 			return nil, g, f
 		}
+	}
+	p.hosts.of(to.target()).from(g.origin)
+	if f != nil {
+		return nil, g, f
 	}
 	c, f := p.dial(to, addrs)
 	return c, g, f
@@ -96,12 +107,12 @@ func (p *Proxy) decide(to place) (grant, *fault) {
 		}
 	}
 	if p.o.Mode == Learn {
-		return grant{origin: "learn"}, nil
+		return grant{origin: OriginLearn}, nil
 	}
 	if yes, why := p.ask(p.ctx, t); !yes {
 		return g, refusal(Unlisted, unlisted+", "+why)
 	}
-	return grant{origin: "ask"}, nil
+	return grant{origin: OriginAsk}, nil
 }
 
 const notTLS = " is not TLS: the entry in network_allow has to name the port"
@@ -132,7 +143,16 @@ func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *fault) {
 	var addrs []netip.Addr
 	for _, a := range found {
 		a = a.Unmap()
-		if kind, why := p.o.Policy.check(to.name, g, a, to.port, own); kind != "" {
+		kind, why := p.o.Policy.check(to.name, g, a, to.port, own)
+		if kind == Address && g.origin == OriginAsk && Private(a) && !slices.Contains(own, a) {
+			// The person knew the name, and not that it leads into a private network.
+			if yes, no := p.ask(p.ctx, Target{a.String(), to.port}); yes {
+				kind = ""
+			} else {
+				why += ", " + no
+			}
+		}
+		if kind != "" {
 			return nil, refusal(kind, fmt.Sprintf("%s %s", to.target(), why))
 		}
 		addrs = append(addrs, a)

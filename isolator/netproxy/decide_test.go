@@ -309,7 +309,7 @@ func TestAsk(t *testing.T) {
 			asked.Add(1)
 			<-release
 			switch to.Host {
-			case "no.example":
+			case "no.example", "10.0.0.5":
 				return No
 			case "once.example":
 				return Once
@@ -362,8 +362,49 @@ func TestAsk(t *testing.T) {
 		t.Errorf("%d questions", asked.Load())
 	}
 	// A yes is about the name: where it leads is still looked at.
-	if _, status, text := connectTo(t, proxy, "private.example:22"); status != 403 || !strings.HasSuffix(text, "is at 10.0.0.5, which is not a public address") {
+	if _, status, text := connectTo(t, proxy, "private.example:22"); status != 403 || !strings.HasSuffix(text, "is at 10.0.0.5, which is not a public address, and was not allowed when asked") {
 		t.Errorf("%d %s", status, text)
+	}
+}
+
+// A name that was allowed and leads into a private network is asked about once more, by its
+// address; what leads to this machine, or to a cloud's keys, is not.
+func TestAskPrivate(t *testing.T) {
+	w := newWorld(t)
+	for name, at := range map[string]string{
+		"once.example": "10.0.0.5", "no.example": "10.0.0.6", "self.example": "127.0.0.1", "keys.example": "169.254.169.254", "public.example": "93.184.216.34",
+	} {
+		w.names[name] = []string{at}
+		w.serve(at+":22", echo("there"))
+	}
+	var mu sync.Mutex
+	var asked []string
+	_, proxy := w.proxy(Options{Mode: Ask, Ask: func(_ context.Context, to Target) Answer {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, to.String())
+		if to.Host == "10.0.0.6" {
+			return No
+		}
+		return Once
+	}})
+	for _, c := range []struct {
+		target, asked string
+		status        int
+	}{
+		{"once.example:22", "once.example:22 10.0.0.5:22", 200},
+		{"no.example:22", "no.example:22 10.0.0.6:22", 403},
+		{"self.example:22", "self.example:22", 403},
+		{"keys.example:22", "keys.example:22", 403},
+		{"public.example:22", "public.example:22", 200},
+	} {
+		asked = nil
+		_, status, text := connectTo(t, proxy, c.target)
+		mu.Lock()
+		if got := strings.Join(asked, " "); status != c.status || got != c.asked {
+			t.Errorf("%s: %d %s, asked %s", c.target, status, text, got)
+		}
+		mu.Unlock()
 	}
 }
 

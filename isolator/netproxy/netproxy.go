@@ -121,6 +121,8 @@ type Host struct {
 	Down    int64  `json:"down"`             // bytes to the box
 	Plain   bool   `json:"plain,omitempty"`  // port 443 without TLS: an entry needs the port to allow it
 	Reason  string `json:"reason,omitempty"` // of the last refusal or failure
+
+	FirstRefused time.Time `json:"-"` // when the first one was refused; zero when none was
 }
 
 // Proxy is a running proxy.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // maxHosts bounds what a program can make the proxy remember by asking for ever
@@ -26,6 +27,7 @@ type record struct {
 	reason string
 	plain  bool
 	told   []Kind
+	first  time.Time // of the refusals
 }
 
 // of returns the record of a target.
@@ -54,6 +56,13 @@ func (r *record) allow(origin string) {
 	r.mu.Unlock()
 }
 
+// from notes what allowed a target, also when no connection comes of it.
+func (r *record) from(origin string) {
+	r.mu.Lock()
+	r.origin = origin
+	r.mu.Unlock()
+}
+
 func (r *record) fail(reason string) {
 	r.failed.Add(1)
 	r.mu.Lock()
@@ -67,6 +76,9 @@ func (r *record) refuse(k Kind, reason string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reason = reason
+	if r.first.IsZero() {
+		r.first = time.Now()
+	}
 	if slices.Contains(r.told, k) {
 		return false
 	}
@@ -89,7 +101,7 @@ func (p *Proxy) Report() []Host {
 		r.mu.Lock()
 		list = append(list, Host{
 			Host: to.Host, Port: to.Port, Origin: r.origin, Allowed: r.allowed.Load(), Refused: r.refused.Load(),
-			Failed: r.failed.Load(), Up: r.up.Load(), Down: r.down.Load(), Plain: r.plain, Reason: r.reason,
+			Failed: r.failed.Load(), Up: r.up.Load(), Down: r.down.Load(), Plain: r.plain, Reason: r.reason, FirstRefused: r.first,
 		})
 		r.mu.Unlock()
 	}

@@ -96,12 +96,14 @@ func EventTypes() []string {
 	}
 }
 
-// Event is one line of the audit log. Append fills in Seq, Prev and Time.
+// Event is one line of the audit log. Append fills in Seq, Prev and Time; what is written
+// later than it happened has At.
 type Event struct {
 	Seq  int64     `json:"seq"`
 	Prev string    `json:"prev"`
 	Time time.Time `json:"time"`
 	Type string    `json:"type"`
+	At   time.Time `json:"at,omitzero"`
 
 	Run     string   `json:"run,omitempty"`
 	Profile string   `json:"profile,omitempty"`
@@ -509,6 +511,9 @@ func (e Event) line() []byte {
 	l.str("prev", e.Prev)
 	l.time("time", e.Time)
 	l.str("type", e.Type)
+	if !e.At.IsZero() {
+		l.time("at", e.At)
+	}
 	for _, f := range []struct{ key, text string }{
 		{"run", e.Run},
 		{"profile", e.Profile},

@@ -207,6 +207,26 @@ func sweep(base string) (int, error) {
 	return len(dead), errors.Join(errs...)
 }
 
+// Uninstall removes base itself when no run has a folder in it. What is not there is removed.
+func Uninstall(base string) error {
+	if err := private(base); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return fmt.Errorf("staging folder %q: %w", base, err)
+	}
+	gate, err := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	defer gate.Close()
+	entries, err := os.ReadDir(base)
+	if err != nil || len(entries) > 1 { // a run began meanwhile
+		return err
+	}
+	return copytree.Remove(base)
+}
+
 func lockFile(path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
 	if err == nil {

@@ -46,12 +46,13 @@ func claude() Capability {
 			},
 			Expired: Words{
 				"Claude OAuth token is expired and could not be refreshed automatically.",
-				"Run 'claude' on the host machine to renew it, then relaunch inner.",
+				"inner bypass claude, which renews it on the host",
 			},
 		},
 		// The API, and where a login is renewed (measured: strings of the program).
 		// Without statsig, Datadog, downloads and the pages of claude.ai it works.
 		Hosts:     []string{"api.anthropic.com", "platform.claude.com"},
+		Telemetry: []string{"statsig.anthropic.com", "http-intake.logs.us5.datadoghq.com", "browser-intake-us5-datadoghq.com"},
 		Endpoints: []string{"ANTHROPIC_BASE_URL"},
 		Notes: []string{
 			"MCP servers, plugins and the state of other projects stay behind; sessions end with the run",
@@ -97,8 +98,9 @@ func gemini() Capability {
 		},
 		// The API with a key, the one for those who signed in with Google, and where
 		// that login is renewed. Vertex AI has a host for each region: those are for
-		// network_allow. play.googleapis.com, which counts, is left out.
+		// network_allow.
 		Hosts:     []string{"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com", "www.googleapis.com"},
+		Telemetry: []string{"play.googleapis.com"},
 		Endpoints: []string{"GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "CODE_ASSIST_ENDPOINT"},
 		Notes: []string{
 			"MCP servers, extensions, history and other trusted folders stay behind",
@@ -152,8 +154,9 @@ func codex() Capability {
 			Stamp:  "last_refresh",
 		},
 		// The API with a key, the one for those who signed in, and where that login is
-		// renewed. ab.chatgpt.com, which counts, is left out.
+		// renewed.
 		Hosts:     []string{"api.openai.com", "chatgpt.com", "auth.openai.com"},
+		Telemetry: []string{"ab.chatgpt.com"},
 		Endpoints: []string{"OPENAI_BASE_URL"},
 		Notes: []string{
 			"MCP servers, plugins, notify programs, hooks and other trusted projects stay behind",

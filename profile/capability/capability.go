@@ -35,6 +35,9 @@ type Capability struct {
 	// by name: entries of network_allow, no groups. Telemetry, updates and web pages
 	// for people are not among them.
 	Hosts []string
+	// Telemetry are hosts that the program reports to without being asked. They are not
+	// reached, and the user is not told of each refusal.
+	Telemetry []string
 	// Endpoints are variables that name another server to work with. One that the box
 	// gets from its user is a host, too.
 	Endpoints []string
