@@ -64,7 +64,7 @@ func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage
 	if err := b.each(step); err != nil {
 		return b, err
 	}
-	if b.Plan, err = plan.Build(b.Spec, b.Facts, b.Assets); err != nil {
+	if err := b.build(); err != nil {
 		return b, err
 	}
 	if mode.Made() && c.Observe != nil && c.Observe.Hosts {

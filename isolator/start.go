@@ -61,12 +61,7 @@ func (b *Prepared) hostChanged() bool {
 	if b.each(func(f features.Feature) func(*features.Run) error { return f.Refresh }) != nil {
 		return false
 	}
-	p, err := plan.Build(b.Spec, b.Facts, b.Assets)
-	if err != nil {
-		return false
-	}
-	b.Plan = p
-	return true
+	return b.build() == nil
 }
 
 // finish does what follows the end of the program. What fails is reported and

@@ -63,7 +63,7 @@ func agents(memory *memory) Feature {
 		},
 		Show: func(run *Run) error {
 			for _, c := range run.Agents {
-				if err := cloneBinds(run, c, func(f capability.Folder) string { return DryStage + "clone of " + f.Path }); err != nil {
+				if err := cloneBinds(run, c, func(f capability.Folder) string { return DryClone + f.Path }); err != nil {
 					return err
 				}
 			}

@@ -104,3 +104,18 @@ func (p *Policy) check(name string, g grant, addr netip.Addr, port uint16, own [
 	}
 	return Address, fmt.Sprintf("is at %s, which is not a public address", addr)
 }
+
+// Listed says what the lists say of a place that is asked for by its name, or by its
+// address when name is "": the entry that denies it, else the one that allows it. Neither
+// asks any network; what a name leads to is looked at when it is asked for.
+func (p *Policy) Listed(name string, addr netip.Addr, port uint16) (allowed, denied *Rule) {
+	if r := p.denied(name, addr, port); r != nil {
+		return nil, r
+	}
+	for i := range p.allow {
+		if r := &p.allow[i]; r.Matches(name, addr) && slices.Contains(r.Ports, port) {
+			return r, nil
+		}
+	}
+	return nil, nil
+}

@@ -42,6 +42,7 @@ type builder struct {
 	begins  []string          // see startup
 	emptied []string          // see places
 	disk    uint64            // how large each tmpfs may be; 0 without a limit
+	key     string            // see because
 }
 
 // Build turns intent into a plan. It touches nothing: no environment, no
@@ -71,6 +72,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.devices, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.boxGit, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.landlock,
 	}
 	for _, step := range steps {
+		b.key = ""
 		if err := step(); err != nil {
 			return Plan{}, err
 		}
@@ -88,7 +90,18 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	return b.plan, nil
 }
 
-func (b *builder) op(o Op) { b.plan.Ops = append(b.plan.Ops, o) }
+func (b *builder) op(o Op) {
+	o.Key = b.key
+	b.plan.Ops = append(b.plan.Ops, o)
+}
+
+// because names what decides about the operations that follow, see Op.Key, until the next
+// step or what it returns is called.
+func (b *builder) because(key string) (before func()) {
+	old := b.key
+	b.key = key
+	return func() { b.key = old }
+}
 
 // mount is an operation that decides what is seen at a box path.
 func (b *builder) mount(o Op) {
@@ -166,11 +179,13 @@ func (b *builder) namespaces() error {
 }
 
 func (b *builder) base() error {
+	b.because("sandbox.base")
 	if b.rc.Base == "minimal" {
 		b.systemOnly()
 	} else {
 		b.bind("the host, read-only", "/", "/", false)
 	}
+	b.because("")
 	b.mount(Op{Kind: OpDev, Dest: "/dev", Reason: "a minimal /dev with its own terminals"})
 	b.sharedMemory()
 	return b.proc()

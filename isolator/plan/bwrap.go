@@ -78,6 +78,8 @@ func (o Op) Words() []string {
 		words = append(words, "--dev-bind", o.Source, o.Dest)
 	case OpData:
 		words = append(words, "--ro-bind-data", fd, o.Dest)
+	case OpFile:
+		words = append(words, "--file", fd, o.Dest)
 	case OpTmpfs:
 		words = append(words, "--tmpfs", o.Dest)
 	case OpDir:

@@ -23,6 +23,7 @@ func GitPlaces(home, xdg string) []string {
 // themselves get the same as git. In a folder that the box can write, a file that
 // git includes, or that is a link's target, is what the person works on: it stays.
 func (b *builder) coverGit() {
+	defer b.because("git")()
 	if b.s.GitConfig == nil {
 		return
 	}
@@ -64,6 +65,7 @@ func (b *builder) worksIn(real string) bool {
 // sees those. A repository that lies elsewhere, as that of a linked worktree does, appears at its
 // own path, for which bwrap makes folders on a tmpfs of the box only.
 func (b *builder) boxGit() error {
+	b.because("sandbox.git_dir")
 	var shown []layer // git directories of the box, at each of their places
 	hidden := false   // what follows a git directory belongs to it
 	for _, g := range b.s.BoxGit {

@@ -22,9 +22,11 @@ func (b *builder) protect() error {
 			}
 		}
 	}
+	b.because("sandbox.git_dir")
 	for _, p := range b.s.GitStays {
 		readOnly("git outside obeys it", b.canon(p))
 	}
+	b.because("")
 	for _, dir := range b.innerFolders() {
 		if b.kind(dir) == host.Dir {
 			readOnly("profiles cannot be changed from inside", b.canon(dir))
@@ -43,6 +45,7 @@ func (b *builder) protect() error {
 	if err := b.laterLinks(); err != nil {
 		return err
 	}
+	b.because(configKey)
 	for _, p := range b.later() {
 		reason := "editors and agents on the host run what it says"
 		if b.madeEmpty(p) {
@@ -51,6 +54,7 @@ func (b *builder) protect() error {
 		}
 		readOnly(reason, b.canon(p))
 	}
+	b.because("sandbox.git_dir")
 	for _, p := range b.named() {
 		reason := "settings of git name it"
 		if b.madeEmpty(p) {
@@ -59,6 +63,7 @@ func (b *builder) protect() error {
 		}
 		readOnly(reason, b.canon(p))
 	}
+	b.because("")
 	for _, p := range b.startup() {
 		readOnly("it runs on the host later", b.canon(p))
 	}
@@ -197,6 +202,7 @@ func (b *builder) reexposeAllowed() error {
 		if !b.allowed[r.Key] || r.Part { // see allowParts
 			continue
 		}
+		b.because(r.Key)
 		for _, p := range r.At {
 			if k := b.kind(p); k != host.Missing && k != host.Denied {
 				b.reexpose(r.Resource, p)
@@ -209,6 +215,7 @@ func (b *builder) reexposeAllowed() error {
 // hide covers every place where a sensitive resource can still be seen.
 func (b *builder) hide() error {
 	for _, r := range b.table() {
+		b.because(r.Key)
 		for _, p := range r.At {
 			switch kind := b.kind(p); {
 			case kind == host.Missing || b.allowed[r.Key] || r.Part:
@@ -223,10 +230,12 @@ func (b *builder) hide() error {
 			}
 		}
 	}
+	b.because("")
 	for _, p := range b.secondNames(slices.Concat(b.hidden(), b.hidePaths())) {
 		b.maskAt(p, host.File, "hidden: another name of something hidden")
 	}
 	b.allowParts()
+	b.because("sandbox.hide")
 	for _, p := range b.hidePaths() {
 		if k := b.kind(p); k == host.Missing || k == host.Denied {
 			continue
@@ -235,6 +244,7 @@ func (b *builder) hide() error {
 			return err
 		}
 	}
+	b.because("")
 	b.coverGit()
 	b.coverShellFiles()
 	if err := b.coverPrograms(); err != nil {
@@ -312,6 +322,7 @@ func (b *builder) allowParts() {
 			}
 			real := b.canon(p)
 			if l, _ := b.view.at(real); l.dest != real && !l.bind() {
+				b.because(r.Key)
 				b.bind("allowed: "+r.What+" ("+r.Key+")", real, real, false)
 			}
 		}

@@ -14,6 +14,7 @@ func (b *builder) homeFolder() error {
 	if b.rc.Home != "isolated" {
 		return nil
 	}
+	b.because("sandbox.home")
 	for _, other := range b.homes() {
 		if l, _ := b.view.at(other); other != b.home && l.bind() && b.kind(other) == host.Dir {
 			b.tmpfs("the home of the password file is empty, too", 0o700, other)
@@ -56,11 +57,13 @@ func (b *builder) homeFolder() error {
 		}
 		return nil
 	}
+	b.because("sandbox.home_allow")
 	for _, p := range b.rc.HomeAllow {
 		if err := expose(p, "readable in the home (home_allow)"); err != nil {
 			return err
 		}
 	}
+	b.because("entrypoint.cmd")
 	for _, p := range b.programFolders() {
 		if err := expose(p, "the program itself"); err != nil {
 			return err

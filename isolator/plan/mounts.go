@@ -10,12 +10,15 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
 )
 
 // mount is a mount of the profile, or that of the working folder.
 type mount struct {
 	profile.Mount
 	real, dest, reason string
+
+	key string // see Op.Key
 }
 
 // orderedMounts are the mounts of the run in the order they are made: parents go before
@@ -24,11 +27,11 @@ func (b *builder) orderedMounts() []mount {
 	var ms []mount
 	if b.rc.WorkdirMode != profile.None {
 		ms = append(ms, mount{
-			Mount: profile.Mount{Source: b.rc.Workdir, Dest: b.rc.Workdir, Mode: b.rc.WorkdirMode}, reason: "the working folder",
+			Mount: profile.Mount{Source: b.rc.Workdir, Dest: b.rc.Workdir, Mode: b.rc.WorkdirMode}, reason: "the working folder", key: "sandbox.workdir_mode",
 		})
 	}
 	for _, m := range b.rc.Mounts {
-		ms = append(ms, mount{Mount: m, reason: fmt.Sprintf("mounts.%q (%s:%d)", m.Source, filepath.Base(m.File), m.Line)})
+		ms = append(ms, mount{Mount: m, key: strict.Join("mounts", m.Written), reason: fmt.Sprintf("mounts.%q (%s:%d)", m.Source, filepath.Base(m.File), m.Line)})
 	}
 	for i := range ms {
 		ms[i].real = b.canon(ms[i].Source)
@@ -55,7 +58,9 @@ func (b *builder) mounts() error {
 		if paths.Below(m.dest, paths.BoxDir) {
 			return fault.Refuse(125, "", "profile %q: %s: dest %q covers what inner puts into the box", b.rc.Name, m.reason, m.dest)
 		}
+		b.because("")
 		b.ownState(m.dest)
+		b.because(m.key)
 		if m.Mode == profile.Tmpfs {
 			if err := b.mountPoint(m.dest, m.reason); err != nil {
 				return err

@@ -19,6 +19,7 @@ const (
 	OpDev                    // a fresh /dev with the nodes every program needs
 	OpSeal                   // Dest becomes read-only
 	OpFilter                 // Plan.Data[Data] is the filter of system calls
+	OpFile                   // Plan.Data[Data] as a file Dest, in a folder in memory
 )
 
 // Op is one operation on the box, and why it is there. The reason is what --dry-run and
@@ -32,6 +33,10 @@ type Op struct {
 	Data   int
 	Flags  []Flag
 	Reason string
+
+	// Key is what decides about it: a key of the profile language, or one of the table of
+	// resources; "" for what every box has.
+	Key string
 }
 
 // Bind reports whether the operation shows a path of the host.

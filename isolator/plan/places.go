@@ -18,6 +18,7 @@ func (b *builder) places() {
 		if b.allowed[r.Key] {
 			continue
 		}
+		b.because(r.Key)
 		for _, p := range r.Paths {
 			if place := b.place(p); place != "" && !(b.f.Bare[p] && !live(p)) {
 				for _, at := range b.view.where(place) {
@@ -29,15 +30,18 @@ func (b *builder) places() {
 			}
 		}
 	}
+	b.because("sandbox.base")
 	if b.rc.Base == "minimal" {
 		b.programsElsewhere() // and nothing else is there
 		return
 	}
+	b.because("sandbox.home")
 	for _, home := range b.f.Homes() {
 		if b.rc.Home != "isolated" {
 			b.showHome(home)
 		}
 	}
+	b.because("")
 	for _, p := range toolPlaces() {
 		b.showAgain("installed programs", p)
 	}
@@ -51,10 +55,12 @@ func (b *builder) places() {
 // placesIn empties them in a mount of what they lie in. What is mounted in one of
 // them comes later.
 func (b *builder) placesIn(m layer) {
+	defer b.because(b.key)()
 	for _, r := range sensitive.EmptyPlaces() {
 		if b.allowed[r.Key] {
 			continue
 		}
+		b.because(r.Key)
 		for _, p := range r.Paths {
 			place := b.place(p)
 			rest, ok := paths.Rest(m.source, place)

@@ -1,0 +1,164 @@
+package main
+
+// Whether a box has one thing, and which line of which file says so.
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/why"
+	"github.com/enr/inner/profile"
+)
+
+func (a *app) cmdWhy() *cobra.Command {
+	var name string
+	var write, asJSON bool
+	c := &cobra.Command{
+		Use: "why PATH|host:NAME|env:NAME|cmd:NAME [-p NAME|./FILE]", Short: "Say whether a sandbox has one thing, and which line says so",
+		Args: cobra.ExactArgs(1),
+		Long: "Say whether a profile's sandbox has a path, a host, a variable or a command here, how it\n" +
+			"looks there, which line of which file says so, and what would widen it. Nothing is run.\n" +
+			"Without -p: the profile of this project, else the default one. In a sandbox: that one.\n\n" +
+			"Exit code 0 when it is granted, 1 when not. A path that begins with host:, env: or cmd:\n" +
+			"is written as ./host:….",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("profile") && name == "" {
+				return usagef("--profile is empty")
+			}
+			t, err := a.whyTable(name)
+			if err != nil {
+				return a.unusable(err, name)
+			}
+			answer, err := a.why(t, args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = a.printJSON(answer)
+			} else {
+				a.printWhy(answer)
+			}
+			if err == nil && !answer.Granted(write) {
+				err = exit(1)
+			}
+			return err
+		},
+	}
+	c.Flags().StringVarP(&name, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	c.Flags().BoolVarP(&write, "write", "w", false, "granted means that it can be written")
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	return c
+}
+
+// whyTable is what is known of the box of a profile, or of the one that this process is in.
+func (a *app) whyTable(name string) (*why.Table, error) {
+	if inBox() {
+		if name != "" {
+			return nil, &fault.Refusal{Code: 126, Msg: "in a sandbox, inner why answers for this one alone", Hint: "inner why PATH"}
+		}
+		data, err := os.ReadFile(why.Place)
+		if err != nil {
+			return nil, &fault.Refusal{Code: 125, Msg: "this sandbox has nothing to answer from: " + err.Error(), Hint: "inner why -p NAME, on the host"}
+		}
+		return why.Read(data)
+	}
+	pl, err := a.Here()
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		if name, _, err = a.nameHere(pl); err != nil {
+			return nil, err
+		}
+	}
+	p, err := a.Load(name, pl)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.Context(pl, profile.Overrides{}, false)
+	if err != nil {
+		return nil, err
+	}
+	if p.Program() != "" { // the box is the same without it, and it may not be installed
+		if rc, err := p.Resolve(c); err == nil {
+			if _, err := isolator.Program(a.Caller, rc); err != nil {
+				c.Overrides.Entrypoint = "/bin/sh"
+			}
+		}
+	}
+	b, err := isolator.Show(a.Settings, isolator.Call{Profile: p, Context: c}, false)
+	if err != nil {
+		return nil, err
+	}
+	return b.Why(), nil
+}
+
+// why answers one question as it is typed.
+func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
+	kind, rest, _ := strings.Cut(asked, ":")
+	if known := kind == "host" || kind == "env" || kind == "cmd"; known && rest == "" {
+		return why.Answer{}, usagef("%q names nothing", asked)
+	}
+	switch kind {
+	case "host":
+		answer, err := t.Host(rest)
+		if err != nil {
+			return answer, usagef("host:%s: the name %w", printable(rest), err)
+		}
+		return answer, nil
+	case "env":
+		if strings.ContainsAny(rest, "=\x00") {
+			return why.Answer{}, usagef("%q is not the name of a variable", rest)
+		}
+		return t.Env(rest), nil
+	case "cmd":
+		if strings.Contains(rest, "/") {
+			return why.Answer{}, usagef("%q is a path: inner why %s", rest, rest)
+		}
+		return t.Command(rest), nil
+	}
+	path := asked
+	switch {
+	case path == "" || strings.ContainsRune(path, 0):
+		return why.Answer{}, usagef("the path is empty")
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		path = filepath.Join(a.Home, path[1:])
+	case !filepath.IsAbs(path):
+		cwd, err := os.Getwd()
+		if err != nil {
+			return why.Answer{}, usagef("%q: the working folder: %w", path, err)
+		}
+		path = filepath.Join(cwd, path)
+	}
+	answer := t.Path(filepath.Clean(path))
+	answer.Asked = asked
+	return answer, nil
+}
+
+func (a *app) printWhy(w why.Answer) {
+	row := func(k, v string) {
+		if v != "" {
+			fmt.Fprintf(a.stdout, "%-6s %s\n", k, printable(v))
+		}
+	}
+	words := map[why.Access]string{
+		why.ReadWrite: "can be read and written", why.ReadOnly: "can be read", why.Hidden: "hidden", why.Absent: "not there", why.Outside: "outside",
+	}
+	row(cmp.Or(string(w.Access), "?"), a.Short(w.Asked)+": "+words[w.Access])
+	row("how", w.How)
+	if w.Box != w.Real {
+		row("here", a.Short(w.Real))
+		row("box", a.Short(w.Box))
+	}
+	row("key", w.Key)
+	row("from", w.From)
+	row("widen", w.Widen)
+}

@@ -1,0 +1,91 @@
+package isolator
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/why"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
+)
+
+// Why is the table that questions about the box of this run are answered from.
+func (b *Prepared) Why() *why.Table {
+	return why.Of(why.Subject{
+		Spec: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan, Origins: b.Profile.Origins(),
+		Allow: b.Reach.Allow, Deny: b.Reach.Deny, Original: b.original, Copied: b.copied,
+	})
+}
+
+// build makes the plan, with what answers questions in the box.
+func (b *Prepared) build() error {
+	p, err := plan.Build(b.Spec, b.Facts, b.Assets)
+	if err != nil {
+		return err
+	}
+	b.Plan = p
+	b.Plan, err = why.Board(p, b.Why())
+	return err
+}
+
+// original is what of the host stands behind something that is made for the run, and
+// whether source is that; "" for what has nothing behind it.
+func (b *Prepared) original(source string) (string, bool) {
+	for _, c := range b.Assets.Copies {
+		if c.Host != source {
+			continue
+		}
+		i := slices.IndexFunc(b.Spec.Mounts, func(m profile.Mount) bool { return m.Dest == c.Dest })
+		if i < 0 {
+			return "", true
+		}
+		return b.Facts.Paths[b.Spec.Mounts[i].Source].Real, true
+	}
+	for _, g := range b.Assets.BoxGit {
+		if g.Write && g.Host == source {
+			return g.Box, true
+		}
+	}
+	if rest, ok := strings.CutPrefix(source, features.DryClone); ok {
+		return b.Absolute(rest, "/"), true
+	}
+	return "", strings.HasPrefix(source, features.DryEmpty) || strings.HasPrefix(source, features.DryStage)
+}
+
+// copied reports whether something that is made for the run and mounted at a box path has
+// this path of its original.
+func (b *Prepared) copied(at, rest string) bool {
+	for _, f := range b.Plan.Fills {
+		if path, ok := strings.CutPrefix(f.Source, features.DryClone); ok && f.Dest == at {
+			return cloned(b.Agents, path, rest)
+		}
+	}
+	for _, g := range b.Assets.BoxGit {
+		if g.Write && g.Box == at {
+			return git.Staged(rest)
+		}
+	}
+	hidden := plan.Hidden(b.Spec, b.Facts, b.Assets)
+	return !slices.ContainsFunc(hidden, func(p string) bool { return paths.Below(p, filepath.Join(at, rest)) })
+}
+
+// cloned reports whether the clone of a folder of an agent gets a path of it.
+func cloned(agents []capability.Capability, path, rest string) bool {
+	for _, c := range agents {
+		for _, folder := range c.Folders {
+			if folder.Path != path {
+				continue
+			}
+			file := slices.ContainsFunc(folder.Files, func(f capability.File) bool { return paths.Below(rest, f.Name) })
+			if file || slices.ContainsFunc(folder.Trees, func(tree string) bool { return paths.Below(tree, rest) || paths.Below(rest, tree) }) {
+				return true
+			}
+		}
+	}
+	return false
+}

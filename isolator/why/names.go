@@ -1,0 +1,186 @@
+package why
+
+import (
+	"cmp"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/hosts"
+)
+
+func (t *Table) at(keys ...string) string {
+	for _, key := range keys {
+		for _, f := range t.From {
+			if f.Key == key {
+				return f.From
+			}
+		}
+	}
+	return "the default"
+}
+
+// Host answers for NAME or NAME:PORT, without a port for 443. The error is one line about
+// a name that is none.
+func (t *Table) Host(asked string) (Answer, error) {
+	a := Answer{Asked: "host:" + asked, Real: asked, Access: Outside, Key: "sandbox.network_mode", From: t.at("sandbox.network_mode", "sandbox.network")}
+	text, port, err := hosts.Split(asked)
+	if err != nil {
+		return a, err
+	}
+	number := uint16(443)
+	if port != "" {
+		if number, err = hosts.Port(port); err != nil {
+			return a, err
+		}
+	}
+	name, addr, err := hosts.Host(text)
+	if err != nil {
+		return a, err
+	}
+	switch profile.Network(t.Network) {
+	case profile.NetFull:
+		a.Access, a.How, a.Box = ReadWrite, "the host's network, all of it", asked
+		return a, nil
+	case profile.NetOff:
+		a.How, a.Widen = "no network", "network_mode = \"allowlist\" and network_allow = ["+strconv.Quote(asked)+"]"
+		return a, nil
+	}
+	allow, deny := t.policy(name, addr, number)
+	switch {
+	case deny != "":
+		a.Key, a.From = "sandbox.network_deny", t.at("sandbox.network_deny")
+		a.How, a.Widen = deny+" is refused", "network_deny without "+strconv.Quote(deny)
+	case allow != "":
+		a.Access, a.Box, a.How = ReadWrite, asked, allow+" is allowed, by name"
+		a.Key, a.From = "sandbox.network_allow", t.at("sandbox.network_allow")
+	case t.Network == string(profile.NetAsk):
+		a.How, a.Widen = "you are asked, at a terminal", "network_allow = ["+strconv.Quote(asked)+"]"
+	default:
+		a.Key, a.From = "sandbox.network_allow", t.at("sandbox.network_allow", "sandbox.network_mode")
+		a.How, a.Widen = "not listed", "network_allow = ["+strconv.Quote(asked)+"]"
+	}
+	return a, nil
+}
+
+// policy names the entries of the lists that decide about a place.
+func (t *Table) policy(name string, addr netip.Addr, port uint16) (allow, deny string) {
+	rules := func(list []string) (out []netproxy.Rule) {
+		for _, text := range list {
+			if e, err := hosts.Parse(text); err == nil {
+				out = append(out, netproxy.Rule{Entry: e})
+			}
+		}
+		return out
+	}
+	allowed, denied := netproxy.NewPolicy(rules(t.Allow), rules(t.Deny)).Listed(name, addr, port)
+	switch {
+	case denied != nil:
+		return "", denied.String()
+	case allowed != nil:
+		return allowed.String(), ""
+	}
+	return "", ""
+}
+
+// Env answers for a variable, never with its value.
+func (t *Table) Env(name string) Answer {
+	a := Answer{Asked: "env:" + name, Real: name, Access: Outside, Key: "env.inherit", From: t.at("env.inherit"), Widen: "inherit = [" + strconv.Quote(name) + "] under [env]"}
+	if _, there := t.variable(name); there {
+		a.Access, a.Box, a.How, a.Widen = ReadOnly, name, "the caller's own", ""
+		if t.s == nil {
+			a.How = "it is set"
+			return a
+		}
+		mine, inherited := t.s.Facts.Env[name]
+		set := slices.ContainsFunc(t.s.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name })
+		if value, _ := t.variable(name); set {
+			a.How, a.Key, a.From = "the profile sets it", "env.set", cmp.Or(t.origin("env.set."+name, ""), "--env")
+		} else if !inherited || mine != value {
+			a.How, a.Key, a.From = "inner sets it", "", "every box has it"
+		} else {
+			a.From = cmp.Or(t.origin("env.inherit", name), t.origin("env.inherit", ""), t.origin("env.inherit_all", ""), "every box has it")
+		}
+		return a
+	}
+	a.How = "it does not pass"
+	if t.s == nil {
+		return a
+	}
+	_, outside := t.s.Facts.Env[name]
+	switch {
+	case t.s.Spec.Env.Kept(name):
+		a.Access, a.Key, a.From, a.Widen = Hidden, "hide.env", "config.toml", "[hide] env of config.toml without it"
+	case !outside:
+		a.Access, a.How, a.Widen = Absent, "the caller has none", "set = { "+name+" = \"…\" } under [env]"
+	}
+	return a
+}
+
+// variable looks up a variable of the box.
+func (t *Table) variable(name string) (value string, there bool) {
+	if t.s == nil {
+		return os.LookupEnv(name)
+	}
+	for _, kv := range t.s.Plan.Env {
+		if k, v, _ := strings.Cut(kv, "="); k == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// Command answers for a command, which is looked for on the PATH of the box.
+func (t *Table) Command(name string) Answer {
+	a := Answer{Asked: "cmd:" + name, Access: Absent, How: "it is not on PATH"}
+	path, _ := t.variable("PATH")
+	found := func(dirs string, at func(string) (string, entry)) string {
+		for _, dir := range filepath.SplitList(dirs) {
+			if !filepath.IsAbs(dir) || t.s != nil && dir == t.shims() {
+				continue
+			}
+			if p, e := at(filepath.Join(dir, name)); e.kind == 'f' && e.read && e.perms&0o111 != 0 {
+				return p
+			}
+		}
+		return ""
+	}
+	a.Box = found(path, t.follow)
+	a.Real = a.Box
+	if t.s != nil {
+		a.Real = found(t.s.Facts.Env["PATH"], func(p string) (string, entry) { return real(t.disk, p) })
+	}
+	for _, rule := range t.Blocked {
+		if rule == name || strings.HasPrefix(rule, name+" ") {
+			a.Key, a.From = "noop.block", t.at("noop.block")
+			if rule == name {
+				a.Access, a.How, a.Widen = Hidden, "blocked", "block without "+strconv.Quote(name)+" under [noop]"
+				return a
+			}
+			a.How = "runs, but not as " + rule
+		}
+	}
+	switch {
+	case a.Box != "":
+		inBox := t.Path(a.Box)
+		a.Access = ReadOnly
+		if a.Key == "" {
+			a.How, a.Key, a.From = "runs", inBox.Key, inBox.From
+		}
+	case a.Real != "":
+		inBox := t.Path(a.Real)
+		a.Access, a.How, a.Key, a.From, a.Widen = Outside, "the host has it, and the box does not find it", inBox.Key, inBox.From, inBox.Widen
+		if inBox.Granted(false) {
+			a.Key, a.From, a.Widen = "env.path_prepend", t.at("env.path_prepend"), "path_prepend = ["+strconv.Quote(filepath.Dir(a.Real))+"] under [env]"
+		}
+	}
+	return a
+}
+
+// shims is the folder of shims of the host, which is on PATH and empty in a box.
+func (t *Table) shims() string { return filepath.Join(t.s.Facts.InnerHome, "shims", "bin") }

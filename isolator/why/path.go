@@ -1,0 +1,247 @@
+package why
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/paths"
+)
+
+// maxLinks is how many links are followed on the way to one path (path_resolution(7)).
+const maxLinks = 40
+
+// Path answers for a path, which is absolute and clean. It is looked for in the box by its
+// own name, and where the box shows that part of the host at another place, there.
+func (t *Table) Path(asked string) Answer {
+	box, e := t.follow(asked)
+	a := Answer{Asked: asked, Box: box, Real: box}
+	var onHost entry
+	if t.s != nil {
+		a.Real, onHost = real(t.disk, asked)
+		if e.kind == '-' && onHost.kind != '-' {
+			if at, there, ok := t.elsewhere(a.Real); ok {
+				a.Box, e = at, there
+			}
+		}
+		if onHost.kind == '-' && e.host != "" { // a path of the box alone
+			a.Real = e.host
+		}
+	}
+	t.judge(&a, e, onHost)
+	return a
+}
+
+// judge fills in what the entry in the box, and the one on the host, come to.
+func (t *Table) judge(a *Answer, e, onHost entry) {
+	r := &t.Rules[e.rule]
+	special := e.kind == 's'
+	a.How, a.Key, a.From = r.How, r.Key, r.From
+	switch {
+	case e.kind == '-' && r.Hides && (t.s == nil || onHost.kind != '-'):
+		a.Access, a.How, a.Box = Hidden, "in an "+strings.TrimPrefix(r.How, "hidden: "), ""
+	case e.kind == '-' && t.s != nil && onHost.kind != '-':
+		a.Access, a.How, a.Box = Outside, "not shown in the box", ""
+		if key := t.hidden(a.Real); key != "" {
+			a.Access, a.How, a.Key, a.From = Hidden, "not shown in the box", key, "inner resources"
+		}
+	case e.kind == '-':
+		a.Access, a.How, a.Key, a.From, a.Box = Absent, "there is nothing", "", "", ""
+		return
+	case e.kind == '?':
+		a.Access, a.How, a.Key, a.From = Hidden, "a folder on the way is closed to you", "", "the host's permissions"
+		return
+	case r.Hides && e.host == "":
+		a.Access = Hidden
+	case !e.read:
+		a.Access, a.How, a.Key, a.From = Hidden, "shown, but its permissions ("+e.perms.String()+") keep you out", "", "the host's permissions"
+		return
+	case e.write && (r.Write || special && t.s != nil && !t.confined(a.Box)):
+		a.Access = ReadWrite
+	default:
+		a.Access = ReadOnly
+		if r.Write && !e.write {
+			a.How, a.Key, a.From = "shown, and its permissions ("+e.perms.String()+") keep you from writing it", "", "the host's permissions"
+			return
+		}
+	}
+	a.Widen = t.widen(*a, *r)
+}
+
+// confined reports whether Landlock keeps the box from writing at a place.
+func (t *Table) confined(box string) bool {
+	l := t.s.Plan.Landlock
+	return l != nil && l.Writes && !slices.ContainsFunc(l.Writable, func(p string) bool { return paths.Below(p, box) })
+}
+
+// follow resolves a path as the box does: the links that the box has, to what it shows.
+func (t *Table) follow(p string) (string, entry) { return walk(p, t.entry) }
+
+// real resolves a path of the host.
+func real(d disk, p string) (string, entry) { return walk(p, d.at) }
+
+// walk resolves the links of a path one name after the other. What is below something that
+// is not there has no entry, and is named as it would be.
+func walk(p string, at func(string) entry) (string, entry) {
+	todo := names(p)
+	cur, links := "/", 0
+	e := at(cur)
+	for len(todo) > 0 {
+		name := todo[0]
+		todo = todo[1:]
+		if name == ".." {
+			cur = filepath.Dir(cur)
+			e = at(cur)
+			continue
+		}
+		if e.kind != 'd' {
+			if e.kind != '?' {
+				e.kind = '-'
+			}
+			return filepath.Join(append([]string{cur, name}, todo...)...), e
+		}
+		next := filepath.Join(cur, name)
+		rule := e.rule
+		if e = at(next); e.kind == '-' && e.rule == 0 {
+			e.rule = max(e.rule, rule)
+		}
+		if e.kind != 'l' {
+			cur = next
+			continue
+		}
+		if links++; links > maxLinks {
+			e.kind = '-'
+			return next, e
+		}
+		todo = append(names(e.text), todo...)
+		if filepath.IsAbs(e.text) {
+			cur = "/"
+		}
+		e = at(cur)
+	}
+	return cur, e
+}
+
+func names(p string) []string {
+	return strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
+}
+
+// entry is what is at a path of the box, links not followed.
+func (t *Table) entry(p string) entry {
+	i, r := over(t.Rules, p)
+	if r == nil {
+		return entry{kind: '-'}
+	}
+	rest, _ := paths.Rest(r.At, p)
+	if t.s == nil { // inside a box
+		e := t.disk.at(p)
+		e.rule = i
+		if r.Hides && rest == "" {
+			e.host = ""
+		}
+		return e
+	}
+	e := t.entryOf(i, r, p, rest)
+	e.rule = i
+	return e
+}
+
+func (t *Table) entryOf(i int, r *Rule, p, rest string) entry {
+	switch r.kind {
+	case file:
+		if rest != "" {
+			return entry{kind: '-'}
+		}
+		return entry{kind: 'f', read: true, perms: 0o444}
+	case folder:
+		return t.inMemory(i, r, p, rest)
+	case kernels:
+		return t.kernels(r, p, rest)
+	}
+	source := r.source
+	if original, staged := t.s.Original(source); staged {
+		if original == "" { // made for the run, and known by its place alone
+			return entry{kind: 'd', read: true, write: true, perms: 0o700}
+		}
+		source = original
+		if rest != "" && !t.s.Copied(r.At, rest) {
+			return entry{kind: '-'}
+		}
+	}
+	e := t.disk.at(filepath.Join(source, rest))
+	if rest == "" && e.kind == '-' { // it is made before the start
+		return entry{kind: 'd', read: true, write: true, perms: 0o755}
+	}
+	return e
+}
+
+// inMemory is what a folder in memory has at a path: what inner makes there, the folders
+// on the way to what is mounted in it, and what it is filled with.
+func (t *Table) inMemory(i int, r *Rule, p, rest string) entry {
+	own := entry{kind: 'd', read: true, write: r.Write, perms: 0o755}
+	if rest == "" {
+		return own
+	}
+	for _, later := range t.Rules[i+1:] {
+		switch {
+		case later.At == p && later.kind == link:
+			return entry{kind: 'l', text: later.text}
+		case paths.Below(p, later.At):
+			return own
+		}
+	}
+	for _, f := range t.s.Plan.Fills {
+		if f.Dest == r.At {
+			source := f.Source
+			if original, staged := t.s.Original(source); staged {
+				source = original
+			}
+			e := t.disk.at(filepath.Join(source, rest))
+			if (e.kind == 'd' || e.kind == 'f') && t.s.Copied(f.Dest, rest) {
+				e.read, e.write = true, true // a copy of its own
+				return e
+			}
+		}
+	}
+	return entry{kind: '-'}
+}
+
+// deviceNodes are the names that bwrap makes in /dev (bubblewrap.c, SETUP_MOUNT_DEV).
+func deviceNodes() []string {
+	return []string{"null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "fd", "core", "pts", "ptmx", "shm", "console"}
+}
+
+// kernels is what /proc and /dev of the box have, which is about what the host's have.
+func (t *Table) kernels(r *Rule, p, rest string) entry {
+	first, _, below := strings.Cut(rest, "/")
+	if r.At == "/dev" && first != "" && (!slices.Contains(deviceNodes(), first) || below && first != "fd") {
+		return entry{kind: '-'}
+	}
+	return t.disk.at(p)
+}
+
+// elsewhere looks for another place at which the box shows a path of the host, which may
+// be said as it is there, too.
+func (t *Table) elsewhere(hostPath string) (string, entry, bool) {
+	for i, r := range t.Rules {
+		source := r.source
+		if r.kind != shown || source == "" {
+			continue
+		}
+		if original, staged := t.s.Original(source); staged {
+			source = original
+		}
+		rest, ok := paths.Rest(source, hostPath)
+		if !ok || source == "" {
+			continue
+		}
+		at := filepath.Join(r.At, rest)
+		if j, _ := over(t.Rules, at); j != i {
+			continue
+		}
+		if box, e := t.follow(at); e.kind != '-' {
+			return box, e, true
+		}
+	}
+	return "", entry{}, false
+}

@@ -1,0 +1,208 @@
+package why
+
+import (
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/profile"
+)
+
+// Subject is a planned run, and where the keys of its profile were written.
+type Subject struct {
+	Spec    profile.RunConfig
+	Facts   host.Facts
+	Staged  plan.Staged
+	Plan    plan.Plan
+	Origins []profile.Origin
+	Allow   []netproxy.Rule // what the box may reach by name
+	Deny    []netproxy.Rule
+
+	// Original returns the host path that something stands for which is made for the run,
+	// and whether source is such a thing.
+	Original func(source string) (original string, staged bool)
+
+	// Copied reports whether something that is made for the run, and mounted at a box path,
+	// has this path of its original.
+	Copied func(at, rest string) bool
+}
+
+// Of makes the table of a planned run.
+func Of(s Subject) *Table {
+	t := &Table{
+		Profile: s.Spec.Name, File: filepath.Base(s.Spec.Path), Network: string(s.Spec.Network),
+		s: &s, disk: onHost{}, Blocked: s.Spec.Noop.Blocked(),
+		hidden: func(p string) string {
+			if key := plan.ResourceAt(p, s.Spec, s.Facts); key != "" && !slices.Contains(s.Spec.Allow, key) {
+				return key
+			}
+			return ""
+		},
+	}
+	t.keys = map[string]bool{}
+	for _, key := range profile.AllowKeys() {
+		t.keys[key] = true
+	}
+	for _, r := range s.Allow {
+		t.Allow = append(t.Allow, r.String())
+	}
+	for _, r := range s.Deny {
+		t.Deny = append(t.Deny, r.String())
+	}
+	for _, key := range []string{"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.network_deny", "env.inherit", "env.set", "noop.block"} {
+		if at := t.origin(key, ""); at != "" {
+			t.From = append(t.From, From{key, at})
+		}
+	}
+	t.rules()
+	return t
+}
+
+// rules turns the operations of the plan into rules, in the same order.
+func (t *Table) rules() {
+	// bwrap begins with an empty root.
+	t.Rules = []Rule{{At: "/", kind: folder, Write: true, Key: "sandbox.base", How: "not shown in the box"}}
+	for _, o := range t.s.Plan.Ops {
+		r := Rule{At: o.Dest, Write: o.Writable(), Hides: strings.HasPrefix(o.Reason, "hidden:"), How: o.Reason, Key: o.Key, From: t.from(o)}
+		switch o.Kind {
+		case plan.OpReadOnly, plan.OpBind, plan.OpDevice:
+			r.kind, r.source = shown, o.Source
+		case plan.OpMask:
+			r.kind, r.Hides, r.How = file, true, "empty file"
+		case plan.OpData, plan.OpFile:
+			r.kind = file
+		case plan.OpTmpfs:
+			r.kind = folder
+			if r.Hides {
+				r.How = "empty folder"
+			}
+		case plan.OpProc, plan.OpDev:
+			r.kind, r.source = kernels, o.Dest
+		case plan.OpSymlink:
+			r.kind, r.text = link, o.Source
+		case plan.OpDir:
+			r.kind = made
+		case plan.OpSeal:
+			t.seal(o.Dest)
+			continue
+		default:
+			continue
+		}
+		r.Widen, r.stated = t.widenOf(r)
+		t.Rules = append(t.Rules, r)
+	}
+	l := t.s.Plan.Landlock
+	for i := range t.Rules {
+		r := &t.Rules[i]
+		if l != nil && l.Writes && !slices.ContainsFunc(l.Writable, func(p string) bool { return paths.Below(p, r.At) }) {
+			r.Write = false
+		}
+	}
+}
+
+// seal makes what is mounted at a place read-only.
+func (t *Table) seal(at string) {
+	for i := range slices.Backward(t.Rules) {
+		if r := &t.Rules[i]; r.At == at && r.kind != link && r.kind != made {
+			r.Write = false
+			return
+		}
+	}
+}
+
+// from says where what decides about an operation was written.
+func (t *Table) from(o plan.Op) string {
+	switch {
+	case o.Key == "":
+		return "every box has it"
+	case t.keys[o.Key]:
+		return cmp.Or(t.origin("sandbox.allow", o.Key), t.origin("sandbox.allow", ""), "inner resources")
+	case o.Key == "sandbox.hide":
+		at, _ := t.pattern(o.Dest)
+		return at
+	}
+	return cmp.Or(t.origin(o.Key, ""), "the default")
+}
+
+// origin is FILE:LINE of the first value of a key, or of the one that a list has for it;
+// "" when it is not written.
+func (t *Table) origin(key, value string) string {
+	for _, o := range t.s.Origins {
+		if (o.Key == key || strings.HasPrefix(o.Key, key+".")) && (value == "" || o.Value == strconv.Quote(value)) {
+			return place(o)
+		}
+	}
+	return ""
+}
+
+func place(o profile.Origin) string { return filepath.Base(o.File) + ":" + strconv.Itoa(o.Line) }
+
+// Summary is the table as a box gets it. It has no path of the host but those of the box.
+func (t *Table) Summary() ([]byte, error) {
+	out := *t
+	out.Rules = nil
+	for i, r := range t.Rules {
+		if r.kind == link || r.kind == made {
+			continue
+		}
+		if i > 0 && strings.HasPrefix(r.Key, "mounts.") {
+			r.Key, r.How = "mounts", "a mount" // its path may be one that the box does not see
+		}
+		if j := slices.IndexFunc(out.Rules, func(o Rule) bool { return o.At == r.At }); j >= 0 {
+			out.Rules = slices.Delete(out.Rules, j, j+1)
+		}
+		// What says the same as the rule that it lies in says nothing.
+		if _, in := over(out.Rules, r.At); in != nil && in.Key == r.Key && in.Write == r.Write && in.Hides == r.Hides && in.How == r.How &&
+			!slices.ContainsFunc(out.Rules, func(o Rule) bool { return paths.Inside(r.At, o.At) }) {
+			continue
+		}
+		out.Rules = append(out.Rules, r)
+	}
+	return json.Marshal(out)
+}
+
+// Read makes the table of the box that this process is in.
+func Read(summary []byte) (*Table, error) {
+	t := &Table{disk: inBox{}}
+	if err := json.Unmarshal(summary, t); err != nil {
+		return nil, err
+	}
+	for i := range t.Rules {
+		t.Rules[i].source = t.Rules[i].At // the box is all there is
+	}
+	return t, nil
+}
+
+// over is the rule that decides about a box path.
+func over(rules []Rule, p string) (int, *Rule) {
+	for i := range slices.Backward(rules) {
+		r := &rules[i]
+		if r.kind != link && r.kind != made && paths.Below(r.At, p) {
+			return i, r
+		}
+	}
+	return -1, nil
+}
+
+// Board puts the summary of a run into its box, beside the marker, before /run is sealed.
+func Board(p plan.Plan, t *Table) (plan.Plan, error) {
+	data, err := t.Summary()
+	if err != nil {
+		return p, err
+	}
+	i := slices.IndexFunc(p.Ops, func(o plan.Op) bool { return o.Kind == plan.OpSeal && o.Dest == "/run" })
+	if i < 0 {
+		return p, nil // a box without a /run of its own has no place for it
+	}
+	op := plan.Op{Kind: plan.OpFile, Perms: 0o444, Data: len(p.Data), Dest: Place, Reason: "what inner why answers from in the box"}
+	p.Data = append(slices.Clip(p.Data), data)
+	p.Ops = slices.Insert(slices.Clone(p.Ops), i, op)
+	return p, nil
+}
