@@ -20,8 +20,8 @@ func (b *Prepared) Options() launch.Options {
 	}
 }
 
-// Launch runs the plan, as board changes it when it is not nil; when its /proc cannot be had
-// here, or the host has changed since it was looked at, again with another.
+// Launch runs the plan, as board changes it when it is not nil; when its /proc or its masks
+// cannot be had here, or the host has changed since it was looked at, again with another.
 func (b *Prepared) Launch(o launch.Options, board func(plan.Plan) plan.Plan) launch.Result {
 	for range 4 { // what comes and goes all the time does not keep inner for ever
 		p := b.Plan
@@ -34,7 +34,7 @@ func (b *Prepared) Launch(o launch.Options, board func(plan.Plan) plan.Plan) lau
 			}
 		}
 		b.Result = launch.Run(p, o)
-		if !features.OtherProc(b.Run) && !b.hostChanged() {
+		if !features.OtherProc(b.Run) && !b.hostChanged() && !b.masksFailed() {
 			break
 		}
 	}
@@ -62,6 +62,21 @@ func (b *Prepared) hostChanged() bool {
 		return false
 	}
 	return b.build() == nil
+}
+
+// masksFailed is called when a run did not start because masks could not be made from
+// outside, as where a security module forbids that: bwrap makes all of them then.
+func (b *Prepared) masksFailed() bool {
+	if b.Result.Started || len(b.Plan.Masks) == 0 || !strings.HasPrefix(b.Result.Reason, launch.OutsideFailed) {
+		return false
+	}
+	b.Facts.MoveMount = false
+	p, err := plan.Build(b.Spec, b.Facts, b.Assets)
+	if err != nil {
+		return false
+	}
+	b.Plan = p
+	return true
 }
 
 // finish does what follows the end of the program. What fails is reported and

@@ -54,7 +54,7 @@ func dryJSON(b *isolator.Prepared) (map[string]any, error) {
 // launchJSON is what the launcher gets beside bwrap's arguments and the program.
 func launchJSON(b *isolator.Prepared) map[string]any {
 	rc, p := b.Spec, b.Plan
-	var fills, shown, pins, listen, publish []any
+	var fills, shown, pins, masks, listen, publish []any
 	for _, f := range p.Fills {
 		fills = append(fills, map[string]any{"source": names.Replace(f.Source), "dest": f.Dest, "room": f.Room})
 	}
@@ -63,6 +63,9 @@ func launchJSON(b *isolator.Prepared) map[string]any {
 	}
 	for _, pin := range p.Pins {
 		pins = append(pins, map[string]any{"path": pin.Path, "target": pin.Target})
+	}
+	for _, m := range p.Masks {
+		masks = append(masks, map[string]any{"path": m.Path, "dev": m.Dev, "ino": m.Ino})
 	}
 	for _, l := range p.Listen {
 		listen = append(listen, map[string]any{"port": l.Port, "host_port": l.HostPort, "reason": l.Reason})
@@ -78,6 +81,9 @@ func launchJSON(b *isolator.Prepared) map[string]any {
 			"timeout": rc.Output.Timeout.String(), "folder": rc.Output.Folder, "log": rc.Output.Log, "log_all": rc.Output.LogAll, "record": rc.Output.Record, "review": rc.Output.Review,
 			"sync_login": rc.SyncLogin,
 		},
+	}
+	if len(masks) > 0 {
+		out["masks"], out["cover"] = masks, p.Cover.Path
 	}
 	if m := p.Map; m != nil {
 		out["user_namespace"] = map[string]any{"newuidmap": m.NewUIDMap, "newgidmap": m.NewGIDMap, "uids": m.UIDs, "gids": m.GIDs}

@@ -30,8 +30,8 @@ func main() {
 	if launch.IsBox(os.Args) {
 		os.Exit(launch.Box())
 	}
-	if launch.IsPin(os.Args) {
-		os.Exit(launch.Pinned())
+	if launch.IsOutside(os.Args) {
+		os.Exit(launch.Outside())
 	}
 	if verify.IsInside(os.Args) {
 		os.Exit(verify.Inside())

@@ -87,6 +87,7 @@ func Probe(r Request) Facts {
 		f.Nested = &n
 	}
 	f.Landlock = LandlockABI()
+	f.MoveMount = moveMount()
 	f.SysReadOnly = readOnly("/proc/sys/user")
 	if r.Limits {
 		h := ProbeLimits(f.UID, f.Env)

@@ -292,7 +292,7 @@ func (s *session) release() {
 	if s.sock < 0 || s.early != 0 || !s.ready || !s.caughtAll || !s.networked || s.failed || s.released {
 		return
 	}
-	if !s.limited() || !s.pinned() {
+	if !s.limited() || !s.completed() {
 		return
 	}
 	if s.full {

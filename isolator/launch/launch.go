@@ -13,6 +13,7 @@
 //	  keeps the folders ◄───── D(folder)      fills the box's folders in memory
 //	  accepts there     ◄──── L(socket), N    listens on the box's loopback, if at all
 //	  real terminal raw                      opens the box's own terminal
+//	  pins links, masks files, from outside
 //	  takes the master  ◄───────── M(master) lets go of it
 //	  go ──────────────────────────────────► the word it waits for
 //	                    ◄─────────────────P  about to start the program

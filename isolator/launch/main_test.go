@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case IsBox(os.Args):
 		os.Exit(Box())
-	case IsPin(os.Args):
-		os.Exit(Pinned())
+	case IsOutside(os.Args):
+		os.Exit(Outside())
 	case len(os.Args) == 3 && os.Args[1] == wordLaunch:
 		runtime.LockOSThread()
 		os.Exit(launcherMain(os.Args[2]))
@@ -141,6 +141,8 @@ type job struct {
 	NoNetwork   string // what taking them says, an error
 	Landlock    *plan.Landlock
 	Pins        []plan.Pin
+	Masks       []plan.Mask
+	Cover       plan.Cover
 	Nsenter     string
 	Fills       []plan.Fill
 	Kept        string // a file to write the file "kept" of the first folder to
@@ -204,7 +206,7 @@ func launcherMain(file string) int {
 }
 
 func (j job) plan() plan.Plan {
-	p := plan.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Nsenter: j.Nsenter, Fills: j.Fills}
+	p := plan.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Masks: j.Masks, Cover: j.Cover, Nsenter: j.Nsenter, Fills: j.Fills}
 	if p.Bwrap == "" {
 		p.Bwrap = "/usr/bin/bwrap"
 	}

@@ -52,7 +52,7 @@ type session struct {
 	running int      // relays and pumps that have not ended
 	keys    keys
 
-	pins    []plan.Pin
+	rest    mountList // what is mounted after bwrap
 	nsenter string
 
 	net       Network
@@ -122,8 +122,11 @@ func open(p plan.Plan, o Options) (*session, error) {
 	}
 	s.full = o.Interactive && terminal[0] && ours(s.stdio[0])
 	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil}
-	s.pins, s.nsenter = p.Pins, p.Nsenter
+	s.rest, s.nsenter = mountList{Pins: p.Pins, Masks: p.Masks}, p.Nsenter
 	var err error
+	if s.rest.Cover, err = coverOf(p); err != nil {
+		return nil, err
+	}
 	if s.spec.Shown, err = identified(p.Shown); err != nil {
 		return nil, err
 	}

@@ -102,8 +102,7 @@ func (s *spec) encode() []byte {
 	for _, v := range s.Stdio {
 		e.u32(uint32(v))
 	}
-	e.u32(uint32(s.Ignored))
-	e.u32(uint32(s.Ignored >> 32))
+	e.u64(s.Ignored)
 	for _, w := range s.Winsize {
 		e.u32(uint32(w.Row)<<16 | uint32(w.Col))
 		e.u32(uint32(w.Xpixel)<<16 | uint32(w.Ypixel))
@@ -125,17 +124,14 @@ func (s *spec) encode() []byte {
 	e.u32(uint32(len(s.Shown)))
 	for _, sh := range s.Shown {
 		e.str(sh.Path)
-		for _, v := range []uint64{sh.Dev, sh.Ino} {
-			e.u32(uint32(v))
-			e.u32(uint32(v >> 32))
-		}
+		e.u64(sh.Dev)
+		e.u64(sh.Ino)
 	}
 	e.u32(uint32(s.FillFD))
 	e.u32(uint32(len(s.Fills)))
 	for _, f := range s.Fills {
 		e.str(f.Dest)
-		e.u32(uint32(f.Room))
-		e.u32(uint32(f.Room >> 32))
+		e.u64(f.Room)
 	}
 	e.u32(uint32(boolByte(s.Landlock != nil)))
 	if l := s.Landlock; l != nil {
@@ -145,8 +141,7 @@ func (s *spec) encode() []byte {
 		e.list(l.Writable)
 	}
 	for _, v := range []uint64{s.Rlimits.Files, s.Rlimits.FileSize, s.Rlimits.Pids} {
-		e.u32(uint32(v))
-		e.u32(uint32(v >> 32))
+		e.u64(v)
 	}
 	e.u32(uint32(boolByte(s.Observe)))
 	return e.b
@@ -158,8 +153,7 @@ func decodeSpec(b []byte) (*spec, error) {
 	for i := range s.Stdio {
 		s.Stdio[i] = uint8(d.u32())
 	}
-	s.Ignored = uint64(d.u32())
-	s.Ignored |= uint64(d.u32()) << 32
+	s.Ignored = d.u64()
 	for i := range s.Winsize {
 		rc, xy := d.u32(), d.u32()
 		s.Winsize[i] = unix.Winsize{Row: uint16(rc >> 16), Col: uint16(rc), Xpixel: uint16(xy >> 16), Ypixel: uint16(xy)}
@@ -175,25 +169,17 @@ func decodeSpec(b []byte) (*spec, error) {
 		s.Listen = append(s.Listen, uint16(d.u32()))
 	}
 	for n := d.u32(); n > 0 && !d.bad; n-- {
-		sh := plan.Shown{Path: d.str()}
-		for _, v := range []*uint64{&sh.Dev, &sh.Ino} {
-			*v = uint64(d.u32())
-			*v |= uint64(d.u32()) << 32
-		}
-		s.Shown = append(s.Shown, sh)
+		s.Shown = append(s.Shown, plan.Shown{Path: d.str(), Dev: d.u64(), Ino: d.u64()})
 	}
 	s.FillFD = int(d.u32())
 	for n := d.u32(); n > 0 && !d.bad; n-- {
-		f := plan.Fill{Dest: d.str(), Room: uint64(d.u32())}
-		f.Room |= uint64(d.u32()) << 32
-		s.Fills = append(s.Fills, f)
+		s.Fills = append(s.Fills, plan.Fill{Dest: d.str(), Room: d.u64()})
 	}
 	if d.u32() != 0 {
 		s.Landlock = &plan.Landlock{Signals: d.u32() != 0, Abstract: d.u32() != 0, Writes: d.u32() != 0, Writable: d.list()}
 	}
 	for _, v := range []*uint64{&s.Rlimits.Files, &s.Rlimits.FileSize, &s.Rlimits.Pids} {
-		*v = uint64(d.u32())
-		*v |= uint64(d.u32()) << 32
+		*v = d.u64()
 	}
 	s.Observe = d.u32() != 0
 	if d.bad || d.s != "" || s.Ptys > maxPtys {
@@ -212,6 +198,8 @@ func boolByte(b bool) byte {
 type encoder struct{ b []byte }
 
 func (e *encoder) u32(v uint32) { e.b = binary.LittleEndian.AppendUint32(e.b, v) }
+
+func (e *encoder) u64(v uint64) { e.b = binary.LittleEndian.AppendUint64(e.b, v) }
 
 func (e *encoder) str(s string) {
 	e.u32(uint32(len(s)))
@@ -239,6 +227,11 @@ func (d *decoder) u32() uint32 {
 	v := uint32(d.s[0]) | uint32(d.s[1])<<8 | uint32(d.s[2])<<16 | uint32(d.s[3])<<24
 	d.s = d.s[4:]
 	return v
+}
+
+func (d *decoder) u64() uint64 {
+	v := uint64(d.u32())
+	return v | uint64(d.u32())<<32
 }
 
 func (d *decoder) str() string {

@@ -15,7 +15,8 @@ package plan
 //  8. hiding: sensitive resources, what the git settings were made from, programs
 //     and start-up files that [noop] covers, listening sockets, inner's own state
 //
-// Hiding comes last, so nothing re-exposes what it covers.
+// Hiding comes last, so nothing re-exposes what it covers. Where many files are hidden,
+// the launcher covers them after all that (masks.go), before the program starts.
 
 import (
 	"cmp"
@@ -69,7 +70,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.home = b.canon(f.Home)
 	b.view.twins, b.view.mounted = f.Twins, f.Mounted
 	steps := []func() error{
-		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.devices, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.boxGit, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.landlock,
+		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.devices, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.boxGit, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.masksOutside, b.landlock,
 	}
 	for _, step := range steps {
 		b.key = ""

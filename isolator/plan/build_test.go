@@ -113,8 +113,12 @@ type replay []struct {
 	write        bool
 }
 
-func replayed(words []string) replay {
+func replayed(plan Plan) replay {
 	var r replay
+	words := plan.Words()
+	for _, m := range plan.Masks { // after all that bwrap does
+		words = append(words, "--ro-bind", plan.Cover.Source, m.Path)
+	}
 	add := func(s, d string, w bool) {
 		r = append(r, struct {
 			source, dest string
@@ -216,6 +220,9 @@ func TestNothingReexposes(t *testing.T) {
 		if rnd.Intn(3) == 0 {
 			f.Folders = crowdedHome(f)
 		}
+		if rnd.Intn(2) == 0 {
+			f.MoveMount, f.Nsenter = true, "/usr/bin/nsenter"
+		}
 		if rnd.Intn(3) == 0 {
 			f.Twins = []host.Twin{{Path: "/data/home", At: "/home", Kind: host.Dir}, {Path: "/home", At: "/data/home", Kind: host.Dir}}
 			f.Mounted = []string{"/", "/home"}
@@ -228,7 +235,7 @@ func TestNothingReexposes(t *testing.T) {
 			continue // refused: nothing runs, nothing leaks
 		}
 		built++
-		r := replayed(plan.Words())
+		r := replayed(plan)
 		secret := func(p, why string) {
 			seen := append(r.everywhere(p), r.everywhere(p+"/child")...)
 			if rest, ok := paths.Rest("/home", p); ok && f.Twins != nil {
@@ -284,7 +291,7 @@ func TestPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := replayed(plan.Words())
+		r := replayed(plan)
 		for _, p := range []string{"/home/bob", "/root", "/mnt/disk", "/srv/www", "/var/log/syslog", "/media/x"} {
 			if at := r.everywhere(p); len(at) > 0 {
 				t.Errorf("home %s: %s is seen at %s", home, p, at)
@@ -305,7 +312,7 @@ func TestPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := replayed(plan.Words())
+		r := replayed(plan)
 		if at := r.everywhere("/var/log/syslog"); len(at) > 0 || len(r.everywhere("/var/lib/x")) == 0 {
 			t.Errorf("/var at %s: its logs are seen at %q", dest, at)
 		}
@@ -316,7 +323,7 @@ func TestPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := replayed(plan.Words()).everywhere("/home/bob"); len(at) != 1 {
+	if at := replayed(plan).everywhere("/home/bob"); len(at) != 1 {
 		t.Errorf("allowed, /home/bob is seen at %q", at)
 	}
 }
@@ -341,7 +348,7 @@ func TestTwins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := replayed(plan.Words())
+	r := replayed(plan)
 	for _, p := range []string{testHome + "/.ssh", "/data/ann/.ssh", "/opt/keys"} {
 		if host, _ := r.shown(p); host != "" {
 			t.Errorf("%s is seen: %s", p, host)
@@ -371,7 +378,7 @@ func TestTwins(t *testing.T) {
 	if plan, err = Build(rc, f, staged()); err != nil {
 		t.Fatal(err)
 	}
-	if host, _ := replayed(plan.Words()).shown("/data/ann/notes"); host != "" {
+	if host, _ := replayed(plan).shown("/data/ann/notes"); host != "" {
 		t.Errorf("an empty home is seen: %s", host)
 	}
 }
@@ -489,7 +496,7 @@ func TestPartOfHiddenMounted(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: without hide: %v", name, err)
 			}
-			if got, _ := replayed(plan.Words()).shown("/srv/elsewhere/x"); got != c.source+"/x" {
+			if got, _ := replayed(plan).shown("/srv/elsewhere/x"); got != c.source+"/x" {
 				t.Errorf("%s: without hide it shows %q", name, got)
 			}
 			rc.Hide, f.Hide = []string{c.hide}, &host.Hide{Paths: []string{"/data/private"}}
@@ -574,7 +581,7 @@ func TestLinkedPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := replayed(plan.Words())
+		r := replayed(plan)
 		for _, p := range []string{"/var/mnt/disk", "/var/srv/www", "/var/roothome/x"} {
 			if at := r.everywhere(p); len(at) > 0 {
 				t.Errorf("home %s: %s is seen at %s", home, p, at)

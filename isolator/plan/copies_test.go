@@ -42,7 +42,7 @@ func TestOriginalsAreNotWritten(t *testing.T) {
 			continue
 		}
 		built++
-		r := replayed(plan.Words())
+		r := replayed(plan)
 		fail := func(format string, args ...any) {
 			t.Helper()
 			t.Fatalf("seed %d: %s\nmounts %v\n%s", seed, fmt.Sprintf(format, args...), rc.Mounts, strings.Join(plan.Words(), " "))

@@ -50,7 +50,7 @@ func TestDevices(t *testing.T) {
 				t.Errorf("%s, %q: %q", base, c.devices, got)
 			}
 			sys := slices.Contains(c.devices, "gpu") || base == "host"
-			if seen, write := replayed(plan.Words()).shown("/sys/devices"); (seen == "/sys/devices") != sys || write {
+			if seen, write := replayed(plan).shown("/sys/devices"); (seen == "/sys/devices") != sys || write {
 				t.Errorf("%s, %q: /sys/devices shows %q", base, c.devices, seen)
 			}
 		}

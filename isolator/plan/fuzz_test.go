@@ -90,6 +90,9 @@ func FuzzPlan(f *testing.F) {
 		if d.roll(2) == 1 {
 			m.Folders = crowdedHome(m)
 		}
+		if d.roll(2) == 1 {
+			m.MoveMount, m.Nsenter = true, "/usr/bin/nsenter"
+		}
 		if d.roll(3) == 1 {
 			rc.Base, rc.Home = "minimal", "isolated"
 			systemOf(m)
@@ -104,7 +107,7 @@ func FuzzPlan(f *testing.F) {
 
 // checkPlan asks what TestNothingReexposes asks, and more, of one plan.
 func checkPlan(t *testing.T, rc profile.RunConfig, f host.Facts, s Staged, plan Plan) {
-	r := replayed(plan.Words())
+	r := replayed(plan)
 	fail := func(format string, args ...any) {
 		t.Fatalf(format+"\nmounts %v\nallow %v hide %v\n%s", append(args, rc.Mounts, rc.Allow, rc.Hide, strings.Join(plan.Words(), " "))...)
 	}

@@ -65,7 +65,7 @@ func TestCoverGit(t *testing.T) {
 			t.Errorf("%s: cleaned at %q, empty at %q, want %q, %q", c.about, data, empty, c.data, c.empty)
 		}
 		for _, p := range c.left {
-			if got, _ := replayed(plan.Words()).shown(p); got != p {
+			if got, _ := replayed(plan).shown(p); got != p {
 				t.Errorf("%s: %s shows %q", c.about, p, got)
 			}
 		}

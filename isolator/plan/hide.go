@@ -399,7 +399,11 @@ func (b *builder) maskName(real string, kind host.Kind, reason string) {
 // emptyFile covers a file by an empty regular file, not by /dev/null: that one gives
 // programs EACCES.
 func (b *builder) emptyFile(reason, dest string) {
-	b.mount(Op{Kind: OpMask, Source: b.s.Empty, Dest: dest, Reason: reason})
+	var covers host.ID
+	if _, p := b.view.at(dest); b.f.Paths[p].Real == p {
+		covers = b.f.Paths[p].ID
+	}
+	b.mount(Op{Kind: OpMask, Source: b.s.Empty, Dest: dest, Covers: covers, Reason: reason})
 }
 
 // reexpose shows an allowed resource that an empty parent covers.

@@ -43,7 +43,7 @@ func TestMinimalShowsNothingElse(t *testing.T) {
 		m.Paths["/data"] = host.Path{Kind: host.Dir, Real: "/data"}
 		rc.Mounts = []profile.Mount{{Source: "/data", Dest: "/srv/data", Mode: profile.RO}}
 	})
-	r := replayed(plan.Words())
+	r := replayed(plan)
 	for p, want := range map[string]string{
 		"/":             "",
 		"/usr/bin/env":  "/usr/bin/env",
@@ -86,7 +86,7 @@ func TestMinimalShowsTheProgram(t *testing.T) {
 		m.Paths[prog] = host.Path{Kind: host.File, Real: prog}
 		s.Program, s.Argv = prog, []string{"prog"}
 	})
-	r := replayed(plan.Words())
+	r := replayed(plan)
 	if from, write := r.shown(prog); from != prog || write {
 		t.Errorf("%s shows %q (written: %v)", prog, from, write)
 	}

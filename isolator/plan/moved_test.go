@@ -56,7 +56,7 @@ func TestMovedSecrets(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return len(replayed(plan.Words()).everywhere(c.path)) > 0
+				return len(replayed(plan).everywhere(c.path)) > 0
 			}
 			if seen() {
 				t.Errorf("%s is seen", c.path)
@@ -120,7 +120,7 @@ func TestProfilesOwnPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, write := replayed(plan.Words()).shown("/data/gpg"); !write {
+	if _, write := replayed(plan).shown("/data/gpg"); !write {
 		t.Error("/data/gpg cannot be written")
 	}
 	f.Env["GNUPGHOME"] = "/data/gpg" // now it is the person's
@@ -149,7 +149,7 @@ func TestMovedStartup(t *testing.T) {
 			if err != nil {
 				t.Fatal(kv, err)
 			}
-			_, w := replayed(plan.Words()).shown(p)
+			_, w := replayed(plan).shown(p)
 			return w
 		}
 		if !write() {
@@ -188,7 +188,7 @@ func TestRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := replayed(plan.Words())
+	r := replayed(plan)
 	if at := r.everywhere(own); len(at) > 0 {
 		t.Errorf("%s is seen at %v", own, at)
 	}

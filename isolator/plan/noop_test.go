@@ -36,7 +36,7 @@ func TestCoverPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := replayed(plan.Words())
+	r := replayed(plan)
 	for at, script := range map[string]string{
 		bin + "pip": "pip", bin + "pip3.11": "pip", "/data/pip": "pip", "/data/pip3.11": "pip", "/usr/bin/apt": "apt", "/opt/apt": "apt",
 	} {
@@ -55,7 +55,7 @@ func TestCoverPrograms(t *testing.T) {
 	if plan, err = Build(rc, f, s); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := replayed(plan.Words()).shown("/usr/bin/apt"); got != "/usr/bin/apt" {
+	if got, _ := replayed(plan).shown("/usr/bin/apt"); got != "/usr/bin/apt" {
 		t.Errorf("mode path covers: %q", got)
 	}
 }

@@ -1,5 +1,7 @@
 package plan
 
+import "github.com/enr/inner/isolator/host"
+
 // OpKind says what an operation does.
 type OpKind int
 
@@ -37,6 +39,9 @@ type Op struct {
 	// Key is what decides about it: a key of the profile language, or one of the table of
 	// resources; "" for what every box has.
 	Key string
+
+	Covers  host.ID // of a mask, what it hides; zero when that is not known
+	Outside bool    // made by the launcher after all that bwrap makes, see [Mask]
 }
 
 // Bind reports whether the operation shows a path of the host.

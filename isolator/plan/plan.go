@@ -23,9 +23,12 @@ type Plan struct {
 	// and does not start the program when one is not.
 	Shown []Shown
 
-	// Pins are links that are bound onto themselves before the program starts.
+	// Pins are links that are bound onto themselves before the program starts, and Masks
+	// are files that are covered then.
 	Pins    []Pin
-	Nsenter string // absolute path of nsenter, for them; "" for root
+	Masks   []Mask
+	Cover   Cover
+	Nsenter string // absolute path of nsenter, for both; "" for root
 
 	// Map, when there is one, is what the launcher has written for the box's
 	// user namespace before bwrap does anything in it.

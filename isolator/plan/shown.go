@@ -26,7 +26,7 @@ func (b *builder) shown() {
 		root, inside := above(o.Dest, roots)
 		_, covered := above(o.Dest, later)
 		later[o.Dest] = true
-		if !inside || covered {
+		if !inside || covered || o.Outside { // the launcher looks at what it makes itself
 			continue
 		}
 		s := Shown{Path: o.Dest}

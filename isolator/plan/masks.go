@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+)
+
+// bwrap reads its table of mounts again for each mask, and so the time for them grows with
+// their square: a hundred take fifty milliseconds (measured with bwrap 0.8.0). From
+// outsideFrom on the launcher makes them, all but one, after bwrap and before the program
+// starts: each is a clone of the one that bwrap makes. Folders are hidden by a tmpfs,
+// which costs bwrap a fifth of that, and stay with it.
+
+// outsideFrom is how many masks are worth the process that makes them from outside.
+const outsideFrom = 12
+
+// Mask is a file of the box that is covered by an empty one.
+type Mask struct {
+	Path     string // box path, with no link in it
+	Dev, Ino uint64 // what is there before; 0 when that is not known
+}
+
+// Cover is the mask that the others are clones of.
+type Cover struct {
+	Path   string // box path; bwrap has made it
+	Source string // the empty file on the host
+}
+
+// masksOutside leaves masks to the launcher where there are many. It comes after
+// everything is mounted: what is mounted over a mask later, or around it, bwrap does in
+// its order.
+func (b *builder) masksOutside() error {
+	if b.allowed[nestedKey] || !b.f.MoveMount || b.f.Nsenter == "" && b.f.UID != 0 {
+		// Where containers are made, the mounts are not the launcher's to change.
+		return nil
+	}
+	var last []int // masks that nothing covers later
+	later := map[string]bool{}
+	for i, o := range slices.Backward(b.plan.Ops) {
+		if !o.Mounts() {
+			continue
+		}
+		if _, covered := above(o.Dest, later); !covered && o.Kind == OpMask {
+			last = append(last, i)
+		}
+		later[o.Dest] = true
+	}
+	slices.Reverse(last)
+	if len(last) <= outsideFrom {
+		return nil
+	}
+	first := b.plan.Ops[last[0]]
+	b.plan.Cover = Cover{Path: first.Dest, Source: first.Source}
+	for _, i := range last[1:] {
+		o := &b.plan.Ops[i]
+		o.Outside = true
+		b.plan.Masks = append(b.plan.Masks, Mask{Path: o.Dest, Dev: o.Covers.Dev, Ino: o.Covers.Ino})
+	}
+	b.plan.Nsenter = b.f.Nsenter
+	b.note(fmt.Sprintf("%d of the files above are hidden from outside, before the program starts", len(b.plan.Masks)))
+	return nil
+}
