@@ -43,7 +43,7 @@ type record struct {
 // on, with a word.
 func openRecord(s *settings.Settings, spec profile.RunConfig) (*record, error) {
 	r, out := &record{s: s, spec: spec}, spec.Output
-	if out.Folder == "" {
+	if out.Folder == "" || out.Audit {
 		return r, nil
 	}
 	folder, err := runlog.Make(out.Folder, out.Log != "")
@@ -228,7 +228,7 @@ func names(b *Prepared, paths []string) string {
 // started notes that the program is about to be started. Like the record
 // that inner keeps on its own, an audit log that cannot be written stops no run:
 // a full disk would otherwise drive people out of the sandbox.
-func started(b *Prepared, word string) runlog.Event {
+func started(b *Prepared, c Call) runlog.Event {
 	rc := b.Spec
 	reason := ""
 	if b.Observe != nil && b.Observe.Hosts {
@@ -236,7 +236,7 @@ func started(b *Prepared, word string) runlog.Event {
 	}
 	return runlog.Event{
 		Type: runlog.EventStart, Reason: reason, Run: b.ID(), Profile: rc.Name, Scope: string(rc.Scope), Path: rc.Path, Digest: b.Profile.Files[0].Digest,
-		Command: word, Program: b.Plan.Program, Args: len(rc.Entrypoint.Args), Cwd: rc.Cwd, Network: string(rc.Network), Allow: rc.Allow,
+		Command: c.Word, Program: b.Plan.Program, Args: len(rc.Entrypoint.Args), Cwd: rc.Cwd, Network: string(rc.Network), Allow: rc.Allow, By: c.By,
 	}
 }
 
@@ -244,7 +244,7 @@ func started(b *Prepared, word string) runlog.Event {
 const maxAudited = 64
 
 // ended notes what happened in the run, and its end, by one write.
-func ended(b *Prepared, o features.Outcome) []runlog.Event {
+func ended(b *Prepared, c Call, o features.Outcome) []runlog.Event {
 	var events []runlog.Event
 	for _, name := range slices.Sorted(maps.Keys(o.Blocked)) {
 		events = append(events, runlog.Event{Type: runlog.EventBlocked, Run: b.ID(), Profile: b.Spec.Name, Command: name, Count: o.Blocked[name]})
@@ -254,7 +254,12 @@ func ended(b *Prepared, o features.Outcome) []runlog.Event {
 	if more := len(o.Events) - maxAudited; more > 0 {
 		events = append(events, runlog.Event{Type: runlog.EventHostRefused, Run: b.ID(), Profile: b.Spec.Name, Count: more, Reason: "further hosts: inner log show " + b.ID()})
 	}
-	end := runlog.Event{Type: runlog.EventExit, Run: b.ID(), Profile: b.Spec.Name, Code: o.Result.Code, Millis: time.Since(o.Begun).Milliseconds()}
+	end := runlog.Event{Type: runlog.EventExit, Run: b.ID(), Profile: b.Spec.Name, Code: o.Result.Code, Millis: time.Since(o.Begun).Milliseconds(), By: c.By}
+	if b.Spec.Output.Audit {
+		whole := started(b, c)
+		whole.Type, whole.Code, whole.Millis, whole.Backend = runlog.EventCall, end.Code, end.Millis, Backend
+		end = whole
+	}
 	if o.Result.Signal != 0 {
 		end.Signal = unix.SignalName(o.Result.Signal)
 	}

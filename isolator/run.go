@@ -11,6 +11,7 @@ package isolator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
@@ -29,6 +30,8 @@ type Call struct {
 	Profile *profile.Profile // loaded, and approved where that is needed
 	Context profile.Context  // what it is resolved against
 	Word    string           // that was typed, for the record
+
+	By runlog.By // for whom, as the caller says; for the audit log
 
 	// Observe, when not nil, has the accesses of the program looked at.
 	Observe *features.Observe
@@ -75,7 +78,9 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	if err := rec.begin(box, c.Word, &o); err != nil {
 		return out, err
 	}
-	s.Audit(started(box, c.Word))
+	if !spec.Output.Audit {
+		s.Audit(started(box, c))
+	}
 	out.Result = box.Launch(o, nil)
 	if !out.Started {
 		return out, StartFailure(out.Result)
@@ -83,9 +88,12 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	out.Begun, out.Clock = rec.begun, rec.clock
 	box.finish(&out)
 	rec.end(box, out)
-	s.Audit(ended(box, out)...)
+	s.Audit(ended(box, c, out)...)
 	return out, nil
 }
+
+// Backend is what makes the boxes, for records.
+const Backend = "bwrap"
 
 func (c Call) mode() features.Mode {
 	if c.Instead != nil {
@@ -101,7 +109,7 @@ func (c Call) refused(id string, err error) []runlog.Event {
 	}
 	return []runlog.Event{{
 		Type: runlog.EventRefused, Run: id, Profile: c.Profile.Name, Path: c.Profile.Path, Command: c.Word, Cwd: c.Context.Cwd,
-		Code: fault.Code(err), Reason: err.Error(),
+		Code: fault.Code(err), Reason: err.Error(), By: c.By,
 	}}
 }
 
@@ -169,6 +177,10 @@ func closeFolder(s *settings.Settings, folder *stage.Run) {
 func StartFailure(res launch.Result) error {
 	r := &fault.Refusal{Code: res.Code, Msg: "the sandbox could not start: " + res.Reason}
 	switch {
+	case strings.HasPrefix(res.Reason, "working folder "):
+		r.Code, r.Kind, r.Msg, r.Hint = 126, fault.KindWorkdir, res.Reason, "name a folder that the box shows"
+	case slices.Contains(res.Reached, "memory"):
+		r.Kind = fault.KindLimits
 	case res.Code == 126 || res.Code == 127:
 		r.Msg = res.Reason
 	case strings.Contains(res.Reason, "Unknown option"):

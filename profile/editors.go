@@ -24,6 +24,8 @@ func JSONSchema() ([]byte, error) {
 			n["required"] = []string{"schema_version"}
 		case key == "capabilities": // a user may declare others
 			n["items"] = strict.Node{"type": "string", "examples": asked}
+		case key == "output.record":
+			n["examples"] = []any{true, false, "audit"}
 		case key == "output.timeout_seconds":
 			n["minimum"], n["maximum"] = 0, maxSeconds
 		case key == "mounts": // "-PATH" = "" takes one of the base out

@@ -223,6 +223,9 @@ func (g *granter) folders(rc RunConfig) {
 	if rc.Output.Record {
 		g.say("writes", "output.record", "records what the terminal shows")
 	}
+	if rc.Output.Audit {
+		g.say("writes", "output.record audit", "leaves one line in the audit log, and no record of its run")
+	}
 	if rc.usesWorkspaces() {
 		g.add(Grant{Kind: "writes", Key: "workspaces_path", Words: "makes folders, and removes them when they are empty, in", Items: []Item{g.path(rc.WorkspacesDir, rc.WorkspacesDir)}})
 	}

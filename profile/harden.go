@@ -124,8 +124,9 @@ func hardening() []policy {
 		{"output.summary", nil},
 		{"output.log", reset("the log is kept where your others are", func(s *source) *strict.String { return &s.Output.Log })},
 		{"output.timeout_seconds", nil},
-		{"output.record", nil},
+		{"output.record", (*hardener).record},
 		{"output.review", nil},
+		{"output.max_output", nil},
 
 		{"noop.block", nil},
 		{"noop.rewrite", nil},
@@ -168,6 +169,14 @@ func (h *hardener) hide(key string) {
 		}
 		return !shows
 	})
+}
+
+// record keeps it from leaving less behind than other runs.
+func (h *hardener) record(key string) {
+	if h.src.Output.Record.V == "audit" {
+		h.say("%s = %q is ignored: its runs are recorded as your others are", key, "audit")
+		h.src.Output.Record = strict.Switch{}
+	}
 }
 
 func (h *hardener) inherit(key string) {

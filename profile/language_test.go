@@ -210,7 +210,7 @@ func TestPublishedSpellings(t *testing.T) {
 	for text, want := range map[string]string{
 		"[sandbox]\nhome = \"host-rw\"":          `L/p.toml:3: sandbox.home: "host-rw" is not one of "host", "isolated" (did you mean "host"?)`,
 		"[sandbox]\ncgroup_manager = \"cgroup\"": `L/p.toml:3: sandbox.cgroup_manager: "cgroup" is not one of "", "cgroupfs", "systemd" (did you mean "cgroupfs"?)`,
-		"[output]\nrecord = \"yes\"":             `L/p.toml:3: output.record: wants true or false, is a string`,
+		"[output]\nrecord = \"yes\"":             `L/p.toml:3: output.record: "yes" is not one of "true", "false", "audit"`,
 	} {
 		w := newWorld(t, map[string]string{"local/p": "V1\n" + text})
 		if _, err := w.load("p"); w.short(err) != want {
@@ -319,7 +319,7 @@ func TestManual(t *testing.T) {
 			case *strict.Tables[checkRow]:
 				want = append(want, path)
 				walk(reflect.TypeFor[checkRow](), path)
-			case *strict.String, *strict.Bool, *strict.Int, *strict.Number, *strict.List, *strict.Table[string]:
+			case *strict.String, *strict.Bool, *strict.Int, *strict.Number, *strict.Switch, *strict.List, *strict.Table[string]:
 				want = append(want, path)
 			default:
 				walk(f.Type, path)

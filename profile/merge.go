@@ -56,6 +56,8 @@ func (m *merger) field(out, child any, name, how string) {
 		scalar(out, child.(*strict.Int), how)
 	case *strict.Number:
 		scalar(out, child.(*strict.Number), how)
+	case *strict.Switch:
+		scalar(out, child.(*strict.Switch), how)
 	case *strict.List:
 		m.list(out, child.(*strict.List), name, how)
 	case *strict.Table[string]:

@@ -103,6 +103,10 @@ func scalarText(x any) (text string, at strict.Pos, ok bool) {
 		text, at, ok = strconv.FormatInt(x.V, 10), x.At, x.Set
 	case *strict.Number:
 		text, at, ok = quote(string(x.V)), x.At, x.Set
+	case *strict.Switch:
+		if text, at, ok = quote(string(x.V)), x.At, x.Set; x.V == "true" || x.V == "false" {
+			text = string(x.V)
+		}
 	default:
 		return "", at, false
 	}

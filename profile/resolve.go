@@ -378,7 +378,11 @@ func (r *resolver) rest() {
 		rc.Git = &Git{StripSections: s.Git.StripSections.Texts(), Overrides: pairs(s.Git.Overrides)}
 	}
 	rc.SyncLogin = s.SyncCredentials.V
-	rc.Output.Summary, rc.Output.Record, rc.Output.Review = s.Output.Summary.V, s.Output.Record.V, s.Output.Review.V || r.c.Overrides.Keep
+	rc.Output.Summary, rc.Output.Record, rc.Output.Review = s.Output.Summary.V, s.Output.Record.V == "true", s.Output.Review.V || r.c.Overrides.Keep
+	rc.Output.Audit = s.Output.Record.V == "audit"
+	if n, ok := Bytes(string(s.Output.MaxOutput.V)); ok && s.Output.MaxOutput.Set {
+		rc.Output.MaxOutput = int64(n)
+	}
 	rc.Output.Timeout = time.Duration(s.Output.Timeout.V) * time.Second
 	if t := r.c.Overrides.Timeout; t != nil {
 		rc.Output.Timeout = *t

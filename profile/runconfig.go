@@ -171,8 +171,17 @@ type Output struct {
 	LogAll  bool   // the profile itself names Log: output is kept wherever it goes
 	Timeout time.Duration
 	Record  bool // an interactive run is recorded as asciicast v2
+	Audit   bool // a run leaves one line in the audit log, and no record
 	Review  bool // end with a list of what changed in safe-rw copies
+
+	MaxOutput int64 // bytes of each of the two outputs of a call that are kept; 0 is DefaultMaxOutput
 }
+
+// Sizes of what a call prints, in bytes, for each of the two outputs.
+const (
+	DefaultMaxOutput = 1 << 20  // kept when the profile does not say
+	MostOutput       = 64 << 20 // that a profile may ask for
+)
 
 // Noop is [noop], read into words when the profile was resolved.
 type Noop struct {

@@ -98,8 +98,10 @@ type outputTable struct {
 	Summary strict.Bool   `toml:"summary"`
 	Log     strict.String `toml:"log"`
 	Timeout strict.Int    `toml:"timeout_seconds"`
-	Record  strict.Bool   `toml:"record"`
+	Record  strict.Switch `toml:"record"`
 	Review  strict.Bool   `toml:"review"`
+
+	MaxOutput strict.Number `toml:"max_output"`
 }
 
 type noopTable struct {
@@ -138,6 +140,7 @@ func mountModes() []string   { return []string{"ro", "rw", "safe-rw", "tmpfs"} }
 func whens() []string        { return []string{"always", "tty", "pipe"} }
 func cursorFixes() []string  { return []string{"", "newlines", "shell"} }
 func noopModes() []string    { return []string{"path", "hard"} }
+func records() []string      { return []string{"true", "false", "audit"} } // the first two without quotes, too
 func severities() []string   { return []string{"critical", "high", "medium", "info"} }
 
 // Capabilities returns the names [capabilities] takes, besides those that the

@@ -61,6 +61,12 @@ func (v *validator) source(s *source) {
 	if t := s.Output.Timeout; t.Set && (t.V < 0 || t.V > maxSeconds) {
 		v.add(t.At, "output.timeout_seconds", fmt.Sprintf("%d is not between 0 (no limit) and %d", t.V, int64(maxSeconds)), "")
 	}
+	v.oneOf(strict.String{V: string(s.Output.Record.V), Set: s.Output.Record.Set, At: s.Output.Record.At}, "output.record", records())
+	if m := s.Output.MaxOutput; m.Set {
+		if n, ok := Bytes(string(m.V)); !ok || n > MostOutput {
+			v.add(m.At, "output.max_output", fmt.Sprintf("%q is not a size of at most 64M", m.V), `write it like "256K"`)
+		}
+	}
 	v.text(s.Output.Log, "output.log")
 	for _, c := range s.Verify.Custom.Checks.Rows {
 		v.check(c, s.Verify.Custom.Checks.At)

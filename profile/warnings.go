@@ -152,7 +152,7 @@ func (r *resolver) warnEntrypoint() {
 	if len(rc.History) > 0 {
 		r.warn(e.History.At, "entrypoint.history", "", "has no effect: the run is not interactive")
 	}
-	if o.Record.V {
+	if o.Record.V == "true" {
 		r.warn(o.Record.At, "output.record", "", "has no effect: the run is not interactive")
 	}
 	if r.rc.Output.Timeout == 0 {

@@ -180,6 +180,8 @@ func (a *app) auditText(e runlog.Event) string {
 		if e.Digest != "" {
 			add("sha256 %s", e.Digest)
 		}
+	case runlog.EventCall:
+		add("%s → %s in %s: %s after %s", e.Command, e.Program, a.Short(e.Cwd), runlog.HowEnded(runlog.End{Code: e.Code, Signal: e.Signal}), runlog.Roughly(time.Duration(e.Millis)*time.Millisecond))
 	default:
 		if what := cmp.Or(e.Host, e.Command); what != "" {
 			add("%s", what)
@@ -187,6 +189,15 @@ func (a *app) auditText(e runlog.Event) string {
 		if e.Count > 1 {
 			add("%d times", e.Count)
 		}
+	}
+	switch {
+	case e.Role != "" && e.Asked != "":
+		add("role %s, asked for as %q", e.Role, e.Asked)
+	case e.Role != "":
+		add("role %s", e.Role)
+	}
+	if e.Actor != "" {
+		add("for %s", e.Actor)
 	}
 	if e.Reason != "" {
 		add("%s", e.Reason)

@@ -25,6 +25,7 @@ import (
 // runFlags are the flags of `inner run`.
 type runFlags struct {
 	profile, workdir, entrypoint, argsFile, sha256 string
+	who                                            whoFlags
 	network, noNetwork, interactive, noInteractive bool
 	mounts, env, args                              []string
 	timeout                                        *seconds
@@ -70,6 +71,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.Var((*limit)(&f.limits.FileSize), "limit-file-size", "file size limit, e.g. 1G")
 	fl.Var((*limit)(&f.limits.Disk), "limit-disk", "limit of each file system in memory, e.g. 512M")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	f.who.add(a, c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
 			return usagef("unexpected argument %q: the program's arguments go after --", args[0])
@@ -83,6 +85,9 @@ func (a *app) cmdRun() *cobra.Command {
 			if v := cmd.Flags().Lookup(flag); v.Changed && v.Value.String() == "" {
 				return usagef("--%s is empty", flag)
 			}
+		}
+		if err := f.who.check(cmd); err != nil {
+			return err
 		}
 		if f.json && !f.dryRun {
 			return usagef("--json goes with --dry-run: a run's output is the program's")
@@ -109,6 +114,13 @@ func (a *app) runRun(f runFlags, extra []string) error {
 			return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
 		}
 	}
+	by, err := a.roleFlags(f.who, pl, &f.profile)
+	if err != nil {
+		if !f.dryRun {
+			a.auditUnusable("", pl.Cwd, err)
+		}
+		return a.unusable(err, "")
+	}
 	var p *profile.Profile
 	if remote.IsURL(f.profile) {
 		p, err = a.chooseRemote(f, pl, o)
@@ -128,7 +140,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	if f.dryRun {
 		return a.dryRun(p, c, f.json)
 	}
-	call := isolator.Call{Profile: p, Context: c, Word: "run"}
+	call := isolator.Call{Profile: p, Context: c, Word: "run", By: by}
 	if f.denials {
 		if err := learn.Supported(); err != nil {
 			return &fault.Refusal{Code: 125, Msg: "--explain-denials does not work here: " + err.Error(), Hint: "run it without"}

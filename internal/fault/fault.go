@@ -12,6 +12,38 @@ type Refusal struct {
 	Msg  string
 	Hint string // "" when there is nothing to type
 	Code int    // the exit code, see docs: 2, 125, 126 or 127
+	Kind string // what sort of fault it is for a program that reads it, one of Kinds; "" follows from Code
+}
+
+// The kinds of refusals, as `inner exec --json` tells them.
+const (
+	KindUsage      = "usage"       // the call itself is wrong
+	KindNotFound   = "not_found"   // there is no such program
+	KindNotTrusted = "not_trusted" // the profile, or what it grants, is not allowed
+	KindProfile    = "profile"     // the profile, or a config.toml, cannot be used
+	KindNoSandbox  = "no_sandbox"  // the box cannot be made here
+	KindLimits     = "limits"      // a limit cannot be held, or is too small for the box
+	KindWorkdir    = "workdir"     // the folder cannot be used, or is not in the box
+	KindTimeout    = "timeout"     // the time was over
+	KindBackend    = "backend"     // what makes boxes is missing
+)
+
+// KindOf is the kind of an error: that of its refusal, or what its code says.
+func KindOf(err error) string {
+	r := AsRefusal(err)
+	switch {
+	case r == nil:
+		return KindProfile
+	case r.Kind != "":
+		return r.Kind
+	case r.Code == 2:
+		return KindUsage
+	case r.Code == 127:
+		return KindNotFound
+	case r.Code == 125:
+		return KindNoSandbox
+	}
+	return KindProfile
 }
 
 func (r *Refusal) Error() string { return r.Msg }

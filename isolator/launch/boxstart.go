@@ -12,11 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// chdir goes to where the program starts.
+func (s *spec) chdir() error {
+	err := unix.Chdir(s.Dir)
+	if err == nil || s.DirElse == "" {
+		return err
+	}
+	for i, kv := range s.Env {
+		if kv == "PWD="+s.Dir {
+			s.Env[i] = "PWD=" + s.DirElse
+		}
+	}
+	return unix.Chdir(s.DirElse)
+}
+
 // startProgram starts the program in the box's session: as the leader of a
 // process group in the foreground of the box's terminal, or, without one, in
 // our place. It returns only in the first case, or with an error.
 func (b *box) startProgram(s *spec) (code int, err error) {
-	if err := unix.Chdir(s.Dir); err != nil {
+	if err := s.chdir(); err != nil {
 		return CodeNoSandbox, fmt.Errorf("working folder %q: %w in the box", s.Dir, err)
 	}
 	// EPERM: bwrap was asked for a new session, and we lead it.

@@ -79,6 +79,9 @@ func (s *session) message(m []byte, fds []int) {
 		s.release()
 	case m[0] == msgStart && !s.started:
 		s.started = true
+		if s.cancelled {
+			s.killBox()
+		}
 		if s.early != 0 {
 			s.kill = time.Time{} // it is up to the program now
 			if !s.full {
@@ -88,7 +91,9 @@ func (s *session) message(m []byte, fds []int) {
 		}
 		s.letGoOfPipes()
 		s.spec.Argv, s.spec.Env = nil, nil
-		s.trim = time.Now().Add(trimAfter)
+		if s.o.Done == nil {
+			s.trim = time.Now().Add(trimAfter)
+		}
 		if s.o.Over != nil {
 			s.look = time.Now().Add(lookEvery)
 		}
@@ -211,6 +216,8 @@ func (s *session) readWake() {
 			s.pose()
 		case wakeAsk:
 			s.ask()
+		case wakeDone:
+			s.cancel()
 		case wakeCaught:
 			s.caughtAll = true
 			s.release()

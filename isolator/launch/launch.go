@@ -122,6 +122,10 @@ type Options struct {
 	// kernel does not hold, by its key: then the box is killed. It must not wait for anything.
 	Over func() string
 
+	// Done, when not nil, says that this process makes several runs side by side: no signal
+	// is caught, and when Done is closed the box is killed.
+	Done <-chan struct{}
+
 	// Observe, when not nil, is given the listener of a filter that tells of every
 	// call of the program that names a file (seccomp_unotify(2)), just before it
 	// starts. Each waits for an answer. The file is the callee's.
@@ -152,8 +156,9 @@ type Result struct {
 //
 // It must be called on the main goroutine, with runtime.LockOSThread held
 // since the start of main: the death signal that ties bwrap to inner is sent
-// when the thread that forked it ends, not the process. It joins a new
-// session keyring on that thread, marks every descriptor from 3 up
+// when the thread that forked it ends, not the process. With Options.Done it may be any
+// goroutine that has called runtime.LockOSThread and never gives its thread back: it ends
+// with the goroutine. Run joins a new session keyring on that thread, marks every descriptor from 3 up
 // close-on-exec, and lets go of a stdin or stdout that is a pipe once the
 // program has it, so that its other end sees the program alone.
 func Run(p plan.Plan, o Options) Result {

@@ -50,6 +50,7 @@ const (
 	wakeCaught = 203 // signals are caught
 	wakeHeld   = 204 // a relay holds what it reads
 	wakeAsk    = 205 // there is a question
+	wakeDone   = 206 // Options.Done was closed
 )
 
 // What is asked of a relay, as the value added to its eventfd.

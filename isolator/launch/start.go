@@ -84,6 +84,10 @@ type session struct {
 
 	interrupted bool // SIGINT came
 
+	cancelled bool          // Options.Done was closed
+	finished  chan struct{} // closed when the run is over, with Options.Done
+	awaited   chan struct{} // closed when nobody waits for Done any more
+
 	asked *asked // the question on the terminal, or nil
 	holds uint32 // of the relay, for questions
 
@@ -104,7 +108,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 	if len(p.Argv) == 0 || p.Program == "" {
 		return nil, errors.New("the plan names no program")
 	}
-	for _, list := range [][]string{p.Words(), p.Argv, p.Env, {p.Bwrap, p.Program, p.Dir}} {
+	for _, list := range [][]string{p.Words(), p.Argv, p.Env, {p.Bwrap, p.Program, p.Dir, p.DirElse}} {
 		for _, w := range list {
 			if strings.IndexByte(w, 0) >= 0 {
 				return nil, fmt.Errorf("argument %q: holds a NUL byte", w)
@@ -121,7 +125,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 		}
 	}
 	s.full = o.Interactive && terminal[0] && ours(s.stdio[0])
-	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil}
+	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil}
 	s.rest, s.nsenter = mountList{Pins: p.Pins, Masks: p.Masks}, p.Nsenter
 	var err error
 	if s.rest.Cover, err = coverOf(p); err != nil {
@@ -356,42 +360,17 @@ func nulTerminated(words []string) []byte {
 	return b
 }
 
-// listen starts catching signals. That happens on another thread, with
-// wakeCaught at its end: each signal costs some handing over between threads,
-// which this one, being locked, cannot afford while bwrap works. A signal that
-// was ignored when inner started stays ignored, as nohup(1) and background
-// jobs of scripts want it.
-func (s *session) listen() {
-	s.signals = make(chan os.Signal, 64)
-	w, signals := s.wakeW, s.signals
-	go func() {
-		// SIGURG is the Go runtime's own; SIGTTIN and SIGTTOU must stop us.
-		wanted := slices.DeleteFunc([]os.Signal{
-			syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
-			syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH,
-		}, signal.Ignored)
-		signal.Notify(signals, wanted...)
-		_, _ = unix.Write(w, []byte{wakeCaught})
-		for sig := range signals {
-			if n, ok := sig.(syscall.Signal); ok {
-				_, _ = unix.Write(w, []byte{byte(n)})
-			}
-		}
-	}()
-	if s.pidfd < 0 { // before Linux 5.4
-		go func() {
-			var info unix.Siginfo
-			for unix.Waitid(unix.P_PID, s.pid, &info, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
-			}
-			_, _ = unix.Write(w, []byte{wakeChild})
-		}()
-	}
-}
-
 // close lets go of everything but the signals: they stay caught, and without
 // effect, while the caller cleans up after the run and exits. The writing end
-// of the wake pipe is theirs.
+// of the wake pipe is theirs; with Options.Done nobody else has it.
 func (s *session) close() {
+	if s.finished != nil {
+		close(s.finished)
+		<-s.awaited
+		if s.running == 0 && s.pidfd >= 0 {
+			defer unix.Close(s.wakeW)
+		}
+	}
 	s.real.restore()
 	s.group.Close()
 	s.disconnect()

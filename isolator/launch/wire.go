@@ -77,6 +77,7 @@ type spec struct {
 	Termios unix.Termios // for the first terminal, when Full; zero leaves the kernel's
 
 	Program, Dir string
+	DirElse      string // where there is no Dir; "" for nowhere
 	Argv, Env    []string
 	Listen       []uint16     // ports of the loopback to listen on
 	Dispense     bool         // start a dispenser
@@ -114,6 +115,7 @@ func (s *spec) encode() []byte {
 	e.str(string(t.Cc[:]))
 	e.str(s.Program)
 	e.str(s.Dir)
+	e.str(s.DirElse)
 	e.list(s.Argv)
 	e.list(s.Env)
 	e.u32(uint32(boolByte(s.Dispense)))
@@ -162,7 +164,7 @@ func decodeSpec(b []byte) (*spec, error) {
 	t.Iflag, t.Oflag, t.Cflag, t.Lflag = d.u32(), d.u32(), d.u32(), d.u32()
 	t.Line, t.Ispeed, t.Ospeed = uint8(d.u32()), d.u32(), d.u32()
 	copy(t.Cc[:], d.str())
-	s.Program, s.Dir = d.str(), d.str()
+	s.Program, s.Dir, s.DirElse = d.str(), d.str(), d.str()
 	s.Argv, s.Env = d.list(), d.list()
 	s.Dispense = d.u32() != 0
 	for n := d.u32(); n > 0 && !d.bad; n-- {

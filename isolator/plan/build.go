@@ -87,8 +87,8 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 		return Plan{}, err
 	}
 	b.plan.Env = environment(rc, f, b.s)
-	b.plan.Dir = rc.Cwd
-	return b.plan, nil
+	b.startFolder()
+	return b.plan, b.keptTmp()
 }
 
 func (b *builder) op(o Op) {
@@ -200,7 +200,11 @@ func runKeep() []string {
 func (b *builder) emptyPlaces() error {
 	// A read-only bind does not stop connect(2): sockets are hidden with the
 	// folders they live in.
-	b.tmpfs("an empty /tmp", 0o1777, "/tmp")
+	if b.s.Tmp != "" {
+		b.bind("the session's own /tmp", b.s.Tmp, "/tmp", true)
+	} else {
+		b.tmpfs("an empty /tmp", 0o1777, "/tmp")
+	}
 	if b.kind("/var/tmp") == host.Dir && b.canon("/var/tmp") == "/var/tmp" {
 		b.tmpfs("an empty /var/tmp", 0o1777, "/var/tmp")
 	}

@@ -48,6 +48,9 @@ type Plan struct {
 	// Limits is how the run is held to its limits; nil without any.
 	Limits *limits.Plan
 
+	// DirElse, when not "", is where the program starts when the box has no folder Dir.
+	DirElse string
+
 	// Self is the box path of the inner binary, or "" when the supervisor is
 	// executed through its descriptor.
 	Self string

@@ -39,6 +39,10 @@ type Staged struct {
 	Program string       // path of the program, the same on the host and in the box
 	Argv    []string     // argv[0] and the arguments
 
+	Tmp    string // host folder that is the box's /tmp, of a session; "" for an empty one
+	Start  string // box folder to start in, "" for the one of the RunConfig
+	OrElse bool   // that one when the box has no Start
+
 	Group string // the control group made for the run, "" without one
 
 	// BoxGit is what the box's own git directories are made of, see package git, in the

@@ -74,6 +74,7 @@ const noLine = "0000000000000000000000000000000000000000000000000000000000000000
 const (
 	EventStart       = "start"        // a program is about to be started in its box
 	EventExit        = "exit"         // it has ended
+	EventCall        = "call"         // a program ran in its box: start and end in one line, with record = "audit"
 	EventRefused     = "refused"      // inner did not start it
 	EventBlocked     = "blocked"      // [noop] blocked calls of a command, Count times
 	EventHostRefused = "host_refused" // the box asked for a host it does not get
@@ -91,7 +92,7 @@ const (
 // EventTypes returns all types of events.
 func EventTypes() []string {
 	return []string{
-		EventStart, EventExit, EventRefused, EventBlocked, EventHostRefused, EventHostAllowed, EventLimit,
+		EventStart, EventExit, EventCall, EventRefused, EventBlocked, EventHostRefused, EventHostAllowed, EventLimit,
 		EventBypass, EventAllow, EventDeny, EventRevoke, EventInstall, EventVerify, EventRecovered,
 	}
 }
@@ -122,12 +123,23 @@ type Event struct {
 	Signal  string   `json:"signal,omitempty"`
 	Millis  int64    `json:"ms,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
+	Backend string   `json:"backend,omitempty"` // what made the box
+
+	By
 
 	// Of a recovered line: the length and hash of the piece of a line before it,
 	// and what cannot be had back.
 	Torn    int    `json:"torn,omitempty"`
 	TornSum string `json:"torn_sha256,omitempty"`
 	Lost    string `json:"lost,omitempty"`
+}
+
+// By is for whom a program runs, as its caller says.
+type By struct {
+	Role    string `json:"role,omitempty"`       // of the table [roles]
+	Asked   string `json:"role_asked,omitempty"` // the role that was asked for, where that is another
+	Actor   string `json:"actor,omitempty"`      // a name of the caller's own
+	Session string `json:"session,omitempty"`
 }
 
 // What a recovered line may say is lost.
@@ -542,7 +554,7 @@ func (e Event) line() []byte {
 		l.num("count", int64(e.Count))
 	}
 	switch e.Type {
-	case EventExit, EventRefused, EventVerify:
+	case EventExit, EventCall, EventRefused, EventVerify:
 		l.num("code", int64(e.Code))
 	}
 	l.text("signal", e.Signal)
@@ -550,6 +562,11 @@ func (e Event) line() []byte {
 		l.num("ms", e.Millis)
 	}
 	l.text("reason", e.Reason)
+	l.text("backend", e.Backend)
+	l.text("role", e.Role)
+	l.text("role_asked", e.Asked)
+	l.text("actor", e.Actor)
+	l.text("session", e.Session)
 	if e.Torn > 0 {
 		l.num("torn", int64(e.Torn))
 		l.str("torn_sha256", e.TornSum)

@@ -120,7 +120,7 @@ func (s *Settings) AtRoot(p *profile.Profile, pl Place) (profile.RunConfig, prof
 func Resolve(p *profile.Profile, c profile.Context) (profile.RunConfig, error) {
 	rc, err := p.Resolve(c)
 	if w, ok := errors.AsType[*profile.WorkdirError](err); ok {
-		return rc, &fault.Refusal{Code: 126, Msg: w.Msg, Hint: w.Hint}
+		return rc, &fault.Refusal{Code: 126, Kind: fault.KindWorkdir, Msg: w.Msg, Hint: w.Hint}
 	}
 	return rc, err
 }

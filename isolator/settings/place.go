@@ -31,11 +31,11 @@ func (s *Settings) Here() (Place, error) {
 	cwd, err := unix.Getwd() // the kernel's word: $PWD can say anything
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return Place{}, &fault.Refusal{Code: 126, Msg: "the current folder does not exist any more", Hint: "cd to a folder that exists"}
+		return Place{}, &fault.Refusal{Code: 126, Kind: fault.KindWorkdir, Msg: "the current folder does not exist any more", Hint: "cd to a folder that exists"}
 	case err == nil && !filepath.IsAbs(cwd):
-		return Place{}, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("the current folder %q is outside the root folder", cwd), Hint: "cd"}
+		return Place{}, &fault.Refusal{Code: 126, Kind: fault.KindWorkdir, Msg: fmt.Sprintf("the current folder %q is outside the root folder", cwd), Hint: "cd"}
 	case err != nil:
-		return Place{}, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("the current folder cannot be named: %v", err), Hint: "cd"}
+		return Place{}, &fault.Refusal{Code: 126, Kind: fault.KindWorkdir, Msg: fmt.Sprintf("the current folder cannot be named: %v", err), Hint: "cd"}
 	}
 	return Place{Cwd: cwd, Project: s.ProjectOf(cwd)}, nil
 }

@@ -156,7 +156,7 @@ func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Conf
 		path = s.Short(filepath.Join(p.Dir, "config.toml"))
 	}
 	lost := func(hint, why string, args ...any) error {
-		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s %s; what it hides and limits would not hold", path, fmt.Sprintf(why, args...)), Hint: hint}
+		return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("%s %s; what it hides and limits would not hold", path, fmt.Sprintf(why, args...)), Hint: hint}
 	}
 	switch {
 	case !approved && (r.Err != nil || r.File == nil):
@@ -266,7 +266,7 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 	}
 	r, root := rec.Approving(p)
 	refuse := func(format string, args ...any) error {
-		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q ", p.Name) + fmt.Sprintf(format, args...), Hint: "inner allow"}
+		return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("profile %q ", p.Name) + fmt.Sprintf(format, args...), Hint: "inner allow"}
 	}
 	switch {
 	case r == nil:
@@ -310,7 +310,7 @@ func givenBy(m profile.Mount, rc, plain profile.RunConfig) bool {
 
 // untrusted refuses a profile that is not approved as it is.
 func (s *Settings) untrusted(pl Place, p *profile.Profile, v trust.Verdict) error {
-	r := &fault.Refusal{Code: 126, Hint: "inner allow"}
+	r := &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Hint: "inner allow"}
 	switch v.State {
 	case trust.Untrusted:
 		r.Msg = fmt.Sprintf("profile %q is not allowed: %s was never allowed", p.Name, s.Short(v.File))

@@ -15,7 +15,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"claude-interactive", "claude-one-shot", "cursor-interactive", "gemini-interactive", "gemini-one-shot", "shell", "shell-oneshot"}
+	want := []string{"claude-interactive", "claude-one-shot", "cursor-interactive", "gemini-interactive", "gemini-one-shot", "guest", "member", "public-bot", "runner", "shell", "shell-oneshot", "trusted", "trusted-maintenance"}
 	if diff := cmp.Diff(want, Names()); diff != "" {
 		t.Error(diff)
 	}
@@ -57,6 +57,10 @@ func TestValid(t *testing.T) {
 		if missing := rc.NotEnforced(); missing != nil {
 			t.Errorf("%s does not run: %q", name, missing)
 		}
+		if rc.Output.Audit {
+			checkRole(t, name, rc)
+			continue
+		}
 		shell := strings.HasPrefix(name, "shell")
 		if rc.Network.ByName() == shell || rc.Network == profile.NetFull || (rc.Home == "isolated") == shell {
 			t.Errorf("%s: network %s, home %s", name, rc.Network, rc.Home)
@@ -73,6 +77,57 @@ func TestValid(t *testing.T) {
 		}
 		if rc.Entrypoint.Interactive == (rc.Output.Timeout > 0) {
 			t.Errorf("%s: interactive %t, timeout %s", name, rc.Entrypoint.Interactive, rc.Output.Timeout)
+		}
+	}
+}
+
+// checkRole checks a profile for the calls of others.
+func checkRole(t *testing.T, name string, rc profile.RunConfig) {
+	t.Helper()
+	open := name == "trusted-maintenance"
+	if rc.Home != "isolated" || (rc.Network == profile.NetFull) != open || !open && rc.Network != profile.NetOff {
+		t.Errorf("%s: network %s, home %s", name, rc.Network, rc.Home)
+	}
+	if rc.Entrypoint.Interactive || rc.Output.Timeout == 0 || rc.Env.InheritAll || slices.ContainsFunc(rc.Env.Inherit, profile.LooksSecret) {
+		t.Errorf("%s: %+v", name, rc)
+	}
+	if len(rc.Allow) > 0 != (name == "trusted") {
+		t.Errorf("%s allows %q", name, rc.Allow)
+	}
+}
+
+// Each role may do at least what the one before may.
+func TestRolesRise(t *testing.T) {
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, project := filepath.Join(home, ".inner/profiles"), filepath.Join(home, "p")
+	if _, err := Install(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(project, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l := profile.Loader{Home: home, GlobalDir: dir}
+	spec := func(name string) profile.RunConfig {
+		p, err := l.Load(filepath.Join(dir, name+".toml"), profile.Global)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rc, err := p.Resolve(profile.Context{Home: home, InnerHome: filepath.Dir(dir), Cwd: project, Lookup: func(string) (string, bool) { return "", false }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rc
+	}
+	guest, member, trusted := spec("guest"), spec("member"), spec("trusted")
+	for _, step := range [][2]profile.RunConfig{{guest, member}, {member, trusted}} {
+		if list := profile.Narrower(step[0], step[1]); len(list) > 0 {
+			t.Errorf("%s is narrower than %s: %+v", step[1].Name, step[0].Name, list)
+		}
+		if list := profile.Narrower(step[1], step[0]); len(list) == 0 {
+			t.Errorf("%s is not narrower than %s", step[0].Name, step[1].Name)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/enr/inner/profile"
@@ -31,7 +32,9 @@ type Config struct {
 	Log            string // not expanded
 	SetuidBwrap    bool   // a bwrap that starts with the rights of root may be used
 	Aliases        []profile.KV
-	Shims          []profile.KV // a command, and the profile that claims it
+	Shims          []profile.KV  // a command, and the profile that claims it
+	Roles          *Roles        // nil without [roles]
+	SessionIdle    time.Duration // how long a session that is not used is kept; 0 when it is not said
 	DefaultLimits  profile.Limits
 	Hide           []string                // hidden from every box, on top of the table
 	HideEnv        []string                // patterns of variables that pass into no box
@@ -39,14 +42,16 @@ type Config struct {
 }
 
 type file struct {
-	SchemaVersion  strict.String        `toml:"schema_version"`
-	DefaultProfile strict.String        `toml:"default_profile"`
-	WorkspacesPath strict.String        `toml:"workspaces_path"`
-	Log            strict.String        `toml:"log"`
-	SetuidBwrap    strict.Bool          `toml:"setuid_bwrap"`
-	Aliases        strict.Table[string] `toml:"aliases"`
-	Shims          strict.Table[string] `toml:"shims"`
-	DefaultLimits  profile.LimitsTable  `toml:"default_limits"`
+	SchemaVersion  strict.String              `toml:"schema_version"`
+	DefaultProfile strict.String              `toml:"default_profile"`
+	WorkspacesPath strict.String              `toml:"workspaces_path"`
+	Log            strict.String              `toml:"log"`
+	SetuidBwrap    strict.Bool                `toml:"setuid_bwrap"`
+	Aliases        strict.Table[string]       `toml:"aliases"`
+	Shims          strict.Table[string]       `toml:"shims"`
+	Roles          strict.Table[strict.Words] `toml:"roles"`
+	SessionIdle    strict.String              `toml:"session_idle"`
+	DefaultLimits  profile.LimitsTable        `toml:"default_limits"`
 	Hide           struct {
 		Paths strict.List `toml:"paths"`
 		Env   strict.List `toml:"env"`
@@ -68,6 +73,9 @@ func ofProject(f *file) []strict.Problem {
 	var out []strict.Problem
 	if b := f.SetuidBwrap; b.Set {
 		out = append(out, strict.Problem{File: b.At.File, Line: b.At.Line, Key: "setuid_bwrap", Msg: "a project does not decide which bwrap is used", Hint: "write it into your own config.toml: inner config edit"})
+	}
+	if s := f.SessionIdle; s.Set {
+		out = append(out, strict.Problem{File: s.At.File, Line: s.At.Line, Key: "session_idle", Msg: "a project does not decide how long sessions are kept", Hint: "write it into your own config.toml: inner config edit"})
 	}
 	if c := f.Capability; c.Set {
 		out = append(out, strict.Problem{File: c.At.File, Line: c.At.Line, Key: "capability", Msg: "a project declares no capabilities", Hint: "declare it in your own config.toml: inner config edit"})
@@ -123,7 +131,7 @@ func parse(read profile.File, more func(*file) []strict.Problem) (*Config, error
 	}
 	return &Config{
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
-		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
+		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), Roles: roles(f.Roles), SessionIdle: idle(f.SessionIdle.V), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
 		Capabilities: capabilities(f.Capability),
 	}, nil
 }
@@ -172,6 +180,10 @@ func check(f *file) []strict.Problem {
 		if _, err := path.Match(it.Text, ""); err != nil || it.Text == "" || control(it.Text) || strings.ContainsAny(it.Text, "= /") {
 			add(it.At, "hide.env", fmt.Sprintf("%q is not the name of a variable, nor a pattern such as \"MYCO_*\"", it.Text))
 		}
+	}
+	problems = append(problems, checkRoles(f.Roles)...)
+	if s := f.SessionIdle; s.Set && idle(s.V) <= 0 {
+		add(s.At, "session_idle", fmt.Sprintf("%q is not a time such as \"12h\" or \"30m\", nor at least a minute", s.V))
 	}
 	if n := len(f.Shims.Entries); n > profile.MaxCommands {
 		add(f.Shims.At, "shims", fmt.Sprintf("has %d entries, more than %d", n, profile.MaxCommands))

@@ -39,6 +39,15 @@ func (c *Config) Settings() []Setting {
 			add(kv.Value, t.name, kv.Key)
 		}
 	}
+	if c.Roles != nil {
+		for _, kv := range c.Roles.Profiles {
+			add(kv.Value, "roles", kv.Key)
+		}
+		add(strings.Join(c.Roles.Order, ", "), "roles", "order")
+	}
+	if c.SessionIdle > 0 {
+		add(c.SessionIdle.String(), "session_idle")
+	}
 	for _, kv := range c.DefaultLimits.Rows() {
 		add(kv.Value, "default_limits", kv.Key)
 	}

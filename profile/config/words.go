@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Words say what a project's config.toml sets.
 func (c *Config) Words() []string {
@@ -10,6 +13,14 @@ func (c *Config) Words() []string {
 	}
 	for _, kv := range c.Shims {
 		parts = append(parts, fmt.Sprintf("runs %s in profile %q", kv.Key, kv.Value))
+	}
+	if c.Roles != nil {
+		for _, kv := range c.Roles.Profiles {
+			parts = append(parts, fmt.Sprintf("runs calls for the role %q in profile %q", kv.Key, kv.Value))
+		}
+		if len(c.Roles.Order) > 0 {
+			parts = append(parts, "orders its roles: "+strings.Join(c.Roles.Order, ", "))
+		}
 	}
 	if c.WorkspacesPath != "" {
 		parts = append(parts, fmt.Sprintf("keeps workspaces in %q", c.WorkspacesPath))

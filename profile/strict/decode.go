@@ -212,6 +212,17 @@ func (d *decoder) scalar(dst any, n *node, path []string, v any) bool {
 		}
 		*dst = i
 		return ok
+	case *Choice:
+		switch v := v.(type) {
+		case string:
+			*dst = Choice(v)
+			return d.clean(n.line, path, v)
+		case bool:
+			*dst = Choice(fmt.Sprint(v))
+			return true
+		}
+		d.wrong(n, path, "true, false or a string", v, "")
+		return false
 	case *Scalar:
 		switch v := v.(type) {
 		case string:

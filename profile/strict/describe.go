@@ -33,6 +33,10 @@ func (d describer) plain(t reflect.Type, path []string) Node {
 		return Node{"type": "integer"}
 	case reflect.TypeFor[Number]():
 		return Node{"type": []string{"string", "number"}}
+	case reflect.TypeFor[Switch]():
+		return Node{"type": []string{"string", "boolean"}}
+	case reflect.TypeFor[Words]():
+		return Node{"type": []string{"string", "array"}}
 	case reflect.TypeFor[List]():
 		return Node{"type": "array", "items": Node{"type": "string"}}
 	}

@@ -10,12 +10,16 @@ type Value[T any] struct {
 // Scalar is the text of a value that may be written as a string or a number.
 type Scalar string
 
+// Choice is the text of a value that may be written as a word, or as true or false.
+type Choice string
+
 // The settings a schema is made of.
 type (
 	String = Value[string]
 	Bool   = Value[bool]
 	Int    = Value[int64]
 	Number = Value[Scalar] // "512M" or 512
+	Switch = Value[Choice] // true, false or "audit"
 )
 
 // List is a list of strings.
@@ -29,6 +33,12 @@ type List struct {
 type Item struct {
 	Text string
 	At   Pos
+}
+
+// Words is a string, or a list of strings where Listed is true.
+type Words struct {
+	List
+	Listed bool
 }
 
 // Texts returns the items without their places; nil when there are none.
@@ -84,6 +94,18 @@ type decodable interface {
 func (x *Value[T]) decode(d *decoder, n *node, path []string, v any) {
 	if d.scalar(&x.V, n, path, v) {
 		x.Set, x.At = true, d.pos(n)
+	}
+}
+
+func (x *Words) decode(d *decoder, n *node, path []string, v any) {
+	if x.Listed = kind(v) == "a list"; x.Listed {
+		x.List.decode(d, n, path, v)
+		return
+	}
+	var s string
+	if d.scalar(&s, n, path, v) {
+		x.Set, x.At = true, d.pos(n)
+		x.Items = []Item{{Text: s, At: x.At}}
 	}
 }
 

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/settings"
+)
+
+// whoFlags say for whom a program runs.
+type whoFlags struct {
+	as, actor string
+	asked     bool // --as was given, be it empty
+}
+
+func (w *whoFlags) add(a *app, c *cobra.Command) {
+	c.Flags().StringVar(&w.as, "as", "", "the profile that [roles] of config.toml has for this role: `NAME`")
+	c.Flags().StringVar(&w.actor, "actor", "", "for whom it runs, for the audit log: `TEXT`")
+	_ = c.RegisterFlagCompletionFunc("as", a.completeRoles)
+	_ = c.RegisterFlagCompletionFunc("actor", cobra.NoFileCompletions)
+}
+
+// maxActor is how long the text of --actor may be, in bytes.
+const maxActor = 256
+
+func (w *whoFlags) check(c *cobra.Command) error {
+	w.asked = c.Flags().Changed("as")
+	if w.asked && c.Flags().Changed("profile") {
+		return usagef("--as and -p contradict each other: a role has its profile")
+	}
+	if len(w.actor) > maxActor || hasControl(w.actor) {
+		return usagef("--actor: the text is longer than %d bytes, or has a control character", maxActor)
+	}
+	return nil
+}
+
+func hasControl(s string) bool {
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// roleFlags finds the profile of a role, when one was asked for, and what the audit log
+// has of it.
+func (a *app) roleFlags(w whoFlags, pl settings.Place, name *string) (runlog.By, error) {
+	if !w.asked {
+		return runlog.By{Actor: w.actor}, nil
+	}
+	role, err := a.RoleOf(w.as, pl)
+	if err != nil {
+		return runlog.By{}, err
+	}
+	*name = role.Profile
+	return role.By(w.actor, ""), nil
+}
+
+func (a *app) completeRoles(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	pl, err := a.Here()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	t, err := a.Roles(pl)
+	if err != nil || t.Roles == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, kv := range t.Profiles {
+		names = append(names, kv.Key)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
+)
+
+// AnyRole is the name of the role of everybody who has no other.
+const AnyRole = "*"
+
+// Roles is [roles]: a profile for each role.
+//
+//	[roles]
+//	guest = "guest"
+//	admin = "trusted"
+//	"*"   = "guest"
+//	order = ["guest", "admin"]
+type Roles struct {
+	Profiles []profile.KV // a role, and its profile; AnyRole is one of them
+	Order    []string     // roles, each of which may do at least what the one before may
+}
+
+// For returns the role that somebody who says to be name has, and its profile. Names are
+// compared byte for byte: every other one, the empty one too, is AnyRole.
+func (r *Roles) For(name string) (role, profileName string) {
+	any := ""
+	for _, kv := range r.Profiles {
+		if kv.Key == name {
+			return kv.Key, kv.Value
+		}
+		if kv.Key == AnyRole {
+			any = kv.Value
+		}
+	}
+	return AnyRole, any
+}
+
+// order is the key of [roles] that is no role.
+const order = "order"
+
+func roles(t strict.Table[strict.Words]) *Roles {
+	if !t.Set {
+		return nil
+	}
+	r := &Roles{}
+	for _, e := range t.Entries {
+		if e.Key == order {
+			r.Order = e.Value.Texts()
+		} else if list := e.Value.Texts(); len(list) == 1 {
+			r.Profiles = append(r.Profiles, profile.KV{Key: e.Key, Value: list[0]})
+		}
+	}
+	return r
+}
+
+func checkRoles(t strict.Table[strict.Words]) []strict.Problem {
+	if !t.Set {
+		return nil
+	}
+	var problems []strict.Problem
+	add := func(at strict.Pos, key, msg, hint string) {
+		problems = append(problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
+	}
+	if n := len(t.Entries); n > profile.MaxCommands {
+		add(t.At, "roles", fmt.Sprintf("has %d entries, more than %d", n, profile.MaxCommands), "")
+	}
+	named := []string{}
+	for _, e := range t.Entries {
+		key := strict.Join("roles", e.Key)
+		switch {
+		case e.Key == order:
+			continue
+		case e.Key == "" || control(e.Key) || len(e.Key) > 64:
+			add(e.At, key, "a role has a name of at most 64 characters, none of them a control character", "")
+		case e.Value.Listed:
+			add(e.At, key, "wants the name of a profile", "")
+		default:
+			named = append(named, e.Key)
+			if err := profile.CheckName(e.Value.Items[0].Text); err != nil {
+				add(e.At, key, err.Error(), "")
+			}
+		}
+	}
+	if !slices.Contains(named, AnyRole) {
+		add(t.At, "roles", `has no profile for "*", every other role`, `add "*" = "guest"`)
+	}
+	if list, ok := t.Get(order); ok {
+		checkOrder(list, named, add)
+	}
+	return problems
+}
+
+func checkOrder(list strict.Words, named []string, add func(at strict.Pos, key, msg, hint string)) {
+	if !list.Listed {
+		add(list.At, "roles.order", "wants a list of roles", fmt.Sprintf("write [%q]; no role can be called order", strings.Join(list.Texts(), "")))
+		return
+	}
+	var seen []string
+	for _, it := range list.Items {
+		switch {
+		case !slices.Contains(named, it.Text):
+			add(it.At, "roles.order", fmt.Sprintf("%q is no role of this table", it.Text), strict.DidYouMean(it.Text, named))
+		case slices.Contains(seen, it.Text):
+			add(it.At, "roles.order", fmt.Sprintf("%q is named twice", it.Text), "")
+		}
+		seen = append(seen, it.Text)
+	}
+}
+
+// idle reads session_idle; 0 is no time, or none that makes sense.
+func idle(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Minute {
+		return 0
+	}
+	return d
+}
