@@ -146,6 +146,10 @@ func (l looker) hidden(r Request, f *Facts) (others map[string][]string) {
 // which folders keep that from being done.
 func (l looker) later(wanted []Placeholder, f *Facts) {
 	for _, w := range wanted {
+		if slices.ContainsFunc(f.Later, func(p Placeholder) bool { return p.Content == nil && p.Path == filepath.Dir(w.Path) }) {
+			f.Later = append(f.Later, w)
+			continue
+		}
 		for d := filepath.Dir(w.Path); l.look(d).Kind == Missing && !l.look(d).Link && writable(filepath.Dir(d)); d = filepath.Dir(d) {
 			w = Placeholder{Path: d} // git obeys it in a folder that is to come
 		}

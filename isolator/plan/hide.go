@@ -15,12 +15,14 @@ import (
 // protect makes unwritable what the host later reads or runs, wherever the
 // box could write it.
 func (b *builder) protect() error {
-	readOnly := func(reason, p string) {
+	readOnly := func(reason, p string) (places []string) {
 		for _, at := range b.view.where(p) {
 			if l, _ := b.view.at(at); l.write {
 				b.bind(reason, p, at, false)
+				places = append(places, at)
 			}
 		}
+		return places
 	}
 	b.because("sandbox.git_dir")
 	for _, p := range b.s.GitStays {
@@ -52,7 +54,9 @@ func (b *builder) protect() error {
 			b.coverEmpty(reason, p)
 			continue
 		}
-		readOnly(reason, b.canon(p))
+		for _, at := range readOnly(reason, b.canon(p)) {
+			b.openTrees(p, at)
+		}
 	}
 	b.because("sandbox.git_dir")
 	for _, p := range b.named() {

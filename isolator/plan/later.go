@@ -28,7 +28,31 @@ func LaterFolders(rc profile.RunConfig, there func(sign string) bool) []string {
 			out = append(out, filepath.Join(root, name))
 		}
 	}
+	return append(out, treeFolders(rc)...)
+}
+
+// treeFolders are those in which agents of the profile keep work trees of their own, in
+// folders that are protected otherwise.
+func treeFolders(rc profile.RunConfig) []string {
+	var out []string
+	names := sensitive.WorkTrees(func(sign string) bool { return slices.Contains(rc.Capabilities, sign) })
+	for _, root := range laterRoots(rc, true) {
+		for _, name := range names {
+			out = append(out, filepath.Join(root, name))
+		}
+	}
 	return out
+}
+
+// openTrees shows the work trees in dir, which the box has read-only at a place, writable
+// there. One that a link leads to stays as it is.
+func (b *builder) openTrees(dir, at string) {
+	for _, p := range treeFolders(b.rc) {
+		real := filepath.Join(b.canon(dir), filepath.Base(p))
+		if filepath.Dir(p) == dir && (b.made(p) || b.kind(p) == host.Dir && b.canon(p) == real) {
+			b.bind("work trees that the agent makes for itself", real, filepath.Join(at, filepath.Base(p)), true)
+		}
+	}
 }
 
 // laterRoots are the folders whose configuration is protected: what the box
@@ -100,7 +124,8 @@ func (b *builder) made(p string) bool {
 // nothing in it: a tmpfs covers it as well as a bind does, at a third of the cost.
 // What opencode must find in its folder is lent to it there.
 func (b *builder) madeEmpty(p string) bool {
-	return filepath.Base(p) != ".opencode" && slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p && l.Content == nil })
+	holds := slices.ContainsFunc(treeFolders(b.rc), func(dir string) bool { return filepath.Dir(dir) == p })
+	return filepath.Base(p) != ".opencode" && !holds && slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p && l.Content == nil })
 }
 
 // coverEmpty covers an empty folder wherever the box could write it.

@@ -85,6 +85,7 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 		}
 	}
 	add(laterPaths(rc)...)
+	add(treeFolders(rc)...)
 	if rc.WorkdirMode == profile.RW {
 		writable = append(writable, rc.Workdir)
 	}

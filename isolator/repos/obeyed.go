@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -113,9 +112,9 @@ func (w *sweep) stays(p string) bool {
 	return lies(p, w.Before) || lies(p, w.Keep) || lies(p, w.Ours)
 }
 
-// lies reports whether a path is one of the list, or in one.
+// lies reports whether a path is one of the list, or belongs to one.
 func lies(p string, list []string) bool {
-	return slices.ContainsFunc(list, func(q string) bool { return paths.Below(q, p) })
+	return slices.ContainsFunc(list, func(q string) bool { return sensitive.PartOf(q, p) })
 }
 
 func (w *sweep) isTop(dir string) bool {

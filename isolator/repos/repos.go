@@ -199,7 +199,7 @@ func (w *sweep) folder(dir string) (changed, below, packages []string) {
 		case name == "node_modules" && e.IsDir():
 			packages = append(packages, p)
 			continue
-		case e.IsDir() && !slices.Contains(w.Ours, p):
+		case e.IsDir():
 			if fi, err := e.Info(); err == nil && w.recent(p, fi) {
 				changed = append(changed, p)
 			} else {

@@ -1,9 +1,12 @@
 package sensitive
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // Suffix is what the name of something that was moved aside ends with. No tool obeys
@@ -125,7 +128,7 @@ func Below(dir, rel string, kind Kind, top func(dir string) bool) (Hit, bool) {
 		if !deeper {
 			k = kind
 		}
-		if h, ok := Match(dir, name, k); ok && (h.Row.Where != Top || top(h.Base)) {
+		if h, ok := Match(dir, name, k); ok && (h.Row.Where != Top || top(h.Base)) && !(deeper && inTrees(name, more)) {
 			return h, true
 		}
 		if !deeper {
@@ -133,6 +136,35 @@ func Below(dir, rel string, kind Kind, top func(dir string) bool) (Hit, bool) {
 		}
 		dir, rest = dir+"/"+name, more
 	}
+}
+
+// WorkTrees returns the folders, relative to a root, in which a tool keeps work trees of
+// git, for tools of which one of these signs is there.
+func WorkTrees(there func(sign string) bool) []string {
+	var out []string
+	for _, r := range Rows() {
+		if r.Trees != "" && slices.ContainsFunc(r.Signs, there) {
+			for _, n := range r.Names {
+				out = append(out, n+r.Trees)
+			}
+		}
+	}
+	return out
+}
+
+// inTrees reports whether rest, a path in the folder name, lies in a work tree there.
+func inTrees(name, rest string) bool {
+	return slices.ContainsFunc(WorkTrees(func(string) bool { return true }), func(p string) bool {
+		dir, trees, _ := strings.Cut(p, "/")
+		return strings.EqualFold(dir, name) && strings.HasPrefix(rest, trees+"/")
+	})
+}
+
+// PartOf reports whether path is dir or belongs to it: what lies in a work tree that a
+// tool keeps in dir does not.
+func PartOf(dir, path string) bool {
+	rest, ok := paths.Rest(dir, path)
+	return ok && !inTrees(filepath.Base(dir), rest)
 }
 
 // Packages reports whether one of the folders of a relative path holds other people's

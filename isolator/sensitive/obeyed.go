@@ -43,6 +43,9 @@ type Row struct {
 	// box makes of all others is moved aside at the end of its run.
 	Made  bool
 	Signs []string // a program on PATH, or a path of the home with ~/
+	// Trees is a folder in a Made one in which the tool keeps work trees of git that it made
+	// itself. What lies in it is a project like others, and no part of the row.
+	Trees string
 	Told  bool     // the end of a run names it, and that is all
 }
 
@@ -55,7 +58,7 @@ func Rows() []Row {
 
 		// --- agents: settings, hooks, servers that they start, commands they may run
 
-		{Tool: "agents", Made: true, Names: []string{".claude/"}, Signs: []string{"~/.claude", "~/.config/claude", "claude"}},
+		{Tool: "agents", Made: true, Names: []string{".claude/"}, Signs: []string{"~/.claude", "~/.config/claude", "claude"}, Trees: "worktrees"},
 		{Tool: "agents", Made: true, Names: []string{".codex/"}, Signs: []string{"~/.codex", "codex"}},
 		{Tool: "agents", Made: true, Names: []string{".agents/"}, Signs: []string{"~/.agents", "~/.codex", "~/.gemini", "~/.config/opencode", "codex", "gemini", "opencode", "amp", "goose"}},
 		{Tool: "agents", Made: true, Names: []string{".gemini/"}, Signs: []string{"~/.gemini", "gemini"}},

@@ -142,6 +142,9 @@ func (d parents) close() {
 
 func (d parents) exists(path string) (bool, error) {
 	parent, err := d.of(path)
+	if errors.Is(err, unix.ENOENT) {
+		return false, nil // its folder is to be made, too
+	}
 	if err != nil {
 		return false, err
 	}
