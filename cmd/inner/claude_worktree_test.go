@@ -16,7 +16,7 @@ func TestClaudeWorktree(t *testing.T) {
 	if claude == "" {
 		missing(t, "Claude Code is not there; make test installs it from npm (contrib/agents.sh install claude)")
 	}
-	api := newFakeAnthropic(t, "pwd; git branch --show-current; git worktree list", "echo from-the-box >new.txt; git add new.txt; git -c user.name=a -c user.email=a@b commit -qm from-the-box; git status --porcelain; git log --oneline")
+	api := newFakeAnthropic(t, "pwd; git branch --show-current; git worktree list", "echo from-the-box >new.txt; git add new.txt; git -c user.name=a -c user.email=a@b commit -qm from-the-box; mkdir -p .vscode; echo {} >.vscode/tasks.json; git status --porcelain; git log --oneline")
 	p := newPerson(t)
 	p.path(filepath.Dir(claude))
 	p.write("app/.inner/profiles/claude.toml", `schema_version = "1"
@@ -31,6 +31,7 @@ set = { ANTHROPIC_BASE_URL = "http://127.0.0.1:`+api.port+`", ANTHROPIC_API_KEY 
 	}
 	p.run("git", "init", "-q", "-b", "main", p.app)
 	p.write("app/file", "1\n")
+	p.write("app/.claude/settings.json", "{}\n")
 	git("add", ".")
 	git("commit", "-qm", "first")
 	p.run("inner", "allow", "--yes", p.app)
@@ -52,6 +53,15 @@ set = { ANTHROPIC_BASE_URL = "http://127.0.0.1:`+api.port+`", ANTHROPIC_API_KEY 
 	}
 	if got := p.run("git", "-C", tree, "log", "--format=%s", "-1"); got != "from-the-box\n" {
 		t.Errorf("the last commit of the worktree outside is %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(tree, ".claude", "settings.json")); err != nil {
+		t.Error("what git tracks, and lies in the project with the same bytes, is not in the worktree: ", err)
+	}
+	if !strings.Contains(string(out), "moved aside, because tools on your machine would obey it: .claude/worktrees/feature/.vscode (VS Code)") {
+		t.Error("what editors would obey in the worktree was not moved aside")
+	}
+	if err := os.RemoveAll(filepath.Join(tree, ".vscode.inner-held")); err != nil {
+		t.Error(err)
 	}
 	if got := p.run("git", "-C", tree, "status", "--porcelain"); got != "" {
 		t.Errorf("git status in the worktree outside:\n%s", got)

@@ -54,7 +54,7 @@ func leftovers(git *boxGits) Feature {
 func (l *leftoversOf) watch(run *Run) error {
 	s := l.search(run, time.Time{})
 	l.timeless = repos.Timeless(s.Roots)
-	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: s.Before, Named: s.Named}
+	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: slices.Concat(s.Before, s.Ours), Named: s.Named}
 	if s.NoGit {
 		w.Guarded, w.Named = nil, nil
 	}

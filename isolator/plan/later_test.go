@@ -1,58 +1,51 @@
 package plan
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/profile"
 )
 
-// What tools outside obey, and what settings of git name, is read-only; with the keys that
-// give it away it is not.
-func TestObeyedIsReadOnly(t *testing.T) {
-	obeyed, named := testWork+"/pkg/.vscode", testWork+"/tools/clean.sh"
-	facts := func() host.Facts {
-		f := machine()
-		f.Paths[testWork+"/pkg"], f.Paths[testWork+"/tools"] = host.Path{Kind: host.Dir, Real: testWork + "/pkg"}, host.Path{Kind: host.Dir, Real: testWork + "/tools"}
-		f.Paths[obeyed], f.Paths[named] = host.Path{Kind: host.Dir, Real: obeyed}, host.Path{Kind: host.File, Real: named}
-		f.Obeyed, f.Named = []string{obeyed}, []string{named, testWork + "/tools/none"}
-		return f
-	}
-	readOnly := func(rc profile.RunConfig, f host.Facts, p string) bool {
-		t.Helper()
-		plan, err := Build(rc, f, staged())
+// An agent can write where it keeps its work trees, below what it cannot write; not where a
+// link leads, and no agent where the profile is for another.
+func TestWorkTrees(t *testing.T) {
+	dir := testWork + "/.claude"
+	trees := dir + "/worktrees"
+	for name, c := range map[string]struct {
+		agent string
+		at    host.Path
+		later []host.Placeholder
+		want  bool
+	}{
+		"there":         {"claude", host.Path{Kind: host.Dir, Real: trees}, nil, true},
+		"made":          {"claude", host.Path{}, []host.Placeholder{{Path: trees}}, true},
+		"both made":     {"claude", host.Path{}, []host.Placeholder{{Path: dir}, {Path: trees}}, true},
+		"missing":       {"claude", host.Path{}, nil, false},
+		"a link":        {"claude", host.Path{Kind: host.Dir, Link: true, Real: testHome + "/other"}, nil, false},
+		"another agent": {"gemini", host.Path{Kind: host.Dir, Real: trees}, nil, false},
+	} {
+		rc, f, s := config(), machine(), staged()
+		rc.Capabilities = []string{c.agent}
+		f.Paths[dir] = host.Path{Kind: host.Dir, Real: dir}
+		if c.at.Kind != "" {
+			f.Paths[trees] = c.at
+		}
+		f.Later = c.later
+		p, err := Build(rc, f, s)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", name, err)
 		}
-		return slices.ContainsFunc(plan.Ops, func(o Op) bool { return slices.Equal(o.Words(), []string{"--ro-bind", p, p}) })
-	}
-	rc := config()
-	for _, p := range []string{obeyed, named} {
-		if !readOnly(rc, facts(), p) {
-			t.Errorf("%s can be written", p)
+		got, covered := false, false
+		for _, o := range p.Ops {
+			if o.Dest == dir && (o.Kind == OpReadOnly || o.Kind == OpTmpfs) {
+				covered = true
+			}
+			if o.Dest == trees {
+				got = o.Kind == OpBind && o.Source == trees && covered
+			}
 		}
-		if kept := KeptPlaces(rc, facts()); !slices.Contains(kept, p) || slices.Contains(kept, testWork+"/tools/none") {
-			t.Errorf("what counts as there before: %q", kept)
+		if got != c.want || !covered {
+			t.Errorf("%s: writable %v, want %v; what is around it covered %v", name, got, c.want, covered)
 		}
-	}
-	rc.Allow = []string{configKey}
-	if readOnly(rc, facts(), obeyed) || !readOnly(rc, facts(), named) {
-		t.Error("project-config gives what tools obey, and nothing of git")
-	}
-	if ObeyedRoots(rc) != nil {
-		t.Error("nothing is looked for with project-config")
-	}
-	rc = config()
-	rc.GitDir = "rw"
-	if readOnly(rc, facts(), named) || !readOnly(rc, facts(), obeyed) {
-		t.Error(`git_dir = "rw" gives what git runs, and nothing else`)
-	}
-	// In the home are the state and the caches of programs.
-	rc = config()
-	rc.HomeDir = testHome
-	rc.Mounts = []profile.Mount{{Source: testHome + "/.cargo", Dest: testHome + "/.cargo", Mode: profile.RW}, {Source: testHome, Dest: testHome, Mode: profile.RW}, {Source: "/data", Dest: "/data"}}
-	if got := ObeyedRoots(rc); !slices.Equal(got, []string{testWork, testHome}) {
-		t.Errorf("looked for in %q", got)
 	}
 }

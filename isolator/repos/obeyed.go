@@ -26,7 +26,7 @@ func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 		return false
 	}
 	p := dir + "/" + e.Name()
-	if w.stays(p) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
+	if w.stays(p) || w.copied(p) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
 		return false
 	}
 	// A name of several parts becomes one when any of them is renamed.
@@ -73,6 +73,8 @@ func (w *sweep) inFolder(dir, tool string, depth int) {
 		fi, err := e.Info()
 		switch {
 		case err != nil || sensitive.Aside(e.Name()) || w.stays(p):
+		case fi.IsDir() && sensitive.Trees(p):
+			w.more = append(w.more, p)
 		case w.recent(p, fi):
 			w.aside(p, tool)
 		case fi.IsDir() && depth < 8:

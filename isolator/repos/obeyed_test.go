@@ -41,6 +41,7 @@ func TestObeyed(t *testing.T) {
 		"its own submodules": {"", "git init -q d; cd d; printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = ../up\\n' >.gitmodules", ""},
 		"bad submodules":     {"", "git init -q d; cd d; printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = ext::sh -c x\\n' >.gitmodules", "p/d/.gitmodules"},
 		"git inside":         {"", "mkdir .claude; " + evil + "make .claude; git -C .claude config core.pager x", "p/.claude"},
+		"in its work tree":   {"mkdir -p .claude/worktrees", "mkdir -p .claude/worktrees/x/.vscode; echo x >.claude/worktrees/x/.envrc", "p/.claude/worktrees/x/.envrc p/.claude/worktrees/x/.vscode"},
 		"suffix":             {"", "echo x >.envrc.inner-held", ""},
 		"case":               {"", "echo x >.ENVRC", "p/.ENVRC"},
 	} {
@@ -195,4 +196,32 @@ func TestModulesRun(t *testing.T) {
 	}
 	p := newPlace(t)
 	p.sh("git init -q .; mkdir tools; printf '#!/bin/sh\\ntouch $MARK\\ncat\\n' >tools/new; chmod +x tools/new; git config filter.x.clean tools/new; echo '* filter=x' >.gitattributes; echo x >f; git add f; test -e $MARK")
+}
+
+// A work tree that the run made has what git tracks: what is there with the same bytes
+// stays, and what differs or was added is moved aside.
+func TestCheckedOut(t *testing.T) {
+	for name, c := range map[string]struct{ during, want string }{
+		"the same":  {"cp -r .vscode .envrc x", ""},
+		"fewer":     {"cp -r .vscode .envrc x; rm x/.vscode/a/t", ""},
+		"another":   {"cp -r .vscode .envrc x; echo y >x/.envrc; echo y >x/.vscode/a/t", "p/x/.envrc p/x/.vscode"},
+		"more":      {"cp -r .vscode .envrc x; echo y >x/.vscode/u", "p/x/.vscode"},
+		"a link":    {"cp -r .vscode x; ln -s ../.envrc x/.envrc; ln -s t x/.vscode/a/l", "p/x/.envrc p/x/.vscode"},
+		"elsewhere": {"mkdir x/y; cp .envrc x/y", "p/x/y/.envrc"},
+		"no tree":   {"rm -r x/.git; cp .envrc x", "p/x/.envrc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.sh("git init -q .; mkdir -p .vscode/a; echo x >.vscode/a/t; echo x >.envrc")
+			since := p.begin()
+			p.sh("git init -q x; " + c.during)
+			root := p.dir + "/p"
+			s := Search{Roots: []string{root}, Obeyed: []string{root}, Since: since, Homes: []string{p.dir}, Before: []string{root + "/.vscode", root + "/.envrc"}}
+			found, err := s.Hold()
+			if got := p.moved(found.Moved); got != c.want || err != nil {
+				t.Errorf("%q, want %q, %v", got, c.want, err)
+			}
+		})
+	}
 }

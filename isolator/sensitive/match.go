@@ -31,6 +31,7 @@ type table struct {
 	exact  map[string][]pattern
 	starry []pattern
 	leads  map[string]bool // folders that names of several parts begin with
+	trees  []string        // folders of work trees, "/.claude/worktrees/"
 }
 
 // lookup makes the table once. Names are compared in lower case: a file system may do
@@ -45,6 +46,9 @@ var lookup = sync.OnceValue(func() *table { // allowed: written once
 		for _, name := range rows[i].Names {
 			p := pattern{row: &rows[i], folder: strings.HasSuffix(name, "/")}
 			name = "/" + strings.ToLower(strings.TrimSuffix(name, "/"))
+			if rows[i].Trees != "" {
+				t.trees = append(t.trees, name+"/"+rows[i].Trees+"/")
+			}
 			cut := strings.LastIndexByte(name, '/')
 			p.lead, p.last = name[:cut], name[cut+1:]
 			if first, _, several := strings.Cut(name[1:], "/"); several {
@@ -154,17 +158,21 @@ func WorkTrees(there func(sign string) bool) []string {
 
 // inTrees reports whether rest, a path in the folder name, lies in a work tree there.
 func inTrees(name, rest string) bool {
-	return slices.ContainsFunc(WorkTrees(func(string) bool { return true }), func(p string) bool {
-		dir, trees, _ := strings.Cut(p, "/")
-		return strings.EqualFold(dir, name) && strings.HasPrefix(rest, trees+"/")
-	})
+	p := "/" + strings.ToLower(name+"/"+rest)
+	return slices.ContainsFunc(lookup().trees, func(t string) bool { return strings.HasPrefix(p, t) })
 }
 
-// PartOf reports whether path is dir or belongs to it: what lies in a work tree that a
-// tool keeps in dir does not.
+// Trees reports whether dir is a folder in which a tool keeps work trees.
+func Trees(dir string) bool {
+	return slices.ContainsFunc(lookup().trees, func(t string) bool { return strings.HasSuffix(strings.ToLower(dir)+"/", t) })
+}
+
+// PartOf reports whether path is dir or belongs to it. What lies in a work tree belongs
+// neither to the folder of such trees nor to the one that holds it.
 func PartOf(dir, path string) bool {
 	rest, ok := paths.Rest(dir, path)
-	return ok && !inTrees(filepath.Base(dir), rest)
+	name, above := filepath.Base(dir), filepath.Base(filepath.Dir(dir))
+	return ok && !inTrees(name, rest) && (rest == "" || !inTrees(above, name+"/"+rest))
 }
 
 // Packages reports whether one of the folders of a relative path holds other people's

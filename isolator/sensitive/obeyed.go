@@ -46,7 +46,7 @@ type Row struct {
 	// Trees is a folder in a Made one in which the tool keeps work trees of git that it made
 	// itself. What lies in it is a project like others, and no part of the row.
 	Trees string
-	Told  bool     // the end of a run names it, and that is all
+	Told  bool // the end of a run names it, and that is all
 }
 
 // Rows returns the table.
