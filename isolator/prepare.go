@@ -67,6 +67,11 @@ func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage
 	if err := b.build(); err != nil {
 		return b, err
 	}
+	if mode.Made() {
+		if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Planned }); err != nil {
+			return b, err
+		}
+	}
 	if mode.Made() && c.Observe != nil && c.Observe.Hosts {
 		s.Say("learning: every public host is allowed in this run")
 	}

@@ -76,7 +76,7 @@ func (b *Prepared) masksFailed() bool {
 		return false
 	}
 	b.Plan = p
-	return true
+	return b.each(func(f features.Feature) func(*features.Run) error { return f.Planned }) == nil
 }
 
 // finish does what follows the end of the program. What fails is reported and

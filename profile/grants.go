@@ -216,6 +216,9 @@ func (g *granter) folders(rc RunConfig) {
 		}
 	}
 	g.list("writes", MountRW, "can change files in", writes)
+	if rc.Home == "own" {
+		g.ownHome(rc.HomeName)
+	}
 	g.list("copies", "mount safe-rw", "works on a copy of", copies)
 	if rc.Output.Log != "" {
 		g.add(Grant{Kind: "writes", Key: "output.log", Words: "keeps its log in", Items: []Item{g.path(rc.Output.Log, rc.Output.Log)}})
@@ -234,7 +237,7 @@ func (g *granter) folders(rc RunConfig) {
 		system = "the system's programs"
 	}
 	home := wholeHome
-	if rc.Home == "isolated" {
+	if rc.HidesHome() {
 		home = listedHome
 		for _, p := range rc.HomeAllow {
 			it := g.path(p, p)
@@ -244,7 +247,7 @@ func (g *granter) folders(rc RunConfig) {
 		}
 	}
 	g.say("reads", cmp.Or(rc.Base, "host")+" "+home.key, "can read "+system+home.text)
-	if len(rc.Toolchains) > 0 && rc.Home == "isolated" {
+	if len(rc.Toolchains) > 0 && rc.HidesHome() {
 		g.add(Grant{Kind: "reads", Key: Toolchains, Words: "can read the programs installed in your home folder"})
 	}
 	g.list("reads", "mount ro", "can read", reads)

@@ -174,7 +174,7 @@ func TestEveryFieldIsAGrant(t *testing.T) {
 		"Entrypoint.Interactive": "whose terminal", "Entrypoint.TUI": "whose terminal", "Entrypoint.CursorFix": "what is written at the end",
 		"Output.Summary": "text at the end", "Output.Folder": "Log, or the user's own", "Output.LogAll": "Log says it", "Real": "where the paths lead", "AskedHide": "of Hide", "AskedLimits": "of Limits", "Env.Written": "Set says it", "Env.Never": "takes away, and config.toml says it", "Entrypoint.Written": "Cmd says it", "Output.Review": "text at the end", "Output.MaxOutput": "what a caller gets of it", "Noop.Mode": "shown with Block", "LimitsLoose": "shown with Limits",
 	}
-	base := RunConfig{Home: "isolated", WorkdirMode: RW, Workdir: "/w", PIDNamespace: true, GitDir: "own", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
+	base := RunConfig{Home: "own", WorkdirMode: RW, Workdir: "/w", PIDNamespace: true, GitDir: "own", Network: NetAllowlist, NetworkAllow: []string{"a"}, Capabilities: []string{"claude"}}
 	shown := lines(Grants(base))
 	var walk func(v reflect.Value, path string, at func(rc *RunConfig) reflect.Value)
 	walk = func(v reflect.Value, path string, at func(rc *RunConfig) reflect.Value) {

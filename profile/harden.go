@@ -84,7 +84,8 @@ func hardening() []policy {
 		{"sandbox.allow", (*hardener).allow},
 		{"sandbox.base", nil},
 		{"sandbox.workdir_mode", nil},
-		{"sandbox.home", nil},
+		{"sandbox.home", (*hardener).home},
+		{"sandbox.home_name", reset("it shares no home", func(s *source) *strict.String { return &s.Sandbox.HomeName })},
 		{"sandbox.home_allow", func(h *hardener, key string) { h.list(key, &h.src.Sandbox.HomeAllow) }},
 		{"sandbox.hide", (*hardener).hide}, // a variable it may not use is an error: what narrows is not dropped
 		{"sandbox.pid_namespace", off("it does not see your other processes", false, func(s *source) *strict.Bool { return &s.Sandbox.PIDNamespace })},
@@ -157,6 +158,14 @@ func (h *hardener) allow(key string) {
 		}
 		return ok
 	})
+}
+
+// home gives it an empty one: it gets at nothing that other boxes left in theirs.
+func (h *hardener) home(key string) {
+	if f := &h.src.Sandbox.Home; f.V == "own" {
+		h.say(`%s = "own" becomes "isolated": nothing of its home stays`, key)
+		f.V = "isolated"
+	}
 }
 
 // hide keeps it from showing what a profile of the user's own that it extends hides.

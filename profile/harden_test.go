@@ -55,7 +55,8 @@ clipboard = true
 devices = ["kvm"]
 hide = ["secret", "!secret"]
 allow = ["ssh-keys", "nested-user-ns", "docker-socket"]
-home = "isolated"
+home = "own"
+home_name = "theirs"
 home_allow = ["~/.local/bin", "$GOPATH/bin"]
 pid_namespace = false
 git_dir = "rw"
@@ -96,6 +97,8 @@ func TestHarden(t *testing.T) {
 		`sandbox.devices: "kvm" is dropped: the devices of your computer stay yours`,
 		`sandbox.allow: "ssh-keys" is dropped: it stays hidden`,
 		`sandbox.allow: "docker-socket" is dropped: it stays hidden`,
+		`sandbox.home = "own" becomes "isolated": nothing of its home stays`,
+		`sandbox.home_name = "theirs" is ignored: it shares no home`,
 		`sandbox.home_allow: "$GOPATH/bin" is dropped: a remote profile knows HOME, USER and UID, not GOPATH`,
 		`sandbox.hide: "!secret" is dropped: what is hidden stays hidden`,
 		`sandbox.pid_namespace = false is ignored: it does not see your other processes`,

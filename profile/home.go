@@ -1,9 +1,11 @@
 package profile
 
 import (
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"strconv"
 )
 
@@ -16,4 +18,29 @@ func PasswordHome() string {
 		return ""
 	}
 	return filepath.Clean(u.HomeDir)
+}
+
+// HidesHome reports whether the user's home folder is out of sight, but for what the
+// profile lists of it: an empty one, or the box's own, is in its place.
+func (rc RunConfig) HidesHome() bool { return rc.Home == "isolated" || rc.Home == "own" }
+
+// homeName is what a home may be called. The home of a project has an @ in its name, so
+// no profile gets at it by naming it.
+var homeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) // allowed: compiled once, never changed
+
+func checkHomeName(name string) error {
+	if !homeName.MatchString(name) {
+		return fmt.Errorf("%q is no name of a home: letters, digits, dots, dashes and underscores, at most 64", name)
+	}
+	return nil
+}
+
+// ownHome says what an own home is: it outlives the run, and whoever shares it finds what
+// is in it.
+func (g *granter) ownHome(name string) {
+	if name == "" {
+		g.say("writes", "home own", "keeps a home of its own between runs, for all boxes of this project")
+		return
+	}
+	g.list("writes", "home named", "keeps a home of its own between runs, with the logins in it, and shares it with all boxes that name it", texts([]string{name}))
 }

@@ -153,7 +153,9 @@ func TestWarnings(t *testing.T) {
 		{"name = \"other\"", `L/p.toml:2: name: is "other", but -p and extends know the profile by its file's name, "p"`},
 		{"name = \"p\"\nsync_credentials = true\ncapabilities = [\"claude\"]", ""},
 		{"sync_credentials = true", "L/p.toml:2: sync_credentials: has no effect without capabilities"},
-		{"[sandbox]\nhome_allow = [\"~/data\"]", `L/p.toml:3: sandbox.home_allow: has no effect: the whole home folder can be read (home = "isolated" hides the rest)`},
+		{"[sandbox]\nhome_allow = [\"~/data\"]", `L/p.toml:3: sandbox.home_allow: has no effect: the whole home folder can be read (home = "own" or "isolated" hides the rest)`},
+		{"[sandbox]\nhome_name = \"both\"", `L/p.toml:3: sandbox.home_name: has no effect: the home is "host" (home = "own" is what has a name)`},
+		{"[sandbox]\nhome = \"own\"\nhome_name = \"both\"", ""},
 		{"[sandbox]\nhome = \"isolated\"\nhome_allow = [\"~/data\"]", ""},
 		{"[sandbox]\nnetwork_deny = [\"b.example\"]", "L/p.toml:3: sandbox.network_deny: has no effect: there is no network"},
 		{"[sandbox]\nnetwork_mode = \"ask\"", ""},
@@ -208,7 +210,7 @@ func TestPublishedSpellings(t *testing.T) {
 		t.Errorf("%+v", rc)
 	}
 	for text, want := range map[string]string{
-		"[sandbox]\nhome = \"host-rw\"":          `L/p.toml:3: sandbox.home: "host-rw" is not one of "host", "isolated" (did you mean "host"?)`,
+		"[sandbox]\nhome = \"host-rw\"":          `L/p.toml:3: sandbox.home: "host-rw" is not one of "host", "own", "isolated" (did you mean "host"?)`,
 		"[sandbox]\ncgroup_manager = \"cgroup\"": `L/p.toml:3: sandbox.cgroup_manager: "cgroup" is not one of "", "cgroupfs", "systemd" (did you mean "cgroupfs"?)`,
 		"[output]\nrecord = \"yes\"":             `L/p.toml:3: output.record: "yes" is not one of "true", "false", "audit"`,
 	} {

@@ -86,7 +86,7 @@ func TestLoadFaults(t *testing.T) {
 		{"V1\nname = \"a\"\nname = \"b\"", `G/p.toml:3: name: is written twice (first on line 2)`},
 		{"schema_version = 1", "G/p.toml:1: schema_version: wants a string, is a whole number (write \"1\")"},
 		{"V1\nname = \"a/b\"", `G/p.toml:2: name: profile name "a/b" contains a slash`},
-		{"V1\n[sandbox]\nnetwrok = true\nhome = \"isolatd\"", "G/p.toml:3: sandbox.netwrok: unknown key (did you mean \"network\"?)\nG/p.toml:4: sandbox.home: \"isolatd\" is not one of \"host\", \"isolated\" (did you mean \"isolated\"?)"},
+		{"V1\n[sandbox]\nnetwrok = true\nhome = \"isolatd\"", "G/p.toml:3: sandbox.netwrok: unknown key (did you mean \"network\"?)\nG/p.toml:4: sandbox.home: \"isolatd\" is not one of \"host\", \"own\", \"isolated\" (did you mean \"isolated\"?)"},
 		{"V1\n[sandbox]\nallow = [\"ssh-keys\", \"ssh_keys\"]", `G/p.toml:3: sandbox.allow: unknown name "ssh_keys" (did you mean "ssh-keys"?)`},
 		{"V1\n[sandbox]\nallow = [\n\"-ssh-keys\"]", `G/p.toml:4: sandbox.allow: "-ssh-keys" removes nothing: no profile this one extends lists "ssh-keys"`},
 		{"V1\ncapabilities = [\"claud\"]", `G/p.toml:2: capabilities: unknown name "claud" (did you mean "claude"?)`},

@@ -210,14 +210,14 @@ func (r *resolver) missingDest(m *Mount, hostPath string) string {
 
 func (r *resolver) forbiddenDest(m *Mount) string {
 	dest := real(m.Dest)
-	isolated := r.rc.Home == "isolated"
+	isolated := r.rc.HidesHome()
 	switch {
 	case m.Dest == "/" || dest == "/":
 		return "a mount over / would replace the box"
 	case paths.Below(paths.BoxDir, m.Dest) || m.Dest == paths.BoxMarker || m.Dest == "/run" || dest == "/run":
 		return fmt.Sprintf("dest %q is inner's own", m.Dest)
 	case isolated && (paths.Below(m.Dest, r.c.Home) || paths.Below(dest, r.home)):
-		return fmt.Sprintf("dest %q covers the home folder, and home is isolated", m.Dest)
+		return fmt.Sprintf("dest %q covers the home folder, and home is %s", m.Dest, r.rc.Home)
 	case r.inner == "":
 		return ""
 	case paths.Below(r.inner, dest) && !paths.Below(filepath.Join(r.inner, "workspaces"), dest):
@@ -261,7 +261,7 @@ func (r *resolver) mountPoint(m *Mount) (hostPath string, made bool) {
 	for _, dir := range []string{"/tmp", "/var/tmp", "/run"} {
 		cover(dir, dir, true)
 	}
-	if r.rc.Home == "isolated" {
+	if r.rc.HidesHome() {
 		cover(r.c.Home, r.c.Home, true)
 		for _, dir := range r.rc.HomeAllow {
 			if ok, err := exists(dir); ok && err == nil {

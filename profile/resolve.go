@@ -154,9 +154,10 @@ func (r *resolver) sandbox() {
 	if rc.Home = or(s.Home, "host"); rc.Home == "host-ro" {
 		rc.Home = "host" // one thing by two names; the host is never writable
 	}
-	if rc.Base = or(s.Base, "host"); rc.Base == "minimal" {
+	if rc.Base = or(s.Base, "host"); rc.Base == "minimal" && rc.Home == "host" {
 		rc.Home = "isolated" // nothing of it is there but the toolchains and what is mounted
 	}
+	rc.HomeName = s.HomeName.V
 	rc.NetworkAllow, rc.NetworkDeny = s.NetworkAllow.Texts(), s.NetworkDeny.Texts()
 	rc.Clipboard = s.Clipboard.V
 	rc.Devices = s.Devices.Texts()

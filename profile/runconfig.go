@@ -64,7 +64,8 @@ type RunConfig struct {
 
 	WorkdirMode   Mode // RW, RO or None
 	Base          string
-	Home          string // "host" or "isolated"
+	Home          string // "host", "own" or "isolated"
+	HomeName      string // of an own home that is shared by its name; "" for that of the project
 	HomeAllow     []string
 	Hide          []string // patterns for absolute paths, see package gitignore
 	Network       Network

@@ -49,6 +49,7 @@ type sandboxTable struct {
 	Base         strict.String `toml:"base"`
 	WorkdirMode  strict.String `toml:"workdir_mode"`
 	Home         strict.String `toml:"home"`
+	HomeName     strict.String `toml:"home_name"`
 	HomeAllow    strict.List   `toml:"home_allow"`
 	Hide         strict.List   `toml:"hide"`
 	PIDNamespace strict.Bool   `toml:"pid_namespace"`
@@ -129,7 +130,7 @@ type checkRow struct {
 func networkModes() []string { return []string{"off", "full", "allowlist", "ask"} }
 func bases() []string        { return []string{"host", "minimal"} }
 func workdirModes() []string { return []string{"rw", "ro", "none"} }
-func homes() []string        { return []string{"host", "isolated"} }
+func homes() []string        { return []string{"host", "own", "isolated"} }
 func gitDirs() []string      { return []string{"own", "ro", "rw", "protected"} } // the last is the old name of the first
 func procs() []string        { return []string{"auto", "fresh", "bind", "empty"} }
 func seccomps() []string     { return []string{"default", "strict", "off"} }

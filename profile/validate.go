@@ -111,6 +111,11 @@ func (v *validator) sandbox(s *sandboxTable) {
 	v.oneOf(s.Base, "sandbox.base", bases())
 	v.oneOf(s.WorkdirMode, "sandbox.workdir_mode", workdirModes())
 	v.oneOf(s.Home, "sandbox.home", homes(), "host-ro") // what published profiles call "host"
+	if n := s.HomeName; n.Set && n.V != "" {
+		if err := checkHomeName(n.V); err != nil {
+			v.add(n.At, "sandbox.home_name", err.Error(), "")
+		}
+	}
 	v.oneOf(s.GitDir, "sandbox.git_dir", gitDirs())
 	v.oneOf(s.Proc, "sandbox.proc", procs())
 	v.oneOf(s.Seccomp, "sandbox.seccomp", seccomps())

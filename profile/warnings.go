@@ -34,8 +34,11 @@ func (r *resolver) warnings() {
 
 func (r *resolver) warnSandbox() {
 	s, rc := &r.s.Sandbox, &r.rc
-	if len(rc.HomeAllow) > 0 && rc.Home != "isolated" {
-		r.warn(s.HomeAllow.At, "sandbox.home_allow", `home = "isolated" hides the rest`, "has no effect: the whole home folder can be read")
+	if len(rc.HomeAllow) > 0 && !rc.HidesHome() {
+		r.warn(s.HomeAllow.At, "sandbox.home_allow", `home = "own" or "isolated" hides the rest`, "has no effect: the whole home folder can be read")
+	}
+	if rc.HomeName != "" && rc.Home != "own" {
+		r.warn(s.HomeName.At, "sandbox.home_name", `home = "own" is what has a name`, "has no effect: the home is %q", rc.Home)
 	}
 	if len(rc.NetworkDeny) > 0 && rc.Network == NetOff {
 		r.warn(s.NetworkDeny.At, "sandbox.network_deny", "", "has no effect: there is no network")
@@ -93,7 +96,7 @@ func (r *resolver) warnEnv() {
 		switch {
 		case r.rc.Network == NetFull:
 			r.warn(at, key, "name the variables in inherit", "your whole environment is passed, and the network is open")
-		case r.rc.Home == "isolated":
+		case r.rc.HidesHome():
 			r.warn(at, key, "name the variables in inherit", "your whole environment is passed, although the home folder is hidden")
 		}
 	}

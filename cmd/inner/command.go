@@ -115,7 +115,7 @@ func (a *app) tree() *cobra.Command {
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(
 		a.cmdHook(), a.cmdAllow(), a.cmdDeny(), a.cmdRevoke(), a.cmdStatus(), a.cmdWhich(), a.cmdBypass(),
-		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdRoles(), a.cmdLearn(), a.cmdChanges(), a.cmdProfile(), a.cmdVerify(), a.cmdExplain(), a.cmdWhy(), a.cmdResources(), a.cmdConfig(), a.cmdInit(), a.cmdReset(), a.cmdUninstall(), a.cmdDoctor(), a.cmdLog(), a.cmdAudit(), a.cmdCompletion(), a.cmdVersion(),
+		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdRoles(), a.cmdLearn(), a.cmdChanges(), a.cmdHome(), a.cmdProfile(), a.cmdVerify(), a.cmdExplain(), a.cmdWhy(), a.cmdResources(), a.cmdConfig(), a.cmdInit(), a.cmdReset(), a.cmdUninstall(), a.cmdDoctor(), a.cmdLog(), a.cmdAudit(), a.cmdCompletion(), a.cmdVersion(),
 	)
 	knownHelp(root)
 	for _, c := range root.Commands() {

@@ -35,6 +35,7 @@ const (
 // agentsOf is what the agents of one run keep.
 type agentsOf struct {
 	memory *memory
+	home   *ownHome
 	logins []clonedLogin
 }
 
@@ -46,8 +47,8 @@ type clonedLogin struct {
 }
 
 // agents gives the box clones of what agents keep in the home, and their logins.
-func agents(memory *memory) Feature {
-	a := &agentsOf{memory: memory}
+func agents(memory *memory, home *ownHome) Feature {
+	a := &agentsOf{memory: memory, home: home}
 	return Feature{
 		Name: "agents", Keys: []string{"capabilities", "sync_credentials"}, Make: a.make,
 		Ask: func(run *Run, q *host.Request) (err error) {
@@ -155,7 +156,7 @@ func cloneBinds(run *Run, c capability.Capability, at func(capability.Folder) st
 // hasPlace reports whether a clone can be mounted at its usual place: a mount
 // point can be made in an empty home, and nowhere else.
 func hasPlace(rc profile.RunConfig, f host.Facts, place string) bool {
-	return rc.Home == "isolated" || rc.Base == "minimal" || f.Paths[place].Kind == host.Dir
+	return rc.HidesHome() || rc.Base == "minimal" || f.Paths[place].Kind == host.Dir
 }
 
 // make makes the clones of the capabilities.

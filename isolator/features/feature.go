@@ -35,6 +35,7 @@ type Feature struct {
 	Ask     func(*Run, *host.Request) error // adds what it has to know of the host; changes nothing
 	Learn   func(*Run) error                // completes Facts and Reach with what a probe cannot tell
 	Make    func(*Run) error                // makes what the run needs, and puts it into Assets
+	Planned func(*Run) error                // makes on the host what the plan needs there; for each plan that is made
 	Show    func(*Run) error                // puts into the Assets of a preview what Make would
 	Refresh func(*Run) error                // looks again, after the host has changed; Facts are new
 	Start   func(*Run, *launch.Options)     // says what the launcher is to call; before each try to start
@@ -54,11 +55,11 @@ type Feature struct {
 //	observed last             what was seen includes the answers of the network
 func All() []Feature {
 	git := new(boxGits)
-	memory := new(memory)
+	memory, home := new(memory), new(ownHome)
 	return []Feature{
-		workspaces(), masks(), limited(), nested(), proc(),
+		workspaces(), home.feature(), masks(), limited(), nested(), proc(),
 		memory.feature(), git.feature(), leftovers(git), git.last(),
-		agents(memory), logins(git), gitSettings(), noop(), bus(), history(), copies(), reach(), network(), observed(),
+		agents(memory, home), logins(git), gitSettings(), noop(), bus(), history(), copies(), reach(), network(), observed(),
 	}
 }
 

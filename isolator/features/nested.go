@@ -16,7 +16,7 @@ func nested() Feature {
 
 func noPlaceForImages(run *Run) error {
 	const key = "nested-user-ns"
-	if !slices.Contains(run.Spec.Allow, key) || run.Spec.Home == "isolated" {
+	if !slices.Contains(run.Spec.Allow, key) || run.Spec.HidesHome() {
 		return nil
 	}
 	at := filepath.Join(run.Home, ".local", "share", "containers")
@@ -29,6 +29,6 @@ func noPlaceForImages(run *Run) error {
 		}
 	}
 	run.Warn("podman has no place for images in this box: %q does not exist", at)
-	run.Hint("mkdir -p ~/.local/share/containers ~/.cache/containers; or home = \"isolated\" under [sandbox]")
+	run.Hint("mkdir -p ~/.local/share/containers ~/.cache/containers; or home = \"own\" under [sandbox]")
 	return nil
 }

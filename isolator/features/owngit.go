@@ -222,7 +222,7 @@ func seesTop(home string, rc profile.RunConfig, top string) bool {
 	}) {
 		return true
 	}
-	return rc.Base != "minimal" && !(rc.Home == "isolated" && inFolder(files.Real(home), top)) && !inFolder("/tmp", top) && !inFolder("/var/tmp", top)
+	return rc.Base != "minimal" && !(rc.HidesHome() && inFolder(files.Real(home), top)) && !inFolder("/tmp", top) && !inFolder("/var/tmp", top)
 }
 
 // show puts mounts into a plan that is printed.

@@ -28,7 +28,7 @@ func tellReach(run *Run) error {
 			}
 		}
 		// In an isolated home its own file is not there, and no variable says this.
-		if a.Config != "" && run.Spec.Home == "isolated" {
+		if a.Config != "" && run.Spec.HidesHome() {
 			name := strings.ReplaceAll(strings.TrimPrefix(a.ConfigAt, "."), "/", "-")
 			file, err := run.Folder.File(name, []byte(a.Config), 0o444)
 			if err != nil {

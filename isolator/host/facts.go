@@ -120,10 +120,25 @@ type Facts struct {
 	Nested *Nested `json:"nested,omitempty"`
 	// Programs are the files behind the program names asked about.
 	Programs []Program `json:"programs,omitempty"`
+	// OwnHome is the home that the box has of its own; nil when it has none.
+	OwnHome *OwnHome `json:"own_home,omitempty"`
 	// Env is the environment of the call.
 	Env map[string]string `json:"-"`
 	// Terminal says whether the program will have the box's own terminal.
 	Terminal bool `json:"terminal"`
+}
+
+// OwnHome is a folder that boxes see as their home, and where in it boxes mount something.
+// No box can write the folder that it is in.
+type OwnHome struct {
+	Path   string      `json:"path"`
+	Points []HomePoint `json:"points,omitempty"`
+}
+
+// HomePoint is a place below a home where something is mounted: a file, or else a folder.
+type HomePoint struct {
+	Path string `json:"path"` // below the home
+	File bool   `json:"file,omitempty"`
 }
 
 // Homes are the homes of the user: $HOME, and the one of the password file

@@ -135,7 +135,7 @@ func (s Subject) meant() []Row {
 	}
 	read := words("the system")
 	own := words("/tmp", "/var/tmp")
-	if rc.Home == "isolated" {
+	if rc.HidesHome() {
 		own = append(own, Thing{Text: "~", Path: rc.HomeDir})
 		for _, p := range rc.HomeAllow {
 			read = append(read, s.place(p, "home_allow"))

@@ -6,7 +6,7 @@ package plan
 //  1. namespaces, capabilities, death with the parent
 //  2. base: the host read-only, a fresh /dev and /proc
 //  3. empty places: /tmp, /var/tmp, /run (with what programs need of it)
-//  4. the home, when isolated, and what is bound back into it
+//  4. the home, when isolated or the box's own, and what is bound back into it
 //  5. the working folder and the profile's mounts, parents before children
 //     then the box's own git directories, over those of the host
 //  6. what inner puts in: capability clones, history, noop shims, the marker,
@@ -42,6 +42,7 @@ type builder struct {
 	entries []sensitive.Place // see table
 	begins  []string          // see startup
 	emptied []string          // see places
+	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit
 	key     string            // see because
 }
@@ -79,6 +80,9 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 		}
 	}
 	if err := b.program(); err != nil {
+		return Plan{}, err
+	}
+	if err := b.homePoints(); err != nil {
 		return Plan{}, err
 	}
 	b.shown()

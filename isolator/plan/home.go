@@ -11,10 +11,11 @@ import (
 )
 
 func (b *builder) homeFolder() error {
-	if b.rc.Home != "isolated" {
+	if !b.rc.HidesHome() {
 		return nil
 	}
 	b.because("sandbox.home")
+	how := fmt.Sprintf("(sandbox.home = %q)", b.rc.Home)
 	for _, other := range b.homes() {
 		if l, _ := b.view.at(other); other != b.home && l.bind() && b.kind(other) == host.Dir {
 			b.tmpfs("the home of the password file is empty, too", 0o700, other)
@@ -26,11 +27,17 @@ func (b *builder) homeFolder() error {
 		}
 		for _, at := range b.view.where(b.canon(home)) {
 			if at != b.home {
-				b.filler("another name of the home, which is empty (sandbox.home = \"isolated\")", at)
+				b.filler("another name of the home, which is empty "+how, at)
 			}
 		}
 	}
-	b.tmpfs("an empty home (sandbox.home = \"isolated\")", 0o700, b.home)
+	if b.rc.Home == "own" {
+		if err := b.ownHome("the home of the box's own " + how); err != nil {
+			return err
+		}
+	} else {
+		b.tmpfs("an empty home "+how, 0o700, b.home)
+	}
 	if l, _ := b.view.at(b.f.Home); b.f.Home != b.home && !l.bind() {
 		b.symlink("the name of the home, which is a link", b.home, b.f.Home)
 	}

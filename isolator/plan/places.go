@@ -37,7 +37,7 @@ func (b *builder) places() {
 	}
 	b.because("sandbox.home")
 	for _, home := range b.f.Homes() {
-		if b.rc.Home != "isolated" {
+		if !b.rc.HidesHome() {
 			b.showHome(home)
 		}
 	}
@@ -46,7 +46,7 @@ func (b *builder) places() {
 		b.showAgain("installed programs", p)
 	}
 	for _, p := range b.packageFolders(b.s.Program) {
-		if !paths.Below(b.home, p) || b.rc.Home != "isolated" { // see programFolders
+		if !paths.Below(b.home, p) || !b.rc.HidesHome() { // see programFolders
 			b.showAgain("the program itself", p)
 		}
 	}

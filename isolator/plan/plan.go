@@ -23,6 +23,10 @@ type Plan struct {
 	// and does not start the program when one is not.
 	Shown []Shown
 
+	// HomePoints are the places in a home of the box's own where something is mounted. They
+	// are made before bwrap starts, see package ownhome.
+	HomePoints []HomePoint
+
 	// Pins are links that are bound onto themselves before the program starts, and Masks
 	// are files that are covered then.
 	Pins    []Pin
@@ -67,6 +71,13 @@ type Fill struct {
 	Source string // on the host: folders and regular files are copied
 	Dest   string // in the box, where it is mounted
 	Room   uint64 // its size in bytes
+}
+
+// HomePoint is a place below a home where something is mounted.
+type HomePoint struct {
+	Path   string // below the home
+	File   bool   // what is mounted is a file
+	Source string // or, when it is not "", what this is on the host
 }
 
 // Shown is a mount that must be there at a box path.

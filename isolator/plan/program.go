@@ -30,7 +30,7 @@ func (b *builder) program() error {
 func (b *builder) programFolders() []string {
 	var out []string
 	add := func(p string) {
-		if paths.Below(b.home, p) && p != b.home && b.rc.Home == "isolated" && !slices.Contains(out, p) {
+		if paths.Below(b.home, p) && p != b.home && b.rc.HidesHome() && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}

@@ -87,7 +87,7 @@ func (b *builder) staged() error {
 // stagedPlace is where a staged thing goes: where the path leads on the host, but
 // in an empty home by its own name, since the links on the way are not there.
 func (b *builder) stagedPlace(p string) string {
-	if rest, ok := paths.Rest(b.f.Home, p); ok && b.rc.Home == "isolated" {
+	if rest, ok := paths.Rest(b.f.Home, p); ok && b.rc.HidesHome() {
 		at := filepath.Join(b.home, rest)
 		if l, _ := b.view.at(at); !l.bind() {
 			return at

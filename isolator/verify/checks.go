@@ -180,7 +180,8 @@ func (c *checker) filesystem() {
 func (c *checker) home() {
 	ch := c.add("home-isolated", High, "home-isolated", "the home holds only what the profile puts there")
 	ch.Want = c.canon(c.Facts.Home)
-	ch.lift(c.Config.Home != "isolated", `home = "host": the home can be read, less what is hidden`)
+	ch.lift(!c.Config.HidesHome(), `home = "host": the home can be read, less what is hidden`)
+	ch.lift(c.Config.Home == "own", `home = "own": it also holds what earlier runs left there`)
 	if c.Config.Home != "isolated" {
 		return
 	}
@@ -226,6 +227,9 @@ func (c *checker) writable() []Place {
 	if c.Config.WorkdirMode == profile.RW || c.Config.WorkdirMode == profile.SafeRW {
 		add(c.Config.Workdir)
 	}
+	if c.Config.Home == "own" {
+		add(c.Facts.Home)
+	}
 	for _, m := range c.Config.Mounts {
 		if m.Mode == profile.RW || m.Mode == profile.SafeRW {
 			add(m.Dest)
@@ -262,7 +266,7 @@ func (c *checker) grants() {
 		ch.Places = append(ch.Places, Place{Path: c.canon(m.Dest), Kind: c.Facts.Paths[m.Source].Kind, ID: c.Facts.Paths[m.Source].ID, Mode: string(m.Mode)})
 	}
 	c.dropEmpty()
-	if c.Config.Home == "isolated" {
+	if c.Config.HidesHome() {
 		ch = c.add("home-allow", Medium, "mounts", "what the home shows is there, and cannot be changed")
 		for _, p := range c.Config.HomeAllow {
 			if place := c.place(p); place.Kind == host.File || place.Kind == host.Dir {

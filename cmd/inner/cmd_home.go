@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/ownhome"
+	"github.com/enr/inner/isolator/repos"
+)
+
+func (a *app) cmdHome() *cobra.Command {
+	c := &cobra.Command{
+		Use: "home", Short: "Look at the homes that boxes have of their own, take something out, or empty one",
+		Long: "Look at the homes that boxes have of their own, take something out, or empty one.\n\n" +
+			"A profile with home = \"own\" has a home folder that stays between runs: one for each project, or the\n" +
+			"one that home_name names. Only its boxes see it. Without --of, the home of the project you are in is\n" +
+			"meant; --of takes a key that list prints.",
+	}
+	c.AddCommand(a.cmdHomeList(), a.cmdHomeShow(), a.cmdHomeGet(), a.cmdHomeReset())
+	return c
+}
+
+// homeKey is the key of the home that is meant, of one that is there.
+func (a *app) homeKey(of string) (string, error) {
+	if of == "" {
+		pl, err := a.Here()
+		if err != nil {
+			return "", err
+		}
+		root := pl.Root()
+		if root == "" {
+			root = pl.Cwd
+		}
+		of = ownhome.Owner{Project: files.Real(root)}.Key()
+	}
+	if strings.ContainsAny(of, "/\x00") || strings.HasPrefix(of, ".") {
+		return "", usagef("%q is no key of a home", of)
+	}
+	if fi, err := os.Lstat(filepath.Join(ownhome.Base(a.InnerHome), of)); err != nil || !fi.IsDir() {
+		return "", &fault.Refusal{Code: 1, Msg: fmt.Sprintf("there is no home %q: no box with home = \"own\" has run here", of), Hint: "inner home list; --of KEY names another one"}
+	}
+	return of, nil
+}
+
+// homeCommand is a command about one home.
+func (a *app) homeCommand(c *cobra.Command, do func(key string, args []string) error) *cobra.Command {
+	var of string
+	c.Flags().StringVar(&of, "of", "", "the `KEY` of a home, as list prints it")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := a.outside(cmd); err != nil {
+			return err
+		}
+		key, err := a.homeKey(of)
+		if err != nil {
+			return err
+		}
+		return do(key, args)
+	}
+	return c
+}
+
+func (a *app) cmdHomeList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "list", Short: "List the homes, with their sizes", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			list, err := ownhome.List(a.InnerHome)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(slices.Clip(append([]ownhome.Info{}, list...)))
+			}
+			if len(list) == 0 {
+				a.say("there are none: home = \"own\" under [sandbox] makes one")
+				return nil
+			}
+			w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
+			for _, h := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(h.Key), copytree.Size(h.Size), a.homeState(h), printable(a.homeOwner(h)))
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) homeState(h ownhome.Info) string {
+	switch {
+	case h.Damaged != "":
+		return "damaged"
+	case h.Running:
+		return "running"
+	}
+	return "used " + h.Used.Format(time.DateOnly)
+}
+
+func (a *app) homeOwner(h ownhome.Info) string {
+	if h.Name != "" {
+		return "boxes that name it"
+	}
+	return a.Short(h.Project)
+}
+
+func (a *app) cmdHomeShow() *cobra.Command {
+	var asJSON bool
+	c := a.homeCommand(&cobra.Command{Use: "show", Short: "Say what is in a home", Args: cobra.NoArgs}, func(key string, _ []string) error {
+		h := ownhome.Look(a.InnerHome, key)
+		if asJSON {
+			return a.printJSON(h)
+		}
+		fmt.Fprintf(a.stdout, "%s\n%s, %d files, %s\n", printable(filepath.Join(a.Short(ownhome.Base(a.InnerHome)), key)), copytree.Size(h.Size), h.Files, a.homeState(h))
+		w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
+		for _, e := range h.Top {
+			fmt.Fprintf(w, "  ~/%s\t%s\t%d files\n", printable(e.Name), copytree.Size(e.Size), e.Files)
+		}
+		return w.Flush()
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) cmdHomeGet() *cobra.Command {
+	return a.homeCommand(&cobra.Command{
+		Use: "get PATH [DEST]", Short: "Copy a file or a folder out of a home", Args: cobra.RangeArgs(1, 2),
+		Long: "Copy a file or a folder out of a home: PATH as the box has it (~/notes.md). DEST is a folder, or a name that is\n" +
+			"free; without one it goes into the current folder. A program in a box wrote it: what git or other tools on\n" +
+			"this computer would run of it is switched off or moved aside, and said.",
+	}, func(key string, args []string) error {
+		rel, err := ownhome.Clean(args[0], a.Home)
+		if err != nil {
+			return usage{err}
+		}
+		dest := "."
+		if len(args) > 1 {
+			dest = args[1]
+		}
+		return a.homeGet(key, rel, dest)
+	})
+}
+
+func (a *app) homeGet(key, rel, dest string) error {
+	dest, err := filepath.Abs(dest)
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(rel)
+	if rel == "." {
+		name = "home"
+	}
+	if fi, err := os.Stat(dest); err == nil && fi.IsDir() {
+		dest = filepath.Join(dest, name)
+	}
+	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
+		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%q is there already", dest), Hint: "inner home get PATH ANOTHER-NAME"}
+	}
+	// What tools would obey is found, and switched off, before it has the name that was asked for.
+	work, err := os.MkdirTemp(filepath.Dir(dest), ".inner-get-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = copytree.Remove(work) }()
+	left, err := ownhome.Get(context.Background(), a.InnerHome, key, rel, filepath.Join(work, filepath.Base(dest)))
+	if err != nil {
+		return err
+	}
+	for _, l := range left {
+		a.warn("left out: %s: %s", l.Path, l.Why)
+	}
+	if err := a.holdCopy(work, filepath.Dir(dest)); err != nil {
+		return err
+	}
+	return a.outOf(work, filepath.Dir(dest))
+}
+
+// holdCopy switches off and moves aside what tools on this computer would obey of a copy in
+// the folder work, and says so with the names that it will have in dir.
+func (a *app) holdCopy(work, dir string) error {
+	found, err := repos.Search{
+		Roots: []string{work}, Obeyed: []string{work}, Timeless: []string{work}, Homes: a.Homes(), Limit: time.Minute, Hooks: host.EverywhereHooks(a.Getenv),
+	}.Hold()
+	at := func(p string) string {
+		if rest, ok := strings.CutPrefix(p, files.Real(work)+"/"); ok {
+			p = filepath.Join(dir, rest)
+		}
+		return a.Short(p)
+	}
+	for _, h := range found.Held {
+		a.warn("%s would run on your machine, and is switched off: %s; the original is %s", at(h.Place), strings.Join(h.What, ", "), at(h.Kept[0]))
+	}
+	for _, m := range found.Moved {
+		a.warn("%s would be obeyed by %s, and is %s", at(m.Path), m.Tool, at(m.Kept))
+	}
+	if len(found.Unseen) > 0 {
+		return errors.New("the copy is too large to look for what tools on your machine would obey: copy parts of it")
+	}
+	return err
+}
+
+// outOf moves what is in a folder to another one, and prints where it is now.
+func (a *app) outOf(work, dir string) error {
+	entries, err := os.ReadDir(work)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		to := filepath.Join(dir, e.Name())
+		if files.Exists(to) {
+			return fmt.Errorf("%q is there now", to)
+		}
+		if err := os.Rename(filepath.Join(work, e.Name()), to); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.stdout, printable(a.Short(to)))
+	}
+	return nil
+}
+
+func (a *app) cmdHomeReset() *cobra.Command {
+	var yes bool
+	c := a.homeCommand(&cobra.Command{
+		Use: "reset", Short: "Remove a home with all that is in it, after asking", Args: cobra.NoArgs,
+	}, func(key string, _ []string) error {
+		h := ownhome.Look(a.InnerHome, key)
+		fmt.Fprintf(a.stderr, "to be removed: %s (%s, %d files), with the logins and sessions of its agents\n", printable(key), copytree.Size(h.Size), h.Files)
+		if err := a.askFor("Remove it?", yes, "inner home reset --yes"); err != nil {
+			return err
+		}
+		return ownhome.Reset(a.InnerHome, key)
+	})
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return c
+}

@@ -1,0 +1,113 @@
+package features
+
+// The home that a box has of its own (sandbox.home = "own"): package ownhome keeps it.
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/ownhome"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/profile"
+)
+
+// ownHome is the home of one run; nothing when the profile asks for none, and in a preview.
+type ownHome struct{ *ownhome.Home }
+
+func (h *ownHome) feature() Feature {
+	return Feature{
+		Name: "a home of its own", Keys: []string{"sandbox.home", "sandbox.home_name"},
+		Before: h.open, Learn: h.tell, Refresh: h.tell, Planned: h.places,
+		Finish: func(run *Run, o *Outcome) error {
+			h.sayKept(run, o)
+			return nil
+		},
+	}
+}
+
+// HomeOwner says whose home the boxes of a profile have: that of the project, of the working
+// folder where there is none, or the one of a name.
+func HomeOwner(rc profile.RunConfig) ownhome.Owner {
+	switch {
+	case rc.HomeName != "":
+		return ownhome.Owner{Name: rc.HomeName}
+	case rc.Project != "":
+		return ownhome.Owner{Project: files.Real(rc.Project)}
+	}
+	return ownhome.Owner{Project: files.Real(rc.Workdir)}
+}
+
+// open makes the home, before anything is put into it.
+func (h *ownHome) open(run *Run) (err error) {
+	if run.Spec.Home != "own" {
+		return nil
+	}
+	if h.Home, err = ownhome.Open(run.InnerHome, HomeOwner(run.Spec)); err != nil {
+		return err
+	}
+	run.Undo(h.Close)
+	return nil
+}
+
+// tell says to the planner which home it is.
+func (h *ownHome) tell(run *Run) error {
+	if run.Spec.Home != "own" {
+		return nil
+	}
+	owner := HomeOwner(run.Spec)
+	points := ownhome.Points(run.InnerHome, owner)
+	if h.Home != nil {
+		points = h.Points()
+	}
+	run.Facts.OwnHome = &host.OwnHome{Path: ownhome.Folder(run.InnerHome, owner), Points: points}
+	return nil
+}
+
+// places makes what the plan mounts on. From then on others may start with this home.
+func (h *ownHome) places(run *Run) error {
+	if h.Home == nil {
+		return nil
+	}
+	err := h.Ready(plan.PointsOf(run.Plan.HomePoints, func(p string) bool {
+		fi, err := os.Stat(p)
+		return err == nil && fi.IsDir()
+	}))
+	if err != nil {
+		return err
+	}
+	if n := len(h.Aside); n > 0 {
+		run.Say("in the box's home something was in the way, and is there under another name: %s", strings.Join(h.Aside, ", "))
+		h.Aside = nil
+	}
+	return nil
+}
+
+// mostKept is how many things the line about what was kept names.
+const mostKept = 3
+
+// sayKept names what the run left in the home, other than settings and caches.
+func (h *ownHome) sayKept(run *Run, o *Outcome) {
+	if h.Home == nil || run.Mode != Program {
+		return
+	}
+	kept := h.Written(o.Clock)
+	if len(kept) == 0 {
+		return
+	}
+	var names []string
+	for _, k := range kept[:min(len(kept), mostKept)] {
+		names = append(names, k.String())
+	}
+	if more := len(kept) - mostKept; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	last := kept[len(kept)-1]
+	if i := slices.IndexFunc(kept, func(k ownhome.Kept) bool { return k.Folder }); i >= 0 {
+		last = kept[i]
+	}
+	run.Say("kept in the box's home: %s; inner home get ~/%s", strings.Join(names, ", "), last.Path)
+}

@@ -1,0 +1,215 @@
+package ownhome
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Kept is something in a home that a run wrote: a file, or a folder with files.
+type Kept struct {
+	Path   string // below the home
+	Folder bool
+	Files  int
+}
+
+func (k Kept) String() string {
+	if k.Folder {
+		return fmt.Sprintf("~/%s/ (%d %s)", k.Path, k.Files, plural(k.Files, "file"))
+	}
+	return "~/" + k.Path
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}
+
+// mostEntries is how many entries of a home are looked at after each run.
+const mostEntries = 20_000
+
+// Written lists what was written in the home since a time, as files know it. Settings and
+// caches are left out: whatever is in a name with a dot, and the Go tool's own folder.
+func (h *Home) Written(since time.Time) []Kept {
+	root, err := os.OpenRoot(h.Dir) // follows no link that leads out
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	var out []Kept
+	n := 0
+	_ = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		n++
+		top, _, _ := strings.Cut(p, "/")
+		switch {
+		case n > mostEntries:
+			return fs.SkipAll
+		case p == ".":
+			return nil
+		case err != nil || strings.HasPrefix(top, ".") || top == "go":
+			return skip(d)
+		case d.IsDir() || !d.Type().IsRegular():
+			return nil
+		}
+		fi, err := d.Info()
+		if err != nil || changed(fi).Before(since) || h.mountedOn(p) {
+			return nil
+		}
+		k := h.group(p)
+		if i := slices.IndexFunc(out, func(o Kept) bool { return o.Path == k.Path }); i >= 0 {
+			out[i].Files++
+		} else {
+			out = append(out, k)
+		}
+		return nil
+	})
+	return out
+}
+
+func skip(d fs.DirEntry) error {
+	if d != nil && d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// changed is the time that a program cannot set.
+func changed(fi fs.FileInfo) time.Time {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(st.Ctim.Sec, st.Ctim.Nsec)
+	}
+	return fi.ModTime()
+}
+
+func (h *Home) mountedOn(p string) bool {
+	return slices.ContainsFunc(h.points, func(q Point) bool { return q.Path == p })
+}
+
+// group is the file, or the folder it is in: the highest that is no more than the way to a
+// place where something is mounted.
+func (h *Home) group(p string) Kept {
+	for i, c := range p {
+		if c != '/' {
+			continue
+		}
+		dir := p[:i]
+		if !slices.ContainsFunc(h.points, func(q Point) bool { return q.Path == dir || strings.HasPrefix(q.Path, dir+"/") }) {
+			return Kept{Path: dir, Folder: true, Files: 1}
+		}
+	}
+	return Kept{Path: p, Files: 1}
+}
+
+// Info is what is known of a home.
+type Info struct {
+	Owner
+	Key     string    `json:"key"`
+	Size    int64     `json:"size"` // bytes on the disk
+	Files   int       `json:"files"`
+	Used    time.Time `json:"used"` // when a box last began
+	Running bool      `json:"running"`
+	Damaged string    `json:"damaged,omitempty"`
+	Top     []Entry   `json:"entries,omitempty"` // see Look
+}
+
+// Entry is something right in a home, with all that is in it.
+type Entry struct {
+	Name  string `json:"name"` // a folder's ends with a slash
+	Size  int64  `json:"size"`
+	Files int    `json:"files"`
+}
+
+// List returns all homes, by their keys.
+func List(innerHome string) ([]Info, error) {
+	entries, err := os.ReadDir(Base(innerHome))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Info
+	for _, e := range entries {
+		if e.IsDir() {
+			out = append(out, Look(innerHome, e.Name()))
+		}
+	}
+	return out, nil
+}
+
+// Look says what is in the home of a key.
+func Look(innerHome, key string) Info {
+	folder := filepath.Join(Base(innerHome), key)
+	info := Info{Key: key}
+	rec, err := readRecord(folder)
+	if info.Owner = rec.Owner; err != nil {
+		info.Damaged = err.Error()
+	}
+	if fi, err := os.Lstat(filepath.Join(folder, "lock")); err == nil {
+		info.Used = fi.ModTime()
+	}
+	info.Running = inUse(folder)
+	root, err := os.OpenRoot(filepath.Join(folder, inside))
+	if err != nil {
+		return info
+	}
+	defer root.Close()
+	tops := map[string]int{}
+	_ = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || p == "." {
+			return nil // what cannot be looked into counts nothing
+		}
+		top, _, _ := strings.Cut(p, "/")
+		i, known := tops[top]
+		if !known {
+			i = len(info.Top)
+			tops[top] = i
+			name := top
+			if d.IsDir() {
+				name += "/"
+			}
+			info.Top = append(info.Top, Entry{Name: name})
+		}
+		if fi, err := d.Info(); err == nil && !d.IsDir() {
+			size := fi.Size()
+			if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+				size = st.Blocks * 512
+			}
+			info.Top[i].Size += size
+			info.Top[i].Files++
+			info.Size += size
+			info.Files++
+		}
+		return nil
+	})
+	return info
+}
+
+// Clean makes a path that a person typed one below the home: ~/x, x, or the absolute path it
+// has in a box whose user has that home.
+func Clean(typed, home string) (string, error) {
+	rest := strings.TrimPrefix(typed, "~/")
+	if rest == "~" || typed == home {
+		rest = "."
+	}
+	if path.IsAbs(rest) {
+		below, ok := strings.CutPrefix(path.Clean(rest), home+"/")
+		if !ok {
+			return "", fmt.Errorf("%q is not below the home %q", typed, home)
+		}
+		rest = below
+	}
+	if rest = path.Clean(rest); !filepath.IsLocal(rest) {
+		return "", fmt.Errorf("%q leads out of the home", typed)
+	}
+	return rest, nil
+}

@@ -1,0 +1,264 @@
+// Package ownhome keeps the homes of boxes: a folder for each project, or for each name
+// that profiles give one, that the boxes of that project see as their home folder and that
+// outlives them.
+//
+//	INNER_HOME/homes/KEY/       0700; no box sees it
+//	  home/                     what the box sees as its home
+//	  home.json                 whose it is, and the places where boxes mount something in it
+//	  staged.json               what inner put into home/, by its hash
+//	  lock                      held while a box is prepared
+//	  running                   held, shared, for as long as a box runs
+//
+// What is in home/ was written by boxes and is untrusted. Nothing here follows a link in
+// it: every path is opened one name at a time, from an open folder (see inside.go). What is
+// in the way of something that inner puts there is moved aside and not removed.
+//
+// bwrap resolves the places where it mounts by their names, and would follow a link. So the
+// places are made before bwrap starts, and only while no other box has this home; every box
+// mounts something at all of them, and a name that is mounted on cannot be renamed or removed
+// in that box. So no box can put a link where another one that is just starting mounts.
+package ownhome
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/host"
+)
+
+// Owner says whose a home is: that of a project, or one with a name.
+type Owner struct {
+	Project string `json:"project,omitempty"` // real path of a project's root
+	Name    string `json:"name,omitempty"`
+}
+
+// Key is the name of the folder of a home. No name that a profile can give has an @ in it.
+func (o Owner) Key() string {
+	if o.Name != "" {
+		return o.Name
+	}
+	sum := sha256.Sum256([]byte(o.Project))
+	base := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '_'
+	}, filepath.Base(o.Project))
+	return base[:min(len(base), 40)] + "@" + hex.EncodeToString(sum[:8])
+}
+
+func (o Owner) String() string {
+	if o.Name != "" {
+		return "the home named " + o.Name
+	}
+	return "the home of " + o.Project
+}
+
+// Base is the folder below INNER_HOME that holds all homes.
+func Base(innerHome string) string { return filepath.Join(innerHome, "homes") }
+
+// Folder is what the boxes of an owner see as their home, whether it is there or not.
+func Folder(innerHome string, o Owner) string { return filepath.Join(Base(innerHome), o.Key(), inside) }
+
+const inside = "home"
+
+// Point is a place in a home where boxes mount something.
+type Point = host.HomePoint
+
+// Points are those of the home of an owner, for who only looks.
+func Points(innerHome string, o Owner) []Point {
+	rec, err := readRecord(filepath.Join(Base(innerHome), o.Key()))
+	if err != nil {
+		return nil
+	}
+	return rec.Points
+}
+
+// record is home.json.
+type record struct {
+	Owner
+	Points []Point `json:"points,omitempty"`
+}
+
+// Home is the home of one run. Whoever opens it closes it.
+type Home struct {
+	Owner
+	Dir   string   // the folder that the box sees
+	Aside []string // what was moved aside, by its new name below the home
+
+	folder  string // the one that holds Dir
+	points  []Point
+	root    int // Dir
+	gate    *os.File
+	running *os.File
+}
+
+// Open makes the home when there is none, and holds other runs that begin in it back until
+// Ready, or Close.
+func Open(innerHome string, o Owner) (h *Home, err error) {
+	h = &Home{Owner: o, folder: filepath.Join(Base(innerHome), o.Key()), root: -1}
+	h.Dir = filepath.Join(h.folder, inside)
+	defer func() {
+		if err != nil {
+			h.Close()
+		}
+	}()
+	for try := 0; h.gate == nil; try++ {
+		for _, dir := range []string{innerHome, Base(innerHome), h.folder, h.Dir} {
+			if err := files.Folder(dir); err != nil {
+				return nil, fmt.Errorf("the home of the box: %w", err)
+			}
+		}
+		if err := h.hold(); err != nil && (!errors.Is(err, fs.ErrNotExist) || try == 8) {
+			return nil, err // what was removed while this waited is made again
+		}
+	}
+	now := time.Now()
+	if err := os.Chtimes(h.gate.Name(), now, now); err != nil {
+		return nil, err
+	}
+	// Boxes can change the mode of what they see as their home.
+	if err := os.Chmod(h.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if h.root, err = unix.Open(h.Dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: h.Dir, Err: err}
+	}
+	if h.running, err = lockFile(filepath.Join(h.folder, "running")); err != nil {
+		return nil, err
+	}
+	rec, err := readRecord(h.folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return h, h.write(record{Owner: o})
+	case err != nil:
+		return nil, err
+	case rec.Owner != o:
+		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%q is %s, and not %s", h.folder, rec.Owner, o), Hint: "inner home list"}
+	}
+	h.points = rec.Points
+	return h, nil
+}
+
+func lockFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+}
+
+// hold waits for others that prepare a box with this home.
+func (h *Home) hold() error {
+	if h.gate != nil {
+		return nil
+	}
+	f, err := lockFolder(h.folder)
+	if err == nil {
+		h.gate = f
+	}
+	return err
+}
+
+func (h *Home) release() {
+	if h.gate != nil {
+		_ = h.gate.Close()
+		h.gate = nil
+	}
+}
+
+// Close lets go of the home. What is in it stays.
+func (h *Home) Close() {
+	h.release()
+	if h.running != nil {
+		_ = h.running.Close()
+	}
+	if h.root >= 0 {
+		_ = unix.Close(h.root)
+	}
+	h.running, h.root = nil, -1
+}
+
+// Points are the places where boxes with this home mount something.
+func (h *Home) Points() []Point { return slices.Clone(h.points) }
+
+// mostPoints is how many places are kept for runs to come: each costs every start a mount.
+const mostPoints = 64
+
+// Ready makes the places where this run mounts something, and lets other runs begin. Until
+// it has returned nil no box may start. It may be called again with other places.
+func (h *Home) Ready(want []Point) error {
+	if err := h.hold(); err != nil {
+		return err
+	}
+	fresh := slices.DeleteFunc(slices.Clone(want), func(p Point) bool { return slices.Contains(h.points, p) })
+	wrong := slices.DeleteFunc(slices.Concat(h.points, fresh), h.has)
+	if len(fresh)+len(wrong) > 0 {
+		if err := h.alone(append(wrong, fresh...)[0]); err != nil {
+			return err
+		}
+		all := slices.Concat(h.points, fresh)
+		if len(all) > mostPoints {
+			all = want
+		}
+		for _, p := range all {
+			if err := h.place(p); err != nil {
+				return err
+			}
+		}
+		h.points = all
+		if err := h.write(record{h.Owner, all}); err != nil {
+			return err
+		}
+	}
+	if err := files.FlockFD(int(h.running.Fd()), unix.LOCK_SH); err != nil {
+		return err
+	}
+	h.release()
+	return nil
+}
+
+// alone makes sure that no box has this home now.
+func (h *Home) alone(p Point) error {
+	err := files.FlockFD(int(h.running.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return &fault.Refusal{
+			Code: 125,
+			Msg:  fmt.Sprintf("another box works in %s, and this one would be the first to have ~/%s there: that place can be made only while no box runs", h.Owner, p.Path),
+			Hint: "end the other run and start this one: both can run at once from then on",
+		}
+	}
+	return err
+}
+
+func (h *Home) write(r record) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return files.Write(filepath.Join(h.folder, "home.json"), append(data, '\n'), 0o600)
+}
+
+// maxRecord bounds the files about a home.
+const maxRecord = 8 << 20
+
+func readRecord(folder string) (record, error) {
+	var r record
+	data, err := files.Read(filepath.Join(folder, "home.json"), files.NoLinks, maxRecord)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%q is damaged: %v", filepath.Join(folder, "home.json"), err), Hint: "inner home reset"}
+	}
+	return r, nil
+}
