@@ -86,7 +86,7 @@ func (b *builder) homePins(need []HomePoint) []Op {
 	for _, rel := range slices.Compact(places) {
 		out = append(out, Op{
 			Kind: OpBind, Source: filepath.Join(b.f.OwnHome.Path, rel), Dest: filepath.Join(b.home, rel),
-			Reason: "a place of the home where boxes mount something stays where it is",
+			Key: "sandbox.home", Reason: "a place of the home where boxes mount something stays where it is",
 		})
 	}
 	return out
