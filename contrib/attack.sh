@@ -24,7 +24,7 @@ cp -r contrib/profiles "$dir/profiles"
 chmod -R a+rX "$dir"
 chmod -R a+x "$dir/bin"
 if [ $# -eq 0 ]; then
-	set -- shell shell-oneshot claude-interactive claude-one-shot gemini-interactive gemini-one-shot cursor-interactive
+	set -- shell shell-oneshot claude-interactive claude-one-shot gemini-interactive gemini-one-shot cursor-interactive codex-interactive opencode-interactive
 	for f in contrib/profiles/*.toml; do
 		f=${f##*/}
 		set -- "$@" "${f%.toml}"

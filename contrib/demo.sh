@@ -1,7 +1,7 @@
 #!/bin/bash
 # demo.sh: the main job, for real, in a sample project.
 #
-# With a terminal you end up in a hooked bash in that project, with three things
+# With a terminal you end up in a hooked bash in that project, with four things
 # to type. Without one the same things are typed for you in a pseudo-terminal; the
 # exit code is 0 only when the command that was typed really ran inside.
 #
@@ -39,12 +39,16 @@ inherit = ["TERM", "LANG", "HOME", "USER", "PATH"]
 cmd     = "bash"
 history = ["ps ax", "ls -A ~", "cat /run/.innerenv"]
 TOML
-cat >"$project/.inner/profiles/claude.toml" <<'TOML'
-schema_version = "1"
-extends        = "claude-interactive"
-TOML
 
+# Where Claude Code is not installed, a few lines stand in for it.
 claude=$(command -v claude || :)
+if [ -z "$claude" ]; then
+	cat >"$demo/bin/claude" <<'SH'
+#!/bin/sh
+echo "0.0.0 (Claude Code, a stand-in)"
+SH
+	chmod 0755 "$demo/bin/claude"
+fi
 cat >"$demo/rc" <<'RC'
 # A person's own ~/.bashrc first, then the one line that inner needs.
 if [ -n "${DEMO_PERSON-}" ] && [ -r ~/.bashrc ]; then . ~/.bashrc; fi
@@ -62,15 +66,17 @@ if [ -t 0 ] && [ -t 1 ]; then
 	cat <<TEXT
 
 This is bash with one more line in its start-up file:  eval "\$(inner hook bash)"
-The sample project has two profiles, .inner/profiles/bash.toml and claude.toml.
+The sample project has one profile, .inner/profiles/bash.toml.
 
-Three things to type:
+Things to type:
 
-  1.  inner allow      what the profiles grant; answer y
-  2.  bash             just that: it starts inside the sandbox. Look around, e.g.
+  1.  inner init       questions, with an answer suggested to each; it writes a profile for
+                       each agent that you choose, and asks whether you allow what it grants
+  2.  claude           ${claude:+Claude Code, sandboxed, with your login}${claude:-which is not installed, so a few lines stand in for it; a second time, too}
+  3.  inner allow      what the profile for bash grants; answer y
+  4.  bash             just that: it starts inside the sandbox. Look around, e.g.
                          cat ../secret    ls -A ~    ps ax    touch /etc/x
                        and leave with exit
-  3.  ${claude:+claude           Claude Code, sandboxed the same way, with your login}${claude:-inner status     what is sandboxed here, and why}
 
 exit (or ^D) ends the demo and removes everything it made.
 
@@ -82,24 +88,43 @@ TEXT
 	exit 0
 fi
 
-printf 'inner: no terminal here, so these are typed for you: claude, inner allow, bash%s\n\n' "${claude:+, claude --version}"
+printf 'inner: no terminal here, so these are typed for you: inner init claude, claude twice, inner allow, bash\n\n'
 cat >"$demo/steps" <<'STEPS'
 expect outside. sample [#$] $
-# 1. Refused, with one line of why and one of what to type: nobody allowed it yet.
-send "claude\r"
-expect inner: .*claude
-expect hint: inner allow
+# 1. The project is set up by questions, which have an answer suggested.
+send "inner init claude\r"
+expect on the network
+expect Enter: 1\] $
+send "\r"
+expect Enter: nothing\] $
+send "\r"
+expect runs:? claude
+expect \[y/N\]
+send "y\r"
+expect allowed claude: claude runs in the sandbox from now on
+expect type: claude
 expect outside. sample [#$] $
-send "echo code=$?\r"
-expect ^code=126
-# 2. What it grants, in words.
+# 2. Then it is just typed; the second start is the warm one.
+send "claude --version; echo code=$?\r"
+expect \(Claude Code
+expect ^code=0
+expect outside. sample [#$] $
+send "time claude --version; echo code=$?\r"
+expect \(Claude Code
+expect ^real
+expect ^code=0
+expect outside. sample [#$] $
+# 3. A profile that came with the project: refused, until it is read and allowed.
+send "inner status\r"
+expect profile  bash: untrusted
+expect outside. sample [#$] $
 send "inner allow\r"
 expect runs:? bash
 expect \[y/N\]
 send "y\r"
 expect allowed bash: bash runs in the sandbox from now on
 expect outside. sample [#$] $
-# 3. Typed, not wrapped: and it is inside.
+# 4. Typed, not wrapped: and it is inside.
 send "bash\r"
 expect [#$] $
 send "cat /run/.innerenv\r"
@@ -122,14 +147,6 @@ send "cat made\r"
 expect ^made inside
 expect outside. sample [#$] $
 STEPS
-if [ -n "$claude" ]; then
-	cat >>"$demo/steps" <<'STEPS'
-send "claude --version; echo code=$?\r"
-expect \(Claude Code\)
-expect ^code=0
-expect outside. sample [#$] $
-STEPS
-fi
 cat >>"$demo/steps" <<'STEPS'
 send "exit\r"
 exit 0
@@ -142,7 +159,7 @@ else
 fi
 cd -- "$project"
 code=0
-"$demo/play" "$demo/steps" bash --noprofile --rcfile "$demo/rc" -i || code=$?
+PAGER=cat "$demo/play" "$demo/steps" bash --noprofile --rcfile "$demo/rc" -i || code=$?
 cd -- "$repo"
 echo
 if [ "$code" -eq 0 ] && [ ! -e /etc/inner-was-here ] && grep -q '"type":"start".*"command":"bash"' "$INNER_HOME/logs/audit.jsonl"; then

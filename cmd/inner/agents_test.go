@@ -41,7 +41,7 @@ func TestAgents(t *testing.T) {
 			screen: `(?s)Gemini CLI.*>`, quit: 3,
 		},
 		{
-			name: "codex",
+			name: "codex", base: "codex-interactive",
 			files: map[string]string{
 				".codex/auth.json":         `{"auth_mode":"apikey","OPENAI_API_KEY":"` + key + `"}`,
 				".codex/config.toml":       "model = \"gpt-5\"\nnotify = [\"touch\", \"MCP\"]\n[mcp_servers.host]\ncommand = \"touch\"\nargs = [\"MCP\"]\n",
@@ -52,7 +52,7 @@ func TestAgents(t *testing.T) {
 			screen: `(?s)Codex.*›`, quit: 2,
 		},
 		{
-			name: "opencode",
+			name: "opencode", base: "opencode-interactive",
 			files: map[string]string{
 				".config/opencode/opencode.json":   `{"theme":"opencode","mcp":{"host":{"type":"local","command":["touch","MCP"]}},"plugin":["file:///nowhere.js"]}`,
 				".local/share/opencode/auth.json":  `{"anthropic":{"type":"api","key":"` + key + `"}}`,
@@ -76,14 +76,6 @@ func TestAgents(t *testing.T) {
 				if root := filepath.Join(p.home, strings.Split(name, "/")[0]); !strings.Contains(strings.Join(roots, " "), root) {
 					roots = append(roots, root)
 				}
-			}
-			if agent.base == "" { // of contrib/profiles
-				text, err := os.ReadFile(filepath.Join("..", "..", "contrib", "profiles", agent.name+".toml"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				p.write(".inner/profiles/"+agent.name+".toml", string(text))
-				agent.base = agent.name
 			}
 			profile := "schema_version = \"1\"\nextends = \"" + agent.base + "\"\n"
 			p.write("app/.inner/profiles/"+agent.name+".toml", profile)

@@ -245,7 +245,7 @@ func (a *app) notice(v *shims.View) (text string, sick bool) {
 				what += a.WhatChanged(settings.Place{Cwd: v.Root, Project: v.Project}, p.Profile)
 			}
 		case trust.Deleted:
-			what, typed = "was allowed and is gone", "inner revoke"
+			what, typed = "was allowed and is gone", "inner revoke "+quoted(p.Path)
 		case shims.Broken:
 			what, typed = "is not valid", "inner profile validate "+p.Name
 		default:

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -26,32 +27,128 @@ default_profile = "shell"
 # claude = "claude-interactive"
 `
 
+// initFlags are the flags of inner init.
+type initFlags struct {
+	yes, everywhere, hook, login bool
+	network                      string
+}
+
 func (a *app) cmdInit() *cobra.Command {
-	return &cobra.Command{
-		Use: "init", Short: "Create ~/.inner with the built-in profiles; never overwrites", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+	var f initFlags
+	c := &cobra.Command{
+		Use: "init [AGENT...]", Short: "Set up agents in this project, by questions, and the hook of your shell", Args: cobra.ArbitraryArgs,
+		Long: "Set up a project: find the agents that are installed and what the project is made of, ask which\n" +
+			"agents to sandbox, what network they get and what else of the home folder, write a profile for each to\n" +
+			".inner/profiles, show what it grants, and remember your answer. Files that are there are never changed.\n" +
+			"Then offer to put the hook into your shell's start-up file, when it is not there.\n\n" +
+			"With names of agents it does not ask which; with --yes it asks nothing, and takes what is suggested.\n" +
+			"--everywhere sandboxes them in all folders, by [shims] of ~/.inner/config.toml.\n\n" +
+			"The built-in profiles are written to ~/.inner/profiles first, where they are missing. Without a terminal\n" +
+			"and without names that is all it does.\n\n" +
+			"--login is for what starts no shell with a prompt, such as programs started from the desktop: it puts the\n" +
+			"shim folder first on PATH in ~/.profile. Then every call of a command that has a shim takes some\n" +
+			"milliseconds more, and scripts are refused, too, in a project that you have not allowed.",
+		Example: "  inner init                       # asks\n  inner init claude --yes          # asks nothing\n  inner init --everywhere claude   # in all folders",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return agentNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.outside(cmd); err != nil {
 				return err
 			}
-			written, err := a.install()
-			if err != nil {
-				return err
-			}
-			for _, f := range written {
-				fmt.Fprintln(a.stdout, f)
-			}
-			if len(written) == 0 {
-				a.say("%s is complete; nothing was changed", a.InnerHome)
-			}
-			if err := a.regenerate(); err != nil {
-				return err
-			}
-			if rc, line := a.hookLine(loginShell()); a.findHook(loginShell()) == nil {
-				a.hint("add to %s: %s", a.Short(rc), line)
-			}
-			return nil
+			return a.init(f, args)
 		},
 	}
+	fl := c.Flags()
+	fl.BoolVarP(&f.yes, "yes", "y", false, "ask nothing")
+	fl.BoolVar(&f.everywhere, "everywhere", false, "sandbox the agents in all folders, and not only in this project")
+	fl.StringVar(&f.network, "network", "", "`MODE`: listed, ask, full or off")
+	fl.BoolVar(&f.hook, "hook", false, "put the hook into your shell's start-up file")
+	fl.BoolVar(&f.login, "login", false, "put the shim folder first on PATH in ~/.profile, for what starts no shell with a prompt")
+	_ = c.RegisterFlagCompletionFunc("network", cobra.FixedCompletions(networkWords(), cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+// init does the parts of inner init that were asked for.
+func (a *app) init(f initFlags, names []string) error {
+	if f.network != "" && !slices.Contains(networkWords(), f.network) {
+		return usagef("--network: %q is none of %s", f.network, strings.Join(networkWords(), ", "))
+	}
+	for _, name := range names {
+		if agentOf(name) == nil {
+			return usagef("%q is not an agent that a profile comes with: those are %s", name, strings.Join(agentNames(), ", "))
+		}
+	}
+	if f.everywhere && len(names) == 0 {
+		return usagef("--everywhere: which agents? inner init --everywhere claude")
+	}
+	written, err := a.install()
+	if err != nil {
+		return err
+	}
+	a.ForgetConfigs() // one of them may be new
+	asks := isTerminal(a.stdin)
+	onlyStartup := (f.hook || f.login) && len(names) == 0
+	if len(names) == 0 && (!asks || onlyStartup) || f.yes && len(names) == 0 {
+		for _, file := range written {
+			fmt.Fprintln(a.stdout, file)
+		}
+		if len(written) == 0 && !onlyStartup {
+			a.say("%s is complete; nothing was changed", a.InnerHome)
+		}
+		if err := a.regenerate(); err != nil {
+			return err
+		}
+		if !onlyStartup {
+			a.hint("inner init claude --yes sets up a project for claude")
+		}
+		return a.initStartup(f, false)
+	}
+	if !asks && !f.yes {
+		everywhere := ""
+		if f.everywhere {
+			everywhere = "--everywhere "
+		}
+		return &fault.Refusal{Code: 2, Msg: "cannot ask: standard input is not a terminal", Hint: "inner init " + everywhere + strings.Join(names, " ") + " --yes"}
+	}
+	if len(written) > 0 {
+		a.say("wrote the built-in profiles: %d files below %s", len(written), a.Short(a.InnerHome))
+	}
+	if err := a.regenerate(); err != nil {
+		return err
+	}
+	var ready []string
+	if f.everywhere {
+		ready, err = a.initEverywhere(f, names)
+	} else {
+		ready, err = a.initProject(f, names)
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.initStartup(f, asks && !f.yes); err != nil {
+		return err
+	}
+	a.sayReady(ready)
+	return nil
+}
+
+// sayReady ends with what to type.
+func (a *app) sayReady(agents []string) {
+	if len(agents) == 0 {
+		return
+	}
+	words := strings.Join(agents, " or ")
+	if a.hookLive() == "live" {
+		a.say("type: %s", words)
+		return
+	}
+	_, line := a.hookLine(loginShell())
+	if a.findHook(loginShell()) != nil {
+		a.say("open a new shell, or type %s; then type: %s", line, words)
+		return
+	}
+	a.say("type %s, then: %s", line, words)
 }
 
 // install creates what is missing of INNER_HOME and returns what it wrote.

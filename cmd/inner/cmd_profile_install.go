@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,21 +12,24 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/contrib/profiles"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
+	"github.com/enr/inner/profile/strict"
 )
 
 func (a *app) cmdProfileInstall() *cobra.Command {
 	var name, pin string
 	var force bool
 	c := &cobra.Command{
-		Use: "install URL", Short: "Fetch a profile from an https URL and keep it", Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Fetch a profile from an https URL, check it, and keep it in ~/.inner/profiles under the last\n" +
-			"part of the URL or --name. Its digest and what it grants are printed. Nothing is run; from\n" +
-			"then on it is a profile of your own, and not hardened as one of inner run -p URL is.",
+		Use: "install NAME|URL", Short: "Keep a sample profile, or one from an https URL", Args: cobra.ExactArgs(1), ValidArgsFunction: completeSamples,
+		Long: "Keep one of the sample profiles that come with inner, or fetch a profile from an https URL, check it, and\n" +
+			"keep it in ~/.inner/profiles under its name, the last part of the URL, or --name. Its digest and what it\n" +
+			"grants are printed. Nothing is run; from then on it is a profile of your own, and not hardened as one of\n" +
+			"inner run -p URL is.\n\nSample profiles: " + strings.Join(profiles.Names(), ", "),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.outside(cmd); err != nil {
 				return err
@@ -37,17 +43,44 @@ func (a *app) cmdProfileInstall() *cobra.Command {
 	return c
 }
 
-func (a *app) installProfile(url, name, pin string, force bool) error {
-	if !remote.IsURL(url) {
-		return usagef("%q is not a URL; inner profile clone takes a file", url)
+func completeSamples(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	if name == "" {
-		var err error
-		if name, err = remote.Name(url); err != nil {
+	return profiles.Names(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// toInstall is the text of a profile that is to be installed, and what it is called where it
+// comes from.
+func (a *app) toInstall(from, pin string) (file profile.File, name, source string, err error) {
+	if remote.IsURL(from) {
+		if file, err = a.download(from, pin); err != nil {
+			return file, "", "", err
+		}
+		name, _ = remote.Name(from) // or --name, which was looked at
+		return file, name, bareURL(from), nil
+	}
+	data := profiles.Read(from)
+	if data == nil || strings.Contains(from, "/") {
+		return file, "", "", meant(fmt.Sprintf("%q is neither a URL nor a sample profile; inner profile clone takes a file, and inner profile list shows those you have", from), strict.Nearest(from, profiles.Names()))
+	}
+	if pin != "" {
+		return file, "", "", usagef("--sha256 is for a URL: the sample profiles are part of inner")
+	}
+	sum := sha256.Sum256(data)
+	file = profile.File{Path: from + ".toml", Digest: hex.EncodeToString(sum[:]), Data: data}
+	return file, from, "the sample profiles", nil
+}
+
+func (a *app) installProfile(from, name, pin string, force bool) error {
+	if name != "" {
+		if err := checkName(name); err != nil {
+			return err
+		}
+	} else if remote.IsURL(from) { // before anything is fetched
+		if _, err := remote.Name(from); err != nil {
 			return usagef("%w: --name gives it one", err)
 		}
-	} else if err := checkName(name); err != nil {
-		return err
 	}
 	if err := a.firstUse(); err != nil {
 		return err
@@ -56,14 +89,19 @@ func (a *app) installProfile(url, name, pin string, force bool) error {
 	if err != nil {
 		return err
 	}
-	file, err := a.download(url, pin)
+	file, called, source, err := a.toInstall(from, pin)
 	if err != nil {
 		return err
 	}
+	name = cmp.Or(name, called)
 	f := found{place: pl, loader: a.Loader(pl), path: filepath.Join(a.ProfilesDir(), name+".toml"), scope: profile.Global}
 	// Loaded as what it is, so that faults name the URL and it builds on no file;
 	// looked at as what it will be.
-	p, err := f.loader.LoadBytes(file, profile.Remote)
+	scope := profile.Remote
+	if !remote.IsURL(from) {
+		scope = profile.Global
+	}
+	p, err := f.loader.LoadBytes(file, scope)
 	if err != nil {
 		a.fail(err)
 		return exit(125)
@@ -78,7 +116,7 @@ func (a *app) installProfile(url, name, pin string, force bool) error {
 	if err := a.store(f.path, file.Data, force); err != nil {
 		return err
 	}
-	a.Audit(runlog.Event{Type: runlog.EventInstall, Profile: name, Path: f.path, Digest: file.Digest, Reason: "from " + bareURL(url)})
+	a.Audit(runlog.Event{Type: runlog.EventInstall, Profile: name, Path: f.path, Digest: file.Digest, Reason: "from " + source})
 	a.say("sha256 %s", file.Digest)
 	rc, _, err := a.resolveHere(f, p)
 	if err == nil {

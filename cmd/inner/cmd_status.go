@@ -25,6 +25,7 @@ type status struct {
 	Profiles []profileStatus `json:"profiles"`
 	Commands []whichAnswer   `json:"commands"`
 	NotTaken []string        `json:"not_guarded,omitempty"` // unapproved claims on everyday tools
+	Bare     []string        `json:"not_claimed,omitempty"` // agents that are installed, and that nothing claims here
 	Unread   []string        `json:"unreadable,omitempty"`  // what could not be read anywhere
 }
 
@@ -133,7 +134,11 @@ func (a *app) status() (status, error) {
 	s.NotTaken = slices.Compact(s.NotTaken)
 	slices.Sort(words)
 	for _, w := range slices.Compact(words) {
-		s.Commands = append(s.Commands, a.which(w))
+		c := a.which(w)
+		s.Commands = append(s.Commands, c)
+		if c.Does == shims.PassThrough.String() && c.Real != "" && slices.Contains(shims.Agents(), w) {
+			s.Bare = append(s.Bare, w)
+		}
 	}
 	return s, nil
 }
@@ -231,6 +236,9 @@ func (a *app) printStatus(s status) {
 	}
 	for _, p := range s.Unread {
 		problem(p)
+	}
+	if len(s.Bare) > 0 {
+		fmt.Fprintln(a.stdout, "note    ", printable(strings.Join(s.Bare, ", ")), "not claimed here: runs outside the sandbox; type: inner init", printable(strings.Join(s.Bare, " ")))
 	}
 	if len(s.NotTaken) > 0 {
 		fmt.Fprintln(a.stdout, "note     claimed by a profile that is not allowed; not guarded, because they are everyday tools:", printable(strings.Join(s.NotTaken, ", ")))

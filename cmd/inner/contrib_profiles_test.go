@@ -16,9 +16,9 @@ import (
 // one screen, no pager, with what is dangerous next to the question.
 func TestFourAgents(t *testing.T) {
 	for name, agents := range map[string][]string{
-		"short names": {"claude-interactive=claude", "gemini-interactive=gemini", "codex", "opencode"},
-		"as they are": {"claude-interactive", "gemini-interactive", "codex", "opencode"},
-		"of inner":    {"claude-interactive", "gemini-interactive", "cursor-interactive", "codex"},
+		"short names": {"claude-interactive=claude", "gemini-interactive=gemini", "codex-interactive=codex", "opencode-interactive=opencode"},
+		"as they are": {"claude-interactive", "gemini-interactive", "codex-interactive", "opencode-interactive"},
+		"of inner":    {"claude-interactive", "gemini-interactive", "cursor-interactive", "codex-interactive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPerson(t)
@@ -87,7 +87,7 @@ func TestFourAgents(t *testing.T) {
 func TestContribProfiles(t *testing.T) {
 	need(t, "bwrap", "bash")
 	files, err := filepath.Glob("../../contrib/profiles/*.toml")
-	if err != nil || len(files) != 11 {
+	if err != nil || len(files) != 9 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	p := newPerson(t)
@@ -107,7 +107,6 @@ func TestContribProfiles(t *testing.T) {
 	p.write(".gradle/init.d/x.gradle", "// run by every build")
 	p.write(".npmrc", "//example.com/:_authToken=hunter2")
 	p.write(".pypirc", "password = hunter2")
-	p.write(".codex/history.jsonl", "private")
 	claude := p.write(".local/bin/claude", "#!/bin/sh\necho boxed claude in $INNER_SANDBOX\n")
 	if err := os.Chmod(claude, 0o755); err != nil { // stands for one in the home folder
 		t.Fatal(err)
@@ -140,8 +139,8 @@ func TestContribProfiles(t *testing.T) {
 		{"shell-with-claude", "bash", "claude; echo $BASH_VERSION", "boxed claude in shell-with-claude\n5.*\n"},
 		{"shell-containers", "podman", "export USER=$(id -un); podman info --format '{{.Host.Security.Rootless}}' 2>&1; docker --version; test -S /run/user/$(id -u)/podman/podman.sock || echo no socket", "true\npodman version*no socket\n"},
 		{"claude-containers", os.Getenv("INNER_TEST_CLAUDE"), "", "*(Claude Code)*"},
-		{"codex", os.Getenv("INNER_TEST_CODEX"), "", "codex*"},
-		{"opencode", os.Getenv("INNER_TEST_OPENCODE"), "", "*.*.*"},
+		{"codex-interactive", os.Getenv("INNER_TEST_CODEX"), "", "codex*"},
+		{"opencode-interactive", os.Getenv("INNER_TEST_OPENCODE"), "", "*.*.*"},
 	} {
 		t.Run(c.profile, func(t *testing.T) {
 			program, err := exec.LookPath(c.program)

@@ -15,7 +15,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"claude-interactive", "claude-one-shot", "cursor-interactive", "gemini-interactive", "gemini-one-shot", "guest", "member", "public-bot", "runner", "shell", "shell-oneshot", "trusted", "trusted-maintenance"}
+	want := []string{"claude-interactive", "claude-one-shot", "codex-interactive", "cursor-interactive", "gemini-interactive", "gemini-one-shot", "guest", "member", "opencode-interactive", "public-bot", "runner", "shell", "shell-oneshot", "trusted", "trusted-maintenance"}
 	if diff := cmp.Diff(want, Names()); diff != "" {
 		t.Error(diff)
 	}
@@ -70,7 +70,7 @@ func TestValid(t *testing.T) {
 		}
 		// Variables that look secret are the agent's own keys and nothing else.
 		for _, v := range rc.Env.Inherit {
-			own := strings.HasPrefix(v, "ANTHROPIC_") || strings.HasPrefix(v, "CLAUDE_") || strings.HasPrefix(v, "GEMINI_") || strings.HasPrefix(v, "GOOGLE_") || strings.HasPrefix(v, "CURSOR_")
+			own := strings.HasPrefix(v, "ANTHROPIC_") || strings.HasPrefix(v, "CLAUDE_") || strings.HasPrefix(v, "GEMINI_") || strings.HasPrefix(v, "GOOGLE_") || strings.HasPrefix(v, "CURSOR_") || strings.HasPrefix(v, "OPENAI_") || strings.HasPrefix(v, "CODEX_") || strings.HasPrefix(v, "OPENROUTER_")
 			if profile.LooksSecret(v) && !own {
 				t.Errorf("%s passes %s", name, v)
 			}

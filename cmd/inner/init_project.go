@@ -1,0 +1,447 @@
+package main
+
+// inner init in a project: what is there, at most three questions, the profiles, and the
+// same consent as by inner allow.
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
+	"github.com/enr/inner/profile/config"
+	"github.com/enr/inner/profile/hosts"
+	"github.com/enr/inner/profile/trust"
+)
+
+// agent is an agent for which a built-in profile is there.
+type agent struct {
+	command, base, capability, title string
+	logins, keys                     []string // files of its folder, and variables, that log in
+}
+
+// agents are those that inner init offers.
+func agents() []agent {
+	return []agent{
+		{"claude", "claude-interactive", "claude", "Claude Code", []string{".credentials.json"}, []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}},
+		{"codex", "codex-interactive", "codex", "Codex", []string{"auth.json"}, []string{"OPENAI_API_KEY", "CODEX_API_KEY"}},
+		{"cursor-agent", "cursor-interactive", "cursor", "Cursor's agent", []string{"auth.json"}, []string{"CURSOR_API_KEY"}},
+		{"gemini", "gemini-interactive", "gemini", "Gemini CLI", []string{"oauth_creds.json", "gemini-credentials.json"}, []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
+		{"opencode", "opencode-interactive", "opencode", "opencode", []string{"auth.json"}, []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}},
+	}
+}
+
+func agentNames() []string {
+	var names []string
+	for _, g := range agents() {
+		names = append(names, g.command)
+	}
+	return names
+}
+
+// agentOf is the agent of a command, nil when inner init knows none.
+func agentOf(command string) *agent {
+	for _, g := range agents() {
+		if g.command == command {
+			return &g
+		}
+	}
+	return nil
+}
+
+// loggedIn reports whether a login of the agent is on this host.
+func (a *app) loggedIn(g agent) bool {
+	if slices.ContainsFunc(g.keys, func(name string) bool { return a.Getenv(name) != "" }) {
+		return true
+	}
+	c, _ := capability.Find(g.capability, nil)
+	for _, folder := range c.Folders {
+		dir := folder.Source(capability.Origin{Home: a.Home, Lookup: a.LookupEnv})
+		for _, name := range g.logins {
+			if fi, err := os.Stat(filepath.Join(dir, name)); err == nil && fi.Size() > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// installed are the agents of inner init that this PATH finds.
+func (a *app) installed() []agent {
+	return slices.DeleteFunc(agents(), func(g agent) bool {
+		_, err := a.FindReal(g.command, os.Getenv("PATH"))
+		return err != nil
+	})
+}
+
+// traits is what a project is made of.
+type traits struct {
+	words []string // for people
+	allow []string // entries of network_allow
+}
+
+// traitsOf looks at files of the project's root, and at its remotes.
+func traitsOf(root string) traits {
+	var t traits
+	add := func(word, entry string) {
+		if word != "" && !slices.Contains(t.words, word) {
+			t.words = append(t.words, word)
+		}
+		if entry != "" && !slices.Contains(t.allow, entry) {
+			t.allow = append(t.allow, entry)
+		}
+	}
+	for _, k := range []struct{ file, word, entry string }{
+		{"go.mod", "Go", "@go"},
+		{"package.json", "Node", "@npm"},
+		{"pyproject.toml", "Python", "@pypi"},
+		{"requirements.txt", "Python", "@pypi"},
+		{"setup.py", "Python", "@pypi"},
+		{"Cargo.toml", "Rust", "@crates"},
+		{"pom.xml", "Maven", "@maven"},
+		{"build.gradle", "Gradle", "@maven"},
+		{"build.gradle.kts", "Gradle", "@maven"},
+	} {
+		if _, err := os.Lstat(filepath.Join(root, k.file)); err == nil {
+			add(k.word, k.entry)
+		}
+	}
+	data, err := files.Read(filepath.Join(root, ".git", "config"), files.NoLinks, 1<<20)
+	if err != nil {
+		return t
+	}
+	for line := range strings.Lines(string(data)) {
+		key, url, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !ok || strings.TrimSpace(key) != "url" {
+			continue
+		}
+		host, web := remoteHost(strings.TrimSpace(url))
+		switch {
+		case host == "":
+		case host == "github.com", host == "gitlab.com":
+			add("git on "+host, "@"+strings.TrimSuffix(host, ".com"))
+		case web && isHost(host):
+			add("git on "+host, host)
+		default:
+			add("git on "+host, "")
+		}
+	}
+	return t
+}
+
+// remoteHost is the host of a remote of git, and whether it is reached by https.
+func remoteHost(url string) (host string, web bool) {
+	if rest, ok := strings.CutPrefix(url, "https://"); ok {
+		host, _, _ = strings.Cut(rest, "/")
+		return host[strings.LastIndexByte(host, '@')+1:], true
+	}
+	if rest, ok := strings.CutPrefix(url, "ssh://"); ok {
+		url, _, _ = strings.Cut(rest, "/")
+	} else if url, _, ok = strings.Cut(url, ":"); !ok || strings.Contains(url, "/") {
+		return "", false
+	}
+	host, _, _ = strings.Cut(url[strings.LastIndexByte(url, '@')+1:], ":")
+	return host, false
+}
+
+// networkWords are the values of --network, in the order of the question.
+func networkWords() []string { return []string{"listed", "ask", "full", "off"} }
+
+// initPlace is the project that inner init is about: the one here, else the repository, else
+// this folder.
+func (a *app) initPlace() (settings.Place, error) {
+	pl, err := a.Here()
+	if err != nil || pl.Project != nil {
+		return pl, err
+	}
+	root := pl.Cwd
+	for dir := pl.Cwd; dir != "/" && !paths.Below(dir, a.Home); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			root = dir
+			break
+		}
+	}
+	if paths.Below(root, a.Home) {
+		return pl, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s is no project: it is, or holds, your home folder", a.Short(root)), Hint: "cd to a project, or for all folders: inner init --everywhere claude"}
+	}
+	pl.Cwd = root
+	return pl, nil
+}
+
+// initProject sets up a project, and returns the agents that are sandboxed there from now on.
+func (a *app) initProject(f initFlags, names []string) (ready []string, err error) {
+	pl, err := a.initPlace()
+	if err != nil {
+		return nil, err
+	}
+	root := pl.Cwd
+	if pl.Project != nil {
+		if root = pl.Root(); pl.Project.Problem != nil {
+			return nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.Project.Dir, pl.Project.Problem), Hint: "inner status"}
+		}
+	}
+	t := traitsOf(root)
+	a.say("%s", strings.Join(append([]string{"project " + a.Short(root)}, t.words...), ", "))
+	if names, err = a.chooseAgents(f, names); err != nil {
+		return nil, err
+	}
+	if names, ready, err = a.unclaimedOf(pl, names); err != nil || len(names) == 0 {
+		return ready, err
+	}
+	text := profileChoice{root: root, network: f.network, traits: t}
+	if !f.yes {
+		if err := a.choose(&text, f); err != nil {
+			return ready, err
+		}
+	}
+	undo, err := a.writeProfiles(root, names, text)
+	if err != nil {
+		undo()
+		return ready, err
+	}
+	if err := a.allow(names, f.yes); err != nil {
+		undo()
+		_ = a.regenerate()
+		a.say("the profiles were removed again")
+		return ready, err
+	}
+	return append(ready, names...), nil
+}
+
+// chooseAgents asks which of the installed agents are meant.
+func (a *app) chooseAgents(f initFlags, names []string) ([]string, error) {
+	var found, told []string
+	for _, g := range a.installed() {
+		found = append(found, g.command)
+		login := "logged in"
+		if !a.loggedIn(g) {
+			login = "no login here yet"
+		}
+		told = append(told, fmt.Sprintf("%s (%s, %s)", g.command, g.title, login))
+	}
+	if len(names) > 0 {
+		for _, name := range names {
+			if !slices.Contains(found, name) {
+				a.warn("%s is not installed: its profile is written all the same", name)
+			}
+		}
+		return names, nil
+	}
+	if len(found) == 0 {
+		return nil, &fault.Refusal{Code: 1, Msg: "none of the agents " + strings.Join(agentNames(), ", ") + " is installed", Hint: "install one, or inner init claude; for a shell: inner run -p shell"}
+	}
+	a.say("installed: %s", strings.Join(told, ", "))
+	for {
+		text := a.answer(fmt.Sprintf("Which agents are to be sandboxed here? [Enter: %s] ", strings.Join(found, " ")))
+		words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+		if len(words) == 0 {
+			return found, nil
+		}
+		i := slices.IndexFunc(words, func(w string) bool { return agentOf(w) == nil })
+		if i < 0 {
+			return words, nil
+		}
+		a.say("%q is none of %s", words[i], strings.Join(agentNames(), ", "))
+	}
+}
+
+// unclaimedOf are the agents that no profile of the project claims; those that an allowed one
+// claims are ready.
+func (a *app) unclaimedOf(pl settings.Place, names []string) (open, ready []string, err error) {
+	if pl.Project == nil {
+		return names, nil, nil
+	}
+	v := a.look(pl)
+	if v.ConfigFile != nil && v.ConfigState != trust.Allowed {
+		return nil, nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("the project has a config.toml that is %s", trustWord(v.ConfigState)), Hint: "inner allow, and then inner init"}
+	}
+	for _, name := range names {
+		claimed := false
+		for _, p := range v.Profiles {
+			for _, c := range p.Claims {
+				if c.Command != name || claimed {
+					continue
+				}
+				claimed = true
+				a.say("%s is claimed by profile %s here, which is %s", name, p.Name, trustWord(p.State))
+				if p.State == trust.Allowed {
+					ready = append(ready, name)
+				} else {
+					a.hint("inner allow %s", p.Name)
+				}
+			}
+		}
+		if !claimed {
+			open = append(open, name)
+		}
+	}
+	return open, ready, nil
+}
+
+// trustWord is a state in the words of inner allow.
+func trustWord(s trust.State) string {
+	if s == trust.Untrusted {
+		return "not allowed"
+	}
+	return string(s)
+}
+
+// choose asks what the profiles are to grant.
+func (a *app) choose(p *profileChoice, f initFlags) error {
+	if f.network == "" {
+		listed := "the agent's own hosts, and where code and packages come from (@github @npm @pypi @go @crates"
+		for _, entry := range p.more() {
+			listed += " " + entry
+		}
+		a.say("What may they reach on the network?")
+		for i, text := range []string{listed + ")", "the same, and a question for each other host", "everything", "nothing: most agents do not work then"} {
+			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(text))
+		}
+		for p.network == "" {
+			switch text := a.answer("[1-4, Enter: 1] "); text {
+			case "":
+				p.network = networkWords()[0]
+			case "1", "2", "3", "4":
+				p.network = networkWords()[text[0]-'1']
+			default:
+				if slices.Contains(networkWords(), text) {
+					p.network = text
+				}
+			}
+		}
+	}
+	for {
+		text := a.answer("What else of your files may they read? Folders, such as ~/src/lib; add :rw for those they may change. [Enter: nothing] ")
+		p.mounts = nil
+		var wrong error
+		for _, word := range strings.Fields(text) {
+			m := profileMount{path: word, mode: "ro"}
+			if rest, ok := strings.CutSuffix(word, ":rw"); ok {
+				m = profileMount{rest, "rw"}
+			}
+			if _, err := os.Stat(expandHome(m.path, a.Home)); err != nil || !strings.HasPrefix(m.path, "/") && !strings.HasPrefix(m.path, "~/") {
+				wrong = fmt.Errorf("%q is not there: write it from ~/ or /", m.path)
+			}
+			p.mounts = append(p.mounts, m)
+		}
+		if wrong == nil {
+			return nil
+		}
+		a.say("%v", wrong)
+	}
+}
+
+// writeProfiles writes a profile for each agent; undo removes what it has written, as long as
+// it is empty or as it was written.
+func (a *app) writeProfiles(root string, names []string, p profileChoice) (undo func(), err error) {
+	dir := filepath.Join(root, ".inner", "profiles")
+	var written []string
+	undo = func() {
+		for _, path := range append(written, dir, filepath.Dir(dir)) {
+			_ = os.Remove(path) // a folder that holds something stays
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return undo, err
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name+".toml")
+		text := p.text(*agentOf(name))
+		l := a.Loader(settings.Place{Cwd: root, Project: a.ProjectOf(root)})
+		if _, err := l.LoadBytes(profile.File{Path: path, Data: []byte(text)}, profile.Local); err != nil {
+			return undo, err
+		}
+		if err := createFile(path, []byte(text), 0o644); err != nil {
+			return undo, err
+		}
+		written = append(written, path)
+		fmt.Fprintln(a.stdout, path)
+	}
+	return undo, nil
+}
+
+// initEverywhere claims agents in all folders, with the built-in profiles.
+func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
+	if f.network != "" {
+		return nil, usagef("--network is for the profiles of a project: inner profile edit %s", agentOf(names[0]).base)
+	}
+	cfg, err := a.GlobalConfig()
+	if err != nil {
+		return nil, err
+	}
+	pl, err := a.Here()
+	if err != nil {
+		return nil, err
+	}
+	var list []candidate
+	var open []string
+	for _, name := range names {
+		if i := slices.IndexFunc(cfg.Shims, func(kv profile.KV) bool { return kv.Key == name }); i >= 0 {
+			a.say("%s is sandboxed in all folders already, by profile %s", name, cfg.Shims[i].Value)
+			continue
+		}
+		open = append(open, name)
+		fd, err := a.find(agentOf(name).base)
+		if err != nil {
+			return nil, a.notFound(err)
+		}
+		p, err := fd.loader.Load(fd.path, fd.scope)
+		if err != nil {
+			return nil, err
+		}
+		rc, at, err := a.resolveHere(fd, p)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, candidate{profile: p, rc: rc, at: at, grants: profile.Grants(rc), state: trust.Untrusted})
+	}
+	if len(open) == 0 {
+		return names, nil
+	}
+	a.showConsent(pl, list, settings.ConfigRead{Config: &config.Config{}}, false)
+	a.say("in every folder, and there it can change what is in the folder; a project's own profile goes first")
+	if err := a.askFor(fmt.Sprintf("Sandbox %s in all folders?", strings.Join(open, ", ")), f.yes, "inner init --everywhere --yes "+strings.Join(open, " ")); err != nil {
+		return nil, err
+	}
+	return names, a.claimEverywhere(open)
+}
+
+// claimEverywhere writes [shims] of the user's config.toml.
+func (a *app) claimEverywhere(names []string) error {
+	t := configTarget{file: profile.File{Path: a.ConfigFile()}}
+	unlock, err := lockFolder(a.InnerHome)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.read(); err != nil {
+		return err
+	}
+	file := t.file
+	for _, name := range names {
+		if file.Data, err = config.Set(file, []string{"shims", name}, agentOf(name).base); err != nil {
+			return err
+		}
+	}
+	if err := t.judge(file); err != nil {
+		return err
+	}
+	if err := t.write(file.Data); err != nil {
+		return err
+	}
+	a.ForgetConfigs()
+	return a.regenerate()
+}
+
+// isHost reports whether a word can be an entry of network_allow.
+func isHost(word string) bool {
+	_, err := hosts.Parse(word)
+	return err == nil
+}

@@ -1,0 +1,104 @@
+package main
+
+// The lines of start-up files that inner init writes, each once: a file is added to, and
+// nothing in it is changed.
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/hooks/quote"
+)
+
+// initStartup writes the lines that were asked for; with ask it asks about the hook.
+func (a *app) initStartup(f initFlags, ask bool) error {
+	shell := loginShell()
+	if !slices.Contains(hooks.Shells(), shell) {
+		shell = "bash"
+	}
+	rc, line := a.hookLine(shell)
+	loaded := a.findHook(shell)
+	switch {
+	case loaded != nil && loaded.problem != "":
+		a.warn("line %d of %s %s", loaded.line, a.Short(loaded.file), loaded.problem)
+		a.hint("%s", loaded.fix)
+	case loaded != nil && f.hook:
+		a.say("line %d of %s loads the hook already", loaded.line, a.Short(loaded.file))
+	case loaded != nil:
+	case !f.hook && a.hookLive() == "live":
+		a.hint("the hook is live here; a new shell has it when %s holds: %s", a.Short(rc), line)
+	case f.hook, ask && a.yesUnlessNo(fmt.Sprintf("Put the hook last in %s? It is: %s", a.Short(rc), printable(line))):
+		if err := addLine(rc, "# inner: keeps the shim folder first on PATH", line); err != nil {
+			return err
+		}
+		a.say("added to %s: %s", a.Short(rc), line)
+		if problem, fix := a.loginGap(shell, a.findHook(shell)); problem != "" {
+			a.warn("%s", problem)
+			a.hint("%s", fix)
+		}
+	default:
+		a.hint("inner init --hook adds this to %s: %s", a.Short(rc), line)
+	}
+	if f.login {
+		return a.initLogin()
+	}
+	return nil
+}
+
+// initLogin puts the shim folder first on PATH for login shells and, where the desktop
+// reads that file, for what it starts.
+func (a *app) initLogin() error {
+	file := a.Home + "/.profile"
+	line := fmt.Sprintf("PATH=%s:$PATH", quote.POSIX(a.ShimDir()))
+	switch data, err := os.ReadFile(file); {
+	case err == nil && slices.Contains(strings.Split(string(data), "\n"), line):
+		a.say("%s puts the shim folder first already", a.Short(file))
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := addLine(file, "# inner: sandboxes commands also where no shell has a prompt", line); err != nil {
+		return err
+	}
+	a.say("added to %s: %s", a.Short(file), line)
+	a.say("each call of a command that has a shim takes some milliseconds more, and scripts are refused, too, in a project that is not allowed")
+	a.say("it is read by login shells and by most desktops, at the next login; not by cron, nor for `ssh host command`: put the same line at the top of ~/.bashrc (zsh: ~/.zshenv) and of the script that cron runs")
+	return nil
+}
+
+// yesUnlessNo asks a question to which Enter says yes.
+func (a *app) yesUnlessNo(question string) bool {
+	switch strings.ToLower(a.answer(question + " [Y/n] ")) {
+	case "", "y", "yes":
+		return true
+	}
+	return false
+}
+
+// addLine adds a line with a comment at the end of a file of the user's, through a link that
+// it may be, and makes the file where there is none.
+func addLine(file, comment, line string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	text := comment + "\n" + line + "\n"
+	if data, err := os.ReadFile(file); err == nil && len(data) > 0 {
+		if !bytes.HasSuffix(data, []byte("\n")) {
+			text = "\n" + text
+		}
+		text = "\n" + text
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
