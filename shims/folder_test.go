@@ -83,7 +83,7 @@ func TestRegenerate(t *testing.T) {
 	if out, _, _ := run(t, "/", nil, filepath.Join(f.Bin(), "claude")); out != "one\n" {
 		t.Errorf("the shim runs %q", out)
 	}
-	if path, err := FindReal("claude", f.Bin()+":"+real, f.Bin()); err != nil || path != filepath.Join(real, "claude") {
+	if path, err := FindReal("claude", f.Bin()+":"+real, f.Bin(), nil); err != nil || path != filepath.Join(real, "claude") {
 		t.Errorf("the real one: %q, %v", path, err)
 	}
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,21 +42,27 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // there; the result is then relative too. Names of folders, and of files that cannot
 // be executed, are passed over; when nothing else is found for the latter the error
 // is ErrNotExecutable instead of ErrNotFound.
-func FindReal(name, pathVar, shimDir string, self ...os.FileInfo) (string, error) {
-	return findReal(name, pathVar, shimDir, self)
-}
-
-func findReal(name, pathVar, shimDir string, self []os.FileInfo) (string, error) {
+//
+// What inner is, is asked only once something of the name is found: most tools that a run
+// asks for are not there. self may be nil.
+func FindReal(name, pathVar, shimDir string, self func() []os.FileInfo) (string, error) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return "", fmt.Errorf("%q: %w", name, ErrNotFound)
 	}
 	if pathVar == "" {
 		pathVar = defaultPath
 	}
-	own, _ := os.Stat(shimDir)
-	if binary, err := os.Stat(filepath.Join(filepath.Dir(shimDir), "inner")); err == nil {
-		self = append(self[:len(self):len(self)], binary)
-	}
+	var own os.FileInfo
+	var inner []os.FileInfo
+	ours := sync.OnceFunc(func() {
+		own, _ = os.Stat(shimDir)
+		if self != nil {
+			inner = self()
+		}
+		if binary, err := os.Stat(filepath.Join(filepath.Dir(shimDir), "inner")); err == nil {
+			inner = append(inner[:len(inner):len(inner)], binary)
+		}
+	})
 	wrong := error(ErrNotFound)
 	for dir := range strings.SplitSeq(pathVar, ":") {
 		candidate := join(dir, name)
@@ -64,7 +71,10 @@ func findReal(name, pathVar, shimDir string, self []os.FileInfo) (string, error)
 		case errors.Is(err, fs.ErrPermission):
 			// The folder may not be searched. A shell goes on, and so do we.
 			continue
-		case err != nil, info.IsDir(), isOneOf(info, self), isFolder(dir, own):
+		case err != nil, info.IsDir():
+			continue
+		}
+		if ours(); isOneOf(info, inner) || isFolder(dir, own) {
 			continue
 		}
 		if unix.Access(candidate, unix.X_OK) != nil {
@@ -165,7 +175,7 @@ func passThrough(call Call, argv, env []string, pid int, now int64) (string, []s
 			self = append(self, info)
 		}
 	}
-	path, err := findReal(call.Name, pathVar, filepath.Join(call.InnerHome, "shims", "bin"), self)
+	path, err := FindReal(call.Name, pathVar, filepath.Join(call.InnerHome, "shims", "bin"), func() []os.FileInfo { return self })
 	if err != nil {
 		if len(g.skip()) > 0 {
 			return "", nil, fmt.Errorf("%w; %q leads back to inner", err, g.skip()[0])

@@ -63,7 +63,7 @@ func TestFindReal(t *testing.T) {
 		{"no name", "", p("real"), "", `"": command not found`},
 		{"NUL", "a\x00", p("real"), "", `"a\x00": command not found`},
 	} {
-		got, err := FindReal(c.name, c.path, bin, self)
+		got, err := FindReal(c.name, c.path, bin, func() []os.FileInfo { return []os.FileInfo{self} })
 		text := ""
 		if err != nil {
 			text = err.Error()
@@ -72,16 +72,16 @@ func TestFindReal(t *testing.T) {
 			t.Errorf("%s: FindReal(%q, %q) = %q, %q, want %q, %q", c.about, c.name, c.path, got, text, c.want, c.err)
 		}
 	}
-	if _, err := FindReal("data", p("noexec"), bin); ExitCode(err) != ExitRefused {
+	if _, err := FindReal("data", p("noexec"), bin, nil); ExitCode(err) != ExitRefused {
 		t.Errorf("not executable: exit %d", ExitCode(err))
 	}
-	if _, err := FindReal("none", p("real"), bin); ExitCode(err) != ExitNotFound {
+	if _, err := FindReal("none", p("real"), bin, nil); ExitCode(err) != ExitNotFound {
 		t.Errorf("not found: exit %d", ExitCode(err))
 	}
 	// The twin: without the identity of the shim folder the shim itself is found.
 	must(t, os.Remove(p("home/shims/inner")))
 	script(t, p("home/shims/inner"))
-	if got, err := FindReal("prog", bin+":"+p("real"), "/nowhere/bin"); err != nil || got != filepath.Join(bin, "prog") {
+	if got, err := FindReal("prog", bin+":"+p("real"), "/nowhere/bin", nil); err != nil || got != filepath.Join(bin, "prog") {
 		t.Errorf("without the folder's identity: %q, %v", got, err)
 	}
 }

@@ -108,7 +108,7 @@ func (b *builder) agents(s Site, state State) {
 		self = append(self, info)
 	}
 	for _, agent := range Agents() {
-		path, err := findReal(agent, s.Path, bin, self)
+		path, err := FindReal(agent, s.Path, bin, func() []os.FileInfo { return self })
 		if err != nil || !filepath.IsAbs(path) {
 			path = state.agents[agent]
 			if info, err := os.Stat(path); path == "" || err != nil || info.IsDir() {

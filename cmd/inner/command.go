@@ -44,12 +44,14 @@ func (a *app) command(args []string) int {
 			a.fail(err)
 			return fault.Code(err)
 		}
-		// What a killed run left goes with the next call of inner. Who needs the
-		// folder says so when it cannot be used.
-		_, _ = stage.Sweep(a.StageBase(), a.Ledger())
-		features.LookAgain(a.Caller)
+		if !isRun(args) { // which does so itself
+			// What a killed run left goes with the next call of inner. Who needs the
+			// folder says so when it cannot be used.
+			_, _ = stage.Sweep(a.StageBase(), a.Ledger())
+			features.LookAgain(a.Caller)
+		}
 	}
-	root := a.tree()
+	root := a.tree(isRun(args))
 	args, err := a.unalias(root, args)
 	if err != nil {
 		a.fail(err)
@@ -91,8 +93,26 @@ func (a *app) prompt(args []string) (fast bool, err error) {
 	return false, nil
 }
 
-// tree is the command tree. Nothing of it exists on the shim's way.
-func (a *app) tree() *cobra.Command {
+// isRun reports whether the command line is a run, and nothing else that begins so.
+func isRun(args []string) bool {
+	if len(args) == 0 || args[0] != "run" {
+		return false
+	}
+	for _, w := range args[1:] {
+		if w == "--" {
+			break
+		}
+		if w == "-h" || strings.HasPrefix(w, "--h") || strings.HasPrefix(w, "--dry-run") {
+			return false
+		}
+	}
+	return true
+}
+
+// tree is the command tree, or for a run only its own command: the others cost more than
+// all that is read from the disk until the host is looked at. Nothing of it exists on the
+// shim's way.
+func (a *app) tree(run bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "inner",
 		Short: "Sandbox coding agents and shells automatically",
@@ -113,6 +133,12 @@ func (a *app) tree() *cobra.Command {
 	}
 	root.SetVersionTemplate("inner {{.Version}}\n")
 	root.SetFlagErrorFunc(unknownFlag)
+	if run {
+		c := a.cmdRun()
+		wrapArgs(c)
+		root.AddCommand(c)
+		return root
+	}
 	root.AddCommand(
 		a.cmdHook(), a.cmdAllow(), a.cmdDeny(), a.cmdRevoke(), a.cmdStatus(), a.cmdWhich(), a.cmdBypass(),
 		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdRoles(), a.cmdLearn(), a.cmdChanges(), a.cmdHome(), a.cmdProfile(), a.cmdVerify(), a.cmdExplain(), a.cmdWhy(), a.cmdResources(), a.cmdConfig(), a.cmdInit(), a.cmdReset(), a.cmdUninstall(), a.cmdDoctor(), a.cmdLog(), a.cmdAudit(), a.cmdCompletion(), a.cmdVersion(),

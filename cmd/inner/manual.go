@@ -18,7 +18,7 @@ var version = "dev"
 // nothing of it is in the binary.
 func main() {
 	a := appOf("", "")
-	root := a.tree()
+	root := a.tree(false)
 	root.DisableAutoGenTag = true // it would name the day
 	// inner completes by scripts of its own, and cobra adds a help command later.
 	for _, c := range root.Commands() {

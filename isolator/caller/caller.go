@@ -177,7 +177,7 @@ func (c *Caller) Self() string {
 
 // FindReal finds a program on a PATH, never one of the shims.
 func (c *Caller) FindReal(name, pathVar string) (string, error) {
-	return shims.FindReal(name, pathVar, c.ShimDir(), c.Selves()...)
+	return shims.FindReal(name, pathVar, c.ShimDir(), c.Selves)
 }
 
 // IsShim reports whether a path is that of one of our shims, under whatever

@@ -41,6 +41,7 @@ type builder struct {
 	targets []string          // see protected
 	entries []sensitive.Place // see table
 	begins  []string          // see startup
+	known   folderNames       // of what is there, see site
 	emptied []string          // see places
 	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit

@@ -83,7 +83,7 @@ func (b *builder) startup() []string {
 		return b.begins
 	}
 	out := []string{}
-	places, files := site(b.rc, b.f).Startup()
+	places, files := b.site().Startup()
 	for _, p := range places {
 		if k := b.kind(p); k == host.File || k == host.Dir {
 			out = append(out, p)
@@ -338,7 +338,7 @@ func (b *builder) allowParts() {
 func (b *builder) table() []sensitive.Place {
 	if b.entries == nil {
 		b.entries = []sensitive.Place{}
-		for _, e := range site(b.rc, b.f).Places(b.f.Globs) {
+		for _, e := range b.site().Places(b.f.Globs) {
 			e.At = slices.DeleteFunc(e.At, func(p string) bool { return b.kind(p) == host.Missing })
 			if e.Method != "place" && len(e.At) > 0 { // see places
 				b.entries = append(b.entries, e)

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
@@ -21,6 +23,35 @@ func site(rc profile.RunConfig, f host.Facts) sensitive.Site {
 		run.Mounted = append(run.Mounted, m.Dest)
 	}
 	return sensitive.NewSite(run)
+}
+
+// folderNames are the names of what is in folders, in lower case.
+type folderNames map[string]map[string]bool
+
+// site is the table as far as it is there: what the facts know of nothing below is left out
+// before it is spelled.
+func (b *builder) site() sensitive.Site {
+	if b.known == nil {
+		b.known = folderNames{}
+		for p, info := range b.f.Paths {
+			if info.Kind == host.Missing {
+				continue
+			}
+			for dir := filepath.Dir(p); dir != p; p, dir = dir, filepath.Dir(dir) {
+				name := strings.ToLower(filepath.Base(p))
+				if b.known[dir][name] {
+					break
+				}
+				if b.known[dir] == nil {
+					b.known[dir] = map[string]bool{}
+				}
+				b.known[dir][name] = true
+			}
+		}
+	}
+	s := site(b.rc, b.f)
+	s.Names = func(dir string) (map[string]bool, bool) { return b.known[dir], true }
+	return s
 }
 
 // ResourceAt returns the key of the sensitive resource that a host path is, or lies in.

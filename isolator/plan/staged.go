@@ -80,7 +80,9 @@ func (b *builder) staged() error {
 	}
 	b.self()
 	data := fmt.Sprintf("profile=%s\nrun=%s\n", b.rc.Name, b.s.RunID)
-	b.dataFile("the marker of a box", []byte(data), paths.BoxMarker)
+	// A file of the tmpfs, which is sealed at the end: a mount of its own would have bwrap
+	// read its table of mounts again.
+	b.op(Op{Kind: OpFile, Perms: 0o444, Data: b.data([]byte(data)), Dest: paths.BoxMarker, Reason: "the marker of a box"})
 	return nil
 }
 

@@ -50,157 +50,157 @@ type Row struct {
 }
 
 // Rows returns the table.
-func Rows() []Row {
-	return []Row{
-		// --- inner itself
+func Rows() []Row { return obeyedTable }
 
-		{Tool: "inner", Names: []string{".inner/"}},
+var obeyedTable = []Row{ // allowed: never changed
+	// --- inner itself
 
-		// --- agents: settings, hooks, servers that they start, commands they may run
+	{Tool: "inner", Names: []string{".inner/"}},
 
-		{Tool: "agents", Made: true, Names: []string{".claude/"}, Signs: []string{"~/.claude", "~/.config/claude", "claude"}, Trees: "worktrees"},
-		{Tool: "agents", Made: true, Names: []string{".codex/"}, Signs: []string{"~/.codex", "codex"}},
-		{Tool: "agents", Made: true, Names: []string{".agents/"}, Signs: []string{"~/.agents", "~/.codex", "~/.gemini", "~/.config/opencode", "codex", "gemini", "opencode", "amp", "goose"}},
-		{Tool: "agents", Made: true, Names: []string{".gemini/"}, Signs: []string{"~/.gemini", "gemini"}},
-		{Tool: "agents", Made: true, Names: []string{".cursor/"}, Signs: []string{"~/.cursor", "~/.config/Cursor", "~/.cursor-server", "cursor", "cursor-agent"}},
-		{Tool: "agents", Made: true, Names: []string{".opencode/"}, Signs: []string{"~/.config/opencode", "~/.local/share/opencode", "opencode"}},
-		{Tool: "agents", Names: []string{
-			".mcp.json", ".claude.json", "opencode.json", "opencode.jsonc", ".agent/", ".amazonq/", ".amp/", ".augment/", ".cline/", ".clinerules/", ".continue/", ".continuerc.json",
-			".copilot/", ".github/hooks/", ".github/mcp.json", ".crush/", ".crush.json", "crush.json", ".aider.conf.yml", ".aider.conf.yaml", ".factory/", ".goose/", ".grok/",
-			".iflow/", ".junie/", ".kilo/", ".kilocode/", ".kimi/", ".kiro/", ".openhands/", ".pi/", ".qodo/", ".qwen/", ".roo/", ".roomodes", ".trae/", ".vibe/", ".warp/",
-			".windsurf/", ".zencoder/",
-		}},
-		{Tool: "agents", Told: true, Names: []string{
-			"claude.md", "claude.local.md", "agents.md", "agents.override.md", "agent.md", "gemini.md", "qwen.md", "crush.md", ".cursorrules", ".windsurfrules", ".roorules", ".goosehints",
-			".github/copilot-instructions.md", ".github/instructions/", ".github/prompts/", ".github/agents/",
-		}},
+	// --- agents: settings, hooks, servers that they start, commands they may run
 
-		// --- editors: tasks, language servers, interpreters, settings
+	{Tool: "agents", Made: true, Names: []string{".claude/"}, Signs: []string{"~/.claude", "~/.config/claude", "claude"}, Trees: "worktrees"},
+	{Tool: "agents", Made: true, Names: []string{".codex/"}, Signs: []string{"~/.codex", "codex"}},
+	{Tool: "agents", Made: true, Names: []string{".agents/"}, Signs: []string{"~/.agents", "~/.codex", "~/.gemini", "~/.config/opencode", "codex", "gemini", "opencode", "amp", "goose"}},
+	{Tool: "agents", Made: true, Names: []string{".gemini/"}, Signs: []string{"~/.gemini", "gemini"}},
+	{Tool: "agents", Made: true, Names: []string{".cursor/"}, Signs: []string{"~/.cursor", "~/.config/Cursor", "~/.cursor-server", "cursor", "cursor-agent"}},
+	{Tool: "agents", Made: true, Names: []string{".opencode/"}, Signs: []string{"~/.config/opencode", "~/.local/share/opencode", "opencode"}},
+	{Tool: "agents", Names: []string{
+		".mcp.json", ".claude.json", "opencode.json", "opencode.jsonc", ".agent/", ".amazonq/", ".amp/", ".augment/", ".cline/", ".clinerules/", ".continue/", ".continuerc.json",
+		".copilot/", ".github/hooks/", ".github/mcp.json", ".crush/", ".crush.json", "crush.json", ".aider.conf.yml", ".aider.conf.yaml", ".factory/", ".goose/", ".grok/",
+		".iflow/", ".junie/", ".kilo/", ".kilocode/", ".kimi/", ".kiro/", ".openhands/", ".pi/", ".qodo/", ".qwen/", ".roo/", ".roomodes", ".trae/", ".vibe/", ".warp/",
+		".windsurf/", ".zencoder/",
+	}},
+	{Tool: "agents", Told: true, Names: []string{
+		"claude.md", "claude.local.md", "agents.md", "agents.override.md", "agent.md", "gemini.md", "qwen.md", "crush.md", ".cursorrules", ".windsurfrules", ".roorules", ".goosehints",
+		".github/copilot-instructions.md", ".github/instructions/", ".github/prompts/", ".github/agents/",
+	}},
 
-		{Tool: "VS Code", Made: true, Names: []string{".vscode/", ".devcontainer/"}, Signs: []string{
-			"~/.vscode", "~/.vscode-server", "~/.vscode-insiders", "~/.vscode-oss", "~/.cursor", "~/.windsurf", "~/.config/Code", "~/.config/Code - OSS", "~/.config/VSCodium", "~/.config/Cursor", "~/.config/Windsurf",
-			"~/.var/app/com.visualstudio.code", "~/.var/app/com.vscodium.codium", "~/.local/share/code-server", "code", "code-insiders", "codium", "cursor", "windsurf", "code-server", "devcontainer",
-		}},
-		{Tool: "JetBrains", Made: true, Names: []string{".idea/"}, Signs: []string{
-			"~/.config/JetBrains", "~/.local/share/JetBrains", "~/.cache/JetBrains", "~/.config/Google", "idea", "idea.sh", "pycharm", "goland", "webstorm", "clion", "phpstorm", "rubymine", "rider", "rustrover", "studio", "studio.sh",
-		}},
-		{Tool: "VS Code", Names: []string{"*.code-workspace", ".devcontainer.json", ".theia/", ".void/"}},
-		{Tool: "Zed", Names: []string{".zed/"}},
-		{Tool: "Vim and Neovim", Names: []string{
-			".exrc", "_exrc", ".vimrc", "_vimrc", ".gvimrc", ".lvimrc", ".vim/", ".nvim/", ".nvimrc", ".nvim.lua", ".lazy.lua", ".neoconf.json", ".nlsp-settings/", ".vimspector.json", ".ycm_extra_conf.py",
-		}},
-		{Tool: "Emacs", Names: []string{".dir-locals.el", ".dir-locals-2.el"}},
-		{Tool: "Helix", Names: []string{".helix/"}},
-		{Tool: "Lapce", Names: []string{".lapce/"}},
-		{Tool: "Sublime Text", Names: []string{"*.sublime-project", "*.sublime-workspace"}},
-		{Tool: "JetBrains", Names: []string{".fleet/", ".run/", "*.ipr", "*.iws"}},
-		{Tool: "Eclipse", Names: []string{".project", ".classpath", ".settings/", ".externalToolBuilders/", ".factorypath"}},
-		{Tool: "Visual Studio", Names: []string{".vs/", "omnisharp.json"}},
-		{Tool: "Nova", Names: []string{".nova/"}},
-		{Tool: "Kate", Names: []string{".kateproject", ".kateproject.local", ".kateconfig"}},
-		{Tool: "cloud editors", Names: []string{".gitpod.yml", ".gitpod.dockerfile", ".ona/", "devfile.yaml", ".devfile.yaml", ".idx/", ".stackblitzrc", ".codesandbox/", ".replit"}},
+	// --- editors: tasks, language servers, interpreters, settings
 
-		// --- what runs on entering a folder
+	{Tool: "VS Code", Made: true, Names: []string{".vscode/", ".devcontainer/"}, Signs: []string{
+		"~/.vscode", "~/.vscode-server", "~/.vscode-insiders", "~/.vscode-oss", "~/.cursor", "~/.windsurf", "~/.config/Code", "~/.config/Code - OSS", "~/.config/VSCodium", "~/.config/Cursor", "~/.config/Windsurf",
+		"~/.var/app/com.visualstudio.code", "~/.var/app/com.vscodium.codium", "~/.local/share/code-server", "code", "code-insiders", "codium", "cursor", "windsurf", "code-server", "devcontainer",
+	}},
+	{Tool: "JetBrains", Made: true, Names: []string{".idea/"}, Signs: []string{
+		"~/.config/JetBrains", "~/.local/share/JetBrains", "~/.cache/JetBrains", "~/.config/Google", "idea", "idea.sh", "pycharm", "goland", "webstorm", "clion", "phpstorm", "rubymine", "rider", "rustrover", "studio", "studio.sh",
+	}},
+	{Tool: "VS Code", Names: []string{"*.code-workspace", ".devcontainer.json", ".theia/", ".void/"}},
+	{Tool: "Zed", Names: []string{".zed/"}},
+	{Tool: "Vim and Neovim", Names: []string{
+		".exrc", "_exrc", ".vimrc", "_vimrc", ".gvimrc", ".lvimrc", ".vim/", ".nvim/", ".nvimrc", ".nvim.lua", ".lazy.lua", ".neoconf.json", ".nlsp-settings/", ".vimspector.json", ".ycm_extra_conf.py",
+	}},
+	{Tool: "Emacs", Names: []string{".dir-locals.el", ".dir-locals-2.el"}},
+	{Tool: "Helix", Names: []string{".helix/"}},
+	{Tool: "Lapce", Names: []string{".lapce/"}},
+	{Tool: "Sublime Text", Names: []string{"*.sublime-project", "*.sublime-workspace"}},
+	{Tool: "JetBrains", Names: []string{".fleet/", ".run/", "*.ipr", "*.iws"}},
+	{Tool: "Eclipse", Names: []string{".project", ".classpath", ".settings/", ".externalToolBuilders/", ".factorypath"}},
+	{Tool: "Visual Studio", Names: []string{".vs/", "omnisharp.json"}},
+	{Tool: "Nova", Names: []string{".nova/"}},
+	{Tool: "Kate", Names: []string{".kateproject", ".kateproject.local", ".kateconfig"}},
+	{Tool: "cloud editors", Names: []string{".gitpod.yml", ".gitpod.dockerfile", ".ona/", "devfile.yaml", ".devfile.yaml", ".idx/", ".stackblitzrc", ".codesandbox/", ".replit"}},
 
-		{Tool: "direnv", Names: []string{".envrc", ".envrc.*"}},
-		{Tool: "mise", Names: []string{
-			"mise.toml", "mise.*.toml", ".mise.toml", ".mise.*.toml", ".mise/", "mise/config.toml", "mise/config.*.toml", "mise/conf.d/", ".config/mise/", ".config/mise.toml", ".config/mise.*.toml",
-			".miserc.toml", ".config/miserc.toml", ".rtx.toml", ".rtx.*.toml", ".rtx/",
-		}},
-		{Tool: "asdf and mise", Names: []string{".tool-versions"}},
-		{Tool: "rvm and rbenv", Names: []string{".rvmrc", ".rbenv-vars"}},
-		{Tool: "autoenv", Names: []string{".autoenv", ".autoenv.*", ".autoenv_leave.zsh", ".env.leave"}},
-		{Tool: "shadowenv", Names: []string{".shadowenv.d/"}},
+	// --- what runs on entering a folder
 
-		// --- hook managers
+	{Tool: "direnv", Names: []string{".envrc", ".envrc.*"}},
+	{Tool: "mise", Names: []string{
+		"mise.toml", "mise.*.toml", ".mise.toml", ".mise.*.toml", ".mise/", "mise/config.toml", "mise/config.*.toml", "mise/conf.d/", ".config/mise/", ".config/mise.toml", ".config/mise.*.toml",
+		".miserc.toml", ".config/miserc.toml", ".rtx.toml", ".rtx.*.toml", ".rtx/",
+	}},
+	{Tool: "asdf and mise", Names: []string{".tool-versions"}},
+	{Tool: "rvm and rbenv", Names: []string{".rvmrc", ".rbenv-vars"}},
+	{Tool: "autoenv", Names: []string{".autoenv", ".autoenv.*", ".autoenv_leave.zsh", ".env.leave"}},
+	{Tool: "shadowenv", Names: []string{".shadowenv.d/"}},
 
-		{Tool: "husky", Names: []string{".husky/"}}, // git obeys it when core.hooksPath says so, and then it is guarded by that
-		{Tool: "husky", Names: []string{".huskyrc", ".huskyrc.*"}},
-		{Tool: "lefthook", Where: Top, Names: []string{
-			"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook.json", ".lefthook.jsonc",
-			"lefthook-local.*", ".lefthook-local.*", ".config/lefthook.*", ".config/lefthook-local.*", ".lefthook/", ".lefthook-local/",
-		}},
-		{Tool: "pre-commit", Where: Top, Names: []string{".pre-commit-config.yaml", ".pre-commit-config.yml", "prek.toml"}},
-		{Tool: "overcommit", Where: Top, Names: []string{".overcommit.yml", ".local-overcommit.yml", ".git-hooks/"}},
-		{Tool: "git hooks", Where: Top, Names: []string{
-			".githooks/", ".git_hooks/", ".cargo-husky/", ".rusty-hook.toml", ".simple-git-hooks.*", "simple-git-hooks.*", "captainhook.json", "captainhook.config.json", "grumphp.yml", "grumphp.yml.dist", "hk.pkl", ".hk.pkl", "hk.local.pkl", ".gitlint",
-		}},
-		{Tool: "lint-staged", Names: []string{".lintstagedrc", ".lintstagedrc.*", "lint-staged.config.*", ".commitlintrc", ".commitlintrc.*", "commitlint.config.*", ".czrc", ".cz.json", ".cz.toml", "cz.config.*"}},
+	// --- hook managers
 
-		// --- version control besides git's own folder, which is below
+	{Tool: "husky", Names: []string{".husky/"}}, // git obeys it when core.hooksPath says so, and then it is guarded by that
+	{Tool: "husky", Names: []string{".huskyrc", ".huskyrc.*"}},
+	{Tool: "lefthook", Where: Top, Names: []string{
+		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook.json", ".lefthook.jsonc",
+		"lefthook-local.*", ".lefthook-local.*", ".config/lefthook.*", ".config/lefthook-local.*", ".lefthook/", ".lefthook-local/",
+	}},
+	{Tool: "pre-commit", Where: Top, Names: []string{".pre-commit-config.yaml", ".pre-commit-config.yml", "prek.toml"}},
+	{Tool: "overcommit", Where: Top, Names: []string{".overcommit.yml", ".local-overcommit.yml", ".git-hooks/"}},
+	{Tool: "git hooks", Where: Top, Names: []string{
+		".githooks/", ".git_hooks/", ".cargo-husky/", ".rusty-hook.toml", ".simple-git-hooks.*", "simple-git-hooks.*", "captainhook.json", "captainhook.config.json", "grumphp.yml", "grumphp.yml.dist", "hk.pkl", ".hk.pkl", "hk.local.pkl", ".gitlint",
+	}},
+	{Tool: "lint-staged", Names: []string{".lintstagedrc", ".lintstagedrc.*", "lint-staged.config.*", ".commitlintrc", ".commitlintrc.*", "commitlint.config.*", ".czrc", ".cz.json", ".cz.toml", "cz.config.*"}},
 
-		{Tool: "git", Where: Top, Names: []string{".gitmodules", ".lfsconfig"}},
-		{Tool: "git", Told: true, Names: []string{".gitattributes"}},
-		{Tool: "Mercurial", Names: []string{".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".hgsub"}},
-		{Tool: "Jujutsu", Names: []string{".jj/repo/config.toml", ".jj/workspace-config.toml", ".jj/repo"}},
-		{Tool: "Sapling", Names: []string{".sl/config"}},
-		{Tool: "Bazaar", Names: []string{".bzr/branch/branch.conf"}},
-		{Tool: "repo", Names: []string{".repo/"}},
+	// --- version control besides git's own folder, which is below
 
-		// --- build tools and package managers: what they obey when asked for anything
+	{Tool: "git", Where: Top, Names: []string{".gitmodules", ".lfsconfig"}},
+	{Tool: "git", Told: true, Names: []string{".gitattributes"}},
+	{Tool: "Mercurial", Names: []string{".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".hgsub"}},
+	{Tool: "Jujutsu", Names: []string{".jj/repo/config.toml", ".jj/workspace-config.toml", ".jj/repo"}},
+	{Tool: "Sapling", Names: []string{".sl/config"}},
+	{Tool: "Bazaar", Names: []string{".bzr/branch/branch.conf"}},
+	{Tool: "repo", Names: []string{".repo/"}},
 
-		{Tool: "npm and pnpm", Names: []string{".npmrc"}},
-		{Tool: "yarn", Names: []string{".yarnrc", ".yarnrc.yml", ".yarn/releases/", ".yarn/plugins/", ".yarn/sdks/"}},
-		{Tool: "pnpm", Names: []string{".pnpmfile.*"}},
-		{Tool: "bun", Names: []string{"bunfig.toml"}},
-		{Tool: "cargo", Names: []string{".cargo/config", ".cargo/config.toml"}},
-		{Tool: "rustup", Names: []string{"rust-toolchain", "rust-toolchain.toml"}},
-		{Tool: "bazel", Names: []string{".bazelrc", ".bazeliskrc", ".bazelversion", "tools/bazel", "tools/bazel.*"}},
-		{Tool: "buck", Names: []string{".buckconfig", ".buckconfig.*", ".buckconfig.d/", ".buckjavaargs", ".buckversion"}},
-		{Tool: "maven", Names: []string{".mvn/"}},
-		{Tool: "ansible", Names: []string{"ansible.cfg"}},
-		{Tool: "uv", Names: []string{"uv.toml"}},
-		{Tool: "bundler", Names: []string{".bundle/config"}},
+	// --- build tools and package managers: what they obey when asked for anything
 
-		// --- interpreters that read a file of the folder they are started in
+	{Tool: "npm and pnpm", Names: []string{".npmrc"}},
+	{Tool: "yarn", Names: []string{".yarnrc", ".yarnrc.yml", ".yarn/releases/", ".yarn/plugins/", ".yarn/sdks/"}},
+	{Tool: "pnpm", Names: []string{".pnpmfile.*"}},
+	{Tool: "bun", Names: []string{"bunfig.toml"}},
+	{Tool: "cargo", Names: []string{".cargo/config", ".cargo/config.toml"}},
+	{Tool: "rustup", Names: []string{"rust-toolchain", "rust-toolchain.toml"}},
+	{Tool: "bazel", Names: []string{".bazelrc", ".bazeliskrc", ".bazelversion", "tools/bazel", "tools/bazel.*"}},
+	{Tool: "buck", Names: []string{".buckconfig", ".buckconfig.*", ".buckconfig.d/", ".buckjavaargs", ".buckversion"}},
+	{Tool: "maven", Names: []string{".mvn/"}},
+	{Tool: "ansible", Names: []string{"ansible.cfg"}},
+	{Tool: "uv", Names: []string{"uv.toml"}},
+	{Tool: "bundler", Names: []string{".bundle/config"}},
 
-		{Tool: "R", Names: []string{".rprofile", ".renviron", ".rdata"}},
-		{Tool: "irb and pry", Names: []string{".irbrc", "_irbrc", ".pryrc"}},
-		{Tool: "pdb", Names: []string{".pdbrc", ".pdbrc.py"}},
-		{Tool: "IPython and Jupyter", Names: []string{"ipython_config.py", "jupyter_*config.py", "jupyter_*config.json"}},
-		{Tool: "ghci", Names: []string{".ghci", ".haskeline"}},
-		{Tool: "OCaml", Names: []string{".ocamlinit"}},
-		{Tool: "iex and erl", Names: []string{".iex.exs", ".erlang"}},
-		{Tool: "Octave and MATLAB", Names: []string{".octaverc", "startup.m"}},
-		{Tool: "gdb and lldb", Names: []string{".gdbinit", ".lldbinit"}},
+	// --- interpreters that read a file of the folder they are started in
 
-		// --- start-up files of shells, sessions and programs
+	{Tool: "R", Names: []string{".rprofile", ".renviron", ".rdata"}},
+	{Tool: "irb and pry", Names: []string{".irbrc", "_irbrc", ".pryrc"}},
+	{Tool: "pdb", Names: []string{".pdbrc", ".pdbrc.py"}},
+	{Tool: "IPython and Jupyter", Names: []string{"ipython_config.py", "jupyter_*config.py", "jupyter_*config.json"}},
+	{Tool: "ghci", Names: []string{".ghci", ".haskeline"}},
+	{Tool: "OCaml", Names: []string{".ocamlinit"}},
+	{Tool: "iex and erl", Names: []string{".iex.exs", ".erlang"}},
+	{Tool: "Octave and MATLAB", Names: []string{".octaverc", "startup.m"}},
+	{Tool: "gdb and lldb", Names: []string{".gdbinit", ".lldbinit"}},
 
-		{Tool: "bash", Where: Home, Names: []string{".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".bashrc.d/", ".profile", ".inputrc"}},
-		{Tool: "zsh", Where: Home, Names: []string{".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zsh/", ".oh-my-zsh/", ".config/zsh/"}},
-		{Tool: "other shells", Where: Home, Names: []string{".config/fish/", ".config/nushell/", ".config/starship.toml", ".config/direnv/"}},
-		{Tool: "sessions", Where: Home, Names: []string{
-			".config/environment.d/", ".config/systemd/", ".config/autostart/", ".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
-			".config/plasma-workspace/", ".config/sway/", ".config/i3/", ".config/hypr/", ".local/share/dbus-1/", ".local/share/applications/", ".local/share/systemd/",
-		}},
-		{Tool: "terminals", Where: Home, Names: []string{".tmux.conf", ".config/tmux/", ".screenrc", ".config/kitty/", ".config/wezterm/", ".wezterm.lua"}},
-		{Tool: "editors", Where: Home, Names: []string{".vimrc", ".vim/", ".config/nvim/", ".emacs", ".emacs.d/"}},
-		{Tool: "build tools", Where: Home, Names: []string{".cargo/config", ".cargo/config.toml", ".config/go/env", ".gradle/init.gradle", ".gradle/init.d/", ".cargo/env"}},
-		{Tool: "git and hg", Where: Home, Names: []string{".gitconfig", ".config/git/", ".hgrc", ".config/hg/"}},
-		{Tool: "the shell's PATH", Where: Home, Names: []string{".local/bin/", "bin/", ".cargo/bin/", "go/bin/"}},
-		{Tool: "ssh", Where: Home, Names: []string{".ssh/"}},
+	// --- start-up files of shells, sessions and programs
 
-		// --- what runs when the project is built, tested, opened as code, or pushed
+	{Tool: "bash", Where: Home, Names: []string{".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".bashrc.d/", ".profile", ".inputrc"}},
+	{Tool: "zsh", Where: Home, Names: []string{".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zsh/", ".oh-my-zsh/", ".config/zsh/"}},
+	{Tool: "other shells", Where: Home, Names: []string{".config/fish/", ".config/nushell/", ".config/starship.toml", ".config/direnv/"}},
+	{Tool: "sessions", Where: Home, Names: []string{
+		".config/environment.d/", ".config/systemd/", ".config/autostart/", ".pam_environment", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
+		".config/plasma-workspace/", ".config/sway/", ".config/i3/", ".config/hypr/", ".local/share/dbus-1/", ".local/share/applications/", ".local/share/systemd/",
+	}},
+	{Tool: "terminals", Where: Home, Names: []string{".tmux.conf", ".config/tmux/", ".screenrc", ".config/kitty/", ".config/wezterm/", ".wezterm.lua"}},
+	{Tool: "editors", Where: Home, Names: []string{".vimrc", ".vim/", ".config/nvim/", ".emacs", ".emacs.d/"}},
+	{Tool: "build tools", Where: Home, Names: []string{".cargo/config", ".cargo/config.toml", ".config/go/env", ".gradle/init.gradle", ".gradle/init.d/", ".cargo/env"}},
+	{Tool: "git and hg", Where: Home, Names: []string{".gitconfig", ".config/git/", ".hgrc", ".config/hg/"}},
+	{Tool: "the shell's PATH", Where: Home, Names: []string{".local/bin/", "bin/", ".cargo/bin/", "go/bin/"}},
+	{Tool: "ssh", Where: Home, Names: []string{".ssh/"}},
 
-		{Tool: "make and its kind", Told: true, Names: []string{
-			"makefile", "gnumakefile", "*.mk", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile", "gemfile", "magefile.go", "sconstruct", "cmakelists.txt", "cmakepresets.json", "meson.build", "configure",
-			"build.ninja", "wscript", "dodo.py", "tasks.py", "procfile", "vagrantfile", "tiltfile", "earthfile", "mise-tasks/", ".mise-tasks/",
-		}},
-		{Tool: "node", Told: true, Names: []string{"package.json", "pnpm-workspace.yaml", ".pnp.cjs", ".pnp.loader.mjs", "deno.json", "deno.jsonc", "gulpfile.*", "gruntfile.*", "webpack.config.*", "vite.config.*", "rollup.config.*", "next.config.*", "babel.config.*", ".babelrc.*", "jest.config.*", "vitest.config.*", "nx.json", "turbo.json", "lerna.json"}},
-		{Tool: "Python", Told: true, Names: []string{"pyproject.toml", "setup.py", "setup.cfg", "conftest.py", "tox.ini", "noxfile.py", "hatch.toml", "pytest.ini", "manage.py", ".venv/bin/", "venv/bin/", ".venv/pyvenv.cfg", "sitecustomize.py", "usercustomize.py"}},
-		{Tool: "other builds", Told: true, Names: []string{
-			"build.rs", "cargo.toml", "go.work", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "init.gradle", "gradle.properties", "gradlew", "gradle/wrapper/", "pom.xml", "mvnw", "build.xml", "build.sbt", ".sbtopts", ".jvmopts", "project/plugins.sbt",
-			"build.bazel", "module.bazel", "workspace.bazel", "buck", "directory.build.props", "directory.build.targets", "nuget.config", "global.json", ".config/dotnet-tools.json", "composer.json", "mix.exs", "dune-project", "stack.yaml", "build.zig", "project.clj", "deps.edn", "pants.toml",
-		}},
-		{Tool: "linters", Told: true, Names: []string{
-			".eslintrc", ".eslintrc.*", "eslint.config.*", ".prettierrc", ".prettierrc.*", "prettier.config.*", "stylelint.config.*", ".stylelintrc*", ".pylintrc", "pylintrc", "mypy.ini", ".mypy.ini", ".flake8", ".rubocop.yml", ".solargraph.yml", ".rspec", ".clangd",
-			"compile_commands.json", ".golangci.*", "phpstan.neon", ".php-cs-fixer.php", "tsconfig.json",
-		}},
-		{Tool: "nix and devbox", Told: true, Names: []string{"flake.nix", "shell.nix", "default.nix", "devenv.nix", "devenv.yaml", "devbox.json"}},
-		{Tool: "loaders of variables", Told: true, Names: []string{".env", ".env.*"}},
-		{Tool: "containers", Told: true, Names: []string{"dockerfile", "dockerfile.*", "containerfile", "docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml", "docker-bake.*", ".actrc", ".terraform/"}},
-		{Tool: "CI", Told: true, Names: []string{
-			".github/workflows/", ".github/actions/", ".gitlab-ci.yml", ".circleci/", ".travis.yml", "jenkinsfile", "azure-pipelines.yml", ".drone.yml", ".woodpecker/", ".woodpecker.yml", "bitbucket-pipelines.yml", ".buildkite/", "cloudbuild.yaml", ".pre-commit-hooks.yaml",
-		}},
-	}
+	// --- what runs when the project is built, tested, opened as code, or pushed
+
+	{Tool: "make and its kind", Told: true, Names: []string{
+		"makefile", "gnumakefile", "*.mk", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile", "gemfile", "magefile.go", "sconstruct", "cmakelists.txt", "cmakepresets.json", "meson.build", "configure",
+		"build.ninja", "wscript", "dodo.py", "tasks.py", "procfile", "vagrantfile", "tiltfile", "earthfile", "mise-tasks/", ".mise-tasks/",
+	}},
+	{Tool: "node", Told: true, Names: []string{"package.json", "pnpm-workspace.yaml", ".pnp.cjs", ".pnp.loader.mjs", "deno.json", "deno.jsonc", "gulpfile.*", "gruntfile.*", "webpack.config.*", "vite.config.*", "rollup.config.*", "next.config.*", "babel.config.*", ".babelrc.*", "jest.config.*", "vitest.config.*", "nx.json", "turbo.json", "lerna.json"}},
+	{Tool: "Python", Told: true, Names: []string{"pyproject.toml", "setup.py", "setup.cfg", "conftest.py", "tox.ini", "noxfile.py", "hatch.toml", "pytest.ini", "manage.py", ".venv/bin/", "venv/bin/", ".venv/pyvenv.cfg", "sitecustomize.py", "usercustomize.py"}},
+	{Tool: "other builds", Told: true, Names: []string{
+		"build.rs", "cargo.toml", "go.work", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "init.gradle", "gradle.properties", "gradlew", "gradle/wrapper/", "pom.xml", "mvnw", "build.xml", "build.sbt", ".sbtopts", ".jvmopts", "project/plugins.sbt",
+		"build.bazel", "module.bazel", "workspace.bazel", "buck", "directory.build.props", "directory.build.targets", "nuget.config", "global.json", ".config/dotnet-tools.json", "composer.json", "mix.exs", "dune-project", "stack.yaml", "build.zig", "project.clj", "deps.edn", "pants.toml",
+	}},
+	{Tool: "linters", Told: true, Names: []string{
+		".eslintrc", ".eslintrc.*", "eslint.config.*", ".prettierrc", ".prettierrc.*", "prettier.config.*", "stylelint.config.*", ".stylelintrc*", ".pylintrc", "pylintrc", "mypy.ini", ".mypy.ini", ".flake8", ".rubocop.yml", ".solargraph.yml", ".rspec", ".clangd",
+		"compile_commands.json", ".golangci.*", "phpstan.neon", ".php-cs-fixer.php", "tsconfig.json",
+	}},
+	{Tool: "nix and devbox", Told: true, Names: []string{"flake.nix", "shell.nix", "default.nix", "devenv.nix", "devenv.yaml", "devbox.json"}},
+	{Tool: "loaders of variables", Told: true, Names: []string{".env", ".env.*"}},
+	{Tool: "containers", Told: true, Names: []string{"dockerfile", "dockerfile.*", "containerfile", "docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml", "docker-bake.*", ".actrc", ".terraform/"}},
+	{Tool: "CI", Told: true, Names: []string{
+		".github/workflows/", ".github/actions/", ".gitlab-ci.yml", ".circleci/", ".travis.yml", "jenkinsfile", "azure-pipelines.yml", ".drone.yml", ".woodpecker/", ".woodpecker.yml", "bitbucket-pipelines.yml", ".buildkite/", "cloudbuild.yaml", ".pre-commit-hooks.yaml",
+	}},
 }
