@@ -55,7 +55,7 @@ func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage
 	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Learn }); err != nil {
 		return b, err
 	}
-	b.Assets = plan.Staged{RunID: "dry-run", Program: b.Program, Argv: b.Argv}
+	b.Assets = plan.Staged{RunID: "dry-run", Program: b.Program, Argv: b.Argv, Tmp: c.Tmp, Start: c.Start, OrElse: c.OrElse}
 	step := func(f features.Feature) func(*features.Run) error { return f.Show }
 	if mode.Made() {
 		b.Assets.RunID = folder.ID

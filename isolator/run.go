@@ -33,6 +33,11 @@ type Call struct {
 
 	By runlog.By // for whom, as the caller says; for the audit log
 
+	Done   <-chan struct{} // see launch.Options
+	Tmp    string          // host folder that is the box's /tmp, of a session; "" for an empty one
+	Start  string          // box folder to start in; "" for that of the profile
+	OrElse bool            // that one where the box has no Start
+
 	// Observe, when not nil, has the accesses of the program looked at.
 	Observe *features.Observe
 
@@ -59,7 +64,7 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	if err != nil {
 		return out, err
 	}
-	id = folder.ID
+	id, out.ID = folder.ID, folder.ID
 	defer closeFolder(s, folder)
 	rec, err := openRecord(s, spec)
 	if err != nil {
@@ -75,6 +80,7 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 		return out, c.Instead(box)
 	}
 	o := box.Options()
+	o.Done = c.Done
 	if err := rec.begin(box, c.Word, &o); err != nil {
 		return out, err
 	}

@@ -141,7 +141,7 @@ func (a *app) tree(run bool) *cobra.Command {
 	}
 	root.AddCommand(
 		a.cmdHook(), a.cmdAllow(), a.cmdDeny(), a.cmdRevoke(), a.cmdStatus(), a.cmdWhich(), a.cmdBypass(),
-		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdRoles(), a.cmdLearn(), a.cmdChanges(), a.cmdHome(), a.cmdProfile(), a.cmdVerify(), a.cmdExplain(), a.cmdWhy(), a.cmdResources(), a.cmdConfig(), a.cmdInit(), a.cmdReset(), a.cmdUninstall(), a.cmdDoctor(), a.cmdLog(), a.cmdAudit(), a.cmdCompletion(), a.cmdVersion(),
+		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdExec(), a.cmdRoles(), a.cmdSession(), a.cmdLearn(), a.cmdChanges(), a.cmdHome(), a.cmdProfile(), a.cmdVerify(), a.cmdExplain(), a.cmdWhy(), a.cmdResources(), a.cmdConfig(), a.cmdInit(), a.cmdReset(), a.cmdUninstall(), a.cmdDoctor(), a.cmdLog(), a.cmdAudit(), a.cmdCompletion(), a.cmdVersion(),
 	)
 	knownHelp(root)
 	for _, c := range root.Commands() {

@@ -87,6 +87,9 @@ func (c *Caller) ProcFile() string { return filepath.Join(c.InnerHome, "proc.jso
 // Ledger is where runs write down what they made in folders of the host.
 func (c *Caller) Ledger() string { return filepath.Join(c.InnerHome, "borrowed") }
 
+// SessionsDir is where what calls of a session share is kept.
+func (c *Caller) SessionsDir() string { return filepath.Join(c.InnerHome, "sessions") }
+
 // StageBase is where the folders of runs are.
 func (c *Caller) StageBase() string { return stage.Base(c.Getenv("XDG_RUNTIME_DIR")) }
 

@@ -123,6 +123,8 @@ func (run *Run) Close() {
 type Outcome struct {
 	launch.Result
 
+	ID string // of the run
+
 	Begun time.Time
 	Clock time.Time // Begun, as files know it
 

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/calls"
+)
+
+type execFlags struct {
+	profile, session, dir, line string
+	who                         whoFlags
+	json, serve                 bool
+}
+
+func (a *app) cmdExec() *cobra.Command {
+	var f execFlags
+	c := &cobra.Command{
+		Use:   "exec (-p NAME | --as ROLE) [--session ID] [-C DIR] [--json | --serve] (-- ARGV | -c LINE)",
+		Short: "Run one command in a profile's sandbox, for programs that read the answer",
+		Long: "Run one command in the sandbox of a profile or of a role, without a terminal, and exit with\n" +
+			"its exit code. What the profile itself would run is not run.\n\n" +
+			"With --json: write what came of it as one JSON object; the exit code is 0 whenever one was\n" +
+			"written. Without a command the request is read from standard input, as JSON.\n" +
+			"With --serve: read requests, one a line, and write answers as they come.\n" +
+			"docs/tool-calls.md describes both.",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	fl := c.Flags()
+	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	f.who.add(a, c)
+	fl.StringVar(&f.session, "session", "", "share /tmp and the working folder with the other calls of session `ID`")
+	fl.StringVarP(&f.dir, "directory", "C", "", "the folder it is about, in the place of the current one")
+	fl.StringVarP(&f.line, "command", "c", "", "a command `LINE` for the shell of the box")
+	fl.BoolVar(&f.json, "json", false, "write the answer as JSON")
+	fl.BoolVar(&f.serve, "serve", false, "read requests and write answers, line by line")
+	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	_ = c.RegisterFlagCompletionFunc("session", a.completeSessions)
+	_ = c.RegisterFlagCompletionFunc("command", cobra.NoFileCompletions)
+	_ = c.MarkFlagDirname("directory")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
+			return usagef("unexpected argument %q: the command goes after --", args[0])
+		}
+		if err := f.check(cmd, args); err != nil {
+			return err
+		}
+		if err := a.outside(cmd); err != nil {
+			return err
+		}
+		if err := a.firstUse(); err != nil {
+			return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+		}
+		r, err := calls.New(a.Caller, calls.Options{Profile: f.profile, Role: f.who.as, AsRole: f.who.asked, Dir: f.dir, Session: f.session, Actor: f.who.actor})
+		if err != nil {
+			return err
+		}
+		switch {
+		case f.serve:
+			return a.serveCalls(r)
+		case f.json:
+			return a.execJSON(r, f, args)
+		}
+		return a.exec(r, calls.Request{Argv: args, Line: f.line})
+	}
+	return c
+}
+
+func (f *execFlags) check(cmd *cobra.Command, args []string) error {
+	if err := f.who.check(cmd); err != nil {
+		return err
+	}
+	given := cmd.Flags().Changed
+	command := len(args) > 0 || given("command")
+	switch {
+	case !f.who.asked && !given("profile"):
+		return usagef("neither -p NAME nor --as ROLE")
+	case f.json && f.serve:
+		return usagef("--json and --serve contradict each other")
+	case len(args) > 0 && given("command"):
+		return usagef("either a command after --, or a command line with -c")
+	case f.serve && command:
+		return usagef("--serve reads its commands from standard input")
+	case !f.serve && !f.json && !command:
+		return usagef("no command: write it after --, or a command line with -c")
+	}
+	for _, flag := range []string{"profile", "session", "directory", "command"} {
+		if v := cmd.Flags().Lookup(flag); v.Changed && v.Value.String() == "" {
+			return usagef("--%s is empty", flag)
+		}
+	}
+	return nil
+}
+
+// exec runs one call with the streams of inner, and exits as it did.
+func (a *app) exec(r *calls.Runner, q calls.Request) error {
+	answer := r.Here(q, &calls.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	for _, text := range answer.Warnings {
+		a.warn("%s", text)
+	}
+	if answer.Err != nil {
+		a.fail(answer.Err)
+	}
+	if !answer.Started {
+		return exit(fault.Code(answer.Err))
+	}
+	return exit(answer.Code)
+}
+
+// execJSON runs one call and writes its answer.
+func (a *app) execJSON(r *calls.Runner, f execFlags, args []string) error {
+	q, streams := calls.Request{Argv: args, Line: f.line}, &calls.Streams{In: os.Stdin}
+	var answer calls.Answer
+	if len(args) == 0 && f.line == "" {
+		text, err := io.ReadAll(io.LimitReader(a.stdin, calls.MaxLine+1))
+		switch {
+		case err != nil:
+			return usagef("standard input: %w", err)
+		case len(text) > calls.MaxLine:
+			err = &fault.Refusal{Code: 2, Msg: fmt.Sprintf("the request is longer than %d bytes", calls.MaxLine)}
+		default:
+			q, err = calls.Parse(text)
+		}
+		if answer, streams = (calls.Answer{ID: q.ID, Err: err}), nil; err == nil {
+			answer = r.Here(q, streams)
+		}
+	} else {
+		answer = r.Here(q, streams)
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(raw(a.stdout), "%s\n", text)
+	return err
+}
+
+// serveCalls answers until the end of standard input, or until a signal ends all boxes.
+func (a *app) serveCalls(r *calls.Runner) error {
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	go func() { stop(signalled{(<-signals).(unix.Signal)}) }()
+	err := r.Serve(ctx, a.stdin, raw(a.stdout))
+	var died signalled
+	switch {
+	case errors.As(context.Cause(ctx), &died):
+		return exit(128 + int(died.Signal))
+	case errors.Is(err, unix.EPIPE):
+		return exit(128 + int(unix.SIGPIPE))
+	}
+	return err
+}
+
+// signalled is the end of a server by a signal.
+type signalled struct{ unix.Signal }
+
+func (s signalled) Error() string { return s.String() }

@@ -1,0 +1,138 @@
+package calls
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
+)
+
+// Answer is what a call came to. When Started is false the program has not run, and Err says
+// why.
+type Answer struct {
+	ID       string
+	Started  bool
+	Code     int    // the exit code; 128+N after signal N, 124 at the time limit
+	Signal   string // that ended it, as "SIGTERM"; ""
+	TimedOut bool
+
+	Stdout, Stderr []byte
+	Truncated      []string // of "stdout" and "stderr", those that are longer
+
+	Took    time.Duration
+	Run     string // its id
+	Profile string
+	Role    string // of the table [roles]; "" without
+
+	Limits   []string // that were reached, in words
+	Hosts    []string // that were asked for and refused
+	Blocked  []string // commands that [noop] blocked
+	Warnings []string // each is told once by one Runner
+
+	Err error // *fault.Refusal when inner has something to say
+}
+
+type answerError struct {
+	Kind    string `json:"kind"`
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Fix     string `json:"fix,omitempty"`
+}
+
+// refusedJSON is an answer of a program that has not run.
+type refusedJSON struct {
+	ID       string       `json:"id"`
+	Started  bool         `json:"started"`
+	Profile  string       `json:"profile,omitempty"`
+	Role     string       `json:"role,omitempty"`
+	Warnings []string     `json:"warnings,omitempty"`
+	Error    *answerError `json:"error"`
+}
+
+type answerJSON struct {
+	ID        string       `json:"id"`
+	Started   bool         `json:"started"`
+	Code      int          `json:"code"`
+	Signal    string       `json:"signal"`
+	TimedOut  bool         `json:"timed_out"`
+	Stdout    *string      `json:"stdout,omitempty"`
+	StdoutB64 string       `json:"stdout_b64,omitempty"` // in the place of stdout, when that is no UTF-8
+	Stderr    *string      `json:"stderr,omitempty"`
+	StderrB64 string       `json:"stderr_b64,omitempty"`
+	Truncated []string     `json:"truncated"`
+	Millis    int64        `json:"ms"`
+	Run       string       `json:"run"`
+	Profile   string       `json:"profile"`
+	Role      string       `json:"role"`
+	Backend   string       `json:"backend"`
+	Limits    []string     `json:"limits_reached"`
+	Hosts     []string     `json:"hosts_refused"`
+	Blocked   []string     `json:"blocked"`
+	Warnings  []string     `json:"warnings"`
+	Error     *answerError `json:"error"`
+}
+
+// MarshalJSON writes an answer as docs/tool-calls.md describes it.
+func (a Answer) MarshalJSON() ([]byte, error) {
+	var e *answerError
+	if a.Err != nil {
+		e = &answerError{Kind: fault.KindOf(a.Err), Code: fault.Code(a.Err), Message: visible.Text(a.Err.Error())}
+		if r := fault.AsRefusal(a.Err); r != nil {
+			e.Fix = r.Hint
+		}
+	}
+	if !a.Started {
+		return json.Marshal(refusedJSON{ID: a.ID, Profile: a.Profile, Role: a.Role, Warnings: a.Warnings, Error: e})
+	}
+	out := answerJSON{
+		ID: a.ID, Started: true, Code: a.Code, Signal: a.Signal, TimedOut: a.TimedOut, Truncated: list(a.Truncated), Millis: a.Took.Milliseconds(),
+		Run: a.Run, Profile: a.Profile, Role: a.Role, Backend: isolator.Backend,
+		Limits: list(a.Limits), Hosts: list(a.Hosts), Blocked: list(a.Blocked), Warnings: list(a.Warnings), Error: e,
+	}
+	out.Stdout, out.StdoutB64 = text(a.Stdout)
+	out.Stderr, out.StderrB64 = text(a.Stderr)
+	return json.Marshal(out)
+}
+
+// list is a list that is never null.
+func list(l []string) []string {
+	if l == nil {
+		return []string{}
+	}
+	return l
+}
+
+func text(b []byte) (plain *string, base string) {
+	if !utf8.Valid(b) {
+		return nil, base64.StdEncoding.EncodeToString(b)
+	}
+	s := string(b)
+	return &s, ""
+}
+
+// ended fills in what a program came to.
+func (a *Answer) ended(out features.Outcome) {
+	a.Started, a.Code, a.TimedOut = out.Started, out.Code, out.TimedOut
+	if out.Signal != 0 {
+		a.Signal = unix.SignalName(out.Signal)
+	}
+	a.Limits = out.Limits
+	for _, h := range out.Hosts {
+		if h.Refused > 0 && h.Host != "" && !slices.Contains(a.Hosts, h.Host) {
+			a.Hosts = append(a.Hosts, h.Host)
+		}
+	}
+	a.Blocked = slices.Sorted(maps.Keys(out.Blocked))
+	if a.TimedOut {
+		a.Err = &fault.Refusal{Code: 124, Kind: fault.KindTimeout, Msg: "the program was stopped at its time limit"}
+	}
+}

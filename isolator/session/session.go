@@ -1,0 +1,302 @@
+// Package session keeps what calls of one session share: the box's /tmp, and the folder
+// that the last command line ended in. Each session is of one user, project and profile,
+// and has a folder of its own below INNER_HOME/sessions, which no box can see.
+//
+//	s, err := session.Open(base, session.Key{ID: "s1", Project: "/home/u/app", Profile: "/home/u/.inner/profiles/guest.toml"})
+//	defer s.Close()
+//	... s.Tmp is bound as /tmp ...
+//	s.Ended()
+//
+// What the programs of a box have left in the /tmp of a session is theirs: nothing here
+// follows a link in it, and the one file that is read of it is a text that only the box uses.
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/copytree"
+)
+
+// DefaultIdle is how long a session that nobody uses is kept, unless config.toml says
+// another time.
+const DefaultIdle = 12 * time.Hour
+
+// most is how many sessions one user may have.
+const most = 1000
+
+// LastFile is where a command line leaves the folder that it ended in, by the box path of the
+// session's /tmp.
+const LastFile = "/tmp/" + lastName
+
+const (
+	lastName = ".inner-folder"
+	maxPath  = 4096
+)
+
+// Key is what tells one session from another.
+type Key struct {
+	ID      string `json:"id"`
+	Project string `json:"project"` // its root, or the folder of the calls outside of a project
+	Profile string `json:"profile"` // the file of it
+}
+
+// Check says what is wrong with an id.
+func (k Key) Check() error {
+	ok := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+	}
+	if k.ID == "" || len(k.ID) > 64 || strings.ContainsFunc(k.ID, func(r rune) bool { return !ok(r) }) {
+		return &fault.Refusal{Code: 2, Kind: fault.KindUsage, Msg: fmt.Sprintf("session %q is not 1 to 64 letters, digits, _ and -", k.ID)}
+	}
+	return nil
+}
+
+// folder is the name of the folder of a session.
+func (k Key) folder() string {
+	sum := sha256.Sum256([]byte(k.Project + "\x00" + k.Profile))
+	return k.ID + "." + hex.EncodeToString(sum[:8])
+}
+
+// Session is one that is in use, and so is not swept.
+type Session struct {
+	Key
+	Tmp  string // host path of the /tmp
+	Last string // the folder the last command line ended in, a box path; "" before the first
+
+	dir  string
+	lock *os.File
+}
+
+// Open takes a session into use, and makes it when there is none of that key.
+func Open(base string, k Key) (*Session, error) {
+	if err := k.Check(); err != nil {
+		return nil, err
+	}
+	s, err := open(base, k)
+	if err != nil && fault.AsRefusal(err) == nil {
+		err = &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("session %q: %v", k.ID, err), Hint: "look at " + base}
+	}
+	return s, err
+}
+
+func open(base string, k Key) (*Session, error) {
+	gate, err := enter(base, true)
+	if err != nil {
+		return nil, err
+	}
+	defer gate.Close()
+	s := &Session{Key: k, dir: filepath.Join(base, k.folder())}
+	s.Tmp = filepath.Join(s.dir, "tmp")
+	if _, err := os.Lstat(filepath.Join(s.dir, "about.json")); errors.Is(err, fs.ErrNotExist) {
+		if err := s.create(base); err != nil {
+			return nil, errors.Join(err, copytree.Remove(s.dir))
+		}
+	}
+	if err := errors.Join(files.Folder(s.dir), files.Folder(s.Tmp)); err != nil {
+		return nil, err
+	}
+	if s.lock, err = lock(s.dir, unix.LOCK_SH); err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(s.dir, "lock"), now, now)
+	if text, err := os.ReadFile(filepath.Join(s.dir, "last")); err == nil && usable(string(text)) {
+		s.Last = string(text)
+	}
+	return s, nil
+}
+
+// create makes the folder of a session, whose gate is held.
+func (s *Session) create(base string) error {
+	if entries, err := os.ReadDir(base); err != nil || len(entries) > most {
+		return errors.Join(err, fmt.Errorf("there are %d sessions; inner session end removes one", len(entries)-1))
+	}
+	about, err := json.Marshal(s.Key)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(files.Folder(s.dir), files.Folder(s.Tmp)); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, "about.json"), about, 0o600)
+}
+
+// Ended notes the folder that a command line ended in, when it left one.
+func (s *Session) Ended() {
+	tmp, err := unix.Open(s.Tmp, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(tmp)
+	// O_NONBLOCK: it may be a FIFO.
+	fd, err := unix.Openat2(tmp, lastName, &unix.OpenHow{
+		Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
+	})
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxPath {
+		return
+	}
+	text := make([]byte, maxPath)
+	n, err := unix.Read(fd, text)
+	if err != nil {
+		return
+	}
+	_ = unix.Unlinkat(tmp, lastName, 0)
+	if dir := strings.TrimSuffix(string(text[:n]), "\n"); usable(dir) {
+		s.Last = dir
+		temp := filepath.Join(s.dir, fmt.Sprintf("last.%d", st.Ino))
+		if os.WriteFile(temp, []byte(dir), 0o600) == nil {
+			_ = os.Rename(temp, filepath.Join(s.dir, "last"))
+		}
+	}
+}
+
+// usable reports whether a text can be where a program starts. It is the box's word, and is
+// used in the box alone.
+func usable(dir string) bool {
+	return filepath.IsAbs(dir) && len(dir) < maxPath && utf8.ValidString(dir) && !strings.ContainsAny(dir, "\x00\n")
+}
+
+// Close ends the use of a session. It is safe on nil.
+func (s *Session) Close() {
+	if s != nil && s.lock != nil {
+		s.lock.Close()
+		s.lock = nil
+	}
+}
+
+// Info is a session as it is listed.
+type Info struct {
+	Key
+	Used time.Time `json:"used"` // when it was used last
+	Busy bool      `json:"busy"` // a call runs in it
+
+	dir string
+}
+
+// List returns the sessions of a user, by id, project and profile.
+func List(base string) ([]Info, error) {
+	gate, err := enter(base, false)
+	if gate == nil || err != nil {
+		return nil, err
+	}
+	defer gate.Close()
+	return list(base)
+}
+
+func list(base string) ([]Info, error) {
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return nil, err
+	}
+	var out []Info
+	for _, e := range entries {
+		it := Info{dir: filepath.Join(base, e.Name())}
+		text, err := os.ReadFile(filepath.Join(it.dir, "about.json"))
+		if !e.IsDir() || err != nil || json.Unmarshal(text, &it.Key) != nil {
+			continue
+		}
+		fi, err := os.Lstat(filepath.Join(it.dir, "lock"))
+		if err != nil {
+			continue
+		}
+		it.Used = fi.ModTime()
+		held, err := lock(it.dir, unix.LOCK_EX|unix.LOCK_NB)
+		if it.Busy = err != nil; held != nil {
+			held.Close()
+		}
+		out = append(out, it)
+	}
+	slices.SortFunc(out, func(a, b Info) int {
+		return strings.Compare(a.ID+"\x00"+a.Project+"\x00"+a.Profile, b.ID+"\x00"+b.Project+"\x00"+b.Profile)
+	})
+	return out, nil
+}
+
+// End removes the sessions that which picks, and returns them. One that a call runs in is
+// left, with Busy.
+func End(base string, which func(Info) bool) (ended []Info, err error) {
+	gate, err := enter(base, false)
+	if gate == nil || err != nil {
+		return nil, err
+	}
+	all, err := list(base)
+	var gone []string
+	for _, it := range all {
+		if !which(it) {
+			continue
+		}
+		if !it.Busy { // whoever opens it waits at the gate
+			aside := filepath.Join(base, fmt.Sprintf(".ended-%d-%d", os.Getpid(), time.Now().UnixNano()))
+			if err := os.Rename(it.dir, aside); err != nil {
+				gate.Close()
+				return ended, err
+			}
+			gone = append(gone, aside)
+		}
+		ended = append(ended, it)
+	}
+	gate.Close()
+	for _, dir := range gone {
+		err = errors.Join(err, copytree.Remove(dir))
+	}
+	return ended, err
+}
+
+// Sweep ends the sessions that were not used for so long, and removes what a killed End left.
+func Sweep(base string, idle time.Duration) error {
+	before := time.Now().Add(-idle)
+	_, err := End(base, func(it Info) bool { return !it.Busy && it.Used.Before(before) })
+	entries, _ := os.ReadDir(base)
+	for _, e := range entries {
+		if fi, err2 := e.Info(); err2 == nil && strings.HasPrefix(e.Name(), ".ended-") && fi.ModTime().Before(before) {
+			err = errors.Join(err, copytree.Remove(filepath.Join(base, e.Name())))
+		}
+	}
+	return err
+}
+
+// enter takes the gate of the sessions: nobody opens or ends one meanwhile. Without any
+// session yet, and create false, the gate is nil.
+func enter(base string, create bool) (*os.File, error) {
+	if _, err := os.Lstat(base); errors.Is(err, fs.ErrNotExist) && !create {
+		return nil, nil
+	}
+	if err := files.Folder(base); err != nil {
+		return nil, fmt.Errorf("the folder of sessions: %w", err)
+	}
+	return lockFile(filepath.Join(base, ".gate"), unix.LOCK_EX)
+}
+
+func lock(dir string, how int) (*os.File, error) { return lockFile(filepath.Join(dir, "lock"), how) }
+
+func lockFile(path string, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := files.Flock(f, how); err != nil { // which closes it
+		return nil, err
+	}
+	return f, nil
+}
