@@ -151,6 +151,7 @@ func (a *app) serveCalls(r *calls.Runner) error {
 	defer stop(nil)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a reader that is gone is an error of writing, not the end of this process
 	go func() { stop(signalled{(<-signals).(unix.Signal)}) }()
 	err := r.Serve(ctx, a.stdin, raw(a.stdout))
 	var died signalled

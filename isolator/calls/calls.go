@@ -13,6 +13,7 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -261,6 +262,9 @@ func refusal(err error) error {
 	}
 	r := &fault.Refusal{Code: fault.Code(err), Kind: fault.KindOf(err), Msg: err.Error(), Hint: "inner profile validate"}
 	r.Msg, _, _ = strings.Cut(r.Msg, "\n")
+	if _, unknown := errors.AsType[*profile.NotFoundError](err); unknown {
+		r.Hint = "inner profile list"
+	}
 	return r
 }
 
