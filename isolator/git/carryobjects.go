@@ -1,0 +1,324 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// The objects that an exchange brings to the host, and what keeps one from it.
+
+// Most values of the host's refs that the walk over the box's history is told to stop at.
+const maxHave = 4096
+
+// have are values that the host has: its branches first.
+func (x *exchange) have() []string {
+	seen := map[string]bool{}
+	var out []string
+	add := func(value string) {
+		if _, sym := symbolic(value); value != "" && !sym && !seen[value] && len(out) < maxHave {
+			seen[value] = true
+			out = append(out, value)
+		}
+	}
+	for _, v := range x.views {
+		add(v.hostHead)
+	}
+	for _, m := range x.moves {
+		add(x.hostRefs[m.name])
+	}
+	for _, prefix := range []string{"refs/heads/", "refs/stash", "refs/remotes/", "refs/"} {
+		if len(out) >= maxHave {
+			break
+		}
+		for name, value := range x.hostRefs {
+			if strings.HasPrefix(name, prefix) {
+				add(value)
+			}
+		}
+	}
+	return out
+}
+
+// tips are the values that have to be reachable outside when this is done: those the host's refs
+// do not have yet.
+func (x *exchange) tips() []string {
+	known := map[string]bool{}
+	for _, value := range x.hostRefs {
+		known[value] = true
+	}
+	var out []string
+	add := func(value string) {
+		if _, sym := symbolic(value); value != "" && !sym && !known[value] {
+			known[value] = true
+			out = append(out, value)
+		}
+	}
+	for _, m := range x.moves {
+		if !m.done {
+			add(m.new)
+		}
+	}
+	for _, v := range x.views {
+		add(v.boxHead)
+		for _, oid := range v.objects {
+			add(oid)
+		}
+	}
+	return out
+}
+
+// carryObjects brings what the new values need. A value that cannot be brought is refused, the others
+// are not.
+func (x *exchange) carryObjects(ctx context.Context) error {
+	if err := x.wantObjects(ctx); err != nil {
+		return err
+	}
+	tips := x.tips()
+	for _, m := range x.moves {
+		for _, e := range m.stashes(x) {
+			tips = append(tips, e.New)
+		}
+	}
+	bad, have := map[string]string{}, x.have()
+	if len(tips) > 0 {
+		if x.seen.intake == nil {
+			in, err := x.newIntake(x.u)
+			if err != nil {
+				return err
+			}
+			x.seen.intake = in
+		}
+		refused := func(part []string, why error) {
+			if x.seen.intake.late && !errors.Is(why, errLate) {
+				why = fmt.Errorf("%w: a part of what it needs was not looked at", errLate)
+			}
+			for _, tip := range part {
+				bad[tip] = why.Error()
+				if errors.Is(why, errLate) && !x.o.Final {
+					x.seen.late[tip] = true
+				}
+			}
+		}
+		tips = slices.DeleteFunc(tips, func(tip string) bool {
+			tried := x.seen.late[tip] && !x.o.Final
+			if tried {
+				bad[tip] = errLate.Error()
+			}
+			return tried
+		})
+		if len(tips) > 0 {
+			if err := x.seen.intake.take(ctx, x.Copy, x.p, x.box, x.u.Digits); errors.Is(err, errLate) {
+				refused(tips, err)
+				tips = nil
+			} else if err != nil {
+				return err
+			}
+		}
+		if err := inParts(ctx, tips, func(part []string) error { return x.bring(ctx, part, have) }, refused); err != nil {
+			return err
+		}
+	}
+	if err := x.holdLinks(ctx, have, bad); err != nil {
+		return err
+	}
+	x.refuse(bad)
+	return nil
+}
+
+// mostParts is how often something is tried that fails. A box can make a hundred thousand refs that all fail.
+const mostParts = 200
+
+// inParts does something with a list and, where that fails, with the halves of it: what fails is no reason for the rest.
+// When it was tried too often, all that is left has failed. What would fail again for all of them ends it.
+func inParts[T any](ctx context.Context, list []T, do func([]T) error, failed func([]T, error)) error {
+	tries := 0
+	var part func(list []T) error
+	part = func(list []T) error {
+		if ctx.Err() != nil {
+			failed(list, late(ctx))
+			return nil
+		}
+		err := do(list)
+		tries++
+		switch {
+		case err == nil:
+			return nil
+		case Passing(err):
+			return err
+		case len(list) == 1 || tries >= mostParts:
+			failed(list, err)
+			return nil
+		}
+		if err := part(list[:len(list)/2]); err != nil {
+			return err
+		}
+		return part(list[len(list)/2:])
+	}
+	return part(list)
+}
+
+func (x *exchange) bring(ctx context.Context, tips, have []string) error {
+	if len(tips) == 0 {
+		return nil
+	}
+	ctx, cancel := portion(ctx)
+	defer cancel()
+	b, err := x.seen.intake.gather(ctx, x.Copy, x.p, x.u, tips, have)
+	if err != nil {
+		return err
+	}
+	return b.store(ctx, x.Copy, x.p)
+}
+
+// noSpace reports whether an exchange failed for want of room on the disk.
+func noSpace(err error) bool {
+	return strings.Contains(err.Error(), "No space left") || strings.Contains(err.Error(), "no space left") || strings.Contains(err.Error(), "quota exceeded")
+}
+
+// Passing reports whether an exchange failed for a reason that goes away by itself, so that the next call tries again: the
+// disk is full, another git is at work, a git of ours was killed.
+func Passing(err error) bool {
+	if errors.Is(err, errKilled) {
+		return false
+	}
+	return killed(err) || errors.Is(err, ErrLocked) || noSpace(err)
+}
+
+// killed reports whether a git was killed, by the kernel for want of memory or by somebody.
+func killed(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// refuse marks what needs an object that did not come.
+func (x *exchange) refuse(bad map[string]string) {
+	for _, m := range x.moves {
+		why, refused := bad[m.new]
+		if !refused {
+			for _, e := range m.stashes(x) {
+				if w, r := bad[e.New]; r {
+					why, refused = w, true
+				}
+			}
+		}
+		if refused {
+			m.done = true
+			x.rep.Pending = true // the copy is where it is to be found
+			key := m.name + m.new
+			if x.seen.late[m.new] && !x.o.Final {
+				continue // it is tried again at the end
+			}
+			if !x.seen.said[key] {
+				x.seen.said[key] = true
+				x.rep.Refused = append(x.rep.Refused, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: why})
+			}
+		}
+	}
+	for _, v := range x.views {
+		if why, refused := bad[v.boxHead]; refused {
+			v.stays = "its HEAD needs objects that cannot cross: " + why
+		}
+		for _, oid := range v.objects {
+			if why, refused := bad[oid]; refused {
+				v.stays = "its index needs objects that cannot cross: " + why
+			}
+		}
+	}
+}
+
+// holdLinks holds values back with which the host's git would look for a repository where it does not now: its `git stash`
+// and `git reset --hard` take what a branch has into the index, and git enters the places that the index has. The commit need
+// not be the box's: the host's own history may have a submodule that is gone, and the box can make something in its place.
+func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]string) error {
+	type bringer struct {
+		values []string
+		hold   func(why string)
+	}
+	var list []bringer
+	for _, m := range x.moves {
+		if m.done || m.new == "" || bad[m.new] != "" {
+			continue
+		}
+		values := []string{m.new}
+		for _, e := range m.stashes(x) {
+			values = append(values, e.New)
+		}
+		list = append(list, bringer{values, func(why string) {
+			m.held = true
+			x.rep.Held = append(x.rep.Held, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: heldWhy(why)})
+			x.rep.Pending = true
+		}})
+	}
+	for _, v := range x.views {
+		if head := resolve(v.boxHead, x.boxRefs.refs); head != "" && v.boxHead != v.hostHead && bad[head] == "" {
+			list = append(list, bringer{[]string{head}, func(why string) { v.stays = "its HEAD " + why }})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	foreign := func(part []bringer) error {
+		var values []string
+		for _, b := range part {
+			values = append(values, b.values...)
+		}
+		ctx, cancel := portion(ctx)
+		defer cancel()
+		found, err := x.gitlinks(ctx, values, have)
+		if err != nil {
+			return err
+		}
+		for _, path := range slices.Sorted(maps.Keys(found)) {
+			if !x.mayLink(path) {
+				return foreignLink("brings the repository at " + plainText(path, 200))
+			}
+		}
+		return nil
+	}
+	var fault error
+	err := inParts(ctx, list, foreign, func(part []bringer, why error) {
+		if !errors.As(why, new(foreignLink)) && !errors.Is(why, errLate) {
+			fault = why
+		}
+		for _, b := range part {
+			b.hold(why.Error())
+		}
+	})
+	return errors.Join(err, fault)
+}
+
+// heldWhy is why a ref waits, as a sentence.
+func heldWhy(why string) string {
+	if strings.HasPrefix(why, "brings ") {
+		return "it " + why + ", which git outside would enter"
+	}
+	return why
+}
+
+// foreignLink says which repository a commit would have the host's git enter.
+type foreignLink string
+
+func (f foreignLink) Error() string { return string(f) }
+
+// mayLink reports whether the host's git may find another repository at a path, in each of the box's work trees.
+func (x *exchange) mayLink(path string) bool {
+	for _, v := range x.views {
+		if x.hostIndexRead(v).gitlinks()[path] {
+			continue
+		}
+		if !x.o.Final || treePath(path) != "" || !x.mayEnter(v.Top, path) {
+			return false
+		}
+	}
+	return len(x.views) > 0
+}

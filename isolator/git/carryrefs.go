@@ -1,0 +1,224 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The refs that an exchange sets on the host.
+
+// carryRefs moves the host's refs, all at once where that is possible.
+func (x *exchange) carryRefs(ctx context.Context) error {
+	var todo []*move
+	for _, m := range x.moves {
+		if !m.done && !m.held && m.name != stashRef {
+			todo = append(todo, m)
+		}
+	}
+	if len(todo) > 0 {
+		if err := x.transact(ctx, todo); err != nil {
+			return err
+		}
+	}
+	for _, m := range x.moves {
+		if m.name == stashRef && !m.done && !m.held {
+			if err := x.carryStash(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range x.moves {
+		x.tell(m)
+	}
+	return nil
+}
+
+// tell puts a ref that moved, or went somewhere else, into the report.
+func (x *exchange) tell(m *move) {
+	switch key := m.name + " " + m.new + " " + m.to; {
+	case m.held || x.seen.said[key]:
+	case m.to != m.name:
+		x.seen.said[key] = true
+		ch := Change{Repo: x.u.Common, Ref: m.name, Old: x.hostRefs[m.name], New: m.new, Why: m.why}
+		if m.new != "" {
+			ch.Kept = m.to
+		}
+		x.rep.Conflicts = append(x.rep.Conflicts, ch)
+	case m.done && x.hostRefs[m.name] == m.new:
+		x.rep.Moved = append(x.rep.Moved, Change{Repo: x.u.Common, Ref: m.name, Old: m.old, New: m.new})
+	}
+}
+
+// transact moves refs in one transaction, or each by itself when that fails: one that
+// cannot move is no reason for the others.
+func (x *exchange) transact(ctx context.Context, todo []*move) error {
+	lost, err := x.lost(ctx, todo)
+	if err != nil {
+		return err
+	}
+	meant := map[string]string{}
+	for _, m := range todo {
+		if m.to == m.name {
+			meant[m.name] = m.new
+		}
+	}
+	if err := x.base.write('?', meant); err != nil {
+		return err
+	}
+	err = x.update(ctx, todo, lost)
+	if err == nil || len(todo) == 1 && todo[0].to != todo[0].name {
+		return err
+	}
+	// What is deleted makes room: `git branch -m a a/b`.
+	slices.SortStableFunc(todo, func(a, b *move) int { return min(len(a.new), 1) - min(len(b.new), 1) })
+	update := func(part []*move) error { return x.update(ctx, part, lost) }
+	var elsewhere []*move
+	err = inParts(ctx, todo, update, func(part []*move, why error) {
+		for _, m := range part {
+			m.why, m.to = "could not be moved: "+why.Error(), x.unfit(m.name)
+			m.old = x.hostRefs[m.to]
+			if m.done = m.new == "" || m.old == m.new; !m.done {
+				elsewhere = append(elsewhere, m)
+			}
+		}
+	})
+	if err != nil || len(elsewhere) == 0 {
+		return err
+	}
+	return inParts(ctx, elsewhere, update, func(part []*move, why error) {
+		x.rep.Pending = true // the copy is where they are
+		x.say("%d refs of the box, %s among them: %v", len(part), plainText(part[0].name, 200), why)
+	})
+}
+
+// More refs than that are brought to the disk all at once: one by one takes some ten milliseconds for each.
+const manyRefs = 100
+
+// update is one transaction of the host's git. A lock that another git holds for a moment is waited for.
+func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]bool) error {
+	var in strings.Builder
+	in.WriteString("start\x00")
+	for _, m := range todo {
+		switch {
+		case m.new == "":
+			fmt.Fprintf(&in, "delete %s\x00%s\x00", m.name, m.old)
+		case m.old == "":
+			fmt.Fprintf(&in, "create %s\x00%s\x00", m.to, m.new)
+		default:
+			fmt.Fprintf(&in, "update %s\x00%s\x00%s\x00", m.to, m.new, m.old)
+		}
+		if m.to == m.name && m.old != "" && lost[m.name] {
+			if keep := x.inner("refs/old/" + strings.TrimPrefix(m.name, "refs/")); x.hostRefs[keep] != m.old {
+				fmt.Fprintf(&in, "update %s\x00%s\x00\x00", keep, m.old)
+			}
+		}
+	}
+	in.WriteString("prepare\x00commit\x00")
+	args := []string{"update-ref", "-m", x.message(""), "--stdin", "-z"}
+	if err := x.host.mkdir("logs", folderMode); err != nil {
+		return err
+	}
+	var err error
+	for try := range 4 {
+		if try > 0 {
+			time.Sleep(time.Duration(try) * 100 * time.Millisecond)
+		}
+		_, err = x.p.text(ctx, call{args: args, in: strings.NewReader(in.String()), syncLater: len(todo) > manyRefs})
+		if err == nil || !lockedRef(err) {
+			break
+		}
+		if err := x.unlockRefs(x.host, x.base); err != nil {
+			return err
+		}
+	}
+	if err == nil && len(todo) > manyRefs {
+		err = unix.Syncfs(x.host.fd)
+	}
+	if err != nil {
+		return err
+	}
+	done := map[string]string{}
+	for _, m := range todo {
+		m.done = true
+		if m.new == "" {
+			delete(x.hostRefs, m.to)
+		} else {
+			x.hostRefs[m.to] = m.new
+		}
+		if m.to == m.name {
+			done[m.name] = m.new
+		}
+	}
+	return x.base.write('=', done)
+}
+
+// lockedRef reports whether git failed because of a lock.
+func lockedRef(err error) bool { return strings.Contains(err.Error(), ".lock': File exists") }
+
+func (x *exchange) message(text string) string {
+	if text = plainText(strings.TrimSpace(text), 200); text != "" {
+		text = ": " + text
+	}
+	return "inner " + x.meta.Run + text
+}
+
+// Most old values of which it is asked whether something else leads to them: each takes a walk. More are kept anyway.
+const maxAsked = 100
+
+// lost returns the old values that nothing would lead to any more: those of refs that are deleted,
+// and of refs without a log that are moved. They are kept in refs/inner/RUN/old.
+func (x *exchange) lost(ctx context.Context, todo []*move) (map[string]bool, error) {
+	left := maps.Clone(x.hostRefs)
+	var olds []*move
+	for _, m := range todo {
+		if m.to != m.name {
+			continue
+		}
+		delete(left, m.name)
+		if m.new != "" {
+			left[m.name] = m.new
+		}
+		logged := hasPrefix(m.name, "refs/heads", "refs/remotes", "refs/notes") && m.new != ""
+		if m.old != "" && !logged && !hasPrefix(m.name, "refs/remotes") {
+			olds = append(olds, m)
+		}
+	}
+	out := map[string]bool{}
+	if len(olds) == 0 {
+		return out, nil
+	}
+	if len(olds) > maxAsked {
+		for _, m := range olds {
+			out[m.name] = true
+		}
+		return out, nil
+	}
+	values := map[string]bool{}
+	for _, value := range left {
+		values[value] = true
+	}
+	for _, m := range olds {
+		if values[m.old] {
+			continue
+		}
+		in := m.old + "\n"
+		n := 0
+		for value := range values {
+			if _, sym := symbolic(value); !sym && n < maxHave {
+				in += "^" + value + "\n"
+				n++
+			}
+		}
+		text, err := x.p.text(ctx, call{args: []string{"rev-list", "--objects", "--max-count=1", "--stdin"}, in: strings.NewReader(in)})
+		if err != nil || text != "" {
+			out[m.name] = true // when in doubt it is kept
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,109 @@
+package git
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Which refs have moved since the last exchange, and what that comes to.
+
+// findMoves compares the box's refs with those of the last exchange.
+func (x *exchange) findMoves() error {
+	names := map[string]bool{}
+	for name, value := range x.boxRefs.refs {
+		if x.base.refs[name] != value {
+			names[name] = true
+		}
+	}
+	for name := range x.base.refs {
+		if _, has := x.boxRefs.refs[name]; !has && x.boxRefs.odd[name] == "" {
+			names[name] = true
+		}
+	}
+	if len(names)+len(x.boxRefs.odd) > maxMoves {
+		return fmt.Errorf("the box changed %d refs, and no more than %d cross", len(names)+len(x.boxRefs.odd), maxMoves)
+	}
+	for name, why := range x.boxRefs.odd {
+		x.say("the box's ref %s %s, and does not cross", plainText(name, 200), why)
+	}
+	var folded map[string]string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		m := &move{name: name, old: x.hostRefs[name], new: x.boxRefs.refs[name], to: name}
+		_, known := x.base.refs[name]
+		_, symOld := symbolic(m.old)
+		_, symNew := symbolic(m.new)
+		_, symBase := symbolic(x.base.refs[name])
+		switch {
+		case hasPrefix(name, "refs/bisect", "refs/worktree", "refs/rewritten"):
+			continue // of one worktree, and of an operation
+		case m.old == m.new:
+			if err := x.base.write('=', map[string]string{name: m.new}); err != nil {
+				x.say("%v", err)
+			}
+			continue
+		case symOld || symNew || symBase:
+			if x.remoteHead(m) {
+				x.heads = append(x.heads, m)
+			} else {
+				x.setting("the symbolic ref " + plainText(name, 200))
+			}
+			continue
+		case hasPrefix(name, "refs/replace", "refs/inner"):
+			m.why = "is in a place that git or inner gives a meaning of its own"
+		case !known:
+			if m.why = refName(name); m.why == "" {
+				if folded == nil {
+					folded = x.fold()
+				}
+				if twin := folded[strings.ToLower(name)]; twin != name && twin != "" {
+					m.why = "differs from " + plainText(twin, 200) + " by case only"
+				}
+			}
+		}
+		x.place(m)
+		x.moves = append(x.moves, m)
+	}
+	// Entries below the newest come and go without a new value of the ref.
+	if top := x.hostRefs[stashRef]; top != "" && top == x.boxRefs.refs[stashRef] && top == x.base.refs[stashRef] && x.stashDiffers() {
+		x.moves = append(x.moves, &move{name: stashRef, old: top, new: top, to: stashRef})
+	}
+	return nil
+}
+
+// Most refs that a box may have changed. Each takes a kilobyte of memory while it crosses.
+const maxMoves = 250_000
+
+// fold has the names of the host's and of the box's refs by what they are without
+// regard to case. The host's come before the box's.
+func (x *exchange) fold() map[string]string {
+	out := make(map[string]string, len(x.hostRefs))
+	for _, name := range slices.Sorted(maps.Keys(x.boxRefs.refs)) {
+		if lower := strings.ToLower(name); out[lower] == "" {
+			out[lower] = name
+		}
+	}
+	for name := range x.hostRefs {
+		out[strings.ToLower(name)] = name
+	}
+	return out
+}
+
+// place decides where a value goes.
+func (x *exchange) place(m *move) {
+	switch {
+	case m.why != "":
+		m.to = x.unfit(m.name)
+	case x.u.Elsewhere[m.name]:
+		m.why, m.to = "is checked out in a worktree that the box does not have", x.inner(m.name)
+	case slices.ContainsFunc(x.views, func(v *viewState) bool { return v.switched() && v.hostHead == "ref: "+m.name }):
+		m.why, m.to = "was checked out outside meanwhile", x.inner(m.name)
+	case !x.ours(m.name, m.old):
+		m.why, m.to = "was moved outside, too", x.inner(m.name)
+	}
+	if m.to != m.name {
+		m.old = x.hostRefs[m.to]
+		m.done = m.new == "" || m.old == m.new // nothing is deleted there
+	}
+}
