@@ -1,0 +1,227 @@
+package git
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// What all work trees of a repository share in the box: settings, refs, logs, objects.
+
+// config gives the box the repository's configuration without logins, to write as it
+// likes. The forms of the index that are read back are the plain ones.
+func (s *stager) config() error {
+	about := "The settings of this repository as the box has them. What is written here stays with the box."
+	text := string(configText(about, s.copy.clean(s.repo.config)))
+	text += "[index]\n\tsparse = false\n[core]\n\tsplitIndex = false\n\tfsmonitor = false\n"
+	s.unit.Config = text
+	return s.to.create("config", []byte(text), 0o600, false)
+}
+
+// refs gives the box the refs as one packed file, since a file for each would cost most of the start: only those stay
+// files that cannot be packed, and the branch of HEAD, which tools look for by themselves.
+func (s *stager) refs() error {
+	c, u := s.copy, s.unit
+	head, _ := s.from.read("HEAD", maxLoose) // without one mainView refuses
+	branch, _ := symbolic(headValue(head, u.Digits))
+	loose, files := refs{}, refs{}
+	err := looseRefs(s.from, u.Digits, func(name, value, odd string) error {
+		_, sym := symbolic(value)
+		switch {
+		case odd == "is a link":
+			return unfit("the ref " + plainText(name, 100) + " is a link")
+		case odd != "":
+		case sym || name == branch || refName(name) != "":
+			files[name] = value
+		default:
+			loose[name] = value
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	text, err := s.from.readText("packed-refs", maxPacked)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(loose) > 0 {
+		if text, err = withRefs(text, loose, u.Digits); err != nil {
+			return unfit(err.Error())
+		}
+	}
+	if packed := []byte(text); len(packed) > 0 {
+		if err := errors.Join(s.to.create("packed-refs", packed, 0o600, false), c.state.create(u.baseName(), packed, 0o600, false)); err != nil {
+			return err
+		}
+	}
+	var log strings.Builder
+	for name, value := range files {
+		if err := errors.Join(s.to.mkdir(filepath.Dir(name), 0o700), s.to.create(name, []byte(value+"\n"), 0o600, false)); err != nil {
+			return err
+		}
+		log.WriteString("=" + name + " " + value + "\n")
+	}
+	return c.state.create(u.baseName()+".log", []byte(log.String()), 0o600, false)
+}
+
+// logs copies the logs of refs. Where they are many, those of HEAD and of the stash.
+func (s *stager) logs() error {
+	if !s.from.isDir("logs") {
+		return nil
+	}
+	if err := s.to.mkdir("logs/refs", 0o700); err != nil {
+		return err
+	}
+	if err := s.copyText("logs/HEAD", maxLog); err != nil {
+		return err
+	}
+	data, err := s.from.read("logs/"+stashRef, maxLog)
+	if err == nil {
+		s.unit.Stash = digest(data)
+	}
+	var total int64
+	files := 0
+	err = walk(s.from, "logs/refs", func(name string, dir bool) error {
+		if dir {
+			return s.to.mkdir(name, 0o700)
+		}
+		if files++; files > maxFiles || total > maxLogs {
+			return errTooMany
+		}
+		if data, err := s.from.read(name, maxLog); err == nil && address.Match(data) {
+			total += int64(len(data))
+			return s.to.create(name, textWithoutLogins(data), 0o600, false)
+		}
+		n, err := s.from.copyFile(name, s.to, name, maxLog, 0o600)
+		total += n
+		return err
+	})
+	switch {
+	case errors.Is(err, errTooMany) || errors.Is(err, errTooLarge):
+		s.copy.Notes = append(s.copy.Notes, "not all logs of refs are in the box: there are too many")
+		err = nil
+	case errors.Is(err, unix.ELOOP) || errors.Is(err, errNotPlain):
+		err = unfit("a log of a ref is not a plain file")
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	return err
+}
+
+// walk calls found for what is below a folder, folders before what is in them. A link counts as
+// a file.
+func walk(d *folder, rel string, found func(name string, dir bool) error) error {
+	list, err := d.list(rel, maxRefs)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		name := rel + "/" + e.Name()
+		if strings.HasSuffix(name, ".lock") {
+			continue
+		}
+		if err := found(name, e.IsDir()); err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if err := walk(d, name, found); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// common copies what all worktrees share besides refs and objects.
+func (s *stager) common() error {
+	for _, name := range []string{"shallow", "info/exclude", "info/attributes", "info/sparse-checkout"} {
+		if err := s.copyText(name, maxSmall); err != nil {
+			return err
+		}
+	}
+	hooks, err := s.from.list("hooks", maxFiles)
+	if err != nil {
+		hooks = nil // none, or a link, which only the host follows
+	}
+	for _, e := range hooks {
+		name := "hooks/" + e.Name()
+		if strings.HasSuffix(name, ".sample") || !e.Type().IsRegular() {
+			continue
+		}
+		st, err := s.from.stat(name)
+		if err != nil {
+			continue
+		}
+		if _, err := s.from.copyFile(name, s.to, name, maxSmall, st.Mode&0o700|0o600); err != nil && !errors.Is(err, errTooLarge) {
+			return err
+		}
+	}
+	s.unit.Files = settingsOf(s.to)
+	return nil
+}
+
+// settingsOf returns the digests of the hooks and of the files in info.
+func settingsOf(d *folder) map[string]string {
+	out := map[string]string{}
+	for _, dir := range []string{"hooks", "info"} {
+		list, err := d.list(dir, maxFiles)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				out[dir] = "not a folder of files"
+			}
+			continue
+		}
+		for _, e := range list {
+			name := dir + "/" + e.Name()
+			if strings.HasSuffix(name, ".sample") { // `git init` makes them; nothing obeys them
+				continue
+			}
+			data, err := d.read(name, maxSmall)
+			if err != nil {
+				out[name] = "not a plain file"
+				continue
+			}
+			out[name] = digest(data)
+		}
+	}
+	return out
+}
+
+// stores lets the box read the host's objects, and those that the host borrows.
+func (s *stager) stores() error {
+	c := s.copy
+	place := func(i int) string { return fmt.Sprintf("%s/%d/%d/objects", c.objects, s.unit.N, i) }
+	var text strings.Builder
+	for i, store := range append([]string{filepath.Join(s.repo.Common, "objects")}, s.repo.Alternates...) {
+		c.Mounts = append(c.Mounts, Mount{Source: store, Dest: place(i)})
+		if fi, err := os.Lstat(filepath.Join(filepath.Dir(store), "lfs")); err == nil && fi.IsDir() {
+			c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(filepath.Dir(store), "lfs"), Dest: filepath.Dir(place(i)) + "/lfs"})
+		}
+		text.WriteString(place(i) + "\n")
+	}
+	if len(s.repo.Alternates) > 0 {
+		// What the host's own list names may not be there in the box, and git says so each time.
+		if err := c.dir.mkdir(fmt.Sprintf("%s/info.%d", holdFolder, s.unit.N), 0o700); err != nil {
+			return err
+		}
+		c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(c.path, holdFolder, fmt.Sprintf("info.%d", s.unit.N)), Dest: place(0) + "/info"})
+	}
+	if err := c.dir.mkdir(fmt.Sprintf("%s/%d", holdFolder, s.unit.N), 0o700); err != nil {
+		return err
+	}
+	text.WriteString(fmt.Sprintf("%s/%s/%d\n", c.objects, holdFolder, s.unit.N))
+	return s.to.create("objects/info/alternates", []byte(text.String()), 0o600, false)
+}

@@ -1,0 +1,282 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// What belongs to one work tree in the box: HEAD, its index, a merge that goes on, and its submodules.
+
+// mainView copies the state of the main work tree. The box has it when it can write there.
+func (s *stager) mainView() error {
+	top := s.repo.Top
+	if s.repo.Worktree != "" {
+		top = filepath.Dir(s.repo.Common)
+	}
+	data, err := s.from.read("HEAD", maxLoose)
+	if err != nil {
+		return err
+	}
+	head := headValue(data, s.unit.Digits)
+	if head == "" {
+		return unfit("its HEAD says nothing that git understands")
+	}
+	if err := s.to.create("HEAD", []byte(head+"\n"), 0o600, false); err != nil {
+		return err
+	}
+	if s.repo.Worktree != "" && (filepath.Base(s.repo.Common) != ".git" || !s.writable(top)) {
+		if name, ok := symbolic(head); ok {
+			s.unit.Elsewhere[name] = true
+		}
+		return nil
+	}
+	return s.view(&view{Top: top, Head: head, Sparse: s.repo.Sparse})
+}
+
+func (s *stager) writable(p string) bool {
+	return slices.ContainsFunc(s.copy.roots, func(root string) bool {
+		return paths.Below(root, p)
+	})
+}
+
+// Files of a view that are hashes and text; folders of operations that are not finished.
+func mergeFiles() []string {
+	return []string{"MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "SQUASH_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD", "ORIG_HEAD"}
+}
+
+func busyFolders() []string { return []string{"rebase-merge", "rebase-apply", "sequencer"} }
+
+// view copies the state of a work tree: its index, and what a merge or a rebase left.
+func (s *stager) view(v *view) error {
+	if err := s.index(v); err != nil {
+		return err
+	}
+	list, err := s.from.list(orSelf(v.Rel), maxFiles)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if strings.HasPrefix(e.Name(), "sharedindex.") && e.Type().IsRegular() {
+			if err := s.copyIf(v.file(e.Name()), maxIndexBytes); err != nil {
+				return err
+			}
+		}
+	}
+	v.Merge, v.Busy = map[string]string{}, map[string]bool{}
+	for _, name := range slices.Concat(mergeFiles(), []string{"MERGE_RR", "FETCH_HEAD", "BISECT_LOG", "BISECT_NAMES", "BISECT_START", "BISECT_TERMS", "BISECT_EXPECTED_REV"}) {
+		copied := s.copyIf
+		if name == "FETCH_HEAD" {
+			copied = s.copyText
+		}
+		if err := copied(v.file(name), maxSmall); err != nil {
+			return err
+		}
+		if data, err := s.to.read(v.file(name), maxSmall); err == nil {
+			v.Merge[name] = digest(data)
+		}
+	}
+	for _, name := range busyFolders() {
+		if !s.from.isDir(v.file(name)) {
+			continue
+		}
+		v.Busy[name] = true
+		if err := s.tree(v.file(name), s.copyIf); err != nil {
+			return err
+		}
+	}
+	if data, err := s.from.read(v.file("config.worktree"), maxConfig); err == nil {
+		list, err := gitconfig.Parse(data)
+		if err != nil {
+			return unfit("the configuration of a worktree cannot be read")
+		}
+		if err := s.to.create(v.file("config.worktree"), configText("The settings of this worktree as the box has them.", s.copy.clean(list)), 0o600, false); err != nil {
+			return err
+		}
+	}
+	s.unit.Views = append(s.unit.Views, v)
+	return s.vacancies(v)
+}
+
+// index keeps the host's index as it is now, to tell later whether the host changed it, and copies that
+// one to the box. Git never writes an index in place, so a second name keeps it.
+func (s *stager) index(v *view) error {
+	name, to, kept := v.file("index"), baseIndexName(s.unit, v), s.copy.state
+	st, err := s.from.stat(name)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil
+	}
+	err = s.from.at("link", name, func(dir int, base string) error {
+		return unix.Linkat(dir, base, kept.fd, to, 0)
+	})
+	if err == nil {
+		st, err = kept.stat(to)
+	} else {
+		_, err = s.from.copyFile(name, kept, to, maxIndexBytes, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	v.HostFile = fileID(st, false)
+	if _, err := kept.copyFile(to, s.to, name, maxIndexBytes, 0o600); err != nil {
+		return err
+	}
+	if st, err = s.to.stat(name); err == nil {
+		v.BoxFile = fileID(st, true)
+	}
+	return err
+}
+
+func orSelf(rel string) string {
+	if rel == "" {
+		return "."
+	}
+	return rel
+}
+
+// tree copies a folder of plain files.
+func (s *stager) tree(rel string, copied func(name string, most int64) error) error {
+	if err := s.to.mkdir(rel, 0o700); err != nil {
+		return err
+	}
+	return walk(s.from, rel, func(name string, dir bool) error {
+		if dir {
+			return s.to.mkdir(name, 0o700)
+		}
+		return copied(name, maxSmall)
+	})
+}
+
+// worktrees copies the state of the linked worktrees that the box can write, and
+// makes the others known.
+func (s *stager) worktrees() error {
+	list, err := s.from.list("worktrees", maxWorktrees)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if e.IsDir() {
+			if err := s.worktree(e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *stager) worktree(name string) error {
+	v := &view{Rel: "worktrees/" + name}
+	back, err := s.from.read(v.file("gitdir"), maxPointer)
+	head, herr := s.from.read(v.file("HEAD"), maxLoose)
+	if err != nil || herr != nil || !s.from.has(v.file("commondir")) {
+		return nil // git does not know it either
+	}
+	v.Head = headValue(head, s.unit.Digits)
+	pointer := absolute(filepath.Join(s.repo.Common, v.Rel), strings.TrimRight(string(back), "\r\n"))
+	v.Top = filepath.Dir(pointer)
+	if err := s.to.mkdir(v.Rel, 0o700); err != nil {
+		return err
+	}
+	for _, f := range []string{"gitdir", "commondir", "HEAD", "locked"} {
+		if err := s.copyIf(v.file(f), maxPointer); err != nil {
+			return err
+		}
+	}
+	mine := v.Rel == "worktrees/"+s.repo.Worktree
+	found, err := FindAt(v.Top)
+	known := err == nil && found.Reason == "" && found.Worktree == name && found.Common == s.repo.Common
+	if v.Head == "" || !known || !mine && !s.writable(v.Top) {
+		// So that `git worktree prune` in the box does not take it for one that is gone.
+		if !s.to.has(v.file("locked")) {
+			err = s.to.create(v.file("locked"), []byte("outside of this box\n"), 0o600, false)
+		}
+		if branch, ok := symbolic(v.Head); ok {
+			s.unit.Elsewhere[branch] = true
+		}
+		return err
+	}
+	v.Sparse = found.Sparse
+	if s.from.isDir(v.file("logs")) {
+		if err := s.tree(v.file("logs"), s.copyText); err != nil {
+			return err
+		}
+	}
+	if s.from.isDir(v.file("info")) {
+		if err := s.tree(v.file("info"), s.copyText); err != nil {
+			return err
+		}
+	}
+	// The box must not make it lead elsewhere.
+	s.copy.Mounts = append(s.copy.Mounts, Mount{Source: filepath.Join(v.Top, ".git"), Dest: filepath.Join(v.Top, ".git")})
+	return s.view(v)
+}
+
+// modules stages the repositories of submodules, which lie in the repository's own.
+func (s *stager) modules() error {
+	found := 0
+	var look func(rel string, depth int) error
+	look = func(rel string, depth int) error {
+		list, err := s.from.list(rel, maxFiles)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			sub := rel + "/" + e.Name()
+			switch {
+			case !e.IsDir():
+			case s.from.has(sub + "/HEAD"):
+				if found++; found > maxModules {
+					return unfit("it has too many submodules")
+				}
+				if err := s.module(sub); err != nil {
+					return err
+				}
+			case depth > 0:
+				if err := look(sub, depth-1); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return look("modules", 6)
+}
+
+func (s *stager) module(rel string) error {
+	r := &Repo{Dir: filepath.Join(s.repo.Common, rel), Common: filepath.Join(s.repo.Common, rel), Pointer: true}
+	err := r.fill()
+	if tree := r.setting("core.worktree"); err == nil && tree != "" {
+		r.Top = absolute(r.Dir, tree)
+		if top, terr := FindAt(r.Top); terr == nil && top.Dir == r.Dir && top.Reason == "" {
+			s.copy.Mounts = append(s.copy.Mounts, Mount{Source: filepath.Join(r.Top, ".git"), Dest: filepath.Join(r.Top, ".git")})
+		}
+	}
+	var why unfit
+	if err == nil {
+		err = s.copy.stageUnit(r, s.unit.Box+"/"+rel)
+	}
+	if !errors.As(err, &why) {
+		return err
+	}
+	// As the host has it, to read.
+	if err := s.to.mkdir(rel, 0o700); err != nil {
+		return err
+	}
+	s.copy.Mounts = append(s.copy.Mounts, Mount{Source: r.Dir, Dest: r.Dir})
+	s.copy.Notes = append(s.copy.Notes, fmt.Sprintf("git is read-only in the submodule %s: %s", strings.TrimPrefix(rel, "modules/"), why))
+	return nil
+}
