@@ -1,0 +1,185 @@
+package repos
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile/gitconfig"
+)
+
+// What git would run from one repository is switched off.
+
+// repository switches off what a repository would run, and reports whether it runs
+// nothing then: one that is not the box's stays as it is.
+func (w *sweep) repository(repo string) (clean bool) {
+	if clean, known := w.seen[repo]; known {
+		return clean
+	}
+	w.seen[repo] = true // of a circle
+	h := &Held{Place: repo}
+	ours := w.inside(repo) && !lies(repo, w.Guarded)
+	clean = w.settings(repo, "config", ours, h)
+	clean = w.settings(repo, "config.worktree", ours, h) && clean
+	if ours {
+		w.hooks(repo, filepath.Join(repo, "hooks"), "hooks", h)
+		w.todo(repo, h)
+		w.strategy(repo, h)
+	}
+	if p := filepath.Join(repo, "commondir"); exists(p) {
+		fi, _ := os.Lstat(p)
+		data, err := readFile(p, maxPointer)
+		if real, rerr := filepath.EvalSymlinks(beneath(repo, line(data))); err != nil || rerr != nil || real != repo && (!w.repository(real) || !standing(real)) {
+			if clean = false; ours && fi != nil && w.fresh(repo, p, fi) {
+				clean = w.away(p, h, "commondir")
+			}
+		}
+	}
+	for _, sub := range append(reposIn(filepath.Join(repo, "modules"), 4), reposIn(filepath.Join(repo, "worktrees"), 0)...) {
+		w.repository(sub)
+	}
+	w.seen[repo] = clean
+	return clean
+}
+
+// settings looks at one file of settings, and reports whether it runs nothing. With
+// hold a recent one that does is replaced.
+func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
+	p := filepath.Join(repo, name)
+	fi, err := os.Lstat(p)
+	if err != nil {
+		return true
+	}
+	hold = hold && w.fresh(repo, p, fi)
+	data, err := readFile(p, maxConfig)
+	if err != nil && hold && fi.Mode().IsRegular() && w.open(p, 0o600) == nil {
+		data, err = readFile(p, maxConfig)
+	}
+	if err != nil { // a link, or what git cannot read either
+		return hold && w.away(p, h, name)
+	}
+	list, err := gitconfig.Parse(data)
+	var good []gitconfig.Entry
+	var bad []string
+	for _, e := range list {
+		switch {
+		case gitconfig.Harmless(e, func(tree string) bool { return w.worktree(repo, tree) }):
+			good = append(good, e)
+		case !slices.Contains(bad, e.Key):
+			bad = append(bad, e.Key)
+		}
+	}
+	if err != nil {
+		bad = append(bad, name+" ("+err.Error()+")")
+	}
+	if len(bad) == 0 || !hold {
+		return len(bad) == 0
+	}
+	return w.away(p, h, bad...) && w.write(p, gitconfig.File("Switched off by inner: see "+name+Suffix+" for what a program in a box had written.", good))
+}
+
+// worktree reports whether a repository may have that work tree.
+func (w *sweep) worktree(repo, tree string) bool {
+	tree = beneath(repo, tree)
+	real, err := filepath.EvalSymlinks(tree)
+	if err == nil {
+		w.trees[repo] = append(w.trees[repo], real)
+	}
+	return err != nil && w.inside(filepath.Clean(tree)) || err == nil && w.inside(real)
+}
+
+// named looks at the folders in a work tree that the user's own settings name for the
+// hooks of every repository (git-config(1), core.hooksPath).
+func (w *sweep) named(tree, place string) {
+	for _, value := range w.Hooks {
+		dir := filepath.Join(tree, value)
+		if filepath.IsAbs(value) || strings.HasPrefix(value, "~") || dir == tree {
+			continue // one place, and not a repository's
+		}
+		w.hooks("", dir, filepath.Clean(value), &Held{Place: place})
+	}
+}
+
+// hooks renames what git would run in a folder that is called name where it lies.
+func (w *sweep) hooks(repo, dir, name string, h *Held) {
+	fi, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return
+	case !fi.IsDir():
+		if w.fresh(repo, dir, fi) {
+			w.away(dir, h, name)
+		}
+		return
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && w.open(dir, 0o700) == nil {
+		entries, _ = os.ReadDir(dir)
+	}
+	for _, e := range entries {
+		fi, err := e.Info()
+		if err != nil || fi.IsDir() || strings.HasSuffix(e.Name(), ".sample") || strings.Contains(e.Name(), Suffix) {
+			continue
+		}
+		if w.fresh(repo, filepath.Join(dir, e.Name()), fi) && (!fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0) {
+			w.away(filepath.Join(dir, e.Name()), h, name+"/"+e.Name())
+		}
+	}
+}
+
+// todo takes the commands out of a rebase that was not finished: `git rebase
+// --continue` would run them.
+func (w *sweep) todo(repo string, h *Held) {
+	p := filepath.Join(repo, "rebase-merge", "git-rebase-todo")
+	fi, err := os.Lstat(p)
+	if err != nil || !w.fresh(repo, p, fi) {
+		return
+	}
+	data, err := readFile(p, maxConfig)
+	if err != nil {
+		w.away(p, h, "rebase-merge/git-rebase-todo")
+		return
+	}
+	var out bytes.Buffer
+	found := false
+	for line := range bytes.Lines(data) {
+		word := ""
+		if f := bytes.Fields(line); len(f) > 0 {
+			word = string(f[0])
+		}
+		// "x" may be followed by anything but a letter (sequencer.c, is_command).
+		if word == "exec" || word == "x" || strings.HasPrefix(word, "exec") || strings.HasPrefix(word, "x") {
+			found = true
+			continue
+		}
+		out.Write(line)
+	}
+	if found && w.away(p, h, "the commands of an unfinished rebase") {
+		w.write(p, out.Bytes())
+	}
+}
+
+// strategy takes the way of merging out of a rebase or a series of picks that was not
+// finished, where it is no name: git would start "git-merge-" and that, which is a path
+// (measured with git 2.39; sequencer.c, do_pick_commit and populate_opts_cb).
+func (w *sweep) strategy(repo string, h *Held) {
+	for _, name := range []string{"rebase-merge/strategy", "sequencer/opts"} {
+		p := filepath.Join(repo, name)
+		fi, err := os.Lstat(p)
+		if err != nil || !w.fresh(repo, p, fi) {
+			continue
+		}
+		data, err := readFile(p, maxConfig)
+		path := strings.Contains(string(data), "/")
+		if name == "sequencer/opts" && err == nil {
+			var list []gitconfig.Entry
+			list, err = gitconfig.Parse(data)
+			path = slices.ContainsFunc(list, func(e gitconfig.Entry) bool { return e.Key == "options.strategy" && strings.Contains(e.Value, "/") })
+		}
+		if path || err != nil {
+			w.away(p, h, name)
+		}
+	}
+}
