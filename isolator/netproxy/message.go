@@ -1,0 +1,412 @@
+package netproxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/enr/inner/profile/hosts"
+)
+
+// Reading the head of an HTTP message, strictly: two readings of one message are how requests are smuggled.
+
+// badHead is an error in what was read.
+type badHead string
+
+func (e badHead) Error() string { return string(e) }
+
+func badf(format string, args ...any) error { return badHead(fmt.Sprintf(format, args...)) }
+
+// readHead reads up to the empty line that ends a head, and returns the lines
+// before it without their ends. The end of a line is CR LF and nothing else: what
+// one program takes for an end and the next does not is how requests are hidden
+// in requests.
+func readHead(in *input, limit int) ([]string, error) {
+	var lines []string
+	for at := 0; ; {
+		end := bytes.IndexByte(in.b[at:], '\n')
+		if end < 0 {
+			if len(in.b) > limit {
+				return nil, badf("has a head of more than %d bytes", limit)
+			}
+			if err := in.more(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		line := in.b[at : at+end]
+		at += end + 1
+		if at > limit {
+			return nil, badf("has a head of more than %d bytes", limit)
+		}
+		if len(line) == 0 || line[len(line)-1] != '\r' {
+			return nil, badf("has a line that does not end in CR LF")
+		}
+		line = line[:len(line)-1]
+		if i := bytes.IndexAny(line, "\r\x00"); i >= 0 {
+			return nil, badf("has a control character")
+		}
+		if len(line) == 0 {
+			in.take(at)
+			return lines, nil
+		}
+		lines = append(lines, string(line))
+	}
+}
+
+// field is a line of a head. The name is as it was written.
+type field struct{ name, value string }
+
+// body is how the length of a body is told.
+type body struct {
+	chunked bool
+	length  int64 // -1: not told
+}
+
+// request is a request that was understood.
+type request struct {
+	method  string
+	to      place
+	connect bool
+	host    string // what Host will say
+	path    string
+	minor   byte // of HTTP/1.
+	fields  []field
+	body    body
+}
+
+func parseRequest(lines []string) (*request, error) {
+	if len(lines) == 0 {
+		return nil, badf("is empty")
+	}
+	parts := strings.Split(lines[0], " ")
+	if len(parts) != 3 || !isToken(parts[0]) {
+		return nil, badf("is not HTTP: %q", shorten(lines[0]))
+	}
+	req := &request{method: parts[0]}
+	switch parts[2] {
+	case "HTTP/1.1":
+		req.minor = 1
+	case "HTTP/1.0":
+	default:
+		return nil, badf("is of %q, not HTTP/1.1", shorten(parts[2]))
+	}
+	for i := range len(parts[1]) {
+		if c := parts[1][i]; c <= ' ' || c >= 0x7f {
+			return nil, badf("has %q in its first line", c)
+		}
+	}
+	all, err := parseFields(lines[1:])
+	if err != nil {
+		return nil, err
+	}
+	if req.body, err = bodyOf(all); err != nil {
+		return nil, err
+	}
+	if req.body.chunked && req.minor == 0 {
+		return nil, badf("is of HTTP/1.0 and in chunks")
+	}
+	n := 0
+	for _, f := range all {
+		if strings.EqualFold(f.name, "Host") {
+			n++
+		}
+	}
+	if n > 1 {
+		return nil, badf("has two Host lines")
+	}
+	if req.method == "CONNECT" {
+		req.connect = true
+		if req.body.chunked || req.body.length > 0 {
+			return nil, badf("is CONNECT with a body")
+		}
+		req.to, err = parseAuthority(parts[1], 0)
+		return req, err
+	}
+	scheme, rest, ok := strings.Cut(parts[1], "://")
+	switch {
+	case !ok:
+		return nil, badf("is for %q, and this is a proxy", shorten(parts[1]))
+	case strings.EqualFold(scheme, "https"):
+		return nil, badf("is for https without CONNECT")
+	case !strings.EqualFold(scheme, "http"):
+		return nil, badf("is for %q, not http", shorten(scheme))
+	case strings.Contains(rest, "#"):
+		return nil, badf("has a fragment")
+	}
+	authority := rest
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		authority, req.path = rest[:i], rest[i:]
+	}
+	if req.to, err = parseAuthority(authority, 80); err != nil {
+		return nil, err
+	}
+	req.to.open = true
+	switch {
+	case req.path == "" && req.method == "OPTIONS":
+		req.path = "*" // RFC 9112 section 3.2.4
+	case !strings.HasPrefix(req.path, "/"):
+		req.path = "/" + req.path
+	}
+	req.host = hostField(req.to)
+	if req.fields, err = endToEnd(all); err != nil {
+		return nil, err
+	}
+	for _, f := range req.fields {
+		if strings.EqualFold(f.name, "Expect") && !strings.EqualFold(f.value, "100-continue") {
+			return nil, badf("expects %q", shorten(f.value))
+		}
+	}
+	return req, nil
+}
+
+// hostField is the value of Host for a place: the port is left out when it is 80.
+func hostField(to place) string {
+	host := to.name
+	if host == "" {
+		host = to.addr.String()
+		if to.addr.Is6() {
+			host = "[" + host + "]"
+		}
+	}
+	if to.port != 80 {
+		host += ":" + strconv.Itoa(int(to.port))
+	}
+	return host
+}
+
+// parseAuthority reads host:port. Without a port it is std, or an error when that
+// is 0.
+func parseAuthority(s string, std uint16) (place, error) {
+	to := place{port: std}
+	bad := func(err error) (place, error) { return place{}, badf("for %q: it %v", shorten(s), err) }
+	host, port, err := hosts.Split(s)
+	if err != nil {
+		return bad(err)
+	}
+	if port != "" {
+		if to.port, err = hosts.Port(port); err != nil {
+			return bad(err)
+		}
+	} else if std == 0 {
+		return bad(errors.New("has no port"))
+	}
+	if to.name, to.addr, err = hosts.Host(host); err != nil {
+		return bad(err)
+	}
+	return to, nil
+}
+
+func parseFields(lines []string) ([]field, error) {
+	list := make([]field, 0, len(lines))
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || !isToken(name) { // a line folded onto the next begins with a space
+			return nil, badf("has the line %q, which is not NAME: VALUE", shorten(line))
+		}
+		value = strings.Trim(value, " \t")
+		for i := range len(value) {
+			if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+				return nil, badf("has a control character in %s", shorten(name))
+			}
+		}
+		list = append(list, field{name, value})
+	}
+	return list, nil
+}
+
+// isToken is token of RFC 9110 section 5.6.2.
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// bodyOf reads how long a body is. It must be said once, in one way.
+func bodyOf(list []field) (body, error) {
+	b := body{length: -1}
+	for _, f := range list {
+		switch strings.ToLower(f.name) {
+		case "content-length":
+			n, err := strconv.ParseInt(f.value, 10, 64)
+			if err != nil || f.value[0] < '0' || f.value[0] > '9' {
+				return b, badf("has the Content-Length %q", shorten(f.value))
+			}
+			if b.length >= 0 {
+				return b, badf("has two Content-Length lines")
+			}
+			b.length = n
+		case "transfer-encoding":
+			if b.chunked || !strings.EqualFold(f.value, "chunked") {
+				return b, badf("has a Transfer-Encoding other than chunked")
+			}
+			b.chunked = true
+		}
+	}
+	if b.chunked && b.length >= 0 {
+		return b, badf("has both Content-Length and Transfer-Encoding")
+	}
+	return b, nil
+}
+
+// hopByHop are the fields that end here, and the ones that are written anew.
+func hopByHop() []string {
+	return []string{
+		"connection", "keep-alive", "te", "trailer", "upgrade", "host", "content-length", "transfer-encoding", "http2-settings",
+	}
+}
+
+// endToEnd returns the fields that are passed on.
+func endToEnd(list []field) ([]field, error) {
+	drop := hopByHop()
+	for _, f := range list {
+		if !strings.EqualFold(f.name, "Connection") {
+			continue
+		}
+		for word := range strings.SplitSeq(f.value, ",") {
+			if word = strings.Trim(word, " \t"); word != "" {
+				drop = append(drop, strings.ToLower(word))
+			}
+		}
+	}
+	if len(drop) > 100 {
+		return nil, badf("has %d words in Connection", len(drop))
+	}
+	var kept []field
+	for _, f := range list {
+		low := strings.ToLower(f.name)
+		if !strings.HasPrefix(low, "proxy-") && !slices.Contains(drop, low) {
+			kept = append(kept, f)
+		}
+	}
+	return kept, nil
+}
+
+// headText writes a head: its fields, how long the body is, and that the
+// connection ends.
+func headText(first string, list []field, b body) []byte {
+	var t bytes.Buffer
+	t.WriteString(first)
+	t.WriteString("\r\n")
+	line := func(name, value string) {
+		t.WriteString(name)
+		t.WriteString(": ")
+		t.WriteString(value)
+		t.WriteString("\r\n")
+	}
+	for _, f := range list {
+		line(f.name, f.value)
+	}
+	if b.chunked {
+		line("Transfer-Encoding", "chunked")
+	} else if b.length >= 0 {
+		line("Content-Length", strconv.FormatInt(b.length, 10))
+	}
+	line("Connection", "close")
+	t.WriteString("\r\n")
+	return t.Bytes()
+}
+
+func parseStatus(head []string) (int, error) {
+	if len(head) == 0 {
+		return 0, badf("is empty")
+	}
+	version, rest, _ := strings.Cut(head[0], " ")
+	code, _, _ := strings.Cut(rest, " ")
+	n, err := strconv.Atoi(code)
+	if version != "HTTP/1.1" && version != "HTTP/1.0" || err != nil || len(code) != 3 || n < 100 {
+		return 0, badf("is not HTTP: %q", shorten(head[0]))
+	}
+	return n, nil
+}
+
+// copyBody passes a body on, chunks written anew: what stands between them, and
+// after the last, is not passed on. A body whose length is not told is empty or,
+// when toEnd is set, everything.
+func (in *input) copyBody(dst io.Writer, b body, toEnd bool, count *atomic.Int64) error {
+	switch {
+	case b.chunked:
+		return in.copyChunks(dst, count)
+	case b.length >= 0:
+		return in.copyTo(dst, b.length, count)
+	case toEnd:
+		return in.copyTo(dst, -1, count)
+	}
+	return nil
+}
+
+func (in *input) copyChunks(dst io.Writer, count *atomic.Int64) error {
+	for {
+		line, err := in.line()
+		if err != nil {
+			return err
+		}
+		digits, _, _ := strings.Cut(line, ";")
+		digits = strings.TrimRight(digits, " \t")
+		if digits == "" || len(digits) > 15 || strings.Trim(digits, "0123456789abcdefABCDEF") != "" {
+			return badf("has the chunk size %q", shorten(digits))
+		}
+		size, err := strconv.ParseInt(digits, 16, 64)
+		if err != nil {
+			return err
+		}
+		if size == 0 {
+			break
+		}
+		if _, err := fmt.Fprintf(dst, "%x\r\n", size); err != nil {
+			return err
+		}
+		if err := in.copyTo(dst, size, count); err != nil {
+			return err
+		}
+		if end, err := in.line(); err != nil || end != "" {
+			return badf("has a chunk longer than its size")
+		}
+		if _, err := io.WriteString(dst, "\r\n"); err != nil {
+			return err
+		}
+	}
+	if _, err := readHead(in, maxHead); err != nil { // trailers
+		return err
+	}
+	_, err := io.WriteString(dst, "0\r\n\r\n")
+	return err
+}
+
+// line reads a line of at most a kilobyte.
+func (in *input) line() (string, error) {
+	for {
+		end := bytes.IndexByte(in.b, '\n')
+		if end > 1024 || end < 0 && len(in.b) > 1024 {
+			return "", badf("has a line that is too long")
+		}
+		if end >= 0 {
+			line := string(in.take(end + 1))
+			text, ok := strings.CutSuffix(line, "\r\n")
+			if !ok || strings.ContainsAny(text, "\r\x00") {
+				return "", badf("has a line that does not end in CR LF")
+			}
+			return text, nil
+		}
+		if err := in.more(); err != nil {
+			return "", err
+		}
+	}
+}
+
+// shorten keeps a reason to a line or two.
+func shorten(s string) string {
+	if len(s) > 100 {
+		return s[:97] + "..."
+	}
+	return s
+}
