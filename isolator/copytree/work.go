@@ -1,0 +1,186 @@
+package copytree
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// task is a part of a folder's files.
+type task struct {
+	d     *dir
+	files []file
+}
+
+// tasks cuts the folders into pieces, so that one large folder keeps all
+// workers busy.
+func (c *copier) tasks() []task {
+	const most, bytes = 64, 32 << 20
+	var out []task
+	for _, d := range c.dirs {
+		for at := 0; at < len(d.files); {
+			end, sum := at, int64(0)
+			for end < len(d.files) && end-at < most && sum < bytes {
+				sum += d.files[end].size
+				end++
+			}
+			out = append(out, task{d, d.files[at:end]})
+			at = end
+		}
+	}
+	slices.Reverse(out) // each takes the last one first
+	return out
+}
+
+// batch copies the files of a task.
+func (c *copier) batch(t task, _ func(task)) error {
+	from, err := Open(c.src, t.d.rel, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return c.leave(join(t.d.rel, t.files[0].name), err)
+	}
+	defer unix.Close(from)
+	to, err := unix.Openat(c.dst, t.d.rel, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return c.fault("open", t.d.rel, err)
+	}
+	defer unix.Close(to)
+	w := worker{copier: c, buf: c.buffer()}
+	defer c.buffers.Put(&w.buf)
+	var entries []Entry
+	for _, f := range t.files {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		e, err := w.one(from, to, f)
+		at := join(t.d.rel, f.name)
+		var unreadable *unreadableError
+		switch {
+		case errors.As(err, &unreadable):
+			if err := c.leave(at, unreadable.err); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return c.fault("copy", at, err)
+		}
+		if c.o.Record {
+			e.Path = at
+			entries = append(entries, e)
+		}
+	}
+	if len(entries) > 0 {
+		c.mu.Lock()
+		c.res.Entries = append(c.res.Entries, entries...)
+		c.mu.Unlock()
+	}
+	return nil
+}
+
+// hardLinks gives copied files their other names.
+func (c *copier) hardLinks() error {
+	var known map[string]int
+	if c.o.Record && len(c.links) > 0 {
+		known = make(map[string]int, len(c.res.Entries))
+		for i, e := range c.res.Entries {
+			known[e.Path] = i
+		}
+	}
+	for _, names := range c.links {
+		for _, at := range names[1:] {
+			err := unix.Linkat(c.dst, names[0], c.dst, at, 0)
+			switch {
+			case errors.Is(err, unix.ENOENT): // the first name was left out
+				if err := c.leave(at, errors.New("another name of what was left out")); err != nil {
+					return err
+				}
+				continue
+			case err != nil:
+				return c.fault("link", at, err)
+			}
+			if i, ok := known[names[0]]; ok {
+				e := c.res.Entries[i]
+				e.Path = at
+				c.res.Entries = append(c.res.Entries, e)
+			}
+		}
+	}
+	return nil
+}
+
+// finish gives the folders their modes, times and attributes, the deepest
+// first: a folder may be one that nothing can be looked up in.
+func (c *copier) finish() error {
+	slices.SortFunc(c.dirs, func(a, b *dir) int {
+		return cmp.Or(cmp.Compare(strings.Count(b.rel, "/"), strings.Count(a.rel, "/")), cmp.Compare(b.rel, a.rel))
+	})
+	for _, d := range c.dirs {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.finishDir(d); err != nil {
+			return c.fault("copy", d.rel, err)
+		}
+		if c.o.Record {
+			c.res.Entries = append(c.res.Entries, entry(d.rel, d.st))
+		}
+	}
+	return nil
+}
+
+func (c *copier) finishDir(d *dir) error {
+	to, err := unix.Openat(c.dst, d.rel, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(to)
+	if !c.noAttrs.Load() {
+		if from, err := Open(c.src, d.rel, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
+			c.attributes(from, to)
+			unix.Close(from)
+		}
+	}
+	if err := unix.Fchmod(to, keptMode(d.st.Mode)); err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(to, ".", []unix.Timespec{d.st.Atim, d.st.Mtim}, 0)
+}
+
+// single copies a source that is one file.
+func (c *copier) single(src, dst string, st unix.Stat_t) error {
+	from, err := unix.Open(filepath.Dir(src), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: filepath.Dir(src), Err: err}
+	}
+	defer unix.Close(from)
+	to, err := unix.Open(filepath.Dir(dst), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: filepath.Dir(dst), Err: err}
+	}
+	defer unix.Close(to)
+	c.dst = to
+	c.res.Files, c.res.Bytes = 1, st.Size
+	if c.o.Progress != nil {
+		c.o.Progress.Total.Store(st.Size)
+	}
+	if c.res.Shared = c.shares(c.src); !c.res.Shared {
+		if err := roomFor(to, st.Blocks*512); err != nil {
+			return err
+		}
+	}
+	w := worker{copier: c, buf: c.buffer()}
+	defer c.buffers.Put(&w.buf)
+	e, err := w.contents(c.src, to, filepath.Base(dst), st)
+	if err != nil {
+		return &fs.PathError{Op: "copy", Path: src, Err: err}
+	}
+	if c.o.Record {
+		e.Path = "."
+		c.res.Entries = append(c.res.Entries, e)
+	}
+	return nil
+}
