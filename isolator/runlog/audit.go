@@ -28,9 +28,6 @@ package runlog
 
 import (
 	"bytes"
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -41,10 +38,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/enr/inner/internal/visible"
 )
 
 // Sizes of the audit log: at most keptAudit older files of about maxAudit
@@ -171,58 +164,6 @@ type audit struct {
 	err  error // why there is no head
 }
 
-// head is what audit.head says.
-type head struct {
-	seq    int64 // of the last line
-	hash   string
-	size   int64 // of audit.jsonl
-	boot   string
-	first  int64  // the oldest line kept
-	before string // its prev
-}
-
-func (h head) String() string {
-	s := fmt.Sprintf("%s %d %s %d %s %d %s", headWord, h.seq, h.hash, h.size, cmp.Or(h.boot, "-"), h.first, h.before)
-	return fmt.Sprintf("%-*s\n", headSize-1, s)
-}
-
-var errNoHead = errors.New("the head is damaged")
-
-func parseHead(text string) (head, error) {
-	f := strings.Fields(text)
-	if len(text) != headSize || len(f) != 7 || f[0] != headWord || len(f[2]) != len(noLine) || len(f[6]) != len(noLine) {
-		return head{}, errNoHead
-	}
-	h := head{hash: f[2], boot: f[4], before: f[6]}
-	for _, n := range []struct {
-		to   *int64
-		text string
-	}{{&h.seq, f[1]}, {&h.size, f[3]}, {&h.first, f[5]}} {
-		v, err := strconv.ParseInt(n.text, 10, 64)
-		if err != nil || v < 0 {
-			return head{}, errNoHead
-		}
-		*n.to = v
-	}
-	return h, nil
-}
-
-// bootID names the time since the machine was started.
-func bootID() string {
-	// Every event asks, and os.ReadFile makes twice as many calls.
-	fd, err := unix.Open("/proc/sys/kernel/random/boot_id", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "-"
-	}
-	defer unix.Close(fd)
-	var id [64]byte
-	n, err := unix.Read(fd, id[:])
-	if text := strings.TrimSpace(string(id[:max(n, 0)])); err == nil && text != "" {
-		return text
-	}
-	return "-"
-}
-
 // lockAudit opens the head and locks it: to write, or to read.
 func lockAudit(dir string, write bool) (*audit, error) {
 	path := filepath.Join(dir, headFile)
@@ -283,11 +224,6 @@ func openAudit(path string, flags int) (*os.File, int64, error) {
 	return f, fi.Size(), nil
 }
 
-func (l *audit) writeHead() error {
-	_, err := l.file.WriteAt([]byte(l.head.String()), 0)
-	return err
-}
-
 func (l *audit) append(events []Event, most int64) error {
 	boot := bootID()
 	if l.err != nil {
@@ -342,11 +278,6 @@ func (l *audit) append(events []Event, most int64) error {
 	}
 	l.head.size, l.head.boot = size+int64(len(text)), boot
 	return l.writeHead()
-}
-
-func sum(line []byte) string {
-	h := sha256.Sum256(line)
-	return hex.EncodeToString(h[:])
 }
 
 // settle finds where the chain goes on in a log that is not as the head says,
@@ -409,32 +340,6 @@ func (l *audit) settle(f *os.File, boot string) (note *Event, torn bool, err err
 	return note, torn, nil
 }
 
-// beyond looks for the line that the head names, which may be the last of the
-// file before, and returns the lines that follow it in the chain. once reports
-// whether those are of one Append, as an inner leaves them that was killed
-// before it wrote the head.
-func beyond(lines [][]byte, h head) (found bool, more [][]byte, once bool) {
-	at := h
-	if found = h.seq == 0; !found && len(lines) > 0 {
-		_, prev, ok := chained(lines[0])
-		found = ok && prev == h.hash
-	}
-	once = true
-	for _, line := range lines {
-		seq, prev, ok := chained(line)
-		switch {
-		case !ok:
-		case seq == h.seq && sum(line) == h.hash:
-			found = true
-		case found && seq == at.seq+1 && prev == at.hash:
-			at.seq, at.hash = seq, sum(line)
-			more = append(more, line)
-			once = once && bytes.Equal(stamp(line), stamp(more[0]))
-		}
-	}
-	return found, more, once
-}
-
 // wasRotated reports whether the head's line is the last one of the file before.
 func (l *audit) wasRotated() bool {
 	text, err := readAudit(l.path(1))
@@ -482,113 +387,4 @@ func (l *audit) rotate() error {
 		}
 	}
 	return nil
-}
-
-// auditLines returns the lines of text that have an end.
-func auditLines(text []byte) [][]byte {
-	var out [][]byte
-	for line := range bytes.Lines(text) {
-		if n := len(line) - 1; line[n] == '\n' {
-			out = append(out, line[:n])
-		}
-	}
-	return out
-}
-
-// chained returns the link of a line, which is how it begins.
-func chained(line []byte) (seq int64, prev string, ok bool) {
-	rest, ok := bytes.CutPrefix(line, []byte(`{"seq":`))
-	if !ok || len(line) == 0 || line[len(line)-1] != '}' {
-		return 0, "", false
-	}
-	number, rest, ok := bytes.Cut(rest, []byte(`,"prev":"`))
-	if !ok || len(rest) < len(noLine)+1 || rest[len(noLine)] != '"' {
-		return 0, "", false
-	}
-	seq, err := strconv.ParseInt(string(number), 10, 64)
-	return seq, string(rest[:len(noLine)]), err == nil && seq > 0
-}
-
-// stamp is the time of a chained line, as it is written.
-func stamp(line []byte) []byte {
-	_, rest, _ := bytes.Cut(line, []byte(`","time":"`))
-	at, _, _ := bytes.Cut(rest, []byte{'"'})
-	return at
-}
-
-// line writes an event; see line.go for why by hand.
-func (e Event) line() []byte {
-	l := make(line, 0, 768)
-	l.num("seq", e.Seq)
-	l.str("prev", e.Prev)
-	l.time("time", e.Time)
-	l.str("type", e.Type)
-	if !e.At.IsZero() {
-		l.time("at", e.At)
-	}
-	for _, f := range []struct{ key, text string }{
-		{"run", e.Run},
-		{"profile", e.Profile},
-		{"scope", e.Scope},
-		{"path", e.Path},
-		{"digest", e.Digest},
-		{"command", e.Command},
-		{"program", e.Program},
-	} {
-		l.text(f.key, f.text)
-	}
-	if e.Args > 0 {
-		l.num("args", int64(e.Args))
-	}
-	l.text("cwd", e.Cwd)
-	l.text("network", e.Network)
-	if len(e.Allow) > 0 {
-		l.key("allow")
-		for i, s := range e.Allow {
-			l = appendText(append(l, "[,"[min(i, 1)]), s)
-		}
-		l = append(l, ']')
-	}
-	l.text("host", e.Host)
-	if e.Count > 0 {
-		l.num("count", int64(e.Count))
-	}
-	switch e.Type {
-	case EventExit, EventCall, EventRefused, EventVerify:
-		l.num("code", int64(e.Code))
-	}
-	l.text("signal", e.Signal)
-	if e.Millis > 0 {
-		l.num("ms", e.Millis)
-	}
-	l.text("reason", e.Reason)
-	l.text("backend", e.Backend)
-	l.text("role", e.Role)
-	l.text("role_asked", e.Asked)
-	l.text("actor", e.Actor)
-	l.text("session", e.Session)
-	if e.Torn > 0 {
-		l.num("torn", int64(e.Torn))
-		l.str("torn_sha256", e.TornSum)
-	}
-	l.text("lost", e.Lost)
-	return l.end()
-}
-
-// text is an optional string of somebody else's.
-func (l *line) text(key, v string) {
-	if v == "" {
-		return
-	}
-	l.key(key)
-	*l = appendText(*l, v)
-}
-
-// appendText writes s as a JSON string in which nothing can drive a terminal,
-// for people look at the file itself.
-func appendText(to []byte, s string) []byte {
-	if len(s) > maxText {
-		s = strings.ToValidUTF8(s[:maxText], "") + "…"
-	}
-	return append(to, visible.JSON(appendJSON(nil, []byte(s)))...)
 }
