@@ -4,6 +4,7 @@ package features
 // one that was renewed inside.
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,8 @@ type agentsOf struct {
 type clonedLogin struct {
 	of     capability.Capability
 	folder string
-	was    []byte
+	was    []byte // on the host
+	begun  []byte // in a home that stays, when the program started; else nil
 }
 
 // agents gives the box clones of what agents keep in the home, and their logins.
@@ -64,6 +66,10 @@ func agents(memory *memory, home *ownHome) Feature {
 		},
 		Show: func(run *Run) error {
 			for _, c := range run.Agents {
+				if run.Spec.Home == "own" {
+					homeEnvironment(run, c) // what is put into it is no mount
+					continue
+				}
 				if err := cloneBinds(run, c, func(f capability.Folder) string { return DryClone + f.Path }); err != nil {
 					return err
 				}
@@ -109,7 +115,7 @@ func Capabilities(s *settings.Settings, rc *profile.RunConfig) ([]capability.Cap
 }
 
 func origin(c *caller.Caller, rc profile.RunConfig) capability.Origin {
-	return capability.Origin{Home: c.Home, Workdir: rc.Workdir, Lookup: c.LookupEnv}
+	return capability.Origin{Home: c.Home, Workdir: rc.Workdir, Lookup: c.LookupEnv, Seen: seenIn(rc)}
 }
 
 // WithArgs puts the arguments of the capabilities before the program's own.
@@ -169,7 +175,7 @@ func (a *agentsOf) make(run *Run) error {
 		}
 		var login []byte
 		if c.Login != nil {
-			if login, err = renewedLogin(run, c, from); err != nil {
+			if login, err = renewedLogin(run, c, from, a.keptLogin(c)); err != nil {
 				return err
 			}
 		}
@@ -177,8 +183,12 @@ func (a *agentsOf) make(run *Run) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range skipped {
-			run.Warn("capability %s: %s is a link or no regular file, and was left out", c.Name, run.Short(p))
+		sayLeftOut(run, c, skipped)
+		if a.home.Home != nil {
+			if err := a.settle(run, c, dir, login); err != nil {
+				return err
+			}
+			continue
 		}
 		err = cloneBinds(run, c, func(f capability.Folder) string { return filepath.Join(dir, f.Rel()) })
 		if err != nil {
@@ -188,7 +198,7 @@ func (a *agentsOf) make(run *Run) error {
 			return err
 		}
 		if login != nil {
-			a.logins = append(a.logins, clonedLogin{c, filepath.Join(dir, c.Folders[0].Rel()), login})
+			a.logins = append(a.logins, clonedLogin{of: c, folder: filepath.Join(dir, c.Folders[0].Rel()), was: login})
 		}
 	}
 	return nil
@@ -211,8 +221,9 @@ func Wanted(rc profile.RunConfig, files []profile.KV) []host.Placeholder {
 }
 
 // renewedLogin reads the login that is about to be cloned. One that has expired is
-// renewed on the host; when that does not help, nothing starts.
-func renewedLogin(run *Run, c capability.Capability, from capability.Origin) ([]byte, error) {
+// renewed on the host; when that does not help, nothing starts, unless the box has a better
+// one: kept, in a home that stays.
+func renewedLogin(run *Run, c capability.Capability, from capability.Origin, kept []byte) ([]byte, error) {
 	path := c.LoginPath(from)
 	data, err := capability.ReadLogin(path)
 	if err != nil || data == nil {
@@ -220,6 +231,9 @@ func renewedLogin(run *Run, c capability.Capability, from capability.Origin) ([]
 	}
 	ends, known := c.Login.Expiry(data)
 	if !known || time.Until(ends) > renewAhead || logsInWith(run, c.Login.Instead) {
+		return data, nil
+	}
+	if ends, known := c.Login.Expiry(kept); known && time.Until(ends) > renewAhead {
 		return data, nil
 	}
 	why := renew(run, c.Login.Renew)
@@ -337,9 +351,13 @@ func (a *agentsOf) keepLogin(run *Run, l clonedLogin) error {
 	c, was := l.of, l.was
 	// Some agents revoke the old login when they renew it.
 	const outdated = "the one on the host may have ended with that"
-	is, err := a.memory.read(l.folder, c.Login.File, capability.MaxLogin)
-	if err != nil {
-		return nil // logged out inside, or spoilt: nothing to keep
+	stays := "stays there"
+	if l.folder == "" {
+		stays = "stays in the home of the box"
+	}
+	is, err := a.loginNow(l)
+	if err != nil || l.begun != nil && bytes.Equal(is, l.begun) {
+		return nil // logged out inside, or spoilt: nothing to keep; or nothing happened
 	}
 	merged, err := c.Login.Renewed(was, is, time.Now())
 	switch {
@@ -349,7 +367,7 @@ func (a *agentsOf) keepLogin(run *Run, l clonedLogin) error {
 	case err != nil || merged == nil:
 		return nil
 	case !run.Spec.SyncLogin:
-		run.Say("%s renewed its login inside the sandbox, and it stays there: %s", c.Name, outdated)
+		run.Say("%s renewed its login inside the sandbox, and it %s: %s", c.Name, stays, outdated)
 		run.Hint("sync_credentials = true in profile %q writes it back", run.Spec.Name)
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/ownhome"
@@ -63,7 +65,12 @@ func (h *ownHome) tell(run *Run) error {
 	if h.Home != nil {
 		points = h.Points()
 	}
-	run.Facts.OwnHome = &host.OwnHome{Path: ownhome.Folder(run.InnerHome, owner), Points: points}
+	own := &host.OwnHome{Path: ownhome.Folder(run.InnerHome, owner), Points: points}
+	var st unix.Stat_t
+	if unix.Lstat(own.Path, &st) == nil {
+		own.ID = host.ID{Dev: st.Dev, Ino: st.Ino}
+	}
+	run.Facts.OwnHome = own
 	return nil
 }
 

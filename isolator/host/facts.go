@@ -133,6 +133,7 @@ type Facts struct {
 type OwnHome struct {
 	Path   string      `json:"path"`
 	Points []HomePoint `json:"points,omitempty"`
+	ID     ID          `json:"id"` // zero when it is not there yet
 }
 
 // HomePoint is a place below a home where something is mounted: a file, or else a folder.

@@ -266,6 +266,10 @@ func (c *checker) grants() {
 		ch.Places = append(ch.Places, Place{Path: c.canon(m.Dest), Kind: c.Facts.Paths[m.Source].Kind, ID: c.Facts.Paths[m.Source].ID, Mode: string(m.Mode)})
 	}
 	c.dropEmpty()
+	if own := c.Facts.OwnHome; own != nil {
+		ch = c.add("home-own", Critical, "mounts", "the home is the box's own: nothing in it is yours, but what is listed")
+		ch.Places = []Place{{Path: c.canon(c.Facts.Home), Kind: host.Dir, ID: own.ID, Mode: string(profile.RW)}}
+	}
 	if c.Config.HidesHome() {
 		ch = c.add("home-allow", Medium, "mounts", "what the home shows is there, and cannot be changed")
 		for _, p := range c.Config.HomeAllow {

@@ -114,6 +114,9 @@ func (c *checker) lifted(p string) bool {
 // is hidden: a clone, or a mount from elsewhere.
 func (c *checker) covered(p string) bool {
 	p = c.canon(p)
+	if home := c.canon(c.Facts.Home); c.Config.Home == "own" && p != home && paths.Below(home, p) {
+		return true // see home-own: whatever lies there is the box's
+	}
 	for _, b := range c.Staged.Binds {
 		if box := c.canon(b.Box); paths.Below(p, box) || paths.Below(box, p) {
 			return true

@@ -62,7 +62,7 @@ func TestValid(t *testing.T) {
 			continue
 		}
 		shell := strings.HasPrefix(name, "shell")
-		if rc.Network.ByName() == shell || rc.Network == profile.NetFull || (rc.Home == "isolated") == shell {
+		if rc.Network.ByName() == shell || rc.Network == profile.NetFull || (rc.Home == "own") == shell {
 			t.Errorf("%s: network %s, home %s", name, rc.Network, rc.Home)
 		}
 		if p.Description == "" || rc.Env.InheritAll || !slices.Contains(rc.Env.Inherit, "LC_*") || len(rc.Allow) > 0 {

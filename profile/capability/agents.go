@@ -19,11 +19,13 @@ func claude() Capability {
 			Path: "~/.claude",
 			Var:  "CLAUDE_CONFIG_DIR",
 			Files: []File{
-				{Name: ".credentials.json", Edit: without("mcpOAuth")},
+				{Name: ".credentials.json", Edit: without("mcpOAuth"), Login: true},
 				{Name: "settings.json", Edit: without("mcpServers", "enabledPlugins")},
-				{Name: ".claude.json", Beside: "~/.claude.json", Edit: claudeState},
+				{Name: ".claude.json", Beside: "~/.claude.json", Edit: claudeState, Merge: true},
+				{Name: "CLAUDE.md", Only: true},
 			},
-			Trees: []string{"skills"},
+			Trees:   []string{"agents", "commands", "output-styles", "skills"},
+			Scripts: claudeCommands(),
 			Empty: []string{"cache", "file-history", "history", "plans", "projects", "sessions", "session-env", "shell-snapshots", "tasks", "todos"},
 		}},
 		Env: []profile.KV{
@@ -55,7 +57,8 @@ func claude() Capability {
 		Telemetry: []string{"statsig.anthropic.com", "http-intake.logs.us5.datadoghq.com", "browser-intake-us5-datadoghq.com"},
 		Endpoints: []string{"ANTHROPIC_BASE_URL"},
 		Notes: []string{
-			"MCP servers, plugins and the state of other projects stay behind; sessions end with the run",
+			"MCP servers, plugins and the state of other projects stay behind; sessions stay in a home of the box's own, and end with the run in any other",
+			"hooks, status line and helpers whose scripts the box would not have are left out",
 		},
 	}
 }
@@ -84,12 +87,14 @@ func gemini() Capability {
 			Up:   true,
 			Files: []File{
 				{Name: "settings.json", Edit: geminiSettings},
-				{Name: "oauth_creds.json"},
-				{Name: "google_accounts.json"},
-				{Name: "gemini-credentials.json"},
+				{Name: "oauth_creds.json", Login: true},
+				{Name: "google_accounts.json", Login: true},
+				{Name: "gemini-credentials.json", Login: true},
 				{Name: ".env"},
 				{Name: "trustedFolders.json", Edit: func(doc map[string]any, workdir string) { keepHere(doc, workdir) }},
+				{Name: "GEMINI.md", Only: true},
 			},
+			Trees: []string{"commands"},
 		}},
 		Env: []profile.KV{
 			{Key: "GEMINI_CLI_TRUST_WORKSPACE", Value: "true"},
@@ -127,7 +132,7 @@ func cursor() Capability {
 				Trees: []string{"skills-cursor"},
 				Empty: []string{"ai-tracking", "extensions", "projects"},
 			},
-			{Path: "~/.config/cursor", Files: []File{{Name: "auth.json"}}},
+			{Path: "~/.config/cursor", Files: []File{{Name: "auth.json", Login: true}}},
 		},
 		// Not measured: the agent spreads its work over hosts below this one, and
 		// Cursor's own list for firewalls says so.
@@ -145,7 +150,7 @@ func codex() Capability {
 		Folders: []Folder{{
 			Path:  "~/.codex",
 			Var:   "CODEX_HOME",
-			Files: []File{{Name: "auth.json"}, {Name: "config.toml", Edit: codexConfig}, {Name: "AGENTS.md"}},
+			Files: []File{{Name: "auth.json", Login: true}, {Name: "config.toml", Edit: codexConfig}, {Name: "AGENTS.md", Only: true}},
 			Trees: []string{"prompts", "rules", "skills"},
 		}},
 		Login: &Login{
@@ -186,10 +191,10 @@ func opencode() Capability {
 		Folders: []Folder{
 			{
 				Path: "~/.config/opencode", Var: "XDG_CONFIG_HOME", Up: true,
-				Files: []File{{Name: "config.json", Edit: settings}, {Name: "opencode.json", Edit: settings}, {Name: "opencode.jsonc", Edit: settings}, {Name: "tui.json", Edit: settings}, {Name: "AGENTS.md"}},
+				Files: []File{{Name: "config.json", Edit: settings}, {Name: "opencode.json", Edit: settings}, {Name: "opencode.jsonc", Edit: settings}, {Name: "tui.json", Edit: settings}, {Name: "AGENTS.md", Only: true}},
 				Trees: []string{"agent", "agents", "command", "commands", "themes"},
 			},
-			{Path: "~/.local/share/opencode", Var: "XDG_DATA_HOME", Up: true, Files: []File{{Name: "auth.json"}}},
+			{Path: "~/.local/share/opencode", Var: "XDG_DATA_HOME", Up: true, Files: []File{{Name: "auth.json", Login: true}}},
 			{Path: "~/.local/state/opencode", Var: "XDG_STATE_HOME", Up: true},
 			// The list of models, public, is fetched anew otherwise.
 			{Path: "~/.cache/opencode", Var: "XDG_CACHE_HOME", Up: true, Files: []File{{Name: "models.json"}}},

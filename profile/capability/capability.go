@@ -55,7 +55,9 @@ type Folder struct {
 	Var   string
 	Up    bool
 	Files []File
-	Trees []string // folders copied whole, relative to the folder
+	Trees []string // folders copied whole, read-only, relative to the folder
+	// Scripts, when not nil, takes the settings in the clone apart: see commands.go.
+	Scripts *Commands
 	Empty []string // folders created empty
 }
 
@@ -65,6 +67,13 @@ type File struct {
 	// Beside is where the file is instead when the folder is at its usual place.
 	Beside string
 	Edit   Edit
+	// Login says that the program renews the file. In a home that stays, one that only the
+	// program changed since is kept.
+	Login bool
+	// Merge says that in a home that stays, what the program added to the document is kept.
+	Merge bool
+	// Only says that the program reads it and does not write it: the copy is read-only.
+	Only bool
 }
 
 // Edit changes a document; nil copies the bytes. A file that does not exist is
@@ -76,6 +85,9 @@ type Origin struct {
 	Home    string
 	Workdir string // of the run
 	Lookup  func(string) (string, bool)
+	// Seen reports whether the box shows a path of the home as it is on the host; nil for
+	// none but what lies in Workdir.
+	Seen func(string) bool
 }
 
 // Find returns the capability of that name, built in or among the declared
@@ -220,7 +232,7 @@ func (f Folder) clone(o Origin, dst string) (skipped []string, err error) {
 	}
 	for _, file := range f.Files {
 		src := f.file(o, file)
-		switch err := copyFile(src, filepath.Join(dst, file.Name), o.Workdir, file.Edit); {
+		switch err := copyFile(src, filepath.Join(dst, file.Name), o.Workdir, file); {
 		case errors.Is(err, files.ErrNotRegular):
 			skipped = append(skipped, src)
 		case err != nil:
@@ -234,6 +246,10 @@ func (f Folder) clone(o Origin, dst string) (skipped []string, err error) {
 			return skipped, err
 		}
 	}
+	if f.Scripts != nil {
+		s, err := f.Scripts.bring(o, f.Source(o), f.Place(o.Home), dst)
+		return append(skipped, s...), err
+	}
 	return skipped, nil
 }
 
@@ -245,7 +261,8 @@ func (f Folder) file(o Origin, file File) string {
 	return filepath.Join(f.Source(o), file.Name)
 }
 
-func copyFile(src, dst, workdir string, edit Edit) error {
+func copyFile(src, dst, workdir string, file File) error {
+	edit := file.Edit
 	data, err := files.Read(src, files.NoLinks, maxFile)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
@@ -262,7 +279,11 @@ func copyFile(src, dst, workdir string, edit Edit) error {
 			return nil
 		}
 	}
-	return writeFile(dst, data)
+	mode := fs.FileMode(0o600)
+	if file.Only {
+		mode = 0o400
+	}
+	return writeFile(dst, data, mode)
 }
 
 func expand(p, home string) string {

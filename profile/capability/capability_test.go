@@ -146,8 +146,8 @@ drwx------ .claude/sessions
 drwx------ .claude/shell-snapshots
 drwx------ .claude/skills
 drwx------ .claude/skills/one
--rw------- .claude/skills/one/SKILL.md: skill
--rwx------ .claude/skills/one/run.sh: #!/bin/sh
+-r-------- .claude/skills/one/SKILL.md: skill
+-r-x------ .claude/skills/one/run.sh: #!/bin/sh
 drwx------ .claude/tasks
 drwx------ .claude/todos
 `,
@@ -168,13 +168,13 @@ drwx------ .cursor/ai-tracking
 drwx------ .cursor/extensions
 drwx------ .cursor/projects
 drwx------ .cursor/skills-cursor
--rw------- .cursor/skills-cursor/s.md: skill
+-r-------- .cursor/skills-cursor/s.md: skill
 `,
 		"codex": `drwx------ .codex
 -rw------- .codex/auth.json: {"OPENAI_API_KEY":"k"}
 -rw------- .codex/config.toml: check_for_update_on_startup = false|model = "m"||[features]|daemon_auto_start = false|in_app_updates = false|vim = true||[projects]|[projects."/w"]|trust_level = "trusted"||[tui]|theme = "t"
 drwx------ .codex/prompts
--rw------- .codex/prompts/p.md: prompt
+-r-------- .codex/prompts/p.md: prompt
 `,
 		"opencode": `drwx------ .cache
 drwx------ .cache/opencode
@@ -183,7 +183,7 @@ drwx------ .config
 drwx------ .config/opencode
 -rw------- .config/opencode/opencode.jsonc: {"theme":"t"}
 drwx------ .config/opencode/themes
--rw------- .config/opencode/themes/t.json: {}
+-r-------- .config/opencode/themes/t.json: {}
 drwx------ .local
 drwx------ .local/share
 drwx------ .local/share/opencode
@@ -379,6 +379,10 @@ func TestExplain(t *testing.T) {
 copies ~/.claude/.credentials.json, sanitised
 copies ~/.claude/settings.json, sanitised
 copies ~/.claude.json as ~/.claude/.claude.json, sanitised
+copies ~/.claude/CLAUDE.md
+copies ~/.claude/agents/
+copies ~/.claude/commands/
+copies ~/.claude/output-styles/
 copies ~/.claude/skills/
 empty in it: cache/ file-history/ history/ plans/ projects/ sessions/ session-env/ shell-snapshots/ tasks/ todos/
 before the copy, when the login has expired: runs claude auth status on the host; a login that stays expired stops the run
@@ -389,7 +393,8 @@ sets DISABLE_AUTOUPDATER=1
 sets CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1
 reaches api.anthropic.com, platform.claude.com, where the network is by name
 reaches the server that ANTHROPIC_BASE_URL names, where you do
-MCP servers, plugins and the state of other projects stay behind; sessions end with the run`
+MCP servers, plugins and the state of other projects stay behind; sessions stay in a home of the box's own, and end with the run in any other
+hooks, status line and helpers whose scripts the box would not have are left out`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

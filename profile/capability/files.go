@@ -21,8 +21,8 @@ func create(path string, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, mode)
 }
 
-func writeFile(path string, data []byte) error {
-	f, err := create(path, 0o600)
+func writeFile(path string, data []byte, mode fs.FileMode) error {
+	f, err := create(path, mode)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func writeFile(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// copyTree copies folders and regular files; executables stay executable.
+// copyTree copies folders and regular files, which are read-only then; executables stay executable.
 // Everything else is left out and returned.
 func copyTree(src, dst string) (skipped []string, err error) {
 	if fi, err := os.Lstat(src); err != nil || !fi.IsDir() {
@@ -70,7 +70,7 @@ func copyBytes(src, dst string) error {
 		return err
 	}
 	defer from.Close()
-	to, err := create(dst, 0o600|fi.Mode().Perm()&0o100)
+	to, err := create(dst, 0o400|fi.Mode().Perm()&0o100)
 	if err != nil {
 		return err
 	}

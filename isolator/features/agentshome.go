@@ -1,0 +1,109 @@
+package features
+
+// Agents in a home that stays: what the host has of their settings and logins comes over what
+// earlier runs left there, and what they left is not lost by that.
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
+)
+
+// settle puts a clone into the home of the box, and sets the variables of the capability.
+func (a *agentsOf) settle(run *Run, c capability.Capability, clone string, login []byte) error {
+	err := a.home.Stage("capability "+c.Name, clone, func(rel string, fresh, kept []byte, freshSame, keptSame bool) []byte {
+		f := c.FileAt(rel)
+		switch {
+		case kept == nil:
+			return fresh
+		case f.Merge:
+			return capability.Merge(fresh, kept)
+		case f.Login && !keptSame && (freshSame || c.IsLogin(rel) && c.Login.Newer(kept, fresh)):
+			return nil // renewed in a box, or made there
+		}
+		return fresh
+	})
+	if err != nil {
+		return err
+	}
+	homeEnvironment(run, c)
+	if err := run.Folder.Borrow(Wanted(run.Spec, c.Wants)...); err != nil || login == nil {
+		return err
+	}
+	l := clonedLogin{of: c, was: login}
+	if run.Spec.SyncLogin { // of a run that could not write it back
+		if err := a.keepLogin(run, l); err != nil {
+			return err
+		}
+		if now, err := capability.ReadLogin(c.LoginPath(origin(run.Caller, run.Spec))); err == nil && now != nil {
+			l.was = now
+		}
+	}
+	l.begun = a.keptLogin(c)
+	a.logins = append(a.logins, l)
+	return nil
+}
+
+// homeEnvironment sets the variables of a capability whose folders are at their usual places.
+func homeEnvironment(run *Run, c capability.Capability) {
+	places := make([]string, len(c.Folders))
+	for i, f := range c.Folders {
+		places[i] = f.Place(run.Home)
+	}
+	run.Assets.Env = append(run.Assets.Env, c.Environment(run.Home, places)...)
+}
+
+// keptLogin is the login that the box has in a home that stays; nil when there is none.
+func (a *agentsOf) keptLogin(c capability.Capability) []byte {
+	if a.home.Home == nil || c.Login == nil {
+		return nil
+	}
+	data, err := a.home.Read(filepath.Join(c.Folders[0].Rel(), c.Login.File), capability.MaxLogin)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// loginNow is what a box has of its login now: a stranger's word.
+func (a *agentsOf) loginNow(l clonedLogin) ([]byte, error) {
+	if a.home.Home == nil {
+		return a.memory.read(l.folder, l.of.Login.File, capability.MaxLogin)
+	}
+	return a.home.Read(filepath.Join(l.of.Folders[0].Rel(), l.of.Login.File), capability.MaxLogin)
+}
+
+// sayLeftOut names what of an agent's folders does not come along, in one line.
+func sayLeftOut(run *Run, c capability.Capability, skipped []string) {
+	if len(skipped) == 0 {
+		return
+	}
+	var names []string
+	for _, p := range skipped {
+		names = append(names, run.Short(p))
+	}
+	run.Warn("capability %s: left out, because they are links, no regular files, or lie where the box sees nothing: %s", c.Name, strings.Join(names, ", "))
+}
+
+// seenIn reports which paths of the home a box of this profile sees as they are on the host.
+func seenIn(rc profile.RunConfig) func(string) bool {
+	return func(p string) bool {
+		if !rc.HidesHome() {
+			return true
+		}
+		for _, dir := range rc.HomeAllow {
+			if paths.Below(dir, p) {
+				return true
+			}
+		}
+		for _, m := range rc.Mounts {
+			if m.Source == m.Dest && paths.Below(m.Dest, p) {
+				return true
+			}
+		}
+		return false
+	}
+}

@@ -1,0 +1,178 @@
+package capability
+
+// Commands that settings name: hooks, a status line, helpers. Their scripts are in the user's
+// home, which the box does not have. Those in the agent's own folder come along; an entry
+// whose script the box would not have is left out, so that it fails nowhere.
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+)
+
+// Commands says where a settings file names commands.
+type Commands struct {
+	File   string   // in the folder, JSON
+	Texts  []string // keys whose value is a command
+	Tables []string // keys of a table with a command, or of events with lists of them
+}
+
+func claudeCommands() *Commands {
+	return &Commands{
+		File:   "settings.json",
+		Texts:  []string{"apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper"},
+		Tables: []string{"hooks", "statusLine", "subagentStatusLine", "fileSuggestion"},
+	}
+}
+
+// maxScript bounds a script: what is larger is no script but data.
+const maxScript = 1 << 20
+
+// scripts brings the scripts of one folder.
+type scripts struct {
+	o                Origin
+	source           string // the agent's folder on the host
+	place            string // and in the box
+	dst              string // its clone
+	leftOut          []string
+}
+
+// bring copies the scripts into the clone dst, read-only, and leaves the entries out whose
+// script cannot be had. Those are returned, in words.
+func (c *Commands) bring(o Origin, source, place, dst string) (leftOut []string, err error) {
+	path := filepath.Join(dst, c.File)
+	data, err := files.Read(path, files.NoLinks, maxFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	doc, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	s := scripts{o: o, source: source, place: place, dst: dst}
+	for _, key := range c.Texts {
+		if text, ok := doc[key].(string); ok && !s.has(text) {
+			delete(doc, key)
+		}
+	}
+	for _, key := range c.Tables {
+		if v, ok := doc[key]; ok {
+			if v = s.kept(v); v == nil {
+				delete(doc, key)
+			} else {
+				doc[key] = v
+			}
+		}
+	}
+	if data, err = formatJSON(doc); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(path); err != nil {
+		return nil, err
+	}
+	return s.leftOut, writeFile(path, data, 0o600)
+}
+
+// kept is a value without the commands that cannot be had; nil when nothing is left of it.
+func (s *scripts) kept(v any) any {
+	switch v := v.(type) {
+	case []any:
+		var out []any
+		for _, x := range v {
+			if x = s.kept(x); x != nil {
+				out = append(out, x)
+			}
+		}
+		if len(out) == 0 && len(v) > 0 {
+			return nil
+		}
+		return out
+	case map[string]any:
+		if text, ok := v["command"].(string); ok && !s.has(text) {
+			return nil
+		}
+		for _, key := range names(v) {
+			switch v[key].(type) {
+			case []any, map[string]any:
+				x := s.kept(v[key])
+				if x == nil && key == "hooks" {
+					return nil // a matcher without them says nothing
+				}
+				if x == nil {
+					delete(v, key)
+					continue
+				}
+				v[key] = x
+			}
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	}
+	return v
+}
+
+// has reports whether the box has the files of the home that a command names, and copies
+// those of the agent's folder.
+func (s *scripts) has(command string) bool {
+	for _, word := range strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n;|&<>()=", r) }) {
+		p, ok := s.path(strings.Trim(word, `"'`))
+		if !ok || s.o.Workdir != "" && paths.Below(s.o.Workdir, p) || s.o.Seen != nil && s.o.Seen(p) {
+			continue
+		}
+		if !s.copied(p) {
+			s.leftOut = append(s.leftOut, p)
+			return false
+		}
+	}
+	return true
+}
+
+// path is a word of a command as a path of the home; ok is false for any other word.
+func (s *scripts) path(word string) (path string, ok bool) {
+	for _, sign := range []string{"~", "$HOME", "${HOME}"} {
+		if rest, found := strings.CutPrefix(word, sign+"/"); found {
+			word = filepath.Join(s.o.Home, rest)
+		}
+	}
+	for _, sign := range []string{"$CLAUDE_CONFIG_DIR", "${CLAUDE_CONFIG_DIR}"} {
+		if rest, found := strings.CutPrefix(word, sign+"/"); found {
+			word = filepath.Join(s.place, rest)
+		}
+	}
+	if !filepath.IsAbs(word) {
+		return "", false
+	}
+	word = filepath.Clean(word)
+	return word, paths.Below(s.o.Home, word) || paths.Below(s.source, word)
+}
+
+// copied brings a file of the agent's folder, at the same place.
+func (s *scripts) copied(p string) bool {
+	for _, root := range []string{s.source, s.place} {
+		rest, ok := paths.Rest(root, p)
+		if !ok || rest == "" {
+			continue
+		}
+		to := filepath.Join(s.dst, rest)
+		if files.Exists(to) {
+			return true
+		}
+		// It is named by settings of the user's own: a link there is theirs. What it leads to
+		// comes along when it lies in the folder, too.
+		from := files.Real(filepath.Join(s.source, rest))
+		if !paths.Below(files.Real(s.source), from) || os.MkdirAll(filepath.Dir(to), 0o700) != nil {
+			return false
+		}
+		fi, err := os.Stat(from)
+		return err == nil && fi.Size() <= maxScript && copyBytes(from, to) == nil
+	}
+	return false
+}
