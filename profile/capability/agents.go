@@ -26,7 +26,7 @@ func claude() Capability {
 			},
 			Trees:   []string{"agents", "commands", "output-styles", "skills"},
 			Scripts: claudeCommands(),
-			Empty: []string{"cache", "file-history", "history", "plans", "projects", "sessions", "session-env", "shell-snapshots", "tasks", "todos"},
+			Empty:   []string{"cache", "file-history", "history", "plans", "projects", "sessions", "session-env", "shell-snapshots", "tasks", "todos"},
 		}},
 		Env: []profile.KV{
 			// The user allowed the profile with `inner allow`: that is the trust

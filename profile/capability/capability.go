@@ -58,7 +58,7 @@ type Folder struct {
 	Trees []string // folders copied whole, read-only, relative to the folder
 	// Scripts, when not nil, takes the settings in the clone apart: see commands.go.
 	Scripts *Commands
-	Empty []string // folders created empty
+	Empty   []string // folders created empty
 }
 
 // File is one file of a clone.

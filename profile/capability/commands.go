@@ -34,11 +34,11 @@ const maxScript = 1 << 20
 
 // scripts brings the scripts of one folder.
 type scripts struct {
-	o                Origin
-	source           string // the agent's folder on the host
-	place            string // and in the box
-	dst              string // its clone
-	leftOut          []string
+	o       Origin
+	source  string // the agent's folder on the host
+	place   string // and in the box
+	dst     string // its clone
+	leftOut []string
 }
 
 // bring copies the scripts into the clone dst, read-only, and leaves the entries out whose
