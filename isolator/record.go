@@ -140,11 +140,16 @@ func (r *record) end(b *Prepared, o features.Outcome) {
 		}
 	}
 	if r.log != nil {
+		var keep time.Duration
+		var size int64
+		if cfg, err := r.s.GlobalConfig(); err == nil {
+			keep, size = cfg.Retention()
+		}
 		err := r.log.End(end)
 		if err == nil && end.Output != nil {
-			err = r.log.Tidy(end.Output.Kept)
+			err = r.log.Tidy(end.Output.Kept, keep, size)
 		} else if err == nil {
-			err = r.log.Tidy(0)
+			err = r.log.Tidy(0, keep, size)
 		}
 		if err != nil {
 			b.Warn("%v", err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/remote"
 )
 
@@ -212,7 +213,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	age, err := parseAge(text)
+	age, err := config.ParseAge(text)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("%q is neither an age such as 2h or 30d nor a date such as 2026-01-31", text)
 	}

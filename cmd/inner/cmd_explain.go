@@ -37,13 +37,13 @@ type explainFlags struct {
 func (a *app) cmdExplain() *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
-		Use: "explain [-p NAME|./FILE]", Short: "Show what a profile's sandbox can see and do here", Args: cobra.NoArgs,
+		Use: "explain [NAME|./FILE]", Short: "Show what a profile's sandbox can see and do here", Args: oneProfile(&f.profile),
 		Long: "Show what the sandbox of a profile can see and do on this machine: its files, what is\n" +
 			"hidden from it, network, variables, limits, and what is left after a run. Nothing is run\n" +
-			"and nothing is made. Without -p: the profile of this project, else the default one.\n\n" +
+			"and nothing is made. Without a name: the profile of this project, else the default one.\n\n" +
 			"A profile that is not allowed is shown, too. For one that would not start here the exit\n" +
 			"code is that of inner run.",
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeOneProfile,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.outside(cmd); err != nil {
 				return err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/profile/config"
 )
 
 func (a *app) cmdLog() *cobra.Command {
@@ -337,7 +338,7 @@ func (a *app) cmdLogClean() *cobra.Command {
 			var age time.Duration
 			if older != "" {
 				var err error
-				if age, err = parseAge(older); err != nil {
+				if age, err = config.ParseAge(older); err != nil {
 					return usagef("--older-than: %w", err)
 				}
 			}
@@ -384,22 +385,4 @@ func (a *app) logClean(age time.Duration, dry, yes bool) error {
 	}
 	a.say("removed the records of %d runs", removed)
 	return errors.Join(errs...)
-}
-
-// parseAge reads a duration with days and weeks: 30d, 2w, 12h.
-func parseAge(text string) (time.Duration, error) {
-	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
-		if n, ok := strings.CutSuffix(text, unit); ok {
-			v, err := strconv.ParseUint(n, 10, 16)
-			if err != nil {
-				return 0, fmt.Errorf("%q is not a number of days or weeks such as 30d", text)
-			}
-			return time.Duration(v) * length, nil
-		}
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is not a time such as 30d, 2w or 12h", text)
-	}
-	return d, nil
 }

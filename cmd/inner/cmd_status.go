@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -25,6 +26,7 @@ type status struct {
 	Profiles []profileStatus `json:"profiles"`
 	Commands []whichAnswer   `json:"commands"`
 	NotTaken []string        `json:"not_guarded,omitempty"` // unapproved claims on everyday tools
+	Running  []box           `json:"running,omitempty"`
 	Bare     []string        `json:"not_claimed,omitempty"` // agents that are installed, and that nothing claims here
 	Unread   []string        `json:"unreadable,omitempty"`  // what could not be read anywhere
 }
@@ -126,6 +128,9 @@ func (a *app) status() (status, error) {
 	}
 	if names, err := a.folder().List(); err == nil {
 		words = append(words, names...)
+	}
+	if !s.Inside {
+		s.Running, _ = a.boxes() // what cannot be read is doctor's
 	}
 	for _, p := range shims.Wanted(a.site()).Problems {
 		s.Unread = append(s.Unread, p.Error())
@@ -233,6 +238,9 @@ func (a *app) printStatus(s status) {
 			line += "; but this shell's PATH finds " + c.Instead + " first, outside the sandbox: type `inner doctor`"
 		}
 		fmt.Fprintln(a.stdout, printable(line))
+	}
+	for _, b := range s.Running {
+		fmt.Fprintf(a.stdout, "running  %s\n", printable(fmt.Sprintf("%s for %s: %s in profile %s", b.Run, since(b), cmp.Or(b.Command, "?"), cmp.Or(b.Profile, "?"))))
 	}
 	for _, p := range s.Unread {
 		problem(p)

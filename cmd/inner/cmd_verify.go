@@ -25,12 +25,12 @@ type verifyFlags struct {
 func (a *app) cmdVerify() *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
-		Use: "verify [-p NAME|./FILE]", Short: "Check a profile's sandbox from inside", Args: cobra.NoArgs,
+		Use: "verify [NAME|./FILE]", Short: "Check a profile's sandbox from inside", Args: oneProfile(&f.profile),
 		Long: "Make the sandbox that `inner run` would make, without running the program, and check from\n" +
 			"inside that it is what the profile promises: the built-in checks, then [verify.custom].\n" +
 			"Checks of the profile run as sh -c in the box, with its environment and UID.\n\n" +
 			"Exit code 1 when a check above info fails, 125 or 126 when the sandbox cannot start.",
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeOneProfile,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return a.verify(cmd, f) },
 	}
 	fl := c.Flags()

@@ -117,8 +117,8 @@ func (a *app) tree(run bool) *cobra.Command {
 		Use:   "inner",
 		Short: "Sandbox coding agents and shells automatically",
 		Long: "inner sandboxes coding agents and shells automatically, so nobody has to remember to.\n\n" +
-			"Put a profile in a project, type `inner allow`, and from then on typing `claude` there\n" +
-			"runs claude inside that profile's sandbox.",
+			"Type `inner init` in a project, and from then on typing `claude` there runs claude in a\n" +
+			"sandbox, which sees and changes only what its profile grants.",
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -139,10 +139,7 @@ func (a *app) tree(run bool) *cobra.Command {
 		root.AddCommand(c)
 		return root
 	}
-	root.AddCommand(
-		a.cmdHook(), a.cmdAllow(), a.cmdDeny(), a.cmdRevoke(), a.cmdStatus(), a.cmdWhich(), a.cmdBypass(),
-		a.cmdShim(), a.cmdWatch(), a.cmdRun(), a.cmdExec(), a.cmdRoles(), a.cmdSession(), a.cmdLearn(), a.cmdChanges(), a.cmdHome(), a.cmdProfile(), a.cmdVerify(), a.cmdExplain(), a.cmdWhy(), a.cmdResources(), a.cmdConfig(), a.cmdInit(), a.cmdReset(), a.cmdUninstall(), a.cmdDoctor(), a.cmdLog(), a.cmdAudit(), a.cmdCompletion(), a.cmdVersion(),
-	)
+	a.addCommands(root)
 	knownHelp(root)
 	for _, c := range root.Commands() {
 		wrapArgs(c)

@@ -42,11 +42,22 @@ func (r Record) Begun() time.Time {
 	if !r.Start.Time.IsZero() {
 		return r.Start.Time
 	}
-	t, err := time.ParseInLocation("20060102-150405", r.ID[:15], time.Local)
+	return begunAt(r.ID)
+}
+
+// begunAt is when a run began by its id; zero when that names no such day.
+func begunAt(id string) time.Time {
+	t, err := time.ParseInLocation("20060102-150405", id[:15], time.Local)
 	if err != nil {
-		return time.Time{} // no such day
+		return time.Time{}
 	}
 	return t
+}
+
+// older reports whether a run began longer ago than keep; never when that is not known.
+func older(id string, keep time.Duration) bool {
+	at := begunAt(id)
+	return keep > 0 && !at.IsZero() && time.Since(at) > keep
 }
 
 // maxRecord bounds what is read of a record.

@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -177,16 +178,17 @@ func (r *Run) Close() error {
 	return err
 }
 
-// Tidy removes the oldest runs of the folder when there are too many. It looks
+// Tidy removes the oldest runs of the folder when there are too many, more than size bytes
+// (0: MaxTotal), or older than keep (0: of any age). It looks
 // only after one run in 32, and after one that left much.
-func (r *Run) Tidy(left int64) error {
+func (r *Run) Tidy(left int64, keep time.Duration, size int64) error {
 	if left < 1<<20 && (r.ID[len(r.ID)-1] != '0' || r.ID[len(r.ID)-2]&1 != 0) {
 		return nil
 	}
-	return r.folder.tidy(MaxRuns, MaxTotal)
+	return r.folder.tidy(MaxRuns, cmp.Or(size, MaxTotal), keep)
 }
 
-func (f *Folder) tidy(runs int, total int64) error {
+func (f *Folder) tidy(runs int, total int64, keep time.Duration) error {
 	ids, err := f.ids()
 	if err != nil {
 		return err
@@ -195,7 +197,7 @@ func (f *Folder) tidy(runs int, total int64) error {
 	var errs []error
 	for i := len(ids) - 1; i >= 0; i-- { // newest first
 		size += f.size(ids[i])
-		if (len(ids)-i > runs || size > total) && !f.alive(ids[i]) {
+		if (len(ids)-i > runs || size > total || older(ids[i], keep)) && !f.alive(ids[i]) {
 			errs = append(errs, f.root.RemoveAll(ids[i]))
 		}
 	}

@@ -159,14 +159,17 @@ func TestTidyRemovesTheOldest(t *testing.T) {
 	for _, c := range []struct {
 		runs  int
 		total int64
+		keep  time.Duration
 		want  string
 	}{
-		{100, 1 << 20, "0 1 2 3 4 5 6 mine"},
-		{5, 1 << 20, "0 2 3 4 5 6 mine"},
-		{100, 4500, "0 4 5 6 mine"},
-		{0, 0, "0 mine"},
+		{100, 1 << 20, 0, "0 1 2 3 4 5 6 mine"},
+		{100, 1 << 20, time.Until(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)), "0 1 2 3 4 5 6 mine"},
+		{5, 1 << 20, 0, "0 2 3 4 5 6 mine"},
+		{100, 4500, 0, "0 4 5 6 mine"},
+		{100, 1 << 20, time.Since(time.Date(2026, 1, 1, 0, 0, 4, 500e6, time.Local)), "0 5 6 mine"},
+		{0, 0, 0, "0 mine"},
 	} {
-		if err := f.tidy(c.runs, c.total); err != nil || left() != c.want {
+		if err := f.tidy(c.runs, c.total, c.keep); err != nil || left() != c.want {
 			t.Errorf("%d runs, %d bytes: %q %v, want %q", c.runs, c.total, left(), err, c.want)
 		}
 	}
@@ -489,7 +492,7 @@ func BenchmarkRecord(b *testing.B) {
 		if _, err := c.Close(); err != nil {
 			b.Fatal(err)
 		}
-		if err := errors.Join(r.End(End{}), r.Tidy(0), r.Close()); err != nil {
+		if err := errors.Join(r.End(End{}), r.Tidy(0, 0, 0), r.Close()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -34,6 +34,7 @@ type Config struct {
 	Aliases        []profile.KV
 	Shims          []profile.KV  // a command, and the profile that claims it
 	Roles          *Roles        // nil without [roles]
+	Keep, KeepSize string        // how long, and how much of, records of runs are kept: see Retention
 	SessionIdle    time.Duration // how long a session that is not used is kept; 0 when it is not said
 	DefaultLimits  profile.Limits
 	Hide           []string                // hidden from every box, on top of the table
@@ -57,6 +58,8 @@ type file struct {
 		Env   strict.List `toml:"env"`
 	} `toml:"hide"`
 
+	Output outputTable `toml:"output"`
+
 	Capability strict.Table[capability.Table] `toml:"capability"`
 }
 
@@ -76,6 +79,11 @@ func ofProject(f *file) []strict.Problem {
 	}
 	if s := f.SessionIdle; s.Set {
 		out = append(out, strict.Problem{File: s.At.File, Line: s.At.Line, Key: "session_idle", Msg: "a project does not decide how long sessions are kept", Hint: "write it into your own config.toml: inner config edit"})
+	}
+	for key, s := range map[string]strict.String{"output.keep": f.Output.Keep, "output.size": f.Output.Size} {
+		if s.Set {
+			out = append(out, strict.Problem{File: s.At.File, Line: s.At.Line, Key: key, Msg: "a project does not decide how long records are kept", Hint: "write it into your own config.toml: inner config edit"})
+		}
 	}
 	if c := f.Capability; c.Set {
 		out = append(out, strict.Problem{File: c.At.File, Line: c.At.Line, Key: "capability", Msg: "a project declares no capabilities", Hint: "declare it in your own config.toml: inner config edit"})
@@ -132,7 +140,7 @@ func parse(read profile.File, more func(*file) []strict.Problem) (*Config, error
 	return &Config{
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
 		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), Roles: roles(f.Roles), SessionIdle: idle(f.SessionIdle.V), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
-		Capabilities: capabilities(f.Capability),
+		Capabilities: capabilities(f.Capability), Keep: f.Output.Keep.V, KeepSize: f.Output.Size.V,
 	}, nil
 }
 
@@ -182,6 +190,7 @@ func check(f *file) []strict.Problem {
 		}
 	}
 	problems = append(problems, checkRoles(f.Roles)...)
+	problems = append(problems, f.Output.check()...)
 	if s := f.SessionIdle; s.Set && idle(s.V) <= 0 {
 		add(s.At, "session_idle", fmt.Sprintf("%q is not a time such as \"12h\" or \"30m\", nor at least a minute", s.V))
 	}

@@ -48,6 +48,8 @@ func (c *Config) Settings() []Setting {
 	if c.SessionIdle > 0 {
 		add(c.SessionIdle.String(), "session_idle")
 	}
+	add(c.Keep, "output", "keep")
+	add(c.KeepSize, "output", "size")
 	for _, kv := range c.DefaultLimits.Rows() {
 		add(kv.Value, "default_limits", kv.Key)
 	}
@@ -60,7 +62,7 @@ func (c *Config) Settings() []Setting {
 // user's own after it.
 func Keys() []string {
 	return []string{
-		"default_profile", "workspaces_path", "log", "aliases.", "shims.",
+		"default_profile", "workspaces_path", "log", "aliases.", "shims.", "output.keep", "output.size",
 		"default_limits.memory", "default_limits.cpu", "default_limits.pids", "default_limits.files", "default_limits.file_size",
 		"default_limits.disk",
 	}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/stage"
+)
+
+// stopPatience is how long a box may take to end when it is asked to.
+const stopPatience = 10 * time.Second
+
+// box is a box that runs. What its record would say is empty when none is kept.
+type box struct {
+	Run     string    `json:"run"`
+	PID     int       `json:"pid,omitempty"` // of inner, outside the box
+	Begun   time.Time `json:"begun,omitzero"`
+	Profile string    `json:"profile,omitempty"`
+	Command string    `json:"command,omitempty"`
+	Folder  string    `json:"folder,omitempty"`
+}
+
+func (a *app) cmdPs() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "ps", Short: "List the boxes that run now", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			list, err := a.boxes()
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return a.printJSON(list)
+			case len(list) == 0:
+				a.say("no box is running")
+				return nil
+			}
+			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
+			fmt.Fprintln(w, "RUN\tFOR\tPROFILE\tCOMMAND\tFOLDER")
+			for _, b := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", b.Run, since(b), printable(cmp.Or(b.Profile, "?")), printable(cmp.Or(b.Command, "?")), printable(cmp.Or(a.Short(b.Folder), "?")))
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func since(b box) string {
+	if b.Begun.IsZero() {
+		return "?"
+	}
+	return runlog.Roughly(time.Since(b.Begun))
+}
+
+// boxes are the boxes of this user that run, oldest first.
+func (a *app) boxes() ([]box, error) {
+	live, err := stage.Running(a.StageBase())
+	if err != nil || len(live) == 0 {
+		return []box{}, err
+	}
+	records := map[string]runlog.Record{}
+	for _, r := range a.runs() {
+		records[r.ID] = r
+	}
+	out := []box{}
+	for _, l := range live {
+		b := box{Run: l.ID, PID: l.PID}
+		if r, ok := records[l.ID]; ok {
+			b.Begun, b.Profile, b.Command, b.Folder = r.Begun(), r.Start.Profile, commandOf(r), r.Start.Cwd
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+func (a *app) cmdStop() *cobra.Command {
+	return &cobra.Command{
+		Use: "stop RUN", Short: "End a box that runs", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeBoxes,
+		Long: fmt.Sprintf("End a box: its program gets the signal TERM, and is killed when it has not ended after %s. What follows a run\n"+
+			"follows it as ever. RUN is the id that inner ps shows, or the beginning of it.", stopPatience),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			return a.stop(args[0])
+		},
+	}
+}
+
+func (a *app) completeBoxes(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var words []string
+	if list, err := a.boxes(); err == nil && len(args) == 0 {
+		for _, b := range list {
+			words = append(words, b.Run+"\t"+printable(b.Profile))
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (a *app) stop(name string) error {
+	list, err := a.boxes()
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(b box) bool { return name == "" || !strings.HasPrefix(b.Run, name) })
+	switch {
+	case len(list) == 0:
+		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no box of a run %q is running", name), Hint: "inner ps"}
+	case len(list) > 1:
+		return usagef("%q begins the ids of %d runs, %s and %s among them", name, len(list), list[0].Run, list[1].Run)
+	}
+	id := list[0].Run
+	if err := stage.Signal(a.StageBase(), id, syscall.SIGTERM); err != nil {
+		return err
+	}
+	if !a.ends(id, stopPatience) {
+		a.warn("it did not end within %s, and is killed", stopPatience)
+		if err := stage.Signal(a.StageBase(), id, syscall.SIGKILL); err != nil {
+			return err
+		}
+		if !a.ends(id, stopPatience) {
+			return fmt.Errorf("run %s goes on", id)
+		}
+	}
+	a.say("ended %s", id)
+	return nil
+}
+
+// ends waits until a run has ended, and reports whether it has.
+func (a *app) ends(id string, patience time.Duration) bool {
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		live, err := stage.Running(a.StageBase())
+		if err == nil && !slices.ContainsFunc(live, func(l stage.Live) bool { return l.ID == id }) {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// group is a part of the list of commands: what one wants to do.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// addCommands puts the commands below inner, in the order and the groups of its help. What
+// has another place now has its old word, too, which is not listed.
+func (a *app) addCommands(root *cobra.Command) {
+	log, profiles := a.cmdLog(), a.cmdProfile()
+	log.AddCommand(a.cmdAudit())
+	profiles.AddCommand(a.cmdReset(), a.cmdResources())
+	for _, g := range []group{
+		{"Set up:", []*cobra.Command{a.cmdInit(), a.cmdHook(), a.cmdDoctor(), a.cmdUninstall()}},
+		{"Decide what may run:", []*cobra.Command{a.cmdAllow(), a.cmdDeny(), a.cmdRevoke(), a.cmdWatch()}},
+		{"See what happens here:", []*cobra.Command{a.cmdStatus(), a.cmdWhich(), a.cmdExplain(), a.cmdWhy()}},
+		{"Run:", []*cobra.Command{a.cmdRun(), a.cmdExec(), a.cmdBypass(), a.cmdPs(), a.cmdStop(), a.cmdSession()}},
+		{"See what a run did:", []*cobra.Command{a.cmdChanges(), log, a.cmdHome()}},
+		{"Write profiles:", []*cobra.Command{profiles, a.cmdLearn(), a.cmdVerify(), a.cmdRoles(), a.cmdConfig()}},
+		{"For scripts and shells:", []*cobra.Command{a.cmdShim(), a.cmdCompletion()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
+	for _, c := range []*cobra.Command{a.cmdAudit(), a.cmdReset(), a.cmdResources(), a.cmdVersion()} {
+		c.Hidden = true
+		root.AddCommand(c)
+	}
+}
+
+// oneProfile lets a command take its profile as a word, as it takes -p.
+func oneProfile(name *string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > 1:
+			return usagef("one profile, and not %d", len(args))
+		case len(args) == 1 && cmd.Flags().Changed("profile"):
+			return usagef("%q and --profile name two profiles", args[0])
+		case len(args) == 1:
+			*name = args[0]
+		}
+		return nil
+	}
+}

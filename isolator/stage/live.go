@@ -1,0 +1,87 @@
+package stage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Live is a run that goes on: its id, and the process of inner that holds it, 0 where the
+// kernel does not say.
+type Live struct {
+	ID  string
+	PID int
+}
+
+// Running returns the runs of base that go on, oldest first. A base that is not there has none.
+func Running(base string) ([]Live, error) {
+	if err := private(base); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("staging folder %q: %w", base, err)
+	}
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return nil, err
+	}
+	locks, _ := os.ReadFile("/proc/locks") // without it no process is known
+	var out []Live
+	for _, e := range entries {
+		if dir := filepath.Join(base, e.Name()); e.IsDir() && alive(dir) {
+			out = append(out, Live{e.Name(), holder(locks, filepath.Join(dir, "lock"))})
+		}
+	}
+	return out, nil
+}
+
+// holder finds the process that holds flock on a file, in the form of proc_locks(5):
+//
+//	1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF
+func holder(locks []byte, path string) int {
+	var st syscall.Stat_t
+	if syscall.Lstat(path, &st) != nil {
+		return 0
+	}
+	want := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+	for line := range bytes.Lines(locks) {
+		f := strings.Fields(string(line))
+		if len(f) > 5 && f[1] == "FLOCK" && f[5] == want {
+			pid, err := strconv.Atoi(f[4])
+			if err == nil && pid > 0 {
+				return pid
+			}
+		}
+	}
+	return 0
+}
+
+// Signal sends a signal to the process that holds a run, and to no other: it is named by a
+// descriptor, and asked once more whether it still holds the run.
+func Signal(base, id string, sig syscall.Signal) error {
+	pid := pidOf(base, id)
+	if pid == 0 {
+		return fmt.Errorf("the process of run %s is not known", id)
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", id, err)
+	}
+	defer unix.Close(fd)
+	if pidOf(base, id) != pid {
+		return fmt.Errorf("run %s has ended meanwhile", id)
+	}
+	return unix.PidfdSendSignal(fd, sig, nil, 0)
+}
+
+func pidOf(base, id string) int {
+	locks, _ := os.ReadFile("/proc/locks")
+	return holder(locks, filepath.Join(base, id, "lock"))
+}

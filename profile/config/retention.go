@@ -1,0 +1,72 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// outputTable is [output]: what is kept of the records of runs.
+type outputTable struct {
+	Keep strict.String `toml:"keep"` // "30d"
+	Size strict.String `toml:"size"` // "200M"
+}
+
+func (t outputTable) check() []strict.Problem {
+	var out []strict.Problem
+	if s := t.Keep; s.Set {
+		if d, err := ParseAge(s.V); err != nil || d < time.Hour {
+			out = append(out, strict.Problem{File: s.At.File, Line: s.At.Line, Key: "output.keep", Msg: fmt.Sprintf("%q is not a time such as \"30d\", \"2w\" or \"12h\", nor at least an hour", s.V)})
+		}
+	}
+	if s := t.Size; s.Set && parseSize(s.V) <= 0 {
+		out = append(out, strict.Problem{File: s.At.File, Line: s.At.Line, Key: "output.size", Msg: fmt.Sprintf("%q is not a size such as \"200M\" or \"1G\"", s.V)})
+	}
+	return out
+}
+
+// Retention is for how long records of runs are kept, and how many bytes of them in one
+// folder; 0 is what inner decides itself.
+func (c *Config) Retention() (keep time.Duration, size int64) {
+	keep, _ = ParseAge(c.Keep) // what was checked
+	return keep, parseSize(c.KeepSize)
+}
+
+// ParseAge reads a time such as 30d, 2w or 12h. The empty text is 0.
+func ParseAge(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if n, ok := strings.CutSuffix(text, unit); ok {
+			v, err := strconv.ParseUint(n, 10, 16)
+			if err != nil {
+				return 0, fmt.Errorf("%q is not a number of days or weeks such as 30d", text)
+			}
+			return time.Duration(v) * length, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not a time such as 30d, 2w or 12h", text)
+	}
+	return d, nil
+}
+
+// parseSize reads a size such as 200M; 0 is none.
+func parseSize(text string) int64 {
+	shift := 0
+	for i, unit := range []string{"K", "M", "G"} {
+		if n, ok := strings.CutSuffix(text, unit); ok {
+			text, shift = n, 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0
+	}
+	return int64(n) << shift
+}
