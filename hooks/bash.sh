@@ -40,7 +40,7 @@ __inner_state=@state@;
 __inner_first=@first@;
 __inner_seen=${__inner_seen-};
 __inner_pwd=; __inner_token=; __inner_mark=; __inner_flush=; __inner_tries=0;
-__inner_watch=(); __inner_there=(); __inner_absent=();
+__inner_watch=(); __inner_there=(); __inner_absent=(); __inner_files=(); __inner_turn=0;
 __inner_names=(); __inner_shadows=(); __inner_aliases=; __inner_asked=;
 __inner_told=${__inner_told-};
 
@@ -81,13 +81,29 @@ __inner_stale() {
 #   shell: as long as both are one file, the token has not changed.
 # - Standard error is closed meanwhile, so that set -x prints one line a
 #   prompt and not ten; nothing in there opens a file.
+# - A test of a file costs two stats. Of more than two files one is looked at at
+#   each prompt, in turn: what was edited in place is noticed some prompts later,
+#   which delays the line of notice and nothing else. Folders are looked at at
+#   each: most editors write a new file, and a new name changes its folder.
 # - Under set -e a function that returns the last command's failure would end
 #   the shell, so there it returns 0.
 __inner_compile() {
     local __inner_i __inner_t='' __inner_f='' __inner_h='';
+    __inner_files=(); __inner_turn=0;
     for __inner_i in "${!__inner_watch[@]}"; do
-        __inner_t+=" && ! \${__inner_watch[$__inner_i]-} -nt \$__inner_state";
+        if [[ -d ${__inner_watch[$__inner_i]} ]]; then
+            __inner_t+=" && ! \${__inner_watch[$__inner_i]-} -nt \$__inner_state";
+        else
+            __inner_files+=("${__inner_watch[$__inner_i]}");
+        fi;
     done;
+    if ((${#__inner_files[@]} > 2)); then
+        __inner_t+=" && ! \${__inner_files[__inner_turn=(__inner_turn+1)%${#__inner_files[@]}]-} -nt \$__inner_state";
+    else
+        for __inner_i in "${!__inner_files[@]}"; do
+            __inner_t+=" && ! \${__inner_files[$__inner_i]-} -nt \$__inner_state";
+        done;
+    fi;
     for __inner_i in "${!__inner_there[@]}"; do
         __inner_t+=" && -e \${__inner_there[$__inner_i]-}";
     done;
@@ -116,7 +132,7 @@ __inner_compile() {
         [[ $__inner_rc == 0 || ${-//e/} != "$-" ]] || return "$__inner_rc";
         return 0;
     }';
-    builtin export -n __inner_names __inner_shadows __inner_aliases __inner_asked __inner_told __inner_command __inner_watch __inner_there __inner_absent __inner_seen __inner_pwd __inner_token __inner_mark __inner_flush __inner_tries;
+    builtin export -n __inner_names __inner_shadows __inner_aliases __inner_asked __inner_told __inner_command __inner_watch __inner_there __inner_absent __inner_files __inner_turn __inner_seen __inner_pwd __inner_token __inner_mark __inner_flush __inner_tries;
     builtin export -nf __inner_prompt;
 };
 

@@ -356,3 +356,47 @@ func TestTraceIsShort(t *testing.T) {
 		})
 	}
 }
+
+// TestBashLooksInTurn: with more than two files to watch, one that was edited in place is
+// noticed within as many prompts as there are files; a new one at once.
+func TestBashLooksInTurn(t *testing.T) {
+	s := newWorld(t).start("bash")
+	profiles := filepath.Join(s.w.project, ".inner", "profiles")
+	for _, name := range []string{"one", "two", "three"} {
+		if err := os.WriteFile(filepath.Join(profiles, name+".toml"), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calm := func() int {
+		calls := -1
+		until(t, "quiet prompts", func() bool {
+			before := len(s.w.calls())
+			for range 5 {
+				s.line(":")
+			}
+			calls = len(s.w.calls())
+			return calls == before
+		})
+		return calls
+	}
+	s.cd(s.w.project)
+	for _, name := range []string{"claude", "one", "two", "three"} {
+		calls := calm()
+		if err := os.WriteFile(filepath.Join(profiles, name+".toml"), []byte("again "+name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			s.line(":")
+		}
+		if len(s.w.calls()) == calls {
+			t.Errorf("%s.toml was edited, and nothing asked in four prompts", name)
+		}
+	}
+	calls := calm()
+	if err := os.WriteFile(filepath.Join(profiles, "new.toml"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s.line(":"); len(s.w.calls()) == calls {
+		t.Error("a profile was added, and nothing asked at the next prompt")
+	}
+}
