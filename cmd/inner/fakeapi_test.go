@@ -21,6 +21,7 @@ type fakeAnthropic struct {
 	mu      sync.Mutex
 	results []string // what the tools answered, as the requests have it
 	seen    []string // the paths of all requests
+	asked   []string // the bodies of those for messages, each after the login it came with
 }
 
 func newFakeAnthropic(t *testing.T, commands ...string) *fakeAnthropic {
@@ -47,6 +48,7 @@ func (f *fakeAnthropic) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"input_tokens":1}`)
 		return
 	}
+	f.asked = append(f.asked, r.Header.Get("Authorization")+"\n"+string(body))
 	var ask struct {
 		Stream bool `json:"stream"`
 		Tools  []struct {

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Claude Code in a home of the box's own: the next box goes on with the session of the last
+// one, and a login that was made inside, with none on the host, is found by the next start.
+func TestClaudeHome(t *testing.T) {
+	need(t, "bwrap", "bash", "git")
+	claude := os.Getenv("INNER_TEST_CLAUDE")
+	if claude == "" {
+		missing(t, "Claude Code is not there; make test installs it from npm (contrib/agents.sh install claude)")
+	}
+	api := newFakeAnthropic(t)
+	p := newPerson(t)
+	p.path(filepath.Dir(claude))
+	profile := func(name, more string) {
+		p.write("app/.inner/profiles/"+name+".toml", `schema_version = "1"
+extends = "claude-one-shot"
+[sandbox]
+host_ports = ["`+api.port+`"]
+[env]
+set = { ANTHROPIC_BASE_URL = "http://127.0.0.1:`+api.port+`", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1" }
+`+more)
+	}
+	profile("claude", "")
+	profile("sh", "[entrypoint]\ncmd = \"sh\"\nargs = [\"-c\"]\n[shim]\ncommands = []\n")
+	p.run("git", "init", "-q", "-b", "main", p.app)
+	p.run("inner", "allow", "--yes", p.app)
+	inner, err := lookPath("inner", p.getenv("PATH"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		cmd := exec.Command(inner, append([]string{"run"}, args...)...)
+		cmd.Env, cmd.Dir = p.env, p.app
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%q: %v\n%s(requests: %q)", args, err, out, api.seen)
+		}
+		return string(out)
+	}
+	last := func() string {
+		api.mu.Lock()
+		defer api.mu.Unlock()
+		if len(api.asked) == 0 {
+			return ""
+		}
+		return api.asked[len(api.asked)-1]
+	}
+	// A login as the program stores it, made in the box.
+	login := fmt.Sprintf(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-madeinside","refreshToken":"sk-ant-ort01-none","expiresAt":%d,"scopes":["user:inference"],"subscriptionType":"pro"}}`,
+		time.Now().Add(24*time.Hour).UnixMilli())
+	run("-p", "sh", "--", "umask 077; mkdir -p ~/.claude; printf %s '"+login+"' >~/.claude/.credentials.json")
+
+	run("-p", "claude", "--", "remember the word kingfisher")
+	if got := last(); !strings.HasPrefix(got, "Bearer sk-ant-oat01-madeinside\n") {
+		t.Errorf("the login that was made inside was not used: %.60q", got)
+	}
+	out := run("-p", "claude", "--", "--continue", "which word was it?")
+	if got := last(); !strings.Contains(got, "kingfisher") || !strings.Contains(got, "which word was it?") {
+		t.Errorf("the session was not continued:\n%.2000s\n%s", got, out)
+	}
+	if _, err := os.Lstat(filepath.Join(p.home, ".claude")); err == nil {
+		t.Error("something was made in the host's ~/.claude")
+	}
+	if lines := strings.Count(out, "inner:"); lines > 1 {
+		t.Errorf("more than one line of inner's own:\n%s", out)
+	}
+	t.Logf("the second call said:\n%s", out)
+}

@@ -1,0 +1,117 @@
+package ownhome
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/enr/inner/internal/fault"
+)
+
+func open(t *testing.T, inner string) *Home {
+	t.Helper()
+	h, err := Open(inner, Owner{Project: "/w/app"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+func fresh(_ string, fresh, _ []byte, _, _ bool) []byte { return fresh }
+
+// Whatever a box leaves at the places that inner makes, writes, reads and removes: nothing
+// outside of the home is touched, and what was in the way is there under another name.
+func TestNothingLeadsOut(t *testing.T) {
+	plant := map[string]func(path, outside string) error{
+		"a link":           func(p, out string) error { return os.Symlink(out, p) },
+		"a relative link":  func(p, out string) error { return os.Symlink("../../../../outside", p) },
+		"a dangling link":  func(p, out string) error { return os.Symlink(out+"/new", p) },
+		"a FIFO":           func(p, _ string) error { return syscall.Mkfifo(p, 0o600) },
+		"a file":           func(p, _ string) error { return os.WriteFile(p, []byte("mine"), 0o600) },
+		"a folder":         func(p, _ string) error { return os.MkdirAll(filepath.Join(p, "in"), 0o700) },
+		"a closed folder":  func(p, _ string) error { return os.Mkdir(p, 0) },
+		"a link to itself": func(p, _ string) error { return os.Symlink(filepath.Base(p), p) },
+	}
+	for what, make := range plant {
+		for _, at := range []string{".claude", ".claude/settings.json", ".config/git", ".config/git/ignore", "src/app"} {
+			t.Run(what+" at "+at, func(t *testing.T) {
+				top := t.TempDir()
+				inner, outside := filepath.Join(top, "inner"), filepath.Join(top, "outside")
+				if err := os.Mkdir(outside, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				h := open(t, inner)
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(h.Dir, at)), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := make(filepath.Join(h.Dir, at), outside); err != nil {
+					t.Fatal(err)
+				}
+				from := filepath.Join(top, "from")
+				if err := errors.Join(os.MkdirAll(filepath.Join(from, ".claude"), 0o700), os.WriteFile(filepath.Join(from, ".claude/settings.json"), []byte("fresh"), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				if err := h.Stage("x", from, fresh); err != nil {
+					t.Fatal(err)
+				}
+				points := []Point{{Path: ".config/git/ignore", File: true}, {Path: "src/app"}}
+				if err := h.Ready(points); err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range points {
+					if !h.has(p) {
+						t.Errorf("%s is not there", p.Path)
+					}
+				}
+				if data, err := h.Read(".claude/settings.json", 100); string(data) != "fresh" || err != nil {
+					t.Errorf("what was put there: %q %v", data, err)
+				}
+				if list, err := os.ReadDir(outside); len(list) > 0 || err != nil {
+					t.Errorf("outside: %v %v", list, err)
+				}
+			})
+		}
+	}
+}
+
+// A new place is refused while another box has the home; the same places are not.
+func TestPlacesAreMadeAlone(t *testing.T) {
+	inner := t.TempDir()
+	one := open(t, inner)
+	if err := one.Ready([]Point{{Path: "src/app"}}); err != nil {
+		t.Fatal(err)
+	}
+	two := open(t, inner)
+	if err := two.Ready([]Point{{Path: "src/app"}}); err != nil {
+		t.Errorf("the same places: %v", err)
+	}
+	three := open(t, inner)
+	if r := fault.AsRefusal(three.Ready([]Point{{Path: "src/other"}})); r == nil || r.Code != 125 || !strings.Contains(r.Msg, "~/src/other") {
+		t.Errorf("another place: %v", r)
+	}
+	three.Close()
+	if err := Reset(inner, one.Key()); err == nil {
+		t.Error("a home was removed while boxes have it")
+	}
+	one.Close()
+	two.Close()
+	four := open(t, inner)
+	if err := four.Ready([]Point{{Path: "src/other"}}); err != nil {
+		t.Errorf("alone: %v", err)
+	}
+	if got := len(four.Points()); got != 2 {
+		t.Errorf("%d places are known, want those of both", got)
+	}
+	four.Close()
+	if err := Reset(inner, one.Key()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(Base(inner), one.Key())); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after reset: %v", err)
+	}
+}
