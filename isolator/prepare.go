@@ -122,6 +122,7 @@ func (b *Prepared) look() (host.Facts, error) {
 	}
 	b.Argv = features.WithArgs(append([]string{b.Spec.Entrypoint.Cmd}, b.Spec.Entrypoint.Args...), b.Agents)
 	facts := host.Probe(b.request(more))
+	b.Spec = plan.Fitting(b.Spec, facts)
 	if b.Spec.GitDir == "rw" { // what its settings name is the box's, too
 		facts.Later = slices.DeleteFunc(facts.Later, func(p host.Placeholder) bool { return slices.Contains(facts.Named, p.Path) })
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
@@ -51,6 +52,9 @@ func (b *Prepared) original(source string) (string, bool) {
 			return g.Box, true
 		}
 	}
+	if source == b.Assets.Kept && source != "" {
+		return b.Facts.Paths[b.Spec.Workdir].Real, true
+	}
 	if rest, ok := strings.CutPrefix(source, features.DryClone); ok {
 		return b.Absolute(rest, "/"), true
 	}
@@ -64,6 +68,10 @@ func (b *Prepared) copied(at, rest string) bool {
 		if path, ok := strings.CutPrefix(f.Source, features.DryClone); ok && f.Dest == at {
 			return cloned(b.Agents, path, rest)
 		}
+	}
+	if b.Assets.Kept != "" && at == b.Facts.Paths[b.Spec.Workdir].Real {
+		link := func(c host.Child) bool { return c.Name == rest && c.Kind == host.Link }
+		return slices.Contains(b.Assets.KeptFiles, rest) || slices.ContainsFunc(b.Facts.Entries, link)
 	}
 	for _, g := range b.Assets.BoxGit {
 		if g.Write && g.Box == at {

@@ -200,10 +200,13 @@ func (g *granter) folders(rc RunConfig) {
 	switch rc.WorkdirMode {
 	case RW:
 		writes = append(writes, g.path(rc.Workdir, rc.Workdir))
-	case RO:
+	case RO, Keep:
 		reads = append(reads, g.path(rc.Workdir, rc.Workdir))
 	}
 	for _, m := range rc.Mounts {
+		if m.Zone { // by the names that the profile has: more of them may fit tomorrow
+			continue
+		}
 		switch m.Mode {
 		case RW:
 			writes = append(writes, g.path(m.Source, m.Dest))
@@ -219,6 +222,9 @@ func (g *granter) folders(rc RunConfig) {
 	if rc.Home == "own" {
 		g.ownHome(rc.HomeName)
 	}
+	g.list("writes", "sandbox.writable", "of the working folder, can change", texts(rc.Zones))
+	g.list("writes", "sandbox.keep", "of what it makes in the working folder, leaves there", texts(rc.Keep))
+	g.list("writes", "mounts.missing", "makes folders that are missing", g.created(rc.Mounts))
 	g.list("copies", "mount safe-rw", "works on a copy of", copies)
 	if rc.Output.Log != "" {
 		g.add(Grant{Kind: "writes", Key: "output.log", Words: "keeps its log in", Items: []Item{g.path(rc.Output.Log, rc.Output.Log)}})
@@ -252,6 +258,9 @@ func (g *granter) folders(rc RunConfig) {
 	}
 	g.list("reads", "mount ro", "can read", reads)
 	g.tighten("hides", "mount tmpfs", "empty in the box", empty)
+	if rc.Etc == "minimal" {
+		g.narrow("hides", "sandbox.etc", "of /etc sees name resolution, certificates, the time zone and itself, and no more")
+	}
 }
 
 func (g *granter) network(rc RunConfig) {

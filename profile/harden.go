@@ -84,6 +84,9 @@ func hardening() []policy {
 		{"sandbox.allow", (*hardener).allow},
 		{"sandbox.base", nil},
 		{"sandbox.workdir_mode", nil},
+		{"sandbox.writable", nil}, // of the folder where the person is, and shown
+		{"sandbox.keep", nil},
+		{"sandbox.etc", nil},
 		{"sandbox.home", (*hardener).home},
 		{"sandbox.home_name", reset("it shares no home", func(s *source) *strict.String { return &s.Sandbox.HomeName })},
 		{"sandbox.home_allow", func(h *hardener, key string) { h.list(key, &h.src.Sandbox.HomeAllow) }},
@@ -212,6 +215,13 @@ func (h *hardener) set(key string) {
 
 func (h *hardener) mounts(string) {
 	t := &h.src.Mounts
+	t.Entries = slices.Clone(t.Entries)
+	for i := range t.Entries {
+		if m := &t.Entries[i]; m.Value.Missing.V == "create" {
+			h.say("%s: missing = \"create\" is ignored: a remote profile makes no folders", strict.Join("mounts", m.Key))
+			m.Value.Missing = strict.String{}
+		}
+	}
 	t.Entries = slices.DeleteFunc(slices.Clone(t.Entries), func(e strict.Entry[mountSpec]) bool {
 		return !h.plain(strict.Join("mounts", e.Key), e.Key, e.Value.Dest.V)
 	})

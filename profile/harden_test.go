@@ -67,6 +67,7 @@ landlock = "off"
 "~/data" = "rw"
 "$GOPATH" = "ro"
 "~/other" = { dest = "/srv/${USER}", mode = "ro" }
+"~/made" = { mode = "rw", missing = "create" }
 [env]
 clearenv = false
 inherit = ["TERM", "API_TOKEN", "LC_*"]
@@ -106,6 +107,7 @@ func TestHarden(t *testing.T) {
 		`sandbox.proc = "bind" is ignored: it gets a /proc of its own`,
 		`sandbox.seccomp = "off" is ignored: the system call filter stays on`,
 		`sandbox.landlock = "off" is ignored: the second layer stays on`,
+		`mounts."~/made": missing = "create" is ignored: a remote profile makes no folders`,
 		`mounts."$GOPATH" is dropped: a remote profile knows HOME, USER and UID, not GOPATH`,
 		`env.clearenv = false is ignored: your environment stays outside`,
 		`env.inherit: "API_TOKEN" is dropped: it looks like a secret`,
@@ -127,7 +129,7 @@ func TestHarden(t *testing.T) {
 	if got := keys(s.Env.Set); !slices.Equal(got, []string{"A", "U", "PRICE"}) {
 		t.Errorf("set %q", got)
 	}
-	if got := keys(s.Mounts); !slices.Equal(got, []string{"~/data", "~/other"}) {
+	if got := keys(s.Mounts); !slices.Equal(got, []string{"~/data", "~/other", "~/made"}) {
 		t.Errorf("mounts %q", got)
 	}
 	if s.Sandbox.PIDNamespace.Set || s.Env.Clearenv.Set || s.Output.Log.Set || s.Entrypoint.Workdir.Set || s.Sandbox.NetworkMode.V != "allowlist" || s.Output.Timeout.V != 5 {

@@ -348,7 +348,7 @@ func TestManual(t *testing.T) {
 		t.Error(diff)
 	}
 	// The words a key takes stand in its row.
-	for _, words := range [][]string{networkModes(), bases(), workdirModes(), homes(), gitDirs(), procs(), seccomps(), landlocks(), backends(), mountModes(), whens(), noopModes(), severities(), Capabilities()} {
+	for _, words := range [][]string{networkModes(), bases(), workdirModes(), homes(), gitDirs(), procs(), seccomps(), landlocks(), backends(), mountModes(), etcs(), missings(), whens(), noopModes(), severities(), Capabilities()} {
 		if !strings.Contains(string(data), "`"+strings.Join(words, "` `")+"`") {
 			t.Errorf("%q is in no row", words)
 		}

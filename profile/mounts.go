@@ -54,7 +54,7 @@ func (r *resolver) mounts() {
 }
 
 func (r *resolver) mount(e strict.Entry[mountSpec]) (Mount, bool) {
-	m := Mount{Mode: Mode(or(e.Value.Mode, string(RO))), File: e.At.File, Line: e.At.Line, Written: e.Key}
+	m := Mount{Mode: Mode(or(e.Value.Mode, string(RO))), Create: e.Value.Missing.V == "create", File: e.At.File, Line: e.At.Line, Written: e.Key}
 	dest, at := e.Key, e.At
 	what := tilde | vars | workdir
 	if d := e.Value.Dest; d.Set {
@@ -119,6 +119,7 @@ func (m Mount) key() string {
 // checkMounts looks at the disk: sources and mount points exist and fit, and
 // nothing is mounted that would undo what inner promises.
 func (r *resolver) checkMounts() {
+	r.rc.Mounts = slices.DeleteFunc(r.rc.Mounts, r.skipped)
 	for i := range r.rc.Mounts {
 		m := &r.rc.Mounts[i]
 		if msg, hint := r.badMount(m); msg != "" {
@@ -142,6 +143,8 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 		switch kind, err = stat(m.Source); {
 		case err != nil:
 			return fmt.Sprintf("mount source %q cannot be inspected: %v", m.Source, err), ""
+		case kind == "" && m.Create:
+			return r.badCreate(m), "name a folder below your home folder, or make it yourself"
 		case kind == "":
 			return fmt.Sprintf("mount source %q does not exist on host", m.Source), ""
 		}

@@ -29,7 +29,7 @@ func (p *Profile) Origins() []Origin {
 func (p *Profile) OriginsOf(kind string) []Origin {
 	keys := map[string][]string{
 		"runs":       {"entrypoint.cmd", "entrypoint.args"},
-		"writes":     {"mounts", "sandbox.workdir_mode", "output.log"},
+		"writes":     {"mounts", "sandbox.workdir_mode", "sandbox.writable", "sandbox.keep", "output.log"},
 		"reads":      {"mounts", "sandbox.home", "sandbox.home_allow", "sandbox.base", "sandbox.workdir_mode"},
 		"copies":     {"mounts"},
 		"network":    {"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.network_deny", "sandbox.publish", "sandbox.host_ports"},
@@ -46,7 +46,7 @@ func (p *Profile) OriginsOf(kind string) []Origin {
 		"history":    {"entrypoint.history"},
 		"replaces":   {"noop.rewrite"},
 		"blocks":     {"noop.block"},
-		"hides":      {"sandbox.hide", "mounts"},
+		"hides":      {"sandbox.hide", "sandbox.etc", "mounts"},
 		"limit":      {"sandbox.limits", "sandbox.limits_required", "output.timeout_seconds"},
 	}[kind]
 	return slices.DeleteFunc(p.Origins(), func(o Origin) bool {

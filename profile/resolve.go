@@ -97,6 +97,7 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	r.sandbox()
 	r.mounts()
 	err := r.workdir(start)
+	r.zones()
 	r.checkMounts()
 	r.logFolder()
 	r.leads()
@@ -151,6 +152,7 @@ func (r *resolver) workspaces() {
 func (r *resolver) sandbox() {
 	s, rc := &r.s.Sandbox, &r.rc
 	rc.WorkdirMode = Mode(or(s.WorkdirMode, string(RW)))
+	rc.Etc = or(s.Etc, "host")
 	if rc.Home = or(s.Home, "host"); rc.Home == "host-ro" {
 		rc.Home = "host" // one thing by two names; the host is never writable
 	}
@@ -158,6 +160,9 @@ func (r *resolver) sandbox() {
 		rc.Home = "isolated" // nothing of it is there but the toolchains and what is mounted
 	}
 	rc.HomeName = s.HomeName.V
+	if rc.Etc == "minimal" && rc.Base != "minimal" {
+		r.add(s.Etc.At, "sandbox.etc", `goes with base = "minimal" alone`, "")
+	}
 	rc.NetworkAllow, rc.NetworkDeny = s.NetworkAllow.Texts(), s.NetworkDeny.Texts()
 	rc.Clipboard = s.Clipboard.V
 	rc.Devices = s.Devices.Texts()

@@ -23,13 +23,14 @@ const (
 // Mode is how a mount behaves inside the box.
 type Mode string
 
-// The mount modes. None is only valid for workdir_mode.
+// The mount modes. Keep and None are only valid for workdir_mode.
 const (
 	RO     Mode = "ro"
 	RW     Mode = "rw"
 	SafeRW Mode = "safe-rw"
 	Tmpfs  Mode = "tmpfs"
 	None   Mode = "none"
+	Keep   Mode = "keep" // of the working folder: see RunConfig.Keep
 )
 
 // Network is the network_mode of a run.
@@ -62,8 +63,12 @@ type RunConfig struct {
 	Workdir string // the working folder: a host path, mounted at the same path
 	Cwd     string // where the program starts, a box path; Workdir or a folder below it
 
-	WorkdirMode   Mode // RW, RO or None
+	WorkdirMode   Mode     // RW, RO, Keep or None
+	Zones         []string // of the working folder, as the profile has them; each that fits is one of Mounts
+	Keep          []string // names in the working folder that outlive a run with mode Keep, as the profile has them
+	Dropped       []string // why one of Zones or Keep does not fit, one line each
 	Base          string
+	Etc           string // "host" or "minimal"
 	Home          string // "host", "own" or "isolated"
 	HomeName      string // of an own home that is shared by its name; "" for that of the project
 	HomeAllow     []string
@@ -114,6 +119,8 @@ type Mount struct {
 	File   string // where it was written, for messages
 	Line   int
 
+	Zone      bool   // it is one of RunConfig.Zones or a folder of Keep, at its own place
+	Create    bool   // Source is made when it is not there
 	Workspace bool   // Dest uses ${workspaces_path} and is made for the run
 	Written   string // its key in [mounts], or the flag's value
 }

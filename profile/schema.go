@@ -48,6 +48,9 @@ type sandboxTable struct {
 	Allow        strict.List   `toml:"allow"`
 	Base         strict.String `toml:"base"`
 	WorkdirMode  strict.String `toml:"workdir_mode"`
+	Writable     strict.List   `toml:"writable"`
+	Keep         strict.List   `toml:"keep"`
+	Etc          strict.String `toml:"etc"`
 	Home         strict.String `toml:"home"`
 	HomeName     strict.String `toml:"home_name"`
 	HomeAllow    strict.List   `toml:"home_allow"`
@@ -70,6 +73,8 @@ type sandboxTable struct {
 type mountSpec struct {
 	Dest strict.String `toml:"dest"`
 	Mode strict.String `toml:"mode,short"`
+	// Missing is what becomes of a source that is not there.
+	Missing strict.String `toml:"missing"`
 }
 
 type envTable struct {
@@ -129,7 +134,7 @@ type checkRow struct {
 
 func networkModes() []string { return []string{"off", "full", "allowlist", "ask"} }
 func bases() []string        { return []string{"host", "minimal"} }
-func workdirModes() []string { return []string{"rw", "ro", "none"} }
+func workdirModes() []string { return []string{"rw", "ro", "keep", "none"} }
 func homes() []string        { return []string{"host", "own", "isolated"} }
 func gitDirs() []string      { return []string{"own", "ro", "rw", "protected"} } // the last is the old name of the first
 func procs() []string        { return []string{"auto", "fresh", "bind", "empty"} }
@@ -137,6 +142,8 @@ func seccomps() []string     { return []string{"default", "strict", "off"} }
 func landlocks() []string    { return []string{"auto", "required", "off"} }
 func cgroups() []string      { return []string{"", "cgroupfs", "systemd"} }
 func backends() []string     { return []string{"auto", "bwrap", "podman"} }
+func etcs() []string         { return []string{"host", "minimal"} }
+func missings() []string     { return []string{"error", "skip", "create"} }
 func mountModes() []string   { return []string{"ro", "rw", "safe-rw", "tmpfs"} }
 func whens() []string        { return []string{"always", "tty", "pipe"} }
 func cursorFixes() []string  { return []string{"", "newlines", "shell"} }

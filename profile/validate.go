@@ -110,6 +110,9 @@ func (v *validator) sandbox(s *sandboxTable) {
 	v.oneOf(s.NetworkMode, "sandbox.network_mode", networkModes())
 	v.oneOf(s.Base, "sandbox.base", bases())
 	v.oneOf(s.WorkdirMode, "sandbox.workdir_mode", workdirModes())
+	v.inside(s.Writable, "sandbox.writable", true)
+	v.inside(s.Keep, "sandbox.keep", false)
+	v.oneOf(s.Etc, "sandbox.etc", etcs())
 	v.oneOf(s.Home, "sandbox.home", homes(), "host-ro") // what published profiles call "host"
 	if n := s.HomeName; n.Set && n.V != "" {
 		if err := checkHomeName(n.V); err != nil {
@@ -171,7 +174,7 @@ func (v *validator) mounts(t strict.Table[mountSpec]) {
 	}
 	for _, e := range t.Entries {
 		key := strict.Join("mounts", e.Key)
-		if v.removal(e.At, key, e.Key, e.Value.Mode.V+e.Value.Dest.V) {
+		if v.removal(e.At, key, e.Key, e.Value.Mode.V+e.Value.Dest.V+e.Value.Missing.V) {
 			continue
 		}
 		switch {
@@ -181,6 +184,7 @@ func (v *validator) mounts(t strict.Table[mountSpec]) {
 			v.add(e.At, key, "the path contains a control character", "")
 		}
 		v.oneOf(e.Value.Mode, key, mountModes())
+		v.oneOf(e.Value.Missing, key+".missing", missings())
 		if d := e.Value.Dest; d.Set && d.V == "" {
 			v.add(d.At, key, "dest is empty", "leave it out to mount at the same path")
 		}

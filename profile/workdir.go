@@ -156,6 +156,8 @@ func (r *resolver) keepOriginals(dir string) {
 		source := real(m.Source)
 		switch {
 		case m.Mode != SafeRW || !paths.Below(source, dir) || r.rc.WorkdirMode == None:
+		case r.rc.WorkdirMode == Keep:
+			r.add(m.at(), m.key(), `a copy in the working folder does not go with workdir_mode = "keep"`, "")
 		case real(m.Dest) == source:
 			r.rc.WorkdirMode = None
 		default:

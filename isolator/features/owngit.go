@@ -112,6 +112,8 @@ func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, 
 	for _, root := range roots {
 		switch r, err := git.Find(root); {
 		case err != nil: // in none
+		case isZone(rc, root) && !slices.ContainsFunc(roots, func(in string) bool { return inFolder(in, r.Top) }):
+			// The work tree is not the box's to write, and so are commits not its to make.
 		case slices.ContainsFunc(roots, func(in string) bool { return inFolder(in, r.Top) }) || seesTop(c.Home, rc, r.Top):
 			add(r)
 		case rc.GitDir == "own":

@@ -65,6 +65,8 @@ type Facts struct {
 	Hide *Hide `json:"hide,omitempty"`
 	// Folders holds what is in each folder with many of the files asked about.
 	Folders map[string][]Child `json:"-"`
+	// Entries are those of the working folder, for a run that keeps it as it is.
+	Entries []Child `json:"entries,omitempty"`
 	// Sockets are the pathname sockets something listens on (/proc/net/unix),
 	// links resolved.
 	Sockets []string `json:"sockets,omitempty"`

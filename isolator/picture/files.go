@@ -72,6 +72,8 @@ func (s Subject) files() []Row {
 		case m.Kind == plan.OpTmpfs:
 			list(&own, s.place(m.Dest, m.Reason))
 		case !m.Bind(): // made for the box
+		case m.Source == s.Staged.Kept && m.Source != "":
+			list(&copies, s.place(m.Dest, m.Reason))
 		case slices.ContainsFunc(s.Staged.Copies, func(c plan.Copy) bool { return c.Host == m.Source }):
 			list(&copies, s.place(m.Dest, m.Reason))
 		case slices.ContainsFunc(s.Staged.BoxGit, func(b plan.Bind) bool { return b.Write && b.Host == m.Source }):

@@ -17,6 +17,8 @@ func (b *builder) systemOnly() {
 	for _, p := range profile.SystemFolders() {
 		switch real := b.canon(p); {
 		case b.kind(p) != host.Dir:
+		case p == "/etc" && b.rc.Etc == "minimal":
+			b.minimalEtc()
 		case real != p: // merged into /usr
 			b.symlink("programs and their settings", real, p)
 		default:
@@ -45,6 +47,9 @@ func (b *builder) programsElsewhere() {
 
 // sealRoot makes that root read-only, after the last mount point was made in it.
 func (b *builder) sealRoot() {
+	if b.rc.Etc == "minimal" {
+		b.sealed("nothing is added to /etc", "/etc")
+	}
 	if b.rc.Base == "minimal" {
 		b.sealed("nothing is added to /", "/")
 	}

@@ -31,6 +31,10 @@ func (b *builder) orderedMounts() []mount {
 		})
 	}
 	for _, m := range b.rc.Mounts {
+		if m.Zone {
+			ms = append(ms, mount{Mount: m, key: "sandbox.writable", reason: fmt.Sprintf("a zone of the working folder (%s:%d)", filepath.Base(m.File), m.Line)})
+			continue
+		}
 		ms = append(ms, mount{Mount: m, key: strict.Join("mounts", m.Written), reason: fmt.Sprintf("mounts.%q (%s:%d)", m.Source, filepath.Base(m.File), m.Line)})
 	}
 	for i := range ms {
@@ -61,6 +65,9 @@ func (b *builder) mounts() error {
 		b.because("")
 		b.ownState(m.dest)
 		b.because(m.key)
+		if m.Zone && b.zoneCovered(m.real) { // see Fitting
+			return fault.Refuse(125, "", "profile %q: %s: it is hidden or protected", b.rc.Name, m.reason)
+		}
 		if m.Mode == profile.Tmpfs {
 			if err := b.mountPoint(m.dest, m.reason); err != nil {
 				return err
@@ -92,6 +99,9 @@ func (b *builder) oneMount(m mount, later []string) error {
 		if err := b.mountPoint(m.dest, m.reason); err != nil {
 			return err
 		}
+	}
+	if m.Mode == profile.Keep {
+		return b.keepFolder(m)
 	}
 	shown := layer{source: m.real, dest: m.dest, write: m.Mode == profile.RW}
 	if m.Mode == profile.SafeRW {

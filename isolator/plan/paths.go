@@ -49,6 +49,7 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	add(toolPlaces()...)
 	if rc.Base == "minimal" {
 		add(profile.SystemFolders()...)
+		add(etcShown()...)
 	}
 	add(packageOf(real(program)))
 	if slices.Contains(rc.Allow, nestedKey) {

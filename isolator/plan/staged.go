@@ -45,6 +45,14 @@ type Staged struct {
 
 	Group string // the control group made for the run, "" without one
 
+	// Kept is what stands for the working folder of a run with workdir_mode = "keep": a
+	// folder with a mount point for each entry, and copies of the files KeptFiles.
+	Kept      string
+	KeptFiles []string
+
+	// Passwd and GroupFile are for a minimal /etc.
+	Passwd, GroupFile []byte
+
 	// BoxGit is what the box's own git directories are made of, see package git, in the
 	// order of their mounting. Places outside of paths.BoxDir are those of the host.
 	BoxGit []Bind

@@ -224,7 +224,7 @@ func (c *checker) home() {
 func (c *checker) writable() []Place {
 	var out []Place
 	add := func(p string) { out = append(out, Place{Path: c.canon(p)}) }
-	if c.Config.WorkdirMode == profile.RW || c.Config.WorkdirMode == profile.SafeRW {
+	if c.Config.WorkdirMode == profile.RW || c.Config.WorkdirMode == profile.Keep {
 		add(c.Config.Workdir)
 	}
 	if c.Config.Home == "own" {
@@ -250,6 +250,9 @@ func (c *checker) grants() {
 	if c.Config.WorkdirMode != profile.None {
 		p := c.place(c.Config.Workdir)
 		p.Path, p.Mode = c.canon(c.Config.Workdir), string(c.Config.WorkdirMode)
+		if c.Config.WorkdirMode == profile.Keep { // a folder of the run stands for it
+			p.ID, p.Mode = host.ID{}, string(profile.SafeRW)
+		}
 		for _, m := range c.Config.Mounts {
 			if c.canon(m.Dest) == p.Path { // a mount of the profile wins
 				p.ID, p.Mode = c.Facts.Paths[m.Source].ID, string(m.Mode)

@@ -3,7 +3,6 @@ package why
 import (
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
@@ -53,11 +52,10 @@ func (t *Table) widen(a Answer, r Rule) string {
 		}
 	}
 	if rest, ok := paths.Rest(spec.Workdir, a.Real); ok && r.Key == "sandbox.workdir_mode" {
-		if rest == "" || spec.WorkdirMode != profile.RO {
+		if rest == "" || spec.WorkdirMode != profile.RO && spec.WorkdirMode != profile.Keep {
 			return `workdir_mode = "rw"`
 		}
-		first, _, _ := strings.Cut(rest, "/")
-		return "writable = [" + strconv.Quote(first) + "]"
+		return "writable = [" + strconv.Quote(rest) + "]"
 	}
 	return strconv.Quote(path) + " = " + strconv.Quote(mode) + " under [mounts]"
 }

@@ -1,0 +1,259 @@
+package features
+
+// workdir_mode = "keep": the box sees the working folder as it is and can make what it
+// likes in it, and only what [sandbox] keep names is there afterwards. Installers need
+// that: they write files beside the manifest and rename them.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/profile"
+)
+
+// How much there may be of a working folder that is kept: each entry is a mount, and each
+// kept file is read whole.
+const (
+	mostEntries = 1000
+	maxKept     = 64 << 20
+)
+
+// keepOf is what a run keeps of its working folder.
+type keepOf struct {
+	run    *Run
+	folder string            // that stands for the working folder
+	files  map[string][]byte // kept files, as they were
+}
+
+// keep makes the folder that stands for the working folder, and puts back what is kept.
+func keep() Feature {
+	k := &keepOf{files: map[string][]byte{}}
+	return Feature{
+		Name: "keep", Keys: []string{"sandbox.workdir_mode", "sandbox.keep"},
+		Learn: k.learn,
+		Make:  k.make,
+		Show: func(run *Run) error {
+			if run.Spec.WorkdirMode == profile.Keep {
+				run.Assets.Kept = DryStage + "kept working folder"
+				run.Assets.KeptFiles = k.names(run)
+			}
+			return nil
+		},
+		Finish: k.finish,
+	}
+}
+
+// learn reads what is in the working folder.
+func (k *keepOf) learn(run *Run) error {
+	if run.Spec.WorkdirMode != profile.Keep {
+		return nil
+	}
+	k.run = run
+	list, err := os.ReadDir(run.Spec.Workdir)
+	if err == nil && len(list) > mostEntries {
+		err = fmt.Errorf("it has more than %d entries", mostEntries)
+	}
+	if err != nil {
+		return k.refuse("the working folder cannot be kept as it is: %v", err)
+	}
+	for _, e := range list {
+		c := host.Child{Name: e.Name(), Kind: host.Other}
+		switch {
+		case e.IsDir():
+			c.Kind = host.Dir
+		case e.Type().IsRegular():
+			c.Kind = host.File
+		case e.Type()&fs.ModeSymlink != 0:
+			if c.Target, err = os.Readlink(filepath.Join(run.Spec.Workdir, c.Name)); err != nil {
+				return k.refuse("the working folder cannot be kept as it is: %v", err)
+			}
+			c.Kind = host.Link
+		}
+		run.Facts.Entries = append(run.Facts.Entries, c)
+	}
+	return nil
+}
+
+func (k *keepOf) refuse(format string, args ...any) error {
+	return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: ", k.run.Spec.Name) + fmt.Sprintf(format, args...), Hint: `workdir_mode = "ro" under [sandbox] keeps all of it`}
+}
+
+// fits reports whether what is called name may be kept: it is not hidden, and tools
+// outside do not obey it.
+func (k *keepOf) fits(run *Run, name string, folder bool) bool {
+	at := filepath.Join(run.Spec.Workdir, name)
+	return slices.Contains(run.Spec.Keep, name) && !strings.EqualFold(name, ".git") && !plan.ObeyedName(run.Spec, name, folder) &&
+		!slices.Contains(plan.Hidden(run.Spec, run.Facts, run.Assets), at) && !slices.Contains(run.Spec.Files, at)
+}
+
+// names are the files of the working folder that are kept.
+func (k *keepOf) names(run *Run) (out []string) {
+	for _, c := range run.Facts.Entries {
+		if c.Kind == host.File && k.fits(run, c.Name, false) {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// make makes the folder: a mount point for each entry, links as they are, and copies of
+// the files that are kept.
+func (k *keepOf) make(run *Run) error {
+	if run.Spec.WorkdirMode != profile.Keep {
+		return nil
+	}
+	disk, err := run.Folder.Disk()
+	if err != nil {
+		return k.refuse("the folder of the run: %v", err)
+	}
+	k.folder = filepath.Join(disk, "keep")
+	if err := os.Mkdir(k.folder, 0o755); err != nil {
+		return err
+	}
+	kept := k.names(run)
+	for _, c := range run.Facts.Entries {
+		at := filepath.Join(k.folder, c.Name)
+		switch c.Kind {
+		case host.Dir:
+			err = os.Mkdir(at, 0o755)
+		case host.Link:
+			err = os.Symlink(c.Target, at)
+		case host.File:
+			var data []byte
+			mode := fs.FileMode(0o644)
+			if slices.Contains(kept, c.Name) {
+				if data, mode, err = readKept(filepath.Join(run.Spec.Workdir, c.Name)); err != nil {
+					return k.refuse("%q: %v", c.Name, err)
+				}
+				k.files[c.Name] = data
+			}
+			if err = files.Create(at, data, mode); err == nil {
+				err = os.Chmod(at, mode) // whatever the umask is
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	run.Assets.Kept, run.Assets.KeptFiles = k.folder, kept
+	return nil
+}
+
+func readKept(path string) ([]byte, fs.FileMode, error) {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	data, err := files.Read(path, files.NoLinks, maxKept)
+	return data, fi.Mode().Perm(), err
+}
+
+// finish puts back what is kept, each by one rename, and tells what is not. After an end
+// that was not the program's own nothing is put back: a file may be half written.
+func (k *keepOf) finish(run *Run, o *Outcome) error {
+	if k.folder == "" {
+		return nil
+	}
+	list, err := os.ReadDir(k.folder)
+	if err != nil {
+		return err
+	}
+	ended := !o.TimedOut && o.Signal == 0 && o.Code < 128
+	var dropped, unfinished []string
+	for _, e := range list {
+		name := e.Name()
+		before, copied := k.files[name]
+		switch {
+		case !copied && slices.ContainsFunc(run.Facts.Entries, func(c host.Child) bool {
+			return c.Name == name && (c.Kind != host.Link || e.Type()&fs.ModeSymlink != 0)
+		}): // its mount point, or the link that is there
+		case !k.fits(run, name, e.IsDir()) || !e.IsDir() && !e.Type().IsRegular():
+			dropped = append(dropped, visible.Text(name))
+		case e.IsDir():
+			if !ended {
+				unfinished = append(unfinished, visible.Text(name))
+			} else if err := k.putFolder(name); err != nil {
+				run.Warn("%q is not kept: %v", name, err)
+			}
+		default:
+			changed, err := k.changed(name, before, copied)
+			if err == nil && changed && !ended {
+				unfinished = append(unfinished, visible.Text(name))
+			} else if err == nil && changed {
+				err = k.putFile(name, before, copied)
+			}
+			if err != nil {
+				run.Warn("%q is not kept: %v", name, err)
+			}
+		}
+	}
+	tellNames(run, "not kept in the working folder", dropped)
+	tellNames(run, "not put back, for the program did not end by itself", unfinished)
+	return nil
+}
+
+func tellNames(run *Run, what string, names []string) {
+	const most = 8
+	if n := len(names); n > most {
+		names = append(names[:most:most], fmt.Sprintf("and %d more", n-most))
+	}
+	if len(names) > 0 {
+		run.Say("%s: %s", what, strings.Join(names, ", "))
+	}
+}
+
+// changed reports whether a kept file is another one now.
+func (k *keepOf) changed(name string, before []byte, copied bool) (bool, error) {
+	now, _, err := readKept(filepath.Join(k.folder, name))
+	return !copied || !bytes.Equal(now, before), err
+}
+
+// putFile replaces a file of the working folder, unless somebody else has changed it
+// since.
+func (k *keepOf) putFile(name string, before []byte, copied bool) error {
+	at := filepath.Join(k.run.Spec.Workdir, name)
+	data, mode, err := readKept(filepath.Join(k.folder, name))
+	if err != nil {
+		return err
+	}
+	if !copied {
+		return files.Create(at, data, mode&0o755)
+	}
+	return files.WriteIf(at, data, mode&0o755, func() error {
+		if now, _, err := readKept(at); err != nil || !bytes.Equal(now, before) {
+			return errors.New("it has changed outside of the box meanwhile")
+		}
+		return nil
+	})
+}
+
+// putFolder moves a folder that the run has made to the working folder.
+func (k *keepOf) putFolder(name string) error {
+	from, at := filepath.Join(k.folder, name), filepath.Join(k.run.Spec.Workdir, name)
+	if exists(at) {
+		return errors.New("there is one by now")
+	}
+	err := os.Rename(from, at)
+	if !errors.Is(err, syscall.EXDEV) {
+		return err
+	}
+	temp := filepath.Join(k.run.Spec.Workdir, "."+name+".inner-"+k.run.ID())
+	if _, err := copytree.Copy(context.Background(), from, temp, copytree.Options{}); err != nil {
+		return errors.Join(err, copytree.Remove(temp))
+	}
+	return os.Rename(temp, at)
+}

@@ -1,0 +1,116 @@
+package features
+
+// What a run may write of a working folder that it may not write as a whole, and folders
+// that a mount has made when they are missing.
+
+import (
+	"errors"
+	"fmt"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// zones tells which zones of the working folder do not fit: the profile goes on without.
+func zones() Feature {
+	return Feature{
+		Name: "zones", Keys: []string{"sandbox.writable"},
+		Make: func(run *Run) error {
+			for _, line := range run.Spec.Dropped {
+				run.Warn("%s", line)
+			}
+			return nil
+		},
+	}
+}
+
+// isZone reports whether a folder is a zone of the working folder.
+func isZone(rc profile.RunConfig, real string) bool {
+	return slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool { return m.Zone && files.Real(m.Source) == real })
+}
+
+// missing makes the sources of mounts that are not there (missing = "create"): below the
+// home, 0700, and through no link.
+func missing() Feature {
+	return Feature{
+		Name: "missing sources", Keys: []string{"mounts.missing"},
+		Before: func(run *Run) error {
+			for _, m := range run.Spec.Mounts {
+				if !m.Create || exists(m.Source) {
+					continue
+				}
+				if err := makeBelow(run.Homes(), m.Source); err != nil {
+					return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%s: %q cannot be made: %v", mountKey(m), m.Source, err), Hint: "mkdir -p " + m.Source}
+				}
+			}
+			return nil
+		},
+		Learn: func(run *Run) error { // what would be there
+			for _, m := range run.Spec.Mounts {
+				if p := run.Facts.Paths[m.Source]; m.Create && !run.Mode.Made() && p.Kind == host.Missing {
+					run.Facts.Paths[m.Source] = host.Path{Kind: host.Dir, Real: p.Real}
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// makeBelow makes a folder and those on the way to it from a home, name by name, so that
+// nobody puts a link in between.
+func makeBelow(homes []string, path string) error {
+	for _, home := range homes {
+		rest, ok := paths.Rest(home, path)
+		if !ok || rest == "" {
+			continue
+		}
+		dir, err := unix.Open(home, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		for name := range strings.SplitSeq(rest, "/") {
+			if err != nil {
+				return err
+			}
+			if err = unix.Mkdirat(dir, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+				_ = unix.Close(dir)
+				return err
+			}
+			next, openErr := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+			_ = unix.Close(dir)
+			dir, err = next, openErr
+		}
+		if err == nil {
+			_ = unix.Close(dir)
+		}
+		return err
+	}
+	return errors.New("it is not below your home folder")
+}
+
+// minimalEtc says who the user is, for an /etc that knows nobody else.
+func minimalEtc() Feature {
+	make := func(run *Run) error {
+		if run.Spec.Etc != "minimal" {
+			return nil
+		}
+		f := run.Facts
+		name, group := f.User, "user"
+		if g, err := user.LookupGroupId(strconv.Itoa(f.GID)); err == nil {
+			group = g.Name
+		}
+		if name == "" || strings.ContainsAny(name+group+f.Home, ":\n") {
+			return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: etc = \"minimal\": your name or home cannot stand in a password file", run.Spec.Name), Hint: "etc = \"host\" under [sandbox]"}
+		}
+		run.Assets.Passwd = fmt.Appendf(nil, "%s:x:%d:%d::%s:/bin/sh\n", name, f.UID, f.GID, f.Home)
+		run.Assets.GroupFile = fmt.Appendf(nil, "%s:x:%d:\n", group, f.GID)
+		return nil
+	}
+	return Feature{Name: "a minimal /etc", Keys: []string{"sandbox.etc"}, Make: make, Show: make}
+}

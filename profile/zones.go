@@ -1,0 +1,153 @@
+package profile
+
+// Zones are what a box can write of a working folder that it cannot write as a whole:
+// [sandbox] writable, and the folders that [sandbox] keep names. Each that fits is a
+// mount. What does not fit is dropped with one line, so that a profile for many projects
+// works in one that lacks a folder; what the planner hides or protects stays so.
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile/strict"
+)
+
+// inside checks the paths of a list: relative, and in the folder. Without deep they are
+// names of entries of it.
+func (v *validator) inside(l strict.List, key string, deep bool) {
+	v.filled(l, key)
+	for _, it := range l.Items {
+		text := it.Text
+		if name, ok := removal(text); ok && name != "" {
+			text = name
+		}
+		clean := filepath.Clean(strings.TrimSuffix(text, "/"))
+		switch {
+		case strings.TrimSpace(text) == "":
+		case filepath.IsAbs(text) || strings.HasPrefix(text, "~") || strings.Contains(text, "$"):
+			v.add(it.At, key, fmt.Sprintf("%q is not relative to the working folder", it.Text), `[mounts] takes other places`)
+		case clean == "." || clean == ".." || strings.HasPrefix(clean, "../"):
+			v.add(it.At, key, fmt.Sprintf("%q is not in the working folder", it.Text), "")
+		case !deep && strings.Contains(clean, "/"):
+			v.add(it.At, key, fmt.Sprintf("%q is not the name of an entry of the working folder", it.Text), "")
+		}
+	}
+}
+
+// zones adds the mounts. The working folder is known.
+func (r *resolver) zones() {
+	s, rc := &r.s.Sandbox, &r.rc
+	if len(s.Writable.Items) > 0 && rc.WorkdirMode == RW {
+		r.add(s.Writable.At, "sandbox.writable", "the whole working folder is writable", `workdir_mode = "ro" goes with it`)
+	}
+	if len(s.Keep.Items) > 0 && Mode(s.WorkdirMode.V) != Keep {
+		r.add(s.Keep.At, "sandbox.keep", `is for workdir_mode = "keep" alone`, "")
+	}
+	add := func(l strict.List, key string, keep bool) (names []string) {
+		for _, it := range l.Items {
+			name := filepath.Clean(it.Text)
+			if slices.Contains(names, name) {
+				continue
+			}
+			names = append(names, name)
+			kind, why := r.fits(name)
+			switch {
+			case why == "" && (!keep || kind == "a folder"):
+				path := filepath.Join(rc.Workdir, name)
+				rc.Mounts = append(rc.Mounts, Mount{Source: path, Dest: path, Mode: RW, File: it.At.File, Line: it.At.Line, Written: "${workdir}/" + name, Zone: true})
+			case why == "" || keep && kind == "":
+			default:
+				r.drop(it.At, key, name, why)
+			}
+		}
+		return names
+	}
+	rc.Zones = add(s.Writable, "sandbox.writable", false)
+	rc.Keep = add(s.Keep, "sandbox.keep", true)
+}
+
+// drop says that a zone does not fit.
+func (r *resolver) drop(at strict.Pos, key, name, why string) {
+	r.rc.Dropped = append(r.rc.Dropped, fmt.Sprintf("%s (%s:%d): %q %s, and stays as it is", key, filepath.Base(at.File), at.Line, name, why))
+	r.warn(at, key, "", "%q %s, and stays as it is", name, why)
+}
+
+// fits says what is at a path of the working folder, "" when nothing is, and why it can be
+// no zone.
+func (r *resolver) fits(name string) (kind, why string) {
+	if r.rc.WorkdirMode == None || r.rc.Workdir == "" {
+		return "a folder", "is not in the box: the working folder is not mounted"
+	}
+	path := r.rc.Workdir
+	var fi fs.FileInfo
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.EqualFold(part, ".git") || strings.EqualFold(part, ".inner") {
+			return "a folder", "is protected"
+		}
+		path = filepath.Join(path, part)
+		var err error
+		switch fi, err = os.Lstat(path); {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+			return "", "does not exist"
+		case err != nil:
+			return "a folder", "cannot be inspected"
+		case fi.Mode()&fs.ModeSymlink != 0:
+			return "a link", "is or leads through a link"
+		}
+	}
+	if m := r.mountOver(path); m != nil && !m.Zone {
+		return "a folder", "lies in what " + m.key() + " mounts"
+	}
+	switch {
+	case fi.IsDir():
+		return "a folder", ""
+	case !fi.Mode().IsRegular():
+		return "something", "is neither a folder nor a file"
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil || st.Nlink > 1 {
+		return "a file", "has other names (hard links), which would change with it"
+	}
+	return "a file", ""
+}
+
+// skipped reports whether a mount is left out because its source is not there, and that is
+// what the profile says then.
+func (r *resolver) skipped(m Mount) bool {
+	spec, ok := r.s.Mounts.Get(m.Written)
+	if !ok || m.File == "--mount" || spec.Missing.V != "skip" || m.Mode == Tmpfs {
+		return false
+	}
+	kind, err := stat(m.Source)
+	return err == nil && kind == ""
+}
+
+// badCreate says why a missing source cannot be made, or "".
+func (r *resolver) badCreate(m *Mount) string {
+	src := real(m.Source)
+	switch {
+	case !paths.Inside(r.c.Home, m.Source) && !paths.Inside(r.home, m.Source):
+		return fmt.Sprintf("source %q does not exist, and nothing is made outside of your home folder", m.Source)
+	case !paths.Inside(r.home, src) || strings.TrimPrefix(src, r.home) != strings.TrimPrefix(strings.TrimPrefix(m.Source, r.c.Home), r.home):
+		return fmt.Sprintf("source %q does not exist, and a link is on the way to it", m.Source)
+	}
+	return r.forbiddenSource(m)
+}
+
+// created are the folders that a run makes when they are missing.
+func (g *granter) created(mounts []Mount) (out []Item) {
+	for _, m := range mounts {
+		if m.Create {
+			out = append(out, Item{Text: g.short(m.Source), ID: m.Source})
+		}
+	}
+	return out
+}
