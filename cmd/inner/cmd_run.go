@@ -127,6 +127,9 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	} else if p, err = a.Choose(f.profile, pl); err == nil {
 		err = checkPin(p, f.sha256)
 	}
+	if err == nil {
+		p, o, err = a.commanded(pl, p, o, false, nil)
+	}
 	if err != nil {
 		if !f.dryRun {
 			a.auditUnusable(f.profile, pl.Cwd, err)

@@ -19,9 +19,10 @@ import (
 
 func (a *app) cmdWhy() *cobra.Command {
 	var name string
+	var who whoFlags
 	var write, asJSON bool
 	c := &cobra.Command{
-		Use: "why PATH|host:NAME|env:NAME|cmd:NAME [-p NAME|./FILE]", Short: "Say whether a sandbox has one thing, and which line says so",
+		Use: "why PATH|host:NAME|env:NAME|cmd:NAME [-p NAME|./FILE | --as ROLE]", Short: "Say whether a sandbox has one thing, and which line says so",
 		Args: cobra.ExactArgs(1),
 		Long: "Say whether a profile's sandbox has a path, a host, a variable or a command here, how it\n" +
 			"looks there, which line of which file says so, and what would widen it. Nothing is run.\n" +
@@ -32,7 +33,10 @@ func (a *app) cmdWhy() *cobra.Command {
 			if cmd.Flags().Changed("profile") && name == "" {
 				return usagef("--profile is empty")
 			}
-			t, err := a.whyTable(name)
+			if err := who.check(cmd); err != nil {
+				return err
+			}
+			t, err := a.whyTable(name, who)
 			if err != nil {
 				return a.unusable(err, name)
 			}
@@ -55,13 +59,15 @@ func (a *app) cmdWhy() *cobra.Command {
 	c.Flags().BoolVarP(&write, "write", "w", false, "granted means that it can be written")
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	c.Flags().StringVar(&who.as, "as", "", "the profile that [roles] of config.toml has for this role: `NAME`")
+	_ = c.RegisterFlagCompletionFunc("as", a.completeRoles)
 	return c
 }
 
 // whyTable is what is known of the box of a profile, or of the one that this process is in.
-func (a *app) whyTable(name string) (*why.Table, error) {
+func (a *app) whyTable(name string, who whoFlags) (*why.Table, error) {
 	if inBox() {
-		if name != "" {
+		if name != "" || who.asked {
 			return nil, &fault.Refusal{Code: 126, Msg: "in a sandbox, inner why answers for this one alone", Hint: "inner why PATH"}
 		}
 		data, err := os.ReadFile(why.Place)
@@ -72,6 +78,9 @@ func (a *app) whyTable(name string) (*why.Table, error) {
 	}
 	pl, err := a.Here()
 	if err != nil {
+		return nil, err
+	}
+	if _, err := a.roleFlags(who, pl, &name); err != nil {
 		return nil, err
 	}
 	if name == "" {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/runlog"
@@ -74,12 +75,17 @@ func (a *app) shimRun(d shims.Decision, env shims.Env, args []string) int {
 	if own := d.Profile.Program(); filepath.Base(own) != d.Name {
 		o.Entrypoint = d.Name
 	}
+	p, o, err := a.commanded(pl, d.Profile, o, true, append([]string{d.Name}, args...))
+	if err != nil {
+		a.fail(err)
+		return fault.Code(err)
+	}
 	c, err := a.Context(pl, o, true)
 	if err != nil {
 		a.fail(err)
 		return 125
 	}
-	return leave(a.run(isolator.Call{Profile: d.Profile, Context: c, Word: d.Name}))
+	return leave(a.run(isolator.Call{Profile: p, Context: c, Word: d.Name}))
 }
 
 // leave ends this process as its program ended, when that was of SIGINT and somebody

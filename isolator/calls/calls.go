@@ -32,7 +32,9 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/session"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 )
 
 // Options are what all calls of a Runner share.
@@ -128,7 +130,15 @@ func (r *Runner) run(q Request, done <-chan struct{}, streams *Streams) (a Answe
 	if a.Err = q.Check(); a.Err != nil {
 		return a
 	}
-	l, err := r.load(role, asRole)
+	l, err := r.load(role, asRole, "")
+	if err == nil && len(q.Env) == 0 { // a variable can make another program of a name
+		var instead string
+		if instead, err = settings.Commanded(l.commands, q.Argv, q.Line); instead != "" {
+			l, err = r.load(role, asRole, instead)
+		}
+	} else if err == nil && l.commands.Only {
+		_, err = settings.Commanded(config.Commands{Only: true}, q.Argv, q.Line)
+	}
 	a.Role = l.role.Name
 	if l.profile != nil {
 		a.Profile = l.profile.Name

@@ -9,6 +9,7 @@ import (
 
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/config"
 )
 
 // loaded is a profile with all that it is resolved against, as long as no file of it changes.
@@ -19,6 +20,7 @@ type loaded struct {
 	spec     profile.RunConfig // as it was resolved when it was loaded
 	role     settings.Role
 	place    settings.Place
+	commands config.Commands // [commands]: some of them have another profile
 
 	stamps []stamp
 	late   bool // a file changed just before it was read: its next change may look the same
@@ -51,18 +53,20 @@ func (l *loaded) fresh() bool {
 }
 
 // load reads what a call of that role, or of the profile of the Runner, needs.
-func (r *Runner) load(role string, asRole bool) (*loaded, error) {
+// instead names another profile for it, and may be "".
+func (r *Runner) load(role string, asRole bool, instead string) (*loaded, error) {
 	key := "profile"
 	if asRole {
 		key = "role " + role
 	}
+	key += "\x00" + instead
 	r.mu.Lock()
 	l := r.loads[key]
 	r.mu.Unlock()
 	if l != nil && l.fresh() {
 		return l, nil
 	}
-	l, err := r.read(role, asRole)
+	l, err := r.read(role, asRole, instead)
 	if err != nil {
 		return l, err
 	}
@@ -77,7 +81,7 @@ func (r *Runner) load(role string, asRole bool) (*loaded, error) {
 
 const maxLoads = 64
 
-func (r *Runner) read(role string, asRole bool) (*loaded, error) {
+func (r *Runner) read(role string, asRole bool, instead string) (*loaded, error) {
 	began := time.Now()
 	l := &loaded{settings: settings.Of(r.callerOf(nil, new(notes)))}
 	var err error
@@ -91,6 +95,12 @@ func (r *Runner) read(role string, asRole bool) (*loaded, error) {
 			return l, err
 		}
 		name = l.role.Profile
+	}
+	if instead != "" {
+		name = instead
+	}
+	if l.commands, err = l.settings.Commands(l.place); err != nil {
+		return l, err
 	}
 	if l.profile, err = l.settings.Choose(name, l.place); err != nil {
 		return l, err

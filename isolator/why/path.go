@@ -160,6 +160,9 @@ func (t *Table) entryOf(i int, r *Rule, p, rest string) entry {
 	}
 	source := r.source
 	if original, staged := t.s.Original(source); staged {
+		if original == "" && rest != "" {
+			return entry{kind: '-'}
+		}
 		if original == "" { // made for the run, and known by its place alone
 			return entry{kind: 'd', read: true, write: true, perms: 0o700}
 		}

@@ -35,6 +35,7 @@ type Config struct {
 	Shims          []profile.KV  // a command, and the profile that claims it
 	Roles          *Roles        // nil without [roles]
 	Keep, KeepSize string        // how long, and how much of, records of runs are kept: see Retention
+	Commands       *Commands     // nil without [commands]
 	SessionIdle    time.Duration // how long a session that is not used is kept; 0 when it is not said
 	DefaultLimits  profile.Limits
 	Hide           []string                // hidden from every box, on top of the table
@@ -43,16 +44,17 @@ type Config struct {
 }
 
 type file struct {
-	SchemaVersion  strict.String              `toml:"schema_version"`
-	DefaultProfile strict.String              `toml:"default_profile"`
-	WorkspacesPath strict.String              `toml:"workspaces_path"`
-	Log            strict.String              `toml:"log"`
-	SetuidBwrap    strict.Bool                `toml:"setuid_bwrap"`
-	Aliases        strict.Table[string]       `toml:"aliases"`
-	Shims          strict.Table[string]       `toml:"shims"`
-	Roles          strict.Table[strict.Words] `toml:"roles"`
-	SessionIdle    strict.String              `toml:"session_idle"`
-	DefaultLimits  profile.LimitsTable        `toml:"default_limits"`
+	SchemaVersion  strict.String               `toml:"schema_version"`
+	DefaultProfile strict.String               `toml:"default_profile"`
+	WorkspacesPath strict.String               `toml:"workspaces_path"`
+	Log            strict.String               `toml:"log"`
+	SetuidBwrap    strict.Bool                 `toml:"setuid_bwrap"`
+	Aliases        strict.Table[string]        `toml:"aliases"`
+	Shims          strict.Table[string]        `toml:"shims"`
+	Roles          strict.Table[strict.Words]  `toml:"roles"`
+	Commands       strict.Table[strict.Switch] `toml:"commands"`
+	SessionIdle    strict.String               `toml:"session_idle"`
+	DefaultLimits  profile.LimitsTable         `toml:"default_limits"`
 	Hide           struct {
 		Paths strict.List `toml:"paths"`
 		Env   strict.List `toml:"env"`
@@ -139,7 +141,7 @@ func parse(read profile.File, more func(*file) []strict.Problem) (*Config, error
 	}
 	return &Config{
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
-		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), Roles: roles(f.Roles), SessionIdle: idle(f.SessionIdle.V), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
+		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), Roles: roles(f.Roles), Commands: commands(f.Commands), SessionIdle: idle(f.SessionIdle.V), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
 		Capabilities: capabilities(f.Capability), Keep: f.Output.Keep.V, KeepSize: f.Output.Size.V,
 	}, nil
 }
@@ -191,6 +193,7 @@ func check(f *file) []strict.Problem {
 	}
 	problems = append(problems, checkRoles(f.Roles)...)
 	problems = append(problems, f.Output.check()...)
+	problems = append(problems, checkCommands(f.Commands)...)
 	if s := f.SessionIdle; s.Set && idle(s.V) <= 0 {
 		add(s.At, "session_idle", fmt.Sprintf("%q is not a time such as \"12h\" or \"30m\", nor at least a minute", s.V))
 	}

@@ -45,6 +45,14 @@ func (c *Config) Settings() []Setting {
 		}
 		add(strings.Join(c.Roles.Order, ", "), "roles", "order")
 	}
+	if c.Commands != nil {
+		for _, kv := range c.Commands.Profiles {
+			add(kv.Value, "commands", kv.Key)
+		}
+		if c.Commands.Only {
+			add("true", "commands", only)
+		}
+	}
 	if c.SessionIdle > 0 {
 		add(c.SessionIdle.String(), "session_idle")
 	}

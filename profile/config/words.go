@@ -22,6 +22,14 @@ func (c *Config) Words() []string {
 			parts = append(parts, "orders its roles: "+strings.Join(c.Roles.Order, ", "))
 		}
 	}
+	if c.Commands != nil {
+		for _, kv := range c.Commands.Profiles {
+			parts = append(parts, fmt.Sprintf("runs the command %q in profile %q", kv.Key, kv.Value))
+		}
+		if c.Commands.Only {
+			parts = append(parts, "runs no other commands")
+		}
+	}
 	if c.WorkspacesPath != "" {
 		parts = append(parts, fmt.Sprintf("keeps workspaces in %q", c.WorkspacesPath))
 	}

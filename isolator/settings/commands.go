@@ -1,0 +1,65 @@
+package settings
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/profile/config"
+)
+
+// Commands is [commands] in force at a place: that of the project's config.toml when it is
+// allowed, on top of the user's. Either can say that no other command is run.
+func (s *Settings) Commands(pl Place) (config.Commands, error) {
+	var all config.Commands
+	add := func(c *config.Config) {
+		if c != nil && c.Commands != nil {
+			for _, kv := range c.Commands.Profiles {
+				if c.Commands.For(strings.Fields(kv.Key)) != "" && all.For(strings.Fields(kv.Key)) == "" {
+					all.Profiles = append(all.Profiles, kv)
+				}
+			}
+			all.Only = all.Only || c.Commands.Only
+		}
+	}
+	if pl.Project != nil && pl.Project.Problem == nil {
+		own, err := s.ApprovedConfig(pl.Root(), pl.Project)
+		if err != nil {
+			return all, err
+		}
+		add(own)
+	}
+	cfg, err := s.GlobalConfig()
+	if err != nil {
+		return all, err
+	}
+	add(cfg)
+	return all, nil
+}
+
+// Commanded returns the profile that a table has for a command, "" for the one that it
+// would have without: of its arguments, or, where line is not "", of that command line. A
+// shell that is only given a command line is taken for that.
+func Commanded(c config.Commands, argv []string, line string) (string, error) {
+	if len(c.Profiles) == 0 && !c.Only {
+		return "", nil
+	}
+	if line == "" && len(argv) == 3 && argv[1] == "-c" && slices.Contains([]string{"sh", "bash", "dash", "zsh", "fish"}, filepath.Base(argv[0])) {
+		line = argv[2]
+	}
+	words := argv
+	if line != "" {
+		words, _ = config.Simple(line)
+	}
+	name := c.For(words)
+	if name == "" && c.Only {
+		what := line
+		if what == "" {
+			what = strings.Join(argv, " ")
+		}
+		return "", &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("[commands] of config.toml has no entry for %q, and says that no other command is run (only = true)", what), Hint: "inner config edit"}
+	}
+	return name, nil
+}

@@ -1,0 +1,114 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
+)
+
+// Commands is [commands]: another profile for some commands.
+//
+//	[commands]
+//	"npm install" = "install"
+//	only = false
+//
+// Who matches gets more than others, so a command is taken for what it says only where it
+// can be nothing else: its words begin with those of an entry, the first one is a bare name,
+// and no flag makes it about the whole computer.
+type Commands struct {
+	Profiles []profile.KV // words of a command, and its profile
+	Only     bool         // any other command is refused
+}
+
+// only is the key of [commands] that is no command.
+const only = "only"
+
+func commands(t strict.Table[strict.Switch]) *Commands {
+	if !t.Set {
+		return nil
+	}
+	c := &Commands{}
+	for _, e := range t.Entries {
+		if e.Key == only {
+			c.Only = e.Value.V == "true"
+			continue
+		}
+		c.Profiles = append(c.Profiles, profile.KV{Key: strings.Join(strings.Fields(e.Key), " "), Value: string(e.Value.V)})
+	}
+	return c
+}
+
+func checkCommands(t strict.Table[strict.Switch]) []strict.Problem {
+	var problems []strict.Problem
+	add := func(at strict.Pos, key, msg, hint string) {
+		problems = append(problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
+	}
+	if n := len(t.Entries); n > profile.MaxCommands {
+		add(t.At, "commands", fmt.Sprintf("has %d entries, more than %d", n, profile.MaxCommands), "")
+	}
+	for _, e := range t.Entries {
+		key := strict.Join("commands", e.Key)
+		words, simple := Simple(e.Key)
+		switch {
+		case e.Key == only:
+			if e.Value.V != "true" && e.Value.V != "false" {
+				add(e.At, key, "wants true or false", "")
+			}
+		case !simple || strings.Contains(words[0], "/"):
+			add(e.At, key, "is not a command and its first arguments, in plain words", `write it like "npm install"`)
+		default:
+			if err := profile.CheckName(string(e.Value.V)); err != nil {
+				add(e.At, key, err.Error(), "")
+			}
+		}
+	}
+	return problems
+}
+
+// For returns the profile of a command, "" where the table has none for it. Of two entries
+// that fit, the longer one counts.
+func (c *Commands) For(argv []string) string {
+	best, name := 0, ""
+	for _, kv := range c.Profiles {
+		words := strings.Split(kv.Key, " ")
+		if len(words) > best && len(argv) >= len(words) && slices.Equal(argv[:len(words)], words) && !slices.ContainsFunc(argv[len(words):], global) {
+			best, name = len(words), kv.Value
+		}
+	}
+	return name
+}
+
+// global reports whether an argument may be about more than the folder: -g, --global and
+// --location=global, as package managers shorten and combine them.
+func global(arg string) bool {
+	long, isLong := strings.CutPrefix(arg, "--")
+	if isLong {
+		long, _, _ = strings.Cut(strings.ToLower(long), "=")
+		return strings.HasPrefix(long, "g") || strings.HasPrefix(long, "no-g") || long != "" && strings.HasPrefix("location", long)
+	}
+	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg, "gG")
+}
+
+// Simple reads a command line that is one simple command in any shell, without expansion,
+// redirection or assignment, and returns its words.
+func Simple(line string) (words []string, ok bool) {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,="
+	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ' ' }) {
+		quoted := len(word) > 2 && (word[0] == '\'' || word[0] == '"') && word[len(word)-1] == word[0]
+		if quoted { // what is in the quotes is plain, too, or one of ^ and ~
+			word = word[1 : len(word)-1]
+		}
+		extra := ""
+		if quoted {
+			extra = "^~*"
+		}
+		if strings.ContainsFunc(word, func(r rune) bool { return !strings.ContainsRune(plain+extra, r) }) || strings.HasPrefix(word, "=") || len(words) == 0 && strings.Contains(word, "=") {
+			return nil, false
+		}
+		words = append(words, word)
+	}
+	return words, len(words) > 0
+}
