@@ -158,8 +158,7 @@ func toolThere(c *caller.Caller, sign string) bool {
 	if rest, ok := strings.CutPrefix(sign, "~/"); ok {
 		return files.Exists(filepath.Join(c.Home, rest))
 	}
-	_, err := c.FindReal(sign, c.Getenv("PATH"))
-	return err == nil
+	return c.OnPath(sign)
 }
 
 // Named is a Spec with the program that a run would take: the caller's shell when the

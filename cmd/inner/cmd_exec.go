@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -147,6 +148,7 @@ func (a *app) execJSON(r *calls.Runner, f execFlags, args []string) error {
 
 // serveCalls answers until the end of standard input, or until a signal ends all boxes.
 func (a *app) serveCalls(r *calls.Runner) error {
+	debug.SetGCPercent(400) // each call leaves some MB of garbage, and little stays
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	signals := make(chan os.Signal, 1)

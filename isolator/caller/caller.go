@@ -47,6 +47,10 @@ type Caller struct {
 
 	Teller
 
+	// Installed, when not nil, remembers which programs are on PATH. It is for whoever makes
+	// many runs and replaces it when a folder of PATH changes.
+	Installed *Installed
+
 	unaudited bool // it was said that the audit log cannot be written
 }
 

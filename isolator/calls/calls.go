@@ -54,6 +54,7 @@ type Runner struct {
 
 	mu     sync.Mutex
 	loads  map[string]*loaded
+	path   pathFolders
 	warned map[string]bool
 	swept  time.Time
 }
@@ -366,7 +367,7 @@ func (s *streams) close() {
 // callerOf is the caller of one call.
 func (r *Runner) callerOf(s *streams, n *notes) *caller.Caller {
 	c := *r.caller
-	c.Stdin, c.Stdout, c.Stderr, c.Teller = nil, nil, nil, n
+	c.Stdin, c.Stdout, c.Stderr, c.Teller, c.Installed = nil, nil, nil, n, r.installed()
 	if s != nil {
 		c.Stdin = s.in
 		if s.passed != nil {

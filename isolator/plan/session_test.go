@@ -1,0 +1,26 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestKeptTmp(t *testing.T) {
+	for _, c := range []struct{ tmp, dest, want string }{
+		{"", "/tmp/x", ""},
+		{"/s/tmp", "/tmp", ""},
+		{"/s/tmp", "/tmpx", ""},
+		{"/s/tmp", "/tmp/x", `puts "/tmp/x" below /tmp`},
+	} {
+		b := &builder{s: Staged{Tmp: c.tmp}}
+		b.op(Op{Kind: OpReadOnly, Source: "/usr", Dest: c.dest})
+		err := b.keptTmp()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	b := &builder{s: Staged{Tmp: "/s/tmp"}, disk: 1}
+	if err := b.keptTmp(); err == nil {
+		t.Error("a limit that nothing holds is taken")
+	}
+}
