@@ -33,7 +33,11 @@ func dryJSON(b *isolator.Prepared) (map[string]any, error) {
 		for _, w := range op.Words() {
 			words = append(words, names.Replace(w))
 		}
-		args = append(args, map[string]any{"args": words, "reason": op.Reason})
+		entry := map[string]any{"args": words, "reason": op.Reason}
+		if op.Outside {
+			entry["outside"] = op.Dest // covered by the launcher, see launch.masks
+		}
+		args = append(args, entry)
 	}
 	env := map[string]string{}
 	for _, kv := range p.Env {
