@@ -13,7 +13,7 @@ import (
 func (b *Prepared) Options() launch.Options {
 	e := b.Spec.Entrypoint
 	return launch.Options{
-		Stdin: b.Stdin, Stdout: b.Stdout, Stderr: b.Stderr,
+		Stdin: b.Stdin, Stdout: b.Stdout, Stderr: b.Stderr, Exe: b.Exe,
 		Interactive: e.Interactive, Raw: e.TUI, CursorFix: e.CursorFix,
 		Clipboard: b.Spec.Clipboard,
 		Timeout:   b.Spec.Output.Timeout,

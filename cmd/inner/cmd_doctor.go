@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/isolator/host"
@@ -109,7 +106,7 @@ func (a *app) diagnose() []finding {
 
 // bwrapVersion reports the version and its known holes.
 func bwrapVersion(path string) []finding {
-	out, err := clean(path, "--version")
+	out, err := host.Clean(path, "--version")
 	words := strings.Fields(out)
 	if err != nil || len(words) == 0 {
 		return []finding{broken("bwrap", "sudo apt-get install --reinstall bubblewrap", "%s --version fails: %v", path, err)}
@@ -138,31 +135,12 @@ func older(version, than string) bool {
 	return slices.Compare(v[:], t[:]) < 0
 }
 
-// clean runs a program without anything of this environment.
-func clean(path string, args ...string) (string, error) {
-	cmd := exec.Command(path, args...)
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
-	cmd.Dir = "/"
-	cmd.WaitDelay = time.Second
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	err := cmd.Run()
-	return out.String(), err
-}
-
 // namespaces makes a sandbox: the only test that counts.
 func namespaces(bwrap string) finding {
-	args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"}
-	if os.Getuid() != 0 {
-		args = append(args, "--unshare-user", "--disable-userns") // as every box has it
-	}
-	out, err := clean(bwrap, append(args, "--", "/bin/true")...)
+	said, err := host.TryBwrap(bwrap)
 	if err == nil {
 		return ok("sandbox", "user, process, network and IPC namespaces work")
 	}
-	said := strings.TrimSpace(strings.SplitN(out, "\n", 2)[0])
 	why, fix := host.ProbeNamespaces("/").Cause(bwrap, said)
 	if why == "" {
 		return broken("sandbox", "run it in a place that allows user namespaces (containers often do not)", "bwrap cannot make a sandbox: %s", said)

@@ -15,8 +15,7 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/enr/inner/isolator/launch"
-	"github.com/enr/inner/isolator/procfs"
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/isolator/verify/attack"
 	"github.com/enr/inner/shims"
@@ -27,23 +26,12 @@ var version = "dev"
 
 func main() {
 	// Inside a box inner is the supervisor, and nothing else.
-	if launch.IsBox(os.Args) {
-		os.Exit(launch.Box())
-	}
-	if launch.IsOutside(os.Args) {
-		os.Exit(launch.Outside())
-	}
+	isolator.Main()
 	if verify.IsInside(os.Args) {
 		os.Exit(verify.Inside())
 	}
-	if procfs.IsPart(os.Args) {
-		os.Exit(procfs.Part(os.Args))
-	}
 	if attack.IsInside(os.Args) {
 		os.Exit(attack.Inside(os.Args))
-	}
-	if isConnect(os.Args) {
-		os.Exit(connect(os.Args[1], os.Args[2]))
 	}
 	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG):
 	// everything runs on one that lives as long as the process.

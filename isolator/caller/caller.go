@@ -42,6 +42,10 @@ type Caller struct {
 
 	Stdin, Stdout, Stderr *os.File
 
+	// Exe is the inner binary that is the supervisor of boxes; "" when this program is, because
+	// it lets isolator.Main have the first word.
+	Exe string
+
 	Version  string // of inner, for records
 	AllTools bool   // as if every tool of the table of resources were on this computer
 
@@ -105,6 +109,29 @@ func (c *Caller) OtherHome() string {
 	return ""
 }
 
+// Folders finds the home of the user and INNER_HOME from an environment. On an error they are
+// what is known of them.
+func Folders(getenv func(string) string) (home, innerHome string, err error) {
+	if home = getenv("HOME"); filepath.IsAbs(home) {
+		home = filepath.Clean(home)
+	} else if home = profile.PasswordHome(); home == "" {
+		return "", "", errors.New("HOME is not set, and the password file names no home")
+	}
+	innerHome = filepath.Join(home, ".inner")
+	p := getenv("INNER_HOME")
+	switch {
+	case p == "":
+		return home, innerHome, nil
+	case !filepath.IsAbs(p):
+		return home, innerHome, fmt.Errorf("INNER_HOME %q is not an absolute path", p)
+	}
+	innerHome = filepath.Clean(p)
+	if rest, err := filepath.Rel(innerHome, home); err == nil && rest != ".." && !strings.HasPrefix(rest, "../") {
+		return home, innerHome, fmt.Errorf("INNER_HOME %q holds your home folder: it is to be a folder of its own", p)
+	}
+	return home, innerHome, nil
+}
+
 // Homes are the homes of the user.
 func (c *Caller) Homes() []string {
 	if other := c.OtherHome(); other != "" {
@@ -165,7 +192,7 @@ func (c *Caller) Absolute(path, cwd string) string {
 // the shims lead to.
 func (c *Caller) Selves() []os.FileInfo {
 	var out []os.FileInfo
-	for _, p := range []string{"/proc/self/exe", filepath.Join(c.InnerHome, "shims", "inner")} {
+	for _, p := range []string{"/proc/self/exe", filepath.Join(c.InnerHome, "shims", "inner"), c.Exe} {
 		if fi, err := os.Stat(p); err == nil {
 			out = append(out, fi)
 		}
@@ -175,6 +202,9 @@ func (c *Caller) Selves() []os.FileInfo {
 
 // Self is where the inner binary lies; "" when that cannot be told.
 func (c *Caller) Self() string {
+	if c.Exe != "" {
+		return c.Exe
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return ""

@@ -14,6 +14,7 @@ import (
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/runlog"
 )
 
 // Answer is what a call came to. When Started is false the program has not run, and Err says
@@ -126,11 +127,7 @@ func (a *Answer) ended(out features.Outcome) {
 		a.Signal = unix.SignalName(out.Signal)
 	}
 	a.Limits = out.Limits
-	for _, h := range out.Hosts {
-		if h.Refused > 0 && h.Host != "" && !slices.Contains(a.Hosts, h.Host) {
-			a.Hosts = append(a.Hosts, h.Host)
-		}
-	}
+	a.Hosts = runlog.RefusedHosts(out.Hosts)
 	a.Blocked = slices.Sorted(maps.Keys(out.Blocked))
 	if a.TimedOut {
 		a.Err = &fault.Refusal{Code: 124, Kind: fault.KindTimeout, Msg: "the program was stopped at its time limit"}

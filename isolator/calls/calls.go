@@ -30,9 +30,9 @@ import (
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/streams"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 )
@@ -115,10 +115,10 @@ func (r *Runner) Here(q Request, streams *Streams) Answer { return r.run(q, nil,
 
 // run is a call from its beginning to its end.
 func (r *Runner) run(q Request, done <-chan struct{}, streams *Streams) (a Answer) {
-	began, n := time.Now(), new(notes)
+	began, n := time.Now(), new(caller.Notes)
 	a.ID = q.ID
 	defer func() {
-		a.Took, a.Warnings = time.Since(began), r.once(n.list())
+		a.Took, a.Warnings = time.Since(began), r.once(n.List())
 	}()
 	role, asRole := r.o.Role, r.o.AsRole
 	switch {
@@ -156,7 +156,7 @@ func (r *Runner) run(q Request, done <-chan struct{}, streams *Streams) (a Answe
 }
 
 // start gives a call its files and its session, and runs it.
-func (r *Runner) start(a *Answer, q Request, l *loaded, n *notes, done <-chan struct{}, streams *Streams) error {
+func (r *Runner) start(a *Answer, q Request, l *loaded, n *caller.Notes, done <-chan struct{}, streams *Streams) error {
 	s, err := r.session(q, l)
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (r *Runner) call(q Request, l *loaded, s *session.Session) (isolator.Call, 
 	}
 	argv := q.Argv
 	if q.Line != "" {
-		argv = r.shell(q.Line, l.spec, s != nil)
+		argv = isolator.ShellWords(r.caller, q.Line, l.spec, s != nil)
 	} else if strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) && c.Start != "" {
 		argv = append([]string{filepath.Join(c.Start, argv[0])}, argv[1:]...)
 	}
@@ -219,20 +219,6 @@ func (r *Runner) call(q Request, l *loaded, s *session.Session) (isolator.Call, 
 	return c, nil
 }
 
-// shell is how a command line is run: by bash where the box has one, else by sh. In a session
-// the shell leaves the folder that it ended in.
-func (r *Runner) shell(line string, spec profile.RunConfig, kept bool) []string {
-	sh := "sh"
-	if _, err := r.caller.FindReal("bash", plan.BoxPath(spec, r.caller.Getenv("PATH"))); err == nil {
-		sh = "bash"
-	}
-	if !kept {
-		return []string{sh, "-c", line}
-	}
-	// The line itself is shifted away, so that it sees no argument.
-	return []string{sh, "-c", "trap 'pwd -P >" + session.LastFile + " 2>/dev/null' EXIT; eval \"shift\n$1\"", sh, line}
-}
-
 // session opens the session of a request, nil when it has none.
 func (r *Runner) session(q Request, l *loaded) (*session.Session, error) {
 	id := orElse(q.Session, r.o.Session)
@@ -240,10 +226,7 @@ func (r *Runner) session(q Request, l *loaded) (*session.Session, error) {
 	if id == "" {
 		return nil, nil
 	}
-	key := session.Key{ID: id, Project: l.place.Root(), Profile: l.profile.Path}
-	if key.Project == "" {
-		key.Project = l.place.Cwd
-	}
+	key := session.Key{ID: id, Project: isolator.SessionProject(l.place), Profile: l.profile.Path}
 	return session.Open(r.caller.SessionsDir(), key)
 }
 
@@ -286,18 +269,18 @@ func orElse(a, b string) string {
 	return b
 }
 
-// streams are the standard streams of one call.
-type streams struct {
+// standard are the standard streams of one call.
+type standard struct {
 	in       *os.File
-	out, err *capture
+	out, err *streams.Output
 	passed   *Streams
 	own      bool // in is ours to close
 }
 
 // openStreams opens what a program reads and writes. With passed, an output that is no
 // terminal is the program's own.
-func openStreams(q Request, spec profile.RunConfig, passed *Streams) (*streams, error) {
-	s := &streams{passed: passed}
+func openStreams(q Request, spec profile.RunConfig, passed *Streams) (*standard, error) {
+	s := &standard{passed: passed}
 	var to [2]io.Writer
 	capture := [2]bool{true, true}
 	if passed != nil {
@@ -312,7 +295,7 @@ func openStreams(q Request, spec profile.RunConfig, passed *Streams) (*streams, 
 	}
 	var err error
 	if q.Stdin != "" {
-		if s.in, err = input(q.Stdin); err != nil {
+		if s.in, err = streams.Text(q.Stdin); err != nil {
 			return nil, err
 		}
 		s.own = true
@@ -325,13 +308,13 @@ func openStreams(q Request, spec profile.RunConfig, passed *Streams) (*streams, 
 		most = q.Max
 	}
 	if capture[0] {
-		if s.out, err = newCapture(most, to[0]); err != nil {
+		if s.out, err = streams.NewOutput(most, to[0]); err != nil {
 			s.close()
 			return nil, err
 		}
 	}
 	if capture[1] {
-		if s.err, err = newCapture(most, to[1]); err != nil {
+		if s.err, err = streams.NewOutput(most, to[1]); err != nil {
 			s.close()
 			return nil, err
 		}
@@ -340,24 +323,24 @@ func openStreams(q Request, spec profile.RunConfig, passed *Streams) (*streams, 
 }
 
 // end puts what the program has written into its answer.
-func (s *streams) end(a *Answer) {
+func (s *standard) end(a *Answer) {
 	for _, o := range []struct {
 		name string
-		from **capture
+		from **streams.Output
 		to   *[]byte
 	}{{"stdout", &s.out, &a.Stdout}, {"stderr", &s.err, &a.Stderr}} {
 		if *o.from == nil {
 			continue
 		}
 		var cut bool
-		if *o.to, cut = (*o.from).end(); cut {
+		if *o.to, cut = (*o.from).End(); cut {
 			a.Truncated = append(a.Truncated, o.name)
 		}
 		*o.from = nil
 	}
 }
 
-func (s *streams) close() {
+func (s *standard) close() {
 	s.end(new(Answer))
 	if s.own {
 		s.in.Close()
@@ -365,7 +348,7 @@ func (s *streams) close() {
 }
 
 // callerOf is the caller of one call.
-func (r *Runner) callerOf(s *streams, n *notes) *caller.Caller {
+func (r *Runner) callerOf(s *standard, n *caller.Notes) *caller.Caller {
 	c := *r.caller
 	c.Stdin, c.Stdout, c.Stderr, c.Teller, c.Installed = nil, nil, nil, n, r.installed()
 	if s != nil {
@@ -374,10 +357,10 @@ func (r *Runner) callerOf(s *streams, n *notes) *caller.Caller {
 			c.Stdout, c.Stderr = s.passed.Out, s.passed.Err
 		}
 		if s.out != nil {
-			c.Stdout = s.out.w
+			c.Stdout = s.out.W
 		}
 		if s.err != nil {
-			c.Stderr = s.err.w
+			c.Stderr = s.err.W
 		}
 	}
 	return &c

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
@@ -83,7 +84,7 @@ const maxLoads = 64
 
 func (r *Runner) read(role string, asRole bool, instead string) (*loaded, error) {
 	began := time.Now()
-	l := &loaded{settings: settings.Of(r.callerOf(nil, new(notes)))}
+	l := &loaded{settings: settings.Of(r.callerOf(nil, new(caller.Notes)))}
 	var err error
 	if l.place, err = l.settings.At(r.o.Dir); err != nil {
 		return l, err

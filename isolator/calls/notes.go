@@ -1,53 +1,10 @@
 package calls
 
 import (
-	"fmt"
-	"sync"
-
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/runlog"
 )
-
-// notes keeps what a person would be told of a call: its warnings. It is a caller.Teller.
-type notes struct {
-	mu    sync.Mutex
-	texts []string
-}
-
-// mostNotes bounds the warnings of one call.
-const mostNotes = 20
-
-func (n *notes) add(text string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.texts) < mostNotes {
-		n.texts = append(n.texts, visible.Text(text))
-	}
-}
-
-func (n *notes) list() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.texts
-}
-
-// Say tells how a call went, which its answer says.
-func (n *notes) Say(string, ...any) {}
-
-func (n *notes) Warn(format string, args ...any) { n.add(fmt.Sprintf(format, args...)) }
-
-func (n *notes) Hint(format string, args ...any) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if last := len(n.texts) - 1; last >= 0 { // it goes with what was said before
-		n.texts[last] += " (" + visible.Text(fmt.Sprintf(format, args...)) + ")"
-	}
-}
-
-func (n *notes) Fail(err error) { n.add(err.Error()) }
-
-func (n *notes) Progress(string, func() int64, func() int64) (stop func()) { return func() {} }
 
 // mostWarned bounds what is remembered of warnings.
 const mostWarned = 1000
@@ -77,5 +34,5 @@ func (r *Runner) auditRefusal(l *loaded, q Request, err error) {
 	if l.profile != nil {
 		e.Profile, e.Path = l.profile.Name, l.profile.Path
 	}
-	r.callerOf(nil, new(notes)).Audit(e)
+	r.callerOf(nil, new(caller.Notes)).Audit(e)
 }

@@ -54,18 +54,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func TestCapture(t *testing.T) {
-	for text, want := range map[string]string{"": "", "abc": "abc", "abcdef": "abcd", "abcü": "abc", "abü?": "abü", "\xff\xff\xff\xff\xff": "\xff\xff\xff\xff"} {
-		c, err := newCapture(4, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.w.WriteString(text); err != nil {
-			t.Fatal(err)
-		}
-		if got, cut := c.end(); string(got) != want || cut != (len(text) > 4) {
-			t.Errorf("%q: %q, cut %t", text, got, cut)
-		}
-	}
-}

@@ -37,7 +37,7 @@ func knownProc(run *Run) error {
 	if !mayProbe || f.Bwrap == "" || ok && (found.Bind == procfs.Safe || found.Bind == procfs.Listed) {
 		return nil
 	}
-	switch answer, why := procfs.Bind(f.Bwrap); answer {
+	switch answer, why := procfs.Bind(f.Bwrap, run.Exe); answer {
 	case procfs.Safe, procfs.Listed: // the consent says that command lines are shown
 		return nil
 	case procfs.Unsafe:
@@ -63,7 +63,7 @@ func OtherProc(run *Run) bool {
 	if run.Result.Started || run.Spec.Proc != "auto" || f.Proc != "" || !procfs.FailedAtProc(run.Result.Reason) {
 		return false
 	}
-	found, err := procfs.Find(run.ProcFile(), f.Bwrap)
+	found, err := procfs.Find(run.ProcFile(), f.Bwrap, run.Exe)
 	if err != nil {
 		run.Warn("%s", err)
 		return false

@@ -76,6 +76,9 @@ type Options struct {
 	// One that is nil is /dev/null.
 	Stdin, Stdout, Stderr *os.File
 
+	// Exe is the inner binary that is started as supervisor; "" is this program.
+	Exe string
+
 	// Interactive gives the box a terminal of its own when stdin is a terminal.
 	// Without it a terminal as stdin is /dev/null.
 	Interactive bool

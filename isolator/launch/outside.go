@@ -117,9 +117,9 @@ func (s *session) mountOutside() error {
 		return fmt.Errorf("the owner of the mounts of the box: %w", err)
 	}
 	defer unix.Close(user)
-	exe, err := unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0)
+	exe, err := unix.Open(s.exe, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("/proc/self/exe: %w", err)
+		return fmt.Errorf("%s: %w", s.exe, err)
 	}
 	defer unix.Close(exe)
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)

@@ -54,6 +54,7 @@ type session struct {
 
 	rest    mountList // what is mounted after bwrap
 	nsenter string
+	exe     string // the inner binary
 
 	net       Network
 	dispenser *dispenser // nil without one
@@ -126,6 +127,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 	}
 	s.full = o.Interactive && terminal[0] && ours(s.stdio[0])
 	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil}
+	s.exe = cmp.Or(o.Exe, "/proc/self/exe")
 	s.rest, s.nsenter = mountList{Pins: p.Pins, Masks: p.Masks}, p.Nsenter
 	var err error
 	if s.rest.Cover, err = coverOf(p); err != nil {
@@ -223,9 +225,9 @@ func (s *session) start(p plan.Plan) error {
 		return fmt.Errorf("/dev/null: %w", err)
 	}
 	// A path descriptor is enough to execute it, and gives nothing to read.
-	exe, err := s.own(unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0))
+	exe, err := s.own(unix.Open(s.exe, unix.O_PATH|unix.O_CLOEXEC, 0))
 	if err != nil {
-		return fmt.Errorf("/proc/self/exe: %w", err)
+		return fmt.Errorf("%s: %w", s.exe, err)
 	}
 	// One processor is plenty for the supervisor: fewer threads to start and to
 	// keep. Set by bwrap, it is in no environment that can be read.

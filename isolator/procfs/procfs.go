@@ -17,6 +17,7 @@ package procfs
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -94,9 +95,9 @@ const (
 )
 
 // Find probes the host and writes down what it found, unless a probe could not
-// tell. The error says why nothing is known.
-func Find(file, bwrap string) (Finding, error) {
-	if err := fresh(bwrap); err == nil {
+// tell. exe is the inner binary, "" when it is this program. The error says why nothing is known.
+func Find(file, bwrap, exe string) (Finding, error) {
+	if err := fresh(bwrap, exe); err == nil {
 		f := Finding{Mode: "fresh", Why: "a fresh one can be mounted"}
 		return f, keep(file, bwrap, f)
 	} else if !isProc(err) {
@@ -107,7 +108,7 @@ func Find(file, bwrap string) (Finding, error) {
 		if i > 0 {
 			time.Sleep(time.Duration(i) * pause)
 		}
-		if answer, why = Bind(bwrap); answer != Unknown {
+		if answer, why = Bind(bwrap, exe); answer != Unknown {
 			break
 		}
 	}
@@ -146,10 +147,10 @@ func leastBox(bwrap string, proc plan.Op) plan.Plan {
 }
 
 // fresh tries to mount a fresh /proc.
-func fresh(bwrap string) error {
+func fresh(bwrap, exe string) error {
 	p := leastBox(bwrap, plan.Op{Kind: plan.OpProc, Dest: "/proc"})
 	p.Argv = []string{selfExe, probeWord, "0"}
-	res := launch.Run(p, launch.Options{Timeout: probeTime})
+	res := launch.Run(p, launch.Options{Exe: exe, Timeout: probeTime})
 	if !res.Started {
 		return errors.New(res.Reason)
 	}
@@ -161,7 +162,7 @@ const probeTime = 5 * time.Second
 
 // Bind looks whether the host's /proc, bound read-only, gives away what is
 // private to another process of the user.
-func Bind(bwrap string) (Answer, string) {
+func Bind(bwrap, exe string) (Answer, string) {
 	var b [16]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return Unknown, err.Error()
@@ -169,7 +170,8 @@ func Bind(bwrap string) (Answer, string) {
 	secret := hex.EncodeToString(b[:])
 	// The sentinel: a sibling of the box with the secret in its environment, its
 	// command line, its memory, and a file that only its descriptor leads to.
-	sentinel := exec.Command(selfExe, sentinelWord, secret)
+	sentinel := exec.Command(cmp.Or(exe, selfExe), sentinelWord, secret)
+	sentinel.Args[0] = selfExe // see IsPart
 	sentinel.Env = []string{"INNER_SENTINEL=" + secret}
 	sentinel.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stop, err := sentinel.StdinPipe()
@@ -191,7 +193,7 @@ func Bind(bwrap string) (Answer, string) {
 	defer r.Close()
 	p := leastBox(bwrap, plan.Op{Kind: plan.OpReadOnly, Source: "/proc", Dest: "/proc"})
 	p.Argv = []string{selfExe, probeWord, strconv.Itoa(sentinel.Process.Pid), secret}
-	res := launch.Run(p, launch.Options{Stdout: w, Timeout: probeTime})
+	res := launch.Run(p, launch.Options{Exe: exe, Stdout: w, Timeout: probeTime})
 	w.Close()
 	if !res.Started || res.TimedOut {
 		return Unknown, "the probe did not run: " + res.Reason

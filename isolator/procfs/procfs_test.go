@@ -55,7 +55,7 @@ func TestFind(t *testing.T) {
 		"where nothing is mounted": {"/bin/false", ""},
 	} {
 		file := filepath.Join(t.TempDir(), "proc.json")
-		got, err := Find(file, c.bwrap)
+		got, err := Find(file, c.bwrap, "")
 		if got.Mode != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%s: got %+v %v, want %q", name, got, err, c.want)
 			continue

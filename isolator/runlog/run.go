@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -91,6 +92,17 @@ type Host struct {
 	Down    int64  `json:"down"`             // bytes to the box
 	Plain   bool   `json:"plain,omitempty"`  // without TLS where it is usual
 	Reason  string `json:"reason,omitempty"` // of the last refusal or failure
+}
+
+// RefusedHosts are the names of those that were asked for and refused.
+func RefusedHosts(list []Host) []string {
+	var out []string
+	for _, h := range list {
+		if h.Refused > 0 && h.Host != "" && !slices.Contains(out, h.Host) {
+			out = append(out, h.Host)
+		}
+	}
+	return out
 }
 
 // MaxHosts is how many hosts a record lists.

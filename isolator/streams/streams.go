@@ -1,4 +1,6 @@
-package calls
+// Package streams joins the standard streams of a box to values of a program: output that is
+// kept up to a bound or handed to a writer, and input from a text or a reader.
+package streams
 
 import (
 	"io"
@@ -9,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// capture keeps the first bytes of what a program writes, and reads on: it never waits for
+// Output keeps the first bytes of what a program writes, and reads on: it never waits for
 // somebody to read.
-type capture struct {
-	w    *os.File // for the program
+type Output struct {
+	W    *os.File // for the program
 	r    *os.File
 	max  int64
 	kept []byte
@@ -25,19 +27,20 @@ type capture struct {
 // of the box may hold the other end.
 const drainFor = time.Second
 
-func newCapture(max int64, to io.Writer) (*capture, error) {
+// NewOutput keeps the first max bytes, or with to hands everything on to that.
+func NewOutput(max int64, to io.Writer) (*Output, error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return nil, os.NewSyscallError("pipe2", err)
 	}
 	// Of our end only: the program's has to block (each end is a description of its own).
 	_ = unix.SetNonblock(pipe[0], true)
-	c := &capture{r: os.NewFile(uintptr(pipe[0]), "output"), w: os.NewFile(uintptr(pipe[1]), "output"), max: max, to: to, done: make(chan struct{})}
+	c := &Output{r: os.NewFile(uintptr(pipe[0]), "output"), W: os.NewFile(uintptr(pipe[1]), "output"), max: max, to: to, done: make(chan struct{})}
 	go c.run()
 	return c, nil
 }
 
-func (c *capture) run() {
+func (c *Output) run() {
 	defer close(c.done)
 	buf := make([]byte, 16<<10)
 	for {
@@ -57,9 +60,9 @@ func (c *capture) run() {
 	}
 }
 
-// end returns what was kept, once the program has ended.
-func (c *capture) end() (kept []byte, cut bool) {
-	c.w.Close()
+// End returns what was kept, once the program has ended.
+func (c *Output) End() (kept []byte, cut bool) {
+	c.W.Close()
 	_ = c.r.SetReadDeadline(time.Now().Add(drainFor))
 	<-c.done
 	c.r.Close()
@@ -76,8 +79,8 @@ func (c *capture) end() (kept []byte, cut bool) {
 	return c.kept, c.cut
 }
 
-// input is a file with that content, for the standard input of a program.
-func input(content string) (*os.File, error) {
+// Text is a file with that content, for the standard input of a program.
+func Text(content string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
 	if err == unix.EINVAL { // before Linux 6.3
 		fd, err = unix.MemfdCreate("stdin", unix.MFD_CLOEXEC)
@@ -96,3 +99,27 @@ func input(content string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// Input is the standard input of a program that is read from somewhere.
+type Input struct {
+	R *os.File // for the program
+}
+
+// NewInput copies from into the program's input until one of the two ends. What the program
+// has not read when it ends is lost.
+func NewInput(from io.Reader) (*Input, error) {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return nil, os.NewSyscallError("pipe2", err)
+	}
+	_ = unix.SetNonblock(pipe[1], true)
+	w := os.NewFile(uintptr(pipe[1]), "input")
+	go func() {
+		_, _ = io.Copy(w, from) // a program need not read to the end
+		w.Close()
+	}()
+	return &Input{R: os.NewFile(uintptr(pipe[0]), "input")}, nil
+}
+
+// End lets go of the program's end.
+func (i *Input) End() { i.R.Close() }

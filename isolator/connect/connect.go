@@ -1,7 +1,6 @@
-package main
-
-// ssh in a box whose network goes by name: inner, bound into the box, joins ssh to
-// the proxy, as nc would if every system had one that can.
+// Package connect is ssh's way out of a box whose network goes by name: inner, bound into
+// the box, joins ssh to the proxy, as nc would if every system had one that can.
+package connect
 
 import (
 	"bufio"
@@ -13,17 +12,18 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile"
 )
 
-// isConnect reports whether this process is ssh's way to the proxy.
-func isConnect(args []string) bool { return len(args) == 3 && args[0] == paths.BoxConnect }
+// Is reports whether this process is ssh's way to the proxy.
+func Is(args []string) bool { return len(args) == 3 && args[0] == paths.BoxConnect }
 
-// connect joins standard input and output to a port of a host, by way of the proxy.
-// What the proxy says when it refuses goes to stderr.
-func connect(host, port string) int {
+// Run joins standard input and output to a port of a host, by way of the proxy.
+// What the proxy says when it refuses goes to stderr, and the exit code is 1.
+func Run(host, port string) int {
 	fail := func(err error) int {
-		fmt.Fprintf(os.Stderr, "inner: %s port %s: %v\n", printable(host), printable(port), err)
+		fmt.Fprintf(os.Stderr, "inner: %s port %s: %v\n", visible.Text(host), visible.Text(port), err)
 		return 1
 	}
 	conn, err := net.Dial("tcp4", "127.0.0.1:"+strconv.Itoa(profile.ProxyPort))
@@ -76,5 +76,5 @@ func answer(in *bufio.Reader) (status, why string, err error) {
 			why = strings.TrimSpace(string(text))
 		}
 	}
-	return status, strings.TrimPrefix(printable(why), "inner: "), nil
+	return status, strings.TrimPrefix(visible.Text(why), "inner: "), nil
 }

@@ -1,0 +1,257 @@
+package isolator
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/session"
+	"github.com/enr/inner/isolator/streams"
+	"github.com/enr/inner/profile"
+)
+
+// Cmd is one program in a box of its own. Its fields are set before Start or Run, which may be
+// called once.
+type Cmd struct {
+	Argv []string // the program and its arguments; or
+	Line string   // a command line for the shell of the box
+
+	Dir     string            // the folder of the box to start in; "" is that of the profile, or of the session
+	Env     map[string]string // variables on top of those of the profile
+	Timeout time.Duration     // less than the profile's; 0 is the profile's
+	Actor   string            // for whom, in the audit log
+
+	// Stdin nil is /dev/null, Stdout and Stderr nil are read and dropped. A *os.File is handed
+	// to the program as it is, everything else by a pipe.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+
+	p    *Profile
+	ctx  context.Context
+	done chan struct{} // nil before Start; closed when result and err are known
+	res  Result
+	err  error
+}
+
+// Result is what a program came to.
+type Result struct {
+	Code     int    // the exit code; 128+N after signal N, 124 at the time limit
+	Signal   string // that ended it, as "SIGTERM"; ""
+	TimedOut bool
+
+	Run      string        // the id of the run, as in the audit log
+	Took     time.Duration // with the making of the box
+	Limits   []string      // that were reached, in words
+	Hosts    []string      // that were asked for and refused
+	Blocked  []string      // commands that [noop] blocked
+	Warnings []string
+}
+
+// Command is a program with its arguments in a box. When ctx is done the whole box is killed.
+func (p *Profile) Command(ctx context.Context, argv ...string) *Cmd {
+	return &Cmd{p: p, ctx: ctx, Argv: argv}
+}
+
+// Shell is a command line in a box, for bash where the box has one, else for sh.
+func (p *Profile) Shell(ctx context.Context, line string) *Cmd {
+	return &Cmd{p: p, ctx: ctx, Line: line}
+}
+
+// Run starts the program and waits for its end. The error is a *Refusal, and then the program
+// has not run; a program that fails is no error.
+func (c *Cmd) Run() (Result, error) {
+	if err := c.Start(); err != nil {
+		return Result{}, err
+	}
+	return c.Wait()
+}
+
+// Start begins to make the box, and returns. Wait says whether the program started.
+func (c *Cmd) Start() error {
+	if c.done != nil {
+		return refused(usage("this Cmd was started before"))
+	}
+	if (len(c.Argv) == 0) == (c.Line == "") || len(c.Argv) > 0 && c.Argv[0] == "" {
+		return refused(usage("a Cmd has either Argv or Line"))
+	}
+	if err := c.ctx.Err(); err != nil {
+		return refused(&fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: "the call was cancelled: " + err.Error()})
+	}
+	c.done = make(chan struct{})
+	go func() {
+		defer close(c.done)
+		// For good: the thread ends with this goroutine, and with it what the launcher has
+		// changed of it. A box dies with the thread that started it.
+		runtime.LockOSThread()
+		c.err = refused(c.run())
+	}()
+	return nil
+}
+
+// Wait waits for the end of a program that was started.
+func (c *Cmd) Wait() (Result, error) {
+	if c.done == nil {
+		return Result{}, refused(usage("this Cmd was not started"))
+	}
+	<-c.done
+	return c.res, c.err
+}
+
+// run is the call, on a thread of its own.
+func (c *Cmd) run() (err error) {
+	began, notes := time.Now(), new(caller.Notes)
+	defer func() {
+		c.res.Took, c.res.Warnings = time.Since(began), notes.List()
+		if p := recover(); p != nil {
+			err = &fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: fmt.Sprintf("inner failed: %v", p)}
+		}
+	}()
+	if c.p, err = c.p.commanded(c); err != nil {
+		return err
+	}
+	s, err := c.openSession()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	who := *c.p.caller
+	who.Teller = notes
+	finish, err := c.join(&who)
+	if err != nil {
+		return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: err.Error()}
+	}
+	call, err := c.call(s)
+	if err != nil {
+		finish()
+		return err
+	}
+	out, err := Run(c.p.settings.With(&who), call)
+	finish()
+	c.res.Run = out.ID
+	if err != nil {
+		return err
+	}
+	c.ended(out)
+	if s != nil && c.Line != "" {
+		s.Ended()
+	}
+	return nil
+}
+
+func (c *Cmd) openSession() (*session.Session, error) {
+	if c.p.session == "" {
+		return nil, nil
+	}
+	return session.Open(c.p.caller.SessionsDir(), session.Key{ID: c.p.session, Project: SessionProject(c.p.place), Profile: c.p.profile.Path})
+}
+
+// join gives the box its standard streams. finish returns when all output was handed on.
+func (c *Cmd) join(who *caller.Caller) (finish func(), err error) {
+	var closers []func()
+	finish = func() {
+		for _, f := range closers {
+			f()
+		}
+	}
+	who.Stdin, who.Stdout, who.Stderr = nil, nil, nil
+	switch in := c.Stdin.(type) {
+	case nil:
+	case *os.File:
+		if who.Stdin = in; caller.IsTerminal(in) { // nobody types for a program that was started by another
+			who.Stdin = nil
+		}
+	default:
+		i, err := streams.NewInput(in)
+		if err != nil {
+			return finish, err
+		}
+		who.Stdin, closers = i.R, append(closers, i.End)
+	}
+	for _, o := range []struct {
+		to  io.Writer
+		out **os.File
+	}{{c.Stdout, &who.Stdout}, {c.Stderr, &who.Stderr}} {
+		if f, ok := o.to.(*os.File); ok && !caller.IsTerminal(f) {
+			*o.out = f
+			continue
+		}
+		to := o.to
+		if to == nil {
+			to = io.Discard
+		}
+		pipe, err := streams.NewOutput(0, to)
+		if err != nil {
+			finish()
+			return finish, err
+		}
+		*o.out = pipe.W
+		closers = append(closers, func() { pipe.End() })
+	}
+	return finish, nil
+}
+
+// call is the Cmd as Run takes it.
+func (c *Cmd) call(s *session.Session) (Call, error) {
+	call := c.p.callOf()
+	call.Done = c.ctx.Done()
+	call.By.Actor = c.Actor
+	if s != nil {
+		call.Tmp, call.Start, call.OrElse, call.By.Session = s.Tmp, s.Last, true, s.ID
+	}
+	if c.Dir != "" {
+		call.Start, call.OrElse = c.Dir, false
+		if !filepath.IsAbs(c.Dir) {
+			call.Start = filepath.Join(c.p.spec.Cwd, c.Dir)
+		}
+	}
+	argv := c.Argv
+	if c.Line != "" {
+		argv = ShellWords(c.p.caller, c.Line, c.p.spec, s != nil)
+	} else if strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) && call.Start != "" {
+		argv = append([]string{filepath.Join(call.Start, argv[0])}, argv[1:]...)
+	}
+	o := profile.Overrides{Interactive: new(bool), Entrypoint: argv[0], Extra: argv[1:]}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		switch v := c.Env[name]; {
+		case strings.ContainsAny(name, "=\x00") || name == "" || strings.ContainsRune(v, 0):
+			return call, usage("Env: %q cannot be a variable", name)
+		case c.p.spec.Env.Kept(name):
+			return call, usage("Env: %q passes into no box ([hide] env of config.toml)", name)
+		default:
+			o.Env = append(o.Env, profile.KV{Key: name, Value: v})
+		}
+	}
+	for _, w := range argv {
+		if strings.ContainsRune(w, 0) {
+			return call, usage("an argument contains a NUL character")
+		}
+	}
+	if c.Timeout > 0 && (c.p.spec.Output.Timeout == 0 || c.Timeout < c.p.spec.Output.Timeout) {
+		o.Timeout = &c.Timeout
+	}
+	call.Context.Overrides = o
+	return call, nil
+}
+
+// ended fills in what the program came to.
+func (c *Cmd) ended(out features.Outcome) {
+	r := &c.res
+	r.Code, r.TimedOut, r.Limits = out.Code, out.TimedOut, out.Limits
+	if out.Signal != 0 {
+		r.Signal = unix.SignalName(out.Signal)
+	}
+	r.Hosts, r.Blocked = runlog.RefusedHosts(out.Hosts), slices.Sorted(maps.Keys(out.Blocked))
+}
