@@ -42,7 +42,7 @@ func main() {
 	a, err := newApp()
 	if err != nil {
 		a.fail(err)
-		os.Exit(125)
+		os.Exit(forHook(os.Args[1:], 125))
 	}
-	os.Exit(a.command(os.Args[1:]))
+	os.Exit(forHook(os.Args[1:], a.command(os.Args[1:])))
 }

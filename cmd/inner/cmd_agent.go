@@ -1,0 +1,322 @@
+package main
+
+// Agents that are not in a box themselves, and whose tools are.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/agenthook"
+	"github.com/enr/inner/isolator/session"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/why"
+	"github.com/enr/inner/profile"
+)
+
+func (a *app) cmdAgent() *cobra.Command {
+	c := &cobra.Command{
+		Use: "agent", Short: "Put the tools of an agent that runs outside into boxes",
+		Long: "Put the tools of an agent that runs outside of a sandbox into one: each command in a box,\n" +
+			"each file tool judged by what the box has. docs/tool-calls.md says what holds and what does\n" +
+			"not; `claude` in a hooked shell, in one box as a whole, holds more.",
+	}
+	c.AddCommand(a.cmdAgentHook())
+	return c
+}
+
+// toolFlags name the profile of calls of tools.
+type toolFlags struct {
+	profile, session string
+	who              whoFlags
+}
+
+func (f *toolFlags) add(a *app, c *cobra.Command) {
+	c.Flags().StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	c.Flags().StringVar(&f.who.as, "as", "", "the profile that [roles] of config.toml has for this role: `NAME`")
+	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	_ = c.RegisterFlagCompletionFunc("as", a.completeRoles)
+}
+
+func (f *toolFlags) addSession(a *app, c *cobra.Command) {
+	c.Flags().StringVar(&f.session, "session", "", "share /tmp and the working folder with the other calls of session `ID`")
+	_ = c.RegisterFlagCompletionFunc("session", a.completeSessions)
+}
+
+// check wants a profile or a role, and makes the path of a profile absolute.
+func (f *toolFlags) check(cmd *cobra.Command) error {
+	if err := f.who.check(cmd); err != nil {
+		return err
+	}
+	if !f.who.asked && f.profile == "" {
+		return usagef("neither -p NAME nor --as ROLE")
+	}
+	if strings.ContainsAny(f.profile+f.who.as, "\x00\n") {
+		return usagef("a name of several lines")
+	}
+	if strings.Contains(f.profile, "/") && !strings.HasPrefix(f.profile, "~/") {
+		abs, err := filepath.Abs(f.profile)
+		if err != nil {
+			return err
+		}
+		f.profile = abs
+	}
+	return nil
+}
+
+// words are the flags as they are typed.
+func (f *toolFlags) words() []string {
+	if f.who.asked {
+		return []string{"--as=" + f.who.as}
+	}
+	return []string{"--profile=" + f.profile}
+}
+
+// commandLine is a command line of a POSIX shell that calls inner by its absolute path.
+func (a *app) commandLine(words ...string) (string, error) {
+	self := a.Self()
+	if !filepath.IsAbs(self) {
+		return "", errors.New("inner cannot tell where its own program is")
+	}
+	for i, w := range words {
+		words[i] = quote.POSIX(w)
+	}
+	return quote.POSIX(self) + " " + strings.Join(words, " "), nil
+}
+
+func (a *app) cmdAgentHook() *cobra.Command {
+	var f toolFlags
+	var boxed bool
+	c := &cobra.Command{
+		Use: "hook claude|codex|gemini|opencode (--as ROLE | -p NAME) [--session ID]", Short: "Judge a call of a tool: JSON in, JSON out",
+		Long: "Read the JSON that an agent gives its hook before it uses a tool, and write what the agent is\n" +
+			"to do. Commands are rewritten to run in the box, and file tools are denied what the box does\n" +
+			"not have. Exit code 2, which blocks the call, when there is any doubt.\n\n" +
+			"Without --session the session is the agent's own; --session '' is none.",
+		Args: cobra.ExactArgs(1), ValidArgs: agenthook.Agents(),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					err = fmt.Errorf("inner failed: %v", p)
+				}
+				if err != nil { // only 2 blocks the call
+					text, _, _ := strings.Cut(err.Error(), "\n")
+					a.say("agent hook: %s", text)
+					err = exit(2)
+				}
+			}()
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return a.agentHook(args[0], f, cmd.Flags().Changed("session"), boxed)
+		},
+	}
+	f.add(a, c)
+	f.addSession(a, c)
+	c.Flags().BoolVar(&boxed, "files", false, "judge file tools only: commands get into the box another way")
+	return c
+}
+
+// forHook is the exit code of inner: as a hook of an agent 2 for whatever went wrong, as
+// agents go on with the call after any other.
+func forHook(args []string, code int) int {
+	if code != 0 && len(args) > 1 && args[0] == "agent" && args[1] == "hook" {
+		return 2
+	}
+	return code
+}
+
+// agentHook answers one hook.
+func (a *app) agentHook(agent string, f toolFlags, sessionSet, boxed bool) error {
+	text, err := io.ReadAll(io.LimitReader(a.stdin, agenthook.MaxInput+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > agenthook.MaxInput {
+		return fmt.Errorf("the input is longer than %d bytes", agenthook.MaxInput)
+	}
+	c, err := agenthook.Parse(agent, text)
+	if err != nil {
+		return err
+	}
+	if err := a.firstUse(); err != nil {
+		return err
+	}
+	if !sessionSet && (session.Key{ID: c.Session}).Check() == nil {
+		f.session = c.Session
+	}
+	if f.session != "" {
+		if err := (session.Key{ID: f.session}).Check(); err != nil {
+			return err
+		}
+	}
+	b, err := a.toolBox(f, c.Dir)
+	if err != nil {
+		return err
+	}
+	o := agenthook.Options{Dir: b.place.Cwd, Home: a.Home, Boxed: boxed || a.prefixed(agent, f)}
+	words := append([]string{"exec"}, f.words()...)
+	if f.session != "" {
+		words = append(words, "--session="+f.session)
+		o.Tmp = b.tmp
+	}
+	words = append(words, "--directory="+b.place.Cwd, "-c")
+	prefix, err := a.commandLine(words...)
+	if err != nil {
+		return err
+	}
+	o.Command = func(line string) string { return prefix + " " + quote.POSIX(line) }
+	d, err := c.Judge(b, o)
+	if err != nil {
+		return err
+	}
+	answer, err := c.Answer(d)
+	if err != nil {
+		return err
+	}
+	_, err = raw(a.stdout).Write(answer)
+	return err
+}
+
+// prefixed reports whether Claude Code runs its commands through the tools folder of the
+// same profile, as it would say to a hook.
+func (a *app) prefixed(agent string, f toolFlags) bool {
+	return agent == "claude" && a.Getenv(claudePrefix) == filepath.Join(a.toolsFolder(f), lineShell)
+}
+
+// claudePrefix is the variable that names what Claude Code runs its commands with.
+const claudePrefix = "CLAUDE_CODE_SHELL_PREFIX"
+
+// toolBox is the box of calls of tools, as it is asked about paths.
+type toolBox struct {
+	a     *app
+	f     toolFlags
+	place settings.Place
+	prof  *profile.Profile
+	table *why.Table
+}
+
+// toolBox plans the box of a profile that is allowed, in a folder; "" is the current one.
+func (a *app) toolBox(f toolFlags, dir string) (*toolBox, error) {
+	if dir == "" {
+		dir = "."
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	b := &toolBox{a: a, f: f}
+	if b.place, err = a.At(dir); err != nil {
+		return nil, err
+	}
+	name := f.profile
+	if _, err := a.roleFlags(f.who, b.place, &name); err != nil {
+		return nil, err
+	}
+	if b.prof, err = a.Choose(name, b.place); err != nil {
+		return nil, err
+	}
+	c, err := a.Context(b.place, profile.Overrides{Entrypoint: "/bin/sh", Interactive: new(bool)}, false)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := settings.Resolve(b.prof, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.AsAllowed(b.prof, c, spec); err != nil {
+		return nil, err
+	}
+	shown, err := isolator.Show(a.Settings, isolator.Call{Profile: b.prof, Context: c}, false)
+	if err != nil {
+		return nil, err
+	}
+	b.table = shown.Why()
+	return b, nil
+}
+
+// tmp is the host folder of /tmp of the session.
+func (b *toolBox) tmp() (string, error) {
+	key := session.Key{ID: b.f.session, Project: b.place.Root(), Profile: b.prof.Path}
+	if key.Project == "" {
+		key.Project = b.place.Cwd
+	}
+	s, err := session.Open(b.a.SessionsDir(), key)
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	return s.Tmp, nil
+}
+
+// Path is agenthook.Box.
+func (b *toolBox) Path(path string, use agenthook.Use) string {
+	answer := b.table.Direct(path)
+	short := b.a.Short(path)
+	switch {
+	case !answer.Granted(false):
+		return fmt.Sprintf("%s: %s (%s)", short, wordsOf(answer), orKey(answer))
+	case use.Write && !answer.Granted(true):
+		return fmt.Sprintf("%s: the sandbox has it read-only (%s)", short, orKey(answer))
+	}
+	if place, hides := b.table.HidesBelow(path); use.Tree && hides {
+		return fmt.Sprintf("%s: something below it is hidden (%s); read the folder with a command, in the sandbox", short, b.a.Short(place))
+	}
+	return ""
+}
+
+func wordsOf(w why.Answer) string {
+	switch w.Access {
+	case why.Hidden:
+		return "hidden in the sandbox"
+	case why.Absent:
+		return "not there"
+	}
+	return "outside of the sandbox: " + w.How
+}
+
+func orKey(w why.Answer) string {
+	if w.Key == "" {
+		return "inner why says more"
+	}
+	return w.Key
+}
+
+// Host is agenthook.Box.
+func (b *toolBox) Host(host string) string {
+	answer, err := b.table.Host(host)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the name of the host: %v", err)
+	case !answer.Granted(false):
+		return fmt.Sprintf("%s: the sandbox does not reach it (%s)", host, answer.How)
+	}
+	return ""
+}
+
+// isHookLine reports whether a command line is that of a hook of this profile, as it is
+// installed.
+func (a *app) isHookLine(line string, f toolFlags) (agent string, is bool) {
+	i := slices.IndexFunc(agenthook.Agents(), func(name string) bool {
+		want, err := a.agentHookLine(name, f)
+		return err == nil && line == want
+	})
+	if i < 0 {
+		return "", false
+	}
+	return agenthook.Agents()[i], true
+}
+
+func (a *app) agentHookLine(agent string, f toolFlags) (string, error) {
+	return a.commandLine(append([]string{"agent", "hook", agent}, f.words()...)...)
+}

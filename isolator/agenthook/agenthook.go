@@ -1,0 +1,160 @@
+// Package agenthook judges calls of tools for the hooks of agents: the JSON that an agent
+// gives its hook goes in, and a decision comes out.
+//
+//	c, err := agenthook.Parse("claude", text)
+//	d, err := c.Judge(box, agenthook.Options{Dir: c.Dir, Home: "/home/u", Command: command})
+//	answer, err := c.Answer(d)
+//
+// A tool that runs commands gets a command that runs in the box. Any other tool does its
+// work outside of the box, so each of its arguments that looks like a path is asked for,
+// and the call is denied when the box does not have it. This only judges: what changes
+// between the question and the call of the tool is not noticed, and neither is a tool that
+// finds its files otherwise.
+//
+// An error means doubt, and the caller answers it by blocking the call.
+package agenthook
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Agents are the agents whose hooks are understood.
+func Agents() []string { return []string{"claude", "codex", "gemini", "opencode"} }
+
+// Use is what a tool does with a path.
+type Use struct {
+	Read, Write bool
+	Tree        bool // it reads everything below
+}
+
+// Box answers what the box has.
+type Box interface {
+	// Path says why a tool must not use a path, which is absolute and clean; "" when it may.
+	Path(path string, use Use) (reason string)
+	// Host says why a tool must not reach NAME:PORT; "" when it may.
+	Host(host string) (reason string)
+}
+
+// Options say where a call is judged.
+type Options struct {
+	Dir  string // the working folder of the agent, absolute
+	Home string // of the user
+
+	// Command is the command line that runs a command line in the box.
+	Command func(line string) string
+	// Boxed says that commands get into the box another way, and are left alone.
+	Boxed bool
+	// Tmp is the host folder that is /tmp of the session, "" without one.
+	Tmp func() (string, error)
+}
+
+// Call is one call of a tool.
+type Call struct {
+	Tool    string
+	Dir     string // the working folder as the agent says it; "" when it does not
+	Session string // the agent's own name of its session; may be ""
+
+	agent string
+	input object
+}
+
+// Decision is what becomes of a call.
+type Decision struct {
+	Deny  string // the reason; "" when it is not denied
+	input object // in the place of the old one; nil for no change
+}
+
+// Parse reads what an agent gives its hook.
+func Parse(agent string, text []byte) (Call, error) {
+	c := Call{agent: agent}
+	if !slices.Contains(Agents(), agent) {
+		return c, fmt.Errorf("%q is no agent whose hooks are known", agent)
+	}
+	o, err := decode(text)
+	if err != nil {
+		return c, err
+	}
+	keys := map[string]string{"tool": "tool_name", "input": "tool_input", "session": "session_id", "dir": "cwd"}
+	if agent == "opencode" {
+		keys = map[string]string{"tool": "tool", "input": "args", "session": "sessionID", "dir": "directory"}
+	}
+	for key, into := range map[string]*string{keys["tool"]: &c.Tool, keys["session"]: &c.Session, keys["dir"]: &c.Dir} {
+		v, there := o[key]
+		s, ok := v.(string)
+		if there && !ok {
+			return c, fmt.Errorf("%s is not a text", key)
+		}
+		*into = s
+	}
+	if event, there := o["hook_event_name"]; there && event != map[string]any{"gemini": "BeforeTool"}[agent] && event != "PreToolUse" {
+		return c, errors.New("hook_event_name: this hook is for the event before a tool is used")
+	}
+	var ok bool
+	if c.input, ok = o[keys["input"]].(object); !ok {
+		return c, fmt.Errorf("%s is missing, or not an object", keys["input"])
+	}
+	if c.Tool == "" {
+		return c, fmt.Errorf("%s is missing", keys["tool"])
+	}
+	return c, nil
+}
+
+// Answer is the JSON that the agent reads.
+func (c Call) Answer(d Decision) ([]byte, error) {
+	switch {
+	case c.agent == "opencode" && d.Deny != "":
+		return encode(object{"deny": d.Deny})
+	case c.agent == "opencode" && d.input != nil:
+		return encode(object{"args": d.input})
+	case c.agent == "gemini" && d.Deny != "":
+		return encode(object{"decision": "deny", "reason": d.Deny})
+	case c.agent == "gemini" && d.input != nil:
+		return encode(object{"hookSpecificOutput": object{"hookEventName": "BeforeTool", "tool_input": d.input}})
+	case d.Deny != "":
+		return encode(object{"hookSpecificOutput": object{"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": d.Deny}})
+	case d.input != nil:
+		// A changed input counts only together with "allow".
+		return encode(object{"hookSpecificOutput": object{"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": d.input}})
+	}
+	return encode(object{}) // the agent goes on as without a hook
+}
+
+// Judge decides about a call.
+func (c Call) Judge(box Box, o Options) (Decision, error) {
+	t, known := tools(c.agent)[c.Tool]
+	j := judge{box: box, o: o, tool: t, known: known}
+	if !known {
+		j.tool = tool{use: Use{Read: true, Write: true, Tree: true}}
+	}
+	var input object
+	var err error
+	switch {
+	case t.command != "":
+		input, err = j.command(c.input)
+	case t.patch != "":
+		err = j.patch(c.input)
+	default:
+		input, err = j.object(c.input)
+	}
+	var no denial
+	if errors.As(err, &no) {
+		return Decision{Deny: "inner: " + string(no)}, nil
+	}
+	if err != nil {
+		return Decision{}, err
+	}
+	d := Decision{}
+	if j.changed {
+		d.input = input
+	}
+	return d, nil
+}
+
+// denial is an error that is the reason of a denial.
+type denial string
+
+func (d denial) Error() string { return string(d) }
+
+func denied(format string, args ...any) error { return denial(fmt.Sprintf(format, args...)) }

@@ -1,0 +1,292 @@
+package agenthook
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/paths"
+)
+
+// judge goes through the arguments of one call.
+type judge struct {
+	box     Box
+	o       Options
+	tool    tool
+	known   bool
+	changed bool // an argument was changed
+}
+
+// object judges the arguments of a tool that does its work outside of the box, and returns
+// them as they are to be.
+func (j *judge) object(in object) (object, error) {
+	out, err := j.members(in, 0)
+	if err != nil || !j.tool.here {
+		return out, err
+	}
+	for key, v := range in {
+		if s, ok := v.(string); ok && s != "" && j.tool.args[key] == path {
+			return out, nil
+		}
+	}
+	_, err = j.path(".", j.tool.use)
+	return out, err
+}
+
+func (j *judge) members(in object, depth int) (object, error) {
+	out := object{}
+	for key, v := range in {
+		if !j.known && runs(key) && v != nil {
+			return nil, denied("a tool that is not known, with an argument %q: a command would run outside of the sandbox", key)
+		}
+		if !j.known {
+			if _, err := j.text(byLooks, key); err != nil {
+				return nil, err
+			}
+		}
+		k := j.tool.args[key]
+		if k == byLooks && freeText(key) {
+			k = free
+		}
+		var err error
+		if out[key], err = j.value(k, v, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (j *judge) value(k kind, v any, depth int) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return j.text(k, v)
+	case object:
+		return j.members(v, depth)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			if _, is := e.(string); is && k == free && !j.known {
+				k = byLooks // a list is no text
+			}
+			var err error
+			if out[i], err = j.value(k, e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+var (
+	scheme    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://\S+$`)
+	separator = regexp.MustCompile("[\\s=:,;|<>()\\[\\]{}\"'`]+")
+)
+
+// text judges one text and returns it as it is to be.
+func (j *judge) text(k kind, s string) (string, error) {
+	switch {
+	case k == free:
+		return s, nil
+	case strings.ContainsRune(s, 0):
+		return "", errors.New("an argument has a NUL character")
+	case k == link:
+		return s, j.link(s)
+	case k == glob:
+		return s, j.glob(s)
+	case k == path:
+		if strings.Contains(s, "://") {
+			return s, j.link(s)
+		}
+		return j.path(s, j.tool.use)
+	case scheme.MatchString(strings.TrimSpace(s)):
+		return s, j.link(strings.TrimSpace(s))
+	}
+	out := s
+	if j.looks(s) {
+		var err error
+		if out, err = j.path(s, j.tool.use); err != nil {
+			return "", err
+		}
+	}
+	for _, word := range separator.Split(s, -1) {
+		if word == s || !shaped(word) {
+			continue
+		}
+		to, err := j.path(word, j.tool.use)
+		if err == nil && to != word {
+			err = denied("%s is /tmp of the session only where it stands alone", word)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return out, nil
+}
+
+// shaped reports whether a text looks like a path by itself.
+func shaped(s string) bool {
+	return strings.Contains(s, "/") || strings.HasPrefix(s, "~") || s == "." || s == ".."
+}
+
+// looks reports whether a text looks like a path, or names something in the working folder.
+func (j *judge) looks(s string) bool {
+	t := strings.TrimSpace(s)
+	if t == "" || shaped(t) {
+		return t != ""
+	}
+	for _, name := range []string{s, t} {
+		if _, err := os.Lstat(filepath.Join(j.o.Dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// path asks for one path, and returns it as it is to be: in a session /tmp is a folder of
+// the session.
+func (j *judge) path(s string, use Use) (string, error) {
+	if t := strings.TrimSpace(s); t != s && t != "" { // some tools cut spaces off
+		if to, err := j.path(t, use); err != nil || to != t {
+			return "", errors.Join(err, denied("%q begins or ends with a space", s))
+		}
+	}
+	if strings.ContainsRune(s, 0) {
+		return "", errors.New("a path has a NUL character")
+	}
+	p, err := j.absolute(s)
+	if err != nil {
+		return "", err
+	}
+	reason := j.box.Path(p, use)
+	if reason == "" {
+		return s, nil
+	}
+	if j.o.Tmp == nil {
+		return "", denied("%s", reason)
+	}
+	tmp, err := j.o.Tmp()
+	if err != nil {
+		return "", err
+	}
+	at, inTmp := paths.Rest("/tmp", p)
+	if rest, ok := paths.Rest(tmp, p); ok && tmp != "" {
+		at, inTmp = rest, true
+	}
+	if tmp == "" || !inTmp {
+		return "", denied("%s", reason)
+	}
+	to := filepath.Join(tmp, at)
+	if to != s {
+		j.changed = true
+	}
+	return to, plain(tmp, at)
+}
+
+// plain refuses what is no file or folder of its own: a box can leave any link in /tmp, and
+// the tool would follow it outside.
+func plain(dir, rest string) error {
+	for _, name := range strings.FieldsFunc(rest, func(r rune) bool { return r == '/' }) {
+		dir = filepath.Join(dir, name)
+		fi, err := os.Lstat(dir)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !fi.IsDir() && !fi.Mode().IsRegular() {
+			return denied("%s in /tmp of the session is a link or no file", rest)
+		}
+	}
+	return nil
+}
+
+// absolute is a path as the tool opens it. Tools that clean a path and tools that do not
+// must mean the same: no ".." goes through a link.
+func (j *judge) absolute(s string) (string, error) {
+	p := s
+	switch {
+	case s == "~" || strings.HasPrefix(s, "~/"):
+		p = filepath.Join(j.o.Home, s[1:])
+	case strings.HasPrefix(s, "~"), strings.HasPrefix(s, "$"), strings.HasPrefix(s, "%"):
+		return "", denied("%s: write the path out", s)
+	case !filepath.IsAbs(s):
+		p = j.o.Dir + "/" + s
+	}
+	at := "/"
+	for name := range strings.SplitSeq(p, "/") {
+		if name == ".." {
+			if fi, err := os.Lstat(at); err != nil || !fi.IsDir() {
+				return "", denied("%s goes through something that is no folder", s)
+			}
+		}
+		at = filepath.Join(at, name)
+	}
+	return at, nil
+}
+
+// glob asks for the folder that a pattern of paths begins in.
+func (j *judge) glob(s string) error {
+	base := strings.TrimSpace(s)
+	base = strings.TrimPrefix(base, "!")
+	if strings.Contains(base, "{") && strings.ContainsAny(base, "/~") || strings.Contains(base, "/..") && strings.ContainsAny(base, "*?[") {
+		return denied("%s: write the folder of the pattern out", s)
+	}
+	parts := strings.Split(base, "/")
+	i := slices.IndexFunc(parts, func(p string) bool { return strings.ContainsAny(p, `*?[]{}\!()`) })
+	if i >= 0 {
+		base = strings.Join(parts[:i], "/")
+		if base == "" && i > 0 {
+			base = "/"
+		}
+	}
+	if base == "" {
+		base = "."
+	}
+	use := j.tool.use
+	use.Tree = true
+	to, err := j.path(base, use)
+	if err == nil && to != base {
+		return denied("%s: a pattern below /tmp, which is the session's: ask for it with a command", s)
+	}
+	return err
+}
+
+// link asks for the host of a URL, or for the path of a file.
+func (j *judge) link(s string) error {
+	u, err := url.Parse(s)
+	if err != nil {
+		return denied("%q is no URL", s)
+	}
+	port := u.Port()
+	switch {
+	case strings.EqualFold(u.Scheme, "file"):
+		if u.Host != "" && u.Host != "localhost" {
+			return denied("%s names a file of another computer", s)
+		}
+		to, err := j.path(u.Path, j.tool.use)
+		if err == nil && to != u.Path {
+			err = denied("%s is below /tmp, which is the session's", s)
+		}
+		return err
+	case u.Hostname() == "":
+		return denied("%s: which host is that?", s)
+	case port != "":
+	case u.Scheme == "https" || u.Scheme == "wss":
+		port = "443"
+	case u.Scheme == "http" || u.Scheme == "ws":
+		port = "80"
+	default:
+		return denied("%s: links of this kind are not known", s)
+	}
+	host := u.Hostname()
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if reason := j.box.Host(host + ":" + port); reason != "" {
+		return denied("%s", reason)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package agenthook
+
+// tool is what is known of one tool of an agent.
+type tool struct {
+	use     Use
+	command string          // the argument that is a command line
+	patch   string          // the argument that is a patch of Codex
+	args    map[string]kind // of those that are not known from their looks
+	here    bool            // without an argument that is a path it is about the working folder
+}
+
+// kind is what an argument is.
+type kind int
+
+const (
+	byLooks kind = iota // whether it is a path is told by its looks
+	path
+	glob // a pattern of paths
+	free // text
+	link // a URL
+)
+
+// freeText are the arguments that are text in every tool.
+func freeText(key string) bool {
+	switch key {
+	case "text", "content", "contents", "prompt", "description", "old_string", "new_string", "oldString", "newString", "query", "message",
+		"question", "thought", "thoughts", "reason", "summary", "body", "title", "plan", "explanation", "justification":
+		return true
+	}
+	return false
+}
+
+// runs are arguments by which a tool that is not known would run something outside of the
+// box.
+func runs(key string) bool {
+	switch key {
+	case "command", "commands", "cmd", "cmds", "script", "shell", "argv", "commandLine", "command_line":
+		return true
+	}
+	return false
+}
+
+// ofCommands are the arguments that tools for commands may have besides. Any other could
+// say which program runs the command.
+func ofCommands(key string) bool {
+	switch key {
+	case "description", "timeout", "timeout_ms", "timeoutMs", "run_in_background", "is_background", "background", "dangerouslyDisableSandbox", "login", "tty",
+		"yield_time_ms", "max_output_tokens", "with_escalated_permissions", "sandbox_permissions", "justification", "prefix_rule", "delay_ms":
+		return true
+	}
+	return folderOfCommand(key)
+}
+
+// folderOfCommand are the arguments that say where a command runs.
+func folderOfCommand(key string) bool {
+	return key == "workdir" || key == "directory" || key == "dir_path" || key == "cwd"
+}
+
+var (
+	reads  = Use{Read: true}
+	writes = Use{Read: true, Write: true}
+	tree   = Use{Read: true, Tree: true}
+)
+
+// tools are the tools of an agent that are known. All others are judged by the looks of
+// their arguments, as if they read and wrote.
+func tools(agent string) map[string]tool {
+	switch agent {
+	case "claude":
+		return claudeTools
+	case "codex":
+		return codexTools
+	case "gemini":
+		return geminiTools
+	}
+	return opencodeTools
+}
+
+func texts(keys ...string) map[string]kind {
+	m := map[string]kind{}
+	for _, k := range keys {
+		m[k] = free
+	}
+	return m
+}
+
+var claudeTools = map[string]tool{
+	"Bash":            {command: "command"},
+	"BashOutput":      {use: reads, args: texts("filter")},
+	"KillShell":       {use: reads},
+	"TaskOutput":      {use: reads},
+	"TaskStop":        {use: reads},
+	"Read":            {use: reads, args: map[string]kind{"file_path": path}},
+	"Write":           {use: writes, args: map[string]kind{"file_path": path}},
+	"Edit":            {use: writes, args: map[string]kind{"file_path": path}},
+	"MultiEdit":       {use: writes, args: map[string]kind{"file_path": path}},
+	"NotebookEdit":    {use: writes, args: map[string]kind{"notebook_path": path, "new_source": free}},
+	"LS":              {use: reads, args: map[string]kind{"path": path}},
+	"Glob":            {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true},
+	"Grep":            {use: tree, args: map[string]kind{"path": path, "pattern": free, "glob": glob, "type": free}, here: true},
+	"WebFetch":        {use: reads, args: map[string]kind{"url": link}},
+	"WebSearch":       {use: reads},
+	"TodoWrite":       {use: reads, args: texts("activeForm")},
+	"TaskCreate":      {use: reads, args: texts("subject", "activeForm")},
+	"TaskUpdate":      {use: reads, args: texts("subject", "activeForm")},
+	"Task":            {use: reads},
+	"Agent":           {use: reads},
+	"ExitPlanMode":    {use: reads},
+	"AskUserQuestion": {use: reads, args: texts("header", "label")},
+	"Skill":           {use: reads, args: texts("args")},
+	"SlashCommand":    {use: reads, args: texts("command")},
+	"ToolSearch":      {use: reads},
+}
+
+var codexTools = map[string]tool{
+	"Bash":          {command: "command"}, // what its hooks call the shell
+	"shell":         {command: "command"},
+	"local_shell":   {command: "command"},
+	"shell_command": {command: "command"},
+	"exec_command":  {command: "cmd"},
+	"write_stdin":   {use: reads, args: texts("chars")},
+	"apply_patch":   {patch: "command"},
+	"update_plan":   {use: reads, args: texts("step")},
+	"read_file":     {use: reads, args: map[string]kind{"file_path": path}},
+	"list_dir":      {use: tree, args: map[string]kind{"dir_path": path}, here: true},
+	"grep_files":    {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true},
+	"view_image":    {use: reads, args: map[string]kind{"path": path}},
+}
+
+var geminiTools = map[string]tool{
+	"run_shell_command":   {command: "command"},
+	"read_file":           {use: reads, args: map[string]kind{"file_path": path, "absolute_path": path}},
+	"write_file":          {use: writes, args: map[string]kind{"file_path": path}},
+	"replace":             {use: writes, args: map[string]kind{"file_path": path, "instruction": free}},
+	"list_directory":      {use: reads, args: map[string]kind{"path": path, "dir_path": path, "ignore": glob}, here: true},
+	"glob":                {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": glob}, here: true},
+	"search_file_content": {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
+	"grep_search":         {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
+	"read_many_files":     {use: tree, args: map[string]kind{"paths": glob, "include": glob, "exclude": glob}},
+	"google_web_search":   {use: reads},
+	"write_todos":         {use: reads},
+	"save_memory":         {use: reads, args: texts("fact")},
+}
+
+var opencodeTools = map[string]tool{
+	"bash":        {command: "command"},
+	"read":        {use: reads, args: map[string]kind{"filePath": path}},
+	"write":       {use: writes, args: map[string]kind{"filePath": path}},
+	"edit":        {use: writes, args: map[string]kind{"filePath": path}},
+	"multiedit":   {use: writes, args: map[string]kind{"filePath": path}},
+	"apply_patch": {patch: "patchText"},
+	"patch":       {patch: "patchText"},
+	"list":        {use: tree, args: map[string]kind{"path": path, "ignore": glob}, here: true},
+	"glob":        {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true},
+	"grep":        {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true},
+	"webfetch":    {use: reads, args: map[string]kind{"url": link}},
+	"websearch":   {use: reads},
+	"todowrite":   {use: reads},
+	"todoread":    {use: reads},
+	"task":        {use: reads},
+	"question":    {use: reads, args: texts("header", "label")},
+	"skill":       {use: reads},
+}

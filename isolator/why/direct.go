@@ -1,0 +1,89 @@
+package why
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/sensitive"
+)
+
+// Direct answers for a program outside of the box that opens a path itself, as the file
+// tools of an agent do: it is granted only where the box shows that very file of the host.
+// What the box has of its own at such a place, a copy or a home, is something else. A path
+// at which there is nothing is judged as the nearest folder on its way.
+func (t *Table) Direct(asked string) Answer {
+	if t.s == nil {
+		return Answer{Asked: asked, Access: Outside, How: "asked inside a box"}
+	}
+	host, there := real(t.disk, asked)
+	a := t.same(host)
+	if there.kind == '-' {
+		if key := t.new(host); key != "" {
+			return Answer{Asked: asked, Real: host, Access: Hidden, How: "nothing may be made there", Key: key}
+		}
+		dir := host
+		for there.kind == '-' && dir != "/" {
+			dir = filepath.Dir(dir)
+			_, there = real(t.disk, dir)
+		}
+		a = t.same(dir)
+	}
+	a.Asked, a.Real = asked, host
+	return a
+}
+
+// same is Path for a path of the host without links, and Outside where the box has
+// something else.
+func (t *Table) same(host string) Answer {
+	a := t.Path(host)
+	if !a.Granted(false) {
+		return a
+	}
+	_, r := over(t.Rules, a.Box)
+	if r != nil && r.kind == shown && r.source != "" {
+		_, staged := t.s.Original(r.source)
+		rest, _ := paths.Rest(r.At, a.Box)
+		if real, _ := real(t.disk, filepath.Join(r.source, rest)); !staged && real == host {
+			return a
+		}
+	}
+	a.Access, a.How, a.Widen = Outside, "the box has something of its own there", ""
+	return a
+}
+
+// new is the key that keeps a file from being made where there is nothing: its name is
+// hidden once it is there, or tools outside obey it.
+func (t *Table) new(host string) string {
+	if key := t.hidden(host); key != "" {
+		return key
+	}
+	if _, text := t.pattern(host); text != "" && !strings.HasPrefix(text, "!") {
+		return "sandbox.hide"
+	}
+	if slices.Contains(t.s.Spec.Allow, "project-config") {
+		return ""
+	}
+	for p, kind := host, sensitive.File; p != "/" && p != t.s.Spec.Workdir; p, kind = filepath.Dir(p), sensitive.Folder {
+		if name := filepath.Base(p); strings.EqualFold(name, ".git") || strings.EqualFold(name, ".inner") {
+			return "sandbox.git_dir" // a repository or a project of inner would begin there
+		}
+		if _, obeyed := sensitive.Match(filepath.Dir(p), filepath.Base(p), kind); obeyed {
+			return "project-config"
+		}
+	}
+	return ""
+}
+
+// HidesBelow is the first place below a path, which is absolute and clean, of which the
+// box does not show what is there: who reads the whole folder outside of the box would.
+func (t *Table) HidesBelow(asked string) (place string, found bool) {
+	host, _ := real(t.disk, asked)
+	for _, r := range t.Rules {
+		if (r.Hides || r.kind == file) && paths.Inside(host, r.At) {
+			return r.At, true
+		}
+	}
+	return "", false
+}
