@@ -87,7 +87,17 @@ func launchJSON(b *isolator.Prepared) map[string]any {
 		},
 	}
 	if len(masks) > 0 {
-		out["masks"], out["cover"] = masks, p.Cover.Path
+		out["masks"], out["cover"] = masks, map[string]any{"path": p.Cover.Path, "source": names.Replace(p.Cover.Source)}
+	}
+	if len(p.HomePoints) > 0 {
+		var points []any
+		for _, h := range p.HomePoints {
+			points = append(points, map[string]any{"path": h.Path, "file": h.File, "source": names.Replace(h.Source)})
+		}
+		out["home_points"] = points
+	}
+	if p.DirElse != "" {
+		out["dir_else"] = p.DirElse
 	}
 	if m := p.Map; m != nil {
 		out["user_namespace"] = map[string]any{"newuidmap": m.NewUIDMap, "newgidmap": m.NewGIDMap, "uids": m.UIDs, "gids": m.GIDs}

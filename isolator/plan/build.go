@@ -213,7 +213,9 @@ func (b *builder) emptyPlaces() error {
 	if b.kind("/var/tmp") == host.Dir && b.canon("/var/tmp") == "/var/tmp" {
 		b.tmpfs("an empty /var/tmp", 0o1777, "/var/tmp")
 	}
-	b.filler("no sockets and no state of running services", "/run")
+	// As large as inner's own files there need: it is sealed before the program starts.
+	b.op(Op{Kind: OpTmpfs, Perms: 0o755, Dest: "/run", Reason: "no sockets and no state of running services"})
+	b.view.add(layer{dest: "/run", write: true, filler: true})
 	b.places()
 	for _, p := range runKeep() {
 		if b.kind(p) == host.Dir {
