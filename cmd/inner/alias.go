@@ -72,17 +72,24 @@ func (a *app) beyondProject(words []string) string {
 	if !slices.Contains([]string{"run", "verify", "status", "which", "log", "doctor"}, words[0]) {
 		return "a project's alias does not stand for that command; type it yourself"
 	}
-	if words[0] != "run" && words[0] != "verify" {
-		return ""
-	}
 	c := a.cmdRun()
-	if words[0] == "verify" {
+	switch words[0] {
+	case "run":
+	case "verify":
 		c = a.cmdVerify()
+	case "doctor":
+		c = a.cmdDoctor()
+	default:
+		return ""
 	}
 	if err := c.ParseFlags(words[1:]); err != nil {
 		return err.Error()
 	}
-	if strings.ContainsRune(c.Flag("profile").Value.String(), '/') {
+	names := []string{c.Flag("profile").Value.String()}
+	if words[0] != "run" { // whose words are the program's
+		names = append(names, c.Flags().Args()...)
+	}
+	if slices.ContainsFunc(names, func(name string) bool { return strings.ContainsRune(name, '/') }) {
 		return "a project's alias names a profile by its name, so that it is an allowed one"
 	}
 	return ""

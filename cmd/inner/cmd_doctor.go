@@ -44,10 +44,22 @@ func broken(name, fix, format string, args ...any) finding {
 
 func (a *app) cmdDoctor() *cobra.Command {
 	var asJSON bool
+	var name string
 	c := &cobra.Command{
-		Use: "doctor", Short: "Check what works on this host; one fix per finding", Args: cobra.NoArgs,
-		Long: "Check what works on this host. Exit code 1 when something needed is broken.",
-		RunE: func(*cobra.Command, []string) error {
+		Use: "doctor [NAME|./FILE]", Short: "Check what works on this host, or whether a profile starts here; one fix per finding", Args: oneProfile(&name),
+		Long: "Check what works on this host. Exit code 1 when something needed is broken.\n\n" +
+			"With a profile: say whether inner run would start it here, and what holds each of its keys.\n" +
+			"Its sandbox is made and taken down again; the program is loaded in it, and ended before its\n" +
+			"first instruction. Exit code 1 when inner run would end with 125 or 126, and 127 when the\n" +
+			"program is not found.",
+		ValidArgsFunction: a.completeOneProfile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("profile") || len(args) > 0 {
+				if name == "" {
+					return usagef("the name of the profile is empty")
+				}
+				return a.doctorOf(name, asJSON)
+			}
 			list := a.diagnose()
 			sick := false
 			for _, f := range list {
@@ -66,7 +78,9 @@ func (a *app) cmdDoctor() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().StringVarP(&name, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	return c
 }
 

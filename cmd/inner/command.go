@@ -42,6 +42,9 @@ func (a *app) command(args []string) int {
 	if !inBox() {
 		if err := a.OwnFolder(); err != nil && !(len(args) > 0 && slices.Contains([]string{"version", "--version", "help", "--help", "-h", "completion"}, args[0])) {
 			a.fail(err)
+			if len(args) > 0 && args[0] == "doctor" {
+				return 1 // as for every other fault that a run refuses
+			}
 			return fault.Code(err)
 		}
 		if !isRun(args) { // which does so itself

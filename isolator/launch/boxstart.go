@@ -135,6 +135,9 @@ func become(s *spec, files [3]uintptr) error {
 	if err := sendMsg(fdSocket, []byte{msgStart}); err != nil {
 		return err
 	}
+	if s.Trial {
+		return try(s.Program)
+	}
 	return syscall.Exec(s.Program, s.Argv, s.Env)
 }
 

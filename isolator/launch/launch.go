@@ -129,6 +129,10 @@ type Options struct {
 	// is caught, and when Done is closed the box is killed.
 	Done <-chan struct{}
 
+	// Trial has the program loaded, and ended before its first instruction: Result.Started
+	// says whether it would run. It goes without a terminal.
+	Trial bool
+
 	// Observe, when not nil, is given the listener of a filter that tells of every
 	// call of the program that names a file (seccomp_unotify(2)), just before it
 	// starts. Each waits for an answer. The file is the callee's.

@@ -125,8 +125,8 @@ func open(p plan.Plan, o Options) (*session, error) {
 			device[i] = terminalDevice(fd)
 		}
 	}
-	s.full = o.Interactive && terminal[0] && ours(s.stdio[0])
-	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil}
+	s.full = o.Interactive && !o.Trial && terminal[0] && ours(s.stdio[0])
+	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil, Trial: o.Trial}
 	s.exe = cmp.Or(o.Exe, "/proc/self/exe")
 	s.rest, s.nsenter = mountList{Pins: p.Pins, Masks: p.Masks}, p.Nsenter
 	var err error

@@ -87,6 +87,7 @@ type spec struct {
 	Landlock     *plan.Landlock
 	Rlimits      limits.Values // of which it sets its own
 	Observe      bool          // tell the launcher of every call that names a file
+	Trial        bool          // end the program before its first instruction
 }
 
 func (s *spec) encode() []byte {
@@ -146,6 +147,7 @@ func (s *spec) encode() []byte {
 		e.u64(v)
 	}
 	e.u32(uint32(boolByte(s.Observe)))
+	e.u32(uint32(boolByte(s.Trial)))
 	return e.b
 }
 
@@ -184,6 +186,7 @@ func decodeSpec(b []byte) (*spec, error) {
 		*v = d.u64()
 	}
 	s.Observe = d.u32() != 0
+	s.Trial = d.u32() != 0
 	if d.bad || d.s != "" || s.Ptys > maxPtys {
 		return nil, errors.New("malformed box spec")
 	}

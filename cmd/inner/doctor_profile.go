@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/strict"
+)
+
+// checkup is what doctor says of one profile.
+type checkup struct {
+	Profile  string    `json:"profile"`
+	Starts   bool      `json:"starts"`
+	Code     int       `json:"code"` // with which inner run would end, when it does not start
+	Findings []finding `json:"findings"`
+}
+
+// exitCode is doctor's own: 1 for what inner run ends with 125 or 126, else the same code.
+func (c checkup) exitCode() int {
+	if c.Code == launch.CodeNoSandbox || c.Code == launch.CodeNotExecutable {
+		return 1
+	}
+	return c.Code
+}
+
+// checkProfile takes the way of `inner run -p NAME` to the first instruction of the program, and
+// takes down again what was made. Only wrong use is an error.
+func (a *app) checkProfile(name string) (checkup, error) {
+	var holds []finding
+	call, err := a.callOf(name)
+	if err == nil {
+		call.Instead = func(b *isolator.Prepared) error {
+			res := b.Launch(launch.Options{Trial: true}, nil)
+			holds = a.holds(b) // now: the plan may be another one than before
+			if !res.Started {
+				return isolator.StartFailure(res)
+			}
+			return nil
+		}
+		_, err = isolator.Run(a.Settings, call)
+	}
+	out := checkup{Profile: name, Starts: err == nil}
+	if call.Profile != nil {
+		out.Profile = call.Profile.Name
+	}
+	var misuse usage
+	switch {
+	case err == nil:
+		out.Findings = append([]finding{ok("start", "inner run starts it here")}, holds...)
+	case errors.As(err, &misuse):
+		return out, err
+	default:
+		out.Code = fault.Code(err)
+		text, fix := a.cure(err, name, call.Profile)
+		out.Findings = append([]finding{broken(faultNames[fault.KindOf(err)], fix, "inner run would end with %d: %s", out.Code, text)}, holds...)
+	}
+	return out, nil
+}
+
+// callOf is the run that `inner run -p NAME` makes here.
+func (a *app) callOf(name string) (isolator.Call, error) {
+	var call isolator.Call
+	if inBox() {
+		return call, a.runInBox(runFlags{})
+	}
+	pl, err := a.Here()
+	if err != nil {
+		return call, err
+	}
+	if err := a.firstUse(); err != nil {
+		return call, &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+	}
+	p, err := a.Choose(name, pl)
+	if err != nil {
+		return call, err
+	}
+	call.Profile = p
+	p, o, err := a.commanded(pl, p, profile.Overrides{}, false, nil)
+	if err != nil {
+		return call, err
+	}
+	call.Profile = p
+	call.Context, err = a.Context(pl, o, false)
+	return call, err
+}
+
+// faultNames are the names of findings by the kind of what is wrong.
+var faultNames = map[string]string{
+	fault.KindNotFound: "program", fault.KindNotTrusted: "trust", fault.KindProfile: "profile", fault.KindNoSandbox: "sandbox",
+	fault.KindLimits: "limits", fault.KindWorkdir: "folder", fault.KindBackend: "bwrap", fault.KindUsage: "usage", fault.KindTimeout: "sandbox",
+}
+
+// cure says why a run would not start, and what to type. p is nil when there is no profile.
+func (a *app) cure(err error, name string, p *profile.Profile) (text, fix string) {
+	var problems strict.Problems
+	var unknown *profile.NotFoundError
+	r := fault.AsRefusal(err)
+	switch {
+	case r != nil && r.Hint != "":
+		return r.Msg, r.Hint
+	case errors.As(err, &problems) && len(problems) > 0:
+		return err.Error(), "edit " + a.Short(problems[0].File)
+	case errors.As(err, &unknown):
+		return err.Error(), "inner profile list"
+	case p != nil:
+		return err.Error(), "edit " + a.Short(p.Path)
+	case strings.ContainsRune(name, '/'):
+		return err.Error(), "look at " + name
+	}
+	return err.Error(), "inner status"
+}
+
+func (a *app) doctorOf(name string, asJSON bool) error {
+	c, err := a.checkProfile(name)
+	if err != nil {
+		return a.unusable(err, name)
+	}
+	if asJSON {
+		err = a.printJSON(c)
+	} else {
+		a.printFindings(c.Findings)
+	}
+	if code := c.exitCode(); err == nil && code != 0 {
+		err = exit(code)
+	}
+	return err
+}
