@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/calls"
+	"github.com/enr/inner/isolator/mcp"
+)
+
+func (a *app) cmdMCP() *cobra.Command {
+	var f toolFlags
+	c := &cobra.Command{
+		Use: "mcp (--as ROLE | -p NAME) [--session ID]", Short: "Serve the tools bash, read, write and list in a box, to an agent",
+		Long: "Serve the Model Context Protocol on standard input and output, with the tools bash, read,\n" +
+			"write and list. Each call runs in the box of the profile; nothing is done outside. With\n" +
+			"--session calls share /tmp, and the folder the last command line ended in.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			if err := a.firstUse(); err != nil {
+				return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+			}
+			r, err := calls.New(a.Caller, calls.Options{Profile: f.profile, Role: f.who.as, AsRole: f.who.asked, Session: f.session})
+			if err != nil {
+				return err
+			}
+			return a.serveMCP(r)
+		},
+	}
+	f.add(a, c)
+	f.addSession(a, c)
+	return c
+}
+
+// serveMCP answers until the end of standard input, or until a signal ends all boxes.
+func (a *app) serveMCP(r *calls.Runner) error {
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a reader that is gone is an error of writing
+	go func() { stop(signalled{(<-signals).(unix.Signal)}) }()
+	err := mcp.Serve(ctx, r.Do, a.stdin, raw(a.stdout), version)
+	var died signalled
+	switch {
+	case errors.As(context.Cause(ctx), &died):
+		return exit(128 + int(died.Signal))
+	case errors.Is(err, unix.EPIPE):
+		return exit(128 + int(unix.SIGPIPE))
+	}
+	return err
+}

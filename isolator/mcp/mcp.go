@@ -1,0 +1,224 @@
+// Package mcp is a server of the Model Context Protocol on standard streams, whose tools
+// do everything in the box of one profile: each call is one of isolator/calls, and nothing
+// is read or written outside.
+//
+//	err := mcp.Serve(ctx, runner.Do, os.Stdin, os.Stdout, version)
+//
+// It knows initialize, ping, tools/list and tools/call, of the versions 2024-11-05 and
+// 2025-06-18. Calls run side by side; notifications/cancelled ends the box of one.
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/enr/inner/isolator/calls"
+)
+
+// versions are those of the protocol, the newest first.
+func versions() []string { return []string{"2025-06-18", "2024-11-05"} }
+
+const (
+	maxLine = 8 << 20 // of one message, in bytes
+	atOnce  = 16      // calls
+)
+
+// The errors of JSON-RPC 2.0, section 5.1.
+const (
+	notJSON       = -32700
+	noRequest     = -32600
+	unknownMethod = -32601
+	badParams     = -32602
+)
+
+// message is what comes: a request with an ID, or a notification without.
+type message struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+}
+
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+type reply struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  any             `json:"result,omitempty"`
+	Error   *rpcError       `json:"error,omitempty"`
+}
+
+type server struct {
+	do      func(context.Context, calls.Request) calls.Answer
+	version string
+	slots   chan struct{}
+	calls   sync.WaitGroup
+
+	mu      sync.Mutex
+	out     io.Writer
+	err     error // of writing
+	running map[string]context.CancelFunc
+}
+
+// Serve reads messages, one a line, until the end of in, and then waits for the calls under
+// way; when ctx is done their boxes are killed. The error is one of reading or writing.
+func Serve(ctx context.Context, do func(context.Context, calls.Request) calls.Answer, in io.Reader, out io.Writer, version string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s := &server{do: do, version: version, out: out, slots: make(chan struct{}, atOnce), running: map[string]context.CancelFunc{}}
+	ended := make(chan error, 1)
+	go func() { ended <- s.read(ctx, in) }()
+	var err error
+	select {
+	case err = <-ended:
+		if err != nil {
+			stop()
+		}
+	case <-ctx.Done():
+	}
+	s.calls.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(err, s.err)
+}
+
+func (s *server) read(ctx context.Context, in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	for lines.Scan() && ctx.Err() == nil {
+		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
+			s.take(ctx, bytes.Clone(line))
+		}
+		s.mu.Lock()
+		err := s.err
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// take answers a message, or begins its call.
+func (s *server) take(ctx context.Context, line []byte) {
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil {
+		code := notJSON
+		if json.Valid(line) {
+			code = noRequest
+		}
+		s.fail(nil, code, "this is no request of JSON-RPC 2.0")
+		return
+	}
+	switch {
+	case m.Version != "2.0" || len(m.ID) > 0 && (bytes.ContainsAny(m.ID[:1], "{[tf") || len(m.ID) > 256):
+		s.fail(nil, noRequest, "this is no request of JSON-RPC 2.0")
+	case len(m.ID) == 0 || string(m.ID) == "null":
+		s.notified(m)
+	case m.Method == "initialize":
+		s.initialize(m)
+	case m.Method == "ping":
+		s.answer(reply{ID: m.ID, Result: struct{}{}})
+	case m.Method == "tools/list":
+		s.answer(reply{ID: m.ID, Result: map[string]any{"tools": tools()}})
+	case m.Method == "tools/call":
+		s.call(ctx, m)
+	default:
+		s.fail(m.ID, unknownMethod, "there is no such method")
+	}
+}
+
+func (s *server) initialize(m message) {
+	var p struct {
+		Version string `json:"protocolVersion"`
+	}
+	if err := json.Unmarshal(m.Params, &p); err != nil {
+		s.fail(m.ID, badParams, "initialize: protocolVersion is missing")
+		return
+	}
+	if !slices.Contains(versions(), p.Version) {
+		p.Version = versions()[0]
+	}
+	s.answer(reply{ID: m.ID, Result: map[string]any{
+		"protocolVersion": p.Version,
+		"capabilities":    map[string]any{"tools": map[string]any{}},
+		"serverInfo":      map[string]any{"name": "inner", "version": s.version},
+	}})
+}
+
+// notified takes a notification: that a call is no longer wanted. Others mean nothing here.
+func (s *server) notified(m message) {
+	var p struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if m.Method != "notifications/cancelled" || json.Unmarshal(m.Params, &p) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stop := s.running[string(p.ID)]; stop != nil {
+		stop()
+	}
+}
+
+// call begins a call of a tool.
+func (s *server) call(ctx context.Context, m message) {
+	q, err := request(m.Params)
+	if err != nil {
+		s.fail(m.ID, badParams, err.Error())
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	id := string(m.ID)
+	s.mu.Lock()
+	_, twice := s.running[id]
+	if !twice {
+		s.running[id] = stop
+	}
+	s.mu.Unlock()
+	if twice {
+		stop()
+		s.fail(m.ID, noRequest, "a call with this id is under way")
+		return
+	}
+	s.calls.Go(func() {
+		defer stop()
+		s.slots <- struct{}{}
+		defer func() { <-s.slots }()
+		a := s.do(ctx, q)
+		s.mu.Lock()
+		delete(s.running, id)
+		s.mu.Unlock()
+		s.answer(reply{ID: m.ID, Result: result(a)})
+	})
+}
+
+func (s *server) fail(id json.RawMessage, code int, text string) {
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	s.answer(reply{ID: id, Error: &rpcError{code, text}})
+}
+
+func (s *server) answer(r reply) {
+	r.Version = "2.0"
+	text, err := json.Marshal(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return
+	}
+	if err == nil {
+		_, err = s.out.Write(append(text, '\n'))
+	}
+	s.err = err
+}
