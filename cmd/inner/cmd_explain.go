@@ -98,6 +98,9 @@ func (a *app) explain(f explainFlags) error {
 	if refused != nil {
 		return a.unusable(refused, "")
 	}
+	if !f.json && f.html == "" {
+		a.hint("%s", features.Question(p, "PATH"))
+	}
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/learn"
 )
@@ -25,7 +24,9 @@ func TellDenied(run *Run, _ *Outcome) error {
 	case len(parts) > 0:
 		run.Say("hidden, and asked for: %s", strings.Join(parts, ", "))
 		run.Hint("allow under [sandbox] of the profile shows them; think first")
-		run.Hint("inner why -p %s %s", run.Profile.Name, quote.POSIX(hidden[0].Paths[0]))
+		if ask := Question(run.Profile, hidden[0].Paths[0]); ask != "" {
+			run.Hint("%s", ask)
+		}
 	default:
 		run.Say("the program asked for nothing that the table of resources hides")
 	}

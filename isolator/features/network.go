@@ -5,6 +5,7 @@ package features
 // accepts in the box (launch.Network), so nothing is left when either ends.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -157,9 +158,10 @@ func (n *networkOf) refuse(r netproxy.Refusal) {
 // remedy says what to add so that refused hosts are allowed, or "".
 func (n *networkOf) remedy(refused []netproxy.Refusal) string {
 	var entries []string
+	first := ""
 	for _, r := range refused {
 		if e := strconv.Quote(EntryOf(r.Target)); r.Kind == netproxy.Unlisted && !slices.Contains(entries, e) {
-			entries = append(entries, e)
+			entries, first = append(entries, e), cmp.Or(first, EntryOf(r.Target))
 		}
 	}
 	if len(entries) == 0 {
@@ -169,7 +171,11 @@ func (n *networkOf) remedy(refused []netproxy.Refusal) string {
 	if n.run.Spec.Scope != profile.Remote {
 		where = n.run.Short(n.run.Spec.Path)
 	}
-	return fmt.Sprintf("network_allow = [%s] under [sandbox] of %s allows it", strings.Join(entries, ", "), where)
+	text := fmt.Sprintf("network_allow = [%s] under [sandbox] of %s allows it", strings.Join(entries, ", "), where)
+	if ask := Question(n.run.Profile, "host:"+first); ask != "" {
+		text += "; " + ask
+	}
+	return text
 }
 
 // EntryOf is the entry of network_allow that allows a target.
