@@ -28,7 +28,7 @@ func (a *app) cmdAgent() *cobra.Command {
 			"each file tool judged by what the box has. docs/tool-calls.md says what holds and what does\n" +
 			"not; `claude` in a hooked shell, in one box as a whole, holds more.",
 	}
-	c.AddCommand(a.cmdAgentHook())
+	c.AddCommand(a.cmdAgentInstall(), a.cmdAgentUninstall(), a.cmdAgentStatus(), a.cmdAgentHook())
 	return c
 }
 

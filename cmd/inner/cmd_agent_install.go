@@ -1,0 +1,308 @@
+package main
+
+// How the tools of each agent are put into boxes, by its own settings.
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/agenthook"
+	"github.com/enr/inner/isolator/agentsettings"
+)
+
+// agentFiles are the settings of an agent, and what goes into them.
+type agentFiles struct {
+	file   string   // the user's settings
+	others []string // settings of a project that can take their place, relative to the working folder
+	entry  agentsettings.Entry
+	plugin string // of opencode
+}
+
+const maxSettings = 4 << 20
+
+func (a *app) agentFiles(agent string, f toolFlags) (agentFiles, error) {
+	line, err := a.agentHookLine(agent, f)
+	e := agentsettings.Entry{Agent: agent, Event: "PreToolUse", Hook: line, Tools: filepath.Join(a.InnerHome, "tools")}
+	dir := a.toolsFolder(f)
+	config := cmp.Or(a.Getenv("XDG_CONFIG_HOME"), filepath.Join(a.Home, ".config"))
+	switch agent {
+	case "claude":
+		e.Key, e.Value = []string{"env", claudePrefix}, filepath.Join(dir, lineShell)
+		home := cmp.Or(a.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(a.Home, ".claude"))
+		return agentFiles{file: filepath.Join(home, "settings.json"), entry: e, others: []string{".claude/settings.json", ".claude/settings.local.json"}}, err
+	case "codex":
+		home := cmp.Or(a.Getenv("CODEX_HOME"), filepath.Join(a.Home, ".codex"))
+		return agentFiles{file: filepath.Join(home, "hooks.json"), entry: e}, err
+	case "gemini":
+		e.Event = "BeforeTool"
+		return agentFiles{file: filepath.Join(a.Home, ".gemini", "settings.json"), entry: e, others: []string{".gemini/settings.json"}}, err
+	}
+	e.Event, e.Key, e.Value = "", []string{"shell"}, filepath.Join(dir, "bash")
+	folder := filepath.Join(config, "opencode")
+	return agentFiles{
+		file: filepath.Join(folder, "opencode.json"), entry: e, plugin: filepath.Join(folder, "plugins", "inner.js"),
+		others: []string{"opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"},
+	}, err
+}
+
+// pluginText asks inner before each tool of opencode. What it throws blocks the call.
+func (a *app) pluginText(f toolFlags) string {
+	words := append([]string{"agent", "hook", "opencode", "--files"}, f.words()...)
+	for i, w := range words {
+		words[i] = fmt.Sprintf("%q", w)
+	}
+	return `// Made by inner agent install: asks inner before each tool.
+import { spawnSync } from "node:child_process"
+export const inner = async ({ directory }) => ({
+  "tool.execute.before": async (input, output) => {
+    const call = { tool: input.tool, sessionID: input.sessionID, args: output.args ?? {}, directory }
+    const r = spawnSync(` + fmt.Sprintf("%q", a.Self()) + `, [` + strings.Join(words, ", ") + `], { input: JSON.stringify(call), encoding: "utf8" })
+    if (r.error || r.status !== 0) throw new Error("inner: " + (r.error?.message ?? r.stderr))
+    const answer = JSON.parse(r.stdout)
+    if (answer.deny) throw new Error(answer.deny)
+    if (answer.args) Object.assign(output.args, answer.args)
+  },
+})
+`
+}
+
+func (a *app) cmdAgentInstall() *cobra.Command {
+	var f toolFlags
+	var show bool
+	c := &cobra.Command{
+		Use: "install claude|codex|gemini|opencode (--as ROLE | -p NAME)", Short: "Put the tools of an agent into boxes, in its settings",
+		Args: cobra.ExactArgs(1), ValidArgs: agenthook.Agents(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.agentUse(cmd, args[0]); err != nil {
+				return err
+			}
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			if err := a.knownProfile(f); err != nil {
+				return err
+			}
+			if !show {
+				if _, err := a.makeTools(f); err != nil {
+					return err
+				}
+			}
+			return a.editAgent(args[0], f, true, show)
+		},
+	}
+	f.add(a, c)
+	c.Flags().BoolVar(&show, "print", false, "show what would be written, and write nothing")
+	return c
+}
+
+func (a *app) cmdAgentUninstall() *cobra.Command {
+	return &cobra.Command{
+		Use: "uninstall claude|codex|gemini|opencode", Short: "Take out of the settings of an agent what install wrote", Args: cobra.ExactArgs(1), ValidArgs: agenthook.Agents(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.agentUse(cmd, args[0]); err != nil {
+				return err
+			}
+			return a.editAgent(args[0], toolFlags{}, false, false)
+		},
+	}
+}
+
+func (a *app) agentUse(cmd *cobra.Command, agent string) error {
+	for _, name := range agenthook.Agents() {
+		if name == agent {
+			return a.outside(cmd)
+		}
+	}
+	return usagef("%q is no agent that inner knows: %s", agent, strings.Join(agenthook.Agents(), ", "))
+}
+
+// editAgent writes the settings of an agent, or shows them.
+func (a *app) editAgent(agent string, f toolFlags, add, show bool) error {
+	it, err := a.agentFiles(agent, f)
+	if err != nil {
+		return err
+	}
+	refused := func(err error) error {
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%s: %v", a.Short(it.file), err), Hint: "inner agent install " + agent + " --print, on a copy"}
+	}
+	edit := agentsettings.Uninstall
+	if add {
+		edit = agentsettings.Install
+	}
+	old, err := readSettings(it.file)
+	if err != nil {
+		return refused(err)
+	}
+	text, err := edit(old, it.entry)
+	if err != nil {
+		return refused(err)
+	}
+	if show {
+		fmt.Fprintf(a.stdout, "# %s\n%s", printable(it.file), printableLines(text))
+		if it.plugin != "" {
+			fmt.Fprintf(a.stdout, "# %s\n%s", printable(it.plugin), a.pluginText(f))
+		}
+		return nil
+	}
+	if it.plugin != "" {
+		if err := a.writePlugin(it.plugin, f, add); err != nil {
+			return refused(err)
+		}
+	}
+	if old == nil && !add || bytes.Equal(old, text) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(it.file), 0o700); err != nil {
+		return refused(err)
+	}
+	still := func() error {
+		if now, err := readSettings(it.file); err != nil || !bytes.Equal(now, old) {
+			return errors.Join(err, errors.New("it was changed meanwhile: try again"))
+		}
+		return nil
+	}
+	if err := files.WriteIf(files.Real(it.file), text, 0o600, still); err != nil {
+		return refused(err)
+	}
+	return nil
+}
+
+func printableLines(text []byte) string {
+	lines := strings.Split(string(text), "\n")
+	for i, l := range lines {
+		lines[i] = printable(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// readSettings reads a file; nil when it is not there.
+func readSettings(path string) ([]byte, error) {
+	data, err := files.Read(path, files.FollowLinks, maxSettings)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+func (a *app) writePlugin(path string, f toolFlags, add bool) error {
+	if !add {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return files.Write(path, []byte(a.pluginText(f)), 0o600)
+}
+
+// agentState is what holds for the tools of an agent here.
+type agentState struct {
+	Agent    string   `json:"agent"`
+	Commands string   `json:"commands"` // "boxed closed", "boxed open" or "outside"
+	Files    string   `json:"files"`    // "judged" or "not judged"
+	Notes    []string `json:"notes"`
+}
+
+func (a *app) cmdAgentStatus() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "status", Short: "Say what holds for the tools of each agent, in this folder", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			var list []agentState
+			for _, agent := range agenthook.Agents() {
+				list = append(list, a.agentState(agent))
+			}
+			if asJSON {
+				return a.printJSON(list)
+			}
+			for _, s := range list {
+				fmt.Fprintf(a.stdout, "%-9s commands %s, file tools %s\n", s.Agent, s.Commands, s.Files)
+				for _, n := range s.Notes {
+					fmt.Fprintf(a.stdout, "          %s\n", printable(n))
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return c
+}
+
+func (a *app) agentState(agent string) agentState {
+	s := agentState{Agent: agent, Commands: "outside", Files: "not judged", Notes: []string{}}
+	it, err := a.agentFiles(agent, toolFlags{})
+	if err != nil {
+		return s
+	}
+	text, err := readSettings(it.file)
+	state, bad := agentsettings.Read(text, it.entry)
+	if err != nil || bad != nil {
+		s.Notes = append(s.Notes, a.Short(it.file)+" cannot be read as JSON")
+		return s
+	}
+	hook := state.Hook != "" && strings.HasPrefix(state.Hook, quote.POSIX(a.Self())+" ") && !bytes.Contains(text, []byte("disableAllHooks")) && !bytes.Contains(text, []byte("hooksConfig"))
+	if it.plugin != "" {
+		own, err := readSettings(it.plugin)
+		hook = err == nil && bytes.Contains(own, []byte(fmt.Sprintf("spawnSync(%q,", a.Self())))
+	}
+	shell := strings.HasPrefix(state.Value, it.entry.Tools+"/") && executable(state.Value)
+	if !hook && !shell {
+		return s
+	}
+	for _, name := range it.others {
+		other, err := readSettings(name)
+		if bytes.Contains(other, []byte("disableAllHooks")) || bytes.Contains(other, []byte("hooksConfig")) || err != nil {
+			hook = false
+			s.Notes = append(s.Notes, name+" of this folder can switch the hook off")
+		}
+		if len(it.entry.Key) > 0 && bytes.Contains(other, []byte(it.entry.Key[len(it.entry.Key)-1])) || err != nil {
+			shell = false
+			s.Notes = append(s.Notes, name+" of this folder can replace the shell")
+		}
+	}
+	switch {
+	case shell:
+		s.Commands = "boxed closed"
+	case hook && agent != "opencode":
+		s.Commands = "boxed open"
+	}
+	if hook {
+		s.Files = "judged"
+	}
+	s.Notes = append(s.Notes, agentNotes(agent)...)
+	return s
+}
+
+func executable(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular() && fi.Mode().Perm()&0o100 != 0
+}
+
+// agentNotes are what cannot be told from the settings.
+func agentNotes(agent string) []string {
+	switch agent {
+	case "claude":
+		return []string{"settings of another project can replace the prefix and switch hooks off", "a hook that cannot be started blocks nothing"}
+	case "codex":
+		return []string{"codex skips the hook until you trust it with /hooks; whether you did is not known here", "commands of unified_exec may pass the hook", "a hook that cannot be started blocks nothing"}
+	case "gemini":
+		return []string{"not tried with the program itself", "a hook that cannot be started blocks nothing"}
+	}
+	return []string{"not tried with the program itself", "settings of another project can replace the shell", "commands typed after ! are not asked for"}
+}
