@@ -39,7 +39,7 @@ func checkHomeName(name string) error {
 // is in it.
 func (g *granter) ownHome(name string) {
 	if name == "" {
-		g.say("writes", "home own", "keeps a home of its own between runs, for all boxes of this project")
+		g.say("writes", "home own", "keeps a home of its own between runs")
 		return
 	}
 	g.list("writes", "home named", "keeps a home of its own between runs, with the logins in it, and shares it with all boxes that name it", texts([]string{name}))

@@ -28,7 +28,7 @@ func (a *app) cmdHome() *cobra.Command {
 		Long: "Look at the homes that boxes have of their own, take something out, or empty one.\n\n" +
 			"A profile with home = \"own\" has a home folder that stays between runs: one for each project, or the\n" +
 			"one that home_name names. Only its boxes see it. Without --of, the home of the project you are in is\n" +
-			"meant; --of takes a key that list prints.",
+			"meant, of several the one that a box had last; --of takes a key that list prints.",
 	}
 	c.AddCommand(a.cmdHomeList(), a.cmdHomeShow(), a.cmdHomeGet(), a.cmdHomeReset())
 	return c
@@ -45,7 +45,9 @@ func (a *app) homeKey(of string) (string, error) {
 		if root == "" {
 			root = pl.Cwd
 		}
-		of = ownhome.Owner{Project: files.Real(root)}.Key()
+		if of, err = a.projectHome(files.Real(root)); err != nil {
+			return "", err
+		}
 	}
 	if strings.ContainsAny(of, "/\x00") || strings.HasPrefix(of, ".") {
 		return "", usagef("%q is no key of a home", of)
@@ -54,6 +56,25 @@ func (a *app) homeKey(of string) (string, error) {
 		return "", &fault.Refusal{Code: 1, Msg: fmt.Sprintf("there is no home %q: no box with home = \"own\" has run here", of), Hint: "inner home list; --of KEY names another one"}
 	}
 	return of, nil
+}
+
+// projectHome is the key of the home of a project: where its agents have one each, of the one
+// that a box had last.
+func (a *app) projectHome(root string) (string, error) {
+	list, err := ownhome.List(a.InnerHome)
+	if err != nil {
+		return "", err
+	}
+	var last ownhome.Info
+	for _, h := range list {
+		if h.Project == root && (last.Key == "" || h.Used.After(last.Used)) {
+			last = h
+		}
+	}
+	if last.Key == "" {
+		return ownhome.Owner{Project: root}.Key(), nil
+	}
+	return last.Key, nil
 }
 
 // homeCommand is a command about one home.
@@ -116,6 +137,9 @@ func (a *app) homeState(h ownhome.Info) string {
 func (a *app) homeOwner(h ownhome.Info) string {
 	if h.Name != "" {
 		return "boxes that name it"
+	}
+	if h.Agents != "" {
+		return h.Agents + " in " + a.Short(h.Project)
 	}
 	return a.Short(h.Project)
 }

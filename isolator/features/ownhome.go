@@ -38,9 +38,15 @@ func HomeOwner(rc profile.RunConfig) ownhome.Owner {
 	case rc.HomeName != "":
 		return ownhome.Owner{Name: rc.HomeName}
 	case rc.Project != "":
-		return ownhome.Owner{Project: files.Real(rc.Project)}
+		return ownhome.Owner{Project: files.Real(rc.Project), Agents: agentsOwn(rc)}
 	}
-	return ownhome.Owner{Project: files.Real(rc.Workdir)}
+	return ownhome.Owner{Project: files.Real(rc.Workdir), Agents: agentsOwn(rc)}
+}
+
+// agentsOwn names the agents whose home it is.
+func agentsOwn(rc profile.RunConfig) string {
+	names := slices.Sorted(slices.Values(rc.Capabilities))
+	return strings.Join(slices.Compact(names), "+")
 }
 
 // open makes the home, before anything is put into it.

@@ -39,9 +39,11 @@ import (
 	"github.com/enr/inner/isolator/host"
 )
 
-// Owner says whose a home is: that of a project, or one with a name.
+// Owner says whose a home is: that of a project, or one with a name. Agents of a project have
+// a home apart from its other boxes and from other agents: their logins lie there.
 type Owner struct {
 	Project string `json:"project,omitempty"` // real path of a project's root
+	Agents  string `json:"agents,omitempty"`  // the capabilities of the boxes, "claude" or "claude+gemini"
 	Name    string `json:"name,omitempty"`
 }
 
@@ -57,12 +59,19 @@ func (o Owner) Key() string {
 		}
 		return '_'
 	}, filepath.Base(o.Project))
-	return base[:min(len(base), 40)] + "@" + hex.EncodeToString(sum[:8])
+	key := base[:min(len(base), 40)] + "@" + hex.EncodeToString(sum[:8])
+	if o.Agents != "" {
+		key += "@" + o.Agents
+	}
+	return key
 }
 
 func (o Owner) String() string {
 	if o.Name != "" {
 		return "the home named " + o.Name
+	}
+	if o.Agents != "" {
+		return "the home of " + o.Agents + " in " + o.Project
 	}
 	return "the home of " + o.Project
 }
