@@ -19,7 +19,7 @@ import (
 func (b *Prepared) Why() *why.Table {
 	return why.Of(why.Subject{
 		Spec: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan, Origins: b.Profile.Origins(),
-		Allow: b.Reach.Allow, Deny: b.Reach.Deny, Original: b.original, Copied: b.copied,
+		Allow: b.Reach.Allow, Deny: b.Reach.Deny, Original: b.original, Copied: b.copied, Put: b.put,
 	})
 }
 
@@ -80,6 +80,19 @@ func (b *Prepared) copied(at, rest string) bool {
 	}
 	hidden := plan.Hidden(b.Spec, b.Facts, b.Assets)
 	return !slices.ContainsFunc(hidden, func(p string) bool { return paths.Below(p, filepath.Join(at, rest)) })
+}
+
+// put is what of an agent's folders is copied to a path of the box's own home.
+func (b *Prepared) put(rest string) (original string, ok bool) {
+	at := filepath.Join(b.Home, rest)
+	for _, c := range b.Agents {
+		for _, f := range c.Folders {
+			if below, in := paths.Rest(f.Place(b.Home), at); in && (below == "" || cloned(b.Agents, f.Path, below)) {
+				return at, true
+			}
+		}
+	}
+	return "", false
 }
 
 // cloned reports whether the clone of a folder of an agent gets a path of it.

@@ -154,6 +154,7 @@ const (
 	ofGroups         // @github, and not its hosts
 	ofAgents         // nor those that the program of a capability talks to
 	ofNarrower       // nor what makes the box narrower
+	ofNames          // and a profile is called by the command it claims
 )
 
 // showConsent prints what the profiles and the config.toml grant.
@@ -164,7 +165,7 @@ func (a *app) showConsent(pl settings.Place, list []candidate, cfg settings.Conf
 		}
 	}
 	var text, danger string
-	for b := nothing; b <= ofNarrower; b++ {
+	for b := nothing; b <= ofNames; b++ {
 		t := consent{app: a, root: pl.Root(), brief: b}
 		t.write(pl, list, cfg, newConfig)
 		if b == nothing || a.fits(t.detail.String()+t.dangers()) {
@@ -247,8 +248,8 @@ func (t *consent) fresh(list []candidate) {
 	var all, bad, behind lines
 	var names []string
 	for _, c := range list {
-		name := c.profile.Name
-		names = append(names, name)
+		name := t.called(c, list)
+		names = append(names, c.profile.Name)
 		safe, dangerous := t.split(c.grants)
 		all.add(name, safe)
 		bad.add(name, dangerous)
@@ -272,6 +273,24 @@ func (t *consent) fresh(list []candidate) {
 	for _, v := range bad.verbs() {
 		t.warn("%s", v.text(len(names)))
 	}
+}
+
+// called is how a profile is called beside what it alone grants.
+func (t *consent) called(c candidate, list []candidate) string {
+	words := c.profile.Commands()
+	if t.brief < ofNames || len(words) != 1 {
+		return c.profile.Name
+	}
+	others := 0
+	for _, o := range list {
+		if slices.Contains(o.profile.Commands(), words[0]) || o.profile.Name == words[0] {
+			others++
+		}
+	}
+	if others > 1 {
+		return c.profile.Name
+	}
+	return words[0]
 }
 
 // paragraphs are the texts of verbs, with those together that say what can be read, and

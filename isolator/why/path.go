@@ -172,6 +172,14 @@ func (t *Table) entryOf(i int, r *Rule, p, rest string) entry {
 		}
 	}
 	e := t.disk.at(filepath.Join(source, rest))
+	if home := t.s.Facts.OwnHome; home != nil && source == home.Path && e.kind == '-' {
+		if original, ok := t.s.Put(rest); ok {
+			if put := t.disk.at(original); put.kind == 'd' || put.kind == 'f' {
+				put.read, put.write = true, true // a copy of its own
+				return put
+			}
+		}
+	}
 	if rest == "" && e.kind == '-' { // it is made before the start
 		return entry{kind: 'd', read: true, write: true, perms: 0o755}
 	}

@@ -32,6 +32,9 @@ type Subject struct {
 	// Copied reports whether something that is made for the run, and mounted at a box path,
 	// has this path of its original.
 	Copied func(at, rest string) bool
+
+	// Put returns the host path that inner copies to a path of the box's own home at the start.
+	Put func(rest string) (original string, ok bool)
 }
 
 // Of makes the table of a planned run.
