@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/sensitive"
 )
 
 // Request names what a run needs to know. Everything else about the host is
@@ -156,6 +158,7 @@ func (l looker) later(wanted []Placeholder, f *Facts) {
 		dir := filepath.Dir(w.Path)
 		switch at := l.look(w.Path); {
 		case at.Kind != Missing || at.Link || l.dir(dir).Kind != Dir:
+		case sensitive.Trees(w.Path) && l.look(dir).Real != filepath.Join(l.look(filepath.Dir(dir)).Real, filepath.Base(dir)): // nothing is made behind a link
 		case writable(dir):
 			f.Later = append(f.Later, w)
 		case owned(dir) && !slices.Contains(f.Locked, dir):
