@@ -29,6 +29,9 @@ import (
 // outsideWord is the argument that makes the inner binary one that mounts from outside.
 const outsideWord = "__mounts"
 
+// outsideDone is what it says in the end: a program that is none of inner's does not.
+const outsideDone = "mounted\n"
+
 // The descriptors of it.
 const (
 	outsideUser   = 3 // the user namespace that owns the mounts
@@ -155,7 +158,7 @@ func (s *session) mountOutside() error {
 			break
 		}
 	}
-	if err != nil || !st.Exited() || st.ExitStatus() != 0 {
+	if err != nil || !st.Exited() || st.ExitStatus() != 0 || string(said) != outsideDone {
 		return fmt.Errorf("%s %s", OutsideFailed, cleanLine(string(bytes.TrimSpace(said))))
 	}
 	return nil
@@ -176,6 +179,7 @@ func Outside() int {
 		os.Stderr.WriteString(err.Error() + "\n")
 		return 1
 	}
+	os.Stderr.WriteString(outsideDone)
 	return 0
 }
 

@@ -31,7 +31,7 @@ func TestSuggest(t *testing.T) {
 		{"deep ones the folder they share", []Access{read("/home/u/go/pkg/mod/a/1"), read("/home/u/go/pkg/mod/a/2"), read("/home/u/go/pkg/mod/b/3")}, "allow ~/go/pkg/mod", nil},
 		{"never what belongs to all", []Access{read("/home/u/.config/a/x"), read("/home/u/.config/b/x"), read("/home/u/.config/c/x"), {Path: "/home/u/.config", Host: Dir, Read: true}, {Path: "/home/u", Host: Dir, Read: true}}, "allow ~/.config/a/x, allow ~/.config/b/x, allow ~/.config/c/x", nil},
 		{"a folder that is listed", []Access{{Path: "/home/u/.tool", Host: Dir, Read: true}}, "allow ~/.tool", nil},
-		{"what is written is written in its folder", []Access{write("/home/u/.cache/tool/a/f")}, "rw ~/.cache/tool/a", []string{"/home/u/.cache/tool/a"}},
+		{"what is written is written in its folder", []Access{write("/home/u/.cache/tool/a/f")}, "rw? ~/.cache/tool", []string{"/home/u/.cache/tool/a"}},
 		{"or in a file of the home", []Access{write("/home/u/.toolrc")}, "rw? ~/.toolrc", nil},
 		{"reads of what is written", []Access{write("/home/u/.cache/tool/f"), read("/home/u/.cache/tool/g")}, "rw? ~/.cache/tool", nil},
 		{"a folder of all that is made", []Access{write("/home/u/.cache")}, "", nil},

@@ -128,7 +128,7 @@ func TestGroups(t *testing.T) {
   open is reached: its port 3000, at 8080 of this computer
   note note: @go has no host: go is not installed
 `,
-		`  own claude: copies of: ~/.claude/.credentials.json (cleaned) | ~/.claude/settings.json (cleaned) | ~/.claude.json (cleaned) | ~/.claude/skills/
+		`  own claude: copies of: ~/.claude/.credentials.json (cleaned) | ~/.claude/settings.json (cleaned) | ~/.claude.json (cleaned) | ~/.claude/CLAUDE.md | ~/.claude/agents/ | ~/.claude/commands/ | ~/.claude/output-styles/ | ~/.claude/skills/
   shut claude: without: what else is in ~/.claude
 `,
 		"  open claude: writes back: ",

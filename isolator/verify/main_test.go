@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case launch.IsBox(os.Args):
 		os.Exit(launch.Box())
+	case launch.IsOutside(os.Args):
+		os.Exit(launch.Outside())
 	case IsInside(os.Args):
 		os.Exit(Inside())
 	case len(os.Args) == 2 && os.Args[1] == wordJob:
