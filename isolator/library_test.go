@@ -281,6 +281,9 @@ func TestClassify(t *testing.T) {
 func TestArgs(t *testing.T) {
 	inner := os.Getenv("INNER_TEST_BIN")
 	if inner == "" {
+		if os.Getenv("INNER_TEST_MUST") != "" {
+			t.Fatal("INNER_TEST_BIN names no binary")
+		}
 		t.Skip("INNER_TEST_BIN names no binary: make test")
 	}
 	app := home(t)

@@ -65,7 +65,8 @@ func equal(root *os.Root, original, p string, left *int) bool {
 		}
 		return true
 	case is.Mode().IsRegular():
-		if was.Size() != is.Size() || is.Size() > maxCopiedBytes {
+		more := is.Mode().Perm() &^ was.Mode().Perm() & 0o111 // git runs a hook that is executable
+		if more != 0 || was.Size() != is.Size() || is.Size() > maxCopiedBytes {
 			return false
 		}
 		a, err := root.ReadFile(original)

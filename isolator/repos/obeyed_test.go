@@ -205,6 +205,7 @@ func TestCheckedOut(t *testing.T) {
 		"the same":  {"cp -r .vscode .envrc x", ""},
 		"fewer":     {"cp -r .vscode .envrc x; rm x/.vscode/a/t", ""},
 		"another":   {"cp -r .vscode .envrc x; echo y >x/.envrc; echo y >x/.vscode/a/t", "p/x/.envrc p/x/.vscode"},
+		"a mode":    {"cp -r .vscode .envrc x; chmod +x x/.envrc", "p/x/.envrc"},
 		"more":      {"cp -r .vscode .envrc x; echo y >x/.vscode/u", "p/x/.vscode"},
 		"a link":    {"cp -r .vscode x; ln -s ../.envrc x/.envrc; ln -s t x/.vscode/a/l", "p/x/.envrc p/x/.vscode"},
 		"elsewhere": {"mkdir x/y; cp .envrc x/y", "p/x/y/.envrc"},
