@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,7 +19,6 @@ import (
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/streams"
-	"github.com/enr/inner/profile"
 )
 
 // Cmd is one program in a box of its own. Its fields are set before Start or Run, which may be
@@ -205,45 +203,20 @@ func (c *Cmd) join(who *caller.Caller) (finish func(), err error) {
 
 // call is the Cmd as Run takes it.
 func (c *Cmd) call(s *session.Session) (Call, error) {
-	call := c.p.callOf()
-	call.Done = c.ctx.Done()
-	call.By.Actor = c.Actor
-	if s != nil {
-		call.Tmp, call.Start, call.OrElse, call.By.Session = s.Tmp, s.Last, true, s.ID
-	}
-	if c.Dir != "" {
-		call.Start, call.OrElse = c.Dir, false
-		if !filepath.IsAbs(c.Dir) {
-			call.Start = filepath.Join(c.p.spec.Cwd, c.Dir)
+	for name, v := range c.Env {
+		if strings.ContainsAny(name, "=\x00") || name == "" || strings.ContainsRune(v, 0) {
+			return Call{}, usage("env: %q cannot be a variable", name)
 		}
 	}
-	argv := c.Argv
-	if c.Line != "" {
-		argv = ShellWords(c.p.caller, c.Line, c.p.spec, s != nil)
-	} else if strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) && call.Start != "" {
-		argv = append([]string{filepath.Join(call.Start, argv[0])}, argv[1:]...)
-	}
-	o := profile.Overrides{Interactive: new(bool), Entrypoint: argv[0], Extra: argv[1:]}
-	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		switch v := c.Env[name]; {
-		case strings.ContainsAny(name, "=\x00") || name == "" || strings.ContainsRune(v, 0):
-			return call, usage("Env: %q cannot be a variable", name)
-		case c.p.spec.Env.Kept(name):
-			return call, usage("Env: %q passes into no box ([hide] env of config.toml)", name)
-		default:
-			o.Env = append(o.Env, profile.KV{Key: name, Value: v})
-		}
-	}
-	for _, w := range argv {
+	for _, w := range append([]string{c.Line, c.Dir}, c.Argv...) {
 		if strings.ContainsRune(w, 0) {
-			return call, usage("an argument contains a NUL character")
+			return Call{}, usage("an argument contains a NUL character")
 		}
 	}
-	if c.Timeout > 0 && (c.p.spec.Output.Timeout == 0 || c.Timeout < c.p.spec.Output.Timeout) {
-		o.Timeout = &c.Timeout
-	}
-	call.Context.Overrides = o
-	return call, nil
+	call := c.p.callOf()
+	call.Done, call.By.Actor = c.ctx.Done(), c.Actor
+	err := Asked{c.Argv, c.Line, c.Dir, c.Env, c.Timeout}.Into(&call, c.p.caller, c.p.spec, s)
+	return call, err
 }
 
 // ended fills in what the program came to.

@@ -16,12 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -190,33 +188,8 @@ func (r *Runner) start(a *Answer, q Request, l *loaded, n *caller.Notes, done <-
 // call is a request as isolator.Run takes it.
 func (r *Runner) call(q Request, l *loaded, s *session.Session) (isolator.Call, error) {
 	c := isolator.Call{Profile: l.profile, Context: l.context, Word: "exec", By: l.role.By(orElse(q.Actor, r.o.Actor), "")}
-	if s != nil {
-		c.Tmp, c.Start, c.OrElse, c.By.Session = s.Tmp, s.Last, true, s.ID
-	}
-	if q.Cwd != "" {
-		c.Start, c.OrElse = q.Cwd, false
-		if !filepath.IsAbs(q.Cwd) {
-			c.Start = filepath.Join(l.spec.Cwd, q.Cwd)
-		}
-	}
-	argv := q.Argv
-	if q.Line != "" {
-		argv = isolator.ShellWords(r.caller, q.Line, l.spec, s != nil)
-	} else if strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) && c.Start != "" {
-		argv = append([]string{filepath.Join(c.Start, argv[0])}, argv[1:]...)
-	}
-	o := profile.Overrides{Interactive: new(bool), Entrypoint: argv[0], Extra: argv[1:]}
-	for _, name := range slices.Sorted(maps.Keys(q.Env)) {
-		if l.spec.Env.Kept(name) {
-			return c, misuse("env: %q passes into no box ([hide] env of config.toml)", name)
-		}
-		o.Env = append(o.Env, profile.KV{Key: name, Value: q.Env[name]})
-	}
-	if t := time.Duration(q.Timeout) * time.Millisecond; t > 0 && (l.spec.Output.Timeout == 0 || t < l.spec.Output.Timeout) {
-		o.Timeout = &t
-	}
-	c.Context.Overrides = o
-	return c, nil
+	asked := isolator.Asked{Argv: q.Argv, Line: q.Line, Dir: q.Cwd, Env: q.Env, Timeout: time.Duration(q.Timeout) * time.Millisecond}
+	return c, asked.Into(&c, r.caller, l.spec, s)
 }
 
 // session opens the session of a request, nil when it has none.

@@ -1,0 +1,78 @@
+package isolator
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/session"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile"
+)
+
+// Asked is what runs in the place of the program of a profile. Argv or Line is set.
+type Asked struct {
+	Argv    []string
+	Line    string            // for the shell of the box
+	Dir     string            // of the box, to start in; "" is that of the session, or of the profile
+	Env     map[string]string // on top of that of the profile
+	Timeout time.Duration     // less than the profile's; 0 is the profile's
+}
+
+// Into completes a call whose profile comes to spec. s is its session, nil for none.
+func (q Asked) Into(c *Call, who *caller.Caller, spec profile.RunConfig, s *session.Session) error {
+	if s != nil {
+		c.Tmp, c.Start, c.OrElse, c.By.Session = s.Tmp, s.Last, true, s.ID
+	}
+	if q.Dir != "" {
+		c.Start, c.OrElse = q.Dir, false
+		if !filepath.IsAbs(q.Dir) {
+			c.Start = filepath.Join(spec.Cwd, q.Dir)
+		}
+	}
+	argv := q.Argv
+	if q.Line != "" {
+		argv = shellWords(who, q.Line, spec, s != nil)
+	} else if strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) && c.Start != "" {
+		argv = append([]string{filepath.Join(c.Start, argv[0])}, argv[1:]...)
+	}
+	o := profile.Overrides{Interactive: new(bool), Entrypoint: argv[0], Extra: argv[1:]}
+	for _, name := range slices.Sorted(maps.Keys(q.Env)) {
+		if spec.Env.Kept(name) {
+			return usage("env: %q passes into no box ([hide] env of config.toml)", name)
+		}
+		o.Env = append(o.Env, profile.KV{Key: name, Value: q.Env[name]})
+	}
+	if q.Timeout > 0 && (spec.Output.Timeout == 0 || q.Timeout < spec.Output.Timeout) {
+		o.Timeout = &q.Timeout
+	}
+	c.Context.Overrides = o
+	return nil
+}
+
+// shellWords is how a command line is run: by bash where the box has one, else by sh. In a
+// session the shell leaves the folder that it ended in.
+func shellWords(c *caller.Caller, line string, spec profile.RunConfig, inSession bool) []string {
+	sh := "sh"
+	if _, err := c.FindReal("bash", plan.BoxPath(spec, c.Getenv("PATH"))); err == nil {
+		sh = "bash"
+	}
+	if !inSession {
+		return []string{sh, "-c", line}
+	}
+	// The line itself is shifted away, so that it sees no argument.
+	return []string{sh, "-c", "trap 'pwd -P >" + session.LastFile + " 2>/dev/null' EXIT; eval \"shift\n$1\"", sh, line}
+}
+
+// SessionProject is the project that sessions of a place belong to: its root, or outside of
+// projects the folder.
+func SessionProject(pl settings.Place) string {
+	if root := pl.Root(); root != "" {
+		return root
+	}
+	return pl.Cwd
+}
