@@ -133,6 +133,13 @@ func TestRefusals(t *testing.T) {
 			_, err := c.Run()
 			return err
 		}, "workdir", 126},
+		"another program as inner": {func() error {
+			_, err := load(t, isolator.Options{Name: "tools", Inner: "/bin/true"}).Command(t.Context(), "touch", "ran").Run()
+			if _, ran := os.Stat(filepath.Join(app, "ran")); ran == nil {
+				t.Error("it ran without a supervisor")
+			}
+			return err
+		}, "no_sandbox", 125},
 		"no words":   {func() error { _, err := p.Command(t.Context()).Run(); return err }, "usage", 2},
 		"NUL":        {func() error { _, err := p.Command(t.Context(), "echo", "a\x00b").Run(); return err }, "usage", 2},
 		"no profile": {func() error { _, err := isolator.Load(t.Context(), isolator.Options{Name: "nosuch"}); return err }, "profile", 125},
