@@ -114,8 +114,8 @@ func (b *bench) bwrap(profile string, wanted func(reason string) bool) ([]string
 			words = append(words, "--ro-bind", file, arg.Args[i+2])
 			continue
 		}
-		if slices.Contains(arg.Args, "--seccomp") {
-			continue // the filter comes by descriptor, which a command line has not
+		if slices.Contains(arg.Args, "--seccomp") || slices.Contains(arg.Args, "--file") {
+			continue // these come by descriptor, which a command line has not
 		}
 		for _, w := range arg.Args {
 			switch {
