@@ -156,6 +156,9 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 	if err := s.Trust().MarkWritten(spec.WritableFolders()...); err != nil {
 		return nil, err
 	}
+	if err := s.Trust().MarkWorked(spec.WorkFolders()...); err != nil {
+		return nil, err
+	}
 	features.LookAgain(s.Caller)
 	folder, err := stage.New(base, s.Ledger())
 	if err != nil {

@@ -214,6 +214,22 @@ func (rc RunConfig) WritableFolders() []string {
 	return list
 }
 
+// WorkFolders are the real paths of the host's folders of which the box of this run has
+// more than a view: it can write them, or what it does to a copy of them, or to their git
+// directory, may come back.
+func (rc RunConfig) WorkFolders() []string {
+	list := rc.WritableFolders()
+	for _, m := range rc.Mounts {
+		if m.Mode == SafeRW && rc.Real[m.Source] != "" {
+			list = append(list, rc.Real[m.Source])
+		}
+	}
+	if real := rc.Real[rc.Workdir]; real != "" && rc.WorkdirMode != None {
+		list = append(list, real)
+	}
+	return list
+}
+
 // usesWorkspaces reports whether folders are made in WorkspacesDir for the run.
 func (rc RunConfig) usesWorkspaces() bool {
 	return rc.WorkspaceWorkdir || slices.ContainsFunc(rc.Mounts, func(m Mount) bool { return m.Workspace })

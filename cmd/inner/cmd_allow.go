@@ -229,6 +229,10 @@ func (a *app) allow(args []string, yes bool) error {
 	if err != nil {
 		return err
 	}
+	asked, err := a.prefixesFirst(t.place)
+	if err != nil {
+		return err
+	}
 	cfg := a.ProjectConfig(t.place)
 	if cfg.Err != nil {
 		return &fault.Refusal{Code: 125, Msg: cfg.Err.Error(), Hint: "fix it, then inner allow"}
@@ -260,6 +264,7 @@ func (a *app) allow(args []string, yes bool) error {
 	}
 	newConfig := cfg.File != nil && rec.CheckConfig(cfg.File).State != trust.Allowed
 	a.showConsent(t.place, list, cfg, newConfig)
+	a.sayPrefixes(list, asked)
 	rivals := a.rivals(t, list, cfg)
 	if len(waiting) > 0 || newConfig {
 		if err := a.ask("Allow this?", yes); err != nil {

@@ -115,6 +115,7 @@ func (a *app) diagnose() []finding {
 	list = append(list, a.shimFindings()...)
 	list = append(list, a.shadowFindings()...)
 	list = append(list, a.globalProfiles()...)
+	list = append(list, a.prefixFindings()...)
 	return list
 }
 

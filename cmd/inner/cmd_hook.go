@@ -157,8 +157,12 @@ func (a *app) watchedNames() []string {
 }
 
 // enter remembers that the user is in a project, so that its claims have
-// shims. It reports whether that is news.
+// shims, and has the prefixes of the user's own config.toml answer. It reports whether that is news.
 func (a *app) enter(v *shims.View) bool {
+	return a.askPrefixes(v) || a.enterNew(v)
+}
+
+func (a *app) enterNew(v *shims.View) bool {
 	known := v.Record != nil && (v.Record.Of == nil || !v.Record.Entered.IsZero())
 	if known || v.RecordErr != nil || inBox() {
 		return false

@@ -73,6 +73,7 @@ func (a *app) status() (status, error) {
 			if err := a.regenerate(); err != nil {
 				a.warn("%s", err)
 			}
+			v = a.look(pl)
 		}
 		s.Project, s.Of = v.Root, v.Project.Of
 		if v.Project.Problem != nil {
@@ -94,6 +95,9 @@ func (a *app) status() (status, error) {
 			if p.Of != "" && row.Why == "" {
 				row.Why = "allowed as a worktree of " + a.Short(p.Of)
 			}
+			if text := a.prefixWords(pl, v, p); text != "" {
+				row.Why, row.more = text, true
+			}
 			if p.Err != nil {
 				row.Why, _, _ = strings.Cut(p.Err.Error(), "\n")
 			}
@@ -111,7 +115,7 @@ func (a *app) status() (status, error) {
 					s.NotTaken = append(s.NotTaken, c.Command)
 				}
 			}
-			row.more = row.Trust != string(trust.Untrusted) && row.Trust != string(trust.Deleted) && (row.Trust != string(trust.Denied) || p.File != p.Path)
+			row.more = row.more || row.Trust != string(trust.Untrusted) && row.Trust != string(trust.Deleted) && (row.Trust != string(trust.Denied) || p.File != p.Path)
 			if v.ByConfig(&p) {
 				row.Why = "config.toml is not valid"
 			}

@@ -23,6 +23,7 @@ type whichAnswer struct {
 	Path     string `json:"profile_path,omitempty"`
 	Project  string `json:"project,omitempty"`
 	Trust    string `json:"trust,omitempty"`
+	Prefix   string `json:"trust_prefix,omitempty"` // of trust.prefixes, which allowed it without a question
 	Real     string `json:"real,omitempty"`
 	Shim     string `json:"shim,omitempty"`
 	Reason   string `json:"reason"`
@@ -84,6 +85,7 @@ func (a *app) which(name string) whichAnswer {
 	if d.Project != nil {
 		w.Project = d.Project.Root
 	}
+	w.Prefix = prefixOf(d)
 	if real, err := a.FindReal(name, os.Getenv("PATH")); err == nil {
 		w.Real = real
 	}
@@ -179,6 +181,9 @@ func (a *app) printWhich(w whichAnswer) {
 	row("profile", w.Profile)
 	row("from", w.Path)
 	row("project", w.Project)
+	if w.Prefix != "" {
+		w.Trust += ", without a question: below " + a.Short(w.Prefix) + " (trust.prefixes)"
+	}
 	row("trust", w.Trust)
 	row("reason", w.Reason)
 	row("type", w.Hint)

@@ -25,6 +25,9 @@ func shim(call shims.Call, args []string) int {
 	env := shims.HostEnv(call)
 	a := appOf(env.Home.User, call.InnerHome)
 	d := shims.Decide(env)
+	if a.prefixAnswers(d) {
+		d = shims.Decide(env)
+	}
 	a.knownFrom(d)
 	switch d.Kind {
 	case shims.PassThrough:

@@ -41,6 +41,8 @@ type Config struct {
 	Hide           []string                // hidden from every box, on top of the table
 	HideEnv        []string                // patterns of variables that pass into no box
 	Capabilities   []capability.Capability // declared by [capability.NAME]
+	TrustPrefixes  []string                // folders whose profiles need no question, not expanded
+	TrustClones    bool                    // also those of clones there
 }
 
 type file struct {
@@ -61,6 +63,7 @@ type file struct {
 	} `toml:"hide"`
 
 	Output outputTable `toml:"output"`
+	Trust  trustTable  `toml:"trust"`
 
 	Capability strict.Table[capability.Table] `toml:"capability"`
 }
@@ -87,6 +90,7 @@ func ofProject(f *file) []strict.Problem {
 			out = append(out, strict.Problem{File: s.At.File, Line: s.At.Line, Key: key, Msg: "a project does not decide how long records are kept", Hint: "write it into your own config.toml: inner config edit"})
 		}
 	}
+	out = append(out, f.Trust.ofProject()...)
 	if c := f.Capability; c.Set {
 		out = append(out, strict.Problem{File: c.At.File, Line: c.At.Line, Key: "capability", Msg: "a project declares no capabilities", Hint: "declare it in your own config.toml: inner config edit"})
 	}
@@ -143,6 +147,7 @@ func parse(read profile.File, more func(*file) []strict.Problem) (*Config, error
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
 		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), Roles: roles(f.Roles), Commands: commands(f.Commands), SessionIdle: idle(f.SessionIdle.V), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
 		Capabilities: capabilities(f.Capability), Keep: f.Output.Keep.V, KeepSize: f.Output.Size.V,
+		TrustPrefixes: f.Trust.Prefixes.Texts(), TrustClones: f.Trust.Clones.V,
 	}, nil
 }
 
@@ -193,6 +198,7 @@ func check(f *file) []strict.Problem {
 	}
 	problems = append(problems, checkRoles(f.Roles)...)
 	problems = append(problems, f.Output.check()...)
+	problems = append(problems, f.Trust.check()...)
 	problems = append(problems, checkCommands(f.Commands)...)
 	if s := f.SessionIdle; s.Set && idle(s.V) <= 0 {
 		add(s.At, "session_idle", fmt.Sprintf("%q is not a time such as \"12h\" or \"30m\", nor at least a minute", s.V))

@@ -63,6 +63,10 @@ func (c *Config) Settings() []Setting {
 	}
 	add(strings.Join(c.Hide, ", "), "hide", "paths")
 	add(strings.Join(c.HideEnv, ", "), "hide", "env")
+	add(strings.Join(c.TrustPrefixes, ", "), "trust", "prefixes")
+	if c.TrustClones {
+		add("true", "trust", "clones")
+	}
 	return out
 }
 

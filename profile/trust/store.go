@@ -279,6 +279,7 @@ type (
 		ShimWhen string      `json:"shim_when,omitempty"`
 		Yields   []text      `json:"yields,omitempty"`
 		Grants   []diskGrant `json:"grants,omitempty"`
+		Prefix   text        `json:"prefix,omitempty"`
 	}
 	diskFile struct {
 		Path   text   `json:"path"`
@@ -313,7 +314,7 @@ func toDisk(r *ProjectRecord) diskProject {
 }
 
 func toDiskProfile(p ProfileRecord) diskProfile {
-	d := diskProfile{Path: text(p.Path), Name: text(p.Name), Decision: p.Decision, When: p.When, ShimWhen: p.ShimWhen}
+	d := diskProfile{Path: text(p.Path), Name: text(p.Name), Decision: p.Decision, When: p.When, ShimWhen: p.ShimWhen, Prefix: text(p.Prefix)}
 	for _, f := range p.Files {
 		d.Files = append(d.Files, diskFile{text(f.Path), f.Digest})
 	}
@@ -369,7 +370,7 @@ func (d diskProject) record() (*ProjectRecord, error) {
 }
 
 func (d diskProfile) record() (ProfileRecord, error) {
-	p := ProfileRecord{Path: string(d.Path), Name: string(d.Name), Decision: d.Decision, When: d.When, ShimWhen: d.ShimWhen}
+	p := ProfileRecord{Path: string(d.Path), Name: string(d.Name), Decision: d.Decision, When: d.When, ShimWhen: d.ShimWhen, Prefix: string(d.Prefix)}
 	for _, f := range d.Files {
 		if len(f.Digest) != sha256.Size*2 {
 			return p, fmt.Errorf("profile %q: %q is not a digest", p.Path, f.Digest)

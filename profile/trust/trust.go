@@ -87,6 +87,7 @@ type ProfileRecord struct {
 	ShimWhen string          // [shim] when
 	Grants   []profile.Grant // none in a record of an older inner, which kept no real paths
 	Yields   []string        // words it claims, which the user gave to another profile
+	Prefix   string          // of [trust] prefixes, which allowed it without a question; "" for an answer
 	When     time.Time       // of the decision
 }
 
@@ -99,6 +100,7 @@ type Approval struct {
 	Profile        *profile.Profile // nil allows only the config
 	Grants         []profile.Grant  // what was shown, for the comparison at each start
 	Yields         []string         // words it claims that another profile is to have
+	Prefix         string           // of [trust] prefixes, when that is what says yes
 	Config         *profile.File    // the project's config.toml as read, nil when there is none
 	ConfigCommands []string         // the words its [shims] maps
 }
@@ -283,6 +285,12 @@ func (r *ProfileRecord) compare(now []FileRecord) Verdict {
 	return Verdict{State: Allowed}
 }
 
+// Bound lists the files that are allowed together with a profile: its own, those it extends
+// outside the folder of global profiles, and the project's config.toml, nil when it has none.
+func (s Store) Bound(p *profile.Profile, config *profile.File) []FileRecord {
+	return bound(p.Files, config, s.globalDir())
+}
+
 // bound lists the files that are allowed together.
 func bound(files []profile.File, config *profile.File, globalDir string) []FileRecord {
 	var list []FileRecord
@@ -351,7 +359,7 @@ func (s Store) Allow(root string, a Approval) error {
 		if a.Config != nil {
 			r.Config = &ProfileRecord{
 				Path: a.Config.Path, Name: filepath.Base(a.Config.Path), Decision: Allowed, When: now,
-				Files: []FileRecord{{a.Config.Path, a.Config.Digest}}, Commands: a.ConfigCommands,
+				Files: []FileRecord{{a.Config.Path, a.Config.Digest}}, Commands: a.ConfigCommands, Prefix: a.Prefix,
 			}
 		}
 		if a.Profile == nil {
@@ -367,7 +375,7 @@ func (s Store) Allow(root string, a Approval) error {
 		}
 		r.set(ProfileRecord{
 			Path: p.Path, Name: p.Name, Decision: Allowed, When: now, Files: files,
-			Commands: p.Commands(), ShimWhen: p.When(), Grants: a.Grants, Yields: a.Yields,
+			Commands: p.Commands(), ShimWhen: p.When(), Grants: a.Grants, Yields: a.Yields, Prefix: a.Prefix,
 		})
 		return nil
 	})

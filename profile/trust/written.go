@@ -18,9 +18,12 @@ import (
 // to ask about a folder is one lstat.
 
 // MarkWritten remembers that boxes can write the folders, which are real paths.
-func (s Store) MarkWritten(dirs ...string) error {
+func (s Store) MarkWritten(dirs ...string) error { return s.mark(s.written, dirs) }
+
+// mark makes the small file of each folder.
+func (s Store) mark(name func(dir string) string, dirs []string) error {
 	for _, dir := range dirs {
-		if s.Written(dir) {
+		if isMarked(name(dir)) {
 			continue
 		}
 		if err := files.Folder(s.Dir); err != nil {
@@ -29,7 +32,7 @@ func (s Store) MarkWritten(dirs ...string) error {
 		if err := files.Folder(s.writtenDir()); err != nil {
 			return fmt.Errorf("trust folder: %w", err)
 		}
-		f, err := os.OpenFile(s.written(dir), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+		f, err := os.OpenFile(name(dir), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -46,8 +49,10 @@ func (s Store) MarkWritten(dirs ...string) error {
 
 // Written reports whether a box was ever given that very folder, a real path, to
 // write. One that cannot be asked about counts.
-func (s Store) Written(dir string) bool {
-	_, err := os.Lstat(s.written(dir))
+func (s Store) Written(dir string) bool { return isMarked(s.written(dir)) }
+
+func isMarked(name string) bool {
+	_, err := os.Lstat(name)
 	return err == nil || !errors.Is(err, fs.ErrNotExist)
 }
 

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile/trust"
+	"github.com/enr/inner/shims"
+)
+
+// What [trust] prefixes of the user's own config.toml allows without a question: see
+// settings.AllowPrefixed.
+
+// askPrefixes has the prefixes answer for a project, and reports whether they allowed
+// something.
+func (a *app) askPrefixes(v *shims.View) bool {
+	if inBox() || v.Project == nil || v.RecordErr != nil {
+		return false
+	}
+	pl := settings.Place{Cwd: v.Root, Project: v.Project}
+	allowed, _, err := a.AllowPrefixed(pl)
+	if err != nil {
+		a.warn("%s", err)
+	}
+	if len(allowed) > 0 {
+		a.SayAllowed(pl, allowed)
+	}
+	return len(allowed) > 0
+}
+
+// prefixAnswers does that where a shim refuses, for the project that refuses.
+func (a *app) prefixAnswers(d shims.Decision) bool {
+	if d.Kind != shims.Refuse || len(d.Views) == 0 || d.State != trust.Untrusted && d.State != trust.Changed {
+		return false
+	}
+	if !a.askPrefixes(d.Views[len(d.Views)-1]) {
+		return false
+	}
+	if err := a.regenerate(); err != nil {
+		a.warn("%s", err)
+	}
+	return true
+}
+
+// prefixOf is the prefix that allowed the profile of a decision, or "".
+func prefixOf(d shims.Decision) string {
+	if d.Profile == nil || d.State != trust.Allowed {
+		return ""
+	}
+	for _, v := range d.Views {
+		if rec := v.Record.Profile(d.Profile.Path); rec != nil {
+			return rec.Prefix
+		}
+	}
+	return ""
+}
+
+// prefixWords say that a prefix allowed a profile, or why none did; "" where none is above it.
+func (a *app) prefixWords(pl settings.Place, v *shims.View, p shims.ProfileView) string {
+	switch p.State {
+	case trust.Allowed:
+		if rec := v.Record.Profile(p.Path); rec != nil && rec.Prefix != "" {
+			return "without a question: below " + a.Short(rec.Prefix) + " of trust.prefixes"
+		}
+	case trust.Untrusted, trust.Changed:
+		_, asked, _ := a.AllowPrefixed(pl) // what fails was said
+		if i := slices.IndexFunc(asked, func(x settings.Asked) bool { return x.Name == p.Name }); i >= 0 {
+			return a.askedWords(asked[i])
+		}
+	}
+	return ""
+}
+
+func (a *app) askedWords(x settings.Asked) string {
+	return fmt.Sprintf("asked about, although it is below %s of trust.prefixes: %s", a.Short(x.Prefix), x.Why)
+}
+
+// prefixesFirst has the prefixes answer before a person is asked.
+func (a *app) prefixesFirst(pl settings.Place) ([]settings.Asked, error) {
+	allowed, asked, err := a.AllowPrefixed(pl)
+	if len(allowed) > 0 {
+		a.SayAllowed(pl, allowed)
+	}
+	return asked, err
+}
+
+// sayPrefixes says below a consent which of the profiles a prefix allowed, and why it did
+// not allow the others.
+func (a *app) sayPrefixes(list []candidate, asked []settings.Asked) {
+	for _, c := range list {
+		if c.settled() && c.rec != nil && c.rec.Prefix != "" {
+			a.say("%s is allowed without a question: below %s of trust.prefixes; inner deny %s says no", c.profile.Name, a.Short(c.rec.Prefix), c.profile.Name)
+		}
+	}
+	for _, x := range asked {
+		if slices.ContainsFunc(list, func(c candidate) bool { return c.profile.Name == x.Name && !c.settled() }) {
+			a.say("%s is %s", x.Name, a.askedWords(x))
+		}
+	}
+}
+
+// prefixFindings look at the folders of trust.prefixes.
+func (a *app) prefixFindings() []finding {
+	cfg, err := a.GlobalConfig()
+	if err != nil || len(cfg.TrustPrefixes) == 0 {
+		return nil
+	}
+	var list []finding
+	for _, dir := range cfg.TrustPrefixes {
+		at := expandHome(dir, a.Home)
+		real, err := filepath.EvalSymlinks(at)
+		if err != nil {
+			list = append(list, warning("trust", "mkdir -p "+at+", or inner config edit", "trust.prefixes: %s is not there", dir))
+			continue
+		}
+		if why := a.Trust().FolderAsks(real); why != "" {
+			list = append(list, warning("trust", "inner config edit", "trust.prefixes: %s changes nothing, every profile below is asked about: %s", dir, why))
+			continue
+		}
+		text := "profiles below " + dir + " need no question, but in clones and where a box has worked"
+		if cfg.TrustClones {
+			text = strings.Replace(text, "but in clones and", "in clones neither, but", 1)
+		}
+		list = append(list, ok("trust", "%s", text))
+	}
+	return list
+}

@@ -1,0 +1,136 @@
+package settings
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust"
+)
+
+// Prefixes are the folders of [trust] prefixes in the user's own config.toml, by their real
+// paths. One that is not there, or is INNER_HOME or lies in it, is none.
+func (s *Settings) Prefixes() trust.Prefixes {
+	cfg, err := s.GlobalConfig()
+	if err != nil {
+		return trust.Prefixes{}
+	}
+	p := trust.Prefixes{Clones: cfg.TrustClones}
+	for _, dir := range cfg.TrustPrefixes {
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+			dir = filepath.Join(s.Home, rest)
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real != files.Real(s.Home) && real != "/" {
+			p.Dirs = append(p.Dirs, real)
+		}
+	}
+	return p
+}
+
+// Asked is a profile below a prefix that is asked about all the same, and why.
+type Asked struct{ Name, Prefix, Why string }
+
+// AllowPrefixed allows, as inner allow would, the profiles of a project below a folder of
+// [trust] prefixes that were never allowed or changed since, and returns their names. What
+// may have come from elsewhere, or from a box (see trust.Store.NeedsQuestion), is left to
+// the question, and so is what was denied. Like an answer, the yes is for the bytes that
+// were read, and is noted in the audit log.
+func (s *Settings) AllowPrefixed(pl Place) (allowed []string, asked []Asked, err error) {
+	prefixes := s.Prefixes()
+	if pl.Project == nil || pl.Project.Problem != nil || pl.Project.Of != "" {
+		return nil, nil, nil
+	}
+	root := pl.Root()
+	prefix := prefixes.Under(root)
+	if prefix == "" || paths.Below(files.Real(s.InnerHome), root) {
+		return nil, nil, nil
+	}
+	cfg := s.ProjectConfig(pl)
+	list, err := pl.Project.ProfileFiles()
+	if err != nil || cfg.Err != nil {
+		return nil, nil, nil // whoever uses them says so
+	}
+	rec, err := s.RecordOf(root, pl.Project)
+	if err != nil {
+		return nil, nil, nil
+	}
+	newConfig := cfg.File != nil && rec.CheckConfig(cfg.File).State != trust.Allowed
+	l := s.Loader(pl)
+	for _, file := range list {
+		p, err := l.Load(file, profile.Local)
+		if err != nil {
+			continue
+		}
+		switch s.Verdict(pl, p).State {
+		case trust.Untrusted, trust.Changed:
+		default:
+			continue
+		}
+		if why := s.prefixedNeeds(p, cfg.File, prefixes); why != "" {
+			asked = append(asked, Asked{p.Name, prefix, why})
+			continue
+		}
+		if ok, err := s.allowBy(prefix, pl, p, cfg); err != nil {
+			return allowed, asked, err
+		} else if ok {
+			allowed = append(allowed, p.Name)
+		}
+	}
+	if len(allowed) > 0 {
+		s.ForgetRecords()
+		if newConfig {
+			s.auditPrefix(prefix, root, *cfg.File)
+		}
+	}
+	return allowed, asked, nil
+}
+
+// prefixed is AllowPrefixed for a call, which says what it allowed.
+func (s *Settings) prefixed(pl Place) error {
+	allowed, _, err := s.AllowPrefixed(pl)
+	if len(allowed) > 0 {
+		s.SayAllowed(pl, allowed)
+	}
+	return err
+}
+
+// SayAllowed says what AllowPrefixed allowed.
+func (s *Settings) SayAllowed(pl Place, names []string) {
+	s.Say("allowed %s: %s lies below a folder of trust.prefixes; inner explain shows what it grants", strings.Join(names, ", "), s.Short(pl.Root()))
+}
+
+func (s *Settings) auditPrefix(prefix, root string, f profile.File) {
+	s.Audit(runlog.Event{Type: runlog.EventAllow, Cwd: root, Path: f.Path, Digest: f.Digest, Reason: "below " + prefix + " (trust.prefixes)"})
+}
+
+// prefixedNeeds says why one of the files of a profile is asked about, or "".
+func (s *Settings) prefixedNeeds(p *profile.Profile, config *profile.File, prefixes trust.Prefixes) string {
+	for _, f := range s.Trust().Bound(p, config) {
+		if why := s.Trust().NeedsQuestion(f.Path, prefixes); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// allowBy records the yes that a prefix is. A profile that cannot be resolved gets none.
+func (s *Settings) allowBy(prefix string, pl Place, p *profile.Profile, cfg ConfigRead) (bool, error) {
+	grants, err := s.GrantsOf(p, pl)
+	if err != nil {
+		return false, nil // whoever uses it says so
+	}
+	ok := trust.Approval{Profile: p, Grants: grants, Config: cfg.File, Prefix: prefix}
+	if cfg.File != nil {
+		for _, kv := range cfg.Config.Shims {
+			ok.ConfigCommands = append(ok.ConfigCommands, kv.Key)
+		}
+	}
+	if err := s.Trust().Allow(pl.Root(), ok); err != nil {
+		return false, err
+	}
+	s.auditPrefix(prefix, pl.Root(), p.Files[0])
+	return true, nil
+}
