@@ -222,6 +222,7 @@ func (g *granter) folders(rc RunConfig) {
 	if rc.Home == "own" {
 		g.ownHome(rc.HomeName)
 	}
+	g.caches(rc)
 	g.list("writes", "sandbox.writable", "of the working folder, can change", texts(rc.Zones))
 	g.list("writes", "sandbox.keep", "of what it makes in the working folder, leaves there", texts(rc.Keep))
 	g.list("writes", "mounts.missing", "makes folders that are missing", g.created(rc.Mounts))

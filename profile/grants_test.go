@@ -28,6 +28,7 @@ func TestGrants(t *testing.T) {
 	}
 	if diff := cmp.Diff(`runs	runs bash
 writes	can change files in: ~/src/app
+writes	keeps between runs, apart from yours: caches (~/.cache and its kind)
 reads	can read the system and your whole home folder, except hidden secrets
 network-	no network
 `, lines(Grants(shell))); diff != "" {

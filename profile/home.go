@@ -24,6 +24,16 @@ func PasswordHome() string {
 // profile lists of it: an empty one, or the box's own, is in its place.
 func (rc RunConfig) HidesHome() bool { return rc.Home == "isolated" || rc.Home == "own" }
 
+// HasCaches reports whether a box has caches of its own over those of the user's home, which
+// it cannot write.
+func (rc RunConfig) HasCaches() bool { return rc.Home == "host" }
+
+// KeepsCaches reports whether they stay for later boxes of the project. What a stranger's
+// profile makes does not, nor does what is to be held to a limit of the disk.
+func (rc RunConfig) KeepsCaches() bool {
+	return rc.HasCaches() && rc.Scope != Remote && rc.Limits.Disk == ""
+}
+
 // homeName is what a home may be called. The home of a project has an @ in its name, so
 // no profile gets at it by naming it.
 var homeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) // allowed: compiled once, never changed
@@ -33,6 +43,14 @@ func checkHomeName(name string) error {
 		return fmt.Errorf("%q is no name of a home: letters, digits, dots, dashes and underscores, at most 64", name)
 	}
 	return nil
+}
+
+// caches says that a box writes caches that stay. It gets nothing of the user's by that, so a
+// profile that was allowed need not be allowed again for it.
+func (g *granter) caches(rc RunConfig) {
+	if rc.KeepsCaches() {
+		g.add(Grant{Kind: "writes", Key: "caches", Words: "keeps between runs, apart from yours", Items: []Item{{Text: "caches (~/.cache and its kind)", Own: true}}})
+	}
 }
 
 // ownHome says what an own home is: it outlives the run, and whoever shares it finds what

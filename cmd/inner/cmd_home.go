@@ -24,10 +24,11 @@ import (
 
 func (a *app) cmdHome() *cobra.Command {
 	c := &cobra.Command{
-		Use: "home", Short: "Look at the homes that boxes have of their own, take something out, or empty one",
-		Long: "Look at the homes that boxes have of their own, take something out, or empty one.\n\n" +
+		Use: "home", Short: "Look at the homes and caches that boxes have of their own, take something out, or empty one",
+		Long: "Look at the homes and caches that boxes have of their own, take something out, or empty one.\n\n" +
 			"A profile with home = \"own\" has a home folder that stays between runs: one for each project, or the\n" +
-			"one that home_name names. Only its boxes see it. Without --of, the home of the project you are in is\n" +
+			"one that home_name names. With home = \"host\" it has caches of its own, one set for each project.\n" +
+			"Only such boxes see them. Without --of, the home of the project you are in is\n" +
 			"meant, of several the one that a box had last; --of takes a key that list prints.",
 	}
 	c.AddCommand(a.cmdHomeList(), a.cmdHomeShow(), a.cmdHomeGet(), a.cmdHomeReset())
@@ -59,7 +60,7 @@ func (a *app) homeKey(of string) (string, error) {
 }
 
 // projectHome is the key of the home of a project: where its agents have one each, of the one
-// that a box had last.
+// that a box had last; of its caches when it has no home.
 func (a *app) projectHome(root string) (string, error) {
 	list, err := ownhome.List(a.InnerHome)
 	if err != nil {
@@ -67,7 +68,7 @@ func (a *app) projectHome(root string) (string, error) {
 	}
 	var last ownhome.Info
 	for _, h := range list {
-		if h.Project == root && (last.Key == "" || h.Used.After(last.Used)) {
+		if h.Project == root && (last.Key == "" || last.Caches && !h.Caches || last.Caches == h.Caches && h.Used.After(last.Used)) {
 			last = h
 		}
 	}
@@ -137,6 +138,9 @@ func (a *app) homeState(h ownhome.Info) string {
 func (a *app) homeOwner(h ownhome.Info) string {
 	if h.Name != "" {
 		return "boxes that name it"
+	}
+	if h.Caches {
+		return "caches of boxes in " + a.Short(h.Project)
 	}
 	if h.Agents != "" {
 		return h.Agents + " in " + a.Short(h.Project)
@@ -264,7 +268,11 @@ func (a *app) cmdHomeReset() *cobra.Command {
 		Use: "reset", Short: "Remove a home with all that is in it, after asking", Args: cobra.NoArgs,
 	}, func(key string, _ []string) error {
 		h := ownhome.Look(a.InnerHome, key)
-		fmt.Fprintf(a.stderr, "to be removed: %s (%s, %d files), with the logins and sessions of its agents\n", printable(key), copytree.Size(h.Size), h.Files)
+		with := ", with the logins and sessions of its agents"
+		if h.Caches {
+			with = ": caches, which are filled again"
+		}
+		fmt.Fprintf(a.stderr, "to be removed: %s (%s, %d files)%s\n", printable(key), copytree.Size(h.Size), h.Files, with)
 		if err := a.askFor("Remove it?", yes, "inner home reset --yes"); err != nil {
 			return err
 		}

@@ -20,6 +20,9 @@ const (
 	BoxSSH       = BoxDir + "/ssh_config" // where the system has no such file
 	BoxConf      = BoxDir + "/containers.conf"
 
+	BoxCaches    = BoxDir + "/caches"     // caches that have no place in the home
+	BoxGoModules = BoxDir + "/go-modules" // Go modules that the host has
+
 	BoxBus     = BoxDir + "/bus" // the session bus, filtered
 	BoxWayland = BoxDir + "/wayland"
 	BoxX11     = "/tmp/.X11-unix/X"

@@ -57,7 +57,7 @@ func All() []Feature {
 	git := new(boxGits)
 	memory, home := new(memory), new(ownHome)
 	return []Feature{
-		workspaces(), missing(), zones(), minimalEtc(), home.feature(), masks(), limited(), nested(), proc(),
+		workspaces(), missing(), zones(), minimalEtc(), home.feature(), caches(), masks(), limited(), nested(), proc(),
 		memory.feature(), git.feature(), leftovers(git), git.last(),
 		agents(memory, home), logins(git), gitSettings(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(),
 	}

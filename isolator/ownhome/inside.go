@@ -110,6 +110,9 @@ func (h *Home) has(p Point) bool {
 	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == want
 }
 
+// Folder makes a folder. What is in its way is moved aside.
+func (h *Home) Folder(rel string) error { return h.place(Point{Path: rel}) }
+
 // place makes one place.
 func (h *Home) place(p Point) error {
 	if !p.File {

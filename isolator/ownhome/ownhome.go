@@ -45,6 +45,7 @@ type Owner struct {
 	Project string `json:"project,omitempty"` // real path of a project's root
 	Agents  string `json:"agents,omitempty"`  // the capabilities of the boxes, "claude" or "claude+gemini"
 	Name    string `json:"name,omitempty"`
+	Caches  bool   `json:"caches,omitempty"` // it is no home, and holds caches for boxes that see the user's
 }
 
 // Key is the name of the folder of a home. No name that a profile can give has an @ in it.
@@ -63,12 +64,18 @@ func (o Owner) Key() string {
 	if o.Agents != "" {
 		key += "@" + o.Agents
 	}
+	if o.Caches {
+		key += "@caches"
+	}
 	return key
 }
 
 func (o Owner) String() string {
 	if o.Name != "" {
 		return "the home named " + o.Name
+	}
+	if o.Caches {
+		return "the caches of boxes in " + o.Project
 	}
 	if o.Agents != "" {
 		return "the home of " + o.Agents + " in " + o.Project

@@ -49,7 +49,7 @@ func (s Subject) files() []Row {
 	if !s.planned() {
 		return s.meant()
 	}
-	var change, copies, clones, stays, own, read []Thing
+	var change, copies, clones, stays, own, caches, read []Thing
 	list := func(to *[]Thing, t Thing) {
 		if !slices.ContainsFunc(*to, func(o Thing) bool { return o.Path == t.Path && o.Text == t.Text }) {
 			*to = append(*to, t)
@@ -79,6 +79,8 @@ func (s Subject) files() []Row {
 		case slices.ContainsFunc(s.Staged.BoxGit, func(b plan.Bind) bool { return b.Write && b.Host == m.Source }):
 			list(&clones, s.place(m.Dest, m.Reason))
 		case before == m.Source && m.Writable() && overWritable: // mounted on itself, to stay where it is
+		case slices.ContainsFunc(s.Plan.Caches, func(c plan.CachePlace) bool { return c.At == m.Dest }):
+			list(&caches, s.place(m.Dest, m.Reason))
 		case m.Writable():
 			list(&change, s.mapped(m))
 		case before == m.Source && overWritable:
@@ -100,6 +102,7 @@ func (s Subject) files() []Row {
 		row(Own, "works on a copy of", append(copies, clones...)...),
 		row(Seen, "can read", read...),
 		row(Own, "sees empty, its own", own...),
+		row(Own, "keeps for itself", caches...),
 	}
 }
 

@@ -363,6 +363,9 @@ func (s Subject) outlives() []Row {
 		}
 		stays = append(stays, Thing{Text: text, Path: out.Folder})
 	}
+	if rc.KeepsCaches() {
+		stays = append(stays, Thing{Text: "its caches, for boxes of this project (inner home)"})
+	}
 	gone := words("/tmp, and everything else it has of its own")
 	copies, workspace := false, rc.WorkspaceWorkdir
 	for _, m := range rc.Mounts {

@@ -8,6 +8,7 @@ package plan
 //  3. empty places: /tmp, /var/tmp, /run (with what programs need of it)
 //  4. the home, when isolated or the box's own, and what is bound back into it
 //  5. the working folder and the profile's mounts, parents before children
+//     then the box's own caches, where the home is the host's
 //     then the box's own git directories, over those of the host
 //  6. what inner puts in: capability clones, history, noop shims, the marker,
 //     and the resources the profile allows
@@ -72,7 +73,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.home = b.canon(f.Home)
 	b.view.twins, b.view.mounted = f.Twins, f.Mounted
 	steps := []func() error{
-		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.devices, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.boxGit, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.masksOutside, b.landlock,
+		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.devices, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.caches, b.boxGit, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.masksOutside, b.landlock,
 	}
 	for _, step := range steps {
 		b.key = ""
@@ -84,6 +85,9 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 		return Plan{}, err
 	}
 	if err := b.homePoints(); err != nil {
+		return Plan{}, err
+	}
+	if err := b.inCaches(); err != nil {
 		return Plan{}, err
 	}
 	b.shown()

@@ -4,6 +4,7 @@ package plan
 import (
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/userns"
+	"github.com/enr/inner/profile"
 )
 
 // Plan is everything the launcher needs to start a box, as data. Build makes
@@ -26,6 +27,11 @@ type Plan struct {
 	// HomePoints are the places in a home of the box's own where something is mounted. They
 	// are made before bwrap starts, see package ownhome.
 	HomePoints []HomePoint
+
+	// Caches are those of the box's own. Their folders are made before bwrap starts.
+	Caches []CachePlace
+	// CacheEnv are the variables that lead to those without a place in the home.
+	CacheEnv []profile.KV
 
 	// Pins are links that are bound onto themselves before the program starts, and Masks
 	// are files that are covered then.

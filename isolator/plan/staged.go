@@ -61,6 +61,8 @@ type Staged struct {
 	GitStays []string
 	GitLinks []host.Hop
 
+	Caches *Caches // of the box's own; nil when the profile asks for none
+
 	GitConfig []byte   // the cleaned git configuration; nil without [git]
 	GitFiles  []string // what it was made from: covered wherever the box would see it
 }

@@ -46,6 +46,7 @@ type Subject struct {
 	Config profile.RunConfig
 	Facts  host.Facts
 	Staged plan.Staged
+	Plan   plan.Plan // what came of them
 }
 
 // nestedKey is the allow key for boxes that make containers.
@@ -240,6 +241,9 @@ func (c *checker) writable() []Place {
 			add(b.Box)
 		}
 	}
+	for _, p := range c.Plan.Caches {
+		add(p.At)
+	}
 	return out
 }
 
@@ -318,6 +322,9 @@ func (c *checker) environment() {
 // declared are the names of all variables the box may have.
 func (c *checker) declared() []string {
 	names := append(plan.ProxyVariables(c.Config), "HOME", "USER", "LOGNAME", "TERM", "PATH", "PWD", "INNER_SANDBOX", "INNER_RUN_ID")
+	for _, kv := range c.Plan.CacheEnv {
+		names = append(names, kv.Key)
+	}
 	for name := range c.Facts.Env {
 		if slices.Contains(c.Config.Env.Inherit, name) {
 			names = append(names, name)

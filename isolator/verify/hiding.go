@@ -117,6 +117,9 @@ func (c *checker) covered(p string) bool {
 	if home := c.canon(c.Facts.Home); c.Config.Home == "own" && p != home && paths.Below(home, p) {
 		return true // see home-own: whatever lies there is the box's
 	}
+	if slices.ContainsFunc(c.Plan.Caches, func(own plan.CachePlace) bool { return paths.Below(own.At, p) }) {
+		return true // whatever lies there is the box's
+	}
 	for _, b := range c.Staged.Binds {
 		if box := c.canon(b.Box); paths.Below(p, box) || paths.Below(box, p) {
 			return true

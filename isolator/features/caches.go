@@ -1,0 +1,128 @@
+package features
+
+// The caches that a box has of its own where its home is the host's: they are kept like a home
+// of the box's own, by package ownhome; package plan says where each of them goes.
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/ownhome"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/profile"
+)
+
+// caches gives the box its caches.
+func caches() Feature {
+	var kept *ownhome.Home
+	return Feature{
+		Name: "caches of its own", Keys: []string{"sandbox.home"},
+		Before: func(run *Run) (err error) {
+			if !run.Spec.KeepsCaches() {
+				return nil
+			}
+			if kept, err = ownhome.Open(run.InnerHome, CachesOwner(run.Spec)); err != nil {
+				return err
+			}
+			run.Undo(kept.Close)
+			return kept.Ready(nil) // others may begin: nothing is mounted in these folders
+		},
+		Ask: func(run *Run, q *host.Request) error {
+			if run.Spec.HasCaches() {
+				q.Paths = append(q.Paths, plan.CacheAsks(run.Home)...)
+				q.Paths = append(q.Paths, goModules(run))
+			}
+			return nil
+		},
+		Make: func(run *Run) error {
+			run.Assets.Caches = cachesOf(run)
+			return nil
+		},
+		Show: func(run *Run) error {
+			run.Assets.Caches = cachesOf(run)
+			return nil
+		},
+		Planned: func(run *Run) error {
+			if kept == nil {
+				return nil
+			}
+			for _, c := range run.Plan.Caches {
+				if err := kept.Folder(c.Rel); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// CachesOwner says whose caches the boxes of a profile have.
+func CachesOwner(rc profile.RunConfig) ownhome.Owner {
+	owner := HomeOwner(rc)
+	owner.Name, owner.Caches = "", true
+	return owner
+}
+
+// cachesOf is what the planner has to know; nil when the box has none.
+func cachesOf(run *Run) *plan.Caches {
+	if !run.Spec.HasCaches() {
+		return nil
+	}
+	c := &plan.Caches{GoModules: goModules(run), GoProxy: goProxy(run)}
+	for _, name := range plan.CacheTools() {
+		if run.OnPath(name) {
+			c.Tools = append(c.Tools, name)
+		}
+	}
+	if run.Spec.KeepsCaches() && run.Mode != Pasted {
+		c.Dir = ownhome.Folder(run.InnerHome, CachesOwner(run.Spec))
+	}
+	return c
+}
+
+// goModules is where the user's Go keeps what it has fetched; "" when that is nowhere.
+func goModules(run *Run) string {
+	dir := goSetting(run, "GOMODCACHE")
+	if dir == "" {
+		first, _, _ := strings.Cut(goSetting(run, "GOPATH"), ":")
+		if first == "" {
+			first = filepath.Join(run.Home, "go")
+		}
+		dir = filepath.Join(first, "pkg/mod")
+	}
+	if !filepath.IsAbs(dir) {
+		return ""
+	}
+	return filepath.Join(dir, "cache/download")
+}
+
+// goProxy is what the user's Go has for GOPROXY.
+func goProxy(run *Run) string {
+	if v := goSetting(run, "GOPROXY"); v != "" {
+		return v
+	}
+	return "https://proxy.golang.org,direct" // as go help environment has it
+}
+
+// goSetting is a setting of Go: a variable, or what go env -w wrote.
+func goSetting(run *Run, name string) string {
+	if v := run.Getenv(name); v != "" {
+		return v
+	}
+	file := run.Getenv("GOENV")
+	if file == "" {
+		file = filepath.Join(run.Home, ".config/go/env")
+	}
+	data, err := files.Read(file, files.NoLinks, 64<<10)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(data)) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}

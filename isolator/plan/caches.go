@@ -1,0 +1,254 @@
+package plan
+
+// What tools keep below the home to be quicker the next time, and fetch once for all projects,
+// is the box's own where the home is the host's: the host's would be read-only, and most tools
+// do not work then. It is kept for the boxes of a project (see package ownhome), or empty.
+//
+// A cache goes to its usual place when there is one on the host to mount on. Else, and when a
+// variable has moved it, the variable leads to a folder below paths.BoxCaches. What
+// the box can write there already stays as it is.
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// Caches are those of a box.
+type Caches struct {
+	// Dir is the folder of the host that holds them; "" makes empty ones, which go with the box.
+	Dir string
+	// Tools are the programs that this computer has, of those that a cache is made for.
+	Tools []string
+	// GoModules is where the host's Go keeps the modules that it has fetched, as a proxy of Go
+	// has them; "" for nowhere. GoProxy is what GOPROXY is when no variable says so.
+	GoModules, GoProxy string
+}
+
+// CachePlace is one cache of a box.
+type CachePlace struct {
+	At  string // box path
+	Rel string // of its folder, below Caches.Dir
+}
+
+// cache is one that tools keep.
+type cache struct {
+	dir      string   // below the home
+	parts    []string // what of dir it is, when it is not all
+	variable string   // moves it
+	value    string   // of the variable, before its path
+	tools    []string // who keeps it; none for everybody
+	fetched  bool     // it is what was fetched: without a network the host's own is of more use
+}
+
+// mavenLocal is how Maven is told where its repository is: 3.8 knows no other way.
+const mavenLocal = "-Dmaven.repo.local="
+
+func cacheTable() []cache {
+	return []cache{
+		{dir: anyCache, variable: "XDG_CACHE_HOME"},
+		{dir: ".npm", variable: "npm_config_cache", tools: []string{"npm"}},
+		{dir: ".local/share/pnpm/store", variable: "npm_config_store_dir", tools: []string{"pnpm"}},
+		{dir: ".yarn/berry", variable: "YARN_GLOBAL_FOLDER", tools: []string{"yarn"}},
+		{dir: ".bun/install/cache", variable: "BUN_INSTALL_CACHE_DIR", tools: []string{"bun"}},
+		{dir: ".gradle", variable: "GRADLE_USER_HOME", tools: []string{"gradle"}},
+		{dir: goModules, variable: "GOMODCACHE", tools: []string{"go"}, fetched: true},
+		{dir: ".cargo", parts: []string{"registry", "git"}, variable: "CARGO_HOME", tools: []string{"cargo"}, fetched: true},
+		{dir: ".m2/repository", variable: "MAVEN_OPTS", value: mavenLocal, tools: []string{"mvn"}, fetched: true},
+		{dir: ".nuget/packages", variable: "NUGET_PACKAGES", tools: []string{"dotnet"}, fetched: true},
+		// These are below ~/.cache unless their variables move them.
+		{dir: ".cache/go-build", variable: "GOCACHE"},
+		{dir: ".cache/pip", variable: "PIP_CACHE_DIR"},
+		{dir: ".cache/uv", variable: "UV_CACHE_DIR"},
+		{dir: ".cache/yarn", variable: "YARN_CACHE_FOLDER"},
+		{dir: ".cache/ccache", variable: "CCACHE_DIR"},
+		{dir: ".cache/deno", variable: "DENO_DIR"},
+	}
+}
+
+const (
+	anyCache  = ".cache"
+	goModules = "go/pkg/mod"
+)
+
+// CacheTools are the programs that caches are made for.
+func CacheTools() []string {
+	var out []string
+	for _, c := range cacheTable() {
+		out = append(out, c.tools...)
+	}
+	return out
+}
+
+// CacheAsks are the host paths to look at.
+func CacheAsks(home string) []string {
+	var out []string
+	for _, c := range cacheTable() {
+		for _, rel := range c.folders() {
+			out = append(out, filepath.Join(home, rel))
+		}
+	}
+	return out
+}
+
+// folders are those of a cache, below the home.
+func (c cache) folders() []string {
+	if len(c.parts) == 0 {
+		return []string{c.dir}
+	}
+	var out []string
+	for _, part := range c.parts {
+		out = append(out, filepath.Join(c.dir, part))
+	}
+	return out
+}
+
+// caches gives the box its caches.
+func (b *builder) caches() error {
+	if b.s.Caches == nil {
+		return nil
+	}
+	defer b.because("sandbox.home")()
+	env := host.Environment(environment(b.rc, b.f, b.s))
+	if env["GOMODCACHE"] == "" && env["GOPATH"] != "" {
+		env["GOMODCACHE"] = filepath.Join(strings.Split(env["GOPATH"], ":")[0], "pkg/mod")
+	}
+	before := slices.Clone(b.view.layers)
+	elsewhere := false
+	for _, c := range cacheTable() {
+		v := env[c.variable]
+		switch usual := c.usual(v, b.f.Home); {
+		case c.fetched && b.rc.Network == profile.NetOff:
+		case usual && b.cacheFits(c):
+			b.cacheFolders(c)
+		case usual && !b.cacheWanted(c), !usual && (c.value != "" || b.canWrite(v)), b.profileSets(c.variable):
+		default:
+			value := c.value + filepath.Join(paths.BoxCaches, c.dir)
+			if c.value != "" && v != "" {
+				value = v + " " + value
+			}
+			b.cacheVariable(c.variable, value)
+			elsewhere = true
+		}
+	}
+	if elsewhere {
+		b.cacheFolder(paths.BoxCaches, cachesElsewhere)
+	}
+	return b.goProxy(env["GOPROXY"], before)
+}
+
+// cachesElsewhere is the folder, below Caches.Dir, of what variables lead to.
+const cachesElsewhere = ".elsewhere"
+
+// usual reports whether a cache is at its usual place, as the value of its variable says.
+func (c cache) usual(v, home string) bool {
+	if c.value != "" {
+		return !strings.Contains(v, c.value)
+	}
+	return v == "" || filepath.Clean(v) == filepath.Join(home, c.dir)
+}
+
+// cacheWanted reports whether a cache that has no place of its own on the host is made: it is
+// not one in another, and its tool is here.
+func (b *builder) cacheWanted(c cache) bool {
+	return c.dir == anyCache || slices.ContainsFunc(c.tools, func(t string) bool { return slices.Contains(b.s.Caches.Tools, t) })
+}
+
+func (b *builder) canWrite(at string) bool {
+	l, _ := b.view.at(b.canon(at))
+	return l.write && !l.filler
+}
+
+func (b *builder) profileSets(name string) bool {
+	return slices.ContainsFunc(b.rc.Env.Set, func(kv profile.KV) bool { return kv.Key == name })
+}
+
+// cacheFits reports whether the usual place of a cache is one to mount on, or can be written.
+func (b *builder) cacheFits(c cache) bool {
+	for _, rel := range c.folders() {
+		at := filepath.Join(b.home, rel)
+		if b.canWrite(at) {
+			continue
+		}
+		_, hostPath := b.view.at(at)
+		if info := b.f.Paths[hostPath]; info.Kind != host.Dir || info.Real != hostPath || b.somethingBelow(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// somethingBelow reports whether something of the box has its place below at.
+func (b *builder) somethingBelow(at string) bool {
+	in := func(p string) bool { return p != at && paths.Below(at, p) }
+	return slices.ContainsFunc(b.view.layers, func(l layer) bool { return in(l.dest) }) ||
+		slices.ContainsFunc(b.s.Binds, func(s Bind) bool { return in(b.stagedPlace(s.Box)) })
+}
+
+// cacheFolders mounts a cache at its usual place.
+func (b *builder) cacheFolders(c cache) {
+	for _, rel := range c.folders() {
+		if at := filepath.Join(b.home, rel); !b.canWrite(at) {
+			b.cacheFolder(at, rel)
+		}
+	}
+}
+
+// cacheFolder mounts one folder. Of the host there is nothing in it.
+func (b *builder) cacheFolder(at, rel string) {
+	b.plan.Caches = append(b.plan.Caches, CachePlace{At: at, Rel: rel})
+	if b.s.Caches.Dir == "" {
+		b.tmpfs("a cache of its own, gone after the run", 0o700, at)
+		return
+	}
+	b.op(Op{Kind: OpBind, Source: filepath.Join(b.s.Caches.Dir, rel), Dest: at, Reason: "a cache of its own, kept for boxes of this project"})
+	b.view.add(layer{dest: at, write: true})
+}
+
+func (b *builder) cacheVariable(name, value string) {
+	kv := profile.KV{Key: name, Value: value}
+	b.s.Env = append(b.s.Env, kv)
+	b.plan.CacheEnv = append(b.plan.CacheEnv, kv)
+}
+
+// goProxy has Go look first among what the host has fetched, when its module cache is the
+// box's own and the box would see the host's otherwise, all of it. Go checks what is there as
+// it checks what comes from the network.
+func (b *builder) goProxy(set string, before []layer) error {
+	moved := slices.ContainsFunc(b.plan.CacheEnv, func(kv profile.KV) bool { return kv.Key == "GOMODCACHE" })
+	own := slices.ContainsFunc(b.plan.Caches, func(c CachePlace) bool { return c.Rel == goModules })
+	from := b.s.Caches.GoModules
+	if !moved && !own || from == "" || b.kind(from) != host.Dir || b.profileSets("GOPROXY") {
+		return nil
+	}
+	v := b.view
+	v.layers = before
+	real := b.canon(from)
+	if len(v.where(real)) == 0 || b.notSecret(real, "") != nil || b.f.Hide != nil && slices.ContainsFunc(b.f.Hide.Paths, func(p string) bool {
+		return paths.Below(b.canon(p), real)
+	}) {
+		return nil
+	}
+	b.bind("Go modules that you have fetched, to be read", real, paths.BoxGoModules, false)
+	b.cacheVariable("GOPROXY", "file://"+paths.BoxGoModules+","+cmp.Or(set, b.s.Caches.GoProxy))
+	return nil
+}
+
+// inCaches refuses a plan that mounts something in a cache: bwrap would make the place for it
+// where programs of boxes have written, and follow links that they left there.
+func (b *builder) inCaches() error {
+	for _, c := range b.plan.Caches {
+		for _, o := range b.plan.Ops {
+			if o.Dest != c.At && o.Dest != "" && paths.Below(c.At, o.Dest) {
+				return fault.Refuse(125, "", "profile %q: %q cannot be made in a cache of the box", b.rc.Name, o.Dest)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
+)
+
+// What bwrap would make in a cache could be a link that an earlier box left there.
+func TestNothingIsMountedInACache(t *testing.T) {
+	for at, refused := range map[string]bool{"/home/u/.cache": false, "/home/u/.cached": false, "/home/u/.cache/x": true} {
+		b := &builder{plan: Plan{Caches: []CachePlace{{At: "/home/u/.cache", Rel: ".cache"}}}}
+		b.tmpfs("it", 0o700, at)
+		if err := b.inCaches(); (err != nil) != refused {
+			t.Errorf("a mount at %q: %v", at, err)
+		}
+	}
+}
+
+func TestCaches(t *testing.T) {
+	const home = "/home/u"
+	for name, c := range map[string]struct {
+		dirs  []string
+		tools []string
+		env   map[string]string
+		set   []profile.KV
+		net   profile.Network
+		want  string // places, then variables
+	}{
+		"usual":             {dirs: []string{".cache", ".npm"}, net: profile.NetOff, want: ".cache .npm"},
+		"no folder":         {tools: []string{"npm"}, net: profile.NetOff, want: "/run/inner/caches XDG_CACHE_HOME=/run/inner/caches/.cache npm_config_cache=/run/inner/caches/.npm"},
+		"fetched":           {dirs: []string{".cache", "go/pkg/mod", ".cargo/registry", ".cargo/git"}, net: profile.NetFull, want: ".cache go/pkg/mod .cargo/registry .cargo/git"},
+		"no network":        {dirs: []string{".cache", "go/pkg/mod", ".cargo/registry", ".cargo/git"}, net: profile.NetOff, want: ".cache"},
+		"half of it":        {dirs: []string{".cache", ".cargo/registry"}, tools: []string{"cargo"}, net: profile.NetFull, want: ".cache /run/inner/caches CARGO_HOME=/run/inner/caches/.cargo"},
+		"moved":             {dirs: []string{".cache"}, env: map[string]string{"GOCACHE": "/data/go"}, net: profile.NetOff, want: ".cache /run/inner/caches GOCACHE=/run/inner/caches/.cache/go-build"},
+		"moved to itself":   {dirs: []string{".cache"}, env: map[string]string{"XDG_CACHE_HOME": home + "/.cache/"}, net: profile.NetOff, want: ".cache"},
+		"moved by GOPATH":   {dirs: []string{".cache"}, env: map[string]string{"GOPATH": "/data/go"}, tools: []string{"go"}, net: profile.NetFull, want: ".cache /run/inner/caches GOMODCACHE=/run/inner/caches/go/pkg/mod"},
+		"moved to the work": {dirs: []string{".cache"}, env: map[string]string{"GOCACHE": "/work/cache"}, net: profile.NetOff, want: ".cache"},
+		"the profile's":     {dirs: []string{".cache"}, set: []profile.KV{{Key: "GOCACHE", Value: "/data/go"}}, net: profile.NetOff, want: ".cache"},
+		"Maven":             {dirs: []string{".cache"}, env: map[string]string{"MAVEN_OPTS": "-Xmx1g"}, tools: []string{"mvn"}, net: profile.NetFull, want: ".cache /run/inner/caches MAVEN_OPTS=-Xmx1g -Dmaven.repo.local=/run/inner/caches/.m2/repository"},
+		"Maven, moved":      {dirs: []string{".cache"}, env: map[string]string{"MAVEN_OPTS": "-Dmaven.repo.local=/m2"}, tools: []string{"mvn"}, net: profile.NetFull, want: ".cache"},
+	} {
+		b := &builder{
+			rc:   profile.RunConfig{Home: "host", Network: c.net, Env: profile.Env{InheritAll: true, Set: c.set}},
+			f:    host.Facts{Home: home, Paths: map[string]host.Path{}, Env: c.env},
+			s:    Staged{Caches: &Caches{Dir: "/own", Tools: c.tools}},
+			home: home,
+		}
+		for _, dir := range c.dirs {
+			b.f.Paths[home+"/"+dir] = host.Path{Kind: host.Dir, Real: home + "/" + dir}
+		}
+		b.bind("the host", "/", "/", false)
+		b.bind("the work", "/work", "/work", true)
+		if err := b.caches(); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range b.plan.Caches {
+			got = append(got, strings.TrimPrefix(p.At, home+"/"))
+		}
+		for _, kv := range b.plan.CacheEnv {
+			got = append(got, kv.Key+"="+kv.Value)
+		}
+		if slices.Sort(got); strings.Join(got, " ") != strings.Join(sorted(c.want), " ") {
+			t.Errorf("%s: got\n%q, want\n%q", name, got, c.want)
+		}
+	}
+}
+
+// sorted are words, of which one that begins with a dash belongs to the one before it.
+func sorted(text string) []string {
+	var out []string
+	for word := range strings.FieldsSeq(text) {
+		if strings.HasPrefix(word, "-") {
+			out[len(out)-1] += " " + word
+			continue
+		}
+		out = append(out, word)
+	}
+	slices.Sort(out)
+	return out
+}
