@@ -5,8 +5,8 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"regexp"
 	"strconv"
+	"strings"
 )
 
 // PasswordHome is the home that the password file names for the user, or "". HOME
@@ -34,12 +34,22 @@ func (rc RunConfig) KeepsCaches() bool {
 	return rc.HasCaches() && rc.Scope != Remote && rc.Limits.Disk == ""
 }
 
-// homeName is what a home may be called. The home of a project has an @ in its name, so
-// no profile gets at it by naming it.
-var homeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) // allowed: compiled once, never changed
+// isHomeName reports whether a home may be called so. The home of a project has an @ in its
+// name, so no profile gets at it by naming it.
+func isHomeName(name string) bool {
+	for i, c := range []byte(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case i > 0 && strings.IndexByte("._-", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= 64
+}
 
 func checkHomeName(name string) error {
-	if !homeName.MatchString(name) {
+	if !isHomeName(name) {
 		return fmt.Errorf("%q is no name of a home: letters, digits, dots, dashes and underscores, at most 64", name)
 	}
 	return nil

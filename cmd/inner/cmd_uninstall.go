@@ -101,7 +101,7 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 func (a *app) leftToDo() error {
 	for _, shell := range hooks.Shells() {
 		for _, l := range a.startupLines(shell) {
-			if m := hookCall.FindStringSubmatch(l.text); m != nil && m[2] == shell {
+			if m := hookCall().FindStringSubmatch(l.text); m != nil && m[2] == shell {
 				a.say("left to you: line %d of %s: %s", l.line, a.Short(l.file), l.text)
 			}
 		}

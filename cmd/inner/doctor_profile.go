@@ -56,7 +56,7 @@ func (a *app) checkProfile(name string) (checkup, error) {
 	default:
 		out.Code = fault.Code(err)
 		text, fix := a.cure(err, name, call.Profile)
-		out.Findings = append([]finding{broken(faultNames[fault.KindOf(err)], fix, "inner run would end with %d: %s", out.Code, text)}, holds...)
+		out.Findings = append([]finding{broken(faultName(fault.KindOf(err)), fix, "inner run would end with %d: %s", out.Code, text)}, holds...)
 	}
 	return out, nil
 }
@@ -88,10 +88,12 @@ func (a *app) callOf(name string) (isolator.Call, error) {
 	return call, err
 }
 
-// faultNames are the names of findings by the kind of what is wrong.
-var faultNames = map[string]string{
-	fault.KindNotFound: "program", fault.KindNotTrusted: "trust", fault.KindProfile: "profile", fault.KindNoSandbox: "sandbox",
-	fault.KindLimits: "limits", fault.KindWorkdir: "folder", fault.KindBackend: "bwrap", fault.KindUsage: "usage", fault.KindTimeout: "sandbox",
+// faultName is the name of a finding by the kind of what is wrong.
+func faultName(kind string) string {
+	return map[string]string{
+		fault.KindNotFound: "program", fault.KindNotTrusted: "trust", fault.KindProfile: "profile", fault.KindNoSandbox: "sandbox",
+		fault.KindLimits: "limits", fault.KindWorkdir: "folder", fault.KindBackend: "bwrap", fault.KindUsage: "usage", fault.KindTimeout: "sandbox",
+	}[kind]
 }
 
 // cure says why a run would not start, and what to type. p is nil when there is no profile.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/enr/inner/hooks"
 )
@@ -57,7 +58,9 @@ func shadowOf(name string) *hooks.Shadow {
 	return nil
 }
 
-var aliasLine = regexp.MustCompile(`(?:^|[;&|]|\bthen|\bdo|\band)\s*(alias|abbr|function)\s+(.*)$`)
+var aliasLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[;&|]|\bthen|\bdo|\band)\s*(alias|abbr|function)\s+(.*)$`)
+})
 
 // shadowFindings look for aliases and functions that go around shims: those of this
 // shell, and those that start-up files make.
@@ -82,7 +85,7 @@ func (a *app) shadowFindings() []finding {
 // definedIn are the shadows that a line of a start-up file makes, as far as one line
 // tells: alias NAME=VALUE, alias NAME VALUE (fish), abbr NAME VALUE.
 func definedIn(text string, names []string) []hooks.Shadow {
-	m := aliasLine.FindStringSubmatch(text)
+	m := aliasLine().FindStringSubmatch(text)
 	if m == nil || m[1] == "function" {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/hooks/quote"
@@ -114,8 +115,12 @@ type startupLine struct {
 }
 
 var (
-	sourceLine = regexp.MustCompile(`(?:^|[;&|]|\bthen|\bdo|\band)\s*(?:\.|source)\s+["']?([^\s"';&|]+)`)
-	hookCall   = regexp.MustCompile(`([^\s("'` + "`" + `;|&]*inner)['"]?\s+hook\s+(bash|zsh|fish)\b`)
+	sourceLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:^|[;&|]|\bthen|\bdo|\band)\s*(?:\.|source)\s+["']?([^\s"';&|]+)`)
+	})
+	hookCall = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`([^\s("'` + "`" + `;|&]*inner)['"]?\s+hook\s+(bash|zsh|fish)\b`)
+	})
 )
 
 // startupLines are the lines of a shell's start-up files, and of the files that they
@@ -144,7 +149,7 @@ func (a *app) startupLines(shell string) []startupLine {
 				continue
 			}
 			out = append(out, startupLine{file, n, text})
-			for _, m := range sourceLine.FindAllStringSubmatch(text, -1) {
+			for _, m := range sourceLine().FindAllStringSubmatch(text, -1) {
 				name := strings.NewReplacer("${HOME}", a.Home, "$HOME", a.Home, "${ZDOTDIR}", a.startupFolder("zsh"), "$ZDOTDIR", a.startupFolder("zsh")).Replace(m[1])
 				if name = expandHome(name, a.Home); filepath.IsAbs(name) {
 					next = append(next, filepath.Clean(name))
@@ -168,7 +173,7 @@ func (a *app) findHook(shell string) *loadedHook {
 		shell = "bash"
 	}
 	for _, l := range a.startupLines(shell) {
-		m := hookCall.FindStringSubmatch(l.text)
+		m := hookCall().FindStringSubmatch(l.text)
 		if m == nil || m[2] != shell {
 			continue
 		}

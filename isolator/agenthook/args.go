@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/enr/inner/internal/paths"
 )
@@ -82,9 +83,10 @@ func (j *judge) value(k kind, v any, depth int) (any, error) {
 	return v, nil
 }
 
+// Compiled at their first use: most starts of inner judge nothing.
 var (
-	scheme    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://\S+$`)
-	separator = regexp.MustCompile("[\\s=:,;|<>()\\[\\]{}\"'`]+")
+	scheme    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://\S+$`) })
+	separator = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[\\s=:,;|<>()\\[\\]{}\"'`]+") })
 )
 
 // text judges one text and returns it as it is to be.
@@ -103,7 +105,7 @@ func (j *judge) text(k kind, s string) (string, error) {
 			return s, j.link(s)
 		}
 		return j.path(s, j.tool.use)
-	case scheme.MatchString(strings.TrimSpace(s)):
+	case scheme().MatchString(strings.TrimSpace(s)):
 		return s, j.link(strings.TrimSpace(s))
 	}
 	out := s
@@ -113,7 +115,7 @@ func (j *judge) text(k kind, s string) (string, error) {
 			return "", err
 		}
 	}
-	for _, word := range separator.Split(s, -1) {
+	for _, word := range separator().Split(s, -1) {
 		if word == s || !shaped(word) {
 			continue
 		}

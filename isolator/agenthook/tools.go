@@ -67,13 +67,13 @@ var (
 func tools(agent string) map[string]tool {
 	switch agent {
 	case "claude":
-		return claudeTools
+		return claudeTools()
 	case "codex":
-		return codexTools
+		return codexTools()
 	case "gemini":
-		return geminiTools
+		return geminiTools()
 	}
-	return opencodeTools
+	return opencodeTools()
 }
 
 func texts(keys ...string) map[string]kind {
@@ -84,80 +84,88 @@ func texts(keys ...string) map[string]kind {
 	return m
 }
 
-var claudeTools = map[string]tool{
-	"Bash":            {command: "command"},
-	"BashOutput":      {use: reads, args: texts("filter")},
-	"KillShell":       {use: reads},
-	"TaskOutput":      {use: reads},
-	"TaskStop":        {use: reads},
-	"Read":            {use: reads, args: map[string]kind{"file_path": path}},
-	"Write":           {use: writes, args: map[string]kind{"file_path": path}},
-	"Edit":            {use: writes, args: map[string]kind{"file_path": path}},
-	"MultiEdit":       {use: writes, args: map[string]kind{"file_path": path}},
-	"NotebookEdit":    {use: writes, args: map[string]kind{"notebook_path": path, "new_source": free}},
-	"LS":              {use: reads, args: map[string]kind{"path": path}},
-	"Glob":            {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true},
-	"Grep":            {use: tree, args: map[string]kind{"path": path, "pattern": free, "glob": glob, "type": free}, here: true},
-	"WebFetch":        {use: reads, args: map[string]kind{"url": link}},
-	"WebSearch":       {use: reads},
-	"TodoWrite":       {use: reads, args: texts("activeForm")},
-	"TaskCreate":      {use: reads, args: texts("subject", "activeForm")},
-	"TaskUpdate":      {use: reads, args: texts("subject", "activeForm")},
-	"Task":            {use: reads},
-	"Agent":           {use: reads},
-	"ExitPlanMode":    {use: reads},
-	"AskUserQuestion": {use: reads, args: texts("header", "label")},
-	"Skill":           {use: reads, args: texts("args")},
-	"SlashCommand":    {use: reads, args: texts("command")},
-	"ToolSearch":      {use: reads},
+func claudeTools() map[string]tool {
+	return map[string]tool{
+		"Bash":            {command: "command"},
+		"BashOutput":      {use: reads, args: texts("filter")},
+		"KillShell":       {use: reads},
+		"TaskOutput":      {use: reads},
+		"TaskStop":        {use: reads},
+		"Read":            {use: reads, args: map[string]kind{"file_path": path}},
+		"Write":           {use: writes, args: map[string]kind{"file_path": path}},
+		"Edit":            {use: writes, args: map[string]kind{"file_path": path}},
+		"MultiEdit":       {use: writes, args: map[string]kind{"file_path": path}},
+		"NotebookEdit":    {use: writes, args: map[string]kind{"notebook_path": path, "new_source": free}},
+		"LS":              {use: reads, args: map[string]kind{"path": path}},
+		"Glob":            {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true},
+		"Grep":            {use: tree, args: map[string]kind{"path": path, "pattern": free, "glob": glob, "type": free}, here: true},
+		"WebFetch":        {use: reads, args: map[string]kind{"url": link}},
+		"WebSearch":       {use: reads},
+		"TodoWrite":       {use: reads, args: texts("activeForm")},
+		"TaskCreate":      {use: reads, args: texts("subject", "activeForm")},
+		"TaskUpdate":      {use: reads, args: texts("subject", "activeForm")},
+		"Task":            {use: reads},
+		"Agent":           {use: reads},
+		"ExitPlanMode":    {use: reads},
+		"AskUserQuestion": {use: reads, args: texts("header", "label")},
+		"Skill":           {use: reads, args: texts("args")},
+		"SlashCommand":    {use: reads, args: texts("command")},
+		"ToolSearch":      {use: reads},
+	}
 }
 
-var codexTools = map[string]tool{
-	"Bash":          {command: "command"}, // what its hooks call the shell
-	"shell":         {command: "command"},
-	"local_shell":   {command: "command"},
-	"shell_command": {command: "command"},
-	"exec_command":  {command: "cmd"},
-	"write_stdin":   {use: reads, args: texts("chars")},
-	"apply_patch":   {patch: "command"},
-	"update_plan":   {use: reads, args: texts("step")},
-	"read_file":     {use: reads, args: map[string]kind{"file_path": path}},
-	"list_dir":      {use: tree, args: map[string]kind{"dir_path": path}, here: true},
-	"grep_files":    {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true},
-	"view_image":    {use: reads, args: map[string]kind{"path": path}},
+func codexTools() map[string]tool {
+	return map[string]tool{
+		"Bash":          {command: "command"}, // what its hooks call the shell
+		"shell":         {command: "command"},
+		"local_shell":   {command: "command"},
+		"shell_command": {command: "command"},
+		"exec_command":  {command: "cmd"},
+		"write_stdin":   {use: reads, args: texts("chars")},
+		"apply_patch":   {patch: "command"},
+		"update_plan":   {use: reads, args: texts("step")},
+		"read_file":     {use: reads, args: map[string]kind{"file_path": path}},
+		"list_dir":      {use: tree, args: map[string]kind{"dir_path": path}, here: true},
+		"grep_files":    {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true},
+		"view_image":    {use: reads, args: map[string]kind{"path": path}},
+	}
 }
 
-var geminiTools = map[string]tool{
-	"run_shell_command":   {command: "command"},
-	"read_file":           {use: reads, args: map[string]kind{"file_path": path, "absolute_path": path}},
-	"write_file":          {use: writes, args: map[string]kind{"file_path": path}},
-	"replace":             {use: writes, args: map[string]kind{"file_path": path, "instruction": free}},
-	"list_directory":      {use: reads, args: map[string]kind{"path": path, "dir_path": path, "ignore": glob}, here: true},
-	"glob":                {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": glob}, here: true},
-	"search_file_content": {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
-	"grep_search":         {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
-	"read_many_files":     {use: tree, args: map[string]kind{"paths": glob, "include": glob, "exclude": glob}},
-	"google_web_search":   {use: reads},
-	"write_todos":         {use: reads},
-	"save_memory":         {use: reads, args: texts("fact")},
+func geminiTools() map[string]tool {
+	return map[string]tool{
+		"run_shell_command":   {command: "command"},
+		"read_file":           {use: reads, args: map[string]kind{"file_path": path, "absolute_path": path}},
+		"write_file":          {use: writes, args: map[string]kind{"file_path": path}},
+		"replace":             {use: writes, args: map[string]kind{"file_path": path, "instruction": free}},
+		"list_directory":      {use: reads, args: map[string]kind{"path": path, "dir_path": path, "ignore": glob}, here: true},
+		"glob":                {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": glob}, here: true},
+		"search_file_content": {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
+		"grep_search":         {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
+		"read_many_files":     {use: tree, args: map[string]kind{"paths": glob, "include": glob, "exclude": glob}},
+		"google_web_search":   {use: reads},
+		"write_todos":         {use: reads},
+		"save_memory":         {use: reads, args: texts("fact")},
+	}
 }
 
-var opencodeTools = map[string]tool{
-	"bash":        {command: "command"},
-	"read":        {use: reads, args: map[string]kind{"filePath": path}},
-	"write":       {use: writes, args: map[string]kind{"filePath": path}},
-	"edit":        {use: writes, args: map[string]kind{"filePath": path}},
-	"multiedit":   {use: writes, args: map[string]kind{"filePath": path}},
-	"apply_patch": {patch: "patchText"},
-	"patch":       {patch: "patchText"},
-	"list":        {use: tree, args: map[string]kind{"path": path, "ignore": glob}, here: true},
-	"glob":        {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true},
-	"grep":        {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true},
-	"webfetch":    {use: reads, args: map[string]kind{"url": link}},
-	"websearch":   {use: reads},
-	"todowrite":   {use: reads},
-	"todoread":    {use: reads},
-	"task":        {use: reads},
-	"question":    {use: reads, args: texts("header", "label")},
-	"skill":       {use: reads},
+func opencodeTools() map[string]tool {
+	return map[string]tool{
+		"bash":        {command: "command"},
+		"read":        {use: reads, args: map[string]kind{"filePath": path}},
+		"write":       {use: writes, args: map[string]kind{"filePath": path}},
+		"edit":        {use: writes, args: map[string]kind{"filePath": path}},
+		"multiedit":   {use: writes, args: map[string]kind{"filePath": path}},
+		"apply_patch": {patch: "patchText"},
+		"patch":       {patch: "patchText"},
+		"list":        {use: tree, args: map[string]kind{"path": path, "ignore": glob}, here: true},
+		"glob":        {use: tree, args: map[string]kind{"path": path, "pattern": glob}, here: true},
+		"grep":        {use: tree, args: map[string]kind{"path": path, "pattern": free, "include": glob}, here: true},
+		"webfetch":    {use: reads, args: map[string]kind{"url": link}},
+		"websearch":   {use: reads},
+		"todowrite":   {use: reads},
+		"todoread":    {use: reads},
+		"task":        {use: reads},
+		"question":    {use: reads, args: texts("header", "label")},
+		"skill":       {use: reads},
+	}
 }

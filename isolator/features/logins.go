@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -15,7 +16,9 @@ import (
 
 // gitLogin finds a login in the settings of a repository: in an address, also
 // without a name or a password, and in a header. The name that ssh is given is none.
-var gitLogin = regexp.MustCompile(`(?i)(?:https?|ftps?)://[^/\s"@]+@|[a-z+]+://[^/\s"@:]*:[^/\s"@]+@|extraheader\s*=\s*"?\s*(?:proxy-)?authorization:`) // allowed: compiled once, never changed
+var gitLogin = sync.OnceValue(func() *regexp.Regexp { // allowed: compiled once, when it is first asked for
+	return regexp.MustCompile(`(?i)(?:https?|ftps?)://[^/\s"@]+@|[a-z+]+://[^/\s"@:]*:[^/\s"@]+@|extraheader\s*=\s*"?\s*(?:proxy-)?authorization:`)
+})
 
 // logins warns of a login in a repository's own settings. They are shown as they
 // are, unless the box has a git directory of its own.
@@ -65,5 +68,5 @@ func holdsLogin(file string) bool {
 		return false
 	}
 	text, _ := io.ReadAll(io.LimitReader(f, 1<<20)) // what could be read counts
-	return gitLogin.Match(text)
+	return gitLogin().Match(text)
 }

@@ -3,6 +3,7 @@ package git
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -50,12 +51,14 @@ func withoutLogin(value string) string {
 }
 
 // address is the part of an address that a login is in.
-var address = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s/?#"'<>]*@`) // allowed: compiled once, never changed
+var address = sync.OnceValue(func() *regexp.Regexp { // allowed: compiled once, when it is first asked for
+	return regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s/?#"'<>]*@`)
+})
 
 // textWithoutLogins takes the logins out of the addresses in a text: git writes them as they
 // were typed into the logs of refs (`git pull ADDRESS`), older ones into FETCH_HEAD.
 func textWithoutLogins(text []byte) []byte {
-	return address.ReplaceAllFunc(text, func(m []byte) []byte { return []byte(withoutLogin(string(m))) })
+	return address().ReplaceAllFunc(text, func(m []byte) []byte { return []byte(withoutLogin(string(m))) })
 }
 
 // configText writes settings as a file. Includes come last; the box follows them where it

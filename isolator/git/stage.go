@@ -209,7 +209,7 @@ func (s *stager) copyText(name string, most int64) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotPlain) || errors.Is(err, unix.ELOOP):
 		return nil
-	case err == nil && address.Match(data):
+	case err == nil && address().Match(data):
 		return s.to.create(name, textWithoutLogins(data), 0o600, false)
 	}
 	return s.copyIf(name, most) // of an error this tells more

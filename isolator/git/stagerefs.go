@@ -96,7 +96,7 @@ func (s *stager) logs() error {
 		if files++; files > maxFiles || total > maxLogs {
 			return errTooMany
 		}
-		if data, err := s.from.read(name, maxLog); err == nil && address.Match(data) {
+		if data, err := s.from.read(name, maxLog); err == nil && address().Match(data) {
 			total += int64(len(data))
 			return s.to.create(name, textWithoutLogins(data), 0o600, false)
 		}

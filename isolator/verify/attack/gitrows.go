@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/enr/inner/profile"
 )
@@ -42,14 +43,14 @@ func gitEnv() []string {
 	}
 }
 
-var inGitDir = regexp.MustCompile(`\.git/([A-Za-z0-9_./*$-]+)`)
+var inGitDir = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.git/([A-Za-z0-9_./*$-]+)`) })
 
 // InTree is the line for a linked worktree, where a file of the git directory is in one of two folders.
 func (g GitAttack) InTree() string {
 	if strings.Contains(g.Line, "mv .git was") {
 		return g.Line
 	}
-	return inGitDir.ReplaceAllString(g.Line, `$$(git rev-parse --git-path "$1")`)
+	return inGitDir().ReplaceAllString(g.Line, `$$(git rev-parse --git-path "$1")`)
 }
 
 // attack is a row of the suite: the line runs bare or in a box, and then git on the host.
