@@ -66,6 +66,9 @@ func FindReal(name, pathVar, shimDir string, self func() []os.FileInfo) (string,
 	wrong := error(ErrNotFound)
 	for dir := range strings.SplitSeq(pathVar, ":") {
 		candidate := join(dir, name)
+		if unix.Access(candidate, unix.F_OK) == unix.ENOENT {
+			continue // as nearly always: this makes no error to look into
+		}
 		info, err := os.Stat(candidate)
 		switch {
 		case errors.Is(err, fs.ErrPermission):

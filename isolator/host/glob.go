@@ -28,34 +28,40 @@ func (l looker) glob(pattern string) []string {
 		return []string{pattern}
 	}
 	var out []string
-	matches := matcher(last)
-	star := !strings.ContainsAny(last, `?[\`)
+	var matches func(string) bool // made when there is something to match
+	plain, star := !strings.ContainsAny(last, `*?[\`), !strings.ContainsAny(last, `?[\`)
 	first, end := last[:max(strings.IndexByte(last, '*'), 0)], last[strings.LastIndexByte(last, '*')+1:]
-	for _, d := range l.globDir(dir) {
-		if !strings.ContainsAny(last, `*?[\`) {
-			if p := d + "/" + last; !l.lacks(d, last) && l.look(p).Kind != Missing {
+	for _, f := range l.globDir(dir) {
+		if plain {
+			if p := f.dir + "/" + last; !f.in.lacks(last) && l.look(p).Kind != Missing {
 				out = append(out, p)
 			}
 			continue
 		}
-		in := l.listing(d)
-		if star && (first != "" && !in.begin.has(first[0]) || end != "" && !in.end.has(end[len(end)-1])) {
+		if len(f.in.names) == 0 || star && (first != "" && !f.in.begin.has(first[0]) || end != "" && !f.in.end.has(end[len(end)-1])) {
 			continue
 		}
-		for _, n := range in.names {
+		if matches == nil {
+			matches = matcher(last)
+		}
+		for _, n := range f.in.names {
 			if matches(n.name) {
-				out = append(out, d+"/"+n.name)
+				out = append(out, f.dir+"/"+n.name)
 			}
 		}
 	}
 	return out
 }
 
+// found is a folder that a pattern means, and what it holds.
+type found struct {
+	dir string
+	in  *listing
+}
+
 // lacks reports whether a folder was listed and does not hold a name in any case:
-// some file systems do not tell case. It lists the folder when that is cheap, or
-// was done: many patterns ask about the same folders.
-func (l looker) lacks(dir, last string) bool {
-	in := l.listing(dir)
+// some file systems do not tell case.
+func (in *listing) lacks(last string) bool {
 	if len(in.names) == 0 {
 		return false // or it could not be read
 	}
@@ -138,16 +144,22 @@ func (l looker) below(dir string, depth int) []string {
 	return out
 }
 
-// globDir returns the folders a pattern's folder part means.
-func (l looker) globDir(dir string) []string {
-	if !strings.ContainsAny(dir, `*?[\`) {
-		return []string{dir}
-	}
+// globDir returns the folders a pattern's folder part means. It lists them: many patterns
+// ask about the same ones.
+func (l looker) globDir(dir string) []found {
 	if seen, ok := l.meant[dir]; ok {
 		return seen
 	}
-	l.meant[dir] = l.meantBy(dir)
-	return l.meant[dir]
+	dirs := []string{dir}
+	if strings.ContainsAny(dir, `*?[\`) {
+		dirs = l.meantBy(dir)
+	}
+	out := make([]found, 0, len(dirs))
+	for _, d := range dirs {
+		out = append(out, found{d, l.listing(d)})
+	}
+	l.meant[dir] = out
+	return out
 }
 
 func (l looker) meantBy(dir string) []string {
@@ -201,11 +213,11 @@ func (l *letters) has(c byte) bool { return l[c>>6]&(1<<(c&63)) != 0 }
 // list returns what a folder holds, sorted; nothing when it cannot be read.
 func (l looker) list(dir string) []name { return l.listing(dir).names }
 
-func (l looker) listing(dir string) listing {
+func (l looker) listing(dir string) *listing {
 	if seen, ok := l.names[dir]; ok {
 		return seen
 	}
-	var in listing
+	in := new(listing)
 	if f, err := os.Open(dir); err == nil {
 		entries, _ := f.ReadDir(-1) // what could be read counts
 		f.Close()

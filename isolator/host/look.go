@@ -17,13 +17,13 @@ import (
 // folder is not there.
 type looker struct {
 	dirs  map[string]Path
-	names map[string]listing         // what a folder holds, by its path
-	meant map[string][]string        // the folders a pattern means, see globDir
+	names map[string]*listing        // what a folder holds, by its path
+	meant map[string][]found         // the folders a pattern means, see globDir
 	held  map[string]map[string]bool // the same, in lower case, of folders that were read whole
 }
 
 func newLooker() looker {
-	return looker{dirs: map[string]Path{}, names: map[string]listing{}, meant: map[string][]string{}, held: map[string]map[string]bool{}}
+	return looker{dirs: map[string]Path{}, names: map[string]*listing{}, meant: map[string][]found{}, held: map[string]map[string]bool{}}
 }
 
 // Look looks at one path.

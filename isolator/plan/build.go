@@ -43,6 +43,7 @@ type builder struct {
 	entries []sensitive.Place // see table
 	begins  []string          // see startup
 	known   folderNames       // of what is there, see site
+	found   sensitive.Site    // see site
 	emptied []string          // see places
 	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit

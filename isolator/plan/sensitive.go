@@ -31,27 +31,28 @@ type folderNames map[string]map[string]bool
 // site is the table as far as it is there: what the facts know of nothing below is left out
 // before it is spelled.
 func (b *builder) site() sensitive.Site {
-	if b.known == nil {
-		b.known = folderNames{}
-		for p, info := range b.f.Paths {
-			if info.Kind == host.Missing {
-				continue
+	if b.known != nil {
+		return b.found
+	}
+	b.known = folderNames{}
+	for p, info := range b.f.Paths {
+		if info.Kind == host.Missing {
+			continue
+		}
+		for dir := filepath.Dir(p); dir != p; p, dir = dir, filepath.Dir(dir) {
+			name := strings.ToLower(filepath.Base(p))
+			if b.known[dir][name] {
+				break
 			}
-			for dir := filepath.Dir(p); dir != p; p, dir = dir, filepath.Dir(dir) {
-				name := strings.ToLower(filepath.Base(p))
-				if b.known[dir][name] {
-					break
-				}
-				if b.known[dir] == nil {
-					b.known[dir] = map[string]bool{}
-				}
-				b.known[dir][name] = true
+			if b.known[dir] == nil {
+				b.known[dir] = map[string]bool{}
 			}
+			b.known[dir][name] = true
 		}
 	}
-	s := site(b.rc, b.f)
-	s.Names = func(dir string) (map[string]bool, bool) { return b.known[dir], true }
-	return s
+	b.found = site(b.rc, b.f)
+	b.found.Names = func(dir string) (map[string]bool, bool) { return b.known[dir], true }
+	return b.found
 }
 
 // ResourceAt returns the key of the sensitive resource that a host path is, or lies in.

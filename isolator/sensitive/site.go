@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/enr/inner/internal/paths"
 )
@@ -36,70 +37,54 @@ type Run struct {
 // Site is the table for one run.
 type Site struct {
 	Run
-	values map[string][]string // of the variables that the table knows and that are set: absolute paths
-	moved  []Moved             // those of the table of which a variable is set
-}
-
-// present reports whether a place below a folder may be there. Of two thousand
-// places a home has a few dozen, and most of the others lie in six folders: what
-// these hold tells sooner than asking for each.
-func (s Site) present(dir, rest string) bool {
-	for s.Names != nil {
-		name, more, deeper := strings.Cut(rest, "/")
-		if IsPattern(name) || name == "" {
-			return true
-		}
-		held, known := s.Names(dir)
-		if known && !held[strings.ToLower(name)] {
-			return false
-		}
-		switch name {
-		case ".config", ".cache", ".local", "share", "state":
-		default:
-			return true
-		}
-		if !deeper {
-			return true
-		}
-		dir, rest = dir+"/"+name, more
-	}
-	return true
+	values  map[string][]string // of the variables that the table knows and that are set: absolute paths
+	moved   []Moved             // those of the table of which a variable is set
+	folders map[string]*folder  // see present
 }
 
 // NewSite finds out where the table's places are in a run.
 func NewSite(run Run) Site {
-	s := Site{Run: run, values: map[string][]string{}}
-	asked := map[string]bool{}
-	know := func(place string) bool {
-		name, _, ok := variableOf(place)
-		if !ok {
-			return false
+	s := Site{Run: run, values: map[string][]string{}, folders: map[string]*folder{}}
+	for _, name := range variables() {
+		if v := s.variablePaths(name); len(v) > 0 {
+			s.values[name] = v
 		}
-		if !asked[name] {
-			asked[name] = true
-			if v := s.variablePaths(name); len(v) > 0 {
-				s.values[name] = v
-			}
-		}
-		return s.values[name] != nil
 	}
 	for _, m := range movedTable {
-		// Not any: each variable is to be asked about.
-		set := slices.DeleteFunc(slices.Clone(m.By), func(by string) bool { return !know(by) })
+		var set []string
+		for _, by := range m.By {
+			if name, _, ok := variableOf(by); ok && s.values[name] != nil {
+				set = append(set, by)
+			}
+		}
 		if len(set) > 0 {
 			s.moved = append(s.moved, Moved{m.Place, set})
 		}
 	}
-	for _, r := range resourceTable {
-		for _, p := range r.Paths {
-			know(p)
-		}
-	}
-	for _, p := range startupVariables {
-		know(p)
-	}
 	return s
 }
+
+// variables are the names of all variables that the table knows, each once.
+var variables = sync.OnceValue(func() []string { // allowed: written once
+	var out []string
+	seen := map[string]bool{}
+	add := func(places []string) {
+		for _, p := range places {
+			if name, _, ok := variableOf(p); ok && !seen[name] {
+				seen[name] = true
+				out = append(out, name)
+			}
+		}
+	}
+	for _, m := range movedTable {
+		add(m.By)
+	}
+	for _, r := range resourceTable {
+		add(r.Paths)
+	}
+	add(startupVariables)
+	return out
+})
 
 // variableOf splits $NAME/rest.
 func variableOf(place string) (name, rest string, ok bool) {
@@ -116,6 +101,9 @@ func variableOf(place string) (name, rest string, ok bool) {
 // readings count. A place that the profile both names in a variable and mounts
 // there is what it made for the box.
 func (s Site) variablePaths(name string) []string {
+	if s.Env[name] == "" && len(s.Set[name]) == 0 {
+		return nil
+	}
 	var out []string
 	add := func(value string, set bool) {
 		for _, p := range s.pathsOf(value) {
@@ -168,7 +156,7 @@ func kernels(p string) bool {
 // expand turns paths of the table into host paths and patterns. There are two
 // homes when $HOME is not the one of the password file: the secrets are in either.
 func (s Site) expand(paths []string) []string {
-	out := make([]string, 0, len(paths))
+	var out []string // of most rows nothing is there
 	for _, p := range paths {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
 			for _, h := range s.Homes {
