@@ -1,6 +1,9 @@
 package sensitive
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A home holds a few dozen of the two thousand places of the table, and most of the others
 // lie in six folders: what these hold tells sooner than asking for each place.
@@ -63,6 +66,60 @@ func (s Site) newFolder(path string) *folder {
 		f.marks.add(name)
 	}
 	return f
+}
+
+// Mark says where in a home a place of the table is looked for: in which of the folders of
+// markedFolders, and where in the set of its names.
+type Mark uint16
+
+// unmarked is the mark of what has to be looked for in another way.
+const unmarked Mark = 1<<16 - 1
+
+// markedFolders are the folders of a home in which most places of the table lie.
+var markedFolders = [...]string{"", ".config", ".cache", ".local", ".local/share", ".local/state"} // allowed: never changed
+
+// MarkOf returns the mark of a path of the table. The table that is generated has it.
+func MarkOf(path string) Mark {
+	rest, ok := strings.CutPrefix(path, "~/")
+	dir := ""
+	for ok {
+		name, more, deeper := strings.Cut(rest, "/")
+		if name == "" || IsPattern(name) {
+			break
+		}
+		if deeper && holdsOthers(name) {
+			dir, rest = strings.TrimPrefix(dir+"/"+name, "/"), more
+			continue
+		}
+		at := slices.Index(markedFolders[:], dir)
+		if place, plain := markOf(name); plain && at >= 0 {
+			return Mark(at)<<9 | Mark(place)
+		}
+		break
+	}
+	return unmarked
+}
+
+// nearby are the marked folders of one home, as far as they were asked about.
+type nearby [len(markedFolders)]*folder
+
+// may reports whether a place with a mark may be in a home. Nearly all are in none.
+func (s Site) may(home string, mark Mark) bool {
+	if s.Names == nil || mark == unmarked {
+		return true
+	}
+	near := s.near[home]
+	if near == nil {
+		near = new(nearby)
+		s.near[home] = near
+	}
+	at, place := mark>>9, mark&511
+	f := near[at]
+	if f == nil {
+		f = s.newFolder(strings.TrimSuffix(home+"/"+markedFolders[at], "/"))
+		near[at] = f
+	}
+	return !f.known || f.marks[place/64]&(1<<(place%64)) != 0
 }
 
 // marks is a set of names that errs on the side of being larger: it costs a tenth of asking
