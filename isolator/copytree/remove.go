@@ -37,8 +37,14 @@ func Remove(path string) error {
 		return &fs.PathError{Op: "remove", Path: path, Err: err}
 	}
 	r := remover{parent: parent}
-	if err := each(context.Background(), []string{name}, r.empty); err != nil {
+	var below []string // most trees are one folder of files, which needs no helpers
+	if err := r.empty(name, func(rel string) { below = append(below, rel) }); err != nil {
 		return err
+	}
+	if len(below) > 0 {
+		if err := each(context.Background(), below, r.empty); err != nil {
+			return err
+		}
 	}
 	slices.SortFunc(r.dirs, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	for _, d := range r.dirs {

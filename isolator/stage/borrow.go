@@ -80,7 +80,7 @@ func (r *Run) Borrow(places ...host.Placeholder) error {
 // a mount over it stays a mount (the kernel takes a mount off a folder that is
 // removed, in every namespace).
 func (r *Run) Adopt(roots ...string) error {
-	if _, err := os.Lstat(r.ledger); errors.Is(err, fs.ErrNotExist) {
+	if nothingIn(r.ledger) {
 		return nil
 	}
 	inside := func(path string) bool {
@@ -195,7 +195,7 @@ func create(parent int, name string, content []byte) error {
 // is not as it was made, or not empty, stays: it is somebody's. dirs are the open
 // folders of places, as far as except has them.
 func giveBack(ledger, except string, dirs parents) error {
-	if _, err := os.Lstat(ledger); errors.Is(err, fs.ErrNotExist) {
+	if nothingIn(ledger) {
 		return nil
 	}
 	return withLedger(ledger, func(loans []loan, _ func([]loan) error) ([]loan, error) {
@@ -328,17 +328,55 @@ func readLedger(ledger string) ([]loan, error) {
 }
 
 func writeLedger(ledger string, loans []loan) error {
-	if len(loans) == 0 {
-		if err := os.Remove(ledger); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	var b []byte
+	for _, l := range loans {
+		b = append(strconv.AppendQuote(b, l.path), '\t')
+		b = append(append(b, l.what...), '\t')
+		b = append(strconv.AppendQuote(b, l.run), '\n')
+	}
+	if writeOver(ledger, b) {
 		return nil
 	}
-	var b strings.Builder
-	for _, l := range loans {
-		fmt.Fprintf(&b, "%q\t%s\t%q\n", l.path, l.what, l.run)
+	if len(b) == 0 {
+		return os.Remove(ledger)
 	}
-	return files.Replace(ledger, []byte(b.String()), 0o600)
+	return files.Replace(ledger, b, 0o600)
+}
+
+// onePage is how much of a file the kernel writes as a whole, whoever is killed meanwhile.
+const onePage = 4096
+
+// writeOver writes a ledger over the one that is there: a new file for each run is what ext4
+// is slow at. What is longer of the old one becomes empty lines, by the same write. It
+// reports whether it has done so.
+func writeOver(ledger string, data []byte) bool {
+	fd, err := unix.Open(ledger, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return len(data) == 0 && err == unix.ENOENT
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 1 || int(st.Uid) != os.Getuid() ||
+		max(st.Size, int64(len(data))) > onePage {
+		return false
+	}
+	if more := int(st.Size) - len(data); more > 0 {
+		data = append(data, bytes.Repeat([]byte("\n"), more)...)
+	}
+	if n, err := unix.Pwrite(fd, data, 0); err != nil || n < len(data) {
+		return false
+	}
+	if len(bytes.TrimRight(data, "\n")) == 0 { // there is nothing in it to look at, see nothingIn
+		_ = unix.Ftruncate(fd, 0)
+	}
+	return true
+}
+
+// nothingIn reports whether a ledger is not there or empty.
+func nothingIn(ledger string) bool {
+	var st unix.Stat_t
+	err := unix.Lstat(ledger, &st)
+	return err == unix.ENOENT || err == nil && st.Size == 0 && st.Mode&unix.S_IFMT == unix.S_IFREG
 }
 
 // own refuses an open file that is not a regular one of the user's own.

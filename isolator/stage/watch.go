@@ -63,6 +63,9 @@ func (r *Run) Watch(w Watched) {
 // Interrupted calls look for every run that ended without Close and had something to
 // watch, and strikes out what was noted.
 func Interrupted(ledger string, look func(Watched)) error {
+	if nothingIn(ledger) {
+		return nil
+	}
 	if loans, err := readLedger(ledger); err != nil || !slices.ContainsFunc(loans, loan.note) {
 		return err
 	}
