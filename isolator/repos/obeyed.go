@@ -87,8 +87,11 @@ func (w *sweep) inFolder(dir, tool string, depth int) {
 // of a home that the box could write.
 func (w *sweep) places() {
 	look := func(p, tool string) {
+		if !w.inside(p) {
+			return
+		}
 		fi, err := os.Lstat(p)
-		if err != nil || !w.inside(p) || w.stays(p) || sensitive.Aside(p) {
+		if err != nil || w.stays(p) || sensitive.Aside(p) {
 			return
 		}
 		switch {
