@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +37,7 @@ type record struct {
 	capture *runlog.Capture
 	begun   time.Time
 	clock   time.Time // begun, as files know it
+	err     error     // why it could not be begun
 }
 
 // openRecord opens the folder of records. What the profile asks for is there or
@@ -80,9 +82,38 @@ func (r *record) missing(err error) error {
 	return nil
 }
 
+// beginWith begins the record of a run: while bwrap makes the box and before the program may
+// start, or at once where pipes are made for the output. Where bwrap is started once more it
+// goes on.
+func (r *record) beginWith(b *Prepared, c Call, o *launch.Options) error {
+	begin := sync.OnceFunc(func() {
+		if r.err = r.begin(b, c.Word); r.err == nil && !r.spec.Output.Audit {
+			r.s.Audit(started(b, c))
+		}
+	})
+	if o.WatchAll = r.spec.Output.LogAll; o.WatchAll {
+		begin()
+		o.Watch = r.watcher()
+		return r.err
+	}
+	o.Meanwhile = func() (launch.Watcher, error) {
+		begin()
+		return r.watcher(), r.err
+	}
+	return nil
+}
+
+// watcher is who sees the output, or nil.
+func (r *record) watcher() launch.Watcher {
+	if r.capture == nil {
+		return nil
+	}
+	return r.capture
+}
+
 // begin writes the first line of the record and has the output kept. word is
 // what was typed.
-func (r *record) begin(b *Prepared, word string, o *launch.Options) error {
+func (r *record) begin(b *Prepared, word string) error {
 	r.begun, r.clock = time.Now(), runlog.Moment()
 	if r.logs == nil {
 		return nil
@@ -112,7 +143,6 @@ func (r *record) begin(b *Prepared, word string, o *launch.Options) error {
 	} else {
 		r.capture = log.Output(secrets)
 	}
-	o.Watch, o.WatchAll = r.capture, spec.Output.LogAll
 	return nil
 }
 

@@ -81,13 +81,13 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	}
 	o := box.Options()
 	o.Done = c.Done
-	if err := rec.begin(box, c.Word, &o); err != nil {
+	if err := rec.beginWith(box, c, &o); err != nil {
 		return out, err
 	}
-	if !spec.Output.Audit {
-		s.Audit(started(box, c))
-	}
 	out.Result = box.Launch(o, nil)
+	if rec.err != nil {
+		return out, rec.err
+	}
 	if !out.Started {
 		return out, StartFailure(out.Result)
 	}

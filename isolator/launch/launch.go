@@ -108,6 +108,10 @@ type Options struct {
 	Watch    Watcher
 	WatchAll bool
 
+	// Meanwhile, when not nil, is called while bwrap makes the box, before the program may
+	// start. It returns who watches, as Watch, or nil; on an error the program does not start.
+	Meanwhile func() (Watcher, error)
+
 	// Ask, when not nil, puts questions to the person while the program has a
 	// terminal of the box's own.
 	Ask *Asker
@@ -176,6 +180,13 @@ func Run(p plan.Plan, o Options) Result {
 	defer s.close()
 	if err := s.start(p); err != nil {
 		return Result{Code: CodeNoSandbox, Reason: cleanLine(err.Error())}
+	}
+	if s.o.Meanwhile != nil {
+		watch, err := s.o.Meanwhile()
+		if s.o.Watch = watch; err != nil {
+			s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine(err.Error())
+			s.killBox()
+		}
 	}
 	s.loop()
 	return s.result()

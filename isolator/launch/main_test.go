@@ -3,6 +3,7 @@ package launch
 import (
 	"encoding/gob"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -146,6 +147,7 @@ type job struct {
 	Nsenter     string
 	Fills       []plan.Fill
 	Kept        string // a file to write the file "kept" of the first folder to
+	Meanwhile   string // what is said while the box is made, an error; with Watch it watches
 }
 
 func launcherMain(file string) int {
@@ -173,6 +175,16 @@ func launcherMain(file string) int {
 	}
 	if j.Watch != "" {
 		o.Watch = &watcher{file: j.Watch}
+	}
+	if j.Meanwhile != "" {
+		watch := o.Watch
+		o.Watch = nil
+		o.Meanwhile = func() (Watcher, error) {
+			if j.Meanwhile == "ok" {
+				return watch, nil
+			}
+			return nil, errors.New(j.Meanwhile)
+		}
 	}
 	if len(j.Listen)+len(j.Publish) > 0 {
 		o.Network = accepting(j)
