@@ -93,6 +93,7 @@ for goal; do
 		want podman podman
 		want newuidmap uidmap
 		want crun crun
+		want runc runc
 		want slirp4netns slirp4netns
 		want pgrep procps
 		# A static one, for an image of nothing else.

@@ -58,7 +58,9 @@ func (q Asked) Into(c *Call, who *caller.Caller, spec profile.RunConfig, s *sess
 // session the shell leaves the folder that it ended in.
 func shellWords(c *caller.Caller, line string, spec profile.RunConfig, inSession bool) []string {
 	sh := "sh"
-	if _, err := c.FindReal("bash", plan.BoxPath(spec, c.Getenv("PATH"))); err == nil {
+	if spec.Container() { // what of the host's is not in its image
+		sh = "sh"
+	} else if _, err := c.FindReal("bash", plan.BoxPath(spec, c.Getenv("PATH"))); err == nil {
 		sh = "bash"
 	}
 	if !inSession {

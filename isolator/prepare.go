@@ -28,6 +28,7 @@ type Prepared struct {
 	Program string   // what runs, on the host
 	Argv    []string // its arguments, as the profile and its capabilities say
 
+	missing  error // why there is no such program on the host, which counts unless the box has another system
 	features []features.Feature
 }
 
@@ -54,6 +55,11 @@ func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage
 	}
 	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Learn }); err != nil {
 		return b, err
+	}
+	if b.Facts.Engine != nil {
+		b.Program = programThere(b.Caller, b.Spec)
+	} else if b.missing != nil {
+		return b, b.missing
 	}
 	b.Assets = plan.Staged{RunID: "dry-run", Program: b.Program, Argv: b.Argv, Tmp: c.Tmp, Start: c.Start, OrElse: c.OrElse}
 	step := func(f features.Feature) func(*features.Run) error { return f.Show }
@@ -108,9 +114,11 @@ func (b *Prepared) each(step func(features.Feature) func(*features.Run) error) e
 func (b *Prepared) look() (host.Facts, error) {
 	var none host.Facts
 	b.Spec = Named(b.Caller, b.Spec)
-	var err error
-	if b.Program, err = Program(b.Caller, b.Spec); err != nil {
-		return none, err
+	if b.Program, b.missing = Program(b.Caller, b.Spec); b.missing != nil {
+		if !b.Spec.Container() {
+			return none, b.missing
+		}
+		b.Program = filepath.Join("/usr/bin", filepath.Base(b.Spec.Entrypoint.Cmd)) // until it is known what makes the box
 	}
 	var more host.Request
 	for _, f := range b.features {
@@ -212,6 +220,19 @@ func Program(c *caller.Caller, rc profile.RunConfig) (string, error) {
 		return "", &fault.Refusal{Code: code, Msg: msg, Hint: fmt.Sprintf("install %s, or name its path in entrypoint.cmd", cmd)}
 	}
 	return real, nil
+}
+
+// programThere is the program in a box that has the system of an image, where it is looked
+// for when the box is there.
+func programThere(c *caller.Caller, rc profile.RunConfig) string {
+	cmd := rc.Entrypoint.Cmd
+	switch {
+	case c.IsShim(cmd):
+		return filepath.Base(cmd)
+	case strings.Contains(cmd, "/") && !filepath.IsAbs(cmd):
+		return filepath.Join(rc.Cwd, cmd)
+	}
+	return cmd
 }
 
 // exchanged names a path of the profile that the host's facts say leads elsewhere than

@@ -292,7 +292,7 @@ func ended(b *Prepared, c Call, o features.Outcome) []runlog.Event {
 	end := runlog.Event{Type: runlog.EventExit, Run: b.ID(), Profile: b.Spec.Name, Code: o.Result.Code, Millis: time.Since(o.Begun).Milliseconds(), By: c.By}
 	if b.Spec.Output.Audit {
 		whole := started(b, c)
-		whole.Type, whole.Code, whole.Millis, whole.Backend = runlog.EventCall, end.Code, end.Millis, Backend
+		whole.Type, whole.Code, whole.Millis, whole.Backend = runlog.EventCall, end.Code, end.Millis, o.Backend
 		end = whole
 	}
 	if o.Result.Signal != 0 {

@@ -91,15 +91,13 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	if !out.Started {
 		return out, StartFailure(out.Result)
 	}
+	out.Backend = box.Backend()
 	out.Begun, out.Clock = rec.begun, rec.clock
 	box.finish(&out)
 	rec.end(box, out)
 	s.Audit(ended(box, c, out)...)
 	return out, nil
 }
-
-// Backend is what makes the boxes, for records.
-const Backend = "bwrap"
 
 func (c Call) mode() features.Mode {
 	if c.Instead != nil {

@@ -25,6 +25,9 @@ func (b *Prepared) Options() launch.Options {
 func (b *Prepared) Launch(o launch.Options, board func(plan.Plan) plan.Plan) launch.Result {
 	for range 4 { // what comes and goes all the time does not keep inner for ever
 		p := b.Plan
+		if board != nil && p.Container != nil {
+			return launch.Result{Code: launch.CodeNoSandbox, Reason: "inner looks from inside at boxes of bwrap alone (sandbox.backend)"}
+		}
 		if board != nil {
 			p = board(p)
 		}

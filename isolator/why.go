@@ -30,7 +30,10 @@ func (b *Prepared) build() error {
 		return err
 	}
 	b.Plan = p
-	b.Plan, err = why.Board(p, b.Why())
+	if b.Plan, err = why.Board(p, b.Why()); err != nil {
+		return err
+	}
+	b.Plan, err = features.Contained(b.Run, b.Plan)
 	return err
 }
 

@@ -257,6 +257,9 @@ func (g *granter) folders(rc RunConfig) {
 	if len(rc.Toolchains) > 0 && rc.HidesHome() {
 		g.add(Grant{Kind: "reads", Key: Toolchains, Words: "can read the programs installed in your home folder"})
 	}
+	if rc.Container() {
+		g.list("reads", "sandbox.image", "may be a container of podman or docker, of the image", texts([]string{rc.Image}))
+	}
 	g.list("reads", "mount ro", "can read", reads)
 	g.tighten("hides", "mount tmpfs", "empty in the box", empty)
 	if rc.Etc == "minimal" {

@@ -97,6 +97,7 @@ func hardening() []policy {
 		{"sandbox.seccomp", reset("the system call filter stays on", func(s *source) *strict.String { return &s.Sandbox.Seccomp }, "off")},
 		{"sandbox.landlock", reset("the second layer stays on", func(s *source) *strict.String { return &s.Sandbox.Landlock }, "off")},
 		{"sandbox.backend", nil},
+		{"sandbox.image", nil}, // never fetched by inner, and shown
 		{"sandbox.cgroup_manager", nil},
 		{"sandbox.limits.memory", nil},
 		{"sandbox.limits.cpu", nil},

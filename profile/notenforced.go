@@ -11,9 +11,6 @@ func (rc RunConfig) NotEnforced() []string {
 	if rc.Network == NetFull && len(rc.NetworkDeny) > 0 {
 		add("sandbox.network_deny: the whole network has no exceptions")
 	}
-	if rc.Backend == "podman" {
-		add(`sandbox.backend = "podman" is not implemented yet`)
-	}
 	if !rc.PIDNamespace {
 		add("sandbox.pid_namespace = false: without it processes could outlive the run")
 	}

@@ -174,7 +174,8 @@ func (r *resolver) sandbox() {
 	rc.Proc = or(s.Proc, "auto")
 	rc.Seccomp = or(s.Seccomp, "default")
 	rc.Landlock = or(s.Landlock, "auto")
-	rc.Backend = or(s.Backend, "bwrap")
+	rc.Backend, rc.Image = or(s.Backend, "bwrap"), s.Image.V
+	r.backend(s)
 	rc.CgroupManager = s.CgroupManager.V
 
 	rc.Network = cmp.Or(networkOf(s), NetOff)

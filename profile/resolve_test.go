@@ -398,7 +398,6 @@ network_deny = ["x.com"]
 pid_namespace = false
 proc = "bind"
 seccomp = "strict"
-backend = "podman"
 clipboard = true
 allow = ["nested-user-ns", "ssh-keys"]
 [mounts]
@@ -412,8 +411,7 @@ mode = "hard"
 `)
 	rc, err := p.Resolve(w.context())
 	must(t, err)
-	want := `sandbox.backend = "podman" is not implemented yet
-sandbox.pid_namespace = false: without it processes could outlive the run`
+	want := `sandbox.pid_namespace = false: without it processes could outlive the run`
 	if diff := cmp.Diff(want, strings.Join(rc.NotEnforced(), "\n")); diff != "" {
 		t.Error(diff)
 	}

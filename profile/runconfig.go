@@ -86,7 +86,8 @@ type RunConfig struct {
 	Proc          string // "auto", "fresh", "bind", "empty"
 	Seccomp       string // "default", "strict", "off"
 	Landlock      string // "auto", "required", "off"
-	Backend       string // "auto", "bwrap", "podman"
+	Backend       string // "auto", "bwrap", "podman", "docker"
+	Image         string // of the containers of the last two, by digest; "" for none
 	CgroupManager string // of containers in the box: "", "cgroupfs", "systemd"
 	Limits        Limits
 	LimitsLoose   bool    // limits_required = false: a limit this host cannot hold is told, and the run starts

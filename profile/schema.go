@@ -61,6 +61,7 @@ type sandboxTable struct {
 	Seccomp      strict.String `toml:"seccomp"`
 	Landlock     strict.String `toml:"landlock"`
 	Backend      strict.String `toml:"backend"`
+	Image        strict.String `toml:"image"`
 	// Published profiles name it; "" is cgroupfs.
 	CgroupManager strict.String `toml:"cgroup_manager"`
 	Limits        LimitsTable   `toml:"limits"`
@@ -141,7 +142,7 @@ func procs() []string        { return []string{"auto", "fresh", "bind", "empty"}
 func seccomps() []string     { return []string{"default", "strict", "off"} }
 func landlocks() []string    { return []string{"auto", "required", "off"} }
 func cgroups() []string      { return []string{"", "cgroupfs", "systemd"} }
-func backends() []string     { return []string{"auto", "bwrap", "podman"} }
+func backends() []string     { return []string{"auto", "bwrap", "podman", "docker"} }
 func etcs() []string         { return []string{"host", "minimal"} }
 func missings() []string     { return []string{"error", "skip", "create"} }
 func mountModes() []string   { return []string{"ro", "rw", "safe-rw", "tmpfs"} }

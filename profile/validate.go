@@ -124,6 +124,7 @@ func (v *validator) sandbox(s *sandboxTable) {
 	v.oneOf(s.Seccomp, "sandbox.seccomp", seccomps())
 	v.oneOf(s.Landlock, "sandbox.landlock", landlocks())
 	v.oneOf(s.Backend, "sandbox.backend", backends())
+	v.image(s)
 	v.oneOf(s.CgroupManager, "sandbox.cgroup_manager", cgroups())
 	v.names(s.Allow, "sandbox.allow", AllowKeys())
 	v.names(s.Devices, "sandbox.devices", deviceNames())

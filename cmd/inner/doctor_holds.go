@@ -14,7 +14,7 @@ import (
 // holds says what holds each key of a profile in the box that was made for it.
 func (a *app) holds(b *isolator.Prepared) []finding {
 	list := []finding{
-		ok("bwrap", "%s makes the sandbox", b.Plan.Bwrap),
+		maker(b),
 		ok("program", "%s", a.Short(b.Program)),
 		a.holdsFolder(b.Spec), a.holdsHome(b.Spec), holdsHide(b), a.holdsGit(b),
 	}
@@ -22,6 +22,14 @@ func (a *app) holds(b *isolator.Prepared) []finding {
 	list = append(list, holdsLimits(b)...)
 	list = append(list, holdsKernel(b)...)
 	return append(list, a.holdsExtras(b)...)
+}
+
+// maker is what makes the sandbox.
+func maker(b *isolator.Prepared) finding {
+	if c := b.Plan.Container; c != nil {
+		return ok(c.Engine, "%s makes the sandbox, of the image %s", c.Path, b.Spec.Image)
+	}
+	return ok("bwrap", "%s makes the sandbox", b.Plan.Bwrap)
 }
 
 func (a *app) holdsFolder(rc profile.RunConfig) finding {

@@ -46,6 +46,10 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 	for _, line := range append(features.LimitLines(plan), portLines(plan)...) {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
 	}
+	if plan.Container != nil {
+		raw(a.stdout).Write(engineCommand(plan.Container))
+		return nil
+	}
 	raw(a.stdout).Write(paste(plan, rc.Env))
 	return nil
 }
@@ -122,6 +126,22 @@ func paste(p plan.Plan, env profile.Env) []byte {
 		b.WriteString(" \\\n  " + r)
 	}
 	b.WriteString(" )\nINNER\n")
+	return b.Bytes()
+}
+
+// engineCommand is what a container engine is started with. Pasted it would find nobody to tell
+// it what to run: program and environment come over a socket.
+func engineCommand(c *plan.Container) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s makes the box; inner runs in it first, and is told program and environment over a socket\n%s", c.Engine, word(c.Path))
+	for _, w := range c.Args {
+		w = names.Replace(w)
+		if strings.HasPrefix(w, "-") {
+			b.WriteString(" \\\n ")
+		}
+		b.WriteString(" " + word(w))
+	}
+	b.WriteString("\n")
 	return b.Bytes()
 }
 

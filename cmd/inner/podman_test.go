@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"testing"
@@ -17,7 +18,29 @@ func TestPodman(t *testing.T) {
 		t.Skip("make podman runs it")
 	}
 	need(t, "podman", "crun", "busybox", "newuidmap", "pgrep")
-	p := scripts("podman")
+	podmanScripts(t, "podman")
+}
+
+// Boxes that podman makes, of an image that contrib/podman.sh made.
+func TestPodmanMakesBoxes(t *testing.T) {
+	if os.Getenv("INNER_TEST_IMAGE") == "" {
+		t.Skip("make podman runs it")
+	}
+	need(t, "podman", "runc", "newuidmap", "pgrep", "bwrap")
+	podmanScripts(t, "container")
+}
+
+// The same where there is no bwrap.
+func TestPodmanIsChosen(t *testing.T) {
+	if os.Getenv("INNER_TEST_IMAGE") == "" {
+		t.Skip("make podman runs it")
+	}
+	need(t, "podman", "runc", "newuidmap")
+	podmanScripts(t, "nobwrap")
+}
+
+func podmanScripts(t *testing.T, dir string) {
+	p := scripts(dir)
 	setup := p.Setup
 	p.Setup = func(e *testscript.Env) error {
 		me, err := user.Current()
@@ -30,8 +53,19 @@ func TestPodman(t *testing.T) {
 		}
 		err = setup(e)
 		// podman looks up its user by $USER.
-		e.Vars = append(e.Vars, "PROFILES="+profiles, "UID="+me.Uid, "USER="+me.Username)
+		e.Vars = append(e.Vars, "PROFILES="+profiles, "UID="+me.Uid, "USER="+me.Username, "IMAGE_TAR="+os.Getenv("INNER_TEST_IMAGE"))
+		e.Defer(func() { forgetImages(e.Vars) })
 		return err
 	}
 	testscript.Run(t, p)
+}
+
+// forgetImages removes what podman keeps in the home of a story, files of other ids among it,
+// and ends the process that it leaves behind.
+func forgetImages(env []string) {
+	for _, args := range [][]string{{"unshare", "sh", "-c", `rm -rf "$HOME/.local/share/containers"`}, {"system", "migrate"}} {
+		cmd := exec.Command("podman", args...)
+		cmd.Env = env
+		_ = cmd.Run() // without podman there is nothing
+	}
 }

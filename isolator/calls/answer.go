@@ -12,7 +12,6 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/runlog"
 )
@@ -32,6 +31,7 @@ type Answer struct {
 	Took    time.Duration
 	Run     string // its id
 	Profile string
+	Backend string // what made the box
 	Role    string // of the table [roles]; "" without
 
 	Limits   []string // that were reached, in words
@@ -96,7 +96,7 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 	}
 	out := answerJSON{
 		ID: a.ID, Started: true, Code: a.Code, Signal: a.Signal, TimedOut: a.TimedOut, Truncated: list(a.Truncated), Millis: a.Took.Milliseconds(),
-		Run: a.Run, Profile: a.Profile, Role: a.Role, Backend: isolator.Backend,
+		Run: a.Run, Profile: a.Profile, Role: a.Role, Backend: a.Backend,
 		Limits: list(a.Limits), Hosts: list(a.Hosts), Blocked: list(a.Blocked), Warnings: list(a.Warnings), Error: e,
 	}
 	out.Stdout, out.StdoutB64 = text(a.Stdout)
@@ -126,7 +126,7 @@ func (a *Answer) ended(out features.Outcome) {
 	if out.Signal != 0 {
 		a.Signal = unix.SignalName(out.Signal)
 	}
-	a.Limits = out.Limits
+	a.Limits, a.Backend = out.Limits, out.Backend
 	a.Hosts = runlog.RefusedHosts(out.Hosts)
 	a.Blocked = slices.Sorted(maps.Keys(out.Blocked))
 	if a.TimedOut {

@@ -47,6 +47,7 @@ type Feature struct {
 //
 // Where order matters:
 //
+//	backend first             what the host can do depends on what makes the box
 //	masks first               others bind its empty file
 //	git, leftovers, git.last  what the box's git has of submodules is settled first, then what
 //	                          the run left is looked at before any git outside may come to it,
@@ -57,7 +58,7 @@ func All() []Feature {
 	git := new(boxGits)
 	memory, home := new(memory), new(ownHome)
 	return []Feature{
-		workspaces(), missing(), zones(), minimalEtc(), home.feature(), caches(), masks(), limited(), nested(), proc(),
+		backend(), workspaces(), missing(), zones(), minimalEtc(), home.feature(), caches(), masks(), limited(), nested(), proc(),
 		memory.feature(), git.feature(), leftovers(git), git.last(),
 		agents(memory, home), logins(git), gitSettings(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(),
 	}
@@ -123,7 +124,8 @@ func (run *Run) Close() {
 type Outcome struct {
 	launch.Result
 
-	ID string // of the run
+	ID      string // of the run
+	Backend string // what made the box
 
 	Begun time.Time
 	Clock time.Time // Begun, as files know it

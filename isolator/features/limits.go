@@ -100,5 +100,8 @@ func EngineText(h limits.Held, p *limits.Plan) string {
 	case limits.Rlimit:
 		return "resource limits of the program (setrlimit)"
 	}
+	if h.Engine != limits.Tmpfs {
+		return "a control group of " + string(h.Engine)
+	}
 	return "the size of each tmpfs, and of the box's git directories by a look at them"
 }

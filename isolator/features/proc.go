@@ -24,6 +24,9 @@ func proc() Feature {
 func knownProc(run *Run) error {
 	rc, f := run.Spec, &run.Facts
 	mayProbe := run.Mode.Made()
+	if f.Engine != nil { // it mounts a fresh one, or the box does not start
+		return nil
+	}
 	if rc.Proc != "auto" && rc.Proc != "bind" {
 		return nil
 	}
@@ -50,7 +53,7 @@ func knownProc(run *Run) error {
 // selfWithoutProc finds the inner binary, for a box that cannot execute it through
 // /proc.
 func selfWithoutProc(run *Run) error {
-	if plan.ProcMode(run.Spec.Proc, run.Facts.Proc) == "empty" {
+	if plan.ProcMode(run.Spec.Proc, run.Facts.Proc) == "empty" || run.Facts.Engine != nil {
 		run.Assets.Self = run.Self()
 	}
 	return nil
@@ -60,7 +63,7 @@ func selfWithoutProc(run *Run) error {
 // mounted: it finds out what can be had instead, and makes a plan with it.
 func OtherProc(run *Run) bool {
 	f := &run.Facts
-	if run.Result.Started || run.Spec.Proc != "auto" || f.Proc != "" || !procfs.FailedAtProc(run.Result.Reason) {
+	if f.Engine != nil || run.Result.Started || run.Spec.Proc != "auto" || f.Proc != "" || !procfs.FailedAtProc(run.Result.Reason) {
 		return false
 	}
 	found, err := procfs.Find(run.ProcFile(), f.Bwrap, run.Exe)

@@ -43,18 +43,19 @@ type ID struct {
 
 // Facts is the host, as far as a run depends on it.
 type Facts struct {
-	UID       int    `json:"uid"`
-	GID       int    `json:"gid"`
-	User      string `json:"user"`
-	Home      string `json:"home"`
-	OtherHome string `json:"other_home,omitempty"` // of the password file, when $HOME is another
-	Bwrap     string `json:"bwrap"`                // absolute path, "" when none can be used
-	BwrapWhy  string `json:"bwrap_why,omitempty"`  // why there is none
-	BwrapFix  string `json:"bwrap_fix,omitempty"`  // what to type then
-	Nsenter   string `json:"nsenter,omitempty"`    // absolute path, "" without one
-	MoveMount bool   `json:"move_mount,omitempty"` // open_tree(2) and move_mount(2) are there
-	StageBase string `json:"stage_base,omitempty"` // where runs are staged
-	InnerHome string `json:"inner_home"`
+	UID       int     `json:"uid"`
+	GID       int     `json:"gid"`
+	User      string  `json:"user"`
+	Home      string  `json:"home"`
+	OtherHome string  `json:"other_home,omitempty"` // of the password file, when $HOME is another
+	Bwrap     string  `json:"bwrap"`                // absolute path, "" when none can be used
+	BwrapWhy  string  `json:"bwrap_why,omitempty"`  // why there is none
+	BwrapFix  string  `json:"bwrap_fix,omitempty"`  // what to type then
+	Engine    *Engine `json:"engine,omitempty"`     // makes the box in the place of bwrap; nil for bwrap
+	Nsenter   string  `json:"nsenter,omitempty"`    // absolute path, "" without one
+	MoveMount bool    `json:"move_mount,omitempty"` // open_tree(2) and move_mount(2) are there
+	StageBase string  `json:"stage_base,omitempty"` // where runs are staged
+	InnerHome string  `json:"inner_home"`
 
 	// Paths holds every path the planner asked about, by the path as asked.
 	Paths map[string]Path `json:"paths,omitempty"`

@@ -69,6 +69,9 @@ func Box() int {
 		err = lookAround(spec)
 	}
 	if err == nil {
+		err = spec.Container.look()
+	}
+	if err == nil {
 		err = spec.fill()
 	}
 	if err == nil {

@@ -63,6 +63,9 @@ func (b *box) startProgram(s *spec) (code int, err error) {
 	if err := limitSelf(s.Rlimits, b.full); err != nil {
 		return CodeNoSandbox, err
 	}
+	if code, err := s.find(); err != nil {
+		return code, err
+	}
 	if b.full {
 		b.pid, err = b.fork(s, files)
 	} else {
@@ -89,6 +92,9 @@ func (b *box) fork(s *spec, files [3]uintptr) (pid int, err error) {
 		err := dropBounding()
 		if err == nil {
 			err = confine(s.Landlock, files)
+		}
+		if err == nil {
+			err = s.filter()
 		}
 		if err == nil {
 			err = observe(s.Observe)
@@ -127,6 +133,9 @@ func become(s *spec, files [3]uintptr) error {
 		return err
 	}
 	if err := confine(s.Landlock, [3]uintptr{0, 1, 2}); err != nil {
+		return err
+	}
+	if err := s.filter(); err != nil {
 		return err
 	}
 	if err := observe(s.Observe); err != nil {

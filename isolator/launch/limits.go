@@ -47,7 +47,11 @@ func (s *session) limited() bool {
 	}
 	dir, err := s.limits.Folder, error(nil)
 	if dir == "" {
-		dir, err = limits.Of(s.pid)
+		pid := s.pid
+		if s.contained != nil {
+			pid = s.boxPid // the engine is in another group
+		}
+		dir, err = limits.Of(pid)
 	}
 	if err == nil {
 		s.group, err = limits.Open(dir, s.limits.Group)

@@ -52,6 +52,8 @@ func (s *session) loop() {
 				s.group.Look()
 			case s.sock:
 				s.readMessages()
+			case s.contained.waitsFor():
+				s.connected()
 			case s.errPipe:
 				s.readErrors()
 			case s.wakeR:
@@ -86,6 +88,7 @@ func (s *session) pollSet() []unix.PollFd {
 	add(s.wakeR, unix.POLLIN)
 	add(s.sock, unix.POLLIN)
 	add(s.errPipe, unix.POLLIN)
+	add(s.contained.waitsFor(), unix.POLLIN)
 	if !s.reaped {
 		add(s.pidfd, unix.POLLIN)
 	}
@@ -191,6 +194,10 @@ func (s *session) killAfter(d time.Duration) {
 // and not waited for, so the number is its.
 func (s *session) killBox() {
 	if s.pid > 0 && !s.reaped {
+		if s.contained != nil && s.contained.hangUp() {
+			s.killAfter(killGrace) // the engine ends by itself then
+			return
+		}
 		_ = unix.Kill(s.pid, unix.SIGKILL)
 	}
 }

@@ -23,7 +23,7 @@ func (s *session) result() Result {
 		r.Interrupted = s.early == syscall.SIGINT
 		r.Reason = fmt.Sprintf("interrupted by %v before the program started", s.early)
 	case !s.started:
-		r.Code, r.Reason = CodeNoSandbox, bwrapReason(s.errText, s.bwrap)
+		r.Code, r.Reason = CodeNoSandbox, s.reason()
 	case s.ended || s.programEnded():
 		r.Code = exitCode(s.status)
 		if s.status.Signaled() {
@@ -127,6 +127,16 @@ func (s *session) farewell() {
 		unix.Close(r.ask)
 	}
 	s.relays, s.pumps = nil, nil
+}
+
+// reason says why there is no box, when the supervisor did not.
+func (s *session) reason() string {
+	text := bwrapReason(s.errText, s.bwrap)
+	if s.contained == nil {
+		return text
+	}
+	text = strings.TrimPrefix(text, "Error: ")
+	return s.contained.c.Engine + ": " + strings.Replace(text, "bwrap ", s.contained.c.Engine+" ", 1)
 }
 
 // bwrapReason finds the line in which bwrap says why there is no box.

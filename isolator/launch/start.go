@@ -59,6 +59,8 @@ type session struct {
 	net       Network
 	dispenser *dispenser // nil without one
 
+	contained *contained // nil with bwrap
+
 	limits *limits.Plan  // nil without limits
 	group  *limits.Group // nil without one to watch
 
@@ -103,7 +105,7 @@ type session struct {
 
 // open takes stock of the descriptors and decides what the program's will be.
 func open(p plan.Plan, o Options) (*session, error) {
-	if !filepath.IsAbs(p.Bwrap) {
+	if p.Container == nil && !filepath.IsAbs(p.Bwrap) {
 		return nil, fmt.Errorf("bwrap %q: not an absolute path", p.Bwrap)
 	}
 	if len(p.Argv) == 0 || p.Program == "" {
@@ -135,6 +137,9 @@ func open(p plan.Plan, o Options) (*session, error) {
 	}
 	if s.spec.Shown, err = identified(p.Shown); err != nil {
 		return nil, err
+	}
+	if c := p.Container; c != nil {
+		s.spec.Container = &containerSpec{Engine: c.Engine, Mounts: c.Mounts, Filter: c.Filter, UID: c.UID, NoNet: c.NoNet}
 	}
 	if p.Limits != nil {
 		s.spec.Rlimits = p.Limits.Rlimits
@@ -220,6 +225,10 @@ func (s *session) start(p plan.Plan) error {
 		return err
 	}
 	closeOnExecFrom(3)
+	if p.Container != nil {
+		s.limits = p.Limits
+		return s.startContainer(p.Container)
+	}
 	null, err := s.own(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0))
 	if err != nil {
 		return fmt.Errorf("/dev/null: %w", err)
@@ -258,30 +267,16 @@ func (s *session) start(p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	var pair [2]int
-	if pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0); err != nil {
-		return os.NewSyscallError("socketpair", err)
+	sock, pipe, err := s.ends()
+	if err != nil {
+		return err
 	}
-	s.sock = pair[0]
-	_ = unix.SetsockoptInt(s.sock, unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
-	defer unix.Close(pair[1])
-	var pipe, wake [2]int
-	if err = unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return os.NewSyscallError("pipe2", err)
-	}
-	s.errPipe = pipe[0]
-	defer unix.Close(pipe[1])
-	_ = unix.SetNonblock(s.errPipe, true)
-
-	if err = unix.Pipe2(wake[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		return os.NewSyscallError("pipe2", err)
-	}
-	s.wakeR, s.wakeW = wake[0], wake[1]
-
+	defer unix.Close(sock)
+	defer unix.Close(pipe)
 	if err = s.openPipes(); err != nil {
 		return err
 	}
-	files := []uintptr{uintptr(null), uintptr(null), uintptr(pipe[1]), fdSocket: uintptr(pair[1]), fdExe: uintptr(exe), fdArgs: uintptr(args), fdSpec: uintptr(box)}
+	files := []uintptr{uintptr(null), uintptr(null), uintptr(pipe), fdSocket: uintptr(sock), fdExe: uintptr(exe), fdArgs: uintptr(args), fdSpec: uintptr(box)}
 	for i := range s.stdio {
 		files = append(files, uintptr(s.passed(i, null)))
 	}
@@ -332,6 +327,28 @@ func (s *session) start(p plan.Plan) error {
 	return nil
 }
 
+// ends makes what the supervisor is reached by, what bwrap writes its errors to, and what wakes
+// the loop. The other ends of the first two are returned, for the caller to close.
+func (s *session) ends() (sock, errors int, err error) {
+	var pair, pipe, wake [2]int
+	if err = unix.Pipe2(wake[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		return -1, -1, os.NewSyscallError("pipe2", err)
+	}
+	s.wakeR, s.wakeW = wake[0], wake[1]
+	if err = unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return -1, -1, os.NewSyscallError("pipe2", err)
+	}
+	s.errPipe = pipe[0]
+	_ = unix.SetNonblock(s.errPipe, true)
+	if pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0); err != nil {
+		unix.Close(pipe[1])
+		return -1, -1, os.NewSyscallError("socketpair", err)
+	}
+	s.sock = pair[0]
+	_ = unix.SetsockoptInt(s.sock, unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
+	return pair[1], pipe[1], nil
+}
+
 // passed returns the descriptor that becomes descriptor fdStdio+i of the
 // supervisor: the person's own, or null where that is not for the box. A terminal
 // never is, for reading or for writing: whoever has a descriptor of one can open it
@@ -373,6 +390,7 @@ func (s *session) close() {
 			defer unix.Close(s.wakeW)
 		}
 	}
+	s.contained.leave(s.bwrap)
 	s.real.restore()
 	s.group.Close()
 	s.disconnect()

@@ -88,6 +88,8 @@ type spec struct {
 	Rlimits      limits.Values // of which it sets its own
 	Observe      bool          // tell the launcher of every call that names a file
 	Trial        bool          // end the program before its first instruction
+
+	Container *containerSpec // nil in a box of bwrap's
 }
 
 func (s *spec) encode() []byte {
@@ -148,6 +150,10 @@ func (s *spec) encode() []byte {
 	}
 	e.u32(uint32(boolByte(s.Observe)))
 	e.u32(uint32(boolByte(s.Trial)))
+	e.u32(uint32(boolByte(s.Container != nil)))
+	if s.Container != nil {
+		s.Container.encode(&e)
+	}
 	return e.b
 }
 
@@ -187,6 +193,10 @@ func decodeSpec(b []byte) (*spec, error) {
 	}
 	s.Observe = d.u32() != 0
 	s.Trial = d.u32() != 0
+	if d.u32() != 0 {
+		s.Container = new(containerSpec)
+		s.Container.decode(&d)
+	}
 	if d.bad || d.s != "" || s.Ptys > maxPtys {
 		return nil, errors.New("malformed box spec")
 	}

@@ -22,7 +22,8 @@ func TestSpecRoundTrip(t *testing.T) {
 		Landlock: &plan.Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}},
 		Listen:   []uint16{61080, 1}, Dispense: true, Observe: true, Trial: true,
 		Fills: []plan.Fill{{Dest: "/x y", Room: 1 << 40}, {Dest: "/z", Room: 4096}}, FillFD: 11,
-		Rlimits: limits.Values{Files: 64, FileSize: 1 << 40, Pids: 7},
+		Rlimits:   limits.Values{Files: 64, FileSize: 1 << 40, Pids: 7},
+		Container: &containerSpec{Engine: "podman", Mounts: []plan.ContainerMount{{Path: "/a b", Write: true}, {Path: "/t", Tmpfs: true}}, Filter: []byte{1, 0, 255}, UID: 1000, NoNet: true},
 	}
 	in.Termios.Cc[unix.VINTR] = 3
 	out, err := decodeSpec(in.encode())

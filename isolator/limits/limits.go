@@ -146,6 +146,15 @@ func Choose(v Values, h Host) (*Plan, []Missing) {
 	return p, missing
 }
 
+// By has the group of the plan made by an engine of containers, of this name.
+func (p *Plan) By(engine string) {
+	for i, h := range p.Held {
+		if h.Engine == Cgroup {
+			p.Held[i].Engine = Engine(engine)
+		}
+	}
+}
+
 // controllers are those that hold the values of a group, by the kernel's names.
 func controllers(v Values) []string {
 	var out []string

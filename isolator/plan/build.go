@@ -58,7 +58,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	for _, k := range rc.Allow {
 		b.allowed[k] = true
 	}
-	if f.Bwrap == "" {
+	if f.Bwrap == "" && f.Engine == nil {
 		return Plan{}, fault.Refuse(125, cmp.Or(f.BwrapFix, "inner doctor"), "the sandbox cannot start: %s", f.BwrapWhy)
 	}
 	if missing := rc.NotEnforced(); len(missing) > 0 {
@@ -191,7 +191,11 @@ func (b *builder) namespaces() error {
 
 func (b *builder) base() error {
 	b.because("sandbox.base")
-	if b.rc.Base == "minimal" {
+	if b.f.Engine != nil {
+		if err := b.image(); err != nil {
+			return err
+		}
+	} else if b.rc.Base == "minimal" {
 		b.systemOnly()
 	} else {
 		b.bind("the host, read-only", "/", "/", false)

@@ -26,7 +26,11 @@ func Limits(rc profile.RunConfig, f host.Facts) (*limits.Plan, []limits.Missing)
 		// RLIMIT_NPROC counts for each user, and such a box has thousands.
 		h.NprocWhy = "a box with users of its own (" + nestedKey + ") has more than one count of processes (RLIMIT_NPROC)"
 	}
-	return limits.Choose(limitValues(rc.Limits), h)
+	p, missing := limits.Choose(limitValues(rc.Limits), h)
+	if p != nil && f.Engine != nil {
+		p.By(f.Engine.Name)
+	}
+	return p, missing
 }
 
 // limitValues reads limits whose syntax was checked.

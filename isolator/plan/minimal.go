@@ -47,7 +47,7 @@ func (b *builder) programsElsewhere() {
 
 // sealRoot makes that root read-only, after the last mount point was made in it.
 func (b *builder) sealRoot() {
-	if b.rc.Etc == "minimal" {
+	if b.rc.Etc == "minimal" && b.f.Engine == nil {
 		b.sealed("nothing is added to /etc", "/etc")
 	}
 	if b.rc.Base == "minimal" {

@@ -32,7 +32,9 @@ func (b *builder) places() {
 	}
 	b.because("sandbox.base")
 	if b.rc.Base == "minimal" {
-		b.programsElsewhere() // and nothing else is there
+		if b.f.Engine == nil {
+			b.programsElsewhere() // and nothing else is there
+		}
 		return
 	}
 	b.because("sandbox.home")

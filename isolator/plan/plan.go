@@ -65,7 +65,10 @@ type Plan struct {
 	// executed through its descriptor.
 	Self string
 
-	Program string   // box path of the program, absolute
+	// Container, when there is one, makes the box in the place of bwrap.
+	Container *Container
+
+	Program string   // box path of the program, absolute; in a container it may be a name on PATH
 	Argv    []string // its arguments, argv[0] first
 	Env     []string // its whole environment, KEY=VALUE, sorted
 	Dir     string   // box path it starts in

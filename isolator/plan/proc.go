@@ -80,7 +80,7 @@ func (b *builder) itself(reason, p string) {
 
 // self shows the inner binary where /proc cannot.
 func (b *builder) self() {
-	if ProcMode(b.rc.Proc, b.f.Proc) == "empty" {
+	if ProcMode(b.rc.Proc, b.f.Proc) == "empty" || b.f.Engine != nil {
 		b.bind("the supervisor", b.s.Self, paths.BoxSelf, false)
 		b.plan.Self = paths.BoxSelf
 	}

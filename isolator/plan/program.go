@@ -13,6 +13,10 @@ import (
 // program checks that what is to run can be seen.
 func (b *builder) program() error {
 	p := b.s.Program
+	if b.f.Engine != nil { // whether it is in the image is found out there
+		b.plan.Program, b.plan.Argv = p, b.s.Argv
+		return nil
+	}
 	for _, at := range []string{b.linkFree(p), b.canon(p)} {
 		l, hostPath := b.view.at(at)
 		if !l.bind() || hostPath == "" {
@@ -28,6 +32,9 @@ func (b *builder) program() error {
 // programFolders are what the program needs of an isolated home: the folder it
 // is found in, and the package it belongs to.
 func (b *builder) programFolders() []string {
+	if b.f.Engine != nil {
+		return nil
+	}
 	var out []string
 	add := func(p string) {
 		if paths.Below(b.home, p) && p != b.home && b.rc.HidesHome() && !slices.Contains(out, p) {

@@ -1,0 +1,165 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/plan"
+)
+
+// A container is started by its engine, which passes no descriptors. What runs first in it,
+// inner (containerbox.go), connects to a socket that is mounted there, and is handed what bwrap
+// would have inherited: the supervisor's end of the socketpair, its spec and the program's
+// standard streams. From then on everything goes as with bwrap. That connection is what the
+// container's life hangs on: when its end here is closed, the first process ends, and with it,
+// by the kernel, every other one.
+
+// contained is a run in a container.
+type contained struct {
+	c        *plan.Container
+	listener int   // -1 once the container has connected
+	line     int   // the connection, -1 without one
+	handed   []int // descriptors for the container; they belong to the session
+	killed   bool  // the engine was killed
+}
+
+// startContainer starts the engine. On an error nothing is running.
+func (s *session) startContainer(c *plan.Container) error {
+	if s.o.Observe != nil {
+		return fmt.Errorf("what a program asks for cannot be observed in a container of %s", c.Engine)
+	}
+	s.contained = &contained{c: c, listener: -1, line: -1}
+	null, err := s.own(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0))
+	if err != nil {
+		return fmt.Errorf("/dev/null: %w", err)
+	}
+	box, err := s.own(memfd(s.spec.encode()))
+	if err != nil {
+		return err
+	}
+	sock, errors, err := s.ends()
+	if err != nil {
+		return err
+	}
+	s.owned = append(s.owned, sock)
+	defer unix.Close(errors)
+	if err = s.openPipes(); err != nil {
+		return err
+	}
+	s.contained.handed = []int{sock, box}
+	for i := range s.stdio {
+		s.contained.handed = append(s.contained.handed, s.passed(i, null))
+	}
+	if s.contained.listener, err = listenAt(c.Socket); err != nil {
+		return fmt.Errorf("%s: %w", c.Socket, err)
+	}
+	s.pid, err = syscall.ForkExec(c.Path, append([]string{c.Path}, c.Args...), &syscall.ProcAttr{
+		Dir: "/", Env: c.Env, Files: []uintptr{uintptr(null), uintptr(null), uintptr(errors)},
+		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &s.pidfd},
+	})
+	if err != nil {
+		s.pid = -1
+		return fmt.Errorf("cannot run %q: %w", c.Path, err)
+	}
+	s.listen()
+	s.startPumps()
+	return nil
+}
+
+// listenAt makes a socket in a folder that nobody else can enter. The name of its folder may
+// be longer than that of a socket can be.
+func listenAt(path string) (int, error) {
+	dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	_ = unix.Unlinkat(dir, filepath.Base(path), 0) // of an earlier try to start
+	err = unix.Bind(fd, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir, filepath.Base(path))})
+	if err == nil {
+		err = unix.Listen(fd, 1)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// connected takes the container's connection and hands over what is for it. Only the first is
+// taken, and only one of this user.
+func (s *session) connected() {
+	k := s.contained
+	fd, _, err := unix.Accept4(k.listener, unix.SOCK_CLOEXEC)
+	if err != nil {
+		return
+	}
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil || int(cred.Uid) != os.Geteuid() {
+		unix.Close(fd)
+		return
+	}
+	unix.Close(k.listener)
+	k.listener, k.line = -1, fd
+	err = sendMsg(fd, []byte{msgGo}, k.handed...)
+	s.closeOwned()
+	if err != nil {
+		s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine("the container: "+err.Error())
+		s.killBox()
+	}
+}
+
+// hangUp ends the container. It says whether it was still there to be ended so.
+func (k *contained) hangUp() bool {
+	if k.listener < 0 && k.line < 0 {
+		k.killed = true
+		return false
+	}
+	for _, fd := range []*int{&k.listener, &k.line} {
+		if *fd >= 0 {
+			unix.Close(*fd)
+			*fd = -1
+		}
+	}
+	return true
+}
+
+// waitsFor is the descriptor on which the container is waited for, or -1.
+func (k *contained) waitsFor() int {
+	if k == nil {
+		return -1
+	}
+	return k.listener
+}
+
+// removeWithin is how long an engine may take to remove a container.
+const removeWithin = 10 * time.Second
+
+// leave ends what is left, and has a container removed whose engine did not live to do so.
+func (k *contained) leave(engine syscall.WaitStatus) {
+	if k == nil {
+		return
+	}
+	killed := k.killed || engine.Signaled()
+	k.hangUp()
+	if !killed {
+		return
+	}
+	cmd := exec.Command(k.c.Path, k.c.Remove...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = k.c.Env, "/", time.Second
+	if cmd.Start() == nil {
+		timer := time.AfterFunc(removeWithin, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
+		timer.Stop()
+	}
+}
