@@ -19,20 +19,29 @@ type judge struct {
 	o       Options
 	tool    tool
 	known   bool
-	changed bool // an argument was changed
+	changed bool     // an argument was changed
+	from    []string // the folders that patterns of paths are relative to, absolute
 }
 
 // object judges the arguments of a tool that does its work outside of the box, and returns
 // them as they are to be.
 func (j *judge) object(in object) (object, error) {
-	out, err := j.members(in, 0)
-	if err != nil || !j.tool.here {
-		return out, err
-	}
 	for key, v := range in {
 		if s, ok := v.(string); ok && s != "" && j.tool.args[key] == path {
-			return out, nil
+			dir, err := j.absolute(s)
+			if err != nil {
+				return nil, err
+			}
+			j.from = append(j.from, dir)
 		}
+	}
+	given := len(j.from) > 0
+	if !given {
+		j.from = []string{j.o.Dir}
+	}
+	out, err := j.members(in, 0)
+	if err != nil || !j.tool.here || given {
+		return out, err
 	}
 	_, err = j.path(".", j.tool.use)
 	return out, err
@@ -50,7 +59,10 @@ func (j *judge) members(in object, depth int) (object, error) {
 			}
 		}
 		k := j.tool.args[key]
-		if k == byLooks && freeText(key) {
+		switch {
+		case k == byLooks && key == "query" && !j.known: // in SQL it can name a file
+			k = query
+		case k == byLooks && freeText(key):
 			k = free
 		}
 		var err error
@@ -100,13 +112,15 @@ func (j *judge) text(k kind, s string) (string, error) {
 		return s, j.link(s)
 	case k == glob:
 		return s, j.glob(s)
+	case k == query:
+		return s, j.query(s)
 	case k == path:
 		if strings.Contains(s, "://") {
-			return s, j.link(s)
+			return s, j.linkOrPath(s)
 		}
 		return j.path(s, j.tool.use)
 	case scheme().MatchString(strings.TrimSpace(s)):
-		return s, j.link(strings.TrimSpace(s))
+		return s, j.linkOrPath(strings.TrimSpace(s))
 	}
 	out := s
 	if j.looks(s) {
@@ -229,14 +243,27 @@ func (j *judge) absolute(s string) (string, error) {
 	return at, nil
 }
 
+// query asks for the files of the home, and of the whole computer, that a query names. It
+// may be words for people, too: a path in it is taken as one that is read.
+func (j *judge) query(s string) error {
+	for _, word := range separator().Split(s, -1) {
+		if strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~/") {
+			if _, err := j.path(word, Use{Read: true}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // glob asks for the folder that a pattern of paths begins in.
 func (j *judge) glob(s string) error {
 	base := strings.TrimSpace(s)
 	base = strings.TrimPrefix(base, "!")
-	if strings.Contains(base, "{") && strings.ContainsAny(base, "/~") || strings.Contains(base, "/..") && strings.ContainsAny(base, "*?[") {
+	parts := strings.Split(base, "/")
+	if strings.Contains(base, "{") && strings.ContainsAny(base, "/~") || slices.Contains(parts, "..") {
 		return denied("%s: write the folder of the pattern out", s)
 	}
-	parts := strings.Split(base, "/")
 	i := slices.IndexFunc(parts, func(p string) bool { return strings.ContainsAny(p, `*?[]{}\!()`) })
 	if i >= 0 {
 		base = strings.Join(parts[:i], "/")
@@ -244,15 +271,37 @@ func (j *judge) glob(s string) error {
 			base = "/"
 		}
 	}
-	if base == "" {
-		base = "."
-	}
 	use := j.tool.use
 	use.Tree = true
-	to, err := j.path(base, use)
-	if err == nil && to != base {
-		return denied("%s: a pattern below /tmp, which is the session's: ask for it with a command", s)
+	if base != "" && (filepath.IsAbs(base) || strings.ContainsAny(base[:1], "~$%")) {
+		to, err := j.path(base, use)
+		if err == nil && to != base {
+			return denied("%s: a pattern below /tmp, which is the session's: ask for it with a command", s)
+		}
+		return err
 	}
+	for _, dir := range j.from {
+		if _, err := j.path(filepath.Join(dir, base), use); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linkOrPath asks for a URL, and for the path that a tool which knows no URLs would take it
+// for: below a folder that is called "https:", or out of it again.
+func (j *judge) linkOrPath(s string) error {
+	if err := j.link(s); err != nil {
+		return err
+	}
+	parts := strings.Split(s, "/")
+	if slices.Contains(parts, "..") {
+		return denied("%s: write the URL without ..", s)
+	}
+	if _, err := os.Lstat(filepath.Join(j.o.Dir, parts[0])); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	_, err := j.path(s, j.tool.use)
 	return err
 }
 

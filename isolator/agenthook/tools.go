@@ -1,5 +1,10 @@
 package agenthook
 
+import (
+	"slices"
+	"strings"
+)
+
 // tool is what is known of one tool of an agent.
 type tool struct {
 	use     Use
@@ -15,9 +20,10 @@ type kind int
 const (
 	byLooks kind = iota // whether it is a path is told by its looks
 	path
-	glob // a pattern of paths
-	free // text
-	link // a URL
+	glob  // a pattern of paths
+	free  // text
+	query // text that may name files to read
+	link  // a URL
 )
 
 // freeText are the arguments that are text in every tool.
@@ -30,14 +36,15 @@ func freeText(key string) bool {
 	return false
 }
 
-// runs are arguments by which a tool that is not known would run something outside of the
-// box.
+// runs reports whether by an argument a tool that is not known would run something outside
+// of the box, however the name is spelled.
 func runs(key string) bool {
-	switch key {
-	case "command", "commands", "cmd", "cmds", "script", "shell", "argv", "commandLine", "command_line":
+	name := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
+	switch name {
+	case "script", "shell", "argv", "code", "exec", "executable", "commandline", "cmdline", "bash", "python", "javascript":
 		return true
 	}
-	return false
+	return slices.ContainsFunc([]string{"command", "commands", "cmd", "cmds"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // ofCommands are the arguments that tools for commands may have besides. Any other could

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
@@ -36,6 +38,7 @@ const (
 type keepOf struct {
 	run    *Run
 	folder string            // that stands for the working folder
+	back   string            // the working folder itself, by a descriptor: whoever exchanges it for a link moves nothing
 	files  map[string][]byte // kept files, as they were
 }
 
@@ -116,6 +119,12 @@ func (k *keepOf) make(run *Run) error {
 	if run.Spec.WorkdirMode != profile.Keep {
 		return nil
 	}
+	at, err := unix.Open(run.Spec.Workdir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return k.refuse("the working folder: %v", err)
+	}
+	run.Undo(func() { _ = unix.Close(at) })
+	k.back = fmt.Sprintf("/proc/self/fd/%d", at)
 	disk, err := run.Folder.Disk()
 	if err != nil {
 		return k.refuse("the folder of the run: %v", err)
@@ -136,7 +145,7 @@ func (k *keepOf) make(run *Run) error {
 			var data []byte
 			mode := fs.FileMode(0o644)
 			if slices.Contains(kept, c.Name) {
-				if data, mode, err = readKept(filepath.Join(run.Spec.Workdir, c.Name)); err != nil {
+				if data, mode, err = readKept(filepath.Join(k.back, c.Name)); err != nil {
 					return k.refuse("%q: %v", c.Name, err)
 				}
 				k.files[c.Name] = data
@@ -225,7 +234,7 @@ func (k *keepOf) changed(name string, before []byte, copied bool) (bool, error) 
 // putFile replaces a file of the working folder, unless somebody else has changed it
 // since.
 func (k *keepOf) putFile(name string, before []byte, copied bool) error {
-	at := filepath.Join(k.run.Spec.Workdir, name)
+	at := filepath.Join(k.back, name)
 	data, mode, err := readKept(filepath.Join(k.folder, name))
 	if err != nil {
 		return err
@@ -243,7 +252,7 @@ func (k *keepOf) putFile(name string, before []byte, copied bool) error {
 
 // putFolder moves a folder that the run has made to the working folder.
 func (k *keepOf) putFolder(name string) error {
-	from, at := filepath.Join(k.folder, name), filepath.Join(k.run.Spec.Workdir, name)
+	from, at := filepath.Join(k.folder, name), filepath.Join(k.back, name)
 	if exists(at) {
 		return errors.New("there is one by now")
 	}
@@ -251,7 +260,7 @@ func (k *keepOf) putFolder(name string) error {
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
-	temp := filepath.Join(k.run.Spec.Workdir, "."+name+".inner-"+k.run.ID())
+	temp := filepath.Join(k.back, "."+name+".inner-"+k.run.ID())
 	if _, err := copytree.Copy(context.Background(), from, temp, copytree.Options{}); err != nil {
 		return errors.Join(err, copytree.Remove(temp))
 	}

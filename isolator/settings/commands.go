@@ -46,7 +46,7 @@ func Commanded(c config.Commands, argv []string, line string) (string, error) {
 	if len(c.Profiles) == 0 && !c.Only {
 		return "", nil
 	}
-	if line == "" && len(argv) == 3 && argv[1] == "-c" && slices.Contains([]string{"sh", "bash", "dash", "zsh", "fish"}, filepath.Base(argv[0])) {
+	if line == "" && len(argv) == 3 && argv[1] == "-c" && shell(argv[0]) {
 		line = argv[2]
 	}
 	words := argv
@@ -62,4 +62,11 @@ func Commanded(c config.Commands, argv []string, line string) (string, error) {
 		return "", &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("[commands] of config.toml has no entry for %q, and says that no other command is run (only = true)", what), Hint: "inner config edit"}
 	}
 	return name, nil
+}
+
+// shell reports whether a program is a shell, and no other of that name: where boxes can
+// write, any program may be called so.
+func shell(program string) bool {
+	dir, name := filepath.Split(program)
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "fish"}, name) && slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
 }
