@@ -20,7 +20,7 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK NFPM
 
 .DEFAULT_GOAL := build
-.PHONY: build test attack agents podman online mutate frozen check lint fmt generate demo bench fuzz setup package package-test install uninstall clean help
+.PHONY: build test attack agents podman online mutate frozen check lint fmt generate demo bench fuzz setup package package-test site install uninstall clean help
 
 build: ## build bin/inner, one static binary
 	@mkdir -p bin
@@ -104,6 +104,10 @@ package-test: ## install, use and purge the deb in a clean Debian, compare the o
 	@contrib/setup.sh package
 	@$(MAKE) --no-print-directory build
 	@contrib/package-test.sh
+
+site: ## the documents as a site in bin/site, by mkdocs; a link that leads nowhere is an error
+	@contrib/setup.sh site
+	@contrib/site.sh
 
 install: ## install inner in PREFIX/bin (default ~/.local, for root /usr/local)
 	@[ -x bin/inner ] || $(MAKE) --no-print-directory build

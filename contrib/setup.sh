@@ -1,7 +1,7 @@
 #!/bin/bash
 # setup.sh GOAL...: make this machine able to reach a goal.
 #
-# Goals: test, agents, podman, lint, demo, bench, package. Each needs programs; what is missing is said
+# Goals: test, agents, podman, lint, demo, bench, package, site. Each needs programs; what is missing is said
 # and then installed with apt-get, through sudo when the caller is not root.
 # Nothing that is present is touched, and a second run does nothing.
 #
@@ -25,7 +25,7 @@ die() {
 have() { command -v "$1" >/dev/null 2>&1; }
 
 [ "$(uname -s)" = Linux ] || die "inner runs on Linux only: it is made of bubblewrap and Linux namespaces"
-[ $# -gt 0 ] || die "usage: setup.sh test|agents|podman|lint|demo|bench|package ..."
+[ $# -gt 0 ] || die "usage: setup.sh test|agents|podman|lint|demo|bench|package|site ..."
 
 # sbin is not on every plain user's PATH, and useradd lives there.
 PATH=$PATH:/usr/sbin:/sbin
@@ -106,6 +106,9 @@ for goal; do
 		want debootstrap debootstrap
 		want ssh-keygen openssh-client
 		;;
+	site)
+		want mkdocs mkdocs
+		;;
 	bench)
 		want bwrap bubblewrap
 		want zsh zsh
@@ -116,7 +119,7 @@ for goal; do
 		want direnv direnv
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
 		;;
-	*) die "unknown goal \"$goal\": test, agents, podman, lint, demo, bench or package" ;;
+	*) die "unknown goal \"$goal\": test, agents, podman, lint, demo, bench, package or site" ;;
 	esac
 done
 
