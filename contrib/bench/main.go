@@ -174,6 +174,7 @@ func (b *bench) run() error {
 		{"shim regenerate", b.regenerate},
 		{"memory", b.memory},
 		{"bytes through the terminal", b.throughput},
+		{"caches", b.caches},
 	} {
 		if only := os.Getenv("INNER_BENCH_ONLY"); only != "" && only != part.name {
 			continue

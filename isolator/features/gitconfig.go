@@ -63,13 +63,16 @@ func gitFileOf(run *Run) (*gitFile, error) {
 		return nil, nil
 	}
 	program, why := host.FindHelper("git", run.Getenv("PATH"))
+	place := gitconfig.Place{Home: run.Home, XDG: run.Getenv("XDG_CONFIG_HOME"), Global: run.Getenv("GIT_CONFIG_GLOBAL"), Dir: "/"}
+	if program == "" && nothingToClean(rc, place, "/etc/gitconfig") {
+		return nil, nil
+	}
 	if program == "" {
 		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q has [git], which needs git itself: %s", rc.Name, why), Hint: "sudo apt-get install git"}
 	}
 	if err := noGitVariables(rc); err != nil {
 		return nil, err
 	}
-	place := gitconfig.Place{Home: run.Home, XDG: run.Getenv("XDG_CONFIG_HOME"), Global: run.Getenv("GIT_CONFIG_GLOBAL"), Dir: "/"}
 	if fi, err := os.Stat(rc.Workdir); err == nil && fi.IsDir() {
 		place.Dir = rc.Workdir
 	}
@@ -86,6 +89,16 @@ func gitFileOf(run *Run) (*gitFile, error) {
 		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: git.overrides: %v", rc.Name, err)}
 	}
 	return g, nil
+}
+
+// nothingToClean reports whether [git] gives a box nothing and takes nothing from it: there
+// are no settings of git, and the profile adds none.
+func nothingToClean(rc profile.RunConfig, place gitconfig.Place, system string) bool {
+	xdg := place.XDG
+	if xdg == "" {
+		xdg = filepath.Join(place.Home, ".config")
+	}
+	return len(rc.Git.Overrides) == 0 && place.Global == "" && !slices.ContainsFunc([]string{system, filepath.Join(place.Home, ".gitconfig"), filepath.Join(xdg, "git/config")}, exists)
 }
 
 // gitPolicy says what of git's settings a box has, but for the overrides of [git].

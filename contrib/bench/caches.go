@@ -1,0 +1,156 @@
+package main
+
+// What a second build costs in a box, beside the same on the host: the tools that keep caches,
+// each with a project of its own, as far as they are installed and their registry answers.
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// toolchain is one tool and what it builds.
+type toolchain struct {
+	name, program string
+	files         map[string]string
+	fetch, build  []string // fetch goes before the first build, where the network is
+	clean         string   // what the build made, to be built again from caches
+}
+
+func toolchains() []toolchain {
+	return []toolchain{
+		{
+			name: "go build, 3 modules", program: "go",
+			files: map[string]string{
+				"go.mod":  "module example.com/m\n\ngo 1.21\n\nrequire github.com/spf13/pflag v1.0.5\n\nrequire github.com/BurntSushi/toml v1.3.2\n\nrequire golang.org/x/text v0.14.0\n",
+				"main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/BurntSushi/toml\"\n\t\"github.com/spf13/pflag\"\n\t\"golang.org/x/text/cases\"\n)\n\nfunc main() { pflag.Parse(); fmt.Println(toml.Decode(\"\", &struct{}{})); _ = cases.Fold() }\n",
+			},
+			fetch: []string{"go", "mod", "tidy"}, build: []string{"go", "build", "-o", "out/m", "."}, clean: "out",
+		},
+		{
+			name: "npm install, 71 packages", program: "npm",
+			files: map[string]string{"package.json": `{"name":"m","version":"1.0.0","dependencies":{"express":"4.19.2"}}`},
+			build: []string{"npm", "install", "--no-audit", "--no-fund", "--prefer-offline"}, clean: "node_modules",
+		},
+		{
+			name: "cargo build, 2 crates", program: "cargo",
+			files: map[string]string{
+				"Cargo.toml":  "[package]\nname = \"m\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[dependencies]\nitoa = \"1\"\nmemchr = \"2\"\n",
+				"src/main.rs": "fn main() { println!(\"{}\", itoa::Buffer::new().format(memchr::memchr(b'a', b\"ba\").unwrap())); }\n",
+			},
+			fetch: []string{"cargo", "fetch", "--quiet"}, build: []string{"cargo", "build", "--quiet"}, clean: "target",
+		},
+		{
+			name: "pip install, 1 package", program: "pip3",
+			files: map[string]string{"requirements.txt": "idna==3.7\n"},
+			build: []string{"pip3", "install", "--quiet", "--disable-pip-version-check", "--target", "site", "-r", "requirements.txt"}, clean: "site",
+		},
+		{
+			name: "mvn package", program: "mvn",
+			files: map[string]string{
+				"pom.xml":              `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>e</groupId><artifactId>m</artifactId><version>1</version><properties><maven.compiler.source>8</maven.compiler.source><maven.compiler.target>8</maven.compiler.target></properties></project>`,
+				"src/main/java/M.java": "public class M { public static void main(String[] a) {} }\n",
+			},
+			build: []string{"mvn", "-q", "package"}, clean: "target",
+		},
+	}
+}
+
+// caches measures each tool: cold and warm on the host, cold and warm in the box with the
+// user's home, and warm in one with a home of its own.
+func (b *bench) caches() error {
+	var none []string
+	for _, tc := range toolchains() {
+		if err := b.cachesOf(tc); err != nil {
+			none = append(none, tc.name+": "+err.Error())
+		}
+	}
+	for _, line := range none {
+		fmt.Fprintln(os.Stderr, "inner: not measured:", line)
+	}
+	return nil
+}
+
+// installed looks for a program where the plain user has programs.
+func installed(name string) error {
+	for _, dir := range []string{"/usr/local/go/bin", "/usr/local/bin", "/usr/bin", "/bin"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return nil
+		}
+	}
+	return errors.New("it is not installed for this user")
+}
+
+// withTools is a command for sh that finds Go, has node trust what the system trusts, and ends
+// where a registry does not answer.
+func withTools(words []string) string {
+	return "PATH=$PATH:/usr/local/go/bin; certs=/etc/ssl/certs/ca-certificates.crt; [ ! -e $certs ] || export NODE_EXTRA_CA_CERTS=$certs; timeout 120 " + quote(words)
+}
+
+func (b *bench) cachesOf(tc toolchain) error {
+	if err := installed(tc.program); err != nil {
+		return err
+	}
+	dir := filepath.Join(b.home, "caches-"+tc.program)
+	files := map[string]string{
+		".inner/profiles/host-home.toml": "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nnetwork = true\n[env]\ninherit_all = true\n[entrypoint]\ncmd = \"sh\"\nargs = [\"-c\"]\n",
+		".inner/profiles/own-home.toml":  "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nnetwork = true\nhome = \"own\"\n[env]\ninherit_all = true\n[entrypoint]\ncmd = \"sh\"\nargs = [\"-c\"]\n",
+	}
+	for name, text := range tc.files {
+		files[name] = text
+	}
+	for name, text := range files {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	if _, err := b.output(dir, b.inner, "allow", "--yes"); err != nil {
+		return err
+	}
+	if tc.fetch != nil {
+		if _, err := b.output(dir, "sh", "-c", withTools(tc.fetch)); err != nil {
+			return err
+		}
+	}
+	in := func(profile string) []string {
+		return []string{b.inner, "run", "-p", profile, "--", withTools(tc.build)}
+	}
+	var warm [3]series
+	var cold [3]float64
+	for round := range b.rounds + 1 { // the first is the cold one
+		for i, words := range [][]string{{"sh", "-c", withTools(tc.build)}, in("host-home"), in("own-home")} {
+			if err := os.RemoveAll(filepath.Join(dir, tc.clean)); err != nil {
+				return err
+			}
+			begin := time.Now()
+			if _, err := b.output(dir, words...); err != nil {
+				return err
+			}
+			took := time.Since(begin).Seconds()
+			if round == 0 {
+				cold[i] = took
+			} else {
+				warm[i] = append(warm[i], took)
+			}
+		}
+	}
+	host := median(warm[0])
+	b.rows = append(b.rows, row{what: tc.name + ", on the host", figure: seconds(host), against: "cold, " + seconds(cold[0])})
+	for i, name := range []string{"", "in a box with your home", "in a box with a home of its own"} {
+		if i > 0 {
+			b.rows = append(b.rows, row{
+				what: tc.name + ", " + name, figure: seconds(median(warm[i])), against: "cold, " + seconds(cold[i]) + "; the host warm, " + seconds(host),
+				ratio: times(warm[i].over(warm[0])), aim: "≤ 1.3×",
+			})
+		}
+	}
+	return nil
+}
+
+func seconds(s float64) string { return fmt.Sprintf("%.2f s", s) }
