@@ -155,10 +155,10 @@ func (a *app) cmdHomeShow() *cobra.Command {
 		if asJSON {
 			return a.printJSON(h)
 		}
-		fmt.Fprintf(a.stdout, "%s\n%s, %d files, %s\n", printable(filepath.Join(a.Short(ownhome.Base(a.InnerHome)), key)), copytree.Size(h.Size), h.Files, a.homeState(h))
+		fmt.Fprintf(a.stdout, "%s\n%s, %s, %s\n", printable(filepath.Join(a.Short(ownhome.Base(a.InnerHome)), key)), copytree.Size(h.Size), counted(h.Files, "file", "files"), a.homeState(h))
 		w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
 		for _, e := range h.Top {
-			fmt.Fprintf(w, "  ~/%s\t%s\t%d files\n", printable(e.Name), copytree.Size(e.Size), e.Files)
+			fmt.Fprintf(w, "  ~/%s\t%s\t%s\n", printable(e.Name), copytree.Size(e.Size), counted(e.Files, "file", "files"))
 		}
 		return w.Flush()
 	})
@@ -272,7 +272,7 @@ func (a *app) cmdHomeReset() *cobra.Command {
 		if h.Caches {
 			with = ": caches, which are filled again"
 		}
-		fmt.Fprintf(a.stderr, "to be removed: %s (%s, %d files)%s\n", printable(key), copytree.Size(h.Size), h.Files, with)
+		fmt.Fprintf(a.stderr, "to be removed: %s (%s, %s)%s\n", printable(key), copytree.Size(h.Size), counted(h.Files, "file", "files"), with)
 		if err := a.askFor("Remove it?", yes, "inner home reset --yes"); err != nil {
 			return err
 		}

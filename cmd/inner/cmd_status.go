@@ -244,7 +244,11 @@ func (a *app) printStatus(s status) {
 		fmt.Fprintln(a.stdout, printable(line))
 	}
 	for _, b := range s.Running {
-		fmt.Fprintf(a.stdout, "running  %s\n", printable(fmt.Sprintf("%s for %s: %s in profile %s", b.Run, since(b), cmp.Or(b.Command, "?"), cmp.Or(b.Profile, "?"))))
+		if b.Profile == "" { // with record = "audit", or of another INNER_HOME
+			fmt.Fprintf(a.stdout, "running  %s, which has no record here\n", printable(b.Run))
+			continue
+		}
+		fmt.Fprintf(a.stdout, "running  %s\n", printable(fmt.Sprintf("%s for %s: %s in profile %s", b.Run, since(b), cmp.Or(b.Command, "?"), b.Profile)))
 	}
 	for _, p := range s.Unread {
 		problem(p)

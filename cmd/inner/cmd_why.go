@@ -15,6 +15,7 @@ import (
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/hosts"
 )
 
 func (a *app) cmdWhy() *cobra.Command {
@@ -48,6 +49,9 @@ func (a *app) cmdWhy() *cobra.Command {
 				err = a.printJSON(answer)
 			} else {
 				a.printWhy(answer)
+				if host := "host:" + args[0]; answer.Access == why.Absent && likeHost(args[0]) {
+					a.hint("inner why %s, for the host of that name", host)
+				}
 			}
 			if err == nil && !answer.Granted(write) {
 				err = exit(1)
@@ -62,6 +66,12 @@ func (a *app) cmdWhy() *cobra.Command {
 	c.Flags().StringVar(&who.as, "as", "", "the profile that [roles] of config.toml has for this role: `NAME`")
 	_ = c.RegisterFlagCompletionFunc("as", a.completeRoles)
 	return c
+}
+
+// likeHost reports whether a word is more like the name of a host than of a file.
+func likeHost(word string) bool {
+	_, err := hosts.Parse(word)
+	return err == nil && strings.Contains(word, ".") && !strings.HasPrefix(word, ".") && !strings.Contains(word, "/")
 }
 
 // whyTable is what is known of the box of a profile, or of the one that this process is in.

@@ -320,6 +320,9 @@ func (a *app) choose(p *profileChoice, f initFlags) error {
 	for {
 		text := a.answer("What else of your files may they read? Folders, such as ~/src/lib; add :rw for those they may change. [Enter: nothing] ")
 		p.mounts = nil
+		if slices.Contains([]string{"n", "no", "none", "nothing", "-"}, strings.ToLower(text)) {
+			return nil
+		}
 		var wrong error
 		for _, word := range strings.Fields(text) {
 			m := profileMount{path: word, mode: "ro"}
@@ -327,7 +330,7 @@ func (a *app) choose(p *profileChoice, f initFlags) error {
 				m = profileMount{rest, "rw"}
 			}
 			if _, err := os.Stat(expandHome(m.path, a.Home)); err != nil || !strings.HasPrefix(m.path, "/") && !strings.HasPrefix(m.path, "~/") {
-				wrong = fmt.Errorf("%q is not there: write it from ~/ or /", m.path)
+				wrong = fmt.Errorf("%q is not there: write it from ~/ or /, or press Enter for nothing", m.path)
 			}
 			p.mounts = append(p.mounts, m)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -64,13 +65,24 @@ func (b *bench) caches() error {
 	var none []string
 	for _, tc := range toolchains() {
 		if err := b.cachesOf(tc); err != nil {
-			none = append(none, tc.name+": "+err.Error())
+			none = append(none, tc.name+": "+lastLine(err.Error()))
 		}
 	}
 	for _, line := range none {
 		fmt.Fprintln(os.Stderr, "inner: not measured:", line)
 	}
 	return nil
+}
+
+// lastLine is the last line of a text that says something, on which a tool says what was wrong.
+func lastLine(text string) string {
+	last := ""
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); len(line) > 8 {
+			last = line
+		}
+	}
+	return last
 }
 
 // installed looks for a program where the plain user has programs.
