@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,6 +39,8 @@ func Narrower(from, to RunConfig) []Grant {
 // coveredWhole reports whether a grant of one sentence that is gone is part of another.
 func coveredWhole(g Grant, to RunConfig) bool {
 	switch {
+	case g.Kind == "reads" && g.Key == "minimal "+listedHome.key:
+		return !g.Tightens && to.Base != "minimal"
 	case g.Kind == "reads" && (strings.HasSuffix(g.Key, wholeHome.key) || g.Key == Toolchains):
 		return !g.Tightens && to.Base != "minimal" && to.Home == "host"
 	case g.Kind == "network" && !g.Tightens:
@@ -58,6 +61,9 @@ func covered(g Grant, it Item, from, to RunConfig) bool {
 	case "reads":
 		return !g.Tightens && it.At == "" && it.Path != "" && shows(to, it.Path, false)
 	case "writes":
+		if g.Key == "sandbox.writable" {
+			return shows(to, filepath.Join(from.Workdir, it.Text), true)
+		}
 		return !g.Tightens && it.At == "" && it.Path != "" && shows(to, it.Path, true)
 	case "copies": // whoever writes to the folder itself needs no copy
 		return !g.Tightens && it.At == "" && it.Path != "" && shows(to, it.Path, true)

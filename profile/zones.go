@@ -60,6 +60,7 @@ func (r *resolver) zones() {
 			names = append(names, name)
 			kind, why := r.fits(name)
 			switch {
+			case kind == "" && rc.Scope == Global: // for many projects, of which some have it
 			case why == "" && (!keep || kind == "a folder"):
 				path := filepath.Join(rc.Workdir, name)
 				rc.Mounts = append(rc.Mounts, Mount{Source: path, Dest: path, Mode: RW, File: it.At.File, Line: it.At.Line, Written: "${workdir}/" + name, Zone: true})

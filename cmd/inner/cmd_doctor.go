@@ -45,8 +45,9 @@ func broken(name, fix, format string, args ...any) finding {
 func (a *app) cmdDoctor() *cobra.Command {
 	var asJSON bool
 	var name string
+	var who whoFlags
 	c := &cobra.Command{
-		Use: "doctor [NAME|./FILE]", Short: "Check what works on this host, or whether a profile starts here; one fix per finding", Args: oneProfile(&name),
+		Use: "doctor [NAME|./FILE | --as ROLE]", Short: "Check what works on this host, or whether a profile starts here; one fix per finding", Args: oneProfile(&name),
 		Long: "Check what works on this host. Exit code 1 when something needed is broken.\n\n" +
 			"With a profile: say whether inner run would start it here, and what holds each of its keys.\n" +
 			"Its sandbox is made and taken down again; the program is loaded in it, and ended before its\n" +
@@ -54,11 +55,14 @@ func (a *app) cmdDoctor() *cobra.Command {
 			"program is not found.",
 		ValidArgsFunction: a.completeOneProfile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("profile") || len(args) > 0 {
-				if name == "" {
+			if err := who.check(cmd); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("profile") || len(args) > 0 || who.asked {
+				if name == "" && !who.asked {
 					return usagef("the name of the profile is empty")
 				}
-				return a.doctorOf(name, asJSON)
+				return a.doctorOf(name, who, asJSON)
 			}
 			list := a.diagnose()
 			sick := false
@@ -81,6 +85,8 @@ func (a *app) cmdDoctor() *cobra.Command {
 	c.Flags().StringVarP(&name, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	c.Flags().StringVar(&who.as, "as", "", "the profile that [roles] of config.toml has for this role: `NAME`")
+	_ = c.RegisterFlagCompletionFunc("as", a.completeRoles)
 	return c
 }
 

@@ -29,9 +29,9 @@ func (c checkup) exitCode() int {
 
 // checkProfile takes the way of `inner run -p NAME` to the first instruction of the program, and
 // takes down again what was made. Only wrong use is an error.
-func (a *app) checkProfile(name string) (checkup, error) {
+func (a *app) checkProfile(name string, who whoFlags) (checkup, error) {
 	var holds []finding
-	call, err := a.callOf(name)
+	call, err := a.callOf(name, who)
 	if err == nil {
 		call.Instead = func(b *isolator.Prepared) error {
 			res := b.Launch(launch.Options{Trial: true}, nil)
@@ -62,13 +62,16 @@ func (a *app) checkProfile(name string) (checkup, error) {
 }
 
 // callOf is the run that `inner run -p NAME` makes here.
-func (a *app) callOf(name string) (isolator.Call, error) {
+func (a *app) callOf(name string, who whoFlags) (isolator.Call, error) {
 	var call isolator.Call
 	if inBox() {
 		return call, a.runInBox(runFlags{})
 	}
 	pl, err := a.Here()
 	if err != nil {
+		return call, err
+	}
+	if _, err := a.roleFlags(who, pl, &name); err != nil {
 		return call, err
 	}
 	if err := a.firstUse(); err != nil {
@@ -116,8 +119,8 @@ func (a *app) cure(err error, name string, p *profile.Profile) (text, fix string
 	return err.Error(), "inner status"
 }
 
-func (a *app) doctorOf(name string, asJSON bool) error {
-	c, err := a.checkProfile(name)
+func (a *app) doctorOf(name string, who whoFlags, asJSON bool) error {
+	c, err := a.checkProfile(name, who)
 	if err != nil {
 		return a.unusable(err, name)
 	}

@@ -26,7 +26,7 @@ func TestPodmanMakesBoxes(t *testing.T) {
 	if os.Getenv("INNER_TEST_IMAGE") == "" {
 		t.Skip("make podman runs it")
 	}
-	need(t, "podman", "runc", "newuidmap", "pgrep", "bwrap")
+	need(t, "podman", "runc", "newuidmap", "pgrep", "bwrap", "script")
 	podmanScripts(t, "container")
 }
 

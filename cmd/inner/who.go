@@ -30,6 +30,9 @@ func (w *whoFlags) check(c *cobra.Command) error {
 	if w.asked && c.Flags().Changed("profile") {
 		return usagef("--as and -p contradict each other: a role has its profile")
 	}
+	if w.asked && c.Name() == "doctor" && c.Flags().NArg() > 0 {
+		return usagef("--as and %q name two profiles", c.Flags().Arg(0))
+	}
 	if len(w.actor) > maxActor || hasControl(w.actor) {
 		return usagef("--actor: the text is longer than %d bytes, or has a control character", maxActor)
 	}
