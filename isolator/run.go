@@ -33,6 +33,8 @@ type Call struct {
 
 	By runlog.By // for whom, as the caller says; for the audit log
 
+	Detached func(id string) // when not nil the box goes on without its terminal, and this is called when the program starts
+
 	Done   <-chan struct{} // see launch.Options
 	Tmp    string          // host folder that is the box's /tmp, of a session; "" for an empty one
 	Start  string          // box folder to start in; "" for that of the profile
@@ -81,6 +83,10 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	}
 	o := box.Options()
 	o.Done = c.Done
+	o.Join = stage.Door(s.StageBase(), folder.ID)
+	if c.Detached != nil {
+		o.Stay, o.Begun = true, func() { c.Detached(id) }
+	}
 	if err := rec.beginWith(box, c, &o); err != nil {
 		return out, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 )
@@ -27,6 +28,8 @@ type box struct {
 	Profile string    `json:"profile,omitempty"`
 	Command string    `json:"command,omitempty"`
 	Folder  string    `json:"folder,omitempty"`
+	// Terminal is where its terminal is: "own", "none" or "joined"; empty without one.
+	Terminal string `json:"terminal,omitempty"`
 }
 
 func (a *app) cmdPs() *cobra.Command {
@@ -48,9 +51,9 @@ func (a *app) cmdPs() *cobra.Command {
 				return nil
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "RUN\tFOR\tPROFILE\tCOMMAND\tFOLDER")
+			fmt.Fprintln(w, "RUN\tFOR\tTERMINAL\tPROFILE\tCOMMAND\tFOLDER")
 			for _, b := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", b.Run, since(b), printable(cmp.Or(b.Profile, "?")), printable(cmp.Or(b.Command, "?")), printable(cmp.Or(a.Short(b.Folder), "?")))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", b.Run, since(b), terminalWords(b), printable(cmp.Or(b.Profile, "?")), printable(cmp.Or(b.Command, "?")), printable(cmp.Or(a.Short(b.Folder), "?")))
 			}
 			return w.Flush()
 		},
@@ -79,6 +82,7 @@ func (a *app) boxes() ([]box, error) {
 	out := []box{}
 	for _, l := range live {
 		b := box{Run: l.ID, PID: l.PID}
+		b.Terminal, _ = launch.State(stage.Door(a.StageBase(), l.ID)) // most have none
 		if r, ok := records[l.ID]; ok {
 			b.Begun, b.Profile, b.Command, b.Folder = r.Begun(), r.Start.Profile, commandOf(r), r.Start.Cwd
 		}
@@ -111,19 +115,28 @@ func (a *app) completeBoxes(_ *cobra.Command, args []string, _ string) ([]string
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (a *app) stop(name string) error {
+// boxNamed is the box that runs and whose id begins so.
+func (a *app) boxNamed(name string) (box, error) {
 	list, err := a.boxes()
 	if err != nil {
-		return err
+		return box{}, err
 	}
 	list = slices.DeleteFunc(list, func(b box) bool { return name == "" || !strings.HasPrefix(b.Run, name) })
 	switch {
 	case len(list) == 0:
-		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no box of a run %q is running", name), Hint: "inner ps"}
+		return box{}, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no box of a run %q is running", name), Hint: "inner ps"}
 	case len(list) > 1:
-		return usagef("%q begins the ids of %d runs, %s and %s among them", name, len(list), list[0].Run, list[1].Run)
+		return box{}, usagef("%q begins the ids of %d runs, %s and %s among them", name, len(list), list[0].Run, list[1].Run)
 	}
-	id := list[0].Run
+	return list[0], nil
+}
+
+func (a *app) stop(name string) error {
+	b, err := a.boxNamed(name)
+	if err != nil {
+		return err
+	}
+	id := b.Run
 	if err := stage.Signal(a.StageBase(), id, syscall.SIGTERM); err != nil {
 		return err
 	}

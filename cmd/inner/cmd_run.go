@@ -16,6 +16,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
@@ -30,6 +31,7 @@ type runFlags struct {
 	mounts, env, args                              []string
 	timeout                                        *seconds
 	dryRun, json, yes, allowRemote, keep, denials  bool
+	detach                                         bool
 	limits                                         profile.Limits
 }
 
@@ -59,6 +61,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.Var(f.timeout, "timeout", "stop after this long: seconds, or 90s, 10m; 0 is no limit")
 	fl.BoolVar(&f.keep, "keep", false, "keep the copies of safe-rw mounts, for inner changes")
 	fl.BoolVar(&f.denials, "explain-denials", false, "name at the end the hidden places that were asked for; opening files takes longer")
+	fl.BoolVar(&f.detach, "detach", false, "go on without this terminal: inner attach joins the program")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and a command to paste, run nothing")
 	fl.BoolVar(&f.json, "json", false, "with --dry-run: the plan as JSON")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask; never allows a remote profile")
@@ -92,6 +95,9 @@ func (a *app) cmdRun() *cobra.Command {
 		if f.json && !f.dryRun {
 			return usagef("--json goes with --dry-run: a run's output is the program's")
 		}
+		if f.detach && (f.dryRun || f.noInteractive || remote.IsURL(f.profile)) {
+			return usagef("--detach goes with a program in a terminal, of a profile of this disk")
+		}
 		return a.runRun(f, args)
 	}
 	return c
@@ -108,6 +114,13 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	}
 	if inBox() {
 		return a.runInBox(f)
+	}
+	var word *os.File // to whoever started this process, that the program starts
+	if f.detach {
+		a.Environ = slices.DeleteFunc(slices.Clone(a.Environ), launch.NamesDetached)
+		if word = launch.DetachedBy(); word == nil {
+			return a.startDetached()
+		}
 	}
 	if !f.dryRun {
 		if err := a.firstUse(); err != nil {
@@ -144,6 +157,12 @@ func (a *app) runRun(f runFlags, extra []string) error {
 		return a.dryRun(p, c, f.json)
 	}
 	call := isolator.Call{Profile: p, Context: c, Word: "run", By: by}
+	if f.detach {
+		call.Detached = func(id string) {
+			fmt.Fprintln(word, id)
+			_ = word.Close()
+		}
+	}
 	if f.denials {
 		if err := learn.Supported(); err != nil {
 			return &fault.Refusal{Code: 125, Msg: "--explain-denials does not work here: " + err.Error(), Hint: "run it without"}

@@ -248,7 +248,7 @@ func (a *app) printStatus(s status) {
 			fmt.Fprintf(a.stdout, "running  %s, which has no record here\n", printable(b.Run))
 			continue
 		}
-		fmt.Fprintf(a.stdout, "running  %s\n", printable(fmt.Sprintf("%s for %s: %s in profile %s", b.Run, since(b), cmp.Or(b.Command, "?"), b.Profile)))
+		fmt.Fprintf(a.stdout, "running  %s\n", printable(fmt.Sprintf("%s for %s: %s in profile %s", b.Run, since(b), cmp.Or(b.Command, "?"), b.Profile)+detachedWords(b)))
 	}
 	for _, p := range s.Unread {
 		problem(p)

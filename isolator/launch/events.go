@@ -91,6 +91,9 @@ func (s *session) message(m []byte, fds []int) {
 		}
 		s.letGoOfPipes()
 		s.spec.Argv, s.spec.Env = nil, nil
+		if s.o.Begun != nil {
+			s.o.Begun()
+		}
 		if s.o.Done == nil {
 			s.trim = time.Now().Add(trimAfter)
 		}
@@ -140,6 +143,10 @@ func (s *session) endRelays() {
 
 // takeMasters starts the relays for the box's terminals.
 func (s *session) takeMasters(fds []int) {
+	if s.stay && !s.away {
+		s.away = true
+		s.put(-1, s.ptys...) // what goes wrong is still told on standard error
+	}
 	for i, fd := range fds {
 		// Only a pty master has a number.
 		if _, err := unix.IoctlGetInt(fd, unix.TIOCGPTN); err != nil || unix.SetNonblock(fd, true) != nil {
@@ -213,7 +220,11 @@ func (s *session) readWake() {
 			s.running--
 		case wakeIdle:
 		case wakeHeld:
-			s.pose()
+			if s.moving != nil && s.relays[0].heldFor.Load() == s.holds {
+				s.moved()
+			} else {
+				s.pose()
+			}
 		case wakeAsk:
 			s.ask()
 		case wakeDone:
@@ -228,6 +239,9 @@ func (s *session) readWake() {
 }
 
 func (s *session) onSignal(sig syscall.Signal) {
+	if s.elsewhere() && (sig == syscall.SIGINT || sig == syscall.SIGQUIT || sig == syscall.SIGTSTP) {
+		return // typed at the terminal that the box was started in
+	}
 	switch sig {
 	case syscall.SIGINT:
 		s.interrupted = true
@@ -254,6 +268,12 @@ func (s *session) onSignal(sig syscall.Signal) {
 		s.stop(syscall.SIGTSTP)
 		return
 	case syscall.SIGHUP:
+		if s.stay && s.started && !s.ended && !s.reaped {
+			if !s.elsewhere() && s.real.gone() {
+				s.goAway()
+			}
+			return
+		}
 		if s.full && s.real.gone() {
 			s.hangUp()
 			return
@@ -339,7 +359,11 @@ func (s *session) tell(msg ...byte) {
 
 // hangUp follows the end of the real terminal.
 func (s *session) hangUp() {
-	if s.hungUp {
+	if s.hungUp || s.away {
+		return
+	}
+	if s.stay && s.started && !s.ended && !s.reaped {
+		s.goAway()
 		return
 	}
 	s.hungUp = true

@@ -133,6 +133,16 @@ type Options struct {
 	// is caught, and when Done is closed the box is killed.
 	Done <-chan struct{}
 
+	// Join is where the launcher listens for inner attach, a path in a folder that is the
+	// user's alone and that no box sees; "" for nowhere. Stay has the box go on without a
+	// terminal from the start: what its program writes before somebody joins is dropped. Such
+	// a run starts only with a terminal of the box's own.
+	Join string
+	Stay bool
+
+	// Begun, when not nil, is called when the program is about to start.
+	Begun func()
+
 	// Trial has the program loaded, and ended before its first instruction: Result.Started
 	// says whether it would run. It goes without a terminal.
 	Trial bool

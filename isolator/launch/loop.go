@@ -2,6 +2,7 @@ package launch
 
 import (
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -47,7 +48,13 @@ func (s *session) loop() {
 			if p.Revents == 0 {
 				continue
 			}
+			if slices.Contains(s.visitors, int(p.Fd)) {
+				s.visit(int(p.Fd))
+				continue
+			}
 			switch int(p.Fd) {
+			case s.door:
+				s.welcome()
 			case group[0], group[1]:
 				s.group.Look()
 			case s.sock:
@@ -95,6 +102,12 @@ func (s *session) pollSet() []unix.PollFd {
 	for _, fd := range s.group.Watched() {
 		add(fd, unix.POLLPRI)
 	}
+	if !s.reaped {
+		add(s.door, unix.POLLIN)
+		for _, fd := range s.visitors {
+			add(fd, unix.POLLIN)
+		}
+	}
 	if s.waits && s.offer.IsZero() && s.started && !s.ended && !s.reaped && !s.stopped && !s.hungUp {
 		add(s.real.fd, unix.POLLIN)
 	}
@@ -111,13 +124,13 @@ func (s *session) pollSet() []unix.PollFd {
 // wantKeys reports whether what is typed is for the box. Once the program has
 // ended it is for the next prompt.
 func (s *session) wantKeys() bool {
-	return s.full && s.real.raw && len(s.relays) > 0 && !s.ended && !s.reaped && !s.stopped && !s.hungUp
+	return s.full && !s.away && s.real.raw && len(s.relays) > 0 && !s.ended && !s.reaped && !s.stopped && !s.hungUp
 }
 
 // patience returns how long poll may wait, in milliseconds.
 func (s *session) patience() int {
 	var first time.Time
-	times := []time.Time{s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer, s.look}
+	times := []time.Time{s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer, s.look, s.moveBy}
 	if s.asked != nil {
 		times = append(times, s.asked.quiet, s.asked.end)
 	}
@@ -159,6 +172,9 @@ func (s *session) deadlines(now time.Time) {
 	}
 	if due(&s.trim, now) && !s.ended {
 		debug.FreeOSMemory()
+	}
+	if due(&s.moveBy, now) && s.moving != nil {
+		s.moveLate()
 	}
 	if due(&s.redraw, now) {
 		s.resize()

@@ -14,12 +14,13 @@ type modes struct {
 	buf   [maxSeq]byte // of the sequence being read: what follows ESC [
 	n     int
 
-	on        uint32  // bit i: decModes[i] is not in its usual state
-	kitty     [2]int  // keyboard protocol pushes, per screen: main, alternate
-	kittySet  [2]bool // flags set without a push
-	otherKeys bool    // modifyOtherKeys
-	keypad    bool    // application keypad
-	coloured  bool    // text attributes
+	on         uint32  // bit i: decModes[i] is not in its usual state
+	kitty      [2]int  // keyboard protocol pushes, per screen: main, alternate
+	kittySet   [2]bool // flags set without a push
+	kittyFlags [2]int  // the last that were pushed or set
+	otherKeys  bool    // modifyOtherKeys
+	keypad     bool    // application keypad
+	coloured   bool    // text attributes
 
 	kind byte // of the string being read: what follows ESC
 	asks bool // something has passed that terminals answer; whoever looks takes it back
@@ -267,10 +268,12 @@ func (m *modes) keyboard(prefix byte, body []byte) {
 	switch prefix {
 	case '>':
 		m.kitty[s] = min(m.kitty[s]+1, 64)
+		m.kittyFlags[s] = v
 	case '<':
 		m.kitty[s] = max(m.kitty[s]-max(v, 1), 0)
 	case '=':
 		how, _, _ := param(rest)
+		m.kittyFlags[s] = v
 		switch {
 		case how <= 1:
 			m.kittySet[s] = v != 0

@@ -126,7 +126,7 @@ type asked struct {
 
 // ask takes up the next question, when there is none and it can be seen.
 func (s *session) ask() {
-	if s.asked != nil || s.o.Ask == nil || !s.wantKeys() {
+	if s.asked != nil || s.moving != nil || s.o.Ask == nil || !s.wantKeys() {
 		return
 	}
 	p := s.o.Ask.next()

@@ -51,6 +51,7 @@ func (s *session) result() Result {
 	if s.timedOut {
 		r.Code = CodeTimeout
 	}
+	s.tellEnd(r.Code)
 	return r
 }
 

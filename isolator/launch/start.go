@@ -91,6 +91,16 @@ type session struct {
 	finished  chan struct{} // closed when the run is over, with Options.Done
 	awaited   chan struct{} // closed when nobody waits for Done any more
 
+	door      int   // listens for those who join, or -1; see join.go
+	visitors  []int // their connections
+	guest     int   // that of whoever has joined, or -1
+	stay      bool  // the box goes on without its terminal
+	away      bool  // it has none
+	moving    *move // to another terminal, see move.go
+	moveBy    time.Time
+	toldOff   int // the connection of whoever is told toldWords then, or -1
+	toldWords string
+
 	asked *asked // the question on the terminal, or nil
 	holds uint32 // of the relay, for questions
 
@@ -118,7 +128,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 			}
 		}
 	}
-	s := &session{o: o, sock: -1, errPipe: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, boxFd: -1, print: -1, real: tty{fd: -1}, pipes: [3]int{-1, -1, -1}}
+	s := &session{o: o, sock: -1, errPipe: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, boxFd: -1, print: -1, real: tty{fd: -1}, pipes: [3]int{-1, -1, -1}, door: -1, guest: -1, toldOff: -1}
 	s.stdio = [3]int{rawFd(o.Stdin), rawFd(o.Stdout), rawFd(o.Stderr)}
 	var terminal [3]bool
 	var device [3]uint64
@@ -276,6 +286,9 @@ func (s *session) start(p plan.Plan) error {
 	if err = s.openPipes(); err != nil {
 		return err
 	}
+	if err = s.openDoor(); err != nil {
+		return err
+	}
 	files := []uintptr{uintptr(null), uintptr(null), uintptr(pipe), fdSocket: uintptr(sock), fdExe: uintptr(exe), fdArgs: uintptr(args), fdSpec: uintptr(box)}
 	for i := range s.stdio {
 		files = append(files, uintptr(s.passed(i, null)))
@@ -395,6 +408,7 @@ func (s *session) close() {
 	s.group.Close()
 	s.disconnect()
 	s.closeOwned()
+	s.closeDoor()
 	for _, fd := range []int{s.sock, s.errPipe, s.pidfd, s.boxFd, s.print, s.wakeR} {
 		if fd >= 0 {
 			unix.Close(fd)

@@ -66,7 +66,7 @@ func (s *session) unread() bool {
 // attach makes the real terminal ours: raw, and its size the box's. In the
 // background it is somebody else's; then it is tried again later.
 func (s *session) attach() {
-	if s.hungUp || s.waits {
+	if s.hungUp || s.waits || s.away {
 		return
 	}
 	if !s.real.makeRaw() {
@@ -133,6 +133,9 @@ func (s *session) deliver() {
 // resize gives the box's terminals the size of the real ones. The kernel
 // tells the program in the foreground when it changed.
 func (s *session) resize() {
+	if s.away {
+		return
+	}
 	for i, r := range s.relays {
 		w := winsize(s.ptys[i])
 		_ = unix.IoctlSetWinsize(r.master, unix.TIOCSWINSZ, &w)
@@ -144,6 +147,10 @@ func (s *session) resize() {
 
 // stop follows the job: the person's shell has to see a stopped job too.
 func (s *session) stop(sig syscall.Signal) {
+	if s.elsewhere() { // no shell there has the box as its job
+		s.signalJob(syscall.SIGCONT)
+		return
+	}
 	s.stopped = true
 	s.settleQuestion(0)
 	s.settle()

@@ -21,6 +21,9 @@ type Live struct {
 	PID int
 }
 
+// Door is the socket of a run by which its box is joined from another terminal, below base.
+func Door(base, id string) string { return filepath.Join(base, id, "join") }
+
 // Running returns the runs of base that go on, oldest first. A base that is not there has none.
 func Running(base string) ([]Live, error) {
 	if err := private(base); errors.Is(err, fs.ErrNotExist) {

@@ -1,0 +1,110 @@
+package launch
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// detachedFD names the descriptor on which the launcher that StartDetached starts says that
+// its program starts.
+const detachedFD = "INNER_DETACHED_FD"
+
+// NamesDetached reports whether KEY=VALUE is the variable that DetachedBy reads: no program
+// needs it.
+func NamesDetached(kv string) bool { return strings.HasPrefix(kv, detachedFD+"=") }
+
+// DetachedBy reports whether this process was started by StartDetached, and returns where it
+// is to write its word when the program starts. The variable is gone then.
+func DetachedBy() *os.File {
+	fd, err := strconv.Atoi(os.Getenv(detachedFD))
+	_ = os.Unsetenv(detachedFD)
+	if err != nil || fd < 3 || !isPipe(fd) {
+		return nil
+	}
+	unix.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), "word")
+}
+
+// StartDetached starts this program with the same arguments as the launcher of a box that
+// stays: in a session of its own, on a terminal that is gone once the program has started.
+// It returns what the launcher said then, or "" and the code it ended with. What it says
+// before that goes to out.
+func StartDetached(argv, env []string, size *os.File, out io.Writer) (word string, code int, err error) {
+	master, slave, err := openPty(true)
+	if err != nil {
+		return "", CodeNoSandbox, err
+	}
+	defer unix.Close(master)
+	w := winsize(rawFd(size))
+	if w.Row == 0 {
+		w = unix.Winsize{Row: 24, Col: 80}
+	}
+	_ = unix.IoctlSetWinsize(master, unix.TIOCSWINSZ, &w)
+	r, said, err := os.Pipe()
+	if err != nil {
+		unix.Close(slave)
+		return "", CodeNoSandbox, err
+	}
+	defer r.Close()
+	pid, err := syscall.ForkExec("/proc/self/exe", argv, &syscall.ProcAttr{
+		Env:   append(env[:len(env):len(env)], detachedFD+"=3"),
+		Files: []uintptr{uintptr(slave), uintptr(slave), uintptr(slave), said.Fd()},
+		// Its controlling terminal: of another it is not known that nobody else reads it.
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0},
+	})
+	unix.Close(slave)
+	said.Close()
+	if err != nil {
+		return "", CodeNoSandbox, os.NewSyscallError("fork", err)
+	}
+	text := make(chan string, 1)
+	go func() {
+		all, _ := io.ReadAll(r)
+		text <- strings.TrimSpace(string(all))
+	}()
+	_ = unix.SetNonblock(master, true)
+	for {
+		select {
+		case word = <-text:
+			copyReady(master, out)
+			if word != "" {
+				return word, 0, nil
+			}
+			var st syscall.WaitStatus
+			for {
+				if _, err = syscall.Wait4(pid, &st, 0, nil); err != syscall.EINTR {
+					break
+				}
+			}
+			copyReady(master, out)
+			return "", exitCode(st), nil
+		default:
+		}
+		if pollOne(master, unix.POLLIN, 20)&unix.POLLIN != 0 {
+			copyReady(master, out)
+		}
+	}
+}
+
+// copyReady copies what a terminal has to say now.
+func copyReady(master int, out io.Writer) {
+	var buf [4096]byte
+	for {
+		n, err := unix.Read(master, buf[:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return
+		}
+		text, _, drawn := strings.Cut(strings.ReplaceAll(string(buf[:n]), "\r\n", "\n"), "\x1b")
+		if _, _ = io.WriteString(out, text); drawn {
+			return // that is the program, which draws
+		}
+	}
+}

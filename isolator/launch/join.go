@@ -1,0 +1,246 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A box with a terminal of its own may go on without the person's, and be joined from
+// another one. The launcher stays the process it is, and everything of the run dies with
+// it; only the terminal that it reads and writes is exchanged. It listens on a socket in
+// the run's folder, which no box sees:
+//
+//	inner attach                             launcher
+//	  A(terminal) ─────────────────────────► reads and writes that terminal from now on
+//	  waits            ◄──────────────── a
+//	  W ───────────────────────────────────► its size has changed
+//	  ends             ◄──────── d(words)    the box goes on without this terminal
+//	  ends with code   ◄──────── e(code)     the program has ended; then the socket closes
+//	                   ◄──────── r(words)    refused
+//	inner detach: D ───────────────────────► goes on when its terminal is gone; lets go of a joined one
+//	inner ps: Q ───────────────────────────► s(state)
+//
+// The terminal itself crosses over, so that no byte passes through a third process. When
+// inner attach ends, however it does, its end of the socket closes and the box goes on
+// without a terminal. Who joins while somebody is joined takes over: a connection that
+// died without a word must not lock its owner out.
+const (
+	joinAsk    = 'A'
+	joinSize   = 'W'
+	joinLeave  = 'D'
+	joinState  = 'Q'
+	joinDone   = 'a'
+	joinLetGo  = 'd'
+	joinEnded  = 'e'
+	joinNo     = 'r'
+	joinStates = 's'
+)
+
+// Where the terminal of a box is, see State.
+const (
+	InItsTerminal = "own"    // in the one it was started in
+	Detached      = "none"   // in none: inner attach
+	Joined        = "joined" // in that of inner attach
+)
+
+// maxVisitors is how many connections are kept at a time.
+const maxVisitors = 8
+
+// openDoor listens for those who want to join the box. Only one whose whole terminal is the
+// box's can go on without it.
+func (s *session) openDoor() error {
+	if s.o.Join == "" {
+		return nil
+	}
+	for _, from := range s.spec.Stdio {
+		if !s.full || from != fromPty || len(s.ptys) != 1 {
+			if s.o.Stay {
+				return errNoTerminal
+			}
+			return nil
+		}
+	}
+	fd, at, err := joinSocket(s.o.Join)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at.dir)
+	_ = unix.Unlink(s.o.Join) // of a start that did not succeed
+	old := unix.Umask(0o177)
+	err = unix.Bind(fd, &unix.SockaddrUnix{Name: at.name})
+	unix.Umask(old)
+	if err == nil {
+		err = unix.Listen(fd, maxVisitors)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return os.NewSyscallError("socket "+s.o.Join, err)
+	}
+	s.door, s.stay = fd, s.o.Stay
+	return nil
+}
+
+// joinPlace is a socket by a name that is short enough, whatever its folder is called.
+type joinPlace struct {
+	dir  int
+	name string
+}
+
+func joinSocket(path string) (fd int, at joinPlace, err error) {
+	at.dir, err = unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, at, &os.PathError{Op: "open", Path: filepath.Dir(path), Err: err}
+	}
+	at.name = "/proc/self/fd/" + strconv.Itoa(at.dir) + "/" + filepath.Base(path)
+	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		unix.Close(at.dir)
+		return -1, at, os.NewSyscallError("socket", err)
+	}
+	return fd, at, nil
+}
+
+// welcome takes a connection of the user's own processes outside of all boxes.
+func (s *session) welcome() {
+	fd, _, err := unix.Accept4(s.door, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	if err != nil {
+		return
+	}
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil || int(peer.Uid) != os.Getuid() || !outsideBoxes(int(peer.Pid)) || len(s.visitors) >= maxVisitors {
+		unix.Close(fd)
+		return
+	}
+	s.visitors = append(s.visitors, fd)
+}
+
+// outsideBoxes reports whether a process is in our own namespace of processes and of users,
+// where no process of a box is.
+func outsideBoxes(pid int) bool {
+	for _, kind := range []string{"pid", "user"} {
+		theirs, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/" + kind)
+		ours, oerr := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil || oerr != nil || theirs != ours {
+			return false
+		}
+	}
+	return true
+}
+
+// visit reads what a connection says.
+func (s *session) visit(fd int) {
+	var buf [16]byte
+	n, _, fds, err := recvMsg(fd, buf[:])
+	switch {
+	case err == unix.EAGAIN:
+		return
+	case err != nil || n == 0:
+		closeAll(fds)
+		s.leave(fd)
+		return
+	}
+	switch {
+	case buf[0] == joinAsk && len(fds) == 1 && isTerminal(fds[0]):
+		s.join(fd, fds[0])
+		return
+	case buf[0] == joinSize && fd == s.guest:
+		s.resize()
+	case buf[0] == joinLeave:
+		if !s.started || s.ended || s.reaped {
+			s.refuseJoin(fd, "its program is starting or has ended")
+			break
+		}
+		s.stay = true
+		if s.guest >= 0 {
+			s.moveTo(-1, -1, "detached")
+		}
+		_ = sendMsg(fd, []byte{joinDone})
+	case buf[0] == joinState:
+		_ = sendMsg(fd, append([]byte{joinStates}, s.where()...))
+	}
+	closeAll(fds)
+}
+
+func (s *session) where() string {
+	switch {
+	case s.guest >= 0:
+		return Joined
+	case s.away:
+		return Detached
+	}
+	return InItsTerminal
+}
+
+func (s *session) refuseJoin(fd int, words string) { _ = sendMsg(fd, append([]byte{joinNo}, words...)) }
+
+// join puts the box into a terminal, which is ours to close.
+func (s *session) join(fd, terminal int) {
+	switch {
+	case !s.started || s.ended || s.reaped:
+		s.refuseJoin(fd, "its program is starting or has ended")
+	case !s.stay:
+		s.refuseJoin(fd, "it is in the terminal it was started in, and not detached")
+	case s.moving != nil:
+		s.refuseJoin(fd, "another terminal is just joining it")
+	default:
+		s.moveTo(terminal, fd, "taken over from another terminal")
+		return
+	}
+	unix.Close(terminal)
+}
+
+// leave follows the end of a connection.
+func (s *session) leave(fd int) {
+	for i, v := range s.visitors {
+		if v == fd {
+			s.visitors = append(s.visitors[:i:i], s.visitors[i+1:]...)
+			break
+		}
+	}
+	unix.Close(fd)
+	switch {
+	case s.moving != nil && s.moving.guest == fd:
+		s.moving.guest = -1
+		if s.moving.terminal >= 0 {
+			unix.Close(s.moving.terminal)
+			s.moving.terminal = -1
+		}
+	case fd == s.guest:
+		s.guest = -1
+		s.goAway()
+	}
+}
+
+// tellEnd says to whoever is joined how the program ended. The connection stays open until
+// this process ends, since more may be said on the terminal.
+func (s *session) tellEnd(code int) {
+	if s.guest >= 0 {
+		_ = sendMsg(s.guest, []byte{joinEnded, byte(code)})
+	}
+}
+
+// closeDoor ends the listening. Of the connections that of the guest stays.
+func (s *session) closeDoor() {
+	if s.door >= 0 {
+		unix.Close(s.door)
+		_ = unix.Unlink(s.o.Join)
+		s.door = -1
+	}
+	for _, fd := range s.visitors {
+		if fd != s.guest {
+			unix.Close(fd)
+		}
+	}
+	s.visitors = nil
+	if m := s.moving; m != nil {
+		for _, fd := range []int{m.terminal, m.old} {
+			if fd >= 0 {
+				unix.Close(fd)
+			}
+		}
+		s.moving = nil
+	}
+}

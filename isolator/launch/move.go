@@ -1,0 +1,167 @@
+package launch
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var errNoTerminal = errors.New("the program gets no terminal of its own, so that nobody could join it")
+
+// A box changes terminals in this order:
+//
+//  1. the present terminal gets its modes back, and /dev/null takes its place under every
+//     descriptor number that is it: whatever writes goes on, and nothing waits for it
+//  2. the relay holds, between two control sequences
+//  3. the old terminal is told what switches off the modes that the program set, the new
+//     one what sets them, and the new one takes the place of /dev/null
+//  4. the relay goes on, and the program draws again, since its size changes
+type move struct {
+	terminal int // the new one, or -1 for none
+	guest    int // the connection that brought it, or -1
+	old      int // the present one, or -1
+}
+
+// lateAfter is how long the relay may take to hold until it is helped along.
+const lateAfter = 100 * time.Millisecond
+
+// goAway has the box go on without a terminal, when the one it has is gone.
+func (s *session) goAway() {
+	if s.away || s.moving != nil {
+		return
+	}
+	s.moveTo(-1, -1, "")
+}
+
+// elsewhere reports whether the terminal that the box was started in is not its any more.
+func (s *session) elsewhere() bool { return s.away || s.guest >= 0 }
+
+// moveTo begins to exchange the terminal. words are for whoever had the box until now.
+func (s *session) moveTo(terminal, guest int, words string) {
+	s.settleQuestion(0)
+	m := &move{terminal: terminal, guest: guest, old: -1}
+	if !s.away {
+		if fd, err := unix.FcntlInt(uintptr(s.real.fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {
+			m.old = fd
+		}
+		s.restore()
+	}
+	had := s.guest
+	s.guest, s.away, s.wake = -1, true, time.Time{}
+	s.put(-1, s.everywhere()...)
+	if m.old >= 0 {
+		// A relay that waits for a terminal which takes nothing goes on.
+		_ = unix.IoctlSetInt(m.old, unix.TCFLSH, unix.TCOFLUSH)
+		_ = unix.SetNonblock(m.old, true)
+	}
+	if had >= 0 {
+		s.toldOff, s.toldWords = had, words
+	}
+	s.moving, s.moveBy = m, time.Now().Add(lateAfter)
+	s.holds++
+	s.relays[0].hold.Store(s.holds)
+	s.relays[0].request(askHold)
+}
+
+// everywhere are the numbers under which the box's terminal is ours.
+func (s *session) everywhere() []int {
+	return append(append([]int{s.real.fd, s.print}, s.ptys...), s.stdio[:]...)
+}
+
+// put puts a terminal, -1 for none, under these numbers.
+func (s *session) put(terminal int, numbers ...int) {
+	if terminal < 0 {
+		null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return
+		}
+		defer unix.Close(null)
+		terminal = null
+	}
+	slices.Sort(numbers)
+	for _, fd := range slices.Compact(numbers) {
+		if fd < 0 {
+			continue
+		}
+		flags := unix.O_CLOEXEC
+		if fd <= 2 {
+			flags = 0
+		}
+		_ = unix.Dup3(terminal, fd, flags)
+	}
+}
+
+// moved ends the exchange, now that the relay holds.
+func (s *session) moved() {
+	m, r := s.moving, s.relays[0]
+	s.moving, s.moveBy = nil, time.Time{}
+	if m.old >= 0 {
+		_, _ = unix.Write(m.old, r.modes.resets())
+		_ = unix.SetNonblock(m.old, false)
+		unix.Close(m.old)
+	}
+	if s.toldOff >= 0 {
+		_ = sendMsg(s.toldOff, append([]byte{joinLetGo}, s.toldWords...))
+		s.toldOff = -1
+	}
+	if m.terminal >= 0 {
+		s.put(m.terminal, s.everywhere()...)
+		unix.Close(m.terminal)
+		s.away, s.guest = false, m.guest
+		s.real.shared = false
+		r.gone = false // it holds: nobody else looks
+		_ = writeAll(s.ptys[0], r.modes.sets())
+		_ = sendMsg(m.guest, []byte{joinDone})
+	}
+	r.hold.Store(0)
+	r.request(askHold)
+	if s.away {
+		return
+	}
+	s.attach()
+	if w := winsize(s.ptys[0]); w.Row > 2 && !s.ended && !s.reaped {
+		// Programs draw everything when the size has changed, and only then.
+		w.Row--
+		_ = unix.IoctlSetWinsize(r.master, unix.TIOCSWINSZ, &w)
+		s.redraw = time.Now().Add(redrawAfter)
+	}
+}
+
+// moveLate follows a relay that still waits for the terminal before.
+func (s *session) moveLate() {
+	if s.moving.old >= 0 {
+		_ = unix.IoctlSetInt(s.moving.old, unix.TCFLSH, unix.TCOFLUSH)
+	}
+	s.moveBy = time.Now().Add(lateAfter)
+}
+
+// sets returns what gives a terminal the modes that the program has set so far.
+func (m *modes) sets() []byte {
+	var out []byte
+	for i, d := range decModes() {
+		if m.on&(1<<i) == 0 || d.n == 2026 { // it stands still only until the next picture
+			continue
+		}
+		out = strconv.AppendInt(append(out, "\x1b[?"...), int64(d.n), 10)
+		if d.usual {
+			out = append(out, 'l')
+		} else {
+			out = append(out, 'h')
+		}
+	}
+	if s := m.screen(); m.kitty[s] > 0 || m.kittySet[s] {
+		for range max(1, m.kitty[s]) {
+			out = append(strconv.AppendInt(append(out, "\x1b[>"...), int64(m.kittyFlags[s]), 10), 'u')
+		}
+	}
+	if m.otherKeys {
+		out = append(out, "\x1b[>4;2m"...)
+	}
+	if m.keypad {
+		out = append(out, "\x1b="...)
+	}
+	return out
+}
