@@ -364,7 +364,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 		}
 	}
 	if len(list) == 0 {
-		return &fault.Refusal{Code: 126, Msg: "all of these changes are to what the host runs or obeys", Hint: "inner changes apply " + k.Record.Run + " --force-path " + left[0].Path}
+		return &fault.Refusal{Code: 126, Msg: "all of these changes are to what the host runs or obeys", Hint: "inner changes apply " + k.Record.Run + " --force-path " + quoted(left[0].Path)}
 	}
 	if err := a.conflicts(k, list, f.force); err != nil {
 		return err

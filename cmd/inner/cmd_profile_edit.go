@@ -129,8 +129,8 @@ func (a *app) newFile(name string, local bool) (found, error) {
 		if own := filepath.Join(root, ".inner"); own == a.InnerHome || own == filepath.Join(a.Home, ".inner") {
 			return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s is no project: %s is inner's own folder", a.Short(root), a.Short(own)), Hint: "inner profile new " + name + ", or cd to a project"}
 		}
-		dir := filepath.Join(root, ".inner", "profiles")
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		dir, err := makeProfiles(root)
+		if err != nil {
 			return f, err
 		}
 		f.path, f.scope = filepath.Join(dir, name+".toml"), profile.Local
@@ -140,6 +140,19 @@ func (a *app) newFile(name string, local bool) (found, error) {
 		return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is there already", f.path), Hint: "inner profile edit " + name}
 	}
 	return f, nil
+}
+
+// makeProfiles makes the folder of the profiles of a project, through no link: a project
+// from a stranger says with one where this would write.
+func makeProfiles(root string) (string, error) {
+	inner := filepath.Join(root, ".inner")
+	dir := filepath.Join(inner, "profiles")
+	for _, d := range []string{inner, dir} {
+		if fi, err := os.Lstat(d); err == nil && !fi.IsDir() {
+			return "", &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q is a link, or no folder: no profile is written there", d), Hint: "look at it, then rm " + quoted(d)}
+		}
+	}
+	return dir, os.MkdirAll(dir, 0o755)
 }
 
 // judge says whether a text may become the profile f.

@@ -344,15 +344,15 @@ func (a *app) choose(p *profileChoice, f initFlags) error {
 // writeProfiles writes a profile for each agent; undo removes what it has written, as long as
 // it is empty or as it was written.
 func (a *app) writeProfiles(root string, names []string, p profileChoice) (undo func(), err error) {
-	dir := filepath.Join(root, ".inner", "profiles")
+	dir, err := makeProfiles(root)
+	if err != nil {
+		return func() {}, err
+	}
 	var written []string
 	undo = func() {
 		for _, path := range append(written, dir, filepath.Dir(dir)) {
 			_ = os.Remove(path) // a folder that holds something stays
 		}
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return undo, err
 	}
 	for _, name := range names {
 		path := filepath.Join(dir, name+".toml")

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/helper"
@@ -139,7 +140,7 @@ func cloneBinds(run *Run, c capability.Capability, at func(capability.Folder) st
 			if folder.Var == "" {
 				return &fault.Refusal{
 					Code: 125, Msg: fmt.Sprintf("profile %q: capability %s: there is no place for the clone of %s, which does not exist", rc.Name, c.Name, folder.Path),
-					Hint: fmt.Sprintf("mkdir -p %s, or home = \"isolated\" under [sandbox]", folder.Path),
+					Hint: fmt.Sprintf("mkdir -p %s, or home = \"isolated\" under [sandbox]", quote.POSIX(folder.Path)),
 				}
 			}
 			place = filepath.Join(paths.BoxAgents, c.Name, folder.Rel())

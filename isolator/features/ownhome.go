@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/ownhome"
@@ -122,5 +123,5 @@ func (h *ownHome) sayKept(run *Run, o *Outcome) {
 	if i := slices.IndexFunc(kept, func(k ownhome.Kept) bool { return k.Folder }); i >= 0 {
 		last = kept[i]
 	}
-	run.Say("kept in the box's home: %s; inner home get ~/%s", strings.Join(names, ", "), last.Path)
+	run.Say("kept in the box's home: %s; inner home get ~/%s", strings.Join(names, ", "), quote.POSIX(last.Path))
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
@@ -49,7 +50,7 @@ func missing() Feature {
 					continue
 				}
 				if err := makeBelow(run.Homes(), m.Source); err != nil {
-					return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%s: %q cannot be made: %v", mountKey(m), m.Source, err), Hint: "mkdir -p " + m.Source}
+					return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%s: %q cannot be made: %v", mountKey(m), m.Source, err), Hint: "mkdir -p " + quote.POSIX(m.Source)}
 				}
 			}
 			return nil

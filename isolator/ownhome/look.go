@@ -34,8 +34,15 @@ func plural(n int, word string) string {
 	return word + "s"
 }
 
-// mostEntries is how many entries of a home are looked at after each run.
-const mostEntries = 20_000
+// mostEntries is how many entries of a home are looked at after each run, and mostDepth how
+// deep a home is looked into: each name on the way costs a step, for each entry.
+const (
+	mostEntries = 20_000
+	mostDepth   = 40
+)
+
+// tooDeep reports whether a path is as deep as a home is looked into.
+func tooDeep(p string) bool { return strings.Count(p, "/") >= mostDepth }
 
 // Written lists what was written in the home since a time, as files know it. Settings and
 // caches are left out: whatever is in a name with a dot, and the Go tool's own folder.
@@ -55,7 +62,7 @@ func (h *Home) Written(since time.Time) []Kept {
 			return fs.SkipAll
 		case p == ".":
 			return nil
-		case err != nil || strings.HasPrefix(top, ".") || top == "go":
+		case err != nil || strings.HasPrefix(top, ".") || top == "go" || tooDeep(p):
 			return skip(d)
 		case d.IsDir() || !d.Type().IsRegular():
 			return nil
@@ -146,7 +153,7 @@ func List(innerHome string) ([]Info, error) {
 	return out, nil
 }
 
-// Look says what is in the home of a key.
+// Look says what is in the home of a key, as far as it is looked into.
 func Look(innerHome, key string) Info {
 	folder := filepath.Join(Base(innerHome), key)
 	info := Info{Key: key}
@@ -165,8 +172,11 @@ func Look(innerHome, key string) Info {
 	defer root.Close()
 	tops := map[string]int{}
 	_ = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || p == "." {
+		switch {
+		case err != nil || p == ".":
 			return nil // what cannot be looked into counts nothing
+		case tooDeep(p):
+			return skip(d)
 		}
 		top, _, _ := strings.Cut(p, "/")
 		i, known := tops[top]

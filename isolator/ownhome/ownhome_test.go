@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
 )
@@ -113,5 +116,40 @@ func TestPlacesAreMadeAlone(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(Base(inner), one.Key())); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after reset: %v", err)
+	}
+}
+
+// A box can nest folders without end: inner looks as deep as it says.
+func TestDepth(t *testing.T) {
+	inner := t.TempDir()
+	h := open(t, inner)
+	before := time.Now().Add(-time.Hour)
+	at, err := os.Open(h.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { at.Close() }()
+	for range 3000 {
+		if err := unix.Mkdirat(int(at.Fd()), "a", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		fd, err := unix.Openat(int(at.Fd()), "a", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.Close()
+		at = os.NewFile(uintptr(fd), "a")
+	}
+	if err := unix.Symlinkat("x", int(at.Fd()), "l"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.Dir, "a/note"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.Written(before); len(got) != 1 || got[0].Path != "a" {
+		t.Errorf("written: %v", got)
+	}
+	if got := Look(inner, h.Key()); got.Files != 1 || len(got.Top) != 1 {
+		t.Errorf("looked at: %+v", got)
 	}
 }
