@@ -25,10 +25,11 @@ type relay struct {
 	watch  Watcher
 
 	// Owned by the goroutine until it has written wakeRelay.
-	modes  modes
-	filter *filter // what the terminal is not told; nil tells it everything
-	gone   bool    // the real terminal no longer takes anything
-	ended  bool    // it has read its last
+	modes   modes
+	filter  *filter   // what the terminal is not told; nil tells it everything
+	gone    bool      // the real terminal no longer takes anything
+	yielded time.Time // see yield
+	ended   bool      // it has read its last
 
 	follow  atomic.Bool  // the real terminal's output is to be processed as the box's is
 	breaks  atomic.Bool  // the real terminal makes line breaks of line feeds, as the box's has done
@@ -78,6 +79,7 @@ func (r *relay) request(what uint64) {
 
 func (r *relay) run() {
 	buf := make([]byte, relayBuffer)
+	r.yielded = time.Now()
 	budget := -1
 	for budget != 0 && !r.ended {
 		// With nobody at the other end for the moment the master is readable
@@ -134,6 +136,7 @@ func (r *relay) drain(buf []byte, budget *int) bool {
 		if r.hold.Load() != 0 && r.modes.state == ground {
 			return true
 		}
+		r.yield()
 		n, err := unix.Read(r.master, buf)
 		switch {
 		case err == unix.EINTR:
@@ -176,6 +179,16 @@ func (r *relay) drain(buf []byte, budget *int) bool {
 		}
 	}
 	return true
+}
+
+// yield lets the scheduler of Go see this goroutine before it takes it for one that runs for
+// too long (10 ms: runtime/proc.go, forcePreemptNS). It would take its processor away then,
+// and look at it every 20 µs for a while: half of all context switches of a long output.
+func (r *relay) yield() {
+	if now := time.Now(); now.Sub(r.yielded) > 5*time.Millisecond {
+		r.yielded = now
+		runtime.Gosched()
+	}
 }
 
 // alike has the real terminal process output as the program wants it of the box's,
