@@ -54,6 +54,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/isolator/plan"
 )
 
@@ -195,7 +197,10 @@ func Run(p plan.Plan, o Options) Result {
 		watch, err := s.o.Meanwhile()
 		if s.o.Watch = watch; err != nil {
 			s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine(err.Error())
-			s.killBox()
+			// The supervisor ends when it sees that no word will come. To kill bwrap at once
+			// would leave its child, which waits for it for ever, see start.
+			_ = unix.Shutdown(s.sock, unix.SHUT_WR)
+			s.killAfter(earlyGrace)
 		}
 	}
 	s.loop()
