@@ -75,4 +75,36 @@ set = { ANTHROPIC_BASE_URL = "http://127.0.0.1:`+api.port+`", CLAUDE_CODE_DISABL
 		t.Errorf("more than one line of inner's own:\n%s", out)
 	}
 	t.Logf("the second call said:\n%s", out)
+
+	// A login that was renewed is used by the next start, on whichever side that was, and the
+	// other side has it, too: nobody is logged out.
+	stored := func(token string, hours int) string {
+		return fmt.Sprintf(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-%s","refreshToken":"sk-ant-ort01-%s","expiresAt":%d,"scopes":["user:inference"],"subscriptionType":"pro"}}`,
+			token, token, time.Now().Add(time.Duration(hours)*time.Hour).UnixMilli())
+	}
+	uses := func(token string) {
+		t.Helper()
+		said := run("-p", "claude", "--", "hello")
+		if got := last(); !strings.HasPrefix(got, "Bearer sk-ant-oat01-"+token+"\n") {
+			t.Errorf("the login %q was not used: %.60q\n%s", token, got, said)
+		}
+		data, err := os.ReadFile(filepath.Join(p.home, ".claude/.credentials.json"))
+		if err != nil || !strings.Contains(string(data), "sk-ant-oat01-"+token) {
+			t.Errorf("the host has not the login %q: %v\n%s", token, err, data)
+		}
+	}
+	host := func(text string) {
+		if err := os.MkdirAll(filepath.Join(p.home, ".claude"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(p.home, ".claude/.credentials.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host(stored("onthehost", 25))
+	uses("onthehost")
+	run("-p", "sh", "--", "printf %s '"+stored("renewedinside", 26)+"' >~/.claude/.credentials.json")
+	uses("renewedinside")
+	host(stored("renewedoutside", 27))
+	uses("renewedoutside")
 }
