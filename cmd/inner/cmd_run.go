@@ -42,7 +42,8 @@ func (a *app) cmdRun() *cobra.Command {
 		Short: "Run a profile's program in its sandbox",
 		Long: "Run a profile's program in its sandbox and exit with its exit code.\n\n" +
 			"The arguments of the program are, in this order: the profile's args, --arg, the content\n" +
-			"of --args-file, and the words after --.",
+			"of --args-file, and the words after --. One command line in a sandbox:\n\n" +
+			"    inner run -p shell-oneshot -- 'make test'",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -77,7 +78,7 @@ func (a *app) cmdRun() *cobra.Command {
 	f.who.add(a, c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
-			return usagef("unexpected argument %q: the program's arguments go after --", args[0])
+			return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("unexpected argument %q: -p names a profile, and the program's arguments go after --", args[0]), Hint: a.runHint(args)}
 		}
 		for _, two := range [][2]string{{"network", "no-network"}, {"interactive", "no-interactive"}} {
 			if cmd.Flags().Changed(two[0]) && cmd.Flags().Changed(two[1]) {
@@ -327,4 +328,14 @@ func readArgsFile(path string) (string, error) {
 		return "", usagef("--args-file %q holds a NUL byte", path)
 	}
 	return string(data), nil
+}
+
+// runHint is what somebody meant who typed words without -p and --.
+func (a *app) runHint(words []string) string {
+	if pl, err := a.Here(); err == nil {
+		if _, err := a.Load(words[0], pl); err == nil {
+			return "inner run -p " + words[0]
+		}
+	}
+	return "inner run -p shell-oneshot -- " + quote.POSIX(strings.Join(words, " "))
 }

@@ -48,7 +48,11 @@ func (a *app) cmdWhy() *cobra.Command {
 			if asJSON {
 				err = a.printJSON(answer)
 			} else {
-				a.printWhy(answer)
+				edit := t.Profile
+				if inBox() || strings.Contains(name, "/") { // it is changed outside, or where that file is
+					edit = ""
+				}
+				a.printWhy(answer, edit)
 				if host := "host:" + args[0]; answer.Access == why.Absent && likeHost(args[0]) {
 					a.hint("inner why %s, for the host of that name", host)
 				}
@@ -162,7 +166,8 @@ func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
 	return answer, nil
 }
 
-func (a *app) printWhy(w why.Answer) {
+// printWhy prints an answer, and which profile to edit to widen it; "" for none.
+func (a *app) printWhy(w why.Answer, edit string) {
 	row := func(k, v string) {
 		if v != "" {
 			fmt.Fprintf(a.stdout, "%-6s %s\n", k, printable(v))
@@ -180,4 +185,7 @@ func (a *app) printWhy(w why.Answer) {
 	row("key", w.Key)
 	row("from", w.From)
 	row("widen", w.Widen)
+	if w.Widen != "" && edit != "" {
+		row("type", "inner profile edit "+edit)
+	}
 }

@@ -121,7 +121,8 @@ func (a *app) tree(run bool) *cobra.Command {
 		Short: "Sandbox coding agents and shells automatically",
 		Long: "inner sandboxes coding agents and shells automatically, so nobody has to remember to.\n\n" +
 			"Type `inner init` in a project, and from then on typing `claude` there runs claude in a\n" +
-			"sandbox, which sees and changes only what its profile grants.",
+			"sandbox, which sees and changes only what its profile grants. `inner profile edit claude` changes\n" +
+			"what that is, and `inner profile delete claude` ends it.",
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version,
 		Args: func(cmd *cobra.Command, args []string) error {
