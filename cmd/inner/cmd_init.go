@@ -153,12 +153,12 @@ func (a *app) sayReady(agents []string) {
 
 // install creates what is missing of INNER_HOME and returns what it wrote.
 func (a *app) install() ([]string, error) {
-	for _, d := range []string{a.InnerHome, a.ProfilesDir(), a.LogsDir(), filepath.Join(a.InnerHome, "trust"), filepath.Join(a.InnerHome, "workspaces")} {
+	for _, d := range []string{a.InnerHome, a.LogsDir(), filepath.Join(a.InnerHome, "trust"), filepath.Join(a.InnerHome, "workspaces")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
 		}
 	}
-	written, err := builtin.Install(a.ProfilesDir())
+	written, err := a.installProfiles()
 	if err != nil {
 		return written, err
 	}
@@ -171,6 +171,34 @@ func (a *app) install() ([]string, error) {
 	}
 	_, err = f.WriteString(firstConfig)
 	return append(written, a.ConfigFile()), errors.Join(err, f.Close())
+}
+
+// installProfiles writes the built-in profiles that are missing. The folder appears with all
+// of them in it: when several calls are the first at once, as in an array of jobs, each
+// finds its profile.
+func (a *app) installProfiles() ([]string, error) {
+	if _, err := os.Lstat(a.ProfilesDir()); err == nil {
+		return builtin.Install(a.ProfilesDir())
+	}
+	dir, err := os.MkdirTemp(a.InnerHome, ".profiles-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	written, err := builtin.Install(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Rename(dir, a.ProfilesDir()); err != nil {
+		if errors.Is(err, fs.ErrExist) { // another call was the first
+			return nil, nil
+		}
+		return nil, err
+	}
+	for i, file := range written {
+		written[i] = filepath.Join(a.ProfilesDir(), filepath.Base(file))
+	}
+	return written, nil
 }
 
 // firstUse installs the built-ins when there is no profile folder yet.
