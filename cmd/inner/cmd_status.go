@@ -85,6 +85,9 @@ func (a *app) status() (status, error) {
 		if v.ConfigFile != nil {
 			s.Config = string(v.ConfigState)
 		}
+		if v.ConfigErr != nil && s.Problem == "" {
+			s.Problem = v.ConfigErr.Error()
+		}
 		for _, p := range v.Profiles {
 			row := profileStatus{Name: p.Name, Path: p.Path, Trust: string(p.State), Why: p.Detail, Claims: []string{}}
 			if p.State == trust.Allowed {

@@ -38,7 +38,7 @@ func (a *app) cmdUninstall() *cobra.Command {
 
 func (a *app) uninstall(yes, all bool) error {
 	// The sweep at the start of this call has taken what no run holds any more.
-	if _, err := os.Lstat(a.Ledger()); err == nil {
+	if stage.Borrowing(a.Ledger()) {
 		return &fault.Refusal{Code: 1, Msg: "a sandbox is running", Hint: "end it, then inner uninstall"}
 	}
 	remove, keep, err := a.belongings(all)

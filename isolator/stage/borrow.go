@@ -372,6 +372,9 @@ func writeOver(ledger string, data []byte) bool {
 	return true
 }
 
+// Borrowing reports whether a ledger names something that a run has borrowed of the host.
+func Borrowing(ledger string) bool { return !nothingIn(ledger) }
+
 // nothingIn reports whether a ledger is not there or empty.
 func nothingIn(ledger string) bool {
 	var st unix.Stat_t

@@ -75,8 +75,11 @@ func claudeState(doc map[string]any, workdir string) {
 	}
 }
 
-// gemini is Gemini CLI. With SANDBOX set it starts no sandbox of its own, and
-// with file storage it asks no keyring: there is no session bus in the box.
+// gemini is Gemini CLI. With GEMINI_SANDBOX = false it starts no sandbox of its own, whatever
+// settings say. SANDBOX would do that, too, and is not set: it tells Gemini that whoever made the
+// sandbox starts it again when it ends with code 199, as after a sign-in with Google (measured
+// with 0.61.0). Without it Gemini does that itself, in the box. With file storage it asks no
+// keyring: there is no session bus in the box.
 func gemini() Capability {
 	return Capability{
 		Name:    "gemini",
@@ -99,7 +102,7 @@ func gemini() Capability {
 		Env: []profile.KV{
 			{Key: "GEMINI_CLI_TRUST_WORKSPACE", Value: "true"},
 			{Key: "GEMINI_FORCE_FILE_STORAGE", Value: "true"},
-			{Key: "SANDBOX", Value: "inner"},
+			{Key: "GEMINI_SANDBOX", Value: "false"},
 		},
 		// The API with a key, the one for those who signed in with Google, and where
 		// that login is renewed. Vertex AI has a host for each region: those are for

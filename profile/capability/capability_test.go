@@ -326,7 +326,7 @@ func TestEnvironment(t *testing.T) {
 	at := map[string][]string{"claude": {"/h/.claude"}, "gemini": {"/run/x/.gemini"}, "opencode": {"/h/.config/opencode", "/r/.local/share/opencode", "/h/s/opencode", "/h/c/opencode"}}
 	for name, want := range map[string]string{
 		"claude":   "CLAUDE_CONFIG_DIR=/h/.claude CLAUDE_CODE_SANDBOXED=1 DISABLE_AUTOUPDATER=1 CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1",
-		"gemini":   "GEMINI_CLI_HOME=/run/x GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_FORCE_FILE_STORAGE=true SANDBOX=inner",
+		"gemini":   "GEMINI_CLI_HOME=/run/x GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_FORCE_FILE_STORAGE=true GEMINI_SANDBOX=false",
 		"opencode": "XDG_CONFIG_HOME=/h/.config XDG_DATA_HOME=/r/.local/share XDG_STATE_HOME=/h/s XDG_CACHE_HOME=/h/c OPENCODE_DISABLE_AUTOUPDATE=true",
 	} {
 		var got []string
