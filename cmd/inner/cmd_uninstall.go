@@ -83,7 +83,7 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own := []string{"shims", "trust", "logs", "copies", "registries.json", "proc.json"}
+	own := []string{"shims", "trust", "logs", "copies", "registries.json", "proc.json", filepath.Base(a.Ledger())}
 	made := []string{"profiles", "config.toml", "workspaces", "changes", "git", "homes", "sessions"}
 	for _, e := range entries {
 		switch name := e.Name(); {
