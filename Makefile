@@ -109,6 +109,11 @@ site: ## the documents as a site in bin/site, by mkdocs; a link that leads nowhe
 	@contrib/setup.sh site
 	@contrib/site.sh
 
+fleet: ## a Kubernetes of two nodes, podman and Slurm on this machine, and inner on them (as root; PARTS="kube podman slurm" for some)
+	@contrib/setup.sh fleet
+	@$(MAKE) --no-print-directory build
+	@contrib/fleet.sh $(PARTS)
+
 install: ## install inner in PREFIX/bin (default ~/.local, for root /usr/local)
 	@[ -x bin/inner ] || $(MAKE) --no-print-directory build
 	install -D -m 0755 bin/inner "$(DESTDIR)$(PREFIX)/bin/inner"

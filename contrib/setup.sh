@@ -1,7 +1,7 @@
 #!/bin/bash
 # setup.sh GOAL...: make this machine able to reach a goal.
 #
-# Goals: test, agents, podman, lint, demo, bench, package, site. Each needs programs; what is missing is said
+# Goals: test, agents, podman, lint, demo, bench, package, fleet, site. Each needs programs; what is missing is said
 # and then installed with apt-get, through sudo when the caller is not root.
 # Nothing that is present is touched, and a second run does nothing.
 #
@@ -25,7 +25,7 @@ die() {
 have() { command -v "$1" >/dev/null 2>&1; }
 
 [ "$(uname -s)" = Linux ] || die "inner runs on Linux only: it is made of bubblewrap and Linux namespaces"
-[ $# -gt 0 ] || die "usage: setup.sh test|agents|podman|lint|demo|bench|package|site ..."
+[ $# -gt 0 ] || die "usage: setup.sh test|agents|podman|lint|demo|bench|package|fleet|site ..."
 
 # sbin is not on every plain user's PATH, and useradd lives there.
 PATH=$PATH:/usr/sbin:/sbin
@@ -109,6 +109,24 @@ for goal; do
 	site)
 		want mkdocs mkdocs
 		;;
+	fleet)
+		want debootstrap debootstrap
+		want dpkg-deb dpkg
+		want git git
+		want ip iproute2
+		want openssl openssl
+		want nsenter util-linux
+		want pgrep procps
+		want podman podman
+		want runc runc
+		want newuidmap uidmap
+		[ -e /usr/lib/cni/bridge ] || want_always containernetworking-plugins
+		# runc is built against it.
+		want gcc gcc
+		want pkg-config pkg-config
+		[ -e /usr/include/seccomp.h ] || want_always libseccomp-dev
+		[ -e /usr/include/stdlib.h ] || want_always libc6-dev
+		;;
 	bench)
 		want bwrap bubblewrap
 		want zsh zsh
@@ -119,7 +137,7 @@ for goal; do
 		want direnv direnv
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
 		;;
-	*) die "unknown goal \"$goal\": test, agents, podman, lint, demo, bench, package or site" ;;
+	*) die "unknown goal \"$goal\": test, agents, podman, lint, demo, bench, package, fleet or site" ;;
 	esac
 done
 

@@ -1,0 +1,113 @@
+// Command world plays what is around a box in the checks of `make fleet`:
+//
+//	world pause                        waits: what holds the namespaces of a pod
+//	world http ADDR TEXT               answers every request with TEXT
+//	world git ROOT ADDR TOKEN          repositories below ROOT; pushing needs TOKEN as password
+//	world dns ADDR NAME=IP...          answers for these names, and says no for all others
+//	world probe NAME TARGET...         tries to reach each, prints what came, and fails when one was reached
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/cgi"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "world:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	part := ""
+	if len(args) > 0 {
+		part, args = args[0], args[1:]
+	}
+	switch {
+	case part == "pause":
+		return pause()
+	case part == "http" && len(args) == 2:
+		return http.ListenAndServe(args[0], http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, args[1]) }))
+	case part == "git" && len(args) == 3:
+		return serveGit(args[0], args[1], args[2])
+	case part == "dns" && len(args) > 1:
+		return serveDNS(args[0], args[1:])
+	case part == "probe" && len(args) > 1:
+		return probe(args[0], args[1:])
+	}
+	return fmt.Errorf("no such part: %q %q", part, args)
+}
+
+// pause waits for a signal, and reaps what processes of the pod leave.
+func pause() error {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
+	child := make(chan os.Signal, 1)
+	signal.Notify(child, syscall.SIGCHLD)
+	for {
+		select {
+		case <-stop:
+			return nil
+		case <-child:
+			for {
+				if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {
+					break
+				}
+			}
+		}
+	}
+}
+
+// serveGit is git's own program behind HTTP. Everybody reads; who pushes has the token.
+func serveGit(root, addr, token string) error {
+	backend := &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=publisher"}}
+	return http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		push := strings.Contains(r.URL.RawQuery, "receive-pack") || strings.HasSuffix(r.URL.Path, "receive-pack")
+		if push && password != token {
+			w.Header().Set("WWW-Authenticate", "Basic realm=git")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		backend.ServeHTTP(w, r)
+	}))
+}
+
+// probe tries to reach each target, of the form tcp:HOST:PORT or dns:SERVER/NAME, for two
+// seconds. It prints a line for each and fails when one was reached.
+func probe(name string, targets []string) error {
+	reached := 0
+	for _, target := range targets {
+		kind, to, _ := strings.Cut(target, ":")
+		err := fmt.Errorf("no such kind of target")
+		switch kind {
+		case "tcp":
+			var c net.Conn
+			if c, err = net.DialTimeout("tcp", to, 2*time.Second); err == nil {
+				c.Close()
+			}
+		case "dns":
+			server, host, _ := strings.Cut(to, "/")
+			err = ask(server, host)
+		}
+		said := "REACHED"
+		if err != nil {
+			said = err.Error()
+		} else {
+			reached++
+		}
+		fmt.Printf("%s: %s: %s\n", name, target, said)
+	}
+	if reached > 0 {
+		return fmt.Errorf("%d of %d reached", reached, len(targets))
+	}
+	return nil
+}
