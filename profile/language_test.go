@@ -355,11 +355,20 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// The tests and stories that docs/history/promises.md names are there.
+// The tests and stories that the tables of docs/history name are there.
 func TestPromises(t *testing.T) {
-	data, err := os.ReadFile("../docs/history/promises.md")
+	for _, page := range []string{"promises.md", "seeds.md"} {
+		namedTests(t, "../docs/history/"+page)
+	}
+}
+
+func namedTests(t *testing.T, page string) {
+	data, err := os.ReadFile(page)
 	must(t, err)
-	folders := map[string]string{"profile": ".", "isolator": "../isolator", "plan": "../isolator/plan", "verify": "../isolator/verify", "cmd/inner": "../cmd/inner"}
+	folders := map[string]string{"profile": ".", "isolator": "../isolator", "cmd/inner": "../cmd/inner"}
+	for _, name := range []string{"plan", "verify", "host", "container", "limits", "seccomp", "procfs", "session", "features", "agenthook"} {
+		folders[name] = "../isolator/" + name
+	}
 	tests := map[string]string{}
 	for _, m := range regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z]+)`").FindAllStringSubmatch(string(data), -1) {
 		dir := folders[m[1]]
@@ -379,8 +388,12 @@ func TestPromises(t *testing.T) {
 			t.Errorf("%s: there is no %s", m[1], m[2])
 		}
 	}
-	for _, story := range regexp.MustCompile(`[a-z-]+\.txtar`).FindAllString(string(data), -1) {
-		if _, err := os.Stat("../cmd/inner/testdata/script/" + story); err != nil {
+	for _, story := range regexp.MustCompile(`[a-z/-]+\.txtar`).FindAllString(string(data), -1) {
+		in := story
+		if !strings.Contains(in, "/") {
+			in = "script/" + in
+		}
+		if _, err := os.Stat("../cmd/inner/testdata/" + in); err != nil {
 			t.Errorf("there is no story %s", story)
 		}
 	}

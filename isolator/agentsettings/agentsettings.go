@@ -232,9 +232,13 @@ func Read(raw []byte, e Entry) (State, error) {
 		return s, nil
 	}
 	_, err := change(raw, []string{"hooks", e.Event}, func(v json.RawMessage) (json.RawMessage, error) {
-		var list []matcher
+		var list []json.RawMessage
 		if v != nil && json.Unmarshal(v, &list) == nil {
-			for _, m := range list {
+			for _, one := range list {
+				var m matcher
+				if json.Unmarshal(one, &m) != nil {
+					continue // not ours, whatever it is
+				}
 				for _, h := range m.Hooks {
 					if e.ours(h.Command) && (m.Matcher == ".*" || m.Matcher == "" || m.Matcher == "*") {
 						s.Hook = h.Command

@@ -24,23 +24,12 @@ type Engine struct {
 	Users bool `json:"users,omitempty"`
 }
 
-// EngineFix is what to type where an engine is missing.
-func EngineFix(name string) string {
-	switch name {
-	case "podman":
-		return "sudo apt-get install podman uidmap (dnf install podman, pacman -S podman, apk add podman)"
-	case "docker":
-		return "sudo apt-get install docker.io (dnf install moby-engine, pacman -S docker, apk add docker)"
-	}
-	return "sudo apt-get install bubblewrap (dnf install bubblewrap, pacman -S bubblewrap, apk add bubblewrap)"
-}
-
 // FindEngine looks for an engine that this user can make containers with, and asks it what
 // it can do. It starts that program.
 func FindEngine(name string, env map[string]string, uid int) (e *Engine, why, fix string) {
 	path, why := FindHelper(name, env["PATH"])
 	if path == "" {
-		return nil, why, EngineFix(name)
+		return nil, why, Install("/", name)
 	}
 	e = &Engine{Name: name, Path: path, Env: engineEnv(name, env)}
 	if name == "podman" && uid == 0 {

@@ -22,7 +22,7 @@ func findPlain(name, pkg, pathVar string, setuid func() bool) (path, why, fix st
 	path, why = FindHelper(name, pathVar)
 	switch {
 	case path == "":
-		return "", why, "sudo apt-get install " + pkg
+		return "", why, Install("/", pkg)
 	case privileged(path) && (setuid == nil || !setuid()):
 		return "", path + " starts with the rights of root (set-user-id, or file capabilities)",
 			"sudo chmod u-s " + path + " (file capabilities: sudo setcap -r " + path + ")"

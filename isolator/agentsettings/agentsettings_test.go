@@ -1,0 +1,145 @@
+package agentsettings
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func entry() Entry {
+	return Entry{
+		Agent: "claude", Event: "PreToolUse", Hook: "'/bin/inner' agent hook claude --as=guest",
+		Key: []string{"env", "CLAUDE_CODE_SHELL_PREFIX"}, Value: "/h/.inner/tools/guest/bash", Tools: "/h/.inner/tools",
+	}
+}
+
+func TestInstall(t *testing.T) {
+	e := entry()
+	text, err := Install([]byte(`{"z":1,"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"mine <&>"}]}],"Stop":[]},"env":{"A":"b"},"a":2}`), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"z":1,"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"mine <&>"}]},{"matcher":".*","hooks":[{"type":"command","command":"'/bin/inner' agent hook claude --as=guest"}]}],"Stop":[]},"env":{"A":"b","CLAUDE_CODE_SHELL_PREFIX":"/h/.inner/tools/guest/bash"},"a":2}`
+	if got := compact(t, text); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if s, err := Read(text, e); err != nil || s != (State{Hook: e.Hook, Value: e.Value}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	// Once more changes nothing, and another role takes the place of the first.
+	if again, err := Install(text, e); err != nil || !bytes.Equal(again, text) {
+		t.Errorf("%s, %v", again, err)
+	}
+	e.Hook = "'/bin/inner' agent hook claude --as=member"
+	text, err = Install(text, e)
+	if err != nil || bytes.Count(text, []byte("agent hook claude")) != 1 || !bytes.Contains(text, []byte("member")) {
+		t.Errorf("%s, %v", text, err)
+	}
+	// Taken out, everything else is as it was.
+	text, err = Uninstall(text, e)
+	if err != nil || compact(t, text) != `{"z":1,"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"mine <&>"}]}],"Stop":[]},"env":{"A":"b"},"a":2}` {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func compact(t *testing.T, text []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, text); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestEmptyFile(t *testing.T) {
+	for _, old := range []string{"", " \n", "{}"} {
+		text, err := Install([]byte(old), entry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Uninstall(text, entry())
+		if err != nil || string(back) != "{}\n" {
+			t.Errorf("%q: %q, %v", old, back, err)
+		}
+	}
+}
+
+// What another program set, and what is not strict JSON, stays as it is.
+func TestRefuses(t *testing.T) {
+	for old, want := range map[string]string{
+		`{"env":{"CLAUDE_CODE_SHELL_PREFIX":"/mine"}}`: "is set to something else",
+		`{"env":{"CLAUDE_CODE_SHELL_PREFIX":7}}`:       "is set to something else",
+		"{ // comment\n}":                              "is not strict JSON",
+		`{"a":1,"a":2}`:                                `the key "a" twice`,
+		`[]`:                                           "is not a JSON object",
+		`{} {}`:                                        "behind its end",
+		`{"hooks":[]}`:                                 "is not a JSON object",
+		`{"hooks":{"PreToolUse":{}}}`:                  "is not a list",
+		`{"a":1`:                                       "is not strict JSON",
+	} {
+		if text, err := Install([]byte(old), entry()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %q, %v", old, text, err)
+		}
+	}
+	text, err := Uninstall([]byte(`{"env":{"CLAUDE_CODE_SHELL_PREFIX":"/mine"}}`), entry())
+	if err != nil || compact(t, text) != `{"env":{"CLAUDE_CODE_SHELL_PREFIX":"/mine"}}` {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// Whatever the file holds: what comes out is JSON, says the entry, and without it means what
+// it meant before.
+func FuzzInstall(f *testing.F) {
+	for _, s := range []string{"", "{}", `{"hooks":{"PreToolUse":[1,null,{"hooks":[]}]},"env":{}}`, `{"a":[{"b":"\u003c"}],"env":{"X":"é"}}`, `{"hooks":null}`, `{"env":null}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, old []byte) {
+		e := entry()
+		was, err := Read(old, e)
+		if err != nil || was.Hook != "" || was.Value != "" {
+			return
+		}
+		text, err := Install(old, e)
+		if err != nil {
+			return
+		}
+		s, err := Read(text, e)
+		if err != nil || s != (State{Hook: e.Hook, Value: e.Value}) {
+			t.Fatalf("%q: %+v, %v", text, s, err)
+		}
+		back, err := Uninstall(text, e)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if x, y := meaning(t, old), meaning(t, back); !reflect.DeepEqual(x, y) {
+			t.Errorf("%v became %v", x, y)
+		}
+	})
+}
+
+// meaning is a file of settings without tables and lists that are empty, which are taken out
+// with what was in them.
+func meaning(t *testing.T, text []byte) map[string]any {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return map[string]any{}
+	}
+	var o map[string]any
+	if err := json.Unmarshal(text, &o); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	for _, path := range [][2]string{{"hooks", "PreToolUse"}, {"env", "CLAUDE_CODE_SHELL_PREFIX"}} {
+		table, ok := o[path[0]].(map[string]any)
+		if list, is := table[path[1]].([]any); ok && is && len(list) == 0 || ok && table[path[1]] == nil {
+			delete(table, path[1])
+		}
+		if v := table[path[1]]; v == "" {
+			delete(table, path[1])
+		}
+		if o[path[0]] == nil || ok && len(table) == 0 {
+			delete(o, path[0])
+		}
+	}
+	return o
+}
