@@ -140,7 +140,7 @@ func cloneBinds(run *Run, c capability.Capability, at func(capability.Folder) st
 			if folder.Var == "" {
 				return &fault.Refusal{
 					Code: 125, Msg: fmt.Sprintf("profile %q: capability %s: there is no place for the clone of %s, which does not exist", rc.Name, c.Name, folder.Path),
-					Hint: fmt.Sprintf("mkdir -p %s, or home = \"isolated\" under [sandbox]", quote.POSIX(folder.Path)),
+					Hint: fmt.Sprintf("mkdir -p %s, or home = \"isolated\" under [sandbox]", typed(folder.Path)),
 				}
 			}
 			place = filepath.Join(paths.BoxAgents, c.Name, folder.Rel())
@@ -382,4 +382,12 @@ func (a *agentsOf) keepLogin(run *Run, l clonedLogin) error {
 		return fmt.Errorf("capability %s: the renewed login was not written back: %w", c.Name, err)
 	}
 	return nil
+}
+
+// typed is a path below the home as one types it: a quoted ~ would be a folder of that name.
+func typed(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return "~/" + quote.POSIX(rest)
+	}
+	return quote.POSIX(path)
 }
