@@ -167,6 +167,30 @@ network = false'
 	done_with changed
 }
 
+# Where contrib/fleet/admission.yaml is in force, only approved digests come in.
+check_admission() {
+	local digest
+	profile admitted '[sandbox]
+network = false'
+	export_job admitted -- 'echo the program ran'
+	digest=$(sed -n 's|^ *inner.dev/profile: "\(.*\)"|\1|p' "$X/admitted.yaml" | head -n 1)
+	kubectl create namespace approved >/dev/null
+	kubectl label namespace approved pod-security.kubernetes.io/enforce=restricted inner.dev/boxes=only >/dev/null
+	kubectl -n approved create configmap inner-approved "--from-literal=admitted=$digest" >/dev/null
+	kubectl apply -f contrib/fleet/admission.yaml >/dev/null
+	denied() { ! SEEN=$(kubectl -n approved apply --dry-run=server -f "$X/other.yaml" 2>&1); }
+	sed -i 's/a check/another check/' "$X/admitted.toml"
+	cp "$X/admitted.yaml" "$X/good.yaml"
+	export_job admitted -- 'echo the program ran'
+	mv "$X/admitted.yaml" "$X/other.yaml"
+	within 30 denied || :
+	says 'the profile changed: denied at admission' "$SEEN" 'is not approved here'
+	SEEN=$(kubectl -n approved apply --dry-run=server --validate=strict -f "$X/good.yaml" 2>&1) || :
+	says 'the approved profile is admitted' "$SEEN" 'job.batch/admitted created'
+	SEEN=$(sed "s|$IMAGE|localhost/inner-agent:1|" "$X/good.yaml" | kubectl -n approved apply --dry-run=server -f - 2>&1) || :
+	says 'an image by its tag is denied' "$SEEN" 'named by its digest'
+}
+
 # A pod that answers, beside the boxes; NEIGHBOUR is its address.
 neighbour() {
 	agents apply -f - >/dev/null <<-Y
@@ -187,6 +211,7 @@ namespace
 ok "the namespace is restricted: $(kubectl get namespace agents -o jsonpath='{.metadata.labels}')"
 check_builtin
 neighbour || failed "a plain pod does not start: $(agents describe pod neighbour | tail -n 5)"
+check_admission
 check_closed
 check_limits
 check_network "$NEIGHBOUR"
