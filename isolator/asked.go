@@ -66,8 +66,9 @@ func shellWords(c *caller.Caller, line string, spec profile.RunConfig, inSession
 	if !inSession {
 		return []string{sh, "-c", line}
 	}
-	// The line itself is shifted away, so that it sees no argument.
-	return []string{sh, "-c", "trap 'pwd -P >" + session.LastFile + " 2>/dev/null' EXIT; eval \"shift\n$1\"", sh, line}
+	// The line itself is shifted away, so that it sees no argument. A call before may have
+	// left a FIFO there, which would keep this one for ever.
+	return []string{sh, "-c", "trap '[ -p " + session.LastFile + " ] || pwd -P >" + session.LastFile + " 2>/dev/null' EXIT; eval \"shift\n$1\"", sh, line}
 }
 
 // SessionProject is the project that sessions of a place belong to: its root, or outside of

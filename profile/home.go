@@ -70,5 +70,5 @@ func (g *granter) ownHome(name string) {
 		g.say("writes", "home own", "keeps a home of its own between runs")
 		return
 	}
-	g.list("writes", "home named", "keeps a home of its own between runs, with the logins in it, and shares it with all boxes that name it", texts([]string{name}))
+	g.list("writes", HomeNamed, "keeps a home of its own between runs, with the logins in it, and shares it with all boxes that name it", texts([]string{name}))
 }

@@ -159,5 +159,11 @@ func (b *builder) inTemporary(p string) bool {
 // packageFolders are the name a program is called by, and the package it
 // belongs to.
 func (b *builder) packageFolders(program string) []string {
-	return []string{b.linkFree(program), packageOf(b.canon(program))}
+	real := b.canon(program)
+	for _, dir := range []string{b.rc.Workdir, b.rc.Project} {
+		if dir != "" && (paths.Below(dir, program) || paths.Below(b.canon(dir), program)) && !paths.Below(b.canon(dir), real) {
+			return nil // a link there may be one that a box has made
+		}
+	}
+	return []string{b.linkFree(program), packageOf(real)}
 }
