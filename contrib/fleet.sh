@@ -36,9 +36,12 @@ mkdir -p -- "$FLEET_CACHE"
 exec 9>"$FLEET_CACHE/lock"
 flock -n 9 || die 'another make fleet runs here'
 
+podman_groups=(-o -path '*/libpod_parent*')
+[ -z "$(find /sys/fs/cgroup -type d -name libpod_parent)" ] || podman_groups=()
 # groups: the control groups of an engine, those inside first. Version 1 has a tree for each
 # controller, version 2 has one.
-groups() { find /sys/fs/cgroup -depth -type d -path "*/$FLEET_GROUP*" 2>/dev/null || :; }
+# podman makes its own beside them; where they were before, they stay.
+groups() { find /sys/fs/cgroup -depth -type d \( -path "*/$FLEET_GROUP*" ${podman_groups[@]+"${podman_groups[@]}"} \) 2>/dev/null || :; }
 
 # sweep removes what is left of this run, or of one that was killed.
 sweep() {

@@ -1,8 +1,8 @@
 #!/bin/bash
 # inside.sh PART...: called by fleet.sh in namespaces of its own, as their first process.
 #
-#  1. Mounts: a /proc of these processes; a /run and the folders that engines use by name,
-#     empty; the unpacked packages over /usr. None of it is seen outside.
+#  1. Mounts: a /proc of these processes; an empty /run; layers over the folders that engines
+#     write to by name; the unpacked packages over /usr. None of it is seen outside.
 #  2. The network: two nodes and a few addresses that play the world.
 #  3. The parts, each a script that brings its engine up and checks.
 set -eEu
@@ -16,8 +16,9 @@ mounts() {
 	mount -t proc proc /proc
 	mount -t tmpfs -o mode=0755 run /run
 	mkdir -p /run/netns /run/lock /run/user "$FLEET_STATE"/{logs,run,proc,sys}
-	for dir in /var/lib/cni /etc/cni /var/lib/kubelet /var/lib/containers /var/log; do
-		[ ! -d "$dir" ] || mount -t tmpfs -o mode=0755 "${dir##*/}" "$dir"
+	for dir in /etc /var/lib /var/log; do # what engines write there goes with the run
+		mkdir -p -- "$FLEET_STATE/over$dir"/{upper,work}
+		mount -t overlay -o "lowerdir=$dir,upperdir=$FLEET_STATE/over$dir/upper,workdir=$FLEET_STATE/over$dir/work" over "$dir"
 	done
 	mount -t overlay -o "ro,lowerdir=$FLEET_CACHE/root/usr:/usr" usr /usr
 	# A kubelet sets the kernel's knobs for the whole machine. The settings of a network are
