@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -56,8 +57,10 @@ func (p *Profile) lastMounts(c Context) []strict.Entry[mountSpec] {
 }
 
 type encoder struct {
-	b    strings.Builder
-	home string
+	b       strings.Builder
+	home    string
+	bare    bool     // without a word of where a value comes from
+	without []string // keys that are left out
 }
 
 // table writes a struct of the schema: first its plain keys, then its tables,
@@ -75,6 +78,9 @@ func (e *encoder) table(v reflect.Value, path []string) {
 		for i := range v.NumField() {
 			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
 			sub := append(path[:len(path):len(path)], name)
+			if slices.Contains(e.without, strings.Join(sub, ".")) {
+				continue
+			}
 			plain := func(set bool, value string, at strict.Pos) {
 				if set && !later {
 					line(name, value, at)
@@ -129,7 +135,7 @@ func (e *encoder) list(l *strict.List) (string, strict.Pos) {
 		if i == 0 {
 			at = it.At
 		}
-		one = one && it.At.File == at.File
+		one = one && (e.bare || it.At.File == at.File)
 		items = append(items, quote(it.Text))
 	}
 	if line := "[" + strings.Join(items, ", ") + "]"; one && len(line) <= maxLine {
@@ -156,6 +162,9 @@ func mountValue(m mountSpec) string {
 	if m.Mode.Set {
 		parts = append(parts, "mode = "+quote(m.Mode.V))
 	}
+	if m.Missing.Set {
+		parts = append(parts, "missing = "+quote(m.Missing.V))
+	}
 	if len(parts) == 0 {
 		return "{}"
 	}
@@ -163,7 +172,7 @@ func mountValue(m mountSpec) string {
 }
 
 func (e *encoder) origin(at strict.Pos) string {
-	if at.File == "" {
+	if at.File == "" || e.bare {
 		return ""
 	}
 	return fmt.Sprintf(" # %s:%d", e.path(at.File), at.Line)

@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/learn"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
 	"github.com/enr/inner/profile/strict"
@@ -25,14 +26,14 @@ import (
 
 // runFlags are the flags of `inner run`.
 type runFlags struct {
-	profile, workdir, entrypoint, argsFile, sha256 string
-	who                                            whoFlags
-	network, noNetwork, interactive, noInteractive bool
-	mounts, env, args                              []string
-	timeout                                        *seconds
-	dryRun, json, yes, allowRemote, keep, denials  bool
-	detach                                         bool
-	limits                                         profile.Limits
+	profile, workdir, entrypoint, argsFile, sha256, approved string
+	who                                                      whoFlags
+	network, noNetwork, interactive, noInteractive           bool
+	mounts, env, args                                        []string
+	timeout                                                  *seconds
+	dryRun, json, yes, allowRemote, keep, denials            bool
+	limits                                                   profile.Limits
+	detach bool
 }
 
 func (a *app) cmdRun() *cobra.Command {
@@ -68,6 +69,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask; never allows a remote profile")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "run a profile from a URL without asking")
 	fl.StringVar(&f.sha256, "sha256", "", "the profile's digest, as `HEX`; anything else is refused")
+	fl.StringVar(&f.approved, "approved", "", "run exactly the profile with this digest, `sha256:HEX`, from the file that -p names")
 	fl.Var((*limit)(&f.limits.Memory), "limit-memory", "memory limit, e.g. 2G")
 	fl.Var((*limit)(&f.limits.CPU), "limit-cpu", "CPU limit, e.g. 200%")
 	fl.Var((*limit)(&f.limits.Pids), "limit-pids", "process limit")
@@ -89,6 +91,9 @@ func (a *app) cmdRun() *cobra.Command {
 			if v := cmd.Flags().Lookup(flag); v.Changed && v.Value.String() == "" {
 				return usagef("--%s is empty", flag)
 			}
+		}
+		if err := checkApproved(f, cmd.Flags().Changed); err != nil {
+			return err
 		}
 		if err := f.who.check(cmd); err != nil {
 			return err
@@ -135,15 +140,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 		}
 		return a.unusable(err, "")
 	}
-	var p *profile.Profile
-	if remote.IsURL(f.profile) {
-		p, err = a.chooseRemote(f, pl, o)
-	} else if p, err = a.Choose(f.profile, pl); err == nil {
-		err = checkPin(p, f.sha256)
-	}
-	if err == nil {
-		p, o, err = a.commanded(pl, p, o, false, nil)
-	}
+	p, o, err := a.chooseRun(f, pl, o)
 	if err != nil {
 		if !f.dryRun {
 			a.auditUnusable(f.profile, pl.Cwd, err)
@@ -172,6 +169,29 @@ func (a *app) runRun(f runFlags, extra []string) error {
 		defer call.Observe.Close()
 	}
 	return exit(leave(a.run(call)))
+}
+
+// chooseRun finds the profile of a run, and what [commands] of config.toml makes of it.
+func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides) (p *profile.Profile, _ profile.Overrides, err error) {
+	switch {
+	case f.approved != "":
+		p, err = a.chooseApproved(f, pl)
+	case remote.IsURL(f.profile):
+		p, err = a.chooseRemote(f, pl, o)
+	default:
+		if p, err = a.Choose(f.profile, pl); err == nil {
+			err = checkPin(p, f.sha256)
+		}
+	}
+	if err != nil {
+		return nil, o, err
+	}
+	chosen := p
+	p, o, err = a.commanded(pl, p, o, false, nil)
+	if err == nil && f.approved != "" && p != chosen {
+		err = notApproved(chosen, p)
+	}
+	return p, o, err
 }
 
 // run carries a call out, and says why when it does not start.

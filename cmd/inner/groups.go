@@ -20,6 +20,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		{"See what happens here:", []*cobra.Command{a.cmdStatus(), a.cmdWhich(), a.cmdExplain(), a.cmdWhy()}},
 		{"Run:", []*cobra.Command{a.cmdRun(), a.cmdExec(), a.cmdBypass(), a.cmdPs(), a.cmdAttach(), a.cmdDetach(), a.cmdStop(), a.cmdSession(), a.cmdAgent(), a.cmdTools(), a.cmdMCP()}},
 		{"See what a run did:", []*cobra.Command{a.cmdChanges(), log, a.cmdHome()}},
+		{"Beyond this machine:", []*cobra.Command{a.cmdExport()}},
 		{"Write profiles:", []*cobra.Command{profiles, a.cmdLearn(), a.cmdVerify(), a.cmdRoles(), a.cmdConfig()}},
 		{"For scripts and shells:", []*cobra.Command{a.cmdShim(), a.cmdCompletion()}},
 	} {

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/export"
+)
+
+// exportFlags are the flags of inner export.
+type exportFlags struct {
+	profile, to, form, name, image, repo, commit, tasks, egressIP string
+	secrets, variables, volumes                                        []string
+}
+
+func (a *app) cmdExport() *cobra.Command {
+	var f exportFlags
+	c := &cobra.Command{
+		Use:   "export -p NAME --to kube|podman|agent-sandbox|slurm --image REF@sha256:DIGEST [flags] [-- args]",
+		Short: "Write a profile as objects of an engine: Kubernetes, podman, agent-sandbox, Slurm",
+		Long: "Write a profile as objects of an engine, to standard output: for kubectl apply, podman kube play\n" +
+			"or sbatch. The same profile and the same flags give the same bytes.\n\n" +
+			"What the profile asks for and the engine cannot give is listed, all of it at once, and nothing is\n" +
+			"written: exit code 125. What is given in part only is said on standard error. docs/fleet.md has\n" +
+			"the table of all keys.",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	fl := c.Flags()
+	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	fl.StringVar(&f.to, "to", "", "the engine: kube, podman, agent-sandbox or slurm")
+	fl.StringVar(&f.form, "form", "nested", "nested: inner's own box in the container; native: the container is the box")
+	fl.StringVar(&f.image, "image", "", "the image, with inner and the program in it: `REF@sha256:DIGEST`")
+	fl.StringVar(&f.name, "name", "", "the name of the objects and of the branches of results; the profile's unless given")
+	fl.StringVar(&f.repo, "repo", "", "the repository to work on: an https `URL`")
+	fl.StringVar(&f.commit, "commit", "", "the commit of it to begin at: the whole `SHA`")
+	fl.StringVar(&f.tasks, "tasks", "", "a TOML `FILE` with a [[task]] for each run: repo, commit, prompt")
+	fl.StringArrayVar(&f.secrets, "secret", nil, "`CAP=NAME`: the Secret with the login of a capability; publish=NAME, checkout=NAME: the one with the token for git (repeatable)")
+	fl.StringArrayVar(&f.variables, "secret-env", nil, "`VAR=NAME/KEY`: a variable of the box that is a key of a Secret (repeatable)")
+	fl.StringArrayVar(&f.volumes, "volume", nil, "`PATH=pvc:NAME`: the claim that stands for a mount of the profile, or for the home, ~ (repeatable)")
+	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "podman", "agent-sandbox", "slurm"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("form", cobra.FixedCompletions([]string{"nested", "native"}, cobra.ShellCompDirectiveNoFileComp))
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := a.outside(cmd); err != nil {
+			return err
+		}
+		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
+			return usagef("unexpected argument %q: the program's arguments go after --", args[0])
+		}
+		if f.profile == "" || f.to == "" {
+			return usagef("-p and --to are missing: inner export -p NAME --to kube --image REF@sha256:DIGEST")
+		}
+		return a.export(f, args)
+	}
+	return c
+}
+
+// export writes the objects to standard output, or lists what does not translate.
+func (a *app) export(f exportFlags, args []string) error {
+	pl, err := a.Here()
+	if err != nil {
+		return err
+	}
+	if err := a.firstUse(); err != nil {
+		return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+	}
+	p, err := a.Choose(f.profile, pl)
+	if err != nil {
+		return a.unusable(err, f.profile)
+	}
+	r := &export.Request{
+		Profile: p, Target: export.Target(f.to), Form: export.Form(f.form), Name: f.name, Image: f.image, Args: args, EgressIP: f.egressIP,
+	}
+	if err := f.into(r); err != nil {
+		return err
+	}
+	if err := r.Check(); err != nil {
+		return usage{err}
+	}
+	refused, said := export.Judge(r)
+	for _, finding := range refused {
+		a.say("refused: %s", finding)
+	}
+	text, err := export.Objects(r)
+	if err != nil {
+		return err
+	}
+	if err := isolator.Experimental(p); err != nil {
+		return err
+	}
+	for _, finding := range said {
+		a.say("partly: %s", finding)
+	}
+	_, err = raw(a.stdout).Write(text)
+	return err
+}
+
+// into reads the flags that have a form of their own.
+func (f exportFlags) into(r *export.Request) error {
+	for _, s := range f.secrets {
+		what, name, ok := strings.Cut(s, "=")
+		if !ok {
+			return usagef("--secret %q is not CAPABILITY=NAME", s)
+		}
+		r.Secrets = append(r.Secrets, export.Secret{For: what, Name: name})
+	}
+	for _, s := range f.variables {
+		name, from, ok := strings.Cut(s, "=")
+		secret, key, ok2 := strings.Cut(from, "/")
+		if !ok || !ok2 {
+			return usagef("--secret-env is not VARIABLE=NAME/KEY") // a value may stand there by mistake
+		}
+		r.Variables = append(r.Variables, export.Variable{Var: name, Name: secret, Key: key})
+	}
+	for _, s := range f.volumes {
+		path, claim, ok := strings.Cut(s, "=pvc:")
+		if !ok {
+			return usagef("--volume %q is not PATH=pvc:NAME", s)
+		}
+		r.Volumes = append(r.Volumes, export.Volume{Path: path, Claim: claim})
+	}
+	switch {
+	case f.tasks != "" && (f.repo != "" || f.commit != ""):
+		return usagef("--tasks and --repo contradict each other: each task has its repository")
+	case (f.repo == "") != (f.commit == ""):
+		return usagef("--repo and --commit go together")
+	case f.tasks == "":
+		r.Tasks = []export.Task{{Repo: f.repo, Commit: f.commit}}
+		return nil
+	}
+	tasks, err := readTasks(f.tasks)
+	r.Tasks = tasks
+	return err
+}
+
+// readTasks reads the file of --tasks.
+func readTasks(path string) ([]export.Task, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usagef("--tasks: %w", err)
+	}
+	tasks, err := export.ReadTasks(path, data)
+	if err != nil {
+		if errors.Is(err, export.ErrTasks) {
+			return nil, &fault.Refusal{Code: 2, Msg: fmt.Sprintf("--tasks %q: %v", path, err)}
+		}
+		return nil, err
+	}
+	return tasks, nil
+}

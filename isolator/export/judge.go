@@ -1,0 +1,156 @@
+package export
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/profile"
+)
+
+// Finding is a key of the profile, or one item of it, that does not translate as it is.
+type Finding struct {
+	Key     string
+	Item    string // of a list or a table; "" for a key with one value
+	Verdict Verdict
+	Words   string
+}
+
+// String is the finding in one line.
+func (f Finding) String() string {
+	text := f.Key
+	if f.Item != "" {
+		text += fmt.Sprintf(" %q", f.Item)
+	}
+	return text + ": " + f.Words
+}
+
+// Judge says what does not translate at all, and what only in part, in the order of the schema.
+func Judge(r *Request) (refused, said []Finding) {
+	rows := Table()
+	for _, w := range r.Profile.Written() {
+		i := slices.IndexFunc(rows, func(row Row) bool { return row.Key == w.Key })
+		if i < 0 { // a key that nobody thought of does not travel
+			refused = append(refused, Finding{Key: w.Key, Verdict: Refused, Words: "inner export does not know it"})
+			continue
+		}
+		for _, f := range rows[i].judge(r, w) {
+			if f.Verdict == Refused {
+				refused = append(refused, f)
+			} else {
+				said = append(said, f)
+			}
+		}
+	}
+	return refused, said
+}
+
+func (row Row) judge(r *Request, w profile.Written) []Finding {
+	cases := row.Nested
+	switch {
+	case r.Target == Slurm:
+		cases = row.Slurm
+	case r.Form == Native:
+		cases = row.Native
+	}
+	var out []Finding
+	for i, item := range w.Values {
+		value := item
+		if len(w.Pairs) > 0 {
+			value = w.Pairs[i].Value
+		}
+		for _, c := range cases {
+			if len(c.On) > 0 && !slices.Contains(c.On, item) || c.If != nil && !c.If(r, item, value) {
+				continue
+			}
+			f := Finding{Key: row.Key, Verdict: c.Verdict, Words: c.Words}
+			if len(w.Values) > 1 || isList(row.Key) {
+				f.Item = item
+			}
+			out = append(out, f)
+			break
+		}
+	}
+	return out
+}
+
+// isList reports whether a key has items that are worth a name each.
+func isList(key string) bool {
+	return slices.Contains([]string{"mounts", "env.set", "env.inherit", "git.overrides", "sandbox.network_allow", "sandbox.network_deny", "capabilities"}, key)
+}
+
+// refusal says that there is something refused.
+func refusal(r *Request, n int) error {
+	what := "one thing that does"
+	if n > 1 {
+		what = fmt.Sprintf("%d things that do", n)
+	}
+	return &fault.Refusal{
+		Code: 125, Kind: fault.KindProfile,
+		Msg:  fmt.Sprintf("profile %q is not exported to %s (%s): it asks for %s not translate", r.Profile.Name, r.Target, r.Form, what),
+		Hint: "write a profile that extends it and says otherwise, or export to another target",
+	}
+}
+
+// loginVariables are the variables that an agent takes its login from.
+func loginVariables(capability string) []string {
+	switch capability {
+	case "claude":
+		return []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}
+	case "gemini":
+		return []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}
+	case "codex":
+		return []string{"CODEX_API_KEY", "OPENAI_API_KEY"}
+	case "cursor":
+		return []string{"CURSOR_API_KEY"}
+	case "opencode":
+		return []string{"ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"}
+	}
+	return nil
+}
+
+// boxVariable is a variable of the container that is one key of a Secret.
+type boxVariable struct {
+	Variable
+	optional bool // the Secret need not have the key
+}
+
+// variables are those that come from Secrets, each once: those of --secret-env, then the
+// logins.
+func (r *Request) variables() []boxVariable {
+	var out []boxVariable
+	add := func(v boxVariable) {
+		if !slices.ContainsFunc(out, func(o boxVariable) bool { return o.Var == v.Var }) {
+			out = append(out, v)
+		}
+	}
+	for _, v := range r.Variables {
+		add(boxVariable{Variable: v})
+	}
+	for _, s := range r.Secrets {
+		names := loginVariables(s.For)
+		for _, name := range names {
+			add(boxVariable{Variable{name, s.Name, name}, len(names) > 1})
+		}
+	}
+	return out
+}
+
+// given reports whether a variable comes from a Secret.
+func (r *Request) given(name string) bool {
+	return slices.ContainsFunc(r.variables(), func(v boxVariable) bool { return v.Var == name })
+}
+
+// network is the network mode of a profile.
+func network(p *profile.Profile) profile.Network {
+	mode := profile.NetOff
+	for _, w := range p.Written() {
+		switch {
+		case w.Key == "sandbox.network_mode":
+			return profile.Network(w.Value())
+		case w.Key == "sandbox.network" && w.Value() == "true":
+			mode = profile.NetFull
+		}
+	}
+	return mode
+}

@@ -1,0 +1,85 @@
+package export
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/hosts"
+)
+
+// networkPolicy is the second layer: what the pod as a whole can reach, should the box not hold.
+// Nothing comes in. Out go questions to DNS servers and connections to the public internet, and
+// of private addresses those that the profile or a repository names as addresses; a pod whose
+// profile has no network, and that fetches nothing, reaches nothing.
+func (r *Request) networkPolicy() fields {
+	egress := list{}
+	if network(r.Profile) != profile.NetOff || r.Tasks[0].Repo != "" {
+		private := words("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/4", "240.0.0.0/4")
+		egress = append(
+			egress,
+			fields{{"ports", list{fields{{"protocol", "UDP"}, {"port", 53}}, fields{{"protocol", "TCP"}, {"port", 53}}}}},
+			fields{{"to", list{
+				fields{{"ipBlock", fields{{"cidr", "0.0.0.0/0"}, {"except", private}}}},
+				fields{{"ipBlock", fields{{"cidr", "2000::/3"}}}},
+			}}},
+		)
+		for _, a := range r.addresses() {
+			egress = append(egress, fields{
+				{"to", list{fields{{"ipBlock", fields{{"cidr", netip.PrefixFrom(a.Addr(), a.Addr().BitLen()).String()}}}}}},
+				{"ports", list{fields{{"protocol", "TCP"}, {"port", int(a.Port())}}}},
+			})
+		}
+	}
+	return fields{
+		{"apiVersion", "networking.k8s.io/v1"},
+		{"kind", "NetworkPolicy"},
+		{"metadata", r.metadata()},
+		{"spec", fields{
+			{"podSelector", fields{{"matchLabels", fields{{labelFleet, r.objectName()}, {labelRole, "box"}}}}},
+			{"policyTypes", words("Ingress", "Egress")},
+			{"ingress", list{}},
+			{"egress", egress},
+		}},
+	}
+}
+
+// addresses are the private addresses that are named as such, each once.
+func (r *Request) addresses() []netip.AddrPort {
+	var out []netip.AddrPort
+	seen := map[netip.AddrPort]bool{}
+	add := func(addr netip.Addr, port uint16) {
+		if a := netip.AddrPortFrom(addr, port); addr.IsPrivate() && !seen[a] {
+			seen[a] = true
+			out = append(out, a)
+		}
+	}
+	for _, text := range r.values("sandbox.network_allow") {
+		e, err := hosts.Parse(text)
+		if err != nil || !e.Addr.IsValid() {
+			continue
+		}
+		for _, port := range e.Ports {
+			add(e.Addr, port)
+		}
+	}
+	for _, t := range r.Tasks {
+		u, err := url.Parse(t.Repo)
+		if err != nil {
+			continue
+		}
+		addr, err := netip.ParseAddr(u.Hostname())
+		if err != nil {
+			continue
+		}
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
+			add(addr, uint16(n))
+		}
+	}
+	return out
+}

@@ -1,0 +1,283 @@
+// Package export writes a profile as objects of an engine that runs containers: Kubernetes,
+// podman, agent-sandbox, or as a batch script of Slurm. It makes no scheduler, and asks
+// neither the network nor the engine.
+//
+//	refused, said := export.Judge(request)   // what does not translate, and what only in part
+//	text, err := export.Objects(request)     // for stdout; the same request gives the same bytes
+//
+// What becomes of each key of the profile language is one table (Table), which Judge goes by
+// and docs/fleet.md shows. A profile with a key that is refused is not exported at all.
+//
+// Whatever the target: the profile travels as text, its digest as an annotation, and the entry
+// in the container hashes it again (inner run --approved). The pod has no token of a service
+// account, none of the node's namespaces and folders, a read-only root, no capability, and an
+// image that is named by its digest. Values of secrets are never read here.
+package export
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile"
+)
+
+// Target is the engine that the objects are for.
+type Target string
+
+// The targets.
+const (
+	Kube         Target = "kube"
+	Podman       Target = "podman"
+	AgentSandbox Target = "agent-sandbox"
+	Slurm        Target = "slurm"
+)
+
+// Targets are all of them, in the order of the manual.
+func Targets() []Target { return []Target{Kube, Podman, AgentSandbox, Slurm} }
+
+// Form is how the box is made there.
+type Form string
+
+// The forms: Nested is inner's own box in the container, Native one that the container and
+// inner box-entry are.
+const (
+	Nested Form = "nested"
+	Native Form = "native"
+)
+
+// Request is what is to be exported.
+type Request struct {
+	Profile *profile.Profile
+	Target  Target
+	Form    Form
+	Name    string // of the objects, and of the branches of results; "" is the profile's
+	Image   string // REF@sha256:HEX
+	Args    []string
+	Tasks   []Task // at least one; those of a run without a repository have none
+
+	Secrets   []Secret
+	Variables []Variable
+	Volumes   []Volume
+	EgressIP  string // of the service of the egress pod; "" has the fence made by nft in the pod
+}
+
+// Task is one run.
+type Task struct {
+	Repo, Commit string // "" without a repository; Commit is 40 or 64 hexadecimal digits
+	Prompt       string // one argument more of the program; "" for none
+}
+
+// Secret is a Secret of the engine that has the login of a capability, or with the name
+// publish the token that results are pushed with, or with checkout that for reading.
+type Secret struct{ For, Name string }
+
+// Names of secrets that are no capability.
+const (
+	forPublish  = "publish"
+	forCheckout = "checkout"
+)
+
+// Variable is a variable of the box that is one key of a Secret.
+type Variable struct{ Var, Name, Key string }
+
+// Volume is a claim that stands for a folder of the profile's [mounts], or for the home (~).
+type Volume struct{ Path, Claim string }
+
+// Places in the container.
+const (
+	homeDir    = "/home/agent"
+	sourceDir  = "/work/src"
+	profileDir = "/inner"
+	outDir     = "/out"
+	bundle     = outDir + "/changes.bundle"
+)
+
+var (
+	digested = regexp.MustCompile(`^[a-z0-9][a-z0-9./:_-]*@sha256:[0-9a-f]{64}$`)
+	objectID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$`)
+	secretID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?$`)
+	keyID    = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
+	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+)
+
+// maxTasks is how many tasks one request may have, and maxText the most bytes that they and
+// the profile may be: a ConfigMap holds 1 MiB.
+const (
+	maxTasks = 1000
+	maxText  = 900 << 10
+)
+
+// Check says what is wrong with the request itself, as a use of inner export.
+func (r *Request) Check() error {
+	if !slices.Contains(Targets(), r.Target) {
+		return fmt.Errorf("--to %q is not one of kube, podman, agent-sandbox, slurm", r.Target)
+	}
+	if r.Form != Nested && r.Form != Native {
+		return fmt.Errorf("--form %q is not one of nested, native", r.Form)
+	}
+	if r.Form == Native && r.Target != Kube {
+		return fmt.Errorf("--form native goes with --to kube")
+	}
+	if !objectID.MatchString(r.objectName()) {
+		return fmt.Errorf("%q is no name of an object: letters, digits and - in lower case, at most 52; name one with --name", r.objectName())
+	}
+	if err := r.checkEngine(); err != nil {
+		return err
+	}
+	return r.checkTasks()
+}
+
+// checkEngine looks at what is said for the engine: image, secrets, volumes.
+func (r *Request) checkEngine() error {
+	switch {
+	case r.Target == Slurm && (r.Image != "" || len(r.Secrets)+len(r.Variables)+len(r.Volumes) > 0):
+		return fmt.Errorf("--image, --secret, --secret-env and --volume are not for --to slurm: inner runs on its nodes as it does here")
+	case r.Target != Slurm && r.Image == "":
+		return fmt.Errorf("--image is missing: REF@sha256:DIGEST")
+	case r.Target != Slurm && !digested.MatchString(r.Image):
+		return fmt.Errorf("--image %q has no digest: REF@sha256:DIGEST (a tag can be moved to another image)", r.Image)
+	}
+	for _, s := range r.Secrets {
+		known := slices.Contains(append(profile.Capabilities(), forPublish, forCheckout), s.For)
+		if !known || !secretID.MatchString(s.Name) {
+			return fmt.Errorf("--secret %s=%s: it is CAPABILITY=NAME, publish=NAME or checkout=NAME", s.For, s.Name)
+		}
+		if (s.For == forPublish || s.For == forCheckout) && (r.Target != Kube || r.Tasks[0].Repo == "") {
+			return fmt.Errorf("--secret %s=%s goes with --to kube and a repository", s.For, s.Name)
+		}
+	}
+	for _, v := range r.Variables {
+		if !variable.MatchString(v.Var) || !secretID.MatchString(v.Name) || !keyID.MatchString(v.Key) {
+			return fmt.Errorf("--secret-env %s=%s/%s: it is VARIABLE=NAME/KEY", v.Var, v.Name, v.Key)
+		}
+	}
+	for _, v := range r.Volumes {
+		if !secretID.MatchString(v.Claim) || !r.mounted(v.Path) {
+			return fmt.Errorf("--volume %s=pvc:%s: it is the path of a mount as the profile has it, or ~ for the home", v.Path, v.Claim)
+		}
+	}
+	if r.EgressIP != "" && (r.Form != Native || !plainIPv4.MatchString(r.EgressIP)) {
+		return fmt.Errorf("--egress-ip %q goes with --form native, and is the IPv4 address that the service of the egress pod is to have", r.EgressIP)
+	}
+	return nil
+}
+
+var plainIPv4 = regexp.MustCompile(`^(\d{1,3}\.){3}\d{1,3}$`)
+
+func (r *Request) checkTasks() error {
+	size := len(r.text())
+	if len(r.Tasks) == 0 || len(r.Tasks) > maxTasks {
+		return fmt.Errorf("there are %d tasks; it can be 1 to %d", len(r.Tasks), maxTasks)
+	}
+	for i, t := range r.Tasks {
+		size += len(t.Prompt) + len(t.Repo) + 100
+		if t.Repo == "" && t.Commit == "" {
+			continue
+		}
+		if err := CheckRepo(t.Repo, t.Commit); err != nil {
+			return fmt.Errorf("task %d: %w", i, err)
+		}
+		if r.Target == Podman || r.Target == AgentSandbox {
+			return fmt.Errorf("--to %s has no repository: bring the folder with the mounts of the profile", r.Target)
+		}
+	}
+	if size > maxText {
+		return fmt.Errorf("the profile and the tasks are %d bytes; a ConfigMap holds %d", size, maxText)
+	}
+	return nil
+}
+
+// CheckRepo says what is wrong with a repository and the commit that a task begins at. A
+// login in the address would stand in the exported text.
+func CheckRepo(repo, commit string) error {
+	u, err := url.Parse(repo)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "file" || u.Scheme != "file" && u.Host == "":
+		return fmt.Errorf("repository %q is not an https, http or file URL", repo)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("repository %q: a login, a query or a fragment does not belong into it; name a Secret with --secret publish=NAME", u.Redacted())
+	case strings.ContainsFunc(repo, func(c rune) bool { return c <= ' ' || c == 0x7f }):
+		return fmt.Errorf("repository %q has a blank or a control character in it", repo)
+	case !commitID.MatchString(commit):
+		return fmt.Errorf("commit %q is not a whole commit: 40 hexadecimal digits in lower case", commit)
+	}
+	return nil
+}
+
+// mounted reports whether a path is one that a volume can stand for.
+func (r *Request) mounted(p string) bool {
+	if p == "~" {
+		return true
+	}
+	for _, w := range r.Profile.Written() {
+		if w.Key == "mounts" && slices.Contains(w.Values, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// objectName is the name of the objects.
+func (r *Request) objectName() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return strings.ToLower(strings.ReplaceAll(r.Profile.Name, "_", "-"))
+}
+
+// secret returns the name of the Secret for a capability, publish or checkout; "" for none.
+func (r *Request) secret(what string) string {
+	for _, s := range r.Secrets {
+		if s.For == what {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// claim returns the claim of a mount's path, "" for none.
+func (r *Request) claim(p string) string {
+	for _, v := range r.Volumes {
+		if v.Path == p {
+			return v.Claim
+		}
+	}
+	return ""
+}
+
+// text is the profile as it travels.
+func (r *Request) text() string {
+	if r.Target == Slurm {
+		return r.Profile.Portable(nil, nil)
+	}
+	without := []string{"sync_credentials", "sandbox.limits.memory", "sandbox.limits.cpu", "shim.commands", "shim.when", "verify.custom.checks"}
+	var names []string
+	for _, v := range r.variables() {
+		names = append(names, v.Var)
+	}
+	return r.Profile.Portable(without, names)
+}
+
+// Digest is that of the profile as it travels: lower-case hexadecimal sha256.
+func (r *Request) Digest() string {
+	sum := sha256.Sum256([]byte(r.text()))
+	return hex.EncodeToString(sum[:])
+}
+
+// inPod is the place of a path of a profile in the container.
+func inPod(p string) string {
+	if p == "~" {
+		return homeDir
+	}
+	if rest, ok := strings.CutPrefix(p, "~/"); ok {
+		return path.Join(homeDir, rest)
+	}
+	return path.Clean(p)
+}

@@ -1,0 +1,241 @@
+package export
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/registry"
+)
+
+// Verdict is what becomes of a key.
+type Verdict string
+
+// The verdicts.
+const (
+	Exact   Verdict = "exact"
+	Partly  Verdict = "partly"
+	Refused Verdict = "refused"
+)
+
+// Case is what becomes of a key with some values. The first that fits an item counts; an item
+// that none fits is exact.
+type Case struct {
+	On      []string                                  // values; none is every value
+	If      func(r *Request, item, value string) bool // besides; nil is always
+	When    string                                    // what On and If come to, for people; "" is always
+	Verdict Verdict
+	Words   string
+}
+
+// Row is one key of the profile language.
+type Row struct {
+	Key string
+	// Nested, Native and Slurm are the cases of inner's own box in a container, of a container
+	// that is the box, and of a batch job. None is exact.
+	Nested, Native, Slurm []Case
+}
+
+// Table has a row for every key, in the order of the schema; a test compares them.
+func Table() []Row {
+	return slices.Concat(generalRows(), networkRows(), sandboxRows(), mountRows(), programRows())
+}
+
+func refused(words string, on ...string) Case {
+	return Case{On: on, When: quotedList(on), Verdict: Refused, Words: words}
+}
+
+func partly(words string, on ...string) Case {
+	return Case{On: on, When: quotedList(on), Verdict: Partly, Words: words}
+}
+
+func (c Case) when(when string, f func(r *Request, item, value string) bool) Case {
+	c.If, c.When = f, when
+	return c
+}
+
+func quotedList(on []string) string {
+	if len(on) == 0 {
+		return ""
+	}
+	return "`" + strings.Join(on, "`, `") + "`"
+}
+
+// both has the same cases for both forms of a container.
+func both(key string, cases ...Case) Row { return Row{Key: key, Nested: cases, Native: cases} }
+
+func exact(key string) Row { return Row{Key: key} }
+
+func generalRows() []Row {
+	login := refused("there is no login for it: --secret CAPABILITY=NAME names the Secret that has it").when("without --secret",
+		func(r *Request, item, _ string) bool { return r.secret(item) == "" || len(loginVariables(item)) == 0 })
+	return []Row{
+		exact("schema_version"),
+		exact("name"),
+		exact("description"),
+		exact("extends"), // it travels as one file
+		both("workspaces_path", refused("its folders are made on your machine")),
+		{"experimental", []Case{refused("an experimental profile does not start", "true")}, []Case{refused("an experimental profile does not start", "true")}, []Case{refused("an experimental profile does not start", "true")}},
+		{
+			"capabilities",
+			[]Case{login, partly("its login is variables of the Secret; your settings of it do not travel")},
+			[]Case{login, partly("its login is variables of the Secret, its hosts are allowed; your settings of it do not travel")},
+			nil,
+		},
+		both("sync_credentials", partly("a login that is a variable is not renewed in the box, and nothing is written back", "true")),
+		exact("shim.commands"), // nobody types in a pod
+		exact("shim.when"),
+	}
+}
+
+func networkRows() []Row {
+	full := "the network of a pod is the cluster's; list hosts in network_allow, with network_mode = \"allowlist\""
+	asked := partly("the registry is the one that the package manager in the image is set to").when("groups of package managers", asksClient)
+	private := refused("the network of a pod cannot be reached from your computer")
+	return []Row{
+		both("sandbox.network", refused(full, "true")),
+		both("sandbox.network_mode", refused(full, "full"), refused("nobody is there to be asked", "ask")),
+		{
+			"sandbox.network_allow",
+			[]Case{asked},
+			[]Case{refused("its hosts are what a package manager says; list them").when("groups of package managers", asksClient)},
+			nil,
+		},
+		{
+			"sandbox.network_deny",
+			[]Case{asked},
+			[]Case{refused("its hosts are what a package manager says; list them").when("groups of package managers", asksClient)},
+			nil,
+		},
+		both("sandbox.publish", private),
+		both("sandbox.host_ports", refused("the services of your computer are not the pod's")),
+		both("sandbox.clipboard", refused("a pod has no clipboard", "true")),
+		both("sandbox.devices", refused("a pod gets no device of its node")),
+		both("sandbox.allow", refused("what it shows is on your machine; a secret comes with --secret or --secret-env")),
+	}
+}
+
+// asksClient reports whether an item is a group whose hosts a package manager names.
+func asksClient(_ *Request, item, _ string) bool {
+	group, ok := strings.CutPrefix(item, "@")
+	if !ok {
+		return false
+	}
+	_, fixed := registry.Fixed(group)
+	return !fixed
+}
+
+func sandboxRows() []Row {
+	image := partly("the image is what it sees of a system", "minimal")
+	noHome := func(r *Request, _, _ string) bool { return r.claim("~") == "" }
+	whole := "the whole container has this limit, inner's own processes included"
+	alone := refused("inner makes no mounts in this form: --form nested")
+	return []Row{
+		{"sandbox.base", nil, []Case{image}, nil},
+		{"sandbox.workdir_mode", nil, []Case{refused("inner makes no mounts in this form: --form nested", "keep", "none")}, nil},
+		{"sandbox.writable", nil, []Case{alone}, nil},
+		{"sandbox.keep", nil, []Case{alone}, nil},
+		{"sandbox.etc", nil, []Case{image}, nil},
+		both(
+			"sandbox.home",
+			partly("it lasts as long as the pod: --volume ~=pvc:NAME keeps it", "own").when("`own` without --volume", noHome),
+			partly("a home in a pod is empty, but for --volume", "host", "host-ro"),
+		),
+		both("sandbox.home_name", refused("pods share no home: --volume ~=pvc:NAME").when("without --volume", noHome)),
+		both("sandbox.home_allow", partly("a home in a pod is empty, but for --volume; programs come with the image")),
+		{"sandbox.hide", nil, []Case{alone}, nil},
+		both("sandbox.pid_namespace", refused("processes could outlive the run", "false")),
+		{"sandbox.git_dir", nil, []Case{
+			refused("inner makes no mounts in this form: --form nested", "ro"),
+			partly("the git directory is the clone's, and goes with the pod; commits leave as a bundle"),
+		}, nil},
+		{"sandbox.proc", nil, []Case{refused("/proc is the container's: --form nested", "bind", "empty")}, nil},
+		exact("sandbox.seccomp"),
+		{"sandbox.landlock", nil, []Case{refused("in this form Landlock is what holds writes", "off")}, nil},
+		both("sandbox.backend", refused("the engine is the one of --to", "podman")),
+		both("sandbox.cgroup_manager", refused("there are no containers in the box of a pod", "cgroupfs", "systemd")),
+		both("sandbox.limits.memory", partly(whole)),
+		both("sandbox.limits.cpu", partly(whole)),
+		{"sandbox.limits.pids", nil, []Case{refused("processes are counted for all pods of a node: --form nested")}, nil},
+		exact("sandbox.limits.files"),
+		exact("sandbox.limits.file_size"),
+		{"sandbox.limits.disk", nil, []Case{partly("it is the size of /tmp and of each tmpfs mount")}, nil},
+		exact("sandbox.limits_required"),
+	}
+}
+
+func mountRows() []Row {
+	unclaimed := func(r *Request, item, mode string) bool { return mode != string(profile.Tmpfs) && r.claim(item) == "" }
+	mounts := []Case{
+		refused("the copy, and what changed in it, would go with the pod").when("mode `safe-rw`", func(_ *Request, _, mode string) bool { return mode == string(profile.SafeRW) }),
+		refused("it is a folder of your machine: --volume PATH=pvc:NAME names the volume that stands for it").when("`ro` and `rw` without --volume", unclaimed),
+	}
+	secret := refused("its value looks like a secret: inherit the variable, and --secret-env VARIABLE=NAME/KEY").when("values that look like secrets",
+		func(_ *Request, item, value string) bool { return (profile.Env{}).Hidden(item, value) })
+	filled := refused("its value is made of a variable of yours: inherit that, and --secret-env VARIABLE=NAME/KEY").when("values made of other variables than HOME, USER and PATH", madeOfYours)
+	login := refused("it looks like a login: the token for git is --secret publish=NAME").when("values that look like secrets",
+		func(_ *Request, item, value string) bool {
+			return profile.LooksSecret(item) || profile.HasLogin(value) || profile.HasLogin(item) || strings.HasSuffix(strings.ToLower(item), "extraheader")
+		})
+	bare := partly("the container has it only by --secret-env VARIABLE=NAME/KEY, or --secret").when("names that look like secrets, without --secret-env",
+		func(r *Request, item, _ string) bool {
+			return profile.LooksSecret(item) && !strings.Contains(item, "*") && !r.given(item)
+		})
+	theirs := "the variables are those of the container"
+	return []Row{
+		both("mounts", mounts...),
+		both("env.clearenv", partly(theirs, "false")),
+		both("env.inherit_all", partly(theirs, "true")),
+		both("env.inherit", bare),
+		{"env.set", []Case{secret, filled}, []Case{secret, filled}, []Case{secret}},
+		exact("env.path_prepend"),
+		both("git.strip_sections", partly("the container has no git settings of yours")),
+		{"git.overrides", []Case{login}, []Case{login}, []Case{login}},
+	}
+}
+
+// madeOfYours reports whether a value of [env] set is made of a variable that a container does
+// not have.
+func madeOfYours(_ *Request, _, value string) bool {
+	value = strings.ReplaceAll(value, "$$", "")
+	for _, part := range strings.Split(value, "$")[1:] {
+		name := strings.TrimPrefix(part, "{")
+		end := strings.IndexFunc(name, func(c rune) bool {
+			return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+		})
+		if end >= 0 {
+			name = name[:end]
+		}
+		if !slices.Contains([]string{"HOME", "USER", "PATH"}, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func programRows() []Row {
+	terminal := refused("nobody sits at it; --to agent-sandbox has a terminal", "true").when("`true`, but with agent-sandbox",
+		func(r *Request, _, _ string) bool { return r.Target != AgentSandbox })
+	batch := refused("a batch job has no terminal", "true")
+	noops := refused("commands are blocked by mounts of inner's own box: --form nested")
+	return []Row{
+		exact("entrypoint.cmd"),
+		exact("entrypoint.args"),
+		{"entrypoint.interactive", []Case{terminal}, []Case{terminal}, []Case{batch}},
+		{"entrypoint.tui", []Case{terminal}, []Case{terminal}, []Case{batch}},
+		both("entrypoint.cursor_fix", partly("there is no terminal, but with agent-sandbox")),
+		both("entrypoint.workdir", refused("the working folder of a pod is the clone of --repo")),
+		both("entrypoint.history", refused("the history of your shells is on your machine")),
+		{"output.summary", nil, []Case{partly("inner box-entry writes no summary", "true")}, nil},
+		both("output.log", refused("the log of a pod is its output")),
+		exact("output.timeout_seconds"),
+		{"output.record", []Case{refused("there is no terminal to record", "true"), partly("the audit log goes with the pod; its output is the record", "audit")}, []Case{refused("there is no terminal to record", "true"), partly("the output of the pod is the record", "audit")}, nil},
+		both("output.review", refused("the copies of a run would go with the pod", "true")),
+		exact("output.max_output"), // of calls, which a pod has none of
+		{"noop.block", nil, []Case{noops}, nil},
+		{"noop.rewrite", nil, []Case{noops}, nil},
+		{"noop.message", nil, []Case{noops}, nil},
+		{"noop.mode", nil, []Case{refused("commands are blocked by mounts of inner's own box: --form nested", "hard")}, nil},
+		exact("verify.custom.checks"), // run by inner verify alone
+	}
+}

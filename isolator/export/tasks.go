@@ -1,0 +1,48 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// ErrTasks is a file of tasks that can be read, and whose tasks do not go together.
+var ErrTasks = errors.New("not a list of tasks")
+
+// taskFile is the file of --tasks.
+type taskFile struct {
+	Task strict.Tables[taskRow] `toml:"task"`
+}
+
+type taskRow struct {
+	Repo   strict.String `toml:"repo"`
+	Commit strict.String `toml:"commit"`
+	Prompt strict.String `toml:"prompt"`
+}
+
+// ReadTasks reads a file of tasks: one [[task]] for each run of the fleet, with the
+// repository, the commit to begin at, and a prompt, which is the last argument of the program.
+// Either all of them have a repository or none, and the same with the prompt.
+func ReadTasks(path string, data []byte) ([]Task, error) {
+	var f taskFile
+	if problems := strict.Decode(path, data, &f); len(problems) > 0 {
+		return nil, strict.Problems(problems)
+	}
+	var out []Task
+	for _, row := range f.Task.Rows {
+		out = append(out, Task{Repo: row.Repo.V, Commit: row.Commit.V, Prompt: row.Prompt.V})
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%w: there is no [[task]]", ErrTasks)
+	}
+	for i, t := range out {
+		if (t.Repo == "") != (out[0].Repo == "") || (t.Repo == "") != (t.Commit == "") {
+			return nil, fmt.Errorf("%w: task %d: all tasks have repo and commit, or none has", ErrTasks, i)
+		}
+		if (t.Prompt == "") != (out[0].Prompt == "") {
+			return nil, fmt.Errorf("%w: task %d: all tasks have a prompt, or none has", ErrTasks, i)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,104 @@
+package profile
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// Written is a key that a merged profile has.
+type Written struct {
+	Key    string   // as in the manual, such as sandbox.network_allow
+	Values []string // of a list its items, of a table its keys, else the value
+	Pairs  []KV     // of a table: its entries, of [mounts] with the mode for a value
+	At     strict.Pos
+}
+
+// Value is the value of a key that has one.
+func (w Written) Value() string {
+	if len(w.Values) == 0 {
+		return ""
+	}
+	return w.Values[0]
+}
+
+// Keys lists every key of the language, in the order of the schema.
+func Keys() []string {
+	var out []string
+	walkKeys(reflect.ValueOf(&source{}).Elem(), nil, func(key string, _ any) { out = append(out, key) })
+	return out
+}
+
+// Written returns the keys that the profile and what it extends set, in the order of the schema.
+func (p *Profile) Written() []Written {
+	var out []Written
+	src := p.src
+	walkKeys(reflect.ValueOf(&src).Elem(), nil, func(key string, x any) {
+		if w, ok := written(x); ok {
+			w.Key = key
+			out = append(out, w)
+		}
+	})
+	return out
+}
+
+// walkKeys calls f for every key below a struct of the schema, with a pointer to its value.
+func walkKeys(v reflect.Value, path []string, f func(key string, x any)) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
+		sub := append(slices.Clip(path), name)
+		if strings.HasSuffix(field.Type.PkgPath(), "/strict") {
+			f(strings.Join(sub, "."), v.Field(i).Addr().Interface())
+		} else {
+			walkKeys(v.Field(i), sub, f)
+		}
+	}
+}
+
+func written(x any) (w Written, set bool) {
+	switch x := x.(type) {
+	case *strict.List:
+		w.At = x.At
+		return Written{Values: x.Texts(), At: x.At}, len(x.Items) > 0
+	case *strict.Table[string]:
+		for _, e := range x.Entries {
+			w.Values, w.Pairs, w.At = append(w.Values, e.Key), append(w.Pairs, KV{e.Key, e.Value}), e.At
+		}
+	case *strict.Table[mountSpec]:
+		for _, e := range x.Entries {
+			w.Values, w.Pairs, w.At = append(w.Values, e.Key), append(w.Pairs, KV{e.Key, or(e.Value.Mode, string(RO))}), e.At
+		}
+	case *strict.Tables[checkRow]:
+		for _, row := range x.Rows {
+			w.Values, w.At = append(w.Values, row.Name.V), row.Name.At
+		}
+	case *strict.String:
+		return Written{Values: []string{x.V}, At: x.At}, x.Set
+	default:
+		text, at, _ := scalarText(x)
+		return Written{Values: []string{strings.Trim(text, `"`)}, At: at}, text != ""
+	}
+	return w, len(w.Values) > 0
+}
+
+// Portable returns the profile merged with everything it extends, as the text of one
+// profile that extends nothing, without the keys named and with no word of the files it
+// was read from. inherit are variables that it is given besides. The text depends on the
+// profile alone.
+func (p *Profile) Portable(without, inherit []string) string {
+	e := &encoder{bare: true, without: without}
+	src := p.src
+	src.Extends = strict.String{}
+	list := &src.Env.Inherit
+	list.Items = slices.Clone(list.Items)
+	for _, name := range inherit {
+		if !slices.Contains(list.Texts(), name) {
+			list.Items, list.Set = append(list.Items, strict.Item{Text: name}), true
+		}
+	}
+	e.table(reflect.ValueOf(&src).Elem(), nil)
+	return e.b.String()
+}
