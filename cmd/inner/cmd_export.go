@@ -16,7 +16,7 @@ import (
 // exportFlags are the flags of inner export.
 type exportFlags struct {
 	profile, to, form, name, image, repo, commit, tasks, egressIP string
-	secrets, variables, volumes                                        []string
+	secrets, variables, volumes                                   []string
 }
 
 func (a *app) cmdExport() *cobra.Command {

@@ -26,14 +26,14 @@ import (
 
 // runFlags are the flags of `inner run`.
 type runFlags struct {
-	profile, workdir, entrypoint, argsFile, sha256, approved string
-	who                                                      whoFlags
-	network, noNetwork, interactive, noInteractive           bool
-	mounts, env, args                                        []string
-	timeout                                                  *seconds
-	dryRun, json, yes, allowRemote, keep, denials            bool
-	limits                                                   profile.Limits
-	detach bool
+	profile, workdir, entrypoint, argsFile, sha256, approved, bundle string
+	who                                                              whoFlags
+	network, noNetwork, interactive, noInteractive                   bool
+	mounts, env, args                                                []string
+	timeout                                                          *seconds
+	dryRun, json, yes, allowRemote, keep, denials                    bool
+	limits                                                           profile.Limits
+	detach                                                           bool
 }
 
 func (a *app) cmdRun() *cobra.Command {
@@ -70,6 +70,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "run a profile from a URL without asking")
 	fl.StringVar(&f.sha256, "sha256", "", "the profile's digest, as `HEX`; anything else is refused")
 	fl.StringVar(&f.approved, "approved", "", "run exactly the profile with this digest, `sha256:HEX`, from the file that -p names")
+	fl.StringVar(&f.bundle, "bundle", "", "leave the commits of the run, and what it did not commit, as a git bundle in this `FILE`")
 	fl.Var((*limit)(&f.limits.Memory), "limit-memory", "memory limit, e.g. 2G")
 	fl.Var((*limit)(&f.limits.CPU), "limit-cpu", "CPU limit, e.g. 200%")
 	fl.Var((*limit)(&f.limits.Pids), "limit-pids", "process limit")
@@ -87,7 +88,7 @@ func (a *app) cmdRun() *cobra.Command {
 				return usagef("--%s and --%s contradict each other", two[0], two[1])
 			}
 		}
-		for _, flag := range []string{"profile", "workdir", "entrypoint", "args-file"} {
+		for _, flag := range []string{"profile", "workdir", "entrypoint", "args-file", "bundle"} {
 			if v := cmd.Flags().Lookup(flag); v.Changed && v.Value.String() == "" {
 				return usagef("--%s is empty", flag)
 			}
@@ -168,7 +169,15 @@ func (a *app) runRun(f runFlags, extra []string) error {
 		call.Observe = &features.Observe{Observer: learn.New(), Done: features.TellDenied}
 		defer call.Observe.Close()
 	}
-	return exit(leave(a.run(call)))
+	left, err := beginBundle(pl.Cwd, f.bundle)
+	if err != nil {
+		return err
+	}
+	out := a.run(call)
+	if out.Started {
+		out.Code = left.end(a, out.Code)
+	}
+	return exit(leave(out))
 }
 
 // chooseRun finds the profile of a run, and what [commands] of config.toml makes of it.

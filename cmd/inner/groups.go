@@ -30,7 +30,7 @@ func (a *app) addCommands(root *cobra.Command) {
 			root.AddCommand(c)
 		}
 	}
-	for _, c := range []*cobra.Command{a.cmdAudit(), a.cmdReset(), a.cmdResources(), a.cmdVersion()} {
+	for _, c := range []*cobra.Command{a.cmdAudit(), a.cmdReset(), a.cmdResources(), a.cmdVersion(), a.cmdCheckout(), a.cmdPublish()} {
 		c.Hidden = true
 		root.AddCommand(c)
 	}

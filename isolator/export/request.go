@@ -184,8 +184,8 @@ func (r *Request) checkTasks() error {
 		if err := CheckRepo(t.Repo, t.Commit); err != nil {
 			return fmt.Errorf("task %d: %w", i, err)
 		}
-		if r.Target == Podman || r.Target == AgentSandbox {
-			return fmt.Errorf("--to %s has no repository: bring the folder with the mounts of the profile", r.Target)
+		if r.Target != Kube {
+			return fmt.Errorf("--to %s takes no repository: the pod that pushes is one of --to kube", r.Target)
 		}
 	}
 	if size > maxText {

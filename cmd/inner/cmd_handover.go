@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/export"
+	"github.com/enr/inner/isolator/handover"
+)
+
+// The commands of the containers beside the box. They are typed by nobody, and not listed.
+
+// gitToken is the variable that has the token of these containers.
+const gitToken = "INNER_GIT_TOKEN"
+
+// handoverTime is how long a container may take to fetch, or to push.
+const handoverTime = 8 * time.Minute
+
+func (a *app) cmdCheckout() *cobra.Command {
+	var task string
+	c := &cobra.Command{
+		Use: "checkout --task FILE DIR", Short: "In a pod: put the repository of a task at its commit", Hidden: true,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			repo, commit, err := readTask(task)
+			if err != nil {
+				return err
+			}
+			ctx, stop := context.WithTimeout(context.Background(), handoverTime)
+			defer stop()
+			if err := (handover.Git{Token: os.Getenv(gitToken)}).Checkout(ctx, repo, commit, args[0]); err != nil {
+				return &fault.Refusal{Code: 125, Msg: err.Error()}
+			}
+			a.say("%s is at %s", repo, commit)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&task, "task", "", "a `FILE` with the repository and the commit, in one line")
+	return c
+}
+
+func (a *app) cmdPublish() *cobra.Command {
+	var task, ref string
+	var wait bool
+	c := &cobra.Command{
+		Use: "publish --task FILE --ref REF BUNDLE", Short: "In a pod: check the bundle that a run left, and push it", Hidden: true,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.outside(cmd); err != nil {
+				return err
+			}
+			repo, commit, err := readTask(task)
+			if err != nil {
+				return err
+			}
+			if wait { // the engine ends the containers beside the box when that has ended
+				end := make(chan os.Signal, 1)
+				signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
+				<-end
+			}
+			ctx, stop := context.WithTimeout(context.Background(), handoverTime)
+			defer stop()
+			r := handover.Result{Bundle: args[0], Repo: repo, Commit: commit, Ref: ref}
+			head, err := handover.Git{Token: os.Getenv(gitToken)}.Publish(ctx, r)
+			switch {
+			case errors.Is(err, handover.ErrNothing):
+				a.say("the run left nothing to push")
+				return nil
+			case err != nil:
+				return &fault.Refusal{Code: 1, Msg: "not pushed: " + err.Error()}
+			}
+			a.say("pushed %s as %s of %s", head, ref, repo)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&task, "task", "", "a `FILE` with the repository and the commit, in one line")
+	c.Flags().StringVar(&ref, "ref", "", "the branch to push to: refs/heads/inner/`FLEET/INDEX`")
+	c.Flags().BoolVar(&wait, "wait", false, "until the container is told to end")
+	return c
+}
+
+// readTask reads the file of a task: repository and commit.
+func readTask(path string) (repo, commit string, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", usagef("--task: %w", err)
+	}
+	repo, commit, _ = strings.Cut(strings.TrimSuffix(string(data), "\n"), " ")
+	if err := export.CheckRepo(repo, commit); err != nil {
+		return "", "", usagef("--task %q: %w", path, err)
+	}
+	return repo, commit, nil
+}
+
+// leaving is a run with --bundle: what it commits is left as a bundle when it has ended.
+type leaving struct{ dir, base, bundle string }
+
+// beginBundle finds out where the run begins. Without a repository to begin in, nothing runs.
+func beginBundle(dir, bundle string) (*leaving, error) {
+	if bundle == "" {
+		return nil, nil
+	}
+	base, err := handover.Git{}.Head(context.Background(), dir)
+	if err != nil {
+		return nil, &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: the working folder is at no commit: " + err.Error(), Hint: "start it in a clone"}
+	}
+	return &leaving{dir, base, bundle}, nil
+}
+
+// end writes the bundle, and returns the exit code: that of the program, unless its work could
+// not be kept.
+func (l *leaving) end(a *app, code int) int {
+	if l == nil {
+		return code
+	}
+	ctx, stop := context.WithTimeout(context.Background(), handoverTime)
+	defer stop()
+	switch err := (handover.Git{}).Leave(ctx, l.dir, l.base, l.bundle); {
+	case errors.Is(err, handover.ErrNothing):
+		a.say("the run left no commits, and no bundle")
+	case err != nil:
+		a.warn("there is no bundle: %v", err)
+		if code == 0 {
+			return 1
+		}
+	default:
+		a.say("the commits of the run are in %s", l.bundle)
+	}
+	return code
+}

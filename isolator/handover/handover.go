@@ -1,0 +1,236 @@
+// Package handover takes the work of a run out of a container as one git bundle, and brings it
+// to where it is reviewed. Who does what:
+//
+//	Checkout  before the run, in a container of its own: the repository at one commit
+//	Leave     after the run, where the program was: one bundle with one branch
+//	Publish   in a container that alone has the token: looks at the bundle, and pushes it
+//	          as a branch of inner's own
+//	Fetch     on the computer of whoever reviews: those branches, for inner changes
+//
+// What the program leaves is a stranger's word. The bundle is copied before it is looked at;
+// it must have exactly the one branch, Branch; its objects are checked (fsck), and it must
+// build on the commit that the run began at. It is never pushed to a branch that is not below
+// refs/heads/inner, and never over one that is there.
+//
+// git is run without the configuration of any user, without hooks, and asks nobody.
+package handover
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/enr/inner/internal/helper"
+)
+
+// Branch is the one ref of a bundle.
+const Branch = "refs/heads/inner"
+
+// ErrNothing says that there is nothing to hand over.
+var ErrNothing = errors.New("nothing was committed and nothing was changed")
+
+// Git runs git. The zero value finds it on the PATH of this process.
+type Git struct {
+	Program string // path of git; "" looks on PATH
+	Token   string // for the servers that it fetches from and pushes to; "" for none
+}
+
+// run runs git in a folder, and returns what it prints.
+func (g Git) run(ctx context.Context, dir string, words ...string) (string, error) {
+	program := g.Program
+	if program == "" {
+		var err error
+		if program, err = exec.LookPath("git"); err != nil {
+			return "", errors.New("git was not found: it belongs into the image")
+		}
+	}
+	// What a repository's own configuration could have executed is off.
+	cmd := exec.CommandContext(ctx, program, append([]string{
+		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never",
+		"-c", "protocol.https.allow=always", "-c", "protocol.http.allow=always", "-c", "protocol.file.allow=always",
+		"-c", "credential.helper=", "-c", "gc.auto=0", "-c", "commit.gpgSign=false", "-c", "advice.detachedHead=false",
+	}, words...)...)
+	cmd.Dir = dir
+	cmd.Env = g.environment()
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := helper.Run(cmd); err != nil {
+		text := strings.TrimSpace(complaint.String())
+		if text == "" {
+			text = err.Error()
+		}
+		return out.String(), fmt.Errorf("git %s: %s", verb(words), g.without(text))
+	}
+	return out.String(), nil
+}
+
+// environment is that of git: where to find programs and a proxy, and no configuration but the
+// token, which nobody sees in a list of processes and which no repository keeps.
+func (g Git) environment() []string {
+	env := []string{
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "LC_ALL=C",
+		"GIT_AUTHOR_NAME=inner", "GIT_AUTHOR_EMAIL=inner@localhost", "GIT_COMMITTER_NAME=inner", "GIT_COMMITTER_EMAIL=inner@localhost",
+	}
+	for _, name := range []string{"PATH", "HOME", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	if g.Token != "" {
+		env = append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic "+g.login())
+	}
+	return env
+}
+
+func (g Git) login() string {
+	return base64.StdEncoding.EncodeToString([]byte("x-access-token:" + g.Token))
+}
+
+// without takes the token out of a text of git's.
+func (g Git) without(text string) string {
+	if g.Token == "" {
+		return text
+	}
+	return strings.NewReplacer(g.Token, "…", g.login(), "…").Replace(text)
+}
+
+// verb is the command among the words of a call of git.
+func verb(words []string) string {
+	for i := 0; i < len(words); i++ {
+		if words[i] == "-c" {
+			i++
+			continue
+		}
+		return words[i]
+	}
+	return ""
+}
+
+// Head is the commit that a folder is at.
+func (g Git) Head(ctx context.Context, dir string) (string, error) {
+	out, err := g.run(ctx, dir, "rev-parse", "--verify", "HEAD^{commit}")
+	return strings.TrimSpace(out), err
+}
+
+// Checkout puts a repository at one commit into dir, which does not exist or is empty, on a
+// branch called inner.
+func (g Git) Checkout(ctx context.Context, repo, commit, dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return err
+	}
+	if _, err := g.run(ctx, "/", "clone", "--quiet", "--no-checkout", "--", repo, dir); err != nil {
+		return err
+	}
+	_, err := g.run(ctx, dir, "checkout", "--quiet", "-B", "inner", commit, "--")
+	return err
+}
+
+// Leave writes what a folder has besides the commit base to the file bundle: its HEAD, and with
+// one more commit what is not committed, unless there are submodules. The error is ErrNothing
+// when it is at base.
+func (g Git) Leave(ctx context.Context, dir, base, bundle string) error {
+	changed, err := g.run(ctx, dir, "status", "--porcelain", "--untracked-files=all", "--ignore-submodules=all")
+	if err != nil {
+		return err
+	}
+	links, err := g.run(ctx, dir, "ls-files", "--stage")
+	if err != nil {
+		return err
+	}
+	// git add looks into submodules, with what their own configuration has it execute.
+	if changed != "" && !gitlink.MatchString(links) {
+		if _, err := g.run(ctx, dir, "add", "--all", "--", "."); err != nil {
+			return err
+		}
+		if _, err := g.run(ctx, dir, "commit", "--quiet", "--no-verify", "--message", "inner: what the run left without a commit"); err != nil {
+			return err
+		}
+	}
+	head, err := g.Head(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if head == base {
+		return ErrNothing
+	}
+	if _, err := g.run(ctx, dir, "update-ref", "--no-deref", Branch, head); err != nil {
+		return err
+	}
+	next := bundle + ".next"
+	if _, err := g.run(ctx, dir, "bundle", "create", "--quiet", next, base+".."+Branch); err != nil {
+		return err
+	}
+	// The publisher is another user, of the same group.
+	if err := os.Chmod(next, 0o640); err != nil {
+		return err
+	}
+	return os.Rename(next, bundle)
+}
+
+// Result is a bundle that is to become a branch.
+type Result struct {
+	Bundle       string
+	Repo, Commit string // where it goes, and what the run began at
+	Ref          string // refs/heads/inner/FLEET/INDEX
+}
+
+var (
+	published = regexp.MustCompile(`^refs/heads/inner/[a-z0-9][-a-z0-9]{0,51}/[0-9]{1,4}$`)
+	gitlink   = regexp.MustCompile(`(?m)^160000 `)
+	headLine  = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64}) ` + Branch + `\n$`)
+)
+
+// maxBundle is the largest bundle that is taken, in bytes.
+const maxBundle = 1 << 30
+
+// Publish checks a bundle and pushes it. It returns the commit. The error is ErrNothing when
+// there is no bundle.
+func (g Git) Publish(ctx context.Context, r Result) (commit string, err error) {
+	if !published.MatchString(r.Ref) {
+		return "", fmt.Errorf("%q is not refs/heads/inner/FLEET/INDEX", r.Ref)
+	}
+	dir, err := os.MkdirTemp("", "publish")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	own := filepath.Join(dir, "bundle")
+	if err := copyBundle(r.Bundle, own); err != nil {
+		return "", err
+	}
+	repo := filepath.Join(dir, "repo")
+	if _, err := g.run(ctx, dir, "init", "--quiet", "--bare", repo); err != nil {
+		return "", err
+	}
+	heads, err := g.run(ctx, repo, "bundle", "list-heads", own)
+	if err != nil {
+		return "", err
+	}
+	if !headLine.MatchString(heads) {
+		return "", fmt.Errorf("the bundle does not hold %s and nothing else: %q", Branch, heads)
+	}
+	if _, err := g.run(ctx, repo, "fetch", "--quiet", "--no-tags", "--", r.Repo, "+refs/heads/*:refs/base/*"); err != nil {
+		return "", err
+	}
+	if _, err := g.run(ctx, repo, "cat-file", "-e", r.Commit+"^{commit}"); err != nil {
+		return "", fmt.Errorf("commit %s is on no branch of %s", r.Commit, r.Repo)
+	}
+	if _, err := g.run(ctx, repo, "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags", own, Branch+":refs/result/0"); err != nil {
+		return "", err
+	}
+	if _, err := g.run(ctx, repo, "merge-base", "--is-ancestor", r.Commit, "refs/result/0"); err != nil {
+		return "", fmt.Errorf("what the bundle holds does not build on %s", r.Commit)
+	}
+	if _, err := g.run(ctx, repo, "push", "--quiet", "--no-verify", "--", r.Repo, "refs/result/0:"+r.Ref); err != nil {
+		return "", err
+	}
+	out, err := g.run(ctx, repo, "rev-parse", "refs/result/0")
+	return strings.TrimSpace(out), err
+}
