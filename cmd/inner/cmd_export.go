@@ -15,17 +15,17 @@ import (
 
 // exportFlags are the flags of inner export.
 type exportFlags struct {
-	profile, to, form, name, image, repo, commit, tasks, egressIP string
-	secrets, variables, volumes                                   []string
+	profile, to, form, name, image, repo, commit, tasks string
+	secrets, variables, volumes                         []string
 }
 
 func (a *app) cmdExport() *cobra.Command {
 	var f exportFlags
 	c := &cobra.Command{
-		Use:   "export -p NAME --to kube|podman|agent-sandbox|slurm --image REF@sha256:DIGEST [flags] [-- args]",
-		Short: "Write a profile as objects of an engine: Kubernetes, podman, agent-sandbox, Slurm",
-		Long: "Write a profile as objects of an engine, to standard output: for kubectl apply, podman kube play\n" +
-			"or sbatch. The same profile and the same flags give the same bytes.\n\n" +
+		Use:   "export -p NAME --to kube|slurm --image REF@sha256:DIGEST [flags] [-- args]",
+		Short: "Write a profile as objects of Kubernetes, or as a batch script of Slurm",
+		Long: "Write a profile as objects of an engine, to standard output: for kubectl apply or\n" +
+			"sbatch. The same profile and the same flags give the same bytes.\n\n" +
 			"What the profile asks for and the engine cannot give is listed, all of it at once, and nothing is\n" +
 			"written: exit code 125. What is given in part only is said on standard error. docs/fleet.md has\n" +
 			"the table of all keys.",
@@ -34,8 +34,8 @@ func (a *app) cmdExport() *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
-	fl.StringVar(&f.to, "to", "", "the engine: kube, podman, agent-sandbox or slurm")
-	fl.StringVar(&f.form, "form", "nested", "nested: inner's own box in the container; native: the container is the box")
+	fl.StringVar(&f.to, "to", "", "the engine: kube or slurm")
+	fl.StringVar(&f.form, "form", "nested", "nested: inner's own box in the container")
 	fl.StringVar(&f.image, "image", "", "the image, with inner and the program in it: `REF@sha256:DIGEST`")
 	fl.StringVar(&f.name, "name", "", "the name of the objects and of the branches of results; the profile's unless given")
 	fl.StringVar(&f.repo, "repo", "", "the repository to work on: an https `URL`")
@@ -45,8 +45,8 @@ func (a *app) cmdExport() *cobra.Command {
 	fl.StringArrayVar(&f.variables, "secret-env", nil, "`VAR=NAME/KEY`: a variable of the box that is a key of a Secret (repeatable)")
 	fl.StringArrayVar(&f.volumes, "volume", nil, "`PATH=pvc:NAME`: the claim that stands for a mount of the profile, or for the home, ~ (repeatable)")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
-	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "podman", "agent-sandbox", "slurm"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("form", cobra.FixedCompletions([]string{"nested", "native"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "slurm"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("form", cobra.FixedCompletions([]string{"nested"}, cobra.ShellCompDirectiveNoFileComp))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.outside(cmd); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (a *app) export(f exportFlags, args []string) error {
 		return a.unusable(err, f.profile)
 	}
 	r := &export.Request{
-		Profile: p, Target: export.Target(f.to), Form: export.Form(f.form), Name: f.name, Image: f.image, Args: args, EgressIP: f.egressIP,
+		Profile: p, Target: export.Target(f.to), Form: export.Form(f.form), Name: f.name, Image: f.image, Args: args,
 	}
 	if err := f.into(r); err != nil {
 		return err

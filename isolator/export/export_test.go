@@ -84,7 +84,8 @@ func samples() map[string][]string {
 		"sandbox.git_dir":        {"[sandbox]\ngit_dir = \"ro\"", "[sandbox]\ngit_dir = \"own\""},
 		"sandbox.proc":           {"[sandbox]\nproc = \"bind\""},
 		"sandbox.landlock":       {"[sandbox]\nlandlock = \"off\""},
-		"sandbox.backend":        {"[sandbox]\nbackend = \"podman\""},
+		"sandbox.backend":        {"[sandbox]\nbackend = \"podman\"\nimage = \"x@sha256:" + strings.Repeat("a", 64) + "\"", "[sandbox]\nbackend = \"docker\"\nimage = \"x@sha256:" + strings.Repeat("a", 64) + "\""},
+		"sandbox.image":          {"[sandbox]\nbackend = \"auto\"\nimage = \"x@sha256:" + strings.Repeat("a", 64) + "\""},
 		"sandbox.cgroup_manager": {"[sandbox]\ncgroup_manager = \"systemd\""},
 		"sandbox.limits.memory":  {"[sandbox.limits]\nmemory = \"1G\""},
 		"sandbox.limits.cpu":     {"[sandbox.limits]\ncpu = \"100%\""},
@@ -122,7 +123,7 @@ func TestEachKeyAlone(t *testing.T) {
 			to    Target
 			form  Form
 			cases []Case
-		}{{Kube, Nested, row.Nested}, {Podman, Nested, row.Nested}, {Kube, Native, row.Native}, {Slurm, Nested, row.Slurm}} {
+		}{{Kube, Nested, row.Nested}, {Slurm, Nested, row.Slurm}} {
 			found := map[string]bool{}
 			for _, sample := range all[row.Key] {
 				r := request(load(t, sample), target.to, target.form)
@@ -251,7 +252,7 @@ func TestCheck(t *testing.T) {
 		{func(r *Request) { r.Image = "registry.example/agent:latest" }, "has no digest"},
 		{func(r *Request) { r.Image = "registry.example/agent:latest@sha256:" + strings.Repeat("A", 64) }, "has no digest"},
 		{func(r *Request) { r.Target = "nomad" }, "not one of kube"},
-		{func(r *Request) { r.Form = "bare" }, "not one of nested"},
+		{func(r *Request) { r.Form = "bare" }, "is not nested"},
 		{func(r *Request) { r.Name = "Upper" }, "no name of an object"},
 		{func(r *Request) { r.Secrets = []Secret{{"nobody", "x"}} }, "--secret nobody"},
 		{func(r *Request) { r.Secrets = []Secret{{"publish", "x"}} }, "and a repository"},
@@ -288,7 +289,7 @@ func TestBuiltIns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, target := range []golden{{to: Kube, form: Nested}, {to: Kube, form: Native}, {to: Podman, form: Nested}, {to: AgentSandbox, form: Nested}, {to: Slurm, form: Nested}} {
+		for _, target := range []golden{{to: Kube, form: Nested}, {to: Slurm, form: Nested}} {
 			r := request(p, target.to, target.form)
 			refused, _ := Judge(r)
 			text, err := Objects(r)

@@ -47,11 +47,8 @@ func Judge(r *Request) (refused, said []Finding) {
 
 func (row Row) judge(r *Request, w profile.Written) []Finding {
 	cases := row.Nested
-	switch {
-	case r.Target == Slurm:
+	if r.Target == Slurm {
 		cases = row.Slurm
-	case r.Form == Native:
-		cases = row.Native
 	}
 	var out []Finding
 	for i, item := range w.Values {

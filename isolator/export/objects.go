@@ -37,16 +37,7 @@ func Objects(r *Request) ([]byte, error) {
 	if r.Target == Slurm {
 		return slurm(r), nil
 	}
-	objects := []fields{r.configMap()}
-	switch {
-	case r.Target == Podman:
-		objects = append(objects, r.podmanPod())
-	case r.Target == AgentSandbox:
-		objects = append(objects, r.networkPolicy(), r.sandboxTemplate(), r.warmPool(), r.claimObject())
-	default:
-		objects = append(objects, r.networkPolicy(), r.job())
-	}
-	return documents(objects), nil
+	return documents([]fields{r.configMap(), r.networkPolicy(), r.job()}), nil
 }
 
 func (r *Request) metadata() fields {
@@ -141,9 +132,7 @@ func (r *Request) podSpec() fields {
 		{"hostPID", false},
 		{"hostIPC", false},
 	}
-	if r.Form == Nested && r.Target != Podman {
-		spec = append(spec, field{"hostUsers", false}) // root in the box is nobody on the node
-	}
+	spec = append(spec, field{"hostUsers", false}) // root in the box is nobody on the node
 	spec = append(spec, r.dns()...)
 	if limit := r.timeout(); limit > 0 {
 		spec = append(spec, field{"activeDeadlineSeconds", int((limit + startup) / time.Second)})
@@ -286,13 +275,8 @@ func (r *Request) box() fields {
 		}
 	}
 	more := fields{{"workingDir", r.workdir()}}
-	if r.Target == AgentSandbox {
-		more = append(more, field{"stdin", true}, field{"tty", true})
-	}
 	security := low(userBox)
-	if r.Form == Nested && r.Target != Podman {
-		security = append(security, field{"seccompProfile", fields{{"type", "Localhost"}, {"localhostProfile", seccompFile}}})
-	}
+	security = append(security, field{"seccompProfile", fields{{"type", "Localhost"}, {"localhostProfile", seccompFile}}})
 	if limits := r.limits(); limits != nil {
 		more = append(more, field{"resources", fields{{"limits", limits}}})
 	}
@@ -310,12 +294,9 @@ func (r *Request) workdir() string {
 	return "/work"
 }
 
-// command starts the program. The box has no terminal but with agent-sandbox.
+// command starts the program. The box has no terminal.
 func (r *Request) command() list {
-	c := words("inner", "run", "--approved", "sha256:"+r.Digest(), "-p", profileDir+"/"+profileFile)
-	if r.Target != AgentSandbox {
-		c = append(c, "--no-interactive")
-	}
+	c := words("inner", "run", "--approved", "sha256:"+r.Digest(), "-p", profileDir+"/"+profileFile, "--no-interactive")
 	if r.Tasks[0].Repo != "" {
 		c = append(c, "--bundle", bundle)
 	}

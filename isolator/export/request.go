@@ -1,6 +1,5 @@
-// Package export writes a profile as objects of an engine that runs containers: Kubernetes,
-// podman, agent-sandbox, or as a batch script of Slurm. It makes no scheduler, and asks
-// neither the network nor the engine.
+// Package export writes a profile as objects of Kubernetes, or as a batch script of Slurm. It
+// makes no scheduler, and asks neither the network nor the engine.
 //
 //	refused, said := export.Judge(request)   // what does not translate, and what only in part
 //	text, err := export.Objects(request)     // for stdout; the same request gives the same bytes
@@ -32,24 +31,18 @@ type Target string
 
 // The targets.
 const (
-	Kube         Target = "kube"
-	Podman       Target = "podman"
-	AgentSandbox Target = "agent-sandbox"
-	Slurm        Target = "slurm"
+	Kube  Target = "kube"
+	Slurm Target = "slurm"
 )
 
 // Targets are all of them, in the order of the manual.
-func Targets() []Target { return []Target{Kube, Podman, AgentSandbox, Slurm} }
+func Targets() []Target { return []Target{Kube, Slurm} }
 
 // Form is how the box is made there.
 type Form string
 
-// The forms: Nested is inner's own box in the container, Native one that the container and
-// inner box-entry are.
-const (
-	Nested Form = "nested"
-	Native Form = "native"
-)
+// Nested is inner's own box in the container.
+const Nested Form = "nested"
 
 // Request is what is to be exported.
 type Request struct {
@@ -64,7 +57,6 @@ type Request struct {
 	Secrets   []Secret
 	Variables []Variable
 	Volumes   []Volume
-	EgressIP  string // of the service of the egress pod; "" has the fence made by nft in the pod
 }
 
 // Task is one run.
@@ -117,13 +109,10 @@ const (
 // Check says what is wrong with the request itself, as a use of inner export.
 func (r *Request) Check() error {
 	if !slices.Contains(Targets(), r.Target) {
-		return fmt.Errorf("--to %q is not one of kube, podman, agent-sandbox, slurm", r.Target)
+		return fmt.Errorf("--to %q is not one of kube, slurm", r.Target)
 	}
-	if r.Form != Nested && r.Form != Native {
-		return fmt.Errorf("--form %q is not one of nested, native", r.Form)
-	}
-	if r.Form == Native && r.Target != Kube {
-		return fmt.Errorf("--form native goes with --to kube")
+	if r.Form != Nested {
+		return fmt.Errorf("--form %q is not nested, the only one there is", r.Form)
 	}
 	if !objectID.MatchString(r.objectName()) {
 		return fmt.Errorf("%q is no name of an object: letters, digits and - in lower case, at most 52; name one with --name", r.objectName())
@@ -163,13 +152,8 @@ func (r *Request) checkEngine() error {
 			return fmt.Errorf("--volume %s=pvc:%s: it is the path of a mount as the profile has it, or ~ for the home", v.Path, v.Claim)
 		}
 	}
-	if r.EgressIP != "" && (r.Form != Native || !plainIPv4.MatchString(r.EgressIP)) {
-		return fmt.Errorf("--egress-ip %q goes with --form native, and is the IPv4 address that the service of the egress pod is to have", r.EgressIP)
-	}
 	return nil
 }
-
-var plainIPv4 = regexp.MustCompile(`^(\d{1,3}\.){3}\d{1,3}$`)
 
 func (r *Request) checkTasks() error {
 	size := len(r.text())

@@ -31,8 +31,8 @@ type Case struct {
 // Row is one key of the profile language.
 type Row struct {
 	Key string
-	// Nested, Native and Slurm are the cases of inner's own box in a container, of a container
-	// that is the box, and of a batch job. None is exact.
+	// Nested and Slurm are the cases of inner's own box in a container and of a batch job. None is
+	// exact. Native is what a container without inner's own box could keep; nothing exports to it.
 	Nested, Native, Slurm []Case
 }
 
@@ -152,7 +152,8 @@ func sandboxRows() []Row {
 		{"sandbox.proc", nil, []Case{refused("/proc is the container's: --form nested", "bind", "empty")}, nil},
 		exact("sandbox.seccomp"),
 		{"sandbox.landlock", nil, []Case{refused("in this form Landlock is what holds writes", "off")}, nil},
-		both("sandbox.backend", refused("the engine is the one of --to", "podman")),
+		both("sandbox.backend", refused("the engine is the one of --to", "podman", "docker")),
+		both("sandbox.image", refused("the image is the one of --image")),
 		both("sandbox.cgroup_manager", refused("there are no containers in the box of a pod", "cgroupfs", "systemd")),
 		both("sandbox.limits.memory", partly(whole)),
 		both("sandbox.limits.cpu", partly(whole)),
@@ -214,8 +215,7 @@ func madeOfYours(_ *Request, _, value string) bool {
 }
 
 func programRows() []Row {
-	terminal := refused("nobody sits at it; --to agent-sandbox has a terminal", "true").when("`true`, but with agent-sandbox",
-		func(r *Request, _, _ string) bool { return r.Target != AgentSandbox })
+	terminal := refused("nobody sits at it", "true")
 	batch := refused("a batch job has no terminal", "true")
 	noops := refused("commands are blocked by mounts of inner's own box: --form nested")
 	return []Row{
@@ -223,7 +223,7 @@ func programRows() []Row {
 		exact("entrypoint.args"),
 		{"entrypoint.interactive", []Case{terminal}, []Case{terminal}, []Case{batch}},
 		{"entrypoint.tui", []Case{terminal}, []Case{terminal}, []Case{batch}},
-		both("entrypoint.cursor_fix", partly("there is no terminal, but with agent-sandbox")),
+		both("entrypoint.cursor_fix", partly("there is no terminal")),
 		both("entrypoint.workdir", refused("the working folder of a pod is the clone of --repo")),
 		both("entrypoint.history", refused("the history of your shells is on your machine")),
 		{"output.summary", nil, []Case{partly("inner box-entry writes no summary", "true")}, nil},
