@@ -48,11 +48,30 @@ func dryJSON(b *isolator.Prepared) (map[string]any, error) {
 		env[k] = v
 	}
 	staged, err := stagedJSON(b)
-	return map[string]any{
+	out := map[string]any{
 		"profile": rc.Name, "path": rc.Path, "workdir": rc.Workdir, "cwd": rc.Cwd, "bwrap": p.Bwrap, "args": args,
 		"program": p.Program, "argv": p.Argv, "env": env, "grants": profile.Grants(rc), "ports": portLines(p), "limits": features.LimitLines(p),
 		"launch": launchJSON(b), "reach": reachJSON(b.Reach), "staged": staged,
-	}, err
+	}
+	if len(p.Caches) > 0 {
+		out["caches"], out["cache_env"] = p.Caches, p.CacheEnv
+	}
+	if c := p.Container; c != nil {
+		out["container"] = containerJSON(c)
+	}
+	return out, err
+}
+
+// containerJSON is what an engine of containers gets in place of bwrap.
+func containerJSON(c *plan.Container) map[string]any {
+	var files []any
+	for _, f := range c.Files {
+		files = append(files, map[string]any{"name": f.Name, "content": string(f.Content)})
+	}
+	return map[string]any{
+		"engine": c.Engine, "path": c.Path, "args": c.Args, "remove": c.Remove, "env": c.Env, "socket": c.Socket,
+		"files": files, "mounts": c.Mounts, "filter": string(c.Filter), "uid": c.UID, "no_net": c.NoNet,
+	}
 }
 
 // launchJSON is what the launcher gets beside bwrap's arguments and the program.

@@ -17,6 +17,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile"
 )
 
@@ -177,7 +178,7 @@ func (b *builder) cacheFits(c cache) bool {
 			continue
 		}
 		_, hostPath := b.view.at(at)
-		if info := b.f.Paths[hostPath]; info.Kind != host.Dir || info.Real != hostPath || b.somethingBelow(at) || b.inHidden(filepath.Dir(hostPath)) {
+		if info := b.f.Paths[hostPath]; info.Kind != host.Dir || info.Real != hostPath || b.somethingBelow(at) || b.allowedBelow(hostPath) || b.inHidden(filepath.Dir(hostPath)) {
 			return false
 		}
 	}
@@ -194,6 +195,14 @@ func (b *builder) somethingBelow(at string) bool {
 	in := func(p string) bool { return p != at && paths.Below(at, p) }
 	return slices.ContainsFunc(b.view.layers, func(l layer) bool { return in(l.dest) }) ||
 		slices.ContainsFunc(b.s.Binds, func(s Bind) bool { return in(b.stagedPlace(s.Box)) })
+}
+
+// allowedBelow reports whether something that the profile allows lies in a folder of the host:
+// it is shown at its usual place, so no cache of the box's can cover that.
+func (b *builder) allowedBelow(hostPath string) bool {
+	return slices.ContainsFunc(b.table(), func(r sensitive.Place) bool {
+		return b.allowed[r.Key] && slices.ContainsFunc(r.At, func(p string) bool { return paths.Below(hostPath, p) })
+	})
 }
 
 // cacheFolders mounts a cache at its usual place.
