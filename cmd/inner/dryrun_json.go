@@ -68,9 +68,13 @@ func containerJSON(c *plan.Container) map[string]any {
 	for _, f := range c.Files {
 		files = append(files, map[string]any{"name": f.Name, "content": string(f.Content)})
 	}
+	var mounts []any
+	for _, m := range c.Mounts {
+		mounts = append(mounts, map[string]any{"path": m.Path, "write": m.Write, "tmpfs": m.Tmpfs})
+	}
 	return map[string]any{
 		"engine": c.Engine, "path": c.Path, "args": c.Args, "remove": c.Remove, "env": c.Env, "socket": c.Socket,
-		"files": files, "mounts": c.Mounts, "filter": string(c.Filter), "uid": c.UID, "no_net": c.NoNet,
+		"files": files, "mounts": mounts, "filter": string(c.Filter), "uid": c.UID, "nonet": c.NoNet,
 	}
 }
 
