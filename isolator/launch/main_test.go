@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	contribterminal "github.com/enr/inner/contrib/terminal"
@@ -419,6 +420,8 @@ func probeMain(words []string) int {
 		var buf [64]byte
 		n, _ := unix.Read(0, buf[:])
 		fmt.Printf("polled %s", buf[:max(n, 0)])
+	case "leads":
+		return probeLeads(words[1])
 	case "keyring":
 		id, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
 		fmt.Println(id, err)
@@ -552,4 +555,29 @@ func probeTerminals(file string, outside bool) int {
 		return 1
 	}
 	return 0
+}
+
+// probeLeads makes the terminal of a number in this devpts its own, and waits for the end of
+// its input.
+func probeLeads(number string) int {
+	runtime.LockOSThread()
+	if _, err := unix.Setsid(); err != nil {
+		panic(err)
+	}
+	for {
+		master, slave, err := pty.Open()
+		if err != nil {
+			panic(err)
+		}
+		if slave.Name() != "/dev/pts/"+number {
+			continue
+		}
+		if err := unix.IoctlSetInt(int(slave.Fd()), unix.TIOCSCTTY, 0); err != nil {
+			panic(err)
+		}
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		master.Close()
+		return 0
+	}
 }

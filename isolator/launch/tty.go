@@ -63,6 +63,10 @@ func ours(fd int) bool {
 	if err != nil {
 		return err != unix.EIO // hung up
 	}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil {
+		return false
+	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return false
@@ -77,7 +81,38 @@ func ours(fd int) bool {
 		}
 		// After the name: state, parent, group, session, terminal (proc_pid_stat(5)).
 		_, rest, _ := bytes.Cut(stat, []byte(") "))
-		if f := bytes.Fields(rest); len(f) > 4 && string(f[4]) == strconv.FormatUint(uint64(device), 10) {
+		f := bytes.Fields(rest)
+		// The leader of a session has its terminal as long as anybody in it has. One whom
+		// this PID namespace does not show has the number 0.
+		if len(f) < 5 || string(f[3]) != e.Name() && string(f[3]) != "0" || string(f[4]) != strconv.FormatUint(uint64(device), 10) {
+			continue
+		}
+		if !ofAnotherPts("/proc/"+e.Name(), device, uint64(st.Dev)) {
+			return false
+		}
+	}
+	return true
+}
+
+// ofAnotherPts reports whether the terminal of a process, which has the number of ours, is one
+// of another instance of devpts: each instance counts from 0, and each box has one
+// (devpts, Documentation/filesystems/devpts.rst). Proc is the process's folder in /proc, and
+// instance the file system of our terminal. What cannot be seen is taken for ours.
+func ofAnotherPts(proc string, device uint32, instance uint64) bool {
+	if major := unix.Major(uint64(device)); major < 136 || major > 143 { // UNIX98_PTY_SLAVE_MAJOR
+		return false
+	}
+	var st unix.Stat_t
+	if unix.Stat(proc+"/root/dev/pts", &st) != nil || uint64(st.Dev) == instance {
+		return false
+	}
+	// It may have got ours before it came to see another /dev.
+	fds, err := os.ReadDir(proc + "/fd")
+	if err != nil {
+		return false
+	}
+	for _, fd := range fds {
+		if unix.Stat(proc+"/fd/"+fd.Name(), &st) != nil || uint64(st.Dev) == instance {
 			return false
 		}
 	}
