@@ -76,6 +76,24 @@ func TestCoverGit(t *testing.T) {
 	}
 }
 
+// A repository in a folder that is hidden has no git directory in the box.
+func TestBoxGitInSecrets(t *testing.T) {
+	dir := testHome + "/.ssh/repo/.git"
+	rc, f, s := config(), machine(), staged()
+	for _, p := range []string{testHome + "/.ssh", testHome + "/.ssh/repo", dir} {
+		f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
+	}
+	s.BoxGit = []Bind{{Host: "/copy/git", Box: dir, Write: true}}
+	_, err := Build(rc, f, s)
+	if err == nil || !strings.Contains(err.Error(), "the git directory") || !strings.Contains(err.Error(), "ssh-keys") {
+		t.Errorf("%v", err)
+	}
+	rc.Allow = []string{"ssh-keys"}
+	if _, err := Build(rc, f, s); err != nil {
+		t.Error(err)
+	}
+}
+
 // A git directory of the box's own is over the host's wherever the box sees that, and at
 // its own path.
 func TestBoxGit(t *testing.T) {
