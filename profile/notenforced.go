@@ -15,7 +15,7 @@ func (rc RunConfig) NotEnforced() []string {
 		add("sandbox.pid_namespace = false: without it processes could outlive the run")
 	}
 	if rc.CgroupManager == "systemd" {
-		add(`sandbox.cgroup_manager = "systemd" is not implemented yet`)
+		add(`sandbox.cgroup_manager = "systemd": inner makes control groups itself, and asks no systemd`)
 	}
 	return out
 }

@@ -98,12 +98,20 @@ func goModules(run *Run) string {
 	return filepath.Join(dir, "cache/download")
 }
 
-// goProxy is what the user's Go has for GOPROXY.
+// goProxy is what the user's Go has for GOPROXY; "" when that is unknown.
 func goProxy(run *Run) string {
 	if v := goSetting(run, "GOPROXY"); v != "" {
 		return v
 	}
-	return "https://proxy.golang.org,direct" // as go help environment has it
+	// The defaults of a Go are a file of its own (go help environment).
+	program, err := run.FindReal("go", run.Getenv("PATH"))
+	if err != nil {
+		return ""
+	}
+	if program, err = filepath.EvalSymlinks(program); err != nil {
+		return ""
+	}
+	return setting(filepath.Join(filepath.Dir(filepath.Dir(program)), "go.env"), "GOPROXY")
 }
 
 // goSetting is a setting of Go: a variable, or what go env -w wrote.
@@ -115,6 +123,11 @@ func goSetting(run *Run, name string) string {
 	if file == "" {
 		file = filepath.Join(run.Home, ".config/go/env")
 	}
+	return setting(file, name)
+}
+
+// setting is the value of a name in a file of Go's settings; "" without one.
+func setting(file, name string) string {
 	data, err := files.Read(file, files.NoLinks, 64<<10)
 	if err != nil {
 		return ""

@@ -28,7 +28,8 @@ type Caches struct {
 	// Tools are the programs that this computer has, of those that a cache is made for.
 	Tools []string
 	// GoModules is where the host's Go keeps the modules that it has fetched, as a proxy of Go
-	// has them; "" for nowhere. GoProxy is what GOPROXY is when no variable says so.
+	// has them; "" for nowhere. GoProxy is what GOPROXY is when no variable says so; ""
+	// when that is unknown, and then the box's Go is told nothing.
 	GoModules, GoProxy string
 }
 
@@ -238,7 +239,8 @@ func (b *builder) goProxy(set string, before []layer) error {
 	moved := slices.ContainsFunc(b.plan.CacheEnv, func(kv profile.KV) bool { return kv.Key == "GOMODCACHE" })
 	own := slices.ContainsFunc(b.plan.Caches, func(c CachePlace) bool { return c.Rel == goModules })
 	from := b.s.Caches.GoModules
-	if !moved && !own || from == "" || b.kind(from) != host.Dir || b.profileSets("GOPROXY") {
+	further := cmp.Or(set, b.s.Caches.GoProxy)
+	if !moved && !own || from == "" || further == "" || b.kind(from) != host.Dir || b.profileSets("GOPROXY") {
 		return nil
 	}
 	v := b.view
@@ -248,7 +250,7 @@ func (b *builder) goProxy(set string, before []layer) error {
 		return nil
 	}
 	b.bind("Go modules that you have fetched, to be read", real, paths.BoxGoModules, false)
-	b.cacheVariable("GOPROXY", "file://"+paths.BoxGoModules+","+cmp.Or(set, b.s.Caches.GoProxy))
+	b.cacheVariable("GOPROXY", "file://"+paths.BoxGoModules+","+further)
 	return nil
 }
 
