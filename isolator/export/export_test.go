@@ -55,7 +55,7 @@ func TestTableIsComplete(t *testing.T) {
 }
 
 // samples are a profile for each case of the table that is refused or said in part, by key, and
-// where a key has several by the number of the case: nested, native, slurm.
+// where a key has several by the number of the case: nested, slurm.
 func samples() map[string][]string {
 	return map[string][]string{
 		"workspaces_path":        {`workspaces_path = "/srv/w"`},

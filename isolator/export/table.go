@@ -32,8 +32,8 @@ type Case struct {
 type Row struct {
 	Key string
 	// Nested and Slurm are the cases of inner's own box in a container and of a batch job. None is
-	// exact. Native is what a container without inner's own box could keep; nothing exports to it.
-	Nested, Native, Slurm []Case
+	// exact.
+	Nested, Slurm []Case
 }
 
 // Table has a row for every key, in the order of the schema; a test compares them.
@@ -61,8 +61,8 @@ func quotedList(on []string) string {
 	return "`" + strings.Join(on, "`, `") + "`"
 }
 
-// both has the same cases for both forms of a container.
-func both(key string, cases ...Case) Row { return Row{Key: key, Nested: cases, Native: cases} }
+// nested has cases for a container alone.
+func nested(key string, cases ...Case) Row { return Row{Key: key, Nested: cases} }
 
 func exact(key string) Row { return Row{Key: key} }
 
@@ -74,15 +74,10 @@ func generalRows() []Row {
 		exact("name"),
 		exact("description"),
 		exact("extends"), // it travels as one file
-		both("workspaces_path", refused("its folders are made on your machine")),
-		{"experimental", []Case{refused("an experimental profile does not start", "true")}, []Case{refused("an experimental profile does not start", "true")}, []Case{refused("an experimental profile does not start", "true")}},
-		{
-			"capabilities",
-			[]Case{login, partly("its login is variables of the Secret; your settings of it do not travel")},
-			[]Case{login, partly("its login is variables of the Secret, its hosts are allowed; your settings of it do not travel")},
-			nil,
-		},
-		both("sync_credentials", partly("a login that is a variable is not renewed in the box, and nothing is written back", "true")),
+		nested("workspaces_path", refused("its folders are made on your machine")),
+		{"experimental", []Case{refused("an experimental profile does not start", "true")}, []Case{refused("an experimental profile does not start", "true")}},
+		{"capabilities", []Case{login, partly("its login is variables of the Secret; your settings of it do not travel")}, nil},
+		nested("sync_credentials", partly("a login that is a variable is not renewed in the box, and nothing is written back", "true")),
 		exact("shim.commands"), // nobody types in a pod
 		exact("shim.when"),
 	}
@@ -93,25 +88,15 @@ func networkRows() []Row {
 	asked := partly("the registry is the one that the package manager in the image is set to").when("groups of package managers", asksClient)
 	private := refused("the network of a pod cannot be reached from your computer")
 	return []Row{
-		both("sandbox.network", refused(full, "true")),
-		both("sandbox.network_mode", refused(full, "full"), refused("nobody is there to be asked", "ask")),
-		{
-			"sandbox.network_allow",
-			[]Case{asked},
-			[]Case{refused("its hosts are what a package manager says; list them").when("groups of package managers", asksClient)},
-			nil,
-		},
-		{
-			"sandbox.network_deny",
-			[]Case{asked},
-			[]Case{refused("its hosts are what a package manager says; list them").when("groups of package managers", asksClient)},
-			nil,
-		},
-		both("sandbox.publish", private),
-		both("sandbox.host_ports", refused("the services of your computer are not the pod's")),
-		both("sandbox.clipboard", refused("a pod has no clipboard", "true")),
-		both("sandbox.devices", refused("a pod gets no device of its node")),
-		both("sandbox.allow", refused("what it shows is on your machine; a secret comes with --secret or --secret-env")),
+		nested("sandbox.network", refused(full, "true")),
+		nested("sandbox.network_mode", refused(full, "full"), refused("nobody is there to be asked", "ask")),
+		nested("sandbox.network_allow", asked),
+		nested("sandbox.network_deny", asked),
+		nested("sandbox.publish", private),
+		nested("sandbox.host_ports", refused("the services of your computer are not the pod's")),
+		nested("sandbox.clipboard", refused("a pod has no clipboard", "true")),
+		nested("sandbox.devices", refused("a pod gets no device of its node")),
+		nested("sandbox.allow", refused("what it shows is on your machine; a secret comes with --secret or --secret-env")),
 	}
 }
 
@@ -126,41 +111,36 @@ func asksClient(_ *Request, item, _ string) bool {
 }
 
 func sandboxRows() []Row {
-	image := partly("the image is what it sees of a system", "minimal")
 	noHome := func(r *Request, _, _ string) bool { return r.claim("~") == "" }
 	whole := "the whole container has this limit, inner's own processes included"
-	alone := refused("inner makes no mounts in this form: --form nested")
 	return []Row{
-		{"sandbox.base", nil, []Case{image}, nil},
-		{"sandbox.workdir_mode", nil, []Case{refused("inner makes no mounts in this form: --form nested", "keep", "none")}, nil},
-		{"sandbox.writable", nil, []Case{alone}, nil},
-		{"sandbox.keep", nil, []Case{alone}, nil},
-		{"sandbox.etc", nil, []Case{image}, nil},
-		both(
+		exact("sandbox.base"),
+		exact("sandbox.workdir_mode"),
+		exact("sandbox.writable"),
+		exact("sandbox.keep"),
+		exact("sandbox.etc"),
+		nested(
 			"sandbox.home",
 			partly("it lasts as long as the pod: --volume ~=pvc:NAME keeps it", "own").when("`own` without --volume", noHome),
 			partly("a home in a pod is empty, but for --volume", "host", "host-ro"),
 		),
-		both("sandbox.home_name", refused("pods share no home: --volume ~=pvc:NAME").when("without --volume", noHome)),
-		both("sandbox.home_allow", partly("a home in a pod is empty, but for --volume; programs come with the image")),
-		{"sandbox.hide", nil, []Case{alone}, nil},
-		both("sandbox.pid_namespace", refused("processes could outlive the run", "false")),
-		{"sandbox.git_dir", nil, []Case{
-			refused("inner makes no mounts in this form: --form nested", "ro"),
-			partly("the git directory is the clone's, and goes with the pod; commits leave as a bundle"),
-		}, nil},
-		{"sandbox.proc", nil, []Case{refused("/proc is the container's: --form nested", "bind", "empty")}, nil},
+		nested("sandbox.home_name", refused("pods share no home: --volume ~=pvc:NAME").when("without --volume", noHome)),
+		nested("sandbox.home_allow", partly("a home in a pod is empty, but for --volume; programs come with the image")),
+		exact("sandbox.hide"),
+		nested("sandbox.pid_namespace", refused("processes could outlive the run", "false")),
+		exact("sandbox.git_dir"),
+		exact("sandbox.proc"),
 		exact("sandbox.seccomp"),
-		{"sandbox.landlock", nil, []Case{refused("in this form Landlock is what holds writes", "off")}, nil},
-		both("sandbox.backend", refused("the engine is the one of --to", "podman", "docker")),
-		both("sandbox.image", refused("the image is the one of --image")),
-		both("sandbox.cgroup_manager", refused("there are no containers in the box of a pod", "cgroupfs", "systemd")),
-		both("sandbox.limits.memory", partly(whole)),
-		both("sandbox.limits.cpu", partly(whole)),
-		{"sandbox.limits.pids", nil, []Case{refused("processes are counted for all pods of a node: --form nested")}, nil},
+		exact("sandbox.landlock"),
+		nested("sandbox.backend", refused("the engine is the one of --to", "podman", "docker")),
+		nested("sandbox.image", refused("the image is the one of --image")),
+		nested("sandbox.cgroup_manager", refused("there are no containers in the box of a pod", "cgroupfs", "systemd")),
+		nested("sandbox.limits.memory", partly(whole)),
+		nested("sandbox.limits.cpu", partly(whole)),
+		exact("sandbox.limits.pids"),
 		exact("sandbox.limits.files"),
 		exact("sandbox.limits.file_size"),
-		{"sandbox.limits.disk", nil, []Case{partly("it is the size of /tmp and of each tmpfs mount")}, nil},
+		exact("sandbox.limits.disk"),
 		exact("sandbox.limits_required"),
 	}
 }
@@ -184,14 +164,14 @@ func mountRows() []Row {
 		})
 	theirs := "the variables are those of the container"
 	return []Row{
-		both("mounts", mounts...),
-		both("env.clearenv", partly(theirs, "false")),
-		both("env.inherit_all", partly(theirs, "true")),
-		both("env.inherit", bare),
-		{"env.set", []Case{secret, filled}, []Case{secret, filled}, []Case{secret}},
+		nested("mounts", mounts...),
+		nested("env.clearenv", partly(theirs, "false")),
+		nested("env.inherit_all", partly(theirs, "true")),
+		nested("env.inherit", bare),
+		{"env.set", []Case{secret, filled}, []Case{secret}},
 		exact("env.path_prepend"),
-		both("git.strip_sections", partly("the container has no git settings of yours")),
-		{"git.overrides", []Case{login}, []Case{login}, []Case{login}},
+		nested("git.strip_sections", partly("the container has no git settings of yours")),
+		{"git.overrides", []Case{login}, []Case{login}},
 	}
 }
 
@@ -217,25 +197,24 @@ func madeOfYours(_ *Request, _, value string) bool {
 func programRows() []Row {
 	terminal := refused("nobody sits at it", "true")
 	batch := refused("a batch job has no terminal", "true")
-	noops := refused("commands are blocked by mounts of inner's own box: --form nested")
 	return []Row{
 		exact("entrypoint.cmd"),
 		exact("entrypoint.args"),
-		{"entrypoint.interactive", []Case{terminal}, []Case{terminal}, []Case{batch}},
-		{"entrypoint.tui", []Case{terminal}, []Case{terminal}, []Case{batch}},
-		both("entrypoint.cursor_fix", partly("there is no terminal")),
-		both("entrypoint.workdir", refused("the working folder of a pod is the clone of --repo")),
-		both("entrypoint.history", refused("the history of your shells is on your machine")),
-		{"output.summary", nil, []Case{partly("inner box-entry writes no summary", "true")}, nil},
-		both("output.log", refused("the log of a pod is its output")),
+		{"entrypoint.interactive", []Case{terminal}, []Case{batch}},
+		{"entrypoint.tui", []Case{terminal}, []Case{batch}},
+		nested("entrypoint.cursor_fix", partly("there is no terminal")),
+		nested("entrypoint.workdir", refused("the working folder of a pod is the clone of --repo")),
+		nested("entrypoint.history", refused("the history of your shells is on your machine")),
+		exact("output.summary"),
+		nested("output.log", refused("the log of a pod is its output")),
 		exact("output.timeout_seconds"),
-		{"output.record", []Case{refused("there is no terminal to record", "true"), partly("the audit log goes with the pod; its output is the record", "audit")}, []Case{refused("there is no terminal to record", "true"), partly("the output of the pod is the record", "audit")}, nil},
-		both("output.review", refused("the copies of a run would go with the pod", "true")),
+		{"output.record", []Case{refused("there is no terminal to record", "true"), partly("the audit log goes with the pod; its output is the record", "audit")}, nil},
+		nested("output.review", refused("the copies of a run would go with the pod", "true")),
 		exact("output.max_output"), // of calls, which a pod has none of
-		{"noop.block", nil, []Case{noops}, nil},
-		{"noop.rewrite", nil, []Case{noops}, nil},
-		{"noop.message", nil, []Case{noops}, nil},
-		{"noop.mode", nil, []Case{refused("commands are blocked by mounts of inner's own box: --form nested", "hard")}, nil},
+		exact("noop.block"),
+		exact("noop.rewrite"),
+		exact("noop.message"),
+		exact("noop.mode"),
 		exact("verify.custom.checks"), // run by inner verify alone
 	}
 }
