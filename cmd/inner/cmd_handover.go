@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -104,7 +107,10 @@ func readTask(path string) (repo, commit string, err error) {
 }
 
 // leaving is a run with --bundle: what it commits is left as a bundle when it has ended.
-type leaving struct{ dir, base, bundle string }
+type leaving struct {
+	dir, base, bundle string
+	folder            *os.Root // of the bundle, as it was before the run
+}
 
 // beginBundle finds out where the run begins. Without a repository to begin in, nothing runs.
 func beginBundle(dir, bundle string) (*leaving, error) {
@@ -115,7 +121,14 @@ func beginBundle(dir, bundle string) (*leaving, error) {
 	if err != nil {
 		return nil, &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: the working folder is at no commit: " + err.Error(), Hint: "start it in a clone"}
 	}
-	return &leaving{dir, base, bundle}, nil
+	if err := (handover.Git{}).Harmless(context.Background(), dir); err != nil {
+		return nil, &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: " + err.Error(), Hint: "start it in a clone"}
+	}
+	folder, err := os.OpenRoot(filepath.Dir(bundle))
+	if err != nil {
+		return nil, &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: " + err.Error(), Hint: "mkdir -p " + quoted(filepath.Dir(bundle))}
+	}
+	return &leaving{dir, base, bundle, folder}, nil
 }
 
 // end writes the bundle, and returns the exit code: that of the program, unless its work could
@@ -126,7 +139,8 @@ func (l *leaving) end(a *app, code int) int {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), handoverTime)
 	defer stop()
-	switch err := (handover.Git{}).Leave(ctx, l.dir, l.base, l.bundle); {
+	defer l.folder.Close()
+	switch err := l.write(ctx); {
 	case errors.Is(err, handover.ErrNothing):
 		a.say("the run left no commits, and no bundle")
 	case err != nil:
@@ -138,4 +152,37 @@ func (l *leaving) end(a *app, code int) int {
 		a.say("the commits of the run are in %s", l.bundle)
 	}
 	return code
+}
+
+// write makes the bundle where no box can write, and puts it into its folder.
+func (l *leaving) write(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "bundle")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	made := filepath.Join(dir, "bundle")
+	if err := (handover.Git{}).Leave(ctx, l.dir, l.base, made); err != nil {
+		return err
+	}
+	in, err := os.Open(made)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	name := filepath.Base(l.bundle)
+	next := name + ".next"
+	if err := l.folder.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// The publisher is another user, of the same group.
+	out, err := l.folder.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Chmod(0o640), out.Close()); err != nil {
+		return err
+	}
+	return l.folder.Rename(next, name)
 }

@@ -28,6 +28,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/helper"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // Branch is the one ref of a bundle.
@@ -133,9 +134,13 @@ func (g Git) Checkout(ctx context.Context, repo, commit, dir string) error {
 }
 
 // Leave writes what a folder has besides the commit base to the file bundle: its HEAD, and with
-// one more commit what is not committed, unless there are submodules. The error is ErrNothing
+// one more commit what is not committed, unless there are submodules. Nobody else can write
+// where bundle lies. The error is ErrNothing
 // when it is at base.
 func (g Git) Leave(ctx context.Context, dir, base, bundle string) error {
+	if err := g.Harmless(ctx, dir); err != nil {
+		return err
+	}
 	changed, err := g.run(ctx, dir, "status", "--porcelain", "--untracked-files=all", "--ignore-submodules=all")
 	if err != nil {
 		return err
@@ -163,15 +168,28 @@ func (g Git) Leave(ctx context.Context, dir, base, bundle string) error {
 	if _, err := g.run(ctx, dir, "update-ref", "--no-deref", Branch, head); err != nil {
 		return err
 	}
-	next := bundle + ".next"
-	if _, err := g.run(ctx, dir, "bundle", "create", "--quiet", next, base+".."+Branch); err != nil {
+	_, err = g.run(ctx, dir, "bundle", "create", "--quiet", bundle, base+".."+Branch)
+	return err
+}
+
+// Harmless refuses a repository whose own settings could have git execute something: Leave runs
+// git outside of the box, on what the box has written.
+func (g Git) Harmless(ctx context.Context, dir string) error {
+	out, err := g.run(ctx, dir, "config", "--list", "--show-scope", "-z")
+	if err != nil {
 		return err
 	}
-	// The publisher is another user, of the same group.
-	if err := os.Chmod(next, 0o640); err != nil {
-		return err
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i] == "command" { // run's own
+			continue
+		}
+		key, value, set := strings.Cut(fields[i+1], "\n")
+		if !gitconfig.Harmless(gitconfig.Entry{Key: key, Value: value, Bare: !set}, func(string) bool { return false }) {
+			return fmt.Errorf("the repository has the setting %q, with which git could execute a program", key)
+		}
 	}
-	return os.Rename(next, bundle)
+	return nil
 }
 
 // Result is a bundle that is to become a branch.
