@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile/trust"
+	"github.com/enr/inner/shims"
+)
+
+// Words that two of the profiles to be allowed claim: the person says which one has each.
+
+// rivals are the words that two of the profiles claim, those approved before among
+// them.
+func (a *app) rivals(t target, list []candidate, cfg settings.ConfigRead) []shims.Rivals {
+	v := a.look(t.place)
+	mapped := map[string]bool{}
+	for _, kv := range cfg.Config.Shims {
+		mapped[kv.Key] = true
+	}
+	found := v.Rivals(func(path string) bool {
+		return slices.ContainsFunc(list, func(c candidate) bool { return c.profile.Path == path })
+	})
+	return slices.DeleteFunc(found, func(r shims.Rivals) bool { return mapped[r.Word] })
+}
+
+// askRivals asks which profile is to have each word, notes it in the candidates, and
+// returns the words that stay open.
+func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, yes bool) (open []shims.Rivals) {
+	for _, r := range rivals {
+		if yes || !isTerminal(a.stdin) {
+			open = append(open, r)
+			continue
+		}
+		a.say("%s is claimed by %s. Which one should run it?", r.Word, strings.Join(r.Names, " and "))
+		for i, name := range r.Names {
+			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(name))
+		}
+		n, err := strconv.Atoi(a.answer(fmt.Sprintf("[1-%d, Enter: none of them] ", len(r.Names))))
+		if err != nil || n < 1 || n > len(r.Names) {
+			open = append(open, r)
+			continue
+		}
+		for j, path := range r.Paths {
+			i := slices.IndexFunc(list, func(c candidate) bool { return c.profile.Path == path })
+			if i < 0 { // approved before, and not named now
+				if err := a.Trust().Yield(root, path, r.Word, j != n-1); err != nil {
+					a.fail(err)
+				}
+				continue
+			}
+			list[i].yields = trust.WithWord(list[i].yields, r.Word, j != n-1)
+		}
+	}
+	return open
+}
