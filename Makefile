@@ -22,10 +22,11 @@ export GO GOFUMPT STATICCHECK NFPM
 .DEFAULT_GOAL := build
 .PHONY: build test attack agents podman online mutate frozen check lint fmt generate demo bench fuzz setup package package-test site install uninstall clean help
 
-build: ## build bin/inner, one static binary
+build: ## build bin/inner and bin/inner-attack, each one static binary
 	@mkdir -p bin
 	$(GOBUILD) -o profile/remote/fetcher.bin ./cmd/inner-fetch
 	$(GOBUILD) -tags fetcher -o bin/inner ./cmd/inner
+	$(GOBUILD) -o bin/inner-attack ./cmd/inner-attack
 
 test: ## install what the tests need and run them all (PKG=./hooks/... ARGS='-run X' for some)
 	@contrib/setup.sh test
@@ -114,13 +115,13 @@ fleet: ## a Kubernetes of two nodes, podman and Slurm on this machine, and inner
 	@$(MAKE) --no-print-directory build
 	@contrib/fleet.sh $(PARTS)
 
-install: ## install inner in PREFIX/bin (default ~/.local, for root /usr/local)
-	@[ -x bin/inner ] || $(MAKE) --no-print-directory build
-	install -D -m 0755 bin/inner "$(DESTDIR)$(PREFIX)/bin/inner"
+install: ## install inner and inner-attack in PREFIX/bin (default ~/.local, for root /usr/local)
+	@[ -x bin/inner ] && [ -x bin/inner-attack ] || $(MAKE) --no-print-directory build
+	install -D -m 0755 -t "$(DESTDIR)$(PREFIX)/bin" bin/inner bin/inner-attack
 	@[ -n "$(DESTDIR)" ] || "$(PREFIX)/bin/inner" hook
 
-uninstall: ## remove inner from PREFIX/bin
-	rm -f -- "$(DESTDIR)$(PREFIX)/bin/inner"
+uninstall: ## remove inner and inner-attack from PREFIX/bin
+	rm -f -- "$(DESTDIR)$(PREFIX)/bin/inner" "$(DESTDIR)$(PREFIX)/bin/inner-attack"
 
 clean: ## remove what was built
 	rm -rf -- bin

@@ -16,7 +16,7 @@ fi
 dir=$(mktemp -d /var/tmp/inner-attack.XXXXXX)
 trap 'rm -rf -- "$dir"' EXIT
 mkdir "$dir/bin"
-cp "${INNER_TEST_BIN:-bin/inner}" "$dir/bin/inner"
+cp "${INNER_TEST_BIN:-bin/inner}" "$(dirname "${INNER_TEST_BIN:-bin/inner}")/inner-attack" "$dir/bin"
 for program in claude gemini codex opencode cursor-agent node python3 go cargo mvn gradle podman; do
 	command -v "$program" >/dev/null || printf '#!/bin/sh\n' >"$dir/bin/$program"
 done
@@ -24,7 +24,11 @@ cp -r contrib/profiles "$dir/profiles"
 chmod -R a+rX "$dir"
 chmod -R a+x "$dir/bin"
 if [ $# -eq 0 ]; then
-	set -- shell shell-oneshot claude-interactive claude-one-shot gemini-interactive gemini-one-shot cursor-interactive codex-interactive opencode-interactive
+	set --
+	for f in profile/builtin/*.toml; do
+		f=${f##*/}
+		set -- "$@" "${f%.toml}"
+	done
 	for f in contrib/profiles/*.toml; do
 		f=${f##*/}
 		set -- "$@" "${f%.toml}"

@@ -16,7 +16,8 @@ FLEET_REPO=$PWD
 FLEET_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/inner-fleet
 FLEET_STATE=/var/tmp/inner-fleet
 FLEET_GROUP=inner-fleet
-export FLEET_REPO FLEET_CACHE FLEET_STATE FLEET_GROUP
+FLEET_UID=61234 # of the plain user, whom only the mounts of this run know
+export FLEET_REPO FLEET_CACHE FLEET_STATE FLEET_GROUP FLEET_UID
 
 say() { printf 'inner: %s\n' "$*" >&2; }
 die() {

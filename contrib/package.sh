@@ -1,5 +1,5 @@
 #!/bin/bash
-# package.sh [OUT]: deb, rpm, apk and Arch packages of bin/inner in OUT (default
+# package.sh [OUT]: deb, rpm, apk and Arch packages of inner and its attack suite in OUT (default
 # bin/packages), with SHA256SUMS and inner.cdx.json, the list of what the binary
 # was built from. Everything bears the time of the commit, so that the same
 # commit gives the same bytes. KEY=file signs SHA256SUMS with that ssh key.
@@ -26,7 +26,7 @@ mkdir -p -- "$out"
 stage=$(mktemp -d)
 trap 'rm -rf -- "$stage"' EXIT
 mkdir -- "$stage/man" "$stage/examples"
-cp -- bin/inner completions/inner.bash completions/_inner completions/inner.fish contrib/package/apparmor \
+cp -- bin/inner bin/inner-attack completions/inner.bash completions/_inner completions/inner.fish contrib/package/apparmor \
 	contrib/package/*.sh contrib/package/nfpm.yaml README.md LICENSE "$stage"
 cp -- contrib/profiles/*.toml "$stage/examples"
 

@@ -12,29 +12,7 @@ work=$(mktemp -d /var/tmp/innertest-podman.XXXXXX)
 trap 'rm -rf -- "$work"' EXIT
 chmod 0755 "$work"
 
-# image DIR: a root of a few programs with their libraries.
-image() {
-	local dir=$1 name path lib
-	mkdir -p "$dir"/{usr/bin,usr/lib,usr/lib64,etc,home,proc,sys,dev,run,tmp,var/tmp}
-	ln -s usr/bin "$dir/bin"
-	ln -s usr/lib "$dir/lib"
-	ln -s usr/lib64 "$dir/lib64"
-	chmod 1777 "$dir/tmp" "$dir/var/tmp"
-	for name in bash cat env grep head id ls mkdir readlink rm sleep stat touch unshare; do
-		path=$(readlink -f "$(command -v "$name")")
-		cp -- "$path" "$dir/usr/bin/$name"
-		ldd "$path" | grep -o '/[^ ]*' | while read -r lib; do
-			mkdir -p "$dir$(dirname "$lib")"
-			cp -nL -- "$lib" "$dir$lib"
-		done
-	done
-	ln -s bash "$dir/usr/bin/sh"
-}
-
-image "$work/root"
-tar -C "$work/root" -cf "$work/image.tar" .
-rm -rf -- "$work/root"
-chmod 0644 "$work/image.tar"
+contrib/image.sh "$work/image.tar"
 export INNER_TEST_PODMAN=1 INNER_TEST_IMAGE=$work/image.tar
 contrib/test.sh ./cmd/inner -count=1 -run 'TestPodman$|TestPodmanMakesBoxes' "$@"
 if [ "$(id -u)" -ne 0 ]; then

@@ -1,12 +1,12 @@
 #!/bin/bash
 # test.sh [PACKAGE...] [FLAG...]: go test, the way that counts.
 #
-# With the true binary (INNER_TEST_BIN), no test skipped in silence
+# With the true binaries (INNER_TEST_BIN, and inner-attack beside it), no test skipped in silence
 # (INNER_TEST_MUST), each test binary as a plain user in a home of its own
 # (as-plain-user.sh), and the race detector where Go code runs concurrently. For
 # root the tests are built from a copy of the tree that everybody can read: the
 # checkout may be in a folder only root can enter.
-# make test has run setup.sh and built bin/inner before.
+# make test has run setup.sh and built bin before.
 set -eu
 umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -27,7 +27,7 @@ fi
 [ -n "${INNER_TEST_PODMAN-}" ] || printf 'inner: not run here: podman in a box (make podman)\n' >&2
 [ -n "${INNER_TEST_ONLINE-}" ] || printf 'inner: not run here: the registries of the world through a list of hosts (make online)\n' >&2
 [ -n "${INNER_TEST_GIT-}" ] || printf 'inner: not run here: all git commands in all layouts, and four fifths of the attacks on a repository (INNER_TEST_GIT=1)\n' >&2
-[ -n "${INNER_TEST_CALLS-}" ] || printf 'inner: not run here: a thousand calls of the library from fifty goroutines (INNER_TEST_CALLS=1)\n' >&2
+[ -n "${INNER_TEST_CALLS-}" ] || printf 'inner: not run here: a thousand calls of the library from fifty goroutines, and ten thousand of one inner exec --serve (INNER_TEST_CALLS=1)\n' >&2
 # The sample profiles are run where their programs are: toolchains are not installed for that.
 absent=()
 for program in node cargo mvn java podman; do
@@ -38,7 +38,7 @@ stage=$(mktemp -d /var/tmp/innertest.XXXXXX)
 trap 'rm -rf -- "$stage"' EXIT
 chmod 0755 "$stage"
 mkdir "$stage/bin"
-cp bin/inner "$stage/bin/inner"
+cp bin/inner bin/inner-attack "$stage/bin"
 export INNER_TEST_BIN=$stage/bin/inner
 
 if [ "$(id -u)" -eq 0 ]; then
@@ -56,16 +56,17 @@ flags=(-buildvcs=false -trimpath -vet=off -timeout "${INNER_TEST_TIMEOUT:-15m}" 
 module=$("${GO:-go}" list -m)
 tests=$("${GO:-go}" list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${packages[@]}")
 
-# Two lanes side by side, each one package at a time, of about as much work. The
-# first has the true binary and the runner below it, whose tests wait for terminals
-# and signals. The second has all others and gives way to the first; those whose code
-# runs concurrently have the race detector, but not those whose tests drive programs:
-# it sees nothing of these, and makes each start of a test binary ten times as long.
-programs=() race=() plain=()
+# Two jobs at a time, each with its own packages, one after the other. The first two have
+# the true binary and the runner below it, whose tests wait for terminals and signals: the
+# others give way to them. The race detector is for packages whose code runs concurrently,
+# but not for those whose tests drive programs: it sees nothing of these, and makes each
+# start of a test binary ten times as long.
+command=() launch=() race=() plain=()
 for package in $tests; do
 	dir=./${package#"$module"/}
 	case $dir in
-	./cmd/inner | ./isolator/launch) programs+=("$package") ;;
+	./cmd/inner) command+=("$package") ;;
+	./isolator/launch) launch+=("$package") ;;
 	./hooks | ./shims | ./isolator/verify) plain+=("$package") ;;
 	*)
 		if find "$dir" -maxdepth 1 -name '*.go' ! -name '*_test.go' -exec grep -qE '^[[:space:]]+go (func|[A-Za-z.]+\()|"sync(/atomic)?"' {} +; then
@@ -76,31 +77,58 @@ for package in $tests; do
 		;;
 	esac
 done
-others() {
-	local code=0
-	# One package at a time is for the tests, not for the compiler.
-	[ ${#race[@]} -eq 0 ] || "${GO:-go}" build -race -buildvcs=false -trimpath "${race[@]}" || return 1
-	[ ${#race[@]} -eq 0 ] || "${GO:-go}" test -race "${flags[@]}" "${race[@]}" "$@" || code=1
-	[ ${#plain[@]} -eq 0 ] || CGO_ENABLED=0 "${GO:-go}" test "${flags[@]}" "${plain[@]}" "$@" || code=1
-	# The attacks a second time, on a profile that shows more of the home than the
-	# one of the story attack.txtar, under another umask, and as root, for whom a box
-	# is another one, where root calls.
-	if [ "${packages[*]}" = ./... ]; then
+job() {
+	case $1 in
+	command) CGO_ENABLED=0 "${GO:-go}" test "${flags[@]}" "${command[@]}" "${@:2}" ;;
+	launch) CGO_ENABLED=0 "${GO:-go}" test "${flags[@]}" "${launch[@]}" "${@:2}" ;;
+	race)
+		# One package at a time is for the tests, not for the compiler.
+		"${GO:-go}" build -race -buildvcs=false -trimpath "${race[@]}" &&
+			"${GO:-go}" test -race "${flags[@]}" -parallel 4 "${race[@]}" "${@:2}"
+		;;
+	plain) CGO_ENABLED=0 "${GO:-go}" test "${flags[@]}" "${plain[@]}" "${@:2}" ;;
+	# The attacks a second time, on a profile that shows more of the home than the one of
+	# the story attack.txtar, under another umask, and as root, for whom a box is another
+	# one, where root calls.
+	attack)
 		local root=()
 		[ "$(id -u)" -ne 0 ] || root=(--root)
-		INNER_ATTACK_UMASKS=077 contrib/attack.sh ${root[@]+"${root[@]}"} shell || code=1
-	fi
-	return $code
+		INNER_ATTACK_UMASKS=077 contrib/attack.sh ${root[@]+"${root[@]}"} shell
+		;;
+	esac
 }
-code=0
-if [ ${#programs[@]} -eq 0 ] || [ $((${#race[@]} + ${#plain[@]})) -eq 0 ]; then
-	[ ${#programs[@]} -eq 0 ] || CGO_ENABLED=0 "${GO:-go}" test "${flags[@]}" "${programs[@]}" "$@" || code=1
-	others "$@" || code=1
-else
-	others "$@" >"$stage/others" 2>&1 &
-	renice -n 10 -p $! >/dev/null 2>&1 || : # who is nicer already cannot become less so
-	CGO_ENABLED=0 "${GO:-go}" test "${flags[@]}" "${programs[@]}" "$@" || code=1
-	wait $! || code=1
-	cat -- "$stage/others"
-fi
+jobs=()
+[ ${#command[@]} -eq 0 ] || jobs+=(command)
+[ ${#race[@]} -eq 0 ] || jobs+=(race)
+[ ${#launch[@]} -eq 0 ] || jobs+=(launch)
+[ "${packages[*]}" != ./... ] || jobs+=(attack)
+[ ${#plain[@]} -eq 0 ] || jobs+=(plain)
+# start runs one job in the background. What the first prints is seen as it comes, the others' at the end.
+start() {
+	if [ "$1" = "${jobs[0]}" ]; then
+		job "$@" &
+	else
+		job "$@" >"$stage/$1.log" 2>&1 &
+	fi
+	case $1 in
+	command | launch) ;;
+	*) renice -n 10 -p $! >/dev/null 2>&1 || : ;; # who is nicer already cannot become less so
+	esac
+}
+code=0 running=0
+for name in ${jobs[@]+"${jobs[@]}"}; do
+	if [ $running -eq 2 ]; then
+		wait -n || code=1
+		running=1
+	fi
+	start "$name" "$@"
+	running=$((running + 1))
+done
+while [ $running -gt 0 ]; do
+	wait -n || code=1
+	running=$((running - 1))
+done
+for name in ${jobs[@]+"${jobs[@]}"}; do
+	[ ! -e "$stage/$name.log" ] || cat -- "$stage/$name.log"
+done
 exit "$code"

@@ -61,7 +61,7 @@ func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage
 	} else if b.missing != nil {
 		return b, b.missing
 	}
-	b.Assets = plan.Staged{RunID: "dry-run", Program: b.Program, Argv: b.Argv, Tmp: c.Tmp, Start: c.Start, OrElse: c.OrElse}
+	b.Assets = plan.Staged{RunID: "dry-run", Program: b.Program, Argv: b.Argv, Binds: slices.Clone(c.Shows), Tmp: c.Tmp, Start: c.Start, OrElse: c.OrElse}
 	step := func(f features.Feature) func(*features.Run) error { return f.Show }
 	if mode.Made() {
 		b.Assets.RunID = folder.ID
@@ -199,7 +199,7 @@ func Program(c *caller.Caller, rc profile.RunConfig) (string, error) {
 		case err != nil:
 			return "", &fault.Refusal{Code: 126, Msg: err.Error()}
 		case fi.IsDir() || fi.Mode().Perm()&0o111 == 0:
-			return "", &fault.Refusal{Code: 126, Msg: fmt.Sprintf("program %q is not executable", cmd)}
+			return "", &fault.Refusal{Code: 126, Kind: fault.KindNotFound, Msg: fmt.Sprintf("program %q is not executable", cmd)}
 		}
 		return cmd, nil
 	}
@@ -217,7 +217,7 @@ func Program(c *caller.Caller, rc profile.RunConfig) (string, error) {
 		if errors.Is(err, shims.ErrNotExecutable) {
 			code, msg = 126, fmt.Sprintf("program %q on PATH is not executable", cmd)
 		}
-		return "", &fault.Refusal{Code: code, Msg: msg, Hint: fmt.Sprintf("install %s, or name its path in entrypoint.cmd", cmd)}
+		return "", &fault.Refusal{Code: code, Kind: fault.KindNotFound, Msg: msg, Hint: fmt.Sprintf("install %s, or name its path in entrypoint.cmd", cmd)}
 	}
 	return real, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
@@ -46,6 +47,10 @@ type Call struct {
 	// Instead, when not nil, is done in the place of the start of the program and of what
 	// follows its end. Such a run has no record.
 	Instead func(*Prepared) error
+
+	// Shows are files of the host that the box has as well, read-only, below paths.BoxDir: the
+	// program that is started in the place of the profile's.
+	Shows []plan.Bind
 }
 
 // Run carries a call out. On an error the program has not run, and Code is the exit code of
@@ -134,6 +139,9 @@ func specOf(s *settings.Settings, c Call) (profile.RunConfig, error) {
 		return spec, err
 	}
 	if c.Observe != nil && c.Observe.Hosts { // every host has a name then
+		if err := s.Permitted("full-network", "to reach every public host, as inner learn does,"); err != nil {
+			return spec, err
+		}
 		spec.Network = profile.NetAllowlist
 	}
 	return spec, Experimental(c.Profile)
@@ -154,7 +162,7 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 	if err := s.OwnFolder(); err != nil {
 		return nil, err
 	}
-	if _, err := stage.Sweep(base, s.Ledger()); err != nil {
+	if _, err := stage.Sweep(base, s.Journal()); err != nil {
 		return nil, &fault.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
 	}
 	if err := s.Trust().MarkWritten(spec.WritableFolders()...); err != nil {
@@ -164,7 +172,7 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 		return nil, err
 	}
 	features.LookAgain(s.Caller)
-	folder, err := stage.New(base, s.Ledger())
+	folder, err := stage.New(base, s.Journal())
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +181,7 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 	for _, p := range features.WritableRoots(spec) {
 		roots = append(roots, p, files.Real(p))
 	}
-	if err := folder.Adopt(roots...); err != nil {
+	if err := folder.KeepPlaceholders(roots...); err != nil {
 		closeFolder(s, folder)
 		return nil, err
 	}
@@ -195,7 +203,7 @@ func StartFailure(res launch.Result) error {
 	case slices.Contains(res.Reached, "memory"):
 		r.Kind = fault.KindLimits
 	case res.Code == 126 || res.Code == 127:
-		r.Msg = res.Reason
+		r.Kind, r.Msg = fault.KindNotFound, res.Reason
 	case strings.Contains(res.Reason, "Unknown option"):
 		r.Msg, r.Hint = "the sandbox could not start: bwrap is older than "+host.OldestBwrap+": "+res.Reason, "inner doctor"
 	case strings.Contains(res.Reason, "uid map"), strings.Contains(res.Reason, "namespace"), strings.Contains(res.Reason, "loopback"):

@@ -20,16 +20,16 @@ func (b *Prepared) Options() launch.Options {
 	}
 }
 
-// Launch runs the plan, as board changes it when it is not nil; when its /proc or its masks
-// cannot be had here, or the host has changed since it was looked at, again with another.
-func (b *Prepared) Launch(o launch.Options, board func(plan.Plan) plan.Plan) launch.Result {
+// Launch runs the plan, as change returns it when it is not nil. When its /proc or its masks
+// are unavailable here, or the host has changed since it was looked at, another plan is run.
+func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) launch.Result {
 	for range 4 { // what comes and goes all the time does not keep inner for ever
 		p := b.Plan
-		if board != nil && p.Container != nil {
+		if change != nil && p.Container != nil {
 			return launch.Result{Code: launch.CodeNoSandbox, Reason: "inner looks from inside at boxes of bwrap alone (sandbox.backend)"}
 		}
-		if board != nil {
-			p = board(p)
+		if change != nil {
+			p = change(p)
 		}
 		for _, f := range b.features {
 			if f.Start != nil {

@@ -27,7 +27,7 @@ func JSONSchema() ([]byte, error) {
 		case key == "output.record":
 			n["examples"] = []any{true, false, "audit"}
 		case key == "output.timeout_seconds":
-			n["minimum"], n["maximum"] = 0, maxSeconds
+			n["minimum"], n["maximum"] = 0, MaxSeconds
 		case key == "mounts": // "-PATH" = "" takes one of the base out
 			n["patternProperties"] = strict.Node{"^-": strict.Node{"type": []string{"string", "object"}, "maxLength": 0}}
 		case key == "verify.custom.checks":

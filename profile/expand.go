@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -40,64 +41,29 @@ func (x *expander) expand(text string, what expands) (string, error) {
 	}
 	rest := text
 	if what&tilde != 0 && strings.HasPrefix(rest, "~") {
-		name, _, _ := strings.Cut(rest[1:], "/")
-		if name != "" {
-			if what&(workdir|workspaces|pattern) == 0 && what&vars != 0 {
-				b.WriteString("~") // the value of a variable, not a path
-				rest = rest[1:]
-			} else {
-				return "", fmt.Errorf(`%q: only your own home can be written with "~"`, text)
-			}
-		} else {
+		value := what&(workdir|workspaces|pattern) == 0 && what&vars != 0 // of a variable, and not a path
+		switch name, _, _ := strings.Cut(rest[1:], "/"); {
+		case name == "":
 			put(x.home)
 			rest = rest[1:]
+		case !value:
+			return "", fmt.Errorf(`%q: only your own home can be written with "~"`, text)
 		}
 	}
-	for {
-		i := strings.IndexByte(rest, '$')
-		if i < 0 || what&(vars|workspaces) == 0 {
-			b.WriteString(rest)
-			return b.String(), nil
+	for what&(vars|workspaces) != 0 {
+		before, after, found := strings.Cut(rest, "$")
+		if !found {
+			break
 		}
-		b.WriteString(rest[:i])
-		rest = rest[i+1:]
-		if what&vars == 0 { // only the token
-			if after, ok := strings.CutPrefix(rest, "{workspaces_path}"); ok {
-				value, err := x.variable("workspaces_path", what)
-				if err != nil {
-					return "", err
-				}
-				put(value)
-				rest = after
-			} else {
-				b.WriteByte('$')
-			}
-			continue
+		b.WriteString(before)
+		name, after, err := reference(after, what)
+		if err != nil {
+			return "", fmt.Errorf("%q: %w", text, err)
 		}
-		var name string
-		switch {
-		case strings.HasPrefix(rest, "$"):
+		rest = after
+		if name == "" {
 			b.WriteByte('$')
-			rest = rest[1:]
 			continue
-		case strings.HasPrefix(rest, "{"):
-			end := strings.IndexByte(rest, '}')
-			if end < 0 {
-				return "", fmt.Errorf(`%q: "${" is not closed`, text)
-			}
-			name, rest = rest[1:end], rest[end+1:]
-			if !isVariable(name) {
-				return "", fmt.Errorf("%q: %q is not the name of a variable", text, name)
-			}
-		default:
-			end := 0
-			for end < len(rest) && nameByte(rest[end]) {
-				end++
-			}
-			name, rest = rest[:end], rest[end:]
-			if !isVariable(name) {
-				return "", fmt.Errorf(`%q: "$" is not followed by a name; "$$" writes a dollar`, text)
-			}
 		}
 		value, err := x.variable(name, what)
 		if err != nil {
@@ -105,6 +71,39 @@ func (x *expander) expand(text string, what expands) (string, error) {
 		}
 		put(value)
 	}
+	b.WriteString(rest)
+	return b.String(), nil
+}
+
+// reference reads what follows a dollar: the name of a variable, or "" for the dollar itself.
+func reference(text string, what expands) (name, rest string, err error) {
+	if what&vars == 0 { // only the token
+		if rest, ok := strings.CutPrefix(text, "{workspaces_path}"); ok {
+			return "workspaces_path", rest, nil
+		}
+		return "", text, nil
+	}
+	if rest, ok := strings.CutPrefix(text, "$"); ok {
+		return "", rest, nil
+	}
+	if braced, ok := strings.CutPrefix(text, "{"); ok {
+		name, rest, ok = strings.Cut(braced, "}")
+		switch {
+		case !ok:
+			return "", "", errors.New(`"${" is not closed`)
+		case !isVariable(name):
+			return "", "", fmt.Errorf("%q is not the name of a variable", name)
+		}
+		return name, rest, nil
+	}
+	end := 0
+	for end < len(text) && nameByte(text[end]) {
+		end++
+	}
+	if name = text[:end]; !isVariable(name) {
+		return "", "", errors.New(`"$" is not followed by a name; "$$" writes a dollar`)
+	}
+	return name, text[end:], nil
 }
 
 func (x *expander) variable(name string, what expands) (string, error) {

@@ -2,16 +2,12 @@ package profile
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/profile/gitignore"
 )
 
 // Grant is one thing a profile gives a box beyond nothing. One that Tightens takes
@@ -86,6 +82,15 @@ func Grants(rc RunConfig) []Grant {
 	g.limits(rc)
 	return g.grants
 }
+
+const noNetwork = "no network"
+
+// The two things that can be read of a home folder, by the end of their grant's key,
+// and of its text.
+var (
+	wholeHome  = struct{ key, text string }{"home", " and your whole home folder, except hidden secrets"}
+	listedHome = struct{ key, text string }{"listed home", "; of your home folder only what is listed here"}
+)
 
 type granter struct {
 	home   string
@@ -198,8 +203,8 @@ func (g *granter) path(path, dest string) Item {
 	return it
 }
 
-func (g *granter) folders(rc RunConfig) {
-	var writes, copies, reads, empty []Item
+// mounted sorts the working folder and the mounts by what can be done with them.
+func (g *granter) mounted(rc RunConfig) (writes, copies, reads, empty []Item) {
 	switch rc.WorkdirMode {
 	case RW:
 		writes = append(writes, g.path(rc.Workdir, rc.Workdir))
@@ -221,6 +226,12 @@ func (g *granter) folders(rc RunConfig) {
 			reads = append(reads, g.path(m.Source, m.Dest))
 		}
 	}
+	return writes, copies, reads, empty
+}
+
+// folders tells what can be changed and read.
+func (g *granter) folders(rc RunConfig) {
+	writes, copies, reads, empty := g.mounted(rc)
 	g.list("writes", MountRW, "can change files in", writes)
 	if rc.Home == "own" {
 		g.ownHome(rc.HomeName)
@@ -290,7 +301,11 @@ func (g *granter) network(rc RunConfig) {
 		g.narrow("network", noNetwork, noNetwork)
 	}
 	if rc.Network != NetOff {
-		g.tighten("network", "deny", "cannot reach", texts(rc.NetworkDeny))
+		denied := texts(rc.NetworkDeny)
+		for i := range rc.ruledHosts() {
+			denied[len(denied)-1-i].Own = true
+		}
+		g.tighten("network", "deny", "cannot reach", denied)
 	}
 	if rc.Network != NetFull {
 		g.list("network", "host_ports", "uses services of this computer, at its ports", texts(eachOf(rc.HostPorts, Port.words)))
@@ -301,21 +316,18 @@ func (g *granter) network(rc RunConfig) {
 // explained adds to an allow key what it amounts to, where that is more than
 // its name says.
 func explained(key string) string {
-	switch key {
-	case "docker-socket", "podman-socket":
-		return key + " (a way out of the box)"
-	case "notifications":
-		return key + " (can show notifications on your desktop)"
-	case "secret-service":
-		return key + " (can read and change every password in your keyring that is unlocked)"
-	case "session-bus":
-		return key + " (can start programs outside the box)"
-	case "project-config":
-		return key + " (can change what editors and agents run on your machine)"
-	case "nested-user-ns":
-		return key + " (can make containers and user namespaces: more of the kernel is within reach)"
+	more := map[string]string{
+		"docker-socket": "a way out of the box", "podman-socket": "a way out of the box",
+		"notifications":  "can show notifications on your desktop",
+		"secret-service": "can read and change every password in your keyring that is unlocked",
+		"session-bus":    "can start programs outside the box",
+		"project-config": "can change what editors and agents run on your machine",
+		"nested-user-ns": "can make containers and user namespaces: more of the kernel is within reach",
+	}[key]
+	if more == "" {
+		return key
 	}
-	return key
+	return key + " (" + more + ")"
 }
 
 func (g *granter) variables(env Env) {
@@ -386,35 +398,25 @@ func ordinary(name string) string {
 
 // layers tells where the box is weaker, or stronger, than it is by default.
 func (g *granter) layers(rc RunConfig) {
-	if rc.GitDir == "rw" {
-		g.say("layer", "git_dir rw", "works on your own git directory, which is dangerous: hooks and settings that it writes there run outside the box")
-	}
-	if !rc.PIDNamespace {
-		g.say("layer", "pid_namespace", "sees the other processes of this computer")
-	}
-	if rc.Proc == "bind" {
-		g.say("layer", "proc bind", "sees this computer's own /proc: the command lines of all programs")
-	}
-	if rc.CgroupManager == "systemd" {
-		g.say("layer", "cgroup_manager", "lets containers ask the system's service manager for cgroups")
-	}
-	if rc.Seccomp == "off" {
-		g.say("layer", "seccomp off", "runs without the system call filter")
-	}
-	if rc.Landlock == "off" {
-		g.say("layer", "landlock off", "runs without Landlock, the second layer under the mounts")
-	}
-	if rc.GitDir == "ro" {
-		g.narrow("layer", "git_dir ro", "cannot change anything in git directories: it can look, and not commit")
-	}
-	if rc.Seccomp == "strict" {
-		g.narrow("layer", "seccomp strict", "runs with the strict system call filter")
-	}
-	if rc.Landlock == "required" {
-		g.narrow("layer", "landlock required", "runs only where the kernel has Landlock, the second layer under the mounts")
-	}
-	if rc.Proc == "empty" {
-		g.narrow("layer", "proc empty", "has an empty /proc")
+	for _, l := range []struct {
+		is        bool
+		key, text string
+		tightens  bool
+	}{
+		{rc.GitDir == "rw", "git_dir rw", "works on your own git directory, which is dangerous: hooks and settings that it writes there run outside the box", false},
+		{!rc.PIDNamespace, "pid_namespace", "sees the other processes of this computer", false},
+		{rc.Proc == "bind", "proc bind", "sees this computer's own /proc: the command lines of all programs", false},
+		{rc.CgroupManager == "systemd", "cgroup_manager", "lets containers ask the system's service manager for cgroups", false},
+		{rc.Seccomp == "off", "seccomp off", "runs without the system call filter", false},
+		{rc.Landlock == "off", "landlock off", "runs without Landlock, the second layer under the mounts", false},
+		{rc.GitDir == "ro", "git_dir ro", "cannot change anything in git directories: it can look, and not commit", true},
+		{rc.Seccomp == "strict", "seccomp strict", "runs with the strict system call filter", true},
+		{rc.Landlock == "required", "landlock required", "runs only where the kernel has Landlock, the second layer under the mounts", true},
+		{rc.Proc == "empty", "proc empty", "has an empty /proc", true},
+	} {
+		if l.is {
+			g.add(Grant{Kind: "layer", Key: l.key, Words: l.text, Tightens: l.tightens})
+		}
 	}
 }
 
@@ -436,23 +438,22 @@ func (g *granter) limits(rc RunConfig) {
 	names := map[string]string{"pids": "processes", "files": "open files", "file_size": "file size", "disk": "what is kept in memory as files"}
 	var items []Item
 	for _, l := range rc.Limits.Rows() {
-		items = append(items, Item{
-			Text: cmp.Or(names[l.Key], l.Key) + " " + l.Value, ID: l.Key + " " + l.Value,
-			Own: rc.Real != nil && !slices.Contains(rc.AskedLimits, l.Key),
-		})
+		asked := *rc.AskedLimits.field(l.Key) // which an organisation may have lowered
+		items = append(items, Item{Text: cmp.Or(names[l.Key], l.Key) + " " + l.Value, ID: l.Key + " " + cmp.Or(asked, l.Value), Own: rc.Real != nil && asked == ""})
 	}
 	if rc.LimitsLoose && len(items) > 0 {
 		g.tighten("limit", "limits loose", "limited, where your machine can hold it (limits_required = false)", items)
 		items = nil
 	}
 	if t := rc.Output.Timeout; t > 0 {
-		items = append(items, Item{Text: "time " + duration(t)})
+		asked := rc.AskedTimeout
+		items = append(items, Item{Text: "time " + Duration(t), ID: "time " + Duration(cmp.Or(asked, t)), Own: rc.Real != nil && asked == 0})
 	}
 	g.tighten("limit", "limits", "limited", items)
 }
 
-// duration writes 30m, not 30m0s.
-func duration(d time.Duration) string {
+// Duration writes 30m, not 30m0s.
+func Duration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
@@ -483,166 +484,6 @@ func eachOf[T, U any](list []T, f func(T) U) []U {
 	out := make([]U, len(list))
 	for i, x := range list {
 		out[i] = f(x)
-	}
-	return out
-}
-
-// DiffGrants tells what became wider and what narrower from old to new, each in
-// stable order. A grant that Tightens and is gone is wider; a changed value is
-// wider for its new form and narrower for its old one. Of a list only the items
-// that changed are returned. Text does not count, nor what is the user's Own.
-func DiffGrants(old, new []Grant) (wider, narrower []Grant) {
-	gained, lost := missing(new, old), missing(old, new)
-	sayHome(gained, &lost)
-	for _, g := range gained {
-		if g.Tightens {
-			narrower = append(narrower, g)
-		} else {
-			wider = append(wider, g)
-		}
-	}
-	for _, g := range lost {
-		switch {
-		case !g.Tightens:
-			narrower = append(narrower, g)
-		case g.Key != noNetwork: // the network that is there now says it
-			wider = append(wider, g)
-		}
-	}
-	return wider, narrower
-}
-
-// GrantsDigest is the same for runs that may do the same, and for no others: by Kind, Key and the identity of each
-// item, as DiffGrants compares. What runs, and within which limits, is not in it, nor what is the user's Own.
-func GrantsDigest(list []Grant) string {
-	var lines []string
-	for _, g := range list {
-		if g.Kind == "runs" || g.Kind == "limit" {
-			continue
-		}
-		head := fmt.Sprintf("%q %q %t", g.Kind, g.Key, g.Tightens)
-		if len(g.Items) == 0 {
-			lines = append(lines, head)
-		}
-		for _, it := range g.Items {
-			if !it.Own {
-				lines = append(lines, fmt.Sprintf("%s %q", head, it.id()))
-			}
-		}
-	}
-	slices.Sort(lines)
-	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	return hex.EncodeToString(sum[:])
-}
-
-const noNetwork = "no network"
-
-// The two things that can be read of a home folder, by the end of their grant's key,
-// and of its text.
-var (
-	wholeHome  = struct{ key, text string }{"home", " and your whole home folder, except hidden secrets"}
-	listedHome = struct{ key, text string }{"listed home", "; of your home folder only what is listed here"}
-)
-
-// sayHome makes an isolated home in the place of a whole one something that
-// narrows, and says of the way back only what is there now.
-func sayHome(gained []Grant, lost *[]Grant) {
-	of := func(list []Grant, listed bool) int {
-		return slices.IndexFunc(list, func(g Grant) bool {
-			return g.Kind == "reads" && strings.HasSuffix(g.Key, wholeHome.key) && strings.HasSuffix(g.Key, listedHome.key) == listed
-		})
-	}
-	if now := of(gained, true); now >= 0 && of(*lost, false) >= 0 {
-		gained[now].Tightens = true
-	}
-	if was := of(*lost, true); was >= 0 && of(gained, false) >= 0 {
-		*lost = slices.Delete(*lost, was, was+1)
-	}
-}
-
-// AlignGrants puts grants that were allowed for the folder from in the words of those that
-// the same profile has now for the folder to, another worktree of the same repository: an
-// item below from stands for the one at the same place below to. What is named by its own
-// path, and not by its place in the worktree, stays what it is.
-func AlignGrants(approved, now []Grant, from, to string) []Grant {
-	if from == to {
-		return approved
-	}
-	out := slices.Clone(approved)
-	for i := range out {
-		g := &out[i]
-		var same []Item
-		for _, n := range now {
-			if n.Kind == g.Kind && n.Key == g.Key && n.Tightens == g.Tightens {
-				same = append(same, n.Items...)
-			}
-		}
-		var items []Item
-		for _, it := range g.Items {
-			before := len(items)
-			for _, n := range same {
-				if it.id() == n.id() || it.id() == n.moved(to, from).id() {
-					items = append(items, n)
-				}
-			}
-			if len(items) == before {
-				items = append(items, it)
-			}
-		}
-		g.Items = items
-	}
-	return out
-}
-
-// moved is an item with its place below one folder put below another.
-func (it Item) moved(from, to string) Item {
-	move := func(s string) string {
-		mark := ""
-		if rest, ok := strings.CutPrefix(s, "!"); ok { // of a pattern
-			mark, s = "!", rest
-		}
-		if rest, ok := strings.CutPrefix(s, from); ok && (rest == "" || rest[0] == '/') {
-			return mark + to + rest
-		}
-		if rest, ok := strings.CutPrefix(s, gitignore.Escape(from)); ok && (rest == "" || rest[0] == '/') {
-			return mark + gitignore.Escape(to) + rest
-		}
-		return mark + s
-	}
-	it.Path, it.At, it.ID = move(it.Path), move(it.At), move(it.ID)
-	return it
-}
-
-// missing returns what is in a and not in b.
-func missing(a, b []Grant) []Grant {
-	type atom struct {
-		kind, key, id string
-		tightens      bool
-	}
-	have := map[atom]bool{}
-	for _, g := range b {
-		have[atom{g.Kind, g.Key, "", g.Tightens}] = len(g.Items) == 0
-		for _, it := range g.Items {
-			if !it.Own {
-				have[atom{g.Kind, g.Key, it.id(), g.Tightens}] = true
-			}
-		}
-	}
-	var out []Grant
-	for _, g := range a {
-		if len(g.Items) == 0 {
-			if !have[atom{g.Kind, g.Key, "", g.Tightens}] {
-				out = append(out, g)
-			}
-			continue
-		}
-		g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(it Item) bool {
-			return it.Own || have[atom{g.Kind, g.Key, it.id(), g.Tightens}]
-		})
-		if len(g.Items) > 0 {
-			g.Render()
-			out = append(out, g)
-		}
 	}
 	return out
 }

@@ -50,7 +50,7 @@ func isHomeName(name string) bool {
 
 func checkHomeName(name string) error {
 	if !isHomeName(name) {
-		return fmt.Errorf("%q is no name of a home: letters, digits, dots, dashes and underscores, at most 64", name)
+		return fmt.Errorf("%q is not the name of a home: letters, digits, dots, dashes and underscores, at most 64", name)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"regexp"
+	"sync"
 )
 
 // Container says whether a box may be made of an image, and not of the system of this
@@ -10,11 +11,11 @@ import (
 func (rc RunConfig) Container() bool { return rc.Backend != "bwrap" && rc.Image != "" }
 
 // imageForm is an image by its digest: a name with the digest of its manifest, or its id.
-var imageForm = regexp.MustCompile(`^([a-z0-9][a-z0-9._:/-]*@)?sha256:[0-9a-f]{64}$`)
+var imageForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z0-9][a-z0-9._:/-]*@)?sha256:[0-9a-f]{64}$`) })
 
 // image refuses an image that is not named by its digest: another one could come under its name.
 func (v *validator) image(s *sandboxTable) {
-	if i := s.Image; i.Set && i.V != "" && !imageForm.MatchString(i.V) {
+	if i := s.Image; i.Set && i.V != "" && !imageForm().MatchString(i.V) {
 		v.add(i.At, "sandbox.image", fmt.Sprintf("%q does not name an image by its digest", i.V), `write it like "docker.io/library/python@sha256:…" (podman images --digests)`)
 	}
 }

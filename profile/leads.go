@@ -86,7 +86,7 @@ type named struct {
 	path string
 	at   strict.Pos
 	key  string
-	soft bool // nobody wrote it down: one of @toolchains, left out when it cannot be had
+	soft bool // nobody wrote it down: one of @toolchains, left out when it is unavailable
 }
 
 // leads follows every host path of the run, and refuses the ones that a box could

@@ -47,6 +47,22 @@ type LimitsTable struct {
 	Disk     strict.Number `toml:"disk"`
 }
 
+// LimitField is one limit of a table, by its name in the language.
+type LimitField struct {
+	Name   string
+	Number strict.Number
+}
+
+// Fields are all limits of the table, in the order of the manual.
+func (l LimitsTable) Fields() []LimitField {
+	return []LimitField{{"memory", l.Memory}, {"cpu", l.CPU}, {"pids", l.Pids}, {"files", l.Files}, {"file_size", l.FileSize}, {"disk", l.Disk}}
+}
+
+// field is a limit by its name in the language.
+func (l *Limits) field(name string) *string {
+	return map[string]*string{"memory": &l.Memory, "cpu": &l.CPU, "pids": &l.Pids, "files": &l.Files, "file_size": &l.FileSize, "disk": &l.Disk}[name]
+}
+
 // fewestFiles is what inner's supervisor needs to start a program at all, with
 // some to spare.
 const fewestFiles = 16

@@ -55,7 +55,10 @@ func coveredWhole(g Grant, to RunConfig) bool {
 func covered(g Grant, it Item, from, to RunConfig) bool {
 	switch g.Kind {
 	case "limit":
-		return strings.HasPrefix(it.Text, "time ") && !sooner(from, to) || limitKey(it) != "" && !lower(limitKey(it), from.Limits, to.Limits)
+		if strings.HasPrefix(it.Text, "time ") {
+			return !sooner(from, to)
+		}
+		return limitKey(it) != "" && !lower(limitKey(it), from.Limits, to.Limits)
 	case "network":
 		return to.Network == NetFull && (!g.Tightens || g.Key != "deny")
 	case "reads":

@@ -58,8 +58,8 @@ func FindProject(dir string, innerHomes ...string) *Project {
 	}
 }
 
-// Borrowed reports whether the .inner in force is that of the main worktree.
-func (p *Project) Borrowed() bool { return p.Of != "" && p.Dir != filepath.Join(p.Root, ".inner") }
+// FromMain reports whether the .inner in force is that of the main worktree.
+func (p *Project) FromMain() bool { return p.Of != "" && p.Dir != filepath.Join(p.Root, ".inner") }
 
 // Behind returns the project of the main worktree, in force in this linked one, that stands
 // behind a .inner of the worktree's own: what that does not claim, this may. It returns nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,6 +55,9 @@ type Context struct {
 	Overrides      Overrides
 	ForShim        bool // the program was typed, and starts where the person is
 
+	// Organisation takes from everything else; nil when this computer has none.
+	Organisation *Organisation
+
 	// Written reports whether a box has ever been given this folder, a real path, to
 	// write; nil when nothing is known of other runs.
 	Written func(dir string) bool
@@ -86,6 +90,12 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 		Name: p.Name, Path: p.Path, Scope: p.Scope, Description: p.Description, HomeDir: c.Home, Project: c.Project,
 	}
 	r.rc.Env.Never = c.HideEnv
+	if o := c.Organisation; o != nil {
+		r.rc.Env.Never = append(slices.Clip(c.HideEnv), o.HideEnv.Texts()...)
+		for _, it := range o.HideEnv.Items {
+			r.ruled("hide.env", strconv.Quote(it.Text), it.At)
+		}
+	}
 	r.x.kept = r.rc.Env.Kept
 	for _, f := range p.Files {
 		if filepath.IsAbs(f.Path) { // not one that was downloaded
@@ -104,6 +114,7 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	r.env()
 	r.entrypoint()
 	r.rest()
+	r.organisation()
 	if len(r.problems) > 0 {
 		return RunConfig{}, r.problems
 	}
@@ -188,7 +199,7 @@ func (r *resolver) sandbox() {
 	}
 
 	rc.Limits = r.limits()
-	rc.LimitsLoose = s.LimitsRequired.Set && !s.LimitsRequired.V
+	rc.LimitsLoose = s.LimitsRequired.Set && !s.LimitsRequired.V && !r.c.Organisation.limits()
 
 	if rc.Base == "minimal" {
 		r.addToolchains()
@@ -229,10 +240,8 @@ func (r *resolver) limits() Limits {
 	flags := r.c.Overrides.Limits
 	r.problems = append(r.problems, flags.faults()...)
 	asked := flags.Or(r.s.Sandbox.Limits.Limits()).Or(r.c.ProjectLimits)
-	for _, l := range asked.Rows() {
-		r.rc.AskedLimits = append(r.rc.AskedLimits, l.Key)
-	}
-	return asked.Or(r.c.DefaultLimits)
+	r.rc.AskedLimits = asked
+	return r.capped(asked.Or(r.c.DefaultLimits))
 }
 
 // hide makes the patterns of [sandbox] hide absolute. They are gitignore's, and
@@ -244,8 +253,16 @@ func (r *resolver) hide() {
 	}
 	items := r.s.Sandbox.Hide.Items
 	asked := len(items) + len(r.c.ProjectHide)
-	for _, p := range slices.Concat(r.c.ProjectHide, r.c.Hide) { // what no profile takes out
-		items = append(items[:len(items):len(items)], strict.Item{Text: strings.ReplaceAll(p, "$", "$$")})
+	more := eachOf(slices.Concat(r.c.ProjectHide, r.c.Hide), func(p string) strict.Item { return strict.Item{Text: p} })
+	if o := r.c.Organisation; o != nil {
+		more = append(more, o.Hide.Items...) // last: nothing shows again what they hide
+		for _, it := range o.Hide.Items {
+			r.ruled("sandbox.hide", strconv.Quote(it.Text), it.At)
+		}
+	}
+	for _, it := range more { // what no profile takes out
+		it.Text = strings.ReplaceAll(it.Text, "$", "$$")
+		items = append(items[:len(items):len(items)], it)
 	}
 	for i, it := range items {
 		if i == asked {
@@ -394,6 +411,8 @@ func (r *resolver) rest() {
 	if t := r.c.Overrides.Timeout; t != nil {
 		rc.Output.Timeout = *t
 	}
+	rc.AskedTimeout = rc.Output.Timeout
+	rc.Output.Timeout = r.cappedTime(rc.AskedTimeout)
 	for _, c := range s.Verify.Custom.Checks.Rows {
 		rc.Checks = append(rc.Checks, Check{Name: c.Name.V, Cmd: c.Cmd.V, Severity: or(c.Severity, "medium")})
 	}

@@ -104,10 +104,12 @@ type RunConfig struct {
 
 	WorkspaceWorkdir bool // entrypoint.workdir uses ${workspaces_path}
 
-	Real        map[string]string // where each host path above led when this was resolved
-	Toolchains  []string          // what @toolchains stands for in HomeAllow
-	AskedHide   int               // how many of Hide the profile and its project ask for; the rest is the user's own
-	AskedLimits []string          // which of Limits they and the flags ask for
+	Real         map[string]string // where each host path above led when this was resolved
+	Toolchains   []string          // what @toolchains stands for in HomeAllow
+	AskedHide    int               // how many of Hide the profile and its project ask for; the rest is the user's own
+	Organisation []Origin          // lines of OrganisationFile that hold here, by the keys they decide about
+	AskedLimits  Limits            // those of Limits that they and the flags ask for, as they do
+	AskedTimeout time.Duration     // the same of Output.Timeout
 
 	warnings []strict.Problem
 }

@@ -65,14 +65,13 @@ func toolchainVariables() []struct{ name, below string } {
 // only holds programs beside caches keeps its default place in the box, which can be
 // written: CARGO_HOME and GOPATH do not go along.
 func (r *resolver) toolchains() (folders, variables []string) {
-	add := func(p string) bool {
+	add := func(p string) {
 		if p == r.c.Home || !paths.Below(r.c.Home, p) {
-			return false
+			return
 		}
 		if _, err := os.Stat(p); err == nil && !slices.Contains(folders, p) {
 			folders = append(folders, p)
 		}
-		return true
 	}
 	for _, rel := range toolchainFolders() {
 		add(filepath.Join(r.c.Home, rel))

@@ -58,8 +58,8 @@ func (v *validator) source(s *source) {
 			v.add(it.At, "shim.commands", err.Error(), "")
 		}
 	}
-	if t := s.Output.Timeout; t.Set && (t.V < 0 || t.V > maxSeconds) {
-		v.add(t.At, "output.timeout_seconds", fmt.Sprintf("%d is not between 0 (no limit) and %d", t.V, int64(maxSeconds)), "")
+	if t := s.Output.Timeout; t.Set && (t.V < 0 || t.V > MaxSeconds) {
+		v.add(t.At, "output.timeout_seconds", fmt.Sprintf("%d is not between 0 (no limit) and %d", t.V, int64(MaxSeconds)), "")
 	}
 	v.oneOf(strict.String{V: string(s.Output.Record.V), Set: s.Output.Record.Set, At: s.Output.Record.At}, "output.record", records())
 	if m := s.Output.MaxOutput; m.Set {
@@ -73,8 +73,8 @@ func (v *validator) source(s *source) {
 	}
 }
 
-// maxSeconds is ten years: far from overflowing a time.Duration.
-const maxSeconds = 10 * 365 * 24 * 3600
+// MaxSeconds is ten years: far from overflowing a time.Duration.
+const MaxSeconds = 10 * 365 * 24 * 3600
 
 func (v *validator) head(s *source) {
 	v.ask("schema_version", []string{"1"})

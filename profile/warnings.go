@@ -40,7 +40,7 @@ func (r *resolver) warnSandbox() {
 	if rc.HomeName != "" && rc.Home != "own" {
 		r.warn(s.HomeName.At, "sandbox.home_name", `home = "own" is what has a name`, "has no effect: the home is %q", rc.Home)
 	}
-	if len(rc.NetworkDeny) > 0 && rc.Network == NetOff {
+	if s.NetworkDeny.Set && rc.Network == NetOff {
 		r.warn(s.NetworkDeny.At, "sandbox.network_deny", "", "has no effect: there is no network")
 	}
 	if rc.Network == NetAllowlist && len(rc.NetworkAllow)+len(rc.Capabilities) == 0 {

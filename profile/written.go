@@ -44,6 +44,23 @@ func (p *Profile) Written() []Written {
 	return out
 }
 
+// Dest is where a mount of the profile appears, as that is written; "" for at its own path.
+func (p *Profile) Dest(mount string) string {
+	for _, e := range p.src.Mounts.Entries {
+		if e.Key == mount {
+			return e.Value.Dest.V
+		}
+	}
+	return ""
+}
+
+// WithoutMounts is the profile without [mounts], for a place that has none of its folders.
+func (p *Profile) WithoutMounts() *Profile {
+	q := *p
+	q.src.Mounts = strict.Table[mountSpec]{}
+	return &q
+}
+
 // walkKeys calls f for every key below a struct of the schema, with a pointer to its value.
 func walkKeys(v reflect.Value, path []string, f func(key string, x any)) {
 	for i := range v.NumField() {
@@ -88,10 +105,15 @@ func written(x any) (w Written, set bool) {
 // profile that extends nothing, without the keys named and with no word of the files it
 // was read from. inherit are variables that it is given besides. The text depends on the
 // profile alone.
-func (p *Profile) Portable(without, inherit []string) string {
+//
+// proc, unless it is "", is what /proc is where the profile leaves it to what works.
+func (p *Profile) Portable(without, inherit []string, proc string) string {
 	e := &encoder{bare: true, without: without}
 	src := p.src
 	src.Extends = strict.String{}
+	if v := &src.Sandbox.Proc; proc != "" && (!v.Set || v.V == "auto") {
+		v.V, v.Set = proc, true
+	}
 	list := &src.Env.Inherit
 	list.Items = slices.Clone(list.Items)
 	for _, name := range inherit {

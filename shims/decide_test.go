@@ -165,7 +165,7 @@ func TestDecide(t *testing.T) {
 	)
 
 	w.profile("app", "tools", shim("always", "make", "ls", "git", "go"))
-	const changed = `126: profile "tools" of "~/app" changed since it was allowed (".inner/profiles/tools.toml": it changed since it was allowed) [inner allow]`
+	const changed = `126: profile "tools" of "~/app" changed since it was allowed (".inner/profiles/tools.toml") [inner allow]`
 	w.want("edited",
 		[3]string{"app", "make", changed},
 		[3]string{"app", "ls", changed},   // still, though an everyday tool: the user relies on it
@@ -404,7 +404,7 @@ func TestDecideConfig(t *testing.T) {
 	w.profile("app", "c", shim("always", "claude"))
 	w.want("what is added does not steer what is allowed", [3]string{"app", "claude", b})
 	w.profile("app", "b", shim("always", "claude", "x"))
-	const changed = `126: profile "b" of "~/app" changed since it was allowed (".inner/profiles/b.toml": it changed since it was allowed) [inner allow]`
+	const changed = `126: profile "b" of "~/app" changed since it was allowed (".inner/profiles/b.toml") [inner allow]`
 	w.want("the one it names changed", [3]string{"app", "claude", changed}, [3]string{"app", "ls", changed})
 	w.allow("app")
 

@@ -139,7 +139,7 @@ func (f Folder) plan(s Site, state State) (Report, error) {
 		}
 	}
 	slices.Sort(r.Added)
-	_, _, r.BinaryUpdated, err = f.binary(s.Binary, state)
+	_, r.BinaryUpdated, err = f.binary(s.Binary, state)
 	return r, err
 }
 
@@ -208,12 +208,13 @@ func (f Folder) apply(s Site, r Report, state State, start time.Time) error {
 
 // binary compares the copy with the binary it is made of, and reports whether it has
 // to be made again. src is that binary's version.
-func (f Folder) binary(path string, state State) (info os.FileInfo, src stamp, stale bool, err error) {
+func (f Folder) binary(path string, state State) (src stamp, stale bool, err error) {
 	if path == "" {
 		path = "/proc/self/exe"
 	}
-	if info, err = os.Stat(path); err != nil {
-		return nil, stamp{}, false, err
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}, false, err
 	}
 	src = stampOf(info)
 	have, err := os.Lstat(f.Binary())
@@ -221,18 +222,18 @@ func (f Folder) binary(path string, state State) (info os.FileInfo, src stamp, s
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
-		return info, src, true, err
+		return src, true, err
 	}
 	switch {
 	case !have.Mode().IsRegular():
-		return info, src, true, nil
+		return src, true, nil
 	case os.SameFile(info, have):
-		return info, state.binary, false, nil // called through the copy
+		return state.binary, false, nil // called through the copy
 	case deleted(info):
 		// A process that outlived an upgrade must not bring the old version back.
-		return info, state.binary, false, nil
+		return state.binary, false, nil
 	}
-	return info, src, src != state.binary || have.Size() != info.Size() || have.Mode().Perm() != binaryMode, nil
+	return src, src != state.binary || have.Size() != info.Size() || have.Mode().Perm() != binaryMode, nil
 }
 
 const binaryMode = 0o700
@@ -244,7 +245,7 @@ func deleted(info os.FileInfo) bool {
 
 // copyBinary brings the copy up to date and returns the version it is a copy of.
 func (f Folder) copyBinary(path string, state State) (stamp, error) {
-	_, version, stale, err := f.binary(path, state)
+	version, stale, err := f.binary(path, state)
 	if err != nil || !stale {
 		return version, err
 	}

@@ -286,7 +286,11 @@ func (v *View) refusal(p *ProfileView) (reason, hint string) {
 	case trust.Untrusted:
 		return fmt.Sprintf("profile %q of %q is not allowed", p.Name, v.Root), "inner allow"
 	case trust.Changed:
-		return fmt.Sprintf("profile %q of %q changed since it was allowed (%q: %s)", p.Name, v.Root, v.short(p.File), p.Detail), "inner allow"
+		what := fmt.Sprintf("%q", v.short(p.File))
+		if p.Detail != trust.OtherContent {
+			what += ": " + p.Detail
+		}
+		return fmt.Sprintf("profile %q of %q changed since it was allowed (%s)", p.Name, v.Root, what), "inner allow"
 	case trust.Denied:
 		if p.File != p.Path && p.File != "" {
 			return fmt.Sprintf("profile %q of %q is not used: %q was denied", p.Name, v.Root, v.short(p.File)), "inner allow"

@@ -56,7 +56,7 @@ func (a *app) unalias(root *cobra.Command, args []string) ([]string, error) {
 		return nil, err
 	}
 	if !a.isCommand(root, words[0]) {
-		return nil, usagef("alias %q stands for %q, which is no command of inner", args[0], list[i].Value)
+		return nil, usagef("alias %q stands for %q, which is not a command of inner", args[0], list[i].Value)
 	}
 	if i < theirs {
 		if why := a.beyondProject(words); why != "" {

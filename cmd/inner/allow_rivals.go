@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
@@ -31,11 +32,11 @@ func (a *app) rivals(t target, list []candidate, cfg settings.ConfigRead) []shim
 // returns the words that stay open.
 func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, yes bool) (open []shims.Rivals) {
 	for _, r := range rivals {
-		if yes || !isTerminal(a.stdin) {
+		if yes || !caller.IsTerminal(a.stdin) {
 			open = append(open, r)
 			continue
 		}
-		a.say("%s is claimed by %s. Which one should run it?", r.Word, strings.Join(r.Names, " and "))
+		a.Say("%s is claimed by %s. Which one should run it?", r.Word, strings.Join(r.Names, " and "))
 		for i, name := range r.Names {
 			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(name))
 		}
@@ -48,7 +49,7 @@ func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, ye
 			i := slices.IndexFunc(list, func(c candidate) bool { return c.profile.Path == path })
 			if i < 0 { // approved before, and not named now
 				if err := a.Trust().Yield(root, path, r.Word, j != n-1); err != nil {
-					a.fail(err)
+					a.Fail(err)
 				}
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/settings"
 )
@@ -24,10 +25,10 @@ func newApp() (*app, error) {
 
 // appOf is the app of this process for a home and an INNER_HOME.
 func appOf(home, inner string) *app {
-	a := &app{stdin: os.Stdin, stdout: outputTo(os.Stdout), stderr: outputTo(os.Stderr)}
+	a := &app{stdin: os.Stdin, stdout: tell.To(os.Stdout), stderr: tell.To(os.Stderr)}
 	a.Settings = settings.Of(&caller.Caller{
 		Home: home, InnerHome: inner, Environ: os.Environ(), Version: version,
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Teller: teller{a},
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Teller: tell.Teller{To: a.stderr},
 	})
 	return a
 }

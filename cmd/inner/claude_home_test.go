@@ -108,3 +108,54 @@ set = { ANTHROPIC_BASE_URL = "http://127.0.0.1:`+api.port+`", CLAUDE_CODE_DISABL
 	host(stored("renewedoutside", 27))
 	uses("renewedoutside")
 }
+
+// "Don't ask again", answered on Claude Code's own screen, is kept for the next box, and the
+// project of the host has nothing of it.
+func TestClaudeRemembers(t *testing.T) {
+	need(t, "tmux", "bwrap", "bash", "git")
+	claude := os.Getenv("INNER_TEST_CLAUDE")
+	if claude == "" {
+		missing(t, "Claude Code is not there; make test installs it from npm (contrib/agents.sh install claude)")
+	}
+	api := newFakeAnthropic(t, "npm --version", "npm --version")
+	p := newPerson(t)
+	p.path(filepath.Dir(claude))
+	p.write(".claude/.credentials.json", fmt.Sprintf(
+		`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-none","refreshToken":"sk-ant-ort01-none","expiresAt":%d,"scopes":["user:inference"],"subscriptionType":"pro"}}`,
+		time.Now().Add(24*time.Hour).UnixMilli()))
+	p.write(".claude/settings.json", `{"theme":"dark"}`)
+	p.write(".claude.json", fmt.Sprintf(`{"hasCompletedOnboarding":true,"theme":"dark","numStartups":3,"projects":{%q:{"hasTrustDialogAccepted":true,"hasCompletedProjectOnboarding":true}}}`, p.app))
+	p.write("app/.inner/profiles/claude.toml", `schema_version = "1"
+extends = "claude-interactive"
+[sandbox]
+host_ports = ["`+api.port+`"]
+[env]
+set = { ANTHROPIC_BASE_URL = "http://127.0.0.1:`+api.port+`", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = "1" }
+`)
+	p.run("git", "init", "-q", p.app)
+	p.run("inner", "allow", "--yes", p.app)
+	s := p.tmux("bash", "--noprofile", "--rcfile", p.write("rc", "PS1='[ready] '\neval \"$(inner hook bash)\"\n"), "-i")
+	s.want(`\[ready\] $`)
+	s.enter("cd ~/app; clear; claude --permission-mode default 'which npm?'; echo code=$?")
+	s.want(`(?i)don.t ask again`)
+	s.keys("2")
+	s.want(`the work is done`)
+	s.keys("C-c")
+	s.keys("C-c")
+	s.want(`code=0`)
+	out := p.run("inner", "changes", "show", filepath.Join(p.app, ".claude/settings.local.json"))
+	if !strings.Contains(out, "npm") {
+		t.Errorf("the answer was not kept:\n%s", out)
+	}
+	if _, err := os.Lstat(filepath.Join(p.app, ".claude")); err == nil {
+		t.Error("something was left in the project's .claude")
+	}
+	s.enter("clear")
+	s.want(`\A\s*\[ready\]\s*\z`) // what was shown before is no answer
+	s.enter("claude 'and now?'; echo code=$?")
+	s.want(`the work is done`) // nobody answered
+	s.keys("C-c")
+	s.keys("C-c")
+	s.want(`code=0`)
+	s.enter("exit")
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/agenthook"
 	"github.com/enr/inner/isolator/session"
@@ -40,9 +41,8 @@ type toolFlags struct {
 
 func (f *toolFlags) add(a *app, c *cobra.Command) {
 	c.Flags().StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
-	c.Flags().StringVar(&f.who.as, "as", "", "the profile that [roles] of config.toml has for this role: `NAME`")
+	f.who.addRole(a, c)
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
-	_ = c.RegisterFlagCompletionFunc("as", a.completeRoles)
 }
 
 func (f *toolFlags) addSession(a *app, c *cobra.Command) {
@@ -108,7 +108,7 @@ func (a *app) cmdAgentHook() *cobra.Command {
 				}
 				if err != nil { // only 2 blocks the call
 					text, _, _ := strings.Cut(err.Error(), "\n")
-					a.say("agent hook: %s", text)
+					a.Say("agent hook: %s", text)
 					err = exit(2)
 				}
 			}()
@@ -184,7 +184,7 @@ func (a *app) agentHook(agent string, f toolFlags, sessionSet, boxed bool) error
 	if err != nil {
 		return err
 	}
-	_, err = raw(a.stdout).Write(answer)
+	_, err = tell.Raw(a.stdout).Write(answer)
 	return err
 }
 

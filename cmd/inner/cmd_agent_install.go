@@ -124,7 +124,7 @@ func (a *app) agentUse(cmd *cobra.Command, agent string) error {
 			return a.outside(cmd)
 		}
 	}
-	return usagef("%q is no agent that inner knows: %s", agent, strings.Join(agenthook.Agents(), ", "))
+	return usagef("%q is not an agent that inner knows: %s", agent, strings.Join(agenthook.Agents(), ", "))
 }
 
 // editAgent writes the settings of an agent, or shows them.
@@ -220,10 +220,7 @@ func (a *app) cmdAgentStatus() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "status", Short: "Say what holds for the tools of each agent, in this folder", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
 			var list []agentState
 			for _, agent := range agenthook.Agents() {
 				list = append(list, a.agentState(agent))
@@ -238,7 +235,7 @@ func (a *app) cmdAgentStatus() *cobra.Command {
 				}
 			}
 			return nil
-		},
+		}),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c
@@ -260,6 +257,12 @@ func (a *app) agentState(agent string) agentState {
 	if it.plugin != "" {
 		own, err := readSettings(it.plugin)
 		hook = err == nil && bytes.Contains(own, []byte(fmt.Sprintf("spawnSync(%q,", a.Self())))
+	}
+	if agent == "codex" && hook {
+		config, err := readSettings(filepath.Join(filepath.Dir(it.file), "config.toml"))
+		if hook = err == nil && agentsettings.Trusted(config, it.file, state); !hook {
+			s.Notes = append(s.Notes, "codex skips the hook until you trust it: start codex, or type /hooks in it")
+		}
 	}
 	shell := strings.HasPrefix(state.Value, it.entry.Tools+"/") && executable(state.Value)
 	if !hook && !shell {
@@ -300,9 +303,9 @@ func agentNotes(agent string) []string {
 	case "claude":
 		return []string{"settings of another project can replace the prefix and switch hooks off", "a hook that cannot be started blocks nothing"}
 	case "codex":
-		return []string{"codex skips the hook until you trust it with /hooks; whether you did is not known here", "commands of unified_exec may pass the hook", "a hook that cannot be started blocks nothing"}
+		return []string{"commands of unified_exec may pass the hook", "a hook that cannot be started blocks nothing"}
 	case "gemini":
-		return []string{"not tried with the program itself", "a hook that cannot be started blocks nothing"}
+		return []string{"settings of another project can switch hooks off"}
 	}
-	return []string{"not tried with the program itself", "settings of another project can replace the shell", "commands typed after ! are not asked for"}
+	return []string{"settings of another project can replace the shell", "commands typed after ! are not asked for"}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/tell"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
@@ -25,12 +27,7 @@ func (a *app) cmdAllow() *cobra.Command {
 		Use: "allow [PATH|NAME...]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.ArbitraryArgs,
 		Long: "Show in words what the profiles of a project grant, and what changed\nsince you last allowed them; then ask, and remember the answer. PATH is a project or one profile file, NAME\na profile here; when more than ten need a decision, name those you want.\n\n" +
 			"What you allow is the path and the content of the profile, of every local file it\nextends and of .inner/config.toml, and the real folders that it names. After any change\ninner asks again, also when a link or a variable leads elsewhere.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			return a.allow(args, yes)
-		},
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.allow(args, yes) }),
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return c
@@ -54,10 +51,7 @@ func (a *app) cmdRevoke() *cobra.Command {
 func (a *app) cmdDecide(use, short, event string, do func(target) error, word string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			t, err := a.target(strings.Join(args, ""), true)
 			if err != nil {
 				return err
@@ -70,12 +64,12 @@ func (a *app) cmdDecide(use, short, event string, do func(target) error, word st
 				about = t.files[0]
 			}
 			a.auditTrust(event, t.place.Root(), about, "")
-			a.say("%s: %s", a.Short(about), word)
+			a.Say("%s: %s", a.Short(about), word)
 			if of := t.place.Project.Of; of != "" && event == runlog.EventRevoke {
-				a.hint("what is the same in %s stays allowed here, too: inner deny, or inner revoke %s", a.Short(of), quoted(of))
+				a.Hint("what is the same in %s stays allowed here, too: inner deny, or inner revoke %s", a.Short(of), quoted(of))
 			}
 			return a.regenerate()
-		},
+		}),
 	}
 }
 
@@ -88,84 +82,91 @@ type target struct {
 
 // target finds the project, or the one profile of it, that path names. With
 // recorded, what is gone but on record can be named, too.
-func (a *app) target(path string, recorded bool) (target, error) {
-	var t target
-	none := func(where string) error {
-		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: %s has no .inner/profiles, nor has any folder above it", where), Hint: "mkdir -p .inner/profiles"}
-	}
+func (a *app) target(path string, recorded bool) (t target, err error) {
+	var gone bool
 	if path == "" {
-		pl, err := a.Here()
-		if err != nil {
-			return t, err
-		}
-		t.place = pl
-		if pl.Project == nil {
-			if rec := a.onRecord(pl.Cwd); recorded && rec != nil {
-				t.place.Project = rec
-				return t, nil
-			}
-			return t, none(a.Short(pl.Cwd))
-		}
+		t, gone, err = a.targetHere(recorded)
 	} else {
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			return t, err
-		}
-		if named := a.named(path, recorded); named != "" {
-			abs = named
-		}
-		fi, err := os.Stat(abs)
-		real := files.Real(filepath.Dir(abs)) + "/" + filepath.Base(abs)
-		switch {
-		case err == nil && fi.IsDir():
-			real = files.Real(abs)
-		case err != nil && !recorded:
-			return t, usagef("%q does not exist", path)
-		}
-		dir := real
-		if strings.HasSuffix(real, ".toml") && (err != nil || !fi.IsDir()) {
-			t.one, t.files, dir = true, []string{real}, filepath.Dir(real)
-		} else if err == nil && !fi.IsDir() {
-			return t, usagef("%q is neither a project nor a profile", path)
-		}
-		rec := a.onRecord(dir)
-		if err != nil && !t.one {
-			// What is gone names a project that is gone with it, never one above it.
-			if rec == nil {
-				return t, usagef("%q does not exist", path)
-			}
-			if _, err := os.Lstat(rec.Root); err == nil {
-				return t, usagef("%q does not exist", path)
-			}
-			t.place = settings.Place{Cwd: dir, Project: rec}
-			return t, nil
-		}
-		t.place = settings.Place{Cwd: dir, Project: a.ProjectOf(dir)}
-		if recorded && t.place.Project == nil && rec != nil {
-			t.place.Project = rec
-			return t, nil
-		}
-		if t.place.Project == nil {
-			return t, none(a.Short(dir))
-		}
-		if of := filepath.Join(t.place.Project.Dir, "profiles"); t.one && dir != of && !(recorded && filepath.Base(real) == "config.toml") {
-			return t, usagef("%q is not a profile of the project: those are in %q", path, of)
-		}
+		t, gone, err = a.targetAt(path, recorded)
+	}
+	if err != nil || gone {
+		return t, err
 	}
 	if p := t.place.Project.Problem; p != nil {
 		return t, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", t.place.Project.Dir, p), Hint: "make it a folder of yours that nobody else can write (chown, chmod -R go-w)"}
 	}
-	if p := t.place.Project; p.Borrowed() { // what the main worktree has is decided on there
+	if p := t.place.Project; p.FromMain() { // what the main worktree has is decided on there
 		t.place = settings.Place{Cwd: p.Of, Project: a.ProjectOf(p.Of)}
 	}
 	if !t.one {
-		files, err := t.place.Project.ProfileFiles()
-		if err != nil {
-			return t, err
-		}
-		t.files = files
+		t.files, err = t.place.Project.ProfileFiles()
 	}
-	return t, nil
+	return t, err
+}
+
+func (a *app) noProject(where string) error {
+	return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: %s has no .inner/profiles, nor has any folder above it", a.Short(where)), Hint: "mkdir -p .inner/profiles"}
+}
+
+// targetHere is the project of the current folder. gone: it is only on record.
+func (a *app) targetHere(recorded bool) (t target, gone bool, err error) {
+	if t.place, err = a.Here(); err != nil || t.place.Project != nil {
+		return t, false, err
+	}
+	if rec := a.onRecord(t.place.Cwd); recorded && rec != nil {
+		t.place.Project = rec
+		return t, true, nil
+	}
+	return t, false, a.noProject(t.place.Cwd)
+}
+
+// targetAt is the project, or the one profile, at a path. gone: it is only on record.
+func (a *app) targetAt(path string, recorded bool) (t target, gone bool, err error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return t, false, err
+	}
+	if named := a.named(path, recorded); named != "" {
+		abs = named
+	}
+	fi, err := os.Stat(abs)
+	real := files.Real(filepath.Dir(abs)) + "/" + filepath.Base(abs)
+	switch {
+	case err == nil && fi.IsDir():
+		real = files.Real(abs)
+	case err != nil && !recorded:
+		return t, false, usagef("%q does not exist", path)
+	}
+	dir := real
+	if strings.HasSuffix(real, ".toml") && (err != nil || !fi.IsDir()) {
+		t.one, t.files, dir = true, []string{real}, filepath.Dir(real)
+	} else if err == nil && !fi.IsDir() {
+		return t, false, usagef("%q is neither a project nor a profile", path)
+	}
+	rec := a.onRecord(dir)
+	if err != nil && !t.one {
+		// What is gone names a project that is gone with it, never one above it.
+		if rec == nil {
+			return t, false, usagef("%q does not exist", path)
+		}
+		if _, err := os.Lstat(rec.Root); err == nil {
+			return t, false, usagef("%q does not exist", path)
+		}
+		t.place = settings.Place{Cwd: dir, Project: rec}
+		return t, true, nil
+	}
+	t.place = settings.Place{Cwd: dir, Project: a.ProjectOf(dir)}
+	if recorded && t.place.Project == nil && rec != nil {
+		t.place.Project = rec
+		return t, true, nil
+	}
+	if t.place.Project == nil {
+		return t, false, a.noProject(dir)
+	}
+	if of := filepath.Join(t.place.Project.Dir, "profiles"); t.one && dir != of && !(recorded && filepath.Base(real) == "config.toml") {
+		return t, false, usagef("%q is not a profile of the project: those are in %q", path, of)
+	}
+	return t, false, nil
 }
 
 // named is the file of the profile of this project that is called so, as inner status
@@ -243,10 +244,15 @@ func (a *app) allow(args []string, yes bool) error {
 	list, wrong := a.candidates(t, rec, cfg)
 	failed := len(wrong)
 	if failed > 0 {
-		a.failAll(wrong)
-		a.hint("fix the profile, then inner allow")
+		tell.Teller{To: a.stderr}.FailAll(wrong)
+		a.Hint("fix the profile, then inner allow")
 		if len(list) == 0 {
 			return exit(125)
+		}
+	}
+	for _, p := range a.look(t.place).Profiles {
+		if len(list) == 0 && p.State == trust.Deleted {
+			return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q was allowed and its file is gone", p.Name), Hint: "put it back, or inner revoke " + quoted(p.Path)}
 		}
 	}
 	if len(list) == 0 && cfg.File == nil {
@@ -372,7 +378,7 @@ func (a *app) record(t target, list []candidate, cfg settings.ConfigRead, newCon
 		if err := a.Trust().Allow(root, trust.Approval{Config: cfg.File, ConfigCommands: words}); err != nil {
 			return err
 		}
-		a.say("allowed %s", a.Short(cfg.File.Path))
+		a.Say("allowed %s", a.Short(cfg.File.Path))
 	}
 	if newConfig {
 		a.auditTrust(runlog.EventAllow, root, cfg.File.Path, cfg.File.Digest)
@@ -383,8 +389,8 @@ func (a *app) record(t target, list []candidate, cfg settings.ConfigRead, newCon
 // sayAllowed says what runs in the sandbox from now on.
 func (a *app) sayAllowed(list []candidate, rivals []shims.Rivals) {
 	for _, r := range rivals {
-		a.warn("%s is claimed by %s: it refuses to run until you choose one of them", r.Word, strings.Join(r.Names, " and "))
-		a.hint("write %s = %q under [shims] of .inner/config.toml, then: inner allow", r.Word, r.Names[0])
+		a.Warn("%s is claimed by %s: it refuses to run until you choose one of them", r.Word, strings.Join(r.Names, " and "))
+		a.Hint("write %s = %q under [shims] of .inner/config.toml, then: inner allow", r.Word, r.Names[0])
 	}
 	for _, c := range list {
 		if c.settled() {
@@ -398,9 +404,9 @@ func (a *app) sayAllowed(list []candidate, rivals []shims.Rivals) {
 			if len(cmds) > 1 {
 				runs = "run"
 			}
-			a.say("allowed %s: %s %s in the sandbox from now on", c.profile.Name, strings.Join(cmds, ", "), runs)
+			a.Say("allowed %s: %s %s in the sandbox from now on", c.profile.Name, strings.Join(cmds, ", "), runs)
 		} else {
-			a.say("allowed %s: inner run -p %s", c.profile.Name, c.profile.Name)
+			a.Say("allowed %s: inner run -p %s", c.profile.Name, c.profile.Name)
 		}
 	}
 }
@@ -415,7 +421,7 @@ func (a *app) forgetGone(t target) error {
 	}
 	for _, p := range rec.Profiles {
 		if !slices.Contains(t.files, p.Path) {
-			a.say("%s is gone; inner has forgotten its decision about it", a.Short(p.Path))
+			a.Say("%s is gone; inner has forgotten its decision about it", a.Short(p.Path))
 			if err := a.Trust().Revoke(t.place.Root(), p.Path); err != nil {
 				return err
 			}
@@ -428,10 +434,10 @@ func (a *app) forgetGone(t target) error {
 // printChange prints what became wider or narrower, or that nothing did.
 func (a *app) printChange(wider, narrower []profile.Grant) {
 	for _, g := range wider {
-		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "31", "wider:   "), printable(settings.ChangeText(g, true)))
+		fmt.Fprintf(a.stderr, "  %s %s\n", tell.Paint(a.stderr, "31", "wider:   "), printable(settings.ChangeText(g, true)))
 	}
 	for _, g := range narrower {
-		fmt.Fprintf(a.stderr, "  %s %s\n", paint(a.stderr, "32", "narrower:"), printable(settings.ChangeText(g, false)))
+		fmt.Fprintf(a.stderr, "  %s %s\n", tell.Paint(a.stderr, "32", "narrower:"), printable(settings.ChangeText(g, false)))
 	}
 	if len(wider)+len(narrower) == 0 {
 		fmt.Fprintln(a.stderr, "  nothing in what it grants")
@@ -441,7 +447,7 @@ func (a *app) printChange(wider, narrower []profile.Grant) {
 func (a *app) explainCapabilities(rc profile.RunConfig) {
 	list, err := features.Capabilities(a.Settings, &rc)
 	if err != nil {
-		a.fail(err)
+		a.Fail(err)
 		return
 	}
 	for _, c := range list {
@@ -457,12 +463,12 @@ func (a *app) ask(question string, yes bool) error {
 	if yes {
 		return nil
 	}
-	if !isTerminal(a.stdin) {
+	if !caller.IsTerminal(a.stdin) {
 		return &fault.Refusal{Code: 2, Msg: "cannot ask for confirmation: standard input is not a terminal", Hint: "read it above, then inner allow --yes"}
 	}
 	if a.agreed(question) {
 		return nil
 	}
-	a.say("nothing was allowed")
+	a.Say("nothing was allowed")
 	return exit(1)
 }

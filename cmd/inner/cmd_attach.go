@@ -2,61 +2,56 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/stage"
 )
 
 func (a *app) cmdAttach() *cobra.Command {
 	return &cobra.Command{
-		Use: "attach RUN", Short: "Join a detached box in this terminal", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeBoxes,
+		Use: "attach [RUN]", Short: "Join a detached box in this terminal", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeBoxes,
 		Long: "Join a box that was started with inner run --detach, or detached later: its program has this\n" +
 			"terminal from now on, its size and its keys, and inner attach ends with its exit code. A terminal\n" +
 			"that is joined already is let go, with a word. The box goes on when this terminal is closed, and\n" +
-			"after inner detach RUN, typed elsewhere. RUN is the id that inner ps shows, or the beginning of it.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			return a.attach(args[0])
-		},
+			"after inner detach, typed elsewhere. " + whichRun,
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.attach(args) }),
 	}
 }
 
 func (a *app) cmdDetach() *cobra.Command {
 	return &cobra.Command{
-		Use: "detach RUN", Short: "Let a box go on without its terminal", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeBoxes,
-		Long: "Let a box go on when its terminal is closed; inner attach joins it from another one. The terminal\n" +
-			"that it was started in stays its until it is closed or another one joins, and that shell waits. A\n" +
-			"terminal of inner attach is let go at once.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			b, err := a.boxNamed(args[0])
+		Use: "detach [RUN]", Short: "Let a box go on without its terminal", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeBoxes,
+		Long: "Let a box go on without the terminal that it is in: the shell there has its prompt again, with the\n" +
+			"box as a job in the background. inner attach joins it from any terminal, and fg where it was started.\n" +
+			"Type it in another terminal, or after ^Z in the same one. " + whichRun,
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+			b, err := a.boxNamed(args)
 			if err != nil {
 				return err
 			}
-			if err := launch.Detach(stage.Door(a.StageBase(), b.Run)); err != nil {
+			words := fmt.Sprintf("run %s goes on without a terminal; inner attach %s joins it", b.Run, b.Run)
+			if err := launch.Detach(stage.Door(a.StageBase(), b.Run), "inner: detached: "+words); err != nil {
 				return a.notJoined(b, err)
 			}
-			a.say("run %s goes on without its terminal; inner attach %s joins it", b.Run, b.Run)
+			a.Say("%s", words)
 			return nil
-		},
+		}),
 	}
 }
 
-func (a *app) attach(name string) error {
-	b, err := a.boxNamed(name)
+func (a *app) attach(args []string) error {
+	b, err := a.boxNamed(args)
 	if err != nil {
 		return err
 	}
-	if !isTerminal(a.stdin) {
+	if !caller.IsTerminal(a.stdin) {
 		return &fault.Refusal{Code: 2, Msg: "standard input is not a terminal that the box could have", Hint: "type it in a terminal"}
 	}
 	end, err := launch.Attach(stage.Door(a.StageBase(), b.Run), a.stdin)
@@ -66,7 +61,7 @@ func (a *app) attach(name string) error {
 	case end.Ended:
 		return exit(end.Code)
 	}
-	a.say("%s: run %s goes on; inner attach %s joins it", end.Words, b.Run, b.Run)
+	a.Say("%s: run %s goes on; inner attach %s joins it", end.Words, b.Run, b.Run)
 	return nil
 }
 
@@ -89,19 +84,23 @@ func (a *app) startDetached() error {
 	case id == "":
 		return exit(code)
 	}
-	a.say("run %s goes on without this terminal; inner attach %s joins it", id, id)
+	a.Say("run %s goes on without this terminal; inner attach %s joins it", id, id)
 	return nil
 }
 
 // terminalWords say where the terminal of a box is.
 func terminalWords(b box) string {
 	switch b.Terminal {
+	case launch.Starting:
+		return "starting"
 	case launch.InItsTerminal:
 		return "its own"
 	case launch.Detached:
 		return "detached"
 	case launch.Joined:
 		return "attached"
+	case launch.Stopped:
+		return "stopped"
 	}
 	return "-"
 }

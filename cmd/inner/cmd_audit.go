@@ -58,12 +58,7 @@ func (a *app) cmdAudit() *cobra.Command {
 			"removed or inserted, or the end cut off. The chain has no secret key: whoever runs as you\n" +
 			"can rewrite all of it.\n\n" +
 			"Types: " + strings.Join(runlog.EventTypes()[:7], ", ") + ",\n" + strings.Join(runlog.EventTypes()[7:], ", ") + ".",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			return a.showAudit(f)
-		},
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.showAudit(f) }),
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.since, "since", "", "only what is not older: `2h`, 3d, 2w, 2026-01-31, \"2026-01-31 15:04\"")
@@ -229,10 +224,7 @@ func (a *app) cmdAuditVerify() *cobra.Command {
 			"What a killed inner leaves is no fault: a last line without an end, and lines beyond the\n" +
 			"head. When the machine stops, the disk may lose the last lines; they are then missing, and\n" +
 			"the answer says that the machine was restarted since.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
 			v, err := runlog.Verify(a.LogsDir())
 			if err != nil {
 				return err
@@ -246,7 +238,7 @@ func (a *app) cmdAuditVerify() *cobra.Command {
 				err = exit(1)
 			}
 			return err
-		},
+		}),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c

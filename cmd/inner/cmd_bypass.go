@@ -44,6 +44,9 @@ func (a *app) bypass(args []string) error {
 	if err := profile.CheckCommand(name); err != nil {
 		return usage{err}
 	}
+	if err := a.Permitted(profile.ForbidBypass, "inner bypass"); err != nil {
+		return err
+	}
 	real, err := a.FindReal(name, os.Getenv("PATH"))
 	if err != nil {
 		return &fault.Refusal{Code: shims.ExitCode(err), Msg: err.Error(), Hint: "inner which " + name}
@@ -54,7 +57,7 @@ func (a *app) bypass(args []string) error {
 	if err := runlog.Append(a.LogsDir(), e); err != nil {
 		return &fault.Refusal{Code: 126, Msg: "a bypass that cannot be logged is refused: " + err.Error(), Hint: "inner doctor"}
 	}
-	a.say("%s runs outside the sandbox, this once", name)
+	a.Say("%s runs outside the sandbox, this once", name)
 	err = shims.Exec(shims.Call{Name: name, InnerHome: a.InnerHome}, args, os.Environ())
 	return &fault.Refusal{Code: shims.ExitCode(err), Msg: err.Error()}
 }

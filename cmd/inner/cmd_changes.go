@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/tell"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/repos"
-	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/isolator/stage"
 )
 
@@ -35,9 +34,11 @@ func (a *app) cmdChanges() *cobra.Command {
 			"A safe-rw mount works on a copy. With `inner run --keep` or [output] review = true the copy stays\n" +
 			"after the run. RUN is the id of a run, the beginning or the end of one; without it the latest is\n" +
 			"meant. A PATH is one that show prints, or an absolute one; a folder means all that is in it.\n\n" +
-			"Only apply ever writes to an original.",
+			"Only apply ever writes to an original. In a home of its own a box also has copies of files that its\n" +
+			"agent writes in the project (.claude/settings.local.json); list names those that changed, and show\n" +
+			"their path shows how.",
 	}
-	c.AddCommand(a.cmdChangesList(), a.cmdChangesShow(), a.cmdChangesApply(), a.cmdChangesDiscard())
+	c.AddCommand(a.cmdChangesList(), a.cmdChangesShow(), a.cmdChangesApply(), a.cmdChangesDiscard(), a.cmdChangesFetch())
 	return c
 }
 
@@ -45,10 +46,7 @@ func (a *app) cmdChangesList() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "list", Short: "List the runs whose copies are kept", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
 			list, err := changes.List(a.InnerHome)
 			if err != nil {
 				return err
@@ -57,12 +55,12 @@ func (a *app) cmdChangesList() *cobra.Command {
 				return err
 			}
 			for _, k := range features.KeptGits(a.InnerHome) {
-				a.say("of run %s the git directory is kept: %s", k.Run, strings.ReplaceAll(k.Why, "\n", "; "))
-				a.hint("inner changes apply %s     # tries again", k.Run)
-				a.hint("inner changes discard %s", k.Run)
+				a.Say("of run %s the git directory is kept: %s", k.Run, strings.ReplaceAll(k.Why, "\n", "; "))
+				a.Hint("inner changes apply %s     # tries again", k.Run)
+				a.Hint("inner changes discard %s", k.Run)
 			}
-			return nil
-		},
+			return a.listFiles()
+		}),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -92,8 +90,8 @@ func (a *app) printKept(list []*changes.Kept, asJSON bool) error {
 		return a.printJSON(rows)
 	}
 	if len(rows) == 0 {
-		if len(features.KeptGits(a.InnerHome)) == 0 {
-			a.say("no copies are kept")
+		if own, _ := ownhome.ChangedFiles(a.InnerHome); len(features.KeptGits(a.InnerHome))+len(own) == 0 {
+			a.Say("no copies are kept")
 		}
 		return nil
 	}
@@ -114,9 +112,9 @@ func (a *app) cmdChangesShow() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show [RUN] [PATH...]", Short: "Show what a run changed, as a diff against the originals",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+			if own, err := a.changedFiles(args); err != nil || len(own) > 0 {
+				return cmp.Or(err, a.printFiles(own, asJSON))
 			}
 			k, list, err := a.keptChanges(args)
 			if err != nil {
@@ -126,7 +124,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 			case asJSON:
 				return a.printChanges(list)
 			case len(list) == 0:
-				a.say("nothing is different from %s", features.Sources(a.Caller, k))
+				a.Say("nothing is different from %s", features.Sources(a.Caller, k))
 				return nil
 			}
 			if named := len(args) > 1 || len(args) == 1 && !runLike(args[0]); !named {
@@ -136,48 +134,11 @@ func (a *app) cmdChangesShow() *cobra.Command {
 				return a.printStat(k, list)
 			}
 			return a.printDiff(list)
-		},
+		}),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
 	c.Flags().BoolVar(&stat, "stat", false, "print a line for each change, no diff")
 	return c
-}
-
-func (a *app) cmdChangesApply() *cobra.Command {
-	var yes, force bool
-	var forced []string
-	c := &cobra.Command{
-		Use: "apply [RUN] [PATH...]", Short: "Write what a run changed to the originals",
-		Long: "Write what a run changed to the originals: all of it, or what is below the PATHs. It is listed and\n" +
-			"confirmed first. Each file is replaced as a whole or not at all.\n\n" +
-			"When an original changed since it was copied, nothing is written, unless --force. What the host\n" +
-			"would run or obey (git hooks and configuration, .inner, settings of editors and agents) is left\n" +
-			"that settings of git name) is left out, unless --force-path names it.",
-		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			if len(args) == 1 && features.ApplyGits(a.Caller, args[0]) && !slices.ContainsFunc(keptCopies(a.InnerHome), func(k *changes.Kept) bool { return k.Record.Run == args[0] }) {
-				return nil
-			}
-			k, list, err := a.keptChanges(args)
-			if err != nil {
-				return err
-			}
-			return a.apply(k, list, applyFlags{yes, force, forced})
-		},
-	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	c.Flags().BoolVar(&force, "force", false, "write over originals that changed since")
-	c.Flags().StringArrayVar(&forced, "force-path", nil, "also apply this protected `PATH` (repeatable)")
-	return c
-}
-
-// keptCopies are the copies of safe-rw mounts that are kept.
-func keptCopies(home string) []*changes.Kept {
-	list, _ := changes.List(home)
-	return list
 }
 
 func (a *app) cmdChangesDiscard() *cobra.Command {
@@ -190,10 +151,7 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			list, err := changes.List(a.InnerHome)
 			if err != nil {
 				return err
@@ -216,15 +174,15 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 					return err
 				}
 				if err := k.Tidy(); err != nil {
-					a.warn("what an interrupted apply left is still there: %v", err)
+					a.Warn("what an interrupted apply left is still there: %v", err)
 				}
 				if err := stage.Discard(a.InnerHome, k.Dir); err != nil {
 					return err
 				}
-				a.say("dropped the copy of run %s", k.Record.Run)
+				a.Say("dropped the copy of run %s", k.Record.Run)
 			}
 			return nil
-		},
+		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "drop all that are not running")
 	return c
@@ -338,141 +296,11 @@ func stillRunning(k *changes.Kept) error {
 	return nil
 }
 
-type applyFlags struct {
-	yes, force bool
-	paths      []string
-}
-
-// apply lists, asks and writes.
-func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error {
-	if err := stillRunning(k); err != nil {
-		return err
-	}
-	list, left, err := a.unprotected(k, list, f.paths)
-	if err != nil {
-		return err
-	}
-	if len(list) == 0 && len(left) == 0 {
-		a.say("nothing is different from %s", features.Sources(a.Caller, k))
-		return nil
-	}
-	var said []string // what is in a folder that is left out needs no word of its own
-	for _, c := range left {
-		if !slices.ContainsFunc(said, func(dir string) bool { return paths.Below(dir, c.Full()) }) {
-			a.warn("left out, because it is run or obeyed outside the box: %s", c.Name())
-			said = append(said, c.Full())
-		}
-	}
-	if len(list) == 0 {
-		return &fault.Refusal{Code: 126, Msg: "all of these changes are to what the host runs or obeys", Hint: "inner changes apply " + k.Record.Run + " --force-path " + quoted(left[0].Path)}
-	}
-	if err := a.conflicts(k, list, f.force); err != nil {
-		return err
-	}
-	features.ListChanges(a.Caller, k, list, allChanges)
-	question := fmt.Sprintf("write %s to %s?", count(len(list), "change"), features.Sources(a.Caller, k))
-	if err := a.askFor(question, f.yes, "inner changes apply --yes "+k.Record.Run); err != nil {
-		return err
-	}
-	ctx, stop := features.Interruptible()
-	defer stop()
-	since := runlog.Moment()
-	done, err := k.Apply(ctx, list)
-	a.holdApplied(k, done, f.paths, since)
-	switch {
-	case errors.Is(err, changes.ErrBusy):
-		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("run %s: %v", k.Record.Run, err), Hint: "wait for it to end"}
-	case err != nil:
-		return a.halfway(ctx, done, list, err)
-	}
-	a.say("wrote %s", count(len(done), "change"))
-	rest, err := k.Compare()
-	if err != nil || len(rest) > 0 {
-		return err
-	}
-	a.say("all of run %s is applied; its copy is gone", k.Record.Run)
-	return stage.Discard(a.InnerHome, k.Dir)
-}
-
-// halfway reports an apply that stopped: what is written is written whole.
-func (a *app) halfway(ctx context.Context, done, list []changes.Change, err error) error {
-	msg := fmt.Sprintf("%d of %s written, then: %v", len(done), count(len(list), "change"), err)
-	code := 1
-	var s *features.SignalledError
-	if errors.As(context.Cause(ctx), &s) {
-		code = 128 + int(s.Signal)
-	}
-	return &fault.Refusal{Code: code, Msg: msg, Hint: "inner changes apply, for the rest"}
-}
-
-// conflicts refuses to write over originals that changed since the copy.
-func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) error {
-	n := 0
-	for _, c := range list {
-		if c.Clash != "" {
-			n++
-			a.warn("%s: %s", c.Name(), c.Clash)
-		}
-	}
-	if n == 0 || force {
-		return nil
-	}
-	return &fault.Refusal{
-		Code: 126, Msg: fmt.Sprintf("%s changed outside the box since run %s was given its copy; nothing was written", count(n, "original"), k.Record.Run),
-		Hint: "name the other paths, or --force to write over these",
-	}
-}
-
-// unprotected takes out what is run or obeyed on the host and was not named on
-// purpose.
-func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string) (kept, left []changes.Change, err error) {
-	guard := features.Guard(a.Caller)
-	var allowed []changes.Change
-	if len(named) > 0 {
-		if allowed, err = a.pick(k, list, named); err != nil {
-			return nil, nil, err
-		}
-	}
-	for _, c := range list {
-		ok := !guard.Protects(c) || slices.ContainsFunc(allowed, func(x changes.Change) bool { return x.Full() == c.Full() })
-		if ok {
-			kept = append(kept, c)
-		} else {
-			left = append(left, c)
-		}
-	}
-	return kept, left, nil
-}
-
-// guard tells which changes are to be named on purpose.
-// holdApplied looks at what came with an apply as after a run: what came together can be
-// obeyed although each part of it alone is not. What was named on purpose stays.
-func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []string, since time.Time) {
-	if len(done) == 0 {
-		return
-	}
-	s := repos.Search{Since: since, Homes: a.Homes(), Limit: time.Second}
-	for _, c := range k.Record.Copies {
-		s.Roots, s.Obeyed = append(s.Roots, c.Root()), append(s.Obeyed, c.Root())
-	}
-	s.Timeless = repos.Timeless(s.Roots)
-	for _, root := range s.Roots {
-		s.Unlisted = append(s.Unlisted, files.Real(root))
-	}
-	for _, p := range forced {
-		allowed, _ := a.pick(k, done, []string{p}) // one that was not written is not there to be looked at
-		for _, c := range allowed {
-			s.Keep = append(s.Keep, filepath.Join(files.Real(filepath.Dir(c.Full())), filepath.Base(c.Full())))
-		}
-	}
-	features.Hold(a.Caller, s)
-}
-
 // withoutGit takes git's own records out of a list and says so.
 func (a *app) withoutGit(list []changes.Change) []changes.Change {
 	own := slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
 	if n := len(list) - len(own); n > 0 {
-		a.say("not shown: %s of git's own records (inner changes show .git)", count(n, "change"))
+		a.Say("not shown: %s of git's own records (inner changes show .git)", count(n, "change"))
 	}
 	return own
 }
@@ -516,15 +344,15 @@ func (a *app) printChanges(list []changes.Change) error {
 // printDiff prints changes as one diff. On a terminal it has colour, and
 // nothing in it can drive the terminal.
 func (a *app) printDiff(list []changes.Change) error {
-	f, ok := fileOf(a.stdout)
-	tty := ok && isTerminal(f)
+	f, ok := tell.FileOf(a.stdout)
+	tty := ok && caller.IsTerminal(f)
 	for _, c := range list {
 		d, err := c.Diff()
 		if err != nil {
 			return err
 		}
 		if !tty {
-			if _, err := raw(a.stdout).Write(d); err != nil { // a patch, byte for byte
+			if _, err := tell.Raw(a.stdout).Write(d); err != nil { // a patch, byte for byte
 				return err
 			}
 			continue
@@ -541,7 +369,7 @@ func (a *app) printDiff(list []changes.Change) error {
 			}
 			line = printable(strings.TrimSuffix(line, "\n"))
 			if code != "" {
-				line = paint(a.stdout, code, line)
+				line = tell.Paint(a.stdout, code, line)
 			}
 			fmt.Fprintln(a.stdout, line)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/completions"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func (a *app) cmdCompletion() *cobra.Command {
 		ValidArgs: []string{"bash", "zsh", "fish"},
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, _ := completions.Script(args[0])
-			_, err := fmt.Fprint(raw(a.stdout), text)
+			_, err := fmt.Fprint(tell.Raw(a.stdout), text)
 			return err
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -48,6 +49,7 @@ type setting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	File  string `json:"file,omitempty"` // "" for what holds when nobody says anything
+	Line  int    `json:"line,omitempty"` // of the organisation's file
 }
 
 // settings are the effective ones: the approved project's go first, key by key.
@@ -59,7 +61,7 @@ func (a *app) settings(pl settings.Place) ([]setting, error) {
 	out := []setting{}
 	put := func(c *config.Config, file string) {
 		for _, s := range c.Settings() {
-			row := setting{s.Key, s.Value, file}
+			row := setting{Key: s.Key, Value: s.Value, File: file}
 			if i := slices.IndexFunc(out, func(x setting) bool { return x.Key == s.Key }); i >= 0 {
 				out[i] = row
 			} else {
@@ -81,10 +83,8 @@ func (a *app) cmdConfigShow() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "show", Short: "Print the settings that hold here, and where each is written", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		Long: "Print the settings that hold here, and where each is written. Last come the lines of\n" + profile.OrganisationFile + ", which take from what all others give.",
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
 			pl, err := a.Here()
 			if err != nil {
 				return err
@@ -94,6 +94,13 @@ func (a *app) cmdConfigShow() *cobra.Command {
 				return err
 			}
 			a.unapproved(pl)
+			o, err := a.Organisation()
+			if err != nil {
+				return a.unusable(err, "")
+			}
+			for _, l := range config.Lines(o) {
+				list = append(list, setting{l.Key, l.Value, l.At.File, l.At.Line})
+			}
 			if asJSON {
 				return a.printJSON(list)
 			}
@@ -103,10 +110,13 @@ func (a *app) cmdConfigShow() *cobra.Command {
 				if s.File != "" {
 					from = a.Short(s.File)
 				}
+				if s.Line > 0 {
+					from += ":" + strconv.Itoa(s.Line)
+				}
 				fmt.Fprintf(w, "%s\t= %s\t# %s\n", printable(s.Key), printable(fmt.Sprintf("%q", s.Value)), printable(from))
 			}
 			return w.Flush()
-		},
+		}),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c
@@ -122,10 +132,10 @@ func (a *app) unapproved(pl settings.Place) {
 		return
 	}
 	if pl.Project.Problem != nil {
-		a.warn("%s does not count: %v", a.Short(path), pl.Project.Problem)
+		a.Warn("%s does not count: %v", a.Short(path), pl.Project.Problem)
 	} else if _, ok := a.TrustedProjectConfig(pl); !ok {
-		a.warn("%s does not count: it is not allowed", a.Short(path))
-		a.hint("inner allow")
+		a.Warn("%s does not count: it is not allowed", a.Short(path))
+		a.Hint("inner allow")
 	}
 }
 
@@ -135,10 +145,7 @@ func (a *app) cmdConfigGet() *cobra.Command {
 	c := &cobra.Command{
 		Use: "get KEY", Short: "Print one setting; exit 1 when it is not set", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
 		Long: "Print the setting that holds here, or with --global or --local the one of that file.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			_, key, err := config.ParseKey(args[0])
 			if err != nil {
 				return usage{err}
@@ -154,14 +161,14 @@ func (a *app) cmdConfigGet() *cobra.Command {
 			i := slices.IndexFunc(list, func(s setting) bool { return s.Key == key })
 			switch {
 			case i < 0:
-				a.say("%s is not set", key)
+				a.Say("%s is not set", key)
 				return exit(1)
 			case asJSON:
 				return a.printJSON(list[i])
 			}
 			fmt.Fprintln(a.stdout, printable(list[i].Value))
 			return nil
-		},
+		}),
 	}
 	w.flags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the file")
@@ -190,7 +197,7 @@ func (a *app) settingsOf(pl settings.Place, w which) ([]setting, error) {
 	}
 	var out []setting
 	for _, s := range cfg.Settings() {
-		out = append(out, setting{s.Key, s.Value, t.file.Path})
+		out = append(out, setting{Key: s.Key, Value: s.Value, File: t.file.Path})
 	}
 	return out, nil
 }
@@ -254,7 +261,7 @@ func (t configTarget) write(data []byte) error {
 // written tells what follows from a changed config.toml.
 func (a *app) configWritten(t configTarget) error {
 	if t.local {
-		a.hint("a project's settings count once you have allowed them: inner allow")
+		a.Hint("a project's settings count once you have allowed them: inner allow")
 	}
 	return a.regenerate()
 }
@@ -382,8 +389,8 @@ func (a *app) changeConfig(cmd *cobra.Command, w which, change func(profile.File
 		err = t.judge(profile.File{Path: t.file.Path, Data: data})
 	}
 	if err != nil {
-		a.fail(err)
-		a.say("nothing was changed")
+		a.Fail(err)
+		a.Say("nothing was changed")
 		return exit(1)
 	}
 	if err := t.write(data); err != nil {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
@@ -85,15 +86,14 @@ func (a *app) cmdDoctor() *cobra.Command {
 	c.Flags().StringVarP(&name, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
-	c.Flags().StringVar(&who.as, "as", "", "the profile that [roles] of config.toml has for this role: `NAME`")
-	_ = c.RegisterFlagCompletionFunc("as", a.completeRoles)
+	who.addRole(a, c)
 	return c
 }
 
 func (a *app) printFindings(list []finding) {
 	mark := map[string]string{"ok": "32", "absent": "36", "warning": "33", "broken": "31"}
 	for _, f := range list {
-		fmt.Fprintf(a.stdout, "%s %-12s %s\n", paint(a.stdout, mark[f.Status], fmt.Sprintf("%-7s", f.Status)), f.Name, printable(strings.ReplaceAll(f.Text, "\n", "; ")))
+		fmt.Fprintf(a.stdout, "%s %-12s %s\n", tell.Paint(a.stdout, mark[f.Status], fmt.Sprintf("%-7s", f.Status)), f.Name, printable(strings.ReplaceAll(f.Text, "\n", "; ")))
 		if f.Fix != "" {
 			fmt.Fprintf(a.stdout, "        %-12s fix: %s\n", "", printable(f.Fix))
 		}
@@ -102,7 +102,7 @@ func (a *app) printFindings(list []finding) {
 
 func (a *app) diagnose() []finding {
 	if inBox() {
-		return []finding{ok("box", "this is the inside of a sandbox; run doctor on the host")}
+		return []finding{ok("box", "this is inside a sandbox; run doctor on the host")}
 	}
 	bwrap, why, fix := host.FindBwrap(os.Getenv("PATH"), a.SetuidBwrap)
 	var list []finding
@@ -116,6 +116,7 @@ func (a *app) diagnose() []finding {
 	}
 	list = append(list, kernelFindings()...)
 	list = append(list, limitFindings()...)
+	list = append(list, a.organisationFindings()...)
 	list = append(list, a.folders()...)
 	list = append(list, a.hookFindings()...)
 	list = append(list, a.shimFindings()...)
@@ -169,6 +170,19 @@ func namespaces(bwrap string) finding {
 	return broken("sandbox", fix, "%s (%s)", why, said)
 }
 
+// organisationFindings says what the administrator of this computer has written, if anything.
+func (a *app) organisationFindings() []finding {
+	o, err := a.Organisation()
+	switch {
+	case err != nil:
+		text, fix := a.cure(err, "", nil)
+		return []finding{broken("organisation", fix, "%s", text)}
+	case o == nil:
+		return nil
+	}
+	return []finding{ok("organisation", "%s takes from every box: inner config show", profile.OrganisationFile)}
+}
+
 func (a *app) folders() []finding {
 	fi, err := os.Lstat(a.InnerHome)
 	if err != nil {
@@ -185,7 +199,7 @@ func (a *app) folders() []finding {
 	}
 	list := []finding{ok("folder", "%s", a.InnerHome)}
 	base := a.StageBase()
-	if _, err := stage.Sweep(base, a.Ledger()); err != nil {
+	if _, err := stage.Sweep(base, a.Journal()); err != nil {
 		list = append(list, warning("folder", "rm -r "+base, "leftovers of crashed runs cannot be removed: %v", err))
 	}
 	return list

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/calls"
 )
 
@@ -107,10 +108,10 @@ func (f *execFlags) check(cmd *cobra.Command, args []string) error {
 func (a *app) exec(r *calls.Runner, q calls.Request) error {
 	answer := r.Here(q, &calls.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	for _, text := range answer.Warnings {
-		a.warn("%s", text)
+		a.Warn("%s", text)
 	}
 	if answer.Err != nil {
-		a.fail(answer.Err)
+		a.Fail(answer.Err)
 	}
 	if !answer.Started {
 		return exit(fault.Code(answer.Err))
@@ -142,20 +143,25 @@ func (a *app) execJSON(r *calls.Runner, f execFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(raw(a.stdout), "%s\n", text)
+	_, err = fmt.Fprintf(tell.Raw(a.stdout), "%s\n", text)
 	return err
 }
 
 // serveCalls answers until the end of standard input, or until a signal ends all boxes.
 func (a *app) serveCalls(r *calls.Runner) error {
 	debug.SetGCPercent(400) // each call leaves some MB of garbage, and little stays
+	return untilSignal(func(ctx context.Context) error { return r.Serve(ctx, a.stdin, tell.Raw(a.stdout)) })
+}
+
+// untilSignal runs a server, and ends it at a signal.
+func untilSignal(serve func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a reader that is gone is an error of writing, not the end of this process
 	go func() { stop(signalled{(<-signals).(unix.Signal)}) }()
-	err := r.Serve(ctx, a.stdin, raw(a.stdout))
+	err := serve(ctx)
 	var died signalled
 	switch {
 	case errors.As(context.Cause(ctx), &died):

@@ -18,7 +18,9 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/picture"
@@ -44,10 +46,7 @@ func (a *app) cmdExplain() *cobra.Command {
 			"A profile that is not allowed is shown, too. For one that would not start here the exit\n" +
 			"code is that of inner run.",
 		ValidArgsFunction: a.completeOneProfile,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(cmd *cobra.Command, _ []string) error {
 			if f.json && f.html != "" {
 				return usagef("--json and --html contradict each other")
 			}
@@ -55,7 +54,7 @@ func (a *app) cmdExplain() *cobra.Command {
 				return usagef("--html is empty")
 			}
 			return a.explain(f)
-		},
+		}),
 	}
 	c.Flags().StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
 	c.Flags().StringVar(&f.html, "html", "", "write a page to `FILE`; - is standard output")
@@ -79,8 +78,8 @@ func (a *app) explain(f explainFlags) error {
 	p, err := a.Load(name, pl)
 	if err != nil {
 		if _, none := os.Lstat(a.ProfilesDir()); errors.Is(none, fs.ErrNotExist) {
-			a.fail(err)
-			a.hint("inner init")
+			a.Fail(err)
+			a.Hint("inner init")
 			return exit(fault.Code(err))
 		}
 		return a.unusable(err, name)
@@ -99,7 +98,7 @@ func (a *app) explain(f explainFlags) error {
 		return a.unusable(refused, "")
 	}
 	if !f.json && f.html == "" {
-		a.hint("%s", features.Question(p, "PATH"))
+		a.Hint("%s", features.Question(p, "PATH"))
 	}
 	return nil
 }
@@ -266,9 +265,9 @@ func (a *app) showPicture(pic picture.Picture, f explainFlags) error {
 	}
 	style := picture.Style{
 		Width: 100, Clean: printable,
-		Paint: func(code, text string) string { return paint(a.stdout, code, text) },
+		Paint: func(code, text string) string { return tell.Paint(a.stdout, code, text) },
 	}
-	if out, ok := fileOf(a.stdout); ok && isTerminal(out) {
+	if out, ok := tell.FileOf(a.stdout); ok && caller.IsTerminal(out) {
 		style.Lines = 2 // one screen, mostly; a pipe gets all
 		if width, _, err := term.GetSize(int(out.Fd())); err == nil && width > 0 {
 			style.Width = min(width, 130)
@@ -289,6 +288,6 @@ func (a *app) writePage(path string, page []byte) error {
 	if err := files.Write(path, page, 0o600); err != nil {
 		return err
 	}
-	a.say("wrote %s", path)
+	a.Say("wrote %s", path)
 	return nil
 }

@@ -9,23 +9,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/export"
 )
 
 // exportFlags are the flags of inner export.
 type exportFlags struct {
-	profile, to, form, name, image, repo, commit, tasks string
-	secrets, variables, volumes                         []string
+	pool                                                             int
+	profile, to, form, fence, name, image, repo, commit, tasks, sign string
+	secrets, variables, volumes, canaries                            []string
 }
 
 func (a *app) cmdExport() *cobra.Command {
 	var f exportFlags
 	c := &cobra.Command{
-		Use:   "export -p NAME --to kube|slurm --image REF@sha256:DIGEST [flags] [-- args]",
-		Short: "Write a profile as objects of Kubernetes, or as a batch script of Slurm",
-		Long: "Write a profile as objects of an engine, to standard output: for kubectl apply or\n" +
-			"sbatch. The same profile and the same flags give the same bytes.\n\n" +
+		Use:   "export -p NAME --to kube|agent-sandbox|podman|slurm --image REF@sha256:DIGEST [flags] [-- args]",
+		Short: "Write a profile as objects of Kubernetes or podman, or as a batch script of Slurm",
+		Long: "Write a profile as objects of an engine, to standard output: for kubectl apply,\n" +
+			"podman kube play or sbatch. The same profile and the same flags give the same bytes.\n\n" +
 			"What the profile asks for and the engine cannot give is listed, all of it at once, and nothing is\n" +
 			"written: exit code 125. What is given in part only is said on standard error. docs/fleet.md has\n" +
 			"the table of all keys.",
@@ -34,8 +36,10 @@ func (a *app) cmdExport() *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
-	fl.StringVar(&f.to, "to", "", "the engine: kube or slurm")
-	fl.StringVar(&f.form, "form", "nested", "nested: inner's own box in the container")
+	fl.StringVar(&f.to, "to", "", "the engine: kube, agent-sandbox, podman or slurm")
+	fl.StringVar(&f.form, "form", "nested", "nested: inner's own box in the container; native: the container is the box, for clusters without user namespaces")
+	fl.StringVar(&f.fence, "fence", "", "with --form native, what keeps the network from the box: nft, rules of the pod's own that take a container with NET_ADMIN, or policy, a NetworkPolicy; nft unless given")
+	fl.StringArrayVar(&f.canaries, "canary", nil, "with --form native, an `ADDRESS:PORT` that the box must not reach, or it does not start (repeatable)")
 	fl.StringVar(&f.image, "image", "", "the image, with inner and the program in it: `REF@sha256:DIGEST`")
 	fl.StringVar(&f.name, "name", "", "the name of the objects and of the branches of results; the profile's unless given")
 	fl.StringVar(&f.repo, "repo", "", "the repository to work on: an https `URL`")
@@ -45,12 +49,12 @@ func (a *app) cmdExport() *cobra.Command {
 	fl.StringArrayVar(&f.variables, "secret-env", nil, "`VAR=NAME/KEY`: a variable of the box that is a key of a Secret (repeatable)")
 	fl.StringArrayVar(&f.volumes, "volume", nil, "`PATH=pvc:NAME`: the claim that stands for a mount of the profile, or for the home, ~ (repeatable)")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
-	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "slurm"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("form", cobra.FixedCompletions([]string{"nested"}, cobra.ShellCompDirectiveNoFileComp))
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.outside(cmd); err != nil {
-			return err
-		}
+	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "agent-sandbox", "podman", "slurm"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("form", cobra.FixedCompletions([]string{"nested", "native"}, cobra.ShellCompDirectiveNoFileComp))
+	fl.IntVar(&f.pool, "pool", 0, "with --to agent-sandbox: keep so many pods ready, `N`, and claim one")
+	fl.StringVar(&f.sign, "sign", "", "sign the objects with this ssh key: `FILE`; inner export verify checks it")
+	c.AddCommand(a.cmdExportVerify())
+	c.RunE = a.onHost(func(cmd *cobra.Command, args []string) error {
 		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
 			return usagef("unexpected argument %q: the program's arguments go after --", args[0])
 		}
@@ -58,7 +62,7 @@ func (a *app) cmdExport() *cobra.Command {
 			return usagef("-p and --to are missing: inner export -p NAME --to kube --image REF@sha256:DIGEST")
 		}
 		return a.export(f, args)
-	}
+	})
 	return c
 }
 
@@ -76,7 +80,10 @@ func (a *app) export(f exportFlags, args []string) error {
 		return a.unusable(err, f.profile)
 	}
 	r := &export.Request{
-		Profile: p, Target: export.Target(f.to), Form: export.Form(f.form), Name: f.name, Image: f.image, Args: args,
+		Profile: p, Target: export.Target(f.to), Form: export.Form(f.form), Fence: export.Fence(f.fence), Name: f.name, Image: f.image, Args: args, Canaries: f.canaries, Pool: f.pool,
+	}
+	if r.Form == export.Native && f.fence == "" {
+		r.Fence = export.FenceRules
 	}
 	if err := f.into(r); err != nil {
 		return err
@@ -84,9 +91,12 @@ func (a *app) export(f exportFlags, args []string) error {
 	if err := r.Check(); err != nil {
 		return usage{err}
 	}
+	if f.sign != "" && (r.Target == export.Slurm || r.Target == export.Podman) {
+		return usagef("--sign is for objects of Kubernetes: a batch script has no annotations, and podman takes none as long as a signature")
+	}
 	refused, said := export.Judge(r)
 	for _, finding := range refused {
-		a.say("refused: %s", finding)
+		a.Say("refused: %s", finding)
 	}
 	text, err := export.Objects(r)
 	if err != nil {
@@ -95,10 +105,15 @@ func (a *app) export(f exportFlags, args []string) error {
 	if err := isolator.Experimental(p); err != nil {
 		return err
 	}
-	for _, finding := range said {
-		a.say("partly: %s", finding)
+	if f.sign != "" {
+		if text, err = a.signed(text, f.sign); err != nil {
+			return err
+		}
 	}
-	_, err = raw(a.stdout).Write(text)
+	for _, finding := range said {
+		a.Say("partly: %s", finding)
+	}
+	_, err = tell.Raw(a.stdout).Write(text)
 	return err
 }
 

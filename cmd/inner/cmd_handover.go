@@ -32,37 +32,32 @@ func (a *app) cmdCheckout() *cobra.Command {
 	c := &cobra.Command{
 		Use: "checkout --task FILE DIR", Short: "In a pod: put the repository of a task at its commit", Hidden: true,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			repo, commit, err := readTask(task)
 			if err != nil {
 				return err
 			}
+			syscall.Umask(0o077) // see internal/helper
 			ctx, stop := context.WithTimeout(context.Background(), handoverTime)
 			defer stop()
 			if err := (handover.Git{Token: os.Getenv(gitToken)}).Checkout(ctx, repo, commit, args[0]); err != nil {
 				return &fault.Refusal{Code: 125, Msg: err.Error()}
 			}
-			a.say("%s is at %s", repo, commit)
+			a.Say("%s is at %s", repo, commit)
 			return nil
-		},
+		}),
 	}
 	c.Flags().StringVar(&task, "task", "", "a `FILE` with the repository and the commit, in one line")
 	return c
 }
 
 func (a *app) cmdPublish() *cobra.Command {
-	var task, ref string
+	var task, ref, run string
 	var wait bool
 	c := &cobra.Command{
 		Use: "publish --task FILE --ref REF BUNDLE", Short: "In a pod: check the bundle that a run left, and push it", Hidden: true,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			repo, commit, err := readTask(task)
 			if err != nil {
 				return err
@@ -72,23 +67,25 @@ func (a *app) cmdPublish() *cobra.Command {
 				signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
 				<-end
 			}
+			syscall.Umask(0o077)
 			ctx, stop := context.WithTimeout(context.Background(), handoverTime)
 			defer stop()
-			r := handover.Result{Bundle: args[0], Repo: repo, Commit: commit, Ref: ref}
+			r := handover.Result{Bundle: args[0], Repo: repo, Commit: commit, Ref: ref, Run: run}
 			head, err := handover.Git{Token: os.Getenv(gitToken)}.Publish(ctx, r)
 			switch {
 			case errors.Is(err, handover.ErrNothing):
-				a.say("the run left nothing to push")
+				a.Say("the run left nothing to push")
 				return nil
 			case err != nil:
 				return &fault.Refusal{Code: 1, Msg: "not pushed: " + err.Error()}
 			}
-			a.say("pushed %s as %s of %s", head, ref, repo)
+			a.Say("pushed %s as %s of %s", head, ref, repo)
 			return nil
-		},
+		}),
 	}
 	c.Flags().StringVar(&task, "task", "", "a `FILE` with the repository and the commit, in one line")
 	c.Flags().StringVar(&ref, "ref", "", "the branch to push to: refs/heads/inner/`FLEET/INDEX`")
+	c.Flags().StringVar(&run, "run", "", "what this run is called in each try: a branch that an earlier one made is replaced")
 	c.Flags().BoolVar(&wait, "wait", false, "until the container is told to end")
 	return c
 }
@@ -142,14 +139,14 @@ func (l *leaving) end(a *app, code int) int {
 	defer l.folder.Close()
 	switch err := l.write(ctx); {
 	case errors.Is(err, handover.ErrNothing):
-		a.say("the run left no commits, and no bundle")
+		a.Say("the run left no commits, and no bundle")
 	case err != nil:
-		a.warn("there is no bundle: %v", err)
+		a.Warn("there is no bundle: %v", err)
 		if code == 0 {
 			return 1
 		}
 	default:
-		a.say("the commits of the run are in %s", l.bundle)
+		a.Say("the commits of the run are in %s", l.bundle)
 	}
 	return code
 }

@@ -82,16 +82,13 @@ func (a *app) projectHome(root string) (string, error) {
 func (a *app) homeCommand(c *cobra.Command, do func(key string, args []string) error) *cobra.Command {
 	var of string
 	c.Flags().StringVar(&of, "of", "", "the `KEY` of a home, as list prints it")
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.outside(cmd); err != nil {
-			return err
-		}
+	c.RunE = a.onHost(func(_ *cobra.Command, args []string) error {
 		key, err := a.homeKey(of)
 		if err != nil {
 			return err
 		}
 		return do(key, args)
-	}
+	})
 	return c
 }
 
@@ -99,10 +96,7 @@ func (a *app) cmdHomeList() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "list", Short: "List the homes, with their sizes", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
 			list, err := ownhome.List(a.InnerHome)
 			if err != nil {
 				return err
@@ -111,7 +105,7 @@ func (a *app) cmdHomeList() *cobra.Command {
 				return a.printJSON(slices.Clip(append([]ownhome.Info{}, list...)))
 			}
 			if len(list) == 0 {
-				a.say("there are none: home = \"own\" under [sandbox] makes one")
+				a.Say("there are none: home = \"own\" under [sandbox] makes one")
 				return nil
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
@@ -119,7 +113,7 @@ func (a *app) cmdHomeList() *cobra.Command {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(h.Key), copytree.Size(h.Size), a.homeState(h), printable(a.homeOwner(h)))
 			}
 			return w.Flush()
-		},
+		}),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -198,7 +192,7 @@ func (a *app) homeGet(key, rel, dest string) error {
 		dest = filepath.Join(dest, name)
 	}
 	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
-		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%q is there already", dest), Hint: "inner home get PATH ANOTHER-NAME"}
+		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%q already exists", dest), Hint: "inner home get PATH ANOTHER-NAME"}
 	}
 	// What tools would obey is found, and switched off, before it has the name that was asked for.
 	work, err := os.MkdirTemp(filepath.Dir(dest), ".inner-get-")
@@ -211,7 +205,7 @@ func (a *app) homeGet(key, rel, dest string) error {
 		return err
 	}
 	for _, l := range left {
-		a.warn("left out: %s: %s", l.Path, l.Why)
+		a.Warn("left out: %s: %s", l.Path, l.Why)
 	}
 	if err := a.holdCopy(work, filepath.Dir(dest)); err != nil {
 		return err
@@ -232,10 +226,10 @@ func (a *app) holdCopy(work, dir string) error {
 		return a.Short(p)
 	}
 	for _, h := range found.Held {
-		a.warn("%s would run on your machine, and is switched off: %s; the original is %s", at(h.Place), strings.Join(h.What, ", "), at(h.Kept[0]))
+		a.Warn("%s would run on your machine, and is switched off: %s; the original is %s", at(h.Place), strings.Join(h.What, ", "), at(h.Kept[0]))
 	}
 	for _, m := range found.Moved {
-		a.warn("%s would be obeyed by %s, and is %s", at(m.Path), m.Tool, at(m.Kept))
+		a.Warn("%s would be obeyed by %s, and is %s", at(m.Path), m.Tool, at(m.Kept))
 	}
 	if len(found.Unseen) > 0 {
 		return errors.New("the copy is too large to look for what tools on your machine would obey: copy parts of it")

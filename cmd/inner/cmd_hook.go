@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
@@ -19,7 +20,7 @@ import (
 
 func (a *app) folder() shims.Folder { return shims.Folder{Home: a.InnerHome} }
 
-// inBox reports whether this is the inside of a sandbox.
+// inBox reports whether this is inside a sandbox.
 func inBox() bool { return shims.InBox() }
 
 func (a *app) site() shims.Site {
@@ -68,7 +69,7 @@ func (a *app) hook(shell string) error {
 		// The first hook is often the first use: a profile of a project may extend
 		// a built-in one, which has to be there when the prompt looks at it.
 		if err := a.firstUse(); err != nil {
-			a.warn("%s", err)
+			a.Warn("%s", err)
 		}
 		// A new shell is where the shims are first made, and an upgrade is
 		// noticed. The look is short: the first prompt takes a thorough one.
@@ -77,11 +78,11 @@ func (a *app) hook(shell string) error {
 		if _, serr := os.Stat(f.StateFile()); err != nil || herr != nil || serr != nil || own.Size() != have.Size() ||
 			unix.Access(f.Binary(), unix.X_OK) != nil {
 			if _, err := shims.Regenerate(a.site()); err != nil {
-				a.warn("%s", err)
+				a.Warn("%s", err)
 			}
 		}
 	}
-	_, err = fmt.Fprint(raw(a.stdout), text)
+	_, err = fmt.Fprint(tell.Raw(a.stdout), text)
 	return err
 }
 
@@ -104,9 +105,9 @@ func (a *app) hookState(args []string) error {
 		// Said once for this folder: the key is not empty and stays the same.
 		u.Key = hooks.NewKey("gone", req.PWD)
 		if u.Key != req.Key {
-			a.warn("%s", err)
+			a.Warn("%s", err)
 		}
-		fmt.Fprint(raw(a.stdout), hooks.Render(req.Shell, u))
+		fmt.Fprint(tell.Raw(a.stdout), hooks.Render(req.Shell, u))
 		return nil
 	}
 	paths := []string{filepath.Join(pl.Cwd, ".inner")}
@@ -119,7 +120,7 @@ func (a *app) hookState(args []string) error {
 		text, sick := a.notice(view)
 		u.Key = hooks.NewKey(view.Root, text)
 		if u.Key != req.Key && sick {
-			a.say("%s", text)
+			a.Say("%s", text)
 		}
 	}
 	// Names follow what the projects claim now. Shells that wait for a change in
@@ -130,11 +131,11 @@ func (a *app) hookState(args []string) error {
 			u.Key = hooks.NewKey("regenerate", err.Error())
 		}
 		if u.Key != req.Key {
-			a.warn("%s", err)
+			a.Warn("%s", err)
 		}
 	} else if !report.Changed() && newer(paths, f.StateFile()) {
 		if err := errors.Join(f.Bump(), f.Touch(start)); err != nil && u.Key != req.Key {
-			a.warn("%s", err)
+			a.Warn("%s", err)
 		}
 	}
 	u.Watch, u.Absent = hooks.Observe(paths, time.Now())
@@ -144,7 +145,7 @@ func (a *app) hookState(args []string) error {
 	} else {
 		u.Token = f.ReadState().Generation
 	}
-	fmt.Fprint(raw(a.stdout), hooks.Render(req.Shell, u))
+	fmt.Fprint(tell.Raw(a.stdout), hooks.Render(req.Shell, u))
 	return nil
 }
 
@@ -169,7 +170,7 @@ func (a *app) enterNew(v *shims.View) bool {
 	}
 	a.ForgetRecords()
 	if err := a.Trust().Enter(v.Root); err != nil {
-		a.warn("%s", err)
+		a.Warn("%s", err)
 		return false
 	}
 	return true

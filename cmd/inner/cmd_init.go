@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/profile/builtin"
 )
 
@@ -52,12 +53,7 @@ func (a *app) cmdInit() *cobra.Command {
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return agentNames(), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			return a.init(f, args)
-		},
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.init(f, args) }),
 	}
 	fl := c.Flags()
 	fl.BoolVarP(&f.yes, "yes", "y", false, "ask nothing")
@@ -87,20 +83,15 @@ func (a *app) init(f initFlags, names []string) error {
 		return err
 	}
 	a.ForgetConfigs() // one of them may be new
-	asks := isTerminal(a.stdin)
+	asks := caller.IsTerminal(a.stdin)
 	onlyStartup := (f.hook || f.login) && len(names) == 0
 	if len(names) == 0 && (!asks || onlyStartup) || f.yes && len(names) == 0 {
-		for _, file := range written {
-			fmt.Fprintln(a.stdout, file)
-		}
-		if len(written) == 0 && !onlyStartup {
-			a.say("%s is complete; nothing was changed", a.InnerHome)
-		}
+		a.sayInstalled(written, !onlyStartup)
 		if err := a.regenerate(); err != nil {
 			return err
 		}
 		if !onlyStartup {
-			a.hint("inner init claude --yes sets up a project for claude")
+			a.Hint("inner init claude --yes sets up a project for claude")
 		}
 		return a.initStartup(f, false)
 	}
@@ -111,9 +102,7 @@ func (a *app) init(f initFlags, names []string) error {
 		}
 		return &fault.Refusal{Code: 2, Msg: "cannot ask: standard input is not a terminal", Hint: "inner init " + everywhere + strings.Join(names, " ") + " --yes"}
 	}
-	if len(written) > 0 {
-		a.say("wrote the built-in profiles: %d files below %s", len(written), a.Short(a.InnerHome))
-	}
+	a.sayInstalled(written, false)
 	if err := a.regenerate(); err != nil {
 		return err
 	}
@@ -133,6 +122,16 @@ func (a *app) init(f initFlags, names []string) error {
 	return nil
 }
 
+// sayInstalled says what install has written; with nothing, also when that was all there.
+func (a *app) sayInstalled(written []string, nothing bool) {
+	switch {
+	case len(written) > 0:
+		a.Say("wrote the built-in profiles: %d files below %s", len(written), a.Short(a.InnerHome))
+	case nothing:
+		a.Say("%s is complete; nothing was changed", a.Short(a.InnerHome))
+	}
+}
+
 // sayReady ends with what to type.
 func (a *app) sayReady(agents []string) {
 	if len(agents) == 0 {
@@ -140,15 +139,15 @@ func (a *app) sayReady(agents []string) {
 	}
 	words := strings.Join(agents, " or ")
 	if a.hookLive() == "live" {
-		a.say("type: %s", words)
+		a.Say("type: %s", words)
 		return
 	}
 	_, line := a.hookLine(loginShell())
 	if a.findHook(loginShell()) != nil {
-		a.say("open a new shell, or type %s; then type: %s", line, words)
+		a.Say("open a new shell, or type %s; then type: %s", line, words)
 		return
 	}
-	a.say("type %s, then: %s", line, words)
+	a.Say("type %s, then: %s", line, words)
 }
 
 // install creates what is missing of INNER_HOME and returns what it wrote.
@@ -204,7 +203,7 @@ func (a *app) installProfiles() ([]string, error) {
 // firstUse installs the built-ins when there is no profile folder yet.
 func (a *app) firstUse() error {
 	if inBox() {
-		return &fault.Refusal{Code: 126, Msg: "profiles are on the host: this is the inside of a sandbox", Hint: "inner status"}
+		return &fault.Refusal{Code: 126, Msg: "profiles are on the host: this is inside a sandbox", Hint: "inner status"}
 	}
 	if _, err := os.Lstat(a.ProfilesDir()); err == nil {
 		return nil
@@ -215,7 +214,7 @@ func (a *app) firstUse() error {
 		return fmt.Errorf("%s cannot be created: %w", a.InnerHome, err)
 	}
 	if len(written) > 0 {
-		a.say("first use: wrote %d files below %s", len(written), strings.Replace(a.InnerHome, a.Home, "~", 1))
+		a.Say("first use: wrote %d files below %s", len(written), strings.Replace(a.InnerHome, a.Home, "~", 1))
 	}
 	return nil
 }

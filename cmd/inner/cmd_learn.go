@@ -38,15 +38,12 @@ func (a *app) cmdLearn() *cobra.Command {
 			"The lines go to standard error after the program has ended, or to --output. The exit code is\n" +
 			"the program's.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
 				return usagef("unexpected argument %q: the command goes after --", args[0])
 			}
 			return a.learn(f, args)
-		},
+		}),
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
@@ -89,7 +86,7 @@ func (a *app) learn(f learnFlags, command []string) error {
 	}
 	if f.output != "" {
 		if _, err := os.Lstat(f.output); err == nil {
-			return usagef("--output %q is there already", f.output)
+			return usagef("--output %q already exists", f.output)
 		}
 	}
 	p, err := a.Choose(f.profile, pl)
@@ -116,7 +113,7 @@ func (a *app) learn(f learnFlags, command []string) error {
 		return exit(out.Code) // it has not run, which was said
 	}
 	if err := a.printLearned(f, all); err != nil {
-		a.fail(err)
+		a.Fail(err)
 	}
 	return exit(out.Code)
 }
@@ -197,92 +194,56 @@ func variablesOf(run *features.Run, list []learn.Access) variables {
 }
 
 func (a *app) printLearned(f learnFlags, all *learned) error {
-	var b bytes.Buffer
+	text := a.linesOf(all)
 	if f.json {
+		var b bytes.Buffer
 		out := *a
 		out.stdout = &b
 		if err := out.printJSON(all); err != nil {
 			return err
 		}
-	} else {
-		a.writeLearned(&b, all)
+		text = b.Bytes()
 	}
 	if f.output != "" {
-		return createFile(f.output, b.Bytes(), 0o600)
+		return createFile(f.output, text, 0o600)
 	}
-	_, err := a.stderr.Write(b.Bytes())
+	_, err := a.stderr.Write(text)
 	return err
 }
 
-// writeLearned writes what was learned as lines of a profile. What is not to be
+// profileLines are lines of a profile.
+type profileLines struct{ bytes.Buffer }
+
+func (b *profileLines) add(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
+
+// list adds a key and its values; of none, nothing.
+func (b *profileLines) list(key string, values []string) {
+	var quoted []string
+	for _, v := range values {
+		quoted = append(quoted, profile.Quote(v))
+	}
+	switch n := len(quoted); {
+	case n >= 4:
+		b.add("%s = [\n  %s,\n]", key, strings.Join(quoted, ",\n  "))
+	case n > 0:
+		b.add("%s = [%s]", key, strings.Join(quoted, ", "))
+	}
+}
+
+// linesOf is what was learned as lines of a profile. What is not to be
 // taken without a thought is a comment.
-func (a *app) writeLearned(b *bytes.Buffer, l *learned) {
-	line := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
-	list := func(key string, items []string, write func(string) string) {
-		if len(items) == 0 {
-			return
-		}
-		var quoted []string
-		for _, it := range items {
-			quoted = append(quoted, profile.Quote(write(it)))
-		}
-		if len(quoted) < 4 {
-			line("%s = [%s]", key, strings.Join(quoted, ", "))
-			return
-		}
-		line("%s = [\n  %s,\n]", key, strings.Join(quoted, ",\n  "))
-	}
-	same := func(s string) string { return s }
+func (a *app) linesOf(l *learned) []byte {
+	var b profileLines
 	if len(l.Hosts)+len(l.HomeAllow)+len(l.Mounts)+len(l.Variables.Missing) == 0 {
-		line("# learned from profile %s: it grants what the program needed", printable(l.Profile))
+		b.add("# learned from profile %s: it grants what the program needed", printable(l.Profile))
 	} else {
-		line("# learned from profile %s: these lines are what it needed besides", printable(l.Profile))
+		b.add("# learned from profile %s: these lines are what it needed besides", printable(l.Profile))
 	}
-	if len(l.Hosts)+len(l.HomeAllow)+len(l.Hidden)+len(l.Refused) > 0 {
-		line("[sandbox]")
-		if len(l.Hosts) > 0 && len(l.Had) == 0 {
-			line("network_mode = \"allowlist\"")
-		}
-		list("network_allow", l.Hosts, same)
-		list("home_allow", l.HomeAllow, a.inProfile)
-		for _, h := range l.Hidden {
-			line("# asked for and hidden: allow = [%s] would show it; think first", profile.Quote(h.Key))
-			for _, p := range h.Paths {
-				line("#   %s", printable(a.Short(p)))
-			}
-		}
-		for _, h := range l.Refused {
-			line("# refused also here: %s", printable(h))
-		}
-		line("")
-	}
-	if len(l.Mounts) > 0 {
-		line("[mounts]")
-		for _, m := range l.Mounts {
-			if m.Cache {
-				line("# tools outside use what the box writes into this cache; home = \"own\" gives it one of its own")
-			}
-			text := fmt.Sprintf("%s = %q", profile.Quote(a.inProfile(m.Path)), m.Mode)
-			if m.Missing {
-				text = "# " + text + " # written, and not on the host: make it first"
-			}
-			line("%s", text)
-		}
-		line("")
-	}
-	if v := l.Variables; len(v.Missing)+len(v.Secret)+len(v.Used) > 0 {
-		line("[env] # a guess: their names are in what ran, or in what it opened")
-		list("inherit", v.Missing, same)
-		if len(v.Used) > 0 {
-			line("# passed already: %s", printable(strings.Join(v.Used, ", ")))
-		}
-		for _, name := range v.Secret {
-			line("# looks like a secret: %s", printable(name))
-		}
-		line("")
-	}
+	a.sandboxLines(&b, l)
+	a.mountLines(&b, l.Mounts)
+	l.Variables.lines(&b)
 	if len(l.Had) > 0 {
-		line("# listed already: %s", printable(strings.Join(l.Had, ", ")))
+		b.add("# listed already: %s", printable(strings.Join(l.Had, ", ")))
 	}
 	if len(l.Programs) > 0 {
 		var names []string
@@ -291,11 +252,71 @@ func (a *app) writeLearned(b *bytes.Buffer, l *learned) {
 				names = append(names, name)
 			}
 		}
-		line("# programs it ran: %s", strings.Join(names, ", "))
+		b.add("# programs it ran: %s", strings.Join(names, ", "))
 	}
 	if l.Unseen > 0 {
-		line("# not seen: %d calls, of programs that cannot be inspected", l.Unseen)
+		b.add("# not seen: %d calls, of programs that cannot be inspected", l.Unseen)
 	}
+	return b.Bytes()
+}
+
+func (a *app) sandboxLines(b *profileLines, l *learned) {
+	if len(l.Hosts)+len(l.HomeAllow)+len(l.Hidden)+len(l.Refused) == 0 {
+		return
+	}
+	b.add("[sandbox]")
+	if len(l.Hosts) > 0 && len(l.Had) == 0 {
+		b.add("network_mode = \"allowlist\"")
+	}
+	b.list("network_allow", l.Hosts)
+	var homeAllow []string
+	for _, p := range l.HomeAllow {
+		homeAllow = append(homeAllow, a.inProfile(p))
+	}
+	b.list("home_allow", homeAllow)
+	for _, h := range l.Hidden {
+		b.add("# asked for and hidden: allow = [%s] would show it; think first", profile.Quote(h.Key))
+		for _, p := range h.Paths {
+			b.add("#   %s", printable(a.Short(p)))
+		}
+	}
+	for _, h := range l.Refused {
+		b.add("# refused also here: %s", printable(h))
+	}
+	b.add("")
+}
+
+func (a *app) mountLines(b *profileLines, mounts []learn.Mount) {
+	if len(mounts) == 0 {
+		return
+	}
+	b.add("[mounts]")
+	for _, m := range mounts {
+		if m.Cache {
+			b.add("# tools outside use what the box writes into this cache; home = \"own\" gives it one of its own")
+		}
+		text := fmt.Sprintf("%s = %q", profile.Quote(a.inProfile(m.Path)), m.Mode)
+		if m.Missing {
+			text = "# " + text + " # written, and not on the host: make it first"
+		}
+		b.add("%s", text)
+	}
+	b.add("")
+}
+
+func (v variables) lines(b *profileLines) {
+	if len(v.Missing)+len(v.Secret)+len(v.Used) == 0 {
+		return
+	}
+	b.add("[env] # a guess: their names are in what ran, or in what it opened")
+	b.list("inherit", v.Missing)
+	if len(v.Used) > 0 {
+		b.add("# passed already: %s", printable(strings.Join(v.Used, ", ")))
+	}
+	for _, name := range v.Secret {
+		b.add("# looks like a secret: %s", printable(name))
+	}
+	b.add("")
 }
 
 // inProfile writes a path as a profile has it.

@@ -19,6 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/tell"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile/config"
 )
@@ -43,7 +45,7 @@ func (a *app) runs() []runlog.Record {
 	}
 	runs, err := runlog.List(folders)
 	if err != nil {
-		a.warn("%v", err)
+		a.Warn("%v", err)
 	}
 	return runs
 }
@@ -167,13 +169,13 @@ func took(r runlog.Record) string {
 func (a *app) cmdLogShow() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "show RUN", Short: "Show the record of a run and what it wrote",
+		Use: "show [RUN]", Short: "Show the record of a run and what it wrote",
 		Long: "Show the record of a run and, as plain text, what was kept of its output.\n\n" +
-			"RUN is the id of a run, the beginning of one, or \"last\". On a terminal the text goes\n" +
+			"RUN is the id of a run, the beginning of one, or \"last\", which is meant without it. On a terminal the text goes\n" +
 			"through $PAGER.",
-		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := a.findRun(args[0])
+			r, err := a.findRun(append(args, "last")[0])
 			if err != nil {
 				return err
 			}
@@ -213,44 +215,7 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 	}
 	switch r.State {
 	case runlog.Ended:
-		row("ended", "after %s: %s", took(r), runlog.HowEnded(e))
-		if len(e.Blocked) > 0 {
-			row("blocked", "%s", runlog.BlockedText(e.Blocked))
-		}
-		for _, h := range e.Network {
-			row("host", "%s", runlog.HostLine(h))
-		}
-		if e.MoreHosts > 0 {
-			row("host", "and %d more", e.MoreHosts)
-		}
-		if c := e.Changes; c != nil {
-			for _, p := range c.Files {
-				row("changed", "%s", a.Short(p))
-			}
-			for _, p := range c.Gone {
-				row("changed", "%s/ (something was removed or renamed)", a.Short(p))
-			}
-			if c.More > 0 || c.Partly {
-				row("changed", "and more")
-			}
-		}
-		for _, p := range e.Aside {
-			row("moved aside", "%s", a.Short(p))
-		}
-		for _, r := range e.Rewound {
-			text, command := r.Words()
-			row("git", "%s", text)
-			row("", "%s", command)
-		}
-		if e.MoreRewound > 0 {
-			row("git", "and %d more refs were deleted or moved so", e.MoreRewound)
-		}
-		for _, p := range e.Later {
-			row("runs later", "%s", a.Short(p))
-		}
-		if o := e.Output; o != nil && (o.Cut || o.Error != "") {
-			row("output", "cut: %s of %s kept %s", runlog.Bytes(o.Kept), runlog.Bytes(o.Seen), o.Error)
-		}
+		a.showEnd(e, took(r), row)
 	case runlog.Running:
 		row("ended", "not yet")
 	case runlog.Killed:
@@ -263,6 +228,48 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 		return err
 	}
 	return a.showOutput(w, r)
+}
+
+// showEnd prints how a run ended, and what it left.
+func (a *app) showEnd(e runlog.End, took string, row func(name, format string, args ...any)) {
+	row("ended", "after %s: %s", took, runlog.HowEnded(e))
+	if len(e.Blocked) > 0 {
+		row("blocked", "%s", runlog.BlockedText(e.Blocked))
+	}
+	for _, h := range e.Network {
+		row("host", "%s", runlog.HostLine(h))
+	}
+	if e.MoreHosts > 0 {
+		row("host", "and %d more", e.MoreHosts)
+	}
+	if c := e.Changes; c != nil {
+		for _, p := range c.Files {
+			row("changed", "%s", a.Short(p))
+		}
+		for _, p := range c.Gone {
+			row("changed", "%s/ (something was removed or renamed)", a.Short(p))
+		}
+		if c.More > 0 || c.Partly {
+			row("changed", "and more")
+		}
+	}
+	for _, p := range e.Aside {
+		row("moved aside", "%s", a.Short(p))
+	}
+	for _, r := range e.Rewound {
+		text, command := r.Words()
+		row("git", "%s", text)
+		row("", "%s", command)
+	}
+	if e.MoreRewound > 0 {
+		row("git", "and %d more refs were deleted or moved so", e.MoreRewound)
+	}
+	for _, p := range e.Later {
+		row("runs later", "%s", a.Short(p))
+	}
+	if o := e.Output; o != nil && (o.Cut || o.Error != "") {
+		row("output", "cut: %s of %s kept %s", runlog.Bytes(o.Kept), runlog.Bytes(o.Seen), o.Error)
+	}
 }
 
 // showOutput writes what was kept of a run's output as plain text.
@@ -279,7 +286,7 @@ func (a *app) showOutput(w io.Writer, r runlog.Record) error {
 	fmt.Fprintln(w)
 	plain := runlog.NewPlain(w)
 	if recording {
-		_, err = runlog.ReadCast(f, func(m runlog.Scene) error {
+		_, err = runlog.ReadCast(f, func(m runlog.CastEvent) error {
 			_, err := io.WriteString(plain, m.Output)
 			return err
 		})
@@ -291,9 +298,9 @@ func (a *app) showOutput(w io.Writer, r runlog.Record) error {
 
 // paged has write's text shown by $PAGER when standard output is a terminal.
 func (a *app) paged(write func(io.Writer) error) error {
-	out, ok := fileOf(a.stdout)
+	out, ok := tell.FileOf(a.stdout)
 	words := strings.Fields(cmp.Or(os.Getenv("PAGER"), "less"))
-	if !ok || !isTerminal(out) || len(words) == 0 || words[0] == "cat" {
+	if !ok || !caller.IsTerminal(out) || len(words) == 0 || words[0] == "cat" {
 		return write(a.stdout)
 	}
 	program, err := a.pager(words[0])
@@ -364,14 +371,14 @@ func (a *app) logClean(age time.Duration, dry, yes bool) error {
 		}
 	}
 	if dry || len(runs) == 0 {
-		a.say("%d runs, %s", len(runs), runlog.Bytes(size))
+		a.Say("%d runs, %s", len(runs), runlog.Bytes(size))
 		return nil
 	}
-	if !yes && !isTerminal(a.stdin) {
+	if !yes && !caller.IsTerminal(a.stdin) {
 		return &fault.Refusal{Code: 2, Msg: "cannot ask for confirmation: standard input is not a terminal", Hint: "inner log clean --yes"}
 	}
 	if !yes && !a.agreed(fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), runlog.Bytes(size))) {
-		a.say("nothing was removed")
+		a.Say("nothing was removed")
 		return exit(1)
 	}
 	removed := 0
@@ -383,6 +390,6 @@ func (a *app) logClean(age time.Duration, dry, yes bool) error {
 		}
 		removed++
 	}
-	a.say("removed the records of %d runs", removed)
+	a.Say("removed the records of %d runs", removed)
 	return errors.Join(errs...)
 }

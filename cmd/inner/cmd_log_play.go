@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/tell"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
 )
@@ -60,8 +62,8 @@ func (a *app) play(r runlog.Record, speed float64, pause time.Duration) error {
 	if err != nil {
 		return err
 	}
-	out, ok := fileOf(a.stdout)
-	if !ok || !isTerminal(out) {
+	out, ok := tell.FileOf(a.stdout)
+	if !ok || !caller.IsTerminal(out) {
 		return a.showOutput(a.stdout, r)
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
@@ -101,7 +103,7 @@ func (a *app) playOn(tty *os.File, recording io.Reader, speed float64, pause tim
 	var left launch.Leftover
 	show := launch.NoClipboard(io.MultiWriter(tty, &left))
 	start, skipped, last := time.Now(), time.Duration(0), time.Duration(0)
-	_, err = runlog.ReadCast(recording, func(m runlog.Scene) error {
+	_, err = runlog.ReadCast(recording, func(m runlog.CastEvent) error {
 		if gap := m.When - last; pause > 0 && gap > pause {
 			skipped += gap - pause
 		}

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"os"
-	"os/signal"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/calls"
 	"github.com/enr/inner/isolator/mcp"
 )
@@ -46,19 +43,5 @@ func (a *app) cmdMCP() *cobra.Command {
 
 // serveMCP answers until the end of standard input, or until a signal ends all boxes.
 func (a *app) serveMCP(r *calls.Runner) error {
-	ctx, stop := context.WithCancelCause(context.Background())
-	defer stop(nil)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
-	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a reader that is gone is an error of writing
-	go func() { stop(signalled{(<-signals).(unix.Signal)}) }()
-	err := mcp.Serve(ctx, r.Do, a.stdin, raw(a.stdout), version)
-	var died signalled
-	switch {
-	case errors.As(context.Cause(ctx), &died):
-		return exit(128 + int(died.Signal))
-	case errors.Is(err, unix.EPIPE):
-		return exit(128 + int(unix.SIGPIPE))
-	}
-	return err
+	return untilSignal(func(ctx context.Context) error { return mcp.Serve(ctx, r.Do, a.stdin, tell.Raw(a.stdout), version) })
 }

@@ -21,7 +21,7 @@ func (a *app) cmdProfile() *cobra.Command {
 	}
 	c.AddCommand(
 		a.cmdProfileList(), a.cmdProfileShow(), a.cmdProfileNew(), a.cmdProfileEdit(), a.cmdProfileClone(),
-		a.cmdProfileDelete(), a.cmdProfileDiff(), a.cmdProfileValidate(), a.cmdProfileInstall(),
+		a.cmdProfileDelete(), a.cmdProfileDiff(), a.cmdProfileValidate(), a.cmdProfileInstall(), a.cmdProfileIndex(),
 	)
 	return c
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ func (a *app) cmdProfileDiff() *cobra.Command {
 			for i, name := range args {
 				var err error
 				if grants[i], err = a.grantsHere(name); err != nil {
-					a.fail(err)
+					a.Fail(err)
 					return exit(2)
 				}
 			}
@@ -31,10 +32,10 @@ func (a *app) cmdProfileDiff() *cobra.Command {
 				}
 			} else {
 				for _, g := range wider {
-					fmt.Fprintf(a.stdout, "%s %s\n", paint(a.stdout, "31", "wider:   "), printable(settings.ChangeText(g, true)))
+					fmt.Fprintf(a.stdout, "%s %s\n", tell.Paint(a.stdout, "31", "wider:   "), printable(settings.ChangeText(g, true)))
 				}
 				for _, g := range narrower {
-					fmt.Fprintf(a.stdout, "%s %s\n", paint(a.stdout, "32", "narrower:"), printable(settings.ChangeText(g, false)))
+					fmt.Fprintf(a.stdout, "%s %s\n", tell.Paint(a.stdout, "32", "narrower:"), printable(settings.ChangeText(g, false)))
 				}
 			}
 			if len(wider)+len(narrower) > 0 {

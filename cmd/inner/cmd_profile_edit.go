@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
@@ -54,10 +55,7 @@ func (a *app) cmdProfileNew() *cobra.Command {
 		Use: "new NAME", Short: "Write a new profile, in your editor", Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "Write a new profile from a template, in $EDITOR, else $VISUAL, else vi or nano. It is saved\n" +
 			"when it is valid. --local makes it the project's, in .inner/profiles here.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			f, err := a.newFile(args[0], local)
 			if err != nil {
 				return err
@@ -71,7 +69,7 @@ func (a *app) cmdProfileNew() *cobra.Command {
 				return err
 			}
 			return a.saved(f)
-		},
+		}),
 	}
 	c.Flags().BoolVar(&noEdit, "no-edit", false, "only write the template")
 	c.Flags().BoolVar(&local, "local", false, "a profile of the project here")
@@ -127,7 +125,7 @@ func (a *app) newFile(name string, local bool) (found, error) {
 			}
 		}
 		if own := filepath.Join(root, ".inner"); own == a.InnerHome || own == filepath.Join(a.Home, ".inner") {
-			return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s is no project: %s is inner's own folder", a.Short(root), a.Short(own)), Hint: "inner profile new " + name + ", or cd to a project"}
+			return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s is not a project: %s is inner's own folder", a.Short(root), a.Short(own)), Hint: "inner profile new " + name + ", or cd to a project"}
 		}
 		dir, err := makeProfiles(root)
 		if err != nil {
@@ -137,7 +135,7 @@ func (a *app) newFile(name string, local bool) (found, error) {
 		f.place.Project = a.ProjectOf(root)
 	}
 	if _, err := os.Lstat(f.path); err == nil {
-		return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is there already", f.path), Hint: "inner profile edit " + name}
+		return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q already exists", f.path), Hint: "inner profile edit " + name}
 	}
 	return f, nil
 }
@@ -149,7 +147,7 @@ func makeProfiles(root string) (string, error) {
 	dir := filepath.Join(inner, "profiles")
 	for _, d := range []string{inner, dir} {
 		if fi, err := os.Lstat(d); err == nil && !fi.IsDir() {
-			return "", &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q is a link, or no folder: no profile is written there", d), Hint: "look at it, then rm " + quoted(d)}
+			return "", &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q is a link, or not a folder: no profile is written there", d), Hint: "look at it, then rm " + quoted(d)}
 		}
 	}
 	return dir, os.MkdirAll(dir, 0o755)
@@ -165,7 +163,7 @@ func (f found) judge(file profile.File) error {
 func (a *app) saved(f found) error {
 	fmt.Fprintln(a.stdout, f.path)
 	if f.scope == profile.Local {
-		a.hint("a project's profile is used once you have allowed it: inner allow")
+		a.Hint("a project's profile is used once you have allowed it: inner allow")
 	}
 	return a.regenerate()
 }
@@ -176,10 +174,7 @@ func (a *app) cmdProfileEdit() *cobra.Command {
 		Long: "Edit a copy of a profile in $EDITOR, else $VISUAL, else vi or nano. It takes the place of\n" +
 			"the profile when it is valid; otherwise its faults are shown and you are asked to go on. An\n" +
 			"editor that ends with an error changes nothing.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			f, err := a.find(args[0])
 			if err != nil {
 				return a.notFound(err)
@@ -193,7 +188,7 @@ func (a *app) cmdProfileEdit() *cobra.Command {
 				return err
 			}
 			return a.saved(f)
-		},
+		}),
 	}
 }
 
@@ -203,10 +198,7 @@ func (a *app) cmdProfileClone() *cobra.Command {
 		Use: "clone SRC DST", Short: "Copy a profile under another name", Args: cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeOneProfile,
 		Long:              "Copy a profile, a name or ./FILE, as the starting point of another. The copy is your own;\n--local makes it the project's. Its name key says the new name.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			src, err := a.find(args[0])
 			if err != nil {
 				return a.notFound(err)
@@ -230,7 +222,7 @@ func (a *app) cmdProfileClone() *cobra.Command {
 				return err
 			}
 			return a.saved(dst)
-		},
+		}),
 	}
 	c.Flags().BoolVar(&local, "local", false, "a profile of the project here")
 	return c
@@ -253,10 +245,7 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 	c := &cobra.Command{
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete a profile", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeOneProfile,
 		Long: "Delete a profile, after asking. One that others extend is kept, unless --force. inner reset\nrestores a built-in one.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			if err := checkName(args[0]); err != nil {
 				return err
 			}
@@ -271,7 +260,7 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 				return err
 			}
 			return a.deleteProfile(f, args[0])
-		},
+		}),
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	c.Flags().BoolVar(&force, "force", false, "also when other profiles extend it")
@@ -282,13 +271,13 @@ func (a *app) deleteProfile(f found, name string) error {
 	if err := os.Remove(f.path); err != nil {
 		return err
 	}
-	a.say("deleted %s", a.Short(f.path))
+	a.Say("deleted %s", a.Short(f.path))
 	switch {
 	case f.scope == profile.Local:
 		// Who deletes it here has said so; the record of an approved profile that
 		// is gone would go on refusing its command.
 		root := f.place.Root()
-		if f.place.Project.Borrowed() {
+		if f.place.Project.FromMain() {
 			root = f.place.Project.Of
 		}
 		if err := a.Trust().Revoke(root, f.path); err != nil {
@@ -296,7 +285,7 @@ func (a *app) deleteProfile(f found, name string) error {
 		}
 		a.auditTrust(runlog.EventRevoke, root, f.path, "")
 	case slices.Contains(builtin.Names(), name):
-		a.hint("inner reset restores it")
+		a.Hint("inner reset restores it")
 	}
 	return a.regenerate()
 }
@@ -343,11 +332,11 @@ func (a *app) askFor(question string, yes bool, hint string) error {
 	switch {
 	case yes:
 		return nil
-	case !isTerminal(a.stdin):
+	case !caller.IsTerminal(a.stdin):
 		return &fault.Refusal{Code: 2, Msg: "cannot ask for confirmation: standard input is not a terminal", Hint: hint}
 	case a.agreed(question):
 		return nil
 	}
-	a.say("nothing was changed")
+	a.Say("nothing was changed")
 	return exit(1)
 }

@@ -22,24 +22,32 @@ import (
 )
 
 func (a *app) cmdProfileInstall() *cobra.Command {
-	var name, pin string
-	var force bool
+	var f sharedFlags
 	c := &cobra.Command{
-		Use: "install NAME|URL", Short: "Keep a sample profile, or one from an https URL", Args: cobra.ExactArgs(1), ValidArgsFunction: completeSamples,
+		Use: "install NAME|URL", Short: "Keep a sample profile, or one from an https URL or a signed index", Args: cobra.ExactArgs(1), ValidArgsFunction: completeSamples,
 		Long: "Keep one of the sample profiles that come with inner, or fetch a profile from an https URL, check it, and\n" +
 			"keep it in ~/.inner/profiles under its name, the last part of the URL, or --name. Its digest and what it\n" +
 			"grants are printed. Nothing is run; from then on it is a profile of your own, and not hardened as one of\n" +
-			"inner run -p URL is.\n\nSample profiles: " + strings.Join(profiles.Names(), ", "),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
+			"inner run -p URL is.\n\n" +
+			"With --from it is a profile that somebody publishes: INDEX is a git repository (a URL that ends in .git, or a\n" +
+			"bare one here), an https URL, or a folder, with an index that is signed by the publisher's ssh key, for\n" +
+			"which you are asked once. The profile has the digest that the index lists. The same command brings it up\n" +
+			"to date, and shows the difference before it asks.\n\nSample profiles: " + strings.Join(profiles.Names(), ", "),
+		RunE: a.onHost(func(cmd *cobra.Command, args []string) error {
+			if f.from != "" {
+				return a.installShared(args[0], f)
 			}
-			return a.installProfile(args[0], name, pin, force)
-		},
+			if cmd.Flags().Changed("from") || f.publisher != "" {
+				return usagef("--from names no index")
+			}
+			return a.installProfile(args[0], f.name, f.pin, f.force)
+		}),
 	}
-	c.Flags().StringVar(&name, "name", "", "keep it under this name")
-	c.Flags().StringVar(&pin, "sha256", "", "the digest it must have, as `HEX`")
-	c.Flags().BoolVar(&force, "force", false, "replace a profile of that name")
+	c.Flags().StringVar(&f.name, "name", "", "keep it under this name")
+	c.Flags().StringVar(&f.pin, "sha256", "", "the digest it must have, as `HEX`")
+	c.Flags().BoolVar(&f.force, "force", false, "replace a profile of that name")
+	c.Flags().StringVar(&f.from, "from", "", "the folder, git repository or https URL of a signed `INDEX`")
+	c.Flags().StringVar(&f.publisher, "publisher", "", "the `FINGERPRINT` of the key that signed the index, SHA256:…")
 	return c
 }
 
@@ -101,38 +109,56 @@ func (a *app) installProfile(from, name, pin string, force bool) error {
 	if !remote.IsURL(from) {
 		scope = profile.Global
 	}
-	p, err := f.loader.LoadBytes(file, scope)
+	return a.keep(f, name, file, kept{scope: scope, source: source, force: force})
+}
+
+// kept is how a profile is kept.
+type kept struct {
+	scope  profile.Scope // as what it is read
+	source string        // for the audit log
+	force  bool          // in the place of another
+	first  func() error  // done once the profile was found to be right; nil for nothing
+}
+
+// keep judges a profile and stores it as one of the user's own, and says what it grants.
+func (a *app) keep(f found, name string, file profile.File, k kept) error {
+	p, err := f.loader.LoadBytes(file, k.scope)
 	if err != nil {
-		a.fail(err)
+		a.Fail(err)
 		return exit(125)
 	}
 	// Under its name it may be its own base.
 	if err := f.judge(profile.File{Path: f.path, Digest: file.Digest, Data: file.Data}); err != nil {
-		a.fail(err)
-		a.hint("--name OTHER")
+		a.Fail(err)
+		a.Hint("--name OTHER")
 		return exit(125)
 	}
 	p.Name, p.Scope = name, profile.Global
-	if err := a.store(f.path, file.Data, force); err != nil {
+	if k.first != nil {
+		if err := k.first(); err != nil {
+			return err
+		}
+	}
+	if err := a.store(f.path, file.Data, k.force); err != nil {
 		return err
 	}
-	a.Audit(runlog.Event{Type: runlog.EventInstall, Profile: name, Path: f.path, Digest: file.Digest, Reason: "from " + source})
-	a.say("sha256 %s", file.Digest)
+	a.Audit(runlog.Event{Type: runlog.EventInstall, Profile: name, Path: f.path, Digest: file.Digest, Reason: "from " + k.source})
+	a.Say("sha256 %s", file.Digest)
 	rc, _, err := a.resolveHere(f, p)
 	if err == nil {
-		a.say("it grants:")
+		a.Say("it grants:")
 		for _, g := range profile.Grants(rc) {
 			fmt.Fprintf(a.stderr, "  %s\n", printable(g.Text))
 		}
 	}
 	v := a.validateLoaded(validated{Name: name, Path: f.path}, f, p)
 	for _, e := range v.Errors {
-		a.warn("it does not run here yet: %s", e)
+		a.Warn("it does not run here yet: %s", e)
 	}
 	for _, w := range v.Warnings {
-		a.warn("%s", w)
+		a.Warn("%s", w)
 	}
-	a.hint("inner profile show %s --explain, then inner run -p %s", name, name)
+	a.Hint("inner profile show %s --explain, then inner run -p %s", name, name)
 	return a.saved(f)
 }
 
@@ -158,5 +184,5 @@ func (a *app) store(path string, data []byte, force bool) error {
 	if force {
 		return files.Rewrite(path, data)
 	}
-	return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is there already", path), Hint: "--name OTHER, or --force to replace it"}
+	return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q already exists", path), Hint: "--name OTHER, or --force to replace it"}
 }

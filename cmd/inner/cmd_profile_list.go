@@ -40,7 +40,7 @@ func (a *app) cmdProfileList() *cobra.Command {
 				return err
 			}
 			if pl.Project != nil && pl.Project.Problem != nil {
-				a.warn("the profiles of %s are not used: %v", a.Short(pl.Root()), pl.Project.Problem)
+				a.Warn("the profiles of %s are not used: %v", a.Short(pl.Root()), pl.Project.Problem)
 			}
 			rows, err := a.listProfiles(pl)
 			if err != nil {
@@ -50,8 +50,8 @@ func (a *app) cmdProfileList() *cobra.Command {
 				return a.printJSON(rows)
 			}
 			if len(rows) == 0 {
-				a.say("there are no profiles")
-				a.hint("inner init, or inner profile new NAME")
+				a.Say("there are no profiles")
+				a.Hint("inner init, or inner profile new NAME")
 				return nil
 			}
 			return a.printProfiles(rows, wide)

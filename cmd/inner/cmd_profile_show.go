@@ -117,7 +117,7 @@ func (a *app) notFound(err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
-	a.fail(err)
-	a.hint("inner profile list")
+	a.Fail(err)
+	a.Hint("inner profile list")
 	return exit(1)
 }

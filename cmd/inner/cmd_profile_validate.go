@@ -117,7 +117,7 @@ func (a *app) notInstalled(rc profile.RunConfig) string {
 		return ""
 	}
 	text := fmt.Sprintf("entrypoint.cmd %q is not installed here", cmd)
-	if near := strict.Nearest(cmd, shims.Agents()); near != "" {
+	if near := strict.Nearest(cmd, shims.Agents()); near != "" && near != cmd {
 		text += fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return text

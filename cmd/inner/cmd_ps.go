@@ -28,7 +28,7 @@ type box struct {
 	Profile string    `json:"profile,omitempty"`
 	Command string    `json:"command,omitempty"`
 	Folder  string    `json:"folder,omitempty"`
-	// Terminal is where its terminal is: "own", "none" or "joined"; empty without one.
+	// Terminal is where its terminal is: "own", "none", "joined", "starting" or "stopped"; empty without one.
 	Terminal string `json:"terminal,omitempty"`
 }
 
@@ -36,10 +36,7 @@ func (a *app) cmdPs() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "ps", Short: "List the boxes that run now", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
 			list, err := a.boxes()
 			switch {
 			case err != nil:
@@ -47,7 +44,7 @@ func (a *app) cmdPs() *cobra.Command {
 			case asJSON:
 				return a.printJSON(list)
 			case len(list) == 0:
-				a.say("no box is running")
+				a.Say("no box is running")
 				return nil
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
@@ -56,7 +53,7 @@ func (a *app) cmdPs() *cobra.Command {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", b.Run, since(b), terminalWords(b), printable(cmp.Or(b.Profile, "?")), printable(cmp.Or(b.Command, "?")), printable(cmp.Or(a.Short(b.Folder), "?")))
 			}
 			return w.Flush()
-		},
+		}),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c
@@ -93,15 +90,10 @@ func (a *app) boxes() ([]box, error) {
 
 func (a *app) cmdStop() *cobra.Command {
 	return &cobra.Command{
-		Use: "stop RUN", Short: "End a box that runs", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeBoxes,
+		Use: "stop [RUN]", Short: "End a box that runs", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeBoxes,
 		Long: fmt.Sprintf("End a box: its program gets the signal TERM, and is killed when it has not ended after %s. What follows a run\n"+
-			"follows it as ever. RUN is the id that inner ps shows, or the beginning of it.", stopPatience),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			return a.stop(args[0])
-		},
+			"follows it as ever. %s", stopPatience, whichRun),
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.stop(args) }),
 	}
 }
 
@@ -115,14 +107,25 @@ func (a *app) completeBoxes(_ *cobra.Command, args []string, _ string) ([]string
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// boxNamed is the box that runs and whose id begins so.
-func (a *app) boxNamed(name string) (box, error) {
+// whichRun says what boxNamed takes.
+const whichRun = "RUN is the id that inner ps\nshows, or the beginning of it; without it the only box that runs is meant."
+
+// boxNamed is the box that runs and whose id begins with the word in args; without one the
+// only box.
+func (a *app) boxNamed(args []string) (box, error) {
 	list, err := a.boxes()
 	if err != nil {
 		return box{}, err
 	}
-	list = slices.DeleteFunc(list, func(b box) bool { return name == "" || !strings.HasPrefix(b.Run, name) })
+	name := strings.Join(args, "")
+	if len(args) > 0 {
+		list = slices.DeleteFunc(list, func(b box) bool { return name == "" || !strings.HasPrefix(b.Run, name) })
+	}
 	switch {
+	case len(list) == 0 && len(args) == 0:
+		return box{}, &fault.Refusal{Code: 1, Msg: "no box is running"}
+	case len(list) > 1 && len(args) == 0:
+		return box{}, &fault.Refusal{Code: 2, Msg: fmt.Sprintf("%d boxes are running, and none is named", len(list)), Hint: "inner ps"}
 	case len(list) == 0:
 		return box{}, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no box of a run %q is running", name), Hint: "inner ps"}
 	case len(list) > 1:
@@ -131,8 +134,8 @@ func (a *app) boxNamed(name string) (box, error) {
 	return list[0], nil
 }
 
-func (a *app) stop(name string) error {
-	b, err := a.boxNamed(name)
+func (a *app) stop(args []string) error {
+	b, err := a.boxNamed(args)
 	if err != nil {
 		return err
 	}
@@ -140,8 +143,9 @@ func (a *app) stop(name string) error {
 	if err := stage.Signal(a.StageBase(), id, syscall.SIGTERM); err != nil {
 		return err
 	}
+	launch.WakeUp(b.PID) // after ^Z
 	if !a.ends(id, stopPatience) {
-		a.warn("it did not end within %s, and is killed", stopPatience)
+		a.Warn("it did not end within %s, and is killed", stopPatience)
 		if err := stage.Signal(a.StageBase(), id, syscall.SIGKILL); err != nil {
 			return err
 		}
@@ -149,7 +153,7 @@ func (a *app) stop(name string) error {
 			return fmt.Errorf("run %s goes on", id)
 		}
 	}
-	a.say("ended %s", id)
+	a.Say("ended %s", id)
 	return nil
 }
 

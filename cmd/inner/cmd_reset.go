@@ -18,12 +18,7 @@ func (a *app) cmdReset() *cobra.Command {
 		Long: "Write the built-in profiles as they come with this version of inner. What you have changed\n" +
 			"in them is shown as grants before you are asked, and is lost. Profiles of your own, config.toml\n" +
 			"and what you have allowed stay.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			return a.reset(yes)
-		},
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.reset(yes) }),
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	c.Flags().BoolVarP(&yes, "force", "f", false, "do not ask")
@@ -55,7 +50,7 @@ func (a *app) reset(yes bool) error {
 		fmt.Fprintln(a.stdout, path)
 	}
 	if len(written) == 0 {
-		a.say("the built-in profiles are as they came; nothing was changed")
+		a.Say("the built-in profiles are as they came; nothing was changed")
 	}
 	return a.regenerate()
 }

@@ -41,12 +41,7 @@ func (a *app) cmdRoles() *cobra.Command {
 			"allowed and has one, else yours.\n\n" +
 			"With --check: load each profile, and compare each role of `order` with the one before it.\n" +
 			"Exit code 1 when one may do less anywhere than the one before, or cannot be used.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			return a.roles(check, asJSON)
-		},
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.roles(check, asJSON) }),
 	}
 	c.Flags().BoolVar(&check, "check", false, "compare the profiles along the order")
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
@@ -60,7 +55,7 @@ func (a *app) roles(check, asJSON bool) error {
 	}
 	t, err := a.Roles(pl)
 	if err != nil {
-		return err
+		return a.unusable(err, "")
 	}
 	if t.Roles == nil {
 		_, err := a.RoleOf("", pl)
@@ -148,12 +143,12 @@ func (a *app) printRoles(out rolesAnswer) error {
 	}
 	for _, r := range out.Roles {
 		if r.Error != "" {
-			a.say("role %q: %s", r.Role, r.Error)
+			a.Say("role %q: %s", r.Role, r.Error)
 		}
 	}
 	for _, s := range out.Steps {
 		for _, text := range s.Narrower {
-			a.say("%s may do less than %s: %s", s.To, s.From, text)
+			a.Say("%s may do less than %s: %s", s.To, s.From, text)
 		}
 	}
 	return nil

@@ -80,34 +80,42 @@ func (a *app) cmdRun() *cobra.Command {
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	f.who.add(a, c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
-			return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("unexpected argument %q: -p names a profile, and the program's arguments go after --", args[0]), Hint: a.runHint(args)}
-		}
-		for _, two := range [][2]string{{"network", "no-network"}, {"interactive", "no-interactive"}} {
-			if cmd.Flags().Changed(two[0]) && cmd.Flags().Changed(two[1]) {
-				return usagef("--%s and --%s contradict each other", two[0], two[1])
-			}
-		}
-		for _, flag := range []string{"profile", "workdir", "entrypoint", "args-file", "bundle"} {
-			if v := cmd.Flags().Lookup(flag); v.Changed && v.Value.String() == "" {
-				return usagef("--%s is empty", flag)
-			}
-		}
-		if err := checkApproved(f, cmd.Flags().Changed); err != nil {
+		if err := a.checkRun(cmd, &f, args); err != nil {
 			return err
-		}
-		if err := f.who.check(cmd); err != nil {
-			return err
-		}
-		if f.json && !f.dryRun {
-			return usagef("--json goes with --dry-run: a run's output is the program's")
-		}
-		if f.detach && (f.dryRun || f.noInteractive || remote.IsURL(f.profile)) {
-			return usagef("--detach goes with a program in a terminal, of a profile of this disk")
 		}
 		return a.runRun(f, args)
 	}
 	return c
+}
+
+// checkRun refuses flags and words that do not go together.
+func (a *app) checkRun(cmd *cobra.Command, f *runFlags, args []string) error {
+	if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
+		return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("unexpected argument %q: -p names a profile, and the program's arguments go after --", args[0]), Hint: a.runHint(args)}
+	}
+	for _, two := range [][2]string{{"network", "no-network"}, {"interactive", "no-interactive"}} {
+		if cmd.Flags().Changed(two[0]) && cmd.Flags().Changed(two[1]) {
+			return usagef("--%s and --%s contradict each other", two[0], two[1])
+		}
+	}
+	for _, flag := range []string{"profile", "workdir", "entrypoint", "args-file", "bundle"} {
+		if v := cmd.Flags().Lookup(flag); v.Changed && v.Value.String() == "" {
+			return usagef("--%s is empty", flag)
+		}
+	}
+	if err := checkApproved(*f, cmd.Flags().Changed); err != nil {
+		return err
+	}
+	if err := f.who.check(cmd); err != nil {
+		return err
+	}
+	if f.json && !f.dryRun {
+		return usagef("--json goes with --dry-run: a run's output is the program's")
+	}
+	if f.detach && (f.dryRun || f.noInteractive || remote.IsURL(f.profile)) {
+		return usagef("--detach goes with a program in a terminal, of a profile of this disk")
+	}
+	return nil
 }
 
 func (a *app) runRun(f runFlags, extra []string) error {
@@ -207,14 +215,14 @@ func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides) (p *
 func (a *app) run(call isolator.Call) features.Outcome {
 	out, err := isolator.Run(a.Settings, call)
 	if err != nil {
-		a.fail(err)
+		a.Fail(err)
 	}
 	return out
 }
 
 // runInBox refuses: a box in a box could only be another box.
 func (a *app) runInBox(runFlags) error {
-	return &fault.Refusal{Code: 126, Msg: "this is the inside of a sandbox already; programs started here stay in it", Hint: "type the program's name"}
+	return &fault.Refusal{Code: 126, Msg: "this is inside a sandbox already; programs started here stay in it", Hint: "type the program's name"}
 }
 
 // unusable says why a profile or a config.toml cannot be used, and what to
@@ -225,20 +233,20 @@ func (a *app) unusable(err error, name string) error {
 	if errors.As(err, &said) || errors.As(err, &misuse) {
 		return err
 	}
-	a.fail(err)
+	a.Fail(err)
 	var problems strict.Problems
 	var unknown *profile.NotFoundError
 	switch {
 	case fault.AsRefusal(err) != nil, remote.IsURL(name):
 	case errors.As(err, &problems) && len(problems) > 0:
-		a.hint("edit %s", a.Short(problems[0].File))
+		a.Hint("edit %s", a.Short(problems[0].File))
 	case errors.As(err, &unknown):
 		if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() {
-			a.hint("-p %s is the file here", quote.POSIX("./"+name))
+			a.Hint("-p %s is the file here", quote.POSIX("./"+name))
 		}
-		a.hint("inner profile list")
+		a.Hint("inner profile list")
 	case strings.ContainsRune(name, '/'):
-		a.hint("look at %s", name)
+		a.Hint("look at %s", name)
 	}
 	return exit(fault.Code(err))
 }

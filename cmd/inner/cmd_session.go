@@ -26,10 +26,7 @@ func (a *app) cmdSessionList() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "list", Short: "List the sessions", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
 			list, err := session.List(a.SessionsDir())
 			if err != nil {
 				return err
@@ -50,7 +47,7 @@ func (a *app) cmdSessionList() *cobra.Command {
 				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", printable(s.ID), printable(a.Short(s.Project)), printable(a.Short(s.Profile)), used)
 			}
 			return t.Flush()
-		},
+		}),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c
@@ -61,15 +58,12 @@ func (a *app) cmdSessionEnd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "end (ID... | --all)", Short: "End sessions, in all projects and profiles, and remove what they keep",
 		ValidArgsFunction: a.completeSessions,
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, ids []string) error {
 			if (len(ids) > 0) == all {
 				return usagef("either the ids of sessions, or --all")
 			}
 			return a.endSessions(ids, asJSON)
-		},
+		}),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	c.Flags().BoolVar(&all, "all", false, "all sessions")

@@ -21,10 +21,7 @@ func (a *app) cmdShimRegenerate() *cobra.Command {
 	var check, asJSON bool
 	c := &cobra.Command{
 		Use: "regenerate", Short: "Rebuild the shim folder; --check only says whether it is stale (exit 1)", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
 			do := shims.Regenerate
 			if check {
 				do = shims.Check
@@ -41,13 +38,13 @@ func (a *app) cmdShimRegenerate() *cobra.Command {
 				return err
 			}
 			for _, p := range report.Set.Problems {
-				a.warn("%s", p)
+				a.Warn("%s", p)
 			}
 			if check && report.Changed() {
 				return exit(1)
 			}
 			return nil
-		},
+		}),
 	}
 	c.Flags().BoolVar(&check, "check", false, "change nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
@@ -79,7 +76,7 @@ func (a *app) printReport(r shims.Report, check bool) {
 		fmt.Fprintf(a.stdout, "%s\n", tense("updated the binary behind the shims", "the binary behind the shims is out of date"))
 	}
 	for _, n := range r.Foreign {
-		a.warn("%q in the shim folder is not inner's and is left alone", n)
+		a.Warn("%q in the shim folder is not inner's and is left alone", n)
 	}
 	if !r.Changed() {
 		fmt.Fprintf(a.stdout, "%d shims, nothing to do\n", len(r.Kept))
@@ -169,7 +166,7 @@ func (a *app) shimFindings() []finding {
 		}
 		list = append(list, broken("shims", "inner shim regenerate", "%s", strings.Join(what, "; ")))
 	} else {
-		list = append(list, ok("shims", "%d shims in %s", len(report.Kept), a.ShimDir()))
+		list = append(list, ok("shims", "%s in %s", counted(len(report.Kept), "shim", "shims"), a.ShimDir()))
 	}
 	for _, f := range report.Foreign {
 		list = append(list, warning("shims", "rm "+filepath.Join(a.ShimDir(), f), "%q in the shim folder is not inner's", f))

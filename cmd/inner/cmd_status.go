@@ -68,65 +68,7 @@ func (a *app) status() (status, error) {
 	}
 	var words []string
 	if pl.Project != nil && !s.Inside {
-		v := a.look(pl)
-		if a.enter(v) {
-			if err := a.regenerate(); err != nil {
-				a.warn("%s", err)
-			}
-			v = a.look(pl)
-		}
-		s.Project, s.Of = v.Root, v.Project.Of
-		if v.Project.Problem != nil {
-			s.Problem = v.Project.Problem.Error()
-		}
-		if v.RecordErr != nil {
-			s.Problem = v.RecordErr.Error()
-		}
-		if v.ConfigFile != nil {
-			s.Config = string(v.ConfigState)
-		}
-		if v.ConfigErr != nil && s.Problem == "" {
-			s.Problem = v.ConfigErr.Error()
-		}
-		for _, p := range v.Profiles {
-			row := profileStatus{Name: p.Name, Path: p.Path, Trust: string(p.State), Why: p.Detail, Claims: []string{}}
-			if p.State == trust.Allowed {
-				if why := a.widened(pl, p.Profile); why != "" {
-					row.Trust, row.Why = string(trust.Changed), why
-				}
-			}
-			if p.Of != "" && row.Why == "" {
-				row.Why = "allowed as a worktree of " + a.Short(p.Of)
-			}
-			if text := a.prefixWords(pl, v, p); text != "" {
-				row.Why, row.more = text, true
-			}
-			if p.Err != nil {
-				row.Why, _, _ = strings.Cut(p.Err.Error(), "\n")
-			}
-			for _, c := range p.Claims {
-				if slices.Contains(row.Claims, c.Command) {
-					continue
-				}
-				row.Claims = append(row.Claims, c.Command)
-				if p.Unread {
-					continue // its claims are not known, and it may be one of thousands
-				}
-				if c.Guarded {
-					words = append(words, c.Command)
-				} else {
-					s.NotTaken = append(s.NotTaken, c.Command)
-				}
-			}
-			row.more = row.more || row.Trust != string(trust.Untrusted) && row.Trust != string(trust.Deleted) && (row.Trust != string(trust.Denied) || p.File != p.Path)
-			if v.ByConfig(&p) {
-				row.Why = "config.toml is not valid"
-			}
-			s.Profiles = append(s.Profiles, row)
-		}
-		for _, c := range v.ConfigWords {
-			words = append(words, c.Command)
-		}
+		words = a.projectStatus(&s, pl)
 	}
 	if cfg, err := a.GlobalConfig(); err == nil {
 		for _, kv := range cfg.Shims {
@@ -153,6 +95,76 @@ func (a *app) status() (status, error) {
 		}
 	}
 	return s, nil
+}
+
+// projectStatus fills in what there is of a project, and returns the commands that have a
+// shim because of it.
+func (a *app) projectStatus(s *status, pl settings.Place) (words []string) {
+	v := a.look(pl)
+	if a.enter(v) {
+		if err := a.regenerate(); err != nil {
+			a.Warn("%s", err)
+		}
+		v = a.look(pl)
+	}
+	s.Project, s.Of = v.Root, v.Project.Of
+	if v.Project.Problem != nil {
+		s.Problem = v.Project.Problem.Error()
+	}
+	if v.RecordErr != nil {
+		s.Problem = v.RecordErr.Error()
+	}
+	if v.ConfigFile != nil {
+		s.Config = string(v.ConfigState)
+	}
+	if v.ConfigErr != nil && s.Problem == "" {
+		s.Problem = v.ConfigErr.Error()
+	}
+	for _, p := range v.Profiles {
+		row := a.profileStatus(pl, v, p)
+		for _, c := range p.Claims {
+			if slices.Contains(row.Claims, c.Command) {
+				continue
+			}
+			row.Claims = append(row.Claims, c.Command)
+			switch {
+			case p.Unread: // its claims are not known, and it may be one of thousands
+			case c.Guarded:
+				words = append(words, c.Command)
+			default:
+				s.NotTaken = append(s.NotTaken, c.Command)
+			}
+		}
+		s.Profiles = append(s.Profiles, row)
+	}
+	for _, c := range v.ConfigWords {
+		words = append(words, c.Command)
+	}
+	return words
+}
+
+// profileStatus says what is the matter with a profile of the project.
+func (a *app) profileStatus(pl settings.Place, v *shims.View, p shims.ProfileView) profileStatus {
+	row := profileStatus{Name: p.Name, Path: p.Path, Trust: string(p.State), Why: p.Detail, Claims: []string{}}
+	if p.State == trust.Allowed {
+		if why := a.widened(pl, p.Profile); why != "" {
+			row.Trust, row.Why = string(trust.Changed), why
+		}
+	}
+	if p.Of != "" && row.Why == "" {
+		row.Why = "allowed as a worktree of " + a.Short(p.Of)
+	}
+	if text := a.prefixWords(pl, v, p); text != "" {
+		row.Why, row.more = text, true
+	}
+	if p.Err != nil {
+		row.Why, _, _ = strings.Cut(p.Err.Error(), "\n")
+	}
+	row.more = row.more || row.Trust != string(trust.Untrusted) && row.Trust != string(trust.Deleted) && (row.Trust != string(trust.Denied) || p.File != p.Path)
+	if v.ByConfig(&p) {
+		row.Why = "config.toml is not valid"
+	}
+	return row
 }
 
 // widened says why an approved profile would be refused for what it grants now; ""
@@ -186,7 +198,7 @@ func (a *app) hookLive() string {
 
 func (a *app) printStatus(s status) {
 	if s.Inside {
-		fmt.Fprintln(a.stdout, "this is the inside of a sandbox: profile", printable(os.Getenv("INNER_SANDBOX")))
+		fmt.Fprintln(a.stdout, "this is inside a sandbox: profile", printable(os.Getenv("INNER_SANDBOX")))
 		return
 	}
 	switch s.Hook {
@@ -229,22 +241,9 @@ func (a *app) printStatus(s status) {
 		fmt.Fprintln(a.stdout, printable(line))
 	}
 	for _, c := range s.Commands {
-		if c.Does == shims.PassThrough.String() {
-			continue
+		if c.Does != shims.PassThrough.String() {
+			fmt.Fprintln(a.stdout, printable(commandStatus(c)))
 		}
-		line := fmt.Sprintf("command  %s: ", c.Command)
-		if c.Does == shims.Run.String() || c.ShimDoes == shims.Run.String() {
-			line += "sandboxed by " + c.Profile
-		} else {
-			line += "refused, " + c.Reason
-		}
-		switch {
-		case c.Shadow != "":
-			line += "; but it is " + c.Shadow + " in this shell, and runs outside the sandbox: type `" + c.Cure + "`"
-		case c.Instead != "":
-			line += "; but this shell's PATH finds " + c.Instead + " first, outside the sandbox: type `inner doctor`"
-		}
-		fmt.Fprintln(a.stdout, printable(line))
 	}
 	for _, b := range s.Running {
 		if b.Profile == "" { // with record = "audit", or of another INNER_HOME
@@ -262,4 +261,21 @@ func (a *app) printStatus(s status) {
 	if len(s.NotTaken) > 0 {
 		fmt.Fprintln(a.stdout, "note     claimed by a profile that is not allowed; not guarded, because they are everyday tools:", printable(strings.Join(s.NotTaken, ", ")))
 	}
+}
+
+// commandStatus is the line of a command that has a shim.
+func commandStatus(c whichAnswer) string {
+	line := fmt.Sprintf("command  %s: ", c.Command)
+	if c.Does == shims.Run.String() || c.ShimDoes == shims.Run.String() {
+		line += "sandboxed by " + c.Profile
+	} else {
+		line += "refused, " + c.Reason
+	}
+	switch {
+	case c.Shadow != "":
+		line += "; but it is " + c.Shadow + " in this shell, and runs outside the sandbox: type `" + c.Cure + "`"
+	case c.Instead != "":
+		line += "; but this shell's PATH finds " + c.Instead + " first, outside the sandbox: type `inner doctor`"
+	}
+	return line
 }

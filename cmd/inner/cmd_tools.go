@@ -40,10 +40,7 @@ func (a *app) cmdToolsPath() *cobra.Command {
 			"whatever the PATH is, and print its path. With inner gone they do not run (127). The program\n" +
 			"line in it takes a command line as its one argument.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
+		RunE: a.onHost(func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
@@ -55,7 +52,7 @@ func (a *app) cmdToolsPath() *cobra.Command {
 				_, err = fmt.Fprintln(a.stdout, dir)
 			}
 			return err
-		},
+		}),
 	}
 	f.add(a, c)
 	return c
@@ -154,7 +151,7 @@ func (a *app) toolsShell(f toolFlags, shell string, args []string) error {
 		// Claude Code runs its hooks with the same prefix. This one reads and writes JSON
 		// alone, and in a box it could not ask.
 		if err := a.agentHook(agent, f, false, true); err != nil {
-			a.say("agent hook: %v", err)
+			a.Say("agent hook: %v", err)
 			return exit(2)
 		}
 		return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/stage"
 )
@@ -24,12 +25,7 @@ func (a *app) cmdUninstall() *cobra.Command {
 		Long: "Remove the shims, the record of what you allowed and the logs, after asking, and name the lines of your\n" +
 			"shells' files that load the hook. Profiles, config.toml and workspaces are yours and stay, and so do changes\n" +
 			"that a box kept for you, and the homes and git directories of boxes; --all removes them too. No project is touched.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			return a.uninstall(yes, all)
-		},
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.uninstall(yes, all) }),
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	c.Flags().BoolVar(&all, "all", false, "also what you and the boxes made: profiles, config.toml, workspaces, kept changes, homes and git directories of boxes")
@@ -38,7 +34,7 @@ func (a *app) cmdUninstall() *cobra.Command {
 
 func (a *app) uninstall(yes, all bool) error {
 	// The sweep at the start of this call has taken what no run holds any more.
-	if stage.Borrowing(a.Ledger()) {
+	if stage.Pending(a.Journal()) {
 		return &fault.Refusal{Code: 1, Msg: "a sandbox is running", Hint: "end it, then inner uninstall"}
 	}
 	remove, keep, err := a.belongings(all)
@@ -46,7 +42,7 @@ func (a *app) uninstall(yes, all bool) error {
 		return err
 	}
 	if len(remove) == 0 {
-		a.say("%s holds nothing to remove", a.Short(a.InnerHome))
+		a.Say("%s holds nothing to remove", a.Short(a.InnerHome))
 	} else {
 		fmt.Fprintf(a.stderr, "to be removed from %s:\n", printable(a.Short(a.InnerHome)))
 		for _, name := range remove {
@@ -83,7 +79,7 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own := []string{"shims", "trust", "logs", "copies", "registries.json", "proc.json", filepath.Base(a.Ledger())}
+	own := []string{"shims", "trust", "logs", "copies", "registries.json", "proc.json", filepath.Base(a.Journal())}
 	made := []string{"profiles", "config.toml", "workspaces", "changes", "git", "homes", "sessions"}
 	for _, e := range entries {
 		switch name := e.Name(); {
@@ -102,13 +98,16 @@ func (a *app) leftToDo() error {
 	for _, shell := range hooks.Shells() {
 		for _, l := range a.startupLines(shell) {
 			if m := hookCall().FindStringSubmatch(l.text); m != nil && m[2] == shell {
-				a.say("left to you: line %d of %s: %s", l.line, a.Short(l.file), l.text)
+				a.Say("left to you: line %d of %s: %s", l.line, a.Short(l.file), l.text)
 			}
 		}
 	}
 	if self, err := os.Executable(); err == nil {
-		a.say("left to you: %s", a.Short(self))
+		a.Say("left to you: %s", a.Short(self))
+		if suite := filepath.Join(filepath.Dir(self), suiteName); files.Exists(suite) {
+			a.Say("left to you: %s", a.Short(suite))
+		}
 	}
-	a.say("shells that are open keep the hook until they end")
+	a.Say("shells that are open keep the hook until they end")
 	return nil
 }

@@ -1,13 +1,22 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/own"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
@@ -17,15 +26,16 @@ import (
 )
 
 type verifyFlags struct {
-	profile, only               string
-	json, suggest, attack, rows bool
-	jobs                        int
+	profile, only         string
+	json, suggest, attack bool
+	jobs                  int
+	who                   whoFlags
 }
 
 func (a *app) cmdVerify() *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
-		Use: "verify [NAME|./FILE]", Short: "Check a profile's sandbox from inside", Args: oneProfile(&f.profile),
+		Use: "verify [NAME|./FILE | --as ROLE]", Short: "Check a profile's sandbox from inside", Args: oneProfile(&f.profile),
 		Long: "Make the sandbox that `inner run` would make, without running the program, and check from\n" +
 			"inside that it is what the profile promises: the built-in checks, then [verify.custom].\n" +
 			"Checks of the profile run as sh -c in the box, with its environment and UID.\n\n" +
@@ -35,13 +45,12 @@ func (a *app) cmdVerify() *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	f.who.addRole(a, c)
 	fl.BoolVar(&f.json, "json", false, "as JSON")
 	fl.BoolVar(&f.suggest, "suggest", false, "print the allow line that would lift what fails")
 	fl.BoolVar(&f.attack, "attack", false, "run the escape suite: each attack outside the sandbox first, then inside")
 	fl.StringVar(&f.only, "only", "", "with --attack: only the attack of this `NAME`")
 	fl.IntVar(&f.jobs, "jobs", 0, "with --attack: how many attacks at once (default: one for each processor)")
-	fl.BoolVar(&f.rows, "rows", false, "")
-	_ = fl.MarkHidden("rows") // see attackers
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	return c
 }
@@ -53,7 +62,7 @@ func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
 	if f.only != "" && !f.attack {
 		return usagef("--only goes with --attack")
 	}
-	if (f.jobs != 0 || f.rows) && !f.attack {
+	if f.jobs != 0 && !f.attack {
 		return usagef("--jobs goes with --attack")
 	}
 	if f.jobs < 0 {
@@ -62,12 +71,15 @@ func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
 	if f.suggest && (f.json || f.attack) {
 		return usagef("--suggest goes alone")
 	}
-	p, c, err := a.verifiable(f.profile)
+	if err := f.who.check(cmd); err != nil {
+		return err
+	}
+	p, c, err := a.verifiable(&f)
 	if err != nil {
 		return err
 	}
 	if f.attack {
-		return a.attackAll(p, c, f)
+		return a.goAttack(p, f)
 	}
 	start := time.Now()
 	report, err := a.examine(p, c)
@@ -80,7 +92,7 @@ func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
 	}
 	a.Audit(e)
 	if err != nil {
-		a.fail(err)
+		a.Fail(err)
 		return exit(fault.Code(err))
 	}
 	switch {
@@ -99,9 +111,49 @@ func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
 	return nil
 }
 
-// verifiable loads the profile a run would take, and what it is resolved
-// against.
-func (a *app) verifiable(name string) (*profile.Profile, profile.Context, error) {
+// goAttack goes on as the attack suite, a program of its own: inner holds no exploits.
+func (a *app) goAttack(p *profile.Profile, f verifyFlags) error {
+	self := a.Self()
+	suite, err := attackSuite(filepath.Dir(self))
+	if err != nil {
+		return err
+	}
+	words := []string{suiteName, "--build=" + version, "--inner=" + self, "--profile=" + cmp.Or(f.profile, p.Name), "--only=" + f.only, "--jobs=" + strconv.Itoa(f.jobs)}
+	if f.json {
+		words = append(words, "--json")
+	}
+	err = syscall.Exec(suite, words, a.Environ)
+	return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the attack suite %q does not start: %v", suite, err), Hint: suiteHint}
+}
+
+const (
+	suiteName = "inner-attack"
+	suiteHint = "make install, or install the package again"
+)
+
+// attackSuite finds the attack suite: beside the inner binary, which is in dir, or where
+// packages put it.
+func attackSuite(dir string) (string, error) {
+	for _, d := range []string{".", "../libexec/inner", "../lib/inner"} {
+		path := filepath.Join(dir, d, suiteName)
+		fi, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", &fault.Refusal{Code: 125, Msg: "the attack suite cannot be used: " + err.Error(), Hint: suiteHint}
+		}
+		if why := own.Fault(fi); why != "" {
+			return "", &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the attack suite %q %s", path, why), Hint: suiteHint}
+		}
+		return path, nil
+	}
+	return "", &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the attack suite, %s, is neither in %s nor in ../libexec/inner or ../lib/inner beside it", suiteName, dir), Hint: suiteHint}
+}
+
+// verifiable loads the profile a run would take, whose name it notes in the flags when a
+// role was asked for, and what it is resolved against.
+func (a *app) verifiable(f *verifyFlags) (*profile.Profile, profile.Context, error) {
 	pl, err := a.Here()
 	if err != nil {
 		return nil, profile.Context{}, err
@@ -109,9 +161,12 @@ func (a *app) verifiable(name string) (*profile.Profile, profile.Context, error)
 	if err := a.firstUse(); err != nil {
 		return nil, profile.Context{}, &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
 	}
-	p, err := a.Choose(name, pl)
+	if _, err := a.roleFlags(f.who, pl, &f.profile); err != nil {
+		return nil, profile.Context{}, err
+	}
+	p, err := a.Choose(f.profile, pl)
 	if err != nil {
-		return nil, profile.Context{}, a.unusable(err, name)
+		return nil, profile.Context{}, a.unusable(err, f.profile)
 	}
 	c, err := a.Context(pl, profile.Overrides{}, false)
 	if err != nil {
@@ -130,7 +185,7 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 	}
 	if _, err := isolator.Program(a.Caller, isolator.Named(a.Caller, rc)); fault.Code(err) == launch.CodeNotFound && fault.AsRefusal(err) != nil {
 		// The checks do not need it, and it adds nothing to the box.
-		a.warn("%v; the sandbox is checked without it", err)
+		a.Warn("%v; the sandbox is checked without it", err)
 		c.Overrides.Entrypoint = "/bin/sh"
 	}
 	_, err = isolator.Run(a.Settings, isolator.Call{Profile: p, Context: c, Instead: func(b *isolator.Prepared) error {
@@ -165,7 +220,7 @@ func (a *app) printVerdicts(r verify.Report) {
 		if v.Detail != "" {
 			text += ": " + v.Detail
 		}
-		fmt.Fprintf(a.stdout, "%s %-8s %-22s %s\n", paint(a.stdout, code, mark), v.Severity, printable(v.ID), printable(text))
+		fmt.Fprintf(a.stdout, "%s %-8s %-22s %s\n", tell.Paint(a.stdout, code, mark), v.Severity, printable(v.ID), printable(text))
 		if v.Hint != "" {
 			fmt.Fprintf(a.stdout, "     %-8s %-22s hint: %s\n", "", "", printable(v.Hint))
 		}
@@ -184,8 +239,8 @@ func (a *app) printSuggestion(r verify.Report) {
 	keys := r.Suggest()
 	if len(keys) == 0 {
 		if !r.Conformant {
-			a.say("%d checks fail, and allow can lift none of them", r.Failed)
-			a.hint("inner verify -p %s", r.Profile)
+			a.Say("%d checks fail, and allow can lift none of them", r.Failed)
+			a.Hint("inner verify -p %s", r.Profile)
 		}
 		return
 	}

@@ -21,12 +21,7 @@ import (
 func (a *app) cmdWatch() *cobra.Command {
 	return &cobra.Command{
 		Use: "watch", Short: "Watch the profiles: on every save, validate and print what changed in their grants", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			return a.watch()
-		},
+		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.watch() }),
 	}
 }
 
@@ -50,7 +45,7 @@ func (a *app) watch() error {
 	var known map[string]watched
 	ready := func() {
 		known = a.snapshot(pl)
-		a.say("watching %s (%d profiles); ^C ends", a.Short(pl.Project.Dir), len(known))
+		a.Say("watching %s (%d profiles); ^C ends", a.Short(pl.Project.Dir), len(known))
 	}
 	dirs := func() []string {
 		return []string{filepath.Join(pl.Project.Dir, "profiles"), pl.Project.Dir, a.ProfilesDir()}
@@ -63,7 +58,7 @@ func (a *app) watch() error {
 			return
 		}
 		if err := a.regenerate(); err != nil {
-			a.warn("%s", err)
+			a.Warn("%s", err)
 		}
 	})
 	if ctx.Err() != nil {

@@ -43,7 +43,7 @@ func (a *app) cmdWhich() *cobra.Command {
 			}
 			if pl, err := a.Here(); err == nil && pl.Project != nil && a.enter(a.look(pl)) {
 				if err := a.regenerate(); err != nil {
-					a.warn("%s", err)
+					a.Warn("%s", err)
 				}
 			}
 			w := a.which(args[0])

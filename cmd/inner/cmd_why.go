@@ -54,7 +54,7 @@ func (a *app) cmdWhy() *cobra.Command {
 				}
 				a.printWhy(answer, edit)
 				if host := "host:" + args[0]; answer.Access == why.Absent && likeHost(args[0]) {
-					a.hint("inner why %s, for the host of that name", host)
+					a.Hint("inner why %s, for the host of that name", host)
 				}
 			}
 			if err == nil && !answer.Granted(write) {
@@ -67,8 +67,7 @@ func (a *app) cmdWhy() *cobra.Command {
 	c.Flags().BoolVarP(&write, "write", "w", false, "granted means that it can be written")
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
-	c.Flags().StringVar(&who.as, "as", "", "the profile that [roles] of config.toml has for this role: `NAME`")
-	_ = c.RegisterFlagCompletionFunc("as", a.completeRoles)
+	who.addRole(a, c)
 	return c
 }
 
@@ -173,10 +172,7 @@ func (a *app) printWhy(w why.Answer, edit string) {
 			fmt.Fprintf(a.stdout, "%-6s %s\n", k, printable(v))
 		}
 	}
-	words := map[why.Access]string{
-		why.ReadWrite: "can be read and written", why.ReadOnly: "can be read", why.Hidden: "hidden", why.Absent: "not there", why.Outside: "outside",
-	}
-	row(cmp.Or(string(w.Access), "?"), a.Short(w.Asked)+": "+words[w.Access])
+	row(cmp.Or(string(w.Access), "?"), a.Short(w.Asked)+": "+accessWords(w))
 	row("how", w.How)
 	if w.Box != w.Real {
 		row("here", a.Short(w.Real))
@@ -188,4 +184,27 @@ func (a *app) printWhy(w why.Answer, edit string) {
 	if w.Widen != "" && edit != "" {
 		row("type", "inner profile edit "+edit)
 	}
+}
+
+// accessWords say the access to what was asked for, by what that is.
+func accessWords(w why.Answer) string {
+	kind, _, _ := strings.Cut(w.Asked, ":")
+	granted, refused := "", ""
+	switch kind {
+	case "host":
+		granted, refused = "can be reached", "cannot be reached"
+	case "env":
+		granted, refused = "is in the box", "is not in the box"
+	case "cmd":
+		granted, refused = "can be run", "cannot be run"
+	}
+	switch {
+	case granted != "" && (w.Access == why.ReadWrite || w.Access == why.ReadOnly):
+		return granted
+	case granted != "":
+		return refused
+	}
+	return map[why.Access]string{
+		why.ReadWrite: "can be read and written", why.ReadOnly: "can be read", why.Hidden: "cannot be read", why.Absent: "not there", why.Outside: "not in the box",
+	}[w.Access]
 }

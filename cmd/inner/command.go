@@ -34,14 +34,14 @@ func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, 
 func (a *app) command(args []string) int {
 	if fast, err := a.prompt(args); fast {
 		if err != nil {
-			a.fail(err)
+			a.Fail(err)
 			return 1
 		}
 		return 0
 	}
 	if !inBox() {
 		if err := a.OwnFolder(); err != nil && !(len(args) > 0 && slices.Contains([]string{"version", "--version", "help", "--help", "-h", "completion"}, args[0])) {
-			a.fail(err)
+			a.Fail(err)
 			if len(args) > 0 && args[0] == "doctor" {
 				return 1 // as for every other fault that a run refuses
 			}
@@ -50,14 +50,14 @@ func (a *app) command(args []string) int {
 		if !isRun(args) { // which does so itself
 			// What a killed run left goes with the next call of inner. Who needs the
 			// folder says so when it cannot be used.
-			_, _ = stage.Sweep(a.StageBase(), a.Ledger())
+			_, _ = stage.Sweep(a.StageBase(), a.Journal())
 			features.LookAgain(a.Caller)
 		}
 	}
 	root := a.tree(isRun(args))
 	args, err := a.unalias(root, args)
 	if err != nil {
-		a.fail(err)
+		a.Fail(err)
 		return 2
 	}
 	root.SetArgs(args)
@@ -71,13 +71,13 @@ func (a *app) command(args []string) int {
 	if errors.As(err, &code) {
 		return int(code)
 	}
-	a.fail(err)
+	a.Fail(err)
 	var u usage
 	switch r := fault.AsRefusal(err); {
 	case r != nil:
 		return r.Code
 	case errors.As(err, &u):
-		a.hint("%s --help", cmd.CommandPath())
+		a.Hint("%s --help", cmd.CommandPath())
 		return 2
 	default:
 		return 1
@@ -204,10 +204,14 @@ func knownHelp(root *cobra.Command) {
 func wrapArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return usage{err}
+			err := check(cmd, args)
+			switch {
+			case err == nil:
+				return nil
+			case strings.HasPrefix(err.Error(), "accepts "), strings.HasPrefix(err.Error(), "requires "): // how many words, as cobra says it
+				return usagef("%s given; usage: %s", counted(len(args), "word is", "words are"), cmd.UseLine())
 			}
-			return nil
+			return usage{err}
 		}
 	} else if c.HasSubCommands() {
 		c.Args = func(cmd *cobra.Command, args []string) error {
@@ -223,11 +227,21 @@ func wrapArgs(c *cobra.Command) {
 	}
 }
 
+// onHost is what a command does that makes no sense in a box: see outside.
+func (a *app) onHost(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := a.outside(cmd); err != nil {
+			return err
+		}
+		return do(cmd, args)
+	}
+}
+
 // outside refuses a command that makes no sense in a box: the trust store and
 // the shims are the host's.
 func (a *app) outside(cmd *cobra.Command) error {
 	if inBox() {
-		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s works on the host only: this is the inside of a sandbox", cmd.CommandPath())}
+		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s works on the host only: this is inside a sandbox", cmd.CommandPath())}
 	}
 	if os.Geteuid() != os.Getuid() {
 		return &fault.Refusal{Code: 126, Msg: "inner does not run set-user-id"}

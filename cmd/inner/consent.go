@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -375,10 +376,10 @@ func (t *consent) changed(list []candidate) {
 		wider, narrower := profile.DiffGrants(c.old, c.grants)
 		var b strings.Builder
 		for _, g := range narrower {
-			fmt.Fprintf(&b, "  %s %s\n", paint(t.app.stderr, "32", "narrower:"), printable(settings.ChangeText(g, false)))
+			fmt.Fprintf(&b, "  %s %s\n", tell.Paint(t.app.stderr, "32", "narrower:"), printable(settings.ChangeText(g, false)))
 		}
 		for _, g := range wider {
-			fmt.Fprintf(&b, "  %s %s\n", paint(t.app.stderr, "31", "wider:   "), printable(settings.ChangeText(g, true)))
+			fmt.Fprintf(&b, "  %s %s\n", tell.Paint(t.app.stderr, "31", "wider:   "), printable(settings.ChangeText(g, true)))
 		}
 		if len(wider)+len(narrower) == 0 {
 			b.WriteString("  nothing in what it grants\n")
@@ -454,5 +455,5 @@ func (t *consent) dangers() string {
 	if t.danger.Len() == 0 {
 		return ""
 	}
-	return paint(t.app.stderr, "31", strings.TrimSuffix(dangerHead, "\n")) + "\n" + t.danger.String()
+	return tell.Paint(t.app.stderr, "31", strings.TrimSuffix(dangerHead, "\n")) + "\n" + t.danger.String()
 }

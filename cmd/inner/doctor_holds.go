@@ -101,6 +101,11 @@ func holdsNetwork(b *isolator.Prepared) []finding {
 			text += " and asks you about others, on a terminal"
 		}
 		list = append(list, ok("network", "%s", text))
+		for _, l := range b.Reach.Lines {
+			if len(l.Hosts) == 0 {
+				list = append(list, ok("network", "%s", l.Text))
+			}
+		}
 	default:
 		list = append(list, ok("network", "a network namespace of its own, with nothing outside of it"))
 	}

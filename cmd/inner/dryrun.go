@@ -3,14 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/plan"
@@ -47,10 +46,10 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
 	}
 	if plan.Container != nil {
-		raw(a.stdout).Write(engineCommand(plan.Container))
+		tell.Raw(a.stdout).Write(engineCommand(plan.Container))
 		return nil
 	}
-	raw(a.stdout).Write(paste(plan, rc.Env))
+	tell.Raw(a.stdout).Write(paste(plan, rc.Env))
 	return nil
 }
 
@@ -162,16 +161,4 @@ func word(s string) string {
 		return quote.Bash(s)
 	}
 	return quote.POSIX(s)
-}
-
-func (a *app) printJSON(v any) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := raw(a.stdout).Write(visible.JSON(b.Bytes()))
-	return err
 }

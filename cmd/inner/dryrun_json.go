@@ -126,7 +126,11 @@ func launchJSON(b *isolator.Prepared) map[string]any {
 		out["user_namespace"] = map[string]any{"newuidmap": m.NewUIDMap, "newgidmap": m.NewGIDMap, "uids": m.UIDs, "gids": m.GIDs}
 	}
 	if l := p.Landlock; l != nil {
-		out["landlock"] = map[string]any{"signals": l.Signals, "abstract": l.Abstract, "writes": l.Writes, "writable": l.Writable}
+		landlock := map[string]any{"signals": l.Signals, "abstract": l.Abstract, "writes": l.Writes, "writable": l.Writable}
+		if l.Files {
+			landlock["files"], landlock["readable"] = l.Files, l.Readable
+		}
+		out["landlock"] = landlock
 	}
 	if l := p.Limits; l != nil {
 		out["limits"] = map[string]any{
@@ -177,7 +181,7 @@ func reachJSON(r features.Reach) map[string]any {
 
 // stagedJSON is what would be made on the host for the run.
 func stagedJSON(b *isolator.Prepared) (map[string]any, error) {
-	var copies, clones, borrowed []any
+	var copies, clones, placeholders []any
 	places := b.Facts.Later
 	for _, c := range b.Assets.Copies {
 		copies = append(copies, map[string]any{"dest": c.Dest, "host": names.Replace(c.Host)})
@@ -195,7 +199,7 @@ func stagedJSON(b *isolator.Prepared) (map[string]any, error) {
 		places = slices.Concat(places, features.Wanted(b.Spec, c.Wants))
 	}
 	for _, p := range places {
-		borrowed = append(borrowed, map[string]any{"path": p.Path, "folder": p.Content == nil, "content": string(p.Content)})
+		placeholders = append(placeholders, map[string]any{"path": p.Path, "folder": p.Content == nil, "content": string(p.Content)})
 	}
 	texts := map[string]string{}
 	if b.Assets.Noop != "" {
@@ -210,5 +214,5 @@ func stagedJSON(b *isolator.Prepared) (map[string]any, error) {
 			texts[filepath.Join("start", f.Name)] = string(f.Text)
 		}
 	}
-	return map[string]any{"copies": copies, "clones": clones, "placeholders": borrowed, "files": texts}, nil
+	return map[string]any{"copies": copies, "clones": clones, "placeholders": placeholders, "files": texts}, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 )
@@ -58,7 +59,7 @@ func (a *app) edit(d draft) (written bool, err error) {
 		}
 		// An editor that was left without writing wants no new file.
 		if after, err := os.Stat(temp); d.old == nil && first && err == nil && os.SameFile(before, after) && after.ModTime().Equal(before.ModTime()) {
-			a.say("%s was not saved in the editor: nothing was written", a.Short(d.path))
+			a.Say("%s was not saved in the editor: nothing was written", a.Short(d.path))
 			return false, nil
 		}
 		file, err := profile.ReadFile(temp)
@@ -66,26 +67,26 @@ func (a *app) edit(d draft) (written bool, err error) {
 			return false, fmt.Errorf("nothing was changed: %w", err)
 		}
 		if d.old != nil && bytes.Equal(file.Data, d.old) {
-			a.say("%s: nothing was changed", a.Short(d.path))
+			a.Say("%s: nothing was changed", a.Short(d.path))
 			return false, nil
 		}
 		err = d.judge(profile.File{Path: d.path, Digest: file.Digest, Data: file.Data})
 		if err == nil {
 			if err = d.save(file.Data); err != nil {
 				keep = true
-				a.hint("your text is in %s", temp)
+				a.Hint("your text is in %s", temp)
 			}
 			return err == nil, err
 		}
-		a.fail(err)
-		if !isTerminal(a.stdin) {
+		a.Fail(err)
+		if !caller.IsTerminal(a.stdin) {
 			keep = true
-			a.say("%s is as it was", a.Short(d.path))
-			a.hint("your text is in %s", temp)
+			a.Say("%s is as it was", a.Short(d.path))
+			a.Hint("your text is in %s", temp)
 			return false, exit(1)
 		}
 		if !a.agreed("Edit again? No discards what you wrote.") {
-			a.say("%s is as it was", a.Short(d.path))
+			a.Say("%s is as it was", a.Short(d.path))
 			return false, exit(1)
 		}
 	}
@@ -158,7 +159,7 @@ func editorWords() ([]string, error) {
 func createFile(path string, data []byte, perm fs.FileMode) error {
 	err := files.Create(path, data, perm)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%q is there already: %w", path, fs.ErrExist)
+		return fmt.Errorf("%q already exists: %w", path, fs.ErrExist)
 	}
 	return err
 }

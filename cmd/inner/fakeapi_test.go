@@ -81,14 +81,16 @@ func (f *fakeAnthropic) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	bash := false
+	bash := "" // as this agent calls it
 	for _, tool := range ask.Tools {
-		bash = bash || tool.Name == "Bash"
+		if strings.EqualFold(tool.Name, "bash") {
+			bash = tool.Name
+		}
 	}
 	block, stop, delta := map[string]any{"type": "text", "text": ""}, "end_turn", map[string]any{"type": "text_delta", "text": "the work is done"}
-	if bash && done < len(f.commands) {
+	if bash != "" && done < len(f.commands) {
 		input, _ := json.Marshal(map[string]string{"command": f.commands[done], "description": "a step"})
-		block = map[string]any{"type": "tool_use", "id": fmt.Sprintf("toolu_%d", done), "name": "Bash", "input": map[string]any{}}
+		block = map[string]any{"type": "tool_use", "id": fmt.Sprintf("toolu_%d", done), "name": bash, "input": map[string]any{}}
 		stop, delta = "tool_use", map[string]any{"type": "input_json_delta", "partial_json": string(input)}
 	}
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -134,9 +134,9 @@ func gitAttackHome(p *person, tree bool) (profile string) {
 	}
 	hook := p.write("trap.git/hooks/pre-commit", "#!/bin/sh\necho trapped >>\""+p.home+"/pwned\"\n")
 	if tree {
-		p.run("sh", "-c", `mkdir "$HOME/main" && cd "$HOME/main" && mv "$HOME/trap.git" "$HOME/t"`+"\n"+attack.GitScene+`git switch -q -c other && mv ../app ../was && git worktree add -q ../app main && mv ../was/* ../app && rm -r ../was && mkdir -p ../app/empty`)
+		p.run("sh", "-c", `mkdir "$HOME/main" && cd "$HOME/main" && mv "$HOME/trap.git" "$HOME/t"`+"\n"+attack.GitFixture+`git switch -q -c other && mv ../app ../was && git worktree add -q ../app main && mv ../was/* ../app && rm -r ../was && mkdir -p ../app/empty`)
 	} else {
-		p.run("sh", "-c", `cd "$HOME/app" && mv "$HOME/trap.git" "$HOME/t"`+"\n"+attack.GitScene)
+		p.run("sh", "-c", `cd "$HOME/app" && mv "$HOME/trap.git" "$HOME/t"`+"\n"+attack.GitFixture)
 	}
 	p.run("sh", "-c", `mv "$HOME/t/hooks/pre-commit" "$HOME/trap.git/hooks" && rm -r "$HOME/t" && chmod +x "`+hook+`"`)
 	p.env = append(p.env, "PWN="+pwn, "VICTIM="+filepath.Join(p.home, "victim"), "VICTIMS="+filepath.Join(p.home, "victims"), "TRAP="+filepath.Join(p.home, "trap.git"))

@@ -30,7 +30,7 @@ func (a *app) addCommands(root *cobra.Command) {
 			root.AddCommand(c)
 		}
 	}
-	for _, c := range []*cobra.Command{a.cmdAudit(), a.cmdReset(), a.cmdResources(), a.cmdVersion(), a.cmdCheckout(), a.cmdPublish()} {
+	for _, c := range []*cobra.Command{a.cmdAudit(), a.cmdReset(), a.cmdResources(), a.cmdVersion(), a.cmdCheckout(), a.cmdPublish(), a.cmdBoxEntry(), a.cmdFence(), a.cmdEgress()} {
 		c.Hidden = true
 		root.AddCommand(c)
 	}

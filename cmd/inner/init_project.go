@@ -169,7 +169,7 @@ func (a *app) initPlace() (settings.Place, error) {
 		}
 	}
 	if paths.Below(root, a.Home) {
-		return pl, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s is no project: it is, or holds, your home folder", a.Short(root)), Hint: "cd to a project, or for all folders: inner init --everywhere claude"}
+		return pl, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s is not a project: it is, or holds, your home folder", a.Short(root)), Hint: "cd to a project, or for all folders: inner init --everywhere claude"}
 	}
 	pl.Cwd = root
 	return pl, nil
@@ -188,8 +188,8 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 		}
 	}
 	t := traitsOf(root)
-	a.say("%s", strings.Join(append([]string{"project " + a.Short(root)}, t.words...), ", "))
-	if names, err = a.chooseAgents(f, names); err != nil {
+	a.Say("%s", strings.Join(append([]string{"project " + a.Short(root)}, t.words...), ", "))
+	if names, err = a.chooseAgents(names); err != nil {
 		return nil, err
 	}
 	if names, ready, err = a.unclaimedOf(pl, names); err != nil || len(names) == 0 {
@@ -197,9 +197,7 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 	}
 	text := profileChoice{root: root, network: f.network, traits: t}
 	if !f.yes {
-		if err := a.choose(&text, f); err != nil {
-			return ready, err
-		}
+		a.choose(&text, f)
 	}
 	undo, err := a.writeProfiles(root, names, text)
 	if err != nil {
@@ -209,14 +207,14 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 	if err := a.allow(names, f.yes); err != nil {
 		undo()
 		_ = a.regenerate()
-		a.say("the profiles were removed again")
+		a.Say("the profiles were removed again")
 		return ready, err
 	}
 	return append(ready, names...), nil
 }
 
 // chooseAgents asks which of the installed agents are meant.
-func (a *app) chooseAgents(f initFlags, names []string) ([]string, error) {
+func (a *app) chooseAgents(names []string) ([]string, error) {
 	var found, told []string
 	for _, g := range a.installed() {
 		found = append(found, g.command)
@@ -229,7 +227,7 @@ func (a *app) chooseAgents(f initFlags, names []string) ([]string, error) {
 	if len(names) > 0 {
 		for _, name := range names {
 			if !slices.Contains(found, name) {
-				a.warn("%s is not installed: its profile is written all the same", name)
+				a.Warn("%s is not installed: its profile is written anyway", name)
 			}
 		}
 		return names, nil
@@ -237,7 +235,7 @@ func (a *app) chooseAgents(f initFlags, names []string) ([]string, error) {
 	if len(found) == 0 {
 		return nil, &fault.Refusal{Code: 1, Msg: "none of the agents " + strings.Join(agentNames(), ", ") + " is installed", Hint: "install one, or inner init claude; for a shell: inner run -p shell"}
 	}
-	a.say("installed: %s", strings.Join(told, ", "))
+	a.Say("installed: %s", strings.Join(told, ", "))
 	for {
 		text := a.answer(fmt.Sprintf("Which agents are to be sandboxed here? [Enter: %s] ", strings.Join(found, " ")))
 		words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
@@ -248,7 +246,7 @@ func (a *app) chooseAgents(f initFlags, names []string) ([]string, error) {
 		if i < 0 {
 			return words, nil
 		}
-		a.say("%q is none of %s", words[i], strings.Join(agentNames(), ", "))
+		a.Say("%q is none of %s", words[i], strings.Join(agentNames(), ", "))
 	}
 }
 
@@ -270,11 +268,11 @@ func (a *app) unclaimedOf(pl settings.Place, names []string) (open, ready []stri
 					continue
 				}
 				claimed = true
-				a.say("%s is claimed by profile %s here, which is %s", name, p.Name, trustWord(p.State))
+				a.Say("%s is claimed by profile %s here, which is %s", name, p.Name, trustWord(p.State))
 				if p.State == trust.Allowed {
 					ready = append(ready, name)
 				} else {
-					a.hint("inner allow %s", p.Name)
+					a.Hint("inner allow %s", p.Name)
 				}
 			}
 		}
@@ -294,13 +292,13 @@ func trustWord(s trust.State) string {
 }
 
 // choose asks what the profiles are to grant.
-func (a *app) choose(p *profileChoice, f initFlags) error {
+func (a *app) choose(p *profileChoice, f initFlags) {
 	if f.network == "" {
 		listed := "the agent's own hosts, and where code and packages come from (@github @npm @pypi @go @crates"
 		for _, entry := range p.more() {
 			listed += " " + entry
 		}
-		a.say("What may they reach on the network?")
+		a.Say("What may they reach on the network?")
 		for i, text := range []string{listed + ")", "the same, and a question for each other host", "everything", "nothing: most agents do not work then"} {
 			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(text))
 		}
@@ -321,7 +319,7 @@ func (a *app) choose(p *profileChoice, f initFlags) error {
 		text := a.answer("What else of your files may they read? Folders, such as ~/src/lib; add :rw for those they may change. [Enter: nothing] ")
 		p.mounts = nil
 		if slices.Contains([]string{"n", "no", "none", "nothing", "-"}, strings.ToLower(text)) {
-			return nil
+			return
 		}
 		var wrong error
 		for _, word := range strings.Fields(text) {
@@ -335,9 +333,9 @@ func (a *app) choose(p *profileChoice, f initFlags) error {
 			p.mounts = append(p.mounts, m)
 		}
 		if wrong == nil {
-			return nil
+			return
 		}
-		a.say("%v", wrong)
+		a.Say("%v", wrong)
 	}
 }
 
@@ -387,7 +385,7 @@ func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 	var open []string
 	for _, name := range names {
 		if i := slices.IndexFunc(cfg.Shims, func(kv profile.KV) bool { return kv.Key == name }); i >= 0 {
-			a.say("%s is sandboxed in all folders already, by profile %s", name, cfg.Shims[i].Value)
+			a.Say("%s is sandboxed in all folders already, by profile %s", name, cfg.Shims[i].Value)
 			continue
 		}
 		open = append(open, name)
@@ -409,7 +407,7 @@ func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 		return names, nil
 	}
 	a.showConsent(pl, list, settings.ConfigRead{Config: &config.Config{}}, false)
-	a.say("in every folder, and there it can change what is in the folder; a project's own profile goes first")
+	a.Say("in every folder, and there it can change what is in the folder; a project's own profile goes first")
 	if err := a.askFor(fmt.Sprintf("Sandbox %s in all folders?", strings.Join(open, ", ")), f.yes, "inner init --everywhere --yes "+strings.Join(open, " ")); err != nil {
 		return nil, err
 	}

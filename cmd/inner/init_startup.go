@@ -27,24 +27,27 @@ func (a *app) initStartup(f initFlags, ask bool) error {
 	loaded := a.findHook(shell)
 	switch {
 	case loaded != nil && loaded.problem != "":
-		a.warn("line %d of %s %s", loaded.line, a.Short(loaded.file), loaded.problem)
-		a.hint("%s", loaded.fix)
+		a.Warn("line %d of %s %s", loaded.line, a.Short(loaded.file), loaded.problem)
+		a.Hint("%s", loaded.fix)
 	case loaded != nil && f.hook:
-		a.say("line %d of %s loads the hook already", loaded.line, a.Short(loaded.file))
+		a.Say("line %d of %s loads the hook already", loaded.line, a.Short(loaded.file))
 	case loaded != nil:
 	case !f.hook && a.hookLive() == "live":
-		a.hint("the hook is live here; a new shell has it when %s holds: %s", a.Short(rc), line)
+		a.Hint("the hook is live here; a new shell has it when %s holds: %s", a.Short(rc), line)
 	case f.hook, ask && a.yesUnlessNo(fmt.Sprintf("Put the hook last in %s? It is: %s", a.Short(rc), printable(line))):
 		if err := addLine(rc, "# inner: keeps the shim folder first on PATH", line); err != nil {
 			return err
 		}
-		a.say("added to %s: %s", a.Short(rc), line)
+		a.Say("added to %s: %s", a.Short(rc), line)
+		if f.hook && a.hookLive() != "live" {
+			a.Hint("open a new shell, or type here: %s", line)
+		}
 		if problem, fix := a.loginGap(shell, a.findHook(shell)); problem != "" {
-			a.warn("%s", problem)
-			a.hint("%s", fix)
+			a.Warn("%s", problem)
+			a.Hint("%s", fix)
 		}
 	default:
-		a.hint("inner init --hook adds this to %s: %s", a.Short(rc), line)
+		a.Hint("inner init --hook adds this to %s: %s", a.Short(rc), line)
 	}
 	if f.login {
 		return a.initLogin()
@@ -59,7 +62,7 @@ func (a *app) initLogin() error {
 	line := fmt.Sprintf("PATH=%s:$PATH", quote.POSIX(a.ShimDir()))
 	switch data, err := os.ReadFile(file); {
 	case err == nil && slices.Contains(strings.Split(string(data), "\n"), line):
-		a.say("%s puts the shim folder first already", a.Short(file))
+		a.Say("%s puts the shim folder first already", a.Short(file))
 		return nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
@@ -67,9 +70,17 @@ func (a *app) initLogin() error {
 	if err := addLine(file, "# inner: sandboxes commands also where no shell has a prompt", line); err != nil {
 		return err
 	}
-	a.say("added to %s: %s", a.Short(file), line)
-	a.say("each call of a command that has a shim takes some milliseconds more, and scripts are refused, too, in a project that is not allowed")
-	a.say("it is read by login shells and by most desktops, at the next login; not by cron, nor for `ssh host command`: put the same line at the top of ~/.bashrc (zsh: ~/.zshenv) and of the script that cron runs")
+	a.Say("added to %s: %s", a.Short(file), line)
+	a.Say("each call of a command that has a shim takes some milliseconds more, and scripts are refused, too, in a project that is not allowed")
+	a.Say("it is read by login shells and by most desktops, at the next login; not for `ssh host command`, nor by cron")
+	switch loginShell() {
+	case "fish": // it reads the hook without a prompt, too
+	case "zsh":
+		a.Hint("for zsh, also for ssh: put the same line into %s/.zshenv", a.Short(a.startupFolder("zsh")))
+	default:
+		a.Hint("for ssh: put the same line at the top of ~/.bashrc")
+	}
+	a.Hint("for cron: put it at the top of the script that cron runs, or PATH=%s:/usr/bin:/bin into the crontab", a.ShimDir())
 	return nil
 }
 

@@ -17,7 +17,6 @@ import (
 
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/verify"
-	"github.com/enr/inner/isolator/verify/attack"
 	"github.com/enr/inner/shims"
 )
 
@@ -30,8 +29,8 @@ func main() {
 	if verify.IsInside(os.Args) {
 		os.Exit(verify.Inside())
 	}
-	if attack.IsInside(os.Args) {
-		os.Exit(attack.Inside(os.Args))
+	if code, first := asFirst(); first {
+		os.Exit(code)
 	}
 	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG):
 	// everything runs on one that lives as long as the process.
@@ -41,7 +40,7 @@ func main() {
 	}
 	a, err := newApp()
 	if err != nil {
-		a.fail(err)
+		a.Fail(err)
 		os.Exit(forHook(os.Args[1:], 125))
 	}
 	os.Exit(forHook(os.Args[1:], a.command(os.Args[1:])))

@@ -27,7 +27,7 @@ func main() {
 	seconds, _ := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	date := time.Unix(seconds, 0).UTC()
 	if err := manual(root, date, os.Args[len(os.Args)-1]); err != nil {
-		a.fail(err)
+		a.Fail(err)
 		os.Exit(1)
 	}
 }

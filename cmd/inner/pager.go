@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/enr/inner/internal/tell"
+	"github.com/enr/inner/isolator/caller"
 	"golang.org/x/term"
 )
 
@@ -15,8 +17,8 @@ import (
 // fits reports whether a text and the question below it fit the terminal, if there is
 // one.
 func (a *app) fits(text string) bool {
-	f, ok := fileOf(a.stderr)
-	if !ok || !isTerminal(f) || !isTerminal(a.stdin) {
+	f, ok := tell.FileOf(a.stderr)
+	if !ok || !caller.IsTerminal(f) || !caller.IsTerminal(a.stdin) {
 		return true
 	}
 	width, height, err := term.GetSize(int(f.Fd()))

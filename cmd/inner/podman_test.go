@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"os/user"
@@ -52,10 +53,19 @@ func podmanScripts(t *testing.T, dir string) {
 			return err
 		}
 		err = setup(e)
+		// podman 4.3 waits for ever for the end of a container when this name is long.
+		short, tempErr := os.MkdirTemp("", "r")
+		if err = errors.Join(err, tempErr); err != nil {
+			return err
+		}
+		e.Setenv("XDG_RUNTIME_DIR", short)
 		// podman looks up its user by $USER.
 		e.Vars = append(e.Vars, "PROFILES="+profiles, "UID="+me.Uid, "USER="+me.Username, "IMAGE_TAR="+os.Getenv("INNER_TEST_IMAGE"))
-		e.Defer(func() { forgetImages(e.Vars) })
-		return err
+		e.Defer(func() {
+			forgetImages(e.Vars)
+			_ = os.RemoveAll(short)
+		})
+		return nil
 	}
 	testscript.Run(t, p)
 }

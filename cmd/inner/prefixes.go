@@ -23,7 +23,7 @@ func (a *app) askPrefixes(v *shims.View) bool {
 	pl := settings.Place{Cwd: v.Root, Project: v.Project}
 	allowed, _, err := a.AllowPrefixed(pl)
 	if err != nil {
-		a.warn("%s", err)
+		a.Warn("%s", err)
 	}
 	if len(allowed) > 0 {
 		a.SayAllowed(pl, allowed)
@@ -40,7 +40,7 @@ func (a *app) prefixAnswers(d shims.Decision) bool {
 		return false
 	}
 	if err := a.regenerate(); err != nil {
-		a.warn("%s", err)
+		a.Warn("%s", err)
 	}
 	return true
 }
@@ -92,12 +92,12 @@ func (a *app) prefixesFirst(pl settings.Place) ([]settings.Asked, error) {
 func (a *app) sayPrefixes(list []candidate, asked []settings.Asked) {
 	for _, c := range list {
 		if c.settled() && c.rec != nil && c.rec.Prefix != "" {
-			a.say("%s is allowed without a question: below %s of trust.prefixes; inner deny %s says no", c.profile.Name, a.Short(c.rec.Prefix), c.profile.Name)
+			a.Say("%s is allowed without a question: below %s of trust.prefixes; inner deny %s says no", c.profile.Name, a.Short(c.rec.Prefix), c.profile.Name)
 		}
 	}
 	for _, x := range asked {
 		if slices.ContainsFunc(list, func(c candidate) bool { return c.profile.Name == x.Name && !c.settled() }) {
-			a.say("%s is %s", x.Name, a.askedWords(x))
+			a.Say("%s is %s", x.Name, a.askedWords(x))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
@@ -21,6 +22,9 @@ import (
 func (a *app) download(url, pin string) (profile.File, error) {
 	if err := remote.Check(url); err != nil {
 		return profile.File{}, &fault.Refusal{Code: 126, Msg: "profile " + err.Error(), Hint: "use an https URL, or download it, read it, and use -p ./FILE"}
+	}
+	if err := a.Permitted(profile.ForbidRemote, "a profile from a URL"); err != nil {
+		return profile.File{}, err
 	}
 	want := ""
 	if pin != "" {
@@ -34,7 +38,7 @@ func (a *app) download(url, pin string) (profile.File, error) {
 		return profile.File{}, &fault.Refusal{Code: 125, Msg: "profile " + err.Error()}
 	}
 	for _, host := range page.Hops {
-		a.say("%s redirects to %s", url, host)
+		a.Say("%s redirects to %s", url, host)
 	}
 	sum := sha256.Sum256(page.Data)
 	file := profile.File{Path: url, Digest: hex.EncodeToString(sum[:]), Data: page.Data}
@@ -96,10 +100,10 @@ func (a *app) chooseRemote(f runFlags, pl settings.Place, o profile.Overrides) (
 	switch {
 	case f.dryRun, f.allowRemote:
 		return p, nil
-	case !isTerminal(a.stdin):
+	case !caller.IsTerminal(a.stdin):
 		return nil, &fault.Refusal{Code: 126, Msg: "a remote profile needs confirmation, and standard input is not a terminal", Hint: "read it above, then: inner run --allow-remote --sha256 " + file.Digest + " -p " + f.profile}
 	case !a.agreed("Run this once?"):
-		a.say("nothing was run")
+		a.Say("nothing was run")
 		return nil, exit(126)
 	}
 	return p, nil

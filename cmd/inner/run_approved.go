@@ -14,7 +14,7 @@ import (
 // the pod that inner export writes does. The digest takes the place of the trust store and
 // of every question:
 //
-//  1. The profile is a file, named by its path, and its bytes have that digest; else 126.
+//  1. The profile is a file, named by its path, and its bytes have that digest; else 125.
 //  2. It extends nothing: what it builds on would be other bytes.
 //  3. No flag gives the box more than those bytes do.
 //
@@ -72,13 +72,13 @@ func (a *app) chooseApproved(f runFlags, pl settings.Place) (*profile.Profile, e
 	}
 	if got := p.Files[0].Digest; got != want {
 		return nil, &fault.Refusal{
-			Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("profile %q has the sha256 %s, approved is %s", p.Path, got, want),
+			Code: 125, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("profile %q has the sha256 %s, approved is %s", p.Path, got, want),
 			Hint: "export it again, and have the new digest approved",
 		}
 	}
 	if len(p.Files) > 1 {
 		return nil, &fault.Refusal{
-			Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("profile %q extends %q, whose bytes were not approved", p.Path, p.Files[1].Path),
+			Code: 125, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("profile %q extends %q, whose bytes were not approved", p.Path, p.Files[1].Path),
 			Hint: "inner profile show --resolved prints it as one file",
 		}
 	}
@@ -88,7 +88,7 @@ func (a *app) chooseApproved(f runFlags, pl settings.Place) (*profile.Profile, e
 // notApproved refuses the profile that [commands] of config.toml has instead.
 func notApproved(p, other *profile.Profile) error {
 	return &fault.Refusal{
-		Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("[commands] of config.toml has profile %q for this command, approved is %q", other.Path, p.Path),
+		Code: 125, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("[commands] of config.toml has profile %q for this command, approved is %q", other.Path, p.Path),
 		Hint: "inner config edit",
 	}
 }

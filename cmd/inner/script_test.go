@@ -64,7 +64,7 @@ func testMain(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer removeAll(dir)
-	if err := putBinary(filepath.Join(dir, "bin")); err != nil {
+	if err := putBinaries(filepath.Join(dir, "bin")); err != nil {
 		return 0, err
 	}
 	self, err := os.Executable()
@@ -118,18 +118,23 @@ func mkdir(path string) string {
 	return path
 }
 
-// putBinary puts the binary under test into dir: the one make test built, or
-// one built now.
-func putBinary(dir string) error {
-	target := filepath.Join(mkdir(dir), "inner")
+// putBinaries puts inner and its attack suite into dir: those that make test built, or some
+// built now.
+func putBinaries(dir string) error {
+	mkdir(dir)
 	if built := os.Getenv("INNER_TEST_BIN"); built != "" {
-		data, err := os.ReadFile(built)
-		if err != nil {
-			return err
+		for _, name := range []string{"inner", "inner-attack"} {
+			data, err := os.ReadFile(filepath.Join(filepath.Dir(built), name))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, name), data, 0o755)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return os.WriteFile(target, data, 0o755)
+		return nil
 	}
-	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-X main.version=v0.0.0-test", "-o", target, ".")
+	build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-X main.version=v0.0.0-test", "-o", dir+"/", ".", "../inner-attack")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s(make test builds it first)", err, out)

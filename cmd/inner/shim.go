@@ -36,9 +36,9 @@ func shim(call shims.Call, args []string) int {
 		return a.shimRun(d, env, args)
 	default:
 		d.Reason += a.shimChange(d)
-		a.say("%s", d.Reason)
+		a.Say("%s", d.Reason)
 		if d.Hint != "" {
-			a.hint("%s", d.Hint)
+			a.Hint("%s", d.Hint)
 		}
 		a.Audit(runlog.Event{Type: runlog.EventRefused, Command: call.Name, Cwd: env.Cwd, Code: d.ExitCode, Reason: d.Reason})
 		return d.ExitCode
@@ -62,9 +62,9 @@ func (a *app) shimChange(d shims.Decision) string {
 // pass replaces this process by the real program.
 func (a *app) pass(call shims.Call, argv []string) int {
 	err := shims.Exec(call, argv, os.Environ())
-	a.say("%s", err)
+	a.Say("%s", err)
 	if code := shims.ExitCode(err); code == shims.ExitNotFound {
-		a.hint("install %s, or inner which %s", call.Name, call.Name)
+		a.Hint("install %s, or inner which %s", call.Name, call.Name)
 		return code
 	}
 	return shims.ExitRefused
@@ -80,12 +80,12 @@ func (a *app) shimRun(d shims.Decision, env shims.Env, args []string) int {
 	}
 	p, o, err := a.commanded(pl, d.Profile, o, true, append([]string{d.Name}, args...))
 	if err != nil {
-		a.fail(err)
+		a.Fail(err)
 		return fault.Code(err)
 	}
 	c, err := a.Context(pl, o, true)
 	if err != nil {
-		a.fail(err)
+		a.Fail(err)
 		return 125
 	}
 	return leave(a.run(isolator.Call{Profile: p, Context: c, Word: d.Name}))

@@ -118,7 +118,7 @@ func serveText(network, addr, file, text string) error {
 		}
 		go func() {
 			defer c.Close()
-			if _, err := c.Read(make([]byte, 100)); err == nil {
+			if _, err := c.Read(make([]byte, 4096)); err == nil {
 				_, _ = io.WriteString(c, text)
 			}
 		}()

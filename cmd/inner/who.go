@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -16,10 +17,15 @@ type whoFlags struct {
 }
 
 func (w *whoFlags) add(a *app, c *cobra.Command) {
-	c.Flags().StringVar(&w.as, "as", "", "the profile that [roles] of config.toml has for this role: `NAME`")
+	w.addRole(a, c)
 	c.Flags().StringVar(&w.actor, "actor", "", "for whom it runs, for the audit log: `TEXT`")
-	_ = c.RegisterFlagCompletionFunc("as", a.completeRoles)
 	_ = c.RegisterFlagCompletionFunc("actor", cobra.NoFileCompletions)
+}
+
+// addRole is for commands that run nothing for anybody.
+func (w *whoFlags) addRole(a *app, c *cobra.Command) {
+	c.Flags().StringVar(&w.as, "as", "", "the profile that [roles] of config.toml has for this role: `NAME`")
+	_ = c.RegisterFlagCompletionFunc("as", a.completeRoles)
 }
 
 // maxActor is how long the text of --actor may be, in bytes.
@@ -30,7 +36,7 @@ func (w *whoFlags) check(c *cobra.Command) error {
 	if w.asked && c.Flags().Changed("profile") {
 		return usagef("--as and -p contradict each other: a role has its profile")
 	}
-	if w.asked && c.Name() == "doctor" && c.Flags().NArg() > 0 {
+	if w.asked && slices.Contains([]string{"doctor", "verify"}, c.Name()) && c.Flags().NArg() > 0 {
 		return usagef("--as and %q name two profiles", c.Flags().Arg(0))
 	}
 	if len(w.actor) > maxActor || hasControl(w.actor) {

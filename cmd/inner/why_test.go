@@ -17,7 +17,8 @@ import (
 // whyProfiles are the boxes that answers are compared with.
 func whyProfiles() map[string]string {
 	return map[string]string{
-		"shell": "", "claude-one-shot": "",
+		"shell": "", "claude-one-shot": "", "guest": "", "member": "",
+		"./own.toml":     "[sandbox]\nhome = \"own\"\nhome_allow = [\"~/notes\", \"~/link\"]\n[mounts]\n\"~/data\" = \"rw\"\n",
 		"./minimal.toml": "[sandbox]\nbase = \"minimal\"\nhome_allow = [\"~/notes\"]\n[mounts]\n\"~/data\" = \"rw\"\n",
 		"./hide.toml":    "[sandbox]\nhide = [\"*.log\", \"secret/\", \"~/notes/a\"]\n[mounts]\n\"~/data\" = \"rw\"\n",
 		"./ro.toml":      "[sandbox]\nworkdir_mode = \"ro\"\nhome = \"isolated\"\nhome_allow = [\"~/notes\", \"~/link\"]\n",
@@ -151,7 +152,7 @@ func whyHome(t *testing.T) (home, app string) {
 	t.Setenv("INNER_HOME", filepath.Join(home, ".inner"))
 	for _, p := range []string{
 		".ssh/id_rsa", ".bashrc", ".profile", ".aws/credentials", ".netrc", "notes/a", "notes/b", "data/in/f", ".config/app/x", ".claude/settings.json", ".claude.json", "other/deep/f",
-		"app/.env", "app/src/main.c", "app/src/x.log", "app/secret/k", "app/.vscode/settings.json", "app/public/a", "app/AGENTS.md", "app/node_modules/m/index.js", "app/ro-file",
+		"app/.env", "app/workspace/w", "app/memory/m.md", "app/secrets.json", "app/src/main.c", "app/src/x.log", "app/secret/k", "app/.vscode/settings.json", "app/public/a", "app/AGENTS.md", "app/node_modules/m/index.js", "app/ro-file",
 	} {
 		whyFile(t, filepath.Join(home, p), `{"model":"x"}`)
 	}

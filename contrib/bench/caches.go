@@ -43,10 +43,15 @@ func toolchains() []toolchain {
 			},
 			fetch: []string{"cargo", "fetch", "--quiet"}, build: []string{"cargo", "build", "--quiet"}, clean: "target",
 		},
-		{
-			name: "pip install, 1 package", program: "pip3",
-			files: map[string]string{"requirements.txt": "idna==3.7\n"},
-			build: []string{"pip3", "install", "--quiet", "--disable-pip-version-check", "--target", "site", "-r", "requirements.txt"}, clean: "site",
+		{ // from folders: what is kept is the wheel that pip builds of the source
+			name: "pip install, 1 package built", program: "pip3",
+			files: map[string]string{
+				"src/pkg-1.0/setup.py":        "from setuptools import setup\n\nsetup(name=\"pkg\", version=\"1.0\", packages=[\"pkg\"])\n",
+				"src/pkg-1.0/pkg/__init__.py": "",
+				"src/pkg-1.0/PKG-INFO":        "Metadata-Version: 1.0\nName: pkg\nVersion: 1.0\n",
+			},
+			fetch: []string{"tar", "-czf", "pkg-1.0.tar.gz", "-C", "src", "pkg-1.0"},
+			build: []string{"pip3", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--find-links", ".", "--find-links", "/usr/share/python-wheels", "--target", "site", "pkg==1.0"}, clean: "site",
 		},
 		{
 			name: "mvn package", program: "mvn",

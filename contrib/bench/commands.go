@@ -60,6 +60,25 @@ func (b *bench) rawBwrap(profile string) ([]string, error) {
 	return b.bwrap(profile, func(string) bool { return true })
 }
 
+// placeholder is what a run makes on the host, for bwrap to mount something on.
+type placeholder struct {
+	Path, Content string
+	Folder        bool
+}
+
+func (p placeholder) make() error {
+	if _, err := os.Lstat(p.Path); err == nil {
+		return nil
+	}
+	if p.Folder {
+		return os.MkdirAll(p.Path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(p.Path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(p.Path, []byte(p.Content), 0o644)
+}
+
 // bwrap is the same with only those arguments whose reason is wanted.
 func (b *bench) bwrap(profile string, wanted func(reason string) bool) ([]string, error) {
 	out, err := b.output(b.app, b.inner, "run", "-p", profile, "--dry-run", "--json")
@@ -76,25 +95,14 @@ func (b *bench) bwrap(profile string, wanted func(reason string) bool) ([]string
 		Program, Cwd string
 		Env          map[string]string
 		Staged       struct {
-			Placeholders []struct {
-				Path, Content string
-				Folder        bool
-			}
+			Placeholders []placeholder
 		}
 	}
 	if err := json.Unmarshal([]byte(out), &plan); err != nil {
 		return nil, err
 	}
 	for _, p := range plan.Staged.Placeholders { // which a run makes before bwrap starts
-		if _, there := os.Lstat(p.Path); there == nil {
-			continue
-		}
-		if p.Folder {
-			err = os.MkdirAll(p.Path, 0o755)
-		} else if err = os.MkdirAll(filepath.Dir(p.Path), 0o755); err == nil {
-			err = os.WriteFile(p.Path, []byte(p.Content), 0o644)
-		}
-		if err != nil {
+		if err := p.make(); err != nil {
 			return nil, err
 		}
 	}

@@ -17,13 +17,18 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/enr/inner/isolator"
 )
 
 func main() {
+	isolator.Main() // this program is the supervisor of the boxes that it makes by the library
 	b, err := newBench()
 	if err == nil {
-		defer b.close()
 		err = b.run()
+	}
+	if b != nil {
+		b.close()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "inner: bench:", err)
@@ -175,6 +180,8 @@ func (b *bench) run() error {
 		{"memory", b.memory},
 		{"bytes through the terminal", b.throughput},
 		{"caches", b.caches},
+		{"calls of tools", b.calls},
+		{"calls in containers", b.containers},
 	} {
 		if only := os.Getenv("INNER_BENCH_ONLY"); only != "" && only != part.name {
 			continue

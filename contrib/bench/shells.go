@@ -20,6 +20,25 @@ func (b *bench) hooks() error {
 	return nil
 }
 
+// hookOf is what a shell's start-up file holds for a tool.
+func hookOf(tool, shell string) string {
+	if shell == "fish" {
+		return tool + " hook fish | source"
+	}
+	return `eval "$(` + tool + ` hook ` + shell + `)"`
+}
+
+// promptFunction is what the hook of a tool runs at each prompt.
+func promptFunction(tool, shell string) string {
+	switch {
+	case tool == "inner":
+		return "__inner_prompt"
+	case shell == "fish":
+		return "__direnv_export_eval"
+	}
+	return "_direnv_hook"
+}
+
 // prompts times an unchanged prompt: the hook's own function in a loop, by the
 // shell's clock, with and without a project.
 func (b *bench) prompts() error {
@@ -34,27 +53,12 @@ func (b *bench) prompts() error {
 	start := map[string][]string{
 		"bash": {"bash", "--noprofile", "--norc", "-i", "-c"}, "zsh": {"zsh", "-f", "-i", "-c"}, "fish": {"fish", "--no-config", "-i", "-c"},
 	}
-	hook := func(tool, shell string) string {
-		if shell == "fish" {
-			return tool + " hook fish | source"
-		}
-		return `eval "$(` + tool + ` hook ` + shell + `)"`
-	}
-	fn := func(tool, shell string) string {
-		switch {
-		case tool == "inner":
-			return "__inner_prompt"
-		case shell == "fish":
-			return "__direnv_export_eval"
-		}
-		return "_direnv_hook"
-	}
 	measure := func(tool, shell, dir string) (series, error) {
 		n := 200
 		if tool == "inner" {
 			n = 2000 // so that reading the clock, a fork in fish, does not count
 		}
-		script := strings.NewReplacer("HOOK", hook(tool, shell), "FN", fn(tool, shell), "DIR", dir,
+		script := strings.NewReplacer("HOOK", hookOf(tool, shell), "FN", promptFunction(tool, shell), "DIR", dir,
 			"ROUNDS", strconv.Itoa(b.rounds), "N;", strconv.Itoa(n)+";", "seq N", "seq "+strconv.Itoa(n)).Replace(loop[shell])
 		out, err := b.output(b.home, append(slices.Clone(start[shell]), script)...)
 		if err != nil {

@@ -9,6 +9,7 @@ set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")"
 : "${FLEET_CACHE:?set by fleet.sh}" "${GO:=go}"
 RUNC=github.com/opencontainers/runc@v1.3.0
+SANDBOX=sigs.k8s.io/agent-sandbox@v0.5.6
 bin=$FLEET_CACHE/bin
 mkdir -p -- "$bin"
 say() { printf 'inner: %s\n' "$*" >&2; }
@@ -46,6 +47,11 @@ engine() {
 	if [ ! -e "$bin/runc" ]; then
 		say 'building runc'
 		CGO_ENABLED=1 GOBIN=$bin nice -n 15 "$GO" install -trimpath -buildvcs=false -tags seccomp -ldflags '-s -w' "$RUNC"
+	fi
+	if [ ! -d "$FLEET_CACHE/crds" ]; then
+		local dir
+		dir=$(GOFLAGS=-mod=mod "$GO" mod download -json "$SANDBOX" | sed -n 's/^.*"Dir": "\(.*\)".*$/\1/p')
+		cp -r --no-preserve=mode -- "$dir/k8s/crds" "$FLEET_CACHE/crds"
 	fi
 	local name
 	for name in kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl; do ln -sfn kube "$bin/$name"; done

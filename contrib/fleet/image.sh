@@ -9,7 +9,7 @@
 set -eu
 : "${FLEET_CACHE:?set by fleet.sh}" "${FLEET_REPO:?}"
 images=$FLEET_CACHE/images
-include=bubblewrap,ca-certificates,curl,git,iproute2,openssh-client,procps,python3-minimal
+include=bubblewrap,ca-certificates,curl,git,iproute2,nftables,openssh-client,procps,python3-minimal
 mkdir -p -- "$images"
 umask 022
 say() { printf 'inner: %s\n' "$*" >&2; }
@@ -66,9 +66,9 @@ work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 mkdir -p -- "$work/pause" "$work/agent/usr/local/bin" "$work/agent/inner"
 install -m 0755 "$FLEET_CACHE/bin/world" "$work/pause/world"
-install -m 0755 "$FLEET_CACHE/bin/world" "$FLEET_REPO/bin/inner" "$work/agent/usr/local/bin"
+install -m 0755 "$FLEET_CACHE/bin/world" "$FLEET_REPO/bin/inner" "$FLEET_REPO/bin/inner-attack" "$work/agent/usr/local/bin"
 for layer in pause agent; do
 	tar -C "$work/$layer" --owner=0 --group=0 --numeric-owner --sort=name --mtime=@0 -cf "$work/$layer.tar" .
 done
 image pause '{"Entrypoint":["/world","pause"],"User":"65535:65535"}' "$work/pause.tar"
-image agent '{"Env":["PATH=/usr/local/bin:/usr/bin:/bin","HOME=/home/agent"],"User":"1000:1000","WorkingDir":"/home/agent"}' "$base" "$work/agent.tar"
+image agent '{"Env":["PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin","HOME=/home/agent"],"User":"1000:1000","WorkingDir":"/home/agent"}' "$base" "$work/agent.tar"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # inside.sh PART...: called by fleet.sh in namespaces of its own, as their first process.
 #
-#  1. Mounts: a /proc of these processes; an empty /run; layers over the folders that engines
+#  1. Mounts: a /proc of these processes; an empty /run and /tmp; layers over the folders that engines
 #     write to by name; the unpacked packages over /usr. None of it is seen outside.
 #  2. The network: two nodes and a few addresses that play the world.
 #  3. The parts, each a script that brings its engine up and checks.
@@ -15,6 +15,7 @@ mounts() {
 	local dir
 	mount -t proc proc /proc
 	mount -t tmpfs -o mode=0755 run /run
+	mount -t tmpfs -o mode=1777 tmp /tmp
 	mkdir -p /run/netns /run/lock /run/user "$FLEET_STATE"/{logs,run,proc,sys}
 	for dir in /etc /var/lib /var/log; do # what engines write there goes with the run
 		mkdir -p -- "$FLEET_STATE/over$dir"/{upper,work}

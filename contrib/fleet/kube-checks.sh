@@ -5,18 +5,11 @@
 # The namespace "agents" admits only what the strictest of the Pod Security Standards does.
 # Each job is what inner export prints, unchanged, unless the check says otherwise.
 
-IMAGE=localhost/inner-agent@$(cat -- "$FLEET_CACHE/images/agent.digest")
 export INNER_HOME=$K/inner
 X=$K/export
 mkdir -p -- "$X"
-inner() { command "$FLEET_REPO/bin/inner" "$@"; }
-agents() { kubectl -n agents "$@"; }
+agents() { kubectl -n "${NAMESPACE:-agents}" "$@"; }
 
-# profile NAME TEXT: a profile whose program is bash -c, with TEXT under its head. What it
-# says after "top:" lines comes first: TOML has plain keys before tables.
-profile() {
-	printf 'schema_version = "1"\nname = "%s"\ndescription = "a check"\n\n%s\n\n[env]\ninherit = ["PATH", "HOME"]\n\n[entrypoint]\ncmd = "bash"\nargs = ["-c"]\ninteractive = false\n' "$1" "$2" >"$X/$1.toml"
-}
 # export_job NAME ARGUMENT...: NAME.yaml from NAME.toml.
 export_job() {
 	local name=$1
@@ -26,25 +19,30 @@ export_job() {
 
 # pods NAME: a line for each pod of a job: node, exit code of the box, reason.
 pods() {
-	agents get pods -l "inner.dev/fleet=$1" --sort-by=.metadata.creationTimestamp -o \
+	agents get pods -l "inner.dev/fleet=$1,inner.dev/role=box" --sort-by=.metadata.creationTimestamp -o \
 		jsonpath='{range .items[*]}{.spec.nodeName} {.status.containerStatuses[?(@.name=="box")].state.terminated.exitCode} {.status.containerStatuses[?(@.name=="box")].state.terminated.reason}{"\n"}{end}'
 }
 ended() { [ "$(pods "$1" | awk 'NF > 2' | wc -l)" -ge "${2:-1}" ]; }
 
-# run_job NAME [SECONDS [PODS]]: applies NAME.yaml and waits for its boxes; SEEN is what they
+# run_job NAME [PODS]: applies NAME.yaml and waits for its boxes; SEEN is what they
 # printed, and at the end a line "exit CODE REASON" for each.
 run_job() {
 	local fleet
 	fleet=$(sed -n 's|^ *inner.dev/fleet: ||p' "$X/$1.yaml" | head -n 1) # a patched job keeps its name
 	SEEN=$(agents apply -f "$X/$1.yaml" 2>&1) || return 0
-	if within "${2:-90}" ended "$fleet" "${3:-1}"; then
-		SEEN=$(agents logs -l "inner.dev/fleet=$fleet" -c box --tail=-1 2>&1) || :
+	if within ended "$fleet" "${2:-1}"; then
+		SEEN=$(agents logs -l "inner.dev/fleet=$fleet,inner.dev/role=box" -c box --tail=-1 2>&1) || :
 	else
 		SEEN=$(agents describe pods -l "inner.dev/fleet=$fleet" 2>&1 | tail -n 30)
 	fi
 	SEEN+=$'\n'$(pods "$fleet" | awk '{ print "exit", $2, $3 }')
 }
-done_with() { agents delete -f "$X/$1.yaml" --wait=true --ignore-not-found >/dev/null 2>&1 || :; }
+done_with() {
+	local fleet
+	fleet=$(sed -n 's|^ *inner.dev/fleet: ||p' "$X/$1.yaml" | head -n 1)
+	agents delete -f "$X/$1.yaml" --wait=true --timeout="${PATIENCE}s" --ignore-not-found >/dev/null 2>&1 || :
+	agents wait --for=delete pod -l "inner.dev/fleet=$fleet" --timeout="${PATIENCE}s" >/dev/null 2>&1 || : # the next job can have that name
+}
 
 # patched NAME NEW PATCH: NEW.yaml is NAME.yaml with a JSON patch of its job, its last document.
 patched() {
@@ -56,7 +54,7 @@ patched() {
 namespace() {
 	kubectl create namespace agents >/dev/null
 	kubectl label namespace agents pod-security.kubernetes.io/enforce=restricted >/dev/null
-	within 20 agents get serviceaccount default
+	within agents get serviceaccount default
 }
 
 # Every built-in profile is accepted by the server, or refused with each reason.
@@ -79,15 +77,31 @@ check_builtin() {
 	done
 }
 
+# check_sandbox: the server knows the resources of agent-sandbox by their definitions, and takes what
+# is exported for them. Nothing here acts on them.
+check_sandbox() {
+	local form said
+	kubectl apply -f "$FLEET_CACHE/crds" >/dev/null
+	kubectl wait --for=condition=Established --timeout="${PATIENCE}s" -f "$FLEET_CACHE/crds" >/dev/null || :
+	profile long '[sandbox]
+network = false'
+	for form in 'nested ' 'nested --pool 2' 'native ' 'native --pool 2'; do
+		# shellcheck disable=SC2086 # the words of an option
+		inner export -p "$X/long.toml" --to agent-sandbox --image "$IMAGE" --form ${form% } >"$X/long.yaml" 2>"$X/long.said" -- true || :
+		said=$(agents apply --dry-run=server --validate=strict -f "$X/long.yaml" 2>&1) || said+=" FAILED $(tail -n 1 "$X/long.said")"
+		if grep -qE 'FAILED|Warning' <<<"$said"; then failed "agent-sandbox ($form): $said"; else ok "agent-sandbox (${form% }): the server takes $(grep -o '^[^ ]*' <<<"$said" | tr '\n' ' ')"; fi
+	done
+}
+
 check_network() {
 	local direct='world probe directly tcp:11.77.0.10:80 tcp:10.77.0.1:6443 tcp:10.77.0.1:10250 tcp:10.96.0.1:443 tcp:169.254.169.254:80 tcp:'$1' dns:10.77.0.1:53/allowed.test'
 	profile net '[sandbox]
 network_mode = "allowlist"
 network_allow = ["allowed.test"]'
 	# shellcheck disable=SC2016 # the box's shell expands
-	export_job net -- 'code() { curl -s -m 5 -o /dev/null -w "%{http_code}" "$1"; }
+	export_job net -- 'code() { curl -s -m 30 -o /dev/null -w "%{http_code}" "$1"; }
 for url in http://allowed.test/ http://forbidden.test/ https://10.77.0.1:6443/ https://10.77.0.1:10250/ http://169.254.169.254/ http://'"$1"'/ http://10.77.0.1:53/; do
-	case $url in https:*) echo "by proxy $url $(curl -sk -m 5 -o /dev/null -w "%{http_connect}" "$url")" ;; *) echo "by proxy $url $(code "$url")" ;; esac
+	case $url in https:*) echo "by proxy $url $(curl -sk -m 30 -o /dev/null -w "%{http_connect}" "$url")" ;; *) echo "by proxy $url $(code "$url")" ;; esac
 done
 '"$direct"
 	run_job net
@@ -107,12 +121,94 @@ check_attack() {
 	profile attack '[sandbox]
 network = false'
 	export_job attack -- true
-	# A shell as first process, which reaps what the attacks leave behind.
-	patched attack attacked '[{"op": "replace", "path": "/spec/template/spec/containers/0/command", "value": ["bash", "-c", "inner verify --attack -p /inner/profile.toml; exit $?"]}]'
-	run_job attacked 240
+	instead "$X/attack.yaml" inner verify --attack -p /inner/profile.toml >"$X/attacked.yaml"
+	PATIENCE=3600 run_job attacked
 	says 'inner verify --attack in the pod' "$SEEN" ' 0 leaked' '^exit 0'
 	grep -E '^\[(!!|\?\?)\]' <<<"$SEEN" || :
 	done_with attacked
+}
+
+# forge: two repositories with one commit each, at http://forge.test/; who pushes needs the token.
+TOKEN=token-of-the-forge
+forge() {
+	local name
+	for name in one two; do
+		git init -q -b main "$K/start-$name"
+		git -C "$K/start-$name" -c user.name=check -c user.email=check@forge.test commit -q --allow-empty -m "the start of $name"
+		git clone -q --bare "$K/start-$name" "$K/forge/$name.git"
+	done
+	start forge in_world world git "$K/forge" 11.77.0.12:80 "$TOKEN"
+	agents create secret generic forge "--from-literal=token=$TOKEN" >/dev/null
+	within git ls-remote http://11.77.0.12/one.git
+}
+start_of() { git -C "$K/start-$1" rev-parse HEAD; }
+# forge_refs: a line for each ref of the repositories.
+forge_refs() {
+	local name
+	for name in one two; do git -C "$K/forge/$name.git" for-each-ref "--format=$name %(refname) %(contents:subject)"; done
+}
+
+# Two repositories, two tasks each, over two nodes: four branches, and main as it was.
+check_fleet() {
+	local i name before=''
+	forge || failed 'no forge'
+	: >"$X/tasks.toml"
+	for i in 0 1 2 3; do
+		name=$([ $((i % 2)) = 0 ] && echo one || echo two)
+		printf '[[task]]\nrepo = "http://forge.test/%s.git"\ncommit = "%s"\nprompt = "echo task %s >result; sleep 2"\n' "$name" "$(start_of "$name")" "$i" >>"$X/tasks.toml"
+	done
+	profile fleet '[sandbox]
+network = false'
+	export_job fleet --tasks "$X/tasks.toml" --secret publish=forge
+	lacks 'the exported text has no value of a secret' "$(cat "$X/fleet.yaml")" "$TOKEN"
+	begun=$(now)
+	run_job fleet 4
+	agents wait --for=condition=Complete job/fleet --timeout="${PATIENCE}s" >/dev/null 2>&1 || :
+	says "a fleet of 4 agents over 2 repositories, $(($(now) - begun)) ms: each box ended well" "$(grep -c '^exit 0' <<<"$SEEN")" '^4$'
+	says 'and both nodes had some' "$(pods fleet | cut -d ' ' -f 1 | sort | uniq -c | tr '\n' ' ')" 'node1.*node2'
+	says 'four branches, two in each repository' "$(forge_refs | tr '\n' ';')" 'one refs/heads/inner/fleet/0 .*one refs/heads/inner/fleet/2 .*two refs/heads/inner/fleet/1 .*two refs/heads/inner/fleet/3 '
+	says 'and main as it was, nothing else' "$(forge_refs | grep -vc refs/heads/inner/fleet/ || :) $(git -C "$K/forge/one.git" rev-parse main) $(git -C "$K/forge/two.git" rev-parse main)" "^2 $(start_of one) $(start_of two)\$"
+	says 'each holds the work of its task' "$(git -C "$K/forge/one.git" show inner/fleet/2:result) $(git -C "$K/forge/two.git" show inner/fleet/3:result)" '^task 2 task 3$'
+	done_with fleet
+	check_again
+	check_bundles
+}
+
+# An index that fails is run once more: what that leaves is the branch.
+check_again() {
+	local last
+	cp "$X/fleet.toml" "$X/again.toml"
+	# shellcheck disable=SC2016 # the box's shell expands
+	export_job again --repo http://forge.test/two.git --commit "$(start_of two)" --secret publish=forge -- 'echo "try $(date +%s%N)" | tee result; exit 3'
+	run_job again 2
+	within pushed again 2 || :
+	last=$(agents get pods -l inner.dev/fleet=again,inner.dev/role=box --sort-by=.metadata.creationTimestamp -o name | tail -n 1)
+	says 'an index that failed and was run again: the later result is the branch' "$(agents logs "$last" -c box 2>&1)" "^$(git -C "$K/forge/two.git" show inner/again/0:result)\$"
+	done_with again
+	git -C "$K/forge/two.git" update-ref -d refs/heads/inner/again/0
+}
+
+# bundle NAME SCRIPT: a pod whose box is replaced by a shell that leaves a bundle of its own.
+bundle() {
+	cp "$X/fleet.toml" "$X/$1.toml"
+	export_job "$1" --repo http://forge.test/one.git --commit "$(start_of one)" --secret publish=forge -- true
+	patched "$1" "$1-patched" '[{"op": "replace", "path": "/spec/template/spec/containers/0/command", "value": ["bash", "-c", "git config user.name x; git config user.email x@x; git commit -q --allow-empty -m work; '"$2"'"]}]'
+	run_job "$1-patched"
+	within pushed "$1" 1 || :
+	SEEN+=$'\n'$(agents logs -l "inner.dev/fleet=$1" -c publish --tail=-1 2>&1) || :
+	done_with "$1-patched"
+}
+# pushed NAME N: so many containers publish of a job have said what they pushed, or why not.
+pushed() { [ "$(agents logs -l "inner.dev/fleet=$1" -c publish --tail=-1 2>&1 | grep -c pushed)" -ge "$2" ]; }
+
+check_bundles() {
+	local before
+	before=$(forge_refs)
+	bundle two 'git branch more; git bundle create /out/changes.bundle inner more'
+	says 'a bundle with two refs is not pushed' "$SEEN" 'not pushed: the bundle does not hold refs/heads/inner and nothing else'
+	bundle other 'git branch other; git bundle create /out/changes.bundle other'
+	says 'a bundle with a ref of another name is not pushed' "$SEEN" 'not pushed: the bundle does not hold refs/heads/inner and nothing else'
+	says 'and the repositories are as they were' "$([ "$before" = "$(forge_refs)" ] && echo the same)" 'the same'
 }
 
 check_limits() {
@@ -153,7 +249,7 @@ network = false'
 	run_job unfiltered
 	says 'under RuntimeDefault no box can be made: 125' "$SEEN" '^exit 125'
 	lacks 'and the program did not run' "$SEEN" 'program ran'
-	agents wait --for=condition=Failed job/closed --timeout=30s >/dev/null 2>&1 || : # the check says it
+	agents wait --for=condition=Failed job/closed --timeout="${PATIENCE}s" >/dev/null 2>&1 || : # the check says it
 	says 'and the Job fails with the reason' "$(agents get job closed -o jsonpath='{.status.conditions[*].reason} {.status.conditions[*].message}')" 'PodFailurePolicy' 'exit code 125'
 	done_with unfiltered
 	# Under a name of its own: a kubelet remembers a ConfigMap that is immutable.
@@ -167,28 +263,70 @@ network = false'
 	done_with changed
 }
 
-# Where contrib/fleet/admission.yaml is in force, only approved digests come in.
+# Where contrib/fleet/admission.yaml is in force, only what was approved comes in, as it was exported.
 check_admission() {
-	local digest
+	local digest digests form
 	profile admitted '[sandbox]
-network = false'
+network_mode = "allowlist"
+network_allow = ["allowed.test"]'
+	export_job admitted --form native --repo http://forge.test/one.git --commit "$(printf 'a%.0s' {1..40})" --secret publish=forge -- 'echo the program ran'
+	cp "$X/admitted.yaml" "$X/fenced.yaml"
+	export_job admitted --form native --fence policy -- 'echo the program ran'
+	cp "$X/admitted.yaml" "$X/policy.yaml"
 	export_job admitted -- 'echo the program ran'
-	digest=$(sed -n 's|^ *inner.dev/profile: "\(.*\)"|\1|p' "$X/admitted.yaml" | head -n 1)
+	digests=$(cat "$X"/{fenced,policy,admitted}.yaml | sed -n 's|^ *inner.dev/profile: "\(.*\)"|\1|p' | sort -u)
 	kubectl create namespace approved >/dev/null
-	kubectl label namespace approved pod-security.kubernetes.io/enforce=restricted inner.dev/boxes=only >/dev/null
-	kubectl -n approved create configmap inner-approved "--from-literal=admitted=$digest" >/dev/null
+	kubectl label namespace approved inner.dev/boxes=only >/dev/null
+	approve "$(head -n 1 <<<"$digests")"
 	kubectl apply -f contrib/fleet/admission.yaml >/dev/null
-	denied() { ! SEEN=$(kubectl -n approved apply --dry-run=server -f "$X/other.yaml" 2>&1); }
-	sed -i 's/a check/another check/' "$X/admitted.toml"
-	cp "$X/admitted.yaml" "$X/good.yaml"
-	export_job admitted -- 'echo the program ran'
-	mv "$X/admitted.yaml" "$X/other.yaml"
-	within 30 denied || :
-	says 'the profile changed: denied at admission' "$SEEN" 'is not approved here'
-	SEEN=$(kubectl -n approved apply --dry-run=server --validate=strict -f "$X/good.yaml" 2>&1) || :
-	says 'the approved profile is admitted' "$SEEN" 'job.batch/admitted created'
-	SEEN=$(sed "s|$IMAGE|localhost/inner-agent:1|" "$X/good.yaml" | kubectl -n approved apply --dry-run=server -f - 2>&1) || :
-	says 'an image by its tag is denied' "$SEEN" 'named by its digest'
+	sed 's/a check/another check/' "$X/admitted.toml" >"$X/other.toml"
+	inner export -p "$X/other.toml" --to kube --image "$IMAGE" --name other 2>/dev/null >"$X/other.yaml"
+	within denied other
+	approved_says 'the profile changed: denied at admission' other 'is not approved here'
+	for digest in $digests; do # the native form is another text: it has no proc of its own
+		approve "$digest"
+		for form in admitted fenced policy; do
+			grep -q "$digest" "$X/$form.yaml" || continue
+			approved_says "an approved profile is admitted ($form)" "$form" 'job.batch/admitted created'
+		done
+	done
+	check_denied
+}
+approve() { kubectl -n approved create configmap inner-approved "--from-literal=admitted=$1" "--from-literal=image=$IMAGE" --dry-run=client -o yaml | kubectl apply -f - >/dev/null 2>&1; }
+denied() { ! kubectl -n approved apply --dry-run=server -f "$X/$1.yaml"; }
+# approved_says NAME FILE PATTERN: what the server says of FILE.yaml where the policy is in force.
+approved_says() {
+	SEEN=$(kubectl -n approved apply --dry-run=server --validate=strict -f "$X/$2.yaml" 2>&1) || :
+	says "$1" "$SEEN" "$3"
+}
+
+# What would run something else in a pod of an approved profile, one thing at a time.
+check_denied() {
+	local pod=/spec/template/spec what patch
+	sed "s|$IMAGE|localhost/inner-agent:1|" "$X/admitted.yaml" >"$X/changed.yaml"
+	approved_says 'denied: an image by its tag' changed 'named by its digest'
+	sed "s|$IMAGE|localhost/inner-agent@sha256:$(printf '0%.0s' {1..64})|" "$X/admitted.yaml" >"$X/changed.yaml"
+	approved_says 'denied: another image' changed 'image is not approved'
+	while IFS='|' read -r what patch; do
+		patched admitted changed "[$patch]"
+		approved_says "denied: $what" changed 'inner-boxes.* denied request'
+	done <<-P
+		the box under another name|{"op": "remove", "path": "/spec/podFailurePolicy"}, {"op": "replace", "path": "$pod/containers/0/name", "value": "b0x"}
+		another command|{"op": "replace", "path": "$pod/containers/0/command/0", "value": "sh"}
+		a second digest|{"op": "add", "path": "$pod/containers/0/command/4", "value": "--approved=sha256:$(printf '0%.0s' {1..64})"}
+		arguments behind the command|{"op": "add", "path": "$pod/containers/0/args", "value": ["x"]}
+		a second container|{"op": "add", "path": "$pod/containers/-", "value": {"name": "more", "image": "$IMAGE", "command": ["sh"]}}
+		a container before the box|{"op": "add", "path": "$pod/initContainers", "value": [{"name": "fence", "image": "$IMAGE", "command": ["sh"]}]}
+		a probe in the box|{"op": "add", "path": "$pod/containers/0/livenessProbe", "value": {"exec": {"command": ["sh"]}}}
+		a hook in the box|{"op": "add", "path": "$pod/containers/0/lifecycle", "value": {"preStop": {"exec": {"command": ["sh"]}}}}
+		another PATH|{"op": "add", "path": "$pod/containers/0/env/-", "value": {"name": "PATH", "value": "/work"}}
+		a volume over the programs|{"op": "add", "path": "$pod/containers/0/volumeMounts/-", "value": {"name": "work", "mountPath": "/usr/local/bin"}}
+		a folder of the node|{"op": "add", "path": "$pod/volumes/-", "value": {"name": "node", "hostPath": {"path": "/"}}}
+		a capability|{"op": "add", "path": "$pod/containers/0/securityContext/capabilities/add", "value": ["SYS_ADMIN"]}
+		the processes of the node|{"op": "remove", "path": "$pod/hostUsers"}, {"op": "replace", "path": "$pod/hostPID", "value": true}
+		the processes of the pod|{"op": "add", "path": "$pod/shareProcessNamespace", "value": true}
+		the token|{"op": "replace", "path": "$pod/automountServiceAccountToken", "value": true}
+	P
 }
 
 # A pod that answers, beside the boxes; NEIGHBOUR is its address.
@@ -203,16 +341,21 @@ neighbour() {
 		  containers:
 		  - {name: http, image: "$IMAGE", imagePullPolicy: Never, command: [world, http, ":8080", neighbour], securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}
 	Y
-	agents wait --for=condition=Ready pod/neighbour --timeout=60s >/dev/null
+	agents wait --for=condition=Ready pod/neighbour --timeout="${PATIENCE}s" >/dev/null
 	NEIGHBOUR=$(agents get pod neighbour -o jsonpath='{.status.podIP}'):8080
 }
 
+# shellcheck source=contrib/fleet/native-checks.sh
+. contrib/fleet/native-checks.sh
 namespace
 ok "the namespace is restricted: $(kubectl get namespace agents -o jsonpath='{.metadata.labels}')"
 check_builtin
+check_sandbox
 neighbour || failed "a plain pod does not start: $(agents describe pod neighbour | tail -n 5)"
 check_admission
 check_closed
 check_limits
 check_network "$NEIGHBOUR"
+check_fleet
+check_native
 check_attack

@@ -43,7 +43,7 @@ control_plane() {
 		--service-account-signing-key-file="$K/pki/sa.key" --service-account-key-file="$K/pki/sa.pub" --token-auth-file="$K/tokens.csv" \
 		--authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --kubelet-preferred-address-types=InternalIP \
 		--kubelet-client-certificate="$K/pki/api.crt" --kubelet-client-key="$K/pki/api.key" --client-ca-file="$K/pki/ca.crt"
-	needed 60 apiserver kubectl get --raw /readyz
+	needed apiserver kubectl get --raw /readyz
 	start controllers kube-controller-manager --kubeconfig="$K/admin.conf" --service-account-private-key-file="$K/pki/sa.key" \
 		--root-ca-file="$K/pki/apiserver.crt" --leader-elect=false --bind-address=127.0.0.1
 	start scheduler kube-scheduler --kubeconfig="$K/admin.conf" --leader-elect=false --bind-address=127.0.0.1
@@ -129,7 +129,7 @@ node() {
 		protectKernelDefaults: false
 	Y
 	start "containerd$n" "$@" containerd -c "$dir/containerd.toml"
-	needed 30 "containerd$n" ctr -a "$dir/run/c.sock" version
+	needed "containerd$n" ctr -a "$dir/run/c.sock" version
 	for image in pause agent; do
 		ctr -a "$dir/run/c.sock" -n k8s.io images import --local --digests --base-name "localhost/inner-$image" "$FLEET_CACHE/images/$image.tar" >>"$FLEET_STATE/logs/import" 2>&1
 	done
@@ -142,7 +142,7 @@ begun=$(now)
 control_plane
 node 1 one 10.77.0.1 10.244.0.0/24
 node 2 two 10.77.1.2 10.244.1.0/24 nsenter --net=/run/netns/node2
-needed 60 kubelet1 ready 2
+needed kubelet1 ready 2
 ok "Kubernetes with two nodes is ready after $(($(now) - begun)) ms: $(kubectl version -o json | sed -n 's/.*"gitVersion": "\(v1[^"]*\)".*/\1/p' | tail -n 1)"
 
 # shellcheck source=contrib/fleet/kube-checks.sh

@@ -8,22 +8,25 @@ start() {
 	"$@" </dev/null >"$FLEET_STATE/logs/$name" 2>&1 &
 }
 
-# within SECONDS COMMAND...: until the command succeeds, and no longer than that.
+# PATIENCE is how long something is waited for that has to come, in seconds: on a busy machine all
+# of it takes long, and no check passes by waiting less.
+PATIENCE=600
+
+# within COMMAND...: until the command succeeds.
 within() {
-	local end=$((SECONDS + $1))
-	shift
+	local end=$((SECONDS + PATIENCE))
 	until "$@" >/dev/null 2>&1; do
 		[ "$SECONDS" -lt "$end" ] || return 1
 		sleep 0.2
 	done
 }
 
-# needed SECONDS NAME COMMAND...: the same for what everything after it needs.
+# needed NAME COMMAND...: the same for what everything after it needs.
 needed() {
-	local seconds=$1 name=$2
-	shift 2
-	within "$seconds" "$@" && return
-	printf 'FAILED  %s did not start in %s s\n' "$name" "$seconds"
+	local name=$1
+	shift
+	within "$@" && return
+	printf 'FAILED  %s did not start in %s s\n' "$name" "$PATIENCE"
 	tail -n 20 -- "$FLEET_STATE/logs/$name" >&2 || :
 	exit 1
 }
@@ -63,3 +66,21 @@ lacks() {
 
 # milliseconds since the epoch.
 now() { date +%s%3N; }
+
+# shellcheck disable=SC2034 # used where this is sourced
+IMAGE=localhost/inner-agent@$(cat -- "$FLEET_CACHE/images/agent.digest")
+inner() { command "$FLEET_REPO/bin/inner" "$@"; }
+
+# profile NAME TEXT: the profile $X/NAME.toml, whose program is bash -c, with TEXT under its head.
+profile() {
+	printf 'schema_version = "1"\nname = "%s"\ndescription = "a check"\n\n%s\n\n[env]\ninherit = ["PATH", "HOME"]\n\n[entrypoint]\ncmd = "bash"\nargs = ["-c"]\ninteractive = false\n' "$1" "$2" >"$X/$1.toml"
+}
+
+# instead FILE COMMAND...: the objects with another command of the box, for what needs the
+# same pod.
+instead() {
+	local file=$1 words
+	shift
+	words=$(printf '%s\n' "$@" | sed 's/\\/&&/g; s/"/\\"/g; s/.*/"&"/' | paste -sd,)
+	awk -v words="$words" '/^ *command:$/ { sub(/:.*/, ": [" words "]"); print; skip = 1; next } skip && /^ *- / { next } { skip = 0; print }' "$file"
+}

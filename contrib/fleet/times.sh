@@ -18,7 +18,7 @@ export_job quick -- 'sleep 1000'
 # shellcheck disable=SC2016 # the pod's shell expands
 patched quick waiting '[{"op": "replace", "path": "/spec/template/spec/containers/0/command", "value": ["sleep", "1000"]}]'
 agents apply -f "$X/waiting.yaml" >/dev/null
-agents wait --for=condition=Ready pod -l inner.dev/fleet=quick --timeout=60s >/dev/null || :
+agents wait --for=condition=Ready pod -l inner.dev/fleet=quick --timeout="${PATIENCE}s" >/dev/null || :
 pod=$(agents exec job/quick -- bash -c "$MEDIAN" bash inner run -p /inner/profile.toml --no-interactive -- true)
 done_with waiting
 printf '\n| what | ms |\n|---|---|\n| a box on this machine, as root | %s |\n| a box in a pod that runs | %s |\n' "$here" "$pod"
@@ -31,7 +31,7 @@ for n in 1 10 50; do
 	patched agent agents '[{"op": "replace", "path": "/spec/completions", "value": '$n'}, {"op": "replace", "path": "/spec/parallelism", "value": '$n'}]'
 	begun=$(now)
 	agents apply -f "$X/agents.yaml" >/dev/null
-	agents wait --for=condition=Complete job/agent --timeout=300s >/dev/null || failed "$n agents did not end: $(agents get pods -l inner.dev/fleet=agent | tail -n 5)"
+	agents wait --for=condition=Complete job/agent --timeout="${PATIENCE}s" >/dev/null || failed "$n agents did not end: $(agents get pods -l inner.dev/fleet=agent | tail -n 5)"
 	all=$(($(now) - begun))
 	printf '| %s agents, each in a pod and a box of its own: each | %s |\n' "$n" "$((all / n))"
 	done_with agents

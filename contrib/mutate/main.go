@@ -274,7 +274,7 @@ func buildProduct(path string) error {
 	if err := build("make", "--no-print-directory", "build"); err != nil {
 		return err
 	}
-	return os.Rename("bin/inner", path)
+	return errors.Join(os.Rename("bin/inner", path), os.Rename("bin/inner-attack", filepath.Join(filepath.Dir(path), "inner-attack")))
 }
 
 func build(name string, args ...string) error {

@@ -59,6 +59,8 @@ inner init
 inner doctor
 mkdir ~/app
 cd ~/app
+XDG_CACHE_HOME=~/cache inner verify --attack --only git-hook -p shell | grep -F '[ok] held'
+rm -r ~/cache
 inner run -p shell-oneshot -- -c 'test -e /run/.innerenv && echo in the sandbox >made'
 grep -q 'in the sandbox' made
 inner uninstall --all --yes

@@ -29,7 +29,7 @@ func main() {
 
 func convert(r io.Reader, w io.Writer) error {
 	var text strings.Builder
-	h, err := runlog.ReadCast(r, func(s runlog.Scene) error {
+	h, err := runlog.ReadCast(r, func(s runlog.CastEvent) error {
 		text.WriteString(s.Output)
 		return nil
 	})

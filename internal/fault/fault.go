@@ -18,7 +18,7 @@ type Refusal struct {
 // The kinds of refusals, as `inner exec --json` tells them.
 const (
 	KindUsage      = "usage"       // the call itself is wrong
-	KindNotFound   = "not_found"   // there is no such program
+	KindNotFound   = "not_found"   // there is no such program, or it cannot be executed
 	KindNotTrusted = "not_trusted" // the profile, or what it grants, is not allowed
 	KindProfile    = "profile"     // the profile, or a config.toml, cannot be used
 	KindNoSandbox  = "no_sandbox"  // the box cannot be made here

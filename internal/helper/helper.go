@@ -8,6 +8,8 @@
 // taken that folder away, npm and go, in the milliseconds they have left, make it
 // again with all its parents.
 //
+// Where a container lets no thread have a umask of its own, the whole process must have that one.
+//
 // It does not promise that what such a program leaves in another session ends.
 package helper
 
@@ -32,11 +34,12 @@ func Run(cmd *exec.Cmd) error {
 		// (unshare(2)) its umask is not the process's. It has to live as long as the
 		// program, too: PR_SET_PDEATHSIG looks at the thread, not at the process.
 		runtime.LockOSThread()
-		if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		err := unix.Unshare(unix.CLONE_FS)
+		if old := unix.Umask(0o077); err != nil && old != 0o077 {
+			unix.Umask(old) // it was the process's
 			done <- fmt.Errorf("a umask of its own: %w", err)
 			return
 		}
-		unix.Umask(0o077)
 		done <- cmd.Run()
 	}()
 	return <-done

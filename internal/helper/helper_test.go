@@ -2,13 +2,19 @@ package helper
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // Whatever a helper makes is for the user alone, parents that were gone included,
@@ -33,6 +39,46 @@ func TestWhatItMakes(t *testing.T) {
 	}
 	if got := syscall.Umask(0o022); got != 0o022 {
 		t.Errorf("the umask of this process is %#o now", got)
+	}
+}
+
+// Where no thread can have a umask of its own, as in a container, a helper runs when that of the
+// whole process is as narrow, and does not run when it is not.
+func TestWithoutUmaskOfItsOwn(t *testing.T) {
+	if mask, err := strconv.ParseUint(os.Getenv("HELPER_TEST_UMASK"), 8, 32); err == nil {
+		syscall.Umask(int(mask))
+		refuseUnshare(t)
+		err := Run(exec.CommandContext(context.Background(), "sh", "-c", "umask"))
+		fmt.Printf("ran: %v, umask %03o\n", err == nil, syscall.Umask(0))
+		return
+	}
+	for mask, want := range map[string]string{"077": "ran: true, umask 077\n", "022": "ran: false, umask 022\n"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestWithoutUmaskOfItsOwn$")
+		cmd.Env = append(os.Environ(), "HELPER_TEST_UMASK="+mask)
+		if out, err := cmd.Output(); err != nil || !strings.HasPrefix(string(out), want) {
+			t.Errorf("umask %s: %v: %q, want %q", mask, err, out, want)
+		}
+	}
+}
+
+// refuseUnshare has the kernel refuse unshare(2) to this process from now on, with EPERM.
+func refuseUnshare(t *testing.T) {
+	t.Helper()
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the call
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_UNSHARE, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	// TSYNC: not only this thread, Go goes on in others.
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog))); errno != 0 {
+		t.Fatal(errno)
 	}
 }
 

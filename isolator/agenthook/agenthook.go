@@ -70,7 +70,7 @@ type Decision struct {
 func Parse(agent string, text []byte) (Call, error) {
 	c := Call{agent: agent}
 	if !slices.Contains(Agents(), agent) {
-		return c, fmt.Errorf("%q is no agent whose hooks are known", agent)
+		return c, fmt.Errorf("%q is not an agent whose hooks are known", agent)
 	}
 	o, err := decode(text)
 	if err != nil {

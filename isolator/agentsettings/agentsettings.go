@@ -29,6 +29,7 @@ type Entry struct {
 // State is what a file of settings has.
 type State struct {
 	Hook  string // the command line of our hook, "" without one
+	At    string // its place: the group in the list of the event, and the hook in the group, as "0:0"
 	Value string // of the setting, ours or not
 }
 
@@ -234,14 +235,14 @@ func Read(raw []byte, e Entry) (State, error) {
 	_, err := change(raw, []string{"hooks", e.Event}, func(v json.RawMessage) (json.RawMessage, error) {
 		var list []json.RawMessage
 		if v != nil && json.Unmarshal(v, &list) == nil {
-			for _, one := range list {
+			for i, one := range list {
 				var m matcher
 				if json.Unmarshal(one, &m) != nil {
 					continue // not ours, whatever it is
 				}
-				for _, h := range m.Hooks {
+				for j, h := range m.Hooks {
 					if e.ours(h.Command) && (m.Matcher == ".*" || m.Matcher == "" || m.Matcher == "*") {
-						s.Hook = h.Command
+						s.Hook, s.At = h.Command, fmt.Sprintf("%d:%d", i, j)
 					}
 				}
 			}

@@ -25,7 +25,7 @@ func TestInstall(t *testing.T) {
 	if got := compact(t, text); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if s, err := Read(text, e); err != nil || s != (State{Hook: e.Hook, Value: e.Value}) {
+	if s, err := Read(text, e); err != nil || s != (State{Hook: e.Hook, At: "1:0", Value: e.Value}) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	// Once more changes nothing, and another role takes the place of the first.
@@ -41,6 +41,33 @@ func TestInstall(t *testing.T) {
 	text, err = Uninstall(text, e)
 	if err != nil || compact(t, text) != `{"z":1,"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"mine <&>"}]}],"Stop":[]},"env":{"A":"b"},"a":2}` {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// The digest is as Codex 0.169 makes it: TestAgentsHooks shows that it agrees.
+func TestTrusted(t *testing.T) {
+	const file = "/h/.codex/hooks.json"
+	s := State{Hook: "/usr/bin/inner agent hook codex --as=guest", At: "0:0"}
+	config := "[hooks.state]\n[hooks.state.\"" + file + ":pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:ecc98e44e764421b3ff46e55b6e74bcd9664938efedcb6b322699df6b38a5ee7\"\n"
+	if !Trusted([]byte(config), file, s) {
+		t.Error("it is not trusted")
+	}
+	other, moved := s, s
+	other.Hook += " --session=x"
+	moved.At = "1:0"
+	for name, trusted := range map[string]bool{
+		"another hook":  Trusted([]byte(config), file, other),
+		"another place": Trusted([]byte(config), file, moved),
+		"another file":  Trusted([]byte(config), "/x/hooks.json", s),
+		"switched off":  Trusted([]byte(config+"enabled = false\n"), file, s),
+		"all hooks off": Trusted([]byte(config+"[features]\nhooks = false\n"), file, s),
+		"nothing":       Trusted(nil, file, s),
+		"no TOML":       Trusted([]byte(config+"["), file, s),
+		"another shape": Trusted([]byte("hooks = [1]\n"), file, s),
+	} {
+		if trusted {
+			t.Errorf("%s: it is trusted", name)
+		}
 	}
 }
 
@@ -106,7 +133,7 @@ func FuzzInstall(f *testing.F) {
 			return
 		}
 		s, err := Read(text, e)
-		if err != nil || s != (State{Hook: e.Hook, Value: e.Value}) {
+		if err != nil || s != (State{Hook: e.Hook, At: s.At, Value: e.Value}) || !strings.HasSuffix(s.At, ":0") {
 			t.Fatalf("%q: %+v, %v", text, s, err)
 		}
 		back, err := Uninstall(text, e)

@@ -92,8 +92,8 @@ func (c *Caller) ShimDir() string { return filepath.Join(c.InnerHome, "shims", "
 // ProcFile is where it is written down how /proc can be had on this host.
 func (c *Caller) ProcFile() string { return filepath.Join(c.InnerHome, "proc.json") }
 
-// Ledger is where runs write down what they made in folders of the host.
-func (c *Caller) Ledger() string { return filepath.Join(c.InnerHome, "borrowed") }
+// Journal is the file in which runs note what they make in folders of the host.
+func (c *Caller) Journal() string { return filepath.Join(c.InnerHome, "borrowed") }
 
 // SessionsDir is where what calls of a session share is kept.
 func (c *Caller) SessionsDir() string { return filepath.Join(c.InnerHome, "sessions") }
@@ -154,7 +154,7 @@ func (c *Caller) OwnFolder() error {
 	if err != nil || st.Uid == 0 {
 		return nil
 	}
-	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s belongs to user %d, and this is root", c.InnerHome, st.Uid), Hint: "type it as that user, or set INNER_HOME to a folder of root's own"}
+	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s belongs to user %d, and this is root", c.InnerHome, st.Uid), Hint: "run it as that user, or set INNER_HOME to a folder of root's own"}
 }
 
 // Audit adds to the audit log. What happened has happened: a log that cannot be

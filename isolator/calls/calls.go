@@ -33,6 +33,7 @@ import (
 	"github.com/enr/inner/isolator/streams"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
+	"github.com/enr/inner/profile/strict"
 )
 
 // Options are what all calls of a Runner share.
@@ -231,6 +232,9 @@ func refusal(err error) error {
 	r.Msg, _, _ = strings.Cut(r.Msg, "\n")
 	if _, unknown := errors.AsType[*profile.NotFoundError](err); unknown {
 		r.Hint = "inner profile list"
+	}
+	if problems, many := errors.AsType[strict.Problems](err); many && len(problems) > 0 {
+		r.Hint = "edit " + problems[0].File
 	}
 	return r
 }

@@ -129,7 +129,7 @@ func (r *Runner) read(role string, asRole bool, instead string) (*loaded, error)
 
 // watched are the files and folders whose change can mean another profile for a place.
 func (r *Runner) watched(pl settings.Place) []string {
-	list := []string{r.caller.ConfigFile(), r.caller.ProfilesDir(), r.caller.Trust().Dir}
+	list := []string{profile.OrganisationFile, filepath.Dir(profile.OrganisationFile), r.caller.ConfigFile(), r.caller.ProfilesDir(), r.caller.Trust().Dir}
 	for dir := pl.Cwd; ; dir = filepath.Dir(dir) {
 		inner := filepath.Join(dir, ".inner")
 		list = append(list, inner, filepath.Join(inner, "config.toml"), filepath.Join(inner, "profiles"))

@@ -106,14 +106,14 @@ func value(d *json.Decoder, key string, into any) error {
 	if key == "env" {
 		return variables(raw, into.(*map[string]string))
 	}
-	if err := json.Unmarshal(raw, into); err != nil || bytes.Contains(raw, []byte("null")) && !strict(raw) {
+	if err := json.Unmarshal(raw, into); err != nil || bytes.Contains(raw, []byte("null")) && !nullless(raw) {
 		return fmt.Errorf("%s: %s", key, wanted(into))
 	}
 	return lossless(key, raw)
 }
 
-// strict reports whether a value has no null outside of a string.
-func strict(raw []byte) bool {
+// nullless reports whether a value has no null outside of a string.
+func nullless(raw []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	for {
 		t, err := d.Token()
@@ -138,7 +138,7 @@ func lossless(key string, raw []byte) error {
 				return nil
 			}
 			if s, ok := t.(string); ok && strings.ContainsRune(s, utf8.RuneError) {
-				return fmt.Errorf("%s: half of a surrogate pair is no text", key)
+				return fmt.Errorf("%s: half of a surrogate pair is not text", key)
 			}
 		}
 	}

@@ -158,9 +158,7 @@ func (k *Kept) compare(i int, c Copy) ([]Change, error) {
 	if err := w.walk("."); err != nil {
 		return nil, err
 	}
-	if err := w.deleted(); err != nil {
-		return nil, err
-	}
+	w.deleted()
 	slices.SortFunc(w.list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	return w.list, nil
 }
@@ -284,7 +282,7 @@ func (w *comparer) one(at string, now state) error {
 }
 
 // deleted finds what was copied and is in the copy no more.
-func (w *comparer) deleted() error {
+func (w *comparer) deleted() {
 	for at, base := range w.base {
 		if at == "." || w.seen[at] {
 			continue
@@ -298,7 +296,6 @@ func (w *comparer) deleted() error {
 		}
 		w.list = append(w.list, c)
 	}
-	return nil
 }
 
 // unchanged reports whether the original is what was copied. A folder is one as

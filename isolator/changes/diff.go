@@ -20,6 +20,24 @@ import (
 // largest is the size up to which a file is shown as text.
 const largest = 8 << 20
 
+// OfCopy is the difference between a file, which may be missing, and a copy of it, which
+// has the path of the original below the folder copies. Both are named from root.
+func OfCopy(root, original, copies string) (Change, error) {
+	c := Change{Source: original, Path: strings.TrimPrefix(original, root+"/"), Kind: Modified, root: root, tree: copies + root}
+	now, err := os.Lstat(copies + original)
+	if err != nil {
+		return c, err
+	}
+	c.New = now.Mode()
+	if old, err := os.Lstat(original); err == nil && old.Mode().IsRegular() {
+		c.Old = old.Mode()
+	} else {
+		c.Kind = Added
+	}
+	c.New = c.New.Type() | cmp.Or(c.Old, c.New).Perm() // the mode is inner's
+	return c, nil
+}
+
 // Diff writes a change as a unified diff.
 func (c Change) Diff() ([]byte, error) {
 	var out bytes.Buffer

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile"
 )
 
@@ -39,6 +41,9 @@ func request(p *profile.Profile, to Target, form Form) *Request {
 	r := &Request{Profile: p, Target: to, Form: form, Image: testImage, Tasks: []Task{{}}}
 	if to == Slurm {
 		r.Image = ""
+	}
+	if form == Native {
+		r.Fence = FenceRules
 	}
 	return r
 }
@@ -72,7 +77,7 @@ func samples() map[string][]string {
 		"sandbox.devices":        {"[sandbox]\ndevices = [\"kvm\"]"},
 		"sandbox.allow":          {"[sandbox]\nallow = [\"ssh-keys\"]"},
 		"sandbox.base":           {"[sandbox]\nbase = \"minimal\""},
-		"sandbox.workdir_mode":   {"[sandbox]\nworkdir_mode = \"none\""},
+		"sandbox.workdir_mode":   {"[sandbox]\nworkdir_mode = \"none\"", "[sandbox]\nworkdir_mode = \"keep\"\nkeep = [\"out\"]"},
 		"sandbox.writable":       {"[sandbox]\nworkdir_mode = \"ro\"\nwritable = [\"out\"]"},
 		"sandbox.keep":           {"[sandbox]\nworkdir_mode = \"keep\"\nkeep = [\"out\"]"},
 		"sandbox.etc":            {"[sandbox]\nbase = \"minimal\"\netc = \"minimal\""},
@@ -82,7 +87,7 @@ func samples() map[string][]string {
 		"sandbox.hide":           {"[sandbox]\nhide = [\".env\"]"},
 		"sandbox.pid_namespace":  {"[sandbox]\npid_namespace = false"},
 		"sandbox.git_dir":        {"[sandbox]\ngit_dir = \"ro\"", "[sandbox]\ngit_dir = \"own\""},
-		"sandbox.proc":           {"[sandbox]\nproc = \"bind\""},
+		"sandbox.proc":           {"[sandbox]\nproc = \"fresh\"", "[sandbox]\nproc = \"auto\"", "[sandbox]\nproc = \"empty\""},
 		"sandbox.landlock":       {"[sandbox]\nlandlock = \"off\""},
 		"sandbox.backend":        {"[sandbox]\nbackend = \"podman\"\nimage = \"x@sha256:" + strings.Repeat("a", 64) + "\"", "[sandbox]\nbackend = \"docker\"\nimage = \"x@sha256:" + strings.Repeat("a", 64) + "\""},
 		"sandbox.image":          {"[sandbox]\nbackend = \"auto\"\nimage = \"x@sha256:" + strings.Repeat("a", 64) + "\""},
@@ -91,13 +96,14 @@ func samples() map[string][]string {
 		"sandbox.limits.cpu":     {"[sandbox.limits]\ncpu = \"100%\""},
 		"sandbox.limits.pids":    {"[sandbox.limits]\npids = 100"},
 		"sandbox.limits.disk":    {"[sandbox.limits]\ndisk = \"64M\""},
-		"mounts":                 {"[mounts]\n\"~/data\" = \"safe-rw\"", "[mounts]\n\"~/data\" = \"ro\""},
+		"mounts":                 {"[mounts]\n\"~/data\" = \"safe-rw\"", "[mounts]\n\"~/data\" = \"ro\"", "[mounts]\n\"~/data\" = { dest = \"/srv/data\" }"},
 		"env.clearenv":           {"[env]\nclearenv = false"},
 		"env.inherit_all":        {"[env]\ninherit_all = true"},
 		"env.inherit":            {"[env]\ninherit = [\"MY_TOKEN\"]"},
 		"env.set":                {"[env]\nset = { API_KEY = \"sk-hidden\" }", "[env]\nset = { PLACE = \"${ELSEWHERE}/x\" }"},
 		"git.strip_sections":     {"[git]\nstrip_sections = [\"credential\"]"},
-		"git.overrides":          {"[git.overrides]\n\"http.extraHeader\" = \"Authorization: sk-hidden\""},
+		"git.overrides":          {"[git.overrides]\n\"http.extraHeader\" = \"Authorization: sk-hidden\"", "[git.overrides]\n\"pull.rebase\" = \"true\"", "[git.overrides]\n\"url.https://me:sk-hidden@git.example/.insteadOf\" = \"https://git.example/\""},
+		"entrypoint.args":        {"[entrypoint]\nargs = [\"clone\", \"https://me:sk-hidden@git.example/x\"]"},
 		"entrypoint.interactive": {"[entrypoint]\ninteractive = true"},
 		"entrypoint.tui":         {"[entrypoint]\ntui = true"},
 		"entrypoint.cursor_fix":  {"[entrypoint]\ncursor_fix = \"shell\""},
@@ -119,33 +125,40 @@ func samples() map[string][]string {
 func TestEachKeyAlone(t *testing.T) {
 	all := samples()
 	for _, row := range Table() {
-		for _, target := range []struct {
-			to    Target
-			form  Form
-			cases []Case
-		}{{Kube, Nested, row.Nested}, {Slurm, Nested, row.Slurm}} {
-			found := map[string]bool{}
+		for _, target := range targets() {
+			found, alone := map[string]bool{}, map[string]bool{}
 			for _, sample := range all[row.Key] {
-				r := request(load(t, sample), target.to, target.form)
+				r := target.request(load(t, sample))
 				refused, said := Judge(r)
 				text, err := Objects(r)
-				if (len(refused) > 0) != (err != nil) || err != nil && len(text) > 0 {
-					t.Errorf("%s to %s %s: refused %v, error %v, %d bytes", row.Key, target.to, target.form, refused, err, len(text))
+				var refusal *fault.Refusal
+				if (len(refused) > 0) != (errors.As(err, &refusal) && refusal.Code == 125) || (len(text) > 0) != (err == nil) {
+					t.Errorf("%s to %s: refused %v, error %v, %d bytes", row.Key, target, refused, err, len(text))
 				}
-				if err == nil && strings.Contains(string(text), "sk-hidden") {
-					t.Errorf("%s to %s %s: a secret is in the text", row.Key, target.to, target.form)
+				if again, _ := Objects(target.request(load(t, sample))); !bytes.Equal(text, again) {
+					t.Errorf("%s to %s: exported twice, the bytes differ", row.Key, target)
 				}
+				if strings.Contains(fmt.Sprint(string(text), err, refused, said), "sk-hidden") {
+					t.Errorf("%s to %s: a secret is in the text", row.Key, target)
+				}
+				others := slices.ContainsFunc(refused, func(f Finding) bool { return f.Key != row.Key })
 				for _, f := range append(refused, said...) {
 					if f.Key == row.Key {
-						found[f.Words] = true
+						found[f.Words], alone[f.Words] = true, alone[f.Words] || !others || f.Verdict == Partly
 					}
 				}
 			}
-			for _, c := range target.cases {
+			for words := range found {
+				with := []string{"sandbox.keep", "sandbox.workdir_mode", "sandbox.backend"} // which the language takes with another one
+				if !alone[words] && !slices.Contains(with, row.Key) {
+					t.Errorf("%s to %s: no sample is refused for %q alone", row.Key, target, words)
+				}
+			}
+			for _, c := range row.Cases(target.to, target.form) {
 				given := c.Words == "its login is variables of the Secret; your settings of it do not travel" ||
 					c.Words == "its login is variables of the Secret, its hosts are allowed; your settings of it do not travel"
-				if !found[c.Words] && !given { // that one is of TestGolden
-					t.Errorf("%s to %s %s: no sample comes to %q", row.Key, target.to, target.form, c.Words)
+				if !found[c.Words] && !given { // those are of TestGolden
+					t.Errorf("%s to %s: no sample comes to %q", row.Key, target, c.Words)
 				}
 			}
 		}
@@ -183,11 +196,19 @@ func full(t testing.TB, to Target, form Form) *Request {
 		r.Tasks = []Task{{Prompt: "say 'it'\nand $(more)"}, {Prompt: "two"}}
 		return r
 	}
+	if to == Podman {
+		r.Profile = load(t, strings.Replace(agent, "memory = \"2G\"\ncpu = \"150%\"\n", "", 1))
+		r.Tasks = []Task{{Prompt: "task 0:\n do it\n"}, {Prompt: "$(HOME)"}}
+	}
+	if to == AgentSandbox {
+		r.Pool, r.Tasks = 2, []Task{{Prompt: "serve\n"}}
+	}
 	r.Secrets = []Secret{{"claude", "claude-login"}}
 	r.Variables = []Variable{{"TEAM_TOKEN", "team", "token"}}
 	r.Volumes = []Volume{{"~/data", "data"}, {"~", "home"}}
-	r.Args = []string{"--model", "$(MODEL)"}
+	r.Args = []string{"--model", "two words"}
 	if to == Kube {
+		r.Args = append(r.Args, "$(MODEL)")
 		r.Secrets = append(r.Secrets, Secret{"publish", "forge"})
 		for i := range 2 {
 			r.Tasks = append(r.Tasks, Task{fmt.Sprintf("https://git.example/%d.git", i), strings.Repeat("b", 40), fmt.Sprintf("task %d:\n do it\n", i)})
@@ -213,19 +234,25 @@ func TestGolden(t *testing.T) {
 		if err != nil || !bytes.Equal(text, again) {
 			t.Errorf("%s: exported twice, the bytes differ (%v)", name, err)
 		}
-		file := filepath.Join("testdata", name+target.ext)
-		if *update {
-			if err := os.WriteFile(file, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
+		compare(t, name+target.ext, text)
+	}
+}
+
+// compare compares a text with a golden file.
+func compare(t *testing.T, name string, text []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(want), string(text)); diff != "" {
-			t.Errorf("%s (-update writes it anew):\n%s", name, diff)
-		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(text)); diff != "" {
+		t.Errorf("%s (-update writes it anew):\n%s", name, diff)
 	}
 }
 
@@ -235,8 +262,23 @@ type golden struct {
 	ext  string
 }
 
+// targets are all that a profile is exported to, with each form and fence.
+func targets() []golden {
+	return append(goldens(), golden{AgentSandbox, Native, ""}, golden{Kube, Native, string(FencePolicy)})
+}
+
+func (g golden) String() string { return fmt.Sprint(g.to, " ", g.form, " ", g.ext) }
+
+func (g golden) request(p *profile.Profile) *Request {
+	r := request(p, g.to, g.form)
+	if g.ext == string(FencePolicy) {
+		r.Fence = FencePolicy
+	}
+	return r
+}
+
 func goldens() []golden {
-	return []golden{{Kube, Nested, ".yaml"}, {Slurm, Nested, ".bash"}}
+	return []golden{{Kube, Nested, ".yaml"}, {Kube, Native, ".yaml"}, {AgentSandbox, Nested, ".yaml"}, {Podman, Nested, ".yaml"}, {Slurm, Nested, ".bash"}}
 }
 
 // What is wrong with a request is said before anything is judged.
@@ -252,7 +294,7 @@ func TestCheck(t *testing.T) {
 		{func(r *Request) { r.Image = "registry.example/agent:latest" }, "has no digest"},
 		{func(r *Request) { r.Image = "registry.example/agent:latest@sha256:" + strings.Repeat("A", 64) }, "has no digest"},
 		{func(r *Request) { r.Target = "nomad" }, "not one of kube"},
-		{func(r *Request) { r.Form = "bare" }, "is not nested"},
+		{func(r *Request) { r.Form = "bare" }, "is not nested or native"},
 		{func(r *Request) { r.Name = "Upper" }, "no name of an object"},
 		{func(r *Request) { r.Secrets = []Secret{{"nobody", "x"}} }, "--secret nobody"},
 		{func(r *Request) { r.Secrets = []Secret{{"publish", "x"}} }, "and a repository"},
@@ -264,6 +306,15 @@ func TestCheck(t *testing.T) {
 		{func(r *Request) { r.Tasks = []Task{{Repo: "https://git.example/x", Commit: "main"}} }, "not a whole commit"},
 		{func(r *Request) { r.Tasks = []Task{{Prompt: strings.Repeat("x", maxText)}} }, "a ConfigMap holds"},
 		{func(r *Request) { r.Target = Slurm }, "--image"},
+		{func(r *Request) { r.Target, r.Args = Podman, []string{"$HOME"} }, "takes no $"},
+		{func(r *Request) { r.Target, r.Args = Podman, []string{"a b"} }, ""},
+		{func(r *Request) { r.Target, r.Pool = AgentSandbox, 2 }, ""},
+		{func(r *Request) { r.Target, r.Pool = AgentSandbox, -1 }, "is 1 to"},
+		{func(r *Request) { r.Target, r.Form, r.Fence = AgentSandbox, Native, FencePolicy }, "goes with --to kube alone"},
+		{func(r *Request) { r.Target, r.Form, r.Fence = AgentSandbox, Native, FenceRules }, ""},
+		{func(r *Request) { r.Pool = 2 }, "goes with --to agent-sandbox"},
+		{func(r *Request) { r.Target, r.Tasks = AgentSandbox, make([]Task, 2) }, "takes one task"},
+		{func(r *Request) { r.Target, r.Tasks = AgentSandbox, []Task{{"https://git.example/x", commit, ""}} }, "takes no repository"},
 	} {
 		r := request(p, Kube, Nested)
 		c.change(r)
@@ -289,7 +340,7 @@ func TestBuiltIns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, target := range []golden{{to: Kube, form: Nested}, {to: Slurm, form: Nested}} {
+		for _, target := range goldens() {
 			r := request(p, target.to, target.form)
 			refused, _ := Judge(r)
 			text, err := Objects(r)
@@ -302,6 +353,30 @@ func TestBuiltIns(t *testing.T) {
 					t.Errorf("%s: %q is no key", file, f.Key)
 				}
 			}
+		}
+	}
+}
+
+// Objects with other bytes in their ConfigMap do not share its name with the earlier ones, of
+// which a node may have kept the bytes.
+func TestOtherBytesHaveAnotherName(t *testing.T) {
+	for _, to := range []Target{Kube, Podman} {
+		names := map[string]bool{}
+		for _, prompt := range []string{"one", "two"} {
+			r := full(t, to, Nested)
+			for i := range r.Tasks {
+				r.Tasks[i].Prompt = prompt
+			}
+			text, err := Objects(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, after, _ := strings.Cut(string(text), "kind: ConfigMap\nmetadata:\n  name: ")
+			name, _, _ := strings.Cut(after, "\n")
+			if names[name] || !strings.Contains(string(text), "        name: "+name+"\n") && !strings.Contains(string(text), "      name: "+name+"\n") {
+				t.Errorf("%s: the ConfigMap %q is an earlier one, or no pod has it", to, name)
+			}
+			names[name] = true
 		}
 	}
 }

@@ -46,10 +46,7 @@ func Judge(r *Request) (refused, said []Finding) {
 }
 
 func (row Row) judge(r *Request, w profile.Written) []Finding {
-	cases := row.Nested
-	if r.Target == Slurm {
-		cases = row.Slurm
-	}
+	cases := row.Cases(r.Target, r.Form)
 	var out []Finding
 	for i, item := range w.Values {
 		value := item
@@ -61,7 +58,7 @@ func (row Row) judge(r *Request, w profile.Written) []Finding {
 				continue
 			}
 			f := Finding{Key: row.Key, Verdict: c.Verdict, Words: c.Words}
-			if len(w.Values) > 1 || isList(row.Key) {
+			if (len(w.Values) > 1 || isList(row.Key)) && !profile.HasLogin(item) { // which is not said
 				f.Item = item
 			}
 			out = append(out, f)

@@ -11,14 +11,22 @@ var updateManual = flag.Bool("update-manual", false, "write the table of docs/fl
 
 const (
 	manual = "../../docs/fleet.md"
-	marker = "| key | Kubernetes, nested | Slurm |\n|---|---|---|\n"
+	marker = "| key | Kubernetes and agent-sandbox, nested | the same, native | podman | Slurm |\n|---|---|---|---|---|\n"
 )
 
 // TestManual compares the table of docs/fleet.md with the one that the export goes by.
 func TestManual(t *testing.T) {
 	var b strings.Builder
 	for _, row := range Table() {
-		b.WriteString("| `" + row.Key + "` | " + cell(row.Nested) + " | " + cell(row.Slurm) + " |\n")
+		nested := cell(row.Cases(Kube, Nested))
+		b.WriteString("| `" + row.Key + "` | " + nested)
+		for _, other := range []string{cell(row.Cases(Kube, Native)), cell(row.Cases(Podman, Nested))} {
+			if other == nested && nested != "exact" {
+				other = "as nested"
+			}
+			b.WriteString(" | " + other)
+		}
+		b.WriteString(" | " + cell(row.Cases(Slurm, Nested)) + " |\n")
 	}
 	data, err := os.ReadFile(manual)
 	if err != nil {

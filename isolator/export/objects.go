@@ -1,6 +1,8 @@
 package export
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path"
 	"strconv"
@@ -21,8 +23,8 @@ const (
 // folder of another user.
 const (
 	userBox     = 1000
-	userEgress  = 65532
-	userPublish = 65533
+	UserEgress  = 65532 // this one and the next are whom the fence of a native box lets out
+	UserPublish = 65533
 )
 
 // startup is how long a pod may take besides the time limit of its run: to fetch the
@@ -34,15 +36,28 @@ func Objects(r *Request) ([]byte, error) {
 	if refused, _ := Judge(r); len(refused) > 0 {
 		return nil, refusal(r, len(refused))
 	}
-	if r.Target == Slurm {
+	switch r.Target {
+	case Slurm:
 		return slurm(r), nil
+	case Podman:
+		return documents(r.pods()), nil
+	case AgentSandbox:
+		return documents(r.sandboxes()), nil
 	}
-	return documents([]fields{r.configMap(), r.networkPolicy(), r.job()}), nil
+	objects := []fields{r.configMap(r.data())}
+	if r.Fence == FencePolicy {
+		objects = append(objects, r.outside()...)
+	} else {
+		objects = append(objects, r.networkPolicy())
+	}
+	return documents(append(objects, r.job())), nil
 }
 
-func (r *Request) metadata() fields {
+func (r *Request) metadata() fields { return r.named(r.objectName()) }
+
+func (r *Request) named(name string) fields {
 	return fields{
-		{"name", r.objectName()},
+		{"name", name},
 		{"labels", r.labels()},
 		{"annotations", fields{{noteHash, "sha256:" + r.Digest()}}},
 	}
@@ -76,8 +91,8 @@ func labelValue(s string) string {
 	return string(out)
 }
 
-// configMap is the profile and what the tasks are, a file each.
-func (r *Request) configMap() fields {
+// data is the profile and what the tasks are, a file each.
+func (r *Request) data() fields {
 	data := fields{{profileFile, r.text()}}
 	for i, t := range r.Tasks {
 		if t.Repo != "" {
@@ -87,7 +102,18 @@ func (r *Request) configMap() fields {
 			data = append(data, field{promptFile + "-" + strconv.Itoa(i), t.Prompt})
 		}
 	}
-	return fields{{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", r.metadata()}, {"immutable", true}, {"data", data}}
+	return data
+}
+
+// configMap has the data. Its digest is in the name: what a node has kept under a name is never
+// other bytes, and objects with others do not go on with these.
+func (r *Request) configMap(data fields) fields {
+	return fields{{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", r.named(r.configName(data))}, {"immutable", true}, {"data", data}}
+}
+
+func (r *Request) configName(data fields) string {
+	sum := sha256.Sum256(documents([]fields{data}))
+	return r.objectName() + "-" + hex.EncodeToString(sum[:5])
 }
 
 // job is the fleet: a pod for each task, each with its index.
@@ -103,11 +129,11 @@ func (r *Request) job() fields {
 			{"completionMode", "Indexed"},
 			{"backoffLimitPerIndex", 1},
 			{"maxFailedIndexes", n},
-			// 125 and 126 are said by inner alone: the box cannot be made here, or is not the
-			// approved one. Another try would say the same.
+			// The box cannot be made here, or the profile is not the approved one. Another try
+			// would say the same.
 			{"podFailurePolicy", fields{{"rules", list{fields{
 				{"action", "FailJob"},
-				{"onExitCodes", fields{{"containerName", "box"}, {"operator", "In"}, {"values", list{125, 126}}}},
+				{"onExitCodes", fields{{"containerName", "box"}, {"operator", "In"}, {"values", list{125}}}},
 			}}}}},
 			{"template", fields{{"metadata", r.podMetadata()}, {"spec", r.podSpec()}}},
 		}},
@@ -127,12 +153,14 @@ func (r *Request) podSpec() fields {
 		{"restartPolicy", "Never"},
 		{"terminationGracePeriodSeconds", 60},
 		{"automountServiceAccountToken", false},
-		{"enableServiceLinks", false},
+		{"enableServiceLinks", r.Fence == FencePolicy}, // the address of the way out
 		{"hostNetwork", false},
 		{"hostPID", false},
 		{"hostIPC", false},
 	}
-	spec = append(spec, field{"hostUsers", false}) // root in the box is nobody on the node
+	if r.Form == Nested {
+		spec = append(spec, field{"hostUsers", false}) // root in the box is nobody on the node
+	}
 	spec = append(spec, r.dns()...)
 	if limit := r.timeout(); limit > 0 {
 		spec = append(spec, field{"activeDeadlineSeconds", int((limit + startup) / time.Second)})
@@ -163,7 +191,7 @@ func (r *Request) podSpec() fields {
 // dns is how names are looked up in the pod: by nobody, where nothing in it reaches a host.
 // Otherwise by the proxy alone, with what the node uses, so that names of the cluster are none.
 func (r *Request) dns() fields {
-	if network(r.Profile) == profile.NetOff && r.Tasks[0].Repo == "" {
+	if (network(r.Profile) == profile.NetOff || r.Fence == FencePolicy) && r.Tasks[0].Repo == "" {
 		return fields{{"dnsPolicy", "None"}, {"dnsConfig", fields{{"nameservers", words("127.0.0.1")}}}}
 	}
 	return fields{{"dnsPolicy", "Default"}}
@@ -215,7 +243,10 @@ func (r *Request) container(name string, command list, env list, security fields
 	if len(env) > 0 {
 		f = append(f, field{"env", env})
 	}
-	return append(f, field{"securityContext", security}, field{"volumeMounts", mounts})
+	if f = append(f, field{"securityContext", security}); mounts != nil {
+		f = append(f, field{"volumeMounts", mounts})
+	}
+	return f
 }
 
 // file mounts one file of the ConfigMap at its name without the number of the task, so that a
@@ -223,13 +254,10 @@ func (r *Request) container(name string, command list, env list, security fields
 // a link, which inner does not read a profile through.
 func (r *Request) file(name string, ofTask bool) fields {
 	f := mount("inner", profileDir+"/"+name)
-	switch {
-	case !ofTask:
-		f = append(f, field{"subPath", name})
-	case r.Target == Kube:
+	if ofTask {
 		f = append(f, field{"subPathExpr", name + "-$(JOB_COMPLETION_INDEX)"})
-	default:
-		f = append(f, field{"subPath", name + "-0"})
+	} else {
+		f = append(f, field{"subPath", name})
 	}
 	return append(f, field{"readOnly", true})
 }
@@ -261,22 +289,37 @@ func (r *Request) box() fields {
 	for _, v := range r.variables() {
 		env = append(env, fromSecret(v.Var, v.Name, v.Key, v.optional))
 	}
-	mounts := list{r.file(profileFile, false)}
-	if r.prompted() {
-		mounts = append(mounts, r.file(promptFile, true))
+	mounts := list{mount("inner", profileDir, field{"readOnly", true})} // podman
+	if r.cluster() {
+		mounts = list{r.file(profileFile, false)}
+		if r.prompted() {
+			mounts = append(mounts, r.file(promptFile, true))
+		}
 	}
 	mounts = append(mounts, mount("work", "/work"), mount("home", homeDir), mount("tmp", "/tmp"))
 	if r.Tasks[0].Repo != "" {
 		mounts = append(mounts, mount("out", outDir))
 	}
 	for i, v := range r.Volumes {
-		if v.Path != "~" {
-			mounts = append(mounts, mount("volume-"+strconv.Itoa(i), inPod(v.Path)))
+		if v.Path == "~" {
+			continue
 		}
+		m := mount("volume-"+strconv.Itoa(i), inPod(v.Path))
+		if r.Form == Native && r.readOnly(v.Path) {
+			m = append(m, field{"readOnly", true})
+		}
+		mounts = append(mounts, m)
 	}
 	more := fields{{"workingDir", r.workdir()}}
 	security := low(userBox)
-	security = append(security, field{"seccompProfile", fields{{"type", "Localhost"}, {"localhostProfile", seccompFile}}})
+	switch {
+	case r.Form == Native:
+		for i, p := range r.folders() {
+			mounts = append(mounts, mount("memory-"+strconv.Itoa(i), p))
+		}
+	case r.cluster(): // podman ignores it; its own filter lets boxes be made
+		security = append(security, field{"seccompProfile", fields{{"type", "Localhost"}, {"localhostProfile", seccompFile}}})
+	}
 	if limits := r.limits(); limits != nil {
 		more = append(more, field{"resources", fields{{"limits", limits}}})
 	}
@@ -297,6 +340,9 @@ func (r *Request) workdir() string {
 // command starts the program. The box has no terminal.
 func (r *Request) command() list {
 	c := words("inner", "run", "--approved", "sha256:"+r.Digest(), "-p", profileDir+"/"+profileFile, "--no-interactive")
+	if r.Form == Native {
+		c = r.entry()
+	}
 	if r.Tasks[0].Repo != "" {
 		c = append(c, "--bundle", bundle)
 	}
@@ -353,22 +399,33 @@ func (r *Request) volumes() list {
 	disked := func(name, size string) fields {
 		return fields{{"name", name}, {"emptyDir", fields{{"sizeLimit", size}}}}
 	}
-	claimed := func(name, claim string) fields {
-		return fields{{"name", name}, {"persistentVolumeClaim", fields{{"claimName", claim}}}}
-	}
 	home := disked("home", "4Gi")
 	if claim := r.claim("~"); claim != "" {
 		home = claimed("home", claim)
 	}
 	out := list{
-		fields{{"name", "inner"}, {"configMap", fields{{"name", r.objectName()}}}},
+		fields{{"name", "inner"}, {"configMap", fields{{"name", r.configName(r.data())}}}},
 		disked("work", "8Gi"),
 		home,
 		memory("tmp", disk),
 	}
+	if r.Form == Native {
+		for i := range r.folders() {
+			out = append(out, memory("memory-"+strconv.Itoa(i), disk))
+		}
+	}
+	if r.hasEgress() {
+		out = append(out, memory("egress-tmp", "64Mi"))
+	}
 	if r.Tasks[0].Repo != "" {
 		out = append(out, disked("out", "1Gi"), memory("checkout-tmp", "64Mi"), disked("publish-tmp", "8Gi"))
 	}
+	return append(out, r.claims()...)
+}
+
+// claims are the volumes that stand for mounts of the profile.
+func (r *Request) claims() list {
+	var out list
 	for i, v := range r.Volumes {
 		if v.Path != "~" {
 			out = append(out, claimed("volume-"+strconv.Itoa(i), v.Claim))
@@ -377,25 +434,52 @@ func (r *Request) volumes() list {
 	return out
 }
 
-// initContainers come before the box: the one that fetches the repository, and the one that
-// pushes what comes of the run, which stays until the box has ended. A pod without them has
-// none.
+func claimed(name, claim string) fields {
+	return fields{{"name", name}, {"persistentVolumeClaim", fields{{"claimName", claim}}}}
+}
+
+// initContainers come before the box: the one that fetches the repository, the fence and the way
+// out of a native box, and the one that pushes what comes of the run. The last two stay until the
+// box has ended. A pod without any has none.
 func (r *Request) initContainers() any {
-	if r.Tasks[0].Repo == "" {
+	out := list{}
+	if r.Tasks[0].Repo != "" {
+		out = append(out, r.checkout())
+	}
+	if r.Fence == FenceRules {
+		out = append(out, r.fence())
+	}
+	if r.hasEgress() {
+		out = append(out, r.egress(nil, field{"restartPolicy", "Always"})) // it ends after the box
+	}
+	if r.Tasks[0].Repo != "" {
+		out = append(out, r.publish())
+	}
+	if len(out) == 0 {
 		return nil
 	}
-	token := func(what string) list {
-		env := list{variableOf("HOME", "/tmp")}
-		if name := r.secret(what); name != "" {
-			env = append(env, fromSecret("INNER_GIT_TOKEN", name, "token", false))
-		}
-		return env
+	return out
+}
+
+// gitEnv are the variables of a container that uses git.
+func (r *Request) gitEnv(what string) list {
+	env := list{variableOf("HOME", "/tmp")}
+	if name := r.secret(what); name != "" {
+		env = append(env, fromSecret("INNER_GIT_TOKEN", name, "token", false))
 	}
-	task, from := r.file(repoFile, true), profileDir+"/"+repoFile
-	checkout := r.container("checkout", words("inner", "checkout", "--task", from, sourceDir), token(forCheckout), low(userBox),
-		list{task, mount("work", "/work"), mount("checkout-tmp", "/tmp")})
+	return env
+}
+
+func (r *Request) checkout() fields {
+	return r.container("checkout", words("inner", "checkout", "--task", profileDir+"/"+repoFile, sourceDir), r.gitEnv(forCheckout), low(userBox),
+		list{r.file(repoFile, true), mount("work", "/work"), mount("checkout-tmp", "/tmp")})
+}
+
+func (r *Request) publish() fields {
 	ref := path.Join("refs/heads/inner", r.objectName(), "$(JOB_COMPLETION_INDEX)")
-	publish := r.container("publish", words("inner", "publish", "--wait", "--task", from, "--ref", ref, bundle), token(forPublish), low(userPublish),
-		list{task, mount("out", outDir, field{"readOnly", true}), mount("publish-tmp", "/tmp")}, field{"restartPolicy", "Always"})
-	return list{checkout, publish}
+	// The Job, by what names it alone: a pod of another one does not replace a branch of this one's.
+	run := fields{{"name", "INNER_RUN"}, {"valueFrom", fields{{"fieldRef", fields{{"fieldPath", "metadata.labels['batch.kubernetes.io/controller-uid']"}}}}}}
+	command := words("inner", "publish", "--wait", "--task", profileDir+"/"+repoFile, "--ref", ref, "--run", "$(INNER_RUN)", bundle)
+	return r.container("publish", command, append(r.gitEnv(forPublish), run), low(UserPublish),
+		list{r.file(repoFile, true), mount("out", outDir, field{"readOnly", true}), mount("publish-tmp", "/tmp")}, field{"restartPolicy", "Always"})
 }

@@ -14,32 +14,42 @@ import (
 // of private addresses those that the profile or a repository names as addresses; a pod whose
 // profile has no network, and that fetches nothing, reaches nothing.
 func (r *Request) networkPolicy() fields {
+	return r.policy(r.objectName(), r.role("box"), list{}, r.world())
+}
+
+// world is what the policy of a pod allows that uses the network of the profile.
+func (r *Request) world() list {
 	egress := list{}
-	if network(r.Profile) != profile.NetOff || r.Tasks[0].Repo != "" {
-		private := words("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/4", "240.0.0.0/4")
-		egress = append(
-			egress,
-			fields{{"ports", list{fields{{"protocol", "UDP"}, {"port", 53}}, fields{{"protocol", "TCP"}, {"port", 53}}}}},
-			fields{{"to", list{
-				fields{{"ipBlock", fields{{"cidr", "0.0.0.0/0"}, {"except", private}}}},
-				fields{{"ipBlock", fields{{"cidr", "2000::/3"}}}},
-			}}},
-		)
-		for _, a := range r.addresses() {
-			egress = append(egress, fields{
-				{"to", list{fields{{"ipBlock", fields{{"cidr", netip.PrefixFrom(a.Addr(), a.Addr().BitLen()).String()}}}}}},
-				{"ports", list{fields{{"protocol", "TCP"}, {"port", int(a.Port())}}}},
-			})
-		}
+	if network(r.Profile) == profile.NetOff && r.Tasks[0].Repo == "" {
+		return egress
 	}
+	private := words("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/4", "240.0.0.0/4")
+	egress = append(
+		egress,
+		fields{{"ports", list{fields{{"protocol", "UDP"}, {"port", 53}}, fields{{"protocol", "TCP"}, {"port", 53}}}}},
+		fields{{"to", list{
+			fields{{"ipBlock", fields{{"cidr", "0.0.0.0/0"}, {"except", private}}}},
+			fields{{"ipBlock", fields{{"cidr", "2000::/3"}}}},
+		}}},
+	)
+	for _, a := range r.addresses() {
+		egress = append(egress, fields{
+			{"to", list{fields{{"ipBlock", fields{{"cidr", netip.PrefixFrom(a.Addr(), a.Addr().BitLen()).String()}}}}}},
+			{"ports", list{fields{{"protocol", "TCP"}, {"port", int(a.Port())}}}},
+		})
+	}
+	return egress
+}
+
+func (r *Request) policy(name string, pods fields, ingress, egress list) fields {
 	return fields{
 		{"apiVersion", "networking.k8s.io/v1"},
 		{"kind", "NetworkPolicy"},
-		{"metadata", r.metadata()},
+		{"metadata", r.named(name)},
 		{"spec", fields{
-			{"podSelector", fields{{"matchLabels", fields{{labelFleet, r.objectName()}, {labelRole, "box"}}}}},
+			{"podSelector", pods},
 			{"policyTypes", words("Ingress", "Egress")},
-			{"ingress", list{}},
+			{"ingress", ingress},
 			{"egress", egress},
 		}},
 	}

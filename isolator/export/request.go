@@ -1,5 +1,5 @@
-// Package export writes a profile as objects of Kubernetes, or as a batch script of Slurm. It
-// makes no scheduler, and asks neither the network nor the engine.
+// Package export writes a profile as objects of Kubernetes or podman, or as a batch script of
+// Slurm. It makes no scheduler, and asks neither the network nor the engine.
 //
 //	refused, said := export.Judge(request)   // what does not translate, and what only in part
 //	text, err := export.Objects(request)     // for stdout; the same request gives the same bytes
@@ -9,8 +9,8 @@
 //
 // Whatever the target: the profile travels as text, its digest as an annotation, and the entry
 // in the container hashes it again (inner run --approved). The pod has no token of a service
-// account, none of the node's namespaces and folders, a read-only root, no capability, and an
-// image that is named by its digest. Values of secrets are never read here.
+// account, none of the node's namespaces and folders, a read-only root, no capability but that of
+// the container that makes the fence of a native box, and an image that is named by its digest. Values of secrets are never read here.
 package export
 
 import (
@@ -22,6 +22,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/enr/inner/profile"
 )
@@ -31,24 +32,34 @@ type Target string
 
 // The targets.
 const (
-	Kube  Target = "kube"
-	Slurm Target = "slurm"
+	Kube   Target = "kube"
+	Podman Target = "podman"
+	Slurm  Target = "slurm"
+
+	AgentSandbox Target = "agent-sandbox" // pods of Kubernetes, which live long
 )
 
 // Targets are all of them, in the order of the manual.
-func Targets() []Target { return []Target{Kube, Slurm} }
+func Targets() []Target { return []Target{Kube, AgentSandbox, Podman, Slurm} }
+
+// cluster reports whether the engine is Kubernetes.
+func (r *Request) cluster() bool { return r.Target == Kube || r.Target == AgentSandbox }
 
 // Form is how the box is made there.
 type Form string
 
-// Nested is inner's own box in the container.
-const Nested Form = "nested"
+// The forms.
+const (
+	Nested Form = "nested" // inner's own box in the container
+	Native Form = "native" // the container is the box
+)
 
 // Request is what is to be exported.
 type Request struct {
 	Profile *profile.Profile
 	Target  Target
 	Form    Form
+	Fence   Fence  // of the native form
 	Name    string // of the objects, and of the branches of results; "" is the profile's
 	Image   string // REF@sha256:HEX
 	Args    []string
@@ -57,6 +68,8 @@ type Request struct {
 	Secrets   []Secret
 	Variables []Variable
 	Volumes   []Volume
+	Pool      int      // how many pods of agent-sandbox are kept ready; 0 is one that is no pool's
+	Canaries  []string // ADDRESS:PORT that a native box must not reach, besides the usual places
 }
 
 // Task is one run.
@@ -84,19 +97,19 @@ type Volume struct{ Path, Claim string }
 // Places in the container.
 const (
 	homeDir    = "/home/agent"
-	sourceDir  = "/work/src"
+	sourceDir  = WorkDir + "/src"
 	profileDir = "/inner"
 	outDir     = "/out"
 	bundle     = outDir + "/changes.bundle"
 )
 
 var (
-	digested = regexp.MustCompile(`^[a-z0-9][a-z0-9./:_-]*@sha256:[0-9a-f]{64}$`)
-	objectID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$`)
-	secretID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?$`)
-	keyID    = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
-	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	digested = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9./:_-]*@sha256:[0-9a-f]{64}$`) })
+	objectID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$`) })
+	secretID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?$`) })
+	keyID    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`) })
+	variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
+	commitID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`) })
 )
 
 // maxTasks is how many tasks one request may have, and maxText the most bytes that they and
@@ -109,16 +122,22 @@ const (
 // Check says what is wrong with the request itself, as a use of inner export.
 func (r *Request) Check() error {
 	if !slices.Contains(Targets(), r.Target) {
-		return fmt.Errorf("--to %q is not one of kube, slurm", r.Target)
+		return fmt.Errorf("--to %q is not one of kube, agent-sandbox, podman, slurm", r.Target)
 	}
-	if r.Form != Nested {
-		return fmt.Errorf("--form %q is not nested, the only one there is", r.Form)
+	if r.Form != Nested && r.Form != Native {
+		return fmt.Errorf("--form %q is not nested or native", r.Form)
 	}
-	if !objectID.MatchString(r.objectName()) {
+	if err := r.checkFence(); err != nil {
+		return err
+	}
+	if !objectID().MatchString(r.objectName()) {
 		return fmt.Errorf("%q is no name of an object: letters, digits and - in lower case, at most 52; name one with --name", r.objectName())
 	}
 	if err := r.checkEngine(); err != nil {
 		return err
+	}
+	if r.Target == Podman && slices.ContainsFunc(r.Args, func(arg string) bool { return strings.Contains(arg, "$") }) {
+		return fmt.Errorf("--to podman takes no $ in the arguments: one podman puts a variable in its place, another does not; write them into [entrypoint] args")
 	}
 	return r.checkTasks()
 }
@@ -130,12 +149,12 @@ func (r *Request) checkEngine() error {
 		return fmt.Errorf("--image, --secret, --secret-env and --volume are not for --to slurm: inner runs on its nodes as it does here")
 	case r.Target != Slurm && r.Image == "":
 		return fmt.Errorf("--image is missing: REF@sha256:DIGEST")
-	case r.Target != Slurm && !digested.MatchString(r.Image):
+	case r.Target != Slurm && !digested().MatchString(r.Image):
 		return fmt.Errorf("--image %q has no digest: REF@sha256:DIGEST (a tag can be moved to another image)", r.Image)
 	}
 	for _, s := range r.Secrets {
 		known := slices.Contains(append(profile.Capabilities(), forPublish, forCheckout), s.For)
-		if !known || !secretID.MatchString(s.Name) {
+		if !known || !secretID().MatchString(s.Name) {
 			return fmt.Errorf("--secret %s=%s: it is CAPABILITY=NAME, publish=NAME or checkout=NAME", s.For, s.Name)
 		}
 		if (s.For == forPublish || s.For == forCheckout) && (r.Target != Kube || r.Tasks[0].Repo == "") {
@@ -143,12 +162,12 @@ func (r *Request) checkEngine() error {
 		}
 	}
 	for _, v := range r.Variables {
-		if !variable.MatchString(v.Var) || !secretID.MatchString(v.Name) || !keyID.MatchString(v.Key) {
+		if !variable().MatchString(v.Var) || !secretID().MatchString(v.Name) || !keyID().MatchString(v.Key) {
 			return fmt.Errorf("--secret-env %s=%s/%s: it is VARIABLE=NAME/KEY", v.Var, v.Name, v.Key)
 		}
 	}
 	for _, v := range r.Volumes {
-		if !secretID.MatchString(v.Claim) || !r.mounted(v.Path) {
+		if !secretID().MatchString(v.Claim) || !r.mounted(v.Path) {
 			return fmt.Errorf("--volume %s=pvc:%s: it is the path of a mount as the profile has it, or ~ for the home", v.Path, v.Claim)
 		}
 	}
@@ -159,6 +178,12 @@ func (r *Request) checkTasks() error {
 	size := len(r.text())
 	if len(r.Tasks) == 0 || len(r.Tasks) > maxTasks {
 		return fmt.Errorf("there are %d tasks; it can be 1 to %d", len(r.Tasks), maxTasks)
+	}
+	switch {
+	case r.Target == AgentSandbox && len(r.Tasks) > 1:
+		return fmt.Errorf("--to agent-sandbox takes one task: its pods are all the same")
+	case r.Target != AgentSandbox && r.Pool != 0, r.Pool < 0 || r.Pool > maxTasks:
+		return fmt.Errorf("--pool %d goes with --to agent-sandbox, and is 1 to %d", r.Pool, maxTasks)
 	}
 	for i, t := range r.Tasks {
 		size += len(t.Prompt) + len(t.Repo) + 100
@@ -189,7 +214,7 @@ func CheckRepo(repo, commit string) error {
 		return fmt.Errorf("repository %q: a login, a query or a fragment does not belong into it; name a Secret with --secret publish=NAME", u.Redacted())
 	case strings.ContainsFunc(repo, func(c rune) bool { return c <= ' ' || c == 0x7f }):
 		return fmt.Errorf("repository %q has a blank or a control character in it", repo)
-	case !commitID.MatchString(commit):
+	case !commitID().MatchString(commit):
 		return fmt.Errorf("commit %q is not a whole commit: 40 hexadecimal digits in lower case", commit)
 	}
 	return nil
@@ -239,15 +264,22 @@ func (r *Request) claim(p string) string {
 // text is the profile as it travels.
 func (r *Request) text() string {
 	if r.Target == Slurm {
-		return r.Profile.Portable(nil, nil)
+		return r.Profile.Portable(nil, nil, "")
 	}
 	without := []string{"sync_credentials", "sandbox.limits.memory", "sandbox.limits.cpu", "shim.commands", "shim.when", "verify.custom.checks"}
 	var names []string
 	for _, v := range r.variables() {
 		names = append(names, v.Var)
 	}
-	return r.Profile.Portable(without, names)
+	if r.Form == Native {
+		return r.Profile.Portable(without, names, "") // the box has that of the container
+	}
+	return r.Profile.Portable(without, names, podProc)
 }
+
+// podProc is what /proc is in the box of a pod. Engines cover parts of a container's, and the
+// kernel lets nobody mount a fresh one there; in the container's own are inner's processes alone.
+const podProc = "bind"
 
 // Digest is that of the profile as it travels: lower-case hexadecimal sha256.
 func (r *Request) Digest() string {

@@ -34,6 +34,8 @@ type Row struct {
 	// Nested and Slurm are the cases of inner's own box in a container and of a batch job. None is
 	// exact.
 	Nested, Slurm []Case
+	// Podman are those of a container of podman, where they are others than Nested.
+	Podman []Case
 }
 
 // Table has a row for every key, in the order of the schema; a test compares them.
@@ -61,6 +63,19 @@ func quotedList(on []string) string {
 	return "`" + strings.Join(on, "`, `") + "`"
 }
 
+// Cases are those of a target and a form.
+func (row Row) Cases(to Target, form Form) []Case {
+	switch {
+	case form == Native:
+		return row.native()
+	case to == Slurm:
+		return row.Slurm
+	case to == Podman && row.Podman != nil:
+		return row.Podman
+	}
+	return row.Nested
+}
+
 // nested has cases for a container alone.
 func nested(key string, cases ...Case) Row { return Row{Key: key, Nested: cases} }
 
@@ -75,8 +90,8 @@ func generalRows() []Row {
 		exact("description"),
 		exact("extends"), // it travels as one file
 		nested("workspaces_path", refused("its folders are made on your machine")),
-		{"experimental", []Case{refused("an experimental profile does not start", "true")}, []Case{refused("an experimental profile does not start", "true")}},
-		{"capabilities", []Case{login, partly("its login is variables of the Secret; your settings of it do not travel")}, nil},
+		{Key: "experimental", Nested: []Case{refused("an experimental profile does not start", "true")}, Slurm: []Case{refused("an experimental profile does not start", "true")}},
+		nested("capabilities", login, partly("its login is variables of the Secret; your settings of it do not travel")),
 		nested("sync_credentials", partly("a login that is a variable is not renewed in the box, and nothing is written back", "true")),
 		exact("shim.commands"), // nobody types in a pod
 		exact("shim.when"),
@@ -84,7 +99,7 @@ func generalRows() []Row {
 }
 
 func networkRows() []Row {
-	full := "the network of a pod is the cluster's; list hosts in network_allow, with network_mode = \"allowlist\""
+	full := "the network of a pod is the engine's; list hosts in network_allow, with network_mode = \"allowlist\""
 	asked := partly("the registry is the one that the package manager in the image is set to").when("groups of package managers", asksClient)
 	private := refused("the network of a pod cannot be reached from your computer")
 	return []Row{
@@ -113,6 +128,7 @@ func asksClient(_ *Request, item, _ string) bool {
 func sandboxRows() []Row {
 	noHome := func(r *Request, _, _ string) bool { return r.claim("~") == "" }
 	whole := "the whole container has this limit, inner's own processes included"
+	unheld := refused("for a plain user, where control groups are of version 1, podman starts the pod without this limit")
 	return []Row{
 		exact("sandbox.base"),
 		exact("sandbox.workdir_mode"),
@@ -129,14 +145,14 @@ func sandboxRows() []Row {
 		exact("sandbox.hide"),
 		nested("sandbox.pid_namespace", refused("processes could outlive the run", "false")),
 		exact("sandbox.git_dir"),
-		exact("sandbox.proc"),
+		nested("sandbox.proc", refused("engines cover parts of a container's /proc, and where they do the kernel mounts no fresh one", "fresh"), partly("it is `bind`: the container's, in which are inner's own processes", "auto")),
 		exact("sandbox.seccomp"),
 		exact("sandbox.landlock"),
 		nested("sandbox.backend", refused("the engine is the one of --to", "podman", "docker")),
 		nested("sandbox.image", refused("the image is the one of --image")),
 		nested("sandbox.cgroup_manager", refused("there are no containers in the box of a pod", "cgroupfs", "systemd")),
-		nested("sandbox.limits.memory", partly(whole)),
-		nested("sandbox.limits.cpu", partly(whole)),
+		{Key: "sandbox.limits.memory", Nested: []Case{partly(whole)}, Podman: []Case{unheld}},
+		{Key: "sandbox.limits.cpu", Nested: []Case{partly(whole)}, Podman: []Case{unheld}},
 		exact("sandbox.limits.pids"),
 		exact("sandbox.limits.files"),
 		exact("sandbox.limits.file_size"),
@@ -168,10 +184,10 @@ func mountRows() []Row {
 		nested("env.clearenv", partly(theirs, "false")),
 		nested("env.inherit_all", partly(theirs, "true")),
 		nested("env.inherit", bare),
-		{"env.set", []Case{secret, filled}, []Case{secret}},
+		{Key: "env.set", Nested: []Case{secret, filled}, Slurm: []Case{secret}},
 		exact("env.path_prepend"),
 		nested("git.strip_sections", partly("the container has no git settings of yours")),
-		{"git.overrides", []Case{login}, []Case{login}},
+		{Key: "git.overrides", Nested: []Case{login}, Slurm: []Case{login}},
 	}
 }
 
@@ -197,18 +213,20 @@ func madeOfYours(_ *Request, _, value string) bool {
 func programRows() []Row {
 	terminal := refused("nobody sits at it", "true")
 	batch := refused("a batch job has no terminal", "true")
+	address := refused("it is an address with a login in it: inherit a variable, and --secret-env VARIABLE=NAME/KEY").when("addresses with a login",
+		func(_ *Request, item, _ string) bool { return profile.HasLogin(item) })
 	return []Row{
 		exact("entrypoint.cmd"),
-		exact("entrypoint.args"),
-		{"entrypoint.interactive", []Case{terminal}, []Case{batch}},
-		{"entrypoint.tui", []Case{terminal}, []Case{batch}},
+		{Key: "entrypoint.args", Nested: []Case{address}, Slurm: []Case{address}},
+		{Key: "entrypoint.interactive", Nested: []Case{terminal}, Slurm: []Case{batch}},
+		{Key: "entrypoint.tui", Nested: []Case{terminal}, Slurm: []Case{batch}},
 		nested("entrypoint.cursor_fix", partly("there is no terminal")),
 		nested("entrypoint.workdir", refused("the working folder of a pod is the clone of --repo")),
 		nested("entrypoint.history", refused("the history of your shells is on your machine")),
 		exact("output.summary"),
 		nested("output.log", refused("the log of a pod is its output")),
 		exact("output.timeout_seconds"),
-		{"output.record", []Case{refused("there is no terminal to record", "true"), partly("the audit log goes with the pod; its output is the record", "audit")}, nil},
+		nested("output.record", refused("there is no terminal to record", "true"), partly("the audit log goes with the pod; its output is the record", "audit")),
 		nested("output.review", refused("the copies of a run would go with the pod", "true")),
 		exact("output.max_output"), // of calls, which a pod has none of
 		exact("noop.block"),

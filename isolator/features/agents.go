@@ -53,7 +53,7 @@ type clonedLogin struct {
 func agents(memory *memory, home *ownHome) Feature {
 	a := &agentsOf{memory: memory, home: home}
 	return Feature{
-		Name: "agents", Keys: []string{"capabilities", "sync_credentials"}, Make: a.make,
+		Name: "agents", Keys: []string{"capabilities", "sync_credentials"}, Learn: lookAround, Refresh: lookAround, Make: a.make,
 		Ask: func(run *Run, q *host.Request) (err error) {
 			if run.Agents, err = Capabilities(run.Settings, &run.Spec); err != nil {
 				return err
@@ -69,6 +69,7 @@ func agents(memory *memory, home *ownHome) Feature {
 			for _, c := range run.Agents {
 				if run.Spec.Home == "own" {
 					homeEnvironment(run, c) // what is put into it is no mount
+					showOwnFiles(run, c)
 					continue
 				}
 				if err := cloneBinds(run, c, func(f capability.Folder) string { return DryClone + f.Path }); err != nil {
@@ -195,7 +196,7 @@ func (a *agentsOf) make(run *Run) error {
 		if err != nil {
 			return err
 		}
-		if err := run.Folder.Borrow(Wanted(run.Spec, c.Wants)...); err != nil {
+		if err := run.Folder.MakePlaceholders(Wanted(run.Spec, c.Wants)...); err != nil {
 			return err
 		}
 		if login != nil {

@@ -30,7 +30,12 @@ func (a *agentsOf) settle(run *Run, c capability.Capability, clone string, login
 		return err
 	}
 	homeEnvironment(run, c)
-	if err := run.Folder.Borrow(Wanted(run.Spec, c.Wants)...); err != nil || login == nil {
+	for _, f := range fittingFiles(run, c) {
+		if err := a.ownFile(run, c, f); err != nil {
+			return err
+		}
+	}
+	if err := run.Folder.MakePlaceholders(Wanted(run.Spec, c.Wants)...); err != nil || login == nil {
 		return err
 	}
 	l := clonedLogin{of: c, was: login}
@@ -85,7 +90,7 @@ func sayLeftOut(run *Run, c capability.Capability, skipped []string) {
 	for _, p := range skipped {
 		names = append(names, run.Short(p))
 	}
-	run.Warn("capability %s: left out, because they are links, no regular files, or lie where the box sees nothing: %s", c.Name, strings.Join(names, ", "))
+	run.Warn("capability %s: left out, because they are links, not regular files, or lie where the box sees nothing: %s", c.Name, strings.Join(names, ", "))
 }
 
 // seenIn reports which paths of the home a box of this profile sees as they are on the host.

@@ -84,7 +84,8 @@ type Run struct {
 	Plan    plan.Plan
 	Result  launch.Result // of the last try to start
 
-	undo []func()
+	disks []*diskUse // what limits.disk holds for
+	undo  []func()
 }
 
 // Mode is what a run is prepared for.

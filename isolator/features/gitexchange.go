@@ -134,8 +134,6 @@ func (b *boxGits) settle() {
 // finish makes the last exchange, once the box is gone and what it left was looked at. A
 // copy in which nothing is left to cross is removed. It returns the refs that the box deleted or forced.
 func (b *boxGits) finish(run *Run) (rewound []runlog.Ref) {
-	b.disk.end()
-	b.disk = nil
 	known := b.repositories()
 	ctx, done := gitEnd()
 	defer done()

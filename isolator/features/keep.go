@@ -66,28 +66,14 @@ func (k *keepOf) learn(run *Run) error {
 		return nil
 	}
 	k.run = run
-	list, err := os.ReadDir(run.Spec.Workdir)
+	list, err := host.Children(run.Spec.Workdir)
 	if err == nil && len(list) > mostEntries {
 		err = fmt.Errorf("it has more than %d entries", mostEntries)
 	}
 	if err != nil {
 		return k.refuse("the working folder cannot be kept as it is: %v", err)
 	}
-	for _, e := range list {
-		c := host.Child{Name: e.Name(), Kind: host.Other}
-		switch {
-		case e.IsDir():
-			c.Kind = host.Dir
-		case e.Type().IsRegular():
-			c.Kind = host.File
-		case e.Type()&fs.ModeSymlink != 0:
-			if c.Target, err = os.Readlink(filepath.Join(run.Spec.Workdir, c.Name)); err != nil {
-				return k.refuse("the working folder cannot be kept as it is: %v", err)
-			}
-			c.Kind = host.Link
-		}
-		run.Facts.Entries = append(run.Facts.Entries, c)
-	}
+	run.Facts.Entries = list
 	return nil
 }
 

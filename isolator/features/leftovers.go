@@ -62,7 +62,7 @@ func (l *leftoversOf) watch(run *Run) error {
 		w.Unlisted = realRoots(run.Spec)
 	}
 	run.Folder.Watch(w)
-	return run.Folder.Borrow(run.Facts.Later...)
+	return run.Folder.MakePlaceholders(run.Facts.Later...)
 }
 
 // search says where to look for what a run leaves on the host.
@@ -70,7 +70,10 @@ func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
 	rc, f := run.Spec, run.Facts
 	s := repos.Search{
 		Roots: WritableRoots(rc), Ours: Placeholders(run), Since: since, Timeless: l.timeless, NoGit: rc.GitDir == "rw",
-		Obeyed: plan.ObeyedRoots(rc), Before: plan.KeptPlaces(rc, f), Named: f.Named, Homes: f.Homes(),
+		Obeyed: plan.ObeyedRoots(rc), Before: plan.KeptPlaces(rc, f), Named: f.Named, Homes: f.Homes(), Copies: map[string]string{},
+	}
+	for _, b := range run.Assets.OwnFiles {
+		s.Copies[b.Box] = b.Host
 	}
 	if s.NoGit {
 		s.Named, s.Keep = nil, f.Named
@@ -96,7 +99,7 @@ func Placeholders(run *Run) []string {
 
 // LookAgain does what follows a run for runs that were killed.
 func LookAgain(c *caller.Caller) {
-	err := stage.Interrupted(c.Ledger(), func(w stage.Watched) {
+	err := stage.Interrupted(c.Journal(), func(w stage.Watched) {
 		Hold(c, repos.Search{
 			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named,
 			Homes: c.Homes(), Limit: time.Second,

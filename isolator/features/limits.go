@@ -18,6 +18,7 @@ func limited() Feature {
 		Name: "limits", Keys: []string{"sandbox.limits", "sandbox.limits_required"}, Make: controlGroup,
 		Finish: func(run *Run, o *Outcome) error {
 			o.Limits = reached(run)
+			run.endDisks()
 			for _, text := range o.Limits {
 				run.Say("%s reached", text)
 				o.Events = append(o.Events, runlog.Event{Type: runlog.EventLimit, Run: run.ID(), Profile: run.Spec.Name, Reason: text + " reached"})
@@ -57,7 +58,7 @@ func reached(run *Run) []string {
 			if h.Key == key {
 				text := limitName(key) + " limit " + h.Text
 				if key == limits.DiskKey {
-					text += " (sandbox.limits.disk) of the box's git directory"
+					text += " (sandbox.limits.disk) of " + run.fullDisk()
 				}
 				out = append(out, text)
 			}
@@ -103,5 +104,5 @@ func EngineText(h limits.Held, p *limits.Plan) string {
 	if h.Engine != limits.Tmpfs {
 		return "a control group of " + string(h.Engine)
 	}
-	return "the size of each tmpfs, and of the box's git directories by a look at them"
+	return "the size of each tmpfs, and of the box's git directories and home by a look at them"
 }

@@ -99,7 +99,7 @@ func (m memory) read(source, name string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !fi.Mode().IsRegular() || fi.Size() > limit:
-		return nil, fmt.Errorf("%q is no regular file of at most %d KiB", name, limit>>10)
+		return nil, fmt.Errorf("%q is not a regular file of at most %d KiB", name, limit>>10)
 	}
 	return io.ReadAll(io.LimitReader(file, limit))
 }

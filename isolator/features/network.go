@@ -34,7 +34,7 @@ func network() Feature {
 			if n.run == nil {
 				return
 			}
-			o.Network = n.board
+			o.Network = n.connect
 			if run.Mode == Program { // checks have nobody to ask
 				o.Ask = n.asker
 			}
@@ -92,7 +92,7 @@ func (n *networkOf) make(run *Run) error {
 				o.Ask = n.ask
 			}
 		}
-		o.Policy = netproxy.NewPolicy(run.Reach.Allow, run.Reach.Deny)
+		o.Policy = run.Reach.Policy()
 		n.proxy = netproxy.New(o)
 	}
 	var err error
@@ -100,8 +100,8 @@ func (n *networkOf) make(run *Run) error {
 	return err
 }
 
-// board takes the network of the box, before the program starts.
-func (n *networkOf) board(box launch.Network) error {
+// connect takes the network of the box, before the program starts.
+func (n *networkOf) connect(box launch.Network) error {
 	for i, l := range n.run.Plan.Listen {
 		for _, listener := range box.Listeners[i] {
 			if l.HostPort == 0 {

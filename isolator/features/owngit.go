@@ -42,8 +42,6 @@ type boxGits struct {
 	lines  []string    // what is read-only, and why
 	copies []*boxGit
 	dir    string   // the folder of the run's copies
-	disk   *gitDisk // nil without limits.disk
-	over   func() string
 	stays  []string // all git directories, and what leads to them
 }
 
@@ -58,10 +56,9 @@ func (b *boxGits) feature() Feature {
 		},
 		Refresh: func(run *Run) error { return b.stay(run.Spec, &run.Facts, &run.Assets) },
 		Start: func(run *Run, o *launch.Options) {
-			if p := run.Plan.Limits; p != nil && b.over == nil {
-				b.over = b.limit(p.Disk)
+			if len(b.copies) > 0 {
+				run.watchDisk("the box's git directory", b.dir, b.used, o)
 			}
-			o.Over = b.over
 			b.exchange()
 		},
 		Finish: func(*Run, *Outcome) error {
@@ -89,6 +86,15 @@ type boxGit struct {
 	stop   chan struct{}
 	ended  chan struct{}
 	report git.Report
+}
+
+// used is what the box's git directories take on the disk.
+func (b *boxGits) used() uint64 {
+	var n uint64
+	for _, g := range b.copies {
+		n += g.copy.Used()
+	}
+	return n
 }
 
 // findBoxGits finds the repositories of a run, and says which do not get a git directory
@@ -195,7 +201,7 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) erro
 				continue
 			case info.Kind != host.File && info.Kind != host.Dir && slices.ContainsFunc(roots, in):
 				return &fault.Refusal{
-					Code: 125, Msg: fmt.Sprintf("profile %q: %s, where git looks for a repository, is no file and no folder, or a link that leads to neither: it cannot be protected", rc.Name, way),
+					Code: 125, Msg: fmt.Sprintf("profile %q: %s, where git looks for a repository, is neither a file nor a folder, or a link that leads to neither: it cannot be protected", rc.Name, way),
 					Hint: "make it a folder or file of its own, or set git_dir = \"rw\" under [sandbox]",
 				}
 			}
@@ -267,7 +273,7 @@ func (b *boxGits) make(run *Run) (err error) {
 		}
 		c, err := git.Stage(r, git.Options{
 			Git: gitProgram(run), Run: run.Folder.ID, Dir: dir, Roots: roots, Objects: fmt.Sprintf("%s/%d", paths.BoxGit, i),
-			Name: "inner", Email: "inner@localhost", Clean: gitCleaner(run.Spec), Profile: strings.TrimSpace(run.Spec.Name + " " + run.Spec.Path), Grants: profile.GrantsDigest(profile.Grants(run.Spec)),
+			Ignored: ignored(run), Name: "inner", Email: "inner@localhost", Clean: gitCleaner(run.Spec), Profile: strings.TrimSpace(run.Spec.Name + " " + run.Spec.Path), Grants: profile.GrantsDigest(profile.Grants(run.Spec)),
 		})
 		if err != nil {
 			b.lines = append(b.lines, fmt.Sprintf("git is read-only in %s: %v", run.Short(r.Top), err))

@@ -36,7 +36,7 @@ func TestBoxGitStays(t *testing.T) {
 		{about: "a link to another that is staged", setup: "mkdir a b && (cd a && " + repo + ") && ln -s ../a/.git b/.git", mode: "own", program: "git", links: []string{"b/.git"}},
 		{about: "a link to nowhere", setup: "ln -s nowhere .git", mode: both, program: "git", refused: "leads to neither"},
 		{about: "a pointer to nowhere", setup: "echo gitdir: ./nowhere >.git", mode: both, program: "git", refused: "leads to neither"},
-		{about: "a pipe", setup: "mkfifo .git", mode: both, program: "git", refused: "no file and no folder"},
+		{about: "a pipe", setup: "mkfifo .git", mode: both, program: "git", refused: "neither a file nor a folder"},
 		{about: "a worktree of a staged one", setup: "mkdir m && cd m && " + repo + " && git worktree add -q ../w", mode: "own", program: "git", stays: []string{"w/.git"}},
 	} {
 		for mode := range strings.FieldsSeq(c.mode) {

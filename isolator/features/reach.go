@@ -48,6 +48,9 @@ type ReachLine struct {
 	Text   string   // the whole line
 }
 
+// Policy is that of a proxy.
+func (r Reach) Policy() *netproxy.Policy { return netproxy.NewPolicy(r.Allow, r.Deny) }
+
 // reach finds out what the box may reach, and tells the programs in it what those outside
 // are set to.
 func reach() Feature {
@@ -99,7 +102,7 @@ func reachOf(run *Run, dir func() (string, error)) (Reach, error) {
 				line = fmt.Sprintf("@%s has no host: %s", group, a.Why)
 			}
 			r.Lines = append(r.Lines, ReachLine{Origin: "@" + group, Text: line})
-			if a.New {
+			if a.New && !a.Absent { // doctor and explain say that one is not installed
 				r.Warnings = append(r.Warnings, line)
 			}
 		}
@@ -401,6 +404,19 @@ func emptyFolder() (dir func() (string, error), remove func()) {
 			_ = os.RemoveAll(made)
 		}
 	}
+}
+
+// ReachOf finds out what a box of a profile may reach, for a way out that is not of a run's
+// making. Package managers are asked here.
+func ReachOf(s *settings.Settings, p *profile.Profile, c profile.Context, spec profile.RunConfig) (Reach, error) {
+	run := &Run{Settings: s, Profile: p, Context: c, Spec: spec}
+	var err error
+	if run.Agents, err = Capabilities(s, &run.Spec); err != nil {
+		return Reach{}, err
+	}
+	dir, remove := emptyFolder()
+	defer remove()
+	return reachOf(run, dir)
 }
 
 // Registries has the package managers asked that the groups of a Spec name.

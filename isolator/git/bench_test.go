@@ -10,6 +10,7 @@ import (
 
 // TestCost says what staging and crossing cost. It fails only when they are out of all proportion.
 func TestCost(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds large repositories")
 	}
@@ -18,7 +19,7 @@ func TestCost(t *testing.T) {
 		files, refs int
 	}{{"300 files", 300, 0}, {"50,000 files", 50_000, 0}, {"100,000 refs", 300, 100_000}} {
 		t.Run(size.name, func(t *testing.T) {
-			s := newScene(t)
+			s := newFixture(t)
 			s.objects = filepath.Join(s.home, "objects")
 			// The files themselves are not needed, and making them takes minutes.
 			s.host(s.top, fmt.Sprintf("b=$(git rev-parse HEAD:a); seq -f \"100644 $b\tx/%%06.0f\" %d | git update-index --add --index-info; git commit -qm many; git gc -q", size.files))

@@ -11,7 +11,7 @@ import (
 )
 
 // slowGit stands for the host's git, and does something of its own when it packs.
-func (s *scene) slowGit(packs string) {
+func (s *fixture) slowGit(packs string) {
 	s.t.Helper()
 	script := "#!/bin/bash\necho $1 >>" + s.home + "/calls\nif [ $1 = pack-objects ]; then in=$(cat); " + packs + "; exec " + s.git + " \"$@\" <<<\"$in\"; fi\nexec " + s.git + " \"$@\"\n"
 	s.git = filepath.Join(s.home, "slow-git")
@@ -23,7 +23,8 @@ func (s *scene) slowGit(packs string) {
 // TestBudget is a branch of which the objects take for ever to look at: all others cross in the time of one exchange, it is
 // refused and stays in the copy, and crosses when there is time.
 func TestBudget(t *testing.T) {
-	s := newScene(t)
+	t.Parallel()
+	s := newFixture(t)
 	s.slowGit("case $in in *$(cat " + s.home + "/bomb)*) exec sleep 1000;; esac")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "for i in 1 2 3 4 5; do git commit -q --allow-empty -m $i; git branch b$i; done; git checkout -qb bomb HEAD~2; git commit -q --allow-empty -m bomb; git rev-parse bomb >../bomb || :; git checkout -q main")
@@ -39,11 +40,11 @@ func TestBudget(t *testing.T) {
 	if got := s.host(s.top, "git log -1 --format=%s main; git branch --format='%(refname:short)'"); got != "5\nb1\nb2\nb3\nb4\nb5\nmain\n" {
 		t.Error(got)
 	}
-	if took := time.Since(begin); took > 28*time.Second {
+	if took := time.Since(begin); took > 60*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	begin = time.Now()
-	if rep, err = c.Cross(context.Background(), Crossing{}); err != nil || time.Since(begin) > 5*time.Second {
+	if rep, err = c.Cross(context.Background(), Crossing{}); err != nil || time.Since(begin) > 15*time.Second {
 		t.Errorf("it is tried with each exchange: %v %s", err, time.Since(begin))
 	}
 	rep, err = c.Cross(context.Background(), Crossing{Final: true, Budget: 4 * time.Second})
@@ -52,7 +53,11 @@ func TestBudget(t *testing.T) {
 	}
 	s.host(s.home, "echo none >bomb")
 	c.Close()
-	left, err := Recover(context.Background(), filepath.Join(s.home, "runs"), Crossing{Budget: time.Hour}, nil)
+	var left []Left
+	for begin = time.Now(); len(left) == 0 && err == nil && time.Since(begin) < 10*time.Second; {
+		// A git that another test starts just now has the copy's lock until its exec.
+		left, err = Recover(context.Background(), filepath.Join(s.home, "runs"), Crossing{Budget: time.Hour}, nil)
+	}
 	if err != nil || len(left) != 1 || !left[0].Gone {
 		t.Errorf("%+v %v", left, err)
 	}
@@ -62,7 +67,7 @@ func TestBudget(t *testing.T) {
 
 // TestInterrupted is an exchange that is ended: nothing moves half, and the next goes on.
 func TestInterrupted(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.slowGit("[ -e " + s.home + "/go ] || exec sleep 1000")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "git commit -q --allow-empty -m second")
@@ -82,7 +87,7 @@ func TestInterrupted(t *testing.T) {
 
 // TestKilledEachTime is a git for which the computer has not enough memory: it is not tried for ever. Each has a limit.
 func TestKilledEachTime(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.slowGit("sleep 0.3; ulimit -d >" + s.home + "/limit; kill -9 $$")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "git commit -q --allow-empty -m second")
@@ -102,7 +107,7 @@ func TestKilledEachTime(t *testing.T) {
 
 // TestManyWorktrees counts the gits that worktrees of the box cost.
 func TestManyWorktrees(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.slowGit(":")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "for i in $(seq 20); do git worktree add -q w$i; git -C w$i commit -q --allow-empty -m w$i; done")
@@ -118,7 +123,7 @@ func TestManyWorktrees(t *testing.T) {
 
 // TestTrackingQuoted are names that begin a comment where they are not in quotes.
 func TestTrackingQuoted(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.top, "git config 'remote.x;y.url' /nowhere")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "git branch 'a#b'; git branch t; git config branch.t.remote 'x;y'; git config branch.t.merge 'refs/heads/a#b'")

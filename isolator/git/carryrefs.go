@@ -58,10 +58,7 @@ func (x *exchange) tell(m *move) {
 // transact moves refs in one transaction, or each by itself when that fails: one that
 // cannot move is no reason for the others.
 func (x *exchange) transact(ctx context.Context, todo []*move) error {
-	lost, err := x.lost(ctx, todo)
-	if err != nil {
-		return err
-	}
+	lost := x.lost(ctx, todo)
 	meant := map[string]string{}
 	for _, m := range todo {
 		if m.to == m.name {
@@ -71,7 +68,7 @@ func (x *exchange) transact(ctx context.Context, todo []*move) error {
 	if err := x.base.write('?', meant); err != nil {
 		return err
 	}
-	err = x.update(ctx, todo, lost)
+	err := x.update(ctx, todo, lost)
 	if err == nil || len(todo) == 1 && todo[0].to != todo[0].name {
 		return err
 	}
@@ -130,11 +127,14 @@ func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]boo
 			time.Sleep(time.Duration(try) * 100 * time.Millisecond)
 		}
 		_, err = x.p.text(ctx, call{args: args, in: strings.NewReader(in.String()), syncLater: len(todo) > manyRefs})
-		if err == nil || !lockedRef(err) {
+		if err == nil || !lockedRef(err) && !killed(err) {
 			break
 		}
-		if err := x.unlockRefs(x.host, x.base); err != nil {
+		if err := x.unlockRefs(ctx, x.host, x.base); err != nil {
 			return err
+		}
+		if killed(err) {
+			break
 		}
 	}
 	if err == nil && len(todo) > manyRefs {
@@ -173,7 +173,7 @@ const maxAsked = 100
 
 // lost returns the old values that nothing would lead to any more: those of refs that are deleted,
 // and of refs without a log that are moved. They are kept in refs/inner/RUN/old.
-func (x *exchange) lost(ctx context.Context, todo []*move) (map[string]bool, error) {
+func (x *exchange) lost(ctx context.Context, todo []*move) map[string]bool {
 	left := maps.Clone(x.hostRefs)
 	var olds []*move
 	for _, m := range todo {
@@ -190,14 +190,11 @@ func (x *exchange) lost(ctx context.Context, todo []*move) (map[string]bool, err
 		}
 	}
 	out := map[string]bool{}
-	if len(olds) == 0 {
-		return out, nil
-	}
 	if len(olds) > maxAsked {
 		for _, m := range olds {
 			out[m.name] = true
 		}
-		return out, nil
+		return out
 	}
 	values := map[string]bool{}
 	for _, value := range left {
@@ -220,5 +217,5 @@ func (x *exchange) lost(ctx context.Context, todo []*move) (map[string]bool, err
 			out[m.name] = true // when in doubt it is kept
 		}
 	}
-	return out, nil
+	return out
 }

@@ -36,7 +36,7 @@ func TestKilled(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("INNER_TEST_GIT_KILLS")); err == nil {
 		times = n
 	}
-	s := newScene(t)
+	s := newFixture(t)
 	s.objects = filepath.Join(s.home, "objects")
 	var longest time.Duration
 	killed := 0
@@ -102,7 +102,7 @@ const crashState = "git for-each-ref --format='%(objectname) %(refname)' | grep 
 
 // TestFileSizeLimit is a host that cannot store the objects.
 func TestFileSizeLimit(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "head -c 3000000 /dev/urandom >big; git add big; git commit -qm big; git branch other")
 	before := s.host(s.top, "git for-each-ref; git ls-files -s; find .git | sort")

@@ -130,10 +130,14 @@ func (d *folder) read(rel string, most int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// readText is read for what is large: parts of a string share its memory.
-func (d *folder) readText(rel string, most int64) (string, error) {
+// maxText is the size of the largest index and of the largest packed-refs that are read: an index of a million entries or more. It
+// bounds an index also as the file that inner would write of it.
+const maxText = 128 << 20
+
+// readText reads an index or packed-refs, of at most maxText: parts of a string share its memory.
+func (d *folder) readText(rel string) (string, error) {
 	var text strings.Builder
-	err := d.readTo(&text, rel, most)
+	err := d.readTo(&text, rel, maxText)
 	return text.String(), err
 }
 

@@ -11,6 +11,7 @@ import (
 // TestDiskFull is a disk without room, the host's or that of the copy: a small tmpfs in namespaces of
 // its own. No ref moves, the copy stays, and everything crosses once there is room.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	if at := os.Getenv("INNER_TEST_GIT_FULL"); at != "" {
 		diskFull(t, at)
 		return
@@ -28,7 +29,7 @@ func TestDiskFull(t *testing.T) {
 }
 
 func diskFull(t *testing.T, at string) {
-	s := newScene(t)
+	s := newFixture(t)
 	small := filepath.Join(s.home, at)
 	t.Cleanup(func() { s.host(s.home, "umount "+small) })
 	s.host(s.home, "mkdir -p runs; mv app was; mkdir app; mount -t tmpfs -o size=64m none "+small+"; cp -a was/. app/")

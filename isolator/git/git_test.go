@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// scene is a repository of the host and a box in front of it.
-type scene struct {
+// fixture is a repository of the host and a box in front of it.
+type fixture struct {
 	t    *testing.T
 	home string
 	top  string // the work tree
@@ -21,27 +21,27 @@ type scene struct {
 	objects string // where the box sees objects, "" for the usual place
 }
 
-func newScene(t *testing.T) *scene {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := emptyScene(t)
+	s := emptyFixture(t)
 	s.host(s.home, "git init -q -b main app && cd app && echo one >a && mkdir d && echo two >d/b && git add . && git commit -qm first")
 	return s
 }
 
-func emptyScene(t *testing.T) *scene {
+func emptyFixture(t *testing.T) *fixture {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{t: t, home: home, top: filepath.Join(home, "app")}
+	s := &fixture{t: t, home: home, top: filepath.Join(home, "app")}
 	if s.git, err = exec.LookPath("git"); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func (s *scene) env() []string {
+func (s *fixture) env() []string {
 	return []string{
 		"HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@x", "GIT_COMMITTER_NAME=C", "GIT_COMMITTER_EMAIL=c@x",
@@ -51,7 +51,7 @@ func (s *scene) env() []string {
 }
 
 // host runs a script outside.
-func (s *scene) host(dir, script string) string {
+func (s *fixture) host(dir, script string) string {
 	s.t.Helper()
 	cmd := exec.Command("bash", "-euc", script)
 	cmd.Dir, cmd.Env = dir, s.env()
@@ -62,7 +62,7 @@ func (s *scene) host(dir, script string) string {
 	return string(out)
 }
 
-func (s *scene) stage(dir string, name string) *Copy {
+func (s *fixture) stage(dir string, name string) *Copy {
 	s.t.Helper()
 	r, err := Find(dir)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *scene) stage(dir string, name string) *Copy {
 }
 
 // try runs a script in a box that has the copy, and the host's repository read-only below it.
-func (s *scene) try(c *Copy, dir, script string) (string, error) {
+func (s *fixture) try(c *Copy, dir, script string) (string, error) {
 	args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run", "--unshare-pid", "--die-with-parent", "--bind", dir, dir}
 	for _, m := range c.Mounts {
 		if m.Write {
@@ -102,7 +102,7 @@ func (s *scene) try(c *Copy, dir, script string) (string, error) {
 	return string(out), err
 }
 
-func (s *scene) box(c *Copy, dir, script string) string {
+func (s *fixture) box(c *Copy, dir, script string) string {
 	s.t.Helper()
 	out, err := s.try(c, dir, script)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *scene) box(c *Copy, dir, script string) string {
 	return out
 }
 
-func (s *scene) cross(c *Copy, final bool) Report {
+func (s *fixture) cross(c *Copy, final bool) Report {
 	s.t.Helper()
 	rep, err := c.Cross(context.Background(), Crossing{Final: final})
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *scene) cross(c *Copy, final bool) Report {
 }
 
 // whole fails when git finds a fault in the host's repository, or a lock or a file of inner's was left.
-func (s *scene) whole(dir string) {
+func (s *fixture) whole(dir string) {
 	s.t.Helper()
 	out := s.host(dir, "git fsck --strict --no-dangling 2>&1; find \"$(git rev-parse --git-common-dir)\" -name '*.lock' -o -name 'inner-new*' -o -name 'tmp_*'")
 	for line := range strings.Lines(out) {
@@ -134,7 +134,7 @@ func (s *scene) whole(dir string) {
 const state = "git for-each-ref --format='%(objectname) %(refname)' | grep -v refs/inner; git status --porcelain; git symbolic-ref -q HEAD || git rev-parse HEAD; git stash list"
 
 func TestCommitCrosses(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "echo x >>a; git add a; git commit -qm second; git tag v1; git checkout -qb topic; echo y >n; git add n")
 	rep := s.cross(c, false)
@@ -149,7 +149,7 @@ func TestCommitCrosses(t *testing.T) {
 }
 
 // direct runs a script on a copy without a box: links are where the mounts would be.
-func (s *scene) direct(c *Copy, dir, script string) string {
+func (s *fixture) direct(c *Copy, dir, script string) string {
 	s.t.Helper()
 	for _, m := range c.Mounts {
 		if strings.HasPrefix(m.Dest, s.objects+"/") {
@@ -167,7 +167,7 @@ func (s *scene) direct(c *Copy, dir, script string) string {
 
 // TestHostMoves is the host and the box at work on the same things: nothing of either is lost.
 func TestHostMoves(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.top, "git branch side; git branch gone; echo h >h; git stash -qu")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "echo box >>a; git commit -qam box; git branch -f side; git branch -D gone; git stash drop -q; git tag both")
@@ -200,7 +200,7 @@ func TestHostMoves(t *testing.T) {
 
 // TestTwoBoxes is two boxes in one repository.
 func TestTwoBoxes(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	c, d := s.stage(s.top, "r1"), s.stage(s.top, "r2")
 	s.box(c, s.top, "git branch one; git tag same; git commit -q --allow-empty -m c")
 	s.box(d, s.top, "git branch two; git tag same $(git commit-tree -m d HEAD^{tree}); git commit -q --allow-empty -m d")
@@ -223,7 +223,8 @@ refs/tags/same first
 
 // TestHostGC is a host that throws away what the box still needs.
 func TestHostGC(t *testing.T) {
-	s := newScene(t)
+	t.Parallel()
+	s := newFixture(t)
 	s.host(s.top, "git switch -qc side; echo s >s; git add s; git commit -qm side; git switch -q main; echo staged >a; git add a")
 	c := s.stage(s.top, "r1")
 	if held, err := c.Hold(); err != nil || !held {
@@ -240,7 +241,7 @@ func TestHostGC(t *testing.T) {
 
 // TestSubmodules is a box that works in a submodule, and one that adds one.
 func TestSubmodules(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.home, "git init -q lib; cd lib; echo l >l; git add l; git commit -qm lib; cd ../app; git submodule --quiet add ../lib lib; git commit -qm lib")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "cd lib; echo x >>l; git commit -qam inlib; cd ..; git add lib; git commit -qm bump; git submodule --quiet add ../lib other; git commit -qm other")
@@ -263,7 +264,7 @@ func TestSubmodules(t *testing.T) {
 
 // TestWorktrees is a box that makes a worktree below the project, and one that works in a linked one.
 func TestWorktrees(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.top, "git worktree add -q ../far -b far; git worktree add -q near -b near")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "git worktree list; git worktree prune; git log --all >/dev/null; cd near; echo n >n; git add n; git commit -qm near; cd ..; git worktree add -q new -b new; cd new; echo x >x; git add x; git commit -qm new; echo y >x; git add x")
@@ -285,9 +286,24 @@ func TestWorktrees(t *testing.T) {
 	s.whole(s.top)
 }
 
+// TestWorktreeElsewhere is a worktree that the box makes in a folder of its own: its branch crosses.
+func TestWorktreeElsewhere(t *testing.T) {
+	s := newFixture(t)
+	c := s.stage(s.top, "r1")
+	s.box(c, s.top, "git worktree add -q /run/own -b own; cd /run/own; git commit -q --allow-empty -m own")
+	rep := s.cross(c, true)
+	if len(rep.Lines) != 1 || rep.Lines[0] != "the worktree own that the box made stays with it: it is outside of what a box changes here, but commits on its branch cross" {
+		t.Errorf("%+v", rep)
+	}
+	if got := s.host(s.top, "git log -1 --format=%s own; git worktree list | wc -l"); got != "own\n1\n" {
+		t.Error(got)
+	}
+	s.whole(s.top)
+}
+
 // TestTracking is a branch that follows another, and settings that stay.
 func TestTracking(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.home, "git clone -q --bare app o.git; cd app; git branch up; git push -q ../o.git up; git remote add o ../o.git; git fetch -q o")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "git checkout -q --track -b mine o/up; git config user.name evil; git remote add evil 'ext::touch owned'; git config branch.up.remote evil; git config branch.up.merge refs/heads/up")
@@ -303,7 +319,7 @@ func TestTracking(t *testing.T) {
 
 // TestKept is what the box deleted and moved back: it can be found outside.
 func TestKept(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.top, "git switch -qc topic; git commit -q --allow-empty -m topic; git switch -q main; git tag v1 topic; git branch merged; git branch -f back topic")
 	old := strings.TrimSpace(s.host(s.top, "git rev-parse topic"))
 	c := s.stage(s.top, "r1")
@@ -322,7 +338,7 @@ refs/tags/v1 first
 // TestIndexOutside is an index that both changed: the host's stays. One that the host only looked at is the
 // box's to change.
 func TestIndexOutside(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "echo x >>a; git add a")
 	s.host(s.top, "touch d/b; git status >/dev/null")
@@ -346,7 +362,7 @@ func TestIndexOutside(t *testing.T) {
 
 // TestChangedFileShows is a box that changes a file and says in its index that it did not.
 func TestChangedFileShows(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.top, "echo c >c; git add c; git commit -qm c")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "o=$(git rev-parse HEAD:a); echo evil >a; git add a; git update-index --cacheinfo 100644,$o,a; git update-index --assume-unchanged a; git add -f a || :; git update-index --skip-worktree d/b; echo evil >d/b; git rm -q --cached c")
@@ -358,7 +374,7 @@ func TestChangedFileShows(t *testing.T) {
 
 // TestMovedFolder is another repository in the place of the one that was found.
 func TestMovedFolder(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "git commit -q --allow-empty -m x")
 	s.host(s.top, "mv .git old; cp -r old .git")
@@ -372,7 +388,7 @@ func TestMovedFolder(t *testing.T) {
 
 // TestLocks are locks that a killed inner left, and that of another git.
 func TestLocks(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "echo x >>a; git commit -qam x; git switch -qc topic")
 	c.Close()
@@ -397,9 +413,66 @@ func TestLocks(t *testing.T) {
 	}
 }
 
+// TestLockOfKilledGit is a git of inner's that was killed when it had done its work and had not yet removed the
+// lock of the packed refs, which does not say whose it is. Nothing is left to do for which anybody would meet it.
+func TestLockOfKilledGit(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t)
+	s.host(s.top, "git branch gone; git pack-refs --all")
+	lock := filepath.Join(s.top, ".git", "packed-refs.lock")
+	s.host(s.home, "cat >git-that-dies <<'E'\n#!/bin/bash\n"+s.git+" \"$@\"; code=$?\n[ $1 != update-ref ] || { >"+lock+"; kill -9 $$; }\nexit $code\nE\nchmod +x git-that-dies")
+	real := s.git
+	s.git = filepath.Join(s.home, "git-that-dies")
+	c := s.stage(s.top, "r1")
+	s.box(c, s.top, "git branch -D gone")
+	if rep, err := c.Cross(context.Background(), Crossing{Final: true}); err == nil {
+		t.Errorf("it was not killed: %+v", rep)
+	}
+	if _, err := os.Stat(lock); err == nil {
+		t.Error("the lock is left while inner lives")
+	}
+	c.Close()
+	s.host(s.top, "! git rev-parse -q --verify gone; touch "+lock+"; cp "+real+" ../git-that-dies")
+	var left []Left
+	for begin := time.Now(); len(left) == 0 && time.Since(begin) < 10*time.Second; {
+		// A git that another test starts just now has the copy's lock until its exec.
+		var err error
+		if left, err = Recover(context.Background(), filepath.Join(s.home, "runs"), Crossing{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(lock); err == nil || len(left) != 1 || !left[0].Gone {
+		t.Errorf("the lock is left when inner was killed, too: %+v", left)
+	}
+	s.whole(s.top)
+}
+
+// TestMergeFileOutside is a file of a merge that the host has got meanwhile: as the box's, which is also what a
+// killed crossing leaves, and as another one.
+func TestMergeFileOutside(t *testing.T) {
+	for _, tc := range []struct{ host, want string }{
+		{"git reset -q HEAD", ""},
+		{"git rev-parse HEAD~ >.git/ORIG_HEAD", "ORIG_HEAD was changed outside, too"},
+	} {
+		s := newFixture(t)
+		s.host(s.top, "git commit -q --allow-empty -m second")
+		c := s.stage(s.top, "r1")
+		s.box(c, s.top, "git reset -q HEAD")
+		s.host(s.top, tc.host)
+		before := s.host(s.top, "cat .git/ORIG_HEAD")
+		rep := s.cross(c, true)
+		if got := strings.Join(rep.Lines, "\n"); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+			t.Errorf("%s: %q", tc.host, got)
+		}
+		if got := s.host(s.top, "cat .git/ORIG_HEAD"); got != before {
+			t.Errorf("%s: %s", tc.host, got)
+		}
+	}
+}
+
 // TestUnfinished is a rebase in the box: nothing of that work tree crosses, and the copy stays.
 func TestUnfinished(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.top, "git switch -qc side; echo s >a; git commit -qam s; git switch -q main; echo m >a; git commit -qam m")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "git tag before; git switch -q side; git rebase -q main || :")
@@ -428,7 +501,7 @@ func TestResume(t *testing.T) {
 		{name: "HEAD is odd", box: "echo x >.git/HEAD", why: "its HEAD says nothing that git understands"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := newScene(t)
+			s := newFixture(t)
 			s.host(s.top, "git switch -qc topic; echo t >a; git commit -qam t; git switch -q main; echo m >a; git commit -qam m; git switch -q topic")
 			one := s.stage(s.top, "one")
 			s.box(one, s.top, "git rebase -q main 2>/dev/null || true; "+tc.box)
@@ -492,7 +565,7 @@ func TestWorktreeRemoved(t *testing.T) {
 		{name: "files are there", box: "rm -r .git/worktrees/wt", left: "1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := newScene(t)
+			s := newFixture(t)
 			s.host(s.top, "git worktree add -q -b wt wt; "+tc.meanwhile)
 			c := s.stage(s.top, "r1")
 			s.box(c, s.top, tc.box+" 2>/dev/null || :")
@@ -523,7 +596,7 @@ func TestWorktreeRemoved(t *testing.T) {
 
 // TestLFS are files of Git LFS: what its name says crosses, nothing else does.
 func TestLFS(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, `cd .git; put() { mkdir -p lfs/objects/${1:0:2}/${1:2:2}; cat >lfs/objects/${1:0:2}/${1:2:2}/$1; }
 echo large | put $(echo large | sha256sum | cut -c1-64)
@@ -542,7 +615,7 @@ echo x >lfs/objects/x; mkdir -p lfs/objects/ab/cd; ln -s /etc/passwd lfs/objects
 // TestSubmoduleAdded is a submodule that the box adds: its repository is outside as well, with settings of
 // inner's, and the commit that has it crosses.
 func TestSubmoduleAdded(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.home, "git init -q -b main lib; cd lib; echo l >l; git add l; git commit -qm lib")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, `git submodule --quiet add "$HOME/lib" deep/sub; git commit -qm super; cd deep/sub; echo x >>l; git commit -qam inside; git switch -qc work; git config core.fsmonitor "touch ~/owned"; git config remote.origin.uploadpack "touch ~/owned;"; printf '#!/bin/sh\ntouch ~/owned\n' >$(git rev-parse --git-dir)/hooks/post-checkout; chmod +x $(git rev-parse --git-dir)/hooks/*; cd ../..; git commit -qam 'super two'`)

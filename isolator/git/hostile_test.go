@@ -107,7 +107,7 @@ func TestHostile(t *testing.T) {
 	for _, h := range hostile {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t)
+			s := newFixture(t)
 			s.host(s.home, "echo safe >.bashrc; git init -q secret; cd secret; echo token >s; git add s; git commit -qm secret")
 			c := s.stage(s.top, "r1")
 			before := s.host(s.home, "cd app; git rev-parse main; cat .git/config; ls -A .git/hooks")

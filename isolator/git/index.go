@@ -31,11 +31,7 @@ const (
 	extraIntent = 0x2000 // intent-to-add
 )
 
-const (
-	// Most bytes of an index, as the file it is and as the one that inner would write of it: a million entries or more.
-	maxIndexBytes = 128 << 20
-	statBytes     = 40
-)
+const statBytes = 40
 
 // indexEntry is one path of an index.
 type indexEntry struct {
@@ -178,7 +174,7 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 	e.name = p.name[:len(p.name)-drop] + p.text[p.at:p.at+length] // the second alone, but for version 4
 	p.name = e.name
 	// In version 4 names are made of those before: a small file can say a lot.
-	if p.size += statBytes + p.hash + 12 + len(e.name); p.size > maxIndexBytes {
+	if p.size += statBytes + p.hash + 12 + len(e.name); p.size > maxText {
 		return e, errTooLarge
 	}
 	// Git goes by this length, and would find the next entry elsewhere.

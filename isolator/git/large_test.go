@@ -19,7 +19,7 @@ func TestLarge(t *testing.T) {
 		"packed refs with holes": "echo '# pack-refs with: sorted ' >.git/packed-refs; truncate -s 100M .git/packed-refs",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t)
+			s := newFixture(t)
 			c := s.stage(s.top, "r1")
 			s.box(c, s.top, script)
 			var before, after runtime.MemStats
@@ -63,7 +63,7 @@ func TestLargeNames(t *testing.T) {
 
 // TestManyMoved is a box that changed more refs than it may: one line, no git, and the host's are as they were.
 func TestManyMoved(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.slowGit(":")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, `o=$(git rev-parse HEAD); seq -f "$o refs/tags/t%07.0f" 250001 >.git/packed-refs; git branch other; git commit -q --allow-empty -m second`)
@@ -81,7 +81,7 @@ func TestManyMoved(t *testing.T) {
 
 // TestRemoteHead is the symbolic ref that names the main branch of a remote: it is made, moved and removed as by git.
 func TestRemoteHead(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.top, "git update-ref refs/remotes/o/main HEAD; git update-ref refs/remotes/o/two HEAD; git update-ref refs/remotes/p/main HEAD; for r in o p; do git symbolic-ref refs/remotes/$r/HEAD refs/remotes/$r/main; done")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, "git symbolic-ref refs/remotes/o/HEAD refs/remotes/o/two; git symbolic-ref -d refs/remotes/p/HEAD; git update-ref refs/remotes/new/main HEAD; git symbolic-ref refs/remotes/new/HEAD refs/remotes/new/main")

@@ -298,7 +298,7 @@ func (x *exchange) newWorktree(name, rel string) (*viewState, string) {
 	top := filepath.Dir(pointer)
 	inside := slices.ContainsFunc(x.roots, func(root string) bool { return paths.Inside(root, top) })
 	if !inside {
-		return nil, "it is in a folder that is not the box's to write"
+		return nil, "it is outside of what a box changes here, but commits on its branch cross"
 	}
 	d, err := openFolder(top)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 // TestLinkOfTheHost is a submodule that the host's history has and its index has not any more: the box makes something in
 // its place and goes back to that commit.
 func TestLinkOfTheHost(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, script, stays string }{
 		{"branch", "git update-ref refs/heads/main then", "HEAD"},
 		{"another-branch", "git update-ref refs/heads/other then", "other"},
@@ -18,7 +19,7 @@ func TestLinkOfTheHost(t *testing.T) {
 		{"stash", "git update-ref --create-reflog -m x refs/stash $(git stash create; git rev-parse then)", "refs/stash"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newScene(t)
+			s := newFixture(t)
 			s.host(s.top, "git branch other; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub; git commit -qm sub; git tag then; git branch was; git rm -q --cached sub; git commit -qm gone")
 			before := s.host(s.top, "git rev-parse HEAD other; git symbolic-ref HEAD; git for-each-ref refs/stash")
 			x := s.stage(s.top, "r1")
@@ -39,7 +40,7 @@ func TestLinkOfTheHost(t *testing.T) {
 
 // TestCheckedOutMeanwhile is a branch that a person goes to while the box moves it: the files outside would not fit it.
 func TestCheckedOutMeanwhile(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.top, "echo x >>a; git commit -qam second; git branch dev")
 	c := s.stage(s.top, "r1")
 	s.host(s.top, "git switch -q dev")
@@ -55,6 +56,7 @@ func TestCheckedOutMeanwhile(t *testing.T) {
 
 // TestInParts counts how often what fails is tried.
 func TestInParts(t *testing.T) {
+	t.Parallel()
 	list := make([]int, 100_000)
 	for i := range list {
 		list[i] = i
@@ -84,7 +86,8 @@ func TestInParts(t *testing.T) {
 
 // TestRefsInTheWay are refs that cannot all be there: none of the others stays behind, and no value is lost.
 func TestRefsInTheWay(t *testing.T) {
-	s := newScene(t)
+	t.Parallel()
+	s := newFixture(t)
 	s.host(s.top, "for i in $(seq 150); do echo create refs/tags/t$i HEAD; done | git update-ref --stdin")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, `h=$(git commit-tree -m x HEAD^{tree}); m=$(git rev-parse HEAD); git tag -d $(git tag) >/dev/null; git pack-refs --all
@@ -103,7 +106,7 @@ func TestRefsInTheWay(t *testing.T) {
 // TestVacant is a submodule that was not initialised: git outside enters whatever is in its place.
 func TestVacant(t *testing.T) {
 	for _, there := range []string{"mkdir sub", "true", "echo text >sub"} {
-		s := newScene(t)
+		s := newFixture(t)
 		s.host(s.top, "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub; git commit -qm sub; "+there)
 		c := s.stage(s.top, "r1")
 		out, _ := s.try(c, s.top, "rm -rf sub || :; git init -q sub && git -C sub commit -q --allow-empty -m x && git -C sub config core.fsmonitor 'touch ~/owned' && echo made >sub/f || :")

@@ -28,7 +28,7 @@ func TestModes(t *testing.T) {
 func sameModes(t *testing.T, mask int, shared string) {
 	old := syscall.Umask(0o022)
 	defer func() { syscall.Umask(old) }()
-	s := newScene(t)
+	s := newFixture(t)
 	syscall.Umask(mask)
 	if shared != "" {
 		s.host(s.top, "git config core.sharedRepository "+shared)

@@ -57,8 +57,8 @@ func (x *exchange) findMoves() error {
 				if folded == nil {
 					folded = x.fold()
 				}
-				if twin := folded[strings.ToLower(name)]; twin != name && twin != "" {
-					m.why = "differs from " + plainText(twin, 200) + " by case only"
+				if other := folded[strings.ToLower(name)]; other != name && other != "" {
+					m.why = "differs from " + plainText(other, 200) + " by case only"
 				}
 			}
 		}

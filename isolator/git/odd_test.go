@@ -31,7 +31,7 @@ func TestOddKinds(t *testing.T) {
 	for kind, put := range oddKinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t)
+			s := newFixture(t)
 			s.host(s.home, "git init -q lib; cd lib; git commit -q --allow-empty -m lib; cd ../app; git submodule --quiet add ../lib lib; git commit -qm sub; git worktree add -q wt; git tag then; git gc -q; git branch loose; echo x >>a; git stash -q")
 			c := s.stage(s.top, "r1")
 			s.box(c, s.top, "echo one >>a; git commit -qam two; echo y >>a; git stash -q; git worktree add -q new; git switch -q --detach; git merge -q --no-commit -s ours loose~1 || true; git repack -q; git -C lib commit -q --allow-empty -m in; git bisect start >/dev/null")

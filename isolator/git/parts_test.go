@@ -35,7 +35,7 @@ func TestFind(t *testing.T) {
 		{"git-file-text", "mkdir v; echo hello >v/.git; cd v; pwd", "not git's"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newScene(t)
+			s := newFixture(t)
 			r, err := Find(strings.TrimSpace(s.host(s.home, c.script)))
 			switch {
 			case err != nil:
@@ -51,7 +51,7 @@ func TestFind(t *testing.T) {
 			}
 		})
 	}
-	s := newScene(t)
+	s := newFixture(t)
 	if err := os.Mkdir(filepath.Join(s.home, "none"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestTreePath(t *testing.T) {
 
 // TestIndexAsGit writes indexes that git wrote, and asks git what is in them.
 func TestIndexAsGit(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.top, "mkdir x; for i in $(seq 30); do echo $i >x/$(printf 'n%.0s' $(seq $i)); done; ln -s a l; git add .; chmod +x a; git add a; echo i >i; git add -N i; git update-index --assume-unchanged d/b; git update-index --skip-worktree l; git branch c; echo 1 >a; git commit -qam 1; git switch -qf c; echo 2 >a; git commit -qam 2; git merge -q main || :")
 	for _, version := range []string{"2", "4"} {
 		s.host(s.top, "git update-index --force-write-index --index-version "+version)

@@ -168,7 +168,7 @@ func (p *plumbing) run(ctx context.Context, c call) error {
 }
 
 // errLate is what had no time left in an exchange.
-var errLate = errors.New("to look at it takes longer than an exchange may")
+var errLate = errors.New("looking at it takes longer than an exchange may take")
 
 // late says why there is no time left.
 func late(ctx context.Context) error {

@@ -86,7 +86,7 @@ func recoverOne(ctx context.Context, dir string, o Crossing) (l Left, found bool
 	}
 	l = Left{Dir: dir, Run: c.meta.Run, Repos: c.Repositories()}
 	c.roots = c.meta.Roots
-	l.Err = c.unlockAll()
+	l.Err = c.unlockAll(ctx)
 	if l.Err == nil {
 		o.Final = true
 		l.Report, l.Err = c.Cross(ctx, o)
@@ -111,7 +111,7 @@ const staleLock = 2 * time.Second
 // unlockAll takes away the locks that a killed run left in the host's repositories: its own,
 // which it can tell, and those of a git that it had started and that was killed as well: they
 // are of refs that this run was about to move, and say what it was about to say.
-func (c *Copy) unlockAll() error {
+func (c *Copy) unlockAll(ctx context.Context) error {
 	var errs []error
 	for _, u := range c.meta.Units {
 		host, box, err := c.openUnit(u)
@@ -137,7 +137,7 @@ func (c *Copy) unlockAll() error {
 			for name := range b.meant {
 				errs = append(errs, host.unlock(name, c.meta.Run))
 			}
-			errs = append(errs, c.unlockRefs(host, b))
+			errs = append(errs, c.unlockRefs(ctx, host, b))
 			b.log.Close()
 		}
 		host.close()
@@ -147,15 +147,18 @@ func (c *Copy) unlockAll() error {
 
 // unlockRefs takes away the locks of refs that a git of this run left when it was killed. None of them is at
 // work when this is called: each holds the lock of the copy. Those below refs/inner/RUN are nobody else's.
-func (c *Copy) unlockRefs(host *folder, b *base) error {
+// What may be another git's is waited for, some seconds: later nobody would know that it was ours.
+func (c *Copy) unlockRefs(ctx context.Context, host *folder, b *base) error {
+	ctx, cancel := context.WithTimeout(ctx, stalePacked+time.Second)
+	defer cancel()
 	var errs []error
 	deleted := false
 	for name, value := range b.meant {
-		errs = append(errs, staleRefLock(host, name, value))
+		errs = append(errs, staleRefLock(ctx, host, name, value))
 		deleted = deleted || value == ""
 	}
 	if deleted {
-		errs = append(errs, staleLockOf(host, "packed-refs", stalePacked, func(data []byte) bool { return len(data) == 0 }))
+		errs = append(errs, staleLockOf(ctx, host, "packed-refs", stalePacked, func(data []byte) bool { return len(data) == 0 }))
 	}
 	own := "refs/inner/" + c.meta.Run
 	if host.isDir(own) {
@@ -184,20 +187,29 @@ func (c *Copy) unlockRefs(host *folder, b *base) error {
 // while, and the lock does not say whose it is.
 const stalePacked = 5 * time.Second
 
-func staleRefLock(host *folder, name, value string) error {
-	return staleLockOf(host, name, staleLock, func(data []byte) bool { return len(data) == 0 || strings.TrimSpace(string(data)) == value })
+func staleRefLock(ctx context.Context, host *folder, name, value string) error {
+	return staleLockOf(ctx, host, name, staleLock, func(data []byte) bool { return len(data) == 0 || strings.TrimSpace(string(data)) == value })
 }
 
-// staleLockOf removes the lock of a file if it is old and has what ours would.
-func staleLockOf(host *folder, name string, age time.Duration, ours func([]byte) bool) error {
+// staleLockOf removes the lock of a file if it has what ours would, once it is old.
+func staleLockOf(ctx context.Context, host *folder, name string, age time.Duration, ours func([]byte) bool) error {
 	lock := name + ".lock"
-	st, err := host.stat(lock)
-	if err != nil || time.Since(time.Unix(st.Mtim.Unix())) < age {
-		return nil
+	for {
+		st, err := host.stat(lock)
+		if err != nil {
+			return nil
+		}
+		data, err := host.read(lock, maxLoose)
+		if err != nil || !ours(data) {
+			return nil
+		}
+		if time.Since(time.Unix(st.Mtim.Unix())) >= age {
+			return host.remove(lock)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
-	data, err := host.read(lock, maxLoose)
-	if err != nil || !ours(data) {
-		return nil
-	}
-	return host.remove(lock)
 }

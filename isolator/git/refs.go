@@ -15,13 +15,11 @@ import (
 
 const stashRef = "refs/stash"
 
-// Most refs, and most bytes of packed-refs and of one loose ref, that are read of a
-// repository.
+// Most refs, bytes of one loose ref, and folders of refs that are read of a repository.
 const (
-	maxRefs   = 1_500_000
-	maxPacked = 128 << 20
-	maxLoose  = 4096
-	maxDirs   = 200_000
+	maxRefs  = 1_500_000
+	maxLoose = 4096
+	maxDirs  = 200_000
 )
 
 // refs are the refs of a repository by name, as the object they name in hexadecimal
@@ -125,7 +123,7 @@ func readRefs(common *folder, digits int, known *packed) (refSet, error) {
 		} else {
 			loose[name] = value
 		}
-		if size += digits + len(" \n") + len(name); size > maxPacked || len(loose)+len(set.odd) > maxRefs {
+		if size += digits + len(" \n") + len(name); size > maxText || len(loose)+len(set.odd) > maxRefs {
 			return errTooMany
 		}
 		return nil
@@ -159,7 +157,7 @@ func (p *packed) read(common *folder, digits int) error {
 	if err == nil && p.refs != nil && st.Ino == p.stat.Ino && st.Ctim == p.stat.Ctim && st.Size == p.stat.Size && time.Since(time.Unix(st.Ctim.Unix())) > time.Second {
 		return nil
 	}
-	text, rerr := common.readText("packed-refs", maxPacked)
+	text, rerr := common.readText("packed-refs")
 	if err := errors.Join(err, rerr); err != nil {
 		return err
 	}

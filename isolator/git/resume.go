@@ -178,7 +178,7 @@ func (r *resumer) moved(was, v *view) string {
 		if v.Index != "" {
 			return v.Index
 		}
-		ix, _, _ := readIndex(c.state, baseIndexName(u, v), u.Digits/2)
+		ix, _ := readIndex(c.state, baseIndexName(u, v), u.Digits/2)
 		return orNone(ix.digest())
 	}
 	switch {
@@ -217,7 +217,7 @@ func (r *resumer) state(v *view) error {
 	for _, e := range list {
 		switch name := v.file(e.Name()); {
 		case e.Name() == "index":
-			err = copyOne(name, maxIndexBytes)
+			err = copyOne(name, maxText)
 		case e.Type().IsRegular() && strings.Trim(e.Name(), "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "":
 			err = copyOne(name, maxSmall)
 		case e.IsDir() && slices.Contains(busyFolders(), e.Name()), e.IsDir() && v.Rel != "" && e.Name() == "refs":

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +23,8 @@ type Options struct {
 	// Profile and Grants say which boxes may go on with what this one leaves unfinished: those that have the same. Grants
 	// stands for all that the run may do.
 	Profile, Grants string
+	// Ignored are patterns of files that the box's git ignores, besides those of the repository.
+	Ignored []string
 	// Objects is the folder of the box below which it sees the host's objects.
 	Objects string
 	// Name and Email are who the logs of the host name for what inner does there.
@@ -56,6 +56,7 @@ type Copy struct {
 	objects string
 	roots   []string
 	clean   func([]gitconfig.Entry) []gitconfig.Entry
+	ignored []string
 	bases   map[int]*base
 	seen    map[int]*boxState
 	start   traces // of the box's git directory, see untouched
@@ -74,7 +75,7 @@ func Stage(r *Repo, o Options) (c *Copy, err error) {
 		return nil, fmt.Errorf("%q cannot be the name of a run", o.Run)
 	}
 	c = &Copy{
-		path: o.Dir, objects: o.Objects, roots: o.Roots, clean: o.Clean,
+		path: o.Dir, objects: o.Objects, roots: o.Roots, clean: o.Clean, ignored: o.Ignored,
 		meta: meta{Version: 1, Run: o.Run, Git: o.Git, Name: o.Name, Email: o.Email, Roots: o.Roots, Profile: o.Profile, Grants: o.Grants},
 	}
 	if c.clean == nil {
@@ -222,15 +223,4 @@ func (c *Copy) Repositories() []string {
 		out = append(out, u.Common)
 	}
 	return out
-}
-
-// Tops are the work trees that the box has.
-func (c *Copy) Tops() []string {
-	tops := map[string]bool{}
-	for _, u := range c.meta.Units {
-		for _, v := range u.Views {
-			tops[v.Top] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(tops))
 }

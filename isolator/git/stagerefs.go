@@ -48,7 +48,7 @@ func (s *stager) refs() error {
 	if err != nil {
 		return err
 	}
-	text, err := s.from.readText("packed-refs", maxPacked)
+	text, err := s.from.readText("packed-refs")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -145,12 +145,31 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// ignore adds the patterns of the caller to those of the repository.
+func (s *stager) ignore() error {
+	const name = "info/exclude"
+	if len(s.copy.ignored) == 0 {
+		return nil
+	}
+	old, err := s.to.read(name, maxSmall)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.to.remove(name); err != nil {
+		return err
+	}
+	return s.to.create(name, append(old, "\n"+strings.Join(s.copy.ignored, "\n")+"\n"...), 0o600, false)
+}
+
 // common copies what all worktrees share besides refs and objects.
 func (s *stager) common() error {
 	for _, name := range []string{"shallow", "info/exclude", "info/attributes", "info/sparse-checkout"} {
 		if err := s.copyText(name, maxSmall); err != nil {
 			return err
 		}
+	}
+	if err := s.ignore(); err != nil {
+		return err
 	}
 	hooks, err := s.from.list("hooks", maxFiles)
 	if err != nil {

@@ -66,7 +66,7 @@ func (s *stager) view(v *view) error {
 	}
 	for _, e := range list {
 		if strings.HasPrefix(e.Name(), "sharedindex.") && e.Type().IsRegular() {
-			if err := s.copyIf(v.file(e.Name()), maxIndexBytes); err != nil {
+			if err := s.copyIf(v.file(e.Name()), maxText); err != nil {
 				return err
 			}
 		}
@@ -120,13 +120,13 @@ func (s *stager) index(v *view) error {
 	if err == nil {
 		st, err = kept.stat(to)
 	} else {
-		_, err = s.from.copyFile(name, kept, to, maxIndexBytes, 0o600)
+		_, err = s.from.copyFile(name, kept, to, maxText, 0o600)
 	}
 	if err != nil {
 		return err
 	}
 	v.HostFile = fileID(st, false)
-	if _, err := kept.copyFile(to, s.to, name, maxIndexBytes, 0o600); err != nil {
+	if _, err := kept.copyFile(to, s.to, name, maxText, 0o600); err != nil {
 		return err
 	}
 	if st, err = s.to.stat(name); err == nil {

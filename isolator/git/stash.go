@@ -108,21 +108,7 @@ func (x *exchange) carryStash(ctx context.Context, m *move) error {
 		x.u.Stash = ""
 		return nil
 	}
-	if err := errors.Join(x.host.mkdir("logs/refs", folderMode), x.host.mkdir("refs", folderMode)); err != nil {
-		return err
-	}
-	err = x.host.locked(stashRef, x.meta.Run, []byte(m.new+"\n"), fileMode, func() error {
-		again, err := readRefs(x.host, x.u.Digits, &packed{})
-		if err != nil {
-			return err
-		}
-		if again.refs[stashRef] != m.old {
-			return errors.New("the stash was changed outside just now")
-		}
-		name := "logs/" + stashRef
-		return x.host.replace(name, tempName(name, x.meta.Run), []byte(text.String()), fileMode, true)
-	})
-	if err != nil {
+	if err := x.writeStash(m, text.String()); err != nil {
 		return err
 	}
 	m.done = true
@@ -134,6 +120,24 @@ func (x *exchange) carryStash(ctx context.Context, m *move) error {
 		}
 	}
 	return x.base.write('=', map[string]string{m.name: m.new})
+}
+
+// writeStash sets the ref of the stash and its log, if the ref is still where it was.
+func (x *exchange) writeStash(m *move, log string) error {
+	if err := errors.Join(x.host.mkdir("logs/refs", folderMode), x.host.mkdir("refs", folderMode)); err != nil {
+		return err
+	}
+	return x.host.locked(stashRef, x.meta.Run, []byte(m.new+"\n"), fileMode, func() error {
+		again, err := readRefs(x.host, x.u.Digits, &packed{})
+		if err != nil {
+			return err
+		}
+		if again.refs[stashRef] != m.old {
+			return errors.New("the stash was changed outside just now")
+		}
+		name := "logs/" + stashRef
+		return x.host.replace(name, tempName(name, x.meta.Run), []byte(log), fileMode, true)
+	})
 }
 
 // keepStashes keeps entries of the host's stash that the box dropped.

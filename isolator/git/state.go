@@ -109,7 +109,7 @@ func (u *unit) baseName() string { return fmt.Sprintf("refs.%d", u.N) }
 
 func (c *Copy) loadBase(u *unit) (*base, error) {
 	b := &base{refs: refs{}, meant: map[string]string{}}
-	text, err := c.state.readText(u.baseName(), maxPacked)
+	text, err := c.state.readText(u.baseName())
 	if err == nil {
 		err = packedRefs(text, u.Digits, b.refs)
 	}

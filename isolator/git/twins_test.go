@@ -106,8 +106,8 @@ git diff; git diff --cached --raw --abbrev=64
 git log --exclude='refs/inner/*' --all --format=%H | sort
 ls $(git rev-parse --git-dir) | grep -E '^[A-Z_]*_(HEAD|MSG|MODE)$' | grep -v -E 'FETCH_HEAD|COMMIT_EDITMSG|ORIG_HEAD|REBASE_HEAD' || :`
 
-// copyOf makes the scene a copy of another: worktrees and remotes lead to paths in it. It returns where dir is then.
-func (s *scene) copyOf(from *scene, dir string) string {
+// copyOf makes the fixture a copy of another: worktrees and remotes lead to paths in it. It returns where dir is then.
+func (s *fixture) copyOf(from *fixture, dir string) string {
 	s.t.Helper()
 	dir = s.home + strings.TrimPrefix(dir, from.home)
 	s.host(s.home, "cp -a "+from.home+"/. .; find . -name .git -type f -o -name gitdir -o -name config | xargs sed -i 's,"+from.home+"/,"+s.home+"/,'; cd "+dir+"; git update-index -q --refresh")
@@ -119,7 +119,7 @@ func (s *scene) copyOf(from *scene, dir string) string {
 func TestTwins(t *testing.T) {
 	all := os.Getenv("INNER_TEST_GIT_ALL") != ""
 	for n, k := range kinds {
-		template := newScene(t)
+		template := newFixture(t)
 		template.host(template.home, build)
 		lines := strings.Fields(template.host(template.home, k.text))
 		made := lines[len(lines)-1]
@@ -132,9 +132,9 @@ func TestTwins(t *testing.T) {
 				if k.name == "sha256" && (script.name == "fetch" || script.name == "pull") {
 					t.Skip("git cannot fetch from the other kind of repository")
 				}
-				in, out := emptyScene(t), emptyScene(t)
+				in, out := emptyFixture(t), emptyFixture(t)
 				var dirs [2]string
-				for i, s := range []*scene{in, out} {
+				for i, s := range []*fixture{in, out} {
 					dirs[i] = s.copyOf(template, made)
 				}
 				text := strings.ReplaceAll(script.text, "../origin.git", "$HOME/origin.git")

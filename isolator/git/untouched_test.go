@@ -8,7 +8,7 @@ import (
 
 // TestUntouched is a run that never used git: its end reads no ref. Whatever changes in the box's git directory is noticed.
 func TestUntouched(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.host(s.top, "git branch b; git pack-refs --all")
 	for i, change := range []string{
 		"", "printf '#' >>config", "printf 'ref: refs/heads/main' | dd of=HEAD conv=notrunc status=none; touch -d @1 HEAD", "mv packed-refs p; mv p packed-refs",
@@ -32,6 +32,7 @@ func TestUntouched(t *testing.T) {
 
 // TestRefsArePacked is what the box sees of the host's refs, which it gets in one file.
 func TestRefsArePacked(t *testing.T) {
+	t.Parallel()
 	const all = "git for-each-ref --format='%(objectname) %(refname) %(*objectname) %(symref)'; git show-ref -d; git rev-parse HEAD; git bisect log 2>&1 | head -3; git stash list --format=%gd"
 	for name, script := range map[string]string{
 		"loose":             "git branch b; git branch x/y",
@@ -43,7 +44,7 @@ func TestRefsArePacked(t *testing.T) {
 		"other kinds":       "git branch b; git symbolic-ref refs/remotes/o/HEAD refs/remotes/o/main; git update-ref refs/remotes/o/main HEAD; git update-ref refs/notes/commits HEAD; echo n >a; git stash -q; git bisect start; git bisect bad",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t)
+			s := newFixture(t)
 			s.host(s.top, script)
 			c := s.stage(s.top, "r1")
 			if in, out := s.box(c, s.top, all), s.host(s.top, all); in != out {

@@ -44,7 +44,7 @@ func vacant(dir *folder, tree string, digits int) ([]string, error) {
 		if e.Name() != "index" && !strings.HasPrefix(e.Name(), "sharedindex.") || !e.Type().IsRegular() {
 			continue
 		}
-		text, err := dir.readText(e.Name(), maxIndexBytes)
+		text, err := dir.readText(e.Name())
 		if err != nil {
 			return nil, err
 		}

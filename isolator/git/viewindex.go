@@ -38,7 +38,7 @@ func (x *exchange) agreed(s *viewState) {
 	}
 	ix := s.hostIndex
 	if !s.hostRead || fileID(s.hostStat, false) != s.HostFile {
-		ix, _, _ = readIndex(x.state, x.baseIndex(s.view), x.u.Digits/2)
+		ix, _ = readIndex(x.state, x.baseIndex(s.view), x.u.Digits/2)
 	}
 	s.Index = orNone(ix.digest())
 	s.Box = s.Index
@@ -58,7 +58,7 @@ func orNone(digest string) string {
 func (x *exchange) hostIndexRead(s *viewState) *index {
 	if !s.hostRead {
 		s.hostRead = true
-		s.hostIndex, _, _ = readIndex(x.host, s.file("index"), x.u.Digits/2)
+		s.hostIndex, _ = readIndex(x.host, s.file("index"), x.u.Digits/2)
 	}
 	return s.hostIndex
 }
@@ -83,20 +83,12 @@ func baseIndexName(u *unit, v *view) string {
 	return fmt.Sprintf("index.%d.%s", u.N, strings.ReplaceAll(v.Rel, "/", "."))
 }
 
-func readIndex(d *folder, name string, hashLen int) (*index, unix.Stat_t, error) {
-	st, err := d.stat(name)
+func readIndex(d *folder, name string, hashLen int) (*index, error) {
+	text, err := d.readText(name)
 	if err != nil {
-		return nil, st, err
+		return nil, err
 	}
-	text, err := d.readText(name, maxIndexBytes)
-	if err != nil {
-		return nil, st, err
-	}
-	ix, err := parseIndex(text, hashLen)
-	if err != nil {
-		return nil, st, err
-	}
-	return ix, st, nil
+	return parseIndex(text, hashLen)
 }
 
 func (x *exchange) boxIndexOf(s *viewState) error {
@@ -108,7 +100,7 @@ func (x *exchange) boxIndexOf(s *viewState) error {
 		s.boxDigest, s.boxSame = orNone(s.Box), true
 		return nil
 	}
-	s.boxIndex, _, err = readIndex(x.box, s.file("index"), x.u.Digits/2)
+	s.boxIndex, err = readIndex(x.box, s.file("index"), x.u.Digits/2)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

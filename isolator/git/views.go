@@ -48,10 +48,17 @@ func (v *viewState) indexChanged() bool {
 	return !v.boxSame && v.boxDigest != "" && v.boxDigest != v.Box
 }
 
+// wanted is the digest of a file of a merge as the box has it, "" when it has none.
+func (v *viewState) wanted(name string) string {
+	if data, has := v.merge[name]; has {
+		return digest(data)
+	}
+	return ""
+}
+
 func (v *viewState) mergeChanged() bool {
 	for _, name := range mergeFiles() {
-		data, has := v.merge[name]
-		if !has && v.Merge[name] != "" || has && digest(data) != v.Merge[name] {
+		if v.wanted(name) != v.Merge[name] {
 			return true
 		}
 	}
@@ -302,27 +309,31 @@ func (x *exchange) logHead(v *viewState, old, now string) error {
 // carryMerge writes or removes the files of a merge. What the host has changed itself stays.
 func (x *exchange) carryMerge(v *viewState) error {
 	for _, name := range mergeFiles() {
-		data, has := v.merge[name]
-		was := v.Merge[name]
-		if !has && was == "" || has && digest(data) == was {
+		was, want, now := v.Merge[name], v.wanted(name), ""
+		if want == was {
 			continue
 		}
-		host, err := x.host.read(v.file(name), 1<<20)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			host = nil
-		case err != nil:
+		switch host, err := x.host.read(v.file(name), 1<<20); {
+		case err == nil:
+			now = digest(host)
+		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
-		if now := digest(host); host != nil && now != was || host == nil && was != "" {
+		switch now {
+		case want: // the host did the same, or a crossing was killed before it noted this
+			v.Merge[name] = want
+			continue
+		case was:
+		default:
 			x.say("%s: %s was changed outside, too, and stays as it is there", v.Top, name)
 			continue
 		}
+		data, has := v.merge[name]
 		if !has {
 			if err := x.host.remove(v.file(name)); err != nil {
 				return err
 			}
-			delete(v.Merge, name)
+			v.Merge[name] = ""
 			continue
 		}
 		to := x.host // git writes some as refs, and some as plain files
@@ -332,7 +343,7 @@ func (x *exchange) carryMerge(v *viewState) error {
 		if err := to.replace(v.file(name), tempName(v.file(name), x.meta.Run), data, fileMode, true); err != nil {
 			return err
 		}
-		v.Merge[name] = digest(data)
+		v.Merge[name] = want
 	}
 	for name := range v.Busy {
 		if !x.box.has(v.file(name)) && x.host.isDir(v.file(name)) { // finished in the box

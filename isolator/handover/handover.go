@@ -10,7 +10,8 @@
 // What the program leaves is a stranger's word. The bundle is copied before it is looked at;
 // it must have exactly the one branch, Branch; its objects are checked (fsck), and it must
 // build on the commit that the run began at. It is never pushed to a branch that is not below
-// refs/heads/inner, and never over one that is there.
+// refs/heads/inner, and never over one that is there (the lease of Publish), but for what an earlier
+// try of the same task left: an engine may run one again.
 //
 // git is run without the configuration of any user, without hooks, and asks nobody.
 package handover
@@ -25,7 +26,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/enr/inner/internal/helper"
 	"github.com/enr/inner/profile/gitconfig"
@@ -41,6 +44,7 @@ var ErrNothing = errors.New("nothing was committed and nothing was changed")
 type Git struct {
 	Program string // path of git; "" looks on PATH
 	Token   string // for the servers that it fetches from and pushes to; "" for none
+	Person  bool   // a person's own settings and logins count, and ssh
 }
 
 // run runs git in a folder, and returns what it prints.
@@ -49,15 +53,21 @@ func (g Git) run(ctx context.Context, dir string, words ...string) (string, erro
 	if program == "" {
 		var err error
 		if program, err = exec.LookPath("git"); err != nil {
-			return "", errors.New("git was not found: it belongs into the image")
+			return "", errors.New("git was not found: it belongs in the image")
 		}
 	}
 	// What a repository's own configuration could have executed is off.
-	cmd := exec.CommandContext(ctx, program, append([]string{
+	settings := []string{
 		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never",
 		"-c", "protocol.https.allow=always", "-c", "protocol.http.allow=always", "-c", "protocol.file.allow=always",
-		"-c", "credential.helper=", "-c", "gc.auto=0", "-c", "commit.gpgSign=false", "-c", "advice.detachedHead=false",
-	}, words...)...)
+		"-c", "gc.auto=0", "-c", "commit.gpgSign=false", "-c", "advice.detachedHead=false",
+	}
+	if g.Person {
+		settings = append(settings, "-c", "protocol.ssh.allow=always")
+	} else {
+		settings = append(settings, "-c", "credential.helper=")
+	}
+	cmd := exec.CommandContext(ctx, program, append(settings, words...)...)
 	cmd.Dir = dir
 	cmd.Env = g.environment()
 	var out, complaint bytes.Buffer
@@ -75,6 +85,10 @@ func (g Git) run(ctx context.Context, dir string, words ...string) (string, erro
 // environment is that of git: where to find programs and a proxy, and no configuration but the
 // token, which nobody sees in a list of processes and which no repository keeps.
 func (g Git) environment() []string {
+	if g.Person {
+		env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "GIT_SSH") })
+		return append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	}
 	env := []string{
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "LC_ALL=C",
 		"GIT_AUTHOR_NAME=inner", "GIT_AUTHOR_EMAIL=inner@localhost", "GIT_COMMITTER_NAME=inner", "GIT_COMMITTER_EMAIL=inner@localhost",
@@ -116,20 +130,23 @@ func verb(words []string) string {
 
 // Head is the commit that a folder is at.
 func (g Git) Head(ctx context.Context, dir string) (string, error) {
-	out, err := g.run(ctx, dir, "rev-parse", "--verify", "HEAD^{commit}")
-	return strings.TrimSpace(out), err
+	return g.word(ctx, dir, "rev-parse", "--verify", "HEAD^{commit}")
 }
 
 // Checkout puts a repository at one commit into dir, which does not exist or is empty, on a
 // branch called inner.
 func (g Git) Checkout(ctx context.Context, repo, commit, dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
 	if _, err := g.run(ctx, "/", "clone", "--quiet", "--no-checkout", "--", repo, dir); err != nil {
 		return err
 	}
-	_, err := g.run(ctx, dir, "checkout", "--quiet", "-B", "inner", commit, "--")
+	_, err = g.run(ctx, dir, "checkout", "--quiet", "-B", "inner", commit, "--")
 	return err
 }
 
@@ -150,7 +167,7 @@ func (g Git) Leave(ctx context.Context, dir, base, bundle string) error {
 		return err
 	}
 	// git add looks into submodules, with what their own configuration has it execute.
-	if changed != "" && !gitlink.MatchString(links) {
+	if changed != "" && !gitlink().MatchString(links) {
 		if _, err := g.run(ctx, dir, "add", "--all", "--", "."); err != nil {
 			return err
 		}
@@ -197,12 +214,19 @@ type Result struct {
 	Bundle       string
 	Repo, Commit string // where it goes, and what the run began at
 	Ref          string // refs/heads/inner/FLEET/INDEX
+	Run          string // what the tries of one task share, and nothing else does: hexadecimal digits and "-"; "" is not known
 }
 
+// stamp is the message of the commit that Publish puts on top of a result whose run is known.
+func (r Result) stamp() string { return "inner: the result of a run\n\nInner-Run: " + r.Run + "\n" }
+
 var (
-	published = regexp.MustCompile(`^refs/heads/inner/[a-z0-9][-a-z0-9]{0,51}/[0-9]{1,4}$`)
-	gitlink   = regexp.MustCompile(`(?m)^160000 `)
-	headLine  = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64}) ` + Branch + `\n$`)
+	published = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^refs/heads/inner/[a-z0-9][-a-z0-9]{0,51}/[0-9]{1,4}$`)
+	})
+	runID    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-0-9a-f]{0,64}$`) })
+	gitlink  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^160000 `) })
+	headLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64}) ` + Branch + `\n$`) })
 )
 
 // maxBundle is the largest bundle that is taken, in bytes.
@@ -211,8 +235,11 @@ const maxBundle = 1 << 30
 // Publish checks a bundle and pushes it. It returns the commit. The error is ErrNothing when
 // there is no bundle.
 func (g Git) Publish(ctx context.Context, r Result) (commit string, err error) {
-	if !published.MatchString(r.Ref) {
+	if !published().MatchString(r.Ref) {
 		return "", fmt.Errorf("%q is not refs/heads/inner/FLEET/INDEX", r.Ref)
+	}
+	if !runID().MatchString(r.Run) {
+		return "", fmt.Errorf("%q is not a run: hexadecimal digits and \"-\"", r.Run)
 	}
 	dir, err := os.MkdirTemp("", "publish")
 	if err != nil {
@@ -231,7 +258,7 @@ func (g Git) Publish(ctx context.Context, r Result) (commit string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if !headLine.MatchString(heads) {
+	if !headLine().MatchString(heads) {
 		return "", fmt.Errorf("the bundle does not hold %s and nothing else: %q", Branch, heads)
 	}
 	if _, err := g.run(ctx, repo, "fetch", "--quiet", "--no-tags", "--", r.Repo, "+refs/heads/*:refs/base/*"); err != nil {
@@ -246,9 +273,39 @@ func (g Git) Publish(ctx context.Context, r Result) (commit string, err error) {
 	if _, err := g.run(ctx, repo, "merge-base", "--is-ancestor", r.Commit, "refs/result/0"); err != nil {
 		return "", fmt.Errorf("what the bundle holds does not build on %s", r.Commit)
 	}
-	if _, err := g.run(ctx, repo, "push", "--quiet", "--no-verify", "--", r.Repo, "refs/result/0:"+r.Ref); err != nil {
+	tip, earlier := "refs/result/0", ""
+	if r.Run != "" {
+		if tip, err = g.word(ctx, repo, "commit-tree", "-p", tip, "-m", r.stamp(), tip+"^{tree}"); err != nil {
+			return "", err
+		}
+		if earlier, err = g.earlier(ctx, repo, r); err != nil {
+			return "", err
+		}
+	}
+	if _, err := g.run(ctx, repo, "push", "--quiet", "--no-verify", "--force-with-lease="+r.Ref+":"+earlier, "--", r.Repo, tip+":"+r.Ref); err != nil {
 		return "", err
 	}
-	out, err := g.run(ctx, repo, "rev-parse", "refs/result/0")
+	return g.word(ctx, repo, "rev-parse", tip)
+}
+
+// earlier is the commit that an earlier try of the same run pushed to its branch, as it was fetched;
+// "" when there is none, or when the branch is another run's, or somebody has gone on from there.
+// Who may push decides what a branch is: a box is none of those.
+func (g Git) earlier(ctx context.Context, repo string, r Result) (string, error) {
+	at := "refs/base/" + strings.TrimPrefix(r.Ref, "refs/heads/")
+	commit, err := g.word(ctx, repo, "for-each-ref", "--format=%(objectname)", at)
+	if err != nil || commit == "" {
+		return "", err
+	}
+	text, err := g.run(ctx, repo, "log", "-1", "--format=%cn <%ce>%n%B", commit)
+	if err != nil || strings.TrimSpace(text) != strings.TrimSpace("inner <inner@localhost>\n"+r.stamp()) {
+		return "", err
+	}
+	return commit, nil
+}
+
+// word is what git prints, without the end of the line.
+func (g Git) word(ctx context.Context, dir string, words ...string) (string, error) {
+	out, err := g.run(ctx, dir, words...)
 	return strings.TrimSpace(out), err
 }

@@ -68,6 +68,8 @@ type Facts struct {
 	Folders map[string][]Child `json:"-"`
 	// Entries are those of the working folder, for a run that keeps it as it is.
 	Entries []Child `json:"entries,omitempty"`
+	// Children are those of the protected folders in which the box has files of its own.
+	Children map[string][]Child `json:"children,omitempty"`
 	// Sockets are the pathname sockets something listens on (/proc/net/unix),
 	// links resolved.
 	Sockets []string `json:"sockets,omitempty"`
@@ -84,10 +86,10 @@ type Facts struct {
 	// SameFile holds, for a path asked about, the other names of that file in
 	// the folders the box will write.
 	SameFile map[string][]string `json:"same_file,omitempty"`
-	// Twins are the parts of a disk that are seen at two places, and Mounted is
+	// MountAliases are the parts of a disk that are seen at two places, and Mounted is
 	// where anything is mounted; both empty where there is none.
-	Twins   []Twin   `json:"twins,omitempty"`
-	Mounted []string `json:"mounted,omitempty"`
+	MountAliases []MountAlias `json:"twins,omitempty"`
+	Mounted      []string     `json:"mounted,omitempty"`
 	// MountsUnknown: the table of mounts cannot be read, so what is to be hidden may
 	// have names that nobody knows.
 	MountsUnknown bool `json:"mounts_unknown,omitempty"`

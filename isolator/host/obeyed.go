@@ -16,6 +16,9 @@ import (
 // costs every start. The nearest count; the others are looked at when the run ends.
 const maxObeyed = 64
 
+// maxLinking is how many folders of a folder that a tool obeys are looked through for links.
+const maxLinking = 100
+
 // survey is one look through the folders that the box can write.
 type survey struct {
 	looker
@@ -23,6 +26,7 @@ type survey struct {
 	roots  []string
 	global []gitconfig.Entry // the user's settings, which hold in every repository
 	found  []string
+	linked []string // links in folders among those, which lead to what the box can write
 	named  []string
 	wanted []Placeholder // folders of hooks and files of settings among those
 	repos  int
@@ -51,7 +55,8 @@ func (l looker) obeyed(writable, roots []string, homes []string, env map[string]
 	for _, root := range s.roots {
 		s.walk(root, slices.ContainsFunc(roots, func(r string) bool { return l.look(r).Real == root }))
 	}
-	return s.found[:min(len(s.found), maxObeyed)], s.named, s.wanted
+	found = append(s.found[:min(len(s.found), maxObeyed)], s.linked[:min(len(s.linked), maxObeyed)]...)
+	return found, s.named, s.wanted
 }
 
 // UserGit says where git finds the settings of the user and of the system. They are
@@ -75,9 +80,37 @@ func (s *survey) walk(root string, obeyed bool) {
 			case ok && !home && (hit.Row.Where != sensitive.Top || hit.Base == root || s.isTop(hit.Base)) && !slices.Contains(s.homes, hit.Base):
 				if obeyed && !hit.Row.Told {
 					s.found = append(s.found, p)
+					s.links(p, p+hit.Row.Trees)
 				}
 			case n.dir && !published(n.name) && !sensitive.PackageFolder(n.name):
 				queue = append(queue, p)
+			}
+		}
+	}
+}
+
+// links looks in a folder that a tool obeys for links to what the box can write: that is
+// obeyed as well. What is in a folder of work trees, trees, is the box's.
+func (s *survey) links(folder, trees string) {
+	real := s.look(folder).Real
+	todo := []string{folder}
+	for left := maxLinking; len(todo) > 0 && left > 0; left-- {
+		dir := todo[0]
+		todo = todo[1:]
+		for _, n := range s.list(dir) {
+			p := dir + "/" + n.name
+			switch {
+			case n.dir && p != trees:
+				todo = append(todo, p)
+			case n.link:
+				info := s.look(p)
+				to := info.Real
+				if info.Link { // the box could make what it leads to
+					_, to, _ = follow(p)
+				}
+				if !paths.Below(real, to) && slices.ContainsFunc(s.roots, func(root string) bool { return paths.Inside(root, to) }) {
+					s.linked = append(s.linked, p)
+				}
 			}
 		}
 	}

@@ -66,7 +66,7 @@ func Probe(r Request) Facts {
 	f.Obeyed, f.Named, wanted = l.obeyed(r.Writable, r.Obeyed, f.Homes(), f.Env)
 	l.note(&f, f.Obeyed...)
 	l.note(&f, f.Named...)
-	f.Folders = l.crowded(f.Paths)
+	f.Folders = l.fullFolders(f.Paths)
 	f.SameFile = l.sameFile(f.Paths, slices.Concat(r.Writable, r.Copied))
 	if f.SameFile == nil {
 		f.SameFile = others
@@ -74,7 +74,7 @@ func Probe(r Request) Facts {
 		maps.Copy(f.SameFile, others)
 	}
 	var known bool
-	f.Twins, f.Mounted, known = twins()
+	f.MountAliases, f.Mounted, known = aliases()
 	f.MountsUnknown = !known
 	f.Bare = map[string]bool{}
 	for _, p := range r.Bare {

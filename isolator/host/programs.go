@@ -26,20 +26,56 @@ type Program struct {
 // largestCopy bounds what is compared: copies under another name are scripts.
 const largestCopy = 1 << 20
 
+// executable is a file that programs are called by.
+type executable struct {
+	id    ID
+	size  int64
+	paths []string // as found
+	names []string
+}
+
+// program is the file, called by that name.
+func (f *executable) program(name string, again bool) Program {
+	p := Program{Name: name, Names: slices.Sorted(slices.Values(f.names)), Copy: again}
+	for _, path := range f.paths {
+		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(p.Files, real) {
+			p.Files = append(p.Files, real)
+		}
+	}
+	return p
+}
+
 // findPrograms looks for names in folders, as a shell does, and for every other
 // name that leads to the same files. Files below the folders skip do not count.
-func findPrograms(dirs, names, skip []string) []Program {
+func findPrograms(dirs, names, skip []string) (out []Program) {
 	if len(names) == 0 {
 		return nil
 	}
-	type file struct {
-		id    ID
-		size  int64
-		paths []string // as found
-		names []string
+	files := executables(dirs, names, skip)
+	for _, name := range names {
+		var found []*executable
+		for _, f := range files {
+			if slices.Contains(f.names, name) {
+				found = append(found, f)
+				out = append(out, f.program(name, false))
+			}
+		}
+		for _, f := range files {
+			i := slices.IndexFunc(f.names, func(n string) bool { return n != name && Stem(n) == Stem(name) })
+			if i < 0 || slices.Contains(found, f) {
+				continue
+			}
+			if slices.ContainsFunc(found, func(o *executable) bool { return o.size == f.size && equal(o.paths[0], f.paths[0], f.size) }) {
+				out = append(out, f.program(f.names[i], true))
+			}
+		}
 	}
-	var order []*file
-	files := map[ID]*file{}
+	return out
+}
+
+// executables returns those in the folders, in the order in which a shell finds them.
+func executables(dirs, names, skip []string) (order []*executable) {
+	files := map[ID]*executable{}
 	var read []string
 	for _, dir := range dirs {
 		real, err := filepath.EvalSymlinks(dir)
@@ -55,7 +91,7 @@ func findPrograms(dirs, names, skip []string) []Program {
 			}
 			f := files[idOf(fi)]
 			if f == nil {
-				f = &file{id: idOf(fi), size: fi.Size()}
+				f = &executable{id: idOf(fi), size: fi.Size()}
 				files[f.id] = f
 				order = append(order, f)
 			}
@@ -65,35 +101,7 @@ func findPrograms(dirs, names, skip []string) []Program {
 			}
 		}
 	}
-	var out []Program
-	program := func(name string, f *file, again bool) {
-		p := Program{Name: name, Names: slices.Sorted(slices.Values(f.names)), Copy: again}
-		for _, path := range f.paths {
-			if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(p.Files, real) {
-				p.Files = append(p.Files, real)
-			}
-		}
-		out = append(out, p)
-	}
-	for _, name := range names {
-		var found []*file
-		for _, f := range order {
-			if slices.Contains(f.names, name) {
-				found = append(found, f)
-				program(name, f, false)
-			}
-		}
-		for _, f := range order {
-			i := slices.IndexFunc(f.names, func(n string) bool { return n != name && Stem(n) == Stem(name) })
-			if i < 0 || slices.Contains(found, f) {
-				continue
-			}
-			if slices.ContainsFunc(found, func(o *file) bool { return o.size == f.size && equal(o.paths[0], f.paths[0], f.size) }) {
-				program(f.names[i], f, true)
-			}
-		}
-	}
-	return out
+	return order
 }
 
 // listed returns what is in a folder; of one that cannot be listed, the names that

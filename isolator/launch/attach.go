@@ -33,6 +33,12 @@ type Attached struct {
 // program has ended and the launcher with it, or the box goes on without this terminal. The
 // terminal has its modes back then.
 func Attach(path string, terminal *os.File) (a Attached, err error) {
+	switch state, err := waitForStart(path); {
+	case err != nil:
+		return a, err
+	case state == Stopped:
+		return a, &RefusedError{"it is stopped in the terminal it was started in, and not detached"}
+	}
 	sock, err := dial(path)
 	if err != nil {
 		return a, err
@@ -51,6 +57,9 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 	if sendMsg(sock, []byte{joinAsk}, fd) != nil {
 		return a, errNotLetIn
 	}
+	job := lookAt(launcherAt(sock))
+	sid, _ := unix.Getsid(0)
+	ofShell := job.session == sid && t.controls() // it is a job of the shell here, as this process is
 	said := make(chan []byte)
 	go listenTo(sock, said)
 	asked := time.After(joinPatience)
@@ -61,9 +70,13 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 			case !ok && a.Ended:
 				return a, nil
 			case !ok:
-				return a, errors.New("its inner has ended without a word")
+				return a, errors.New("its inner has ended without an answer")
 			case m[0] == joinDone:
-				asked = nil
+				if asked = nil; ofShell {
+					t.putFront(job.group)
+					defer t.putFront(unix.Getpgrp())
+					_ = sendMsg(sock, []byte{joinSize})
+				}
 			case m[0] == joinNo:
 				return a, &RefusedError{string(m[1:])}
 			case m[0] == joinLetGo:
@@ -106,37 +119,70 @@ func listenTo(sock int, said chan<- []byte) {
 	}
 }
 
-// Detach has the box whose launcher listens at path go on when its terminal is gone, and
-// lets go of the terminal of inner attach.
-func Detach(path string) error {
-	_, err := ask(path, joinLeave)
+// Detach has the box whose launcher listens at path go on without the terminal that it is
+// in, with a line of words there when it is the one that it was started in: the shell there
+// has its prompt again when Detach returns.
+func Detach(path, words string) error {
+	if _, err := waitForStart(path); err != nil {
+		return err
+	}
+	sock, err := dial(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(sock)
+	pid := launcherAt(sock)
+	stopped := lookAt(pid).stopped // by ^Z
+	if sendMsg(sock, append([]byte{joinLeave}, words...)) != nil {
+		return errNotLetIn
+	}
+	if stopped {
+		WakeUp(pid)
+	}
+	m, err := answerOf(sock)
+	if err == nil && m[0] == joinStops {
+		goOn(sock, pid)
+	}
 	return err
 }
 
 // State is where the terminal of that box is.
 func State(path string) (string, error) {
-	m, err := ask(path, joinState)
+	sock, err := dial(path)
 	if err != nil {
 		return "", err
 	}
-	return string(m), nil
+	defer unix.Close(sock)
+	if lookAt(launcherAt(sock)).stopped {
+		return Stopped, nil
+	}
+	if sendMsg(sock, []byte{joinState}) != nil {
+		return "", errNotLetIn
+	}
+	m, err := answerOf(sock)
+	if err != nil {
+		return "", err
+	}
+	return string(m[1:]), nil
 }
 
-// ask sends one word to a launcher, and returns what follows the first letter of the answer.
-func ask(path string, word byte) ([]byte, error) {
-	sock, err := dial(path)
-	if err != nil {
-		return nil, err
+// waitForStart waits for a program that is just being started, and says where its terminal
+// is then.
+func waitForStart(path string) (state string, err error) {
+	for end := time.Now().Add(joinPatience); ; time.Sleep(10 * time.Millisecond) {
+		if state, err = State(path); err != nil || state != Starting || time.Now().After(end) {
+			return state, err
+		}
 	}
-	defer unix.Close(sock)
-	if sendMsg(sock, []byte{word}) != nil {
-		return nil, errNotLetIn
-	}
-	var buf [256]byte
+}
+
+// answerOf is what a launcher answers.
+func answerOf(sock int) ([]byte, error) {
+	buf := make([]byte, maxMessage)
 	if pollOne(sock, unix.POLLIN, int(joinPatience/time.Millisecond)) == 0 {
 		return nil, errors.New("its inner does not answer")
 	}
-	n, _, fds, err := recvMsg(sock, buf[:])
+	n, _, fds, err := recvMsg(sock, buf)
 	closeAll(fds)
 	switch {
 	case err != nil || n == 0:
@@ -144,7 +190,16 @@ func ask(path string, word byte) ([]byte, error) {
 	case buf[0] == joinNo:
 		return nil, &RefusedError{string(buf[1:n])}
 	}
-	return buf[1:n], nil
+	return buf[:n], nil
+}
+
+// launcherAt is the process that listens at the other end, or 0.
+func launcherAt(sock int) int {
+	peer, err := unix.GetsockoptUcred(sock, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return 0
+	}
+	return int(peer.Pid)
 }
 
 func dial(path string) (int, error) {

@@ -27,48 +27,33 @@ type contained struct {
 	line     int   // the connection, -1 without one
 	handed   []int // descriptors for the container; they belong to the session
 	killed   bool  // the engine was killed
+
+	orphans chan struct{} // closed when nobody waits for orphans any more; nil with an engine
 }
 
 // startContainer starts the engine. On an error nothing is running.
-func (s *session) startContainer(c *plan.Container) error {
+func (s *session) startContainer(p plan.Plan) error {
+	c := p.Container
 	if s.o.Observe != nil {
 		return fmt.Errorf("what a program asks for cannot be observed in a container of %s", c.Engine)
 	}
 	s.contained = &contained{c: c, listener: -1, line: -1}
-	null, err := s.own(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0))
-	if err != nil {
-		return fmt.Errorf("/dev/null: %w", err)
+	if c.Path == "" {
+		return s.startHere()
 	}
-	box, err := s.own(memfd(s.spec.encode()))
-	if err != nil {
-		return err
-	}
-	sock, errors, err := s.ends()
+	e, err := s.ends()
 	if err != nil {
 		return err
 	}
-	s.owned = append(s.owned, sock)
-	defer unix.Close(errors)
-	if err = s.openPipes(); err != nil {
-		return err
-	}
-	s.contained.handed = []int{sock, box}
-	for i := range s.stdio {
-		s.contained.handed = append(s.contained.handed, s.passed(i, null))
-	}
+	s.contained.handed = append([]int{e.sock, e.spec}, e.stdio[:]...)
 	if s.contained.listener, err = listenAt(c.Socket); err != nil {
 		return fmt.Errorf("%s: %w", c.Socket, err)
 	}
-	s.pid, err = syscall.ForkExec(c.Path, append([]string{c.Path}, c.Args...), &syscall.ProcAttr{
-		Dir: "/", Env: c.Env, Files: []uintptr{uintptr(null), uintptr(null), uintptr(errors)},
-		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &s.pidfd},
-	})
+	null := uintptr(e.null)
+	err = s.fork(append([]string{c.Path}, c.Args...), c.Env, []uintptr{null, null, uintptr(s.errEnd)}, syscall.SysProcAttr{})
 	if err != nil {
-		s.pid = -1
 		return fmt.Errorf("cannot run %q: %w", c.Path, err)
 	}
-	s.listen()
-	s.startPumps()
 	return nil
 }
 
@@ -114,8 +99,7 @@ func (s *session) connected() {
 	err = sendMsg(fd, []byte{msgGo}, k.handed...)
 	s.closeOwned()
 	if err != nil {
-		s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine("the container: "+err.Error())
-		s.killBox()
+		s.fail("the container: " + err.Error())
 	}
 }
 
@@ -152,6 +136,10 @@ func (k *contained) leave(engine syscall.WaitStatus) {
 	}
 	killed := k.killed || engine.Signaled()
 	k.hangUp()
+	if k.c.Path == "" {
+		k.endOthers()
+		return
+	}
 	if !killed {
 		return
 	}

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"encoding/binary"
 	"os"
 	"syscall"
 	"time"
@@ -44,87 +45,109 @@ func closeAll(fds []int) {
 	}
 }
 
+// message does what the supervisor says, where it may say that now: the rest is ignored.
 func (s *session) message(m []byte, fds []int) {
-	if m[0] == msgMaster && len(fds) > 0 && len(fds) == len(s.ptys) && len(s.relays) == 0 && !s.started {
-		s.takeMasters(fds)
+	kind, rest := m[0], m[1:]
+	if s.take(kind, rest, fds) {
 		return
 	}
-	var err error
-	switch {
-	case m[0] == msgListen && len(m) == 2 && !s.networked:
-		err = s.takeListener(int(m[1]), fds)
-		fds = nil
-	case m[0] == msgFilled && len(m) == 2 && len(fds) == 1 && int(m[1]) < len(s.spec.Fills) && s.o.Filled != nil && !s.started:
-		s.o.Filled(int(m[1]), os.NewFile(uintptr(fds[0]), s.spec.Fills[m[1]].Dest))
-		fds = nil
-	case m[0] == msgObserve && len(fds) == 1 && s.o.Observe != nil && !s.observed:
-		s.observed = true
-		s.o.Observe(os.NewFile(uintptr(fds[0]), "listener of calls"))
-		fds = nil
-	case m[0] == msgNetwork && !s.networked:
-		if err = s.connect(fds); err == nil {
-			s.networked = true
-			s.release()
-		}
-		fds = nil
-	}
-	if err != nil && !s.failed { // the word is not given
-		s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine("network: "+err.Error())
-		s.killBox()
-	}
 	closeAll(fds)
+	running := s.full && s.started && !s.ended
 	switch {
-	case m[0] == msgReady && !s.ready:
+	case kind == msgReady && !s.ready:
 		s.ready = true
 		s.release()
-	case m[0] == msgStart && !s.started:
-		s.started = true
-		if s.cancelled {
-			s.killBox()
-		}
-		if s.early != 0 {
-			s.kill = time.Time{} // it is up to the program now
-			if !s.full {
-				s.signalJob(s.early) // there was nobody to send it to
-			}
-			s.lastCall(s.early)
-		}
-		s.letGoOfPipes()
-		s.spec.Argv, s.spec.Env = nil, nil
-		if s.o.Begun != nil {
-			s.o.Begun()
-		}
-		if s.o.Done == nil {
-			s.trim = time.Now().Add(trimAfter)
-		}
-		if s.o.Over != nil {
-			s.look = time.Now().Add(lookEvery)
-		}
-		if s.o.Timeout > 0 {
-			s.timeout = time.Now().Add(s.o.Timeout)
-		}
-	case m[0] == msgFailed && len(m) >= 2 && !s.failed && !s.ended:
-		s.started, s.failed, s.failCode = false, true, int(m[1])
-		s.failText = cleanLine(string(m[2:]))
+	case kind == msgStart && !s.started:
+		s.begin()
+	case kind == msgFailed && len(rest) >= 1 && !s.failed && !s.ended:
+		s.started, s.failed, s.failCode = false, true, int(rest[0])
+		s.failText = cleanLine(string(rest[1:]))
 		s.timeout = time.Time{}
-	case m[0] == msgStopped && len(m) == 2 && s.full && s.started && !s.ended && !s.stopped:
-		sig := syscall.Signal(m[1])
-		switch {
-		case s.waits && (sig == syscall.SIGTTIN || sig == syscall.SIGTTOU):
-			s.want(sig)
-		case (sig == syscall.SIGTTIN || sig == syscall.SIGTTOU) && s.real.foreground():
-			s.signalJob(syscall.SIGCONT) // it stopped just before it got its terminal
-		default:
-			s.stop(syscall.SIGTSTP)
-		}
-	case m[0] == msgEnded && len(m) == 5 && s.full && s.started && !s.ended:
+	case kind == msgStopped && len(rest) == 1 && running && !s.stopped:
+		s.programStopped(syscall.Signal(rest[0]))
+	case kind == msgEnded && len(rest) == 4 && running:
 		s.ended = true
 		s.dropQuestions()
 		// The supervisor has killed whatever else ran, and bwrap has nothing
 		// left to tell.
 		s.endRelays()
 		s.killBox()
-		s.status = syscall.WaitStatus(uint32(m[1]) | uint32(m[2])<<8 | uint32(m[3])<<16 | uint32(m[4])<<24)
+		s.status = syscall.WaitStatus(binary.LittleEndian.Uint32(rest))
+	}
+}
+
+// take takes the descriptors that come with a message, and reports whether it did.
+func (s *session) take(kind byte, rest []byte, fds []int) bool {
+	var err error
+	switch {
+	case kind == msgMaster && len(fds) > 0 && len(fds) == len(s.ptys) && len(s.relays) == 0 && !s.started:
+		s.takeMasters(fds)
+	case kind == msgListen && len(rest) == 1 && !s.networked:
+		err = s.takeListener(int(rest[0]), fds)
+	case kind == msgNetwork && !s.networked:
+		if err = s.connect(fds); err == nil {
+			s.networked = true
+			s.release()
+		}
+	case kind == msgFilled && len(rest) == 1 && len(fds) == 1 && int(rest[0]) < len(s.spec.Fills) && s.o.Filled != nil && !s.started:
+		s.o.Filled(int(rest[0]), os.NewFile(uintptr(fds[0]), s.spec.Fills[rest[0]].Dest))
+	case kind == msgObserve && len(fds) == 1 && s.o.Observe != nil && !s.observed:
+		s.observed = true
+		s.o.Observe(os.NewFile(uintptr(fds[0]), "listener of calls"))
+	default:
+		return false
+	}
+	if err != nil && !s.failed {
+		s.fail("network: " + err.Error())
+	}
+	return true
+}
+
+// fail ends the box before its program has started.
+func (s *session) fail(why string) {
+	s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine(why)
+	s.killBox()
+}
+
+// begin follows the start of the program.
+func (s *session) begin() {
+	s.started = true
+	if s.cancelled {
+		s.killBox()
+	}
+	if s.early != 0 {
+		s.kill = time.Time{} // it is up to the program now
+		if !s.full {
+			s.signalJob(s.early) // there was nobody to send it to
+		}
+		s.lastCall(s.early)
+	}
+	s.letGoOfPipes()
+	s.spec.Argv, s.spec.Env = nil, nil
+	if s.o.Begun != nil {
+		s.o.Begun()
+	}
+	if s.o.Done == nil {
+		s.trim = time.Now().Add(trimAfter)
+	}
+	if s.o.Over != nil {
+		s.look = time.Now().Add(lookEvery)
+	}
+	if s.o.Timeout > 0 {
+		s.timeout = time.Now().Add(s.o.Timeout)
+	}
+}
+
+// programStopped gives a program that stopped for its terminal that terminal, or stops inner, too.
+func (s *session) programStopped(sig syscall.Signal) {
+	forTerminal := sig == syscall.SIGTTIN || sig == syscall.SIGTTOU
+	switch {
+	case s.waits && forTerminal:
+		s.want(sig)
+	case forTerminal && s.real.foreground():
+		s.signalJob(syscall.SIGCONT) // it stopped just before it got its terminal
+	default:
+		s.stop(syscall.SIGTSTP)
 	}
 }
 

@@ -135,7 +135,8 @@ func (f *filter) remember(p []byte) {
 
 // step takes one byte; before is what came before it in this piece.
 func (f *filter) step(c byte, before []byte) {
-	if c == 0x9d && f.state != fltTmux && f.state != fltTmuxEsc && f.state != fltDrop && !f.inCharacter(before) {
+	hidden := f.state == fltTmux || f.state == fltTmuxEsc || f.state == fltDrop
+	if c == 0x9d && !hidden && !f.inCharacter(before) {
 		// C1 OSC. The C2 of its UTF-8 form has been passed on, and alone is no
 		// character.
 		f.flush()
@@ -144,98 +145,25 @@ func (f *filter) step(c byte, before []byte) {
 	}
 	switch f.state {
 	case fltPlain:
-		if c == 0x1b {
-			f.hold(fltEsc, c)
-			return
-		}
-		f.out = append(f.out, c)
+		f.plain(c)
 	case fltEsc:
-		switch {
-		case c == ']':
-			f.begin(0x1b, c)
-		case c == 'P':
-			f.hold(fltDCS, c)
-		case c == 0x1b:
-			f.flush()
-			f.hold(fltEsc, c)
-		case c == 0x00 || c == 0x7f: // nothing, wherever it stands
-		case c < 0x20 && c != 0x18 && c != 0x1a:
-			// A control character acts at once, and the sequence goes on.
-			f.out = append(f.out, c)
-		default:
-			f.flush()
-			f.out = append(f.out, c)
-		}
+		f.afterEsc(c)
 	case fltNumber:
-		switch {
-		case c >= '0' && c <= '9' && len(f.held) < maxNumber:
-			f.num = f.num*10 + uint32(c-'0')
-			f.held = append(f.held, c)
-		case c >= '0' && c <= '9':
-			f.drop()
-		case c == ';' && (f.num == oscXterm || f.num == oscKitty):
-			f.drop()
-		case c == ';' && f.num == oscITerm:
-			f.hold(fltWord, c)
-		case c < 0x20 && !endsString(c), c == 0x7f: // terminals skip it
-		case c == 0x1b:
-			f.flush()
-			f.hold(fltEsc, c)
-		default:
-			f.flush()
-			f.out = append(f.out, c)
-		}
+		f.number(c)
 	case fltWord:
-		const word = "copy"
-		if c < 0x20 && !endsString(c) || c == 0x7f {
-			return
-		}
-		n := len(f.held) - bytes.LastIndexByte(f.held, ';') - 1
-		switch {
-		case c|0x20 == word[n] && n == len(word)-1:
-			f.drop()
-		case c|0x20 == word[n]:
-			f.held = append(f.held, c)
-		default:
-			f.flush()
-			f.step(c, before)
-		}
+		f.word(c)
 	case fltDrop:
-		switch {
-		case c == 0x1b:
-			f.state = fltDropEsc
-		case c == 0x07, c == 0x18, c == 0x1a, c == 0x9c:
-			f.state = fltPlain
-		}
+		f.dropped(c)
 	case fltDropEsc:
 		f.state = fltPlain
 		if c != '\\' { // another sequence
 			f.hold(fltEsc, 0x1b)
-			f.step(c, before)
+			f.afterEsc(c)
 		}
 	case fltDCS:
-		rest := bytes.TrimLeft(f.held[2:], "0123456789:;<=>? !\"#$%&'()*+,-./")
-		switch {
-		case c < 0x20 && !endsString(c), c == 0x7f:
-		case len(rest) == 0 && c >= 0x20 && c < 0x40 && len(f.held) < maxNumber:
-			f.held = append(f.held, c)
-		case c == tmuxPrefix[len(rest)] && len(rest) == len(tmuxPrefix)-1:
-			f.hold(fltTmux, c)
-			f.over = false
-		case c == tmuxPrefix[len(rest)]:
-			f.held = append(f.held, c)
-		default:
-			f.flush()
-			f.state = fltDCSBody
-			f.step(c, before)
-		}
+		f.dcs(c)
 	case fltDCSBody:
-		// Terminals differ in what else ends it; one ST too many does nothing.
-		if c == 0x1b {
-			f.hold(fltDCSEsc, c)
-			return
-		}
-		f.out = append(f.out, c)
+		f.dcsBody(c)
 	case fltDCSEsc:
 		if c == '\\' {
 			f.flush()
@@ -244,7 +172,7 @@ func (f *filter) step(c byte, before []byte) {
 		}
 		f.out = append(f.out, "\x1b\\"...)
 		f.state = fltEsc
-		f.step(c, before)
+		f.afterEsc(c)
 	case fltTmux:
 		if c == 0x1b {
 			f.state = fltTmuxEsc
@@ -252,19 +180,121 @@ func (f *filter) step(c byte, before []byte) {
 		}
 		f.collect(c)
 	case fltTmuxEsc:
-		f.state = fltTmux
-		if c != '\\' {
-			// Not doubled, it ends the string for a terminal that is not tmux.
-			f.over = f.over || c != 0x1b
-			f.collect(0x1b, c)
-			return
-		}
-		if !f.over && harmless(f.held) {
-			f.out = append(append(f.out, f.held...), "\x1b\\"...)
-		}
-		f.held, f.state = f.held[:0], fltPlain
+		f.afterTmuxEsc(c)
 	}
 }
+
+func (f *filter) plain(c byte) {
+	if c == 0x1b {
+		f.hold(fltEsc, c)
+		return
+	}
+	f.out = append(f.out, c)
+}
+
+// restart passes on what was held, which is no sequence that is taken out, and goes on with c.
+func (f *filter) restart(c byte) {
+	f.flush()
+	f.plain(c)
+}
+
+func (f *filter) afterEsc(c byte) {
+	switch {
+	case c == ']':
+		f.begin(0x1b, c)
+	case c == 'P':
+		f.hold(fltDCS, c)
+	case c == 0x00 || c == 0x7f: // nothing, wherever it stands
+	case c < 0x20 && c != 0x18 && c != 0x1a && c != 0x1b:
+		// A control character acts at once, and the sequence goes on.
+		f.out = append(f.out, c)
+	default:
+		f.restart(c)
+	}
+}
+
+func (f *filter) number(c byte) {
+	switch {
+	case c >= '0' && c <= '9' && len(f.held) < maxNumber:
+		f.num = f.num*10 + uint32(c-'0')
+		f.held = append(f.held, c)
+	case c >= '0' && c <= '9':
+		f.drop()
+	case c == ';' && (f.num == oscXterm || f.num == oscKitty):
+		f.drop()
+	case c == ';' && f.num == oscITerm:
+		f.hold(fltWord, c)
+	case !skipped(c):
+		f.restart(c)
+	}
+}
+
+func (f *filter) word(c byte) {
+	const word = "copy"
+	n := len(f.held) - bytes.LastIndexByte(f.held, ';') - 1
+	switch {
+	case skipped(c):
+	case c|0x20 == word[n] && n == len(word)-1:
+		f.drop()
+	case c|0x20 == word[n]:
+		f.held = append(f.held, c)
+	default:
+		f.restart(c)
+	}
+}
+
+func (f *filter) dropped(c byte) {
+	switch c {
+	case 0x1b:
+		f.state = fltDropEsc
+	case 0x07, 0x18, 0x1a, 0x9c:
+		f.state = fltPlain
+	}
+}
+
+func (f *filter) dcs(c byte) {
+	rest := bytes.TrimLeft(f.held[2:], "0123456789:;<=>? !\"#$%&'()*+,-./")
+	switch {
+	case skipped(c):
+	case len(rest) == 0 && c >= 0x20 && c < 0x40 && len(f.held) < maxNumber:
+		f.held = append(f.held, c)
+	case c == tmuxPrefix[len(rest)] && len(rest) == len(tmuxPrefix)-1:
+		f.hold(fltTmux, c)
+		f.over = false
+	case c == tmuxPrefix[len(rest)]:
+		f.held = append(f.held, c)
+	default:
+		f.flush()
+		f.state = fltDCSBody
+		f.dcsBody(c)
+	}
+}
+
+func (f *filter) dcsBody(c byte) {
+	// Terminals differ in what else ends it; one ST too many does nothing.
+	if c == 0x1b {
+		f.hold(fltDCSEsc, c)
+		return
+	}
+	f.out = append(f.out, c)
+}
+
+func (f *filter) afterTmuxEsc(c byte) {
+	f.state = fltTmux
+	if c != '\\' {
+		// Not doubled, it ends the string for a terminal that is not tmux.
+		f.over = f.over || c != 0x1b
+		f.collect(0x1b, c)
+		return
+	}
+	if !f.over && harmless(f.held) {
+		f.out = append(append(f.out, f.held...), "\x1b\\"...)
+	}
+	f.held, f.state = f.held[:0], fltPlain
+}
+
+// skipped reports whether terminals skip a character within a string.
+func skipped(c byte) bool { return c < 0x20 && !endsString(c) || c == 0x7f }
 
 // endsString reports whether a control character ends a string.
 func endsString(c byte) bool { return c == 0x07 || c == 0x18 || c == 0x1a || c == 0x1b }

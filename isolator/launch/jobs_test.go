@@ -91,7 +91,7 @@ func TestShellInside(t *testing.T) {
 	j.Env = []string{"PS1=<inner>", "PATH=/usr/bin:/bin", "TERM=dumb", "HISTFILE=", "INPUTRC=" + writeFile(t, "inputrc", "set enable-bracketed-paste off\n", 0o600)}
 	cmd := x.start(j.command(t))
 	x.expect("<inner>")
-	x.send("sh -c 'echo rea\"\"dy; exec sleep 1000'\r")
+	x.send(`perl -e '$|=1; $SIG{CONT}=sub{print "goes on\n"}; print "rea","dy\n"; sleep 1000 while 1'` + "\r")
 	x.expect("ready\r\n")
 	x.send("\x1a")
 	x.expect("Stopped")
@@ -100,7 +100,7 @@ func TestShellInside(t *testing.T) {
 	x.expect("\r\n1\r\n")
 	x.expect("<inner>")
 	x.send("fg\r")
-	x.expect("sleep 1000'\r\n")
+	x.expect("\r\ngoes on\r\n") // only now the terminal is the job's
 	x.send("\x03")
 	x.expect("<inner>")
 	x.send("echo rc=$?\r")

@@ -20,7 +20,8 @@ import (
 //	  ends             ◄──────── d(words)    the box goes on without this terminal
 //	  ends with code   ◄──────── e(code)     the program has ended; then the socket closes
 //	                   ◄──────── r(words)    refused
-//	inner detach: D ───────────────────────► goes on when its terminal is gone; lets go of a joined one
+//	inner detach: D(words) ────────────────► lets go of its terminal, with these words there
+//	                 ◄──────────────────── z stops itself, to be continued: see letgo.go
 //	inner ps: Q ───────────────────────────► s(state)
 //
 // The terminal itself crosses over, so that no byte passes through a third process. When
@@ -36,14 +37,17 @@ const (
 	joinLetGo  = 'd'
 	joinEnded  = 'e'
 	joinNo     = 'r'
+	joinStops  = 'z'
 	joinStates = 's'
 )
 
 // Where the terminal of a box is, see State.
 const (
-	InItsTerminal = "own"    // in the one it was started in
-	Detached      = "none"   // in none: inner attach
-	Joined        = "joined" // in that of inner attach
+	Starting      = "starting" // in the one it was started in; the program does not run yet
+	InItsTerminal = "own"      // in the one it was started in
+	Detached      = "none"     // in none: inner attach
+	Joined        = "joined"   // in that of inner attach
+	Stopped       = "stopped"  // in the one it was started in, and stopped there (^Z)
 )
 
 // maxVisitors is how many connections are kept at a time.
@@ -132,7 +136,7 @@ func outsideBoxes(pid int) bool {
 
 // visit reads what a connection says.
 func (s *session) visit(fd int) {
-	var buf [16]byte
+	var buf [maxMessage]byte
 	n, _, fds, err := recvMsg(fd, buf[:])
 	switch {
 	case err == unix.EAGAIN:
@@ -147,6 +151,7 @@ func (s *session) visit(fd int) {
 		s.join(fd, fds[0])
 		return
 	case buf[0] == joinSize && fd == s.guest:
+		s.attach() // it may just have been put into the foreground
 		s.resize()
 	case buf[0] == joinLeave:
 		if !s.started || s.ended || s.reaped {
@@ -154,10 +159,16 @@ func (s *session) visit(fd int) {
 			break
 		}
 		s.stay = true
-		if s.guest >= 0 {
+		switch {
+		case s.moving == nil && !s.elsewhere():
+			s.moveTo(-1, -1, "")
+			s.detacher, s.moving.words = fd, "\n"+cleanLine(string(buf[1:n]))+"\n"
+		case s.guest >= 0:
 			s.moveTo(-1, -1, "detached")
+			fallthrough
+		default:
+			_ = sendMsg(fd, []byte{joinDone})
 		}
-		_ = sendMsg(fd, []byte{joinDone})
 	case buf[0] == joinState:
 		_ = sendMsg(fd, append([]byte{joinStates}, s.where()...))
 	}
@@ -166,6 +177,8 @@ func (s *session) visit(fd int) {
 
 func (s *session) where() string {
 	switch {
+	case !s.started && !s.ended:
+		return Starting
 	case s.guest >= 0:
 		return Joined
 	case s.away:
@@ -202,6 +215,8 @@ func (s *session) leave(fd int) {
 	}
 	unix.Close(fd)
 	switch {
+	case fd == s.detacher:
+		s.detacher = -1 // nobody would continue us
 	case s.moving != nil && s.moving.guest == fd:
 		s.moving.guest = -1
 		if s.moving.terminal >= 0 {

@@ -32,7 +32,10 @@ func confine(l *plan.Landlock, files [3]uintptr) error {
 	if l.Abstract {
 		attr.Scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
-	if l.Writes {
+	switch {
+	case l.Files:
+		attr.Handled_access_fs = looks | changes
+	case l.Writes:
 		attr.Handled_access_fs = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REFER
 	}
 	// Up to Scoped: what a kernel does not know must be zero (landlock_create_ruleset(2)).
@@ -42,8 +45,8 @@ func confine(l *plan.Landlock, files [3]uintptr) error {
 	}
 	rules := int(r)
 	defer unix.Close(rules)
-	if l.Writes {
-		if err := writeRules(rules, l.Writable, files); err != nil {
+	if l.Files || l.Writes {
+		if err := fileRules(rules, l, files); err != nil {
 			return confineError{fmt.Errorf("landlock: %w", err)}
 		}
 	}
@@ -53,9 +56,26 @@ func confine(l *plan.Landlock, files [3]uintptr) error {
 	return nil
 }
 
-func writeRules(rules int, writable []string, files [3]uintptr) error {
-	const write = unix.LANDLOCK_ACCESS_FS_WRITE_FILE
+// What can be done to files, with version 3 of Landlock.
+const (
+	looks   = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	changes = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_REFER |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM
+	// ofFiles is what of it a rule about something other than a folder may say.
+	ofFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+)
+
+func fileRules(rules int, l *plan.Landlock, files [3]uintptr) error {
 	rule := func(fd int, access uint64) error {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			access &= ofFiles
+		}
 		beneath := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
 		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0)
 		if errno != 0 {
@@ -71,10 +91,18 @@ func writeRules(rules int, writable []string, files [3]uintptr) error {
 		defer unix.Close(fd)
 		return rule(fd, access)
 	}
-	if err := at("/", unix.LANDLOCK_ACCESS_FS_REFER); err != nil {
+	write, reopen := uint64(unix.LANDLOCK_ACCESS_FS_WRITE_FILE), uint64(unix.LANDLOCK_ACCESS_FS_WRITE_FILE)
+	if l.Files {
+		write, reopen = looks|changes, reopen|unix.LANDLOCK_ACCESS_FS_TRUNCATE
+		for _, p := range l.Readable {
+			if err := at(p, looks); err != nil {
+				return err
+			}
+		}
+	} else if err := at("/", unix.LANDLOCK_ACCESS_FS_REFER); err != nil {
 		return err
 	}
-	for _, p := range writable {
+	for _, p := range l.Writable {
 		// What cannot be entered cannot be written either.
 		if err := at(p, write); err != nil && !errors.Is(err, unix.EACCES) {
 			return err
@@ -86,7 +114,7 @@ func writeRules(rules int, writable []string, files [3]uintptr) error {
 			continue
 		}
 		// EBADFD: a pipe or a socket has no place, and is not confined.
-		if err := rule(int(fd), write); err != nil && err != unix.EBADFD {
+		if err := rule(int(fd), reopen); err != nil && err != unix.EBADFD {
 			return fmt.Errorf("descriptor %d: %w", fd, err)
 		}
 	}

@@ -25,7 +25,6 @@ func command(l *limits.Plan, argv []string) (words, env []string) {
 // groupOf opens the control group that bwrap is to be started in, or returns -1
 // when it is to be in ours.
 func (s *session) groupOf(l *limits.Plan) (fd int, err error) {
-	s.limits = l
 	switch {
 	case l == nil || l.Parent == "":
 		return -1, nil
@@ -57,8 +56,7 @@ func (s *session) limited() bool {
 		s.group, err = limits.Open(dir, s.limits.Group)
 	}
 	if err != nil {
-		s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine("limits are not in force: "+err.Error())
-		s.killBox()
+		s.fail("limits are not in force: " + err.Error())
 		return false
 	}
 	return true

@@ -130,7 +130,7 @@ func (s *session) wantKeys() bool {
 // patience returns how long poll may wait, in milliseconds.
 func (s *session) patience() int {
 	var first time.Time
-	times := []time.Time{s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer, s.look, s.moveBy}
+	times := []time.Time{s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer, s.look, s.moveBy, s.recall}
 	if s.asked != nil {
 		times = append(times, s.asked.quiet, s.asked.end)
 	}
@@ -175,6 +175,9 @@ func (s *session) deadlines(now time.Time) {
 	}
 	if due(&s.moveBy, now) && s.moving != nil {
 		s.moveLate()
+	}
+	if due(&s.recall, now) && s.elsewhere() {
+		s.callBack(now)
 	}
 	if due(&s.redraw, now) {
 		s.resize()

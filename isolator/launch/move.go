@@ -23,6 +23,8 @@ type move struct {
 	terminal int // the new one, or -1 for none
 	guest    int // the connection that brought it, or -1
 	old      int // the present one, or -1
+
+	words string // for the present one
 }
 
 // lateAfter is how long the relay may take to hold until it is helped along.
@@ -43,7 +45,7 @@ func (s *session) elsewhere() bool { return s.away || s.guest >= 0 }
 func (s *session) moveTo(terminal, guest int, words string) {
 	s.settleQuestion(0)
 	m := &move{terminal: terminal, guest: guest, old: -1}
-	if !s.away {
+	if !s.away && s.real.foreground() { // else a shell has it
 		if fd, err := unix.FcntlInt(uintptr(s.real.fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {
 			m.old = fd
 		}
@@ -99,8 +101,13 @@ func (s *session) moved() {
 	m, r := s.moving, s.relays[0]
 	s.moving, s.moveBy = nil, time.Time{}
 	if m.old >= 0 {
-		_, _ = unix.Write(m.old, r.modes.resets())
+		_, _ = unix.Write(m.old, append(r.modes.resets(), m.words...))
 		_ = unix.SetNonblock(m.old, false)
+	}
+	if s.detacher >= 0 {
+		s.givePrompt(m.old)
+	}
+	if m.old >= 0 {
 		unix.Close(m.old)
 	}
 	if s.toldOff >= 0 {

@@ -33,12 +33,12 @@ const dialTime = 5 * time.Second
 func (s *session) takeListener(index int, fds []int) error {
 	if len(fds) != 1 || index >= len(s.net.Listeners) {
 		closeAll(fds)
-		return errors.New("the supervisor sent what is no listener")
+		return errors.New("the supervisor sent something that is not a listener")
 	}
 	listening, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
 	if err != nil || listening != 1 {
 		closeAll(fds)
-		return errors.New("the supervisor sent what is no listener")
+		return errors.New("the supervisor sent something that is not a listener")
 	}
 	f := os.NewFile(uintptr(fds[0]), "listener of the box")
 	defer f.Close()
@@ -55,7 +55,7 @@ func (s *session) connect(fds []int) error {
 	case !s.spec.Dispense && len(fds) == 0:
 	case !s.spec.Dispense || len(fds) != 1:
 		closeAll(fds)
-		return errors.New("the supervisor sent what was not asked for")
+		return errors.New("the supervisor sent something that was not asked for")
 	default:
 		s.dispenser = &dispenser{sock: fds[0]}
 		s.net.Dial = s.dispenser.dial
@@ -168,7 +168,7 @@ func (d *dispenser) socket(family int) (int, error) {
 	for _, want := range [][2]int{{unix.SO_DOMAIN, family}, {unix.SO_TYPE, unix.SOCK_STREAM}} {
 		if v, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, want[0]); err != nil || v != want[1] {
 			closeAll(fds)
-			return -1, errors.New("the box sent what is no socket")
+			return -1, errors.New("the box sent something that is not a socket")
 		}
 	}
 	return fds[0], nil

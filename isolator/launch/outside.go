@@ -93,8 +93,7 @@ func decodeMountList(b []byte) (l mountList, err error) {
 // completed reports whether everything is mounted in the box. If not the run has failed.
 func (s *session) completed() bool {
 	if err := s.mountOutside(); err != nil {
-		s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine(err.Error())
-		s.killBox()
+		s.fail(err.Error())
 		return false
 	}
 	return true

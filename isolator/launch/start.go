@@ -34,6 +34,7 @@ type session struct {
 
 	sock    int // to the supervisor, -1 once closed
 	errPipe int // bwrap's stderr, -1 at its end
+	errEnd  int // where bwrap writes to it, -1 once it has been started
 	errText []byte
 	wakeR   int
 	wakeW   int
@@ -98,7 +99,9 @@ type session struct {
 	away      bool  // it has none
 	moving    *move // to another terminal, see move.go
 	moveBy    time.Time
-	toldOff   int // the connection of whoever is told toldWords then, or -1
+	recall    time.Time // when to look whether a shell has us in the foreground again
+	detacher  int       // the connection of whoever detaches the box from the terminal it was started in, or -1
+	toldOff   int       // the connection of whoever is told toldWords then, or -1
 	toldWords string
 
 	asked *asked // the question on the terminal, or nil
@@ -115,32 +118,14 @@ type session struct {
 
 // open takes stock of the descriptors and decides what the program's will be.
 func open(p plan.Plan, o Options) (*session, error) {
-	if p.Container == nil && !filepath.IsAbs(p.Bwrap) {
-		return nil, fmt.Errorf("bwrap %q: not an absolute path", p.Bwrap)
+	if err := startable(p); err != nil {
+		return nil, err
 	}
-	if len(p.Argv) == 0 || p.Program == "" {
-		return nil, errors.New("the plan names no program")
-	}
-	for _, list := range [][]string{p.Words(), p.Argv, p.Env, {p.Bwrap, p.Program, p.Dir, p.DirElse}} {
-		for _, w := range list {
-			if strings.IndexByte(w, 0) >= 0 {
-				return nil, fmt.Errorf("argument %q: holds a NUL byte", w)
-			}
-		}
-	}
-	s := &session{o: o, sock: -1, errPipe: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, boxFd: -1, print: -1, real: tty{fd: -1}, pipes: [3]int{-1, -1, -1}, door: -1, guest: -1, toldOff: -1}
+	s := &session{o: o, sock: -1, errPipe: -1, errEnd: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, boxFd: -1, print: -1, real: tty{fd: -1}, pipes: [3]int{-1, -1, -1}, door: -1, guest: -1, detacher: -1, toldOff: -1}
 	s.stdio = [3]int{rawFd(o.Stdin), rawFd(o.Stdout), rawFd(o.Stderr)}
-	var terminal [3]bool
-	var device [3]uint64
-	for i, fd := range s.stdio {
-		if terminal[i] = isTerminal(fd); terminal[i] {
-			device[i] = terminalDevice(fd)
-		}
-	}
-	s.full = o.Interactive && !o.Trial && terminal[0] && ours(s.stdio[0])
-	s.spec = spec{Full: s.full, Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil, Trial: o.Trial}
 	s.exe = cmp.Or(o.Exe, "/proc/self/exe")
 	s.rest, s.nsenter = mountList{Pins: p.Pins, Masks: p.Masks}, p.Nsenter
+	s.spec = spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil, Trial: o.Trial}
 	var err error
 	if s.rest.Cover, err = coverOf(p); err != nil {
 		return nil, err
@@ -166,8 +151,40 @@ func open(p plan.Plan, o Options) (*session, error) {
 			s.spec.Ignored |= 1 << (sig - 1)
 		}
 	}
+	s.openTerminals()
+	return s, nil
+}
+
+// startable checks the words of a plan: what is executed, and that the kernel takes them whole.
+func startable(p plan.Plan) error {
+	if p.Container == nil && !filepath.IsAbs(p.Bwrap) {
+		return fmt.Errorf("bwrap %q: not an absolute path", p.Bwrap)
+	}
+	if len(p.Argv) == 0 || p.Program == "" {
+		return errors.New("the plan names no program")
+	}
+	for _, list := range [][]string{p.Words(), p.Argv, p.Env, {p.Bwrap, p.Program, p.Dir, p.DirElse}} {
+		for _, w := range list {
+			if strings.IndexByte(w, 0) >= 0 {
+				return fmt.Errorf("argument %q: holds a NUL byte", w)
+			}
+		}
+	}
+	return nil
+}
+
+// openTerminals gives the box a terminal for each one among the person's descriptors.
+func (s *session) openTerminals() {
+	var terminal [3]bool
+	var device [3]uint64
+	for i, fd := range s.stdio {
+		if terminal[i] = isTerminal(fd); terminal[i] {
+			device[i] = terminalDevice(fd)
+		}
+	}
 	var devices []uint64 // of s.ptys
-	if s.full {
+	s.full = s.o.Interactive && !s.o.Trial && terminal[0] && ours(s.stdio[0])
+	if s.spec.Full = s.full; s.full {
 		s.real.fd = s.stdio[0]
 		// In the background its modes are somebody else's for the moment.
 		foreground := s.real.foreground()
@@ -195,7 +212,6 @@ func open(p plan.Plan, o Options) (*session, error) {
 	for i, fd := range s.ptys {
 		s.spec.Winsize[i] = winsize(fd)
 	}
-	return s, nil
 }
 
 // printTo returns the descriptor for what the box writes to the terminal that is the
@@ -224,7 +240,8 @@ func (s *session) own(fd int, err error) (int, error) {
 	return fd, err
 }
 
-// start forks bwrap. On error nothing is running.
+// start starts what makes the box: bwrap, a container's engine, or the supervisor itself. On
+// error nothing is running.
 //
 // The order, up to [session.release]: the keyring before the fork, so that the
 // box has it; descriptors close-on-exec before the fork; signals caught before
@@ -235,19 +252,21 @@ func (s *session) start(p plan.Plan) error {
 		return err
 	}
 	closeOnExecFrom(3)
+	s.limits = p.Limits
+	fork := s.startBwrap
 	if p.Container != nil {
-		s.limits = p.Limits
-		return s.startContainer(p.Container)
+		fork = s.startContainer
 	}
-	null, err := s.own(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0))
-	if err != nil {
-		return fmt.Errorf("/dev/null: %w", err)
+	if err := fork(p); err != nil {
+		return err
 	}
-	// A path descriptor is enough to execute it, and gives nothing to read.
-	exe, err := s.own(unix.Open(s.exe, unix.O_PATH|unix.O_CLOEXEC, 0))
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.exe, err)
-	}
+	s.listen()
+	s.startPumps()
+	return nil
+}
+
+// startBwrap makes the words of bwrap, the descriptors that they name, and the process.
+func (s *session) startBwrap(p plan.Plan) error {
 	// One processor is plenty for the supervisor: fewer threads to start and to
 	// keep. Set by bwrap, it is in no environment that can be read.
 	words := append(p.Words(), "--setenv", "GOMAXPROCS", "1")
@@ -258,108 +277,131 @@ func (s *session) start(p plan.Plan) error {
 		words = append(words, "--as-pid-1")
 	}
 	words = append(words, bounding(p)...)
-	namespace := -1
-	if p.Map != nil {
-		if namespace, err = s.own(mappedNamespace(p.Bwrap, *p.Map)); err != nil {
+	var data []uintptr // from plan.FirstDataFD on
+	add := func(fd int, err error) error {
+		_, err = s.own(fd, err)
+		data = append(data, uintptr(fd))
+		return err
+	}
+	for _, d := range p.Data {
+		if err := add(memfd(d)); err != nil {
 			return err
 		}
-		words = append(words, "--userns", strconv.Itoa(plan.FirstDataFD+len(p.Data)))
+	}
+	if p.Map != nil {
+		words = append(words, "--userns", strconv.Itoa(plan.FirstDataFD+len(data)))
+		if err := add(mappedNamespace(p.Bwrap, *p.Map)); err != nil {
+			return err
+		}
+	}
+	s.spec.FillFD = plan.FirstDataFD + len(data)
+	for _, f := range p.Fills {
+		if err := add(pack(f.Source)); err != nil {
+			return err
+		}
 	}
 	args, err := s.own(memfd(nulTerminated(words)))
 	if err != nil {
 		return err
 	}
-	s.spec.FillFD = plan.FirstDataFD + len(p.Data)
-	if namespace >= 0 {
-		s.spec.FillFD++
-	}
-	box, err := s.own(memfd(s.spec.encode()))
+	e, err := s.ends()
 	if err != nil {
 		return err
 	}
-	sock, pipe, err := s.ends()
+	files, err := s.supervisorFiles(e, args)
 	if err != nil {
-		return err
-	}
-	defer unix.Close(sock)
-	defer unix.Close(pipe)
-	if err = s.openPipes(); err != nil {
 		return err
 	}
 	if err = s.openDoor(); err != nil {
 		return err
-	}
-	files := []uintptr{uintptr(null), uintptr(null), uintptr(pipe), fdSocket: uintptr(sock), fdExe: uintptr(exe), fdArgs: uintptr(args), fdSpec: uintptr(box)}
-	for i := range s.stdio {
-		files = append(files, uintptr(s.passed(i, null)))
-	}
-	for _, d := range p.Data {
-		fd, err := s.own(memfd(d))
-		if err != nil {
-			return err
-		}
-		files = append(files, uintptr(fd))
-	}
-	if namespace >= 0 {
-		files = append(files, uintptr(namespace))
-	}
-	for _, f := range p.Fills {
-		fd, err := s.own(pack(f.Source))
-		if err != nil {
-			return err
-		}
-		files = append(files, uintptr(fd))
 	}
 	group, err := s.groupOf(p.Limits)
 	if err != nil {
 		return err
 	}
 	argv, env := command(p.Limits, []string{p.Bwrap, "--args", "5", "--", cmp.Or(p.Self, boxExe), boxWord})
-	s.pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Dir:   "/",
-		Env:   env,
-		Files: files,
-		Sys: &syscall.SysProcAttr{
-			Setsid: true,
-			PidFD:  &s.pidfd,
-			// CLONE_INTO_CGROUP (Linux 5.7): not one process of the box is outside.
-			UseCgroupFD: group >= 0,
-			CgroupFD:    max(group, 0),
-			// No Pdeathsig: it would kill bwrap before it has released its
-			// child, which then waits for that for ever (bwrap 0.8.0, measured).
-			// Until bwrap asks for it itself the supervisor looks after this.
-		},
+	err = s.fork(argv, env, append(files, data...), syscall.SysProcAttr{
+		// CLONE_INTO_CGROUP (Linux 5.7): not one process of the box is outside.
+		UseCgroupFD: group >= 0,
+		CgroupFD:    max(group, 0),
+		// No Pdeathsig: it would kill bwrap before it has released its
+		// child, which then waits for that for ever (bwrap 0.8.0, measured).
+		// Until bwrap asks for it itself the supervisor looks after this.
 	})
 	if err != nil {
-		s.pid = -1
 		return fmt.Errorf("cannot run %q: %w", argv[0], err)
 	}
 	s.closeOwned()
-	s.listen()
-	s.startPumps()
 	return nil
 }
 
-// ends makes what the supervisor is reached by, what bwrap writes its errors to, and what wakes
-// the loop. The other ends of the first two are returned, for the caller to close.
-func (s *session) ends() (sock, errors int, err error) {
+// fork starts the process that becomes bwrap, the engine or the supervisor.
+func (s *session) fork(argv, env []string, files []uintptr, sys syscall.SysProcAttr) (err error) {
+	sys.Setsid, sys.PidFD = true, &s.pidfd
+	if s.pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Dir: "/", Env: env, Files: files, Sys: &sys}); err != nil {
+		s.pid = -1
+	}
+	unix.Close(s.errEnd)
+	s.errEnd = -1
+	return err
+}
+
+// ends are the descriptors that every box is started with. They are among those that the
+// session owns.
+type ends struct {
+	null  int
+	spec  int    // what the supervisor reads of the run
+	sock  int    // the supervisor's end
+	stdio [3]int // the program's
+}
+
+// ends makes them, and what they are the other ends of.
+func (s *session) ends() (e ends, err error) {
+	if e.null, err = s.own(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)); err != nil {
+		return e, fmt.Errorf("/dev/null: %w", err)
+	}
+	if e.spec, err = s.own(memfd(s.spec.encode())); err != nil {
+		return e, err
+	}
 	var pair, pipe, wake [2]int
 	if err = unix.Pipe2(wake[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		return -1, -1, os.NewSyscallError("pipe2", err)
+		return e, os.NewSyscallError("pipe2", err)
 	}
 	s.wakeR, s.wakeW = wake[0], wake[1]
 	if err = unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return -1, -1, os.NewSyscallError("pipe2", err)
+		return e, os.NewSyscallError("pipe2", err)
 	}
-	s.errPipe = pipe[0]
+	s.errPipe, s.errEnd = pipe[0], pipe[1]
 	_ = unix.SetNonblock(s.errPipe, true)
 	if pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0); err != nil {
-		unix.Close(pipe[1])
-		return -1, -1, os.NewSyscallError("socketpair", err)
+		return e, os.NewSyscallError("socketpair", err)
 	}
 	s.sock = pair[0]
+	e.sock, _ = s.own(pair[1], nil)
 	_ = unix.SetsockoptInt(s.sock, unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
-	return pair[1], pipe[1], nil
+	if err = s.openPipes(); err != nil {
+		return e, err
+	}
+	for i := range e.stdio {
+		e.stdio[i] = s.passed(i, e.null)
+	}
+	return e, nil
+}
+
+// supervisorFiles returns the descriptors of a process that is or becomes the supervisor, by
+// their numbers there. args holds the arguments of bwrap.
+func (s *session) supervisorFiles(e ends, args int) ([]uintptr, error) {
+	// A path descriptor is enough to execute it, and gives nothing to read.
+	exe, err := s.own(unix.Open(s.exe, unix.O_PATH|unix.O_CLOEXEC, 0))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.exe, err)
+	}
+	null := uintptr(e.null)
+	files := []uintptr{null, null, uintptr(s.errEnd), fdSocket: uintptr(e.sock), fdExe: uintptr(exe), fdArgs: uintptr(args), fdSpec: uintptr(e.spec)}
+	for _, fd := range e.stdio {
+		files = append(files, uintptr(fd))
+	}
+	return files, nil
 }
 
 // passed returns the descriptor that becomes descriptor fdStdio+i of the
@@ -409,7 +451,7 @@ func (s *session) close() {
 	s.disconnect()
 	s.closeOwned()
 	s.closeDoor()
-	for _, fd := range []int{s.sock, s.errPipe, s.pidfd, s.boxFd, s.print, s.wakeR} {
+	for _, fd := range []int{s.sock, s.errPipe, s.errEnd, s.pidfd, s.boxFd, s.print, s.wakeR} {
 		if fd >= 0 {
 			unix.Close(fd)
 		}

@@ -178,8 +178,11 @@ func (s *session) resume(woken bool) {
 	if s.stopped {
 		s.stopped, s.wake = false, time.Time{}
 		setAction(syscall.SIGTSTP, &s.caught)
+		s.tellDetacher()
 	}
 	switch {
+	case s.elsewhere(): // the terminal there is nobody's, or another's
+		s.signalJob(syscall.SIGCONT)
 	case !s.wanted:
 		if s.full {
 			s.attach()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"os"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -124,6 +125,18 @@ func ofAnotherPts(proc string, device uint32, instance uint64) bool {
 func (t *tty) foreground() bool {
 	pgrp, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
 	return err != nil || pgrp == unix.Getpgrp()
+}
+
+// controls reports whether the terminal is our controlling one.
+func (t *tty) controls() bool {
+	_, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
+	return err == nil
+}
+
+// putFront puts a group of our session into the foreground of the terminal, from the
+// background, too.
+func (t *tty) putFront(group int) {
+	quietly(func() error { return unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) })
 }
 
 // gone reports whether the terminal was hung up.
@@ -292,15 +305,20 @@ func (t *tty) restore() {
 }
 
 func (t *tty) set(m *unix.Termios) bool {
-	// A background process that changes the modes is stopped by SIGTTOU, and
-	// its group with it, unless the calling thread blocks that (tty_ioctl(4)).
+	return quietly(func() error { return unix.IoctlSetTermios(t.fd, unix.TCSETS, m) })
+}
+
+// quietly changes a terminal, and reports whether that went well. A background process that
+// does so is stopped by SIGTTOU, and its group with it, unless the calling thread blocks that
+// (tty_ioctl(4)).
+func quietly(change func() error) bool {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var old unix.Sigset_t
-	blocked := unix.PthreadSigmask(unix.SIG_BLOCK, sigset(unix.SIGTTOU), &old) == nil
-	err := unix.IoctlSetTermios(t.fd, unix.TCSETS, m)
-	if blocked {
-		_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
+	if unix.PthreadSigmask(unix.SIG_BLOCK, sigset(unix.SIGTTOU), &old) == nil {
+		defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }()
 	}
-	return err == nil
+	return change() == nil
 }
 
 func sigset(sigs ...unix.Signal) *unix.Sigset_t {

@@ -140,10 +140,11 @@ func (s *spec) encode() []byte {
 	}
 	e.u32(uint32(boolByte(s.Landlock != nil)))
 	if l := s.Landlock; l != nil {
-		for _, v := range []bool{l.Signals, l.Abstract, l.Writes} {
+		for _, v := range []bool{l.Signals, l.Abstract, l.Writes, l.Files} {
 			e.u32(uint32(boolByte(v)))
 		}
 		e.list(l.Writable)
+		e.list(l.Readable)
 	}
 	for _, v := range []uint64{s.Rlimits.Files, s.Rlimits.FileSize, s.Rlimits.Pids} {
 		e.u64(v)
@@ -186,7 +187,7 @@ func decodeSpec(b []byte) (*spec, error) {
 		s.Fills = append(s.Fills, plan.Fill{Dest: d.str(), Room: d.u64()})
 	}
 	if d.u32() != 0 {
-		s.Landlock = &plan.Landlock{Signals: d.u32() != 0, Abstract: d.u32() != 0, Writes: d.u32() != 0, Writable: d.list()}
+		s.Landlock = &plan.Landlock{Signals: d.u32() != 0, Abstract: d.u32() != 0, Writes: d.u32() != 0, Files: d.u32() != 0, Writable: d.list(), Readable: d.list()}
 	}
 	for _, v := range []*uint64{&s.Rlimits.Files, &s.Rlimits.FileSize, &s.Rlimits.Pids} {
 		*v = d.u64()

@@ -19,7 +19,7 @@ func TestSpecRoundTrip(t *testing.T) {
 		Winsize: [maxPtys]unix.Winsize{{Row: 1, Col: 2, Xpixel: 3, Ypixel: 65535}, {Row: 9}},
 		Termios: unix.Termios{Iflag: 1, Oflag: 2, Cflag: 3, Lflag: 1 << 31, Line: 5, Ispeed: 6, Ospeed: 7},
 		Program: "/bin/x", Dir: "/a b\nc", Argv: []string{"", "\xff", "x"}, Env: []string{"A=b"},
-		Landlock: &plan.Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}},
+		Landlock: &plan.Landlock{Signals: true, Writes: true, Writable: []string{"/a", "/b c"}, Files: true, Readable: []string{"/usr"}},
 		Listen:   []uint16{61080, 1}, Dispense: true, Observe: true, Trial: true,
 		Fills: []plan.Fill{{Dest: "/x y", Room: 1 << 40}, {Dest: "/z", Room: 4096}}, FillFD: 11,
 		Rlimits:   limits.Values{Files: 64, FileSize: 1 << 40, Pids: 7},

@@ -37,8 +37,8 @@ func (p *Proxy) handle(c net.Conn) {
 	}
 }
 
-// crowded tells a program that there are too many connections.
-func (p *Proxy) crowded(c net.Conn) {
+// tooMany tells a program that there are too many connections.
+func (p *Proxy) tooMany(c net.Conn) {
 	w := newWire(c, &activity{idle: p.times.linger})
 	f := refusal(Busy, fmt.Sprintf("more than %d connections at once", cap(p.slots)))
 	f.status = "503 Service Unavailable"

@@ -80,26 +80,14 @@ type request struct {
 	body    body
 }
 
+// parseRequest reads the lines of a request's head.
 func parseRequest(lines []string) (*request, error) {
 	if len(lines) == 0 {
 		return nil, badf("is empty")
 	}
-	parts := strings.Split(lines[0], " ")
-	if len(parts) != 3 || !isToken(parts[0]) {
-		return nil, badf("is not HTTP: %q", shorten(lines[0]))
-	}
-	req := &request{method: parts[0]}
-	switch parts[2] {
-	case "HTTP/1.1":
-		req.minor = 1
-	case "HTTP/1.0":
-	default:
-		return nil, badf("is of %q, not HTTP/1.1", shorten(parts[2]))
-	}
-	for i := range len(parts[1]) {
-		if c := parts[1][i]; c <= ' ' || c >= 0x7f {
-			return nil, badf("has %q in its first line", c)
-		}
+	req, target, err := requestLine(lines[0])
+	if err != nil {
+		return nil, err
 	}
 	all, err := parseFields(lines[1:])
 	if err != nil {
@@ -125,33 +113,11 @@ func parseRequest(lines []string) (*request, error) {
 		if req.body.chunked || req.body.length > 0 {
 			return nil, badf("is CONNECT with a body")
 		}
-		req.to, err = parseAuthority(parts[1], 0)
+		req.to, err = parseAuthority(target, 0)
 		return req, err
 	}
-	scheme, rest, ok := strings.Cut(parts[1], "://")
-	switch {
-	case !ok:
-		return nil, badf("is for %q, and this is a proxy", shorten(parts[1]))
-	case strings.EqualFold(scheme, "https"):
-		return nil, badf("is for https without CONNECT")
-	case !strings.EqualFold(scheme, "http"):
-		return nil, badf("is for %q, not http", shorten(scheme))
-	case strings.Contains(rest, "#"):
-		return nil, badf("has a fragment")
-	}
-	authority := rest
-	if i := strings.IndexAny(rest, "/?"); i >= 0 {
-		authority, req.path = rest[:i], rest[i:]
-	}
-	if req.to, err = parseAuthority(authority, 80); err != nil {
+	if err = req.isFor(target); err != nil {
 		return nil, err
-	}
-	req.to.open = true
-	switch {
-	case req.path == "" && req.method == "OPTIONS":
-		req.path = "*" // RFC 9112 section 3.2.4
-	case !strings.HasPrefix(req.path, "/"):
-		req.path = "/" + req.path
 	}
 	req.host = hostField(req.to)
 	if req.fields, err = endToEnd(all); err != nil {
@@ -163,6 +129,58 @@ func parseRequest(lines []string) (*request, error) {
 		}
 	}
 	return req, nil
+}
+
+// requestLine reads the first line of a request.
+func requestLine(line string) (req *request, target string, err error) {
+	parts := strings.Split(line, " ")
+	if len(parts) != 3 || !isToken(parts[0]) {
+		return nil, "", badf("is not HTTP: %q", shorten(line))
+	}
+	req, target = &request{method: parts[0]}, parts[1]
+	switch parts[2] {
+	case "HTTP/1.1":
+		req.minor = 1
+	case "HTTP/1.0":
+	default:
+		return nil, "", badf("is of %q, not HTTP/1.1", shorten(parts[2]))
+	}
+	for i := range len(target) {
+		if c := target[i]; c <= ' ' || c >= 0x7f {
+			return nil, "", badf("has %q in its first line", c)
+		}
+	}
+	return req, target, nil
+}
+
+// isFor reads the target of a request to a proxy: a URL of http.
+func (req *request) isFor(target string) (err error) {
+	scheme, rest, ok := strings.Cut(target, "://")
+	switch {
+	case !ok:
+		return badf("is for %q, and this is a proxy", shorten(target))
+	case strings.EqualFold(scheme, "https"):
+		return badf("is for https without CONNECT")
+	case !strings.EqualFold(scheme, "http"):
+		return badf("is for %q, not http", shorten(scheme))
+	case strings.Contains(rest, "#"):
+		return badf("has a fragment")
+	}
+	authority := rest
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		authority, req.path = rest[:i], rest[i:]
+	}
+	if req.to, err = parseAuthority(authority, 80); err != nil {
+		return err
+	}
+	req.to.open = true
+	switch {
+	case req.path == "" && req.method == "OPTIONS":
+		req.path = "*" // RFC 9112 section 3.2.4
+	case !strings.HasPrefix(req.path, "/"):
+		req.path = "/" + req.path
+	}
+	return nil
 }
 
 // hostField is the value of Host for a place: the port is left out when it is 80.

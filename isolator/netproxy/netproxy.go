@@ -283,7 +283,7 @@ func (p *Proxy) take(c net.Conn) {
 	select {
 	case p.words <- struct{}{}:
 		p.wg.Go(func() {
-			p.crowded(c)
+			p.tooMany(c)
 			p.drop(c)
 			<-p.words
 		})

@@ -92,7 +92,7 @@ func Get(ctx context.Context, innerHome, key, rel, dst string) ([]copytree.Left,
 		return nil, err
 	}
 	if k := st.Mode & unix.S_IFMT; k != unix.S_IFREG && k != unix.S_IFDIR {
-		return nil, fmt.Errorf("~/%s in the home %q is no file and no folder", rel, key)
+		return nil, fmt.Errorf("~/%s in the home %q is neither a file nor a folder", rel, key)
 	}
 	// The copy is of what was opened: a link that a box puts on the way is noticed.
 	res, err := copytree.Copy(ctx, filepath.Join(dir, rel), dst, copytree.Options{Dev: st.Dev, Ino: st.Ino})

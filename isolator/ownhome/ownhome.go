@@ -5,7 +5,8 @@
 //	INNER_HOME/homes/KEY/       0700; no box sees it
 //	  home/                     what the box sees as its home
 //	  home.json                 whose it is, and the places where boxes mount something in it
-//	  staged.json               what inner put into home/, by its hash
+//	  files/                    what the box has of files of the project as copies of its own
+//	  staged.json               what inner put into home/ and files/, by its hash
 //	  lock                      held while a box is prepared
 //	  running                   held, shared, for as long as a box runs
 //
@@ -107,6 +108,7 @@ func Points(innerHome string, o Owner) []Point {
 type record struct {
 	Owner
 	Points []Point `json:"points,omitempty"`
+	Told   uint64  `json:"told,omitempty"` // the size that was last said to be large
 }
 
 // Home is the home of one run. Whoever opens it closes it.
@@ -117,6 +119,7 @@ type Home struct {
 
 	folder  string // the one that holds Dir
 	points  []Point
+	told    uint64
 	root    int // Dir
 	gate    *os.File
 	running *os.File
@@ -165,7 +168,7 @@ func Open(innerHome string, o Owner) (h *Home, err error) {
 	case rec.Owner != o:
 		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%q is %s, and not %s", h.folder, rec.Owner, o), Hint: "inner home list"}
 	}
-	h.points = rec.Points
+	h.points, h.told = rec.Points, rec.Told
 	return h, nil
 }
 
@@ -232,7 +235,7 @@ func (h *Home) Ready(want []Point) error {
 			}
 		}
 		h.points = all
-		if err := h.write(record{h.Owner, all}); err != nil {
+		if err := h.write(record{h.Owner, all, h.told}); err != nil {
 			return err
 		}
 	}

@@ -66,6 +66,10 @@ func (h *Home) Stage(label, from string, decide Decide) error {
 		return err
 	}
 	all[label] = now
+	return h.writeStaged(all)
+}
+
+func (h *Home) writeStaged(all map[string]map[string]put) error {
 	data, err := json.Marshal(all)
 	if err != nil {
 		return err

@@ -139,6 +139,7 @@ func Groups(s Subject) []Group {
 	add("commands", "Commands", s.commands())
 	add("limits", "Limits", s.limits())
 	add("kernel", "Kernel", s.kernel())
+	add("organisation", "Taken by "+profile.OrganisationFile, s.organisation())
 	add("stays", "After the run", s.outlives())
 	add("later", "On your machine later", s.later())
 	return out

@@ -206,7 +206,7 @@ func TestWithoutPlan(t *testing.T) {
 		}
 	}
 	s.Facts, s.Later = host.Facts{}, nil
-	if got := rows(Groups(s)); strings.Contains(got, "can change") || !strings.Contains(got, "shut hidden: what inner resources lists") {
+	if got := rows(Groups(s)); strings.Contains(got, "can change") || !strings.Contains(got, "shut hidden: what inner profile resources lists") {
 		t.Error(got)
 	}
 }

@@ -3,8 +3,8 @@ package picture
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
@@ -32,7 +32,7 @@ func (s Subject) hidden() []Row {
 	}
 	rows := []Row{row(Open, "shown on purpose", shown...)}
 	if s.Facts.Home == "" { // nothing was probed
-		return append(rows, row(Shut, "hidden", words("what inner resources lists, and what you hide yourself")...))
+		return append(rows, row(Shut, "hidden", words("what inner profile resources lists, and what you hide yourself")...))
 	}
 	var hidden []Thing
 	absent := 0
@@ -46,15 +46,39 @@ func (s Subject) hidden() []Row {
 	}
 	rows = append(rows, row(Shut, "hidden here (places)", hidden...))
 	if absent > 0 {
-		rows = append(rows, row(Shut, "hidden if it appears", words(fmt.Sprintf("%d more kinds of things, of which nothing is here (inner resources)", absent))...))
+		rows = append(rows, row(Shut, "hidden if it appears", words(fmt.Sprintf("%d more kinds of things, of which nothing is here (inner profile resources)", absent))...))
 	}
 	var own []Thing
-	for _, p := range s.Config.Hide {
+	for _, p := range s.Config.Hide[:len(s.Config.Hide)-s.ruled("sandbox.hide")] {
 		own = append(own, s.place(p, "sandbox.hide"))
 	}
 	rows = append(rows, row(Shut, "hidden by you", own...))
 	if list := s.sockets(); len(list) > 0 {
 		rows = append(rows, row(Shut, "out of reach", Thing{Text: "sockets that programs here listen on", Count: len(list), Places: list}))
+	}
+	return rows
+}
+
+// ruled is how many lines of the organisation's file are about a key: so many are last in
+// what the profile comes to.
+func (s Subject) ruled(key string) (n int) {
+	for _, o := range s.Config.Organisation {
+		if o.Key == key {
+			n++
+		}
+	}
+	return n
+}
+
+// organisation is what the administrator of this computer takes from the box, each with its
+// line.
+func (s Subject) organisation() (rows []Row) {
+	for _, o := range s.Config.Organisation {
+		value, err := strconv.Unquote(o.Value)
+		if err != nil {
+			value = o.Value
+		}
+		rows = append(rows, row(Shut, strings.TrimPrefix(o.Key, "sandbox."), Thing{Text: fmt.Sprintf("%s (line %d)", value, o.Line)}))
 	}
 	return rows
 }
@@ -123,7 +147,7 @@ func (s Subject) network() []Row {
 		rows = append(rows, row(Shut, "none", words("nothing outside of the box")...))
 	}
 	if rc.Network != profile.NetOff {
-		rows = append(rows, row(Shut, "never", words(rc.NetworkDeny...)...))
+		rows = append(rows, row(Shut, "never", words(rc.NetworkDeny[:len(rc.NetworkDeny)-s.ruled("sandbox.network_deny")]...)...))
 	}
 	if rc.Network != profile.NetFull {
 		for _, l := range s.Plan.Listen {
@@ -263,7 +287,7 @@ func (s Subject) commands() []Row {
 func (s Subject) limits() []Row {
 	held := words(s.Limits...)
 	if t := s.Config.Output.Timeout; t > 0 && s.planned() {
-		held = append(held, Thing{Text: "time " + duration(t)})
+		held = append(held, Thing{Text: "time " + profile.Duration(t)})
 	}
 	if !s.planned() {
 		held = s.granted(true, "limit")
@@ -276,18 +300,6 @@ func (s Subject) limits() []Row {
 		rows = append(rows, row(Open, "not held", words(plan.Unlimited(missing))...))
 	}
 	return rows
-}
-
-// duration writes 30m, not 30m0s.
-func duration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 // kernel says what stands below the mounts here.

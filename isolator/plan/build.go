@@ -72,9 +72,9 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	}
 	b.plan.Bwrap = f.Bwrap
 	b.home = b.canon(f.Home)
-	b.view.twins, b.view.mounted = f.Twins, f.Mounted
+	b.view.aliases, b.view.mounted = f.MountAliases, f.Mounted
 	steps := []func() error{
-		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.devices, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.crowds, b.mounts, b.caches, b.boxGit, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.masksOutside, b.landlock,
+		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.devices, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.maskFolders, b.mounts, b.caches, b.boxGit, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.protect, b.hide, b.seal, b.masksOutside, b.landlock,
 	}
 	for _, step := range steps {
 		b.key = ""
@@ -96,7 +96,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	if err := b.started(); err != nil {
 		return Plan{}, err
 	}
-	b.plan.Env = environment(rc, f, b.s)
+	b.plan.Env = Environment(rc, f, b.s)
 	b.startFolder()
 	return b.plan, b.keptTmp()
 }
@@ -164,10 +164,10 @@ func (b *builder) tmpfs(reason string, perms uint32, dest string) {
 	b.mount(Op{Kind: OpTmpfs, Perms: perms, Size: b.disk, Dest: dest, Reason: reason})
 }
 
-// filler is a tmpfs in the place of something, for what is bound back into it.
-func (b *builder) filler(reason, dest string) {
+// tmpfsMask puts a tmpfs in the place of something, for what is bound back into it.
+func (b *builder) tmpfsMask(reason, dest string) {
 	b.op(Op{Kind: OpTmpfs, Perms: 0o755, Size: b.disk, Dest: dest, Reason: reason})
-	b.view.add(layer{dest: dest, write: true, filler: true})
+	b.view.add(layer{dest: dest, write: true, mask: true})
 }
 
 func (b *builder) namespaces() error {
@@ -224,7 +224,7 @@ func (b *builder) emptyPlaces() error {
 	}
 	// As large as inner's own files there need: it is sealed before the program starts.
 	b.op(Op{Kind: OpTmpfs, Perms: 0o755, Dest: "/run", Reason: "no sockets and no state of running services"})
-	b.view.add(layer{dest: "/run", write: true, filler: true})
+	b.view.add(layer{dest: "/run", write: true, mask: true})
 	b.places()
 	for _, p := range runKeep() {
 		if b.kind(p) == host.Dir {

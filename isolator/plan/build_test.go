@@ -63,8 +63,8 @@ func machine() host.Facts {
 	return f
 }
 
-// crowdedHome lists the home as the probe does when it is full of secrets.
-func crowdedHome(f host.Facts) map[string][]host.Child {
+// fullHome lists the home as the probe does when it is full of secrets.
+func fullHome(f host.Facts) map[string][]host.Child {
 	names := map[string]host.Kind{"bin": host.Link}
 	for p, info := range f.Paths {
 		rel, ok := paths.Rest(testHome, p)
@@ -218,13 +218,13 @@ func TestNothingReexposes(t *testing.T) {
 			rc.Allow = append(rc.Allow, keys[rnd.Intn(len(keys))])
 		}
 		if rnd.Intn(3) == 0 {
-			f.Folders = crowdedHome(f)
+			f.Folders = fullHome(f)
 		}
 		if rnd.Intn(2) == 0 {
 			f.MoveMount, f.Nsenter = true, "/usr/bin/nsenter"
 		}
 		if rnd.Intn(3) == 0 {
-			f.Twins = []host.Twin{{Path: "/data/home", At: "/home", Kind: host.Dir}, {Path: "/home", At: "/data/home", Kind: host.Dir}}
+			f.MountAliases = []host.MountAlias{{Path: "/data/home", At: "/home", Kind: host.Dir}, {Path: "/home", At: "/data/home", Kind: host.Dir}}
 			f.Mounted = []string{"/", "/home"}
 		}
 		rc.Hide, f.Hide = []string{"/data/private"}, &host.Hide{Paths: []string{"/data/private"}}
@@ -238,7 +238,7 @@ func TestNothingReexposes(t *testing.T) {
 		r := replayed(plan)
 		secret := func(p, why string) {
 			seen := append(r.everywhere(p), r.everywhere(p+"/child")...)
-			if rest, ok := paths.Rest("/home", p); ok && f.Twins != nil {
+			if rest, ok := paths.Rest("/home", p); ok && f.MountAliases != nil {
 				seen = append(seen, r.everywhere("/data/home/"+rest)...)
 			}
 			for _, at := range seen {
@@ -332,7 +332,7 @@ func TestPlaces(t *testing.T) {
 // both, and so is a part of it that is mounted alone.
 func TestTwins(t *testing.T) {
 	f := machine()
-	f.Twins = []host.Twin{
+	f.MountAliases = []host.MountAlias{
 		{Path: testHome, At: "/data/ann", Kind: host.Dir},
 		{Path: "/data/ann", At: testHome, Kind: host.Dir},
 		{Path: testHome + "/.ssh/keys", At: "/opt/keys", Kind: host.Dir},
@@ -474,14 +474,14 @@ func TestRefusals(t *testing.T) {
 func TestPartOfHiddenMounted(t *testing.T) {
 	const part = "/data/private/part"
 	for name, c := range map[string]struct {
-		hide   string
-		source string
-		twins  []host.Twin
+		hide    string
+		source  string
+		aliases []host.MountAlias
 	}{
 		"a folder":                {"/data/private", part, nil},
 		"what is below that part": {"/data/private", part + "/deeper", nil},
 		"a pattern":               {"/data/pri*", part, nil},
-		"under another name": {"/data/private", "/mnt/private/part", []host.Twin{
+		"under another name": {"/data/private", "/mnt/private/part", []host.MountAlias{
 			{Path: "/data", At: "/mnt", Kind: host.Dir}, {Path: "/mnt", At: "/data", Kind: host.Dir},
 		}},
 	} {
@@ -490,7 +490,7 @@ func TestPartOfHiddenMounted(t *testing.T) {
 			for _, p := range []string{"/data/private", part, part + "/deeper", "/mnt", "/mnt/private", "/mnt/private/part", "/srv"} {
 				f.Paths[p] = host.Path{Kind: host.Dir, Real: p}
 			}
-			f.Twins = c.twins
+			f.MountAliases = c.aliases
 			rc.Mounts = []profile.Mount{{Source: c.source, Dest: "/srv/elsewhere", Mode: mode, File: "x.toml", Line: 1}}
 			plan, err := Build(rc, f, staged())
 			if err != nil {

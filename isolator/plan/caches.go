@@ -117,7 +117,7 @@ func (b *builder) caches() error {
 		return nil
 	}
 	defer b.because("sandbox.home")()
-	env := host.Environment(environment(b.rc, b.f, b.s))
+	env := host.Environment(Environment(b.rc, b.f, b.s))
 	if env["GOMODCACHE"] == "" && env["GOPATH"] != "" {
 		env["GOMODCACHE"] = filepath.Join(strings.Split(env["GOPATH"], ":")[0], "pkg/mod")
 	}
@@ -164,7 +164,7 @@ func (b *builder) cacheWanted(c cache) bool {
 
 func (b *builder) canWrite(at string) bool {
 	l, _ := b.view.at(b.canon(at))
-	return l.write && !l.filler
+	return l.write && !l.mask
 }
 
 func (b *builder) profileSets(name string) bool {

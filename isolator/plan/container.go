@@ -8,7 +8,7 @@ import (
 // and what runs first in the container connects to it.
 type Container struct {
 	Engine string   // its name, for people
-	Path   string   // its program, absolute
+	Path   string   // its program, absolute; "" when this process is in the container already
 	Args   []string // the arguments that make the container and start inner in it
 	Remove []string // those that remove it, also when it is gone
 	Env    []string // the environment of the engine; nothing of it is the box's
@@ -46,7 +46,7 @@ func (b *builder) image() error {
 	case b.rc.Base != "minimal":
 		return Untranslated(b.rc.Name, name, "sandbox.base", `a container has the system of its image: base = "minimal" says so`)
 	}
-	b.view.add(layer{dest: "/", write: true, filler: true})
+	b.view.add(layer{dest: "/", write: true, mask: true})
 	b.note("the system of the image " + b.rc.Image + " (sandbox.image)")
 	return nil
 }

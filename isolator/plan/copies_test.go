@@ -110,7 +110,7 @@ func TestHiddenIsNotCopied(t *testing.T) {
 		}
 	}
 	// The home is mounted a second time, and a part of what is hidden a third time.
-	f.Twins = []host.Twin{
+	f.MountAliases = []host.MountAlias{
 		{Path: testHome, At: "/disk/ann", Kind: host.Dir},
 		{Path: "/disk/ann", At: testHome, Kind: host.Dir},
 		{Path: testWork + "/private/deep", At: "/disk/deep", Kind: host.Dir},

@@ -38,8 +38,8 @@ func hostOnly(name string) bool {
 	return false
 }
 
-// environment is the whole environment of the program, sorted.
-func environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
+// Environment is the whole environment of the program, KEY=VALUE, sorted.
+func Environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	env := map[string]string{}
 	pass := func(name string) {
 		if v, ok := f.Env[name]; ok && name != "PATH" && !rc.Env.Kept(name) {

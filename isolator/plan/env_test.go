@@ -36,7 +36,7 @@ func TestEnvironment(t *testing.T) {
 		{"path_prepend before a set PATH", profile.Env{PathPrepend: []string{"/opt/b"}, Set: []profile.KV{{Key: "PATH", Value: "/s:.:"}}}, "PATH=/opt/b:/s"},
 	} {
 		rc := profile.RunConfig{Name: "p", Cwd: "/w", Env: c.env}
-		got := environment(rc, f, Staged{RunID: "r"})
+		got := Environment(rc, f, Staged{RunID: "r"})
 		always := []string{"HOME=/home/u", "USER=u", "TERM=xterm", "PWD=/w", "INNER_SANDBOX=p", "INNER_RUN_ID=r"}
 		rest := slices.DeleteFunc(slices.Clone(got), func(kv string) bool { return slices.Contains(always, kv) })
 		if diff := cmp.Diff(c.want, strings.Join(rest, " ")); diff != "" {

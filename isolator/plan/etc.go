@@ -17,7 +17,7 @@ func etcShown() []string {
 func (b *builder) minimalEtc() {
 	defer b.because(b.key)()
 	b.because("sandbox.etc")
-	b.filler("an /etc with little in it (sandbox.etc = \"minimal\")", "/etc")
+	b.tmpfsMask("an /etc with little in it (sandbox.etc = \"minimal\")", "/etc")
 	for _, p := range etcShown() {
 		if k := b.kind(p); k == host.File || k == host.Dir {
 			b.bind("programs need it", b.canon(p), p, false)

@@ -54,6 +54,10 @@ func (b *builder) protect() error {
 			b.coverEmpty(reason, p)
 			continue
 		}
+		if b.hasOwnFiles(p) {
+			b.withOwnFiles(reason, p)
+			continue
+		}
 		for _, at := range readOnly(reason, b.canon(p)) {
 			b.openTrees(p, at)
 		}

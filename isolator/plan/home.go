@@ -27,7 +27,7 @@ func (b *builder) homeFolder() error {
 		}
 		for _, at := range b.view.where(b.canon(home)) {
 			if at != b.home {
-				b.filler("another name of the home, which is empty "+how, at)
+				b.tmpfsMask("another name of the home, which is empty "+how, at)
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 // The versions of Landlock that bring what is used of it.
 const (
 	LandlockWrites = 2 // writing confined to folders; renames between them still possible
+	LandlockFiles  = 3 // every change of a file, cutting it short too
 	LandlockScopes = 6 // signals and abstract sockets confined to the box
 )
 
@@ -28,6 +29,11 @@ type Landlock struct {
 	Abstract bool     // connect to abstract sockets outside of the box
 	Writes   bool     // open anything for writing but below Writable
 	Writable []string // box paths
+
+	// Files confines every use of files to Writable and Readable: where nothing is mounted for
+	// the box, nothing else keeps it from them.
+	Files    bool
+	Readable []string // box paths
 }
 
 // landlock asks for as much of it as this kernel has and the box can bear, or
@@ -80,7 +86,7 @@ func AbstractOpen(rc profile.RunConfig, f host.Facts) string {
 func (b *builder) writableFolders() []string {
 	list := []string{"/dev", "/proc"}
 	for _, l := range b.view.layers {
-		if top, _ := b.view.at(l.dest); top.write && !top.filler {
+		if top, _ := b.view.at(l.dest); top.write && !top.mask {
 			list = append(list, l.dest)
 		}
 	}

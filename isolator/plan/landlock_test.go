@@ -68,7 +68,7 @@ func TestLandlockWritable(t *testing.T) {
 		{source: "/", dest: "/"},
 		{dest: "/dev", write: true},
 		{dest: "/tmp", write: true},
-		{dest: "/home", write: true, filler: true},
+		{dest: "/home", write: true, mask: true},
 		{source: "/home/u", dest: "/home/u"},
 		{source: "/home/u/app", dest: "/home/u/app", write: true},
 		{source: "/home/u/app/.git", dest: "/home/u/app/.git", write: true},

@@ -55,6 +55,40 @@ func (b *builder) openTrees(dir, at string) {
 	}
 }
 
+// hasOwnFiles reports whether the box has copies of its own of files of a folder.
+func (b *builder) hasOwnFiles(dir string) bool {
+	return slices.ContainsFunc(b.s.OwnFiles, func(f Bind) bool { return filepath.Dir(f.Box) == dir })
+}
+
+// withOwnFiles shows a protected folder with the box's own copies of some of its files: what
+// is in it is read-only, and new names are refused as in a folder that one may not write
+// (EACCES). A program that makes a new file to rename it, as Claude Code does, then writes in
+// place; after the error of a read-only mount (EROFS) it does not.
+func (b *builder) withOwnFiles(reason, dir string) {
+	for _, at := range b.view.where(b.canon(dir)) {
+		if l, _ := b.view.at(at); !l.write {
+			continue
+		}
+		b.tmpfs(reason, 0o555, at)
+		for _, c := range b.f.Children[dir] {
+			switch c.Kind {
+			case host.Link:
+				b.symlink(reason, c.Target, filepath.Join(at, c.Name))
+			case host.Dir, host.File:
+				b.bind(reason, filepath.Join(b.canon(dir), c.Name), filepath.Join(at, c.Name), false)
+			}
+		}
+		b.openTrees(dir, at)
+		before := b.because("sandbox.home")
+		for _, f := range b.s.OwnFiles {
+			if filepath.Dir(f.Box) == dir {
+				b.bind(f.Reason, f.Host, filepath.Join(at, filepath.Base(f.Box)), true)
+			}
+		}
+		before()
+	}
+}
+
 // laterRoots are the folders whose configuration is protected: what the box
 // can write, only the person's own place of work when own is set.
 func laterRoots(rc profile.RunConfig, own bool) []string {
@@ -122,10 +156,10 @@ func (b *builder) made(p string) bool {
 
 // madeEmpty reports whether p is a folder that was made for the run, and
 // nothing in it: a tmpfs covers it as well as a bind does, at a third of the cost.
-// What opencode must find in its folder is lent to it there.
+// What opencode must find in its folder is a placeholder there.
 func (b *builder) madeEmpty(p string) bool {
 	holds := slices.ContainsFunc(treeFolders(b.rc), func(dir string) bool { return filepath.Dir(dir) == p })
-	return filepath.Base(p) != ".opencode" && !holds && slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p && l.Content == nil })
+	return filepath.Base(p) != ".opencode" && !holds && !b.hasOwnFiles(p) && slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p && l.Content == nil })
 }
 
 // coverEmpty covers an empty folder wherever the box could write it.
@@ -183,6 +217,12 @@ func (b *builder) laterLinks() error {
 				return fault.Refuse(125, "make it a folder of its own, or allow = ["+quote(configKey)+"] under [sandbox] leaves all of them unprotected",
 					"profile %q: %s is a link that leads %s, which cannot be protected", b.rc.Name, p, where)
 			}
+		}
+	}
+	for _, p := range b.f.Obeyed {
+		if b.f.Paths[p].Link {
+			return fault.Refuse(125, "rm "+quote(p)+", or make what it leads to",
+				"profile %q: %s is a link that leads nowhere: the program could make there what tools outside obey", b.rc.Name, p)
 		}
 	}
 	return nil

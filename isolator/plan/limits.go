@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,15 +27,15 @@ func Limits(rc profile.RunConfig, f host.Facts) (*limits.Plan, []limits.Missing)
 		// RLIMIT_NPROC counts for each user, and such a box has thousands.
 		h.NprocWhy = "a box with users of its own (" + nestedKey + ") has more than one count of processes (RLIMIT_NPROC)"
 	}
-	p, missing := limits.Choose(limitValues(rc.Limits), h)
+	p, missing := limits.Choose(LimitValues(rc.Limits), h)
 	if p != nil && f.Engine != nil {
 		p.By(f.Engine.Name)
 	}
 	return p, missing
 }
 
-// limitValues reads limits whose syntax was checked.
-func limitValues(l profile.Limits) limits.Values {
+// LimitValues reads limits whose syntax was checked.
+func LimitValues(l profile.Limits) limits.Values {
 	count := func(s string) uint64 { n, _ := strconv.ParseUint(s, 10, 64); return n }
 	size := func(s string) uint64 { n, _ := profile.Bytes(s); return n }
 	cpu, _ := profile.Processors(l.CPU)
@@ -47,8 +48,7 @@ func limitValues(l profile.Limits) limits.Values {
 func (b *builder) limits() error {
 	plan, missing := Limits(b.rc, b.f)
 	if len(missing) > 0 && !b.rc.LimitsLoose {
-		return fault.Refuse(125, "limits_required = false under [sandbox] starts it without",
-			"profile %q: %s", b.rc.Name, Unlimited(missing))
+		return &fault.Refusal{Code: 125, Kind: fault.KindLimits, Msg: fmt.Sprintf("profile %q: %s", b.rc.Name, Unlimited(missing)), Hint: "limits_required = false under [sandbox] starts it without"}
 	}
 	if plan != nil {
 		plan.Folder = b.s.Group

@@ -13,7 +13,7 @@ import (
 // systemOnly shows the folders of programs, read-only, in the empty root that bwrap
 // begins with.
 func (b *builder) systemOnly() {
-	b.view.add(layer{dest: "/", write: true, filler: true})
+	b.view.add(layer{dest: "/", write: true, mask: true})
 	for _, p := range profile.SystemFolders() {
 		switch real := b.canon(p); {
 		case b.kind(p) != host.Dir:

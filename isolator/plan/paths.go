@@ -61,14 +61,7 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	}
 	withParent(program)
 	add(shellFilesAsked(rc, f.Home)...)
-	if rc.Noop.Mode == "hard" {
-		add("/bin/sh")
-		for _, r := range rc.Noop.Replacements() {
-			if filepath.IsAbs(r.Value) {
-				add(filepath.Clean(r.Value))
-			}
-		}
-	}
+	add(noopAsks(rc)...)
 	at := site(rc, f)
 	at.Names = names
 	hidden, patterns := tableAsks(at, rc.Allow)
@@ -87,22 +80,49 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	}
 	add(laterPaths(rc)...)
 	add(treeFolders(rc)...)
-	if rc.WorkdirMode == profile.RW {
-		writable = append(writable, rc.Workdir)
+	add(mountAsks(rc, real)...)
+	return asked, globs, writableFolders(rc)
+}
+
+// noopAsks are the programs that noop shims of mode "hard" execute.
+func noopAsks(rc profile.RunConfig) []string {
+	if rc.Noop.Mode != "hard" {
+		return nil
 	}
-	for _, m := range rc.Mounts {
-		add(m.Source, m.Dest, filepath.Join(m.Source, ".inner"))
-		if m.Mode == profile.RW {
-			writable = append(writable, m.Source)
+	asked := []string{"/bin/sh"}
+	for _, r := range rc.Noop.Replacements() {
+		if filepath.IsAbs(r.Value) {
+			asked = append(asked, filepath.Clean(r.Value))
 		}
+	}
+	return asked
+}
+
+// mountAsks are the paths of the mounts on the host and in the box.
+func mountAsks(rc profile.RunConfig, real func(string) string) (asked []string) {
+	for _, m := range rc.Mounts {
+		asked = append(asked, m.Source, m.Dest, filepath.Join(m.Source, ".inner"))
 		// A mount point seen through another mount lies elsewhere on the host.
 		for _, over := range append(rc.Mounts, profile.Mount{Source: rc.Workdir, Dest: rc.Workdir}) {
 			if rest, ok := paths.Rest(over.Dest, m.Dest); ok && over.Mode != profile.Tmpfs {
-				add(filepath.Join(real(over.Source), rest))
+				asked = append(asked, filepath.Join(real(over.Source), rest))
 			}
 		}
 	}
-	return asked, globs, writable
+	return asked
+}
+
+// writableFolders are those that the box may change on the host.
+func writableFolders(rc profile.RunConfig) (folders []string) {
+	if rc.WorkdirMode == profile.RW {
+		folders = append(folders, rc.Workdir)
+	}
+	for _, m := range rc.Mounts {
+		if m.Mode == profile.RW {
+			folders = append(folders, m.Source)
+		}
+	}
+	return folders
 }
 
 // tableAsks are the paths and patterns of the table of sensitive resources, and of what

@@ -23,7 +23,7 @@ func (b *builder) places() {
 			if place := b.place(p); place != "" && !(b.f.Bare[p] && !live(p)) {
 				for _, at := range b.view.where(place) {
 					if !slices.Contains(b.homes(), at) {
-						b.filler("hidden: "+r.What+" ("+r.Key+")", at)
+						b.tmpfsMask("hidden: "+r.What+" ("+r.Key+")", at)
 						b.emptied = append(b.emptied, at)
 					}
 				}
@@ -67,7 +67,7 @@ func (b *builder) placesIn(m layer) {
 			place := b.place(p)
 			rest, ok := paths.Rest(m.source, place)
 			if ok && rest != "" {
-				b.filler("hidden: "+r.What+" ("+r.Key+")", filepath.Join(m.dest, rest))
+				b.tmpfsMask("hidden: "+r.What+" ("+r.Key+")", filepath.Join(m.dest, rest))
 			}
 		}
 	}

@@ -53,6 +53,9 @@ type Staged struct {
 	// Passwd and GroupFile are for a minimal /etc.
 	Passwd, GroupFile []byte
 
+	// OwnFiles are files of folders that are protected, of which the box has a copy of its own.
+	OwnFiles []Bind
+
 	// BoxGit is what the box's own git directories are made of, see package git, in the
 	// order of their mounting. Places outside of paths.BoxDir are those of the host.
 	BoxGit []Bind

@@ -45,7 +45,7 @@ func (b *builder) workdirHidden() error {
 func (b *builder) started() error {
 	cwd := b.canon(b.rc.Cwd)
 	l, _ := b.view.at(cwd)
-	covered := !l.bind() && !l.write && !l.filler && l.dest != ""
+	covered := !l.bind() && !l.write && !l.mask && l.dest != ""
 	made := slices.ContainsFunc(b.view.layers, func(l layer) bool { // for what is mounted there
 		return paths.Below(cwd, l.dest)
 	})

@@ -15,7 +15,7 @@ type layer struct {
 	write  bool   // the box can write below it
 
 	original string // what source is a copy of, or ""
-	filler   bool   // a tmpfs that is there to hide, not to be written
+	mask     bool   // a tmpfs that is there to hide, not to be written
 }
 
 func (l layer) bind() bool { return l.source != "" }
@@ -23,17 +23,17 @@ func (l layer) bind() bool { return l.source != "" }
 // view is what the box will see: the mounts made so far. A later layer covers
 // what earlier ones put at or below its destination.
 //
-// A host path may have other names, see host.Twin: what is said of it holds for all.
+// A host path may have other names, see host.MountAlias: what is said of it holds for all.
 type view struct {
 	layers  []layer
-	twins   []host.Twin
+	aliases []host.MountAlias
 	mounted []string
 }
 
 // names returns host path p, and first of all p, under every name it has.
 func (v *view) names(p string) []string {
 	out := []string{p}
-	for _, t := range v.twins {
+	for _, t := range v.aliases {
 		rest, ok := paths.Rest(t.Path, p)
 		if !ok {
 			continue
@@ -48,10 +48,10 @@ func (v *view) names(p string) []string {
 
 // parts returns the other places at which the host shows something of what lies
 // below p, but not p itself.
-func (v *view) parts(p string) []host.Twin {
-	var out []host.Twin
+func (v *view) parts(p string) []host.MountAlias {
+	var out []host.MountAlias
 	for _, name := range v.names(p) {
-		for _, t := range v.twins {
+		for _, t := range v.aliases {
 			part := paths.Below(name, t.Path)
 			inside := paths.Below(name, t.At)
 			if part && !inside && t.Path != name && !slices.Contains(out, t) {

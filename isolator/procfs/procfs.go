@@ -117,7 +117,7 @@ func Find(file, bwrap, exe string) (Finding, error) {
 		f := Finding{Mode: "bind", Bind: answer, Why: "a fresh one cannot be mounted here; the host's gives nothing private away"}
 		return f, keep(file, bwrap, f)
 	case Listed:
-		f := Finding{Mode: "empty", Bind: answer, Why: "a fresh one cannot be mounted here, and the host's gives away " + why + `; proc = "bind" under [sandbox] shows it all the same`}
+		f := Finding{Mode: "empty", Bind: answer, Why: "a fresh one cannot be mounted here, and the host's gives away " + why + `; proc = "bind" under [sandbox] shows it anyway`}
 		return f, keep(file, bwrap, f)
 	case Unsafe:
 		f := Finding{Mode: "empty", Bind: answer, Why: "a fresh one cannot be mounted here, and the host's gives away " + why}

@@ -116,8 +116,7 @@ func exists(p string) bool {
 	return err == nil
 }
 
-// readFile reads a regular file that is not larger than that, readLinked one behind a
-// link, too.
-func readFile(p string, most int64) ([]byte, error) { return files.Read(p, files.NoLinks, most) }
+// readFile reads a regular file of at most maxFile bytes, readLinked also one behind a link.
+func readFile(p string) ([]byte, error) { return files.Read(p, files.NoLinks, maxFile) }
 
-func readLinked(p string, most int64) ([]byte, error) { return files.Read(p, files.FollowLinks, most) }
+func readLinked(p string) ([]byte, error) { return files.Read(p, files.FollowLinks, maxFile) }

@@ -92,9 +92,9 @@ func readIndex(p string, sha256 bool, left *int64, found func(mode uint32, name 
 
 // hashes256 reports whether a repository may have the longer hashes.
 func hashes256(repo string) bool {
-	common, _ := readLinked(filepath.Join(repo, "commondir"), maxPointer)
+	common, _ := readLinked(filepath.Join(repo, "commondir"))
 	for _, dir := range []string{repo, beneath(repo, line(common))} {
-		data, err := readLinked(filepath.Join(dir, "config"), maxConfig)
+		data, err := readLinked(filepath.Join(dir, "config"))
 		if err != nil && exists(filepath.Join(dir, "config")) || bytes.Contains(bytes.ToLower(data), []byte("sha256")) {
 			return true
 		}

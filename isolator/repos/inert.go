@@ -39,7 +39,7 @@ func inert(dir string, known []string, depth int) bool {
 			return false
 		}
 	}
-	data, err := readFile(filepath.Join(p, "config"), maxConfig)
+	data, err := readFile(filepath.Join(p, "config"))
 	if err != nil {
 		return false
 	}
@@ -80,7 +80,7 @@ func inertHooks(dir string) bool {
 
 // pointsInto reports whether a .git file names a place in one of these git directories at which nothing is.
 func pointsInto(p string, dirs []string) bool {
-	data, err := readFile(p, maxPointer)
+	data, err := readFile(p)
 	target, ok := strings.CutPrefix(line(data), "gitdir: ")
 	if err != nil || !ok || filepath.Clean(target) != target { // what ".." is after a link the kernel says
 		return false

@@ -35,6 +35,9 @@ func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 			break
 		}
 		if fi, err := os.Lstat(at); err == nil && w.recent(at, fi) {
+			if e.IsDir() && w.entriesAside(p, hit.Row.Tool) {
+				return false
+			}
 			moved := w.aside(p, hit.Row.Tool)
 			if moved && e.IsDir() {
 				w.more = append(w.more, w.Moved[len(w.Moved)-1].Kept)
@@ -55,7 +58,7 @@ func (w *sweep) ownModules(top, p string) bool {
 	if err != nil || !w.fresh(top+"/.git", top+"/.git", fi) || lies(top+"/.git", w.Guarded) {
 		return false
 	}
-	data, err := readFile(p, maxConfig)
+	data, err := readFile(p)
 	if err != nil {
 		return false
 	}

@@ -206,7 +206,11 @@ func TestCheckedOut(t *testing.T) {
 		"fewer":     {"cp -r .vscode .envrc x; rm x/.vscode/a/t", ""},
 		"another":   {"cp -r .vscode .envrc x; echo y >x/.envrc; echo y >x/.vscode/a/t", "p/x/.envrc p/x/.vscode"},
 		"a mode":    {"cp -r .vscode .envrc x; chmod +x x/.envrc", "p/x/.envrc"},
-		"more":      {"cp -r .vscode .envrc x; echo y >x/.vscode/u", "p/x/.vscode"},
+		"more":      {"cp -r .vscode .envrc x; echo y >x/.vscode/u", "p/x/.vscode/u"},
+		"all added": {"mkdir x/.vscode; echo y >x/.vscode/u", "p/x/.vscode"},
+		"a copy":    {"cp -r .vscode .envrc x; echo own >x/.vscode/own", ""},
+		"a FIFO":    {"cp -r .vscode .envrc x; mkfifo x/.vscode/own", "p/x/.vscode/own"},
+		"no copy":   {"cp -r .vscode .envrc x; echo two >x/.vscode/own", "p/x/.vscode/own"},
 		"a link":    {"cp -r .vscode x; ln -s ../.envrc x/.envrc; ln -s t x/.vscode/a/l", "p/x/.envrc p/x/.vscode"},
 		"elsewhere": {"mkdir x/y; cp .envrc x/y", "p/x/y/.envrc"},
 		"no tree":   {"rm -r x/.git; cp .envrc x", "p/x/.envrc"},
@@ -214,14 +218,17 @@ func TestCheckedOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			p.sh("git init -q .; mkdir -p .vscode/a; echo x >.vscode/a/t; echo x >.envrc")
+			p.sh("git init -q .; mkdir -p .vscode/a; echo x >.vscode/a/t; echo x >.envrc; echo own >../own")
 			since := p.begin()
 			p.sh("git init -q x; " + c.during)
 			root := p.dir + "/p"
-			s := Search{Roots: []string{root}, Obeyed: []string{root}, Since: since, Homes: []string{p.dir}, Before: []string{root + "/.vscode", root + "/.envrc"}}
+			s := Search{Roots: []string{root}, Obeyed: []string{root}, Since: since, Homes: []string{p.dir}, Before: []string{root + "/.vscode", root + "/.envrc"}, Copies: map[string]string{root + "/.vscode/own": p.dir + "/own"}}
 			found, err := s.Hold()
 			if got := p.moved(found.Moved); got != c.want || err != nil {
 				t.Errorf("%q, want %q, %v", got, c.want, err)
+			}
+			if exists(root + "/x/.vscode/own") {
+				t.Error("a settings file of the box's is left")
 			}
 		})
 	}

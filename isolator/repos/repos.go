@@ -51,6 +51,8 @@ type Search struct {
 	Keep   []string // what was named on purpose, with all that is in it: it stays
 	Named  []string // paths that settings of git name
 	Homes  []string // the user's homes
+
+	Copies map[string]string // the box's own copies, which it keeps, of files in the roots
 }
 
 // Held is what was switched off in one place.
@@ -79,10 +81,7 @@ const always = 400
 
 // Most bytes of a configuration, and of a file that names a folder (as many as git
 // reads: setup.c, read_gitfile_gently).
-const (
-	maxConfig  = 1 << 20
-	maxPointer = 1 << 20
-)
+const maxFile = 1 << 20
 
 // How long folders are looked through where an index does not say what git would find.
 const thorough = time.Minute
@@ -314,7 +313,7 @@ func leadsTo(p string) string {
 	if fi, err := os.Lstat(real); err == nil && fi.IsDir() {
 		return real
 	}
-	data, err := readFile(real, maxPointer)
+	data, err := readFile(real)
 	target, ok := strings.CutPrefix(line(data), "gitdir: ")
 	if err != nil || !ok {
 		return ""

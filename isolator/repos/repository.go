@@ -30,7 +30,7 @@ func (w *sweep) repository(repo string) (clean bool) {
 	}
 	if p := filepath.Join(repo, "commondir"); exists(p) {
 		fi, _ := os.Lstat(p)
-		data, err := readFile(p, maxPointer)
+		data, err := readFile(p)
 		if real, rerr := filepath.EvalSymlinks(beneath(repo, line(data))); err != nil || rerr != nil || real != repo && (!w.repository(real) || !standing(real)) {
 			if clean = false; ours && fi != nil && w.fresh(repo, p, fi) {
 				clean = w.away(p, h, "commondir")
@@ -53,9 +53,9 @@ func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 		return true
 	}
 	hold = hold && w.fresh(repo, p, fi)
-	data, err := readFile(p, maxConfig)
+	data, err := readFile(p)
 	if err != nil && hold && fi.Mode().IsRegular() && w.open(p, 0o600) == nil {
-		data, err = readFile(p, maxConfig)
+		data, err = readFile(p)
 	}
 	if err != nil { // a link, or what git cannot read either
 		return hold && w.away(p, h, name)
@@ -137,7 +137,7 @@ func (w *sweep) todo(repo string, h *Held) {
 	if err != nil || !w.fresh(repo, p, fi) {
 		return
 	}
-	data, err := readFile(p, maxConfig)
+	data, err := readFile(p)
 	if err != nil {
 		w.away(p, h, "rebase-merge/git-rebase-todo")
 		return
@@ -171,7 +171,7 @@ func (w *sweep) strategy(repo string, h *Held) {
 		if err != nil || !w.fresh(repo, p, fi) {
 			continue
 		}
-		data, err := readFile(p, maxConfig)
+		data, err := readFile(p)
 		path := strings.Contains(string(data), "/")
 		if name == "sequencer/opts" && err == nil {
 			var list []gitconfig.Entry

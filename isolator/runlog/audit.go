@@ -121,7 +121,7 @@ type Event struct {
 	By
 
 	// Of a recovered line: the length and hash of the piece of a line before it,
-	// and what cannot be had back.
+	// and what cannot be restored.
 	Torn    int    `json:"torn,omitempty"`
 	TornSum string `json:"torn_sha256,omitempty"`
 	Lost    string `json:"lost,omitempty"`

@@ -126,8 +126,8 @@ func appendJSON(to, p []byte) []byte {
 	return append(to, '"')
 }
 
-// Scene is one event of a recording: output, or a resize when Cols is not 0.
-type Scene struct {
+// CastEvent is one event of a recording: output, or a resize when Cols is not 0.
+type CastEvent struct {
 	When       time.Duration
 	Output     string
 	Cols, Rows int
@@ -138,7 +138,7 @@ const maxCastLine = 8 << 20
 
 // ReadCast reads a recording and hands over its events in order. A last line
 // that was torn when the run was killed is passed over.
-func ReadCast(r io.Reader, each func(Scene) error) (Header, error) {
+func ReadCast(r io.Reader, each func(CastEvent) error) (Header, error) {
 	var h Header
 	s := bufio.NewScanner(r)
 	s.Buffer(make([]byte, 64<<10), maxCastLine)
@@ -154,7 +154,7 @@ func ReadCast(r io.Reader, each func(Scene) error) (Header, error) {
 		if err := json.Unmarshal(s.Bytes(), &[]any{&when, &kind, &data}); err != nil {
 			continue
 		}
-		m := Scene{When: time.Duration(when * float64(time.Second))}
+		m := CastEvent{When: time.Duration(when * float64(time.Second))}
 		switch kind {
 		case "o":
 			m.Output = data

@@ -60,30 +60,22 @@ func (t *Plain) Write(p []byte) (int, error) {
 
 func (t *Plain) rune(r rune) error {
 	switch t.state {
-	case afterEscape, inStringEscape:
-		switch {
-		case t.state == inStringEscape && r == '\\':
-			t.state = inText
-		case r == '[':
-			t.state = inCSI
-		case strings.ContainsRune("]P^_X", r):
-			t.state = inString
-		case r >= 0x20 && r < 0x30:
-			t.state = inCharset
-		default:
-			t.state = inText
+	case inText:
+		return t.text(r)
+	case inStringEscape:
+		if t.state = inText; r != '\\' {
+			t.state = stateAfterEscape(r)
 		}
-		return nil
+	case afterEscape:
+		t.state = stateAfterEscape(r)
 	case inCharset:
 		t.state = inText
-		return nil
 	case inCSI:
 		if r >= 0x40 && r < 0x7f || r == 0x18 || r == 0x1a {
 			t.state = inText
 		} else if r == 0x1b {
 			t.state = afterEscape
 		}
-		return nil
 	case inString:
 		switch r {
 		case 0x07, 0x18, 0x1a:
@@ -91,8 +83,23 @@ func (t *Plain) rune(r rune) error {
 		case 0x1b:
 			t.state = inStringEscape
 		}
-		return nil
 	}
+	return nil
+}
+
+func stateAfterEscape(r rune) int {
+	switch {
+	case r == '[':
+		return inCSI
+	case strings.ContainsRune("]P^_X", r):
+		return inString
+	case r >= 0x20 && r < 0x30:
+		return inCharset
+	}
+	return inText
+}
+
+func (t *Plain) text(r rune) error {
 	switch {
 	case r == 0x1b:
 		t.state = afterEscape

@@ -228,7 +228,7 @@ func TestRecording(t *testing.T) {
 		}
 		var played strings.Builder
 		sizes, last := 0, time.Duration(0)
-		h, err := ReadCast(bytes.NewReader(data), func(s Scene) error {
+		h, err := ReadCast(bytes.NewReader(data), func(s CastEvent) error {
 			if s.When < last {
 				t.Errorf("%v after %v", s.When, last)
 			}
@@ -261,7 +261,7 @@ func TestBadRecordings(t *testing.T) {
 		"{\"version\":2}\n[\"a\",\"o\",\"x\"]\n[0.2,\"r\",\"wide\"]\n[0.2,\"m\",\"mark\"]\n[0.2,\"o\",\"y\"]": "y",
 	} {
 		var out strings.Builder
-		_, err := ReadCast(strings.NewReader(text), func(s Scene) error {
+		_, err := ReadCast(strings.NewReader(text), func(s CastEvent) error {
 			out.WriteString(s.Output)
 			return nil
 		})

@@ -106,6 +106,11 @@ func rules(o Options) []rule {
 	denyIf(unix.EPERM, "unshare", test{0, hasAny, []uint32{newUser}})
 	deny(unix.ENOSYS, "clone3")
 	deny(unix.EPERM, "setns")
+	// Whoever runs a file with this bit has the rights of its owner. Opening makes one with it
+	// as well, and the kernel takes it away with the first byte.
+	for i, call := range []string{"chmod", "fchmod", "fchmodat", "fchmodat2"} {
+		denyIf(unix.EPERM, call, test{1 + i/2, hasAny, []uint32{unix.S_ISUID}})
+	}
 	// Mounts.
 	deny(unix.EPERM, "mount", "umount", "umount2", "pivot_root")
 	deny(unix.ENOSYS, "open_tree", "open_tree_attr", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr")

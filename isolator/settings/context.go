@@ -22,6 +22,10 @@ func (s *Settings) contextWith(pl Place, o profile.Overrides, forShim, asIs bool
 		Home: s.Home, OtherHome: s.OtherHome(), InnerHome: s.InnerHome, UID: os.Getuid(), Lookup: s.LookupEnv,
 		Cwd: pl.Cwd, Project: pl.Root(), Overrides: o, ForShim: forShim,
 	}
+	var err error
+	if c.Organisation, err = s.Organisation(); err != nil {
+		return c, err
+	}
 	cfg, err := s.GlobalConfig()
 	if err != nil {
 		return c, err

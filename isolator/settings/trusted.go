@@ -30,6 +30,8 @@ type Settings struct {
 
 	configs map[string]ConfigRead // each config.toml that was read, by path
 	records map[string]RecordRead // each record of the trust store that was read, by project
+
+	organisation *organisationRead // nil when it was not asked for
 }
 
 // Of returns the settings of a caller, of which nothing is read yet.

@@ -21,7 +21,7 @@ func GitCopies(innerHome string) string { return filepath.Join(innerHome, "git")
 
 // GitCopies makes the folder of this run below GitCopies.
 func (r *Run) GitCopies() (string, error) {
-	base := GitCopies(filepath.Dir(r.ledger))
+	base := GitCopies(filepath.Dir(r.journal))
 	if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil {
 		return "", err
 	}
@@ -38,7 +38,7 @@ func (r *Run) Disk() (string, error) {
 	if r.disk != "" {
 		return r.disk, nil
 	}
-	base := Copies(filepath.Dir(r.ledger))
+	base := Copies(filepath.Dir(r.journal))
 	gate, err := gateOf(base)
 	if err != nil {
 		return "", err
@@ -51,7 +51,7 @@ func (r *Run) Disk() (string, error) {
 // Keep lets what is in Disk outlive the run, and returns where it is now. Its
 // lock says whether the run still lives.
 func (r *Run) Keep() (string, error) {
-	base := Kept(filepath.Dir(r.ledger))
+	base := Kept(filepath.Dir(r.journal))
 	gate, err := gateOf(base)
 	if err != nil {
 		return "", err
@@ -67,7 +67,7 @@ func (r *Run) Keep() (string, error) {
 
 // Unkeep takes back what Keep did: the folder goes with the run.
 func (r *Run) Unkeep(kept string) error {
-	base := Copies(filepath.Dir(r.ledger))
+	base := Copies(filepath.Dir(r.journal))
 	gate, err := gateOf(base)
 	if err != nil {
 		return err

@@ -16,10 +16,10 @@ func there(p string) bool { _, err := os.Lstat(p); return err == nil }
 // sweep after a crash, and stays when it is kept.
 func TestDiskGoesUnlessKept(t *testing.T) {
 	b, home := base(t), t.TempDir()
-	ledger := filepath.Join(home, "borrowed")
+	journal := filepath.Join(home, "borrowed")
 	begin := func() (*Run, string) {
 		t.Helper()
-		r, err := New(b, ledger)
+		r, err := New(b, journal)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestDiskGoesUnlessKept(t *testing.T) {
 	crashed.lock.Close()
 	crashed.diskLock.Close()
 	live, liveDir := begin()
-	if n, err := Sweep(b, ledger); n != 1 || err != nil {
+	if n, err := Sweep(b, journal); n != 1 || err != nil {
 		t.Errorf("swept %d, %v", n, err)
 	}
 	for path, want := range map[string]bool{closedDir: false, crashedDir: false, keptDir: false, backDir: false, backAt: false, keptAt: true, liveDir: true} {
@@ -94,10 +94,10 @@ func TestWorkspaces(t *testing.T) {
 	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ledger := filepath.Join(t.TempDir(), "borrowed")
+	journal := filepath.Join(t.TempDir(), "borrowed")
 	begin := func() *Run {
 		t.Helper()
-		r, err := New(b, ledger)
+		r, err := New(b, journal)
 		if err != nil {
 			t.Fatal(err)
 		}

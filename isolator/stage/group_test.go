@@ -23,7 +23,7 @@ func TestGroup(t *testing.T) {
 	}
 	open := func() *Run {
 		t.Helper()
-		r, err := New(b, b+".ledger")
+		r, err := New(b, b+".journal")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	crashed.lock.Close()
-	if n, err := Sweep(b, b+".ledger"); n != 1 || err != nil {
+	if n, err := Sweep(b, b+".journal"); n != 1 || err != nil {
 		t.Errorf("swept %d, %v", n, err)
 	}
 	gone(dir)

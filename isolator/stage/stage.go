@@ -6,8 +6,8 @@
 // The folder is below $XDG_RUNTIME_DIR/inner when that is the user's own
 // private folder, else below /tmp/inner-UID. What may be large, the copies of
 // safe-rw mounts, is in a second folder of the run, on the disk of INNER_HOME
-// (see Disk). Places a run needs in other people's folders are on a ledger (see
-// Borrow), and so are the folders and the lock of workspaces.
+// (see Disk). Placeholders in folders of the host are in a journal (see
+// MakePlaceholders), and so are the folders and the lock of workspaces.
 package stage
 
 import (
@@ -30,12 +30,12 @@ import (
 
 // Run is the staged part of one run.
 type Run struct {
-	ID     string // YYYYMMDD-HHMMSS-xxxxxx, local time
-	Path   string // its folder
-	ledger string // of what is borrowed, see Borrow
-	lock   *os.File
-	notes  []loan // see Watch
-	dirs   parents
+	ID      string // YYYYMMDD-HHMMSS-xxxxxx, local time
+	Path    string // its folder
+	journal string // see MakePlaceholders
+	lock    *os.File
+	notes   []entry // see Watch
+	dirs    parents
 
 	group      bool   // see Group
 	disk       string // see Disk, "" when there is none
@@ -81,9 +81,9 @@ func private(dir string) error {
 	return nil
 }
 
-// New makes the folder of a run and locks it. ledger is the user's one file of
-// what runs have borrowed.
-func New(base, ledger string) (*Run, error) {
+// New makes the folder of a run and locks it. journal is the user's one file of
+// what runs make on the host.
+func New(base, journal string) (*Run, error) {
 	if err := ensure(base); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func New(base, ledger string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{ID: id, Path: dir, ledger: ledger, lock: lock}, nil
+	return &Run{ID: id, Path: dir, journal: journal, lock: lock}, nil
 }
 
 // folder makes and locks a folder of base, whose gate is held.
@@ -118,13 +118,13 @@ func folder(base, name string) (string, *os.File, error) {
 	return dir, lock, nil
 }
 
-// Close takes away what was staged, and what was borrowed when no other run
+// Close removes what was staged, and the placeholders when no other run
 // needs it. It is safe on nil and to call twice.
 func (r *Run) Close() error {
 	if r == nil || r.lock == nil {
 		return nil
 	}
-	errs := []error{giveBack(r.ledger, r.Path, r.dirs)}
+	errs := []error{removePlaceholders(r.journal, r.Path, r.dirs)}
 	r.dirs.close()
 	r.dirs = nil
 	if err := r.dropGroup(); err != nil {
@@ -163,14 +163,14 @@ func (r *Run) File(name string, data []byte, mode fs.FileMode) (string, error) {
 }
 
 // Sweep removes what crashed runs left below base, on the disk and in the
-// ledger, and returns how many folders of base. A live run holds its lock and
+// journal, and returns how many folders of base. A live run holds its lock and
 // is left alone. A base that is not the user's private folder is an error, and
 // not touched. Copies that cannot be removed are in nobody's way: the next
 // sweep tries again.
-func Sweep(base, ledger string) (int, error) {
+func Sweep(base, journal string) (int, error) {
 	swept, err := sweep(base)
-	_, _ = sweep(Copies(filepath.Dir(ledger)))
-	return swept, errors.Join(err, giveBack(ledger, "", nil))
+	_, _ = sweep(Copies(filepath.Dir(journal)))
+	return swept, errors.Join(err, removePlaceholders(journal, "", nil))
 }
 
 // sweep removes the folders of base that nobody holds the lock of.

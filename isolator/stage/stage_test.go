@@ -26,7 +26,7 @@ func TestRunComesAndGoes(t *testing.T) {
 	b := base(t)
 	old := syscall.Umask(0o022)
 	defer syscall.Umask(old)
-	r, err := New(b, b+".ledger")
+	r, err := New(b, b+".journal")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,12 +56,12 @@ func TestRunComesAndGoes(t *testing.T) {
 
 func TestSweepTakesTheDeadAndLeavesTheLiving(t *testing.T) {
 	b := base(t)
-	live, err := New(b, b+".ledger")
+	live, err := New(b, b+".journal")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer live.Close()
-	dead, err := New(b, b+".ledger")
+	dead, err := New(b, b+".journal")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestSweepTakesTheDeadAndLeavesTheLiving(t *testing.T) {
 	if err := os.Mkdir(half, 0o700); err != nil { // died before its lock was made
 		t.Fatal(err)
 	}
-	n, err := Sweep(b, b+".ledger")
+	n, err := Sweep(b, b+".journal")
 	if n != 2 || err != nil {
 		t.Errorf("swept %d, %v; want 2", n, err)
 	}
@@ -87,7 +87,7 @@ func TestSweepTakesTheDeadAndLeavesTheLiving(t *testing.T) {
 			t.Errorf("%s: there %v, want %v", path, err == nil, want)
 		}
 	}
-	if n, err := Sweep(filepath.Join(b, "nowhere"), b+".ledger"); n != 0 || err != nil {
+	if n, err := Sweep(filepath.Join(b, "nowhere"), b+".journal"); n != 0 || err != nil {
 		t.Errorf("no base: %d, %v", n, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestManyRunsAndSweepsAtOnce(t *testing.T) {
 		wg.Add(2)
 		go func() {
 			defer wg.Done()
-			r, err := New(b, b+".ledger")
+			r, err := New(b, b+".journal")
 			if err != nil {
 				t.Error(err)
 				return
@@ -113,7 +113,7 @@ func TestManyRunsAndSweepsAtOnce(t *testing.T) {
 		}()
 		go func() {
 			defer wg.Done()
-			if _, err := Sweep(b, b+".ledger"); err != nil {
+			if _, err := Sweep(b, b+".journal"); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -145,13 +145,13 @@ func TestBaseOfOthersIsRefused(t *testing.T) {
 		if err := os.MkdirAll(plant, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Sweep(b, b+".ledger"); err == nil {
+		if _, err := Sweep(b, b+".journal"); err == nil {
 			t.Errorf("Sweep(%s) cleaned a folder that is not private", b)
 		}
 		if _, err := os.Lstat(plant); err != nil {
 			t.Errorf("Sweep(%s) removed a folder there", b)
 		}
-		if _, err := New(b, b+".ledger"); err == nil {
+		if _, err := New(b, b+".journal"); err == nil {
 			t.Errorf("New(%s) staged in a folder that is not private", b)
 		}
 	}
@@ -208,7 +208,7 @@ func TestHistoryOnlyForInteractiveShells(t *testing.T) {
 		{"fish", nil, []string{"-i", "-C", "set -e XDG_DATA_HOME"}},
 		{"claude", nil, nil},
 	} {
-		r, err := New(base(t), filepath.Join(t.TempDir(), "ledger"))
+		r, err := New(base(t), filepath.Join(t.TempDir(), "journal"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestHistoryOnlyForInteractiveShells(t *testing.T) {
 func TestFileModeIgnoresUmask(t *testing.T) {
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)
-	r, err := New(base(t), filepath.Join(t.TempDir(), "ledger"))
+	r, err := New(base(t), filepath.Join(t.TempDir(), "journal"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,23 +245,23 @@ func TestFileModeIgnoresUmask(t *testing.T) {
 	}
 }
 
-// TestBorrowedPlacesGoWithTheLastRun: a place made in a project stays while
+// TestPlaceholdersGoWithTheLastRun: a placeholder in a project stays while
 // any run may need it, and goes with the last, also after a crash.
-func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
+func TestPlaceholdersGoWithTheLastRun(t *testing.T) {
 	b, project := base(t), t.TempDir()
 	hooks, file, mine := filepath.Join(project, "hooks"), filepath.Join(project, "commondir"), filepath.Join(project, "kept")
 	there := func(p string) bool { _, err := os.Lstat(p); return err == nil }
-	one, err := New(b, b+".ledger")
+	one, err := New(b, b+".journal")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := New(b, b+".ledger")
+	two, err := New(b, b+".journal")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []*Run{one, two} {
 		for p, content := range map[string][]byte{hooks: nil, file: []byte(".\n"), mine: []byte("x")} {
-			if err := r.Borrow(host.Placeholder{Path: p, Content: content}); err != nil {
+			if err := r.MakePlaceholders(host.Placeholder{Path: p, Content: content}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -276,7 +276,7 @@ func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	two.lock.Close() // killed
-	if _, err := Sweep(b, b+".ledger"); err != nil {
+	if _, err := Sweep(b, b+".journal"); err != nil {
 		t.Fatal(err)
 	}
 	if there(hooks) || there(file) {
@@ -289,67 +289,67 @@ func TestBorrowedPlacesGoWithTheLastRun(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), link); err != nil {
 		t.Fatal(err)
 	}
-	three, err := New(b, b+".ledger")
+	three, err := New(b, b+".journal")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer three.Close()
-	if err := three.Borrow(host.Placeholder{Path: filepath.Join(link, "x")}); err == nil {
-		t.Error("borrowed through a link")
+	if err := three.MakePlaceholders(host.Placeholder{Path: filepath.Join(link, "x")}); err == nil {
+		t.Error("made through a link")
 	}
 }
 
 // TestTornPlace: a run that is killed while it makes a place leaves the beginning of
 // it, which goes like the whole.
-// A ledger of more than a megabyte is read whole: every place is taken away.
-func TestLargeLedger(t *testing.T) {
+// A journal of more than a megabyte is read whole: every placeholder is removed.
+func TestLargeJournal(t *testing.T) {
 	dir := t.TempDir()
-	ledger := filepath.Join(dir, "ledger")
-	var loans []loan
+	journal := filepath.Join(dir, "journal")
+	var entries []entry
 	for i := range 3000 {
 		p := filepath.Join(dir, fmt.Sprintf("%0200d", i))
 		if err := os.Mkdir(p, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		for run := range 3 {
-			loans = append(loans, loan{p, "dir", filepath.Join(dir, fmt.Sprintf("gone-%d", run))})
+			entries = append(entries, entry{p, "dir", filepath.Join(dir, fmt.Sprintf("gone-%d", run))})
 		}
 	}
-	if err := writeLedger(ledger, loans); err != nil {
+	if err := writeJournal(journal, entries); err != nil {
 		t.Fatal(err)
 	}
-	if fi, err := os.Stat(ledger); err != nil || fi.Size() < 2<<20 {
+	if fi, err := os.Stat(journal); err != nil || fi.Size() < 2<<20 {
 		t.Fatalf("%v, %v", fi, err)
 	}
-	if err := giveBack(ledger, "", nil); err != nil {
+	if err := removePlaceholders(journal, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 { // the lock
 		t.Errorf("%d are left, %v", len(left), err)
 	}
 	// One that is larger than any is refused, and stays as it is.
-	f, err := os.OpenFile(ledger, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(journal, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.Truncate(maxLedger + 1); err != nil {
+	if err := f.Truncate(maxJournal + 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := giveBack(ledger, "", nil); err == nil {
-		t.Error("a ledger that is not read to its end was taken for all there is")
+	if err := removePlaceholders(journal, "", nil); err == nil {
+		t.Error("a journal that is not read to its end was taken for all there is")
 	}
 }
 
 func TestTornPlace(t *testing.T) {
 	b, project := base(t), t.TempDir()
 	for _, torn := range []string{"", "."} {
-		r, err := New(b, b+".ledger")
+		r, err := New(b, b+".journal")
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := filepath.Join(project, "commondir")
-		if err := r.Borrow(host.Placeholder{Path: p, Content: []byte(".\n")}); err != nil {
+		if err := r.MakePlaceholders(host.Placeholder{Path: p, Content: []byte(".\n")}); err != nil {
 			t.Fatal(err)
 		}
 		if data, err := os.ReadFile(p); err != nil || string(data) != ".\n" {
@@ -362,7 +362,7 @@ func TestTornPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.lock.Close() // killed
-		if _, err := Sweep(b, b+".ledger"); err != nil {
+		if _, err := Sweep(b, b+".journal"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Lstat(p); err == nil {
@@ -371,34 +371,34 @@ func TestTornPlace(t *testing.T) {
 	}
 }
 
-// A run that finds what another has borrowed must keep it: a mount over a folder
+// A run that finds a placeholder of another must keep it: a mount over a folder
 // that is removed is taken off, in every namespace.
-func TestAdoptKeepsWhatAnotherRunBorrowed(t *testing.T) {
+func TestKeepPlaceholders(t *testing.T) {
 	b, project := base(t), t.TempDir()
 	place, other := filepath.Join(project, "sub/.claude"), filepath.Join(t.TempDir(), ".claude")
 	if err := os.Mkdir(filepath.Dir(place), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	there := func(p string) bool { _, err := os.Lstat(p); return err == nil }
-	one, err := New(b, b+".ledger")
+	one, err := New(b, b+".journal")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := one.Borrow(host.Placeholder{Path: place}, host.Placeholder{Path: other}); err != nil {
+	if err := one.MakePlaceholders(host.Placeholder{Path: place}, host.Placeholder{Path: other}); err != nil {
 		t.Fatal(err)
 	}
-	two, err := New(b, b+".ledger")
+	two, err := New(b, b+".journal")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := two.Adopt(project); err != nil {
+	if err := two.KeepPlaceholders(project); err != nil {
 		t.Fatal(err)
 	}
 	if err := one.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if !there(place) {
-		t.Error("taken away under a run that had adopted it")
+		t.Error("removed under a run that keeps it")
 	}
 	if there(other) {
 		t.Error("kept, though it lies elsewhere")
@@ -418,11 +418,11 @@ func TestRenamedMeanwhile(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(project, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(b, b+".ledger")
+	r, err := New(b, b+".journal")
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = r.Borrow(host.Placeholder{Path: filepath.Join(project, ".claude")}, host.Placeholder{Path: filepath.Join(project, ".git/commondir"), Content: []byte(".\n")})
+	err = r.MakePlaceholders(host.Placeholder{Path: filepath.Join(project, ".claude")}, host.Placeholder{Path: filepath.Join(project, ".git/commondir"), Content: []byte(".\n")})
 	if err != nil {
 		t.Fatal(err)
 	}

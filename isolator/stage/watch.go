@@ -8,7 +8,7 @@ import (
 )
 
 // What a run may leave in the folders it can write is looked at when it ends. For a
-// run that is killed the ledger has notes about what is still to be looked at.
+// run that is killed the journal has notes about what is still to be looked at.
 const (
 	lookNote     = "look:"     // and since when, in nanoseconds
 	obeyedNote   = "obeyed:"   // tools outside obey what they find in this folder
@@ -18,8 +18,8 @@ const (
 	namedNote    = "named:"    // a path that settings of git name
 )
 
-// note reports whether a line of the ledger is a note, and nothing borrowed.
-func (l loan) note() bool {
+// note reports whether a line of the journal is a note, and no placeholder.
+func (l entry) note() bool {
 	return strings.HasPrefix(l.what, lookNote) || slices.Contains([]string{obeyedNote, guardNote, unlistedNote, beforeNote, namedNote}, l.what)
 }
 
@@ -35,12 +35,12 @@ type Watched struct {
 	Named    []string
 }
 
-// Watch notes what is to be looked at after this run. The next Borrow writes it down,
-// Close strikes it out.
+// Watch notes what is to be looked at after this run. The next MakePlaceholders writes it down,
+// Close removes it.
 func (r *Run) Watch(w Watched) {
 	add := func(what string, paths []string) {
 		for _, p := range paths {
-			r.notes = append(r.notes, loan{p, what, r.Path})
+			r.notes = append(r.notes, entry{p, what, r.Path})
 		}
 	}
 	if len(w.Roots) == 0 {
@@ -62,18 +62,18 @@ func (r *Run) Watch(w Watched) {
 
 // Interrupted calls look for every run that ended without Close and had something to
 // watch, and strikes out what was noted.
-func Interrupted(ledger string, look func(Watched)) error {
-	if nothingIn(ledger) {
+func Interrupted(journal string, look func(Watched)) error {
+	if isEmpty(journal) {
 		return nil
 	}
-	if loans, err := readLedger(ledger); err != nil || !slices.ContainsFunc(loans, loan.note) {
+	if entries, err := readJournal(journal); err != nil || !slices.ContainsFunc(entries, entry.note) {
 		return err
 	}
-	return withLedger(ledger, func(loans []loan, _ func([]loan) error) ([]loan, error) {
+	return withJournal(journal, func(entries []entry, _ func([]entry) error) ([]entry, error) {
 		runs := map[string]*Watched{}
 		var order []string
 		living := map[string]bool{}
-		keep := slices.DeleteFunc(slices.Clone(loans), func(l loan) bool {
+		keep := slices.DeleteFunc(slices.Clone(entries), func(l entry) bool {
 			if !l.note() {
 				return false
 			}
@@ -99,7 +99,7 @@ func Interrupted(ledger string, look func(Watched)) error {
 }
 
 // read takes up one note.
-func (w *Watched) read(l loan) {
+func (w *Watched) read(l entry) {
 	switch l.what {
 	case obeyedNote:
 		w.Obeyed = append(w.Obeyed, l.path)

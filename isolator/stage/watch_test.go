@@ -12,12 +12,12 @@ import (
 // out, or by the next call, once, when it was killed.
 func TestInterrupted(t *testing.T) {
 	base, project := base(t), t.TempDir()
-	ledger := base + ".ledger"
+	journal := base + ".journal"
 	since := time.Unix(12, 34)
 	looked := func() []Watched {
 		t.Helper()
 		var all []Watched
-		if err := Interrupted(ledger, func(w Watched) { all = append(all, w) }); err != nil {
+		if err := Interrupted(journal, func(w Watched) { all = append(all, w) }); err != nil {
 			t.Fatal(err)
 		}
 		return all
@@ -28,12 +28,12 @@ func TestInterrupted(t *testing.T) {
 	}
 	start := func() *Run {
 		t.Helper()
-		r, err := New(base, ledger)
+		r, err := New(base, journal)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Watch(watched)
-		if err := r.Borrow(host.Placeholder{Path: project + "/.x"}); err != nil {
+		if err := r.MakePlaceholders(host.Placeholder{Path: project + "/.x"}); err != nil {
 			t.Fatal(err)
 		}
 		return r
@@ -50,11 +50,11 @@ func TestInterrupted(t *testing.T) {
 	}
 	r = start()
 	r.lock.Close() // it was killed
-	if _, err := Sweep(base, ledger); err != nil {
+	if _, err := Sweep(base, journal); err != nil {
 		t.Fatal(err)
 	}
 	if there, err := (parents{}).exists(project + "/.x"); there || err != nil {
-		t.Errorf("what it borrowed is there: %t, %v", there, err)
+		t.Errorf("its placeholder is there: %t, %v", there, err)
 	}
 	got := looked()
 	if len(got) != 1 || !reflect.DeepEqual(got[0], watched) {

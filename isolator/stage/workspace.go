@@ -27,7 +27,7 @@ type Workspace struct {
 
 // Workspaces makes mount points below root, the user's workspaces_path, and
 // locks them for as long as the run lives: two runs may work below one root,
-// but not in one workspace. What is made is on the ledger before it is there,
+// but not in one workspace. What is made is in the journal before it is there,
 // and goes with the last run that needs it, when it is empty.
 //
 // The lock is a file .inner-PID.lock in root, held by flock(2) for the length
@@ -142,7 +142,7 @@ func (r *Run) lockWorkspaces(root string, places []Workspace) error {
 		fmt.Fprintf(&text, "%q\n", p.Path)
 	}
 	path := filepath.Join(root, fmt.Sprintf(".inner-%d.lock", os.Getpid()))
-	if err := r.Borrow(host.Placeholder{Path: path, Content: []byte(text.String())}); err != nil {
+	if err := r.MakePlaceholders(host.Placeholder{Path: path, Content: []byte(text.String())}); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
@@ -171,7 +171,7 @@ func (r *Run) place(root string, p Workspace) error {
 		if isFile {
 			made.Content = []byte{}
 		}
-		if err := r.Borrow(made); err != nil {
+		if err := r.MakePlaceholders(made); err != nil {
 			return err
 		}
 		refuse := func(why string) error {

@@ -18,7 +18,7 @@ type Check struct {
 	ID       string   `json:"id"`
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"`
-	Probe    string   `json:"probe"` // see probeNamed
+	Probe    string   `json:"probe"` // see probes
 
 	// Allowed says why the profile lifts the check: it is still carried out,
 	// and what was found is information.
@@ -236,7 +236,7 @@ func (c *checker) writable() []Place {
 			add(m.Dest)
 		}
 	}
-	for _, b := range slices.Concat(c.Staged.Binds, c.Staged.BoxGit) {
+	for _, b := range slices.Concat(c.Staged.Binds, c.Staged.BoxGit, c.Staged.OwnFiles) {
 		if b.Write {
 			add(b.Box)
 		}

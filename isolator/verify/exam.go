@@ -3,6 +3,7 @@ package verify
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -197,19 +198,13 @@ func look() Host {
 
 // Board returns the plan with the inner half in the place of the program.
 // Nothing else is changed: no mount is needed, because the supervisor is inner
-// and executes itself.
+// and executes itself; in a box without /proc by the path that it has there.
 func (e *Exam) Board(p plan.Plan) plan.Plan {
-	return Aboard(p, insideWord)
-}
-
-// Aboard returns the plan with inner itself, called by a word of its own, in the
-// place of the program.
-func Aboard(p plan.Plan, word string) plan.Plan {
-	p.Program, p.Argv = selfExe, []string{insideName, word}
+	p.Program, p.Argv = cmp.Or(p.Self, selfExe), []string{insideName, insideWord}
 	return p
 }
 
-// Options says how the boarded plan is launched.
+// Options says how the changed plan is launched.
 func (e *Exam) Options() launch.Options {
 	return launch.Options{
 		Stdin: e.stdio[0], Stdout: e.stdio[1], Stderr: e.theirs,

@@ -115,77 +115,51 @@ func (i *inside) check(c Check) (r Result, detail string) {
 			r, detail = Unknown, fmt.Sprint("the check broke: ", p)
 		}
 	}()
-	switch c.Probe {
-	case "no-root":
-		return i.noRoot()
-	case "no-capabilities":
-		return statusZero("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
-	case "no-new-privileges":
-		return statusIs("NoNewPrivs", "1")
-	case "nested-user-ns":
-		return nestedUserNS()
-	case "namespace":
-		return i.namespace(c.Want)
-	case "processes":
-		return i.processes()
-	case "read-only":
-		return i.readOnly(c.Places)
-	case "writes-declared":
-		return i.writesDeclared(c.Places, c.Want)
-	case "own":
-		return i.own(c.Places)
-	case "devices":
-		return i.devices(c.Names)
-	case "home-isolated":
-		return i.homeIsolated(c.Want, c.Places)
-	case "mounts":
-		return i.mountsAsDeclared(c.Places)
-	case "clones":
-		return clones(c.Places)
-	case "protected":
-		return protected(c.Places)
-	case "not-the-hosts":
-		return notTheHosts(c.Places)
-	case "mount-points":
-		return i.mountPoints(c.Places)
-	case "inner-home":
-		return innerHome(c.Places)
-	case "hidden":
-		return hidden(c.Places, c.Names)
-	case "sockets":
-		return sockets(c.Places)
-	case "env-declared":
-		return envDeclared(c.Names)
-	case "env-secrets":
-		return envSecrets(c.Names)
-	case "environ-of-init":
-		return environOfInit()
-	case "network-policy":
-		return i.networkPolicy()
-	case "host-loopback":
-		return i.hostLoopback()
-	case "abstract-sockets":
-		return i.abstractSocket()
-	case "shims-active":
-		return shimsActive(c.Want, c.Names)
-	case "programs-covered":
-		return programsCovered(c.Want, c.Places)
-	case "kernel-keys":
-		return kernelKeys()
-	case "descriptors":
-		return i.descriptors()
-	case "terminal":
-		return i.terminal()
-	case "keyring":
-		return i.keyring()
-	case "marker":
-		return markerIs(c.Want)
-	case "seccomp":
-		return seccomp(c.Want)
-	case "landlock":
-		return landlock()
-	case "limits":
-		return limitsHold(c)
+	if probe := probes()[c.Probe]; probe != nil {
+		return probe(i, c)
 	}
 	return Unknown, "no such check in this version"
+}
+
+// probes are how checks are carried out, by the names that Check.Probe has.
+func probes() map[string]func(*inside, Check) (Result, string) {
+	return map[string]func(*inside, Check) (Result, string){
+		"no-root": func(i *inside, _ Check) (Result, string) { return i.noRoot() },
+		"no-capabilities": func(_ *inside, _ Check) (Result, string) {
+			return statusZero("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
+		},
+		"no-new-privileges": func(_ *inside, _ Check) (Result, string) { return statusIs("NoNewPrivs", "1") },
+		"nested-user-ns":    func(_ *inside, _ Check) (Result, string) { return nestedUserNS() },
+		"namespace":         func(i *inside, c Check) (Result, string) { return i.namespace(c.Want) },
+		"processes":         func(i *inside, _ Check) (Result, string) { return i.processes() },
+		"read-only":         func(i *inside, c Check) (Result, string) { return i.readOnly(c.Places) },
+		"writes-declared":   func(i *inside, c Check) (Result, string) { return i.writesDeclared(c.Places, c.Want) },
+		"own":               func(i *inside, c Check) (Result, string) { return i.own(c.Places) },
+		"devices":           func(i *inside, c Check) (Result, string) { return i.devices(c.Names) },
+		"home-isolated":     func(i *inside, c Check) (Result, string) { return i.homeIsolated(c.Want, c.Places) },
+		"mounts":            func(i *inside, c Check) (Result, string) { return i.mountsAsDeclared(c.Places) },
+		"clones":            func(_ *inside, c Check) (Result, string) { return clones(c.Places) },
+		"protected":         func(_ *inside, c Check) (Result, string) { return protected(c.Places) },
+		"not-the-hosts":     func(_ *inside, c Check) (Result, string) { return notTheHosts(c.Places) },
+		"mount-points":      func(i *inside, c Check) (Result, string) { return i.mountPoints(c.Places) },
+		"inner-home":        func(_ *inside, c Check) (Result, string) { return innerHome(c.Places) },
+		"hidden":            func(_ *inside, c Check) (Result, string) { return hidden(c.Places, c.Names) },
+		"sockets":           func(_ *inside, c Check) (Result, string) { return sockets(c.Places) },
+		"env-declared":      func(_ *inside, c Check) (Result, string) { return envDeclared(c.Names) },
+		"env-secrets":       func(_ *inside, c Check) (Result, string) { return envSecrets(c.Names) },
+		"environ-of-init":   func(_ *inside, _ Check) (Result, string) { return environOfInit() },
+		"network-policy":    func(i *inside, _ Check) (Result, string) { return i.networkPolicy() },
+		"host-loopback":     func(i *inside, _ Check) (Result, string) { return i.hostLoopback() },
+		"abstract-sockets":  func(i *inside, _ Check) (Result, string) { return i.abstractSocket() },
+		"shims-active":      func(_ *inside, c Check) (Result, string) { return shimsActive(c.Want, c.Names) },
+		"programs-covered":  func(_ *inside, c Check) (Result, string) { return programsCovered(c.Want, c.Places) },
+		"kernel-keys":       func(_ *inside, _ Check) (Result, string) { return kernelKeys() },
+		"descriptors":       func(i *inside, _ Check) (Result, string) { return i.descriptors() },
+		"terminal":          func(i *inside, _ Check) (Result, string) { return i.terminal() },
+		"keyring":           func(i *inside, _ Check) (Result, string) { return i.keyring() },
+		"marker":            func(_ *inside, c Check) (Result, string) { return markerIs(c.Want) },
+		"seccomp":           func(_ *inside, c Check) (Result, string) { return seccomp(c.Want) },
+		"landlock":          func(_ *inside, _ Check) (Result, string) { return landlock() },
+		"limits":            func(_ *inside, c Check) (Result, string) { return limitsHold(c) },
+	}
 }

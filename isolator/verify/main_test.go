@@ -183,7 +183,7 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 	if w.staged.Empty, err = w.stage.File("empty", nil, 0o444); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.stage.Borrow(w.facts.Later...); err != nil {
+	if err := w.stage.MakePlaceholders(w.facts.Later...); err != nil {
 		w.t.Fatal(err)
 	}
 	for i, top := range w.facts.Repositories {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -54,8 +55,11 @@ func (t *Table) Host(asked string) (Answer, error) {
 	allow, deny := t.policy(name, addr, number)
 	switch {
 	case deny != "":
-		a.Key, a.From = "sandbox.network_deny", t.at("sandbox.network_deny")
-		a.How, a.Widen = deny+" is refused", "network_deny without "+strconv.Quote(deny)
+		ruled := "sandbox.network_deny " + strconv.Quote(deny)
+		a.Key, a.From, a.How = "sandbox.network_deny", t.at(ruled, "sandbox.network_deny"), deny+" is refused"
+		if a.From != t.at(ruled) { // what the organisation takes, nothing of the user's gives
+			a.Widen = "network_deny without " + strconv.Quote(deny)
+		}
 	case allow != "":
 		a.Access, a.Box, a.How = ReadWrite, asked, allow+" is allowed, by name"
 		a.Key, a.From = "sandbox.network_allow", t.at("sandbox.network_allow")
@@ -116,6 +120,12 @@ func (t *Table) Env(name string) Answer {
 	switch {
 	case t.s.Spec.Env.Kept(name):
 		a.Access, a.Key, a.From, a.Widen = Hidden, "hide.env", "config.toml", "[hide] env of config.toml without it"
+		for _, o := range t.s.Spec.Organisation {
+			pattern, _ := strconv.Unquote(o.Value)
+			if ok, _ := path.Match(pattern, name); ok && o.Key == "hide.env" {
+				a.From, a.Widen = place(o), ""
+			}
+		}
 	case !outside:
 		a.Access, a.How, a.Widen = Absent, "the caller has none", "set = { "+name+" = \"…\" } under [env]"
 	}

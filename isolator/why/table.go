@@ -64,6 +64,11 @@ func Of(s Subject) *Table {
 			t.From = append(t.From, From{key, at})
 		}
 	}
+	for _, o := range s.Spec.Organisation {
+		if o.Key == "sandbox.network_deny" {
+			t.From = append(t.From, From{o.Key + " " + o.Value, place(o)})
+		}
+	}
 	t.rules()
 	return t
 }
@@ -126,7 +131,7 @@ func (t *Table) from(o plan.Op) string {
 	case o.Key == "":
 		return "every box has it"
 	case t.keys[o.Key]:
-		return cmp.Or(t.origin("sandbox.allow", o.Key), t.origin("sandbox.allow", ""), "inner resources")
+		return cmp.Or(t.origin("sandbox.allow", o.Key), t.origin("sandbox.allow", ""), "inner profile resources")
 	case o.Key == "sandbox.hide":
 		at, _ := t.pattern(o.Dest)
 		return at
@@ -145,7 +150,22 @@ func (t *Table) origin(key, value string) string {
 	return ""
 }
 
-func place(o profile.Origin) string { return filepath.Base(o.File) + ":" + strconv.Itoa(o.Line) }
+func place(o profile.Origin) string {
+	if o.File == profile.OrganisationFile { // not the user's own config.toml
+		return o.File + ":" + strconv.Itoa(o.Line)
+	}
+	return filepath.Base(o.File) + ":" + strconv.Itoa(o.Line)
+}
+
+// ruledHides are the organisation's patterns of hide, which come last.
+func (t *Table) ruledHides() (list []profile.Origin) {
+	for _, o := range t.s.Spec.Organisation {
+		if o.Key == "sandbox.hide" {
+			list = append(list, o)
+		}
+	}
+	return list
+}
 
 // Summary is the table as a box gets it. It has no path of the host but those of the box.
 func (t *Table) Summary() ([]byte, error) {

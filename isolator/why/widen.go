@@ -3,6 +3,7 @@ package why
 import (
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
@@ -16,7 +17,10 @@ func (t *Table) widenOf(r Rule) (text string, stated bool) {
 	case t.keys[r.Key] && (r.Hides || r.Key == "project-config"):
 		return "allow = [" + strconv.Quote(r.Key) + "]", true
 	case r.Hides && r.Key == "sandbox.hide":
-		_, pattern := t.pattern(r.At)
+		from, pattern := t.pattern(r.At)
+		if strings.HasPrefix(from, profile.OrganisationFile) {
+			return "", true
+		}
 		return "hide without " + strconv.Quote(pattern), true
 	case r.Hides: // inner's own
 		return "", true
@@ -79,6 +83,9 @@ func (t *Table) pattern(hostPath string) (from, text string) {
 			continue
 		}
 		from, text = "config.toml", p
+		if ruled := t.ruledHides(); i >= len(t.s.Spec.Hide)-len(ruled) {
+			from = place(ruled[i-len(t.s.Spec.Hide)+len(ruled)])
+		}
 		if i < own {
 			n := 0
 			for _, o := range t.s.Origins {

@@ -6,7 +6,7 @@ import (
 )
 
 // What follows was measured with Claude Code 2.1.197, Gemini CLI 0.61.0, Codex
-// 0.169.0 and opencode 1.18.33; Cursor's agent cannot be had without an account.
+// 0.169.0 and opencode 1.18.33; Cursor's agent is unavailable without an account.
 
 // claude is Claude Code. It replaces .claude.json by rename and keeps its MCP
 // servers there, so the clone is one folder, named by CLAUDE_CONFIG_DIR, that
@@ -51,6 +51,8 @@ func claude() Capability {
 				"inner bypass claude, which renews it on the host",
 			},
 		},
+		// "Don't ask again" is written there, in place where no file can be made beside it.
+		Own: []profile.KV{{Key: ".claude/settings.local.json", Value: "{}\n"}},
 		// The API, and where a login is renewed (measured: strings of the program).
 		// Without statsig, Datadog, downloads and the pages of claude.ai it works.
 		Hosts:     []string{"api.anthropic.com", "platform.claude.com"},

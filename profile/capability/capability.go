@@ -29,8 +29,11 @@ type Capability struct {
 	Args    []string // put before the program's own arguments
 	// Wants are files that the program makes in a project's own configuration
 	// folder before it starts, and cannot: that folder is read-only in the box.
-	// Where the folder is and the file is not, it is lent for the run.
+	// Where the folder is and the file is not, a placeholder is made for the run.
 	Wants []profile.KV // path below the working folder, and content
+	// Own are files that the program writes in such a folder, and what is in one that does
+	// not exist. In a home that stays, the box has copies of its own of them.
+	Own []profile.KV // path below the working folder, and content
 	// Hosts are what the program cannot work without, for a box that has the network
 	// by name: entries of network_allow, no groups. Telemetry, updates and web pages
 	// for people are not among them.
@@ -206,6 +209,9 @@ func (c Capability) Explain(home string) []string {
 	}
 	for _, kv := range c.Wants {
 		add("creates %s in the project for the run if its folder exists and the file does not", kv.Key)
+	}
+	for _, kv := range c.Own {
+		add("keeps a copy of its own of %s of the project, in a home of the box's own", kv.Key)
 	}
 	return append(out, c.Notes...)
 }

@@ -42,7 +42,7 @@ type scripts struct {
 }
 
 // bring copies the scripts into the clone dst, read-only, and leaves the entries out whose
-// script cannot be had. Those are returned, in words.
+// script is unavailable. Those are returned, in words.
 func (c *Commands) bring(o Origin, source, place, dst string) (leftOut []string, err error) {
 	path := filepath.Join(dst, c.File)
 	data, err := files.Read(path, files.NoLinks, maxFile)
@@ -80,7 +80,7 @@ func (c *Commands) bring(o Origin, source, place, dst string) (leftOut []string,
 	return s.leftOut, writeFile(path, data, 0o600)
 }
 
-// kept is a value without the commands that cannot be had; nil when nothing is left of it.
+// kept is a value without the commands that are unavailable; nil when nothing is left of it.
 func (s *scripts) kept(v any) any {
 	switch v := v.(type) {
 	case []any:

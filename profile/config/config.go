@@ -57,15 +57,33 @@ type file struct {
 	Commands       strict.Table[strict.Switch] `toml:"commands"`
 	SessionIdle    strict.String               `toml:"session_idle"`
 	DefaultLimits  profile.LimitsTable         `toml:"default_limits"`
-	Hide           struct {
-		Paths strict.List `toml:"paths"`
-		Env   strict.List `toml:"env"`
-	} `toml:"hide"`
+	Hide           hideTable                   `toml:"hide"`
 
 	Output outputTable `toml:"output"`
 	Trust  trustTable  `toml:"trust"`
 
 	Capability strict.Table[capability.Table] `toml:"capability"`
+}
+
+// hideTable is [hide].
+type hideTable struct {
+	Paths strict.List `toml:"paths"`
+	Env   strict.List `toml:"env"`
+}
+
+func (h hideTable) check() []strict.Problem {
+	var out []strict.Problem
+	for _, it := range h.Paths.Items {
+		if t := it.Text; control(t) || t != "~" && !strings.HasPrefix(t, "~/") && !strings.HasPrefix(t, "/") || t == "/" || t == "~" {
+			out = append(out, strict.Problem{File: it.At.File, Line: it.At.Line, Key: "hide.paths", Msg: fmt.Sprintf("%q is not an absolute path, nor one below ~/", t)})
+		}
+	}
+	for _, it := range h.Env.Items {
+		if _, err := path.Match(it.Text, ""); err != nil || it.Text == "" || control(it.Text) || strings.ContainsAny(it.Text, "= /") {
+			out = append(out, strict.Problem{File: it.At.File, Line: it.At.Line, Key: "hide.env", Msg: fmt.Sprintf("%q is not the name of a variable, nor a pattern such as \"MYCO_*\"", it.Text)})
+		}
+	}
+	return out
 }
 
 // Load reads a config.toml. A file that is not there is an empty Config, a zero
@@ -186,16 +204,7 @@ func check(f *file) []strict.Problem {
 			add(s.At, s.key, fmt.Sprintf("%q is not an absolute path", s.V))
 		}
 	}
-	for _, it := range f.Hide.Paths.Items {
-		if t := it.Text; control(t) || t != "~" && !strings.HasPrefix(t, "~/") && !strings.HasPrefix(t, "/") || t == "/" || t == "~" {
-			add(it.At, "hide.paths", fmt.Sprintf("%q is not an absolute path, nor one below ~/", t))
-		}
-	}
-	for _, it := range f.Hide.Env.Items {
-		if _, err := path.Match(it.Text, ""); err != nil || it.Text == "" || control(it.Text) || strings.ContainsAny(it.Text, "= /") {
-			add(it.At, "hide.env", fmt.Sprintf("%q is not the name of a variable, nor a pattern such as \"MYCO_*\"", it.Text))
-		}
-	}
+	problems = append(problems, f.Hide.check()...)
 	problems = append(problems, checkRoles(f.Roles)...)
 	problems = append(problems, f.Output.check()...)
 	problems = append(problems, f.Trust.check()...)

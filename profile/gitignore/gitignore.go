@@ -2,14 +2,15 @@
 // that are absolute.
 //
 // It promises what git does: "*" and "?" stay within a name, "**" stands for
-// any number of folders, "[!a]" and "[[:digit:]]" are classes, "{a,b}" has no
-// meaning of its own, "!" takes back what an earlier pattern matched, but not
-// below a folder that is matched itself, a slash at the end means folders only,
-// and a pattern without another slash matches at any depth. Names are bytes.
+// any number of folders, "[!a]" and "[[:digit:]]" are classes, "!" takes back
+// what an earlier pattern matched, but not below a folder that is matched
+// itself, a slash at the end means folders only, and a pattern without another
+// slash matches at any depth. Names are bytes.
 //
 // It differs from git where git would pass over a pattern without a word: a
-// comment, a blank at the end, a class that is never closed. Here they are
-// errors, for somebody relies on what the pattern hides.
+// comment, a blank at the end, a class that is never closed, "{a,b}", which
+// other tools read as "a" or "b" and git as a name. Here they are errors, for
+// somebody relies on what the pattern hides.
 //
 // No library of this kind was used: those for Go translate patterns to regular
 // expressions, and differ from git in classes, escapes or "**". The tests ask
@@ -47,10 +48,33 @@ type part struct {
 
 // Escape makes a path match itself.
 func Escape(p string) string {
-	if !strings.ContainsAny(p, `*?[\`) {
+	if !strings.ContainsAny(p, `*?[{\`) {
 		return p
 	}
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(p)
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`, `\`, `\\`).Replace(p)
+}
+
+// alternatives reports whether a pattern has "{a,b}" in a name, as shells and other tools understand it.
+func alternatives(text string) bool {
+	open, comma := false, false
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '/':
+			open = false
+		case '{':
+			open, comma = true, false
+		case ',':
+			comma = true
+		case '}':
+			if open && comma {
+				return true
+			}
+			open = false
+		}
+	}
+	return false
 }
 
 // Absolute returns a pattern of the folder root as one that Parse takes. What
@@ -67,6 +91,8 @@ func Absolute(root, text string) (string, error) {
 		return "", fmt.Errorf(`%q is a comment in gitignore's syntax; "\#" begins a name`, text)
 	case strings.HasSuffix(rest, " ") && !strings.HasSuffix(rest, `\ `):
 		return "", fmt.Errorf(`%q ends with a blank, which gitignore's syntax passes over; "\ " keeps it`, text)
+	case alternatives(rest):
+		return "", fmt.Errorf(`%q has braces, which gitignore's syntax takes as they are: write a pattern for each, or "\{" for the character`, text)
 	}
 	switch {
 	case rest[0] == '/':

@@ -251,19 +251,26 @@ func (d *decoder) clean(line int, path []string, s string) bool {
 // field is one key of a struct.
 type field struct {
 	name  string
-	index int
+	index []int // as reflect.Value.FieldByIndex has it
 	short bool
 }
 
 func fields(t reflect.Type) []field {
 	out := make([]field, 0, t.NumField())
 	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous { // its keys are keys of this table
+			for _, inner := range fields(f.Type) {
+				inner.index = append([]int{i}, inner.index...)
+				out = append(out, inner)
+			}
+			continue
+		}
 		tag, ok := t.Field(i).Tag.Lookup("toml")
 		if !ok {
 			continue
 		}
 		name, opt, _ := strings.Cut(tag, ",")
-		out = append(out, field{name: name, index: i, short: opt == "short"})
+		out = append(out, field{name: name, index: []int{i}, short: opt == "short"})
 	}
 	return out
 }
@@ -279,7 +286,7 @@ func (d *decoder) object(rv reflect.Value, n *node, path []string, v any) {
 					d.wrong(n, path, "a string or a table", v, "")
 					return
 				}
-				d.into(rv.Field(f.index).Addr().Interface(), n, path, v)
+				d.into(rv.FieldByIndex(f.index).Addr().Interface(), n, path, v)
 				return
 			}
 		}
@@ -289,7 +296,7 @@ func (d *decoder) object(rv reflect.Value, n *node, path []string, v any) {
 	d.each(n, m, path, func(kid *node, sub []string, v any) {
 		for _, f := range known {
 			if f.name == kid.key {
-				d.into(rv.Field(f.index).Addr().Interface(), kid, sub, v)
+				d.into(rv.FieldByIndex(f.index).Addr().Interface(), kid, sub, v)
 				return
 			}
 		}
@@ -340,19 +347,19 @@ func (d *decoder) unknown(known []field, n *node, path []string) {
 	for i, f := range known {
 		names[i] = f.name
 		if strings.EqualFold(f.name, key) {
-			d.add(n.line, path, "unknown key", "did you mean "+quote(f.name)+"? keys are lower case")
+			d.add(n.line, path, UnknownKey, "did you mean "+quote(f.name)+"? keys are lower case")
 			return
 		}
 	}
 	if at := elsewhere(d.schema, key, nil); at != nil {
 		if len(at) == 1 {
-			d.add(n.line, path, "unknown key", quote(key)+" belongs at the top of the file, before the first [table]")
+			d.add(n.line, path, UnknownKey, quote(key)+" belongs at the top of the file, before the first [table]")
 		} else {
-			d.add(n.line, path, "unknown key", quote(key)+" belongs in ["+Join(at[:len(at)-1]...)+"]")
+			d.add(n.line, path, UnknownKey, quote(key)+" belongs in ["+Join(at[:len(at)-1]...)+"]")
 		}
 		return
 	}
-	d.add(n.line, path, "unknown key", DidYouMean(key, names))
+	d.add(n.line, path, UnknownKey, DidYouMean(key, names))
 }
 
 // elsewhere returns the path at which the schema knows a key, or nil.
@@ -370,7 +377,7 @@ func elsewhere(t reflect.Type, key string, path []string) []string {
 		}
 	}
 	for _, f := range list {
-		if at := elsewhere(t.Field(f.index).Type, key, append(path[:len(path):len(path)], f.name)); at != nil {
+		if at := elsewhere(t.FieldByIndex(f.index).Type, key, append(path[:len(path):len(path)], f.name)); at != nil {
 			return at
 		}
 	}

@@ -55,7 +55,7 @@ func (d describer) object(t reflect.Type, path []string) Node {
 	table := Node{"type": "object", "properties": keys, "additionalProperties": false}
 	n := table
 	for _, f := range fields(t) {
-		of := d.of(t.Field(f.index).Type, append(path[:len(path):len(path)], f.name))
+		of := d.of(t.FieldByIndex(f.index).Type, append(path[:len(path):len(path)], f.name))
 		keys[f.name] = of
 		if f.short {
 			n = Node{"anyOf": []Node{of, table}}

@@ -34,6 +34,9 @@ import (
 	"github.com/enr/inner/internal/visible"
 )
 
+// UnknownKey is the Msg of a Problem about a key that the schema does not have.
+const UnknownKey = "unknown key"
+
 // Pos is a place in a file.
 type Pos struct {
 	File string

@@ -71,8 +71,8 @@ type ProjectRecord struct {
 	// worktree of git (see Store.For). What it allows holds for the same bytes here. It
 	// is not part of what is stored.
 	Of *ProjectRecord
-	// Borrowed is set when Root has no .inner and that of the main worktree is in force.
-	Borrowed bool
+	// FromMain is set when Root has no .inner and that of the main worktree is in force.
+	FromMain bool
 }
 
 // ProfileRecord is what is remembered about one profile, or one config.toml.
@@ -140,7 +140,7 @@ func (r *ProjectRecord) All() []ProfileRecord {
 	switch {
 	case r == nil:
 		return nil
-	case r.Of != nil && r.Borrowed:
+	case r.Of != nil && r.FromMain:
 		return slices.Concat(r.Profiles, r.Of.Profiles)
 	}
 	return r.Profiles
@@ -162,7 +162,7 @@ func (r *ProjectRecord) Approving(p *profile.Profile) (rec *ProfileRecord, root 
 
 // inMain is the path that a path of a worktree stands for in the main one.
 func (r *ProjectRecord) inMain(path string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(r.Root, "/")+"/"); ok && r.Of != nil && !r.Borrowed {
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(r.Root, "/")+"/"); ok && r.Of != nil && !r.FromMain {
 		return filepath.Join(r.Of.Root, rest)
 	}
 	return path
@@ -197,7 +197,7 @@ func (r *ProjectRecord) fromMain(own, main Verdict) Verdict {
 		return own
 	}
 	main.Of = r.Of.Root
-	if rest, ok := strings.CutPrefix(main.File, r.Of.Root+"/"); ok && !r.Borrowed {
+	if rest, ok := strings.CutPrefix(main.File, r.Of.Root+"/"); ok && !r.FromMain {
 		main.File = filepath.Join(r.Root, rest)
 	}
 	return main
@@ -236,7 +236,7 @@ func (r *ProjectRecord) CheckConfig(config *profile.File) Verdict {
 	switch {
 	case r == nil || r.Of == nil || own.State == Denied, config != nil && own.State == Allowed:
 		return own
-	case config == nil && !r.Borrowed: // that of the main worktree is judged there
+	case config == nil && !r.FromMain: // that of the main worktree is judged there
 		return own
 	case config == nil && own.State != Allowed:
 		return own
@@ -266,6 +266,9 @@ func (r *ProjectRecord) checkOwnConfig(config *profile.File) Verdict {
 	return rec.compare([]FileRecord{{config.Path, config.Digest}})
 }
 
+// OtherContent is the Detail of a file of which the content changed.
+const OtherContent = "it changed since it was allowed"
+
 // compare holds the files of now against the allowed ones, in the order of now.
 func (r *ProfileRecord) compare(now []FileRecord) Verdict {
 	for _, f := range now {
@@ -274,7 +277,7 @@ func (r *ProfileRecord) compare(now []FileRecord) Verdict {
 		case i < 0:
 			return Verdict{State: Changed, File: f.Path, Detail: "it was not part of what was allowed"}
 		case r.Files[i].Digest != f.Digest:
-			return Verdict{State: Changed, File: f.Path, Detail: "it changed since it was allowed"}
+			return Verdict{State: Changed, File: f.Path, Detail: OtherContent}
 		}
 	}
 	for _, old := range r.Files {
@@ -341,7 +344,7 @@ func (s Store) For(p *profile.Project) (*ProjectRecord, error) {
 	if own == nil {
 		own = &ProjectRecord{Root: p.Root}
 	}
-	own.Of, own.Borrowed = main, p.Borrowed()
+	own.Of, own.FromMain = main, p.FromMain()
 	return own, nil
 }
 

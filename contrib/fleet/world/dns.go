@@ -77,7 +77,7 @@ func ask(server, name string) error {
 		query = append(append(query, byte(len(label))), label...)
 	}
 	query = append(query, 0, 0, 1, 0, 1)
-	conn, err := net.DialTimeout("udp", server, 2*time.Second)
+	conn, err := net.DialTimeout("udp", server, patience)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func ask(server, name string) error {
 	if _, err := conn.Write(query); err != nil {
 		return err
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	_, err = conn.Read(make([]byte, 512))
 	return err
 }

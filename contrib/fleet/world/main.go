@@ -81,8 +81,11 @@ func serveGit(root, addr, token string) error {
 	}))
 }
 
-// probe tries to reach each target, of the form tcp:HOST:PORT or dns:SERVER/NAME, for two
-// seconds. It prints a line for each and fails when one was reached.
+// patience is how long a probe waits for an answer.
+const patience = 10 * time.Second
+
+// probe tries to reach each target, of the form tcp:HOST:PORT or dns:SERVER/NAME, for as
+// long as patience. It prints a line for each and fails when one was reached.
 func probe(name string, targets []string) error {
 	reached := 0
 	for _, target := range targets {
@@ -91,7 +94,7 @@ func probe(name string, targets []string) error {
 		switch kind {
 		case "tcp":
 			var c net.Conn
-			if c, err = net.DialTimeout("tcp", to, 2*time.Second); err == nil {
+			if c, err = net.DialTimeout("tcp", to, patience); err == nil {
 				c.Close()
 			}
 		case "dns":

@@ -6,7 +6,7 @@
 // profile, after which the host is inspected. What the attack says of itself does not count: a secret that it was never told must come back, or
 // something on the host must have changed.
 //
-// Every attack has a scene of its own: a home, a project, servers and a victim
+// Every attack has a fixture of its own: a home, a project, servers and a victim
 // process that are made for it in a private folder and taken away afterwards.
 // Nothing of the user's is read or touched; no packet leaves the machine.
 //
@@ -29,23 +29,23 @@ type Attack struct {
 	// Terminal says that it needs a terminal as standard input and output.
 	Terminal bool
 
-	// Stage prepares the scene on the host.
-	Stage func(*Scene) error
+	// Stage prepares the fixture on the host.
+	Stage func(*Fixture) error
 	// Try is the attack itself, bare or in the box. What it says is searched for
 	// the secret.
 	Try func(Trial) (string, error)
 	// Effect looks at the host afterwards and says what has changed. Nil looks
 	// for the mark in the watched files.
-	Effect func(*Scene) string
+	Effect func(*Fixture) string
 	// Claim says that there is nothing on the host to look at: the kernel let the
 	// attack have what it must not, when Try returns no error.
 	Claim bool
 	// Launcher attacks inner instead of the inside, and replaces Try. The function
 	// run makes a command that is a run of inner, of /bin/sh with these arguments;
 	// bare there is none.
-	Launcher func(s *Scene, run func(args ...string) *exec.Cmd) (string, error)
+	Launcher func(s *Fixture, run func(args ...string) *exec.Cmd) (string, error)
 
-	// Refused says that a box may not start at all where the scene is, in words: then
+	// Refused says that a box may not start at all where the fixture is, in words: then
 	// nothing ran, and the attack was held.
 	Refused bool
 	// Declared says why the profile gives just this, or nothing.
@@ -59,7 +59,8 @@ var ErrNotStarted = errors.New("it did not start")
 type Trial struct {
 	Attack string            `json:"attack"`
 	Home   string            `json:"home"`
-	App    string            `json:"app"` // the project
+	Inner  string            `json:"inner"` // the inner binary
+	App    string            `json:"app"`   // the project
 	Mark   string            `json:"mark"`
 	Text   map[string]string `json:"text,omitempty"`
 	Number map[string]int    `json:"number,omitempty"`
@@ -70,7 +71,7 @@ type Trial struct {
 func List() []Attack {
 	var list []Attack
 	for _, part := range [][]Attack{
-		files(), gits(), configs(), secrets(), hidden(), sockets(), proxies(), processes(), terminals(), typing(), kernels(), devices(), grants(), launchers(), repositories(), gitDirectories(),
+		files(), gits(), configs(), secrets(), hidden(), sockets(), proxies(), processes(), terminals(), typing(), kernels(), devices(), grants(), zones(), launchers(), repositories(), gitDirectories(),
 	} {
 		list = append(list, part...)
 	}
@@ -88,13 +89,13 @@ func Find(name string) (Attack, bool) {
 }
 
 // Leak says what the attack got, given what it said, or nothing.
-func (a Attack) Leak(s *Scene, said string, err error) string {
+func (a Attack) Leak(s *Fixture, said string, err error) string {
 	if s.told(said) {
 		return "the secret was read" + where(said, s.Secret)
 	}
 	effect := a.Effect
 	if effect == nil {
-		effect = (*Scene).marked
+		effect = (*Fixture).marked
 	}
 	if e := effect(s); e != "" {
 		return e

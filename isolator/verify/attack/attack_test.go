@@ -31,7 +31,7 @@ func TestList(t *testing.T) {
 
 // TestLeak wants a leak to be shown by the secret or the host, not by words.
 func TestLeak(t *testing.T) {
-	s := &Scene{Secret: "secret-1"}
+	s := &Fixture{Secret: "secret-1"}
 	for _, c := range []struct {
 		a    Attack
 		said string
@@ -40,7 +40,7 @@ func TestLeak(t *testing.T) {
 	}{
 		{Attack{}, "I got it", nil, ""},
 		{Attack{}, "/a\tsecret-1\n", errors.New("x"), "the secret was read: /a"},
-		{Attack{Effect: func(*Scene) string { return "changed" }}, "", errors.New("x"), "changed"},
+		{Attack{Effect: func(*Fixture) string { return "changed" }}, "", errors.New("x"), "changed"},
 		{Attack{Claim: true}, "", nil, "the kernel allowed it"},
 		{Attack{Claim: true}, "", errors.New("x"), ""},
 	} {

@@ -38,7 +38,7 @@ func addAll(t Trial) (string, error) {
 func write(name, what, path string, declared func(profile.RunConfig) string) Attack {
 	return Attack{
 		Name: name, Class: "files", What: what, Try: addAll, Declared: declared,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.watch(path)
 			return nil
 		},
@@ -48,7 +48,7 @@ func write(name, what, path string, declared func(profile.RunConfig) string) Att
 // existing is an attack on a home in which a file is there already.
 func existing(a Attack, name string) Attack {
 	was := a.Stage
-	a.Stage = func(s *Scene) error { return errors.Join(s.put(name, "# mine\n"), was(s)) }
+	a.Stage = func(s *Fixture) error { return errors.Join(s.put(name, "# mine\n"), was(s)) }
 	return a
 }
 
@@ -67,7 +67,7 @@ func files() []Attack {
 		write("write-home", "write a file of the home outside of the project", "outside/file", homeWritable),
 		{
 			Name: "moved-startup", Class: "files", What: "append to start-up files in the project that BASH_ENV, ZDOTDIR and INPUTRC name", Try: addAll,
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				s.Env = append(s.Env, "BASH_ENV="+s.path("app/env.sh"), "ZDOTDIR="+s.path("app/z"), "INPUTRC=./inputrc")
 				var errs []error
 				for _, name := range []string{"app/env.sh", "app/z/.zshenv", "app/inputrc"} {
@@ -104,7 +104,7 @@ func files() []Attack {
 
 	list = append(list, Attack{
 		Name: "link-out", Class: "files", What: "write through a link of the project that leads out", Declared: homeWritable,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.watched = append(s.watched, s.path("outside/file"))
 			s.target("app/link")
 			return os.Symlink(s.path("outside/file"), s.path("app/link"))
@@ -112,7 +112,7 @@ func files() []Attack {
 		Try: addAll,
 	}, Attack{
 		Name: "hard-link", Class: "files", What: "write through a hard link in the project to ~/.bashrc, made before the run",
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.watched = append(s.watched, s.path(".bashrc"))
 			s.target("app/link")
 			return os.Link(s.path(".bashrc"), s.path("app/link"))
@@ -120,7 +120,7 @@ func files() []Attack {
 		Try: addAll,
 	}, Attack{
 		Name: "proc-root-write", Class: "files", What: "write through /proc/self/root, /proc/1/root and /proc/1/cwd", Declared: homeWritable,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.watch("outside/file")
 			return nil
 		},
@@ -133,7 +133,7 @@ func files() []Attack {
 		},
 	}, Attack{
 		Name: "remount", Class: "files", What: "make a read-only mount writable, also from a namespace of its own", Declared: homeWritable,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.watch("outside/file")
 			return nil
 		},
@@ -143,7 +143,7 @@ func files() []Attack {
 		},
 	}, Attack{
 		Name: "move-parent", Class: "files", What: "move the folder that holds what is protected, and put another in its place",
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.watch("app/sub/.git/hooks/pre-commit")
 			return s.repository("app/sub")
 		},
@@ -193,10 +193,10 @@ func gits() []Attack {
 		}
 		return ""
 	}
-	hook := func(name, what, path string, stage func(*Scene) error) Attack {
+	hook := func(name, what, path string, stage func(*Fixture) error) Attack {
 		a := write(name, what, path, rw)
 		watch := a.Stage
-		a.Stage = func(s *Scene) error {
+		a.Stage = func(s *Fixture) error {
 			if err := stage(s); err != nil {
 				return err
 			}
@@ -204,22 +204,22 @@ func gits() []Attack {
 		}
 		return a
 	}
-	none := func(*Scene) error { return nil }
+	none := func(*Fixture) error { return nil }
 	list := []Attack{
 		hook("git-hook", "make .git/hooks/pre-commit", "app/.git/hooks/pre-commit", none),
 		hook("git-config", "append core.fsmonitor to .git/config", "app/.git/config", none),
 		hook("git-commondir", "make .git/commondir, which leads git to another configuration", "app/.git/commondir", none),
-		hook("git-attributes", "append to .git/info/attributes, which names filters", "app/.git/info/attributes", func(s *Scene) error { return s.put("app/.git/info/attributes", "") }),
-		hook("git-alternates", "append to objects/info/alternates", "app/.git/objects/info/alternates", func(s *Scene) error { return s.put("app/.git/objects/info/alternates", "") }),
-		hook("git-worktree-config", "make .git/config.worktree where git would read it", "app/.git/config.worktree", func(s *Scene) error {
+		hook("git-attributes", "append to .git/info/attributes, which names filters", "app/.git/info/attributes", func(s *Fixture) error { return s.put("app/.git/info/attributes", "") }),
+		hook("git-alternates", "append to objects/info/alternates", "app/.git/objects/info/alternates", func(s *Fixture) error { return s.put("app/.git/objects/info/alternates", "") }),
+		hook("git-worktree-config", "make .git/config.worktree where git would read it", "app/.git/config.worktree", func(s *Fixture) error {
 			return s.put("app/.git/config", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n")
 		}),
-		hook("git-nested-hook", "make a hook of a repository in the project", "app/sub/.git/hooks/pre-commit", func(s *Scene) error { return s.repository("app/sub") }),
-		hook("git-deep-hook", "make a hook of a repository three folders below the project", "app/a/b/c/.git/hooks/pre-commit", func(s *Scene) error { return s.repository("app/a/b/c") }),
-		hook("git-submodule-hook", "make a hook of a submodule", "app/.git/modules/lib/hooks/pre-commit", func(s *Scene) error { return s.put("app/.git/modules/lib/config", "[core]\n") }),
-		hook("git-submodule-config", "append to the configuration of a submodule", "app/.git/modules/lib/config", func(s *Scene) error { return s.put("app/.git/modules/lib/config", "[core]\n") }),
-		hook("git-worktree-pointer", "change where a linked worktree leads", "app/.git/worktrees/x/gitdir", func(s *Scene) error { return s.put("app/.git/worktrees/x/gitdir", "/nowhere\n") }),
-		hook("git-submodule-pointer", "change the .git file of a submodule", "app/lib/.git", func(s *Scene) error {
+		hook("git-nested-hook", "make a hook of a repository in the project", "app/sub/.git/hooks/pre-commit", func(s *Fixture) error { return s.repository("app/sub") }),
+		hook("git-deep-hook", "make a hook of a repository three folders below the project", "app/a/b/c/.git/hooks/pre-commit", func(s *Fixture) error { return s.repository("app/a/b/c") }),
+		hook("git-submodule-hook", "make a hook of a submodule", "app/.git/modules/lib/hooks/pre-commit", func(s *Fixture) error { return s.put("app/.git/modules/lib/config", "[core]\n") }),
+		hook("git-submodule-config", "append to the configuration of a submodule", "app/.git/modules/lib/config", func(s *Fixture) error { return s.put("app/.git/modules/lib/config", "[core]\n") }),
+		hook("git-worktree-pointer", "change where a linked worktree leads", "app/.git/worktrees/x/gitdir", func(s *Fixture) error { return s.put("app/.git/worktrees/x/gitdir", "/nowhere\n") }),
+		hook("git-submodule-pointer", "change the .git file of a submodule", "app/lib/.git", func(s *Fixture) error {
 			return errors.Join(s.put("app/.git/modules/lib/config", "[core]\n"), s.put("app/lib/.git", "gitdir: ../.git/modules/lib\n"))
 		}),
 	}
@@ -253,7 +253,7 @@ func configs() []Attack {
 		}
 		each = staged(each, f)
 		was := each.Stage
-		each.Stage = func(s *Scene) error {
+		each.Stage = func(s *Fixture) error {
 			err := was(s)
 			s.watch(f)
 			return err
@@ -262,7 +262,7 @@ func configs() []Attack {
 	link := write("config-link", "exchange a .claude that is a link for a folder of its own", "app/.claude/settings.json", projectConfig)
 	link.Refused = true // of a box that makes containers, whose mounts the launcher cannot add to
 	watch := link.Stage
-	link.Stage = func(s *Scene) error {
+	link.Stage = func(s *Fixture) error {
 		return errors.Join(s.put("app/shared/settings.json", "{}\n"), os.Symlink("shared", s.path("app/.claude")), watch(s))
 	}
 	link.Try = func(t Trial) (string, error) {
@@ -286,7 +286,7 @@ func projectConfig(rc profile.RunConfig) string {
 // staged is an attack on a home in which a file is there already, and empty.
 func staged(a Attack, name string) Attack {
 	was := a.Stage
-	a.Stage = func(s *Scene) error { return errors.Join(s.put(name, "{}\n"), was(s)) }
+	a.Stage = func(s *Fixture) error { return errors.Join(s.put(name, "{}\n"), was(s)) }
 	return a
 }
 
@@ -295,11 +295,11 @@ func staged(a Attack, name string) Attack {
 func after(name, what, path string) Attack {
 	return Attack{
 		Name: name, Class: "files", What: what, Declared: projectConfig,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.watched = append(s.watched, s.path("app/"+path))
 			return nil
 		},
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 			if run == nil {
 				run = func(args ...string) *exec.Cmd { return exec.Command("/bin/sh", args...) }
 			}

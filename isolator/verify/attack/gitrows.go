@@ -67,11 +67,11 @@ func (g GitAttack) attack(tree bool) Attack {
 		}
 		return homeWritable(rc)
 	}
-	a.Stage = func(s *Scene) error {
+	a.Stage = func(s *Fixture) error {
 		pwn := "#!/bin/sh\necho " + s.Trial.Mark + " >>" + s.path("outside/ran") + "\nexit 1\n"
-		script := "rm -rf .git\n" + GitScene
+		script := "rm -rf .git\n" + GitFixture
 		if tree {
-			script = "mkdir ../main && mv pwn ../main && cd ../main\n" + GitScene + "mv ../app ../was && git switch -q -c other && git worktree add -q ../app main && mv pwn ../was/.inner ../app && mkdir -p ../app/empty\n"
+			script = "mkdir ../main && mv pwn ../main && cd ../main\n" + GitFixture + "mv ../app ../was && git switch -q -c other && git worktree add -q ../app main && mv pwn ../was/.inner ../app && mkdir -p ../app/empty\n"
 		}
 		err := errors.Join(
 			s.put("app/pwn", pwn), os.Chmod(s.path("app/pwn"), 0o700), // allowed: it is to be run
@@ -82,7 +82,7 @@ func (g GitAttack) attack(tree bool) Attack {
 		}
 		return errors.Join(err, s.put("trap.git/hooks/pre-commit", pwn), os.Chmod(s.path("trap.git/hooks/pre-commit"), 0o700)) // allowed: it is to be run
 	}
-	a.Launcher = func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+	a.Launcher = func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 		before := s.outside()
 		words := fmt.Sprintf("cd %s; export PWN=%s VICTIM=%s VICTIMS=%s TRAP=%s", quoted(s.App), quoted(s.path("app/pwn")), quoted(s.path("outside/file")), quoted(s.path("outside/victims")), quoted(s.path("trap.git")))
 		for _, kv := range gitEnv() {
@@ -99,12 +99,12 @@ func (g GitAttack) attack(tree bool) Attack {
 		s.seen = s.used(g.Use, before, where, patience)
 		return said, nil
 	}
-	a.Effect = func(s *Scene) string { return s.seen }
+	a.Effect = func(s *Fixture) string { return s.seen }
 	return a
 }
 
 // host runs a script of git's on the host, in the project.
-func (s *Scene) host(script string) (string, error) {
+func (s *Fixture) host(script string) (string, error) {
 	cmd := exec.Command("/bin/sh", "-c", script) // allowed: the person's own git
 	cmd.Dir, cmd.Env = s.App, append(append(os.Environ(), "HOME="+s.Home), gitEnv()...)
 	out, err := cmd.CombinedOutput()
@@ -116,7 +116,7 @@ func (s *Scene) host(script string) (string, error) {
 
 // used has the person's git do something, and says what came of it. where holds the repository, and patience is how many
 // seconds one git may take.
-func (s *Scene) used(use, before, where string, patience int) string {
+func (s *Fixture) used(use, before, where string, patience int) string {
 	g := fmt.Sprintf("g() { timeout %d git \"$@\" </dev/null; [ $? -ne 124 ] || echo hangs; }\n", patience)
 	if said, err := s.host(g + use + "\n:"); err != nil || strings.Contains(said, "hangs\n") {
 		return "git hangs outside"
@@ -145,7 +145,7 @@ func firstLines(text string) string {
 }
 
 // outside is what there is in the home beside the project and its repositories.
-func (s *Scene) outside() string {
+func (s *Fixture) outside() string {
 	var b strings.Builder
 	_ = filepath.WalkDir(s.path("outside"), func(p string, d fs.DirEntry, err error) error {
 		if err == nil {

@@ -15,9 +15,9 @@ type GitAttack struct {
 	Inert string
 }
 
-// GitScene makes the repository of the attacks in the working folder, and what belongs to it beside that. One git
-// makes all commits, always the same: a suite has a hundred of these scenes.
-const GitScene = `set -e
+// GitFixture makes the repository of the attacks in the working folder, and what belongs to it beside that. One git
+// makes all commits, always the same: a suite has a hundred of these fixtures.
+const GitFixture = `set -e
 git init -q -b main --template=
 mkdir -p .git/info .git/hooks
 git fast-import --quiet <<'END'
@@ -68,7 +68,7 @@ printf '[core]\n\trepositoryformatversion = 0\n\tbare = true\n' >../remote.git/c
 printf '[remote "origin"]\n\turl = ../remote.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n' >>.git/config
 `
 
-// then is the commit that the tag of that name has in the scene.
+// then is the commit that the tag of that name has in the fixture.
 const then = "facc16d508831bcc921ed46ab7e08b6a433c6234"
 
 // GitAttacks returns all of them.

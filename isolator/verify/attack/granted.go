@@ -47,21 +47,21 @@ func ran(out []byte, err error) (string, error) {
 func grants() []Attack {
 	list := []Attack{
 		linkGranted(), applied(),
-		hiding("hide-hard-link", "read a file that [hide] names through a hard link of another name, made before the run", `~/app/secret.txt`, func(s *Scene) error {
+		hiding("hide-hard-link", "read a file that [hide] names through a hard link of another name, made before the run", `~/app/secret.txt`, func(s *Fixture) error {
 			s.target("app/other")
 			return errors.Join(s.plant("app/secret.txt"), os.Link(s.path("app/secret.txt"), s.path("app/other")))
 		}),
-		hiding("hide-deep", "read files that a pattern of [hide] matches, far below the project, in packages and build results", `~/app/**/*.mine`, func(s *Scene) error {
+		hiding("hide-deep", "read files that a pattern of [hide] matches, far below the project, in packages and build results", `~/app/**/*.mine`, func(s *Fixture) error {
 			return planted("app/a/b/c/d/e/f/g/x.mine", "app/node_modules/p/x.mine", "app/build/x.mine", "app/vendor/x.mine", "app/.venv/lib/x.mine", "app/x.mine")(s)
 		}),
-		hiding("hide-class", "read files that a pattern of [hide] matches by [!a] and by [[:digit:]]", `~/app/k[!a][[:digit:]]`, func(s *Scene) error { return planted("app/kb1", "app/kc2")(s) }),
+		hiding("hide-class", "read files that a pattern of [hide] matches by [!a] and by [[:digit:]]", `~/app/k[!a][[:digit:]]`, func(s *Fixture) error { return planted("app/kb1", "app/kc2")(s) }),
 		{
 			Name: "hide-env", Class: "secrets", What: "print a variable that [hide] env names and that was passed with -e",
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				s.Env = append(s.Env, "MYCO_TOKEN="+s.Secret)
 				return s.put(".inner/config.toml", "[hide]\nenv = [\"MYCO_*\"]\n")
 			},
-			Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 				out, err := withFlags(sh(run, "env; echo was run"), "-e", "MYCO_TOKEN").CombinedOutput()
 				if bytes.Contains(out, []byte("MYCO_TOKEN: [hide] env")) {
 					return string(out), nil // refused for just this
@@ -74,8 +74,8 @@ func grants() []Attack {
 }
 
 // hiding is the attack that reads what the user's config.toml hides.
-func hiding(name, what, pattern string, stage func(*Scene) error) Attack {
-	return read(name, what, func(s *Scene) error {
+func hiding(name, what, pattern string, stage func(*Fixture) error) Attack {
+	return read(name, what, func(s *Fixture) error {
 		return errors.Join(s.put(".inner/config.toml", "[hide]\npaths = ['"+pattern+"']\n"), stage(s))
 	})
 }
@@ -85,12 +85,12 @@ func hiding(name, what, pattern string, stage func(*Scene) error) Attack {
 func linkGranted() Attack {
 	return Attack{
 		Name: "link-granted", Class: "files", What: "put a link in the place of a folder that another profile mounts read-write, and have that one run next",
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.watched = append(s.watched, s.path("outside/file"))
 			return s.put(".inner/profiles/second.toml", "schema_version = \"1\"\n[sandbox]\nworkdir_mode = \"none\"\nhome = \"isolated\"\n"+
 				"[mounts]\n\"${workdir}/out\" = { dest = \"/mnt\", mode = \"rw\" }\n[entrypoint]\ncmd = \"/bin/sh\"\ninteractive = false\n")
 		},
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 			first := sh(run, "ln -s ../outside "+quoted(s.path("app/out"))+"; echo was run")
 			first.Dir = s.App
 			said, err := ran(first.CombinedOutput())
@@ -99,7 +99,7 @@ func linkGranted() Attack {
 			}
 			second := exec.Command("/bin/sh", "-c", "echo "+s.Trial.Mark+" >>out/file") // allowed: the attack is a script
 			if run != nil {
-				second = exec.Command("/proc/self/exe", "run", "-p", "second", "--", "-c", "echo "+s.Trial.Mark+" >>/mnt/file")
+				second = exec.Command(s.Trial.Inner, "run", "-p", "second", "--", "-c", "echo "+s.Trial.Mark+" >>/mnt/file")
 			}
 			second.Dir = s.App
 			_ = second.Run() // it may be refused
@@ -113,13 +113,13 @@ func applied() Attack {
 	places := []string{".git/hooks/pre-commit", ".githooks/pre-commit", ".envrc", ".vscode/tasks.json", "sub/.git/config", "bare/config", ".git/link/x"}
 	return Attack{
 		Name: "changes-apply", Class: "files", What: "leave hooks, settings of editors and repositories in a safe-rw copy, for inner changes apply --yes",
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			for _, p := range places {
 				s.watched = append(s.watched, s.path("outside/repo/"+p))
 			}
 			return errors.Join(s.repository("outside/repo"), s.put("outside/repo/.git/config", "[core]\n\trepositoryformatversion = 0\n\thooksPath = .githooks\n"))
 		},
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 			repo := s.path("outside/repo")
 			script := "cd " + quoted(repo) + "; mkdir -p .githooks .vscode sub/.git bare/objects bare/refs shared; echo 'ref: refs/heads/x' >bare/HEAD; ln -s ../shared .git/link; "
 			for _, p := range places {
@@ -129,7 +129,7 @@ func applied() Attack {
 			if run == nil || err != nil {
 				return out, err
 			}
-			apply := exec.Command("/proc/self/exe", "changes", "apply", "--yes")
+			apply := exec.Command(s.Trial.Inner, "changes", "apply", "--yes")
 			apply.Dir = s.App
 			more, _ := apply.CombinedOutput() // what it leaves out makes its code 1
 			if data, err := os.ReadFile(filepath.Join(repo, "fine")); err != nil || string(data) != "fine\n" {
@@ -161,7 +161,7 @@ func devices() []Attack {
 	list := []Attack{
 		{
 			Name: "device-make", Class: "kernel", What: "make a device node, and open it (mknod)", Claim: true,
-			Stage: func(s *Scene) error { s.target("app/node"); return nil },
+			Stage: func(s *Fixture) error { s.target("app/node"); return nil },
 			Try: func(t Trial) (string, error) {
 				var errs []error
 				for _, p := range append(t.Paths, "/tmp/"+t.Mark, "/dev/"+t.Mark, "/dev/shm/"+t.Mark) {
@@ -180,7 +180,7 @@ func devices() []Attack {
 		},
 		{
 			Name: "device-found", Class: "kernel", What: "open a device node that lies in the project", Claim: true,
-			Stage: func(s *Scene) error { // as root only
+			Stage: func(s *Fixture) error { // as root only
 				s.target("app/node")
 				return unix.Mknod(s.path("app/node"), unix.S_IFCHR|0o666, zero)
 			},
@@ -234,15 +234,11 @@ func typing() []Attack {
 	return []Attack{
 		{
 			Name: "terminal-background", Class: "terminal", What: "read what the person types at a shell while the run is in the background", Terminal: true,
-			Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 				const script = "echo is up; timeout 2 cat; echo was run"
 				cmd := sh(run, script)
 				if run != nil { // the leader of the terminal's session goes on in the foreground
-					self, err := os.Executable()
-					if err != nil {
-						return "", err
-					}
-					cmd = exec.Command("/bin/sh", append([]string{"-c", `set -m; "$@" & wait`, "sh", self}, cmd.Args[1:]...)...) // allowed: a shell starts jobs
+					cmd = exec.Command("/bin/sh", append([]string{"-c", `set -m; "$@" & wait`, "sh"}, cmd.Args...)...) // allowed: a shell starts jobs
 				}
 				cmd.Dir, cmd.Stdin = s.App, s.Slave
 				cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: run != nil}
@@ -278,7 +274,7 @@ func typing() []Attack {
 		},
 		{
 			Name: "terminal-answers", Class: "terminal", What: "have the terminal's answer to a last question typed into the person's shell", Terminal: true,
-			Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 				cmd := sh(run, `printf 'was run\033[c'`)
 				cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.App, s.Slave, s.Slave, s.Slave
 				cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -290,7 +286,7 @@ func typing() []Attack {
 				close(end)
 				return ran(<-shown, err)
 			},
-			Effect: func(s *Scene) string {
+			Effect: func(s *Fixture) string {
 				m, err := unix.IoctlGetTermios(int(s.Slave.Fd()), unix.TCGETS)
 				if err != nil {
 					return ""
@@ -302,10 +298,12 @@ func typing() []Attack {
 		},
 		{
 			Name: "terminal-names", Class: "terminal", What: "have inner print a name with escape sequences and marks of bidirectional text in it",
-			Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
-				script := `d=$(printf 'x\033]0;` + s.Trial.Mark + `\a\342\200\256y'); mkdir -p "$d/.vscode" "$d/evil"; echo x >"$d/.vscode/tasks.json"; echo x >"$d/.mcp.json"; echo x >"$d/AGENTS.md"; `
+			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+				script := `d=$(printf 'x\033]0;` + s.Trial.Mark + `\a\342\200\256y'); mkdir -p "$d/.vscode" "$d/evil" || echo no name; echo x >"$d/.vscode/tasks.json"; echo x >"$d/.mcp.json"; echo x >"$d/AGENTS.md"; `
 				if run == nil {
 					script += `printf '%s\n' *; `
+				} else {
+					script = "exec 2>/dev/null; " + script // what programs of the box say is theirs
 				}
 				cmd := sh(run, "cd "+quoted(s.App)+"; "+script+"echo was run")
 				cmd.Dir = s.App
@@ -313,19 +311,19 @@ func typing() []Attack {
 				if bytes.Contains(out, []byte("\x1b]0;"+s.Trial.Mark)) || bytes.Contains(out, []byte("\u202e")) {
 					s.seen = "a name reached the terminal as it is"
 				}
-				if run != nil && !bytes.Contains(out, []byte(s.Trial.Mark)) {
+				if run != nil && !bytes.Contains(out, []byte(s.Trial.Mark)) && !bytes.Contains(out, []byte("no name\n")) {
 					return string(out), ErrNotStarted // it was to be said
 				}
 				return ran(out, err)
 			},
-			Effect: func(s *Scene) string { return s.seen },
+			Effect: func(s *Fixture) string { return s.seen },
 		},
 	}
 }
 
 // playTerminal answers questions as a terminal does, a little late, until end, and
 // returns what it was to show.
-func (s *Scene) playTerminal(end <-chan struct{}) (shown []byte) {
+func (s *Fixture) playTerminal(end <-chan struct{}) (shown []byte) {
 	answers := []struct{ ask, say string }{{"\x1b[c", "\x1b[?62;22c"}, {"\x1b[5n", "\x1b[0n"}}
 	rest := 0
 	for {
@@ -366,12 +364,12 @@ func (s *Scene) playTerminal(end <-chan struct{}) (shown []byte) {
 func ignoreTerm() Attack {
 	return Attack{
 		Name: "ignore-term", Class: "processes", What: "ignore TERM and HUP when inner is ended by them, and leave a .mcp.json",
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.Trial.Text["word"] = fmt.Sprintf("3%d", time.Now().UnixNano())
 			s.watched = append(s.watched, s.path("app/.mcp.json"))
 			return nil
 		},
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 			word := s.Trial.Text["word"]
 			cmd := sh(run, "trap '' TERM HUP; echo "+s.Trial.Mark+" >.mcp.json; sleep "+word+"; true")
 			cmd.Dir = s.App
@@ -394,7 +392,7 @@ func ignoreTerm() Attack {
 			}
 			return "", nil
 		},
-		Effect: func(s *Scene) string {
+		Effect: func(s *Fixture) string {
 			if e := s.marked(); e != "" {
 				return strings.TrimSpace(s.seen + " " + e)
 			}

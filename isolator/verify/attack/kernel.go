@@ -70,7 +70,7 @@ func terminals() []Attack {
 				}
 				return "", errors.Join(errs...)
 			},
-			Effect: func(s *Scene) string {
+			Effect: func(s *Fixture) string {
 				if m, err := unix.IoctlGetTermios(int(s.Slave.Fd()), unix.TCGETS); err == nil && m.Cc[unix.VERASE] == markedErase {
 					return "the terminal's modes are other ones"
 				}
@@ -84,7 +84,7 @@ func terminals() []Attack {
 		inject("tiocsti-high-bits", "the same, with bits of the request set that the kernel ignores", 0x1_0000_0000|unix.TIOCSTI),
 		{
 			Name: "other-terminal", Class: "terminal", What: "write to another terminal of the same user", Effect: heard,
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				m, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 				if err != nil {
 					return err
@@ -121,7 +121,7 @@ func clipboard(name, what, sequence string) Attack {
 			_, err := fmt.Fprintf(os.Stdout, sequence, t.Mark)
 			return "", err
 		},
-		Effect: func(s *Scene) string {
+		Effect: func(s *Fixture) string {
 			var shown []byte
 			for {
 				set := []unix.PollFd{{Fd: int32(s.Master.Fd()), Events: unix.POLLIN}}
@@ -158,7 +158,7 @@ func ioctl(fd int, request uint, c *byte) error {
 }
 
 // typed says whether something waits to be read in the person's terminal.
-func typed(s *Scene) string {
+func typed(s *Fixture) string {
 	n, err := unix.IoctlGetInt(int(s.Slave.Fd()), unix.TIOCINQ)
 	if err != nil || n == 0 {
 		return ""

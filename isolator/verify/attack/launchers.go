@@ -26,11 +26,11 @@ func launchers() []Attack {
 		plantedLink(),
 		{
 			Name: "dash-arguments", Class: "files", What: "give a program arguments that bwrap would take for options",
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				s.watched = append(s.watched, s.path("outside/ran"))
 				return nil
 			},
-			Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 				args := []string{"--bind", "/", "/", "/bin/sh", "-c", "echo " + s.Trial.Mark + " >" + quoted(s.path("outside/ran"))}
 				if run == nil {
 					run = func(args ...string) *exec.Cmd {
@@ -43,14 +43,14 @@ func launchers() []Attack {
 		},
 		{
 			Name: "planted-stage", Class: "files", What: "have inner put what it stages where a planted link leads",
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				if err := os.MkdirAll(s.path("outside/made"), 0o700); err != nil {
 					return err
 				}
 				return os.Symlink(s.path("outside/made"), filepath.Join(s.Run, "inner"))
 			},
 			Effect: madeOutside,
-			Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 				cmd := exec.Command("mkdir", "-p", filepath.Join(s.Run, "inner", "run"))
 				if run != nil {
 					cmd = run("-c", "true")
@@ -70,7 +70,7 @@ func launchers() []Attack {
 func fake(name, what, before string, programs ...string) Attack {
 	return Attack{
 		Name: name, Class: "processes", What: what,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.watched = append(s.watched, s.path("outside/ran"))
 			where := "app/bin/"
 			if before != "" {
@@ -87,7 +87,7 @@ func fake(name, what, before string, programs ...string) Attack {
 			}
 			return nil
 		},
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 			cmd := exec.Command("/bin/sh", "-c", programs[0]+" --version") // allowed: a shell takes the name from PATH
 			if run != nil {
 				cmd = run("-c", "true")
@@ -99,7 +99,7 @@ func fake(name, what, before string, programs ...string) Attack {
 	}
 }
 
-func madeOutside(s *Scene) string {
+func madeOutside(s *Fixture) string {
 	if list, err := os.ReadDir(s.path("outside/made")); err == nil && len(list) > 0 {
 		return s.path("outside/made/"+list[0].Name()) + " was made"
 	}
@@ -109,7 +109,7 @@ func madeOutside(s *Scene) string {
 func plantedLink() Attack {
 	return Attack{
 		Name: "planted-link", Class: "files", What: "have bwrap make a mount point through a planted link (CVE-2026-87766)",
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			if err := os.MkdirAll(s.path("outside/made"), 0o700); err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ func plantedLink() Attack {
 			return os.Symlink("/oldroot"+s.path("outside/made"), s.path("app/.vscode"))
 		},
 		Effect: madeOutside,
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 			if run != nil {
 				out, err := run("-c", "true").CombinedOutput()
 				return string(out), err
@@ -133,11 +133,11 @@ func plantedLink() Attack {
 func killLauncher() Attack {
 	return Attack{
 		Name: "kill-launcher", Class: "processes", What: "outlive inner, when that is killed",
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.Trial.Text["word"] = fmt.Sprintf("1%d", time.Now().UnixNano())
 			return nil
 		},
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 			word := s.Trial.Text["word"]
 			script := "sleep " + word + " & wait"
 			cmd := exec.Command("/bin/sh", "-c", script) // allowed: the attack is a script
@@ -150,7 +150,7 @@ func killLauncher() Attack {
 			settle(func() bool { return !running("sleep\x00" + word) })
 			return "", nil
 		},
-		Effect: func(s *Scene) string {
+		Effect: func(s *Fixture) string {
 			pid := find("sleep\x00" + s.Trial.Text["word"])
 			if pid == 0 {
 				return ""
@@ -178,7 +178,7 @@ func killed(cmd *exec.Cmd, word string) error {
 // leftBehind kills inner while its box is up, runs it again, and looks at what
 // the first run staged.
 func leftBehind() Attack {
-	names := func(s *Scene) (list []string) {
+	names := func(s *Fixture) (list []string) {
 		_ = filepath.WalkDir(s.App, func(p string, _ fs.DirEntry, err error) error {
 			list = append(list, p)
 			return err
@@ -187,12 +187,12 @@ func leftBehind() Attack {
 	}
 	return Attack{
 		Name: "left-behind", Class: "secrets", What: "find what a killed run had staged, or a trace of it in the project, after the next run",
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.Trial.Text["word"] = fmt.Sprintf("2%d", time.Now().UnixNano())
 			s.before = names(s)
 			return nil
 		},
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 			staged := filepath.Join(s.Run, "inner")
 			if run == nil { // a copy that nobody takes away
 				return "", s.plant(filepath.Join(staged, "copy", "token"))
@@ -209,7 +209,7 @@ func leftBehind() Attack {
 			}
 			return "", nil
 		},
-		Effect: func(s *Scene) string {
+		Effect: func(s *Fixture) string {
 			staged := filepath.Join(s.Run, "inner")
 			list, _ := os.ReadDir(staged) // none is as good as empty
 			for _, e := range list {
@@ -233,7 +233,7 @@ func fillRuntime() Attack {
 	const much = 4 << 20
 	return Attack{
 		Name: "fill-runtime", Class: "files", What: "fill the runtime folder of the host, through the copies of settings and the history in the box",
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 			staged := filepath.Join(s.Run, "inner")
 			look := func() {
 				if held := sizeOf(staged); held >= much {
@@ -270,7 +270,7 @@ until [ -e %s ] || [ $((i += 1)) -gt 100 ]; do sleep 0.05; done`, quoted(s.App),
 			}
 			return "", nil
 		},
-		Effect: func(s *Scene) string { return s.seen },
+		Effect: func(s *Fixture) string { return s.seen },
 	}
 }
 
@@ -296,7 +296,7 @@ const tries = 12
 func race() Attack {
 	return Attack{
 		Name: "race-link", Class: "files", What: "swap a folder of the project for a link to a hidden folder while inner starts",
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			if err := s.plant(".ssh/id_ed25519"); err != nil {
 				return err
 			}
@@ -313,7 +313,7 @@ func race() Attack {
 			}
 			return nil
 		},
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 			end, done := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(done)
@@ -355,5 +355,5 @@ func race() Attack {
 	}
 }
 
-// quoted quotes a path of a scene for sh: it holds no quote.
+// quoted quotes a path of a fixture for sh: it holds no quote.
 func quoted(p string) string { return "'" + strings.ReplaceAll(p, "'", "") + "'" }

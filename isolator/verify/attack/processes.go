@@ -46,12 +46,12 @@ func victim() int {
 
 func processes() []Attack {
 	on := func(name, what string, try func(Trial) (string, error)) Attack {
-		return Attack{Name: name, Class: "processes", What: what, Stage: (*Scene).startVictim, Try: try}
+		return Attack{Name: name, Class: "processes", What: what, Stage: (*Fixture).startVictim, Try: try}
 	}
 	kill := on("kill-process", "kill a process of the host", func(t Trial) (string, error) {
 		return "", unix.Kill(t.Number["pid"], unix.SIGKILL)
 	})
-	kill.Effect = (*Scene).victimDied
+	kill.Effect = (*Fixture).victimDied
 	lines := on("process-cmdline", "read the command lines of all processes", func(Trial) (string, error) {
 		paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
@@ -108,7 +108,7 @@ func processes() []Attack {
 		}),
 		{
 			Name: "inherited-descriptor", Class: "processes", What: "read a descriptor that the caller left open",
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				if err := s.plant("outside/open"); err != nil {
 					return err
 				}
@@ -140,7 +140,7 @@ func processes() []Attack {
 		},
 		{
 			Name: "nested-inner", Class: "processes", What: "start inner inside, with a profile that allows more", Declared: sshAllowed,
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				return errors.Join(s.plant(".ssh/id_ed25519"), s.put("app/loose.toml",
 					"schema_version = \"1\"\n[sandbox]\nallow = [\"ssh-keys\"]\n[entrypoint]\ncmd = \"/bin/cat\"\ninteractive = false\n"))
 			},
@@ -150,7 +150,7 @@ func processes() []Attack {
 		},
 		{
 			Name: "nested-inner-clean", Class: "processes", What: "the same without any variable that says where it is", Declared: sshAllowed,
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				return errors.Join(s.plant(".ssh/id_ed25519"), s.put("app/loose.toml",
 					"schema_version = \"1\"\n[sandbox]\nallow = [\"ssh-keys\"]\nseccomp = \"off\"\n[entrypoint]\ncmd = \"/bin/cat\"\ninteractive = false\n"))
 			},
@@ -181,7 +181,7 @@ func ipc() []Attack {
 	return []Attack{
 		{
 			Name: "sysv-memory", Class: "processes", What: "attach shared memory of the host",
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o600)
 				if err != nil {
 					return err
@@ -205,7 +205,7 @@ func ipc() []Attack {
 		},
 		{
 			Name: "sysv-queue", Class: "processes", What: "take a message of a queue of the host",
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				id, _, errno := unix.Syscall(unix.SYS_MSGGET, 0, unix.IPC_CREAT|0o600, 0) // IPC_PRIVATE
 				if errno != 0 {
 					return errno
@@ -253,7 +253,7 @@ func posixQueue() Attack {
 	}
 	return Attack{
 		Name: "posix-queue", Class: "processes", What: "take a message of a POSIX queue of the host",
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			name := "inner-attack-" + random()
 			attr := [8]int{1: 1, 2: 256} // struct mq_attr: one message of 256 bytes
 			fd, err := open(name, unix.O_CREAT|unix.O_EXCL|unix.O_RDWR, unsafe.Pointer(&attr))
@@ -299,7 +299,7 @@ type message struct {
 func keyList() Attack {
 	return Attack{
 		Name: "key-list", Class: "processes", What: "list the user's keys in the kernel (/proc/keys)", Declared: containers,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			id, err := unix.AddKey("user", s.Secret, []byte("x"), unix.KEY_SPEC_USER_KEYRING)
 			if err != nil {
 				return err
@@ -317,7 +317,7 @@ func keyList() Attack {
 func keyring(name, what string, ring int) Attack {
 	return Attack{
 		Name: name, Class: "processes", What: what,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			// As a login makes it. An earlier box has left us with the keyring of all
 			// boxes, which takes nothing.
 			if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil {

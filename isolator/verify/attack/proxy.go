@@ -110,7 +110,7 @@ func proxies() []Attack {
 func viaProxy(name, what string, try func(port string) (string, error)) Attack {
 	return Attack{
 		Name: name, Class: "sockets", What: what, Declared: fullNetwork,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			l, err := s.serve("tcp", "0.0.0.0:0")
 			if err != nil {
 				return err

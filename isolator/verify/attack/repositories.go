@@ -42,7 +42,7 @@ func approvedWorktree() Attack {
 	const tree = "other/.git/worktrees/tree/"
 	return Attack{
 		Name: "approved-worktree", Class: "files", What: "make a folder a worktree of another project that is allowed",
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			return errors.Join(
 				s.put("other/.inner/profiles/agent.toml", "schema_version = \"1\"\n"),
 				s.put(tree+"commondir", "../..\n"), s.put(tree+"gitdir", s.path("tree/.git")+"\n"),
@@ -56,7 +56,7 @@ func approvedWorktree() Attack {
 				os.WriteFile(filepath.Join(t.Home, tree, "gitdir"), []byte(filepath.Join(dir, ".git")+"\n"), 0o644),
 			)
 		},
-		Effect: func(s *Scene) string {
+		Effect: func(s *Fixture) string {
 			if p := profile.FindProject(filepath.Join(s.App, "evil")); p != nil && p.Of == s.path("other") {
 				return "a folder of the box's counts as a worktree of another project"
 			}
@@ -68,7 +68,7 @@ func approvedWorktree() Attack {
 // before has a script run in the project on the host, first of all.
 func before(script string, a Attack) Attack {
 	was := a.Stage
-	a.Stage = func(s *Scene) error {
+	a.Stage = func(s *Fixture) error {
 		cmd := exec.Command("/bin/sh", "-euc", script)
 		cmd.Dir, cmd.Env = s.App, append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1")
 		return errors.Join(cmd.Run(), was(s))
@@ -87,11 +87,11 @@ func left(name, what, script string, git ...string) Attack {
 			}
 			return ""
 		},
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			s.watched = append(s.watched, s.path("outside/ran"))
 			return nil
 		},
-		Launcher: func(s *Scene, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
 			words := strings.NewReplacer("%e", "evil", "%a", s.App, "%r", "echo "+s.Trial.Mark+" >>"+s.path("outside/ran"))
 			args := []string{"-c", "cd " + quoted(s.App) + "; " + words.Replace(script) + "; echo was run"}
 			if run == nil {

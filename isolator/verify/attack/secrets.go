@@ -64,12 +64,12 @@ func dial(network, address string) (string, error) {
 }
 
 // read is the attack that reads what was planted.
-func read(name, what string, stage func(*Scene) error) Attack {
+func read(name, what string, stage func(*Fixture) error) Attack {
 	return Attack{Name: name, Class: "secrets", What: what, Stage: stage, Try: readAll}
 }
 
-func planted(names ...string) func(*Scene) error {
-	return func(s *Scene) error {
+func planted(names ...string) func(*Fixture) error {
+	return func(s *Fixture) error {
 		for _, n := range names {
 			s.target(n)
 			if err := s.plant(n); err != nil {
@@ -89,26 +89,26 @@ func sshAllowed(rc profile.RunConfig) string {
 
 func secrets() []Attack {
 	list := []Attack{
-		read("read-through-link", "read a key through a link in the project", func(s *Scene) error {
+		read("read-through-link", "read a key through a link in the project", func(s *Fixture) error {
 			s.target("app/link/id_ed25519")
 			s.target("app/key")
 			return errors.Join(s.plant(".ssh/id_ed25519"), os.Symlink(s.path(".ssh"), s.path("app/link")), os.Symlink(s.path(".ssh/id_ed25519"), s.path("app/key")))
 		}),
-		read("read-linked-secret", "read a secret file that is itself a link, under both names", func(s *Scene) error {
+		read("read-linked-secret", "read a secret file that is itself a link, under both names", func(s *Fixture) error {
 			s.target("dotfiles/netrc")
 			s.target(".netrc")
 			return errors.Join(s.plant("dotfiles/netrc"), os.Symlink("dotfiles/netrc", s.path(".netrc")))
 		}),
-		read("read-secret-by-parent-link", "read a secret whose folder is a link, under both names", func(s *Scene) error {
+		read("read-secret-by-parent-link", "read a secret whose folder is a link, under both names", func(s *Fixture) error {
 			s.target("dotfiles/ssh/id")
 			s.target(".ssh/id")
 			return errors.Join(s.plant("dotfiles/ssh/id"), os.Symlink(s.path("dotfiles/ssh"), s.path(".ssh")))
 		}),
-		read("read-moved-secret", "read secrets where a variable has moved them: GNUPGHOME, KUBECONFIG, XDG_CONFIG_HOME, HISTFILE", func(s *Scene) error {
+		read("read-moved-secret", "read secrets where a variable has moved them: GNUPGHOME, KUBECONFIG, XDG_CONFIG_HOME, HISTFILE", func(s *Fixture) error {
 			s.Env = append(s.Env, "GNUPGHOME="+s.path("moved/gpg"), "KUBECONFIG="+s.path("moved/a")+":"+s.path("app/kube.yaml"), "XDG_CONFIG_HOME="+s.path("moved/conf"), "HISTFILE=~/moved/commands")
 			return planted("moved/gpg/secring", "moved/a", "app/kube.yaml", "moved/conf/gh/hosts.yml", "moved/commands")(s)
 		}),
-		read("read-proc-root", "read a key through /proc/self/root, /proc/1/root and /proc/1/cwd", func(s *Scene) error {
+		read("read-proc-root", "read a key through /proc/self/root, /proc/1/root and /proc/1/cwd", func(s *Fixture) error {
 			key := s.path(".ssh/id_ed25519")
 			for _, root := range []string{"/proc/self/root", "/proc/1/root", "/proc/1/cwd/../../../../../../../../..", "/proc/thread-self/root"} {
 				s.target(root + key)
@@ -125,14 +125,16 @@ func secrets() []Attack {
 		},
 		{
 			Name: "late-secret", Class: "secrets", What: "read a key that is made after the start", Declared: sshAllowed,
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				s.target(".ssh/late")
 				done := make(chan bool)
 				s.undo = append(s.undo, func() { <-done })
 				go func() {
 					defer close(done)
 					time.Sleep(150 * time.Millisecond)
-					_ = s.plant(".ssh/late")
+					if s.plant("outside/late") == nil { // never seen empty
+						_ = os.Rename(s.path("outside/late"), s.path(".ssh/late"))
+					}
 				}()
 				return s.put(".ssh/config", "")
 			},
@@ -147,7 +149,7 @@ func secrets() []Attack {
 			},
 		},
 		read("inner-trust-read", "read inner's trust store and logs", planted(".inner/trust/record", ".inner/logs/audit.jsonl")),
-		read("staged-read", "read what is staged for other runs", func(s *Scene) error {
+		read("staged-read", "read what is staged for other runs", func(s *Fixture) error {
 			s.target(filepath.Join(s.Run, "inner", "other"))
 			if err := os.Mkdir(filepath.Join(s.Run, "inner"), 0o700); err != nil {
 				return err
@@ -161,7 +163,7 @@ func secrets() []Attack {
 		}
 	}
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
-		list = append(list, read("read"+strings.ReplaceAll(dir, "/", "-"), "read a file of the host in "+dir, func(s *Scene) error {
+		list = append(list, read("read"+strings.ReplaceAll(dir, "/", "-"), "read a file of the host in "+dir, func(s *Fixture) error {
 			at, err := s.temp(dir)
 			if err != nil {
 				return err
@@ -172,7 +174,7 @@ func secrets() []Attack {
 	}
 	list = append(list, Attack{
 		Name: "read-places", Class: "secrets", What: "read what lies in /mnt, /media, /srv, /var/log and other homes", Try: readAll,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			err := errors.New("only root can put something there")
 			// Who can write to /root is root, and that is a home of its own.
 			for _, dir := range []string{"/mnt", "/media", "/srv", "/var/log", "/home"} {
@@ -210,8 +212,8 @@ func environment() []Attack {
 		}
 		return b.String(), nil
 	}
-	set := func(names ...string) func(*Scene) error {
-		return func(s *Scene) error {
+	set := func(names ...string) func(*Fixture) error {
+		return func(s *Fixture) error {
 			for _, n := range names {
 				s.Env = append(s.Env, n+"="+s.Secret)
 			}
@@ -285,7 +287,7 @@ func row(name string, rows []sensitive.Resource, given func(profile.RunConfig) b
 	}
 	return Attack{
 		Name: name, Class: "secrets", What: "read " + rows[0].What, Try: readAll,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			for _, r := range rows {
 				if err := s.plantRow(r); err != nil {
 					return err
@@ -344,7 +346,7 @@ func placed(p string) (string, bool) {
 	return strings.NewReplacer("*", "x", "?", "y").Replace(rest), true
 }
 
-func (s *Scene) plantRow(r sensitive.Resource) error {
+func (s *Fixture) plantRow(r sensitive.Resource) error {
 	for _, p := range r.Paths {
 		name, ok := placed(p)
 		at := s.path(name)
@@ -384,9 +386,9 @@ func (s *Scene) plantRow(r sensitive.Resource) error {
 	return nil
 }
 
-// self runs inner itself, as a program inside or outside would.
+// self runs inner, as a program inside or outside would.
 func self(t Trial, args ...string) (string, error) {
-	cmd := exec.Command("/proc/self/exe", args...)
+	cmd := exec.Command(t.Inner, args...)
 	cmd.Args[0] = "inner"
 	cmd.Dir = t.App
 	cmd.Stderr = io.Discard

@@ -48,10 +48,10 @@ func writesAnywhere(rc profile.RunConfig) string {
 
 func sockets() []Attack {
 	connect := func(t Trial) (string, error) { return dial(t.Text["network"], t.Text["address"]) }
-	server := func(name, what, network string, address func(*Scene) (string, error), declared func(profile.RunConfig) string) Attack {
+	server := func(name, what, network string, address func(*Fixture) (string, error), declared func(profile.RunConfig) string) Attack {
 		return Attack{
 			Name: name, Class: "sockets", What: what, Try: connect, Declared: declared,
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				addr, err := address(s)
 				if err != nil {
 					return err
@@ -68,27 +68,27 @@ func sockets() []Attack {
 			},
 		}
 	}
-	at := func(name string) func(*Scene) (string, error) {
-		return func(s *Scene) (string, error) { return s.path(name), nil }
+	at := func(name string) func(*Fixture) (string, error) {
+		return func(s *Fixture) (string, error) { return s.path(name), nil }
 	}
-	fixed := func(addr string) func(*Scene) (string, error) {
-		return func(*Scene) (string, error) { return addr, nil }
+	fixed := func(addr string) func(*Fixture) (string, error) {
+		return func(*Fixture) (string, error) { return addr, nil }
 	}
 	list := []Attack{
 		server("socket-home", "connect to a server's socket in the home", "unix", at(".agent.sock"), nil),
 		server("socket-project", "connect to a server's socket in the project", "unix", at("app/server.sock"), nil),
 		{
 			Name: "socket-relative", Class: "sockets", What: "connect to a socket in the home that was bound by a relative name", Try: connect,
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				s.Trial.Text["network"], s.Trial.Text["address"] = "unix", s.path("outside/n.s")
 				return s.startServer(s.path("outside"), "n.s")
 			},
 		},
-		server("socket-tmp", "connect to a server's socket in /tmp, such as tmux's", "unix", func(s *Scene) (string, error) {
+		server("socket-tmp", "connect to a server's socket in /tmp, such as tmux's", "unix", func(s *Fixture) (string, error) {
 			dir, err := s.temp("/tmp")
 			return filepath.Join(dir, "default"), err
 		}, nil),
-		server("socket-abstract", "connect to an abstract socket", "unix", func(*Scene) (string, error) { return "@inner-attack-" + random(), nil }, openAbstract),
+		server("socket-abstract", "connect to an abstract socket", "unix", func(*Fixture) (string, error) { return "@inner-attack-" + random(), nil }, openAbstract),
 		server("loopback-4", "connect to a server of the host on 127.0.0.1", "tcp", fixed("127.0.0.1:0"), fullNetwork),
 		server("loopback-6", "connect to a server of the host on ::1", "tcp", fixed("[::1]:0"), fullNetwork),
 	}
@@ -107,12 +107,12 @@ func sockets() []Attack {
 		return said, errors.Join(errs...)
 	}
 	env := func(name, what, variable, form string) Attack {
-		a := server(name, what, "unix", func(s *Scene) (string, error) {
+		a := server(name, what, "unix", func(s *Fixture) (string, error) {
 			dir, err := s.temp("/tmp")
 			return filepath.Join(dir, "agent.1"), err
 		}, nil)
 		stage := a.Stage
-		a.Stage = func(s *Scene) error {
+		a.Stage = func(s *Fixture) error {
 			err := stage(s)
 			s.Env = append(s.Env, variable+"="+fmt.Sprintf(form, s.Trial.Text["address"]))
 			return err
@@ -131,7 +131,7 @@ func sockets() []Attack {
 		hostAddress(server),
 		Attack{
 			Name: "dns-lookup", Class: "sockets", What: "send something out in a question to a name server", Declared: fullNetwork, Effect: heard,
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				c, err := net.ListenPacket("udp", "127.0.0.1:0")
 				if err != nil {
 					return err
@@ -159,7 +159,7 @@ func sockets() []Attack {
 		env("session-bus", "ask the bus that DBUS_SESSION_BUS_ADDRESS names", "DBUS_SESSION_BUS_ADDRESS", "unix:path=%s"),
 		Attack{
 			Name: "loopback-udp", Class: "sockets", What: "ask a server of the host by UDP", Declared: fullNetwork,
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				c, err := net.ListenPacket("udp", "127.0.0.1:0")
 				if err != nil {
 					return err
@@ -195,7 +195,7 @@ func sockets() []Attack {
 		},
 		Attack{
 			Name: "socket-datagram", Class: "sockets", What: "send to a datagram socket in the home", Effect: heard,
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				p := s.path(".log.sock")
 				c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: p, Net: "unixgram"})
 				if err != nil {
@@ -220,7 +220,7 @@ func sockets() []Attack {
 		},
 		Attack{
 			Name: "fifo", Class: "sockets", What: "write into a FIFO in the home", Effect: heard, Declared: writesAnywhere,
-			Stage: func(s *Scene) error {
+			Stage: func(s *Fixture) error {
 				p := s.path(".fifo")
 				if err := unix.Mkfifo(p, 0o600); err != nil {
 					return err
@@ -250,7 +250,7 @@ func sockets() []Attack {
 func runtimeSockets() Attack {
 	return Attack{
 		Name: "runtime-sockets", Class: "sockets", What: "connect to the servers of the session in XDG_RUNTIME_DIR: bus, service manager, agents, display, sound, containers", Try: readAll,
-		Stage: func(s *Scene) error {
+		Stage: func(s *Fixture) error {
 			for _, name := range []string{
 				"bus", "systemd/private", "gnupg/S.gpg-agent", "keyring/ssh", "keyring/control", "wayland-0", "pipewire-0", "pulse/native",
 				"podman/podman.sock", "docker.sock", "tmux/default", "nvim.1.0", "vscode-ipc.sock", "pcscd/pcscd.comm",
@@ -267,8 +267,8 @@ func runtimeSockets() Attack {
 }
 
 // hostAddress connects to the host by an address that is not the loopback's.
-func hostAddress(server func(string, string, string, func(*Scene) (string, error), func(profile.RunConfig) string) Attack) Attack {
-	return server("host-address", "connect to a server of the host on an address of its own", "tcp", func(*Scene) (string, error) {
+func hostAddress(server func(string, string, string, func(*Fixture) (string, error), func(profile.RunConfig) string) Attack) Attack {
+	return server("host-address", "connect to a server of the host on an address of its own", "tcp", func(*Fixture) (string, error) {
 		list, err := net.InterfaceAddrs()
 		if err != nil {
 			return "", err
@@ -283,13 +283,13 @@ func hostAddress(server func(string, string, string, func(*Scene) (string, error
 }
 
 // hear keeps a reader for heard, to be asked after the attack.
-func (s *Scene) hear(read func([]byte) (int, error), undo func()) {
+func (s *Fixture) hear(read func([]byte) (int, error), undo func()) {
 	s.ear = read
 	s.undo = append(s.undo, undo)
 }
 
 // heard says whether the mark has come in.
-func heard(s *Scene) string {
+func heard(s *Fixture) string {
 	buf := make([]byte, 4096)
 	if n, _ := s.ear(buf); n > 0 && strings.Contains(string(buf[:n]), s.Trial.Mark) {
 		return "the host has got the message"

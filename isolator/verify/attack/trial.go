@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Words under which inner executes itself.
+// Program is the name of the attack suite. It executes itself under these words.
 const (
+	Program    = "inner-attack"
 	Word       = "__attack"
 	victimWord = "__victim"
 	lineFD     = 2
@@ -30,18 +31,18 @@ type Answer struct {
 
 // IsInside reports whether this process was started to attack, or as a victim.
 func IsInside(args []string) bool {
-	return len(args) == 2 && args[0] == "inner" && (args[1] == Word || strings.HasPrefix(args[1], victimWord))
+	return len(args) == 2 && args[0] == Program && (args[1] == Word || strings.HasPrefix(args[1], victimWord))
 }
 
 // Inside attacks, or is a victim, and returns the exit code. It does nothing
-// without a line to the half that made the scene.
+// without a line to the half that made the fixture.
 func Inside(args []string) int {
 	if strings.HasPrefix(args[1], victimWord) {
 		return victim()
 	}
 	t, err := unix.GetsockoptInt(lineFD, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || t != unix.SOCK_STREAM {
-		_, _ = os.Stderr.WriteString("inner: " + Word + " is for inner itself\n")
+		_, _ = os.Stderr.WriteString("inner: " + Word + " is for the attack suite itself\n")
 		return 2
 	}
 	line := os.NewFile(lineFD, "line")

@@ -48,12 +48,22 @@ func (f Fetcher) Get(ctx context.Context, raw string) (data []byte, hops []strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
-	fail := func(format string, args ...any) ([]byte, []string, error) {
-		return nil, nil, fmt.Errorf("%q "+format, append([]any{raw}, args...)...)
+	resp, err := f.ask(ctx, raw, &hops)
+	if err == nil {
+		defer resp.Body.Close()
+		data, err = f.text(ctx, resp)
 	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%q %w", raw, err)
+	}
+	return data, hops, nil
+}
+
+// ask sends the request, and follows where it is redirected to.
+func (f Fetcher) ask(ctx context.Context, raw string, hops *[]string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, raw, nil)
 	if err != nil {
-		return fail("is not a URL")
+		return nil, errors.New("is not a URL")
 	}
 	req.Header.Set("User-Agent", "inner")
 	req.Header.Set("Accept", "application/toml, text/plain;q=0.9, */*;q=0.1")
@@ -81,7 +91,7 @@ func (f Fetcher) Get(ctx context.Context, raw string) (data []byte, hops []strin
 				return fmt.Errorf("is redirected: %w", err)
 			}
 			if req.URL.Host != last.URL.Host {
-				hops = append(hops, req.URL.Host)
+				*hops = append(*hops, req.URL.Host)
 			}
 			req.Header.Del("Referer") // the query of a URL may be somebody's key
 			return nil
@@ -89,33 +99,38 @@ func (f Fetcher) Get(ctx context.Context, raw string) (data []byte, hops []strin
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fail("%w", f.plain(ctx, err))
+		return nil, f.plain(ctx, err)
 	}
-	defer resp.Body.Close()
+	return resp, nil
+}
+
+// text reads an answer, if it is one that a profile can be.
+func (f Fetcher) text(ctx context.Context, resp *http.Response) ([]byte, error) {
+	page, large := errors.New("is a web page, not a profile"), fmt.Errorf("is larger than %d KiB", MaxSize>>10)
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	switch enc := resp.Header.Get("Content-Encoding"); {
 	case resp.StatusCode != http.StatusOK:
-		return fail("cannot be fetched: the server says %s", statusLine(resp))
+		return nil, fmt.Errorf("cannot be fetched: the server says %s", statusLine(resp))
 	case enc != "" && enc != "identity":
-		return fail("comes compressed (%q), which was not asked for", enc)
+		return nil, fmt.Errorf("comes compressed (%q), which was not asked for", enc)
 	case !f.Pages && strings.EqualFold(strings.TrimSpace(kind), "text/html"):
-		return fail("is a web page, not a profile")
+		return nil, page
 	case resp.ContentLength > MaxSize:
-		return fail("is larger than %d KiB", MaxSize>>10)
+		return nil, large
 	}
-	data, err = io.ReadAll(io.LimitReader(resp.Body, MaxSize+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxSize+1))
 	if err == nil {
 		err = ctx.Err() // a stream that is cut off just then ends without an error, as a whole text does
 	}
 	switch {
 	case err != nil:
-		return fail("%w", f.plain(ctx, err))
+		return nil, f.plain(ctx, err)
 	case len(data) > MaxSize:
-		return fail("is larger than %d KiB", MaxSize>>10)
+		return nil, large
 	case !f.Pages && isPage(data):
-		return fail("is a web page, not a profile")
+		return nil, page
 	}
-	return data, hops, nil
+	return data, nil
 }
 
 // statusLine is the code and what the code means; the server's own words are

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,18 +15,19 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/tell"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/verify/attack"
-	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/registry"
 )
 
 // attackTime is how long one attack may take.
 const attackTime = 10 * time.Second
 
-// attackRow is one attack and how it went.
-type attackRow struct {
+// row is one attack and how it went.
+type row struct {
 	Name   string `json:"name"`
 	Class  string `json:"class"`
 	What   string `json:"what"`
@@ -34,78 +37,71 @@ type attackRow struct {
 }
 
 // bad reports whether the row makes the profile fail.
-func (r attackRow) bad() bool { return r.Result == "leaked" || r.Result == "unknown" }
+func (r row) bad() bool { return r.Result == "leaked" || r.Result == "unknown" }
 
-type attackReport struct {
-	Profile string      `json:"profile"`
-	Live    int         `json:"live"`
-	Held    int         `json:"held"`
-	Leaked  int         `json:"leaked"` // undeclared, those that could not be told included
-	Given   int         `json:"declared"`
-	Attacks []attackRow `json:"attacks"`
+type report struct {
+	Profile string `json:"profile"`
+	Live    int    `json:"live"`
+	Held    int    `json:"held"`
+	Leaked  int    `json:"leaked"` // undeclared, those that could not be told included
+	Given   int    `json:"declared"`
+	Attacks []row  `json:"attacks"`
 }
 
-// attackAll tries the escape suite on a profile's sandbox. The attacks of one
-// process come one after the other: a run has the process's signals and
+// all tries the escape suite on a profile's sandbox and returns the exit code. The
+// attacks of one process come one after the other: a run has the process's signals and
 // environment to itself. So there is a process for each processor.
-func (a *app) attackAll(p *profile.Profile, c profile.Context, f verifyFlags) error {
-	cache, err := attackBase()
+func (s *suite) all() (int, error) {
+	attack.Sweep(s.base)
+	known, err := s.registries() // its processes find the answers
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if f.rows {
-		return a.attackRows(p, c, cache)
-	}
-	attack.Sweep(cache)
-	known, err := a.attackRegistries(p, c) // its processes find the answers
-	if err != nil {
-		return err
-	}
-	if err := a.attackable(p, c, cache, known); err != nil {
-		return err
+	if err := s.attackable(known); err != nil {
+		return 0, err
 	}
 	var names []string
 	for _, at := range attack.List() {
-		if f.only == "" || at.Name == f.only {
+		if s.only == "" || at.Name == s.only {
 			names = append(names, at.Name)
 		}
 	}
 	if len(names) == 0 {
-		return usagef("no attack is called %q", f.only)
+		return 0, unknown(s.only)
 	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	jobs := f.jobs
-	if jobs == 0 {
-		jobs = runtime.NumCPU()
-	}
-	report := attackReport{Profile: p.Name}
-	sig, err := attackers(names, min(jobs, len(names)), p, f, stop, func(row attackRow) {
-		report.count(row)
-		if !f.json {
-			a.printAttack(row)
+	r := report{Profile: s.profile.Name}
+	sig, err := work(names, min(cmp.Or(s.jobs, runtime.NumCPU()), len(names)), stop, func(row row) {
+		r.count(row)
+		if !s.json {
+			s.print(row)
 		}
 	})
 	switch {
 	case err != nil:
-		return &fault.Refusal{Code: 125, Msg: "the attacks cannot be tried: " + err.Error()}
+		return 0, &fault.Refusal{Code: 125, Msg: "the attacks cannot be tried: " + err.Error()}
 	case sig != nil:
-		a.say("stopped by %v", sig)
-		return exit(128 + int(sig.(syscall.Signal)))
-	case f.json:
-		if err := a.printJSON(report); err != nil {
-			return err
+		s.Say("stopped by %v", sig)
+		return 128 + int(sig.(syscall.Signal)), nil
+	case s.json:
+		if err := tell.JSON(s.stdout, r); err != nil {
+			return 0, err
 		}
 	default:
-		fmt.Fprintf(a.stdout, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n", len(report.Attacks), report.Live, report.Held, report.Given, report.Leaked)
+		fmt.Fprintf(s.stdout, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n", len(r.Attacks), r.Live, r.Held, r.Given, r.Leaked)
 	}
-	if report.Leaked > 0 {
-		return exit(1)
+	if r.Leaked > 0 {
+		return 1, nil
 	}
-	return nil
+	return 0, nil
 }
 
-func (r *attackReport) count(row attackRow) {
+func unknown(name string) error {
+	return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("no attack is called %q", name), Hint: "inner verify --help"}
+}
+
+func (r *report) count(row row) {
 	r.Attacks = append(r.Attacks, row)
 	if row.Live {
 		r.Live++
@@ -120,40 +116,40 @@ func (r *attackReport) count(row attackRow) {
 	}
 }
 
-// attackRows tries the attacks whose names come in, a line each, and answers
+// answer tries the attacks whose names come in, a line each, and answers
 // each by a row of JSON.
-func (a *app) attackRows(p *profile.Profile, c profile.Context, cache string) error {
+func (s *suite) answer(list io.Reader) error {
 	// A run catches signals for good; whoever sends the names ends it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	known, err := a.attackRegistries(p, c)
+	known, err := s.registries()
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(a.stdout)
-	in := bufio.NewScanner(os.Stdin)
+	out := json.NewEncoder(s.stdout)
+	in := bufio.NewScanner(list)
 	for in.Scan() {
 		at, ok := attack.Find(in.Text())
 		if !ok {
-			return usagef("no attack is called %q", in.Text())
+			return unknown(in.Text())
 		}
-		if err := out.Encode(a.attackOne(at, p, c, cache, known)); err != nil {
+		if err := out.Encode(s.one(at, known)); err != nil {
 			return err
 		}
 	}
 	return in.Err()
 }
 
-// attackRegistries has the package managers asked that the profile's groups name,
-// once: in the home of a scene they would say the same.
-func (a *app) attackRegistries(p *profile.Profile, c profile.Context) (map[string]registry.Told, error) {
-	rc, err := settings.Resolve(p, c)
+// registries has the package managers asked that the profile's groups name,
+// once: in the home of a fixture they would say the same.
+func (s *suite) registries() (map[string]registry.Told, error) {
+	rc, err := settings.Resolve(s.profile, s.context)
 	if err != nil {
 		return nil, err
 	}
-	return features.Registries(a.Settings, p, c, rc)
+	return features.Registries(s.Settings, s.profile, s.context, rc)
 }
 
-func (a *app) printAttack(r attackRow) {
+func (s *suite) print(r row) {
 	mark, code := "[ok]", "32"
 	switch {
 	case r.Result == "leaked":
@@ -167,10 +163,10 @@ func (a *app) printAttack(r attackRow) {
 	if r.Detail != "" {
 		text += ": " + r.Detail
 	}
-	fmt.Fprintf(a.stdout, "%s %-9s %-26s %s\n", paint(a.stdout, code, mark), r.Result, printable(r.Name), printable(text))
+	fmt.Fprintf(s.stdout, "%s %-9s %-26s %s\n", tell.Paint(s.stdout, code, mark), r.Result, visible.Text(r.Name), visible.Text(text))
 }
 
-// attackBase is where scenes are made: private, and not where a box has a
+// attackBase is where fixtures are made: private, and not where a box has a
 // folder of its own.
 func attackBase() (string, error) {
 	dir, err := os.UserCacheDir()

@@ -8,12 +8,12 @@ import (
 	"github.com/enr/inner/isolator/host"
 )
 
-// crowds shows a folder with many secret files as an empty one with everything
+// maskFolders shows a folder with many secret files as an empty one with everything
 // else bound back. Each mask of a file makes bwrap read its mount table again, so
 // three hundred cost forty times what thirty do (measured with bwrap 0.8.0: 400 ms
 // against 10). It comes before anything is mounted in these folders, and only
 // where the other entries are fewer than the masks.
-func (b *builder) crowds() error {
+func (b *builder) maskFolders() error {
 	secret := map[string]map[string]bool{} // by folder, the names to leave out
 	for _, p := range slices.Concat(b.hidden(), b.hidePaths()) {
 		if k := b.kind(p); k != host.File && k != host.Dir {
@@ -35,12 +35,12 @@ func (b *builder) crowds() error {
 	}
 	slices.Sort(dirs) // parents first
 	for _, dir := range dirs {
-		b.crowd(dir, secret[dir])
+		b.maskFolder(dir, secret[dir])
 	}
 	return nil
 }
 
-func (b *builder) crowd(dir string, secret map[string]bool) {
+func (b *builder) maskFolder(dir string, secret map[string]bool) {
 	l, hostPath := b.view.at(dir)
 	if !l.bind() || l.write || hostPath != dir || b.mountedBelow(dir) {
 		return
@@ -59,7 +59,7 @@ func (b *builder) crowd(dir string, secret map[string]bool) {
 		return
 	}
 	reason := "everything in " + dir + " that is not hidden"
-	b.filler("hidden: the secret files of "+dir, dir)
+	b.tmpfsMask("hidden: the secret files of "+dir, dir)
 	for _, c := range others {
 		at := filepath.Join(dir, c.Name)
 		switch c.Kind {

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Scene is where one attack takes place.
-type Scene struct {
+// Fixture is where one attack takes place.
+type Fixture struct {
 	Dir    string   // private, everything is in it
 	Home   string   // the home of the attacked
 	App    string   // the project
@@ -26,6 +26,7 @@ type Scene struct {
 	Env    []string // variables of the caller, KEY=VALUE
 	Files  []*os.File
 	Secret string
+	Parts  Parts
 	Trial  Trial
 
 	// Slave and Master are the terminal that stands for the person's, when the
@@ -40,17 +41,17 @@ type Scene struct {
 	undo    []func()
 }
 
-const scenePrefix = "a."
+const fixturePrefix = "a."
 
-// MaxBase is how long the path of the folder of scenes may be: the name of a
+// MaxBase is how long the path of the folder of fixtures may be: the name of a
 // socket holds 107 bytes (unix(7)), and the deepest lies in the project.
-const MaxBase = 107 - len("/"+scenePrefix+"01234567/h/app/server.sock")
+const MaxBase = 107 - len("/"+fixturePrefix+"01234567/h/app/server.sock")
 
-// sceneFolder makes a new folder below base. Its name has always the same
+// fixtureFolder makes a new folder below base. Its name has always the same
 // length.
-func sceneFolder(base string) (string, error) {
+func fixtureFolder(base string) (string, error) {
 	for range 100 {
-		dir := filepath.Join(base, scenePrefix+random()[:8])
+		dir := filepath.Join(base, fixturePrefix+random()[:8])
 		if err := os.Mkdir(dir, 0o700); !errors.Is(err, os.ErrExist) {
 			return dir, err
 		}
@@ -60,7 +61,7 @@ func sceneFolder(base string) (string, error) {
 
 // Sweep removes what a killed suite left in base.
 func Sweep(base string) {
-	list, _ := filepath.Glob(filepath.Join(base, scenePrefix+"*")) // the pattern is well-formed
+	list, _ := filepath.Glob(filepath.Join(base, fixturePrefix+"*")) // the pattern is well-formed
 	for _, p := range list {
 		if fi, err := os.Lstat(p); err == nil && fi.IsDir() && time.Since(fi.ModTime()) > time.Hour {
 			_ = removeAll(p)
@@ -68,17 +69,18 @@ func Sweep(base string) {
 	}
 }
 
-// NewScene makes the scene of an attack in a new folder below base.
-func NewScene(base string, a Attack) (*Scene, error) {
-	dir, err := sceneFolder(base)
+// NewFixture makes the fixture of an attack in a new folder below base, for a profile with these
+// parts. inner is the path of the inner binary.
+func NewFixture(base, inner string, parts Parts, a Attack) (*Fixture, error) {
+	dir, err := fixtureFolder(base)
 	if err != nil {
 		return nil, err
 	}
-	s := &Scene{Dir: dir, Home: filepath.Join(dir, "h"), Run: filepath.Join(dir, "run")}
+	s := &Fixture{Dir: dir, Home: filepath.Join(dir, "h"), Run: filepath.Join(dir, "run"), Parts: parts}
 	s.App = filepath.Join(s.Home, "app")
 	s.undo = append(s.undo, func() { _ = removeAll(dir) })
 	s.Secret, s.Trial.Mark = "secret-"+random(), "mark-"+random()
-	s.Trial.Attack, s.Trial.Home, s.Trial.App = a.Name, s.Home, s.App
+	s.Trial.Attack, s.Trial.Home, s.Trial.App, s.Trial.Inner = a.Name, s.Home, s.App, inner
 	s.Trial.Text, s.Trial.Number = map[string]string{}, map[string]int{}
 	err = s.furnish()
 	if err == nil && a.Stage != nil {
@@ -97,9 +99,9 @@ func random() string {
 	return hex.EncodeToString(b[:])
 }
 
-// furnish makes what every scene has: a home somebody works in, and a project
+// furnish makes what every fixture has: a home somebody works in, and a project
 // with a repository and a profile.
-func (s *Scene) furnish() error {
+func (s *Fixture) furnish() error {
 	return errors.Join(
 		os.MkdirAll(s.Run, 0o700),
 		s.put("outside/file", "mine\n"),
@@ -114,7 +116,7 @@ func (s *Scene) furnish() error {
 }
 
 // put writes a file of the home.
-func (s *Scene) put(name, text string) error {
+func (s *Fixture) put(name, text string) error {
 	p := s.path(name)
 	if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
 		return err
@@ -123,10 +125,10 @@ func (s *Scene) put(name, text string) error {
 }
 
 // plant writes the secret into a file of the home.
-func (s *Scene) plant(name string) error { return s.put(name, s.Secret+"\n") }
+func (s *Fixture) plant(name string) error { return s.put(name, s.Secret+"\n") }
 
 // path is a path as it is, or below the home.
-func (s *Scene) path(name string) string {
+func (s *Fixture) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
@@ -134,16 +136,16 @@ func (s *Scene) path(name string) string {
 }
 
 // watch has a file looked at afterwards: the attack is to leave its mark in it.
-func (s *Scene) watch(name string) {
+func (s *Fixture) watch(name string) {
 	s.watched = append(s.watched, s.path(name))
 	s.Trial.Paths = append(s.Trial.Paths, s.path(name))
 }
 
 // target is a path that the attack is told.
-func (s *Scene) target(name string) { s.Trial.Paths = append(s.Trial.Paths, s.path(name)) }
+func (s *Fixture) target(name string) { s.Trial.Paths = append(s.Trial.Paths, s.path(name)) }
 
 // marked says which watched file carries the mark.
-func (s *Scene) marked() string {
+func (s *Fixture) marked() string {
 	for _, p := range s.watched {
 		if data, err := os.ReadFile(p); err == nil && strings.Contains(string(data), s.Trial.Mark) {
 			return p + " was written"
@@ -153,7 +155,7 @@ func (s *Scene) marked() string {
 }
 
 // told reports whether the secret is in what was said.
-func (s *Scene) told(said string) bool { return strings.Contains(said, s.Secret) }
+func (s *Fixture) told(said string) bool { return strings.Contains(said, s.Secret) }
 
 // where names the lines of what was said that hold the secret.
 func where(said, secret string) string {
@@ -173,7 +175,7 @@ func where(said, secret string) string {
 }
 
 // repository makes a small git repository by hand.
-func (s *Scene) repository(name string) error {
+func (s *Fixture) repository(name string) error {
 	for _, d := range []string{"objects/info", "refs/heads", "hooks", "info"} {
 		if err := os.MkdirAll(s.path(name+"/.git/"+d), 0o700); err != nil {
 			return err
@@ -186,7 +188,7 @@ func (s *Scene) repository(name string) error {
 }
 
 // serve answers everybody who connects with the secret.
-func (s *Scene) serve(network, address string) (net.Listener, error) {
+func (s *Fixture) serve(network, address string) (net.Listener, error) {
 	if network == "unix" && !strings.HasPrefix(address, "@") {
 		if err := os.MkdirAll(filepath.Dir(address), 0o700); err != nil {
 			return nil, err
@@ -213,8 +215,8 @@ func answer(l net.Listener, secret []byte) {
 	}
 }
 
-// temp makes a folder outside of the scene, such as in /tmp.
-func (s *Scene) temp(in string) (string, error) {
+// temp makes a folder outside of the fixture, such as in /tmp.
+func (s *Fixture) temp(in string) (string, error) {
 	dir, err := os.MkdirTemp(in, "inner-attack.")
 	if err == nil {
 		s.undo = append(s.undo, func() { _ = removeAll(dir) })
@@ -223,7 +225,7 @@ func (s *Scene) temp(in string) (string, error) {
 }
 
 // Close takes everything away.
-func (s *Scene) Close() {
+func (s *Fixture) Close() {
 	for i := len(s.undo) - 1; i >= 0; i-- {
 		s.undo[i]()
 	}
@@ -250,11 +252,11 @@ func removeAll(dir string) error {
 
 // startVictim starts a process of ours that has the secret in its memory, its
 // environment, its command line and an open file.
-func (s *Scene) startVictim() error { return s.startServer("", "") }
+func (s *Fixture) startVictim() error { return s.startServer("", "") }
 
 // startServer starts a victim that works in dir and, when it is given a name,
 // answers at a socket that it binds under that name there.
-func (s *Scene) startServer(dir, name string) error {
+func (s *Fixture) startServer(dir, name string) error {
 	if s.victim != nil {
 		return nil
 	}
@@ -268,7 +270,7 @@ func (s *Scene) startServer(dir, name string) error {
 	}
 	_ = os.Remove(f.Name()) // only the descriptor leads to it
 	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{"inner", victimWord + s.Secret}, Env: []string{"VICTIM=" + s.Secret, "SERVE=" + name}, Dir: dir,
+		Path: "/proc/self/exe", Args: []string{Program, victimWord + s.Secret}, Env: []string{"VICTIM=" + s.Secret, "SERVE=" + name}, Dir: dir,
 		ExtraFiles: []*os.File{f}, SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	}
 	in, err := cmd.StdinPipe() // its end is the victim's
@@ -293,7 +295,7 @@ func (s *Scene) startServer(dir, name string) error {
 }
 
 // victimDied reports whether the victim is gone.
-func (s *Scene) victimDied() string {
+func (s *Fixture) victimDied() string {
 	var info unix.Siginfo
 	for range 20 {
 		if err := unix.Waitid(unix.P_PID, s.victim.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil); err == nil && info.Signo != 0 {

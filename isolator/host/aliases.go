@@ -9,9 +9,9 @@ import (
 	"github.com/enr/inner/isolator/proc"
 )
 
-// Twin is a part of a disk that is seen at two places, because it is mounted twice:
+// MountAlias is a part of a disk that is seen at two places, because it is mounted twice:
 // what lies below Path lies below At, too, but for what is mounted in either.
-type Twin struct {
+type MountAlias struct {
 	Path string `json:"path"`
 	At   string `json:"at"`
 	Kind Kind   `json:"kind"`
@@ -23,13 +23,13 @@ type disk struct {
 	root, at string
 }
 
-// twins finds what of the host is seen at two places, and all places where something
+// aliases finds what of the host is seen at two places, and all places where something
 // is mounted. A mask has a path: with a home that is mounted from another folder (an
 // image-based system, a disk for data, a chroot) it would cover one of two.
 // known is false when the table of mounts cannot be read.
-func twins() (list []Twin, mounted []string, known bool) {
+func aliases() (list []MountAlias, mounted []string, known bool) {
 	data, _, _ := readParts("/proc/self/mountinfo")
-	list, mounted = twinsOf(disks(data), func(p, q string) Kind {
+	list, mounted = aliasesOf(disks(data), func(p, q string) Kind {
 		a, err := os.Lstat(p)
 		if err != nil {
 			return Missing
@@ -42,10 +42,10 @@ func twins() (list []Twin, mounted []string, known bool) {
 	return list, mounted, len(data) > 0
 }
 
-// twinsOf is twins for this table of mounts. The function same says what two paths
+// aliasesOf is aliases for this table of mounts. The function same says what two paths
 // are that are one thing, else Missing: something may cover one of them, or it is out
 // of reach.
-func twinsOf(list []disk, same func(p, q string) Kind) (out []Twin, mounted []string) {
+func aliasesOf(list []disk, same func(p, q string) Kind) (out []MountAlias, mounted []string) {
 	byDevice := map[string][]disk{}
 	for _, d := range list {
 		if d.device != "" {
@@ -66,7 +66,7 @@ func twinsOf(list []disk, same func(p, q string) Kind) (out []Twin, mounted []st
 			}
 			seen[[2]string{p, other.at}], seen[[2]string{other.at, p}] = true, true
 			if kind := same(p, other.at); kind != Missing {
-				out = append(out, Twin{p, other.at, kind}, Twin{other.at, p, kind})
+				out = append(out, MountAlias{p, other.at, kind}, MountAlias{other.at, p, kind})
 			}
 		}
 	}

@@ -20,86 +20,86 @@ import (
 	"github.com/enr/inner/isolator/host"
 )
 
-// Some things can only be kept from being created by being there: a mount
-// needs a place. Borrow makes such a place in a folder of the host; the last
-// run that needs it takes it away, and after a crash the next sweep does.
+// A file that the box must not create can only be mounted over, and a mount needs
+// something to be mounted on: a placeholder in a folder of the host. The last run that
+// needs it removes it; after a crash the next sweep does.
 //
-// The ledger is one file per user, whatever the environment of a run says, so
-// that two runs never undo each other's places. It is written before a place
+// The journal is one file per user, whatever the environment of a run says, so
+// that two runs never remove each other's placeholders. It is written before one
 // is made. Each line is a quoted path, a quoted content (or "dir") and the
 // quoted folder of a run that needs it.
 
-// loan is one line of the ledger.
-type loan struct{ path, what, run string }
+// entry is one line of the journal.
+type entry struct{ path, what, run string }
 
-// Borrow creates each place that does not exist: a file with content, or an
+// MakePlaceholders creates each one that does not exist: a file with content, or an
 // empty folder when content is nil. Its parent must be a real folder: no link
 // is followed. A folder that cannot be written needs no protection and is left
 // alone.
-func (r *Run) Borrow(places ...host.Placeholder) error {
+func (r *Run) MakePlaceholders(places ...host.Placeholder) error {
 	if len(places) == 0 && len(r.notes) == 0 {
 		return nil
 	}
-	return withLedger(r.ledger, func(loans []loan, write func([]loan) error) ([]loan, error) {
-		loans, r.notes = append(loans, r.notes...), nil
-		lent := map[string]bool{}
-		for _, l := range loans {
-			lent[l.path] = true
+	return withJournal(r.journal, func(entries []entry, write func([]entry) error) ([]entry, error) {
+		entries, r.notes = append(entries, r.notes...), nil
+		made := map[string]bool{}
+		for _, l := range entries {
+			made[l.path] = true
 		}
 		dirs := r.held()
 		var missing []host.Placeholder
 		for _, p := range places {
 			there, err := dirs.exists(p.Path)
 			if err != nil {
-				return loans, err
+				return entries, err
 			}
 			if !there {
 				missing = append(missing, p)
 			}
-			if !there || lent[p.Path] { // what another run made is ours to keep, too
-				loans = append(loans, loan{p.Path, contentOf(p), r.Path})
+			if !there || made[p.Path] { // what another run made is kept for this run, too
+				entries = append(entries, entry{p.Path, contentOf(p), r.Path})
 			}
 		}
 		if len(missing) == 0 {
-			return loans, nil
+			return entries, nil
 		}
-		if err := write(loans); err != nil {
-			return loans, err
+		if err := write(entries); err != nil {
+			return entries, err
 		}
 		for _, p := range missing {
 			if err := dirs.make(p); err != nil {
-				return loans, err
+				return entries, err
 			}
 		}
-		return loans, nil
+		return entries, nil
 	})
 }
 
-// Adopt makes every place below roots that another run has borrowed ours to keep,
-// too. Call it before the host is looked at: what is there then stays there, and
+// KeepPlaceholders keeps every one below roots that another run has made until this run
+// ends, too. Call it before the host is looked at: what is there then stays there, and
 // a mount over it stays a mount (the kernel takes a mount off a folder that is
 // removed, in every namespace).
-func (r *Run) Adopt(roots ...string) error {
-	if nothingIn(r.ledger) {
+func (r *Run) KeepPlaceholders(roots ...string) error {
+	if isEmpty(r.journal) {
 		return nil
 	}
 	inside := func(path string) bool {
 		return slices.ContainsFunc(roots, func(root string) bool { return paths.Inside(root, path) })
 	}
-	return withLedger(r.ledger, func(loans []loan, _ func([]loan) error) ([]loan, error) {
+	return withJournal(r.journal, func(entries []entry, _ func([]entry) error) ([]entry, error) {
 		mine := map[string]bool{}
 		dirs := r.held()
-		for _, l := range loans {
+		for _, l := range entries {
 			if !inside(l.path) || mine[l.path] || l.note() {
 				continue
 			}
 			there, err := dirs.exists(l.path)
 			if err == nil && there {
 				mine[l.path] = true
-				loans = append(loans, loan{l.path, l.what, r.Path})
+				entries = append(entries, entry{l.path, l.what, r.Path})
 			}
 		}
-		return loans, nil
+		return entries, nil
 	})
 }
 
@@ -110,7 +110,7 @@ func contentOf(p host.Placeholder) string {
 	return strconv.Quote(string(p.Content))
 }
 
-// parents are the open folders of places. A run keeps them open to its end: where
+// parents are the open folders that placeholders are in. A run keeps them open to its end: where
 // somebody renames the project meanwhile, what was made in it is still found.
 type parents map[string]int
 
@@ -191,40 +191,40 @@ func create(parent int, name string, content []byte) error {
 	return errors.Join(err, unix.Close(fd))
 }
 
-// giveBack takes away every place that no living run but except needs. What
+// removePlaceholders removes every one that no living run but except needs. What
 // is not as it was made, or not empty, stays: it is somebody's. dirs are the open
-// folders of places, as far as except has them.
-func giveBack(ledger, except string, dirs parents) error {
-	if nothingIn(ledger) {
+// folders of placeholders, as far as except has them.
+func removePlaceholders(journal, except string, dirs parents) error {
+	if isEmpty(journal) {
 		return nil
 	}
-	return withLedger(ledger, func(loans []loan, _ func([]loan) error) ([]loan, error) {
+	return withJournal(journal, func(entries []entry, _ func([]entry) error) ([]entry, error) {
 		living := map[string]bool{}
-		for _, l := range loans {
+		for _, l := range entries {
 			if _, known := living[l.run]; !known {
 				living[l.run] = l.run != except && alive(l.run)
 			}
 		}
-		var keep []loan
+		var keep []entry
 		var errs []error
 		needed := map[string]bool{}
-		for _, l := range loans {
+		for _, l := range entries {
 			if living[l.run] || l.note() && l.run != except {
 				keep = append(keep, l)
 				needed[l.path] = needed[l.path] || !l.note()
 			}
 		}
-		// What was made in a place goes before the place.
-		for _, l := range slices.Backward(loans) {
+		// What was made in a placeholder is removed before it.
+		for _, l := range slices.Backward(entries) {
 			if !l.note() && !needed[l.path] {
-				errs = append(errs, takeAway(l, dirs))
+				errs = append(errs, removePlaceholder(l, dirs))
 			}
 		}
 		return keep, errors.Join(errs...)
 	})
 }
 
-func takeAway(l loan, dirs parents) error {
+func removePlaceholder(l entry, dirs parents) error {
 	parent, name := unix.AT_FDCWD, l.path
 	if fd, ok := dirs[filepath.Dir(l.path)]; ok {
 		parent, name = fd, filepath.Base(l.path)
@@ -247,7 +247,7 @@ func takeAway(l loan, dirs parents) error {
 	return nil
 }
 
-// readRegular reads a file that is no link, pipe or device, as far as a place is long.
+// readRegular reads a file that is no link, pipe or device, as far as a placeholder is long.
 func readRegular(parent int, name string) ([]byte, error) {
 	fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -261,39 +261,39 @@ func readRegular(parent int, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<16))
 }
 
-// withLedger changes the ledger under its lock. change can have it written
+// withJournal changes the journal under its lock. change can have it written
 // before it returns.
-func withLedger(ledger string, change func(loans []loan, write func([]loan) error) ([]loan, error)) error {
-	if err := os.MkdirAll(filepath.Dir(ledger), 0o700); err != nil {
+func withJournal(journal string, change func(entries []entry, write func([]entry) error) ([]entry, error)) error {
+	if err := os.MkdirAll(filepath.Dir(journal), 0o700); err != nil {
 		return err
 	}
-	gate, err := lockFile(ledger+".lock", syscall.LOCK_EX)
+	gate, err := lockFile(journal+".lock", syscall.LOCK_EX)
 	if err != nil {
 		return err
 	}
 	defer gate.Close()
-	loans, err := readLedger(ledger)
+	entries, err := readJournal(journal)
 	if err != nil {
 		return err
 	}
-	written := slices.Clone(loans)
-	write := func(l []loan) error {
+	written := slices.Clone(entries)
+	write := func(l []entry) error {
 		if slices.Equal(l, written) {
 			return nil
 		}
 		written = slices.Clone(l)
-		return writeLedger(ledger, l)
+		return writeJournal(journal, l)
 	}
-	loans, err = change(loans, write)
-	return errors.Join(err, write(loans))
+	entries, err = change(entries, write)
+	return errors.Join(err, write(entries))
 }
 
-// maxLedger is the largest ledger that is read: some hundred runs at once with a few
-// hundred places each.
-const maxLedger = 64 << 20
+// maxJournal is the largest journal that is read: some hundred runs at once with a few
+// hundred placeholders each.
+const maxJournal = 64 << 20
 
-func readLedger(ledger string) ([]loan, error) {
-	f, _, err := files.Open(ledger, files.NoLinks)
+func readJournal(journal string) ([]entry, error) {
+	f, _, err := files.Open(journal, files.NoLinks)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -302,17 +302,17 @@ func readLedger(ledger string) ([]loan, error) {
 	}
 	defer f.Close()
 	if err := own(f); err != nil {
-		return nil, fmt.Errorf("%q: %w", ledger, err)
+		return nil, fmt.Errorf("%q: %w", journal, err)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxLedger+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxJournal+1))
 	switch {
 	case err != nil:
 		return nil, err
-	case len(data) > maxLedger:
+	case len(data) > maxJournal:
 		// What is not read would be forgotten, and stay on the host for ever.
-		return nil, fmt.Errorf("%q has more than %d MiB", ledger, maxLedger>>20)
+		return nil, fmt.Errorf("%q has more than %d MiB", journal, maxJournal>>20)
 	}
-	var loans []loan
+	var entries []entry
 	for line := range strings.Lines(string(data)) {
 		part := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(part) != 3 {
@@ -321,36 +321,36 @@ func readLedger(ledger string) ([]loan, error) {
 		path, err1 := strconv.Unquote(part[0])
 		run, err2 := strconv.Unquote(part[2])
 		if err1 == nil && err2 == nil {
-			loans = append(loans, loan{path, part[1], run})
+			entries = append(entries, entry{path, part[1], run})
 		}
 	}
-	return loans, nil
+	return entries, nil
 }
 
-func writeLedger(ledger string, loans []loan) error {
+func writeJournal(journal string, entries []entry) error {
 	var b []byte
-	for _, l := range loans {
+	for _, l := range entries {
 		b = append(strconv.AppendQuote(b, l.path), '\t')
 		b = append(append(b, l.what...), '\t')
 		b = append(strconv.AppendQuote(b, l.run), '\n')
 	}
-	if writeOver(ledger, b) {
+	if writeOver(journal, b) {
 		return nil
 	}
 	if len(b) == 0 {
-		return os.Remove(ledger)
+		return os.Remove(journal)
 	}
-	return files.Replace(ledger, b, 0o600)
+	return files.Replace(journal, b, 0o600)
 }
 
 // onePage is how much of a file the kernel writes as a whole, whoever is killed meanwhile.
 const onePage = 4096
 
-// writeOver writes a ledger over the one that is there: a new file for each run is what ext4
+// writeOver writes a journal over the one that is there: a new file for each run is what ext4
 // is slow at. What is longer of the old one becomes empty lines, by the same write. It
 // reports whether it has done so.
-func writeOver(ledger string, data []byte) bool {
-	fd, err := unix.Open(ledger, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+func writeOver(journal string, data []byte) bool {
+	fd, err := unix.Open(journal, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return len(data) == 0 && err == unix.ENOENT
 	}
@@ -366,19 +366,19 @@ func writeOver(ledger string, data []byte) bool {
 	if n, err := unix.Pwrite(fd, data, 0); err != nil || n < len(data) {
 		return false
 	}
-	if len(bytes.TrimRight(data, "\n")) == 0 { // there is nothing in it to look at, see nothingIn
+	if len(bytes.TrimRight(data, "\n")) == 0 { // there is nothing in it to look at, see isEmpty
 		_ = unix.Ftruncate(fd, 0)
 	}
 	return true
 }
 
-// Borrowing reports whether a ledger names something that a run has borrowed of the host.
-func Borrowing(ledger string) bool { return !nothingIn(ledger) }
+// Pending reports whether a journal names something that is to be removed or looked at.
+func Pending(journal string) bool { return !isEmpty(journal) }
 
-// nothingIn reports whether a ledger is not there or empty.
-func nothingIn(ledger string) bool {
+// isEmpty reports whether a journal is not there or empty.
+func isEmpty(journal string) bool {
 	var st unix.Stat_t
-	err := unix.Lstat(ledger, &st)
+	err := unix.Lstat(journal, &st)
 	return err == unix.ENOENT || err == nil && st.Size == 0 && st.Mode&unix.S_IFMT == unix.S_IFREG
 }
 

@@ -24,20 +24,20 @@ func TestTwins(t *testing.T) {
 		}
 		return Dir
 	}
-	got, mounted := twinsOf(disks([]byte(table)), same)
-	want := []Twin{
+	got, mounted := aliasesOf(disks([]byte(table)), same)
+	want := []MountAlias{
 		{"/data/home", "/home", Dir},
 		{"/home", "/data/home", Dir},
 		{"/srv/disk one/@home/ann/.ssh", "/home/ann/.ssh", Dir},
 		{"/home/ann/.ssh", "/srv/disk one/@home/ann/.ssh", Dir},
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("twins %v, want %v", got, want)
+		t.Errorf("aliases %v, want %v", got, want)
 	}
 	if !slices.Contains(mounted, "/opt/proc") || !slices.Contains(mounted, "/srv/disk one") {
 		t.Errorf("mounted %q", mounted)
 	}
-	if got, mounted := twinsOf(disks([]byte("27 1 254:0 / / rw - ext4 /dev/vda rw\n")), same); got != nil || mounted != nil {
+	if got, mounted := aliasesOf(disks([]byte("27 1 254:0 / / rw - ext4 /dev/vda rw\n")), same); got != nil || mounted != nil {
 		t.Errorf("one mount: %v %v", got, mounted)
 	}
 }
@@ -49,8 +49,8 @@ func TestTwinsOfMany(t *testing.T) {
 		list = append(list, disk{"254:0", "/data", fmt.Sprintf("/mnt/%d", i)})
 	}
 	looks := 0
-	got, _ := twinsOf(list, func(_, _ string) Kind { looks++; return Dir })
+	got, _ := aliasesOf(list, func(_, _ string) Kind { looks++; return Dir })
 	if want := 400 * 399; len(got) != want || looks != want/2 {
-		t.Errorf("%d twins and %d looks, want %d and %d", len(got), looks, want, want/2)
+		t.Errorf("%d aliases and %d looks, want %d and %d", len(got), looks, want, want/2)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 )
 
-// crowd is how many files of one folder make it worth listing.
-const crowd = 12
+// manyFiles is how many files of one folder make it worth listing.
+const manyFiles = 12
 
-// crowded lists the folders in which many of the paths are files.
-func (l looker) crowded(paths map[string]Path) map[string][]Child {
+// fullFolders lists the folders in which many of the paths are files.
+func (l looker) fullFolders(paths map[string]Path) map[string][]Child {
 	count := map[string]int{}
 	for _, p := range paths {
 		if p.Kind == File {
@@ -19,7 +19,7 @@ func (l looker) crowded(paths map[string]Path) map[string][]Child {
 	}
 	var out map[string][]Child
 	for dir, n := range count {
-		if n < crowd {
+		if n < manyFiles {
 			continue
 		}
 		if out == nil {

@@ -1,26 +1,26 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 
-	"github.com/enr/inner/profile"
+	"github.com/enr/inner/isolator/verify/attack"
 )
 
 // The processes that attacks are made in, a few at a time.
 
-// attackers has some processes of inner try the attacks, and gives the rows to
-// done in the order of the names. A signal ends the suite between two attacks.
-func attackers(names []string, jobs int, p *profile.Profile, f verifyFlags, stop <-chan os.Signal, done func(attackRow)) (os.Signal, error) {
-	rows := make([]chan attackRow, len(names)) // in the order of the names
+// work has some processes try the attacks, and gives the rows to done in the order of
+// the names. A signal ends the suite between two attacks.
+func work(names []string, jobs int, stop <-chan os.Signal, done func(row)) (os.Signal, error) {
+	rows := make([]chan row, len(names)) // in the order of the names
 	for i := range rows {
-		rows[i] = make(chan attackRow, 1)
+		rows[i] = make(chan row, 1)
 	}
 	next := make(chan int) // taken by whoever is free
 	broken := make(chan error, jobs)
@@ -29,7 +29,7 @@ func attackers(names []string, jobs int, p *profile.Profile, f verifyFlags, stop
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			if err := attacker(names, next, rows, p, f); err != nil {
+			if err := worker(names, next, rows); err != nil {
 				broken <- err
 			}
 		}()
@@ -49,8 +49,8 @@ func attackers(names []string, jobs int, p *profile.Profile, f verifyFlags, stop
 	var err error
 	for i := range names {
 		select {
-		case row := <-rows[i]:
-			done(row)
+		case r := <-rows[i]:
+			done(r)
 			continue
 		case sig = <-stop:
 		case err = <-broken:
@@ -66,10 +66,10 @@ func attackers(names []string, jobs int, p *profile.Profile, f verifyFlags, stop
 // that the process holds to its end, and a user has 200 keys (keyrings(7)).
 const perProcess = 30
 
-// attacker has one process after the other try the attacks it is given.
-func attacker(names []string, next <-chan int, rows []chan attackRow, p *profile.Profile, f verifyFlags) error {
+// worker has one process after the other try the attacks it is given.
+func worker(names []string, next <-chan int, rows []chan row) error {
 	for {
-		more, err := someAttacks(names, next, rows, p, f)
+		more, err := someAttacks(names, next, rows)
 		if err != nil || !more {
 			return err
 		}
@@ -77,9 +77,9 @@ func attacker(names []string, next <-chan int, rows []chan attackRow, p *profile
 }
 
 // someAttacks is one process. more: the attacks have not come to an end.
-func someAttacks(names []string, next <-chan int, rows []chan attackRow, p *profile.Profile, f verifyFlags) (more bool, err error) {
-	cmd := exec.Command("/proc/self/exe", "verify", "--attack", "--rows", "-p", cmp.Or(f.profile, p.Name))
-	cmd.Args[0], cmd.Stderr = "inner", os.Stderr
+func someAttacks(names []string, next <-chan int, rows []chan row) (more bool, err error) {
+	cmd := exec.Command("/proc/self/exe", append(slices.Clone(os.Args[1:]), "--rows")...)
+	cmd.Args[0], cmd.Stderr = attack.Program, os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return false, err
@@ -97,15 +97,15 @@ func someAttacks(names []string, next <-chan int, rows []chan attackRow, p *prof
 		if more = ok; !ok {
 			break
 		}
-		var row attackRow
+		var r row
 		if _, err = io.WriteString(in, names[i]+"\n"); err == nil {
-			err = answers.Decode(&row)
+			err = answers.Decode(&r)
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", names[i], err)
 			break
 		}
-		rows[i] <- row
+		rows[i] <- r
 	}
 	in.Close()
 	return more, errors.Join(err, cmd.Wait())

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/tell"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/verify"
+	"github.com/enr/inner/isolator/verify/attack"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/registry"
+)
+
+// One attack, bare and then in a box.
+
+// one tries one attack, bare and then in the box, each in a new fixture.
+func (s *suite) one(at attack.Attack, known map[string]registry.Told) row {
+	r := row{Name: at.Name, Class: at.Class, What: at.What, Result: "not live"}
+	leak, err := s.inFixture(at, func(sc *attack.Fixture) (string, error) { return bare(at, sc) })
+	if leak == "" { // for instance a kernel that does not have it
+		r.Detail = "it fails outside of a box, too"
+		if err != nil {
+			r.Detail += ": " + firstLine(err)
+		}
+		return r
+	}
+	r.Live = true
+	declared := ""
+	for range 2 { // a machine that is too busy for a box may have time for the next
+		leak, err = s.inFixture(at, func(sc *attack.Fixture) (leak string, err error) {
+			leak, declared, err = s.boxed(at, sc, known)
+			return leak, err
+		})
+		if leak != "" || err == nil {
+			break
+		}
+	}
+	switch {
+	case leak != "" && declared != "":
+		r.Result, r.Detail = "declared", declared
+	case leak != "":
+		r.Result, r.Detail = "leaked", leak
+	case at.Refused && fault.AsRefusal(err) != nil:
+		r.Result, r.Detail = "held", "the run is refused: "+firstLine(err)
+	case err != nil:
+		r.Result, r.Detail = "unknown", firstLine(err)
+	default:
+		r.Result, r.Detail = "held", ""
+	}
+	return r
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// inFixture makes a fixture and sets this process up as somebody's who lives in it.
+func (s *suite) inFixture(at attack.Attack, try func(*attack.Fixture) (string, error)) (string, error) {
+	sc, err := attack.NewFixture(s.base, s.inner, s.parts, at)
+	if err != nil {
+		return "", err
+	}
+	defer sc.Close()
+	if at.Terminal {
+		var ends [2]*os.File
+		if sc.Master, ends, err = verify.Ends(true); err != nil {
+			return "", err
+		}
+		sc.Slave = ends[0]
+	}
+	env := append([]string{"HOME=" + sc.Home, "XDG_RUNTIME_DIR=" + sc.Run, "INNER_HOME=" + filepath.Join(sc.Home, ".inner")}, sc.Env...)
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		old, had := os.LookupEnv(name)
+		if err := os.Setenv(name, value); err != nil {
+			return "", err
+		}
+		defer func() {
+			if had {
+				_ = os.Setenv(name, old)
+			} else {
+				_ = os.Unsetenv(name)
+			}
+		}()
+	}
+	return try(sc)
+}
+
+// bare tries an attack outside of any box.
+func bare(at attack.Attack, s *attack.Fixture) (string, error) {
+	if at.Launcher != nil {
+		said, err := at.Launcher(s, nil)
+		return at.Leak(s, said, err), err
+	}
+	ours, theirs, err := verify.Line()
+	if err != nil {
+		return "", err
+	}
+	defer ours.Close()
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{attack.Program, attack.Word}, Dir: s.App, Stderr: theirs, ExtraFiles: s.Files}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // what root mounts stays its own
+	}
+	if s.Slave != nil {
+		cmd.Stdin, cmd.Stdout = s.Slave, s.Slave
+		cmd.SysProcAttr.Setctty = true
+	}
+	err = cmd.Start()
+	theirs.Close()
+	if err != nil {
+		return "", err
+	}
+	leak := ""
+	late := time.AfterFunc(attackTime, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	answer, err := attack.Ask(ours, s.Trial, func(ans attack.Answer) { leak = at.Leak(s, ans.Said, said(ans)) })()
+	_ = cmd.Wait()
+	return leak, cmp.Or(err, said(answer))
+}
+
+// said is the error that an attack met with.
+func said(a attack.Answer) error {
+	if a.Err == "" {
+		return nil
+	}
+	return errors.New(a.Err)
+}
+
+// attackable refuses a suite whose every box would be refused: nothing runs, so
+// nothing can be told about it.
+func (s *suite) attackable(known map[string]registry.Told) error {
+	_, err := s.inFixture(attack.Attack{}, func(sc *attack.Fixture) (string, error) {
+		who, err := s.settingsIn(sc, known)
+		if err != nil {
+			return "", err
+		}
+		return "", s.runIn(sc, who, func(*isolator.Prepared) error { return nil })
+	})
+	if r := (*fault.Refusal)(nil); errors.As(err, &r) {
+		refused := *r
+		refused.Msg = fmt.Sprintf("the profile %q is refused here, there is nothing to attack: %s", s.profile.Name, r.Msg)
+		return &refused
+	}
+	return err
+}
+
+// settingsIn is what is set for somebody who lives in a fixture: everything about the profile
+// is as in a run, but for the home and the project, which are the fixture's.
+func (s *suite) settingsIn(sc *attack.Fixture, known map[string]registry.Told) (*settings.Settings, error) {
+	who := *s.Caller
+	who.Home, who.InnerHome, who.Environ, who.AllTools = sc.Home, filepath.Join(sc.Home, ".inner"), os.Environ(), true
+	who.Teller = tell.Teller{To: io.Discard} // what is refused is the result
+	of := settings.Of(&who)
+	if len(known) > 0 {
+		if err := errors.Join(os.MkdirAll(who.InnerHome, 0o700), features.NoteRegistries(of, s.profile, known)); err != nil {
+			return nil, err
+		}
+	}
+	return of, furnish(s.profile, s.context, sc)
+}
+
+// Where a box of an attack shows the two programs, read-only.
+const (
+	boxSuite = paths.BoxDir + "/attack"
+	boxInner = paths.BoxDir + "/attacked"
+)
+
+// runIn prepares a run in the project of a fixture, and does something in the place of its
+// program.
+func (s *suite) runIn(sc *attack.Fixture, who *settings.Settings, instead func(*isolator.Prepared) error) error {
+	c, err := who.Context(settings.Place{Cwd: sc.App, Project: who.ProjectOf(sc.App)}, profile.Overrides{Entrypoint: "/bin/sh", Workdir: sc.App}, false)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	_, err = isolator.Run(who, isolator.Call{Profile: s.profile, Context: c, Instead: instead, Shows: []plan.Bind{
+		{Host: self, Box: boxSuite, Reason: "the attack suite"},
+		{Host: s.inner, Box: boxInner, Reason: "inner, for attacks that call it"},
+	}})
+	return err
+}
+
+// boxed tries an attack in the box of a profile.
+func (s *suite) boxed(at attack.Attack, sc *attack.Fixture, known map[string]registry.Told) (leak, declared string, err error) {
+	who, err := s.settingsIn(sc, known)
+	if err != nil {
+		return "", "", err
+	}
+	if at.Launcher != nil {
+		return s.launched(at, sc, who)
+	}
+	prepared := false
+	err = s.runIn(sc, who, func(box *isolator.Prepared) error {
+		prepared = true
+		if at.Declared != nil {
+			declared = at.Declared(box.Spec)
+		}
+		leak, err = tryIn(box, at, sc)
+		return err
+	})
+	if err != nil && !prepared {
+		err = fmt.Errorf("the sandbox does not start: %w", err)
+	}
+	return leak, declared, err
+}
+
+// launched tries an attack on inner itself.
+func (s *suite) launched(at attack.Attack, sc *attack.Fixture, who *settings.Settings) (leak, declared string, err error) {
+	if err := copyProfiles(s.ProfilesDir(), who.ProfilesDir()); err != nil {
+		return "", "", err
+	}
+	said, err := at.Launcher(sc, func(args ...string) *exec.Cmd {
+		cmd := exec.Command(s.inner, append([]string{"run", "-p", s.profile.Path, "-w", sc.App, "--entrypoint", "/bin/sh", "--"}, args...)...)
+		cmd.Dir = sc.App
+		return cmd
+	})
+	if !errors.Is(err, attack.ErrNotStarted) {
+		err = nil
+	}
+	if leak = at.Leak(sc, said, err); leak != "" && at.Declared != nil {
+		c, err := who.Context(settings.Place{Cwd: sc.App, Project: who.ProjectOf(sc.App)}, profile.Overrides{Workdir: sc.App}, false)
+		if err != nil {
+			return leak, "", err
+		}
+		rc, err := settings.Resolve(s.profile, c)
+		if err != nil {
+			return leak, "", err
+		}
+		declared = at.Declared(rc)
+	}
+	return leak, declared, err
+}
+
+// tryIn puts an attack in the place of the program of a run.
+func tryIn(box *isolator.Prepared, at attack.Attack, s *attack.Fixture) (leak string, err error) {
+	ours, theirs, err := verify.Line()
+	if err != nil {
+		return "", err
+	}
+	defer ours.Close()
+	null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
+	if err != nil {
+		return "", err
+	}
+	defer null.Close()
+	o := launch.Options{Stdin: null, Stdout: null, Stderr: theirs, Timeout: attackTime, Exe: box.Exe, Interactive: box.Spec.Entrypoint.Interactive}
+	if s.Slave != nil {
+		o.Stdin, o.Stdout = s.Slave, s.Slave
+	}
+	trial := s.Trial
+	trial.Inner = boxInner
+	wait := attack.Ask(ours, trial, nil)
+	res := box.Launch(o, func(p plan.Plan) plan.Plan {
+		p.Program, p.Argv = boxSuite, []string{attack.Program, attack.Word}
+		return p
+	})
+	theirs.Close()
+	answer, err := wait()
+	if !res.Started {
+		return "", errors.New(isolator.StartFailure(res).Error()) // no refusal: it was to start
+	}
+	box.HandOver()
+	// What a box does to its own end, and to inner's, is no answer; the host tells.
+	return at.Leak(s, answer.Said, cmp.Or(err, said(answer))), err
+}
+
+// copyProfiles puts the user's profiles into the home of a fixture: the one that is
+// attacked may extend another.
+func copyProfiles(from, to string) error {
+	list, err := filepath.Glob(filepath.Join(from, "*.toml"))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, p := range list {
+		data, err := profile.ReadFile(p)
+		if err != nil {
+			continue // whoever extends it is told
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(p)), data.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// furnish makes what the profile mounts of the home and the project in the
+// fixture.
+func furnish(p *profile.Profile, c profile.Context, s *attack.Fixture) error {
+	rc, err := p.Resolve(c)
+	if err != nil {
+		return err
+	}
+	places := [][2]string{{c.Cwd, s.App}, {c.Project, s.App}, {c.Home, s.Home}}
+	// The nearest folder decides: a project may have the home in it.
+	slices.SortStableFunc(places, func(x, y [2]string) int { return len(y[0]) - len(x[0]) })
+	for _, m := range rc.Mounts {
+		for _, where := range places {
+			rest, err := filepath.Rel(where[0], m.Source)
+			if where[0] == "" || err != nil || !filepath.IsLocal(rest) {
+				continue
+			}
+			at := filepath.Join(where[1], rest)
+			if _, err := os.Lstat(at); err == nil {
+				break
+			}
+			if fi, err := os.Stat(m.Source); err == nil && fi.Mode().IsRegular() {
+				err = errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, nil, 0o600))
+				if err != nil {
+					return err
+				}
+			} else if err := os.MkdirAll(at, 0o700); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/changes"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/repos"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/stage"
+)
+
+func (a *app) cmdChangesApply() *cobra.Command {
+	var yes, force bool
+	var forced []string
+	c := &cobra.Command{
+		Use: "apply [RUN] [PATH...]", Short: "Write what a run changed to the originals",
+		Long: "Write what a run changed to the originals: all of it, or what is below the PATHs. It is listed and\n" +
+			"confirmed first. Each file is replaced as a whole or not at all.\n\n" +
+			"When an original changed since it was copied, nothing is written, unless --force. What the host\n" +
+			"would run or obey (git hooks and configuration, .inner, settings of editors and agents, and what\n" +
+			"settings of git name) is left out, unless --force-path names it.",
+		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKept,
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && features.ApplyGits(a.Caller, args[0]) && !slices.ContainsFunc(keptCopies(a.InnerHome), func(k *changes.Kept) bool { return k.Record.Run == args[0] }) {
+				return nil
+			}
+			k, list, err := a.keptChanges(args)
+			if err != nil {
+				return err
+			}
+			return a.apply(k, list, applyFlags{yes, force, forced})
+		}),
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(&force, "force", false, "write over originals that changed since")
+	c.Flags().StringArrayVar(&forced, "force-path", nil, "also apply this protected `PATH` (repeatable)")
+	return c
+}
+
+// keptCopies are the copies of safe-rw mounts that are kept.
+func keptCopies(home string) []*changes.Kept {
+	list, _ := changes.List(home)
+	return list
+}
+
+type applyFlags struct {
+	yes, force bool
+	paths      []string
+}
+
+// apply lists, asks and writes.
+func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error {
+	if err := stillRunning(k); err != nil {
+		return err
+	}
+	list, left, err := a.unprotected(k, list, f.paths)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 && len(left) == 0 {
+		a.Say("nothing is different from %s", features.Sources(a.Caller, k))
+		return nil
+	}
+	var said []string // what is in a folder that is left out needs no word of its own
+	for _, c := range left {
+		if !slices.ContainsFunc(said, func(dir string) bool { return paths.Below(dir, c.Full()) }) {
+			a.Warn("left out, because it is run or obeyed outside the box: %s", c.Name())
+			said = append(said, c.Full())
+		}
+	}
+	if len(list) == 0 {
+		return &fault.Refusal{Code: 126, Msg: "all of these changes are to what the host runs or obeys", Hint: "inner changes apply " + k.Record.Run + " --force-path " + quoted(left[0].Path)}
+	}
+	if err := a.conflicts(k, list, f.force); err != nil {
+		return err
+	}
+	features.ListChanges(a.Caller, k, list, allChanges)
+	question := fmt.Sprintf("write %s to %s?", count(len(list), "change"), features.Sources(a.Caller, k))
+	if err := a.askFor(question, f.yes, "inner changes apply --yes "+k.Record.Run); err != nil {
+		return err
+	}
+	ctx, stop := features.Interruptible()
+	defer stop()
+	since := runlog.Moment()
+	done, err := k.Apply(ctx, list)
+	a.holdApplied(k, done, f.paths, since)
+	switch {
+	case errors.Is(err, changes.ErrBusy):
+		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("run %s: %v", k.Record.Run, err), Hint: "wait for it to end"}
+	case err != nil:
+		return a.halfway(ctx, done, list, err)
+	}
+	a.Say("wrote %s", count(len(done), "change"))
+	rest, err := k.Compare()
+	if err != nil || len(rest) > 0 {
+		return err
+	}
+	a.Say("all of run %s is applied; its copy is gone", k.Record.Run)
+	return stage.Discard(a.InnerHome, k.Dir)
+}
+
+// halfway reports an apply that stopped: what is written is written whole.
+func (a *app) halfway(ctx context.Context, done, list []changes.Change, err error) error {
+	msg := fmt.Sprintf("%d of %s written, then: %v", len(done), count(len(list), "change"), err)
+	code := 1
+	var s *features.SignalledError
+	if errors.As(context.Cause(ctx), &s) {
+		code = 128 + int(s.Signal)
+	}
+	return &fault.Refusal{Code: code, Msg: msg, Hint: "inner changes apply, for the rest"}
+}
+
+// conflicts refuses to write over originals that changed since the copy.
+func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) error {
+	n := 0
+	for _, c := range list {
+		if c.Clash != "" {
+			n++
+			a.Warn("%s: %s", c.Name(), c.Clash)
+		}
+	}
+	if n == 0 || force {
+		return nil
+	}
+	return &fault.Refusal{
+		Code: 126, Msg: fmt.Sprintf("%s changed outside the box since run %s was given its copy; nothing was written", count(n, "original"), k.Record.Run),
+		Hint: "name the other paths, or --force to write over these",
+	}
+}
+
+// unprotected takes out what is run or obeyed on the host and was not named on
+// purpose.
+func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string) (kept, left []changes.Change, err error) {
+	guard := features.Guard(a.Caller)
+	var allowed []changes.Change
+	if len(named) > 0 {
+		if allowed, err = a.pick(k, list, named); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, c := range list {
+		ok := !guard.Protects(c) || slices.ContainsFunc(allowed, func(x changes.Change) bool { return x.Full() == c.Full() })
+		if ok {
+			kept = append(kept, c)
+		} else {
+			left = append(left, c)
+		}
+	}
+	return kept, left, nil
+}
+
+// holdApplied looks at what came with an apply as after a run: what came together can be
+// obeyed although each part of it alone is not. What was named on purpose stays.
+func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []string, since time.Time) {
+	if len(done) == 0 {
+		return
+	}
+	s := repos.Search{Since: since, Homes: a.Homes(), Limit: time.Second}
+	for _, c := range k.Record.Copies {
+		s.Roots, s.Obeyed = append(s.Roots, c.Root()), append(s.Obeyed, c.Root())
+	}
+	s.Timeless = repos.Timeless(s.Roots)
+	for _, root := range s.Roots {
+		s.Unlisted = append(s.Unlisted, files.Real(root))
+	}
+	for _, p := range forced {
+		allowed, _ := a.pick(k, done, []string{p}) // one that was not written is not there to be looked at
+		for _, c := range allowed {
+			s.Keep = append(s.Keep, filepath.Join(files.Real(filepath.Dir(c.Full())), filepath.Base(c.Full())))
+		}
+	}
+	features.Hold(a.Caller, s)
+}

@@ -1,0 +1,361 @@
+package main
+
+// Profiles that a team publishes: `inner profile install NAME --from INDEX`, and
+// `inner profile index`, which makes and signs the list.
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/sshsig"
+	"github.com/enr/inner/internal/tell"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/handover"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/shared"
+)
+
+// sharedFlags are those of an install from an index.
+type sharedFlags struct {
+	from, publisher string
+	name, pin       string
+	force           bool
+}
+
+// sshKeygen is the path of ssh-keygen.
+func (a *app) sshKeygen() (string, error) {
+	path, why := host.FindHelper("ssh-keygen", a.Getenv("PATH"))
+	if path == "" {
+		return "", &fault.Refusal{Code: 125, Kind: fault.KindNotFound, Msg: "signatures are made and checked by ssh-keygen: " + why, Hint: "sudo apt-get install openssh-client"}
+	}
+	return path, nil
+}
+
+// hostGit is git of the host, without any configuration.
+func (a *app) hostGit() (handover.Git, error) {
+	path, why := host.FindHelper("git", a.Getenv("PATH"))
+	if path == "" {
+		return handover.Git{}, &fault.Refusal{Code: 125, Kind: fault.KindNotFound, Msg: why, Hint: "sudo apt-get install git"}
+	}
+	return handover.Git{Program: path}, nil
+}
+
+// installShared installs a profile from an index, or brings an installed one up to date.
+// Nothing is written before the last question.
+func (a *app) installShared(called string, f sharedFlags) error {
+	name := cmp.Or(f.name, called)
+	if err := errors.Join(checkName(called), checkName(name)); err != nil {
+		return err
+	}
+	if err := a.firstUse(); err != nil {
+		return err
+	}
+	known, err := shared.ReadKnown(a.Trust().Dir)
+	if err != nil {
+		return &fault.Refusal{Code: 126, Msg: err.Error(), Hint: "bring the file back, or move it away and approve publishers again"}
+	}
+	o, done, err := a.openIndex(f.from)
+	if err != nil {
+		return err
+	}
+	defer done()
+	refuse := func(err error) error { return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: err.Error()} }
+	if err := known.Check(o); err != nil {
+		return refuse(err)
+	}
+	entry, file, err := o.Profile(called)
+	if err != nil {
+		return refuse(err)
+	}
+	if f.pin != "" && "sha256:"+file.Digest != "sha256:"+strings.TrimPrefix(strings.ToLower(f.pin), "sha256:") {
+		return wrongDigest(file.Path, f.pin, file.Digest)
+	}
+	if err := a.approvePublisher(known, o, f.publisher); err != nil {
+		return err
+	}
+	pl, err := a.Here()
+	if err != nil {
+		return err
+	}
+	at := found{place: pl, loader: a.Loader(pl), path: filepath.Join(a.ProfilesDir(), name+".toml"), scope: profile.Global}
+	replace, err := a.replacing(at, known, o, entry, file, f)
+	if err != nil {
+		return err
+	}
+	remember := func() error { return shared.Remember(a.Trust().Dir, o, name, entry) }
+	if !replace && files.Exists(at.path) {
+		if err := remember(); err != nil {
+			return refuse(err)
+		}
+		a.Say("profile %q is up to date: version %d of index %q", name, o.Index.Version, o.Index.Name)
+		return nil
+	}
+	return a.keep(at, name, file, kept{
+		scope: profile.Remote, force: replace, first: remember,
+		source: fmt.Sprintf("version %d of index %q at %s, signed by %s", o.Index.Version, o.Index.Name, o.From, o.Key.Fingerprint()),
+	})
+}
+
+// openIndex reads an index and checks its signature.
+func (a *app) openIndex(from string) (o *shared.Opened, done func(), err error) {
+	done = func() {}
+	program, err := a.sshKeygen()
+	if err != nil {
+		return nil, done, err
+	}
+	if strings.Contains(from, "://") {
+		if err := a.Permitted(profile.ForbidRemote, "a profile from a URL"); err != nil {
+			return nil, done, err
+		}
+	}
+	o, err = shared.Open(context.Background(), from, shared.Programs{SSHKeygen: program, Git: func(ctx context.Context, repo string) (func(string) ([]byte, error), error) {
+		git, err := a.hostGit()
+		if err != nil {
+			return nil, err
+		}
+		read, remove, err := git.Files(ctx, repo, profile.MaxFileSize)
+		if err == nil {
+			done = remove
+		}
+		return read, err
+	}})
+	if err != nil {
+		done()
+		return nil, func() {}, &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: err.Error(), Hint: "ask who publishes it"}
+	}
+	return o, done, nil
+}
+
+// approvePublisher asks once whether a key is the publisher's. What the organisation lists
+// needs no question, and where it lists keys no other one is taken.
+func (a *app) approvePublisher(known *shared.Known, o *shared.Opened, said string) error {
+	org, err := a.Organisation()
+	if err != nil {
+		return a.unusable(err, "")
+	}
+	fingerprint := o.Key.Fingerprint()
+	if org != nil && len(org.Publishers.Items) > 0 {
+		for _, it := range org.Publishers.Items {
+			if key, err := sshsig.ParseKey(it.Text); err == nil && key == o.Key {
+				return nil
+			}
+		}
+		return &fault.Refusal{
+			Code: 126, Kind: fault.KindNotTrusted, Hint: "ask who administers this computer",
+			Msg: fmt.Sprintf("index %q is signed by %s, which is not one of profiles.publishers of %s", o.Index.Name, fingerprint, profile.At(org.Publishers.At)),
+		}
+	}
+	if known.Approved(o) || said == fingerprint {
+		return nil
+	}
+	a.Say("index %q, version %d, %d profiles, at %s", o.Index.Name, o.Index.Version, len(o.Index.Profiles), o.From)
+	a.Say("signed by %s", o.Key.Line())
+	a.Say("fingerprint %s", fingerprint)
+	refused := &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: "the publisher's key is not approved", Hint: "compare the fingerprint with the publisher's, then: --publisher " + fingerprint}
+	switch {
+	case said != "":
+		refused.Msg = fmt.Sprintf("the publisher's key is %s, not %s", fingerprint, said)
+		return refused
+	case !caller.IsTerminal(a.stdin):
+		return refused
+	case !a.agreed("Is this the publisher's key?"):
+		a.Say("nothing was written")
+		return exit(126)
+	}
+	return nil
+}
+
+// replacing reports whether a profile that is there is to be replaced, after showing what
+// would be different.
+func (a *app) replacing(at found, known *shared.Known, o *shared.Opened, e shared.Entry, file profile.File, f sharedFlags) (bool, error) {
+	old, err := profile.ReadFile(at.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	name := cmp.Or(f.name, e.Name)
+	was, ours := known.Owns(o, name, e)
+	switch {
+	case ours && old.Digest == file.Digest:
+		return false, nil
+	case !ours && !f.force:
+		return false, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q already exists, and is not from this index", name), Hint: "--name OTHER, or --force to replace it"}
+	case ours && old.Digest != was.SHA256 && !f.force:
+		return false, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q was changed here since it was installed", name), Hint: "--name OTHER, or --force to replace it"}
+	}
+	a.Say("profile %q is replaced: sha256 %s becomes %s", name, old.Digest, file.Digest)
+	if err := a.showDifference(at, old, file); err != nil {
+		return false, err
+	}
+	switch {
+	case f.pin != "", f.force:
+		return true, nil
+	case !caller.IsTerminal(a.stdin):
+		return false, &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: "an update needs confirmation, and standard input is not a terminal", Hint: "read it above, then add: --sha256 " + file.Digest}
+	case !a.agreed("Replace it?"):
+		a.Say("nothing was written")
+		return false, exit(126)
+	}
+	return true, nil
+}
+
+// showDifference prints what a new text of a profile grants that the old one does not, and the
+// other way round, and which lines differ.
+func (a *app) showDifference(at found, old, file profile.File) error {
+	p, err := at.loader.LoadBytes(file, profile.Remote)
+	if err != nil {
+		a.Fail(err)
+		return exit(125)
+	}
+	p.Name, p.Scope = strings.TrimSuffix(filepath.Base(at.path), ".toml"), profile.Global
+	now, _, nowErr := a.resolveHere(at, p)
+	if q, err := at.loader.LoadBytes(old, profile.Global); err == nil && nowErr == nil {
+		if before, _, err := a.resolveHere(at, q); err == nil {
+			wider, narrower := profile.DiffGrants(profile.Grants(before), profile.Grants(now))
+			for _, g := range wider {
+				fmt.Fprintf(a.stderr, "%s %s\n", tell.Paint(a.stderr, "31", "wider:   "), printable(settings.ChangeText(g, true)))
+			}
+			for _, g := range narrower {
+				fmt.Fprintf(a.stderr, "%s %s\n", tell.Paint(a.stderr, "32", "narrower:"), printable(settings.ChangeText(g, false)))
+			}
+			if len(wider)+len(narrower) == 0 {
+				fmt.Fprintln(a.stderr, "nothing in what it grants")
+			}
+		}
+	}
+	for _, l := range lineDifference(string(old.Data), string(file.Data)) {
+		fmt.Fprintln(a.stderr, printable(l))
+	}
+	return nil
+}
+
+// lineDifference is the lines that only one of two texts has, in their order.
+func lineDifference(old, now string) (out []string) {
+	only := func(sign, a, b string) {
+		there := map[string]int{}
+		for _, l := range strings.Split(b, "\n") {
+			there[l]++
+		}
+		for _, l := range strings.Split(a, "\n") {
+			if there[l]--; there[l] < 0 {
+				out = append(out, sign+l)
+			}
+		}
+	}
+	only("-", old, now)
+	only("+", now, old)
+	return out
+}
+
+func (a *app) cmdProfileIndex() *cobra.Command {
+	var key, name string
+	c := &cobra.Command{
+		Use: "index [FOLDER] --key KEY", Short: "Publish the profiles of a folder: write and sign its index", Args: cobra.MaximumNArgs(1),
+		Long: "Write " + shared.IndexFile + " into a folder of profiles, the current one unless another is named, with the\n" +
+			"digest of each *.toml, and sign it with an ssh key: then the folder can be put into a git repository or\n" +
+			"on a web server, and inner profile install NAME --from takes profiles from it. What changed makes a new\n" +
+			"version. KEY is the file of a private key, or of the public half of one that ssh-agent has.",
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
+			if key == "" {
+				return usagef("--key is missing: the file of an ssh key, such as ~/.ssh/id_ed25519")
+			}
+			return a.publishIndex(filepath.Clean(cmp.Or(strings.Join(args, ""), ".")), key, name)
+		}),
+	}
+	c.Flags().StringVar(&key, "key", "", "the ssh key to sign with: `FILE`")
+	c.Flags().StringVar(&name, "name", "", "of the index; that of the folder unless given, and never another one")
+	return c
+}
+
+// publishIndex makes and signs the index of a folder.
+func (a *app) publishIndex(dir, key, name string) error {
+	program, err := a.sshKeygen()
+	if err != nil {
+		return err
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	var old shared.Index
+	read, err := profile.ReadFile(filepath.Join(dir, shared.IndexFile))
+	if err == nil {
+		old, err = shared.Parse(read.Data)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		name, err = cmp.Or(name, filepath.Base(dir)), nil
+	}
+	if err != nil {
+		return err
+	}
+	entries, err := a.entriesOf(dir)
+	if err != nil {
+		return err
+	}
+	next, err := shared.Next(old, name, entries)
+	if err != nil {
+		return err
+	}
+	data := next.Bytes()
+	signature, err := sshsig.Sign(context.Background(), program, key, shared.Namespace, data)
+	if err != nil {
+		return &fault.Refusal{Code: 1, Msg: err.Error()}
+	}
+	signer, err := sshsig.Signer(signature)
+	if err != nil {
+		return err
+	}
+	for file, text := range map[string][]byte{shared.IndexFile: data, shared.SignatureFile: signature} {
+		if bytes.Equal(read.Data, text) {
+			continue
+		}
+		if err := files.Write(filepath.Join(dir, file), text, 0o644); err != nil {
+			return err
+		}
+	}
+	a.Say("version %d of index %q has %d profiles, signed by %s", next.Version, next.Name, len(next.Profiles), signer.Fingerprint())
+	return nil
+}
+
+// entriesOf lists the profiles of a folder. One that could not be installed is an error.
+func (a *app) entriesOf(dir string) ([]shared.Entry, error) {
+	paths, err := filepath.Glob(filepath.Join(strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir), "*.toml"))
+	if err != nil || len(paths) == 0 {
+		return nil, errors.Join(err, usagef("%s has no profile, no *.toml", dir))
+	}
+	pl, err := a.Here()
+	if err != nil {
+		return nil, err
+	}
+	var list []shared.Entry
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".toml")
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+		read, err := profile.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		p, err := a.Loader(pl).LoadBytes(read, profile.Remote)
+		if err != nil {
+			a.Fail(err)
+			return nil, exit(1)
+		}
+		list = append(list, shared.Entry{Name: name, SHA256: read.Digest, Description: p.Description})
+	}
+	return list, nil
+}

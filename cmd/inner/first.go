@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// asFirst is what inner does as the first process of a container. Whatever loses its parent there
+// becomes a child of the first process, and stays until that has waited for it: a dead process
+// holds on to its session keyring, of which the kernel gives a user few. So inner starts itself
+// once more, and does nothing but reap and pass signals on until that has ended. The kernel ends
+// everything in the container with the first process.
+//
+// It returns the exit code, and false in every other process.
+func asFirst() (code int, first bool) {
+	// A box that is the container itself has its launcher there: see launch.
+	if os.Getpid() != 1 || len(os.Args) > 1 && os.Args[1] == boxEntry {
+		return 0, false
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	if tty, err := os.Open("/dev/tty"); err == nil {
+		tty.Close() // its keys reach the child as well
+	} else {
+		signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT)
+	}
+	child, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	if err != nil {
+		os.Stderr.WriteString("inner: as the first process of a container it starts itself once more: " + err.Error() + "\n")
+		return 125, true
+	}
+	go func() {
+		for s := range signals {
+			_ = syscall.Kill(child, s.(syscall.Signal))
+		}
+	}()
+	for {
+		var st syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &st, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return 125, true
+		case pid == child && st.Signaled():
+			return 128 + int(st.Signal()), true
+		case pid == child:
+			return st.ExitStatus(), true
+		}
+	}
+}

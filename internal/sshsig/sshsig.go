@@ -1,0 +1,124 @@
+// Package sshsig signs and checks bytes with the keys of ssh, by ssh-keygen -Y.
+//
+// A signature carries the key that made it. Signer reads that, and proves nothing; Verify
+// says whether one key, which the caller knows, has signed these bytes for one namespace.
+package sshsig
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Key is a public key of ssh.
+type Key struct {
+	Type string // ssh-ed25519, …
+	Blob string // as in a .pub file, base64
+}
+
+// ParseKey reads a line of a .pub file; what follows the key is passed over.
+func ParseKey(line string) (Key, error) {
+	words := strings.Fields(line)
+	if len(words) >= 2 {
+		data, err := base64.StdEncoding.DecodeString(words[1])
+		if name, ok := field(data); err == nil && ok && string(name) == words[0] {
+			return Key{words[0], words[1]}, nil
+		}
+	}
+	return Key{}, fmt.Errorf("%q is not the line of a public key of ssh, as in FILE.pub", line)
+}
+
+// Line is the key as a .pub file has it.
+func (k Key) Line() string { return k.Type + " " + k.Blob }
+
+// Fingerprint is that of ssh-keygen -l.
+func (k Key) Fingerprint() string {
+	data, _ := base64.StdEncoding.DecodeString(k.Blob) // it was, when the key was read
+	sum := sha256.Sum256(data)
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
+}
+
+// Repeatable reports whether two signatures of the same bytes by this key are the same.
+func (k Key) Repeatable() bool { return k.Type == "ssh-ed25519" || k.Type == "ssh-rsa" }
+
+// field returns the string of RFC 4251 that data begins with.
+func field(data []byte) (text []byte, ok bool) {
+	if len(data) < 4 || uint64(binary.BigEndian.Uint32(data)) > uint64(len(data)-4) {
+		return nil, false
+	}
+	return data[4 : 4+binary.BigEndian.Uint32(data)], true
+}
+
+// Signer is the key that a signature says it was made with. The format is that of
+// PROTOCOL.sshsig of OpenSSH: SSHSIG, a version, the key, …
+func Signer(signature []byte) (Key, error) {
+	text := strings.TrimSpace(string(signature))
+	text, begins := strings.CutPrefix(text, "-----BEGIN SSH SIGNATURE-----")
+	text, ends := strings.CutSuffix(text, "-----END SSH SIGNATURE-----")
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	if data, is := bytes.CutPrefix(data, []byte("SSHSIG")); is && begins && ends && err == nil && len(data) > 4 {
+		if blob, ok := field(data[4:]); ok {
+			if name, ok := field(blob); ok {
+				return ParseKey(string(name) + " " + base64.StdEncoding.EncodeToString(blob))
+			}
+		}
+	}
+	return Key{}, errors.New("it is not a signature of ssh-keygen -Y sign")
+}
+
+// Sign returns the signature of data for a namespace. key is the file of a private key, or of
+// the public half of one that an agent of ssh holds; program is the path of ssh-keygen, which
+// may ask for a passphrase on the terminal.
+func Sign(ctx context.Context, program, key, namespace string, data []byte) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program, "-q", "-Y", "sign", "-f", key, "-n", namespace)
+	var out, complaint bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), &out, &complaint
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("ssh-keygen cannot sign with %q: %s", key, first(complaint.String(), err))
+	}
+	return out.Bytes(), nil
+}
+
+// Verify says whether the key signed data for a namespace.
+func Verify(ctx context.Context, program string, key Key, namespace string, data, signature []byte) error {
+	dir, err := os.MkdirTemp("", "sshsig")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	signers, sig := filepath.Join(dir, "signers"), filepath.Join(dir, "sig")
+	err = errors.Join(
+		os.WriteFile(signers, []byte("signer namespaces=\""+namespace+"\" "+key.Line()+"\n"), 0o600),
+		os.WriteFile(sig, signature, 0o600),
+	)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, program, "-q", "-Y", "verify", "-f", signers, "-I", "signer", "-n", namespace, "-s", sig)
+	cmd.Env = []string{"LC_ALL=C", "HOME=" + dir}
+	cmd.Dir = dir
+	var complaint bytes.Buffer
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(data), &complaint
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the signature does not hold: %s", first(complaint.String(), err))
+	}
+	return nil
+}
+
+// first is the first line of what a program said, or its error.
+func first(said string, err error) string {
+	lines := slices.DeleteFunc(strings.Split(said, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+	if len(lines) == 0 {
+		return err.Error()
+	}
+	return strings.TrimSpace(lines[0])
+}

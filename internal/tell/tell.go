@@ -1,0 +1,166 @@
+// Package tell is how the programs of inner speak to a person.
+//
+// The law of output: stdout is for what was asked for. Everything else goes to stderr by a
+// Teller, one line each, prefixed with "inner:". Text that is not ours is made visible, in
+// all output, by one function: visible.Text. Output is the net under everything that is
+// printed without it.
+//
+//	stderr := tell.To(os.Stderr)
+//	tell.Teller{To: stderr}.Fail(err)
+package tell
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/enr/inner/isolator/caller"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/profile/strict"
+)
+
+// Output is standard output or error. It lets through in the same form what was printed
+// by visible.Text, and makes all else visible.
+type Output struct {
+	visible.Writer
+	file *os.File
+}
+
+// To returns the output that prints to a file.
+func To(f *os.File) *Output {
+	return &Output{visible.Writer{To: f, Colours: []string{"0", "1", "2", "31", "32", "33", "36"}}, f}
+}
+
+// FileOf is the file behind an output, when there is one.
+func FileOf(w io.Writer) (*os.File, bool) {
+	if s, ok := w.(*Output); ok {
+		return s.file, true
+	}
+	f, ok := w.(*os.File)
+	return f, ok
+}
+
+// Raw is an output for what is not text for people: shell code that was quoted, JSON, a
+// patch.
+func Raw(w io.Writer) io.Writer {
+	if f, ok := FileOf(w); ok {
+		return f
+	}
+	return w
+}
+
+// JSON prints a value as indented JSON.
+func JSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := Raw(w).Write(visible.JSON(b.Bytes()))
+	return err
+}
+
+// Teller tells a person something, a line for each call. It is a caller.Teller.
+type Teller struct{ To io.Writer }
+
+// Say tells what is the case.
+func (t Teller) Say(format string, args ...any) { t.line("inner: ", format, args) }
+
+// Warn tells what the person may not want.
+func (t Teller) Warn(format string, args ...any) { t.line("inner: warning: ", format, args) }
+
+// Hint tells what can be typed.
+func (t Teller) Hint(format string, args ...any) { t.line("inner: hint: ", format, args) }
+
+func (t Teller) line(prefix, format string, args []any) {
+	fmt.Fprintf(t.To, "%s%s\n", prefix, visible.Text(fmt.Sprintf(format, args...)))
+}
+
+// Fail reports an error: each fault on a line of its own, then its hint.
+func (t Teller) Fail(err error) { t.FailAll([]error{err}) }
+
+// FailAll reports the faults of several errors, each on a line, the first ten of all.
+func (t Teller) FailAll(errs []error) {
+	const most = 10
+	n := 0
+	say := func(text string) {
+		if n++; n <= most {
+			t.Say("%s", text)
+		}
+	}
+	for _, err := range errs {
+		var problems strict.Problems
+		if errors.As(err, &problems) {
+			for _, p := range problems {
+				say(p.Error())
+			}
+			continue
+		}
+		say(err.Error())
+		if r := fault.AsRefusal(err); r != nil && r.Hint != "" && n <= most {
+			t.Hint("%s", r.Hint)
+		}
+	}
+	if n > most {
+		t.Say("… and %d more", n-most)
+	}
+}
+
+// Progress shows how far something is, on one line of a terminal that is
+// rewritten, once it has taken a second. The line is gone after the function
+// it returns was called.
+func (t Teller) Progress(what string, done, total func() int64) (stop func()) {
+	f, ok := FileOf(t.To)
+	if !ok || !caller.IsTerminal(f) {
+		return func() {}
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		next := time.NewTimer(time.Second)
+		defer next.Stop()
+		for shown := false; ; shown = true {
+			select {
+			case <-end:
+				if shown {
+					fmt.Fprint(f, "\r\x1b[K")
+				}
+				return
+			case <-next.C:
+				next.Reset(100 * time.Millisecond)
+			}
+			far := "…"
+			if all := total(); all > 0 {
+				far = fmt.Sprintf("%d%% of %s", min(done()*100/all, 100), copytree.Size(all))
+			}
+			fmt.Fprintf(f, "\r\x1b[Kinner: %s: %s", visible.Text(what), far)
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}
+
+// Colour reports whether w may get colour.
+func Colour(w io.Writer) bool {
+	f, ok := FileOf(w)
+	return ok && caller.IsTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// Paint is a text in a colour, an SGR code (ECMA-48), where w may get colour.
+func Paint(w io.Writer, code, text string) string {
+	if !Colour(w) {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}

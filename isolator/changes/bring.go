@@ -1,0 +1,147 @@
+package changes
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/stage"
+)
+
+// Version is a file as a run far away began with it and as it left it. A mode of 0 is no
+// file; a link has its target as data.
+type Version struct {
+	Path           string // below the source, slash-separated
+	BaseMode, Mode fs.FileMode
+	Base, Data     []byte
+}
+
+// Bring keeps what a run elsewhere has made of files of source, a real path, as a run that
+// began with its copy. An original that is not as that run began with it is in conflict. The
+// Record is that of the run; its id and the folder are given by Bring.
+func Bring(innerHome, stageBase, journal, source string, r Record, list []Version) (*Kept, []Change, error) {
+	folder, err := stage.New(stageBase, journal)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer folder.Close()
+	disk, err := folder.Disk()
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Run, r.Begun = folder.ID, time.Now()
+	tree := filepath.Join(disk, TreeName(0))
+	entries, err := begun(source, tree, list)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.Add(disk, 0, Copy{Source: source, Dest: source}, copytree.Result{Entries: entries}); err != nil {
+		return nil, nil, err
+	}
+	if err := r.Write(disk); err != nil {
+		return nil, nil, err
+	}
+	kept, err := folder.Keep()
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := Open(kept)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed, err := k.Finish()
+	if err == nil && len(changed) == 0 {
+		err = stage.Discard(innerHome, kept)
+	}
+	return k, changed, err
+}
+
+// begun writes the files into tree, and returns what the run began with.
+func begun(source, tree string, list []Version) ([]copytree.Entry, error) {
+	from, err := openDir(source)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(from)
+	if err := os.Mkdir(tree, 0o700); err != nil {
+		return nil, err
+	}
+	entries := []copytree.Entry{{Path: ".", Mode: fs.ModeDir | 0o700}}
+	known := map[string]bool{".": true}
+	for _, v := range list {
+		for dir := filepath.Dir(v.Path); !known[dir]; dir = filepath.Dir(dir) {
+			known[dir] = true
+			if st, err := statBeneath(from, dir); err == nil && stateOf(st).mode.IsDir() {
+				entries = append(entries, copytree.Entry{Path: dir, Mode: fs.ModeDir | 0o700})
+			}
+			if err := os.MkdirAll(filepath.Join(tree, dir), 0o700); err != nil {
+				return nil, err
+			}
+		}
+		now, same := v.original(from)
+		if v.BaseMode != 0 {
+			e := copytree.Entry{Path: v.Path, Mode: v.BaseMode, Link: string(v.Base)}
+			if same { // else the entry is of no file that is there
+				e = copytree.Entry{Path: v.Path, Mode: now.mode, Size: now.size, Mtime: now.mtime, Ctime: now.ctime, Ino: now.ino, Link: e.Link}
+			}
+			entries = append(entries, e)
+		}
+		if err := v.write(filepath.Join(tree, v.Path), now); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+// original looks at what source has at the path, and whether it is what the run began with.
+func (v Version) original(from int) (now state, same bool) {
+	st, err := statBeneath(from, v.Path)
+	if err != nil {
+		return state{}, false
+	}
+	now = stateOf(st)
+	switch {
+	case now.mode.Type() != v.BaseMode.Type():
+		return now, false
+	case now.mode&fs.ModeSymlink != 0:
+		target, err := readLink(from, v.Path)
+		return now, err == nil && target == string(v.Base)
+	case now.size != int64(len(v.Base)):
+		return now, false
+	}
+	f, err := openOriginal(from, v.Path)
+	if err != nil {
+		return now, false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, now.size+1))
+	return now, err == nil && bytes.Equal(data, v.Base)
+}
+
+// write makes the file as the run left it, with the permissions of the original where git
+// knows no others.
+func (v Version) write(at string, now state) error {
+	switch {
+	case v.Mode == 0:
+		return nil
+	case v.Mode&fs.ModeSymlink != 0:
+		return os.Symlink(string(v.Data), at)
+	}
+	perm := v.Mode.Perm()
+	if now.mode.IsRegular() && (now.mode.Perm()&0o100 != 0) == (perm&0o100 != 0) {
+		perm = now.mode.Perm()
+	}
+	f, err := create(at)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(v.Data)
+	return errors.Join(err, f.Chmod(perm), f.Close())
+}

@@ -1,0 +1,73 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A pod's container may be the box itself: no engine and no bwrap is started, and the launcher
+// is the first process of the container, where nothing of the box can signal it. The supervisor
+// is its child and becomes the program, as in every box without a terminal of its own.
+
+// startHere starts the supervisor in this container. On an error nothing is running.
+func (s *session) startHere() error {
+	if os.Getpid() != 1 {
+		return fmt.Errorf("this is process %d of the container and not the first: what the program leaves would not end with it", os.Getpid())
+	}
+	e, err := s.ends()
+	if err != nil {
+		return err
+	}
+	files, err := s.supervisorFiles(e, e.null)
+	if err != nil {
+		return err
+	}
+	if err = s.fork([]string{boxExe, boxWord}, []string{"GOMAXPROCS=1"}, files, syscall.SysProcAttr{}); err != nil {
+		return fmt.Errorf("the supervisor cannot be started: %w", err)
+	}
+	s.closeOwned()
+	s.contained.orphans = make(chan struct{})
+	go func() {
+		defer close(s.contained.orphans)
+		reapOrphans(s.pid)
+	}()
+	return nil
+}
+
+// reapOrphans waits for whatever loses its parent, until the program itself has ended, which is
+// left for the launcher.
+func reapOrphans(program int) {
+	for {
+		var info unix.Siginfo
+		switch err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT, nil); {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return
+		}
+		// si_pid: after three numbers, in a union that is aligned as a pointer (siginfo_t).
+		pid := int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), 8+unsafe.Sizeof(uintptr(0)))))
+		if pid == program {
+			return
+		}
+		_, _ = syscall.Wait4(pid, nil, 0, nil)
+	}
+}
+
+// endOthers ends everything in the container but this process, once the program was started.
+func (k *contained) endOthers() {
+	if k.orphans == nil {
+		return
+	}
+	killRest()
+	for {
+		if _, err := syscall.Wait4(-1, nil, 0, nil); err != nil && err != syscall.EINTR {
+			break
+		}
+	}
+	<-k.orphans // whoever starts a process after this waits for it alone
+}

@@ -1,0 +1,93 @@
+package launch
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A box that is detached from the terminal it was started in gives the shell there its
+// prompt back, and goes on: the launcher stops itself, as for ^Z, whoever detaches it sees
+// the shell take its terminal, and has the launcher continue in the background. When the
+// shell brings that job to the foreground (fg), the box has the terminal again.
+
+// givePrompt stops our group, so that the shell takes the terminal. Whoever detaches the box
+// is told before.
+func (s *session) givePrompt(terminal int) {
+	s.recall = time.Now().Add(foregroundEvery)
+	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
+	sid, _ := unix.Getsid(0)
+	if err != nil || group != unix.Getpgrp() || sid == unix.Getpid() { // no shell waits for us there
+		s.tellDetacher()
+		return
+	}
+	_ = sendMsg(s.detacher, []byte{joinStops})
+	s.stopped, s.caught = true, defaultAction(unix.SIGTSTP)
+	_ = unix.Kill(0, unix.SIGTSTP)
+	s.wake = time.Now().Add(stopWithin)
+}
+
+// tellDetacher says to whoever detaches the box, if anybody does, that it goes on.
+func (s *session) tellDetacher() {
+	if s.detacher >= 0 {
+		_ = sendMsg(s.detacher, []byte{joinDone})
+		s.detacher = -1
+	}
+}
+
+// callBack gives the box, which is elsewhere, the terminal we were started in when a shell has
+// brought us to the foreground there. That is looked for: bash sends no signal to a job that
+// runs already.
+func (s *session) callBack(now time.Time) {
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return // it is gone
+	}
+	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	if err != nil || group != unix.Getpgrp() || s.moving != nil || s.ended || s.reaped || s.guest >= 0 && s.real.controls() {
+		unix.Close(fd)
+		s.recall = now.Add(foregroundEvery)
+		return
+	}
+	s.moveTo(fd, -1, "taken over from another terminal")
+}
+
+// jobOf is what proc_pid_stat(5) says of a process as a job.
+type jobOf struct {
+	stopped               bool
+	group, session, front int // front is the group that has its terminal; 0 when it is gone
+}
+
+func lookAt(pid int) (j jobOf) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, rest, ok := bytes.Cut(stat, []byte(") "))
+	f := bytes.Fields(rest) // state, parent, group, session, terminal, its foreground
+	if err != nil || !ok || len(f) < 6 {
+		return j
+	}
+	j.stopped = f[0][0] == 'T'
+	j.group, _ = strconv.Atoi(string(f[2]))
+	j.session, _ = strconv.Atoi(string(f[3]))
+	j.front, _ = strconv.Atoi(string(f[5]))
+	return j
+}
+
+// goOn has a launcher that stops itself continue, once the shell has its terminal, and
+// returns when it has told so at sock, or has ended.
+func goOn(sock, pid int) {
+	for end := time.Now().Add(joinPatience); time.Now().Before(end) && pollOne(sock, unix.POLLIN, 5) == 0; {
+		if j := lookAt(pid); j.stopped && j.front != j.group {
+			WakeUp(pid)
+		}
+	}
+}
+
+// WakeUp continues a launcher that is stopped, with its group.
+func WakeUp(pid int) {
+	if j := lookAt(pid); j.stopped && j.group > 1 {
+		_ = unix.Kill(-j.group, unix.SIGCONT)
+	}
+}

@@ -1,0 +1,188 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/sshsig"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/hosts"
+	"github.com/enr/inner/profile/strict"
+)
+
+// organisation is profile.OrganisationFile as written. It has no key that gives a box
+// anything.
+type organisation struct {
+	SchemaVersion strict.String       `toml:"schema_version"`
+	Hide          hideTable           `toml:"hide"`
+	DefaultLimits profile.LimitsTable `toml:"default_limits"`
+	MaxLimits     struct {
+		profile.LimitsTable
+		Timeout strict.Int `toml:"timeout_seconds"`
+	} `toml:"max_limits"`
+	Forbid struct {
+		Hosts        strict.List `toml:"hosts"`
+		Capabilities strict.List `toml:"capabilities"`
+		Allow        strict.List `toml:"allow"`
+		Grants       strict.List `toml:"grants"`
+	} `toml:"forbid"`
+	Profiles struct {
+		Publishers strict.List `toml:"publishers"`
+	} `toml:"profiles"`
+}
+
+// LoadOrganisation reads the configuration of this computer's organisation; nil when there
+// is none. What it forbids would be lost with it, so everything that keeps it from being
+// read, or that would let another user than root change it, is an error: a Refusal with the
+// code 125, or strict.Problems.
+func LoadOrganisation() (*profile.Organisation, error) {
+	return loadOrganisation(profile.OrganisationFile)
+}
+
+func loadOrganisation(path string) (*profile.Organisation, error) {
+	refuse := func(hint, format string, args ...any) (*profile.Organisation, error) {
+		return nil, &fault.Refusal{Code: 125, Kind: fault.KindProfile, Hint: hint, Msg: "what this computer's organisation forbids is not known: " + fmt.Sprintf(format, args...)}
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return refuse("sudo ls -l "+path, "%v", err)
+	}
+	for at := path; ; at = filepath.Dir(at) {
+		st, err := os.Lstat(at)
+		if err != nil {
+			return refuse("sudo ls -l "+path, "%v", err)
+		}
+		if why := notRoots(st); why != "" {
+			return refuse("sudo chown -h root:root "+at+" && sudo chmod go-w "+at, "%s %s", at, why)
+		}
+		if at == "/" {
+			break
+		}
+	}
+	read, err := profile.ReadFile(path)
+	if err != nil {
+		return refuse("sudo chmod go=r "+path, "%v", err)
+	}
+	return parseOrganisation(read)
+}
+
+// notRoots says why another user than root could change a file or folder, or "".
+func notRoots(st fs.FileInfo) string {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	switch mode := st.Mode(); {
+	case mode&fs.ModeSymlink != 0:
+		return "is a link"
+	case !ok || sys.Uid != 0:
+		return "does not belong to root"
+	case mode.Perm()&0o022 != 0:
+		return fmt.Sprintf("can be changed by others than root (mode %04o)", mode.Perm())
+	}
+	return ""
+}
+
+func parseOrganisation(read profile.File) (*profile.Organisation, error) {
+	var f organisation
+	problems := strict.Decode(read.Path, read.Data, &f)
+	for i := range problems {
+		if problems[i].Msg == strict.UnknownKey {
+			problems[i].Msg += ": this file only takes from what users and projects say"
+		}
+	}
+	problems = append(problems, f.check()...)
+	slices.SortStableFunc(problems, func(a, b strict.Problem) int { return a.Line - b.Line })
+	if len(problems) > 0 {
+		return nil, strict.Problems(problems)
+	}
+	return &profile.Organisation{
+		Hide: f.Hide.Paths, HideEnv: f.Hide.Env, Hosts: f.Forbid.Hosts, Allow: f.Forbid.Allow, Capabilities: f.Forbid.Capabilities, Grants: f.Forbid.Grants,
+		DefaultLimits: f.DefaultLimits, MaxLimits: f.MaxLimits.LimitsTable, MaxTimeout: f.MaxLimits.Timeout, Publishers: f.Profiles.Publishers,
+	}, nil
+}
+
+func (f *organisation) check() []strict.Problem {
+	problems := append(f.DefaultLimits.Check("default_limits"), f.MaxLimits.Check("max_limits")...)
+	problems = append(problems, f.Hide.check()...)
+	add := func(at strict.Pos, key, msg, hint string) {
+		problems = append(problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
+	}
+	if t := f.MaxLimits.Timeout; t.Set && (t.V < 1 || t.V > profile.MaxSeconds) {
+		add(t.At, "max_limits.timeout_seconds", fmt.Sprintf("%d is not between 1 and %d", t.V, int64(profile.MaxSeconds)), "")
+	}
+	if v := f.SchemaVersion; v.Set && v.V != "1" {
+		add(v.At, "schema_version", fmt.Sprintf("is %q, this version of inner reads only \"1\"", v.V), "")
+	}
+	for _, it := range f.Forbid.Hosts.Items {
+		if _, err := hosts.Parse(it.Text); err != nil {
+			add(it.At, "forbid.hosts", err.Error(), "")
+		}
+	}
+	for _, l := range []struct {
+		strict.List
+		key   string
+		valid []string
+	}{{f.Forbid.Capabilities, "forbid.capabilities", profile.Capabilities()}, {f.Forbid.Allow, "forbid.allow", profile.AllowKeys()}, {f.Forbid.Grants, "forbid.grants", profile.ForbiddenGrants()}} {
+		for _, it := range l.Items {
+			if !slices.Contains(l.valid, it.Text) {
+				add(it.At, l.key, fmt.Sprintf("%q is unknown", it.Text), strict.DidYouMean(it.Text, l.valid))
+			}
+		}
+	}
+	for _, it := range f.Profiles.Publishers.Items {
+		if _, err := sshsig.ParseKey(it.Text); err != nil {
+			add(it.At, "profiles.publishers", err.Error(), "")
+		}
+	}
+	return problems
+}
+
+// Lines are what an organisation's file says, each with its place.
+func Lines(o *profile.Organisation) (out []Line) {
+	if o == nil {
+		return nil
+	}
+	for _, l := range []struct {
+		key string
+		strict.List
+	}{
+		{"hide.paths", o.Hide},
+		{"hide.env", o.HideEnv},
+		{"forbid.hosts", o.Hosts},
+		{"forbid.capabilities", o.Capabilities},
+		{"forbid.allow", o.Allow},
+		{"forbid.grants", o.Grants},
+		{"profiles.publishers", o.Publishers},
+	} {
+		for _, it := range l.Items {
+			out = append(out, Line{Setting{l.key, it.Text}, it.At})
+		}
+	}
+	for _, t := range []struct {
+		key   string
+		table profile.LimitsTable
+	}{{"default_limits", o.DefaultLimits}, {"max_limits", o.MaxLimits}} {
+		for _, l := range t.table.Fields() {
+			if l.Number.Set {
+				out = append(out, Line{Setting{t.key + "." + l.Name, string(l.Number.V)}, l.Number.At})
+			}
+		}
+	}
+	if t := o.MaxTimeout; t.Set {
+		out = append(out, Line{Setting{"max_limits.timeout_seconds", strconv.FormatInt(t.V, 10)}, t.At})
+	}
+	slices.SortStableFunc(out, func(a, b Line) int { return a.At.Line - b.At.Line })
+	return out
+}
+
+// Line is a setting, and where it is written.
+type Line struct {
+	Setting
+	At strict.Pos
+}

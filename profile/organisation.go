@@ -1,0 +1,284 @@
+package profile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile/strict"
+)
+
+// OrganisationFile is the configuration of who administers this computer. No variable and no
+// flag names another one: whoever could set it would be free of its rules.
+const OrganisationFile = "/etc/inner/config.toml"
+
+// Organisation is what OrganisationFile says, read by package config. It takes from what
+// profiles, flags, projects and users grant, and gives nothing.
+type Organisation struct {
+	Hide, HideEnv strict.List // hidden places, and variables that pass into no box
+	Hosts         strict.List // entries as in network_deny
+	Allow         strict.List // keys of sandbox.allow that no profile may have
+	Capabilities  strict.List // that no profile may have
+	Grants        strict.List // of ForbiddenGrants
+	DefaultLimits LimitsTable // where nobody says one
+	MaxLimits     LimitsTable // what nobody goes beyond
+	MaxTimeout    strict.Int  // the same for the time of a run, in seconds
+	Publishers    strict.List // keys that may sign an index of shared profiles; none: any that the user approved
+}
+
+// forbiddable is one grant that an organisation can forbid.
+type forbiddable struct {
+	word string
+	has  func(rc *RunConfig) (key, what string) // "" when the box does not have it; nil: it is no box
+}
+
+// The words that are about no box.
+const (
+	ForbidBypass = "bypass"          // inner bypass
+	ForbidRemote = "remote-profiles" // profiles from a URL
+)
+
+func forbiddables() []forbiddable {
+	when := func(yes bool, key, what string) (string, string) {
+		if !yes {
+			return "", ""
+		}
+		return key, what
+	}
+	return []forbiddable{
+		{"full-network", func(rc *RunConfig) (string, string) {
+			return when(rc.Network == NetFull, "sandbox.network_mode", "the whole network")
+		}},
+		{"ask-network", func(rc *RunConfig) (string, string) {
+			return when(rc.Network == NetAsk, "sandbox.network_mode", "a network that is asked about")
+		}},
+		{"host-ports", func(rc *RunConfig) (string, string) {
+			return when(len(rc.HostPorts)+len(rc.Publish) > 0, "sandbox.host_ports", "a port of this computer")
+		}},
+		{"host-sockets", hostSocket},
+		{"clipboard", func(rc *RunConfig) (string, string) {
+			return when(rc.Clipboard, "sandbox.clipboard", "the clipboard")
+		}},
+		{"devices", func(rc *RunConfig) (string, string) {
+			return when(len(rc.Devices) > 0, "sandbox.devices", "a device")
+		}},
+		{"writable-outside", writableOutside},
+		{"git-rw", func(rc *RunConfig) (string, string) {
+			return when(rc.GitDir == "rw", "sandbox.git_dir", "the git directory that your own git obeys")
+		}},
+		{"weaker-layers", weakerLayer},
+		{"own-capabilities", func(rc *RunConfig) (string, string) {
+			i := slices.IndexFunc(rc.Capabilities, func(c string) bool { return !slices.Contains(Capabilities(), c) })
+			return when(i >= 0, "capabilities", "a capability of your own config.toml")
+		}},
+		{word: ForbidRemote},
+		{word: ForbidBypass},
+	}
+}
+
+// ForbiddenGrants are the words that [forbid] grants takes.
+func ForbiddenGrants() (words []string) {
+	for _, f := range forbiddables() {
+		words = append(words, f.word)
+	}
+	return words
+}
+
+// Forbids returns the place of a word of [forbid] grants, and whether it is there. A nil
+// Organisation forbids nothing.
+func (o *Organisation) Forbids(word string) (strict.Pos, bool) {
+	if o == nil {
+		return strict.Pos{}, false
+	}
+	return listed(o.Grants, word)
+}
+
+func listed(l strict.List, text string) (strict.Pos, bool) {
+	for _, it := range l.Items {
+		if it.Text == text {
+			return it.At, true
+		}
+	}
+	return strict.Pos{}, false
+}
+
+// At writes the place of a line of OrganisationFile.
+func At(p strict.Pos) string { return p.File + ":" + strconv.Itoa(p.Line) }
+
+// hostSocket finds a socket of a program outside that answers the box.
+func hostSocket(rc *RunConfig) (key, what string) {
+	leading := []string{"docker-socket", "podman-socket", "container-sockets", "session-bus", "systemd-user", "ssh-agent", "gpg-agent", "notifications", "secret-service"}
+	for _, key := range rc.Allow {
+		if slices.Contains(leading, key) {
+			return "sandbox.allow", key
+		}
+	}
+	for _, m := range rc.Mounts {
+		if fi, err := os.Stat(m.Source); err == nil && m.Mode != Tmpfs && fi.Mode()&os.ModeSocket != 0 {
+			return m.key(), "a socket of this computer"
+		}
+	}
+	return "", ""
+}
+
+// writableOutside finds a folder outside the project and the working folder that the box
+// can write.
+func writableOutside(rc *RunConfig) (key, what string) {
+	inside := []string{rc.Real[rc.Workdir]}
+	if rc.Project != "" {
+		inside = append(inside, real(rc.Project))
+	}
+	for _, m := range rc.Mounts {
+		src := rc.Real[m.Source]
+		if m.Mode == RW && !slices.ContainsFunc(inside, func(dir string) bool { return dir != "" && paths.Below(dir, src) }) {
+			return m.key(), fmt.Sprintf("to write %q, outside of the project", m.Source)
+		}
+	}
+	return "", ""
+}
+
+func weakerLayer(rc *RunConfig) (key, what string) {
+	switch {
+	case !rc.PIDNamespace:
+		return "sandbox.pid_namespace", "the processes of this computer"
+	case rc.Proc == "bind":
+		return "sandbox.proc", "the /proc of this computer"
+	case rc.Seccomp == "off":
+		return "sandbox.seccomp", "no filter of system calls"
+	case rc.Landlock == "off":
+		return "sandbox.landlock", "no Landlock"
+	}
+	return "", ""
+}
+
+// ruled notes a line of the organisation's that holds for this box, under the key of the
+// profile language that it decides about.
+func (r *resolver) ruled(key, value string, at strict.Pos) {
+	r.rc.Organisation = append(r.rc.Organisation, Origin{Key: key, Value: value, File: at.File, Line: at.Line})
+}
+
+// organisation refuses what the organisation forbids, and takes away its hosts. Hidden
+// places, variables and limits were taken where they are resolved.
+func (r *resolver) organisation() {
+	o, rc := r.c.Organisation, &r.rc
+	if o == nil {
+		return
+	}
+	forbidden := func(key, what string, at strict.Pos, by string) {
+		r.add(r.written(key), key, fmt.Sprintf("%s is forbidden by %s (%s)", what, At(at), by), "")
+	}
+	for _, f := range forbiddables() {
+		if at, ok := o.Forbids(f.word); ok && f.has != nil {
+			if key, what := f.has(rc); key != "" {
+				forbidden(key, what, at, "forbid.grants "+strconv.Quote(f.word))
+			}
+		}
+	}
+	for _, name := range rc.Capabilities {
+		if at, ok := listed(o.Capabilities, name); ok {
+			forbidden("capabilities", strconv.Quote(name), at, "forbid.capabilities")
+		}
+	}
+	for _, name := range rc.Allow {
+		if at, ok := listed(o.Allow, name); ok {
+			forbidden("sandbox.allow", strconv.Quote(name), at, "forbid.allow")
+		}
+	}
+	for _, it := range o.Hosts.Items {
+		if rc.Network == NetFull { // which has no exceptions
+			forbidden("sandbox.network_mode", "the whole network, with "+it.Text+" in it,", it.At, "forbid.hosts")
+		}
+		rc.NetworkDeny = append(slices.Clip(rc.NetworkDeny), it.Text) // without a network, too: inner learn gives one
+		r.ruled("sandbox.network_deny", strconv.Quote(it.Text), it.At)
+	}
+	for _, dir := range rc.WritableFolders() { // by root, whose box could
+		if own := real(filepath.Dir(OrganisationFile)); paths.Below(dir, own) || paths.Below(own, dir) {
+			r.add(strict.Pos{}, "mounts", fmt.Sprintf("%q would be writable, and with it %s", dir, OrganisationFile), "mount what is beside it")
+		}
+	}
+}
+
+// ruledHosts is how many entries at the end of NetworkDeny are the organisation's.
+func (rc *RunConfig) ruledHosts() (n int) {
+	for _, o := range rc.Organisation {
+		if o.Key == "sandbox.network_deny" {
+			n++
+		}
+	}
+	return n
+}
+
+// written is where the profile says a key; the zero Pos for what a flag or nobody says.
+func (r *resolver) written(key string) strict.Pos {
+	for _, o := range (&Profile{src: *r.s}).Origins() {
+		if o.Key == key || strings.HasPrefix(o.Key, key+".") || o.Key == "sandbox.network" && key == "sandbox.network_mode" {
+			return strict.Pos{File: o.File, Line: o.Line}
+		}
+	}
+	return strict.Pos{}
+}
+
+// capped are the limits of a run under those of an organisation: what nobody asked for is
+// its default, and nothing is beyond its maximum.
+func (r *resolver) capped(asked Limits) Limits {
+	o := r.c.Organisation
+	if o == nil {
+		return asked
+	}
+	out := asked.Or(o.DefaultLimits.Limits())
+	for _, l := range o.DefaultLimits.Fields() {
+		if l.Number.Set && *asked.field(l.Name) == "" {
+			r.ruled("sandbox.limits."+l.Name, strconv.Quote(string(l.Number.V)), l.Number.At)
+		}
+	}
+	for _, l := range o.MaxLimits.Fields() {
+		if now := out.field(l.Name); l.Number.Set && l.below(*now) {
+			*now = string(l.Number.V)
+			r.ruled("sandbox.limits."+l.Name, strconv.Quote(*now), l.Number.At)
+		}
+	}
+	return out
+}
+
+// cappedTime is the time limit of a run under that of an organisation; 0 is none.
+func (r *resolver) cappedTime(asked time.Duration) time.Duration {
+	o := r.c.Organisation
+	if o == nil || !o.MaxTimeout.Set {
+		return asked
+	}
+	most := time.Duration(o.MaxTimeout.V) * time.Second
+	if asked > 0 && asked <= most {
+		return asked
+	}
+	r.ruled("output.timeout_seconds", strconv.FormatInt(o.MaxTimeout.V, 10), o.MaxTimeout.At)
+	return most
+}
+
+// limits reports whether the organisation limits boxes, which a host then has to hold.
+func (o *Organisation) limits() bool {
+	return o != nil && (o.DefaultLimits.Limits().Any() || o.MaxLimits.Limits().Any())
+}
+
+// below reports whether a maximum is below what was asked for; "" is no limit.
+func (l LimitField) below(asked string) bool {
+	most, ok := l.amount(string(l.Number.V))
+	n, good := l.amount(asked)
+	return ok && (!good || most < n)
+}
+
+// amount is the value of a limit as a number.
+func (l LimitField) amount(text string) (uint64, bool) {
+	switch l.Name {
+	case "cpu":
+		return Processors(text)
+	case "pids", "files":
+		n, err := strconv.ParseUint(text, 10, 31)
+		return n, err == nil
+	}
+	return Bytes(text)
+}

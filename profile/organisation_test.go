@@ -1,0 +1,102 @@
+package profile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// TestOrganisation: each word of [forbid] grants refuses the box that has that grant, and no
+// other; limits are lowered and never raised.
+func TestOrganisation(t *testing.T) {
+	for word, text := range map[string]string{
+		"full-network": "[sandbox]\nnetwork = true", "ask-network": "[sandbox]\nnetwork_mode = \"ask\"",
+		"host-ports": "[sandbox]\nhost_ports = [\"5432\"]", "host-sockets": "[sandbox]\nallow = [\"ssh-agent\"]",
+		"clipboard": "[sandbox]\nclipboard = true", "devices": "[sandbox]\ndevices = [\"kvm\"]",
+		"writable-outside": "[mounts]\n\"/usr/share\" = \"rw\"", "git-rw": "[sandbox]\ngit_dir = \"rw\"",
+		"weaker-layers": "[sandbox]\nlandlock = \"off\"",
+	} {
+		for _, forbidden := range ForbiddenGrants() {
+			w, p := resolveWorld(t, text)
+			c := w.context()
+			c.Organisation = &Organisation{Grants: strict.List{Items: []strict.Item{{Text: forbidden, At: strict.Pos{File: OrganisationFile, Line: 7}}}}}
+			_, err := p.Resolve(c)
+			refused := err != nil && strings.Contains(err.Error(), "forbidden by /etc/inner/config.toml:7 (forbid.grants \""+forbidden+"\")")
+			if refused != (word == forbidden) {
+				t.Errorf("%s forbidden, the profile has %s: %v", forbidden, word, err)
+			}
+		}
+	}
+	for _, f := range forbiddables() {
+		if f.word == "own-capabilities" {
+			if key, _ := f.has(&RunConfig{Capabilities: []string{"claude"}}); key != "" {
+				t.Error("claude is taken for a capability of a config.toml")
+			}
+			if key, _ := f.has(&RunConfig{Capabilities: []string{"claude", "mine"}}); key != "capabilities" {
+				t.Error("a capability of a config.toml is not found")
+			}
+		}
+	}
+}
+
+// TestOrganisationTime: a run that asks for no time limit, or for a longer one, by its profile or
+// by a flag, has that of the organisation, with its line; a shorter one stays.
+func TestOrganisationTime(t *testing.T) {
+	o := &Organisation{MaxTimeout: strict.Int{V: 60, Set: true, At: strict.Pos{File: OrganisationFile, Line: 3}}}
+	for _, c := range []struct {
+		asked string
+		flag  time.Duration
+		want  time.Duration
+		ruled int
+	}{{"", 0, time.Minute, 1}, {"timeout_seconds = 0", 0, time.Minute, 1}, {"timeout_seconds = 61", 0, time.Minute, 1}, {"timeout_seconds = 60", 0, time.Minute, 0}, {"timeout_seconds = 5", 0, 5 * time.Second, 0}, {"timeout_seconds = 5", time.Hour, time.Minute, 1}, {"", 2 * time.Second, 2 * time.Second, 0}} {
+		w, p := resolveWorld(t, "[output]\n"+c.asked)
+		free := w.context()
+		if c.flag > 0 {
+			free.Overrides.Timeout = &c.flag
+		}
+		under := free
+		under.Organisation = o
+		rc, err := p.Resolve(under)
+		must(t, err)
+		if rc.Output.Timeout != c.want || len(rc.Organisation) != c.ruled {
+			t.Errorf("%q, flag %s: %s, ruled by %v", c.asked, c.flag, rc.Output.Timeout, rc.Organisation)
+		}
+		before, err := p.Resolve(free)
+		must(t, err)
+		for _, d := range [][2]RunConfig{{before, rc}, {rc, before}} {
+			if wider, _ := DiffGrants(Grants(d[0]), Grants(d[1])); len(wider) > 0 {
+				t.Errorf("%q, flag %s: what was allowed before asks again: %v", c.asked, c.flag, wider)
+			}
+		}
+	}
+}
+
+// TestOrganisationLimits: what is asked for is lowered and never raised, what nobody asks for
+// is the default, and a limit of the organisation is not left to what the host can hold.
+func TestOrganisationLimits(t *testing.T) {
+	number := func(s string) strict.Number { return strict.Number{V: strict.Scalar(s), Set: true} }
+	o := &Organisation{DefaultLimits: LimitsTable{Memory: number("1G"), Files: number("100")}, MaxLimits: LimitsTable{Memory: number("2G"), CPU: number("150%"), Pids: number("50")}}
+	for asked, want := range map[string]Limits{
+		``:                                 {Memory: "1G", CPU: "150%", Pids: "50", Files: "100"},
+		`memory = "4096M"` + "\ncpu = 1":   {Memory: "2G", CPU: "1", Pids: "50", Files: "100"},
+		`memory = "2048M"` + "\npids = 51": {Memory: "2048M", CPU: "150%", Pids: "50", Files: "100"},
+		`files = 20` + "\ndisk = \"1G\"\ncpu = 2": {Memory: "1G", CPU: "150%", Pids: "50", Files: "20", Disk: "1G"},
+	} {
+		w, p := resolveWorld(t, "[sandbox]\nlimits_required = false\n[sandbox.limits]\n"+asked)
+		c := w.context()
+		c.Organisation = o
+		rc, err := p.Resolve(c)
+		must(t, err)
+		if rc.Limits != want || rc.LimitsLoose {
+			t.Errorf("%s: %+v, loose %v", asked, rc.Limits, rc.LimitsLoose)
+		}
+		before, err := p.Resolve(w.context())
+		must(t, err)
+		before.LimitsLoose = rc.LimitsLoose
+		if wider, _ := DiffGrants(Grants(before), Grants(rc)); len(wider) > 0 {
+			t.Errorf("%s: what was allowed before asks again: %v", asked, wider)
+		}
+	}
+}
