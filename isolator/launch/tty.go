@@ -76,29 +76,35 @@ func ours(fd int) bool {
 		if c := e.Name()[0]; c < '0' || c > '9' {
 			continue
 		}
-		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue
-		}
-		// After the name: state, parent, group, session, terminal (proc_pid_stat(5)).
-		_, rest, _ := bytes.Cut(stat, []byte(") "))
-		f := bytes.Fields(rest)
-		// The leader of a session has its terminal as long as anybody in it has. One whom
-		// this PID namespace does not show has the number 0.
-		if len(f) < 5 || string(f[3]) != e.Name() && string(f[3]) != "0" || string(f[4]) != strconv.FormatUint(uint64(device), 10) {
-			continue
-		}
-		if !ofAnotherPts("/proc/"+e.Name(), device, uint64(st.Dev)) {
-			return false
+		// A process that ends cannot be looked into, and has lost the terminal a moment later.
+		for try := 0; leads(e.Name(), device) && !ofAnotherPts("/proc/"+e.Name(), device, uint64(st.Dev)); try++ {
+			if try == 20 {
+				return false
+			}
+			time.Sleep(time.Millisecond)
 		}
 	}
 	return true
 }
 
+// leads reports whether a process leads a session whose controlling terminal has this number.
+// The leader has its terminal as long as anybody in the session has.
+func leads(pid string, device uint32) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return false
+	}
+	// After the name: state, parent, group, session, terminal (proc_pid_stat(5)).
+	_, rest, _ := bytes.Cut(stat, []byte(") "))
+	f := bytes.Fields(rest)
+	// A session whose leader this PID namespace does not show has the number 0.
+	return len(f) >= 5 && (string(f[3]) == pid || string(f[3]) == "0") && string(f[4]) == strconv.FormatUint(uint64(device), 10)
+}
+
 // ofAnotherPts reports whether the terminal of a process, which has the number of ours, is one
 // of another instance of devpts: each instance counts from 0, and each box has one
 // (devpts, Documentation/filesystems/devpts.rst). Proc is the process's folder in /proc, and
-// instance the file system of our terminal. What cannot be seen is taken for ours.
+// instance the file system of our terminal. What cannot be seen is not.
 func ofAnotherPts(proc string, device uint32, instance uint64) bool {
 	if major := unix.Major(uint64(device)); major < 136 || major > 143 { // UNIX98_PTY_SLAVE_MAJOR
 		return false
