@@ -58,7 +58,7 @@ func TestFindProjectWorktree(t *testing.T) {
 		{"no commondir", []step{symlink("x", common)}, "tree", `tree is none: "ROOT/proj/.git/worktrees/n/commondir" cannot be read: too many levels of symbolic links`},
 		{"a link for gitdir", []step{move(back, "real"), symlink("ROOT/real", back)}, "tree", `tree is none: "ROOT/proj/.git/worktrees/n/gitdir" cannot be read: too many levels of symbolic links`},
 		{"a link on the way", []step{move("proj", "real"), symlink("real", "proj")}, "tree", `tree is none: "ROOT/proj" is a link`},
-		{"two lines", []step{write(back, "ROOT/tree/.git\n/x\n")}, "tree", `tree is none: "ROOT/proj/.git/worktrees/n/gitdir" cannot be read: not a file of git's`},
+		{"two lines", []step{write(back, "ROOT/tree/.git\n/x\n")}, "tree", `tree is none: "ROOT/proj/.git/worktrees/n/gitdir" cannot be read: git does not write such a file`},
 		{"others can write it", []step{mode(back, 0o666)}, "tree", `tree is none: "ROOT/proj/.git/worktrees/n/gitdir" can be changed by everyone (mode 0666)`},
 		{"others can write the worktree", []step{mode("tree", 0o777)}, "tree", `tree is none: "ROOT/tree" can be changed by everyone (mode 0777)`},
 		{"others can exchange it", []step{write("open/x", ""), mode("open", 0o777), move("tree", "open/tree"), write(back, "ROOT/open/tree/.git\n")}, "open/tree", `open/tree is none: "ROOT/open" can be changed by everyone (mode 0777)`},

@@ -11,7 +11,7 @@ import (
 type Refusal struct {
 	Msg  string
 	Hint string // "" when there is nothing to type
-	Code int    // the exit code, see docs: 2, 125, 126 or 127
+	Code int    // the exit code, as docs/architecture.md lists them: 2, 125, 126 or 127
 	Kind string // what sort of fault it is for a program that reads it, one of Kinds; "" follows from Code
 }
 
@@ -24,11 +24,11 @@ const (
 	KindNoSandbox  = "no_sandbox"  // the box cannot be made here
 	KindLimits     = "limits"      // a limit cannot be held, or is too small for the box
 	KindWorkdir    = "workdir"     // the folder cannot be used, or is not in the box
-	KindTimeout    = "timeout"     // the time was over
+	KindTimeout    = "timeout"     // the timeout was reached
 	KindBackend    = "backend"     // what makes boxes is missing
 )
 
-// KindOf is the kind of an error: that of its refusal, or what its code says.
+// KindOf is the kind of an error: that of its refusal, or the one that its exit code implies.
 func KindOf(err error) string {
 	r := AsRefusal(err)
 	switch {

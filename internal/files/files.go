@@ -1,9 +1,9 @@
 // Package files reads and writes files that other programs may write too, or may have
 // planted.
 //
-// Written is a file whole or not at all. Either writers take turns under a lock, and
+// A file is written whole or not at all. Either writers take turns under a lock, and
 // nothing is flushed to the device, so that after a power cut a file may be the old
-// one, or empty, and who reads must refuse an empty one:
+// one, or empty, and its reader must refuse an empty one:
 //
 //	unlock, err := files.Lock(filepath.Join(dir, ".lock"))
 //	if err != nil { ... }
@@ -15,7 +15,7 @@
 // or Write and Create, which need no lock and flush. Readers take no lock and always
 // see one complete version.
 //
-// Read is a regular file of at most so many bytes, and nobody is waited for.
+// Read and Head take regular files only, up to a number of bytes, and never block.
 package files
 
 import (
@@ -28,7 +28,7 @@ import (
 	"syscall"
 )
 
-// ErrNotRegular is a link, a folder, a pipe, a socket or a device.
+// ErrNotRegular says that a path leads to a link, a folder, a pipe, a socket or a device.
 var ErrNotRegular = errors.New("not a regular file")
 
 // Links says what becomes of a link at the end of a path.
@@ -84,7 +84,8 @@ func Head(path string, links Links, n int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, n))
 }
 
-// Real is a path without links, or the path as it is when something of it is missing.
+// Real is a path with its links resolved, or the path itself when that fails, for
+// instance because a part of it does not exist.
 func Real(p string) string {
 	if real, err := filepath.EvalSymlinks(p); err == nil {
 		return real
@@ -92,7 +93,7 @@ func Real(p string) string {
 	return p
 }
 
-// Exists reports whether something has a name, a link that leads nowhere included.
+// Exists reports whether there is something at a path, a dangling link included.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -25,8 +25,8 @@ func Swap(path string, old, data []byte) error {
 	return Rewrite(path, data)
 }
 
-// Rewrite gives a file another content, whole or not at all, and leaves its
-// mode. A link is not followed but refused: what it leads to is not ours.
+// Rewrite gives a file another content, whole or not at all, and keeps its
+// mode. A link is refused: what it leads to is not ours.
 func Rewrite(path string, data []byte) error {
 	st, err := os.Lstat(path)
 	if err != nil {

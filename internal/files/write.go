@@ -39,7 +39,7 @@ func Flock(f *os.File, how int) error {
 	return nil
 }
 
-// FlockFD is flock(2) of a descriptor, not given up for a signal.
+// FlockFD is flock(2) of a descriptor; a signal does not interrupt it.
 func FlockFD(fd, how int) error {
 	for {
 		if err := syscall.Flock(fd, how); !errors.Is(err, syscall.EINTR) {
@@ -96,8 +96,8 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 	return WriteIf(path, data, perm, func() error { return nil })
 }
 
-// WriteIf is Write unless still, which is called right before path is replaced, has an
-// error, which is returned.
+// WriteIf is Write, but calls still right before path is replaced: when that returns an
+// error, path stays as it was and the error is returned.
 func WriteIf(path string, data []byte, perm fs.FileMode, still func() error) error {
 	temp, err := beside(path, data, perm)
 	if err != nil {
@@ -112,9 +112,8 @@ func WriteIf(path string, data []byte, perm fs.FileMode, still func() error) err
 	return err
 }
 
-// Create is Write for a file that must not be there yet: else the error is
-// fs.ErrExist, and whatever is there stays. link(2) is what makes it so: rename(2)
-// replaces.
+// Create is Write for a file that must not exist yet: otherwise the error is
+// fs.ErrExist, and what is there stays. It uses link(2), because rename(2) replaces.
 func Create(path string, data []byte, perm fs.FileMode) error {
 	temp, err := beside(path, data, perm)
 	if err != nil {
@@ -137,7 +136,7 @@ func Create(path string, data []byte, perm fs.FileMode) error {
 	return err
 }
 
-// beside writes a temporary file in the folder of path.
+// beside writes a temporary file in the folder of path, flushed, and returns its path.
 func beside(path string, data []byte, perm fs.FileMode) (string, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600, O_EXCL
 	if err != nil {

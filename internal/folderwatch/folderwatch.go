@@ -17,8 +17,9 @@ const (
 	Rename = fsnotify.Rename
 )
 
-// ErrOverflow says that more has changed than was told of.
+// ErrOverflow says that events were lost, so anything may have changed.
 var ErrOverflow = fsnotify.ErrEventOverflow
 
-// New returns a watcher of nothing yet. It fails where the user has too many already.
+// New returns a watcher that watches nothing yet. It fails when the user has reached the
+// limit of watchers (inotify(7), max_user_instances).
 func New() (*Watcher, error) { return fsnotify.NewWatcher() }

@@ -3,12 +3,13 @@
 //
 // It promises that such a program cannot ask on the terminal, that it ends when its
 // context does, with everything in its session, and when inner is killed, and that
-// whatever it makes is for the user alone, whatever the umask. The last one matters
+// only the user can read what it makes, whatever the umask. The last one matters
 // where it works in the folder of a run: after inner was killed and the next run has
-// taken that folder away, npm and go, in the milliseconds they have left, make it
+// removed that folder, npm and go, in the milliseconds they have left, make it
 // again with all its parents.
 //
-// Where a container lets no thread have a umask of its own, the whole process must have that one.
+// In a container where no thread can have a umask of its own, Run fails unless the umask of
+// the whole process is 077.
 //
 // It does not promise that what such a program leaves in another session ends.
 package helper

@@ -49,14 +49,14 @@ func privateGroup(gid int) bool {
 	return err == nil && u.Gid == g.Gid && g.Name == u.Username
 }
 
-// Keeps says why someone other than the user or root could put something else in the place
-// of what lies in a folder, or "". Members of a group that can write it are trusted so far:
-// what they put there is theirs, and seen to be.
+// Keeps says why someone other than the user or root could replace what lies in a folder, or
+// "". A group that can write the folder does not count: what its members put there belongs to
+// them, which Fault finds.
 func Keeps(st fs.FileInfo) string {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	switch {
 	case !ok || !st.IsDir():
-		return "is no folder"
+		return "is not a folder"
 	case int(sys.Uid) != os.Geteuid() && sys.Uid != 0:
 		return fmt.Sprintf("belongs to user %d, not to you", sys.Uid)
 	case st.Mode().Perm()&0o002 != 0 && st.Mode()&fs.ModeSticky == 0:

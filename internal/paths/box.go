@@ -4,21 +4,21 @@ package paths
 const (
 	BoxDir    = "/run/inner"     // everything that is made for a run
 	BoxMarker = "/run/.innerenv" // how inner knows that it is in a box
-	BoxWhy    = "/run/.innerwhy" // what inner why answers from in the box
+	BoxWhy    = "/run/.innerwhy" // what `inner why` reads inside the box
 
 	BoxNoop      = BoxDir + "/noop"     // the noop shims, first on PATH
 	BoxBlocked   = BoxDir + "/blocked"  // a pipe to inner: one line for each blocked call
-	BoxStart     = BoxDir + "/start"    // start-up files of shells, and what the user's are read by
+	BoxStart     = BoxDir + "/start"    // start-up files of shells, which read the user's
 	BoxStartPath = BoxStart + "/path"   // a file for sh that puts the noop shims first
 	BoxOriginal  = BoxDir + "/original" // the host's start-up files that those cover
 
-	BoxGitConfig = BoxDir + "/gitconfig"  // the user's git settings, cleaned
-	BoxGit       = BoxDir + "/git"        // where the box reads the host's objects
-	BoxAgents    = BoxDir + "/agents"     // clones that have no place in the box's home
-	BoxShell     = BoxDir + "/shell"      // history, and what a shell reads to have it
-	BoxConnect   = BoxDir + "/connect"    // inner, as ssh's ProxyCommand
-	BoxSSH       = BoxDir + "/ssh_config" // where the system has no such file
-	BoxConf      = BoxDir + "/containers.conf"
+	BoxGitConfig = BoxDir + "/gitconfig"       // the user's git settings, cleaned
+	BoxGit       = BoxDir + "/git"             // where the box reads the host's objects
+	BoxAgents    = BoxDir + "/agents"          // clones that have no place in the box's home
+	BoxShell     = BoxDir + "/shell"           // history, and what a shell reads to have it
+	BoxConnect   = BoxDir + "/connect"         // inner, as ssh's ProxyCommand
+	BoxSSH       = BoxDir + "/ssh_config"      // where the system has no such file
+	BoxConf      = BoxDir + "/containers.conf" // settings of podman, see containers.conf(5)
 
 	BoxCaches    = BoxDir + "/caches"     // caches that have no place in the home
 	BoxGoModules = BoxDir + "/go-modules" // Go modules that the host has

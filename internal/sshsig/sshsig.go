@@ -25,7 +25,7 @@ type Key struct {
 	Blob string // as in a .pub file, base64
 }
 
-// ParseKey reads a line of a .pub file; what follows the key is passed over.
+// ParseKey reads a line of a .pub file and ignores what follows the key.
 func ParseKey(line string) (Key, error) {
 	words := strings.Fields(line)
 	if len(words) >= 2 {
@@ -34,13 +34,13 @@ func ParseKey(line string) (Key, error) {
 			return Key{words[0], words[1]}, nil
 		}
 	}
-	return Key{}, fmt.Errorf("%q is not the line of a public key of ssh, as in FILE.pub", line)
+	return Key{}, fmt.Errorf("%q is not a public key of ssh, a line as in FILE.pub", line)
 }
 
 // Line is the key as a .pub file has it.
 func (k Key) Line() string { return k.Type + " " + k.Blob }
 
-// Fingerprint is that of ssh-keygen -l.
+// Fingerprint is the one that ssh-keygen -l prints.
 func (k Key) Fingerprint() string {
 	data, _ := base64.StdEncoding.DecodeString(k.Blob) // it was, when the key was read
 	sum := sha256.Sum256(data)
@@ -58,7 +58,7 @@ func field(data []byte) (text []byte, ok bool) {
 	return data[4 : 4+binary.BigEndian.Uint32(data)], true
 }
 
-// Signer is the key that a signature says it was made with. The format is that of
+// Signer is the key that a signature says it was made with. The format is in
 // PROTOCOL.sshsig of OpenSSH: SSHSIG, a version, the key, …
 func Signer(signature []byte) (Key, error) {
 	text := strings.TrimSpace(string(signature))
@@ -109,7 +109,7 @@ func Verify(ctx context.Context, program string, key Key, namespace string, data
 	var complaint bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(data), &complaint
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("the signature does not hold: %s", first(complaint.String(), err))
+		return fmt.Errorf("the signature is not valid: %s", first(complaint.String(), err))
 	}
 	return nil
 }

@@ -1,9 +1,8 @@
 // Package tell is how the programs of inner speak to a person.
 //
 // The law of output: stdout is for what was asked for. Everything else goes to stderr by a
-// Teller, one line each, prefixed with "inner:". Text that is not ours is made visible, in
-// all output, by one function: visible.Text. Output is the net under everything that is
-// printed without it.
+// Teller, one line each, prefixed with "inner:". visible.Text makes text that is not ours
+// visible in all output; Output does it for what was printed without that.
 //
 //	stderr := tell.To(os.Stderr)
 //	tell.Teller{To: stderr}.Fail(err)
@@ -18,16 +17,15 @@ import (
 	"os"
 	"time"
 
-	"github.com/enr/inner/isolator/caller"
-
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/profile/strict"
 )
 
-// Output is standard output or error. It lets through in the same form what was printed
-// by visible.Text, and makes all else visible.
+// Output is standard output or error. What went through visible.Text already passes
+// unchanged; everything else is made visible.
 type Output struct {
 	visible.Writer
 	file *os.File
@@ -72,13 +70,13 @@ func JSON(w io.Writer, v any) error {
 // Teller tells a person something, a line for each call. It is a caller.Teller.
 type Teller struct{ To io.Writer }
 
-// Say tells what is the case.
+// Say states a fact.
 func (t Teller) Say(format string, args ...any) { t.line("inner: ", format, args) }
 
-// Warn tells what the person may not want.
+// Warn states something that the person may not want.
 func (t Teller) Warn(format string, args ...any) { t.line("inner: warning: ", format, args) }
 
-// Hint tells what can be typed.
+// Hint says what can be typed.
 func (t Teller) Hint(format string, args ...any) { t.line("inner: hint: ", format, args) }
 
 func (t Teller) line(prefix, format string, args []any) {
@@ -115,9 +113,8 @@ func (t Teller) FailAll(errs []error) {
 	}
 }
 
-// Progress shows how far something is, on one line of a terminal that is
-// rewritten, once it has taken a second. The line is gone after the function
-// it returns was called.
+// Progress shows how far something is, after its first second, on one line of a terminal
+// that is rewritten. stop removes the line.
 func (t Teller) Progress(what string, done, total func() int64) (stop func()) {
 	f, ok := FileOf(t.To)
 	if !ok || !caller.IsTerminal(f) {

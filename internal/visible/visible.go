@@ -1,14 +1,15 @@
 // Package visible escapes untrusted text before it is shown: names, contents and messages
 // that come from a project, a program or the network.
 //
-// What a terminal or a browser would obey, reorder or not draw at all becomes an escape: control bytes, marks of bidirectional text, characters of no width, variation
-// selectors, fillers that look like a blank, and bytes that are not UTF-8. All else
-// stays as it is. The form is the one that TOML and JSON know where they know one, so
-// that a string with an escape in it still means the same.
+// What a terminal or a browser would obey, reorder or not draw at all becomes an escape:
+// control bytes, marks of bidirectional text, characters of no width, variation selectors,
+// letters that look like a blank, and bytes that are not UTF-8. All else stays as it is. An
+// escape has the form of TOML and JSON where they have one, so that a string with an escape
+// in it still means the same.
 //
 //	visible.Text("a\u202eb")   // a\u202eb, ten characters
 //
-// Text and JSON are for values; Writer is the net under a whole output.
+// Text and JSON are for values; Writer is for a whole output.
 package visible
 
 import (
@@ -21,8 +22,8 @@ import (
 	"unicode/utf8"
 )
 
-// fillers count as letters, marks or symbols, and look like nothing.
-var fillers = &unicode.RangeTable{R16: []unicode.Range16{
+// blanks are letters, marks and symbols of Unicode that are drawn as nothing.
+var blanks = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x115f, Hi: 0x1160, Stride: 1},
 	{Lo: 0x17b4, Hi: 0x17b5, Stride: 1},
 	{Lo: 0x2800, Hi: 0x2800, Stride: 1},
@@ -30,7 +31,7 @@ var fillers = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
 }}
 
-// Shown reports whether a character is drawn, and where it stands.
+// Shown reports whether a character is drawn, at the place where it stands.
 func Shown(r rune) bool {
 	switch {
 	case r >= ' ' && r < 0x7f:
@@ -38,7 +39,7 @@ func Shown(r rune) bool {
 	case r < 0x80:
 		return false
 	}
-	return unicode.IsPrint(r) && !unicode.In(r, fillers, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	return unicode.IsPrint(r) && !unicode.In(r, blanks, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // Text returns s with everything in it visible. A tab stays; the end of a line does
@@ -63,13 +64,13 @@ func Text(s string) string {
 	return b.String()
 }
 
-// Line is Text for a message that must be one line: what ends one, and other control
-// characters, become a blank.
+// Line is Text for a message that must be one line: runs of control characters, ends of
+// lines among them, become a blank.
 func Line(s string) string {
 	return Text(strings.Join(strings.FieldsFunc(s, unicode.IsControl), " "))
 }
 
-// Lines is Text for a text of several lines, whose ends stay.
+// Lines is Text for a text of several lines: it keeps their ends.
 func Lines(s string) string {
 	if !strings.Contains(s, "\n") {
 		return Text(s)
@@ -125,10 +126,10 @@ func JSON(data []byte) []byte {
 type Writer struct {
 	To      io.Writer
 	Colours []string // "0", "31" …
-	rest    []byte   // the beginning of a character that was cut off
+	rest    []byte   // the first bytes of a character whose others were not written yet
 }
 
-// Write writes all of p; of a character that is not whole yet it keeps the beginning.
+// Write writes p, but keeps the first bytes of an incomplete character for the next call.
 func (w *Writer) Write(p []byte) (int, error) {
 	data := append(slices.Clip(w.rest), p...)
 	w.rest = nil

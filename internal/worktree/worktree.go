@@ -9,6 +9,7 @@
 package worktree
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -73,7 +74,7 @@ func At(top string) *Tree {
 	return t
 }
 
-// confirm asks the repository.
+// confirm returns an error unless the repository names this very worktree.
 func (t *Tree) confirm(pointer string) error {
 	dir, err := real(t.Dir)
 	switch {
@@ -139,7 +140,7 @@ func absolute(dir, p string) string {
 	return filepath.Join(dir, p)
 }
 
-// read returns the one line of a file that names a folder, without its end.
+// read returns the one line of a file that names a folder, without the newline.
 func read(path string) (string, error) {
 	fail := func(err error) (string, error) { return "", fmt.Errorf("%q cannot be read: %w", path, err) }
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -149,7 +150,7 @@ func read(path string) (string, error) {
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
 	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return fail(errors.Join(err, errors.New("not a plain file")))
+		return fail(cmp.Or(err, errors.New("not a regular file")))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxPointer+1))
 	text := strings.TrimRight(string(data), "\r\n")
@@ -157,13 +158,13 @@ func read(path string) (string, error) {
 	case err != nil:
 		return fail(err)
 	case len(data) > maxPointer, text == "", strings.ContainsAny(text, "\n\x00"):
-		return fail(errors.New("not a file of git's"))
+		return fail(errors.New("git does not write such a file"))
 	}
 	return text, nil
 }
 
 // real resolves the links of a path that root made, and refuses all others: what they lead
-// to can be exchanged by whoever made them.
+// to can be replaced by whoever made them.
 func real(path string) (string, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err == nil {
