@@ -20,7 +20,7 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK NFPM
 
 .DEFAULT_GOAL := build
-.PHONY: build test attack agents podman online mutate frozen check lint fmt generate demo bench fuzz setup package package-test site install uninstall clean help
+.PHONY: build test attack agents podman online docker mutate frozen check lint fmt generate demo bench fuzz setup package package-test site install uninstall clean help
 
 build: ## build bin/inner and bin/inner-attack, each one static binary
 	@mkdir -p bin
@@ -43,6 +43,11 @@ podman: ## install podman (100 MB), show it making containers in its sandbox, an
 	@contrib/setup.sh test podman
 	@$(MAKE) --no-print-directory build
 	@contrib/podman.sh $(ARGS)
+
+docker: ## install docker (300 MB), start a daemon of its own (as root), and show the sandboxes that it makes
+	@contrib/setup.sh test docker
+	@$(MAKE) --no-print-directory build
+	@contrib/docker.sh $(ARGS)
 
 attack: ## inner verify --attack with every profile, as a plain user and as root, under two umasks (10 minutes)
 	@contrib/setup.sh test

@@ -1,7 +1,7 @@
 #!/bin/bash
 # setup.sh GOAL...: make this machine able to reach a goal.
 #
-# Goals: test, agents, podman, lint, demo, bench, package, fleet, site. Each needs programs; what is missing is said
+# Goals: test, agents, podman, docker, lint, demo, bench, package, fleet, site. Each needs programs; what is missing is said
 # and then installed with apt-get, through sudo when the caller is not root.
 # Nothing that is present is touched, and a second run does nothing.
 #
@@ -25,7 +25,7 @@ die() {
 have() { command -v "$1" >/dev/null 2>&1; }
 
 [ "$(uname -s)" = Linux ] || die "inner runs on Linux only: it is made of bubblewrap and Linux namespaces"
-[ $# -gt 0 ] || die "usage: setup.sh test|agents|podman|lint|demo|bench|package|fleet|site ..."
+[ $# -gt 0 ] || die "usage: setup.sh test|agents|podman|docker|lint|demo|bench|package|fleet|site ..."
 
 # sbin is not on every plain user's PATH, and useradd lives there.
 PATH=$PATH:/usr/sbin:/sbin
@@ -100,6 +100,9 @@ for goal; do
 		# A static one, for an image of nothing else.
 		if ! have busybox || ldd "$(command -v busybox)" >/dev/null 2>&1; then want_always busybox-static; fi
 		;;
+	docker)
+		want dockerd docker.io
+		;;
 	package)
 		want dpkg-deb dpkg
 		want bsdtar libarchive-tools
@@ -138,7 +141,7 @@ for goal; do
 		want direnv direnv
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
 		;;
-	*) die "unknown goal \"$goal\": test, agents, podman, lint, demo, bench, package, fleet or site" ;;
+	*) die "unknown goal \"$goal\": test, agents, podman, docker, lint, demo, bench, package, fleet or site" ;;
 	esac
 done
 

@@ -25,6 +25,7 @@ else
 	printf 'inner: not run here: Gemini CLI, Codex and opencode themselves (make agents)\n' >&2
 fi
 [ -n "${INNER_TEST_PODMAN-}" ] || printf 'inner: not run here: podman in a box (make podman)\n' >&2
+[ -n "${INNER_TEST_DOCKER-}" ] || printf 'inner: not run here: sandboxes that docker makes (make docker)\n' >&2
 [ -n "${INNER_TEST_ONLINE-}" ] || printf 'inner: not run here: the registries of the world through a list of hosts (make online)\n' >&2
 [ -n "${INNER_TEST_GIT-}" ] || printf 'inner: not run here: all git commands in all layouts, and four fifths of the attacks on a repository (INNER_TEST_GIT=1)\n' >&2
 [ -n "${INNER_TEST_CALLS-}" ] || printf 'inner: not run here: a thousand calls of the library from fifty goroutines, and ten thousand of one inner exec --serve (INNER_TEST_CALLS=1)\n' >&2

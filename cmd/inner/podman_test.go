@@ -19,7 +19,7 @@ func TestPodman(t *testing.T) {
 		t.Skip("make podman runs it")
 	}
 	need(t, "podman", "crun", "busybox", "newuidmap", "pgrep")
-	podmanScripts(t, "podman")
+	podmanScripts(t, "podman", "podman")
 }
 
 // Boxes that podman makes, of an image that contrib/podman.sh made.
@@ -28,7 +28,16 @@ func TestPodmanMakesBoxes(t *testing.T) {
 		t.Skip("make podman runs it")
 	}
 	need(t, "podman", "runc", "newuidmap", "pgrep", "bwrap", "script")
-	podmanScripts(t, "container")
+	podmanScripts(t, "container", "podman")
+}
+
+// The same boxes, made by docker. Its daemon is one that contrib/docker.sh started.
+func TestDockerMakesBoxes(t *testing.T) {
+	if os.Getenv("INNER_TEST_DOCKER") == "" {
+		t.Skip("make docker runs it")
+	}
+	need(t, "docker", "pgrep", "bwrap", "script")
+	podmanScripts(t, "container", "docker")
 }
 
 // The same where there is no bwrap.
@@ -37,10 +46,10 @@ func TestPodmanIsChosen(t *testing.T) {
 		t.Skip("make podman runs it")
 	}
 	need(t, "podman", "runc", "newuidmap")
-	podmanScripts(t, "nobwrap")
+	podmanScripts(t, "nobwrap", "podman")
 }
 
-func podmanScripts(t *testing.T, dir string) {
+func podmanScripts(t *testing.T, dir, engine string) {
 	p := scripts(dir)
 	setup := p.Setup
 	p.Setup = func(e *testscript.Env) error {
@@ -60,7 +69,8 @@ func podmanScripts(t *testing.T, dir string) {
 		}
 		e.Setenv("XDG_RUNTIME_DIR", short)
 		// podman looks up its user by $USER.
-		e.Vars = append(e.Vars, "PROFILES="+profiles, "UID="+me.Uid, "USER="+me.Username, "IMAGE_TAR="+os.Getenv("INNER_TEST_IMAGE"))
+		e.Vars = append(e.Vars, "PROFILES="+profiles, "UID="+me.Uid, "USER="+me.Username, "IMAGE_TAR="+os.Getenv("INNER_TEST_IMAGE"),
+			"ENGINE="+engine, "DOCKER_HOST=unix://"+os.Getenv("INNER_TEST_DOCKER"))
 		e.Defer(func() {
 			forgetImages(e.Vars)
 			_ = os.RemoveAll(short)
