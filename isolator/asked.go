@@ -14,16 +14,16 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// Asked is what runs in the place of the program of a profile. Argv or Line is set.
+// Asked is what runs instead of the profile's program. Either Argv or Line is set.
 type Asked struct {
 	Argv    []string
-	Line    string            // for the shell of the box
-	Dir     string            // of the box, to start in; "" is that of the session, or of the profile
-	Env     map[string]string // on top of that of the profile
-	Timeout time.Duration     // less than the profile's; 0 is the profile's
+	Line    string            // a command line for the shell of the box
+	Dir     string            // box path to start in; "" is the session's folder, or else the profile's
+	Env     map[string]string // in addition to the profile's variables
+	Timeout time.Duration     // counts when it is shorter than the profile's; 0 is the profile's
 }
 
-// Into completes a call whose profile comes to spec. s is its session, nil for none.
+// Into completes a call whose profile resolves to spec. s is its session, or nil.
 func (q Asked) Into(c *Call, who *caller.Caller, spec profile.RunConfig, s *session.Session) error {
 	if s != nil {
 		c.Tmp, c.Start, c.OrElse, c.By.Session = s.Tmp, s.Last, true, s.ID
@@ -54,25 +54,25 @@ func (q Asked) Into(c *Call, who *caller.Caller, spec profile.RunConfig, s *sess
 	return nil
 }
 
-// shellWords is how a command line is run: by bash where the box has one, else by sh. In a
-// session the shell leaves the folder that it ended in.
+// shellWords returns the arguments that run a command line: with bash where the box has it, else
+// with sh. In a session the shell writes the folder that it ended in to session.LastFile.
 func shellWords(c *caller.Caller, line string, spec profile.RunConfig, inSession bool) []string {
 	sh := "sh"
-	if spec.Container() { // what of the host's is not in its image
-		sh = "sh"
-	} else if _, err := c.FindReal("bash", plan.BoxPath(spec, c.Getenv("PATH"))); err == nil {
-		sh = "bash"
+	if !spec.Container() { // an image need not have the host's bash
+		if _, err := c.FindReal("bash", plan.BoxPath(spec, c.Getenv("PATH"))); err == nil {
+			sh = "bash"
+		}
 	}
 	if !inSession {
 		return []string{sh, "-c", line}
 	}
-	// The line itself is shifted away, so that it sees no argument. A call before may have
-	// left a FIFO there, which would keep this one for ever.
+	// shift hides the line from itself: it sees no arguments. An earlier call may have left a
+	// FIFO at LastFile, on which this one would block for ever.
 	return []string{sh, "-c", "trap '[ -p " + session.LastFile + " ] || pwd -P >" + session.LastFile + " 2>/dev/null' EXIT; eval \"shift\n$1\"", sh, line}
 }
 
-// SessionProject is the project that sessions of a place belong to: its root, or outside of
-// projects the folder.
+// SessionProject is what sessions of a place belong to: the root of its project, or the folder
+// itself outside of projects.
 func SessionProject(pl settings.Place) string {
 	if root := pl.Root(); root != "" {
 		return root

@@ -21,19 +21,19 @@ import (
 	"github.com/enr/inner/isolator/streams"
 )
 
-// Cmd is one program in a box of its own. Its fields are set before Start or Run, which may be
-// called once.
+// Cmd is one program in a box of its own. Set its fields before Start or Run; either may be
+// called once. Exactly one of Argv and Line is set.
 type Cmd struct {
-	Argv []string // the program and its arguments; or
+	Argv []string // the program and its arguments
 	Line string   // a command line for the shell of the box
 
-	Dir     string            // the folder of the box to start in; "" is that of the profile, or of the session
-	Env     map[string]string // variables on top of those of the profile
-	Timeout time.Duration     // less than the profile's; 0 is the profile's
-	Actor   string            // for whom, in the audit log
+	Dir     string            // box path to start in; "" is the session's folder, or else the profile's
+	Env     map[string]string // in addition to the profile's variables
+	Timeout time.Duration     // counts when it is shorter than the profile's; 0 is the profile's
+	Actor   string            // on whose behalf, for the audit log
 
-	// Stdin nil is /dev/null, Stdout and Stderr nil are read and dropped. A *os.File is handed
-	// to the program as it is, everything else by a pipe.
+	// A nil Stdin is /dev/null; output to a nil Stdout or Stderr is discarded. The program gets
+	// a *os.File itself and everything else through a pipe.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
@@ -44,32 +44,33 @@ type Cmd struct {
 	err  error
 }
 
-// Result is what a program came to.
+// Result says how a program ended.
 type Result struct {
 	Code     int    // the exit code; 128+N after signal N, 124 at the time limit
-	Signal   string // that ended it, as "SIGTERM"; ""
+	Signal   string // the signal that ended it, such as "SIGTERM"; else ""
 	TimedOut bool
 
 	Run      string        // the id of the run, as in the audit log
-	Took     time.Duration // with the making of the box
-	Limits   []string      // that were reached, in words
-	Hosts    []string      // that were asked for and refused
+	Took     time.Duration // includes making the box
+	Limits   []string      // limits that were reached, in words
+	Hosts    []string      // hosts that were requested and refused
 	Blocked  []string      // commands that [noop] blocked
-	Warnings []string
+	Warnings []string      // of this run; those of Load are not kept
 }
 
-// Command is a program with its arguments in a box. When ctx is done the whole box is killed.
+// Command returns a Cmd that runs a program with its arguments. When ctx is done, the whole box
+// is killed.
 func (p *Profile) Command(ctx context.Context, argv ...string) *Cmd {
 	return &Cmd{p: p, ctx: ctx, Argv: argv}
 }
 
-// Shell is a command line in a box, for bash where the box has one, else for sh.
+// Shell returns a Cmd that runs a command line with bash where the box has it, else with sh.
 func (p *Profile) Shell(ctx context.Context, line string) *Cmd {
 	return &Cmd{p: p, ctx: ctx, Line: line}
 }
 
-// Run starts the program and waits for its end. The error is a *Refusal, and then the program
-// has not run; a program that fails is no error.
+// Run starts the program and waits for its end. An error is a *Refusal and means that the program
+// did not run; a program that fails is no error.
 func (c *Cmd) Run() (Result, error) {
 	if err := c.Start(); err != nil {
 		return Result{}, err
@@ -77,7 +78,7 @@ func (c *Cmd) Run() (Result, error) {
 	return c.Wait()
 }
 
-// Start begins to make the box, and returns. Wait says whether the program started.
+// Start begins to make the box and returns at once. Wait says whether the program started.
 func (c *Cmd) Start() error {
 	if c.done != nil {
 		return refused(usage("this Cmd was started before"))
@@ -91,15 +92,15 @@ func (c *Cmd) Start() error {
 	c.done = make(chan struct{})
 	go func() {
 		defer close(c.done)
-		// For good: the thread ends with this goroutine, and with it what the launcher has
-		// changed of it. A box dies with the thread that started it.
+		// Never unlocked: the thread ends with this goroutine, and with it what the launcher
+		// changed about it. A box dies with the thread that started it.
 		runtime.LockOSThread()
 		c.err = refused(c.run())
 	}()
 	return nil
 }
 
-// Wait waits for the end of a program that was started.
+// Wait waits until the program has ended. The error is as that of Run.
 func (c *Cmd) Wait() (Result, error) {
 	if c.done == nil {
 		return Result{}, refused(usage("this Cmd was not started"))
@@ -108,7 +109,7 @@ func (c *Cmd) Wait() (Result, error) {
 	return c.res, c.err
 }
 
-// run is the call, on a thread of its own.
+// run makes the call, on a thread of its own.
 func (c *Cmd) run() (err error) {
 	began, notes := time.Now(), new(caller.Notes)
 	defer func() {
@@ -156,7 +157,7 @@ func (c *Cmd) openSession() (*session.Session, error) {
 	return session.Open(c.p.caller.SessionsDir(), session.Key{ID: c.p.session, Project: SessionProject(c.p.place), Profile: c.p.profile.Path})
 }
 
-// join gives the box its standard streams. finish returns when all output was handed on.
+// join gives the box its standard streams. finish waits until all output has been passed on.
 func (c *Cmd) join(who *caller.Caller) (finish func(), err error) {
 	var closers []func()
 	finish = func() {
@@ -201,7 +202,7 @@ func (c *Cmd) join(who *caller.Caller) (finish func(), err error) {
 	return finish, nil
 }
 
-// call is the Cmd as Run takes it.
+// call turns the Cmd into what Run takes.
 func (c *Cmd) call(s *session.Session) (Call, error) {
 	for name, v := range c.Env {
 		if strings.ContainsAny(name, "=\x00") || name == "" || strings.ContainsRune(v, 0) {
@@ -219,7 +220,7 @@ func (c *Cmd) call(s *session.Session) (Call, error) {
 	return call, err
 }
 
-// ended fills in what the program came to.
+// ended fills in the result.
 func (c *Cmd) ended(out features.Outcome) {
 	r := &c.res
 	r.Code, r.TimedOut, r.Limits = out.Code, out.TimedOut, out.Limits

@@ -22,13 +22,13 @@ import (
 	"github.com/enr/inner/profile/config"
 )
 
-// mainCalled says that this process lets Main have the first word, so that it can be
-// started again as the supervisor of a box.
+// mainCalled says that this process called Main, so it can be started again as the supervisor
+// of a box.
 var mainCalled bool // allowed: written once, by Main
 
-// Main is the first line of the main function of a program that makes boxes: the program is
-// started again as the supervisor of each box, and Main does not return there. In a normal
-// process it does nothing and returns.
+// Main must be the first call in the main function of a program that makes boxes. The program is
+// started again as the supervisor of each box, and there Main does not return. In a normal
+// process it returns at once.
 func Main() {
 	switch {
 	case launch.IsBox(os.Args):
@@ -47,16 +47,16 @@ func Main() {
 
 // Options say which profile, and where. Exactly one of Name, File, Role and TOML is set.
 type Options struct {
-	Name string // of a profile, as `inner run -p NAME`; one of a project has to be allowed
-	File string // the path of one: the caller's own word, as `inner run -p ./FILE`
-	Role string // of the table [roles] that is in force in Dir
-	TOML []byte // the text of one, the caller's own word
+	Name string // the name of a profile, as in `inner run -p NAME`; a project's must be allowed
+	File string // the path of a profile, as in `inner run -p ./FILE`: needs no permission
+	Role string // a role of the table [roles] that is in force in Dir
+	TOML []byte // the text of a profile: needs no permission
 
-	Dir     string // the folder it is about; "" is the current one
-	Session string // calls share a /tmp and a working folder; "" for none
+	Dir     string // the working folder, on the host; "" is the current one
+	Session string // the session whose /tmp and last folder the calls share; "" for none
 
-	// Inner is the path of an inner binary that is the supervisor of boxes, for a program that
-	// cannot call Main first.
+	// Inner is the absolute path of an inner binary that supervises the boxes, for a program
+	// that cannot call Main first.
 	Inner string
 }
 
@@ -70,7 +70,7 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Msg }
 
-// refused is an error as a *Refusal.
+// refused turns an error into a *Refusal.
 func refused(err error) error {
 	if err == nil {
 		return nil
@@ -90,7 +90,7 @@ func usage(format string, args ...any) error {
 // It does not change, and may be used by several goroutines.
 type Profile struct {
 	caller   *caller.Caller
-	settings *settings.Settings // nobody reads more with these: each call has its own, see With
+	settings *settings.Settings // read by Load alone: each call has its own, see With
 	profile  *profile.Profile
 	context  profile.Context
 	spec     profile.RunConfig
@@ -98,10 +98,10 @@ type Profile struct {
 	place    settings.Place
 	commands config.Commands // [commands] in force
 	session  string
-	from     []string // how `inner exec` is told the profile; nil for one from a text
+	from     []string // the flags that name the profile to `inner exec`; nil for Options.TOML
 }
 
-// Load loads a profile, and refuses one that would not run: that is not allowed, grants more
+// Load loads a profile. It refuses one that would not run because it is not allowed, grants more
 // than was allowed, or is not valid. It starts no process. The error is a *Refusal.
 func Load(ctx context.Context, o Options) (*Profile, error) {
 	p, err := load(o)
@@ -154,7 +154,7 @@ func load(o Options) (*Profile, error) {
 	return p, p.resolve()
 }
 
-// resolve completes a profile that was chosen.
+// resolve resolves the profile that was chosen, and checks that it is allowed as it is.
 func (p *Profile) resolve() (err error) {
 	if p.context, err = p.settings.Context(p.place, profile.Overrides{Interactive: new(bool)}, false); err != nil {
 		return err
@@ -165,8 +165,9 @@ func (p *Profile) resolve() (err error) {
 	return p.settings.AsAllowed(p.profile, p.context, p.spec)
 }
 
-// commanded is the profile that a command runs in: another one where [commands] says so.
-// With variables of the caller's a name can mean another program, and has none.
+// commanded returns the profile that a command runs in: another one where [commands] says so.
+// That table does not count for a command with variables of its own: with those, a name can mean
+// another program.
 func (p *Profile) commanded(c *Cmd) (*Profile, error) {
 	table := p.commands
 	if len(c.Env) > 0 {
@@ -216,19 +217,19 @@ func (p *Profile) choose(o Options) (err error) {
 	}
 }
 
-// Name is that of the profile.
+// Name returns the name of the profile.
 func (p *Profile) Name() string { return p.profile.Name }
 
-// Place is what the box has of a path of the host.
+// Place says what the box has at a path of the host.
 type Place struct {
-	Box    string // the path in the box, links resolved as there; "" when it has none
+	Box    string // the path in the box, with links resolved there; "" when it has none
 	Access string // "rw", "ro", "hidden", "absent" or "outside"
-	Key    string // of the profile language that decides, or of the table of resources
-	From   string // FILE:LINE that says so, or in words where no file does
+	Key    string // the deciding key of the profile language, or of the table of resources
+	From   string // where that is written, FILE:LINE, or in words where no file says it
 }
 
-// Classify says what the box has of a path of the host, as `inner why` does. It looks at the
-// host anew, and makes nothing. The error is a *Refusal: the box would not start.
+// Classify says what the box has at a path of the host, as `inner why` does. It looks at the
+// host again, and creates nothing. The error is a *Refusal: the box would not start.
 func (p *Profile) Classify(host string) (Place, error) {
 	if !filepath.IsAbs(host) {
 		host = filepath.Join(p.place.Cwd, host)
@@ -245,13 +246,16 @@ func (p *Profile) Classify(host string) (Place, error) {
 	return Place{Box: box, Access: string(a.Access), Key: a.Key, From: a.From}, nil
 }
 
-// Args returns the words of a command that runs argv in a box of the profile, for a program
-// that starts processes in a way of its own: `inner exec` and its arguments. The words have
-// everything that Command does, and read the profile again. dir is the folder it is about, on
-// the host; "" is that of Load. The error is a *Refusal.
+// Args returns a command line that runs argv in a box of the profile, for a program that starts
+// processes in its own way: `inner exec` and its arguments. It does everything that Command does,
+// but reads the profile again. dir is the working folder, on the host; "" is that of Load. The
+// error is a *Refusal.
 func (p *Profile) Args(dir string, argv ...string) ([]string, error) {
-	if len(argv) == 0 || argv[0] == "" {
+	switch {
+	case len(argv) == 0 || argv[0] == "":
 		return nil, refused(usage("argv is empty"))
+	case p.from == nil:
+		return nil, refused(usage("Options.TOML cannot be passed to another process: use Options.File"))
 	}
 	if dir == "" {
 		dir = p.place.Cwd
@@ -267,9 +271,6 @@ func (p *Profile) Args(dir string, argv ...string) ([]string, error) {
 		}
 	}
 	words := append([]string{program, "exec"}, p.from...)
-	if p.from == nil {
-		return nil, refused(usage("another process cannot be told a profile that was loaded from Options.TOML: use Options.File"))
-	}
 	if p.session != "" {
 		words = append(words, "--session", p.session)
 	}

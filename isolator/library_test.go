@@ -258,6 +258,11 @@ func TestStartsNothing(t *testing.T) {
 	for range 2 {
 		load(t, isolator.Options{Name: "tools"})
 	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := isolator.Probe(ended); !errors.As(err, new(*isolator.Refusal)) {
+		t.Errorf("a cancelled probe: %v", err)
+	}
 	if after := children(); after != before {
 		t.Errorf("a process was started: %d faults of children, %d before", after, before)
 	}

@@ -21,20 +21,20 @@ import (
 	"github.com/enr/inner/shims"
 )
 
-// Prepared is a run as far as its plan.
+// Prepared is a run up to its plan.
 type Prepared struct {
 	*features.Run
 
 	Program string   // what runs, on the host
-	Argv    []string // its arguments, as the profile and its capabilities say
+	Argv    []string // its arguments, as the profile and its agents say
 
-	missing  error // why there is no such program on the host, which counts unless the box has another system
+	missing  error // why the host has no such program; no fault where the box has an image's system
 	features []features.Feature
 }
 
-// Prepare finds out about the host, makes what the run needs, and plans it. In a preview
-// nothing is made, and folder is nil. Whoever gets no error closes it; after an error it is
-// closed, and holds what is known so far.
+// Prepare probes the host, makes what the run needs, and plans it. In a preview nothing is made,
+// and folder is nil. The caller closes the result when there is no error; after an error it is
+// already closed, and holds what is known so far.
 func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage.Run, mode features.Mode) (b *Prepared, err error) {
 	b = &Prepared{
 		Run:      &features.Run{Settings: s, Profile: c.Profile, Context: c.Context, Observe: c.Observe, Mode: mode, Spec: spec, Folder: folder},
@@ -73,19 +73,20 @@ func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage
 	if err := b.build(); err != nil {
 		return b, err
 	}
-	if mode.Made() {
-		if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Planned }); err != nil {
-			return b, err
-		}
+	if !mode.Made() {
+		return b, nil
 	}
-	if mode.Made() && c.Observe != nil && c.Observe.Hosts {
+	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Planned }); err != nil {
+		return b, err
+	}
+	if c.Observe != nil && c.Observe.Hosts {
 		s.Say("learning: every public host is allowed in this run")
 	}
 	return b, nil
 }
 
-// Show is Prepare with nothing made, for whoever only looks. pasted is for a command that
-// is to be pasted, which has nothing that is made for a run.
+// Show is Prepare for a preview: nothing is made. pasted is for a bwrap command that a person
+// pastes, which cannot have what inner makes for a run.
 func Show(s *settings.Settings, c Call, pasted bool) (*Prepared, error) {
 	mode := features.Preview
 	if pasted {
@@ -98,7 +99,7 @@ func Show(s *settings.Settings, c Call, pasted bool) (*Prepared, error) {
 	return Prepare(s, c, spec, nil, mode)
 }
 
-// each does one step of every feature that has it.
+// each runs one step of every feature that has it, and stops at the first error.
 func (b *Prepared) each(step func(features.Feature) func(*features.Run) error) error {
 	for _, f := range b.features {
 		if do := step(f); do != nil {
@@ -140,7 +141,7 @@ func (b *Prepared) look() (host.Facts, error) {
 	return facts, nil
 }
 
-// request is what the planner and the features want to know of the host.
+// request says what the planner and the features want to know about the host.
 func (b *Prepared) request(more host.Request) host.Request {
 	spec, path := b.Spec, b.Getenv("PATH")
 	who := host.Facts{Home: b.Home, OtherHome: b.OtherHome(), InnerHome: b.InnerHome, StageBase: b.StageBase(), UID: b.Context.UID, Env: host.Environment(b.Environ)}
@@ -169,8 +170,7 @@ func toolThere(c *caller.Caller, sign string) bool {
 	return c.OnPath(sign)
 }
 
-// Named is a Spec with the program that a run would take: the caller's shell when the
-// profile names none.
+// Named completes a profile that names no program: a run takes the caller's shell then.
 func Named(c *caller.Caller, rc profile.RunConfig) profile.RunConfig {
 	if rc.Entrypoint.Cmd == "" {
 		rc.Entrypoint.Cmd = c.Getenv("SHELL")
@@ -181,8 +181,8 @@ func Named(c *caller.Caller, rc profile.RunConfig) profile.RunConfig {
 	return rc
 }
 
-// Program finds what is to run: on the box's PATH, or failing that on the
-// caller's.
+// Program finds the program to run, on the PATH of the box or else on the caller's. The error is
+// a *fault.Refusal.
 func Program(c *caller.Caller, rc profile.RunConfig) (string, error) {
 	cmd := rc.Entrypoint.Cmd
 	if c.IsShim(cmd) {
@@ -222,8 +222,8 @@ func Program(c *caller.Caller, rc profile.RunConfig) (string, error) {
 	return real, nil
 }
 
-// programThere is the program in a box that has the system of an image, where it is looked
-// for when the box is there.
+// programThere returns the program of a box that has an image's system: a path, or a name that
+// the supervisor looks for on the PATH there.
 func programThere(c *caller.Caller, rc profile.RunConfig) string {
 	cmd := rc.Entrypoint.Cmd
 	switch {
@@ -235,8 +235,8 @@ func programThere(c *caller.Caller, rc profile.RunConfig) string {
 	return cmd
 }
 
-// exchanged names a path of the profile that the host's facts say leads elsewhere than
-// when the grants were compared; "" when none does.
+// exchanged returns a path of the profile that no longer leads where it led when the grants were
+// compared with what was allowed; "" when there is none.
 func exchanged(rc profile.RunConfig, facts map[string]host.Path) string {
 	for path, real := range rc.Real {
 		if f, ok := facts[path]; ok && f.Real != "" && f.Real != real {

@@ -12,26 +12,29 @@ import (
 	"github.com/enr/inner/isolator/host"
 )
 
-// Host is what makes boxes on this computer.
+// Host describes what makes boxes on this computer.
 type Host struct {
-	Bwrap    string // its path
-	Version  string // "0.8.0"
-	Landlock int    // the version of Landlock's ABI; 0 without it
+	Bwrap    string // the path of bwrap
+	Version  string // its version, such as "0.8.0"
+	Landlock int    // the ABI version of Landlock; 0 without it
 }
 
-// probed is what a probe depends on.
+// probed is what the result of a probe depends on.
 type probed struct {
 	path, boot, bwrap string
 	ino               uint64
 	changed           syscall.Timespec
 }
 
-// probes are those that passed in this process.
+// probes holds the probes that passed in this process.
 var probes sync.Map // allowed: of probed to Host
 
-// Probe makes a sandbox, and says what made it. One that passed is kept for this PATH, this
-// boot and this bwrap: a second call starts no process. The error is a *Refusal.
+// Probe makes a sandbox and says what made it. A result is kept for this PATH, this boot and this
+// bwrap: a second call starts no process. The error is a *Refusal.
 func Probe(ctx context.Context) (Host, error) {
+	if ctx.Err() != nil {
+		return Host{}, cancelledProbe(ctx)
+	}
 	env := os.Getenv("PATH")
 	bwrap, why, fix := host.FindBwrap(env, nil)
 	if bwrap == "" {
@@ -47,14 +50,14 @@ func Probe(ctx context.Context) (Host, error) {
 		}
 	}
 	if h, ok := probes.Load(key); ok {
-		return h.(Host), ctx.Err()
+		return h.(Host), nil
 	}
 	done := make(chan error, 1)
 	h := Host{Bwrap: bwrap, Landlock: host.LandlockABI()}
 	go func() { done <- h.try() }()
 	select {
 	case <-ctx.Done():
-		return Host{}, refused(&fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: "the probe was cancelled: " + ctx.Err().Error()})
+		return Host{}, cancelledProbe(ctx)
 	case err := <-done:
 		if err != nil {
 			return Host{}, refused(err)
@@ -64,6 +67,11 @@ func Probe(ctx context.Context) (Host, error) {
 	return h, nil
 }
 
+func cancelledProbe(ctx context.Context) error {
+	return refused(&fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: "the probe was cancelled: " + ctx.Err().Error()})
+}
+
+// try makes a sandbox with h.Bwrap, and fills in the version.
 func (h *Host) try() error {
 	out, err := host.Clean(h.Bwrap, "--version")
 	words := strings.Fields(out)

@@ -27,22 +27,21 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// record is the record of one run; without a log and a folder it keeps nothing.
+// record is the record of one run. With neither logs nor log it keeps nothing.
 type record struct {
 	s    *settings.Settings
 	spec profile.RunConfig
 
-	logs    *runlog.Folder // until the log takes it over
+	logs    *runlog.Folder // nil once the log has taken it over
 	log     *runlog.Run    // nil when the run is not recorded
 	capture *runlog.Capture
 	begun   time.Time
-	clock   time.Time // begun, as files know it
-	err     error     // why it could not be begun
+	clock   time.Time // begun, by the coarser clock of file times
+	err     error     // why it could not begin
 }
 
-// openRecord opens the folder of records. What the profile asks for is there or
-// the run does not start; without the record inner keeps on its own a run goes
-// on, with a word.
+// openRecord opens the folder of records. When it cannot, a run whose profile asks for a record
+// is refused; any other goes on with a warning.
 func openRecord(s *settings.Settings, spec profile.RunConfig) (*record, error) {
 	r, out := &record{s: s, spec: spec}, spec.Output
 	if out.Folder == "" || out.Audit {
@@ -59,7 +58,7 @@ func openRecord(s *settings.Settings, spec profile.RunConfig) (*record, error) {
 	return r, nil
 }
 
-// close ends what is open of the record of a run.
+// close closes what is open of the record of a run.
 func (r *record) close(id string) {
 	if r.logs != nil {
 		_ = r.logs.Close()
@@ -69,7 +68,7 @@ func (r *record) close(id string) {
 	}
 }
 
-// missing refuses a run whose record the profile asks for.
+// missing refuses a run whose profile asks for the record that cannot be kept, and otherwise warns.
 func (r *record) missing(err error) error {
 	out := r.spec.Output
 	switch {
@@ -82,9 +81,8 @@ func (r *record) missing(err error) error {
 	return nil
 }
 
-// beginWith begins the record of a run: while bwrap makes the box and before the program may
-// start, or at once where pipes are made for the output. Where bwrap is started once more it
-// goes on.
+// beginWith has the record begin while bwrap makes the box and before the program may start, or
+// at once where the output goes through pipes. It begins once, also when bwrap is started again.
 func (r *record) beginWith(b *Prepared, c Call, o *launch.Options) error {
 	begin := sync.OnceFunc(func() {
 		if r.err = r.begin(b, c.Word); r.err == nil && !r.spec.Output.Audit {
@@ -103,7 +101,7 @@ func (r *record) beginWith(b *Prepared, c Call, o *launch.Options) error {
 	return nil
 }
 
-// watcher is who sees the output, or nil.
+// watcher returns what captures the output, or nil.
 func (r *record) watcher() launch.Watcher {
 	if r.capture == nil {
 		return nil
@@ -111,8 +109,8 @@ func (r *record) watcher() launch.Watcher {
 	return r.capture
 }
 
-// begin writes the first line of the record and has the output kept. word is
-// what was typed.
+// begin writes the first line of the record and starts capturing the output. word is the command
+// that was typed.
 func (r *record) begin(b *Prepared, word string) error {
 	r.begun, r.clock = time.Now(), runlog.Moment()
 	if r.logs == nil {
@@ -146,8 +144,7 @@ func (r *record) begin(b *Prepared, word string) error {
 	return nil
 }
 
-// end ends the record and sums the run up. It comes last of all that follows
-// a run.
+// end ends the record and prints the summary. It comes after everything else that follows a run.
 func (r *record) end(b *Prepared, o features.Outcome) {
 	rc, res := b.Spec, o.Result
 	end := runlog.End{Limits: o.Limits, Time: time.Now(), Code: res.Code, TimedOut: res.TimedOut, Millis: time.Since(r.begun).Milliseconds(), Blocked: o.Blocked, Network: o.Hosts, Aside: o.Aside, Rewound: o.Rewound}
@@ -189,20 +186,20 @@ func (r *record) end(b *Prepared, o features.Outcome) {
 		r.summary(b, end)
 	}
 	if len(end.Later) > 0 && (rc.Output.Summary || caller.IsTerminal(b.Stderr)) {
-		steer := func(p string) bool { // what agents read, and nothing runs
+		steers := func(p string) bool { // agents read it, and nothing runs it
 			hit, ok := sensitive.Match(filepath.Dir(p), filepath.Base(p), sensitive.Link)
 			return ok && hit.Row.Told && hit.Row.Tool == "agents"
 		}
-		if run := slices.DeleteFunc(slices.Clone(end.Later), steer); len(run) > 0 {
+		if run := slices.DeleteFunc(slices.Clone(end.Later), steers); len(run) > 0 {
 			b.Say("these run on your machine the next time you build: %s", names(b, run))
 		}
-		if read := slices.DeleteFunc(slices.Clone(end.Later), func(p string) bool { return !steer(p) }); len(read) > 0 {
+		if read := slices.DeleteFunc(slices.Clone(end.Later), func(p string) bool { return !steers(p) }); len(read) > 0 {
 			b.Say("agents on your machine follow these from now on: %s", names(b, read))
 		}
 	}
 }
 
-// summary says on stderr how the run went.
+// summary tells the person how the run went.
 func (r *record) summary(b *Prepared, end runlog.End) {
 	b.Say("%s ran in profile %s for %s: %s", filepath.Base(b.Plan.Program), b.Spec.Name, runlog.Roughly(time.Duration(end.Millis)*time.Millisecond), runlog.HowEnded(end))
 	if len(end.Blocked) > 0 {
@@ -231,7 +228,7 @@ func (r *record) summary(b *Prepared, end runlog.End) {
 	}
 }
 
-// warnRewound says which refs a run without a record deleted or forced: nothing else will name them.
+// warnRewound names the refs that a run without a record deleted or forced: nothing else keeps them.
 func warnRewound(b *Prepared, list []runlog.Ref) {
 	const most = 20
 	for _, ref := range list[:min(len(list), most)] {
@@ -244,7 +241,7 @@ func warnRewound(b *Prepared, list []runlog.Ref) {
 	}
 }
 
-// names writes some of the paths, those of the working folder short.
+// names lists some of the paths for people, with those in the working folder relative to it.
 func names(b *Prepared, paths []string) string {
 	const most = 8
 	var out []string
@@ -260,9 +257,9 @@ func names(b *Prepared, paths []string) string {
 	return strings.Join(out, ", ")
 }
 
-// started notes that the program is about to be started. Like the record
-// that inner keeps on its own, an audit log that cannot be written stops no run:
-// a full disk would otherwise drive people out of the sandbox.
+// started is the audit event of a program that is about to start. An audit log that cannot be
+// written stops no run, like a record that no profile asks for: otherwise a full disk would drive
+// people out of the sandbox.
 func started(b *Prepared, c Call) runlog.Event {
 	rc := b.Spec
 	reason := ""
@@ -275,10 +272,10 @@ func started(b *Prepared, c Call) runlog.Event {
 	}
 }
 
-// maxAudited is how many hosts of one run have a line in the audit log.
+// maxAudited is the most hosts of one run that have a line in the audit log.
 const maxAudited = 64
 
-// ended notes what happened in the run, and its end, by one write.
+// ended returns the audit events of what happened in the run, and of its end.
 func ended(b *Prepared, c Call, o features.Outcome) []runlog.Event {
 	var events []runlog.Event
 	for _, name := range slices.Sorted(maps.Keys(o.Blocked)) {

@@ -1,4 +1,5 @@
-// Package isolator is the way of one run, from a loaded profile to what the run came to.
+// Package isolator runs programs in boxes. Run is the way of one run, from a loaded profile to its
+// outcome; Prepare goes as far as the plan.
 //
 //	s := settings.Of(caller)                                  // who calls; what is set and allowed
 //	place, err := s.Here()
@@ -6,7 +7,13 @@
 //	c, err := s.Context(place, profile.Overrides{}, false)
 //	out, err := isolator.Run(s, isolator.Call{Profile: p, Context: c, Word: "run"})
 //
-// Nothing here prints, exits or asks the process for its environment: that is the caller's.
+// Run and Prepare do not print, exit, or read the environment of the process: the caller does.
+//
+// Other Go programs use Load, which takes all of that from the process itself:
+//
+//	isolator.Main() // first in main
+//	p, err := isolator.Load(ctx, isolator.Options{Name: "tools"})
+//	result, err := p.Command(ctx, "make", "test").Run()
 package isolator
 
 import (
@@ -26,35 +33,35 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// Call is a run as it is asked for.
+// Call says what to run.
 type Call struct {
-	Profile *profile.Profile // loaded, and approved where that is needed
+	Profile *profile.Profile // loaded, and allowed where that is needed
 	Context profile.Context  // what it is resolved against
-	Word    string           // that was typed, for the record
+	Word    string           // the command that was typed, for the record
 
-	By runlog.By // for whom, as the caller says; for the audit log
+	By runlog.By // on whose behalf, as the caller says; for the audit log
 
 	Detached func(id string) // when not nil the box goes on without its terminal, and this is called when the program starts
 
 	Done   <-chan struct{} // see launch.Options
-	Tmp    string          // host folder that is the box's /tmp, of a session; "" for an empty one
-	Start  string          // box folder to start in; "" for that of the profile
-	OrElse bool            // that one where the box has no Start
+	Tmp    string          // host path of the session's folder that is /tmp; "" for an empty /tmp
+	Start  string          // box path to start in; "" for the profile's
+	OrElse bool            // start in the profile's folder where the box has no Start
 
-	// Observe, when not nil, has the accesses of the program looked at.
+	// Observe, when not nil, observes what the program accesses.
 	Observe *features.Observe
 
-	// Instead, when not nil, is done in the place of the start of the program and of what
-	// follows its end. Such a run has no record.
+	// Instead, when not nil, is called instead of starting the program, and nothing follows it.
+	// Such a run has no record.
 	Instead func(*Prepared) error
 
-	// Shows are files of the host that the box has as well, read-only, below paths.BoxDir: the
-	// program that is started in the place of the profile's.
+	// Shows are further files of the host that the box gets, read-only, below paths.BoxDir: a
+	// program that is started instead of the profile's.
 	Shows []plan.Bind
 }
 
-// Run carries a call out. On an error the program has not run, and Code is the exit code of
-// the refusal; the audit log has it, but for a call with Instead.
+// Run runs a call. An error means that the program did not run: out.Code is the exit code of the
+// refusal, and the audit log has it, except for a call with Instead.
 func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	id := ""
 	defer func() {
@@ -117,10 +124,10 @@ func (c Call) mode() features.Mode {
 	return features.Program
 }
 
-// refused is what the audit log has of a refusal.
+// refused returns the audit event of a refusal.
 func (c Call) refused(id string, err error) []runlog.Event {
 	if c.Instead != nil {
-		return nil // whoever checks notes what came of it
+		return nil // the checks have an event of their own
 	}
 	return []runlog.Event{{
 		Type: runlog.EventRefused, Run: id, Profile: c.Profile.Name, Path: c.Profile.Path, Command: c.Word, Cwd: c.Context.Cwd,
@@ -147,7 +154,7 @@ func specOf(s *settings.Settings, c Call) (profile.RunConfig, error) {
 	return spec, Experimental(c.Profile)
 }
 
-// Experimental refuses a profile that says so of itself.
+// Experimental refuses a profile with experimental = true.
 func Experimental(p *profile.Profile) error {
 	if !p.Experimental {
 		return nil
@@ -155,8 +162,8 @@ func Experimental(p *profile.Profile) error {
 	return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is experimental and does not start", p.Name), Hint: "set experimental = false in " + p.Path}
 }
 
-// openFolder makes the folder of a run. What crashed runs left is gone, and the folder is
-// there, before the host is looked at: the facts are about what the box will see.
+// openFolder makes the folder of a run, after removing what crashed runs left. Both come before
+// the host is probed, so that the facts are about what the box will see.
 func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error) {
 	base := s.StageBase()
 	if err := s.OwnFolder(); err != nil {
@@ -194,7 +201,7 @@ func closeFolder(s *settings.Settings, folder *stage.Run) {
 	}
 }
 
-// StartFailure puts into words why the program did not start.
+// StartFailure returns the refusal that says why the program did not start.
 func StartFailure(res launch.Result) error {
 	r := &fault.Refusal{Code: res.Code, Msg: "the sandbox could not start: " + res.Reason}
 	switch {

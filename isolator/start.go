@@ -9,7 +9,7 @@ import (
 	"github.com/enr/inner/isolator/plan"
 )
 
-// Options are those of the launcher for the program of this run.
+// Options returns the launcher's options for the program of this run.
 func (b *Prepared) Options() launch.Options {
 	e := b.Spec.Entrypoint
 	return launch.Options{
@@ -20,10 +20,11 @@ func (b *Prepared) Options() launch.Options {
 	}
 }
 
-// Launch runs the plan, as change returns it when it is not nil. When its /proc or its masks
-// are unavailable here, or the host has changed since it was looked at, another plan is run.
+// Launch runs the plan; change, when not nil, alters it first. When the box could not start
+// because /proc or the masks are unavailable, or the host has changed since it was probed, it
+// makes another plan and tries again.
 func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) launch.Result {
-	for range 4 { // what comes and goes all the time does not keep inner for ever
+	for range 4 { // something that comes and goes all the time must not keep inner for ever
 		p := b.Plan
 		if change != nil && p.Container != nil {
 			return launch.Result{Code: launch.CodeNoSandbox, Reason: "inner looks from inside at boxes of bwrap alone (sandbox.backend)"}
@@ -44,13 +45,12 @@ func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) la
 	return b.Result
 }
 
-// vanished is what is said when a place that was to be covered or shown is gone,
-// or another one.
+// vanished are texts of bwrap and of the launcher for a place to cover or to show that is gone, or
+// has become another one.
 var vanished = []string{"Can't create file", "Can't find source path", "Can't get type of source", "Can't mkdir parents", "Can't bind mount", "was exchanged for", "cannot be seen in the box"}
 
-// hostChanged is called when a run did not start because something that was to
-// be covered or shown is gone: a socket whose server has ended. It looks at the
-// host again and makes another plan.
+// hostChanged reports whether a run did not start because the host has changed, such as a socket
+// whose server has ended, and another plan was made. It probes the host again.
 func (b *Prepared) hostChanged() bool {
 	if b.Result.Started || !slices.ContainsFunc(vanished, func(text string) bool { return strings.Contains(b.Result.Reason, text) }) {
 		return false
@@ -67,8 +67,8 @@ func (b *Prepared) hostChanged() bool {
 	return b.build() == nil
 }
 
-// masksFailed is called when a run did not start because masks could not be made from
-// outside, as where a security module forbids that: bwrap makes all of them then.
+// masksFailed reports whether a run did not start because masks could not be made from outside, as
+// where a security module forbids it, and another plan was made in which bwrap makes them all.
 func (b *Prepared) masksFailed() bool {
 	if b.Result.Started || len(b.Plan.Masks) == 0 || !strings.HasPrefix(b.Result.Reason, launch.OutsideFailed) {
 		return false
@@ -82,8 +82,8 @@ func (b *Prepared) masksFailed() bool {
 	return b.each(func(f features.Feature) func(*features.Run) error { return f.Planned }) == nil
 }
 
-// finish does what follows the end of the program. What fails is reported and
-// changes no exit code: the program has run.
+// finish does what follows the end of the program. A failure is reported, and does not change the
+// exit code: the program has run.
 func (b *Prepared) finish(out *features.Outcome) {
 	if out.TimedOut {
 		b.Say("stopped after %s (timeout)", b.Spec.Output.Timeout)
@@ -97,7 +97,7 @@ func (b *Prepared) finish(out *features.Outcome) {
 	}
 }
 
-// HandOver gives the host's repositories what the box committed, before the run is closed.
+// HandOver brings the box's commits to the host's repositories before the run is closed.
 func (b *Prepared) HandOver() {
 	for _, f := range b.features {
 		if f.Name == features.LastExchange {

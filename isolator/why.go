@@ -15,7 +15,7 @@ import (
 	"github.com/enr/inner/profile/capability"
 )
 
-// Why is the table that questions about the box of this run are answered from.
+// Why returns the table that answers questions about the box of this run.
 func (b *Prepared) Why() *why.Table {
 	return why.Of(why.Subject{
 		Spec: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan, Origins: b.Profile.Origins(),
@@ -23,7 +23,7 @@ func (b *Prepared) Why() *why.Table {
 	})
 }
 
-// build makes the plan, with what answers questions in the box.
+// build makes the plan, including the summary that answers `inner why` in the box.
 func (b *Prepared) build() error {
 	p, err := plan.Build(b.Spec, b.Facts, b.Assets)
 	if err != nil {
@@ -37,8 +37,8 @@ func (b *Prepared) build() error {
 	return err
 }
 
-// original is what of the host stands behind something that is made for the run, and
-// whether source is that; "" for what has nothing behind it.
+// original returns the host path that something made for the run stands for, "" when there is
+// none, and whether source is such a thing.
 func (b *Prepared) original(source string) (string, bool) {
 	for _, c := range b.Assets.Copies {
 		if c.Host != source {
@@ -64,8 +64,7 @@ func (b *Prepared) original(source string) (string, bool) {
 	return "", strings.HasPrefix(source, features.DryEmpty) || strings.HasPrefix(source, features.DryStage)
 }
 
-// copied reports whether something that is made for the run and mounted at a box path has
-// this path of its original.
+// copied reports whether the copy that is mounted at a box path contains this path of its original.
 func (b *Prepared) copied(at, rest string) bool {
 	for _, f := range b.Plan.Fills {
 		if path, ok := strings.CutPrefix(f.Source, features.DryClone); ok && f.Dest == at {
@@ -85,7 +84,8 @@ func (b *Prepared) copied(at, rest string) bool {
 	return !slices.ContainsFunc(hidden, func(p string) bool { return paths.Below(p, filepath.Join(at, rest)) })
 }
 
-// put is what of an agent's folders is copied to a path of the box's own home.
+// put returns the host path that is copied to a path of the box's own home, from an agent's
+// folders.
 func (b *Prepared) put(rest string) (original string, ok bool) {
 	at := filepath.Join(b.Home, rest)
 	for _, c := range b.Agents {
@@ -98,7 +98,7 @@ func (b *Prepared) put(rest string) (original string, ok bool) {
 	return "", false
 }
 
-// cloned reports whether the clone of a folder of an agent gets a path of it.
+// cloned reports whether the copy of an agent's folder gets a path of it.
 func cloned(agents []capability.Capability, path, rest string) bool {
 	for _, c := range agents {
 		for _, folder := range c.Folders {
