@@ -17,15 +17,15 @@
 # 2. A prompt at which nothing changed runs __inner_prompt alone: a few file
 #    tests, no fork, no read, no command substitution. Everything else is in
 #    __inner_update.
-# 3. Nothing of the user's changes: names start with __inner_, locals too (a
-#    readonly "i" would make "local i" fail); $?, options and traps stay; only
-#    PATH is exported, and __INNER_SHELL while something goes around the shims.
-#    A function called inner is made where there is no inner: on Debian a login
-#    shell reads this before ~/.local/bin is on PATH.
-# 4. What stands before the shims of the commands claimed here is looked for at
-#    every prompt: aliases by the text of all of them (BASH_ALIASES is made anew
-#    at each use), functions by "declare -f +t", which neither prints nor forks,
-#    and places set by "hash -p", which are forgotten. shadow.go has the rest.
+# 3. Nothing that belongs to the user changes: names start with __inner_, locals
+#    too (a readonly "i" would make "local i" fail); $?, options and traps stay;
+#    only PATH is exported, and __INNER_SHELL while something goes around the shims.
+#    Where there is no command inner, a function of that name is made: on Debian a
+#    login shell reads this before ~/.local/bin is on PATH.
+# 4. Every prompt looks for what stands before the shims of the commands claimed
+#    here: aliases, by the text of all of them (BASH_ALIASES is made anew at each
+#    use); functions, by "declare -f +t", which neither prints nor forks; and places
+#    set by "hash -p", which are forgotten. shadow.go has the rest.
 # 5. Comparisons hold under nocasematch, and no expansion depends on IFS.
 #
 # The words between at signs are filled in by Script.
@@ -81,10 +81,10 @@ __inner_stale() {
 #   shell: as long as both are one file, the token has not changed.
 # - Standard error is closed meanwhile, so that set -x prints one line a
 #   prompt and not ten; nothing in there opens a file.
-# - A test of a file costs two stats. Of more than two files one is looked at at
-#   each prompt, in turn: what was edited in place is noticed some prompts later,
-#   which delays the line of notice and nothing else. Folders are looked at at
-#   each: most editors write a new file, and a new name changes its folder.
+# - A test of a file costs two stats. With more than two files, each prompt tests
+#   one of them, in turn: an edit in place is noticed some prompts later, which
+#   delays the line of notice and nothing else. Each prompt tests all folders: most
+#   editors write a new file, and a new name changes its folder.
 # - Under set -e a function that returns the last command's failure would end
 #   the shell, so there it returns 0.
 __inner_compile() {
@@ -173,9 +173,9 @@ __inner_update() {
         __inner_seen=lost;
         builtin printf '%s\n' "inner: warning: $__inner_bin cannot be run, so nothing is sandboxed in this shell; type \`inner doctor\`" >&2 || :;
     fi;
-    # Still stale right after: something was saved this very moment, and one of
-    # the next prompts settles it; or the state cannot keep up, which is let be
-    # after more tries than fit into the moment.
+    # Still stale right after: either something was saved at this very moment, and
+    # one of the next prompts settles it; or the time of the state cannot be moved,
+    # and after 25 tries in a row the shell stops watching until the next cd.
     if ! __inner_stale; then
         __inner_tries=0;
     elif ((++__inner_tries >= 25)); then
@@ -186,8 +186,8 @@ __inner_update() {
 };
 
 # Finds the aliases and functions that stand before the shims of the commands
-# claimed here, and asks inner about them when they are others than before. Each
-# line is said once in a shell.
+# claimed here, and asks inner about them when they have changed. A shell prints
+# each line once.
 __inner_around() {
     local __inner_n='' __inner_w='' __inner_text='' __inner_end=0 __inner_around='' __inner_say=() __inner_out='';
     local -A __inner_used=();

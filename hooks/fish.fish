@@ -15,7 +15,6 @@
 # - Before 3.6, test can neither compare times nor tell whether two names are
 #   one file. There only changes of folder and PATH are noticed, which is what
 #   the shims need; a line about an edited profile waits for the next cd.
-#
 # - An abbreviation becomes what it stands for while it is typed, so it counts as
 #   an alias; what fish calls an alias is a function.
 #
@@ -145,9 +144,7 @@ function __inner_update
         echo "inner: warning: $__inner_bin cannot be run, so nothing is sandboxed in this shell; type `inner doctor`" >&2
     end
     __inner_settle
-    # Still stale right after: something was saved this very moment, and one of
-    # the next prompts settles it; or the state cannot keep up, which is let be
-    # after more tries than fit into the moment.
+    # Still stale right after: see bash.sh.
     if __inner_stale
         set -g __inner_tries (math $__inner_tries + 1)
         if test $__inner_tries -ge 25
@@ -163,7 +160,7 @@ function __inner_update
 end
 
 # Finds what stands before the shims of the commands claimed here, and asks inner
-# about it when it is other than before. Each line is said once in a shell.
+# about it when it has changed. A shell prints each line once.
 function __inner_find_around
     set -l shadows
     for n in $__inner_names

@@ -16,9 +16,8 @@
 //		StateFile: "/home/ann/.inner/shims/state",
 //	})
 //
-// The shell text is in files of its own (bash.sh, zsh.zsh, fish.fish, and
-// their counterparts that take a hook out again). Values enter it only through
-// package quote. The protocol between hook and binary is in state.go.
+// The shell text is in files of its own (bash.sh, zsh.zsh, fish.fish). Values enter it
+// only through package quote. The protocol between hook and binary is in state.go.
 package hooks
 
 import (
@@ -70,7 +69,7 @@ func lookup(name string) (shell, error) {
 	case "fish":
 		return shell{fishText, quote.Fish}, nil
 	}
-	return shell{}, fmt.Errorf("shell %q: there is no hook for it (bash, zsh and fish have one)", name)
+	return shell{}, fmt.Errorf("there is no hook for the shell %q: bash, zsh and fish have one", name)
 }
 
 // Script returns the text that installs the hook in the named shell, ready to

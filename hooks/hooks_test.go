@@ -96,8 +96,8 @@ func TestScriptRefuses(t *testing.T) {
 		change func(v *Vars)
 		want   string
 	}{
-		{"tcsh", func(*Vars) {}, `shell "tcsh": there is no hook for it (bash, zsh and fish have one)`},
-		{"", func(*Vars) {}, `shell "": there is no hook for it (bash, zsh and fish have one)`},
+		{"tcsh", func(*Vars) {}, `there is no hook for the shell "tcsh": bash, zsh and fish have one`},
+		{"", func(*Vars) {}, `there is no hook for the shell "": bash, zsh and fish have one`},
 		{"bash", func(v *Vars) { v.Inner = "inner" }, `the inner binary "inner": the path is not absolute`},
 		{"zsh", func(v *Vars) { v.StateFile = "" }, `the state file "": the path is not absolute`},
 		{"fish", func(v *Vars) { v.Inner = "/a\x00b" }, `the inner binary "/a\x00b": the path has a NUL byte in it`},

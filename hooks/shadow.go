@@ -26,13 +26,13 @@ type Shadow struct {
 // process started by that very shell.
 const ShellVar = "__INNER_SHELL"
 
-// Around reports whether the command does not come to its shim, as far as the text
-// tells: it has to call the plain name, by itself or behind words that look commands
-// up on PATH, and nothing of that name by its path. Whatever is not understood does
-// not come to the shim.
+// Around reports whether the shadow goes around the shim, as far as its text tells. It
+// does not when it calls the plain name, by itself or behind words that look commands up
+// on PATH, and nothing of that name by its path. Text that is not understood counts as
+// going around.
 func (s Shadow) Around() bool {
 	words := Words(s.Text)
-	start, hops := true, false // at the start of a command; only words that pass a command on so far
+	start, hops := true, false // at the start of a command; behind words that pass it on
 	reached := false
 	for _, w := range words {
 		switch {
@@ -134,8 +134,7 @@ func (s Shadow) Cure(shell string) string {
 		return "functions --erase " + name
 	case s.Kind == "function":
 		return "unset -f " + name
-	}
-	if s.Kind == "global alias" { // which would become what it stands for here, too
+	case s.Kind == "global alias": // without quotes it would be replaced here, too
 		return "unalias '" + s.Name + "'"
 	}
 	return "unalias " + name
@@ -171,7 +170,7 @@ func ShellValue(list []Shadow) string {
 	return strings.Join(words, " ")
 }
 
-// ParseShellValue reads ShellVar. What it does not understand is nothing.
+// ParseShellValue reads ShellVar, and returns 0 and nil for text that it does not understand.
 func ParseShellValue(value string) (pid int, list []Shadow) {
 	words := strings.Fields(value)
 	if len(words) < 2 {

@@ -14,8 +14,8 @@ package hooks
 //     every project the user has entered, and that gives the file a new token
 //     when any of them changed: another shell may be waiting for that very
 //     change, and it can no longer see it by time.
-//   - The time is that at which the look began, less Slack: a file saved while
-//     it went on must still be newer, and the kernel's file times lag behind
+//   - The time is that at which the look began, less shims.Slack: a file saved
+//     while it went on must still be newer, and the kernel's file times lag behind
 //     the clock by up to one tick.
 //
 // The hook keeps, in shell variables it does not export: the folder and token
@@ -60,10 +60,6 @@ import (
 	"github.com/enr/inner/internal/visible"
 )
 
-// Slack is how far before the start of a check the time of the state file is
-// set: two ticks of the slowest usual kernel clock.
-const Slack = 20 * time.Millisecond
-
 // A Request is what the hook asks, from the arguments after "__hook".
 type Request struct {
 	Shell string // bash, zsh or fish
@@ -78,7 +74,7 @@ type Request struct {
 // ParseRequest reads the arguments after "inner __hook".
 func ParseRequest(args []string) (Request, error) {
 	if len(args) < 4 || len(args)%3 != 1 {
-		return Request{}, fmt.Errorf("hook request has %d arguments, want 4 or some threes more: the hook in this shell is of another version", len(args))
+		return Request{}, fmt.Errorf("a request of %d arguments, not 4 and three for each shadow: the hook in this shell is of another version; open a new shell", len(args))
 	}
 	if _, err := lookup(args[0]); err != nil {
 		return Request{}, err
@@ -239,11 +235,10 @@ func Observe(paths []string, now time.Time) (watch, absent []string) {
 	return watch, absent
 }
 
-// Mark makes the second link to the state file that lets a shell see with one
-// builtin test whether the token is still the one it knows, and returns the
-// link's path and that token. Links for earlier tokens are removed: a shell
-// that knows one of those finds it gone and reads the file. An error means only
-// that prompts stay slower.
+// Mark makes a second link to the state file, so that a shell sees with one builtin test
+// whether the token is still the one it knows, and returns the link's path and that
+// token. Links for earlier tokens are removed: a shell that knows one of those finds it
+// gone and reads the file. An error means only that prompts stay slower.
 func Mark(stateFile string) (mark, token string, err error) {
 	tmp := fmt.Sprintf("%s.%d.tmp", stateFile, os.Getpid())
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -41,43 +41,6 @@ const (
 // It calls ready, from the same goroutine, once it watches: a change made after that
 // is seen, so what is to be compared with must be read in there and not before.
 func Watch(ctx context.Context, dirs func() []string, ready func(), onChange func(paths []string)) error {
-	return watch(ctx, dirs, onChange, ready)
-}
-
-// A WatchLimitError says that a limit of the system on watches is reached.
-type WatchLimitError struct {
-	Limit string // name of the sysctl
-	Err   error
-}
-
-func (e *WatchLimitError) Error() string {
-	return fmt.Sprintf("cannot watch for changes: the limit %s is reached: %v", e.Limit, e.Err)
-}
-
-func (e *WatchLimitError) Unwrap() error { return e.Err }
-
-// Hint is something to type against it.
-func (e *WatchLimitError) Hint() string {
-	value := "1024"
-	if strings.HasSuffix(e.Limit, "watches") {
-		value = "524288"
-	}
-	return fmt.Sprintf("sudo sysctl %s=%s", e.Limit, value)
-}
-
-// watchError words what adding a watch may fail with (inotify(7), "limits").
-func watchError(err error) error {
-	switch {
-	case errors.Is(err, syscall.EMFILE):
-		return &WatchLimitError{"fs.inotify.max_user_instances", syscall.EMFILE}
-	case errors.Is(err, syscall.ENOSPC):
-		return &WatchLimitError{"fs.inotify.max_user_watches", syscall.ENOSPC}
-	}
-	return fmt.Errorf("cannot watch for changes: %w", err)
-}
-
-// watch is Watch, and calls ready once the first watches are in place.
-func watch(ctx context.Context, dirs func() []string, onChange func([]string), ready func()) error {
 	w, err := folderwatch.New()
 	if err != nil {
 		return watchError(err)
@@ -132,6 +95,38 @@ func watch(ctx context.Context, dirs func() []string, onChange func([]string), r
 			onChange(slices.Compact(changed))
 		}
 	}
+}
+
+// A WatchLimitError says that a limit of the system on watches is reached.
+type WatchLimitError struct {
+	Limit string // name of the sysctl
+	Err   error
+}
+
+func (e *WatchLimitError) Error() string {
+	return fmt.Sprintf("cannot watch for changes: the limit %s is reached: %v", e.Limit, e.Err)
+}
+
+func (e *WatchLimitError) Unwrap() error { return e.Err }
+
+// Hint is something to type against it.
+func (e *WatchLimitError) Hint() string {
+	value := "1024"
+	if strings.HasSuffix(e.Limit, "watches") {
+		value = "524288"
+	}
+	return fmt.Sprintf("sudo sysctl %s=%s", e.Limit, value)
+}
+
+// watchError words what adding a watch may fail with (inotify(7), "limits").
+func watchError(err error) error {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return &WatchLimitError{"fs.inotify.max_user_instances", syscall.EMFILE}
+	case errors.Is(err, syscall.ENOSPC):
+		return &WatchLimitError{"fs.inotify.max_user_watches", syscall.ENOSPC}
+	}
+	return fmt.Errorf("cannot watch for changes: %w", err)
 }
 
 // folders is what is watched for the sake of which folders.

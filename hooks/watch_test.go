@@ -31,7 +31,7 @@ func startWatch(t *testing.T, root string, dirs ...string) *watched {
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- watch(ctx, func() []string { return w.dirs }, func(paths []string) {
+		done <- Watch(ctx, func() []string { return w.dirs }, func() { close(ready) }, func(paths []string) {
 			if !slices.IsSorted(paths) || len(slices.Compact(slices.Clone(paths))) != len(paths) || len(paths) == 0 {
 				t.Errorf("reported %q", paths)
 			}
@@ -39,7 +39,7 @@ func startWatch(t *testing.T, root string, dirs ...string) *watched {
 			defer w.mu.Unlock()
 			w.n++
 			w.seen = append(w.seen, paths...)
-		}, func() { close(ready) })
+		})
 	}()
 	select {
 	case <-ready:
@@ -234,11 +234,11 @@ func TestWatchFollowsNewFolders(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- watch(ctx, func() []string {
+		done <- Watch(ctx, func() []string {
 			mu.Lock()
 			defer mu.Unlock()
 			return slices.Clone(dirs)
-		}, func(p []string) { reports <- p }, func() { close(ready) })
+		}, func() { close(ready) }, func(p []string) { reports <- p })
 	}()
 	<-ready
 	mu.Lock()

@@ -9,7 +9,6 @@
 #   completed; ZSH_SUBSHELL tells, and nothing is done there.
 # - Everything but the unchanged prompt runs under "emulate -L zsh". The test of
 #   the unchanged prompt means the same under every option.
-#
 # - A place that "hash NAME=PATH" set is set to that of the shim, which is silent.
 # - Aliases, global aliases and functions of the commands claimed here are one
 #   text that is compared; a suffix alias counts for a name that ends so.
@@ -111,9 +110,7 @@ __inner_update() {
         __inner_seen=lost;
         builtin print -ru2 -- "inner: warning: $__inner_bin cannot be run, so nothing is sandboxed in this shell; type \`inner doctor\`";
     fi;
-    # Still stale right after: something was saved this very moment, and one of
-    # the next prompts settles it; or the state cannot keep up, which is let be
-    # after more tries than fit into the moment.
+    # Still stale right after: see bash.sh.
     if ! __inner_stale; then
         __inner_tries=0;
     elif (( ++__inner_tries >= 25 )); then
@@ -125,7 +122,7 @@ __inner_update() {
 };
 
 # Finds what stands before the shims of the commands claimed here, and asks inner
-# about it when it is other than before. Each line is said once in a shell.
+# about it when it has changed. A shell prints each line once.
 __inner_around() {
     emulate -L zsh;
     local __inner_n= __inner_out= __inner_around=;

@@ -20,9 +20,9 @@ import (
 //     of the allowed ones runs. Two kinds do not count: a denied profile beside an
 //     allowed one, since the user has said which of the two they want, and a claim
 //     that is not guarded.
-//  4. Among several allowed ones: one that the user gave the word when allowing them;
-//     then the one whose when is tty or pipe before those for
-//     always, then the one whose file is named like the command, else refuse.
+//  4. Among several allowed ones: the one that was given the word when the user allowed
+//     them, then the one whose when is tty or pipe before those for always, then the one
+//     whose file is named like the command; otherwise the command is refused.
 func (d *Decision) ask(e Env, v *View) bool {
 	if v.RecordErr != nil {
 		d.refuse(fmt.Sprintf("%q: what was allowed for %q cannot be read: %v", e.Name, v.Root, v.RecordErr),
@@ -57,9 +57,7 @@ func (d *Decision) ask(e Env, v *View) bool {
 	case len(good) == 0:
 		return false
 	}
-	if rest := notYielding(good, e.Name); len(rest) > 0 {
-		good = rest
-	}
+	good = notYielding(good, e.Name)
 	p, why := pick(good, e.Name)
 	if p == nil {
 		names := make([]string, len(good))
@@ -113,12 +111,17 @@ func pick(good []*ProfileView, name string) (*ProfileView, string) {
 	return nil, ""
 }
 
-// notYielding are those from which the user has not taken the word.
+// notYielding leaves out the profiles from which the user has taken the word, unless that
+// would leave none.
 func notYielding(good []*ProfileView, name string) []*ProfileView {
-	return slices.DeleteFunc(slices.Clone(good), func(p *ProfileView) bool { return slices.Contains(p.Yields, name) })
+	rest := slices.DeleteFunc(slices.Clone(good), func(p *ProfileView) bool { return slices.Contains(p.Yields, name) })
+	if len(rest) == 0 {
+		return good
+	}
+	return rest
 }
 
-// Rivals are words that several profiles claim so that none of them would run.
+// Rivals is a word that several profiles claim equally, so that none of them would run.
 type Rivals struct {
 	Word  string
 	Names []string // the profiles
@@ -147,20 +150,16 @@ func (v *View) Rivals(allowing func(path string) bool) []Rivals {
 						good = append(good, p)
 					}
 				}
-				if rest := notYielding(good, c.Command); len(rest) > 0 {
-					good = rest
-				}
-				if len(good) < 2 {
+				good = notYielding(good, c.Command)
+				if p, _ := pick(good, c.Command); p != nil || len(good) == 0 {
 					continue
 				}
-				if p, _ := pick(good, c.Command); p == nil {
-					r := Rivals{Word: c.Command}
-					for _, p := range good {
-						r.Names, r.Paths = append(r.Names, p.Name), append(r.Paths, p.Path)
-					}
-					out = append(out, r)
-					break
+				r := Rivals{Word: c.Command}
+				for _, p := range good {
+					r.Names, r.Paths = append(r.Names, p.Name), append(r.Paths, p.Path)
 				}
+				out = append(out, r)
+				break
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func userHome() string {
 //  2. With the rights of another user, without a home or without a working folder that
 //     has a name, nothing runs.
 //  3. The projects from the working folder outwards, nearest first. The first that
-//     claims the command answers (see choose). A project that does not claim it does
+//     claims the command answers (see ask). A project that does not claim it does
 //     not end the search: a program in the box can create a .inner further in, and
 //     must not be able to lift the outer claim so. Behind a linked worktree's own
 //     .inner stands that of the main worktree. What is recorded as allowed for a
@@ -204,10 +204,10 @@ func (d *Decision) global(e Env) bool {
 	path := filepath.Join(e.Home.Inner, "config.toml")
 	cfg, file, err := config.Load(path)
 	if err != nil {
-		// Only what may be in it is refused: a typing error must not stop every
-		// script whose shell has a shim for another project's sake.
+		// Only a command that the file may claim is refused: a typing error in it must not
+		// stop every script that calls a shim of some other project.
 		if isAgent(e.Name) || strings.Contains(string(file.Data), e.Name) || file.Data == nil && !Everyday(e.Name) {
-			d.refuse(fmt.Sprintf("%q may be claimed in a file that is not valid: %s", e.Name, firstLine(err)), "edit "+quotePath(path))
+			d.refuse(fmt.Sprintf("%q may be claimed in a file that is not valid: %s", e.Name, firstLine(err)), "inner config edit")
 			return true
 		}
 		return false

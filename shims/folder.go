@@ -50,8 +50,8 @@ func (r Report) Changed() bool { return r.BinaryUpdated || len(r.Added)+len(r.Re
 
 // Regenerate makes the shim folder hold exactly the names that Wanted returns, and
 // the binary of s behind them. Any number of calls may run at once, and be killed:
-// each waits for its turn and looks at the world only then, so the last one leaves
-// what is true. A shim that is called meanwhile is always there and whole: links are
+// each waits for its turn and reads projects and records only then, so the last one leaves
+// the right names. A shim that is called meanwhile is always there and whole: links are
 // never replaced, and the binary is, by rename.
 //
 // Entries that inner did not make stay. One that sits in the place of a wanted name
@@ -125,9 +125,7 @@ func (f Folder) plan(s Site, state State) (Report, error) {
 	}
 	for _, name := range own {
 		switch {
-		case names[name]:
-			r.Kept = append(r.Kept, name)
-		case r.Set.Incomplete():
+		case names[name], r.Set.Incomplete():
 			r.Kept = append(r.Kept, name)
 		default:
 			r.Removed = append(r.Removed, name)
@@ -201,7 +199,7 @@ func (f Folder) apply(s Site, r Report, state State, start time.Time) error {
 		if err != nil {
 			return err
 		}
-		checked = info.ModTime().Add(slack)
+		checked = info.ModTime().Add(Slack)
 	}
 	return f.writeState(next, checked)
 }

@@ -190,7 +190,7 @@ func TestState(t *testing.T) {
 	must(t, f.Touch(now))
 	info, err = os.Stat(f.StateFile())
 	must(t, err)
-	if got := info.ModTime(); !got.Equal(now.Add(-slack)) {
+	if got := info.ModTime(); !got.Equal(now.Add(-Slack)) {
 		t.Errorf("Touch(%v) set %v", now, got)
 	}
 	// What is written after a check is newer than the state.

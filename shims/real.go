@@ -3,7 +3,6 @@ package shims
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,8 +42,8 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // be executed, are passed over; when nothing else is found for the latter the error
 // is ErrNotExecutable instead of ErrNotFound.
 //
-// What inner is, is asked only once something of the name is found: most tools that a run
-// asks for are not there. self may be nil.
+// self is called only once something of the name is found, because most tools that a run
+// asks for are not there. It may be nil.
 func FindReal(name, pathVar, shimDir string, self func() []os.FileInfo) (string, error) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return "", fmt.Errorf("%q: %w", name, ErrNotFound)
@@ -63,18 +62,14 @@ func FindReal(name, pathVar, shimDir string, self func() []os.FileInfo) (string,
 			inner = append(inner[:len(inner):len(inner)], binary)
 		}
 	})
-	wrong := error(ErrNotFound)
+	wrong := ErrNotFound
 	for dir := range strings.SplitSeq(pathVar, ":") {
 		candidate := join(dir, name)
 		if unix.Access(candidate, unix.F_OK) == unix.ENOENT {
 			continue // as nearly always: this makes no error to look into
 		}
 		info, err := os.Stat(candidate)
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			// The folder may not be searched. A shell goes on, and so do we.
-			continue
-		case err != nil, info.IsDir():
+		if err != nil || info.IsDir() { // a shell also goes on after a folder that it may not search
 			continue
 		}
 		if ours(); isOneOf(info, inner) || isFolder(dir, own) {

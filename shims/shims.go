@@ -7,8 +7,7 @@
 //
 //	call, ok := shims.Invoked(shims.ExecFn(), os.Args[0])
 //	if ok {
-//		env, err := shims.HostEnv(call)
-//		switch d := shims.Decide(env); d.Kind {
+//		switch d := shims.Decide(shims.HostEnv(call)); d.Kind {
 //		case shims.PassThrough: // shims.Exec: nothing here claims the command
 //		case shims.Run:         // d.Profile, for d.Project
 //		case shims.Refuse:      // d.Reason, d.Hint, exit with d.ExitCode
@@ -29,6 +28,8 @@
 // untrusted profile cannot get in their way.
 package shims
 
+import "slices"
+
 // ExitRefused is the exit status of a refusal, and of a program that cannot be
 // executed; ExitNotFound that of a program that does not exist.
 const (
@@ -47,10 +48,5 @@ func Agents() []string {
 }
 
 func isAgent(name string) bool {
-	for _, a := range Agents() {
-		if a == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(Agents(), name)
 }

@@ -103,15 +103,15 @@ func (f Folder) Bump() error {
 	})
 }
 
-// slack is how much earlier than asked Touch sets the time. The kernel stamps files
-// with a clock that lags by up to one tick (4 ms at 250 Hz, 10 ms at 100 Hz), so a
-// file written just after a check may look older than the check.
-const slack = 20 * time.Millisecond
+// Slack is how much earlier than asked Touch sets the time: two ticks of the slowest usual
+// clock. The kernel stamps files with a clock that lags by up to one tick (4 ms at 250 Hz,
+// 10 ms at 100 Hz), so a file written just after a check may look older than the check.
+const Slack = 20 * time.Millisecond
 
 // Touch records that the state was checked, from time t on: a profile written later is
 // newer than the file. Its content stays. Callers take t before they read anything.
 func (f Folder) Touch(t time.Time) error {
-	t = t.Add(-slack)
+	t = t.Add(-Slack)
 	return os.Chtimes(f.StateFile(), t, t)
 }
 

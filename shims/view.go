@@ -356,7 +356,7 @@ func firstLine(err error) string {
 	return visible.Text(err.Error())
 }
 
-// isThere reports whether a folder exists, as far as one can tell.
+// isThere reports whether a folder exists, or may: one that cannot be inspected counts.
 func isThere(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid)

@@ -135,8 +135,8 @@ func (b *builder) global(home Home) {
 }
 
 // lookAll looks at every recorded project as it is now, several at a time: nearly all
-// of Wanted's time goes into reading them. There is none of one that is gone, and two of a
-// linked worktree with a .inner of its own.
+// of Wanted's time goes into reading them. A project that is gone has no view, and a linked
+// worktree with a .inner of its own has two.
 func (h Home) lookAll(records []trust.ProjectRecord) [][]*View {
 	views := make([][]*View, len(records))
 	var next atomic.Int64
@@ -206,8 +206,7 @@ func (b *builder) project(v *View) {
 		}
 	}
 	for _, c := range v.ConfigWords {
-		name := c.Target
-		claim(c, name, v.ConfigState, v.ConfigState == trust.Allowed || wasApproved(v.Record.ConfigRecord(), c.Command))
+		claim(c, c.Target, v.ConfigState, v.ConfigState == trust.Allowed || wasApproved(v.Record.ConfigRecord(), c.Command))
 	}
 }
 

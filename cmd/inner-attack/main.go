@@ -5,9 +5,10 @@
 //
 //	inner-attack --build=VERSION --inner=PATH --profile=NAME [--only=NAME] [--jobs=N] [--json]
 //
-// The supervisor of its boxes is the inner binary at PATH, as in every run. Who says another
-// VERSION than its own is refused: what holds in a box of one build says nothing about
-// another. With --rows it tries the attacks whose names come in, for another of itself.
+// The supervisor of its boxes is the inner binary at PATH, as in every run. A VERSION other
+// than its own is refused: what holds in a box of one build says nothing about another. With
+// --rows it reads names of attacks from standard input and prints a row of JSON for each, for
+// the process of the suite that started it.
 package main
 
 import (

@@ -33,8 +33,8 @@ import (
 func (s *suite) one(at attack.Attack, known map[string]registry.Told) row {
 	r := row{Name: at.Name, Class: at.Class, What: at.What, Result: "not live"}
 	leak, err := s.inFixture(at, func(sc *attack.Fixture) (string, error) { return bare(at, sc) })
-	if leak == "" { // for instance a kernel that does not have it
-		r.Detail = "it fails outside of a box, too"
+	if leak == "" { // for instance because the kernel lacks what it uses
+		r.Detail = "it fails outside a box, too"
 		if err != nil {
 			r.Detail += ": " + firstLine(err)
 		}
@@ -154,9 +154,9 @@ func (s *suite) attackable(known map[string]registry.Told) error {
 		}
 		return "", s.runIn(sc, who, func(*isolator.Prepared) error { return nil })
 	})
-	if r := (*fault.Refusal)(nil); errors.As(err, &r) {
+	if r := fault.AsRefusal(err); r != nil {
 		refused := *r
-		refused.Msg = fmt.Sprintf("the profile %q is refused here, there is nothing to attack: %s", s.profile.Name, r.Msg)
+		refused.Msg = fmt.Sprintf("the profile %q is refused here, so there is nothing to attack: %s", s.profile.Name, r.Msg)
 		return &refused
 	}
 	return err

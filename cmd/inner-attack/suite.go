@@ -43,7 +43,7 @@ type report struct {
 	Profile string `json:"profile"`
 	Live    int    `json:"live"`
 	Held    int    `json:"held"`
-	Leaked  int    `json:"leaked"` // undeclared, those that could not be told included
+	Leaked  int    `json:"leaked"` // undeclared leaks, and attacks whose result is unknown
 	Given   int    `json:"declared"`
 	Attacks []row  `json:"attacks"`
 }
@@ -125,7 +125,7 @@ func (s *suite) answer(list io.Reader) error {
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(s.stdout)
+	out := json.NewEncoder(tell.Raw(s.stdout)) // what makes text visible would break the JSON
 	in := bufio.NewScanner(list)
 	for in.Scan() {
 		at, ok := attack.Find(in.Text())
