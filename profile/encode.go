@@ -59,7 +59,7 @@ func (p *Profile) lastMounts(c Context) []strict.Entry[mountSpec] {
 type encoder struct {
 	b       strings.Builder
 	home    string
-	bare    bool     // without a word of where a value comes from
+	bare    bool     // no comments that tell where values come from
 	without []string // keys that are left out
 }
 
@@ -94,7 +94,7 @@ func (e *encoder) table(v reflect.Value, path []string) {
 				if later && x.Set {
 					fmt.Fprintf(&e.b, "\n[%s]\n", strict.Join(sub...))
 					for _, entry := range x.Entries {
-						fmt.Fprintf(&e.b, "%s = %s%s\n", key(entry.Key), quote(entry.Value), e.origin(entry.At))
+						fmt.Fprintf(&e.b, "%s = %s%s\n", key(entry.Key), Quote(entry.Value), e.origin(entry.At))
 					}
 				}
 			case *strict.Table[mountSpec]:
@@ -136,7 +136,7 @@ func (e *encoder) list(l *strict.List) (string, strict.Pos) {
 			at = it.At
 		}
 		one = one && (e.bare || it.At.File == at.File)
-		items = append(items, quote(it.Text))
+		items = append(items, Quote(it.Text))
 	}
 	if line := "[" + strings.Join(items, ", ") + "]"; one && len(line) <= maxLine {
 		return line, at
@@ -157,13 +157,13 @@ func (e *encoder) list(l *strict.List) (string, strict.Pos) {
 func mountValue(m mountSpec) string {
 	var parts []string
 	if m.Dest.Set {
-		parts = append(parts, "dest = "+quote(m.Dest.V))
+		parts = append(parts, "dest = "+Quote(m.Dest.V))
 	}
 	if m.Mode.Set {
-		parts = append(parts, "mode = "+quote(m.Mode.V))
+		parts = append(parts, "mode = "+Quote(m.Mode.V))
 	}
 	if m.Missing.Set {
-		parts = append(parts, "missing = "+quote(m.Missing.V))
+		parts = append(parts, "missing = "+Quote(m.Missing.V))
 	}
 	if len(parts) == 0 {
 		return "{}"
@@ -198,15 +198,12 @@ func key(s string) string {
 	if strict.Join(s) == s {
 		return s
 	}
-	return quote(s)
+	return Quote(s)
 }
 
-// Quote writes a string as a profile has it.
-func Quote(s string) string { return quote(s) }
-
-// quote writes a basic string of TOML, whose escapes are not quite Go's. What
-// does not print is escaped.
-func quote(s string) string {
+// Quote writes a string as a profile has it: a basic string of TOML, whose escapes are not
+// quite Go's. What does not print is escaped.
+func Quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range s {

@@ -60,8 +60,8 @@ func GrantsDigest(list []Grant) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sayHome makes an isolated home in the place of a whole one something that
-// narrows, and says of the way back only what is there now.
+// sayHome sees to it that a listed home in the place of a whole one counts as narrower,
+// and that of the way back only the whole home is reported.
 func sayHome(gained []Grant, lost *[]Grant) {
 	of := func(list []Grant, listed bool) int {
 		return slices.IndexFunc(list, func(g Grant) bool {

@@ -136,7 +136,7 @@ func (x Grant) Dangerous() bool {
 		return false
 	}
 	switch x.Kind {
-	case "secret", "login", "clipboard", "layer", "device", "devices":
+	case "secret", "login", "clipboard", "layer", "device":
 		return true
 	}
 	return x.Kind == "network" && x.Key == "full" || x.Key == "env.inherit_all" || x.Key == HomeNamed

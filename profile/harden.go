@@ -155,7 +155,7 @@ func (h *hardener) say(format string, args ...any) {
 // here is dropped, so that a new key is not let through.
 func (h *hardener) allow(key string) {
 	l := &h.src.Sandbox.Allow
-	l.Items = h.keep(l.Items, func(it strict.Item) bool {
+	l.Items = keepItems(l.Items, func(it strict.Item) bool {
 		ok := it.Text == "nested-user-ns"
 		if !ok {
 			h.say("%s: %q is dropped: it stays hidden", key, it.Text)
@@ -175,7 +175,7 @@ func (h *hardener) home(key string) {
 // hide keeps it from showing what a profile of the user's own that it extends hides.
 func (h *hardener) hide(key string) {
 	l := &h.src.Sandbox.Hide
-	l.Items = h.keep(l.Items, func(it strict.Item) bool {
+	l.Items = keepItems(l.Items, func(it strict.Item) bool {
 		shows := strings.HasPrefix(it.Text, "!")
 		if shows {
 			h.say("%s: %q is dropped: what is hidden stays hidden", key, it.Text)
@@ -194,7 +194,7 @@ func (h *hardener) record(key string) {
 
 func (h *hardener) inherit(key string) {
 	l := &h.src.Env.Inherit
-	l.Items = h.keep(l.Items, func(it strict.Item) bool {
+	l.Items = keepItems(l.Items, func(it strict.Item) bool {
 		secret := LooksSecret(it.Text)
 		if secret {
 			h.say("%s: %q is dropped: it looks like a secret", key, it.Text)
@@ -204,7 +204,7 @@ func (h *hardener) inherit(key string) {
 }
 
 func (h *hardener) list(key string, l *strict.List) {
-	l.Items = h.keep(l.Items, func(it strict.Item) bool { return h.plain(key+": "+strconv.Quote(it.Text), it.Text) })
+	l.Items = keepItems(l.Items, func(it strict.Item) bool { return h.plain(key+": "+strconv.Quote(it.Text), it.Text) })
 }
 
 func (h *hardener) set(key string) {
@@ -228,8 +228,8 @@ func (h *hardener) mounts(string) {
 	})
 }
 
-// keep is slices.DeleteFunc on a copy: what was merged may share its lists.
-func (h *hardener) keep(items []strict.Item, ok func(strict.Item) bool) []strict.Item {
+// keepItems is slices.DeleteFunc on a copy: what was merged may share its lists.
+func keepItems(items []strict.Item, ok func(strict.Item) bool) []strict.Item {
 	return slices.DeleteFunc(slices.Clone(items), func(it strict.Item) bool { return !ok(it) })
 }
 
@@ -255,7 +255,7 @@ func (h *hardener) plain(what string, values ...string) bool {
 // remoteLookup is the environment as a remote profile may know it.
 func remoteLookup(lookup func(string) (string, bool)) func(string) (string, bool) {
 	return func(name string) (string, bool) {
-		if lookup == nil || name != "HOME" && name != "USER" {
+		if name != "HOME" && name != "USER" {
 			return "", false
 		}
 		return lookup(name)

@@ -20,8 +20,8 @@ func PasswordHome() string {
 	return filepath.Clean(u.HomeDir)
 }
 
-// HidesHome reports whether the user's home folder is out of sight, but for what the
-// profile lists of it: an empty one, or the box's own, is in its place.
+// HidesHome reports whether the box sees only those parts of the user's home folder that
+// the profile lists: an empty home, or the box's own, is in its place.
 func (rc RunConfig) HidesHome() bool { return rc.Home == "isolated" || rc.Home == "own" }
 
 // HasCaches reports whether a box has caches of its own over those of the user's home, which
@@ -34,8 +34,8 @@ func (rc RunConfig) KeepsCaches() bool {
 	return rc.HasCaches() && rc.Scope != Remote && rc.Limits.Disk == ""
 }
 
-// isHomeName reports whether a home may be called so. The home of a project has an @ in its
-// name, so no profile gets at it by naming it.
+// isHomeName reports whether a word can name a home. The name of a project's home contains
+// an @, so no profile reaches it by name.
 func isHomeName(name string) bool {
 	for i, c := range []byte(name) {
 		switch {

@@ -186,7 +186,7 @@ func (l *Loader) load(path string, scope Scope, read func(string) (File, error))
 		p.Files, chain = append(p.Files, file), append(chain, src)
 		at = src.Extends.At
 		if scope == Remote && len(chain) == 1 && strings.ContainsAny(src.Extends.V, "/~") {
-			problems = append(problems, extendsProblem(at, fmt.Sprintf("%q is a file: a remote profile builds only on your own profiles, by name", src.Extends.V)))
+			problems = append(problems, extendsProblem(at, fmt.Sprintf("%q is a file: a remote profile extends only profiles of your own, by name", src.Extends.V)))
 			break
 		}
 		if next, err = l.base(src.Extends.V, next); err != nil {
@@ -232,7 +232,7 @@ func (l *Loader) base(extends, from string) (string, error) {
 	case extends == "":
 		return "", nil
 	case strings.Contains(extends, "://"):
-		return "", fmt.Errorf("%q is a URL: a profile builds on a profile's name or on a file (inner profile install fetches it)", extends)
+		return "", fmt.Errorf("%q is a URL: extends takes the name of a profile, or a file (inner profile install fetches one)", extends)
 	case strings.HasPrefix(extends, "~/"):
 		if !filepath.IsAbs(l.Home) {
 			return "", fmt.Errorf("%q needs a home folder, and HOME is not set", extends)
@@ -251,8 +251,8 @@ func (l *Loader) base(extends, from string) (string, error) {
 	return l.global(extends)
 }
 
-// identity is that by which two names of one file, also hard links, are seen to
-// be one; nil for a file that is not there, which reading it reports.
+// identity identifies a file whatever name, or hard link, leads to it. It is nil for a
+// file that cannot be inspected: reading that reports why.
 func identity(path string) fs.FileInfo {
 	fi, err := os.Stat(path)
 	if err != nil {

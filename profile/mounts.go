@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/strict"
 )
@@ -29,13 +30,10 @@ func (r *resolver) mounts() {
 			list = append(list, m)
 		}
 	}
-	for i := len(list) - 1; i >= 0; i-- {
+	for i, m := range slices.Backward(list) {
 		for _, other := range list[:i] {
-			if other.Dest != list[i].Dest {
-				continue
-			}
-			if other.File == list[i].File {
-				r.add(strict.Pos{File: list[i].File, Line: list[i].Line}, list[i].key(), fmt.Sprintf("dest %q is taken by %s (line %d)", other.Dest, other.key(), other.Line), "")
+			if other.Dest == m.Dest && other.File == m.File {
+				r.add(strict.Pos{File: m.File, Line: m.Line}, m.key(), fmt.Sprintf("dest %q is taken by %s (line %d)", other.Dest, other.key(), other.Line), "")
 			}
 		}
 	}
@@ -199,12 +197,12 @@ func (r *resolver) writtenDest(m *Mount) string {
 	return m.Written
 }
 
-// missingDest is what to write for a dest that is not there: below a tmpfs
-// nothing has to be, and a workspace is made for the run.
+// missingDest is what to write for a dest that does not exist: a place on a tmpfs of the
+// box or a workspace, both of which are made for the run.
 func (r *resolver) missingDest(m *Mount, hostPath string) string {
 	switch {
 	case m.File == "--mount":
-		return "mkdir -p " + hostPath
+		return "mkdir -p " + quote.POSIX(hostPath)
 	case r.rc.WorkspacesDir == "":
 		return `dest = "/tmp/` + filepath.Base(m.Dest) + `" needs no folder on the host`
 	}
@@ -214,10 +212,13 @@ func (r *resolver) missingDest(m *Mount, hostPath string) string {
 func (r *resolver) forbiddenDest(m *Mount) string {
 	dest := real(m.Dest)
 	isolated := r.rc.HidesHome()
+	inners := func(p string) bool {
+		return paths.Below(paths.BoxDir, p) || p == paths.BoxMarker || p == paths.BoxWhy || p == "/run"
+	}
 	switch {
 	case m.Dest == "/" || dest == "/":
 		return "a mount over / would replace the box"
-	case paths.Below(paths.BoxDir, m.Dest) || m.Dest == paths.BoxMarker || m.Dest == "/run" || dest == "/run":
+	case inners(m.Dest) || inners(dest):
 		return fmt.Sprintf("dest %q is inner's own", m.Dest)
 	case isolated && (paths.Below(m.Dest, r.c.Home) || paths.Below(dest, r.home)):
 		return fmt.Sprintf("dest %q covers the home folder, and home is %s", m.Dest, r.rc.Home)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile/strict"
 )
 
 // Narrower says where a run may do less than another: what from grants and to does not, and
@@ -45,8 +46,6 @@ func coveredWhole(g Grant, to RunConfig) bool {
 		return !g.Tightens && to.Base != "minimal" && to.Home == "host"
 	case g.Kind == "network" && !g.Tightens:
 		return to.Network == NetFull
-	case g.Key == "git_dir rw":
-		return false
 	}
 	return false
 }
@@ -111,26 +110,5 @@ func sooner(from, to RunConfig) bool {
 
 // lower reports whether one limit of to is lower than that of from, or there and not in from.
 func lower(key string, from, to Limits) bool {
-	value := func(l Limits) string {
-		for _, kv := range l.Rows() {
-			if kv.Key == key {
-				return kv.Value
-			}
-		}
-		return ""
-	}
-	a, b := value(from), value(to)
-	switch {
-	case b == "":
-		return false
-	case a == "":
-		return true
-	case key == "cpu":
-		x, _ := Processors(a)
-		y, _ := Processors(b)
-		return y < x
-	}
-	x, _ := Bytes(a)
-	y, _ := Bytes(b)
-	return y < x
+	return LimitField{key, strict.Number{V: strict.Scalar(*to.field(key))}}.below(*from.field(key))
 }

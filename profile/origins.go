@@ -67,11 +67,11 @@ func (o *origins) table(v reflect.Value, path []string) {
 		switch x := v.Field(i).Addr().Interface().(type) {
 		case *strict.List:
 			for _, it := range x.Items {
-				o.add(sub, quote(it.Text), it.At)
+				o.add(sub, Quote(it.Text), it.At)
 			}
 		case *strict.Table[string]:
 			for _, e := range x.Entries {
-				o.add(append(sub, e.Key), quote(e.Value), e.At)
+				o.add(append(sub, e.Key), Quote(e.Value), e.At)
 			}
 		case *strict.Table[mountSpec]:
 			for _, e := range x.Entries {
@@ -79,7 +79,7 @@ func (o *origins) table(v reflect.Value, path []string) {
 			}
 		case *strict.Tables[checkRow]:
 			for _, row := range x.Rows {
-				o.add(sub, quote(row.Name.V), row.Name.At)
+				o.add(sub, Quote(row.Name.V), row.Name.At)
 			}
 		default:
 			if text, at, ok := scalarText(x); !ok {
@@ -96,15 +96,15 @@ func (o *origins) table(v reflect.Value, path []string) {
 func scalarText(x any) (text string, at strict.Pos, ok bool) {
 	switch x := x.(type) {
 	case *strict.String:
-		text, at, ok = quote(x.V), x.At, x.Set
+		text, at, ok = Quote(x.V), x.At, x.Set
 	case *strict.Bool:
 		text, at, ok = strconv.FormatBool(x.V), x.At, x.Set
 	case *strict.Int:
 		text, at, ok = strconv.FormatInt(x.V, 10), x.At, x.Set
 	case *strict.Number:
-		text, at, ok = quote(string(x.V)), x.At, x.Set
+		text, at, ok = Quote(string(x.V)), x.At, x.Set
 	case *strict.Switch:
-		if text, at, ok = quote(string(x.V)), x.At, x.Set; x.V == "true" || x.V == "false" {
+		if text, at, ok = Quote(string(x.V)), x.At, x.Set; x.V == "true" || x.V == "false" {
 			text = string(x.V)
 		}
 	default:

@@ -100,7 +100,7 @@ func (r *resolver) networkLists() {
 		for _, own := range rc.HostPorts {
 			if pub.Box == own.Box {
 				at := strict.Pos{File: pub.File, Line: pub.Line}
-				r.add(at, "sandbox.publish", fmt.Sprintf("port %d of the box is taken by host_ports (line %d)", pub.Box, own.Line), "")
+				r.add(at, "sandbox.publish", fmt.Sprintf("port %d of the box is taken by host_ports (%s)", pub.Box, place(strict.Pos{File: own.File, Line: own.Line}, at)), "")
 			}
 		}
 	}

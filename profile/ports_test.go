@@ -27,7 +27,7 @@ func TestNetworkLists(t *testing.T) {
 		{"[sandbox]\nnetwork = true\nnetwork_deny = [\"-b.example\"]\npublish = [\"-3000\"]\nhost_ports = [\"-5432:15432\"]", nil, "full [] [] [] []"},
 		{"[sandbox]\nnetwork = false\nnetwork_allow = [\"c.example\"]", nil, "G/p.toml:5: sandbox.network_allow: network_mode is \"off\", which reads no list (network_mode = \"allowlist\" does)"},
 		{"[sandbox]\npublish = [\"3000:4000\"]\nhost_ports = [\"1:15432\"]", nil, "G/p.toml:4: sandbox.publish: port 3000 is listed twice\nG/p.toml:5: sandbox.host_ports: port 15432 is listed twice"},
-		{"[sandbox]\npublish = [\"8080:15432\"]", nil, "G/p.toml:4: sandbox.publish: port 15432 of the box is taken by host_ports (line 7)"},
+		{"[sandbox]\npublish = [\"8080:15432\"]", nil, "G/p.toml:4: sandbox.publish: port 15432 of the box is taken by host_ports (G/base.toml:7)"},
 	} {
 		w := newWorld(t, map[string]string{"base": base, "p": "V1\nextends = \"base\"\n" + c.child})
 		must(t, os.MkdirAll(filepath.Join(w.project, "pkg"), 0o700))

@@ -31,29 +31,29 @@ type Overrides struct {
 	Timeout     *time.Duration // zero is no limit
 	Limits      Limits         // field by field
 	Workdir     string         // may be relative to Cwd
-	Keep        bool           // as [output] review
+	Keep        bool           // turns on [output] review
 }
 
 // Context is what a profile is resolved against: the only way anything of the
 // environment gets into a RunConfig.
 type Context struct {
 	Home           string
-	OtherHome      string // of the password file, when that is another; or ""
+	OtherHome      string // the home that the password file names, when it is not Home; else ""
 	InnerHome      string
 	UID            int
-	Lookup         func(string) (string, bool) // the environment
+	Lookup         func(string) (string, bool) // the environment; nil is an empty one
 	Cwd            string                      // physical
 	Project        string                      // root of the project in force, or ""
-	WorkspacesPath string                      // of config.toml, as written
-	HideEnv        []string                    // of the config.toml files: variables that pass into no box, patterns too
-	Hide           []string                    // of the user's config.toml: absolute or ~/…, patterns too
-	ProjectHide    []string                    // of the projects'
-	LogPath        string                      // of the user's config.toml, as written
-	ProjectLog     string                      // of the project's
-	DefaultLimits  Limits                      // of the user's config.toml; the others go first
-	ProjectLimits  Limits                      // of the projects'; the profile's and the flags' go first
+	WorkspacesPath string                      // workspaces_path of config.toml, as written
+	HideEnv        []string                    // [hide] env of all config.toml files: variables that pass into no box, patterns too
+	Hide           []string                    // [hide] paths of the user's config.toml: absolute or ~/…, patterns too
+	ProjectHide    []string                    // [hide] paths of the projects' config.toml
+	LogPath        string                      // log of the user's config.toml, as written
+	ProjectLog     string                      // log of the project's config.toml, as written
+	DefaultLimits  Limits                      // of the user's config.toml; the other limits go before them
+	ProjectLimits  Limits                      // of the projects' config.toml; those of flags and profile go before them
 	Overrides      Overrides
-	ForShim        bool // the program was typed, and starts where the person is
+	ForShim        bool // the call is that of a shim: the program starts in the current folder
 
 	// Organisation takes from everything else; nil when this computer has none.
 	Organisation *Organisation
@@ -74,6 +74,9 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 		return RunConfig{}, fmt.Errorf("the home folder %q is not an absolute path", c.Home)
 	}
 	c.Home = filepath.Clean(c.Home)
+	if c.Lookup == nil {
+		c.Lookup = func(string) (string, bool) { return "", false }
+	}
 	r := &resolver{c: c, s: &p.src, home: real(c.Home)}
 	if c.OtherHome != "" {
 		r.otherHome = real(filepath.Clean(c.OtherHome))
@@ -110,7 +113,7 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	r.zones()
 	r.checkMounts()
 	r.logFolder()
-	r.leads()
+	r.realPaths()
 	r.env()
 	r.entrypoint()
 	r.rest()
@@ -139,7 +142,7 @@ func (r *resolver) add(at strict.Pos, key, msg, hint string) {
 	r.problems = append(r.problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
 }
 
-// value reports an expansion that failed.
+// value returns an expanded value, and reports it when its expansion failed.
 func (r *resolver) value(at strict.Pos, key string, s string, err error) string {
 	if err != nil {
 		r.add(at, key, err.Error(), "")
@@ -302,9 +305,6 @@ func (r *resolver) env() {
 	for _, s := range e.Set.Entries {
 		x := r.x
 		x.lookup = func(name string) (string, bool) {
-			if r.x.lookup == nil {
-				return "", false
-			}
 			value, ok := r.x.lookup(name)
 			if ok && (LooksSecret(name) || HasLogin(value)) {
 				r.rc.Env.SetFrom = append(r.rc.Env.SetFrom, KV{s.Key, name})
@@ -385,10 +385,8 @@ func (r *resolver) entrypoint() {
 
 // shell is $SHELL, or /bin/sh when that is no program.
 func (r *resolver) shell() string {
-	if r.c.Lookup != nil {
-		if sh, ok := r.c.Lookup("SHELL"); ok && filepath.IsAbs(sh) && badProgram(sh) == "" {
-			return filepath.Clean(sh)
-		}
+	if sh, ok := r.c.Lookup("SHELL"); ok && filepath.IsAbs(sh) && badProgram(sh) == "" {
+		return filepath.Clean(sh)
 	}
 	return "/bin/sh"
 }

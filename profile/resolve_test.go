@@ -31,6 +31,7 @@ func resolveWorld(t testing.TB, text string) (*world, *Profile) {
 	must(t, os.WriteFile(filepath.Join(w.home, "file"), nil, 0o600))
 	must(t, os.Symlink(filepath.Join(w.home, ".inner"), filepath.Join(w.home, "sneaky")))
 	must(t, os.Symlink(w.project, filepath.Join(w.home, "alias")))
+	must(t, os.Symlink("/run", filepath.Join(w.home, "run")))
 	p, err := w.load("p")
 	must(t, err)
 	return w, p
@@ -143,6 +144,9 @@ L/p.toml:5: mounts."~/data": "x" is not an absolute path`},
 		{"[mounts]\n\"~/data\" = { dest = \"/etc/passwd\" }", `L/p.toml:3: mounts."~/data": mount dest "/etc/passwd" is a file on the host, the source is a folder`},
 		{"[mounts]\n\"~/data\" = { dest = \"/srv\" }\n\"~/box\" = { dest = \"/srv/\" }", `L/p.toml:4: mounts."~/box": dest "/srv" is taken by mounts."~/data" (line 3)`},
 		{"[mounts]\n\"/\" = \"ro\"", `L/p.toml:3: mounts."/": a mount over / would replace the box`},
+		{"[mounts]\n\"/usr\" = { dest = \"/run/inner/noop\" }", `L/p.toml:3: mounts."/usr": dest "/run/inner/noop" is inner's own`},
+		{"[mounts]\n\"/usr\" = { dest = \"/run/.innerwhy\" }", `L/p.toml:3: mounts."/usr": dest "/run/.innerwhy" is inner's own`},
+		{"[mounts]\n\"~/data\" = { dest = \"~/run/inner/noop\" }", `L/p.toml:3: mounts."~/data": dest "~/run/inner/noop" is inner's own`},
 		{"[mounts]\n\"/\" = { dest = \"/srv\", mode = \"rw\" }", `L/p.toml:3: mounts."/": mode "rw" of / would hand over the whole system`},
 		{"[mounts]\n\"/\" = { dest = \"/srv\" }", `L/p.toml:3: mounts."/": source "/" holds your home folder, which can only be mounted at its own path`},
 		{"[mounts]\n\"~\" = \"rw\"", ""},

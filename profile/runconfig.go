@@ -41,7 +41,7 @@ const (
 	NetOff       Network = "off"
 	NetFull      Network = "full"
 	NetAllowlist Network = "allowlist"
-	NetAsk       Network = "ask" // as allowlist, and a person is asked about what is not on it
+	NetAsk       Network = "ask" // as allowlist, and a person is asked about other hosts
 )
 
 // ByName reports whether the box has no network but inner's proxy, which

@@ -25,3 +25,12 @@ func TestToolchains(t *testing.T) {
 		t.Errorf("variables %q, want %q", variables, want)
 	}
 }
+
+// A program may resolve a profile without an environment.
+func TestToolchainsWithoutEnvironment(t *testing.T) {
+	w, p := resolveWorld(t, "[sandbox]\nhome = \"isolated\"\nhome_allow = [\"@toolchains\"]")
+	ctx := w.context()
+	ctx.Lookup = nil
+	_, err := p.Resolve(ctx)
+	must(t, err)
+}

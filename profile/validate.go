@@ -296,11 +296,7 @@ func (v *validator) entrypoint(e *entrypointTable) {
 }
 
 func quotedList(words []string) string {
-	var out []string
-	for _, w := range words {
-		out = append(out, strconv.Quote(w))
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(eachOf(words, strconv.Quote), ", ")
 }
 
 // badProgram says why a word cannot be the program of a box, or "".
@@ -339,15 +335,11 @@ func (v *validator) oneOf(s strict.String, key string, words []string, old ...st
 	if !s.Set || slices.Contains(words, s.V) || slices.Contains(old, s.V) {
 		return
 	}
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = strconv.Quote(w)
-	}
 	hint := ""
 	if near := strict.Nearest(s.V, words); near != "" {
 		hint = "did you mean " + strconv.Quote(near) + "?"
 	}
-	v.add(s.At, key, fmt.Sprintf("%q is not one of %s", s.V, strings.Join(quoted, ", ")), hint)
+	v.add(s.At, key, fmt.Sprintf("%q is not one of %s", s.V, quotedList(words)), hint)
 }
 
 // names checks the words of a list against the ones its key takes. A leading
@@ -358,12 +350,7 @@ func (v *validator) names(l strict.List, key string, words []string) {
 		if v.full() {
 			return
 		}
-		name := strings.TrimPrefix(it.Text, "-")
-		known := false
-		for _, w := range words {
-			known = known || w == name
-		}
-		if !known {
+		if name := strings.TrimPrefix(it.Text, "-"); !slices.Contains(words, name) {
 			v.add(it.At, key, fmt.Sprintf("unknown name %q", it.Text), strict.DidYouMean(name, words))
 		}
 	}

@@ -89,9 +89,9 @@ type named struct {
 	soft bool // nobody wrote it down: one of @toolchains, left out when it is unavailable
 }
 
-// leads follows every host path of the run, and refuses the ones that a box could
+// realPaths follows every host path of the run, and refuses the ones that a box could
 // have led elsewhere. The mounts and the working folder must be known.
-func (r *resolver) leads() {
+func (r *resolver) realPaths() {
 	r.rc.Real = map[string]string{}
 	list := r.named
 	for _, m := range r.rc.Mounts {
