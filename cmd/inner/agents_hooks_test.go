@@ -27,10 +27,11 @@ func TestAgentsHooks(t *testing.T) {
 	t.Run("gemini", geminiHook)
 }
 
-// use is one call of a tool that the fake model makes.
+// use is one call of a tool that the fake model makes: with arguments, or with a text.
 type use struct {
 	tool string
 	args map[string]string
+	text string
 }
 
 // fakeModel has an agent call tools, one after the other, by the protocol of OpenAI
@@ -60,7 +61,7 @@ func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var results []string
 	for _, item := range ask.Input {
-		if item.Type == "function_call_output" {
+		if strings.HasSuffix(item.Type, "tool_call_output") || item.Type == "function_call_output" {
 			results = append(results, string(item.Output))
 		}
 	}
@@ -93,7 +94,9 @@ func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	item := map[string]any{"type": "message", "role": "assistant", "id": "m", "content": []any{map[string]string{"type": "output_text", "text": "done"}}}
-	if n := len(results); n < len(f.uses) {
+	if n := len(results); n < len(f.uses) && f.uses[n].text != "" {
+		item = map[string]any{"type": "custom_tool_call", "id": fmt.Sprint("i", n), "call_id": fmt.Sprint("c", n), "name": f.uses[n].tool, "input": f.uses[n].text}
+	} else if n < len(f.uses) {
 		args, _ := json.Marshal(f.uses[n].args)
 		item = map[string]any{"type": "function_call", "id": fmt.Sprint("i", n), "call_id": fmt.Sprint("c", n), "name": f.uses[n].tool, "arguments": string(args)}
 	}
@@ -177,8 +180,8 @@ func codexHook(t *testing.T) {
 		cmd.Env = p.env
 		return cmd
 	}
-	const provider = "model = \"gpt-5\"\nmodel_provider = \"fake\"\n[model_providers.fake]\nname = \"fake\"\nwire_api = \"responses\"\nbase_url = \"none\"\nrequest_max_retries = 0\nstream_max_retries = 0\n"
-	shell := func(line string) use { return use{"exec_command", map[string]string{"cmd": line}} }
+	const provider = "model = \"gpt-5.5\"\nmodel_provider = \"fake\"\n[model_providers.fake]\nname = \"fake\"\nwire_api = \"responses\"\nbase_url = \"none\"\nrequest_max_retries = 0\nstream_max_retries = 0\n"
+	shell := func(line string) use { return use{tool: "exec_command", args: map[string]string{"cmd": line}} }
 	p.write(".codex/config.toml", provider)
 	p.run("inner", "agent", "install", "codex", "--as", "guest")
 	hooks := filepath.Join(p.home, ".codex", "hooks.json")
@@ -193,7 +196,23 @@ func codexHook(t *testing.T) {
 sum=$(printf '{"event_name":"pre_tool_use","hooks":[{"async":false,"command":"%s","timeout":600,"type":"command"}],"matcher":".*"}' "$hook" | sha256sum | cut -d' ' -f1)
 printf '[hooks.state."`+hooks+`:pre_tool_use:0:0"]\ntrusted_hash = "sha256:%s"\n' "$sum"`))
 	p.holds(t, "codex", "commands boxed open, file tools judged")
-	p.boxed(t, p.talk(t, []use{shell(firstStep), shell(secondStep), {"view_image", map[string]string{"path": "public/leak"}}}, run))
+	patch := func(text string) use {
+		return use{tool: "apply_patch", text: "*** Begin Patch\n" + text + "\n*** End Patch\n"}
+	}
+	answers := p.talk(t, []use{
+		patch("*** Update File: AGENTS.md\n@@\n-rules\n+changed"),
+		patch("*** Update File: public/leak\n@@\n-SECRET\n+changed"),
+		patch("*** Add File: public/new\n+shown"),
+	}, run)
+	for i, want := range []string{"AGENTS.md: the sandbox has it read-only", "public/leak: hidden in the sandbox", "Success"} {
+		if !strings.Contains(answers[i], want) {
+			t.Errorf("patch %d: no %q in %q", i, want, answers[i])
+		}
+	}
+	if secret, err := os.ReadFile(filepath.Join(p.app, ".env")); err != nil || string(secret) != "SECRET\n" {
+		t.Errorf(".env is %q, %v", secret, err)
+	}
+	p.boxed(t, p.talk(t, []use{shell(firstStep), shell(secondStep), {tool: "view_image", args: map[string]string{"path": "public/leak"}}}, run))
 }
 
 func geminiHook(t *testing.T) {
@@ -204,13 +223,13 @@ func geminiHook(t *testing.T) {
 		cmd.Env = append(slices.Clone(p.env), "GEMINI_API_KEY=none", "GOOGLE_GEMINI_BASE_URL="+url, "GEMINI_CLI_TRUST_WORKSPACE=true")
 		return cmd
 	}
-	shell := func(line string) use { return use{"run_shell_command", map[string]string{"command": line}} }
+	shell := func(line string) use { return use{tool: "run_shell_command", args: map[string]string{"command": line}} }
 	file := func(tool, name string) use {
 		args := map[string]string{"file_path": name}
 		if tool == "write_file" {
 			args["content"] = "changed\n"
 		}
-		return use{tool, args}
+		return use{tool: tool, args: args}
 	}
 	p.write(".gemini/settings.json", `{"security": {"auth": {"selectedType": "gemini-api-key"}}}`)
 	p.run("inner", "agent", "install", "gemini", "--as", "guest")
