@@ -36,6 +36,13 @@ want_always() {
 	case " ${missing[*]-} " in *" $1 "*) ;; *) missing+=("$1") ;; esac
 }
 want() { have "$1" || want_always "$2"; }
+# want_plain PROGRAM PACKAGE: for root it must be where the plain user finds it, too.
+want_plain() {
+	(
+		[ "$(id -u)" -ne 0 ] || PATH=/usr/local/bin:/usr/bin:/bin
+		have "$1"
+	) || want_always "$2"
+}
 # agents GOAL ACTION: for the agents that a goal needs; none named is all of them.
 agents() { if [ "$1" = agents ]; then contrib/agents.sh "$2"; else contrib/agents.sh "$2" claude; fi; }
 for goal; do
@@ -72,23 +79,11 @@ for goal; do
 		want gcc gcc
 		[ -e /usr/include/stdlib.h ] || want_always libc6-dev
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
-		# Real clients for a network by name. npm and pip are wanted where the plain
-		# user finds them.
+		# Real clients for a network by name.
 		want curl curl
 		want ssh openssh-client
-		(
-			[ "$(id -u)" -ne 0 ] || PATH=/usr/local/bin:/usr/bin:/bin
-			have npm
-		) || want_always npm
-		(
-			[ "$(id -u)" -ne 0 ] || PATH=/usr/local/bin:/usr/bin:/bin
-			have pip3
-		) || want_always python3-pip
-		# For root it must be where the plain user finds it, too.
-		agents "$goal" cached || (
-			[ "$(id -u)" -ne 0 ] || PATH=/usr/local/bin:/usr/bin:/bin
-			have npm
-		) || want_always npm
+		want_plain npm npm
+		want_plain pip3 python3-pip
 		;;
 	podman)
 		want podman podman
@@ -140,6 +135,14 @@ for goal; do
 		want hyperfine hyperfine
 		want direnv direnv
 		[ "$(id -u)" -ne 0 ] || want useradd passwd
+		# Tools that keep caches, where the plain user finds them. crates.io and PyPI may not be
+		# reached: the sources of two crates, and what pip builds a package with, are Debian's.
+		want_plain npm npm
+		want_plain cargo cargo
+		want_plain pip3 python3-pip
+		compgen -G '/usr/share/cargo/registry/itoa-*' >/dev/null || want_always librust-itoa-dev
+		compgen -G '/usr/share/cargo/registry/memchr-*' >/dev/null || want_always librust-memchr-dev
+		compgen -G '/usr/share/python-wheels/setuptools-*' >/dev/null || want_always python3-setuptools-whl
 		;;
 	*) die "unknown goal \"$goal\": test, agents, podman, docker, lint, demo, bench, package, fleet or site" ;;
 	esac

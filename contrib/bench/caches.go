@@ -4,6 +4,7 @@ package main
 // each with a project of its own, as far as they are installed and their registry answers.
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -12,11 +13,14 @@ import (
 	"time"
 )
 
+//go:embed crates.sh
+var cratesScript string
+
 // toolchain is one tool and what it builds.
 type toolchain struct {
 	name, program string
 	files         map[string]string
-	fetch, build  []string // fetch goes before the first build, where the network is
+	fetch, build  []string // fetch goes before the first build, on the host
 	clean         string   // what the build made, to be built again from caches
 }
 
@@ -41,7 +45,7 @@ func toolchains() []toolchain {
 				"Cargo.toml":  "[package]\nname = \"m\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[dependencies]\nitoa = \"1\"\nmemchr = \"2\"\n",
 				"src/main.rs": "fn main() { println!(\"{}\", itoa::Buffer::new().format(memchr::memchr(b'a', b\"ba\").unwrap())); }\n",
 			},
-			fetch: []string{"cargo", "fetch", "--quiet"}, build: []string{"cargo", "build", "--quiet"}, clean: "target",
+			fetch: []string{"sh", "-c", cratesScript}, build: []string{"cargo", "build", "--quiet"}, clean: "target",
 		},
 		{ // from folders: what is kept is the wheel that pip builds of the source
 			name: "pip install, 1 package built", program: "pip3",
@@ -70,7 +74,7 @@ func (b *bench) caches() error {
 	var none []string
 	for _, tc := range toolchains() {
 		if err := b.cachesOf(tc); err != nil {
-			none = append(none, tc.name+": "+lastLine(err.Error()))
+			none = append(none, tc.name+": "+reason(err.Error()))
 		}
 	}
 	for _, line := range none {
@@ -79,11 +83,16 @@ func (b *bench) caches() error {
 	return nil
 }
 
-// lastLine is the last line of a text that says something, on which a tool says what was wrong.
-func lastLine(text string) string {
+// reason is the line on which a tool says what was wrong: Maven's first error, and of others
+// the last line that says something.
+func reason(text string) string {
 	last := ""
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); len(line) > 8 {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[ERROR]") {
+			return line
+		}
+		if len(line) > 8 {
 			last = line
 		}
 	}
@@ -103,7 +112,7 @@ func installed(name string) error {
 // withTools is a command for sh that finds Go, has node trust what the system trusts, and ends
 // where a registry does not answer.
 func withTools(words []string) string {
-	return "PATH=$PATH:/usr/local/go/bin; certs=/etc/ssl/certs/ca-certificates.crt; [ ! -e $certs ] || export NODE_EXTRA_CA_CERTS=$certs; timeout 120 " + quote(words)
+	return "PATH=$PATH:/usr/local/go/bin; certs=/etc/ssl/certs/ca-certificates.crt; [ ! -e $certs ] || export NODE_EXTRA_CA_CERTS=$certs; timeout 300 " + quote(words)
 }
 
 func (b *bench) cachesOf(tc toolchain) error {
@@ -141,12 +150,14 @@ func (b *bench) cachesOf(tc toolchain) error {
 	var warm [3]series
 	var cold [3]float64
 	for round := range b.rounds + 1 { // the first is the cold one
-		for i, words := range [][]string{{"sh", "-c", withTools(tc.build)}, in("host-home"), in("own-home")} {
+		ways := [][]string{{"sh", "-c", withTools(tc.build)}, in("host-home"), in("own-home")}
+		for n := range ways { // each goes first in a third of the rounds
+			i := (n + max(round-1, 0)) % len(ways)
 			if err := os.RemoveAll(filepath.Join(dir, tc.clean)); err != nil {
 				return err
 			}
 			begin := time.Now()
-			if _, err := b.output(dir, words...); err != nil {
+			if _, err := b.output(dir, ways[i]...); err != nil {
 				return err
 			}
 			took := time.Since(begin).Seconds()

@@ -159,7 +159,7 @@ func (b *bench) output(dir string, args ...string) (string, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, &stderr)
+		return "", fmt.Errorf("%s: %w\n%s%s", strings.Join(args, " "), err, out, &stderr)
 	}
 	return string(out), nil
 }
