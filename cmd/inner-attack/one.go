@@ -30,7 +30,7 @@ import (
 // One attack, bare and then in a box.
 
 // one tries one attack, bare and then in the box, each in a new fixture.
-func (s *suite) one(at attack.Attack, known map[string]registry.Told) row {
+func (s *suite) one(at attack.Attack, known map[string]registry.Answer) row {
 	r := row{Name: at.Name, Class: at.Class, What: at.What, Result: "not live"}
 	leak, err := s.inFixture(at, func(sc *attack.Fixture) (string, error) { return bare(at, sc) })
 	if leak == "" { // for instance because the kernel lacks what it uses
@@ -146,7 +146,7 @@ func said(a attack.Answer) error {
 
 // attackable refuses a suite whose every box would be refused: nothing runs, so
 // nothing can be told about it.
-func (s *suite) attackable(known map[string]registry.Told) error {
+func (s *suite) attackable(known map[string]registry.Answer) error {
 	_, err := s.inFixture(attack.Attack{}, func(sc *attack.Fixture) (string, error) {
 		who, err := s.settingsIn(sc, known)
 		if err != nil {
@@ -164,7 +164,7 @@ func (s *suite) attackable(known map[string]registry.Told) error {
 
 // settingsIn is what is set for somebody who lives in a fixture: everything about the profile
 // is as in a run, but for the home and the project, which are the fixture's.
-func (s *suite) settingsIn(sc *attack.Fixture, known map[string]registry.Told) (*settings.Settings, error) {
+func (s *suite) settingsIn(sc *attack.Fixture, known map[string]registry.Answer) (*settings.Settings, error) {
 	who := *s.Caller
 	who.Home, who.InnerHome, who.Environ, who.AllTools = sc.Home, filepath.Join(sc.Home, ".inner"), os.Environ(), true
 	who.Teller = tell.Teller{To: io.Discard} // what is refused is the result
@@ -202,7 +202,7 @@ func (s *suite) runIn(sc *attack.Fixture, who *settings.Settings, instead func(*
 }
 
 // boxed tries an attack in the box of a profile.
-func (s *suite) boxed(at attack.Attack, sc *attack.Fixture, known map[string]registry.Told) (leak, declared string, err error) {
+func (s *suite) boxed(at attack.Attack, sc *attack.Fixture, known map[string]registry.Answer) (leak, declared string, err error) {
 	who, err := s.settingsIn(sc, known)
 	if err != nil {
 		return "", "", err

@@ -141,7 +141,7 @@ func (s *suite) answer(list io.Reader) error {
 
 // registries has the package managers asked that the profile's groups name,
 // once: in the home of a fixture they would say the same.
-func (s *suite) registries() (map[string]registry.Told, error) {
+func (s *suite) registries() (map[string]registry.Answer, error) {
 	rc, err := settings.Resolve(s.profile, s.context)
 	if err != nil {
 		return nil, err

@@ -345,6 +345,7 @@ func (t *consent) hosts(list []features.ReachLine, one bool) (out []profile.Gran
 	for _, l := range list {
 		group, capability := strings.HasPrefix(l.Origin, "@"), strings.HasPrefix(l.Origin, "capability ")
 		switch {
+		case group && len(l.Hosts) == 0: // nothing is granted; inner doctor says why
 		case one:
 			say(l.Text)
 		case group && t.brief >= ofGroups, capability && t.brief >= ofAgents:

@@ -95,16 +95,13 @@ func reachOf(run *Run, dir func() (string, error)) (Reach, error) {
 		if !asked {
 			continue
 		}
-		r.Answers = append(r.Answers, a.Answer)
+		r.Answers = append(r.Answers, a)
 		if a.Why != "" {
 			line := fmt.Sprintf("@%s: %s", group, a.Why)
 			if len(a.Places) == 0 {
 				line = fmt.Sprintf("@%s has no host: %s", group, a.Why)
 			}
-			r.Lines = append(r.Lines, ReachLine{Origin: "@" + group, Text: line})
-			if a.New && !a.Absent { // doctor and explain say that one is not installed
-				r.Warnings = append(r.Warnings, line)
-			}
+			r.Lines = append(r.Lines, ReachLine{Origin: "@" + group, Text: line}) // for doctor and explain
 		}
 	}
 	for _, c := range run.Agents {
@@ -173,7 +170,7 @@ func askedGroups(run *Run) []string {
 }
 
 // registries asks for the groups of both lists that have a client.
-func registries(run *Run, dir func() (string, error)) (map[string]registry.Told, error) {
+func registries(run *Run, dir func() (string, error)) (map[string]registry.Answer, error) {
 	groups := askedGroups(run)
 	if len(groups) == 0 {
 		return nil, nil
@@ -185,7 +182,7 @@ func registries(run *Run, dir func() (string, error)) (map[string]registry.Told,
 	if err != nil {
 		run.Warn("the answers of the package managers were not saved: %v", err)
 	}
-	out := map[string]registry.Told{}
+	out := map[string]registry.Answer{}
 	for i, group := range groups {
 		out[group] = list[i]
 	}
@@ -210,7 +207,7 @@ func registryHost(run *Run) registry.Host {
 			return p, err
 		},
 		Fetch: func(ctx context.Context, address string) ([]byte, []string, error) {
-			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()
 			page, err := remote.GetPage(ctx, address)
 			return page.Data, page.Hops, err
@@ -219,7 +216,7 @@ func registryHost(run *Run) registry.Host {
 }
 
 // rules reads a list of the profile; origin is its key.
-func rules(run *Run, list []string, origin string, known map[string]registry.Told) ([]netproxy.Rule, error) {
+func rules(run *Run, list []string, origin string, known map[string]registry.Answer) ([]netproxy.Rule, error) {
 	var out []netproxy.Rule
 	for _, text := range list {
 		e, err := hosts.Parse(text)
@@ -420,7 +417,7 @@ func ReachOf(s *settings.Settings, p *profile.Profile, c profile.Context, spec p
 }
 
 // Registries has the package managers asked that the groups of a Spec name.
-func Registries(s *settings.Settings, p *profile.Profile, c profile.Context, spec profile.RunConfig) (map[string]registry.Told, error) {
+func Registries(s *settings.Settings, p *profile.Profile, c profile.Context, spec profile.RunConfig) (map[string]registry.Answer, error) {
 	if !spec.Network.ByName() {
 		return nil, nil
 	}
@@ -430,7 +427,7 @@ func Registries(s *settings.Settings, p *profile.Profile, c profile.Context, spe
 }
 
 // NoteRegistries keeps what they said for runs of this caller.
-func NoteRegistries(s *settings.Settings, p *profile.Profile, known map[string]registry.Told) error {
+func NoteRegistries(s *settings.Settings, p *profile.Profile, known map[string]registry.Answer) error {
 	run := &Run{Settings: s, Profile: p}
 	return book(run).Note(known, registryHost(run))
 }

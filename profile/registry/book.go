@@ -30,12 +30,6 @@ type Book struct {
 	Path string
 }
 
-// Told is an answer, and whether it was given just now.
-type Told struct {
-	Answer
-	New bool
-}
-
 // record is one answer and what it was given about.
 type record struct {
 	About  string    `json:"about"` // see about
@@ -47,9 +41,9 @@ type record struct {
 // to be asked are asked at the same time, each in a folder of its own below dir,
 // which is called only when it is needed; nil asks nobody and writes nothing. An
 // error with answers is one of the book: the answers are right all the same.
-func (b Book) Answers(ctx context.Context, groups []string, h Host, dir func() (string, error)) ([]Told, error) {
+func (b Book) Answers(ctx context.Context, groups []string, h Host, dir func() (string, error)) ([]Answer, error) {
 	known := b.read()
-	out := make([]Told, len(groups))
+	out := make([]Answer, len(groups))
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	changed := map[string]record{}
@@ -67,7 +61,7 @@ func (b Book) Answers(ctx context.Context, groups []string, h Host, dir func() (
 				h.look(ctx, r.Answer.Places)
 				changed[group] = r
 			}
-			out[i].Answer = r.Answer
+			out[i] = r.Answer
 			continue
 		}
 		if dir == nil {
@@ -89,7 +83,7 @@ func (b Book) Answers(ctx context.Context, groups []string, h Host, dir func() (
 			a := Ask(ctx, group, h)
 			mu.Lock()
 			defer mu.Unlock()
-			out[i] = Told{a, true}
+			out[i] = a
 			changed[group] = record{About: h.about(group, a.Files), Asked: h.now(), Answer: a}
 		})
 	}
@@ -102,10 +96,10 @@ func (b Book) Answers(ctx context.Context, groups []string, h Host, dir func() (
 
 // Note writes answers down as if the clients had given them for h, which they gave
 // for another home of the same user.
-func (b Book) Note(answers map[string]Told, h Host) error {
+func (b Book) Note(answers map[string]Answer, h Host) error {
 	noted := map[string]record{}
-	for group, t := range answers {
-		noted[group] = record{About: h.about(group, t.Files), Asked: h.now(), Answer: t.Answer}
+	for group, a := range answers {
+		noted[group] = record{About: h.about(group, a.Files), Asked: h.now(), Answer: a}
 	}
 	return b.write(noted)
 }

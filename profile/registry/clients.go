@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -95,13 +96,19 @@ func pipVar(name string) bool {
 func askPip(ctx context.Context, c call) (Answer, error) {
 	var a Answer
 	env := []string{"PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1"}
-	// The help shows the index that holds, from all settings, without its password.
-	out, err := c.run(ctx, env, "install", "--help")
-	if err != nil {
-		return a, err
+	// Python takes its time to start: both are asked at once.
+	var help, list []byte
+	var helpErr, listErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { help, helpErr = c.run(ctx, env, "install", "--help") })
+	wg.Go(func() { list, listErr = c.run(ctx, env, "config", "list") })
+	wg.Wait()
+	if helpErr != nil {
+		return a, helpErr
 	}
+	// The help shows the index that holds, from all settings, without its password.
 	index := ""
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(string(help)) {
 		if _, rest, ok := strings.Cut(line, "--index-url <url>"); ok && !strings.Contains(line, "--extra-index-url") {
 			_, rest, _ = strings.Cut(rest, "(default ")
 			index, _, _ = strings.Cut(rest, ")")
@@ -112,10 +119,10 @@ func askPip(ctx context.Context, c call) (Answer, error) {
 		return a, fmt.Errorf("its index: %w", err)
 	}
 	a.set("PIP_INDEX_URL", index)
-	if out, err = c.run(ctx, env, "config", "list"); err != nil {
-		return a, err
+	if listErr != nil {
+		return a, listErr
 	}
-	settings := pipSettings(string(out))
+	settings := pipSettings(string(list))
 	var extra []string
 	for _, address := range strings.Fields(settings["extra-index-url"]) {
 		if err := a.grant(address); err != nil {
@@ -156,9 +163,23 @@ func pipSettings(text string) map[string]string {
 // most hosts that an index may name: one is usual.
 const most = 4
 
+// page fetches what is at an address of a host that was granted, unless its name leads
+// nowhere: then this computer is offline, and a download would only wait for the same.
+func (c call) page(ctx context.Context, a *Answer, address string) (data []byte, hops []string, err error) {
+	entry, err := entryOf(address)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.lookNew(ctx, a.Places)
+	if slices.ContainsFunc(a.Places, func(p Place) bool { return p.Entry == entry && p.Failed }) {
+		return nil, nil, fmt.Errorf("%s has no address here", entry)
+	}
+	return c.Fetch(ctx, address)
+}
+
 // linked grants the hosts that a page of a simple index links to.
 func (a *Answer) linked(ctx context.Context, c call, address string) error {
-	page, hops, err := c.Fetch(ctx, address)
+	page, hops, err := c.page(ctx, a, address)
 	if err != nil {
 		return err
 	}
@@ -325,7 +346,7 @@ func askCargo(ctx context.Context, c call) (Answer, error) {
 		a.certificates("CARGO_HTTP_CAINFO", v)
 	}
 	// Which host the crates are on the index says.
-	data, hops, err := c.Fetch(ctx, bare(index)+"config.json")
+	data, hops, err := c.page(ctx, &a, bare(index)+"config.json")
 	if err == nil {
 		for _, host := range hops {
 			err = errors.Join(err, a.grant("https://"+host))

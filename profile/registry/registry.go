@@ -159,7 +159,7 @@ func Ask(ctx context.Context, group string, h Host) Answer {
 		a.Why = filepath.Base(program) + " names no registry on the network"
 	}
 	a.Why = withoutLogin(a.Why)
-	h.look(ctx, a.Places)
+	h.lookNew(ctx, a.Places)
 	return a
 }
 
@@ -216,12 +216,21 @@ func fromScript(h Host, name string) bool {
 	return false
 }
 
-// grant adds the host of an address. Ports that are an http server's usual ones
-// are granted as a name is that states none.
+// grant adds the host of an address.
 func (a *Answer) grant(address string) error {
+	entry, err := entryOf(address)
+	if err == nil && !slices.ContainsFunc(a.Places, func(p Place) bool { return p.Entry == entry }) {
+		a.Places = append(a.Places, Place{Entry: entry})
+	}
+	return err
+}
+
+// entryOf is the host of an address as hosts.Parse reads it. Ports that are an http
+// server's usual ones are granted as a name is that states none.
+func entryOf(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%q is not the address of a registry", printable(bare(address)))
+		return "", fmt.Errorf("%q is not the address of a registry", printable(bare(address)))
 	}
 	entry := u.Host
 	if p := u.Port(); p == "443" && u.Scheme == "https" || p == "80" && u.Scheme == "http" || p == "" {
@@ -229,15 +238,12 @@ func (a *Answer) grant(address string) error {
 	}
 	e, err := hosts.Parse(entry)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if e.Wild || e.Group != "" {
-		return fmt.Errorf("%q is not a host", entry)
+		return "", fmt.Errorf("%q is not a host", entry)
 	}
-	if !slices.ContainsFunc(a.Places, func(p Place) bool { return p.Entry == e.String() }) {
-		a.Places = append(a.Places, Place{Entry: e.String()})
-	}
-	return nil
+	return e.String(), nil
 }
 
 // set adds a variable, once it is known that it says nothing secret.
@@ -315,6 +321,13 @@ func (h Host) look(ctx context.Context, places []Place) {
 		wg.Go(func() { h.lookAt(ctx, &places[i]) })
 	}
 	wg.Wait()
+}
+
+// lookNew looks at those places that were never looked at: they are the last.
+func (h Host) lookNew(ctx context.Context, places []Place) {
+	if i := slices.IndexFunc(places, func(p Place) bool { return p.Looked.IsZero() }); i >= 0 {
+		h.look(ctx, places[i:])
+	}
 }
 
 func (h Host) lookAt(ctx context.Context, p *Place) {
