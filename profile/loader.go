@@ -212,7 +212,7 @@ func (l *Loader) load(path string, scope Scope, read func(string) (File, error))
 }
 
 func extendsProblem(at strict.Pos, msg string) strict.Problem {
-	return strict.Problem{File: at.File, Line: at.Line, Key: "extends", Msg: msg}
+	return at.Problem("extends", msg, "")
 }
 
 // cycle shows the files between the two mentions of one file.

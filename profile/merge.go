@@ -146,10 +146,8 @@ func (m *merger) nothing(at strict.Pos, name, text string, have []string) {
 	if hint != "" {
 		hint = "did you mean " + strconv.Quote("-"+hint) + "?"
 	}
-	m.problems = append(m.problems, strict.Problem{
-		File: at.File, Line: at.Line, Key: strict.Join(append(slices.Clone(m.path), name)...), Hint: hint,
-		Msg: strconv.Quote(text) + " removes nothing: no profile this one extends lists " + strconv.Quote(gone),
-	})
+	m.problems = append(m.problems, at.Problem(strict.Join(append(slices.Clone(m.path), name)...),
+		strconv.Quote(text)+" removes nothing: no profile this one extends lists "+strconv.Quote(gone), hint))
 }
 
 // list merges a list of the base with that of the child. For the profile at the

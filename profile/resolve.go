@@ -139,7 +139,7 @@ type resolver struct {
 }
 
 func (r *resolver) add(at strict.Pos, key, msg, hint string) {
-	r.problems = append(r.problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
+	r.problems = append(r.problems, at.Problem(key, msg, hint))
 }
 
 // value returns an expanded value, and reports it when its expansion failed.

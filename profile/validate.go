@@ -38,7 +38,7 @@ func (v *validator) add(at strict.Pos, key, msg, hint string) {
 	if v.full() {
 		return
 	}
-	v.problems = append(v.problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
+	v.problems = append(v.problems, at.Problem(key, msg, hint))
 }
 
 func (v *validator) source(s *source) {

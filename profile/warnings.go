@@ -15,7 +15,7 @@ import (
 func (rc RunConfig) Warnings() []strict.Problem { return slices.Clone(rc.warnings) }
 
 func (r *resolver) warn(at strict.Pos, key, hint, format string, args ...any) {
-	r.rc.warnings = append(r.rc.warnings, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: fmt.Sprintf(format, args...), Hint: hint})
+	r.rc.warnings = append(r.rc.warnings, at.Problem(key, fmt.Sprintf(format, args...), hint))
 }
 
 // warnings looks at the finished RunConfig.

@@ -194,7 +194,7 @@ func (t *consent) write(pl settings.Place, list []candidate, cfg settings.Config
 		t.line("", "%s %s: allowed already, unchanged", plural(len(settled), "profile", "profiles"), strings.Join(settled, ", "))
 	}
 	if cfg.File != nil && len(fresh)+len(changed) > 0 || newConfig {
-		if parts := cfg.Config.Words(); len(parts) > 0 {
+		if parts := cfg.Config.Describe(); len(parts) > 0 {
 			t.line("", "config (%s):", a.Short(filepath.Join(pl.Project.Dir, "config.toml")))
 			for _, part := range parts {
 				t.line("  ", "%s", part)

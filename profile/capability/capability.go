@@ -1,8 +1,7 @@
 // Package capability makes the cleaned copies of agents' own folders. They have the
 // login and the user's preferences, and not the user's other projects, sessions and
-// servers. The original is never mounted. It is
-// written in one case only: a login that was renewed inside, when the profile
-// says sync_credentials (Login.Replace).
+// servers. The original is never mounted. It is written in one case only: a login that
+// was renewed inside, when the profile says sync_credentials (Replace).
 //
 // A capability is a value: a new agent is a new entry in known, or a table
 // [capability.NAME] in the user's own config.toml (Table).
@@ -169,7 +168,7 @@ func (c Capability) Explain(home string) []string {
 	at := make([]string, len(c.Folders))
 	for i, f := range c.Folders {
 		at[i] = f.Place(home)
-		add("mounts a clone on %s (rw, 0700, gone after the run)", f.Path)
+		add("mounts a clone on %s (rw, 0700, gone after the run unless the box has a home of its own)", f.Path)
 		for _, file := range f.Files {
 			from := f.Path + "/" + file.Name
 			if file.Beside != "" {

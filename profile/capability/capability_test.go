@@ -375,7 +375,7 @@ func TestComments(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	got := strings.Join(find(t, "claude").Explain("/h"), "\n")
-	want := `mounts a clone on ~/.claude (rw, 0700, gone after the run)
+	want := `mounts a clone on ~/.claude (rw, 0700, gone after the run unless the box has a home of its own)
 copies ~/.claude/.credentials.json, sanitised
 copies ~/.claude/settings.json, sanitised
 copies ~/.claude.json as ~/.claude/.claude.json, sanitised

@@ -80,7 +80,7 @@ func (c *Commands) bring(o Origin, source, place, dst string) (leftOut []string,
 	return s.leftOut, writeFile(path, data, 0o600)
 }
 
-// kept is a value without the commands that are unavailable; nil when nothing is left of it.
+// kept returns a value without the commands that are unavailable, nil when nothing is left of it.
 func (s *scripts) kept(v any) any {
 	switch v := v.(type) {
 	case []any:

@@ -140,7 +140,7 @@ func (c *checker) add(at strict.Pos, key, msg, hint string) {
 	if key != "" {
 		full += "." + key
 	}
-	c.problems = append(c.problems, strict.Problem{File: at.File, Line: at.Line, Key: full, Msg: msg, Hint: hint})
+	c.problems = append(c.problems, at.Problem(full, msg, hint))
 }
 
 // path reports whether a path is a plain one below the home.

@@ -44,7 +44,7 @@ func commands(t strict.Table[strict.Switch]) *Commands {
 func checkCommands(t strict.Table[strict.Switch]) []strict.Problem {
 	var problems []strict.Problem
 	add := func(at strict.Pos, key, msg, hint string) {
-		problems = append(problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
+		problems = append(problems, at.Problem(key, msg, hint))
 	}
 	if n := len(t.Entries); n > profile.MaxCommands {
 		add(t.At, "commands", fmt.Sprintf("has %d entries, more than %d", n, profile.MaxCommands), "")

@@ -74,13 +74,13 @@ type hideTable struct {
 func (h hideTable) check() []strict.Problem {
 	var out []strict.Problem
 	for _, it := range h.Paths.Items {
-		if t := it.Text; control(t) || t != "~" && !strings.HasPrefix(t, "~/") && !strings.HasPrefix(t, "/") || t == "/" || t == "~" {
-			out = append(out, strict.Problem{File: it.At.File, Line: it.At.Line, Key: "hide.paths", Msg: fmt.Sprintf("%q is not an absolute path, nor one below ~/", t)})
+		if t := it.Text; control(t) || t == "/" || !strings.HasPrefix(t, "~/") && !strings.HasPrefix(t, "/") {
+			out = append(out, it.At.Problem("hide.paths", fmt.Sprintf("%q is not an absolute path, nor one below ~/", t), ""))
 		}
 	}
 	for _, it := range h.Env.Items {
 		if _, err := path.Match(it.Text, ""); err != nil || it.Text == "" || control(it.Text) || strings.ContainsAny(it.Text, "= /") {
-			out = append(out, strict.Problem{File: it.At.File, Line: it.At.Line, Key: "hide.env", Msg: fmt.Sprintf("%q is not the name of a variable, nor a pattern such as \"MYCO_*\"", it.Text)})
+			out = append(out, it.At.Problem("hide.env", fmt.Sprintf("%q is not the name of a variable, nor a pattern such as \"MYCO_*\"", it.Text), ""))
 		}
 	}
 	return out
@@ -91,28 +91,32 @@ func (h hideTable) check() []strict.Problem {
 // file cannot be read; the File is that of the bytes that were judged.
 func Load(path string) (*Config, profile.File, error) { return loadWith(path, nil) }
 
-// LoadProject is Load for the config.toml of a project, which may not say what
-// is copied out of the user's home.
+// LoadProject is Load for the config.toml of a project, which may not decide what only
+// the user decides: see ofProject.
 func LoadProject(path string) (*Config, profile.File, error) { return loadWith(path, ofProject) }
 
+// ownConfig is the hint for what a project's config.toml may not say.
+const ownConfig = "write it into your own config.toml: inner config edit"
+
+// ofProject refuses the keys of a project's config.toml that only the user decides about.
 func ofProject(f *file) []strict.Problem {
 	var out []strict.Problem
-	if b := f.SetuidBwrap; b.Set {
-		out = append(out, strict.Problem{File: b.At.File, Line: b.At.Line, Key: "setuid_bwrap", Msg: "a project does not decide which bwrap is used", Hint: "write it into your own config.toml: inner config edit"})
-	}
-	if s := f.SessionIdle; s.Set {
-		out = append(out, strict.Problem{File: s.At.File, Line: s.At.Line, Key: "session_idle", Msg: "a project does not decide how long sessions are kept", Hint: "write it into your own config.toml: inner config edit"})
-	}
-	for key, s := range map[string]strict.String{"output.keep": f.Output.Keep, "output.size": f.Output.Size} {
-		if s.Set {
-			out = append(out, strict.Problem{File: s.At.File, Line: s.At.Line, Key: key, Msg: "a project does not decide how long records are kept", Hint: "write it into your own config.toml: inner config edit"})
+	for _, k := range []struct {
+		set       bool
+		at        strict.Pos
+		key, what string
+	}{
+		{f.SetuidBwrap.Set, f.SetuidBwrap.At, "setuid_bwrap", "decide which bwrap is used"},
+		{f.SessionIdle.Set, f.SessionIdle.At, "session_idle", "decide how long sessions are kept"},
+		{f.Output.Keep.Set, f.Output.Keep.At, "output.keep", "decide how long records are kept"},
+		{f.Output.Size.Set, f.Output.Size.At, "output.size", "decide how long records are kept"},
+		{f.Capability.Set, f.Capability.At, "capability", "declare capabilities"},
+	} {
+		if k.set {
+			out = append(out, k.at.Problem(k.key, "a project does not "+k.what, ownConfig))
 		}
 	}
-	out = append(out, f.Trust.ofProject()...)
-	if c := f.Capability; c.Set {
-		out = append(out, strict.Problem{File: c.At.File, Line: c.At.Line, Key: "capability", Msg: "a project declares no capabilities", Hint: "declare it in your own config.toml: inner config edit"})
-	}
-	return out
+	return append(out, f.Trust.ofProject()...)
 }
 
 func loadWith(path string, more func(*file) []strict.Problem) (*Config, profile.File, error) {
@@ -183,7 +187,7 @@ func check(f *file) []strict.Problem {
 		problems = append(problems, e.Value.Check(e.Key, e.At)...)
 	}
 	add := func(at strict.Pos, key, msg string) {
-		problems = append(problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg})
+		problems = append(problems, at.Problem(key, msg, ""))
 	}
 	if v := f.SchemaVersion; v.Set && v.V != "1" {
 		add(v.At, "schema_version", fmt.Sprintf("is %q, this version of inner reads only \"1\"", v.V))
@@ -210,7 +214,7 @@ func check(f *file) []strict.Problem {
 	problems = append(problems, f.Trust.check()...)
 	problems = append(problems, checkCommands(f.Commands)...)
 	if s := f.SessionIdle; s.Set && idle(s.V) <= 0 {
-		add(s.At, "session_idle", fmt.Sprintf("%q is not a time such as \"12h\" or \"30m\", nor at least a minute", s.V))
+		add(s.At, "session_idle", fmt.Sprintf("%q is not a time of at least a minute, such as \"12h\" or \"30m\"", s.V))
 	}
 	if n := len(f.Shims.Entries); n > profile.MaxCommands {
 		add(f.Shims.At, "shims", fmt.Sprintf("has %d entries, more than %d", n, profile.MaxCommands))

@@ -170,7 +170,7 @@ args = ["--no-update"]
 		t.Errorf("%+v, %v", c, env)
 	}
 	// A project has no say in what is copied out of the home.
-	if _, _, err := LoadProject(path); err == nil || !strings.HasSuffix(err.Error(), "config.toml:1: capability: a project declares no capabilities (declare it in your own config.toml: inner config edit)") {
+	if _, _, err := LoadProject(path); err == nil || !strings.HasSuffix(err.Error(), "config.toml:1: capability: a project does not declare capabilities (write it into your own config.toml: inner config edit)") {
 		t.Errorf("a project's: %v", err)
 	}
 }

@@ -111,7 +111,7 @@ func (f *organisation) check() []strict.Problem {
 	problems := append(f.DefaultLimits.Check("default_limits"), f.MaxLimits.Check("max_limits")...)
 	problems = append(problems, f.Hide.check()...)
 	add := func(at strict.Pos, key, msg, hint string) {
-		problems = append(problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
+		problems = append(problems, at.Problem(key, msg, hint))
 	}
 	if t := f.MaxLimits.Timeout; t.Set && (t.V < 1 || t.V > profile.MaxSeconds) {
 		add(t.At, "max_limits.timeout_seconds", fmt.Sprintf("%d is not between 1 and %d", t.V, int64(profile.MaxSeconds)), "")

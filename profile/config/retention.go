@@ -19,11 +19,11 @@ func (t outputTable) check() []strict.Problem {
 	var out []strict.Problem
 	if s := t.Keep; s.Set {
 		if d, err := ParseAge(s.V); err != nil || d < time.Hour {
-			out = append(out, strict.Problem{File: s.At.File, Line: s.At.Line, Key: "output.keep", Msg: fmt.Sprintf("%q is not a time such as \"30d\", \"2w\" or \"12h\", nor at least an hour", s.V)})
+			out = append(out, s.At.Problem("output.keep", fmt.Sprintf("%q is not a time of at least an hour", s.V), `write it like "30d", "2w" or "12h"`))
 		}
 	}
 	if s := t.Size; s.Set && parseSize(s.V) <= 0 {
-		out = append(out, strict.Problem{File: s.At.File, Line: s.At.Line, Key: "output.size", Msg: fmt.Sprintf("%q is not a size such as \"200M\" or \"1G\"", s.V)})
+		out = append(out, s.At.Problem("output.size", fmt.Sprintf("%q is not a size", s.V), `write it like "200M" or "1G"`))
 	}
 	return out
 }

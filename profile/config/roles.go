@@ -28,16 +28,16 @@ type Roles struct {
 // For returns the role that somebody who says to be name has, and its profile. Names are
 // compared byte for byte: every other one, the empty one too, is AnyRole.
 func (r *Roles) For(name string) (role, profileName string) {
-	any := ""
+	rest := ""
 	for _, kv := range r.Profiles {
 		if kv.Key == name {
 			return kv.Key, kv.Value
 		}
 		if kv.Key == AnyRole {
-			any = kv.Value
+			rest = kv.Value
 		}
 	}
-	return AnyRole, any
+	return AnyRole, rest
 }
 
 // order is the key of [roles] that is no role.
@@ -64,7 +64,7 @@ func checkRoles(t strict.Table[strict.Words]) []strict.Problem {
 	}
 	var problems []strict.Problem
 	add := func(at strict.Pos, key, msg, hint string) {
-		problems = append(problems, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint})
+		problems = append(problems, at.Problem(key, msg, hint))
 	}
 	if n := len(t.Entries); n > profile.MaxCommands {
 		add(t.At, "roles", fmt.Sprintf("has %d entries, more than %d", n, profile.MaxCommands), "")

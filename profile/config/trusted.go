@@ -20,7 +20,7 @@ func (t trustTable) check() []strict.Problem {
 		clean := filepath.Clean(it.Text)
 		inHome := strings.HasPrefix(clean, "~/") && clean != "~/.inner" && !strings.HasPrefix(clean, "~/.inner/")
 		if control(it.Text) || clean == "/" || !inHome && !strings.HasPrefix(clean, "/") {
-			out = append(out, strict.Problem{File: it.At.File, Line: it.At.Line, Key: "trust.prefixes", Msg: fmt.Sprintf("%q is not a folder of your own projects, such as \"~/src/mine\"", it.Text)})
+			out = append(out, it.At.Problem("trust.prefixes", fmt.Sprintf("%q is not a folder of your own projects", it.Text), `write it like "~/src/mine"`))
 		}
 	}
 	return out
@@ -29,9 +29,9 @@ func (t trustTable) check() []strict.Problem {
 // ofProject refuses the table in the config.toml of a project.
 func (t trustTable) ofProject() []strict.Problem {
 	var out []strict.Problem
-	for key, at := range map[string]strict.Pos{"trust.prefixes": t.Prefixes.At, "trust.clones": t.Clones.At} {
+	for i, at := range []strict.Pos{t.Prefixes.At, t.Clones.At} {
 		if at.File != "" {
-			out = append(out, strict.Problem{File: at.File, Line: at.Line, Key: key, Msg: "a project does not decide what needs no question", Hint: "write it into your own config.toml: inner config edit"})
+			out = append(out, at.Problem([]string{"trust.prefixes", "trust.clones"}[i], "a project does not decide what needs no question", ownConfig))
 		}
 	}
 	return out

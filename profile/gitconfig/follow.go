@@ -33,8 +33,8 @@ type Sources struct {
 // Bounds of what is read.
 const (
 	maxFile  = 1 << 20
-	maxFiles = 100
-	maxDepth = 10 // MAX_INCLUDE_DEPTH of config.c
+	maxReads = 100 // of files; one that is included twice is read twice
+	maxDepth = 10  // MAX_INCLUDE_DEPTH of config.c
 )
 
 // Load returns the settings, each with the file it was written in, and every file that
@@ -86,6 +86,7 @@ type follower struct {
 	Sources
 	list  []Entry
 	files []string
+	reads int
 	urls  []string // of remotes, read ahead for hasconfig
 	ahead bool
 }
@@ -95,7 +96,7 @@ func (f *follower) worktreeConfig() bool {
 	on := false
 	for _, e := range f.list {
 		if e.Key == "extensions.worktreeconfig" {
-			on = e.Bare || boolean(e) && !slices.Contains([]string{"false", "no", "off", "0", ""}, strings.ToLower(e.Value))
+			on = isTrue(e)
 		}
 	}
 	return on
@@ -103,9 +104,10 @@ func (f *follower) worktreeConfig() bool {
 
 // file reads one file and what it includes, at the place of the include.
 func (f *follower) file(p string, depth int) {
-	if depth > maxDepth || len(f.files) >= maxFiles {
+	if depth > maxDepth || f.reads == maxReads {
 		return
 	}
+	f.reads++
 	if !slices.Contains(f.files, p) {
 		f.files = append(f.files, p)
 	}

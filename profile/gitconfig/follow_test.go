@@ -12,6 +12,19 @@ import (
 	"github.com/enr/inner/profile/gitignore"
 )
 
+// A file that includes itself over and over is read a bounded number of times.
+func TestLoadIncludesItself(t *testing.T) {
+	dir := t.TempDir()
+	text := "[a]\n\tb = 1\n[include]\n" + strings.Repeat("\tpath = config\n", 50)
+	if err := os.WriteFile(filepath.Join(dir, "config"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	list, files := Sources{System: os.DevNull, Global: os.DevNull, GitDir: dir, Every: true}.Load()
+	if len(files) > 4 || len(list) > 100*51 || len(list) < 51 {
+		t.Errorf("%d settings of %q", len(list), files)
+	}
+}
+
 // TestLoad compares with what git itself reads of a repository: system, user, includes
 // at their place, and each kind of condition.
 func TestLoad(t *testing.T) {

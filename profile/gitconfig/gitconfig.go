@@ -247,12 +247,10 @@ func unsigned() (out []Entry) {
 func Unsigned(list []Entry, p Policy) []Entry {
 	asked := map[string]bool{}
 	for _, e := range list {
-		asked[e.Key] = e.Bare || slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(e.Value))
+		asked[e.Key] = isTrue(e)
 	}
-	if asked["commit.gpgsign"] || asked["tag.gpgsign"] || asked["tag.forcesignannotated"] {
-		if !signs(list, p) {
-			return unsigned()
-		}
+	if (asked["commit.gpgsign"] || asked["tag.gpgsign"] || asked["tag.forcesignannotated"]) && !signs(list, p) {
+		return unsigned()
 	}
 	return nil
 }

@@ -62,17 +62,8 @@ func Files(list []Entry, home string) []string {
 	}
 	for _, e := range list {
 		add(e.File)
-		section, _, name := parts(e.Key)
-		if name != "path" || section != "include" && section != "includeif" || e.Value == "" {
-			continue
-		}
-		switch rest, inHome := strings.CutPrefix(e.Value, "~/"); {
-		case inHome:
-			add(filepath.Join(home, rest))
-		case filepath.IsAbs(e.Value):
-			add(e.Value)
-		default:
-			add(filepath.Join(filepath.Dir(e.File), e.Value))
+		if Includes(e.Key) && e.Value != "" {
+			add(Pathname(e.Value, filepath.Dir(e.File), home))
 		}
 	}
 	return out

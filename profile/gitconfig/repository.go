@@ -61,9 +61,14 @@ func runsByName(name string) bool {
 	return false
 }
 
+// isTrue reports whether git takes the value for true.
+func isTrue(e Entry) bool {
+	return e.Bare || slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(e.Value))
+}
+
 // boolean reports whether git takes the value for true or false.
 func boolean(e Entry) bool {
-	return e.Bare || slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "1", "0", ""}, strings.ToLower(e.Value))
+	return isTrue(e) || slices.Contains([]string{"false", "no", "off", "0", ""}, strings.ToLower(e.Value))
 }
 
 // helperAddress reports whether git would start git-remote-NAME for an address

@@ -114,7 +114,6 @@ func commandPlaces(line, top, home string) []string {
 		file := strings.Contains(text, "/") || strings.Contains(strings.Trim(text, "."), ".")
 		interpreted := last != "" && slices.Contains(interpreters(), filepath.Base(last))
 		if !file && !interpreted || strings.HasPrefix(text, "//") { // the rest of an address
-
 			continue
 		}
 		_, rest, deeper := strings.Cut(text, "/")

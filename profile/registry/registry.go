@@ -12,9 +12,9 @@
 // host need that host listed. The two that say so in their index are asked (the
 // simple index of Python, the index of crates).
 //
-//	answer := book.Answer(ctx, "npm", host)
-//	answer.Places   // what to let through
-//	answer.Env      // what tells the clients in the box the same
+//	told, err := book.Answers(ctx, []string{"npm"}, host, dir)
+//	told[0].Places   // what to let through
+//	told[0].Env      // what tells the clients in the box the same
 package registry
 
 import (

@@ -6,9 +6,9 @@
 //	web.toml
 //
 // It promises that what Open returns was signed by the key it names, that an index never goes
-// back and no version of one is two, and that the text of a profile has the digest of the
-// index. Whether the key is one that the user trusts is for the caller to ask; Known is what
-// was answered.
+// back to an older version, that no version has two contents, and that the text of a profile
+// has the digest that the index lists. Whether the user trusts the key is for the caller to
+// ask; Known is what was answered.
 package shared
 
 import (
@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ func Parse(data []byte) (Index, error) {
 	if err := d.Decode(&ix); err != nil {
 		return ix, fmt.Errorf("%s: %w", IndexFile, err)
 	}
-	if d.More() {
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return ix, errors.New(IndexFile + ": something follows the index")
 	}
 	switch {

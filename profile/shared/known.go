@@ -49,8 +49,11 @@ func ReadKnown(trustDir string) (*Known, error) {
 	case err != nil:
 		return nil, err
 	default:
-		if err := json.Unmarshal(read.Data, k); err != nil || k.Schema != 1 {
-			return nil, fmt.Errorf("what is known of publishers, %q, cannot be read: schema %d: %w", k.path, k.Schema, err)
+		if err := json.Unmarshal(read.Data, k); err != nil {
+			return nil, fmt.Errorf("what is known of publishers cannot be read: %q: %w", k.path, err)
+		}
+		if k.Schema != 1 {
+			return nil, fmt.Errorf("what is known of publishers cannot be read: %q: schema is %d, this version of inner reads only 1", k.path, k.Schema)
 		}
 	}
 	if k.Sources == nil {
@@ -127,7 +130,8 @@ func (k *Known) add(o *Opened, name string, e Entry) {
 	k.Installed[name] = Installed{Source: o.From, Key: o.Key.Line(), Index: o.Index.Name, Profile: e.Name, SHA256: e.SHA256}
 }
 
-// Owns reports whether the profile of that name came from this index.
+// Owns returns what was installed under that name, and whether it came from this entry of this
+// index.
 func (k *Known) Owns(o *Opened, name string, e Entry) (Installed, bool) {
 	was, ok := k.Installed[name]
 	return was, ok && was.Key == o.Key.Line() && was.Index == o.Index.Name && was.Profile == e.Name

@@ -5,11 +5,10 @@ import "reflect"
 // Node is a part of a JSON schema (draft 7, which editors read).
 type Node map[string]any
 
-// Describe returns the JSON schema of the files that Decode takes without a
-// word about their types and keys, for v as Decode takes it. refine is called
-// with every key, as it would be written, and the schema of its value; a free
-// key is "*", and an item of a list has the key of its list. It may say more
-// than the types do.
+// Describe returns the JSON schema of the files whose keys and types Decode accepts for
+// v, a pointer to a struct as for Decode. refine is called with every key, as it would be
+// written, and the schema of its value, and may add to that; a free key is "*", and an
+// item of a list has the key of its list.
 func Describe(v any, refine func(key string, n Node)) Node {
 	d := describer{refine: refine}
 	return d.of(reflect.TypeOf(v).Elem(), nil)

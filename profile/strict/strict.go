@@ -43,6 +43,11 @@ type Pos struct {
 	Line int // starts at 1; 0 when it has no line
 }
 
+// Problem is a fault at this place.
+func (at Pos) Problem(key, msg, hint string) Problem {
+	return Problem{File: at.File, Line: at.Line, Key: key, Msg: msg, Hint: hint}
+}
+
 // Problem is one fault of a file.
 type Problem struct {
 	File string

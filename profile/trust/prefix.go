@@ -2,6 +2,7 @@ package trust
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,7 +50,7 @@ func (s Store) NeedsQuestion(file string, p Prefixes) string {
 		return fmt.Sprintf("%q cannot be inspected", file)
 	}
 	if why := own.Fault(st); why != "" || !st.Mode().IsRegular() {
-		return fmt.Sprintf("%q %s", file, why)
+		return fmt.Sprintf("%q %s", file, cmp.Or(why, "is not a regular file"))
 	}
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
 		if why := s.FolderAsks(dir); why != "" {
@@ -77,7 +78,7 @@ func (s Store) FolderAsks(dir string) string {
 	}
 	switch {
 	case why != "" || !st.IsDir():
-		return fmt.Sprintf("%q %s", dir, why)
+		return fmt.Sprintf("%q %s", dir, cmp.Or(why, "is not a folder"))
 	case s.Worked(dir):
 		return fmt.Sprintf("a box has worked in %q", dir)
 	}

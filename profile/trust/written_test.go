@@ -2,14 +2,32 @@ package trust
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/enr/inner/profile"
 	"github.com/google/go-cmp/cmp"
 )
+
+// What keeps a prefix from saying yes is named.
+func TestNeedsQuestionSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "p.toml")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := Store{Dir: filepath.Join(dir, "trust")}
+	if got, want := s.NeedsQuestion(fifo, Prefixes{Dirs: []string{dir}}), fmt.Sprintf("%q is not a regular file", fifo); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := s.FolderAsks(fifo), fmt.Sprintf("%q is not a folder", fifo); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
 
 func TestWritten(t *testing.T) {
 	s := Store{Dir: filepath.Join(t.TempDir(), "trust")}

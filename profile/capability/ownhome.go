@@ -25,7 +25,7 @@ func (c Capability) IsLogin(rel string) bool {
 	return c.Login != nil && rel == filepath.Join(c.Folders[0].Rel(), c.Login.File)
 }
 
-// Newer reports whether a login is newer than another one. One that says no time is not.
+// Newer reports whether a login is newer than another one. One without a time is not.
 func (l *Login) Newer(is, than []byte) bool {
 	at := func(data []byte) (any, bool) {
 		doc, err := parseJSON(data)
@@ -48,7 +48,8 @@ func (l *Login) Newer(is, than []byte) bool {
 }
 
 // Merge puts a document over one that a program wrote: what only that one has stays. Of a
-// table of folders (projects), each folder keeps what it has. What cannot be read counts nothing.
+// table of folders (projects), each folder keeps what it has. If either cannot be parsed,
+// the result is fresh.
 func Merge(fresh, kept []byte) []byte {
 	over, err := parseJSON(fresh)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Words say what a project's config.toml sets.
-func (c *Config) Words() []string {
+// Describe says in words what a project's config.toml sets.
+func (c *Config) Describe() []string {
 	var parts []string
 	if c.DefaultProfile != "" {
 		parts = append(parts, fmt.Sprintf("makes %q the default profile here", c.DefaultProfile))
