@@ -18,16 +18,17 @@ func asFirst() (code int, first bool) {
 	if os.Getpid() != 1 || len(os.Args) > 1 && os.Args[1] == boxEntry {
 		return 0, false
 	}
-	signals := make(chan os.Signal, 8)
+	signals, keys := make(chan os.Signal, 8), make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
 	if tty, err := os.Open("/dev/tty"); err == nil {
-		tty.Close() // its keys reach the child as well
+		tty.Close()
+		signal.Notify(keys, syscall.SIGINT, syscall.SIGQUIT) // they reach the child as well, and must not end this process
 	} else {
 		signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT)
 	}
 	child, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
 	if err != nil {
-		os.Stderr.WriteString("inner: as the first process of a container it starts itself once more: " + err.Error() + "\n")
+		os.Stderr.WriteString("inner: cannot start itself once more as the first process of a container: " + err.Error() + "\n")
 		return 125, true
 	}
 	go func() {
