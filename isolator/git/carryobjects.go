@@ -13,10 +13,10 @@ import (
 
 // The objects that an exchange brings to the host, and what keeps one from it.
 
-// Most values of the host's refs that the walk over the box's history is told to stop at.
+// maxHave is the most values of the host's refs at which the walk over the box's history stops.
 const maxHave = 4096
 
-// have are values that the host has: its branches first.
+// have returns values that the host has: its branches first.
 func (x *exchange) have() []string {
 	seen := map[string]bool{}
 	var out []string
@@ -45,8 +45,7 @@ func (x *exchange) have() []string {
 	return out
 }
 
-// tips are the values that have to be reachable outside when this is done: those the host's refs
-// do not have yet.
+// tips returns the values whose objects the host needs: those that its refs do not have yet.
 func (x *exchange) tips() []string {
 	known := map[string]bool{}
 	for _, value := range x.hostRefs {
@@ -73,8 +72,8 @@ func (x *exchange) tips() []string {
 	return out
 }
 
-// carryObjects brings what the new values need. A value that cannot be brought is refused, the others
-// are not.
+// carryObjects brings the objects that the new values need. A value that cannot be brought is refused
+// without the others.
 func (x *exchange) carryObjects(ctx context.Context) error {
 	if err := x.wantObjects(ctx); err != nil {
 		return err
@@ -131,11 +130,12 @@ func (x *exchange) carryObjects(ctx context.Context) error {
 	return nil
 }
 
-// mostParts is how often something is tried that fails. A box can make a hundred thousand refs that all fail.
+// mostParts bounds the tries of inParts. A box can make a hundred thousand refs that all fail.
 const mostParts = 200
 
-// inParts does something with a list and, where that fails, with the halves of it: what fails is no reason for the rest.
-// When it was tried too often, all that is left has failed. What would fail again for all of them ends it.
+// inParts calls do with a list and, where that fails, with its halves, so that one item that fails does not stop
+// the others. After mostParts tries everything that is left counts as failed. An error that goes away by itself (see
+// Passing) ends it, since it would come again for every part.
 func inParts[T any](ctx context.Context, list []T, do func([]T) error, failed func([]T, error)) error {
 	tries := 0
 	var part func(list []T) error
@@ -176,13 +176,13 @@ func (x *exchange) bring(ctx context.Context, tips, have []string) error {
 	return b.store(ctx, x.Copy, x.p)
 }
 
-// noSpace reports whether an exchange failed for want of room on the disk.
+// noSpace reports whether an exchange failed because the disk is full.
 func noSpace(err error) bool {
 	return strings.Contains(err.Error(), "No space left") || strings.Contains(err.Error(), "no space left") || strings.Contains(err.Error(), "quota exceeded")
 }
 
-// Passing reports whether an exchange failed for a reason that goes away by itself, so that the next call tries again: the
-// disk is full, another git is at work, a git of ours was killed.
+// Passing reports whether an exchange failed for a reason that may go away by itself, so that the next call tries
+// again: the disk is full, another git is at work, or a git that inner started was killed.
 func Passing(err error) bool {
 	if errors.Is(err, errKilled) {
 		return false
@@ -190,7 +190,7 @@ func Passing(err error) bool {
 	return killed(err) || errors.Is(err, ErrLocked) || noSpace(err)
 }
 
-// killed reports whether a git was killed, by the kernel for want of memory or by somebody.
+// killed reports whether a git was killed, by a person or by the kernel because memory ran out.
 func killed(err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -200,7 +200,7 @@ func killed(err error) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// refuse marks what needs an object that did not come.
+// refuse marks the refs and work trees that need an object that was refused.
 func (x *exchange) refuse(bad map[string]string) {
 	for _, m := range x.moves {
 		why, refused := bad[m.new]
@@ -236,9 +236,10 @@ func (x *exchange) refuse(bad map[string]string) {
 	}
 }
 
-// holdLinks holds values back with which the host's git would look for a repository where it does not now: its `git stash`
-// and `git reset --hard` take what a branch has into the index, and git enters the places that the index has. The commit need
-// not be the box's: the host's own history may have a submodule that is gone, and the box can make something in its place.
+// holdLinks holds back values that would make the host's git enter a repository that it does not enter now: `git stash`
+// and `git reset --hard` put what a branch has into the index, and git enters the repositories that the index names. The
+// commit need not be the box's: the host's own history may have a submodule that is gone, and the box can put something
+// in its place.
 func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]string) error {
 	type bringer struct {
 		values []string
@@ -297,7 +298,7 @@ func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]
 	return errors.Join(err, fault)
 }
 
-// heldWhy is why a ref waits, as a sentence.
+// heldWhy says in a sentence why a ref waits.
 func heldWhy(why string) string {
 	if strings.HasPrefix(why, "brings ") {
 		return "it " + why + ", which git outside would enter"
@@ -305,12 +306,12 @@ func heldWhy(why string) string {
 	return why
 }
 
-// foreignLink says which repository a commit would have the host's git enter.
+// foreignLink names a repository that a commit would make the host's git enter.
 type foreignLink string
 
 func (f foreignLink) Error() string { return string(f) }
 
-// mayLink reports whether the host's git may find another repository at a path, in each of the box's work trees.
+// mayLink reports whether the host's git may enter a repository at a path in each of the box's work trees.
 func (x *exchange) mayLink(path string) bool {
 	for _, v := range x.views {
 		if x.hostIndexRead(v).gitlinks()[path] {

@@ -13,7 +13,7 @@ import (
 
 // The refs that an exchange sets on the host.
 
-// carryRefs moves the host's refs, all at once where that is possible.
+// carryRefs moves the host's refs, in one transaction where that is possible.
 func (x *exchange) carryRefs(ctx context.Context) error {
 	var todo []*move
 	for _, m := range x.moves {
@@ -39,7 +39,7 @@ func (x *exchange) carryRefs(ctx context.Context) error {
 	return nil
 }
 
-// tell puts a ref that moved, or went somewhere else, into the report.
+// tell reports a ref that moved, or whose value went to another ref.
 func (x *exchange) tell(m *move) {
 	switch key := m.name + " " + m.new + " " + m.to; {
 	case m.held || x.seen.said[key]:
@@ -55,8 +55,8 @@ func (x *exchange) tell(m *move) {
 	}
 }
 
-// transact moves refs in one transaction, or each by itself when that fails: one that
-// cannot move is no reason for the others.
+// transact moves refs in one transaction or, when that fails, in parts, so that one ref that
+// cannot move does not stop the others.
 func (x *exchange) transact(ctx context.Context, todo []*move) error {
 	lost := x.lost(ctx, todo)
 	meant := map[string]string{}
@@ -94,10 +94,11 @@ func (x *exchange) transact(ctx context.Context, todo []*move) error {
 	})
 }
 
-// More refs than that are brought to the disk all at once: one by one takes some ten milliseconds for each.
+// manyRefs is how many refs are synced to the disk one by one, which takes some ten milliseconds
+// each. More are synced all at once.
 const manyRefs = 100
 
-// update is one transaction of the host's git. A lock that another git holds for a moment is waited for.
+// update runs one transaction of the host's git. It waits for a lock that another git holds for a moment.
 func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]bool) error {
 	var in strings.Builder
 	in.WriteString("start\x00")
@@ -168,11 +169,12 @@ func (x *exchange) message(text string) string {
 	return "inner " + x.meta.Run + text
 }
 
-// Most old values of which it is asked whether something else leads to them: each takes a walk. More are kept anyway.
+// maxAsked is the most old values that are checked for being reachable otherwise: each takes a walk
+// over the history. Beyond it all are kept.
 const maxAsked = 100
 
-// lost returns the old values that nothing would lead to any more: those of refs that are deleted,
-// and of refs without a log that are moved. They are kept in refs/inner/RUN/old.
+// lost returns the refs whose old values would become unreachable: refs that are deleted, and refs
+// without a reflog that are moved. Those values are kept in refs/inner/RUN/old.
 func (x *exchange) lost(ctx context.Context, todo []*move) map[string]bool {
 	left := maps.Clone(x.hostRefs)
 	var olds []*move

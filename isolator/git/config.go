@@ -8,27 +8,31 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// WithoutLogins takes logins out of the settings of a repository: those of
-// addresses, headers with tokens, and helpers that hand them out.
+// WithoutLogins removes logins from the settings of a repository: those in addresses, settings
+// that hold passwords or tokens, and helpers that hand them out.
 func WithoutLogins(list []gitconfig.Entry) []gitconfig.Entry {
 	var out []gitconfig.Entry
 	for _, e := range list {
 		section, rest, _ := strings.Cut(e.Key, ".")
 		name := rest[strings.LastIndexByte(rest, '.')+1:]
 		switch {
-		case section == "credential", name == "extraheader", name == "cookiefile", name == "sslkey", name == "sslcert":
+		case section == "credential", gitconfig.Secret(name), name == "cookiefile", name == "sslkey", name == "sslcert":
 			continue
 		case section == "url" && strings.Contains(e.Key, "@") && strings.Contains(e.Key, "://"):
 			continue
 		}
-		e.Value = withoutLogin(e.Value)
+		if name == "proxy" && !strings.Contains(e.Value, "://") { // git takes one without a scheme, too
+			e.Value = strings.TrimPrefix(withoutLogin("http://"+e.Value), "http://")
+		} else {
+			e.Value = withoutLogin(e.Value)
+		}
 		out = append(out, e)
 	}
 	return out
 }
 
-// withoutLogin takes the login out of an address: https://name:token@host/path. The
-// name that ssh is given is none.
+// withoutLogin removes the login from an address: https://name:token@host/path. The user name of
+// an ssh address is not a login.
 func withoutLogin(value string) string {
 	scheme, rest, ok := strings.Cut(value, "://")
 	if !ok {
@@ -50,19 +54,19 @@ func withoutLogin(value string) string {
 	return scheme + "://" + login + rest[at+1:]
 }
 
-// address is the part of an address that a login is in.
+// address matches the part of an address that holds a login.
 var address = sync.OnceValue(func() *regexp.Regexp { // allowed: compiled once, when it is first asked for
 	return regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://[^\s/?#"'<>]*@`)
 })
 
-// textWithoutLogins takes the logins out of the addresses in a text: git writes them as they
-// were typed into the logs of refs (`git pull ADDRESS`), older ones into FETCH_HEAD.
+// textWithoutLogins removes the logins from the addresses in a text. git writes addresses as they
+// were typed into reflogs (`git pull ADDRESS`), and older versions into FETCH_HEAD.
 func textWithoutLogins(text []byte) []byte {
 	return address().ReplaceAllFunc(text, func(m []byte) []byte { return []byte(withoutLogin(string(m))) })
 }
 
-// configText writes settings as a file. Includes come last; the box follows them where it
-// sees the files.
+// configText writes settings as a file. Includes come last; git in the box follows those whose
+// files it sees.
 func configText(about string, list []gitconfig.Entry) []byte {
 	text := string(gitconfig.File(about, list))
 	for _, e := range list {

@@ -12,67 +12,67 @@ import (
 
 // Crossing says how an exchange is made.
 type Crossing struct {
-	// Final is set once the box is gone: what is held back while it runs crosses then.
+	// Final is set once the box is gone. What is held back while it runs crosses then.
 	Final bool
 	// Gitlink reports whether git outside may enter the repository at a path of a work tree: it
-	// is the host's, or was made harmless. It is asked when Final is set. nil says no.
+	// is the host's, or was made harmless. It is called only when Final is set; nil means no.
 	Gitlink func(top, path string) bool
-	// Budget is how long it may take to look at what the box has stored; zero means a minute.
-	// What there is no time for is refused, and stays in the copy.
+	// Budget is how long checking what the box has stored may take; zero means a minute. What is
+	// not checked in time is refused, and stays in the copy.
 	Budget time.Duration
 }
 
-// budget is the time of an exchange, see Crossing.
+// budget is the default of Crossing.Budget.
 const budget = time.Minute
 
-// mostKilled is how often an exchange may fail because a git of it was killed: where the computer has not
-// enough memory for it, it would be so each time.
+// mostKilled is how often an exchange may fail because its git was killed. Where the computer has too little
+// memory, that would happen each time.
 const mostKilled = 3
 
 var errKilled = errors.New("git was killed each time it was tried")
 
-// Report is what an exchange did.
+// Report says what an exchange did.
 type Report struct {
-	Moved     []Change // refs of the host that have the box's value now
+	Moved     []Change // refs of the host that now have the box's value
 	Conflicts []Change // refs that the host moved, too: the box's value is at Kept
-	Refused   []Change // refs that the host does not take
-	Held      []Change // refs that cross at the end
+	Refused   []Change // refs whose values the host does not take
+	Held      []Change // refs that cross only when the run ends
 	Lines     []string // what else a person should know
-	Settings  []string // what the box changed in configuration, hooks and the like, which stays with it
+	Settings  []string // configuration, hooks and the like that the box changed, which stay in the box
 	Pending   bool     // something is left to cross, so the copy is needed
-	// Interrupted says that the caller ended it: the next exchange goes on.
+	// Interrupted says that the caller ended the exchange; the next one goes on.
 	Interrupted bool
-	// Unfinished are operations like a rebase, each in a line, that the next box continues, see Resume. The copy
+	// Unfinished names operations such as a rebase, one a line, that the next box continues (see Resume). The copy
 	// is needed for them, too.
 	Unfinished []string
 }
 
-// Kept reports whether the copy is needed any more.
+// Kept reports whether the copy is still needed.
 func (r Report) Kept() bool { return r.Pending || len(r.Unfinished) > 0 }
 
-// Change is one ref.
+// Change is what happened to one ref.
 type Change struct {
 	Repo, Ref string
 	Old, New  string // "" when there is none
-	Kept      string // a ref of refs/inner that has the value
+	Kept      string // the ref below refs/inner that has the value
 	Why       string
 }
 
-// Name is the ref as it can be shown: a box can give one of its own four thousand bytes.
+// Name returns the ref as it can be shown: a box can give its own refs names of four thousand bytes.
 func (ch Change) Name() string { return plainText(ch.Ref, 200) }
 
-// boxState is what was read of a box, and said of it, by the exchanges of this process.
+// boxState is what the exchanges of this process remember of one repository.
 type boxState struct {
 	intake *intake
-	said   map[string]bool
-	late   map[string]bool // values that there was no time for: they are tried again at the end
+	said   map[string]bool // what was reported already
+	late   map[string]bool // values that were not checked in time; they are tried again at the end
 
 	host, box packed
 }
 
-// Cross gives the host what the box did to refs, HEAD and index, and the objects they need. An
-// error is of the exchange as a whole: then no ref of that repository has moved, and the next
-// exchange tries again.
+// Cross brings to the host what the box did to refs, HEAD and index, with the objects they need. An
+// error concerns a repository as a whole: none of its refs has moved, and the next exchange tries
+// again.
 func (c *Copy) Cross(ctx context.Context, o Crossing) (Report, error) {
 	var rep Report
 	var errs []error
@@ -122,15 +122,15 @@ type exchange struct {
 	moves     []*move
 	heads     []*move // symbolic refs, see remoteHead
 	views     []*viewState
-	waits     error // of what another git holds the lock: the next exchange tries again
+	waits     error // what another git has locked: the next exchange tries again
 }
 
 // move is a ref that the box changed.
 type move struct {
 	name     string
-	old, new string // of the host now, of the box; "" for none
-	to       string // the ref that gets the value: name, or one of refs/inner
-	why      string // it is not to be name
+	old, new string // the value on the host now, and in the box; "" for none
+	to       string // the ref that gets the value: name, or one below refs/inner
+	why      string // why to is not name
 	held     bool
 	done     bool
 }
@@ -195,8 +195,8 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 	return errors.Join(x.last(ctx), x.waits)
 }
 
-// carry brings objects, then refs, then what belongs to the work trees: whatever is there
-// at any moment is whole.
+// carry brings objects, then refs, then what belongs to the work trees, so that the repository is
+// consistent at every moment.
 func (x *exchange) carry(ctx context.Context) (err error) {
 	if x.p, err = x.newPlumbing(x.u, x.host); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (x *exchange) carry(ctx context.Context) (err error) {
 	return nil
 }
 
-// say adds a line to the report, once in the life of a copy.
+// say adds a line to the report, once in the life of this process.
 func (x *exchange) say(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if !x.seen.said[line] {
@@ -230,18 +230,18 @@ func (x *exchange) say(format string, args ...any) {
 	}
 }
 
-// inner returns the place of a ref for what is kept of this run.
+// inner returns the ref below refs/inner that keeps a value of this run.
 func (x *exchange) inner(name string) string {
 	return "refs/inner/" + x.meta.Run + "/" + strings.TrimPrefix(name, "refs/")
 }
 
-// unfit returns the place for the value of a ref whose name the host cannot have.
+// unfit returns the ref below refs/inner for a value whose own name the host cannot have.
 func (x *exchange) unfit(name string) string {
 	return "refs/inner/" + x.meta.Run + "/refused/" + digest([]byte(name))[:12]
 }
 
-// ours reports whether the host has for a ref what it had when box and host last agreed, or what
-// inner was about to give it when it was killed.
+// ours reports whether a ref of the host still has the value it had when box and host last agreed,
+// or the one that inner was about to set when it was killed.
 func (x *exchange) ours(name, value string) bool {
 	meant, was := x.base.meant[name]
 	return x.base.refs[name] == value || was && meant == value

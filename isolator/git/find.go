@@ -38,10 +38,10 @@ type Repo struct {
 	Sparse   bool   // only some of the files are in the work tree
 	Shallow  bool   // history ends somewhere
 	// Reason says why the box cannot have a git directory of its own, in words that follow
-	// "git is read-only here: ". Then only Dir and Common are to be relied upon.
+	// "git is read-only here: ". Then only Dir and Common can be relied upon.
 	Reason string
-	// Ways are the paths by which git comes from Top to Dir and Common, as they are written: where
-	// one of them leads through a link, whoever exchanges that link exchanges the repository.
+	// Ways are the paths by which git gets from Top to Dir and Common, as they are written: where
+	// one of them leads through a link, whoever replaces that link replaces the repository.
 	Ways []string
 	// Alternates are the object stores that the repository borrows from, real paths.
 	Alternates []string
@@ -49,7 +49,7 @@ type Repo struct {
 	config []gitconfig.Entry
 }
 
-// ErrNone is a folder that is in no repository.
+// ErrNone says that a folder is in no repository.
 var ErrNone = errors.New("no git repository")
 
 // unfit is the reason why a repository cannot be staged.
@@ -60,8 +60,8 @@ func (u unfit) Error() string { return string(u) }
 // Find returns the repository that git would use in a folder: the one there, or in
 // the nearest folder above it. The folder is a real path.
 //
-// Nothing is believed because a .git file says so: a linked worktree and a submodule
-// count only when the repository they lead to says the same.
+// A .git file alone proves nothing: a linked worktree or a submodule counts only when the
+// repository that it leads to agrees.
 func Find(dir string) (*Repo, error) {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		r, err := findAt(at)
@@ -109,7 +109,7 @@ func findAt(top string) (*Repo, error) {
 	return r, nil
 }
 
-// linked says where a .git that is a link leads, by way of a file of git's, too.
+// linked finds where a .git that is a link leads, also through a .git file.
 func (r *Repo) linked() error {
 	real, err := filepath.EvalSymlinks(r.Dir)
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *Repo) linked() error {
 	return unfit(".git is a link")
 }
 
-// target follows what a .git file says.
+// target follows the content of a .git file.
 func (r *Repo) target(data []byte) error {
 	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
 	if !ok || strings.ContainsAny(target, "\n\x00") {
@@ -145,7 +145,7 @@ func (r *Repo) target(data []byte) error {
 	return nil
 }
 
-// follow reads a .git file and asks the repository it leads to whether that is so.
+// follow reads a .git file, and checks that the repository it leads to agrees.
 func (r *Repo) follow(top *folder) error {
 	r.Pointer = true
 	data, err := top.read(".git", maxPointer)
@@ -197,7 +197,7 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// fill reads what a repository is, and refuses what cannot be staged.
+// fill reads the properties of a repository, and refuses one that cannot be staged.
 func (r *Repo) fill() error {
 	common, err := openFolder(r.Common)
 	if err != nil {
@@ -243,15 +243,15 @@ func (r *Repo) fill() error {
 	return err
 }
 
-// formats reads the kinds of storage that a repository uses. What is unknown here may
-// mean anything.
+// formats reads which storage formats a repository uses. One that is unknown here may mean
+// anything, so it is refused.
 //
 // Source: git's Documentation/technical/repository-version.txt; setup.c of 2.39 and 2.48.
 func (r *Repo) formats() error {
 	r.Digits = 40
 	version := r.setting("core.repositoryformatversion")
 	if version != "" && version != "0" && version != "1" {
-		return unfit("it has format " + fmt.Sprintf("%q", version) + ", which is not known")
+		return unfit(fmt.Sprintf("it has format %q, which is not known", version))
 	}
 	for _, e := range r.config {
 		section, name, _ := strings.Cut(e.Key, ".")
@@ -310,8 +310,8 @@ func (r *Repo) setting(key string) string {
 	return value
 }
 
-// alternates returns the object stores that one borrows from, and those that these
-// borrow from.
+// alternates returns the object stores that a store borrows from, and those that they borrow
+// from in turn.
 func alternates(repo, rel string, depth int) ([]string, error) {
 	store := filepath.Join(repo, rel)
 	d, err := openFolder(store)

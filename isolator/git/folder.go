@@ -17,19 +17,19 @@ import (
 )
 
 // folder is a directory that is held open. Everything below it is reached through
-// the descriptor and through no link, so a name that is exchanged meanwhile leads
+// the descriptor and through no link, so a name that is replaced meanwhile leads
 // nowhere else.
 type folder struct {
 	fd   int
 	path string // for messages only
 
-	shared sharing // of a repository of the host: what git would add to the modes in it
+	shared sharing // what git would add to file modes in a repository of the host
 }
 
 // openFolder opens a directory by an absolute path that has no link in it.
 func openFolder(p string) (*folder, error) { return openPath(p, unix.O_RDONLY) }
 
-// openPath is openFolder; with O_PATH for one that cannot be listed.
+// openPath is openFolder with other flags: O_PATH for a directory that cannot be listed.
 func openPath(p string, flags int) (*folder, error) {
 	root, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *folder) open(rel string) (*os.File, unix.Stat_t, error) {
 	return f, st, nil
 }
 
-// plain looks at a file that was opened, which must be a regular one.
+// plain returns the status of an open file, and an error unless it is a regular file.
 func plain(fd int) (st unix.Stat_t, err error) {
 	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		err = errNotPlain
@@ -130,18 +130,19 @@ func (d *folder) read(rel string, most int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// maxText is the size of the largest index and of the largest packed-refs that are read: an index of a million entries or more. It
-// bounds an index also as the file that inner would write of it.
+// maxText is the most bytes that are read of an index or of packed-refs: an index of a million entries or more. It also
+// bounds the index that inner would write.
 const maxText = 128 << 20
 
-// readText reads an index or packed-refs, of at most maxText: parts of a string share its memory.
+// readText reads an index or packed-refs of at most maxText bytes, as a string whose parts share its memory.
 func (d *folder) readText(rel string) (string, error) {
 	var text strings.Builder
 	err := d.readTo(&text, rel, maxText)
 	return text.String(), err
 }
 
-// readTo takes memory for a file once, and none for one with holes, which costs nothing to make and which git never writes.
+// readTo reserves memory for a file once. It refuses a file with holes, which costs nothing to make and which git never
+// writes.
 func (d *folder) readTo(to growing, rel string, most int64) error {
 	f, st, err := d.open(rel)
 	if err != nil {
@@ -168,7 +169,7 @@ type growing interface {
 	Grow(n int)
 }
 
-// readLoose is read for a file of this folder that is as small as a ref: there may be a hundred thousand of them.
+// readLoose is a faster read for files as small as a ref, directly in this folder: there may be a hundred thousand.
 func (d *folder) readLoose(name string) ([]byte, error) {
 	fd, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -190,7 +191,7 @@ func (d *folder) readLoose(name string) ([]byte, error) {
 	return data[:n], nil
 }
 
-// stat looks at a name without following it.
+// stat returns the status of a name without following it.
 func (d *folder) stat(rel string) (st unix.Stat_t, err error) {
 	err = d.at("stat", rel, func(dir int, name string) error {
 		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -208,8 +209,8 @@ func (d *folder) isDir(rel string) bool {
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// list returns what is in a folder below this one, "." for this one, unsorted and
-// at most that many. The kind is the one the file system tells without being asked again.
+// list returns the entries of a folder below this one ("." for this one), unsorted. More than
+// most of them are an error. Their types are those that reading the folder tells.
 func (d *folder) list(rel string, most int) ([]fs.DirEntry, error) {
 	fd, err := copytree.Open(d.fd, rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -227,7 +228,7 @@ func (d *folder) list(rel string, most int) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-// each calls do with what is in this folder, unsorted, some of it at a time.
+// each calls do with every entry of this folder, unsorted, without reading all of them first.
 func (d *folder) each(do func(fs.DirEntry) error) error {
 	fd, err := copytree.Open(d.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -253,7 +254,7 @@ func (d *folder) each(do func(fs.DirEntry) error) error {
 
 var errTooMany = errors.New("more entries than inner reads")
 
-// mkdir makes a folder and those it lies in.
+// mkdir makes a folder and its parents.
 func (d *folder) mkdir(rel string, mode uint32) error {
 	make := func() error {
 		return d.at("mkdir", rel, func(dir int, name string) error { return d.makeFolder(dir, name, mode) })
@@ -275,7 +276,7 @@ func (d *folder) mkdir(rel string, mode uint32) error {
 	return nil
 }
 
-// create writes a file that must not be there. It is on the disk when sync is set.
+// create writes a file that must not exist yet. With sync it waits until the file is on the disk.
 func (d *folder) create(rel string, data []byte, mode uint32, sync bool) error {
 	return d.at("create", rel, func(dir int, name string) error {
 		fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
@@ -313,8 +314,8 @@ func (d *folder) remove(rel string) error {
 	return err
 }
 
-// replace puts a file in the place of whatever has that name, all of it or nothing.
-// The name of what is written meanwhile is temp.
+// replace replaces whatever has that name by a file, atomically. The file is written as temp
+// first.
 func (d *folder) replace(rel, temp string, data []byte, mode uint32, sync bool) error {
 	_ = d.remove(temp)
 	if err := d.create(temp, data, mode, sync); err != nil {
@@ -326,19 +327,18 @@ func (d *folder) replace(rel, temp string, data []byte, mode uint32, sync bool) 
 	return nil
 }
 
-// tempPrefix begins the names of what inner writes beside a file of the host's
-// before it takes the place of it.
+// tempPrefix begins the names of the files that inner writes beside the host's own before it
+// renames them.
 const tempPrefix = "inner-new-"
 
-// ErrLocked is a file that another git holds the lock of.
+// ErrLocked says that another git holds the lock of a file.
 var ErrLocked = errors.New("another git is at work there")
 
-// locked replaces a file under git's own lock for it: NAME.lock. still is asked while
-// the lock is held, and says whether the file may be replaced; data nil removes it.
+// locked replaces a file under git's own lock for it, NAME.lock. It calls still while the lock
+// is held, and replaces the file unless that returns an error; nil data removes it.
 //
-// The lock is a second name of a file that says whose it is: a lock that a killed
-// inner left has the inode of inner-new-RUN-NAME, and unlock takes both away. One
-// that is another git's never has.
+// The lock is a hard link to inner-new-RUN-NAME, so it tells whose it is: unlock removes both
+// after a crash, and never the lock of another git.
 func (d *folder) locked(rel, run string, data []byte, mode uint32, still func() error) error {
 	temp := tempName(rel, run)
 	lock := rel + ".lock"
@@ -374,7 +374,7 @@ func tempName(rel, run string) string {
 	return dir + tempPrefix + run + "-" + name
 }
 
-// unlock takes away the locks that a killed run left of a file, see locked.
+// unlock removes the lock that a killed run left on a file, see locked.
 func (d *folder) unlock(rel, run string) error {
 	temp := tempName(rel, run)
 	mine, err := d.stat(temp)
@@ -413,7 +413,7 @@ func (d *folder) copyFile(rel string, to *folder, name string, most int64, mode 
 	})
 }
 
-// fill copies at most size bytes, so that a file that grows meanwhile ends.
+// fill copies at most size bytes, so that it ends even when the file keeps growing.
 func fill(ctx context.Context, to, from int, size int64) error {
 	if size == 0 {
 		return nil

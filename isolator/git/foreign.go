@@ -2,11 +2,10 @@ package git
 
 import "strings"
 
-// What is fetched from elsewhere, and was made by a box there, is held to the same as what a
-// box here leaves.
+// Objects that a box made elsewhere, and that are fetched, get the same checks as those of a box
+// here.
 
-// Fsck are the settings with which git fetch checks objects as this package does: no tree in
-// them can do harm.
+// Fsck returns the flags with which git fetch checks objects as this package does.
 func Fsck() []string {
 	words := []string{"-c", "fetch.fsckObjects=true"}
 	for kv := range strings.SplitSeq(strings.TrimPrefix(severities, "--strict="), ",") {

@@ -360,6 +360,21 @@ func TestIndexOutside(t *testing.T) {
 	s.whole(s.top)
 }
 
+// TestFirstIndexOutside is the same in a repository without a commit.
+func TestFirstIndexOutside(t *testing.T) {
+	s := emptyFixture(t)
+	s.host(s.home, "git init -q -b main app")
+	c := s.stage(s.top, "r1")
+	s.box(c, s.top, "echo n >n; git add n")
+	s.host(s.top, "echo h >h; git add h")
+	if rep := s.cross(c, true); !strings.Contains(strings.Join(rep.Lines, "\n"), "what was staged in the box is refs/inner/r1/index") {
+		t.Errorf("%+v", rep)
+	}
+	if got := s.host(s.top, "git diff --cached --name-only; git show refs/inner/r1/index:n"); got != "h\nn\n" {
+		t.Error(got)
+	}
+}
+
 // TestChangedFileShows is a box that changes a file and says in its index that it did not.
 func TestChangedFileShows(t *testing.T) {
 	s := newFixture(t)

@@ -10,9 +10,9 @@ import (
 )
 
 // Hold keeps the objects that the host has now for as long as the copy lives, whatever
-// `git gc` outside does: it gives each file a second name in a folder that the box reads.
-// The box need not wait for it. Where the file systems differ there can be no second names, and
-// what the host removes is gone in the box, too; then it reports false.
+// `git gc` outside does: it makes a hard link to each file in a folder that the box reads.
+// The box need not wait for it. It reports false where there can be no hard links because the file
+// systems differ: then the box also loses what the host removes.
 func (c *Copy) Hold() (held bool, err error) {
 	held = true
 	for _, u := range c.meta.Units {
@@ -36,7 +36,7 @@ func (c *Copy) Hold() (held bool, err error) {
 	return held, nil
 }
 
-// hold links packs and loose objects.
+// hold makes hard links to packs and loose objects.
 func hold(from, to *folder) (held bool, err error) {
 	list, err := from.list(".", maxFiles)
 	if err != nil {

@@ -50,7 +50,7 @@ type index struct {
 	entries []indexEntry
 }
 
-// errIndexForm is an index that git would read in a way that is not known here.
+// errIndexForm is the error for an index that git reads in a way that inner does not know.
 var errIndexForm = errors.New("an index in a form that inner does not read (split or sparse)")
 
 // parseIndex reads an index strictly: versions 2 to 4, entries in git's order, nothing
@@ -81,7 +81,7 @@ func parseIndex(text string, hashLen int) (*index, error) {
 	return ix, p.extensions()
 }
 
-// before is git's order, without two entries for one path and stage.
+// before reports whether a comes before b in git's order. It allows no two entries for one path and stage.
 func before(a, b *indexEntry) bool {
 	if a.name != b.name {
 		return a.name < b.name
@@ -116,7 +116,7 @@ type indexParser struct {
 	size    int    // of the entries so far, as inner would write them
 }
 
-// newIndexParser looks at the first bytes of an index, and says how many entries they announce.
+// newIndexParser reads the header of an index, and returns how many entries it announces.
 func newIndexParser(text string, hashLen int) (p *indexParser, count int, err error) {
 	const header = 12
 	if len(text) < header+hashLen || text[:4] != "DIRC" {
@@ -197,8 +197,8 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 	return e, errors.New("an unknown mode")
 }
 
-// extensions passes over what follows the entries. Those in lower case change what
-// the entries mean.
+// extensions skips what follows the entries. An extension whose name begins in lower case changes
+// what the entries mean, and is an error.
 func (p *indexParser) extensions() error {
 	for p.at < len(p.text) {
 		if p.at+8 > len(p.text) {
@@ -230,8 +230,8 @@ func offset(data string) (v, n int) {
 	return 0, 0
 }
 
-// digest names the content of an index: paths, objects and flags, not when somebody
-// looked at the files. `git status` outside writes the index anew without changing it.
+// digest is a hash of the content of an index: paths, objects and flags, but not the cached file
+// status, which `git status` outside updates.
 func (ix *index) digest() string {
 	if ix == nil {
 		return ""
@@ -254,7 +254,7 @@ func (ix *index) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// gitlinks are the paths at which other repositories are.
+// gitlinks returns the paths at which the index has other repositories.
 func (ix *index) gitlinks() map[string]bool {
 	out := map[string]bool{}
 	if ix != nil {
@@ -267,7 +267,7 @@ func (ix *index) gitlinks() map[string]bool {
 	return out
 }
 
-// finder returns a function that finds the entries of another index, asked for in their order, in this one.
+// finder returns a function that finds the entries of another index in this one. It must be called in their order.
 func (ix *index) finder() func(*indexEntry) *indexEntry {
 	if ix == nil {
 		return func(*indexEntry) *indexEntry { return nil }
@@ -292,8 +292,7 @@ func (ix *index) finder() func(*indexEntry) *indexEntry {
 	}
 }
 
-// fileAndFolder returns an entry that makes a path both a file and a folder, "" when
-// there is none.
+// fileAndFolder returns an entry that would make a path both a file and a folder, or "".
 func (ix *index) fileAndFolder(name string) string {
 	for i := range len(name) {
 		if name[i] == '/' && ix.any(name[:i]) {
@@ -312,10 +311,10 @@ func (ix *index) any(name string) bool {
 	return ok
 }
 
-// taken is the index of a box as the host gets it: written anew from entries that
-// are as the host's own, or that are fit for it. An entry that differs has no times and no size:
-// a box could write those of a file that it changed, and the host's git would call that
-// file unchanged. sparse says that the host's work tree has only some of the files.
+// taken returns the index of a box as the host gets it: a new one, of entries that equal the
+// host's own or that are fit for it. An entry that differs gets no times and no size: a box
+// could set those of a file that it changed, and the host's git would call that file unchanged.
+// sparse says that the host's work tree has only some of the files.
 func (ix *index) taken(host *index, hostTime int64, sparse bool) (*index, error) {
 	out := &index{entries: make([]indexEntry, 0, len(ix.entries))}
 	find := host.finder()
@@ -353,15 +352,14 @@ func (ix *index) taken(host *index, hostTime int64, sparse bool) (*index, error)
 	return out, nil
 }
 
-// forget drops what is known of a file, so that git looks at it.
+// forget drops the cached status of a file, so that git looks at the file again.
 func (e *indexEntry) forget() {
 	e.stat = [statBytes]byte{}
 	binary.BigEndian.PutUint32(e.stat[24:], e.mode)
 }
 
-// racy reports whether a file may have changed since it was looked at, within the
-// tick of a clock (git: Documentation/technical/racy-git.txt). Zero times are of files nobody
-// looked at.
+// racy reports whether a file may have changed within the clock tick in which its status was
+// cached (git: Documentation/technical/racy-git.txt).
 func racy(e *indexEntry, indexTime int64) bool {
 	seconds, nanos := binary.BigEndian.Uint32(e.stat[8:]), binary.BigEndian.Uint32(e.stat[12:])
 	return int64(seconds)*1e9+int64(nanos) >= indexTime

@@ -14,8 +14,8 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// last does what is done only once the box is gone: worktrees that it made, tracking settings of
-// its branches, and a list of what it changed and keeps.
+// last does what waits until the box is gone: it brings worktrees that the box made and tracking
+// settings of its branches, and lists the settings that stay with the box.
 func (x *exchange) last(ctx context.Context) error {
 	x.settings()
 	if err := x.tracking(); err != nil {
@@ -37,8 +37,8 @@ func (x *exchange) last(ctx context.Context) error {
 	return errors.Join(x.carryLFS(ctx), x.newWorktrees(ctx))
 }
 
-// removeWorktree takes away what the host knows of a worktree that the box removed, and its .git, which the box
-// cannot remove: there "git worktree remove" stops, and leaves other files as well. It returns why not.
+// removeWorktree removes the host's administration of a worktree that the box removed, and its .git file, which the
+// box cannot remove. It returns why it did not, or "".
 func (x *exchange) removeWorktree(ctx context.Context, v *viewState) string {
 	switch {
 	case v.hostHead != v.Head, v.hostChanged:
@@ -77,7 +77,7 @@ func (x *exchange) removeWorktree(ctx context.Context, v *viewState) string {
 	return ""
 }
 
-// plumb calls do with git at hand.
+// plumb calls do with x.p ready to run git.
 func (x *exchange) plumb(do func() error) (err error) {
 	if x.p == nil {
 		if x.p, err = x.newPlumbing(x.u, x.host); err != nil {
@@ -90,11 +90,12 @@ func (x *exchange) plumb(do func() error) (err error) {
 	return do()
 }
 
-// keepIndex keeps what the box had staged and the host's index did not take, as a commit on top of the box's HEAD.
+// keepIndex keeps what the box had staged and the host's index did not take, as a commit on top of the box's HEAD
+// if that has one.
 func (x *exchange) keepIndex(ctx context.Context, v *viewState) error {
 	head := resolve(v.boxHead, x.boxRefs.refs)
 	out, err := v.boxIndex.taken(nil, 0, false)
-	if err != nil || head == "" {
+	if err != nil {
 		return err
 	}
 	known := x.hostIndexRead(v).gitlinks()
@@ -121,11 +122,15 @@ func (x *exchange) keepIndex(ctx context.Context, v *viewState) error {
 		if err != nil {
 			return err
 		}
-		was, err := x.p.text(ctx, call{args: []string{"rev-parse", "--verify", head + "^{tree}"}, store: in.path, further: further})
-		if err != nil || tree == was {
-			return err
+		args := []string{"commit-tree", "-m", "What was staged in the box of run " + x.meta.Run}
+		if head != "" {
+			was, err := x.p.text(ctx, call{args: []string{"rev-parse", "--verify", head + "^{tree}"}, store: in.path, further: further})
+			if err != nil || tree == was {
+				return err
+			}
+			args = append(args, "-p", head)
 		}
-		commit, err := x.p.text(ctx, call{args: []string{"commit-tree", "-p", head, "-m", "What was staged in the box of run " + x.meta.Run, strings.TrimSpace(tree)}, store: in.path, further: further})
+		commit, err := x.p.text(ctx, call{args: append(args, strings.TrimSpace(tree)), store: in.path, further: further})
 		if err != nil {
 			return err
 		}
@@ -167,7 +172,7 @@ func (x *exchange) settings() {
 	}
 }
 
-// configs are the settings that the box got and those that it has.
+// configs returns the settings that the box got and those that it has now.
 func (x *exchange) configs() (was, is []gitconfig.Entry) {
 	was, _ = gitconfig.Parse([]byte(x.u.Config)) // of inner's own
 	data, err := x.box.read("config", maxConfig)
@@ -178,8 +183,8 @@ func (x *exchange) configs() (was, is []gitconfig.Entry) {
 	return was, is
 }
 
-// tracking writes branch.NAME.remote and .merge of branches that are new to the host's
-// configuration, where the values are plain names.
+// tracking writes branch.NAME.remote and .merge of branches that are new to the host's configuration,
+// where the values are plain names.
 func (x *exchange) tracking() error {
 	_, is := x.configs()
 	data, err := x.host.read("config", maxConfig)
@@ -236,7 +241,7 @@ func (x *exchange) tracking() error {
 	})
 }
 
-// quoted writes a value as git does: what would begin a comment, or be cut off, is in quotes (config.c, write_pair).
+// quoted quotes a value as git does: one that would begin a comment, or lose spaces at its ends (config.c, write_pair).
 func quoted(value string) string {
 	if strings.ContainsAny(value, "#;") || strings.TrimSpace(value) != value {
 		return `"` + value + `"`
@@ -244,8 +249,8 @@ func quoted(value string) string {
 	return value
 }
 
-// newWorktrees writes the administration of worktrees that the box made below folders it
-// can write, from their HEAD and index as those were checked, all at once.
+// newWorktrees writes the host's administration of worktrees that the box made below folders it can
+// write, from their checked HEAD and index.
 func (x *exchange) newWorktrees(ctx context.Context) error {
 	list, err := x.box.list("worktrees", maxWorktrees)
 	if err != nil {
@@ -285,7 +290,7 @@ func (x *exchange) newWorktrees(ctx context.Context) error {
 	return nil
 }
 
-// newWorktree reads a worktree of the box, and returns why it does not cross, "" when it may.
+// newWorktree reads a worktree of the box, and returns why it does not cross, or "".
 func (x *exchange) newWorktree(name, rel string) (*viewState, string) {
 	if refName("refs/heads/"+name) != "" || strings.Contains(name, "/") {
 		return nil, "its name is not one for the host"
@@ -343,8 +348,8 @@ func (x *exchange) worktreeObjects(ctx context.Context, made []*viewState) error
 	return x.plumb(func() error { return x.carryObjects(ctx) })
 }
 
-// writeWorktree makes the host's folder of a worktree. The file gitdir comes last: without
-// it git does not take the folder for one.
+// writeWorktree makes the host's folder of a worktree, and returns why it could not, or "". The file
+// gitdir comes last: without it git does not take the folder for a worktree.
 func (x *exchange) writeWorktree(v *viewState) string {
 	if name, sym := symbolic(v.boxHead); sym {
 		if !hasPrefix(name, "refs/heads") || refName(name) != "" && x.base.refs[name] == "" || x.hostRefs[name] == "" || x.hostRefs[name] != x.boxRefs.refs[name] {

@@ -9,14 +9,14 @@ import (
 	"io/fs"
 )
 
-// Where Git LFS stores files, by the hash of what is in them, and where it looks at them first.
+// lfsObjects is where Git LFS stores files, by the hash of their content.
 const lfsObjects = "lfs/objects"
 
-// Most bytes of one file of Git LFS that crosses.
+// maxLFS is the most bytes of one file of Git LFS that crosses.
 const maxLFS = 64 << 30
 
-// carryLFS copies files that the box's Git LFS stored, each after its content turned out to be what its name
-// says. They are data: only `git lfs` reads them, by that name.
+// carryLFS copies the files that the box's Git LFS stored, each after checking that its name is the hash of its
+// content. They are data: only `git lfs` reads them, by that name.
 func (x *exchange) carryLFS(ctx context.Context) error {
 	if !x.box.isDir(lfsObjects) {
 		return nil

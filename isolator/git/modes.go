@@ -10,8 +10,8 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// What inner asks for when it writes into the host's repository. As with git, the person's umask takes
-// from it, and core.sharedRepository adds to it.
+// The modes with which inner creates files and folders in the host's repository. As with git, the umask takes
+// bits away, and core.sharedRepository adds some.
 const (
 	fileMode   = 0o666
 	folderMode = 0o777
@@ -85,7 +85,7 @@ func (s sharing) mode(mode uint32) uint32 {
 	return out
 }
 
-// unshared is the same folder for what git leaves to the umask whatever core.sharedRepository says.
+// unshared returns the same folder for files whose modes git leaves to the umask despite core.sharedRepository.
 func (d *folder) unshared() *folder {
 	return &folder{fd: d.fd, path: d.path}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// newModules gives the host the repositories of submodules that the box added: an empty one of inner's, whose
-// refs, HEAD and index then cross as those of every other repository do. It comes before the commits that have them.
+// newModules makes repositories on the host for submodules that the box added: empty ones, whose refs, HEAD and index
+// then cross as those of every other repository do. It comes before the commits that name them.
 func (x *exchange) newModules(ctx context.Context) {
 	found := 0
 	var look func(rel string, depth int)
@@ -46,7 +46,7 @@ func (x *exchange) newModules(ctx context.Context) {
 	look("modules", 6)
 }
 
-// newModule returns why the repository of a submodule does not cross, "" when it did.
+// newModule makes and crosses the repository of a submodule. It returns why it does not cross, or "".
 func (x *exchange) newModule(ctx context.Context, rel string) string {
 	name := strings.TrimPrefix(rel, "modules/")
 	if refName("refs/heads/"+name) != "" || treePath(name) != "" {
@@ -86,7 +86,7 @@ func (x *exchange) newModule(ctx context.Context, rel string) string {
 	if err != nil {
 		return err.Error()
 	}
-	// It is known before it is there, so that a crash loses nothing.
+	// It is recorded before it exists, so that a crash loses nothing.
 	x.meta.Units = append(x.meta.Units, u)
 	temp := tempName(rel, x.meta.Run)
 	if err = x.save(); err == nil {
@@ -101,10 +101,10 @@ func (x *exchange) newModule(ctx context.Context, rel string) string {
 	return ""
 }
 
-// noBranch is what HEAD of an empty repository names until the box's is known.
+// noBranch is the branch of HEAD in an empty repository until the box's HEAD crosses.
 const noBranch = "refs/heads/inner-none"
 
-// emptyModule makes a repository without anything in it, under a name of inner's own.
+// emptyModule makes an empty repository under a temporary name of inner's own.
 func (x *exchange) emptyModule(r *Repo, rel string) (*unit, error) {
 	temp := tempName(rel, x.meta.Run)
 	host := x.host.unshared() // as when git clones one
@@ -159,7 +159,7 @@ func (x *exchange) emptyModule(r *Repo, rel string) (*unit, error) {
 	}, nil
 }
 
-// plainURL reports whether an address is one that git fetches from without a helper that the address names.
+// plainURL reports whether git fetches from an address without running a helper that the address names.
 func plainURL(url string) bool {
 	if url == "" || len(url) > 2000 || plainText(url, 2000) != url || url[0] == '-' || strings.Contains(url, "::") || strings.ContainsAny(url, "\"\\ ") {
 		return false
@@ -168,7 +168,7 @@ func plainURL(url string) bool {
 	return !ok || slices.Contains([]string{"https", "http", "ssh", "git", "file"}, scheme)
 }
 
-// dropUnmade forgets repositories that a crash kept inner from making: they are found again.
+// dropUnmade forgets repositories that inner could not make because it crashed: they are found again.
 func (c *Copy) dropUnmade() {
 	c.meta.Units = slices.DeleteFunc(c.meta.Units, func(u *unit) bool {
 		var st unix.Stat_t

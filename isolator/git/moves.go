@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Which refs have moved since the last exchange, and what that comes to.
+// Which refs have moved since the last exchange, and where their values go.
 
 // findMoves compares the box's refs with those of the last exchange.
 func (x *exchange) findMoves() error {
@@ -72,11 +72,10 @@ func (x *exchange) findMoves() error {
 	return nil
 }
 
-// Most refs that a box may have changed. Each takes a kilobyte of memory while it crosses.
+// maxMoves is the most refs that a box may have changed. Each takes a kilobyte of memory while it crosses.
 const maxMoves = 250_000
 
-// fold has the names of the host's and of the box's refs by what they are without
-// regard to case. The host's come before the box's.
+// fold maps the lower-case names of refs to their names. The host's refs win over the box's.
 func (x *exchange) fold() map[string]string {
 	out := make(map[string]string, len(x.hostRefs))
 	for _, name := range slices.Sorted(maps.Keys(x.boxRefs.refs)) {

@@ -14,7 +14,7 @@ const (
 	maxPathPart = 255
 )
 
-// refName says why a box may not give a ref that name, "" when it may.
+// refName says why a box may not give a ref that name, or "".
 //
 // These are git's own rules (git-check-ref-format(1)) and some more, because the
 // names end up in prompts, scripts and file systems of the host: no control or
@@ -86,9 +86,8 @@ func hexName(s string, digits int) bool {
 	return true
 }
 
-// treePath says why a path may not be in an index that a box wrote, "" when it may:
-// what would be written into a repository, or out of the work tree, on any file
-// system git knows.
+// treePath says why a path may not be in an index that a box wrote, or "". It refuses what
+// would be written into a repository, or out of the work tree, on any file system git knows.
 //
 // Source: read-cache.c (verify_path), path.c (is_ntfs_dotgit), utf8.c (is_hfs_dotgit)
 // of git 2.39. Theirs depends on core.protectHFS and core.protectNTFS; this does not.
@@ -118,9 +117,9 @@ func treePath(p string) string {
 	return ""
 }
 
-// dotName reports whether a file system could take part for name: without regard
-// to case, without characters that HFS+ ignores, without what NTFS drops at the end,
-// and by the short name that NTFS makes.
+// dotName reports whether some file system takes part for name: it ignores case, the
+// characters that HFS+ ignores and what NTFS drops at the end, and compares with the short
+// names that NTFS makes.
 func dotName(part, name string, short ...string) bool {
 	clean := strings.Map(func(r rune) rune {
 		if hfsIgnored(r) {
@@ -141,8 +140,7 @@ func dotName(part, name string, short ...string) bool {
 	return false
 }
 
-// hfsIgnored are the characters that HFS+ leaves out of a comparison (utf8.c,
-// next_hfs_char).
+// hfsIgnored reports whether HFS+ ignores a character in names (utf8.c, next_hfs_char).
 func hfsIgnored(r rune) bool {
 	return r >= 0x200c && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff
 }
@@ -155,7 +153,7 @@ func settingsFile(p string) bool {
 		dotName(base, ".gitignore", "gitign~1") || dotName(base, ".mailmap", "mailma~1")
 }
 
-// plainText makes text of a box fit for a log of one line.
+// plainText makes text of a box printable on one line, in at most about that many bytes.
 func plainText(s string, most int) string {
 	var b strings.Builder
 	for _, r := range s {

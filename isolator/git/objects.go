@@ -22,11 +22,10 @@ import (
 // else. No list of alternates, no index of a pack and no graph that a box wrote is taken
 // over: git trusts those. Packs are indexed anew.
 type intake struct {
-	rel   string // below the state folder
-	path  string
-	has   map[string]bool // loose objects and packs that are there
-	bytes int64
-	late  bool // there was no time for a pack: what is missing may be in it
+	rel  string // below the state folder
+	path string
+	has  map[string]bool // loose objects and packs that are there
+	late bool            // a pack was not checked in time: what is missing may be in it
 }
 
 // Most bytes of one loose object, and how many objects a box may have loose.
@@ -35,18 +34,17 @@ const (
 	maxObjs   = 4_000_000
 )
 
-// newIntake makes the store, or finds what is in it after a crash.
+// newIntake makes an empty store. What a crash left in an earlier one may be half of a file, so that is removed.
 func (c *Copy) newIntake(u *unit) (*intake, error) {
 	in := &intake{rel: fmt.Sprintf("objects.%d", u.N), has: map[string]bool{}}
 	in.path = filepath.Join(c.path, stateFolder, in.rel)
-	// What a crash left may be half of a file.
 	if err := removeAll(c.state, in.rel); err != nil {
 		return nil, err
 	}
 	return in, c.state.mkdir(in.rel+"/pack", 0o700)
 }
 
-// take copies what the box has stored since the last time.
+// take copies the objects that the box has stored since the last time.
 func (in *intake) take(ctx context.Context, c *Copy, p *plumbing, box *folder, digits int) error {
 	objects, err := box.sub("objects")
 	if err != nil {
@@ -105,7 +103,7 @@ func (in *intake) loose(ctx context.Context, c *Copy, objects *folder, dir strin
 			}
 			made = true
 		}
-		n, err := in.copy(ctx, c, objects, name, name, maxObject)
+		err := in.copy(ctx, c, objects, name, name, maxObject)
 		switch {
 		case errors.Is(err, errBadFile) || errors.Is(err, fs.ErrNotExist):
 			continue // git will say that it is missing if it is needed
@@ -113,7 +111,6 @@ func (in *intake) loose(ctx context.Context, c *Copy, objects *folder, dir strin
 			return err
 		}
 		in.has[name] = true
-		in.bytes += n
 	}
 	return nil
 }
@@ -121,23 +118,23 @@ func (in *intake) loose(ctx context.Context, c *Copy, objects *folder, dir strin
 // errBadFile is a file of a box that git did not write: a link, a FIFO, a file with holes.
 var errBadFile = errors.New("not a file that git wrote")
 
-// copy copies one file of the box, if it can be one of git's.
-func (in *intake) copy(ctx context.Context, c *Copy, from *folder, name, to string, most int64) (int64, error) {
+// copy copies one file of the box, if git can have written it.
+func (in *intake) copy(ctx context.Context, c *Copy, from *folder, name, to string, most int64) error {
 	f, st, err := from.open(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return 0, err
+			return err
 		}
-		return 0, errors.Join(errBadFile, err)
+		return errors.Join(errBadFile, err)
 	}
 	defer f.Close()
 	if st.Size == 0 || st.Size > most || holes(int(f.Fd()), st.Size) {
-		return 0, errBadFile
+		return errBadFile
 	}
 	if err := room(c.state, st.Size); err != nil {
-		return 0, err
+		return err
 	}
-	return st.Size, c.state.at("create", in.rel+"/"+to, func(dir int, base string) error {
+	return c.state.at("create", in.rel+"/"+to, func(dir int, base string) error {
 		_ = unix.Unlinkat(dir, base, 0)
 		fd, err := unix.Openat(dir, base, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 		if err != nil {
@@ -152,7 +149,7 @@ func (in *intake) copy(ctx context.Context, c *Copy, from *folder, name, to stri
 	})
 }
 
-// holes reports whether a file has parts that take no room: git's never have.
+// holes reports whether a file is sparse, which git's files never are.
 func holes(fd int, size int64) bool {
 	if size < 1<<20 {
 		return false
@@ -161,7 +158,7 @@ func holes(fd int, size int64) bool {
 	return err == nil && end < size
 }
 
-// room refuses to fill the last part of a disk.
+// room returns an error when need bytes would leave less than 16 MiB on the disk.
 func room(d *folder, need int64) error {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(d.fd, &st); err != nil {
@@ -173,11 +170,11 @@ func room(d *folder, need int64) error {
 	return nil
 }
 
-// pack copies a pack and makes an index for it. One that git calls broken is passed over.
+// pack copies a pack and makes an index for it. A pack that git calls broken is skipped.
 func (in *intake) pack(ctx context.Context, c *Copy, p *plumbing, objects *folder, name string) error {
 	ctx, cancel := portion(ctx)
 	defer cancel()
-	n, err := in.copy(ctx, c, objects, "pack/"+name+".pack", "pack/"+name+".pack", 1<<40)
+	err := in.copy(ctx, c, objects, "pack/"+name+".pack", "pack/"+name+".pack", 1<<40)
 	switch {
 	case errors.Is(err, errBadFile) || errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -201,11 +198,10 @@ func (in *intake) pack(ctx context.Context, c *Copy, p *plumbing, objects *folde
 		}
 	}
 	in.has[name] = true
-	in.bytes += n
 	return nil
 }
 
-// bundle is a pack of objects that were checked and are not yet the host's.
+// bundle is a pack of objects that were checked and that the host does not have yet.
 type bundle struct {
 	rel   string // its folder below the state folder
 	name  string // pack-HASH; "" when there is nothing in it
@@ -213,20 +209,20 @@ type bundle struct {
 	size  int64
 }
 
-// Up to so many objects are stored one by one, as `git fetch` does (fetch.unpackLimit).
-// Large ones stay in the pack.
+// Fewer and smaller objects than this are stored one by one, as `git fetch` does
+// (fetch.unpackLimit); the others stay in their pack.
 const (
 	looseLimit = 100
 	looseBytes = 32 << 20
 )
 
-// severities are kinds of faults that git mentions and does not refuse: settings that
-// are links.
+// severities makes errors of faults that git-fsck(1) only warns about: files of settings that are
+// links, and a .gitmodules that cannot be parsed.
 const severities = "--strict=gitattributesSymlink=error,gitignoreSymlink=error,mailmapSymlink=error,gitmodulesParse=error"
 
-// gather packs what can be reached from tips and not from have, and checks it: that every
-// object is what its name says, that no tree can do harm (git-fsck(1)), and that nothing is
-// missing in the host's store.
+// gather packs what is reachable from tips and not from have. It checks that every object is what
+// its name says, that no tree can do harm (git-fsck(1)), and that nothing is missing in the host's
+// store.
 func (in *intake) gather(ctx context.Context, c *Copy, p *plumbing, u *unit, tips, have []string) (*bundle, error) {
 	b := &bundle{rel: fmt.Sprintf("checked.%d", u.N)}
 	if err := removeAll(c.state, b.rel); err != nil {
@@ -267,7 +263,7 @@ func (in *intake) gather(ctx context.Context, c *Copy, p *plumbing, u *unit, tip
 	return b, b.open(c)
 }
 
-// open looks at what index-pack left.
+// open reads what index-pack left.
 func (b *bundle) open(c *Copy) error {
 	files, err := c.state.list(b.rel+"/pack", 16)
 	if err != nil {
@@ -295,7 +291,7 @@ func (b *bundle) open(c *Copy) error {
 	return nil
 }
 
-// store gives the host what was checked: all of it, or nothing that git would see.
+// store brings the checked objects to the host: all of them, or nothing that git would see.
 func (b *bundle) store(ctx context.Context, c *Copy, p *plumbing) error {
 	if b.name == "" {
 		return nil
@@ -345,8 +341,8 @@ func (d *folder) sync(rel string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// gitlinks returns the paths at which values of the box bring the repository of another: commits that the host does not
-// have, and what is in their trees and not in those that the host's work trees are at.
+// gitlinks returns the paths of gitlinks (entries for other repositories) that values of the box bring: those in commits
+// that the host does not have, and those in their trees that the commits of the host's work trees do not have.
 func (x *exchange) gitlinks(ctx context.Context, values, have []string) (map[string]bool, error) {
 	c := call{store: hostObjects(), further: []string{filepath.Join(x.path, holdFolder, fmt.Sprint(x.u.N))}}
 	if x.seen.intake != nil {
@@ -407,7 +403,7 @@ func emptyTree(digits int) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Most repositories that the commits of a box may bring.
+// maxLinks is the most gitlinks that the commits of a box may bring.
 const maxLinks = 10_000
 
 // linkScan reads what diff-tree prints: ":MODE MODE OID OID STATUS" NUL "PATH" NUL.

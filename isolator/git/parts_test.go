@@ -210,12 +210,16 @@ func TestWithoutLogins(t *testing.T) {
 		{Key: "credential.helper", Value: "store"},
 		{Key: "url.https://secret@host/.insteadof", Value: "x:"},
 		{Key: "core.hookspath", Value: ".husky"},
+		{Key: "sendemail.smtppass", Value: "secret"},
+		{Key: "github.oauthtoken", Value: "secret"},
+		{Key: "http.proxy", Value: "me:secret@proxy:3128"},
+		{Key: "remote.o.proxy", Value: "proxy:3128"},
 	}
 	var got []string
 	for _, e := range WithoutLogins(in) {
 		got = append(got, e.Value)
 	}
-	want := []string{"https://host/x", "https://host/x@y", "ssh://git@host/x", "git@host:x", "ssh://git@host/x", ".husky"}
+	want := []string{"https://host/x", "https://host/x@y", "ssh://git@host/x", "git@host:x", "ssh://git@host/x", ".husky", "proxy:3128", "proxy:3128"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

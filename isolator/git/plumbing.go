@@ -33,14 +33,14 @@ type plumbing struct {
 	who   [2]string
 }
 
-// How long a git may take that writes into the host's repository: it is not ended in the middle.
+// patience is how long one git may take. One that writes into the host's repository is not interrupted before.
 const patience = 10 * time.Minute
 
-// Most memory of its own that one git may have, beside the files it maps. What a box stored in a few bytes may
-// unpack to any size.
+// gitMemory is the most memory that one git may allocate, apart from the files it maps: what a box stored in a few
+// bytes may unpack to any size.
 const gitMemory = 3 << 30
 
-// newPlumbing makes the git directory anew, since a killed inner may have left locks in it.
+// newPlumbing makes a new git directory, since a killed inner may have left locks in the old one.
 func (c *Copy) newPlumbing(u *unit, host *folder) (*plumbing, error) {
 	store, err := host.sub("objects")
 	if err != nil {
@@ -102,19 +102,19 @@ const (
 
 func hostObjects() string { return fmt.Sprintf("/proc/self/fd/%d", storeFD) }
 
-// call is one git.
+// call is one run of git.
 type call struct {
 	args    []string
 	in      io.Reader
 	out     io.Writer
-	store   string   // where objects are written, and looked for first
-	further []string // where they are looked for then
+	store   string   // where objects are written, and looked for first; "" is the host's
+	further []string // where objects are looked for next
 	index   string   // the index that is read, if any
 
-	syncLater bool // the caller sees to it that refs are on the disk
+	syncLater bool // the caller syncs the refs to the disk
 }
 
-// errGit is a git that failed, and what it said.
+// errGit is a git that failed, and what it printed.
 type errGit struct {
 	command string
 	err     error
@@ -130,10 +130,10 @@ func (e *errGit) Error() string {
 
 func (e *errGit) Unwrap() error { return e.err }
 
-// run runs git to its end. It has a session of its own: what kills a group kills it not, and it
-// finishes what it began.
+// run runs git to its end. git gets a session of its own, so a signal to inner's process group does
+// not reach it, and it finishes what it began.
 func (p *plumbing) run(ctx context.Context, c call) error {
-	if c.args[0] == "update-ref" { // objects that no ref needs do no harm where they are cut off
+	if c.args[0] == "update-ref" { // an interrupted write of objects does no harm: no ref needs them yet
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -167,10 +167,10 @@ func (p *plumbing) run(ctx context.Context, c call) error {
 	return &errGit{c.args[0], err, said.line()}
 }
 
-// errLate is what had no time left in an exchange.
+// errLate is the error of what was not checked within the time of an exchange.
 var errLate = errors.New("looking at it takes longer than an exchange may take")
 
-// late says why there is no time left.
+// late returns the error for a context that has ended.
 func late(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return errLate
@@ -178,7 +178,7 @@ func late(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", errLate, context.Cause(ctx))
 }
 
-// portion is the time that one part of an exchange may take: half of what is left, so that the others have some, too.
+// portion limits one part of an exchange to half of the time that is left, so that the others have some, too.
 func portion(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		return context.WithTimeout(ctx, time.Until(end)/2)
@@ -194,8 +194,8 @@ func dup(fd int) int {
 	return n
 }
 
-// environment is all that git gets. Memory for one object has a limit: a compressed
-// object of a few bytes may say that it is of any size.
+// environment is the whole environment of git. GIT_ALLOC_LIMIT limits the memory for one object: a
+// compressed object of a few bytes may claim any size.
 func (p *plumbing) environment(c call) []string {
 	store := c.store
 	if store == "" {
@@ -244,7 +244,8 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line is the last line that says why, fit for a terminal.
+// line returns the line that says why git failed, fit for a terminal: the first "error:", else the last "fatal:",
+// else the first line.
 func (c *capped) line() string {
 	var last string
 	for line := range strings.Lines(string(c.kept)) {

@@ -24,7 +24,7 @@ type Left struct {
 	Gone   bool  // everything crossed, and the copy was removed
 }
 
-// Remove removes a copy that was closed.
+// Remove removes the folder of a copy that was closed.
 func Remove(dir string) error { return copytree.Remove(dir) }
 
 // Reopen opens a copy that a run left. It fails while the run lives.
@@ -48,9 +48,9 @@ func Reopen(dir string, roots []string) (*Copy, error) {
 	return c, nil
 }
 
-// Recover looks at the copies in a folder, crosses what killed runs left in them, and removes
-// those of which nothing is left. Copies of runs that live are passed over, and those of which skip,
-// which may be nil, says so. Roots are remembered by the copy, since worktrees may only lie there.
+// Recover crosses what killed runs left in the copies in a folder, and removes the copies from which
+// everything has crossed. It skips copies of live runs, and those for which skip, which may be nil,
+// reports true. Each copy remembers its own roots, in which worktrees have to lie.
 func Recover(ctx context.Context, base string, o Crossing, skip func(dir string) bool) ([]Left, error) {
 	entries, err := os.ReadDir(base)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,18 +99,18 @@ func recoverOne(ctx context.Context, dir string, o Crossing) (l Left, found bool
 	return l, true
 }
 
-// How long a folder may be there before the copy in it is locked and whole.
+// beingMade is how long it may take to make a copy before its folder counts as left by a crash.
 const beingMade = 10 * time.Second
 
-// errBusy is a copy whose run lives.
+// errBusy is the error for a copy whose run is alive.
 var errBusy = errors.New("its run is still going on")
 
-// How old the lock of a ref must be before it is taken for one that a killed run's git left.
+// staleLock is how old the lock of a ref must be to count as left by the git of a killed run.
 const staleLock = 2 * time.Second
 
-// unlockAll takes away the locks that a killed run left in the host's repositories: its own,
-// which it can tell, and those of a git that it had started and that was killed as well: they
-// are of refs that this run was about to move, and say what it was about to say.
+// unlockAll removes the locks that a killed run left in the host's repositories: inner's own, which
+// say whose they are, and those of a git that it had started, which are on refs that the run was
+// about to move and hold the value that it was about to write.
 func (c *Copy) unlockAll(ctx context.Context) error {
 	var errs []error
 	for _, u := range c.meta.Units {
@@ -145,9 +145,9 @@ func (c *Copy) unlockAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unlockRefs takes away the locks of refs that a git of this run left when it was killed. None of them is at
-// work when this is called: each holds the lock of the copy. Those below refs/inner/RUN are nobody else's.
-// What may be another git's is waited for, some seconds: later nobody would know that it was ours.
+// unlockRefs removes the locks of refs that a killed git of this run left. No git of the run is at work when this is
+// called, since each holds the lock of the copy. Locks below refs/inner/RUN are nobody else's. For a lock that may be
+// another git's it waits some seconds: later nobody could tell that it was the run's.
 func (c *Copy) unlockRefs(ctx context.Context, host *folder, b *base) error {
 	ctx, cancel := context.WithTimeout(ctx, stalePacked+time.Second)
 	defer cancel()
@@ -183,15 +183,15 @@ func (c *Copy) unlockRefs(ctx context.Context, host *folder, b *base) error {
 	return errors.Join(errs...)
 }
 
-// How old the lock of the packed refs must be: to write a hundred thousand of them takes another git a
-// while, and the lock does not say whose it is.
+// stalePacked is how old the lock of the packed refs must be: another git takes a while to write a
+// hundred thousand refs, and the lock does not say whose it is.
 const stalePacked = 5 * time.Second
 
 func staleRefLock(ctx context.Context, host *folder, name, value string) error {
 	return staleLockOf(ctx, host, name, staleLock, func(data []byte) bool { return len(data) == 0 || strings.TrimSpace(string(data)) == value })
 }
 
-// staleLockOf removes the lock of a file if it has what ours would, once it is old.
+// staleLockOf removes the lock of a file once it is old, if its content is what ours would be.
 func staleLockOf(ctx context.Context, host *folder, name string, age time.Duration, ours func([]byte) bool) error {
 	lock := name + ".lock"
 	for {

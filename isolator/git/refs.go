@@ -32,8 +32,7 @@ type refSet struct {
 	odd map[string]string // files in refs/ that are not refs, and why: their refs count as unchanged
 }
 
-// packedRefs reads a packed-refs file. Git dies of a line it does not know, so one is
-// an error here.
+// packedRefs reads a packed-refs file. An unknown line is an error, as it is for git.
 func packedRefs(text string, digits int, into refs) error {
 	return packedLines(text, digits, func(line, name string) error {
 		if name != "" {
@@ -46,8 +45,8 @@ func packedRefs(text string, digits int, into refs) error {
 	})
 }
 
-// packedLines calls found for each line that is not a comment. The name is "" where it says what the tag of the line
-// before leads to.
+// packedLines calls found for each line that is not a comment. The name is "" for a line that says what the tag on the
+// line before points to.
 func packedLines(text string, digits int, found func(line, name string) error) error {
 	n := 0
 	for len(text) > 0 {
@@ -70,9 +69,9 @@ func packedLines(text string, digits int, found func(line, name string) error) e
 	return nil
 }
 
-// withRefs is a packed-refs file with further refs in it, which take the place of those of their names. Git sorts the
-// file by name, and wants to be told so. What a tag of theirs leads to is not known here, and then it must not be
-// said of any (git: refs/packed-backend.c, PEELED_TAGS).
+// withRefs adds refs to a packed-refs file, replacing those of the same names. The file is sorted by name, and says
+// so in its header. What added tags point to is not known here; then the header must not claim that the file says it
+// of every tag (git: refs/packed-backend.c, PEELED_TAGS).
 func withRefs(text string, loose refs, digits int) (string, error) {
 	type entry struct{ name, line, peeled string }
 	list := make([]entry, 0, len(text)/60)
@@ -141,8 +140,7 @@ func readRefs(common *folder, digits int, known *packed) (refSet, error) {
 	return set, nil
 }
 
-// packed is a packed-refs file that was read before: it may hold a hundred thousand refs, and
-// changes rarely.
+// packed caches a packed-refs file, which may hold a hundred thousand refs and changes rarely.
 type packed struct {
 	refs
 	stat unix.Stat_t
@@ -165,10 +163,11 @@ func (p *packed) read(common *folder, digits int) error {
 	return packedRefs(text, digits, p.refs)
 }
 
-// Most refs of a repository that are remembered from one exchange to the next. A run has many repositories.
+// maxRemembered is the most refs of a repository that are kept in memory from one exchange to the next. A run can have
+// many repositories.
 const maxRemembered = 50_000
 
-// forget drops what is remembered of the refs of a repository where they take much memory.
+// forget drops the refs of a repository that has too many of them to keep in memory.
 func (c *Copy) forget(unit int) {
 	if b := c.bases[unit]; b != nil && len(b.refs)+len(b.meant) > maxRemembered {
 		b.log.Close()
@@ -179,8 +178,8 @@ func (c *Copy) forget(unit int) {
 	}
 }
 
-// looseRefs tells of each file below refs/. A folder in which there is something else than
-// files and folders, a link among them, is no fault of the other refs.
+// looseRefs calls found for each file below refs/. Something else than a file or a folder, such as
+// a link, is reported as odd and does not affect the other refs.
 func looseRefs(common *folder, digits int, found func(name, value, odd string) error) error {
 	todo := []string{"refs"}
 	for dirs := 0; len(todo) > 0; dirs++ {
@@ -200,7 +199,7 @@ func looseRefs(common *folder, digits int, found func(name, value, odd string) e
 	return nil
 }
 
-// looseIn tells of the files in one folder, and returns the folders in it.
+// looseIn calls found for the files in one folder, and returns the folders in it.
 func looseIn(common *folder, dir string, digits int, found func(name, value, odd string) error) (below []string, err error) {
 	d, err := common.sub(dir)
 	if err != nil {
@@ -242,8 +241,8 @@ func looseRef(dir *folder, name string, digits int) (value, odd string) {
 	return value, ""
 }
 
-// headValue is what a file like HEAD says: "ref: NAME", the name of an object, or ""
-// for something else. It reads less than git does, which lets text follow.
+// headValue returns the content of a file like HEAD: "ref: NAME", the name of an object, or ""
+// for anything else. It is stricter than git, which lets text follow.
 func headValue(data []byte, digits int) string {
 	text := strings.TrimRight(string(data), "\n")
 	if target, ok := strings.CutPrefix(text, "ref: "); ok {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A symbolic ref refs/remotes/NAME/HEAD says which branch of a remote is its main one. Git makes it with a clone, and since
-// 2.48 with a fetch. It crosses where it leads to a branch of that remote which the host has: then NAME is fit for the host.
+// The symbolic ref refs/remotes/NAME/HEAD names the main branch of a remote. git makes it when it clones and, since 2.48, when
+// it fetches. It crosses when it names a branch of that remote which the host has: then NAME is fit for the host.
 
-// remoteHead reports whether that is all that the box changed of a symbolic ref, and the host changed nothing.
+// remoteHead reports whether the box only set or removed such a ref, and the host did not change it.
 func (x *exchange) remoteHead(m *move) bool {
 	remote, is := strings.CutSuffix(m.name, "/HEAD")
 	_, symOld := symbolic(m.old)

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// operation is what a box has begun in a work tree and not finished: the file or folder that says so, and
-// what a person calls it.
+// operations lists what a box can begin in a work tree and leave unfinished: the file or folder that git has meanwhile,
+// and what a person calls the operation.
 func operations() [][2]string {
 	return [][2]string{{"rebase-merge", "rebase"}, {"rebase-apply", "rebase or series of patches"}, {"sequencer", "series of picks"}, {"BISECT_LOG", "bisection"}}
 }
 
-// begun returns what the box has begun there and not finished, and what the host itself had begun before.
+// begun returns the unfinished operation that the box began, and the one that the host had begun before; "" for none.
 func (v *view) begun(box *folder) (own, hosts string) {
 	for _, op := range operations() {
 		switch {
@@ -34,13 +34,13 @@ func (v *view) begun(box *folder) (own, hosts string) {
 // Resumed is an operation that another box left unfinished.
 type Resumed struct {
 	Top  string
-	What string // "rebase"
-	Why  string // it is not continued; "" when it is
+	What string // such as "rebase"
+	Why  string // why it is not continued; "" when it is
 }
 
-// Resume takes what an earlier run left unfinished into a copy that was just staged: its HEAD and index, the
-// state of the operation, and the objects of that box. That is for work trees where the host has not
-// moved since. all reports that nothing is left for which the other copy is needed: it may be removed.
+// Resume brings what an earlier run left unfinished into a copy that was just staged: HEAD and index, the state of the
+// operation, and the objects of that box. It does so for work trees in which the host has moved nothing since. all
+// reports that the other copy is not needed any more and may be removed.
 func (c *Copy) Resume(dir string) (list []Resumed, all bool, err error) {
 	old, err := Reopen(dir, nil)
 	if err != nil {
@@ -70,8 +70,8 @@ func (c *Copy) Resume(dir string) (list []Resumed, all bool, err error) {
 	return list, all, nil
 }
 
-// resumeUnit does that for one repository. i is which of the copy's it is, -1 for none of them: then
-// elsewhere says that there is something for another run.
+// resumeUnit does that for one repository, which is unit i of this copy, or none of its units for -1: then elsewhere
+// reports whether there is something for another run.
 func (c *Copy) resumeUnit(old *Copy, was *unit, i int) (list []Resumed, elsewhere bool, err error) {
 	from, err := old.dir.sub(was.Box)
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *Copy) resumeUnit(old *Copy, was *unit, i int) (list []Resumed, elsewher
 			defer r.to.close()
 		}
 		one := Resumed{Top: v.Top, What: what}
-		// A rebase has lines that git runs, and the maps of the packs are believed: what one box leaves runs with the grants
-		// of no other.
+		// A rebase can have lines that git runs, and git trusts the indexes of packs. So what one box leaves continues only
+		// with the same profile and grants.
 		switch {
 		case old.meta.Profile != c.meta.Profile:
 			one.Why = "it is of the profile " + plainText(old.meta.Profile, 200)
@@ -114,7 +114,7 @@ func (c *Copy) resumeUnit(old *Copy, was *unit, i int) (list []Resumed, elsewher
 	return list, false, nil
 }
 
-// resumer takes one repository of a box to another box.
+// resumer carries one repository of a box over to another box.
 type resumer struct {
 	c, old    *Copy
 	u, was    *unit
@@ -146,7 +146,7 @@ func (c *Copy) newResumer(old *Copy, was, u *unit, from *folder) (*resumer, erro
 	return r, nil
 }
 
-// view returns why the state of a work tree is not taken, "" when it is.
+// view takes over the state of a work tree, and returns why it does not, or "".
 func (r *resumer) view(was *view) string {
 	i := slices.IndexFunc(r.u.Views, func(v *view) bool { return v.Rel == was.Rel && v.Top == was.Top })
 	if i < 0 {
@@ -166,7 +166,7 @@ func (r *resumer) view(was *view) string {
 	return ""
 }
 
-// moved says what of the host is not what it was for the other box.
+// moved says what has changed on the host since the other box had it, or "".
 func (r *resumer) moved(was, v *view) string {
 	branch := ""
 	for _, name := range []string{"rebase-merge/head-name", "rebase-apply/head-name"} {
@@ -267,7 +267,7 @@ func (r *resumer) state(v *view) error {
 	return nil
 }
 
-// objects gives the new box what the other one had stored, as second names.
+// objects gives the new box hard links to the objects that the other one had stored.
 func (r *resumer) objects() error {
 	if r.stored {
 		return nil
@@ -290,6 +290,6 @@ func (r *resumer) objects() error {
 	return err
 }
 
-// Resumes reports whether a copy has the unfinished work of an earlier one, which a run that does not
-// even start must not lose.
+// Resumes reports whether a copy has taken over the unfinished work of an earlier one: a run that does not start must
+// not lose that.
 func (c *Copy) Resumes() bool { return c.meta.Resumed }

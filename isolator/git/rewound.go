@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Rewound returns those of the refs that a run moved whose earlier value is not part of the new one: refs that were deleted, tags
-// that name something else, branches that were forced. moved is what all exchanges of the run moved, in their order; what the run
-// made itself and took away again is not in it, nor are remote branches, which follow another repository. When in doubt, for want
-// of time or of an object, a ref is named.
+// Rewound returns the refs that a run moved and whose earlier value is not part of the new one: refs that were deleted, tags that
+// name something else, and branches that were forced. moved is what all exchanges of the run moved, in order. It leaves out refs
+// that the run itself made, and remote branches, which follow another repository. When in doubt, because time ran out or an
+// object is missing, a ref is included.
 func (c *Copy) Rewound(ctx context.Context, moved []Change) []Change {
 	var list []Change
 	for _, ch := range moved {
@@ -44,7 +44,7 @@ func (c *Copy) Rewound(ctx context.Context, moved []Change) []Change {
 	return list
 }
 
-// contains returns a function that reports whether the new value of a ref of the host's has the old one.
+// contains returns a function that reports whether the history of a ref's new value includes the old one. done releases it.
 func (c *Copy) contains(ctx context.Context, u *unit) (has func(Change) bool, done func()) {
 	none := func(Change) bool { return false }
 	host, box, err := c.openUnit(u)

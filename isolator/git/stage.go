@@ -20,23 +20,23 @@ type Options struct {
 	Run   string   // name of the run: letters, digits and dashes
 	Dir   string   // an empty private folder, which the copy is made in
 	Roots []string // folders that the box can write, real paths
-	// Profile and Grants say which boxes may go on with what this one leaves unfinished: those that have the same. Grants
-	// stands for all that the run may do.
+	// Profile and Grants decide which boxes may continue what this one leaves unfinished: those with the same values.
+	// Grants stands for everything that the run may do.
 	Profile, Grants string
-	// Ignored are patterns of files that the box's git ignores, besides those of the repository.
+	// Ignored are patterns of files that the box's git ignores, in addition to those of the repository.
 	Ignored []string
-	// Objects is the folder of the box below which it sees the host's objects.
+	// Objects is the box path below which the box sees the host's objects; "" is paths.BoxGit.
 	Objects string
-	// Name and Email are who the logs of the host name for what inner does there.
+	// Name and Email appear in the host's reflogs for what inner does there.
 	Name, Email string
-	// Clean takes out of a repository's configuration what the box must not have. The
-	// default, WithoutLogins, takes out logins.
+	// Clean removes from a repository's configuration what the box must not have; nil is
+	// WithoutLogins.
 	Clean func([]gitconfig.Entry) []gitconfig.Entry
 }
 
-// Mount is what the box must see at a place.
+// Mount is a host path that the box must see at a box path.
 type Mount struct {
-	Source, Dest string // of the host, of the box
+	Source, Dest string // host path and box path
 	Write        bool
 }
 
@@ -65,8 +65,8 @@ type Copy struct {
 	unsettled []string // see Settle
 }
 
-// Stage makes the git directory of a box from a repository of the host. Its cost is that of
-// copying the index, the refs and their logs.
+// Stage makes the git directory of a box from a repository of the host. It costs what copying the
+// index, the refs and the reflogs costs.
 func Stage(r *Repo, o Options) (c *Copy, err error) {
 	if r.Reason != "" {
 		return nil, unfit(r.Reason)
@@ -128,7 +128,7 @@ func (c *Copy) openFolders(fresh bool) (err error) {
 	return err
 }
 
-// Close lets go of a copy, which stays where it is.
+// Close closes a copy, and leaves its folder where it is.
 func (c *Copy) Close() {
 	for _, b := range c.bases {
 		if b.log != nil {
@@ -143,7 +143,7 @@ func (c *Copy) Close() {
 	}
 }
 
-// stageUnit makes the box's directory of one repository and of those of its submodules.
+// stageUnit makes the box's git directory of one repository and of its submodules.
 func (c *Copy) stageUnit(r *Repo, rel string) error {
 	from, err := openFolder(r.Common)
 	if err != nil {
@@ -195,7 +195,7 @@ const (
 	maxFiles = 20_000
 )
 
-// copyIf copies a plain file that may be missing, or be something else.
+// copyIf copies a file, unless it is missing or not a plain file.
 func (s *stager) copyIf(name string, most int64) error {
 	_, err := s.from.copyFile(name, s.to, name, most, 0o600)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotPlain) || errors.Is(err, unix.ELOOP) {
@@ -204,7 +204,7 @@ func (s *stager) copyIf(name string, most int64) error {
 	return err
 }
 
-// copyText copies a file that people read, without the logins in its addresses.
+// copyText is copyIf for a text, without the logins in its addresses.
 func (s *stager) copyText(name string, most int64) error {
 	data, err := s.from.read(name, most)
 	switch {
@@ -216,7 +216,7 @@ func (s *stager) copyText(name string, most int64) error {
 	return s.copyIf(name, most) // of an error this tells more
 }
 
-// Repositories are the git directories of the host that the copy stands for.
+// Repositories returns the git directories of the host that the copy stands for.
 func (c *Copy) Repositories() []string {
 	var out []string
 	for _, u := range c.meta.Units {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Staged reports whether the box's git directory has, at the start, a path that the host's
-// has: objects come from the host's own folder, and what people keep beside stays there.
+// Staged reports whether a path of the host's git directory is also in the box's at the start. The
+// box reads objects from the host's own folder, and gets no files that are not git's.
 func Staged(rest string) bool {
 	first, below, in := strings.Cut(rest, "/")
 	switch first {

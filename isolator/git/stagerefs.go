@@ -15,8 +15,8 @@ import (
 
 // What all work trees of a repository share in the box: settings, refs, logs, objects.
 
-// config gives the box the repository's configuration without logins, to write as it
-// likes. The forms of the index that are read back are the plain ones.
+// config gives the box a writable copy of the repository's configuration without logins. It turns
+// off the forms of the index that inner does not read back.
 func (s *stager) config() error {
 	about := "The settings of this repository as the box has them. What is written here stays with the box."
 	text := string(configText(about, s.copy.clean(s.repo.config)))
@@ -25,8 +25,8 @@ func (s *stager) config() error {
 	return s.to.create("config", []byte(text), 0o600, false)
 }
 
-// refs gives the box the refs as one packed file, since a file for each would cost most of the start: only those stay
-// files that cannot be packed, and the branch of HEAD, which tools look for by themselves.
+// refs gives the box the refs as one packed file, since a file for each would take most of the time of the start. Only
+// refs that cannot be packed stay files, and the branch of HEAD, which some tools look for without git.
 func (s *stager) refs() error {
 	c, u := s.copy, s.unit
 	head, _ := s.from.read("HEAD", maxLoose) // without one mainView refuses
@@ -72,7 +72,7 @@ func (s *stager) refs() error {
 	return c.state.create(u.baseName()+".log", []byte(log.String()), 0o600, false)
 }
 
-// logs copies the logs of refs. Where they are many, those of HEAD and of the stash.
+// logs copies the reflogs. When there are too many, it copies those of HEAD and the stash, and some of the others.
 func (s *stager) logs() error {
 	if !s.from.isDir("logs") {
 		return nil
@@ -116,8 +116,8 @@ func (s *stager) logs() error {
 	return err
 }
 
-// walk calls found for what is below a folder, folders before what is in them. A link counts as
-// a file.
+// walk calls found for everything below a folder but locks, folders before their content. A link
+// counts as a file.
 func walk(d *folder, rel string, found func(name string, dir bool) error) error {
 	list, err := d.list(rel, maxRefs)
 	if err != nil {
@@ -145,7 +145,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ignore adds the patterns of the caller to those of the repository.
+// ignore adds the caller's patterns to those of the repository.
 func (s *stager) ignore() error {
 	const name = "info/exclude"
 	if len(s.copy.ignored) == 0 {
@@ -161,7 +161,7 @@ func (s *stager) ignore() error {
 	return s.to.create(name, append(old, "\n"+strings.Join(s.copy.ignored, "\n")+"\n"...), 0o600, false)
 }
 
-// common copies what all worktrees share besides refs and objects.
+// common copies what all worktrees share apart from refs and objects.
 func (s *stager) common() error {
 	for _, name := range []string{"shallow", "info/exclude", "info/attributes", "info/sparse-checkout"} {
 		if err := s.copyText(name, maxSmall); err != nil {
@@ -219,7 +219,7 @@ func settingsOf(d *folder) map[string]string {
 	return out
 }
 
-// stores lets the box read the host's objects, and those that the host borrows.
+// stores lets the box read the host's objects, and those of the host's alternates.
 func (s *stager) stores() error {
 	c := s.copy
 	place := func(i int) string { return fmt.Sprintf("%s/%d/%d/objects", c.objects, s.unit.N, i) }

@@ -16,7 +16,7 @@ import (
 
 // What belongs to one work tree in the box: HEAD, its index, a merge that goes on, and its submodules.
 
-// mainView copies the state of the main work tree. The box has it when it can write there.
+// mainView copies the state of the main work tree, if the box can write there.
 func (s *stager) mainView() error {
 	top := s.repo.Top
 	if s.repo.Worktree != "" {
@@ -48,11 +48,12 @@ func (s *stager) writable(p string) bool {
 	})
 }
 
-// Files of a view that are hashes and text; folders of operations that are not finished.
+// mergeFiles lists the files of a merge, of which some hold hashes and some text.
 func mergeFiles() []string {
 	return []string{"MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "SQUASH_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD", "ORIG_HEAD"}
 }
 
+// busyFolders lists the folders of unfinished operations.
 func busyFolders() []string { return []string{"rebase-merge", "rebase-apply", "sequencer"} }
 
 // view copies the state of a work tree: its index, and what a merge or a rebase left.
@@ -106,8 +107,8 @@ func (s *stager) view(v *view) error {
 	return s.vacancies(v)
 }
 
-// index keeps the host's index as it is now, to tell later whether the host changed it, and copies that
-// one to the box. Git never writes an index in place, so a second name keeps it.
+// index keeps the host's index as it is now, to tell later whether the host changed it, and copies it to the
+// box. git never writes an index in place, so a hard link keeps it.
 func (s *stager) index(v *view) error {
 	name, to, kept := v.file("index"), baseIndexName(s.unit, v), s.copy.state
 	st, err := s.from.stat(name)
@@ -155,8 +156,8 @@ func (s *stager) tree(rel string, copied func(name string, most int64) error) er
 	})
 }
 
-// worktrees copies the state of the linked worktrees that the box can write, and
-// makes the others known.
+// worktrees copies the state of the linked worktrees that the box can write, and lets the box's git
+// know that the others exist.
 func (s *stager) worktrees() error {
 	list, err := s.from.list("worktrees", maxWorktrees)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Stashes: the log of one ref, of which each entry is carried by itself.
+// The stash is the reflog of one ref. Each of its entries crosses by itself.
 
-// stashDiffers reports whether the box has other entries in its stash than the host, who changed none.
+// stashDiffers reports whether the box's stash has other entries than the host's, which the host has not changed.
 func (x *exchange) stashDiffers() bool {
 	log, err := x.host.read("logs/"+stashRef, maxLog)
 	if err != nil || digest(log) != x.u.Stash {
@@ -26,7 +26,7 @@ func (x *exchange) stashDiffers() bool {
 	return err != nil || !slices.EqualFunc(host, box, func(a, b logEntry) bool { return a.New == b.New })
 }
 
-// stashes are the entries of the box's stash, newest first, nil for another ref.
+// stashes returns the entries of the box's stash in the order of its log; nil for another ref.
 func (m *move) stashes(x *exchange) []logEntry {
 	if m.name != stashRef || m.new == "" || m.to != m.name {
 		return nil
@@ -38,7 +38,7 @@ func (m *move) stashes(x *exchange) []logEntry {
 	return list
 }
 
-// boxStash reads the log that the entries of a stash are in.
+// boxStash reads the entries of the box's stash, whose newest has to be top.
 func (x *exchange) boxStash(top string) ([]logEntry, error) {
 	data, err := x.box.read("logs/"+stashRef, maxLog)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,8 +60,8 @@ func (x *exchange) boxStash(top string) ([]logEntry, error) {
 	return list, nil
 }
 
-// carryStash moves the stash and its entries, which are only in its log. Both change under the lock
-// of the ref, so that no `git stash` outside comes between.
+// carryStash moves the stash and its entries, which exist only in its log. Both change under the lock
+// of the ref, so that no `git stash` outside can interfere.
 func (x *exchange) carryStash(ctx context.Context, m *move) error {
 	log, err := x.host.read("logs/"+stashRef, maxLog)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +122,7 @@ func (x *exchange) carryStash(ctx context.Context, m *move) error {
 	return x.base.write('=', map[string]string{m.name: m.new})
 }
 
-// writeStash sets the ref of the stash and its log, if the ref is still where it was.
+// writeStash writes the ref of the stash and its log, if the ref still has its old value.
 func (x *exchange) writeStash(m *move, log string) error {
 	if err := errors.Join(x.host.mkdir("logs/refs", folderMode), x.host.mkdir("refs", folderMode)); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (x *exchange) writeStash(m *move, log string) error {
 	})
 }
 
-// keepStashes keeps entries of the host's stash that the box dropped.
+// keepStashes keeps the entries of the host's stash that the box dropped.
 func (x *exchange) keepStashes(ctx context.Context, log []byte, kept map[string]bool) error {
 	list, err := readLog(log, x.u.Digits)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// The folders of a copy. Only box is the box's; the others it never sees but for hold,
-// which it reads.
+// The folders of a copy. The box writes only git; it reads hold, and never sees the others.
 const (
 	boxFolder   = "git"
 	holdFolder  = "hold"
@@ -27,7 +26,7 @@ const (
 	metaFile    = "copy.json"
 )
 
-// meta is what a later call of inner must know of a copy.
+// meta is what a later inner must know about a copy.
 type meta struct {
 	Version int
 	Run     string
@@ -84,7 +83,7 @@ func (v *view) file(name string) string {
 	return v.Rel + "/" + name
 }
 
-// save writes what a later call of inner must know.
+// save writes what a later inner must know.
 func (c *Copy) save() error {
 	data, err := json.Marshal(c.meta)
 	if err != nil || bytes.Equal(data, c.saved) {
@@ -94,7 +93,7 @@ func (c *Copy) save() error {
 	return c.state.replace(metaFile, metaFile+".new", data, 0o600, false)
 }
 
-// base is what the refs of the host were when box and host last agreed.
+// base holds the host's refs as they were when box and host last agreed.
 //
 // It is a packed-refs file and a log of what was exchanged since. A line "?NAME VALUE" says
 // that a ref is about to get that value, "=NAME VALUE" that it has; VALUE is empty for one
@@ -195,8 +194,8 @@ func (c *Copy) appendTo(name string) (*os.File, error) {
 	return f, err
 }
 
-// open opens the folders of a unit: the host's git directory, which must be the one
-// that was found at the start, and the box's.
+// openUnit opens the host's git directory of a unit, which must be the one that was found at the
+// start, and the box's.
 func (c *Copy) openUnit(u *unit) (host, box *folder, err error) {
 	if host, err = openFolder(u.Common); err != nil {
 		return nil, nil, err

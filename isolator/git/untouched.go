@@ -12,20 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// traces are what tells a box's git directory from itself after any change: of everything in it the name, the inode
-// and the times, among them the one of the last change, which no program can set. Most boxes never use git, and where the
-// traces are those of the start there is nothing to cross, however many refs the repository has.
+// traces is a digest of the name, the inode and the times of everything in a box's git directory. Any change alters it,
+// since no program can set the time of a change (ctime). Most boxes never use git: when the traces are those of the start
+// there is nothing to cross, however many refs the repository has.
 type traces struct {
 	sum     [sha256.Size]byte
 	entries int
 }
 
-// Most entries of a git directory of which traces are taken.
+// maxTraces is the most entries of a git directory of which traces are taken.
 const maxTraces = 200_000
 
 var errTraces = errors.New("more than there was")
 
-// look takes the traces of the copy's git directory. With more entries than that there are none.
+// look takes the traces of the copy's git directory. More entries than most are an error.
 func (c *Copy) look(most int) (t traces, err error) {
 	d, err := c.dir.sub(boxFolder)
 	if err != nil {
@@ -76,8 +76,9 @@ func (d *folder) trace(h hash.Hash, n *int, most int) error {
 	return nil
 }
 
-// untouched reports whether the box's git directory is as it was when the copy was made. It may say no wrongly. For a
-// wrong yes the box would have to write in place, with as many bytes, within the tick of the clock in which the copy was made.
+// untouched reports whether the box's git directory is as it was when the copy was made. It may be false by mistake. For it
+// to be true by mistake, the box would have to write in place, with as many bytes, within the clock tick in which the copy
+// was made.
 func (c *Copy) untouched() bool {
 	if c.start.entries == 0 {
 		return false

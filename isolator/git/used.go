@@ -2,11 +2,11 @@ package git
 
 import "golang.org/x/sys/unix"
 
-// A file or a folder takes at least that much room, even without anything in it.
+// leastUsed is counted for a file or a folder even when it is empty.
 const leastUsed = 512
 
-// Used is how many bytes the box's git directory takes on the disk. A file with two names counts once. Of
-// what the box removes meanwhile nothing is counted, nor of what has no name.
+// Used returns how many bytes the box's git directory takes on the disk. A file with two names counts once. Files that
+// the box removes meanwhile, or that have no name, do not count.
 func (c *Copy) Used() uint64 {
 	var total uint64
 	twice := map[uint64]bool{}

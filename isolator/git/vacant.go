@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An index names the places of other repositories (gitlinks), and git enters what is there by itself, so `git status`
-// outside would run what a box makes at a place where nothing is: a submodule that was not initialised. In the box such a
-// place is a folder of the copy, which is empty. What it has in the end goes to the host, without the repository.
+// An index can name other repositories (gitlinks), which git enters by itself. Where nothing is there, as with a submodule
+// that was not initialised, a box could make a repository, and `git status` outside would run what it says. So in the box
+// such a place is an empty folder of the copy. What it holds in the end goes to the host, without the repository.
 
-// Most of them in one work tree: each is a mount.
+// maxVacant is the most of them in one work tree: each is a mount.
 const maxVacant = 200
 
 // vacancy is such a place.
 type vacancy struct {
 	Top, Path string
-	Made      bool // the host's folder, for this run
+	Made      bool // the host's folder was made for this run
 }
 
 // Vacant returns the places below the top of a work tree in which git looks for another repository and finds none.
@@ -135,8 +135,8 @@ func (s *stager) vacancies(v *view) error {
 
 func (meta) vacant(i int) string { return fmt.Sprintf("vacant/%d", i) }
 
-// Settle puts what the box has made where a submodule was not initialised into the host's work tree, without the repository
-// in it. It is called when the box is gone and before what it left is looked at. What cannot be moved stays in the copy.
+// Settle moves what the box has made in vacancies into the host's work tree, without the repositories in it. Call it when the
+// box is gone, before what it left is inspected. What cannot be moved stays in the copy.
 func (c *Copy) Settle() {
 	for i, v := range c.meta.Vacant {
 		if err := c.settle(c.meta.vacant(i), v); err != nil {
@@ -191,7 +191,7 @@ func (c *Copy) settle(rel string, v vacancy) error {
 	return nil
 }
 
-// unsettledLines says what is still in the copy and has no other place.
+// unsettledLines says what is still in the copy and nowhere else.
 func (c *Copy) unsettledLines() []string {
 	if c.settled {
 		return c.unsettled

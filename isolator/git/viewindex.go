@@ -11,8 +11,8 @@ import (
 
 // The index of a work tree, on the host and in the box.
 
-// hostIndexOf compares the host's index with the one that box and host agreed on. The very same
-// file is not read: it may have half a million entries.
+// hostIndexOf compares the host's index with the one that box and host agreed on. It does not read
+// the file when that is the same: it may have half a million entries.
 func (x *exchange) hostIndexOf(s *viewState) {
 	st, err := x.host.stat(s.file("index"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,7 +31,7 @@ func (x *exchange) hostIndexOf(s *viewState) {
 	}
 }
 
-// agreed finds out what index box and host agreed on, where only the file is known.
+// agreed finds the digest of the index that box and host agreed on, where only the file is known.
 func (x *exchange) agreed(s *viewState) {
 	if s.Index != "" {
 		return
@@ -54,7 +54,7 @@ func orNone(digest string) string {
 	return digest
 }
 
-// hostIndexRead is the host's index. It is not older than hostStat.
+// hostIndexRead returns the host's index, nil when it cannot be read. It is not older than hostStat.
 func (x *exchange) hostIndexRead(s *viewState) *index {
 	if !s.hostRead {
 		s.hostRead = true
@@ -63,8 +63,8 @@ func (x *exchange) hostIndexRead(s *viewState) *index {
 	return s.hostIndex
 }
 
-// fileID tells a file from every other and from itself after a change. Git never writes an index in
-// place. What the box does can be told by the time that nobody can set; outside a second name changes it.
+// fileID identifies a file in its present state. git never writes an index in place. In the box ctime tells
+// any change, since nobody can set it; outside it does not count, because a hard link changes it.
 func fileID(st unix.Stat_t, box bool) string {
 	if st.Ino == 0 {
 		return ""

@@ -23,16 +23,16 @@ type viewState struct {
 	u                 *unit
 	boxHead, hostHead string // as HEAD says it
 	oldHost           string // the object that the host's HEAD led to before
-	boxIndex          *index // nil when it is what it was
+	boxIndex          *index // nil when it was not read
 	boxDigest         string
-	boxSame           bool // the very file that box and host agreed on
+	boxSame           bool // the box's index is the very file that box and host agreed on
 	boxStat, hostStat unix.Stat_t
 	hostDigest        string
 	hostChanged       bool // the host's index, since the last exchange
 	hostRead          bool
-	hostIndex         *index // see exchange.hostIndex
+	hostIndex         *index // see exchange.hostIndexRead
 	merge             map[string][]byte
-	objects           []string // that the box's index and its merge need
+	objects           []string // objects that the box's index and its merge need, and the host does not have
 	stays             string   // why nothing of this work tree crosses
 	lost              bool     // the index of the box is not what the host's becomes
 	gone              bool     // the box removed this worktree
@@ -114,7 +114,7 @@ func resolve(head string, r refs) string {
 	return ""
 }
 
-// mergeOf reads what a merge that is not finished left, as far as it is what git writes.
+// mergeOf reads the files of an unfinished merge, as far as they are what git writes.
 func (x *exchange) mergeOf(s *viewState) {
 	s.merge = map[string][]byte{}
 	for _, name := range mergeFiles() {
@@ -137,7 +137,7 @@ func (x *exchange) mergeOf(s *viewState) {
 	}
 }
 
-// mergeText returns what the host gets of a file of a merge.
+// mergeText returns what the host gets of a file of a merge, and whether git can have written it.
 func mergeText(name string, data []byte, digits int) ([]byte, bool) {
 	switch name {
 	case "MERGE_MODE":
@@ -234,7 +234,7 @@ func (x *exchange) carryView(v *viewState) error {
 	return x.carryMerge(v)
 }
 
-// carryHead reports whether the host's HEAD says what the box's does.
+// carryHead moves the host's HEAD, and reports whether it now says what the box's does.
 func (x *exchange) carryHead(v *viewState) (ok bool, err error) {
 	switch {
 	case v.boxHead == v.hostHead:
@@ -271,7 +271,7 @@ func (x *exchange) carryHead(v *viewState) (ok bool, err error) {
 	return true, nil
 }
 
-// logHead writes what happened to HEAD into the host's log of it, with the box's last word on it.
+// logHead writes what happened to HEAD into the host's reflog, with the last message of the box's.
 func (x *exchange) logHead(v *viewState, old, now string) error {
 	zero := strings.Repeat("0", x.u.Digits)
 	if old == "" {
@@ -306,7 +306,7 @@ func (x *exchange) logHead(v *viewState, old, now string) error {
 	})
 }
 
-// carryMerge writes or removes the files of a merge. What the host has changed itself stays.
+// carryMerge writes or removes the files of a merge. It leaves those that the host has changed.
 func (x *exchange) carryMerge(v *viewState) error {
 	for _, name := range mergeFiles() {
 		was, want, now := v.Merge[name], v.wanted(name), ""

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Most folders of a copy that are watched.
+// maxWatched is the most folders of a copy that are watched: the box makes them.
 const maxWatched = 1000
 
-// Watched are the folders of the box's git directory whose entries change with refs, HEAD and
-// index: what a caller of Cross watches. There are bounds to it, since the box makes them.
+// Watched returns the folders of the box's git directory whose entries change with refs, HEAD and
+// index. The caller of Cross watches them.
 func (c *Copy) Watched() []string {
 	var out []string
 	var look func(d *folder, rel string, deep int)

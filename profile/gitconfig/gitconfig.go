@@ -181,12 +181,12 @@ func neutral(e Entry, p Policy) bool {
 			return p.Proxy
 		}
 	}
-	return !p.Credentials && (secret(name) || withLogin(sub) || withLogin(e.Value))
+	return !p.Credentials && (Secret(name) || withLogin(sub) || valueLogin(name, e.Value))
 }
 
-// secret reports whether a setting of that name holds a password. Headers are how
-// tokens are sent.
-func secret(name string) bool {
+// Secret reports whether a setting with that last part of its name holds a password or a token.
+// Tokens are also sent as headers.
+func Secret(name string) bool {
 	if name == "extraheader" {
 		return true
 	}
@@ -196,6 +196,12 @@ func secret(name string) bool {
 		}
 	}
 	return false
+}
+
+// valueLogin reports whether the value of a setting with that last part of its name is an address
+// with a login in it. A proxy needs no scheme: user:password@host (git-config(1), http.proxy).
+func valueLogin(name, value string) bool {
+	return withLogin(value) || name == "proxy" && withLogin("http://"+value)
 }
 
 // withLogin reports whether an address has a login in it: https://token@host/.
@@ -294,7 +300,7 @@ func (r Result) Shown() Result {
 		for i, e := range out {
 			section, sub, name := parts(e.Key)
 			snippet := section == "credential" && strings.HasPrefix(e.Value, "!") // may hold the password itself
-			if e.Value != "" && (secret(name) || withLogin(e.Value) || snippet) {
+			if e.Value != "" && (Secret(name) || valueLogin(name, e.Value) || snippet) {
 				out[i].Value = "<hidden>"
 			}
 			if withLogin(sub) {

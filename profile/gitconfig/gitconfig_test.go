@@ -120,11 +120,11 @@ func TestClean(t *testing.T) {
 			about: "logins go",
 			list: []string{
 				"http.https://x/.extraheader=Authorization: x", "github.oauthtoken=1", "sendemail.smtppass=1", "url.https://u:p@x/.insteadof=x",
-				"url.https://token@x/.insteadof=x", "http.proxy=http://u:p@x", "url.https://x/@y.insteadof=z", "http.sslcertpasswordprotected=true",
+				"url.https://token@x/.insteadof=x", "http.proxy=http://u:p@x", "http.proxy=u:p@x:1", "remote.o.proxy=x:1", "url.https://x/@y.insteadof=z", "http.sslcertpasswordprotected=true",
 			},
-			file: []string{"url.https://x/@y.insteadof=z", "http.sslcertpasswordprotected=true"},
+			file: []string{"remote.o.proxy=x:1", "url.https://x/@y.insteadof=z", "http.sslcertpasswordprotected=true"},
 			dropped: []string{
-				"http.https://x/.extraheader=Authorization: x", "github.oauthtoken=1", "sendemail.smtppass=1", "url.https://u:p@x/.insteadof=x", "url.https://token@x/.insteadof=x", "http.proxy=http://u:p@x",
+				"http.https://x/.extraheader=Authorization: x", "github.oauthtoken=1", "sendemail.smtppass=1", "url.https://u:p@x/.insteadof=x", "url.https://token@x/.insteadof=x", "http.proxy=http://u:p@x", "http.proxy=u:p@x:1",
 			},
 		},
 		{
