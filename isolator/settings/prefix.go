@@ -12,7 +12,7 @@ import (
 )
 
 // Prefixes are the folders of [trust] prefixes in the user's own config.toml, by their real
-// paths. One that is not there, or is INNER_HOME or lies in it, is none.
+// paths. A folder that does not exist, is the home or is / is left out.
 func (s *Settings) Prefixes() trust.Prefixes {
 	cfg, err := s.GlobalConfig()
 	if err != nil {

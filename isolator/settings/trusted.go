@@ -1,11 +1,3 @@
-// Package settings is what the user and the project have set and allowed: each
-// config.toml and each record of the trust store is read once, so that what is shown,
-// asked about, recorded and put in force is one value.
-//
-//	s := settings.Of(caller)
-//	place, err := s.Here()
-//	p, err := s.Choose("", place)                             // loaded, and trusted
-//	c, err := s.Context(place, profile.Overrides{}, false)    // what it is resolved against
 package settings
 
 import (
@@ -15,232 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
 )
-
-// Settings are those of one caller. They are read when they are asked for.
-type Settings struct {
-	*caller.Caller
-
-	configs map[string]ConfigRead // each config.toml that was read, by path
-	records map[string]RecordRead // each record of the trust store that was read, by project
-
-	organisation *organisationRead // nil when it was not asked for
-}
-
-// Of returns the settings of a caller, of which nothing is read yet.
-func Of(c *caller.Caller) *Settings { return &Settings{Caller: c} }
-
-// ConfigRead is one config.toml as it was read. File is nil when there is none; of one
-// with a fault only the digest is known.
-type ConfigRead struct {
-	Config *config.Config
-	File   *profile.File
-	Err    error
-}
-
-// read returns the config.toml at path, read now or before.
-func (s *Settings) readConfig(path string, load func(string) (*config.Config, profile.File, error)) ConfigRead {
-	if r, ok := s.configs[path]; ok {
-		return r
-	}
-	cfg, file, err := load(path)
-	return s.KnownConfig(path, cfg, file, err)
-}
-
-// KnownConfig keeps what was read of a config.toml.
-func (s *Settings) KnownConfig(path string, cfg *config.Config, file profile.File, err error) ConfigRead {
-	r := ConfigRead{Config: cfg, Err: err}
-	if file.Path != "" {
-		r.File = &file
-	}
-	if s.configs == nil {
-		s.configs = map[string]ConfigRead{}
-	}
-	s.configs[path] = r
-	return r
-}
-
-// RecordRead is what the trust store has about one project, as it was read.
-type RecordRead struct {
-	Record *trust.ProjectRecord
-	Err    error
-}
-
-// RecordOf is what was allowed for the folder, of which p is the project when it is one,
-// read now or before. Who changes the store forgets what was read.
-func (s *Settings) RecordOf(root string, p *profile.Project) (*trust.ProjectRecord, error) {
-	r, ok := s.records[recordKey(root, p)]
-	if !ok {
-		if p == nil {
-			r.Record, r.Err = s.Trust().Project(root)
-		} else {
-			r.Record, r.Err = s.Trust().For(p)
-		}
-		s.KnownRecord(root, p, r)
-	}
-	return r.Record, r.Err
-}
-
-// recordKey tells a linked worktree's own .inner from that of the main one.
-func recordKey(root string, p *profile.Project) string {
-	if p == nil {
-		return root
-	}
-	return root + "\x00" + p.Dir
-}
-
-func (s *Settings) KnownRecord(root string, p *profile.Project, r RecordRead) {
-	if s.records == nil {
-		s.records = map[string]RecordRead{}
-	}
-	s.records[recordKey(root, p)] = r
-}
-
-// GlobalConfig is INNER_HOME/config.toml.
-func (s *Settings) GlobalConfig() (*config.Config, error) {
-	r := s.readConfig(s.ConfigFile(), config.Load)
-	return r.Config, r.Err
-}
-
-// SetuidBwrap reports whether the user's own config.toml, and no project's, lets
-// inner use a bwrap that starts with the rights of root.
-func (s *Settings) SetuidBwrap() bool {
-	cfg, err := s.GlobalConfig()
-	return err == nil && cfg.SetuidBwrap
-}
-
-// declared are the capabilities of the user's own config.toml. A file with a fault
-// declares nothing: whoever acts on it reports that.
-func (s *Settings) declared() []string {
-	cfg, err := s.GlobalConfig()
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, it := range cfg.Capabilities {
-		names = append(names, it.Name)
-	}
-	return names
-}
-
-// ProjectConfig is the config.toml of the project, which need not be approved.
-func (s *Settings) ProjectConfig(pl Place) ConfigRead {
-	if pl.Project == nil || pl.Project.Problem != nil {
-		return ConfigRead{Config: &config.Config{}}
-	}
-	return s.readConfig(filepath.Join(pl.Project.Dir, "config.toml"), config.LoadProject)
-}
-
-// ApprovedConfig is the config.toml of a folder's project when it is in force: nil when
-// there is none, or the user never approved it or denied it. One that was approved and
-// is not what was approved any more is an error: what it hides and limits would be
-// dropped without a word.
-func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Config, error) {
-	rec, err := s.RecordOf(root, p)
-	if err != nil {
-		return nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", s.Short(root), err), Hint: "inner revoke " + quote.POSIX(root) + ", then inner allow"}
-	}
-	conf := rec.ConfigRecord()
-	approved := conf != nil && conf.WasApproved() && conf.Decision == trust.Allowed
-	var r ConfigRead
-	if p != nil {
-		r = s.ProjectConfig(Place{Cwd: root, Project: p})
-	}
-	path := s.Short(filepath.Join(root, ".inner", "config.toml"))
-	if p != nil {
-		path = s.Short(filepath.Join(p.Dir, "config.toml"))
-	}
-	lost := func(hint, why string, args ...any) error {
-		return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("%s %s; what it hides and limits would not hold", path, fmt.Sprintf(why, args...)), Hint: hint}
-	}
-	switch {
-	case !approved && (r.Err != nil || r.File == nil):
-		return nil, nil
-	case p != nil && p.Problem != nil && approved:
-		return nil, lost("inner status", "was allowed and is not used: %v", p.Problem)
-	case p != nil && p.Problem != nil:
-		return nil, nil
-	case r.Err != nil:
-		return nil, lost("fix it, then: inner allow "+quote.POSIX(root), "was allowed and is not valid now: %s", FirstFault(r.Err))
-	}
-	switch rec.CheckConfig(r.File).State {
-	case trust.Allowed:
-		if r.File != nil {
-			return r.Config, nil
-		}
-	case trust.Changed:
-		return nil, lost("inner allow "+quote.POSIX(root), "changed since it was allowed")
-	case trust.Deleted:
-		return nil, lost("bring it back, or: inner revoke "+quote.POSIX(root), "was allowed and is gone")
-	}
-	return nil, nil
-}
-
-// FirstFault is an error in one line.
-func FirstFault(err error) string {
-	first, _, more := strings.Cut(err.Error(), "\n")
-	if more {
-		first += " (and more)"
-	}
-	return first
-}
-
-// Layer is a config.toml of a project that is in force.
-type Layer struct {
-	Root   string
-	Config *config.Config
-}
-
-// Layers are the approved config.toml files of the projects that the folders lie in,
-// nearest first. What an outer project hides and limits holds further in, too: a
-// program in a box can make a .inner there. So does what the main worktree's says, in a
-// linked one whose own .inner has no config.toml.
-func (s *Settings) Layers(dirs ...string) ([]Layer, error) {
-	var out []Layer
-	seen := map[string]bool{}
-	for _, dir := range dirs {
-		p := s.ProjectOf(dir)
-		for ; filepath.IsAbs(dir) && !seen[dir]; dir = filepath.Dir(dir) {
-			seen[dir] = true
-			var here *profile.Project
-			if p != nil && p.Root == dir {
-				here, p = p, nil
-				if dir != "/" {
-					p = s.ProjectOf(filepath.Dir(dir))
-				}
-			}
-			cfg, err := s.ApprovedConfig(dir, here)
-			if err != nil {
-				return nil, err
-			}
-			if behind := s.Behind(here); cfg == nil && behind != nil {
-				if cfg, err = s.ApprovedConfig(dir, behind); err != nil {
-					return nil, err
-				}
-			}
-			if cfg != nil {
-				out = append(out, Layer{dir, cfg})
-			}
-		}
-	}
-	return out, nil
-}
-
-// TrustedProjectConfig is the project's config.toml when it is in force.
-func (s *Settings) TrustedProjectConfig(pl Place) (*config.Config, bool) {
-	if pl.Project == nil {
-		return nil, false
-	}
-	cfg, err := s.ApprovedConfig(pl.Root(), pl.Project)
-	return cfg, err == nil && cfg != nil
-}
 
 // Verdict is what the trust store says about a local profile.
 func (s *Settings) Verdict(pl Place, p *profile.Profile) trust.Verdict {
@@ -277,7 +48,7 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 		return refuse("was allowed by an older inner, which did not keep the real paths of what it grants")
 	}
 	plain := rc
-	if o := c.Overrides; o.Network != nil || o.Timeout != nil || o.Workdir != "" || o.Limits.Any() || len(o.Mounts)+len(o.Env) > 0 {
+	if o := c.Overrides; o.Network != nil || o.Timeout != nil || o.Workdir != "" || o.Limits.Any() || len(o.Mounts)+len(o.Env)+len(o.Pass) > 0 {
 		at := c
 		at.Overrides, at.Cwd = profile.Overrides{}, c.Project
 		if plain, err = p.Resolve(at); err != nil {
@@ -381,9 +152,3 @@ func LastGrants(rec *trust.ProjectRecord, p *profile.Profile, root string, now [
 	}
 	return nil
 }
-
-// ForgetConfigs has each config.toml read again: one of them may be another now.
-func (s *Settings) ForgetConfigs() { s.configs = nil }
-
-// ForgetRecords has what was allowed read again: it may be something else now.
-func (s *Settings) ForgetRecords() { s.records = nil }
