@@ -116,6 +116,9 @@ func (a *app) whyTable(name string, who whoFlags) (*why.Table, error) {
 			}
 		}
 	}
+	if approved, trust := a.standing(pl, p); !approved && p.Scope == profile.Local {
+		a.Warn("profile %q is what is asked here; it is %s", p.Name, trust)
+	}
 	b, err := isolator.Show(a.Settings, isolator.Call{Profile: p, Context: c}, false)
 	if err != nil {
 		return nil, err
@@ -180,7 +183,11 @@ func (a *app) printWhy(w why.Answer, edit string) {
 	}
 	row("key", w.Key)
 	row("from", w.From)
-	row("widen", w.Widen)
+	widen := w.Widen
+	if widen != "" && !strings.Contains(widen, " under [") && !strings.Contains(widen, "config.toml") {
+		widen += " under [sandbox]"
+	}
+	row("widen", widen)
 	if w.Widen != "" && edit != "" {
 		row("type", "inner profile edit "+edit)
 	}

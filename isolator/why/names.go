@@ -62,7 +62,7 @@ func (t *Table) Host(asked string) (Answer, error) {
 		}
 	case allow != "":
 		a.Access, a.Box, a.How = ReadWrite, asked, allow+" is allowed, by name"
-		a.Key, a.From = "sandbox.network_allow", t.at("sandbox.network_allow")
+		a.Key, a.From = "sandbox.network_allow", t.at("sandbox.network_allow "+strconv.Quote(allow), "sandbox.network_allow")
 	case t.Network == string(profile.NetAsk):
 		a.How, a.Widen = "you are asked, at a terminal", "network_allow = ["+strconv.Quote(asked)+"]"
 	default:

@@ -43,7 +43,7 @@ func (t *Table) judge(a *Answer, e, onHost entry) {
 	case e.kind == '-' && t.s != nil && onHost.kind != '-':
 		a.Access, a.How, a.Box = Outside, "not shown in the box", ""
 		if key := t.hidden(a.Real); key != "" {
-			a.Access, a.How, a.Key, a.From = Hidden, "not shown in the box", key, "inner profile resources"
+			a.Access, a.How, a.Key, a.From = Hidden, "not shown in the box", key, builtIn
 		}
 	case e.kind == '-':
 		a.Access, a.How, a.Key, a.From, a.Box = Absent, "there is nothing", "", "", ""

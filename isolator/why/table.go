@@ -13,6 +13,7 @@ import (
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/hosts"
 )
 
 // Subject is a planned run, and where the keys of its profile were written.
@@ -62,6 +63,11 @@ func Of(s Subject) *Table {
 	for _, key := range []string{"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.network_deny", "env.inherit", "env.set", "noop.block"} {
 		if at := t.origin(key, ""); at != "" {
 			t.From = append(t.From, From{key, at})
+		}
+	}
+	for _, r := range s.Allow {
+		if at := t.listed(r); at != "" && at != t.at("sandbox.network_allow") {
+			t.From = append(t.From, From{"sandbox.network_allow " + strconv.Quote(r.String()), at})
 		}
 	}
 	for _, o := range s.Spec.Organisation {
@@ -131,12 +137,56 @@ func (t *Table) from(o plan.Op) string {
 	case o.Key == "":
 		return "every box has it"
 	case t.keys[o.Key]:
-		return cmp.Or(t.origin("sandbox.allow", o.Key), t.origin("sandbox.allow", ""), "inner profile resources")
+		return cmp.Or(t.origin("sandbox.allow", o.Key), t.origin("sandbox.allow", ""), builtIn)
 	case o.Key == "sandbox.hide":
 		at, _ := t.pattern(o.Dest)
 		return at
 	}
-	return cmp.Or(t.origin(o.Key, ""), "the default")
+	return cmp.Or(t.item(o), t.origin(o.Key, ""), "the default")
+}
+
+// item is where the item of a list was written that shows a place: its path, or else the
+// first group, such as @toolchains.
+func (t *Table) item(op plan.Op) (at string) {
+	for _, o := range t.s.Origins {
+		text, err := strconv.Unquote(o.Value)
+		if o.Key != op.Key || err != nil {
+			continue
+		}
+		if strings.HasPrefix(text, "@") {
+			at = cmp.Or(at, place(o))
+			continue
+		}
+		dir := t.s.Spec.Workdir
+		if rest, ok := paths.Rest("~", text); ok {
+			dir, text = t.s.Spec.HomeDir, rest
+		}
+		if !filepath.IsAbs(text) {
+			text = filepath.Join(dir, text)
+		}
+		if paths.Below(text, op.Dest) || paths.Below(text, op.Source) {
+			return place(o)
+		}
+	}
+	return at
+}
+
+// listed is where the item of network_allow was written that an entry is from, or the
+// capability that brings it; "" for an entry from elsewhere.
+func (t *Table) listed(r netproxy.Rule) string {
+	for _, o := range t.s.Origins {
+		text, err := strconv.Unquote(o.Value)
+		if o.Key != "sandbox.network_allow" || err != nil {
+			continue
+		}
+		if e, err := hosts.Parse(text); err == nil && (e.String() == r.String() && r.Origin == "network_allow" || text == r.Origin) {
+			return place(o)
+		}
+	}
+	if name, ok := strings.CutPrefix(r.Origin, "capability "); ok {
+		return cmp.Or(t.origin("capabilities", name), t.origin("capabilities", ""))
+	}
+	return ""
 }
 
 // origin is FILE:LINE of the first value of a key, or of the one that a list has for it;

@@ -15,6 +15,9 @@ import "github.com/enr/inner/internal/paths"
 // Place is where a box has its Summary.
 const Place = paths.BoxWhy
 
+// builtIn is what Answer.From says of a resource that inner itself hides.
+const builtIn = "built in: inner profile resources"
+
 // Access is how something stands between the host and the box.
 type Access string
 
