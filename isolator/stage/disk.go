@@ -48,8 +48,8 @@ func (r *Run) Disk() (string, error) {
 	return r.disk, err
 }
 
-// Keep lets what is in Disk outlive the run, and returns where it is now. Its
-// lock says whether the run still lives.
+// Keep moves the folder of Disk to where it outlives the run, and returns its new path.
+// Its lock tells whether the run is still alive.
 func (r *Run) Keep() (string, error) {
 	base := Kept(filepath.Dir(r.journal))
 	gate, err := gateOf(base)
@@ -65,7 +65,7 @@ func (r *Run) Keep() (string, error) {
 	return kept, nil
 }
 
-// Unkeep takes back what Keep did: the folder goes with the run.
+// Unkeep undoes Keep: the folder is removed with the run again.
 func (r *Run) Unkeep(kept string) error {
 	base := Copies(filepath.Dir(r.journal))
 	gate, err := gateOf(base)
@@ -81,8 +81,8 @@ func (r *Run) Unkeep(kept string) error {
 	return nil
 }
 
-// Discard removes a folder of Kept. What a crash interrupts is swept with the
-// copies.
+// Discard removes a folder of Kept. What a crash leaves of it is removed by the next sweep,
+// with the copies.
 func Discard(innerHome, kept string) error {
 	base := Copies(innerHome)
 	gate, err := gateOf(base)

@@ -12,8 +12,8 @@ import (
 // groupFile says, in the folder of a run, where its control group is.
 const groupFile = "group"
 
-// Group has the run make its control group at dir, and take it away with
-// itself, or the next sweep after a crash.
+// Group makes the control group of the run at dir by calling make. Close removes it, or
+// the next sweep after a crash.
 func (r *Run) Group(dir string, make func() error) error {
 	if _, err := r.File(groupFile, []byte(dir), 0o600); err != nil {
 		return err

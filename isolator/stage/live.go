@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Live is a run that goes on: its id, and the process of inner that holds it, 0 where the
-// kernel does not say.
+// Live is a run that has not ended: its id, and the process of inner that holds it, 0 where
+// the kernel does not say.
 type Live struct {
 	ID  string
 	PID int
@@ -24,7 +24,8 @@ type Live struct {
 // Door is the socket of a run by which its box is joined from another terminal, below base.
 func Door(base, id string) string { return filepath.Join(base, id, "join") }
 
-// Running returns the runs of base that go on, oldest first. A base that is not there has none.
+// Running returns the runs of base that have not ended, oldest first. A base that does not
+// exist has none.
 func Running(base string) ([]Live, error) {
 	if err := private(base); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -71,7 +72,7 @@ func holder(locks []byte, path string) int {
 func Signal(base, id string, sig syscall.Signal) error {
 	pid := pidOf(base, id)
 	if pid == 0 {
-		return fmt.Errorf("the process of run %s is not known", id)
+		return fmt.Errorf("the process of run %s is unknown", id)
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -395,12 +395,13 @@ func own(f *os.File) error {
 	return nil
 }
 
-// alive reports whether the run that staged dir still holds its lock.
+// alive reports whether the run that staged dir still holds its lock. A lock that cannot be
+// asked, for lack of descriptors for instance, counts as held: what is alive is never swept.
 func alive(dir string) bool {
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return false
+		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 	}
 	defer lock.Close()
-	return errors.Is(syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+	return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }

@@ -78,11 +78,19 @@ func TestSweepTakesTheDeadAndLeavesTheLiving(t *testing.T) {
 	if err := os.Mkdir(half, 0o700); err != nil { // died before its lock was made
 		t.Fatal(err)
 	}
+	unclear, err := New(b, b+".journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unclear.Close()
+	if err := os.Chmod(unclear.lock.Name(), 0); err != nil { // nobody can be asked whether it is held
+		t.Fatal(err)
+	}
 	n, err := Sweep(b, b+".journal")
 	if n != 2 || err != nil {
 		t.Errorf("swept %d, %v; want 2", n, err)
 	}
-	for path, want := range map[string]bool{live.Path: true, dead.Path: false, half: false, outside: true} {
+	for path, want := range map[string]bool{live.Path: true, unclear.Path: true, dead.Path: false, half: false, outside: true} {
 		if _, err := os.Lstat(path); (err == nil) != want {
 			t.Errorf("%s: there %v, want %v", path, err == nil, want)
 		}

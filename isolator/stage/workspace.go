@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/host"
@@ -66,7 +67,7 @@ func workspacesRoot(root string) (int, error) {
 	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return refuse("does not exist", "mkdir -p "+root)
+		return refuse("does not exist", "mkdir -p "+quote.POSIX(root))
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
 		return refuse("is not a folder, or is a link", "name the folder itself")
 	case err != nil:
@@ -82,7 +83,7 @@ func workspacesRoot(root string) (int, error) {
 		return refuse("belongs to somebody else", "")
 	case st.Mode&0o022 != 0:
 		unix.Close(fd)
-		return refuse("can be written by others", "chmod go-w "+root)
+		return refuse("can be written by others", "chmod go-w "+quote.POSIX(root))
 	}
 	return fd, nil
 }
