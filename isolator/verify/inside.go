@@ -22,7 +22,7 @@ const (
 	lineFD     = 2
 )
 
-// Marker is the file that tells a box.
+// marker is the file by which a program can tell that it is in a box.
 const marker = paths.BoxMarker
 
 // IsInside reports whether this process was started as the inner half. main

@@ -124,14 +124,23 @@ func statusIs(field, want string) (Result, string) {
 	return Pass, ""
 }
 
-// nestedUserNS tries to make a user namespace, in a process of its own.
+// nestedUserNS tries to make a user namespace, in a process of its own. The program to run there
+// does not exist: when that is the error, the namespace was made before.
 func nestedUserNS() (Result, string) {
-	cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, SysProcAttr: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}}
-	err := cmd.Run()
-	if err == nil {
+	cmd := &exec.Cmd{Path: "/dev/null/none", Args: []string{"none"}, SysProcAttr: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}}
+	return userNamespace(cmd.Run())
+}
+
+// userNamespace judges the error of starting a program that does not exist in a new user namespace.
+func userNamespace(err error) (Result, string) {
+	refusals := []error{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EUSERS, unix.ENOSYS, unix.EINVAL} // clone(2), user_namespaces(7)
+	switch {
+	case err == nil, errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ENOENT):
 		return Fail, "one can be made"
+	case slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) }):
+		return Pass, "refused"
 	}
-	return Pass, "refused"
+	return Unknown, err.Error()
 }
 
 func (i *inside) namespace(name string) (Result, string) {

@@ -1,24 +1,24 @@
 // Package verify looks at a box from inside and says whether it is what the
 // profile promises.
 //
-// It has two halves, both the inner binary. The outer one makes a list of
-// checks from what was asked for (the profile, the facts about the host; never
-// the finished plan, which is what is judged), starts the very box that a run
-// would start, with inner itself in the place of the program, and gives it the
-// list. The inner half tries each thing for real (reads, opens for writing,
-// connects) and answers one line per check.
+// It has two halves, both the inner binary. The outer half makes a list of
+// checks from the profile and the facts about the host, never from the finished
+// plan, which is what is judged. It starts the same box that a run would start,
+// but with inner itself as the program, and gives it the list. The inner half
+// tries each thing for real (reads, opens for writing, connects) and answers
+// one line per check.
 //
-//	exam, err := verify.Open(profile, checks, custom)
+//	exam, err := verify.Open(profile, checks, custom, terminal)
 //	plan = exam.Board(plan)
 //	launch.Run(plan, exam.Options())
-//	report := exam.Report(started)
+//	report := exam.Report()
 //
-// What it promises: an answer that is missing, doubled or not understood is not
-// a pass; nothing is written that stays, also when a protection turns out to be
-// missing; no packet leaves the machine. What it does not: a check tells that a
-// protection is there now, here, for the things that exist now. It is no proof
-// about the kernel, and a resource that is not on this host passes because it
-// is not there; the detail says so.
+// An answer that is missing, doubled or not understood is not a pass. No file
+// that the inner half writes stays, also when a protection turns out to be
+// missing, and no packet leaves the machine. A check says that a protection
+// works now, on this host, for the things that exist now. It proves nothing
+// about the kernel, and a resource that this host does not have passes; the
+// detail says so.
 package verify
 
 import "slices"
@@ -34,11 +34,11 @@ const (
 	Info     Severity = "info"
 )
 
-// Result is how a check ended.
+// Result is the outcome of a check.
 type Result string
 
-// The results. Unknown means that it could not be told, which is not a pass.
-// Skip is for what the profile lifts, or what does not apply.
+// The results. Unknown means that the check could not decide, which is not a pass.
+// Skip is for a check that the profile lifts, or that does not apply.
 const (
 	Pass    Result = "pass"
 	Fail    Result = "fail"
@@ -46,7 +46,7 @@ const (
 	Skip    Result = "skip"
 )
 
-// Verdict is one check and how it ended.
+// Verdict is one check and its result.
 type Verdict struct {
 	ID       string   `json:"id"`
 	Severity Severity `json:"severity"`

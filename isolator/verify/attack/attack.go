@@ -3,12 +3,12 @@
 //
 // An attack is made twice: first without a box, to show that it works on this machine,
 // because one that fails there proves nothing about a box; then in the box of a
-// profile, after which the host is inspected. What the attack says of itself does not count: a secret that it was never told must come back, or
-// something on the host must have changed.
+// profile, after which the host is inspected. The output of the attack alone does not count: it
+// must contain a secret that the attack was not given, or something on the host must have changed.
 //
 // Every attack has a fixture of its own: a home, a project, servers and a victim
-// process that are made for it in a private folder and taken away afterwards.
-// Nothing of the user's is read or touched; no packet leaves the machine.
+// process that are made for it in a private folder and removed afterwards.
+// No file of the user is read or changed; no packet leaves the machine.
 //
 // It does not show that there is no way out: it is a list of known ones.
 package attack

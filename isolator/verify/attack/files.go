@@ -169,7 +169,7 @@ func moveAway(name string) func(Trial) (string, error) {
 	}
 }
 
-// twice runs a script as it is and, when that can be had, as root of a user
+// twice runs a script as it is and then, where the kernel permits it, as root of a user
 // namespace with mounts of its own.
 func twice(script string, args ...string) (string, error) {
 	run := func(own bool) (string, error) {
@@ -185,7 +185,7 @@ func twice(script string, args ...string) (string, error) {
 	return said + more, errors.Join(err, err2)
 }
 
-// gits attack the repository: what git on the host runs or obeys.
+// gits returns attacks on the files of a repository that git on the host runs or obeys.
 func gits() []Attack {
 	rw := func(rc profile.RunConfig) string {
 		if rc.GitDir == "rw" {

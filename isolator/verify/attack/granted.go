@@ -45,7 +45,7 @@ func ran(out []byte, err error) (string, error) {
 // grants attack what a profile grants: a box uses what another profile was given, or
 // finds more behind a name than was meant.
 func grants() []Attack {
-	list := []Attack{
+	return []Attack{
 		linkGranted(), applied(),
 		hiding("hide-hard-link", "read a file that [hide] names through a hard link of another name, made before the run", `~/app/secret.txt`, func(s *Fixture) error {
 			s.target("app/other")
@@ -70,10 +70,9 @@ func grants() []Attack {
 			},
 		},
 	}
-	return list
 }
 
-// hiding is the attack that reads what the user's config.toml hides.
+// hiding returns the attack that reads what the user's config.toml hides.
 func hiding(name, what, pattern string, stage func(*Fixture) error) Attack {
 	return read(name, what, func(s *Fixture) error {
 		return errors.Join(s.put(".inner/config.toml", "[hide]\npaths = ['"+pattern+"']\n"), stage(s))

@@ -166,8 +166,8 @@ func typed(s *Fixture) string {
 	return fmt.Sprintf("%d bytes were typed into the terminal", n)
 }
 
-// kernels ask the kernel for what a box has no use for.
-// containers says that the profile lets programs make containers, and so mount.
+// containers returns the key with which the profile lets programs make containers, and so mount;
+// "" when it does not.
 func containers(rc profile.RunConfig) string {
 	if slices.Contains(rc.Allow, "nested-user-ns") {
 		return "nested-user-ns"
@@ -175,6 +175,7 @@ func containers(rc profile.RunConfig) string {
 	return ""
 }
 
+// kernels returns attacks with system calls that a box has no use for.
 func kernels() []Attack {
 	open := func(rc profile.RunConfig) string {
 		if rc.Seccomp == "off" {
@@ -303,8 +304,7 @@ func kernels() []Attack {
 			return number(unix.SYS_BPF, 5, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))()
 		}),
 		call("handle", "open a file by its handle (open_by_handle_at)", func() error {
-			h, id, err := unix.NameToHandleAt(unix.AT_FDCWD, "/etc/passwd", 0)
-			_ = id
+			h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, "/etc/passwd", 0)
 			if err != nil {
 				return err
 			}
