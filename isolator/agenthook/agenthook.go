@@ -88,7 +88,7 @@ func Parse(agent string, text []byte) (Call, error) {
 		}
 		*into = s
 	}
-	if event, there := o["hook_event_name"]; there && event != map[string]any{"gemini": "BeforeTool"}[agent] && event != "PreToolUse" {
+	if event, there := o["hook_event_name"]; there && event != "PreToolUse" && (agent != "gemini" || event != "BeforeTool") {
 		return c, errors.New("hook_event_name: this hook is for the event before a tool is used")
 	}
 	var ok bool

@@ -256,7 +256,7 @@ func (j *judge) query(s string) error {
 	return nil
 }
 
-// glob asks for the folder that a pattern of paths begins in.
+// glob checks the folder that a pattern of paths begins with.
 func (j *judge) glob(s string) error {
 	base := strings.TrimSpace(s)
 	base = strings.TrimPrefix(base, "!")
@@ -288,8 +288,8 @@ func (j *judge) glob(s string) error {
 	return nil
 }
 
-// linkOrPath asks for a URL, and for the path that a tool which knows no URLs would take it
-// for: below a folder that is called "https:", or out of it again.
+// linkOrPath checks s as a URL, and as the path that it is for a tool that knows no URLs: below a
+// folder named "https:", or out of it again.
 func (j *judge) linkOrPath(s string) error {
 	if err := j.link(s); err != nil {
 		return err

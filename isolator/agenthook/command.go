@@ -3,13 +3,12 @@ package agenthook
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/enr/inner/hooks/quote"
 )
 
-// command is the input of a tool for commands, with a command that runs in the box.
+// command returns the input of a tool that runs commands, changed so that they run in the box.
 func (j *judge) command(in object) (object, error) {
 	out := object{}
 	folder := ""
@@ -18,7 +17,7 @@ func (j *judge) command(in object) (object, error) {
 		case key == j.tool.command, ofCommands(key):
 		case j.o.Boxed:
 		default:
-			return nil, denied("the argument %q of %s is not known: it could say what runs the command", key, "this tool")
+			return nil, denied("the argument %q of this tool is not known: it could say what runs the command", key)
 		}
 		out[key] = v
 		if s, ok := v.(string); folderOfCommand(key) && v != nil {
@@ -46,7 +45,7 @@ func (j *judge) command(in object) (object, error) {
 	return out, nil
 }
 
-// lineOf is a command as a command line: a text, or a list of arguments.
+// lineOf returns a command, which is a text or a list of arguments, as a command line.
 func lineOf(v any) (line string, list bool, err error) {
 	words, list := v.([]any)
 	if !list {
@@ -69,7 +68,7 @@ func lineOf(v any) (line string, list bool, err error) {
 	return line, list, nil
 }
 
-// patch asks for the files of a patch of Codex.
+// patch checks each file that a patch of Codex names.
 func (j *judge) patch(in object) error {
 	for key := range in {
 		if key != j.tool.patch && key != "input" {
@@ -101,7 +100,7 @@ func (j *judge) patch(in object) error {
 			}
 		}
 	}
-	if !found || !slices.Contains(strings.Fields(text), "***") {
+	if !found {
 		return denied("a patch that names no file")
 	}
 	return nil

@@ -83,19 +83,19 @@ func (c *Caller) LogsDir() string { return filepath.Join(c.InnerHome, "logs") }
 // ConfigFile is the user's own config.toml.
 func (c *Caller) ConfigFile() string { return filepath.Join(c.InnerHome, "config.toml") }
 
-// Trust is what the user has allowed.
+// Trust returns the store of what the user has approved.
 func (c *Caller) Trust() trust.Store { return trust.Store{Dir: filepath.Join(c.InnerHome, "trust")} }
 
 // ShimDir is the folder of links that is first on PATH.
 func (c *Caller) ShimDir() string { return filepath.Join(c.InnerHome, "shims", "bin") }
 
-// ProcFile is where it is written down how /proc can be had on this host.
+// ProcFile is the file that records which kind of /proc a box can have on this host.
 func (c *Caller) ProcFile() string { return filepath.Join(c.InnerHome, "proc.json") }
 
 // Journal is the file in which runs note what they make in folders of the host.
 func (c *Caller) Journal() string { return filepath.Join(c.InnerHome, "borrowed") }
 
-// SessionsDir is where what calls of a session share is kept.
+// SessionsDir is the folder with the files that the calls of a session share.
 func (c *Caller) SessionsDir() string { return filepath.Join(c.InnerHome, "sessions") }
 
 // StageBase is where the folders of runs are.

@@ -1,16 +1,17 @@
 // Package export writes a profile as objects of Kubernetes or podman, or as a batch script of
-// Slurm. It makes no scheduler, and asks neither the network nor the engine.
+// Slurm. It uses neither the network nor the engine.
 //
 //	refused, said := export.Judge(request)   // what does not translate, and what only in part
 //	text, err := export.Objects(request)     // for stdout; the same request gives the same bytes
 //
-// What becomes of each key of the profile language is one table (Table), which Judge goes by
-// and docs/fleet.md shows. A profile with a key that is refused is not exported at all.
+// One table (Table) says how each key of the profile language is translated. Judge uses it, and
+// docs/fleet.md shows it. A profile with a key that is refused is not exported at all.
 //
-// Whatever the target: the profile travels as text, its digest as an annotation, and the entry
-// in the container hashes it again (inner run --approved). The pod has no token of a service
-// account, none of the node's namespaces and folders, a read-only root, no capability but that of
-// the container that makes the fence of a native box, and an image that is named by its digest. Values of secrets are never read here.
+// For every target, the objects contain the text of the profile, and its digest as an annotation;
+// in the container, `inner run --approved` compares the two. The pod has no token of a service
+// account, none of the node's namespaces and folders, a read-only root, and an image that is named
+// by its digest. It has no capability, except the container that makes the fence of a native box.
+// Values of secrets are never read here.
 package export
 
 import (
@@ -39,7 +40,7 @@ const (
 	AgentSandbox Target = "agent-sandbox" // pods of Kubernetes, which live long
 )
 
-// Targets are all of them, in the order of the manual.
+// Targets returns all targets, in the order of the manual.
 func Targets() []Target { return []Target{Kube, AgentSandbox, Podman, Slurm} }
 
 // cluster reports whether the engine is Kubernetes.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Namespace is what a key signs objects for.
@@ -14,10 +15,15 @@ const Namespace = "inner-export"
 // noteSignature is the annotation with the signature of all objects of one export.
 const noteSignature = "inner.dev/signature"
 
-// A signature stands in each object, on the line after the digest of the profile.
+// The signature is in each object, on the line after the digest of the profile. The expressions
+// are compiled when they are used: inner is started for each command of an agent.
 var (
-	hashLine = regexp.MustCompile(`(?m)^    ` + regexp.QuoteMeta(noteHash) + `: .*\n`)
-	sealLine = regexp.MustCompile(`(?m)^    ` + regexp.QuoteMeta(noteSignature) + `: ([A-Za-z0-9+/=]+|"[A-Za-z0-9+/=]+")\n`)
+	hashLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^    ` + regexp.QuoteMeta(noteHash) + `: .*\n`)
+	})
+	sealLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^    ` + regexp.QuoteMeta(noteSignature) + `: ([A-Za-z0-9+/=]+|"[A-Za-z0-9+/=]+")\n`)
+	})
 )
 
 // The frame of a signature of ssh-keygen.
@@ -27,8 +33,7 @@ const (
 )
 
 // Seal writes a signature of text, as ssh-keygen makes it, into each object of text that has the
-// digest of the profile. What is
-// signed is text itself, with all of its objects in their order.
+// digest of the profile. The signature is of the whole text, with all objects in their order.
 func Seal(text, signature []byte) ([]byte, error) {
 	body, begins := strings.CutPrefix(string(signature), armourBegin)
 	body, ends := strings.CutSuffix(body, armourEnd)
@@ -41,7 +46,7 @@ func Seal(text, signature []byte) ([]byte, error) {
 func seal(text []byte, body string) ([]byte, error) {
 	objects, sealed := bytes.SplitAfter(text, []byte("\n---\n")), false
 	for i, o := range objects {
-		at := hashLine.FindIndex(o)
+		at := hashLine().FindIndex(o)
 		if at == nil { // a pod of podman
 			continue
 		}
@@ -54,16 +59,16 @@ func seal(text []byte, body string) ([]byte, error) {
 	return bytes.Join(objects, nil), nil
 }
 
-// Unseal takes the signature out of sealed objects: what was signed, and the signature as
-// ssh-keygen reads it. It refuses what Seal has not made of exactly these: a signature
-// elsewhere, or one that not every object has.
+// Unseal takes the signature out of sealed objects. It returns the text that was signed, and the
+// signature as ssh-keygen reads it. It refuses objects that differ from what Seal makes of that
+// text: with a signature elsewhere, or with one that not every object has.
 func Unseal(sealed []byte) (text, signature []byte, err error) {
-	line := sealLine.FindSubmatch(sealed)
+	line := sealLine().FindSubmatch(sealed)
 	if line == nil {
 		return nil, nil, errors.New("the objects are not signed: inner export --sign KEY")
 	}
 	body := strings.Trim(string(line[1]), `"`)
-	text = sealLine.ReplaceAll(sealed, nil)
+	text = sealLine().ReplaceAll(sealed, nil)
 	again, err := seal(text, body)
 	if err != nil {
 		return nil, nil, err

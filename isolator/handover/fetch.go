@@ -72,8 +72,11 @@ func (g Git) Fetch(ctx context.Context, dir, from, fleet string) (_ *Branches, e
 	}
 	for line := range strings.Lines(refs) {
 		part := strings.Fields(line)
+		if len(part) != 3 {
+			return nil, fmt.Errorf("git for-each-ref says %q", line)
+		}
 		ref := "refs/heads/inner/" + fleet + "/" + part[0]
-		if len(part) != 3 || part[1] != "commit" || !published().MatchString(ref) {
+		if part[1] != "commit" || !published().MatchString(ref) {
 			return nil, fmt.Errorf("%q is not a branch that inner publish makes", ref)
 		}
 		base, err := g.run(ctx, b.repo, "merge-base", "refs/base/head", part[2])

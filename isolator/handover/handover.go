@@ -150,10 +150,9 @@ func (g Git) Checkout(ctx context.Context, repo, commit, dir string) error {
 	return err
 }
 
-// Leave writes what a folder has besides the commit base to the file bundle: its HEAD, and with
-// one more commit what is not committed, unless there are submodules. Nobody else can write
-// where bundle lies. The error is ErrNothing
-// when it is at base.
+// Leave writes the commits that a folder has on top of base to the file bundle. Changes that are
+// not committed become one more commit, unless there are submodules. Nobody else may be able to
+// write the folder of bundle. The error is ErrNothing when the folder is at base, unchanged.
 func (g Git) Leave(ctx context.Context, dir, base, bundle string) error {
 	if err := g.Harmless(ctx, dir); err != nil {
 		return err
@@ -241,7 +240,7 @@ func (g Git) Publish(ctx context.Context, r Result) (commit string, err error) {
 	if !runID().MatchString(r.Run) {
 		return "", fmt.Errorf("%q is not a run: hexadecimal digits and \"-\"", r.Run)
 	}
-	dir, err := os.MkdirTemp("", "publish")
+	dir, err := os.MkdirTemp("", "inner-publish")
 	if err != nil {
 		return "", err
 	}

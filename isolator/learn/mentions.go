@@ -3,6 +3,7 @@ package learn
 import (
 	"bytes"
 	"io"
+	"iter"
 	"os"
 	"slices"
 )
@@ -14,8 +15,8 @@ const (
 )
 
 // Mentions returns which names occur as words in text, or in files that were
-// executed or opened. To read a variable is no system call, so this is a guess: a program
-// may name what it never reads, and read what it puts together.
+// executed or opened. Reading a variable is not a system call, so this is a guess: a program
+// may name variables that it never reads, and read variables whose names it composes.
 func Mentions(text []byte, files []string, open func(string) (*os.File, error), names []string) []string {
 	left := map[string]bool{}
 	longest := 0
@@ -64,9 +65,9 @@ func Mentions(text []byte, files []string, open func(string) (*os.File, error), 
 	return found
 }
 
-// words yields the words of a text that has an end, or that is cut: then the
-// last one is left for the next piece.
-func words(text []byte, last bool) func(func([]byte) bool) {
+// words yields the words of a piece of text. Unless the piece is the last one, a word at its very
+// end is left out: it may go on in the next piece.
+func words(text []byte, last bool) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(text) > 0 {
 			i := bytes.IndexFunc(text, isWord)

@@ -223,5 +223,8 @@ func Size(n uint64) string {
 
 // CPU writes an amount of processor time for people.
 func CPU(thousandths uint64) string {
+	if thousandths == 1000 {
+		return "1 processor"
+	}
 	return strconv.FormatFloat(float64(thousandths)/1000, 'f', -1, 64) + " processors"
 }

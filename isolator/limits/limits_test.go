@@ -323,7 +323,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("%d: %s, not %s", n, got, want)
 		}
 	}
-	for n, want := range map[uint64]string{1500: "1.5 processors", 10: "0.01 processors", 2000: "2 processors"} {
+	for n, want := range map[uint64]string{1500: "1.5 processors", 10: "0.01 processors", 1000: "1 processor", 2000: "2 processors"} {
 		if got := CPU(n); got != want {
 			t.Errorf("%d: %s, not %s", n, got, want)
 		}

@@ -9,11 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/enr/inner/isolator/proc"
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/proc"
 )
 
-// Host is what a host has to hold limits with.
+// Host says what a host offers to enforce limits with.
 type Host struct {
 	Systemd  Manager `json:"systemd"`
 	Group    Parent  `json:"cgroup"`

@@ -94,7 +94,7 @@ func (f Fence) policy(ctx context.Context, places []netip.AddrPort) error {
 	for end := time.Now().Add(f.Patience); ; {
 		p := reached(ctx, places)
 		if !p.IsValid() { // a connection may also fail by chance
-			if err := asked(ctx, f.Egress); err != nil {
+			if err := refusesUnlisted(ctx, f.Egress); err != nil {
 				return fault.Refuse(125, "look at what the container egress says", "the way out of this box stopped answering while the fence was tried out: %v", err)
 			}
 			p = reached(ctx, places)
@@ -113,18 +113,20 @@ func (f Fence) policy(ctx context.Context, places []netip.AddrPort) error {
 // unlisted is a name that no profile can list: .invalid has no hosts (RFC 2606).
 const unlisted = "fence-check.invalid:443"
 
-// wayOut wants the proxy to answer, and to refuse what is not on its list.
+// wayOut waits until the proxy answers and refuses hosts that are not on its list.
 func (f Fence) wayOut(ctx context.Context) error {
 	var last error
 	for end := time.Now().Add(f.Wait); ; {
-		if last = asked(ctx, f.Egress); last == nil || time.Now().After(end) || ctx.Err() != nil {
+		if last = refusesUnlisted(ctx, f.Egress); last == nil || time.Now().After(end) || ctx.Err() != nil {
 			return last
 		}
 		time.Sleep(time.Second / 5)
 	}
 }
 
-func asked(ctx context.Context, at netip.AddrPort) error {
+// refusesUnlisted asks the proxy for a host that no list names. It returns nil when the proxy
+// answers and refuses.
+func refusesUnlisted(ctx context.Context, at netip.AddrPort) error {
 	d := net.Dialer{Timeout: once}
 	c, err := d.DialContext(ctx, "tcp", at.String())
 	if err != nil {

@@ -32,6 +32,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -197,14 +198,11 @@ func room() int {
 	return max(16, int(l.Cur/2)-64)
 }
 
-// resolve asks the host's resolver. A name with a dot is asked for as it is: a
-// list of search domains would make it another.
+// resolve asks the host's resolver. A name with a dot is made absolute, so that no search domain
+// is appended to it.
 func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
-	for i := range len(host) {
-		if host[i] == '.' {
-			host += "."
-			break
-		}
+	if strings.Contains(host, ".") {
+		host += "."
 	}
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }

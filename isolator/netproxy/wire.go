@@ -61,8 +61,8 @@ func (w *wire) relax() {
 	w.SetReadDeadline(time.Now().Add(w.act.idle))
 }
 
-// The deadlines of a wire are left alone while bytes move. One that has passed
-// is looked at: if the other direction was busy, it is put off.
+// putOff handles a deadline that has passed: it sets a later one and returns true when the other
+// direction was busy meanwhile. Deadlines are not set anew at each byte that moves.
 func (w *wire) putOff(err error, set func(time.Time) error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false

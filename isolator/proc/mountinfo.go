@@ -1,5 +1,5 @@
-// Package proc reads what the kernel says in /proc. It opens nothing: who calls it has
-// read the text, of which process and in which box he knows.
+// Package proc parses files of /proc. It opens nothing: the caller has read the text, and knows
+// which process it is of.
 package proc
 
 import (
@@ -11,7 +11,7 @@ import (
 // Mount is one line of /proc/PID/mountinfo (proc_pid_mountinfo(5)).
 type Mount struct {
 	Device string // major:minor
-	Root   string // what of the file system is mounted; not a path for all of them
+	Root   string // the part of the file system that is mounted; some file systems give no path
 	At     string
 	Type   string
 	Write  bool // neither the mount nor the file system is read-only

@@ -56,14 +56,14 @@ const (
 	Unknown Answer = "inconclusive"
 )
 
-// Finding is how /proc can be had here, and why.
+// Finding says which kind of /proc a box can have on this host, and why.
 type Finding struct {
 	Mode string `json:"mode"` // "fresh", "bind" or "empty"
 	Bind Answer `json:"bind"` // of the probe; "" when it was not needed
 	Why  string `json:"why"`
 }
 
-// kept is a finding as it is written down.
+// kept is a finding as it is saved in the file.
 type kept struct {
 	Probe int    `json:"probe"` // which questions were asked, see questions
 	Boot  string `json:"boot"`
@@ -71,11 +71,11 @@ type kept struct {
 	Finding
 }
 
-// questions is raised when the probe asks more than before: what an older inner
-// found to be safe is asked again.
+// questions is incremented when the probe checks more than before, so that a host that an older
+// inner found safe is probed again.
 const questions = 2
 
-// Known returns what an earlier probe wrote into file, if it still holds.
+// Known returns what an earlier probe wrote into file, if it is of this boot and this bwrap.
 func Known(file, bwrap string) (Finding, bool) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -88,14 +88,14 @@ func Known(file, bwrap string) (Finding, bool) {
 	return k.Finding, true
 }
 
-// retries and pause: a machine under load gets three more chances to answer.
+// retries and pause give a machine under load three more chances to answer.
 const (
 	retries = 3
 	pause   = 200 * time.Millisecond
 )
 
-// Find probes the host and writes down what it found, unless a probe could not
-// tell. exe is the inner binary, "" when it is this program. The error says why nothing is known.
+// Find probes the host and saves the result in file, unless a probe was inconclusive. exe is the
+// inner binary, "" when it is this program. The error says why nothing is known.
 func Find(file, bwrap, exe string) (Finding, error) {
 	if err := fresh(bwrap, exe); err == nil {
 		f := Finding{Mode: "fresh", Why: "a fresh one can be mounted"}
@@ -129,7 +129,7 @@ func Find(file, bwrap, exe string) (Finding, error) {
 // isProc reports whether bwrap failed at mounting /proc.
 func isProc(err error) bool { return strings.Contains(err.Error(), "proc") }
 
-// FailedAtProc reports whether a run failed because no fresh /proc can be had.
+// FailedAtProc reports whether a run failed because a fresh /proc could not be mounted.
 func FailedAtProc(reason string) bool {
 	return strings.Contains(reason, "mount proc") || strings.Contains(reason, "/newroot/proc")
 }

@@ -51,21 +51,21 @@ func KeepsTime(p string) bool {
 
 // Timeless returns those of the folders that a program in a box can write and whose file
 // system lets it set the time of a change, or has another clock than this computer (FAT,
-// sshfs, some of the network). Each is asked with a file of our own, without a name where
-// that can be; a folder that we cannot write is not the box's to write either.
+// sshfs, some network file systems). Each is tried with a file of our own, without a name where
+// the file system supports that. A box cannot write a folder that we cannot write.
 func Timeless(roots []string) []string {
 	var out []string
 	for _, p := range roots {
-		if fi, err := os.Stat(p); err == nil && fi.IsDir() && unix.Access(p, unix.W_OK) == nil && !asked(p) {
+		if fi, err := os.Stat(p); err == nil && fi.IsDir() && unix.Access(p, unix.W_OK) == nil && !keepsChangeTime(p) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// asked makes a file in a folder, dates it back, and reports whether the time of that
-// change is now all the same.
-func asked(dir string) bool {
+// keepsChangeTime makes a file in a folder, dates it back, and reports whether the file system
+// nevertheless set the time of that change to now.
+func keepsChangeTime(dir string) bool {
 	fd, err := unix.Open(dir, unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		name := filepath.Join(dir, ".inner-probe-"+rand.Text())

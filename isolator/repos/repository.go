@@ -129,7 +129,7 @@ func (w *sweep) hooks(repo, dir, name string, h *Held) {
 	}
 }
 
-// todo takes the commands out of a rebase that was not finished: `git rebase
+// todo removes the commands from the list of a rebase that was not finished: `git rebase
 // --continue` would run them.
 func (w *sweep) todo(repo string, h *Held) {
 	p := filepath.Join(repo, "rebase-merge", "git-rebase-todo")
@@ -150,7 +150,7 @@ func (w *sweep) todo(repo string, h *Held) {
 			word = string(f[0])
 		}
 		// "x" may be followed by anything but a letter (sequencer.c, is_command).
-		if word == "exec" || word == "x" || strings.HasPrefix(word, "exec") || strings.HasPrefix(word, "x") {
+		if strings.HasPrefix(word, "exec") || strings.HasPrefix(word, "x") {
 			found = true
 			continue
 		}
@@ -161,9 +161,10 @@ func (w *sweep) todo(repo string, h *Held) {
 	}
 }
 
-// strategy takes the way of merging out of a rebase or a series of picks that was not
-// finished, where it is no name: git would start "git-merge-" and that, which is a path
-// (measured with git 2.39; sequencer.c, do_pick_commit and populate_opts_cb).
+// strategy moves away the merge strategy of a rebase, and the options of a series of picks, that
+// was not finished, when the strategy is a path and not a name. git would run the program
+// "git-merge-" + strategy, which is then a path (measured with git 2.39; sequencer.c,
+// do_pick_commit and populate_opts_cb).
 func (w *sweep) strategy(repo string, h *Held) {
 	for _, name := range []string{"rebase-merge/strategy", "sequencer/opts"} {
 		p := filepath.Join(repo, name)

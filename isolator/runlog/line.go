@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -10,7 +11,7 @@ import (
 // 0.1 ms for each of the three types to look at it, once per process, which is more
 // than everything else of a record takes. A test compares the two.
 
-// line is a JSON object that is being written; an omitted field is empty.
+// line is a JSON object that is being written, without its closing brace.
 type line []byte
 
 func (l *line) key(key string) {
@@ -58,7 +59,7 @@ func (l *line) list(key string, v []string) {
 	*l = append(*l, ']')
 }
 
-// object begins an object as a value; end ends the innermost one.
+// object appends a field whose value is the object that write fills.
 func (l *line) object(key string, write func(*line)) {
 	l.key(key)
 	var inner line
@@ -110,12 +111,7 @@ func (e End) line() []byte {
 	l.num("ms", e.Millis)
 	if len(e.Blocked) > 0 {
 		l.object("blocked", func(in *line) {
-			var names []string
-			for name := range e.Blocked {
-				names = append(names, name)
-			}
-			slices.Sort(names)
-			for _, name := range names {
+			for _, name := range slices.Sorted(maps.Keys(e.Blocked)) {
 				in.count(name, e.Blocked[name])
 			}
 		})

@@ -87,14 +87,14 @@ type Host struct {
 	Origin  string `json:"origin,omitempty"` // of what allowed it
 	Allowed int64  `json:"allowed"`          // connections
 	Refused int64  `json:"refused"`
-	Failed  int64  `json:"failed,omitempty"` // allowed, and could not be had
+	Failed  int64  `json:"failed,omitempty"` // allowed, but no connection could be made
 	Up      int64  `json:"up"`               // bytes from the box
 	Down    int64  `json:"down"`             // bytes to the box
 	Plain   bool   `json:"plain,omitempty"`  // without TLS where it is usual
 	Reason  string `json:"reason,omitempty"` // of the last refusal or failure
 }
 
-// RefusedHosts are the names of those that were asked for and refused.
+// RefusedHosts returns the names of the hosts that requests were refused for.
 func RefusedHosts(list []Host) []string {
 	var out []string
 	for _, h := range list {

@@ -45,9 +45,10 @@ const (
 
 const (
 	enosys = 38
-	// x32 marks the calls of that kind, of which amd64 has one less:
+	// x32 is set in the numbers of x32 calls. On amd64, every number from here on is refused,
+	// except noCall.
 	x32 = 0x40000000
-	// noCall is what a tracer makes of a call to be skipped.
+	// noCall is the number -1, to which a tracer changes a call in order to skip it.
 	noCall = 0xffffffff
 )
 

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// what is at a path.
+// entry is what was found at a path.
 type entry struct {
 	kind  byte   // 'd' folder, 'f' file, 'l' link, 's' special; '-' nothing there, '?' it cannot be looked at
 	text  string // of a link

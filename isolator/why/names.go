@@ -15,6 +15,7 @@ import (
 	"github.com/enr/inner/profile/hosts"
 )
 
+// at returns where the first of the keys that is set was set.
 func (t *Table) at(keys ...string) string {
 	for _, key := range keys {
 		for _, f := range t.From {
@@ -95,7 +96,7 @@ func (t *Table) policy(name string, addr netip.Addr, port uint16) (allow, deny s
 // Env answers for a variable, never with its value.
 func (t *Table) Env(name string) Answer {
 	a := Answer{Asked: "env:" + name, Real: name, Access: Outside, Key: "env.inherit", From: t.at("env.inherit"), Widen: "inherit = [" + strconv.Quote(name) + "] under [env]"}
-	if _, there := t.variable(name); there {
+	if value, there := t.variable(name); there {
 		a.Access, a.Box, a.How, a.Widen = ReadOnly, name, "the caller's own", ""
 		if t.s == nil {
 			a.How = "it is set"
@@ -103,7 +104,7 @@ func (t *Table) Env(name string) Answer {
 		}
 		mine, inherited := t.s.Facts.Env[name]
 		set := slices.ContainsFunc(t.s.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name })
-		if value, _ := t.variable(name); set {
+		if set {
 			a.How, a.Key, a.From = "the profile sets it", "env.set", cmp.Or(t.origin("env.set."+name, ""), "--env")
 		} else if !inherited || mine != value {
 			a.How, a.Key, a.From = "inner sets it", "", "every box has it"
