@@ -11,7 +11,7 @@ import (
 // Copies that boxes have of files of the project: see package ownhome. They belong to no
 // run, and nothing of them is applied.
 
-// listFiles says which there are that differ from what inner made.
+// listFiles lists the copies that differ from what inner made.
 func (a *app) listFiles() error {
 	list, err := ownhome.ChangedFiles(a.InnerHome)
 	for _, f := range list {

@@ -56,10 +56,10 @@ func (f *toolFlags) check(cmd *cobra.Command) error {
 		return err
 	}
 	if !f.who.asked && f.profile == "" {
-		return usagef("neither -p NAME nor --as ROLE")
+		return errNoProfile()
 	}
 	if strings.ContainsAny(f.profile+f.who.as, "\x00\n") {
-		return usagef("a name of several lines")
+		return usagef("the name of a profile or role has a NUL byte or a line break in it")
 	}
 	if strings.Contains(f.profile, "/") && !strings.HasPrefix(f.profile, "~/") {
 		abs, err := filepath.Abs(f.profile)
@@ -70,6 +70,9 @@ func (f *toolFlags) check(cmd *cobra.Command) error {
 	}
 	return nil
 }
+
+// errNoProfile refuses a call of a tool that names neither a profile nor a role.
+func errNoProfile() error { return usagef("the profile is missing: -p NAME or --as ROLE") }
 
 // words are the flags as they are typed.
 func (f *toolFlags) words() []string {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/agenthook"
 	"github.com/enr/inner/isolator/agentsettings"
 )
@@ -119,12 +121,10 @@ func (a *app) cmdAgentUninstall() *cobra.Command {
 }
 
 func (a *app) agentUse(cmd *cobra.Command, agent string) error {
-	for _, name := range agenthook.Agents() {
-		if name == agent {
-			return a.outside(cmd)
-		}
+	if !slices.Contains(agenthook.Agents(), agent) {
+		return usagef("%q is not an agent that inner knows: %s", agent, strings.Join(agenthook.Agents(), ", "))
 	}
-	return usagef("%q is not an agent that inner knows: %s", agent, strings.Join(agenthook.Agents(), ", "))
+	return a.outside(cmd)
 }
 
 // editAgent writes the settings of an agent, or shows them.
@@ -134,7 +134,7 @@ func (a *app) editAgent(agent string, f toolFlags, add, show bool) error {
 		return err
 	}
 	refused := func(err error) error {
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%s: %v", a.Short(it.file), err), Hint: "inner agent install " + agent + " --print, on a copy"}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%s: %v", a.Short(it.file), err), Hint: "edit " + a.Short(it.file)}
 	}
 	edit := agentsettings.Uninstall
 	if add {
@@ -149,7 +149,7 @@ func (a *app) editAgent(agent string, f toolFlags, add, show bool) error {
 		return refused(err)
 	}
 	if show {
-		fmt.Fprintf(a.stdout, "# %s\n%s", printable(it.file), printableLines(text))
+		fmt.Fprintf(a.stdout, "# %s\n%s", printable(it.file), visible.Lines(string(text)))
 		if it.plugin != "" {
 			fmt.Fprintf(a.stdout, "# %s\n%s", printable(it.plugin), a.pluginText(f))
 		}
@@ -168,7 +168,7 @@ func (a *app) editAgent(agent string, f toolFlags, add, show bool) error {
 	}
 	still := func() error {
 		if now, err := readSettings(it.file); err != nil || !bytes.Equal(now, old) {
-			return errors.Join(err, errors.New("it was changed meanwhile: try again"))
+			return cmp.Or(err, errors.New("it was changed meanwhile: try again"))
 		}
 		return nil
 	}
@@ -176,14 +176,6 @@ func (a *app) editAgent(agent string, f toolFlags, add, show bool) error {
 		return refused(err)
 	}
 	return nil
-}
-
-func printableLines(text []byte) string {
-	lines := strings.Split(string(text), "\n")
-	for i, l := range lines {
-		lines[i] = printable(l)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // readSettings reads a file; nil when it is not there.
@@ -206,6 +198,16 @@ func (a *app) writePlugin(path string, f toolFlags, add bool) error {
 		return err
 	}
 	return files.Write(path, []byte(a.pluginText(f)), 0o600)
+}
+
+// installed reports whether something of inner is in the settings of an agent.
+func (it agentFiles) installed() bool {
+	text, err := readSettings(it.file)
+	if err != nil {
+		return false
+	}
+	state, err := agentsettings.Read(text, it.entry)
+	return err == nil && (state.Hook != "" || strings.HasPrefix(state.Value, it.entry.Tools+"/")) || it.plugin != "" && files.Exists(it.plugin)
 }
 
 // agentState is what holds for the tools of an agent here.

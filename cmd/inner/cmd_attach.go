@@ -19,7 +19,7 @@ func (a *app) cmdAttach() *cobra.Command {
 		Use: "attach [RUN]", Short: "Join a detached box in this terminal", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeBoxes,
 		Long: "Join a box that was started with inner run --detach, or detached later: its program has this\n" +
 			"terminal from now on, its size and its keys, and inner attach ends with its exit code. A terminal\n" +
-			"that is joined already is let go, with a word. The box goes on when this terminal is closed, and\n" +
+			"that had joined before is released, and told so. The box goes on when this terminal is closed, and\n" +
 			"after inner detach, typed elsewhere. " + whichRun,
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.attach(args) }),
 	}
@@ -52,7 +52,7 @@ func (a *app) attach(args []string) error {
 		return err
 	}
 	if !caller.IsTerminal(a.stdin) {
-		return &fault.Refusal{Code: 2, Msg: "standard input is not a terminal that the box could have", Hint: "type it in a terminal"}
+		return &fault.Refusal{Code: 2, Msg: "standard input is not a terminal, and the box needs one", Hint: "type it in a terminal"}
 	}
 	end, err := launch.Attach(stage.Door(a.StageBase(), b.Run), a.stdin)
 	switch {

@@ -26,7 +26,7 @@ func (a *app) cmdBypass() *cobra.Command {
 				args = args[1:]
 			}
 			if len(args) == 0 {
-				return usagef("which command?")
+				return usagef("name the command to run outside the sandbox: inner bypass COMMAND")
 			}
 			return a.bypass(args)
 		},

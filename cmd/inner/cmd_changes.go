@@ -300,7 +300,7 @@ func stillRunning(k *changes.Kept) error {
 func (a *app) withoutGit(list []changes.Change) []changes.Change {
 	own := slices.DeleteFunc(slices.Clone(list), changes.Change.GitRecord)
 	if n := len(list) - len(own); n > 0 {
-		a.Say("not shown: %s of git's own records (inner changes show .git)", count(n, "change"))
+		a.Say("not shown: %s of git's own records (inner changes show .git)", counted(n, "change", "changes"))
 	}
 	return own
 }
@@ -391,12 +391,4 @@ func (a *app) completeKept(_ *cobra.Command, args []string, _ string) ([]string,
 		words = append(words, k.Record.Run+"\t"+features.Sources(a.Caller, k))
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
-}
-
-// count writes a number of things.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -86,7 +86,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 		return err
 	}
 	features.ListChanges(a.Caller, k, list, allChanges)
-	question := fmt.Sprintf("write %s to %s?", count(len(list), "change"), features.Sources(a.Caller, k))
+	question := fmt.Sprintf("write %s to %s?", counted(len(list), "change", "changes"), features.Sources(a.Caller, k))
 	if err := a.askFor(question, f.yes, "inner changes apply --yes "+k.Record.Run); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	case err != nil:
 		return a.halfway(ctx, done, list, err)
 	}
-	a.Say("wrote %s", count(len(done), "change"))
+	a.Say("wrote %s", counted(len(done), "change", "changes"))
 	rest, err := k.Compare()
 	if err != nil || len(rest) > 0 {
 		return err
@@ -110,9 +110,9 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	return stage.Discard(a.InnerHome, k.Dir)
 }
 
-// halfway reports an apply that stopped: what is written is written whole.
+// halfway reports an apply that stopped: each file written so far is complete.
 func (a *app) halfway(ctx context.Context, done, list []changes.Change, err error) error {
-	msg := fmt.Sprintf("%d of %s written, then: %v", len(done), count(len(list), "change"), err)
+	msg := fmt.Sprintf("%d of %s written, then: %v", len(done), counted(len(list), "change", "changes"), err)
 	code := 1
 	var s *features.SignalledError
 	if errors.As(context.Cause(ctx), &s) {
@@ -134,7 +134,7 @@ func (a *app) conflicts(k *changes.Kept, list []changes.Change, force bool) erro
 		return nil
 	}
 	return &fault.Refusal{
-		Code: 126, Msg: fmt.Sprintf("%s changed outside the box since run %s was given its copy; nothing was written", count(n, "original"), k.Record.Run),
+		Code: 126, Msg: fmt.Sprintf("%s changed outside the box since run %s was given its copy; nothing was written", counted(n, "original", "originals"), k.Record.Run),
 		Hint: "name the other paths, or --force to write over these",
 	}
 }

@@ -258,7 +258,8 @@ func (t configTarget) write(data []byte) error {
 	return files.Rewrite(t.file.Path, data)
 }
 
-// written tells what follows from a changed config.toml.
+// configWritten brings the shims up to date with a changed config.toml, and says what else
+// it needs.
 func (a *app) configWritten(t configTarget) error {
 	if t.local {
 		a.Hint("a project's settings count once you have allowed them: inner allow")
@@ -335,11 +336,11 @@ func (a *app) cmdConfigSet() *cobra.Command {
 	return c
 }
 
-// isProfile is an error when no profile is called so: for your own settings one of your own,
-// for a project's also one of the project here.
+// isProfile returns an error when there is no profile of that name: for your own settings
+// one of your own, for a project's also one of the project here.
 func (a *app) isProfile(name string, local bool) error {
 	if checkName(name) != nil {
-		return nil // which is said in better words
+		return nil // config.Set says it in better words
 	}
 	if err := a.firstUse(); err != nil {
 		return err

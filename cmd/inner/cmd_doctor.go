@@ -287,7 +287,7 @@ func (a *app) globalProfiles() []finding {
 		}
 	}
 	if _, err := a.GlobalConfig(); err != nil {
-		list = append(list, broken("config", "edit "+a.ConfigFile(), "%v", err))
+		list = append(list, broken("config", "inner config edit", "%v", err))
 	}
 	if len(list) == 0 {
 		list = append(list, ok("profiles", "%d global profiles are valid", len(files)))

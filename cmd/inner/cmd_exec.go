@@ -86,7 +86,7 @@ func (f *execFlags) check(cmd *cobra.Command, args []string) error {
 	command := len(args) > 0 || given("command")
 	switch {
 	case !f.who.asked && !given("profile"):
-		return usagef("neither -p NAME nor --as ROLE")
+		return errNoProfile()
 	case f.json && f.serve:
 		return usagef("--json and --serve contradict each other")
 	case len(args) > 0 && given("command"):

@@ -46,7 +46,7 @@ func (a *app) cmdExportVerify() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			if len(keys) == 0 {
-				return usagef("--key is missing: the public key of who may sign")
+				return usagef("--key is missing: name the public key of the signer, FILE.pub")
 			}
 			return a.verifyExport(args, keys)
 		}),

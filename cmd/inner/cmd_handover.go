@@ -19,7 +19,7 @@ import (
 	"github.com/enr/inner/isolator/handover"
 )
 
-// The commands of the containers beside the box. They are typed by nobody, and not listed.
+// The commands of the containers beside the box. Nobody types them, so help does not list them.
 
 // gitToken is the variable that has the token of these containers.
 const gitToken = "INNER_GIT_TOKEN"

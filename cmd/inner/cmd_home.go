@@ -51,7 +51,7 @@ func (a *app) homeKey(of string) (string, error) {
 		}
 	}
 	if strings.ContainsAny(of, "/\x00") || strings.HasPrefix(of, ".") {
-		return "", usagef("%q is no key of a home", of)
+		return "", usagef("%q is not the key of a home: inner home list prints them", of)
 	}
 	if fi, err := os.Lstat(filepath.Join(ownhome.Base(a.InnerHome), of)); err != nil || !fi.IsDir() {
 		return "", &fault.Refusal{Code: 1, Msg: fmt.Sprintf("there is no home %q: no box with home = \"own\" has run here", of), Hint: "inner home list; --of KEY names another one"}
@@ -59,8 +59,8 @@ func (a *app) homeKey(of string) (string, error) {
 	return of, nil
 }
 
-// projectHome is the key of the home of a project: where its agents have one each, of the one
-// that a box had last; of its caches when it has no home.
+// projectHome is the key of the home of a project. When each agent has a home of its own, it
+// is the one that a box used last; when there is none, it is that of the project's caches.
 func (a *app) projectHome(root string) (string, error) {
 	list, err := ownhome.List(a.InnerHome)
 	if err != nil {

@@ -95,7 +95,7 @@ func (a *app) hookState(args []string) error {
 		return err
 	}
 	if len(req.Shadows) > 0 {
-		fmt.Fprint(a.stdout, hooks.RenderShadows(req.Shell, req.Shadows))
+		fmt.Fprint(tell.Raw(a.stdout), hooks.RenderShadows(req.Shell, req.Shadows))
 		return nil
 	}
 	f := a.folder()

@@ -214,7 +214,7 @@ func (a *app) firstUse() error {
 		return fmt.Errorf("%s cannot be created: %w", a.InnerHome, err)
 	}
 	if len(written) > 0 {
-		a.Say("first use: wrote %d files below %s", len(written), strings.Replace(a.InnerHome, a.Home, "~", 1))
+		a.Say("first use: wrote %d files below %s", len(written), a.Short(a.InnerHome))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/learn"
@@ -197,9 +198,7 @@ func (a *app) printLearned(f learnFlags, all *learned) error {
 	text := a.linesOf(all)
 	if f.json {
 		var b bytes.Buffer
-		out := *a
-		out.stdout = &b
-		if err := out.printJSON(all); err != nil {
+		if err := tell.JSON(&b, all); err != nil {
 			return err
 		}
 		text = b.Bytes()

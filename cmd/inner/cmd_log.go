@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile/config"
@@ -294,43 +290,6 @@ func (a *app) showOutput(w io.Writer, r runlog.Record) error {
 		_, err = io.Copy(plain, f)
 	}
 	return errors.Join(err, plain.Close())
-}
-
-// paged has write's text shown by $PAGER when standard output is a terminal.
-func (a *app) paged(write func(io.Writer) error) error {
-	out, ok := tell.FileOf(a.stdout)
-	words := strings.Fields(cmp.Or(os.Getenv("PAGER"), "less"))
-	if !ok || !caller.IsTerminal(out) || len(words) == 0 || words[0] == "cat" {
-		return write(a.stdout)
-	}
-	program, err := a.pager(words[0])
-	if err != nil {
-		return write(a.stdout)
-	}
-	var text bytes.Buffer
-	if err := write(&text); err != nil {
-		return err
-	}
-	cmd := exec.Command(program, words[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = &text, out, os.Stderr
-	cmd.Env = os.Environ()
-	if os.Getenv("LESS") == "" {
-		cmd.Env = append(cmd.Env, "LESS=FRX")
-	}
-	return cmd.Run()
-}
-
-// pager finds a program on PATH, in an absolute folder: a program that lies in
-// the project is not started.
-func (a *app) pager(name string) (string, error) {
-	if filepath.IsAbs(name) {
-		return name, nil
-	}
-	path, err := a.FindReal(name, os.Getenv("PATH"))
-	if err == nil && !filepath.IsAbs(path) {
-		err = fs.ErrNotExist
-	}
-	return path, err
 }
 
 func (a *app) cmdLogClean() *cobra.Command {

@@ -27,7 +27,7 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// The commands of a pod that is the box itself. They are typed by nobody, and not listed.
+// The commands of a pod that is the box itself. Nobody types them, so help does not list them.
 
 // fencePatience is how long the way out beside a box may take to answer, and a policy to come into
 // force; podPatience how long a way out in a pod of its own may take.
@@ -124,9 +124,9 @@ func (a *app) boxEntry(f nativeFlags, extra []string) error {
 	return exit(left.end(a, out.Code))
 }
 
-// inPod loads the approved profile in a pod, and refuses what a box without mounts cannot hold:
-// whoever wrote the pod, the table of inner export holds. part is what of the profile this
-// container has.
+// inPod loads the approved profile in a pod, and refuses what a box without mounts cannot
+// enforce, by the table of inner export, whoever wrote the pod. part returns the part of the
+// profile that this container needs.
 func (a *app) inPod(f runFlags, extra []string, part func(*profile.Profile) *profile.Profile) (*profile.Profile, profile.Context, profile.RunConfig, error) {
 	var c profile.Context
 	var spec profile.RunConfig

@@ -253,7 +253,11 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 			if err != nil {
 				return a.notFound(err)
 			}
-			if users := a.extenders(f); len(users) > 0 && !force {
+			users, err := a.extenders(f)
+			if err != nil && !force {
+				return err
+			}
+			if len(users) > 0 && !force {
 				return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is extended by %s", args[0], strings.Join(users, ", ")), Hint: "change those first, or --force"}
 			}
 			if err := a.askFor(fmt.Sprintf("Delete %s?", printable(a.Short(f.path))), yes, "inner profile delete --yes "+args[0]); err != nil {
@@ -290,15 +294,15 @@ func (a *app) deleteProfile(f found, name string) error {
 	return a.regenerate()
 }
 
-// extenders names the profiles that build on one.
-func (a *app) extenders(f found) []string {
+// extenders names the profiles that extend one.
+func (a *app) extenders(f found) ([]string, error) {
 	files, err := f.loader.GlobalFiles()
 	if f.loader.Project != nil {
 		local, err2 := f.loader.Project.ProfileFiles()
 		files, err = append(files, local...), errors.Join(err, err2)
 	}
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("whether a profile extends %q cannot be found out: %w", nameOf(f.path), err)
 	}
 	var out []string
 	for _, path := range files {
@@ -310,7 +314,7 @@ func (a *app) extenders(f found) []string {
 			out = append(out, nameOf(path))
 		}
 	}
-	return out
+	return out, nil
 }
 
 // saysExtends is for a profile that cannot be loaded, and may be again.

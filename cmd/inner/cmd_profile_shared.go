@@ -79,7 +79,7 @@ func (a *app) installShared(called string, f sharedFlags) error {
 	if err != nil {
 		return refuse(err)
 	}
-	if f.pin != "" && "sha256:"+file.Digest != "sha256:"+strings.TrimPrefix(strings.ToLower(f.pin), "sha256:") {
+	if f.pin != "" && file.Digest != strings.TrimPrefix(strings.ToLower(f.pin), "sha256:") {
 		return wrongDigest(file.Path, f.pin, file.Digest)
 	}
 	if err := a.approvePublisher(known, o, f.publisher); err != nil {

@@ -150,7 +150,7 @@ func (a *app) stop(args []string) error {
 			return err
 		}
 		if !a.ends(id, stopPatience) {
-			return fmt.Errorf("run %s goes on", id)
+			return fmt.Errorf("run %s was killed, and has not ended after %s", id, stopPatience)
 		}
 	}
 	a.Say("ended %s", id)

@@ -113,7 +113,7 @@ func (a *app) checkRun(cmd *cobra.Command, f *runFlags, args []string) error {
 		return usagef("--json goes with --dry-run: a run's output is the program's")
 	}
 	if f.detach && (f.dryRun || f.noInteractive || remote.IsURL(f.profile)) {
-		return usagef("--detach goes with a program in a terminal, of a profile of this disk")
+		return usagef("--detach needs a program in a terminal, and a profile that is not a URL; it does not go with --dry-run")
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 		return err
 	}
 	if inBox() {
-		return a.runInBox(f)
+		return errInBox()
 	}
 	var word *os.File // to whoever started this process, that the program starts
 	if f.detach {
@@ -220,8 +220,8 @@ func (a *app) run(call isolator.Call) features.Outcome {
 	return out
 }
 
-// runInBox refuses: a box in a box could only be another box.
-func (a *app) runInBox(runFlags) error {
+// errInBox refuses a run inside a box: it could only be another box, with other rules.
+func errInBox() error {
 	return &fault.Refusal{Code: 126, Msg: "this is inside a sandbox already; programs started here stay in it", Hint: "type the program's name"}
 }
 

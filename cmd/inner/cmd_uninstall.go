@@ -14,6 +14,7 @@ import (
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/isolator/agenthook"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/stage"
 )
@@ -79,7 +80,7 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own := []string{"shims", "trust", "logs", "copies", "registries.json", "proc.json", filepath.Base(a.Journal())}
+	own := []string{"shims", "trust", "logs", "tools", "copies", "registries.json", "proc.json", filepath.Base(a.Journal())}
 	made := []string{"profiles", "config.toml", "workspaces", "changes", "git", "homes", "sessions"}
 	for _, e := range entries {
 		switch name := e.Name(); {
@@ -92,9 +93,14 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 	return remove, keep, nil
 }
 
-// leftToDo names what only the person can remove: lines of their own files, and
-// the program.
+// leftToDo names what only the person can remove: what is in their own files, and the
+// program.
 func (a *app) leftToDo() error {
+	for _, agent := range agenthook.Agents() {
+		if it, err := a.agentFiles(agent, toolFlags{}); err == nil && it.installed() {
+			a.Say("left to you: %s has a hook or a shell of inner; type: inner agent uninstall %s", a.Short(it.file), agent)
+		}
+	}
 	for _, shell := range hooks.Shells() {
 		for _, l := range a.startupLines(shell) {
 			if m := hookCall().FindStringSubmatch(l.text); m != nil && m[2] == shell {

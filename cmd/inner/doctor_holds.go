@@ -196,5 +196,3 @@ func (a *app) holdsExtras(b *isolator.Prepared) []finding {
 	}
 	return list
 }
-
-func counted(n int, one, many string) string { return fmt.Sprintf("%d %s", n, plural(n, one, many)) }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"strings"
 
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/host"
@@ -25,6 +24,5 @@ func limitFindings() []finding {
 		// Nobody has asked for it yet: whoever does is told in the same words.
 		list = append(list, absent("limits", "", "%s: a profile that asks for it does not start: %s", m.Key, m.Why))
 	}
-	held := []string{"files and file_size: held by resource limits of the program (setrlimit)", "disk: by the size of each tmpfs, and of the box's git directories and home by a look at them"}
-	return append(list, ok("limits", "%s", strings.Join(held, "; ")))
+	return append(list, ok("limits", "files and file_size: held by resource limits of the program (setrlimit); disk: by the size of each tmpfs, and of the box's git directories and home by a look at them"))
 }

@@ -65,7 +65,7 @@ func (a *app) checkProfile(name string, who whoFlags) (checkup, error) {
 func (a *app) callOf(name string, who whoFlags) (isolator.Call, error) {
 	var call isolator.Call
 	if inBox() {
-		return call, a.runInBox(runFlags{})
+		return call, errInBox()
 	}
 	pl, err := a.Here()
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// dryRun prints the plan and a command that can be pasted into a shell, or as JSON
-// all that the launcher of the run gets. It has no side effect and never prints the value of a variable that looks like a
-// secret.
+// dryRun prints the plan and a command that can be pasted into a shell, or as JSON all that
+// the launcher of the run gets. It has no side effect and never prints the value of a variable
+// that looks like a secret.
 func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 	b, err := isolator.Show(a.Settings, isolator.Call{Profile: p, Context: c}, !asJSON)
 	if err != nil {

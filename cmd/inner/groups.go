@@ -8,8 +8,8 @@ type group struct {
 	commands []*cobra.Command
 }
 
-// addCommands puts the commands below inner, in the order and the groups of its help. What
-// has another place now has its old word, too, which is not listed.
+// addCommands puts the commands below inner, in the order and the groups of its help. A
+// command that moved below another one also keeps its old place, which help does not list.
 func (a *app) addCommands(root *cobra.Command) {
 	log, profiles := a.cmdLog(), a.cmdProfile()
 	log.AddCommand(a.cmdAudit())

@@ -339,8 +339,8 @@ func (a *app) choose(p *profileChoice, f initFlags) {
 	}
 }
 
-// writeProfiles writes a profile for each agent; undo removes what it has written, as long as
-// it is empty or as it was written.
+// writeProfiles writes a profile for each agent. undo removes these files, and the folders
+// when nothing else is in them.
 func (a *app) writeProfiles(root string, names []string, p profileChoice) (undo func(), err error) {
 	dir, err := makeProfiles(root)
 	if err != nil {

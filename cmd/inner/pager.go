@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/enr/inner/internal/tell"
@@ -45,16 +48,50 @@ func rows(text string, width int) int {
 
 // page shows a text in the user's pager, and reports whether it did.
 func (a *app) page(text string) bool {
-	words := strings.Fields(cmp.Or(os.Getenv("PAGER"), "less"))
-	if len(words) == 0 || words[0] == "cat" {
+	cmd := a.pager(strings.NewReader(text), os.Stderr)
+	if cmd == nil {
 		return false
 	}
-	program, err := a.pager(words[0])
-	if err != nil {
-		return false
-	}
-	cmd := exec.Command(program, words[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), os.Stderr, os.Stderr
 	cmd.Env = append(os.Environ(), "LESS=R", "LESSSECURE=1")
 	return cmd.Run() == nil
+}
+
+// paged shows what write writes in the user's pager when standard output is a terminal, and
+// otherwise prints it.
+func (a *app) paged(write func(io.Writer) error) error {
+	out, ok := tell.FileOf(a.stdout)
+	if !ok || !caller.IsTerminal(out) {
+		return write(a.stdout)
+	}
+	var text bytes.Buffer
+	cmd := a.pager(&text, out)
+	if cmd == nil {
+		return write(a.stdout)
+	}
+	if err := write(&text); err != nil {
+		return err
+	}
+	if os.Getenv("LESS") == "" {
+		cmd.Env = append(os.Environ(), "LESS=FRX") // as git has it: end at once when it fits, and keep colours and the text
+	}
+	return cmd.Run()
+}
+
+// pager is the user's pager, $PAGER or else less, to show text on out; nil when there is none,
+// or it is cat. Its program lies in an absolute folder: one in the project is not started.
+func (a *app) pager(text io.Reader, out *os.File) *exec.Cmd {
+	words := strings.Fields(cmp.Or(os.Getenv("PAGER"), "less"))
+	if len(words) == 0 || words[0] == "cat" {
+		return nil
+	}
+	program := words[0]
+	if !filepath.IsAbs(program) {
+		var err error
+		if program, err = a.FindReal(program, os.Getenv("PATH")); err != nil || !filepath.IsAbs(program) {
+			return nil
+		}
+	}
+	cmd := exec.Command(program, words[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = text, out, os.Stderr
+	return cmd
 }

@@ -72,7 +72,7 @@ func (a *app) chooseApproved(f runFlags, pl settings.Place) (*profile.Profile, e
 	}
 	if got := p.Files[0].Digest; got != want {
 		return nil, &fault.Refusal{
-			Code: 125, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("profile %q has the sha256 %s, approved is %s", p.Path, got, want),
+			Code: 125, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("profile %q has the sha256 %s, but %s is approved", p.Path, got, want),
 			Hint: "export it again, and have the new digest approved",
 		}
 	}
@@ -88,7 +88,7 @@ func (a *app) chooseApproved(f runFlags, pl settings.Place) (*profile.Profile, e
 // notApproved refuses the profile that [commands] of config.toml has instead.
 func notApproved(p, other *profile.Profile) error {
 	return &fault.Refusal{
-		Code: 125, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("[commands] of config.toml has profile %q for this command, approved is %q", other.Path, p.Path),
+		Code: 125, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("[commands] of config.toml has profile %q for this command, but %q is approved", other.Path, p.Path),
 		Hint: "inner config edit",
 	}
 }

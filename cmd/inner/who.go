@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -39,19 +40,10 @@ func (w *whoFlags) check(c *cobra.Command) error {
 	if w.asked && slices.Contains([]string{"doctor", "verify"}, c.Name()) && c.Flags().NArg() > 0 {
 		return usagef("--as and %q name two profiles", c.Flags().Arg(0))
 	}
-	if len(w.actor) > maxActor || hasControl(w.actor) {
+	if len(w.actor) > maxActor || strings.ContainsFunc(w.actor, unicode.IsControl) {
 		return usagef("--actor: the text is longer than %d bytes, or has a control character", maxActor)
 	}
 	return nil
-}
-
-func hasControl(s string) bool {
-	for _, r := range s {
-		if unicode.IsControl(r) {
-			return true
-		}
-	}
-	return false
 }
 
 // roleFlags finds the profile of a role, when one was asked for, and what the audit log
