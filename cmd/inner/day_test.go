@@ -23,12 +23,12 @@ while read -r line; do [ "$line" != end ] || exit 3; sh -c "$line"; done
 // what is the case, and what to type.
 func TestDay(t *testing.T) {
 	for _, shell := range []struct {
-		name, rc, function, unfunction, seen, code string
-		login                                      []string
+		name, rc, function, unfunction, alias, unalias, seen, code string
+		login                                                      []string
 	}{
-		{"bash", ".bashrc", "claude() { echo mine; }", "unset -f claude", "claude is .*/shims/bin/claude", "$?", []string{"bash", "-l"}},
-		{"zsh", ".zshrc", "claude() { echo mine; }", "unset -f claude", "claude is .*/shims/bin/claude", "$?", []string{"zsh", "-l"}},
-		{"fish", ".config/fish/config.fish", "function claude; echo mine; end", "functions --erase claude", "claude is .*/shims/bin/claude", "$status", []string{"fish", "-l"}},
+		{"bash", ".bashrc", "claude() { echo mine; }", "unset -f claude", "alias claude=/opt/claude", "unalias claude", "claude is .*/shims/bin/claude", "$?", []string{"bash", "-l"}},
+		{"zsh", ".zshrc", "claude() { echo mine; }", "unset -f claude", "alias claude=/opt/claude", "unalias claude", "claude is .*/shims/bin/claude", "$?", []string{"zsh", "-l"}},
+		{"fish", ".config/fish/config.fish", "function claude; echo mine; end", "functions --erase claude", "abbr --add claude /opt/claude", "abbr --erase claude", "claude is .*/shims/bin/claude", "$status", []string{"fish", "-l"}},
 	} {
 		t.Run(shell.name, func(t *testing.T) {
 			need(t, "tmux", "bwrap", "git", shell.name)
@@ -51,9 +51,11 @@ func TestDay(t *testing.T) {
 			p.run("git", "init", "-q", p.app)
 			path := "PATH=" + p.getenv("PATH") + "\n"
 			for file, text := range map[string]string{
-				".bashrc": "PS1='[ready] '\n", ".bash_profile": path + ". ~/.bashrc\n",
-				".zshrc": "PS1='[ready] '\n", ".zprofile": path,
-				".config/fish/config.fish": "function fish_prompt; printf '[ready] '; end\nfunction fish_greeting; end\n",
+				".bashrc": "PS1='[ready] '\n. ~/.completion\n", ".bash_profile": path + ". ~/.bashrc\n",
+				".zshrc": "PS1='[ready] '\nfpath=(~/.zfunc $fpath)\nautoload -U compinit\ncompinit -u -D\n", ".zprofile": path,
+				".completion": p.run("inner", "completion", "bash"), ".zfunc/_inner": p.run("inner", "completion", "zsh"),
+				".config/fish/completions/inner.fish": p.run("inner", "completion", "fish"),
+				".config/fish/config.fish":            "function fish_prompt; printf '[ready] '; end\nfunction fish_greeting; end\n",
 			} {
 				p.write(file, text)
 			}
@@ -75,6 +77,18 @@ func TestDay(t *testing.T) {
 					s.want(re)
 				}
 			}
+			// tab types the beginning of a line and has it completed, and drops it.
+			tab := func(line string, wants ...string) {
+				t.Helper()
+				s.p.run("tmux", "-S", s.socket, "send-keys", "-l", "clear; "+line)
+				s.want(regexp.QuoteMeta("clear; " + line))
+				s.keys("Tab", "Tab")
+				for _, re := range wants {
+					s.want(re)
+				}
+				s.keys("C-u")
+				s.want(`\[ready\]\s+$`)
+			}
 			no := func(what string) {
 				t.Helper()
 				if text := s.shown(); regexp.MustCompile(what).MatchString(text) {
@@ -91,9 +105,15 @@ func TestDay(t *testing.T) {
 			do("claude --version; codex --version", `version 1, in claude\nversion 1, in no box`)
 			do("inner status", `hook +live`, `command  claude: sandboxed by claude`, `codex not claimed here: runs outside the sandbox; type: inner init codex`)
 
-			// An alias of another name is boxed, a function of its name is told, and what starts without a prompt is boxed.
+			tab("inner bypass cl", `inner bypass claude`)
+			tab("inner exp", `\bexplain\b`, `\bexport\b`)
+			tab("inner explain -p claude-i", `inner explain -p claude-interactive`)
+
+			// An alias of another name is boxed, an alias or a function of its name is told, and what starts without a prompt is boxed.
 			do("alias c=claude")
 			do("c --version", `version 1, in claude`)
+			do(shell.alias, `inner: warning: .*claude.* runs outside the sandbox; type .`+shell.unalias)
+			do(shell.unalias)
 			do(shell.function, `inner: warning: "claude" is a function in this shell, so it runs outside the sandbox; type .`+shell.unfunction)
 			do(shell.unfunction)
 			do("bash -c 'claude --version'", `version 1, in claude`)

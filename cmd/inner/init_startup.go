@@ -60,6 +60,10 @@ func (a *app) initStartup(f initFlags, ask bool) error {
 func (a *app) initLogin() error {
 	file := a.Home + "/.profile"
 	line := fmt.Sprintf("PATH=%s:$PATH", quote.POSIX(a.ShimDir()))
+	if name, reads := a.bashLogin(".profile"); loginShell() == "bash" && name != "" && name != ".profile" && !reads {
+		a.Warn("a login bash reads ~/%s, which does not read ~/.profile", name)
+		a.Hint("echo '. ~/.profile' >> ~/%s", name)
+	}
 	switch data, err := os.ReadFile(file); {
 	case err == nil && slices.Contains(strings.Split(string(data), "\n"), line):
 		a.Say("%s puts the shim folder first already", a.Short(file))

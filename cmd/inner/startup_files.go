@@ -210,20 +210,33 @@ func (a *app) loginGap(shell string, h *loadedHook) (problem, fix string) {
 	if shell != "bash" || h == nil || h.file != a.Home+"/.bashrc" {
 		return "", ""
 	}
+	const fixed = `echo '[ -z "$BASH_VERSION" ] || . ~/.bashrc' >> ~/`
+	switch name, reads := a.bashLogin("bashrc"); {
+	case reads:
+		return "", ""
+	case name == "":
+		return "a login shell (tmux, ssh) reads no file that reads ~/.bashrc", fixed + ".profile"
+	default:
+		return fmt.Sprintf("a login shell (tmux, ssh) reads ~/%s, which does not read ~/.bashrc", name), fixed + name
+	}
+}
+
+// bashLogin is the one file of the home that a login bash reads, and whether a line of it
+// names another file.
+func (a *app) bashLogin(other string) (name string, reads bool) {
 	for _, name := range []string{".bash_profile", ".bash_login", ".profile"} {
 		data, err := os.ReadFile(filepath.Join(a.Home, name))
 		if err != nil {
 			continue
 		}
 		for line := range bytes.Lines(data) {
-			if text := bytes.TrimSpace(line); !bytes.HasPrefix(text, []byte("#")) && bytes.Contains(text, []byte("bashrc")) {
-				return "", ""
+			if text := bytes.TrimSpace(line); !bytes.HasPrefix(text, []byte("#")) && bytes.Contains(text, []byte(other)) {
+				return name, true
 			}
 		}
-		return fmt.Sprintf("a login shell (tmux, ssh) reads ~/%s, which does not read ~/.bashrc", name),
-			fmt.Sprintf(`echo '[ -z "$BASH_VERSION" ] || . ~/.bashrc' >> ~/%s`, name)
+		return name, false
 	}
-	return "a login shell (tmux, ssh) reads no file that reads ~/.bashrc", `echo '[ -z "$BASH_VERSION" ] || . ~/.bashrc' >> ~/.profile`
+	return "", false
 }
 
 // printHookLine says what to put where, for the user's shell, as make install does.
