@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"github.com/enr/inner/internal/paths"
@@ -57,6 +58,11 @@ func deviceNames() []string {
 
 // deviceHint is what to write in the place of a mount of a device.
 func deviceHint(path string) string {
+	return cmp.Or(DevicesOf(path), `devices = ["kvm", "fuse", "gpu", …] under [sandbox] gives a box devices by name`)
+}
+
+// DevicesOf is the line that gives a box the device at a path; "" for what no set has.
+func DevicesOf(path string) string {
 	for _, s := range DeviceSets() {
 		for _, p := range s.Nodes {
 			if matched(p, path) || paths.Below(p, path) {
@@ -64,7 +70,7 @@ func deviceHint(path string) string {
 			}
 		}
 	}
-	return `devices = ["kvm", "fuse", "gpu", …] under [sandbox] gives a box devices by name`
+	return ""
 }
 
 func matched(pattern, path string) bool {

@@ -15,6 +15,7 @@ import (
 // /sys their programs look into where the base does not show that. bwrap mounts
 // everything else of the host nodev.
 func (b *builder) devices() error {
+	b.because("sandbox.devices")
 	for _, name := range b.rc.Devices {
 		set, ok := profile.FindDevices(name)
 		if !ok {
@@ -40,6 +41,19 @@ func (b *builder) devices() error {
 		}
 	}
 	return nil
+}
+
+// Devices are the box paths at which a run may have a device of this computer, or a folder of
+// them.
+func Devices(rc profile.RunConfig, f host.Facts) (nodes []string) {
+	for _, name := range rc.Devices {
+		set, _ := profile.FindDevices(name)
+		nodes = append(nodes, deviceNodes(set, f)...)
+	}
+	if slices.Contains(rc.Allow, nestedKey) {
+		nodes = append(nodes, nestedDevices()...)
+	}
+	return nodes
 }
 
 // deviceAsks are the paths and patterns of the devices of a run.

@@ -35,6 +35,9 @@ func TestDevices(t *testing.T) {
 		for _, a := range plan.Ops {
 			if a.Kind == OpDevice {
 				out = append(out, a.Source+" "+a.Dest)
+				if a.Key != "sandbox.devices" {
+					t.Errorf("%s is there because of %q", a.Dest, a.Key)
+				}
 			}
 		}
 		return out, plan

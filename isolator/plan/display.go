@@ -10,6 +10,7 @@ import (
 // the session. A Wayland server gives its clients the clipboard when they have
 // the focus; an X11 server gives every client every window and every key.
 func (b *builder) clipboard() error {
+	b.because("sandbox.clipboard")
 	if !b.rc.Clipboard {
 		return nil
 	}

@@ -172,9 +172,7 @@ func (c *checker) filesystem() {
 		}
 	}
 	ch = c.add("devices", High, "devices", "only harmless devices are there")
-	if c.allowed[nestedKey] {
-		ch.Names = []string{"/dev/net/tun", "/dev/fuse"}
-	}
+	ch.Names = plan.Devices(c.Config, c.Facts)
 	c.home()
 }
 
@@ -243,6 +241,9 @@ func (c *checker) writable() []Place {
 	}
 	for _, p := range c.Plan.Caches {
 		add(p.At)
+	}
+	for _, p := range plan.Devices(c.Config, c.Facts) {
+		out = append(out, Place{Path: p})
 	}
 	return out
 }

@@ -164,12 +164,8 @@ func harmlessDevice(p string) bool {
 	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console":
 		return true
 	}
-	return containerDevice(p)
+	return false
 }
-
-// containerDevice reports whether p is a device that only boxes get that make
-// containers.
-func containerDevice(p string) bool { return p == "/dev/net/tun" || p == "/dev/fuse" }
 
 // own wants each place to be a mount point of a file system that the host does
 // not have.
@@ -191,8 +187,9 @@ func (i *inside) own(places []Place) (Result, string) {
 	return Pass, fmt.Sprintf("%d file systems of the box", len(places))
 }
 
-// devices looks at everything in /dev.
-func (i *inside) devices(more []string) (Result, string) {
+// devices looks at everything in /dev: what is a device there is harmless or declared, or lies
+// in a declared folder.
+func (i *inside) devices(declared []string) (Result, string) {
 	if m, ok := i.covering("/dev"); !ok || m.At != "/dev" || i.ofHost(m) {
 		return Fail, "/dev is the host's"
 	}
@@ -214,7 +211,7 @@ func (i *inside) devices(more []string) (Result, string) {
 		case err != nil:
 		case fi.Mode()&fs.ModeDevice != 0:
 			n++
-			if !harmlessDevice(p) || containerDevice(p) && !slices.Contains(more, p) {
+			if !harmlessDevice(p) && !slices.ContainsFunc(declared, func(at string) bool { return paths.Below(at, p) }) {
 				bad = append(bad, p)
 			}
 		case fi.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) != 0:

@@ -151,7 +151,10 @@ func mutants(p plan.Plan) []mutant {
 	q.Env = append(slices.Clone(p.Env), "GITHUB_TOKEN=planted")
 	l := p
 	l.Landlock = nil
-	return append(out, mutant{"a variable that was not declared", "", q}, mutant{"no Landlock", "", l})
+	d := p
+	dev := slices.IndexFunc(p.Ops, func(o plan.Op) bool { return o.Kind == plan.OpDev })
+	d.Ops = slices.Insert(slices.Clone(p.Ops), dev+1, plan.Op{Kind: plan.OpDevice, Source: "/dev/fuse", Dest: "/dev/fuse"})
+	return append(out, mutant{"a variable that was not declared", "", q}, mutant{"a device that was not declared", "", d}, mutant{"no Landlock", "", l})
 }
 
 // equivalent says why the box of this test is as tight without an argument, or

@@ -156,7 +156,7 @@ func (t *Table) entryOf(i int, r *Rule, p, rest string) entry {
 	case folder:
 		return t.inMemory(i, r, p, rest)
 	case kernels:
-		return t.kernels(r, p, rest)
+		return t.kernels(i, r, p, rest)
 	}
 	source := r.source
 	if original, staged := t.s.Original(source); staged {
@@ -222,8 +222,12 @@ func deviceNodes() []string {
 	return []string{"null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "fd", "core", "pts", "ptmx", "shm", "console"}
 }
 
-// kernels is what /proc and /dev of the box have, which is about what the host's have.
-func (t *Table) kernels(r *Rule, p, rest string) entry {
+// kernels is what /proc and /dev of the box have, which is about what the host's have, and
+// the folders on the way to what is mounted there.
+func (t *Table) kernels(i int, r *Rule, p, rest string) entry {
+	if rest != "" && slices.ContainsFunc(t.Rules[i+1:], func(later Rule) bool { return paths.Inside(p, later.At) }) {
+		return entry{kind: 'd', read: true, write: r.Write, perms: 0o755}
+	}
 	first, _, below := strings.Cut(rest, "/")
 	if r.At == "/dev" && first != "" && (!slices.Contains(deviceNodes(), first) || below && first != "fd") {
 		return entry{kind: '-'}

@@ -43,6 +43,12 @@ func (t *Table) widen(a Answer, r Rule) string {
 	if r.Widen != "" || r.stated || t.s == nil && a.Access != Absent {
 		return r.Widen
 	}
+	switch { // where no mount is made
+	case paths.Below("/dev", a.Real) && !paths.Inside("/dev/shm", a.Real):
+		return profile.DevicesOf(a.Real)
+	case paths.Below("/proc", a.Real), paths.Below("/sys", a.Real):
+		return ""
+	}
 	spec := t.s.Spec
 	mode := "rw"
 	path := a.Real
