@@ -305,8 +305,8 @@ func untrusted(run *Run, path string) bool {
 			roots = append(roots, m.Source)
 		}
 	}
-	path = files.Real(path) + "/"
-	return slices.ContainsFunc(roots, func(root string) bool { return root != "" && strings.HasPrefix(path, files.Real(root)+"/") })
+	path = files.Real(path)
+	return slices.ContainsFunc(roots, func(root string) bool { return root != "" && paths.Below(files.Real(root), path) })
 }
 
 // hostProgram finds a program that only the user or root can have put there.

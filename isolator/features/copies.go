@@ -17,6 +17,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/copytree"
@@ -189,7 +190,7 @@ func mountPointsIn(rc profile.RunConfig, over profile.Mount, tree string) error 
 // between reports whether another mount lies between a mount and one in it.
 func between(rc profile.RunConfig, over, m profile.Mount) bool {
 	for _, x := range rc.Mounts {
-		if x.Dest != over.Dest && x.Dest != m.Dest && inFolder(over.Dest, x.Dest) && inFolder(x.Dest, m.Dest) {
+		if x.Dest != over.Dest && x.Dest != m.Dest && paths.Below(over.Dest, x.Dest) && paths.Below(x.Dest, m.Dest) {
 			return true
 		}
 	}

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// How often the room on the disk is looked at: one system call.
+	// diskEvery is how often the free room on the disk is looked at: one system call.
 	diskEvery = 50 * time.Millisecond
-	// How often the folders are at least, for what others free on the disk meanwhile hides
-	// what the box takes.
+	// diskLook is how often the folders themselves are counted at least: what others free
+	// on the disk meanwhile hides what the box takes.
 	diskLook = time.Second
 )
 

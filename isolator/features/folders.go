@@ -1,10 +1,6 @@
 package features
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
-
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile"
 )
@@ -30,15 +26,4 @@ func realRoots(spec profile.RunConfig) []string {
 		out = append(out, files.Real(p))
 	}
 	return out
-}
-
-// inFolder reports whether path is dir or lies below it.
-func inFolder(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
-}
-
-func exists(p string) bool {
-	_, err := os.Lstat(p)
-	return err == nil
 }

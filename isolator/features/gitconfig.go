@@ -98,7 +98,7 @@ func nothingToClean(rc profile.RunConfig, place gitconfig.Place, system string) 
 	if xdg == "" {
 		xdg = filepath.Join(place.Home, ".config")
 	}
-	return len(rc.Git.Overrides) == 0 && place.Global == "" && !slices.ContainsFunc([]string{system, filepath.Join(place.Home, ".gitconfig"), filepath.Join(xdg, "git/config")}, exists)
+	return len(rc.Git.Overrides) == 0 && place.Global == "" && !slices.ContainsFunc([]string{system, filepath.Join(place.Home, ".gitconfig"), filepath.Join(xdg, "git/config")}, files.Exists)
 }
 
 // gitPolicy says what of git's settings a box has, but for the overrides of [git].

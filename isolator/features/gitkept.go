@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/stage"
@@ -95,7 +96,7 @@ func recoverGit(c *caller.Caller) {
 		if !r.IsDir() {
 			continue
 		}
-		left, err := git.Recover(ctx, dir, git.Crossing{Gitlink: mayEnter(nil)}, func(copy string) bool { return exists(copy + gitWaits) })
+		left, err := git.Recover(ctx, dir, git.Crossing{Gitlink: mayEnter(nil)}, func(copy string) bool { return files.Exists(copy + gitWaits) })
 		if err != nil {
 			c.Warn("the git directories of run %s: %v", r.Name(), err)
 		}

@@ -27,8 +27,8 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// How much there may be of a working folder that is kept: each entry is a mount, and each
-// kept file is read whole.
+// Bounds of a working folder that is kept: each entry is a mount, and each kept file is
+// read whole.
 const (
 	mostEntries = 1000
 	maxKept     = 64 << 20
@@ -105,12 +105,12 @@ func (k *keepOf) make(run *Run) error {
 	if run.Spec.WorkdirMode != profile.Keep {
 		return nil
 	}
-	at, err := unix.Open(run.Spec.Workdir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(run.Spec.Workdir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return k.refuse("the working folder: %v", err)
 	}
-	run.Undo(func() { _ = unix.Close(at) })
-	k.back = fmt.Sprintf("/proc/self/fd/%d", at)
+	run.Undo(func() { _ = unix.Close(fd) })
+	k.back = fmt.Sprintf("/proc/self/fd/%d", fd)
 	disk, err := run.Folder.Disk()
 	if err != nil {
 		return k.refuse("the folder of the run: %v", err)
@@ -239,8 +239,8 @@ func (k *keepOf) putFile(name string, before []byte, copied bool) error {
 // putFolder moves a folder that the run has made to the working folder.
 func (k *keepOf) putFolder(name string) error {
 	from, at := filepath.Join(k.folder, name), filepath.Join(k.back, name)
-	if exists(at) {
-		return errors.New("there is one by now")
+	if files.Exists(at) {
+		return errors.New("a folder of that name was made outside of the box meanwhile")
 	}
 	err := os.Rename(from, at)
 	if !errors.Is(err, syscall.EXDEV) {
@@ -250,5 +250,8 @@ func (k *keepOf) putFolder(name string) error {
 	if _, err := copytree.Copy(context.Background(), from, temp, copytree.Options{}); err != nil {
 		return errors.Join(err, copytree.Remove(temp))
 	}
-	return os.Rename(temp, at)
+	if err := os.Rename(temp, at); err != nil {
+		return errors.Join(err, copytree.Remove(temp))
+	}
+	return nil
 }

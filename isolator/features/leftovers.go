@@ -19,7 +19,8 @@ import (
 	"github.com/enr/inner/isolator/stage"
 )
 
-// Most folders that are noted one by one for a run that is killed: the note costs each start.
+// maxNoted is how many folders are noted one by one for the case that the run is killed: the
+// note costs each start.
 const maxNoted = 200
 
 // leftoversOf are what a run may have left: what the host would obey is switched off.
@@ -126,7 +127,7 @@ func Hold(c *caller.Caller, s repos.Search) []string {
 		c.Warn("not searched for what git and other tools would obey, for lack of time: %s", someFolders(c, found.Unseen))
 	}
 	if err != nil {
-		c.Warn("not everything that the run left could be inspected: check %s yourself before you use git or an editor there: %v", c.Short(s.Roots[0]), err)
+		c.Warn("not everything that the run left could be inspected: check %s yourself before you use git or an editor there: %v", someFolders(c, s.Roots), err)
 	}
 	return aside
 }

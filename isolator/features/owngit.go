@@ -14,7 +14,6 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
-
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
@@ -118,9 +117,9 @@ func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, 
 	for _, root := range roots {
 		switch r, err := git.Find(root); {
 		case err != nil: // in none
-		case isZone(rc, root) && !slices.ContainsFunc(roots, func(in string) bool { return inFolder(in, r.Top) }):
+		case isZone(rc, root) && !slices.ContainsFunc(roots, func(in string) bool { return paths.Below(in, r.Top) }):
 			// The work tree is not the box's to write, and so are commits not its to make.
-		case slices.ContainsFunc(roots, func(in string) bool { return inFolder(in, r.Top) }) || seesTop(c.Home, rc, r.Top):
+		case slices.ContainsFunc(roots, func(in string) bool { return paths.Below(in, r.Top) }) || seesTop(c.Home, rc, r.Top):
 			add(r)
 		case rc.GitDir == "own":
 			line("the box does not have the repository of %s: it sees a part of the files only", c.Short(r.Top))
@@ -136,7 +135,7 @@ func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, 
 	}
 	for _, r := range b.found {
 		if r.Reason == "" && program != "" && !b.own(r.Common) {
-			b.repos = slices.DeleteFunc(b.repos, func(x *git.Repo) bool { return inFolder(r.Common, x.Common) })
+			b.repos = slices.DeleteFunc(b.repos, func(x *git.Repo) bool { return paths.Below(r.Common, x.Common) })
 			b.repos = append(b.repos, r)
 		}
 	}
@@ -167,7 +166,7 @@ func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, 
 
 // own reports whether a path is in a git directory that the box has its own in the place of.
 func (b *boxGits) own(p string) bool {
-	return slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return inFolder(x.Common, p) })
+	return slices.ContainsFunc(b.repos, func(x *git.Repo) bool { return paths.Below(x.Common, p) })
 }
 
 // stay puts into the plan what of repositories stays as it is: those that are not staged, and
@@ -195,7 +194,7 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) erro
 		for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {
 			info := host.Look(way)
 			s.GitLinks = append(s.GitLinks, info.Hops...)
-			in := func(root string) bool { return inFolder(root, info.Real) }
+			in := func(root string) bool { return paths.Below(root, info.Real) }
 			switch {
 			case b.own(info.Real):
 				continue
@@ -207,7 +206,7 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) erro
 			}
 			add(info.Real, info)
 			for _, root := range roots {
-				if inFolder(info.Real, root) { // the working folder of a bare one, or a part of it
+				if paths.Below(info.Real, root) { // the working folder of a bare one, or a part of it
 					add(root, host.Look(root))
 				}
 			}
@@ -226,11 +225,11 @@ func gitProgram(run *Run) string {
 // seesTop reports whether the box sees a folder above its working folder.
 func seesTop(home string, rc profile.RunConfig, top string) bool {
 	if slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool {
-		return m.Mode != profile.Tmpfs && m.Mode != profile.SafeRW && inFolder(files.Real(m.Source), top) && m.Source == m.Dest
+		return m.Mode != profile.Tmpfs && m.Mode != profile.SafeRW && paths.Below(files.Real(m.Source), top) && m.Source == m.Dest
 	}) {
 		return true
 	}
-	return rc.Base != "minimal" && !(rc.HidesHome() && inFolder(files.Real(home), top)) && !inFolder("/tmp", top) && !inFolder("/var/tmp", top)
+	return rc.Base != "minimal" && !(rc.HidesHome() && paths.Below(files.Real(home), top)) && !paths.Below("/tmp", top) && !paths.Below("/var/tmp", top)
 }
 
 // show puts mounts into a plan that is printed.

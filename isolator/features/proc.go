@@ -46,7 +46,7 @@ func knownProc(run *Run) error {
 	case procfs.Unsafe:
 		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: proc = \"bind\": the host's /proc gives away %s", rc.Name, why), Hint: `set proc = "auto" under [sandbox]`}
 	default:
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: proc = \"bind\": whether that is safe could not be found out: %s", rc.Name, why), Hint: "try again"}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: proc = \"bind\": inner could not find out whether that is safe: %s", rc.Name, why), Hint: "try again"}
 	}
 }
 

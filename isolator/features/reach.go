@@ -361,7 +361,7 @@ func endpointOf(address string) (host string, port uint16, err error) {
 	case u.Scheme == "http":
 		return u.Hostname(), 80, nil
 	}
-	return "", 0, errors.New("it is not one of http")
+	return "", 0, errors.New("its scheme is neither http nor https")
 }
 
 // ReachLines says what is behind the words of a profile about the network, for

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
@@ -54,13 +55,10 @@ func tellReach(run *Run) error {
 // certificates sets a variable that names a file of certificates. Where the box
 // would not see the file, it gets a copy.
 func certificates(run *Run, variable, file string) error {
-	seen := true
-	for _, dir := range []string{run.Home, "/tmp", "/var/tmp", "/run"} {
-		if paths.Below(dir, file) || paths.Below(files.Real(dir), files.Real(file)) {
-			seen = false
-		}
-	}
-	if !seen {
+	hidden := slices.ContainsFunc([]string{run.Home, "/tmp", "/var/tmp", "/run"}, func(dir string) bool {
+		return paths.Below(dir, file) || paths.Below(files.Real(dir), files.Real(file))
+	})
+	if hidden {
 		data, err := files.Read(file, files.NoLinks, 4<<20)
 		if err == nil && (!bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) || bytes.Contains(data, []byte("PRIVATE KEY"))) {
 			err = errors.New("it is not a file of certificates")

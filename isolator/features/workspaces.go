@@ -9,6 +9,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
 )
@@ -41,13 +42,13 @@ func workspacesOf(run *Run) ([]stage.Workspace, error) {
 		if !m.Workspace {
 			continue
 		}
-		if !inFolder(rc.WorkspacesDir, m.Dest) {
+		if !paths.Below(rc.WorkspacesDir, m.Dest) {
 			return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: mounts.%q: dest %q leads out of workspaces_path %q", rc.Name, m.Written, m.Dest, rc.WorkspacesDir)}
 		}
 		fi, err := os.Stat(m.Source)
 		places = append(places, stage.Workspace{Path: m.Dest, File: m.Mode != profile.Tmpfs && err == nil && !fi.IsDir()})
 	}
-	if rc.WorkspaceWorkdir && len(places) == 0 && inFolder(rc.WorkspacesDir, rc.Workdir) {
+	if rc.WorkspaceWorkdir && len(places) == 0 && paths.Below(rc.WorkspacesDir, rc.Workdir) {
 		places = append(places, stage.Workspace{Path: rc.Workdir}) // there already: to be locked
 	}
 	if len(places) == 0 {
@@ -61,7 +62,7 @@ func workspacesOf(run *Run) ([]stage.Workspace, error) {
 // inner's own folder no box can write.
 func notForBox(rc profile.RunConfig, innerHome string) error {
 	root := files.Real(rc.WorkspacesDir)
-	if inFolder(files.Real(innerHome), root) {
+	if paths.Below(files.Real(innerHome), root) {
 		return nil
 	}
 	var writable []string
@@ -74,7 +75,7 @@ func notForBox(rc profile.RunConfig, innerHome string) error {
 		}
 	}
 	for _, w := range writable {
-		if inFolder(files.Real(w), root) {
+		if paths.Below(files.Real(w), root) {
 			return &fault.Refusal{
 				Code: 125, Msg: fmt.Sprintf("profile %q: workspaces_path %q lies in %q, which the box can write", rc.Name, rc.WorkspacesDir, w),
 				Hint: `workspaces_path = "~/.inner/workspaces"`,

@@ -46,7 +46,7 @@ func missing() Feature {
 		Name: "missing sources", Keys: []string{"mounts.missing"},
 		Before: func(run *Run) error {
 			for _, m := range run.Spec.Mounts {
-				if !m.Create || exists(m.Source) {
+				if !m.Create || files.Exists(m.Source) {
 					continue
 				}
 				if err := makeBelow(run.Homes(), m.Source); err != nil {

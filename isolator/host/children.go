@@ -14,13 +14,8 @@ func Children(dir string) ([]Child, error) {
 	}
 	var out []Child
 	for _, e := range list {
-		c := Child{Name: e.Name(), Kind: Other}
-		switch {
-		case e.IsDir():
-			c.Kind = Dir
-		case e.Type().IsRegular():
-			c.Kind = File
-		case e.Type()&fs.ModeSymlink != 0:
+		c := Child{Name: e.Name(), Kind: kindOf(e.Type())}
+		if e.Type()&fs.ModeSymlink != 0 {
 			if c.Target, err = os.Readlink(filepath.Join(dir, c.Name)); err != nil {
 				return nil, err
 			}

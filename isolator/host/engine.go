@@ -133,11 +133,13 @@ func (e *Engine) docker(info []byte) error {
 	if len(i.ServerErrors) > 0 {
 		return errors.New(i.ServerErrors[0])
 	}
-	e.Users = slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return strings.Contains(o, "name=userns") })
-	if slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return strings.Contains(o, "name=rootless") }) {
-		return errors.New("without root it gives the user of a box another id than yours")
+	has := func(name string) bool {
+		return slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return strings.Contains(o, "name="+name) })
 	}
-	if e.Users {
+	switch {
+	case has("rootless"):
+		return errors.New("without root it gives the user of a box another id than yours")
+	case has("userns"):
 		return errors.New("with users of its own (userns-remap) it gives the user of a box another id than yours")
 	}
 	e.Why = "control groups of version " + i.CgroupVersion

@@ -1,10 +1,6 @@
 package host
 
-import (
-	"io/fs"
-	"os"
-	"path/filepath"
-)
+import "path/filepath"
 
 // manyFiles is how many files of one folder make it worth listing.
 const manyFiles = 12
@@ -22,23 +18,11 @@ func (l looker) fullFolders(paths map[string]Path) map[string][]Child {
 		if n < manyFiles {
 			continue
 		}
-		if out == nil {
-			out = map[string][]Child{}
-		}
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			c := Child{Name: e.Name(), Kind: kindOf(e.Type())}
-			if e.Type()&fs.ModeSymlink != 0 {
-				target, err := os.Readlink(filepath.Join(dir, e.Name()))
-				if err != nil {
-					continue
-				}
-				c.Kind, c.Target = Link, target
+		if list, err := Children(dir); err == nil {
+			if out == nil {
+				out = map[string][]Child{}
 			}
-			out[dir] = append(out[dir], c)
+			out[dir] = list
 		}
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitignore"
 )
@@ -191,9 +192,12 @@ func (l looker) hide(patterns, first []string) (*Hide, map[string][]string) {
 	if err == nil {
 		names, err = h.otherNames(out.Paths, first)
 	}
+	if err != nil {
+		out.Why = err.Error()
+	}
 	var f *fault
 	if errors.As(err, &f) {
-		out.Why, out.Hint = f.why, f.hint
+		out.Hint = f.hint
 	}
 	return out, names
 }
@@ -276,7 +280,7 @@ func (h *hider) otherNames(paths, first []string) (map[string][]string, error) {
 			slices.Sort(names)
 			return nil, &fault{
 				fmt.Sprintf("%s has other names (hard links), and the search for them was not finished", names[0]),
-				fmt.Sprintf("cp -p %[1]s %[1]s.new && mv %[1]s.new %[1]s makes it a file of its own", names[0]),
+				fmt.Sprintf("cp -p %[1]s %[2]s && mv %[2]s %[1]s makes it a file of its own", quote.POSIX(names[0]), quote.POSIX(names[0]+".new")),
 			}
 		}
 		if open == 0 {

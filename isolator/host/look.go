@@ -19,7 +19,7 @@ type looker struct {
 	dirs  map[string]Path
 	names map[string]*listing        // what a folder holds, by its path
 	meant map[string][]found         // the folders a pattern means, see globDir
-	held  map[string]map[string]bool // the same, in lower case, of folders that were read whole
+	held  map[string]map[string]bool // what the folders hold that were read whole, in lower case
 }
 
 func newLooker() looker {
@@ -49,8 +49,8 @@ func split(p string) (dir, base string) {
 	return p[:max(i, 1)], p[i+1:]
 }
 
-// many is how many paths of one folder make reading it cheaper than asking for
-// each.
+// many is how many paths of one folder make reading the folder cheaper than asking for
+// each path.
 const many = 8
 
 // listFull reads the folders of which many paths are asked.

@@ -12,8 +12,8 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// How many paths that a tool outside obeys are kept unwritable: each is a mount, and
-// costs every start. The nearest count; the others are looked at when the run ends.
+// maxObeyed is how many paths that a tool outside obeys are kept unwritable: each is a
+// mount, and costs every start. The nearest count; the others are looked at when the run ends.
 const maxObeyed = 64
 
 // maxLinking is how many folders of a folder that a tool obeys are looked through for links.
