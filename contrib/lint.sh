@@ -47,7 +47,7 @@ bans() {
 	ban 'a shell between us and a program quotes nothing' 'exec\.Command\("(/bin/)?(ba)?sh", "-c"'
 	ban 'an init function is work nobody asked for' '^func init\(\)'
 	ban 'a panic is not an answer to input' '\bpanic\('
-	ban 'printing is the business of cmd/inner/output.go' '\bfmt\.Print(f|ln)?\(|\bprintln\(|\blog\.(Print|Fatal|Panic)' cmd profile isolator shims hooks
+	ban 'only the outputs of package internal/tell print' '\bfmt\.Print(f|ln)?\(|\bprintln\(|\blog\.(Print|Fatal|Panic)' cmd profile isolator shims hooks internal completions
 	ban 'the repository has no notes to self' '\b(TODO|FIXME|XXX)\b'
 	# Nothing generated has an env shebang: a shim called bash would call itself.
 	hits=$(grep -rnE -e '^#! ?/usr/bin/env' --exclude-dir=.git --exclude-dir=bin --exclude='*_test.go' --exclude='*.txtar' --exclude='*.md' .)

@@ -171,7 +171,7 @@ apt() {
 
 if [ ${#missing[@]} -gt 0 ]; then
 	have apt-get || die "this machine has no apt-get; install these yourself (names as in Debian): ${missing[*]}"
-	can_root || die "missing: ${missing[*]}; installing them needs root, and there is no sudo to be had here" \
+	can_root || die "missing: ${missing[*]}; installing them needs root, and sudo is unavailable" \
 		"sudo apt-get install --no-install-recommends ${missing[*]}"
 	sudo=''
 	[ "$(id -u)" -eq 0 ] || sudo='sudo '

@@ -5,6 +5,8 @@ package main
 import (
 	"bytes"
 	"cmp"
+	_ "embed" // opencode.js
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,25 +60,21 @@ func (a *app) agentFiles(agent string, f toolFlags) (agentFiles, error) {
 	}, err
 }
 
-// pluginText asks inner before each tool of opencode. What it throws blocks the call.
+// opencodePlugin asks inner before each tool of opencode. What it throws blocks the call.
+//
+//go:embed opencode.js
+var opencodePlugin string
+
+// pluginText is the plugin with the call of inner in it.
 func (a *app) pluginText(f toolFlags) string {
 	words := append([]string{"agent", "hook", "opencode", "--files"}, f.words()...)
-	for i, w := range words {
-		words[i] = fmt.Sprintf("%q", w)
-	}
-	return `// Made by inner agent install: asks inner before each tool.
-import { spawnSync } from "node:child_process"
-export const inner = async ({ directory }) => ({
-  "tool.execute.before": async (input, output) => {
-    const call = { tool: input.tool, sessionID: input.sessionID, args: output.args ?? {}, directory }
-    const r = spawnSync(` + fmt.Sprintf("%q", a.Self()) + `, [` + strings.Join(words, ", ") + `], { input: JSON.stringify(call), encoding: "utf8" })
-    if (r.error || r.status !== 0) throw new Error("inner: " + (r.error?.message ?? r.stderr))
-    const answer = JSON.parse(r.stdout)
-    if (answer.deny) throw new Error(answer.deny)
-    if (answer.args) Object.assign(output.args, answer.args)
-  },
-})
-`
+	return strings.NewReplacer("@inner@", scriptValue(a.Self()), "@words@", scriptValue(words)).Replace(opencodePlugin)
+}
+
+// scriptValue is a text or a list of texts as a value of JavaScript.
+func scriptValue(v any) string {
+	text, _ := json.Marshal(v) // texts always have a form in JSON
+	return string(text)
 }
 
 func (a *app) cmdAgentInstall() *cobra.Command {
@@ -258,7 +256,7 @@ func (a *app) agentState(agent string) agentState {
 	hook := state.Hook != "" && strings.HasPrefix(state.Hook, quote.POSIX(a.Self())+" ") && !bytes.Contains(text, []byte("disableAllHooks")) && !bytes.Contains(text, []byte("hooksConfig"))
 	if it.plugin != "" {
 		own, err := readSettings(it.plugin)
-		hook = err == nil && bytes.Contains(own, []byte(fmt.Sprintf("spawnSync(%q,", a.Self())))
+		hook = err == nil && bytes.Contains(own, []byte("spawnSync("+scriptValue(a.Self())+","))
 	}
 	if agent == "codex" && hook {
 		config, err := readSettings(filepath.Join(filepath.Dir(it.file), "config.toml"))

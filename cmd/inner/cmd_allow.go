@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -432,30 +433,25 @@ func (a *app) forgetGone(t target) error {
 }
 
 // printChange prints what became wider or narrower, or that nothing did.
-func (a *app) printChange(wider, narrower []profile.Grant) {
-	for _, g := range wider {
-		fmt.Fprintf(a.stderr, "  %s %s\n", tell.Paint(a.stderr, "31", "wider:   "), printable(settings.ChangeText(g, true)))
-	}
-	for _, g := range narrower {
-		fmt.Fprintf(a.stderr, "  %s %s\n", tell.Paint(a.stderr, "32", "narrower:"), printable(settings.ChangeText(g, false)))
+func (a *app) printChange(indent string, wider, narrower []profile.Grant) {
+	for _, line := range changeLines(a.stderr, wider, narrower) {
+		fmt.Fprintln(a.stderr, indent+line)
 	}
 	if len(wider)+len(narrower) == 0 {
-		fmt.Fprintln(a.stderr, "  nothing in what it grants")
+		fmt.Fprintln(a.stderr, indent+"nothing in what it grants")
 	}
 }
 
-func (a *app) explainCapabilities(rc profile.RunConfig) {
-	list, err := features.Capabilities(a.Settings, &rc)
-	if err != nil {
-		a.Fail(err)
-		return
+// changeLines are a line for each grant that became wider or narrower, in colour where w may
+// get it.
+func changeLines(w io.Writer, wider, narrower []profile.Grant) (lines []string) {
+	for _, g := range wider {
+		lines = append(lines, tell.Paint(w, "31", "wider:   ")+" "+printable(settings.ChangeText(g, true)))
 	}
-	for _, c := range list {
-		fmt.Fprintf(a.stdout, "\n# ── capability: %s ───\n", c.Name)
-		for _, line := range c.Explain(a.Home) {
-			fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
-		}
+	for _, g := range narrower {
+		lines = append(lines, tell.Paint(w, "32", "narrower:")+" "+printable(settings.ChangeText(g, false)))
 	}
+	return lines
 }
 
 // ask puts a question on the terminal; without one, --yes is wanted.

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/enr/inner/internal/tell"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"
 )
@@ -31,11 +29,8 @@ func (a *app) cmdProfileDiff() *cobra.Command {
 					return err
 				}
 			} else {
-				for _, g := range wider {
-					fmt.Fprintf(a.stdout, "%s %s\n", tell.Paint(a.stdout, "31", "wider:   "), printable(settings.ChangeText(g, true)))
-				}
-				for _, g := range narrower {
-					fmt.Fprintf(a.stdout, "%s %s\n", tell.Paint(a.stdout, "32", "narrower:"), printable(settings.ChangeText(g, false)))
+				for _, line := range changeLines(a.stdout, wider, narrower) {
+					fmt.Fprintln(a.stdout, line)
 				}
 			}
 			if len(wider)+len(narrower) > 0 {

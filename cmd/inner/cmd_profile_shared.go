@@ -18,11 +18,9 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/sshsig"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/handover"
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/shared"
 )
@@ -226,15 +224,7 @@ func (a *app) showDifference(at found, old, file profile.File) error {
 	if q, err := at.loader.LoadBytes(old, profile.Global); err == nil && nowErr == nil {
 		if before, _, err := a.resolveHere(at, q); err == nil {
 			wider, narrower := profile.DiffGrants(profile.Grants(before), profile.Grants(now))
-			for _, g := range wider {
-				fmt.Fprintf(a.stderr, "%s %s\n", tell.Paint(a.stderr, "31", "wider:   "), printable(settings.ChangeText(g, true)))
-			}
-			for _, g := range narrower {
-				fmt.Fprintf(a.stderr, "%s %s\n", tell.Paint(a.stderr, "32", "narrower:"), printable(settings.ChangeText(g, false)))
-			}
-			if len(wider)+len(narrower) == 0 {
-				fmt.Fprintln(a.stderr, "nothing in what it grants")
-			}
+			a.printChange("", wider, narrower)
 		}
 	}
 	for _, l := range lineDifference(string(old.Data), string(file.Data)) {

@@ -93,6 +93,21 @@ func (a *app) explainNetwork(p *profile.Profile, c profile.Context, rc profile.R
 	}
 }
 
+// explainCapabilities says what each capability puts into the box.
+func (a *app) explainCapabilities(rc profile.RunConfig) {
+	list, err := features.Capabilities(a.Settings, &rc)
+	if err != nil {
+		a.Fail(err)
+		return
+	}
+	for _, c := range list {
+		fmt.Fprintf(a.stdout, "\n# ── capability: %s ───\n", c.Name)
+		for _, line := range c.Explain(a.Home) {
+			fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
+		}
+	}
+}
+
 // written names the files that values come from, each with the first line.
 func (a *app) written(list []profile.Origin) string {
 	var files, places []string

@@ -98,5 +98,6 @@ func (a *app) showReset(name string) {
 	if err != nil {
 		return
 	}
-	a.printChange(profile.DiffGrants(profile.Grants(was), profile.Grants(will)))
+	wider, narrower := profile.DiffGrants(profile.Grants(was), profile.Grants(will))
+	a.printChange("  ", wider, narrower)
 }

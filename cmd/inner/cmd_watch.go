@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -99,7 +101,7 @@ func (a *app) snapshot(pl settings.Place) map[string]watched {
 	return out
 }
 
-// printWatched prints what is new, gone, broken, wider or narrower.
+// printWatched prints what is new, gone, broken, wider or narrower, in the order of the paths.
 func (a *app) printWatched(old, now map[string]watched) (changed bool) {
 	stamp := time.Now().Format("15:04:05")
 	report := func(path, format string, args ...any) {
@@ -107,12 +109,13 @@ func (a *app) printWatched(old, now map[string]watched) (changed bool) {
 		name := strings.TrimSuffix(filepath.Base(path), ".toml")
 		fmt.Fprintf(a.stderr, "%s %s: %s\n", stamp, printable(name), printable(fmt.Sprintf(format, args...)))
 	}
-	for path := range old {
+	for _, path := range slices.Sorted(maps.Keys(old)) {
 		if _, ok := now[path]; !ok {
 			report(path, "gone")
 		}
 	}
-	for path, w := range now {
+	for _, path := range slices.Sorted(maps.Keys(now)) {
+		w := now[path]
 		before, known := old[path]
 		switch {
 		case known && before.digest == w.digest && before.err == w.err:
@@ -136,7 +139,7 @@ func (a *app) printWatched(old, now map[string]watched) (changed bool) {
 		default:
 			wider, narrower := profile.DiffGrants(before.grants, w.grants)
 			report(path, "changed, valid; type: inner allow")
-			a.printChange(wider, narrower)
+			a.printChange("  ", wider, narrower)
 		}
 	}
 	return changed

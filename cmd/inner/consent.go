@@ -376,11 +376,8 @@ func (t *consent) changed(list []candidate) {
 	for _, c := range list {
 		wider, narrower := profile.DiffGrants(c.old, c.grants)
 		var b strings.Builder
-		for _, g := range narrower {
-			fmt.Fprintf(&b, "  %s %s\n", tell.Paint(t.app.stderr, "32", "narrower:"), printable(settings.ChangeText(g, false)))
-		}
-		for _, g := range wider {
-			fmt.Fprintf(&b, "  %s %s\n", tell.Paint(t.app.stderr, "31", "wider:   "), printable(settings.ChangeText(g, true)))
+		for _, text := range slices.Concat(changeLines(t.app.stderr, nil, narrower), changeLines(t.app.stderr, wider, nil)) {
+			b.WriteString("  " + text + "\n")
 		}
 		if len(wider)+len(narrower) == 0 {
 			b.WriteString("  nothing in what it grants\n")

@@ -14,7 +14,7 @@ for f in "$work"/profiles/*.toml "$work"/features/*.toml; do
 	profiles+=("${f%.toml}")
 done
 
-# case NAME COMMAND...: what it prints and its exit code, without what differs from run to run.
+# case_ NAME COMMAND...: what it prints, and its exit code.
 case_() {
 	local name=$1 code=0
 	shift

@@ -128,6 +128,6 @@ run log-show inner log show --json
 run audit inner audit --json
 run audit-verify inner audit verify --json
 run status inner status --json
-run clean inner log clean --all
+run clean inner log clean --yes
 run uninstall inner uninstall --yes
 touch "$out/done"

@@ -94,7 +94,7 @@ func (g guard) check(root string) error {
 		return fmt.Errorf("%s is a test; a guard is part of the product", g.File)
 	}
 	if fi, err := os.Stat(filepath.Join(root, g.Pkg)); err != nil || !fi.IsDir() || !strings.HasPrefix(g.Pkg, "./") {
-		return fmt.Errorf("pkg: %q is no folder of the tree", g.Pkg)
+		return fmt.Errorf("pkg: %q is not a folder of the tree", g.Pkg)
 	}
 	text, err := os.ReadFile(filepath.Join(root, g.File))
 	if err != nil {
