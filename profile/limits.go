@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,20 +18,31 @@ type Limits struct{ Memory, CPU, Pids, Files, FileSize, Disk string }
 // Any reports whether a limit is asked for.
 func (l Limits) Any() bool { return l != Limits{} }
 
+// limitNames are the keys of the limits, in the order of the manual; each list of fields
+// below has this order.
+func limitNames() []string {
+	return []string{"memory", "cpu", "pids", "files", "file_size", "disk"}
+}
+
+func (l *Limits) fields() []*string {
+	return []*string{&l.Memory, &l.CPU, &l.Pids, &l.Files, &l.FileSize, &l.Disk}
+}
+
 // Or returns the limits with those that are not set taken from rest.
 func (l Limits) Or(rest Limits) Limits {
-	return Limits{
-		Memory: cmp.Or(l.Memory, rest.Memory), CPU: cmp.Or(l.CPU, rest.CPU), Pids: cmp.Or(l.Pids, rest.Pids),
-		Files: cmp.Or(l.Files, rest.Files), FileSize: cmp.Or(l.FileSize, rest.FileSize), Disk: cmp.Or(l.Disk, rest.Disk),
+	for i, other := range rest.fields() {
+		mine := l.fields()[i]
+		*mine = cmp.Or(*mine, *other)
 	}
+	return l
 }
 
 // Rows are the limits that are set, by their keys, in the order of the manual.
 func (l Limits) Rows() []KV {
 	var out []KV
-	for _, kv := range []KV{{"memory", l.Memory}, {"cpu", l.CPU}, {"pids", l.Pids}, {"files", l.Files}, {"file_size", l.FileSize}, {"disk", l.Disk}} {
-		if kv.Value != "" {
-			out = append(out, kv)
+	for i, value := range l.fields() {
+		if *value != "" {
+			out = append(out, KV{limitNames()[i], *value})
 		}
 	}
 	return out
@@ -53,68 +65,71 @@ type LimitField struct {
 	Number strict.Number
 }
 
+func (l *LimitsTable) fields() []*strict.Number {
+	return []*strict.Number{&l.Memory, &l.CPU, &l.Pids, &l.Files, &l.FileSize, &l.Disk}
+}
+
 // Fields are all limits of the table, in the order of the manual.
 func (l LimitsTable) Fields() []LimitField {
-	return []LimitField{{"memory", l.Memory}, {"cpu", l.CPU}, {"pids", l.Pids}, {"files", l.Files}, {"file_size", l.FileSize}, {"disk", l.Disk}}
+	var out []LimitField
+	for i, number := range l.fields() {
+		out = append(out, LimitField{limitNames()[i], *number})
+	}
+	return out
 }
 
 // field is a limit by its name in the language.
 func (l *Limits) field(name string) *string {
-	return map[string]*string{"memory": &l.Memory, "cpu": &l.CPU, "pids": &l.Pids, "files": &l.Files, "file_size": &l.FileSize, "disk": &l.Disk}[name]
+	return l.fields()[slices.Index(limitNames(), name)]
 }
 
 // fewestFiles is what inner's supervisor needs to start a program at all, with
 // some to spare.
 const fewestFiles = 16
 
-// Check returns the faults of a table of limits; key is the name of the table.
-func (l LimitsTable) Check(key string) []strict.Problem {
-	var v validator
+// Check notes the faults of a table of limits; key is the name of the table.
+func (l LimitsTable) Check(key string, problems *strict.Problems) {
 	size := func(n strict.Number, name string) {
 		if _, ok := Bytes(string(n.V)); n.Set && !ok {
-			v.add(n.At, key+"."+name, fmt.Sprintf("%q is not a size", n.V), `write it like "512M" or "2G"`)
+			problems.Add(n.At, key+"."+name, fmt.Sprintf("%q is not a size", n.V), `write it like "512M" or "2G"`)
 		}
 	}
 	count := func(n strict.Number, name string, least uint64) {
 		switch i, err := strconv.ParseUint(string(n.V), 10, 31); {
 		case !n.Set:
 		case err != nil || i == 0:
-			v.add(n.At, key+"."+name, fmt.Sprintf("%q is not a number above 0", n.V), "")
+			problems.Add(n.At, key+"."+name, fmt.Sprintf("%q is not a number above 0", n.V), "")
 		case i < least:
-			v.add(n.At, key+"."+name, fmt.Sprintf("%q is too few to start a program with", n.V), fmt.Sprintf("%d or more", least))
+			problems.Add(n.At, key+"."+name, fmt.Sprintf("%q is too few to start a program with", n.V), fmt.Sprintf("%d or more", least))
 		}
 	}
 	size(l.Memory, "memory")
 	if c := l.CPU; c.Set {
 		if _, ok := Processors(string(c.V)); !ok {
-			v.add(c.At, key+".cpu", fmt.Sprintf("%q is not an amount of CPU", c.V), `write it like "150%" or "1.5"`)
+			problems.Add(c.At, key+".cpu", fmt.Sprintf("%q is not an amount of CPU", c.V), `write it like "150%" or "1.5"`)
 		}
 	}
 	count(l.Pids, "pids", 1)
 	count(l.Files, "files", fewestFiles)
 	size(l.FileSize, "file_size")
 	size(l.Disk, "disk")
-	return v.problems
 }
 
 // Limits returns the limits as plain text.
 func (l LimitsTable) Limits() Limits {
-	return Limits{
-		Memory: string(l.Memory.V), CPU: string(l.CPU.V), Pids: string(l.Pids.V),
-		Files: string(l.Files.V), FileSize: string(l.FileSize.V), Disk: string(l.Disk.V),
+	var out Limits
+	for i, number := range l.fields() {
+		*out.fields()[i] = string(number.V)
 	}
+	return out
 }
 
 // CheckFlags says what is wrong with limits that are the values of --limit-*.
-func (l Limits) CheckFlags() error {
-	if faults := l.faults(); len(faults) > 0 {
-		return strict.Problems(faults)
-	}
-	return nil
-}
+func (l Limits) CheckFlags() error { return l.faults().Err() }
 
-func (l Limits) faults() []strict.Problem {
-	faults := l.table().Check("--limit")
+func (l Limits) faults() strict.Problems {
+	var faults strict.Problems
+	l.table().Check("--limit", &faults)
 	for i := range faults {
 		faults[i].Key = strings.NewReplacer(".", "-", "_", "-").Replace(faults[i].Key)
 	}
@@ -123,11 +138,11 @@ func (l Limits) faults() []strict.Problem {
 
 // table is the inverse of LimitsTable.Limits.
 func (l Limits) table() LimitsTable {
-	number := func(s string) strict.Number { return strict.Number{V: strict.Scalar(s), Set: s != ""} }
-	return LimitsTable{
-		Memory: number(l.Memory), CPU: number(l.CPU), Pids: number(l.Pids),
-		Files: number(l.Files), FileSize: number(l.FileSize), Disk: number(l.Disk),
+	var out LimitsTable
+	for i, value := range l.fields() {
+		*out.fields()[i] = strict.Number{V: strict.Scalar(*value), Set: *value != ""}
 	}
+	return out
 }
 
 // Bytes reads a size: 1024, 512M, 1.5G, 2GiB, 100KB. K is 1024 in each

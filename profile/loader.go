@@ -153,45 +153,9 @@ func (l *Loader) read(path string) (File, error) {
 
 func (l *Loader) load(path string, scope Scope, read func(string) (File, error)) (*Profile, error) {
 	p := &Profile{Name: stem(path), Path: path, Scope: scope}
-	var chain []*source // the profile first
-	var at strict.Pos   // where the current file was asked for
-	var problems strict.Problems
-	var seen []fs.FileInfo // only asked for when there is a chain
-	for next := path; next != ""; {
-		if len(chain) > 0 {
-			if len(chain) == 1 {
-				seen = append(seen, identity(path))
-			}
-			self := identity(next)
-			if first := slices.IndexFunc(seen, func(fi fs.FileInfo) bool { return os.SameFile(fi, self) }); first >= 0 {
-				problems = append(problems, extendsProblem(at, fmt.Sprintf("%q extends itself: %s", next, cycle(p.Files[first:]))))
-				break
-			}
-			seen = append(seen, self)
-		}
-		if len(chain) > maxChain {
-			problems = append(problems, extendsProblem(at, fmt.Sprintf("%q builds on more than %d files", path, maxChain)))
-			break
-		}
-		file, err := read(next)
-		if err != nil {
-			if len(chain) == 0 {
-				return nil, err
-			}
-			problems = append(problems, extendsProblem(at, err.Error()))
-			break
-		}
-		src, faults := parse(file, l.Declared)
-		problems = append(problems, faults...)
-		p.Files, chain = append(p.Files, file), append(chain, src)
-		at = src.Extends.At
-		if scope == Remote && len(chain) == 1 && strings.ContainsAny(src.Extends.V, "/~") {
-			problems = append(problems, extendsProblem(at, fmt.Sprintf("%q is a file: a remote profile extends only profiles of your own, by name", src.Extends.V)))
-			break
-		}
-		if next, err = l.base(src.Extends.V, next); err != nil {
-			problems = append(problems, extendsProblem(at, err.Error()))
-		}
+	chain, problems, err := l.chain(p, read)
+	if err != nil {
+		return nil, err
 	}
 	if len(problems) > 0 {
 		return nil, problems
@@ -211,8 +175,40 @@ func (l *Loader) load(path string, scope Scope, read func(string) (File, error))
 	return p, nil
 }
 
-func extendsProblem(at strict.Pos, msg string) strict.Problem {
-	return at.Problem("extends", msg, "")
+// chain reads a profile and the files it extends, the profile first, and notes them in p. The
+// error is that of the profile's own file.
+func (l *Loader) chain(p *Profile, read func(string) (File, error)) (chain []*source, problems strict.Problems, err error) {
+	var seen []fs.FileInfo // those of the chain, once there is a second one
+	extended := func(path string) (File, error) {
+		if len(chain) == 1 {
+			seen = append(seen, identity(p.Path))
+		}
+		self := identity(path)
+		if first := slices.IndexFunc(seen, func(fi fs.FileInfo) bool { return os.SameFile(fi, self) }); first >= 0 {
+			return File{}, fmt.Errorf("%q extends itself: %s", path, cycle(p.Files[first:]))
+		}
+		seen = append(seen, self)
+		if len(chain) > maxChain {
+			return File{}, fmt.Errorf("%q builds on more than %d files", p.Path, maxChain)
+		}
+		return read(path)
+	}
+	file, err := read(p.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	for path := p.Path; ; {
+		src, faults := parse(file, l.Declared)
+		problems = append(problems, faults...)
+		p.Files, chain = append(p.Files, file), append(chain, src)
+		if path, err = l.base(src.Extends.V, path, p.Scope == Remote && len(chain) == 1); err == nil && path != "" {
+			file, err = extended(path)
+		}
+		problems.Judge(src.Extends.At, "extends", err)
+		if err != nil || path == "" {
+			return chain, problems, nil
+		}
+	}
 }
 
 // cycle shows the files between the two mentions of one file.
@@ -226,9 +222,11 @@ func cycle(files []File) string {
 
 // base returns the file that extends names, "" when there is none. A bare word
 // is a global profile; anything with a slash or a ~ is a file, relative to the
-// one that says so.
-func (l *Loader) base(extends, from string) (string, error) {
+// one that says so. A downloaded profile names no file.
+func (l *Loader) base(extends, from string, downloaded bool) (string, error) {
 	switch {
+	case downloaded && strings.ContainsAny(extends, "/~"):
+		return "", fmt.Errorf("%q is a file: a remote profile extends only profiles of your own, by name", extends)
 	case extends == "":
 		return "", nil
 	case strings.Contains(extends, "://"):
@@ -262,7 +260,7 @@ func identity(path string) fs.FileInfo {
 }
 
 // parse decodes one file and checks it by itself.
-func parse(file File, declared func() []string) (*source, []strict.Problem) {
+func parse(file File, declared func() []string) (*source, strict.Problems) {
 	src := &source{}
 	problems := strict.Decode(file.Path, file.Data, src)
 	src.SchemaVersion.At.File = file.Path // also when the key is missing
@@ -271,6 +269,5 @@ func parse(file File, declared func() []string) (*source, []strict.Problem) {
 	}
 	v := validator{problems: problems, declared: declared}
 	v.source(src)
-	slices.SortStableFunc(v.problems, func(a, b strict.Problem) int { return a.Line - b.Line })
-	return src, v.problems
+	return src, v.problems.Sorted()
 }

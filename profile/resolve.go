@@ -139,7 +139,7 @@ type resolver struct {
 }
 
 func (r *resolver) add(at strict.Pos, key, msg, hint string) {
-	r.problems = append(r.problems, at.Problem(key, msg, hint))
+	r.problems.Add(at, key, msg, hint)
 }
 
 // value returns an expanded value, and reports it when its expansion failed.

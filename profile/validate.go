@@ -17,7 +17,7 @@ import (
 // validator collects the faults of one file: everything that can be seen
 // without the environment and without the files it extends.
 type validator struct {
-	problems []strict.Problem
+	problems strict.Problems
 	declared func() []string // see Loader
 
 	asked map[string][]string // the words that each key takes, when somebody wants to know (see JSONSchema)
@@ -38,7 +38,7 @@ func (v *validator) add(at strict.Pos, key, msg, hint string) {
 	if v.full() {
 		return
 	}
-	v.problems = append(v.problems, at.Problem(key, msg, hint))
+	v.problems.Add(at, key, msg, hint)
 }
 
 func (v *validator) source(s *source) {
@@ -154,7 +154,7 @@ func (v *validator) sandbox(s *sandboxTable) {
 	if on, mode := s.Network, s.NetworkMode; on.Set && mode.Set && on.V == (mode.V == "off") {
 		v.add(mode.At, "sandbox.network_mode", fmt.Sprintf("%q contradicts network = %t (line %d)", mode.V, on.V, on.At.Line), "keep one of them")
 	}
-	v.problems = append(v.problems, s.Limits.Check("sandbox.limits")...)
+	s.Limits.Check("sandbox.limits", &v.problems)
 }
 
 // maxMounts bounds the work of putting mounts in order, and is far more than

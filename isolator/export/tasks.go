@@ -27,7 +27,7 @@ type taskRow struct {
 func ReadTasks(path string, data []byte) ([]Task, error) {
 	var f taskFile
 	if problems := strict.Decode(path, data, &f); len(problems) > 0 {
-		return nil, strict.Problems(problems)
+		return nil, problems
 	}
 	var out []Task
 	for _, row := range f.Task.Rows {

@@ -38,9 +38,9 @@ type Table struct {
 	Hosts   strict.List               `toml:"hosts"`
 }
 
-// Check returns the faults of [capability.name]; at is where it is written.
-func (t Table) Check(name string, at strict.Pos) []strict.Problem {
-	c := checker{key: strict.Join("capability", name), folders: t.Paths.Texts()}
+// Check notes the faults of [capability.name]; at is where it is written.
+func (t Table) Check(name string, at strict.Pos, problems *strict.Problems) {
+	c := checker{key: strict.Join("capability", name), folders: t.Paths.Texts(), problems: problems}
 	switch _, builtin := Find(name, nil); {
 	case builtin:
 		c.add(at, "", "is built in", "give yours another name")
@@ -62,16 +62,7 @@ func (t Table) Check(name string, at strict.Pos) []strict.Problem {
 	c.inside("trees", t.Trees)
 	c.inside("empty", t.Empty)
 	for _, e := range t.Strip.Entries {
-		if !slices.Contains(t.Copy.Texts(), e.Key) {
-			c.add(e.At, "strip", fmt.Sprintf("%q is not a file of copy", e.Key), strict.DidYouMean(e.Key, t.Copy.Texts()))
-		} else if ext := path.Ext(e.Key); ext != ".json" && ext != ".jsonc" && ext != ".toml" {
-			c.add(e.At, "strip", fmt.Sprintf("%q is neither .json nor .toml", e.Key), "")
-		}
-		for _, it := range e.Value.Items {
-			if it.Text == "" || slices.Contains(strings.Split(it.Text, "."), "") {
-				c.add(it.At, "strip", fmt.Sprintf("%q is not a key", it.Text), `write it like "mcpServers" or "editor.command"`)
-			}
-		}
+		c.strip(e.Key, e.Value, e.At, t.Copy.Texts())
 	}
 	for _, e := range t.Env.Entries {
 		if kv, _, err := profile.ParseEnv(e.Key + "="); err != nil || kv.Key != e.Key {
@@ -90,7 +81,6 @@ func (t Table) Check(name string, at strict.Pos) []strict.Problem {
 			c.add(it.At, "hosts", fmt.Sprintf("%q is a group", it.Text), "groups are for network_allow of a profile")
 		}
 	}
-	return c.problems
 }
 
 // Capability returns what a table without faults declares.
@@ -132,7 +122,7 @@ func isName(s string) bool {
 type checker struct {
 	key      string
 	folders  []string
-	problems []strict.Problem
+	problems *strict.Problems
 }
 
 func (c *checker) add(at strict.Pos, key, msg, hint string) {
@@ -140,7 +130,7 @@ func (c *checker) add(at strict.Pos, key, msg, hint string) {
 	if key != "" {
 		full += "." + key
 	}
-	c.problems = append(c.problems, at.Problem(full, msg, hint))
+	c.problems.Add(at, full, msg, hint)
 }
 
 // path reports whether a path is a plain one below the home.
@@ -161,6 +151,20 @@ func (c *checker) path(at strict.Pos, key, text string) bool {
 		c.add(at, key, fmt.Sprintf("%q %s", text, why), `write it like "~/.aider"`)
 	}
 	return why == ""
+}
+
+// strip checks the keys that are taken out of one of the copied files.
+func (c *checker) strip(file string, keys strict.List, at strict.Pos, copied []string) {
+	if !slices.Contains(copied, file) {
+		c.add(at, "strip", fmt.Sprintf("%q is not a file of copy", file), strict.DidYouMean(file, copied))
+	} else if ext := path.Ext(file); ext != ".json" && ext != ".jsonc" && ext != ".toml" {
+		c.add(at, "strip", fmt.Sprintf("%q is neither .json nor .toml", file), "")
+	}
+	for _, it := range keys.Items {
+		if it.Text == "" || slices.Contains(strings.Split(it.Text, "."), "") {
+			c.add(it.At, "strip", fmt.Sprintf("%q is not a key", it.Text), `write it like "mcpServers" or "editor.command"`)
+		}
+	}
 }
 
 // inside checks that what a list names lies in one of the folders.

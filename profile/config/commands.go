@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -41,31 +40,22 @@ func commands(t strict.Table[strict.Switch]) *Commands {
 	return c
 }
 
-func checkCommands(t strict.Table[strict.Switch]) []strict.Problem {
-	var problems []strict.Problem
-	add := func(at strict.Pos, key, msg, hint string) {
-		problems = append(problems, at.Problem(key, msg, hint))
-	}
-	if n := len(t.Entries); n > profile.MaxCommands {
-		add(t.At, "commands", fmt.Sprintf("has %d entries, more than %d", n, profile.MaxCommands), "")
-	}
+func checkCommands(t strict.Table[strict.Switch], problems *strict.Problems) {
+	checkCount(t.At, "commands", len(t.Entries), problems)
 	for _, e := range t.Entries {
 		key := strict.Join("commands", e.Key)
 		words, simple := Simple(e.Key)
 		switch {
 		case e.Key == only:
 			if e.Value.V != "true" && e.Value.V != "false" {
-				add(e.At, key, "wants true or false", "")
+				problems.Add(e.At, key, "wants true or false", "")
 			}
 		case !simple || strings.Contains(words[0], "/"):
-			add(e.At, key, "is not a command and its first arguments, in plain words", `write it like "npm install"`)
+			problems.Add(e.At, key, "is not a command and its first arguments, in plain words", `write it like "npm install"`)
 		default:
-			if err := profile.CheckName(string(e.Value.V)); err != nil {
-				add(e.At, key, err.Error(), "")
-			}
+			problems.Judge(e.At, key, profile.CheckName(string(e.Value.V)))
 		}
 	}
-	return problems
 }
 
 // For returns the profile of a command, "" where the table has none for it. Of two entries

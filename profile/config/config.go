@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -71,19 +70,17 @@ type hideTable struct {
 	Env   strict.List `toml:"env"`
 }
 
-func (h hideTable) check() []strict.Problem {
-	var out []strict.Problem
+func (h hideTable) check(problems *strict.Problems) {
 	for _, it := range h.Paths.Items {
 		if t := it.Text; control(t) || t == "/" || !strings.HasPrefix(t, "~/") && !strings.HasPrefix(t, "/") {
-			out = append(out, it.At.Problem("hide.paths", fmt.Sprintf("%q is not an absolute path, nor one below ~/", t), ""))
+			problems.Add(it.At, "hide.paths", fmt.Sprintf("%q is not an absolute path, nor one below ~/", t), "")
 		}
 	}
 	for _, it := range h.Env.Items {
 		if _, err := path.Match(it.Text, ""); err != nil || it.Text == "" || control(it.Text) || strings.ContainsAny(it.Text, "= /") {
-			out = append(out, it.At.Problem("hide.env", fmt.Sprintf("%q is not the name of a variable, nor a pattern such as \"MYCO_*\"", it.Text), ""))
+			problems.Add(it.At, "hide.env", fmt.Sprintf("%q is not the name of a variable, nor a pattern such as \"MYCO_*\"", it.Text), "")
 		}
 	}
-	return out
 }
 
 // Load reads a config.toml. A file that is not there is an empty Config, a zero
@@ -95,31 +92,28 @@ func Load(path string) (*Config, profile.File, error) { return loadWith(path, ni
 // the user decides: see ofProject.
 func LoadProject(path string) (*Config, profile.File, error) { return loadWith(path, ofProject) }
 
-// ownConfig is the hint for what a project's config.toml may not say.
-const ownConfig = "write it into your own config.toml: inner config edit"
-
 // ofProject refuses the keys of a project's config.toml that only the user decides about.
-func ofProject(f *file) []strict.Problem {
-	var out []strict.Problem
+func ofProject(f *file, problems *strict.Problems) {
+	const records, trust = "decide how long records are kept", "decide what needs no question"
 	for _, k := range []struct {
-		set       bool
 		at        strict.Pos
 		key, what string
 	}{
-		{f.SetuidBwrap.Set, f.SetuidBwrap.At, "setuid_bwrap", "decide which bwrap is used"},
-		{f.SessionIdle.Set, f.SessionIdle.At, "session_idle", "decide how long sessions are kept"},
-		{f.Output.Keep.Set, f.Output.Keep.At, "output.keep", "decide how long records are kept"},
-		{f.Output.Size.Set, f.Output.Size.At, "output.size", "decide how long records are kept"},
-		{f.Capability.Set, f.Capability.At, "capability", "declare capabilities"},
+		{f.SetuidBwrap.At, "setuid_bwrap", "decide which bwrap is used"},
+		{f.SessionIdle.At, "session_idle", "decide how long sessions are kept"},
+		{f.Output.Keep.At, "output.keep", records},
+		{f.Output.Size.At, "output.size", records},
+		{f.Capability.At, "capability", "declare capabilities"},
+		{f.Trust.Prefixes.At, "trust.prefixes", trust},
+		{f.Trust.Clones.At, "trust.clones", trust},
 	} {
-		if k.set {
-			out = append(out, k.at.Problem(k.key, "a project does not "+k.what, ownConfig))
+		if k.at.File != "" {
+			problems.Add(k.at, k.key, "a project does not "+k.what, "write it into your own config.toml: inner config edit")
 		}
 	}
-	return append(out, f.Trust.ofProject()...)
 }
 
-func loadWith(path string, more func(*file) []strict.Problem) (*Config, profile.File, error) {
+func loadWith(path string, more func(*file, *strict.Problems)) (*Config, profile.File, error) {
 	read, err := profile.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -154,16 +148,15 @@ func Parse(read profile.File) (*Config, error) { return parse(read, nil) }
 // ParseProject is Parse for the config.toml of a project.
 func ParseProject(read profile.File) (*Config, error) { return parse(read, ofProject) }
 
-func parse(read profile.File, more func(*file) []strict.Problem) (*Config, error) {
+func parse(read profile.File, more func(*file, *strict.Problems)) (*Config, error) {
 	var f file
 	problems := strict.Decode(read.Path, read.Data, &f)
-	problems = append(problems, check(&f)...)
+	check(&f, &problems)
 	if more != nil {
-		problems = append(problems, more(&f)...)
+		more(&f, &problems)
 	}
-	slices.SortStableFunc(problems, func(a, b strict.Problem) int { return a.Line - b.Line })
-	if len(problems) > 0 {
-		return nil, strict.Problems(problems)
+	if err := problems.Sorted().Err(); err != nil {
+		return nil, err
 	}
 	return &Config{
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
@@ -181,69 +174,69 @@ func capabilities(t strict.Table[capability.Table]) []capability.Capability {
 	return out
 }
 
-func check(f *file) []strict.Problem {
-	problems := f.DefaultLimits.Check("default_limits")
+func check(f *file, problems *strict.Problems) {
+	f.DefaultLimits.Check("default_limits", problems)
 	for _, e := range f.Capability.Entries {
-		problems = append(problems, e.Value.Check(e.Key, e.At)...)
+		e.Value.Check(e.Key, e.At, problems)
 	}
-	add := func(at strict.Pos, key, msg string) {
-		problems = append(problems, at.Problem(key, msg, ""))
-	}
-	if v := f.SchemaVersion; v.Set && v.V != "1" {
-		add(v.At, "schema_version", fmt.Sprintf("is %q, this version of inner reads only \"1\"", v.V))
-	}
+	checkVersion(f.SchemaVersion, problems)
 	if p := f.DefaultProfile; p.V != "" {
-		if err := profile.CheckName(p.V); err != nil {
-			add(p.At, "default_profile", err.Error())
-		}
+		problems.Judge(p.At, "default_profile", profile.CheckName(p.V))
 	}
-	for _, s := range []struct {
-		strict.String
-		key string
-	}{{f.WorkspacesPath, "workspaces_path"}, {f.Log, "log"}} {
-		switch {
-		case control(s.V):
-			add(s.At, s.key, fmt.Sprintf("%q contains a control character", s.V))
-		case s.V != "" && s.V != "~" && !strings.HasPrefix(s.V, "~/") && !strings.HasPrefix(s.V, "/"):
-			add(s.At, s.key, fmt.Sprintf("%q is not an absolute path", s.V))
-		}
-	}
-	problems = append(problems, f.Hide.check()...)
-	problems = append(problems, checkRoles(f.Roles)...)
-	problems = append(problems, f.Output.check()...)
-	problems = append(problems, f.Trust.check()...)
-	problems = append(problems, checkCommands(f.Commands)...)
+	checkFolder(f.WorkspacesPath, "workspaces_path", problems)
+	checkFolder(f.Log, "log", problems)
+	f.Hide.check(problems)
+	checkRoles(f.Roles, problems)
+	f.Output.check(problems)
+	f.Trust.check(problems)
+	checkCommands(f.Commands, problems)
 	if s := f.SessionIdle; s.Set && idle(s.V) <= 0 {
-		add(s.At, "session_idle", fmt.Sprintf("%q is not a time of at least a minute, such as \"12h\" or \"30m\"", s.V))
+		problems.Add(s.At, "session_idle", fmt.Sprintf("%q is not a time of at least a minute, such as \"12h\" or \"30m\"", s.V), "")
 	}
-	if n := len(f.Shims.Entries); n > profile.MaxCommands {
-		add(f.Shims.At, "shims", fmt.Sprintf("has %d entries, more than %d", n, profile.MaxCommands))
-	}
+	checkCount(f.Shims.At, "shims", len(f.Shims.Entries), problems)
 	for _, e := range f.Shims.Entries {
 		key := strict.Join("shims", e.Key)
-		if err := profile.CheckCommand(e.Key); err != nil {
-			add(e.At, key, err.Error())
-		}
-		if err := profile.CheckName(e.Value); err != nil {
-			add(e.At, key, err.Error())
-		}
+		problems.Judge(e.At, key, profile.CheckCommand(e.Key))
+		problems.Judge(e.At, key, profile.CheckName(e.Value))
 	}
 	for _, e := range f.Aliases.Entries {
-		key := strict.Join("aliases", e.Key)
-		switch {
-		case e.Key == "" || e.Key[0] == '-' || strings.ContainsFunc(e.Key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
-			add(e.At, key, "an alias is one word that does not begin with a dash")
-		case strings.TrimSpace(e.Value) == "":
-			add(e.At, key, "is empty")
-		case control(e.Value):
-			add(e.At, key, fmt.Sprintf("%q contains a control character", e.Value))
-		default:
-			if _, err := Words(e.Value); err != nil {
-				add(e.At, key, err.Error())
-			}
-		}
+		problems.Judge(e.At, strict.Join("aliases", e.Key), checkAlias(e.Key, e.Value))
 	}
-	return problems
+}
+
+func checkVersion(v strict.String, problems *strict.Problems) {
+	if v.Set && v.V != "1" {
+		problems.Add(v.At, "schema_version", fmt.Sprintf("is %q, this version of inner reads only \"1\"", v.V), "")
+	}
+}
+
+func checkFolder(s strict.String, key string, problems *strict.Problems) {
+	switch {
+	case control(s.V):
+		problems.Add(s.At, key, fmt.Sprintf("%q contains a control character", s.V), "")
+	case s.V != "" && s.V != "~" && !strings.HasPrefix(s.V, "~/") && !strings.HasPrefix(s.V, "/"):
+		problems.Add(s.At, key, fmt.Sprintf("%q is not an absolute path", s.V), "")
+	}
+}
+
+// checkCount limits how many commands or roles a table has.
+func checkCount(at strict.Pos, key string, n int, problems *strict.Problems) {
+	if n > profile.MaxCommands {
+		problems.Add(at, key, fmt.Sprintf("has %d entries, more than %d", n, profile.MaxCommands), "")
+	}
+}
+
+func checkAlias(word, line string) error {
+	switch {
+	case word == "" || word[0] == '-' || strings.ContainsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+		return errors.New("an alias is one word that does not begin with a dash")
+	case strings.TrimSpace(line) == "":
+		return errors.New("is empty")
+	case control(line):
+		return fmt.Errorf("%q contains a control character", line)
+	}
+	_, err := Words(line)
+	return err
 }
 
 func control(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }

@@ -96,10 +96,9 @@ func parseOrganisation(read profile.File) (*profile.Organisation, error) {
 			problems[i].Msg += ": this file only takes from what users and projects say"
 		}
 	}
-	problems = append(problems, f.check()...)
-	slices.SortStableFunc(problems, func(a, b strict.Problem) int { return a.Line - b.Line })
-	if len(problems) > 0 {
-		return nil, strict.Problems(problems)
+	f.check(&problems)
+	if err := problems.Sorted().Err(); err != nil {
+		return nil, err
 	}
 	return &profile.Organisation{
 		Hide: f.Hide.Paths, HideEnv: f.Hide.Env, Hosts: f.Forbid.Hosts, Allow: f.Forbid.Allow, Capabilities: f.Forbid.Capabilities, Grants: f.Forbid.Grants,
@@ -107,22 +106,17 @@ func parseOrganisation(read profile.File) (*profile.Organisation, error) {
 	}, nil
 }
 
-func (f *organisation) check() []strict.Problem {
-	problems := append(f.DefaultLimits.Check("default_limits"), f.MaxLimits.Check("max_limits")...)
-	problems = append(problems, f.Hide.check()...)
-	add := func(at strict.Pos, key, msg, hint string) {
-		problems = append(problems, at.Problem(key, msg, hint))
-	}
+func (f *organisation) check(problems *strict.Problems) {
+	f.DefaultLimits.Check("default_limits", problems)
+	f.MaxLimits.Check("max_limits", problems)
+	f.Hide.check(problems)
 	if t := f.MaxLimits.Timeout; t.Set && (t.V < 1 || t.V > profile.MaxSeconds) {
-		add(t.At, "max_limits.timeout_seconds", fmt.Sprintf("%d is not between 1 and %d", t.V, int64(profile.MaxSeconds)), "")
+		problems.Add(t.At, "max_limits.timeout_seconds", fmt.Sprintf("%d is not between 1 and %d", t.V, int64(profile.MaxSeconds)), "")
 	}
-	if v := f.SchemaVersion; v.Set && v.V != "1" {
-		add(v.At, "schema_version", fmt.Sprintf("is %q, this version of inner reads only \"1\"", v.V), "")
-	}
+	checkVersion(f.SchemaVersion, problems)
 	for _, it := range f.Forbid.Hosts.Items {
-		if _, err := hosts.Parse(it.Text); err != nil {
-			add(it.At, "forbid.hosts", err.Error(), "")
-		}
+		_, err := hosts.Parse(it.Text)
+		problems.Judge(it.At, "forbid.hosts", err)
 	}
 	for _, l := range []struct {
 		strict.List
@@ -131,16 +125,14 @@ func (f *organisation) check() []strict.Problem {
 	}{{f.Forbid.Capabilities, "forbid.capabilities", profile.Capabilities()}, {f.Forbid.Allow, "forbid.allow", profile.AllowKeys()}, {f.Forbid.Grants, "forbid.grants", profile.ForbiddenGrants()}} {
 		for _, it := range l.Items {
 			if !slices.Contains(l.valid, it.Text) {
-				add(it.At, l.key, fmt.Sprintf("%q is unknown", it.Text), strict.DidYouMean(it.Text, l.valid))
+				problems.Add(it.At, l.key, fmt.Sprintf("%q is unknown", it.Text), strict.DidYouMean(it.Text, l.valid))
 			}
 		}
 	}
 	for _, it := range f.Profiles.Publishers.Items {
-		if _, err := sshsig.ParseKey(it.Text); err != nil {
-			add(it.At, "profiles.publishers", err.Error(), "")
-		}
+		_, err := sshsig.ParseKey(it.Text)
+		problems.Judge(it.At, "profiles.publishers", err)
 	}
-	return problems
 }
 
 // Lines are what an organisation's file says, each with its place.

@@ -15,17 +15,15 @@ type outputTable struct {
 	Size strict.String `toml:"size"` // "200M"
 }
 
-func (t outputTable) check() []strict.Problem {
-	var out []strict.Problem
+func (t outputTable) check(problems *strict.Problems) {
 	if s := t.Keep; s.Set {
 		if d, err := ParseAge(s.V); err != nil || d < time.Hour {
-			out = append(out, s.At.Problem("output.keep", fmt.Sprintf("%q is not a time of at least an hour", s.V), `write it like "30d", "2w" or "12h"`))
+			problems.Add(s.At, "output.keep", fmt.Sprintf("%q is not a time of at least an hour", s.V), `write it like "30d", "2w" or "12h"`)
 		}
 	}
 	if s := t.Size; s.Set && parseSize(s.V) <= 0 {
-		out = append(out, s.At.Problem("output.size", fmt.Sprintf("%q is not a size", s.V), `write it like "200M" or "1G"`))
+		problems.Add(s.At, "output.size", fmt.Sprintf("%q is not a size", s.V), `write it like "200M" or "1G"`)
 	}
-	return out
 }
 
 // Retention is for how long records of runs are kept, and how many bytes of them in one

@@ -58,17 +58,11 @@ func roles(t strict.Table[strict.Words]) *Roles {
 	return r
 }
 
-func checkRoles(t strict.Table[strict.Words]) []strict.Problem {
+func checkRoles(t strict.Table[strict.Words], problems *strict.Problems) {
 	if !t.Set {
-		return nil
+		return
 	}
-	var problems []strict.Problem
-	add := func(at strict.Pos, key, msg, hint string) {
-		problems = append(problems, at.Problem(key, msg, hint))
-	}
-	if n := len(t.Entries); n > profile.MaxCommands {
-		add(t.At, "roles", fmt.Sprintf("has %d entries, more than %d", n, profile.MaxCommands), "")
-	}
+	checkCount(t.At, "roles", len(t.Entries), problems)
 	named := []string{}
 	for _, e := range t.Entries {
 		key := strict.Join("roles", e.Key)
@@ -76,37 +70,34 @@ func checkRoles(t strict.Table[strict.Words]) []strict.Problem {
 		case e.Key == order:
 			continue
 		case e.Key == "" || control(e.Key) || len(e.Key) > 64:
-			add(e.At, key, "a role has a name of at most 64 characters, none of them a control character", "")
+			problems.Add(e.At, key, "a role has a name of at most 64 characters, none of them a control character", "")
 		case e.Value.Listed:
-			add(e.At, key, "wants the name of a profile", "")
+			problems.Add(e.At, key, "wants the name of a profile", "")
 		default:
 			named = append(named, e.Key)
-			if err := profile.CheckName(e.Value.Items[0].Text); err != nil {
-				add(e.At, key, err.Error(), "")
-			}
+			problems.Judge(e.At, key, profile.CheckName(e.Value.Items[0].Text))
 		}
 	}
 	if !slices.Contains(named, AnyRole) {
-		add(t.At, "roles", `has no profile for "*", every other role`, `add "*" = "guest"`)
+		problems.Add(t.At, "roles", `has no profile for "*", every other role`, `add "*" = "guest"`)
 	}
 	if list, ok := t.Get(order); ok {
-		checkOrder(list, named, add)
+		checkOrder(list, named, problems)
 	}
-	return problems
 }
 
-func checkOrder(list strict.Words, named []string, add func(at strict.Pos, key, msg, hint string)) {
+func checkOrder(list strict.Words, named []string, problems *strict.Problems) {
 	if !list.Listed {
-		add(list.At, "roles.order", "wants a list of roles", fmt.Sprintf("write [%q]; no role can be called order", strings.Join(list.Texts(), "")))
+		problems.Add(list.At, "roles.order", "wants a list of roles", fmt.Sprintf("write [%q]; no role can be called order", strings.Join(list.Texts(), "")))
 		return
 	}
 	var seen []string
 	for _, it := range list.Items {
 		switch {
 		case !slices.Contains(named, it.Text):
-			add(it.At, "roles.order", fmt.Sprintf("%q is no role of this table", it.Text), strict.DidYouMean(it.Text, named))
+			problems.Add(it.At, "roles.order", fmt.Sprintf("%q is no role of this table", it.Text), strict.DidYouMean(it.Text, named))
 		case slices.Contains(seen, it.Text):
-			add(it.At, "roles.order", fmt.Sprintf("%q is named twice", it.Text), "")
+			problems.Add(it.At, "roles.order", fmt.Sprintf("%q is named twice", it.Text), "")
 		}
 		seen = append(seen, it.Text)
 	}

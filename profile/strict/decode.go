@@ -19,12 +19,12 @@ import (
 // package comment describes. It returns every fault, in file order; of a file with
 // very many, the first hundred. With faults v holds what could be read and must not
 // be acted on.
-func Decode(file string, data []byte, v any) []Problem {
+func Decode(file string, data []byte, v any) Problems {
 	d := &decoder{file: file}
 	text, fault := plain(data)
 	if fault != nil {
 		fault.File = file
-		return []Problem{*fault}
+		return Problems{*fault}
 	}
 	root, why := scan(text)
 	if why != nil && why.syntax == 0 {

@@ -28,6 +28,7 @@
 package strict
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,6 +86,18 @@ func (p Problem) Error() string {
 // Problems is a list of faults. As an error it has one line for each.
 type Problems []Problem
 
+// Add notes a fault of a key.
+func (ps *Problems) Add(at Pos, key, msg, hint string) {
+	*ps = append(*ps, at.Problem(key, msg, hint))
+}
+
+// Judge notes what is wrong with the value of a key, if err says so.
+func (ps *Problems) Judge(at Pos, key string, err error) {
+	if err != nil {
+		ps.Add(at, key, err.Error(), "")
+	}
+}
+
 // Error joins the faults, one per line.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
@@ -92,6 +105,12 @@ func (ps Problems) Error() string {
 		lines[i] = p.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Sorted is the same list in the order of the file.
+func (ps Problems) Sorted() Problems {
+	slices.SortStableFunc(ps, func(a, b Problem) int { return a.Line - b.Line })
+	return ps
 }
 
 // Err returns nil when there are no problems; a nil Problems in an error
