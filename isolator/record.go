@@ -167,35 +167,50 @@ func (r *record) end(b *Prepared, o features.Outcome) {
 		}
 	}
 	if r.log != nil {
-		var keep time.Duration
-		var size int64
-		if cfg, err := r.s.GlobalConfig(); err == nil {
-			keep, size = cfg.Retention()
-		}
-		err := r.log.End(end)
-		if err == nil && end.Output != nil {
-			err = r.log.Tidy(end.Output.Kept, keep, size)
-		} else if err == nil {
-			err = r.log.Tidy(0, keep, size)
-		}
-		if err != nil {
+		if err := r.write(end); err != nil {
 			b.Warn("%v", err)
 		}
 	}
 	if rc.Output.Summary {
 		r.summary(b, end)
 	}
-	if len(end.Later) > 0 && (rc.Output.Summary || caller.IsTerminal(b.Stderr)) {
-		steers := func(p string) bool { // agents read it, and nothing runs it
-			hit, ok := sensitive.Match(filepath.Dir(p), filepath.Base(p), sensitive.Link)
-			return ok && hit.Row.Told && hit.Row.Tool == "agents"
+	if rc.Output.Summary || caller.IsTerminal(b.Stderr) {
+		tellLater(b, end.Later)
+	}
+}
+
+// write writes the last line of the record, and removes old records.
+func (r *record) write(end runlog.End) error {
+	if err := r.log.End(end); err != nil {
+		return err
+	}
+	var keep time.Duration
+	var size, kept int64
+	if cfg, err := r.s.GlobalConfig(); err == nil {
+		keep, size = cfg.Retention()
+	}
+	if end.Output != nil {
+		kept = end.Output.Kept
+	}
+	return r.log.Tidy(kept, keep, size)
+}
+
+// tellLater names the changed files that something on the host runs or follows later.
+func tellLater(b *Prepared, paths []string) {
+	var run, read []string
+	for _, p := range paths {
+		hit, ok := sensitive.Match(filepath.Dir(p), filepath.Base(p), sensitive.Link)
+		if ok && hit.Row.Told && hit.Row.Tool == "agents" { // agents read it, and nothing runs it
+			read = append(read, p)
+		} else {
+			run = append(run, p)
 		}
-		if run := slices.DeleteFunc(slices.Clone(end.Later), steers); len(run) > 0 {
-			b.Say("these run on your machine the next time you build: %s", names(b, run))
-		}
-		if read := slices.DeleteFunc(slices.Clone(end.Later), func(p string) bool { return !steers(p) }); len(read) > 0 {
-			b.Say("agents on your machine follow these from now on: %s", names(b, read))
-		}
+	}
+	if len(run) > 0 {
+		b.Say("these run on your machine the next time you build: %s", names(b, run))
+	}
+	if len(read) > 0 {
+		b.Say("agents on your machine follow these from now on: %s", names(b, read))
 	}
 }
 
@@ -243,18 +258,14 @@ func warnRewound(b *Prepared, list []runlog.Ref) {
 
 // names lists some of the paths for people, with those in the working folder relative to it.
 func names(b *Prepared, paths []string) string {
-	const most = 8
 	var out []string
-	for _, p := range paths[:min(len(paths), most)] {
+	for _, p := range paths {
 		if rest, ok := strings.CutPrefix(p, b.Spec.Workdir+"/"); ok {
 			p = rest
 		}
 		out = append(out, visible.Text(b.Short(p)))
 	}
-	if more := len(paths) - len(out); more > 0 {
-		out = append(out, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(visible.Some(out, 8), ", ")
 }
 
 // started is the audit event of a program that is about to start. An audit log that cannot be

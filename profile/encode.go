@@ -66,59 +66,71 @@ type encoder struct {
 // table writes a struct of the schema: first its plain keys, then its tables,
 // since a [header] ends the table before it.
 func (e *encoder) table(v reflect.Value, path []string) {
+	var tables []func()
 	header := len(path) > 0
-	line := func(name, value string, at strict.Pos) {
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
+		sub := append(path[:len(path):len(path)], name)
+		if slices.Contains(e.without, strings.Join(sub, ".")) {
+			continue
+		}
+		field := v.Field(i)
+		value, at, plain := e.plain(field.Addr().Interface())
+		if !plain {
+			tables = append(tables, func() { e.section(field, sub) })
+			continue
+		}
+		if value == "" {
+			continue
+		}
 		if header {
 			fmt.Fprintf(&e.b, "\n[%s]\n", strict.Join(path...))
 			header = false
 		}
 		fmt.Fprintf(&e.b, "%s = %s%s\n", name, value, e.origin(at))
 	}
-	for _, later := range []bool{false, true} {
-		for i := range v.NumField() {
-			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
-			sub := append(path[:len(path):len(path)], name)
-			if slices.Contains(e.without, strings.Join(sub, ".")) {
-				continue
-			}
-			plain := func(set bool, value string, at strict.Pos) {
-				if set && !later {
-					line(name, value, at)
-				}
-			}
-			switch x := v.Field(i).Addr().Interface().(type) {
-			case *strict.List:
-				text, at := e.list(x)
-				plain(x.Set, text, at)
-			case *strict.Table[string]:
-				if later && x.Set {
-					fmt.Fprintf(&e.b, "\n[%s]\n", strict.Join(sub...))
-					for _, entry := range x.Entries {
-						fmt.Fprintf(&e.b, "%s = %s%s\n", key(entry.Key), Quote(entry.Value), e.origin(entry.At))
-					}
-				}
-			case *strict.Table[mountSpec]:
-				if later && x.Set {
-					fmt.Fprintf(&e.b, "\n[%s]\n", strict.Join(sub...))
-					for _, entry := range x.Entries {
-						fmt.Fprintf(&e.b, "%s = %s%s\n", key(entry.Key), mountValue(entry.Value), e.origin(entry.At))
-					}
-				}
-			case *strict.Tables[checkRow]:
-				if later {
-					for _, row := range x.Rows {
-						fmt.Fprintf(&e.b, "\n[[%s]]\n", strict.Join(sub...))
-						e.table(reflect.ValueOf(&row).Elem(), nil)
-					}
-				}
-			default:
-				if text, at, ok := scalarText(x); ok {
-					plain(text != "", text, at)
-				} else if later {
-					e.table(v.Field(i), sub)
-				}
-			}
+	for _, write := range tables {
+		write()
+	}
+}
+
+// plain is the text of a value that is no table, "" where the key is not written.
+func (e *encoder) plain(field any) (text string, at strict.Pos, ok bool) {
+	list, ok := field.(*strict.List)
+	if !ok {
+		return scalarText(field)
+	}
+	if list.Set {
+		text, at = e.list(list)
+	}
+	return text, at, true
+}
+
+// section writes a field that is a table or several.
+func (e *encoder) section(v reflect.Value, path []string) {
+	switch x := v.Addr().Interface().(type) {
+	case *strict.Table[string]:
+		entries(e, path, x, Quote)
+	case *strict.Table[mountSpec]:
+		entries(e, path, x, mountValue)
+	case *strict.Tables[checkRow]:
+		for _, row := range x.Rows {
+			fmt.Fprintf(&e.b, "\n[[%s]]\n", strict.Join(path...))
+			e.table(reflect.ValueOf(&row).Elem(), nil)
 		}
+	default:
+		e.table(v, path)
+	}
+}
+
+// entries writes a table with keys of its own.
+func entries[V any](e *encoder, path []string, t *strict.Table[V], text func(V) string) {
+	if !t.Set {
+		return
+	}
+	fmt.Fprintf(&e.b, "\n[%s]\n", strict.Join(path...))
+	for _, entry := range t.Entries {
+		fmt.Fprintf(&e.b, "%s = %s%s\n", key(entry.Key), text(entry.Value), e.origin(entry.At))
 	}
 }
 

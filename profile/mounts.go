@@ -137,25 +137,35 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 	}
 	kind := "a folder"
 	if m.Mode != Tmpfs {
-		var err error
-		switch kind, err = stat(m.Source); {
-		case err != nil:
-			return fmt.Sprintf("mount source %q cannot be inspected: %v", m.Source, err), ""
-		case kind == "" && m.Create:
-			return r.badCreate(m), "name a folder below your home folder, or make it yourself"
-		case kind == "":
-			return fmt.Sprintf("mount source %q does not exist on host", m.Source), ""
-		}
-		if src := real(m.Source); isDevice(src) || paths.Below("/dev", src) && !paths.Below("/dev/shm", src) || src == "/dev/shm" {
-			return fmt.Sprintf("source %q: devices do not work in a mount", m.Source), deviceHint(src)
-		}
-		if msg := r.forbiddenSource(m); msg != "" {
-			return msg, ""
+		if kind, msg, hint = r.badSource(m); msg != "" {
+			return msg, hint
 		}
 	}
 	if m.Workspace {
 		return "", ""
 	}
+	return r.badPlace(m, kind)
+}
+
+// badSource looks at the source: what kind of file it is, and what is wrong with it.
+func (r *resolver) badSource(m *Mount) (kind, msg, hint string) {
+	kind, err := stat(m.Source)
+	switch {
+	case err != nil:
+		return kind, fmt.Sprintf("mount source %q cannot be inspected: %v", m.Source, err), ""
+	case kind == "" && m.Create:
+		return kind, r.badCreate(m), "name a folder below your home folder, or make it yourself"
+	case kind == "":
+		return kind, fmt.Sprintf("mount source %q does not exist on host", m.Source), ""
+	}
+	if src := real(m.Source); isDevice(src) || paths.Below("/dev", src) && !paths.Below("/dev/shm", src) || src == "/dev/shm" {
+		return kind, fmt.Sprintf("source %q: devices do not work in a mount", m.Source), deviceHint(src)
+	}
+	return kind, r.forbiddenSource(m), ""
+}
+
+// badPlace says why a source of this kind cannot be mounted at its dest.
+func (r *resolver) badPlace(m *Mount, kind string) (msg, hint string) {
 	hostPath, made := r.mountPoint(m)
 	if made {
 		return "", ""

@@ -207,6 +207,11 @@ func (r *resolver) sandbox() {
 	if rc.Base == "minimal" {
 		r.addToolchains()
 	}
+	r.homeAllow(s)
+}
+
+func (r *resolver) homeAllow(s *sandboxTable) {
+	rc := &r.rc
 	for _, it := range s.HomeAllow.Items {
 		if it.Text == Toolchains {
 			if rc.Base != "minimal" { // they are there already
@@ -314,33 +319,37 @@ func (r *resolver) env() {
 		value, err := x.expand(s.Value, tilde|vars)
 		r.rc.Env.Written = append(r.rc.Env.Written, KV{s.Key, s.Value})
 		r.rc.Env.Set = append(r.rc.Env.Set, KV{s.Key, r.value(s.At, strict.Join("env", "set", s.Key), value, err)})
+		r.settable(s.Key, strict.Join("env", "set", s.Key), s.At)
 	}
-	for _, s := range e.Set.Entries {
-		if r.rc.Env.Kept(s.Key) {
-			r.add(s.At, strict.Join("env", "set", s.Key), hiddenVariable, "")
-		}
+	r.envFlags()
+	for _, it := range e.PathPrepend.Items {
+		p, err := r.x.path(it.Text, tilde|vars)
+		r.rc.Env.PathPrepend = append(r.rc.Env.PathPrepend, r.value(it.At, "env.path_prepend", p, err))
 	}
+}
+
+// settable reports a variable that is set though the organisation or the user keeps it out of every box.
+func (r *resolver) settable(name, key string, at strict.Pos) {
+	if r.rc.Env.Kept(name) {
+		r.add(at, key, hiddenVariable, "")
+	}
+}
+
+// envFlags applies --env.
+func (r *resolver) envFlags() {
 	for _, kv := range r.c.Overrides.Env {
-		if r.rc.Env.Kept(kv.Key) {
-			r.add(strict.Pos{}, "--env "+kv.Key, hiddenVariable, "")
-		}
+		r.settable(kv.Key, "--env "+kv.Key, strict.Pos{})
 		r.rc.Env.Set = put(r.rc.Env.Set, kv)
 		r.rc.Env.SetFrom = slices.DeleteFunc(r.rc.Env.SetFrom, func(from KV) bool { return from.Key == kv.Key })
 	}
 	for _, name := range r.c.Overrides.Pass {
-		if r.rc.Env.Kept(name) {
-			r.add(strict.Pos{}, "--env "+name, hiddenVariable, "")
-		}
+		r.settable(name, "--env "+name, strict.Pos{})
 		same := func(kv KV) bool { return kv.Key == name }
 		r.rc.Env.Set = slices.DeleteFunc(r.rc.Env.Set, same)
 		r.rc.Env.SetFrom = slices.DeleteFunc(r.rc.Env.SetFrom, same)
 		if !slices.Contains(r.rc.Env.Inherit, name) {
 			r.rc.Env.Inherit = append(slices.Clip(r.rc.Env.Inherit), name)
 		}
-	}
-	for _, it := range e.PathPrepend.Items {
-		p, err := r.x.path(it.Text, tilde|vars)
-		r.rc.Env.PathPrepend = append(r.rc.Env.PathPrepend, r.value(it.At, "env.path_prepend", p, err))
 	}
 }
 

@@ -9,13 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/tell"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
-	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 )
 
 func (a *app) folder() shims.Folder { return shims.Folder{Home: a.InnerHome} }
@@ -265,9 +267,6 @@ func (a *app) notice(v *shims.View) (text string, sick bool) {
 	if len(troubles) == 0 {
 		return root + ": " + strings.Join(active, ","), false
 	}
-	if len(troubles) > 2 {
-		troubles = append(troubles[:2], fmt.Sprintf("and %d more", len(troubles)-2))
-	}
 	slices.Sort(refuse)
 	refuse = slices.Compact(refuse)
 	effect := ""
@@ -277,5 +276,5 @@ func (a *app) notice(v *shims.View) (text string, sick bool) {
 		}
 		effect = strings.Join(refuse, ", ") + " will refuse to run; "
 	}
-	return fmt.Sprintf("%s: %s; %stype `%s`", root, strings.Join(troubles, ", "), effect, typed), true
+	return fmt.Sprintf("%s: %s; %stype `%s`", root, strings.Join(visible.Some(troubles, 2), ", "), effect, typed), true
 }

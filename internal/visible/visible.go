@@ -82,6 +82,15 @@ func Lines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// Some is a list for people: its first entries, at most this many, and then how many more
+// there are.
+func Some(list []string, most int) []string {
+	if more := len(list) - most; more > 0 {
+		return append(slices.Clone(list[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return list
+}
+
 func shown(s string) bool {
 	for i, r := range s {
 		if r != '\t' && !Shown(r) || r == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {

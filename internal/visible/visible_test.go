@@ -97,3 +97,16 @@ func TestLine(t *testing.T) {
 		}
 	}
 }
+
+// TestSome: a list that is cut says how much is missing, and the list itself stays.
+func TestSome(t *testing.T) {
+	list := []string{"a", "b", "c"}
+	for most, want := range map[int]string{1: "a, and 2 more", 2: "a, b, and 1 more", 3: "a, b, c", 4: "a, b, c"} {
+		if got := strings.Join(Some(list, most), ", "); got != want {
+			t.Errorf("%d: %s, want %s", most, got, want)
+		}
+	}
+	if list[1] != "b" || list[2] != "c" {
+		t.Errorf("the list is %q now", list)
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/stage"
@@ -51,13 +52,8 @@ func tellGit(c *caller.Caller, dir, id string, rep git.Report, err error) {
 	for _, line := range why {
 		c.Warn("git: %s", line)
 	}
-	if n := len(rep.Settings); n > 0 {
-		const few = 6
-		more := ""
-		if n > few {
-			more = fmt.Sprintf(" and %d more", n-few)
-		}
-		c.Say("git: settings that the box changed stay with it: %s%s", strings.Join(rep.Settings[:min(n, few)], ", "), more)
+	if len(rep.Settings) > 0 {
+		c.Say("git: settings that the box changed stay with it: %s", strings.Join(visible.Some(rep.Settings, 6), ", "))
 	}
 	if err != nil {
 		c.Warn("git: not everything crossed: %v", err)

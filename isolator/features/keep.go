@@ -202,12 +202,8 @@ func (k *keepOf) finish(run *Run, o *Outcome) error {
 }
 
 func tellNames(run *Run, what string, names []string) {
-	const most = 8
-	if n := len(names); n > most {
-		names = append(names[:most:most], fmt.Sprintf("and %d more", n-most))
-	}
 	if len(names) > 0 {
-		run.Say("%s: %s", what, strings.Join(names, ", "))
+		run.Say("%s: %s", what, strings.Join(visible.Some(names, 8), ", "))
 	}
 }
 

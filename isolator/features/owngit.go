@@ -14,6 +14,8 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
+
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
@@ -139,17 +141,12 @@ func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, 
 			b.repos = append(b.repos, r)
 		}
 	}
-	if n := len(b.repos) - maxBoxGits; n > 0 {
+	if len(b.repos) > maxBoxGits {
 		var names []string
 		for _, r := range b.repos[maxBoxGits:] {
 			names = append(names, c.Short(r.Top))
 		}
-		const most = 4
-		more := ""
-		if n > most {
-			more = fmt.Sprintf(" and %d more", n-most)
-		}
-		line("git is read-only in %s%s: only %d repositories of a box are writable", strings.Join(names[:min(n, most)], ", "), more, maxBoxGits)
+		line("git is read-only in %s: only %d repositories of a box are writable", strings.Join(visible.Some(names, 4), ", "), maxBoxGits)
 	}
 	for _, r := range b.found {
 		switch {

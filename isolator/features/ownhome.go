@@ -3,7 +3,6 @@ package features
 // The home that a box has of its own (sandbox.home = "own"): package ownhome keeps it.
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
@@ -136,15 +136,12 @@ func (h *ownHome) sayKept(run *Run, o *Outcome) {
 		return
 	}
 	var names []string
-	for _, k := range kept[:min(len(kept), mostKept)] {
+	for _, k := range kept {
 		names = append(names, k.String())
-	}
-	if more := len(kept) - mostKept; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	last := kept[len(kept)-1]
 	if i := slices.IndexFunc(kept, func(k ownhome.Kept) bool { return k.Folder }); i >= 0 {
 		last = kept[i]
 	}
-	run.Say("kept in the box's home: %s; inner home get ~/%s", strings.Join(names, ", "), quote.POSIX(last.Path))
+	run.Say("kept in the box's home: %s; inner home get ~/%s", strings.Join(visible.Some(names, mostKept), ", "), quote.POSIX(last.Path))
 }

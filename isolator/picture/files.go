@@ -49,61 +49,87 @@ func (s Subject) files() []Row {
 	if !s.planned() {
 		return s.meant()
 	}
-	var change, copies, clones, stays, own, caches, read []Thing
-	list := func(to *[]Thing, t Thing) {
-		if !slices.ContainsFunc(*to, func(o Thing) bool { return o.Path == t.Path && o.Text == t.Text }) {
-			*to = append(*to, t)
-		}
-	}
+	things := map[group][]Thing{}
 	ms := mounts(s.Plan)
 	for i, m := range ms {
 		if last, _ := at(ms, m.Dest); last != i || s.inners(m) {
 			continue
 		}
 		below, before := at(ms[:i], m.Dest)
-		overWritable := below >= 0 && ms[below].Writable()
-		switch {
-		case m.Kind == plan.OpTmpfs && !m.Writable() && overWritable && !strings.HasPrefix(m.Reason, "hidden:"):
-			list(&stays, s.place(m.Dest, m.Reason))
-		case m.Kind == plan.OpTmpfs && (!m.Writable() || strings.HasPrefix(m.Reason, "hidden:")), m.Kind == plan.OpMask:
-			continue // see hidden
-		case slices.ContainsFunc(s.Plan.Fills, func(f plan.Fill) bool { return f.Dest == m.Dest }):
-			list(&clones, s.place(m.Dest, m.Reason))
-		case m.Kind == plan.OpTmpfs:
-			list(&own, s.place(m.Dest, m.Reason))
-		case !m.Bind(): // made for the box
-		case m.Source == s.Staged.Kept && m.Source != "":
-			list(&copies, s.place(m.Dest, m.Reason))
-		case slices.ContainsFunc(s.Staged.Copies, func(c plan.Copy) bool { return c.Host == m.Source }):
-			list(&copies, s.place(m.Dest, m.Reason))
-		case slices.ContainsFunc(s.Staged.BoxGit, func(b plan.Bind) bool { return b.Write && b.Host == m.Source }):
-			list(&clones, s.place(m.Dest, m.Reason))
-		case before == m.Source && m.Writable() && overWritable: // mounted on itself, to stay where it is
-		case slices.ContainsFunc(s.Plan.Caches, func(c plan.CachePlace) bool { return c.At == m.Dest }):
-			list(&caches, s.place(m.Dest, m.Reason))
-		case m.Writable():
-			list(&change, s.mapped(m))
-		case before == m.Source && overWritable:
-			list(&stays, s.place(m.Dest, m.Reason))
-		case m.Source == "/":
-			list(&read, Thing{Text: "the system (/, where nothing else is said)", Path: "/", Why: m.Reason})
-		default:
-			list(&read, s.mapped(m))
+		to, t := s.grouped(m, below >= 0 && ms[below].Writable(), before == m.Source)
+		if !slices.ContainsFunc(things[to], func(o Thing) bool { return o.Path == t.Path && o.Text == t.Text }) {
+			things[to] = append(things[to], t)
 		}
 	}
-	if len(change) == 1 { // one place of work: what lies in it needs no more words
+	if change, stays := things[change], things[stays]; len(change) == 1 { // one place of work: what lies in it needs no more words
 		for i, t := range stays {
 			stays[i].Text = strings.TrimPrefix(t.Text, s.short(change[0].Path)+"/")
 		}
 	}
 	return []Row{
-		row(Open, "can change", change...),
-		row(Seen, "but not in it", stays...),
-		row(Own, "works on a copy of", append(copies, clones...)...),
-		row(Seen, "can read", read...),
-		row(Own, "sees empty, its own", own...),
-		row(Own, "keeps for itself", caches...),
+		row(Open, "can change", things[change]...),
+		row(Seen, "but not in it", things[stays]...),
+		row(Own, "works on a copy of", append(things[copies], things[clones]...)...),
+		row(Seen, "can read", things[read]...),
+		row(Own, "sees empty, its own", things[own]...),
+		row(Own, "keeps for itself", things[caches]...),
 	}
+}
+
+// group is what the picture says about a mount.
+type group int
+
+const (
+	untold group = iota // made for the box, or see hidden
+	change
+	stays
+	copies
+	clones
+	read
+	own
+	caches
+)
+
+// grouped is the group of a mount, and what is said of it there. overWritable says that it is
+// mounted over something writable, itself that it is mounted on itself.
+func (s Subject) grouped(m plan.Op, overWritable, itself bool) (group, Thing) {
+	place := s.place(m.Dest, m.Reason)
+	switch {
+	case m.Kind == plan.OpMask:
+		return untold, place
+	case m.Kind == plan.OpTmpfs && strings.HasPrefix(m.Reason, "hidden:"):
+		return untold, place
+	case m.Kind == plan.OpTmpfs && !m.Writable() && overWritable:
+		return stays, place
+	case m.Kind == plan.OpTmpfs && !m.Writable():
+		return untold, place
+	case slices.ContainsFunc(s.Plan.Fills, func(f plan.Fill) bool { return f.Dest == m.Dest }):
+		return clones, place
+	case m.Kind == plan.OpTmpfs:
+		return own, place
+	case !m.Bind():
+		return untold, place
+	case s.copied(m):
+		return copies, place
+	case slices.ContainsFunc(s.Staged.BoxGit, func(b plan.Bind) bool { return b.Write && b.Host == m.Source }):
+		return clones, place
+	case itself && m.Writable() && overWritable: // to stay where it is
+		return untold, place
+	case slices.ContainsFunc(s.Plan.Caches, func(c plan.CachePlace) bool { return c.At == m.Dest }):
+		return caches, place
+	case m.Writable():
+		return change, s.mapped(m)
+	case itself && overWritable:
+		return stays, place
+	case m.Source == "/":
+		return read, Thing{Text: "the system (/, where nothing else is said)", Path: "/", Why: m.Reason}
+	}
+	return read, s.mapped(m)
+}
+
+// copied reports whether a mount shows a copy that is made for the run.
+func (s Subject) copied(m plan.Op) bool {
+	return m.Source == s.Staged.Kept && m.Source != "" || slices.ContainsFunc(s.Staged.Copies, func(c plan.Copy) bool { return c.Host == m.Source })
 }
 
 // mapped is a mount with both its names, when they differ.

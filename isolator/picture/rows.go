@@ -211,21 +211,14 @@ func (s Subject) settings() []Row {
 	return append(rows, row(Own, "shell history", words(rc.Entrypoint.History...)...))
 }
 
-// variables names the variables of the box, never their values.
-func (s Subject) variables() []Row {
-	env := s.Config.Env
-	var passes, secrets, sets, inner []string
-	git := 0 // variables that carry the cleaned git settings
-	set := map[string]bool{}
-	for _, kv := range env.Set {
-		set[kv.Key] = true
-		sets = append(sets, kv.Key)
-	}
+// passed names the variables that are yours, those of them that look like secrets, and those
+// that inner sets; git is how many carry the cleaned git settings.
+func (s Subject) passed(sets []string) (passes, secrets, inner []string, git int) {
 	for _, kv := range s.Plan.Env {
 		name, value, _ := strings.Cut(kv, "=")
 		mine, there := s.Facts.Env[name]
 		switch {
-		case set[name]:
+		case slices.Contains(sets, name):
 		case strings.HasPrefix(name, "GIT_CONFIG_"):
 			git++
 		case !there || mine != value:
@@ -236,15 +229,27 @@ func (s Subject) variables() []Row {
 			passes = append(passes, name)
 		}
 	}
-	if !s.planned() {
-		for _, name := range env.Inherit {
-			if profile.LooksSecret(name) && !strings.Contains(name, "*") {
-				secrets = append(secrets, name)
-			} else {
-				passes = append(passes, name)
-			}
+	if s.planned() {
+		return passes, secrets, inner, git
+	}
+	for _, name := range s.Config.Env.Inherit {
+		if profile.LooksSecret(name) && !strings.Contains(name, "*") {
+			secrets = append(secrets, name)
+		} else {
+			passes = append(passes, name)
 		}
 	}
+	return passes, secrets, inner, git
+}
+
+// variables names the variables of the box, never their values.
+func (s Subject) variables() []Row {
+	env := s.Config.Env
+	var sets []string
+	for _, kv := range env.Set {
+		sets = append(sets, kv.Key)
+	}
+	passes, secrets, inner, git := s.passed(sets)
 	for _, kv := range env.SetFrom {
 		secrets = append(secrets, kv.Value)
 	}

@@ -108,12 +108,15 @@ func (b *builder) startup() []string {
 // after the mount, so that later ones go on top. dests are those.
 func (b *builder) pinBelow(m layer, dests []string) {
 	places := slices.Clone(dests)
-	for _, h := range b.hops() {
-		for _, name := range b.view.names(h.Path) {
+	inside := func(hostPath string) {
+		for _, name := range b.view.names(hostPath) {
 			if rest, ok := paths.Rest(m.source, name); ok {
 				places = append(places, filepath.Join(m.dest, rest))
 			}
 		}
+	}
+	for _, h := range b.hops() {
+		inside(h.Path)
 	}
 	repo := "" // what lies in a git directory cannot be moved out of the box's own
 	for _, g := range b.s.BoxGit {
@@ -122,21 +125,13 @@ func (b *builder) pinBelow(m layer, dests []string) {
 		} else if paths.Below(repo, g.Box) {
 			continue
 		}
-		for _, name := range b.view.names(g.Box) {
-			if rest, ok := paths.Rest(m.source, name); ok {
-				places = append(places, filepath.Join(m.dest, rest))
-			}
-		}
+		inside(g.Box)
 	}
 	for _, t := range b.protected() {
 		if k := b.kind(t); (k == host.Missing || k == host.Denied) && !b.made(t) && !b.isSecondName(t) {
 			continue
 		}
-		for _, name := range b.view.names(b.canon(t)) {
-			if rest, ok := paths.Rest(m.source, name); ok {
-				places = append(places, filepath.Join(m.dest, rest))
-			}
-		}
+		inside(b.canon(t))
 	}
 	var pins []string
 	for _, p := range places {
@@ -220,8 +215,8 @@ func (b *builder) reexposeAllowed() error {
 	return nil
 }
 
-// hide covers every place where a sensitive resource can still be seen.
-func (b *builder) hide() error {
+// hideResources covers what the table of sensitive resources names.
+func (b *builder) hideResources() error {
 	for _, r := range b.table() {
 		b.because(r.Key)
 		for _, p := range r.At {
@@ -237,6 +232,14 @@ func (b *builder) hide() error {
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// hide covers every place where a sensitive resource can still be seen.
+func (b *builder) hide() error {
+	if err := b.hideResources(); err != nil {
+		return err
 	}
 	b.because("")
 	for _, p := range b.secondNames(slices.Concat(b.hidden(), b.hidePaths())) {

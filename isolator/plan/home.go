@@ -15,7 +15,26 @@ func (b *builder) homeFolder() error {
 		return nil
 	}
 	b.because("sandbox.home")
-	how := fmt.Sprintf("(sandbox.home = %q)", b.rc.Home)
+	if err := b.emptyHomes(fmt.Sprintf("(sandbox.home = %q)", b.rc.Home)); err != nil {
+		return err
+	}
+	b.because("sandbox.home_allow")
+	for _, p := range b.rc.HomeAllow {
+		if err := b.showInHome(p, "readable in the home (home_allow)"); err != nil {
+			return err
+		}
+	}
+	b.because("entrypoint.cmd")
+	for _, p := range b.programFolders() {
+		if err := b.showInHome(p, "the program itself"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emptyHomes covers the home, by each of its names, and other homes of the user.
+func (b *builder) emptyHomes(how string) error {
 	for _, other := range b.homes() {
 		if l, _ := b.view.at(other); other != b.home && l.bind() && b.kind(other) == host.Dir {
 			b.tmpfs("the home of the password file is empty, too", 0o700, other)
@@ -41,40 +60,30 @@ func (b *builder) homeFolder() error {
 	if l, _ := b.view.at(b.f.Home); b.f.Home != b.home && !l.bind() {
 		b.symlink("the name of the home, which is a link", b.home, b.f.Home)
 	}
-	expose := func(p, reason string) error {
-		real := b.canon(p)
-		if b.kind(p) == host.Missing || b.kind(p) == host.Denied {
-			return nil
-		}
-		if paths.Below(real, b.home) {
-			return fault.Refuse(125, "name the folders below it instead", "profile %q: home_allow %q covers the whole home", b.rc.Name, p)
-		}
-		if err := b.notSecret(real, "home_allow "+quote(p)); err != nil {
-			return err
-		}
-		// The entry may be a link: show it under the name programs use, too.
-		if _, hostPath := b.view.at(real); hostPath != real {
-			b.bind(reason, real, real, false)
-		}
-		// In a folder that is shown already the link itself is there, and leads to what
-		// was bound above; bwrap cannot mount on a link with an absolute target.
-		dest := b.linkFree(p)
-		if _, hostPath := b.view.at(dest); dest != real && hostPath != dest {
-			b.bind(reason, real, dest, false)
-		}
+	return nil
+}
+
+// showInHome shows a folder or file of the home, read-only.
+func (b *builder) showInHome(p, reason string) error {
+	real := b.canon(p)
+	if b.kind(p) == host.Missing || b.kind(p) == host.Denied {
 		return nil
 	}
-	b.because("sandbox.home_allow")
-	for _, p := range b.rc.HomeAllow {
-		if err := expose(p, "readable in the home (home_allow)"); err != nil {
-			return err
-		}
+	if paths.Below(real, b.home) {
+		return fault.Refuse(125, "name the folders below it instead", "profile %q: home_allow %q covers the whole home", b.rc.Name, p)
 	}
-	b.because("entrypoint.cmd")
-	for _, p := range b.programFolders() {
-		if err := expose(p, "the program itself"); err != nil {
-			return err
-		}
+	if err := b.notSecret(real, "home_allow "+quote(p)); err != nil {
+		return err
+	}
+	// The entry may be a link: show it under the name programs use, too.
+	if _, hostPath := b.view.at(real); hostPath != real {
+		b.bind(reason, real, real, false)
+	}
+	// In a folder that is shown already the link itself is there, and leads to what
+	// was bound above; bwrap cannot mount on a link with an absolute target.
+	dest := b.linkFree(p)
+	if _, hostPath := b.view.at(dest); dest != real && hostPath != dest {
+		b.bind(reason, real, dest, false)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -93,10 +93,7 @@ func (b *builder) oneProgram(p host.Program, command string, commands []string) 
 			others = append(others, n)
 		}
 	}
-	shown := others
-	if len(shown) > 6 {
-		shown = append(slices.Clone(others[:6]), fmt.Sprintf("and %d more", len(others)-6))
-	}
+	shown := visible.Some(others, 6)
 	hint := `use mode = "path" under [noop]`
 	for _, real := range p.Files {
 		switch {

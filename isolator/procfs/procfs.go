@@ -239,14 +239,41 @@ func look(pid, secret string) (Answer, string) {
 	if _, err := os.ReadFile("/proc/self/maps"); err != nil {
 		return Unsafe, "nothing, not even one's own memory map: " + err.Error()
 	}
+	if a, what := lookInFiles(at, secret); a != Safe {
+		return a, what
+	}
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return Unknown, "no process number"
+	}
+	if unix.Access("/proc/self/comm", unix.W_OK) == nil {
+		return Unsafe, "a writable /proc"
+	}
+	// Numbers of the host mean nothing to kill(2) here; that the namespace is
+	// the box's own is what makes it so.
+	if unix.Kill(n, 0) == nil && n != os.Getpid() {
+		return Unsafe, "the processes themselves, to signals"
+	}
+	switch line, err := os.ReadFile(at("cmdline")); {
+	case err == nil && bytes.Contains(line, []byte(secret)):
+		return Listed, "the command lines of other processes"
+	case err == nil && len(line) == 0:
+		return Unknown, "the other process had no command line yet"
+	}
+	return Safe, ""
+}
+
+// lookInFiles tries what /proc shows of the other process as files.
+func lookInFiles(at func(string) string, secret string) (Answer, string) {
 	for _, name := range []string{"environ", "maps", "auxv", "stack", "syscall", "io"} {
-		if data, err := os.ReadFile(at(name)); err == nil && (len(data) > 0 || name == "environ") {
-			if name == "environ" && len(data) == 0 {
-				return Unknown, "the other process had no environment yet"
-			}
-			if bytes.Contains(data, []byte(secret)) {
-				return Unsafe, "the secrets in the " + name + " of other processes"
-			}
+		data, err := os.ReadFile(at(name))
+		switch {
+		case err != nil:
+		case name == "environ" && len(data) == 0:
+			return Unknown, "the other process had no environment yet"
+		case bytes.Contains(data, []byte(secret)):
+			return Unsafe, "the secrets in the " + name + " of other processes"
+		case len(data) > 0:
 			return Unsafe, "the " + name + " of other processes"
 		}
 	}
@@ -266,24 +293,6 @@ func look(pid, secret string) (Answer, string) {
 		if _, err := os.Stat(at(name)); err == nil {
 			return Unsafe, "the files of other processes"
 		}
-	}
-	n, err := strconv.Atoi(pid)
-	if err != nil {
-		return Unknown, "no process number"
-	}
-	if unix.Access("/proc/self/comm", unix.W_OK) == nil {
-		return Unsafe, "a writable /proc"
-	}
-	// Numbers of the host mean nothing to kill(2) here; that the namespace is
-	// the box's own is what makes it so.
-	if unix.Kill(n, 0) == nil && n != os.Getpid() {
-		return Unsafe, "the processes themselves, to signals"
-	}
-	switch line, err := os.ReadFile(at("cmdline")); {
-	case err == nil && bytes.Contains(line, []byte(secret)):
-		return Listed, "the command lines of other processes"
-	case err == nil && len(line) == 0:
-		return Unknown, "the other process had no command line yet"
 	}
 	return Safe, ""
 }

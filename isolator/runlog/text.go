@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/enr/inner/internal/visible"
 )
 
 // Times writes how often.
@@ -61,16 +63,11 @@ func NetworkSummary(list []Host) string {
 		}
 	}
 	var parts []string
-	for _, p := range []struct {
-		what string
-		list []string
-	}{{"reached", reached}, {"refused", refused}} {
-		if more := len(p.list) - most; more > 0 {
-			p.list = append(p.list[:most], fmt.Sprintf("and %d more", more))
-		}
-		if len(p.list) > 0 {
-			parts = append(parts, p.what+" "+strings.Join(p.list, ", "))
-		}
+	if len(reached) > 0 {
+		parts = append(parts, "reached "+strings.Join(visible.Some(reached, most), ", "))
+	}
+	if len(refused) > 0 {
+		parts = append(parts, "refused "+strings.Join(visible.Some(refused, most), ", "))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 )
@@ -129,10 +130,7 @@ func inWords(wider, narrower []profile.Grant) string {
 	for _, g := range narrower {
 		parts = append(parts, "narrower: "+ChangeText(g, false))
 	}
-	if len(parts) > 2 {
-		parts = append(parts[:2], fmt.Sprintf("and %d more", len(parts)-2))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(visible.Some(parts, 2), ", ")
 }
 
 // ChangeText is one grant as a change: one that went away is said to be no
