@@ -33,6 +33,7 @@ type State struct {
 	Value string // of the setting, ours or not
 }
 
+// member is one key of a JSON object and its value as written.
 type member struct {
 	key string
 	raw json.RawMessage
@@ -69,6 +70,7 @@ func members(raw []byte) ([]member, error) {
 	return out, nil
 }
 
+// write is the JSON object of the members, in their order.
 func write(list []member) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -126,6 +128,7 @@ func change(raw json.RawMessage, path []string, edit func(json.RawMessage) (json
 	return write(list), nil
 }
 
+// handler is one hook, and matcher the group of hooks for some tools, as agents write them.
 type handler struct {
 	Type    string `json:"type"`
 	Command string `json:"command"`
@@ -136,6 +139,7 @@ type matcher struct {
 	Hooks   []handler `json:"hooks"`
 }
 
+// ours reports whether a command line is that of inner's hook for the agent.
 func (e Entry) ours(command string) bool {
 	return strings.Contains(command, " agent hook "+e.Agent+" --")
 }

@@ -2,7 +2,6 @@ package container
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -113,5 +112,5 @@ func (m mount) words(podman bool, uid, gid int) []string {
 	if m.size > 0 {
 		w = append(w, "size="+strconv.FormatUint(m.size, 10))
 	}
-	return slices.Concat([]string{"--tmpfs"}, []string{m.Path + ":" + strings.Join(w, ",")})
+	return []string{"--tmpfs", m.Path + ":" + strings.Join(w, ",")}
 }

@@ -34,8 +34,8 @@ func plural(n int, word string) string {
 	return word + "s"
 }
 
-// mostEntries is how many entries of a home are looked at after each run, and mostDepth how
-// deep a home is looked into: each name on the way costs a step, for each entry.
+// mostEntries is how many entries of a home are inspected after each run, and mostDepth how
+// deep: each name on the way costs a step, for each entry.
 const (
 	mostEntries = 20_000
 	mostDepth   = 40

@@ -22,16 +22,16 @@ import (
 type put struct{ From, Is string }
 
 // Decide says what a file of the home is to hold. fresh is what the host has; kept is what is
-// there, nil for nothing. freshSame and keptSame say that it is as it
-// was when inner put the file there. nil leaves what is there.
+// there, nil for nothing. freshSame and keptSame say that it is as it was when inner put the
+// file there. A nil result leaves what is there.
 type Decide func(rel string, fresh, kept []byte, freshSame, keptSame bool) []byte
 
 // maxStaged bounds a file that is compared with the one in the home.
 const maxStaged = 32 << 20
 
-// Stage puts the folders and files of a private folder into the home, over what is there. What
-// an earlier run put there and the host has no more goes, unless it was changed in a box.
-// label tells what different callers put there.
+// Stage puts the folders and files of a private folder into the home, over what is there. A
+// file that an earlier run put there and that the host no longer has is removed, unless a box
+// has changed it. label keeps apart what different callers put there.
 func (h *Home) Stage(label, from string, decide Decide) error {
 	all, err := h.staged()
 	if err != nil {
@@ -126,8 +126,8 @@ func (h *Home) mode(rel string) fs.FileMode {
 	return fs.FileMode(st.Mode & 0o777)
 }
 
-// staged reads staged.json: by label and path. One that is damaged says nothing: then all
-// counts as the box's own.
+// staged reads staged.json: by label and path. A damaged one counts as empty: then every
+// file is the box's own.
 func (h *Home) staged() (map[string]map[string]put, error) {
 	all := map[string]map[string]put{}
 	data, err := files.Read(filepath.Join(h.folder, "staged.json"), files.NoLinks, maxRecord)

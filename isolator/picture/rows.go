@@ -59,8 +59,8 @@ func (s Subject) hidden() []Row {
 	return rows
 }
 
-// ruled is how many lines of the organisation's file are about a key: so many are last in
-// what the profile comes to.
+// ruled is how many values of a key are the organisation's: they are the last ones in the
+// RunConfig.
 func (s Subject) ruled(key string) (n int) {
 	for _, o := range s.Config.Organisation {
 		if o.Key == key {
@@ -115,7 +115,7 @@ func (s Subject) sockets() []string {
 	})
 }
 
-// network says where the box gets, and who gets to it.
+// network says what the box can reach, and what can reach it.
 func (s Subject) network() []Row {
 	rc := s.Config
 	var rows []Row

@@ -1,12 +1,12 @@
 package plan
 
-// What tools keep below the home to be quicker the next time, and fetch once for all projects,
-// is the box's own where the home is the host's: the host's would be read-only, and most tools
-// do not work then. It is kept for the boxes of a project (see package ownhome), or empty.
+// A box that sees the host's home has caches of its own: the host's would be read-only, and
+// most tools do not work then. They are kept for the boxes of a project (see package
+// ownhome), or empty.
 //
-// A cache goes to its usual place when there is one on the host to mount on. Else, and when a
-// variable has moved it, the variable leads to a folder below paths.BoxCaches. What
-// the box can write there already stays as it is.
+// A cache is mounted at its usual place when the host has a folder there to mount on. Else,
+// and when a variable has moved it, the variable names a folder below paths.BoxCaches. A
+// place that the box can write already stays as it is.
 
 import (
 	"cmp"
@@ -46,7 +46,7 @@ type cache struct {
 	variable string   // moves it
 	value    string   // of the variable, before its path
 	tools    []string // who keeps it; none for everybody
-	fetched  bool     // it is what was fetched: without a network the host's own is of more use
+	fetched  bool     // it holds downloads: without a network the host's own is of more use
 }
 
 // mavenLocal is how Maven is told where its repository is: 3.8 knows no other way.

@@ -11,9 +11,9 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// devices binds the nodes of [sandbox] devices into the box's own /dev, and what of
-// /sys their programs look into where the base does not show that. bwrap mounts
-// everything else of the host nodev.
+// devices binds the nodes of [sandbox] devices into the box's own /dev, and the folders of
+// /sys that their programs read where the base does not show them. bwrap mounts everything
+// else of the host nodev.
 func (b *builder) devices() error {
 	b.because("sandbox.devices")
 	for _, name := range b.rc.Devices {

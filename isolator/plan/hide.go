@@ -225,7 +225,7 @@ func (b *builder) hideResources() error {
 			case kind == host.Denied && b.f.UID == 0:
 				return fault.Refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, p)
 			case kind != host.Denied && b.holdsHome(p):
-				return b.covers(r.Resource, p)
+				return b.refuseHome(r.Resource, p)
 			case kind != host.Denied:
 				if err := b.mask(p, "hidden: "+r.What+" ("+r.Key+")"); err != nil {
 					return err
@@ -280,8 +280,8 @@ func (b *builder) holdsHome(p string) bool {
 	return slices.ContainsFunc(b.homes(), func(home string) bool { return paths.Below(b.canon(p), home) })
 }
 
-// covers refuses a resource that a variable moves to a folder that holds a home.
-func (b *builder) covers(r sensitive.Resource, p string) error {
+// refuseHome refuses a resource that a variable moves to a folder that holds a home.
+func (b *builder) refuseHome(r sensitive.Resource, p string) error {
 	return fault.Refuse(125, fmt.Sprintf("name a folder of its own there, unset it, or allow = [%q] under [sandbox]", r.Key),
 		"profile %q: a variable says that %s lies in %s, which cannot be hidden: it holds your home", b.rc.Name, r.What, p)
 }
@@ -363,7 +363,7 @@ func (b *builder) hidePaths() []string {
 	return b.f.Hide.Paths
 }
 
-// hideKnown refuses a run of which it is not known what [sandbox] hide comes to.
+// hideKnown refuses a run when it is unknown what the patterns of [sandbox] hide match.
 func (b *builder) hideKnown() error {
 	switch h := b.f.Hide; {
 	case len(b.rc.Hide) == 0:

@@ -10,6 +10,8 @@ import (
 	"github.com/enr/inner/isolator/host"
 )
 
+// homeFolder makes an isolated home, or shows the box's own, and binds back into it what
+// the profile and the program need.
 func (b *builder) homeFolder() error {
 	if !b.rc.HidesHome() {
 		return nil
@@ -105,7 +107,7 @@ func (b *builder) notSecret(real, what string) error {
 				continue
 			}
 			if b.holdsHome(p) {
-				return b.covers(r.Resource, p)
+				return b.refuseHome(r.Resource, p)
 			}
 			if b.liesIn(b.canon(p), real) {
 				return fault.Refuse(125, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),

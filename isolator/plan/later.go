@@ -123,8 +123,8 @@ func laterPaths(rc profile.RunConfig) []string {
 	return out
 }
 
-// ObeyedRoots are the folders in which what tools outside obey is looked for: what the
-// box can write, but for the state of programs in the home. ~/.cargo holds a thousand
+// ObeyedRoots are the folders in which inner looks for what tools outside obey: those that
+// the box can write, without the state of programs in the home. ~/.cargo holds a thousand
 // packages with settings of editors in them, which nobody opens there.
 func ObeyedRoots(rc profile.RunConfig) []string {
 	if slices.Contains(rc.Allow, configKey) {
@@ -194,13 +194,15 @@ func (b *builder) named() []string {
 	return slices.DeleteFunc(slices.Clone(b.f.Named), func(p string) bool { return b.kind(p) != host.File && b.kind(p) != host.Dir && !b.made(p) })
 }
 
-// laterLinks refuses a folder of editors and agents of which a link says that it is
-// elsewhere, when nothing is there, or the whole project: neither can be protected.
+// laterLinks refuses a folder of editors and agents that is a link to nowhere or to the
+// whole project, neither of which can be protected, and one that is missing in a folder
+// that the box could make writable.
 func (b *builder) laterLinks() error {
 	if b.allowed[configKey] {
 		return nil
 	}
-	for _, dir := range b.f.Locked {
+	if len(b.f.Locked) > 0 {
+		dir := b.f.Locked[0]
 		return fault.Refuse(125, "chmod u+w "+quote(dir)+", or workdir_mode = \"ro\" under [sandbox]",
 			"profile %q: %s is yours and not writable: the program could change that, and make what editors and agents obey", b.rc.Name, dir)
 	}

@@ -1,4 +1,14 @@
-// Package plan turns intent into the operations that make a box; bwrap.go renders them.
+// Package plan makes the plan of a box from a RunConfig, the facts of the host and what was
+// staged for the run: operations in their order, each with the reason that explain and
+// --dry-run print. bwrap.go renders them as arguments of bwrap, and package container as
+// those of a container engine.
+//
+// It promises that equal input gives an equal plan: it asks no disk, no clock and no
+// environment. What cannot be enforced is refused with a *fault.Refusal that says what to
+// type, and nothing is decided after it. It does not start anything; package launch does.
+//
+//	p, err := plan.Build(spec, facts, staged)
+//	args := p.Words()
 package plan
 
 import (

@@ -16,7 +16,7 @@ const Suffix = ".inner-held"
 // Aside reports whether a name is one that something was given when it was moved aside.
 func Aside(name string) bool { return strings.Contains(name, Suffix) }
 
-// pattern is one name of a row.
+// pattern is one name of a row, as it is compared.
 type pattern struct {
 	row    *Row
 	lead   string // the folders before the last name, "/.config" or ""
@@ -67,7 +67,7 @@ var lookup = sync.OnceValue(func() *table { // allowed: written once
 // Kind is what lies at a path.
 type Kind int
 
-// The kinds of a path. A link may become either.
+// The kinds of a path. A link matches names of files and of folders.
 const (
 	File Kind = iota
 	Folder

@@ -3,21 +3,19 @@
 // outside execute or believe. Where they are in one run depends on homes, variables and
 // the roots of projects, which are given to it as plain values (Run); it asks no disk.
 //
-// What tools outside execute or believe follows one principle: a file is in that part of the table when a program on the host
-// starts something that the file names, or takes its settings from it, although the
-// person asked neither to run the project nor to read that file. Such programs are the
-// prompt and the shell when they enter a folder, an editor or an agent that opens one,
-// git in any command, and a build tool or an interpreter that is merely asked for its
-// version, for a list, or for help.
+// A file is in the part about tools outside when a program on the host starts something
+// that the file names, or takes its settings from it, although the person asked neither to
+// run the project nor to read that file. Such programs are the prompt and the shell when
+// they enter a folder, an editor or an agent that opens one, git in any command, and a build
+// tool or an interpreter that is merely asked for its version, for a list, or for help.
 //
-// What the project *is* cannot be in it, or nothing would be left
-// for an agent to write: sources, and recipes that exist to be run. Neither can prose
-// that an agent reads and then asks about. These rows are Told: the end of a run names
-// the ones that changed.
+// Sources and recipes that exist to be run are not protected: they are the project, and
+// nothing would be left for an agent to write. Neither is prose that an agent reads and then
+// asks about. Rows of such files are Told: the end of a run names the ones that changed.
 //
-// Everything that has to do with it uses this one table: what exists is read-only in a
-// box, what a run makes is moved aside at its end, `inner changes apply` wants it named,
-// `inner explain` and `inner verify` list it.
+// Every part of inner uses this one table: what exists is read-only in a box, what a run
+// makes is moved aside at its end, `inner changes apply` wants it named, `inner explain` and
+// `inner verify` list it.
 package sensitive
 
 // Where says in which folders a tool looks for a file.
