@@ -71,7 +71,7 @@ func shellWords(c *caller.Caller, line string, spec profile.RunConfig, inSession
 	return []string{sh, "-c", "trap '[ -p " + session.LastFile + " ] || pwd -P >" + session.LastFile + " 2>/dev/null' EXIT; eval \"shift\n$1\"", sh, line}
 }
 
-// SessionProject is what sessions of a place belong to: the root of its project, or the folder
+// SessionProject returns what sessions of a place belong to: the root of its project, or the folder
 // itself outside of projects.
 func SessionProject(pl settings.Place) string {
 	if root := pl.Root(); root != "" {

@@ -268,7 +268,7 @@ func names(b *Prepared, paths []string) string {
 	return strings.Join(visible.Some(out, 8), ", ")
 }
 
-// started is the audit event of a program that is about to start. An audit log that cannot be
+// started returns the audit event of a program that is about to start. An audit log that cannot be
 // written stops no run, like a record that no profile asks for: otherwise a full disk would drive
 // people out of the sandbox.
 func started(b *Prepared, c Call) runlog.Event {

@@ -5,13 +5,13 @@
 //	d, err := c.Judge(box, agenthook.Options{Dir: c.Dir, Home: "/home/u", Command: command})
 //	answer, err := c.Answer(d)
 //
-// A tool that runs commands gets a command that runs in the box. Any other tool does its
-// work outside of the box, so each of its arguments that looks like a path is asked for,
-// and the call is denied when the box does not have it. This only judges: what changes
-// between the question and the call of the tool is not noticed, and neither is a tool that
-// finds its files otherwise.
+// The command of a tool that runs commands is replaced with one that runs it in the box. Any
+// other tool works outside of the box, so each of its arguments that looks like a path is looked
+// up, and the call is denied when the box does not have that path. The package only judges: it
+// does not notice changes between the decision and the call of the tool, nor a tool that
+// finds its files in another way.
 //
-// An error means doubt, and the caller answers it by blocking the call.
+// An error means that a call could not be judged, and the caller blocks the call.
 package agenthook
 
 import (
@@ -20,7 +20,7 @@ import (
 	"slices"
 )
 
-// Agents are the agents whose hooks are understood.
+// Agents returns the agents whose hooks are understood.
 func Agents() []string { return []string{"claude", "codex", "gemini", "opencode"} }
 
 // Use is what a tool does with a path.
@@ -29,7 +29,7 @@ type Use struct {
 	Tree        bool // it reads everything below
 }
 
-// Box answers what the box has.
+// Box answers questions about what the box has.
 type Box interface {
 	// Path says why a tool must not use a path, which is absolute and clean; "" when it may.
 	Path(path string, use Use) (reason string)
@@ -60,13 +60,13 @@ type Call struct {
 	input object
 }
 
-// Decision is what becomes of a call.
+// Decision says whether a call may be made, and with which input.
 type Decision struct {
 	Deny  string // the reason; "" when it is not denied
 	input object // in the place of the old one; nil for no change
 }
 
-// Parse reads what an agent gives its hook.
+// Parse reads the JSON that an agent gives its hook.
 func Parse(agent string, text []byte) (Call, error) {
 	c := Call{agent: agent}
 	if !slices.Contains(Agents(), agent) {
@@ -101,7 +101,7 @@ func Parse(agent string, text []byte) (Call, error) {
 	return c, nil
 }
 
-// Answer is the JSON that the agent reads.
+// Answer returns the JSON that the agent reads as the answer of its hook.
 func (c Call) Answer(d Decision) ([]byte, error) {
 	switch {
 	case c.agent == "opencode" && d.Deny != "":

@@ -23,8 +23,8 @@ type judge struct {
 	from    []string // the folders that patterns of paths are relative to, absolute
 }
 
-// object judges the arguments of a tool that does its work outside of the box, and returns
-// them as they are to be.
+// object judges the arguments of a tool that works outside of the box, and returns the arguments
+// to use instead.
 func (j *judge) object(in object) (object, error) {
 	for key, v := range in {
 		if s, ok := v.(string); ok && s != "" && j.tool.args[key] == path {
@@ -101,7 +101,7 @@ var (
 	separator = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("[\\s=:,;|<>()\\[\\]{}\"'`]+") })
 )
 
-// text judges one text and returns it as it is to be.
+// text judges one text and returns the text to use instead.
 func (j *judge) text(k kind, s string) (string, error) {
 	switch {
 	case k == free:
@@ -163,7 +163,7 @@ func (j *judge) looks(s string) bool {
 	return false
 }
 
-// path asks for one path, and returns it as it is to be: in a session /tmp is a folder of
+// path judges one path, and returns the path to use instead: in a session, /tmp is a folder of
 // the session.
 func (j *judge) path(s string, use Use) (string, error) {
 	if t := strings.TrimSpace(s); t != s && t != "" { // some tools cut spaces off
@@ -203,8 +203,8 @@ func (j *judge) path(s string, use Use) (string, error) {
 	return to, plain(tmp, at)
 }
 
-// plain refuses what is no file or folder of its own: a box can leave any link in /tmp, and
-// the tool would follow it outside.
+// plain refuses everything but files and folders: a box can leave any link in /tmp, which the
+// tool would follow outside.
 func plain(dir, rest string) error {
 	for _, name := range strings.FieldsFunc(rest, func(r rune) bool { return r == '/' }) {
 		dir = filepath.Join(dir, name)
@@ -219,8 +219,8 @@ func plain(dir, rest string) error {
 	return nil
 }
 
-// absolute is a path as the tool opens it. Tools that clean a path and tools that do not
-// must mean the same: no ".." goes through a link.
+// absolute returns a path as the tool opens it. It refuses a ".." after a link, or anything else
+// that is not a folder, so that tools that clean a path and tools that do not open the same file.
 func (j *judge) absolute(s string) (string, error) {
 	p := s
 	switch {
@@ -243,8 +243,8 @@ func (j *judge) absolute(s string) (string, error) {
 	return at, nil
 }
 
-// query asks for the files of the home, and of the whole computer, that a query names. It
-// may be words for people, too: a path in it is taken as one that is read.
+// query judges the absolute paths, and those in the home, that a query names. A query may also be
+// plain prose: a path in it counts as one that is read.
 func (j *judge) query(s string) error {
 	for _, word := range separator().Split(s, -1) {
 		if strings.HasPrefix(word, "/") || strings.HasPrefix(word, "~/") {
@@ -305,7 +305,7 @@ func (j *judge) linkOrPath(s string) error {
 	return err
 }
 
-// link asks for the host of a URL, or for the path of a file.
+// link judges the host of a URL, or the path of one that names a file.
 func (j *judge) link(s string) error {
 	u, err := url.Parse(s)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// tool is what is known of one tool of an agent.
+// tool describes one known tool of an agent.
 type tool struct {
 	use     Use
 	command string          // the argument that is a command line
@@ -26,7 +26,7 @@ const (
 	link  // a URL
 )
 
-// freeText are the arguments that are text in every tool.
+// freeText reports whether an argument is only text in every tool.
 func freeText(key string) bool {
 	switch key {
 	case "text", "content", "contents", "prompt", "description", "old_string", "new_string", "oldString", "newString", "query", "message",
@@ -36,8 +36,8 @@ func freeText(key string) bool {
 	return false
 }
 
-// runs reports whether by an argument a tool that is not known would run something outside
-// of the box, however the name is spelled.
+// runs reports whether an unknown tool with that argument would run something outside of the box,
+// however the name is spelled.
 func runs(key string) bool {
 	name := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
 	switch name {
@@ -47,8 +47,8 @@ func runs(key string) bool {
 	return slices.ContainsFunc([]string{"command", "commands", "cmd", "cmds"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
-// ofCommands are the arguments that tools for commands may have besides. Any other could
-// say which program runs the command.
+// ofCommands reports whether a tool for commands may have the argument besides its command. Any
+// other could say which program runs the command.
 func ofCommands(key string) bool {
 	switch key {
 	case "description", "timeout", "timeout_ms", "timeoutMs", "run_in_background", "is_background", "background", "dangerouslyDisableSandbox", "login", "tty",
@@ -58,7 +58,7 @@ func ofCommands(key string) bool {
 	return folderOfCommand(key)
 }
 
-// folderOfCommand are the arguments that say where a command runs.
+// folderOfCommand reports whether the argument says in which folder a command runs.
 func folderOfCommand(key string) bool {
 	return key == "workdir" || key == "directory" || key == "dir_path" || key == "cwd"
 }
@@ -69,8 +69,8 @@ var (
 	tree   = Use{Read: true, Tree: true}
 )
 
-// tools are the tools of an agent that are known. All others are judged by the looks of
-// their arguments, as if they read and wrote.
+// tools returns the known tools of an agent. All others are judged by what their arguments look
+// like, as if they read and wrote.
 func tools(agent string) map[string]tool {
 	switch agent {
 	case "claude":

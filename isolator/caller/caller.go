@@ -74,34 +74,34 @@ func (c *Caller) Getenv(name string) string {
 	return value
 }
 
-// ProfilesDir is where the user's own profiles are.
+// ProfilesDir returns where the user's own profiles are.
 func (c *Caller) ProfilesDir() string { return filepath.Join(c.InnerHome, "profiles") }
 
-// LogsDir is where inner keeps records on its own, and the audit log.
+// LogsDir returns where inner keeps records on its own, and the audit log.
 func (c *Caller) LogsDir() string { return filepath.Join(c.InnerHome, "logs") }
 
-// ConfigFile is the user's own config.toml.
+// ConfigFile returns the user's own config.toml.
 func (c *Caller) ConfigFile() string { return filepath.Join(c.InnerHome, "config.toml") }
 
 // Trust returns the store of what the user has approved.
 func (c *Caller) Trust() trust.Store { return trust.Store{Dir: filepath.Join(c.InnerHome, "trust")} }
 
-// ShimDir is the folder of links that is first on PATH.
+// ShimDir returns the folder of links that is first on PATH.
 func (c *Caller) ShimDir() string { return filepath.Join(c.InnerHome, "shims", "bin") }
 
-// ProcFile is the file that records which kind of /proc a box can have on this host.
+// ProcFile returns the file that records which kind of /proc a box can have on this host.
 func (c *Caller) ProcFile() string { return filepath.Join(c.InnerHome, "proc.json") }
 
-// Journal is the file in which runs note what they make in folders of the host.
+// Journal returns the file in which runs note what they make in folders of the host.
 func (c *Caller) Journal() string { return filepath.Join(c.InnerHome, "borrowed") }
 
-// SessionsDir is the folder with the files that the calls of a session share.
+// SessionsDir returns the folder with the files that the calls of a session share.
 func (c *Caller) SessionsDir() string { return filepath.Join(c.InnerHome, "sessions") }
 
-// StageBase is where the folders of runs are.
+// StageBase returns where the folders of runs are.
 func (c *Caller) StageBase() string { return stage.Base(c.Getenv("XDG_RUNTIME_DIR")) }
 
-// OtherHome is the home of the password file, when Home is another; else "".
+// OtherHome returns the home in the password file when it is not Home, or "".
 func (c *Caller) OtherHome() string {
 	if other := profile.PasswordHome(); other != c.Home {
 		return other
@@ -132,7 +132,7 @@ func Folders(getenv func(string) string) (home, innerHome string, err error) {
 	return home, innerHome, nil
 }
 
-// Homes are the homes of the user.
+// Homes returns the homes of the user.
 func (c *Caller) Homes() []string {
 	if other := c.OtherHome(); other != "" {
 		return []string{c.Home, other}
@@ -177,7 +177,7 @@ func (c *Caller) Short(p string) string {
 	return p
 }
 
-// Absolute is a folder that a flag names.
+// Absolute returns the absolute path of a folder that a flag names; "~" is the home.
 func (c *Caller) Absolute(path, cwd string) string {
 	switch {
 	case path == "~" || strings.HasPrefix(path, "~/"):
@@ -188,7 +188,7 @@ func (c *Caller) Absolute(path, cwd string) string {
 	return filepath.Join(cwd, path)
 }
 
-// Selves are the files that are inner itself: the running binary and the copy
+// Selves returns the files that are inner itself: the running binary and the copy
 // the shims lead to.
 func (c *Caller) Selves() []os.FileInfo {
 	var out []os.FileInfo
@@ -200,7 +200,7 @@ func (c *Caller) Selves() []os.FileInfo {
 	return out
 }
 
-// Self is where the inner binary lies; "" when that cannot be told.
+// Self returns where the inner binary lies; "" when that cannot be told.
 func (c *Caller) Self() string {
 	if c.Exe != "" {
 		return c.Exe

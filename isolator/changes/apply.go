@@ -19,24 +19,23 @@ import (
 	"github.com/enr/inner/isolator/copytree"
 )
 
-// ErrMoved is an original that changed between being compared and being
+// ErrMoved says that an original changed after it was compared and before it was
 // written.
 var ErrMoved = errors.New("the original changed just now")
 
-// ErrBusy is a kept run that another process is applying.
+// ErrBusy says that another process is applying the kept run.
 var ErrBusy = errors.New("it is being applied by another process")
 
-// Apply writes changes of the run to their originals, and returns those that are
-// done. It stops at the first that cannot be done. Each file is written beside its
-// place and renamed, so it is old or new, never half; a folder that is not empty
-// stays.
+// Apply writes changes of the run to their originals, and returns those that were
+// written. It stops at the first error. Each file is written beside its original and
+// renamed, so that the original is old or new, never half; a folder that is not
+// empty is not deleted.
 //
-// What others refer to comes first (git's objects before its references), what
-// is taken away comes last, so that an interrupted Apply leaves a whole
-// repository behind.
+// git's objects are written before its references, and deletions are made last, so
+// that an interrupted Apply leaves an intact repository.
 //
-// One process at a time does it. What it was writing when it was killed is taken
-// away by Tidy, or by the next Apply.
+// Only one process at a time can apply a run. Tidy, or the next Apply, removes the
+// file that an Apply was writing when it was killed.
 func (k *Kept) Apply(ctx context.Context, list []Change) (done []Change, err error) {
 	lock, err := os.OpenFile(filepath.Join(k.Dir, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -56,12 +55,12 @@ func (k *Kept) Apply(ctx context.Context, list []Change) (done []Change, err err
 	return done, errors.Join(err, k.Applied(done))
 }
 
-// Tidy takes away what an Apply that was killed left beside the originals.
+// Tidy removes the files that an Apply that was killed left beside the originals.
 func (k *Kept) Tidy() error {
 	if k.Record.Applying == "" {
 		return nil
 	}
-	list, err := k.Compare() // what was being written is not yet what it is to be
+	list, err := k.Compare() // the change that was being written is still among them
 	if err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func (k *Kept) Tidy() error {
 	return nil
 }
 
-// tidy takes away what is left beside one original.
+// tidy removes the file that is left beside one original.
 func (a *applier) tidy(c Change, token string) {
 	to, err := a.root(c.root)
 	if err != nil {
@@ -89,7 +88,7 @@ func (a *applier) tidy(c Change, token string) {
 	}
 }
 
-// nextName is the name under which the next content of an original is written.
+// nextName returns the name under which the new content of an original is written.
 func nextName(token string) string { return ".inner-apply-" + token }
 
 func apply(ctx context.Context, list []Change, token string) (done []Change, err error) {
@@ -107,9 +106,8 @@ func apply(ctx context.Context, list []Change, token string) (done []Change, err
 	return done, a.sync()
 }
 
-// order sorts changes: what is new or changed, what is deleted (the deepest
-// first), and what takes the place of another kind of thing, with what is in
-// it.
+// order sorts changes: first what is new or changed, then what is deleted (the
+// deepest first), then what replaces a thing of another kind, with its content.
 func order(list []Change) []Change {
 	var turned []string
 	for _, c := range list {
@@ -150,8 +148,8 @@ func (a *applier) close() {
 	}
 }
 
-// sync waits until what was written is on the disk: the copies may be dropped
-// next.
+// sync waits until everything written is on the disk, because the copies may be
+// deleted next.
 func (a *applier) sync() error {
 	for root, fd := range a.roots {
 		if err := unix.Syncfs(fd); err != nil {
@@ -237,7 +235,7 @@ func parent(to, from int, rel string, make bool) (int, error) {
 	return copytree.Open(up, path.Base(dir), unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
-// place is where one change goes.
+// place is the original that one change is written to.
 type place struct {
 	dir    int
 	name   string
@@ -250,7 +248,7 @@ func (p place) there() bool {
 	return unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// asCompared makes sure that the original is still what it was compared as.
+// asCompared returns an error unless the original is still as it was when it was compared.
 func (p place) asCompared() error {
 	var st unix.Stat_t
 	err := unix.Fstatat(p.dir, p.name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -314,8 +312,8 @@ func (p place) mkdir() error {
 	return err
 }
 
-// file writes a file of the copy beside its place, without a name where that
-// can be, and puts it there.
+// file writes a file of the copy beside the original, without a name where the file system
+// supports that, and then gives it the original's name.
 func (p place) file(from int) error {
 	f, err := openCopy(from, p.change.Path)
 	if err != nil {
@@ -345,7 +343,7 @@ func (p place) file(from int) error {
 	})
 }
 
-// fill writes the new content, and waits for the disk when an old file is to go.
+// fill writes the new content, and syncs it to the disk when it replaces an old file.
 func (p place) fill(to, from int) error {
 	if err := copytree.Fill(to, from); err != nil {
 		return err
@@ -359,8 +357,8 @@ func (p place) fill(to, from int) error {
 	return unix.Fdatasync(to)
 }
 
-// put makes something under a name of its own, and renames it to its place: a
-// new one never over another, a changed one only over what was compared.
+// put makes something under a temporary name and renames it to the original's: what is
+// new never over something that exists, what is changed only over what was compared.
 func (p place) put(makeIt func(name string) error) error {
 	name := p.next
 	if err := makeIt(name); err != nil {

@@ -15,17 +15,17 @@ import (
 	"github.com/enr/inner/isolator/stage"
 )
 
-// Version is a file as a run far away began with it and as it left it. A mode of 0 is no
-// file; a link has its target as data.
+// Version is a file as it was when a run elsewhere began, and as it was when the run ended. A mode
+// of 0 means that there was no file; the data of a link is its target.
 type Version struct {
 	Path           string // below the source, slash-separated
 	BaseMode, Mode fs.FileMode
 	Base, Data     []byte
 }
 
-// Bring keeps what a run elsewhere has made of files of source, a real path, as a run that
-// began with its copy. An original that is not as that run began with it is in conflict. The
-// Record is that of the run; its id and the folder are given by Bring.
+// Bring records the files that a run elsewhere changed as a kept run, as if that run had worked on
+// a copy of source, which is a real path. An original that is not as it was when that run began is
+// in conflict. The Record is that of the run; Bring sets its id and its folder.
 func Bring(innerHome, stageBase, journal, source string, r Record, list []Version) (*Kept, []Change, error) {
 	folder, err := stage.New(stageBase, journal)
 	if err != nil {
@@ -63,7 +63,7 @@ func Bring(innerHome, stageBase, journal, source string, r Record, list []Versio
 	return k, changed, err
 }
 
-// begun writes the files into tree, and returns what the run began with.
+// begun writes the files into tree, and returns the entries that the run began with.
 func begun(source, tree string, list []Version) ([]copytree.Entry, error) {
 	from, err := openDir(source)
 	if err != nil {
@@ -100,7 +100,7 @@ func begun(source, tree string, list []Version) ([]copytree.Entry, error) {
 	return entries, nil
 }
 
-// original looks at what source has at the path, and whether it is what the run began with.
+// original returns what source has at the path, and whether it is what the run began with.
 func (v Version) original(from int) (now state, same bool) {
 	st, err := statBeneath(from, v.Path)
 	if err != nil {

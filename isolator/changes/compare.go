@@ -43,10 +43,10 @@ type Change struct {
 	current state       // of the original, when it was compared
 }
 
-// Full is the path of the original.
+// Full returns the path of the original.
 func (c Change) Full() string { return filepath.Join(c.root, c.Path) }
 
-// Name is the path for people: folders end in a slash.
+// Name returns the path for people: folders end in a slash.
 func (c Change) Name() string {
 	if (c.New | c.Old).IsDir() && (c.New == 0 || c.New.IsDir()) {
 		return c.Path + "/"
@@ -69,7 +69,7 @@ func (c Change) GitRecord() bool {
 	return ok && gitRecord(strings.Split(rest, "/"), c)
 }
 
-// Count is how many changes there are of each kind.
+// Count says how many changes there are of each kind.
 type Count struct {
 	Added    int `json:"added"`
 	Modified int `json:"modified"`
@@ -97,7 +97,7 @@ func (c Count) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// CountOf counts.
+// CountOf counts the changes of each kind.
 func CountOf(list []Change) Count {
 	var n Count
 	for _, c := range list {
@@ -119,8 +119,8 @@ func CountOf(list []Change) Count {
 	return n
 }
 
-// Compare returns what is different, by source and path. What was applied
-// before is not different any more, whatever became of it.
+// Compare returns what is different, sorted by source and path. Changes that were applied before
+// are left out, whatever happened to their originals since.
 func (k *Kept) Compare() ([]Change, error) {
 	if k.Damaged != nil {
 		return nil, k.Damaged
@@ -281,7 +281,7 @@ func (w *comparer) one(at string, now state) error {
 	return nil
 }
 
-// deleted finds what was copied and is in the copy no more.
+// deleted finds what was copied and is no longer in the copy.
 func (w *comparer) deleted() {
 	for at, base := range w.base {
 		if at == "." || w.seen[at] {

@@ -20,8 +20,8 @@ import (
 // largest is the size up to which a file is shown as text.
 const largest = 8 << 20
 
-// OfCopy is the difference between a file, which may be missing, and a copy of it, which
-// has the path of the original below the folder copies. Both are named from root.
+// OfCopy returns the difference between a file, which may be missing, and a copy of it, which
+// has the path of the original below the folder copies. Both paths begin at root.
 func OfCopy(root, original, copies string) (Change, error) {
 	c := Change{Source: original, Path: strings.TrimPrefix(original, root+"/"), Kind: Modified, root: root, tree: copies + root}
 	now, err := os.Lstat(copies + original)
@@ -81,7 +81,7 @@ func (c Change) Diff() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Lines counts the lines a change adds and takes away; text says whether it is
+// Lines counts the lines that a change adds and removes; isText says whether it is
 // text at all.
 func (c Change) Lines() (plus, minus int, isText bool) {
 	if c.Kind == Mode || (c.Old | c.New).IsDir() {
@@ -168,7 +168,7 @@ func quoted(name string) string {
 	return b.String()
 }
 
-// octal is the mode as git writes it.
+// octal returns the mode as git writes it.
 func octal(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
@@ -179,7 +179,7 @@ func octal(m fs.FileMode) string {
 	return fmt.Sprintf("100%03o", m.Perm())
 }
 
-// Size is the size of what is in the copy.
+// Size returns the size of the file in the copy, for people.
 func (c Change) Size() string {
 	st, err := os.Lstat(c.tree + "/" + c.Path)
 	if err != nil {

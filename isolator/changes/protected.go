@@ -31,7 +31,7 @@ func NewGuard(homes []string, getenv func(string) string) *Guard {
 	return g
 }
 
-// Protects reports whether a change is to be named on purpose.
+// Protects reports whether a change is applied only when the user names it.
 func (g *Guard) Protects(c Change) bool {
 	if rest, inGit := g.belowGit(c); inGit {
 		return !gitRecord(rest, c)
@@ -53,7 +53,7 @@ func (g *Guard) Protects(c Change) bool {
 	return g.isNamed(c)
 }
 
-// kindOf is what a change makes of its path. What is deleted is what it was.
+// kindOf returns what is at the path after the change; for a deletion, what was there.
 func kindOf(c Change) sensitive.Kind {
 	switch mode := c.New | c.Old; {
 	case c.New != 0 && !c.New.IsDir() && !c.New.IsRegular(), c.Kind == Type:

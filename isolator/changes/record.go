@@ -45,12 +45,12 @@ import (
 
 const recordName = "run.json"
 
-// TreeName is the name of the i-th copy in the folder of a run.
+// TreeName returns the name of the i-th copy in the folder of a run.
 func TreeName(i int) string { return fmt.Sprintf("tree-%d", i) }
 
 func manifestName(i int) string { return fmt.Sprintf("manifest-%d", i) }
 
-// Record is run.json: what is known of a kept run.
+// Record is the content of run.json, which describes a kept run.
 type Record struct {
 	Run     string     `json:"run"`
 	Profile string     `json:"profile"`
@@ -76,7 +76,7 @@ type Copy struct {
 	Left []string `json:"left,omitempty"`
 }
 
-// Root is the folder that paths of changes are below.
+// Root returns the folder that the paths of changes are relative to.
 func (c Copy) Root() string {
 	if c.File {
 		return filepath.Dir(c.Source)
@@ -84,7 +84,7 @@ func (c Copy) Root() string {
 	return c.Source
 }
 
-// Add takes up a copy that was just made in dir, and writes its manifest.
+// Add adds the i-th copy, which was just made in dir, to the record, and writes its manifest.
 func (r *Record) Add(dir string, i int, c Copy, res copytree.Result) error {
 	c.File = len(res.Entries) == 1 && !res.Entries[0].Mode.IsDir()
 	for _, l := range res.Left {
@@ -145,8 +145,8 @@ func (r Record) with(turn func(string) string) Record {
 	return r
 }
 
-// inJSON quotes an absolute path that JSON cannot hold as it is: a name can have
-// any byte. outOfJSON takes it back.
+// inJSON quotes an absolute path that JSON cannot represent, because a name can have
+// any byte. outOfJSON undoes it.
 func inJSON(path string) string {
 	if utf8.ValidString(path) {
 		return path
@@ -305,7 +305,7 @@ func List(innerHome string) ([]*Kept, error) {
 	return out, nil
 }
 
-// second is the beginning of an id, the time.
+// second returns the beginning of an id, the time.
 func second(id string) string { return id[:min(len(id), len("20060102-150405"))] }
 
 // Find returns the kept run that name stands for: its id, the beginning or the

@@ -1,5 +1,5 @@
-// Package connect is ssh's way out of a box whose network goes by name: inner, bound into
-// the box, joins ssh to the proxy, as nc would if every system had one that can.
+// Package connect lets ssh leave a box whose network is a list of hosts: ssh runs inner as its
+// ProxyCommand, which connects it to the proxy. Not every system has an nc that can do that.
 package connect
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// Is reports whether this process is ssh's way to the proxy.
+// Is reports whether this process was started by ssh to connect to the proxy.
 func Is(args []string) bool { return len(args) == 3 && args[0] == paths.BoxConnect }
 
-// Run joins standard input and output to a port of a host, by way of the proxy.
-// What the proxy says when it refuses goes to stderr, and the exit code is 1.
+// Run connects standard input and output to a port of a host, through the proxy. When the proxy
+// refuses, its message is written to stderr and the exit code is 1.
 func Run(host, port string) int {
 	fail := func(err error) int {
 		fmt.Fprintf(os.Stderr, "inner: %s port %s: %v\n", visible.Text(host), visible.Text(port), err)

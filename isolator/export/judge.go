@@ -16,7 +16,7 @@ type Finding struct {
 	Words   string
 }
 
-// String is the finding in one line.
+// String returns the finding in one line.
 func (f Finding) String() string {
 	text := f.Key
 	if f.Item != "" {
@@ -86,7 +86,7 @@ func refusal(r *Request, n int) error {
 	}
 }
 
-// loginVariables are the variables that an agent takes its login from.
+// loginVariables returns the variables that an agent takes its login from.
 func loginVariables(capability string) []string {
 	switch capability {
 	case "claude":
@@ -109,8 +109,8 @@ type boxVariable struct {
 	optional bool // the Secret need not have the key
 }
 
-// variables are those that come from Secrets, each once: those of --secret-env, then the
-// logins.
+// variables returns the variables that come from Secrets, each once: those of --secret-env, then
+// the logins.
 func (r *Request) variables() []boxVariable {
 	var out []boxVariable
 	add := func(v boxVariable) {
@@ -135,7 +135,7 @@ func (r *Request) given(name string) bool {
 	return slices.ContainsFunc(r.variables(), func(v boxVariable) bool { return v.Var == name })
 }
 
-// network is the network mode of a profile.
+// network returns the network mode of a profile.
 func network(p *profile.Profile) profile.Network {
 	mode := profile.NetOff
 	for _, w := range p.Written() {

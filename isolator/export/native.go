@@ -26,8 +26,8 @@ const (
 // WorkDir is the volume of the working folder.
 const WorkDir = "/work"
 
-// NotNative is what of a profile a box without mounts cannot hold, wherever its volumes and
-// logins come from.
+// NotNative returns what in a profile a box without mounts cannot enforce, wherever its volumes
+// and logins come from.
 func NotNative(p *profile.Profile) []Finding {
 	r := &Request{Profile: p, Target: Kube, Form: Native, Tasks: []Task{{}}}
 	for _, name := range profile.Capabilities() {
@@ -40,8 +40,8 @@ func NotNative(p *profile.Profile) []Finding {
 	return refused
 }
 
-// native are the cases of a container that is the box itself: those of nested, but where there
-// must be mounts of inner's own.
+// native returns the cases of a container that is the box itself: those of nested, except for keys
+// that need mounts of inner's own.
 func (row Row) native() []Case {
 	with := func(more ...Case) []Case { return slices.Concat(more, row.Nested) }
 	none := refused("a box without mounts of its own hides nothing and covers nothing")
@@ -136,13 +136,13 @@ func (r *Request) hasEgress() bool {
 	return r.Fence == FenceRules && network(r.Profile) != profile.NetOff
 }
 
-// egress is the way out of a box.
+// egress returns the container of the proxy of a box.
 func (r *Request) egress(flags list, more ...field) fields {
 	command := append(words("inner", "egress", "--approved", "sha256:"+r.Digest(), "-p", profileDir+"/"+profileFile), flags...)
 	return r.container("egress", command, list{variableOf("HOME", "/tmp")}, low(UserEgress), list{r.file(profileFile, false), mount("egress-tmp", "/tmp")}, append(more, field{"workingDir", profileDir})...) // not in its home
 }
 
-// folders are the empty folders in memory of a native box: the system's, and those of [mounts].
+// folders returns the empty folders in memory of a native box: the system's, and those of [mounts].
 func (r *Request) folders() []string {
 	out := []string{"/dev/shm"}
 	for _, w := range r.Profile.Written() {

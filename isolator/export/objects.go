@@ -91,7 +91,7 @@ func labelValue(s string) string {
 	return string(out)
 }
 
-// data is the profile and what the tasks are, a file each.
+// data returns the files for the pods: the profile, and the repository and prompt of each task.
 func (r *Request) data() fields {
 	data := fields{{profileFile, r.text()}}
 	for i, t := range r.Tasks {
@@ -116,7 +116,7 @@ func (r *Request) configName(data fields) string {
 	return r.objectName() + "-" + hex.EncodeToString(sum[:5])
 }
 
-// job is the fleet: a pod for each task, each with its index.
+// job returns the fleet: a pod for each task, each with its index.
 func (r *Request) job() fields {
 	n := len(r.Tasks)
 	return fields{
@@ -147,7 +147,7 @@ func (r *Request) podMetadata() fields {
 	}
 }
 
-// podSpec is the pod of a run. What is said of the node is the same for every form.
+// podSpec returns the pod of a run. What is said of the node is the same for every form.
 func (r *Request) podSpec() fields {
 	spec := fields{
 		{"restartPolicy", "Never"},
@@ -188,8 +188,9 @@ func (r *Request) podSpec() fields {
 	)
 }
 
-// dns is how names are looked up in the pod: by nobody, where nothing in it reaches a host.
-// Otherwise by the proxy alone, with what the node uses, so that names of the cluster are none.
+// dns returns the DNS settings of the pod. Where nothing in it reaches a host there is no server.
+// Otherwise the proxy alone looks names up, with the servers of the node, so that names of the
+// cluster are not resolved.
 func (r *Request) dns() fields {
 	if (network(r.Profile) == profile.NetOff || r.Fence == FencePolicy) && r.Tasks[0].Repo == "" {
 		return fields{{"dnsPolicy", "None"}, {"dnsConfig", fields{{"nameservers", words("127.0.0.1")}}}}
@@ -203,7 +204,7 @@ func (r *Request) timeout() time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// value is the value of a key of the profile, "" when it has none.
+// value returns the value of a key of the profile, "" when it has none.
 func (r *Request) value(key string) string {
 	for _, w := range r.Profile.Written() {
 		if w.Key == key {
@@ -213,7 +214,7 @@ func (r *Request) value(key string) string {
 	return ""
 }
 
-// values are the items of a key of the profile.
+// values returns the items of a key of the profile.
 func (r *Request) values(key string) []string {
 	for _, w := range r.Profile.Written() {
 		if w.Key == key {
@@ -223,7 +224,7 @@ func (r *Request) values(key string) []string {
 	return nil
 }
 
-// low is what every container of a pod has and does not have.
+// low returns the security context of every container of a pod: as few privileges as possible.
 func low(user int, more ...field) fields {
 	f := fields{
 		{"allowPrivilegeEscalation", false},
@@ -283,7 +284,7 @@ func fromSecret(name, secret, key string, optional bool) fields {
 	return fields{{"name", name}, {"valueFrom", fields{{"secretKeyRef", ref}}}}
 }
 
-// box is the container that the program runs in.
+// box returns the container that the program runs in.
 func (r *Request) box() fields {
 	env := list{variableOf("HOME", homeDir)}
 	for _, v := range r.variables() {
@@ -372,7 +373,7 @@ func escaped(arg string) string {
 	return string(b)
 }
 
-// limits are those of the container, nil for none.
+// limits returns the limits of the container, nil for none.
 func (r *Request) limits() any {
 	var f fields
 	if n, ok := profile.Bytes(r.value("sandbox.limits.memory")); ok {
@@ -387,7 +388,7 @@ func (r *Request) limits() any {
 	return f
 }
 
-// volumes are the folders of the pod. Each that it writes has a size.
+// volumes returns the folders of the pod. Each that it writes has a size.
 func (r *Request) volumes() list {
 	disk := "256Mi"
 	if n, ok := profile.Bytes(r.value("sandbox.limits.disk")); ok {
@@ -423,7 +424,7 @@ func (r *Request) volumes() list {
 	return append(out, r.claims()...)
 }
 
-// claims are the volumes that stand for mounts of the profile.
+// claims returns the volumes that stand for mounts of the profile.
 func (r *Request) claims() list {
 	var out list
 	for i, v := range r.Volumes {
@@ -461,7 +462,7 @@ func (r *Request) initContainers() any {
 	return out
 }
 
-// gitEnv are the variables of a container that uses git.
+// gitEnv returns the variables of a container that uses git.
 func (r *Request) gitEnv(what string) list {
 	env := list{variableOf("HOME", "/tmp")}
 	if name := r.secret(what); name != "" {

@@ -17,13 +17,13 @@ const canaryPort = profile.ProxyPort + 1
 
 func (r *Request) egressName() string { return "egress-" + r.objectName() }
 
-// egressVariable is the address of the way out in the arguments of a container: a pod has
-// variables for the Services that were there before it.
+// egressVariable returns the address of the proxy for the arguments of a container: a pod has
+// variables for the Services that existed before it.
 func (r *Request) egressVariable() string {
 	return "$(" + strings.ToUpper(strings.ReplaceAll(r.egressName(), "-", "_")) + "_SERVICE_HOST)"
 }
 
-// outside are the objects around the pods of the boxes.
+// outside returns the objects around the pods of the boxes.
 func (r *Request) outside() []fields {
 	boxes, way := r.role("box"), r.role("egress")
 	proxy, canary := port(profile.ProxyPort), port(canaryPort)
@@ -49,7 +49,8 @@ func (r *Request) role(of string) fields {
 	return fields{{"matchLabels", fields{{labelFleet, r.objectName()}, {labelRole, of}}}}
 }
 
-// egressPod is the way out of all boxes. It goes with kubectl delete, not with the Job.
+// egressPod returns the pod with the proxy of all boxes. It is deleted by kubectl delete, not with
+// the Job.
 func (r *Request) egressPod() fields {
 	meta := fields{
 		{"name", r.egressName()},

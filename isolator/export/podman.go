@@ -7,7 +7,7 @@ import "strconv"
 // besides is held by inner itself in the container, or refused (Table): the filter of system
 // calls, the sizes of what is kept in memory, the time limit.
 
-// pods are a ConfigMap and a pod for each task. podman mounts a ConfigMap as a folder, and all of
+// pods returns a ConfigMap and a pod for each task. podman mounts a ConfigMap as a folder, and all of
 // it: each task has its own.
 func (r *Request) pods() []fields {
 	var out []fields
@@ -34,7 +34,7 @@ func (r *Request) pods() []fields {
 	return out
 }
 
-// podmanSpec is the pod of one task.
+// podmanSpec returns the pod of one task.
 func (r *Request) podmanSpec(config string) fields {
 	return fields{
 		{"restartPolicy", "Never"},

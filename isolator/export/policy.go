@@ -9,15 +9,15 @@ import (
 	"github.com/enr/inner/profile/hosts"
 )
 
-// networkPolicy is the second layer: what the pod as a whole can reach, should the box not hold.
-// Nothing comes in. Out go questions to DNS servers and connections to the public internet, and
-// of private addresses those that the profile or a repository names as addresses; a pod whose
-// profile has no network, and that fetches nothing, reaches nothing.
+// networkPolicy returns the second layer: what the pod as a whole can reach, should the box fail.
+// No connection comes in. The pod may ask DNS servers, and connect to the public internet and to
+// those private addresses that the profile or a repository names as addresses. A pod whose profile
+// has no network, and that fetches nothing, reaches nothing.
 func (r *Request) networkPolicy() fields {
 	return r.policy(r.objectName(), r.role("box"), list{}, r.world())
 }
 
-// world is what the policy of a pod allows that uses the network of the profile.
+// world returns the destinations that the policy allows for a pod with the profile's network.
 func (r *Request) world() list {
 	egress := list{}
 	if network(r.Profile) == profile.NetOff && r.Tasks[0].Repo == "" {
@@ -55,7 +55,7 @@ func (r *Request) policy(name string, pods fields, ingress, egress list) fields 
 	}
 }
 
-// addresses are the private addresses that are named as such, each once.
+// addresses returns the private addresses that are named as such, each once.
 func (r *Request) addresses() []netip.AddrPort {
 	var out []netip.AddrPort
 	seen := map[netip.AddrPort]bool{}

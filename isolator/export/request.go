@@ -234,7 +234,7 @@ func (r *Request) mounted(p string) bool {
 	return false
 }
 
-// objectName is the name of the objects.
+// objectName returns the name of the objects.
 func (r *Request) objectName() string {
 	if r.Name != "" {
 		return r.Name
@@ -262,7 +262,7 @@ func (r *Request) claim(p string) string {
 	return ""
 }
 
-// text is the profile as it travels.
+// text returns the profile as it travels.
 func (r *Request) text() string {
 	if r.Target == Slurm {
 		return r.Profile.Portable(nil, nil, "")
@@ -282,13 +282,13 @@ func (r *Request) text() string {
 // kernel lets nobody mount a fresh one there; in the container's own are inner's processes alone.
 const podProc = "bind"
 
-// Digest is that of the profile as it travels: lower-case hexadecimal sha256.
+// Digest returns the sha256 of the profile as it travels, in lower-case hexadecimal digits.
 func (r *Request) Digest() string {
 	sum := sha256.Sum256([]byte(r.text()))
 	return hex.EncodeToString(sum[:])
 }
 
-// inPod is the place of a path of a profile in the container.
+// inPod returns the place of a path of a profile in the container.
 func inPod(p string) string {
 	if p == "~" {
 		return homeDir

@@ -5,7 +5,7 @@ package export
 // program has begun, and one claim, which takes a pod out of the pool. The pod is that of a Job,
 // with the annotation that is admitted by.
 
-// sandboxes are a Sandbox, or the objects of a pool.
+// sandboxes returns a Sandbox, or the objects of a pool.
 func (r *Request) sandboxes() []fields {
 	pod := field{"podTemplate", fields{{"metadata", r.podMetadata()}, {"spec", r.podSpec()}}}
 	object := func(group, kind, name string, spec fields) fields {

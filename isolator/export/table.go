@@ -63,7 +63,7 @@ func quotedList(on []string) string {
 	return "`" + strings.Join(on, "`, `") + "`"
 }
 
-// Cases are those of a target and a form.
+// Cases returns the cases of a target and a form.
 func (row Row) Cases(to Target, form Form) []Case {
 	switch {
 	case form == Native:

@@ -26,7 +26,7 @@ type field struct {
 // list is a sequence. It is never nil where it is to be written: an empty one is [].
 type list []any
 
-// words makes a list of strings.
+// words returns a list of strings.
 func words(texts ...string) list {
 	out := list{}
 	for _, t := range texts {

@@ -169,7 +169,8 @@ type growing interface {
 	Grow(n int)
 }
 
-// readLoose is a faster read for files as small as a ref, directly in this folder: there may be a hundred thousand.
+// readLoose reads a small file, such as a ref, that is directly in this folder. It is faster than
+// read, because there may be a hundred thousand.
 func (d *folder) readLoose(name string) ([]byte, error) {
 	fd, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -230,7 +230,7 @@ func offset(data string) (v, n int) {
 	return 0, 0
 }
 
-// digest is a hash of the content of an index: paths, objects and flags, but not the cached file
+// digest returns a hash of the content of an index: paths, objects and flags, but not the cached file
 // status, which `git status` outside updates.
 func (ix *index) digest() string {
 	if ix == nil {

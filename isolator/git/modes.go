@@ -48,7 +48,7 @@ func sharingOf(list []gitconfig.Entry) (s sharing) {
 	return s
 }
 
-// setting is the value for a configuration of inner's own.
+// setting returns the value of core.sharedRepository for a configuration that inner writes.
 func (s sharing) setting() string {
 	switch {
 	case s == 0:
@@ -61,7 +61,7 @@ func (s sharing) setting() string {
 	return "0" + strconv.FormatInt(int64(-s), 8)
 }
 
-// mode is what git would make of a mode.
+// mode returns the mode that git would give a file that has this mode without sharing.
 func (s sharing) mode(mode uint32) uint32 {
 	if s == 0 {
 		return mode

@@ -396,7 +396,7 @@ func (x *exchange) gitlinks(ctx context.Context, values, have []string) (map[str
 	return scan.found, err
 }
 
-// emptyTree is the name of the tree with nothing in it, which every git has.
+// emptyTree returns the name of the tree with nothing in it, which every git has.
 func emptyTree(digits int) string {
 	h := newHash(digits / 2)
 	h.Write([]byte("tree 0\x00"))

@@ -194,7 +194,7 @@ func dup(fd int) int {
 	return n
 }
 
-// environment is the whole environment of git. GIT_ALLOC_LIMIT limits the memory for one object: a
+// environment returns the whole environment of git. GIT_ALLOC_LIMIT limits the memory for one object: a
 // compressed object of a few bytes may claim any size.
 func (p *plumbing) environment(c call) []string {
 	store := c.store

@@ -76,7 +76,7 @@ func fileID(st unix.Stat_t, box bool) string {
 	return id
 }
 
-// baseIndex is the name of what is kept of the host's index at the start.
+// baseIndex returns the name of the file that keeps the host's index as it was at the start.
 func (x *exchange) baseIndex(v *view) string { return baseIndexName(x.u, v) }
 
 func baseIndexName(u *unit, v *view) string {

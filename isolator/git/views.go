@@ -48,7 +48,7 @@ func (v *viewState) indexChanged() bool {
 	return !v.boxSame && v.boxDigest != "" && v.boxDigest != v.Box
 }
 
-// wanted is the digest of a file of a merge as the box has it, "" when it has none.
+// wanted returns the digest of a file of a merge as the box has it, "" when it has none.
 func (v *viewState) wanted(name string) string {
 	if data, has := v.merge[name]; has {
 		return digest(data)

@@ -97,7 +97,7 @@ func index(ref string) int {
 // Close removes what was fetched.
 func (b *Branches) Close() { _ = os.RemoveAll(filepath.Dir(b.repo)) }
 
-// Versions are the files that a branch changes, as they were at its base and as they are in it.
+// Versions returns the files that a branch changes, as they were at its base and as they are in it.
 // A path that no work tree may have, a submodule, and more than 256 MiB are errors.
 func (b *Branches) Versions(ctx context.Context, of Fetched) ([]changes.Version, error) {
 	raw, err := b.git.run(ctx, b.repo, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", of.Base, of.Commit)
@@ -149,7 +149,7 @@ func (b *Branches) blob(ctx context.Context, mode, object string, left *int) (fs
 	return m, []byte(text), err
 }
 
-// Remote is the address of a remote of the work tree dir, as git has it.
+// Remote returns the address of a remote of the work tree dir, as git has it.
 func (g Git) Remote(ctx context.Context, dir, name string) (string, error) {
 	out, err := g.run(ctx, dir, "config", "--get", "remote."+name+".url")
 	if url := strings.TrimSpace(out); err == nil && url != "" {
@@ -158,7 +158,7 @@ func (g Git) Remote(ctx context.Context, dir, name string) (string, error) {
 	return "", fmt.Errorf("%s has no remote %q", dir, name)
 }
 
-// Top is the top of the work tree that dir lies in.
+// Top returns the top of the work tree that dir lies in.
 func (g Git) Top(ctx context.Context, dir string) (string, error) {
 	out, err := g.run(ctx, dir, "rev-parse", "--show-toplevel")
 	return strings.TrimSuffix(out, "\n"), err

@@ -1,19 +1,19 @@
 // Package handover takes the work of a run out of a container as one git bundle, and brings it
-// to where it is reviewed. Who does what:
+// to where it is reviewed. It has four parts:
 //
 //	Checkout  before the run, in a container of its own: the repository at one commit
-//	Leave     after the run, where the program was: one bundle with one branch
-//	Publish   in a container that alone has the token: looks at the bundle, and pushes it
+//	Leave     after the run, in the container of the program: writes one bundle with one branch
+//	Publish   in a container that alone has the token: checks the bundle, and pushes it
 //	          as a branch of inner's own
-//	Fetch     on the computer of whoever reviews: those branches, for inner changes
+//	Fetch     on the reviewer's computer: fetches those branches, for inner changes
 //
-// What the program leaves is a stranger's word. The bundle is copied before it is looked at;
-// it must have exactly the one branch, Branch; its objects are checked (fsck), and it must
-// build on the commit that the run began at. It is never pushed to a branch that is not below
-// refs/heads/inner, and never over one that is there (the lease of Publish), but for what an earlier
-// try of the same task left: an engine may run one again.
+// The bundle is untrusted. It is copied before it is read; it must have exactly the one branch,
+// Branch; its objects are checked (fsck), and it must build on the commit that the run began at.
+// It is pushed only to a branch below refs/heads/inner, and never over one that exists (the lease
+// of Publish), except over what an earlier try of the same task left, because an engine may run a
+// task again.
 //
-// git is run without the configuration of any user, without hooks, and asks nobody.
+// git is run without the configuration of any user, without hooks, and never asks for a login.
 package handover
 
 import (
@@ -34,7 +34,7 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// Branch is the one ref of a bundle.
+// Branch is the only ref of a bundle.
 const Branch = "refs/heads/inner"
 
 // ErrNothing says that there is nothing to hand over.
@@ -82,8 +82,8 @@ func (g Git) run(ctx context.Context, dir string, words ...string) (string, erro
 	return out.String(), nil
 }
 
-// environment is that of git: where to find programs and a proxy, and no configuration but the
-// token, which nobody sees in a list of processes and which no repository keeps.
+// environment returns the environment of git: where to find programs and a proxy, and no
+// configuration except the token, which is thus not in a list of processes or in a repository.
 func (g Git) environment() []string {
 	if g.Person {
 		env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "GIT_SSH") })
@@ -108,7 +108,7 @@ func (g Git) login() string {
 	return base64.StdEncoding.EncodeToString([]byte("x-access-token:" + g.Token))
 }
 
-// without takes the token out of a text of git's.
+// without removes the token from a text that git printed.
 func (g Git) without(text string) string {
 	if g.Token == "" {
 		return text
@@ -116,7 +116,7 @@ func (g Git) without(text string) string {
 	return strings.NewReplacer(g.Token, "…", g.login(), "…").Replace(text)
 }
 
-// verb is the command among the words of a call of git.
+// verb returns the subcommand in the arguments of git.
 func verb(words []string) string {
 	for i := 0; i < len(words); i++ {
 		if words[i] == "-c" {
@@ -128,7 +128,7 @@ func verb(words []string) string {
 	return ""
 }
 
-// Head is the commit that a folder is at.
+// Head returns the commit that a folder is at.
 func (g Git) Head(ctx context.Context, dir string) (string, error) {
 	return g.word(ctx, dir, "rev-parse", "--verify", "HEAD^{commit}")
 }
@@ -216,7 +216,7 @@ type Result struct {
 	Run          string // what the tries of one task share, and nothing else does: hexadecimal digits and "-"; "" is not known
 }
 
-// stamp is the message of the commit that Publish puts on top of a result whose run is known.
+// stamp returns the message of the commit that Publish puts on top of a result whose run is known.
 func (r Result) stamp() string { return "inner: the result of a run\n\nInner-Run: " + r.Run + "\n" }
 
 var (
@@ -287,9 +287,9 @@ func (g Git) Publish(ctx context.Context, r Result) (commit string, err error) {
 	return g.word(ctx, repo, "rev-parse", tip)
 }
 
-// earlier is the commit that an earlier try of the same run pushed to its branch, as it was fetched;
-// "" when there is none, or when the branch is another run's, or somebody has gone on from there.
-// Who may push decides what a branch is: a box is none of those.
+// earlier returns the commit that an earlier try of the same run pushed to its branch, as it was
+// fetched; "" when there is none, when the branch is another run's, or when somebody has added
+// commits. The branch can be trusted for that, because a box cannot push.
 func (g Git) earlier(ctx context.Context, repo string, r Result) (string, error) {
 	at := "refs/base/" + strings.TrimPrefix(r.Ref, "refs/heads/")
 	commit, err := g.word(ctx, repo, "for-each-ref", "--format=%(objectname)", at)
@@ -303,7 +303,7 @@ func (g Git) earlier(ctx context.Context, repo string, r Result) (string, error)
 	return commit, nil
 }
 
-// word is what git prints, without the end of the line.
+// word runs git and returns what it prints, without the end of the line.
 func (g Git) word(ctx context.Context, dir string, words ...string) (string, error) {
 	out, err := g.run(ctx, dir, words...)
 	return strings.TrimSpace(out), err

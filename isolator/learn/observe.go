@@ -1,5 +1,5 @@
-// Package learn finds out what a program asks for, so that a profile can be
-// written that grants it.
+// Package learn finds out which files a program uses, so that a profile can be
+// written that grants them.
 //
 // The kernel reports every call of the box that names a file, and waits for an answer
 // (seccomp_unotify(2)). An Observer reads the name in the caller's memory, checks
@@ -7,10 +7,10 @@
 // It decides nothing, so it does not matter that the program could change the name
 // meanwhile. Suggest turns what it saw into the few paths that the program needed.
 //
-// What it does not do: memory it may not read, of programs that are not dumpable, is
-// counted and not seen; so are processes with another root folder than the box's
-// (containers in it). Links are not followed in names: a path is the one the
-// program spelled.
+// Calls of programs that are not dumpable, whose memory cannot be read, are only
+// counted; so are calls of processes with another root folder than the box's
+// (containers in it). Links in names are not followed: a path is recorded as the
+// program spelled it.
 package learn
 
 import (
@@ -43,7 +43,7 @@ const (
 	Dir
 )
 
-// Access is what became of one path.
+// Access says what the program did with one path.
 type Access struct {
 	Path  string
 	Host  Kind // on the host, before it was first asked for
@@ -120,7 +120,7 @@ func (o *Observer) End() {
 	}
 }
 
-// Close ends the answers and lets go of the box.
+// Close stops answering and closes what belongs to the box.
 func (o *Observer) Close() {
 	o.End()
 	if o.root >= 0 {

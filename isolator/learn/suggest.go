@@ -147,7 +147,7 @@ func (s Setting) appsOwn(p string) bool {
 	return slices.Contains([]string{".cache", ".local/share", ".local/state"}, rest)
 }
 
-// part is the highest folder or file that a path may be folded into: the first
+// part returns the highest folder or file that a path may be folded into: the first
 // below all umbrellas.
 func (s Setting) part(p string) string {
 	top := p
@@ -197,7 +197,7 @@ func (s Setting) fold(list []Access, folders bool) []Access {
 	return slices.CompactFunc(out, func(a, b Access) bool { return a.Path == b.Path })
 }
 
-// common is the folder two paths share.
+// common returns the deepest folder that contains both paths.
 func common(a, b string) string {
 	for !paths.Below(a, b) {
 		a = path.Dir(a)

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prefix is what the name of every group begins with that inner makes.
+// prefix begins the name of every group that inner makes.
 const prefix = "inner-"
 
-// FolderOf is where the group of a run goes, "" when the plan makes none.
+// FolderOf returns the folder of the group of a run, "" when the plan makes none.
 func (p *Plan) FolderOf(run string) string {
 	if p == nil || p.Parent == "" {
 		return ""
@@ -24,8 +24,7 @@ func (p *Plan) FolderOf(run string) string {
 	return filepath.Join(p.Parent, prefix+run)
 }
 
-// Make makes the group of the plan at p.Folder. What it leaves on an error is
-// for Remove.
+// Make makes the group of the plan at p.Folder. After an error, the caller calls Remove.
 func (p *Plan) Make() error {
 	for _, c := range p.Enable {
 		if err := write(filepath.Join(p.Parent, "cgroup.subtree_control"), "+"+c); err != nil {
@@ -38,7 +37,7 @@ func (p *Plan) Make() error {
 	return fill(p.Folder, p.Group)
 }
 
-// fill tells a group its limits.
+// fill writes the limits of a group.
 func fill(dir string, v Values) error {
 	set := func(file, value string) error {
 		if err := write(filepath.Join(dir, file), value); err != nil {
@@ -78,8 +77,8 @@ func write(path, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Remove takes away a group that inner made and whatever still runs in it. One
-// that is not there is fine; a folder of another name is left alone.
+// Remove removes a group that inner made, and kills what still runs in it. It is no error when
+// the group does not exist; a folder that does not have the name of a group is left alone.
 func Remove(dir string) error {
 	if !strings.HasPrefix(filepath.Base(dir), prefix) || !filepath.IsAbs(dir) {
 		return fmt.Errorf("control group %q is not one of inner's", dir)
@@ -97,15 +96,15 @@ func Remove(dir string) error {
 	}
 }
 
-// Group is the control group of a run that goes on, whoever made it.
+// Group is the control group of a run in progress, whoever made it.
 type Group struct {
 	Memory, Pids bool // these limits were reached
 
 	memory, pids int // memory.events and pids.events, -1 when not watched
 }
 
-// Open makes sure that the group at dir says what v wants, and watches it. It
-// has the kernel end the box as a whole when its memory runs out.
+// Open checks that the group at dir has the limits v, and watches it. It makes the kernel kill
+// the box as a whole when its memory runs out.
 func Open(dir string, v Values) (*Group, error) {
 	if err := inForce(dir, v); err != nil {
 		return nil, err
@@ -131,7 +130,7 @@ func open(path string) int {
 	return fd
 }
 
-// inForce compares what a group says with what was asked for.
+// inForce returns an error unless the group has the limits v.
 func inForce(dir string, v Values) error {
 	for _, l := range []struct {
 		file string
@@ -167,8 +166,8 @@ func inForce(dir string, v Values) error {
 	return nil
 }
 
-// Watched are the descriptors that have something exceptional to tell
-// (POLLPRI) when a limit is reached; -1 for none.
+// Watched returns the descriptors that poll reports as exceptional (POLLPRI) when a limit is
+// reached; -1 for none.
 func (g *Group) Watched() [2]int {
 	if g == nil {
 		return [2]int{-1, -1}
@@ -176,7 +175,7 @@ func (g *Group) Watched() [2]int {
 	return [2]int{g.memory, g.pids}
 }
 
-// Look reads what has happened. It is safe on nil.
+// Look reads whether limits were reached. It is safe on nil.
 func (g *Group) Look() {
 	if g == nil {
 		return
@@ -190,8 +189,8 @@ func (g *Group) Look() {
 	}
 }
 
-// events reads a file of counters: one name and one number a line. Of a group
-// that is gone the file is closed, which would be told of for ever (kernfs).
+// events reads a file of counters, with one name and one number per line. When the group is gone
+// it closes the file, because poll would report it for ever (kernfs).
 func events(fd *int) map[string]uint64 {
 	if *fd < 0 {
 		return nil
@@ -213,7 +212,7 @@ func events(fd *int) map[string]uint64 {
 	return out
 }
 
-// Close lets go of the group; it is safe on nil.
+// Close stops watching the group. It is safe on nil.
 func (g *Group) Close() {
 	for _, fd := range g.Watched() {
 		if fd >= 0 {

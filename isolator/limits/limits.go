@@ -11,14 +11,13 @@
 // and the size of a file are rlimits, the size of what is kept in memory as files
 // is the tmpfs's.
 //
-// What it promises: an engine is chosen by what the host shows, never by a guess
-// ([Probe] reads and connects, and changes nothing); a limit without an engine is
-// [Missing], for the caller to refuse; and a control group says what it was told
-// before the program starts ([Open]).
+// An engine is chosen by what the host shows ([Probe] reads files and connects to sockets, and
+// changes nothing). A limit without an engine is [Missing], and the caller refuses the run. Before
+// the program starts, the limits of a control group are read back and compared ([Open]).
 //
-// What it does not: the disk below a writable mount is not limited, nor the
-// network; RLIMIT_NPROC counts what it refuses nowhere, so that a process limit
-// held by it is not told at the end of a run.
+// The disk below a writable mount is not limited, and neither is the network. The kernel does not
+// count what RLIMIT_NPROC refuses, so a run does not report at its end that such a limit was
+// reached.
 package limits
 
 import (
@@ -38,7 +37,7 @@ type Values struct {
 	Disk     uint64 // bytes, of each tmpfs
 }
 
-// Engine is what holds a limit.
+// Engine names what enforces a limit.
 type Engine string
 
 // The engines, in the order they are preferred.
@@ -155,7 +154,7 @@ func (p *Plan) By(engine string) {
 	}
 }
 
-// controllers are those that hold the values of a group, by the kernel's names.
+// controllers returns the kernel's names of the controllers that a group needs for these limits.
 func controllers(v Values) []string {
 	var out []string
 	if v.Memory > 0 {
@@ -170,8 +169,8 @@ func controllers(v Values) []string {
 	return out
 }
 
-// group is the engine that holds the most of what is wanted: one run has one
-// group.
+// group returns the engine that can enforce most of the wanted limits, and which. A run has
+// only one group.
 func (h Host) group(wanted []string) (Engine, []string) {
 	count := func(holds []string) int {
 		n := 0
@@ -189,7 +188,7 @@ func (h Host) group(wanted []string) (Engine, []string) {
 	return Cgroup, h.Group.Holds
 }
 
-// why says why no group holds what was asked for.
+// why returns why no group can enforce the limits.
 func (h Host) why() string {
 	systemd, group := h.Systemd.Why, h.Group.Why
 	if systemd == "" {

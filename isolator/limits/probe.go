@@ -49,10 +49,10 @@ type Request struct {
 	Find func(name string) (path, why string)
 }
 
-// wantedControllers are those a limit may need.
+// wantedControllers returns the controllers that a limit may need.
 func wantedControllers() []string { return []string{"memory", "cpu", "pids"} }
 
-// Probe looks what the host has. It starts no program and changes nothing.
+// Probe finds out what the host has. It starts no program and changes nothing.
 func Probe(r Request) Host {
 	mount, own, why := r.unified("self")
 	h := Host{Group: Parent{Why: why}}
@@ -64,8 +64,8 @@ func Probe(r Request) Host {
 	return h
 }
 
-// nproc says why RLIMIT_NPROC does not hold here. Since Linux 5.14 the kernel
-// counts it for each user namespace, and a box of a plain user is one; before, it
+// nproc returns why RLIMIT_NPROC cannot be used here, or "". Since Linux 5.14 the kernel
+// counts processes for each user namespace, and the box of a plain user has one; before, it
 // counted all processes of the user. Root is exempt in any namespace (fork(2);
 // measured on 6.18 with --unshare-user and another uid inside).
 func (r Request) nproc() string {
@@ -82,7 +82,7 @@ func (r Request) nproc() string {
 
 func (r Request) at(path string) string { return filepath.Join(r.Root, path) }
 
-// text is what a small file says, "" when it cannot be read.
+// text returns the content of a small file, "" when it cannot be read.
 func (r Request) text(path string) string {
 	data, err := os.ReadFile(r.at(path))
 	if err != nil {
@@ -118,9 +118,9 @@ func (r Request) unified(pid string) (mount, own, why string) {
 // shows (cgroup_namespaces(7)).
 func outside(path string) bool { return path == "/.." || strings.HasPrefix(path, "/../") }
 
-// parent looks for the group in which one can be made that holds the most: our
-// own, and those above it. In one of them, that is above both places, the
-// kernel lets us move a new process (cgroups(7), "Cgroups delegation").
+// parent looks for the group, among our own and those above it, in which a new group could hold
+// the most limits. The kernel lets us move a new process into it, because it contains both the
+// group that the process is in and the new one (cgroups(7), "Cgroups delegation").
 func (r Request) parent(mount, own string) Parent {
 	best := Parent{Why: "no control group of version 2 is delegated to this user"}
 	for dir := own; ; dir = filepath.Dir(dir) {
@@ -216,9 +216,9 @@ func answers(path string, uid int) error {
 	return unix.Connect(fd, &unix.SockaddrUnix{Name: path})
 }
 
-// words begin a command line that runs in a scope of its own: systemd-run
-// becomes the command, so the process stays ours (systemd-run(1), --scope).
-// env(1) takes away what it was told to find its manager by.
+// words returns the beginning of a command line that runs in a scope of its own. systemd-run
+// executes the command in its place, so the process stays our child (systemd-run(1), --scope).
+// env(1) removes the variables by which systemd-run finds its manager.
 func (m Manager) words(v Values) []string {
 	words := []string{m.Run}
 	if m.User {

@@ -21,7 +21,7 @@ import (
 	"github.com/enr/inner/isolator/calls"
 )
 
-// versions are those of the protocol, the newest first.
+// versions returns the versions of the protocol that are supported, the newest first.
 func versions() []string { return []string{"2025-06-18", "2024-11-05"} }
 
 const (
@@ -37,7 +37,7 @@ const (
 	badParams     = -32602
 )
 
-// message is what comes: a request with an ID, or a notification without.
+// message is a message of the client: a request with an ID, or a notification without one.
 type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -108,7 +108,7 @@ func (s *server) read(ctx context.Context, in io.Reader) error {
 	return lines.Err()
 }
 
-// take answers a message, or begins its call.
+// take answers a message, or starts the call that it asks for.
 func (s *server) take(ctx context.Context, line []byte) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -155,7 +155,7 @@ func (s *server) initialize(m message) {
 	}})
 }
 
-// notified takes a notification: that a call is no longer wanted. Others mean nothing here.
+// notified handles a notification. It cancels a call when it says so; all others are ignored.
 func (s *server) notified(m message) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
@@ -170,7 +170,7 @@ func (s *server) notified(m message) {
 	}
 }
 
-// call begins a call of a tool.
+// call starts a call of a tool.
 func (s *server) call(ctx context.Context, m message) {
 	q, err := request(m.Params)
 	if err != nil {

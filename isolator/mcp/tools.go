@@ -12,7 +12,7 @@ import (
 	"github.com/enr/inner/isolator/calls"
 )
 
-// tools are the tools as tools/list has them.
+// tools returns the tools as tools/list lists them.
 func tools() []any {
 	text := func(what string) any { return map[string]any{"type": "string", "description": what} }
 	tool := func(name, what string, properties map[string]any, required ...string) any {
@@ -33,7 +33,7 @@ func tools() []any {
 	}
 }
 
-// request is the call of a tool as one of isolator/calls.
+// request translates the call of a tool into one of isolator/calls.
 func request(params json.RawMessage) (q calls.Request, err error) {
 	var p struct {
 		Name      string          `json:"name"`
@@ -76,7 +76,7 @@ func request(params json.RawMessage) (q calls.Request, err error) {
 	return q, q.Check()
 }
 
-// result is an answer as tools/call has it.
+// result translates an answer of isolator/calls into the result of tools/call.
 func result(a calls.Answer) any {
 	var b strings.Builder
 	b.Write(a.Stdout)

@@ -11,23 +11,23 @@ import (
 	"github.com/enr/inner/isolator/netproxy"
 )
 
-// Egress is the way out of the boxes of a pod, or of several pods: inner's own proxy, in a
-// container beside the box.
+// Egress is inner's own proxy in a container beside the box, through which the boxes of one or
+// several pods reach the network.
 type Egress struct {
 	Policy  *netproxy.Policy
 	Profile string
 	Listen  string // address:port
-	// Canary is an address:port beside it that no box may reach, "" for none. While the way out
-	// answers, the canary is alive: both are of this process, and the one ends with the other.
+	// Canary is an address:port beside the proxy that no box may reach, "" for none. While the
+	// proxy answers, the canary listens too: both are in this process, and end together.
 	Canary string
-	Say    func(format string, args ...any) // of refusals, as they come
-	Report io.Writer                        // the last words: what became of each host, as JSON in one line
+	Say    func(format string, args ...any) // is called for each refusal
+	Report io.Writer                        // gets the report at the end: what became of each host, as one line of JSON
 }
 
-// maxSaid is how many refusals are said as they come; the last words have all hosts.
+// maxSaid is how many refusals are passed to Say; the report contains all hosts.
 const maxSaid = 100
 
-// Serve serves until the context ends, and says its last words.
+// Serve serves until the context ends, and then writes the report.
 func (e Egress) Serve(ctx context.Context) error {
 	var said atomic.Int32
 	proxy := netproxy.New(netproxy.Options{Policy: e.Policy, Profile: e.Profile, Refused: func(r netproxy.Refusal) {

@@ -62,8 +62,8 @@ func (f Fence) Check(ctx context.Context) error {
 	return f.policy(ctx, places)
 }
 
-// rules wants each packet to be refused by this machine itself: that it is not answered may
-// have many reasons, EPERM has one.
+// rules checks that this machine itself refuses each packet, with EPERM. That no answer comes
+// could have many reasons.
 func rules(ctx context.Context, places []netip.AddrPort) error {
 	const hint = "look at what the container fence says: its nft has to succeed"
 	if p := reached(ctx, places); p.IsValid() {
@@ -85,8 +85,8 @@ func rules(ctx context.Context, places []netip.AddrPort) error {
 	return nil
 }
 
-// policy wants the canary not to be reached. A cluster takes a while to enforce a policy for a
-// new pod, and some never do.
+// policy waits until the canary cannot be reached. A cluster takes a while to enforce a policy for
+// a new pod, and some never do.
 func (f Fence) policy(ctx context.Context, places []netip.AddrPort) error {
 	if !f.Egress.IsValid() || len(f.Canaries) == 0 {
 		return fault.Refuse(125, "export it again", "a policy can be tried out with a canary beside the way out alone")
@@ -205,7 +205,7 @@ func lonely() bool {
 	return err == nil && !slices.ContainsFunc(list, func(i net.Interface) bool { return i.Flags&net.FlagLoopback == 0 })
 }
 
-// usual are the places that a program in a pod would try: where clouds give a machine its keys,
+// usual returns the places that a program in a pod would try: where clouds give a machine its keys,
 // the API server, the DNS servers and the node, addresses that are nobody's, which stand for
 // everything beyond, and one of IPv6 on each link, which no route has to lead to.
 func usual() []netip.AddrPort {

@@ -1,19 +1,19 @@
-// Package native makes a box of the container that inner is already in, for clusters that forbid
-// user namespaces. There are no mounts of inner's own: the pod's volumes are the folders of the
-// box, and what keeps the program in is Landlock, the filter of system calls, the limits of
-// setrlimit and a cleared environment, all put on by the same supervisor as in every box
-// (package launch). The network is the pod's, behind a fence that is not inner's own either.
+// Package native makes the container that inner already runs in into a box, for clusters that
+// forbid user namespaces. inner mounts nothing: the pod's volumes are the folders of the box. The
+// program is confined by Landlock, the filter of system calls, the limits of setrlimit and a
+// cleared environment, which the same supervisor sets up as in every box (package launch). The
+// network is the pod's, behind a fence that is not inner's either.
 //
 //	p, err := native.Plan(native.Box{Spec: spec, …})  // refuses what this cannot hold
 //	err = fence.Check(ctx)                            // the network leads to the way out alone
 //	result := launch.Run(p, options)
 //
-// What it promises: the program starts only in a container that has no capability, no new
-// privileges, a read-only root and the mounts of the profile alone, where inner is the first
-// process, and behind a fence that was tried out.
+// The program starts only in a container that has no capability, no new privileges, a read-only
+// root and only the mounts of the profile, where inner is the first process, and only behind a
+// fence that was tested.
 //
-// What it does not: root in the container is root on the node, were a program to become that;
-// and what is done to the fence after the program has started is not noticed.
+// A program that became root in the container would be root on the node. Changes to the fence
+// after the program has started are not noticed.
 package native
 
 import (
@@ -33,7 +33,7 @@ import (
 	"github.com/enr/inner/profile/capability"
 )
 
-// Box is what a box is made of.
+// Box describes the box to plan.
 type Box struct {
 	Spec   profile.RunConfig // of a profile that export.Judge does not refuse
 	Agents []capability.Capability
@@ -47,7 +47,7 @@ type Box struct {
 	Kept   []string
 }
 
-// Plan plans a box in this container. It looks which folders the image has, and changes nothing.
+// Plan plans a box in this container. It checks which folders the image has, and changes nothing.
 func Plan(b Box) (plan.Plan, error) {
 	abi := host.LandlockABI()
 	needed := plan.LandlockFiles
@@ -79,7 +79,7 @@ func Plan(b Box) (plan.Plan, error) {
 	return p, nil
 }
 
-// environment is that of every box: what the profile passes on, and the way out.
+// environment returns the environment of the box: what the profile passes on, and the proxy.
 func (b Box) environment() []string {
 	s := plan.Staged{RunID: b.RunID}
 	for _, c := range b.Agents {
@@ -92,7 +92,7 @@ func (b Box) environment() []string {
 	return plan.Environment(b.Spec, host.Facts{Home: b.Home, Env: host.Environment(b.Env)}, s)
 }
 
-// mounts are all that the container may have besides those of its runtime.
+// mounts returns all that the container may have besides those of its runtime.
 func (b Box) mounts() []plan.ContainerMount {
 	out := []plan.ContainerMount{{Path: b.Volume, Write: true}, {Path: b.Home, Write: true}, {Path: "/tmp", Tmpfs: true, Write: true}}
 	for _, p := range b.Kept {
@@ -131,7 +131,7 @@ func (b Box) landlock(abi int) *plan.Landlock {
 	return l
 }
 
-// system are the folders of the image that the box sees: those of programs, and with base =
+// system returns the folders of the image that the box sees: those of programs, and with base =
 // "host" every one but those that are the pod's.
 func (b Box) system() []string {
 	var out []string

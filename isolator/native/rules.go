@@ -13,8 +13,8 @@ import (
 //go:embed fence.nft
 var fenceRules string
 
-// Enclose makes the rules of this network by nft, which needs root and the capability NET_ADMIN:
-// nothing leaves it but what these users send, and nothing comes in but the answers.
+// Enclose sets the rules of this network namespace with nft, which needs root and the capability
+// NET_ADMIN: only these users can send packets, and only the answers to them come in.
 func Enclose(ctx context.Context, users ...int) error {
 	var texts []string
 	for _, u := range users {

@@ -14,9 +14,9 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// notPublic4 is what the registry of special addresses (RFC 6890, kept by IANA)
-// says is not reached globally, with what is above 224.0.0.0, and one address of
-// a cloud that looks public and is the machine's own host.
+// notPublic4 returns the addresses that IANA's registry of special addresses (RFC 6890) does not
+// call globally reachable, everything from 224.0.0.0 on, and one address of a cloud that looks
+// public but belongs to the machine's own host.
 func notPublic4() []netip.Prefix {
 	return prefixes(
 		"0.0.0.0/8",        // this network; Linux connects 0.0.0.0 to itself
@@ -38,8 +38,8 @@ func notPublic4() []netip.Prefix {
 	)
 }
 
-// notPublic6 is the same for IPv6, of what is in 2000::/3: all public addresses
-// are (RFC 4291), and whatever is not in there is not public.
+// notPublic6 returns the same for IPv6 within 2000::/3, which contains all public addresses
+// (RFC 4291).
 func notPublic6() []netip.Prefix {
 	return prefixes(
 		"2001::/23",     // protocol assignments; Teredo, which carries IPv4

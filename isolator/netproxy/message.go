@@ -183,7 +183,7 @@ func (req *request) isFor(target string) (err error) {
 	return nil
 }
 
-// hostField is the value of Host for a place: the port is left out when it is 80.
+// hostField returns the value of Host for a place: the port is left out when it is 80.
 func hostField(to place) string {
 	host := to.name
 	if host == "" {
@@ -276,7 +276,7 @@ func bodyOf(list []field) (body, error) {
 	return b, nil
 }
 
-// hopByHop are the fields that end here, and the ones that are written anew.
+// hopByHop returns the fields that are not passed on, and those that the proxy writes anew.
 func hopByHop() []string {
 	return []string{
 		"connection", "keep-alive", "te", "trailer", "upgrade", "host", "content-length", "transfer-encoding", "http2-settings",

@@ -188,7 +188,7 @@ func New(o Options) *Proxy {
 	return p
 }
 
-// room is how many connections this process has descriptors for. Go has raised
+// room returns how many connections this process has descriptors for. Go has raised
 // the soft limit to the hard one by now.
 func room() int {
 	var l syscall.Rlimit
@@ -212,7 +212,7 @@ func dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", to.String())
 }
 
-// ownAddrs are the addresses of the host's interfaces, which lead to it like
+// ownAddrs returns the addresses of the host's interfaces, which lead to it like
 // 127.0.0.1. They are asked for at each decision: a laptop moves.
 func ownAddrs() []netip.Addr {
 	list, _ := net.InterfaceAddrs() // what cannot be listed cannot be compared with

@@ -21,7 +21,7 @@ var start = time.Now()
 
 func (a *activity) touch() { a.last.Store(int64(time.Since(start))) }
 
-// left is how long the connections may still be silent.
+// left returns how long the connections may still be silent.
 func (a *activity) left() time.Duration {
 	return a.idle - (time.Since(start) - time.Duration(a.last.Load()))
 }

@@ -134,7 +134,7 @@ func FailedAtProc(reason string) bool {
 	return strings.Contains(reason, "mount proc") || strings.Contains(reason, "/newroot/proc")
 }
 
-// leastBox is the least box around a program: its own namespaces, the host
+// leastBox returns the least box around a program: its own namespaces, the host
 // read-only.
 func leastBox(bwrap string, proc plan.Op) plan.Plan {
 	return plan.Plan{Bwrap: bwrap, Program: selfExe, Dir: "/", Ops: []plan.Op{
@@ -215,7 +215,7 @@ func IsPart(args []string) bool {
 	return len(args) >= 2 && args[0] == selfExe && (args[1] == sentinelWord || args[1] == probeWord)
 }
 
-// Part is what such a process does; the result is its exit code.
+// Part runs such a process and returns its exit code.
 func Part(args []string) int {
 	if args[1] == sentinelWord {
 		var one [1]byte
@@ -230,7 +230,7 @@ func Part(args []string) int {
 	return 0
 }
 
-// look is the probe inside: it tries every door to another process.
+// look runs in the box of the probe: it tries every file of /proc that leads to another process.
 func look(pid, secret string) (Answer, string) {
 	at := func(name string) string { return filepath.Join("/proc", pid, name) }
 	if _, err := os.Stat(at("")); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // recent reports whether something was made, written, renamed or given other attributes
 // since the run began. On the file systems of Linux a program cannot set that time; on
-// others, where Timeless says so or nobody knows, everything is recent.
+// others, where Timeless says so or nothing is known, everything is recent.
 func (w *sweep) recent(p string, fi fs.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok || lies(p, w.Keep) {

@@ -27,7 +27,7 @@ func (w *sweep) copied(p string) bool {
 	return r != nil && equal(r.dir, original, p[len(r.path)+1:], &left)
 }
 
-// original is the place of p in the work tree at a root, relative to it, if p is in another
+// original returns the place of p in the work tree at a root, relative to it, if p is in another
 // work tree and something was there before the run.
 func (w *sweep) original(p string) (*root, string) {
 	r, original := w.place(p)
@@ -37,7 +37,7 @@ func (w *sweep) original(p string) (*root, string) {
 	return r, original
 }
 
-// place is the same path in the work tree at a root, relative to it, whatever is there.
+// place returns the same path in the work tree at a root, relative to it, whatever is there.
 func (w *sweep) place(p string) (*root, string) {
 	for i := range w.roots {
 		r := &w.roots[i]

@@ -138,7 +138,7 @@ func (w *sweep) looksFor(dir string) bool {
 	})
 }
 
-// real is the search with the real paths of the folders that are compared with others.
+// real returns the search with the real paths of the folders that are compared with others.
 func (s Search) real() Search {
 	resolve := func(list []string) []string {
 		var out []string

@@ -288,14 +288,14 @@ func (w *sweep) fresh(repo, p string, fi fs.FileInfo) bool {
 	return !lies(p, w.Keep) && (w.unknown(repo) || w.recent(p, fi))
 }
 
-// line is what git reads of a file that names a folder: a string of C, less the line
+// line returns what git reads of a file that names a folder: a string of C, less the line
 // ends after it (setup.c, read_gitfile_gently and get_common_dir_noenv).
 func line(data []byte) string {
 	text, _, _ := strings.Cut(strings.TrimRight(string(data), "\r\n"), "\x00")
 	return text
 }
 
-// beneath is a path that is relative to dir. It is not cleaned: what ".." is after a
+// beneath returns a path that is relative to dir. It is not cleaned: what ".." is after a
 // link the kernel says.
 func beneath(dir, p string) string {
 	if filepath.IsAbs(p) {

@@ -42,7 +42,7 @@ func chained(line []byte) (seq int64, prev string, ok bool) {
 	return seq, string(rest[:len(noLine)]), err == nil && seq > 0
 }
 
-// stamp is the time of a chained line, as it is written.
+// stamp returns the time of a chained line, as it is written.
 func stamp(line []byte) []byte {
 	_, rest, _ := bytes.Cut(line, []byte(`","time":"`))
 	at, _, _ := bytes.Cut(rest, []byte{'"'})

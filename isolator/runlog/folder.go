@@ -19,7 +19,7 @@ type Folder struct {
 	root *os.Root
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
 // Make opens a folder for runs, and makes it, 0700, when it is not there. One

@@ -34,10 +34,10 @@ type Record struct {
 	Folder string
 }
 
-// Path is the run's folder.
+// Path returns the run's folder.
 func (r Record) Path() string { return filepath.Join(r.Folder, r.ID) }
 
-// Begun is when the run began; by its id when the record does not say.
+// Begun returns when the run began, taken from its id when the record does not say.
 func (r Record) Begun() time.Time {
 	if !r.Start.Time.IsZero() {
 		return r.Start.Time
@@ -45,7 +45,7 @@ func (r Record) Begun() time.Time {
 	return begunAt(r.ID)
 }
 
-// begunAt is when a run began by its id; zero when that names no such day.
+// begunAt returns the time in the id of a run; zero when there is none.
 func begunAt(id string) time.Time {
 	t, err := time.ParseInLocation("20060102-150405", id[:15], time.Local)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r Record) Output() (file *os.File, recording bool, err error) {
 	return file, false, err
 }
 
-// Remove takes away the folder of a run that does not go on.
+// Remove removes the folder of a run that has ended.
 func (r Record) Remove() error {
 	f, err := Open(r.Folder)
 	if err != nil {

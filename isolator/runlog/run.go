@@ -150,7 +150,7 @@ func (r *Run) write(line []byte) error {
 	return err
 }
 
-// Path is the run's folder.
+// Path returns the run's folder.
 func (r *Run) Path() string { return filepath.Join(r.folder.Path, r.ID) }
 
 // End writes the last line.
@@ -169,8 +169,8 @@ func (r *Run) End(e End) error {
 	return nil
 }
 
-// Close lets go of the record. One without an end is of a run whose program did
-// not start, and is taken away. It is safe on nil and to call twice.
+// Close closes the record. A record without an end is of a run whose program did
+// not start, and is removed. Close is safe on nil and can be called twice.
 func (r *Run) Close() error {
 	if r == nil || r.folder == nil {
 		return nil

@@ -20,7 +20,7 @@ func Times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// HostText is a host for people; without one, what had none.
+// HostText returns a host and port for people, or "others" without a host.
 func HostText(host string, port uint16) string {
 	if host == "" {
 		return "others"
@@ -28,7 +28,7 @@ func HostText(host string, port uint16) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// HostLine is what a record says of one host.
+// HostLine describes what a run did with one host, for people.
 func HostLine(h Host) string {
 	var parts []string
 	for _, c := range []struct {
@@ -85,7 +85,7 @@ func HowEnded(end End) string {
 	return fmt.Sprintf("exit code %d", end.Code)
 }
 
-// BlockedText is which commands were blocked, and how often.
+// BlockedText returns which commands were blocked, and how often.
 func BlockedText(counts map[string]int) string {
 	var out []string
 	for name, n := range counts {

@@ -36,7 +36,7 @@ type observed struct {
 	nr [4]int32
 }
 
-// observedCalls are the calls a notifying filter tells of. Numbers as in
+// observedCalls returns the calls that a notifying filter reports, numbered as in
 // numbers.go.
 func observedCalls() []observed {
 	at := func(kind Kind, name string, nr [4]int32) observed {

@@ -41,18 +41,18 @@ const (
 	perHarmless = 0x8 | 0x0020000
 )
 
-// families are the kinds of sockets a box may make.
+// families returns the kinds of sockets a box may make.
 func families() []uint32 {
 	return []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 }
 
-// netlinks are the parts of the kernel that programs ask by AF_NETLINK: network
+// netlinks returns the parts of the kernel that programs ask by AF_NETLINK: network
 // interfaces (node, go, ip), sockets (ss), devices (libudev).
 func netlinks() []uint32 {
 	return []uint32{unix.NETLINK_ROUTE, unix.NETLINK_SOCK_DIAG, unix.NETLINK_KOBJECT_UEVENT}
 }
 
-// rules are what a filter refuses. ENOSYS is for calls that programs try and do
+// rules returns what a filter refuses. ENOSYS is for calls that programs try and do
 // without on an older kernel, EPERM for those the kernel refuses to plain users
 // anyway, or where a program should say so.
 func rules(o Options) []rule {

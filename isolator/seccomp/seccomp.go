@@ -92,7 +92,7 @@ func Filter(o Options) ([]byte, error) {
 	return assemble(append(code, refuse(enosys))), nil
 }
 
-// only has a block looked at for calls of this machine alone.
+// only returns a block that is skipped for calls of other machines.
 func (m machine) only(block []instruction) []instruction {
 	return append([]instruction{equal(m.audit, 1, 0), jump(len(block))}, block...)
 }
@@ -173,8 +173,8 @@ func (r rule) code() []instruction {
 	return code
 }
 
-// code goes on when the test holds, and otherwise skips what follows: rest
-// instructions.
+// code returns the instructions of the test. When it does not hold, they skip the rest instructions
+// that follow.
 func (t test) code(rest int) []instruction {
 	code := []instruction{load(offArgs + 8*uint32(t.arg))}
 	n := len(t.values)

@@ -1,5 +1,5 @@
-// Package streams joins the standard streams of a box to values of a program: output that is
-// kept up to a bound or handed to a writer, and input from a text or a reader.
+// Package streams connects the standard streams of a box to values of a Go program: output is
+// kept up to a limit or passed to a writer, and input comes from a text or a reader.
 package streams
 
 import (
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Output keeps the first bytes of what a program writes, and reads on: it never waits for
-// somebody to read.
+// Output keeps the first bytes that a program writes, and drops the rest, so that the program
+// never waits for a reader.
 type Output struct {
 	W    *os.File // for the program
 	r    *os.File
@@ -23,11 +23,12 @@ type Output struct {
 	done chan struct{}
 }
 
-// drainFor is how long after the end of a program its output is waited for: somebody outside
-// of the box may hold the other end.
+// drainFor is how long output is still read after the end of a program: a process outside of the
+// box may keep the other end open.
 const drainFor = time.Second
 
-// NewOutput keeps the first max bytes, or with to hands everything on to that.
+// NewOutput returns an Output that keeps the first max bytes or, when to is not nil, passes
+// everything to it.
 func NewOutput(max int64, to io.Writer) (*Output, error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
@@ -60,13 +61,13 @@ func (c *Output) run() {
 	}
 }
 
-// End returns what was kept, once the program has ended.
+// End returns what was kept, and whether more was dropped. It is called when the program has ended.
 func (c *Output) End() (kept []byte, cut bool) {
 	c.W.Close()
 	_ = c.r.SetReadDeadline(time.Now().Add(drainFor))
 	<-c.done
 	c.r.Close()
-	if c.cut { // a character that was cut in two is no text any more
+	if c.cut { // the last character may be incomplete
 		for i := 1; i <= utf8.UTFMax && i <= len(c.kept); i++ {
 			if last := c.kept[len(c.kept)-i:]; utf8.RuneStart(last[0]) {
 				if !utf8.FullRune(last) {
@@ -79,7 +80,7 @@ func (c *Output) End() (kept []byte, cut bool) {
 	return c.kept, c.cut
 }
 
-// Text is a file with that content, for the standard input of a program.
+// Text returns a file with that content, for the standard input of a program.
 func Text(content string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
 	if err == unix.EINVAL { // before Linux 6.3
@@ -100,13 +101,13 @@ func Text(content string) (*os.File, error) {
 	return f, nil
 }
 
-// Input is the standard input of a program that is read from somewhere.
+// Input is a standard input of a program that is copied from a reader.
 type Input struct {
 	R *os.File // for the program
 }
 
-// NewInput copies from into the program's input until one of the two ends. What the program
-// has not read when it ends is lost.
+// NewInput copies from into the program's input until one of the two ends. What was copied and the
+// program has not read when it ends is lost.
 func NewInput(from io.Reader) (*Input, error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
@@ -121,5 +122,5 @@ func NewInput(from io.Reader) (*Input, error) {
 	return &Input{R: os.NewFile(uintptr(pipe[0]), "input")}, nil
 }
 
-// End lets go of the program's end.
+// End closes the program's end of the pipe.
 func (i *Input) End() { i.R.Close() }

@@ -2,10 +2,10 @@
 // need: more than the one of its user.
 //
 // A user namespace made by a plain user maps one id. To map more, the kernel
-// wants a helper with privileges on the host, newuidmap(1), which allows what
-// /etc/subuid assigns to the user. So the namespace is made first, the helpers
-// write its maps ([Map.Write]), and bwrap joins it; making and joining are
-// package launch's part.
+// requires a helper with privileges on the host, newuidmap(1), which allows the
+// ids that /etc/subuid assigns to the user. So the namespace is made first, the
+// helpers write its maps ([Map.Write]), and bwrap joins it. Package launch makes
+// and joins it.
 //
 // The map that works, for user 1000 with the range 100000:65536:
 //
@@ -14,15 +14,14 @@
 //	1000     1000     1
 //	100001   100001   65535
 //
-// It holds id 0, without which container tools cannot set up their own
-// children, and yet they cannot copy it: their first try, to write the same
-// map into their child, must fail, for they carry on with a child that has no
-// id 0 when it succeeds. Then they ask newuidmap, for the range that [Range.File]
+// It contains id 0, without which container tools cannot set up their own
+// children. They must not be able to copy it, however: when their first try, to
+// write the same map into their child, succeeds, they continue with a child that
+// has no id 0. When it fails, they use newuidmap for the range that [Range.File]
 // names (measured with podman 4.3).
 //
-// What it does not: it reads no file and decides nothing about mounts. The
-// helpers' paths come from package host, which looks who could have written
-// them.
+// The package reads no file and decides nothing about mounts. The paths of the
+// helpers come from package host, which checks who could have written them.
 package userns
 
 import (
@@ -35,7 +34,7 @@ import (
 	"time"
 )
 
-// Need is how many subordinate ids a container takes: the ids of a 16-bit
+// Need is how many subordinate ids a container needs: the ids of a 16-bit
 // system.
 const Need = 65536
 
@@ -43,7 +42,7 @@ const Need = 65536
 // unless a name service behind /etc/nsswitch.conf hangs.
 const helperPatience = 10 * time.Second
 
-// Range is a range of subordinate ids: Count ids from Start up.
+// Range is a range of subordinate ids: Count ids from Start on.
 type Range struct {
 	Start int `json:"start"`
 	Count int `json:"count"`
@@ -51,8 +50,8 @@ type Range struct {
 
 // Subordinate finds in the text of /etc/subuid or /etc/subgid the first range
 // of at least Need ids for the user, by name or by user id (subuid(5), subgid(5)).
-// A range that holds own, the id the user has already, is passed over: no id
-// can be given twice.
+// A range that contains own, the id that the user has already, is skipped: no id
+// can be mapped twice.
 func Subordinate(text []byte, name string, uid, own int) (r Range, ok bool) {
 	for line := range strings.Lines(string(text)) {
 		f := strings.Split(strings.TrimSpace(line), ":")
@@ -73,8 +72,8 @@ func Subordinate(text []byte, name string, uid, own int) (r Range, ok bool) {
 	return Range{}, false
 }
 
-// Free returns where the text of /etc/subuid or /etc/subgid leaves Need ids to
-// nobody: a place for a new range.
+// Free returns a range of Need ids that the text of /etc/subuid or /etc/subgid assigns
+// to nobody.
 func Free(text []byte) Range {
 	start := uint64(100000)
 	for line := range strings.Lines(string(text)) {
@@ -89,9 +88,9 @@ func Free(text []byte) Range {
 	return Range{Start: int(start), Count: Need}
 }
 
-// File is the text of /etc/subuid or /etc/subgid in the box: what is left of
-// the range, for the user of that name. It is one line: podman adds up a line by
-// name and one by number.
+// File returns the text of /etc/subuid or /etc/subgid in the box: the rest of
+// the range, for the user of that name. It is only one line, because podman adds up
+// a line with the name and one with the number.
 func (r Range) File(name string) []byte {
 	return fmt.Appendf(nil, "%s:%d:%d\n", name, r.Start+1, r.Count-1)
 }
@@ -99,12 +98,12 @@ func (r Range) File(name string) []byte {
 // Extent is one line of a map.
 type Extent struct{ Box, Host, Count int }
 
-// Extents is the map that works for the user or group id, given its range.
+// Extents returns the map for the user or group id, with the range that it has.
 func (r Range) Extents(id int) []Extent {
 	return []Extent{{0, r.Start, 1}, {id, id, 1}, {r.Start + 1, r.Start + 1, r.Count - 1}}
 }
 
-// Map is what the helpers write for one box.
+// Map holds the two maps that the helpers write for one box.
 type Map struct {
 	NewUIDMap, NewGIDMap string // absolute paths
 	UIDs, GIDs           []Extent

@@ -73,7 +73,7 @@ func Checks(s Subject) []Check {
 	return c.list
 }
 
-// once leaves out repeated places.
+// once returns the places without repetitions.
 func once(list []Place) []Place {
 	seen := map[Place]bool{}
 	return slices.DeleteFunc(list, func(p Place) bool {
@@ -96,7 +96,7 @@ func (c *checker) add(id string, sev Severity, probe, what string) *Check {
 	return &c.list[len(c.list)-1]
 }
 
-// lift makes a check information when the profile grants what it is about.
+// lift lowers a check to Info when the profile grants what it is about.
 func (ch *Check) lift(when bool, why string) {
 	if when {
 		ch.Allowed, ch.Severity = why, Info
@@ -219,7 +219,7 @@ func (c *checker) home() {
 	}
 }
 
-// writable are the box paths that the profile makes writable.
+// writable returns the box paths that the profile makes writable.
 func (c *checker) writable() []Place {
 	var out []Place
 	add := func(p string) { out = append(out, Place{Path: c.canon(p)}) }
@@ -248,8 +248,8 @@ func (c *checker) writable() []Place {
 	return out
 }
 
-// grants looks whether what was granted is there, as it was granted: a box that
-// lacks it would be safe, and not what was asked for.
+// grants adds checks that what was granted is there, as it was granted. A box that
+// lacks it would be safe, but not what was asked for.
 func (c *checker) grants() {
 	ch := c.add("workdir", High, "mounts", "the working folder is mounted as declared")
 	if c.Config.WorkdirMode != profile.None {
@@ -299,7 +299,7 @@ func (c *checker) grants() {
 	c.dropEmpty()
 }
 
-// dropEmpty takes back the last check when there is nothing to look at.
+// dropEmpty removes the last check when it has no place to look at.
 func (c *checker) dropEmpty() {
 	if len(c.list[len(c.list)-1].Places) == 0 {
 		c.list = c.list[:len(c.list)-1]
@@ -320,7 +320,7 @@ func (c *checker) environment() {
 	c.add("environ-of-init", High, "environ-of-init", "the first process shows no variables of yours")
 }
 
-// declared are the names of all variables the box may have.
+// declared returns the names of all variables that the box may have.
 func (c *checker) declared() []string {
 	names := append(plan.ProxyVariables(c.Config), "HOME", "USER", "LOGNAME", "TERM", "PATH", "PWD", "INNER_SANDBOX", "INNER_RUN_ID")
 	for _, kv := range c.Plan.CacheEnv {
@@ -352,7 +352,7 @@ func (c *checker) declared() []string {
 	return slices.Compact(names)
 }
 
-// waysOut are variables that no pattern passes: they name a socket of the host,
+// waysOut returns variables that no pattern passes: they name a socket of the host,
 // or make programs run code.
 func waysOut() []string {
 	return []string{

@@ -28,10 +28,10 @@ const CustomTime = 10 * time.Second
 // builtinTime is how long everything else may take.
 const builtinTime = 30 * time.Second
 
-// maxAnswers bounds what the inside may say.
+// maxAnswers limits the answers of the inner half, in bytes.
 const maxAnswers = 4 << 20
 
-// ask is what the inner half is told.
+// ask is the list that the inner half gets.
 type ask struct {
 	Checks []Check         `json:"checks"`
 	Custom []profile.Check `json:"custom"`
@@ -45,7 +45,7 @@ type answer struct {
 	Detail string `json:"detail"`
 }
 
-// Host is what the outer half knows of itself, to be told apart from inside.
+// Host identifies things of the host, so that the inner half can recognise them.
 type Host struct {
 	Namespaces map[string]string `json:"namespaces"` // name to identity
 	Devices    []string          `json:"devices"`    // major:minor of every mounted file system
@@ -68,9 +68,10 @@ type Exam struct {
 	answers      chan []byte
 }
 
-// Open prepares a verification: victims are listening, the line is laid.
-// Whoever opens an exam closes it. With terminal set the box is given a terminal
-// made for the purpose, as an interactive run gets the person's.
+// Open prepares a verification: it starts the servers that the box must not reach,
+// and makes the socket for the answers. The caller closes the exam. With terminal set,
+// the box gets a terminal that is made for the purpose, as an interactive run gets the
+// user's.
 func Open(name string, checks []Check, custom []profile.Check, terminal bool) (*Exam, error) {
 	e := &Exam{profile: name, ask: ask{Checks: checks, Custom: custom, Host: look()}, answers: make(chan []byte, 1)}
 	if err := e.open(terminal); err != nil {
@@ -135,8 +136,8 @@ func (e *Exam) listen() error {
 	return nil
 }
 
-// Line makes the two ends of a stream socket. The inside has its end as
-// standard error, which is passed on untouched in every way of starting.
+// Line returns the two ends of a stream socket. The inner half gets its end as
+// standard error, which every way of starting a box passes on unchanged.
 func Line() (ours, theirs *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -145,8 +146,8 @@ func Line() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(pair[0]), "verify"), os.NewFile(uintptr(pair[1]), "verify"), nil
 }
 
-// Ends makes standard input and output of the box: nothing, or a terminal that
-// stands for the person's, with the master that shows what was typed into it.
+// Ends returns standard input and output for the box: /dev/null, or a terminal in
+// place of the user's, with its master, which shows what was typed into it.
 func Ends(terminal bool) (master *os.File, stdio [2]*os.File, err error) {
 	if !terminal {
 		null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
@@ -173,7 +174,7 @@ func Ends(terminal bool) (master *os.File, stdio [2]*os.File, err error) {
 	return master, [2]*os.File{f, f}, nil
 }
 
-// look gathers what tells the host from a box.
+// look collects what distinguishes the host from a box.
 func look() Host {
 	h := Host{Namespaces: map[string]string{}, UID: os.Getuid()}
 	for _, name := range []string{"pid", "mnt", "ipc", "uts", "cgroup", "net", "user"} {
@@ -196,15 +197,15 @@ func look() Host {
 	return h
 }
 
-// Board returns the plan with the inner half in the place of the program.
-// Nothing else is changed: no mount is needed, because the supervisor is inner
-// and executes itself; in a box without /proc by the path that it has there.
+// Board returns the plan with the inner half in place of the program. Nothing else is
+// changed: no mount is needed, because the supervisor is inner and executes itself, in a
+// box without /proc by the path that it has there.
 func (e *Exam) Board(p plan.Plan) plan.Plan {
 	p.Program, p.Argv = cmp.Or(p.Self, selfExe), []string{insideName, insideWord}
 	return p
 }
 
-// Options says how the changed plan is launched.
+// Options returns the options for launching the changed plan.
 func (e *Exam) Options() launch.Options {
 	return launch.Options{
 		Stdin: e.stdio[0], Stdout: e.stdio[1], Stderr: e.theirs,
@@ -225,7 +226,7 @@ func (e *Exam) Report() Report {
 	return newReport(e.profile, judge(e.ask, data))
 }
 
-// judge matches answers to questions: one each, in order, and nothing else.
+// judge matches answers to checks: one for each, in the same order.
 func judge(q ask, data []byte) []Verdict {
 	var list []Verdict
 	for _, c := range q.Checks {
@@ -279,7 +280,7 @@ func nextAnswer(lines *bufio.Scanner) (answer, error) {
 	return a, fmt.Errorf("result %q", a.Result)
 }
 
-// Close lets go of everything.
+// Close closes everything that Open opened.
 func (e *Exam) Close() {
 	for _, l := range e.listeners {
 		l.Close()

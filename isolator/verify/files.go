@@ -20,7 +20,7 @@ import (
 	"github.com/enr/inner/isolator/proc"
 )
 
-// probeName is what a write attempt would leave for a moment.
+// probeName is the name of the file that a write attempt makes for a moment.
 const probeName = ".inner-verify"
 
 func mountinfo() []proc.Mount {
@@ -31,8 +31,8 @@ func mountinfo() []proc.Mount {
 	return proc.Mounts(data)
 }
 
-// covering is the mount that decides what is at p: of the longest path the
-// last one made.
+// covering returns the mount that decides what is at p: the last one made at the longest
+// path.
 func (i *inside) covering(p string) (proc.Mount, bool) {
 	best, found := proc.Mount{}, false
 	for _, m := range i.mounts {
@@ -87,7 +87,7 @@ func canWrite(p string) (bool, error) {
 	return true, nil
 }
 
-// readOnly wants the covering mounts read-only, and an attempt to fail.
+// readOnly checks that the covering mounts are read-only, and that writing fails.
 func (i *inside) readOnly(places []Place) (Result, string) {
 	n := 0
 	for _, p := range places {
@@ -113,8 +113,8 @@ func (i *inside) readOnly(places []Place) (Result, string) {
 	return Pass, fmt.Sprintf("%d places on read-only mounts", n)
 }
 
-// writesDeclared goes through all mounts: what can be written is the box's own
-// or was declared. Below a declared place only its own content is.
+// writesDeclared checks for all mounts that what can be written is the box's own or
+// was declared. Below a declared place, only its own content may be writable.
 func (i *inside) writesDeclared(places []Place, run string) (Result, string) {
 	if len(i.mounts) == 0 {
 		return Unknown, "/proc/self/mountinfo cannot be read"
@@ -167,7 +167,7 @@ func harmlessDevice(p string) bool {
 	return false
 }
 
-// own wants each place to be a mount point of a file system that the host does
+// own checks that each place is a mount point of a file system that the host does
 // not have.
 func (i *inside) own(places []Place) (Result, string) {
 	for _, p := range places {

@@ -139,7 +139,7 @@ func (c *checker) grantedSocket(s string) bool {
 	return slices.ContainsFunc(c.Config.Mounts, func(m profile.Mount) bool { return c.canon(m.Source) == s })
 }
 
-// resourceSeverity is what a visible resource of the table means.
+// resourceSeverity returns how severe it is when a resource of the table is visible.
 func resourceSeverity(key string) Severity {
 	switch key {
 	case "git-credentials":

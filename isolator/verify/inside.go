@@ -34,8 +34,8 @@ func isWord(args []string, word string) bool {
 	return len(args) == 2 && args[0] == insideName && args[1] == word
 }
 
-// Inside is the inner half. It answers the questions that come in and returns
-// the exit code. Outside of a box, or without a line to an outer half, it
+// Inside runs the inner half: it makes the checks that it is sent, answers them, and
+// returns the exit code. Outside of a box, or without a socket to an outer half, it
 // refuses.
 func Inside() int {
 	open := openDescriptors()
@@ -121,7 +121,7 @@ func (i *inside) check(c Check) (r Result, detail string) {
 	return Unknown, "no such check in this version"
 }
 
-// probes are how checks are carried out, by the names that Check.Probe has.
+// probes returns the functions that carry out checks, by Check.Probe.
 func probes() map[string]func(*inside, Check) (Result, string) {
 	return map[string]func(*inside, Check) (Result, string){
 		"no-root": func(i *inside, _ Check) (Result, string) { return i.noRoot() },

@@ -64,8 +64,8 @@ func (i *inside) descriptors() (Result, string) {
 	return Pass, ""
 }
 
-// kernelKeys wants /proc/keys to list nothing (proc_keys(5)). What a process may view there
-// includes its own session keyring, so a list that is shown has a line.
+// kernelKeys checks that /proc/keys lists nothing (proc_keys(5)). A process may always view its
+// own session keyring, so a file that is not hidden has at least one line.
 func kernelKeys() (Result, string) {
 	data, err := os.ReadFile("/proc/keys")
 	switch {
@@ -158,7 +158,7 @@ func (i *inside) namespace(name string) (Result, string) {
 	return Pass, ours
 }
 
-// processes wants a /proc of the box's own PID namespace, with nothing in it
+// processes checks that /proc is of the box's own PID namespace and shows nothing
 // but the box.
 func (i *inside) processes() (Result, string) {
 	if r, detail := i.namespace("pid"); r != Pass {
@@ -232,8 +232,8 @@ func envSecrets(declared []string) (Result, string) {
 	return Pass, ""
 }
 
-// environOfInit reads what process 1 was started with: the environment of
-// whoever started bwrap, if that was not empty.
+// environOfInit checks the environment that process 1 was started with, which could be
+// that of the process that started bwrap.
 func environOfInit() (Result, string) {
 	data, err := os.ReadFile("/proc/1/environ")
 	if err != nil {
@@ -262,7 +262,7 @@ func shimsActive(dir string, names []string) (Result, string) {
 	return Pass, fmt.Sprintf("%d commands", len(names))
 }
 
-// programsCovered wants each program to be the script of its name.
+// programsCovered checks that each program is the script of its name.
 func programsCovered(dir string, places []Place) (Result, string) {
 	n := 0
 	for _, p := range places {
@@ -277,8 +277,8 @@ func programsCovered(dir string, places []Place) (Result, string) {
 	return Pass, fmt.Sprintf("%d programs", n)
 }
 
-// terminal wants no descriptor, no controlling terminal and no /dev/pts of the
-// host.
+// terminal checks that no descriptor is a terminal of the host, and that neither the
+// controlling terminal nor /dev/pts is the host's.
 func (i *inside) terminal() (Result, string) {
 	var st unix.Stat_t
 	var own uint64
@@ -299,7 +299,7 @@ func (i *inside) terminal() (Result, string) {
 		return Pass, "no controlling terminal"
 	}
 	defer unix.Close(fd)
-	// TIOCGDEV: of which terminal is /dev/tty the name.
+	// TIOCGDEV says which terminal /dev/tty stands for.
 	dev, err := unix.IoctlGetUint32(fd, unix.TIOCGDEV)
 	switch {
 	case own == 0:
@@ -353,8 +353,8 @@ func seccomp(want string) (Result, string) {
 	return Fail, "no filter is in force"
 }
 
-// landlock asks to signal the box's first process. It is the same user's, and
-// of those only Landlock keeps it.
+// landlock tries to signal the box's first process. It belongs to the same user, so only
+// Landlock can forbid that.
 func landlock() (Result, string) {
 	switch err := unix.Kill(1, 0); err {
 	case nil:
@@ -366,9 +366,9 @@ func landlock() (Result, string) {
 	}
 }
 
-// limitsHold looks at those that show from inside. What a control group holds
-// does not: the box's own view begins at its group. inner compares that from
-// outside before the program starts, and does not start it when it differs.
+// limitsHold checks the limits that can be seen from inside. Those of a control group cannot:
+// the box's view begins at its own group. inner compares them from outside before the
+// program starts, and does not start it when they differ.
 func limitsHold(c Check) (Result, string) {
 	var files, size, pids, disk uint64
 	if _, err := fmt.Sscanf(c.Want, "%d %d %d %d", &files, &size, &pids, &disk); err != nil {
@@ -409,9 +409,9 @@ func limitsHold(c Check) (Result, string) {
 	return Pass, strings.Join(c.Names, ", ")
 }
 
-// custom runs one check of the profile: sh -c, in the box's own environment
-// and UID, which dash does not set by itself. Exit code 0 is a pass; the last
-// line it printed is the detail.
+// custom runs one check of the profile: sh -c, in the box's own environment and
+// with the variable UID, which dash does not set itself. Exit code 0 is a pass; the
+// last line that it printed is the detail.
 func custom(c profile.Check, uid int) (Result, string) {
 	var out tail
 	cmd := &exec.Cmd{

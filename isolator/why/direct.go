@@ -10,9 +10,9 @@ import (
 )
 
 // Direct answers for a program outside of the box that opens a path itself, as the file
-// tools of an agent do: it is granted only where the box shows that very file of the host.
-// What the box has of its own at such a place, a copy or a home, is something else. A path
-// at which there is nothing is judged as the nearest folder on its way.
+// tools of an agent do. The path is granted only where the box shows the same file of the host,
+// and not where it has one of its own, as in a copy or in its home. A path at which there is
+// nothing is judged like the nearest folder above it.
 func (t *Table) Direct(asked string) Answer {
 	if t.s == nil {
 		return Answer{Asked: asked, Access: Outside, How: "asked inside a box"}
@@ -34,8 +34,8 @@ func (t *Table) Direct(asked string) Answer {
 	return a
 }
 
-// same is Path for a path of the host without links, and Outside where the box has
-// something else.
+// same answers like Path for a path of the host without links, but Outside where the box has
+// another file there.
 func (t *Table) same(host string) Answer {
 	a := t.Path(host)
 	if !a.Granted(false) {
@@ -53,8 +53,8 @@ func (t *Table) same(host string) Answer {
 	return a
 }
 
-// new is the key that keeps a file from being made where there is nothing: its name is
-// hidden once it is there, or tools outside obey it.
+// new returns the key that forbids making a file at a path where there is nothing: a file of that
+// name would be hidden, or obeyed by tools outside.
 func (t *Table) new(host string) string {
 	if key := t.hidden(host); key != "" {
 		return key
@@ -76,7 +76,7 @@ func (t *Table) new(host string) string {
 	return ""
 }
 
-// HidesBelow is the first place below a path, which is absolute and clean, of which the
+// HidesBelow returns the first place below a path, which is absolute and clean, of which the
 // box does not show what is there: who reads the whole folder outside of the box would.
 func (t *Table) HidesBelow(asked string) (place string, found bool) {
 	host, _ := real(t.disk, asked)

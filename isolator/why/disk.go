@@ -69,7 +69,7 @@ func kindOf(m fs.FileMode) byte {
 	return 's'
 }
 
-// byPermissions is what a process without capabilities may do with a file.
+// byPermissions returns what a process without capabilities may do with a file.
 func byPermissions(p string) (r, w bool) {
 	var st unix.Stat_t
 	if unix.Lstat(p, &st) != nil {

@@ -193,5 +193,5 @@ func (t *Table) Command(name string) Answer {
 	return a
 }
 
-// shims is the folder of shims of the host, which is on PATH and empty in a box.
+// shims returns the folder of shims of the host, which is on PATH and empty in a box.
 func (t *Table) shims() string { return filepath.Join(t.s.Facts.InnerHome, "shims", "bin") }

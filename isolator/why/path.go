@@ -8,11 +8,11 @@ import (
 	"github.com/enr/inner/internal/paths"
 )
 
-// maxLinks is how many links are followed on the way to one path (path_resolution(7)).
+// maxLinks is how many links are followed in resolving one path (path_resolution(7)).
 const maxLinks = 40
 
-// Path answers for a path, which is absolute and clean. It is looked for in the box by its
-// own name, and where the box shows that part of the host at another place, there.
+// Path answers for a path, which is absolute and clean. It is looked up in the box under its
+// own name, and if the box shows that part of the host at another place, also there.
 func (t *Table) Path(asked string) Answer {
 	box, e := t.follow(asked)
 	a := Answer{Asked: asked, Box: box, Real: box}
@@ -32,7 +32,7 @@ func (t *Table) Path(asked string) Answer {
 	return a
 }
 
-// judge fills in what the entry in the box, and the one on the host, come to.
+// judge fills in the answer that follows from the entry in the box and the one on the host.
 func (t *Table) judge(a *Answer, e, onHost entry) {
 	r := &t.Rules[e.rule]
 	special := e.kind == 's'
@@ -74,14 +74,14 @@ func (t *Table) confined(box string) bool {
 	return l != nil && l.Writes && !slices.ContainsFunc(l.Writable, func(p string) bool { return paths.Below(p, box) })
 }
 
-// follow resolves a path as the box does: the links that the box has, to what it shows.
+// follow resolves a path as in the box, through the links that the box has.
 func (t *Table) follow(p string) (string, entry) { return walk(p, t.entry) }
 
 // real resolves a path of the host.
 func real(d disk, p string) (string, entry) { return walk(p, d.at) }
 
-// walk resolves the links of a path one name after the other. What is below something that
-// is not there has no entry, and is named as it would be.
+// walk resolves the links of a path one name after the other. A path below something that does
+// not exist has no entry; its remaining names are appended unresolved.
 func walk(p string, at func(string) entry) (string, entry) {
 	todo := names(p)
 	cur, links := "/", 0
@@ -126,7 +126,7 @@ func names(p string) []string {
 	return strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
 }
 
-// entry is what is at a path of the box, links not followed.
+// entry returns what is at a path of the box, without following links.
 func (t *Table) entry(p string) entry {
 	i, r := over(t.Rules, p)
 	if r == nil {
@@ -186,8 +186,8 @@ func (t *Table) entryOf(i int, r *Rule, p, rest string) entry {
 	return e
 }
 
-// inMemory is what a folder in memory has at a path: what inner makes there, the folders
-// on the way to what is mounted in it, and what it is filled with.
+// inMemory returns what a folder in memory has at a path: what inner makes there, the folders
+// above what is mounted in it, or the content that it is filled with.
 func (t *Table) inMemory(i int, r *Rule, p, rest string) entry {
 	own := entry{kind: 'd', read: true, write: r.Write, perms: 0o755}
 	if rest == "" {
@@ -217,13 +217,13 @@ func (t *Table) inMemory(i int, r *Rule, p, rest string) entry {
 	return entry{kind: '-'}
 }
 
-// deviceNodes are the names that bwrap makes in /dev (bubblewrap.c, SETUP_MOUNT_DEV).
+// deviceNodes returns the names that bwrap makes in /dev (bubblewrap.c, SETUP_MOUNT_DEV).
 func deviceNodes() []string {
 	return []string{"null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "fd", "core", "pts", "ptmx", "shm", "console"}
 }
 
-// kernels is what /proc and /dev of the box have, which is about what the host's have, and
-// the folders on the way to what is mounted there.
+// kernels returns what /proc or /dev of the box has at a path: roughly what the host's has, and
+// the folders above what is mounted there.
 func (t *Table) kernels(i int, r *Rule, p, rest string) entry {
 	if rest != "" && slices.ContainsFunc(t.Rules[i+1:], func(later Rule) bool { return paths.Inside(p, later.At) }) {
 		return entry{kind: 'd', read: true, write: r.Write, perms: 0o755}
@@ -235,8 +235,8 @@ func (t *Table) kernels(i int, r *Rule, p, rest string) entry {
 	return t.disk.at(p)
 }
 
-// elsewhere looks for another place at which the box shows a path of the host, which may
-// be said as it is there, too.
+// elsewhere looks for another place at which the box shows a path of the host. The path may also
+// be given as it is at that place.
 func (t *Table) elsewhere(hostPath string) (string, entry, bool) {
 	for i, r := range t.Rules {
 		source := r.source

@@ -38,7 +38,7 @@ type Subject struct {
 	Put func(rest string) (original string, ok bool)
 }
 
-// Of makes the table of a planned run.
+// Of returns the table of a planned run.
 func Of(s Subject) *Table {
 	t := &Table{
 		Profile: s.Spec.Name, File: filepath.Base(s.Spec.Path), Network: string(s.Spec.Network),
@@ -131,7 +131,7 @@ func (t *Table) seal(at string) {
 	}
 }
 
-// from says where what decides about an operation was written.
+// from returns where the key that decides about an operation was written.
 func (t *Table) from(o plan.Op) string {
 	switch {
 	case o.Key == "":
@@ -145,7 +145,7 @@ func (t *Table) from(o plan.Op) string {
 	return cmp.Or(t.item(o), t.origin(o.Key, ""), "the default")
 }
 
-// item is where the item of a list was written that shows a place: its path, or else the
+// item returns where the item of a list that shows a place was written: its path, or else the
 // first group, such as @toolchains.
 func (t *Table) item(op plan.Op) (at string) {
 	for _, o := range t.s.Origins {
@@ -171,7 +171,7 @@ func (t *Table) item(op plan.Op) (at string) {
 	return at
 }
 
-// listed is where the item of network_allow was written that an entry is from, or the
+// listed returns where the item of network_allow that an entry comes from was written, or the
 // capability that brings it; "" for an entry from elsewhere.
 func (t *Table) listed(r netproxy.Rule) string {
 	for _, o := range t.s.Origins {
@@ -189,8 +189,8 @@ func (t *Table) listed(r netproxy.Rule) string {
 	return ""
 }
 
-// origin is FILE:LINE of the first value of a key, or of the one that a list has for it;
-// "" when it is not written.
+// origin returns FILE:LINE of the first value of a key, or of that value in its list; "" when
+// there is none.
 func (t *Table) origin(key, value string) string {
 	for _, o := range t.s.Origins {
 		if (o.Key == key || strings.HasPrefix(o.Key, key+".")) && (value == "" || o.Value == strconv.Quote(value)) {
@@ -207,7 +207,7 @@ func place(o profile.Origin) string {
 	return filepath.Base(o.File) + ":" + strconv.Itoa(o.Line)
 }
 
-// ruledHides are the organisation's patterns of hide, which come last.
+// ruledHides returns the organisation's patterns of hide, which come last.
 func (t *Table) ruledHides() (list []profile.Origin) {
 	for _, o := range t.s.Spec.Organisation {
 		if o.Key == "sandbox.hide" {
@@ -217,7 +217,8 @@ func (t *Table) ruledHides() (list []profile.Origin) {
 	return list
 }
 
-// Summary is the table as a box gets it. It has no path of the host but those of the box.
+// Summary returns the table as a box gets it. It contains no path of the host that the box does
+// not have.
 func (t *Table) Summary() ([]byte, error) {
 	out := *t
 	out.Rules = nil
@@ -241,7 +242,7 @@ func (t *Table) Summary() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// Read makes the table of the box that this process is in.
+// Read returns the table of the box that this process is in.
 func Read(summary []byte) (*Table, error) {
 	t := &Table{disk: inBox{}}
 	if err := json.Unmarshal(summary, t); err != nil {
@@ -253,7 +254,7 @@ func Read(summary []byte) (*Table, error) {
 	return t, nil
 }
 
-// over is the rule that decides about a box path.
+// over returns the rule that decides about a box path, and its index.
 func over(rules []Rule, p string) (int, *Rule) {
 	for i := range slices.Backward(rules) {
 		r := &rules[i]

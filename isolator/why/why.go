@@ -1,13 +1,13 @@
 // Package why answers questions about the box of one run: is a path, a host, a variable or
-// a command granted, how does it look in the box, which key of which file says so, and
-// what would widen it. It reads the plan of the run, the same operations that make the
-// box, and not the profile a second time.
+// a command granted, how does it look in the box, which key of which file decides that, and
+// what would grant more. The answers come from the plan of the run, which is also what the box is
+// made from, and not from the profile a second time.
 //
 //	t := why.Of(why.Subject{Spec: spec, Facts: facts, Staged: staged, Plan: plan, Origins: p.Origins()})
 //	a := t.Path("/home/u/app/.env")      // Access "hidden", Key "env-files"
 //
-// Inside a box there is no plan: Summary is what inner puts there, and Read makes a Table
-// of it that looks at the box itself.
+// Inside a box there is no plan. inner puts a Summary there, and Read makes a Table of it that
+// also looks at the files of the box.
 package why
 
 import "github.com/enr/inner/internal/paths"
@@ -15,10 +15,10 @@ import "github.com/enr/inner/internal/paths"
 // Place is where a box has its Summary.
 const Place = paths.BoxWhy
 
-// builtIn is what Answer.From says of a resource that inner itself hides.
+// builtIn is Answer.From for a resource that inner itself hides.
 const builtIn = "built in: inner profile resources"
 
-// Access is how something stands between the host and the box.
+// Access says how much the box has of a thing of the host.
 type Access string
 
 // The kinds of access.
@@ -30,7 +30,7 @@ const (
 	Outside   Access = "outside" // the host has it, and the box does not
 )
 
-// Answer is what is said about one thing.
+// Answer is the answer about one thing.
 type Answer struct {
 	Asked  string `json:"asked"`
 	Real   string `json:"real"`   // on the host, links resolved; in a box, its own path
@@ -47,8 +47,8 @@ func (a Answer) Granted(write bool) bool {
 	return a.Access == ReadWrite || a.Access == ReadOnly && !write
 }
 
-// Rule says of one place of the box what is mounted there. A later rule covers what
-// earlier ones say of its place and everything below.
+// Rule says what is mounted at one place of the box. It overrides earlier rules for that place
+// and everything below it.
 type Rule struct {
 	At    string `json:"at"` // a box path
 	Write bool   `json:"write,omitempty"`

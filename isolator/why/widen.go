@@ -10,8 +10,8 @@ import (
 	"github.com/enr/inner/profile/gitignore"
 )
 
-// widenOf is what to write to get more of a whole rule, and whether that is all that is to
-// be said: what else there is depends on the path that is asked for.
+// widenOf returns what to write to get more of a whole rule. stated says that this is the whole
+// answer; otherwise it depends on the path that is asked for.
 func (t *Table) widenOf(r Rule) (text string, stated bool) {
 	switch {
 	case t.keys[r.Key] && (r.Hides || r.Key == "project-config"):
@@ -32,7 +32,7 @@ func (t *Table) widenOf(r Rule) (text string, stated bool) {
 	return "", false
 }
 
-// widen is what to write to get more of a path.
+// widen returns what to write to get more of a path.
 func (t *Table) widen(a Answer, r Rule) string {
 	if a.Access == ReadWrite {
 		return ""
@@ -70,7 +70,7 @@ func (t *Table) widen(a Answer, r Rule) string {
 	return strconv.Quote(path) + " = " + strconv.Quote(mode) + " under [mounts]"
 }
 
-// pattern is where the last pattern of hide that matches a path was written, and what it
+// pattern returns where the last pattern of hide that matches a path was written, and what it
 // says there.
 func (t *Table) pattern(hostPath string) (from, text string) {
 	if t.s == nil {

@@ -34,7 +34,7 @@ func addAll(t Trial) (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// write is the attack that appends to a file of the home.
+// write returns the attack that appends to a file of the home.
 func write(name, what, path string, declared func(profile.RunConfig) string) Attack {
 	return Attack{
 		Name: name, Class: "files", What: what, Try: addAll, Declared: declared,
@@ -45,7 +45,7 @@ func write(name, what, path string, declared func(profile.RunConfig) string) Att
 	}
 }
 
-// existing is an attack on a home in which a file is there already.
+// existing returns an attack on a home in which a file is there already.
 func existing(a Attack, name string) Attack {
 	was := a.Stage
 	a.Stage = func(s *Fixture) error { return errors.Join(s.put(name, "# mine\n"), was(s)) }
@@ -283,7 +283,7 @@ func projectConfig(rc profile.RunConfig) string {
 	return ""
 }
 
-// staged is an attack on a home in which a file is there already, and empty.
+// staged returns an attack on a home in which a file is there already, and empty.
 func staged(a Attack, name string) Attack {
 	was := a.Stage
 	a.Stage = func(s *Fixture) error { return errors.Join(s.put(name, "{}\n"), was(s)) }

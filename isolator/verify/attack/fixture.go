@@ -127,7 +127,7 @@ func (s *Fixture) put(name, text string) error {
 // plant writes the secret into a file of the home.
 func (s *Fixture) plant(name string) error { return s.put(name, s.Secret+"\n") }
 
-// path is a path as it is, or below the home.
+// path returns a path as it is, or below the home.
 func (s *Fixture) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name

@@ -15,7 +15,7 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// gitDirectories are the attacks on the project's git directory, and some of them again in a
+// gitDirectories returns the attacks on the project's git directory, and some of them again in a
 // linked worktree.
 func gitDirectories() []Attack {
 	again := []string{
@@ -35,7 +35,7 @@ func gitDirectories() []Attack {
 	return append(list, trees...)
 }
 
-// gitEnv is the environment in which git commits, and no settings of the machine count.
+// gitEnv returns an environment in which git can commit and does not read the machine's settings.
 func gitEnv() []string {
 	return []string{
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true", "GIT_TERMINAL_PROMPT=0",
@@ -45,7 +45,7 @@ func gitEnv() []string {
 
 var inGitDir = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.git/([A-Za-z0-9_./*$-]+)`) })
 
-// InTree is the line for a linked worktree, where a file of the git directory is in one of two folders.
+// InTree returns the line for a linked worktree, where a file of the git directory is in one of two folders.
 func (g GitAttack) InTree() string {
 	if strings.Contains(g.Line, "mv .git was") {
 		return g.Line
@@ -53,7 +53,7 @@ func (g GitAttack) InTree() string {
 	return inGitDir().ReplaceAllString(g.Line, `$$(git rev-parse --git-path "$1")`)
 }
 
-// attack is a row of the suite: the line runs bare or in a box, and then git on the host.
+// attack returns a row of the suite: the line runs bare or in a box, and then git on the host.
 func (g GitAttack) attack(tree bool) Attack {
 	a := Attack{Name: g.Name, Class: "files", What: "leave in the git directory: " + g.What}
 	line, where := g.Line, "app"
@@ -144,7 +144,7 @@ func firstLines(text string) string {
 	return line
 }
 
-// outside is what there is in the home beside the project and its repositories.
+// outside returns what there is in the home beside the project and its repositories.
 func (s *Fixture) outside() string {
 	var b strings.Builder
 	_ = filepath.WalkDir(s.path("outside"), func(p string, d fs.DirEntry, err error) error {

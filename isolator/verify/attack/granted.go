@@ -18,7 +18,7 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// sh is a run of /bin/sh: of inner, or bare.
+// sh returns a command that runs a script, in a box when run is not nil.
 func sh(run func(...string) *exec.Cmd, script string) *exec.Cmd {
 	if run == nil {
 		return exec.Command("/bin/sh", "-c", script) // allowed: the attack is a script
@@ -34,7 +34,8 @@ func withFlags(cmd *exec.Cmd, flags ...string) *exec.Cmd {
 	return cmd
 }
 
-// ran is what came of a script that says so at its end.
+// ran returns the output of a script that prints "was run" at its end, and ErrNotStarted when it
+// did not.
 func ran(out []byte, err error) (string, error) {
 	if !bytes.Contains(out, []byte("was run")) {
 		return string(out), ErrNotStarted

@@ -65,7 +65,7 @@ func launchers() []Attack {
 	}
 }
 
-// fake is the attack that has a program of its own run in the place of one that
+// fake returns the attack that has a program of its own run in the place of one that
 // inner needs.
 func fake(name, what, before string, programs ...string) Attack {
 	return Attack{
@@ -274,7 +274,7 @@ until [ -e %s ] || [ $((i += 1)) -gt 100 ]; do sleep 0.05; done`, quoted(s.App),
 	}
 }
 
-// sizeOf is what the files below a folder hold.
+// sizeOf returns what the files below a folder hold.
 func sizeOf(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

@@ -106,7 +106,7 @@ func proxies() []Attack {
 	}
 }
 
-// viaProxy is an attack on a server of the host that answers everybody.
+// viaProxy returns an attack on a server of the host that answers everybody.
 func viaProxy(name, what string, try func(port string) (string, error)) Attack {
 	return Attack{
 		Name: name, Class: "sockets", What: what, Declared: fullNetwork,

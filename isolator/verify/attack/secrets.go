@@ -63,7 +63,7 @@ func dial(network, address string) (string, error) {
 	return string(data), err
 }
 
-// read is the attack that reads what was planted.
+// read returns the attack that reads what was planted.
 func read(name, what string, stage func(*Fixture) error) Attack {
 	return Attack{Name: name, Class: "secrets", What: what, Stage: stage, Try: readAll}
 }
@@ -277,7 +277,7 @@ func hidden() []Attack {
 	return list
 }
 
-// row is the attack on some rows of the table, unless none of it can be planted.
+// row returns the attack on some rows of the table, unless none of it can be planted.
 func row(name string, rows []sensitive.Resource, given func(profile.RunConfig) bool) (Attack, bool) {
 	plantable := func(r sensitive.Resource) bool {
 		return slices.ContainsFunc(r.Paths, func(p string) bool { _, ok := placed(p); return ok })
@@ -304,7 +304,7 @@ func row(name string, rows []sensitive.Resource, given func(profile.RunConfig) b
 	}, true
 }
 
-// agentState is an attack for each agent that has a capability, and one for the
+// agentState returns an attack for each agent that has a capability, and one for the
 // rest: a profile gives a copy of one agent's state, not of all.
 func agentState(rows []sensitive.Resource) []Attack {
 	of := func(path string) string {

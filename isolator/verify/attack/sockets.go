@@ -25,7 +25,7 @@ func fullNetwork(rc profile.RunConfig) string {
 	return ""
 }
 
-// openAbstract is what plan.AbstractOpen is, here.
+// openAbstract returns plan.AbstractOpen for this host.
 func openAbstract(rc profile.RunConfig) string {
 	f := host.Facts{Landlock: host.LandlockABI()}
 	if rc.Clipboard {

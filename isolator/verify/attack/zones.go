@@ -97,7 +97,7 @@ func given(a Attack, declared func(profile.RunConfig) string) Attack {
 	return a
 }
 
-// beside is a script that attacks what lies beside the zones of the project. What counts is
+// beside returns a script that attacks what lies beside the zones of the project. What counts is
 // what is there when the run has ended.
 func beside(name, what, script string, effect func(*Fixture) string) Attack {
 	return Attack{
