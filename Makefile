@@ -23,6 +23,7 @@ export GO GOFUMPT STATICCHECK NFPM
 .PHONY: build test attack agents podman online docker mutate frozen check lint fmt generate demo bench fuzz setup package package-test site install uninstall clean help
 
 build: ## build bin/inner and bin/inner-attack, each one static binary
+	@command -v $(GO) >/dev/null || { echo "inner: make: there is no \"$(GO)\" on your PATH; put Go's bin folder on it, or: make GO=FOLDER/go" >&2; exit 1; }
 	@mkdir -p bin
 	$(GOBUILD) -o profile/remote/fetcher.bin ./cmd/inner-fetch
 	$(GOBUILD) -tags fetcher -o bin/inner ./cmd/inner

@@ -17,7 +17,8 @@ chmod 0755 "$work"
 daemon=
 end() {
 	if [ -n "$daemon" ]; then
-		kill "$daemon" && wait "$daemon" || true
+		kill "$daemon" || true
+		wait "$daemon" || true
 	fi
 	rm -rf -- "$work"
 }

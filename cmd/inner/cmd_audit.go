@@ -54,7 +54,7 @@ func (a *app) cmdAudit() *cobra.Command {
 		Long: "Show the audit log, oldest first: a line for every decision. It is kept in ~/.inner/logs,\n" +
 			"where no box can see it, in at most five files of 4 MiB; the oldest goes when they are full.\n" +
 			"Arguments and values of variables are not in it.\n\n" +
-			"Every line has the hash of the line before: inner audit verify says whether one was edited,\n" +
+			"Every line has the hash of the line before: inner log audit verify says whether one was edited,\n" +
 			"removed or inserted, or the end cut off. The chain has no secret key: whoever runs as you\n" +
 			"can rewrite all of it.\n\n" +
 			"Types: " + strings.Join(runlog.EventTypes()[:7], ", ") + ",\n" + strings.Join(runlog.EventTypes()[7:], ", ") + ".",

@@ -33,8 +33,12 @@ func (a *app) cmdExec() *cobra.Command {
 			"its exit code. What the profile itself would run is not run.\n\n" +
 			"With --json: write what came of it as one JSON object; the exit code is 0 whenever one was\n" +
 			"written. Without a command the request is read from standard input, as JSON.\n" +
-			"With --serve: read requests, one a line, and write answers as they come.\n" +
-			"docs/tool-calls.md describes both.",
+			"With --serve: read requests, one a line, and write answers as they come.\n\n" +
+			"A request has argv or line, and may have id, cwd, env, stdin, timeout_ms, max_output, role,\n" +
+			"session and actor. An answer has started, code, stdout, stderr and what was refused; error\n" +
+			"says why nothing was started.",
+		Example: "  inner exec -p claude --json -- ls -la\n" +
+			"  echo '{\"argv\":[\"ls\",\"-la\"],\"timeout_ms\":5000}' | inner exec --as guest --json",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

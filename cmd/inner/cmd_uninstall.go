@@ -111,9 +111,10 @@ func (a *app) leftToDo() error {
 	if self, err := os.Executable(); err == nil {
 		a.Say("left to you: %s", a.Short(self))
 		if suite := filepath.Join(filepath.Dir(self), suiteName); files.Exists(suite) {
-			a.Say("left to you: %s", a.Short(suite))
+			a.Say("left to you: %s, the attacks of inner verify --attack", a.Short(suite))
 		}
 	}
+	a.Say("left to you: the .inner folders of your projects")
 	a.Say("shells that are open keep the hook until they end")
 	return nil
 }

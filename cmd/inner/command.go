@@ -172,7 +172,13 @@ func meant(complaint, near string) error {
 
 func unknownFlag(c *cobra.Command, err error) error {
 	var no *pflag.NotExistError
-	if !errors.As(err, &no) || no.GetSpecifiedShortnames() != "" {
+	if !errors.As(err, &no) {
+		return usage{err}
+	}
+	if no.GetSpecifiedShortnames() != "" {
+		if c.Name() == "run" || c.Name() == "exec" {
+			err = fmt.Errorf("%w; -- goes before a command with flags of its own", err)
+		}
 		return usage{err}
 	}
 	var names []string

@@ -208,6 +208,7 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 		undo()
 		_ = a.regenerate()
 		a.Say("the profiles were removed again")
+		a.Hint("inner init")
 		return ready, err
 	}
 	return append(ready, names...), nil

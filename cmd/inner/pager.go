@@ -52,7 +52,7 @@ func (a *app) page(text string) bool {
 	if cmd == nil {
 		return false
 	}
-	cmd.Env = append(os.Environ(), "LESS=R", "LESSSECURE=1")
+	cmd.Env = append(os.Environ(), "LESSCHARSET=utf-8", "LESS=R", "LESSSECURE=1")
 	return cmd.Run() == nil
 }
 
@@ -71,8 +71,9 @@ func (a *app) paged(write func(io.Writer) error) error {
 	if err := write(&text); err != nil {
 		return err
 	}
+	cmd.Env = append([]string{"LESSCHARSET=utf-8"}, os.Environ()...) // which the text is, whatever the locale
 	if os.Getenv("LESS") == "" {
-		cmd.Env = append(os.Environ(), "LESS=FRX") // as git has it: end at once when it fits, and keep colours and the text
+		cmd.Env = append(cmd.Env, "LESS=FRX") // as git has it: end at once when it fits, and keep colours and the text
 	}
 	return cmd.Run()
 }
