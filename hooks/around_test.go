@@ -145,6 +145,11 @@ func TestInnerIsThere(t *testing.T) {
 		calls := len(w.calls())
 		s.line("inner __hook bash '' '' /")
 		s.wantCalls(calls+1, "inner was typed")
+		if shell == "bash" { // jobs shows the body of the function
+			if body := strings.Join(s.get(`"$(declare -f inner)"`), "\n"); !strings.Contains(body, "/inner \"$@\"") {
+				t.Errorf("the function is %s", body)
+			}
+		}
 
 		w = newWorld(t)
 		w.rc(shell, "function inner\n\necho mine\nend\n"+w.evalHook(shell))
