@@ -137,6 +137,11 @@ func (a *app) sayReady(agents []string) {
 	if len(agents) == 0 {
 		return
 	}
+	for _, name := range agents {
+		if g := agentOf(name); g != nil && g.callback != "" && !a.loggedIn(*g) {
+			a.Hint("inner bypass %s login logs in outside; in the sandbox that needs publish = [%q] under [sandbox], where your browser comes back to", name, g.callback)
+		}
+	}
 	words := strings.Join(agents, " or ")
 	if a.hookLive() == "live" {
 		a.Say("type: %s", words)

@@ -25,16 +25,17 @@ import (
 type agent struct {
 	command, base, capability, title string
 	logins, keys                     []string // files of its folder, and variables, that log in
+	callback                         string   // the port at which its login waits for the browser, when it is always one
 }
 
 // agents are those that inner init offers.
 func agents() []agent {
 	return []agent{
-		{"claude", "claude-interactive", "claude", "Claude Code", []string{".credentials.json"}, []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}},
-		{"codex", "codex-interactive", "codex", "Codex", []string{"auth.json"}, []string{"OPENAI_API_KEY", "CODEX_API_KEY"}},
-		{"cursor-agent", "cursor-interactive", "cursor", "Cursor's agent", []string{"auth.json"}, []string{"CURSOR_API_KEY"}},
-		{"gemini", "gemini-interactive", "gemini", "Gemini CLI", []string{"oauth_creds.json", "gemini-credentials.json"}, []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
-		{"opencode", "opencode-interactive", "opencode", "opencode", []string{"auth.json"}, []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}},
+		{"claude", "claude-interactive", "claude", "Claude Code", []string{".credentials.json"}, []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}, ""},
+		{"codex", "codex-interactive", "codex", "Codex", []string{"auth.json"}, []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, "1455"},
+		{"cursor-agent", "cursor-interactive", "cursor", "Cursor's agent", []string{"auth.json"}, []string{"CURSOR_API_KEY"}, ""},
+		{"gemini", "gemini-interactive", "gemini", "Gemini CLI", []string{"oauth_creds.json", "gemini-credentials.json"}, []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, ""},
+		{"opencode", "opencode-interactive", "opencode", "opencode", []string{"auth.json"}, []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}, ""},
 	}
 }
 
