@@ -6,9 +6,9 @@ package main
 //  1. Only the first word is looked up, and only when it is no command of inner:
 //     an alias never shadows one, and no command pays for the look.
 //  2. One level: what it stands for begins with a command.
-//  3. The approved project's aliases go before the user's, name by name.
+//  3. The allowed project's aliases go before the user's, name by name.
 //  4. What follows on the command line is appended.
-//  5. A project's alias runs profiles, by name, and looks; it neither approves,
+//  5. A project's alias runs profiles, by name, and looks; it neither allows,
 //     nor leaves the sandbox, nor changes what is the user's.
 
 import (
@@ -66,8 +66,8 @@ func (a *app) unalias(root *cobra.Command, args []string) ([]string, error) {
 	return append(words, args[1:]...), nil
 }
 
-// beyondProject says why a project's alias may not stand for these words: its
-// text was approved, what a file or a URL in it will hold was not.
+// beyondProject says why a project's alias may not stand for these words: the user
+// allowed its text, and not what a file or a URL in it will hold.
 func (a *app) beyondProject(words []string) string {
 	if !slices.Contains([]string{"run", "verify", "status", "which", "log", "doctor"}, words[0]) {
 		return "a project's alias does not stand for that command; type it yourself"

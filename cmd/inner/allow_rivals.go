@@ -14,7 +14,7 @@ import (
 
 // Words that two of the profiles to be allowed claim: the person says which one has each.
 
-// rivals are the words that two of the profiles claim, those approved before among
+// rivals are the words that two of the profiles claim, those allowed before among
 // them.
 func (a *app) rivals(t target, list []candidate, cfg settings.ConfigRead) []shims.Rivals {
 	v := a.look(t.place)
@@ -47,7 +47,7 @@ func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, ye
 		}
 		for j, path := range r.Paths {
 			i := slices.IndexFunc(list, func(c candidate) bool { return c.profile.Path == path })
-			if i < 0 { // approved before, and not named now
+			if i < 0 { // allowed before, and not named now
 				if err := a.Trust().Yield(root, path, r.Word, j != n-1); err != nil {
 					a.Fail(err)
 				}

@@ -201,16 +201,16 @@ func (a *app) onRecord(dir string) *profile.Project {
 	}
 }
 
-// candidate is one profile that may be approved.
+// candidate is one profile that the user may allow.
 type candidate struct {
 	profile *profile.Profile
 	rc      profile.RunConfig
 	at      profile.Context
 	grants  []profile.Grant
-	old     []profile.Grant // of the last approved version; none when there was none
+	old     []profile.Grant // of the version allowed last; none when there was none
 	rec     *trust.ProfileRecord
 	state   trust.State
-	of      string   // the project of the main worktree whose approval it has, or ""
+	of      string   // the project of the main worktree whose permission it has, or ""
 	stale   bool     // an older inner recorded it, without real paths
 	yields  []string // words that another one is to have
 	reach   []features.ReachLine
@@ -219,7 +219,7 @@ type candidate struct {
 // settled reports whether there is nothing to ask about.
 func (c candidate) settled() bool { return c.state == trust.Allowed && !c.stale }
 
-// maxUnnamed is how many profiles are approved with one answer that names none.
+// maxUnnamed is how many profiles one answer may allow without their names.
 const maxUnnamed = 10
 
 func (a *app) allow(args []string, yes bool) error {
@@ -412,7 +412,7 @@ func (a *app) sayAllowed(list []candidate, rivals []shims.Rivals) {
 	}
 }
 
-// forgetGone drops what was approved and is not in the project any more: a
+// forgetGone drops what was allowed and is not in the project any more: a
 // renamed profile would keep its command refused. The user has just looked at
 // all there is.
 func (a *app) forgetGone(t target) error {

@@ -52,7 +52,7 @@ type setting struct {
 	Line  int    `json:"line,omitempty"` // of the organisation's file
 }
 
-// settings are the effective ones: the approved project's go first, key by key.
+// settings are the effective ones: the allowed project's go first, key by key.
 func (a *app) settings(pl settings.Place) ([]setting, error) {
 	cfg, err := a.GlobalConfig()
 	if err != nil {

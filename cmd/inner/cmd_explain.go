@@ -104,7 +104,7 @@ func (a *app) explain(f explainFlags) error {
 }
 
 // nameHere is the profile of a look without -p, and why: the one of the project,
-// approved or not, else the default.
+// allowed or not, else the default.
 func (a *app) nameHere(pl settings.Place) (name, chosen string, err error) {
 	if pl.Project != nil && pl.Project.Problem == nil {
 		if cfg, ok := a.TrustedProjectConfig(pl); ok && cfg.DefaultProfile != "" {
@@ -122,7 +122,7 @@ func (a *app) nameHere(pl settings.Place) (name, chosen string, err error) {
 }
 
 // claimed is the first profile of a project that claims a command, else the first, or
-// else the first that its approved config.toml maps a command to.
+// else the first that its allowed config.toml maps a command to.
 func claimed(v *shims.View) (name, chosen string) {
 	var names []string
 	for _, p := range v.Profiles {
@@ -170,7 +170,7 @@ func (a *app) standing(pl settings.Place, p *profile.Profile) (approved bool, te
 }
 
 // pictureOf shows as much of a profile's box as there is, and returns why a run would
-// be refused, other than for want of approval.
+// be refused, other than because it is not allowed.
 func (a *app) pictureOf(p *profile.Profile, c profile.Context) (picture.Picture, error) {
 	pic := picture.Picture{Profile: picture.Profile{
 		Name: p.Name, Description: p.Description, File: a.Short(p.Path), Scope: string(p.Scope),

@@ -278,7 +278,7 @@ func (a *app) deleteProfile(f found, name string) error {
 	a.Say("deleted %s", a.Short(f.path))
 	switch {
 	case f.scope == profile.Local:
-		// Who deletes it here has said so; the record of an approved profile that
+		// Who deletes it here has said so; the record of an allowed profile that
 		// is gone would go on refusing its command.
 		root := f.place.Root()
 		if f.place.Project.FromMain() {

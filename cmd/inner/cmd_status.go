@@ -25,7 +25,7 @@ type status struct {
 	Config   string          `json:"config,omitempty"` // trust of .inner/config.toml
 	Profiles []profileStatus `json:"profiles"`
 	Commands []whichAnswer   `json:"commands"`
-	NotTaken []string        `json:"not_guarded,omitempty"` // unapproved claims on everyday tools
+	NotTaken []string        `json:"not_guarded,omitempty"` // claims on everyday tools that are not allowed
 	Running  []box           `json:"running,omitempty"`
 	Bare     []string        `json:"not_claimed,omitempty"` // agents that are installed, and that nothing claims here
 	Unread   []string        `json:"unreadable,omitempty"`  // what could not be read anywhere
@@ -167,7 +167,7 @@ func (a *app) profileStatus(pl settings.Place, v *shims.View, p shims.ProfileVie
 	return row
 }
 
-// widened says why an approved profile would be refused for what it grants now; ""
+// widened says why an allowed profile would be refused for what it grants now; ""
 // when it would not.
 func (a *app) widened(pl settings.Place, p *profile.Profile) string {
 	pl.Cwd = pl.Root()
