@@ -189,9 +189,19 @@ func equivalent(ops []plan.Op, i int, name string) string {
 			return "it is there twice"
 		}
 	}
-	if strings.HasPrefix(o.Reason, "hidden:") && o.Kind == plan.OpTmpfs {
-		if list, err := os.ReadDir(o.Dest); err != nil || len(list) == 0 {
-			return "there is nothing on this host that a plain user could read"
+	if strings.HasPrefix(o.Reason, "hidden:") {
+		const why = "there is nothing on this host that a plain user could read"
+		switch o.Kind {
+		case plan.OpTmpfs:
+			if list, err := os.ReadDir(o.Dest); err != nil || len(list) == 0 {
+				return why
+			}
+		case plan.OpMask:
+			f, err := os.Open(o.Dest)
+			if err != nil {
+				return why
+			}
+			f.Close()
 		}
 	}
 	return ""
