@@ -19,126 +19,38 @@ import (
 func (p *Profile) Harden() (*Profile, []string) {
 	hard := *p
 	h := hardener{src: &hard.src}
-	for _, rule := range hardening() {
-		if rule.do != nil {
-			rule.do(&h, rule.key)
+	for _, r := range keyRules() {
+		if r.remote != nil {
+			r.remote(&h, r.key)
 		}
 	}
 	return &hard, h.lines
 }
 
-// policy says what becomes of one key of a remote profile.
-type policy struct {
-	key string
-	do  func(h *hardener, key string) // nil: kept as written
+func reset(words string, field func(*source) *strict.String, bad ...string) func(*hardener, string) {
+	return func(h *hardener, key string) {
+		if f := field(h.src); slices.Contains(bad, f.V) || len(bad) == 0 && f.V != "" {
+			h.say("%s = %q is ignored: %s", key, f.V, words)
+			*f = strict.String{}
+		}
+	}
 }
 
-// hardening has a policy for every key a profile can have, in the order of the
-// schema; a test compares them.
-func hardening() []policy {
-	reset := func(words string, field func(*source) *strict.String, bad ...string) func(*hardener, string) {
-		return func(h *hardener, key string) {
-			if f := field(h.src); slices.Contains(bad, f.V) || len(bad) == 0 && f.V != "" {
-				h.say("%s = %q is ignored: %s", key, f.V, words)
-				*f = strict.String{}
-			}
+func switchOff(words string, danger bool, field func(*source) *strict.Bool) func(*hardener, string) {
+	return func(h *hardener, key string) {
+		if f := field(h.src); f.Set && f.V == danger {
+			h.say("%s = %t is ignored: %s", key, f.V, words)
+			*f = strict.Bool{}
 		}
 	}
-	off := func(words string, danger bool, field func(*source) *strict.Bool) func(*hardener, string) {
-		return func(h *hardener, key string) {
-			if f := field(h.src); f.Set && f.V == danger {
-				h.say("%s = %t is ignored: %s", key, f.V, words)
-				*f = strict.Bool{}
-			}
+}
+
+func dropAll(words string, field func(*source) *strict.List) func(*hardener, string) {
+	return func(h *hardener, key string) {
+		for _, it := range field(h.src).Items {
+			h.say("%s: %q is dropped: %s", key, it.Text, words)
 		}
-	}
-	none := func(words string, field func(*source) *strict.List) func(*hardener, string) {
-		return func(h *hardener, key string) {
-			for _, it := range field(h.src).Items {
-				h.say("%s: %q is dropped: %s", key, it.Text, words)
-			}
-			*field(h.src) = strict.List{}
-		}
-	}
-	return []policy{
-		{"schema_version", nil},
-		{"name", nil},
-		{"description", nil},
-		{"extends", nil}, // Loader takes global names only
-		{"workspaces_path", reset("a remote profile does not choose where folders are created", func(s *source) *strict.String { return &s.WorkspacesPath })},
-		{"experimental", nil},
-		{"capabilities", nil},
-		{"sync_credentials", off("a login is not written back", true, func(s *source) *strict.Bool { return &s.SyncCredentials })},
-
-		{"shim.commands", nil}, // claims nothing: a URL is typed
-		{"shim.when", nil},
-
-		{"sandbox.network", nil},
-		{"sandbox.network_mode", nil},
-		{"sandbox.network_allow", nil},
-		{"sandbox.network_deny", nil},
-		{"sandbox.publish", none("nothing of it listens on your computer", func(s *source) *strict.List { return &s.Sandbox.Publish })},
-		{"sandbox.host_ports", none("the services of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.HostPorts })},
-		{"sandbox.clipboard", off("the clipboard stays yours", true, func(s *source) *strict.Bool { return &s.Sandbox.Clipboard })},
-		{"sandbox.devices", none("the devices of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.Devices })},
-		{"sandbox.allow", (*hardener).allow},
-		{"sandbox.base", nil},
-		{"sandbox.workdir_mode", nil},
-		{"sandbox.writable", nil}, // of the folder where the person is, and shown
-		{"sandbox.keep", nil},
-		{"sandbox.etc", nil},
-		{"sandbox.home", (*hardener).home},
-		{"sandbox.home_name", reset("it shares no home", func(s *source) *strict.String { return &s.Sandbox.HomeName })},
-		{"sandbox.home_allow", func(h *hardener, key string) { h.list(key, &h.src.Sandbox.HomeAllow) }},
-		{"sandbox.hide", (*hardener).hide}, // a variable it may not use is an error: what narrows is not dropped
-		{"sandbox.pid_namespace", off("it does not see your other processes", false, func(s *source) *strict.Bool { return &s.Sandbox.PIDNamespace })},
-		{"sandbox.git_dir", reset("it gets a git directory of its own", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw")},
-		{"sandbox.proc", reset("it gets a /proc of its own", func(s *source) *strict.String { return &s.Sandbox.Proc }, "bind")},
-		{"sandbox.seccomp", reset("the system call filter stays on", func(s *source) *strict.String { return &s.Sandbox.Seccomp }, "off")},
-		{"sandbox.landlock", reset("the second layer stays on", func(s *source) *strict.String { return &s.Sandbox.Landlock }, "off")},
-		{"sandbox.backend", nil},
-		{"sandbox.image", nil}, // never fetched by inner, and shown
-		{"sandbox.cgroup_manager", nil},
-		{"sandbox.limits.memory", nil},
-		{"sandbox.limits.cpu", nil},
-		{"sandbox.limits.pids", nil},
-		{"sandbox.limits.files", nil},
-		{"sandbox.limits.file_size", nil},
-		{"sandbox.limits.disk", nil},
-		{"sandbox.limits_required", nil}, // one without limits starts as well
-
-		{"mounts", (*hardener).mounts}, // what shows a hidden resource elsewhere is refused for every profile
-
-		{"env.clearenv", off("your environment stays outside", false, func(s *source) *strict.Bool { return &s.Env.Clearenv })},
-		{"env.inherit_all", off("your environment stays outside", true, func(s *source) *strict.Bool { return &s.Env.InheritAll })},
-		{"env.inherit", (*hardener).inherit},
-		{"env.set", (*hardener).set},
-		{"env.path_prepend", func(h *hardener, key string) { h.list(key, &h.src.Env.PathPrepend) }},
-
-		{"git.strip_sections", nil},
-		{"git.overrides", nil},
-
-		{"entrypoint.cmd", nil},
-		{"entrypoint.args", nil},
-		{"entrypoint.interactive", nil},
-		{"entrypoint.tui", nil},
-		{"entrypoint.cursor_fix", nil},
-		{"entrypoint.workdir", reset("it works where you are", func(s *source) *strict.String { return &s.Entrypoint.Workdir })},
-		{"entrypoint.history", nil},
-
-		{"output.summary", nil},
-		{"output.log", reset("the log is kept where your others are", func(s *source) *strict.String { return &s.Output.Log })},
-		{"output.timeout_seconds", nil},
-		{"output.record", (*hardener).record},
-		{"output.review", nil},
-		{"output.max_output", nil},
-
-		{"noop.block", nil},
-		{"noop.rewrite", nil},
-		{"noop.message", nil},
-		{"noop.mode", nil},
-
-		{"verify.custom.checks", nil}, // run in the box, by inner verify only
+		*field(h.src) = strict.List{}
 	}
 }
 

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,62 +32,21 @@ type Organisation struct {
 	Publishers    strict.List // keys that may sign an index of shared profiles; none: any that the user approved
 }
 
-// forbiddable is one grant that an organisation can forbid.
-type forbiddable struct {
-	word string
-	has  func(rc *RunConfig) (key, what string) // "" when the box does not have it; nil: it is no box
-}
-
 // The words that are about no box.
 const (
 	ForbidBypass = "bypass"          // inner bypass
 	ForbidRemote = "remote-profiles" // profiles from a URL
 )
 
-func forbiddables() []forbiddable {
-	when := func(yes bool, key, what string) (string, string) {
-		if !yes {
-			return "", ""
-		}
-		return key, what
-	}
-	return []forbiddable{
-		{"full-network", func(rc *RunConfig) (string, string) {
-			return when(rc.Network == NetFull, "sandbox.network_mode", "the whole network")
-		}},
-		{"ask-network", func(rc *RunConfig) (string, string) {
-			return when(rc.Network == NetAsk, "sandbox.network_mode", "a network that is asked about")
-		}},
-		{"host-ports", func(rc *RunConfig) (string, string) {
-			return when(len(rc.HostPorts)+len(rc.Publish) > 0, "sandbox.host_ports", "a port of this computer")
-		}},
-		{"host-sockets", hostSocket},
-		{"clipboard", func(rc *RunConfig) (string, string) {
-			return when(rc.Clipboard, "sandbox.clipboard", "the clipboard")
-		}},
-		{"devices", func(rc *RunConfig) (string, string) {
-			return when(len(rc.Devices) > 0, "sandbox.devices", "a device")
-		}},
-		{"writable-outside", writableOutside},
-		{"git-rw", func(rc *RunConfig) (string, string) {
-			return when(rc.GitDir == "rw", "sandbox.git_dir", "the git directory that your own git obeys")
-		}},
-		{"weaker-layers", weakerLayer},
-		{"own-capabilities", func(rc *RunConfig) (string, string) {
-			i := slices.IndexFunc(rc.Capabilities, func(c string) bool { return !slices.Contains(Capabilities(), c) })
-			return when(i >= 0, "capabilities", "a capability of your own config.toml")
-		}},
-		{word: ForbidRemote},
-		{word: ForbidBypass},
-	}
-}
-
 // ForbiddenGrants are the words that [forbid] grants takes.
 func ForbiddenGrants() (words []string) {
-	for _, f := range forbiddables() {
-		words = append(words, f.word)
+	for _, r := range keyRules() {
+		for _, f := range r.forbid {
+			words = append(words, f.word)
+		}
 	}
-	return words
+	slices.Sort(words)
+	return append(slices.Compact(words), ForbidRemote, ForbidBypass)
 }
 
 // Forbids returns the place of a word of [forbid] grants, and whether it is there. A nil
@@ -110,17 +70,20 @@ func listed(l strict.List, text string) (strict.Pos, bool) {
 // At writes the place of a line of OrganisationFile.
 func At(p strict.Pos) string { return p.File + ":" + strconv.Itoa(p.Line) }
 
-// hostSocket finds a socket of a program outside that answers the box.
-func hostSocket(rc *RunConfig) (key, what string) {
+// allowedSocket finds a key of sandbox.allow that leads to a program outside which answers.
+func allowedSocket(rc *RunConfig) (what, name string) {
 	leading := []string{"docker-socket", "podman-socket", "container-sockets", "session-bus", "systemd-user", "ssh-agent", "gpg-agent", "notifications", "secret-service"}
-	for _, key := range rc.Allow {
-		if slices.Contains(leading, key) {
-			return "sandbox.allow", key
-		}
+	if i := slices.IndexFunc(rc.Allow, func(key string) bool { return slices.Contains(leading, key) }); i >= 0 {
+		return rc.Allow[i], ""
 	}
+	return "", ""
+}
+
+// mountedSocket finds a mount of such a socket.
+func mountedSocket(rc *RunConfig) (what, name string) {
 	for _, m := range rc.Mounts {
 		if fi, err := os.Stat(m.Source); err == nil && m.Mode != Tmpfs && fi.Mode()&os.ModeSocket != 0 {
-			return m.key(), "a socket of this computer"
+			return "a socket of this computer", m.key()
 		}
 	}
 	return "", ""
@@ -128,7 +91,7 @@ func hostSocket(rc *RunConfig) (key, what string) {
 
 // writableOutside finds a folder outside the project and the working folder that the box
 // can write.
-func writableOutside(rc *RunConfig) (key, what string) {
+func writableOutside(rc *RunConfig) (what, name string) {
 	inside := []string{rc.Real[rc.Workdir]}
 	if rc.Project != "" {
 		inside = append(inside, real(rc.Project))
@@ -136,24 +99,14 @@ func writableOutside(rc *RunConfig) (key, what string) {
 	for _, m := range rc.Mounts {
 		src := rc.Real[m.Source]
 		if m.Mode == RW && !slices.ContainsFunc(inside, func(dir string) bool { return dir != "" && paths.Below(dir, src) }) {
-			return m.key(), fmt.Sprintf("to write %q, outside of the project", m.Source)
+			return fmt.Sprintf("to write %q, outside of the project", m.Source), m.key()
 		}
 	}
 	return "", ""
 }
 
-func weakerLayer(rc *RunConfig) (key, what string) {
-	switch {
-	case !rc.PIDNamespace:
-		return "sandbox.pid_namespace", "the processes of this computer"
-	case rc.Proc == "bind":
-		return "sandbox.proc", "the /proc of this computer"
-	case rc.Seccomp == "off":
-		return "sandbox.seccomp", "no filter of system calls"
-	case rc.Landlock == "off":
-		return "sandbox.landlock", "no Landlock"
-	}
-	return "", ""
+func ownCapability(rc *RunConfig) bool {
+	return slices.ContainsFunc(rc.Capabilities, func(c string) bool { return !slices.Contains(Capabilities(), c) })
 }
 
 // ruled notes a line of the organisation's that holds for this box, under the key of the
@@ -172,10 +125,12 @@ func (r *resolver) organisation() {
 	forbidden := func(key, what string, at strict.Pos, by string) {
 		r.add(r.written(key), key, fmt.Sprintf("%s is forbidden by %s (%s)", what, At(at), by), "")
 	}
-	for _, f := range forbiddables() {
-		if at, ok := o.Forbids(f.word); ok && f.has != nil {
-			if key, what := f.has(rc); key != "" {
-				forbidden(key, what, at, "forbid.grants "+strconv.Quote(f.word))
+	for _, rule := range keyRules() {
+		for _, f := range rule.forbid {
+			if at, ok := o.Forbids(f.word); ok {
+				if what, name := f.has(rc); what != "" {
+					forbidden(cmp.Or(name, rule.key), what, at, "forbid.grants "+strconv.Quote(f.word))
+				}
 			}
 		}
 	}

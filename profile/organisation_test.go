@@ -1,9 +1,12 @@
 package profile
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/profile/strict"
 )
@@ -11,33 +14,44 @@ import (
 // TestOrganisation: each word of [forbid] grants refuses the box that has that grant, and no
 // other; limits are lowered and never raised.
 func TestOrganisation(t *testing.T) {
-	for word, text := range map[string]string{
-		"full-network": "[sandbox]\nnetwork = true", "ask-network": "[sandbox]\nnetwork_mode = \"ask\"",
-		"host-ports": "[sandbox]\nhost_ports = [\"5432\"]", "host-sockets": "[sandbox]\nallow = [\"ssh-agent\"]",
-		"clipboard": "[sandbox]\nclipboard = true", "devices": "[sandbox]\ndevices = [\"kvm\"]",
-		"writable-outside": "[mounts]\n\"/usr/share\" = \"rw\"", "git-rw": "[sandbox]\ngit_dir = \"rw\"",
-		"weaker-layers": "[sandbox]\nlandlock = \"off\"",
-	} {
-		for _, forbidden := range ForbiddenGrants() {
-			w, p := resolveWorld(t, text)
-			c := w.context()
-			c.Organisation = &Organisation{Grants: strict.List{Items: []strict.Item{{Text: forbidden, At: strict.Pos{File: OrganisationFile, Line: 7}}}}}
-			_, err := p.Resolve(c)
-			refused := err != nil && strings.Contains(err.Error(), "forbidden by /etc/inner/config.toml:7 (forbid.grants \""+forbidden+"\")")
-			if refused != (word == forbidden) {
-				t.Errorf("%s forbidden, the profile has %s: %v", forbidden, word, err)
+	w, _ := resolveWorld(t, "")
+	socket := filepath.Join(w.home, "socket")
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	must(t, err)
+	defer unix.Close(fd)
+	must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: socket}))
+	texts := map[string]string{
+		"sandbox.network_mode full-network": "[sandbox]\nnetwork = true", "sandbox.network_mode ask-network": "[sandbox]\nnetwork_mode = \"ask\"",
+		"sandbox.publish host-ports": "[sandbox]\nnetwork_mode = \"allowlist\"\npublish = [\"8080:3000\"]", "sandbox.host_ports host-ports": "[sandbox]\nhost_ports = [\"5432\"]",
+		"sandbox.allow host-sockets": "[sandbox]\nallow = [\"ssh-agent\"]", "mounts host-sockets": "[mounts]\n\"" + socket + "\" = { dest = \"~/file\", mode = \"ro\" }",
+		"sandbox.clipboard clipboard": "[sandbox]\nclipboard = true", "sandbox.devices devices": "[sandbox]\ndevices = [\"kvm\"]",
+		"mounts writable-outside": "[mounts]\n\"/usr/share\" = \"rw\"", "sandbox.git_dir git-rw": "[sandbox]\ngit_dir = \"rw\"",
+		"sandbox.pid_namespace weaker-layers": "[sandbox]\npid_namespace = false", "sandbox.proc weaker-layers": "[sandbox]\nproc = \"bind\"",
+		"sandbox.seccomp weaker-layers": "[sandbox]\nseccomp = \"off\"", "sandbox.landlock weaker-layers": "[sandbox]\nlandlock = \"off\"",
+	}
+	for _, rule := range keyRules() {
+		for _, f := range rule.forbid {
+			text, ok := texts[rule.key+" "+f.word]
+			if !ok && f.word != "own-capabilities" { // which the context of this test has none of
+				t.Errorf("%s has no profile here that is refused for %s", rule.key, f.word)
+			}
+			for _, forbidden := range ForbiddenGrants() {
+				w, p := resolveWorld(t, text)
+				c := w.context()
+				c.Organisation = &Organisation{Grants: strict.List{Items: []strict.Item{{Text: forbidden, At: strict.Pos{File: OrganisationFile, Line: 7}}}}}
+				_, err := p.Resolve(c)
+				refused := err != nil && strings.Contains(err.Error(), rule.key) && strings.Contains(err.Error(), "forbidden by /etc/inner/config.toml:7 (forbid.grants \""+forbidden+"\")")
+				if refused != (ok && f.word == forbidden) {
+					t.Errorf("%s forbidden, the profile has %s of %s: %v", forbidden, f.word, rule.key, err)
+				}
 			}
 		}
 	}
-	for _, f := range forbiddables() {
-		if f.word == "own-capabilities" {
-			if key, _ := f.has(&RunConfig{Capabilities: []string{"claude"}}); key != "" {
-				t.Error("claude is taken for a capability of a config.toml")
-			}
-			if key, _ := f.has(&RunConfig{Capabilities: []string{"claude", "mine"}}); key != "capabilities" {
-				t.Error("a capability of a config.toml is not found")
-			}
-		}
+	if ownCapability(&RunConfig{Capabilities: []string{"claude"}}) {
+		t.Error("claude is taken for a capability of a config.toml")
+	}
+	if !ownCapability(&RunConfig{Capabilities: []string{"claude", "mine"}}) {
+		t.Error("a capability of a config.toml is not found")
 	}
 }
 

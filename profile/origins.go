@@ -27,28 +27,12 @@ func (p *Profile) Origins() []Origin {
 // OriginsOf lists the values that a kind of grant comes from; none when it is
 // what a box is without them.
 func (p *Profile) OriginsOf(kind string) []Origin {
-	keys := map[string][]string{
-		"runs":       {"entrypoint.cmd", "entrypoint.args"},
-		"writes":     {"mounts", "sandbox.workdir_mode", "sandbox.writable", "sandbox.keep", "output.log"},
-		"reads":      {"mounts", "sandbox.home", "sandbox.home_allow", "sandbox.base", "sandbox.workdir_mode"},
-		"copies":     {"mounts"},
-		"network":    {"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.network_deny", "sandbox.publish", "sandbox.host_ports"},
-		"secret":     {"sandbox.allow", "env.inherit"},
-		"capability": {"capabilities"},
-		"login":      {"sync_credentials"},
-		"git":        {"git"},
-		"passes":     {"env.inherit", "env.inherit_all", "env.clearenv"},
-		"sets":       {"env.set"},
-		"path":       {"env.path_prepend"},
-		"clipboard":  {"sandbox.clipboard"},
-		"device":     {"sandbox.devices"},
-		"layer":      {"sandbox.git_dir", "sandbox.pid_namespace", "sandbox.proc", "sandbox.seccomp", "sandbox.landlock", "git"},
-		"history":    {"entrypoint.history"},
-		"replaces":   {"noop.rewrite"},
-		"blocks":     {"noop.block"},
-		"hides":      {"sandbox.hide", "sandbox.etc", "mounts"},
-		"limit":      {"sandbox.limits", "sandbox.limits_required", "output.timeout_seconds"},
-	}[kind]
+	var keys []string
+	for _, r := range keyRules() {
+		if slices.Contains(strings.Fields(r.grants), kind) {
+			keys = append(keys, r.key)
+		}
+	}
 	return slices.DeleteFunc(p.Origins(), func(o Origin) bool {
 		return !slices.ContainsFunc(keys, func(key string) bool { return o.Key == key || strings.HasPrefix(o.Key, key+".") })
 	})

@@ -95,22 +95,15 @@ func (t *translator) refuse(key, format string, args ...any) error {
 
 // keys refuses what no operation of the plan shows.
 func (t *translator) keys() error {
-	rc, p := t.Spec, t.plan
+	if key, why := t.Spec.Uncontained(); key != "" {
+		return t.refuse(key, "%s", why)
+	}
+	p := t.plan
 	switch {
-	case p.Map != nil || slices.Contains(rc.Allow, "nested-user-ns"):
-		return t.refuse(`sandbox.allow = ["nested-user-ns"]`, "there are no containers in a container")
-	case len(rc.Devices) > 0:
-		return t.refuse("sandbox.devices", "the devices of a container are its engine's")
-	case len(p.Fills) > 0 || len(rc.Capabilities) > 0:
-		return t.refuse("capabilities", "the programs and settings of agents are this computer's, not the image's")
-	case len(rc.Noop.Rules) > 0:
-		return t.refuse("noop", "the programs are those of the image")
-	case rc.Limits.Disk != "":
-		return t.refuse("sandbox.limits.disk", "not all that can be written has a size there")
-	case rc.Proc == "bind" || rc.Proc == "empty":
-		return t.refuse("sandbox.proc", "a container has a /proc of its own")
-	case rc.Clipboard:
-		return t.refuse("sandbox.clipboard", "a container has no display")
+	case p.Map != nil:
+		return t.refuse(`sandbox.allow = ["nested-user-ns"]`, "the plan has user ids for containers")
+	case len(p.Fills) > 0:
+		return t.refuse("capabilities", "the plan has copies of settings of agents")
 	case len(p.Pins) > 0:
 		return t.refuse("mounts", "%s is a link that the box could exchange", p.Pins[0].Path)
 	case len(p.Masks) > 0:
