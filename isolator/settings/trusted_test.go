@@ -68,7 +68,11 @@ func TestFlagsNeedNoApproval(t *testing.T) {
 		{},
 		{Pass: []string{"TOKEN"}},
 		{Env: []profile.KV{{Key: "TOKEN", Value: "2"}}},
-		{Network: &on}, {Timeout: &limit}, {Limits: profile.Limits{Memory: "1G"}}, {Entrypoint: "/bin/true"}, {Extra: []string{"x"}},
+		{Network: &on},
+		{Timeout: &limit},
+		{Limits: profile.Limits{Memory: "1G"}},
+		{Entrypoint: "/bin/true"},
+		{Extra: []string{"x"}},
 	} {
 		c, err := s.Context(pl, o, false)
 		if err != nil {
