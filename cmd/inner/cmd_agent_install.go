@@ -241,6 +241,11 @@ func (a *app) cmdAgentStatus() *cobra.Command {
 	return c
 }
 
+// switchesHooks reports whether settings have a key that can switch hooks off.
+func switchesHooks(settings []byte) bool {
+	return bytes.Contains(settings, []byte("disableAllHooks")) || bytes.Contains(settings, []byte("hooksConfig"))
+}
+
 func (a *app) agentState(agent string) agentState {
 	s := agentState{Agent: agent, Commands: "outside", Files: "not judged", Notes: []string{}}
 	it, err := a.agentFiles(agent, toolFlags{})
@@ -253,7 +258,7 @@ func (a *app) agentState(agent string) agentState {
 		s.Notes = append(s.Notes, a.Short(it.file)+" cannot be read as JSON")
 		return s
 	}
-	hook := state.Hook != "" && strings.HasPrefix(state.Hook, quote.POSIX(a.Self())+" ") && !bytes.Contains(text, []byte("disableAllHooks")) && !bytes.Contains(text, []byte("hooksConfig"))
+	hook := state.Hook != "" && strings.HasPrefix(state.Hook, quote.POSIX(a.Self())+" ") && !switchesHooks(text)
 	if it.plugin != "" {
 		own, err := readSettings(it.plugin)
 		hook = err == nil && bytes.Contains(own, []byte("spawnSync("+scriptValue(a.Self())+","))
@@ -270,11 +275,11 @@ func (a *app) agentState(agent string) agentState {
 	}
 	for _, name := range it.others {
 		other, err := readSettings(name)
-		if bytes.Contains(other, []byte("disableAllHooks")) || bytes.Contains(other, []byte("hooksConfig")) || err != nil {
+		if err != nil || switchesHooks(other) {
 			hook = false
 			s.Notes = append(s.Notes, name+" of this folder can switch the hook off")
 		}
-		if len(it.entry.Key) > 0 && bytes.Contains(other, []byte(it.entry.Key[len(it.entry.Key)-1])) || err != nil {
+		if err != nil || len(it.entry.Key) > 0 && bytes.Contains(other, []byte(it.entry.Key[len(it.entry.Key)-1])) {
 			shell = false
 			s.Notes = append(s.Notes, name+" of this folder can replace the shell")
 		}

@@ -251,13 +251,10 @@ func (a *app) allow(args []string, yes bool) error {
 			return exit(125)
 		}
 	}
-	for _, p := range a.look(t.place).Profiles {
-		if len(list) == 0 && p.State == trust.Deleted {
-			return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q was allowed and its file is gone", p.Name), Hint: "put it back, or inner revoke " + quoted(p.Path)}
+	if len(list) == 0 {
+		if err := a.nothingToAllow(t.place, cfg.File == nil); err != nil {
+			return err
 		}
-	}
-	if len(list) == 0 && cfg.File == nil {
-		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s holds no profiles", a.Short(filepath.Join(t.place.Project.Dir, "profiles"))), Hint: "inner profile list"}
 	}
 	var waiting []string
 	for _, c := range list {
@@ -292,6 +289,20 @@ func (a *app) allow(args []string, yes bool) error {
 	a.sayAllowed(list, rivals)
 	if failed > 0 {
 		return exit(125)
+	}
+	return nil
+}
+
+// nothingToAllow refuses to allow a project without profiles: one of them is gone, or there is
+// no config.toml either.
+func (a *app) nothingToAllow(place settings.Place, noConfig bool) error {
+	for _, p := range a.look(place).Profiles {
+		if p.State == trust.Deleted {
+			return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q was allowed and its file is gone", p.Name), Hint: "put it back, or inner revoke " + quoted(p.Path)}
+		}
+	}
+	if noConfig {
+		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s holds no profiles", a.Short(filepath.Join(place.Project.Dir, "profiles"))), Hint: "inner profile list"}
 	}
 	return nil
 }

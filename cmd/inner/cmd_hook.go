@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -219,6 +220,25 @@ func newer(paths []string, state string) bool {
 	})
 }
 
+// trouble says why a profile is not in force, and what to type when that is not "inner allow".
+func (a *app) trouble(v *shims.View, p shims.ProfileView) (what, fix string) {
+	switch p.State {
+	case trust.Untrusted:
+		return "is not allowed", ""
+	case trust.Changed:
+		what = "changed since it was allowed"
+		if p.Profile != nil {
+			what += a.WhatChanged(settings.Place{Cwd: v.Root, Project: v.Project}, p.Profile)
+		}
+		return what, ""
+	case trust.Deleted:
+		return "was allowed and is gone", "inner revoke " + quoted(p.Path)
+	case shims.Broken:
+		return "is not valid", "inner profile validate " + p.Name
+	}
+	return "is " + string(p.State), ""
+}
+
 // notice is the state of a project in one line, and whether it needs the user.
 func (a *app) notice(v *shims.View) (text string, sick bool) {
 	root := a.Short(v.Root)
@@ -237,29 +257,16 @@ func (a *app) notice(v *shims.View) (text string, sick bool) {
 				words = append(words, c.Command)
 			}
 		}
-		what := ""
 		switch p.State {
 		case trust.Allowed:
 			active = append(active, words...)
-			continue
-		case trust.Denied:
-			continue // remembered, and silent
-		case trust.Untrusted:
-			what = "is not allowed"
-		case trust.Changed:
-			what = "changed since it was allowed"
-			if p.Profile != nil {
-				what += a.WhatChanged(settings.Place{Cwd: v.Root, Project: v.Project}, p.Profile)
-			}
-		case trust.Deleted:
-			what, typed = "was allowed and is gone", "inner revoke "+quoted(p.Path)
-		case shims.Broken:
-			what, typed = "is not valid", "inner profile validate "+p.Name
+		case trust.Denied: // remembered, and silent
 		default:
-			what = "is " + string(p.State)
+			what, fix := a.trouble(v, p)
+			troubles = append(troubles, fmt.Sprintf("profile %q %s", p.Name, what))
+			typed = cmp.Or(fix, typed)
+			refuse = append(refuse, words...)
 		}
-		troubles = append(troubles, fmt.Sprintf("profile %q %s", p.Name, what))
-		refuse = append(refuse, words...)
 	}
 	if len(troubles) == 0 && v.ConfigFile != nil && v.ConfigState != trust.Allowed && v.ConfigState != trust.Denied {
 		troubles = append(troubles, "config.toml is "+string(v.ConfigState))

@@ -65,8 +65,8 @@ func (a *app) cmdInit() *cobra.Command {
 	return c
 }
 
-// init does the parts of inner init that were asked for.
-func (a *app) init(f initFlags, names []string) error {
+// check says what is wrong with the flags, or with the names of agents.
+func (f initFlags) check(names []string) error {
 	if f.network != "" && !slices.Contains(networkWords(), f.network) {
 		return usagef("--network: %q is none of %s", f.network, strings.Join(networkWords(), ", "))
 	}
@@ -77,6 +77,14 @@ func (a *app) init(f initFlags, names []string) error {
 	}
 	if f.everywhere && len(names) == 0 {
 		return usagef("--everywhere: which agents? inner init --everywhere claude")
+	}
+	return nil
+}
+
+// init does the parts of inner init that were asked for.
+func (a *app) init(f initFlags, names []string) error {
+	if err := f.check(names); err != nil {
+		return err
 	}
 	written, err := a.install()
 	if err != nil {

@@ -25,13 +25,14 @@ same() {
 		-e 's#/proc/[0-9]+#/proc/PID#g; s#/task/[0-9]+#/task/PID#g' -e 's#tmp_(obj|pack|idx|rev)_[A-Za-z0-9]+#tmp_\1_X#g' \
 		-e 's/\b[0-9a-f]{40}\b/HASH/g; s/\b[0-9a-f]{64}\b/SHA256/g' -e 's#/[0-9a-f]{2}/[0-9a-f]{38}#/OBJECT#g' \
 		-e 's/"(pid|ms|duration_ms|millis|bytes|size|kept|version|inner|prev|hash)": ?"?[^",}]*"?/"\1":X/g' \
-		-e 's/\b(mnt|ipc|uts|cgroup|net|pid|user):\[[0-9]+\]/\1:[N]/g; s/(127\.0\.0\.1|\[::1\]):[345][0-9]{4}/\1:PORT/g' -e 's/ for [0-9.]+(ms|s|m):/ for TIME:/' -e 's#/bindfile[A-Za-z0-9]{6}#/bindfileXXXXXX#g'
+		-e 's/\b(mnt|ipc|uts|cgroup|net|pid|user):\[[0-9]+\]/\1:[N]/g; s/(127\.0\.0\.1|\[::1\]):[345][0-9]{4}/\1:PORT/g' -e 's/ for [0-9.]+(ms|s|m):/ for TIME:/' -e 's#/bindfile[A-Za-z0-9]{6}#/bindfileXXXXXX#g' \
+		-e 's#/\.new-[0-9]+#/.new-N#g; s#/\.inner-[0-9a-f]{16}#/.inner-X#g'
 }
 
 # tree: everything there is, but for what only processes of this script have. Sizes of
-# records differ by the digits of times.
+# records differ by the digits of times, those of inner by its code.
 tree() {
-	find "$HOME" /tmp /var/tmp "/run/user/$UID" -printf '%y %m %u:%g %s %p %l\n' 2>/dev/null | sed -E 's/ [0-9]+ ([^ ]*\/logs\/refs\/[^ ]*|[^ ]*\.(jsonl|json|log|cast|idx|pack|rev|out)(\.[0-9])?) / SIZE \1 /; s/^(d [^ ]+ [^ ]+) [0-9]+ /\1 SIZE /' | same | sort
+	find "$HOME" /tmp /var/tmp "/run/user/$UID" -printf '%y %m %u:%g %s %p %l\n' 2>/dev/null | sed -E 's/ [0-9]+ ([^ ]*\/logs\/refs\/[^ ]*|[^ ]*\/shims\/inner|[^ ]*\.(jsonl|json|log|cast|idx|pack|rev|out)(\.[0-9])?) / SIZE \1 /; s/^(d [^ ]+ [^ ]+) [0-9]+ /\1 SIZE /' | same | sort
 }
 
 # files: the names that a trace of strace -f -y has as made or changed. A call that was

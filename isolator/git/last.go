@@ -195,33 +195,7 @@ func (x *exchange) tracking() error {
 	if err != nil {
 		return err
 	}
-	remotes, known := map[string]bool{".": true}, map[string]bool{}
-	for _, e := range host {
-		section, rest, _ := strings.Cut(e.Key, ".")
-		if i := strings.LastIndexByte(rest, '.'); i > 0 && section == "remote" {
-			remotes[rest[:i]] = true
-		} else if i > 0 && section == "branch" {
-			known[rest[:i]] = true
-		}
-	}
-	remote, merge := map[string]string{}, map[string]string{}
-	for _, e := range is {
-		name, ok := strings.CutPrefix(e.Key, "branch.")
-		if branch, found := strings.CutSuffix(name, ".remote"); ok && found && remotes[e.Value] {
-			remote[branch] = e.Value
-		}
-		if branch, found := strings.CutSuffix(name, ".merge"); ok && found && hasPrefix(e.Value, "refs/heads") && refName(e.Value) == "" {
-			merge[branch] = e.Value
-		}
-	}
-	text := ""
-	for _, branch := range slices.Sorted(maps.Keys(merge)) {
-		full := "refs/heads/" + branch
-		if known[branch] || remote[branch] == "" || refName(full) != "" || x.hostRefs[full] == "" || strings.ContainsAny(remote[branch], "\"\\\n\r\x00") {
-			continue
-		}
-		text += "[branch \"" + branch + "\"]\n\tremote = " + quoted(remote[branch]) + "\n\tmerge = " + quoted(merge[branch]) + "\n"
-	}
+	text := x.newTracking(host, is)
 	if text == "" {
 		return nil
 	}
@@ -239,6 +213,38 @@ func (x *exchange) tracking() error {
 		}
 		return errors.Join(err, x.host.chmod("config.lock", st.Mode)) // git keeps its mode, too
 	})
+}
+
+// newTracking is what the host's configuration lacks of the box's branches that crossed.
+func (x *exchange) newTracking(host, box []gitconfig.Entry) string {
+	remotes, known := map[string]bool{".": true}, map[string]bool{}
+	for _, e := range host {
+		section, rest, _ := strings.Cut(e.Key, ".")
+		if i := strings.LastIndexByte(rest, '.'); i > 0 && section == "remote" {
+			remotes[rest[:i]] = true
+		} else if i > 0 && section == "branch" {
+			known[rest[:i]] = true
+		}
+	}
+	remote, merge := map[string]string{}, map[string]string{}
+	for _, e := range box {
+		name, ok := strings.CutPrefix(e.Key, "branch.")
+		if branch, found := strings.CutSuffix(name, ".remote"); ok && found && remotes[e.Value] {
+			remote[branch] = e.Value
+		}
+		if branch, found := strings.CutSuffix(name, ".merge"); ok && found && hasPrefix(e.Value, "refs/heads") && refName(e.Value) == "" {
+			merge[branch] = e.Value
+		}
+	}
+	text := ""
+	for _, branch := range slices.Sorted(maps.Keys(merge)) {
+		full := "refs/heads/" + branch
+		if known[branch] || remote[branch] == "" || refName(full) != "" || x.hostRefs[full] == "" || strings.ContainsAny(remote[branch], "\"\\\n\r\x00") {
+			continue
+		}
+		text += "[branch \"" + branch + "\"]\n\tremote = " + quoted(remote[branch]) + "\n\tmerge = " + quoted(merge[branch]) + "\n"
+	}
+	return text
 }
 
 // quoted quotes a value as git does: one that would begin a comment, or lose spaces at its ends (config.c, write_pair).

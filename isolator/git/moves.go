@@ -9,19 +9,27 @@ import (
 
 // Which refs have moved since the last exchange, and where their values go.
 
-// findMoves compares the box's refs with those of the last exchange.
-func (x *exchange) findMoves() error {
-	names := map[string]bool{}
+// changedRefs names the refs of the box that have another value than at the last exchange, or
+// are gone.
+func (x *exchange) changedRefs() []string {
+	var names []string
 	for name, value := range x.boxRefs.refs {
 		if x.base.refs[name] != value {
-			names[name] = true
+			names = append(names, name)
 		}
 	}
 	for name := range x.base.refs {
 		if _, has := x.boxRefs.refs[name]; !has && x.boxRefs.odd[name] == "" {
-			names[name] = true
+			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
+	return names
+}
+
+// findMoves compares the box's refs with those of the last exchange.
+func (x *exchange) findMoves() error {
+	names := x.changedRefs()
 	if len(names)+len(x.boxRefs.odd) > maxMoves {
 		return fmt.Errorf("the box changed %d refs, and no more than %d cross", len(names)+len(x.boxRefs.odd), maxMoves)
 	}
@@ -29,7 +37,7 @@ func (x *exchange) findMoves() error {
 		x.say("the box's ref %s %s, and does not cross", plainText(name, 200), why)
 	}
 	var folded map[string]string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range names {
 		m := &move{name: name, old: x.hostRefs[name], new: x.boxRefs.refs[name], to: name}
 		_, known := x.base.refs[name]
 		_, symOld := symbolic(m.old)
