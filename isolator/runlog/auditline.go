@@ -70,9 +70,7 @@ func (e Event) line() []byte {
 	} {
 		l.text(f.key, f.text)
 	}
-	if e.Args > 0 {
-		l.num("args", int64(e.Args))
-	}
+	l.some("args", int64(e.Args))
 	l.text("cwd", e.Cwd)
 	l.text("network", e.Network)
 	if len(e.Allow) > 0 {
@@ -83,17 +81,13 @@ func (e Event) line() []byte {
 		l = append(l, ']')
 	}
 	l.text("host", e.Host)
-	if e.Count > 0 {
-		l.num("count", int64(e.Count))
-	}
+	l.some("count", int64(e.Count))
 	switch e.Type {
 	case EventExit, EventCall, EventRefused, EventVerify:
 		l.num("code", int64(e.Code))
 	}
 	l.text("signal", e.Signal)
-	if e.Millis > 0 {
-		l.num("ms", e.Millis)
-	}
+	l.some("ms", e.Millis)
 	l.text("reason", e.Reason)
 	l.text("backend", e.Backend)
 	l.text("role", e.Role)

@@ -43,6 +43,19 @@ func (l *line) bool(key string, v bool) {
 	*l = strconv.AppendBool(*l, v)
 }
 
+// some is num, and flag is bool, for a field that is left out when it says nothing.
+func (l *line) some(key string, v int64) {
+	if v > 0 {
+		l.num(key, v)
+	}
+}
+
+func (l *line) flag(key string, v bool) {
+	if v {
+		l.bool(key, v)
+	}
+}
+
 func (l *line) time(key string, v time.Time) {
 	l.key(key)
 	*l = append(v.AppendFormat(append(*l, '"'), time.RFC3339Nano), '"')
@@ -55,6 +68,18 @@ func (l *line) list(key string, v []string) {
 	l.key(key)
 	for i, s := range v {
 		*l = appendJSON(append(*l, "[,"[min(i, 1)]), []byte(s))
+	}
+	*l = append(*l, ']')
+}
+
+// objects writes a list of objects.
+func objects[T any](l *line, key string, list []T, write func(T) []byte) {
+	if len(list) == 0 {
+		return
+	}
+	l.key(key)
+	for i, it := range list {
+		*l = append(append(*l, "[,"[min(i, 1)]), write(it)...)
 	}
 	*l = append(*l, ']')
 }
@@ -104,9 +129,7 @@ func (e End) line() []byte {
 	l.time("time", e.Time)
 	l.num("code", int64(e.Code))
 	l.optional("signal", e.Signal)
-	if e.TimedOut {
-		l.bool("timed_out", true)
-	}
+	l.flag("timed_out", e.TimedOut)
 	l.list("limits", e.Limits)
 	l.num("ms", e.Millis)
 	if len(e.Blocked) > 0 {
@@ -116,24 +139,14 @@ func (e End) line() []byte {
 			}
 		})
 	}
-	if len(e.Network) > 0 {
-		l.key("network")
-		for i, h := range e.Network {
-			l = append(append(l, "[,"[min(i, 1)]), h.line()...)
-		}
-		l = append(l, ']')
-	}
-	if e.MoreHosts > 0 {
-		l.num("more_hosts", int64(e.MoreHosts))
-	}
+	objects(&l, "network", e.Network, Host.line)
+	l.some("more_hosts", int64(e.MoreHosts))
 	if o := e.Output; o != nil {
 		l.object("output", func(in *line) {
 			in.str("file", o.File)
 			in.num("seen", o.Seen)
 			in.num("kept", o.Kept)
-			if o.Cut {
-				in.bool("cut", true)
-			}
+			in.flag("cut", o.Cut)
 			in.optional("error", o.Error)
 		})
 	}
@@ -141,26 +154,14 @@ func (e End) line() []byte {
 		l.object("changes", func(in *line) {
 			in.list("files", c.Files)
 			in.list("gone", c.Gone)
-			if c.More > 0 {
-				in.num("more", int64(c.More))
-			}
-			if c.Partly {
-				in.bool("partly", true)
-			}
+			in.some("more", int64(c.More))
+			in.flag("partly", c.Partly)
 		})
 	}
 	l.list("runs_later", e.Later)
 	l.list("moved_aside", e.Aside)
-	if len(e.Rewound) > 0 {
-		l.key("rewound")
-		for i, r := range e.Rewound {
-			l = append(append(l, "[,"[min(i, 1)]), r.line()...)
-		}
-		l = append(l, ']')
-	}
-	if e.MoreRewound > 0 {
-		l.num("more_rewound", int64(e.MoreRewound))
-	}
+	objects(&l, "rewound", e.Rewound, Ref.line)
+	l.some("more_rewound", int64(e.MoreRewound))
 	return l.end()
 }
 
@@ -180,14 +181,10 @@ func (h Host) line() []byte {
 	l.optional("origin", h.Origin)
 	l.num("allowed", h.Allowed)
 	l.num("refused", h.Refused)
-	if h.Failed > 0 {
-		l.num("failed", h.Failed)
-	}
+	l.some("failed", h.Failed)
 	l.num("up", h.Up)
 	l.num("down", h.Down)
-	if h.Plain {
-		l.bool("plain", true)
-	}
+	l.flag("plain", h.Plain)
 	l.optional("reason", h.Reason)
 	return l.end()
 }

@@ -26,14 +26,20 @@ func UseOf(e Entry) Use {
 	section, sub, name := parts(e.Key)
 	value := strings.TrimSpace(e.Value)
 	switch {
-	case e.Bare || value == "":
+	case e.Bare || value == "" || section == "alias":
 		return Plain
-	case section == "alias":
-		return Plain
-	case Includes(e.Key), section == "core" && name == "attributesfile":
+	case Includes(e.Key):
 		return Settings
-	case section == "core" && name == "hookspath", section == "init" && name == "templatedir", section == "instaweb" && name == "modulepath":
+	}
+	switch section + "." + name { // whatever stands between them
+	case "core.attributesfile":
+		return Settings
+	case "core.hookspath", "init.templatedir", "instaweb.modulepath":
 		return Folder
+	case "diff.external", "interactive.difffilter", "instaweb.httpd", "web.browser":
+		return Program
+	}
+	switch {
 	case (section == "diff" || section == "merge") && sub == "" && (name == "tool" || name == "guitool"):
 		return ToolFile
 	case name == "fsmonitor" && boolean(e):
@@ -44,8 +50,6 @@ func UseOf(e Entry) Use {
 		if slices.Contains([]string{"mergetool", "difftool", "man", "browser", "guitool"}, section) || section == "lfs" && strings.HasPrefix(strings.ToLower(sub), "customtransfer") {
 			return Program
 		}
-	case section == "diff" && name == "external", section == "interactive" && name == "difffilter", section == "instaweb" && name == "httpd", section == "web" && name == "browser":
-		return Program
 	case section == "sendemail" && name == "smtpserver" && filepath.IsAbs(value):
 		return Program
 	}
