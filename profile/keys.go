@@ -93,12 +93,12 @@ func keyRules() []keyRule {
 			dropAll("the devices of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.Devices }),
 		},
 		{"sandbox.allow", "secret", forbid("host-sockets", allowedSocket), nestedContainers, (*hardener).allow},
-		{"sandbox.base", "reads", nil, nil, nil},
+		{"sandbox.base", "reads writes", nil, nil, nil},
 		{"sandbox.workdir_mode", "writes reads", nil, nil, nil},
 		{"sandbox.writable", "writes", nil, nil, nil}, // of the folder where the person is, and shown
 		{"sandbox.keep", "writes", nil, nil, nil},
 		{"sandbox.etc", "hides", nil, nil, nil},
-		{"sandbox.home", "reads", nil, nil, (*hardener).home},
+		{"sandbox.home", "reads writes", nil, nil, (*hardener).home},
 		{"sandbox.home_name", "", nil, nil, reset("it shares no home", func(s *source) *strict.String { return &s.Sandbox.HomeName })},
 		{"sandbox.home_allow", "reads", nil, nil, func(h *hardener, key string) { h.list(key, &h.src.Sandbox.HomeAllow) }},
 		{"sandbox.hide", "hides", nil, nil, (*hardener).hide}, // a variable it may not use is an error: what narrows is not dropped
@@ -132,16 +132,16 @@ func keyRules() []keyRule {
 			nil,
 			reset("the second layer stays on", func(s *source) *strict.String { return &s.Sandbox.Landlock }, "off"),
 		},
-		{"sandbox.backend", "", nil, nil, nil},
-		{"sandbox.image", "", nil, nil, nil}, // never fetched by inner, and shown
-		{"sandbox.cgroup_manager", "", nil, nil, nil},
+		{"sandbox.backend", "reads", nil, nil, nil},
+		{"sandbox.image", "reads", nil, nil, nil}, // never fetched by inner, and shown
+		{"sandbox.cgroup_manager", "layer", nil, nil, nil},
 		{"sandbox.limits.memory", "limit", nil, nil, nil},
 		{"sandbox.limits.cpu", "limit", nil, nil, nil},
 		{"sandbox.limits.pids", "limit", nil, nil, nil},
 		{"sandbox.limits.files", "limit", nil, nil, nil},
 		{"sandbox.limits.file_size", "limit", nil, nil, nil},
 		{
-			"sandbox.limits.disk", "limit",
+			"sandbox.limits.disk", "limit writes",
 			nil,
 			when("not all that can be written has a size there", func(rc *RunConfig) bool { return rc.Limits.Disk != "" }),
 			nil,
@@ -180,14 +180,14 @@ func keyRules() []keyRule {
 		{"output.summary", "", nil, nil, nil},
 		{"output.log", "writes", nil, nil, reset("the log is kept where your others are", func(s *source) *strict.String { return &s.Output.Log })},
 		{"output.timeout_seconds", "limit", nil, nil, nil},
-		{"output.record", "", nil, nil, (*hardener).record},
+		{"output.record", "writes", nil, nil, (*hardener).record},
 		{"output.review", "", nil, nil, nil},
 		{"output.max_output", "", nil, nil, nil},
 
 		{"noop.block", "blocks", nil, imagePrograms, nil},
 		{"noop.rewrite", "replaces", nil, imagePrograms, nil},
 		{"noop.message", "", nil, nil, nil},
-		{"noop.mode", "", nil, nil, nil},
+		{"noop.mode", "blocks", nil, nil, nil},
 
 		{"verify.custom.checks", "", nil, nil, nil}, // run in the box, by inner verify only
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -170,10 +171,23 @@ func holdsKernel(b *isolator.Prepared) []finding {
 func (a *app) holdsExtras(b *isolator.Prepared) []finding {
 	rc := b.Spec
 	devices := "a /dev of its own, with no device of this computer"
-	if len(rc.Devices) > 0 {
-		devices = "a /dev of its own, and of this computer: " + strings.Join(rc.Devices, ", ")
+	var given []string
+	for _, g := range profile.Grants(rc) {
+		if g.Kind == "device" && len(g.Items) == 0 {
+			given = append(given, g.Text)
+		} else if g.Kind == "device" {
+			for _, it := range g.Items {
+				given = append(given, cmp.Or(it.ID, it.Text))
+			}
+		}
+	}
+	if len(given) > 0 {
+		devices = "a /dev of its own, and of this computer: " + strings.Join(given, ", ")
 	}
 	list := []finding{ok("devices", "%s", devices)}
+	if rc.Clipboard {
+		list = append(list, ok("clipboard", "nothing holds it (clipboard = true): the sandbox has a socket of your display server"))
+	}
 	if len(rc.Capabilities) > 0 {
 		list = append(list, ok("capabilities", "copies of the login and settings of: %s", strings.Join(rc.Capabilities, ", ")))
 	}

@@ -61,69 +61,23 @@ func TestTableIsComplete(t *testing.T) {
 
 // samples are a profile for each case of the table that is refused or said in part, by key, and
 // where a key has several by the number of the case: nested, slurm.
-func samples() map[string][]string {
-	return map[string][]string{
-		"workspaces_path":        {`workspaces_path = "/srv/w"`},
-		"experimental":           {`experimental = true`},
-		"capabilities":           {`capabilities = ["claude"]`},
-		"sync_credentials":       {"capabilities = [\"claude\"]\nsync_credentials = true"},
-		"sandbox.network":        {"[sandbox]\nnetwork = true"},
-		"sandbox.network_mode":   {"[sandbox]\nnetwork_mode = \"full\"", "[sandbox]\nnetwork_mode = \"ask\""},
-		"sandbox.network_allow":  {"[sandbox]\nnetwork_mode = \"allowlist\"\nnetwork_allow = [\"@npm\"]"},
-		"sandbox.network_deny":   {"[sandbox]\nnetwork_mode = \"allowlist\"\nnetwork_allow = [\"a.example\"]\nnetwork_deny = [\"@npm\"]"},
-		"sandbox.publish":        {"[sandbox]\npublish = [\"8080:3000\"]"},
-		"sandbox.host_ports":     {"[sandbox]\nhost_ports = [\"5432\"]"},
-		"sandbox.clipboard":      {"[sandbox]\nclipboard = true"},
-		"sandbox.devices":        {"[sandbox]\ndevices = [\"kvm\"]"},
-		"sandbox.allow":          {"[sandbox]\nallow = [\"ssh-keys\"]"},
-		"sandbox.base":           {"[sandbox]\nbase = \"minimal\""},
-		"sandbox.workdir_mode":   {"[sandbox]\nworkdir_mode = \"none\"", "[sandbox]\nworkdir_mode = \"keep\"\nkeep = [\"out\"]"},
-		"sandbox.writable":       {"[sandbox]\nworkdir_mode = \"ro\"\nwritable = [\"out\"]"},
-		"sandbox.keep":           {"[sandbox]\nworkdir_mode = \"keep\"\nkeep = [\"out\"]"},
-		"sandbox.etc":            {"[sandbox]\nbase = \"minimal\"\netc = \"minimal\""},
-		"sandbox.home":           {"[sandbox]\nhome = \"own\"", "[sandbox]\nhome = \"host\""},
-		"sandbox.home_name":      {"[sandbox]\nhome = \"own\"\nhome_name = \"shared\""},
-		"sandbox.home_allow":     {"[sandbox]\nhome = \"isolated\"\nhome_allow = [\"~/.local/bin\"]"},
-		"sandbox.hide":           {"[sandbox]\nhide = [\".env\"]"},
-		"sandbox.pid_namespace":  {"[sandbox]\npid_namespace = false"},
-		"sandbox.git_dir":        {"[sandbox]\ngit_dir = \"ro\"", "[sandbox]\ngit_dir = \"own\""},
-		"sandbox.proc":           {"[sandbox]\nproc = \"fresh\"", "[sandbox]\nproc = \"auto\"", "[sandbox]\nproc = \"empty\""},
-		"sandbox.landlock":       {"[sandbox]\nlandlock = \"off\""},
-		"sandbox.backend":        {"[sandbox]\nbackend = \"podman\"\nimage = \"x@sha256:" + strings.Repeat("a", 64) + "\"", "[sandbox]\nbackend = \"docker\"\nimage = \"x@sha256:" + strings.Repeat("a", 64) + "\""},
-		"sandbox.image":          {"[sandbox]\nbackend = \"auto\"\nimage = \"x@sha256:" + strings.Repeat("a", 64) + "\""},
-		"sandbox.cgroup_manager": {"[sandbox]\ncgroup_manager = \"systemd\""},
-		"sandbox.limits.memory":  {"[sandbox.limits]\nmemory = \"1G\""},
-		"sandbox.limits.cpu":     {"[sandbox.limits]\ncpu = \"100%\""},
-		"sandbox.limits.pids":    {"[sandbox.limits]\npids = 100"},
-		"sandbox.limits.disk":    {"[sandbox.limits]\ndisk = \"64M\""},
-		"mounts":                 {"[mounts]\n\"~/data\" = \"safe-rw\"", "[mounts]\n\"~/data\" = \"ro\"", "[mounts]\n\"~/data\" = { dest = \"/srv/data\" }"},
-		"env.clearenv":           {"[env]\nclearenv = false"},
-		"env.inherit_all":        {"[env]\ninherit_all = true"},
-		"env.inherit":            {"[env]\ninherit = [\"MY_TOKEN\"]"},
-		"env.set":                {"[env]\nset = { API_KEY = \"sk-hidden\" }", "[env]\nset = { PLACE = \"${ELSEWHERE}/x\" }"},
-		"git.strip_sections":     {"[git]\nstrip_sections = [\"credential\"]"},
-		"git.overrides":          {"[git.overrides]\n\"http.extraHeader\" = \"Authorization: sk-hidden\"", "[git.overrides]\n\"pull.rebase\" = \"true\"", "[git.overrides]\n\"url.https://me:sk-hidden@git.example/.insteadOf\" = \"https://git.example/\""},
-		"entrypoint.args":        {"[entrypoint]\nargs = [\"clone\", \"https://me:sk-hidden@git.example/x\"]"},
-		"entrypoint.interactive": {"[entrypoint]\ninteractive = true"},
-		"entrypoint.tui":         {"[entrypoint]\ntui = true"},
-		"entrypoint.cursor_fix":  {"[entrypoint]\ncursor_fix = \"shell\""},
-		"entrypoint.workdir":     {"[entrypoint]\nworkdir = \"/srv\""},
-		"entrypoint.history":     {"[entrypoint]\nhistory = [\"bash\"]"},
-		"output.summary":         {"[output]\nsummary = true"},
-		"output.log":             {"[output]\nlog = \"/srv/log\""},
-		"output.record":          {"[output]\nrecord = true", "[output]\nrecord = \"audit\""},
-		"output.review":          {"[output]\nreview = true"},
-		"noop.block":             {"[noop]\nblock = [\"apt\"]"},
-		"noop.rewrite":           {"[noop]\nrewrite = { vi = \"nano\" }"},
-		"noop.message":           {"[noop]\nblock = [\"apt\"]\nmessage = { apt = \"no\" }"},
-		"noop.mode":              {"[noop]\nblock = [\"apt\"]\nmode = \"hard\""},
+func samples(t *testing.T) map[string][]string {
+	data, err := os.ReadFile("../../profile/testdata/keys.txtar")
+	if err != nil {
+		t.Fatal(err)
 	}
+	out := map[string][]string{}
+	for _, part := range strings.Split("\n"+string(data), "\n-- ")[1:] {
+		key, text, _ := strings.Cut(part, " --\n")
+		out[key] = append(out[key], text)
+	}
+	return out
 }
 
 // Each case of the table is what becomes of a profile with that key alone: what is refused gives
 // 125 and no byte of output, and says the key; what is said in part is said.
 func TestEachKeyAlone(t *testing.T) {
-	all := samples()
+	all := samples(t)
 	for _, row := range Table() {
 		for _, target := range targets() {
 			found, alone := map[string]bool{}, map[string]bool{}
