@@ -84,13 +84,16 @@ func Box() int {
 	if err != nil {
 		return b.fail(CodeNoSandbox, err.Error())
 	}
-	if b.full {
+	if b.full || spec.Calls {
 		// Caught, not ignored, and to no effect: the program may signal us, and
 		// the kernel does when the launcher and with it the master is gone.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	}
 	if !b.waitGo() {
 		return CodeNoSandbox
+	}
+	if spec.Calls {
+		return runCalls(spec)
 	}
 	if code, err := b.startProgram(spec); err != nil {
 		return b.fail(code, err.Error()) // always, without a terminal of the box's own
@@ -127,13 +130,18 @@ func nameProcess() {
 func readSpec() (*spec, error) {
 	defer unix.Close(fdSpec)
 	unix.Close(fdArgs) // bwrap has closed it
+	return specIn(fdSpec)
+}
+
+// specIn reads what was written for the supervisor into a file in memory.
+func specIn(fd int) (*spec, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(fdSpec, &st); err != nil {
+	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, fmt.Errorf("box spec: %w", err)
 	}
 	data := make([]byte, st.Size)
 	for off := 0; off < len(data); {
-		n, err := unix.Pread(fdSpec, data[off:], int64(off))
+		n, err := unix.Pread(fd, data[off:], int64(off))
 		if err == unix.EINTR {
 			continue
 		}

@@ -52,6 +52,13 @@ func (s *session) message(m []byte, fds []int) {
 		return
 	}
 	closeAll(fds)
+	if s.started && s.o.Calls != nil {
+		s.group.Look()
+		s.o.Calls.look(s.group)
+		if s.o.Calls.message(kind, rest) {
+			return
+		}
+	}
 	running := s.full && s.started && !s.ended
 	switch {
 	case kind == msgReady && !s.ready:
@@ -124,6 +131,9 @@ func (s *session) begin() {
 	}
 	s.letGoOfPipes()
 	s.spec.Argv, s.spec.Env = nil, nil
+	if s.o.Calls != nil {
+		s.o.Calls.open(s.sock)
+	}
 	if s.o.Begun != nil {
 		s.o.Begun()
 	}

@@ -114,16 +114,20 @@ func (s *session) welcome() {
 		return
 	}
 	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil || int(peer.Uid) != os.Getuid() || !outsideBoxes(int(peer.Pid)) || len(s.visitors) >= maxVisitors {
+	if err != nil || !OutsideBoxes(peer) || len(s.visitors) >= maxVisitors {
 		unix.Close(fd)
 		return
 	}
 	s.visitors = append(s.visitors, fd)
 }
 
-// outsideBoxes reports whether a process is in our own namespace of processes and of users,
-// where no process of a box is.
-func outsideBoxes(pid int) bool {
+// OutsideBoxes reports whether a process is the user's own, and in our own namespace of
+// processes and of users, where no process of a box is.
+func OutsideBoxes(peer *unix.Ucred) bool {
+	pid := int(peer.Pid)
+	if int(peer.Uid) != os.Getuid() {
+		return false
+	}
 	for _, kind := range []string{"pid", "user"} {
 		theirs, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/" + kind)
 		ours, oerr := os.Readlink("/proc/self/ns/" + kind)

@@ -149,6 +149,10 @@ type Options struct {
 	// says whether it would run. It goes without a terminal.
 	Trial bool
 
+	// Calls, when not nil, has no program of the plan run: the box stays, until Done is closed,
+	// and runs the calls that are given to it.
+	Calls *Calls
+
 	// Observe, when not nil, is given the listener of a filter that tells of every
 	// call of the program that names a file (seccomp_unotify(2)), just before it
 	// starts. Each waits for an answer. The file is the callee's.

@@ -253,6 +253,10 @@ func (s *session) reap(block bool) {
 
 func (s *session) closeSock() {
 	if s.sock >= 0 {
+		if s.o.Calls != nil {
+			s.o.Calls.look(s.group)
+			s.o.Calls.close()
+		}
 		unix.Close(s.sock)
 		s.sock = -1
 	}

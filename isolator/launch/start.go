@@ -125,7 +125,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 	s.stdio = [3]int{rawFd(o.Stdin), rawFd(o.Stdout), rawFd(o.Stderr)}
 	s.exe = cmp.Or(o.Exe, "/proc/self/exe")
 	s.rest, s.nsenter = mountList{Pins: p.Pins, Masks: p.Masks}, p.Nsenter
-	s.spec = spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil, Trial: o.Trial}
+	s.spec = spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil, Trial: o.Trial, Calls: o.Calls != nil}
 	var err error
 	if s.rest.Cover, err = coverOf(p); err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ func (s *session) startBwrap(p plan.Plan) error {
 	// One processor is plenty for the supervisor: fewer threads to start and to
 	// keep. Set by bwrap, it is in no environment that can be read.
 	words := append(p.Words(), "--setenv", "GOMAXPROCS", "1")
-	if s.full {
+	if s.full || s.o.Calls != nil {
 		// The supervisor is the box's first process: nothing inside can trace,
 		// kill or stop it, and with it everything inside ends. bwrap's own first
 		// process can be traced, and talked out of dying with its parent.

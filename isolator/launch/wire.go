@@ -42,6 +42,12 @@ const (
 	msgFailed  = 'X' // it could not: exit code (1 byte), reason
 	msgStopped = 'S' // the program stopped: signal (1 byte)
 	msgEnded   = 'E' // the program ended: wait status (4 bytes)
+
+	// Of a box that runs calls, each with the number of the call (4 bytes) first.
+	msgCallStart  = 'c' // its program is about to start
+	msgCallFailed = 'x' // it could not: exit code (1 byte), reason
+	msgCallEnded  = 'e' // it ended: wait status (4 bytes)
+	msgCallKilled = 'k' // no process of it is left
 )
 
 // Messages of the launcher.
@@ -51,6 +57,10 @@ const (
 	msgGive   = 'F' // the program may have its terminal
 	msgTyped  = 'T' // see [box.settle]: how much to wait for, and the modes to set then (4 bytes each)
 	msgHangup = 'H' // the terminal is gone
+
+	msgCall       = 'C' // number of the call (4 bytes); its spec and standard streams, by SCM_RIGHTS
+	msgCallSignal = 'J' // to its process group: number (4 bytes), signal (1 byte)
+	msgCallKill   = 'K' // its processes are to end: number (4 bytes)
 )
 
 // maxMessage bounds a message of the supervisor; a longer one is cut.
@@ -88,6 +98,7 @@ type spec struct {
 	Rlimits      limits.Values // of which it sets its own
 	Observe      bool          // tell the launcher of every call that names a file
 	Trial        bool          // end the program before its first instruction
+	Calls        bool          // there is no program: stay, and run calls
 
 	Container *containerSpec // nil in a box of bwrap's
 }
@@ -151,6 +162,7 @@ func (s *spec) encode() []byte {
 	}
 	e.u32(uint32(boolByte(s.Observe)))
 	e.u32(uint32(boolByte(s.Trial)))
+	e.u32(uint32(boolByte(s.Calls)))
 	e.u32(uint32(boolByte(s.Container != nil)))
 	if s.Container != nil {
 		s.Container.encode(&e)
@@ -194,6 +206,7 @@ func decodeSpec(b []byte) (*spec, error) {
 	}
 	s.Observe = d.u32() != 0
 	s.Trial = d.u32() != 0
+	s.Calls = d.u32() != 0
 	if d.u32() != 0 {
 		s.Container = new(containerSpec)
 		s.Container.decode(&d)

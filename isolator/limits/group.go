@@ -98,7 +98,8 @@ func Remove(dir string) error {
 
 // Group is the control group of a run in progress, whoever made it.
 type Group struct {
-	Memory, Pids bool // these limits were reached
+	Memory, Pids bool   // these limits were reached
+	Kills, Forks uint64 // and how often: processes that were killed, and forks that were refused
 
 	memory, pids int // memory.events and pids.events, -1 when not watched
 }
@@ -182,10 +183,10 @@ func (g *Group) Look() {
 	}
 	// oom_kill alone may be the whole machine's want of memory.
 	if e := events(&g.memory); e["oom"] > 0 && e["oom_kill"] > 0 {
-		g.Memory = true
+		g.Memory, g.Kills = true, e["oom_kill"]
 	}
 	if e := events(&g.pids); e["max"] > 0 {
-		g.Pids = true
+		g.Pids, g.Forks = true, e["max"]
 	}
 }
 

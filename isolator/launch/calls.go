@@ -1,0 +1,212 @@
+package launch
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/limits"
+	"github.com/enr/inner/isolator/plan"
+)
+
+// Calls gives calls to a box that has no program of its own (Options.Calls): each is a process
+// in a session of its own, which the supervisor starts as it would the program of the plan. The
+// zero value is ready; its methods may be called by several goroutines.
+type Calls struct {
+	mu   sync.Mutex
+	sock int // 0 when there is no box
+	last uint32
+	runs map[uint32]*CallRun
+
+	kills, forks uint64   // that a limit has cost until now
+	reached      []string // the keys of limits since Reached
+}
+
+// CallRun is a call that was given to the box.
+type CallRun struct {
+	calls  *Calls
+	id     uint32
+	ended  chan CallEnd  // gets one
+	killed chan struct{} // closed when no process of it is left
+}
+
+// CallEnd is how a call ended.
+type CallEnd struct {
+	Started bool
+	Lost    bool               // the box has ended, and the call with it
+	Status  syscall.WaitStatus // when it started
+	Code    int                // when it did not
+	Reason  string
+}
+
+// errNoBox is what a call gets when the box has ended.
+var errNoBox = errors.New("the box has ended")
+
+// giveWithin is how long the supervisor may take to read.
+const giveWithin = 10 * time.Second
+
+// Start has the box run the program of a plan, of which only that, its arguments, environment
+// and folder count. The files stay the caller's.
+func (c *Calls) Start(p plan.Plan, stdio [3]*os.File) (*CallRun, error) {
+	s := spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env}
+	text, err := memfd(s.encode())
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(text)
+	fds := []int{text}
+	for _, f := range stdio {
+		fds = append(fds, rawFd(f))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	run := &CallRun{calls: c, id: c.last, ended: make(chan CallEnd, 1), killed: make(chan struct{})}
+	if err := c.send(msgCall, run.id, nil, fds...); err != nil {
+		return nil, err
+	}
+	c.runs[run.id] = run
+	return run, nil
+}
+
+// Ended gets how the call ended, once.
+func (r *CallRun) Ended() <-chan CallEnd { return r.ended }
+
+// Signal sends a signal to the process group that the program leads.
+func (r *CallRun) Signal(sig syscall.Signal) { r.tell(msgCallSignal, byte(sig)) }
+
+// Kill ends all processes of the call, and returns when they are gone, or the box is.
+func (r *CallRun) Kill() {
+	if r.tell(msgCallKill) {
+		<-r.killed
+	}
+}
+
+// Forget lets go of a call that has ended: nothing more can be asked of it.
+func (r *CallRun) Forget() {
+	r.calls.mu.Lock()
+	defer r.calls.mu.Unlock()
+	delete(r.calls.runs, r.id)
+}
+
+func (r *CallRun) tell(kind byte, more ...byte) bool {
+	r.calls.mu.Lock()
+	defer r.calls.mu.Unlock()
+	return r.calls.send(kind, r.id, more) == nil
+}
+
+// Exit is the exit code of a call, and the signal that ended it, or 0.
+func (e CallEnd) Exit() (code int, sig syscall.Signal) {
+	switch {
+	case e.Lost:
+		return 128 + int(syscall.SIGKILL), syscall.SIGKILL
+	case !e.Started:
+		return e.Code, 0
+	case e.Status.Signaled():
+		sig = e.Status.Signal()
+	}
+	return exitCode(e.Status), sig
+}
+
+// Reached are the keys of the limits of the box that it came to since this was last called.
+func (c *Calls) Reached() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.reached
+	c.reached = nil
+	return out
+}
+
+// look notes what the control group of the box has to say.
+func (c *Calls) look(g *limits.Group) {
+	if g == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g.Kills > c.kills {
+		c.kills, c.reached = g.Kills, append(c.reached, "memory")
+	}
+	if g.Forks > c.forks {
+		c.forks, c.reached = g.Forks, append(c.reached, "pids")
+	}
+}
+
+// send sends a message of a call. The mutex is held.
+func (c *Calls) send(kind byte, id uint32, more []byte, fds ...int) error {
+	if c.sock == 0 {
+		return errNoBox
+	}
+	return sendPatiently(c.sock, append(binary.LittleEndian.AppendUint32([]byte{kind}, id), more...), fds...)
+}
+
+// sendPatiently waits for room, as sendMsg does not.
+func sendPatiently(sock int, msg []byte, fds ...int) error {
+	for end := time.Now().Add(giveWithin); ; {
+		err := sendMsg(sock, msg, fds...)
+		if err != unix.EAGAIN || time.Now().After(end) {
+			return err
+		}
+		pollOne(sock, unix.POLLOUT, 100)
+	}
+}
+
+// open takes the socket to the supervisor, which waits for calls.
+func (c *Calls) open(sock int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sock, c.runs = sock, map[uint32]*CallRun{}
+}
+
+// close tells all calls that the box has ended.
+func (c *Calls) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, run := range c.runs {
+		run.end(CallEnd{Started: true, Lost: true})
+		run.gone()
+	}
+	c.sock, c.runs = 0, nil
+}
+
+// message takes what the supervisor says of a call, and reports whether it is of one.
+func (c *Calls) message(kind byte, rest []byte) bool {
+	if len(rest) < 4 {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	run := c.runs[binary.LittleEndian.Uint32(rest)]
+	if rest = rest[4:]; run == nil {
+		return true // it was forgotten
+	}
+	switch {
+	case kind == msgCallFailed && len(rest) >= 1:
+		run.end(CallEnd{Code: int(rest[0]), Reason: cleanLine(string(rest[1:]))})
+	case kind == msgCallEnded && len(rest) == 4:
+		run.end(CallEnd{Started: true, Status: syscall.WaitStatus(binary.LittleEndian.Uint32(rest))})
+	case kind == msgCallKilled:
+		run.gone()
+	}
+	return true
+}
+
+func (r *CallRun) end(e CallEnd) {
+	select {
+	case r.ended <- e:
+	default: // told before
+	}
+}
+
+func (r *CallRun) gone() {
+	select {
+	case <-r.killed:
+	default:
+		close(r.killed)
+	}
+}
