@@ -153,7 +153,7 @@ func (r *record) end(b *Prepared, o features.Outcome) {
 	}
 	roots, ours, files := features.WritableRoots(rc), features.Placeholders(b.Run), []string(nil)
 	if r.log == nil {
-		warnRewound(b, o.Rewound)
+		warnRewound(b.Caller, o.Rewound)
 	}
 	if rc.Output.Summary {
 		changes := runlog.Changed(roots, ours, r.clock)
@@ -244,15 +244,15 @@ func (r *record) summary(b *Prepared, end runlog.End) {
 }
 
 // warnRewound names the refs that a run without a record deleted or forced: nothing else keeps them.
-func warnRewound(b *Prepared, list []runlog.Ref) {
+func warnRewound(c *caller.Caller, list []runlog.Ref) {
 	const most = 20
 	for _, ref := range list[:min(len(list), most)] {
 		text, command := ref.Words()
-		b.Warn("git: %s", text)
-		b.Hint("%s", command)
+		c.Warn("git: %s", text)
+		c.Hint("%s", command)
 	}
 	if more := len(list) - most; more > 0 {
-		b.Warn("git: and %d more refs were deleted or forced", more)
+		c.Warn("git: and %d more refs were deleted or forced", more)
 	}
 }
 

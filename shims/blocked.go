@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // write to a pipe, so nothing grows on disk however much the box writes; what it
 // writes is not believed but counted: lines that are a rule of the profile.
 type Blocked struct {
+	mu       sync.Mutex
 	counts   map[string]int // by rule
 	rest     []byte         // the line that is not complete
 	overlong bool           // and is longer than any rule
@@ -71,8 +73,23 @@ func (b *Blocked) Close() map[string]int {
 	return b.counts
 }
 
+// Take returns what was counted since it was last called, as Close does, while the box goes on.
+func (b *Blocked) Take() map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := map[string]int{}
+	for rule, n := range b.counts {
+		if n > 0 {
+			out[rule], b.counts[rule] = n, 0
+		}
+	}
+	return out
+}
+
 // Write takes what the box wrote.
 func (b *Blocked) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	size := len(p)
 	for {
 		line, after, complete := bytes.Cut(p, []byte("\n"))

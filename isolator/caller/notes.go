@@ -32,6 +32,15 @@ func (n *Notes) List() []string {
 	return slices.Clone(n.texts)
 }
 
+// Take returns the warnings since it was last called.
+func (n *Notes) Take() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := n.texts
+	n.texts = nil
+	return out
+}
+
 // Say does nothing: what it would tell is in the answer to the call.
 func (n *Notes) Say(string, ...any) {}
 

@@ -39,6 +39,7 @@ type Feature struct {
 	Show    func(*Run) error                // puts into the Assets of a preview what Make would
 	Refresh func(*Run) error                // looks again, after the host has changed; Facts are new
 	Start   func(*Run, *launch.Options)     // says what the launcher is to call; before each try to start
+	Between func(*Run, *Outcome) error      // follows the end of a call while the box goes on, for others; one at a time
 	Finish  func(*Run, *Outcome) error      // follows the end of the program, while Assets are still there
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,7 +87,9 @@ func (g *boxGit) follow() {
 			}
 			return
 		case <-hold:
+			g.mu.Lock()
 			_, _ = g.copy.Hold() // without it the box has what `git gc` outside leaves
+			g.mu.Unlock()
 			continue
 		case <-errs: // more changes than were told of
 		case e := <-events:
@@ -99,8 +102,7 @@ func (g *boxGit) follow() {
 		case <-timer.C:
 			look()
 			begin := time.Now()
-			rep, _ := g.copy.Cross(ctx, git.Crossing{})
-			g.take(rep)
+			_ = g.cross(ctx)
 			first, next = time.Time{}, time.Now().Add(2*time.Since(begin))
 			continue
 		}
@@ -111,6 +113,34 @@ func (g *boxGit) follow() {
 		wait := min(gitQuiet, max(0, first.Add(gitBusy).Sub(now)))
 		timer.Reset(max(wait, next.Sub(now)))
 	}
+}
+
+// cross is one exchange while the box runs.
+func (g *boxGit) cross(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	rep, err := g.copy.Cross(ctx, git.Crossing{})
+	g.take(rep)
+	return err
+}
+
+// between makes an exchange now, of what a call has done, and tells of it. What goes wrong is
+// tried again with the next one.
+func (b *boxGits) between(run *Run, o *Outcome) error {
+	ctx, done := context.WithTimeout(context.Background(), gitEndMost)
+	defer done()
+	for _, g := range b.copies {
+		_ = g.cross(ctx)
+		g.mu.Lock()
+		r, told := g.report, g.told
+		sayGit(run.Caller, run.ID(), git.Report{Conflicts: r.Conflicts[len(told.Conflicts):], Refused: r.Refused[len(told.Refused):], Lines: slices.Clone(r.Lines[len(told.Lines):])})
+		for _, ch := range g.copy.Rewound(ctx, r.Moved[len(told.Moved):]) {
+			o.Rewound = append(o.Rewound, runlog.Ref{Repo: ch.Repo, Ref: ch.Ref, Old: ch.Old, New: ch.New})
+		}
+		g.told = r
+		g.mu.Unlock()
+	}
+	return nil
 }
 
 // take adds what one exchange did. What is held back is asked again at the end.

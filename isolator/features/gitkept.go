@@ -25,8 +25,31 @@ const gitWaits = ".waits"
 
 // tellGit says what the exchanges of a copy came to, and removes the copy, or keeps it.
 func tellGit(c *caller.Caller, dir, id string, rep git.Report, err error) {
+	why := sayGit(c, id, rep)
+	if err != nil {
+		c.Warn("git: not everything crossed: %v", err)
+		why = append(why, err.Error())
+	}
+	if err == nil && !rep.Kept() {
+		if err := git.Remove(dir); err != nil {
+			c.Warn("the git directory of run %s: %v", id, err)
+		}
+		return
+	}
+	c.Hint("inner changes list   # the git directory of run %s is kept", id)
+	if err != nil || len(rep.Refused) > 0 {
+		c.Hint("inner changes apply %s   # tries again what did not cross, with more time", id)
+	}
+	// What may work by itself the next time is tried again.
+	if !rep.Interrupted && (err == nil || !git.Passing(err)) {
+		_ = os.WriteFile(dir+gitWaits, []byte(strings.Join(why, "\n")+"\n"), 0o600)
+	}
+}
+
+// sayGit says what exchanges came to, and returns in words what did not cross.
+func sayGit(c *caller.Caller, id string, rep git.Report) (why []string) {
 	const most = 20 // lines of one kind: a box can make a hundred thousand refs
-	why := rep.Lines
+	why = rep.Lines
 	for i, ch := range rep.Conflicts {
 		if i == most {
 			c.Warn("git: and %d more refs, which are in refs/inner/%s", len(rep.Conflicts)-most, id)
@@ -55,24 +78,7 @@ func tellGit(c *caller.Caller, dir, id string, rep git.Report, err error) {
 	if len(rep.Settings) > 0 {
 		c.Say("git: settings that the box changed stay with it: %s", strings.Join(visible.Some(rep.Settings, 6), ", "))
 	}
-	if err != nil {
-		c.Warn("git: not everything crossed: %v", err)
-		why = append(why, err.Error())
-	}
-	if err == nil && !rep.Kept() {
-		if err := git.Remove(dir); err != nil {
-			c.Warn("the git directory of run %s: %v", id, err)
-		}
-		return
-	}
-	c.Hint("inner changes list   # the git directory of run %s is kept", id)
-	if err != nil || len(rep.Refused) > 0 {
-		c.Hint("inner changes apply %s   # tries again what did not cross, with more time", id)
-	}
-	// What may work by itself the next time is tried again.
-	if !rep.Interrupted && (err == nil || !git.Passing(err)) {
-		_ = os.WriteFile(dir+gitWaits, []byte(strings.Join(why, "\n")+"\n"), 0o600)
-	}
+	return why
 }
 
 // workTree is the folder that the git directory of a repository belongs to.

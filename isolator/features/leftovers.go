@@ -41,13 +41,16 @@ func leftovers(git *boxGits) Feature {
 			}
 			return nil
 		},
-		Finish: func(run *Run, o *Outcome) error {
-			s := l.search(run, o.Clock)
-			s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
-			o.Aside = Hold(run.Caller, s)
-			return nil
-		},
+		Between: l.look, Finish: l.look,
 	}
+}
+
+// look looks at what was left since the program began.
+func (l *leftoversOf) look(run *Run, o *Outcome) error {
+	s := l.search(run, o.Clock)
+	s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
+	o.Aside = Hold(run.Caller, s)
+	return nil
 }
 
 // watch makes the placeholders, and notes, for the case that this run is killed, that somebody has to look at

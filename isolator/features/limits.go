@@ -17,7 +17,7 @@ func limited() Feature {
 	return Feature{
 		Name: "limits", Keys: []string{"sandbox.limits", "sandbox.limits_required"}, Make: controlGroup,
 		Finish: func(run *Run, o *Outcome) error {
-			o.Limits = reached(run)
+			o.Limits = LimitTexts(run, run.Result.Reached)
 			run.endDisks()
 			for _, text := range o.Limits {
 				run.Say("%s reached", text)
@@ -50,10 +50,10 @@ func controlGroup(run *Run) error {
 	return nil
 }
 
-// reached are the limits that the run came to, in words.
-func reached(run *Run) []string {
+// LimitTexts are the limits that the run came to, by their keys, in words.
+func LimitTexts(run *Run, keys []string) []string {
 	var out []string
-	for _, key := range run.Result.Reached {
+	for _, key := range keys {
 		for _, h := range run.Plan.Limits.Held {
 			if h.Key == key {
 				text := limitName(key) + " limit " + h.Text

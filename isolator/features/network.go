@@ -39,6 +39,12 @@ func network() Feature {
 				o.Ask = n.asker
 			}
 		},
+		Between: func(_ *Run, o *Outcome) error {
+			if n.run != nil && n.proxy != nil {
+				n.since(o)
+			}
+			return nil
+		},
 		Finish: func(run *Run, o *Outcome) error {
 			if n.run != nil {
 				n.tell(o)
@@ -54,6 +60,8 @@ type networkOf struct {
 	proxy *netproxy.Proxy // nil unless hosts are allowed by name
 	ports *ports          // nil without ports of either kind
 	asker *launch.Asker   // nil when nobody is asked
+
+	told map[netproxy.Target]int64 // of each host, the refusals that a call was told of
 
 	mu        sync.Mutex
 	refused   []netproxy.Refusal // the first maxTold: told, or to be told, in their order
@@ -186,6 +194,22 @@ func EntryOf(t netproxy.Target) string {
 	return t.Host
 }
 
+// since says which hosts were refused since the last call has ended.
+func (n *networkOf) since(o *Outcome) {
+	if n.told == nil {
+		n.told = map[netproxy.Target]int64{}
+	}
+	for _, h := range n.proxy.Report() {
+		to := netproxy.Target{Host: h.Host, Port: h.Port}
+		more := h.Refused - n.told[to]
+		if n.told[to] = h.Refused; more == 0 {
+			continue
+		}
+		o.Hosts = append(o.Hosts, runlog.Host{Host: h.Host, Port: h.Port, Refused: more, Reason: h.Reason})
+		o.Events = append(o.Events, runlog.Event{Type: runlog.EventHostRefused, Run: n.run.ID(), Profile: n.run.Spec.Name, Host: runlog.HostText(h.Host, h.Port), Count: int(more), Reason: h.Reason})
+	}
+}
+
 // tell says at the end what was held back, and puts what the box asked
 // for into the record and the audit log.
 func (n *networkOf) tell(o *Outcome) {
@@ -200,7 +224,9 @@ func (n *networkOf) tell(o *Outcome) {
 	report := n.proxy.Report()
 	counts := map[netproxy.Target]int64{}
 	for _, h := range report {
-		counts[netproxy.Target{Host: h.Host, Port: h.Port}] = h.Refused
+		to := netproxy.Target{Host: h.Host, Port: h.Port}
+		h.Refused -= n.told[to]
+		counts[to] = h.Refused
 		o.Hosts = append(o.Hosts, runlog.Host{
 			Host: h.Host, Port: h.Port, Origin: h.Origin, Allowed: h.Allowed, Refused: h.Refused, Failed: h.Failed, Up: h.Up, Down: h.Down, Plain: h.Plain, Reason: h.Reason,
 		})

@@ -10,7 +10,7 @@ import (
 
 // noop writes the block and rewrite shims of the box, and counts the calls they block.
 func noop() Feature {
-	var count func() map[string]int
+	var count *shims.Blocked
 	return Feature{
 		Name: "noop", Keys: []string{"noop"},
 		Make: func(run *Run) (err error) {
@@ -24,17 +24,23 @@ func noop() Feature {
 			}
 			return nil
 		},
+		Between: func(_ *Run, o *Outcome) error {
+			if count != nil {
+				o.Blocked = count.Take()
+			}
+			return nil
+		},
 		Finish: func(_ *Run, o *Outcome) error {
 			if count != nil {
-				o.Blocked = count()
+				o.Blocked = count.Close()
 			}
 			return nil
 		},
 	}
 }
 
-// makeNoop returns what ends the counting and says what was counted; nil without any rule.
-func makeNoop(run *Run) (count func() map[string]int, err error) {
+// makeNoop returns what counts; nil without any rule.
+func makeNoop(run *Run) (count *shims.Blocked, err error) {
 	scripts := shims.NoopScripts(run.Spec.Noop, run.Spec.Name, paths.BoxNoop, paths.BoxBlocked)
 	if len(scripts) == 0 {
 		return nil, nil
@@ -66,7 +72,7 @@ func makeNoop(run *Run) (count func() map[string]int, err error) {
 	}
 	run.Undo(func() { calls.Close() }) // again, which changes nothing, when the run has ended
 	run.Assets.Binds = append(run.Assets.Binds, blockedPipe(pipe))
-	return calls.Close, nil
+	return calls, nil
 }
 
 // blockedPipe shows the pipe in the box. A pipe is written to through a read-only

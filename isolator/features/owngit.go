@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
@@ -71,7 +72,7 @@ func (b *boxGits) feature() Feature {
 
 // last is the last exchange, after what the run left was looked at.
 func (b *boxGits) last() Feature {
-	return Feature{Name: LastExchange, Keys: []string{"sandbox.git_dir"}, Finish: func(run *Run, o *Outcome) error {
+	return Feature{Name: LastExchange, Keys: []string{"sandbox.git_dir"}, Between: b.between, Finish: func(run *Run, o *Outcome) error {
 		o.Rewound = b.finish(run)
 		return nil
 	}}
@@ -86,7 +87,9 @@ type boxGit struct {
 	copy   *git.Copy
 	stop   chan struct{}
 	ended  chan struct{}
+	mu     sync.Mutex // of the copy and the report, while both follow and between may use them
 	report git.Report
+	told   git.Report // as much of it as calls were told
 }
 
 // used is what the box's git directories take on the disk.
