@@ -408,6 +408,7 @@ func (g *granter) layers(rc RunConfig) {
 		{rc.Proc == "bind", "proc bind", "sees this computer's own /proc: the command lines of all programs", false},
 		{rc.CgroupManager == "systemd", "cgroup_manager", "lets containers ask the system's service manager for cgroups", false},
 		{rc.Seccomp == "off", "seccomp off", "runs without the system call filter", false},
+		{rc.SessionBox, "session box", "lets the programs of a session live on between its calls, and see each other", false},
 		{rc.Landlock == "off", "landlock off", "runs without Landlock, the second layer under the mounts", false},
 		{rc.GitDir == "ro", "git_dir ro", "cannot change anything in git directories: it can look, and not commit", true},
 		{rc.Seccomp == "strict", "seccomp strict", "runs with the strict system call filter", true},

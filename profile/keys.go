@@ -147,6 +147,7 @@ func keyRules() []keyRule {
 			nil,
 		},
 		{"sandbox.limits_required", "limit", nil, nil, nil}, // one without limits starts as well
+		{"sandbox.session", "layer", nil, nil, nil},         // a URL has no session
 
 		{ // what shows a hidden resource elsewhere is refused for every profile
 			"mounts", "writes reads copies hides",

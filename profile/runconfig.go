@@ -86,6 +86,7 @@ type RunConfig struct {
 	Proc          string // "auto", "fresh", "bind", "empty"
 	Seccomp       string // "default", "strict", "off"
 	Landlock      string // "auto", "required", "off"
+	SessionBox    bool   // session = "box": the calls of a session share one box
 	Backend       string // "auto", "bwrap", "podman", "docker"
 	Image         string // of the containers of the last two, by digest; "" for none
 	CgroupManager string // of containers in the box: "", "cgroupfs", "systemd"

@@ -66,7 +66,8 @@ type sandboxTable struct {
 	CgroupManager strict.String `toml:"cgroup_manager"`
 	Limits        LimitsTable   `toml:"limits"`
 	// Not one of the table: [default_limits] of config.toml has none.
-	LimitsRequired strict.Bool `toml:"limits_required"`
+	LimitsRequired strict.Bool   `toml:"limits_required"`
+	Session        strict.String `toml:"session"`
 }
 
 // mountSpec is what a key of [mounts] says about its path; a plain string is
@@ -144,6 +145,7 @@ func landlocks() []string    { return []string{"auto", "required", "off"} }
 func cgroups() []string      { return []string{"", "cgroupfs", "systemd"} }
 func backends() []string     { return []string{"auto", "bwrap", "podman", "docker"} }
 func etcs() []string         { return []string{"host", "minimal"} }
+func sessions() []string     { return []string{"files", "box"} }
 func missings() []string     { return []string{"error", "skip", "create"} }
 func mountModes() []string   { return []string{"ro", "rw", "safe-rw", "tmpfs"} }
 func whens() []string        { return []string{"always", "tty", "pipe"} }

@@ -113,6 +113,7 @@ func (v *validator) sandbox(s *sandboxTable) {
 	v.inside(s.Writable, "sandbox.writable", true)
 	v.inside(s.Keep, "sandbox.keep", false)
 	v.oneOf(s.Etc, "sandbox.etc", etcs())
+	v.oneOf(s.Session, "sandbox.session", sessions())
 	v.oneOf(s.Home, "sandbox.home", homes(), "host-ro") // what published profiles call "host"
 	if n := s.HomeName; n.Set && n.V != "" {
 		if err := checkHomeName(n.V); err != nil {

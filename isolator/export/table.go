@@ -158,6 +158,7 @@ func sandboxRows() []Row {
 		exact("sandbox.limits.file_size"),
 		exact("sandbox.limits.disk"),
 		exact("sandbox.limits_required"),
+		exact("sandbox.session"), // a pod is one run
 	}
 }
 
