@@ -26,7 +26,7 @@ type Asked struct {
 // Into completes a call whose profile resolves to spec. s is its session, or nil.
 func (q Asked) Into(c *Call, who *caller.Caller, spec profile.RunConfig, s *session.Session) error {
 	if s != nil {
-		c.Tmp, c.Start, c.OrElse, c.By.Session = s.Tmp, s.Last, true, s.ID
+		c.Tmp, c.Session, c.Start, c.OrElse, c.By.Session = s.Tmp, s.Dir(), s.Last, true, s.ID
 	}
 	if q.Dir != "" {
 		c.Start, c.OrElse = q.Dir, false

@@ -33,6 +33,8 @@ func Main() {
 	switch {
 	case launch.IsBox(os.Args):
 		os.Exit(launch.Box())
+	case isHolder(os.Args):
+		os.Exit(hold())
 	case launch.IsContainer(os.Args):
 		os.Exit(launch.Container())
 	case launch.IsOutside(os.Args):

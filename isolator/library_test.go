@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/session"
 )
 
 func TestMain(m *testing.M) {
@@ -350,6 +351,64 @@ func TestSession(t *testing.T) {
 	}
 	if out.String() != "kept\nsrc\n" {
 		t.Errorf("%q", out.String())
+	}
+}
+
+// A session whose profile says so has one box: what a call has started lives on, and is gone
+// with the session. The end of a context ends one call.
+func TestSessionBox(t *testing.T) {
+	home(t)
+	if err := os.WriteFile("box.toml", []byte(strings.Replace(guest, "[sandbox]\n", "[sandbox]\nsession = \"box\"\n", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	end := func() {
+		if _, err := session.End(filepath.Join(os.Getenv("HOME"), ".inner", "sessions"), func(session.Info) bool { return true }); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(end)
+	p := load(t, isolator.Options{File: "box.toml", Session: "s1"})
+	run := func(line string) string {
+		t.Helper()
+		var out bytes.Buffer
+		c := p.Shell(t.Context(), line)
+		c.Stdout = &out
+		if r, err := c.Run(); err != nil || r.Code != 0 || len(r.Warnings) > 0 {
+			t.Fatalf("%q: %+v %v", line, r, err)
+		}
+		return strings.TrimSpace(out.String())
+	}
+	server := run("sleep 98771 & echo $!")
+	ctx, cancel := context.WithCancel(t.Context())
+	slow := p.Shell(ctx, "setsid sleep 98772 & touch began; sleep 98773")
+	if err := slow.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat("began"); err == nil {
+			break
+		}
+	}
+	cancel()
+	if r, err := slow.Wait(); err == nil && r.Code == 0 {
+		t.Errorf("a cancelled call: %+v %v", r, err)
+	}
+	if got := run("kill -0 " + server + " && pgrep -fc '[s]leep 9877'"); got != "1" {
+		t.Errorf("%s of the processes of both calls are there", got)
+	}
+	var calls sync.WaitGroup
+	for range 20 {
+		calls.Go(func() { run("kill -0 " + server) })
+	}
+	calls.Wait()
+	end()
+	if out, err := exec.Command("pgrep", "-f", "[s]leep 9877").CombinedOutput(); err == nil {
+		t.Errorf("after the end of the session: %s", out)
+	}
+	for deadline := time.Now().Add(10 * time.Second); len(left(t)) > 0; { // until its holder was waited for
+		if time.Now().After(deadline) {
+			t.Fatalf("left: %q", left(t))
+		}
 	}
 }
 

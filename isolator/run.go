@@ -43,10 +43,11 @@ type Call struct {
 
 	Detached func(id string) // when not nil the box goes on without its terminal, and this is called when the program starts
 
-	Done   <-chan struct{} // see launch.Options
-	Tmp    string          // host path of the session's folder that is /tmp; "" for an empty /tmp
-	Start  string          // box path to start in; "" for the profile's
-	OrElse bool            // start in the profile's folder where the box has no Start
+	Done    <-chan struct{} // see launch.Options
+	Tmp     string          // host path of the session's folder that is /tmp; "" for an empty /tmp
+	Session string          // host path of the session's folder; "" without a session
+	Start   string          // box path to start in; "" for the profile's
+	OrElse  bool            // start in the profile's folder where the box has no Start
 
 	// Observe, when not nil, observes what the program accesses.
 	Observe *features.Observe
@@ -73,6 +74,9 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	spec, err := specOf(s, c) // what the profile comes to here, and was shown when it was allowed
 	if err != nil {
 		return out, err
+	}
+	if spec.SessionBox && c.Session != "" && c.Instead == nil {
+		return callBox(s, c, spec)
 	}
 	folder, err := openFolder(s, spec) // of this run; what crashed runs left is gone
 	if err != nil {

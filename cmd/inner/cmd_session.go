@@ -15,7 +15,8 @@ func (a *app) cmdSession() *cobra.Command {
 	c := &cobra.Command{
 		Use: "session", Short: "List and end the sessions of inner exec",
 		Long: "List and end the sessions of inner exec --session: what their calls keep in /tmp, and the\n" +
-			"folder the last command line ended in. A session that is not used for session_idle of\n" +
+			"folder the last command line ended in; with session = \"box\" in the profile also the box that\n" +
+			"its calls have joined. A session that is not used for session_idle of\n" +
 			"config.toml (12h) is ended by a later call.",
 	}
 	c.AddCommand(a.cmdSessionList(), a.cmdSessionEnd())

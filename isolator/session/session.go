@@ -67,6 +67,9 @@ func (k Key) Check() error {
 	return nil
 }
 
+// Dir is the folder of a session that is open, which no box sees.
+func (s *Session) Dir() string { return s.dir }
+
 // folder is the name of the folder of a session.
 func (k Key) folder() string {
 	sum := sha256.Sum256([]byte(k.Project + "\x00" + k.Profile))
@@ -114,12 +117,26 @@ func open(base string, k Key) (*Session, error) {
 	if s.lock, err = lock(s.dir, unix.LOCK_SH); err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	_ = os.Chtimes(filepath.Join(s.dir, "lock"), now, now)
+	Use(s.dir)
 	if text, err := os.ReadFile(filepath.Join(s.dir, "last")); err == nil && usable(string(text)) {
 		s.Last = string(text)
 	}
 	return s, nil
+}
+
+// Use notes that the session in dir is used now, and Used says when that was.
+func Use(dir string) {
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(dir, "lock"), now, now)
+}
+
+// Used is when a session was used last, or zero for one that is gone.
+func Used(dir string) time.Time {
+	fi, err := os.Lstat(filepath.Join(dir, "lock"))
+	if err != nil {
+		return time.Time{}
+	}
+	return fi.ModTime()
 }
 
 // create makes the folder of a session, whose gate is held.
@@ -190,6 +207,7 @@ type Info struct {
 	Key
 	Used time.Time `json:"used"` // when it was used last
 	Busy bool      `json:"busy"` // a call runs in it
+	Box  bool      `json:"box"`  // it has a box that lives on
 
 	dir string
 }
@@ -216,15 +234,14 @@ func list(base string) ([]Info, error) {
 		if !e.IsDir() || err != nil || json.Unmarshal(text, &it.Key) != nil {
 			continue
 		}
-		fi, err := os.Lstat(filepath.Join(it.dir, "lock"))
-		if err != nil {
+		if it.Used = Used(it.dir); it.Used.IsZero() {
 			continue
 		}
-		it.Used = fi.ModTime()
 		held, err := lock(it.dir, unix.LOCK_EX|unix.LOCK_NB)
 		if it.Busy = err != nil; held != nil {
 			held.Close()
 		}
+		it.Box = hasBox(it.dir)
 		out = append(out, it)
 	}
 	slices.SortFunc(out, func(a, b Info) int {
@@ -247,6 +264,10 @@ func End(base string, which func(Info) bool) (ended []Info, err error) {
 			continue
 		}
 		if !it.Busy { // whoever opens it waits at the gate
+			if err := endBox(it.dir); err != nil {
+				gate.Close()
+				return ended, fmt.Errorf("session %q: %w", it.ID, err)
+			}
 			aside := filepath.Join(base, fmt.Sprintf(".ended-%d-%d", os.Getpid(), time.Now().UnixNano()))
 			if err := os.Rename(it.dir, aside); err != nil {
 				gate.Close()

@@ -1,0 +1,458 @@
+package isolator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator/session"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/streams"
+	"github.com/enr/inner/profile"
+)
+
+// A call of a session whose profile says session = "box" joins the box of that session, or has
+// one made. A process of its own holds that box (hold.go); it listens in the session's folder:
+//
+//	call                                     holder
+//	  C(request, stdin, stdout, stderr) ───► the same box? starts the program in it
+//	                 ◄────────────────── a   it will run: from here on no call is made twice
+//	                 ◄────────────────── n   it is of another box: ends, once its calls have
+//	  s(signal), k ────────────────────────► signals it; ends all processes of the call
+//	                 ◄────────────────── e(answer) the program has ended
+//	  d(outputs) ──────────────────────────► reads on what others still write to them
+//
+// The outputs are pipes of the call's process. Who leaves early ends the call.
+const (
+	callWord   = 'C'
+	callSignal = 's'
+	callKill   = 'k'
+	callDone   = 'd'
+	callTaken  = 'a'
+	callNo     = 'n'
+	callEnded  = 'e'
+)
+
+// boxRequest is a call as the holder is asked for it.
+type boxRequest struct {
+	Key          string
+	Program      string
+	Argv, Env    []string
+	Dir, DirElse string
+	Cwd, Word    string
+	Timeout      time.Duration
+	By           runlog.By
+}
+
+// boxAnswer is what came of it.
+type boxAnswer struct {
+	ID, Reason        string
+	Started, TimedOut bool
+	Lost              bool // the box ended, and the call with it
+	Code              int
+	Signal            syscall.Signal
+	Limits, Notes     []string
+	Aside             []string
+	Hosts             []runlog.Host
+	Blocked           map[string]int
+	Rewound           []runlog.Ref
+}
+
+// mostJoins is how often a call tries to join: a box can end at any time before it has taken
+// the call.
+const mostJoins = 20
+
+// errAgain says that the call was not taken.
+var errAgain = errors.New("the box has ended")
+
+// callBox is Run in the box of a session.
+func callBox(s *settings.Settings, c Call, spec profile.RunConfig) (out features.Outcome, err error) {
+	unreachable := func(err error) error {
+		return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("the box of session %q cannot be joined: %v", c.By.Session, err), Hint: "inner session end " + c.By.Session}
+	}
+	for try := range mostJoins {
+		q, err := requestOf(s, c, spec)
+		if err != nil {
+			return out, err
+		}
+		conn, err := joinBox(s, c, q.Key, try)
+		switch {
+		case errors.Is(err, errAgain):
+			continue
+		case fault.AsRefusal(err) != nil:
+			return out, err
+		case err != nil:
+			return out, unreachable(err)
+		}
+		j := &joined{s: s, c: c, conn: conn}
+		a, err := j.call(q)
+		conn.Close()
+		switch {
+		case errors.Is(err, errAgain):
+			continue
+		case err != nil:
+			return out, unreachable(err)
+		}
+		return told(s, c, spec, a)
+	}
+	return out, unreachable(errAgain)
+}
+
+// requestOf is a call as it would run now.
+func requestOf(s *settings.Settings, c Call, spec profile.RunConfig) (q boxRequest, err error) {
+	p, err := Prepare(s, c, spec, nil, features.Preview)
+	if err != nil {
+		return q, err
+	}
+	defer p.Close()
+	q = boxRequest{Program: p.Plan.Program, Argv: p.Plan.Argv, Env: p.Plan.Env, Dir: p.Plan.Dir, DirElse: p.Plan.DirElse, Cwd: spec.Cwd, Word: c.Word, Timeout: spec.Output.Timeout, By: c.By}
+	q.Key, err = boxKey(p, c)
+	return q, err
+}
+
+// told is an answer as an outcome.
+func told(s *settings.Settings, c Call, spec profile.RunConfig, a boxAnswer) (out features.Outcome, err error) {
+	for _, text := range a.Notes {
+		s.Warn("%s", text)
+	}
+	if out.ID = a.ID; !a.Started {
+		return out, StartFailure(launch.Result{Code: a.Code, Reason: a.Reason})
+	}
+	if a.Lost {
+		s.Warn("the box of session %q ended, and this call with it", c.By.Session)
+	}
+	if a.TimedOut {
+		s.Say("stopped after %s (timeout)", spec.Output.Timeout)
+	}
+	warnRewound(s.Caller, a.Rewound)
+	out.Result = launch.Result{Started: true, TimedOut: a.TimedOut, Code: a.Code, Signal: a.Signal}
+	out.Backend, out.Limits, out.Aside, out.Hosts, out.Blocked = "bwrap", a.Limits, a.Aside, a.Hosts, a.Blocked
+	return out, nil
+}
+
+// joinBox connects to the box of a session, and starts one where there is none.
+func joinBox(s *settings.Settings, c Call, key string, try int) (*net.UnixConn, error) {
+	conn, err := session.Dial(c.Session)
+	if !errors.Is(err, session.ErrNoBox) {
+		return conn, err
+	}
+	starting, err := session.Starting(c.Session)
+	if err != nil {
+		return nil, err
+	}
+	defer starting.Close()
+	if conn, err = session.Dial(c.Session); !errors.Is(err, session.ErrNoBox) {
+		return conn, err
+	}
+	if err := startHolder(s, c, key, try); err != nil {
+		return nil, err
+	}
+	return session.Dial(c.Session)
+}
+
+// joined is one call in a box that it has joined.
+type joined struct {
+	s    *settings.Settings
+	c    Call
+	conn *net.UnixConn
+	outs [2]*pumped
+}
+
+// call runs it.
+func (j *joined) call(q boxRequest) (a boxAnswer, err error) {
+	stdio, closeAll, err := j.files()
+	if err != nil {
+		return a, err
+	}
+	err = j.ask(q, stdio)
+	closeAll()
+	if err == nil {
+		err = j.taken()
+	}
+	if err != nil {
+		j.endOutputs(false)
+		return a, err
+	}
+	replies := make(chan boxAnswer, 1)
+	go func() { replies <- j.reply() }()
+	signals, stop := j.signals()
+	defer stop()
+	done := j.c.Done
+	for {
+		select {
+		case sig := <-signals:
+			_, _ = j.conn.Write([]byte{callSignal, byte(sig.(syscall.Signal))})
+		case <-done:
+			done = nil
+			_, _ = j.conn.Write([]byte{callKill})
+		case a = <-replies:
+			j.endOutputs(true)
+			return a, nil
+		}
+	}
+}
+
+// signals are those that are the program's, when the call is all that this process does.
+func (j *joined) signals() (<-chan os.Signal, func()) {
+	if j.c.Done != nil {
+		return nil, func() {}
+	}
+	c := make(chan os.Signal, 16)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2} {
+		if !signal.Ignored(sig) {
+			signal.Notify(c, sig)
+		}
+	}
+	return c, func() { signal.Stop(c) }
+}
+
+// files are what the program reads and writes. Its outputs are pipes of ours: who still has
+// them after the call must not have a file of the caller's.
+func (j *joined) files() (stdio [3]*os.File, closeAll func(), err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return stdio, nil, err
+	}
+	opened := []*os.File{null}
+	closeAll = func() {
+		for _, f := range opened {
+			f.Close()
+		}
+	}
+	stdio = [3]*os.File{null, null, null}
+	if j.s.Stdin != nil {
+		stdio[0] = j.s.Stdin
+	}
+	for i, to := range []*os.File{j.s.Stdout, j.s.Stderr} {
+		if to == nil {
+			continue
+		}
+		if j.outs[i], err = pump(to); err != nil {
+			closeAll()
+			j.endOutputs(false)
+			return stdio, nil, err
+		}
+		stdio[i+1], opened = j.outs[i].W, append(opened, j.outs[i].W)
+	}
+	return stdio, closeAll, nil
+}
+
+// ask sends the request.
+func (j *joined) ask(q boxRequest, stdio [3]*os.File) error {
+	text, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	request, err := streams.Text(string(text))
+	if err != nil {
+		return err
+	}
+	defer request.Close()
+	if err := sendFiles(j.conn, []byte{callWord}, append([]*os.File{request}, stdio[:]...)...); err != nil {
+		return errAgain
+	}
+	return nil
+}
+
+// taken waits for the word that the call will run.
+func (j *joined) taken() error {
+	m, files, err := receive(j.conn)
+	closeFiles(files)
+	switch {
+	case err != nil || len(m) == 0:
+		return errAgain
+	case m[0] == callNo:
+		j.s.Warn("session %q gets a new box: %s", j.c.By.Session, strings.TrimSpace(string(m[1:])))
+		return errAgain
+	case m[0] != callTaken:
+		return fmt.Errorf("the holder said %q", m)
+	}
+	return nil
+}
+
+// reply is the answer; one of our own when the holder is gone.
+func (j *joined) reply() (a boxAnswer) {
+	m, files, err := receive(j.conn)
+	defer closeFiles(files)
+	if err == nil && len(m) == 1 && m[0] == callEnded && len(files) == 1 {
+		if text, err := io.ReadAll(files[0]); err == nil && json.Unmarshal(text, &a) == nil {
+			return a
+		}
+	}
+	code, sig := launch.CallEnd{Lost: true}.Exit()
+	return boxAnswer{Started: true, Lost: true, Code: code, Signal: sig}
+}
+
+// endOutputs hands on what was written, and the pipes, from which the holder reads on what
+// programs that are still there write.
+func (j *joined) endOutputs(after bool) {
+	var rest []*os.File
+	for _, o := range j.outs {
+		if o != nil && o.end(after) {
+			rest = append(rest, o.r)
+		}
+	}
+	if after {
+		_ = sendFiles(j.conn, []byte{callDone}, rest...)
+	}
+	closeFiles(rest)
+}
+
+// pumped is a pipe whose content is copied to a file.
+type pumped struct {
+	W, r   *os.File
+	to     *os.File
+	done   chan struct{}
+	ended  bool // everybody has closed W
+	broken bool // nobody reads to
+}
+
+func pump(to *os.File) (*pumped, error) {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return nil, os.NewSyscallError("pipe2", err)
+	}
+	_ = unix.SetNonblock(pipe[0], true)
+	p := &pumped{r: os.NewFile(uintptr(pipe[0]), "output"), W: os.NewFile(uintptr(pipe[1]), "output"), to: to, done: make(chan struct{})}
+	go p.run()
+	return p, nil
+}
+
+func (p *pumped) run() {
+	defer close(p.done)
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := p.r.Read(buf)
+		if n > 0 && !p.write(buf[:n]) {
+			return
+		}
+		if err != nil {
+			p.ended = !errors.Is(err, os.ErrDeadlineExceeded)
+			return
+		}
+	}
+}
+
+// write hands on; when nobody reads that any more the program is to find that out.
+func (p *pumped) write(b []byte) bool {
+	if _, err := p.to.Write(b); err != nil {
+		p.broken = true
+		p.r.Close()
+	}
+	return !p.broken
+}
+
+// end copies what is in the pipe now, and reports whether somebody may still write to it. Then
+// r is the caller's to close.
+func (p *pumped) end(after bool) bool {
+	_ = p.r.SetReadDeadline(time.Now())
+	<-p.done
+	if p.broken {
+		return false
+	}
+	if after && !p.ended {
+		p.rest()
+	}
+	if p.broken {
+		return false
+	}
+	if p.ended || !after {
+		p.r.Close()
+		return false
+	}
+	return true
+}
+
+// rest copies what the program wrote before it ended: no more than is there now.
+func (p *pumped) rest() {
+	raw, err := p.r.SyscallConn()
+	if err != nil {
+		return
+	}
+	var text []byte
+	_ = raw.Control(func(fd uintptr) {
+		left, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		if err != nil {
+			return
+		}
+		text = make([]byte, left)
+		got := 0
+		for got < left {
+			n, err := unix.Read(int(fd), text[got:])
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil || n <= 0 {
+				break
+			}
+			got += n
+		}
+		text = text[:got]
+	})
+	if len(text) > 0 {
+		p.write(text)
+	}
+}
+
+// sendFiles sends a message with files, which stay the caller's.
+func sendFiles(conn *net.UnixConn, m []byte, files ...*os.File) error {
+	var fds []int
+	for _, f := range files {
+		raw, err := f.SyscallConn() // Fd would make it blocking, for everybody
+		if err != nil {
+			return err
+		}
+		if err := raw.Control(func(fd uintptr) { fds = append(fds, int(fd)) }); err != nil {
+			return err
+		}
+	}
+	_, _, err := conn.WriteMsgUnix(m, unix.UnixRights(fds...), nil)
+	for _, f := range files {
+		runtime.KeepAlive(f)
+	}
+	return err
+}
+
+// mostMessage is how long a message is at most; what can be longer is a file.
+const mostMessage = 4 << 10
+
+// receive receives a message; at the end of the connection it is empty, and an error.
+func receive(conn *net.UnixConn) (m []byte, files []*os.File, err error) {
+	buf, oob := make([]byte, mostMessage), make([]byte, 256)
+	n, oobn, _, _, err := conn.ReadMsgUnix(buf, oob)
+	cms, perr := unix.ParseSocketControlMessage(oob[:max(oobn, 0)])
+	if perr == nil {
+		for i := range cms {
+			if fds, err := unix.ParseUnixRights(&cms[i]); err == nil {
+				for _, fd := range fds {
+					unix.CloseOnExec(fd)
+					files = append(files, os.NewFile(uintptr(fd), "passed"))
+				}
+			}
+		}
+	}
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	return buf[:max(n, 0)], files, err
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
