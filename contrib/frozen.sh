@@ -68,7 +68,7 @@ one() {
 	fi
 	if ! unshare -mnp --fork --kill-child --mount-proc "$work/frozen/host.sh" "$work" "$1" >"$work/out/$1.log" 2>&1; then
 		mkdir -p "$work/out/$1"
-		sed "s/^/the host cannot be made: /" "$work/out/$1.log" >>"$work/out/$1/diff"
+		{ echo "the host cannot be made:" && cat "$work/out/$1.log"; } >>"$work/out/$1/diff"
 	fi
 }
 begun=$SECONDS
