@@ -27,9 +27,9 @@ func keysOf(t reflect.Type, path string) []string {
 	return out
 }
 
-// Every key has a declared policy: a new key of the language is not let
-// through because nobody thought of it.
-func TestHardeningIsComplete(t *testing.T) {
+// Every key has a row: a new key of the language is not let through because
+// nobody thought of it.
+func TestRulesAreComplete(t *testing.T) {
 	var ruled []string
 	for _, r := range keyRules() {
 		ruled = append(ruled, r.key)
