@@ -137,7 +137,7 @@ func (r *resolver) badMount(m *Mount) (msg, hint string) {
 	}
 	kind := "a folder"
 	if m.Mode != Tmpfs {
-		if kind, msg, hint = r.badSource(m); msg != "" {
+		if kind, msg, hint = r.badSource(m); msg != "" || kind == "" { // what is missing is made
 			return msg, hint
 		}
 	}
