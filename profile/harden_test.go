@@ -1,31 +1,12 @@
 package profile
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// keysOf lists every key of the language, in the order of the schema.
-func keysOf(t reflect.Type, path string) []string {
-	var out []string
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
-		if path != "" {
-			name = path + "." + name
-		}
-		if f.Type.PkgPath() != "" && strings.HasSuffix(f.Type.PkgPath(), "/strict") {
-			out = append(out, name)
-		} else {
-			out = append(out, keysOf(f.Type, name)...)
-		}
-	}
-	return out
-}
 
 // Every key has a row: a new key of the language is not let through because
 // nobody thought of it.
