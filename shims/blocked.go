@@ -21,10 +21,15 @@ type Blocked struct {
 	counts   map[string]int // by rule
 	rest     []byte         // the line that is not complete
 	overlong bool           // and is longer than any rule
+	own      string         // the line that Take waits for
+	seen     chan struct{}  // closed then
 
 	pipe, hold *os.File
 	done       chan struct{}
 }
+
+// takeWithin is how long Take waits.
+const takeWithin = time.Second
 
 // longest is the longest line that is looked at: more than a rule can be, and what a
 // pipe takes in one piece (PIPE_BUF).
@@ -73,8 +78,21 @@ func (b *Blocked) Close() map[string]int {
 	return b.counts
 }
 
-// Take returns what was counted since it was last called, as Close does, while the box goes on.
+// Take returns what was counted since it was last called, as Close does, while the box goes on:
+// what was written before, up to a line of its own that comes through the pipe after it.
 func (b *Blocked) Take() map[string]int {
+	seen := make(chan struct{})
+	b.mu.Lock()
+	b.own, b.seen = fmt.Sprintf("\x00%d", time.Now().UnixNano()), seen
+	line := "\n" + b.own + "\n"
+	b.mu.Unlock()
+	_ = b.hold.SetWriteDeadline(time.Now().Add(takeWithin))
+	if _, err := b.hold.WriteString(line); err == nil {
+		select {
+		case <-seen:
+		case <-time.After(takeWithin): // the box writes too much
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := map[string]int{}
@@ -100,6 +118,10 @@ func (b *Blocked) Write(p []byte) (int, error) {
 		}
 		if !complete {
 			return size, nil
+		}
+		if b.seen != nil && string(b.rest) == b.own {
+			close(b.seen)
+			b.seen = nil
 		}
 		if n, known := b.counts[string(b.rest)]; known && !b.overlong {
 			b.counts[string(b.rest)] = n + 1

@@ -348,3 +348,24 @@ func FuzzNoop(f *testing.F) {
 		}
 	})
 }
+
+// What was written before Take is in what it returns, each once, whatever else is there.
+func TestBlockedTaken(t *testing.T) {
+	n := profile.Noop{Rules: []profile.NoopRule{{Words: []string{"apt"}}}}
+	pipe := filepath.Join(t.TempDir(), "blocked")
+	count, err := CountBlocked(pipe, n)
+	must(t, err)
+	f, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+	must(t, err)
+	defer f.Close()
+	for i := range 200 {
+		_, err := f.WriteString("apt\n" + strings.Repeat("x", i))
+		must(t, err)
+		if diff := cmp.Diff(map[string]int{"apt": 1}, count.Take()); diff != "" {
+			t.Fatalf("round %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if rest := count.Close(); len(rest) > 0 {
+		t.Errorf("counted again: %v", rest)
+	}
+}
