@@ -174,6 +174,8 @@ type joined struct {
 
 // call runs it.
 func (j *joined) call(q boxRequest) (a boxAnswer, err error) {
+	signals, stop := j.signals() // before the program may start
+	defer stop()
 	stdio, closeAll, err := j.files()
 	if err != nil {
 		return a, err
@@ -189,8 +191,6 @@ func (j *joined) call(q boxRequest) (a boxAnswer, err error) {
 	}
 	replies := make(chan boxAnswer, 1)
 	go func() { replies <- j.reply() }()
-	signals, stop := j.signals()
-	defer stop()
 	done := j.c.Done
 	for {
 		select {

@@ -378,9 +378,10 @@ func TestSessionBox(t *testing.T) {
 		}
 		return strings.TrimSpace(out.String())
 	}
-	server := run("sleep 98771 & echo $!")
+	seconds := fmt.Sprint(100_000 + os.Getpid()) // of this test alone
+	server := run("sleep " + seconds + "1 & echo $!")
 	ctx, cancel := context.WithCancel(t.Context())
-	slow := p.Shell(ctx, "setsid sleep 98772 & touch began; sleep 98773")
+	slow := p.Shell(ctx, "setsid sleep "+seconds+"2 & touch began; sleep "+seconds+"3")
 	if err := slow.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +394,7 @@ func TestSessionBox(t *testing.T) {
 	if r, err := slow.Wait(); err == nil && r.Code == 0 {
 		t.Errorf("a cancelled call: %+v %v", r, err)
 	}
-	if got := run("kill -0 " + server + " && pgrep -fc '[s]leep 9877'"); got != "1" {
+	if got := run("kill -0 " + server + " && pgrep -fc '[s]leep " + seconds + "'"); got != "1" {
 		t.Errorf("%s of the processes of both calls are there", got)
 	}
 	var calls sync.WaitGroup
@@ -402,7 +403,7 @@ func TestSessionBox(t *testing.T) {
 	}
 	calls.Wait()
 	end()
-	if out, err := exec.Command("pgrep", "-f", "[s]leep 9877").CombinedOutput(); err == nil {
+	if out, err := exec.Command("pgrep", "-f", "[s]leep "+seconds).CombinedOutput(); err == nil {
 		t.Errorf("after the end of the session: %s", out)
 	}
 	for deadline := time.Now().Add(10 * time.Second); len(left(t)) > 0; { // until its holder was waited for
