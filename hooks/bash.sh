@@ -131,7 +131,7 @@ __inner_compile() {
         [[ $__inner_rc == 0 || ${-//e/} != "$-" ]] || return "$__inner_rc";
         return 0;
     }';
-    builtin export -n __inner_names __inner_shadows __inner_aliases __inner_asked __inner_told __inner_watch __inner_there __inner_absent __inner_files __inner_turn __inner_seen __inner_pwd __inner_token __inner_mark __inner_flush __inner_tries;
+    builtin export -n __inner_made __inner_names __inner_shadows __inner_aliases __inner_asked __inner_told __inner_watch __inner_there __inner_absent __inner_files __inner_turn __inner_seen __inner_pwd __inner_token __inner_mark __inner_flush __inner_tries;
     builtin export -nf __inner_prompt;
 };
 
@@ -263,7 +263,7 @@ __inner_setup() {
     local __inner_case=;
     if builtin shopt -q nocasematch; then builtin shopt -u nocasematch; __inner_case=1; fi;
     # The path as a word: `jobs` shows what the function calls as it stands here.
-    if [[ -n ${__inner_made-} ]] || ! builtin type inner >/dev/null 2>&1; then __inner_made=1; inner() { @command@ "$@"; }; fi;
+    if [[ -n ${__inner_made-} ]] || ! builtin type inner >/dev/null 2>&1; then __inner_made=1; inner() { @command@ "$@"; }; builtin export -nf inner; fi;
     if __inner_path; then
         builtin export PATH;
         __inner_compile;
