@@ -215,8 +215,10 @@ func (c *boxCalls) reap() {
 		}
 		c.mu.Lock()
 		id, known := c.pids[pid]
-		delete(c.pids, pid)
-		delete(c.ids, id)
+		if known { // else it is an orphan
+			delete(c.pids, pid)
+			delete(c.ids, id)
+		}
 		c.mu.Unlock()
 		if known {
 			tellCall(msgCallEnded, id, binary.LittleEndian.AppendUint32(nil, uint32(st))...)
