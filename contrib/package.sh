@@ -31,7 +31,7 @@ cp -- bin/inner bin/inner-attack completions/inner.bash completions/_inner compl
 cp -- contrib/profiles/*.toml "$stage/examples"
 
 export CGO_ENABLED=0
-"$GO" run -tags manual ./cmd/inner "$stage/man"
+"$GO" run -tags manual -ldflags "-X main.version=$(bin/inner version | cut -d" " -f2)" ./cmd/inner "$stage/man"
 "$GO" build -o "$stage/tool" ./contrib/package
 "$stage/tool" manual docs/profile-language.md >"$stage/man/inner.toml.5"
 gzip -9n -- "$stage"/man/*

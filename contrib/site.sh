@@ -13,6 +13,9 @@ stage=$(mktemp -d)
 trap 'rm -rf -- "$stage"' EXIT
 mkdir -- "$stage/pages"
 cp -R -- docs/. "$stage/pages"
+# The site does not hold the sources: a link to one of them becomes its text. That it leads
+# somewhere is seen to by lint.sh.
+sed -Ei 's,\[([^]]+)\]\(\.\./[^)]+\),\1,g' "$stage"/pages/*.md
 # What lies beside docs/ in the repository lies in it on the site.
 sed 's,](docs/,](,g' README.md >"$stage/pages/index.md"
 sed 's,](docs/,](,g' CONTRIBUTING.md >"$stage/pages/CONTRIBUTING.md"

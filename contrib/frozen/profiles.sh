@@ -30,6 +30,28 @@ workdir_mode = "ro"
 [entrypoint]
 cmd = "sh"
 T
+profile missing <<'T'
+[sandbox]
+workdir_mode = "keep"
+keep = ["notes", "package.json"]
+writable = ["src"]
+[mounts]
+"~/made" = { mode = "rw", missing = "create" }
+"~/data" = { dest = "/tmp/data", mode = "ro", missing = "error" }
+"~/absent" = { mode = "ro", missing = "skip" }
+[entrypoint]
+cmd = "sh"
+T
+profile box <<'T'
+[sandbox]
+session = "box"
+workdir_mode = "ro"
+writable = ["notes", "absent"]
+[output]
+record = "audit"
+[entrypoint]
+cmd = "sh"
+T
 profile network <<'T'
 [sandbox]
 network_mode = "ask"

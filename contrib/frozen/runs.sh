@@ -102,7 +102,7 @@ box() { # box NAME PROFILE FLAG...: from inside of a box of this profile
 	run "$name" inner run -p "$profile" --entrypoint bash "$@" -- -c "$inside" inside
 }
 
-for p in shell-oneshot claude-one-shot claude-interactive codex opencode gemini-interactive python f-strict f-full f-limits f-agents f-words f-mounts f-network; do
+for p in shell-oneshot claude-one-shot claude-interactive codex opencode gemini-interactive python f-strict f-full f-limits f-agents f-words f-mounts f-network f-missing f-box; do
 	box "box-$p" "$p"
 done
 run plain inner run -p shell-oneshot -- 'echo out; echo err >&2; exit 3'
