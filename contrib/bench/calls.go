@@ -21,9 +21,12 @@ import (
 const callsEach = 40
 
 func (b *bench) calls() error {
-	text := "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nhome = \"isolated\"\n[output]\nrecord = \"audit\"\n[entrypoint]\ncmd = \"true\"\ninteractive = false\n"
-	if err := os.WriteFile(filepath.Join(b.app, ".inner/profiles/call.toml"), []byte(text), 0o600); err != nil {
-		return err
+	for name, session := range map[string]string{"call": "files", "shared": "box"} {
+		text := "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nhome = \"isolated\"\nsession = \"" + session + "\"\n" +
+			"[output]\nrecord = \"audit\"\n[entrypoint]\ncmd = \"true\"\ninteractive = false\n"
+		if err := os.WriteFile(filepath.Join(b.app, ".inner/profiles", name+".toml"), []byte(text), 0o600); err != nil {
+			return err
+		}
 	}
 	if _, err := b.output(b.app, b.inner, "allow", "--yes"); err != nil {
 		return err
@@ -37,9 +40,16 @@ func (b *bench) calls() error {
 	if err != nil {
 		return err
 	}
-	served, err := b.served()
+	served, err := b.served("-p", "call")
 	if err != nil {
 		return fmt.Errorf("exec --serve: %w", err)
+	}
+	shared, err := b.served("-p", "shared", "--session", "s2")
+	if err != nil {
+		return fmt.Errorf("exec --serve in a session's box: %w", err)
+	}
+	if _, err := b.output(b.app, b.inner, "session", "end", "s2"); err != nil {
+		return err
 	}
 	library, err := b.library()
 	if err != nil {
@@ -50,14 +60,15 @@ func (b *bench) calls() error {
 		row{"`inner exec`", ms(median(t[1])), "that bwrap", more(t[1], t[0]), ""},
 		row{"`inner exec --session`", ms(median(t[2])), "that bwrap", more(t[2], t[0]), ""},
 		row{"a call of `inner exec --serve`", ms(median(served)), "that bwrap", more(served, t[0]), "≤ +4 ms"},
+		row{"the same in a session's box", ms(median(shared)), "that bwrap", more(shared, t[0]), "≤ +4 ms"},
 		row{"a call of the library", ms(median(library)), "that bwrap", more(library, t[0]), ""},
 	)
 	return nil
 }
 
 // served times calls of one server, one after another.
-func (b *bench) served() (out series, err error) {
-	cmd := b.command(b.app, b.inner, "exec", "-p", "call", "--serve")
+func (b *bench) served(flags ...string) (out series, err error) {
+	cmd := b.command(b.app, append([]string{b.inner, "exec", "--serve"}, flags...)...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

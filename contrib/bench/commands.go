@@ -180,6 +180,9 @@ func (b *bench) network() error {
 // hidden times what the table of sensitive resources costs: bwrap with its
 // masks and without, and a start with three hundred secret files and with none.
 func (b *bench) hidden() error {
+	if _, err := b.output(b.app, b.inner, "run", "-p", "host"); err != nil { // the folder of its caches is made by a run
+		return err
+	}
 	with, err := b.rawBwrap("host")
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func ms(seconds float64) string { return fmt.Sprintf("%.2f ms", seconds*1e3) }
 
 // more is what one series takes beyond another, and how many times as long it is.
 func more(s, other series) string {
-	return fmt.Sprintf("+%s, %s", ms(s.less(other)), times(s.over(other)))
+	return fmt.Sprintf("%+.2f ms, %s", 1000*s.less(other), times(s.over(other)))
 }
 
 func us(seconds float64) string { return fmt.Sprintf("%.1f µs", seconds*1e6) }

@@ -165,7 +165,7 @@ func (b *bench) output(dir string, args ...string) (string, error) {
 }
 
 func (b *bench) run() error {
-	for _, part := range []struct {
+	parts := []struct {
 		name string
 		do   func() error
 	}{
@@ -182,8 +182,16 @@ func (b *bench) run() error {
 		{"caches", b.caches},
 		{"calls of tools", b.calls},
 		{"calls in containers", b.containers},
-	} {
-		if only := os.Getenv("INNER_BENCH_ONLY"); only != "" && only != part.name {
+	}
+	only, names := os.Getenv("INNER_BENCH_ONLY"), ""
+	for _, part := range parts {
+		names += "\n  " + part.name
+	}
+	if only != "" && !strings.Contains(names+"\n", "\n  "+only+"\n") {
+		return fmt.Errorf("INNER_BENCH_ONLY=%q is no part; the parts are:%s", only, names)
+	}
+	for _, part := range parts {
+		if only != "" && only != part.name {
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "inner: measuring:", part.name)
