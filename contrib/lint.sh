@@ -47,7 +47,7 @@ bans() {
 	ban 'a shell between us and a program quotes nothing' 'exec\.Command\("(/bin/)?(ba)?sh", "-c"'
 	ban 'an init function is work nobody asked for' '^func init\(\)'
 	ban 'a panic is not an answer to input' '\bpanic\('
-	ban 'only the outputs of package internal/tell print' '\bfmt\.Print(f|ln)?\(|\bprintln\(|\blog\.(Print|Fatal|Panic)' cmd profile isolator shims hooks internal completions
+	ban 'only the outputs of package cmd/internal/tell print' '\bfmt\.Print(f|ln)?\(|\bprintln\(|\blog\.(Print|Fatal|Panic)' cmd profile isolator shims hooks internal completions
 	ban 'the repository has no notes to self' '\b(TODO|FIXME|XXX)\b'
 	# Nothing generated has an env shebang: a shim called bash would call itself.
 	hits=$(grep -rnE -e '^#! ?/usr/bin/env' --exclude-dir=.git --exclude-dir=bin --exclude='*_test.go' --exclude='*.txtar' --exclude='*.md' .)
@@ -74,6 +74,8 @@ one_importer() { # each outside library has one package that imports it, besides
 		}
 		END { for (l in n) if (n[l] > 1) print l " is imported by " who[l] }'
 }
+# A start of inner runs the init functions of all that is linked: what speaks http is a program of its own.
+starts_light() { "$GO" list -e -tags fetcher -deps ./cmd/inner | grep -xE 'net/http|crypto/tls|crypto/x509' | sed 's/$/ is linked into inner/'; }
 
 tools || exit 1
 check gofumpt "$GO" run "$GOFUMPT" -l .
@@ -86,5 +88,6 @@ check 'fish syntax' fish_syntax
 check 'generated files' generated
 check 'house rules' bans
 check 'one importer per library' one_importer
+check 'what a start loads' starts_light
 check documents documents
 exit "$failed"

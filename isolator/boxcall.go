@@ -161,7 +161,10 @@ func joinBox(s *settings.Settings, c Call, key string, try int) (*net.UnixConn, 
 	if err := startHolder(s, c, key, try); err != nil {
 		return nil, err
 	}
-	return session.Dial(c.Session)
+	if conn, err = session.Dial(c.Session); errors.Is(err, session.ErrNoBox) {
+		return nil, errAgain // a call of another box was faster
+	}
+	return conn, err
 }
 
 // joined is one call in a box that it has joined.
@@ -195,6 +198,11 @@ func (j *joined) call(q boxRequest) (a boxAnswer, err error) {
 	for {
 		select {
 		case sig := <-signals:
+			if sig == syscall.SIGTSTP { // its group is orphaned: there SIGTSTP does nothing
+				_, _ = j.conn.Write([]byte{callSignal, byte(syscall.SIGSTOP)})
+				launch.StopSelf()
+				sig = syscall.SIGCONT
+			}
 			_, _ = j.conn.Write([]byte{callSignal, byte(sig.(syscall.Signal))})
 		case <-done:
 			done = nil
@@ -212,7 +220,7 @@ func (j *joined) signals() (<-chan os.Signal, func()) {
 		return nil, func() {}
 	}
 	c := make(chan os.Signal, 16)
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2} {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP} {
 		if !signal.Ignored(sig) {
 			signal.Notify(c, sig)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/proc"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
@@ -165,6 +166,7 @@ type holder struct {
 	staged   map[string]string // see stagedEnv
 	calls    *launch.Calls
 	listener *net.UnixListener
+	mounts   []proc.Mount // that were made for the box
 	begun    time.Time
 	done     chan struct{} // closed when the box is to end
 
@@ -198,6 +200,9 @@ func (h *holder) run() error {
 		return err
 	}
 	defer h.box.Close()
+	if err := folder.Say(h.box.about("session " + h.q.By.Session)); err != nil {
+		return err
+	}
 	if h.q.Settles {
 		if _, err := h.preview(); err != nil {
 			return err
@@ -261,8 +266,14 @@ func (h *holder) preview() (*Prepared, error) {
 // open lets calls join, once the box is there.
 func (h *holder) open() {
 	l, err := session.Listen(h.q.Folder)
+	if err == nil {
+		h.mounts, err = h.calls.Mounts()
+	}
+	if err == nil {
+		h.mounts, err = ownMounts(h.mounts)
+	}
 	if err != nil {
-		_ = json.NewEncoder(os.Stdout).Encode(holdRefusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("the socket of the session: %v", err)})
+		_ = json.NewEncoder(os.Stdout).Encode(holdRefusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("the box of the session: %v", err)})
 		os.Stdout.Close()
 		h.end()
 		return
@@ -298,7 +309,7 @@ func (h *holder) watch() {
 		case <-tick.C:
 		}
 		h.mu.Lock()
-		unused := h.running == 0 && (time.Since(session.Used(h.q.Folder)) > h.q.Idle || !session.Listens(h.q.Folder) || !h.allowed())
+		unused := h.running == 0 && (time.Since(session.Used(h.q.Folder)) > h.q.Idle || !session.Listens(h.q.Folder) || !h.whole() || !h.allowed())
 		if unused {
 			h.close()
 		}
@@ -349,7 +360,7 @@ func (h *holder) take(key string) (taken, other bool) {
 	switch {
 	case h.closed:
 		return false, false
-	case key != h.q.Key:
+	case key != h.q.Key, !h.whole():
 		h.close()
 		if h.running == 0 {
 			defer h.endLater()

@@ -135,8 +135,8 @@ func (b *Prepared) look() (host.Facts, error) {
 	if b.Spec.GitDir == "rw" { // what its settings name is the box's, too
 		facts.Later = slices.DeleteFunc(facts.Later, func(p host.Placeholder) bool { return slices.Contains(facts.Named, p.Path) })
 	}
-	if path := exchanged(b.Spec, facts.Paths); path != "" {
-		return facts, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q was exchanged for something else while the sandbox was made", path), Hint: "run it again"}
+	if path := replaced(b.Spec, facts.Paths); path != "" {
+		return facts, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q was replaced while the sandbox was made", path), Hint: "run it again"}
 	}
 	return facts, nil
 }
@@ -235,9 +235,9 @@ func programThere(c *caller.Caller, rc profile.RunConfig) string {
 	return cmd
 }
 
-// exchanged returns a path of the profile that no longer leads where it led when the grants were
+// replaced returns a path of the profile that no longer leads where it led when the grants were
 // compared with what was allowed; "" when there is none.
-func exchanged(rc profile.RunConfig, facts map[string]host.Path) string {
+func replaced(rc profile.RunConfig, facts map[string]host.Path) string {
 	for path, real := range rc.Real {
 		if f, ok := facts[path]; ok && f.Real != "" && f.Real != real {
 			return path

@@ -94,6 +94,9 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 		return out, err
 	}
 	defer box.Close()
+	if err := folder.Say(box.about(c.Word)); err != nil {
+		return out, err
+	}
 	if c.Instead != nil {
 		return out, c.Instead(box)
 	}

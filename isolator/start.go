@@ -1,12 +1,15 @@
 package isolator
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/stage"
 )
 
 // Options returns the launcher's options for the program of this run.
@@ -18,6 +21,16 @@ func (b *Prepared) Options() launch.Options {
 		Clipboard: b.Spec.Clipboard,
 		Timeout:   b.Spec.Output.Timeout,
 	}
+}
+
+// about is what inner ps shows. word is the command that was typed; where that is one of inner's
+// own, the program says more.
+func (b *Prepared) about(word string) stage.About {
+	switch word {
+	case "", "run", "exec", "learn":
+		word = filepath.Base(b.Plan.Program)
+	}
+	return stage.About{Begun: time.Now(), Profile: b.Spec.Name, Command: word, Folder: b.Spec.Cwd}
 }
 
 // Launch runs the plan; change, when not nil, alters it first. When the box could not start
@@ -47,7 +60,7 @@ func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) la
 
 // vanished are texts of bwrap and of the launcher for a place to cover or to show that is gone, or
 // has become another one.
-var vanished = []string{"Can't create file", "Can't find source path", "Can't get type of source", "Can't mkdir parents", "Can't bind mount", "was exchanged for", "cannot be seen in the box"}
+var vanished = []string{"Can't create file", "Can't find source path", "Can't get type of source", "Can't mkdir parents", "Can't bind mount", "was replaced", "cannot be seen in the box"}
 
 // hostChanged reports whether a run did not start because the host has changed, such as a socket
 // whose server has ended, and another plan was made. It probes the host again.
@@ -67,10 +80,11 @@ func (b *Prepared) hostChanged() bool {
 	return b.build() == nil
 }
 
-// masksFailed reports whether a run did not start because masks could not be made from outside, as
-// where a security module forbids it, and another plan was made in which bwrap makes them all.
+// masksFailed reports whether a run did not start because masks could not be made or followed from
+// outside, as where a security module forbids it, and another plan was made in which bwrap makes
+// them all, and none is made again.
 func (b *Prepared) masksFailed() bool {
-	if b.Result.Started || len(b.Plan.Masks) == 0 || !strings.HasPrefix(b.Result.Reason, launch.OutsideFailed) {
+	if b.Result.Started || len(b.Plan.Masked) == 0 || !strings.HasPrefix(b.Result.Reason, launch.OutsideFailed) {
 		return false
 	}
 	b.Facts.MoveMount = false
@@ -87,6 +101,12 @@ func (b *Prepared) masksFailed() bool {
 func (b *Prepared) finish(out *features.Outcome) {
 	if out.TimedOut {
 		b.Say("stopped after %s (timeout)", b.Spec.Output.Timeout)
+	}
+	for _, p := range out.Recovered {
+		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could see the new file for some milliseconds, until it was hidden again", b.Short(p))
+	}
+	if out.Uncovered != "" {
+		b.Warn("the sandbox was ended: %s", out.Uncovered)
 	}
 	for _, f := range b.features {
 		if f.Finish != nil {

@@ -30,7 +30,7 @@ func (b *Prepared) build() error {
 		return err
 	}
 	b.Plan = p
-	if b.Plan, err = why.Board(p, b.Why()); err != nil {
+	if b.Plan, err = why.AddTo(p, b.Why()); err != nil {
 		return err
 	}
 	b.Plan, err = features.Contained(b.Run, b.Plan)

@@ -17,8 +17,8 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/verify/attack"

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
@@ -271,7 +271,7 @@ func tryIn(box *isolator.Prepared, at attack.Attack, s *attack.Fixture) (leak st
 	trial := s.Trial
 	trial.Inner = boxInner
 	wait := attack.Ask(ours, trial, nil)
-	res := box.Launch(o, func(p plan.Plan) plan.Plan {
+	res := box.Try(o, func(p plan.Plan) plan.Plan {
 		p.Program, p.Argv = boxSuite, []string{attack.Program, attack.Word}
 		return p
 	})

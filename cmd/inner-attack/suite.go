@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/settings"

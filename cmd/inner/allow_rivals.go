@@ -30,7 +30,7 @@ func (a *app) rivals(t target, list []candidate, cfg settings.ConfigRead) []shim
 
 // askRivals asks which profile is to have each word, notes it in the candidates, and
 // returns the words that stay open.
-func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, yes bool) (open []shims.Rivals) {
+func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, yes bool) (open []shims.Rivals, err error) {
 	for _, r := range rivals {
 		if yes || !caller.IsTerminal(a.stdin) {
 			open = append(open, r)
@@ -40,7 +40,12 @@ func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, ye
 		for i, name := range r.Names {
 			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(name))
 		}
-		n, err := strconv.Atoi(a.answer(fmt.Sprintf("[1-%d, Enter: none of them] ", len(r.Names))))
+		text, ok := a.answer(fmt.Sprintf("[1-%d, Enter: none of them] ", len(r.Names)))
+		if !ok {
+			a.Say("nothing was allowed")
+			return nil, exit(1)
+		}
+		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > len(r.Names) {
 			open = append(open, r)
 			continue
@@ -56,5 +61,5 @@ func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, ye
 			list[i].yields = trust.WithWord(list[i].yields, r.Word, j != n-1)
 		}
 	}
-	return open
+	return open, nil
 }

@@ -4,7 +4,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/enr/inner/internal/tell"
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/settings"
 )
@@ -15,6 +15,7 @@ type app struct {
 
 	stdin          *os.File
 	stdout, stderr io.Writer
+	interrupts     interrupts
 }
 
 // newApp finds the folders. On error the app can still report it.

@@ -258,16 +258,10 @@ func (a *app) agentState(agent string) agentState {
 		s.Notes = append(s.Notes, a.Short(it.file)+" cannot be read as JSON")
 		return s
 	}
-	hook := state.Hook != "" && strings.HasPrefix(state.Hook, quote.POSIX(a.Self())+" ") && !switchesHooks(text)
-	if it.plugin != "" {
-		own, err := readSettings(it.plugin)
-		hook = err == nil && bytes.Contains(own, []byte("spawnSync("+scriptValue(a.Self())+","))
-	}
-	if agent == "codex" && hook {
-		config, err := readSettings(filepath.Join(filepath.Dir(it.file), "config.toml"))
-		if hook = err == nil && agentsettings.Trusted(config, it.file, state); !hook {
-			s.Notes = append(s.Notes, "codex skips the hook until you trust it: start codex, or type /hooks in it")
-		}
+	hook := a.hooked(it, text, state)
+	if agent == "codex" && hook && !codexTrusts(it, state) {
+		hook = false
+		s.Notes = append(s.Notes, "codex skips the hook until you trust it: start codex, or type /hooks in it")
 	}
 	shell := strings.HasPrefix(state.Value, it.entry.Tools+"/") && executable(state.Value)
 	if !hook && !shell {
@@ -295,6 +289,21 @@ func (a *app) agentState(agent string) agentState {
 	}
 	s.Notes = append(s.Notes, agentNotes(agent)...)
 	return s
+}
+
+// hooked reports whether the agent has the hook that inner installs: by its settings, or by a
+// plugin.
+func (a *app) hooked(it agentFiles, settings []byte, state agentsettings.State) bool {
+	if it.plugin != "" {
+		own, err := readSettings(it.plugin)
+		return err == nil && bytes.Contains(own, []byte("spawnSync("+scriptValue(a.Self())+","))
+	}
+	return state.Hook != "" && strings.HasPrefix(state.Hook, quote.POSIX(a.Self())+" ") && !switchesHooks(settings)
+}
+
+func codexTrusts(it agentFiles, state agentsettings.State) bool {
+	config, err := readSettings(filepath.Join(filepath.Dir(it.file), "config.toml"))
+	return err == nil && agentsettings.Trusted(config, it.file, state)
 }
 
 func executable(path string) bool {

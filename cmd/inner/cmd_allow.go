@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/runlog"
@@ -219,6 +219,16 @@ type candidate struct {
 // settled reports whether there is nothing to ask about.
 func (c candidate) settled() bool { return c.state == trust.Allowed && !c.stale }
 
+// unsettled returns the names of the profiles that there is something to ask about.
+func unsettled(list []candidate) (names []string) {
+	for _, c := range list {
+		if !c.settled() {
+			names = append(names, c.profile.Name)
+		}
+	}
+	return names
+}
+
 // maxUnnamed is how many profiles one answer may allow without their names.
 const maxUnnamed = 10
 
@@ -256,12 +266,7 @@ func (a *app) allow(args []string, yes bool) error {
 			return err
 		}
 	}
-	var waiting []string
-	for _, c := range list {
-		if !c.settled() {
-			waiting = append(waiting, c.profile.Name)
-		}
-	}
+	waiting := unsettled(list)
 	if len(waiting) > maxUnnamed && !t.one {
 		return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("%d profiles need a decision, too many to read at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", ")), Hint: "inner allow NAME… for those that you want"}
 	}
@@ -273,7 +278,9 @@ func (a *app) allow(args []string, yes bool) error {
 		if err := a.ask("Allow this?", yes); err != nil {
 			return err
 		}
-		rivals = a.askRivals(t.place.Root(), rivals, list, yes)
+		if rivals, err = a.askRivals(t.place.Root(), rivals, list, yes); err != nil {
+			return err
+		}
 	}
 	if err := a.record(t, list, cfg, newConfig); err != nil {
 		return err

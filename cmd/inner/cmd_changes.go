@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"

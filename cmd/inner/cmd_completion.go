@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/completions"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/spf13/cobra"

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"

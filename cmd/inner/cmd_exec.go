@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/calls"
 )
 

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"

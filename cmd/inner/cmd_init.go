@@ -146,8 +146,8 @@ func (a *app) sayReady(agents []string) {
 		return
 	}
 	for _, name := range agents {
-		if g := agentOf(name); g != nil && g.callback != "" && !a.loggedIn(*g) {
-			a.Hint("inner bypass %s login logs in outside; in the sandbox that needs publish = [%q] under [sandbox], where your browser comes back to", name, g.callback)
+		if g := agentOf(name); g != nil && g.login != "" && !a.loggedIn(*g) {
+			a.Hint("%s", g.login)
 		}
 	}
 	words := strings.Join(agents, " or ")

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/learn"

@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"

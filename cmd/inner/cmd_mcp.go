@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/calls"
 	"github.com/enr/inner/isolator/mcp"
 )

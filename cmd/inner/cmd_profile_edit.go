@@ -150,7 +150,10 @@ func makeProfiles(root string) (string, error) {
 			return "", &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q is a link, or not a folder: no profile is written there", d), Hint: "look at it, then rm " + quoted(d)}
 		}
 	}
-	return dir, os.MkdirAll(dir, 0o755)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no profile can be written to %q: %v", dir, err), Hint: "where a project cannot be changed, inner init --everywhere AGENT sandboxes an agent in all folders"}
+	}
+	return dir, nil
 }
 
 // judge says whether a text may become the profile f.

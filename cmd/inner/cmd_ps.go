@@ -20,7 +20,7 @@ import (
 // stopPatience is how long a box may take to end when it is asked to.
 const stopPatience = 10 * time.Second
 
-// box is a box that runs. What its record would say is empty when none is kept.
+// box is a box that runs. What it says of itself is empty before it has come to its plan.
 type box struct {
 	Run     string    `json:"run"`
 	PID     int       `json:"pid,omitempty"` // of inner, outside the box
@@ -72,17 +72,10 @@ func (a *app) boxes() ([]box, error) {
 	if err != nil || len(live) == 0 {
 		return []box{}, err
 	}
-	records := map[string]runlog.Record{}
-	for _, r := range a.runs() {
-		records[r.ID] = r
-	}
 	out := []box{}
 	for _, l := range live {
-		b := box{Run: l.ID, PID: l.PID}
+		b := box{Run: l.ID, PID: l.PID, Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder}
 		b.Terminal, _ = launch.State(stage.Door(a.StageBase(), l.ID)) // most have none
-		if r, ok := records[l.ID]; ok {
-			b.Begun, b.Profile, b.Command, b.Folder = r.Begun(), r.Start.Profile, commandOf(r), r.Start.Cwd
-		}
 		out = append(out, b)
 	}
 	return out, nil

@@ -103,7 +103,8 @@ func (a *app) leftToDo() error {
 	}
 	for _, shell := range hooks.Shells() {
 		for _, l := range a.startupLines(shell) {
-			if m := hookCall().FindStringSubmatch(l.text); m != nil && m[2] == shell {
+			m := hookCall().FindStringSubmatch(l.text)
+			if m != nil && m[2] == shell || strings.Contains(l.text, a.ShimDir()) { // the other is of init --login
 				a.Say("left to you: line %d of %s: %s", l.line, a.Short(l.file), l.text)
 			}
 		}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/own"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
@@ -190,12 +190,12 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 	}
 	_, err = isolator.Run(a.Settings, isolator.Call{Profile: p, Context: c, Instead: func(b *isolator.Prepared) error {
 		subject := verify.Subject{Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan}
-		exam, err := verify.Open(b.Spec.Name, verify.Checks(subject), b.Spec.Checks, b.Spec.Entrypoint.Interactive)
+		exam, err := verify.Open(b.Spec.Name, verify.Checks(subject), b.Spec.Checks, b.Spec.Entrypoint.Interactive && !b.Spec.SessionBox)
 		if err != nil {
 			return &fault.Refusal{Code: 125, Msg: "the checks cannot be prepared: " + err.Error()}
 		}
 		defer exam.Close()
-		res := b.Launch(exam.Options(), exam.Board)
+		res := b.Try(exam.Options(), exam.Plan)
 		report = exam.Report()
 		if !res.Started {
 			return isolator.StartFailure(res)

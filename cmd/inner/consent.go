@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"

@@ -7,9 +7,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/plan"

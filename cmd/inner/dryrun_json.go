@@ -109,6 +109,9 @@ func launchJSON(b *isolator.Prepared) map[string]any {
 			"sync_login": rc.SyncLogin,
 		},
 	}
+	if len(p.Masked) > 0 {
+		out["masked"] = p.Masked
+	}
 	if len(masks) > 0 {
 		out["masks"], out["cover"] = masks, map[string]any{"path": p.Cover.Path, "source": names.Replace(p.Cover.Source)}
 	}

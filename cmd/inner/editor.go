@@ -10,11 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
@@ -87,6 +84,10 @@ func (a *app) edit(d draft) (written bool, err error) {
 		}
 		if !a.agreed("Edit again? No discards what you wrote.") {
 			a.Say("%s is as it was", a.Short(d.path))
+			if a.interrupts.got != nil { // that is no wish to discard
+				keep = true
+				a.Hint("your text is in %s", temp)
+			}
 			return false, exit(1)
 		}
 	}
@@ -123,13 +124,7 @@ func (a *app) runEditor(path string) error {
 	cmd := exec.Command(program, append(words[1:], path)...)
 	cmd.Args[0] = words[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, os.Stdout, os.Stderr
-	// ^C in an editor that leaves the terminal alone is the editor's affair; ours
-	// would be to end and leave the draft behind. Caught and not ignored: that
-	// the editor would inherit.
-	keys := make(chan os.Signal, 1)
-	signal.Notify(keys, os.Interrupt, unix.SIGQUIT)
-	defer signal.Stop(keys)
-	if err := cmd.Run(); err != nil {
+	if err := a.interrupts.runInFront(cmd); err != nil {
 		return fmt.Errorf("the editor %q ended with %w", words[0], err)
 	}
 	return nil

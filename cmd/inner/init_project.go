@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,23 +20,24 @@ import (
 	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/trust"
+	"github.com/enr/inner/shims"
 )
 
 // agent is an agent for which a built-in profile is there.
 type agent struct {
 	command, base, capability, title string
 	logins, keys                     []string // files of its folder, and variables, that log in
-	callback                         string   // the port at which its login waits for the browser, when it is always one
+	login                            string   // a hint, when a login may wait for the browser at a port of the box; "" when it takes a code (measured)
 }
 
 // agents are those that inner init offers.
 func agents() []agent {
 	return []agent{
 		{"claude", "claude-interactive", "claude", "Claude Code", []string{".credentials.json"}, []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}, ""},
-		{"codex", "codex-interactive", "codex", "Codex", []string{"auth.json"}, []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, "1455"},
+		{"codex", "codex-interactive", "codex", "Codex", []string{"auth.json"}, []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, `inner bypass codex login logs in outside; in the sandbox that needs publish = ["1455"] under [sandbox], where your browser comes back to`},
 		{"cursor-agent", "cursor-interactive", "cursor", "Cursor's agent", []string{"auth.json"}, []string{"CURSOR_API_KEY"}, ""},
 		{"gemini", "gemini-interactive", "gemini", "Gemini CLI", []string{"oauth_creds.json", "gemini-credentials.json"}, []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, ""},
-		{"opencode", "opencode-interactive", "opencode", "opencode", []string{"auth.json"}, []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}, ""},
+		{"opencode", "opencode-interactive", "opencode", "opencode", []string{"auth.json"}, []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}, "inner bypass opencode auth login logs in outside; in the sandbox take the headless way where there is one, as the other waits for your browser at a port of the sandbox"},
 	}
 }
 
@@ -88,7 +90,8 @@ type traits struct {
 	allow []string // entries of network_allow
 }
 
-// traitsOf looks at files of the project's root, and at its remotes.
+// traitsOf looks at files of the project's root and of the folders in it, where a repository of
+// several programs has them, and at its remotes.
 func traitsOf(root string) traits {
 	var t traits
 	add := func(word, entry string) {
@@ -99,6 +102,7 @@ func traitsOf(root string) traits {
 			t.allow = append(t.allow, entry)
 		}
 	}
+	found := filesOf(root)
 	for _, k := range []struct{ file, word, entry string }{
 		{"go.mod", "Go", "@go"},
 		{"package.json", "Node", "@npm"},
@@ -110,7 +114,7 @@ func traitsOf(root string) traits {
 		{"build.gradle", "Gradle", "@maven"},
 		{"build.gradle.kts", "Gradle", "@maven"},
 	} {
-		if _, err := os.Lstat(filepath.Join(root, k.file)); err == nil {
+		if found[k.file] {
 			add(k.word, k.entry)
 		}
 	}
@@ -135,6 +139,29 @@ func traitsOf(root string) traits {
 		}
 	}
 	return t
+}
+
+// filesOf are the names of the files in a folder and, two levels deep, in those below it that a
+// person made.
+func filesOf(root string) map[string]bool {
+	found := map[string]bool{}
+	left := 10_000 // entries: this is for a word on the screen
+	_ = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if left--; left < 0 {
+			return fs.SkipAll
+		}
+		name := filepath.Base(path)
+		switch {
+		case path == root || err != nil:
+		case !e.IsDir():
+			found[name] = true
+		case strings.HasPrefix(name, ".") || name == "node_modules" || name == "vendor" || name == "testdata",
+			strings.Count(path[len(root):], "/") > 2:
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return found
 }
 
 // remoteHost is the host of a remote of git, and whether it is reached by https.
@@ -197,9 +224,10 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 		return ready, err
 	}
 	text := profileChoice{root: root, network: f.network, traits: t}
-	if !f.yes {
-		a.choose(&text, f)
+	if !f.yes && !a.choose(&text, f) {
+		return nil, a.noAnswer()
 	}
+	defer a.interrupts.hold()() // the files go again when ^C comes before they are allowed
 	undo, err := a.writeProfiles(root, names, text)
 	if err != nil {
 		undo()
@@ -239,7 +267,10 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 	}
 	a.Say("installed: %s", strings.Join(told, ", "))
 	for {
-		text := a.answer(fmt.Sprintf("Which agents are to be sandboxed here? [Enter: %s] ", strings.Join(found, " ")))
+		text, ok := a.answer(fmt.Sprintf("Which agents are to be sandboxed here? [Enter: %s] ", strings.Join(found, " ")))
+		if !ok {
+			return nil, a.noAnswer()
+		}
 		words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 		if len(words) == 0 {
 			return found, nil
@@ -271,9 +302,12 @@ func (a *app) unclaimedOf(pl settings.Place, names []string) (open, ready []stri
 				}
 				claimed = true
 				a.Say("%s is claimed by profile %s here, which is %s", name, p.Name, trustWord(p.State))
-				if p.State == trust.Allowed {
+				switch {
+				case p.State == trust.Allowed:
 					ready = append(ready, name)
-				} else {
+				case p.State == shims.Broken:
+					a.Hint("inner profile validate %s", p.Name)
+				default:
 					a.Hint("inner allow %s", p.Name)
 				}
 			}
@@ -293,8 +327,14 @@ func trustWord(s trust.State) string {
 	return string(s)
 }
 
-// choose asks what the profiles are to grant.
-func (a *app) choose(p *profileChoice, f initFlags) {
+// noAnswer is how inner init ends when a question before the consent got no answer.
+func (a *app) noAnswer() error {
+	a.Say("nothing was written")
+	return exit(1)
+}
+
+// choose asks what the profiles are to grant, and reports whether it got its answers.
+func (a *app) choose(p *profileChoice, f initFlags) bool {
 	if f.network == "" {
 		listed := "the agent's own hosts, and where code and packages come from (@github @npm @pypi @go @crates"
 		for _, entry := range p.more() {
@@ -305,7 +345,11 @@ func (a *app) choose(p *profileChoice, f initFlags) {
 			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(text))
 		}
 		for p.network == "" {
-			switch text := a.answer("[1-4, Enter: 1] "); text {
+			text, ok := a.answer("[1-4, Enter: 1] ")
+			if !ok {
+				return false
+			}
+			switch text {
 			case "":
 				p.network = networkWords()[0]
 			case "1", "2", "3", "4":
@@ -318,10 +362,13 @@ func (a *app) choose(p *profileChoice, f initFlags) {
 		}
 	}
 	for {
-		text := a.answer("What else of your files may they read? Folders, such as ~/src/lib; add :rw for those they may change. [Enter: nothing] ")
+		text, ok := a.answer("What else of your files may they read? Folders, such as ~/src/lib; add :rw for those they may change. [Enter: nothing] ")
+		if !ok {
+			return false
+		}
 		p.mounts = nil
 		if slices.Contains([]string{"n", "no", "none", "nothing", "-"}, strings.ToLower(text)) {
-			return
+			return true
 		}
 		var wrong error
 		for _, word := range strings.Fields(text) {
@@ -335,7 +382,7 @@ func (a *app) choose(p *profileChoice, f initFlags) {
 			p.mounts = append(p.mounts, m)
 		}
 		if wrong == nil {
-			return
+			return true
 		}
 		a.Say("%v", wrong)
 	}

@@ -90,11 +90,8 @@ func (a *app) initLogin() error {
 
 // yesUnlessNo asks a question to which Enter says yes.
 func (a *app) yesUnlessNo(question string) bool {
-	switch strings.ToLower(a.answer(question + " [Y/n] ")) {
-	case "", "y", "yes":
-		return true
-	}
-	return false
+	text, ok := a.answer(question + " [Y/n] ")
+	return ok && (text == "" || isYes(text))
 }
 
 // addLine adds a line with a comment at the end of a file of the user's, through a link that

@@ -43,5 +43,7 @@ func main() {
 		a.Fail(err)
 		os.Exit(forHook(os.Args[1:], 125))
 	}
-	os.Exit(forHook(os.Args[1:], a.command(os.Args[1:])))
+	code := forHook(os.Args[1:], a.command(os.Args[1:]))
+	a.interrupts.endAs()
+	os.Exit(code)
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
-	"github.com/enr/inner/internal/tell"
 	"github.com/enr/inner/internal/visible"
 )
 

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/enr/inner/internal/tell"
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/caller"
 	"golang.org/x/term"
 )
@@ -53,7 +53,7 @@ func (a *app) page(text string) bool {
 		return false
 	}
 	cmd.Env = append(os.Environ(), "LESSCHARSET=utf-8", "LESS=R", "LESSSECURE=1")
-	return cmd.Run() == nil
+	return a.interrupts.runInFront(cmd) == nil
 }
 
 // paged shows what write writes in the user's pager when standard output is a terminal, and
@@ -75,7 +75,7 @@ func (a *app) paged(write func(io.Writer) error) error {
 	if os.Getenv("LESS") == "" {
 		cmd.Env = append(cmd.Env, "LESS=FRX") // as git has it: end at once when it fits, and keep colours and the text
 	}
-	return cmd.Run()
+	return a.interrupts.runInFront(cmd)
 }
 
 // pager is the user's pager, $PAGER or else less, to show text on out; nil when there is none,

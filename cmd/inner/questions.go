@@ -1,40 +1,120 @@
 package main
 
-// Questions that are put on the terminal.
+// Questions that are put on the terminal, and programs that have it for a while.
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
+// interrupts makes ^C, and the end of the terminal, the answer that a question did not get: the
+// command undoes what it has made, as after a no, and then ends by that signal.
+type interrupts struct {
+	pending chan os.Signal
+	got     os.Signal
+}
+
+// hold keeps signals from ending this process until release: a question that follows, or is open,
+// gets them.
+func (i *interrupts) hold() (release func()) {
+	if i.pending != nil {
+		return func() {}
+	}
+	i.pending = make(chan os.Signal, 1)
+	signal.Notify(i.pending, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
+	return func() {
+		signal.Stop(i.pending)
+		i.take()
+		i.pending = nil
+	}
+}
+
+// take reports whether a signal has come.
+func (i *interrupts) take() bool {
+	select {
+	case i.got = <-i.pending:
+	default:
+	}
+	return i.got != nil
+}
+
+// endAs ends the process by the signal that a question got, if one did: a shell that runs a
+// script ends it when a program died by ^C, and not when one has an exit code.
+func (i *interrupts) endAs() {
+	s, ok := i.got.(syscall.Signal)
+	if !ok {
+		return
+	}
+	signal.Reset(s)
+	_ = syscall.Kill(os.Getpid(), s)
+	os.Exit(128 + int(s))
+}
+
+// runInFront runs a program that has the terminal, such as a pager or an editor. ^C there is the
+// program's: caught here, and not ignored, which the program would inherit.
+func (i *interrupts) runInFront(cmd *exec.Cmd) error {
+	keys := make(chan os.Signal, 1)
+	signal.Notify(keys, syscall.SIGINT, syscall.SIGQUIT)
+	defer signal.Stop(keys)
+	err := cmd.Run()
+	select {
+	case s := <-i.pending:
+		if s != syscall.SIGINT && s != syscall.SIGQUIT {
+			i.got = s
+		}
+	default:
+	}
+	return err
+}
+
 // agreed puts a question on the terminal. What was typed before it was there is no answer.
 func (a *app) agreed(question string) bool {
 	_ = unix.IoctlSetInt(int(a.stdin.Fd()), unix.TCFLSH, unix.TCIFLUSH)
-	switch strings.ToLower(a.answer(question + " [y/N] ")) {
-	case "y", "yes":
-		return true
-	}
-	return false
+	text, ok := a.answer(question + " [y/N] ")
+	return ok && isYes(text)
 }
 
-// answer reads one line from the terminal, and not a byte of the next.
-func (a *app) answer(prompt string) string {
-	fmt.Fprint(a.stderr, prompt)
-	var line []byte
-	for b := make([]byte, 1); ; {
-		n, err := a.stdin.Read(b)
-		if err != nil || n == 0 {
-			if len(line) == 0 {
-				fmt.Fprintln(a.stderr)
-			}
-			break
-		}
-		if b[0] == '\n' {
-			break
-		}
-		line = append(line, b[0])
+// isYes reports whether an answer is a yes.
+func isYes(text string) bool {
+	text = strings.ToLower(text)
+	return text == "y" || text == "yes"
+}
+
+// answer reads one line from the terminal, and not a byte of the next. It reports false when
+// there is none: the input has ended, or a signal came.
+func (a *app) answer(prompt string) (text string, ok bool) {
+	defer a.interrupts.hold()()
+	if a.interrupts.take() {
+		return "", false
 	}
-	return strings.TrimSpace(string(line))
+	fmt.Fprint(a.stderr, prompt)
+	lines := make(chan string, 1)
+	go func() { // it stays behind when a signal comes: no question follows that one
+		defer close(lines)
+		var line []byte
+		for b := make([]byte, 1); ; {
+			if n, err := a.stdin.Read(b); err != nil || n == 0 {
+				return
+			}
+			if b[0] == '\n' {
+				lines <- string(line)
+				return
+			}
+			line = append(line, b[0])
+		}
+	}()
+	select {
+	case a.interrupts.got = <-a.interrupts.pending:
+	case text, ok = <-lines:
+	}
+	if !ok {
+		fmt.Fprintln(a.stderr)
+	}
+	return strings.TrimSpace(text), ok
 }

@@ -210,7 +210,7 @@ func TestApply(t *testing.T) {
 	}))
 }
 
-// TestApplyStaysIn: the original is exchanged between the comparison and the
+// TestApplyStaysIn: the original is replaced between the comparison and the
 // writing; nothing is written through a link, nor over what is new.
 func TestApplyStaysIn(t *testing.T) {
 	outside := t.TempDir()

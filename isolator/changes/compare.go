@@ -250,35 +250,46 @@ func (w *comparer) one(at string, now state) error {
 			return nil
 		}
 	}
-	switch {
-	case c.Old == 0 && !known:
-		c.Kind = Added
-	case c.Old == 0:
-		c.Kind, c.Clash = Added, "the original was deleted"
-	case c.Old.Type() != now.mode.Type():
-		c.Kind = Type
-	default:
-		same, err := w.same(at, c)
-		switch {
-		case err != nil:
-			return err
-		case !same:
-			c.Kind = Modified
-		case now.mode&fs.ModeSymlink == 0 && now.mode.Perm() != c.Old.Perm():
-			c.Kind = Mode
-		default:
-			return nil
-		}
+	kind, err := w.kind(at, c)
+	if kind == "" || err != nil {
+		return err
 	}
-	switch {
-	case c.Clash != "":
-	case c.Old != 0 && !known:
-		c.Clash = "the original has one of its own"
-	case known && !unchanged(base, c.current):
-		c.Clash = "the original changed"
-	}
+	c.Kind, c.Clash = kind, clash(base, known, c.current)
 	w.list = append(w.list, c)
 	return nil
+}
+
+// kind returns how a path of the copy differs from the original, or "".
+func (w *comparer) kind(at string, c Change) (Kind, error) {
+	switch {
+	case c.Old == 0:
+		return Added, nil
+	case c.Old.Type() != c.New.Type():
+		return Type, nil
+	}
+	same, err := w.same(at, c)
+	switch {
+	case err != nil:
+		return "", err
+	case !same:
+		return Modified, nil
+	case c.New&fs.ModeSymlink == 0 && c.New.Perm() != c.Old.Perm():
+		return Mode, nil
+	}
+	return "", nil
+}
+
+// clash says what has happened to the original since it was copied, or was not, in words.
+func clash(base copytree.Entry, known bool, now state) string {
+	switch gone := now.mode == 0; {
+	case gone && known:
+		return "the original was deleted"
+	case !gone && !known:
+		return "the original has one of its own"
+	case known && !unchanged(base, now):
+		return "the original changed"
+	}
+	return ""
 }
 
 // deleted finds what was copied and is no longer in the copy.
@@ -291,9 +302,7 @@ func (w *comparer) deleted() {
 		if c.Old = c.current.mode; c.Old == 0 {
 			continue // in the original neither
 		}
-		if !unchanged(base, c.current) {
-			c.Clash = "the original changed"
-		}
+		c.Clash = clash(base, true, c.current)
 		w.list = append(w.list, c)
 	}
 }

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,8 +123,8 @@ func (g *Guard) exists(c Change, full string) bool {
 //
 // Source: gitrepository-layout(5) of git 2.39.
 func gitRecord(rest []string, c Change) bool {
-	plain := (c.Old == 0 || c.Old.IsDir() || c.Old.IsRegular()) && (c.New == 0 || c.New.IsDir() || c.New.IsRegular())
-	if !plain || c.Kind == Type {
+	plain := func(m fs.FileMode) bool { return m == 0 || m.IsDir() || m.IsRegular() }
+	if !plain(c.Old) || !plain(c.New) || c.Kind == Type {
 		return false
 	}
 	if len(rest) == 0 {
@@ -132,21 +133,41 @@ func gitRecord(rest []string, c Change) bool {
 	if strings.HasSuffix(rest[len(rest)-1], ".lock") {
 		return false
 	}
-	switch name := rest[0]; name {
-	case "HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "MERGE_RR", "MERGE_AUTOSTASH", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD",
-		"SQUASH_MSG", "COMMIT_EDITMSG", "TAG_EDITMSG", "NOTES_EDITMSG", "description", "packed-refs", "shallow", "index":
-		return len(rest) == 1 && !c.New.IsDir()
-	case "refs", "logs", "reftable":
-		return true
-	case "lfs":
-		return len(rest) == 1 || rest[1] == "objects" || rest[1] == "tmp" || rest[1] == "cache"
-	case "objects":
-		// Of info, alternates lead to the objects of others.
-		return len(rest) < 3 || rest[1] != "info" || rest[2] == "packs" || rest[2] == "commit-graph" || rest[2] == "commit-graphs"
-	default:
-		return len(rest) == 1 && strings.HasPrefix(name, "sharedindex.") && !c.New.IsDir()
+	record, known := gitRecords()[rest[0]]
+	switch {
+	case known:
+		return record(rest[1:], c)
+	case strings.HasPrefix(rest[0], "sharedindex."):
+		return oneFile(rest[1:], c)
 	}
+	return false
 }
+
+// gitRecords says of the names in a git directory which changes are to a record: to itself,
+// or to what is below.
+func gitRecords() map[string]func(below []string, c Change) bool {
+	records := map[string]func([]string, Change) bool{
+		"lfs": func(below []string, _ Change) bool {
+			return len(below) == 0 || slices.Contains([]string{"objects", "tmp", "cache"}, below[0])
+		},
+		"objects": func(below []string, _ Change) bool {
+			// Of info, alternates lead to the objects of others.
+			return len(below) < 2 || below[0] != "info" || slices.Contains([]string{"packs", "commit-graph", "commit-graphs"}, below[1])
+		},
+	}
+	for _, name := range []string{"refs", "logs", "reftable"} {
+		records[name] = func([]string, Change) bool { return true }
+	}
+	for _, name := range []string{
+		"HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "MERGE_RR", "MERGE_AUTOSTASH", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD",
+		"SQUASH_MSG", "COMMIT_EDITMSG", "TAG_EDITMSG", "NOTES_EDITMSG", "description", "packed-refs", "shallow", "index",
+	} {
+		records[name] = oneFile
+	}
+	return records
+}
+
+func oneFile(below []string, c Change) bool { return len(below) == 0 && !c.New.IsDir() }
 
 // isNamed reports whether settings of git name what a change is to, as a program, a folder
 // of hooks, or more settings.

@@ -105,7 +105,7 @@ func (t *translator) keys() error {
 	case len(p.Fills) > 0:
 		return t.refuse("capabilities", "the plan has copies of settings of agents")
 	case len(p.Pins) > 0:
-		return t.refuse("mounts", "%s is a link that the box could exchange", p.Pins[0].Path)
+		return t.refuse("mounts", "%s is a link that the box could replace", p.Pins[0].Path)
 	case len(p.Masks) > 0:
 		return t.refuse("sandbox.hide", "%s is hidden from outside", p.Masks[0].Path)
 	}

@@ -183,7 +183,7 @@ func TestExclude(t *testing.T) {
 }
 
 // TestARenameLeadsNowhere copies while folders and files of the tree are
-// exchanged with links that lead out.
+// replaced by links that lead out.
 func TestARenameLeadsNowhere(t *testing.T) {
 	dir := t.TempDir()
 	src, outside := filepath.Join(dir, "src"), filepath.Join(dir, "outside")

@@ -154,12 +154,8 @@ func (r *Request) checkEngine() error {
 		return fmt.Errorf("--image %q has no digest: REF@sha256:DIGEST (a tag can be moved to another image)", r.Image)
 	}
 	for _, s := range r.Secrets {
-		known := slices.Contains(append(profile.Capabilities(), forPublish, forCheckout), s.For)
-		if !known || !secretID().MatchString(s.Name) {
-			return fmt.Errorf("--secret %s=%s: it is CAPABILITY=NAME, publish=NAME or checkout=NAME", s.For, s.Name)
-		}
-		if (s.For == forPublish || s.For == forCheckout) && (r.Target != Kube || r.Tasks[0].Repo == "") {
-			return fmt.Errorf("--secret %s=%s goes with --to kube and a repository", s.For, s.Name)
+		if err := r.checkSecret(s); err != nil {
+			return err
 		}
 	}
 	for _, v := range r.Variables {
@@ -171,6 +167,17 @@ func (r *Request) checkEngine() error {
 		if !secretID().MatchString(v.Claim) || !r.mounted(v.Path) {
 			return fmt.Errorf("--volume %s=pvc:%s: it is the path of a mount as the profile has it, or ~ for the home", v.Path, v.Claim)
 		}
+	}
+	return nil
+}
+
+func (r *Request) checkSecret(s Secret) error {
+	ofRepository := s.For == forPublish || s.For == forCheckout
+	switch {
+	case !ofRepository && !slices.Contains(profile.Capabilities(), s.For), !secretID().MatchString(s.Name):
+		return fmt.Errorf("--secret %s=%s: it is CAPABILITY=NAME, publish=NAME or checkout=NAME", s.For, s.Name)
+	case ofRepository && (r.Target != Kube || r.Tasks[0].Repo == ""):
+		return fmt.Errorf("--secret %s=%s goes with --to kube and a repository", s.For, s.Name)
 	}
 	return nil
 }

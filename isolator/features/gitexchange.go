@@ -55,35 +55,14 @@ func (g *boxGit) follow() {
 		}
 	}()
 	timer := time.NewTimer(gitQuiet)
-	var w *folderwatch.Watcher
-	var events chan folderwatch.Event
-	var errs chan error
-	watched := map[string]bool{}
-	look := func() {
-		if w == nil {
-			var err error
-			if w, err = folderwatch.New(); err != nil { // this user has too many already: everything crosses at the end
-				w = &folderwatch.Watcher{}
-				return
-			}
-			events, errs = w.Events, w.Errors
-		}
-		if events == nil {
-			return
-		}
-		for _, dir := range g.copy.Watched() {
-			if !watched[dir] && w.Add(dir) == nil {
-				watched[dir] = true
-			}
-		}
-	}
+	var watch gitWatch
 	hold := time.After(gitHold)
 	var first, next time.Time // the first change that is waiting; when there may be an exchange again
 	for {
 		select {
 		case <-g.stop:
-			if events != nil {
-				go w.Close() // beside the last exchange
+			if watch.events != nil {
+				go watch.Close() // beside the last exchange
 			}
 			return
 		case <-hold:
@@ -91,16 +70,16 @@ func (g *boxGit) follow() {
 			_, _ = g.copy.Hold() // without it the box has what `git gc` outside leaves
 			g.mu.Unlock()
 			continue
-		case <-errs: // more changes than were told of
-		case e := <-events:
+		case <-watch.errs: // more changes than were told of
+		case e := <-watch.events:
 			if strings.HasSuffix(e.Name, ".lock") {
 				continue
 			}
 			if e.Has(folderwatch.Remove) {
-				delete(watched, e.Name)
+				delete(watch.added, e.Name)
 			}
 		case <-timer.C:
-			look()
+			watch.look(g.copy.Watched())
 			begin := time.Now()
 			_ = g.cross(ctx)
 			first, next = time.Time{}, time.Now().Add(2*time.Since(begin))
@@ -112,6 +91,34 @@ func (g *boxGit) follow() {
 		}
 		wait := min(gitQuiet, max(0, first.Add(gitBusy).Sub(now)))
 		timer.Reset(max(wait, next.Sub(now)))
+	}
+}
+
+// gitWatch watches the folders of a box's git directory, from the first look on.
+type gitWatch struct {
+	*folderwatch.Watcher
+	events chan folderwatch.Event // nil without a watch, like errs
+	errs   chan error
+	added  map[string]bool
+}
+
+// look adds the folders that are new.
+func (w *gitWatch) look(dirs []string) {
+	if w.added == nil {
+		w.added = map[string]bool{}
+		watcher, err := folderwatch.New()
+		if err != nil {
+			return // this user has too many already: everything crosses at the end
+		}
+		w.Watcher, w.events, w.errs = watcher, watcher.Events, watcher.Errors
+	}
+	if w.events == nil {
+		return
+	}
+	for _, dir := range dirs {
+		if !w.added[dir] && w.Add(dir) == nil {
+			w.added[dir] = true
+		}
 	}
 }
 

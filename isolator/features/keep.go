@@ -38,7 +38,7 @@ const (
 type keepOf struct {
 	run    *Run
 	folder string            // that stands for the working folder
-	back   string            // the working folder itself, by a descriptor: whoever exchanges it for a link moves nothing
+	back   string            // the working folder itself, by a descriptor: whoever replaces it by a link moves nothing
 	files  map[string][]byte // kept files, as they were
 }
 
@@ -171,34 +171,45 @@ func (k *keepOf) finish(run *Run, o *Outcome) error {
 	var dropped, unfinished []string
 	for _, e := range list {
 		name := e.Name()
-		before, copied := k.files[name]
+		put, err := k.putter(run, e)
 		switch {
-		case !copied && slices.ContainsFunc(run.Facts.Entries, func(c host.Child) bool {
-			return c.Name == name && (c.Kind != host.Link || e.Type()&fs.ModeSymlink != 0)
-		}): // its mount point, or the link that is there
-		case !k.fits(run, name, e.IsDir()) || !e.IsDir() && !e.Type().IsRegular():
+		case err == errDropped:
 			dropped = append(dropped, visible.Text(name))
-		case e.IsDir():
-			if !ended {
-				unfinished = append(unfinished, visible.Text(name))
-			} else if err := k.putFolder(name); err != nil {
-				run.Warn("%q is not kept: %v", name, err)
-			}
-		default:
-			changed, err := k.changed(name, before, copied)
-			if err == nil && changed && !ended {
-				unfinished = append(unfinished, visible.Text(name))
-			} else if err == nil && changed {
-				err = k.putFile(name, before, copied)
-			}
-			if err != nil {
-				run.Warn("%q is not kept: %v", name, err)
-			}
+			continue
+		case err == nil && put != nil && !ended:
+			unfinished = append(unfinished, visible.Text(name))
+		case err == nil && put != nil:
+			err = put()
+		}
+		if err != nil {
+			run.Warn("%q is not kept: %v", name, err)
 		}
 	}
 	tellNames(run, "not kept in the working folder", dropped)
 	tellNames(run, "not put back, for the program did not end by itself", unfinished)
 	return nil
+}
+
+var errDropped = errors.New("the profile does not keep it")
+
+// putter returns what puts an entry back, nil when there is nothing to put back, or errDropped.
+func (k *keepOf) putter(run *Run, e fs.DirEntry) (put func() error, err error) {
+	name := e.Name()
+	before, copied := k.files[name]
+	switch {
+	case !copied && slices.ContainsFunc(run.Facts.Entries, func(c host.Child) bool {
+		return c.Name == name && (c.Kind != host.Link || e.Type()&fs.ModeSymlink != 0)
+	}): // its mount point, or the link that is there
+		return nil, nil
+	case !k.fits(run, name, e.IsDir()) || !e.IsDir() && !e.Type().IsRegular():
+		return nil, errDropped
+	case e.IsDir():
+		return func() error { return k.putFolder(name) }, nil
+	}
+	if changed, err := k.changed(name, before, copied); err != nil || !changed {
+		return nil, err
+	}
+	return func() error { return k.putFile(name, before, copied) }, nil
 }
 
 func tellNames(run *Run, what string, names []string) {

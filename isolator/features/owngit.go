@@ -108,11 +108,22 @@ func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, 
 	if rc.GitDir == "rw" {
 		return b
 	}
-	line := func(format string, args ...any) {
-		if text := fmt.Sprintf(format, args...); !slices.Contains(b.lines, text) {
-			b.lines = append(b.lines, text)
-		}
+	b.find(c, rc, repositories)
+	if rc.GitDir == "own" {
+		b.choose(c, program)
 	}
+	return b
+}
+
+// line adds a line for the person, once.
+func (b *boxGits) line(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(b.lines, text) {
+		b.lines = append(b.lines, text)
+	}
+}
+
+// find finds the repositories of the folders that the box writes, and of the others named.
+func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, repositories []string) {
 	add := func(r *git.Repo) {
 		if !slices.ContainsFunc(b.found, func(x *git.Repo) bool { return x.Top == r.Top }) {
 			b.found = append(b.found, r)
@@ -120,14 +131,18 @@ func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, 
 	}
 	roots := realRoots(rc)
 	for _, root := range roots {
-		switch r, err := git.Find(root); {
-		case err != nil: // in none
-		case isZone(rc, root) && !slices.ContainsFunc(roots, func(in string) bool { return paths.Below(in, r.Top) }):
+		r, err := git.Find(root)
+		if err != nil { // in none
+			continue
+		}
+		whole := slices.ContainsFunc(roots, func(in string) bool { return paths.Below(in, r.Top) })
+		switch {
+		case isZone(rc, root) && !whole:
 			// The work tree is not the box's to write, and so are commits not its to make.
-		case slices.ContainsFunc(roots, func(in string) bool { return paths.Below(in, r.Top) }) || seesTop(c.Home, rc, r.Top):
+		case whole || seesTop(c.Home, rc, r.Top):
 			add(r)
 		case rc.GitDir == "own":
-			line("the box does not have the repository of %s: it sees a part of the files only", c.Short(r.Top))
+			b.line("the box does not have the repository of %s: it sees a part of the files only", c.Short(r.Top))
 		}
 	}
 	for _, top := range repositories {
@@ -135,9 +150,10 @@ func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, 
 			add(r)
 		}
 	}
-	if rc.GitDir != "own" {
-		return b
-	}
+}
+
+// choose chooses those that get a git directory of their own, and says why others do not.
+func (b *boxGits) choose(c *caller.Caller, program string) {
 	for _, r := range b.found {
 		if r.Reason == "" && program != "" && !b.own(r.Common) {
 			b.repos = slices.DeleteFunc(b.repos, func(x *git.Repo) bool { return paths.Below(r.Common, x.Common) })
@@ -149,19 +165,18 @@ func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, 
 		for _, r := range b.repos[maxBoxGits:] {
 			names = append(names, c.Short(r.Top))
 		}
-		line("git is read-only in %s: only %d repositories of a box are writable", strings.Join(visible.Some(names, 4), ", "), maxBoxGits)
+		b.line("git is read-only in %s: only %d repositories of a box are writable", strings.Join(visible.Some(names, 4), ", "), maxBoxGits)
 	}
 	for _, r := range b.found {
 		switch {
 		case b.own(r.Common): // also by another way
 		case program == "":
-			line("git is read-only in %s: git is not installed outside", c.Short(r.Top))
+			b.line("git is read-only in %s: git is not installed outside", c.Short(r.Top))
 		default:
-			line("git is read-only in %s: %s", c.Short(r.Top), r.Reason)
+			b.line("git is read-only in %s: %s", c.Short(r.Top), r.Reason)
 		}
 	}
 	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
-	return b
 }
 
 // own reports whether a path is in a git directory that the box has its own in the place of.

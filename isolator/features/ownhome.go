@@ -143,5 +143,9 @@ func (h *ownHome) sayKept(run *Run, o *Outcome) {
 	if i := slices.IndexFunc(kept, func(k ownhome.Kept) bool { return k.Folder }); i >= 0 {
 		last = kept[i]
 	}
-	run.Say("kept in the box's home: %s; inner home get ~/%s", strings.Join(visible.Some(names, mostKept), ", "), quote.POSIX(last.Path))
+	typed := quote.POSIX(last.Path)
+	if visible.Text(last.Path) != last.Path { // what is shown escaped must be typed otherwise
+		typed = quote.Bash(last.Path)
+	}
+	run.Say("kept in the box's home: %s; inner home get ~/%s", strings.Join(visible.Some(names, mostKept), ", "), typed)
 }

@@ -98,8 +98,31 @@ func (x *exchange) transact(ctx context.Context, todo []*move) error {
 // each. More are synced all at once.
 const manyRefs = 100
 
-// update runs one transaction of the host's git. It waits for a lock that another git holds for a moment.
+// update runs one transaction of the host's git.
 func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]bool) error {
+	if err := x.host.mkdir("logs", folderMode); err != nil {
+		return err
+	}
+	if err := x.commitRefs(ctx, x.transaction(todo, lost), len(todo) > manyRefs); err != nil {
+		return err
+	}
+	done := map[string]string{}
+	for _, m := range todo {
+		m.done = true
+		if m.new == "" {
+			delete(x.hostRefs, m.to)
+		} else {
+			x.hostRefs[m.to] = m.new
+		}
+		if m.to == m.name {
+			done[m.name] = m.new
+		}
+	}
+	return x.base.write('=', done)
+}
+
+// transaction is what git-update-ref(1) is told of the moves.
+func (x *exchange) transaction(todo []*move, lost map[string]bool) string {
 	var in strings.Builder
 	in.WriteString("start\x00")
 	for _, m := range todo {
@@ -118,16 +141,16 @@ func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]boo
 		}
 	}
 	in.WriteString("prepare\x00commit\x00")
-	args := []string{"update-ref", "-m", x.message(""), "--stdin", "-z"}
-	if err := x.host.mkdir("logs", folderMode); err != nil {
-		return err
-	}
-	var err error
+	return in.String()
+}
+
+// commitRefs has git make a transaction, and waits for a lock that another git holds for a moment.
+func (x *exchange) commitRefs(ctx context.Context, transaction string, many bool) (err error) {
 	for try := range 4 {
 		if try > 0 {
 			time.Sleep(time.Duration(try) * 100 * time.Millisecond)
 		}
-		_, err = x.p.text(ctx, call{args: args, in: strings.NewReader(in.String()), syncLater: len(todo) > manyRefs})
+		_, err = x.p.text(ctx, call{args: []string{"update-ref", "-m", x.message(""), "--stdin", "-z"}, in: strings.NewReader(transaction), syncLater: many})
 		if err == nil || !lockedRef(err) && !killed(err) {
 			break
 		}
@@ -138,25 +161,10 @@ func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]boo
 			break
 		}
 	}
-	if err == nil && len(todo) > manyRefs {
+	if err == nil && many {
 		err = unix.Syncfs(x.host.fd)
 	}
-	if err != nil {
-		return err
-	}
-	done := map[string]string{}
-	for _, m := range todo {
-		m.done = true
-		if m.new == "" {
-			delete(x.hostRefs, m.to)
-		} else {
-			x.hostRefs[m.to] = m.new
-		}
-		if m.to == m.name {
-			done[m.name] = m.new
-		}
-	}
-	return x.base.write('=', done)
+	return err
 }
 
 // lockedRef reports whether git failed because of a lock.

@@ -120,7 +120,8 @@ type exchange struct {
 	hostRefs  refs
 	boxRefs   refSet
 	moves     []*move
-	heads     []*move // symbolic refs, see remoteHead
+	heads     []*move           // symbolic refs, see remoteHead
+	folded    map[string]string // see fold; nil until it is asked for
 	views     []*viewState
 	waits     error // what another git has locked: the next exchange tries again
 }
@@ -142,15 +143,8 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 	}
 	defer x.host.close()
 	defer x.box.close()
-	if x.base = c.bases[u.N]; x.base == nil {
-		if x.base, err = c.loadBase(u); err != nil {
-			return err
-		}
-		c.bases[u.N] = x.base
-	}
-	if x.seen = c.seen[u.N]; x.seen == nil {
-		x.seen = &boxState{said: map[string]bool{}, late: map[string]bool{}}
-		c.seen[u.N] = x.seen
+	if err = x.remember(); err != nil {
+		return err
 	}
 	if !x.box.has("refs") && !x.box.has("objects") {
 		if o.Final {
@@ -183,16 +177,36 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 	if !o.Final {
 		return x.waits
 	}
+	x.sayStays()
+	return errors.Join(x.last(ctx), x.waits)
+}
+
+// remember takes up what is known of the repository from the last exchange.
+func (x *exchange) remember() (err error) {
+	if x.base = x.bases[x.u.N]; x.base == nil {
+		if x.base, err = x.loadBase(x.u); err != nil {
+			return err
+		}
+		x.bases[x.u.N] = x.base
+	}
+	if x.seen = x.Copy.seen[x.u.N]; x.seen == nil {
+		x.seen = &boxState{said: map[string]bool{}, late: map[string]bool{}}
+		x.Copy.seen[x.u.N] = x.seen
+	}
+	return nil
+}
+
+// sayStays tells which work trees stay as they are, and why.
+func (x *exchange) sayStays() {
 	for _, v := range x.views {
 		switch {
 		case v.unfinished != "":
-			rep.Unfinished = append(rep.Unfinished, fmt.Sprintf("%s: %s; the next run of this profile here continues it", v.Top, v.stays))
+			x.rep.Unfinished = append(x.rep.Unfinished, fmt.Sprintf("%s: %s; the next run of this profile here continues it", v.Top, v.stays))
 		case v.gone:
 		case v.stays != "" && (v.changed() || v.boxDigest == ""):
 			x.say("%s: %s", v.Top, v.stays)
 		}
 	}
-	return errors.Join(x.last(ctx), x.waits)
 }
 
 // carry brings objects, then refs, then what belongs to the work trees, so that the repository is

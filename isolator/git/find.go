@@ -255,28 +255,51 @@ func (r *Repo) formats() error {
 	}
 	for _, e := range r.config {
 		section, name, _ := strings.Cut(e.Key, ".")
-		switch {
-		case section == "remote" && (strings.HasSuffix(name, ".promisor") || strings.HasSuffix(name, ".partialclonefilter")):
-			return unfit("it is a partial clone, whose missing objects cannot be fetched in the box")
-		case e.Key == "core.sparsecheckout":
-			r.Sparse = truth(e)
-		case section != "extensions":
-		case name == "objectformat" && e.Value == "sha256":
-			r.Digits = 64
-		case name == "objectformat" && e.Value == "sha1", name == "refstorage" && e.Value == "files":
-		case name == "noop" || name == "preciousobjects" || name == "worktreeconfig" || name == "relativeworktrees":
-		case name == "refstorage":
-			return unfit("its refs are kept as " + plainText(e.Value, 20))
-		case name == "partialclone":
-			return unfit("it is a partial clone, whose missing objects cannot be fetched in the box")
-		default:
-			return unfit("it has an extension that is not known: " + plainText(name, 40))
+		switch section {
+		case "core":
+			if name == "sparsecheckout" {
+				r.Sparse = gitconfig.True(e)
+			}
+		case "remote":
+			if strings.HasSuffix(name, ".promisor") || strings.HasSuffix(name, ".partialclonefilter") {
+				return unfit(partialClone)
+			}
+		case "extensions":
+			if why := r.extension(name, e.Value); why != "" {
+				return unfit(why)
+			}
 		}
 	}
 	if tree := r.setting("core.worktree"); !r.Pointer && tree != "" && !sameFile(absolute(r.Common, tree), r.Top) {
 		return unfit("its work tree is another folder (core.worktree)")
 	}
 	return nil
+}
+
+const partialClone = "it is a partial clone, whose missing objects cannot be fetched in the box"
+
+// extension takes one of git's extensions of the storage format, or says why it cannot.
+func (r *Repo) extension(name, value string) string {
+	switch name {
+	case "noop", "preciousobjects", "worktreeconfig", "relativeworktrees":
+		return ""
+	case "partialclone":
+		return partialClone
+	case "refstorage":
+		if value != "files" {
+			return "its refs are kept as " + plainText(value, 20)
+		}
+		return ""
+	case "objectformat":
+		switch value {
+		case "sha256":
+			r.Digits = 64
+			return ""
+		case "sha1":
+			return ""
+		}
+	}
+	return "it has an extension that is not known: " + plainText(name, 40)
 }
 
 // sparseTree reports whether the settings of one worktree say that it is sparse.
@@ -289,14 +312,10 @@ func sparseTree(dir *folder) bool {
 	list, _ := gitconfig.Parse(data) // what stands before a fault counts
 	for _, e := range list {
 		if e.Key == "core.sparsecheckout" {
-			sparse = truth(e)
+			sparse = gitconfig.True(e)
 		}
 	}
 	return sparse
-}
-
-func truth(e gitconfig.Entry) bool {
-	return e.Bare || slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(e.Value))
 }
 
 // setting returns the last value of a key, as git takes it.

@@ -36,48 +36,64 @@ func (x *exchange) findMoves() error {
 	for name, why := range x.boxRefs.odd {
 		x.say("the box's ref %s %s, and does not cross", plainText(name, 200), why)
 	}
-	var folded map[string]string
 	for _, name := range names {
-		m := &move{name: name, old: x.hostRefs[name], new: x.boxRefs.refs[name], to: name}
-		_, known := x.base.refs[name]
-		_, symOld := symbolic(m.old)
-		_, symNew := symbolic(m.new)
-		_, symBase := symbolic(x.base.refs[name])
-		switch {
-		case hasPrefix(name, "refs/bisect", "refs/worktree", "refs/rewritten"):
-			continue // of one worktree, and of an operation
-		case m.old == m.new:
-			if err := x.base.write('=', map[string]string{name: m.new}); err != nil {
-				x.say("%v", err)
-			}
-			continue
-		case symOld || symNew || symBase:
-			if x.remoteHead(m) {
-				x.heads = append(x.heads, m)
-			} else {
-				x.setting("the symbolic ref " + plainText(name, 200))
-			}
-			continue
-		case hasPrefix(name, "refs/replace", "refs/inner"):
-			m.why = "is in a place that git or inner gives a meaning of its own"
-		case !known:
-			if m.why = refName(name); m.why == "" {
-				if folded == nil {
-					folded = x.fold()
-				}
-				if other := folded[strings.ToLower(name)]; other != name && other != "" {
-					m.why = "differs from " + plainText(other, 200) + " by case only"
-				}
-			}
+		if !hasPrefix(name, worktreeRefs()...) { // those are of one worktree, and of an operation
+			x.findMove(name)
 		}
-		x.place(m)
-		x.moves = append(x.moves, m)
 	}
 	// Entries below the newest come and go without a new value of the ref.
 	if top := x.hostRefs[stashRef]; top != "" && top == x.boxRefs.refs[stashRef] && top == x.base.refs[stashRef] && x.stashDiffers() {
 		x.moves = append(x.moves, &move{name: stashRef, old: top, new: top, to: stashRef})
 	}
 	return nil
+}
+
+// findMove looks at one ref that the box changed.
+func (x *exchange) findMove(name string) {
+	m := &move{name: name, old: x.hostRefs[name], new: x.boxRefs.refs[name], to: name}
+	base, known := x.base.refs[name]
+	switch {
+	case m.old == m.new:
+		if err := x.base.write('=', map[string]string{name: m.new}); err != nil {
+			x.say("%v", err)
+		}
+	case slices.ContainsFunc([]string{m.old, m.new, base}, isSymbolic):
+		if x.remoteHead(m) {
+			x.heads = append(x.heads, m)
+		} else {
+			x.setting("the symbolic ref " + plainText(name, 200))
+		}
+	default:
+		m.why = x.misnamed(name, known)
+		x.place(m)
+		x.moves = append(x.moves, m)
+	}
+}
+
+func isSymbolic(value string) bool {
+	_, is := symbolic(value)
+	return is
+}
+
+// misnamed says why a ref of the box, with known one that was there at the last exchange, may
+// not have its name on the host, or "".
+func (x *exchange) misnamed(name string, known bool) string {
+	switch {
+	case hasPrefix(name, reservedRefs()...):
+		return reservedRef
+	case known:
+		return ""
+	}
+	if why := refName(name); why != "" {
+		return why
+	}
+	if x.folded == nil {
+		x.folded = x.fold()
+	}
+	if other := x.folded[strings.ToLower(name)]; other != name && other != "" {
+		return "differs from " + plainText(other, 200) + " by case only"
+	}
+	return ""
 }
 
 // maxMoves is the most refs that a box may have changed. Each takes a kilobyte of memory while it crosses.

@@ -20,6 +20,30 @@ const (
 // names end up in prompts, scripts and file systems of the host: no control or
 // invisible characters, nothing a shell would expand, no name that two spellings have.
 func refName(name string) string {
+	if why := refWhole(name); why != "" {
+		return why
+	}
+	for _, r := range name {
+		if why := refRune(r); why != "" {
+			return why
+		}
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if why := refPart(part); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// worktreeRefs are the places of refs that each worktree has for itself (gitglossary(7)).
+func worktreeRefs() []string { return []string{"refs/bisect", "refs/worktree", "refs/rewritten"} }
+
+func reservedRefs() []string { return []string{"refs/replace", "refs/inner"} }
+
+const reservedRef = "is in a place that git or inner gives a meaning of its own"
+
+func refWhole(name string) string {
 	switch {
 	case len(name) > maxRefName:
 		return "is too long"
@@ -27,38 +51,44 @@ func refName(name string) string {
 		return "is not UTF-8"
 	case !strings.HasPrefix(name, "refs/"):
 		return "is not below refs/"
-	case name != stashRef && strings.Count(name, "/") < 2:
+	case name == stashRef:
+		return ""
+	case strings.Count(name, "/") < 2:
 		return "is directly below refs/"
 	case strings.Contains(name, "..") || strings.Contains(name, "@{"):
 		return "means a range or an entry of a log to git"
-	case name != stashRef && hasPrefix(name, stashRef):
+	case hasPrefix(name, stashRef):
 		return "is in the way of the stash"
-	case hasPrefix(name, "refs/replace", "refs/inner"):
-		return "is in a place that git or inner gives a meaning of its own"
-	case hasPrefix(name, "refs/bisect", "refs/worktree", "refs/rewritten"):
+	case hasPrefix(name, reservedRefs()...):
+		return reservedRef
+	case hasPrefix(name, worktreeRefs()...):
 		return "belongs to one worktree"
 	}
-	for _, r := range name {
-		switch {
-		case r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r):
-			return "has a character that git refuses"
-		case strings.ContainsRune("$`;|&<>\"'()", r):
-			return "has a character that shells give a meaning"
-		case !unicode.IsPrint(r) || unicode.Is(unicode.M, r):
-			return "has an invisible or combining character"
-		}
+	return ""
+}
+
+func refRune(r rune) string {
+	switch {
+	case r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r):
+		return "has a character that git refuses"
+	case strings.ContainsRune("$`;|&<>\"'()", r):
+		return "has a character that shells give a meaning"
+	case !unicode.IsPrint(r) || unicode.Is(unicode.M, r):
+		return "has an invisible or combining character"
 	}
-	for part := range strings.SplitSeq(name, "/") {
-		switch lower := strings.ToLower(part); {
-		case part == "" || part[0] == '.' || part[0] == '-' || strings.HasSuffix(part, "."):
-			return "has a part that is empty, begins with a dot or a dash, or ends with a dot"
-		case len(part) > maxRefPart:
-			return "has a part that is too long"
-		case strings.HasSuffix(lower, ".lock"):
-			return "ends like a lock"
-		case part == "@" || lower == "head" || strings.HasSuffix(part, "_HEAD"):
-			return "is called like a HEAD"
-		}
+	return ""
+}
+
+func refPart(part string) string {
+	switch lower := strings.ToLower(part); {
+	case part == "" || part[0] == '.' || part[0] == '-' || strings.HasSuffix(part, "."):
+		return "has a part that is empty, begins with a dot or a dash, or ends with a dot"
+	case len(part) > maxRefPart:
+		return "has a part that is too long"
+	case strings.HasSuffix(lower, ".lock"):
+		return "ends like a lock"
+	case part == "@" || lower == "head" || strings.HasSuffix(part, "_HEAD"):
+		return "is called like a HEAD"
 	}
 	return ""
 }

@@ -207,61 +207,75 @@ func (r *resumer) state(v *view) error {
 	if err != nil {
 		return err
 	}
-	copyOne := func(name string, most int64) error {
-		if err := r.to.remove(name); err != nil {
-			return err
-		}
-		_, err := r.from.copyFile(name, r.to, name, most, 0o600)
-		return err
-	}
 	for _, e := range list {
-		switch name := v.file(e.Name()); {
+		name := v.file(e.Name())
+		switch {
 		case e.Name() == "index":
-			err = copyOne(name, maxText)
+			err = r.copy(name, maxText)
 		case e.Type().IsRegular() && strings.Trim(e.Name(), "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "":
-			err = copyOne(name, maxSmall)
+			err = r.copy(name, maxSmall)
 		case e.IsDir() && slices.Contains(busyFolders(), e.Name()), e.IsDir() && v.Rel != "" && e.Name() == "refs":
-			files := 0
-			if r.to.isDir(name) {
-				if err = r.to.removeTree(name); err != nil {
-					break
-				}
-			}
-			if err = r.to.mkdir(name, 0o700); err != nil {
-				break
-			}
-			err = walk(r.from, name, func(name string, dir bool) error {
-				if files++; files > maxFiles {
-					return errTooMany
-				}
-				if dir {
-					return r.to.mkdir(name, 0o700)
-				}
-				return copyOne(name, maxSmall)
-			})
+			err = r.copyFolder(name)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	v.BoxFile = ""
-	if r.from.has(v.file("logs/HEAD")) {
-		if err := errors.Join(r.to.mkdir(v.file("logs"), 0o700), copyOne(v.file("logs/HEAD"), maxLog)); err != nil {
+	if log := v.file("logs/HEAD"); r.from.has(log) {
+		if err := errors.Join(r.to.mkdir(v.file("logs"), 0o700), r.copy(log, maxLog)); err != nil {
 			return err
 		}
 	}
 	if v.Rel != "" {
 		return nil
 	}
+	return r.worktreeRefs()
+}
+
+// copy puts a file of the old box's git directory in the place of the new one's.
+func (r *resumer) copy(name string, most int64) error {
+	if err := r.to.remove(name); err != nil {
+		return err
+	}
+	_, err := r.from.copyFile(name, r.to, name, most, 0o600)
+	return err
+}
+
+// copyFolder does that for a folder with all that is in it.
+func (r *resumer) copyFolder(name string) error {
+	if r.to.isDir(name) {
+		if err := r.to.removeTree(name); err != nil {
+			return err
+		}
+	}
+	if err := r.to.mkdir(name, 0o700); err != nil {
+		return err
+	}
+	files := 0
+	return walk(r.from, name, func(name string, dir bool) error {
+		if files++; files > maxFiles {
+			return errTooMany
+		}
+		if dir {
+			return r.to.mkdir(name, 0o700)
+		}
+		return r.copy(name, maxSmall)
+	})
+}
+
+// worktreeRefs writes the refs that belong to the main worktree alone.
+func (r *resumer) worktreeRefs() error {
 	for name, value := range r.refs.refs {
-		if hasPrefix(name, "refs/bisect", "refs/worktree", "refs/rewritten") {
-			err := r.to.mkdir(path.Dir(name), 0o700)
-			if err == nil {
-				err = r.to.replace(name, name+".new", []byte(value+"\n"), 0o600, false)
-			}
-			if err != nil {
-				return err
-			}
+		if !hasPrefix(name, worktreeRefs()...) {
+			continue
+		}
+		err := r.to.mkdir(path.Dir(name), 0o700)
+		if err == nil {
+			err = r.to.replace(name, name+".new", []byte(value+"\n"), 0o600, false)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

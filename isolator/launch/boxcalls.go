@@ -51,6 +51,7 @@ func runCalls(s *spec) int {
 	if err != nil {
 		return new(box).fail(CodeNoSandbox, err.Error())
 	}
+	dropOwn()
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 	runtime.UnlockOSThread()

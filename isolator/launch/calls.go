@@ -3,6 +3,7 @@ package launch
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/proc"
 )
 
 // Calls gives calls to a box that has no program of its own (Options.Calls): each is a process
@@ -20,6 +22,7 @@ import (
 type Calls struct {
 	mu   sync.Mutex
 	sock int // 0 when there is no box
+	pid  int // of the box's supervisor
 	last uint32
 	runs map[uint32]*CallRun
 
@@ -62,6 +65,9 @@ func (c *Calls) Start(p plan.Plan, stdio [3]*os.File) (*CallRun, error) {
 	fds := []int{text}
 	for _, f := range stdio {
 		fds = append(fds, rawFd(f))
+	}
+	if err := noFolder(fds); err != nil {
+		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,10 +163,19 @@ func sendPatiently(sock int, msg []byte, fds ...int) error {
 }
 
 // open takes the socket to the supervisor, which waits for calls.
-func (c *Calls) open(sock int) {
+func (c *Calls) open(sock, pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sock, c.runs = sock, map[uint32]*CallRun{}
+	c.sock, c.pid, c.runs = sock, pid, map[uint32]*CallRun{}
+}
+
+// Mounts is what is mounted in the box now.
+func (c *Calls) Mounts() ([]proc.Mount, error) {
+	c.mu.Lock()
+	pid := c.pid
+	c.mu.Unlock()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+	return proc.Mounts(text), err
 }
 
 // close tells all calls that the box has ended.

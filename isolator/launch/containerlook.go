@@ -1,18 +1,18 @@
 package launch
 
 import (
-	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/proc"
 )
 
 // containerSpec is what a container must be before the program starts in it. An engine has
@@ -57,7 +57,7 @@ func (c *containerSpec) look() error {
 		err = onlyLoopback("/proc/net/dev")
 	}
 	if err == nil {
-		var table []boxMount
+		var table []proc.Mount
 		if table, err = boxMounts("/proc/self/mountinfo"); err == nil {
 			err = c.mounts(table, func(p string) bool { return unix.Access(p, unix.W_OK) == nil })
 		}
@@ -116,49 +116,17 @@ func onlyLoopback(file string) error {
 	return nil
 }
 
-// boxMount is a mount as the kernel lists it.
-type boxMount struct {
-	path     string
-	readOnly bool
-	kind     string // of its file system
-}
-
-// boxMounts reads a table like /proc/self/mountinfo. Of several mounts at one place the last
-// is seen.
-func boxMounts(file string) ([]boxMount, error) {
-	f, err := os.Open(file)
+// boxMounts reads a table like /proc/self/mountinfo, in which every line must be a mount.
+func boxMounts(file string) ([]proc.Mount, error) {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	var out []boxMount
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		words := strings.Fields(lines.Text())
-		dash := slices.Index(words, "-")
-		if dash < 6 || dash+1 >= len(words) {
-			return nil, fmt.Errorf("%s has a line without mount", file)
-		}
-		m := boxMount{path: unescaped(words[4]), readOnly: slices.Contains(strings.Split(words[5], ","), "ro"), kind: words[dash+1]}
-		out = append(slices.DeleteFunc(out, func(o boxMount) bool { return o.path == m.path }), m)
+	table := proc.Mounts(data)
+	if len(table) != bytes.Count(data, []byte("\n")) {
+		return nil, fmt.Errorf("%s has a line without mount", file)
 	}
-	return out, lines.Err()
-}
-
-// unescaped reads the \040 of proc(5).
-func unescaped(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
+	return table, nil
 }
 
 // engineFiles are what engines mount of their own beside /proc, /sys and /dev.
@@ -167,47 +135,71 @@ func engineFiles() []string {
 }
 
 // mounts compares all mounts of the container with those that it must have.
-func (c *containerSpec) mounts(table []boxMount, writable func(string) bool) error {
-	at := map[string]boxMount{}
-	for _, m := range table {
-		at[m.path] = m
+func (c *containerSpec) mounts(table []proc.Mount, writable func(string) bool) error {
+	at := map[string]proc.Mount{}
+	for _, m := range table { // of several at one place the last is seen
+		at[m.At] = m
 	}
 	for _, w := range c.Mounts {
 		m, there := at[w.Path]
-		switch {
-		case !there:
+		if !there {
 			return fmt.Errorf("nothing is mounted at %q", w.Path)
-		case w.Tmpfs && m.kind != "tmpfs":
-			return fmt.Errorf("%q is not an empty folder in memory", w.Path)
-		case w.Tmpfs && w.Write && !writable(w.Path):
-			return fmt.Errorf("%q cannot be written: in the image it is a folder that not everybody may write", w.Path)
-		case w.Tmpfs && !w.Write && writable(w.Path), !w.Tmpfs && !w.Write && !m.readOnly:
-			return fmt.Errorf("%q can be written", w.Path)
+		}
+		if err := named(m, w, writable); err != nil {
+			return err
 		}
 		delete(at, w.Path)
 	}
 	for _, p := range []string{"/", "/proc/sys"} {
-		if m, there := at[p]; !there || !m.readOnly {
+		if m, there := at[p]; !there || m.Write {
 			return fmt.Errorf("%q can be written", p)
 		}
 	}
 	if _, masked := at["/proc/keys"]; !masked && unix.Access("/proc/keys", unix.F_OK) == nil {
 		return errors.New("your keys in the kernel are listed in /proc/keys")
 	}
-	for p, m := range at {
-		switch {
-		case p == "/" || paths.Below("/proc", p) || paths.Below("/dev", p):
-		case paths.Below("/sys", p):
-			if !m.readOnly && m.kind != "tmpfs" {
-				return fmt.Errorf("%q can be written", p)
-			}
-		case slices.Contains(engineFiles(), p):
-			if !m.readOnly && writable(p) {
-				return fmt.Errorf("%q can be written", p)
-			}
-		default:
-			return fmt.Errorf("something is mounted at %q that the profile does not name", p)
+	for _, m := range at {
+		if err := unnamed(m, writable); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// named says what is wrong with a mount that the plan asks for.
+func named(m proc.Mount, w plan.ContainerMount, writable func(string) bool) error {
+	if w.Tmpfs {
+		switch can := writable(w.Path); {
+		case m.Type != "tmpfs":
+			return fmt.Errorf("%q is not an empty folder in memory", w.Path)
+		case w.Write && !can:
+			return fmt.Errorf("%q cannot be written: in the image it is a folder that not everybody may write", w.Path)
+		case !w.Write && can:
+			return fmt.Errorf("%q can be written", w.Path)
+		}
+		return nil
+	}
+	if !w.Write && m.Write {
+		return fmt.Errorf("%q can be written", w.Path)
+	}
+	return nil
+}
+
+// unnamed says what is wrong with a mount that the plan does not name: engines have some
+// of their own.
+func unnamed(m proc.Mount, writable func(string) bool) error {
+	written := false
+	switch p := m.At; {
+	case p == "/" || paths.Below("/proc", p) || paths.Below("/dev", p):
+	case paths.Below("/sys", p):
+		written = m.Write && m.Type != "tmpfs"
+	case slices.Contains(engineFiles(), p):
+		written = m.Write && writable(p)
+	default:
+		return fmt.Errorf("something is mounted at %q that the profile does not name", p)
+	}
+	if written {
+		return fmt.Errorf("%q can be written", m.At)
 	}
 	return nil
 }

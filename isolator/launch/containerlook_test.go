@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/proc"
 )
 
 // What an engine makes is compared with what it was told: each fault is found, and without it
@@ -33,7 +34,7 @@ func TestContainerMounts(t *testing.T) {
 		{"/run/secrets", "ro tmpfs", `something is mounted at "/run/secrets"`},
 		{"/home/u/app/data", "rw ext4", `something is mounted at "/home/u/app/data"`},
 	} {
-		var table []boxMount
+		var table []proc.Mount
 		for p, is := range good {
 			if p == c.at {
 				is = c.is
@@ -47,8 +48,8 @@ func TestContainerMounts(t *testing.T) {
 		}
 		writable := func(p string) bool {
 			for _, m := range table {
-				if m.path == p {
-					return !m.readOnly
+				if m.At == p {
+					return m.Write
 				}
 			}
 			return false
@@ -60,9 +61,9 @@ func TestContainerMounts(t *testing.T) {
 	}
 }
 
-func mountAs(path, is string) boxMount {
+func mountAs(path, is string) proc.Mount {
 	how, kind, _ := strings.Cut(is, " ")
-	return boxMount{path: path, readOnly: how == "ro", kind: kind}
+	return proc.Mount{At: path, Write: how == "rw", Type: kind}
 }
 
 func errText(err error) string {
@@ -75,7 +76,7 @@ func errText(err error) string {
 // A folder in memory that the image made private is no place for the program.
 func TestContainerTmpfsOfTheImage(t *testing.T) {
 	spec := &containerSpec{Mounts: []plan.ContainerMount{{Path: "/tmp", Write: true, Tmpfs: true}}}
-	err := spec.mounts([]boxMount{{path: "/tmp", kind: "tmpfs"}}, func(string) bool { return false })
+	err := spec.mounts([]proc.Mount{{At: "/tmp", Type: "tmpfs", Write: true}}, func(string) bool { return false })
 	if !strings.Contains(errText(err), `"/tmp" cannot be written`) {
 		t.Error(err)
 	}
@@ -105,7 +106,7 @@ func TestBoxMounts(t *testing.T) {
 	}
 	write("1 0 0:1 / /a\\040b rw,relatime - ext4 x rw\n2 0 0:1 / /c ro,nosuid shared:1 master:2 - tmpfs y rw\n3 0 0:1 / /c rw - ext4 y rw\n")
 	table, err := boxMounts(file)
-	if err != nil || len(table) != 2 || table[0] != (boxMount{path: "/a b", kind: "ext4"}) || table[1] != (boxMount{path: "/c", kind: "ext4"}) {
+	if err != nil || len(table) != 3 || table[0].At != "/a b" || !table[0].Write || table[0].Type != "ext4" || table[1].Write {
 		t.Errorf("%+v, %v", table, err)
 	}
 	write("1 0 0:1 / /a rw\n")

@@ -53,66 +53,81 @@ func (s *session) message(m []byte, fds []int) {
 	}
 	closeAll(fds)
 	if s.started && s.o.Calls != nil {
-		s.group.Look()
-		s.o.Calls.look(s.group)
+		s.limits.group.Look()
+		s.o.Calls.look(s.limits.group)
 		if s.o.Calls.message(kind, rest) {
 			return
 		}
 	}
-	running := s.full && s.started && !s.ended
+	running := s.full && s.started && !s.ended // the supervisor tells of the program
 	switch {
 	case kind == msgReady && !s.ready:
 		s.ready = true
 		s.release()
 	case kind == msgStart && !s.started:
 		s.begin()
-	case kind == msgFailed && len(rest) >= 1 && !s.failed && !s.ended:
-		s.started, s.failed, s.failCode = false, true, int(rest[0])
-		s.failText = cleanLine(string(rest[1:]))
-		s.timeout = time.Time{}
+	case kind == msgFailed && len(rest) >= 1 && s.failure == nil && !s.ended:
+		s.started, s.failure = false, &failure{int(rest[0]), cleanLine(string(rest[1:]))}
+		s.alarms.off(timeLimit)
 	case kind == msgStopped && len(rest) == 1 && running && !s.stopped:
 		s.programStopped(syscall.Signal(rest[0]))
 	case kind == msgEnded && len(rest) == 4 && running:
-		s.ended = true
-		s.dropQuestions()
-		// The supervisor has killed whatever else ran, and bwrap has nothing
-		// left to tell.
-		s.endRelays()
-		s.killBox()
-		s.status = syscall.WaitStatus(binary.LittleEndian.Uint32(rest))
+		s.end(syscall.WaitStatus(binary.LittleEndian.Uint32(rest)))
 	}
+}
+
+// end follows the end of the program. The supervisor has killed whatever else ran, and bwrap has
+// nothing left to tell.
+func (s *session) end(status syscall.WaitStatus) {
+	s.ended, s.status = true, status
+	s.dropQuestions()
+	s.endRelays()
+	s.killBox()
 }
 
 // take takes the descriptors that come with a message, and reports whether it did.
 func (s *session) take(kind byte, rest []byte, fds []int) bool {
-	var err error
-	switch {
-	case kind == msgMaster && len(fds) > 0 && len(fds) == len(s.ptys) && len(s.relays) == 0 && !s.started:
-		s.takeMasters(fds)
-	case kind == msgListen && len(rest) == 1 && !s.networked:
-		err = s.takeListener(int(rest[0]), fds)
-	case kind == msgNetwork && !s.networked:
-		if err = s.connect(fds); err == nil {
-			s.networked = true
-			s.release()
-		}
-	case kind == msgFilled && len(rest) == 1 && len(fds) == 1 && int(rest[0]) < len(s.spec.Fills) && s.o.Filled != nil && !s.started:
-		s.o.Filled(int(rest[0]), os.NewFile(uintptr(fds[0]), s.spec.Fills[rest[0]].Dest))
-	case kind == msgObserve && len(fds) == 1 && s.o.Observe != nil && !s.observed:
-		s.observed = true
-		s.o.Observe(os.NewFile(uintptr(fds[0]), "listener of calls"))
-	default:
+	switch kind {
+	case msgMaster:
+		return s.takeMasters(fds)
+	case msgListen:
+		return s.takeListener(rest, fds)
+	case msgNetwork:
+		return s.takeNetwork(fds)
+	case msgFilled:
+		return s.takeFilled(rest, fds)
+	case msgObserve:
+		return s.takeObserver(fds)
+	}
+	return false
+}
+
+func (s *session) takeFilled(rest []byte, fds []int) bool {
+	if s.started || s.o.Filled == nil || len(rest) != 1 || int(rest[0]) >= len(s.spec.Fills) || len(fds) != 1 {
 		return false
 	}
-	if err != nil && !s.failed {
-		s.fail("network: " + err.Error())
-	}
+	s.o.Filled(int(rest[0]), os.NewFile(uintptr(fds[0]), s.spec.Fills[rest[0]].Dest))
 	return true
+}
+
+func (s *session) takeObserver(fds []int) bool {
+	if s.observed || s.o.Observe == nil || len(fds) != 1 {
+		return false
+	}
+	s.observed = true
+	s.o.Observe(os.NewFile(uintptr(fds[0]), "listener of calls"))
+	return true
+}
+
+// failure is why a program did not start.
+type failure struct {
+	code int // that of inner
+	text string
 }
 
 // fail ends the box before its program has started.
 func (s *session) fail(why string) {
-	s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine(why)
+	s.failure = &failure{CodeNoSandbox, cleanLine(why)}
 	s.killBox()
 }
 
@@ -123,7 +138,7 @@ func (s *session) begin() {
 		s.killBox()
 	}
 	if s.early != 0 {
-		s.kill = time.Time{} // it is up to the program now
+		s.alarms.off(killTime) // it is up to the program now
 		if !s.full {
 			s.signalJob(s.early) // there was nobody to send it to
 		}
@@ -132,19 +147,19 @@ func (s *session) begin() {
 	s.letGoOfPipes()
 	s.spec.Argv, s.spec.Env = nil, nil
 	if s.o.Calls != nil {
-		s.o.Calls.open(s.sock)
+		s.o.Calls.open(s.sock, s.boxPid)
 	}
 	if s.o.Begun != nil {
 		s.o.Begun()
 	}
 	if s.o.Done == nil {
-		s.trim = time.Now().Add(trimAfter)
+		s.alarms.in(giveBackMemory, trimAfter)
 	}
 	if s.o.Over != nil {
-		s.look = time.Now().Add(lookEvery)
+		s.alarms.in(lookAtLimits, lookEvery)
 	}
 	if s.o.Timeout > 0 {
-		s.timeout = time.Now().Add(s.o.Timeout)
+		s.alarms.in(timeLimit, s.o.Timeout)
 	}
 }
 
@@ -175,9 +190,12 @@ func (s *session) endRelays() {
 }
 
 // takeMasters starts the relays for the box's terminals.
-func (s *session) takeMasters(fds []int) {
-	if s.stay && !s.away {
-		s.away = true
+func (s *session) takeMasters(fds []int) bool {
+	if s.started || len(s.relays) > 0 || len(fds) == 0 || len(fds) != len(s.ptys) {
+		return false
+	}
+	if s.join.stay && !s.join.away {
+		s.join.away = true
 		s.put(-1, s.ptys...) // what goes wrong is still told on standard error
 	}
 	for i, fd := range fds {
@@ -185,7 +203,7 @@ func (s *session) takeMasters(fds []int) {
 		if _, err := unix.IoctlGetInt(fd, unix.TIOCGPTN); err != nil || unix.SetNonblock(fd, true) != nil {
 			closeAll(fds[i:])
 			s.killBox()
-			return
+			return true
 		}
 		r := &relay{master: fd, out: s.ptys[i], wake: s.wakeW, watch: s.o.Watch}
 		if !s.o.Clipboard {
@@ -195,7 +213,7 @@ func (s *session) takeMasters(fds []int) {
 		if err != nil {
 			closeAll(fds[i:])
 			s.killBox()
-			return
+			return true
 		}
 		s.relays = append(s.relays, r)
 		s.running++
@@ -210,6 +228,7 @@ func (s *session) takeMasters(fds []int) {
 		s.deliver()
 		s.release()
 	}
+	return true
 }
 
 // letGoOfPipes replaces our own ends of the pipes that the program now has, so
@@ -253,7 +272,7 @@ func (s *session) readWake() {
 			s.running--
 		case wakeIdle:
 		case wakeHeld:
-			if s.moving != nil && s.relays[0].heldFor.Load() == s.holds {
+			if s.join.moving != nil && s.relays[0].heldFor.Load() == s.holds {
 				s.moved()
 			} else {
 				s.pose()
@@ -272,47 +291,35 @@ func (s *session) readWake() {
 }
 
 func (s *session) onSignal(sig syscall.Signal) {
-	if s.elsewhere() && (sig == syscall.SIGINT || sig == syscall.SIGQUIT || sig == syscall.SIGTSTP) {
-		return // typed at the terminal that the box was started in
-	}
+	s.interrupted = s.interrupted || sig == syscall.SIGINT && !s.elsewhere()
 	switch sig {
-	case syscall.SIGINT:
-		s.interrupted = true
 	case syscall.SIGWINCH:
 		s.resize()
 		if !s.full {
 			s.signalJob(sig) // nobody else tells it, without a controlling terminal
 		}
-		return
 	case syscall.SIGCONT:
-		if !s.resumed.IsZero() && time.Since(s.resumed) < time.Second {
-			s.resumed = time.Time{} // the same one, seen late: the job has gone on
-			return
-		}
-		s.resume(true)
-		return
-	case syscall.SIGTSTP:
-		if s.full || !s.started || s.stopped {
-			s.signalJob(sig) // it says when it has stopped
-			return
-		}
-		// Its group is orphaned: there SIGTSTP does nothing, and nobody looks.
-		s.signalJob(syscall.SIGSTOP)
-		s.stop(syscall.SIGTSTP)
-		return
+		s.continued()
 	case syscall.SIGHUP:
-		if s.stay && s.started && !s.ended && !s.reaped {
-			if !s.elsewhere() && s.real.gone() {
-				s.goAway()
-			}
-			return
+		if !s.lostTerminal() {
+			s.passOn(sig)
 		}
-		if s.full && s.real.gone() {
-			s.hangUp()
-			return
+	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP:
+		switch {
+		case s.elsewhere(): // typed at the terminal that the box was started in
+		case sig == syscall.SIGTSTP:
+			s.stopJob()
+		default:
+			s.passOn(sig)
 		}
+	default:
+		s.passOn(sig)
 	}
-	if s.ended || s.reaped {
+}
+
+// passOn has the program get a signal.
+func (s *session) passOn(sig syscall.Signal) {
+	if s.over() {
 		s.abandoned = s.abandoned || s.reaped
 		return
 	}
@@ -323,6 +330,40 @@ func (s *session) onSignal(sig syscall.Signal) {
 	if s.started {
 		s.lastCall(sig)
 	}
+}
+
+// continued follows SIGCONT. One for which we did not wait comes late: the job has gone on.
+func (s *session) continued() {
+	if s.resumed.IsZero() || time.Since(s.resumed) >= time.Second {
+		s.resume(true)
+	}
+	s.resumed = time.Time{}
+}
+
+// stopJob follows SIGTSTP: the program stops, and inner with it.
+func (s *session) stopJob() {
+	if s.full || !s.started || s.stopped {
+		s.signalJob(syscall.SIGTSTP) // it says when it has stopped
+		return
+	}
+	// Its group is orphaned: there SIGTSTP does nothing, and nobody looks.
+	s.signalJob(syscall.SIGSTOP)
+	s.stop(syscall.SIGTSTP)
+}
+
+// lostTerminal follows SIGHUP, and reports whether that was all about the terminal.
+func (s *session) lostTerminal() bool {
+	switch {
+	case s.join.stay && s.runs():
+		if !s.elsewhere() && s.real.gone() {
+			s.goAway()
+		}
+	case s.full && s.real.gone():
+		s.hangUp()
+	default:
+		return false
+	}
+	return true
 }
 
 // lastCall gives the box killGrace to follow a signal that is meant to end it. Who
@@ -349,7 +390,7 @@ func (s *session) giveUp(sig syscall.Signal) {
 // release makes the real terminal ready and gives the supervisor the word to
 // start the program, once that will wait for it and signals are caught.
 func (s *session) release() {
-	if s.sock < 0 || s.early != 0 || !s.ready || !s.caughtAll || !s.networked || s.failed || s.released {
+	if s.sock < 0 || s.early != 0 || !s.ready || !s.caughtAll || !s.networked || s.failure != nil || s.released {
 		return
 	}
 	if !s.limited() || !s.completed() {
@@ -392,10 +433,10 @@ func (s *session) tell(msg ...byte) {
 
 // hangUp follows the end of the real terminal.
 func (s *session) hangUp() {
-	if s.hungUp || s.away {
+	if s.hungUp || s.join.away {
 		return
 	}
-	if s.stay && s.started && !s.ended && !s.reaped {
+	if s.join.stay && s.runs() {
 		s.goAway()
 		return
 	}

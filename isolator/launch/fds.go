@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"strconv"
 
@@ -84,6 +85,18 @@ func rawFd(f *os.File) int {
 		_ = c.Control(func(v uintptr) { fd = int(v) })
 	}
 	return fd
+}
+
+// noFolder refuses a folder as a standard stream of a program: from it every path of the
+// host can be opened, by ".." (openat(2)), whatever the box shows.
+func noFolder(fds []int) error {
+	for _, fd := range fds {
+		var st unix.Stat_t
+		if fd >= 0 && unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			return errors.New("a standard stream is a folder, through which a program leaves the box")
+		}
+	}
+	return nil
 }
 
 // isPipe reports whether fd is a pipe or a socket: something whose other end

@@ -3,6 +3,7 @@ package launch
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -10,7 +11,7 @@ import (
 
 // A box with a terminal of its own may go on without the person's, and be joined from
 // another one. The launcher stays the process it is, and everything of the run dies with
-// it; only the terminal that it reads and writes is exchanged. It listens on a socket in
+// it; only the terminal that it reads and writes changes. It listens on a socket in
 // the run's folder, which no box sees:
 //
 //	inner attach                             launcher
@@ -50,6 +51,22 @@ const (
 	Stopped       = "stopped"  // in the one it was started in, and stopped there (^Z)
 )
 
+// joining is the state of all that: where the terminal of the box is, and who talks with the
+// launcher about it. A descriptor is -1 for none.
+type joining struct {
+	door     int   // the socket it listens on
+	visitors []int // the connections
+	guest    int   // that of whoever has joined
+	detacher int   // that of whoever detaches the box from the terminal it was started in
+
+	stay   bool  // the box goes on when its terminal is gone
+	away   bool  // it has none now
+	moving *move // to another terminal, see move.go
+
+	former      int    // the connection of whoever had the box before the move, and
+	formerWords string // what is said there when it is done
+}
+
 // maxVisitors is how many connections are kept at a time.
 const maxVisitors = 8
 
@@ -83,7 +100,7 @@ func (s *session) openDoor() error {
 		unix.Close(fd)
 		return os.NewSyscallError("socket "+s.o.Join, err)
 	}
-	s.door, s.stay = fd, s.o.Stay
+	s.join.door, s.join.stay = fd, s.o.Stay
 	return nil
 }
 
@@ -109,16 +126,16 @@ func joinSocket(path string) (fd int, at joinPlace, err error) {
 
 // welcome takes a connection of the user's own processes outside of all boxes.
 func (s *session) welcome() {
-	fd, _, err := unix.Accept4(s.door, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	fd, _, err := unix.Accept4(s.join.door, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 	if err != nil {
 		return
 	}
 	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil || !OutsideBoxes(peer) || len(s.visitors) >= maxVisitors {
+	if err != nil || !OutsideBoxes(peer) || len(s.join.visitors) >= maxVisitors {
 		unix.Close(fd)
 		return
 	}
-	s.visitors = append(s.visitors, fd)
+	s.join.visitors = append(s.join.visitors, fd)
 }
 
 // OutsideBoxes reports whether a process is the user's own, and in our own namespace of
@@ -152,22 +169,22 @@ func (s *session) visit(fd int) {
 	}
 	switch {
 	case buf[0] == joinAsk && len(fds) == 1 && isTerminal(fds[0]):
-		s.join(fd, fds[0])
+		s.admit(fd, fds[0])
 		return
-	case buf[0] == joinSize && fd == s.guest:
+	case buf[0] == joinSize && fd == s.join.guest:
 		s.attach() // it may just have been put into the foreground
 		s.resize()
 	case buf[0] == joinLeave:
-		if !s.started || s.ended || s.reaped {
+		if !s.runs() {
 			s.refuseJoin(fd, "its program is starting or has ended")
 			break
 		}
-		s.stay = true
+		s.join.stay = true
 		switch {
-		case s.moving == nil && !s.elsewhere():
+		case s.join.moving == nil && !s.elsewhere():
 			s.moveTo(-1, -1, "")
-			s.detacher, s.moving.words = fd, "\n"+cleanLine(string(buf[1:n]))+"\n"
-		case s.guest >= 0:
+			s.join.detacher, s.join.moving.words = fd, "\n"+cleanLine(string(buf[1:n]))+"\n"
+		case s.join.guest >= 0:
 			s.moveTo(-1, -1, "detached")
 			fallthrough
 		default:
@@ -183,9 +200,9 @@ func (s *session) where() string {
 	switch {
 	case !s.started && !s.ended:
 		return Starting
-	case s.guest >= 0:
+	case s.join.guest >= 0:
 		return Joined
-	case s.away:
+	case s.join.away:
 		return Detached
 	}
 	return InItsTerminal
@@ -193,14 +210,14 @@ func (s *session) where() string {
 
 func (s *session) refuseJoin(fd int, words string) { _ = sendMsg(fd, append([]byte{joinNo}, words...)) }
 
-// join puts the box into a terminal, which is ours to close.
-func (s *session) join(fd, terminal int) {
+// admit puts the box into a terminal, which is ours to close.
+func (s *session) admit(fd, terminal int) {
 	switch {
-	case !s.started || s.ended || s.reaped:
+	case !s.runs():
 		s.refuseJoin(fd, "its program is starting or has ended")
-	case !s.stay:
+	case !s.join.stay:
 		s.refuseJoin(fd, "it is in the terminal it was started in, and not detached")
-	case s.moving != nil:
+	case s.join.moving != nil:
 		s.refuseJoin(fd, "another terminal is just joining it")
 	default:
 		s.moveTo(terminal, fd, "taken over from another terminal")
@@ -211,24 +228,19 @@ func (s *session) join(fd, terminal int) {
 
 // leave follows the end of a connection.
 func (s *session) leave(fd int) {
-	for i, v := range s.visitors {
-		if v == fd {
-			s.visitors = append(s.visitors[:i:i], s.visitors[i+1:]...)
-			break
-		}
-	}
+	s.join.visitors = slices.DeleteFunc(s.join.visitors, func(v int) bool { return v == fd })
 	unix.Close(fd)
 	switch {
-	case fd == s.detacher:
-		s.detacher = -1 // nobody would continue us
-	case s.moving != nil && s.moving.guest == fd:
-		s.moving.guest = -1
-		if s.moving.terminal >= 0 {
-			unix.Close(s.moving.terminal)
-			s.moving.terminal = -1
+	case fd == s.join.detacher:
+		s.join.detacher = -1 // nobody would continue us
+	case s.join.moving != nil && s.join.moving.guest == fd:
+		s.join.moving.guest = -1
+		if s.join.moving.terminal >= 0 {
+			unix.Close(s.join.moving.terminal)
+			s.join.moving.terminal = -1
 		}
-	case fd == s.guest:
-		s.guest = -1
+	case fd == s.join.guest:
+		s.join.guest = -1
 		s.goAway()
 	}
 }
@@ -236,30 +248,30 @@ func (s *session) leave(fd int) {
 // tellEnd says to whoever is joined how the program ended. The connection stays open until
 // this process ends, since more may be said on the terminal.
 func (s *session) tellEnd(code int) {
-	if s.guest >= 0 {
-		_ = sendMsg(s.guest, []byte{joinEnded, byte(code)})
+	if s.join.guest >= 0 {
+		_ = sendMsg(s.join.guest, []byte{joinEnded, byte(code)})
 	}
 }
 
 // closeDoor ends the listening. Of the connections that of the guest stays.
 func (s *session) closeDoor() {
-	if s.door >= 0 {
-		unix.Close(s.door)
+	if s.join.door >= 0 {
+		unix.Close(s.join.door)
 		_ = unix.Unlink(s.o.Join)
-		s.door = -1
+		s.join.door = -1
 	}
-	for _, fd := range s.visitors {
-		if fd != s.guest {
+	for _, fd := range s.join.visitors {
+		if fd != s.join.guest {
 			unix.Close(fd)
 		}
 	}
-	s.visitors = nil
-	if m := s.moving; m != nil {
+	s.join.visitors = nil
+	if m := s.join.moving; m != nil {
 		for _, fd := range []int{m.terminal, m.old} {
 			if fd >= 0 {
 				unix.Close(fd)
 			}
 		}
-		s.moving = nil
+		s.join.moving = nil
 	}
 }

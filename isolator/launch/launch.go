@@ -177,6 +177,10 @@ type Result struct {
 	// place should see that: a shell leaves a loop at ^C only then.
 	Interrupted bool
 	Reached     []string // the limits it came to, by their keys, where that can be known
+	// Recovered are masked files of the box that the host has replaced, and that were masked
+	// again; Uncovered is why one could not be, and the box was ended.
+	Recovered []string
+	Uncovered string
 }
 
 // Run makes the box of p, runs its program in it and waits for the end.
@@ -200,7 +204,7 @@ func Run(p plan.Plan, o Options) Result {
 	if s.o.Meanwhile != nil {
 		watch, err := s.o.Meanwhile()
 		if s.o.Watch = watch; err != nil {
-			s.failed, s.failCode, s.failText = true, CodeNoSandbox, cleanLine(err.Error())
+			s.failure = &failure{CodeNoSandbox, cleanLine(err.Error())}
 			// The supervisor ends when it sees that no word will come. To kill bwrap at once
 			// would leave its child, which waits for it for ever, see start.
 			_ = unix.Shutdown(s.sock, unix.SHUT_WR)

@@ -17,39 +17,42 @@ import (
 // givePrompt stops our group, so that the shell takes the terminal. Whoever detaches the box
 // is told before.
 func (s *session) givePrompt(terminal int) {
-	s.recall = time.Now().Add(foregroundEvery)
+	s.alarms.in(recallTerminal, foregroundEvery)
 	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
 	sid, _ := unix.Getsid(0)
 	if err != nil || group != unix.Getpgrp() || sid == unix.Getpid() { // no shell waits for us there
 		s.tellDetacher()
 		return
 	}
-	_ = sendMsg(s.detacher, []byte{joinStops})
+	_ = sendMsg(s.join.detacher, []byte{joinStops})
 	s.stopped, s.caught = true, defaultAction(unix.SIGTSTP)
 	_ = unix.Kill(0, unix.SIGTSTP)
-	s.wake = time.Now().Add(stopWithin)
+	s.alarms.in(tryTerminal, stopWithin)
 }
 
 // tellDetacher says to whoever detaches the box, if anybody does, that it goes on.
 func (s *session) tellDetacher() {
-	if s.detacher >= 0 {
-		_ = sendMsg(s.detacher, []byte{joinDone})
-		s.detacher = -1
+	if s.join.detacher >= 0 {
+		_ = sendMsg(s.join.detacher, []byte{joinDone})
+		s.join.detacher = -1
 	}
 }
 
-// callBack gives the box, which is elsewhere, the terminal we were started in when a shell has
+// recall gives the box, which is elsewhere, the terminal we were started in when a shell has
 // brought us to the foreground there. That is looked for: bash sends no signal to a job that
 // runs already.
-func (s *session) callBack(now time.Time) {
+func (s *session) recall() {
+	if !s.elsewhere() {
+		return
+	}
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
 		return // it is gone
 	}
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	if err != nil || group != unix.Getpgrp() || s.moving != nil || s.ended || s.reaped || s.guest >= 0 && s.real.controls() {
+	if err != nil || group != unix.Getpgrp() || s.join.moving != nil || s.over() || s.join.guest >= 0 && s.real.controls() {
 		unix.Close(fd)
-		s.recall = now.Add(foregroundEvery)
+		s.alarms.in(recallTerminal, foregroundEvery)
 		return
 	}
 	s.moveTo(fd, -1, "taken over from another terminal")

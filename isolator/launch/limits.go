@@ -12,6 +12,13 @@ import (
 	"github.com/enr/inner/isolator/limits"
 )
 
+// boxLimits are the limits of a run.
+type boxLimits struct {
+	plan  *limits.Plan  // nil without limits
+	group *limits.Group // nil without one to watch
+	over  string        // the limit that Options.Over said the box came to, by its key
+}
+
 // command is how bwrap is started: with its own arguments and nothing in its
 // environment, which is readable inside, in /proc/1/environ. With a scope of
 // systemd that program comes first, and becomes bwrap.
@@ -41,10 +48,10 @@ func (s *session) groupOf(l *limits.Plan) (fd int, err error) {
 // limited makes sure, before the program starts, that the group of bwrap says
 // what it was told, whoever told it. When it does not, the box is ended.
 func (s *session) limited() bool {
-	if s.limits == nil || s.limits.Group == (limits.Values{}) || s.group != nil {
+	if s.limits.plan == nil || s.limits.plan.Group == (limits.Values{}) || s.limits.group != nil {
 		return true
 	}
-	dir, err := s.limits.Folder, error(nil)
+	dir, err := s.limits.plan.Folder, error(nil)
 	if dir == "" {
 		pid := s.pid
 		if s.contained != nil {
@@ -53,7 +60,7 @@ func (s *session) limited() bool {
 		dir, err = limits.Of(pid)
 	}
 	if err == nil {
-		s.group, err = limits.Open(dir, s.limits.Group)
+		s.limits.group, err = limits.Open(dir, s.limits.plan.Group)
 	}
 	if err != nil {
 		s.fail("limits are not in force: " + err.Error())
@@ -64,22 +71,22 @@ func (s *session) limited() bool {
 
 // reached names the limits that the run came to.
 func (s *session) reached(r Result) []string {
-	if s.limits == nil {
+	if s.limits.plan == nil {
 		return nil
 	}
 	var out []string
-	if s.over != "" {
-		out = append(out, s.over)
+	if s.limits.over != "" {
+		out = append(out, s.limits.over)
 	}
-	if s.group != nil && s.group.Memory {
+	if s.limits.group != nil && s.limits.group.Memory {
 		out = append(out, "memory")
 	}
-	if s.group != nil && s.group.Pids {
+	if s.limits.group != nil && s.limits.group.Pids {
 		out = append(out, "pids")
 	}
 	// The kernel sends the signal to whoever writes beyond it (setrlimit(2));
 	// a shell hands on that its last program died so.
-	if s.limits.Rlimits.FileSize > 0 && r.Started && r.Code == 128+int(syscall.SIGXFSZ) {
+	if s.limits.plan.Rlimits.FileSize > 0 && r.Started && r.Code == 128+int(syscall.SIGXFSZ) {
 		out = append(out, "file_size")
 	}
 	return out

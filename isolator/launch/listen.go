@@ -47,7 +47,7 @@ func (s *session) awaitDone() {
 func (s *session) cancel() {
 	s.cancelled = true
 	switch {
-	case s.ended || s.reaped:
+	case s.over():
 	case s.started:
 		s.killBox()
 	default:

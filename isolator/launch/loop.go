@@ -1,8 +1,6 @@
 package launch
 
 import (
-	"runtime/debug"
-	"slices"
 	"syscall"
 	"time"
 
@@ -12,7 +10,7 @@ import (
 const (
 	// How often a run in the background looks whether it has the terminal
 	// again: bash's fg says nothing to a job that was not stopped.
-	foregroundEvery = 250 * time.Millisecond
+	foregroundEvery = 100 * time.Millisecond
 	// How long a stop may take to reach us. In an orphaned process group it
 	// never does, and the job goes on.
 	stopWithin = 100 * time.Millisecond
@@ -37,175 +35,83 @@ const (
 // the box wrote to its terminals has been passed on.
 func (s *session) loop() {
 	for !s.reaped || (s.running > 0 && !s.abandoned) {
-		set, group := s.pollSet(), s.group.Watched()
-		_, err := unix.Poll(set, s.patience())
+		sources := s.sources()
+		set := make([]unix.PollFd, len(sources))
+		for i, src := range sources {
+			set[i] = unix.PollFd{Fd: int32(src.fd), Events: src.events}
+		}
+		_, err := unix.Poll(set, s.alarms.patience())
 		if err != nil && err != unix.EINTR {
 			s.killBox()
 			s.reap(true)
 			return
 		}
-		for _, p := range set {
-			if p.Revents == 0 {
-				continue
-			}
-			if slices.Contains(s.visitors, int(p.Fd)) {
-				s.visit(int(p.Fd))
-				continue
-			}
-			switch int(p.Fd) {
-			case s.door:
-				s.welcome()
-			case group[0], group[1]:
-				s.group.Look()
-			case s.sock:
-				s.readMessages()
-			case s.contained.waitsFor():
-				s.connected()
-			case s.errPipe:
-				s.readErrors()
-			case s.wakeR:
-				s.readWake()
-			case s.pidfd:
-				s.reap(false)
-			case s.real.fd:
-				switch {
-				case s.waits:
-					s.offered()
-				case s.asked != nil:
-					s.readAnswer()
-				default:
-					s.readKeys()
-				}
+		for i, p := range set {
+			if p.Revents != 0 {
+				sources[i].ready()
 			}
 		}
 		if len(s.relays) > 0 && !s.keys.empty() {
 			s.keys.flush(s.relays[0].master)
 		}
-		s.deadlines(time.Now())
+		s.goOff(time.Now())
 	}
 }
 
-func (s *session) pollSet() []unix.PollFd {
-	set := make([]unix.PollFd, 0, 6)
-	add := func(fd int, events int16) {
-		if fd >= 0 {
-			set = append(set, unix.PollFd{Fd: int32(fd), Events: events})
-		}
+// source is a descriptor that the loop waits for, and what is done when it is ready.
+type source struct {
+	fd     int // poll(2) passes over a negative one
+	events int16
+	ready  func()
+}
+
+func (s *session) sources() []source {
+	list := []source{
+		{s.wakeR, unix.POLLIN, s.readWake},
+		{s.sock, unix.POLLIN, s.readMessages},
+		{s.errPipe, unix.POLLIN, s.readErrors},
+		{s.contained.waitsFor(), unix.POLLIN, s.connected},
 	}
-	add(s.wakeR, unix.POLLIN)
-	add(s.sock, unix.POLLIN)
-	add(s.errPipe, unix.POLLIN)
-	add(s.contained.waitsFor(), unix.POLLIN)
+	for _, fd := range s.limits.group.Watched() {
+		list = append(list, source{fd, unix.POLLPRI, s.limits.group.Look})
+	}
 	if !s.reaped {
-		add(s.pidfd, unix.POLLIN)
-	}
-	for _, fd := range s.group.Watched() {
-		add(fd, unix.POLLPRI)
-	}
-	if !s.reaped {
-		add(s.door, unix.POLLIN)
-		for _, fd := range s.visitors {
-			add(fd, unix.POLLIN)
+		list = append(list, source{s.pidfd, unix.POLLIN, func() { s.reap(false) }}, source{s.join.door, unix.POLLIN, s.welcome}, source{s.masked.table, unix.POLLPRI, s.coverAgain})
+		for _, fd := range s.join.visitors {
+			list = append(list, source{fd, unix.POLLIN, func() { s.visit(fd) }})
 		}
 	}
-	if s.waits && s.offer.IsZero() && s.started && !s.ended && !s.reaped && !s.stopped && !s.hungUp {
-		add(s.real.fd, unix.POLLIN)
+	switch {
+	case s.waits && !s.alarms.set(unreadLine) && s.runs() && !s.stopped && !s.hungUp, s.wantKeys() && (s.keys.empty() || s.asked != nil):
+		list = append(list, source{s.real.fd, unix.POLLIN, s.readTerminal})
+	case s.wantKeys():
+		list = append(list, source{s.relays[0].master, unix.POLLOUT, func() {}}) // the loop flushes them
 	}
-	if s.wantKeys() {
-		if s.keys.empty() || s.asked != nil {
-			add(s.real.fd, unix.POLLIN)
-		} else {
-			add(s.relays[0].master, unix.POLLOUT)
-		}
+	return list
+}
+
+// readTerminal follows what is typed at the real terminal.
+func (s *session) readTerminal() {
+	switch {
+	case s.waits:
+		s.offered()
+	case s.asked != nil:
+		s.readAnswer()
+	default:
+		s.readKeys()
 	}
-	return set
 }
 
 // wantKeys reports whether what is typed is for the box. Once the program has
 // ended it is for the next prompt.
 func (s *session) wantKeys() bool {
-	return s.full && !s.away && s.real.raw && len(s.relays) > 0 && !s.ended && !s.reaped && !s.stopped && !s.hungUp
-}
-
-// patience returns how long poll may wait, in milliseconds.
-func (s *session) patience() int {
-	var first time.Time
-	times := []time.Time{s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer, s.look, s.moveBy, s.recall}
-	if s.asked != nil {
-		times = append(times, s.asked.quiet, s.asked.end)
-	}
-	for _, t := range times {
-		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
-			first = t
-		}
-	}
-	if first.IsZero() {
-		return -1
-	}
-	return int(max(0, time.Until(first)/time.Millisecond+1))
-}
-
-func due(t *time.Time, now time.Time) bool {
-	if t.IsZero() || now.Before(*t) {
-		return false
-	}
-	*t = time.Time{}
-	return true
-}
-
-func (s *session) deadlines(now time.Time) {
-	if due(&s.timeout, now) && !s.ended && !s.reaped {
-		s.timedOut = true
-		s.signalJob(syscall.SIGTERM)
-		s.signalJob(syscall.SIGCONT)
-		s.killAfter(killGrace)
-	}
-	if due(&s.kill, now) {
-		s.killBox()
-	}
-	if due(&s.look, now) && !s.ended && !s.reaped {
-		if s.over = s.o.Over(); s.over != "" {
-			s.killBox()
-		} else {
-			s.look = now.Add(lookEvery)
-		}
-	}
-	if due(&s.trim, now) && !s.ended {
-		debug.FreeOSMemory()
-	}
-	if due(&s.moveBy, now) && s.moving != nil {
-		s.moveLate()
-	}
-	if due(&s.recall, now) && s.elsewhere() {
-		s.callBack(now)
-	}
-	if due(&s.redraw, now) {
-		s.resize()
-	}
-	if q := s.asked; q != nil && due(&q.quiet, now) {
-		s.openQuestion()
-	}
-	if q := s.asked; q != nil && due(&q.end, now) {
-		s.settleQuestion(0)
-	}
-	if due(&s.wake, now) {
-		switch {
-		case s.stopped:
-			s.resume(false)
-			s.resumed = now
-		case s.full && !s.real.raw:
-			s.attach()
-		}
-	}
-	if due(&s.offer, now) && s.waits && !s.ended && !s.reaped && !s.stopped && s.unread() {
-		s.give()
-	}
+	return s.full && !s.join.away && s.real.raw && len(s.relays) > 0 && !s.over() && !s.stopped && !s.hungUp
 }
 
 // killAfter sets the time when the whole box is killed; an earlier one stays.
 func (s *session) killAfter(d time.Duration) {
-	if at := time.Now().Add(d); s.kill.IsZero() || at.Before(s.kill) {
-		s.kill = at
+	if !s.alarms.set(killTime) || time.Until(s.alarms[killTime]) > d {
+		s.alarms.in(killTime, d)
 	}
 }
 
@@ -242,19 +148,19 @@ func (s *session) reap(block bool) {
 		break
 	}
 	s.reaped = true
-	s.group.Look()
+	s.limits.group.Look()
 	s.readMessages()
 	s.readErrors()
 	s.dropQuestions()
 	s.closeSock() // a supervisor that outlived bwrap ends now
 	s.endRelays()
-	s.timeout, s.kill, s.wake, s.trim, s.redraw, s.offer, s.look = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	s.alarms.off(timeLimit, killTime, lookAtLimits, giveBackMemory, trueSize, tryTerminal, unreadLine, lookForAbsent)
 }
 
 func (s *session) closeSock() {
 	if s.sock >= 0 {
 		if s.o.Calls != nil {
-			s.o.Calls.look(s.group)
+			s.o.Calls.look(s.limits.group)
 			s.o.Calls.close()
 		}
 		unix.Close(s.sock)

@@ -16,11 +16,11 @@ import (
 //
 // The order, for each: open the file without following any link; make sure that it is
 // the one that was found on the host; mount on that descriptor; look whether the name
-// now shows the empty file. So a name that somebody exchanges meanwhile is noticed,
+// now shows the empty file. So a name that somebody replaces meanwhile is noticed,
 // whenever that happens, and the program does not start.
 
-// errExchanged has its words from those that make inner look at the host again.
-var errExchanged = errors.New("was exchanged for something else while the sandbox was made")
+// errReplaced has its words from those that make inner look at the host again.
+var errReplaced = errors.New("was replaced while the sandbox was made")
 
 // cover is the mask that the others are clones of, as bwrap has made it.
 type cover struct {
@@ -52,7 +52,7 @@ func (c cover) open() (int, error) {
 	if err = errors.Join(unix.Fstat(fd, &st), unix.Fstatfs(fd, &fs)); err == nil {
 		const flags = unix.ST_RDONLY | unix.ST_NOSUID | unix.ST_NODEV
 		if !c.is(st) || fs.Flags&flags != flags {
-			err = errExchanged
+			err = errReplaced
 		}
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ func (c cover) over(from int, m plan.Mask) error {
 		return err
 	}
 	if m.Ino != 0 && (st.Ino != m.Ino || st.Dev != m.Dev) {
-		return errExchanged
+		return errReplaced
 	}
 	tree, err := unix.OpenTree(from, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c cover) over(from int, m plan.Mask) error {
 		return err
 	}
 	if !c.is(st) {
-		return errExchanged
+		return errReplaced
 	}
 	return nil
 }

@@ -84,55 +84,59 @@ func (m *modes) scan(p []byte) {
 			p = p[i+1:]
 			m.state = escape
 		case escape, strEscape:
-			c := p[0]
+			m.afterEscape(p[0])
 			p = p[1:]
-			m.afterEscape(c)
 		case csi:
-			i := 0
-			for i < len(p) && p[i] >= 0x20 && p[i] < 0x40 {
-				i++
-			}
-			body := p[:i]
-			if m.n > 0 || i == len(p) { // it comes in pieces
-				m.n += copy(m.buf[m.n:], body)
-				body = m.buf[:m.n]
-			}
-			if i == len(p) {
-				return
-			}
-			c := p[i]
-			p = p[i+1:]
-			switch {
-			case c >= 0x40:
-				m.state = ground
-				if len(body) < maxSeq {
-					m.sequence(body, c)
-				}
-			case c == 0x1b:
-				m.state = escape
-			case c == 0x18 || c == 0x1a: // CAN and SUB abort
-				m.state = ground
-			default: // another control character acts in the middle
-				m.n = copy(m.buf[:], body)
-			}
+			p = m.inSequence(p)
 		case str:
-			i := bytes.IndexFunc(p, func(r rune) bool { return r == 0x1b || r == 0x07 || r == 0x18 || r == 0x1a })
-			text := p
-			if i >= 0 {
-				text = p[:i]
-			}
-			// Of colours, the clipboard and so on: a question mark is the question.
-			m.asks = m.asks || m.kind == ']' && bytes.IndexByte(text, '?') >= 0
-			if i < 0 {
-				return
-			}
-			m.state = ground
-			if p[i] == 0x1b {
-				m.state = strEscape
-			}
-			p = p[i+1:]
+			p = m.inString(p)
 		}
 	}
+}
+
+// inSequence takes what belongs to a control sequence, and returns the rest.
+func (m *modes) inSequence(p []byte) []byte {
+	i := 0
+	for i < len(p) && p[i] >= 0x20 && p[i] < 0x40 {
+		i++
+	}
+	body := p[:i]
+	if m.n > 0 || i == len(p) { // it comes in pieces
+		m.n += copy(m.buf[m.n:], body)
+		body = m.buf[:m.n]
+	}
+	if i == len(p) {
+		return nil
+	}
+	switch c := p[i]; {
+	case c >= 0x40:
+		m.state = ground
+		if len(body) < maxSeq {
+			m.sequence(body, c)
+		}
+	case c == 0x1b:
+		m.state = escape
+	case c == 0x18 || c == 0x1a: // CAN and SUB abort
+		m.state = ground
+	default: // another control character acts in the middle
+		m.n = copy(m.buf[:], body)
+	}
+	return p[i+1:]
+}
+
+// inString takes what belongs to a control string, and returns the rest.
+func (m *modes) inString(p []byte) []byte {
+	text, rest := p, []byte(nil)
+	if i := bytes.IndexAny(p, "\x1b\x07\x18\x1a"); i >= 0 {
+		text, rest = p[:i], p[i+1:]
+		m.state = ground
+		if p[i] == 0x1b {
+			m.state = strEscape
+		}
+	}
+	// Of colours, the clipboard and so on: a question mark is the question.
+	m.asks = m.asks || m.kind == ']' && bytes.IndexByte(text, '?') >= 0
+	return rest
 }
 
 // asksByControl reports whether there is an ENQ, which some terminals answer, or a C1

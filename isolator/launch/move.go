@@ -32,27 +32,28 @@ const lateAfter = 100 * time.Millisecond
 
 // goAway has the box go on without a terminal, when the one it has is gone.
 func (s *session) goAway() {
-	if s.away || s.moving != nil {
+	if s.join.away || s.join.moving != nil {
 		return
 	}
 	s.moveTo(-1, -1, "")
 }
 
 // elsewhere reports whether the terminal that the box was started in is not its any more.
-func (s *session) elsewhere() bool { return s.away || s.guest >= 0 }
+func (s *session) elsewhere() bool { return s.join.away || s.join.guest >= 0 }
 
 // moveTo begins to exchange the terminal. words are for whoever had the box until now.
 func (s *session) moveTo(terminal, guest int, words string) {
 	s.settleQuestion(0)
 	m := &move{terminal: terminal, guest: guest, old: -1}
-	if !s.away && s.real.foreground() { // else a shell has it
+	if !s.join.away && s.real.foreground() { // else a shell has it
 		if fd, err := unix.FcntlInt(uintptr(s.real.fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {
 			m.old = fd
 		}
 		s.restore()
 	}
-	had := s.guest
-	s.guest, s.away, s.wake = -1, true, time.Time{}
+	had := s.join.guest
+	s.join.guest, s.join.away = -1, true
+	s.alarms.off(tryTerminal)
 	s.put(-1, s.everywhere()...)
 	if m.old >= 0 {
 		// A relay that waits for a terminal which takes nothing goes on.
@@ -60,9 +61,10 @@ func (s *session) moveTo(terminal, guest int, words string) {
 		_ = unix.SetNonblock(m.old, true)
 	}
 	if had >= 0 {
-		s.toldOff, s.toldWords = had, words
+		s.join.former, s.join.formerWords = had, words
 	}
-	s.moving, s.moveBy = m, time.Now().Add(lateAfter)
+	s.join.moving = m
+	s.alarms.in(moveIsLate, lateAfter)
 	s.holds++
 	s.relays[0].hold.Store(s.holds)
 	s.relays[0].request(askHold)
@@ -98,26 +100,27 @@ func (s *session) put(terminal int, numbers ...int) {
 
 // moved ends the exchange, now that the relay holds.
 func (s *session) moved() {
-	m, r := s.moving, s.relays[0]
-	s.moving, s.moveBy = nil, time.Time{}
+	m, r := s.join.moving, s.relays[0]
+	s.join.moving = nil
+	s.alarms.off(moveIsLate)
 	if m.old >= 0 {
 		_, _ = unix.Write(m.old, append(r.modes.resets(), m.words...))
 		_ = unix.SetNonblock(m.old, false)
 	}
-	if s.detacher >= 0 {
+	if s.join.detacher >= 0 {
 		s.givePrompt(m.old)
 	}
 	if m.old >= 0 {
 		unix.Close(m.old)
 	}
-	if s.toldOff >= 0 {
-		_ = sendMsg(s.toldOff, append([]byte{joinLetGo}, s.toldWords...))
-		s.toldOff = -1
+	if s.join.former >= 0 {
+		_ = sendMsg(s.join.former, append([]byte{joinLetGo}, s.join.formerWords...))
+		s.join.former = -1
 	}
 	if m.terminal >= 0 {
 		s.put(m.terminal, s.everywhere()...)
 		unix.Close(m.terminal)
-		s.away, s.guest = false, m.guest
+		s.join.away, s.join.guest = false, m.guest
 		s.real.shared = false
 		r.gone = false // it holds: nobody else looks
 		_ = writeAll(s.ptys[0], r.modes.sets())
@@ -125,24 +128,22 @@ func (s *session) moved() {
 	}
 	r.hold.Store(0)
 	r.request(askHold)
-	if s.away {
+	if s.join.away {
 		return
 	}
 	s.attach()
-	if w := winsize(s.ptys[0]); w.Row > 2 && !s.ended && !s.reaped {
-		// Programs draw everything when the size has changed, and only then.
-		w.Row--
-		_ = unix.IoctlSetWinsize(r.master, unix.TIOCSWINSZ, &w)
-		s.redraw = time.Now().Add(redrawAfter)
-	}
+	s.drawAgain()
 }
 
 // moveLate follows a relay that still waits for the terminal before.
 func (s *session) moveLate() {
-	if s.moving.old >= 0 {
-		_ = unix.IoctlSetInt(s.moving.old, unix.TCFLSH, unix.TCOFLUSH)
+	if s.join.moving == nil {
+		return
 	}
-	s.moveBy = time.Now().Add(lateAfter)
+	if s.join.moving.old >= 0 {
+		_ = unix.IoctlSetInt(s.join.moving.old, unix.TCFLSH, unix.TCOFLUSH)
+	}
+	s.alarms.in(moveIsLate, lateAfter)
 }
 
 // sets returns what gives a terminal the modes that the program has set so far.

@@ -30,7 +30,37 @@ type Network struct {
 const dialTime = 5 * time.Second
 
 // takeListener keeps a socket that the supervisor listens on for us.
-func (s *session) takeListener(index int, fds []int) error {
+func (s *session) takeListener(rest []byte, fds []int) bool {
+	if s.networked || len(rest) != 1 {
+		return false
+	}
+	if err := s.keepListener(int(rest[0]), fds); err != nil {
+		s.noNetwork(err)
+	}
+	return true
+}
+
+// takeNetwork hands on the network, of which all is there.
+func (s *session) takeNetwork(fds []int) bool {
+	if s.networked {
+		return false
+	}
+	if err := s.connect(fds); err != nil {
+		s.noNetwork(err)
+		return true
+	}
+	s.networked = true
+	s.release()
+	return true
+}
+
+func (s *session) noNetwork(err error) {
+	if s.failure == nil {
+		s.fail("network: " + err.Error())
+	}
+}
+
+func (s *session) keepListener(index int, fds []int) error {
 	if len(fds) != 1 || index >= len(s.net.Listeners) {
 		closeAll(fds)
 		return errors.New("the supervisor sent something that is not a listener")

@@ -54,6 +54,7 @@ type mountList struct {
 	Pins  []plan.Pin
 	Masks []plan.Mask
 	Cover cover
+	Again []string // files that have lost their mask, see recover.go
 }
 
 func (l mountList) encode() []byte {
@@ -72,6 +73,10 @@ func (l mountList) encode() []byte {
 	e.str(l.Cover.path)
 	e.u64(l.Cover.dev)
 	e.u64(l.Cover.ino)
+	e.u32(uint32(len(l.Again)))
+	for _, p := range l.Again {
+		e.str(p)
+	}
 	return e.b
 }
 
@@ -84,6 +89,9 @@ func decodeMountList(b []byte) (l mountList, err error) {
 		l.Masks = append(l.Masks, plan.Mask{Path: d.str(), Dev: d.u64(), Ino: d.u64()})
 	}
 	l.Cover = cover{path: d.str(), dev: d.u64(), ino: d.u64()}
+	for n := d.u32(); n > 0 && !d.bad; n-- {
+		l.Again = append(l.Again, d.str())
+	}
 	if d.bad || d.s != "" {
 		return l, errors.New("malformed list of mounts")
 	}
@@ -92,19 +100,22 @@ func decodeMountList(b []byte) (l mountList, err error) {
 
 // completed reports whether everything is mounted in the box. If not the run has failed.
 func (s *session) completed() bool {
-	if err := s.mountOutside(); err != nil {
+	if len(s.rest.Pins) > 0 || len(s.rest.Masks) > 0 {
+		if err := s.mountFrom(s.rest); err != nil {
+			s.fail(err.Error())
+			return false
+		}
+	}
+	if err := s.masked.follow(s.boxPid); err != nil {
 		s.fail(err.Error())
 		return false
 	}
 	return true
 }
 
-// mountOutside has the rest of a plan mounted in the box, whose supervisor waits.
-func (s *session) mountOutside() error {
-	if len(s.rest.Pins) == 0 && len(s.rest.Masks) == 0 {
-		return nil
-	}
-	data, err := memfd(s.rest.encode())
+// mountFrom has something mounted in the box, from outside.
+func (s *session) mountFrom(list mountList) error {
+	data, err := memfd(list.encode())
 	if err != nil {
 		return err
 	}
@@ -207,6 +218,9 @@ func mountAll() error {
 			return fmt.Errorf("%s: %w", p.Path, err)
 		}
 	}
+	if err := list.coverAll(); err != nil {
+		return err
+	}
 	return list.mask()
 }
 
@@ -233,7 +247,7 @@ func pinOne(p plan.Pin) error {
 	buf := make([]byte, 4096)
 	n, err := unix.Readlinkat(dir, name, buf)
 	if err != nil || string(buf[:n]) != p.Target {
-		return errors.New("was exchanged for another since the host was looked at")
+		return errors.New("was replaced since the host was looked at")
 	}
 	return nil
 }

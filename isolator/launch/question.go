@@ -115,18 +115,16 @@ const (
 // asked is the question on the terminal. Only the loop touches it.
 type asked struct {
 	*pending
-	shown  bool      // it is on the screen
-	open   bool      // a key answers
-	quiet  time.Time // when it opens; zero when it is open, or not shown
-	end    time.Time // when it is given up
-	before []byte    // was typed for the program
-	back   []byte    // puts the screen back
-	redraw bool      // the program has to draw again
+	shown  bool   // it is on the screen
+	open   bool   // a key answers
+	before []byte // was typed for the program
+	back   []byte // puts the screen back
+	redraw bool   // the program has to draw again
 }
 
 // ask takes up the next question, when there is none and it can be seen.
 func (s *session) ask() {
-	if s.asked != nil || s.moving != nil || s.o.Ask == nil || !s.wantKeys() {
+	if s.asked != nil || s.join.moving != nil || s.o.Ask == nil || !s.wantKeys() {
 		return
 	}
 	p := s.o.Ask.next()
@@ -153,8 +151,8 @@ func (s *session) pose() {
 	q.back, q.redraw = back, redraw
 	_ = writeAll(s.ptys[0], text)
 	q.shown = true
-	now := time.Now()
-	q.quiet, q.end = now.Add(quietBefore), now.Add(q.Timeout)
+	s.alarms.in(questionOpens, quietBefore)
+	s.alarms.in(questionEnds, q.Timeout)
 }
 
 // overlay is what shows a question over what the program has drawn, and what
@@ -220,7 +218,7 @@ func (s *session) readAnswer() {
 		return
 	case !q.open:
 		if q.shown {
-			q.quiet = time.Now().Add(quietBefore)
+			s.alarms.in(questionOpens, quietBefore)
 		}
 		fallthrough
 	case n > 1:
@@ -244,6 +242,7 @@ func (s *session) settleQuestion(key byte) {
 		return
 	}
 	s.asked = nil
+	s.alarms.off(questionOpens, questionEnds)
 	if q.shown && !s.hungUp {
 		_ = writeAll(s.ptys[0], q.back)
 	}
@@ -254,14 +253,26 @@ func (s *session) settleQuestion(key byte) {
 	r := s.relays[0]
 	r.hold.Store(0)
 	r.request(askHold)
-	if w := winsize(s.ptys[0]); q.redraw && w.Row > 2 && !s.ended && !s.reaped {
-		// Programs draw everything when the size has changed, and only then.
-		w.Row--
-		_ = unix.IoctlSetWinsize(r.master, unix.TIOCSWINSZ, &w)
-		s.redraw = time.Now().Add(redrawAfter)
+	if q.redraw {
+		s.drawAgain()
 	}
 	s.ask()
 }
+
+// drawAgain has the program draw all of its terminal. Programs do when the size has changed,
+// and only then: the true one comes back later.
+func (s *session) drawAgain() {
+	w := winsize(s.ptys[0])
+	if w.Row <= 2 || s.over() {
+		return
+	}
+	w.Row--
+	_ = unix.IoctlSetWinsize(s.relays[0].master, unix.TIOCSWINSZ, &w)
+	s.alarms.in(trueSize, redrawAfter)
+}
+
+// dropQuestion ends the question with no answer.
+func (s *session) dropQuestion() { s.settleQuestion(0) }
 
 // dropQuestions ends the question, and all that wait, with no answer.
 func (s *session) dropQuestions() {

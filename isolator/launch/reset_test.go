@@ -21,7 +21,7 @@ func TestLastWord(t *testing.T) {
 	unix.Close(fds[1])
 	s := &session{sock: fds[0]}
 	s.readMessages()
-	if !s.failed || s.failCode != CodeNoSandbox || s.failText != "because" || s.sock >= 0 {
-		t.Errorf("failed %t, code %d, %q, socket %d", s.failed, s.failCode, s.failText, s.sock)
+	if s.failure == nil || *s.failure != (failure{CodeNoSandbox, "because"}) || s.sock >= 0 {
+		t.Errorf("%+v, socket %d", s.failure, s.sock)
 	}
 }

@@ -14,10 +14,13 @@ import (
 func (s *session) result() Result {
 	s.dropQuestions()
 	s.farewell()
-	r := Result{Started: s.started, TimedOut: s.timedOut}
+	r := Result{Started: s.started, TimedOut: s.timedOut, Recovered: s.masked.recovered()}
+	if s.masked.failure != nil {
+		r.Uncovered = cleanLine(s.masked.failure.Error())
+	}
 	switch {
-	case !s.started && s.failed:
-		r.Code, r.Reason = s.failCode, s.failText
+	case !s.started && s.failure != nil:
+		r.Code, r.Reason = s.failure.code, s.failure.text
 	case !s.started && s.early != 0:
 		r.Code, r.Signal = 128+int(s.early), s.early
 		r.Interrupted = s.early == syscall.SIGINT

@@ -143,19 +143,26 @@ func TestTerminalOfAnotherPts(t *testing.T) {
 		}
 		return cmd, in
 	}
-	cmd, in := start(false, "bwrap", "--bind", "/", "/", "--dev", "/dev", "--", os.Args[0], wordProbe, "leads", number)
-	if !ours(int(slave.Fd())) {
-		t.Error("the terminal of another devpts is taken for ours")
+	for _, how := range []string{"dumpable", "not dumpable"} {
+		cmd, in := start(false, "bwrap", "--bind", "/", "/", "--dev", "/dev", "--", os.Args[0], wordProbe, "leads", number, how)
+		if !ours(int(slave.Fd())) {
+			t.Errorf("the terminal of another devpts is taken for ours, whose leader is %s", how)
+		}
+		in.Close()
+		_ = cmd.Wait()
 	}
-	in.Close()
-	_ = cmd.Wait()
 	// One that had ours before it saw another /dev still has it.
-	cmd, in = start(true, "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", "mount -t devpts -o newinstance devpts /dev/pts && echo ready; read x")
-	if ours(int(slave.Fd())) {
-		t.Error("the terminal of another session is read")
+	for _, words := range [][]string{
+		{"--map-root-user", "sh", "-c", "mount -t devpts -o newinstance devpts /dev/pts && echo ready; read x"},
+		{"--map-current-user", "--keep-caps", os.Args[0], wordProbe, "keeps"}, // the folder of its files is root's
+	} {
+		cmd, in := start(true, append([]string{"unshare", "--user", "--mount"}, words...)...)
+		if ours(int(slave.Fd())) {
+			t.Errorf("the terminal of another session is read, that of %q", words)
+		}
+		in.Close()
+		_ = cmd.Wait()
 	}
-	in.Close()
-	_ = cmd.Wait()
 }
 
 // What others read of the terminal stays theirs, and a program whose output is no

@@ -19,7 +19,7 @@ func identified(list []plan.Shown) ([]plan.Shown, error) {
 		}
 		st, err := statUnlinked(sh.Source)
 		if err != nil {
-			return nil, fmt.Errorf("%q was exchanged for something else while the sandbox was made: %w", sh.Source, err)
+			return nil, fmt.Errorf("%q was replaced while the sandbox was made: %w", sh.Source, err)
 		}
 		out[i].Dev, out[i].Ino = st.Dev, st.Ino
 	}
@@ -61,7 +61,7 @@ func lookAround(s *spec) error {
 		// Linux 5.8 says whether something is mounted there.
 		bare := st.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 && st.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0
 		if other || bare {
-			return fmt.Errorf("%q was exchanged for something else while the sandbox was made", filepath.Clean(sh.Path))
+			return fmt.Errorf("%q was replaced while the sandbox was made", filepath.Clean(sh.Path))
 		}
 	}
 	return nil

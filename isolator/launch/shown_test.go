@@ -25,7 +25,7 @@ func TestExchangedMount(t *testing.T) {
 	}
 	st := fi.Sys().(*syscall.Stat_t)
 	s := &spec{Shown: []plan.Shown{{Path: probed, Dev: uint64(st.Dev), Ino: st.Ino}}}
-	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was exchanged") {
+	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("a folder with nothing mounted on it: %v", err)
 	}
 	mounted, err := identified([]plan.Shown{{Path: "/proc", Source: "/proc"}, {Path: "/dev"}})
@@ -38,8 +38,8 @@ func TestExchangedMount(t *testing.T) {
 	if err := syscall.Rename(other, probed); err != nil {
 		t.Fatal(err)
 	}
-	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was exchanged") {
-		t.Errorf("an exchanged folder: %v", err)
+	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was replaced") {
+		t.Errorf("a replaced folder: %v", err)
 	}
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(probed, link); err != nil {

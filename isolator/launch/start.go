@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/plan"
 )
 
@@ -54,6 +53,7 @@ type session struct {
 	keys    keys
 
 	rest    mountList // what is mounted after bwrap
+	masked  masked    // what is masked again when the host replaces it, see recover.go
 	nsenter string
 	exe     string // the inner binary
 
@@ -62,8 +62,7 @@ type session struct {
 
 	contained *contained // nil with bwrap
 
-	limits *limits.Plan  // nil without limits
-	group  *limits.Group // nil without one to watch
+	limits boxLimits
 
 	caughtAll bool // signals are caught
 	observed  bool // whoever observes has the listener
@@ -71,10 +70,8 @@ type session struct {
 	ready     bool // the supervisor will wait for the word
 	released  bool // it was given
 	started   bool
-	failed    bool // with failCode and failText
-	failCode  int
-	failText  string
-	ended     bool // with status
+	failure   *failure // why the program did not start, or nil
+	ended     bool     // with status
 	status    syscall.WaitStatus
 
 	stopped   bool      // we stopped ourselves, after the job
@@ -92,39 +89,32 @@ type session struct {
 	finished  chan struct{} // closed when the run is over, with Options.Done
 	awaited   chan struct{} // closed when nobody waits for Done any more
 
-	door      int   // listens for those who join, or -1; see join.go
-	visitors  []int // their connections
-	guest     int   // that of whoever has joined, or -1
-	stay      bool  // the box goes on without its terminal
-	away      bool  // it has none
-	moving    *move // to another terminal, see move.go
-	moveBy    time.Time
-	recall    time.Time // when to look whether a shell has us in the foreground again
-	detacher  int       // the connection of whoever detaches the box from the terminal it was started in, or -1
-	toldOff   int       // the connection of whoever is told toldWords then, or -1
-	toldWords string
+	join joining
 
 	asked *asked // the question on the terminal, or nil
 	holds uint32 // of the relay, for questions
 
-	timeout, kill, wake time.Time // deadlines; zero means none
-	redraw              time.Time // when the box gets its true size again
-	look                time.Time // when it is asked which limit the box came to
-	over                string    // the limit that it came to so, by its key
-	offer               time.Time // when what is typed is the program's, if nobody has read it
-	trim                time.Time // when to give back memory
-	resumed             time.Time // when we went on without having seen SIGCONT
+	alarms  alarms
+	resumed time.Time // when we went on without having seen SIGCONT
 }
+
+// runs reports whether the program runs, and over whether it, or all of the box, has ended.
+func (s *session) runs() bool { return s.started && !s.over() }
+func (s *session) over() bool { return s.ended || s.reaped }
 
 // open takes stock of the descriptors and decides what the program's will be.
 func open(p plan.Plan, o Options) (*session, error) {
 	if err := startable(p); err != nil {
 		return nil, err
 	}
-	s := &session{o: o, sock: -1, errPipe: -1, errEnd: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, boxFd: -1, print: -1, real: tty{fd: -1}, pipes: [3]int{-1, -1, -1}, door: -1, guest: -1, detacher: -1, toldOff: -1}
+	s := &session{o: o, sock: -1, errPipe: -1, errEnd: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, boxFd: -1, print: -1, real: tty{fd: -1}, pipes: [3]int{-1, -1, -1}, join: joining{door: -1, guest: -1, detacher: -1, former: -1}}
 	s.stdio = [3]int{rawFd(o.Stdin), rawFd(o.Stdout), rawFd(o.Stderr)}
+	if err := noFolder(s.stdio[:]); err != nil {
+		return nil, err
+	}
 	s.exe = cmp.Or(o.Exe, "/proc/self/exe")
 	s.rest, s.nsenter = mountList{Pins: p.Pins, Masks: p.Masks}, p.Nsenter
+	s.masked = masked{places: p.Masked, table: -1, root: -1}
 	s.spec = spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil, Trial: o.Trial, Calls: o.Calls != nil}
 	var err error
 	if s.rest.Cover, err = coverOf(p); err != nil {
@@ -252,7 +242,7 @@ func (s *session) start(p plan.Plan) error {
 		return err
 	}
 	closeOnExecFrom(3)
-	s.limits = p.Limits
+	s.limits.plan = p.Limits
 	fork := s.startBwrap
 	if p.Container != nil {
 		fork = s.startContainer
@@ -447,10 +437,11 @@ func (s *session) close() {
 	}
 	s.contained.leave(s.bwrap)
 	s.real.restore()
-	s.group.Close()
+	s.limits.group.Close()
 	s.disconnect()
 	s.closeOwned()
 	s.closeDoor()
+	s.masked.close()
 	for _, fd := range []int{s.sock, s.errPipe, s.errEnd, s.pidfd, s.boxFd, s.print, s.wakeR} {
 		if fd >= 0 {
 			unix.Close(fd)

@@ -13,7 +13,7 @@ func (s *session) readKeys() {
 		if err == unix.EIO && !s.real.gone() && !s.real.foreground() {
 			// A background process cannot read it: wait to be brought back.
 			s.real.raw = false
-			s.wake = time.Now().Add(foregroundEvery)
+			s.alarms.in(tryTerminal, foregroundEvery)
 			return
 		}
 		s.hangUp()
@@ -41,7 +41,8 @@ func (s *session) want(sig syscall.Signal) {
 // give lets the program have its terminal, and the real one with it.
 func (s *session) give() {
 	s.settle()
-	s.waits, s.wanted, s.offer = false, false, time.Time{}
+	s.waits, s.wanted = false, false
+	s.alarms.off(unreadLine)
 	s.attach()
 	s.tell(msgGive)
 	s.signalJob(syscall.SIGCONT)
@@ -53,7 +54,7 @@ func (s *session) offered() {
 		s.hangUp()
 		return
 	}
-	s.offer = time.Now().Add(offerAfter)
+	s.alarms.in(unreadLine, offerAfter)
 }
 
 // unread reports whether a line is there that nobody reads. Who reads keys by
@@ -66,11 +67,11 @@ func (s *session) unread() bool {
 // attach makes the real terminal ours: raw, and its size the box's. In the
 // background it is somebody else's; then it is tried again later.
 func (s *session) attach() {
-	if s.hungUp || s.waits || s.away {
+	if s.hungUp || s.waits || s.join.away {
 		return
 	}
 	if !s.real.makeRaw() {
-		s.wake = time.Now().Add(foregroundEvery)
+		s.alarms.in(tryTerminal, foregroundEvery)
 		return
 	}
 	s.deliver()
@@ -133,7 +134,7 @@ func (s *session) deliver() {
 // resize gives the box's terminals the size of the real ones. The kernel
 // tells the program in the foreground when it changed.
 func (s *session) resize() {
-	if s.away {
+	if s.join.away {
 		return
 	}
 	for i, r := range s.relays {
@@ -164,7 +165,7 @@ func (s *session) stop(sig syscall.Signal) {
 	// As the terminal does it: our whole group, with the default action.
 	s.caught = defaultAction(syscall.SIGTSTP)
 	_ = unix.Kill(0, sig)
-	s.wake = time.Now().Add(stopWithin)
+	s.alarms.in(tryTerminal, stopWithin)
 }
 
 // mayAnswer reports whether the box has asked its first terminal something within
@@ -176,7 +177,8 @@ func (s *session) mayAnswer(d time.Duration) bool {
 // resume follows SIGCONT, when woken, and a stop that did not happen.
 func (s *session) resume(woken bool) {
 	if s.stopped {
-		s.stopped, s.wake = false, time.Time{}
+		s.stopped = false
+		s.alarms.off(tryTerminal)
 		setAction(syscall.SIGTSTP, &s.caught)
 		s.tellDetacher()
 	}

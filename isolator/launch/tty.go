@@ -3,9 +3,12 @@ package launch
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -115,11 +118,49 @@ func ofAnotherPts(proc string, device uint32, instance uint64) bool {
 	}
 	// It may have got ours before it came to see another /dev.
 	fds, err := os.ReadDir(proc + "/fd")
+	if errors.Is(err, unix.EACCES) {
+		return hasNoneOf(proc, instance)
+	}
 	if err != nil {
 		return false
 	}
 	for _, fd := range fds {
 		if unix.Stat(proc+"/fd/"+fd.Name(), &st) != nil || uint64(st.Dev) == instance {
+			return false
+		}
+	}
+	return true
+}
+
+// hasNoneOf reports whether no open file of a process is of a file system, where the process is
+// not dumpable, so that /proc/PID/fd is root's, but in a box of ours, so that we may have its
+// files (pidfd_getfd(2)). What cannot be had is taken for one.
+func hasNoneOf(proc string, instance uint64) bool {
+	status, err := os.ReadFile(proc + "/status")
+	_, rest, _ := strings.Cut(string(status), "\nFDSize:\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	size, errSize := strconv.Atoi(line)
+	pid, errPid := strconv.Atoi(filepath.Base(proc))
+	if errors.Join(err, errSize, errPid) != nil || size > 1024 {
+		return false
+	}
+	p, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(p)
+	for n := range size {
+		fd, err := unix.PidfdGetfd(p, n, 0)
+		if err == unix.EBADF { // not open
+			continue
+		}
+		if err != nil {
+			return false
+		}
+		var st unix.Stat_t
+		err = unix.Fstat(fd, &st)
+		unix.Close(fd)
+		if err != nil || uint64(st.Dev) == instance {
 			return false
 		}
 	}
@@ -364,4 +405,14 @@ func setAction(sig syscall.Signal, action *sigaction) { rtSigaction(sig, action,
 func rtSigaction(sig syscall.Signal, action, old *sigaction) {
 	const setSize = 8 // of the kernel's signal set, in bytes
 	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(action)), uintptr(unsafe.Pointer(old)), setSize, 0, 0)
+}
+
+// StopSelf stops this process as SIGTSTP does that nobody catches, and returns when it goes on:
+// at once where its group is orphaned.
+func StopSelf() {
+	runtime.LockOSThread() // it is this thread that has to meet the signal
+	defer runtime.UnlockOSThread()
+	caught := defaultAction(syscall.SIGTSTP)
+	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGTSTP)
+	setAction(syscall.SIGTSTP, &caught)
 }

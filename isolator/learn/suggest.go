@@ -56,21 +56,21 @@ func Suggest(list []Access, s Setting) Suggestion {
 	var reads, writes []Access
 	out := Suggestion{HomeAllow: []string{}, Mounts: []Mount{}, Hidden: []Hidden{}, Programs: []string{}}
 	for _, a := range list {
-		grant, granted := s.granted(a.Path)
+		writable, granted := s.granted(a.Path)
 		if a.Exec && a.Box == File && (!granted || System(a.Path)) {
 			out.Programs = append(out.Programs, a.Path)
 		}
-		switch key := s.Secret(a.Path); {
-		case System(a.Path) || slices.ContainsFunc(s.Own, func(own string) bool { return paths.Below(own, a.Path) }):
+		key := s.Secret(a.Path)
+		switch {
+		case s.everyBoxHas(a.Path):
 		case key != "":
 			if a.Host != None {
 				out.hide(key, a.Path)
 			}
-		case a.Write && !grant && !s.umbrella(a.Path):
+		case s.umbrella(a.Path):
+		case a.Write && !writable:
 			writes = append(writes, a)
-		case a.Host == None || a.Box != None || granted || s.umbrella(a.Path):
-		case a.Host == Dir && !a.Read: // only asked whether it is there
-		default:
+		case !granted && a.missed():
 			reads = append(reads, a)
 		}
 	}
@@ -90,6 +90,17 @@ func Suggest(list []Access, s Setting) Suggestion {
 		}
 	}
 	return out
+}
+
+// everyBoxHas reports whether a path is the system's, or made for the box.
+func (s Setting) everyBoxHas(p string) bool {
+	return System(p) || slices.ContainsFunc(s.Own, func(own string) bool { return paths.Below(own, p) })
+}
+
+// missed reports whether the host has what was asked for and the box has not. A folder may only
+// have been asked whether it is there.
+func (a Access) missed() bool {
+	return a.Host != None && a.Box == None && (a.Host != Dir || a.Read)
 }
 
 func (s *Suggestion) hide(key, p string) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
@@ -55,22 +56,30 @@ func request(params json.RawMessage) (q calls.Request, err error) {
 			return q, errors.New("the arguments are not those of the tool")
 		}
 	}
-	dot := "."
-	switch {
-	case p.Name == "bash" && in.Command != nil && in.Path == nil && in.Content == nil:
-		q = calls.Request{Line: *in.Command, Timeout: in.Timeout}
-	case p.Name == "read" && in.Path != nil && in.Command == nil && in.Content == nil:
-		q = calls.Request{Argv: []string{"cat", "--", *in.Path}}
-	case p.Name == "write" && in.Path != nil && in.Content != nil && in.Command == nil:
-		q = calls.Request{Argv: []string{"sh", "-c", `cat >"$1"`, "sh", *in.Path}, Stdin: *in.Content}
-	case p.Name == "list" && in.Command == nil && in.Content == nil:
-		if in.Path == nil {
-			in.Path = &dot
+	given := ""
+	for _, arg := range []struct {
+		name  string
+		value *string
+	}{{"command", in.Command}, {"path", in.Path}, {"content", in.Content}} {
+		if arg.value != nil {
+			given += " " + arg.name
 		}
+	}
+	switch p.Name + given {
+	case "bash command":
+		q = calls.Request{Line: *in.Command, Timeout: in.Timeout}
+	case "read path":
+		q = calls.Request{Argv: []string{"cat", "--", *in.Path}}
+	case "write path content":
+		q = calls.Request{Argv: []string{"sh", "-c", `cat >"$1"`, "sh", *in.Path}, Stdin: *in.Content}
+	case "list":
+		q = calls.Request{Argv: []string{"ls", "-la", "--", "."}}
+	case "list path":
 		q = calls.Request{Argv: []string{"ls", "-la", "--", *in.Path}}
-	case p.Name == "bash" || p.Name == "read" || p.Name == "write" || p.Name == "list":
-		return q, fmt.Errorf("the arguments are not those of %s", p.Name)
 	default:
+		if slices.Contains([]string{"bash", "read", "write", "list"}, p.Name) {
+			return q, fmt.Errorf("the arguments are not those of %s", p.Name)
+		}
 		return q, errors.New("there is no such tool")
 	}
 	return q, q.Check()

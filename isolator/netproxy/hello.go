@@ -48,64 +48,93 @@ type watch struct {
 // be, and whether all that follows may be, too.
 func (l *watch) look(b []byte) (ok int, done bool, err error) {
 	for {
-		if l.skip > 0 {
-			n := min(l.skip, len(b)-ok)
-			l.skip -= n
-			ok += n
-			if l.skip > 0 {
-				return ok, false, nil
-			}
-		}
+		n := min(l.skip, len(b)-ok)
+		l.skip -= n
+		ok += n
 		rest := b[ok:]
 		if len(rest) == 0 {
 			return ok, false, nil
 		}
-		if !l.hello {
-			if rest[0] != recordHandshake || len(rest) > 1 && rest[1] != 3 {
-				l.plain = true
-				if l.must {
-					return 0, false, errors.New("is not TLS")
-				}
-				return len(b), true, nil
-			}
-		} else {
-			if len(rest) < 6 && rest[0] != recordData {
-				return ok, false, nil
-			}
-			switch {
-			case rest[0] == recordHandshake && (rest[5] == clientHello || rest[3] == 0 && rest[4] == 0):
-			case rest[0] == recordCipher, rest[0] == recordAlert, rest[0] == recordData && l.early && l.walk < maxEarly:
-				if len(rest) < 5 {
-					return ok, false, nil
-				}
-				l.skip = 5 + int(binary.BigEndian.Uint16(rest[3:]))
-				l.walk += l.skip
-				continue
-			default:
-				return len(b), true, nil
-			}
-		}
-		name, early, err := l.now.read(rest)
-		if err == errMore {
+		switch l.next(rest) {
+		case more:
 			return ok, false, nil
-		}
-		if err != nil {
-			return ok, false, err
-		}
-		if name == "" {
-			return ok, false, errors.New("has a TLS hello without a server name")
-		}
-		if name != l.name {
-			return ok, false, fmt.Errorf("has a TLS hello for %s", name)
-		}
-		n := l.now.n
-		l.now = hello{}
-		if l.hello { // the second, and there is no third
+		case unseen:
+			l.walk += l.skip
+			continue
+		case noHello:
+			if l.hello {
+				return len(b), true, nil
+			}
+			if l.plain = true; l.must {
+				return 0, false, errors.New("is not TLS")
+			}
 			return len(b), true, nil
 		}
-		l.hello, l.early = true, early
+		n, err := l.check(rest)
+		switch {
+		case err == errMore:
+			return ok, false, nil
+		case err != nil:
+			return ok, false, err
+		case n == 0: // the second hello, and there is no third
+			return len(b), true, nil
+		}
 		ok += n
 	}
+}
+
+// verdict is what the watch does with the next record.
+type verdict int
+
+const (
+	aHello  verdict = iota // looks at the name in it
+	noHello                // passes it on with all that follows
+	unseen                 // passes it on, as many bytes as watch.skip
+	more                   // waits for more of it
+)
+
+// next judges a record by its first bytes.
+func (l *watch) next(b []byte) verdict {
+	if !l.hello {
+		if b[0] != recordHandshake || len(b) > 1 && b[1] != 3 {
+			return noHello
+		}
+		return aHello
+	}
+	if len(b) < 6 && b[0] != recordData {
+		return more
+	}
+	switch kind := b[0]; {
+	case kind == recordHandshake && (b[5] == clientHello || b[3] == 0 && b[4] == 0):
+		return aHello
+	case kind == recordCipher, kind == recordAlert, kind == recordData && l.early && l.walk < maxEarly:
+		if len(b) < 5 {
+			return more
+		}
+		l.skip = 5 + int(binary.BigEndian.Uint16(b[3:]))
+		return unseen
+	}
+	return noHello
+}
+
+// check reads the hello that b begins with, and returns how long it is: 0 for the second.
+func (l *watch) check(b []byte) (int, error) {
+	name, early, err := l.now.read(b)
+	switch {
+	case err != nil:
+		return 0, err
+	case name == "":
+		return 0, errors.New("has a TLS hello without a server name")
+	case name != l.name:
+		return 0, fmt.Errorf("has a TLS hello for %s", name)
+	}
+	n := l.now.n
+	l.now = hello{}
+	if l.hello {
+		return 0, nil
+	}
+	l.hello, l.early = true, early
+	return n, nil
 }
 
 // hello is a ClientHello of which perhaps not everything has come. It remembers

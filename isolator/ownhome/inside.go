@@ -1,7 +1,7 @@
 package ownhome
 
 // Everything that is done in a home while boxes may have it. Each name is opened from the
-// folder it is in, never by a path, and no link is followed: what a box exchanges meanwhile
+// folder it is in, never by a path, and no link is followed: what a box replaces meanwhile
 // leads to another folder of this home at most, and never out of it.
 
 import (

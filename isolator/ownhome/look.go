@@ -207,6 +207,9 @@ func Look(innerHome, key string) Info {
 // Clean makes a path that a person typed one below the home: ~/x, x, or the absolute path it
 // has in a box whose user has that home.
 func Clean(typed, home string) (string, error) {
+	if typed == "" {
+		return "", errors.New("the path is empty; ~ is the whole home")
+	}
 	rest := strings.TrimPrefix(typed, "~/")
 	if rest == "~" || typed == home {
 		rest = "."

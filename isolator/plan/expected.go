@@ -28,7 +28,7 @@ func KeptPlaces(rc profile.RunConfig, f host.Facts) []string {
 	var out []string
 	for _, p := range slices.Concat(b.later(), b.named(), b.startup(), b.innerFolders(), rc.Files) {
 		if b.kind(p) != host.Missing {
-			out = append(out, b.canon(p)) // a link that leads there can be exchanged
+			out = append(out, b.canon(p)) // a link that leads there can be replaced
 		}
 	}
 	return out

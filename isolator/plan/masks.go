@@ -46,6 +46,13 @@ func (b *builder) masksOutside() error {
 		later[o.Dest] = true
 	}
 	slices.Reverse(last)
+	if len(last) == 0 {
+		return nil
+	}
+	b.plan.Nsenter = b.f.Nsenter
+	for _, i := range last {
+		b.plan.Masked = append(b.plan.Masked, b.plan.Ops[i].Dest)
+	}
 	if len(last) <= outsideFrom {
 		return nil
 	}
@@ -56,7 +63,6 @@ func (b *builder) masksOutside() error {
 		o.Outside = true
 		b.plan.Masks = append(b.plan.Masks, Mask{Path: o.Dest, Dev: o.Covers.Dev, Ino: o.Covers.Ino})
 	}
-	b.plan.Nsenter = b.f.Nsenter
 	b.note(fmt.Sprintf("%d of the files above are hidden from outside, before the program starts", len(b.plan.Masks)))
 	return nil
 }

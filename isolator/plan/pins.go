@@ -11,7 +11,7 @@ import (
 
 // What is protected may be reached through a link: a .claude that is one, a .git, a
 // start-up file. What is there is bound read-only; the link itself is no place
-// that bwrap can mount on, and whoever can write its folder could exchange it. The
+// that bwrap can mount on, and whoever can write its folder could replace it. The
 // launcher pins it: it binds the link onto itself, as open_tree(2) and
 // move_mount(2) can, before the program starts. A name that is mounted on cannot be
 // removed, renamed or replaced (measured with Linux 6.18: EBUSY).
@@ -39,7 +39,7 @@ func (b *builder) hops() []host.Hop {
 	return out
 }
 
-// pinLinks has the launcher pin those that the box could exchange. It comes after
+// pinLinks has the launcher pin those that the box could replace. It comes after
 // everything is mounted that the box can write.
 func (b *builder) pinLinks() error {
 	for _, h := range b.hops() {
@@ -51,11 +51,11 @@ func (b *builder) pinLinks() error {
 				// The mounts of its user namespace are not the launcher's to change: move_mount
 				// answers EPERM.
 				return fault.Refuse(125, "make it a folder or a file of its own",
-					"profile %q: %s is a link the box could exchange, and in a box that makes containers (%s) none can be pinned", b.rc.Name, h.Path, nestedKey)
+					"profile %q: %s is a link the box could replace, and in a box that makes containers (%s) none can be pinned", b.rc.Name, h.Path, nestedKey)
 			}
 			if b.f.Nsenter == "" && b.f.UID != 0 {
 				return fault.Refuse(125, "sudo apt-get install util-linux",
-					"profile %q: %s is a link the box could exchange, and nsenter, which is needed to pin it, is not installed", b.rc.Name, h.Path)
+					"profile %q: %s is a link the box could replace, and nsenter, which is needed to pin it, is not installed", b.rc.Name, h.Path)
 			}
 			at := filepath.Join(dir, filepath.Base(h.Path))
 			b.note(fmt.Sprintf("the link %s stays as it is: pinned before the program starts", at))

@@ -29,7 +29,7 @@ type Plan struct {
 	// starts.
 	Fills []Fill
 
-	// Shown are the mounts whose place or source somebody could exchange between
+	// Shown are the mounts whose place or source somebody could replace between
 	// the probe and the mount: the box looks whether each is what was probed,
 	// and does not start the program when one is not.
 	Shown []Shown
@@ -48,7 +48,11 @@ type Plan struct {
 	Pins    []Pin
 	Masks   []Mask
 	Cover   Cover
-	Nsenter string // absolute path of nsenter, for both; "" for root
+	Nsenter string // absolute path of nsenter, for both and for Masked; "" for root
+
+	// Masked are all files that are masked, as box paths with no link in them. The launcher
+	// masks one again that loses its mask because the host replaces it.
+	Masked []string
 
 	// Map, when there is one, is what the launcher has written for the box's
 	// user namespace before bwrap does anything in it.

@@ -23,7 +23,7 @@ func Mounts(mountinfo []byte) []Mount {
 	octal := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
 	var out []Mount
 	for line := range bytes.Lines(mountinfo) {
-		f := strings.Fields(string(line))
+		f := strings.Split(strings.TrimSuffix(string(line), "\n"), " ") // the name of a device may be empty
 		end := slices.Index(f, "-")
 		if end < 6 || len(f) < end+4 {
 			continue

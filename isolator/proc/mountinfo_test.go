@@ -14,6 +14,7 @@ func TestMounts(t *testing.T) {
 
 not a line - of it
 50 23 0:4 mnt:[4026532] /ns rw shared:5 - nsfs nsfs rw
+60 23 0:67 / /mnt rw - tmpfs  rw
 `))
 	want := []Mount{
 		{"254:1", "/", "/", "ext4", true},
@@ -21,6 +22,7 @@ not a line - of it
 		{"254:1", "/a b", "/c\\\t\n#", "ext4", false},
 		{"254:1", "/x", "/y", "ext4", false},
 		{"0:4", "mnt:[4026532]", "/ns", "nsfs", true},
+		{"0:67", "/", "/mnt", "tmpfs", true},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant\n%+v", got, want)

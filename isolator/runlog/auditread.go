@@ -159,21 +159,7 @@ func (c *chain) step(lines [][]byte, i int) {
 	if c.begin(seq, prev, e.Time); c.verdict.Fault != nil {
 		return
 	}
-	linked := prev == c.hash
-	switch want := c.seq + 1; {
-	case seq == want && linked:
-	case seq == want && c.verdict.Lines > 0:
-		c.fault(c.file, c.line-1, c.seq, "line %d was edited: it is not the one that line %d follows", c.seq, seq)
-	case linked:
-		c.fault(c.file, c.line, want, "line %d was edited: it says that it is line %d", want, seq)
-	case seq > want && occurs(lines[i:], want):
-		c.fault(c.file, c.line, want, "line %d stands where line %d belongs: lines were swapped", seq, want)
-	case seq > want:
-		c.fault(c.file, c.line, want, "%s missing before line %d%s", span(want, seq-1), seq, e.excuse())
-	default:
-		c.fault(c.file, c.line, want, "line %d stands where line %d belongs: a line was put in, or lines were swapped", seq, want)
-	}
-	if c.verdict.Fault != nil {
+	if c.follows(lines[i:], seq, prev, e); c.verdict.Fault != nil {
 		return
 	}
 	if e.Type == EventRecovered {
@@ -193,6 +179,25 @@ func (c *chain) step(lines [][]byte, i int) {
 	c.seq, c.hash = seq, sum(line)
 	c.verdict.Lines++
 	c.verdict.Last, c.verdict.To = seq, e.Time.Format(time.RFC3339)
+}
+
+// follows compares the number of a line, the first of rest, and the hash of the one before with
+// what must come now.
+func (c *chain) follows(rest [][]byte, seq int64, prev string, e Event) {
+	linked := prev == c.hash
+	switch want := c.seq + 1; {
+	case seq == want && linked:
+	case seq == want && c.verdict.Lines > 0:
+		c.fault(c.file, c.line-1, c.seq, "line %d was edited: it is not the one that line %d follows", c.seq, seq)
+	case linked:
+		c.fault(c.file, c.line, want, "line %d was edited: it says that it is line %d", want, seq)
+	case seq > want && occurs(rest, want):
+		c.fault(c.file, c.line, want, "line %d stands where line %d belongs: lines were swapped", seq, want)
+	case seq > want:
+		c.fault(c.file, c.line, want, "%s missing before line %d%s", span(want, seq-1), seq, e.excuse())
+	default:
+		c.fault(c.file, c.line, want, "line %d stands where line %d belongs: a line was put in, or lines were swapped", seq, want)
+	}
 }
 
 // begin takes the first line there is as the beginning of the chain, when it is

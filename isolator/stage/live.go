@@ -2,6 +2,7 @@ package stage
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +21,25 @@ import (
 type Live struct {
 	ID  string
 	PID int
+	About
+}
+
+// About is what a run says of itself while it runs, whether or not it has a record. It is
+// empty until the run has come to its plan.
+type About struct {
+	Begun                    time.Time
+	Profile, Command, Folder string
+}
+
+const aboutName = "about"
+
+// Say lets Running tell what this run is.
+func (r *Run) Say(a About) error {
+	text, err := json.Marshal(a)
+	if err == nil {
+		_, err = r.File(aboutName, text, 0o600)
+	}
+	return err
 }
 
 // Door is the socket of a run by which its box is joined from another terminal, below base.
@@ -40,7 +61,11 @@ func Running(base string) ([]Live, error) {
 	var out []Live
 	for _, e := range entries {
 		if dir := filepath.Join(base, e.Name()); e.IsDir() && alive(dir) {
-			out = append(out, Live{e.Name(), holder(locks, filepath.Join(dir, "lock"))})
+			l := Live{ID: e.Name(), PID: holder(locks, filepath.Join(dir, "lock"))}
+			if text, err := os.ReadFile(filepath.Join(dir, aboutName)); err == nil {
+				_ = json.Unmarshal(text, &l.About) // of half a file nothing is known yet
+			}
+			out = append(out, l)
 		}
 	}
 	return out, nil

@@ -197,10 +197,10 @@ func look() Host {
 	return h
 }
 
-// Board returns the plan with the inner half in place of the program. Nothing else is
+// Plan returns a plan with the inner half in place of the program. Nothing else is
 // changed: no mount is needed, because the supervisor is inner and executes itself, in a
 // box without /proc by the path that it has there.
-func (e *Exam) Board(p plan.Plan) plan.Plan {
+func (e *Exam) Plan(p plan.Plan) plan.Plan {
 	p.Program, p.Argv = cmp.Or(p.Self, selfExe), []string{insideName, insideWord}
 	return p
 }

@@ -62,7 +62,7 @@ func jobMain() int {
 		return 1
 	}
 	defer e.Close()
-	res := launch.Run(e.Board(j.Plan), e.Options())
+	res := launch.Run(e.Plan(j.Plan), e.Options())
 	if err := json.NewEncoder(os.Stdout).Encode(outcome{res, e.Report()}); err != nil {
 		return 1
 	}

@@ -9,7 +9,7 @@
 // one line per check.
 //
 //	exam, err := verify.Open(profile, checks, custom, terminal)
-//	plan = exam.Board(plan)
+//	plan = exam.Plan(plan)
 //	launch.Run(plan, exam.Options())
 //	report := exam.Report()
 //

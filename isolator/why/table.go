@@ -265,8 +265,8 @@ func over(rules []Rule, p string) (int, *Rule) {
 	return -1, nil
 }
 
-// Board puts the summary of a run into its box, beside the marker, before /run is sealed.
-func Board(p plan.Plan, t *Table) (plan.Plan, error) {
+// AddTo puts the summary of a run into its box, beside the marker, before /run is sealed.
+func AddTo(p plan.Plan, t *Table) (plan.Plan, error) {
 	data, err := t.Summary()
 	if err != nil {
 		return p, err

@@ -50,31 +50,43 @@ func (t Table) Check(name string, at strict.Pos, problems *strict.Problems) {
 	if len(t.Paths.Items) == 0 {
 		c.add(at, "paths", "names no folder", `write it like ["~/.aider"]`)
 	}
-	for i, it := range t.Paths.Items {
-		c.path(it.At, "paths", it.Text)
-		for _, other := range t.Paths.Items[:i] {
-			if paths.Below(other.Text, it.Text) || paths.Below(it.Text, other.Text) {
-				c.add(it.At, "paths", fmt.Sprintf("%q and %q overlap", other.Text, it.Text), "")
-			}
-		}
-	}
+	c.paths(t.Paths)
 	c.inside("copy", t.Copy)
 	c.inside("trees", t.Trees)
 	c.inside("empty", t.Empty)
 	for _, e := range t.Strip.Entries {
 		c.strip(e.Key, e.Value, e.At, t.Copy.Texts())
 	}
-	for _, e := range t.Env.Entries {
+	c.env(t.Env)
+	if p := t.Program; p.Set && (p.V == "" || strings.ContainsFunc(p.V, func(r rune) bool { return r == '/' || unicode.IsControl(r) })) {
+		c.add(p.At, "program", fmt.Sprintf("%q is not a bare name", p.V), "")
+	}
+	c.hosts(t.Hosts)
+}
+
+func (c checker) paths(list strict.List) {
+	for i, it := range list.Items {
+		c.path(it.At, "paths", it.Text)
+		for _, other := range list.Items[:i] {
+			if paths.Below(other.Text, it.Text) || paths.Below(it.Text, other.Text) {
+				c.add(it.At, "paths", fmt.Sprintf("%q and %q overlap", other.Text, it.Text), "")
+			}
+		}
+	}
+}
+
+func (c checker) env(table strict.Table[string]) {
+	for _, e := range table.Entries {
 		if kv, _, err := profile.ParseEnv(e.Key + "="); err != nil || kv.Key != e.Key {
 			c.add(e.At, "env", fmt.Sprintf("%q cannot be set here", e.Key), "")
 		} else if e.Key == "PATH" || e.Key == "HOME" {
 			c.add(e.At, "env", fmt.Sprintf("%q is the profile's to set", e.Key), "")
 		}
 	}
-	if p := t.Program; p.Set && (p.V == "" || strings.ContainsFunc(p.V, func(r rune) bool { return r == '/' || unicode.IsControl(r) })) {
-		c.add(p.At, "program", fmt.Sprintf("%q is not a bare name", p.V), "")
-	}
-	for _, it := range t.Hosts.Items {
+}
+
+func (c checker) hosts(list strict.List) {
+	for _, it := range list.Items {
 		if e, err := hosts.Parse(it.Text); err != nil {
 			c.add(it.At, "hosts", err.Error(), "")
 		} else if e.Group != "" {

@@ -96,7 +96,7 @@ func (f *follower) worktreeConfig() bool {
 	on := false
 	for _, e := range f.list {
 		if e.Key == "extensions.worktreeconfig" {
-			on = isTrue(e)
+			on = True(e)
 		}
 	}
 	return on

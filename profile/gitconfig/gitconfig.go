@@ -253,7 +253,7 @@ func unsigned() (out []Entry) {
 func Unsigned(list []Entry, p Policy) []Entry {
 	asked := map[string]bool{}
 	for _, e := range list {
-		asked[e.Key] = isTrue(e)
+		asked[e.Key] = True(e)
 	}
 	if (asked["commit.gpgsign"] || asked["tag.gpgsign"] || asked["tag.forcesignannotated"]) && !signs(list, p) {
 		return unsigned()

@@ -16,36 +16,62 @@ func Harmless(e Entry, inside func(worktree string) bool) bool {
 	if strings.HasPrefix(strings.TrimSpace(e.Value), "!") || runsByName(name) {
 		return section == "core" && name == "fsmonitor" && boolean(e)
 	}
-	switch section {
-	case "core":
-		if name == "worktree" {
-			return inside(e.Value)
-		}
-		return slices.Contains(coreNames(), name)
-	case "remote", "submodule":
-		switch name {
-		case "url", "pushurl":
-			return !helperAddress(e.Value)
-		case "update":
-			return slices.Contains([]string{"checkout", "rebase", "merge", "none"}, e.Value)
-		}
-		return section == "submodule" || slices.Contains(remoteNames(), name)
-	case "url":
-		return !helperAddress(sub)
-	case "diff", "merge":
-		// git-mergetool--lib reads the file of that name as shell code.
-		return sub == "" && name != "external" && (!strings.HasSuffix(name, "tool") || !strings.Contains(e.Value, "/"))
-	case "pull", "branch": // "-s X" starts git-merge-X, which may be a path (builtin/merge.c)
-		return !strings.Contains(e.Value, "/") || name != "twohead" && name != "octopus" && name != "mergeoptions"
-	case "init":
-		return name == "defaultbranch"
-	case "http":
-		return name == "extraheader" || name == "postbuffer" || name == "version"
-	case "lfs":
-		first, _, _ := strings.Cut(strings.ToLower(sub), ".")
-		return first != "customtransfer" && first != "extension" && !strings.HasSuffix(name, "agent")
+	if check, ok := sections()[section]; ok {
+		return check(setting{sub: sub, name: name, value: e.Value, inside: inside})
 	}
 	return slices.Contains(plainSections(), section)
+}
+
+// setting is one of a section; inside is that of Harmless.
+type setting struct {
+	sub, name, value string
+	inside           func(worktree string) bool
+}
+
+// sections tells harmless settings of a section, where not all are that runsByName passes.
+func sections() map[string]func(setting) bool {
+	return map[string]func(setting) bool{
+		"core": ofCore, "remote": ofRemote, "submodule": ofSubmodule, "diff": ofTools, "merge": ofTools, "pull": ofStrategies, "branch": ofStrategies, "lfs": ofLFS,
+		"url":  func(s setting) bool { return !helperAddress(s.sub) },
+		"init": func(s setting) bool { return s.name == "defaultbranch" },
+		"http": func(s setting) bool { return slices.Contains([]string{"extraheader", "postbuffer", "version"}, s.name) },
+	}
+}
+
+func ofCore(s setting) bool {
+	if s.name == "worktree" {
+		return s.inside(s.value)
+	}
+	return slices.Contains(coreNames(), s.name)
+}
+
+func ofRemote(s setting) bool {
+	return slices.Contains(append(remoteNames(), "url", "pushurl", "update"), s.name) && ofSubmodule(s)
+}
+
+func ofSubmodule(s setting) bool {
+	switch s.name {
+	case "url", "pushurl":
+		return !helperAddress(s.value)
+	case "update":
+		return slices.Contains([]string{"checkout", "rebase", "merge", "none"}, s.value)
+	}
+	return true
+}
+
+// ofTools knows that git-mergetool--lib reads the file of a tool's name as shell code.
+func ofTools(s setting) bool {
+	return s.sub == "" && s.name != "external" && (!strings.HasSuffix(s.name, "tool") || !strings.Contains(s.value, "/"))
+}
+
+// ofStrategies knows that "-s X" starts git-merge-X, which may be a path (builtin/merge.c).
+func ofStrategies(s setting) bool {
+	return !strings.Contains(s.value, "/") || !slices.Contains([]string{"twohead", "octopus", "mergeoptions"}, s.name)
+}
+
+func ofLFS(s setting) bool {
+	first, _, _ := strings.Cut(strings.ToLower(s.sub), ".")
+	return first != "customtransfer" && first != "extension" && !strings.HasSuffix(s.name, "agent")
 }
 
 // runsByName reports whether a setting is called after something that runs.
@@ -61,14 +87,14 @@ func runsByName(name string) bool {
 	return false
 }
 
-// isTrue reports whether git takes the value for true.
-func isTrue(e Entry) bool {
+// True reports whether git takes the value for true.
+func True(e Entry) bool {
 	return e.Bare || slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(e.Value))
 }
 
 // boolean reports whether git takes the value for true or false.
 func boolean(e Entry) bool {
-	return isTrue(e) || slices.Contains([]string{"false", "no", "off", "0", ""}, strings.ToLower(e.Value))
+	return True(e) || slices.Contains([]string{"false", "no", "off", "0", ""}, strings.ToLower(e.Value))
 }
 
 // helperAddress reports whether git would start git-remote-NAME for an address

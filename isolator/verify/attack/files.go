@@ -63,20 +63,9 @@ func homeWritable(rc profile.RunConfig) string {
 }
 
 func files() []Attack {
-	list := []Attack{
+	return []Attack{
 		write("write-home", "write a file of the home outside of the project", "outside/file", homeWritable),
-		{
-			Name: "moved-startup", Class: "files", What: "append to start-up files in the project that BASH_ENV, ZDOTDIR and INPUTRC name", Try: addAll,
-			Stage: func(s *Fixture) error {
-				s.Env = append(s.Env, "BASH_ENV="+s.path("app/env.sh"), "ZDOTDIR="+s.path("app/z"), "INPUTRC=./inputrc")
-				var errs []error
-				for _, name := range []string{"app/env.sh", "app/z/.zshenv", "app/inputrc"} {
-					errs = append(errs, s.put(name, "# mine\n"))
-					s.watch(name)
-				}
-				return errors.Join(errs...)
-			},
-		},
+		movedStartup(),
 		write("bashrc", "append to ~/.bashrc", ".bashrc", nil),
 		write("profile-file", "make a ~/.profile", ".profile", homeWritable),
 		write("fish-config", "append to the configuration of fish", ".config/fish/config.fish", nil),
@@ -97,12 +86,28 @@ func files() []Attack {
 		write("inner-user-config", "write the user's config.toml", ".inner/config.toml", nil),
 		write("inner-shim", "put a program into the shim folder", ".inner/shims/bin/ls", nil),
 		write("inner-trust", "write a record of trust", ".inner/trust/x", nil),
+		renaming(write("inner-rename", "move .inner away and make another", "app/.inner/profiles/mine.toml", nil), ".inner"),
+		linkOut(), hardLink(), procRootWrite(), remount(), moveParent(),
 	}
-	rename := write("inner-rename", "move .inner away and make another", "app/.inner/profiles/mine.toml", nil)
-	rename.Try = moveAway(".inner")
-	list = append(list, rename)
+}
 
-	list = append(list, Attack{
+func movedStartup() Attack {
+	return Attack{
+		Name: "moved-startup", Class: "files", What: "append to start-up files in the project that BASH_ENV, ZDOTDIR and INPUTRC name", Try: addAll,
+		Stage: func(s *Fixture) error {
+			s.Env = append(s.Env, "BASH_ENV="+s.path("app/env.sh"), "ZDOTDIR="+s.path("app/z"), "INPUTRC=./inputrc")
+			var errs []error
+			for _, name := range []string{"app/env.sh", "app/z/.zshenv", "app/inputrc"} {
+				errs = append(errs, s.put(name, "# mine\n"))
+				s.watch(name)
+			}
+			return errors.Join(errs...)
+		},
+	}
+}
+
+func linkOut() Attack {
+	return Attack{
 		Name: "link-out", Class: "files", What: "write through a link of the project that leads out", Declared: homeWritable,
 		Stage: func(s *Fixture) error {
 			s.watched = append(s.watched, s.path("outside/file"))
@@ -110,7 +115,11 @@ func files() []Attack {
 			return os.Symlink(s.path("outside/file"), s.path("app/link"))
 		},
 		Try: addAll,
-	}, Attack{
+	}
+}
+
+func hardLink() Attack {
+	return Attack{
 		Name: "hard-link", Class: "files", What: "write through a hard link in the project to ~/.bashrc, made before the run",
 		Stage: func(s *Fixture) error {
 			s.watched = append(s.watched, s.path(".bashrc"))
@@ -118,7 +127,11 @@ func files() []Attack {
 			return os.Link(s.path(".bashrc"), s.path("app/link"))
 		},
 		Try: addAll,
-	}, Attack{
+	}
+}
+
+func procRootWrite() Attack {
+	return Attack{
 		Name: "proc-root-write", Class: "files", What: "write through /proc/self/root, /proc/1/root and /proc/1/cwd", Declared: homeWritable,
 		Stage: func(s *Fixture) error {
 			s.watch("outside/file")
@@ -131,7 +144,11 @@ func files() []Attack {
 			}
 			return "", errors.Join(errs...)
 		},
-	}, Attack{
+	}
+}
+
+func remount() Attack {
+	return Attack{
 		Name: "remount", Class: "files", What: "make a read-only mount writable, also from a namespace of its own", Declared: homeWritable,
 		Stage: func(s *Fixture) error {
 			s.watch("outside/file")
@@ -141,7 +158,11 @@ func files() []Attack {
 			const script = `for d in "$2" "$3" /; do mount -o remount,rw,bind "$d"; done; umount -l "$2"; echo "$1" >>"$4"`
 			return twice(script, t.Mark, filepath.Dir(t.Paths[0]), t.Home, t.Paths[0])
 		},
-	}, Attack{
+	}
+}
+
+func moveParent() Attack {
+	return Attack{
 		Name: "move-parent", Class: "files", What: "move the folder that holds what is protected, and put another in its place",
 		Stage: func(s *Fixture) error {
 			s.watch("app/sub/.git/hooks/pre-commit")
@@ -154,19 +175,19 @@ func files() []Attack {
 			}
 			return "", add(t.Paths[0], t.Mark)
 		},
-	})
-	return list
+	}
 }
 
-// moveAway moves a folder of the project away and makes the target anew.
-func moveAway(name string) func(Trial) (string, error) {
-	return func(t Trial) (string, error) {
+// renaming has an attack move a folder of the project away before it makes its target anew.
+func renaming(a Attack, name string) Attack {
+	a.Try = func(t Trial) (string, error) {
 		at := filepath.Join(t.App, name)
 		if err := os.Rename(at, at+".moved"); err != nil {
 			return "", err
 		}
 		return addAll(t)
 	}
+	return a
 }
 
 // twice runs a script as it is and then, where the kernel permits it, as root of a user
@@ -205,7 +226,7 @@ func gits() []Attack {
 		return a
 	}
 	none := func(*Fixture) error { return nil }
-	list := []Attack{
+	return []Attack{
 		hook("git-hook", "make .git/hooks/pre-commit", "app/.git/hooks/pre-commit", none),
 		hook("git-config", "append core.fsmonitor to .git/config", "app/.git/config", none),
 		hook("git-commondir", "make .git/commondir, which leads git to another configuration", "app/.git/commondir", none),
@@ -222,10 +243,8 @@ func gits() []Attack {
 		hook("git-submodule-pointer", "change the .git file of a submodule", "app/lib/.git", func(s *Fixture) error {
 			return errors.Join(s.put("app/.git/modules/lib/config", "[core]\n"), s.put("app/lib/.git", "gitdir: ../.git/modules/lib\n"))
 		}),
+		renaming(write("git-rename", "move .git away and make another", "app/.git/config", rw), ".git"),
 	}
-	rename := write("git-rename", "move .git away and make another", "app/.git/config", rw)
-	rename.Try = moveAway(".git")
-	return append(list, rename)
 }
 
 // configs attack what tools on the host obey in a project: what is there, and folders

@@ -74,7 +74,7 @@ const then = "facc16d508831bcc921ed46ab7e08b6a433c6234"
 // GitAttacks returns all of them.
 func GitAttacks() []GitAttack {
 	return []GitAttack{
-		// Files that git writes, exchanged for links.
+		// Files that git writes, replaced by links.
 		{"git-link-message", "COMMIT_EDITMSG is a link", `ln -sf $VICTIM .git/COMMIT_EDITMSG`, "g commit -m host --allow-empty", ""},
 		{"git-link-stash-log", "the reflog of the stash is a link", `mkdir -p .git/logs/refs && ln -sf $VICTIM .git/logs/refs/stash`, "echo x >>a; g stash", ""},
 		{"git-link-head-log", "the reflog of HEAD is a link", `rm -f .git/logs/HEAD; ln -s $VICTIM .git/logs/HEAD`, "g commit -m host --allow-empty", ""},

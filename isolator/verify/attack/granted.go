@@ -140,63 +140,30 @@ func applied() Attack {
 	}
 }
 
+// zeroDevice is the number of /dev/zero, a file without content of its own.
+const zeroDevice = 1<<8 | 5
+
+// openAny opens one of the devices.
+func openAny(paths []string) error {
+	errs := []error{errors.New("there is none")}
+	for _, p := range paths {
+		for _, how := range []int{unix.O_RDWR, unix.O_RDONLY} {
+			err := opened(unix.Open(p, how|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0))
+			if err == nil {
+				return nil
+			}
+			errs = append(errs, fmt.Errorf("%s: %w", p, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // devices attack the computer's devices.
 func devices() []Attack {
-	open := func(paths []string) error {
-		errs := []error{errors.New("there is none")}
-		for _, p := range paths {
-			for _, how := range []int{unix.O_RDWR, unix.O_RDONLY} {
-				fd, err := unix.Open(p, how|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-				if err == nil {
-					unix.Close(fd)
-					return nil
-				}
-				errs = append(errs, fmt.Errorf("%s: %w", p, err))
-			}
-		}
-		return errors.Join(errs...)
-	}
-	// What is opened is a file without content of its own: /dev/zero by its number.
-	zero := int(unix.Mkdev(1, 5))
 	list := []Attack{
-		{
-			Name: "device-make", Class: "kernel", What: "make a device node, and open it (mknod)", Claim: true,
-			Stage: func(s *Fixture) error { s.target("app/node"); return nil },
-			Try: func(t Trial) (string, error) {
-				var errs []error
-				for _, p := range append(t.Paths, "/tmp/"+t.Mark, "/dev/"+t.Mark, "/dev/shm/"+t.Mark) {
-					err := unix.Mknod(p, unix.S_IFCHR|0o666, zero)
-					if err == nil {
-						err = open([]string{p})
-						_ = os.Remove(p)
-					}
-					if err == nil {
-						return p, nil
-					}
-					errs = append(errs, err)
-				}
-				return "", errors.Join(errs...)
-			},
-		},
-		{
-			Name: "device-found", Class: "kernel", What: "open a device node that lies in the project", Claim: true,
-			Stage: func(s *Fixture) error { // as root only
-				s.target("app/node")
-				return unix.Mknod(s.path("app/node"), unix.S_IFCHR|0o666, zero)
-			},
-			Try: func(t Trial) (string, error) { return "", open(t.Paths) },
-		},
-		{
-			Name: "device-machine", Class: "kernel", What: "open the memory, the kernel's log, disks, input devices or the system's console", Claim: true,
-			Try: func(Trial) (string, error) {
-				paths := []string{"/dev/mem", "/dev/port", "/dev/kmsg", "/dev/loop-control", "/dev/mapper/control", "/dev/tty0", "/dev/tty1", "/dev/uinput", "/dev/rfkill"}
-				for _, p := range []string{"/dev/loop[0-9]", "/dev/sd[a-z]", "/dev/vd[a-z]", "/dev/nvme*", "/dev/dm-*", "/dev/input/event*", "/dev/hidraw*"} {
-					more, _ := filepath.Glob(p) // the pattern is well-formed
-					paths = append(paths, more...)
-				}
-				return "", open(paths)
-			},
-		},
+		deviceMake(),
+		deviceFound(),
+		deviceMachine(),
 	}
 	for _, set := range profile.DeviceSets() {
 		list = append(list, Attack{
@@ -215,7 +182,7 @@ func devices() []Attack {
 					var st unix.Stat_t
 					return unix.Stat(p, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 				})
-				return "", open(paths)
+				return "", openAny(paths)
 			},
 			Declared: func(rc profile.RunConfig) string {
 				if slices.Contains(rc.Devices, set.Name) {
@@ -228,96 +195,155 @@ func devices() []Attack {
 	return list
 }
 
+func deviceMake() Attack {
+	return Attack{
+		Name: "device-make", Class: "kernel", What: "make a device node, and open it (mknod)", Claim: true,
+		Stage: func(s *Fixture) error { s.target("app/node"); return nil },
+		Try: func(t Trial) (string, error) {
+			var errs []error
+			for _, p := range append(t.Paths, "/tmp/"+t.Mark, "/dev/"+t.Mark, "/dev/shm/"+t.Mark) {
+				err := unix.Mknod(p, unix.S_IFCHR|0o666, zeroDevice)
+				if err == nil {
+					err = openAny([]string{p})
+					_ = os.Remove(p)
+				}
+				if err == nil {
+					return p, nil
+				}
+				errs = append(errs, err)
+			}
+			return "", errors.Join(errs...)
+		},
+	}
+}
+
+func deviceFound() Attack {
+	return Attack{
+		Name: "device-found", Class: "kernel", What: "open a device node that lies in the project", Claim: true,
+		Stage: func(s *Fixture) error { // as root only
+			s.target("app/node")
+			return unix.Mknod(s.path("app/node"), unix.S_IFCHR|0o666, zeroDevice)
+		},
+		Try: func(t Trial) (string, error) { return "", openAny(t.Paths) },
+	}
+}
+
+func deviceMachine() Attack {
+	return Attack{
+		Name: "device-machine", Class: "kernel", What: "open the memory, the kernel's log, disks, input devices or the system's console", Claim: true,
+		Try: func(Trial) (string, error) {
+			paths := []string{"/dev/mem", "/dev/port", "/dev/kmsg", "/dev/loop-control", "/dev/mapper/control", "/dev/tty0", "/dev/tty1", "/dev/uinput", "/dev/rfkill"}
+			for _, p := range []string{"/dev/loop[0-9]", "/dev/sd[a-z]", "/dev/vd[a-z]", "/dev/nvme*", "/dev/dm-*", "/dev/input/event*", "/dev/hidraw*"} {
+				more, _ := filepath.Glob(p) // the pattern is well-formed
+				paths = append(paths, more...)
+			}
+			return "", openAny(paths)
+		},
+	}
+}
+
 // typing attacks what the person types and sees: from the background, after the end, and
 // by names that inner itself prints.
 func typing() []Attack {
 	return []Attack{
-		{
-			Name: "terminal-background", Class: "terminal", What: "read what the person types at a shell while the run is in the background", Terminal: true,
-			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
-				const script = "echo is up; timeout 2 cat; echo was run"
-				cmd := sh(run, script)
-				if run != nil { // the leader of the terminal's session goes on in the foreground
-					cmd = exec.Command("/bin/sh", append([]string{"-c", `set -m; "$@" & wait`, "sh"}, cmd.Args...)...) // allowed: a shell starts jobs
-				}
-				cmd.Dir, cmd.Stdin = s.App, s.Slave
-				cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: run != nil}
-				out, w, err := os.Pipe()
-				if err != nil {
-					return "", err
-				}
-				defer out.Close()
-				cmd.Stdout, cmd.Stderr = w, w
-				err = cmd.Start()
-				w.Close()
-				if err != nil {
-					return "", err
-				}
-				said := make([]byte, 0, 4096)
-				for typed := false; ; {
-					buf := make([]byte, 4096)
-					n, err := out.Read(buf)
-					said = append(said, buf[:n]...)
-					if !typed && bytes.Contains(said, []byte("is up")) {
-						typed = true
-						if _, err := s.Master.WriteString(s.Secret + "\n"); err != nil {
-							return "", err
-						}
+		terminalBackground(),
+		terminalAnswers(),
+		terminalNames(),
+	}
+}
+
+func terminalBackground() Attack {
+	return Attack{
+		Name: "terminal-background", Class: "terminal", What: "read what the person types at a shell while the run is in the background", Terminal: true,
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+			const script = "echo is up; timeout 2 cat; echo was run"
+			cmd := sh(run, script)
+			if run != nil { // the leader of the terminal's session goes on in the foreground
+				cmd = exec.Command("/bin/sh", append([]string{"-c", `set -m; "$@" & wait`, "sh"}, cmd.Args...)...) // allowed: a shell starts jobs
+			}
+			cmd.Dir, cmd.Stdin = s.App, s.Slave
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: run != nil}
+			out, w, err := os.Pipe()
+			if err != nil {
+				return "", err
+			}
+			defer out.Close()
+			cmd.Stdout, cmd.Stderr = w, w
+			err = cmd.Start()
+			w.Close()
+			if err != nil {
+				return "", err
+			}
+			said := make([]byte, 0, 4096)
+			for typed := false; ; {
+				buf := make([]byte, 4096)
+				n, err := out.Read(buf)
+				said = append(said, buf[:n]...)
+				if !typed && bytes.Contains(said, []byte("is up")) {
+					typed = true
+					if _, err := s.Master.WriteString(s.Secret + "\n"); err != nil {
+						return "", err
 					}
-					if err != nil {
-						break
-					}
 				}
-				_ = cmd.Wait() // ended by the timeout
-				return ran(said, nil)
-			},
-		},
-		{
-			Name: "terminal-answers", Class: "terminal", What: "have the terminal's answer to a last question typed into the person's shell", Terminal: true,
-			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
-				cmd := sh(run, `printf 'was run\033[c'`)
-				cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.App, s.Slave, s.Slave, s.Slave
-				cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-				shown := make(chan []byte)
-				end := make(chan struct{})
-				go func() { shown <- s.playTerminal(end) }()
-				err := cmd.Run()
-				time.Sleep(300 * time.Millisecond) // the last answer is late
-				close(end)
-				return ran(<-shown, err)
-			},
-			Effect: func(s *Fixture) string {
-				m, err := unix.IoctlGetTermios(int(s.Slave.Fd()), unix.TCGETS)
 				if err != nil {
-					return ""
+					break
 				}
-				m.Lflag &^= unix.ICANON // as a shell that edits lines
-				_ = unix.IoctlSetTermios(int(s.Slave.Fd()), unix.TCSETS, m)
-				return typed(s)
-			},
+			}
+			_ = cmd.Wait() // ended by the timeout
+			return ran(said, nil)
 		},
-		{
-			Name: "terminal-names", Class: "terminal", What: "have inner print a name with escape sequences and marks of bidirectional text in it",
-			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
-				script := `d=$(printf 'x\033]0;` + s.Trial.Mark + `\a\342\200\256y'); mkdir -p "$d/.vscode" "$d/evil" || echo no name; echo x >"$d/.vscode/tasks.json"; echo x >"$d/.mcp.json"; echo x >"$d/AGENTS.md"; `
-				if run == nil {
-					script += `printf '%s\n' *; `
-				} else {
-					script = "exec 2>/dev/null; " + script // what programs of the box say is theirs
-				}
-				cmd := sh(run, "cd "+quoted(s.App)+"; "+script+"echo was run")
-				cmd.Dir = s.App
-				out, err := cmd.CombinedOutput()
-				if bytes.Contains(out, []byte("\x1b]0;"+s.Trial.Mark)) || bytes.Contains(out, []byte("\u202e")) {
-					s.seen = "a name reached the terminal as it is"
-				}
-				if run != nil && !bytes.Contains(out, []byte(s.Trial.Mark)) && !bytes.Contains(out, []byte("no name\n")) {
-					return string(out), ErrNotStarted // it was to be said
-				}
-				return ran(out, err)
-			},
-			Effect: func(s *Fixture) string { return s.seen },
+	}
+}
+
+func terminalAnswers() Attack {
+	return Attack{
+		Name: "terminal-answers", Class: "terminal", What: "have the terminal's answer to a last question typed into the person's shell", Terminal: true,
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+			cmd := sh(run, `printf 'was run\033[c'`)
+			cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.App, s.Slave, s.Slave, s.Slave
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			shown := make(chan []byte)
+			end := make(chan struct{})
+			go func() { shown <- s.playTerminal(end) }()
+			err := cmd.Run()
+			time.Sleep(300 * time.Millisecond) // the last answer is late
+			close(end)
+			return ran(<-shown, err)
 		},
+		Effect: func(s *Fixture) string {
+			m, err := unix.IoctlGetTermios(int(s.Slave.Fd()), unix.TCGETS)
+			if err != nil {
+				return ""
+			}
+			m.Lflag &^= unix.ICANON // as a shell that edits lines
+			_ = unix.IoctlSetTermios(int(s.Slave.Fd()), unix.TCSETS, m)
+			return typed(s)
+		},
+	}
+}
+
+func terminalNames() Attack {
+	return Attack{
+		Name: "terminal-names", Class: "terminal", What: "have inner print a name with escape sequences and marks of bidirectional text in it",
+		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+			script := `d=$(printf 'x\033]0;` + s.Trial.Mark + `\a\342\200\256y'); mkdir -p "$d/.vscode" "$d/evil" || echo no name; echo x >"$d/.vscode/tasks.json"; echo x >"$d/.mcp.json"; echo x >"$d/AGENTS.md"; `
+			if run == nil {
+				script += `printf '%s\n' *; `
+			} else {
+				script = "exec 2>/dev/null; " + script // what programs of the box say is theirs
+			}
+			cmd := sh(run, "cd "+quoted(s.App)+"; "+script+"echo was run")
+			cmd.Dir = s.App
+			out, err := cmd.CombinedOutput()
+			if bytes.Contains(out, []byte("\x1b]0;"+s.Trial.Mark)) || bytes.Contains(out, []byte("\u202e")) {
+				s.seen = "a name reached the terminal as it is"
+			}
+			if run != nil && !bytes.Contains(out, []byte(s.Trial.Mark)) && !bytes.Contains(out, []byte("no name\n")) {
+				return string(out), ErrNotStarted // it was to be said
+			}
+			return ran(out, err)
+		},
+		Effect: func(s *Fixture) string { return s.seen },
 	}
 }
 

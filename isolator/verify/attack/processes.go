@@ -44,136 +44,168 @@ func victim() int {
 	return 0
 }
 
+// onVictim returns the attack on a process of the host that holds a secret.
+func onVictim(name, what string, try func(Trial) (string, error)) Attack {
+	return Attack{Name: name, Class: "processes", What: what, Stage: (*Fixture).startVictim, Try: try}
+}
+
 func processes() []Attack {
-	on := func(name, what string, try func(Trial) (string, error)) Attack {
-		return Attack{Name: name, Class: "processes", What: what, Stage: (*Fixture).startVictim, Try: try}
+	list := []Attack{
+		killProcess(),
+		onVictim("process-environ", "read the environment of a process of the host", func(t Trial) (string, error) {
+			return readAll(Trial{Paths: []string{fmt.Sprintf("/proc/%d/environ", t.Number["pid"])}})
+		}),
+		processCmdline(),
+		onVictim("process-descriptor", "open a file of another process through /proc", func(t Trial) (string, error) {
+			return readAll(Trial{Paths: []string{fmt.Sprintf("/proc/%d/fd/3", t.Number["pid"])}})
+		}),
+		onVictim("process-memory", "read memory of another process (process_vm_readv)", processMemory),
+		onVictim("process-ptrace", "trace another process", processPtrace),
+		onVictim("process-pidfd", "take a descriptor of another process (pidfd_getfd)", processPidfd),
+		inheritedDescriptor(),
+		nestedInner(),
+		nestedInnerClean(),
+		innerBypass(),
 	}
-	kill := on("kill-process", "kill a process of the host", func(t Trial) (string, error) {
+	return append(list, ipc()...)
+}
+
+func processMemory(t Trial) (string, error) {
+	buf := make([]byte, t.Number["length"])
+	_, err := unix.ProcessVMReadv(t.Number["pid"], []unix.Iovec{{Base: &buf[0], Len: uint64(len(buf))}}, []unix.RemoteIovec{{Base: uintptr(t.Number["address"]), Len: len(buf)}}, 0)
+	return string(buf), err
+}
+
+func processPtrace(t Trial) (string, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	pid := t.Number["pid"]
+	if err := unix.PtraceAttach(pid); err != nil {
+		return "", err
+	}
+	var st unix.WaitStatus
+	_, _ = unix.Wait4(pid, &st, unix.WALL, nil)
+	buf := make([]byte, t.Number["length"])
+	_, err := unix.PtracePeekData(pid, uintptr(t.Number["address"]), buf)
+	_ = unix.PtraceDetach(pid)
+	return string(buf), err
+}
+
+func processPidfd(t Trial) (string, error) {
+	p, err := unix.PidfdOpen(t.Number["pid"], 0)
+	if err != nil {
+		return "", err
+	}
+	fd, err := unix.PidfdGetfd(p, 3, 0)
+	if err != nil {
+		return "", err
+	}
+	buf := make([]byte, 256)
+	n, err := unix.Pread(fd, buf, 0)
+	return string(buf[:max(n, 0)]), err
+}
+
+func inheritedDescriptor() Attack {
+	return Attack{
+		Name: "inherited-descriptor", Class: "processes", What: "read a descriptor that the caller left open",
+		Stage: func(s *Fixture) error {
+			if err := s.plant("outside/open"); err != nil {
+				return err
+			}
+			for _, p := range []string{s.path("outside/open"), s.path("outside")} {
+				fd, err := unix.Open(p, unix.O_RDONLY, 0) // for whoever comes after
+				if err != nil {
+					return err
+				}
+				s.Files = append(s.Files, os.NewFile(uintptr(fd), p))
+			}
+			return nil
+		},
+		Try: func(Trial) (string, error) {
+			var b bytes.Buffer
+			buf := make([]byte, 256)
+			for fd := 3; fd < 256; fd++ {
+				if n, err := unix.Pread(fd, buf, 0); err == nil && n > 0 {
+					b.Write(buf[:n])
+				}
+				if in, err := unix.Openat(fd, "open", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+					if n, err := unix.Read(in, buf); err == nil && n > 0 {
+						b.Write(buf[:n])
+					}
+					unix.Close(in)
+				}
+			}
+			return b.String(), nil
+		},
+	}
+}
+
+func nestedInner() Attack {
+	return Attack{
+		Name: "nested-inner", Class: "processes", What: "start inner inside, with a profile that allows more", Declared: sshAllowed,
+		Stage: func(s *Fixture) error {
+			return errors.Join(s.plant(".ssh/id_ed25519"), s.put("app/loose.toml",
+				"schema_version = \"1\"\n[sandbox]\nallow = [\"ssh-keys\"]\n[entrypoint]\ncmd = \"/bin/cat\"\ninteractive = false\n"))
+		},
+		Try: func(t Trial) (string, error) {
+			return self(t, "run", "-p", "./loose.toml", "--", filepath.Join(t.Home, ".ssh/id_ed25519"))
+		},
+	}
+}
+
+func nestedInnerClean() Attack {
+	return Attack{
+		Name: "nested-inner-clean", Class: "processes", What: "the same without any variable that says where it is", Declared: sshAllowed,
+		Stage: func(s *Fixture) error {
+			return errors.Join(s.plant(".ssh/id_ed25519"), s.put("app/loose.toml",
+				"schema_version = \"1\"\n[sandbox]\nallow = [\"ssh-keys\"]\nseccomp = \"off\"\n[entrypoint]\ncmd = \"/bin/cat\"\ninteractive = false\n"))
+		},
+		Try: func(t Trial) (string, error) {
+			for _, kv := range os.Environ() {
+				if name, _, _ := strings.Cut(kv, "="); name != "HOME" && name != "XDG_RUNTIME_DIR" {
+					if err := os.Unsetenv(name); err != nil {
+						return "", err
+					}
+				}
+			}
+			return self(t, "run", "-p", "./loose.toml", "--", filepath.Join(t.Home, ".ssh/id_ed25519"))
+		},
+	}
+}
+
+func innerBypass() Attack {
+	return Attack{
+		Name: "inner-bypass", Class: "processes", What: "call inner bypass inside", Declared: sshAllowed,
+		Stage: planted(".ssh/id_ed25519"),
+		Try: func(t Trial) (string, error) {
+			return self(t, "bypass", "cat", t.Paths[0])
+		},
+	}
+}
+
+func killProcess() Attack {
+	a := onVictim("kill-process", "kill a process of the host", func(t Trial) (string, error) {
 		return "", unix.Kill(t.Number["pid"], unix.SIGKILL)
 	})
-	kill.Effect = (*Fixture).victimDied
-	lines := on("process-cmdline", "read the command lines of all processes", func(Trial) (string, error) {
+	a.Effect = (*Fixture).victimDied
+	return a
+}
+
+func processCmdline() Attack {
+	a := onVictim("process-cmdline", "read the command lines of all processes", func(Trial) (string, error) {
 		paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
 			return "", err
 		}
 		return readAll(Trial{Paths: paths})
 	})
-	lines.Declared = func(rc profile.RunConfig) string {
+	a.Declared = func(rc profile.RunConfig) string {
 		if rc.Proc == "bind" {
 			return `proc = "bind"`
 		}
 		return ""
 	}
-	list := []Attack{
-		kill,
-		on("process-environ", "read the environment of a process of the host", func(t Trial) (string, error) {
-			return readAll(Trial{Paths: []string{fmt.Sprintf("/proc/%d/environ", t.Number["pid"])}})
-		}),
-		lines,
-		on("process-descriptor", "open a file of another process through /proc", func(t Trial) (string, error) {
-			return readAll(Trial{Paths: []string{fmt.Sprintf("/proc/%d/fd/3", t.Number["pid"])}})
-		}),
-		on("process-memory", "read memory of another process (process_vm_readv)", func(t Trial) (string, error) {
-			buf := make([]byte, t.Number["length"])
-			_, err := unix.ProcessVMReadv(t.Number["pid"], []unix.Iovec{{Base: &buf[0], Len: uint64(len(buf))}}, []unix.RemoteIovec{{Base: uintptr(t.Number["address"]), Len: len(buf)}}, 0)
-			return string(buf), err
-		}),
-		on("process-ptrace", "trace another process", func(t Trial) (string, error) {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			pid := t.Number["pid"]
-			if err := unix.PtraceAttach(pid); err != nil {
-				return "", err
-			}
-			var st unix.WaitStatus
-			_, _ = unix.Wait4(pid, &st, unix.WALL, nil)
-			buf := make([]byte, t.Number["length"])
-			_, err := unix.PtracePeekData(pid, uintptr(t.Number["address"]), buf)
-			_ = unix.PtraceDetach(pid)
-			return string(buf), err
-		}),
-		on("process-pidfd", "take a descriptor of another process (pidfd_getfd)", func(t Trial) (string, error) {
-			p, err := unix.PidfdOpen(t.Number["pid"], 0)
-			if err != nil {
-				return "", err
-			}
-			fd, err := unix.PidfdGetfd(p, 3, 0)
-			if err != nil {
-				return "", err
-			}
-			buf := make([]byte, 256)
-			n, err := unix.Pread(fd, buf, 0)
-			return string(buf[:max(n, 0)]), err
-		}),
-		{
-			Name: "inherited-descriptor", Class: "processes", What: "read a descriptor that the caller left open",
-			Stage: func(s *Fixture) error {
-				if err := s.plant("outside/open"); err != nil {
-					return err
-				}
-				for _, p := range []string{s.path("outside/open"), s.path("outside")} {
-					fd, err := unix.Open(p, unix.O_RDONLY, 0) // for whoever comes after
-					if err != nil {
-						return err
-					}
-					s.Files = append(s.Files, os.NewFile(uintptr(fd), p))
-				}
-				return nil
-			},
-			Try: func(Trial) (string, error) {
-				var b bytes.Buffer
-				buf := make([]byte, 256)
-				for fd := 3; fd < 256; fd++ {
-					if n, err := unix.Pread(fd, buf, 0); err == nil && n > 0 {
-						b.Write(buf[:n])
-					}
-					if in, err := unix.Openat(fd, "open", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
-						if n, err := unix.Read(in, buf); err == nil && n > 0 {
-							b.Write(buf[:n])
-						}
-						unix.Close(in)
-					}
-				}
-				return b.String(), nil
-			},
-		},
-		{
-			Name: "nested-inner", Class: "processes", What: "start inner inside, with a profile that allows more", Declared: sshAllowed,
-			Stage: func(s *Fixture) error {
-				return errors.Join(s.plant(".ssh/id_ed25519"), s.put("app/loose.toml",
-					"schema_version = \"1\"\n[sandbox]\nallow = [\"ssh-keys\"]\n[entrypoint]\ncmd = \"/bin/cat\"\ninteractive = false\n"))
-			},
-			Try: func(t Trial) (string, error) {
-				return self(t, "run", "-p", "./loose.toml", "--", filepath.Join(t.Home, ".ssh/id_ed25519"))
-			},
-		},
-		{
-			Name: "nested-inner-clean", Class: "processes", What: "the same without any variable that says where it is", Declared: sshAllowed,
-			Stage: func(s *Fixture) error {
-				return errors.Join(s.plant(".ssh/id_ed25519"), s.put("app/loose.toml",
-					"schema_version = \"1\"\n[sandbox]\nallow = [\"ssh-keys\"]\nseccomp = \"off\"\n[entrypoint]\ncmd = \"/bin/cat\"\ninteractive = false\n"))
-			},
-			Try: func(t Trial) (string, error) {
-				for _, kv := range os.Environ() {
-					if name, _, _ := strings.Cut(kv, "="); name != "HOME" && name != "XDG_RUNTIME_DIR" {
-						if err := os.Unsetenv(name); err != nil {
-							return "", err
-						}
-					}
-				}
-				return self(t, "run", "-p", "./loose.toml", "--", filepath.Join(t.Home, ".ssh/id_ed25519"))
-			},
-		},
-		{
-			Name: "inner-bypass", Class: "processes", What: "call inner bypass inside", Declared: sshAllowed,
-			Stage: planted(".ssh/id_ed25519"),
-			Try: func(t Trial) (string, error) {
-				return self(t, "bypass", "cat", t.Paths[0])
-			},
-		},
-	}
-	return append(list, ipc()...)
+	return a
 }
 
 // ipc attacks System V memory and queues, and the kernel's keyrings.

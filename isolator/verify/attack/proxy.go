@@ -38,72 +38,78 @@ func proxies() []Attack {
 			}
 			return said.String(), errors.Join(errs...)
 		}),
-		viaProxy("proxy-allowed-name", "ask the proxy for an allowed name, and another in the header or at another port", func(port string) (string, error) {
-			var said strings.Builder
-			var errs []error
-			for _, request := range []string{
-				"CONNECT github.com:443 HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
-				"CONNECT 127.0.0.1:" + port + " HTTP/1.1\r\nHost: github.com:443\r\n\r\n",
-				"GET http://github.com:80/ HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
-				"GET http://127.0.0.1:" + port + "/ HTTP/1.1\r\nHost: github.com\r\n\r\n",
-				"GET http://github.com@127.0.0.1:" + port + "/ HTTP/1.1\r\nHost: github.com\r\n\r\n",
-				"GET / HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
-			} {
-				text, err := connectBy(request, "127.0.0.1:"+port)
-				said.WriteString(text)
-				errs = append(errs, err)
-			}
-			return said.String(), errors.Join(errs...)
-		}),
-		viaProxy("proxy-socks", "have the proxy of the box lead to the host, by SOCKS", func(port string) (string, error) {
-			n, err := strconv.Atoi(port)
-			if err != nil {
-				return "", err
-			}
-			high, low := byte(n>>8), byte(n)
-			var said strings.Builder
-			var errs []error
-			for _, request := range []string{
-				"\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01",
-				"\x05\x01\x00\x05\x01\x00\x01\x00\x00\x00\x00",
-				"\x05\x01\x00\x05\x01\x00\x03\x09localhost",
-				"\x05\x01\x00\x05\x01\x00\x03\x0a2130706433",
-				"\x05\x01\x00\x05\x01\x00\x04" + string(net.IPv6loopback),
-				"\x05\x01\x00\x05\x01\x00\x04" + string(net.IPv4(127, 0, 0, 1).To16()),
-				"\x04\x01" + string([]byte{high, low}) + "\x7f\x00\x00\x01\x00",
-				"\x04\x01" + string([]byte{high, low}) + "\x00\x00\x00\x01\x00localhost\x00",
-			} {
-				if request[0] == 5 {
-					request += string([]byte{high, low})
-				}
-				text, err := connectBy(request, "127.0.0.1:"+port)
-				said.WriteString(text)
-				errs = append(errs, err)
-			}
-			return said.String(), errors.Join(errs...)
-		}),
+		viaProxy("proxy-allowed-name", "ask the proxy for an allowed name, and another in the header or at another port", proxyAllowedName),
+		viaProxy("proxy-socks", "have the proxy of the box lead to the host, by SOCKS", proxySocks),
 		viaProxy("proxy-relay", "have the proxy of the box lead to itself, and from there to the host", func(port string) (string, error) {
 			self := "127.0.0.1:" + strconv.Itoa(profile.ProxyPort)
 			return connectBy("CONNECT "+self+" HTTP/1.1\r\nHost: "+self+"\r\n\r\nCONNECT 127.0.0.1:"+port+" HTTP/1.1\r\nHost: 127.0.0.1:"+port+"\r\n\r\n", "127.0.0.1:"+port)
 		}),
-		viaProxy("proxy-other-address", "have the proxy of the box lead to an address of the host that is not the loopback's", func(port string) (string, error) {
-			var said strings.Builder
-			var errs []error
-			list, err := net.InterfaceAddrs()
-			if err != nil {
-				return "", err
-			}
-			for _, a := range list {
-				if n, ok := a.(*net.IPNet); ok {
-					target := net.JoinHostPort(n.IP.String(), port)
-					text, err := connectBy("CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n\r\n", target)
-					said.WriteString(text)
-					errs = append(errs, err)
-				}
-			}
-			return said.String(), errors.Join(errs...)
-		}),
+		viaProxy("proxy-other-address", "have the proxy of the box lead to an address of the host that is not the loopback's", proxyOtherAddress),
 	}
+}
+
+func proxyAllowedName(port string) (string, error) {
+	var said strings.Builder
+	var errs []error
+	for _, request := range []string{
+		"CONNECT github.com:443 HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
+		"CONNECT 127.0.0.1:" + port + " HTTP/1.1\r\nHost: github.com:443\r\n\r\n",
+		"GET http://github.com:80/ HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
+		"GET http://127.0.0.1:" + port + "/ HTTP/1.1\r\nHost: github.com\r\n\r\n",
+		"GET http://github.com@127.0.0.1:" + port + "/ HTTP/1.1\r\nHost: github.com\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
+	} {
+		text, err := connectBy(request, "127.0.0.1:"+port)
+		said.WriteString(text)
+		errs = append(errs, err)
+	}
+	return said.String(), errors.Join(errs...)
+}
+
+func proxySocks(port string) (string, error) {
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return "", err
+	}
+	high, low := byte(n>>8), byte(n)
+	var said strings.Builder
+	var errs []error
+	for _, request := range []string{
+		"\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01",
+		"\x05\x01\x00\x05\x01\x00\x01\x00\x00\x00\x00",
+		"\x05\x01\x00\x05\x01\x00\x03\x09localhost",
+		"\x05\x01\x00\x05\x01\x00\x03\x0a2130706433",
+		"\x05\x01\x00\x05\x01\x00\x04" + string(net.IPv6loopback),
+		"\x05\x01\x00\x05\x01\x00\x04" + string(net.IPv4(127, 0, 0, 1).To16()),
+		"\x04\x01" + string([]byte{high, low}) + "\x7f\x00\x00\x01\x00",
+		"\x04\x01" + string([]byte{high, low}) + "\x00\x00\x00\x01\x00localhost\x00",
+	} {
+		if request[0] == 5 {
+			request += string([]byte{high, low})
+		}
+		text, err := connectBy(request, "127.0.0.1:"+port)
+		said.WriteString(text)
+		errs = append(errs, err)
+	}
+	return said.String(), errors.Join(errs...)
+}
+
+func proxyOtherAddress(port string) (string, error) {
+	var said strings.Builder
+	var errs []error
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok {
+			target := net.JoinHostPort(n.IP.String(), port)
+			text, err := connectBy("CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n\r\n", target)
+			said.WriteString(text)
+			errs = append(errs, err)
+		}
+	}
+	return said.String(), errors.Join(errs...)
 }
 
 // viaProxy returns an attack on a server of the host that answers everybody.

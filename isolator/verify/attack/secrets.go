@@ -89,73 +89,18 @@ func sshAllowed(rc profile.RunConfig) string {
 
 func secrets() []Attack {
 	list := []Attack{
-		read("read-through-link", "read a key through a link in the project", func(s *Fixture) error {
-			s.target("app/link/id_ed25519")
-			s.target("app/key")
-			return errors.Join(s.plant(".ssh/id_ed25519"), os.Symlink(s.path(".ssh"), s.path("app/link")), os.Symlink(s.path(".ssh/id_ed25519"), s.path("app/key")))
-		}),
-		read("read-linked-secret", "read a secret file that is itself a link, under both names", func(s *Fixture) error {
-			s.target("dotfiles/netrc")
-			s.target(".netrc")
-			return errors.Join(s.plant("dotfiles/netrc"), os.Symlink("dotfiles/netrc", s.path(".netrc")))
-		}),
-		read("read-secret-by-parent-link", "read a secret whose folder is a link, under both names", func(s *Fixture) error {
-			s.target("dotfiles/ssh/id")
-			s.target(".ssh/id")
-			return errors.Join(s.plant("dotfiles/ssh/id"), os.Symlink(s.path("dotfiles/ssh"), s.path(".ssh")))
-		}),
+		read("read-through-link", "read a key through a link in the project", readThroughLink),
+		read("read-linked-secret", "read a secret file that is itself a link, under both names", readLinkedSecret),
+		read("read-secret-by-parent-link", "read a secret whose folder is a link, under both names", readSecretByParentLink),
 		read("read-moved-secret", "read secrets where a variable has moved them: GNUPGHOME, KUBECONFIG, XDG_CONFIG_HOME, HISTFILE", func(s *Fixture) error {
 			s.Env = append(s.Env, "GNUPGHOME="+s.path("moved/gpg"), "KUBECONFIG="+s.path("moved/a")+":"+s.path("app/kube.yaml"), "XDG_CONFIG_HOME="+s.path("moved/conf"), "HISTFILE=~/moved/commands")
 			return planted("moved/gpg/secring", "moved/a", "app/kube.yaml", "moved/conf/gh/hosts.yml", "moved/commands")(s)
 		}),
-		read("read-proc-root", "read a key through /proc/self/root, /proc/1/root and /proc/1/cwd", func(s *Fixture) error {
-			key := s.path(".ssh/id_ed25519")
-			for _, root := range []string{"/proc/self/root", "/proc/1/root", "/proc/1/cwd/../../../../../../../../..", "/proc/thread-self/root"} {
-				s.target(root + key)
-			}
-			return s.plant(".ssh/id_ed25519")
-		}),
-		{
-			Name: "uncover", Class: "secrets", What: "take the cover off a key: unmount it, or bind what is below elsewhere, also from a namespace of its own", Declared: sshAllowed,
-			Stage: planted(".ssh/id_ed25519"),
-			Try: func(t Trial) (string, error) {
-				const script = `d=${1%/*}; cat "$1"; umount "$d"; umount -l "$d"; cat "$1"; mkdir -p "$2"; mount --bind "${d%/*}" "$2" && cat "$2/.ssh/"*`
-				return twice(script, t.Paths[0], filepath.Join(t.App, "x"))
-			},
-		},
-		{
-			Name: "late-secret", Class: "secrets", What: "read a key that is made after the start", Declared: sshAllowed,
-			Stage: func(s *Fixture) error {
-				s.target(".ssh/late")
-				done := make(chan bool)
-				s.undo = append(s.undo, func() { <-done })
-				go func() {
-					defer close(done)
-					time.Sleep(150 * time.Millisecond)
-					if s.plant("outside/late") == nil { // never seen empty
-						_ = os.Rename(s.path("outside/late"), s.path(".ssh/late"))
-					}
-				}()
-				return s.put(".ssh/config", "")
-			},
-			Try: func(t Trial) (said string, err error) {
-				for range 60 {
-					if said, err = readAll(t); err == nil && said != "" {
-						break
-					}
-					time.Sleep(10 * time.Millisecond)
-				}
-				return said, err
-			},
-		},
+		read("read-proc-root", "read a key through /proc/self/root, /proc/1/root and /proc/1/cwd", readProcRoot),
+		uncover(),
+		lateSecret(),
 		read("inner-trust-read", "read inner's trust store and logs", planted(".inner/trust/record", ".inner/logs/audit.jsonl")),
-		read("staged-read", "read what is staged for other runs", func(s *Fixture) error {
-			s.target(filepath.Join(s.Run, "inner", "other"))
-			if err := os.Mkdir(filepath.Join(s.Run, "inner"), 0o700); err != nil {
-				return err
-			}
-			return s.plant(filepath.Join(s.Run, "inner", "other"))
-		}),
+		read("staged-read", "read what is staged for other runs", stagedRead),
 	}
 	for i := range list {
 		if list[i].Declared == nil && strings.Contains(list[i].What, "key") {
@@ -172,7 +117,85 @@ func secrets() []Attack {
 			return s.plant(filepath.Join(at, "secret"))
 		}))
 	}
-	list = append(list, Attack{
+	list = append(list, readPlaces())
+	return append(list, environment()...)
+}
+
+func readThroughLink(s *Fixture) error {
+	s.target("app/link/id_ed25519")
+	s.target("app/key")
+	return errors.Join(s.plant(".ssh/id_ed25519"), os.Symlink(s.path(".ssh"), s.path("app/link")), os.Symlink(s.path(".ssh/id_ed25519"), s.path("app/key")))
+}
+
+func readLinkedSecret(s *Fixture) error {
+	s.target("dotfiles/netrc")
+	s.target(".netrc")
+	return errors.Join(s.plant("dotfiles/netrc"), os.Symlink("dotfiles/netrc", s.path(".netrc")))
+}
+
+func readSecretByParentLink(s *Fixture) error {
+	s.target("dotfiles/ssh/id")
+	s.target(".ssh/id")
+	return errors.Join(s.plant("dotfiles/ssh/id"), os.Symlink(s.path("dotfiles/ssh"), s.path(".ssh")))
+}
+
+func readProcRoot(s *Fixture) error {
+	key := s.path(".ssh/id_ed25519")
+	for _, root := range []string{"/proc/self/root", "/proc/1/root", "/proc/1/cwd/../../../../../../../../..", "/proc/thread-self/root"} {
+		s.target(root + key)
+	}
+	return s.plant(".ssh/id_ed25519")
+}
+
+func uncover() Attack {
+	return Attack{
+		Name: "uncover", Class: "secrets", What: "take the cover off a key: unmount it, or bind what is below elsewhere, also from a namespace of its own", Declared: sshAllowed,
+		Stage: planted(".ssh/id_ed25519"),
+		Try: func(t Trial) (string, error) {
+			const script = `d=${1%/*}; cat "$1"; umount "$d"; umount -l "$d"; cat "$1"; mkdir -p "$2"; mount --bind "${d%/*}" "$2" && cat "$2/.ssh/"*`
+			return twice(script, t.Paths[0], filepath.Join(t.App, "x"))
+		},
+	}
+}
+
+func lateSecret() Attack {
+	return Attack{
+		Name: "late-secret", Class: "secrets", What: "read a key that is made after the start", Declared: sshAllowed,
+		Stage: func(s *Fixture) error {
+			s.target(".ssh/late")
+			done := make(chan bool)
+			s.undo = append(s.undo, func() { <-done })
+			go func() {
+				defer close(done)
+				time.Sleep(150 * time.Millisecond)
+				if s.plant("outside/late") == nil { // never seen empty
+					_ = os.Rename(s.path("outside/late"), s.path(".ssh/late"))
+				}
+			}()
+			return s.put(".ssh/config", "")
+		},
+		Try: func(t Trial) (said string, err error) {
+			for range 60 {
+				if said, err = readAll(t); err == nil && said != "" {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			return said, err
+		},
+	}
+}
+
+func stagedRead(s *Fixture) error {
+	s.target(filepath.Join(s.Run, "inner", "other"))
+	if err := os.Mkdir(filepath.Join(s.Run, "inner"), 0o700); err != nil {
+		return err
+	}
+	return s.plant(filepath.Join(s.Run, "inner", "other"))
+}
+
+func readPlaces() Attack {
+	return Attack{
 		Name: "read-places", Class: "secrets", What: "read what lies in /mnt, /media, /srv, /var/log and other homes", Try: readAll,
 		Stage: func(s *Fixture) error {
 			err := errors.New("only root can put something there")
@@ -189,8 +212,7 @@ func secrets() []Attack {
 			}
 			return err
 		},
-	})
-	return append(list, environment()...)
+	}
 }
 
 // environment attacks variables.

@@ -1,0 +1,26 @@
+package isolator
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile"
+)
+
+// A holder that has ended since it said that it listens is one that has not taken the call,
+// and no reason to refuse it: another call may have had another box in the meantime.
+func TestHolderEndsAtOnce(t *testing.T) {
+	exe := filepath.Join(t.TempDir(), "holder")
+	if err := os.WriteFile(exe, []byte("#!/bin/sh\nprintf ok\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := settings.Of(&caller.Caller{Home: t.TempDir(), InnerHome: t.TempDir(), Exe: exe})
+	c := Call{Session: t.TempDir(), Profile: &profile.Profile{Files: []profile.File{{}}}}
+	if _, err := joinBox(s, c, "key", 0); !errors.Is(err, errAgain) {
+		t.Errorf("%v, want %v", err, errAgain)
+	}
+}
