@@ -48,9 +48,21 @@ func leftovers(git *boxGits) Feature {
 // look looks at what was left since the program began.
 func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	s := l.search(run, o.Clock)
+	s.Before = slices.DeleteFunc(s.Before, func(p string) bool { return slices.Contains(sources(run, o.Removed), p) })
 	s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
 	o.Aside = Hold(run.Caller, s)
 	return nil
+}
+
+// sources are the host paths of what the plan mounts at some places of the box.
+func sources(run *Run, places []string) []string {
+	var out []string
+	for _, op := range run.Plan.Ops {
+		if slices.Contains(places, op.Dest) {
+			out = append(out, op.Source)
+		}
+	}
+	return out
 }
 
 // watch makes the placeholders, and notes, for the case that this run is killed, that somebody has to look at
