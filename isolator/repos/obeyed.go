@@ -138,7 +138,8 @@ func (w *sweep) looksFor(dir string) bool {
 	})
 }
 
-// real returns the search with the real paths of the folders that are compared with others.
+// real returns the search with the real paths of the folders that are compared with others, and
+// without those places of before at which something else is now.
 func (s Search) real() Search {
 	resolve := func(list []string) []string {
 		var out []string
@@ -150,6 +151,7 @@ func (s Search) real() Search {
 		return out
 	}
 	s.Homes, s.Obeyed = resolve(s.Homes), resolve(s.Obeyed)
+	s.Guarded, s.Before, s.Ours = s.standing(s.Guarded), s.standing(s.Before), s.standing(s.Ours)
 	return s
 }
 
