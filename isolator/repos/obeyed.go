@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -90,11 +91,9 @@ func (w *sweep) inFolder(dir, tool string, depth int) {
 // of a home that the box could write.
 func (w *sweep) places() {
 	look := func(p, tool string) {
-		if !w.inside(p) {
-			return
-		}
+		p = beyond(p)
 		fi, err := os.Lstat(p)
-		if err != nil || w.stays(p) || sensitive.Aside(p) {
+		if err != nil || !w.inside(p) || w.stays(p) || lies(p, w.Guarded) || sensitive.Aside(p) {
 			return
 		}
 		switch {
@@ -113,6 +112,9 @@ func (w *sweep) places() {
 		look(p, "git")
 	}
 }
+
+// beyond is a path with no link on the way to it.
+func beyond(p string) string { return filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)) }
 
 // stays reports whether something is not the box's: it was there before, inner made it,
 // or it was named on purpose.

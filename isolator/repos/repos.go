@@ -102,6 +102,7 @@ type sweep struct {
 type root struct {
 	path string
 	dir  *os.Root
+	fd   *os.File // the same
 }
 
 // Hold looks for what would run on the host, and switches it off or moves it aside. What
@@ -118,7 +119,12 @@ func (s Search) Hold() (Found, error) {
 			continue // a file
 		}
 		defer dir.Close()
-		w.roots = append(w.roots, root{real, dir})
+		fd, err := dir.Open(".")
+		if err != nil {
+			continue
+		}
+		defer fd.Close()
+		w.roots = append(w.roots, root{real, dir, fd})
 		if fi, err := dir.Stat("."); err == nil {
 			w.timed[deviceOf(fi)] = !slices.Contains(s.Timeless, p)
 		}
