@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -164,8 +163,9 @@ func (a *app) cmdHomeGet() *cobra.Command {
 	return a.homeCommand(&cobra.Command{
 		Use: "get PATH [DEST]", Short: "Copy a file or a folder out of a home", Args: cobra.RangeArgs(1, 2),
 		Long: "Copy a file or a folder out of a home: PATH as the box has it (~/notes.md). DEST is a folder, or a name that is\n" +
-			"free; without one it goes into the current folder. A program in a box wrote it: what git or other tools on\n" +
-			"this computer would run of it is switched off or moved aside, and said.",
+			"free; without one it goes into the current folder. The exit code is 1 when something of it could not be read.\n\n" +
+			"A program in a box wrote it: what git or other tools on this computer would run of it is switched off or moved\n" +
+			"aside, and said.",
 	}, func(key string, args []string) error {
 		rel, err := ownhome.Clean(args[0], a.Home)
 		if err != nil {
@@ -199,18 +199,37 @@ func (a *app) homeGet(key, rel, dest string) error {
 	if err != nil {
 		return err
 	}
+	ctx, end := a.interrupts.context() // ^C leaves nothing there
+	defer end()
 	defer func() { _ = copytree.Remove(work) }()
-	left, err := ownhome.Get(context.Background(), a.InnerHome, key, rel, filepath.Join(work, filepath.Base(dest)))
+	left, err := ownhome.Get(ctx, a.InnerHome, key, rel, filepath.Join(work, filepath.Base(dest)))
+	if err == nil {
+		err = a.holdCopy(work, filepath.Dir(dest))
+	}
+	if ctx.Err() != nil {
+		a.Say("nothing was copied")
+		return exit(1)
+	}
+	again := "chmod -R u+rX " + quoted(filepath.Join(ownhome.Base(a.InnerHome), key, "home", rel)) + ", and then again"
+	if errors.Is(err, fs.ErrPermission) {
+		return &fault.Refusal{Code: 1, Msg: err.Error(), Hint: again}
+	}
 	if err != nil {
 		return err
 	}
+	lost := false
 	for _, l := range left {
-		a.Warn("left out: %s: %s", l.Path, l.Why)
+		a.Warn("left out: ~/%s: %s", filepath.Join(rel, l.Path), l.Why)
+		lost = lost || l.Lost()
 	}
-	if err := a.holdCopy(work, filepath.Dir(dest)); err != nil {
+	if err := a.outOf(work, filepath.Dir(dest)); err != nil {
 		return err
 	}
-	return a.outOf(work, filepath.Dir(dest))
+	if lost { // as cp does: who removes the home after this would lose it
+		a.Hint("%s", again)
+		return exit(1)
+	}
+	return nil
 }
 
 // holdCopy switches off and moves aside what tools on this computer would obey of a copy in

@@ -3,6 +3,7 @@ package main
 // Questions that are put on the terminal, and programs that have it for a while.
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,6 +33,26 @@ func (i *interrupts) hold() (release func()) {
 		signal.Stop(i.pending)
 		i.take()
 		i.pending = nil
+	}
+}
+
+// context ends when a signal comes; the process ends by it after the command.
+func (i *interrupts) context() (ctx context.Context, end func()) {
+	release := i.hold()
+	ctx, cancel := context.WithCancel(context.Background())
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		select {
+		case i.got = <-i.pending:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		cancel()
+		<-looked
+		release()
 	}
 }
 

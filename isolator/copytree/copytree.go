@@ -69,6 +69,11 @@ type Left struct {
 	Why  string // "socket", "FIFO", "device", or an error in words
 }
 
+// Lost reports whether it may hold something: what is no file, folder or link does not.
+func (l Left) Lost() bool {
+	return !slices.Contains([]string{kindName(unix.S_IFSOCK), kindName(unix.S_IFIFO), kindName(unix.S_IFCHR)}, l.Why)
+}
+
 // Result is what was copied.
 type Result struct {
 	Entries []Entry // by path; only with Options.Record

@@ -145,8 +145,9 @@ func List(innerHome string) ([]Info, error) {
 		return nil, err
 	}
 	var out []Info
+	_ = sweep(innerHome) // a Reset says what it cannot remove
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), removed) {
 			out = append(out, Look(innerHome, e.Name()))
 		}
 	}

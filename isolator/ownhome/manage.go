@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -35,16 +37,30 @@ func Reset(innerHome, key string) error {
 	}
 	defer gate.Close()
 	if inUse(folder) {
-		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("a box works in the home %q", key), Hint: "end it first"}
+		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("a box works in the home %q", key), Hint: "inner ps says which run it is, and inner stop RUN ends it"}
 	}
-	gone, err := os.MkdirTemp(Base(innerHome), ".gone-")
+	gone, err := os.MkdirTemp(Base(innerHome), removed)
 	if err != nil {
 		return err
 	}
 	if err := os.Rename(folder, filepath.Join(gone, "home")); err != nil {
 		return errors.Join(err, os.Remove(gone))
 	}
-	return copytree.Remove(gone)
+	return sweep(innerHome)
+}
+
+// removed begins the names of homes that Reset takes away: with them no home is.
+const removed = ".gone-"
+
+// sweep removes them, also those of a Reset that did not come to its end.
+func sweep(innerHome string) error {
+	entries, err := os.ReadDir(Base(innerHome))
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), removed) {
+			err = errors.Join(err, copytree.Remove(filepath.Join(Base(innerHome), e.Name())))
+		}
+	}
+	return err
 }
 
 // lockFolder waits for whoever prepares a box with a home, and returns the lock. Who waited
@@ -84,7 +100,7 @@ func Get(ctx context.Context, innerHome, key, rel, dst string) ([]copytree.Left,
 	defer unix.Close(root)
 	fd, err := copytree.Open(root, rel, unix.O_PATH)
 	if err != nil {
-		return nil, fmt.Errorf("~/%s in the home %q: %w", rel, key, err)
+		return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("~/%s in the home %q: %v", rel, key, err), Hint: "inner home show says what is there; inner home list names other homes, for --of"}
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
@@ -94,7 +110,31 @@ func Get(ctx context.Context, innerHome, key, rel, dst string) ([]copytree.Left,
 	if k := st.Mode & unix.S_IFMT; k != unix.S_IFREG && k != unix.S_IFDIR {
 		return nil, fmt.Errorf("~/%s in the home %q is neither a file nor a folder", rel, key)
 	}
+	if mountedOn(filepath.Dir(dir), rel) && !holds(root, rel) {
+		return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("~/%s is not in the home %q: there the box sees what lies outside of it", rel, key)}
+	}
 	// The copy is of what was opened: a link that a box puts on the way is noticed.
 	res, err := copytree.Copy(ctx, filepath.Join(dir, rel), dst, copytree.Options{Dev: st.Dev, Ino: st.Ino})
 	return res.Left, err
+}
+
+// mountedOn reports whether boxes of the home in a folder mount something at a place in it.
+func mountedOn(folder, rel string) bool {
+	rec, err := readRecord(folder)
+	return err == nil && slices.ContainsFunc(rec.Points, func(p Point) bool { return p.Path == rel })
+}
+
+// holds reports whether something is in a folder of an open home, or in a file.
+func holds(root int, rel string) bool {
+	fd, err := copytree.Open(root, rel, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return true
+	}
+	f := os.NewFile(uintptr(fd), rel)
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.IsDir() {
+		return err != nil || fi.Size() > 0
+	}
+	names, _ := f.Readdirnames(1)
+	return len(names) > 0
 }

@@ -127,8 +127,8 @@ type Home struct {
 
 // Open makes the home when there is none, and holds other runs that begin in it back until
 // Ready, or Close.
-func Open(innerHome string, o Owner) (h *Home, err error) {
-	h = &Home{Owner: o, folder: filepath.Join(Base(innerHome), o.Key()), root: -1}
+func Open(innerHome string, o Owner) (_ *Home, err error) {
+	h := &Home{Owner: o, folder: filepath.Join(Base(innerHome), o.Key()), root: -1}
 	h.Dir = filepath.Join(h.folder, inside)
 	defer func() {
 		if err != nil {

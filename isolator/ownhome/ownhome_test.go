@@ -153,3 +153,32 @@ func TestDepth(t *testing.T) {
 		t.Errorf("looked at: %+v", got)
 	}
 }
+
+// A home that cannot be opened is an error, whatever is in the way.
+func TestCannotOpen(t *testing.T) {
+	inner := t.TempDir()
+	o := Owner{Project: "/w/app"}
+	if err := os.MkdirAll(filepath.Join(Base(inner), o.Key(), "running"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := Open(inner, o); err == nil {
+		h.Close()
+		t.Error("a folder is no lock")
+	}
+}
+
+// What a Reset that was ended left behind is no home, and goes.
+func TestResetEnded(t *testing.T) {
+	inner := t.TempDir()
+	left := filepath.Join(Base(inner), removed+"1")
+	if err := os.MkdirAll(filepath.Join(left, "home", inside), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	list, err := List(inner)
+	if err != nil || len(list) > 0 {
+		t.Errorf("homes: %v, %v", list, err)
+	}
+	if _, err := os.Lstat(left); !os.IsNotExist(err) {
+		t.Errorf("%s is there: %v", left, err)
+	}
+}
