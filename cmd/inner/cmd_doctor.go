@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
@@ -196,6 +198,12 @@ func (a *app) folders() []finding {
 		return []finding{broken("folder", fmt.Sprintf("sudo chown -R %d %s", os.Getuid(), a.InnerHome), "%s belongs to somebody else", a.InnerHome)}
 	case fi.Mode().Perm()&0o022 != 0:
 		return []finding{broken("folder", "chmod 700 "+a.InnerHome, "%s can be written by others", a.InnerHome)}
+	}
+	// Only writing tells: a mode says nothing of a disk that is full or read-only.
+	if probe, err := os.MkdirTemp(a.InnerHome, ".doctor-"); err != nil {
+		return []finding{broken("folder", cmp.Or(fault.Room(err), "make it writable for you"), "nothing can be written to %s: %v", a.InnerHome, err)}
+	} else if err := os.Remove(probe); err != nil {
+		return []finding{warning("folder", "rm -r "+probe, "%v", err)}
 	}
 	list := []finding{ok("folder", "%s", a.InnerHome)}
 	base := a.StageBase()

@@ -70,7 +70,7 @@ func (a *app) toInstall(from, pin string) (file profile.File, name, source strin
 	}
 	data := profiles.Read(from)
 	if data == nil || strings.Contains(from, "/") {
-		return file, "", "", meant(fmt.Sprintf("%q is neither a URL nor a sample profile; inner profile clone takes a file, and inner profile list shows those you have", from), strict.Nearest(from, profiles.Names()))
+		return file, "", "", meant(fmt.Sprintf("%q is neither a URL nor one of the sample profiles %s; inner profile clone takes a file, and inner profile list shows those you have", from, strings.Join(profiles.Names(), ", ")), strict.Nearest(from, profiles.Names()))
 	}
 	if pin != "" {
 		return file, "", "", usagef("--sha256 is for a URL: the sample profiles are part of inner")

@@ -111,7 +111,7 @@ func lockFolder(dir string) (unlock func(), err error) {
 }
 
 func (a *app) runEditor(path string) error {
-	words, err := editorWords()
+	words, err := a.editorWords()
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,8 @@ func (a *app) runEditor(path string) error {
 	return nil
 }
 
-// editorWords is $EDITOR, else $VISUAL, else what every system has.
-func editorWords() ([]string, error) {
+// editorWords is $EDITOR, else $VISUAL, else what every system has, for who has a terminal.
+func (a *app) editorWords() ([]string, error) {
 	for _, name := range []string{"EDITOR", "VISUAL"} {
 		if v := os.Getenv(name); strings.TrimSpace(v) != "" {
 			words, err := config.Words(v)
@@ -140,6 +140,9 @@ func editorWords() ([]string, error) {
 			}
 			return words, nil
 		}
+	}
+	if !caller.IsTerminal(a.stdin) {
+		return nil, &fault.Refusal{Code: 1, Msg: "no editor is opened: EDITOR is not set, and standard input is not a terminal", Hint: "EDITOR=… inner profile edit NAME, or --no-edit"}
 	}
 	for _, name := range []string{"vi", "nano"} {
 		if _, err := exec.LookPath(name); err == nil {

@@ -5,6 +5,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Refusal is a run that must not start, with something to type.
@@ -59,6 +60,18 @@ func AsRefusal(err error) *Refusal {
 		return r
 	}
 	return nil
+}
+
+// Room says what to do about an error that comes of a disk that takes nothing more; "" for any
+// other.
+func Room(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "the disk is full: inner log clean, inner home list and inner changes list show what inner keeps there"
+	case errors.Is(err, syscall.EROFS):
+		return "that place is read-only; where it is inner's own, INNER_HOME=FOLDER names another one"
+	}
+	return ""
 }
 
 // Code is the exit code of an error: that of its refusal, or 125.

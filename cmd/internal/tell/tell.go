@@ -10,6 +10,7 @@ package tell
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,8 +105,12 @@ func (t Teller) FailAll(errs []error) {
 			continue
 		}
 		say(err.Error())
-		if r := fault.AsRefusal(err); r != nil && r.Hint != "" && n <= most {
-			t.Hint("%s", r.Hint)
+		hint := fault.Room(err)
+		if r := fault.AsRefusal(err); r != nil {
+			hint = cmp.Or(r.Hint, hint)
+		}
+		if hint != "" && n <= most {
+			t.Hint("%s", hint)
 		}
 	}
 	if n > most {
