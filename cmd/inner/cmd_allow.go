@@ -214,6 +214,7 @@ type candidate struct {
 	stale   bool     // an older inner recorded it, without real paths
 	yields  []string // words that another one is to have
 	reach   []features.ReachLine
+	stops   error // why it would not start here
 }
 
 // settled reports whether there is nothing to ask about.
@@ -419,11 +420,11 @@ func (a *app) sayAllowed(list []candidate, rivals []shims.Rivals) {
 			return slices.Contains(c.yields, word) || slices.ContainsFunc(rivals, func(r shims.Rivals) bool { return r.Word == word })
 		})
 		if len(cmds) > 0 {
-			runs := "runs"
-			if len(cmds) > 1 {
-				runs = "run"
+			runs := plural(len(cmds), "runs", "run") + " in the sandbox from now on"
+			if c.stops != nil {
+				runs = plural(len(cmds), "is", "are") + " refused until that is mended"
 			}
-			a.Say("allowed %s: %s %s in the sandbox from now on", c.profile.Name, strings.Join(cmds, ", "), runs)
+			a.Say("allowed %s: %s %s", c.profile.Name, strings.Join(cmds, ", "), runs)
 		} else {
 			a.Say("allowed %s: inner run -p %s", c.profile.Name, c.profile.Name)
 		}

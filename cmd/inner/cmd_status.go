@@ -78,6 +78,11 @@ func (a *app) status() (status, error) {
 	if names, err := a.folder().List(); err == nil {
 		words = append(words, names...)
 	}
+	for _, agent := range shims.Agents() { // one may have been installed since the shims were made
+		if _, err := a.FindReal(agent, os.Getenv("PATH")); err == nil {
+			words = append(words, agent)
+		}
+	}
 	if !s.Inside {
 		s.Running, _ = a.boxes() // what cannot be read is doctor's
 	}
@@ -255,8 +260,12 @@ func (a *app) printStatus(s status) {
 	for _, p := range s.Unread {
 		problem(p)
 	}
-	if len(s.Bare) > 0 {
-		fmt.Fprintln(a.stdout, "note    ", printable(strings.Join(s.Bare, ", ")), "not claimed here: runs outside the sandbox; type: inner init", printable(strings.Join(s.Bare, " ")))
+	own := slices.DeleteFunc(slices.Clone(s.Bare), func(name string) bool { return agentOf(name) != nil })
+	if offered := slices.DeleteFunc(slices.Clone(s.Bare), func(name string) bool { return slices.Contains(own, name) }); len(offered) > 0 {
+		fmt.Fprintln(a.stdout, "note    ", strings.Join(offered, ", "), "not claimed here: runs outside the sandbox; type: inner init", strings.Join(offered, " "))
+	}
+	for _, name := range own {
+		fmt.Fprintln(a.stdout, "note    ", name, "not claimed here: runs outside the sandbox; type: inner profile new --local", name)
 	}
 	if len(s.NotTaken) > 0 {
 		fmt.Fprintln(a.stdout, "note     claimed by a profile that is not allowed; not guarded, because they are everyday tools:", printable(strings.Join(s.NotTaken, ", ")))

@@ -16,8 +16,11 @@ import (
 	"strings"
 
 	"github.com/enr/inner/cmd/internal/tell"
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
@@ -160,6 +163,7 @@ func (a *app) showConsent(pl settings.Place, list []candidate, cfg settings.Conf
 	for i, c := range list {
 		if !c.settled() {
 			list[i].reach = features.ReachLines(a.Settings, c.profile, c.at, c.rc, true)
+			list[i].stops = a.stops(c)
 		}
 	}
 	var text, danger string
@@ -174,6 +178,25 @@ func (a *app) showConsent(pl settings.Place, list []candidate, cfg settings.Conf
 		}
 	}
 	a.printConsent(text, danger)
+	for _, c := range list {
+		if c.stops != nil {
+			why := strings.TrimPrefix(settings.FirstFault(c.stops), fmt.Sprintf("profile %q: ", c.profile.Name))
+			a.Warn("profile %s does not start here: %s", c.profile.Name, why)
+			if r := fault.AsRefusal(c.stops); r != nil && r.Hint != "" {
+				a.Hint("%s", r.Hint)
+			}
+		}
+	}
+}
+
+// stops is why a profile would not start at the root of its project; a program that is not
+// installed yet is no reason.
+func (a *app) stops(c candidate) error {
+	_, err := isolator.Show(a.Settings, isolator.Call{Profile: c.profile, Context: c.at}, false)
+	if fault.Code(err) == launch.CodeNotFound {
+		return nil
+	}
+	return err
 }
 
 func (t *consent) write(pl settings.Place, list []candidate, cfg settings.ConfigRead, newConfig bool) {

@@ -4,6 +4,7 @@ package main
 // same consent as by inner allow.
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -220,8 +221,12 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 	if names, err = a.chooseAgents(names); err != nil {
 		return nil, err
 	}
-	if names, ready, err = a.unclaimedOf(pl, names); err != nil || len(names) == 0 {
-		return ready, err
+	names, ready, err = a.unclaimedOf(pl, names)
+	switch {
+	case err != nil || len(names)+len(ready) == 0:
+		return nil, cmp.Or(err, error(exit(126))) // it has been said why
+	case len(names) == 0:
+		return ready, nil
 	}
 	text := profileChoice{root: root, network: f.network, traits: t}
 	if !f.yes && !a.choose(&text, f) {
@@ -241,46 +246,6 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 		return ready, err
 	}
 	return append(ready, names...), nil
-}
-
-// chooseAgents asks which of the installed agents are meant.
-func (a *app) chooseAgents(names []string) ([]string, error) {
-	var found, told []string
-	for _, g := range a.installed() {
-		found = append(found, g.command)
-		login := "logged in"
-		if !a.loggedIn(g) {
-			login = "no login here yet"
-		}
-		told = append(told, fmt.Sprintf("%s (%s, %s)", g.command, g.title, login))
-	}
-	if len(names) > 0 {
-		for _, name := range names {
-			if !slices.Contains(found, name) {
-				a.Warn("%s is not installed: its profile is written anyway", name)
-			}
-		}
-		return names, nil
-	}
-	if len(found) == 0 {
-		return nil, &fault.Refusal{Code: 1, Msg: "none of the agents " + strings.Join(agentNames(), ", ") + " is installed", Hint: "install one, or inner init claude; for a shell: inner run -p shell"}
-	}
-	a.Say("installed: %s", strings.Join(told, ", "))
-	for {
-		text, ok := a.answer(fmt.Sprintf("Which agents are to be sandboxed here? [Enter: %s] ", strings.Join(found, " ")))
-		if !ok {
-			return nil, a.noAnswer()
-		}
-		words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
-		if len(words) == 0 {
-			return found, nil
-		}
-		i := slices.IndexFunc(words, func(w string) bool { return agentOf(w) == nil })
-		if i < 0 {
-			return words, nil
-		}
-		a.Say("%q is none of %s", words[i], strings.Join(agentNames(), ", "))
-	}
 }
 
 // unclaimedOf are the agents that no profile of the project claims; those that an allowed one
@@ -325,67 +290,6 @@ func trustWord(s trust.State) string {
 		return "not allowed"
 	}
 	return string(s)
-}
-
-// noAnswer is how inner init ends when a question before the consent got no answer.
-func (a *app) noAnswer() error {
-	a.Say("nothing was written")
-	return exit(1)
-}
-
-// choose asks what the profiles are to grant, and reports whether it got its answers.
-func (a *app) choose(p *profileChoice, f initFlags) bool {
-	if f.network == "" {
-		listed := "the agent's own hosts, and where code and packages come from (@github @npm @pypi @go @crates"
-		for _, entry := range p.more() {
-			listed += " " + entry
-		}
-		a.Say("What may they reach on the network?")
-		for i, text := range []string{listed + ")", "the same, and a question for each other host", "everything", "nothing: most agents do not work then"} {
-			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(text))
-		}
-		for p.network == "" {
-			text, ok := a.answer("[1-4, Enter: 1] ")
-			if !ok {
-				return false
-			}
-			switch text {
-			case "":
-				p.network = networkWords()[0]
-			case "1", "2", "3", "4":
-				p.network = networkWords()[text[0]-'1']
-			default:
-				if slices.Contains(networkWords(), text) {
-					p.network = text
-				}
-			}
-		}
-	}
-	for {
-		text, ok := a.answer("What else of your files may they read? Folders, such as ~/src/lib; add :rw for those they may change. [Enter: nothing] ")
-		if !ok {
-			return false
-		}
-		p.mounts = nil
-		if slices.Contains([]string{"n", "no", "none", "nothing", "-"}, strings.ToLower(text)) {
-			return true
-		}
-		var wrong error
-		for _, word := range strings.Fields(text) {
-			m := profileMount{path: word, mode: "ro"}
-			if rest, ok := strings.CutSuffix(word, ":rw"); ok {
-				m = profileMount{rest, "rw"}
-			}
-			if _, err := os.Stat(expandHome(m.path, a.Home)); err != nil || !strings.HasPrefix(m.path, "/") && !strings.HasPrefix(m.path, "~/") {
-				wrong = fmt.Errorf("%q is not there: write it from ~/ or /, or press Enter for nothing", m.path)
-			}
-			p.mounts = append(p.mounts, m)
-		}
-		if wrong == nil {
-			return true
-		}
-		a.Say("%v", wrong)
-	}
 }
 
 // writeProfiles writes a profile for each agent. undo removes these files, and the folders

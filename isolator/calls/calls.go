@@ -117,8 +117,7 @@ func (r *Runner) run(q Request, done <-chan struct{}, streams *Streams) (a Answe
 	began, n := time.Now(), new(caller.Notes)
 	a.ID = q.ID
 	defer func() {
-		setUp, run := n.Parts()
-		a.Took, a.Warnings = time.Since(began), append(r.once(setUp), run...)
+		a.Took, a.Warnings = time.Since(began), r.once(n.List())
 	}()
 	role, asRole := r.o.Role, r.o.AsRole
 	switch {
@@ -172,7 +171,7 @@ func (r *Runner) start(a *Answer, q Request, l *loaded, n *caller.Notes, done <-
 	if err != nil {
 		return err
 	}
-	c.Done, c.Began = done, n.Began
+	c.Done = done
 	var out features.Outcome
 	out, err = isolator.Run(l.settings.With(who), c)
 	a.Run = out.ID

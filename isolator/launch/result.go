@@ -14,8 +14,10 @@ import (
 func (s *session) result() Result {
 	s.dropQuestions()
 	s.farewell()
-	r := Result{Started: s.started, TimedOut: s.timedOut}
-	s.covered.tell(&r)
+	r := Result{Started: s.started, TimedOut: s.timedOut, Recovered: s.masked.recovered()}
+	if s.masked.failure != nil {
+		r.Uncovered = cleanLine(s.masked.failure.Error())
+	}
 	switch {
 	case !s.started && s.failure != nil:
 		r.Code, r.Reason = s.failure.code, s.failure.text

@@ -286,13 +286,8 @@ func TestLateAnswers(t *testing.T) {
 			x := newTerminal(t)
 			x.shell()
 			done := make(chan struct{})
-			go func() { // a terminal on a slow line, which answers in the order of the questions
+			go func() { // a terminal on a slow line
 				defer close(done)
-				type late struct {
-					due  time.Time
-					text string
-				}
-				var waiting []late
 				seen := 0
 				for {
 					select {
@@ -305,13 +300,9 @@ func TestLateAnswers(t *testing.T) {
 						seen++
 						for question, answer := range answers {
 							if strings.HasPrefix(rest, question) {
-								waiting = append(waiting, late{time.Now().Add(150 * time.Millisecond), answer})
+								time.AfterFunc(150*time.Millisecond, func() { _, _ = x.master.WriteString(answer) })
 							}
 						}
-					}
-					for len(waiting) > 0 && time.Now().After(waiting[0].due) {
-						_, _ = x.master.WriteString(waiting[0].text)
-						waiting = waiting[1:]
 					}
 				}
 			}()

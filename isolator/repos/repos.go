@@ -52,7 +52,6 @@ type Search struct {
 	Named  []string // paths that settings of git name
 	Homes  []string // the user's homes
 
-	Stood  map[string]string // what was at places of Guarded, Before and Ours, where the box can move it away (Stood)
 	Copies map[string]string // the box's own copies, which it keeps, of files in the roots
 }
 
@@ -102,7 +101,6 @@ type sweep struct {
 type root struct {
 	path string
 	dir  *os.Root
-	fd   *os.File // the same
 }
 
 // Hold looks for what would run on the host, and switches it off or moves it aside. What
@@ -119,12 +117,7 @@ func (s Search) Hold() (Found, error) {
 			continue // a file
 		}
 		defer dir.Close()
-		fd, err := dir.Open(".")
-		if err != nil {
-			continue
-		}
-		defer fd.Close()
-		w.roots = append(w.roots, root{real, dir, fd})
+		w.roots = append(w.roots, root{real, dir})
 		if fi, err := dir.Stat("."); err == nil {
 			w.timed[deviceOf(fi)] = !slices.Contains(s.Timeless, p)
 		}

@@ -1,0 +1,142 @@
+package main
+
+// The questions of inner init in a project.
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/profile/config"
+)
+
+// chooseAgents asks which of the installed agents are meant.
+func (a *app) chooseAgents(names []string) ([]string, error) {
+	var found, told []string
+	for _, g := range a.installed() {
+		found = append(found, g.command)
+		login := "logged in"
+		if !a.loggedIn(g) {
+			login = "no login here yet"
+		}
+		told = append(told, fmt.Sprintf("%s (%s, %s)", g.command, g.title, login))
+	}
+	if len(names) > 0 {
+		for _, name := range names {
+			if !slices.Contains(found, name) {
+				a.Warn("%s is not installed: its profile is written anyway", name)
+			}
+		}
+		return names, nil
+	}
+	if len(found) == 0 {
+		return nil, &fault.Refusal{Code: 1, Msg: "none of the agents " + strings.Join(agentNames(), ", ") + " is installed", Hint: "install one, or inner init claude; for a shell: inner run -p shell"}
+	}
+	a.Say("installed: %s", strings.Join(told, ", "))
+	for {
+		text, ok := a.answer(fmt.Sprintf("Which agents are to be sandboxed here? [Enter: %s] ", strings.Join(found, " ")))
+		if !ok {
+			return nil, a.noAnswer()
+		}
+		words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+		if len(words) == 0 {
+			return found, nil
+		}
+		i := slices.IndexFunc(words, func(w string) bool { return agentOf(w) == nil })
+		if i < 0 {
+			return words, nil
+		}
+		a.Say("%q is none of %s", words[i], strings.Join(agentNames(), ", "))
+	}
+}
+
+// noAnswer is how inner init ends when a question before the consent got no answer.
+func (a *app) noAnswer() error {
+	a.Say("nothing was written")
+	return exit(1)
+}
+
+// choose asks what the profiles are to grant, and reports whether it got its answers.
+func (a *app) choose(p *profileChoice, f initFlags) bool {
+	if f.network == "" {
+		listed := "the agent's own hosts, and where code and packages come from (@github @npm @pypi @go @crates"
+		for _, entry := range p.more() {
+			listed += " " + entry
+		}
+		a.Say("What may they reach on the network?")
+		for i, text := range []string{listed + ")", "the same, and a question for each other host", "everything", "nothing: most agents do not work then"} {
+			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(text))
+		}
+		for p.network == "" {
+			text, ok := a.answer("[1-4, Enter: 1] ")
+			if !ok {
+				return false
+			}
+			switch text {
+			case "":
+				p.network = networkWords()[0]
+			case "1", "2", "3", "4":
+				p.network = networkWords()[text[0]-'1']
+			default:
+				if slices.Contains(networkWords(), text) {
+					p.network = text
+				}
+			}
+		}
+	}
+	for {
+		text, ok := a.answer("What else of your files may they read? Folders, such as ~/src/lib ~/docs; add :rw for those they may change. [Enter: nothing] ")
+		if !ok {
+			return false
+		}
+		if slices.Contains([]string{"n", "no", "none", "nothing", "-"}, strings.ToLower(text)) {
+			text = ""
+		}
+		var err error
+		if p.mounts, err = a.mountsOf(text); err == nil {
+			return true
+		}
+		a.Say("%v", err)
+	}
+}
+
+// mountsOf are the folders of an answer, between spaces or commas. One with a space in its name
+// is quoted, as in a shell.
+func (a *app) mountsOf(text string) (list []profileMount, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	words, err := config.Words(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range words {
+		m, err := a.mountOf(word)
+		parts := strings.FieldsFunc(word, func(r rune) bool { return r == ',' })
+		if err == nil {
+			parts = nil
+			list = append(list, m)
+		}
+		for _, part := range parts {
+			if m, err = a.mountOf(part); err != nil {
+				return nil, err
+			}
+			list = append(list, m)
+		}
+	}
+	return list, nil
+}
+
+// mountOf is the folder that one word names.
+func (a *app) mountOf(word string) (profileMount, error) {
+	m := profileMount{path: word, mode: "ro"}
+	if rest, ok := strings.CutSuffix(word, ":rw"); ok {
+		m = profileMount{rest, "rw"}
+	}
+	if _, err := os.Stat(expandHome(m.path, a.Home)); err != nil || !strings.HasPrefix(m.path, "/") && !strings.HasPrefix(m.path, "~/") {
+		return m, fmt.Errorf("%q is not there: write it from ~/ or /, in quotes when a space is in it, or press Enter for nothing", m.path)
+	}
+	return m, nil
+}
