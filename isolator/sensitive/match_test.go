@@ -42,6 +42,8 @@ func TestBelow(t *testing.T) {
 		".zed/tasks.json": "Zed", ".pre-commit-config.yaml": "pre-commit", ".cargo/config.toml": "cargo", "a/.cargo/config.toml": "cargo", "config.toml": "", ".hg/hgrc": "Mercurial", ".hg/store": "",
 		".yarn/releases/yarn.cjs": "yarn", ".yarn/cache/x.zip": "", "tools/bazel": "bazel", ".jj/repo": "Jujutsu", ".jj/repo/config.toml": "Jujutsu", ".jj/repo/": "", ".Rprofile": "R",
 		"Makefile": "make and its kind", "package.json": "node", ".bashrc": "", "src/main.go": "", "CLAUDE.md": "agents",
+		".prototools": "proto", "bin/hermit.hcl": "Hermit", "bin/run": "", "a/.lsp/config.edn": "language servers", "hie.yaml": "language servers", "renv/activate.R": "R", "renv/settings.json": "",
+		".pdm-plugins/lib/x.pth": "pdm", ".poetry/plugins/x.pth": "poetry", "poetry.toml": "", "global.json": ".NET", "_darcs/prefs/defaults": "Darcs", "_darcs/patches/x": "",
 	} {
 		kind := File
 		if strings.HasSuffix(p, "/") {

@@ -97,6 +97,9 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "Visual Studio", Names: []string{".vs/", "omnisharp.json"}},
 	{Tool: "Nova", Names: []string{".nova/"}},
 	{Tool: "Kate", Names: []string{".kateproject", ".kateproject.local", ".kateconfig"}},
+	{Tool: "language servers", Names: []string{
+		"hie.yaml", ".hie-bios", ".lsp/", "rust-analyzer.toml", "rust-project.json", ".rust-project.json", ".merlin", ".ccls", ".phpactor.json", ".phpactor.yml", ".ruby-lsp/",
+	}},
 	{Tool: "cloud editors", Names: []string{".gitpod.yml", ".gitpod.dockerfile", ".ona/", "devfile.yaml", ".devfile.yaml", ".idx/", ".stackblitzrc", ".codesandbox/", ".replit"}},
 
 	// --- what runs on entering a folder
@@ -107,14 +110,17 @@ var obeyedTable = []Row{ // allowed: never changed
 		".miserc.toml", ".config/miserc.toml", ".rtx.toml", ".rtx.*.toml", ".rtx/",
 	}},
 	{Tool: "asdf and mise", Names: []string{".tool-versions"}},
-	{Tool: "rvm and rbenv", Names: []string{".rvmrc", ".rbenv-vars"}},
+	{Tool: "rvm and rbenv", Names: []string{".rvmrc", ".ruby-env", ".versions.conf", ".rbenv-vars"}},
+	{Tool: "proto", Names: []string{".prototools", ".prototools.*"}},
+	{Tool: "Hermit", Names: []string{"bin/hermit", "bin/hermit.hcl", "bin/activate-hermit", "bin/activate-hermit.*"}},
+	{Tool: "SDKMAN", Names: []string{".sdkmanrc"}},
 	{Tool: "autoenv", Names: []string{".autoenv", ".autoenv.*", ".autoenv_leave.zsh", ".env.leave"}},
 	{Tool: "shadowenv", Names: []string{".shadowenv.d/"}},
 
 	// --- hook managers
 
 	{Tool: "husky", Names: []string{".husky/"}}, // git obeys it when core.hooksPath says so, and then it is guarded by that
-	{Tool: "husky", Names: []string{".huskyrc", ".huskyrc.*"}},
+	{Tool: "husky", Names: []string{".huskyrc", ".huskyrc.*", "husky.config.*"}},
 	{Tool: "lefthook", Where: Top, Names: []string{
 		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook.json", ".lefthook.jsonc",
 		"lefthook-local.*", ".lefthook-local.*", ".config/lefthook.*", ".config/lefthook-local.*", ".lefthook/", ".lefthook-local/",
@@ -123,6 +129,7 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "overcommit", Where: Top, Names: []string{".overcommit.yml", ".local-overcommit.yml", ".git-hooks/"}},
 	{Tool: "git hooks", Where: Top, Names: []string{
 		".githooks/", ".git_hooks/", ".cargo-husky/", ".rusty-hook.toml", ".simple-git-hooks.*", "simple-git-hooks.*", "captainhook.json", "captainhook.config.json", "grumphp.yml", "grumphp.yml.dist", "hk.pkl", ".hk.pkl", "hk.local.pkl", ".gitlint",
+		".trunk/",
 	}},
 	{Tool: "lint-staged", Names: []string{".lintstagedrc", ".lintstagedrc.*", "lint-staged.config.*", ".commitlintrc", ".commitlintrc.*", "commitlint.config.*", ".czrc", ".cz.json", ".cz.toml", "cz.config.*"}},
 
@@ -130,17 +137,23 @@ var obeyedTable = []Row{ // allowed: never changed
 
 	{Tool: "git", Where: Top, Names: []string{".gitmodules", ".lfsconfig"}},
 	{Tool: "git", Told: true, Names: []string{".gitattributes"}},
+	{Tool: "lazygit and gh-dash", Names: []string{".lazygit.yml", ".gh-dash.yml", ".gh-dash.yaml"}},
 	{Tool: "Mercurial", Names: []string{".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".hgsub"}},
 	{Tool: "Jujutsu", Names: []string{".jj/repo/config.toml", ".jj/workspace-config.toml", ".jj/repo"}},
 	{Tool: "Sapling", Names: []string{".sl/config"}},
 	{Tool: "Bazaar", Names: []string{".bzr/branch/branch.conf"}},
 	{Tool: "repo", Names: []string{".repo/"}},
+	{Tool: "Darcs", Names: []string{"_darcs/prefs/"}},
+	{Tool: "Pijul", Names: []string{".pijul/config"}},
+	{Tool: "Perforce", Names: []string{".p4config", "p4config.txt"}},
+	{Tool: "Arcanist and RBTools", Names: []string{".arcconfig", ".arclint", ".arcunit", ".reviewboardrc"}},
 
 	// --- build tools and package managers: what they obey when asked for anything
 
 	{Tool: "npm and pnpm", Names: []string{".npmrc"}},
 	{Tool: "yarn", Names: []string{".yarnrc", ".yarnrc.yml", ".yarn/releases/", ".yarn/plugins/", ".yarn/sdks/"}},
 	{Tool: "pnpm", Names: []string{".pnpmfile.*"}},
+	{Tool: "corepack", Names: []string{".corepack.env"}},
 	{Tool: "bun", Names: []string{"bunfig.toml"}},
 	{Tool: "cargo", Names: []string{".cargo/config", ".cargo/config.toml"}},
 	{Tool: "rustup", Names: []string{"rust-toolchain", "rust-toolchain.toml"}},
@@ -149,11 +162,15 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "maven", Names: []string{".mvn/"}},
 	{Tool: "ansible", Names: []string{"ansible.cfg"}},
 	{Tool: "uv", Names: []string{"uv.toml"}},
+	{Tool: "pdm", Names: []string{".pdm-plugins/", ".pdm-python", "pdm.toml"}},
+	{Tool: "poetry", Names: []string{".poetry/plugins/"}},
+	{Tool: "sbt and mill", Names: []string{".sbtopts", ".jvmopts", ".mill-jvm-opts"}},
+	{Tool: ".NET", Names: []string{"global.json"}}, // .NET 10 takes the SDK itself from a folder that it names
 	{Tool: "bundler", Names: []string{".bundle/config"}},
 
 	// --- interpreters that read a file of the folder they are started in
 
-	{Tool: "R", Names: []string{".rprofile", ".renviron", ".rdata"}},
+	{Tool: "R", Names: []string{".rprofile", ".renviron", ".rdata", "renv/activate.r", "packrat/init.r"}},
 	{Tool: "irb and pry", Names: []string{".irbrc", "_irbrc", ".pryrc"}},
 	{Tool: "pdb", Names: []string{".pdbrc", ".pdbrc.py"}},
 	{Tool: "IPython and Jupyter", Names: []string{"ipython_config.py", "jupyter_*config.py", "jupyter_*config.json"}},
@@ -162,6 +179,7 @@ var obeyedTable = []Row{ // allowed: never changed
 	{Tool: "iex and erl", Names: []string{".iex.exs", ".erlang"}},
 	{Tool: "Octave and MATLAB", Names: []string{".octaverc", "startup.m"}},
 	{Tool: "gdb and lldb", Names: []string{".gdbinit", ".lldbinit"}},
+	{Tool: "Valgrind", Names: []string{".valgrindrc"}},
 
 	// --- start-up files of shells, sessions and programs
 
@@ -186,10 +204,10 @@ var obeyedTable = []Row{ // allowed: never changed
 		"build.ninja", "wscript", "dodo.py", "tasks.py", "procfile", "vagrantfile", "tiltfile", "earthfile", "mise-tasks/", ".mise-tasks/",
 	}},
 	{Tool: "node", Told: true, Names: []string{"package.json", "pnpm-workspace.yaml", ".pnp.cjs", ".pnp.loader.mjs", "deno.json", "deno.jsonc", "gulpfile.*", "gruntfile.*", "webpack.config.*", "vite.config.*", "rollup.config.*", "next.config.*", "babel.config.*", ".babelrc.*", "jest.config.*", "vitest.config.*", "nx.json", "turbo.json", "lerna.json"}},
-	{Tool: "Python", Told: true, Names: []string{"pyproject.toml", "setup.py", "setup.cfg", "conftest.py", "tox.ini", "noxfile.py", "hatch.toml", "pytest.ini", "manage.py", ".venv/bin/", "venv/bin/", ".venv/pyvenv.cfg", "sitecustomize.py", "usercustomize.py"}},
+	{Tool: "Python", Told: true, Names: []string{"pyproject.toml", "setup.py", "setup.cfg", "conftest.py", "tox.ini", "noxfile.py", "hatch.toml", "pytest.ini", "manage.py", ".venv/bin/", "venv/bin/", ".venv/pyvenv.cfg", ".python-version", "sitecustomize.py", "usercustomize.py"}},
 	{Tool: "other builds", Told: true, Names: []string{
-		"build.rs", "cargo.toml", "go.work", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "init.gradle", "gradle.properties", "gradlew", "gradle/wrapper/", "pom.xml", "mvnw", "build.xml", "build.sbt", ".sbtopts", ".jvmopts", "project/plugins.sbt",
-		"build.bazel", "module.bazel", "workspace.bazel", "buck", "directory.build.props", "directory.build.targets", "nuget.config", "global.json", ".config/dotnet-tools.json", "composer.json", "mix.exs", "dune-project", "stack.yaml", "build.zig", "project.clj", "deps.edn", "pants.toml",
+		"build.rs", "cargo.toml", "go.work", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "init.gradle", "gradle.properties", "gradlew", "gradle/wrapper/", "pom.xml", "mvnw", "build.xml", "build.sbt", "project/plugins.sbt", ".bsp/",
+		"build.bazel", "module.bazel", "workspace.bazel", "buck", "directory.build.props", "directory.build.targets", "nuget.config", ".config/dotnet-tools.json", "composer.json", "mix.exs", "dune-project", "stack.yaml", "build.zig", "project.clj", "deps.edn", "pants.toml", "config.nims", "nim.cfg", "rebar.config", "rebar.config.script", "platformio.ini", "_opam/",
 	}},
 	{Tool: "linters", Told: true, Names: []string{
 		".eslintrc", ".eslintrc.*", "eslint.config.*", ".prettierrc", ".prettierrc.*", "prettier.config.*", "stylelint.config.*", ".stylelintrc*", ".pylintrc", "pylintrc", "mypy.ini", ".mypy.ini", ".flake8", ".rubocop.yml", ".solargraph.yml", ".rspec", ".clangd",
