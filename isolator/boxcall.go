@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -65,7 +66,8 @@ type boxAnswer struct {
 	Lost              bool // the box ended, and the call with it
 	Code              int
 	Signal            syscall.Signal
-	Limits, Notes     []string
+	Limits            []string
+	SetUp, Notes      []string // what is to be said of the box, and of this call
 	Aside             []string
 	Hosts             []runlog.Host
 	Blocked           map[string]int
@@ -84,6 +86,7 @@ func callBox(s *settings.Settings, c Call, spec profile.RunConfig) (out features
 	unreachable := func(err error) error {
 		return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("the box of session %q cannot be joined: %v", c.By.Session, err), Hint: "inner session end " + c.By.Session}
 	}
+	var news []string
 	for try := range mostJoins {
 		q, err := requestOf(s, c, spec)
 		if err != nil {
@@ -101,12 +104,14 @@ func callBox(s *settings.Settings, c Call, spec profile.RunConfig) (out features
 		j := &joined{s: s, c: c, conn: conn}
 		a, err := j.call(q)
 		conn.Close()
+		news = append(news, j.news...)
 		switch {
 		case errors.Is(err, errAgain):
 			continue
 		case err != nil:
 			return out, unreachable(err)
 		}
+		a.Notes = slices.Concat(news, a.Notes)
 		return told(s, c, spec, a)
 	}
 	return out, unreachable(errAgain)
@@ -126,6 +131,10 @@ func requestOf(s *settings.Settings, c Call, spec profile.RunConfig) (q boxReque
 
 // told is an answer as an outcome.
 func told(s *settings.Settings, c Call, spec profile.RunConfig, a boxAnswer) (out features.Outcome, err error) {
+	for _, text := range a.SetUp {
+		s.Warn("%s", text)
+	}
+	c.began()
 	for _, text := range a.Notes {
 		s.Warn("%s", text)
 	}
@@ -173,6 +182,7 @@ type joined struct {
 	c    Call
 	conn *net.UnixConn
 	outs [2]*pumped
+	news []string // of the box, for the answer
 }
 
 // call runs it.
@@ -284,7 +294,7 @@ func (j *joined) taken() error {
 	case err != nil || len(m) == 0:
 		return errAgain
 	case m[0] == callNo:
-		j.s.Warn("session %q gets a new box: %s", j.c.By.Session, strings.TrimSpace(string(m[1:])))
+		j.news = append(j.news, fmt.Sprintf("session %q gets a new box: %s", j.c.By.Session, strings.TrimSpace(string(m[1:]))))
 		return errAgain
 	case m[0] != callTaken:
 		return fmt.Errorf("the holder said %q", m)

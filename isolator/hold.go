@@ -208,6 +208,7 @@ func (h *holder) run() error {
 			return err
 		}
 	}
+	h.notes.Began()
 	h.staged = stagedEnv(shown.Plan.Env, h.box.Plan.Env)
 	o := h.box.Options()
 	o.Done, o.Calls, o.Begun, o.Timeout, o.Interactive = h.done, h.calls, h.open, 0, false

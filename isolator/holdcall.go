@@ -194,7 +194,7 @@ func (h *holder) after(q boxRequest, a *boxAnswer, begun time.Time) {
 	if a.Started {
 		h.audit(q, a, o, time.Since(begun))
 	}
-	a.Notes = h.notes.Take()
+	a.SetUp, a.Notes = h.notes.Take()
 	session.Use(h.q.Folder)
 }
 

@@ -43,6 +43,8 @@ type Call struct {
 
 	Detached func(id string) // when not nil the box goes on without its terminal, and this is called when the program starts
 
+	Began func() // when not nil, is called after the program has run, before what came of it is told
+
 	Done    <-chan struct{} // see launch.Options
 	Tmp     string          // host path of the session's folder that is /tmp; "" for an empty /tmp
 	Session string          // host path of the session's folder; "" without a session
@@ -110,6 +112,7 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 		return out, err
 	}
 	out.Result = box.Launch(o, nil)
+	c.began()
 	if rec.err != nil {
 		return out, rec.err
 	}
@@ -122,6 +125,12 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	rec.end(box, out)
 	s.Audit(ended(box, c, out)...)
 	return out, nil
+}
+
+func (c Call) began() {
+	if c.Began != nil {
+		c.Began()
+	}
 }
 
 func (c Call) mode() features.Mode {

@@ -84,7 +84,7 @@ func (b *Prepared) hostChanged() bool {
 // outside, as where a security module forbids it, and another plan was made in which bwrap makes
 // them all, and none is made again.
 func (b *Prepared) masksFailed() bool {
-	if b.Result.Started || len(b.Plan.Masked) == 0 || !strings.HasPrefix(b.Result.Reason, launch.OutsideFailed) {
+	if b.Result.Started || len(b.Plan.Masked)+len(b.Plan.Protected) == 0 || !strings.HasPrefix(b.Result.Reason, launch.OutsideFailed) {
 		return false
 	}
 	b.Facts.MoveMount = false
@@ -104,6 +104,9 @@ func (b *Prepared) finish(out *features.Outcome) {
 	}
 	for _, p := range out.Recovered {
 		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could see the new file for some milliseconds, until it was hidden again", b.Short(p))
+	}
+	for _, p := range out.Replaced {
+		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could write the new one for some milliseconds, until it was protected again; look at it before you use it", b.Short(p))
 	}
 	if out.Uncovered != "" {
 		b.Warn("the sandbox was ended: %s", out.Uncovered)

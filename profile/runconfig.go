@@ -123,7 +123,7 @@ type Mount struct {
 	File   string // where it was written, for messages
 	Line   int
 
-	Zone      bool   // it is one of RunConfig.Zones or a folder of Keep, at its own place
+	Zone      string // the key of RunConfig.Zones or of Keep when it is one of these, at its own place; else ""
 	Create    bool   // Source is made when it is not there
 	Workspace bool   // Dest uses ${workspaces_path} and is made for the run
 	Written   string // its key in [mounts], or the flag's value

@@ -63,7 +63,7 @@ func (r *resolver) zones() {
 			case kind == "" && rc.Scope == Global: // for many projects, of which some have it
 			case why == "" && (!keep || kind == "a folder"):
 				path := filepath.Join(rc.Workdir, name)
-				rc.Mounts = append(rc.Mounts, Mount{Source: path, Dest: path, Mode: RW, File: it.At.File, Line: it.At.Line, Written: "${workdir}/" + name, Zone: true})
+				rc.Mounts = append(rc.Mounts, Mount{Source: path, Dest: path, Mode: RW, File: it.At.File, Line: it.At.Line, Written: "${workdir}/" + name, Zone: key})
 			case why == "" || keep && kind == "":
 			default:
 				r.drop(it.At, key, name, why)
@@ -104,7 +104,7 @@ func (r *resolver) fits(name string) (kind, why string) {
 			return "a link", "is or leads through a link"
 		}
 	}
-	if m := r.mountOver(path); m != nil && !m.Zone {
+	if m := r.mountOver(path); m != nil && m.Zone == "" {
 		return "a folder", "lies in what " + m.key() + " mounts"
 	}
 	switch {

@@ -72,6 +72,9 @@ func holdsHide(b *isolator.Prepared) finding {
 	if allow := b.Spec.Allow; len(allow) > 0 {
 		text += "; shown by allow: " + strings.Join(allow, ", ")
 	}
+	if len(b.Plan.Masked)+len(b.Plan.Protected) == 0 {
+		text += "; what is replaced on this machine while the sandbox runs is not covered again"
+	}
 	return ok("hide", "%s", text)
 }
 

@@ -112,6 +112,9 @@ func launchJSON(b *isolator.Prepared) map[string]any {
 	if len(p.Masked) > 0 {
 		out["masked"] = p.Masked
 	}
+	if len(p.Protected) > 0 {
+		out["protected"] = p.Protected
+	}
 	if len(masks) > 0 {
 		out["masks"], out["cover"] = masks, map[string]any{"path": p.Cover.Path, "source": names.Replace(p.Cover.Source)}
 	}

@@ -10,8 +10,9 @@ import (
 
 // Notes is a Teller that collects the warnings of a run.
 type Notes struct {
-	mu    sync.Mutex
-	texts []string
+	mu         sync.Mutex
+	setUp, run []string
+	began      bool
 }
 
 // mostNotes bounds the warnings of one call.
@@ -20,25 +21,45 @@ const mostNotes = 20
 func (n *Notes) add(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.texts) < mostNotes {
-		n.texts = append(n.texts, visible.Text(text))
+	if len(n.setUp)+len(n.run) < mostNotes {
+		n.change(func(l []string) []string { return append(l, visible.Text(text)) })
 	}
 }
 
-// List returns the notes so far.
-func (n *Notes) List() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.texts)
+// change changes the list that grows now.
+func (n *Notes) change(list func([]string) []string) {
+	if n.began {
+		n.run = list(n.run)
+	} else {
+		n.setUp = list(n.setUp)
+	}
 }
 
-// Take returns the warnings since it was last called.
-func (n *Notes) Take() []string {
+// Began says that the set-up is over: what comes now is about what the program has done.
+func (n *Notes) Began() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	out := n.texts
-	n.texts = nil
-	return out
+	n.began = true
+}
+
+// Parts returns the notes of the set-up, which the next run of the profile would give again,
+// and those of the run itself.
+func (n *Notes) Parts() (setUp, run []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.setUp), slices.Clone(n.run)
+}
+
+// List returns the notes so far.
+func (n *Notes) List() []string { return slices.Concat(n.Parts()) }
+
+// Take is Parts of the notes since it was last called.
+func (n *Notes) Take() (setUp, run []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	setUp, run = n.setUp, n.run
+	n.setUp, n.run = nil, nil
+	return setUp, run
 }
 
 // Say does nothing: what it would tell is in the answer to the call.
@@ -51,9 +72,12 @@ func (n *Notes) Warn(format string, args ...any) { n.add(fmt.Sprintf(format, arg
 func (n *Notes) Hint(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if last := len(n.texts) - 1; last >= 0 {
-		n.texts[last] += " (" + visible.Text(fmt.Sprintf(format, args...)) + ")"
-	}
+	n.change(func(l []string) []string {
+		if last := len(l) - 1; last >= 0 {
+			l[last] += " (" + visible.Text(fmt.Sprintf(format, args...)) + ")"
+		}
+		return l
+	})
 }
 
 // Fail adds an error as a note.

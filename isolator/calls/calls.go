@@ -117,7 +117,8 @@ func (r *Runner) run(q Request, done <-chan struct{}, streams *Streams) (a Answe
 	began, n := time.Now(), new(caller.Notes)
 	a.ID = q.ID
 	defer func() {
-		a.Took, a.Warnings = time.Since(began), r.once(n.List())
+		setUp, run := n.Parts()
+		a.Took, a.Warnings = time.Since(began), append(r.once(setUp), run...)
 	}()
 	role, asRole := r.o.Role, r.o.AsRole
 	switch {
@@ -171,7 +172,7 @@ func (r *Runner) start(a *Answer, q Request, l *loaded, n *caller.Notes, done <-
 	if err != nil {
 		return err
 	}
-	c.Done = done
+	c.Done, c.Began = done, n.Began
 	var out features.Outcome
 	out, err = isolator.Run(l.settings.With(who), c)
 	a.Run = out.ID

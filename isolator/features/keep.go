@@ -201,7 +201,7 @@ func (k *keepOf) putter(run *Run, e fs.DirEntry) (put func() error, err error) {
 		return c.Name == name && (c.Kind != host.Link || e.Type()&fs.ModeSymlink != 0)
 	}): // its mount point, or the link that is there
 		return nil, nil
-	case !k.fits(run, name, e.IsDir()) || !e.IsDir() && !e.Type().IsRegular():
+	case !k.fits(run, name, e.IsDir()) || !e.IsDir() && !e.Type().IsRegular() || copied && e.IsDir():
 		return nil, errDropped
 	case e.IsDir():
 		return func() error { return k.putFolder(name) }, nil
@@ -214,7 +214,7 @@ func (k *keepOf) putter(run *Run, e fs.DirEntry) (put func() error, err error) {
 
 func tellNames(run *Run, what string, names []string) {
 	if len(names) > 0 {
-		run.Say("%s: %s", what, strings.Join(visible.Some(names, 8), ", "))
+		run.Warn("%s: %s", what, strings.Join(visible.Some(names, 8), ", "))
 	}
 }
 

@@ -27,6 +27,7 @@ const maxNoted = 200
 type leftoversOf struct {
 	git      *boxGits
 	timeless []string // writable folders where the time of a change says nothing
+	stood    map[string]string
 }
 
 // leftovers makes what is missing in the project and must not be made from inside, and
@@ -48,17 +49,36 @@ func leftovers(git *boxGits) Feature {
 // look looks at what was left since the program began.
 func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	s := l.search(run, o.Clock)
+	s.Before = slices.DeleteFunc(s.Before, func(p string) bool { return slices.Contains(sources(run, o.Removed), p) })
 	s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
 	o.Aside = Hold(run.Caller, s)
 	return nil
 }
 
+// sources are the host paths of what the plan mounts at some places of the box.
+func sources(run *Run, places []string) []string {
+	var out []string
+	for _, op := range run.Plan.Ops {
+		if slices.Contains(places, op.Dest) {
+			out = append(out, op.Source)
+		}
+	}
+	return out
+}
+
 // watch makes the placeholders, and notes, for the case that this run is killed, that somebody has to look at
 // what it leaves.
 func (l *leftoversOf) watch(run *Run) error {
+	later := run.Facts.Later
 	s := l.search(run, time.Time{})
+	if slices.Contains(run.Spec.Allow, nestedKey) {
+		if err := run.Folder.MakePlaceholders(later...); err != nil {
+			return err
+		}
+		later, l.stood = nil, repos.Stood(s.Guarded, s.Before, s.Ours)
+	}
 	l.timeless = repos.Timeless(s.Roots)
-	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: slices.Concat(s.Before, s.Ours), Named: s.Named}
+	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: slices.Concat(s.Before, s.Ours), Named: s.Named, Stood: l.stood}
 	if s.NoGit {
 		w.Guarded, w.Named = nil, nil
 	}
@@ -66,7 +86,7 @@ func (l *leftoversOf) watch(run *Run) error {
 		w.Unlisted = realRoots(run.Spec)
 	}
 	run.Folder.Watch(w)
-	return run.Folder.MakePlaceholders(run.Facts.Later...)
+	return run.Folder.MakePlaceholders(later...)
 }
 
 // search says where to look for what a run leaves on the host.
@@ -74,7 +94,7 @@ func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
 	rc, f := run.Spec, run.Facts
 	s := repos.Search{
 		Roots: WritableRoots(rc), Ours: Placeholders(run), Since: since, Timeless: l.timeless, NoGit: rc.GitDir == "rw",
-		Obeyed: plan.ObeyedRoots(rc), Before: plan.KeptPlaces(rc, f), Named: f.Named, Homes: f.Homes(), Copies: map[string]string{},
+		Obeyed: plan.ObeyedRoots(rc), Before: plan.KeptPlaces(rc, f), Named: f.Named, Homes: f.Homes(), Copies: map[string]string{}, Stood: l.stood,
 	}
 	for _, b := range run.Assets.OwnFiles {
 		s.Copies[b.Box] = b.Host
@@ -105,7 +125,7 @@ func Placeholders(run *Run) []string {
 func LookAgain(c *caller.Caller) {
 	err := stage.Interrupted(c.Journal(), func(w stage.Watched) {
 		Hold(c, repos.Search{
-			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named,
+			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named, Stood: w.Stood,
 			Homes: c.Homes(), Limit: time.Second,
 		})
 	})

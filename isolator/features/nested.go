@@ -14,9 +14,11 @@ func nested() Feature {
 	return Feature{Name: "containers", Keys: []string{"sandbox.allow", "sandbox.home"}, Make: noPlaceForImages}
 }
 
+// nestedKey is the word of sandbox.allow.
+const nestedKey = "nested-user-ns"
+
 func noPlaceForImages(run *Run) error {
-	const key = "nested-user-ns"
-	if !slices.Contains(run.Spec.Allow, key) || run.Spec.HidesHome() {
+	if !slices.Contains(run.Spec.Allow, nestedKey) || run.Spec.HidesHome() {
 		return nil
 	}
 	at := filepath.Join(run.Home, ".local", "share", "containers")

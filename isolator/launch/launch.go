@@ -177,10 +177,11 @@ type Result struct {
 	// place should see that: a shell leaves a loop at ^C only then.
 	Interrupted bool
 	Reached     []string // the limits it came to, by their keys, where that can be known
-	// Recovered are masked files of the box that the host has replaced, and that were masked
-	// again; Uncovered is why one could not be, and the box was ended.
-	Recovered []string
-	Uncovered string
+	// Recovered and Replaced are hidden and protected places of the box that the host has
+	// replaced, and that were covered again; Removed are those where nothing was for a time;
+	// Uncovered is why one could not be covered, and the box was ended.
+	Recovered, Replaced, Removed []string
+	Uncovered                    string
 }
 
 // Run makes the box of p, runs its program in it and waits for the end.

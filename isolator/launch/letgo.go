@@ -17,10 +17,14 @@ import (
 // givePrompt stops our group, so that the shell takes the terminal. Whoever detaches the box
 // is told before.
 func (s *session) givePrompt(terminal int) {
-	s.alarms.in(recallTerminal, foregroundEvery)
 	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
 	sid, _ := unix.Getsid(0)
-	if err != nil || group != unix.Getpgrp() || sid == unix.Getpid() { // no shell waits for us there
+	if err != nil || sid == unix.Getpid() { // there is no shell that could bring us back
+		s.tellDetacher()
+		return
+	}
+	s.alarms.in(recallTerminal, foregroundEvery)
+	if group != unix.Getpgrp() { // no shell waits for us there
 		s.tellDetacher()
 		return
 	}

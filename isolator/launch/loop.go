@@ -76,7 +76,7 @@ func (s *session) sources() []source {
 		list = append(list, source{fd, unix.POLLPRI, s.limits.group.Look})
 	}
 	if !s.reaped {
-		list = append(list, source{s.pidfd, unix.POLLIN, func() { s.reap(false) }}, source{s.join.door, unix.POLLIN, s.welcome}, source{s.masked.table, unix.POLLPRI, s.coverAgain})
+		list = append(list, source{s.pidfd, unix.POLLIN, func() { s.reap(false) }}, source{s.join.door, unix.POLLIN, s.welcome}, source{s.covered.table, unix.POLLPRI, s.coverAgain})
 		for _, fd := range s.join.visitors {
 			list = append(list, source{fd, unix.POLLIN, func() { s.visit(fd) }})
 		}

@@ -54,7 +54,8 @@ type mountList struct {
 	Pins  []plan.Pin
 	Masks []plan.Mask
 	Cover cover
-	Again []string // files that have lost their mask, see recover.go
+	// What has lost its mount, see recover.go.
+	Hide, Protect []string
 }
 
 func (l mountList) encode() []byte {
@@ -73,9 +74,11 @@ func (l mountList) encode() []byte {
 	e.str(l.Cover.path)
 	e.u64(l.Cover.dev)
 	e.u64(l.Cover.ino)
-	e.u32(uint32(len(l.Again)))
-	for _, p := range l.Again {
-		e.str(p)
+	for _, list := range [][]string{l.Hide, l.Protect} {
+		e.u32(uint32(len(list)))
+		for _, p := range list {
+			e.str(p)
+		}
 	}
 	return e.b
 }
@@ -89,8 +92,10 @@ func decodeMountList(b []byte) (l mountList, err error) {
 		l.Masks = append(l.Masks, plan.Mask{Path: d.str(), Dev: d.u64(), Ino: d.u64()})
 	}
 	l.Cover = cover{path: d.str(), dev: d.u64(), ino: d.u64()}
-	for n := d.u32(); n > 0 && !d.bad; n-- {
-		l.Again = append(l.Again, d.str())
+	for _, list := range []*[]string{&l.Hide, &l.Protect} {
+		for n := d.u32(); n > 0 && !d.bad; n-- {
+			*list = append(*list, d.str())
+		}
 	}
 	if d.bad || d.s != "" {
 		return l, errors.New("malformed list of mounts")
@@ -106,7 +111,7 @@ func (s *session) completed() bool {
 			return false
 		}
 	}
-	if err := s.masked.follow(s.boxPid); err != nil {
+	if err := s.covered.follow(s.boxPid); err != nil {
 		s.fail(err.Error())
 		return false
 	}

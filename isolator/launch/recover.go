@@ -14,32 +14,34 @@ import (
 	"github.com/enr/inner/isolator/proc"
 )
 
-// The kernel takes a mask away when somebody on the host removes the file under it or
-// renames another one over it, as many editors do when they save: the box would see what
+// The kernel takes a mount away when somebody on the host removes what it is on or renames
+// something over it, as many editors do when they save: the box would see, or write, what
 // comes to that place next. So the launcher follows the box's table of mounts (poll(2) of
-// proc_pid_mountinfo(5)), and covers the file again, from outside (outside.go). The box
-// can see it for the few milliseconds in between.
+// proc_pid_mountinfo(5)), and hides or protects the place again, from outside (outside.go).
+// It is open to the box for the few milliseconds in between.
 
 // absentEvery is how often it is asked whether a removed file has a successor.
 const absentEvery = 50 * time.Millisecond
 
-// coverTries is how often in a row a mask may be made, and found gone a moment later.
+// coverTries is how often in a row a place may be covered, and found open a moment later.
 const coverTries = 100
 
-// masked are the files of the box that are masked.
-type masked struct {
-	places  []string // box paths, see plan.Plan.Masked
-	table   int      // the table of mounts, for poll; -1 when it is not followed
-	root    int      // the box's root folder
-	absent  []string // where nothing is now
-	tries   int      // to cover what is lost, in a row
-	again   []string // those that were covered again
-	failure error    // why one could not be
+// covered are the places of the box that are hidden or protected. Each is a box path.
+type covered struct {
+	hidden    []string // see plan.Plan.Masked
+	protected []string // see plan.Plan.Protected
+	table     int      // the table of mounts, for poll; -1 when it is not followed
+	root      int      // the box's root folder
+	absent    []string // where nothing is now
+	removed   []string // where nothing was at some time
+	tries     int      // to cover what is lost, in a row
+	again     []string // those that were covered again
+	failure   error    // why one could not be
 }
 
 // follow begins to follow the table of a box that is made, and whose program does not run yet.
-func (m *masked) follow(pid int) error {
-	if len(m.places) == 0 {
+func (c *covered) follow(pid int) error {
+	if len(c.hidden)+len(c.protected) == 0 {
 		return nil
 	}
 	table, err := unix.Open(fmt.Sprintf("/proc/%d/mountinfo", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -51,12 +53,12 @@ func (m *masked) follow(pid int) error {
 		unix.Close(table)
 		return fmt.Errorf("%s the box's root folder: %w", OutsideFailed, err)
 	}
-	m.table, m.root = table, root
+	c.table, c.root = table, root
 	return nil
 }
 
-func (m *masked) close() {
-	for _, fd := range []*int{&m.table, &m.root} {
+func (c *covered) close() {
+	for _, fd := range []*int{&c.table, &c.root} {
 		if *fd >= 0 {
 			unix.Close(*fd)
 			*fd = -1
@@ -65,18 +67,18 @@ func (m *masked) close() {
 }
 
 // exists reports whether something is at a place of the box.
-func (m *masked) exists(p string) bool {
-	fd, err := unix.Openat2(m.root, strings.TrimPrefix(p, "/"), &unix.OpenHow{
+func (c *covered) exists(p string) bool {
+	fd, err := unix.Openat2(c.root, strings.TrimPrefix(p, "/"), &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err == nil {
 		unix.Close(fd)
 	}
-	return err != unix.ENOENT
+	return err != unix.ENOENT && err != unix.ENOTDIR
 }
 
-// lost returns the places whose mask is gone: those where something is now, and the others.
-func (m *masked) lost(pid int) (lost, absent []string) {
+// lost returns the places whose mount is gone: those where something is now, and the others.
+func (c *covered) lost(pid int) (lost, absent []string) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
 	if err != nil {
 		return nil, nil // the box has ended
@@ -85,10 +87,10 @@ func (m *masked) lost(pid int) (lost, absent []string) {
 	for _, mount := range proc.Mounts(text) {
 		there[mount.At] = true
 	}
-	for _, p := range m.places {
+	for _, p := range slices.Concat(c.protected, c.hidden) {
 		switch {
 		case there[p]:
-		case m.exists(p):
+		case c.exists(p):
 			lost = append(lost, p)
 		default:
 			absent = append(absent, p)
@@ -97,80 +99,147 @@ func (m *masked) lost(pid int) (lost, absent []string) {
 	return lost, absent
 }
 
-// coverAgain masks what has lost its mask. A box in which that fails ends.
+// coverAgain hides and protects what has lost its mount. A box in which that fails ends.
 func (s *session) coverAgain() {
 	if s.over() {
 		return
 	}
-	m := &s.masked
+	c := &s.covered
 	var lost []string
-	lost, m.absent = m.lost(s.boxPid)
+	lost, c.absent = c.lost(s.boxPid)
+	c.removed = append(c.removed, c.absent...)
 	switch {
 	case len(lost) > 0:
-		err := s.mountFrom(mountList{Again: lost})
-		if m.tries++; err == nil && m.tries > coverTries {
+		isHidden := func(p string) bool { return slices.Contains(c.hidden, p) }
+		// What is protected comes first: something in it may be hidden.
+		again := mountList{Protect: slices.DeleteFunc(slices.Clone(lost), isHidden), Hide: slices.DeleteFunc(slices.Clone(lost), func(p string) bool { return !isHidden(p) })}
+		err := s.mountFrom(again)
+		if c.tries++; err == nil && c.tries > coverTries {
 			err = errors.New("it is replaced all the time")
 		}
 		if err != nil {
-			m.failure = fmt.Errorf("%q was replaced on the host, and cannot be hidden again: %w", lost[0], err)
+			c.failure = fmt.Errorf("%q was replaced on the host, and cannot be hidden or protected again: %w", lost[0], err)
 			s.killBox()
 			return
 		}
-		m.again, m.absent = append(m.again, lost...), nil
+		c.again, c.absent = append(c.again, lost...), nil
 		s.alarms.in(lookForAbsent, time.Millisecond) // was it done? While a rename goes on nothing can be mounted there
-	case len(m.absent) > 0:
-		m.tries = 0
+	case len(c.absent) > 0:
+		c.tries = 0
 		s.alarms.in(lookForAbsent, absentEvery)
 	default:
-		m.tries = 0
+		c.tries = 0
 	}
 }
 
 // coverAbsent asks for the successor of what was removed, without reading the table again.
 func (s *session) coverAbsent() {
-	m := &s.masked
-	if len(m.absent) > 0 && !slices.ContainsFunc(m.absent, m.exists) {
+	c := &s.covered
+	if len(c.absent) > 0 && !slices.ContainsFunc(c.absent, c.exists) {
 		s.alarms.in(lookForAbsent, absentEvery)
 		return
 	}
 	s.coverAgain()
 }
 
-// coverAll covers what the host has put into the place of masked files, by the box's /dev/null.
+// coverAll hides and protects what the host has put into the place of something.
 func (l mountList) coverAll() error {
-	if len(l.Again) == 0 {
-		return nil
+	for _, p := range l.Protect {
+		if err := coverPlace(p, readOnlyClone); err != nil {
+			return fmt.Errorf("%q: %w", p, err)
+		}
 	}
-	null, err := openPlain("/dev/null")
-	if err != nil {
-		return fmt.Errorf("/dev/null: %w", err)
-	}
-	defer unix.Close(null)
-	for _, p := range l.Again {
-		if err := coverPlace(null, p); err != nil && !errors.Is(err, unix.ENOENT) { // it is gone again, or is being renamed over
+	for _, p := range l.Hide {
+		if err := coverPlace(p, emptyTree); err != nil {
 			return fmt.Errorf("%q: %w", p, err)
 		}
 	}
 	return nil
 }
 
-// coverPlace mounts a clone of the mount of from on a file, or on a link itself.
-func coverPlace(from int, p string) error {
+// coverPlace mounts what tree makes for a name in a folder on it. The name may be a link, which
+// is not followed.
+func coverPlace(p string, tree func(dir int, name string) (int, error)) error {
 	dir, err := openPlain(filepath.Dir(p))
-	if err != nil {
-		return err
+	if err == nil {
+		defer unix.Close(dir)
+		var fd int
+		if fd, err = tree(dir, filepath.Base(p)); err == nil {
+			defer unix.Close(fd)
+			if err = unix.MoveMount(fd, "", dir, filepath.Base(p), unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+				err = fmt.Errorf("move_mount: %w", err)
+			}
+		}
 	}
-	defer unix.Close(dir)
-	tree, err := unix.OpenTree(from, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
-	if err != nil {
-		return fmt.Errorf("open_tree: %w", err)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) { // it is gone again, has become another, or is being renamed over
+		return nil
 	}
-	defer unix.Close(tree)
-	if err := unix.MoveMount(tree, "", dir, filepath.Base(p), unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return fmt.Errorf("move_mount: %w", err)
-	}
-	return nil
+	return err
 }
 
-// recovered are the files that were covered again, each once.
-func (m *masked) recovered() []string { return slices.Compact(slices.Sorted(slices.Values(m.again))) }
+// readOnlyClone is what lies in a folder, as something that cannot be written.
+func readOnlyClone(dir int, name string) (int, error) {
+	fd, err := unix.OpenTree(dir, name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return -1, fmt.Errorf("open_tree: %w", err)
+	}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("mount_setattr: %w", err)
+	}
+	return fd, nil
+}
+
+// emptyTree is an empty folder for a folder, and the box's /dev/null for everything else.
+func emptyTree(dir int, name string) (int, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return -1, err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return emptyFolder()
+	}
+	null, err := openPlain("/dev/null")
+	if err != nil {
+		return -1, fmt.Errorf("/dev/null: %w", err)
+	}
+	defer unix.Close(null)
+	fd, err := unix.OpenTree(null, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
+	if err != nil {
+		return -1, fmt.Errorf("open_tree: %w", err)
+	}
+	return fd, nil
+}
+
+// emptyFolder is a new folder in memory that nothing can be written to.
+func emptyFolder() (int, error) {
+	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("fsopen: %w", err)
+	}
+	defer unix.Close(fs)
+	if err := errors.Join(unix.FsconfigSetString(fs, "mode", "0555"), unix.FsconfigCreate(fs)); err != nil {
+		return -1, fmt.Errorf("fsconfig: %w", err)
+	}
+	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	if err != nil {
+		return -1, fmt.Errorf("fsmount: %w", err)
+	}
+	return fd, nil
+}
+
+// tell says in the result of the run what became of the places, each once.
+func (c *covered) tell(r *Result) {
+	again := slices.Compact(slices.Sorted(slices.Values(c.again)))
+	r.Removed = slices.Compact(slices.Sorted(slices.Values(c.removed)))
+	for _, p := range again {
+		if slices.Contains(c.hidden, p) {
+			r.Recovered = append(r.Recovered, p)
+		} else {
+			r.Replaced = append(r.Replaced, p)
+		}
+	}
+	if c.failure != nil {
+		r.Uncovered = cleanLine(c.failure.Error())
+	}
+}

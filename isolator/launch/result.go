@@ -14,10 +14,8 @@ import (
 func (s *session) result() Result {
 	s.dropQuestions()
 	s.farewell()
-	r := Result{Started: s.started, TimedOut: s.timedOut, Recovered: s.masked.recovered()}
-	if s.masked.failure != nil {
-		r.Uncovered = cleanLine(s.masked.failure.Error())
-	}
+	r := Result{Started: s.started, TimedOut: s.timedOut}
+	s.covered.tell(&r)
 	switch {
 	case !s.started && s.failure != nil:
 		r.Code, r.Reason = s.failure.code, s.failure.text

@@ -286,8 +286,13 @@ func TestLateAnswers(t *testing.T) {
 			x := newTerminal(t)
 			x.shell()
 			done := make(chan struct{})
-			go func() { // a terminal on a slow line
+			go func() { // a terminal on a slow line, which answers in the order of the questions
 				defer close(done)
+				type late struct {
+					due  time.Time
+					text string
+				}
+				var waiting []late
 				seen := 0
 				for {
 					select {
@@ -300,9 +305,13 @@ func TestLateAnswers(t *testing.T) {
 						seen++
 						for question, answer := range answers {
 							if strings.HasPrefix(rest, question) {
-								time.AfterFunc(150*time.Millisecond, func() { _, _ = x.master.WriteString(answer) })
+								waiting = append(waiting, late{time.Now().Add(150 * time.Millisecond), answer})
 							}
 						}
+					}
+					for len(waiting) > 0 && time.Now().After(waiting[0].due) {
+						_, _ = x.master.WriteString(waiting[0].text)
+						waiting = waiting[1:]
 					}
 				}
 			}()

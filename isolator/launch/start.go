@@ -53,7 +53,7 @@ type session struct {
 	keys    keys
 
 	rest    mountList // what is mounted after bwrap
-	masked  masked    // what is masked again when the host replaces it, see recover.go
+	covered covered   // what is masked again when the host replaces it, see recover.go
 	nsenter string
 	exe     string // the inner binary
 
@@ -114,7 +114,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 	}
 	s.exe = cmp.Or(o.Exe, "/proc/self/exe")
 	s.rest, s.nsenter = mountList{Pins: p.Pins, Masks: p.Masks}, p.Nsenter
-	s.masked = masked{places: p.Masked, table: -1, root: -1}
+	s.covered = covered{hidden: p.Masked, protected: p.Protected, table: -1, root: -1}
 	s.spec = spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil, Trial: o.Trial, Calls: o.Calls != nil}
 	var err error
 	if s.rest.Cover, err = coverOf(p); err != nil {
@@ -441,7 +441,7 @@ func (s *session) close() {
 	s.disconnect()
 	s.closeOwned()
 	s.closeDoor()
-	s.masked.close()
+	s.covered.close()
 	for _, fd := range []int{s.sock, s.errPipe, s.errEnd, s.pidfd, s.boxFd, s.print, s.wakeR} {
 		if fd >= 0 {
 			unix.Close(fd)

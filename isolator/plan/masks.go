@@ -30,32 +30,11 @@ type Cover struct {
 // everything is mounted: what is mounted over a mask later, or around it, bwrap does in
 // its order.
 func (b *builder) masksOutside() error {
-	if b.allowed[nestedKey] || !b.f.MoveMount || b.f.Nsenter == "" && b.f.UID != 0 {
-		// Where containers are made, the mounts are not the launcher's to change.
-		return nil
-	}
-	var last []int // masks that nothing covers later
-	later := map[string]bool{}
-	for i, o := range slices.Backward(b.plan.Ops) {
-		if !o.Mounts() {
-			continue
-		}
-		if _, covered := above(o.Dest, later); !covered && o.Kind == OpMask {
-			last = append(last, i)
-		}
-		later[o.Dest] = true
-	}
-	slices.Reverse(last)
-	if len(last) == 0 {
+	last := slices.DeleteFunc(b.onTop(), func(i int) bool { return b.plan.Ops[i].Kind != OpMask })
+	if !b.mountsOutside() || len(last) <= outsideFrom {
 		return nil
 	}
 	b.plan.Nsenter = b.f.Nsenter
-	for _, i := range last {
-		b.plan.Masked = append(b.plan.Masked, b.plan.Ops[i].Dest)
-	}
-	if len(last) <= outsideFrom {
-		return nil
-	}
 	first := b.plan.Ops[last[0]]
 	b.plan.Cover = Cover{Path: first.Dest, Source: first.Source}
 	for _, i := range last[1:] {

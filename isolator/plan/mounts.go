@@ -31,8 +31,8 @@ func (b *builder) orderedMounts() []mount {
 		})
 	}
 	for _, m := range b.rc.Mounts {
-		if m.Zone {
-			ms = append(ms, mount{Mount: m, key: "sandbox.writable", reason: fmt.Sprintf("a zone of the working folder (%s:%d)", filepath.Base(m.File), m.Line)})
+		if m.Zone != "" {
+			ms = append(ms, mount{Mount: m, key: m.Zone, reason: fmt.Sprintf("a zone of the working folder (%s:%d)", filepath.Base(m.File), m.Line)})
 			continue
 		}
 		ms = append(ms, mount{Mount: m, key: strict.Join("mounts", m.Written), reason: fmt.Sprintf("mounts.%q (%s:%d)", m.Source, filepath.Base(m.File), m.Line)})
@@ -65,7 +65,7 @@ func (b *builder) mounts() error {
 		b.because("")
 		b.ownState(m.dest)
 		b.because(m.key)
-		if m.Zone && b.zoneCovered(m.real) { // see Fitting
+		if m.Zone != "" && b.zoneCovered(m.real) { // see Fitting
 			return fault.Refuse(125, "", "profile %q: %s: it is hidden or protected", b.rc.Name, m.reason)
 		}
 		if m.Mode == profile.Tmpfs {

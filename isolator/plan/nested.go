@@ -113,6 +113,23 @@ func (b *builder) nestedStorage() error {
 	return nil
 }
 
+// nestedInner refuses a box that could move inner's own folder. What lies under a mount cannot be
+// moved in its mount namespace, but from one without that mount, which containers make.
+func (b *builder) nestedInner() error {
+	if !b.allowed[nestedKey] {
+		return nil
+	}
+	for _, home := range b.f.InnerHomes() {
+		for _, dir := range b.view.where(filepath.Dir(b.canon(home))) {
+			if l, _ := b.view.at(dir); l.write && b.kind(home) != host.Missing {
+				return fault.Refuse(125, `home = "own" under [sandbox], or mount a folder further in`,
+					"profile %q: the box can write %s, and one that makes containers (%s) could put another folder in the place of %s", b.rc.Name, dir, nestedKey, home)
+			}
+		}
+	}
+	return nil
+}
+
 // setenv sets a variable for the program, unless [env] set does.
 func (b *builder) setenv(key, value string) {
 	b.s.Env = append(slices.Clip(b.s.Env), profile.KV{Key: key, Value: value})

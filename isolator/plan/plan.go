@@ -48,11 +48,13 @@ type Plan struct {
 	Pins    []Pin
 	Masks   []Mask
 	Cover   Cover
-	Nsenter string // absolute path of nsenter, for both and for Masked; "" for root
+	Nsenter string // absolute path of nsenter, for both, Masked and Protected; "" for root
 
-	// Masked are all files that are masked, as box paths with no link in them. The launcher
-	// masks one again that loses its mask because the host replaces it.
-	Masked []string
+	// Masked are all places that are hidden, and Protected those that are read-only where the
+	// box can write around them, as box paths with no link in them. The launcher hides and
+	// protects again what the host replaces. See followed.go.
+	Masked    []string
+	Protected []string
 
 	// Map, when there is one, is what the launcher has written for the box's
 	// user namespace before bwrap does anything in it.

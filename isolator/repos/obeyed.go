@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -90,11 +91,9 @@ func (w *sweep) inFolder(dir, tool string, depth int) {
 // of a home that the box could write.
 func (w *sweep) places() {
 	look := func(p, tool string) {
-		if !w.inside(p) {
-			return
-		}
+		p = beyond(p)
 		fi, err := os.Lstat(p)
-		if err != nil || w.stays(p) || sensitive.Aside(p) {
+		if err != nil || !w.inside(p) || w.stays(p) || lies(p, w.Guarded) || sensitive.Aside(p) {
 			return
 		}
 		switch {
@@ -113,6 +112,9 @@ func (w *sweep) places() {
 		look(p, "git")
 	}
 }
+
+// beyond is a path with no link on the way to it.
+func beyond(p string) string { return filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)) }
 
 // stays reports whether something is not the box's: it was there before, inner made it,
 // or it was named on purpose.
@@ -138,7 +140,8 @@ func (w *sweep) looksFor(dir string) bool {
 	})
 }
 
-// real returns the search with the real paths of the folders that are compared with others.
+// real returns the search with the real paths of the folders that are compared with others, and
+// without those places of before at which something else is now.
 func (s Search) real() Search {
 	resolve := func(list []string) []string {
 		var out []string
@@ -150,6 +153,7 @@ func (s Search) real() Search {
 		return out
 	}
 	s.Homes, s.Obeyed = resolve(s.Homes), resolve(s.Obeyed)
+	s.Guarded, s.Before, s.Ours = s.standing(s.Guarded), s.standing(s.Before), s.standing(s.Ours)
 	return s
 }
 

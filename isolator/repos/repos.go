@@ -52,6 +52,7 @@ type Search struct {
 	Named  []string // paths that settings of git name
 	Homes  []string // the user's homes
 
+	Stood  map[string]string // what was at places of Guarded, Before and Ours, where the box can move it away (Stood)
 	Copies map[string]string // the box's own copies, which it keeps, of files in the roots
 }
 
@@ -101,6 +102,7 @@ type sweep struct {
 type root struct {
 	path string
 	dir  *os.Root
+	fd   *os.File // the same
 }
 
 // Hold looks for what would run on the host, and switches it off or moves it aside. What
@@ -117,7 +119,12 @@ func (s Search) Hold() (Found, error) {
 			continue // a file
 		}
 		defer dir.Close()
-		w.roots = append(w.roots, root{real, dir})
+		fd, err := dir.Open(".")
+		if err != nil {
+			continue
+		}
+		defer fd.Close()
+		w.roots = append(w.roots, root{real, dir, fd})
 		if fi, err := dir.Stat("."); err == nil {
 			w.timed[deviceOf(fi)] = !slices.Contains(s.Timeless, p)
 		}

@@ -53,9 +53,9 @@ func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 		return true
 	}
 	hold = hold && w.fresh(repo, p, fi)
-	data, err := readFile(p)
+	data, err := w.read(p)
 	if err != nil && hold && fi.Mode().IsRegular() && w.open(p, 0o600) == nil {
-		data, err = readFile(p)
+		data, err = w.read(p)
 	}
 	if err != nil { // a link, or what git cannot read either
 		return hold && w.away(p, h, name)
@@ -98,7 +98,7 @@ func (w *sweep) named(tree, place string) {
 		if filepath.IsAbs(value) || strings.HasPrefix(value, "~") || dir == tree {
 			continue // one place, and not a repository's
 		}
-		w.hooks("", dir, filepath.Clean(value), &Held{Place: place})
+		w.hooks("", beyond(dir), filepath.Clean(value), &Held{Place: place})
 	}
 }
 
@@ -137,7 +137,7 @@ func (w *sweep) todo(repo string, h *Held) {
 	if err != nil || !w.fresh(repo, p, fi) {
 		return
 	}
-	data, err := readFile(p)
+	data, err := w.read(p)
 	if err != nil {
 		w.away(p, h, "rebase-merge/git-rebase-todo")
 		return
@@ -172,7 +172,7 @@ func (w *sweep) strategy(repo string, h *Held) {
 		if err != nil || !w.fresh(repo, p, fi) {
 			continue
 		}
-		data, err := readFile(p)
+		data, err := w.read(p)
 		path := strings.Contains(string(data), "/")
 		if name == "sequencer/opts" && err == nil {
 			var list []gitconfig.Entry

@@ -111,7 +111,7 @@ func open(base string, k Key) (*Session, error) {
 			return nil, errors.Join(err, copytree.Remove(s.dir))
 		}
 	}
-	if err := errors.Join(files.Folder(s.dir), files.Folder(s.Tmp)); err != nil {
+	if err := errors.Join(files.Folder(s.dir), files.Folder(s.Tmp), os.Chmod(s.Tmp, 0o700)); err != nil { // whatever a call made of its mode
 		return nil, err
 	}
 	if s.lock, err = lock(s.dir, unix.LOCK_SH); err != nil {

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,11 +17,12 @@ const (
 	unlistedNote = "unlisted:" // a folder in which nobody had looked for repositories
 	beforeNote   = "before:"   // what tools outside obey, and was there before
 	namedNote    = "named:"    // a path that settings of git name
+	stoodNote    = "stood:"    // and what was at a path
 )
 
 // note reports whether a line of the journal is a note, and no placeholder.
 func (l entry) note() bool {
-	return strings.HasPrefix(l.what, lookNote) || slices.Contains([]string{obeyedNote, guardNote, unlistedNote, beforeNote, namedNote}, l.what)
+	return strings.HasPrefix(l.what, lookNote) || strings.HasPrefix(l.what, stoodNote) || slices.Contains([]string{obeyedNote, guardNote, unlistedNote, beforeNote, namedNote}, l.what)
 }
 
 // Watched is what the box of a run can write, and what in there is not its work.
@@ -33,6 +35,7 @@ type Watched struct {
 	Unlisted []string
 	Before   []string
 	Named    []string
+	Stood    map[string]string
 }
 
 // Watch notes what is to be looked at after this run. The next MakePlaceholders writes it down,
@@ -58,6 +61,9 @@ func (r *Run) Watch(w Watched) {
 	add(unlistedNote, w.Unlisted)
 	add(beforeNote, w.Before)
 	add(namedNote, w.Named)
+	for _, p := range slices.Sorted(maps.Keys(w.Stood)) {
+		add(stoodNote+w.Stood[p], []string{p})
+	}
 }
 
 // Interrupted calls look for every run that ended without Close and had something to
@@ -100,6 +106,13 @@ func Interrupted(journal string, look func(Watched)) error {
 
 // read takes up one note.
 func (w *Watched) read(l entry) {
+	if what, ok := strings.CutPrefix(l.what, stoodNote); ok {
+		if w.Stood == nil {
+			w.Stood = map[string]string{}
+		}
+		w.Stood[l.path] = what
+		return
+	}
 	switch l.what {
 	case obeyedNote:
 		w.Obeyed = append(w.Obeyed, l.path)

@@ -72,6 +72,7 @@ func checkRoles(t strict.Table[strict.Words], problems *strict.Problems) {
 		case e.Key == "" || control(e.Key) || len(e.Key) > 64:
 			problems.Add(e.At, key, "a role has a name of at most 64 characters, none of them a control character", "")
 		case e.Value.Listed:
+			named = append(named, e.Key)
 			problems.Add(e.At, key, "wants the name of a profile", "")
 		default:
 			named = append(named, e.Key)

@@ -31,9 +31,15 @@ func repositories() []Attack {
 			left("git-new-program", "make one that they name and that is not there", "printf '%r\\ncat\\n' >tools/new.sh; echo x >x", "-C", "%a", "add", "x")),
 		before(`git config include.path ../one.conf && printf '[include]\n\tpath = two.conf\n' >one.conf && printf '[core]\n\thooksPath = .githooks\n' >two.conf && mkdir .githooks && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x`,
 			left("git-included-hooks", "make a hook in a folder that a file names which an included file includes", "printf '#!/bin/sh\\n%r\\n' >.githooks/post-checkout; chmod +x .githooks/post-checkout", "-C", "%a", "checkout", "-q", "-b", "x")),
+		left("git-uncovered", "move the project's git directory from a mount namespace without what covers it, and make another with core.fsmonitor, for git status", uncovered+"mv .git gone; git init -q .; git config core.fsmonitor '%r'", "-C", "%a", "status"),
 		approvedWorktree(),
 	}
 }
+
+// uncovered moves the .git of the current folder away from a mount namespace that is left with nothing but programs,
+// where such a one can be made.
+const uncovered = `PATH=$PATH:/usr/sbin unshare -rm sh -ec 'mount -t tmpfs tmpfs /tmp; mkdir /tmp/old /tmp/usr /tmp/proc; mount --rbind /usr /tmp/usr; mount --rbind /proc /tmp/proc
+ln -s usr/bin usr/sbin usr/lib usr/lib64 /tmp; pivot_root /tmp /tmp/old; umount -l /old; mv .git gone'; test -e gone || `
 
 // approvedWorktree makes a folder of the box's a linked worktree of another project, whose
 // profiles would run there without a question: a .git file that leads to that repository,

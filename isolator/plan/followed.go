@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/enr/inner/internal/paths"
+)
+
+// The kernel takes a mount away when the host removes or renames over what it is on. So the
+// launcher follows the box's mounts, and makes these again for what comes to their place.
+
+// mountsOutside reports whether the launcher can mount something in the box.
+func (b *builder) mountsOutside() bool {
+	// Where containers are made, the mounts are not the launcher's to change.
+	return !b.allowed[nestedKey] && b.f.MoveMount && (b.f.Nsenter != "" || b.f.UID == 0)
+}
+
+// followed names what is hidden, and what is read-only where the box could write it. It comes
+// after everything is mounted.
+func (b *builder) followed() error {
+	if !b.mountsOutside() {
+		return nil
+	}
+	top := map[int]bool{}
+	for _, i := range b.onTop() {
+		top[i] = true
+	}
+	under := map[string]layer{}
+	for i, o := range b.plan.Ops {
+		if !o.Mounts() {
+			continue
+		}
+		l, _ := above(o.Dest, under)
+		under[o.Dest] = o.layer()
+		switch {
+		case !top[i]:
+		case o.Kind == OpMask, o.Kind == OpTmpfs && !o.Writable() && l.bind():
+			b.plan.Masked = append(b.plan.Masked, o.Dest)
+		case o.Kind == OpReadOnly && l.write && l.bind() && b.shows(l, o):
+			b.plan.Protected = append(b.plan.Protected, o.Dest)
+		}
+	}
+	if len(b.plan.Masked)+len(b.plan.Protected) > 0 {
+		b.plan.Nsenter = b.f.Nsenter
+	}
+	return nil
+}
+
+// shows reports whether a layer has at the place of an operation what that shows there.
+func (b *builder) shows(l layer, o Op) bool {
+	rest, _ := paths.Rest(l.dest, o.Dest)
+	return slices.Contains(b.view.names(o.Source), filepath.Join(l.source, rest))
+}
+
+// onTop returns the operations of the plan that mount something, and that nothing later covers.
+func (b *builder) onTop() []int {
+	var out []int
+	later := map[string]bool{}
+	for i, o := range slices.Backward(b.plan.Ops) {
+		if !o.Mounts() {
+			continue
+		}
+		if _, covered := above(o.Dest, later); !covered {
+			out = append(out, i)
+		}
+		later[o.Dest] = true
+	}
+	slices.Reverse(out)
+	return out
+}
