@@ -166,6 +166,7 @@ func TestHold(t *testing.T) {
 		"in its own work tree":   {"git init -q .", evil + "make o/evil; git -C o/evil config core.fsmonitor 'touch $MARK'; make a; git -C a config core.worktree ../../o; git -C a add evil 2>/dev/null; git add a 2>/dev/null", "o/evil/.git: core.fsmonitor"},
 		"a strategy":             {"git init -q .", evil + "make evil; mkdir evil/.git/rebase-merge; echo /../evil >evil/.git/rebase-merge/strategy", "evil/.git: rebase-merge/strategy"},
 		"a strategy of picks":    {"git init -q .", evil + "make evil; mkdir evil/.git/sequencer; git config -f evil/.git/sequencer/opts options.strategy /../evil", "evil/.git: sequencer/opts"},
+		"settings of others":     {"git init -q .", evil + "make evil; mkdir evil/.git/arc; echo x >evil/.git/arc/config; echo x >evil/.git/lazygit.yml", "evil/.git: arc/config, evil/.git: lazygit.yml"},
 		"an honest strategy":     {"git init -q .", evil + "make new; cd new; mkdir .git/rebase-merge .git/sequencer; echo ort >.git/rebase-merge/strategy; git config -f .git/sequencer/opts options.strategy ours; git config -f .git/sequencer/opts options.strategy-option subtree=a/b", ""},
 		"was there":              {"git init -q .; git init -q own; git -C own config core.fsmonitor 'touch $MARK'", "touch own/x; git -C own add x", ""},
 		"a new fault":            {"git init -q .; git init -q a/b/c/d/e/f", "git -C a/b/c/d/e/f config core.pager x", "a/b/c/d/e/f/.git: core.pager"},

@@ -12,6 +12,9 @@ import (
 
 // What git would run from one repository is switched off.
 
+// othersSettings are files in a git directory from which lazygit and Arcanist take commands to run.
+var othersSettings = []string{"lazygit.yml", "arc/config"} // allowed: never changed
+
 // repository switches off what a repository would run, and reports whether it runs
 // nothing then: one that is not the box's stays as it is.
 func (w *sweep) repository(repo string) (clean bool) {
@@ -27,6 +30,12 @@ func (w *sweep) repository(repo string) (clean bool) {
 		w.hooks(repo, filepath.Join(repo, "hooks"), "hooks", h)
 		w.todo(repo, h)
 		w.strategy(repo, h)
+		for _, name := range othersSettings {
+			p := filepath.Join(repo, name)
+			if fi, err := os.Lstat(p); err == nil && w.fresh(repo, p, fi) {
+				w.away(p, h, name)
+			}
+		}
 	}
 	if p := filepath.Join(repo, "commondir"); exists(p) {
 		fi, _ := os.Lstat(p)
