@@ -213,10 +213,9 @@ func (a *app) folders() []finding {
 	return list
 }
 
-// hookFindings looks at this shell's PATH and at the start-up files of the user's
-// shell. It never proposes a line that is there.
+// hookFindings looks at this shell's PATH and at its start-up files. It never proposes a line that is there.
 func (a *app) hookFindings() []finding {
-	shell := loginShell()
+	shell := a.typedIn()
 	rc, line := a.hookLine(shell)
 	loaded := a.findHook(shell)
 	add := fmt.Sprintf("echo %s >> %s, then open a new shell", quote.POSIX(line), quote.POSIX(rc))

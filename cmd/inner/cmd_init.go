@@ -155,8 +155,8 @@ func (a *app) sayReady(agents []string) {
 		a.Say("type: %s", words)
 		return
 	}
-	_, line := a.hookLine(loginShell())
-	if a.findHook(loginShell()) != nil {
+	_, line := a.hookLine(a.typedIn())
+	if a.findHook(a.typedIn()) != nil {
 		a.Say("open a new shell, or type %s; then type: %s", line, words)
 		return
 	}

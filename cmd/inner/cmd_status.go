@@ -212,7 +212,7 @@ func (a *app) printStatus(s status) {
 	case "not first":
 		fmt.Fprintln(a.stdout, "hook     not first on PATH; type: inner doctor")
 	default:
-		_, line := a.hookLine(loginShell())
+		_, line := a.hookLine(a.typedIn())
 		fmt.Fprintln(a.stdout, "hook     not live in this shell; type:", printable(line))
 	}
 	if s.Project == "" {

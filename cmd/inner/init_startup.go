@@ -19,7 +19,7 @@ import (
 
 // initStartup writes the lines that were asked for; with ask it asks about the hook.
 func (a *app) initStartup(f initFlags, ask bool) error {
-	shell := loginShell()
+	shell := a.typedIn()
 	if !slices.Contains(hooks.Shells(), shell) {
 		shell = "bash"
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/enr/inner/hooks"
 )
@@ -109,6 +110,15 @@ func definedIn(text string, names []string) []hooks.Shadow {
 		}
 	}
 	return out
+}
+
+// typedIn is the kind of the shell that a person types this in, else the user's: they need not be
+// the same. Only a shell with a prompt starts programs in a process group of their own.
+func (a *app) typedIn() string {
+	if group, err := syscall.Getpgid(os.Getppid()); err == nil && group != syscall.Getpgrp() {
+		return a.startingShell()
+	}
+	return loginShell()
 }
 
 // startingShell is the kind of the shell that started this process, else the user's.
