@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -94,6 +96,10 @@ func (a *app) commandLine(words ...string) (string, error) {
 	return quote.POSIX(self) + " " + strings.Join(words, " "), nil
 }
 
+// hookPatience is the longest that a hook takes. Agents go on with a call whose hook has not
+// answered in time: Claude Code and Gemini CLI after a minute.
+const hookPatience = 10 * time.Second
+
 func (a *app) cmdAgentHook() *cobra.Command {
 	var f toolFlags
 	var boxed bool
@@ -105,6 +111,10 @@ func (a *app) cmdAgentHook() *cobra.Command {
 			"Without --session the session is the agent's own; --session '' is none.",
 		Args: cobra.ExactArgs(1), ValidArgs: agenthook.Agents(),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			defer time.AfterFunc(hookPatience, func() {
+				a.Say("agent hook: not judged within %s", hookPatience)
+				os.Exit(2)
+			}).Stop()
 			defer func() {
 				if p := recover(); p != nil {
 					err = fmt.Errorf("inner failed: %v", p)

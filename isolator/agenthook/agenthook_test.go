@@ -110,6 +110,7 @@ func TestJudge(t *testing.T) {
 		{"claude", "Read", m{"file_path": "$HOME/x"}, "deny"},
 		{"claude", "Read", m{"file_path": " .env"}, "deny"},
 		{"claude", "Read", m{"file_path": "a\x00b"}, "error"},
+		{"claude", "Read", m{"file_path": "src/main.go", "other": strings.Repeat("a/", 2048)}, "deny"},
 		{"claude", "Write", m{"file_path": "public/new", "content": "the memory/m.md"}, "same"},
 		{"claude", "Write", m{"file_path": "src/new", "content": ""}, "deny"},
 		{"claude", "Grep", m{"pattern": "x", "path": "src"}, "same"},

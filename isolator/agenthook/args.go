@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/internal/paths"
 )
 
@@ -173,6 +175,9 @@ func (j *judge) path(s string, use Use) (string, error) {
 	}
 	if strings.ContainsRune(s, 0) {
 		return "", errors.New("a path has a NUL character")
+	}
+	if len(s) >= unix.PathMax { // no file has such a name, and to look it up takes long
+		return "", denied("%.40q…: longer than the path of a file can be", s)
 	}
 	p, err := j.absolute(s)
 	if err != nil {
