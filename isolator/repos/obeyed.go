@@ -90,26 +90,28 @@ func (w *sweep) inFolder(dir, tool string, depth int) {
 // places looks at single paths: those that settings of git name, and the start-up files
 // of a home that the box could write.
 func (w *sweep) places() {
-	look := func(p, tool string) {
-		p = beyond(p)
-		fi, err := os.Lstat(p)
-		if err != nil || !w.inside(p) || w.stays(p) || lies(p, w.Guarded) || sensitive.Aside(p) {
-			return
-		}
-		switch {
-		case w.recent(p, fi):
-			w.aside(p, tool)
-		case fi.IsDir():
-			w.inFolder(p, tool, 0)
-		}
-	}
 	for _, home := range w.Homes {
 		for _, name := range sensitive.Startup() {
-			look(filepath.Join(home, name), "your shell or session")
+			w.single(filepath.Join(home, name), "your shell or session")
 		}
 	}
 	for _, p := range w.Named {
-		look(p, "git")
+		w.single(p, "git")
+	}
+}
+
+// single moves aside what is at one path, or in the folder there.
+func (w *sweep) single(p, tool string) {
+	p = beyond(p)
+	fi, err := os.Lstat(p)
+	if err != nil || !w.inside(p) || w.stays(p) || lies(p, w.Guarded) || sensitive.Aside(p) {
+		return
+	}
+	switch {
+	case w.recent(p, fi):
+		w.aside(p, tool)
+	case fi.IsDir():
+		w.inFolder(p, tool, 0)
 	}
 }
 

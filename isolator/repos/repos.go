@@ -136,6 +136,11 @@ func (s Search) Hold() (Found, error) {
 	}
 	w.places()
 	w.folders()
+	for _, p := range s.Before { // a profile that is named as a file is no tool's by its name
+		if !slices.Contains(w.Before, p) {
+			w.single(p, "inner")
+		}
+	}
 	return w.Found, errors.Join(w.errs...)
 }
 
