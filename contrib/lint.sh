@@ -28,7 +28,7 @@ mapfile -d '' -t fish < <(find . \( -path ./.git -o -path ./bin \) -prune -o -ty
 tools() { # downloads, before their output counts
 	"$GO" mod download && "$GO" run "$GOFUMPT" -version && "$GO" run "$STATICCHECK" -version
 } >/dev/null
-tidy() { "$GO" mod tidy -diff; }
+tidy() { "$GO" mod tidy -diff 2> >(grep -v '^go: downloading ' >&2); }
 zsh_syntax() { local f; for f in ${zsh[@]+"${zsh[@]}"}; do zsh -f -n "$f"; done; }
 fish_syntax() { local f; for f in ${fish[@]+"${fish[@]}"}; do fish --no-config --no-execute "$f"; done; }
 generated() { "$GO" run ./contrib/resources isolator/sensitive/resources.toml | diff - isolator/sensitive/resources_table.go; }
