@@ -82,7 +82,7 @@ func Of(s Subject) *Table {
 // rules turns the operations of the plan into rules, in the same order.
 func (t *Table) rules() {
 	// bwrap begins with an empty root.
-	t.Rules = []Rule{{At: "/", kind: folder, Write: true, Key: "sandbox.base", How: "not shown in the box"}}
+	t.Rules = []Rule{{At: "/", kind: folder, Write: true, Key: "sandbox.base", How: "a folder on the way to what the box shows", From: t.from(plan.Op{Key: "sandbox.base", Dest: "/"})}}
 	for _, o := range t.s.Plan.Ops {
 		r := Rule{At: o.Dest, Write: o.Writable(), Hides: strings.HasPrefix(o.Reason, "hidden:"), How: o.Reason, Key: o.Key, From: t.from(o)}
 		switch o.Kind {

@@ -2,10 +2,12 @@ package why
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/gitignore"
 )
@@ -15,7 +17,7 @@ import (
 func (t *Table) widenOf(r Rule) (text string, stated bool) {
 	switch {
 	case t.keys[r.Key] && (r.Hides || r.Key == "project-config"):
-		return "allow = [" + strconv.Quote(r.Key) + "]", true
+		return t.allowing(r.Key, r.At), true
 	case r.Hides && r.Key == "sandbox.hide":
 		from, pattern := t.pattern(r.At)
 		if strings.HasPrefix(from, profile.OrganisationFile) {
@@ -32,13 +34,27 @@ func (t *Table) widenOf(r Rule) (text string, stated bool) {
 	return "", false
 }
 
+// allowing returns what to write to see a place that the table of resources hides, and perhaps
+// the profile, too.
+func (t *Table) allowing(key, place string) string {
+	text := "allow = [" + strconv.Quote(key) + "]"
+	switch from, pattern := t.pattern(place); {
+	case pattern == "":
+		return text
+	case strings.HasPrefix(from, profile.OrganisationFile):
+		return ""
+	default:
+		return text + " and hide without " + strconv.Quote(pattern)
+	}
+}
+
 // widen returns what to write to get more of a path.
 func (t *Table) widen(a Answer, r Rule) string {
 	if a.Access == ReadWrite {
 		return ""
 	}
-	if t.keys[a.Key] && a.Access == Hidden {
-		return "allow = [" + strconv.Quote(a.Key) + "]"
+	if t.keys[a.Key] && a.Access == Hidden && t.s != nil {
+		return t.allowing(a.Key, a.Real)
 	}
 	if r.Widen != "" || r.stated || t.s == nil && a.Access != Absent {
 		return r.Widen
@@ -50,6 +66,9 @@ func (t *Table) widen(a Answer, r Rule) string {
 		return ""
 	}
 	spec := t.s.Spec
+	if t.refused(a.Real) {
+		return ""
+	}
 	mode := "rw"
 	path := a.Real
 	if a.Access == Outside {
@@ -62,12 +81,24 @@ func (t *Table) widen(a Answer, r Rule) string {
 		}
 	}
 	if rest, ok := paths.Rest(spec.Workdir, a.Real); ok && r.Key == "sandbox.workdir_mode" {
-		if rest == "" || spec.WorkdirMode != profile.RO && spec.WorkdirMode != profile.Keep {
+		writable := "writable = [" + strconv.Quote(rest) + "]"
+		switch {
+		case rest == "" || spec.WorkdirMode != profile.RO && spec.WorkdirMode != profile.Keep:
 			return `workdir_mode = "rw"`
+		case slices.ContainsFunc(strings.Split(rest, "/"), func(name string) bool { return name == ".git" || name == ".inner" }):
+			return "" // these are no zones
+		case plan.ObeyedName(spec, rest, true) || plan.ObeyedName(spec, rest, false):
+			return `allow = ["project-config"] and ` + writable
 		}
-		return "writable = [" + strconv.Quote(rest) + "]"
+		return writable
 	}
 	return strconv.Quote(path) + " = " + strconv.Quote(mode) + " under [mounts]"
+}
+
+// refused reports whether no profile can mount a place of the host.
+func (t *Table) refused(p string) bool {
+	return p == "/run" || paths.Inside(p, t.s.Spec.HomeDir) ||
+		slices.ContainsFunc(t.s.Facts.InnerHomes(), func(home string) bool { return paths.Below(home, p) })
 }
 
 // pattern returns where the last pattern of hide that matches a path was written, and what it
