@@ -112,6 +112,8 @@ func (j *judge) text(k kind, s string) (string, error) {
 		return "", errors.New("an argument has a NUL character")
 	case k == link:
 		return s, j.link(s)
+	case k == links:
+		return s, j.links(s)
 	case k == glob:
 		return s, j.glob(s)
 	case k == query:
@@ -308,6 +310,19 @@ func (j *judge) linkOrPath(s string) error {
 	}
 	_, err := j.path(s, j.tool.use)
 	return err
+}
+
+// links judges the URLs in a text, which are words with "://" in them, as in web_fetch of Gemini CLI.
+func (j *judge) links(s string) error {
+	for _, word := range strings.Fields(s) {
+		if !strings.Contains(word, "://") {
+			continue
+		}
+		if err := j.link(strings.Trim(word, "<>()[]{}\"'`,;.!?")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // link judges the host of a URL, or the path of one that names a file.

@@ -24,6 +24,7 @@ const (
 	free  // text
 	query // text that may name files to read
 	link  // a URL
+	links // text whose URLs are fetched
 )
 
 // freeText reports whether an argument is only text in every tool.
@@ -149,6 +150,7 @@ func geminiTools() map[string]tool {
 		"search_file_content": {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
 		"grep_search":         {use: tree, args: map[string]kind{"path": path, "dir_path": path, "pattern": free, "include": glob}, here: true},
 		"read_many_files":     {use: tree, args: map[string]kind{"paths": glob, "include": glob, "exclude": glob}},
+		"web_fetch":           {use: reads, args: map[string]kind{"prompt": links, "url": link}},
 		"google_web_search":   {use: reads},
 		"write_todos":         {use: reads},
 		"save_memory":         {use: reads, args: texts("fact")},
