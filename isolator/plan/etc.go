@@ -23,6 +23,6 @@ func (b *builder) minimalEtc() {
 			b.bind("programs need it", b.canon(p), p, false)
 		}
 	}
-	b.dataFile("this user alone", b.s.Passwd, "/etc/passwd")
-	b.dataFile("the group of this user alone", b.s.GroupFile, "/etc/group")
+	b.file("this user alone", b.s.Passwd, "/etc/passwd")
+	b.file("the group of this user alone", b.s.GroupFile, "/etc/group")
 }

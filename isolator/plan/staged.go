@@ -95,7 +95,7 @@ func (b *builder) staged() error {
 	data := fmt.Sprintf("profile=%s\nrun=%s\n", b.rc.Name, b.s.RunID)
 	// A file of the tmpfs, which is sealed at the end: a mount of its own would have bwrap
 	// read its table of mounts again.
-	b.op(Op{Kind: OpFile, Perms: 0o444, Data: b.data([]byte(data)), Dest: paths.BoxMarker, Reason: "the marker of a box"})
+	b.file("the marker of a box", []byte(data), paths.BoxMarker)
 	return nil
 }
 
@@ -113,6 +113,11 @@ func (b *builder) stagedPlace(p string) string {
 
 func (b *builder) dataFile(reason string, data []byte, dest string) {
 	b.mount(Op{Kind: OpData, Perms: 0o444, Data: b.data(data), Dest: dest, Reason: reason})
+}
+
+// file makes a file in a folder in memory. Unlike one of dataFile it can be mounted over.
+func (b *builder) file(reason string, data []byte, dest string) {
+	b.op(Op{Kind: OpFile, Perms: 0o444, Data: b.data(data), Dest: dest, Reason: reason})
 }
 
 func (b *builder) sealed(reason, dest string) {
