@@ -5,21 +5,23 @@ import (
 	"slices"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
 )
 
 // The kernel takes a mount away when the host removes or renames over what it is on. So the
 // launcher follows the box's mounts, and makes these again for what comes to their place.
 
-// mountsOutside reports whether the launcher can mount something in the box.
-func (b *builder) mountsOutside() bool {
+// Follows reports whether the launcher can mount something in the box of a run.
+func Follows(rc profile.RunConfig, f host.Facts) bool {
 	// Where containers are made, the mounts are not the launcher's to change.
-	return !b.allowed[nestedKey] && b.f.MoveMount && (b.f.Nsenter != "" || b.f.UID == 0)
+	return !slices.Contains(rc.Allow, nestedKey) && f.MoveMount && (f.Nsenter != "" || f.UID == 0)
 }
 
 // followed names what is hidden, and what is read-only where the box could write it. It comes
 // after everything is mounted.
 func (b *builder) followed() error {
-	if !b.mountsOutside() {
+	if !Follows(b.rc, b.f) {
 		return nil
 	}
 	top := map[int]bool{}

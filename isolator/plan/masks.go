@@ -31,7 +31,7 @@ type Cover struct {
 // its order.
 func (b *builder) masksOutside() error {
 	last := slices.DeleteFunc(b.onTop(), func(i int) bool { return b.plan.Ops[i].Kind != OpMask })
-	if !b.mountsOutside() || len(last) <= outsideFrom {
+	if !Follows(b.rc, b.f) || len(last) <= outsideFrom {
 		return nil
 	}
 	b.plan.Nsenter = b.f.Nsenter

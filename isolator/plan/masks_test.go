@@ -52,6 +52,10 @@ func TestMasksOutside(t *testing.T) {
 		if (len(p.Masks) > 0) != c.outside {
 			t.Errorf("%s: %d masks from outside", name, len(p.Masks))
 		}
+		// What the launcher can mount it also follows.
+		if followed := c.outside || name == "few"; Follows(rc, f) != followed || (len(p.Masked) >= c.files) != followed {
+			t.Errorf("%s: follows %v, %d places", name, Follows(rc, f), len(p.Masked))
+		}
 		r := replayed(p)
 		for _, path := range hidden {
 			if at := r.everywhere(path); len(at) > 0 {
