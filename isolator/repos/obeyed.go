@@ -102,9 +102,11 @@ func (w *sweep) places() {
 
 // single moves aside what is at one path, or in the folder there.
 func (w *sweep) single(p, tool string) {
-	p = beyond(p)
 	fi, err := os.Lstat(p)
-	if err != nil || !w.inside(p) || w.stays(p) || lies(p, w.Guarded) || sensitive.Aside(p) {
+	if err != nil {
+		return
+	}
+	if p = beyond(p); !w.inside(p) || w.stays(p) || lies(p, w.Guarded) || sensitive.Aside(p) {
 		return
 	}
 	switch {
