@@ -156,12 +156,24 @@ func (r *resolver) badSource(m *Mount) (kind, msg, hint string) {
 	case kind == "" && m.Create:
 		return kind, r.badCreate(m), "name a folder below your home folder, or make it yourself"
 	case kind == "":
-		return kind, fmt.Sprintf("mount source %q does not exist on host", m.Source), ""
+		return kind, fmt.Sprintf("mount source %q does not exist on host", m.Source), r.missingSource(m)
 	}
 	if src := real(m.Source); isDevice(src) || paths.Below("/dev", src) && !paths.Below("/dev/shm", src) || src == "/dev/shm" {
 		return kind, fmt.Sprintf("source %q: devices do not work in a mount", m.Source), deviceHint(src)
 	}
 	return kind, r.forbiddenSource(m), ""
+}
+
+// missingSource is what to do about a source that does not exist.
+func (r *resolver) missingSource(m *Mount) string {
+	home, err := stat(r.c.Home)
+	switch {
+	case err == nil && home == "" && paths.Below(r.c.Home, m.Source):
+		return fmt.Sprintf("HOME is %q, which does not exist", r.c.Home)
+	case m.File == "--mount" || m.Zone != "":
+		return ""
+	}
+	return `missing = "skip" in this mount goes on without it`
 }
 
 // badPlace says why a source of this kind cannot be mounted at its dest.

@@ -133,7 +133,7 @@ L/p.toml:8: env.set.F: ${workspaces_path} is only known in dest and in entrypoin
 L/p.toml:4: mounts."~bob/x": "~bob/x": only your own home can be written with "~"
 L/p.toml:5: mounts."~/data": "x" is not an absolute path`},
 		{"[mounts]\n\"~/data\" = { dest = \"${workspaces_path}/x\" }", `L/p.toml:3: mounts."~/data": ${workspaces_path} is used, but workspaces_path is not set in the profile or in config.toml`},
-		{"[mounts]\n\"~/gone\" = \"ro\"", `L/p.toml:3: mounts."~/gone": mount source "~/gone" does not exist on host`},
+		{"[mounts]\n\"~/gone\" = \"ro\"", `L/p.toml:3: mounts."~/gone": mount source "~/gone" does not exist on host (missing = "skip" in this mount goes on without it)`},
 		{"[mounts]\n\"~/data\" = { dest = \"/nonexistent/path\" }", `L/p.toml:3: mounts."~/data": profile [error] mount dest "/nonexistent/path" does not exist on host (expanded: "/nonexistent/path") (dest = "/tmp/path" needs no folder on the host)`},
 		{"[mounts]\n\"~/data\" = { dest = \"${workdir}/nope\" }", "L/p.toml:3: mounts.\"~/data\": ${workdir} is only known in the path of a mount"},
 		{"[mounts]\n\"~/data\" = { dest = \"/tmp/nope\" }", ""},
@@ -321,6 +321,16 @@ func TestOverrides(t *testing.T) {
 	_, err = p.Resolve(c)
 	if want := `--mount "/nope:/srv": mount source "/nope" does not exist on host`; w.short(err) != want {
 		t.Errorf("got %q", w.short(err))
+	}
+}
+
+func TestHomeThatIsNotThere(t *testing.T) {
+	w, p := resolveWorld(t, "[mounts]\n\"~/data\" = \"ro\"")
+	c := w.context()
+	c.Home = "/nonexistent"
+	_, err := p.Resolve(c)
+	if err == nil || !strings.Contains(err.Error(), `HOME is "/nonexistent", which does not exist`) {
+		t.Error(err)
 	}
 }
 

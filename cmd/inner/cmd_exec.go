@@ -65,7 +65,7 @@ func (a *app) cmdExec() *cobra.Command {
 			return err
 		}
 		if err := a.firstUse(); err != nil {
-			return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+			return err
 		}
 		r, err := calls.New(a.Caller, calls.Options{Profile: f.profile, Role: f.who.as, AsRole: f.who.asked, Dir: f.dir, Session: f.session, Actor: f.who.actor})
 		if err != nil {

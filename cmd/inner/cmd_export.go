@@ -73,7 +73,7 @@ func (a *app) export(f exportFlags, args []string) error {
 		return err
 	}
 	if err := a.firstUse(); err != nil {
-		return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+		return err
 	}
 	p, err := a.Choose(f.profile, pl)
 	if err != nil {

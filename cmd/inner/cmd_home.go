@@ -129,6 +129,9 @@ func (a *app) homeState(h ownhome.Info) string {
 }
 
 func (a *app) homeOwner(h ownhome.Info) string {
+	if h.Damaged != "" {
+		return "nothing runs in it; type: inner home reset --of " + h.Key
+	}
 	if h.Name != "" {
 		return "boxes that name it"
 	}

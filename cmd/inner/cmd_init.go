@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/profile/builtin"
 )
@@ -165,6 +166,9 @@ func (a *app) sayReady(agents []string) {
 
 // install creates what is missing of INNER_HOME and returns what it wrote.
 func (a *app) install() ([]string, error) {
+	if err := files.MkdirOwn(a.InnerHome); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	for _, d := range []string{a.InnerHome, a.LogsDir(), filepath.Join(a.InnerHome, "trust"), filepath.Join(a.InnerHome, "workspaces")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
@@ -224,7 +228,11 @@ func (a *app) firstUse() error {
 	written, err := a.install()
 	a.ForgetConfigs() // one of them may be new
 	if err != nil {
-		return fmt.Errorf("%s cannot be created: %w", a.InnerHome, err)
+		hint := "inner doctor"
+		if r := fault.AsRefusal(err); r != nil {
+			hint = r.Hint
+		}
+		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%s cannot be created: %v", a.InnerHome, err), Hint: hint}
 	}
 	if len(written) > 0 {
 		a.Say("first use: wrote %d files below %s", len(written), a.Short(a.InnerHome))

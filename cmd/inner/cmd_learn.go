@@ -83,7 +83,7 @@ func (a *app) learn(f learnFlags, command []string) error {
 		return err
 	}
 	if err := a.firstUse(); err != nil {
-		return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+		return err
 	}
 	if f.output != "" {
 		if _, err := os.Lstat(f.output); err == nil {

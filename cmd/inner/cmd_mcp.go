@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/tell"
-	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/calls"
 	"github.com/enr/inner/isolator/mcp"
 )
@@ -27,7 +26,7 @@ func (a *app) cmdMCP() *cobra.Command {
 				return err
 			}
 			if err := a.firstUse(); err != nil {
-				return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+				return err
 			}
 			r, err := calls.New(a.Caller, calls.Options{Profile: f.profile, Role: f.who.as, AsRole: f.who.asked, Session: f.session})
 			if err != nil {

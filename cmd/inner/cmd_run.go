@@ -139,7 +139,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	}
 	if !f.dryRun {
 		if err := a.firstUse(); err != nil {
-			return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+			return err
 		}
 	}
 	by, err := a.roleFlags(f.who, pl, &f.profile)

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/hooks/quote"
-	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/calls"
 	"github.com/enr/inner/isolator/session"
@@ -133,7 +132,7 @@ func (a *app) cmdToolsShell() *cobra.Command {
 				return err
 			}
 			if err := a.firstUse(); err != nil {
-				return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+				return err
 			}
 			return a.toolsShell(f, args[0], args[1:])
 		},

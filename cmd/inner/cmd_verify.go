@@ -159,7 +159,7 @@ func (a *app) verifiable(f *verifyFlags) (*profile.Profile, profile.Context, err
 		return nil, profile.Context{}, err
 	}
 	if err := a.firstUse(); err != nil {
-		return nil, profile.Context{}, &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+		return nil, profile.Context{}, err
 	}
 	if _, err := a.roleFlags(f.who, pl, &f.profile); err != nil {
 		return nil, profile.Context{}, err

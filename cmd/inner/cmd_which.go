@@ -69,7 +69,7 @@ func (a *app) which(name string) whichAnswer {
 	w := whichAnswer{Command: name, Does: d.Kind.String(), Trust: string(d.State), Reason: d.Why, Hint: d.Hint}
 	if d.Kind == shims.Run {
 		if err := a.wouldStart(d, name); err != nil {
-			d.Kind, d.Reason, d.Hint = shims.Refuse, settings.FirstFault(err), "inner allow"
+			d.Kind, d.Reason, d.Hint = shims.Refuse, settings.FirstFault(err), ""
 			if r := fault.AsRefusal(err); r != nil {
 				d.Hint = r.Hint
 			}
@@ -112,8 +112,8 @@ func (a *app) which(name string) whichAnswer {
 }
 
 // wouldStart is what a start of the decision would be refused for before anything is
-// made for it: the grants are wider than what was allowed, or a config.toml that was
-// allowed is not in force.
+// made for it: the grants are wider than what was allowed, a config.toml that was allowed
+// is not in force, or no box can be planned for it here.
 func (a *app) wouldStart(d shims.Decision, name string) error {
 	pl, err := a.Here()
 	if err != nil {
@@ -133,7 +133,10 @@ func (a *app) wouldStart(d shims.Decision, name string) error {
 	if err != nil {
 		return err
 	}
-	return a.AsAllowed(d.Profile, c, rc)
+	if err := a.AsAllowed(d.Profile, c, rc); err != nil {
+		return err
+	}
+	return a.stops(d.Profile, c)
 }
 
 // instead is what PATH finds for a name that should be met by its shim, or

@@ -163,7 +163,7 @@ func (a *app) showConsent(pl settings.Place, list []candidate, cfg settings.Conf
 	for i, c := range list {
 		if !c.settled() {
 			list[i].reach = features.ReachLines(a.Settings, c.profile, c.at, c.rc, true)
-			list[i].stops = a.stops(c)
+			list[i].stops = a.stops(c.profile, c.at)
 		}
 	}
 	var text, danger string
@@ -189,10 +189,10 @@ func (a *app) showConsent(pl settings.Place, list []candidate, cfg settings.Conf
 	}
 }
 
-// stops is why a profile would not start at the root of its project; a program that is not
-// installed yet is no reason.
-func (a *app) stops(c candidate) error {
-	_, err := isolator.Show(a.Settings, isolator.Call{Profile: c.profile, Context: c.at}, false)
+// stops is why a profile would not start at a place; a program that is not installed yet is
+// no reason.
+func (a *app) stops(p *profile.Profile, at profile.Context) error {
+	_, err := isolator.Show(a.Settings, isolator.Call{Profile: p, Context: at}, false)
 	if fault.Code(err) == launch.CodeNotFound {
 		return nil
 	}

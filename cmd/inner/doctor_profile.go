@@ -75,7 +75,7 @@ func (a *app) callOf(name string, who whoFlags) (isolator.Call, error) {
 		return call, err
 	}
 	if err := a.firstUse(); err != nil {
-		return call, &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner doctor"}
+		return call, err
 	}
 	p, err := a.Choose(name, pl)
 	if err != nil {

@@ -245,7 +245,12 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 		a.Hint("inner init")
 		return ready, err
 	}
-	return append(ready, names...), nil
+	for _, name := range names {
+		if w := a.which(name); !slices.Contains([]string{w.Does, w.ShimDoes}, shims.Refuse.String()) { // else inner allow said why
+			ready = append(ready, name)
+		}
+	}
+	return ready, nil
 }
 
 // unclaimedOf are the agents that no profile of the project claims; those that an allowed one

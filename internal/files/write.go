@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/enr/inner/internal/fault"
 )
 
 // Lock waits for the exclusive lock at path, which is created when missing, and
@@ -46,6 +48,20 @@ func FlockFD(fd, how int) error {
 			return err
 		}
 	}
+}
+
+// MkdirOwn makes a folder that only the user enters. Where the umask takes that from the
+// user too it makes none: nothing in it could be used, also after the umask is another.
+func MkdirOwn(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return err
+	}
+	fi, err := os.Lstat(path)
+	if err == nil && fi.Mode().Perm() != 0o700 {
+		err = fault.Refuse(125, "umask 077", "the umask takes your own permissions from new folders")
+		_ = os.Remove(path)
+	}
+	return err
 }
 
 // Replace makes path hold data, atomically: it writes a temporary file beside it

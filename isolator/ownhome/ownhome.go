@@ -277,7 +277,7 @@ func readRecord(folder string) (record, error) {
 		return r, err
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return r, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%q is damaged: %v", filepath.Join(folder, "home.json"), err), Hint: "inner home reset"}
+		return r, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%q is damaged: %v", filepath.Join(folder, "home.json"), err), Hint: "inner home reset --of " + filepath.Base(folder)}
 	}
 	return r, nil
 }

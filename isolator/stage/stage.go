@@ -54,7 +54,7 @@ func Base(runtimeDir string) string {
 
 // ensure creates base and makes sure that it is private.
 func ensure(base string) error {
-	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := files.MkdirOwn(base); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("staging folder: %w", err)
 	}
 	if err := private(base); err != nil {
@@ -108,7 +108,7 @@ func New(base, journal string) (*Run, error) {
 // folder makes and locks a folder of base, whose gate is held.
 func folder(base, name string) (string, *os.File, error) {
 	dir := filepath.Join(base, name)
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := files.MkdirOwn(dir); err != nil {
 		return "", nil, fmt.Errorf("staging folder: %w", err)
 	}
 	lock, err := lockFile(filepath.Join(dir, "lock"), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
@@ -230,6 +231,22 @@ func TestHistoryOnlyForInteractiveShells(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestUmaskOfNothing(t *testing.T) {
+	b := base(t)
+	old := syscall.Umask(0o777)
+	r, err := New(b, b+".journal")
+	syscall.Umask(old)
+	if refusal := fault.AsRefusal(err); refusal == nil || refusal.Hint != "umask 077" {
+		t.Errorf("with umask 777: %v, %v", r, err)
+	}
+	if r, err = New(b, b+".journal"); err != nil {
+		t.Fatalf("and a folder that nobody can use stayed: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
