@@ -156,10 +156,11 @@ func (b *builder) made(p string) bool {
 
 // madeEmpty reports whether p is a folder that was made for the run, and
 // nothing in it: a tmpfs covers it as well as a bind does, at a third of the cost.
-// What opencode must find in its folder is a placeholder there.
+// What opencode must find in its folder is a placeholder there. The box of a session has the
+// bind: the next call finds the folder there, and has to come to the same plan.
 func (b *builder) madeEmpty(p string) bool {
 	holds := slices.ContainsFunc(treeFolders(b.rc), func(dir string) bool { return filepath.Dir(dir) == p })
-	return filepath.Base(p) != ".opencode" && !holds && !b.hasOwnFiles(p) && slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p && l.Content == nil })
+	return !b.rc.SessionBox && filepath.Base(p) != ".opencode" && !holds && !b.hasOwnFiles(p) && slices.ContainsFunc(b.f.Later, func(l host.Placeholder) bool { return l.Path == p && l.Content == nil })
 }
 
 // coverEmpty covers an empty folder wherever the box could write it.
@@ -182,6 +183,7 @@ func (b *builder) later() []string {
 			out = append(out, p)
 		}
 	}
+	slices.Sort(out) // the same plan whether a folder is to be made or is there
 	return out
 }
 
