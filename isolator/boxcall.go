@@ -90,7 +90,7 @@ func callBox(s *settings.Settings, c Call, spec profile.RunConfig) (out features
 	for try := range mostJoins {
 		q, err := requestOf(s, c, spec)
 		if err != nil {
-			return out, err
+			return out, besideBox(c, err)
 		}
 		conn, err := joinBox(s, c, q.Key, try)
 		switch {
@@ -115,6 +115,25 @@ func callBox(s *settings.Settings, c Call, spec profile.RunConfig) (out features
 		return told(s, c, spec, a)
 	}
 	return out, unreachable(errAgain)
+}
+
+// besideBox adds to what refuses a call how its session ends, where that has a box: its
+// programs may be what makes the reason again and again.
+func besideBox(c Call, err error) error {
+	r := fault.AsRefusal(err)
+	if r == nil {
+		return err
+	}
+	conn, away := session.Dial(c.Session)
+	if away != nil {
+		return err
+	}
+	conn.Close()
+	end := "inner session end " + c.By.Session + " ends the programs of the session, should one of them be the reason"
+	if r.Hint != "" {
+		end = r.Hint + "; " + end
+	}
+	return &fault.Refusal{Msg: err.Error(), Hint: end, Code: r.Code, Kind: r.Kind}
 }
 
 // requestOf is a call as it would run now.
