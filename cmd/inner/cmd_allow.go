@@ -272,7 +272,7 @@ func (a *app) allow(args []string, yes bool) error {
 		return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("%d profiles need a decision, too many to read at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", ")), Hint: "inner allow NAME… for those that you want"}
 	}
 	newConfig := cfg.File != nil && rec.CheckConfig(cfg.File).State != trust.Allowed
-	a.showConsent(t.place, list, cfg, newConfig)
+	a.showConsent(t.place, list, cfg, newConfig, a.givenUp(t, rec, list, cfg))
 	a.sayPrefixes(list, asked)
 	rivals := a.rivals(t, list, cfg)
 	if len(waiting) > 0 || newConfig {

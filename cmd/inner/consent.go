@@ -159,7 +159,8 @@ const (
 )
 
 // showConsent prints what the profiles and the config.toml grant.
-func (a *app) showConsent(pl settings.Place, list []candidate, cfg settings.ConfigRead, newConfig bool) {
+// A yes gives up the guard of the words.
+func (a *app) showConsent(pl settings.Place, list []candidate, cfg settings.ConfigRead, newConfig bool, words []string) {
 	for i, c := range list {
 		if !c.settled() {
 			list[i].reach = features.ReachLines(a.Settings, c.profile, c.at, c.rc, true)
@@ -169,7 +170,7 @@ func (a *app) showConsent(pl settings.Place, list []candidate, cfg settings.Conf
 	var text, danger string
 	for b := nothing; b <= ofNames; b++ {
 		t := consent{app: a, root: pl.Root(), brief: b}
-		t.write(pl, list, cfg, newConfig)
+		t.write(pl, list, cfg, newConfig, words)
 		if b == nothing || a.fits(t.detail.String()+t.dangers()) {
 			text, danger = t.detail.String(), t.dangers()
 		}
@@ -199,7 +200,7 @@ func (a *app) stops(p *profile.Profile, at profile.Context) error {
 	return err
 }
 
-func (t *consent) write(pl settings.Place, list []candidate, cfg settings.ConfigRead, newConfig bool) {
+func (t *consent) write(pl settings.Place, list []candidate, cfg settings.ConfigRead, newConfig bool, words []string) {
 	a := t.app
 	var settled []string
 	var fresh, changed []candidate
@@ -227,6 +228,7 @@ func (t *consent) write(pl settings.Place, list []candidate, cfg settings.Config
 	t.changed(changed)
 	t.fresh(fresh)
 	t.signing(fresh)
+	t.claims(words, changed)
 }
 
 func plural(n int, one, many string) string {

@@ -364,7 +364,7 @@ func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 	if len(open) == 0 {
 		return names, nil
 	}
-	a.showConsent(pl, list, settings.ConfigRead{Config: &config.Config{}}, false)
+	a.showConsent(pl, list, settings.ConfigRead{Config: &config.Config{}}, false, nil)
 	a.Say("in every folder, and there it can change what is in the folder; a project's own profile goes first")
 	if err := a.askFor(fmt.Sprintf("Sandbox %s in all folders?", strings.Join(open, ", ")), f.yes, "inner init --everywhere --yes "+strings.Join(open, " ")); err != nil {
 		return nil, err
