@@ -21,6 +21,7 @@ type modes struct {
 	otherKeys  bool    // modifyOtherKeys
 	keypad     bool    // application keypad
 	coloured   bool    // text attributes
+	region     []byte  // the lines that scroll, as they were set (DECSTBM); empty: all
 
 	kind byte // of the string being read: what follows ESC
 	asks bool // something has passed that terminals answer; whoever looks takes it back
@@ -211,10 +212,12 @@ func (m *modes) sequence(body []byte, final byte) {
 		if what == 4 {
 			m.otherKeys = final == 'm' && level > 0
 		}
+	case final == 'r' && prefix == 0 && middle == 0:
+		m.region = bytes.Clone(body)
 	case final == 'u' && prefix != 0:
 		m.keyboard(prefix, body)
 	case final == 'p' && prefix == 0 && string(body) == "!": // soft reset
-		m.coloured, m.keypad = false, false
+		m.coloured, m.keypad, m.region = false, false, nil
 		for _, n := range []int{1, 2004} {
 			m.dec(n, false)
 		}

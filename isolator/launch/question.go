@@ -3,6 +3,7 @@ package launch
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -14,9 +15,8 @@ import (
 // the box's own one. The order:
 //
 //  1. the relay holds what the box writes, between two control sequences
-//  2. the question is written: over a program that uses the alternate screen on
-//     its last lines, else on the alternate screen, so that nothing of either is
-//     lost for good
+//  2. the question is written on an empty screen, the alternate one unless the
+//     program uses that and draws it again, so that nothing of either is lost for good
 //  3. half a second without a key; what is typed until then was meant for the
 //     program, and is kept for it
 //  4. the choices are written, and one key answers
@@ -147,7 +147,7 @@ func (s *session) pose() {
 		s.settleQuestion(0)
 		return
 	}
-	text, back, redraw := overlay(&s.relays[0].modes, winsize(s.ptys[0]), q.Text)
+	text, back, redraw := overlay(&s.relays[0].modes, q.Text)
 	q.back, q.redraw = back, redraw
 	_ = writeAll(s.ptys[0], text)
 	q.shown = true
@@ -155,9 +155,15 @@ func (s *session) pose() {
 	s.alarms.in(questionEnds, q.Timeout)
 }
 
+// blank takes everything off the screen, and what would hide a part of the question: origin
+// mode and the character set, which come back with the cursor, margins, and a region that
+// scrolls. What the program has drawn could be taken for a part of the question, or the question
+// for one about something else.
+const blank = "\x1b[?69l\x1b[?6l\x1b[r\x0f\x1b(B\x1b[H\x1b[0m\x1b[2J"
+
 // overlay is what shows a question over what the program has drawn, and what
 // takes it away again. redraw: the program has to draw what was under it.
-func overlay(m *modes, size unix.Winsize, text string) (show, back []byte, redraw bool) {
+func overlay(m *modes, text string) (show, back []byte, redraw bool) {
 	if m.state != ground { // a sequence that was never ended would swallow ours
 		show = append(show, "\x1b\\"...)
 	}
@@ -178,17 +184,14 @@ func overlay(m *modes, size unix.Winsize, text string) (show, back []byte, redra
 			}
 		}
 	}
+	save, restore := "\x1b[?1049h", "\x1b[?1049l"
 	if m.screen() == 1 {
-		columns, rows := max(int(size.Col), 20), max(int(size.Row), 2)
-		lines := (len(text) + 60 + columns) / columns // the choices follow
-		show = append(show, "\x1b7\x1b["...)
-		show = strconv.AppendInt(show, int64(max(1, rows-lines+1)), 10)
-		show = append(show, ";1H\x1b[0m\x1b[J"...)
-		back = append([]byte("\x1b[0m\r\x1b[2K\x1b8"), back...)
-		redraw = true
-	} else {
-		show = append(show, "\x1b[?1049h\x1b[H\x1b[0m\x1b[2J"...)
-		back = append([]byte("\x1b[?1049l"), back...)
+		save, restore, redraw = "\x1b7", "\x1b[0m\x1b[2J\x1b8", true
+	}
+	show = append(append(show, save...), blank...)
+	back = append([]byte(restore), back...)
+	if len(m.region) > 0 { // which moves the cursor, too
+		back = slices.Concat([]byte("\x1b["), m.region, []byte{'r'}, back)
 	}
 	if s := m.screen(); m.kitty[0]+m.kitty[1] > 0 || m.kittySet[s] {
 		show = append(show, "\x1b[>0u"...) // keys as plain bytes
