@@ -3,7 +3,6 @@ package launch
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,11 +76,26 @@ func (c *covered) exists(p string) bool {
 	return err != unix.ENOENT && err != unix.ENOTDIR
 }
 
+// mounts reads the box's table of mounts. It opens nothing: who keeps us from opening files, by
+// as many connections as we may have, must not keep us from seeing what is lost.
+func (c *covered) mounts() (text []byte, err error) {
+	for chunk := make([]byte, 64<<10); ; {
+		n, err := unix.Pread(c.table, chunk, int64(len(text)))
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return text, err
+		}
+		text = append(text, chunk[:n]...)
+	}
+}
+
 // lost returns the places whose mount is gone: those where something is now, and the others.
-func (c *covered) lost(pid int) (lost, absent []string) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+func (c *covered) lost() (lost, absent []string, err error) {
+	text, err := c.mounts()
 	if err != nil {
-		return nil, nil // the box has ended
+		return nil, nil, fmt.Errorf("the box's table of mounts: %w", err)
 	}
 	there := map[string]bool{}
 	for _, mount := range proc.Mounts(text) {
@@ -96,7 +110,7 @@ func (c *covered) lost(pid int) (lost, absent []string) {
 			absent = append(absent, p)
 		}
 	}
-	return lost, absent
+	return lost, absent, nil
 }
 
 // coverAgain hides and protects what has lost its mount. A box in which that fails ends.
@@ -104,11 +118,17 @@ func (s *session) coverAgain() {
 	if s.over() {
 		return
 	}
+	var st unix.Stat_t
+	if unix.Stat(fmt.Sprintf("/proc/%d/ns/mnt", s.boxPid), &st) == unix.ENOENT { // the box has ended
+		return
+	}
 	c := &s.covered
-	var lost []string
-	lost, c.absent = c.lost(s.boxPid)
-	c.removed = append(c.removed, c.absent...)
+	lost, absent, err := c.lost()
+	c.absent, c.removed = absent, append(c.removed, absent...)
 	switch {
+	case err != nil:
+		c.failure = err
+		s.killBox()
 	case len(lost) > 0:
 		isHidden := func(p string) bool { return slices.Contains(c.hidden, p) }
 		// What is protected comes first: something in it may be hidden.
