@@ -75,7 +75,7 @@ one_importer() { # each outside library has one package that imports it, besides
 		END { for (l in n) if (n[l] > 1) print l " is imported by " who[l] }'
 }
 # A start of inner runs the init functions of all that is linked: what speaks http is a program of its own.
-starts_light() { "$GO" list -e -tags fetcher -deps ./cmd/inner | grep -xE 'net/http|crypto/tls|crypto/x509' | sed 's/$/ is linked into inner/'; }
+starts_light() { "$GO" list -e -tags programs -deps ./cmd/inner | grep -xE 'net/http|crypto/tls|crypto/x509' | sed 's/$/ is linked into inner/'; }
 
 tools || exit 1
 check gofumpt "$GO" run "$GOFUMPT" -l .

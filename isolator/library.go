@@ -13,6 +13,7 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/connect"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/launch/supervisor"
 	"github.com/enr/inner/isolator/procfs"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
@@ -31,12 +32,12 @@ var mainCalled bool // allowed: written once, by Main
 // process it returns at once.
 func Main() {
 	switch {
-	case launch.IsBox(os.Args):
-		os.Exit(launch.Box())
+	case supervisor.Is(os.Args):
+		os.Exit(supervisor.Run())
 	case isHolder(os.Args):
 		os.Exit(hold())
-	case launch.IsContainer(os.Args):
-		os.Exit(launch.Container())
+	case supervisor.IsContainer(os.Args):
+		os.Exit(supervisor.Container())
 	case launch.IsOutside(os.Args):
 		os.Exit(launch.Outside())
 	case procfs.IsPart(os.Args):

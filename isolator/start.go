@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/innerbox"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/stage"
@@ -16,7 +17,7 @@ import (
 func (b *Prepared) Options() launch.Options {
 	e := b.Spec.Entrypoint
 	return launch.Options{
-		Stdin: b.Stdin, Stdout: b.Stdout, Stderr: b.Stderr, Exe: b.Exe,
+		Stdin: b.Stdin, Stdout: b.Stdout, Stderr: b.Stderr, Exe: b.Exe, Supervisor: innerbox.Path(filepath.Join(b.InnerHome, "shims")),
 		Interactive: e.Interactive, Raw: e.TUI, CursorFix: e.CursorFix,
 		Clipboard: b.Spec.Clipboard,
 		Timeout:   b.Spec.Output.Timeout,

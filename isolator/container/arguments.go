@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/plan"
 )
@@ -46,7 +47,7 @@ func (t *translator) arguments() {
 	for _, m := range t.mounts {
 		a = append(a, m.words(podman, t.UID, t.GID)...)
 	}
-	t.c.Args = append(a, "--entrypoint", paths.BoxSelf, t.Spec.Image, Word)
+	t.c.Args = append(a, "--entrypoint", paths.BoxSelf, t.Spec.Image, wire.ContainerWord)
 	t.c.Remove = []string{"rm", "--force", name}
 	if podman {
 		t.c.Remove = []string{"rm", "--force", "--ignore", "--time", "0", name}

@@ -25,15 +25,10 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
-
-// Word is the argument that makes inner the first process of a container.
-const Word = "__container"
-
-// BoxSocket is where that process finds the launcher.
-const BoxSocket = paths.BoxDir + "/launcher"
 
 // Target is what a plan is translated for.
 type Target struct {
@@ -62,7 +57,7 @@ func Translate(p plan.Plan, t Target) (plan.Plan, error) {
 	if tr.c.NoNet { // as with a minimal base; an engine without a network of its own insists on it
 		tr.put(mount{ContainerMount: plan.ContainerMount{Path: "/sys", Tmpfs: true}, perms: 0o555})
 	}
-	tr.bind(plan.ContainerMount{Path: BoxSocket, Write: true}, tr.c.Socket, "")
+	tr.bind(plan.ContainerMount{Path: wire.ContainerSocket, Write: true}, tr.c.Socket, "")
 	if err := tr.check(); err != nil {
 		return p, err
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // joinPatience is how long a launcher may take to answer.
@@ -54,7 +56,7 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGTTOU, syscall.SIGTTIN)
 	defer signal.Stop(signals)
-	if sendMsg(sock, []byte{joinAsk}, fd) != nil {
+	if wire.Send(sock, []byte{joinAsk}, fd) != nil {
 		return a, errNotLetIn
 	}
 	job := lookAt(launcherAt(sock))
@@ -75,7 +77,7 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 				if asked = nil; ofShell {
 					t.putFront(job.group)
 					defer t.putFront(unix.Getpgrp())
-					_ = sendMsg(sock, []byte{joinSize})
+					_ = wire.Send(sock, []byte{joinSize})
 				}
 			case m[0] == joinNo:
 				return a, &RefusedError{string(m[1:])}
@@ -88,7 +90,7 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 		case sig := <-signals:
 			switch sig {
 			case syscall.SIGWINCH:
-				_ = sendMsg(sock, []byte{joinSize})
+				_ = wire.Send(sock, []byte{joinSize})
 			case syscall.SIGHUP, syscall.SIGTERM:
 				a.Words = "this terminal was let go"
 				return a, nil
@@ -104,11 +106,11 @@ func listenTo(sock int, said chan<- []byte) {
 	defer close(said)
 	for {
 		var buf [256]byte
-		if pollOne(sock, unix.POLLIN, -1) == 0 {
+		if wire.Poll(sock, unix.POLLIN, -1) == 0 {
 			continue
 		}
-		n, _, fds, err := recvMsg(sock, buf[:])
-		closeAll(fds)
+		n, _, fds, err := wire.Receive(sock, buf[:])
+		wire.CloseAll(fds)
 		switch {
 		case err == unix.EAGAIN:
 		case err != nil || n == 0:
@@ -133,7 +135,7 @@ func Detach(path, words string) error {
 	defer unix.Close(sock)
 	pid := launcherAt(sock)
 	stopped := lookAt(pid).stopped // by ^Z
-	if sendMsg(sock, append([]byte{joinLeave}, words...)) != nil {
+	if wire.Send(sock, append([]byte{joinLeave}, words...)) != nil {
 		return errNotLetIn
 	}
 	if stopped {
@@ -156,7 +158,7 @@ func State(path string) (string, error) {
 	if lookAt(launcherAt(sock)).stopped {
 		return Stopped, nil
 	}
-	if sendMsg(sock, []byte{joinState}) != nil {
+	if wire.Send(sock, []byte{joinState}) != nil {
 		return "", errNotLetIn
 	}
 	m, err := answerOf(sock)
@@ -178,12 +180,12 @@ func waitForStart(path string) (state string, err error) {
 
 // answerOf is what a launcher answers.
 func answerOf(sock int) ([]byte, error) {
-	buf := make([]byte, maxMessage)
-	if pollOne(sock, unix.POLLIN, int(joinPatience/time.Millisecond)) == 0 {
+	buf := make([]byte, wire.MaxMessage)
+	if wire.Poll(sock, unix.POLLIN, int(joinPatience/time.Millisecond)) == 0 {
 		return nil, errors.New("its inner does not answer")
 	}
-	n, _, fds, err := recvMsg(sock, buf)
-	closeAll(fds)
+	n, _, fds, err := wire.Receive(sock, buf)
+	wire.CloseAll(fds)
 	switch {
 	case err != nil || n == 0:
 		return nil, errNotLetIn

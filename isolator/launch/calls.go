@@ -7,10 +7,10 @@ import (
 	"os"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/proc"
@@ -50,14 +50,11 @@ type CallEnd struct {
 // errNoBox is what a call gets when the box has ended.
 var errNoBox = errors.New("the box has ended")
 
-// giveWithin is how long the supervisor may take to read.
-const giveWithin = 10 * time.Second
-
 // Start has the box run the program of a plan, of which only that, its arguments, environment
 // and folder count. The files stay the caller's.
 func (c *Calls) Start(p plan.Plan, stdio [3]*os.File) (*CallRun, error) {
-	s := spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env}
-	text, err := memfd(s.encode())
+	s := wire.Spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env}
+	text, err := wire.Memfd(s.Encode())
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +70,7 @@ func (c *Calls) Start(p plan.Plan, stdio [3]*os.File) (*CallRun, error) {
 	defer c.mu.Unlock()
 	c.last++
 	run := &CallRun{calls: c, id: c.last, ended: make(chan CallEnd, 1), killed: make(chan struct{})}
-	if err := c.send(msgCall, run.id, nil, fds...); err != nil {
+	if err := c.send(wire.MsgCall, run.id, nil, fds...); err != nil {
 		return nil, err
 	}
 	c.runs[run.id] = run
@@ -84,11 +81,11 @@ func (c *Calls) Start(p plan.Plan, stdio [3]*os.File) (*CallRun, error) {
 func (r *CallRun) Ended() <-chan CallEnd { return r.ended }
 
 // Signal sends a signal to the process group that the program leads.
-func (r *CallRun) Signal(sig syscall.Signal) { r.tell(msgCallSignal, byte(sig)) }
+func (r *CallRun) Signal(sig syscall.Signal) { r.tell(wire.MsgCallSignal, byte(sig)) }
 
 // Kill ends all processes of the call, and returns when they are gone, or the box is.
 func (r *CallRun) Kill() {
-	if r.tell(msgCallKill) {
+	if r.tell(wire.MsgCallKill) {
 		<-r.killed
 	}
 }
@@ -116,7 +113,7 @@ func (e CallEnd) Exit() (code int, sig syscall.Signal) {
 	case e.Status.Signaled():
 		sig = e.Status.Signal()
 	}
-	return exitCode(e.Status), sig
+	return wire.ExitCode(e.Status), sig
 }
 
 // Reached are the keys of the limits of the box that it came to since this was last called.
@@ -148,18 +145,7 @@ func (c *Calls) send(kind byte, id uint32, more []byte, fds ...int) error {
 	if c.sock == 0 {
 		return errNoBox
 	}
-	return sendPatiently(c.sock, append(binary.LittleEndian.AppendUint32([]byte{kind}, id), more...), fds...)
-}
-
-// sendPatiently waits for room, as sendMsg does not.
-func sendPatiently(sock int, msg []byte, fds ...int) error {
-	for end := time.Now().Add(giveWithin); ; {
-		err := sendMsg(sock, msg, fds...)
-		if err != unix.EAGAIN || time.Now().After(end) {
-			return err
-		}
-		pollOne(sock, unix.POLLOUT, 100)
-	}
+	return wire.SendPatiently(c.sock, append(binary.LittleEndian.AppendUint32([]byte{kind}, id), more...), fds...)
 }
 
 // open takes the socket to the supervisor, which waits for calls.
@@ -201,11 +187,11 @@ func (c *Calls) message(kind byte, rest []byte) bool {
 		return true // it was forgotten
 	}
 	switch {
-	case kind == msgCallFailed && len(rest) >= 1:
-		run.end(CallEnd{Code: int(rest[0]), Reason: cleanLine(string(rest[1:]))})
-	case kind == msgCallEnded && len(rest) == 4:
+	case kind == wire.MsgCallFailed && len(rest) >= 1:
+		run.end(CallEnd{Code: int(rest[0]), Reason: wire.Line(string(rest[1:]))})
+	case kind == wire.MsgCallEnded && len(rest) == 4:
 		run.end(CallEnd{Started: true, Status: syscall.WaitStatus(binary.LittleEndian.Uint32(rest))})
-	case kind == msgCallKilled:
+	case kind == wire.MsgCallKilled:
 		run.gone()
 	}
 	return true

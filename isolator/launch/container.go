@@ -10,11 +10,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 )
 
 // A container is started by its engine, which passes no descriptors. What runs first in it,
-// inner (containerbox.go), connects to a socket that is mounted there, and is handed what bwrap
+// inner (supervisor/container.go), connects to a socket that is mounted there, and is handed what bwrap
 // would have inherited: the supervisor's end of the socketpair, its spec and the program's
 // standard streams. From then on everything goes as with bwrap. That connection is what the
 // container's life hangs on: when its end here is closed, the first process ends, and with it,
@@ -96,7 +97,7 @@ func (s *session) connected() {
 	}
 	unix.Close(k.listener)
 	k.listener, k.line = -1, fd
-	err = sendMsg(fd, []byte{msgGo}, k.handed...)
+	err = wire.Send(fd, []byte{wire.MsgGo}, k.handed...)
 	s.closeOwned()
 	if err != nil {
 		s.fail("the container: " + err.Error())

@@ -8,6 +8,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // detachedFD names the descriptor on which the launcher that StartDetached starts says that
@@ -35,7 +38,7 @@ func DetachedBy() *os.File {
 // It returns what the launcher said then, or "" and the code it ended with. What it says
 // before that goes to out.
 func StartDetached(argv, env []string, size *os.File, out io.Writer) (word string, code int, err error) {
-	master, slave, err := openPty(true)
+	master, slave, err := supervisor.OpenPty(true)
 	if err != nil {
 		return "", CodeNoSandbox, err
 	}
@@ -82,10 +85,10 @@ func StartDetached(argv, env []string, size *os.File, out io.Writer) (word strin
 				}
 			}
 			copyReady(master, out)
-			return "", exitCode(st), nil
+			return "", wire.ExitCode(st), nil
 		default:
 		}
-		if pollOne(master, unix.POLLIN, 20)&unix.POLLIN != 0 {
+		if wire.Poll(master, unix.POLLIN, 20)&unix.POLLIN != 0 {
 			copyReady(master, out)
 		}
 	}

@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // readMessages takes what the supervisor said. The program cannot speak in
 // its place, but nothing here trusts that: lengths and order are checked, and
 // descriptors are taken once.
 func (s *session) readMessages() {
-	var buf [maxMessage]byte
+	var buf [wire.MaxMessage]byte
 	for s.sock >= 0 {
-		n, pid, fds, err := recvMsg(s.sock, buf[:])
+		n, pid, fds, err := wire.Receive(s.sock, buf[:])
 		if err == unix.EAGAIN {
 			return
 		}
@@ -25,7 +27,7 @@ func (s *session) readMessages() {
 			continue
 		}
 		if err != nil || n == 0 {
-			closeAll(fds)
+			wire.CloseAll(fds)
 			s.closeSock()
 			return
 		}
@@ -39,19 +41,13 @@ func (s *session) readMessages() {
 	}
 }
 
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		unix.Close(fd)
-	}
-}
-
 // message does what the supervisor says, where it may say that now: the rest is ignored.
 func (s *session) message(m []byte, fds []int) {
 	kind, rest := m[0], m[1:]
 	if s.take(kind, rest, fds) {
 		return
 	}
-	closeAll(fds)
+	wire.CloseAll(fds)
 	if s.started && s.o.Calls != nil {
 		s.limits.group.Look()
 		s.o.Calls.look(s.limits.group)
@@ -61,17 +57,17 @@ func (s *session) message(m []byte, fds []int) {
 	}
 	running := s.full && s.started && !s.ended // the supervisor tells of the program
 	switch {
-	case kind == msgReady && !s.ready:
+	case kind == wire.MsgReady && !s.ready:
 		s.ready = true
 		s.release()
-	case kind == msgStart && !s.started:
+	case kind == wire.MsgStart && !s.started:
 		s.begin()
-	case kind == msgFailed && len(rest) >= 1 && s.failure == nil && !s.ended:
-		s.started, s.failure = false, &failure{int(rest[0]), cleanLine(string(rest[1:]))}
+	case kind == wire.MsgFailed && len(rest) >= 1 && s.failure == nil && !s.ended:
+		s.started, s.failure = false, &failure{int(rest[0]), wire.Line(string(rest[1:]))}
 		s.alarms.off(timeLimit)
-	case kind == msgStopped && len(rest) == 1 && running && !s.stopped:
+	case kind == wire.MsgStopped && len(rest) == 1 && running && !s.stopped:
 		s.programStopped(syscall.Signal(rest[0]))
-	case kind == msgEnded && len(rest) == 4 && running:
+	case kind == wire.MsgEnded && len(rest) == 4 && running:
 		s.end(syscall.WaitStatus(binary.LittleEndian.Uint32(rest)))
 	}
 }
@@ -88,15 +84,15 @@ func (s *session) end(status syscall.WaitStatus) {
 // take takes the descriptors that come with a message, and reports whether it did.
 func (s *session) take(kind byte, rest []byte, fds []int) bool {
 	switch kind {
-	case msgMaster:
+	case wire.MsgMaster:
 		return s.takeMasters(fds)
-	case msgListen:
+	case wire.MsgListen:
 		return s.takeListener(rest, fds)
-	case msgNetwork:
+	case wire.MsgNetwork:
 		return s.takeNetwork(fds)
-	case msgFilled:
+	case wire.MsgFilled:
 		return s.takeFilled(rest, fds)
-	case msgObserve:
+	case wire.MsgObserve:
 		return s.takeObserver(fds)
 	}
 	return false
@@ -127,7 +123,7 @@ type failure struct {
 
 // fail ends the box before its program has started.
 func (s *session) fail(why string) {
-	s.failure = &failure{CodeNoSandbox, cleanLine(why)}
+	s.failure = &failure{CodeNoSandbox, wire.Line(why)}
 	s.killBox()
 }
 
@@ -201,7 +197,7 @@ func (s *session) takeMasters(fds []int) bool {
 	for i, fd := range fds {
 		// Only a pty master has a number.
 		if _, err := unix.IoctlGetInt(fd, unix.TIOCGPTN); err != nil || unix.SetNonblock(fd, true) != nil {
-			closeAll(fds[i:])
+			wire.CloseAll(fds[i:])
 			s.killBox()
 			return true
 		}
@@ -211,7 +207,7 @@ func (s *session) takeMasters(fds []int) bool {
 		}
 		r, err := newRelay(r)
 		if err != nil {
-			closeAll(fds[i:])
+			wire.CloseAll(fds[i:])
 			s.killBox()
 			return true
 		}
@@ -237,7 +233,7 @@ func (s *session) takeMasters(fds []int) bool {
 func (s *session) letGoOfPipes() {
 	for i := range 2 {
 		fd := s.stdio[i]
-		if fd >= 0 && s.spec.Stdio[i] == fromLauncher && s.pipes[i] < 0 && isPipe(fd) {
+		if fd >= 0 && s.spec.Stdio[i] == wire.FromLauncher && s.pipes[i] < 0 && isPipe(fd) {
 			letGo(fd)
 		}
 	}
@@ -403,14 +399,14 @@ func (s *session) release() {
 		}
 	}
 	s.released = true
-	_ = sendMsg(s.sock, []byte{msgGo})
+	_ = wire.Send(s.sock, []byte{wire.MsgGo})
 }
 
 // signalJob has the supervisor signal the program's process group.
 func (s *session) signalJob(sig syscall.Signal) {
 	switch {
 	case s.full:
-		s.tell(msgSignal, byte(sig))
+		s.tell(wire.MsgSignal, byte(sig))
 	case s.started && !s.reaped && s.boxPid > 1:
 		// The supervisor has become the program, leader of its group; bwrap,
 		// which is not waited for, keeps the number from being anybody else's
@@ -425,7 +421,7 @@ func (s *session) tell(msg ...byte) {
 	if s.sock < 0 || !s.released || s.ended {
 		return
 	}
-	_ = sendMsg(s.sock, msg)
+	_ = wire.Send(s.sock, msg)
 	if s.boxPid > 1 {
 		_ = unix.Kill(s.boxPid, unix.SIGCONT)
 	}
@@ -450,6 +446,6 @@ func (s *session) hangUp() {
 	if !s.started {
 		s.giveUp(syscall.SIGHUP)
 	}
-	s.tell(msgHangup)
+	s.tell(wire.MsgHangup)
 	s.killAfter(killGrace)
 }

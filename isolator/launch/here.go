@@ -7,6 +7,9 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // A pod's container may be the box itself: no engine and no bwrap is started, and the launcher
@@ -26,7 +29,7 @@ func (s *session) startHere() error {
 	if err != nil {
 		return err
 	}
-	if err = s.fork([]string{boxExe, boxWord}, []string{"GOMAXPROCS=1"}, files, syscall.SysProcAttr{}); err != nil {
+	if err = s.fork([]string{wire.Exe, wire.Word}, []string{"GOMAXPROCS=1"}, files, syscall.SysProcAttr{}); err != nil {
 		return fmt.Errorf("the supervisor cannot be started: %w", err)
 	}
 	s.closeOwned()
@@ -63,7 +66,7 @@ func (k *contained) endOthers() {
 	if k.orphans == nil {
 		return
 	}
-	killRest()
+	supervisor.KillRest()
 	for {
 		if _, err := syscall.Wait4(-1, nil, 0, nil); err != nil && err != syscall.EINTR {
 			break

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // A box with a terminal of its own may go on without the person's, and be joined from
@@ -77,7 +79,7 @@ func (s *session) openDoor() error {
 		return nil
 	}
 	for _, from := range s.spec.Stdio {
-		if !s.full || from != fromPty || len(s.ptys) != 1 {
+		if !s.full || from != wire.FromPty || len(s.ptys) != 1 {
 			if s.o.Stay {
 				return errNoTerminal
 			}
@@ -157,13 +159,13 @@ func OutsideBoxes(peer *unix.Ucred) bool {
 
 // visit reads what a connection says.
 func (s *session) visit(fd int) {
-	var buf [maxMessage]byte
-	n, _, fds, err := recvMsg(fd, buf[:])
+	var buf [wire.MaxMessage]byte
+	n, _, fds, err := wire.Receive(fd, buf[:])
 	switch {
 	case err == unix.EAGAIN:
 		return
 	case err != nil || n == 0:
-		closeAll(fds)
+		wire.CloseAll(fds)
 		s.leave(fd)
 		return
 	}
@@ -183,17 +185,17 @@ func (s *session) visit(fd int) {
 		switch {
 		case s.join.moving == nil && !s.elsewhere():
 			s.moveTo(-1, -1, "")
-			s.join.detacher, s.join.moving.words = fd, "\n"+cleanLine(string(buf[1:n]))+"\n"
+			s.join.detacher, s.join.moving.words = fd, "\n"+wire.Line(string(buf[1:n]))+"\n"
 		case s.join.guest >= 0:
 			s.moveTo(-1, -1, "detached")
 			fallthrough
 		default:
-			_ = sendMsg(fd, []byte{joinDone})
+			_ = wire.Send(fd, []byte{joinDone})
 		}
 	case buf[0] == joinState:
-		_ = sendMsg(fd, append([]byte{joinStates}, s.where()...))
+		_ = wire.Send(fd, append([]byte{joinStates}, s.where()...))
 	}
-	closeAll(fds)
+	wire.CloseAll(fds)
 }
 
 func (s *session) where() string {
@@ -208,7 +210,9 @@ func (s *session) where() string {
 	return InItsTerminal
 }
 
-func (s *session) refuseJoin(fd int, words string) { _ = sendMsg(fd, append([]byte{joinNo}, words...)) }
+func (s *session) refuseJoin(fd int, words string) {
+	_ = wire.Send(fd, append([]byte{joinNo}, words...))
+}
 
 // admit puts the box into a terminal, which is ours to close.
 func (s *session) admit(fd, terminal int) {
@@ -249,7 +253,7 @@ func (s *session) leave(fd int) {
 // this process ends, since more may be said on the terminal.
 func (s *session) tellEnd(code int) {
 	if s.join.guest >= 0 {
-		_ = sendMsg(s.join.guest, []byte{joinEnded, byte(code)})
+		_ = wire.Send(s.join.guest, []byte{joinEnded, byte(code)})
 	}
 }
 

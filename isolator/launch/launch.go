@@ -1,8 +1,8 @@
 // Package launch turns an [plan.Plan] into a process and stays with it: the
 // box's terminal, its signals, its time limit, its exit code.
 //
-// Two processes do this, both the inner binary. The launcher is the one the
-// person's shell sees. The supervisor runs inside the box, executed through
+// Two processes do this. The launcher is the one the person's shell sees. The
+// supervisor (package supervisor) runs inside the box, executed through
 // a descriptor so that no mount is needed for it, as the only child of
 // bwrap's pid 1; the program is its child. They talk over one socketpair:
 //
@@ -56,16 +56,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 )
 
-// Exit codes that are not the program's own, as in timeout(1), env(1) and the
-// shells.
+// Exit codes that are not the program's own.
 const (
-	CodeTimeout       = 124 // the time limit was reached
-	CodeNoSandbox     = 125 // the box could not be made; the program did not run
-	CodeNotExecutable = 126 // the program cannot be executed
-	CodeNotFound      = 127 // the program does not exist
+	CodeTimeout       = wire.Timeout
+	CodeNoSandbox     = wire.NoSandbox
+	CodeNotExecutable = wire.NotExecutable
+	CodeNotFound      = wire.NotFound
 )
 
 // killGrace is how long a program may take after SIGTERM, at its time limit or
@@ -78,8 +78,9 @@ type Options struct {
 	// One that is nil is /dev/null.
 	Stdin, Stdout, Stderr *os.File
 
-	// Exe is the inner binary that is started as supervisor; "" is this program.
-	Exe string
+	// Exe is the inner binary, for what a box has started outside of it; "" is this program.
+	// Supervisor is the binary that is started in the box; "" is Exe.
+	Exe, Supervisor string
 
 	// Interactive gives the box a terminal of its own when stdin is a terminal.
 	// Without it a terminal as stdin is /dev/null.
@@ -196,16 +197,16 @@ type Result struct {
 func Run(p plan.Plan, o Options) Result {
 	s, err := open(p, o)
 	if err != nil {
-		return Result{Code: CodeNoSandbox, Reason: cleanLine(err.Error())}
+		return Result{Code: CodeNoSandbox, Reason: wire.Line(err.Error())}
 	}
 	defer s.close()
 	if err := s.start(p); err != nil {
-		return Result{Code: CodeNoSandbox, Reason: cleanLine(err.Error())}
+		return Result{Code: CodeNoSandbox, Reason: wire.Line(err.Error())}
 	}
 	if s.o.Meanwhile != nil {
 		watch, err := s.o.Meanwhile()
 		if s.o.Watch = watch; err != nil {
-			s.failure = &failure{CodeNoSandbox, cleanLine(err.Error())}
+			s.failure = &failure{CodeNoSandbox, wire.Line(err.Error())}
 			// The supervisor ends when it sees that no word will come. To kill bwrap at once
 			// would leave its child, which waits for it for ever, see start.
 			_ = unix.Shutdown(s.sock, unix.SHUT_WR)

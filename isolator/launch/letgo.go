@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // A box that is detached from the terminal it was started in gives the shell there its
@@ -28,7 +30,7 @@ func (s *session) givePrompt(terminal int) {
 		s.tellDetacher()
 		return
 	}
-	_ = sendMsg(s.join.detacher, []byte{joinStops})
+	_ = wire.Send(s.join.detacher, []byte{joinStops})
 	s.stopped, s.caught = true, defaultAction(unix.SIGTSTP)
 	_ = unix.Kill(0, unix.SIGTSTP)
 	s.alarms.in(tryTerminal, stopWithin)
@@ -37,7 +39,7 @@ func (s *session) givePrompt(terminal int) {
 // tellDetacher says to whoever detaches the box, if anybody does, that it goes on.
 func (s *session) tellDetacher() {
 	if s.join.detacher >= 0 {
-		_ = sendMsg(s.join.detacher, []byte{joinDone})
+		_ = wire.Send(s.join.detacher, []byte{joinDone})
 		s.join.detacher = -1
 	}
 }
@@ -85,7 +87,7 @@ func lookAt(pid int) (j jobOf) {
 // goOn has a launcher that stops itself continue, once the shell has its terminal, and
 // returns when it has told so at sock, or has ended.
 func goOn(sock, pid int) {
-	for end := time.Now().Add(joinPatience); time.Now().Before(end) && pollOne(sock, unix.POLLIN, 5) == 0; {
+	for end := time.Now().Add(joinPatience); time.Now().Before(end) && wire.Poll(sock, unix.POLLIN, 5) == 0; {
 		if j := lookAt(pid); j.stopped && j.front != j.group {
 			WakeUp(pid)
 		}

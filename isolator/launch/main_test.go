@@ -24,6 +24,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	contribterminal "github.com/enr/inner/contrib/terminal"
+	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/userns"
 )
@@ -40,8 +42,8 @@ const (
 
 func TestMain(m *testing.M) {
 	switch {
-	case IsBox(os.Args):
-		os.Exit(Box())
+	case supervisor.Is(os.Args):
+		os.Exit(supervisor.Run())
 	case IsOutside(os.Args):
 		os.Exit(Outside())
 	case len(os.Args) == 3 && os.Args[1] == wordLaunch:
@@ -416,7 +418,7 @@ func probeMain(words []string) int {
 	case "poll":
 		// Waits for a line in a way that no reading tells of.
 		fmt.Fprintln(os.Stderr, "polling")
-		pollOne(0, unix.POLLIN, -1)
+		wire.Poll(0, unix.POLLIN, -1)
 		var buf [64]byte
 		n, _ := unix.Read(0, buf[:])
 		fmt.Printf("polled %s", buf[:max(n, 0)])

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 var errNoTerminal = errors.New("the program gets no terminal of its own, so that nobody could join it")
@@ -114,7 +116,7 @@ func (s *session) moved() {
 		unix.Close(m.old)
 	}
 	if s.join.former >= 0 {
-		_ = sendMsg(s.join.former, append([]byte{joinLetGo}, s.join.formerWords...))
+		_ = wire.Send(s.join.former, append([]byte{joinLetGo}, s.join.formerWords...))
 		s.join.former = -1
 	}
 	if m.terminal >= 0 {
@@ -123,8 +125,8 @@ func (s *session) moved() {
 		s.join.away, s.join.guest = false, m.guest
 		s.real.shared = false
 		r.gone = false // it holds: nobody else looks
-		_ = writeAll(s.ptys[0], r.modes.sets())
-		_ = sendMsg(m.guest, []byte{joinDone})
+		_ = wire.WriteAll(s.ptys[0], r.modes.sets())
+		_ = wire.Send(m.guest, []byte{joinDone})
 	}
 	r.hold.Store(0)
 	r.request(askHold)

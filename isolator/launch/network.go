@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // Network is what the launcher has of the box's network: a socket stays in the
@@ -62,12 +64,12 @@ func (s *session) noNetwork(err error) {
 
 func (s *session) keepListener(index int, fds []int) error {
 	if len(fds) != 1 || index >= len(s.net.Listeners) {
-		closeAll(fds)
+		wire.CloseAll(fds)
 		return errors.New("the supervisor sent something that is not a listener")
 	}
 	listening, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
 	if err != nil || listening != 1 {
-		closeAll(fds)
+		wire.CloseAll(fds)
 		return errors.New("the supervisor sent something that is not a listener")
 	}
 	f := os.NewFile(uintptr(fds[0]), "listener of the box")
@@ -84,7 +86,7 @@ func (s *session) connect(fds []int) error {
 	switch {
 	case !s.spec.Dispense && len(fds) == 0:
 	case !s.spec.Dispense || len(fds) != 1:
-		closeAll(fds)
+		wire.CloseAll(fds)
 		return errors.New("the supervisor sent something that was not asked for")
 	default:
 		s.dispenser = &dispenser{sock: fds[0]}
@@ -154,7 +156,7 @@ func (d *dispenser) dialFamily(ctx context.Context, family int, to unix.Sockaddr
 	}
 	err = unix.Connect(fd, to)
 	if err == unix.EINPROGRESS || err == unix.EINTR {
-		if pollOne(fd, unix.POLLOUT, max(0, int(time.Until(end)/time.Millisecond))) == 0 {
+		if wire.Poll(fd, unix.POLLOUT, max(0, int(time.Until(end)/time.Millisecond))) == 0 {
 			return nil, unix.ETIMEDOUT
 		}
 		var n int
@@ -175,29 +177,29 @@ func (d *dispenser) socket(family int) (int, error) {
 	if d.sock < 0 {
 		return -1, net.ErrClosed
 	}
-	if err := sendMsg(d.sock, []byte{byte(family)}); err != nil {
+	if err := wire.Send(d.sock, []byte{byte(family)}); err != nil {
 		return -1, err
 	}
 	var buf [8]byte
-	if pollOne(d.sock, unix.POLLIN, int(dialTime/time.Millisecond)) == 0 {
+	if wire.Poll(d.sock, unix.POLLIN, int(dialTime/time.Millisecond)) == 0 {
 		unix.Close(d.sock) // an answer that comes late would be taken for another's
 		d.sock = -1
 		return -1, unix.ETIMEDOUT
 	}
-	n, _, fds, err := recvMsg(d.sock, buf[:])
+	n, _, fds, err := wire.Receive(d.sock, buf[:])
 	switch {
 	case err != nil:
 		return -1, err
-	case n == 2 && buf[0] == msgFailed:
-		closeAll(fds)
+	case n == 2 && buf[0] == wire.MsgFailed:
+		wire.CloseAll(fds)
 		return -1, unix.Errno(buf[1])
 	case n != 1 || len(fds) != 1:
-		closeAll(fds)
+		wire.CloseAll(fds)
 		return -1, net.ErrClosed
 	}
 	for _, want := range [][2]int{{unix.SO_DOMAIN, family}, {unix.SO_TYPE, unix.SOCK_STREAM}} {
 		if v, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, want[0]); err != nil || v != want[1] {
-			closeAll(fds)
+			wire.CloseAll(fds)
 			return -1, errors.New("the box sent something that is not a socket")
 		}
 	}

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // probeNet is what programs of these tests do in the box.
@@ -205,7 +208,7 @@ func TestDial(t *testing.T) {
 	j.Publish, j.Args = []uint16{3000}, []string{"--unshare-net"}
 	onTerminal(t, j, "dialled: served")
 	// The program has no child it did not make, and cannot look into the dispenser.
-	j = sh(`for p in /proc/[0-9]*; do case $(tr '\0' ' ' <$p/cmdline) in ` + boxExe + `' '` + dispenserWord + `*) echo found; ls $p/fd; cat $p/environ;; esac; done; cut -d' ' -f4 /proc/$$/stat`)
+	j = sh(`for p in /proc/[0-9]*; do case $(tr '\0' ' ' <$p/cmdline) in ` + wire.Exe + `' '` + supervisor.DispenserWord + `*) echo found; ls $p/fd; cat $p/environ;; esac; done; cut -d' ' -f4 /proc/$$/stat`)
 	j.Publish, j.Args = []uint16{3000}, []string{"--unshare-net"}
 	_, out, errs := j.run(t)
 	if strings.Count(out, "found") != 1 || strings.Contains(out, "GOMAXPROCS") || strings.Count(errs, "ermission denied") < 2 {

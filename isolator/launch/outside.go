@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 )
 
@@ -59,45 +60,45 @@ type mountList struct {
 }
 
 func (l mountList) encode() []byte {
-	var e encoder
-	e.u32(uint32(len(l.Pins)))
+	var e wire.Encoder
+	e.U32(uint32(len(l.Pins)))
 	for _, p := range l.Pins {
-		e.str(p.Path)
-		e.str(p.Target)
+		e.Str(p.Path)
+		e.Str(p.Target)
 	}
-	e.u32(uint32(len(l.Masks)))
+	e.U32(uint32(len(l.Masks)))
 	for _, m := range l.Masks {
-		e.str(m.Path)
-		e.u64(m.Dev)
-		e.u64(m.Ino)
+		e.Str(m.Path)
+		e.U64(m.Dev)
+		e.U64(m.Ino)
 	}
-	e.str(l.Cover.path)
-	e.u64(l.Cover.dev)
-	e.u64(l.Cover.ino)
+	e.Str(l.Cover.path)
+	e.U64(l.Cover.dev)
+	e.U64(l.Cover.ino)
 	for _, list := range [][]string{l.Hide, l.Protect} {
-		e.u32(uint32(len(list)))
+		e.U32(uint32(len(list)))
 		for _, p := range list {
-			e.str(p)
+			e.Str(p)
 		}
 	}
-	return e.b
+	return e.Bytes
 }
 
 func decodeMountList(b []byte) (l mountList, err error) {
-	d := decoder{s: string(b)}
-	for n := d.u32(); n > 0 && !d.bad; n-- {
-		l.Pins = append(l.Pins, plan.Pin{Path: d.str(), Target: d.str()})
+	d := wire.NewDecoder(b)
+	for n := d.U32(); n > 0 && !d.Bad; n-- {
+		l.Pins = append(l.Pins, plan.Pin{Path: d.Str(), Target: d.Str()})
 	}
-	for n := d.u32(); n > 0 && !d.bad; n-- {
-		l.Masks = append(l.Masks, plan.Mask{Path: d.str(), Dev: d.u64(), Ino: d.u64()})
+	for n := d.U32(); n > 0 && !d.Bad; n-- {
+		l.Masks = append(l.Masks, plan.Mask{Path: d.Str(), Dev: d.U64(), Ino: d.U64()})
 	}
-	l.Cover = cover{path: d.str(), dev: d.u64(), ino: d.u64()}
+	l.Cover = cover{path: d.Str(), dev: d.U64(), ino: d.U64()}
 	for _, list := range []*[]string{&l.Hide, &l.Protect} {
-		for n := d.u32(); n > 0 && !d.bad; n-- {
-			*list = append(*list, d.str())
+		for n := d.U32(); n > 0 && !d.Bad; n-- {
+			*list = append(*list, d.Str())
 		}
 	}
-	if d.bad || d.s != "" {
+	if !d.Done() {
 		return l, errors.New("malformed list of mounts")
 	}
 	return l, nil
@@ -120,7 +121,7 @@ func (s *session) completed() bool {
 
 // mountFrom has something mounted in the box, from outside.
 func (s *session) mountFrom(list mountList) error {
-	data, err := memfd(list.encode())
+	data, err := wire.Memfd(list.encode())
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (s *session) mountFrom(list mountList) error {
 		}
 	}
 	if err != nil || !st.Exited() || st.ExitStatus() != 0 || string(said) != outsideDone {
-		return fmt.Errorf("%s %s", OutsideFailed, cleanLine(string(bytes.TrimSpace(said))))
+		return fmt.Errorf("%s %s", OutsideFailed, wire.Line(string(bytes.TrimSpace(said))))
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // openPipes makes the pipes that stand in for standard output and error where
@@ -16,7 +18,7 @@ func (s *session) openPipes() error {
 	for i := 1; i <= 2; i++ {
 		fd := s.stdio[i]
 		switch {
-		case fd < 0 || s.spec.Stdio[i] != fromLauncher:
+		case fd < 0 || s.spec.Stdio[i] != wire.FromLauncher:
 			continue
 		case i == 2 && s.pipes[1] >= 0 && sameFile(fd, s.stdio[1]):
 			s.pipes[2] = s.pipes[1]

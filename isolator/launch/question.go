@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // A question is put to the person on the real terminal while the program has
@@ -149,7 +151,7 @@ func (s *session) pose() {
 	}
 	text, back, redraw := overlay(&s.relays[0].modes, q.Text)
 	q.back, q.redraw = back, redraw
-	_ = writeAll(s.ptys[0], text)
+	_ = wire.WriteAll(s.ptys[0], text)
 	q.shown = true
 	s.alarms.in(questionOpens, quietBefore)
 	s.alarms.in(questionEnds, q.Timeout)
@@ -202,7 +204,7 @@ func overlay(m *modes, text string) (show, back []byte, redraw bool) {
 
 // openQuestion writes the choices: from now on a key answers.
 func (s *session) openQuestion() {
-	_ = writeAll(s.ptys[0], []byte(" "+s.asked.Choices+" "))
+	_ = wire.WriteAll(s.ptys[0], []byte(" "+s.asked.Choices+" "))
 	s.asked.open = true
 }
 
@@ -247,7 +249,7 @@ func (s *session) settleQuestion(key byte) {
 	s.asked = nil
 	s.alarms.off(questionOpens, questionEnds)
 	if q.shown && !s.hungUp {
-		_ = writeAll(s.ptys[0], q.back)
+		_ = wire.WriteAll(s.ptys[0], q.back)
 	}
 	q.answer <- key
 	if s.keys.empty() {

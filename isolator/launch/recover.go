@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/proc"
 )
 
@@ -260,6 +261,6 @@ func (c *covered) tell(r *Result) {
 		}
 	}
 	if c.failure != nil {
-		r.Uncovered = cleanLine(c.failure.Error())
+		r.Uncovered = wire.Line(c.failure.Error())
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 const (
@@ -163,7 +165,7 @@ func (r *relay) drain(buf []byte, budget *int) bool {
 		if r.pending || r.breaks.Load() {
 			text = r.feeds(text)
 		}
-		if !r.gone && writeAll(r.out, text) != nil {
+		if !r.gone && wire.WriteAll(r.out, text) != nil {
 			// Read on: the program must not hang on a dead terminal.
 			r.gone = true
 		}

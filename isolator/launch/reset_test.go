@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // A supervisor that ends without having read the word has still said why.
@@ -12,10 +14,10 @@ func TestLastWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sendMsg(fds[1], append([]byte{msgFailed, CodeNoSandbox}, "because"...)); err != nil {
+	if err := wire.Send(fds[1], append([]byte{wire.MsgFailed, CodeNoSandbox}, "because"...)); err != nil {
 		t.Fatal(err)
 	}
-	if err := sendMsg(fds[0], []byte{msgGo}); err != nil {
+	if err := wire.Send(fds[0], []byte{wire.MsgGo}); err != nil {
 		t.Fatal(err)
 	}
 	unix.Close(fds[1])

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // result puts the terminals back and says how the run ended.
@@ -26,7 +28,7 @@ func (s *session) result() Result {
 	case !s.started:
 		r.Code, r.Reason = CodeNoSandbox, s.reason()
 	case s.ended || s.programEnded():
-		r.Code = exitCode(s.status)
+		r.Code = wire.ExitCode(s.status)
 		if s.status.Signaled() {
 			r.Signal = s.status.Signal()
 			r.Interrupted = r.Signal == syscall.SIGINT
@@ -34,7 +36,7 @@ func (s *session) result() Result {
 	default:
 		// The supervisor did not live to tell: bwrap, or we, or the program
 		// itself killed it.
-		r.Code = exitCode(s.bwrap)
+		r.Code = wire.ExitCode(s.bwrap)
 		if s.early != 0 {
 			r.Code = 128 + int(s.early)
 		}
@@ -109,14 +111,14 @@ func (s *session) farewell() {
 		if s.running > 0 || r.gone {
 			continue // a relay that hangs on its terminal still owns the rest
 		}
-		_ = writeAll(r.out, r.modes.resets())
+		_ = wire.WriteAll(r.out, r.modes.resets())
 	}
-	if out := s.stdio[1]; s.started && !s.abandoned && !s.hungUp && slices.Contains(s.ptys, out) && s.spec.Stdio[1] != fromLauncher {
+	if out := s.stdio[1]; s.started && !s.abandoned && !s.hungUp && slices.Contains(s.ptys, out) && s.spec.Stdio[1] != wire.FromLauncher {
 		switch s.o.CursorFix {
 		case "newlines":
-			_ = writeAll(out, []byte("\r\n\r\n\r\n"))
+			_ = wire.WriteAll(out, []byte("\r\n\r\n\r\n"))
 		case "shell":
-			_ = writeAll(out, []byte("\r\n"))
+			_ = wire.WriteAll(out, []byte("\r\n"))
 		}
 	}
 	s.quiet()
@@ -147,7 +149,7 @@ func bwrapReason(text []byte, st syscall.WaitStatus) string {
 	for line := range bytes.Lines(text) {
 		l := strings.TrimSpace(string(line))
 		if rest, ok := strings.CutPrefix(l, "bwrap: "); ok {
-			return cleanLine(rest)
+			return wire.Line(rest)
 		}
 		if l != "" {
 			last = l
@@ -155,7 +157,7 @@ func bwrapReason(text []byte, st syscall.WaitStatus) string {
 	}
 	switch {
 	case last != "":
-		return cleanLine(last)
+		return wire.Line(last)
 	case st.Signaled():
 		return fmt.Sprintf("bwrap was killed by signal %d (%v)", int(st.Signal()), st.Signal())
 	default:

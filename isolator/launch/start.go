@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 )
 
@@ -28,7 +29,7 @@ type session struct {
 	ptys  []int  // for each terminal of the box, the descriptor its output goes to
 	real  tty    // the person's terminal, when full
 	print int    // opened for what the box writes to it, or -1
-	spec  spec
+	spec  wire.Spec
 	owned []int // descriptors to close at the end
 
 	sock    int // to the supervisor, -1 once closed
@@ -56,6 +57,8 @@ type session struct {
 	covered covered   // what is masked again when the host replaces it, see recover.go
 	nsenter string
 	exe     string // the inner binary
+
+	supervisor string // the binary that supervises the box
 
 	net       Network
 	dispenser *dispenser // nil without one
@@ -113,9 +116,10 @@ func open(p plan.Plan, o Options) (*session, error) {
 		return nil, err
 	}
 	s.exe = cmp.Or(o.Exe, "/proc/self/exe")
+	s.supervisor = cmp.Or(o.Supervisor, s.exe)
 	s.rest, s.nsenter = mountList{Pins: p.Pins, Masks: p.Masks}, p.Nsenter
 	s.covered = covered{hidden: p.Masked, protected: p.Protected, table: -1, root: -1}
-	s.spec = spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil, Trial: o.Trial, Calls: o.Calls != nil}
+	s.spec = wire.Spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil, Trial: o.Trial, Calls: o.Calls != nil}
 	var err error
 	if s.rest.Cover, err = coverOf(p); err != nil {
 		return nil, err
@@ -124,7 +128,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 		return nil, err
 	}
 	if c := p.Container; c != nil {
-		s.spec.Container = &containerSpec{Engine: c.Engine, Mounts: c.Mounts, Filter: c.Filter, UID: c.UID, NoNet: c.NoNet}
+		s.spec.Container = &wire.Container{Engine: c.Engine, Mounts: c.Mounts, Filter: c.Filter, UID: c.UID, NoNet: c.NoNet}
 	}
 	if p.Limits != nil {
 		s.spec.Rlimits = p.Limits.Rlimits
@@ -184,7 +188,7 @@ func (s *session) openTerminals() {
 		s.waits = !terminal[1] || !foreground
 		s.spec.Waits = s.waits
 		s.real.shared = !terminal[1]
-		s.spec.Stdio[0] = fromPty
+		s.spec.Stdio[0] = wire.FromPty
 		s.ptys, devices = []int{s.printTo(device)}, []uint64{device[0]}
 	}
 	for i := 1; i <= 2; i++ {
@@ -196,7 +200,7 @@ func (s *session) openTerminals() {
 			at = len(devices)
 			s.ptys, devices = append(s.ptys, s.stdio[i]), append(devices, device[i])
 		}
-		s.spec.Stdio[i] = fromPty + uint8(at)
+		s.spec.Stdio[i] = wire.FromPty + uint8(at)
 	}
 	s.spec.Ptys = uint8(len(s.ptys))
 	for i, fd := range s.ptys {
@@ -241,7 +245,7 @@ func (s *session) start(p plan.Plan) error {
 	if err := freshKeyring(); err != nil {
 		return err
 	}
-	closeOnExecFrom(3)
+	wire.CloseOnExecFrom(3)
 	s.limits.plan = p.Limits
 	fork := s.startBwrap
 	if p.Container != nil {
@@ -274,7 +278,7 @@ func (s *session) startBwrap(p plan.Plan) error {
 		return err
 	}
 	for _, d := range p.Data {
-		if err := add(memfd(d)); err != nil {
+		if err := add(wire.Memfd(d)); err != nil {
 			return err
 		}
 	}
@@ -286,11 +290,11 @@ func (s *session) startBwrap(p plan.Plan) error {
 	}
 	s.spec.FillFD = plan.FirstDataFD + len(data)
 	for _, f := range p.Fills {
-		if err := add(pack(f.Source)); err != nil {
+		if err := add(wire.Pack(f.Source)); err != nil {
 			return err
 		}
 	}
-	args, err := s.own(memfd(nulTerminated(words)))
+	args, err := s.own(wire.Memfd(nulTerminated(words)))
 	if err != nil {
 		return err
 	}
@@ -309,7 +313,7 @@ func (s *session) startBwrap(p plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	argv, env := command(p.Limits, []string{p.Bwrap, "--args", "5", "--", cmp.Or(p.Self, boxExe), boxWord})
+	argv, env := command(p.Limits, []string{p.Bwrap, "--args", "5", "--", cmp.Or(p.Self, wire.Exe), wire.Word})
 	err = s.fork(argv, env, append(files, data...), syscall.SysProcAttr{
 		// CLONE_INTO_CGROUP (Linux 5.7): not one process of the box is outside.
 		UseCgroupFD: group >= 0,
@@ -350,7 +354,7 @@ func (s *session) ends() (e ends, err error) {
 	if e.null, err = s.own(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)); err != nil {
 		return e, fmt.Errorf("/dev/null: %w", err)
 	}
-	if e.spec, err = s.own(memfd(s.spec.encode())); err != nil {
+	if e.spec, err = s.own(wire.Memfd(s.spec.Encode())); err != nil {
 		return e, err
 	}
 	var pair, pipe, wake [2]int
@@ -382,19 +386,19 @@ func (s *session) ends() (e ends, err error) {
 // their numbers there. args holds the arguments of bwrap.
 func (s *session) supervisorFiles(e ends, args int) ([]uintptr, error) {
 	// A path descriptor is enough to execute it, and gives nothing to read.
-	exe, err := s.own(unix.Open(s.exe, unix.O_PATH|unix.O_CLOEXEC, 0))
+	exe, err := s.own(unix.Open(s.supervisor, unix.O_PATH|unix.O_CLOEXEC, 0))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.exe, err)
+		return nil, fmt.Errorf("%s: %w", s.supervisor, err)
 	}
 	null := uintptr(e.null)
-	files := []uintptr{null, null, uintptr(s.errEnd), fdSocket: uintptr(e.sock), fdExe: uintptr(exe), fdArgs: uintptr(args), fdSpec: uintptr(e.spec)}
+	files := []uintptr{null, null, uintptr(s.errEnd), wire.FdSocket: uintptr(e.sock), wire.FdExe: uintptr(exe), wire.FdArgs: uintptr(args), wire.FdSpec: uintptr(e.spec)}
 	for _, fd := range e.stdio {
 		files = append(files, uintptr(fd))
 	}
 	return files, nil
 }
 
-// passed returns the descriptor that becomes descriptor fdStdio+i of the
+// passed returns the descriptor that becomes descriptor wire.FdStdio+i of the
 // supervisor: the person's own, or null where that is not for the box. A terminal
 // never is, for reading or for writing: whoever has a descriptor of one can open it
 // again for both (/proc/self/fd), change its modes, and read what is typed at
@@ -402,7 +406,7 @@ func (s *session) supervisorFiles(e ends, args int) ([]uintptr, error) {
 func (s *session) passed(i, null int) int {
 	fd := s.stdio[i]
 	switch {
-	case fd < 0 || s.spec.Stdio[i] != fromLauncher:
+	case fd < 0 || s.spec.Stdio[i] != wire.FromLauncher:
 		return null
 	case s.pipes[i] >= 0:
 		return s.pipes[i]

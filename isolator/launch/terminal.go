@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 func (s *session) readKeys() {
@@ -44,7 +46,7 @@ func (s *session) give() {
 	s.waits, s.wanted = false, false
 	s.alarms.off(unreadLine)
 	s.attach()
-	s.tell(msgGive)
+	s.tell(wire.MsgGive)
 	s.signalJob(syscall.SIGCONT)
 }
 
@@ -61,7 +63,7 @@ func (s *session) offered() {
 // themselves has switched lines off.
 func (s *session) unread() bool {
 	t, err := unix.IoctlGetTermios(s.real.fd, unix.TCGETS)
-	return err == nil && t.Lflag&unix.ICANON != 0 && s.real.foreground() && pollOne(s.real.fd, unix.POLLIN, 0)&unix.POLLIN != 0
+	return err == nil && t.Lflag&unix.ICANON != 0 && s.real.foreground() && wire.Poll(s.real.fd, unix.POLLIN, 0)&unix.POLLIN != 0
 }
 
 // attach makes the real terminal ours: raw, and its size the box's. In the
@@ -123,7 +125,7 @@ func (s *session) deliver() {
 			}
 			text = text[max(n, 0):]
 		}
-		_ = sendMsg(s.sock, binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32([]byte{msgTyped}, uint32(readable)), m.Lflag&echo))
+		_ = wire.Send(s.sock, binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32([]byte{wire.MsgTyped}, uint32(readable)), m.Lflag&echo))
 	}
 	if s.keys.empty() {
 		s.keys.from, s.keys.to = 0, copy(s.keys.buf[:], s.real.keys)
@@ -211,7 +213,7 @@ func (s *session) settle() {
 	}
 	var later []byte
 	for waiting > 0 && time.Now().Before(limit) {
-		if pollOne(s.wakeR, unix.POLLIN, int(time.Until(limit)/time.Millisecond)+1) == 0 {
+		if wire.Poll(s.wakeR, unix.POLLIN, int(time.Until(limit)/time.Millisecond)+1) == 0 {
 			break
 		}
 		var buf [64]byte

@@ -14,6 +14,9 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/supervisor"
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // tty is the person's terminal. All its methods run on the launcher's locked
@@ -237,7 +240,7 @@ func (t *tty) takeLines(saved *unix.Termios, raw unix.Termios) {
 		return
 	}
 	var buf [8 << 10]byte // more than a terminal holds
-	for pollOne(t.fd, unix.POLLIN, 0)&(unix.POLLIN|unix.POLLHUP) == unix.POLLIN {
+	for wire.Poll(t.fd, unix.POLLIN, 0)&(unix.POLLIN|unix.POLLHUP) == unix.POLLIN {
 		n, err := unix.Read(t.fd, buf[:])
 		if err != nil {
 			return
@@ -256,7 +259,7 @@ func (t *tty) takeLines(saved *unix.Termios, raw unix.Termios) {
 // takeRest reads the beginning of a line. From a control character on it was typed
 // when the terminal was raw.
 func (t *tty) takeRest() {
-	if pollOne(t.fd, unix.POLLIN, 0)&unix.POLLIN == 0 {
+	if wire.Poll(t.fd, unix.POLLIN, 0)&unix.POLLIN == 0 {
 		return
 	}
 	var buf [keysBuffer]byte
@@ -319,13 +322,13 @@ func (t *tty) drain(out int) (said []byte) {
 		after            = 30 * time.Millisecond // somebody else's question may have been the same
 		all              = 2 * time.Second
 	)
-	if writeAll(out, []byte(question)) != nil {
+	if wire.WriteAll(out, []byte(question)) != nil {
 		return nil
 	}
 	end, quiet := time.Now().Add(all), first
 	for {
 		wait := min(quiet, time.Until(end))
-		if wait <= 0 || pollOne(t.fd, unix.POLLIN, int(wait/time.Millisecond)+1)&unix.POLLIN == 0 {
+		if wait <= 0 || wire.Poll(t.fd, unix.POLLIN, int(wait/time.Millisecond)+1)&unix.POLLIN == 0 {
 			break
 		}
 		var buf [1024]byte
@@ -362,20 +365,10 @@ func quietly(change func() error) bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var old unix.Sigset_t
-	if unix.PthreadSigmask(unix.SIG_BLOCK, sigset(unix.SIGTTOU), &old) == nil {
+	if unix.PthreadSigmask(unix.SIG_BLOCK, supervisor.Sigset(unix.SIGTTOU), &old) == nil {
 		defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }()
 	}
 	return change() == nil
-}
-
-func sigset(sigs ...unix.Signal) *unix.Sigset_t {
-	var s unix.Sigset_t
-	bits := uint(8 * unsafe.Sizeof(s.Val[0]))
-	for _, sig := range sigs {
-		n := uint(sig) - 1
-		s.Val[n/bits] |= 1 << (n % bits)
-	}
-	return &s
 }
 
 // winsize returns the size of the terminal fd, all zero when it has none.

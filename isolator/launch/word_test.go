@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // The supervisor starts the program on the launcher's word and not before: until
@@ -18,15 +20,15 @@ func TestNothingStartsWithoutTheWord(t *testing.T) {
 		word    []byte // what the launcher says; nil hangs up
 		started bool
 	}{
-		"the word":      {[]byte{msgGo}, true},
-		"another word":  {[]byte{msgHangup}, false},
-		"a signal":      {[]byte{msgSignal, byte(unix.SIGTERM)}, false},
+		"the word":      {[]byte{wire.MsgGo}, true},
+		"another word":  {[]byte{wire.MsgHangup}, false},
+		"a signal":      {[]byte{wire.MsgSignal, byte(unix.SIGTERM)}, false},
 		"nothing, ever": {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			started := filepath.Join(t.TempDir(), "started")
-			sock, supervisor := startSupervisor(t, &spec{Program: "/bin/sh", Dir: "/", Argv: []string{"sh", "-c", "echo x >" + started}})
-			if got := nextMessage(t, sock); got != msgReady {
+			sock, supervisor := startSupervisor(t, &wire.Spec{Program: "/bin/sh", Dir: "/", Argv: []string{"sh", "-c", "echo x >" + started}})
+			if got := nextMessage(t, sock); got != wire.MsgReady {
 				t.Fatalf("first message %q", got)
 			}
 			// Half a second is what it has had to forget that it should wait.
@@ -38,7 +40,7 @@ func TestNothingStartsWithoutTheWord(t *testing.T) {
 			}
 			if c.word == nil {
 				unix.Close(sock)
-			} else if err := sendMsg(sock, c.word); err != nil {
+			} else if err := wire.Send(sock, c.word); err != nil {
 				t.Fatal(err)
 			}
 			_ = supervisor.Wait()
@@ -51,14 +53,14 @@ func TestNothingStartsWithoutTheWord(t *testing.T) {
 
 // startSupervisor starts a supervisor that is told s, and returns the launcher's
 // end of its socket.
-func startSupervisor(t *testing.T, s *spec) (sock int, cmd *exec.Cmd) {
+func startSupervisor(t *testing.T, s *wire.Spec) (sock int, cmd *exec.Cmd) {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Close(pair[0]) })
-	told, err := memfd(s.encode())
+	told, err := wire.Memfd(s.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,7 @@ func startSupervisor(t *testing.T, s *spec) (sock int, cmd *exec.Cmd) {
 	null := open("/dev/null")
 	// In the order of wire.go, from descriptor 3 on.
 	files := []*os.File{other, open(self()), null, spec, null, null, null}
-	cmd = &exec.Cmd{Path: self(), Args: []string{boxExe, boxWord}, ExtraFiles: files, Stderr: os.Stderr, WaitDelay: 10 * time.Second}
+	cmd = &exec.Cmd{Path: self(), Args: []string{wire.Exe, wire.Word}, ExtraFiles: files, Stderr: os.Stderr, WaitDelay: 10 * time.Second}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +92,8 @@ func nextMessage(t *testing.T, sock int) byte {
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(sock), Events: unix.POLLIN}}, 20000); n != 1 {
 		t.Fatalf("no message (%v)", err)
 	}
-	var buf [maxMessage]byte
-	n, _, _, err := recvMsg(sock, buf[:])
+	var buf [wire.MaxMessage]byte
+	n, _, _, err := wire.Receive(sock, buf[:])
 	if err != nil || n == 0 {
 		t.Fatalf("message of %d bytes (%v)", n, err)
 	}

@@ -1,8 +1,6 @@
 package plan
 
-import (
-	"github.com/enr/inner/internal/fault"
-)
+import "github.com/enr/inner/internal/fault"
 
 // Container is a plan in the words of a container engine. The launcher starts the engine,
 // and what runs first in the container connects to it.
@@ -28,13 +26,6 @@ type Container struct {
 type ContainerFile struct {
 	Name    string // in the folder of the run
 	Content []byte
-}
-
-// ContainerMount is a mount that a container must have.
-type ContainerMount struct {
-	Path  string
-	Write bool // the program can write there
-	Tmpfs bool
 }
 
 // image is the base of a container: what is in its image, and of this computer nothing.

@@ -23,19 +23,6 @@ const (
 	LandlockScopes = 6 // signals and abstract sockets confined to the box
 )
 
-// Landlock is what the program may not do, on top of everything else.
-type Landlock struct {
-	Signals  bool     // signal what is outside of the box
-	Abstract bool     // connect to abstract sockets outside of the box
-	Writes   bool     // open anything for writing but below Writable
-	Writable []string // box paths
-
-	// Files confines every use of files to Writable and Readable: where nothing is mounted for
-	// the box, nothing else keeps it from them.
-	Files    bool
-	Readable []string // box paths
-}
-
 // landlock asks for as much of it as this kernel has and the box can bear, or
 // refuses when the profile wants more.
 func (b *builder) landlock() error {

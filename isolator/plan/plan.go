@@ -12,6 +12,7 @@
 package plan
 
 import (
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/isolator/userns"
 	"github.com/enr/inner/profile"
@@ -90,26 +91,19 @@ type Plan struct {
 	Dir     string   // box path it starts in
 }
 
-// Fill is a folder of the box in memory. The supervisor copies a folder of the host
-// into it before the program starts; of that folder the box sees nothing else.
-type Fill struct {
-	Source string // on the host: folders and regular files are copied
-	Dest   string // in the box, where it is mounted
-	Room   uint64 // its size in bytes
-}
+// What the supervisor of a box does, or looks at, before the program starts.
+type (
+	Fill           = wire.Fill
+	Shown          = wire.Shown
+	Landlock       = wire.Landlock
+	ContainerMount = wire.ContainerMount
+)
 
 // HomePoint is a place below a home where something is mounted.
 type HomePoint struct {
 	Path   string // below the home
 	File   bool   // what is mounted is a file
 	Source string // or, when it is not "", what this is on the host
-}
-
-// Shown is a mount that must be there at a box path.
-type Shown struct {
-	Path     string
-	Source   string // its place on the host; "" for what is made for the box
-	Dev, Ino uint64 // what was probed there; 0 when that was not
 }
 
 // Listen is one port of the box's loopback. Those who connect to it there reach

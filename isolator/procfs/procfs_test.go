@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/launch/supervisor"
 )
 
 func TestMain(m *testing.M) {
-	if launch.IsBox(os.Args) {
-		os.Exit(launch.Box())
+	if supervisor.Is(os.Args) {
+		os.Exit(supervisor.Run())
 	}
 	if IsPart(os.Args) {
 		os.Exit(Part(os.Args))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/launch/supervisor"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
@@ -25,8 +26,8 @@ const wordJob = "__job"
 
 func TestMain(m *testing.M) {
 	switch {
-	case launch.IsBox(os.Args):
-		os.Exit(launch.Box())
+	case supervisor.Is(os.Args):
+		os.Exit(supervisor.Run())
 	case launch.IsOutside(os.Args):
 		os.Exit(launch.Outside())
 	case IsInside(os.Args):

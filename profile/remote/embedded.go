@@ -1,4 +1,4 @@
-//go:build fetcher
+//go:build programs
 
 package remote
 

@@ -1,4 +1,4 @@
-package launch
+package supervisor
 
 import (
 	"fmt"
@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/container"
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // IsContainer reports whether this process was started as the first of a container. main asks
 // it before anything else.
 func IsContainer(args []string) bool {
-	return len(args) == 2 && args[0] == paths.BoxSelf && args[1] == container.Word
+	return len(args) == 2 && args[0] == paths.BoxSelf && args[1] == wire.ContainerWord
 }
 
 // Container is the first process of a container, in the place that bwrap's own has in a box: it
@@ -29,24 +29,24 @@ func Container() int {
 	line, handed, err := handedOver()
 	if err != nil {
 		os.Stderr.WriteString("inner: the launcher cannot be reached: " + err.Error() + "\n")
-		return CodeNoSandbox
+		return wire.NoSandbox
 	}
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		os.Stderr.WriteString("inner: /dev/null: " + err.Error() + "\n")
-		return CodeNoSandbox
+		return wire.NoSandbox
 	}
 	// In the places where the supervisor looks for them, see wire.go.
 	files := []uintptr{0, 1, 2, uintptr(handed[0]), uintptr(null), uintptr(null), uintptr(handed[1])}
 	for _, fd := range handed[2:] {
 		files = append(files, uintptr(fd))
 	}
-	pid, err := syscall.ForkExec(paths.BoxSelf, []string{paths.BoxSelf, boxWord}, &syscall.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: files})
+	pid, err := syscall.ForkExec(paths.BoxSelf, []string{paths.BoxSelf, wire.Word}, &syscall.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: files})
 	if err != nil {
 		os.Stderr.WriteString("inner: the supervisor cannot be started: " + err.Error() + "\n")
-		return CodeNoSandbox
+		return wire.NoSandbox
 	}
-	closeAll(handed) // their other ends see the program alone
+	wire.CloseAll(handed) // their other ends see the program alone
 	go func() {
 		var buf [1]byte
 		for {
@@ -61,9 +61,9 @@ func Container() int {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			return CodeNoSandbox
+			return wire.NoSandbox
 		case got == pid:
-			return exitCode(st)
+			return wire.ExitCode(st)
 		}
 	}
 }
@@ -73,13 +73,13 @@ func handedOver() (line int, handed []int, err error) {
 	if line, err = unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, nil, err
 	}
-	if err = unix.Connect(line, &unix.SockaddrUnix{Name: container.BoxSocket}); err != nil {
+	if err = unix.Connect(line, &unix.SockaddrUnix{Name: wire.ContainerSocket}); err != nil {
 		return -1, nil, err
 	}
-	pollOne(line, unix.POLLIN, -1)
+	wire.Poll(line, unix.POLLIN, -1)
 	var buf [1]byte
-	n, _, handed, err := recvMsg(line, buf[:])
-	if err == nil && (n != 1 || buf[0] != msgGo || len(handed) != 5) {
+	n, _, handed, err := wire.Receive(line, buf[:])
+	if err == nil && (n != 1 || buf[0] != wire.MsgGo || len(handed) != 5) {
 		err = unix.EPROTO
 	}
 	return line, handed, err

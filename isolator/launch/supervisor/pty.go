@@ -1,15 +1,16 @@
-package launch
+package supervisor
 
 import (
 	"fmt"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// openPty opens a terminal of the box's private devpts. A terminal only for
+// OpenPty opens a terminal of the box's private devpts. A terminal only for
 // output cannot be read.
-func openPty(readable bool) (master, slave int, err error) {
+func OpenPty(readable bool) (master, slave int, err error) {
 	master, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, -1, &os.PathError{Op: "open", Path: "/dev/ptmx", Err: err}
@@ -47,4 +48,15 @@ func ptyPeer(master, flags int) (int, error) {
 		return -1, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	return slave, nil
+}
+
+// Sigset returns a set of signals.
+func Sigset(sigs ...unix.Signal) *unix.Sigset_t {
+	var s unix.Sigset_t
+	bits := uint(8 * unsafe.Sizeof(s.Val[0]))
+	for _, sig := range sigs {
+		n := uint(sig) - 1
+		s.Val[n/bits] |= 1 << (n % bits)
+	}
+	return &s
 }

@@ -1,4 +1,4 @@
-package launch
+package supervisor
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/seccomp"
 )
 
@@ -42,7 +43,7 @@ func observe(wanted bool) error {
 	if errno != 0 {
 		return observeError{fmt.Errorf("the program cannot be observed: seccomp: %w", errno)}
 	}
-	err = sendMsg(fdSocket, []byte{msgObserve}, int(listener))
+	err = wire.Send(wire.FdSocket, []byte{wire.MsgObserve}, int(listener))
 	unix.Close(int(listener))
 	return err
 }

@@ -1,4 +1,4 @@
-package launch
+package supervisor
 
 import (
 	"os"
@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/proc"
 )
 
 // What an engine makes is compared with what it was told: each fault is found, and without it
 // the container is the right one.
 func TestContainerMounts(t *testing.T) {
-	spec := &containerSpec{Engine: "podman", Mounts: []plan.ContainerMount{
+	spec := &containerSpec{Engine: "podman", Mounts: []wire.ContainerMount{
 		{Path: "/home/u", Write: true, Tmpfs: true}, {Path: "/home/u/app", Write: true}, {Path: "/home/u/app/.env"}, {Path: "/run", Tmpfs: true},
 	}}
 	good := map[string]string{
@@ -75,7 +75,7 @@ func errText(err error) string {
 
 // A folder in memory that the image made private is no place for the program.
 func TestContainerTmpfsOfTheImage(t *testing.T) {
-	spec := &containerSpec{Mounts: []plan.ContainerMount{{Path: "/tmp", Write: true, Tmpfs: true}}}
+	spec := &containerSpec{Mounts: []wire.ContainerMount{{Path: "/tmp", Write: true, Tmpfs: true}}}
 	err := spec.mounts([]proc.Mount{{At: "/tmp", Type: "tmpfs", Write: true}}, func(string) bool { return false })
 	if !strings.Contains(errText(err), `"/tmp" cannot be written`) {
 		t.Error(err)

@@ -1,4 +1,6 @@
-package launch
+// Package supervisor is what runs first in a box, and starts the program there. The package above,
+// launch, is the other end, and says in which order the two talk.
+package supervisor
 
 import (
 	"encoding/binary"
@@ -16,18 +18,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // hangupGrace is how long the program has after the launcher is gone.
 const hangupGrace = 200 * time.Millisecond
 
-// IsBox reports whether this process was started as the supervisor inside a
+// Is reports whether this process was started as the supervisor inside a
 // box, or as its dispenser. main asks it before anything else.
-func IsBox(args []string) bool {
-	return len(args) == 2 && (args[0] == boxExe || args[0] == paths.BoxSelf) && (args[1] == boxWord || args[1] == dispenserWord)
+func Is(args []string) bool {
+	return len(args) == 2 && (args[0] == wire.Exe || args[0] == paths.BoxSelf) && (args[1] == wire.Word || args[1] == DispenserWord)
 }
 
-// Box is the supervisor inside the box: it opens the box's terminals, starts
+// Run is the supervisor inside the box: it opens the box's terminals, starts
 // the program on the launcher's word, passes signals on, and returns the
 // program's exit code for main to exit with. Without a controlling terminal
 // the program takes its place, and it returns only when that fails.
@@ -35,7 +38,7 @@ func IsBox(args []string) bool {
 // The order, each step relied on by the next:
 //
 //  1. not dumpable: the program cannot trace it, nor reach its descriptors
-//     (the inner binary among them) through /proc
+//     (its own binary among them) through /proc
 //  2. bwrap's pid 1 bound to the life of its parent; only then ready, as early
 //     as can be, for the launcher's answer takes a while
 //  3. everything from descriptor 3 up close-on-exec
@@ -47,29 +50,29 @@ func IsBox(args []string) bool {
 //     launcher never says it has not run when it has
 //  7. end: no controlling terminal first, or the kernel would hang it up and
 //     throw away output on its way
-func Box() int {
-	if os.Args[1] == dispenserWord {
+func Run() int {
+	if os.Args[1] == DispenserWord {
 		return dispense()
 	}
 	runtime.LockOSThread()
-	if t, err := unix.GetsockoptInt(fdSocket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_SEQPACKET {
-		os.Stderr.WriteString("inner: " + boxWord + " is for inner itself\n")
+	if t, err := unix.GetsockoptInt(wire.FdSocket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_SEQPACKET {
+		os.Stderr.WriteString("inner: " + wire.Word + " is for inner itself\n")
 		return 2
 	}
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	awaitInit()
-	if err := sendMsg(fdSocket, []byte{msgReady}); err != nil {
-		return CodeNoSandbox
+	if err := wire.Send(wire.FdSocket, []byte{wire.MsgReady}); err != nil {
+		return wire.NoSandbox
 	}
 	nameProcess()
-	closeOnExecFrom(fdSocket)
+	wire.CloseOnExecFrom(wire.FdSocket)
 	b := &box{slave: -1}
 	spec, err := readSpec()
 	if err == nil {
 		err = lookAround(spec)
 	}
 	if err == nil {
-		err = spec.Container.look()
+		err = (*containerSpec)(spec.Container).look()
 	}
 	if err == nil {
 		err = spec.fill()
@@ -77,12 +80,12 @@ func Box() int {
 	if err == nil {
 		err = spec.network()
 	}
-	unix.Close(fdExe)
+	unix.Close(wire.FdExe)
 	if err == nil {
 		err = b.terminals(spec)
 	}
 	if err != nil {
-		return b.fail(CodeNoSandbox, err.Error())
+		return b.fail(wire.NoSandbox, err.Error())
 	}
 	if b.full || spec.Calls {
 		// Caught, not ignored, and to no effect: the program may signal us, and
@@ -90,7 +93,7 @@ func Box() int {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	}
 	if !b.waitGo() {
-		return CodeNoSandbox
+		return wire.NoSandbox
 	}
 	if spec.Calls {
 		return runCalls(spec)
@@ -110,6 +113,12 @@ func Box() int {
 	return b.wait()
 }
 
+// spec is what the supervisor has to do, and containerSpec what the container that it is in must be.
+type (
+	spec          wire.Spec
+	containerSpec wire.Container
+)
+
 // box is the supervisor's state once the program is there.
 type box struct {
 	full   bool
@@ -128,9 +137,9 @@ func nameProcess() {
 }
 
 func readSpec() (*spec, error) {
-	defer unix.Close(fdSpec)
-	unix.Close(fdArgs) // bwrap has closed it
-	return specIn(fdSpec)
+	defer unix.Close(wire.FdSpec)
+	unix.Close(wire.FdArgs) // bwrap has closed it
+	return specIn(wire.FdSpec)
 }
 
 // specIn reads what was written for the supervisor into a file in memory.
@@ -150,7 +159,8 @@ func specIn(fd int) (*spec, error) {
 		}
 		off += n
 	}
-	return decodeSpec(data)
+	s, err := wire.Decode(data)
+	return (*spec)(s), err
 }
 
 func specSize(s *spec) int {
@@ -171,7 +181,7 @@ func (b *box) terminals(s *spec) error {
 	}
 	var masters []int
 	for i := range int(s.Ptys) {
-		m, sl, err := openPty(s.Full && i == 0)
+		m, sl, err := OpenPty(s.Full && i == 0)
 		if err != nil {
 			return fmt.Errorf("cannot open a terminal in the box: %w", err)
 		}
@@ -192,7 +202,7 @@ func (b *box) terminals(s *spec) error {
 	if s.Full {
 		b.slave = b.slaves[0]
 	}
-	err := sendMsg(fdSocket, []byte{msgMaster}, masters...)
+	err := wire.Send(wire.FdSocket, []byte{wire.MsgMaster}, masters...)
 	for _, m := range masters {
 		unix.Close(m)
 	}
@@ -201,8 +211,8 @@ func (b *box) terminals(s *spec) error {
 
 // fail tells the launcher why the program has not run.
 func (b *box) fail(code int, reason string) int {
-	reason = cleanLine(reason)
-	_ = sendMsg(fdSocket, append([]byte{msgFailed, byte(code)}, reason[:min(len(reason), maxMessage-2)]...))
+	reason = wire.Line(reason)
+	_ = wire.Send(wire.FdSocket, append([]byte{wire.MsgFailed, byte(code)}, reason[:min(len(reason), wire.MaxMessage-2)]...))
 	return code
 }
 
@@ -212,15 +222,15 @@ func (b *box) fail(code int, reason string) int {
 func (b *box) waitGo() bool {
 	var buf [16]byte
 	for {
-		n, err := unix.Read(fdSocket, buf[:])
+		n, err := unix.Read(wire.FdSocket, buf[:])
 		switch {
 		case err == unix.EINTR:
 			continue
-		case err == nil && n == 9 && buf[0] == msgTyped:
+		case err == nil && n == 9 && buf[0] == wire.MsgTyped:
 			b.settle(buf[1:9])
 			continue
 		}
-		return err == nil && n == 1 && buf[0] == msgGo
+		return err == nil && n == 1 && buf[0] == wire.MsgGo
 	}
 }
 
@@ -234,7 +244,7 @@ func (b *box) settle(what []byte) {
 	for range 1000 { // a fifth of a second
 		// Looking has the kernel take in what is on its way (n_tty_poll), unless there is
 		// a line already.
-		some := pollOne(b.slave, unix.POLLIN, 0) != 0 || readable == 0
+		some := wire.Poll(b.slave, unix.POLLIN, 0) != 0 || readable == 0
 		if n, err := unix.IoctlGetInt(b.slave, unix.TIOCINQ); err != nil || some && n >= int(readable) {
 			break
 		}
@@ -252,20 +262,20 @@ func (b *box) settle(what []byte) {
 func (b *box) obey() {
 	var buf [16]byte
 	for {
-		n, err := unix.Read(fdSocket, buf[:])
+		n, err := unix.Read(wire.FdSocket, buf[:])
 		switch {
 		case err == unix.EINTR:
 			continue
-		case n == 9 && buf[0] == msgTyped:
+		case n == 9 && buf[0] == wire.MsgTyped:
 			b.settle(buf[1:9])
-		case n == 1 && buf[0] == msgGive:
+		case n == 1 && buf[0] == wire.MsgGive:
 			b.waits = false
 		case err != nil || n == 0:
 			b.drop()
 			return
-		case n == 2 && buf[0] == msgSignal:
+		case n == 2 && buf[0] == wire.MsgSignal:
 			b.signal(syscall.Signal(buf[1]))
-		case n == 1 && buf[0] == msgHangup:
+		case n == 1 && buf[0] == wire.MsgHangup:
 			b.hangup()
 		}
 	}
@@ -306,7 +316,7 @@ func (b *box) inBackground(do func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var old unix.Sigset_t
-	if unix.PthreadSigmask(unix.SIG_BLOCK, sigset(unix.SIGTTOU), &old) == nil {
+	if unix.PthreadSigmask(unix.SIG_BLOCK, Sigset(unix.SIGTTOU), &old) == nil {
 		do()
 		_ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
 	}
@@ -333,13 +343,13 @@ func (b *box) drop() {
 	b.hangup()
 	time.Sleep(hangupGrace)
 	b.kill(b.pid, syscall.SIGKILL)
-	killRest()
+	KillRest()
 	os.Exit(128 + int(syscall.SIGKILL))
 }
 
-// killRest kills every process of the box but us. It does nothing unless we
+// KillRest kills every process of the box but us. It does nothing unless we
 // are the first process of a PID namespace.
-func killRest() {
+func KillRest() {
 	if unix.Getpid() == 1 {
 		_ = unix.Kill(-1, unix.SIGKILL)
 	}
@@ -355,11 +365,11 @@ func (b *box) wait() int {
 		case err == syscall.EINTR:
 			continue
 		case err != nil:
-			return CodeNoSandbox // not a failed start: the program has run
+			return wire.NoSandbox // not a failed start: the program has run
 		case pid != b.pid:
 			continue
 		case st.Stopped():
-			_ = sendMsg(fdSocket, []byte{msgStopped, byte(st.StopSignal())})
+			_ = wire.Send(wire.FdSocket, []byte{wire.MsgStopped, byte(st.StopSignal())})
 			continue
 		}
 		b.mu.Lock()
@@ -368,17 +378,9 @@ func (b *box) wait() int {
 		if b.full {
 			_ = unix.IoctlSetInt(b.slave, unix.TIOCNOTTY, 0)
 		}
-		killRest()
+		KillRest()
 		w := uint32(st)
-		_ = sendMsg(fdSocket, []byte{msgEnded, byte(w), byte(w >> 8), byte(w >> 16), byte(w >> 24)})
-		return exitCode(st)
+		_ = wire.Send(wire.FdSocket, []byte{wire.MsgEnded, byte(w), byte(w >> 8), byte(w >> 16), byte(w >> 24)})
+		return wire.ExitCode(st)
 	}
-}
-
-// exitCode is what a shell makes of a wait status.
-func exitCode(st syscall.WaitStatus) int {
-	if st.Signaled() {
-		return 128 + int(st.Signal())
-	}
-	return st.ExitStatus()
 }

@@ -1,4 +1,4 @@
-package launch
+package supervisor
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // chdir goes to where the program starts.
@@ -31,24 +33,24 @@ func (s *spec) chdir() error {
 // our place. It returns only in the first case, or with an error.
 func (b *box) startProgram(s *spec) (code int, err error) {
 	if err := s.chdir(); err != nil {
-		return CodeNoSandbox, fmt.Errorf("working folder %q: %w in the box", s.Dir, err)
+		return wire.NoSandbox, fmt.Errorf("working folder %q: %w in the box", s.Dir, err)
 	}
 	// EPERM: bwrap was asked for a new session, and we lead it.
 	if _, err := unix.Setsid(); err != nil && err != unix.EPERM {
-		return CodeNoSandbox, os.NewSyscallError("setsid", err)
+		return wire.NoSandbox, os.NewSyscallError("setsid", err)
 	}
 	if b.full {
 		if err := unix.IoctlSetInt(b.slave, unix.TIOCSCTTY, 0); err != nil {
-			return CodeNoSandbox, os.NewSyscallError("controlling terminal", err)
+			return wire.NoSandbox, os.NewSyscallError("controlling terminal", err)
 		}
 	}
 	var files [3]uintptr
 	for i, from := range s.Stdio {
 		switch {
-		case from == fromLauncher:
-			files[i] = uintptr(fdStdio + i)
+		case from == wire.FromLauncher:
+			files[i] = uintptr(wire.FdStdio + i)
 		case int(from) <= len(b.slaves):
-			files[i] = uintptr(b.slaves[from-fromPty])
+			files[i] = uintptr(b.slaves[from-wire.FromPty])
 		}
 	}
 	// A direct run would have what the person's shell gave inner: these
@@ -61,7 +63,7 @@ func (b *box) startProgram(s *spec) (code int, err error) {
 	var none unix.Sigset_t
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
 	if err := limitSelf(s.Rlimits, b.full); err != nil {
-		return CodeNoSandbox, err
+		return wire.NoSandbox, err
 	}
 	if code, err := s.find(); err != nil {
 		return code, err
@@ -79,7 +81,7 @@ func (b *box) startProgram(s *spec) (code int, err error) {
 }
 
 func (b *box) fork(s *spec, files [3]uintptr) (pid int, err error) {
-	if err := sendMsg(fdSocket, []byte{msgStart}); err != nil {
+	if err := wire.Send(wire.FdSocket, []byte{wire.MsgStart}); err != nil {
 		return 0, err
 	}
 	done := make(chan error)
@@ -114,7 +116,7 @@ func (b *box) fork(s *spec, files [3]uintptr) (pid int, err error) {
 		return 0, err
 	}
 	for i := range s.Stdio {
-		unix.Close(fdStdio + i) // their other ends see the program alone
+		unix.Close(wire.FdStdio + i) // their other ends see the program alone
 	}
 	return pid, nil
 }
@@ -141,7 +143,7 @@ func become(s *spec, files [3]uintptr) error {
 	if err := observe(s.Observe); err != nil {
 		return err
 	}
-	if err := sendMsg(fdSocket, []byte{msgStart}); err != nil {
+	if err := wire.Send(wire.FdSocket, []byte{wire.MsgStart}); err != nil {
 		return err
 	}
 	if s.Trial {
@@ -171,7 +173,7 @@ func awaitInit() {
 		if !ok || len(rest) == 0 || rest[0] == 'S' {
 			return
 		}
-		if pollOne(fdSocket, unix.POLLRDHUP, 1) != 0 {
+		if wire.Poll(wire.FdSocket, unix.POLLRDHUP, 1) != 0 {
 			return // the launcher is gone, as saying that we are ready will tell
 		}
 	}
@@ -181,21 +183,21 @@ func awaitInit() {
 // be executed.
 func execFailure(program string, err error) (int, error) {
 	if c, ok := errors.AsType[confineError](err); ok {
-		return CodeNoSandbox, c
+		return wire.NoSandbox, c
 	}
 	if o, ok := errors.AsType[observeError](err); ok {
-		return CodeNoSandbox, o
+		return wire.NoSandbox, o
 	}
 	switch {
 	case err == unix.ENOENT && unix.Access(program, unix.F_OK) == nil:
-		return CodeNotFound, fmt.Errorf("%q: its interpreter or loader is not in the box", program)
+		return wire.NotFound, fmt.Errorf("%q: its interpreter or loader is not in the box", program)
 	case err == unix.ENOENT || err == unix.ENOTDIR:
-		return CodeNotFound, fmt.Errorf("%q: not found in the box", program)
+		return wire.NotFound, fmt.Errorf("%q: not found in the box", program)
 	case err == unix.ENOEXEC:
-		return CodeNotExecutable, fmt.Errorf("%q: not in an executable format", program)
+		return wire.NotExecutable, fmt.Errorf("%q: not in an executable format", program)
 	case err == unix.EACCES:
-		return CodeNotExecutable, fmt.Errorf("%q: not executable in the box", program)
+		return wire.NotExecutable, fmt.Errorf("%q: not executable in the box", program)
 	default:
-		return CodeNotExecutable, fmt.Errorf("%q: cannot be executed in the box: %w", program, err)
+		return wire.NotExecutable, fmt.Errorf("%q: cannot be executed in the box: %w", program, err)
 	}
 }

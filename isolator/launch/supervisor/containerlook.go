@@ -1,4 +1,4 @@
-package launch
+package supervisor
 
 import (
 	"bytes"
@@ -11,41 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/paths"
-	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/proc"
 )
-
-// containerSpec is what a container must be before the program starts in it. An engine has
-// settings of its own, and versions that differ: what it was told is looked at.
-type containerSpec struct {
-	Engine string
-	Mounts []plan.ContainerMount
-	Filter []byte
-	UID    int
-	NoNet  bool
-}
-
-func (c *containerSpec) encode(e *encoder) {
-	e.str(c.Engine)
-	e.u32(uint32(len(c.Mounts)))
-	for _, m := range c.Mounts {
-		e.str(m.Path)
-		e.u32(uint32(boolByte(m.Write)))
-		e.u32(uint32(boolByte(m.Tmpfs)))
-	}
-	e.str(string(c.Filter))
-	e.u32(uint32(c.UID))
-	e.u32(uint32(boolByte(c.NoNet)))
-}
-
-func (c *containerSpec) decode(d *decoder) {
-	c.Engine = d.str()
-	for n := d.u32(); n > 0 && !d.bad; n-- {
-		c.Mounts = append(c.Mounts, plan.ContainerMount{Path: d.str(), Write: d.u32() != 0, Tmpfs: d.u32() != 0})
-	}
-	c.Filter = []byte(d.str())
-	c.UID, c.NoNet = int(d.u32()), d.u32() != 0
-}
 
 // look makes sure that the container is what it must be.
 func (c *containerSpec) look() error {
@@ -167,7 +135,7 @@ func (c *containerSpec) mounts(table []proc.Mount, writable func(string) bool) e
 }
 
 // named says what is wrong with a mount that the plan asks for.
-func named(m proc.Mount, w plan.ContainerMount, writable func(string) bool) error {
+func named(m proc.Mount, w wire.ContainerMount, writable func(string) bool) error {
 	if w.Tmpfs {
 		switch can := writable(w.Path); {
 		case m.Type != "tmpfs":

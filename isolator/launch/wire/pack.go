@@ -1,4 +1,4 @@
-package launch
+package wire
 
 import (
 	"bufio"
@@ -35,16 +35,16 @@ type packed struct {
 // fdWriter writes to a descriptor.
 type fdWriter int
 
-func (w fdWriter) Write(p []byte) (int, error) { return len(p), writeAll(int(w), p) }
+func (w fdWriter) Write(p []byte) (int, error) { return len(p), WriteAll(int(w), p) }
 
-// pack returns a memfd that holds the folders and regular files of a folder.
-func pack(folder string) (int, error) {
+// Pack returns a Memfd that holds the folders and regular files of a folder.
+func Pack(folder string) (int, error) {
 	fd, err := emptyMemfd()
 	if err != nil {
 		return -1, err
 	}
 	w := bufio.NewWriterSize(fdWriter(fd), 64<<10)
-	from, err := openFolder(unix.AT_FDCWD, folder)
+	from, err := OpenFolder(unix.AT_FDCWD, folder)
 	if err == nil {
 		err = errors.Join(packEntries(w, from), w.Flush())
 	}
@@ -58,7 +58,7 @@ func pack(folder string) (int, error) {
 	return fd, seal(fd)
 }
 
-func openFolder(dir int, name string) (int, error) {
+func OpenFolder(dir int, name string) (int, error) {
 	return unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
@@ -118,52 +118,9 @@ func packEntry(w io.Writer, fd int, name string) error {
 	return packEntries(w, again)
 }
 
-// fill fills the folders of the box.
-func (s *spec) fill() error {
-	// Modes are as they were, whatever the person's umask.
-	defer unix.Umask(unix.Umask(0))
-	for i, f := range s.Fills {
-		folder, err := sizedFolder(f.Dest, f.Room)
-		if err != nil {
-			return err
-		}
-		pack := os.NewFile(uintptr(s.FillFD+i), "pack")
-		err = unpack(bufio.NewReaderSize(pack, 64<<10), folder)
-		pack.Close()
-		if errors.Is(err, unix.ENOSPC) {
-			return fmt.Errorf("what is copied to %q does not fit in its %d KiB (sandbox.limits.disk)", f.Dest, f.Room>>10)
-		}
-		if err != nil {
-			return fmt.Errorf("%q cannot be filled: %w", f.Dest, err)
-		}
-		err = sendMsg(fdSocket, []byte{msgFilled, byte(i)}, folder)
-		unix.Close(folder)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sizedFolder opens a folder in memory, and makes sure that it is one of that size.
-func sizedFolder(path string, size uint64) (int, error) {
-	fd, err := openFolder(unix.AT_FDCWD, path)
-	if err != nil {
-		return -1, fmt.Errorf("%q: %w in the box", path, err)
-	}
-	var st unix.Statfs_t
-	err = unix.Fstatfs(fd, &st)
-	page := uint64(os.Getpagesize()) // tmpfs rounds up to pages
-	if err != nil || st.Type != unix.TMPFS_MAGIC || st.Blocks*uint64(st.Bsize) != (size+page-1)/page*page {
-		unix.Close(fd)
-		return -1, fmt.Errorf("%q is not the folder in memory that it should be", path)
-	}
-	return fd, nil
-}
-
-// unpack unpacks the entries of a folder into an open one. What is there already is
+// Unpack unpacks the entries of a folder into an open one. What is there already is
 // another mount, or leads to one, and stays as it is: into -1 nothing is written.
-func unpack(r io.Reader, folder int) error {
+func Unpack(r io.Reader, folder int) error {
 	for {
 		var e packed
 		if err := binary.Read(r, binary.LittleEndian, &e); err != nil {
@@ -210,7 +167,7 @@ func unpackFolder(r io.Reader, folder int, name string, mode uint32) error {
 		if err := unix.Mkdirat(folder, name, mode); err != nil && err != unix.EEXIST {
 			return err
 		}
-		fd, err := openFolder(folder, name)
+		fd, err := OpenFolder(folder, name)
 		if err != nil && err != unix.ENOTDIR && err != unix.ELOOP {
 			return err
 		}
@@ -225,5 +182,5 @@ func unpackFolder(r io.Reader, folder int, name string, mode uint32) error {
 			}
 		}
 	}
-	return unpack(r, to)
+	return Unpack(r, to)
 }

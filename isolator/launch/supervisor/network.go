@@ -1,4 +1,4 @@
-package launch
+package supervisor
 
 import (
 	"fmt"
@@ -7,13 +7,15 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
-// dispenserWord is the argument that makes the inner binary a dispenser: a
+// DispenserWord is the argument that makes a supervisor a dispenser: a
 // process in the box that makes TCP sockets, which it hands to the launcher one
 // by one. Only the box has its network namespace, and after the start only the
 // program is left of it, where there is no terminal.
-const dispenserWord = "__sockets"
+const DispenserWord = "__sockets"
 
 // backlog is how many connections may wait for the launcher; the kernel takes
 // its own limit when that is lower (listen(2)).
@@ -41,14 +43,14 @@ func (s *spec) network() error {
 		}
 	}
 	if !s.Dispense {
-		return sendMsg(fdSocket, []byte{msgNetwork})
+		return wire.Send(wire.FdSocket, []byte{wire.MsgNetwork})
 	}
 	end, err := startDispenser()
 	if err != nil {
 		return fmt.Errorf("cannot start what makes sockets in the box: %w", err)
 	}
 	defer unix.Close(end)
-	return sendMsg(fdSocket, []byte{msgNetwork}, end)
+	return wire.Send(wire.FdSocket, []byte{wire.MsgNetwork}, end)
 }
 
 func listenOn(family int, at unix.Sockaddr) (int, error) {
@@ -68,7 +70,7 @@ func listenOn(family int, at unix.Sockaddr) (int, error) {
 
 func sendListener(index, fd int) error {
 	defer unix.Close(fd)
-	return sendMsg(fdSocket, []byte{msgListen, byte(index)}, fd)
+	return wire.Send(wire.FdSocket, []byte{wire.MsgListen, byte(index)}, fd)
 }
 
 // startDispenser starts the dispenser and returns our end of its socket, once it
@@ -80,7 +82,7 @@ func startDispenser() (int, error) {
 	}
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		closeAll(pair[:])
+		wire.CloseAll(pair[:])
 		return -1, err
 	}
 	sys := &syscall.SysProcAttr{Setsid: true}
@@ -90,7 +92,7 @@ func startDispenser() (int, error) {
 		// not do so (clone(2)), and is not replaced.
 		sys.Cloneflags = unix.CLONE_PARENT
 	}
-	_, err = syscall.ForkExec(os.Args[0], []string{os.Args[0], dispenserWord}, &syscall.ProcAttr{
+	_, err = syscall.ForkExec(os.Args[0], []string{os.Args[0], DispenserWord}, &syscall.ProcAttr{
 		Env: []string{"GOMAXPROCS=1"}, Files: []uintptr{uintptr(null), uintptr(null), uintptr(null), uintptr(pair[1])}, Sys: sys,
 	})
 	unix.Close(null)
@@ -105,7 +107,7 @@ func startDispenser() (int, error) {
 		switch {
 		case err == unix.EINTR:
 			continue
-		case err == nil && n == 1 && buf[0] == msgReady:
+		case err == nil && n == 1 && buf[0] == wire.MsgReady:
 			return pair[0], nil
 		}
 		unix.Close(pair[0])
@@ -115,22 +117,22 @@ func startDispenser() (int, error) {
 
 // dispense hands out a socket for each message, which names the family, until
 // the launcher is gone. What comes back is one letter and the socket, or
-// msgFailed and the error.
+// wire.MsgFailed and the error.
 func dispense() int {
 	runtime.LockOSThread()
-	if t, err := unix.GetsockoptInt(fdSocket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_SEQPACKET {
-		os.Stderr.WriteString("inner: " + dispenserWord + " is for inner itself\n")
+	if t, err := unix.GetsockoptInt(wire.FdSocket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_SEQPACKET {
+		os.Stderr.WriteString("inner: " + DispenserWord + " is for inner itself\n")
 		return 2
 	}
 	// What can be traced can be told to accept for others.
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	nameProcess()
-	if err := sendMsg(fdSocket, []byte{msgReady}); err != nil {
-		return CodeNoSandbox
+	if err := wire.Send(wire.FdSocket, []byte{wire.MsgReady}); err != nil {
+		return wire.NoSandbox
 	}
 	var buf [8]byte
 	for {
-		n, err := unix.Read(fdSocket, buf[:])
+		n, err := unix.Read(wire.FdSocket, buf[:])
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -140,10 +142,10 @@ func dispense() int {
 		fd, err := unix.Socket(int(buf[0]), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			errno, _ := err.(unix.Errno)
-			_ = sendMsg(fdSocket, []byte{msgFailed, byte(errno)})
+			_ = wire.Send(wire.FdSocket, []byte{wire.MsgFailed, byte(errno)})
 			continue
 		}
-		_ = sendMsg(fdSocket, []byte{msgReady}, fd)
+		_ = wire.Send(wire.FdSocket, []byte{wire.MsgReady}, fd)
 		unix.Close(fd)
 	}
 }

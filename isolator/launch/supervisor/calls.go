@@ -1,4 +1,4 @@
-package launch
+package supervisor
 
 import (
 	"encoding/binary"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // A box that runs calls has no program of its own: the supervisor, its first process, starts
@@ -49,14 +51,14 @@ func runCalls(s *spec) int {
 		err = c.nursery()
 	}
 	if err != nil {
-		return new(box).fail(CodeNoSandbox, err.Error())
+		return new(box).fail(wire.NoSandbox, err.Error())
 	}
 	dropOwn()
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 	runtime.UnlockOSThread()
-	if err := sendMsg(fdSocket, []byte{msgStart}); err != nil {
-		return CodeNoSandbox
+	if err := wire.Send(wire.FdSocket, []byte{wire.MsgStart}); err != nil {
+		return wire.NoSandbox
 	}
 	go func() {
 		for range children {
@@ -64,7 +66,7 @@ func runCalls(s *spec) int {
 		}
 	}()
 	c.obey()
-	killRest() // the launcher is gone
+	KillRest() // the launcher is gone
 	return 128 + int(syscall.SIGKILL)
 }
 
@@ -76,7 +78,7 @@ func (c *boxCalls) ready() error {
 	var none unix.Sigset_t
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
 	for i := range c.spec.Stdio {
-		unix.Close(fdStdio + i)
+		unix.Close(wire.FdStdio + i)
 	}
 	var now unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_LOCKS, &now); err != nil {
@@ -101,7 +103,7 @@ func (c *boxCalls) nursery() error {
 		_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
 		err := dropBounding()
 		if err == nil {
-			err = confine(c.spec.Landlock, [3]uintptr{fdSocket, fdSocket, fdSocket}) // a call has pipes, too
+			err = confine(c.spec.Landlock, [3]uintptr{wire.FdSocket, wire.FdSocket, wire.FdSocket}) // a call has pipes, too
 		}
 		if err == nil {
 			err = c.spec.filter()
@@ -122,29 +124,29 @@ func (c *boxCalls) markOf(id uint32) uint64 { return c.mark - uint64(id)*markSte
 func (c *boxCalls) obey() {
 	var buf [16]byte
 	for {
-		pollOne(fdSocket, unix.POLLIN, -1)
-		n, _, fds, err := recvMsg(fdSocket, buf[:])
+		wire.Poll(wire.FdSocket, unix.POLLIN, -1)
+		n, _, fds, err := wire.Receive(wire.FdSocket, buf[:])
 		if err == unix.EAGAIN {
 			continue
 		}
 		if err != nil || n == 0 {
-			closeAll(fds)
+			wire.CloseAll(fds)
 			return
 		}
 		if n >= 5 {
 			id := binary.LittleEndian.Uint32(buf[1:])
 			switch {
-			case buf[0] == msgCall && len(fds) == 4 && n == 5:
+			case buf[0] == wire.MsgCall && len(fds) == 4 && n == 5:
 				c.start(id, fds)
-			case buf[0] == msgCall:
-				tellCall(msgCallFailed, id, append([]byte{CodeNoSandbox}, "the supervisor of the box cannot open more files (sandbox.limits.files)"...)...)
-			case buf[0] == msgCallSignal && n == 6:
+			case buf[0] == wire.MsgCall:
+				tellCall(wire.MsgCallFailed, id, append([]byte{wire.NoSandbox}, "the supervisor of the box cannot open more files (sandbox.limits.files)"...)...)
+			case buf[0] == wire.MsgCallSignal && n == 6:
 				c.signal(id, syscall.Signal(buf[5]))
-			case buf[0] == msgCallKill && n == 5:
+			case buf[0] == wire.MsgCallKill && n == 5:
 				go c.kill(id)
 			}
 		}
-		closeAll(fds)
+		wire.CloseAll(fds)
 	}
 }
 
@@ -160,20 +162,20 @@ func (c *boxCalls) start(id uint32, fds []int) {
 		close(done)
 	}
 	if <-done; err != nil {
-		reason := cleanLine(err.Error())
-		tellCall(msgCallFailed, id, append([]byte{byte(code)}, reason[:min(len(reason), maxMessage-6)]...)...)
+		reason := wire.Line(err.Error())
+		tellCall(wire.MsgCallFailed, id, append([]byte{byte(code)}, reason[:min(len(reason), wire.MaxMessage-6)]...)...)
 	}
 }
 
 func (c *boxCalls) fork(id uint32, fds []int) (code int, err error) {
 	call, err := specIn(fds[0])
 	if err != nil {
-		return CodeNoSandbox, err
+		return wire.NoSandbox, err
 	}
 	s := *c.spec // the rest is the box's
 	s.Program, s.Dir, s.DirElse, s.Argv, s.Env = call.Program, call.Dir, call.DirElse, call.Argv, call.Env
 	if err := s.chdir(); err != nil {
-		return CodeNoSandbox, fmt.Errorf("working folder %q: %w in the box", s.Dir, err)
+		return wire.NoSandbox, fmt.Errorf("working folder %q: %w in the box", s.Dir, err)
 	}
 	defer func() { _ = unix.Chdir("/") }()
 	if code, err := s.find(); err != nil {
@@ -181,7 +183,7 @@ func (c *boxCalls) fork(id uint32, fds []int) (code int, err error) {
 	}
 	mark := syscall.Rlimit{Cur: c.markOf(id), Max: c.markOf(id)}
 	if err := syscall.Setrlimit(unix.RLIMIT_LOCKS, &mark); err != nil {
-		return CodeNoSandbox, fmt.Errorf("the call cannot be told from others: %w", err)
+		return wire.NoSandbox, fmt.Errorf("the call cannot be told from others: %w", err)
 	}
 	pid, err := syscall.ForkExec(s.Program, s.Argv, &syscall.ProcAttr{
 		Env: s.Env, Files: []uintptr{uintptr(fds[1]), uintptr(fds[2]), uintptr(fds[3])}, Sys: &syscall.SysProcAttr{Setsid: true},
@@ -190,7 +192,7 @@ func (c *boxCalls) fork(id uint32, fds []int) (code int, err error) {
 		return execFailure(s.Program, err)
 	}
 	c.pids[pid], c.ids[id] = id, pid
-	tellCall(msgCallStart, id)
+	tellCall(wire.MsgCallStart, id)
 	return 0, nil
 }
 
@@ -222,7 +224,7 @@ func (c *boxCalls) reap() {
 		}
 		c.mu.Unlock()
 		if known {
-			tellCall(msgCallEnded, id, binary.LittleEndian.AppendUint32(nil, uint32(st))...)
+			tellCall(wire.MsgCallEnded, id, binary.LittleEndian.AppendUint32(nil, uint32(st))...)
 		}
 	}
 }
@@ -235,12 +237,12 @@ const mostRounds = 2000
 func (c *boxCalls) kill(id uint32) {
 	for range mostRounds {
 		if c.killOnce(id) == 0 {
-			tellCall(msgCallKilled, id)
+			tellCall(wire.MsgCallKilled, id)
 			return
 		}
 		time.Sleep(time.Millisecond) // who was killed has to be waited for
 	}
-	killRest()
+	KillRest()
 	os.Exit(128 + int(syscall.SIGKILL))
 }
 
@@ -287,5 +289,5 @@ func readNames(dir string) ([]string, error) {
 }
 
 func tellCall(kind byte, id uint32, more ...byte) {
-	_ = sendPatiently(fdSocket, append(binary.LittleEndian.AppendUint32([]byte{kind}, id), more...))
+	_ = wire.SendPatiently(wire.FdSocket, append(binary.LittleEndian.AppendUint32([]byte{kind}, id), more...))
 }

@@ -1,4 +1,4 @@
-package launch
+package supervisor
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // confineError is a program that could not be confined, and so was not started.
@@ -21,7 +21,7 @@ type confineError struct{ error }
 // Renaming between folders is granted everywhere: it is refused by default as
 // soon as anything about files is handled (landlock(7), LANDLOCK_ACCESS_FS_REFER),
 // and read-only mounts refuse it where it must be.
-func confine(l *plan.Landlock, files [3]uintptr) error {
+func confine(l *wire.Landlock, files [3]uintptr) error {
 	if l == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ const (
 	ofFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 )
 
-func fileRules(rules int, l *plan.Landlock, files [3]uintptr) error {
+func fileRules(rules int, l *wire.Landlock, files [3]uintptr) error {
 	rule := func(fd int, access uint64) error {
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {

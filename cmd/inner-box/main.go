@@ -1,0 +1,18 @@
+// Command inner-box is the part of inner that is in a box: the supervisor, and the first process of a
+// container. It does nothing else, so it starts faster than inner and is small enough to be read
+// whole. inner carries it (isolator/innerbox), and starts it; a person never does.
+package main
+
+import (
+	"os"
+
+	"github.com/enr/inner/isolator/launch/supervisor"
+)
+
+func main() {
+	if supervisor.Is(os.Args) {
+		os.Exit(supervisor.Run())
+	}
+	os.Stderr.WriteString("inner-box: is for inner itself\n")
+	os.Exit(2)
+}

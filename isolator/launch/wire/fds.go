@@ -1,0 +1,112 @@
+package wire
+
+import (
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// CloseAll closes descriptors.
+func CloseAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}
+
+// CloseOnExecFrom marks every open descriptor from first up close-on-exec. A
+// real close could hit one of the Go runtime's own.
+func CloseOnExecFrom(first int) {
+	// close_range(2), Linux 5.9; the flag since 5.11.
+	if unix.CloseRange(uint(first), ^uint(0)>>1&0xffffffff, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
+		for _, e := range entries {
+			if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= first {
+				unix.CloseOnExec(fd)
+			}
+		}
+		return
+	}
+	limit := unix.Rlimit{Max: 65536}
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	for fd := first; fd < int(min(limit.Max, 1<<20)); fd++ {
+		unix.CloseOnExec(fd)
+	}
+}
+
+// WriteAll writes all of p to a descriptor that may be blocking or not, and
+// whose mode is not ours to change.
+func WriteAll(fd int, p []byte) error {
+	for len(p) > 0 {
+		n, err := unix.Write(fd, p)
+		if n > 0 {
+			p = p[n:]
+		}
+		switch err {
+		case nil, unix.EINTR:
+		case unix.EAGAIN:
+			Poll(fd, unix.POLLOUT, -1)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// Poll waits until fd is ready and returns what it is ready for; timeout is
+// in milliseconds, negative for none.
+func Poll(fd int, events int16, timeout int) int16 {
+	set := [1]unix.PollFd{{Fd: int32(fd), Events: events}}
+	for {
+		_, err := unix.Poll(set[:], timeout)
+		if err != unix.EINTR {
+			return set[0].Revents
+		}
+	}
+}
+
+// Memfd returns a sealed, close-on-exec, in-memory file with that content,
+// positioned at its start.
+func Memfd(content []byte) (int, error) {
+	fd, err := emptyMemfd()
+	if err != nil {
+		return -1, err
+	}
+	for off := 0; off < len(content); {
+		n, err := unix.Pwrite(fd, content[off:], int64(off))
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			unix.Close(fd)
+			return -1, os.NewSyscallError("write memfd", err)
+		}
+		off += n
+	}
+	return fd, seal(fd)
+}
+
+func emptyMemfd() (int, error) {
+	fd, err := unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err == unix.EACCES {
+		// vm.memfd_noexec=2 insists on the flag, which older kernels refuse.
+		fd, err = unix.MemfdCreate("inner", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL)
+	}
+	if err != nil {
+		return -1, os.NewSyscallError("memfd_create", err)
+	}
+	return fd, nil
+}
+
+// seal has nobody write to a Memfd again, whoever gets hold of it. On an error it
+// closes it.
+func seal(fd int) error {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE)
+	if err != nil {
+		unix.Close(fd)
+		return os.NewSyscallError("seal memfd", err)
+	}
+	return nil
+}

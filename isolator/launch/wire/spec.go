@@ -1,0 +1,36 @@
+package wire
+
+// ContainerMount is a mount that a container must have.
+type ContainerMount struct {
+	Path  string
+	Write bool // the program can write there
+	Tmpfs bool
+}
+
+// Landlock is what the program may not do, on top of everything else.
+type Landlock struct {
+	Signals  bool     // signal what is outside of the box
+	Abstract bool     // connect to abstract sockets outside of the box
+	Writes   bool     // open anything for writing but below Writable
+	Writable []string // box paths
+
+	// Files confines every use of files to Writable and Readable: where nothing is mounted for
+	// the box, nothing else keeps it from them.
+	Files    bool
+	Readable []string // box paths
+}
+
+// Fill is a folder of the box in memory. The supervisor copies a folder of the host
+// into it before the program starts; of that folder the box sees nothing else.
+type Fill struct {
+	Source string // on the host: folders and regular files are copied
+	Dest   string // in the box, where it is mounted
+	Room   uint64 // its size in bytes
+}
+
+// Shown is a mount that must be there at a box path.
+type Shown struct {
+	Path     string
+	Source   string // its place on the host; "" for what is made for the box
+	Dev, Ino uint64 // what was probed there; 0 when that was not
+}

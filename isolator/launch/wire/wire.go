@@ -1,0 +1,288 @@
+package wire
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/limits"
+)
+
+// Descriptors of the supervisor, agreed between both ends. bwrap leaves what
+// it does not know open (measured with bwrap 0.8.0).
+const (
+	FdSocket = 3 // SOCK_SEQPACKET, to the launcher
+	FdExe    = 4 // its binary
+	FdArgs   = 5 // bwrap's arguments, consumed by bwrap
+	FdSpec   = 6 // the spec below
+	FdStdio  = 7 // 7, 8, 9: stdin, stdout, stderr that pass through
+)
+
+// Word is the argument that makes a binary of inner a supervisor, and
+// Exe the name it is started under: together they cannot be typed by
+// accident, as a shim called with the word __box would be.
+const (
+	Word = "__box"
+	Exe  = "/proc/self/fd/4"
+)
+
+// Messages of the supervisor: one letter, then what is listed.
+const (
+	MsgReady   = 'R' // it is there, and will wait for the word
+	MsgListen  = 'L' // a socket it listens on, by SCM_RIGHTS: index in the plan (1 byte)
+	MsgNetwork = 'N' // those were all, with the dispenser's socket when asked for
+	MsgObserve = 'O' // the listener of the program's calls, by SCM_RIGHTS
+	MsgFilled  = 'D' // a folder that is filled, by SCM_RIGHTS: index in the plan (1 byte)
+	MsgMaster  = 'M' // the masters of its terminals, by SCM_RIGHTS
+	MsgStart   = 'P' // it is about to start the program
+	MsgFailed  = 'X' // it could not: exit code (1 byte), reason
+	MsgStopped = 'S' // the program stopped: signal (1 byte)
+	MsgEnded   = 'E' // the program ended: wait status (4 bytes)
+
+	// Of a box that runs calls, each with the number of the call (4 bytes) first.
+	MsgCallStart  = 'c' // its program is about to start
+	MsgCallFailed = 'x' // it could not: exit code (1 byte), reason
+	MsgCallEnded  = 'e' // it ended: wait status (4 bytes)
+	MsgCallKilled = 'k' // no process of it is left
+)
+
+// Messages of the launcher.
+const (
+	MsgGo     = 'G'
+	MsgSignal = 's' // signal (1 byte)
+	MsgGive   = 'F' // the program may have its terminal
+	MsgTyped  = 'T' // settle in package supervisor: how much to wait for, and the modes to set then (4 bytes each)
+	MsgHangup = 'H' // the terminal is gone
+
+	MsgCall       = 'C' // number of the call (4 bytes); its spec and standard streams, by SCM_RIGHTS
+	MsgCallSignal = 'J' // to its process group: number (4 bytes), signal (1 byte)
+	MsgCallKill   = 'K' // its processes are to end: number (4 bytes)
+)
+
+// MaxMessage bounds a message of the supervisor; a longer one is cut.
+const MaxMessage = 512
+
+// Where a standard descriptor of the program comes from.
+const (
+	FromLauncher = 0 // descriptor FdStdio+i
+	FromPty      = 1 // the first terminal of the box; 2 is the second
+)
+
+// MaxPtys is the most terminals of a box: one for each standard descriptor, when all
+// three are of different terminals.
+const MaxPtys = 3
+
+// Spec is what the supervisor has to do.
+type Spec struct {
+	Full    bool  // the first terminal is the controlling one, with job control
+	Waits   bool  // the program is to ask for that terminal, see want in package launch
+	Ptys    uint8 // how many terminals to open
+	Stdio   [3]uint8
+	Ignored uint64 // signals, bit n-1 for signal n, that stay ignored
+	Winsize [MaxPtys]unix.Winsize
+	Termios unix.Termios // for the first terminal, when Full; zero leaves the kernel's
+
+	Program, Dir string
+	DirElse      string // where there is no Dir; "" for nowhere
+	Argv, Env    []string
+	Listen       []uint16 // ports of the loopback to listen on
+	Dispense     bool     // start a dispenser
+	Shown        []Shown  // to be looked at before the program starts
+	Fills        []Fill   // to be filled before that, each from descriptor FillFD and up
+	FillFD       int
+	Landlock     *Landlock
+	Rlimits      limits.Values // of which it sets its own
+	Observe      bool          // tell the launcher of every call that names a file
+	Trial        bool          // end the program before its first instruction
+	Calls        bool          // there is no program: stay, and run calls
+
+	Container *Container // nil in a box of bwrap's
+}
+
+// Encode returns what Decode reads.
+func (s *Spec) Encode() []byte {
+	size := 256 + len(s.Program) + len(s.Dir)
+	for _, list := range [][]string{s.Argv, s.Env} {
+		for _, w := range list {
+			size += 4 + len(w)
+		}
+	}
+	e := Encoder{Bytes: make([]byte, 0, size)}
+	e.U32(uint32(Bool(s.Full)))
+	e.U32(uint32(Bool(s.Waits)))
+	e.U32(uint32(s.Ptys))
+	for _, v := range s.Stdio {
+		e.U32(uint32(v))
+	}
+	e.U64(s.Ignored)
+	for _, w := range s.Winsize {
+		e.U32(uint32(w.Row)<<16 | uint32(w.Col))
+		e.U32(uint32(w.Xpixel)<<16 | uint32(w.Ypixel))
+	}
+	t := s.Termios
+	for _, v := range []uint32{t.Iflag, t.Oflag, t.Cflag, t.Lflag, uint32(t.Line), t.Ispeed, t.Ospeed} {
+		e.U32(v)
+	}
+	e.Str(string(t.Cc[:]))
+	e.Str(s.Program)
+	e.Str(s.Dir)
+	e.Str(s.DirElse)
+	e.List(s.Argv)
+	e.List(s.Env)
+	e.U32(uint32(Bool(s.Dispense)))
+	e.U32(uint32(len(s.Listen)))
+	for _, port := range s.Listen {
+		e.U32(uint32(port))
+	}
+	e.U32(uint32(len(s.Shown)))
+	for _, sh := range s.Shown {
+		e.Str(sh.Path)
+		e.U64(sh.Dev)
+		e.U64(sh.Ino)
+	}
+	e.U32(uint32(s.FillFD))
+	e.U32(uint32(len(s.Fills)))
+	for _, f := range s.Fills {
+		e.Str(f.Dest)
+		e.U64(f.Room)
+	}
+	e.U32(uint32(Bool(s.Landlock != nil)))
+	if l := s.Landlock; l != nil {
+		for _, v := range []bool{l.Signals, l.Abstract, l.Writes, l.Files} {
+			e.U32(uint32(Bool(v)))
+		}
+		e.List(l.Writable)
+		e.List(l.Readable)
+	}
+	for _, v := range []uint64{s.Rlimits.Files, s.Rlimits.FileSize, s.Rlimits.Pids} {
+		e.U64(v)
+	}
+	e.U32(uint32(Bool(s.Observe)))
+	e.U32(uint32(Bool(s.Trial)))
+	e.U32(uint32(Bool(s.Calls)))
+	e.U32(uint32(Bool(s.Container != nil)))
+	if s.Container != nil {
+		s.Container.encode(&e)
+	}
+	return e.Bytes
+}
+
+// Decode reads what Encode returned.
+func Decode(b []byte) (*Spec, error) {
+	d := NewDecoder(b)
+	s := &Spec{Full: d.U32() != 0, Waits: d.U32() != 0, Ptys: uint8(d.U32())}
+	for i := range s.Stdio {
+		s.Stdio[i] = uint8(d.U32())
+	}
+	s.Ignored = d.U64()
+	for i := range s.Winsize {
+		rc, xy := d.U32(), d.U32()
+		s.Winsize[i] = unix.Winsize{Row: uint16(rc >> 16), Col: uint16(rc), Xpixel: uint16(xy >> 16), Ypixel: uint16(xy)}
+	}
+	t := &s.Termios
+	t.Iflag, t.Oflag, t.Cflag, t.Lflag = d.U32(), d.U32(), d.U32(), d.U32()
+	t.Line, t.Ispeed, t.Ospeed = uint8(d.U32()), d.U32(), d.U32()
+	copy(t.Cc[:], d.Str())
+	s.Program, s.Dir, s.DirElse = d.Str(), d.Str(), d.Str()
+	s.Argv, s.Env = d.List(), d.List()
+	s.Dispense = d.U32() != 0
+	for n := d.U32(); n > 0 && !d.Bad; n-- {
+		s.Listen = append(s.Listen, uint16(d.U32()))
+	}
+	for n := d.U32(); n > 0 && !d.Bad; n-- {
+		s.Shown = append(s.Shown, Shown{Path: d.Str(), Dev: d.U64(), Ino: d.U64()})
+	}
+	s.FillFD = int(d.U32())
+	for n := d.U32(); n > 0 && !d.Bad; n-- {
+		s.Fills = append(s.Fills, Fill{Dest: d.Str(), Room: d.U64()})
+	}
+	if d.U32() != 0 {
+		s.Landlock = &Landlock{Signals: d.U32() != 0, Abstract: d.U32() != 0, Writes: d.U32() != 0, Files: d.U32() != 0, Writable: d.List(), Readable: d.List()}
+	}
+	for _, v := range []*uint64{&s.Rlimits.Files, &s.Rlimits.FileSize, &s.Rlimits.Pids} {
+		*v = d.U64()
+	}
+	s.Observe = d.U32() != 0
+	s.Trial = d.U32() != 0
+	s.Calls = d.U32() != 0
+	if d.U32() != 0 {
+		s.Container = new(Container)
+		s.Container.decode(&d)
+	}
+	if !d.Done() || s.Ptys > MaxPtys {
+		return nil, errors.New("malformed box spec")
+	}
+	return s, nil
+}
+
+// Send sends one message. It never blocks and never raises SIGPIPE.
+func Send(sock int, msg []byte, fds ...int) error {
+	var oob []byte
+	if len(fds) > 0 {
+		oob = unix.UnixRights(fds...)
+	}
+	for {
+		err := unix.Sendmsg(sock, msg, oob, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// Receive receives one message without blocking. n == 0 means that the other
+// end is closed; unix.EAGAIN that there is no message now. The descriptors
+// that came with it are close-on-exec and belong to the caller; pid is the
+// sender as the kernel knows it, or 0.
+func Receive(sock int, buf []byte) (n, pid int, fds []int, err error) {
+	var oob [96]byte
+	var oobn int
+	for {
+		n, oobn, _, _, err = unix.Recvmsg(sock, buf, oob[:], unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	cms, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil {
+		return n, 0, nil, nil
+	}
+	for i := range cms {
+		if cred, err := unix.ParseUnixCredentials(&cms[i]); err == nil {
+			pid = int(cred.Pid)
+		}
+		if got, err := unix.ParseUnixRights(&cms[i]); err == nil {
+			fds = append(fds, got...)
+		}
+	}
+	return n, pid, fds, nil
+}
+
+// giveWithin is how long the supervisor may take to read.
+const giveWithin = 10 * time.Second
+
+// SendPatiently waits for room, as Send does not.
+func SendPatiently(sock int, msg []byte, fds ...int) error {
+	for end := time.Now().Add(giveWithin); ; {
+		err := Send(sock, msg, fds...)
+		if err != unix.EAGAIN || time.Now().After(end) {
+			return err
+		}
+		Poll(sock, unix.POLLOUT, 100)
+	}
+}
+
+// Line makes one printable line of text that came from elsewhere.
+func Line(s string) string {
+	s = visible.Text(strings.TrimSpace(s))
+	const limit = 400
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "..."
+	}
+	return s
+}
