@@ -12,7 +12,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/connect"
-	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/supervisor"
 	"github.com/enr/inner/isolator/procfs"
 	"github.com/enr/inner/isolator/runlog"
@@ -38,8 +38,8 @@ func Main() {
 		os.Exit(hold())
 	case supervisor.IsContainer(os.Args):
 		os.Exit(supervisor.Container())
-	case launch.IsOutside(os.Args):
-		os.Exit(launch.Outside())
+	case outside.Is(os.Args):
+		os.Exit(outside.Run())
 	case procfs.IsPart(os.Args):
 		os.Exit(procfs.Part(os.Args))
 	case connect.Is(os.Args):

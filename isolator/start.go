@@ -1,6 +1,7 @@
 package isolator
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 func (b *Prepared) Options() launch.Options {
 	e := b.Spec.Entrypoint
 	return launch.Options{
-		Stdin: b.Stdin, Stdout: b.Stdout, Stderr: b.Stderr, Exe: b.Exe, Supervisor: innerbox.Path(filepath.Join(b.InnerHome, "shims")),
+		Stdin: b.Stdin, Stdout: b.Stdout, Stderr: b.Stderr, Supervisor: cmp.Or(innerbox.Path(filepath.Join(b.InnerHome, "shims")), b.Exe),
 		Interactive: e.Interactive, Raw: e.TUI, CursorFix: e.CursorFix,
 		Clipboard: b.Spec.Clipboard,
 		Timeout:   b.Spec.Output.Timeout,

@@ -1,17 +1,21 @@
-// Command inner-box is the part of inner that is in a box: the supervisor, and the first process of a
-// container. It does nothing else, so it starts faster than inner and is small enough to be read
+// Command inner-box is the part of inner that is in a box: the supervisor, and the process that makes some
+// mounts there from outside. It does nothing else, so it starts faster than inner and is small enough to be read
 // whole. inner carries it (isolator/innerbox), and starts it; a person never does.
 package main
 
 import (
 	"os"
 
+	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/supervisor"
 )
 
 func main() {
-	if supervisor.Is(os.Args) {
+	switch {
+	case supervisor.Is(os.Args):
 		os.Exit(supervisor.Run())
+	case outside.Is(os.Args):
+		os.Exit(outside.Run())
 	}
 	os.Stderr.WriteString("inner-box: is for inner itself\n")
 	os.Exit(2)

@@ -78,9 +78,8 @@ type Options struct {
 	// One that is nil is /dev/null.
 	Stdin, Stdout, Stderr *os.File
 
-	// Exe is the inner binary, for what a box has started outside of it; "" is this program.
-	// Supervisor is the binary that is started in the box; "" is Exe.
-	Exe, Supervisor string
+	// Supervisor is the binary of inner that is started as supervisor; "" is this program.
+	Supervisor string
 
 	// Interactive gives the box a terminal of its own when stdin is a terminal.
 	// Without it a terminal as stdin is /dev/null.

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	contribterminal "github.com/enr/inner/contrib/terminal"
+	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/supervisor"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
@@ -44,8 +45,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case supervisor.Is(os.Args):
 		os.Exit(supervisor.Run())
-	case IsOutside(os.Args):
-		os.Exit(Outside())
+	case outside.Is(os.Args):
+		os.Exit(outside.Run())
 	case len(os.Args) == 3 && os.Args[1] == wordLaunch:
 		runtime.LockOSThread()
 		os.Exit(launcherMain(os.Args[2]))

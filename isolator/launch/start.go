@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 )
@@ -53,12 +54,10 @@ type session struct {
 	running int      // relays and pumps that have not ended
 	keys    keys
 
-	rest    mountList // what is mounted after bwrap
-	covered covered   // what is masked again when the host replaces it, see recover.go
-	nsenter string
-	exe     string // the inner binary
-
-	supervisor string // the binary that supervises the box
+	rest       outside.List // what is mounted after bwrap
+	covered    covered      // what is masked again when the host replaces it, see recover.go
+	nsenter    string
+	supervisor string // the binary that supervises the box, and mounts in it from outside
 
 	net       Network
 	dispenser *dispenser // nil without one
@@ -115,9 +114,8 @@ func open(p plan.Plan, o Options) (*session, error) {
 	if err := noFolder(s.stdio[:]); err != nil {
 		return nil, err
 	}
-	s.exe = cmp.Or(o.Exe, "/proc/self/exe")
-	s.supervisor = cmp.Or(o.Supervisor, s.exe)
-	s.rest, s.nsenter = mountList{Pins: p.Pins, Masks: p.Masks}, p.Nsenter
+	s.supervisor = cmp.Or(o.Supervisor, "/proc/self/exe")
+	s.rest, s.nsenter = outside.List{Pins: p.Pins, Masks: p.Masks}, p.Nsenter
 	s.covered = covered{hidden: p.Masked, protected: p.Protected, table: -1, root: -1}
 	s.spec = wire.Spec{Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env, Fills: p.Fills, Landlock: p.Landlock, Observe: o.Observe != nil, Trial: o.Trial, Calls: o.Calls != nil}
 	var err error

@@ -14,12 +14,6 @@ import (
 // outsideFrom is how many masks are worth the process that makes them from outside.
 const outsideFrom = 12
 
-// Mask is a file of the box that is covered by an empty one.
-type Mask struct {
-	Path     string // box path, with no link in it
-	Dev, Ino uint64 // what is there before; 0 when that is not known
-}
-
 // Cover is the mask that the others are clones of.
 type Cover struct {
 	Path   string // box path; bwrap has made it

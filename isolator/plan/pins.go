@@ -16,12 +16,6 @@ import (
 // move_mount(2) can, before the program starts. A name that is mounted on cannot be
 // removed, renamed or replaced (measured with Linux 6.18: EBUSY).
 
-// Pin is a link that is bound onto itself in the box.
-type Pin struct {
-	Path   string // box path, with no link but itself
-	Target string // what it must say
-}
-
 // hops are the links that lead to what is protected.
 func (b *builder) hops() []host.Hop {
 	var out []host.Hop

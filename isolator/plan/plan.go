@@ -99,6 +99,12 @@ type (
 	ContainerMount = wire.ContainerMount
 )
 
+// What is mounted in a box from outside.
+type (
+	Pin  = wire.Pin
+	Mask = wire.Mask
+)
+
 // HomePoint is a place below a home where something is mounted.
 type HomePoint struct {
 	Path   string // below the home

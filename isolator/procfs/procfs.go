@@ -150,7 +150,7 @@ func leastBox(bwrap string, proc plan.Op) plan.Plan {
 func fresh(bwrap, exe string) error {
 	p := leastBox(bwrap, plan.Op{Kind: plan.OpProc, Dest: "/proc"})
 	p.Argv = []string{selfExe, probeWord, "0"}
-	res := launch.Run(p, launch.Options{Exe: exe, Timeout: probeTime})
+	res := launch.Run(p, launch.Options{Supervisor: exe, Timeout: probeTime})
 	if !res.Started {
 		return errors.New(res.Reason)
 	}
@@ -193,7 +193,7 @@ func Bind(bwrap, exe string) (Answer, string) {
 	defer r.Close()
 	p := leastBox(bwrap, plan.Op{Kind: plan.OpReadOnly, Source: "/proc", Dest: "/proc"})
 	p.Argv = []string{selfExe, probeWord, strconv.Itoa(sentinel.Process.Pid), secret}
-	res := launch.Run(p, launch.Options{Exe: exe, Stdout: w, Timeout: probeTime})
+	res := launch.Run(p, launch.Options{Supervisor: exe, Stdout: w, Timeout: probeTime})
 	w.Close()
 	if !res.Started || res.TimedOut {
 		return Unknown, "the probe did not run: " + res.Reason

@@ -13,6 +13,7 @@ import (
 
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/supervisor"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/stage"
@@ -28,8 +29,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case supervisor.Is(os.Args):
 		os.Exit(supervisor.Run())
-	case launch.IsOutside(os.Args):
-		os.Exit(launch.Outside())
+	case outside.Is(os.Args):
+		os.Exit(outside.Run())
 	case IsInside(os.Args):
 		os.Exit(Inside())
 	case len(os.Args) == 2 && os.Args[1] == wordJob:

@@ -34,3 +34,15 @@ type Shown struct {
 	Source   string // its place on the host; "" for what is made for the box
 	Dev, Ino uint64 // what was probed there; 0 when that was not
 }
+
+// Pin is a link that is bound onto itself in the box.
+type Pin struct {
+	Path   string // box path, with no link but itself
+	Target string // what it must say
+}
+
+// Mask is a file of the box that is covered by an empty one.
+type Mask struct {
+	Path     string // box path, with no link in it
+	Dev, Ino uint64 // what is there before; 0 when that is not known
+}

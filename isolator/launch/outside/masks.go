@@ -1,4 +1,4 @@
-package launch
+package outside
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/launch/wire"
 )
 
 // A mask is a clone of the mount of an empty file, moved over the file that is hidden. The
@@ -22,60 +22,42 @@ import (
 // errReplaced has its words from those that make inner look at the host again.
 var errReplaced = errors.New("was replaced while the sandbox was made")
 
-// cover is the mask that the others are clones of, as bwrap has made it.
-type cover struct {
-	path     string // in the box
-	dev, ino uint64 // of the empty file of the run
-}
-
-// coverOf looks at the empty file of a plan.
-func coverOf(p plan.Plan) (cover, error) {
-	if len(p.Masks) == 0 {
-		return cover{}, nil
-	}
-	st, err := statUnlinked(p.Cover.Source)
-	if err != nil {
-		return cover{}, fmt.Errorf("%q: %w", p.Cover.Source, err)
-	}
-	return cover{p.Cover.Path, st.Dev, st.Ino}, nil
-}
-
-// open opens the cover, once it has made sure that it is what bwrap was asked for: this
+// openCover opens the mask that the others are clones of, once it has made sure that it is what bwrap was asked for: this
 // file, on a mount that the box can neither write nor use for anything.
-func (c cover) open() (int, error) {
-	fd, err := openPlain(c.path)
+func openCover(c wire.Mask) (int, error) {
+	fd, err := openPlain(c.Path)
 	if err != nil {
-		return -1, fmt.Errorf("%q cannot be seen in the box: %w", c.path, err)
+		return -1, fmt.Errorf("%q cannot be seen in the box: %w", c.Path, err)
 	}
 	var st unix.Stat_t
 	var fs unix.Statfs_t
 	if err = errors.Join(unix.Fstat(fd, &st), unix.Fstatfs(fd, &fs)); err == nil {
 		const flags = unix.ST_RDONLY | unix.ST_NOSUID | unix.ST_NODEV
-		if !c.is(st) || fs.Flags&flags != flags {
+		if !is(st, c) || fs.Flags&flags != flags {
 			err = errReplaced
 		}
 	}
 	if err != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("%q %w", c.path, err)
+		return -1, fmt.Errorf("%q %w", c.Path, err)
 	}
 	return fd, nil
 }
 
-func (c cover) is(st unix.Stat_t) bool { return st.Dev == c.dev && st.Ino == c.ino }
+func is(st unix.Stat_t, m wire.Mask) bool { return st.Dev == m.Dev && st.Ino == m.Ino }
 
 // mask makes the masks of the list.
-func (l mountList) mask() error {
+func (l List) mask() error {
 	if len(l.Masks) == 0 {
 		return nil
 	}
-	from, err := l.Cover.open()
+	from, err := openCover(l.Cover)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(from)
 	for _, m := range l.Masks {
-		if err := l.Cover.over(from, m); err != nil {
+		if err := cover(from, l.Cover, m); err != nil {
 			return fmt.Errorf("%q %w", m.Path, err)
 		}
 	}
@@ -89,8 +71,8 @@ func openPlain(path string) (int, error) {
 	})
 }
 
-// over covers one file by a clone of the mount of from.
-func (c cover) over(from int, m plan.Mask) error {
+// cover covers one file by a clone of the mount of from, which is that of the mask c.
+func cover(from int, c, m wire.Mask) error {
 	at, err := openPlain(m.Path)
 	if err != nil {
 		return fmt.Errorf("cannot be seen in the box: %w", err)
@@ -100,7 +82,7 @@ func (c cover) over(from int, m plan.Mask) error {
 	if err := unix.Fstat(at, &st); err != nil {
 		return err
 	}
-	if m.Ino != 0 && (st.Ino != m.Ino || st.Dev != m.Dev) {
+	if m.Ino != 0 && !is(st, m) {
 		return errReplaced
 	}
 	tree, err := unix.OpenTree(from, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
@@ -119,7 +101,7 @@ func (c cover) over(from int, m plan.Mask) error {
 	if err := unix.Fstat(now, &st); err != nil {
 		return err
 	}
-	if !c.is(st) {
+	if !is(st, c) {
 		return errReplaced
 	}
 	return nil
