@@ -29,7 +29,7 @@ build: ## build bin/inner, which carries inner-fetch and inner-box, and bin/inne
 	$(GOBUILD) -o isolator/innerbox/program.bin ./cmd/inner-box
 	@sha256sum <isolator/innerbox/program.bin | cut -c1-16 >isolator/innerbox/program.sum
 	$(GOBUILD) -tags programs -o bin/inner ./cmd/inner
-	$(GOBUILD) -o bin/inner-attack ./cmd/inner-attack
+	$(GOBUILD) -tags programs -o bin/inner-attack ./cmd/inner-attack
 
 test: ## install what the tests need and run them all (PKG=./hooks/... ARGS='-run X' for some)
 	@contrib/setup.sh test
