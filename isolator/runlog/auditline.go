@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -49,66 +50,15 @@ func stamp(line []byte) []byte {
 	return at
 }
 
-// line writes an event; see line.go for why by hand.
+// line writes an event. Texts come from strangers.
 func (e Event) line() []byte {
-	l := make(line, 0, 768)
-	l.num("seq", e.Seq)
-	l.str("prev", e.Prev)
-	l.time("time", e.Time)
-	l.str("type", e.Type)
-	if !e.At.IsZero() {
-		l.time("at", e.At)
-	}
-	for _, f := range []struct{ key, text string }{
-		{"run", e.Run},
-		{"profile", e.Profile},
-		{"scope", e.Scope},
-		{"path", e.Path},
-		{"digest", e.Digest},
-		{"command", e.Command},
-		{"program", e.Program},
-	} {
-		l.text(f.key, f.text)
-	}
-	l.some("args", int64(e.Args))
-	l.text("cwd", e.Cwd)
-	l.text("network", e.Network)
-	if len(e.Allow) > 0 {
-		l.key("allow")
-		for i, s := range e.Allow {
-			l = appendText(append(l, "[,"[min(i, 1)]), s)
-		}
-		l = append(l, ']')
-	}
-	l.text("host", e.Host)
-	l.some("count", int64(e.Count))
+	enc := lineEncoder{text: appendText}
 	switch e.Type {
 	case EventExit, EventCall, EventRefused, EventVerify:
-		l.num("code", int64(e.Code))
+	default:
+		enc.without = "code"
 	}
-	l.text("signal", e.Signal)
-	l.some("ms", e.Millis)
-	l.text("reason", e.Reason)
-	l.text("backend", e.Backend)
-	l.text("role", e.Role)
-	l.text("role_asked", e.Asked)
-	l.text("actor", e.Actor)
-	l.text("session", e.Session)
-	if e.Torn > 0 {
-		l.num("torn", int64(e.Torn))
-		l.str("torn_sha256", e.TornSum)
-	}
-	l.text("lost", e.Lost)
-	return l.end()
-}
-
-// text is an optional string of somebody else's.
-func (l *line) text(key, v string) {
-	if v == "" {
-		return
-	}
-	l.key(key)
-	*l = appendText(*l, v)
+	return enc.object(make([]byte, 0, 768), reflect.ValueOf(e))
 }
 
 // appendText writes s as a JSON string in which nothing can drive a terminal,

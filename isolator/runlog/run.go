@@ -136,7 +136,7 @@ func (f *Folder) Begin(s Start) (*Run, error) {
 	}
 	if err == nil {
 		s.Event = "start"
-		err = r.write(s.line())
+		err = r.write(recordLine(s))
 	}
 	if err != nil {
 		err = fmt.Errorf("log folder %q: %w", f.Path, cause(err))
@@ -163,7 +163,7 @@ func (r *Run) End(e End) error {
 		e.Rewound, e.MoreRewound = e.Rewound[:MaxRewound], more
 	}
 	r.ended = true
-	if err := r.write(e.line()); err != nil {
+	if err := r.write(recordLine(e)); err != nil {
 		return fmt.Errorf("log of run %s: %w", r.ID, cause(err))
 	}
 	return nil
