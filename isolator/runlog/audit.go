@@ -166,37 +166,51 @@ type audit struct {
 
 // lockAudit opens the head and locks it: to write, or to read.
 func lockAudit(dir string, write bool) (*audit, error) {
-	path := filepath.Join(dir, headFile)
-	flags, how := os.O_RDONLY, syscall.LOCK_SH
-	if write {
-		flags, how = os.O_RDWR|os.O_CREATE, syscall.LOCK_EX
-	}
-	f, err := os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-	if write && errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(dir, 0o700); err == nil {
-			f, err = os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-		}
-	}
+	f, err := openHead(dir, write)
 	if err != nil {
 		return nil, err
 	}
-	l := &audit{dir: dir, file: f}
-	for end := time.Now().Add(lockPatience); ; time.Sleep(time.Millisecond) {
-		err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-		if err == nil || err != syscall.EWOULDBLOCK && err != syscall.EINTR || time.Now().After(end) {
-			break
-		}
+	how := syscall.LOCK_SH
+	if write {
+		how = syscall.LOCK_EX
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s cannot be locked: %w", path, err), f.Close())
+	if err := lockWithin(f, how, lockPatience); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s cannot be locked: %w", f.Name(), err), f.Close())
 	}
 	var text [headSize + 1]byte
 	n, err := f.ReadAt(text[:], 0)
 	if err != nil && err != io.EOF {
 		return nil, errors.Join(err, f.Close())
 	}
+	l := &audit{dir: dir, file: f}
 	l.head, l.err = parseHead(string(text[:n]))
 	return l, nil
+}
+
+// openHead opens the head, and makes it when it is to be written.
+func openHead(dir string, write bool) (*os.File, error) {
+	path, flags := filepath.Join(dir, headFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK
+	if !write {
+		return os.OpenFile(path, flags, 0)
+	}
+	flags |= os.O_RDWR | os.O_CREATE
+	f, err := os.OpenFile(path, flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			f, err = os.OpenFile(path, flags, 0o600)
+		}
+	}
+	return f, err
+}
+
+// lockWithin waits for a lock, and not longer than that.
+func lockWithin(f *os.File, how int, patience time.Duration) error {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+		if err == nil || err != syscall.EWOULDBLOCK && err != syscall.EINTR || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 func (l *audit) close() error { return l.file.Close() }
@@ -226,15 +240,8 @@ func openAudit(path string, flags int) (*os.File, int64, error) {
 
 func (l *audit) append(events []Event, most int64) error {
 	boot := bootID()
-	if l.err != nil {
-		// A head that was not there yet; with lines in the log it is a fault,
-		// which settle notes.
-		if _, err := os.Lstat(l.path(0)); errors.Is(err, fs.ErrNotExist) {
-			l.head, l.err = head{hash: noLine, boot: boot, first: 1, before: noLine}, nil
-			if err := l.writeHead(); err != nil {
-				return err
-			}
-		}
+	if err := l.begin(boot); err != nil {
+		return err
 	}
 	f, size, err := openAudit(l.path(0), os.O_RDWR|os.O_APPEND|os.O_CREATE)
 	if err != nil {
@@ -250,8 +257,8 @@ func (l *audit) append(events []Event, most int64) error {
 		if torn {
 			text = append(text, '\n')
 		}
-		if note != nil {
-			events = append([]Event{*note}, events...)
+		if note.Reason != "" {
+			events = append([]Event{note}, events...)
 		}
 	}
 	if size > most && len(text) == 0 {
@@ -280,64 +287,70 @@ func (l *audit) append(events []Event, most int64) error {
 	return l.writeHead()
 }
 
+// begin makes the head of a log that is not there yet. With lines in the log it is a fault
+// that there is none, which settle notes.
+func (l *audit) begin(boot string) error {
+	if l.err == nil {
+		return nil
+	}
+	if _, err := os.Lstat(l.path(0)); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	l.head, l.err = head{hash: noLine, boot: boot, first: 1, before: noLine}, nil
+	return l.writeHead()
+}
+
 // settle finds where the chain goes on in a log that is not as the head says,
-// and what is to be noted about that. torn says that the last line has no end.
-func (l *audit) settle(f *os.File, boot string) (note *Event, torn bool, err error) {
+// and what is to be noted about that; without a Reason nothing is. torn says that the last
+// line has no end.
+func (l *audit) settle(f *os.File, boot string) (note Event, torn bool, err error) {
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<62))
 	if err != nil {
-		return nil, false, err
+		return note, false, err
 	}
-	note = &Event{Type: EventRecovered}
+	note.Type = EventRecovered
 	var reasons []string
 	if rest := text[bytes.LastIndexByte(text, '\n')+1:]; len(rest) > 0 {
 		note.Torn, note.TornSum, torn = len(rest), sum(rest), true
 		reasons = append(reasons, fmt.Sprintf("the last line had no end (%d bytes)", len(rest)))
 	}
-	lines := auditLines(text)
-	if l.err != nil {
-		// Go on after the last line that can be read.
-		l.head = head{hash: noLine, first: 1, before: noLine}
-		for i, line := range lines {
-			seq, prev, ok := chained(line)
-			if !ok {
-				continue
-			}
-			if i == 0 {
-				l.head.first, l.head.before = seq, prev
-			}
-			l.head.seq, l.head.hash = seq, sum(line)
-		}
-		note.Lost = lostHead
-		note.Reason = strings.Join(append(reasons, "the head was missing or damaged"), "; ")
-		return note, torn, nil
+	var why string
+	if lines := auditLines(text); l.err != nil {
+		l.head = headOf(lines)
+		note.Lost, why = lostHead, "the head was missing or damaged"
+	} else {
+		note.Lost, why = l.goOn(lines, torn, boot)
 	}
+	if why != "" {
+		reasons = append(reasons, why)
+	}
+	note.Reason = strings.Join(reasons, "; ")
+	return note, torn, nil
+}
+
+// goOn lets the chain go on after the lines that a log has, and says what is lost of it, and
+// why it is not as the head says; "" where there is nothing to say.
+func (l *audit) goOn(lines [][]byte, torn bool, boot string) (lost, why string) {
 	found, more, once := beyond(lines, l.head)
 	switch {
 	case len(more) > 0:
 		last := more[len(more)-1]
 		l.head.seq, _, _ = chained(last)
 		l.head.hash = sum(last)
-		reasons = append(reasons, fmt.Sprintf("%d lines were beyond the head", len(more)))
 		if !once {
-			note.Lost = lostHead
+			lost = lostHead
 		}
+		return lost, fmt.Sprintf("%d lines were beyond the head", len(more))
+	case found && torn:
+		return "", ""
 	case found:
-		if !torn {
-			reasons = append(reasons, "the file has another length than it was left with")
-		}
-	case len(lines) == 0 && l.wasRotated():
-		// Killed between setting the old file aside and the first line.
+		return "", "the file has another length than it was left with"
+	case len(lines) == 0 && l.wasRotated(): // killed between setting the old file aside and the first line
+		return "", ""
 	case l.head.boot != boot:
-		note.Lost = lostRestart
-		reasons = append(reasons, "lines are missing at the end; the machine was started since they were written")
-	default:
-		note.Lost = lostEnd
-		reasons = append(reasons, "lines are missing at the end")
+		return lostRestart, "lines are missing at the end; the machine was started since they were written"
 	}
-	if note.Reason = strings.Join(reasons, "; "); note.Reason == "" {
-		return nil, torn, nil
-	}
-	return note, torn, nil
+	return lostEnd, "lines are missing at the end"
 }
 
 // wasRotated reports whether the head's line is the last one of the file before.

@@ -49,6 +49,23 @@ func parseHead(text string) (head, error) {
 	return h, nil
 }
 
+// headOf returns a head for these lines of a log: the chain goes on after the last one that can
+// be read.
+func headOf(lines [][]byte) head {
+	h := head{hash: noLine, first: 1, before: noLine}
+	for i, line := range lines {
+		seq, prev, ok := chained(line)
+		if !ok {
+			continue
+		}
+		if i == 0 {
+			h.first, h.before = seq, prev
+		}
+		h.seq, h.hash = seq, sum(line)
+	}
+	return h
+}
+
 // bootID names the time since the machine was started.
 func bootID() string {
 	// Every event asks, and os.ReadFile makes twice as many calls.

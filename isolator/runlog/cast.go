@@ -94,36 +94,36 @@ func partial(p []byte) int {
 // appendJSON writes p as a JSON string; a byte that is no UTF-8 becomes
 // U+FFFD.
 func appendJSON(to, p []byte) []byte {
-	const hex = "0123456789abcdef"
 	to = append(to, '"')
 	for len(p) > 0 {
-		c := p[0]
-		switch {
-		case c >= ' ' && c < 0x7f && c != '"' && c != '\\':
-			n := 1 // most of it is such text
-			for n < len(p) && p[n] >= ' ' && p[n] < 0x7f && p[n] != '"' && p[n] != '\\' {
-				n++
-			}
-			to = append(to, p[:n]...)
-			p = p[n:]
-			continue
-		case c >= utf8.RuneSelf:
-			r, n := utf8.DecodeRune(p)
-			to = utf8.AppendRune(to, r)
-			p = p[n:]
-			continue
-		case c == '"' || c == '\\':
-			to = append(to, '\\', c)
-		case c == '\n':
-			to = append(to, '\\', 'n')
-		case c == '\r':
-			to = append(to, '\\', 'r')
-		default:
-			to = append(to, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		n := 0 // most of it is plain text
+		for n < len(p) && p[n] >= ' ' && p[n] < 0x7f && p[n] != '"' && p[n] != '\\' {
+			n++
 		}
-		p = p[1:]
+		to, p = append(to, p[:n]...), p[n:]
+		switch {
+		case len(p) == 0:
+		case p[0] >= utf8.RuneSelf:
+			r, n := utf8.DecodeRune(p)
+			to, p = utf8.AppendRune(to, r), p[n:]
+		default:
+			to, p = appendEscape(to, p[0]), p[1:]
+		}
 	}
 	return append(to, '"')
+}
+
+// appendEscape writes a character of ASCII that cannot stand in a JSON string as it is.
+func appendEscape(to []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(to, '\\', c)
+	case '\n':
+		return append(to, '\\', 'n')
+	case '\r':
+		return append(to, '\\', 'r')
+	}
+	return fmt.Appendf(to, "\\u%04x", c)
 }
 
 // CastEvent is one event of a recording: output, or a resize when Cols is not 0.

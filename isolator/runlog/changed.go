@@ -98,21 +98,9 @@ func (s *search) folder(dir string) bool {
 		if err != nil {
 			continue
 		}
-		recent := s.recent(fi)
-		changed = changed || recent
-		switch {
-		case fi.IsDir() && e.Name() == ".git":
-			s.repository(p)
-		case fi.IsDir() && e.Name() == "node_modules":
-			if recent {
-				s.add(p + "/")
-			}
-		case fi.IsDir():
-			if !s.folder(p) {
-				return false
-			}
-		case recent:
-			s.add(p)
+		changed = changed || s.recent(fi)
+		if !s.entry(p, fi) {
+			return false
 		}
 	}
 	if fi, err := os.Lstat(dir); err == nil && !changed && s.recent(fi) {
@@ -122,6 +110,27 @@ func (s *search) folder(dir string) bool {
 		case len(s.found.Gone) < maxListed:
 			s.found.Gone = append(s.found.Gone, dir)
 		}
+	}
+	return true
+}
+
+// entry looks at what is in a folder, and reports whether to go on.
+func (s *search) entry(p string, fi fs.FileInfo) bool {
+	if !fi.IsDir() {
+		if s.recent(fi) {
+			s.add(p)
+		}
+		return true
+	}
+	switch fi.Name() {
+	case ".git":
+		s.repository(p)
+	case "node_modules":
+		if s.recent(fi) {
+			s.add(p + "/")
+		}
+	default:
+		return s.folder(p)
 	}
 	return true
 }

@@ -118,18 +118,13 @@ func walk(path string) (*os.Root, error) {
 
 // isRun reports whether name is that of a run's folder: the run's id.
 func isRun(name string) bool {
-	if len(name) != len("20060102-150405-xxxxxx") {
+	const form = "dddddddd-dddddd-xxxxxx"
+	allowed := map[byte]string{'d': "0123456789", 'x': "0123456789abcdef", '-': "-"}
+	if len(name) != len(form) {
 		return false
 	}
-	for i, c := range []byte(name) {
-		switch {
-		case i == 8 || i == 15:
-			if c != '-' {
-				return false
-			}
-		case i < 15 && (c < '0' || c > '9'):
-			return false
-		case (c < '0' || c > '9') && (c < 'a' || c > 'f'):
+	for i := range len(form) {
+		if strings.IndexByte(allowed[form[i]], name[i]) < 0 {
 			return false
 		}
 	}
