@@ -9,16 +9,16 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
 
 	"github.com/enr/inner/isolator/calls"
+	"github.com/enr/inner/isolator/jsonlines"
 )
 
 // versions returns the versions of the protocol that are supported, the newest first.
@@ -58,79 +58,60 @@ type reply struct {
 }
 
 type server struct {
+	lines   jsonlines.Server
 	do      func(context.Context, calls.Request) calls.Answer
 	version string
 	slots   chan struct{}
-	calls   sync.WaitGroup
 
 	mu      sync.Mutex
-	out     io.Writer
-	err     error // of writing
 	running map[string]context.CancelFunc
 }
 
 // Serve reads messages, one a line, until the end of in, and then waits for the calls under
 // way; when ctx is done their boxes are killed. The error is one of reading or writing.
 func Serve(ctx context.Context, do func(context.Context, calls.Request) calls.Answer, in io.Reader, out io.Writer, version string) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	s := &server{do: do, version: version, out: out, slots: make(chan struct{}, atOnce), running: map[string]context.CancelFunc{}}
-	ended := make(chan error, 1)
-	go func() { ended <- s.read(ctx, in) }()
-	var err error
-	select {
-	case err = <-ended:
-		if err != nil {
-			stop()
-		}
-	case <-ctx.Done():
-	}
-	s.calls.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return errors.Join(err, s.err)
+	s := &server{do: do, version: version, slots: make(chan struct{}, atOnce), running: map[string]context.CancelFunc{}}
+	s.lines = jsonlines.Server{Out: out, MaxLine: maxLine, Take: s.take}
+	return s.lines.Serve(ctx, in)
 }
 
-func (s *server) read(ctx context.Context, in io.Reader) error {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
-	for lines.Scan() && ctx.Err() == nil {
-		if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
-			s.take(ctx, bytes.Clone(line))
-		}
-		s.mu.Lock()
-		err := s.err
-		s.mu.Unlock()
-		if err != nil {
-			return err
-		}
-	}
-	return lines.Err()
-}
+// noMessage is what is said of a line that is no message.
+const noMessage = "this is no request of JSON-RPC 2.0"
 
 // take answers a message, or starts the call that it asks for.
-func (s *server) take(ctx context.Context, line []byte) {
+func (s *server) take(ctx context.Context, line []byte, tooLong bool) bool {
 	var m message
-	if err := json.Unmarshal(line, &m); err != nil {
-		code := notJSON
-		if json.Valid(line) {
-			code = noRequest
-		}
-		s.fail(nil, code, "this is no request of JSON-RPC 2.0")
-		return
-	}
+	err := json.Unmarshal(line, &m)
 	switch {
-	case m.Version != "2.0" || len(m.ID) > 0 && (bytes.ContainsAny(m.ID[:1], "{[tf") || len(m.ID) > 256):
-		s.fail(nil, noRequest, "this is no request of JSON-RPC 2.0")
+	case tooLong:
+		s.fail(nil, noRequest, fmt.Sprintf("the message is longer than %d bytes", maxLine))
+	case err != nil && !json.Valid(line):
+		s.fail(nil, notJSON, noMessage)
+	case err != nil || m.Version != "2.0" || !m.identified():
+		s.fail(nil, noRequest, noMessage)
 	case len(m.ID) == 0 || string(m.ID) == "null":
 		s.notified(m)
-	case m.Method == "initialize":
+	default:
+		s.requested(ctx, m)
+	}
+	return true
+}
+
+// identified reports whether the id of a message is a text, a number, or missing.
+func (m message) identified() bool {
+	return len(m.ID) == 0 || !bytes.ContainsAny(m.ID[:1], "{[tf") && len(m.ID) <= 256
+}
+
+// requested answers a request, or starts the call that it asks for.
+func (s *server) requested(ctx context.Context, m message) {
+	switch m.Method {
+	case "initialize":
 		s.initialize(m)
-	case m.Method == "ping":
+	case "ping":
 		s.answer(reply{ID: m.ID, Result: struct{}{}})
-	case m.Method == "tools/list":
+	case "tools/list":
 		s.answer(reply{ID: m.ID, Result: map[string]any{"tools": tools()}})
-	case m.Method == "tools/call":
+	case "tools/call":
 		s.call(ctx, m)
 	default:
 		s.fail(m.ID, unknownMethod, "there is no such method")
@@ -190,7 +171,7 @@ func (s *server) call(ctx context.Context, m message) {
 		s.fail(m.ID, noRequest, "a call with this id is under way")
 		return
 	}
-	s.calls.Go(func() {
+	s.lines.Go(func() {
 		defer stop()
 		s.slots <- struct{}{}
 		defer func() { <-s.slots }()
@@ -211,14 +192,5 @@ func (s *server) fail(id json.RawMessage, code int, text string) {
 
 func (s *server) answer(r reply) {
 	r.Version = "2.0"
-	text, err := json.Marshal(r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return
-	}
-	if err == nil {
-		_, err = s.out.Write(append(text, '\n'))
-	}
-	s.err = err
+	s.lines.Answer(r)
 }

@@ -93,6 +93,32 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
+// Every tool takes a time limit.
+func TestTimeLimit(t *testing.T) {
+	for _, params := range []string{
+		`{"name":"bash","arguments":{"command":"x","timeout_ms":7}}`, `{"name":"read","arguments":{"path":"x","timeout_ms":7}}`,
+		`{"name":"write","arguments":{"path":"x","content":"y","timeout_ms":7}}`, `{"name":"list","arguments":{"timeout_ms":7}}`,
+	} {
+		var got calls.Request
+		do := func(_ context.Context, q calls.Request) calls.Answer { got = q; return calls.Answer{Started: true} }
+		talk(t, do, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}`)
+		if got.Timeout != 7 {
+			t.Errorf("%s: %d ms", params, got.Timeout)
+		}
+	}
+	if q := talk(t, says(""), `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list","arguments":{"timeout_ms":-1}}}`); q["1"]["error"] == nil {
+		t.Error("a negative limit is taken")
+	}
+}
+
+// A message that is too long is answered, and ends nothing.
+func TestLongMessage(t *testing.T) {
+	got := talk(t, says(""), `{"jsonrpc":"2.0","id":1,"method":"`+strings.Repeat("x", maxLine)+`"}`, `{"jsonrpc":"2.0","id":9,"method":"ping"}`)
+	if got["null"]["error"] == nil || got["9"]["result"] == nil {
+		t.Error(got)
+	}
+}
+
 // A call that is cancelled ends, alone; two calls of one id are not under way together.
 func TestCancelled(t *testing.T) {
 	began := make(chan struct{}, 2)
@@ -137,10 +163,10 @@ func FuzzServe(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		var out bytes.Buffer
-		s := &server{do: says("\xff"), out: &out, slots: make(chan struct{}, atOnce), running: map[string]context.CancelFunc{}}
-		for line := range strings.Lines(in) {
-			s.take(context.Background(), []byte(line))
-			s.calls.Wait()
+		for line := range strings.Lines(in) { // one by one: two may have the same id
+			if err := Serve(context.Background(), says("\xff"), strings.NewReader(line), &out, "test"); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for line := range strings.Lines(out.String()) {
 			var r reply
