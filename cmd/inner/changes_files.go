@@ -12,13 +12,11 @@ import (
 // run, and nothing of them is applied.
 
 // listFiles lists the copies that differ from what inner made.
-func (a *app) listFiles() error {
-	list, err := ownhome.ChangedFiles(a.InnerHome)
+func (a *app) listFiles(list []ownhome.Changed) {
 	for _, f := range list {
 		a.Say("%s has a %s of its own; yours stays as it is", f.Owner, a.Short(f.Original))
 		a.Hint("inner changes show %s", quoted(f.Original))
 	}
-	return err
 }
 
 func (a *app) printFiles(list []changes.Change, asJSON bool) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/agenthook"
+	"github.com/enr/inner/isolator/calls"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
@@ -42,14 +43,19 @@ type toolFlags struct {
 }
 
 func (f *toolFlags) add(a *app, c *cobra.Command) {
-	c.Flags().StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	a.profileFlag(c, &f.profile)
 	f.who.addRole(a, c)
-	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 }
 
-func (f *toolFlags) addSession(a *app, c *cobra.Command) {
-	c.Flags().StringVar(&f.session, "session", "", "share /tmp and the working folder with the other calls of session `ID`")
+// sessionFlag is --session of calls of tools.
+func (a *app) sessionFlag(c *cobra.Command, id *string) {
+	c.Flags().StringVar(id, "session", "", "share /tmp and the working folder with the other calls of session `ID`")
 	_ = c.RegisterFlagCompletionFunc("session", a.completeSessions)
+}
+
+// options are the flags as package calls has them.
+func (f *toolFlags) options() calls.Options {
+	return calls.Options{Profile: f.profile, Role: f.who.as, AsRole: f.who.asked, Session: f.session}
 }
 
 // check wants a profile or a role, and makes the path of a profile absolute.
@@ -135,7 +141,7 @@ func (a *app) cmdAgentHook() *cobra.Command {
 		},
 	}
 	f.add(a, c)
-	f.addSession(a, c)
+	a.sessionFlag(c, &f.session)
 	c.Flags().BoolVar(&boxed, "files", false, "judge file tools only: commands get into the box another way")
 	return c
 }

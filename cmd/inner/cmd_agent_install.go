@@ -217,28 +217,24 @@ type agentState struct {
 }
 
 func (a *app) cmdAgentStatus() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answersOnHost(&cobra.Command{
 		Use: "status", Short: "Say what holds for the tools of each agent, in this folder", Args: cobra.NoArgs,
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
-			var list []agentState
-			for _, agent := range agenthook.Agents() {
-				list = append(list, a.agentState(agent))
-			}
-			if asJSON {
-				return a.printJSON(list)
-			}
-			for _, s := range list {
-				fmt.Fprintf(a.stdout, "%-9s commands %s, file tools %s\n", s.Agent, s.Commands, s.Files)
-				for _, n := range s.Notes {
-					fmt.Fprintf(a.stdout, "          %s\n", printable(n))
-				}
-			}
-			return nil
-		}),
+	}, func(*cobra.Command, []string) (answer, error) {
+		var list []agentState
+		for _, agent := range agenthook.Agents() {
+			list = append(list, a.agentState(agent))
+		}
+		return answer{value: list, words: func() { a.printAgents(list) }}, nil
+	})
+}
+
+func (a *app) printAgents(list []agentState) {
+	for _, s := range list {
+		fmt.Fprintf(a.stdout, "%-9s commands %s, file tools %s\n", s.Agent, s.Commands, s.Files)
+		for _, n := range s.Notes {
+			fmt.Fprintf(a.stdout, "          %s\n", printable(n))
+		}
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
 }
 
 // switchesHooks reports whether settings have a key that can switch hooks off.

@@ -13,7 +13,6 @@ import (
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
@@ -30,7 +29,7 @@ func (a *app) cmdAllow() *cobra.Command {
 			"What you allow is the path and the content of the profile, of every local file it\nextends and of .inner/config.toml, and the real folders that it names. After any change\ninner asks again, also when a link or a variable leads elsewhere.",
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.allow(args, yes) }),
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	yesFlag(c, &yes)
 	return c
 }
 
@@ -276,7 +275,7 @@ func (a *app) allow(args []string, yes bool) error {
 	a.sayPrefixes(list, asked)
 	rivals := a.rivals(t, list, cfg)
 	if len(waiting) > 0 || newConfig {
-		if err := a.ask("Allow this?", yes); err != nil {
+		if err := a.confirm(question{text: "Allow this?", yes: yes, hint: "read it above, then inner allow --yes", no: "nothing was allowed"}); err != nil {
 			return err
 		}
 		if rivals, err = a.askRivals(t.place.Root(), rivals, list, yes); err != nil {
@@ -471,19 +470,4 @@ func changeLines(w io.Writer, wider, narrower []profile.Grant) (lines []string) 
 		lines = append(lines, tell.Paint(w, "32", "narrower:")+" "+printable(settings.ChangeText(g, false)))
 	}
 	return lines
-}
-
-// ask puts a question on the terminal; without one, --yes is wanted.
-func (a *app) ask(question string, yes bool) error {
-	if yes {
-		return nil
-	}
-	if !caller.IsTerminal(a.stdin) {
-		return &fault.Refusal{Code: 2, Msg: "cannot ask for confirmation: standard input is not a terminal", Hint: "read it above, then inner allow --yes"}
-	}
-	if a.agreed(question) {
-		return nil
-	}
-	a.Say("nothing was allowed")
-	return exit(1)
 }

@@ -7,11 +7,11 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile/config"
@@ -141,18 +141,17 @@ func ofRun(list []audited, name string) ([]audited, error) {
 }
 
 func (a *app) printAudit(w io.Writer, list []audited) error {
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "DATE\tEVENT\tRUN\tPROFILE\tWHAT")
+	rows := [][]string{{"DATE", "EVENT", "RUN", "PROFILE", "WHAT"}}
 	for _, l := range list {
 		e := l.event
 		when := e.Time
 		if !e.At.IsZero() {
 			when = e.At
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", when.Local().Format("2006-01-02 15:04:05"), printable(e.Type),
-			printable(cmp.Or(e.Run, "-")), printable(cmp.Or(e.Profile, "-")), printable(a.auditText(e)))
+		rows = append(rows, []string{when.Local().Format("2006-01-02 15:04:05"), e.Type, cmp.Or(e.Run, "-"), cmp.Or(e.Profile, "-"), a.auditText(e)})
 	}
-	return t.Flush()
+	tell.Table(w, rows)
+	return nil
 }
 
 // auditText says what an event is about.
@@ -216,50 +215,31 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 }
 
 func (a *app) cmdAuditVerify() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answersOnHost(&cobra.Command{
 		Use: "verify", Short: "Say whether the audit log is whole", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		Long: "Follow the chain of the audit log from its oldest line to its head. The exit code is 1, with\n" +
-			"the first wrong line, if a line was edited, removed or inserted, or the end was cut off.\n\n" +
+		Long: "Follow the chain of the audit log from its oldest line to its head. The exit code is 1, and\n" +
+			"the first wrong line is shown, if a line was edited, removed or inserted, or the end cut off.\n\n" +
 			"What a killed inner leaves is no fault: a last line without an end, and lines beyond the\n" +
 			"head. When the machine stops, the disk may lose the last lines; they are then missing, and\n" +
 			"the answer says that the machine was restarted since.",
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
-			v, err := runlog.Verify(a.LogsDir())
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				err = a.printJSON(v)
-			} else {
-				err = a.printVerified(v)
-			}
-			if err == nil && v.Fault != nil {
-				err = exit(1)
-			}
-			return err
-		}),
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
+	}, func(*cobra.Command, []string) (answer, error) {
+		v, err := runlog.Verify(a.LogsDir())
+		return answer{value: v, words: func() { a.printVerified(v) }, code: oneIf(v.Fault != nil)}, err
+	})
 }
 
-func (a *app) printVerified(v runlog.Verdict) error {
-	var errs []error
+func (a *app) printVerified(v runlog.Verdict) {
 	for _, note := range v.Notes {
-		_, err := fmt.Fprintf(a.stdout, "note: %s\n", printable(a.Short(note)))
-		errs = append(errs, err)
+		fmt.Fprintf(a.stdout, "note: %s\n", printable(a.Short(note)))
 	}
-	var err error
 	switch f := v.Fault; {
 	case f != nil && f.Line > 0:
-		_, err = fmt.Fprintf(a.stdout, "not whole: %s:%d: %s\n", printable(a.Short(f.File)), f.Line, printable(f.What))
+		fmt.Fprintf(a.stdout, "not whole: %s:%d: %s\n", printable(a.Short(f.File)), f.Line, printable(f.What))
 	case f != nil:
-		_, err = fmt.Fprintf(a.stdout, "not whole: %s: %s\n", printable(a.Short(f.File)), printable(f.What))
+		fmt.Fprintf(a.stdout, "not whole: %s: %s\n", printable(a.Short(f.File)), printable(f.What))
 	case v.Lines == 0:
-		_, err = fmt.Fprintln(a.stdout, "whole: no lines")
+		fmt.Fprintln(a.stdout, "whole: no lines")
 	default:
-		_, err = fmt.Fprintf(a.stdout, "whole: lines %d to %d, %s to %s\n", v.First, v.Last, v.From, v.To)
+		fmt.Fprintf(a.stdout, "whole: lines %d to %d, %s to %s\n", v.First, v.Last, v.From, v.To)
 	}
-	return errors.Join(append(errs, err)...)
 }

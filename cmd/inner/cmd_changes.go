@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,27 +42,17 @@ func (a *app) cmdChanges() *cobra.Command {
 }
 
 func (a *app) cmdChangesList() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answersOnHost(&cobra.Command{
 		Use: "list", Short: "List the runs whose copies are kept", Args: cobra.NoArgs,
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
-			list, err := changes.List(a.InnerHome)
-			if err != nil {
-				return err
-			}
-			if err := a.printKept(list, asJSON); err != nil || asJSON {
-				return err
-			}
-			for _, k := range features.KeptGits(a.InnerHome) {
-				a.Say("of run %s the git directory is kept: %s", k.Run, strings.ReplaceAll(k.Why, "\n", "; "))
-				a.Hint("inner changes apply %s     # tries again", k.Run)
-				a.Hint("inner changes discard %s", k.Run)
-			}
-			return a.listFiles()
-		}),
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	}, func(*cobra.Command, []string) (answer, error) {
+		list, err := changes.List(a.InnerHome)
+		if err != nil {
+			return answer{}, err
+		}
+		own, err := ownhome.ChangedFiles(a.InnerHome)
+		rows := keptRows(list)
+		return answer{value: rows, words: func() { a.printKept(rows, list, own) }}, err
+	})
 }
 
 // keptRow is one line of the list.
@@ -72,7 +61,7 @@ type keptRow struct {
 	State string `json:"state"` // running, ended, killed, or damaged
 }
 
-func (a *app) printKept(list []*changes.Kept, asJSON bool) error {
+func keptRows(list []*changes.Kept) []keptRow {
 	rows := make([]keptRow, 0, len(list))
 	for _, k := range list {
 		row := keptRow{k.Record, "ended"}
@@ -86,25 +75,32 @@ func (a *app) printKept(list []*changes.Kept, asJSON bool) error {
 		}
 		rows = append(rows, row)
 	}
-	if asJSON {
-		return a.printJSON(rows)
-	}
-	if len(rows) == 0 {
-		if own, _ := ownhome.ChangedFiles(a.InnerHome); len(features.KeptGits(a.InnerHome))+len(own) == 0 {
-			a.Say("no copies are kept")
+	return rows
+}
+
+// printKept lists the kept copies, the git directories that are kept, and the files that
+// boxes have copies of.
+func (a *app) printKept(rows []keptRow, list []*changes.Kept, own []ownhome.Changed) {
+	gits := features.KeptGits(a.InnerHome)
+	if len(rows) > 0 {
+		table := [][]string{{"RUN", "WHEN", "PROFILE", "CHANGES", "COPY OF"}}
+		for i, r := range rows {
+			what := r.State
+			if r.Count != nil {
+				what = r.Count.String()
+			}
+			table = append(table, []string{r.Run, r.Begun.Local().Format("2006-01-02 15:04"), cmp.Or(r.Profile, "?"), what, features.Sources(a.Caller, list[i])})
 		}
-		return nil
+		tell.Table(a.stdout, table)
+	} else if len(gits)+len(own) == 0 {
+		a.Say("no copies are kept")
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tWHEN\tPROFILE\tCHANGES\tCOPY OF")
-	for i, r := range rows {
-		what := r.State
-		if r.Count != nil {
-			what = r.Count.String()
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(r.Run), r.Begun.Local().Format("2006-01-02 15:04"), printable(cmp.Or(r.Profile, "?")), what, printable(features.Sources(a.Caller, list[i])))
+	for _, k := range gits {
+		a.Say("of run %s the git directory is kept: %s", k.Run, strings.ReplaceAll(k.Why, "\n", "; "))
+		a.Hint("inner changes apply %s     # tries again", k.Run)
+		a.Hint("inner changes discard %s", k.Run)
 	}
-	return w.Flush()
+	a.listFiles(own)
 }
 
 func (a *app) cmdChangesShow() *cobra.Command {
@@ -136,7 +132,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 			return a.printDiff(list)
 		}),
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
+	jsonFlag(c, &asJSON)
 	c.Flags().BoolVar(&stat, "stat", false, "print a line for each change, no diff")
 	return c
 }

@@ -42,7 +42,7 @@ func (a *app) cmdChangesApply() *cobra.Command {
 			return a.apply(k, list, applyFlags{yes, force, forced})
 		}),
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	yesFlag(c, &yes)
 	c.Flags().BoolVar(&force, "force", false, "write over originals that changed since")
 	c.Flags().StringArrayVar(&forced, "force-path", nil, "also apply this protected `PATH` (repeatable)")
 	return c

@@ -21,12 +21,7 @@ func (a *app) cmdChangesFetch() *cobra.Command {
 		Long: "Bring the branches inner/FLEET/INDEX, which the runs of inner export --name FLEET pushed, from a remote of the\n" +
 			"repository here. Each becomes a kept run, for inner changes show and apply; no branch of yours is touched.\n" +
 			"What is in them is a box's: it is checked as that of a box here, and only apply writes it to your files.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			return a.fetchChanges(args[0], from)
-		},
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.fetchChanges(args[0], from) }),
 	}
 	c.Flags().StringVar(&from, "from", "origin", "the `REMOTE`: its name, a URL or a folder")
 	return c
@@ -34,17 +29,14 @@ func (a *app) cmdChangesFetch() *cobra.Command {
 
 // fetchChanges makes a kept run of each branch that is not one already.
 func (a *app) fetchChanges(fleet, from string) error {
-	if err := a.firstUse(); err != nil {
+	pl, err := a.ready()
+	if err != nil {
 		return err
 	}
 	ctx, stop := features.Interruptible()
 	defer stop()
 	refuse := func(err error) error { return &fault.Refusal{Code: 1, Msg: err.Error()} }
 	git, err := a.hostGit()
-	if err != nil {
-		return err
-	}
-	pl, err := a.Here()
 	if err != nil {
 		return err
 	}

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/settings"
@@ -80,46 +80,43 @@ func (a *app) settings(pl settings.Place) ([]setting, error) {
 }
 
 func (a *app) cmdConfigShow() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answersOnHost(&cobra.Command{
 		Use: "show", Short: "Print the settings that hold here, and where each is written", Args: cobra.NoArgs,
 		Long: "Print the settings that hold here, and where each is written. Last come the lines of\n" + profile.OrganisationFile + ", which take from what all others give.",
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
-			pl, err := a.Here()
-			if err != nil {
-				return err
-			}
-			list, err := a.settings(pl)
-			if err != nil {
-				return err
-			}
-			a.unapproved(pl)
-			o, err := a.Organisation()
-			if err != nil {
-				return a.unusable(err, "")
-			}
-			for _, l := range config.Lines(o) {
-				list = append(list, setting{l.Key, l.Value, l.At.File, l.At.Line})
-			}
-			if asJSON {
-				return a.printJSON(list)
-			}
-			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
-			for _, s := range list {
-				from := "default"
-				if s.File != "" {
-					from = a.Short(s.File)
-				}
-				if s.Line > 0 {
-					from += ":" + strconv.Itoa(s.Line)
-				}
-				fmt.Fprintf(w, "%s\t= %s\t# %s\n", printable(s.Key), printable(fmt.Sprintf("%q", s.Value)), printable(from))
-			}
-			return w.Flush()
-		}),
+	}, func(*cobra.Command, []string) (answer, error) {
+		pl, err := a.Here()
+		if err != nil {
+			return answer{}, err
+		}
+		list, err := a.settings(pl)
+		if err != nil {
+			return answer{}, err
+		}
+		a.unapproved(pl)
+		o, err := a.Organisation()
+		if err != nil {
+			return answer{}, a.unusable(err, "")
+		}
+		for _, l := range config.Lines(o) {
+			list = append(list, setting{l.Key, l.Value, l.At.File, l.At.Line})
+		}
+		return answer{value: list, words: func() { a.printSettings(list) }}, nil
+	})
+}
+
+func (a *app) printSettings(list []setting) {
+	var rows [][]string
+	for _, s := range list {
+		from := "default"
+		if s.File != "" {
+			from = a.Short(s.File)
+		}
+		if s.Line > 0 {
+			from += ":" + strconv.Itoa(s.Line)
+		}
+		rows = append(rows, []string{s.Key, fmt.Sprintf("= %q", s.Value), "# " + from})
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
+	tell.Table(a.stdout, rows)
 }
 
 // unapproved tells about a project's config.toml that does not count.
@@ -141,37 +138,30 @@ func (a *app) unapproved(pl settings.Place) {
 
 func (a *app) cmdConfigGet() *cobra.Command {
 	var w which
-	var asJSON bool
-	c := &cobra.Command{
+	c := a.answersOnHost(&cobra.Command{
 		Use: "get KEY", Short: "Print one setting; exit 1 when it is not set", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeKeys,
 		Long: "Print the setting that holds here, or with --global or --local the one of that file.",
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
-			_, key, err := config.ParseKey(args[0])
-			if err != nil {
-				return usage{err}
-			}
-			pl, err := a.Here()
-			if err != nil {
-				return err
-			}
-			list, err := a.settingsOf(pl, w)
-			if err != nil {
-				return err
-			}
-			i := slices.IndexFunc(list, func(s setting) bool { return s.Key == key })
-			switch {
-			case i < 0:
-				a.Say("%s is not set", key)
-				return exit(1)
-			case asJSON:
-				return a.printJSON(list[i])
-			}
-			fmt.Fprintln(a.stdout, printable(list[i].Value))
-			return nil
-		}),
-	}
+	}, func(_ *cobra.Command, args []string) (answer, error) {
+		_, key, err := config.ParseKey(args[0])
+		if err != nil {
+			return answer{}, usage{err}
+		}
+		pl, err := a.Here()
+		if err != nil {
+			return answer{}, err
+		}
+		list, err := a.settingsOf(pl, w)
+		if err != nil {
+			return answer{}, err
+		}
+		i := slices.IndexFunc(list, func(s setting) bool { return s.Key == key })
+		if i < 0 {
+			a.Say("%s is not set", key)
+			return answer{}, exit(1)
+		}
+		return answer{value: list[i], words: func() { fmt.Fprintln(a.stdout, printable(list[i].Value)) }}, nil
+	})
 	w.flags(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON, with the file")
 	return c
 }
 
@@ -298,10 +288,7 @@ func (a *app) changing(cmd *cobra.Command, w which) (configTarget, error) {
 	if err := a.outside(cmd); err != nil {
 		return configTarget{}, err
 	}
-	if err := a.firstUse(); err != nil {
-		return configTarget{}, err
-	}
-	pl, err := a.Here()
+	pl, err := a.ready()
 	if err != nil {
 		return configTarget{}, err
 	}

@@ -46,10 +46,9 @@ func broken(name, fix, format string, args ...any) finding {
 }
 
 func (a *app) cmdDoctor() *cobra.Command {
-	var asJSON bool
 	var name string
 	var who whoFlags
-	c := &cobra.Command{
+	c := a.answers(&cobra.Command{
 		Use: "doctor [NAME|./FILE | --as ROLE]", Short: "Check what works on this host, or whether a profile starts here; one fix per finding", Args: oneProfile(&name),
 		Long: "Check what works on this host. Exit code 1 when something needed is broken.\n\n" +
 			"With a profile: say whether inner run would start it here, and what holds each of its keys.\n" +
@@ -57,37 +56,25 @@ func (a *app) cmdDoctor() *cobra.Command {
 			"first instruction. Exit code 1 when inner run would end with 125 or 126, and 127 when the\n" +
 			"program is not found.",
 		ValidArgsFunction: a.completeOneProfile,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := who.check(cmd); err != nil {
-				return err
+	}, func(cmd *cobra.Command, args []string) (answer, error) {
+		if err := who.check(cmd); err != nil {
+			return answer{}, err
+		}
+		if cmd.Flags().Changed("profile") || len(args) > 0 || who.asked {
+			if name == "" && !who.asked {
+				return answer{}, usagef("the name of the profile is empty")
 			}
-			if cmd.Flags().Changed("profile") || len(args) > 0 || who.asked {
-				if name == "" && !who.asked {
-					return usagef("the name of the profile is empty")
-				}
-				return a.doctorOf(name, who, asJSON)
+			c, err := a.checkProfile(name, who)
+			if err != nil {
+				return answer{}, a.unusable(err, name)
 			}
-			list := a.diagnose()
-			sick := false
-			for _, f := range list {
-				sick = sick || f.Status == "broken"
-			}
-			if asJSON {
-				if err := a.printJSON(list); err != nil {
-					return err
-				}
-			} else {
-				a.printFindings(list)
-			}
-			if sick {
-				return exit(1)
-			}
-			return nil
-		},
-	}
-	c.Flags().StringVarP(&name, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+			return answer{value: c, words: func() { a.printFindings(c.Findings) }, code: c.exitCode()}, nil
+		}
+		list := a.diagnose()
+		sick := slices.ContainsFunc(list, func(f finding) bool { return f.Status == "broken" })
+		return answer{value: list, words: func() { a.printFindings(list) }, code: oneIf(sick)}, nil
+	})
+	a.profileFlag(c, &name)
 	who.addRole(a, c)
 	return c
 }

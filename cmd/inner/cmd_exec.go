@@ -39,35 +39,24 @@ func (a *app) cmdExec() *cobra.Command {
 			"says why nothing was started.",
 		Example: "  inner exec -p claude --json -- ls -la\n" +
 			"  echo '{\"argv\":[\"ls\",\"-la\"],\"timeout_ms\":5000}' | inner exec --as guest --json",
-		Args:              cobra.ArbitraryArgs,
+		Args:              afterDash("the command goes"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	fl := c.Flags()
-	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	a.profileFlag(c, &f.profile)
 	f.who.add(a, c)
-	fl.StringVar(&f.session, "session", "", "share /tmp and the working folder with the other calls of session `ID`")
+	a.sessionFlag(c, &f.session)
 	fl.StringVarP(&f.dir, "directory", "C", "", "the folder it is about, in the place of the current one")
 	fl.StringVarP(&f.line, "command", "c", "", "a command `LINE` for the shell of the box")
-	fl.BoolVar(&f.json, "json", false, "write the answer as JSON")
+	jsonFlag(c, &f.json)
 	fl.BoolVar(&f.serve, "serve", false, "read requests and write answers, line by line")
-	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
-	_ = c.RegisterFlagCompletionFunc("session", a.completeSessions)
 	_ = c.RegisterFlagCompletionFunc("command", cobra.NoFileCompletions)
 	_ = c.MarkFlagDirname("directory")
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
-			return usagef("unexpected argument %q: the command goes after --", args[0])
-		}
+	c.RunE = a.onHost(func(cmd *cobra.Command, args []string) error {
 		if err := f.check(cmd, args); err != nil {
 			return err
 		}
-		if err := a.outside(cmd); err != nil {
-			return err
-		}
-		if err := a.firstUse(); err != nil {
-			return err
-		}
-		r, err := calls.New(a.Caller, calls.Options{Profile: f.profile, Role: f.who.as, AsRole: f.who.asked, Dir: f.dir, Session: f.session, Actor: f.who.actor})
+		r, err := a.runner(calls.Options{Profile: f.profile, Role: f.who.as, AsRole: f.who.asked, Dir: f.dir, Session: f.session, Actor: f.who.actor})
 		if err != nil {
 			return err
 		}
@@ -78,8 +67,16 @@ func (a *app) cmdExec() *cobra.Command {
 			return a.execJSON(r, f, args)
 		}
 		return a.exec(r, calls.Request{Argv: args, Line: f.line})
-	}
+	})
 	return c
+}
+
+// runner runs calls of tools.
+func (a *app) runner(o calls.Options) (*calls.Runner, error) {
+	if err := a.firstUse(); err != nil {
+		return nil, err
+	}
+	return calls.New(a.Caller, o)
 }
 
 func (f *execFlags) check(cmd *cobra.Command, args []string) error {
@@ -100,12 +97,7 @@ func (f *execFlags) check(cmd *cobra.Command, args []string) error {
 	case !f.serve && !f.json && !command:
 		return usagef("no command: write it after --, or a command line with -c")
 	}
-	for _, flag := range []string{"profile", "session", "directory", "command"} {
-		if v := cmd.Flags().Lookup(flag); v.Changed && v.Value.String() == "" {
-			return usagef("--%s is empty", flag)
-		}
-	}
-	return nil
+	return filled(cmd, "profile", "session", "directory", "command")
 }
 
 // exec runs one call with the streams of inner, and exits as it did.

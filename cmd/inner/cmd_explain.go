@@ -47,19 +47,15 @@ func (a *app) cmdExplain() *cobra.Command {
 			"code is that of inner run.",
 		ValidArgsFunction: a.completeOneProfile,
 		RunE: a.onHost(func(cmd *cobra.Command, _ []string) error {
-			if f.json && f.html != "" {
-				return usagef("--json and --html contradict each other")
-			}
-			if cmd.Flags().Changed("html") && f.html == "" {
-				return usagef("--html is empty")
+			if err := cmp.Or(apart(cmd, "json", "html"), filled(cmd, "html")); err != nil {
+				return err
 			}
 			return a.explain(f)
 		}),
 	}
-	c.Flags().StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	a.profileFlag(c, &f.profile)
 	c.Flags().StringVar(&f.html, "html", "", "write a page to `FILE`; - is standard output")
-	c.Flags().BoolVar(&f.json, "json", false, "as JSON")
-	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	jsonFlag(c, &f.json)
 	_ = c.MarkFlagFilename("html", "html")
 	return c
 }

@@ -31,11 +31,11 @@ func (a *app) cmdExport() *cobra.Command {
 			"What the profile asks for and the engine cannot give is listed, all of it at once, and nothing is\n" +
 			"written: exit code 125. What is given in part only is said on standard error. docs/fleet.md has\n" +
 			"the table of all keys.",
-		Args:              cobra.ArbitraryArgs,
+		Args:              afterDash("the program's arguments go"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	fl := c.Flags()
-	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	a.profileFlag(c, &f.profile)
 	fl.StringVar(&f.to, "to", "", "the engine: kube, agent-sandbox, podman or slurm")
 	fl.StringVar(&f.form, "form", "nested", "nested: inner's own box in the container; native: the container is the box, for clusters without user namespaces")
 	fl.StringVar(&f.fence, "fence", "", "with --form native, what keeps the network from the box: nft, rules of the pod's own that take a container with NET_ADMIN, or policy, a NetworkPolicy; nft unless given")
@@ -48,16 +48,12 @@ func (a *app) cmdExport() *cobra.Command {
 	fl.StringArrayVar(&f.secrets, "secret", nil, "`CAP=NAME`: the Secret with the login of a capability; publish=NAME, checkout=NAME: the one with the token for git (repeatable)")
 	fl.StringArrayVar(&f.variables, "secret-env", nil, "`VAR=NAME/KEY`: a variable of the box that is a key of a Secret (repeatable)")
 	fl.StringArrayVar(&f.volumes, "volume", nil, "`PATH=pvc:NAME`: the claim that stands for a mount of the profile, or for the home, ~ (repeatable)")
-	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	_ = c.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{"kube", "agent-sandbox", "podman", "slurm"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("form", cobra.FixedCompletions([]string{"nested", "native"}, cobra.ShellCompDirectiveNoFileComp))
 	fl.IntVar(&f.pool, "pool", 0, "with --to agent-sandbox: keep so many pods ready, `N`, and claim one")
 	fl.StringVar(&f.sign, "sign", "", "sign the objects with this ssh key: `FILE`; inner export verify checks it")
 	c.AddCommand(a.cmdExportVerify())
-	c.RunE = a.onHost(func(cmd *cobra.Command, args []string) error {
-		if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
-			return usagef("unexpected argument %q: the program's arguments go after --", args[0])
-		}
+	c.RunE = a.onHost(func(_ *cobra.Command, args []string) error {
 		if f.profile == "" || f.to == "" {
 			return usagef("-p and --to are missing: inner export -p NAME --to kube --image REF@sha256:DIGEST")
 		}
@@ -68,11 +64,8 @@ func (a *app) cmdExport() *cobra.Command {
 
 // export writes the objects to standard output, or lists what does not translate.
 func (a *app) export(f exportFlags, args []string) error {
-	pl, err := a.Here()
+	pl, err := a.ready()
 	if err != nil {
-		return err
-	}
-	if err := a.firstUse(); err != nil {
 		return err
 	}
 	p, err := a.Choose(f.profile, pl)

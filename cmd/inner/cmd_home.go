@@ -6,13 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
@@ -79,10 +78,9 @@ func (a *app) projectHome(root string) (string, error) {
 
 // homeCommand is a command about one home.
 func (a *app) homeCommand(c *cobra.Command, do func(key string, args []string) error) *cobra.Command {
-	var of string
-	c.Flags().StringVar(&of, "of", "", "the `KEY` of a home, as list prints it")
+	find := a.homeFlag(c)
 	c.RunE = a.onHost(func(_ *cobra.Command, args []string) error {
-		key, err := a.homeKey(of)
+		key, err := find()
 		if err != nil {
 			return err
 		}
@@ -91,31 +89,31 @@ func (a *app) homeCommand(c *cobra.Command, do func(key string, args []string) e
 	return c
 }
 
+// homeFlag is --of of a command about one home; find is the key of the home that is meant.
+func (a *app) homeFlag(c *cobra.Command) (find func() (string, error)) {
+	of := c.Flags().String("of", "", "the `KEY` of a home, as list prints it")
+	return func() (string, error) { return a.homeKey(*of) }
+}
+
 func (a *app) cmdHomeList() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answersOnHost(&cobra.Command{
 		Use: "list", Short: "List the homes, with their sizes", Args: cobra.NoArgs,
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
-			list, err := ownhome.List(a.InnerHome)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.printJSON(slices.Clip(append([]ownhome.Info{}, list...)))
-			}
-			if len(list) == 0 {
-				a.Say("there are none: home = \"own\" under [sandbox] makes one")
-				return nil
-			}
-			w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
-			for _, h := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(h.Key), copytree.Size(h.Size), a.homeState(h), printable(a.homeOwner(h)))
-			}
-			return w.Flush()
-		}),
+	}, func(*cobra.Command, []string) (answer, error) {
+		list, err := ownhome.List(a.InnerHome)
+		return answer{value: append([]ownhome.Info{}, list...), words: func() { a.printHomes(list) }}, err
+	})
+}
+
+func (a *app) printHomes(list []ownhome.Info) {
+	if len(list) == 0 {
+		a.Say("there are none: home = \"own\" under [sandbox] makes one")
+		return
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	var rows [][]string
+	for _, h := range list {
+		rows = append(rows, []string{h.Key, copytree.Size(h.Size), a.homeState(h), a.homeOwner(h)})
+	}
+	tell.Table(a.stdout, rows)
 }
 
 func (a *app) homeState(h ownhome.Info) string {
@@ -129,36 +127,37 @@ func (a *app) homeState(h ownhome.Info) string {
 }
 
 func (a *app) homeOwner(h ownhome.Info) string {
-	if h.Damaged != "" {
+	switch {
+	case h.Damaged != "":
 		return "nothing runs in it; type: inner home reset --of " + h.Key
-	}
-	if h.Name != "" {
+	case h.Name != "":
 		return "boxes that name it"
-	}
-	if h.Caches {
+	case h.Caches:
 		return "caches of boxes in " + a.Short(h.Project)
-	}
-	if h.Agents != "" {
+	case h.Agents != "":
 		return h.Agents + " in " + a.Short(h.Project)
 	}
 	return a.Short(h.Project)
 }
 
 func (a *app) cmdHomeShow() *cobra.Command {
-	var asJSON bool
-	c := a.homeCommand(&cobra.Command{Use: "show", Short: "Say what is in a home", Args: cobra.NoArgs}, func(key string, _ []string) error {
+	var find func() (string, error)
+	c := a.answersOnHost(&cobra.Command{Use: "show", Short: "Say what is in a home", Args: cobra.NoArgs}, func(*cobra.Command, []string) (answer, error) {
+		key, err := find()
+		if err != nil {
+			return answer{}, err
+		}
 		h := ownhome.Look(a.InnerHome, key)
-		if asJSON {
-			return a.printJSON(h)
-		}
-		fmt.Fprintf(a.stdout, "%s\n%s, %s, %s\n", printable(filepath.Join(a.Short(ownhome.Base(a.InnerHome)), key)), copytree.Size(h.Size), counted(h.Files, "file", "files"), a.homeState(h))
-		w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
-		for _, e := range h.Top {
-			fmt.Fprintf(w, "  ~/%s\t%s\t%s\n", printable(e.Name), copytree.Size(e.Size), counted(e.Files, "file", "files"))
-		}
-		return w.Flush()
+		return answer{value: h, words: func() {
+			fmt.Fprintf(a.stdout, "%s\n%s, %s, %s\n", printable(filepath.Join(a.Short(ownhome.Base(a.InnerHome)), key)), copytree.Size(h.Size), counted(h.Files, "file", "files"), a.homeState(h))
+			var rows [][]string
+			for _, e := range h.Top {
+				rows = append(rows, []string{"  ~/" + e.Name, copytree.Size(e.Size), counted(e.Files, "file", "files")})
+			}
+			tell.Table(a.stdout, rows)
+		}}, nil
 	})
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	find = a.homeFlag(c)
 	return c
 }
 
@@ -294,6 +293,6 @@ func (a *app) cmdHomeReset() *cobra.Command {
 		}
 		return ownhome.Reset(a.InnerHome, key)
 	})
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	yesFlag(c, &yes)
 	return c
 }

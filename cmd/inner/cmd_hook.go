@@ -71,18 +71,15 @@ func (a *app) hook(shell string) error {
 	if !inBox() {
 		// The first hook is often the first use: a profile of a project may extend
 		// a built-in one, which has to be there when the prompt looks at it.
-		if err := a.firstUse(); err != nil {
-			a.Warn("%s", err)
-		}
+		a.warnIf(a.firstUse())
 		// A new shell is where the shims are first made, and an upgrade is
 		// noticed. The look is short: the first prompt takes a thorough one.
 		own, err := os.Stat("/proc/self/exe")
 		have, herr := os.Stat(f.Binary())
 		if _, serr := os.Stat(f.StateFile()); err != nil || herr != nil || serr != nil || own.Size() != have.Size() ||
 			unix.Access(f.Binary(), unix.X_OK) != nil {
-			if _, err := shims.Regenerate(a.site()); err != nil {
-				a.Warn("%s", err)
-			}
+			_, err := shims.Regenerate(a.site())
+			a.warnIf(err)
 		}
 	}
 	_, err = fmt.Fprint(tell.Raw(a.stdout), text)
@@ -166,17 +163,29 @@ func (a *app) enter(v *shims.View) bool {
 	return a.askPrefixes(v) || a.enterNew(v)
 }
 
+// visit enters the project of a place, and makes its shims when that is news.
+func (a *app) visit(pl settings.Place) {
+	if a.enter(a.look(pl)) {
+		a.warnIf(a.regenerate())
+	}
+}
+
+// warnIf tells an error that is no reason to stop.
+func (a *app) warnIf(err error) {
+	if err != nil {
+		a.Warn("%s", err)
+	}
+}
+
 func (a *app) enterNew(v *shims.View) bool {
 	known := v.Record != nil && (v.Record.Of == nil || !v.Record.Entered.IsZero())
 	if known || v.RecordErr != nil || inBox() {
 		return false
 	}
 	a.ForgetRecords()
-	if err := a.Trust().Enter(v.Root); err != nil {
-		a.Warn("%s", err)
-		return false
-	}
-	return true
+	err := a.Trust().Enter(v.Root)
+	a.warnIf(err)
+	return err == nil
 }
 
 // look is the current project as a decision sees it.

@@ -15,6 +15,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/builtin"
 )
 
@@ -50,14 +51,12 @@ func (a *app) cmdInit() *cobra.Command {
 			"--login is for what starts no shell with a prompt, such as programs started from the desktop: it puts the\n" +
 			"shim folder first on PATH in ~/.profile. Then every call of a command that has a shim takes some\n" +
 			"milliseconds more, and scripts are refused, too, in a project that you have not allowed.",
-		Example: "  inner init                       # asks\n  inner init claude --yes          # asks nothing\n  inner init --everywhere claude   # in all folders",
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return agentNames(), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.init(f, args) }),
+		Example:           "  inner init                       # asks\n  inner init claude --yes          # asks nothing\n  inner init --everywhere claude   # in all folders",
+		ValidArgsFunction: cobra.FixedCompletions(agentNames(), cobra.ShellCompDirectiveNoFileComp),
+		RunE:              a.onHost(func(_ *cobra.Command, args []string) error { return a.init(f, args) }),
 	}
 	fl := c.Flags()
-	fl.BoolVarP(&f.yes, "yes", "y", false, "ask nothing")
+	yesFlag(c, &f.yes)
 	fl.BoolVar(&f.everywhere, "everywhere", false, "sandbox the agents in all folders, and not only in this project")
 	fl.StringVar(&f.network, "network", "", "`MODE`: listed, ask, full or off")
 	fl.BoolVar(&f.hook, "hook", false, "put the hook into your shell's start-up file")
@@ -215,6 +214,14 @@ func (a *app) installProfiles() ([]string, error) {
 		written[i] = filepath.Join(a.ProfilesDir(), filepath.Base(file))
 	}
 	return written, nil
+}
+
+// ready is the place of a call that needs profiles, where the built-in ones are by now.
+func (a *app) ready() (settings.Place, error) {
+	if err := a.firstUse(); err != nil {
+		return settings.Place{}, err
+	}
+	return a.Here()
 }
 
 // firstUse installs the built-ins when there is no profile folder yet.

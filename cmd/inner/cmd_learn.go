@@ -14,7 +14,6 @@ import (
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/learn"
 	"github.com/enr/inner/isolator/netproxy"
@@ -38,20 +37,14 @@ func (a *app) cmdLearn() *cobra.Command {
 			"are suggested whose name is in a program that ran, or in a file it opened, which is a guess.\n\n" +
 			"The lines go to standard error after the program has ended, or to --output. The exit code is\n" +
 			"the program's.",
-		Args: cobra.ArbitraryArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: a.onHost(func(cmd *cobra.Command, args []string) error {
-			if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
-				return usagef("unexpected argument %q: the command goes after --", args[0])
-			}
-			return a.learn(f, args)
-		}),
+		Args: afterDash("the command goes"), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.learn(f, args) }),
 	}
 	fl := c.Flags()
-	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	a.profileFlag(c, &f.profile)
 	fl.StringVarP(&f.workdir, "workdir", "w", "", "working folder, mounted read-write")
 	fl.StringVarP(&f.output, "output", "o", "", "write the lines to this new `FILE`")
-	fl.BoolVar(&f.json, "json", false, "everything as JSON")
-	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
+	jsonFlag(c, &f.json)
 	return c
 }
 
@@ -78,30 +71,21 @@ func (a *app) learn(f learnFlags, command []string) error {
 	if err := learn.Supported(); err != nil {
 		return &fault.Refusal{Code: 125, Msg: "inner learn does not work here: " + err.Error()}
 	}
-	pl, err := a.Here()
-	if err != nil {
-		return err
-	}
-	if err := a.firstUse(); err != nil {
-		return err
-	}
 	if f.output != "" {
 		if _, err := os.Lstat(f.output); err == nil {
 			return usagef("--output %q already exists", f.output)
 		}
 	}
-	p, err := a.Choose(f.profile, pl)
-	if err != nil {
-		a.auditUnusable(f.profile, pl.Cwd, err)
-		return a.unusable(err, f.profile)
-	}
 	o := profile.Overrides{Workdir: f.workdir}
 	if len(command) > 0 {
 		o.Entrypoint, o.Extra = command[0], command[1:]
 	}
-	c, err := a.Context(pl, o, false)
+	call, pl, err := a.callHere(f.profile, whoFlags{}, o)
 	if err != nil {
-		return a.unusable(err, "")
+		if call.Profile == nil && pl.Cwd != "" {
+			a.auditUnusable(f.profile, pl.Cwd, err)
+		}
+		return a.unusable(err, f.profile)
 	}
 	var all *learned // nil until the program has ended
 	observe := &features.Observe{Observer: learn.New(), Hosts: true, Done: func(run *features.Run, o *features.Outcome) error {
@@ -109,7 +93,8 @@ func (a *app) learn(f learnFlags, command []string) error {
 		return nil
 	}}
 	defer observe.Close()
-	out := a.run(isolator.Call{Profile: p, Context: c, Word: "learn", Observe: observe})
+	call.Word, call.Observe = "learn", observe
+	out := a.run(call)
 	if all == nil {
 		return exit(out.Code) // it has not run, which was said
 	}

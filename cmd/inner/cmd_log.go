@@ -10,13 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile/config"
 )
@@ -67,11 +66,12 @@ func (a *app) findRun(name string) (runlog.Record, error) {
 }
 
 // completeRuns offers the ids of past runs.
-func (a *app) completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var words []string
+func (a *app) completeRuns(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	words, how := completeFirst(a.runWords)(c, args, word)
+	return words, how | cobra.ShellCompDirectiveKeepOrder
+}
+
+func (a *app) runWords() (words []string) {
 	for i, r := range a.runs() {
 		what := fmt.Sprintf("%s, %s, %s", printable(r.Start.Profile), printable(commandOf(r)), stateOf(r))
 		if i == 0 {
@@ -79,7 +79,7 @@ func (a *app) completeRuns(_ *cobra.Command, args []string, _ string) ([]string,
 		}
 		words = append(words, r.ID+"\t"+what)
 	}
-	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return words
 }
 
 // stateOf is the column EXIT.
@@ -115,28 +115,17 @@ func recordJSON(r runlog.Record) logJSON {
 }
 
 func (a *app) cmdLogList() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answers(&cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List past runs, newest first", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			runs := a.runs()
-			if asJSON {
-				rows := make([]logJSON, 0, len(runs))
-				for _, r := range runs {
-					rows = append(rows, recordJSON(r))
-				}
-				return a.printJSON(rows)
-			}
-			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "RUN\tDATE\tPROFILE\tCOMMAND\tEXIT\tTIME\tSIZE")
-			for _, r := range runs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, when(r), printable(cmp.Or(r.Start.Profile, "?")), printable(commandOf(r)), stateOf(r), took(r), runlog.Bytes(r.Size))
-			}
-			return w.Flush()
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
+	}, func(*cobra.Command, []string) (answer, error) {
+		list := []logJSON{}
+		rows := [][]string{{"RUN", "DATE", "PROFILE", "COMMAND", "EXIT", "TIME", "SIZE"}}
+		for _, r := range a.runs() {
+			list = append(list, recordJSON(r))
+			rows = append(rows, []string{r.ID, when(r), cmp.Or(r.Start.Profile, "?"), commandOf(r), stateOf(r), took(r), runlog.Bytes(r.Size)})
+		}
+		return answer{value: list, words: func() { tell.Table(a.stdout, rows) }}, nil
+	})
 }
 
 // commandOf is the column COMMAND: the word that was typed, or the program where that was a
@@ -188,9 +177,9 @@ func (a *app) cmdLogShow() *cobra.Command {
 
 // showRun writes a record for people.
 func (a *app) showRun(w io.Writer, r runlog.Record) error {
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	var rows [][]string
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, printable(fmt.Sprintf(format, args...)))
+		rows = append(rows, []string{name, fmt.Sprintf(format, args...)})
 	}
 	s, e := r.Start, r.End
 	row("run", "%s", r.ID)
@@ -221,9 +210,7 @@ func (a *app) showRun(w io.Writer, r runlog.Record) error {
 		row("ended", "unknown: the record cannot be read")
 	}
 	row("kept in", "%s", a.Short(r.Path()))
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	tell.Table(w, rows)
 	return a.showOutput(w, r)
 }
 
@@ -314,7 +301,7 @@ func (a *app) cmdLogClean() *cobra.Command {
 	}
 	c.Flags().StringVar(&older, "older-than", "", "only what is older: `30d`, 2w, 12h")
 	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed, remove nothing")
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	yesFlag(c, &yes)
 	return c
 }
 
@@ -334,12 +321,9 @@ func (a *app) logClean(age time.Duration, dry, yes bool) error {
 		a.Say("%d runs, %s", len(runs), runlog.Bytes(size))
 		return nil
 	}
-	if !yes && !caller.IsTerminal(a.stdin) {
-		return &fault.Refusal{Code: 2, Msg: "cannot ask for confirmation: standard input is not a terminal", Hint: "inner log clean --yes"}
-	}
-	if !yes && !a.agreed(fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), runlog.Bytes(size))) {
-		a.Say("nothing was removed")
-		return exit(1)
+	text := fmt.Sprintf("Remove the records of %d runs (%s)?", len(runs), runlog.Bytes(size))
+	if err := a.confirm(question{text: text, yes: yes, hint: "inner log clean --yes", no: "nothing was removed"}); err != nil {
+		return err
 	}
 	removed := 0
 	var errs []error

@@ -18,25 +18,19 @@ func (a *app) cmdMCP() *cobra.Command {
 			"write and list. Each call runs in the box of the profile; nothing is done outside. With\n" +
 			"--session calls share /tmp, and the folder the last command line ended in.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: a.onHost(func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
-			if err := a.firstUse(); err != nil {
-				return err
-			}
-			r, err := calls.New(a.Caller, calls.Options{Profile: f.profile, Role: f.who.as, AsRole: f.who.asked, Session: f.session})
+			r, err := a.runner(f.options())
 			if err != nil {
 				return err
 			}
 			return a.serveMCP(r)
-		},
+		}),
 	}
 	f.add(a, c)
-	f.addSession(a, c)
+	a.sessionFlag(c, &f.session)
 	return c
 }
 

@@ -37,10 +37,7 @@ type found struct {
 // find is a profile by name, ./FILE or absolute path, for looking at: nothing
 // is run, so no approval is needed. No name is the default profile.
 func (a *app) find(name string) (found, error) {
-	if err := a.firstUse(); err != nil {
-		return found{}, err
-	}
-	pl, err := a.Here()
+	pl, err := a.ready()
 	if err != nil {
 		return found{}, err
 	}

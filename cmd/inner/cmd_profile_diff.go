@@ -8,39 +8,31 @@ import (
 )
 
 func (a *app) cmdProfileDiff() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answers(&cobra.Command{
 		Use: "diff A B", Short: "Compare what two profiles grant", Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeProfiles,
 		Long: "Compare what two profiles, names or ./FILEs, grant: what B lets a program do that A does not\n" +
 			"(wider), and the other way round (narrower). Exit code 0 when they grant the same, 1 when\n" +
 			"they differ, 2 when one cannot be used.",
-		RunE: func(_ *cobra.Command, args []string) error {
-			var grants [2][]profile.Grant
-			for i, name := range args {
-				var err error
-				if grants[i], err = a.grantsHere(name); err != nil {
-					a.Fail(err)
-					return exit(2)
-				}
+	}, func(_ *cobra.Command, args []string) (answer, error) {
+		var grants [2][]profile.Grant
+		for i, name := range args {
+			var err error
+			if grants[i], err = a.grantsHere(name); err != nil {
+				a.Fail(err)
+				return answer{}, exit(2)
 			}
-			wider, narrower := profile.DiffGrants(grants[0], grants[1])
-			if asJSON {
-				if err := a.printJSON(map[string]any{"a": args[0], "b": args[1], "wider": each(wider), "narrower": each(narrower)}); err != nil {
-					return err
-				}
-			} else {
+		}
+		wider, narrower := profile.DiffGrants(grants[0], grants[1])
+		return answer{
+			value: map[string]any{"a": args[0], "b": args[1], "wider": each(wider), "narrower": each(narrower)},
+			words: func() {
 				for _, line := range changeLines(a.stdout, wider, narrower) {
 					fmt.Fprintln(a.stdout, line)
 				}
-			}
-			if len(wider)+len(narrower) > 0 {
-				return exit(1)
-			}
-			return nil
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
+			},
+			code: oneIf(len(wider)+len(narrower) > 0),
+		}, nil
+	})
 }
 
 // each is a list that is [] and not null when it is empty.

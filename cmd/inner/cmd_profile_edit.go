@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
@@ -108,10 +107,7 @@ func (a *app) newFile(name string, local bool) (found, error) {
 	if err := checkName(name); err != nil {
 		return found{}, err
 	}
-	if err := a.firstUse(); err != nil {
-		return found{}, err
-	}
-	pl, err := a.Here()
+	pl, err := a.ready()
 	if err != nil {
 		return found{}, err
 	}
@@ -269,7 +265,7 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 			return a.deleteProfile(f, args[0])
 		}),
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	yesFlag(c, &yes)
 	c.Flags().BoolVar(&force, "force", false, "also when other profiles extend it")
 	return c
 }
@@ -331,19 +327,4 @@ func saysExtends(path, name string) bool {
 	}
 	strict.Decode(path, file.Data, &only)
 	return only.Extends.V == name
-}
-
-// askFor asks before something is done for good; without a terminal it wants
-// the word that says yes.
-func (a *app) askFor(question string, yes bool, hint string) error {
-	switch {
-	case yes:
-		return nil
-	case !caller.IsTerminal(a.stdin):
-		return &fault.Refusal{Code: 2, Msg: "cannot ask for confirmation: standard input is not a terminal", Hint: hint}
-	case a.agreed(question):
-		return nil
-	}
-	a.Say("nothing was changed")
-	return exit(1)
 }

@@ -24,7 +24,7 @@ import (
 func (a *app) cmdProfileInstall() *cobra.Command {
 	var f sharedFlags
 	c := &cobra.Command{
-		Use: "install NAME|URL", Short: "Keep a sample profile, or one from an https URL or a signed index", Args: cobra.ExactArgs(1), ValidArgsFunction: completeSamples,
+		Use: "install NAME|URL", Short: "Keep a sample profile, or one from an https URL or a signed index", Args: cobra.ExactArgs(1), ValidArgsFunction: completeFirst(profiles.Names),
 		Long: "Keep one of the sample profiles that come with inner, or fetch a profile from an https URL, check it, and\n" +
 			"keep it in ~/.inner/profiles under its name, the last part of the URL, or --name. Its digest and what it\n" +
 			"grants are printed. Nothing is run; from then on it is a profile of your own, and not hardened as one of\n" +
@@ -49,13 +49,6 @@ func (a *app) cmdProfileInstall() *cobra.Command {
 	c.Flags().StringVar(&f.from, "from", "", "the folder, git repository or https URL of a signed `INDEX`")
 	c.Flags().StringVar(&f.publisher, "publisher", "", "the `FINGERPRINT` of the key that signed the index, SHA256:…")
 	return c
-}
-
-func completeSamples(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return profiles.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // toInstall is the text of a profile that is to be installed, and what it is called where it
@@ -90,10 +83,7 @@ func (a *app) installProfile(from, name, pin string, force bool) error {
 			return usagef("%w: --name gives it one", err)
 		}
 	}
-	if err := a.firstUse(); err != nil {
-		return err
-	}
-	pl, err := a.Here()
+	pl, err := a.ready()
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
@@ -26,39 +25,23 @@ type listed struct {
 }
 
 func (a *app) cmdProfileList() *cobra.Command {
-	var wide, asJSON bool
-	c := &cobra.Command{
+	var wide bool
+	c := a.answers(&cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List profiles", Args: cobra.NoArgs,
 		Long: "List profiles. * marks the default one, [local] those of the project here, [experimental]\n" +
 			"those that do not start, [shadowed] your own that the project has one of the same name for.",
-		RunE: func(*cobra.Command, []string) error {
-			if err := a.firstUse(); err != nil {
-				return err
-			}
-			pl, err := a.Here()
-			if err != nil {
-				return err
-			}
-			if pl.Project != nil && pl.Project.Problem != nil {
-				a.Warn("the profiles of %s are not used: %v", a.Short(pl.Root()), pl.Project.Problem)
-			}
-			rows, err := a.listProfiles(pl)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.printJSON(rows)
-			}
-			if len(rows) == 0 {
-				a.Say("there are no profiles")
-				a.Hint("inner init, or inner profile new NAME")
-				return nil
-			}
-			return a.printProfiles(rows, wide)
-		},
-	}
+	}, func(*cobra.Command, []string) (answer, error) {
+		pl, err := a.ready()
+		if err != nil {
+			return answer{}, err
+		}
+		if pl.Project != nil && pl.Project.Problem != nil {
+			a.Warn("the profiles of %s are not used: %v", a.Short(pl.Root()), pl.Project.Problem)
+		}
+		rows, err := a.listProfiles(pl)
+		return answer{value: rows, words: func() { a.printProfiles(rows, wide) }}, err
+	})
 	c.Flags().BoolVarP(&wide, "wide", "w", false, "also scope, path and shadowed profiles")
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c
 }
 
@@ -109,28 +92,29 @@ func (a *app) listProfiles(pl settings.Place) ([]listed, error) {
 	return rows, nil
 }
 
-func (a *app) printProfiles(rows []listed, wide bool) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
-	if wide {
-		fmt.Fprintf(w, "NAME\tSCOPE\tPATH\tDESCRIPTION\n")
-	} else {
-		fmt.Fprintf(w, "NAME\tDESCRIPTION\n")
+func (a *app) printProfiles(list []listed, wide bool) {
+	if len(list) == 0 {
+		a.Say("there are no profiles")
+		a.Hint("inner init, or inner profile new NAME")
+		return
 	}
-	for _, r := range rows {
-		if r.Shadowed && !wide {
-			continue
-		}
-		name := printable(r.Name)
+	rows := [][]string{{"NAME", "DESCRIPTION"}}
+	if wide {
+		rows = [][]string{{"NAME", "SCOPE", "PATH", "DESCRIPTION"}}
+	}
+	for _, r := range list {
+		name := r.Name
 		if r.Default {
 			name += " *"
 		}
-		if wide {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", name, r.Scope, printable(a.Short(r.Path)), printable(r.text()))
-		} else {
-			fmt.Fprintf(w, "%s\t%s\n", name, printable(r.text()))
+		switch {
+		case wide:
+			rows = append(rows, []string{name, r.Scope, a.Short(r.Path), r.text()})
+		case !r.Shadowed:
+			rows = append(rows, []string{name, r.text()})
 		}
 	}
-	return w.Flush()
+	tell.Table(a.stdout, rows)
 }
 
 // text is the description of a row, after what there is to know before it.

@@ -18,7 +18,6 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/sshsig"
-	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/handover"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
@@ -162,17 +161,11 @@ func (a *app) approvePublisher(known *shared.Known, o *shared.Opened, said strin
 	a.Say("signed by %s", o.Key.Line())
 	a.Say("fingerprint %s", fingerprint)
 	refused := &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: "the publisher's key is not approved", Hint: "compare the fingerprint with the publisher's, then: --publisher " + fingerprint}
-	switch {
-	case said != "":
+	if said != "" {
 		refused.Msg = fmt.Sprintf("the publisher's key is %s, not %s", fingerprint, said)
 		return refused
-	case !caller.IsTerminal(a.stdin):
-		return refused
-	case !a.agreed("Is this the publisher's key?"):
-		a.Say("nothing was written")
-		return exit(126)
 	}
-	return nil
+	return a.confirm(question{text: "Is this the publisher's key?", no: "nothing was written", deaf: refused})
 }
 
 // replacing reports whether a profile that is there is to be replaced, after showing what
@@ -199,16 +192,9 @@ func (a *app) replacing(at found, known *shared.Known, o *shared.Opened, e share
 	if err := a.showDifference(at, old, file); err != nil {
 		return false, err
 	}
-	switch {
-	case f.pin != "", f.force:
-		return true, nil
-	case !caller.IsTerminal(a.stdin):
-		return false, &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: "an update needs confirmation, and standard input is not a terminal", Hint: "read it above, then add: --sha256 " + file.Digest}
-	case !a.agreed("Replace it?"):
-		a.Say("nothing was written")
-		return false, exit(126)
-	}
-	return true, nil
+	return true, a.confirm(question{text: "Replace it?", yes: f.pin != "" || f.force, no: "nothing was written", deaf: &fault.Refusal{
+		Code: 126, Kind: fault.KindNotTrusted, Msg: "an update needs confirmation, and standard input is not a terminal", Hint: "read it above, then add: --sha256 " + file.Digest,
+	}})
 }
 
 // showDifference prints what a new text of a profile grants that the old one does not, and the

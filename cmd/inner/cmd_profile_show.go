@@ -33,7 +33,7 @@ func (a *app) cmdProfileShow() *cobra.Command {
 	}
 	c.Flags().BoolVar(&explain, "explain", false, "also what it grants, in words, and where that is written")
 	c.Flags().BoolVar(&resolved, "resolved", false, "merged with everything it extends")
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	jsonFlag(c, &asJSON)
 	return c
 }
 

@@ -17,42 +17,38 @@ import (
 )
 
 func (a *app) cmdProfileValidate() *cobra.Command {
-	var all, asJSON bool
-	c := &cobra.Command{
+	var all bool
+	c := a.answers(&cobra.Command{
 		Use: "validate [NAME|./FILE]…", Short: "Check profiles; exit 1 when one is broken", ValidArgsFunction: a.completeProfiles,
 		Long: "Check profiles: those that are named, or with --all, or without a name, your own and the\n" +
 			"project's. An [error] makes a profile unusable here; a [warning] is odd, and runs.\n" +
 			"Exit code 1 when there is an error.",
-		RunE: func(_ *cobra.Command, args []string) error {
-			rows := []validated{}
-			if all || len(args) == 0 {
-				if err := a.firstUse(); err != nil {
-					return err
-				}
-				pl, err := a.Here()
-				if err != nil {
-					return err
-				}
-				list, err := a.listProfiles(pl)
-				if err != nil {
-					return err
-				}
-				for _, r := range list {
-					rows = append(rows, a.validate(found{pl, a.Loader(pl), r.Path, profile.Scope(r.Scope)}))
-				}
+	}, func(_ *cobra.Command, args []string) (answer, error) {
+		rows := []validated{}
+		if all || len(args) == 0 {
+			pl, err := a.ready()
+			if err != nil {
+				return answer{}, err
 			}
-			for _, name := range args {
-				f, err := a.find(name)
-				if err != nil {
-					return a.notFound(err)
-				}
-				rows = append(rows, a.validate(f))
+			list, err := a.listProfiles(pl)
+			if err != nil {
+				return answer{}, err
 			}
-			return a.printValidated(rows, asJSON)
-		},
-	}
+			for _, r := range list {
+				rows = append(rows, a.validate(found{pl, a.Loader(pl), r.Path, profile.Scope(r.Scope)}))
+			}
+		}
+		for _, name := range args {
+			f, err := a.find(name)
+			if err != nil {
+				return answer{}, a.notFound(err)
+			}
+			rows = append(rows, a.validate(f))
+		}
+		bad := slices.ContainsFunc(rows, func(v validated) bool { return !v.OK })
+		return answer{value: rows, words: func() { a.printValidated(rows) }, code: oneIf(bad)}, nil
+	})
 	c.Flags().BoolVar(&all, "all", false, "every profile, local and global")
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c
 }
 
@@ -123,30 +119,16 @@ func (a *app) notInstalled(rc profile.RunConfig) string {
 	return text
 }
 
-func (a *app) printValidated(rows []validated, asJSON bool) error {
-	bad := false
+func (a *app) printValidated(rows []validated) {
 	for _, v := range rows {
-		bad = bad || !v.OK
-	}
-	if asJSON {
-		if err := a.printJSON(rows); err != nil {
-			return err
+		if v.OK {
+			fmt.Fprintf(a.stdout, "%s: ok\n", printable(v.Name))
 		}
-	} else {
-		for _, v := range rows {
-			if v.OK {
-				fmt.Fprintf(a.stdout, "%s: ok\n", printable(v.Name))
-			}
-			for _, e := range v.Errors {
-				fmt.Fprintf(a.stdout, "%s: [error] %s\n", printable(v.Name), printable(e))
-			}
-			for _, w := range v.Warnings {
-				fmt.Fprintf(a.stdout, "%s: [warning] %s\n", printable(v.Name), printable(w))
-			}
+		for _, e := range v.Errors {
+			fmt.Fprintf(a.stdout, "%s: [error] %s\n", printable(v.Name), printable(e))
+		}
+		for _, w := range v.Warnings {
+			fmt.Fprintf(a.stdout, "%s: [warning] %s\n", printable(v.Name), printable(w))
 		}
 	}
-	if bad {
-		return exit(1)
-	}
-	return nil
 }

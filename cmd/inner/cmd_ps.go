@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
@@ -33,30 +33,24 @@ type box struct {
 }
 
 func (a *app) cmdPs() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answersOnHost(&cobra.Command{
 		Use: "ps", Short: "List the boxes that run now", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
-			list, err := a.boxes()
-			switch {
-			case err != nil:
-				return err
-			case asJSON:
-				return a.printJSON(list)
-			case len(list) == 0:
-				a.Say("no box is running")
-				return nil
-			}
-			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "RUN\tFOR\tTERMINAL\tPROFILE\tCOMMAND\tFOLDER")
-			for _, b := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", b.Run, since(b), terminalWords(b), printable(cmp.Or(b.Profile, "?")), printable(cmp.Or(b.Command, "?")), printable(cmp.Or(a.Short(b.Folder), "?")))
-			}
-			return w.Flush()
-		}),
+	}, func(*cobra.Command, []string) (answer, error) {
+		list, err := a.boxes()
+		return answer{value: list, words: func() { a.printBoxes(list) }}, err
+	})
+}
+
+func (a *app) printBoxes(list []box) {
+	if len(list) == 0 {
+		a.Say("no box is running")
+		return
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
+	rows := [][]string{{"RUN", "FOR", "TERMINAL", "PROFILE", "COMMAND", "FOLDER"}}
+	for _, b := range list {
+		rows = append(rows, []string{b.Run, since(b), terminalWords(b), cmp.Or(b.Profile, "?"), cmp.Or(b.Command, "?"), cmp.Or(a.Short(b.Folder), "?")})
+	}
+	tell.Table(a.stdout, rows)
 }
 
 func since(b box) string {
@@ -90,14 +84,14 @@ func (a *app) cmdStop() *cobra.Command {
 	}
 }
 
-func (a *app) completeBoxes(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var words []string
-	if list, err := a.boxes(); err == nil && len(args) == 0 {
+func (a *app) completeBoxes(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	return completeFirst(func() (words []string) {
+		list, _ := a.boxes() // none to offer
 		for _, b := range list {
 			words = append(words, b.Run+"\t"+printable(b.Profile))
 		}
-	}
-	return words, cobra.ShellCompDirectiveNoFileComp
+		return words
+	})(c, args, word)
 }
 
 // whichRun says what boxNamed takes.

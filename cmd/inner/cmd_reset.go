@@ -20,7 +20,7 @@ func (a *app) cmdReset() *cobra.Command {
 			"and what you have allowed stay.",
 		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.reset(yes) }),
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	yesFlag(c, &yes)
 	c.Flags().BoolVarP(&yes, "force", "f", false, "do not ask")
 	return c
 }

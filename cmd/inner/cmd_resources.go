@@ -3,45 +3,37 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/sensitive"
 )
 
 // cmdResources prints the table of what a box does not see.
 func (a *app) cmdResources() *cobra.Command {
-	var asJSON, asTOML bool
-	c := &cobra.Command{
+	var asTOML bool
+	c := a.answers(&cobra.Command{
 		Use:   "resources",
 		Short: "List what is hidden from every box, and the key that allows each",
 		Args:  cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
-			switch {
-			case asJSON && asTOML:
-				return usagef("--json and --toml contradict each other")
-			case asJSON:
-				return a.printJSON(sensitive.Resources())
-			case asTOML:
+	}, func(cmd *cobra.Command, _ []string) (answer, error) {
+		return answer{value: sensitive.Resources(), words: func() {
+			if asTOML {
 				fmt.Fprint(a.stdout, sensitive.ResourcesTOML())
-				return nil
+				return
 			}
-			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "KEY\tWHAT\tKIND\tMETHOD\tPATHS")
+			rows := [][]string{{"KEY", "WHAT", "KIND", "METHOD", "PATHS"}}
 			for _, r := range sensitive.Resources() {
-				paths := r.Paths
-				more := ""
-				if len(paths) > 3 {
-					more = fmt.Sprintf(" … and %d more", len(paths)-3)
-					paths = paths[:3]
+				shown := strings.Join(r.Paths[:min(3, len(r.Paths))], " ")
+				if more := len(r.Paths) - 3; more > 0 {
+					shown += fmt.Sprintf(" … and %d more", more)
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s%s\n", r.Key, r.What, r.Kind, r.Method, strings.Join(paths, " "), more)
+				rows = append(rows, []string{r.Key, r.What, r.Kind, r.Method, shown})
 			}
-			return w.Flush()
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+			tell.Table(a.stdout, rows)
+		}}, apart(cmd, "json", "toml")
+	})
 	c.Flags().BoolVar(&asTOML, "toml", false, "print the table with its comments")
 	return c
 }

@@ -3,10 +3,11 @@ package main
 import (
 	"fmt"
 	"slices"
-	"text/tabwriter"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -34,77 +35,57 @@ type roleStep struct {
 }
 
 func (a *app) cmdRoles() *cobra.Command {
-	var asJSON, check bool
-	c := &cobra.Command{
+	var check bool
+	c := a.answersOnHost(&cobra.Command{
 		Use: "roles", Short: "Show which profile each role has", Args: cobra.NoArgs,
 		Long: "Show the table [roles] of config.toml that is in force here: the project's when it is\n" +
 			"allowed and has one, else yours.\n\n" +
 			"With --check: load each profile, and compare each role of `order` with the one before it.\n" +
 			"Exit code 1 when one may do less anywhere than the one before, or cannot be used.",
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.roles(check, asJSON) }),
-	}
+	}, func(*cobra.Command, []string) (answer, error) {
+		out, bad, err := a.roles(check)
+		return answer{value: out, words: func() { a.printRoles(out) }, code: oneIf(bad)}, err
+	})
 	c.Flags().BoolVar(&check, "check", false, "compare the profiles along the order")
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c
 }
 
-func (a *app) roles(check, asJSON bool) error {
+// roles is the table of roles, and with check whether something is wrong with it.
+func (a *app) roles(check bool) (out rolesAnswer, bad bool, err error) {
 	pl, err := a.Here()
 	if err != nil {
-		return err
+		return out, false, err
 	}
 	t, err := a.Roles(pl)
 	if err != nil {
-		return a.unusable(err, "")
+		return out, false, a.unusable(err, "")
 	}
 	if t.Roles == nil {
 		_, err := a.RoleOf("", pl)
-		return err
+		return out, false, err
 	}
-	out := rolesAnswer{File: t.File, Order: t.Order}
-	specs := map[string]profile.RunConfig{}
-	bad := false
+	out = rolesAnswer{File: t.File, Order: t.Order}
 	for _, kv := range t.Profiles {
-		row := roleRow{Role: kv.Key, Profile: kv.Value}
-		if check {
-			spec, err := a.specOfRole(kv.Value, pl)
-			if err != nil {
-				row.Error, bad = settings.FirstFault(err), true
-			} else {
-				specs[kv.Key] = spec
-			}
+		out.Roles = append(out.Roles, roleRow{Role: kv.Key, Profile: kv.Value})
+	}
+	if !check {
+		return out, false, nil
+	}
+	specs := map[string]profile.RunConfig{}
+	for i, row := range out.Roles {
+		spec, err := a.specHere(row.Profile)
+		if err != nil {
+			out.Roles[i].Error, bad = settings.FirstFault(err), true
+			continue
 		}
-		out.Roles = append(out.Roles, row)
+		specs[row.Role] = spec
 	}
-	if check {
-		if len(t.Order) < 2 {
-			return &fault.Refusal{Code: 125, Kind: fault.KindProfile, Msg: fmt.Sprintf("[roles] of %s has no order to check", a.Short(t.File)), Hint: `add order = ["guest", "member"]`}
-		}
-		out.Steps = stepsOf(t.Order, specs)
-		bad = bad || slices.ContainsFunc(out.Steps, func(s roleStep) bool { return len(s.Narrower) > 0 })
+	if len(t.Order) < 2 {
+		return out, false, &fault.Refusal{Code: 125, Kind: fault.KindProfile, Msg: fmt.Sprintf("[roles] of %s has no order to check", a.Short(t.File)), Hint: `add order = ["guest", "member"]`}
 	}
-	if asJSON {
-		err = a.printJSON(out)
-	} else {
-		err = a.printRoles(out)
-	}
-	if err == nil && bad {
-		return exit(1)
-	}
-	return err
-}
-
-// specOfRole is what the profile of a role comes to here; one that would not run is an error.
-func (a *app) specOfRole(name string, pl settings.Place) (profile.RunConfig, error) {
-	p, err := a.Choose(name, pl)
-	if err != nil {
-		return profile.RunConfig{}, err
-	}
-	c, err := a.Context(pl, profile.Overrides{}, false)
-	if err != nil {
-		return profile.RunConfig{}, err
-	}
-	return settings.Resolve(p, c)
+	out.Steps = stepsOf(t.Order, specs)
+	bad = bad || slices.ContainsFunc(out.Steps, func(s roleStep) bool { return len(s.Narrower) > 0 })
+	return out, bad, nil
 }
 
 func stepsOf(order []string, specs map[string]profile.RunConfig) []roleStep {
@@ -128,19 +109,16 @@ func stepsOf(order []string, specs map[string]profile.RunConfig) []roleStep {
 	return out
 }
 
-func (a *app) printRoles(out rolesAnswer) error {
-	t := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "ROLE\tPROFILE\tORDER")
+func (a *app) printRoles(out rolesAnswer) {
+	rows := [][]string{{"ROLE", "PROFILE", "ORDER"}}
 	for _, r := range out.Roles {
 		place := "-"
 		if i := slices.Index(out.Order, r.Role); i >= 0 {
-			place = fmt.Sprint(i + 1)
+			place = strconv.Itoa(i + 1)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", printable(r.Role), printable(r.Profile), place)
+		rows = append(rows, []string{r.Role, r.Profile, place})
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
+	tell.Table(a.stdout, rows)
 	for _, r := range out.Roles {
 		if r.Error != "" {
 			a.Say("role %q: %s", r.Role, r.Error)
@@ -151,5 +129,4 @@ func (a *app) printRoles(out rolesAnswer) error {
 			a.Say("%s may do less than %s: %s", s.To, s.From, text)
 		}
 	}
-	return nil
 }

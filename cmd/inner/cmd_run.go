@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -66,7 +67,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.BoolVar(&f.detach, "detach", false, "go on without this terminal: inner attach joins the program")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and a command to paste, run nothing")
 	fl.BoolVar(&f.json, "json", false, "with --dry-run: the plan as JSON")
-	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask; never allows a remote profile")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask; it never allows a remote profile")
 	fl.BoolVar(&f.allowRemote, "allow-remote", false, "run a profile from a URL without asking")
 	fl.StringVar(&f.sha256, "sha256", "", "the profile's digest, as `HEX`; anything else is refused")
 	fl.StringVar(&f.approved, "approved", "", "run exactly the profile with this digest, `sha256:HEX`, from the file that -p names")
@@ -93,20 +94,10 @@ func (a *app) checkRun(cmd *cobra.Command, f *runFlags, args []string) error {
 	if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
 		return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("unexpected argument %q: -p names a profile, and the program's arguments go after --", args[0]), Hint: a.runHint(args)}
 	}
-	for _, two := range [][2]string{{"network", "no-network"}, {"interactive", "no-interactive"}} {
-		if cmd.Flags().Changed(two[0]) && cmd.Flags().Changed(two[1]) {
-			return usagef("--%s and --%s contradict each other", two[0], two[1])
-		}
-	}
-	for _, flag := range []string{"profile", "workdir", "entrypoint", "args-file", "bundle"} {
-		if v := cmd.Flags().Lookup(flag); v.Changed && v.Value.String() == "" {
-			return usagef("--%s is empty", flag)
-		}
-	}
-	if err := checkApproved(*f, cmd.Flags().Changed); err != nil {
-		return err
-	}
-	if err := f.who.check(cmd); err != nil {
+	if err := cmp.Or(
+		apart(cmd, "network", "no-network"), apart(cmd, "interactive", "no-interactive"),
+		filled(cmd, "profile", "workdir", "entrypoint", "args-file", "bundle"), checkApproved(*f, cmd.Flags().Changed), f.who.check(cmd),
+	); err != nil {
 		return err
 	}
 	if f.json && !f.dryRun {
@@ -209,6 +200,30 @@ func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides) (p *
 		err = notApproved(chosen, p)
 	}
 	return p, o, err
+}
+
+// callHere is a call of the profile of that name, or of a role, in this folder.
+func (a *app) callHere(name string, who whoFlags, o profile.Overrides) (call isolator.Call, pl settings.Place, err error) {
+	if pl, err = a.ready(); err != nil {
+		return call, pl, err
+	}
+	if call.By, err = a.roleFlags(who, pl, &name); err != nil {
+		return call, pl, err
+	}
+	if call.Profile, err = a.Choose(name, pl); err != nil {
+		return call, pl, err
+	}
+	call.Context, err = a.Context(pl, o, false)
+	return call, pl, err
+}
+
+// specHere is what a profile comes to here; one that would not run is an error.
+func (a *app) specHere(name string) (profile.RunConfig, error) {
+	call, _, err := a.callHere(name, whoFlags{}, profile.Overrides{})
+	if err != nil {
+		return profile.RunConfig{}, err
+	}
+	return settings.Resolve(call.Profile, call.Context)
 }
 
 // run carries a call out, and says why when it does not start.

@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
-	"text/tabwriter"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/session"
 )
@@ -24,34 +25,20 @@ func (a *app) cmdSession() *cobra.Command {
 }
 
 func (a *app) cmdSessionList() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answersOnHost(&cobra.Command{
 		Use: "list", Short: "List the sessions", Args: cobra.NoArgs,
-		RunE: a.onHost(func(_ *cobra.Command, _ []string) error {
-			list, err := session.List(a.SessionsDir())
-			if err != nil {
-				return err
+	}, func(*cobra.Command, []string) (answer, error) {
+		list, err := session.List(a.SessionsDir())
+		rows := [][]string{{"SESSION", "PROJECT", "PROFILE", "USED"}}
+		for _, s := range list {
+			used := s.Used.Local().Format("2006-01-02 15:04:05")
+			if s.Busy {
+				used = "now"
 			}
-			if asJSON {
-				if list == nil {
-					list = []session.Info{}
-				}
-				return a.printJSON(list)
-			}
-			t := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(t, "SESSION\tPROJECT\tPROFILE\tUSED")
-			for _, s := range list {
-				used := s.Used.Local().Format("2006-01-02 15:04:05")
-				if s.Busy {
-					used = "now"
-				}
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", printable(s.ID), printable(a.Short(s.Project)), printable(a.Short(s.Profile)), used)
-			}
-			return t.Flush()
-		}),
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
+			rows = append(rows, []string{s.ID, a.Short(s.Project), a.Short(s.Profile), used})
+		}
+		return answer{value: append([]session.Info{}, list...), words: func() { tell.Table(a.stdout, rows) }}, err
+	})
 }
 
 func (a *app) cmdSessionEnd() *cobra.Command {
@@ -66,30 +53,19 @@ func (a *app) cmdSessionEnd() *cobra.Command {
 			return a.endSessions(ids, asJSON)
 		}),
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	jsonFlag(c, &asJSON)
 	c.Flags().BoolVar(&all, "all", false, "all sessions")
 	return c
 }
 
 // endSessions ends the sessions of these ids, or all of them when there are none.
 func (a *app) endSessions(ids []string, asJSON bool) error {
-	found := map[string]bool{}
-	ended, err := session.End(a.SessionsDir(), func(it session.Info) bool {
-		for _, id := range ids {
-			if id == it.ID {
-				found[id] = true
-			}
-		}
-		return len(ids) == 0 || found[it.ID]
-	})
+	ended, err := session.End(a.SessionsDir(), func(it session.Info) bool { return len(ids) == 0 || slices.Contains(ids, it.ID) })
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		if ended == nil {
-			ended = []session.Info{}
-		}
-		if err := a.printJSON(ended); err != nil {
+		if err := a.printJSON(append([]session.Info{}, ended...)); err != nil {
 			return err
 		}
 	}
@@ -99,7 +75,7 @@ func (a *app) endSessions(ids []string, asJSON bool) error {
 		}
 	}
 	for _, id := range ids {
-		if !found[id] {
+		if !slices.ContainsFunc(ended, func(it session.Info) bool { return it.ID == id }) {
 			return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("there is no session %q", id), Hint: "inner session list"}
 		}
 	}

@@ -41,23 +41,12 @@ type profileStatus struct {
 }
 
 func (a *app) cmdStatus() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answers(&cobra.Command{
 		Use: "status", Short: "Show the project, its profiles, their trust, and what is sandboxed here", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			s, err := a.status()
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.printJSON(s)
-			}
-			a.printStatus(s)
-			return nil
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
+	}, func(*cobra.Command, []string) (answer, error) {
+		s, err := a.status()
+		return answer{value: s, words: func() { a.printStatus(s) }}, err
+	})
 }
 
 func (a *app) status() (status, error) {
@@ -105,13 +94,8 @@ func (a *app) status() (status, error) {
 // projectStatus fills in what there is of a project, and returns the commands that have a
 // shim because of it.
 func (a *app) projectStatus(s *status, pl settings.Place) (words []string) {
+	a.visit(pl)
 	v := a.look(pl)
-	if a.enter(v) {
-		if err := a.regenerate(); err != nil {
-			a.Warn("%s", err)
-		}
-		v = a.look(pl)
-	}
 	s.Project, s.Of = v.Root, v.Project.Of
 	if v.Project.Problem != nil {
 		s.Problem = v.Project.Problem.Error()

@@ -59,10 +59,7 @@ func (a *app) cmdToolsPath() *cobra.Command {
 
 // knownProfile refuses a role or a profile that is not there.
 func (a *app) knownProfile(f toolFlags) error {
-	if err := a.firstUse(); err != nil {
-		return err
-	}
-	pl, err := a.Here()
+	pl, err := a.ready()
 	if err != nil {
 		return err
 	}
@@ -121,21 +118,18 @@ func (a *app) cmdToolsShell() *cobra.Command {
 	c := &cobra.Command{
 		Use: "shell (-p NAME | --as ROLE) -- SHELL [ARG...]", Short: "Run a shell in the box of a profile", Hidden: true,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.onHost(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || cmd.ArgsLenAtDash() != 0 {
 				return usagef("no shell: write it after --")
 			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if err := a.outside(cmd); err != nil {
-				return err
-			}
 			if err := a.firstUse(); err != nil {
 				return err
 			}
 			return a.toolsShell(f, args[0], args[1:])
-		},
+		}),
 	}
 	f.add(a, c)
 	return c
@@ -163,7 +157,7 @@ func (a *app) toolsShell(f toolFlags, shell string, args []string) error {
 			f.session = id
 		}
 	}
-	r, err := calls.New(a.Caller, calls.Options{Profile: f.profile, Role: f.who.as, AsRole: f.who.asked, Session: f.session})
+	r, err := calls.New(a.Caller, f.options())
 	if err != nil {
 		return err
 	}

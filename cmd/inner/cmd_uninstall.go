@@ -28,7 +28,7 @@ func (a *app) cmdUninstall() *cobra.Command {
 			"that a box kept for you, and the homes and git directories of boxes; --all removes them too. No project is touched.",
 		RunE: a.onHost(func(_ *cobra.Command, _ []string) error { return a.uninstall(yes, all) }),
 	}
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	yesFlag(c, &yes)
 	c.Flags().BoolVar(&all, "all", false, "also what you and the boxes made: profiles, config.toml, workspaces, kept changes, homes and git directories of boxes")
 	return c
 }

@@ -41,43 +41,41 @@ func (a *app) cmdVerify() *cobra.Command {
 			"Checks of the profile run as sh -c in the box, with its environment and UID.\n\n" +
 			"Exit code 1 when a check above info fails, 125 or 126 when the sandbox cannot start.",
 		ValidArgsFunction: a.completeOneProfile,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return a.verify(cmd, f) },
 	}
+	c.RunE = a.onHost(func(cmd *cobra.Command, _ []string) error {
+		if err := f.check(cmd); err != nil {
+			return err
+		}
+		return a.verify(f)
+	})
 	fl := c.Flags()
-	fl.StringVarP(&f.profile, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+	a.profileFlag(c, &f.profile)
 	f.who.addRole(a, c)
-	fl.BoolVar(&f.json, "json", false, "as JSON")
+	jsonFlag(c, &f.json)
 	fl.BoolVar(&f.suggest, "suggest", false, "print the allow line that would lift what fails")
 	fl.BoolVar(&f.attack, "attack", false, "run the escape suite: each attack outside the sandbox first, then inside")
 	fl.StringVar(&f.only, "only", "", "with --attack: only the attack of this `NAME`")
 	fl.IntVar(&f.jobs, "jobs", 0, "with --attack: how many attacks at once (default: one for each processor)")
-	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	return c
 }
 
-func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
-	if err := a.outside(cmd); err != nil {
-		return err
-	}
-	if f.only != "" && !f.attack {
-		return usagef("--only goes with --attack")
-	}
-	if f.jobs != 0 && !f.attack {
-		return usagef("--jobs goes with --attack")
-	}
-	if f.jobs < 0 {
+// check refuses flags that do not go together.
+func (f *verifyFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.jobs < 0:
 		return usagef("--jobs wants a number above 0, not %d", f.jobs)
-	}
-	if f.suggest && (f.json || f.attack) {
+	case f.suggest && (f.json || f.attack):
 		return usagef("--suggest goes alone")
 	}
-	if err := f.who.check(cmd); err != nil {
-		return err
-	}
-	p, c, err := a.verifiable(&f)
+	return cmp.Or(goesWith(cmd, "attack", "only", "jobs"), f.who.check(cmd))
+}
+
+func (a *app) verify(f verifyFlags) error {
+	call, _, err := a.callHere(f.profile, f.who, profile.Overrides{})
 	if err != nil {
-		return err
+		return a.unusable(err, f.profile)
 	}
+	p, c := call.Profile, call.Context
 	if f.attack {
 		return a.goAttack(p, f)
 	}
@@ -105,10 +103,7 @@ func (a *app) verify(cmd *cobra.Command, f verifyFlags) error {
 	default:
 		a.printVerdicts(report)
 	}
-	if !report.Conformant {
-		return exit(1)
-	}
-	return nil
+	return exitCode(oneIf(!report.Conformant))
 }
 
 // goAttack goes on as the attack suite, a program of its own: inner holds no exploits.
@@ -118,7 +113,7 @@ func (a *app) goAttack(p *profile.Profile, f verifyFlags) error {
 	if err != nil {
 		return err
 	}
-	words := []string{suiteName, "--build=" + version, "--inner=" + self, "--profile=" + cmp.Or(f.profile, p.Name), "--only=" + f.only, "--jobs=" + strconv.Itoa(f.jobs)}
+	words := []string{suiteName, "--build=" + version, "--inner=" + self, "--profile=" + cmp.Or(f.profile, nameOf(p.Path)), "--only=" + f.only, "--jobs=" + strconv.Itoa(f.jobs)}
 	if f.json {
 		words = append(words, "--json")
 	}
@@ -149,30 +144,6 @@ func attackSuite(dir string) (string, error) {
 		return path, nil
 	}
 	return "", &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the attack suite, %s, is neither in %s nor in ../libexec/inner or ../lib/inner beside it", suiteName, dir), Hint: suiteHint}
-}
-
-// verifiable loads the profile a run would take, whose name it notes in the flags when a
-// role was asked for, and what it is resolved against.
-func (a *app) verifiable(f *verifyFlags) (*profile.Profile, profile.Context, error) {
-	pl, err := a.Here()
-	if err != nil {
-		return nil, profile.Context{}, err
-	}
-	if err := a.firstUse(); err != nil {
-		return nil, profile.Context{}, err
-	}
-	if _, err := a.roleFlags(f.who, pl, &f.profile); err != nil {
-		return nil, profile.Context{}, err
-	}
-	p, err := a.Choose(f.profile, pl)
-	if err != nil {
-		return nil, profile.Context{}, a.unusable(err, f.profile)
-	}
-	c, err := a.Context(pl, profile.Overrides{}, false)
-	if err != nil {
-		return nil, profile.Context{}, a.unusable(err, "")
-	}
-	return p, c, nil
 }
 
 // examine prepares a run, puts the checks in the place of the program, and collects the

@@ -8,17 +8,12 @@ import (
 )
 
 func (a *app) cmdVersion() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answers(&cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if asJSON {
-				return a.printJSON(map[string]string{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
-			}
-			fmt.Fprintf(a.stdout, "inner %s\n", version)
-			return nil
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
+	}, func(*cobra.Command, []string) (answer, error) {
+		return answer{
+			value: map[string]string{"version": version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH},
+			words: func() { fmt.Fprintf(a.stdout, "inner %s\n", version) },
+		}, nil
+	})
 }

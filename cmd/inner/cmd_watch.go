@@ -56,11 +56,8 @@ func (a *app) watch() error {
 		now := a.snapshot(pl)
 		changed := a.printWatched(known, now)
 		known = now
-		if !changed {
-			return
-		}
-		if err := a.regenerate(); err != nil {
-			a.Warn("%s", err)
+		if changed {
+			a.warnIf(a.regenerate())
 		}
 	})
 	if ctx.Err() != nil {

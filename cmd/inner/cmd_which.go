@@ -34,28 +34,18 @@ type whichAnswer struct {
 }
 
 func (a *app) cmdWhich() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.answers(&cobra.Command{
 		Use: "which COMMAND", Short: "Say what a command typed here would do, and why", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeCommands,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := profile.CheckCommand(args[0]); err != nil {
-				return usage{err}
-			}
-			if pl, err := a.Here(); err == nil && pl.Project != nil && a.enter(a.look(pl)) {
-				if err := a.regenerate(); err != nil {
-					a.Warn("%s", err)
-				}
-			}
-			w := a.which(args[0])
-			if asJSON {
-				return a.printJSON(w)
-			}
-			a.printWhich(w)
-			return nil
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	return c
+	}, func(_ *cobra.Command, args []string) (answer, error) {
+		if err := profile.CheckCommand(args[0]); err != nil {
+			return answer{}, usage{err}
+		}
+		if pl, err := a.Here(); err == nil && pl.Project != nil {
+			a.visit(pl)
+		}
+		w := a.which(args[0])
+		return answer{value: w, words: func() { a.printWhich(w) }}, nil
+	})
 }
 
 // decide is what the shim of that name would decide here.

@@ -21,52 +21,38 @@ import (
 func (a *app) cmdWhy() *cobra.Command {
 	var name string
 	var who whoFlags
-	var write, asJSON bool
-	c := &cobra.Command{
+	var write bool
+	c := a.answers(&cobra.Command{
 		Use: "why PATH|host:NAME|env:NAME|cmd:NAME [-p NAME|./FILE | --as ROLE]", Short: "Say whether a sandbox has one thing, and which line says so",
 		Args: cobra.ExactArgs(1),
-		Long: "Say whether a profile's sandbox has a path, a host, a variable or a command here, how it\n" +
+		Long: "Say whether the sandbox of a profile has a path, a host, a variable or a command here, how it\n" +
 			"looks there, which line of which file says so, and what would widen it. Nothing is run.\n" +
-			"Without -p: the profile of this project, else the default one. In a sandbox: that one.\n\n" +
-			"Exit code 0 when it is granted, 1 when not. A path that begins with host:, env: or cmd:\n" +
-			"is written as ./host:….",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("profile") && name == "" {
-				return usagef("--profile is empty")
+			"Without -p it answers for the profile of this project, else for the default one. In a sandbox\n" +
+			"it answers for that one.\n\n" +
+			"Exit code 0 when it is granted, 1 when not. Write a path that begins with host:, env: or cmd:\n" +
+			"as ./host:….",
+	}, func(cmd *cobra.Command, args []string) (answer, error) {
+		if err := cmp.Or(filled(cmd, "profile"), who.check(cmd)); err != nil {
+			return answer{}, err
+		}
+		t, err := a.whyTable(name, who)
+		if err != nil {
+			return answer{}, a.unusable(err, name)
+		}
+		w, err := a.why(t, args[0])
+		return answer{value: w, code: oneIf(!w.Granted(write)), words: func() {
+			edit := t.Profile
+			if inBox() || strings.Contains(name, "/") { // it is changed outside, or where that file is
+				edit = ""
 			}
-			if err := who.check(cmd); err != nil {
-				return err
+			a.printWhy(w, edit)
+			if w.Access == why.Absent && likeHost(args[0]) {
+				a.Hint("inner why host:%s, for the host of that name", args[0])
 			}
-			t, err := a.whyTable(name, who)
-			if err != nil {
-				return a.unusable(err, name)
-			}
-			answer, err := a.why(t, args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				err = a.printJSON(answer)
-			} else {
-				edit := t.Profile
-				if inBox() || strings.Contains(name, "/") { // it is changed outside, or where that file is
-					edit = ""
-				}
-				a.printWhy(answer, edit)
-				if host := "host:" + args[0]; answer.Access == why.Absent && likeHost(args[0]) {
-					a.Hint("inner why %s, for the host of that name", host)
-				}
-			}
-			if err == nil && !answer.Granted(write) {
-				err = exit(1)
-			}
-			return err
-		},
-	}
-	c.Flags().StringVarP(&name, "profile", "p", "", "profile: a name, ./FILE or an absolute path")
+		}}, err
+	})
+	a.profileFlag(c, &name)
 	c.Flags().BoolVarP(&write, "write", "w", false, "granted means that it can be written")
-	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	_ = c.RegisterFlagCompletionFunc("profile", a.completeProfiles)
 	who.addRole(a, c)
 	return c
 }

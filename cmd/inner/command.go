@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
@@ -64,7 +66,7 @@ func (a *app) command(args []string) int {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	cmd, err := root.ExecuteC()
-	if err == nil {
+	if err = cmp.Or(err, tell.Err(a.stdout)); err == nil {
 		return 0
 	}
 	var code exit

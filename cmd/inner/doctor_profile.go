@@ -63,26 +63,14 @@ func (a *app) checkProfile(name string, who whoFlags) (checkup, error) {
 
 // callOf is the run that `inner run -p NAME` makes here.
 func (a *app) callOf(name string, who whoFlags) (isolator.Call, error) {
-	var call isolator.Call
 	if inBox() {
-		return call, errInBox()
+		return isolator.Call{}, errInBox()
 	}
-	pl, err := a.Here()
+	call, pl, err := a.callHere(name, who, profile.Overrides{})
 	if err != nil {
 		return call, err
 	}
-	if _, err := a.roleFlags(who, pl, &name); err != nil {
-		return call, err
-	}
-	if err := a.firstUse(); err != nil {
-		return call, err
-	}
-	p, err := a.Choose(name, pl)
-	if err != nil {
-		return call, err
-	}
-	call.Profile = p
-	p, o, err := a.commanded(pl, p, profile.Overrides{}, false, nil)
+	p, o, err := a.commanded(pl, call.Profile, profile.Overrides{}, false, nil)
 	if err != nil {
 		return call, err
 	}
@@ -117,20 +105,4 @@ func (a *app) cure(err error, name string, p *profile.Profile) (text, fix string
 		return err.Error(), "look at " + name
 	}
 	return err.Error(), "inner status"
-}
-
-func (a *app) doctorOf(name string, who whoFlags, asJSON bool) error {
-	c, err := a.checkProfile(name, who)
-	if err != nil {
-		return a.unusable(err, name)
-	}
-	if asJSON {
-		err = a.printJSON(c)
-	} else {
-		a.printFindings(c.Findings)
-	}
-	if code := c.exitCode(); err == nil && code != 0 {
-		err = exit(code)
-	}
-	return err
 }

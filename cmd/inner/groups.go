@@ -35,18 +35,3 @@ func (a *app) addCommands(root *cobra.Command) {
 		root.AddCommand(c)
 	}
 }
-
-// oneProfile lets a command take its profile as a word, as it takes -p.
-func oneProfile(name *string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) > 1:
-			return usagef("one profile, and not %d", len(args))
-		case len(args) == 1 && cmd.Flags().Changed("profile"):
-			return usagef("%q and --profile name two profiles", args[0])
-		case len(args) == 1:
-			*name = args[0]
-		}
-		return nil
-	}
-}

@@ -22,9 +22,7 @@ func (a *app) askPrefixes(v *shims.View) bool {
 	}
 	pl := settings.Place{Cwd: v.Root, Project: v.Project}
 	allowed, _, err := a.AllowPrefixed(pl)
-	if err != nil {
-		a.Warn("%s", err)
-	}
+	a.warnIf(err)
 	if len(allowed) > 0 {
 		a.SayAllowed(pl, allowed)
 	}
@@ -39,9 +37,7 @@ func (a *app) prefixAnswers(d shims.Decision) bool {
 	if !a.askPrefixes(d.Views[len(d.Views)-1]) {
 		return false
 	}
-	if err := a.regenerate(); err != nil {
-		a.Warn("%s", err)
-	}
+	a.warnIf(a.regenerate())
 	return true
 }
 

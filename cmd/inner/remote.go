@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
@@ -97,16 +96,10 @@ func (a *app) chooseRemote(f runFlags, pl settings.Place, o profile.Overrides) (
 		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is marked experimental", f.profile)}
 	}
 	a.showRemote(p, changes, profile.Grants(rc))
-	switch {
-	case f.dryRun, f.allowRemote:
-		return p, nil
-	case !caller.IsTerminal(a.stdin):
-		return nil, &fault.Refusal{Code: 126, Msg: "a remote profile needs confirmation, and standard input is not a terminal", Hint: "read it above, then: inner run --allow-remote --sha256 " + file.Digest + " -p " + f.profile}
-	case !a.agreed("Run this once?"):
-		a.Say("nothing was run")
-		return nil, exit(126)
-	}
-	return p, nil
+	return p, a.confirm(question{text: "Run this once?", yes: f.dryRun || f.allowRemote, no: "nothing was run", deaf: &fault.Refusal{
+		Code: 126, Msg: "a remote profile needs confirmation, and standard input is not a terminal",
+		Hint: "read it above, then: inner run --allow-remote --sha256 " + file.Digest + " -p " + f.profile,
+	}})
 }
 
 func (a *app) showRemote(p *profile.Profile, changes []string, grants []profile.Grant) {

@@ -16,6 +16,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/enr/inner/internal/fault"
@@ -30,11 +33,27 @@ import (
 type Output struct {
 	visible.Writer
 	file *os.File
+	err  error // the first of writing
+}
+
+// Write prints, and keeps the first error for Err.
+func (o *Output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	o.err = cmp.Or(o.err, err)
+	return n, err
+}
+
+// Err is why an output does not hold all that was printed to it; nil when it does.
+func Err(w io.Writer) error {
+	if o, ok := w.(*Output); ok {
+		return o.err
+	}
+	return nil
 }
 
 // To returns the output that prints to a file.
 func To(f *os.File) *Output {
-	return &Output{visible.Writer{To: f, Colours: []string{"0", "1", "2", "31", "32", "33", "36"}}, f}
+	return &Output{Writer: visible.Writer{To: f, Colours: []string{"0", "1", "2", "31", "32", "33", "36"}}, file: f}
 }
 
 // FileOf is the file behind an output, when there is one.
@@ -66,6 +85,19 @@ func JSON(w io.Writer, v any) error {
 	}
 	_, err := Raw(w).Write(visible.JSON(b.Bytes()))
 	return err
+}
+
+// Table prints rows in columns, with everything in their cells visible.
+func Table(w io.Writer, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	for _, row := range rows {
+		cells := slices.Clone(row)
+		for i, cell := range cells {
+			cells[i] = visible.Text(cell)
+		}
+		_, _ = fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	_ = t.Flush() // Err has it
 }
 
 // Teller tells a person something, a line for each call. It is a caller.Teller.
