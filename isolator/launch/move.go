@@ -45,7 +45,7 @@ func (s *session) elsewhere() bool { return s.join.away || s.join.guest >= 0 }
 
 // moveTo begins to exchange the terminal. words are for whoever had the box until now.
 func (s *session) moveTo(terminal, guest int, words string) {
-	s.settleQuestion(0)
+	s.endQuestion(0)
 	m := &move{terminal: terminal, guest: guest, old: -1}
 	if !s.join.away && s.real.foreground() { // else a shell has it
 		if fd, err := unix.FcntlInt(uintptr(s.real.fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {

@@ -239,9 +239,14 @@ func (s *session) readAnswer() {
 	}
 }
 
-// settleQuestion ends the question with an answer, 0 for none, and puts the
-// screen back.
+// settleQuestion ends the question with an answer, 0 for none, and asks the next.
 func (s *session) settleQuestion(key byte) {
+	s.endQuestion(key)
+	s.ask()
+}
+
+// endQuestion ends the question with an answer, 0 for none, and puts the screen back.
+func (s *session) endQuestion(key byte) {
 	q := s.asked
 	if q == nil {
 		return
@@ -261,7 +266,6 @@ func (s *session) settleQuestion(key byte) {
 	if q.redraw {
 		s.drawAgain()
 	}
-	s.ask()
 }
 
 // drawAgain has the program draw all of its terminal. Programs do when the size has changed,

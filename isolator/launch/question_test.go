@@ -1,6 +1,11 @@
 package launch
 
-import "testing"
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
 
 // A question stands alone on the screen, and leaves the terminal as the program had it.
 func TestOverlay(t *testing.T) {
@@ -26,5 +31,40 @@ func TestOverlay(t *testing.T) {
 		if string(show) != c.show || string(back) != c.back || redraw != c.redraw {
 			t.Errorf("%s: %q %q %t, want %q %q %t", c.name, show, back, redraw, c.show, c.back, c.redraw)
 		}
+	}
+}
+
+// When the box changes terminals, the question on the old one ends, and the next is not taken
+// up there: it would never be shown, and take every key.
+func TestNoQuestionWhileMoving(t *testing.T) {
+	x := newTerminal(t)
+	wake, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wake.Close()
+	fd, err := unix.Dup(int(x.slave.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	a := new(Asker)
+	r, err := newRelay(&relay{master: x.fd, out: fd, wake: int(wake.Fd())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(r.ask)
+	s := &session{o: Options{Ask: a}, full: true, real: tty{fd: fd, raw: true}, print: -1, stdio: [3]int{-1, -1, -1}, ptys: []int{fd}, relays: []*relay{r}, join: joining{guest: -1, detacher: -1, former: -1}}
+	a.begin(int(wake.Fd()))
+	for range 2 {
+		a.queue = append(a.queue, &pending{ctx: t.Context(), answer: make(chan byte, 1)})
+	}
+	s.ask()
+	if s.asked == nil {
+		t.Fatal("no question is taken up")
+	}
+	s.moveTo(-1, -1, "")
+	if s.asked != nil || len(a.queue) != 1 {
+		t.Errorf("taken up while the terminal changes: %+v", s.asked)
 	}
 }
