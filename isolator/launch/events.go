@@ -161,12 +161,9 @@ func (s *session) begin() {
 
 // programStopped gives a program that stopped for its terminal that terminal, or stops inner, too.
 func (s *session) programStopped(sig syscall.Signal) {
-	forTerminal := sig == syscall.SIGTTIN || sig == syscall.SIGTTOU
-	switch {
-	case s.waits && forTerminal:
+	switch sig {
+	case syscall.SIGTTIN, syscall.SIGTTOU:
 		s.want(sig)
-	case forTerminal && s.real.foreground():
-		s.signalJob(syscall.SIGCONT) // it stopped just before it got its terminal
 	default:
 		s.stop(syscall.SIGTSTP)
 	}

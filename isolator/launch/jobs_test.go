@@ -2,10 +2,14 @@ package launch
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestStopAndContinue(t *testing.T) {
@@ -64,23 +68,87 @@ func TestStopAndBackground(t *testing.T) {
 }
 
 // Started in the background it leaves the terminal alone; brought to the
-// foreground it has it.
+// foreground it has it, whether it has stopped for the terminal before or not.
 func TestStartInBackground(t *testing.T) {
+	for _, stops := range []bool{true, false} {
+		x := newTerminal(t)
+		x.shell()
+		front := filepath.Join(t.TempDir(), "front")
+		wait := ""
+		if !stops {
+			wait = "while ! test -e " + front + "; do sleep 0.02; done; "
+		}
+		j := interactive("echo rea''dy; " + wait + "read a; echo \"got $a\"; exit 6")
+		x.send("$L " + j.file(t) + " &\r")
+		x.expect("ready")
+		if stops {
+			// fg continues only what the shell has seen stop.
+			eventually(t, "stopped for the terminal", patience, func() bool {
+				x.send("jobs; echo $((20+2))\r")
+				stopped := strings.Contains(x.expect("\r\n22\r\n"), "Stopped")
+				x.expect("<prompt>")
+				return stopped
+			})
+		}
+		x.send("echo $((20+3))\r")
+		x.expect("\r\n23\r\n")
+		x.expect("<prompt>")
+		x.send("fg\r")
+		if !stops {
+			x.expect("\r\n$L ") // the shell is done with the terminal
+			if err := os.WriteFile(front, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually(t, "raw in the foreground", patience, x.isRaw)
+		x.send("words\r")
+		x.expect("got words\r\n")
+		x.expect("<prompt>")
+		x.send("echo rc=$?\r")
+		x.expect("\r\nrc=6\r\n")
+	}
+}
+
+// Brought to the foreground when its program has stopped for the terminal, and it is about to
+// stop, too, it has the terminal at once: a shell continues only what it has seen stop.
+func TestForegroundWhileStopping(t *testing.T) {
 	x := newTerminal(t)
-	x.shell()
-	j := interactive("echo rea''dy; read a; echo \"got $a\"; exit 6")
-	x.send("$L " + j.file(t) + " &\r")
+	dir := t.TempDir()
+	ask, front, pid := filepath.Join(dir, "ask"), filepath.Join(dir, "front"), filepath.Join(dir, "pid")
+	j := interactive("echo rea''dy; while ! test -e " + ask + "; do sleep 0.02; done; echo as''k; read a; echo \"got $a\"; exit 6")
+	shell := exec.Command("/bin/bash", "--norc", "-c", "set -m; "+self()+" "+wordLaunch+" "+j.file(t)+" & echo $! > "+pid+"; while ! test -e "+front+"; do sleep 0.02; done; fg >/dev/null")
+	shell.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	x.start(shell)
 	x.expect("ready")
-	x.send("echo $((20+3))\r")
-	x.expect("\r\n23\r\n")
-	x.expect("<prompt>")
-	x.send("fg\r")
+	// What the program has written has to be on the terminal before inner stops, and that
+	// takes no output now.
+	flow := func(action int) {
+		if err := unix.IoctlSetInt(int(x.slave.Fd()), unix.TCXONC, action); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch := func(file string) {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flow(0) // TCOOFF
+	touch(ask)
+	eventually(t, "the program stops", patience, func() bool { return stoppedProcesses(j.Mark) > 0 })
+	touch(front)
+	eventually(t, "inner is in the foreground", patience, func() bool {
+		group, err := unix.IoctlGetInt(x.fd, unix.TIOCGPGRP)
+		text, _ := os.ReadFile(pid)
+		return err == nil && strconv.Itoa(group) == strings.TrimSpace(string(text))
+	})
+	flow(1) // TCOON
+	x.expect("ask")
 	eventually(t, "raw in the foreground", patience, x.isRaw)
 	x.send("words\r")
 	x.expect("got words\r\n")
-	x.expect("<prompt>")
-	x.send("echo rc=$?\r")
-	x.expect("\r\nrc=6\r\n")
+	if c := code(t, shell); c != 6 {
+		t.Errorf("exit code %d", c)
+	}
 }
 
 // A shell in the box has job control of its own.

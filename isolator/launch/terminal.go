@@ -31,13 +31,23 @@ func (s *session) readKeys() {
 // A program may also wait for keys without reading (poll(2)), which nothing tells:
 // a line that nobody has read for offerAfter is taken for its.
 
-// want follows a program that has stopped by sig because it wants its terminal.
+// want follows a program that has stopped by sig because it wants its terminal: in the
+// foreground it goes on with that, in the background we stop as it would outside.
+//
+// Who is in the foreground is asked last, when nothing has to be waited for any more. A shell
+// may bring us there meanwhile, and continues only what it has seen stop.
 func (s *session) want(sig syscall.Signal) {
-	if s.wanted = true; s.real.foreground() {
+	s.wanted = s.waits
+	s.settle()
+	switch {
+	case s.real.foreground() && s.waits:
 		s.give()
-		return
+	case s.real.foreground() || s.elsewhere():
+		s.signalJob(syscall.SIGCONT)
+	default:
+		s.endQuestion(0)
+		s.suspend(sig)
 	}
-	s.stop(sig)
 }
 
 // give lets the program have its terminal, and the real one with it.
@@ -154,8 +164,7 @@ func (s *session) stop(sig syscall.Signal) {
 		s.signalJob(syscall.SIGCONT)
 		return
 	}
-	s.stopped = true
-	s.settleQuestion(0)
+	s.endQuestion(0)
 	s.settle()
 	if s.real.raw && s.mayAnswer(askedWithin) {
 		// The answers are the job's, when it goes on.
@@ -163,8 +172,13 @@ func (s *session) stop(sig syscall.Signal) {
 		s.keys.add(answers)
 		s.keys.flush(s.relays[0].master)
 	}
+	s.suspend(sig)
+}
+
+// suspend stops us, as the terminal does it: our whole group, with the default action.
+func (s *session) suspend(sig syscall.Signal) {
+	s.stopped = true
 	s.restore()
-	// As the terminal does it: our whole group, with the default action.
 	s.caught = defaultAction(syscall.SIGTSTP)
 	_ = unix.Kill(0, sig)
 	s.alarms.in(tryTerminal, stopWithin)
