@@ -77,3 +77,8 @@ func matched(pattern, path string) bool {
 	ok, err := filepath.Match(pattern, path)
 	return ok && err == nil
 }
+
+func deviceWords(name string) string {
+	set, _ := FindDevices(name)
+	return name + " (" + set.What + ")"
+}

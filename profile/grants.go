@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/enr/inner/internal/paths"
@@ -53,35 +54,30 @@ func (it Item) id() string {
 // are not in it.
 func Grants(rc RunConfig) []Grant {
 	g := granter{home: rc.HomeDir, real: rc.Real}
-	g.add(Grant{Kind: "runs", Key: "runs", Words: "runs", Items: []Item{{Text: commandLine(rc.Entrypoint.Cmd, rc.Entrypoint.Args), ID: commandWords(rc.Entrypoint.Written)}}})
-	g.folders(rc)
-	g.network(rc)
-	g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
-	g.list("capability", "capability", "gets a copy of your login and settings of", texts(rc.Capabilities))
-	if rc.SyncLogin {
-		g.list("login", "sync_credentials", "can replace the stored login by a newer one of", texts(rc.Capabilities))
+	for _, rule := range told() {
+		rule.say(&g, &rc)
 	}
-	g.variables(rc.Env)
-	if rc.Clipboard {
-		g.say("clipboard", "clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
-	}
-	g.list("device", "devices", "can use the devices", itemsOf(rc.Devices, func(name string) string {
-		set, _ := FindDevices(name)
-		return name + " (" + set.What + ")"
-	}))
-	g.layers(rc)
-	g.git(rc.Git)
-	g.list("history", "history", "offers in the shell history", texts(rc.Entrypoint.History))
-	g.list("replaces", "noop.rewrite", "runs another program", texts(rc.Noop.Rewritten()))
-	blocks := "blocks the commands"
-	if rc.Noop.Mode == "hard" {
-		blocks = "blocks the commands, by any path"
-	}
-	g.tighten("blocks", "noop.block "+cmp.Or(rc.Noop.Mode, "path"), blocks, texts(rc.Noop.Blocked()))
-	g.hide(rc)
-	g.limits(rc)
 	return g.grants
 }
+
+// told are the keys that say their grants, in the order in which they do. Those that are not
+// listed here come where the empty name stands, in the order of the schema.
+var told = sync.OnceValue(func() (rules []keyRule) {
+	order := []string{
+		"entrypoint.cmd", "mounts", "sandbox.network_mode", "sandbox.allow", "capabilities", "sync_credentials", "env.inherit",
+		"",
+		"sandbox.git_dir", "git.strip_sections", "entrypoint.history", "noop.rewrite", "noop.block", "sandbox.hide", "sandbox.limits.memory",
+	}
+	place := func(r keyRule) int {
+		if i := slices.Index(order, r.key); i >= 0 {
+			return i
+		}
+		return slices.Index(order, "")
+	}
+	rules = slices.DeleteFunc(slices.Clone(keyRules()), func(r keyRule) bool { return r.say == nil })
+	slices.SortStableFunc(rules, func(a, b keyRule) int { return place(a) - place(b) })
+	return rules
+})
 
 const noNetwork = "no network"
 
@@ -135,11 +131,8 @@ func (x Grant) Dangerous() bool {
 	if x.Tightens {
 		return false
 	}
-	switch x.Kind {
-	case "secret", "login", "clipboard", "layer", "device":
-		return true
-	}
-	return x.Kind == "network" && x.Key == "full" || x.Key == "env.inherit_all" || x.Key == HomeNamed
+	return slices.ContainsFunc(keyRules(), func(r keyRule) bool { return slices.Contains(strings.Fields(r.beyond), x.Kind) }) ||
+		x.Kind == "network" && x.Key == "full" || x.Key == "env.inherit_all" || x.Key == HomeNamed
 }
 
 // Render writes Text: the words, and each item once.
@@ -204,7 +197,7 @@ func (g *granter) path(path, dest string) Item {
 }
 
 // mounted sorts the working folder and the mounts by what can be done with them.
-func (g *granter) mounted(rc RunConfig) (writes, copies, reads, empty []Item) {
+func (g *granter) mounted(rc *RunConfig) (writes, copies, reads, empty []Item) {
 	switch rc.WorkdirMode {
 	case RW:
 		writes = append(writes, g.path(rc.Workdir, rc.Workdir))
@@ -229,8 +222,26 @@ func (g *granter) mounted(rc RunConfig) (writes, copies, reads, empty []Item) {
 	return writes, copies, reads, empty
 }
 
+func (g *granter) program(rc *RunConfig) {
+	g.add(Grant{Kind: "runs", Key: "runs", Words: "runs", Items: []Item{{Text: commandLine(rc.Entrypoint.Cmd, rc.Entrypoint.Args), ID: commandWords(rc.Entrypoint.Written)}}})
+}
+
+func (g *granter) login(rc *RunConfig) {
+	if rc.SyncLogin {
+		g.list("login", "sync_credentials", "can replace the stored login by a newer one of", texts(rc.Capabilities))
+	}
+}
+
+func (g *granter) blocked(rc *RunConfig) {
+	blocks := "blocks the commands"
+	if rc.Noop.Mode == "hard" {
+		blocks = "blocks the commands, by any path"
+	}
+	g.tighten("blocks", "noop.block "+cmp.Or(rc.Noop.Mode, "path"), blocks, texts(rc.Noop.Blocked()))
+}
+
 // folders tells what can be changed and read.
-func (g *granter) folders(rc RunConfig) {
+func (g *granter) folders(rc *RunConfig) {
 	writes, copies, reads, empty := g.mounted(rc)
 	g.list("writes", MountRW, "can change files in", writes)
 	if rc.Home == "own" {
@@ -281,7 +292,7 @@ func (g *granter) folders(rc RunConfig) {
 	}
 }
 
-func (g *granter) network(rc RunConfig) {
+func (g *granter) network(rc *RunConfig) {
 	switch rc.Network {
 	case NetFull:
 		g.say("network", "full", "can use the network, this computer's own services included")
@@ -330,7 +341,8 @@ func explained(key string) string {
 	return key + " (" + more + ")"
 }
 
-func (g *granter) variables(env Env) {
+func (g *granter) variables(rc *RunConfig) {
+	env := rc.Env
 	if env.InheritAll {
 		g.say("passes", "env.inherit_all", "gets all your variables, except those that look secret")
 	}
@@ -365,7 +377,7 @@ func (g *granter) variables(env Env) {
 }
 
 // hide tells what is hidden, and what is shown of that after all.
-func (g *granter) hide(rc RunConfig) {
+func (g *granter) hide(rc *RunConfig) {
 	var hidden, shown []Item
 	for i, p := range rc.Hide {
 		after, negated := strings.CutPrefix(p, "!")
@@ -397,7 +409,7 @@ func ordinary(name string) string {
 }
 
 // layers tells where the box is weaker, or stronger, than it is by default.
-func (g *granter) layers(rc RunConfig) {
+func (g *granter) layers(rc *RunConfig) {
 	for _, l := range []struct {
 		is        bool
 		key, text string
@@ -421,21 +433,27 @@ func (g *granter) layers(rc RunConfig) {
 	}
 }
 
-func (g *granter) git(git *Git) {
+func (g *granter) git(rc *RunConfig) {
+	git := rc.Git
 	if git == nil {
 		return
 	}
 	g.narrow("layer", "git", "has a cleaned copy of your git settings: without helpers for logins, hooks folder and tokens")
 	g.tighten("git", "git.strip_sections", "does not have these of your git settings", texts(git.StripSections))
 	g.list("git", "git.overrides", "sets for git", texts(eachOf(git.Overrides, func(kv KV) string {
-		if LooksSecret(kv.Key) || HasLogin(kv.Value) || HasLogin(kv.Key) || strings.HasSuffix(strings.ToLower(kv.Key), "extraheader") {
+		if secretGitSetting(kv.Key, kv.Value) {
 			return kv.Key + " (value not shown)"
 		}
 		return kv.Key + "=" + kv.Value
 	})))
 }
 
-func (g *granter) limits(rc RunConfig) {
+// secretGitSetting reports whether a setting of git has a login in it.
+func secretGitSetting(key, value string) bool {
+	return LooksSecret(key) || HasLogin(value) || HasLogin(key) || strings.HasSuffix(strings.ToLower(key), "extraheader")
+}
+
+func (g *granter) limits(rc *RunConfig) {
 	names := map[string]string{"pids": "processes", "files": "open files", "file_size": "file size", "disk": "what is kept in memory as files"}
 	var items []Item
 	for _, l := range rc.Limits.Rows() {

@@ -20,9 +20,7 @@ func (p *Profile) Harden() (*Profile, []string) {
 	hard := *p
 	h := hardener{src: &hard.src}
 	for _, r := range keyRules() {
-		if r.remote != nil {
-			r.remote(&h, r.key)
-		}
+		r.remote(&h, r.key)
 	}
 	return &hard, h.lines
 }

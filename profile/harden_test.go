@@ -14,6 +14,9 @@ func TestRulesAreComplete(t *testing.T) {
 	var ruled []string
 	for _, r := range keyRules() {
 		ruled = append(ruled, r.key)
+		if r.remote == nil {
+			t.Errorf("%s: nothing says what a profile from a URL gets of it", r.key)
+		}
 	}
 	if diff := cmp.Diff(Keys(), ruled); diff != "" {
 		t.Errorf("rows of keys.go (+) against the schema (-):\n%s", diff)

@@ -57,7 +57,7 @@ func checkHomeName(name string) error {
 
 // caches says that a box writes caches that stay. It gets nothing of the user's by that, so a
 // profile that was allowed need not be allowed again for it.
-func (g *granter) caches(rc RunConfig) {
+func (g *granter) caches(rc *RunConfig) {
 	if rc.KeepsCaches() {
 		g.add(Grant{Kind: "writes", Key: "caches", Words: "keeps between runs, apart from yours", Items: []Item{{Text: "caches (~/.cache and its kind)", Own: true}}})
 	}

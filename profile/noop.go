@@ -51,26 +51,30 @@ func words(rule string) []string {
 // rule is the one spelling of a rule by which rules are compared.
 func rule(text string) string { return strings.Join(words(text), " ") }
 
-func (v *validator) noop(n *noopTable) {
-	v.oneOf(n.Mode, "noop.mode", noopModes())
-	for _, it := range n.Block.Items {
-		v.rule(it.At, "noop.block", strings.TrimPrefix(it.Text, "-"))
+func (v *validator) blocked(s *source, key string) {
+	for _, it := range s.Noop.Block.Items {
+		v.rule(it.At, key, strings.TrimPrefix(it.Text, "-"))
 	}
-	for _, e := range n.Rewrite.Entries {
-		key := strict.Join("noop", "rewrite", e.Key)
-		if v.removal(e.At, key, e.Key, e.Value) {
+}
+
+func (v *validator) rewritten(s *source, key string) {
+	for _, e := range s.Noop.Rewrite.Entries {
+		at := key + "." + strict.Join(e.Key)
+		if v.removal(e.At, at, e.Key, e.Value) {
 			continue
 		}
-		v.rule(e.At, key, e.Key)
+		v.rule(e.At, at, e.Key)
 		if err := checkTarget(e.Value); err != nil {
-			v.add(e.At, key, err.Error(), "")
+			v.add(e.At, at, err.Error(), "")
 		}
 	}
-	for _, e := range n.Message.Entries {
-		if v.removal(e.At, strict.Join("noop", "message", e.Key), e.Key, e.Value) {
-			continue
+}
+
+func (v *validator) messages(s *source, key string) {
+	for _, e := range s.Noop.Message.Entries {
+		if at := key + "." + strict.Join(e.Key); !v.removal(e.At, at, e.Key, e.Value) {
+			v.rule(e.At, at, e.Key)
 		}
-		v.rule(e.At, strict.Join("noop", "message", e.Key), e.Key)
 	}
 }
 

@@ -116,6 +116,7 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	r.realPaths()
 	r.env()
 	r.entrypoint()
+	r.hide()
 	r.rest()
 	r.sessionBox()
 	r.organisation()
@@ -174,24 +175,12 @@ func (r *resolver) sandbox() {
 	if rc.Base = or(s.Base, "host"); rc.Base == "minimal" && rc.Home == "host" {
 		rc.Home = "isolated" // nothing of it is there but the toolchains and what is mounted
 	}
-	rc.HomeName = s.HomeName.V
 	if rc.Etc == "minimal" && rc.Base != "minimal" {
 		r.add(s.Etc.At, "sandbox.etc", `goes with base = "minimal" alone`, "")
 	}
 	rc.NetworkAllow, rc.NetworkDeny = s.NetworkAllow.Texts(), s.NetworkDeny.Texts()
-	rc.Clipboard = s.Clipboard.V
-	rc.Devices = s.Devices.Texts()
-	rc.Allow = s.Allow.Texts()
-	rc.PIDNamespace = or(s.PIDNamespace, true)
-	if rc.GitDir = or(s.GitDir, "own"); rc.GitDir == "protected" {
-		rc.GitDir = "own" // its old name
-	}
-	rc.Proc = or(s.Proc, "auto")
-	rc.Seccomp = or(s.Seccomp, "default")
-	rc.Landlock = or(s.Landlock, "auto")
 	rc.Backend, rc.Image = or(s.Backend, "bwrap"), s.Image.V
 	r.backend(s)
-	rc.CgroupManager = s.CgroupManager.V
 
 	rc.Network = cmp.Or(networkOf(s), NetOff)
 	r.networkLists()
@@ -370,7 +359,7 @@ func (r *resolver) entrypoint() {
 	out.Cmd, out.Args = e.Cmd.V, e.Args.Texts()
 	out.Written = append([]string{out.Cmd}, out.Args...)
 	out.Interactive, out.TUI = or(e.Interactive, true), e.TUI.V
-	out.CursorFix, out.History = e.CursorFix.V, e.History.Texts()
+	out.CursorFix = e.CursorFix.V
 	if o.Interactive != nil {
 		out.Interactive = *o.Interactive
 	}
@@ -401,28 +390,18 @@ func (r *resolver) shell() string {
 	return "/bin/sh"
 }
 
+// rest takes what depends on nothing else. What does has a step of its own in Resolve.
 func (r *resolver) rest() {
-	s, rc := r.s, &r.rc
-	r.hide()
-	rc.Capabilities = s.Capabilities.Texts()
-	rc.Noop = noopOf(&s.Noop)
-	if s.Git.StripSections.Set || s.Git.Overrides.Set {
-		rc.Git = &Git{StripSections: s.Git.StripSections.Texts(), Overrides: pairs(s.Git.Overrides)}
+	for _, rule := range keyRules() {
+		if rule.take != nil {
+			rule.take(r)
+		}
 	}
-	rc.SyncLogin = s.SyncCredentials.V
-	rc.Output.Summary, rc.Output.Record, rc.Output.Review = s.Output.Summary.V, s.Output.Record.V == "true", s.Output.Review.V || r.c.Overrides.Keep
-	rc.Output.Audit = s.Output.Record.V == "audit"
-	if n, ok := Bytes(string(s.Output.MaxOutput.V)); ok && s.Output.MaxOutput.Set {
-		rc.Output.MaxOutput = int64(n)
-	}
-	rc.Output.Timeout = time.Duration(s.Output.Timeout.V) * time.Second
-	if t := r.c.Overrides.Timeout; t != nil {
-		rc.Output.Timeout = *t
-	}
-	rc.AskedTimeout = rc.Output.Timeout
-	rc.Output.Timeout = r.cappedTime(rc.AskedTimeout)
-	for _, c := range s.Verify.Custom.Checks.Rows {
-		rc.Checks = append(rc.Checks, Check{Name: c.Name.V, Cmd: c.Cmd.V, Severity: or(c.Severity, "medium")})
+}
+
+func (r *resolver) git() {
+	if g := &r.s.Git; g.StripSections.Set || g.Overrides.Set {
+		r.rc.Git = &Git{StripSections: g.StripSections.Texts(), Overrides: pairs(g.Overrides)}
 	}
 }
 

@@ -42,56 +42,63 @@ func (v *validator) add(at strict.Pos, key, msg, hint string) {
 }
 
 func (v *validator) source(s *source) {
-	v.head(s)
-	v.sandbox(&s.Sandbox)
-	v.mounts(s.Mounts)
-	v.env(&s.Env)
-	v.git(&s.Git)
-	v.entrypoint(&s.Entrypoint)
-	v.noop(&s.Noop)
-	v.oneOf(s.Shim.When, "shim.when", whens())
+	for _, r := range keyRules() {
+		if r.check != nil {
+			r.check(v, s, r.key)
+		}
+	}
+}
+
+func (v *validator) commands(s *source, key string) {
 	if n := len(s.Shim.Commands.Items); n > MaxCommands {
-		v.add(s.Shim.Commands.At, "shim.commands", fmt.Sprintf("has %d entries, more than %d", n, MaxCommands), "")
+		v.add(s.Shim.Commands.At, key, fmt.Sprintf("has %d entries, more than %d", n, MaxCommands), "")
 	}
 	for _, it := range s.Shim.Commands.Items {
 		if err := CheckCommand(it.Text); err != nil {
-			v.add(it.At, "shim.commands", err.Error(), "")
+			v.add(it.At, key, err.Error(), "")
 		}
 	}
+}
+
+func (v *validator) timeout(s *source, key string) {
 	if t := s.Output.Timeout; t.Set && (t.V < 0 || t.V > MaxSeconds) {
-		v.add(t.At, "output.timeout_seconds", fmt.Sprintf("%d is not between 0 (no limit) and %d", t.V, int64(MaxSeconds)), "")
+		v.add(t.At, key, fmt.Sprintf("%d is not between 0 (no limit) and %d", t.V, int64(MaxSeconds)), "")
 	}
-	v.oneOf(strict.String{V: string(s.Output.Record.V), Set: s.Output.Record.Set, At: s.Output.Record.At}, "output.record", records())
-	if m := s.Output.MaxOutput; m.Set {
-		if n, ok := Bytes(string(m.V)); !ok || n > MostOutput {
-			v.add(m.At, "output.max_output", fmt.Sprintf("%q is not a size of at most 64M", m.V), `write it like "256K"`)
-		}
-	}
-	v.text(s.Output.Log, "output.log")
-	for _, c := range s.Verify.Custom.Checks.Rows {
-		v.check(c, s.Verify.Custom.Checks.At)
+}
+
+func (v *validator) record(s *source, key string) {
+	rec := s.Output.Record
+	v.oneOf(strict.String{V: string(rec.V), Set: rec.Set, At: rec.At}, key, records())
+}
+
+func (v *validator) maxOutput(s *source, key string) {
+	m := s.Output.MaxOutput
+	if n, ok := Bytes(string(m.V)); m.Set && (!ok || n > MostOutput) {
+		v.add(m.At, key, fmt.Sprintf("%q is not a size of at most 64M", m.V), `write it like "256K"`)
 	}
 }
 
 // MaxSeconds is ten years: far from overflowing a time.Duration.
 const MaxSeconds = 10 * 365 * 24 * 3600
 
-func (v *validator) head(s *source) {
-	v.ask("schema_version", []string{"1"})
+func (v *validator) version(s *source, key string) {
+	v.ask(key, []string{"1"})
 	switch sv := s.SchemaVersion; {
-	case !sv.Set && slices.ContainsFunc(v.problems, func(p strict.Problem) bool { return p.Key == "schema_version" }):
+	case !sv.Set && slices.ContainsFunc(v.problems, func(p strict.Problem) bool { return p.Key == key }):
 	case !sv.Set:
-		v.add(strict.Pos{File: sv.At.File, Line: 1}, "schema_version", "is missing", `add schema_version = "1" at the top`)
+		v.add(strict.Pos{File: sv.At.File, Line: 1}, key, "is missing", `add schema_version = "1" at the top`)
 	case sv.V != "1":
-		v.add(sv.At, "schema_version", fmt.Sprintf("is %q, this version of inner reads only \"1\"", sv.V), "")
+		v.add(sv.At, key, fmt.Sprintf("is %q, this version of inner reads only \"1\"", sv.V), "")
 	}
-	if s.Name.Set && s.Name.V != "" {
-		if err := CheckName(s.Name.V); err != nil {
-			v.add(s.Name.At, "name", err.Error(), "")
-		}
+}
+
+func (v *validator) name(s *source, key string) {
+	if s.Name.V == "" {
+		return
 	}
-	v.text(s.WorkspacesPath, "workspaces_path")
-	v.names(s.Capabilities, "capabilities", v.capabilities(s.Capabilities))
+	if err := CheckName(s.Name.V); err != nil {
+		v.add(s.Name.At, key, err.Error(), "")
+	}
 }
 
 // capabilities returns the names a list of capabilities may hold.
@@ -106,56 +113,43 @@ func (v *validator) capabilities(l strict.List) []string {
 	return words
 }
 
-func (v *validator) sandbox(s *sandboxTable) {
-	v.oneOf(s.NetworkMode, "sandbox.network_mode", networkModes())
-	v.oneOf(s.Base, "sandbox.base", bases())
-	v.oneOf(s.WorkdirMode, "sandbox.workdir_mode", workdirModes())
-	v.inside(s.Writable, "sandbox.writable", true)
-	v.inside(s.Keep, "sandbox.keep", false)
-	v.oneOf(s.Etc, "sandbox.etc", etcs())
-	v.oneOf(s.Session, "sandbox.session", sessions())
-	v.oneOf(s.Home, "sandbox.home", homes(), "host-ro") // what published profiles call "host"
-	if n := s.HomeName; n.Set && n.V != "" {
-		if err := checkHomeName(n.V); err != nil {
-			v.add(n.At, "sandbox.home_name", err.Error(), "")
-		}
+func (v *validator) networkMode(s *source, key string) {
+	on, mode := s.Sandbox.Network, s.Sandbox.NetworkMode
+	v.oneOf(mode, key, networkModes())
+	if on.Set && mode.Set && on.V == (mode.V == "off") {
+		v.add(mode.At, key, fmt.Sprintf("%q contradicts network = %t (line %d)", mode.V, on.V, on.At.Line), "keep one of them")
 	}
-	v.oneOf(s.GitDir, "sandbox.git_dir", gitDirs())
-	v.oneOf(s.Proc, "sandbox.proc", procs())
-	v.oneOf(s.Seccomp, "sandbox.seccomp", seccomps())
-	v.oneOf(s.Landlock, "sandbox.landlock", landlocks())
-	v.oneOf(s.Backend, "sandbox.backend", backends())
-	v.image(s)
-	v.oneOf(s.CgroupManager, "sandbox.cgroup_manager", cgroups())
-	v.names(s.Allow, "sandbox.allow", AllowKeys())
-	v.names(s.Devices, "sandbox.devices", deviceNames())
-	for _, it := range s.NetworkAllow.Items {
-		v.host(it, "sandbox.network_allow")
+}
+
+func (v *validator) homeName(s *source, key string) {
+	n := s.Sandbox.HomeName
+	if n.V == "" {
+		return
 	}
-	for _, it := range s.NetworkDeny.Items {
-		v.host(it, "sandbox.network_deny")
+	if err := checkHomeName(n.V); err != nil {
+		v.add(n.At, key, err.Error(), "")
 	}
-	v.ports(s.Publish, "sandbox.publish")
-	v.ports(s.HostPorts, "sandbox.host_ports")
-	v.filled(s.HomeAllow, "sandbox.home_allow")
-	for _, it := range s.HomeAllow.Items {
+}
+
+func (v *validator) homeAllow(s *source, key string) {
+	v.filled(s.Sandbox.HomeAllow, key)
+	for _, it := range s.Sandbox.HomeAllow.Items {
 		if strings.HasPrefix(it.Text, "@") && it.Text != Toolchains {
-			v.add(it.At, "sandbox.home_allow", fmt.Sprintf("%q is no group", it.Text), `the only one is "`+Toolchains+`"`)
+			v.add(it.At, key, fmt.Sprintf("%q is no group", it.Text), `the only one is "`+Toolchains+`"`)
 		}
 	}
-	v.filled(s.Hide, "sandbox.hide")
-	for _, it := range s.Hide.Items {
+}
+
+func (v *validator) hide(s *source, key string) {
+	v.filled(s.Sandbox.Hide, key)
+	for _, it := range s.Sandbox.Hide.Items {
 		if name, ok := removal(it.Text); ok && name != "" {
 			continue // what the base has was looked at there
 		}
 		if _, err := gitignore.Absolute("/", it.Text); err != nil {
-			v.add(it.At, "sandbox.hide", err.Error(), "")
+			v.add(it.At, key, err.Error(), "")
 		}
 	}
-	if on, mode := s.Network, s.NetworkMode; on.Set && mode.Set && on.V == (mode.V == "off") {
-		v.add(mode.At, "sandbox.network_mode", fmt.Sprintf("%q contradicts network = %t (line %d)", mode.V, on.V, on.At.Line), "keep one of them")
-	}
-	s.Limits.Check("sandbox.limits", &v.problems)
 }
 
 // maxMounts bounds the work of putting mounts in order, and is far more than
@@ -208,31 +202,41 @@ func (v *validator) removal(at strict.Pos, key, text, value string) bool {
 	return true
 }
 
-func (v *validator) env(e *envTable) {
-	if c, all := e.Clearenv, e.InheritAll; c.Set && all.Set && c.V == all.V {
-		v.add(all.At, "env.inherit_all", fmt.Sprintf("%t contradicts clearenv = %t (line %d)", all.V, c.V, c.At.Line), "keep one of them")
+func (v *validator) inheritAll(s *source, key string) {
+	if c, all := s.Env.Clearenv, s.Env.InheritAll; c.Set && all.Set && c.V == all.V {
+		v.add(all.At, key, fmt.Sprintf("%t contradicts clearenv = %t (line %d)", all.V, c.V, c.At.Line), "keep one of them")
 	}
-	for _, it := range e.Inherit.Items {
+}
+
+func (v *validator) inherit(s *source, key string) {
+	for _, it := range s.Env.Inherit.Items {
 		name := strings.TrimPrefix(it.Text, "-")
 		switch {
 		case name == "*":
-			v.add(it.At, "env.inherit", `"*" is everything`, "inherit_all = true says so")
+			v.add(it.At, key, `"*" is everything`, "inherit_all = true says so")
 		case !isVariable(strings.ReplaceAll(name, "*", "X")):
-			v.add(it.At, "env.inherit", fmt.Sprintf("%q is not the name of a variable", it.Text), "")
+			v.add(it.At, key, fmt.Sprintf("%q is not the name of a variable", it.Text), "")
 		}
 	}
-	for _, s := range e.Set.Entries {
-		if v.removal(s.At, strict.Join("env", "set", s.Key), s.Key, s.Value) {
+}
+
+func (v *validator) set(s *source, key string) {
+	for _, e := range s.Env.Set.Entries {
+		at := key + "." + strict.Join(e.Key)
+		if v.removal(e.At, at, e.Key, e.Value) {
 			continue
 		}
-		if why := badVariable(s.Key); why != "" {
-			v.add(s.At, strict.Join("env", "set", s.Key), why, "")
+		if why := badVariable(e.Key); why != "" {
+			v.add(e.At, at, why, "")
 		}
 	}
-	v.filled(e.PathPrepend, "env.path_prepend")
-	for _, it := range e.PathPrepend.Items {
+}
+
+func (v *validator) pathPrepend(s *source, key string) {
+	v.filled(s.Env.PathPrepend, key)
+	for _, it := range s.Env.PathPrepend.Items {
 		if strings.Contains(it.Text, ":") {
-			v.add(it.At, "env.path_prepend", fmt.Sprintf("%q contains a colon", it.Text), "one folder for each item")
+			v.add(it.At, key, fmt.Sprintf("%q contains a colon", it.Text), "one folder for each item")
 		}
 	}
 }
@@ -264,34 +268,35 @@ func badVariable(name string) string {
 	return ""
 }
 
-func (v *validator) git(g *gitTable) {
-	v.filled(g.StripSections, "git.strip_sections")
-	for _, e := range g.Overrides.Entries {
-		key := strict.Join("git", "overrides", e.Key)
-		if v.removal(e.At, key, e.Key, e.Value) {
+func (v *validator) gitOverrides(s *source, key string) {
+	for _, e := range s.Git.Overrides.Entries {
+		at := key + "." + strict.Join(e.Key)
+		if v.removal(e.At, at, e.Key, e.Value) {
 			continue
 		}
 		if _, err := gitconfig.Canonical(e.Key); err != nil {
-			v.add(e.At, key, err.Error(), `write it like "push.default"`)
+			v.add(e.At, at, err.Error(), `write it like "push.default"`)
 		} else if control(e.Key) || strings.ContainsRune(e.Value, 0) {
-			v.add(e.At, key, "contains a control character", "")
+			v.add(e.At, at, "contains a control character", "")
 		}
 	}
 }
 
-func (v *validator) entrypoint(e *entrypointTable) {
-	v.oneOf(e.CursorFix, "entrypoint.cursor_fix", cursorFixes())
-	v.text(e.Workdir, "entrypoint.workdir")
-	if why := badProgram(e.Cmd.V); e.Cmd.V != "" && why != "" {
-		v.add(e.Cmd.At, "entrypoint.cmd", why, "")
+func (v *validator) program(s *source, key string) {
+	cmd := s.Entrypoint.Cmd
+	if why := badProgram(cmd.V); cmd.V != "" && why != "" {
+		v.add(cmd.At, key, why, "")
 	}
-	if words := strings.Fields(e.Cmd.V); len(words) > 1 && !strings.Contains(e.Cmd.V, "/") {
-		v.add(e.Cmd.At, "entrypoint.cmd", fmt.Sprintf("%q is a command line, and not a program", e.Cmd.V), fmt.Sprintf("cmd = %q and args = [%s]", words[0], quotedList(words[1:])))
+	if words := strings.Fields(cmd.V); len(words) > 1 && !strings.Contains(cmd.V, "/") {
+		v.add(cmd.At, key, fmt.Sprintf("%q is a command line, and not a program", cmd.V), fmt.Sprintf("cmd = %q and args = [%s]", words[0], quotedList(words[1:])))
 	}
-	v.filled(e.History, "entrypoint.history")
-	for _, it := range e.History.Items {
+}
+
+func (v *validator) history(s *source, key string) {
+	v.filled(s.Entrypoint.History, key)
+	for _, it := range s.Entrypoint.History.Items {
 		if strings.ContainsFunc(it.Text, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
-			v.add(it.At, "entrypoint.history", fmt.Sprintf("%q contains a control character", it.Text), "")
+			v.add(it.At, key, fmt.Sprintf("%q contains a control character", it.Text), "")
 		}
 	}
 }
@@ -313,7 +318,13 @@ func badProgram(cmd string) string {
 	return ""
 }
 
-func (v *validator) check(c checkRow, at strict.Pos) {
+func (v *validator) checks(s *source, key string) {
+	for _, c := range s.Verify.Custom.Checks.Rows {
+		v.check(c, key, s.Verify.Custom.Checks.At)
+	}
+}
+
+func (v *validator) check(c checkRow, key string, at strict.Pos) {
 	for _, s := range []strict.String{c.Name, c.Cmd, c.Severity} {
 		if s.Set {
 			at = s.At
@@ -321,12 +332,12 @@ func (v *validator) check(c checkRow, at strict.Pos) {
 		}
 	}
 	if c.Name.V == "" {
-		v.add(at, "verify.custom.checks", "a check needs a name", "")
+		v.add(at, key, "a check needs a name", "")
 	}
 	if c.Cmd.V == "" {
-		v.add(at, "verify.custom.checks", fmt.Sprintf("check %q needs a cmd", c.Name.V), "")
+		v.add(at, key, fmt.Sprintf("check %q needs a cmd", c.Name.V), "")
 	}
-	v.oneOf(c.Severity, "verify.custom.checks.severity", severities())
+	v.oneOf(c.Severity, key+".severity", severities())
 }
 
 // oneOf checks a word against the ones its key takes. Old words are taken and
@@ -377,6 +388,15 @@ func (v *validator) text(s strict.String, key string) {
 }
 
 func control(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+
+// hostsOf is the check of a list of hosts.
+func hostsOf(list func(*source) strict.List) func(*validator, *source, string) {
+	return func(v *validator, s *source, key string) {
+		for _, it := range list(s).Items {
+			v.host(it, key)
+		}
+	}
+}
 
 // host checks an entry of network_allow or network_deny.
 func (v *validator) host(it strict.Item, key string) {

@@ -98,7 +98,7 @@ func TestEachKeyAlone(t *testing.T) {
 				others := slices.ContainsFunc(refused, func(f Finding) bool { return f.Key != row.Key })
 				for _, f := range append(refused, said...) {
 					if f.Key == row.Key {
-						found[f.Words], alone[f.Words] = true, alone[f.Words] || !others || f.Verdict == Partly
+						found[f.Words], alone[f.Words] = true, alone[f.Words] || !others || f.Verdict == profile.Partly
 					}
 				}
 			}
@@ -108,7 +108,7 @@ func TestEachKeyAlone(t *testing.T) {
 					t.Errorf("%s to %s: no sample is refused for %q alone", row.Key, target, words)
 				}
 			}
-			for _, c := range row.Cases(target.to, target.form) {
+			for _, c := range cases(row, target.to, target.form) {
 				given := c.Words == "its login is variables of the Secret; your settings of it do not travel" ||
 					c.Words == "its login is variables of the Secret, its hosts are allowed; your settings of it do not travel"
 				if !found[c.Words] && !given { // those are of TestGolden

@@ -12,7 +12,7 @@ import (
 type Finding struct {
 	Key     string
 	Item    string // of a list or a table; "" for a key with one value
-	Verdict Verdict
+	Verdict profile.Verdict
 	Words   string
 }
 
@@ -29,13 +29,13 @@ func (f Finding) String() string {
 func Judge(r *Request) (refused, said []Finding) {
 	rows := Table()
 	for _, w := range r.Profile.Written() {
-		i := slices.IndexFunc(rows, func(row Row) bool { return row.Key == w.Key })
+		i := slices.IndexFunc(rows, func(row profile.Export) bool { return row.Key == w.Key })
 		if i < 0 { // a key that nobody thought of does not travel
-			refused = append(refused, Finding{Key: w.Key, Verdict: Refused, Words: "inner export does not know it"})
+			refused = append(refused, Finding{Key: w.Key, Verdict: profile.Refused, Words: "inner export does not know it"})
 			continue
 		}
-		for _, f := range rows[i].judge(r, w) {
-			if f.Verdict == Refused {
+		for _, f := range judge(rows[i], r, w) {
+			if f.Verdict == profile.Refused {
 				refused = append(refused, f)
 			} else {
 				said = append(said, f)
@@ -45,16 +45,15 @@ func Judge(r *Request) (refused, said []Finding) {
 	return refused, said
 }
 
-func (row Row) judge(r *Request, w profile.Written) []Finding {
-	cases := row.Cases(r.Target, r.Form)
+func judge(row profile.Export, r *Request, w profile.Written) []Finding {
 	var out []Finding
 	for i, item := range w.Values {
 		value := item
 		if len(w.Pairs) > 0 {
 			value = w.Pairs[i].Value
 		}
-		for _, c := range cases {
-			if len(c.On) > 0 && !slices.Contains(c.On, item) || c.If != nil && !c.If(r, item, value) {
+		for _, c := range cases(row, r.Target, r.Form) {
+			if len(c.On) > 0 && !slices.Contains(c.On, item) || c.If != nil && !c.If(given{r}, item, value) {
 				continue
 			}
 			f := Finding{Key: row.Key, Verdict: c.Verdict, Words: c.Words}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/enr/inner/profile"
 )
 
 var updateManual = flag.Bool("update-manual", false, "write the table of docs/fleet.md")
@@ -18,15 +20,15 @@ const (
 func TestManual(t *testing.T) {
 	var b strings.Builder
 	for _, row := range Table() {
-		nested := cell(row.Cases(Kube, Nested))
+		nested := cell(cases(row, Kube, Nested))
 		b.WriteString("| `" + row.Key + "` | " + nested)
-		for _, other := range []string{cell(row.Cases(Kube, Native)), cell(row.Cases(Podman, Nested))} {
+		for _, other := range []string{cell(cases(row, Kube, Native)), cell(cases(row, Podman, Nested))} {
 			if other == nested && nested != "exact" {
 				other = "as nested"
 			}
 			b.WriteString(" | " + other)
 		}
-		b.WriteString(" | " + cell(row.Cases(Slurm, Nested)) + " |\n")
+		b.WriteString(" | " + cell(cases(row, Slurm, Nested)) + " |\n")
 	}
 	data, err := os.ReadFile(manual)
 	if err != nil {
@@ -48,7 +50,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-func cell(cases []Case) string {
+func cell(cases []profile.Case) string {
 	if len(cases) == 0 {
 		return "exact"
 	}

@@ -3,7 +3,6 @@ package export
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 
 	"github.com/enr/inner/profile"
@@ -38,40 +37,6 @@ func NotNative(p *profile.Profile) []Finding {
 	}
 	refused, _ := Judge(r)
 	return refused
-}
-
-// native returns the cases of a container that is the box itself: those of nested, except for keys
-// that need mounts of inner's own.
-func (row Row) native() []Case {
-	with := func(more ...Case) []Case { return slices.Concat(more, row.Nested) }
-	none := refused("a box without mounts of its own hides nothing and covers nothing")
-	state := partly("its login is variables of the Secret, its hosts are allowed; your settings of it do not travel")
-	switch row.Key {
-	case "capabilities":
-		return append(slices.Clone(row.Nested[:1]), state)
-	case "sandbox.workdir_mode":
-		return with(refused("what is new in it cannot be dropped without mounts", "keep"))
-	case "sandbox.writable", "sandbox.keep", "sandbox.hide", "noop.block", "noop.rewrite":
-		return with(none)
-	case "sandbox.etc":
-		return with(refused("/etc is the image's", "minimal"))
-	case "sandbox.git_dir":
-		return with(refused("git works on the clone itself", "ro"), partly("git works on the clone itself; what leaves it is the bundle, which is checked"))
-	case "sandbox.proc":
-		return []Case{refused("a container has a /proc of its own", "bind", "empty")}
-	case "sandbox.landlock":
-		return with(refused("nothing else keeps this box from files", "off"))
-	case "sandbox.limits.pids":
-		return with(refused("without a user namespace nothing in a pod counts its processes: podPidsLimit of the kubelet does"))
-	case "mounts":
-		elsewhere := func(r *Request, item, _ string) bool { return r.Profile.Dest(item) != "" }
-		return with(refused("a volume is mounted at the path itself").when("with `dest`", elsewhere))
-	case "git.overrides":
-		return []Case{refused("the settings of git are those of the image")}
-	case "output.summary":
-		return with(partly("the summary is what the container egress says at its end", "true"))
-	}
-	return row.Nested
 }
 
 // checkFence looks at the flags of the native form.

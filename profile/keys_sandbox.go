@@ -1,0 +1,325 @@
+package profile
+
+import (
+	"slices"
+
+	"github.com/enr/inner/profile/strict"
+)
+
+// The rows of keyRules for what stands above all tables, and for [shim] and [sandbox].
+
+func generalRules() []keyRule {
+	capabilities := pod(
+		refused("there is no login for it: --secret CAPABILITY=NAME names the Secret that has it").when("without --secret",
+			func(g Given, item, _ string) bool { return !g.Login(item) }),
+		partly("its login is variables of the Secret; your settings of it do not travel"),
+	)
+	capabilities.Native = []Case{capabilities.Nested[0], partly("its login is variables of the Secret, its hosts are allowed; your settings of it do not travel")}
+	return []keyRule{
+		{key: "schema_version", check: (*validator).version, remote: kept},
+		{key: "name", check: (*validator).name, remote: kept},
+		{key: "description", remote: kept},
+		{key: "extends", remote: kept}, // Loader takes global names only; elsewhere the profile travels as one file
+		{
+			key:    "workspaces_path",
+			check:  func(v *validator, s *source, key string) { v.text(s.WorkspacesPath, key) },
+			remote: reset("a remote profile does not choose where folders are created", func(s *source) *strict.String { return &s.WorkspacesPath }),
+			export: pod(refused("its folders are made on your machine")),
+		},
+		{key: "experimental", remote: kept, export: podAndJob(refused("an experimental profile does not start", "true"))},
+		{
+			key: "capabilities",
+			check: func(v *validator, s *source, key string) {
+				v.names(s.Capabilities, key, v.capabilities(s.Capabilities))
+			},
+			take:   func(r *resolver) { r.rc.Capabilities = r.s.Capabilities.Texts() },
+			grants: "capability",
+			say: func(g *granter, rc *RunConfig) {
+				g.list("capability", "capability", "gets a copy of your login and settings of", texts(rc.Capabilities))
+			},
+			forbid:    forbid("own-capabilities", when("a capability of your own config.toml", ownCapability)),
+			container: when("the programs and settings of agents are this computer's, not the image's", func(rc *RunConfig) bool { return len(rc.Capabilities) > 0 }),
+			remote:    kept,
+			export:    capabilities,
+		},
+		{
+			key:    "sync_credentials",
+			take:   func(r *resolver) { r.rc.SyncLogin = r.s.SyncCredentials.V },
+			grants: "login",
+			beyond: "login",
+			say:    (*granter).login,
+			remote: switchOff("a login is not written back", true, func(s *source) *strict.Bool { return &s.SyncCredentials }),
+			export: pod(partly("a login that is a variable is not renewed in the box, and nothing is written back", "true")),
+		},
+
+		{key: "shim.commands", check: (*validator).commands, remote: kept}, // claims nothing: a URL is typed, and nobody types in a pod
+		{key: "shim.when", check: oneWord(func(s *source) *strict.String { return &s.Shim.When }, whens), remote: kept},
+	}
+}
+
+func networkRules() []keyRule {
+	full := "the network of a pod is the engine's; list hosts in network_allow, with network_mode = \"allowlist\""
+	asked := pod(partly("the registry is the one that the package manager in the image is set to").when("groups of package managers",
+		func(g Given, item, _ string) bool { return g.Asked(item) }))
+	return []keyRule{
+		{key: "sandbox.network", grants: "network", remote: kept, export: pod(refused(full, "true"))},
+		{
+			key:    "sandbox.network_mode",
+			check:  (*validator).networkMode,
+			grants: "network",
+			say:    (*granter).network,
+			forbid: slices.Concat(
+				forbid("full-network", when("the whole network", func(rc *RunConfig) bool { return rc.Network == NetFull })),
+				forbid("ask-network", when("a network that is asked about", func(rc *RunConfig) bool { return rc.Network == NetAsk })),
+			),
+			remote: kept,
+			export: pod(refused(full, "full"), refused("nobody is there to be asked", "ask")),
+		},
+		{key: "sandbox.network_allow", check: hostsOf(func(s *source) strict.List { return s.Sandbox.NetworkAllow }), grants: "network", remote: kept, export: asked},
+		{key: "sandbox.network_deny", check: hostsOf(func(s *source) strict.List { return s.Sandbox.NetworkDeny }), grants: "network", remote: kept, export: asked},
+		{
+			key:    "sandbox.publish",
+			check:  func(v *validator, s *source, key string) { v.ports(s.Sandbox.Publish, key) },
+			grants: "network",
+			forbid: forbid("host-ports", when("a port of this computer", func(rc *RunConfig) bool { return len(rc.Publish) > 0 })),
+			remote: dropAll("nothing of it listens on your computer", func(s *source) *strict.List { return &s.Sandbox.Publish }),
+			export: pod(refused("the network of a pod cannot be reached from your computer")),
+		},
+		{
+			key:    "sandbox.host_ports",
+			check:  func(v *validator, s *source, key string) { v.ports(s.Sandbox.HostPorts, key) },
+			grants: "network",
+			forbid: forbid("host-ports", when("a port of this computer", func(rc *RunConfig) bool { return len(rc.HostPorts) > 0 })),
+			remote: dropAll("the services of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.HostPorts }),
+			export: pod(refused("the services of your computer are not the pod's")),
+		},
+	}
+}
+
+func sandboxRules() []keyRule {
+	clipboard := func(rc *RunConfig) bool { return rc.Clipboard }
+	devices := func(rc *RunConfig) bool { return len(rc.Devices) > 0 }
+	whole := partly("the whole container has this limit, inner's own processes included")
+	unheld := refused("for a plain user, where control groups are of version 1, podman starts the pod without this limit")
+	return []keyRule{
+		{
+			key:    "sandbox.clipboard",
+			take:   func(r *resolver) { r.rc.Clipboard = r.s.Sandbox.Clipboard.V },
+			grants: "clipboard",
+			beyond: "clipboard",
+			say: func(g *granter, rc *RunConfig) {
+				if rc.Clipboard {
+					g.say("clipboard", "clipboard", "can read and change your clipboard, and with an X11 display see your windows and keys")
+				}
+			},
+			explain:   "clipboard",
+			forbid:    forbid("clipboard", when("the clipboard", clipboard)),
+			container: when("a container has no display", clipboard),
+			remote:    switchOff("the clipboard stays yours", true, func(s *source) *strict.Bool { return &s.Sandbox.Clipboard }),
+			export:    pod(refused("a pod has no clipboard", "true")),
+		},
+		{
+			key:    "sandbox.devices",
+			check:  func(v *validator, s *source, key string) { v.names(s.Sandbox.Devices, key, deviceNames()) },
+			take:   func(r *resolver) { r.rc.Devices = r.s.Sandbox.Devices.Texts() },
+			grants: "device",
+			beyond: "device",
+			say: func(g *granter, rc *RunConfig) {
+				g.list("device", "devices", "can use the devices", itemsOf(rc.Devices, deviceWords))
+			},
+			explain:   "devices",
+			forbid:    forbid("devices", when("a device", devices)),
+			container: when("the devices of a container are its engine's", devices),
+			remote:    dropAll("the devices of your computer stay yours", func(s *source) *strict.List { return &s.Sandbox.Devices }),
+			export:    pod(refused("a pod gets no device of its node")),
+		},
+		{
+			key:    "sandbox.allow",
+			check:  func(v *validator, s *source, key string) { v.names(s.Sandbox.Allow, key, AllowKeys()) },
+			take:   func(r *resolver) { r.rc.Allow = r.s.Sandbox.Allow.Texts() },
+			grants: "secret",
+			beyond: "secret",
+			say: func(g *granter, rc *RunConfig) {
+				g.list("secret", "allow", "can use what is hidden otherwise", itemsOf(rc.Allow, explained))
+			},
+			forbid:    forbid("host-sockets", allowedSocket),
+			container: nestedContainers,
+			remote:    (*hardener).allow,
+			export:    pod(refused("what it shows is on your machine; a secret comes with --secret or --secret-env")),
+		},
+		{
+			key:    "sandbox.base",
+			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Base }, bases),
+			grants: "reads writes",
+			remote: kept,
+		},
+		{
+			key:    "sandbox.workdir_mode",
+			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.WorkdirMode }, workdirModes),
+			grants: "writes reads",
+			remote: kept,
+			export: Export{}.orNative(refused("what is new in it cannot be dropped without mounts", "keep")),
+		},
+		{
+			key:    "sandbox.writable",
+			check:  func(v *validator, s *source, key string) { v.inside(s.Sandbox.Writable, key, true) },
+			grants: "writes",
+			remote: kept, // of the folder where the person is, and shown
+			export: Export{}.orNative(refused(hidesNothing)),
+		},
+		{
+			key:    "sandbox.keep",
+			check:  func(v *validator, s *source, key string) { v.inside(s.Sandbox.Keep, key, false) },
+			grants: "writes",
+			remote: kept,
+			export: Export{}.orNative(refused(hidesNothing)),
+		},
+		{
+			key:    "sandbox.etc",
+			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Etc }, etcs),
+			grants: "hides",
+			remote: kept,
+			export: Export{}.orNative(refused("/etc is the image's", "minimal")),
+		},
+		{
+			key:    "sandbox.home",
+			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Home }, homes, "host-ro"), // what published profiles call "host"
+			grants: "reads writes",
+			remote: (*hardener).home,
+			export: pod(
+				partly("it lasts as long as the pod: --volume ~=pvc:NAME keeps it", "own").when("`own` without --volume", withoutHome),
+				partly("a home in a pod is empty, but for --volume", "host", "host-ro"),
+			),
+		},
+		{
+			key:    "sandbox.home_name",
+			check:  (*validator).homeName,
+			take:   func(r *resolver) { r.rc.HomeName = r.s.Sandbox.HomeName.V },
+			remote: reset("it shares no home", func(s *source) *strict.String { return &s.Sandbox.HomeName }),
+			export: pod(refused("pods share no home: --volume ~=pvc:NAME").when("without --volume", withoutHome)),
+		},
+		{
+			key:    "sandbox.home_allow",
+			check:  (*validator).homeAllow,
+			grants: "reads",
+			remote: func(h *hardener, key string) { h.list(key, &h.src.Sandbox.HomeAllow) },
+			export: pod(partly("a home in a pod is empty, but for --volume; programs come with the image")),
+		},
+		{
+			key:    "sandbox.hide",
+			check:  (*validator).hide,
+			grants: "hides",
+			say:    (*granter).hide,
+			remote: (*hardener).hide, // a variable it may not use is an error: what narrows is not dropped
+			export: Export{}.orNative(refused(hidesNothing)),
+		},
+		{
+			key:    "sandbox.pid_namespace",
+			take:   func(r *resolver) { r.rc.PIDNamespace = or(r.s.Sandbox.PIDNamespace, true) },
+			grants: "layer",
+			beyond: "layer",
+			forbid: forbid("weaker-layers", when("the processes of this computer", func(rc *RunConfig) bool { return !rc.PIDNamespace })),
+			remote: switchOff("it does not see your other processes", false, func(s *source) *strict.Bool { return &s.Sandbox.PIDNamespace }),
+			export: pod(refused("processes could outlive the run", "false")),
+		},
+		{
+			key:   "sandbox.git_dir",
+			check: oneWord(func(s *source) *strict.String { return &s.Sandbox.GitDir }, gitDirs),
+			take: func(r *resolver) {
+				if r.rc.GitDir = or(r.s.Sandbox.GitDir, "own"); r.rc.GitDir == "protected" {
+					r.rc.GitDir = "own" // its old name
+				}
+			},
+			grants: "layer",
+			say:    (*granter).layers, // of all keys that are about one
+			forbid: forbid("git-rw", when("the git directory that your own git obeys", func(rc *RunConfig) bool { return rc.GitDir == "rw" })),
+			remote: reset("it gets a git directory of its own", func(s *source) *strict.String { return &s.Sandbox.GitDir }, "rw"),
+			export: Export{}.orNative(refused("git works on the clone itself", "ro"), partly("git works on the clone itself; what leaves it is the bundle, which is checked")),
+		},
+		{
+			key:       "sandbox.proc",
+			check:     oneWord(func(s *source) *strict.String { return &s.Sandbox.Proc }, procs),
+			take:      func(r *resolver) { r.rc.Proc = or(r.s.Sandbox.Proc, "auto") },
+			grants:    "layer",
+			forbid:    forbid("weaker-layers", when("the /proc of this computer", func(rc *RunConfig) bool { return rc.Proc == "bind" })),
+			container: when("a container has a /proc of its own", func(rc *RunConfig) bool { return rc.Proc == "bind" || rc.Proc == "empty" }),
+			remote:    reset("it gets a /proc of its own", func(s *source) *strict.String { return &s.Sandbox.Proc }, "bind"),
+			export: Export{
+				Nested: []Case{
+					refused("engines cover parts of a container's /proc, and where they do the kernel mounts no fresh one", "fresh"),
+					partly("it is `bind`: the container's, in which are inner's own processes", "auto"),
+				},
+				Native: []Case{refused("a container has a /proc of its own", "bind", "empty")},
+			},
+		},
+		{
+			key:    "sandbox.seccomp",
+			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Seccomp }, seccomps),
+			take:   func(r *resolver) { r.rc.Seccomp = or(r.s.Sandbox.Seccomp, "default") },
+			grants: "layer",
+			forbid: forbid("weaker-layers", when("no filter of system calls", func(rc *RunConfig) bool { return rc.Seccomp == "off" })),
+			remote: reset("the system call filter stays on", func(s *source) *strict.String { return &s.Sandbox.Seccomp }, "off"),
+		},
+		{
+			key:    "sandbox.landlock",
+			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Landlock }, landlocks),
+			take:   func(r *resolver) { r.rc.Landlock = or(r.s.Sandbox.Landlock, "auto") },
+			grants: "layer",
+			forbid: forbid("weaker-layers", when("no Landlock", func(rc *RunConfig) bool { return rc.Landlock == "off" })),
+			remote: reset("the second layer stays on", func(s *source) *strict.String { return &s.Sandbox.Landlock }, "off"),
+			export: Export{}.orNative(refused("nothing else keeps this box from files", "off")),
+		},
+		{
+			key:    "sandbox.backend",
+			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Backend }, backends),
+			grants: "reads",
+			remote: kept,
+			export: pod(refused("the engine is the one of --to", "podman", "docker")),
+		},
+		{
+			key:    "sandbox.image",
+			check:  (*validator).image,
+			grants: "reads",
+			remote: kept, // never fetched by inner, and shown
+			export: pod(refused("the image is the one of --image")),
+		},
+		{
+			key:    "sandbox.cgroup_manager",
+			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.CgroupManager }, cgroups),
+			take:   func(r *resolver) { r.rc.CgroupManager = r.s.Sandbox.CgroupManager.V },
+			grants: "layer",
+			remote: kept,
+			export: pod(refused("there are no containers in the box of a pod", "cgroupfs", "systemd")),
+		},
+		{
+			key:    "sandbox.limits.memory",
+			check:  func(v *validator, s *source, _ string) { s.Sandbox.Limits.Check("sandbox.limits", &v.problems) }, // of all limits
+			grants: "limit",
+			say:    (*granter).limits,
+			remote: kept,
+			export: Export{Nested: []Case{whole}, Podman: []Case{unheld}},
+		},
+		{key: "sandbox.limits.cpu", grants: "limit", remote: kept, export: Export{Nested: []Case{whole}, Podman: []Case{unheld}}},
+		{
+			key:    "sandbox.limits.pids",
+			grants: "limit",
+			remote: kept,
+			export: Export{}.orNative(refused("without a user namespace nothing in a pod counts its processes: podPidsLimit of the kubelet does")),
+		},
+		{key: "sandbox.limits.files", grants: "limit", remote: kept},
+		{key: "sandbox.limits.file_size", grants: "limit", remote: kept},
+		{
+			key:       "sandbox.limits.disk",
+			grants:    "limit writes",
+			container: when("not all that can be written has a size there", func(rc *RunConfig) bool { return rc.Limits.Disk != "" }),
+			remote:    kept,
+		},
+		{key: "sandbox.limits_required", grants: "limit", remote: kept}, // one without limits starts as well
+		{ // a URL has no session, and a pod is one run
+			key:    "sandbox.session",
+			check:  oneWord(func(s *source) *strict.String { return &s.Sandbox.Session }, sessions),
+			grants: "layer",
+			remote: kept,
+		},
+	}
+}
