@@ -151,9 +151,9 @@ func (b *Prepared) request(more host.Request) host.Request {
 	needed := func(sign string) bool { return slices.Contains(spec.Capabilities, sign) || toolThere(b.Caller, sign) }
 	return host.Request{
 		Home: who.Home, OtherHome: who.OtherHome, InnerHome: who.InnerHome, StageBase: who.StageBase, Env: b.Environ,
-		Paths: append(paths, more.Paths...), Globs: globs, Holding: plan.Holding(spec, who), Hide: spec.Hide, Writable: writable, Mounted: shown, Copied: copied,
+		Paths: append(paths, more.Paths...), Globs: append(globs, more.Globs...), Holding: plan.Holding(spec, who), Hide: spec.Hide, Writable: writable, Mounted: shown, Copied: copied,
 		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Bare: plan.EmptyPlaces(),
-		Display: spec.Clipboard, Terminal: spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout),
+		Display: more.Display, Terminal: spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout),
 		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: b.SetuidBwrap,
 	}
 }

@@ -25,6 +25,18 @@ func (b *Prepared) Why() *why.Table {
 
 // build makes the plan, including the summary that answers `inner why` in the box.
 func (b *Prepared) build() error {
+	var parts []plan.Part
+	for _, f := range b.features {
+		if f.Parts == nil {
+			continue
+		}
+		more, err := f.Parts(b.Run)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, more...)
+	}
+	b.Assets.Parts = parts
 	p, err := plan.Build(b.Spec, b.Facts, b.Assets)
 	if err != nil {
 		return err

@@ -35,6 +35,7 @@ type Feature struct {
 	Ask     func(*Run, *host.Request) error // adds what it has to know of the host; changes nothing
 	Learn   func(*Run) error                // completes Facts and Reach with what a probe cannot tell
 	Make    func(*Run) error                // makes what the run needs, and puts it into Assets
+	Parts   func(*Run) ([]plan.Part, error) // says what it adds to the plan, for each that is made; makes nothing
 	Planned func(*Run) error                // makes on the host what the plan needs there; for each plan that is made
 	Show    func(*Run) error                // puts into the Assets of a preview what Make would
 	Refresh func(*Run) error                // looks again, after the host has changed; Facts are new
@@ -59,7 +60,7 @@ func All() []Feature {
 	git := new(boxGits)
 	memory, home := new(memory), new(ownHome)
 	return []Feature{
-		backend(), workspaces(), missing(), zones(), minimalEtc(), home.feature(), caches(), masks(), limited(), nested(), proc(),
+		backend(), workspaces(), missing(), zones(), minimalEtc(), home.feature(), caches(), masks(), limited(), nested(), proc(), devices(), clipboard(),
 		memory.feature(), git.feature(), leftovers(git), git.last(),
 		agents(memory, home), logins(git), gitSettings(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(),
 	}

@@ -73,10 +73,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.plan.Bwrap = f.Bwrap
 	b.home = b.canon(f.Home)
 	b.view.aliases, b.view.mounted = f.MountAliases, f.Mounted
-	steps := []func() error{
-		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, b.namespaces, b.kernel, b.base, b.devices, b.emptyPlaces, b.nestedPlaces, b.homeFolder, b.maskFolders, b.mounts, b.caches, b.boxGit, b.nestedStorage, b.staged, b.bus, b.clipboard, b.reexposeAllowed, b.nestedInner, b.protect, b.hide, b.seal, b.masksOutside, b.followed, b.landlock,
-	}
-	for _, step := range steps {
+	for _, step := range b.order() {
 		b.key = ""
 		if err := step(); err != nil {
 			return Plan{}, err
@@ -99,6 +96,22 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.plan.Env = Environment(rc, f, b.s)
 	b.startFolder()
 	return b.plan, b.keptTmp()
+}
+
+// order are the steps of a plan, by the numbers at the top of this file.
+func (b *builder) order() []func() error {
+	of := func(slot Slot) func() error { return func() error { return b.parts(slot) } }
+	return []func() error{
+		b.hideKnown, b.workdirHidden, b.limits, b.logFolder, // what refuses, first
+		b.namespaces, b.kernel, // 1
+		b.base, of(Base), // 2
+		b.emptyPlaces, b.nestedPlaces, // 3
+		b.homeFolder, b.maskFolders, // 4
+		b.mounts, b.caches, b.boxGit, b.nestedStorage, // 5
+		b.staged, b.bus, of(Inside), b.reexposeAllowed, b.nestedInner, // 6
+		b.protect,                                              // 7
+		b.hide, b.seal, b.masksOutside, b.followed, b.landlock, // 8
+	}
 }
 
 func (b *builder) op(o Op) {

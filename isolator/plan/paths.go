@@ -36,8 +36,6 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	add := func(p ...string) { asked = append(asked, p...) }
 	withParent := func(p string) { add(p, filepath.Dir(p)) }
 
-	nodes, globs := deviceAsks(rc)
-	add(nodes...)
 	add(f.StageBase, "/var/tmp", rc.Workdir)
 	if rc.Output.Folder != "" {
 		add(rc.Output.Folder)

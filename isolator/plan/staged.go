@@ -34,6 +34,7 @@ type Staged struct {
 	Noop    string // host folder of the noop shims, "" when there are none
 	Startup string // host folder of NoopStartup, "" without noop shims
 	Binds   []Bind
+	Parts   []Part       // operations that features add
 	Copies  []Copy       // of the safe-rw mounts
 	Env     []profile.KV // of capabilities and history; [env] set wins over it
 	Program string       // path of the program, the same on the host and in the box

@@ -172,7 +172,7 @@ func (c *checker) filesystem() {
 		}
 	}
 	ch = c.add("devices", High, "devices", "only harmless devices are there")
-	ch.Names = plan.Devices(c.Config, c.Facts)
+	ch.Names = plan.Devices(c.Config, c.Staged)
 	c.home()
 }
 
@@ -242,7 +242,7 @@ func (c *checker) writable() []Place {
 	for _, p := range c.Plan.Caches {
 		add(p.At)
 	}
-	for _, p := range plan.Devices(c.Config, c.Facts) {
+	for _, p := range plan.Devices(c.Config, c.Staged) {
 		out = append(out, Place{Path: p})
 	}
 	return out

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile"
+)
+
+// Slot is a place in the order of operations where features have theirs, after what the plan
+// itself does there. There is none after write protection and hiding have begun, so that
+// nothing that a feature adds shows again what they cover.
+type Slot int
+
+// The slots, by the numbers of the order in build.go.
+const (
+	NoSlot Slot = iota
+	Base        // 2: what the box has of the system and of its devices
+	Inside      // 6: what inner puts in
+)
+
+// Part is an operation that a feature adds to a plan: a note, or something that is mounted or
+// made in the box. The box cannot write to the host by it: what it can write is a mount of
+// the profile, or a copy among Staged.Binds.
+type Part struct {
+	Slot   Slot
+	Op     Op           // with its reason and its key; Data is given to it here
+	Data   []byte       // of an OpData or OpFile
+	Env    []profile.KV // variables that lead to it; [env] set wins over them
+	Absent bool         // it is left out where the box shows Op.Source at Op.Dest without it
+}
+
+// Devices are the box paths at which a run may have a device of this computer, or a folder of
+// them.
+func Devices(rc profile.RunConfig, s Staged) (nodes []string) {
+	for _, p := range s.Parts {
+		if p.Op.Kind == OpDevice {
+			nodes = append(nodes, p.Op.Dest)
+		}
+	}
+	if slices.Contains(rc.Allow, nestedKey) {
+		nodes = append(nodes, nestedDevices()...)
+	}
+	return nodes
+}
+
+// parts adds the operations of one slot.
+func (b *builder) parts(slot Slot) error {
+	for _, p := range b.s.Parts {
+		if p.Slot != slot {
+			continue
+		}
+		b.key = p.Op.Key
+		if err := b.part(p); err != nil {
+			return err
+		}
+		for _, kv := range p.Env {
+			b.setenv(kv.Key, kv.Value)
+		}
+	}
+	return nil
+}
+
+func (b *builder) part(p Part) error {
+	o := p.Op
+	if l, shown := b.view.at(o.Dest); p.Absent && l.bind() && shown == o.Source {
+		return nil
+	}
+	switch o.Kind {
+	case OpNote:
+		b.op(o)
+		return nil
+	case OpData, OpFile:
+		o.Data = b.data(p.Data)
+	case OpReadOnly, OpDevice, OpTmpfs, OpSymlink:
+	default:
+		return fmt.Errorf("a feature cannot add %q to a plan", o.Reason)
+	}
+	if !paths.Below(paths.BoxDir, o.Dest) && !paths.Below("/tmp", o.Dest) { // of which keptTmp says more
+		if o.Kind != OpDevice { // whose place is in a /dev of the box's own
+			o.Dest = b.stagedPlace(o.Dest)
+		}
+		if err := b.mountPoint(o.Dest, o.Reason); err != nil {
+			return err
+		}
+	}
+	switch o.Kind {
+	case OpFile, OpSymlink: // made in a folder in memory, not mounted
+		b.op(o)
+	case OpTmpfs:
+		b.tmpfs(o.Reason, o.Perms, o.Dest)
+	default:
+		b.mount(o)
+	}
+	return nil
+}
