@@ -145,27 +145,28 @@ func (b *Prepared) look() (host.Facts, error) {
 func (b *Prepared) request(more host.Request) host.Request {
 	spec, path := b.Spec, b.Getenv("PATH")
 	who := host.Facts{Home: b.Home, OtherHome: b.OtherHome(), InnerHome: b.InnerHome, StageBase: b.StageBase(), UID: b.Context.UID, Env: host.Environment(b.Environ)}
-	paths, globs, writable := plan.Asks(spec, who, b.Program, files.Real, host.Names())
+	seen := host.NewFolders()
+	paths, globs, writable := plan.Asks(spec, who, b.Program, files.Real, seen.Names)
 	dirs, names := plan.Programs(spec, path)
 	shown, copied := plan.Mounted(spec)
-	needed := func(sign string) bool { return slices.Contains(spec.Capabilities, sign) || toolThere(b.Caller, sign) }
+	needed := func(sign string) bool {
+		return slices.Contains(spec.Capabilities, sign) || b.AllTools || toolThere(b.Caller, seen, sign)
+	}
 	return host.Request{
 		Home: who.Home, OtherHome: who.OtherHome, InnerHome: who.InnerHome, StageBase: who.StageBase, Env: b.Environ,
 		Paths: append(paths, more.Paths...), Globs: append(globs, more.Globs...), Holding: plan.Holding(spec, who), Hide: spec.Hide, Writable: writable, Mounted: shown, Copied: copied,
 		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Bare: plan.EmptyPlaces(),
 		Display: more.Display, Terminal: spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout),
-		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: b.SetuidBwrap,
+		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: b.SetuidBwrap, Folders: seen,
 	}
 }
 
 // toolThere reports whether this sign of a tool, a program or a path of the home, is on this
 // computer.
-func toolThere(c *caller.Caller, sign string) bool {
-	if c.AllTools {
-		return true
-	}
+func toolThere(c *caller.Caller, seen *host.Folders, sign string) bool {
 	if rest, ok := strings.CutPrefix(sign, "~/"); ok {
-		return files.Exists(filepath.Join(c.Home, rest))
+		place := filepath.Join(c.Home, rest)
+		return !seen.Lacks(place) && files.Exists(place)
 	}
 	return c.OnPath(sign)
 }

@@ -64,6 +64,9 @@ func FindReal(name, pathVar, shimDir string, self func() []os.FileInfo) (string,
 	})
 	wrong := ErrNotFound
 	for dir := range strings.SplitSeq(pathVar, ":") {
+		if dir == shimDir {
+			continue
+		}
 		candidate := join(dir, name)
 		if unix.Access(candidate, unix.F_OK) == unix.ENOENT {
 			continue // as nearly always: this makes no error to look into

@@ -4,8 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/proc"
 )
 
@@ -17,19 +17,26 @@ type MountAlias struct {
 	Kind Kind   `json:"kind"`
 }
 
-// disk is a mount, as far as names of files are concerned.
-type disk struct {
+// mount is a mount, as far as names of files are concerned.
+type mount struct {
 	device   string // "" where nobody keeps files
 	root, at string
+}
+
+// mounts returns the table of mounts; none when it cannot be read. It is read once.
+func (l *looker) mounts() []mount {
+	if l.table == nil {
+		data, _, _ := readParts("/proc/self/mountinfo")
+		l.table = mountsOf(data)
+	}
+	return l.table
 }
 
 // aliases finds what of the host is seen at two places, and all places where something
 // is mounted. A mask has a path: with a home that is mounted from another folder (an
 // image-based system, a disk for data, a chroot) it would cover one of two.
-// known is false when the table of mounts cannot be read.
-func aliases() (list []MountAlias, mounted []string, known bool) {
-	data, _, _ := readParts("/proc/self/mountinfo")
-	list, mounted = aliasesOf(disks(data), func(p, q string) Kind {
+func aliases(table []mount) (list []MountAlias, mounted []string) {
+	return aliasesOf(table, func(p, q string) Kind {
 		a, err := os.Lstat(p)
 		if err != nil {
 			return Missing
@@ -39,14 +46,13 @@ func aliases() (list []MountAlias, mounted []string, known bool) {
 		}
 		return kindOf(a.Mode())
 	})
-	return list, mounted, len(data) > 0
 }
 
 // aliasesOf is aliases for this table of mounts. The function same says what two paths
 // are that are one thing, else Missing: something may cover one of them, or it is out
 // of reach.
-func aliasesOf(list []disk, same func(p, q string) Kind) (out []MountAlias, mounted []string) {
-	byDevice := map[string][]disk{}
+func aliasesOf(list []mount, same func(p, q string) Kind) (out []MountAlias, mounted []string) {
+	byDevice := map[string][]mount{}
 	for _, d := range list {
 		if d.device != "" {
 			byDevice[d.device] = append(byDevice[d.device], d)
@@ -56,12 +62,9 @@ func aliasesOf(list []disk, same func(p, q string) Kind) (out []MountAlias, moun
 	seen := map[[2]string]bool{} // one folder may be mounted hundreds of times
 	for _, d := range list {
 		for _, other := range byDevice[d.device] {
-			rest, ok := strings.CutPrefix(other.root, strings.TrimSuffix(d.root, "/"))
-			if !ok || rest != "" && rest[0] != '/' {
-				continue
-			}
+			rest, ok := paths.Rest(d.root, other.root)
 			p := filepath.Join(d.at, rest)
-			if p == other.at || seen[[2]string{p, other.at}] {
+			if !ok || p == other.at || seen[[2]string{p, other.at}] {
 				continue
 			}
 			seen[[2]string{p, other.at}], seen[[2]string{other.at, p}] = true, true
@@ -77,15 +80,15 @@ func aliasesOf(list []disk, same func(p, q string) Kind) (out []MountAlias, moun
 	return out, slices.Compact(mounted)
 }
 
-// disks reads mountinfo. What the kernel makes up as it goes has nobody's files, and
+// mountsOf reads mountinfo. What the kernel makes up as it goes has nobody's files, and
 // its roots may be no paths.
-func disks(data []byte) []disk {
-	var out []disk
+func mountsOf(data []byte) []mount {
+	var out []mount
 	for _, m := range proc.Mounts(data) {
 		if m.Root[0] != '/' || m.At[0] != '/' {
 			continue
 		}
-		d := disk{m.Device, m.Root, m.At}
+		d := mount{m.Device, m.Root, m.At}
 		if slices.Contains([]string{"proc", "sysfs", "devpts", "devtmpfs", "cgroup", "cgroup2", "mqueue"}, m.Type) {
 			d.device = "" // it counts as a place only
 		}

@@ -24,7 +24,7 @@ func TestTwins(t *testing.T) {
 		}
 		return Dir
 	}
-	got, mounted := aliasesOf(disks([]byte(table)), same)
+	got, mounted := aliasesOf(mountsOf([]byte(table)), same)
 	want := []MountAlias{
 		{"/data/home", "/home", Dir},
 		{"/home", "/data/home", Dir},
@@ -37,16 +37,16 @@ func TestTwins(t *testing.T) {
 	if !slices.Contains(mounted, "/opt/proc") || !slices.Contains(mounted, "/srv/disk one") {
 		t.Errorf("mounted %q", mounted)
 	}
-	if got, mounted := aliasesOf(disks([]byte("27 1 254:0 / / rw - ext4 /dev/vda rw\n")), same); got != nil || mounted != nil {
+	if got, mounted := aliasesOf(mountsOf([]byte("27 1 254:0 / / rw - ext4 /dev/vda rw\n")), same); got != nil || mounted != nil {
 		t.Errorf("one mount: %v %v", got, mounted)
 	}
 }
 
 // One folder that is mounted hundreds of times costs one look at each pair.
 func TestTwinsOfMany(t *testing.T) {
-	var list []disk
+	var list []mount
 	for i := range 400 {
-		list = append(list, disk{"254:0", "/data", fmt.Sprintf("/mnt/%d", i)})
+		list = append(list, mount{"254:0", "/data", fmt.Sprintf("/mnt/%d", i)})
 	}
 	looks := 0
 	got, _ := aliasesOf(list, func(_, _ string) Kind { looks++; return Dir })

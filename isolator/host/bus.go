@@ -48,23 +48,32 @@ func busAddress(env map[string]string) (address, why string) {
 			continue
 		}
 		for pair := range strings.SplitSeq(rest, ",") {
-			key, value, _ := strings.Cut(pair, "=")
-			name, ok := unescapeAddress(value)
-			switch {
-			case !ok || name == "":
-				continue
-			case key == "abstract":
-				name = "@" + name
-			case key != "path" || !filepath.IsAbs(name):
-				continue
-			}
-			if c, err := net.Dial("unix", name); err == nil {
-				c.Close()
-				return "unix:" + key + "=" + value, ""
+			if answers(pair) {
+				return "unix:" + pair, ""
 			}
 		}
 	}
 	return "", fmt.Sprintf("no session bus answers at %q", list)
+}
+
+// answers reports whether somebody answers at the socket of a pair, path=FILE or abstract=NAME.
+func answers(pair string) bool {
+	key, value, _ := strings.Cut(pair, "=")
+	name, ok := unescapeAddress(value)
+	switch {
+	case !ok || name == "":
+		return false
+	case key == "abstract":
+		name = "@" + name
+	case key != "path" || !filepath.IsAbs(name):
+		return false
+	}
+	c, err := net.Dial("unix", name)
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
 }
 
 // The escaping of D-Bus addresses: what is not one of these is %XX.

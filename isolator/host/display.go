@@ -1,10 +1,13 @@
 package host
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // Display is the display server of the user's session, whose socket is the way
@@ -41,17 +44,19 @@ func FindDisplay(env map[string]string) *Display {
 	if !ok {
 		return nil
 	}
-	d := &Display{Kind: "x11", Socket: real, Name: ":" + number}
-	file := env["XAUTHORITY"]
-	if file == "" {
-		file = filepath.Join(env["HOME"], ".Xauthority")
-	}
-	if fi, err := os.Stat(file); err == nil && fi.Mode().IsRegular() && fi.Size() <= maxCookie {
-		d.Cookie, _ = os.ReadFile(file) // without it the server may still let us in
-	}
-	return d
+	return &Display{Kind: "x11", Socket: real, Name: ":" + number, Cookie: cookie(env)}
 }
 
+// cookie reads the X authority file; without it the server may still let us in.
+func cookie(env map[string]string) []byte {
+	data, err := files.Read(cmp.Or(env["XAUTHORITY"], filepath.Join(env["HOME"], ".Xauthority")), files.FollowLinks, maxCookie)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// socketAt returns the real path of a socket.
 func socketAt(path string) (string, bool) {
 	if !filepath.IsAbs(path) {
 		return "", false

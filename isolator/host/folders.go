@@ -1,29 +1,156 @@
 package host
 
-import "path/filepath"
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Folders remembers what folders hold, so that each is read once for a run.
+type Folders struct{ read map[string]*folder }
+
+// NewFolders returns a memory that is empty.
+func NewFolders() *Folders { return &Folders{map[string]*folder{}} }
+
+// folder is what a folder holds, and what the names begin and end with: in each of hundreds of
+// folders is looked for dozens of patterns, most of which nothing there can match.
+type folder struct {
+	entries    []fs.DirEntry   // sorted; what could be read
+	known      bool            // all of it was read, or there is no such folder
+	lower      map[string]bool // the names in lower case; nil until somebody asks
+	begin, end letters
+}
+
+// letters is a set of bytes.
+type letters [4]uint64
+
+func (l *letters) add(c byte) { l[c>>6] |= 1 << (c & 63) }
+
+func (l *letters) has(c byte) bool { return l[c>>6]&(1<<(c&63)) != 0 }
+
+func (f *Folders) folder(dir string) *folder {
+	if seen, ok := f.read[dir]; ok {
+		return seen
+	}
+	in := new(folder)
+	var err error
+	in.entries, err = os.ReadDir(dir)
+	in.known = err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	for _, e := range in.entries {
+		n := e.Name()
+		in.begin.add(n[0])
+		in.end.add(n[len(n)-1])
+	}
+	f.read[dir] = in
+	return in
+}
+
+// list returns what a folder holds, sorted; nothing when it cannot be read.
+func (f *Folders) list(dir string) []fs.DirEntry { return f.folder(dir).entries }
+
+// Names returns the names in a folder, in lower case since some file systems do not tell case,
+// and whether it is known that there are no others.
+func (f *Folders) Names(dir string) (names map[string]bool, known bool) {
+	in := f.folder(dir)
+	if in.lower == nil {
+		in.lower = make(map[string]bool, len(in.entries))
+		for _, e := range in.entries {
+			in.lower[strings.ToLower(e.Name())] = true
+		}
+	}
+	return in.lower, in.known
+}
+
+// many is how many paths of one folder make reading the folder cheaper than asking for
+// each path.
+const many = 8
+
+// readFull reads the folders of which many paths are asked.
+func (f *Folders) readFull(paths []string) {
+	count := map[string]int{}
+	for _, p := range paths {
+		dir, _ := split(p)
+		if count[dir]++; count[dir] == many {
+			f.Names(dir)
+		}
+	}
+}
+
+// Lacks reports whether nothing is at a path, as far as that is known without looking.
+func (f *Folders) Lacks(path string) bool {
+	dir, base := split(path)
+	in := f.read[dir]
+	return in != nil && in.known && in.lower != nil && !in.lower[strings.ToLower(base)]
+}
+
+// lacks reports whether a folder does not hold a name in any case: some file systems do not
+// tell case.
+func (in *folder) lacks(last string) bool {
+	if !in.known {
+		return false
+	}
+	if last != "" && last[0] < 0x80 && !in.begin.has(last[0]) && !in.begin.has(last[0]^0x20) { // the other case, of a letter
+		return true
+	}
+	return !slices.ContainsFunc(in.entries, func(e fs.DirEntry) bool { return len(e.Name()) == len(last) && strings.EqualFold(e.Name(), last) })
+}
+
+// Children lists what is in a folder, by name.
+func Children(dir string) ([]Child, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	return children(dir, list)
+}
+
+func children(dir string, list []fs.DirEntry) (out []Child, err error) {
+	for _, e := range list {
+		c := Child{Name: e.Name(), Kind: kindOf(e.Type())}
+		if e.Type()&fs.ModeSymlink != 0 {
+			if c.Target, err = os.Readlink(filepath.Join(dir, c.Name)); err != nil {
+				return nil, err
+			}
+			c.Kind = Link
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
 
 // manyFiles is how many files of one folder make it worth listing.
 const manyFiles = 12
 
-// fullFolders lists the folders in which many of the paths are files.
-func (l looker) fullFolders(paths map[string]Path) map[string][]Child {
+// full lists the folders in which many of the paths are files.
+func (f *Folders) full(paths map[string]Path) map[string][]Child {
 	count := map[string]int{}
 	for _, p := range paths {
 		if p.Kind == File {
 			count[filepath.Dir(p.Real)]++
 		}
 	}
-	var out map[string][]Child
+	out := map[string][]Child{}
 	for dir, n := range count {
-		if n < manyFiles {
+		if n < manyFiles || !f.folder(dir).known {
 			continue
 		}
-		if list, err := Children(dir); err == nil {
-			if out == nil {
-				out = map[string][]Child{}
-			}
+		if list, err := children(dir, f.list(dir)); err == nil {
 			out[dir] = list
 		}
 	}
 	return out
+}
+
+// published reports whether a folder of that name holds other people's packages
+// or build results.
+func published(name string) bool {
+	switch name {
+	case "node_modules", "vendor", "target", "dist", "build", ".venv", "venv", "__pycache__", ".cache", ".tox", "site-packages":
+		return true
+	}
+	return false
 }

@@ -35,15 +35,15 @@ func FuzzLook(f *testing.F) {
 		for _, rel := range []string{ask, "l1/" + ask, "a/l2/" + ask, "l3/" + ask, "a/b/l4/" + ask, "l1", "a/l2", "l3", "a/b/l4", "l1/b/c", "l3/l2/l4"} {
 			paths = append(paths, filepath.Join(root, filepath.Clean("/"+rel)))
 		}
-		one := newLooker()
-		whole := newLooker()
+		one := newLooker(NewFolders())
+		whole := newLooker(NewFolders())
 		var all []string
 		for _, p := range paths {
 			for range many {
 				all = append(all, p)
 			}
 		}
-		whole.listFull(all)
+		whole.readFull(all)
 		for _, p := range paths {
 			got := one.look(p)
 			if again := whole.look(p); again.Kind != got.Kind || again.Real != got.Real {
@@ -85,7 +85,7 @@ func FuzzNamed(f *testing.F) {
 		if link != "" && !strings.ContainsRune(link, 0) && len(link) < 1000 {
 			must(t, os.Symlink(link, root+"/link"))
 		}
-		_, named, wanted := newLooker().obeyed([]string{root}, nil, []string{base + "/home"}, Environment(os.Environ()))
+		_, named, wanted := newLooker(NewFolders()).obeyed([]string{root}, nil, []string{base + "/home"}, Environment(os.Environ()))
 		in := func(p string) bool { return strings.HasPrefix(p, root+"/") }
 		for _, p := range named {
 			if !in(p) {

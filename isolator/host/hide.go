@@ -88,7 +88,7 @@ func (h *hider) entry(dir, name string, s gitignore.State) error {
 	p := filepath.Join(dir, name)
 	fi, err := os.Lstat(p)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
+	case gone(err), errors.Is(err, syscall.ENAMETOOLONG):
 		return nil
 	case err != nil:
 		return h.closed(dir, err)
@@ -102,10 +102,10 @@ func (h *hider) entry(dir, name string, s gitignore.State) error {
 		}
 	}
 	next, named, matched := h.list.Step(s, name, fi.IsDir())
-	switch {
-	case matched:
+	if matched {
 		return h.add(p)
-	case link:
+	}
+	if link {
 		next = named
 	}
 	if !fi.IsDir() || !h.list.Live(next) {
@@ -117,6 +117,11 @@ func (h *hider) entry(dir, name string, s gitignore.State) error {
 		}
 	}
 	return h.folder(p, next)
+}
+
+// gone reports whether an error says that there is no such file.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 func (h *hider) add(p string) error {
@@ -131,7 +136,7 @@ func (h *hider) add(p string) error {
 // could be opened by the box: all of it is hidden.
 func (h *hider) closed(dir string, err error) error {
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+	case gone(err):
 		return nil
 	case !errors.Is(err, fs.ErrPermission):
 		return &fault{fmt.Sprintf("%s cannot be looked into: %v", dir, err), ""}
@@ -177,7 +182,7 @@ func readNames(dir string) ([]string, error) {
 // hide looks for what the patterns match and for the other names (hard links) of
 // these files: a mask has a name, and the file has several. first are the folders
 // that the box sees for sure.
-func (l looker) hide(patterns, first []string) (*Hide, map[string][]string) {
+func (l *looker) hide(patterns, first []string) (*Hide, map[string][]string) {
 	if len(patterns) == 0 {
 		return nil, nil
 	}
@@ -190,7 +195,7 @@ func (l looker) hide(patterns, first []string) (*Hide, map[string][]string) {
 	slices.Sort(out.Paths)
 	var names map[string][]string
 	if err == nil {
-		names, err = h.otherNames(out.Paths, first)
+		names, err = h.otherNames(out.Paths, first, l.mounts)
 	}
 	if err != nil {
 		out.Why = err.Error()
@@ -209,6 +214,8 @@ type wanted struct {
 	names uint64
 	found []string
 }
+
+func (w *wanted) open() bool { return uint64(len(w.found)) < w.names }
 
 // linked returns the files with several names at or below the paths, by their number.
 func (h *hider) linked(paths []string) (map[ID]*wanted, error) {
@@ -237,58 +244,62 @@ func (h *hider) linked(paths []string) (map[ID]*wanted, error) {
 }
 
 // otherNames returns, for each path, the other names of the files there.
-func (h *hider) otherNames(paths, first []string) (map[string][]string, error) {
+func (h *hider) otherNames(paths, first []string, mounts func() []mount) (map[string][]string, error) {
 	want, err := h.linked(paths)
 	if err != nil {
 		return nil, err
 	}
-	open := 0
-	for _, w := range want {
-		if uint64(len(w.found)) < w.names {
-			open++
+	open := map[ID]*wanted{}
+	for id, w := range want {
+		if w.open() {
+			open[id] = w
 		}
 	}
-	if open == 0 {
+	if len(open) == 0 {
 		return nil, nil // all of them are hidden themselves
 	}
-	data, _, _ := readParts("/proc/self/mountinfo")
-	table := disks(data)
+	table := mounts()
 	var done []string
-	seen := func(dir string) bool { return slices.Contains(done, dir) }
 	for _, root := range h.roots(want, first, table) {
 		skip := func(dir string) bool {
-			return seen(dir) || dir != root && (unseen(dir) || slices.ContainsFunc(table, func(d disk) bool { return d.at == dir }))
+			return slices.Contains(done, dir) || dir != root && (unseen(dir) || slices.ContainsFunc(table, func(m mount) bool { return m.at == dir }))
 		}
-		err := h.walk(root, skip, func(name string, fi fs.FileInfo) bool {
-			if linksOf(fi) < 2 || !fi.Mode().IsRegular() {
-				return true
-			}
-			if w := want[idOf(fi)]; w != nil && !slices.Contains(w.found, name) {
-				if w.found = append(w.found, name); uint64(len(w.found)) == w.names {
-					open--
-				}
-			}
-			return open > 0
-		})
-		if err != nil {
-			var names []string
-			for _, w := range want {
-				if uint64(len(w.found)) < w.names {
-					names = append(names, w.name)
-				}
-			}
-			slices.Sort(names)
-			return nil, &fault{
-				fmt.Sprintf("%s has other names (hard links), and the search for them was not finished", names[0]),
-				fmt.Sprintf("cp -p %[1]s %[2]s && mv %[2]s %[1]s makes it a file of its own", quote.POSIX(names[0]), quote.POSIX(names[0]+".new")),
-			}
+		if err := h.walk(root, skip, func(name string, fi fs.FileInfo) bool { return foundName(open, name, fi) }); err != nil {
+			return nil, unfinished(open)
 		}
-		if open == 0 {
+		if len(open) == 0 {
 			break
 		}
 		done = append(done, root)
 	}
 	return namesOf(want), nil
+}
+
+// foundName notes a name of a file that is looked for, and reports whether to go on. open are
+// the files of which not all names are known.
+func foundName(open map[ID]*wanted, name string, fi fs.FileInfo) bool {
+	if linksOf(fi) < 2 || !fi.Mode().IsRegular() {
+		return true
+	}
+	if w := open[idOf(fi)]; w != nil && !slices.Contains(w.found, name) {
+		if w.found = append(w.found, name); !w.open() {
+			delete(open, idOf(fi))
+		}
+	}
+	return len(open) > 0
+}
+
+// unfinished is the fault of a search for names that took too long.
+func unfinished(open map[ID]*wanted) error {
+	var names []string
+	for _, w := range open {
+		names = append(names, w.name)
+	}
+	name := slices.Min(names)
+	return &fault{
+		fmt.Sprintf("%s has other names (hard links), and the search for them was not finished", name),
+		fmt.Sprintf("cp -p %[1]s %[2]s && mv %[2]s %[1]s makes it a file of its own", quote.POSIX(name), quote.POSIX(name+".new")),
+	}
 }
 
 // namesOf returns the other names that were found, by the hidden path.
@@ -314,32 +325,35 @@ func unseen(dir string) bool {
 
 // roots are the folders in which names of files can lie: first what is given, then
 // wherever their file systems are mounted.
-func (h *hider) roots(want map[ID]*wanted, first []string, table []disk) []string {
+func (h *hider) roots(want map[ID]*wanted, first []string, table []mount) []string {
+	devices := map[string]bool{}
+	for _, w := range want {
+		devices[deviceOf(w.name, table)] = true
+	}
+	candidates := slices.Clone(first)
+	for _, m := range table {
+		if devices[m.device] && !unseen(m.at) {
+			candidates = append(candidates, m.at)
+		}
+	}
 	var out []string
-	add := func(p string) {
+	for _, p := range candidates {
 		if real, err := filepath.EvalSymlinks(p); err == nil && !slices.Contains(out, real) {
 			out = append(out, real)
 		}
 	}
-	for _, p := range first {
-		add(p)
-	}
-	devices := map[string]bool{}
-	for _, w := range want {
-		at, device := "", ""
-		for _, d := range table { // the last one covers
-			if paths.Below(d.at, w.name) && len(d.at) >= len(at) {
-				at, device = d.at, d.device
-			}
-		}
-		devices[device] = true
-	}
-	for _, d := range table {
-		if devices[d.device] && !unseen(d.at) {
-			add(d.at)
-		}
-	}
 	return out
+}
+
+// deviceOf returns the device that a path is on.
+func deviceOf(p string, table []mount) string {
+	var on mount
+	for _, m := range table { // the last one covers
+		if paths.Below(m.at, p) && len(m.at) >= len(on.at) {
+			on = m
+		}
+	}
+	return on.device
 }
 
 // walk looks at everything below a path, itself included, until see says no. It

@@ -12,24 +12,9 @@ import (
 
 // sameFile looks, for those of the paths seen that are files with another name (hard
 // links), whether one of these names lies in a folder the box will write.
-func (l looker) sameFile(seen map[string]Path, writable []string) map[string][]string {
-	ids := map[ID]string{}
-	others := uint64(0) // names that may still be found
-	for p, info := range seen {
-		if info.links < 2 || info.Kind != File || systemsOwn(info.Real) {
-			continue
-		}
-		if first := ids[info.ID]; first == "" || p < first {
-			ids[info.ID] = p
-			if first == "" {
-				others += info.links - 1
-			}
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
+func sameFile(seen map[string]Path, writable []string) map[string][]string {
 	out := map[string][]string{}
+	ids, others := linkedFiles(seen)
 	for _, root := range writable {
 		left := sameFileLimit
 		_ = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
@@ -50,6 +35,25 @@ func (l looker) sameFile(seen map[string]Path, writable []string) map[string][]s
 		})
 	}
 	return out
+}
+
+// linkedFiles returns the files with several names, each by one path, and how many names may
+// still be found.
+func linkedFiles(seen map[string]Path) (ids map[ID]string, others uint64) {
+	ids = map[ID]string{}
+	for p, info := range seen {
+		if info.links < 2 || info.Kind != File || systemsOwn(info.Real) {
+			continue
+		}
+		first, known := ids[info.ID]
+		if !known {
+			others += info.links - 1
+		}
+		if !known || p < first {
+			ids[info.ID] = p
+		}
+	}
+	return ids, others
 }
 
 // systemsOwn reports whether a file is one of the system's programs: nothing below /usr is

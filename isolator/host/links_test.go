@@ -26,9 +26,9 @@ func TestSameFile(t *testing.T) {
 		}
 		want = append(want, p)
 	}
-	l := newLooker()
+	l := newLooker(NewFolders())
 	roots := []string{filepath.Join(dir, "work/deep"), filepath.Join(dir, "work"), filepath.Join(dir, "other")}
-	got := l.sameFile(map[string]Path{secret: l.look(secret)}, roots)[secret]
+	got := sameFile(map[string]Path{secret: l.look(secret)}, roots)[secret]
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,7 @@ const maxLinking = 100
 
 // survey is one look through the folders that the box can write.
 type survey struct {
-	looker
+	*looker
 	homes  []string
 	roots  []string
 	global []gitconfig.Entry // the user's settings, which hold in every repository
@@ -35,13 +36,12 @@ type survey struct {
 // obeyed looks through the folders that the box can write, as far as git repositories
 // are looked for: for what tools outside obey in those of the second list, and for the
 // paths that the settings of repositories name, there or not.
-func (l looker) obeyed(writable, roots []string, homes []string, env map[string]string) (found, named []string, wanted []Placeholder) {
+func (l *looker) obeyed(writable, roots []string, homes []string, env map[string]string) (found, named []string, wanted []Placeholder) {
 	s := &survey{looker: l}
 	for _, h := range homes {
-		if h == "" {
-			continue
+		if h != "" {
+			s.homes = append(s.homes, l.look(h).Real)
 		}
-		s.homes = append(s.homes, l.look(h).Real)
 	}
 	for _, r := range writable {
 		if real := l.look(r).Real; !slices.Contains(s.roots, real) {
@@ -71,22 +71,27 @@ func (s *survey) walk(root string, obeyed bool) {
 		dir := queue[0]
 		queue = queue[1:]
 		home := slices.Contains(s.homes, dir)
-		for _, n := range s.list(dir) {
-			p := dir + "/" + n.name
-			switch hit, ok := sensitive.Match(dir, n.name, n.kind()); {
-			case n.name == ".git":
+		for _, e := range s.list(dir) {
+			p := dir + "/" + e.Name()
+			switch hit, ok := sensitive.Match(dir, e.Name(), sensitive.KindOf(e)); {
+			case e.Name() == ".git":
 				s.repository(dir)
-			case home && strings.HasPrefix(n.name, "."):
-			case ok && !home && (hit.Row.Where != sensitive.Top || hit.Base == root || s.isTop(hit.Base)) && !slices.Contains(s.homes, hit.Base):
+			case home && strings.HasPrefix(e.Name(), "."):
+			case ok && !home && s.counts(hit, root):
 				if obeyed && !hit.Row.Told {
 					s.found = append(s.found, p)
 					s.links(p, p+hit.Row.Trees)
 				}
-			case n.dir && !published(n.name) && !sensitive.PackageFolder(n.name):
+			case e.IsDir() && !published(e.Name()) && !sensitive.PackageFolder(e.Name()):
 				queue = append(queue, p)
 			}
 		}
 	}
+}
+
+// counts reports whether a tool looks for a file where it was found below a root.
+func (s *survey) counts(hit sensitive.Hit, root string) bool {
+	return (hit.Row.Where != sensitive.Top || hit.Base == root || s.isTop(hit.Base)) && !slices.Contains(s.homes, hit.Base)
 }
 
 // links looks in a folder that a tool obeys for links to what the box can write: that is
@@ -97,18 +102,15 @@ func (s *survey) links(folder, trees string) {
 	for left := maxLinking; len(todo) > 0 && left > 0; left-- {
 		dir := todo[0]
 		todo = todo[1:]
-		for _, n := range s.list(dir) {
-			p := dir + "/" + n.name
-			switch {
-			case n.dir && p != trees:
-				todo = append(todo, p)
-			case n.link:
-				info := s.look(p)
-				to := info.Real
-				if info.Link { // the box could make what it leads to
-					_, to, _ = follow(p)
+		for _, e := range s.list(dir) {
+			p := dir + "/" + e.Name()
+			switch sensitive.KindOf(e) {
+			case sensitive.Folder:
+				if p != trees {
+					todo = append(todo, p)
 				}
-				if !paths.Below(real, to) && slices.ContainsFunc(s.roots, func(root string) bool { return paths.Inside(root, to) }) {
+			case sensitive.Link:
+				if to := s.leadsTo(p); !paths.Below(real, to) && s.writes(to) {
 					s.linked = append(s.linked, p)
 				}
 			}
@@ -116,9 +118,24 @@ func (s *survey) links(folder, trees string) {
 	}
 }
 
+// leadsTo returns where a link leads; of a dangling one, what the box could make.
+func (s *survey) leadsTo(link string) string {
+	info := s.look(link)
+	if !info.Link {
+		return info.Real
+	}
+	_, to, _ := follow(link)
+	return to
+}
+
+// writes reports whether the box can write a path.
+func (s *survey) writes(p string) bool {
+	return slices.ContainsFunc(s.roots, func(root string) bool { return paths.Inside(root, p) })
+}
+
 // isTop reports whether a folder is the top of a work tree.
 func (s *survey) isTop(dir string) bool {
-	return slices.ContainsFunc(s.list(dir), func(n name) bool { return n.name == ".git" })
+	return slices.ContainsFunc(s.list(dir), func(e fs.DirEntry) bool { return e.Name() == ".git" })
 }
 
 // repository notes what the settings of the repository at the top of a folder name.
@@ -132,9 +149,7 @@ func (s *survey) repository(top string) {
 			dir = filepath.Dir(n.Path) // its folder is to be made first
 		}
 		real := filepath.Join(dir, filepath.Base(n.Path))
-		if slices.Contains(s.named, real) || !slices.ContainsFunc(s.roots, func(root string) bool {
-			return paths.Inside(root, real)
-		}) {
+		if slices.Contains(s.named, real) || !s.writes(real) {
 			continue
 		}
 		s.named = append(s.named, real)
@@ -207,15 +222,4 @@ func GitDirs(top string) (dir, common string) {
 		common = dir
 	}
 	return dir, common
-}
-
-// kind is what a name is for the table of what tools obey.
-func (n name) kind() sensitive.Kind {
-	switch {
-	case n.dir:
-		return sensitive.Folder
-	case n.link:
-		return sensitive.Link
-	}
-	return sensitive.File
 }

@@ -1,8 +1,7 @@
 package host
 
 import (
-	"errors"
-	"io"
+	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -34,6 +33,7 @@ type Request struct {
 	Obeyed    []string          // folders the box will write: searched for what tools outside obey
 	Env       []string          // the environment of the call, KEY=VALUE
 	Terminal  bool
+	Folders   *Folders // what was read already; nil for nothing
 
 	Setuid func() bool // whether a bwrap with privileges may be used; nil for no
 
@@ -59,23 +59,18 @@ func Probe(r Request) Facts {
 	f.Bwrap, f.BwrapWhy, f.BwrapFix = FindBwrap(f.Env["PATH"], r.Setuid)
 	f.Nsenter, _ = FindHelper("nsenter", f.Env["PATH"])
 	f.Programs = findPrograms(r.ProgramDirs, r.ProgramNames, f.InnerHomes())
-	l := newLooker()
+	l := newLooker(cmp.Or(r.Folders, NewFolders()))
 	l.asked(r, &f)
 	others := l.hidden(r, &f)
 	var wanted []Placeholder
 	f.Obeyed, f.Named, wanted = l.obeyed(r.Writable, r.Obeyed, f.Homes(), f.Env)
 	l.note(&f, f.Obeyed...)
 	l.note(&f, f.Named...)
-	f.Folders = l.fullFolders(f.Paths)
-	f.SameFile = l.sameFile(f.Paths, slices.Concat(r.Writable, r.Copied))
-	if f.SameFile == nil {
-		f.SameFile = others
-	} else {
-		maps.Copy(f.SameFile, others)
-	}
-	var known bool
-	f.MountAliases, f.Mounted, known = aliases()
-	f.MountsUnknown = !known
+	f.Folders = l.full(f.Paths)
+	f.SameFile = sameFile(f.Paths, slices.Concat(r.Writable, r.Copied))
+	maps.Copy(f.SameFile, others)
+	f.MountAliases, f.Mounted = aliases(l.mounts())
+	f.MountsUnknown = len(l.mounts()) == 0
 	f.Bare = map[string]bool{}
 	for _, p := range r.Bare {
 		f.Bare[p] = bare(p)
@@ -105,15 +100,15 @@ func Probe(r Request) Facts {
 }
 
 // note looks at paths that were found.
-func (l looker) note(f *Facts, found ...string) {
+func (l *looker) note(f *Facts, found ...string) {
 	for _, p := range found {
 		f.Paths[p] = l.look(p)
 	}
 }
 
 // asked looks at the paths and patterns of the request.
-func (l looker) asked(r Request, f *Facts) {
-	l.listFull(r.Paths)
+func (l *looker) asked(r Request, f *Facts) {
+	l.readFull(r.Paths)
 	for _, p := range r.Paths {
 		if _, done := f.Paths[p]; !done {
 			f.Paths[p] = l.look(p)
@@ -136,7 +131,7 @@ func (l looker) asked(r Request, f *Facts) {
 }
 
 // hidden looks for what [sandbox] hide names, and returns the other names of those files.
-func (l looker) hidden(r Request, f *Facts) (others map[string][]string) {
+func (l *looker) hidden(r Request, f *Facts) (others map[string][]string) {
 	f.Hide, others = l.hide(r.Hide, append(slices.Clone(r.Mounted), r.Home))
 	if f.Hide != nil {
 		l.note(f, f.Hide.Paths...)
@@ -146,18 +141,17 @@ func (l looker) hidden(r Request, f *Facts) (others map[string][]string) {
 
 // later finds out which of the paths that must be there for the run are to be made, and
 // which folders keep that from being done.
-func (l looker) later(wanted []Placeholder, f *Facts) {
+func (l *looker) later(wanted []Placeholder, f *Facts) {
 	for _, w := range wanted {
 		if slices.ContainsFunc(f.Later, func(p Placeholder) bool { return p.Content == nil && p.Path == filepath.Dir(w.Path) }) {
 			f.Later = append(f.Later, w)
 			continue
 		}
-		for d := filepath.Dir(w.Path); l.look(d).Kind == Missing && !l.look(d).Link && writable(filepath.Dir(d)); d = filepath.Dir(d) {
+		for d := filepath.Dir(w.Path); l.nothing(d) && writable(filepath.Dir(d)); d = filepath.Dir(d) {
 			w = Placeholder{Path: d} // git obeys it in a folder that is to come
 		}
-		dir := filepath.Dir(w.Path)
-		switch at := l.look(w.Path); {
-		case at.Kind != Missing || at.Link || l.dir(dir).Kind != Dir:
+		switch dir := filepath.Dir(w.Path); {
+		case !l.nothing(w.Path) || l.dir(dir).Kind != Dir:
 		case sensitive.Trees(w.Path) && l.look(dir).Real != filepath.Join(l.look(filepath.Dir(dir)).Real, filepath.Base(dir)): // nothing is made behind a link
 		case writable(dir):
 			f.Later = append(f.Later, w)
@@ -165,6 +159,12 @@ func (l looker) later(wanted []Placeholder, f *Facts) {
 			f.Locked = append(f.Locked, dir)
 		}
 	}
+}
+
+// nothing reports whether nothing is at a path, not even a link that leads nowhere.
+func (l *looker) nothing(p string) bool {
+	at := l.look(p)
+	return at.Kind == Missing && !at.Link
 }
 
 // Environment reads KEY=VALUE words.
@@ -184,13 +184,21 @@ func bare(dir string) bool {
 	if unix.Access(dir, unix.X_OK) != nil {
 		return true
 	}
-	f, err := os.Open(dir)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
-	defer f.Close()
-	names, err := f.Readdirnames(1)
-	return len(names) == 0 && errors.Is(err, io.EOF)
+	defer unix.Close(fd)
+	buf := make([]byte, 1024) // "." and "..", and the longest name
+	for {
+		n, err := unix.ReadDirent(fd, buf)
+		if err != nil || n <= 0 {
+			return err == nil
+		}
+		if _, _, names := unix.ParseDirent(buf[:n], 1, nil); len(names) > 0 {
+			return false
+		}
+	}
 }
 
 // readOnly reports whether what is mounted at a path is mounted read-only.

@@ -116,7 +116,7 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 	escaped := strings.NewReplacer("[", `\[`, "*", `\*`).Replace(dir)
-	l := newLooker()
+	l := newLooker(NewFolders())
 	for pattern, want := range map[string][]string{
 		"/**/.env":         {".env", "a/.env", "a/b/.env"},
 		"/**/.env.*":       {".env.local"},
@@ -149,7 +149,7 @@ func TestGlobMatches(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, n), nil, 0o600))
 	}
 	slices.Sort(names)
-	l := newLooker()
+	l := newLooker(NewFolders())
 	for _, pattern := range []string{"*", "a*", "*m", "*.pem", ".env*", ".env", "a.pem", "*é", "é*", "é", "?", "[ab]*", "*[b]", `\[x]`, `x\**`, "*\xff", "\xff*", "z*~", "@", "none", "*none", "none*"} {
 		var want []string
 		for _, n := range names {

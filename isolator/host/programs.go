@@ -28,7 +28,6 @@ const largestCopy = 1 << 20
 
 // executable is a file that programs are called by.
 type executable struct {
-	id    ID
 	size  int64
 	paths []string // as found
 	names []string
@@ -62,10 +61,7 @@ func findPrograms(dirs, names, skip []string) (out []Program) {
 		}
 		for _, f := range files {
 			i := slices.IndexFunc(f.names, func(n string) bool { return n != name && Stem(n) == Stem(name) })
-			if i < 0 || slices.Contains(found, f) {
-				continue
-			}
-			if slices.ContainsFunc(found, func(o *executable) bool { return o.size == f.size && equal(o.paths[0], f.paths[0], f.size) }) {
+			if i >= 0 && !slices.Contains(found, f) && slices.ContainsFunc(found, f.copies) {
 				out = append(out, f.program(f.names[i], true))
 			}
 		}
@@ -73,16 +69,15 @@ func findPrograms(dirs, names, skip []string) (out []Program) {
 	return out
 }
 
+// copies reports whether two programs are the same, byte by byte.
+func (f *executable) copies(o *executable) bool {
+	return f.size == o.size && equal(o.paths[0], f.paths[0], f.size)
+}
+
 // executables returns those in the folders, in the order in which a shell finds them.
 func executables(dirs, names, skip []string) (order []*executable) {
 	files := map[ID]*executable{}
-	var read []string
-	for _, dir := range dirs {
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || slices.Contains(read, real) || slices.ContainsFunc(skip, func(s string) bool { return paths.Below(s, real) }) {
-			continue
-		}
-		read = append(read, real)
+	for _, real := range realFolders(dirs, skip) {
 		for _, base := range listed(real, names) {
 			path := filepath.Join(real, base)
 			fi, err := os.Stat(path)
@@ -91,8 +86,8 @@ func executables(dirs, names, skip []string) (order []*executable) {
 			}
 			f := files[idOf(fi)]
 			if f == nil {
-				f = &executable{id: idOf(fi), size: fi.Size()}
-				files[f.id] = f
+				f = &executable{size: fi.Size()}
+				files[idOf(fi)] = f
 				order = append(order, f)
 			}
 			f.paths = append(f.paths, path)
@@ -102,6 +97,17 @@ func executables(dirs, names, skip []string) (order []*executable) {
 		}
 	}
 	return order
+}
+
+// realFolders returns the real paths of folders, each once, without those below skip.
+func realFolders(dirs, skip []string) (out []string) {
+	for _, dir := range dirs {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil && !slices.Contains(out, real) && !slices.ContainsFunc(skip, func(s string) bool { return paths.Below(s, real) }) {
+			out = append(out, real)
+		}
+	}
+	return out
 }
 
 // listed returns what is in a folder; of one that cannot be listed, the names that

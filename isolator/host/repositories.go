@@ -1,8 +1,6 @@
 package host
 
-import (
-	"slices"
-)
+import "slices"
 
 // How far below a writable folder repositories are looked for, and in how many
 // folders at most: a start must not take long. Nearer ones come first.
@@ -14,7 +12,7 @@ const (
 // repositories looks for the folders with a .git in those that the box will write, the
 // nearest first. What lies in one is looked at, too: repositories lie in repositories. It
 // returns the folders that it did not look into as well, bare repositories among them.
-func (l looker) repositories(writable []string) (tops, unseen []string) {
+func (l *looker) repositories(writable []string) (tops, unseen []string) {
 	for _, root := range writable {
 		level := []string{l.look(root).Real}
 		left := repoFolders
@@ -25,17 +23,10 @@ func (l looker) repositories(writable []string) (tops, unseen []string) {
 					unseen = append(unseen, dir)
 					continue
 				}
-				has := map[string]bool{}
-				for _, n := range l.list(dir) {
-					has[n.name] = true
-					switch {
-					case n.name == ".git" && !slices.Contains(tops, dir):
-						tops = append(tops, dir)
-					case n.dir && n.name != ".git" && published(n.name):
-						unseen = append(unseen, dir+"/"+n.name)
-					case n.dir && n.name != ".git":
-						next = append(next, dir+"/"+n.name)
-					}
+				has, folders, skipped := l.project(dir)
+				next, unseen = append(next, folders...), append(unseen, skipped...)
+				if has[".git"] && !slices.Contains(tops, dir) {
+					tops = append(tops, dir)
 				}
 				if has["HEAD"] && has["objects"] && has["refs"] {
 					unseen = append(unseen, dir)
@@ -45,6 +36,27 @@ func (l looker) repositories(writable []string) (tops, unseen []string) {
 		}
 	}
 	return tops, unseen
+}
+
+// project returns what git has in a folder, the folders there, and those that are not looked
+// into.
+func (l *looker) project(dir string) (has map[string]bool, folders, skipped []string) {
+	has = map[string]bool{}
+	for _, e := range l.list(dir) {
+		name := e.Name()
+		switch {
+		case name == ".git" || name == "HEAD" || name == "objects" || name == "refs":
+			has[name] = true
+		}
+		switch p := dir + "/" + name; {
+		case !e.IsDir() || name == ".git":
+		case published(name):
+			skipped = append(skipped, p)
+		default:
+			folders = append(folders, p)
+		}
+	}
+	return has, folders, skipped
 }
 
 // EverywhereHooks are the folders of hooks that the settings of the user and of the

@@ -1,14 +1,12 @@
 package host
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -25,11 +23,7 @@ type unplaced struct{ inode, name string }
 func place(list []unplaced, near []string) []string {
 	var out []string
 	add := func(dir, name string) {
-		real, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-		if err != nil {
-			return
-		}
-		if fi, err := os.Lstat(real); err == nil && kindOf(fi.Mode()) == Socket {
+		if real, ok := socketAt(filepath.Join(dir, name)); ok {
 			out = append(out, real)
 		}
 	}
@@ -40,27 +34,17 @@ func place(list []unplaced, near []string) []string {
 			add(dir, u.name)
 		}
 	}
-	processes, _ := os.ReadDir("/proc") // without one nothing is found near
-	for _, p := range processes {
-		if _, err := strconv.Atoi(p.Name()); err != nil {
+	fds, _ := filepath.Glob("/proc/[0-9]*/fd/*") // nothing of another user's
+	for _, fd := range fds {
+		target, err := os.Readlink(fd)
+		if err != nil || names[target] == "" {
 			continue
 		}
-		fds, err := os.ReadDir(filepath.Join("/proc", p.Name(), "fd"))
-		if err != nil {
-			continue // another user's
-		}
-		for _, fd := range fds {
-			target, err := os.Readlink(fmt.Sprintf("/proc/%s/fd/%s", p.Name(), fd.Name()))
-			if err != nil || names[target] == "" {
-				continue
-			}
-			if cwd, err := os.Readlink(fmt.Sprintf("/proc/%s/cwd", p.Name())); err == nil {
-				add(strings.TrimSuffix(cwd, " (deleted)"), names[target])
-			}
+		if cwd, err := os.Readlink(filepath.Join(fd, "../../cwd")); err == nil {
+			add(strings.TrimSuffix(cwd, " (deleted)"), names[target])
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // listening reads the pathname sockets that accept connections. Flag
@@ -88,25 +72,15 @@ func listening(table string, near []string) ([]string, error) {
 	}
 	var out []string
 	var relative []unplaced
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	for sc.Scan() {
-		f := strings.SplitN(sc.Text(), " ", 8) // the path may hold spaces
-		if len(f) < 8 || f[3] != "00010000" && f[4] != "0002" {
-			continue // neither listening nor for datagrams, which need no listener
-		}
-		// The inode column is padded, so it is in one of the two.
-		inode, rest, _ := strings.Cut(strings.TrimLeft(f[6]+" "+f[7], " "), " ")
-		switch {
-		case rest == "" || rest[0] == '@': // without a name, or abstract
-			continue
-		case rest[0] != '/':
-			relative = append(relative, unplaced{inode, rest})
+	for line := range strings.Lines(string(data)) {
+		inode, name := listener(strings.TrimSuffix(line, "\n"))
+		if name == "" || name[0] == '@' { // without a name, or abstract
 			continue
 		}
-		if real, err := filepath.EvalSymlinks(rest); err == nil {
-			if fi, err := os.Lstat(real); err == nil && fi.Mode()&fs.ModeSocket != 0 {
-				out = append(out, real)
-			}
+		if name[0] != '/' {
+			relative = append(relative, unplaced{inode, name})
+		} else if real, ok := socketAt(name); ok {
+			out = append(out, real)
 		}
 	}
 	if len(relative) > 0 {
@@ -116,6 +90,18 @@ func listening(table string, near []string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
+// listener returns the inode and the name of the socket of a line; "" for one that neither
+// listens nor is for datagrams, which need no listener.
+func listener(line string) (inode, name string) {
+	f := strings.SplitN(line, " ", 8) // the path may hold spaces
+	if len(f) < 8 || f[3] != "00010000" && f[4] != "0002" {
+		return "", ""
+	}
+	// The inode column is padded, so it is in one of the two.
+	inode, name, _ = strings.Cut(strings.TrimLeft(f[6]+" "+f[7], " "), " ")
+	return inode, name
+}
+
 // readParts reads a file of /proc to its end and counts the parts it came in.
 func readParts(path string) (data []byte, parts int, err error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -123,7 +109,7 @@ func readParts(path string) (data []byte, parts int, err error) {
 		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
-	buf := make([]byte, 64<<10)
+	buf := make([]byte, os.Getpagesize()) // such a file gives no more at once
 	for {
 		n, err := unix.Read(fd, buf)
 		switch {

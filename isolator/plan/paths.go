@@ -30,8 +30,7 @@ func Mounted(rc profile.RunConfig) (shown, copied []string) {
 // Asks returns the host paths, the patterns and the writable folders that
 // Build wants to know about for this run, for host.Probe. Of f it needs who
 // the user is, the folders and the environment, of which it is a first draft. The function real
-// resolves links as far as a path exists; names returns what a folder holds, see
-// host.Names, and may be nil.
+// resolves links as far as a path exists; names is host.Folders.Names, or nil.
 func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) string, names func(string) (map[string]bool, bool)) (asked, globs, writable []string) {
 	add := func(p ...string) { asked = append(asked, p...) }
 	withParent := func(p string) { add(p, filepath.Dir(p)) }

@@ -20,7 +20,12 @@ type Mount struct {
 // Mounts reads a mountinfo, in its order. Lines that are none are passed over.
 func Mounts(mountinfo []byte) []Mount {
 	// 31 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw
-	octal := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
+	plain := func(path string) string {
+		if !strings.ContainsRune(path, '\\') { // as nearly always
+			return path
+		}
+		return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace(path)
+	}
 	var out []Mount
 	for line := range bytes.Lines(mountinfo) {
 		f := strings.Split(strings.TrimSuffix(string(line), "\n"), " ") // the name of a device may be empty
@@ -29,7 +34,7 @@ func Mounts(mountinfo []byte) []Mount {
 			continue
 		}
 		write := func(options string) bool { return slices.Contains(strings.Split(options, ","), "rw") }
-		out = append(out, Mount{f[2], octal.Replace(f[3]), octal.Replace(f[4]), f[end+1], write(f[5]) && write(f[end+3])})
+		out = append(out, Mount{f[2], plain(f[3]), plain(f[4]), f[end+1], write(f[5]) && write(f[end+3])})
 	}
 	return out
 }

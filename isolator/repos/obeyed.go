@@ -15,14 +15,7 @@ import (
 // obeyed moves an entry of a folder aside when a tool outside obeys it and it was not
 // there before the run. It reports whether there is nothing left to look into.
 func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
-	kind := sensitive.File
-	switch {
-	case e.IsDir():
-		kind = sensitive.Folder
-	case e.Type()&fs.ModeSymlink != 0:
-		kind = sensitive.Link
-	}
-	hit, ok := sensitive.Match(dir, e.Name(), kind)
+	hit, ok := sensitive.Match(dir, e.Name(), sensitive.KindOf(e))
 	if !ok || hit.Row.Told || slices.Contains(w.Homes, hit.Base) || hit.Row.Where == sensitive.Top && !w.isTop(hit.Base) {
 		return false
 	}

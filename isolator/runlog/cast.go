@@ -123,7 +123,8 @@ func appendEscape(to []byte, c byte) []byte {
 	case '\r':
 		return append(to, '\\', 'r')
 	}
-	return fmt.Appendf(to, "\\u%04x", c)
+	const hex = "0123456789abcdef"
+	return append(to, '\\', 'u', '0', '0', hex[c>>4], hex[c&15]) // terminals are full of them
 }
 
 // CastEvent is one event of a recording: output, or a resize when Cols is not 0.

@@ -200,14 +200,7 @@ func obeyedIn(dir string, deeper bool) []string {
 	var out []string
 	entries, _ := os.ReadDir(dir) // what could be read counts
 	for _, e := range entries {
-		kind := sensitive.Link
-		switch {
-		case e.IsDir():
-			kind = sensitive.Folder
-		case e.Type().IsRegular():
-			kind = sensitive.File
-		}
-		hit, ok := sensitive.Match(dir, e.Name(), kind)
+		hit, ok := sensitive.Match(dir, e.Name(), sensitive.KindOf(e))
 		switch {
 		case ok && hit.Row.Tool != "inner":
 			out = append(out, filepath.Join(dir, e.Name()))

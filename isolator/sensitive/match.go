@@ -1,6 +1,7 @@
 package sensitive
 
 import (
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,6 +74,17 @@ const (
 	Folder
 	Link
 )
+
+// KindOf returns the kind of an entry of a folder.
+func KindOf(e fs.DirEntry) Kind {
+	switch {
+	case e.IsDir():
+		return Folder
+	case e.Type()&fs.ModeSymlink != 0:
+		return Link
+	}
+	return File
+}
 
 // Hit is a row that a path belongs to.
 type Hit struct {
@@ -212,6 +224,16 @@ func Startup() []string { return Names(func(r Row) bool { return r.Where == Home
 func Made() []string { return Names(func(r Row) bool { return r.Made }) }
 
 // MadeFor returns the folders that are made for a run where these signs of tools are there.
+// It asks for each once.
 func MadeFor(there func(sign string) bool) []string {
-	return Names(func(r Row) bool { return r.Made && slices.ContainsFunc(r.Signs, there) })
+	known := map[string]bool{}
+	once := func(sign string) bool {
+		is, asked := known[sign]
+		if !asked {
+			is = there(sign)
+			known[sign] = is
+		}
+		return is
+	}
+	return Names(func(r Row) bool { return r.Made && slices.ContainsFunc(r.Signs, once) })
 }
