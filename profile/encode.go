@@ -96,14 +96,20 @@ func (e *encoder) table(v reflect.Value, path []string) {
 
 // plain is the text of a value that is no table, "" where the key is not written.
 func (e *encoder) plain(field any) (text string, at strict.Pos, ok bool) {
-	list, ok := field.(*strict.List)
-	if !ok {
-		return scalarText(field)
+	switch x := field.(type) {
+	case *strict.List:
+		if x.Set {
+			text, at = e.list(x)
+		}
+		return text, at, true
+	case strict.Setting:
+		v, set, at := x.Get()
+		if set {
+			text = tomlText(v)
+		}
+		return text, at, true
 	}
-	if list.Set {
-		text, at = e.list(list)
-	}
-	return text, at, true
+	return "", at, false
 }
 
 // section writes a field that is a table or several.

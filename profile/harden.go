@@ -65,7 +65,7 @@ func (h *hardener) say(format string, args ...any) {
 // here is dropped, so that a new key is not let through.
 func (h *hardener) allow(key string) {
 	l := &h.src.Sandbox.Allow
-	l.Items = keepItems(l.Items, func(it strict.Item) bool {
+	l.Items = keep(l.Items, func(it strict.Item) bool {
 		ok := it.Text == "nested-user-ns"
 		if !ok {
 			h.say("%s: %q is dropped: it stays hidden", key, it.Text)
@@ -85,7 +85,7 @@ func (h *hardener) home(key string) {
 // hide keeps it from showing what a profile of the user's own that it extends hides.
 func (h *hardener) hide(key string) {
 	l := &h.src.Sandbox.Hide
-	l.Items = keepItems(l.Items, func(it strict.Item) bool {
+	l.Items = keep(l.Items, func(it strict.Item) bool {
 		shows := strings.HasPrefix(it.Text, "!")
 		if shows {
 			h.say("%s: %q is dropped: what is hidden stays hidden", key, it.Text)
@@ -104,7 +104,7 @@ func (h *hardener) record(key string) {
 
 func (h *hardener) inherit(key string) {
 	l := &h.src.Env.Inherit
-	l.Items = keepItems(l.Items, func(it strict.Item) bool {
+	l.Items = keep(l.Items, func(it strict.Item) bool {
 		secret := LooksSecret(it.Text)
 		if secret {
 			h.say("%s: %q is dropped: it looks like a secret", key, it.Text)
@@ -114,14 +114,12 @@ func (h *hardener) inherit(key string) {
 }
 
 func (h *hardener) list(key string, l *strict.List) {
-	l.Items = keepItems(l.Items, func(it strict.Item) bool { return h.plain(key+": "+strconv.Quote(it.Text), it.Text) })
+	l.Items = keep(l.Items, func(it strict.Item) bool { return h.plain(key+": "+strconv.Quote(it.Text), it.Text) })
 }
 
 func (h *hardener) set(key string) {
 	t := &h.src.Env.Set
-	t.Entries = slices.DeleteFunc(slices.Clone(t.Entries), func(e strict.Entry[string]) bool {
-		return !h.plain(strict.Join("env", "set", e.Key), e.Value)
-	})
+	t.Entries = keep(t.Entries, func(e strict.Entry[string]) bool { return h.plain(strict.Join("env", "set", e.Key), e.Value) })
 }
 
 func (h *hardener) mounts(string) {
@@ -133,14 +131,9 @@ func (h *hardener) mounts(string) {
 			m.Value.Missing = strict.String{}
 		}
 	}
-	t.Entries = slices.DeleteFunc(slices.Clone(t.Entries), func(e strict.Entry[mountSpec]) bool {
-		return !h.plain(strict.Join("mounts", e.Key), e.Key, e.Value.Dest.V)
+	t.Entries = keep(t.Entries, func(e strict.Entry[mountSpec]) bool {
+		return h.plain(strict.Join("mounts", e.Key), e.Key, e.Value.Dest.V)
 	})
-}
-
-// keepItems is slices.DeleteFunc on a copy: what was merged may share its lists.
-func keepItems(items []strict.Item, ok func(strict.Item) bool) []strict.Item {
-	return slices.DeleteFunc(slices.Clone(items), func(it strict.Item) bool { return !ok(it) })
 }
 
 // plain reports whether values use only what a remote profile may know of the

@@ -107,10 +107,10 @@ func TestHarden(t *testing.T) {
 	if got := s.Env.Inherit.Texts(); !slices.Equal(got, []string{"TERM", "LC_*"}) {
 		t.Errorf("inherit %q", got)
 	}
-	if got := keys(s.Env.Set); !slices.Equal(got, []string{"A", "U", "PRICE"}) {
+	if got := s.Env.Set.Keys(); !slices.Equal(got, []string{"A", "U", "PRICE"}) {
 		t.Errorf("set %q", got)
 	}
-	if got := keys(s.Mounts); !slices.Equal(got, []string{"~/data", "~/other", "~/made"}) {
+	if got := s.Mounts.Keys(); !slices.Equal(got, []string{"~/data", "~/other", "~/made"}) {
 		t.Errorf("mounts %q", got)
 	}
 	if s.Sandbox.PIDNamespace.Set || s.Env.Clearenv.Set || s.Output.Log.Set || s.Entrypoint.Workdir.Set || s.Sandbox.NetworkMode.V != "allowlist" || s.Output.Timeout.V != 5 {

@@ -48,16 +48,10 @@ func (m *merger) object(out, child reflect.Value) {
 
 func (m *merger) field(out, child any, name, how string) {
 	switch out := out.(type) {
-	case *strict.String:
-		scalar(out, child.(*strict.String), how)
-	case *strict.Bool:
-		scalar(out, child.(*strict.Bool), how)
-	case *strict.Int:
-		scalar(out, child.(*strict.Int), how)
-	case *strict.Number:
-		scalar(out, child.(*strict.Number), how)
-	case *strict.Switch:
-		scalar(out, child.(*strict.Switch), how)
+	case strict.Setting:
+		if _, set, _ := child.(strict.Setting).Get(); set || how == "own" {
+			out.Take(child.(strict.Setting))
+		}
 	case *strict.List:
 		m.list(out, child.(*strict.List), name, how)
 	case *strict.Table[string]:
@@ -77,144 +71,93 @@ func (m *merger) field(out, child any, name, how string) {
 	}
 }
 
-func scalar[T any](out, child *strict.Value[T], how string) {
-	if child.Set || how == "own" {
-		*out = *child
-	}
-}
-
 func table[T any](m *merger, out, child *strict.Table[T], key string) {
 	if !child.Set {
 		return
 	}
-	merged := strict.Table[T]{Set: true, At: child.At}
-	place := make(map[string]int, len(out.Entries)+len(child.Entries))
-	put := func(e strict.Entry[T]) {
-		if i, ok := place[e.Key]; ok {
-			merged.Entries[i] = e
-			return
-		}
-		place[e.Key] = len(merged.Entries)
-		merged.Entries = append(merged.Entries, e)
+	items := eachOf(child.Entries, func(e strict.Entry[T]) strict.Item { return strict.Item{Text: e.Key, At: e.At} })
+	gone := m.removals(key, out.Keys(), items)
+	entries := keep(out.Entries, func(e strict.Entry[T]) bool { return !gone[e.Key] })
+	place := make(map[string]int, len(entries))
+	for i, e := range entries {
+		place[e.Key] = i
 	}
-	inherited := make(map[string]bool, len(out.Entries))
-	for _, e := range out.Entries {
-		inherited[e.Key] = true
-	}
-	gone := make(map[string]bool)
 	for _, e := range child.Entries {
-		name, ok := removal(e.Key)
-		if !ok {
+		if _, is := removal(e.Key); is {
 			continue
 		}
-		if gone[name] = true; !inherited[name] {
-			m.nothing(e.At, key, e.Key, keys(*out))
+		if i, ok := place[e.Key]; ok {
+			entries[i] = e
+		} else {
+			entries = append(entries, e)
 		}
 	}
-	for _, e := range out.Entries {
-		if !gone[e.Key] {
-			put(e)
-		}
-	}
-	for _, e := range child.Entries {
-		if _, ok := removal(e.Key); !ok {
-			put(e)
-		}
-	}
-	*out = merged
-}
-
-func keys[T any](t strict.Table[T]) []string {
-	out := make([]string, len(t.Entries))
-	for i, e := range t.Entries {
-		out[i] = e.Key
-	}
-	return out
+	*out = strict.Table[T]{Entries: entries, Set: true, At: child.At}
 }
 
 // removal returns NAME of "-NAME". No item or key that means something begins
 // with a dash, except in args and [shim] commands, which are not united.
 func removal(text string) (name string, ok bool) { return strings.CutPrefix(text, "-") }
 
-// nothing reports a removal of what no base has.
-func (m *merger) nothing(at strict.Pos, name, text string, have []string) {
-	if len(m.problems) >= maxProblems {
-		return
+// removals are the names that a list, or the keys of a table, takes out of what its base has.
+// It reports those that no base has.
+func (m *merger) removals(key string, have []string, items []strict.Item) map[string]bool {
+	var gone, known map[string]bool
+	for _, it := range items {
+		name, ok := removal(it.Text)
+		if !ok {
+			continue
+		}
+		if gone == nil {
+			gone, known = map[string]bool{}, make(map[string]bool, len(have))
+			for _, text := range have {
+				known[text] = true
+			}
+		}
+		if gone[name] = true; !known[name] && len(m.problems) < maxProblems {
+			hint := strict.Nearest(name, have)
+			if hint != "" {
+				hint = "did you mean " + strconv.Quote("-"+hint) + "?"
+			}
+			m.problems.Add(it.At, strict.Join(append(slices.Clone(m.path), key)...),
+				strconv.Quote(it.Text)+" removes nothing: no profile this one extends lists "+strconv.Quote(name), hint)
+		}
 	}
-	gone, _ := removal(text)
-	hint := strict.Nearest(gone, have)
-	if hint != "" {
-		hint = "did you mean " + strconv.Quote("-"+hint) + "?"
-	}
-	m.problems = append(m.problems, at.Problem(strict.Join(append(slices.Clone(m.path), name)...),
-		strconv.Quote(text)+" removes nothing: no profile this one extends lists "+strconv.Quote(gone), hint))
+	return gone
 }
 
-// list merges a list of the base with that of the child. For the profile at the
-// root of a chain the base is empty, so its repeated items go away and a
-// removal is an error there too.
+// list merges a list of the base with that of the child, each item once. For the profile at
+// the root of a chain the base is empty, and a removal is an error there too.
 func (m *merger) list(out, child *strict.List, key, how string) {
-	if !child.Set {
+	switch {
+	case !child.Set:
 		return
-	}
-	if how == "replace" || len(out.Items) == 0 && plainList(child.Items) {
+	case how == "replace":
 		*out = *child
 		return
 	}
-	have := make(map[string]bool, len(out.Items)+len(child.Items))
-	for _, it := range out.Items {
-		have[it.Text] = true
-	}
-	gone := make(map[string]bool)
-	var added []strict.Item
-	for _, it := range child.Items {
-		if name, ok := removal(it.Text); ok {
-			if !have[name] {
-				m.nothing(it.At, key, it.Text, out.Texts())
-			}
-			gone[name] = true
-		}
-	}
-	kept := make([]strict.Item, 0, len(out.Items))
-	for _, it := range out.Items {
-		if !gone[it.Text] {
-			kept = append(kept, it)
-		}
-	}
-	present := make(map[string]bool, len(kept)+len(child.Items))
-	if how != "first" {
-		for _, it := range kept {
-			present[it.Text] = true
-		}
-	}
-	for _, it := range child.Items {
-		if !strings.HasPrefix(it.Text, "-") && !present[it.Text] {
-			present[it.Text] = true
-			added = append(added, it)
-		}
-	}
+	gone := m.removals(key, out.Texts(), child.Items)
+	kept := keep(out.Items, func(it strict.Item) bool { return !gone[it.Text] })
+	added := keep(child.Items, func(it strict.Item) bool { return !strings.HasPrefix(it.Text, "-") })
 	if how == "first" {
-		kept = slices.DeleteFunc(kept, func(it strict.Item) bool { return present[it.Text] })
 		kept, added = added, kept
 	}
-	*out = strict.List{Items: append(kept, added...), Set: true, At: child.At}
+	seen := make(map[string]bool, len(kept)+len(added))
+	*out = strict.List{Set: true, At: child.At, Items: keep(append(kept, added...), func(it strict.Item) bool {
+		was := seen[it.Text]
+		seen[it.Text] = true
+		return !was
+	})}
 }
 
-// plainList reports whether a short list has neither repeated items nor
-// removals, so that it is its own union with nothing.
-func plainList(items []strict.Item) bool {
-	if len(items) > 64 {
-		return false
-	}
-	for i, it := range items {
-		if strings.HasPrefix(it.Text, "-") {
-			return false
-		}
-		for _, other := range items[:i] {
-			if it.Text == other.Text {
-				return false
-			}
+// keep returns the items of a list that are to stay. The list itself, which others may share,
+// is not changed.
+func keep[T any](list []T, ok func(T) bool) []T {
+	var out []T
+	for _, x := range list {
+		if ok(x) {
+			out = append(out, x)
 		}
 	}
-	return true
+	return out
 }

@@ -233,25 +233,29 @@ func (r *resolver) missingDest(m *Mount, hostPath string) string {
 
 func (r *resolver) forbiddenDest(m *Mount) string {
 	dest := real(m.Dest)
-	isolated := r.rc.HidesHome()
-	inners := func(p string) bool {
-		return paths.Below(paths.BoxDir, p) || p == paths.BoxMarker || p == paths.BoxWhy || p == "/run"
-	}
 	switch {
 	case m.Dest == "/" || dest == "/":
 		return "a mount over / would replace the box"
 	case inners(m.Dest) || inners(dest):
 		return fmt.Sprintf("dest %q is inner's own", m.Dest)
-	case isolated && (paths.Below(m.Dest, r.c.Home) || paths.Below(dest, r.home)):
+	case r.rc.HidesHome() && (paths.Below(m.Dest, r.c.Home) || paths.Below(dest, r.home)):
 		return fmt.Sprintf("dest %q covers the home folder, and home is %s", m.Dest, r.rc.Home)
-	case r.inner == "":
-		return ""
-	case paths.Below(r.inner, dest) && !paths.Below(filepath.Join(r.inner, "workspaces"), dest):
+	case r.inInnerHome(dest):
 		return fmt.Sprintf("dest %q lies in inner's own folder", m.Dest)
-	case paths.Below(dest, r.inner) && m.Mode != Tmpfs && real(m.Source) != dest:
+	case r.inner != "" && paths.Below(dest, r.inner) && m.Mode != Tmpfs && real(m.Source) != dest:
 		return fmt.Sprintf("dest %q covers inner's own folder", m.Dest)
 	}
 	return ""
+}
+
+// inners reports whether a path of the box is where inner puts something of its own.
+func inners(p string) bool {
+	return paths.Below(paths.BoxDir, p) || p == paths.BoxMarker || p == paths.BoxWhy || p == "/run"
+}
+
+// inInnerHome reports whether a real path lies in INNER_HOME, workspaces excepted.
+func (r *resolver) inInnerHome(p string) bool {
+	return r.inner != "" && paths.Below(r.inner, p) && !paths.Below(filepath.Join(r.inner, "workspaces"), p)
 }
 
 func (r *resolver) forbiddenSource(m *Mount) string {
@@ -259,7 +263,7 @@ func (r *resolver) forbiddenSource(m *Mount) string {
 	switch {
 	case src == "/" && m.Mode != RO:
 		return fmt.Sprintf("mode %q of / would hand over the whole system", m.Mode)
-	case r.inner != "" && paths.Below(r.inner, src) && !paths.Below(filepath.Join(r.inner, "workspaces"), src):
+	case r.inInnerHome(src):
 		return fmt.Sprintf("source %q lies in inner's own folder", m.Source)
 	case (r.holdsHome(src) || r.inner != "" && paths.Below(src, r.inner)) && src != real(m.Dest):
 		return fmt.Sprintf("source %q holds your home folder, which can only be mounted at its own path", m.Source)
@@ -267,40 +271,54 @@ func (r *resolver) forbiddenSource(m *Mount) string {
 	return ""
 }
 
+// layer is what shows a folder of the box: a folder of the host, or a tmpfs, in which mount
+// points are made.
+type layer struct {
+	dir, source string
+	tmpfs       bool
+}
+
+// layers lists what the box is made of, besides the mount that is asked about and others at
+// its dest.
+func (r *resolver) layers(m *Mount) (list []layer) {
+	host := func(dirs ...string) {
+		for _, dir := range dirs {
+			list = append(list, layer{dir, dir, false})
+		}
+	}
+	if r.rc.Base == "minimal" {
+		list = append(list, layer{"/", "/", true})
+		host(SystemFolders()...)
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp", "/run"} {
+		list = append(list, layer{dir, dir, true})
+	}
+	if r.rc.HidesHome() {
+		list = append(list, layer{r.c.Home, r.c.Home, true})
+		host(keep(r.rc.HomeAllow, func(dir string) bool {
+			ok, err := exists(dir)
+			return ok && err == nil
+		})...)
+	}
+	if r.rc.WorkdirMode != None && r.rc.Workdir != "" {
+		host(r.rc.Workdir)
+	}
+	for i := range r.rc.Mounts {
+		if over := &r.rc.Mounts[i]; over != m && over.Dest != m.Dest {
+			list = append(list, layer{over.Dest, over.Source, over.Mode == Tmpfs})
+		}
+	}
+	return list
+}
+
 // mountPoint returns the host path whose existence decides whether a dest can
 // be mounted on, and whether it is on a tmpfs of the box, where it is made.
 func (r *resolver) mountPoint(m *Mount) (hostPath string, made bool) {
 	best, hostPath := "", m.Dest
-	cover := func(dir, source string, tmpfs bool) {
-		if dir == "" || !paths.Below(dir, m.Dest) || dir == m.Dest && !tmpfs || len(dir) < len(best) {
-			return
-		}
-		best, made = dir, tmpfs
-		hostPath = filepath.Join(source, strings.TrimPrefix(m.Dest, dir))
-	}
-	if r.rc.Base == "minimal" {
-		cover("/", "/", true)
-		for _, dir := range SystemFolders() {
-			cover(dir, dir, false)
-		}
-	}
-	for _, dir := range []string{"/tmp", "/var/tmp", "/run"} {
-		cover(dir, dir, true)
-	}
-	if r.rc.HidesHome() {
-		cover(r.c.Home, r.c.Home, true)
-		for _, dir := range r.rc.HomeAllow {
-			if ok, err := exists(dir); ok && err == nil {
-				cover(dir, dir, false)
-			}
-		}
-	}
-	if r.rc.WorkdirMode != None {
-		cover(r.rc.Workdir, r.rc.Workdir, false)
-	}
-	for i := range r.rc.Mounts {
-		if over := &r.rc.Mounts[i]; over != m && over.Dest != m.Dest {
-			cover(over.Dest, over.Source, over.Mode == Tmpfs)
+	for _, l := range r.layers(m) { // of the same folder the last one counts
+		if paths.Below(l.dir, m.Dest) && (l.tmpfs || l.dir != m.Dest) && len(l.dir) >= len(best) {
+			best, made = l.dir, l.tmpfs
+			hostPath = filepath.Join(l.source, strings.TrimPrefix(m.Dest, l.dir))
 		}
 	}
 	return hostPath, made

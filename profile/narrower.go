@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,61 +55,41 @@ func coveredWhole(g Grant, to RunConfig) bool {
 func covered(g Grant, it Item, from, to RunConfig) bool {
 	switch g.Kind {
 	case "limit":
-		if strings.HasPrefix(it.Text, "time ") {
-			return !sooner(from, to)
-		}
-		return limitKey(it) != "" && !lower(limitKey(it), from.Limits, to.Limits)
+		return coveredLimit(it, from, to)
 	case "network":
 		return to.Network == NetFull && (!g.Tightens || g.Key != "deny")
-	case "reads":
-		return !g.Tightens && it.At == "" && it.Path != "" && shows(to, it.Path, false)
-	case "writes":
-		if g.Key == "sandbox.writable" {
+	case "reads", "writes", "copies": // whoever writes to the folder itself needs no copy
+		if g.Kind == "writes" && g.Key == "sandbox.writable" {
 			return shows(to, filepath.Join(from.Workdir, it.Text), true)
 		}
-		return !g.Tightens && it.At == "" && it.Path != "" && shows(to, it.Path, true)
-	case "copies": // whoever writes to the folder itself needs no copy
-		return !g.Tightens && it.At == "" && it.Path != "" && shows(to, it.Path, true)
+		return !g.Tightens && it.At == "" && it.Path != "" && shows(to, it.Path, g.Kind != "reads")
 	}
 	return false
+}
+
+// coveredLimit is covered for a limit.
+func coveredLimit(it Item, from, to RunConfig) bool {
+	if strings.HasPrefix(it.Text, "time ") {
+		now, before := to.Output.Timeout, from.Output.Timeout
+		return now == 0 || before != 0 && now >= before
+	}
+	key, _, _ := strings.Cut(it.ID, " ")
+	return key != "" && !LimitField{key, strict.Number{V: strict.Scalar(*to.Limits.field(key))}}.below(*from.Limits.field(key))
 }
 
 // shows reports whether a run has a folder of the host at its own place, by its working
 // folder or a mount; with write whether it can change it.
 func shows(rc RunConfig, path string, write bool) bool {
-	real := func(p string) string {
-		if r := rc.Real[p]; r != "" {
-			return r
-		}
-		return p
+	holds := func(dir string, mode Mode) bool {
+		return paths.Below(cmp.Or(rc.Real[dir], dir), path) && (mode == RW || mode == RO && !write)
 	}
-	for _, m := range rc.Mounts { // what is mounted below or over it is another matter
-		if m.Mode == Tmpfs && paths.Below(m.Dest, path) {
-			return false
-		}
-	}
-	if paths.Below(real(rc.Workdir), path) && (rc.WorkdirMode == RW || rc.WorkdirMode == RO && !write) {
+	switch {
+	case slices.ContainsFunc(rc.Mounts, func(m Mount) bool { return m.Mode == Tmpfs && paths.Below(m.Dest, path) }):
+		return false // what is mounted below or over it is another matter
+	case holds(rc.Workdir, rc.WorkdirMode):
+		return true
+	case slices.ContainsFunc(rc.Mounts, func(m Mount) bool { return m.Source == m.Dest && holds(m.Source, m.Mode) }):
 		return true
 	}
-	for _, m := range rc.Mounts {
-		if m.Source == m.Dest && paths.Below(real(m.Source), path) && (m.Mode == RW || m.Mode == RO && !write) {
-			return true
-		}
-	}
 	return !write && rc.Base != "minimal" && rc.Home == "host"
-}
-
-func limitKey(it Item) string {
-	key, _, _ := strings.Cut(it.ID, " ")
-	return key
-}
-
-// sooner reports whether the time limit of to is the shorter one.
-func sooner(from, to RunConfig) bool {
-	return to.Output.Timeout > 0 && (from.Output.Timeout == 0 || to.Output.Timeout < from.Output.Timeout)
-}
-
-// lower reports whether one limit of to is lower than that of from, or there and not in from.
-func lower(key string, from, to Limits) bool {
-	return LimitField{key, strict.Number{V: strict.Scalar(*to.field(key))}}.below(*from.field(key))
 }

@@ -1,9 +1,9 @@
 package profile
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/enr/inner/profile/strict"
@@ -19,9 +19,18 @@ type Origin struct {
 
 // Origins lists where every value was written, in the order of the schema.
 func (p *Profile) Origins() []Origin {
-	var o origins
-	o.table(reflect.ValueOf(&p.src).Elem(), nil)
-	return o
+	var out []Origin
+	src := p.src
+	walkKeys(reflect.ValueOf(&src).Elem(), nil, func(key string, x any) {
+		for _, v := range parts(x) {
+			o := Origin{Key: key, Value: v.toml, File: v.at.File, Line: v.at.Line}
+			if v.key != "" {
+				o.Key += "." + strict.Join(v.key)
+			}
+			out = append(out, o)
+		}
+	})
+	return out
 }
 
 // OriginsOf lists the values that a kind of grant comes from; none when it is
@@ -38,64 +47,51 @@ func (p *Profile) OriginsOf(kind string) []Origin {
 	})
 }
 
-type origins []Origin
-
-func (o *origins) add(path []string, value string, at strict.Pos) {
-	*o = append(*o, Origin{Key: strict.Join(path...), Value: value, File: at.File, Line: at.Line})
+// part is one value of a key: the value itself, an item of a list, or an entry of a table.
+type part struct {
+	key   string // of a table's entry
+	value string
+	toml  string // value as it would be written
+	at    strict.Pos
 }
 
-func (o *origins) table(v reflect.Value, path []string) {
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
-		sub := append(path[:len(path):len(path)], name)
-		switch x := v.Field(i).Addr().Interface().(type) {
-		case *strict.List:
-			for _, it := range x.Items {
-				o.add(sub, Quote(it.Text), it.At)
-			}
-		case *strict.Table[string]:
-			for _, e := range x.Entries {
-				o.add(append(sub, e.Key), Quote(e.Value), e.At)
-			}
-		case *strict.Table[mountSpec]:
-			for _, e := range x.Entries {
-				o.add(append(sub, e.Key), mountValue(e.Value), e.At)
-			}
-		case *strict.Tables[checkRow]:
-			for _, row := range x.Rows {
-				o.add(sub, Quote(row.Name.V), row.Name.At)
-			}
-		default:
-			if text, at, ok := scalarText(x); !ok {
-				o.table(v.Field(i), sub)
-			} else if at.File != "" && text != "" {
-				o.add(sub, text, at)
-			}
-		}
-	}
-}
-
-// scalarText writes a single value as TOML, "" when it is not set; ok is false
-// for what is not a single value.
-func scalarText(x any) (text string, at strict.Pos, ok bool) {
+// parts are the values of a key that are written.
+func parts(x any) (list []part) {
 	switch x := x.(type) {
-	case *strict.String:
-		text, at, ok = Quote(x.V), x.At, x.Set
-	case *strict.Bool:
-		text, at, ok = strconv.FormatBool(x.V), x.At, x.Set
-	case *strict.Int:
-		text, at, ok = strconv.FormatInt(x.V, 10), x.At, x.Set
-	case *strict.Number:
-		text, at, ok = Quote(string(x.V)), x.At, x.Set
-	case *strict.Switch:
-		if text, at, ok = Quote(string(x.V)), x.At, x.Set; x.V == "true" || x.V == "false" {
-			text = string(x.V)
+	case *strict.List:
+		for _, it := range x.Items {
+			list = append(list, part{"", it.Text, Quote(it.Text), it.At})
 		}
-	default:
-		return "", at, false
+	case *strict.Table[string]:
+		for _, e := range x.Entries {
+			list = append(list, part{e.Key, e.Value, Quote(e.Value), e.At})
+		}
+	case *strict.Table[mountSpec]:
+		for _, e := range x.Entries {
+			list = append(list, part{e.Key, or(e.Value.Mode, string(RO)), mountValue(e.Value), e.At})
+		}
+	case *strict.Tables[checkRow]:
+		for _, row := range x.Rows {
+			list = append(list, part{"", row.Name.V, Quote(row.Name.V), row.Name.At})
+		}
+	case strict.Setting:
+		if v, set, at := x.Get(); set {
+			list = append(list, part{"", fmt.Sprint(v), tomlText(v), at})
+		}
 	}
-	if !ok {
-		text = ""
+	return list
+}
+
+// tomlText writes the value of a setting.
+func tomlText(v any) string {
+	text := fmt.Sprint(v)
+	switch v.(type) {
+	case bool, int64:
+		return text
+	case strict.Choice:
+		if text == "true" || text == "false" {
+			return text
+		}
 	}
-	return text, at, true
+	return Quote(text)
 }

@@ -189,7 +189,7 @@ func (r *resolver) checkWorkdir(dir string) error {
 		return r.refuse(dir, hint, "the working folder %q holds your whole home folder", dir)
 	case systemFolder(dir):
 		return r.refuse(dir, hint, "the working folder %q is a system folder", dir)
-	case r.inner != "" && paths.Below(r.inner, dir) && !paths.Below(filepath.Join(r.inner, "workspaces"), dir):
+	case r.inInnerHome(dir):
 		return r.refuse(dir, hint, "the working folder %q lies in inner's own folder", dir)
 	}
 	return nil

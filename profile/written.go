@@ -76,27 +76,17 @@ func walkKeys(v reflect.Value, path []string, f func(key string, x any)) {
 }
 
 func written(x any) (w Written, set bool) {
-	switch x := x.(type) {
-	case *strict.List:
-		w.At = x.At
-		return Written{Values: x.Texts(), At: x.At}, len(x.Items) > 0
-	case *strict.Table[string]:
-		for _, e := range x.Entries {
-			w.Values, w.Pairs, w.At = append(w.Values, e.Key), append(w.Pairs, KV{e.Key, e.Value}), e.At
+	for _, v := range parts(x) {
+		w.At = v.at
+		switch x.(type) {
+		case *strict.Table[string], *strict.Table[mountSpec]:
+			w.Values, w.Pairs = append(w.Values, v.key), append(w.Pairs, KV{v.key, v.value})
+		default:
+			w.Values = append(w.Values, v.value)
 		}
-	case *strict.Table[mountSpec]:
-		for _, e := range x.Entries {
-			w.Values, w.Pairs, w.At = append(w.Values, e.Key), append(w.Pairs, KV{e.Key, or(e.Value.Mode, string(RO))}), e.At
-		}
-	case *strict.Tables[checkRow]:
-		for _, row := range x.Rows {
-			w.Values, w.At = append(w.Values, row.Name.V), row.Name.At
-		}
-	case *strict.String:
-		return Written{Values: []string{x.V}, At: x.At}, x.Set
-	default:
-		text, at, _ := scalarText(x)
-		return Written{Values: []string{strings.Trim(text, `"`)}, At: at}, text != ""
+	}
+	if list, ok := x.(*strict.List); ok {
+		w.At = list.At
 	}
 	return w, len(w.Values) > 0
 }

@@ -7,6 +7,18 @@ type Value[T any] struct {
 	At  Pos
 }
 
+// Get returns the value, whether it was written, and where.
+func (x *Value[T]) Get() (v any, set bool, at Pos) { return x.V, x.Set, x.At }
+
+// Take makes the setting what another one of its type is.
+func (x *Value[T]) Take(from Setting) { *x = *from.(*Value[T]) }
+
+// Setting is a pointer to a Value of any type.
+type Setting interface {
+	Get() (v any, set bool, at Pos)
+	Take(from Setting)
+}
+
 // Scalar is the text of a value that may be written as a string or a number.
 type Scalar string
 
@@ -77,6 +89,15 @@ func (x Table[T]) Get(key string) (value T, ok bool) {
 		}
 	}
 	return value, false
+}
+
+// Keys returns the keys, in file order.
+func (x Table[T]) Keys() []string {
+	out := make([]string, len(x.Entries))
+	for i, e := range x.Entries {
+		out[i] = e.Key
+	}
+	return out
 }
 
 // Tables is a list of tables, written inline or as [[name]].
