@@ -20,18 +20,10 @@ func ScanClaims(data []byte, base string) []string {
 	add(strings.TrimSuffix(base, ".toml"))
 	text := string(data[:min(len(data), MaxFileSize)])
 	for _, key := range []string{"commands", "cmd"} {
-		for rest := text; ; {
-			i := strings.Index(rest, key)
-			if i < 0 {
-				break
-			}
-			before := byte('\n')
-			if i > 0 {
-				before = rest[i-1]
-			}
-			rest = rest[i+len(key):]
-			if nameByte(before) || before == '-' {
-				continue
+		before, rest, found := strings.Cut(text, key)
+		for ; found; before, rest, found = strings.Cut(rest, key) {
+			if before != "" && (nameByte(before[len(before)-1]) || before[len(before)-1] == '-') {
+				continue // the end of a longer name
 			}
 			for _, word := range quotedValues(rest) {
 				add(filepath.Base(word))
@@ -54,33 +46,33 @@ func quotedValues(rest string) []string {
 	rest = strings.TrimLeft(rest, " \t\r\n")
 	list := strings.HasPrefix(rest, "[")
 	var out []string
-	for len(rest) > 0 && len(out) < maxScanned {
-		c := rest[0]
+	for len(out) < maxScanned {
+		i := strings.IndexAny(rest, "\"'#\n]=")
+		if i < 0 {
+			return out
+		}
+		c := rest[i]
+		rest = rest[i+1:]
 		switch {
 		case c == '"' || c == '\'':
-			end := strings.IndexAny(rest[1:], string(c)+"\n")
+			end := strings.IndexAny(rest, string(c)+"\n")
 			if end < 0 {
 				return out
 			}
-			if rest[1+end] == c {
-				out = append(out, rest[1:1+end])
+			if rest[end] == c {
+				out = append(out, rest[:end])
 				end++
 			}
-			rest = rest[1+end:]
-			if !list {
+			if rest = rest[end:]; !list {
 				return out
 			}
-			continue
 		case c == '#':
-			if end := strings.IndexByte(rest, '\n'); end >= 0 {
-				rest = rest[end:]
-				continue
+			if _, rest, ok = strings.Cut(rest, "\n"); !ok || !list {
+				return out
 			}
-			return out
-		case list && c == ']', !list && c == '\n', list && c == '=':
+		case list == (c != '\n'): // the end of the list, or of the line
 			return out
 		}
-		rest = rest[1:]
 	}
 	return out
 }

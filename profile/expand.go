@@ -42,8 +42,8 @@ func (x *expander) expand(text string, what expands) (string, error) {
 	rest := text
 	if what&tilde != 0 && strings.HasPrefix(rest, "~") {
 		value := what&(workdir|workspaces|pattern) == 0 && what&vars != 0 // of a variable, and not a path
-		switch name, _, _ := strings.Cut(rest[1:], "/"); {
-		case name == "":
+		switch {
+		case rest == "~" || rest[1] == '/':
 			put(x.home)
 			rest = rest[1:]
 		case !value:

@@ -122,39 +122,48 @@ func (r *resolver) organisation() {
 	if o == nil {
 		return
 	}
-	forbidden := func(key, what string, at strict.Pos, by string) {
-		r.add(r.written(key), key, fmt.Sprintf("%s is forbidden by %s (%s)", what, At(at), by), "")
-	}
 	for _, rule := range keyRules() {
 		for _, f := range rule.forbid {
 			if at, ok := o.Forbids(f.word); ok {
 				if what, name := f.has(rc); what != "" {
-					forbidden(cmp.Or(name, rule.key), what, at, "forbid.grants "+strconv.Quote(f.word))
+					r.forbidden(cmp.Or(name, rule.key), what, at, "forbid.grants "+strconv.Quote(f.word))
 				}
 			}
 		}
 	}
-	for _, name := range rc.Capabilities {
-		if at, ok := listed(o.Capabilities, name); ok {
-			forbidden("capabilities", strconv.Quote(name), at, "forbid.capabilities")
+	for _, list := range []struct {
+		key, by   string
+		has       []string
+		forbidden strict.List
+	}{{"capabilities", "forbid.capabilities", rc.Capabilities, o.Capabilities}, {"sandbox.allow", "forbid.allow", rc.Allow, o.Allow}} {
+		for _, name := range list.has {
+			if at, ok := listed(list.forbidden, name); ok {
+				r.forbidden(list.key, strconv.Quote(name), at, list.by)
+			}
 		}
 	}
-	for _, name := range rc.Allow {
-		if at, ok := listed(o.Allow, name); ok {
-			forbidden("sandbox.allow", strconv.Quote(name), at, "forbid.allow")
-		}
-	}
-	for _, it := range o.Hosts.Items {
-		if rc.Network == NetFull { // which has no exceptions
-			forbidden("sandbox.network_mode", "the whole network, with "+it.Text+" in it,", it.At, "forbid.hosts")
-		}
-		rc.NetworkDeny = append(slices.Clip(rc.NetworkDeny), it.Text) // without a network, too: inner learn gives one
-		r.ruled("sandbox.network_deny", strconv.Quote(it.Text), it.At)
-	}
+	r.forbiddenHosts(o)
 	for _, dir := range rc.WritableFolders() { // by root, whose box could
 		if own := real(filepath.Dir(OrganisationFile)); paths.Below(dir, own) || paths.Below(own, dir) {
 			r.add(strict.Pos{}, "mounts", fmt.Sprintf("%q would be writable, and with it %s", dir, OrganisationFile), "mount what is beside it")
 		}
+	}
+}
+
+// forbidden refuses what a key grants, by a line of the organisation's.
+func (r *resolver) forbidden(key, what string, at strict.Pos, by string) {
+	r.add(r.written(key), key, fmt.Sprintf("%s is forbidden by %s (%s)", what, At(at), by), "")
+}
+
+// forbiddenHosts takes away the hosts of the organisation.
+func (r *resolver) forbiddenHosts(o *Organisation) {
+	rc := &r.rc
+	for _, it := range o.Hosts.Items {
+		if rc.Network == NetFull { // which has no exceptions
+			r.forbidden("sandbox.network_mode", "the whole network, with "+it.Text+" in it,", it.At, "forbid.hosts")
+		}
+		rc.NetworkDeny = append(slices.Clip(rc.NetworkDeny), it.Text) // without a network, too: inner learn gives one
+		r.ruled("sandbox.network_deny", strconv.Quote(it.Text), it.At)
 	}
 }
 

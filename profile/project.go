@@ -131,41 +131,32 @@ func projectAt(root string, innerHomes []string) *Project {
 		p.Problem = fmt.Errorf("%q cannot be inspected: %w", p.Dir, err)
 		return p
 	}
-	link := st.Mode()&fs.ModeSymlink != 0
-	target := st
-	if link {
-		if target, err = os.Stat(p.Dir); err != nil {
-			return nil // a dangling link holds nothing
-		}
-	}
-	if !target.IsDir() || isInnerHome(target, innerHomes) {
+	target, err := os.Stat(p.Dir)
+	if err != nil || !target.IsDir() || isInnerHome(target, innerHomes) { // a dangling link holds nothing
 		return nil
 	}
-	profiles, perr := os.Lstat(filepath.Join(p.Dir, "profiles"))
-	config, cerr := os.Lstat(filepath.Join(p.Dir, "config.toml"))
-	for _, err := range []error{perr, cerr} {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	type part struct {
+		name string
+		st   fs.FileInfo
+	}
+	parts := []part{{p.Dir, st}}
+	for _, name := range []string{"profiles", "config.toml"} {
+		at := filepath.Join(p.Dir, name)
+		switch st, err := os.Lstat(at); {
+		case err == nil:
+			parts = append(parts, part{at, st})
+		case !errors.Is(err, fs.ErrNotExist):
 			p.Problem = fmt.Errorf("%q cannot be inspected: %w", p.Dir, err)
 			return p
 		}
 	}
-	if perr != nil && cerr != nil {
+	if len(parts) == 1 {
 		return nil
 	}
-	if link {
-		p.Problem = fmt.Errorf("%q is a link", p.Dir)
-		return p
-	}
-	for _, part := range []struct {
-		name string
-		st   fs.FileInfo
-	}{{p.Dir, st}, {filepath.Join(p.Dir, "profiles"), profiles}, {filepath.Join(p.Dir, "config.toml"), config}} {
-		if part.st == nil {
-			continue
-		}
+	for _, part := range parts {
 		if why := own.Fault(part.st); why != "" {
 			p.Problem = fmt.Errorf("%q %s", part.name, why)
-			return p
+			break
 		}
 	}
 	return p

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // MaxFileSize is the largest profile or config.toml that is read, in bytes.
@@ -26,95 +28,39 @@ type File struct {
 // FIFOs, sockets, devices and files over MaxFileSize; it never blocks. A file
 // that is not there gives an error that is fs.ErrNotExist.
 func ReadFile(path string) (File, error) {
-	fail := func(format string, args ...any) (File, error) {
-		return File{}, fmt.Errorf("%q "+format, append([]any{path}, args...)...)
+	// Looking before opening keeps devices from being opened at all; what counts is the
+	// second look, of files.Read at the opened file.
+	st, err := os.Lstat(path)
+	if err == nil && !st.Mode().IsRegular() {
+		return File{}, fmt.Errorf("%q is %s, not a regular file", path, oddity(st.Mode()))
 	}
-	// Looking before opening keeps devices from being opened at all; what
-	// counts is the second look, at the opened file.
-	var st syscall.Stat_t
-	if err := retry(func() error { return syscall.Lstat(path, &st) }); err != nil {
-		return fail("cannot be read: %w", err)
+	var data []byte
+	if err == nil {
+		data, err = files.Read(path, files.NoLinks, MaxFileSize)
 	}
-	if what := oddity(st.Mode); what != "" {
-		return fail("is %s, not a regular file", what)
-	}
-	// O_NOFOLLOW: open(2), a link as the last component fails with ELOOP.
-	// O_NONBLOCK: fifo(7), a FIFO put there since does not block the open.
-	fd := -1
-	err := retry(func() (err error) {
-		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC|syscall.O_NOCTTY, 0)
-		return err
-	})
+	var cause *fs.PathError
 	switch {
-	case errors.Is(err, syscall.ELOOP):
-		return fail("is a link, not a regular file")
+	case errors.As(err, &cause):
+		return File{}, fmt.Errorf("%q cannot be read: %w", path, cause.Err)
+	case errors.Is(err, files.ErrNotRegular):
+		return File{}, fmt.Errorf("%q is %w", path, err)
 	case err != nil:
-		return fail("cannot be read: %w", err)
-	}
-	defer syscall.Close(fd)
-	if err := retry(func() error { return syscall.Fstat(fd, &st) }); err != nil {
-		return fail("cannot be read: %w", err)
-	}
-	if what := oddity(st.Mode); what != "" {
-		return fail("is %s, not a regular file", what)
-	}
-	if st.Size > MaxFileSize {
-		return fail("is larger than %d KiB", MaxFileSize>>10)
-	}
-	data, err := readAll(fd, int(st.Size))
-	switch {
-	case err != nil:
-		return fail("cannot be read: %w", err)
-	case len(data) > MaxFileSize:
-		return fail("is larger than %d KiB", MaxFileSize>>10)
+		return File{}, err
 	}
 	sum := sha256.Sum256(data)
 	return File{Path: path, Digest: hex.EncodeToString(sum[:]), Data: data}, nil
 }
 
-// readAll reads to the end of the file, or one byte past MaxFileSize.
-func readAll(fd, size int) ([]byte, error) {
-	buf := make([]byte, 0, size+1)
-	for len(buf) <= MaxFileSize {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		var n int
-		err := retry(func() (err error) {
-			n, err = syscall.Read(fd, buf[len(buf):cap(buf)])
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if n <= 0 {
-			break
-		}
-		buf = buf[:len(buf)+n]
-	}
-	return buf, nil
-}
-
-func retry(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, syscall.EINTR) {
-			return err
-		}
-	}
-}
-
-// oddity names what a file is when it is not a regular one.
-func oddity(mode uint32) string {
-	switch mode & syscall.S_IFMT {
-	case syscall.S_IFREG:
-		return ""
-	case syscall.S_IFLNK:
+// oddity names what a file is that is not a regular one.
+func oddity(mode fs.FileMode) string {
+	switch mode.Type() {
+	case fs.ModeSymlink:
 		return "a link"
-	case syscall.S_IFDIR:
+	case fs.ModeDir:
 		return "a folder"
-	case syscall.S_IFIFO:
+	case fs.ModeNamedPipe:
 		return "a FIFO"
-	case syscall.S_IFSOCK:
+	case fs.ModeSocket:
 		return "a socket"
 	}
 	return "a device"

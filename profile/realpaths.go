@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -89,10 +90,8 @@ type named struct {
 	soft bool // nobody wrote it down: one of @toolchains, left out when it is unavailable
 }
 
-// realPaths follows every host path of the run, and refuses the ones that a box could
-// have led elsewhere. The mounts and the working folder must be known.
-func (r *resolver) realPaths() {
-	r.rc.Real = map[string]string{}
+// hostPaths are the host paths of the run. The mounts and the working folder must be known.
+func (r *resolver) hostPaths() []named {
 	list := r.named
 	for _, m := range r.rc.Mounts {
 		if m.Mode != Tmpfs {
@@ -108,19 +107,23 @@ func (r *resolver) realPaths() {
 	if filepath.IsAbs(r.rc.Workdir) {
 		list = append(list, named{path: r.rc.Workdir, key: "the working folder"})
 	}
-	var written []string // found when there is a link at all
-	for _, n := range list {
+	return list
+}
+
+// realPaths follows every host path of the run, and refuses the ones that a box could
+// have led elsewhere.
+func (r *resolver) realPaths() {
+	r.rc.Real = map[string]string{}
+	written := sync.OnceValue(r.boxFolders) // asked when there is a link at all
+	for _, n := range r.hostPaths() {
 		real, links, err := follow(n.path)
 		if err != nil {
 			r.add(n.at, n.key, fmt.Sprintf("%q cannot be followed: %v", n.path, err), "")
 			continue
 		}
 		r.rc.Real[n.path] = real
-		if len(links) > 0 && written == nil {
-			written = r.boxFolders()
-		}
 		for _, link := range links {
-			dir := r.boxFolder(filepath.Dir(link), written)
+			dir := r.boxFolder(filepath.Dir(link), written())
 			if dir == "" {
 				continue
 			}
@@ -137,12 +140,9 @@ func (r *resolver) realPaths() {
 
 // leaveOut takes a folder that nobody named out of the home's list.
 func (r *resolver) leaveOut(path string) {
-	for i, p := range r.rc.HomeAllow {
-		if p == path {
-			r.rc.HomeAllow = append(r.rc.HomeAllow[:i:i], r.rc.HomeAllow[i+1:]...)
-			r.warn(strict.Pos{}, "sandbox.home_allow", "name it yourself, by its real path", "%q of %s is left out: it leads through a link that boxes can change", path, Toolchains)
-			return
-		}
+	if i := slices.Index(r.rc.HomeAllow, path); i >= 0 {
+		r.rc.HomeAllow = append(r.rc.HomeAllow[:i:i], r.rc.HomeAllow[i+1:]...)
+		r.warn(strict.Pos{}, "sandbox.home_allow", "name it yourself, by its real path", "%q of %s is left out: it leads through a link that boxes can change", path, Toolchains)
 	}
 }
 

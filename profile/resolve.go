@@ -73,38 +73,7 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	if !filepath.IsAbs(c.Home) {
 		return RunConfig{}, fmt.Errorf("the home folder %q is not an absolute path", c.Home)
 	}
-	c.Home = filepath.Clean(c.Home)
-	if c.Lookup == nil {
-		c.Lookup = func(string) (string, bool) { return "", false }
-	}
-	r := &resolver{c: c, s: &p.src, home: real(c.Home)}
-	if c.OtherHome != "" {
-		r.otherHome = real(filepath.Clean(c.OtherHome))
-	}
-	if c.InnerHome != "" {
-		r.c.InnerHome = filepath.Clean(c.InnerHome)
-		r.inner = real(r.c.InnerHome)
-	}
-	r.x = expander{home: c.Home, uid: c.UID, lookup: c.Lookup}
-	if p.Scope == Remote {
-		r.x.lookup = remoteLookup(c.Lookup)
-	}
-	r.rc = RunConfig{
-		Name: p.Name, Path: p.Path, Scope: p.Scope, Description: p.Description, HomeDir: c.Home, Project: c.Project,
-	}
-	r.rc.Env.Never = c.HideEnv
-	if o := c.Organisation; o != nil {
-		r.rc.Env.Never = append(slices.Clip(c.HideEnv), o.HideEnv.Texts()...)
-		for _, it := range o.HideEnv.Items {
-			r.ruled("hide.env", strconv.Quote(it.Text), it.At)
-		}
-	}
-	r.x.kept = r.rc.Env.Kept
-	for _, f := range p.Files {
-		if filepath.IsAbs(f.Path) { // not one that was downloaded
-			r.rc.Files = append(r.rc.Files, f.Path)
-		}
-	}
+	r := newResolver(p, c)
 	r.workspaces()
 	start := r.baseFolder(p.Scope)
 	r.sandbox()
@@ -125,6 +94,41 @@ func (p *Profile) Resolve(c Context) (RunConfig, error) {
 	}
 	r.warnings()
 	return r.rc, err
+}
+
+func newResolver(p *Profile, c Context) *resolver {
+	c.Home = filepath.Clean(c.Home)
+	if c.Lookup == nil {
+		c.Lookup = func(string) (string, bool) { return "", false }
+	}
+	r := &resolver{c: c, s: &p.src, home: real(c.Home)}
+	if c.OtherHome != "" {
+		r.otherHome = real(filepath.Clean(c.OtherHome))
+	}
+	if c.InnerHome != "" {
+		r.c.InnerHome = filepath.Clean(c.InnerHome)
+		r.inner = real(r.c.InnerHome)
+	}
+	r.rc = RunConfig{
+		Name: p.Name, Path: p.Path, Scope: p.Scope, Description: p.Description, HomeDir: c.Home, Project: c.Project,
+	}
+	r.rc.Env.Never = c.HideEnv
+	if o := c.Organisation; o != nil {
+		r.rc.Env.Never = append(slices.Clip(c.HideEnv), o.HideEnv.Texts()...)
+		for _, it := range o.HideEnv.Items {
+			r.ruled("hide.env", strconv.Quote(it.Text), it.At)
+		}
+	}
+	r.x = expander{home: c.Home, uid: c.UID, lookup: c.Lookup, kept: r.rc.Env.Kept}
+	if p.Scope == Remote {
+		r.x.lookup = remoteLookup(c.Lookup)
+	}
+	for _, f := range p.Files {
+		if filepath.IsAbs(f.Path) { // not one that was downloaded
+			r.rc.Files = append(r.rc.Files, f.Path)
+		}
+	}
+	return r
 }
 
 type resolver struct {
@@ -249,23 +253,30 @@ func (r *resolver) hide() {
 	if m := r.mountOver(root); m != nil && r.rc.WorkdirMode == None && m.Mode != Tmpfs { // a path of the box
 		root = filepath.Join(real(m.Source), strings.TrimPrefix(root, m.Dest))
 	}
-	items := r.s.Sandbox.Hide.Items
-	asked := len(items) + len(r.c.ProjectHide)
-	more := eachOf(slices.Concat(r.c.ProjectHide, r.c.Hide), func(p string) strict.Item { return strict.Item{Text: p} })
+	item := func(p string) strict.Item { return strict.Item{Text: p} }
+	more := eachOf(r.c.Hide, item)
 	if o := r.c.Organisation; o != nil {
 		more = append(more, o.Hide.Items...) // last: nothing shows again what they hide
 		for _, it := range o.Hide.Items {
 			r.ruled("sandbox.hide", strconv.Quote(it.Text), it.At)
 		}
 	}
-	for _, it := range more { // what no profile takes out
+	r.hidePatterns(root, r.s.Sandbox.Hide.Items)
+	r.hidePatterns(root, withoutVariables(eachOf(r.c.ProjectHide, item)))
+	r.rc.AskedHide = len(r.rc.Hide)
+	r.hidePatterns(root, withoutVariables(more)) // what no profile takes out
+}
+
+// withoutVariables escapes the dollars of patterns in which nothing is expanded.
+func withoutVariables(items []strict.Item) []strict.Item {
+	return eachOf(items, func(it strict.Item) strict.Item {
 		it.Text = strings.ReplaceAll(it.Text, "$", "$$")
-		items = append(items[:len(items):len(items)], it)
-	}
-	for i, it := range items {
-		if i == asked {
-			r.rc.AskedHide = len(r.rc.Hide)
-		}
+		return it
+	})
+}
+
+func (r *resolver) hidePatterns(root string, items []strict.Item) {
+	for _, it := range items {
 		written, negated := strings.CutPrefix(it.Text, "!")
 		text, err := r.x.expand(written, tilde|vars|pattern)
 		switch {
@@ -282,9 +293,6 @@ func (r *resolver) hide() {
 			continue
 		}
 		r.rc.Hide = append(r.rc.Hide, text)
-	}
-	if asked == len(items) {
-		r.rc.AskedHide = len(r.rc.Hide)
 	}
 }
 
