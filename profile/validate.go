@@ -41,6 +41,13 @@ func (v *validator) add(at strict.Pos, key, msg, hint string) {
 	v.problems.Add(at, key, msg, hint)
 }
 
+// judge adds what err says, if it is one.
+func (v *validator) judge(at strict.Pos, key string, err error) {
+	if err != nil {
+		v.add(at, key, err.Error(), "")
+	}
+}
+
 func (v *validator) source(s *source) {
 	for _, r := range keyRules() {
 		if r.check != nil {
@@ -54,9 +61,7 @@ func (v *validator) commands(s *source, key string) {
 		v.add(s.Shim.Commands.At, key, fmt.Sprintf("has %d entries, more than %d", n, MaxCommands), "")
 	}
 	for _, it := range s.Shim.Commands.Items {
-		if err := CheckCommand(it.Text); err != nil {
-			v.add(it.At, key, err.Error(), "")
-		}
+		v.judge(it.At, key, CheckCommand(it.Text))
 	}
 }
 
@@ -93,11 +98,8 @@ func (v *validator) version(s *source, key string) {
 }
 
 func (v *validator) name(s *source, key string) {
-	if s.Name.V == "" {
-		return
-	}
-	if err := CheckName(s.Name.V); err != nil {
-		v.add(s.Name.At, key, err.Error(), "")
+	if s.Name.V != "" {
+		v.judge(s.Name.At, key, CheckName(s.Name.V))
 	}
 }
 
@@ -122,12 +124,8 @@ func (v *validator) networkMode(s *source, key string) {
 }
 
 func (v *validator) homeName(s *source, key string) {
-	n := s.Sandbox.HomeName
-	if n.V == "" {
-		return
-	}
-	if err := checkHomeName(n.V); err != nil {
-		v.add(n.At, key, err.Error(), "")
+	if n := s.Sandbox.HomeName; n.V != "" {
+		v.judge(n.At, key, checkHomeName(n.V))
 	}
 }
 
@@ -146,9 +144,8 @@ func (v *validator) hide(s *source, key string) {
 		if name, ok := removal(it.Text); ok && name != "" {
 			continue // what the base has was looked at there
 		}
-		if _, err := gitignore.Absolute("/", it.Text); err != nil {
-			v.add(it.At, key, err.Error(), "")
-		}
+		_, err := gitignore.Absolute("/", it.Text)
+		v.judge(it.At, key, err)
 	}
 }
 

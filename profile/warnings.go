@@ -53,14 +53,18 @@ func (r *resolver) warnSandbox() {
 		r.warn(s.GitDir.At, "sandbox.git_dir", "", "the git directory is the one that git outside obeys: hooks and settings written in the box run outside it")
 	}
 	for _, it := range s.Allow.Items {
-		switch it.Text {
-		case "docker-socket", "podman-socket", "container-sockets", "session-bus", "systemd-user":
-			r.warn(it.At, "sandbox.allow", "", "%q is a way out of the box: it starts programs on the host", it.Text)
-		case "nested-user-ns", "notifications":
-		default:
-			if rc.Network == NetFull {
-				r.warn(it.At, "sandbox.allow", "", "%q together with the network: what is read can be sent anywhere", it.Text)
-			}
+		r.warnAllow(it)
+	}
+}
+
+func (r *resolver) warnAllow(it strict.Item) {
+	switch it.Text {
+	case "docker-socket", "podman-socket", "container-sockets", "session-bus", "systemd-user":
+		r.warn(it.At, "sandbox.allow", "", "%q is a way out of the box: it starts programs on the host", it.Text)
+	case "nested-user-ns", "notifications":
+	default:
+		if r.rc.Network == NetFull {
+			r.warn(it.At, "sandbox.allow", "", "%q together with the network: what is read can be sent anywhere", it.Text)
 		}
 	}
 }
@@ -101,19 +105,23 @@ func (r *resolver) warnEnv() {
 		}
 	}
 	for _, set := range e.Set.Entries {
-		key := strict.Join("env", "set", set.Key)
-		if LooksSecret(set.Key) && set.Value != "" && !strings.Contains(set.Value, "$") {
-			r.warn(set.At, key, fmt.Sprintf("inherit = [%q] takes it from your environment", set.Key), "a secret stands in the file")
-		}
-		for _, kv := range r.rc.Env.Set {
-			if kv.Key == set.Key && filepath.IsAbs(kv.Value) && r.absent(kv.Value) {
-				r.warn(set.At, key, "", "%q does not exist on the host", kv.Value)
-			}
-		}
+		r.warnSet(set)
 	}
 	for i, it := range e.PathPrepend.Items {
 		if dir := r.rc.Env.PathPrepend[i]; r.absent(dir) {
 			r.warn(it.At, "env.path_prepend", "", "%q does not exist on the host", dir)
+		}
+	}
+}
+
+func (r *resolver) warnSet(set strict.Entry[string]) {
+	key := strict.Join("env", "set", set.Key)
+	if LooksSecret(set.Key) && set.Value != "" && !strings.Contains(set.Value, "$") {
+		r.warn(set.At, key, fmt.Sprintf("inherit = [%q] takes it from your environment", set.Key), "a secret stands in the file")
+	}
+	for _, kv := range r.rc.Env.Set {
+		if kv.Key == set.Key && filepath.IsAbs(kv.Value) && r.absent(kv.Value) {
+			r.warn(set.At, key, "", "%q does not exist on the host", kv.Value)
 		}
 	}
 }
@@ -125,10 +133,8 @@ func (r *resolver) absent(path string) bool {
 		return false
 	}
 	m := Mount{Dest: filepath.Clean(path)}
-	for i := range r.rc.Mounts {
-		if r.rc.Mounts[i].Dest == m.Dest {
-			return false
-		}
+	if slices.ContainsFunc(r.rc.Mounts, func(other Mount) bool { return other.Dest == m.Dest }) {
+		return false
 	}
 	hostPath, made := r.mountPoint(&m)
 	ok, err := exists(hostPath)
@@ -146,20 +152,21 @@ func (r *resolver) warnEntrypoint() {
 	if rc.Interactive {
 		return
 	}
-	if rc.TUI {
-		r.warn(e.TUI.At, "entrypoint.tui", "", "has no effect: the run is not interactive")
-	}
-	if rc.CursorFix != "" {
-		r.warn(e.CursorFix.At, "entrypoint.cursor_fix", "", "has no effect: the run is not interactive")
-	}
-	if len(rc.History) > 0 {
-		r.warn(e.History.At, "entrypoint.history", "", "has no effect: the run is not interactive")
-	}
-	if o.Record.V == "true" {
-		r.warn(o.Record.At, "output.record", "", "has no effect: the run is not interactive")
+	for _, no := range []struct {
+		is  bool
+		at  strict.Pos
+		key string
+	}{
+		{rc.TUI, e.TUI.At, "entrypoint.tui"},
+		{rc.CursorFix != "", e.CursorFix.At, "entrypoint.cursor_fix"},
+		{len(rc.History) > 0, e.History.At, "entrypoint.history"},
+		{o.Record.V == "true", o.Record.At, "output.record"},
+	} {
+		if no.is {
+			r.warn(no.at, no.key, "", "has no effect: the run is not interactive")
+		}
 	}
 	if r.rc.Output.Timeout == 0 {
-		at := e.Interactive.At
-		r.warn(at, "output.timeout_seconds", "timeout_seconds = 1800", "nobody is watching, and nothing ends the run")
+		r.warn(e.Interactive.At, "output.timeout_seconds", "timeout_seconds = 1800", "nobody is watching, and nothing ends the run")
 	}
 }

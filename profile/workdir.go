@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
@@ -97,19 +98,15 @@ func (r *resolver) hostFolder(dir string, named bool) error {
 	if cwd := real(r.c.Cwd); !named && r.c.Cwd != "" && paths.Below(physical, cwd) {
 		r.rc.Cwd = cwd
 	}
-	for _, m := range r.rc.Mounts {
-		if m.Dest == physical || m.Dest == filepath.Clean(dir) || real(m.Dest) == physical {
-			r.rc.WorkdirMode = None
-		}
+	if slices.ContainsFunc(r.rc.Mounts, func(m Mount) bool { return m.Dest == filepath.Clean(dir) || real(m.Dest) == physical }) {
+		r.rc.WorkdirMode = None
 	}
 	r.keepOriginals(physical)
 	if r.rc.WorkdirMode == None {
 		return r.elsewhere(physical)
 	}
-	if m := r.mountOver(physical); m != nil && m.Mode != Tmpfs {
-		if m.shows(physical) != physical {
-			return r.refuse(dir, "", "the working folder %q lies below dest %q, where %q is mounted", physical, m.Dest, m.Source)
-		}
+	if m := r.mountOver(physical); m != nil && m.Mode != Tmpfs && m.shows(physical) != physical {
+		return r.refuse(dir, "", "the working folder %q lies below dest %q, where %q is mounted", physical, m.Dest, m.Source)
 	}
 	return r.checkWorkdir(physical)
 }
@@ -122,18 +119,18 @@ func (r *resolver) elsewhere(physical string) error {
 	if over != nil && (real(over.Dest) == physical || over.shows(cwd) == cwd) {
 		return nil
 	}
-	var best *Mount
+	best := "" // the source of the mount that shows it: the longest one
 	for i := range r.rc.Mounts {
 		m := &r.rc.Mounts[i]
 		source := real(m.Source)
-		if m.Mode == Tmpfs || !paths.Below(source, cwd) || best != nil && len(source) < len(real(best.Source)) {
+		if m.Mode == Tmpfs || !paths.Below(source, cwd) || len(source) < len(best) {
 			continue
 		}
 		if at := filepath.Join(m.Dest, strings.TrimPrefix(cwd, source)); r.mountOver(at) == m {
-			best, r.rc.Cwd = m, at
+			best, r.rc.Cwd = source, at
 		}
 	}
-	if best == nil && over != nil {
+	if best == "" && over != nil {
 		return r.refuse(cwd, "-w FOLDER", "the working folder %q is not shown in the box: %s is mounted over it", cwd, over.key())
 	}
 	return nil // whether the box shows it at all is seen when it is built
@@ -208,19 +205,13 @@ func systemFolder(dir string) bool {
 	case "/usr", "/usr/local", "/var", "/var/lib", "/var/tmp", "/opt", "/srv", "/home", "/root", "/run", "/run/user", "/tmp", "/mnt", "/media", "/nix", "/snap":
 		return true
 	}
-	for _, tree := range []string{
+	trees := []string{
 		"/etc", "/bin", "/sbin", "/boot", "/dev", "/proc", "/sys", "/usr/bin", "/usr/sbin", "/usr/libexec", "/usr/include", "/usr/share",
 		"/usr/local/bin", "/usr/local/sbin",
-	} {
-		if paths.Below(tree, dir) {
-			return true
-		}
 	}
-	top := strings.TrimPrefix(dir, "/usr")
-	first, _, _ := strings.Cut(strings.TrimPrefix(top, "/"), "/")
-	switch first {
-	case "lib", "lib32", "lib64", "libx32":
+	if slices.ContainsFunc(trees, func(tree string) bool { return paths.Below(tree, dir) }) {
 		return true
 	}
-	return false
+	first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(dir, "/usr"), "/"), "/")
+	return slices.Contains([]string{"lib", "lib32", "lib64", "libx32"}, first)
 }

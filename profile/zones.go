@@ -25,16 +25,13 @@ import (
 func (v *validator) inside(l strict.List, key string, deep bool) {
 	v.filled(l, key)
 	for _, it := range l.Items {
-		text := it.Text
-		if name, ok := removal(text); ok && name != "" {
-			text = name
-		}
-		clean := filepath.Clean(strings.TrimSuffix(text, "/"))
+		text := strings.TrimPrefix(it.Text, "-") // a removal
+		clean := filepath.Clean(text)
 		switch {
 		case strings.TrimSpace(text) == "":
 		case filepath.IsAbs(text) || strings.HasPrefix(text, "~") || strings.Contains(text, "$"):
 			v.add(it.At, key, fmt.Sprintf("%q is not relative to the working folder", it.Text), `[mounts] takes other places`)
-		case clean == "." || clean == ".." || strings.HasPrefix(clean, "../"):
+		case clean == "." || !filepath.IsLocal(clean):
 			v.add(it.At, key, fmt.Sprintf("%q is not in the working folder", it.Text), "")
 		case !deep && strings.Contains(clean, "/"):
 			v.add(it.At, key, fmt.Sprintf("%q is not the name of an entry of the working folder", it.Text), "")
@@ -51,28 +48,32 @@ func (r *resolver) zones() {
 	if len(s.Keep.Items) > 0 && Mode(s.WorkdirMode.V) != Keep {
 		r.add(s.Keep.At, "sandbox.keep", `is for workdir_mode = "keep" alone`, "")
 	}
-	add := func(l strict.List, key string, keep bool) (names []string) {
-		for _, it := range l.Items {
-			name := filepath.Clean(it.Text)
-			if slices.Contains(names, name) {
-				continue
-			}
-			names = append(names, name)
-			kind, why := r.fits(name)
-			switch {
-			case kind == "" && rc.Scope == Global: // for many projects, of which some have it
-			case why == "" && (!keep || kind == "a folder"):
-				path := filepath.Join(rc.Workdir, name)
-				rc.Mounts = append(rc.Mounts, Mount{Source: path, Dest: path, Mode: RW, File: it.At.File, Line: it.At.Line, Written: "${workdir}/" + name, Zone: key})
-			case why == "" || keep && kind == "":
-			default:
-				r.drop(it.At, key, name, why)
-			}
+	rc.Zones = r.addZones(s.Writable, "sandbox.writable", false)
+	rc.Keep = r.addZones(s.Keep, "sandbox.keep", true)
+}
+
+// addZones mounts what fits of a list, and returns its names, each once. What sandbox.keep
+// names need not be there, and is a mount only if it is a folder.
+func (r *resolver) addZones(l strict.List, key string, keep bool) (names []string) {
+	rc := &r.rc
+	for _, it := range l.Items {
+		name := filepath.Clean(it.Text)
+		if slices.Contains(names, name) {
+			continue
 		}
-		return names
+		names = append(names, name)
+		kind, why := r.fits(name)
+		switch {
+		case kind == "" && rc.Scope == Global: // for many projects, of which some have it
+		case why == "" && (!keep || kind == "a folder"):
+			path := filepath.Join(rc.Workdir, name)
+			rc.Mounts = append(rc.Mounts, Mount{Source: path, Dest: path, Mode: RW, File: it.At.File, Line: it.At.Line, Written: "${workdir}/" + name, Zone: key})
+		case why == "" || keep && kind == "":
+		default:
+			r.drop(it.At, key, name, why)
+		}
 	}
-	rc.Zones = add(s.Writable, "sandbox.writable", false)
-	rc.Keep = add(s.Keep, "sandbox.keep", true)
+	return names
 }
 
 // drop says that a zone does not fit.
@@ -87,22 +88,10 @@ func (r *resolver) fits(name string) (kind, why string) {
 	if r.rc.WorkdirMode == None || r.rc.Workdir == "" {
 		return "a folder", "is not in the box: the working folder is not mounted"
 	}
-	path := r.rc.Workdir
-	var fi fs.FileInfo
-	for part := range strings.SplitSeq(name, "/") {
-		if strings.EqualFold(part, ".git") || strings.EqualFold(part, ".inner") {
-			return "a folder", "is protected"
-		}
-		path = filepath.Join(path, part)
-		var err error
-		switch fi, err = os.Lstat(path); {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
-			return "", "does not exist"
-		case err != nil:
-			return "a folder", "cannot be inspected"
-		case fi.Mode()&fs.ModeSymlink != 0:
-			return "a link", "is or leads through a link"
-		}
+	path := filepath.Join(r.rc.Workdir, name)
+	fi, kind, why := r.lookAt(name)
+	if why != "" {
+		return kind, why
 	}
 	if m := r.mountOver(path); m != nil && m.Zone == "" {
 		return "a folder", "lies in what " + m.key() + " mounts"
@@ -118,6 +107,28 @@ func (r *resolver) fits(name string) (kind, why string) {
 		return "a file", "has other names (hard links), which would change with it"
 	}
 	return "a file", ""
+}
+
+// lookAt goes to a path of the working folder part by part, and says what is on the way that
+// keeps it from being a zone.
+func (r *resolver) lookAt(name string) (fi fs.FileInfo, kind, why string) {
+	path := r.rc.Workdir
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.EqualFold(part, ".git") || strings.EqualFold(part, ".inner") {
+			return nil, "a folder", "is protected"
+		}
+		path = filepath.Join(path, part)
+		var err error
+		switch fi, err = os.Lstat(path); {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+			return nil, "", "does not exist"
+		case err != nil:
+			return nil, "a folder", "cannot be inspected"
+		case fi.Mode()&fs.ModeSymlink != 0:
+			return nil, "a link", "is or leads through a link"
+		}
+	}
+	return fi, "", ""
 }
 
 // skipped reports whether a mount is left out because its source is not there, and that is
