@@ -75,9 +75,12 @@ one_importer() { # each outside library has one package that imports it, besides
 		END { for (l in n) if (n[l] > 1) print l " is imported by " who[l] }'
 }
 # A start of inner runs the init functions of all that is linked: what speaks http is a program of its own.
-# And what of inner is in a box is small (docs/security.md).
+# And what of inner is behind the shims or in a box is small (docs/security.md).
 starts_light() {
 	"$GO" list -e -tags programs -deps ./cmd/inner | grep -xE 'net/http|crypto/tls|crypto/x509' | sed 's/$/ is linked into inner/'
+	"$GO" list -e -tags programs -deps ./cmd/inner-shim |
+		grep -xE 'net/http|crypto/tls|text/template|github\.com/spf13/.*|github\.com/enr/inner/(completions|contrib/.*|isolator/(agenthook|agentsettings|calls|export|handover|mcp|native|picture|verify.*)|profile/(builtin|shared))' |
+		sed 's/$/ is linked into inner-shim/'
 	"$GO" list -deps ./cmd/inner-box | grep -E '^net(/|$)|^[^/]*\.[^/]*/' |
 		grep -vxE 'golang\.org/x/sys/.*|github\.com/enr/inner/(cmd/inner-box|internal/(paths|visible)|isolator/(launch/(supervisor|outside|wire)|limits|proc|seccomp))' |
 		sed 's/$/ is linked into inner-box/'

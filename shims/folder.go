@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,18 +21,18 @@ import (
 // Folder is the shim folder of one INNER_HOME:
 //
 //	shims/bin/NAME   a link to ../inner, one per command
-//	shims/inner      a private copy of the inner binary
+//	shims/inner      the program behind them, see Program
 //	shims/state      see State
 //
-// The copy is there so that moving, upgrading or removing the installed binary never
-// leaves a dangling link: shells pass over those, and would run the real program
-// outside the sandbox.
+// The program is there, and not where inner is installed, so that moving, upgrading or
+// removing that never leaves a dangling link: shells pass over those, and would run the
+// real program outside the sandbox.
 type Folder struct{ Home string }
 
 // Bin is the folder to put on PATH.
 func (f Folder) Bin() string { return filepath.Join(f.Home, "shims", "bin") }
 
-// Binary is the copy of inner that every shim runs.
+// Binary is the program that every shim runs.
 func (f Folder) Binary() string { return filepath.Join(f.Home, "shims", "inner") }
 
 // StateFile is the file that State describes.
@@ -137,7 +138,7 @@ func (f Folder) plan(s Site, state State) (Report, error) {
 		}
 	}
 	slices.Sort(r.Added)
-	_, r.BinaryUpdated, err = f.binary(s.Binary, state)
+	_, r.BinaryUpdated, err = f.binary(s, state)
 	return r, err
 }
 
@@ -155,7 +156,7 @@ func (r Report) blocked() error {
 // binary before the links to it, new names before old ones go, the new generation
 // last.
 func (f Folder) apply(s Site, r Report, state State, start time.Time) error {
-	version, err := f.copyBinary(s.Binary, state)
+	version, err := f.writeBinary(s, state)
 	if err != nil {
 		return err
 	}
@@ -204,17 +205,17 @@ func (f Folder) apply(s Site, r Report, state State, start time.Time) error {
 	return f.writeState(next, checked)
 }
 
-// binary compares the copy with the binary it is made of, and reports whether it has
-// to be made again. src is that binary's version.
-func (f Folder) binary(path string, state State) (src stamp, stale bool, err error) {
-	if path == "" {
-		path = "/proc/self/exe"
-	}
-	info, err := os.Stat(path)
+// binary compares the program behind the shims with the one that belongs there, and reports whether
+// it has to be written again. src is the version of that one.
+func (f Folder) binary(s Site, state State) (src stamp, stale bool, err error) {
+	info, err := os.Stat(s.binary())
 	if err != nil {
 		return stamp{}, false, err
 	}
-	src = stampOf(info)
+	src = s.Program.stamp()
+	if s.Program.Bytes == "" {
+		src = stampOf(info)
+	}
 	have, err := os.Lstat(f.Binary())
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -226,12 +227,19 @@ func (f Folder) binary(path string, state State) (src stamp, stale bool, err err
 	case !have.Mode().IsRegular():
 		return src, true, nil
 	case os.SameFile(info, have):
-		return state.binary, false, nil // called through the copy
+		return state.binary, false, nil // this is the program behind the shims
 	case deleted(info):
 		// A process that outlived an upgrade must not bring the old version back.
 		return state.binary, false, nil
 	}
-	return src, src != state.binary || have.Size() != info.Size() || have.Mode().Perm() != binaryMode, nil
+	return src, src != state.binary || have.Size() != src.size || have.Mode().Perm() != binaryMode, nil
+}
+
+// Outdated reports whether the program behind the shims is not the one that belongs there, or cannot
+// be executed.
+func (f Folder) Outdated(s Site) bool {
+	_, stale, err := f.binary(s, f.ReadState())
+	return err != nil || stale || unix.Access(f.Binary(), unix.X_OK) != nil
 }
 
 const binaryMode = 0o700
@@ -241,23 +249,24 @@ func deleted(info os.FileInfo) bool {
 	return ok && st.Nlink == 0
 }
 
-// copyBinary brings the copy up to date and returns the version it is a copy of.
-func (f Folder) copyBinary(path string, state State) (stamp, error) {
-	version, stale, err := f.binary(path, state)
+// writeBinary brings the program behind the shims up to date and returns its version.
+func (f Folder) writeBinary(s Site, state State) (stamp, error) {
+	version, stale, err := f.binary(s, state)
 	if err != nil || !stale {
 		return version, err
 	}
-	if path == "" {
-		path = "/proc/self/exe"
-	}
-	src, err := os.Open(path)
-	if err != nil {
-		return stamp{}, err
-	}
-	defer src.Close()
-	info, err := src.Stat()
-	if err != nil {
-		return stamp{}, err
+	var src io.Reader = strings.NewReader(s.Program.Bytes)
+	if s.Program.Bytes == "" {
+		file, err := os.Open(s.binary())
+		if err != nil {
+			return stamp{}, err
+		}
+		defer file.Close()
+		info, err := file.Stat()
+		if err != nil {
+			return stamp{}, err
+		}
+		src, version = file, stampOf(info)
 	}
 	dst, temp, err := files.Temp(f.Binary(), binaryMode)
 	if err != nil {
@@ -271,5 +280,5 @@ func (f Folder) copyBinary(path string, state State) (stamp, error) {
 		_ = os.Remove(temp)
 		return stamp{}, err
 	}
-	return stampOf(info), files.Commit(dst, temp, f.Binary())
+	return version, files.Commit(dst, temp, f.Binary())
 }

@@ -408,3 +408,43 @@ func BenchmarkRegenerateUnchanged(b *testing.B) {
 		regenerate(b, s)
 	}
 }
+
+// Behind the shims is the program that a build carries, not a copy of the file of this process.
+func TestCarriedProgram(t *testing.T) {
+	s, _ := site(t)
+	f := Folder{s.InnerHome}
+	s.Program = Program{Bytes: "#!/bin/sh\necho small\n", Digest: "00112233445566778899"}
+	holds := func(want string) {
+		t.Helper()
+		data, err := os.ReadFile(f.Binary())
+		must(t, err)
+		if string(data) != want {
+			t.Errorf("behind the shims is %q, want %q", data, want)
+		}
+	}
+	if r := regenerate(t, s); !r.BinaryUpdated {
+		t.Error("the program was not written")
+	}
+	holds(s.Program.Bytes)
+	if r := regenerate(t, s); r.Changed() || f.Outdated(s) {
+		t.Error("the program was written again")
+	}
+	old := s.Program.Bytes
+	s.Program = Program{Bytes: "#!/bin/sh\necho other\n", Digest: "10112233445566778899"}
+	if len(old) != len(s.Program.Bytes) {
+		t.Fatal("the versions differ in size, too")
+	}
+	if !f.Outdated(s) {
+		t.Error("another version of the same size passes for the program")
+	}
+	regenerate(t, s)
+	holds(s.Program.Bytes)
+	must(t, os.WriteFile(f.Binary(), []byte("#!/bin/sh\n"), 0o700))
+	regenerate(t, s)
+	holds(s.Program.Bytes)
+	// The program itself, called through a shim, leaves what is there: it may be of another version.
+	s.Program, s.Binary = Program{}, f.Binary()
+	if r := regenerate(t, s); r.BinaryUpdated {
+		t.Error("the program replaced itself")
+	}
+}

@@ -1,11 +1,13 @@
 package shims
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,9 +24,25 @@ const maxUnapproved = 16
 // Site is what the shim folder depends on.
 type Site struct {
 	InnerHome string
-	Home      string // the user's home folder
-	Path      string // PATH, on which the installed agents are looked for
-	Binary    string // the inner binary the shims run; "" is that of this process
+	Home      string  // the user's home folder
+	Path      string  // PATH, on which the installed agents are looked for
+	Program   Program // what belongs behind the shims
+	Binary    string  // the file of this process; "" is /proc/self/exe
+}
+
+func (s Site) binary() string { return cmp.Or(s.Binary, "/proc/self/exe") }
+
+// Program is the program behind the shims, which a build of inner carries. Without bytes the shims
+// run a copy of the file of this process.
+type Program struct {
+	Bytes  string
+	Digest string // of the bytes, at least 16 hexadecimal digits
+}
+
+// stamp identifies the program in the place of a file.
+func (p Program) stamp() stamp {
+	digest, _ := strconv.ParseUint(p.Digest[:min(16, len(p.Digest))], 16, 64)
+	return stamp{ino: digest, size: int64(len(p.Bytes))}
 }
 
 // Name is one shim that should exist, with every reason for it.

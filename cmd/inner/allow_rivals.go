@@ -17,7 +17,7 @@ import (
 // rivals are the words that two of the profiles claim, those allowed before among
 // them.
 func (a *app) rivals(t target, list []candidate, cfg settings.ConfigRead) []shims.Rivals {
-	v := a.look(t.place)
+	v := a.Look(t.place)
 	mapped := map[string]bool{}
 	for _, kv := range cfg.Config.Shims {
 		mapped[kv.Key] = true

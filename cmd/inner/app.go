@@ -4,14 +4,14 @@ import (
 	"io"
 	"os"
 
+	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/isolator/caller"
-	"github.com/enr/inner/isolator/settings"
 )
 
-// app is the process: what is set, and where it prints.
+// app is the process of a command.
 type app struct {
-	*settings.Settings
+	*shim.Process
 
 	stdin          *os.File
 	stdout, stderr io.Writer
@@ -26,10 +26,7 @@ func newApp() (*app, error) {
 
 // appOf is the app of this process for a home and an INNER_HOME.
 func appOf(home, inner string) *app {
-	a := &app{stdin: os.Stdin, stdout: tell.To(os.Stdout), stderr: tell.To(os.Stderr)}
-	a.Settings = settings.Of(&caller.Caller{
-		Home: home, InnerHome: inner, Environ: os.Environ(), Version: version,
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Teller: tell.Teller{To: a.stderr},
-	})
+	a := &app{Process: shim.Of(home, inner, version), stdin: os.Stdin, stdout: tell.To(os.Stdout), stderr: tell.To(os.Stderr)}
+	a.Program = behindShims()
 	return a
 }

@@ -68,7 +68,7 @@ func (a *app) cmdDecide(use, short, event string, do func(target) error, word st
 			if of := t.place.Project.Of; of != "" && event == runlog.EventRevoke {
 				a.Hint("what is the same in %s stays allowed here, too: inner deny, or inner revoke %s", a.Short(of), quoted(of))
 			}
-			return a.regenerate()
+			return a.Regenerate()
 		}),
 	}
 }
@@ -290,7 +290,7 @@ func (a *app) allow(args []string, yes bool) error {
 			return err
 		}
 	}
-	if err := a.regenerate(); err != nil {
+	if err := a.Regenerate(); err != nil {
 		return err
 	}
 	a.sayAllowed(list, rivals)
@@ -303,7 +303,7 @@ func (a *app) allow(args []string, yes bool) error {
 // nothingToAllow refuses to allow a project without profiles: one of them is gone, or there is
 // no config.toml either.
 func (a *app) nothingToAllow(place settings.Place, noConfig bool) error {
-	for _, p := range a.look(place).Profiles {
+	for _, p := range a.Look(place).Profiles {
 		if p.State == trust.Deleted {
 			return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q was allowed and its file is gone", p.Name), Hint: "put it back, or inner revoke " + quoted(p.Path)}
 		}

@@ -39,7 +39,7 @@ func (a *app) completeCommands(_ *cobra.Command, args []string, _ string) ([]str
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	names, _ := a.folder().List() // none yet
+	names, _ := a.Folder().List() // none yet
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 

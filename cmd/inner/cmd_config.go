@@ -254,7 +254,7 @@ func (a *app) configWritten(t configTarget) error {
 	if t.local {
 		a.Hint("a project's settings count once you have allowed them: inner allow")
 	}
-	return a.regenerate()
+	return a.Regenerate()
 }
 
 func (a *app) cmdConfigEdit() *cobra.Command {

@@ -106,7 +106,7 @@ func (a *app) nameHere(pl settings.Place) (name, chosen string, err error) {
 		if cfg, ok := a.TrustedProjectConfig(pl); ok && cfg.DefaultProfile != "" {
 			return cfg.DefaultProfile, "default_profile of " + a.Short(filepath.Join(pl.Project.Dir, "config.toml")), nil
 		}
-		if name, chosen := claimed(a.look(pl)); name != "" {
+		if name, chosen := claimed(a.Look(pl)); name != "" {
 			return name, chosen, nil
 		}
 	}

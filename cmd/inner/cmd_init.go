@@ -95,7 +95,7 @@ func (a *app) init(f initFlags, names []string) error {
 	onlyStartup := (f.hook || f.login) && len(names) == 0
 	if len(names) == 0 && (!asks || onlyStartup) || f.yes && len(names) == 0 {
 		a.sayInstalled(written, !onlyStartup)
-		if err := a.regenerate(); err != nil {
+		if err := a.Regenerate(); err != nil {
 			return err
 		}
 		if !onlyStartup {
@@ -111,7 +111,7 @@ func (a *app) init(f initFlags, names []string) error {
 		return &fault.Refusal{Code: 2, Msg: "cannot ask: standard input is not a terminal", Hint: "inner init " + everywhere + strings.Join(names, " ") + " --yes"}
 	}
 	a.sayInstalled(written, false)
-	if err := a.regenerate(); err != nil {
+	if err := a.Regenerate(); err != nil {
 		return err
 	}
 	var ready []string

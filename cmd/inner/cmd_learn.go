@@ -94,7 +94,7 @@ func (a *app) learn(f learnFlags, command []string) error {
 	}}
 	defer observe.Close()
 	call.Word, call.Observe = "learn", observe
-	out := a.run(call)
+	out := a.Process.Run(call)
 	if all == nil {
 		return exit(out.Code) // it has not run, which was said
 	}

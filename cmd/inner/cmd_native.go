@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
@@ -53,13 +54,10 @@ func (f *nativeFlags) add(c *cobra.Command) {
 	}
 }
 
-// boxEntry is the first process of its container, and stays it.
-const boxEntry = "box-entry"
-
 func (a *app) cmdBoxEntry() *cobra.Command {
 	var f nativeFlags
 	c := &cobra.Command{
-		Use: boxEntry + " --approved sha256:HEX -p FILE --fence nft|policy [flags] [-- args]", Short: "In a pod: make this container the box of a profile", Hidden: true,
+		Use: shim.BoxEntry + " --approved sha256:HEX -p FILE --fence nft|policy [flags] [-- args]", Short: "In a pod: make this container the box of a profile", Hidden: true,
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.boxEntry(f, args) }),
 	}

@@ -164,7 +164,7 @@ func (a *app) saved(f found) error {
 	if f.scope == profile.Local {
 		a.Hint("a project's profile is used once you have allowed it: inner allow")
 	}
-	return a.regenerate()
+	return a.Regenerate()
 }
 
 func (a *app) cmdProfileEdit() *cobra.Command {
@@ -290,7 +290,7 @@ func (a *app) deleteProfile(f found, name string) error {
 	case slices.Contains(builtin.Names(), name):
 		a.Hint("inner reset restores it")
 	}
-	return a.regenerate()
+	return a.Regenerate()
 }
 
 // extenders names the profiles that extend one.

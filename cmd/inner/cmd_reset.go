@@ -52,7 +52,7 @@ func (a *app) reset(yes bool) error {
 	if len(written) == 0 {
 		a.Say("the built-in profiles are as they came; nothing was changed")
 	}
-	return a.regenerate()
+	return a.Regenerate()
 }
 
 // changedBuiltins names the built-in profiles that are not as they came.

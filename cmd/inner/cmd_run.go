@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
@@ -172,11 +173,11 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	if err != nil {
 		return err
 	}
-	out := a.run(call)
+	out := a.Process.Run(call)
 	if out.Started {
 		out.Code = left.end(a, out.Code)
 	}
-	return exit(leave(out))
+	return exit(shim.Leave(out))
 }
 
 // chooseRun finds the profile of a run, and what [commands] of config.toml makes of it.
@@ -195,7 +196,7 @@ func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides) (p *
 		return nil, o, err
 	}
 	chosen := p
-	p, o, err = a.commanded(pl, p, o, false, nil)
+	p, o, err = a.Commanded(pl, p, o, false, nil)
 	if err == nil && f.approved != "" && p != chosen {
 		err = notApproved(chosen, p)
 	}

@@ -26,7 +26,7 @@ func (a *app) cmdShimRegenerate() *cobra.Command {
 			if check {
 				do = shims.Check
 			}
-			report, err := do(a.site())
+			report, err := do(a.Site())
 			if asJSON {
 				if jerr := a.printJSON(reportJSON(report)); jerr != nil {
 					return jerr
@@ -101,11 +101,11 @@ func (a *app) cmdShimList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the shims and why each exists", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			names, err := a.folder().List()
+			names, err := a.Folder().List()
 			if err != nil {
 				return err
 			}
-			set := shims.Wanted(a.site())
+			set := shims.Wanted(a.Site())
 			rows := []shimRow{}
 			for _, n := range names {
 				row := shimRow{Name: n, Path: filepath.Join(a.ShimDir(), n), Why: []shimWhy{}}
@@ -148,7 +148,7 @@ func (a *app) cmdShimPath() *cobra.Command {
 
 // shimFindings is doctor's look at the shim folder.
 func (a *app) shimFindings() []finding {
-	report, err := shims.Check(a.site())
+	report, err := shims.Check(a.Site())
 	if err != nil {
 		return []finding{broken("shims", "inner shim regenerate", "%v", err)}
 	}

@@ -64,7 +64,7 @@ func (a *app) status() (status, error) {
 			words = append(words, kv.Key)
 		}
 	}
-	if names, err := a.folder().List(); err == nil {
+	if names, err := a.Folder().List(); err == nil {
 		words = append(words, names...)
 	}
 	for _, agent := range shims.Agents() { // one may have been installed since the shims were made
@@ -75,7 +75,7 @@ func (a *app) status() (status, error) {
 	if !s.Inside {
 		s.Running, _ = a.boxes() // what cannot be read is doctor's
 	}
-	for _, p := range shims.Wanted(a.site()).Problems {
+	for _, p := range shims.Wanted(a.Site()).Problems {
 		s.Unread = append(s.Unread, p.Error())
 	}
 	slices.Sort(s.NotTaken)
@@ -94,8 +94,8 @@ func (a *app) status() (status, error) {
 // projectStatus fills in what there is of a project, and returns the commands that have a
 // shim because of it.
 func (a *app) projectStatus(s *status, pl settings.Place) (words []string) {
-	a.visit(pl)
-	v := a.look(pl)
+	a.Visit(pl)
+	v := a.Look(pl)
 	s.Project, s.Of = v.Root, v.Project.Of
 	if v.Project.Problem != nil {
 		s.Problem = v.Project.Problem.Error()

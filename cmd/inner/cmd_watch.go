@@ -57,7 +57,7 @@ func (a *app) watch() error {
 		changed := a.printWatched(known, now)
 		known = now
 		if changed {
-			a.warnIf(a.regenerate())
+			a.WarnIf(a.Regenerate())
 		}
 	})
 	if ctx.Err() != nil {

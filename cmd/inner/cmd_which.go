@@ -41,7 +41,7 @@ func (a *app) cmdWhich() *cobra.Command {
 			return answer{}, usage{err}
 		}
 		if pl, err := a.Here(); err == nil && pl.Project != nil {
-			a.visit(pl)
+			a.Visit(pl)
 		}
 		w := a.which(args[0])
 		return answer{value: w, words: func() { a.printWhich(w) }}, nil
@@ -110,7 +110,7 @@ func (a *app) wouldStart(d shims.Decision, name string) error {
 		return err
 	}
 	pl.Project = d.Project
-	a.knownFrom(d)
+	a.KnownFrom(d)
 	var o profile.Overrides
 	if filepath.Base(d.Profile.Program()) != name {
 		o.Entrypoint = name
@@ -139,7 +139,7 @@ func (a *app) instead(name string) string {
 		if err != nil || !fi.Mode().IsRegular() || unix.Access(p, unix.X_OK) != nil {
 			continue
 		}
-		if sameFile(p, a.folder().Binary()) {
+		if sameFile(p, a.Folder().Binary()) {
 			return ""
 		}
 		return p

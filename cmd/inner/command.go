@@ -91,7 +91,7 @@ func (a *app) command(args []string) int {
 func (a *app) prompt(args []string) (fast bool, err error) {
 	switch {
 	case len(args) > 0 && args[0] == "__hook":
-		return true, a.hookState(args[1:])
+		return true, a.Prompt(args[1:])
 	case len(args) == 2 && args[0] == "hook" && slices.Contains(hooks.Shells(), args[1]):
 		return true, a.hook(args[1])
 	}

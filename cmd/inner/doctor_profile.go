@@ -70,7 +70,7 @@ func (a *app) callOf(name string, who whoFlags) (isolator.Call, error) {
 	if err != nil {
 		return call, err
 	}
-	p, o, err := a.commanded(pl, call.Profile, profile.Overrides{}, false, nil)
+	p, o, err := a.Commanded(pl, call.Profile, profile.Overrides{}, false, nil)
 	if err != nil {
 		return call, err
 	}

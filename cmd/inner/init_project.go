@@ -240,7 +240,7 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 	}
 	if err := a.allow(names, f.yes); err != nil {
 		undo()
-		_ = a.regenerate()
+		_ = a.Regenerate()
 		a.Say("the profiles were removed again")
 		a.Hint("inner init")
 		return ready, err
@@ -259,7 +259,7 @@ func (a *app) unclaimedOf(pl settings.Place, names []string) (open, ready []stri
 	if pl.Project == nil {
 		return names, nil, nil
 	}
-	v := a.look(pl)
+	v := a.Look(pl)
 	if v.ConfigFile != nil && v.ConfigState != trust.Allowed {
 		return nil, nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("the project has a config.toml that is %s", trustWord(v.ConfigState)), Hint: "inner allow, and then inner init"}
 	}
@@ -396,7 +396,7 @@ func (a *app) claimEverywhere(names []string) error {
 		return err
 	}
 	a.ForgetConfigs()
-	return a.regenerate()
+	return a.Regenerate()
 }
 
 // isHost reports whether a word can be an entry of network_allow.

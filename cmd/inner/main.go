@@ -15,6 +15,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/enr/inner/cmd/internal/shim"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/shims"
@@ -29,14 +30,14 @@ func main() {
 	if verify.IsInside(os.Args) {
 		os.Exit(verify.Inside())
 	}
-	if code, first := asFirst(); first {
+	if code, first := shim.AsFirst(); first {
 		os.Exit(code)
 	}
 	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG):
 	// everything runs on one that lives as long as the process.
 	runtime.LockOSThread()
 	if call, ok := shims.Invoked(shims.ExecFn(), os.Args[0]); ok {
-		os.Exit(shim(call, os.Args[1:]))
+		os.Exit(shim.Call(call, os.Args[1:], version))
 	}
 	a, err := newApp()
 	if err != nil {

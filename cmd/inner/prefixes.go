@@ -14,33 +14,6 @@ import (
 // What [trust] prefixes of the user's own config.toml allows without a question: see
 // settings.AllowPrefixed.
 
-// askPrefixes has the prefixes answer for a project, and reports whether they allowed
-// something.
-func (a *app) askPrefixes(v *shims.View) bool {
-	if inBox() || v.Project == nil || v.RecordErr != nil {
-		return false
-	}
-	pl := settings.Place{Cwd: v.Root, Project: v.Project}
-	allowed, _, err := a.AllowPrefixed(pl)
-	a.warnIf(err)
-	if len(allowed) > 0 {
-		a.SayAllowed(pl, allowed)
-	}
-	return len(allowed) > 0
-}
-
-// prefixAnswers does that where a shim refuses, for the project that refuses.
-func (a *app) prefixAnswers(d shims.Decision) bool {
-	if d.Kind != shims.Refuse || len(d.Views) == 0 || d.State != trust.Untrusted && d.State != trust.Changed {
-		return false
-	}
-	if !a.askPrefixes(d.Views[len(d.Views)-1]) {
-		return false
-	}
-	a.warnIf(a.regenerate())
-	return true
-}
-
 // prefixOf is the prefix that allowed the profile of a decision, or "".
 func prefixOf(d shims.Decision) string {
 	if d.Profile == nil || d.State != trust.Allowed {

@@ -71,7 +71,7 @@ func (a *app) shadowFindings() []finding {
 	for _, s := range shellShadows() {
 		list = append(list, warning("alias", s.Cure(a.startingShell()), "%q is %s in this shell, so it runs outside the sandbox", s.Name, s.What()))
 	}
-	names, err := a.folder().List()
+	names, err := a.Folder().List()
 	if err != nil {
 		return list
 	}

@@ -40,7 +40,7 @@ func (a *app) commandPath() string {
 		names = append(names, found)
 	}
 	for _, name := range append(names, self) {
-		if !sameFile(name, a.folder().Binary()) {
+		if !sameFile(name, a.Folder().Binary()) {
 			return name
 		}
 	}

@@ -1,0 +1,57 @@
+// The runtime would read the cgroup's processor quota at each start, in the list of
+// all mounts, to spread work that inner does not have (measured: a tenth of a
+// millisecond, twice for each run).
+
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
+// Command inner-shim is what is behind the shims: it decides where a command runs, starts its box and stays
+// with it, and answers the hook at prompts. It has no command of inner, so it starts faster, needs less memory
+// beside a box, and is, with inner-box, all that must be trusted while a program runs. inner carries it, and
+// writes it to the shim folder; a person never starts it by its name.
+package main
+
+import (
+	"os"
+	"runtime"
+
+	"github.com/enr/inner/cmd/internal/shim"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/shims"
+)
+
+// version is set by the build.
+var version = "dev"
+
+func main() {
+	isolator.Main()
+	if code, first := shim.AsFirst(); first {
+		os.Exit(code)
+	}
+	// A box dies with the thread that started it (prctl PR_SET_PDEATHSIG):
+	// everything runs on one that lives as long as the process.
+	runtime.LockOSThread()
+	if call, ok := shims.Invoked(shims.ExecFn(), os.Args[0]); ok {
+		os.Exit(shim.Call(call, os.Args[1:], version))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "__hook" {
+		os.Exit(prompt(os.Args[2:]))
+	}
+	os.Stderr.WriteString("inner-shim: is started by the shims and the hook of inner; type inner\n")
+	os.Exit(2)
+}
+
+// prompt answers the hook of a running shell.
+func prompt(args []string) int {
+	home, inner, err := caller.Folders(os.Getenv)
+	p := shim.Of(home, inner, version)
+	if err == nil {
+		err = p.Prompt(args)
+	}
+	if err != nil {
+		p.Fail(err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,245 @@
+package shim
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/cmd/internal/tell"
+	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile/trust"
+	"github.com/enr/inner/shims"
+)
+
+// askPrefixes has the prefixes answer for a project, and reports whether they allowed
+// something.
+func (p *Process) askPrefixes(v *shims.View) bool {
+	if shims.InBox() || v.Project == nil || v.RecordErr != nil {
+		return false
+	}
+	pl := settings.Place{Cwd: v.Root, Project: v.Project}
+	allowed, _, err := p.AllowPrefixed(pl)
+	p.WarnIf(err)
+	if len(allowed) > 0 {
+		p.SayAllowed(pl, allowed)
+	}
+	return len(allowed) > 0
+}
+
+// prefixAnswers does that where a shim refuses, for the project that refuses.
+func (p *Process) prefixAnswers(d shims.Decision) bool {
+	if d.Kind != shims.Refuse || len(d.Views) == 0 || d.State != trust.Untrusted && d.State != trust.Changed {
+		return false
+	}
+	if !p.askPrefixes(d.Views[len(d.Views)-1]) {
+		return false
+	}
+	p.WarnIf(p.Regenerate())
+	return true
+}
+
+// Prompt answers the hook of a running shell (`inner __hook`);
+// hooks/state.go has the protocol.
+func (p *Process) Prompt(args []string) error {
+	start := time.Now()
+	req, err := hooks.ParseRequest(args)
+	if err != nil {
+		return err
+	}
+	if len(req.Shadows) > 0 {
+		fmt.Fprint(tell.Raw(p.stdout), hooks.RenderShadows(req.Shell, req.Shadows))
+		return nil
+	}
+	f := p.Folder()
+	u := hooks.Update{Flush: true}
+	pl, err := p.Here()
+	if err != nil {
+		// Said once for this folder: the key is not empty and stays the same.
+		u.Key = hooks.NewKey("gone", req.PWD)
+		if u.Key != req.Key {
+			p.Warn("%s", err)
+		}
+		fmt.Fprint(tell.Raw(p.stdout), hooks.Render(req.Shell, u))
+		return nil
+	}
+	paths := []string{filepath.Join(pl.Cwd, ".inner")}
+	if pl.Project != nil {
+		view := p.Look(pl)
+		paths = p.watchedPaths(view, paths)
+		if p.Enter(view) {
+			view = p.Look(pl)
+		}
+		text, sick := p.notice(view)
+		u.Key = hooks.NewKey(view.Root, text)
+		if u.Key != req.Key && sick {
+			p.Say("%s", text)
+		}
+	}
+	// Names follow what the projects claim now. Shells that wait for a change in
+	// another project must still see it: a new generation makes them look.
+	report, err := shims.Regenerate(p.Site())
+	if err != nil {
+		if u.Key == "" {
+			u.Key = hooks.NewKey("regenerate", err.Error())
+		}
+		if u.Key != req.Key {
+			p.Warn("%s", err)
+		}
+	} else if !report.Changed() && newer(paths, f.StateFile()) {
+		if err := errors.Join(f.Bump(), f.Touch(start)); err != nil && u.Key != req.Key {
+			p.Warn("%s", err)
+		}
+	}
+	u.Watch, u.Absent = hooks.Observe(paths, time.Now())
+	u.Names = p.watchedNames()
+	if mark, token, err := hooks.Mark(f.StateFile()); err == nil {
+		u.Mark, u.Token = mark, token
+	} else {
+		u.Token = f.ReadState().Generation
+	}
+	fmt.Fprint(tell.Raw(p.stdout), hooks.Render(req.Shell, u))
+	return nil
+}
+
+// watchedNames are the commands claimed here that have a shim: those of which a shell
+// must not know something else.
+func (p *Process) watchedNames() []string {
+	return slices.DeleteFunc(shims.Claimed(shims.HostEnv(shims.Call{InnerHome: p.InnerHome})), func(name string) bool {
+		_, err := os.Readlink(filepath.Join(p.ShimDir(), name))
+		return err != nil
+	})
+}
+
+// Enter remembers that the user is in a project, so that its claims have
+// shims, and has the prefixes of the user's own config.toml answer. It reports whether that is news.
+func (p *Process) Enter(v *shims.View) bool {
+	return p.askPrefixes(v) || p.enterNew(v)
+}
+
+// Visit enters the project of a place, and makes its shims when that is news.
+func (p *Process) Visit(pl settings.Place) {
+	if p.Enter(p.Look(pl)) {
+		p.WarnIf(p.Regenerate())
+	}
+}
+
+func (p *Process) enterNew(v *shims.View) bool {
+	known := v.Record != nil && (v.Record.Of == nil || !v.Record.Entered.IsZero())
+	if known || v.RecordErr != nil || shims.InBox() {
+		return false
+	}
+	p.ForgetRecords()
+	err := p.Trust().Enter(v.Root)
+	p.WarnIf(err)
+	return err == nil
+}
+
+// watchedPaths are the files and folders whose change is a change of the
+// project.
+func (p *Process) watchedPaths(v *shims.View, paths []string) []string {
+	// Each costs a file test at every prompt. A folder tells of what comes, goes
+	// and is saved by rename; the user's own global profiles need no approval.
+	paths = append(paths, v.Project.Dir, filepath.Join(v.Project.Dir, "profiles"))
+	if v.ConfigFile != nil {
+		paths = append(paths, v.ConfigFile.Path)
+	}
+	global := p.ProfilesDir() + "/"
+	for _, it := range v.Profiles {
+		if it.State == trust.Deleted || it.Unread {
+			continue
+		}
+		paths = append(paths, it.Path)
+		if it.Profile != nil {
+			for _, f := range it.Profile.Files {
+				if !strings.HasPrefix(f.Path, global) {
+					paths = append(paths, f.Path)
+				}
+			}
+		}
+	}
+	return paths
+}
+
+// newer reports whether one of the paths changed after the state file was
+// last checked.
+func newer(paths []string, state string) bool {
+	s, err := os.Stat(state)
+	return err == nil && slices.ContainsFunc(paths, func(path string) bool {
+		fi, err := os.Stat(path)
+		return err == nil && fi.ModTime().After(s.ModTime())
+	})
+}
+
+// trouble says why a profile is not in force, and what to type when that is not "inner allow".
+func (p *Process) trouble(v *shims.View, it shims.ProfileView) (what, fix string) {
+	switch it.State {
+	case trust.Untrusted:
+		return "is not allowed", ""
+	case trust.Changed:
+		what = "changed since it was allowed"
+		if it.Profile != nil {
+			what += p.WhatChanged(settings.Place{Cwd: v.Root, Project: v.Project}, it.Profile)
+		}
+		return what, ""
+	case trust.Deleted:
+		return "was allowed and is gone", "inner revoke " + quote.POSIX(it.Path)
+	case shims.Broken:
+		return "is not valid", "inner profile validate " + it.Name
+	}
+	return "is " + string(it.State), ""
+}
+
+// notice is the state of a project in one line, and whether it needs the user.
+func (p *Process) notice(v *shims.View) (text string, sick bool) {
+	root := p.Short(v.Root)
+	if v.RecordErr != nil {
+		return fmt.Sprintf("%s: the trust record cannot be read; its commands refuse to run: type `inner revoke`", root), true
+	}
+	if v.Project != nil && v.Project.Problem != nil {
+		return fmt.Sprintf("%s: .inner is not used: %v; type `inner status`", root, v.Project.Problem), true
+	}
+	var troubles, refuse, active []string
+	typed := "inner allow"
+	for _, it := range v.Profiles {
+		var words []string
+		for _, c := range it.Claims {
+			if c.Guarded && !slices.Contains(words, c.Command) {
+				words = append(words, c.Command)
+			}
+		}
+		switch it.State {
+		case trust.Allowed:
+			active = append(active, words...)
+		case trust.Denied: // remembered, and silent
+		default:
+			what, fix := p.trouble(v, it)
+			troubles = append(troubles, fmt.Sprintf("profile %q %s", it.Name, what))
+			typed = cmp.Or(fix, typed)
+			refuse = append(refuse, words...)
+		}
+	}
+	if len(troubles) == 0 && v.ConfigFile != nil && v.ConfigState != trust.Allowed && v.ConfigState != trust.Denied {
+		troubles = append(troubles, "config.toml is "+string(v.ConfigState))
+	}
+	if len(troubles) == 0 {
+		return root + ": " + strings.Join(active, ","), false
+	}
+	slices.Sort(refuse)
+	refuse = slices.Compact(refuse)
+	effect := ""
+	if len(refuse) > 0 {
+		if len(refuse) > 4 {
+			refuse = append(refuse[:4], "…")
+		}
+		effect = strings.Join(refuse, ", ") + " will refuse to run; "
+	}
+	return fmt.Sprintf("%s: %s; %stype `%s`", root, strings.Join(visible.Some(troubles, 2), ", "), effect, typed), true
+}

@@ -1,0 +1,84 @@
+// Package shim is what shells start: the call of a command through its shim, and the question
+// that the hook asks at a prompt. Both programs that can be behind the shims have it: inner-shim,
+// which does nothing else, and inner itself, where inner-shim was not built.
+//
+//	if call, ok := shims.Invoked(shims.ExecFn(), os.Args[0]); ok {
+//		os.Exit(shim.Call(call, os.Args[1:], version))
+//	}
+package shim
+
+import (
+	"io"
+	"os"
+
+	"github.com/enr/inner/cmd/internal/tell"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/shims"
+)
+
+// Process is this process: what is set, and where it prints.
+type Process struct {
+	*settings.Settings
+
+	stdout io.Writer
+
+	// Program is the program that belongs behind the shims; the zero value is that of this
+	// process.
+	Program shims.Program
+}
+
+// Of returns the process for a home folder and an INNER_HOME.
+func Of(home, inner, version string) *Process {
+	p := &Process{stdout: tell.To(os.Stdout)}
+	p.Settings = settings.Of(&caller.Caller{
+		Home: home, InnerHome: inner, Environ: os.Environ(), Version: version,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Teller: tell.Teller{To: tell.To(os.Stderr)},
+	})
+	return p
+}
+
+// Folder returns the shim folder.
+func (p *Process) Folder() shims.Folder { return shims.Folder{Home: p.InnerHome} }
+
+// Site returns what the shim folder depends on.
+func (p *Process) Site() shims.Site {
+	return shims.Site{InnerHome: p.InnerHome, Home: p.Home, Path: os.Getenv("PATH"), Program: p.Program}
+}
+
+// Regenerate brings the shim folder up to date after something changed, and has every prompt look
+// again.
+func (p *Process) Regenerate() error {
+	p.ForgetRecords() // what is recorded has changed
+	report, err := shims.Regenerate(p.Site())
+	if err != nil {
+		return err
+	}
+	if !report.Changed() {
+		return p.Folder().Bump()
+	}
+	return nil
+}
+
+// Run carries a call out, and says why when it does not start.
+func (p *Process) Run(call isolator.Call) features.Outcome {
+	out, err := isolator.Run(p.Settings, call)
+	if err != nil {
+		p.Fail(err)
+	}
+	return out
+}
+
+// WarnIf tells an error that is no reason to stop.
+func (p *Process) WarnIf(err error) {
+	if err != nil {
+		p.Warn("%s", err)
+	}
+}
+
+// Look returns the project of a place as a decision sees it.
+func (p *Process) Look(pl settings.Place) *shims.View {
+	return shims.Home{Inner: p.InnerHome, User: p.Home}.Look(pl.Project)
+}
