@@ -21,7 +21,7 @@ const (
 	questionOpens               // from now on a key answers, see question.go
 	questionEnds                // nobody has answered
 	tryTerminal                 // are we in the foreground again? Did our own stop not happen?
-	unreadLine                  // what is typed and unread is for the program, see session.waits
+	unreadLine                  // what is typed and unread is for the program, see console.waits
 	lookForAbsent               // has what was removed under a mask a successor? See recover.go
 	alarmCount
 )
@@ -88,7 +88,7 @@ func (s *session) timeUp() {
 	if s.over() {
 		return
 	}
-	s.timedOut = true
+	s.program.timedOut = true
 	s.signalJob(syscall.SIGTERM)
 	s.signalJob(syscall.SIGCONT)
 	s.killAfter(killGrace)
@@ -106,7 +106,7 @@ func (s *session) lookAtLimits() {
 }
 
 func (s *session) giveBackMemory() {
-	if !s.ended {
+	if !s.program.ended {
 		debug.FreeOSMemory()
 	}
 }
@@ -115,17 +115,17 @@ func (s *session) giveBackMemory() {
 // that never reached us, as in an orphaned process group, the job goes on.
 func (s *session) tryTerminal() {
 	switch {
-	case s.stopped:
+	case s.suspended.on:
 		s.resume(false)
-		s.resumed = time.Now()
-	case s.full && !s.real.raw:
+		s.suspended.guessed = time.Now()
+	case s.console.full && !s.console.real.raw:
 		s.attach()
 	}
 }
 
 // giveUnread gives the program its terminal for a line that nobody else has read.
 func (s *session) giveUnread() {
-	if s.waits && !s.over() && !s.stopped && s.unread() {
+	if s.console.waits && !s.over() && !s.suspended.on && s.unread() {
 		s.give()
 	}
 }

@@ -51,7 +51,7 @@ func (s *session) startContainer(p plan.Plan) error {
 		return fmt.Errorf("%s: %w", c.Socket, err)
 	}
 	null := uintptr(e.null)
-	err = s.fork(append([]string{c.Path}, c.Args...), c.Env, []uintptr{null, null, uintptr(s.errEnd)}, syscall.SysProcAttr{})
+	err = s.child.fork(append([]string{c.Path}, c.Args...), c.Env, []uintptr{null, null, uintptr(s.child.errEnd)}, syscall.SysProcAttr{})
 	if err != nil {
 		return fmt.Errorf("cannot run %q: %w", c.Path, err)
 	}
@@ -98,7 +98,7 @@ func (s *session) connected() {
 	unix.Close(k.listener)
 	k.listener, k.line = -1, fd
 	err = wire.Send(fd, []byte{wire.MsgGo}, k.handed...)
-	s.closeOwned()
+	s.owned.close()
 	if err != nil {
 		s.fail("the container: " + err.Error())
 	}

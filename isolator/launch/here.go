@@ -29,14 +29,14 @@ func (s *session) startHere() error {
 	if err != nil {
 		return err
 	}
-	if err = s.fork([]string{wire.Exe, wire.Word}, []string{"GOMAXPROCS=1"}, files, syscall.SysProcAttr{}); err != nil {
+	if err = s.child.fork([]string{wire.Exe, wire.Word}, []string{"GOMAXPROCS=1"}, files, syscall.SysProcAttr{}); err != nil {
 		return fmt.Errorf("the supervisor cannot be started: %w", err)
 	}
-	s.closeOwned()
+	s.owned.close()
 	s.contained.orphans = make(chan struct{})
 	go func() {
 		defer close(s.contained.orphans)
-		reapOrphans(s.pid)
+		reapOrphans(s.child.pid)
 	}()
 	return nil
 }

@@ -79,7 +79,7 @@ func (s *session) openDoor() error {
 		return nil
 	}
 	for _, from := range s.spec.Stdio {
-		if !s.full || from != wire.FromPty || len(s.ptys) != 1 {
+		if !s.console.full || from != wire.FromPty || len(s.console.ptys) != 1 {
 			if s.o.Stay {
 				return errNoTerminal
 			}
@@ -200,7 +200,7 @@ func (s *session) visit(fd int) {
 
 func (s *session) where() string {
 	switch {
-	case !s.started && !s.ended:
+	case !s.program.started && !s.program.ended:
 		return Starting
 	case s.join.guest >= 0:
 		return Joined

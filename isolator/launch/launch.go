@@ -54,8 +54,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/plan"
 )
@@ -205,10 +203,10 @@ func Run(p plan.Plan, o Options) Result {
 	if s.o.Meanwhile != nil {
 		watch, err := s.o.Meanwhile()
 		if s.o.Watch = watch; err != nil {
-			s.failure = &failure{CodeNoSandbox, wire.Line(err.Error())}
+			s.program.failure = &failure{CodeNoSandbox, wire.Line(err.Error())}
 			// The supervisor ends when it sees that no word will come. To kill bwrap at once
 			// would leave its child, which waits for it for ever, see start.
-			_ = unix.Shutdown(s.sock, unix.SHUT_WR)
+			s.channel.refuse()
 			s.killAfter(earlyGrace)
 		}
 	}

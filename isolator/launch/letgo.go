@@ -31,8 +31,7 @@ func (s *session) givePrompt(terminal int) {
 		return
 	}
 	_ = wire.Send(s.join.detacher, []byte{joinStops})
-	s.stopped, s.caught = true, defaultAction(unix.SIGTSTP)
-	_ = unix.Kill(0, unix.SIGTSTP)
+	s.suspended.stop(unix.SIGTSTP)
 	s.alarms.in(tryTerminal, stopWithin)
 }
 
@@ -56,7 +55,7 @@ func (s *session) recall() {
 		return // it is gone
 	}
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	if err != nil || group != unix.Getpgrp() || s.join.moving != nil || s.over() || s.join.guest >= 0 && s.real.controls() {
+	if err != nil || group != unix.Getpgrp() || s.join.moving != nil || s.over() || s.join.guest >= 0 && s.console.real.controls() {
 		unix.Close(fd)
 		s.alarms.in(recallTerminal, foregroundEvery)
 		return

@@ -36,7 +36,7 @@ func (s *session) groupOf(l *limits.Plan) (fd int, err error) {
 	case l.Folder == "":
 		return -1, errors.New("the run's control group was not made")
 	}
-	fd, err = s.own(unix.Open(l.Folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
+	fd, err = s.owned.add(unix.Open(l.Folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
 	if err != nil {
 		return -1, fmt.Errorf("control group %q: %w", l.Folder, err)
 	}
@@ -51,9 +51,9 @@ func (s *session) limited() bool {
 	}
 	dir, err := s.limits.plan.Folder, error(nil)
 	if dir == "" {
-		pid := s.pid
+		pid := s.child.pid
 		if s.contained != nil {
-			pid = s.boxPid // the engine is in another group
+			pid = s.channel.pid // the engine is in another group
 		}
 		dir, err = limits.Of(pid)
 	}

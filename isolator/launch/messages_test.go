@@ -24,7 +24,8 @@ func TestHostileMessages(t *testing.T) {
 	}
 	defer null.Close()
 	before := openFiles(t)
-	s := &session{sock: pair[0], errPipe: -1, wakeR: -1, wakeW: -1, pid: -1, pidfd: -1, real: tty{fd: -1}, ptys: []int{1}, released: true}
+	s := newSession(Options{})
+	s.channel.sock, s.console.ptys, s.program.released = pair[0], []int{1}, true
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		msg := make([]byte, r.IntN(wire.MaxMessage+100)+1)
@@ -41,7 +42,7 @@ func TestHostileMessages(t *testing.T) {
 		}
 		s.readMessages()
 	}
-	if s.started || s.ended || len(s.relays) > 0 {
+	if s.program.started || s.program.ended || len(s.output.relays) > 0 {
 		t.Errorf("believed: %+v", s)
 	}
 	if after := openFiles(t); after != before {
@@ -51,10 +52,10 @@ func TestHostileMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.readMessages()
-	if s.ended {
+	if s.program.ended {
 		t.Error("ended without having started")
 	}
-	s.closeSock()
+	s.hangUpChannel()
 }
 
 func openFiles(t *testing.T) int {

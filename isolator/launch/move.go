@@ -2,7 +2,6 @@ package launch
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -47,8 +46,8 @@ func (s *session) elsewhere() bool { return s.join.away || s.join.guest >= 0 }
 func (s *session) moveTo(terminal, guest int, words string) {
 	s.endQuestion(0)
 	m := &move{terminal: terminal, guest: guest, old: -1}
-	if !s.join.away && s.real.foreground() { // else a shell has it
-		if fd, err := unix.FcntlInt(uintptr(s.real.fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {
+	if !s.join.away && s.console.real.foreground() { // else a shell has it
+		if fd, err := unix.FcntlInt(uintptr(s.console.real.fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {
 			m.old = fd
 		}
 		s.restore()
@@ -56,7 +55,7 @@ func (s *session) moveTo(terminal, guest int, words string) {
 	had := s.join.guest
 	s.join.guest, s.join.away = -1, true
 	s.alarms.off(tryTerminal)
-	s.put(-1, s.everywhere()...)
+	s.console.put(-1, s.console.everywhere()...)
 	if m.old >= 0 {
 		// A relay that waits for a terminal which takes nothing goes on.
 		_ = unix.IoctlSetInt(m.old, unix.TCFLSH, unix.TCOFLUSH)
@@ -67,42 +66,12 @@ func (s *session) moveTo(terminal, guest int, words string) {
 	}
 	s.join.moving = m
 	s.alarms.in(moveIsLate, lateAfter)
-	s.holds++
-	s.relays[0].hold.Store(s.holds)
-	s.relays[0].request(askHold)
-}
-
-// everywhere are the numbers under which the box's terminal is ours.
-func (s *session) everywhere() []int {
-	return append(append([]int{s.real.fd, s.print}, s.ptys...), s.stdio[:]...)
-}
-
-// put puts a terminal, -1 for none, under these numbers.
-func (s *session) put(terminal int, numbers ...int) {
-	if terminal < 0 {
-		null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return
-		}
-		defer unix.Close(null)
-		terminal = null
-	}
-	slices.Sort(numbers)
-	for _, fd := range slices.Compact(numbers) {
-		if fd < 0 {
-			continue
-		}
-		flags := unix.O_CLOEXEC
-		if fd <= 2 {
-			flags = 0
-		}
-		_ = unix.Dup3(terminal, fd, flags)
-	}
+	s.output.hold()
 }
 
 // moved ends the exchange, now that the relay holds.
 func (s *session) moved() {
-	m, r := s.join.moving, s.relays[0]
+	m, r := s.join.moving, s.output.first()
 	s.join.moving = nil
 	s.alarms.off(moveIsLate)
 	if m.old >= 0 {
@@ -120,16 +89,15 @@ func (s *session) moved() {
 		s.join.former = -1
 	}
 	if m.terminal >= 0 {
-		s.put(m.terminal, s.everywhere()...)
+		s.console.put(m.terminal, s.console.everywhere()...)
 		unix.Close(m.terminal)
 		s.join.away, s.join.guest = false, m.guest
-		s.real.shared = false
+		s.console.real.shared = false
 		r.gone = false // it holds: nobody else looks
-		_ = wire.WriteAll(s.ptys[0], r.modes.sets())
+		_ = wire.WriteAll(s.console.ptys[0], r.modes.sets())
 		_ = wire.Send(m.guest, []byte{joinDone})
 	}
-	r.hold.Store(0)
-	r.request(askHold)
+	s.output.goOn()
 	if s.join.away {
 		return
 	}

@@ -31,12 +31,19 @@ type Network struct {
 // connected on a loopback.
 const dialTime = 5 * time.Second
 
+// network is the box's network, in our hands.
+type network struct {
+	Network
+	dispenser *dispenser // nil without one
+	taken     bool       // all of it is in our hands, or there is none
+}
+
 // takeListener keeps a socket that the supervisor listens on for us.
 func (s *session) takeListener(rest []byte, fds []int) bool {
-	if s.networked || len(rest) != 1 {
+	if s.network.taken || len(rest) != 1 {
 		return false
 	}
-	if err := s.keepListener(int(rest[0]), fds); err != nil {
+	if err := s.network.keepListener(int(rest[0]), fds); err != nil {
 		s.noNetwork(err)
 	}
 	return true
@@ -44,26 +51,31 @@ func (s *session) takeListener(rest []byte, fds []int) bool {
 
 // takeNetwork hands on the network, of which all is there.
 func (s *session) takeNetwork(fds []int) bool {
-	if s.networked {
+	if s.network.taken {
 		return false
 	}
-	if err := s.connect(fds); err != nil {
+	err := s.network.connect(fds, s.spec.Dispense)
+	if err == nil && s.o.Network != nil { // else nobody accepts: what connects is refused once they are closed
+		err = s.o.Network(s.network.Network)
+	}
+	if err != nil {
 		s.noNetwork(err)
 		return true
 	}
-	s.networked = true
+	s.network.taken = true
 	s.release()
 	return true
 }
 
 func (s *session) noNetwork(err error) {
-	if s.failure == nil {
+	if s.program.failure == nil {
 		s.fail("network: " + err.Error())
 	}
 }
 
-func (s *session) keepListener(index int, fds []int) error {
-	if len(fds) != 1 || index >= len(s.net.Listeners) {
+// keepListener keeps a socket of the listeners of a port.
+func (n *network) keepListener(index int, fds []int) error {
+	if len(fds) != 1 || index >= len(n.Listeners) {
 		wire.CloseAll(fds)
 		return errors.New("the supervisor sent something that is not a listener")
 	}
@@ -76,42 +88,39 @@ func (s *session) keepListener(index int, fds []int) error {
 	defer f.Close()
 	l, err := net.FileListener(f)
 	if err == nil {
-		s.net.Listeners[index] = append(s.net.Listeners[index], l)
+		n.Listeners[index] = append(n.Listeners[index], l)
 	}
 	return err
 }
 
-// connect hands the network to whoever asked for it, before the program starts.
-func (s *session) connect(fds []int) error {
+// connect takes the socket of the dispenser, if there is one, and makes sure that nothing is
+// missing.
+func (n *network) connect(fds []int, dispense bool) error {
 	switch {
-	case !s.spec.Dispense && len(fds) == 0:
-	case !s.spec.Dispense || len(fds) != 1:
+	case !dispense && len(fds) == 0:
+	case !dispense || len(fds) != 1:
 		wire.CloseAll(fds)
 		return errors.New("the supervisor sent something that was not asked for")
 	default:
-		s.dispenser = &dispenser{sock: fds[0]}
-		s.net.Dial = s.dispenser.dial
+		n.dispenser = &dispenser{sock: fds[0]}
+		n.Dial = n.dispenser.dial
 	}
-	for _, l := range s.net.Listeners {
+	for _, l := range n.Listeners {
 		if len(l) == 0 {
 			return errors.New("the supervisor sent too few listeners")
 		}
 	}
-	if s.o.Network == nil {
-		return nil // nobody accepts: what connects is refused once they are closed
-	}
-	return s.o.Network(s.net)
+	return nil
 }
 
-// disconnect closes what connect handed on.
-func (s *session) disconnect() {
-	for _, ls := range s.net.Listeners {
+func (n *network) close() {
+	for _, ls := range n.Listeners {
 		for _, l := range ls {
 			_ = l.Close()
 		}
 	}
-	if s.dispenser != nil {
-		s.dispenser.close()
+	if n.dispenser != nil {
+		n.dispenser.close()
 	}
 }
 

@@ -1,10 +1,10 @@
 package launch
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,80 +19,86 @@ import (
 // OutsideFailed begins the reason of a result when a mount cannot be made from outside.
 const OutsideFailed = "a mount of the sandbox cannot be made from outside:"
 
-// completed reports whether everything is mounted in the box. If not the run has failed.
-func (s *session) completed() bool {
-	if len(s.rest.Pins) > 0 || len(s.rest.Masks) > 0 {
-		if err := s.mountFrom(s.rest); err != nil {
-			s.fail(err.Error())
-			return false
-		}
-	}
-	if err := s.covered.follow(s.boxPid); err != nil {
-		s.fail(err.Error())
-		return false
-	}
-	return true
+// mounts are those that are made in the box from outside.
+type mounts struct {
+	first      outside.List // before the program starts
+	covered    covered      // made again when the host replaces what is under them, see recover.go
+	nsenter    string
+	supervisor string // the binary that supervises the box, and mounts in it from outside
 }
 
-// mountFrom has something mounted in the box, from outside.
-func (s *session) mountFrom(list outside.List) error {
-	data, err := wire.Memfd(list.Encode())
+// complete mounts what is missing in the box of this process, and begins to follow its table.
+func (m *mounts) complete(box int) error {
+	if len(m.first.Pins) > 0 || len(m.first.Masks) > 0 {
+		if err := m.make(box, m.first); err != nil {
+			return err
+		}
+	}
+	return m.covered.follow(box)
+}
+
+// make has something mounted in the box of this process.
+func (m *mounts) make(box int, list outside.List) error {
+	var owned descriptors
+	defer owned.close()
+	data, err := owned.add(wire.Memfd(list.Encode()))
 	if err != nil {
 		return err
 	}
-	defer unix.Close(data)
-	mounts, err := unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", s.boxPid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	table, err := owned.add(unix.Open(fmt.Sprintf("/proc/%d/ns/mnt", box), unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	if err != nil {
 		return fmt.Errorf("the mounts of the box: %w", err)
 	}
-	defer unix.Close(mounts)
-	user, err := unix.IoctlRetInt(mounts, unix.NS_GET_USERNS)
+	user, err := owned.add(unix.IoctlRetInt(table, unix.NS_GET_USERNS))
 	if err != nil {
 		return fmt.Errorf("the owner of the mounts of the box: %w", err)
 	}
-	defer unix.Close(user)
-	exe, err := unix.Open(s.supervisor, unix.O_PATH|unix.O_CLOEXEC, 0)
+	exe, err := owned.add(unix.Open(m.supervisor, unix.O_PATH|unix.O_CLOEXEC, 0))
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.supervisor, err)
+		return fmt.Errorf("%s: %w", m.supervisor, err)
 	}
-	defer unix.Close(exe)
-	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	null, err := owned.add(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0))
 	if err != nil {
 		return fmt.Errorf("/dev/null: %w", err)
 	}
-	defer unix.Close(null)
-	r, w, err := os.Pipe()
+	argv := []string{fmt.Sprintf("/proc/self/fd/%d", outside.FdExe), outside.Word}
+	if !ownNamespace(user) {
+		argv = append([]string{m.nsenter, "--preserve-credentials", fmt.Sprintf("--user=/proc/self/fd/%d", outside.FdUser), "--"}, argv...)
+	}
+	said, well, err := errorsOf(argv, []uintptr{uintptr(null), uintptr(null), 2: 0, outside.FdUser: uintptr(user), outside.FdExe: uintptr(exe), outside.FdMounts: uintptr(table), outside.FdList: uintptr(data)})
 	if err != nil {
 		return err
 	}
-	defer r.Close()
-	self := fmt.Sprintf("/proc/self/fd/%d", outside.FdExe)
-	argv := []string{self, outside.Word}
-	program := self
-	if !ownNamespace(user) {
-		program = s.nsenter
-		argv = append([]string{s.nsenter, "--preserve-credentials", fmt.Sprintf("--user=/proc/self/fd/%d", outside.FdUser), "--"}, argv...)
+	if !well || said != outside.Done {
+		return fmt.Errorf("%s %s", OutsideFailed, wire.Line(strings.TrimSpace(said)))
 	}
-	pid, err := syscall.ForkExec(program, argv, &syscall.ProcAttr{
-		Dir: "/", Env: []string{},
-		Files: []uintptr{uintptr(null), uintptr(null), w.Fd(), outside.FdUser: uintptr(user), outside.FdExe: uintptr(exe), outside.FdMounts: uintptr(mounts), outside.FdList: uintptr(data)},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	return nil
+}
+
+// errorsOf runs a program, with nothing in its environment, and returns what it has written to
+// its standard error, the third of its files, and whether it ended with 0.
+func errorsOf(argv []string, files []uintptr) (said string, well bool, err error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return "", false, err
+	}
+	defer r.Close()
+	files[2] = w.Fd()
+	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
+		Dir: "/", Env: []string{}, Files: files, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	w.Close()
 	if err != nil {
-		return fmt.Errorf("%s: %w", program, err)
+		return "", false, fmt.Errorf("%s: %w", argv[0], err)
 	}
-	said, _ := io.ReadAll(io.LimitReader(r, 4096))
+	text, _ := io.ReadAll(io.LimitReader(r, 4096))
 	var st syscall.WaitStatus
 	for {
 		if _, err = syscall.Wait4(pid, &st, 0, nil); err != syscall.EINTR {
 			break
 		}
 	}
-	if err != nil || !st.Exited() || st.ExitStatus() != 0 || string(said) != outside.Done {
-		return fmt.Errorf("%s %s", OutsideFailed, wire.Line(string(bytes.TrimSpace(said))))
-	}
-	return nil
+	return string(text), err == nil && st.Exited() && st.ExitStatus() == 0, nil
 }
 
 // ownNamespace reports whether a user namespace is the one we are in.

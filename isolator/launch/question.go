@@ -134,24 +134,22 @@ func (s *session) ask() {
 		return
 	}
 	s.asked = &asked{pending: p}
-	s.holds++
-	s.relays[0].hold.Store(s.holds)
-	s.relays[0].request(askHold)
+	s.output.hold()
 }
 
 // pose writes the question, now that the relay holds.
 func (s *session) pose() {
 	q := s.asked
-	if q == nil || q.shown || s.relays[0].heldFor.Load() != s.holds {
-		return // it was about an earlier one
+	if q == nil || q.shown {
+		return
 	}
 	if q.ctx.Err() != nil {
 		s.settleQuestion(0)
 		return
 	}
-	text, back, redraw := overlay(&s.relays[0].modes, q.Text)
+	text, back, redraw := overlay(&s.output.first().modes, q.Text)
 	q.back, q.redraw = back, redraw
-	_ = wire.WriteAll(s.ptys[0], text)
+	_ = wire.WriteAll(s.console.ptys[0], text)
 	q.shown = true
 	s.alarms.in(questionOpens, quietBefore)
 	s.alarms.in(questionEnds, q.Timeout)
@@ -204,7 +202,7 @@ func overlay(m *modes, text string) (show, back []byte, redraw bool) {
 
 // openQuestion writes the choices: from now on a key answers.
 func (s *session) openQuestion() {
-	_ = wire.WriteAll(s.ptys[0], []byte(" "+s.asked.Choices+" "))
+	_ = wire.WriteAll(s.console.ptys[0], []byte(" "+s.asked.Choices+" "))
 	s.asked.open = true
 }
 
@@ -213,7 +211,7 @@ func (s *session) openQuestion() {
 func (s *session) readAnswer() {
 	q := s.asked
 	var buf [keysBuffer]byte
-	n, err := unix.Read(s.real.fd, buf[:])
+	n, err := unix.Read(s.console.real.fd, buf[:])
 	switch {
 	case err == unix.EINTR || err == unix.EAGAIN:
 		return
@@ -253,16 +251,14 @@ func (s *session) endQuestion(key byte) {
 	}
 	s.asked = nil
 	s.alarms.off(questionOpens, questionEnds)
-	if q.shown && !s.hungUp {
-		_ = wire.WriteAll(s.ptys[0], q.back)
+	if q.shown && !s.console.hungUp {
+		_ = wire.WriteAll(s.console.ptys[0], q.back)
 	}
 	q.answer <- key
-	if s.keys.empty() {
-		s.keys.from, s.keys.to = 0, copy(s.keys.buf[:], q.before)
+	if s.console.keys.empty() {
+		s.console.keys.from, s.console.keys.to = 0, copy(s.console.keys.buf[:], q.before)
 	}
-	r := s.relays[0]
-	r.hold.Store(0)
-	r.request(askHold)
+	s.output.goOn()
 	if q.redraw {
 		s.drawAgain()
 	}
@@ -271,12 +267,12 @@ func (s *session) endQuestion(key byte) {
 // drawAgain has the program draw all of its terminal. Programs do when the size has changed,
 // and only then: the true one comes back later.
 func (s *session) drawAgain() {
-	w := winsize(s.ptys[0])
+	w := winsize(s.console.ptys[0])
 	if w.Row <= 2 || s.over() {
 		return
 	}
 	w.Row--
-	_ = unix.IoctlSetWinsize(s.relays[0].master, unix.TIOCSWINSZ, &w)
+	_ = unix.IoctlSetWinsize(s.output.first().master, unix.TIOCSWINSZ, &w)
 	s.alarms.in(trueSize, redrawAfter)
 }
 

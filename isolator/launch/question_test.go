@@ -54,7 +54,10 @@ func TestNoQuestionWhileMoving(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(r.ask)
-	s := &session{o: Options{Ask: a}, full: true, real: tty{fd: fd, raw: true}, print: -1, stdio: [3]int{-1, -1, -1}, ptys: []int{fd}, relays: []*relay{r}, join: joining{guest: -1, detacher: -1, former: -1}}
+	s := newSession(Options{Ask: a})
+	s.console.full, s.console.ptys = true, []int{fd}
+	s.console.real = tty{fd: fd, raw: true}
+	s.output.relays = []*relay{r}
 	a.begin(int(wake.Fd()))
 	for range 2 {
 		a.queue = append(a.queue, &pending{ctx: t.Context(), answer: make(chan byte, 1)})

@@ -120,10 +120,10 @@ func (s *session) coverAgain() {
 		return
 	}
 	var st unix.Stat_t
-	if unix.Stat(fmt.Sprintf("/proc/%d/ns/mnt", s.boxPid), &st) == unix.ENOENT { // the box has ended
+	if unix.Stat(fmt.Sprintf("/proc/%d/ns/mnt", s.channel.pid), &st) == unix.ENOENT { // the box has ended
 		return
 	}
-	c := &s.covered
+	c := &s.mounts.covered
 	lost, absent, err := c.lost()
 	c.absent, c.removed = absent, append(c.removed, absent...)
 	switch {
@@ -134,7 +134,7 @@ func (s *session) coverAgain() {
 		isHidden := func(p string) bool { return slices.Contains(c.hidden, p) }
 		// What is protected comes first: something in it may be hidden.
 		again := outside.List{Protect: slices.DeleteFunc(slices.Clone(lost), isHidden), Hide: slices.DeleteFunc(slices.Clone(lost), func(p string) bool { return !isHidden(p) })}
-		err := s.mountFrom(again)
+		err := s.mounts.make(s.channel.pid, again)
 		if c.tries++; err == nil && c.tries > coverTries {
 			err = errors.New("it is replaced all the time")
 		}
@@ -155,7 +155,7 @@ func (s *session) coverAgain() {
 
 // coverAbsent asks for the successor of what was removed, without reading the table again.
 func (s *session) coverAbsent() {
-	c := &s.covered
+	c := &s.mounts.covered
 	if len(c.absent) > 0 && !slices.ContainsFunc(c.absent, c.exists) {
 		s.alarms.in(lookForAbsent, absentEvery)
 		return

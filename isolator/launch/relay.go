@@ -45,17 +45,6 @@ type relay struct {
 	release bool // of a pump: let go of out at the end
 }
 
-// Bytes on the wake pipe that are not signals.
-const (
-	wakeChild  = 200 // bwrap has ended
-	wakeRelay  = 201 // a relay has ended
-	wakeIdle   = 202 // a relay has written all there was
-	wakeCaught = 203 // signals are caught
-	wakeHeld   = 204 // a relay holds what it reads
-	wakeAsk    = 205 // there is a question
-	wakeDone   = 206 // Options.Done was closed
-)
-
 // What is asked of a relay, as the value added to its eventfd.
 const (
 	askIdle = 1       // say wakeIdle when there is nothing left to write
@@ -280,5 +269,15 @@ func (k *keys) flush(master int) {
 		default:
 			k.from += n
 		}
+	}
+}
+
+// finish lets go of both ends of a pump, so that the program and the reader see
+// each other's end.
+func (r *relay) finish() {
+	unix.Close(r.master)
+	r.master = -1
+	if r.release {
+		letGo(r.out)
 	}
 }

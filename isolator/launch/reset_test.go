@@ -21,9 +21,10 @@ func TestLastWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	unix.Close(fds[1])
-	s := &session{sock: fds[0]}
+	s := newSession(Options{})
+	s.channel.sock = fds[0]
 	s.readMessages()
-	if s.failure == nil || *s.failure != (failure{CodeNoSandbox, "because"}) || s.sock >= 0 {
-		t.Errorf("%+v, socket %d", s.failure, s.sock)
+	if s.program.failure == nil || *s.program.failure != (failure{CodeNoSandbox, "because"}) || s.channel.sock >= 0 {
+		t.Errorf("%+v, socket %d", s.program.failure, s.channel.sock)
 	}
 }

@@ -16,42 +16,42 @@ import (
 func (s *session) result() Result {
 	s.dropQuestions()
 	s.farewell()
-	r := Result{Started: s.started, TimedOut: s.timedOut}
-	s.covered.tell(&r)
+	r := Result{Started: s.program.started, TimedOut: s.program.timedOut}
+	s.mounts.covered.tell(&r)
 	switch {
-	case !s.started && s.failure != nil:
-		r.Code, r.Reason = s.failure.code, s.failure.text
-	case !s.started && s.early != 0:
-		r.Code, r.Signal = 128+int(s.early), s.early
-		r.Interrupted = s.early == syscall.SIGINT
-		r.Reason = fmt.Sprintf("interrupted by %v before the program started", s.early)
-	case !s.started:
+	case !s.program.started && s.program.failure != nil:
+		r.Code, r.Reason = s.program.failure.code, s.program.failure.text
+	case !s.program.started && s.program.early != 0:
+		r.Code, r.Signal = 128+int(s.program.early), s.program.early
+		r.Interrupted = s.program.early == syscall.SIGINT
+		r.Reason = fmt.Sprintf("interrupted by %v before the program started", s.program.early)
+	case !s.program.started:
 		r.Code, r.Reason = CodeNoSandbox, s.reason()
-	case s.ended || s.programEnded():
-		r.Code = wire.ExitCode(s.status)
-		if s.status.Signaled() {
-			r.Signal = s.status.Signal()
+	case s.program.ended || s.programEnded():
+		r.Code = wire.ExitCode(s.program.status)
+		if s.program.status.Signaled() {
+			r.Signal = s.program.status.Signal()
 			r.Interrupted = r.Signal == syscall.SIGINT
 		}
 	default:
 		// The supervisor did not live to tell: bwrap, or we, or the program
 		// itself killed it.
-		r.Code = wire.ExitCode(s.bwrap)
-		if s.early != 0 {
-			r.Code = 128 + int(s.early)
+		r.Code = wire.ExitCode(s.child.status)
+		if s.program.early != 0 {
+			r.Code = 128 + int(s.program.early)
 		}
 		if n := r.Code - 128; n > 0 && n <= 64 {
 			r.Signal = syscall.Signal(n)
 			// A program may also end with that code of itself, which only
 			// programEnded can tell.
-			r.Interrupted = s.started && s.interrupted && r.Signal == syscall.SIGINT
+			r.Interrupted = s.program.started && s.program.interrupted && r.Signal == syscall.SIGINT
 		}
 	}
 	r.Reached = s.reached(r)
-	if !s.started && slices.Contains(r.Reached, "memory") {
+	if !s.program.started && slices.Contains(r.Reached, "memory") {
 		r.Reason = "the memory limit is too small for the sandbox itself"
 	}
-	if s.timedOut {
+	if s.program.timedOut {
 		r.Code = CodeTimeout
 	}
 	s.tellEnd(r.Code)
@@ -61,43 +61,38 @@ func (s *session) result() Result {
 // programEnded finds out how a program that took the supervisor's place has ended.
 // bwrap hands on a code, in which 130 may be a program that died of SIGINT as well as
 // one that caught it, and whoever waits for inner has to see the one or the other.
-// Since Linux 6.15 the kernel tells (PIDFD_GET_INFO).
 func (s *session) programEnded() bool {
-	if s.boxFd < 0 || s.full {
-		return false
+	status, ok := s.channel.exitStatus()
+	if ok {
+		s.program.status = status
 	}
-	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
-	if err := unix.IoctlPidfdInfo(s.boxFd, &info); err != nil || info.Mask&unix.PIDFD_INFO_EXIT == 0 {
-		return false
-	}
-	s.status = syscall.WaitStatus(info.Exit_code)
-	return true
+	return ok
 }
 
 // quiet reads what the terminals still answer to questions of the box: the person's
 // shell would take it for typed.
 func (s *session) quiet() {
-	if s.abandoned || s.hungUp || s.running > 0 {
+	if s.output.abandoned || s.console.hungUp || s.output.running > 0 {
 		return
 	}
-	if s.real.raw {
-		if s.mayAnswer(askedWithin) {
-			s.real.drain(s.ptys[0])
+	if s.console.real.raw {
+		if s.output.asked() {
+			s.console.real.drain(s.console.ptys[0])
 		}
 		return
 	}
 	// Of terminals that the box could only write to nobody has read any answers.
-	for i, r := range s.relays {
+	for i, r := range s.output.relays {
 		if r.asked.Load() == 0 || r.gone {
 			continue
 		}
-		fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", s.ptys[i]), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", s.console.ptys[i]), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}
 		t := tty{fd: fd}
 		if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil && group == unix.Getpgrp() && t.makeRaw() {
-			t.drain(s.ptys[i])
+			t.drain(s.console.ptys[i])
 			t.restore()
 		}
 		unix.Close(fd)
@@ -107,13 +102,8 @@ func (s *session) quiet() {
 // farewell switches off on the real terminals what the program left on, and
 // restores their modes.
 func (s *session) farewell() {
-	for _, r := range s.relays {
-		if s.running > 0 || r.gone {
-			continue // a relay that hangs on its terminal still owns the rest
-		}
-		_ = wire.WriteAll(r.out, r.modes.resets())
-	}
-	if out := s.stdio[1]; s.started && !s.abandoned && !s.hungUp && slices.Contains(s.ptys, out) && s.spec.Stdio[1] != wire.FromLauncher {
+	s.output.resets()
+	if out := s.console.stdio[1]; s.program.started && !s.output.abandoned && !s.console.hungUp && slices.Contains(s.console.ptys, out) && s.spec.Stdio[1] != wire.FromLauncher {
 		switch s.o.CursorFix {
 		case "newlines":
 			_ = wire.WriteAll(out, []byte("\r\n\r\n\r\n"))
@@ -123,19 +113,12 @@ func (s *session) farewell() {
 	}
 	s.quiet()
 	s.restore()
-	if s.running > 0 {
-		return // the leaked goroutine still uses them; the process is about to end
-	}
-	for _, r := range append(s.relays, s.pumps...) {
-		unix.Close(r.master)
-		unix.Close(r.ask)
-	}
-	s.relays, s.pumps = nil, nil
+	s.output.close()
 }
 
 // reason says why there is no box, when the supervisor did not.
 func (s *session) reason() string {
-	text := bwrapReason(s.errText, s.bwrap)
+	text := bwrapReason(s.child.errText, s.child.status)
 	if s.contained == nil {
 		return text
 	}

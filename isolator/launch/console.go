@@ -1,0 +1,111 @@
+package launch
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
+)
+
+// console is the person's side of the box's terminals.
+type console struct {
+	stdio [3]int // the person's descriptors
+	full  bool   // the box's own terminal is the program's controlling one
+	ptys  []int  // for each terminal of the box, the descriptor its output goes to
+	real  tty    // the person's terminal, when full
+	print int    // opened for what the box writes to it, or -1
+	keys  keys   // typed, and not taken by the box yet
+
+	waits  bool // the program has not got its terminal yet, see want
+	wanted bool // it has asked for it
+	hungUp bool // the real terminal is gone
+}
+
+// open gives the box a terminal for each one among the person's descriptors.
+func (c *console) open(o Options, spec *wire.Spec) {
+	var terminal [3]bool
+	var device [3]uint64
+	for i, fd := range c.stdio {
+		if terminal[i] = isTerminal(fd); terminal[i] {
+			device[i] = terminalDevice(fd)
+		}
+	}
+	var devices []uint64 // of c.ptys
+	c.full = o.Interactive && !o.Trial && terminal[0] && ours(c.stdio[0])
+	if spec.Full = c.full; c.full {
+		c.real.fd = c.stdio[0]
+		// In the background its modes are somebody else's for the moment.
+		foreground := c.real.foreground()
+		if t, err := unix.IoctlGetTermios(c.real.fd, unix.TCGETS); err == nil && foreground {
+			spec.Termios = *t
+		}
+		c.waits = !terminal[1] || !foreground
+		spec.Waits = c.waits
+		c.real.shared = !terminal[1]
+		spec.Stdio[0] = wire.FromPty
+		c.ptys, devices = []int{c.printTo(device)}, []uint64{device[0]}
+	}
+	for i := 1; i <= 2; i++ {
+		if !terminal[i] {
+			continue
+		}
+		at := slices.Index(devices, device[i])
+		if at < 0 {
+			at = len(devices)
+			c.ptys, devices = append(c.ptys, c.stdio[i]), append(devices, device[i])
+		}
+		spec.Stdio[i] = wire.FromPty + uint8(at)
+	}
+	spec.Ptys = uint8(len(c.ptys))
+	for i, fd := range c.ptys {
+		spec.Winsize[i] = winsize(fd)
+	}
+}
+
+// printTo returns the descriptor for what the box writes to the terminal that is the
+// standard input: one of the person's own, if it can be written.
+func (c *console) printTo(device [3]uint64) int {
+	for _, i := range []int{1, 2, 0} {
+		if device[i] != device[0] {
+			continue
+		}
+		if mode, err := unix.FcntlInt(uintptr(c.stdio[i]), unix.F_GETFL, 0); err == nil && mode&unix.O_ACCMODE != unix.O_RDONLY {
+			return c.stdio[i]
+		}
+	}
+	if fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", c.stdio[0]), unix.O_WRONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0); err == nil {
+		c.print = fd
+		return fd
+	}
+	return c.stdio[0] // the relay finds that it takes nothing
+}
+
+// everywhere are the numbers under which the box's terminal is ours.
+func (c *console) everywhere() []int {
+	return append(append([]int{c.real.fd, c.print}, c.ptys...), c.stdio[:]...)
+}
+
+// put puts a terminal, -1 for none, under these numbers.
+func (c *console) put(terminal int, numbers ...int) {
+	if terminal < 0 {
+		null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return
+		}
+		defer unix.Close(null)
+		terminal = null
+	}
+	slices.Sort(numbers)
+	for _, fd := range slices.Compact(numbers) {
+		if fd < 0 {
+			continue
+		}
+		flags := unix.O_CLOEXEC
+		if fd <= 2 {
+			flags = 0
+		}
+		_ = unix.Dup3(terminal, fd, flags)
+	}
+}

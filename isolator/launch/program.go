@@ -1,0 +1,138 @@
+package launch
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/wire"
+)
+
+// program is what is known of the program.
+type program struct {
+	ready    bool     // the supervisor will wait for the word
+	released bool     // it was given
+	started  bool     // the program has run
+	failure  *failure // why it did not start, or nil
+	ended    bool     // with status
+	status   syscall.WaitStatus
+
+	timedOut    bool           // the time limit ended it
+	early       syscall.Signal // came before it was started
+	interrupted bool           // SIGINT came
+}
+
+// waits reports whether nothing about the program keeps the word back.
+func (p *program) waits() bool {
+	return p.ready && !p.released && p.failure == nil && p.early == 0
+}
+
+// failure is why a program did not start.
+type failure struct {
+	code int // that of inner
+	text string
+}
+
+// fail ends the box before its program has started.
+func (s *session) fail(why string) {
+	s.program.failure = &failure{CodeNoSandbox, wire.Line(why)}
+	s.killBox()
+}
+
+// release makes the real terminal ready and gives the supervisor the word to
+// start the program, once that will wait for it and signals are caught.
+func (s *session) release() {
+	if s.channel.sock < 0 || !s.program.waits() || !s.caught || !s.network.taken || !s.limited() {
+		return
+	}
+	if err := s.mounts.complete(s.channel.pid); err != nil {
+		s.fail(err.Error())
+		return
+	}
+	if s.console.full {
+		s.attach()
+		if len(s.console.real.typed) > 0 && len(s.output.relays) == 0 {
+			return // it is the program's, and comes first: takeMasters releases
+		}
+	}
+	s.program.released = true
+	s.channel.send(wire.MsgGo)
+}
+
+// begin follows the start of the program.
+func (s *session) begin() {
+	s.program.started = true
+	if s.cancelled {
+		s.killBox()
+	}
+	if s.program.early != 0 {
+		s.alarms.off(killTime) // it is up to the program now
+		if !s.console.full {
+			s.signalJob(s.program.early) // there was nobody to send it to
+		}
+		s.lastCall(s.program.early)
+	}
+	s.letGoOfPipes()
+	s.spec.Argv, s.spec.Env = nil, nil
+	if s.o.Calls != nil {
+		s.o.Calls.open(s.channel.sock, s.channel.pid)
+	}
+	if s.o.Begun != nil {
+		s.o.Begun()
+	}
+	if s.o.Done == nil {
+		s.alarms.in(giveBackMemory, trimAfter)
+	}
+	if s.o.Over != nil {
+		s.alarms.in(lookAtLimits, lookEvery)
+	}
+	if s.o.Timeout > 0 {
+		s.alarms.in(timeLimit, s.o.Timeout)
+	}
+}
+
+// letGoOfPipes replaces our own ends of the pipes that the program now has, so
+// that their other ends see the program alone: end of file when it closes its
+// output, SIGPIPE when it closes its input.
+func (s *session) letGoOfPipes() {
+	for i := range 2 {
+		fd := s.console.stdio[i]
+		if fd >= 0 && s.spec.Stdio[i] == wire.FromLauncher && s.output.pipes[i] < 0 && isPipe(fd) {
+			letGo(fd)
+		}
+	}
+}
+
+// letGo replaces a descriptor by /dev/null.
+func letGo(fd int) {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	flags := unix.O_CLOEXEC
+	if fd <= 2 {
+		flags = 0
+	}
+	_ = unix.Dup3(null, fd, flags)
+	unix.Close(null)
+}
+
+// signalJob has the supervisor signal the program's process group.
+func (s *session) signalJob(sig syscall.Signal) {
+	switch {
+	case s.console.full:
+		s.tell(wire.MsgSignal, byte(sig))
+	case s.program.started && !s.child.reaped:
+		s.channel.signalGroup(sig)
+	}
+}
+
+// tell sends a message to the supervisor, awake or not: the program may have
+// stopped it.
+func (s *session) tell(msg ...byte) {
+	if s.channel.sock < 0 || !s.program.released || s.program.ended {
+		return
+	}
+	s.channel.send(msg...)
+	s.channel.wake()
+}

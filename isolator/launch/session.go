@@ -1,0 +1,160 @@
+package launch
+
+import (
+	"cmp"
+	"net"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/launch/outside"
+	"github.com/enr/inner/isolator/launch/wire"
+	"github.com/enr/inner/isolator/plan"
+)
+
+// session is one run, seen from the launcher. Each part keeps what it knows to itself; what has
+// to happen in several of them is a method of the session. Only the main goroutine touches it:
+// the relays and whoever catches signals reach it through its inbox.
+type session struct {
+	o     Options
+	spec  wire.Spec
+	owned descriptors // for the box, until it has them
+
+	inbox   inbox   // what other goroutines say
+	child   child   // bwrap, or what is in its place
+	channel channel // to the supervisor
+	program program // what is known of the program
+
+	console   console    // the person's terminals, and what the box has of them
+	output    output     // what the box writes to them
+	suspended suspension // our own stop, after the program's
+	asked     *asked     // the question on the terminal, or nil
+	join      joining    // other terminals
+
+	mounts    mounts     // what is mounted in the box from outside
+	network   network    // of the box
+	limits    boxLimits  // that it has
+	contained *contained // nil with bwrap
+	observed  bool       // whoever observes has the listener
+
+	caught    bool // signals are caught
+	cancelled bool // Options.Done was closed
+
+	alarms alarms
+}
+
+// runs reports whether the program runs, and over whether it, or all of the box, has ended.
+func (s *session) runs() bool { return s.program.started && !s.over() }
+func (s *session) over() bool { return s.program.ended || s.child.reaped }
+
+// newSession is a session that has not one descriptor.
+func newSession(o Options) *session {
+	return &session{
+		o:       o,
+		inbox:   inbox{r: -1, w: -1},
+		child:   child{pid: -1, pidfd: -1, errPipe: -1, errEnd: -1},
+		channel: channel{sock: -1, pidfd: -1},
+		console: console{stdio: [3]int{-1, -1, -1}, real: tty{fd: -1}, print: -1},
+		output:  output{pipes: [3]int{-1, -1, -1}},
+		join:    joining{door: -1, guest: -1, detacher: -1, former: -1},
+		mounts:  mounts{covered: covered{table: -1, root: -1}},
+	}
+}
+
+// open takes stock of the descriptors and decides what the program's will be.
+func open(p plan.Plan, o Options) (*session, error) {
+	if err := startable(p); err != nil {
+		return nil, err
+	}
+	s := newSession(o)
+	s.console.stdio = [3]int{rawFd(o.Stdin), rawFd(o.Stdout), rawFd(o.Stderr)}
+	if err := noFolder(s.console.stdio[:]); err != nil {
+		return nil, err
+	}
+	cover, err := coverOf(p)
+	if err != nil {
+		return nil, err
+	}
+	s.mounts.supervisor, s.mounts.nsenter = cmp.Or(o.Supervisor, "/proc/self/exe"), p.Nsenter
+	s.mounts.first = outside.List{Pins: p.Pins, Masks: p.Masks, Cover: cover}
+	s.mounts.covered.hidden, s.mounts.covered.protected = p.Masked, p.Protected
+	s.network = network{taken: len(p.Listen)+len(p.Publish) == 0, Network: Network{Listeners: make([][]net.Listener, len(p.Listen))}}
+	s.limits.plan = p.Limits
+	if s.spec, err = specOf(p, o); err != nil {
+		return nil, err
+	}
+	s.console.open(o, &s.spec)
+	return s, nil
+}
+
+// specOf says what the supervisor has to do for a plan, all but what concerns terminals and
+// descriptors.
+func specOf(p plan.Plan, o Options) (wire.Spec, error) {
+	s := wire.Spec{
+		Program: p.Program, Dir: p.Dir, DirElse: p.DirElse, Argv: p.Argv, Env: p.Env,
+		Fills: p.Fills, Landlock: p.Landlock, Dispense: len(p.Publish) > 0,
+		Observe: o.Observe != nil, Trial: o.Trial, Calls: o.Calls != nil,
+	}
+	if c := p.Container; c != nil {
+		s.Container = &wire.Container{Engine: c.Engine, Mounts: c.Mounts, Filter: c.Filter, UID: c.UID, NoNet: c.NoNet}
+	}
+	if p.Limits != nil {
+		s.Rlimits = p.Limits.Rlimits
+	}
+	for _, l := range p.Listen {
+		s.Listen = append(s.Listen, l.Port)
+	}
+	// The Go runtime keeps an ignored SIGHUP or SIGINT, and forgets any other.
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(sig) {
+			s.Ignored |= 1 << (sig - 1)
+		}
+	}
+	var err error
+	s.Shown, err = identified(p.Shown)
+	return s, err
+}
+
+// close lets go of everything but the signals: they stay caught, and without
+// effect, while the caller cleans up after the run and exits.
+func (s *session) close() {
+	s.inbox.close(s.output.running == 0 && s.child.pidfd >= 0)
+	s.contained.leave(s.child.status)
+	s.console.real.restore()
+	s.limits.group.Close()
+	s.network.close()
+	s.owned.close()
+	s.closeDoor()
+	s.mounts.covered.close()
+	s.child.close()
+	closeFds(&s.channel.sock, &s.channel.pidfd, &s.console.print)
+}
+
+// descriptors are closed together.
+type descriptors []int
+
+// add adds one, unless there was an error.
+func (d *descriptors) add(fd int, err error) (int, error) {
+	if err == nil {
+		*d = append(*d, fd)
+	}
+	return fd, err
+}
+
+func (d *descriptors) close() {
+	for _, fd := range *d {
+		unix.Close(fd)
+	}
+	*d = nil
+}
+
+// closeFds closes those descriptors that are open, and forgets them.
+func closeFds(fds ...*int) {
+	for _, fd := range fds {
+		if *fd >= 0 {
+			unix.Close(*fd)
+			*fd = -1
+		}
+	}
+}
