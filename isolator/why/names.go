@@ -95,42 +95,48 @@ func (t *Table) policy(name string, addr netip.Addr, port uint16) (allow, deny s
 
 // Env answers for a variable, never with its value.
 func (t *Table) Env(name string) Answer {
-	a := Answer{Asked: "env:" + name, Real: name, Access: Outside, Key: "env.inherit", From: t.at("env.inherit"), Widen: "inherit = [" + strconv.Quote(name) + "] under [env]"}
-	if value, there := t.variable(name); there {
-		a.Access, a.Box, a.How, a.Widen = ReadOnly, name, "the caller's own", ""
-		if t.s == nil {
-			a.How = "it is set"
-			return a
-		}
-		mine, inherited := t.s.Facts.Env[name]
-		set := slices.ContainsFunc(t.s.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name })
-		if set {
-			a.How, a.Key, a.From = "the profile sets it", "env.set", cmp.Or(t.origin("env.set."+name, ""), "--env")
-		} else if !inherited || mine != value {
-			a.How, a.Key, a.From = "inner sets it", "", "every box has it"
-		} else {
-			a.From = cmp.Or(t.origin("env.inherit", name), t.origin("env.inherit", ""), t.origin("env.inherit_all", ""), "every box has it")
-		}
-		return a
+	a := Answer{Asked: "env:" + name, Real: name, Access: Outside, How: "it does not pass", Key: "env.inherit", From: t.at("env.inherit"), Widen: "inherit = [" + strconv.Quote(name) + "] under [env]"}
+	value, there := t.variable(name)
+	switch {
+	case there && t.s == nil:
+		a.Access, a.Box, a.How, a.Widen = ReadOnly, name, "it is set", ""
+	case there:
+		a.Access, a.Box, a.Widen = ReadOnly, name, ""
+		a.How, a.Key, a.From = t.setBy(name, value)
+	case t.s != nil:
+		t.withheld(&a, name)
 	}
-	a.How = "it does not pass"
-	if t.s == nil {
-		return a
+	return a
+}
+
+// setBy says why a variable of the box has its value, by which key, and where that was written.
+func (t *Table) setBy(name, value string) (how, key, from string) {
+	const always = "every box has it"
+	mine, inherited := t.s.Facts.Env[name]
+	switch {
+	case slices.ContainsFunc(t.s.Spec.Env.Set, func(kv profile.KV) bool { return kv.Key == name }):
+		return "the profile sets it", "env.set", cmp.Or(t.origin("env.set."+name, ""), "--env")
+	case !inherited || mine != value:
+		return "inner sets it", "", always
 	}
+	return "the caller's own", "env.inherit", cmp.Or(t.origin("env.inherit", name), t.origin("env.inherit", ""), t.origin("env.inherit_all", ""), always)
+}
+
+// withheld completes the answer for a variable that the box does not have.
+func (t *Table) withheld(a *Answer, name string) {
 	_, outside := t.s.Facts.Env[name]
 	switch {
 	case t.s.Spec.Env.Kept(name):
 		a.Access, a.Key, a.From, a.Widen = Hidden, "hide.env", "config.toml", "[hide] env of config.toml without it"
-		for _, o := range t.s.Spec.Organisation {
+		for _, o := range of(t.s.Spec.Organisation, "hide.env") {
 			pattern, _ := strconv.Unquote(o.Value)
-			if ok, _ := path.Match(pattern, name); ok && o.Key == "hide.env" {
+			if ok, _ := path.Match(pattern, name); ok {
 				a.From, a.Widen = place(o), ""
 			}
 		}
 	case !outside:
 		a.Access, a.How, a.Widen = Absent, "the caller has none", "set = { "+name+" = \"…\" } under [env]"
 	}
-	return a
 }
 
 // variable looks up a variable of the box.
@@ -150,47 +156,47 @@ func (t *Table) variable(name string) (value string, there bool) {
 func (t *Table) Command(name string) Answer {
 	a := Answer{Asked: "cmd:" + name, Access: Absent, How: "it is not on PATH"}
 	path, _ := t.variable("PATH")
-	found := func(dirs string, at func(string) (string, entry)) string {
-		for _, dir := range filepath.SplitList(dirs) {
-			if !filepath.IsAbs(dir) || t.s != nil && dir == t.shims() {
-				continue
-			}
-			if p, e := at(filepath.Join(dir, name)); e.kind == 'f' && e.read && e.perms&0o111 != 0 {
-				return p
-			}
-		}
-		return ""
-	}
-	a.Box = found(path, t.follow)
+	a.Box = t.onPath(name, path, t.follow)
 	a.Real = a.Box
 	if t.s != nil {
-		a.Real = found(t.s.Facts.Env["PATH"], func(p string) (string, entry) { return real(t.disk, p) })
+		a.Real = t.onPath(name, t.s.Facts.Env["PATH"], func(p string) (string, entry) { return real(t.disk, p) })
 	}
-	for _, rule := range t.Blocked {
-		if rule == name || strings.HasPrefix(rule, name+" ") {
-			a.Key, a.From = "noop.block", t.at("noop.block")
-			if rule == name {
-				a.Access, a.How, a.Widen = Hidden, "blocked", "block without "+strconv.Quote(name)+" under [noop]"
-				return a
-			}
-			a.How = "runs, but not as " + rule
-		}
+	if slices.Contains(t.Blocked, name) {
+		a.Access, a.How, a.Widen = Hidden, "blocked", "block without "+strconv.Quote(name)+" under [noop]"
+		a.Key, a.From = "noop.block", t.at("noop.block")
+		return a
 	}
 	switch {
 	case a.Box != "":
 		inBox := t.Path(a.Box)
-		a.Access = ReadOnly
-		if a.Key == "" {
-			a.How, a.Key, a.From = "runs", inBox.Key, inBox.From
-		}
+		a.Access, a.How, a.Key, a.From = ReadOnly, "runs", inBox.Key, inBox.From
 	case a.Real != "":
 		inBox := t.Path(a.Real)
 		a.Access, a.How, a.Key, a.From, a.Widen = Outside, "the host has it, and the box does not find it", inBox.Key, inBox.From, inBox.Widen
 		if inBox.Granted(false) {
 			a.Key, a.From, a.Widen = "env.path_prepend", t.at("env.path_prepend"), "path_prepend = ["+strconv.Quote(filepath.Dir(a.Real))+"] under [env]"
 		}
+		return a
+	}
+	for _, rule := range t.Blocked {
+		if strings.HasPrefix(rule, name+" ") {
+			a.How, a.Key, a.From = "runs, but not as "+rule, "noop.block", t.at("noop.block")
+		}
 	}
 	return a
+}
+
+// onPath returns where a command is found in the folders of a PATH; at resolves a path.
+func (t *Table) onPath(name, path string, at func(string) (string, entry)) string {
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) || t.s != nil && dir == t.shims() {
+			continue
+		}
+		if p, e := at(filepath.Join(dir, name)); e.kind == 'f' && e.read && e.perms&0o111 != 0 {
+			return p
+		}
+	}
+	return ""
 }
 
 // shims returns the folder of shims of the host, which is on PATH and empty in a box.

@@ -35,37 +35,49 @@ func (t *Table) Path(asked string) Answer {
 // judge fills in the answer that follows from the entry in the box and the one on the host.
 func (t *Table) judge(a *Answer, e, onHost entry) {
 	r := &t.Rules[e.rule]
-	special := e.kind == 's'
 	a.How, a.Key, a.From = r.How, r.Key, r.From
 	switch {
-	case e.kind == '-' && r.Hides && (t.s == nil || onHost.kind != '-'):
-		a.Access, a.How, a.Box = Hidden, "in an "+strings.TrimPrefix(r.How, "hidden: "), ""
-	case e.kind == '-' && t.s != nil && onHost.kind != '-':
-		a.Access, a.How, a.Box = Outside, "not shown in the box", ""
-		if key := t.hidden(a.Real); key != "" {
-			a.Access, a.How, a.Key, a.From = Hidden, "not shown in the box", key, builtIn
-		}
 	case e.kind == '-':
-		a.Access, a.How, a.Key, a.From, a.Box = Absent, "there is nothing", "", "", ""
-		return
+		t.nothing(a, r, onHost)
 	case e.kind == '?':
-		a.Access, a.How, a.Key, a.From = Hidden, "a folder on the way is closed to you", "", "the host's permissions"
+		a.barred(Hidden, "a folder on the way is closed to you")
 		return
 	case r.Hides && e.host == "":
 		a.Access = Hidden
 	case !e.read:
-		a.Access, a.How, a.Key, a.From = Hidden, "shown, but its permissions ("+e.perms.String()+") keep you out", "", "the host's permissions"
+		a.barred(Hidden, "shown, but its permissions ("+e.perms.String()+") keep you out")
 		return
-	case e.write && (r.Write || special && t.s != nil && !t.confined(a.Box)):
+	case e.write && (r.Write || e.kind == 's' && t.s != nil && !t.confined(a.Box)):
 		a.Access = ReadWrite
+	case r.Write && !e.write:
+		a.barred(ReadOnly, "shown, and its permissions ("+e.perms.String()+") keep you from writing it")
+		return
 	default:
 		a.Access = ReadOnly
-		if r.Write && !e.write {
-			a.How, a.Key, a.From = "shown, and its permissions ("+e.perms.String()+") keep you from writing it", "", "the host's permissions"
-			return
-		}
 	}
 	a.Widen = t.widen(*a, *r)
+}
+
+// barred is the answer where no profile gives more.
+func (a *Answer) barred(access Access, how string) {
+	a.Access, a.How, a.Key, a.From = access, how, "", "the host's permissions"
+}
+
+// nothing fills in the answer for a path at which the box has nothing.
+func (t *Table) nothing(a *Answer, r *Rule, onHost entry) {
+	there := onHost.kind != '-'
+	a.Box = ""
+	switch {
+	case r.Hides && (t.s == nil || there):
+		a.Access, a.How = Hidden, "in an "+strings.TrimPrefix(r.How, "hidden: ")
+	case t.s == nil || !there:
+		a.Access, a.How, a.Key, a.From = Absent, "there is nothing", "", ""
+	default:
+		a.Access, a.How = Outside, "not shown in the box"
+		if key := t.hidden(a.Real); key != "" {
+			a.Access, a.Key, a.From = Hidden, key, builtIn
+		}
+	}
 }
 
 // confined reports whether Landlock keeps the box from writing at a place.
@@ -158,32 +170,52 @@ func (t *Table) entryOf(i int, r *Rule, p, rest string) entry {
 	case kernels:
 		return t.kernels(i, r, p, rest)
 	}
-	source := r.source
-	if original, staged := t.s.Original(source); staged {
-		if original == "" && rest != "" {
-			return entry{kind: '-'}
-		}
-		if original == "" { // made for the run, and known by its place alone
-			return entry{kind: 'd', read: true, write: true, perms: 0o700}
-		}
-		source = original
-		if rest != "" && !t.s.Copied(r.At, rest) {
-			return entry{kind: '-'}
-		}
+	return t.mounted(r, rest)
+}
+
+// mounted returns what a mount of something has at a path below it.
+func (t *Table) mounted(r *Rule, rest string) entry {
+	source, staged := t.s.Original(r.source)
+	switch {
+	case !staged:
+		source = r.source
+	case rest != "" && (source == "" || !t.s.Copied(r.At, rest)):
+		return entry{kind: '-'}
+	case source == "": // made for the run, and known by its place alone
+		return entry{kind: 'd', read: true, write: true, perms: 0o700}
 	}
 	e := t.disk.at(filepath.Join(source, rest))
-	if home := t.s.Facts.OwnHome; home != nil && source == home.Path && e.kind == '-' {
+	if e.kind != '-' {
+		return e
+	}
+	if home := t.s.Facts.OwnHome; home != nil && source == home.Path {
 		if original, ok := t.s.Put(rest); ok {
-			if put := t.disk.at(original); put.kind == 'd' || put.kind == 'f' {
-				put.read, put.write = true, true // a copy of its own
+			if put, ok := t.copyOf(original); ok {
 				return put
 			}
 		}
 	}
-	if rest == "" && e.kind == '-' { // it is made before the start
+	if rest == "" { // it is made before the start
 		return entry{kind: 'd', read: true, write: true, perms: 0o755}
 	}
 	return e
+}
+
+// copyOf returns what the box has of a file or folder of the host of which it has a copy of its
+// own.
+func (t *Table) copyOf(original string) (e entry, ok bool) {
+	e = t.disk.at(original)
+	e.read, e.write = true, true
+	return e, e.kind == 'd' || e.kind == 'f'
+}
+
+// original returns the host path that is shown for a source; "" for what is made for the run and
+// has none.
+func (t *Table) original(source string) string {
+	if original, staged := t.s.Original(source); staged {
+		return original
+	}
+	return source
 }
 
 // inMemory returns what a folder in memory has at a path: what inner makes there, the folders
@@ -202,16 +234,11 @@ func (t *Table) inMemory(i int, r *Rule, p, rest string) entry {
 		}
 	}
 	for _, f := range t.s.Plan.Fills {
-		if f.Dest == r.At {
-			source := f.Source
-			if original, staged := t.s.Original(source); staged {
-				source = original
-			}
-			e := t.disk.at(filepath.Join(source, rest))
-			if (e.kind == 'd' || e.kind == 'f') && t.s.Copied(f.Dest, rest) {
-				e.read, e.write = true, true // a copy of its own
-				return e
-			}
+		if f.Dest != r.At || !t.s.Copied(f.Dest, rest) {
+			continue
+		}
+		if e, ok := t.copyOf(filepath.Join(t.original(f.Source), rest)); ok {
+			return e
 		}
 	}
 	return entry{kind: '-'}
@@ -239,13 +266,10 @@ func (t *Table) kernels(i int, r *Rule, p, rest string) entry {
 // be given as it is at that place.
 func (t *Table) elsewhere(hostPath string) (string, entry, bool) {
 	for i, r := range t.Rules {
-		source := r.source
-		if r.kind != shown || source == "" {
+		if r.kind != shown {
 			continue
 		}
-		if original, staged := t.s.Original(source); staged {
-			source = original
-		}
+		source := t.original(r.source)
 		rest, ok := paths.Rest(source, hostPath)
 		if !ok || source == "" {
 			continue

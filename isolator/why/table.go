@@ -42,7 +42,7 @@ type Subject struct {
 func Of(s Subject) *Table {
 	t := &Table{
 		Profile: s.Spec.Name, File: filepath.Base(s.Spec.Path), Network: string(s.Spec.Network),
-		s: &s, disk: onHost{}, Blocked: s.Spec.Noop.Blocked(),
+		s: &s, disk: onHost{}, Blocked: s.Spec.Noop.Blocked(), keys: map[string]bool{},
 		hidden: func(p string) string {
 			if key := plan.ResourceAt(p, s.Spec, s.Facts); key != "" && !slices.Contains(s.Spec.Allow, key) {
 				return key
@@ -50,12 +50,8 @@ func Of(s Subject) *Table {
 			return ""
 		},
 	}
-	t.keys = map[string]bool{}
 	for _, key := range profile.AllowKeys() {
 		t.keys[key] = true
-	}
-	for _, r := range s.Allow {
-		t.Allow = append(t.Allow, r.String())
 	}
 	for _, r := range s.Deny {
 		t.Deny = append(t.Deny, r.String())
@@ -66,14 +62,13 @@ func Of(s Subject) *Table {
 		}
 	}
 	for _, r := range s.Allow {
+		t.Allow = append(t.Allow, r.String())
 		if at := t.listed(r); at != "" && at != t.at("sandbox.network_allow") {
 			t.From = append(t.From, From{"sandbox.network_allow " + strconv.Quote(r.String()), at})
 		}
 	}
-	for _, o := range s.Spec.Organisation {
-		if o.Key == "sandbox.network_deny" {
-			t.From = append(t.From, From{o.Key + " " + o.Value, place(o)})
-		}
+	for _, o := range of(s.Spec.Organisation, "sandbox.network_deny") {
+		t.From = append(t.From, From{o.Key + " " + o.Value, place(o)})
 	}
 	t.rules()
 	return t
@@ -84,41 +79,44 @@ func (t *Table) rules() {
 	// bwrap begins with an empty root.
 	t.Rules = []Rule{{At: "/", kind: folder, Write: true, Key: "sandbox.base", How: "a folder on the way to what the box shows", From: t.from(plan.Op{Key: "sandbox.base", Dest: "/"})}}
 	for _, o := range t.s.Plan.Ops {
-		r := Rule{At: o.Dest, Write: o.Writable(), Hides: strings.HasPrefix(o.Reason, "hidden:"), How: o.Reason, Key: o.Key, From: t.from(o)}
-		switch o.Kind {
-		case plan.OpReadOnly, plan.OpBind, plan.OpDevice:
-			r.kind, r.source = shown, o.Source
-		case plan.OpMask:
-			r.kind, r.Hides, r.How = file, true, "empty file"
-		case plan.OpData, plan.OpFile:
-			r.kind = file
-		case plan.OpTmpfs:
-			r.kind = folder
-			if r.Hides {
-				r.How = "empty folder"
-			}
-		case plan.OpProc, plan.OpDev:
-			r.kind, r.source = kernels, o.Dest
-		case plan.OpSymlink:
-			r.kind, r.text = link, o.Source
-		case plan.OpDir:
-			r.kind = made
-		case plan.OpSeal:
+		if o.Kind == plan.OpSeal {
 			t.seal(o.Dest)
-			continue
-		default:
-			continue
+		} else if r, ok := t.rule(o); ok {
+			r.Widen, r.stated = t.widenOf(r)
+			t.Rules = append(t.Rules, r)
 		}
-		r.Widen, r.stated = t.widenOf(r)
-		t.Rules = append(t.Rules, r)
 	}
-	l := t.s.Plan.Landlock
 	for i := range t.Rules {
 		r := &t.Rules[i]
-		if l != nil && l.Writes && !slices.ContainsFunc(l.Writable, func(p string) bool { return paths.Below(p, r.At) }) {
-			r.Write = false
-		}
+		r.Write = r.Write && !t.confined(r.At)
 	}
+}
+
+// rule turns an operation that puts something at a place into a rule.
+func (t *Table) rule(o plan.Op) (r Rule, ok bool) {
+	r = Rule{At: o.Dest, Write: o.Writable(), Hides: strings.HasPrefix(o.Reason, "hidden:"), How: o.Reason, Key: o.Key, From: t.from(o)}
+	switch o.Kind {
+	case plan.OpReadOnly, plan.OpBind, plan.OpDevice:
+		r.kind, r.source = shown, o.Source
+	case plan.OpMask:
+		r.kind, r.Hides, r.How = file, true, "empty file"
+	case plan.OpData, plan.OpFile:
+		r.kind = file
+	case plan.OpTmpfs:
+		r.kind = folder
+		if r.Hides {
+			r.How = "empty folder"
+		}
+	case plan.OpProc, plan.OpDev:
+		r.kind, r.source = kernels, o.Dest
+	case plan.OpSymlink:
+		r.kind, r.text = link, o.Source
+	case plan.OpDir:
+		r.kind = made
+	default:
+		return r, false
+	}
+	return r, true
 }
 
 // seal makes what is mounted at a place read-only.
@@ -207,16 +205,6 @@ func place(o profile.Origin) string {
 	return filepath.Base(o.File) + ":" + strconv.Itoa(o.Line)
 }
 
-// ruledHides returns the organisation's patterns of hide, which come last.
-func (t *Table) ruledHides() (list []profile.Origin) {
-	for _, o := range t.s.Spec.Organisation {
-		if o.Key == "sandbox.hide" {
-			list = append(list, o)
-		}
-	}
-	return list
-}
-
 // Summary returns the table as a box gets it. It contains no path of the host that the box does
 // not have.
 func (t *Table) Summary() ([]byte, error) {
@@ -232,14 +220,18 @@ func (t *Table) Summary() ([]byte, error) {
 		if j := slices.IndexFunc(out.Rules, func(o Rule) bool { return o.At == r.At }); j >= 0 {
 			out.Rules = slices.Delete(out.Rules, j, j+1)
 		}
-		// What says the same as the rule that it lies in says nothing.
-		if _, in := over(out.Rules, r.At); in != nil && in.Key == r.Key && in.Write == r.Write && in.Hides == r.Hides && in.How == r.How &&
-			!slices.ContainsFunc(out.Rules, func(o Rule) bool { return paths.Inside(r.At, o.At) }) {
-			continue
+		if !r.repeats(out.Rules) {
+			out.Rules = append(out.Rules, r)
 		}
-		out.Rules = append(out.Rules, r)
 	}
 	return json.Marshal(out)
+}
+
+// repeats reports whether a rule says the same as the one that it lies in, and overrides none.
+func (r Rule) repeats(rules []Rule) bool {
+	_, in := over(rules, r.At)
+	return in != nil && in.Key == r.Key && in.Write == r.Write && in.Hides == r.Hides && in.How == r.How &&
+		!slices.ContainsFunc(rules, func(o Rule) bool { return paths.Inside(r.At, o.At) })
 }
 
 // Read returns the table of the box that this process is in.

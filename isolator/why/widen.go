@@ -50,54 +50,56 @@ func (t *Table) allowing(key, place string) string {
 
 // widen returns what to write to get more of a path.
 func (t *Table) widen(a Answer, r Rule) string {
-	if a.Access == ReadWrite {
+	switch {
+	case a.Access == ReadWrite || a.Access == Absent:
 		return ""
-	}
-	if t.keys[a.Key] && a.Access == Hidden && t.s != nil {
+	case t.keys[a.Key] && a.Access == Hidden:
 		return t.allowing(a.Key, a.Real)
-	}
-	if r.Widen != "" || r.stated || t.s == nil && a.Access != Absent {
+	case r.Widen != "" || r.stated || t.s == nil:
 		return r.Widen
-	}
-	switch { // where no mount is made
-	case paths.Below("/dev", a.Real) && !paths.Inside("/dev/shm", a.Real):
+	case paths.Below("/dev", a.Real) && !paths.Inside("/dev/shm", a.Real): // no mount is made there
 		return profile.DevicesOf(a.Real)
-	case paths.Below("/proc", a.Real), paths.Below("/sys", a.Real):
+	case t.refused(a.Real):
 		return ""
 	}
-	spec := t.s.Spec
-	if t.refused(a.Real) {
-		return ""
-	}
-	mode := "rw"
-	path := a.Real
+	return t.mounting(a, r)
+}
+
+// mounting returns what to write to have a path mounted, or to write in the working folder.
+func (t *Table) mounting(a Answer, r Rule) string {
+	spec, path, mode := t.s.Spec, a.Real, "rw"
 	if a.Access == Outside {
 		mode = "ro"
 	}
 	if rest, ok := paths.Rest(spec.HomeDir, path); ok && rest != "" {
 		path = "~/" + rest
-		if a.Access == Outside && spec.Base != "minimal" {
+		if mode == "ro" && spec.Base != "minimal" {
 			return "home_allow = [" + strconv.Quote(path) + "]"
 		}
 	}
 	if rest, ok := paths.Rest(spec.Workdir, a.Real); ok && r.Key == "sandbox.workdir_mode" {
-		writable := "writable = [" + strconv.Quote(rest) + "]"
-		switch {
-		case rest == "" || spec.WorkdirMode != profile.RO && spec.WorkdirMode != profile.Keep:
-			return `workdir_mode = "rw"`
-		case slices.ContainsFunc(strings.Split(rest, "/"), func(name string) bool { return name == ".git" || name == ".inner" }):
-			return "" // these are no zones
-		case plan.ObeyedName(spec, rest, true) || plan.ObeyedName(spec, rest, false):
-			return `allow = ["project-config"] and ` + writable
-		}
-		return writable
+		return zone(spec, rest)
 	}
 	return strconv.Quote(path) + " = " + strconv.Quote(mode) + " under [mounts]"
 }
 
+// zone returns what to write to write at a path of the working folder.
+func zone(spec profile.RunConfig, rest string) string {
+	writable := "writable = [" + strconv.Quote(rest) + "]"
+	switch {
+	case rest == "" || spec.WorkdirMode != profile.RO && spec.WorkdirMode != profile.Keep:
+		return `workdir_mode = "rw"`
+	case slices.ContainsFunc(strings.Split(rest, "/"), func(name string) bool { return name == ".git" || name == ".inner" }):
+		return "" // these are no zones
+	case plan.ObeyedName(spec, rest, true) || plan.ObeyedName(spec, rest, false):
+		return `allow = ["project-config"] and ` + writable
+	}
+	return writable
+}
+
 // refused reports whether no profile can mount a place of the host.
 func (t *Table) refused(p string) bool {
-	return p == "/run" || paths.Inside(p, t.s.Spec.HomeDir) ||
+	return p == "/run" || paths.Below("/proc", p) || paths.Below("/sys", p) || paths.Inside(p, t.s.Spec.HomeDir) ||
 		slices.ContainsFunc(t.s.Facts.InnerHomes(), func(home string) bool { return paths.Below(home, p) })
 }
 
@@ -107,37 +109,34 @@ func (t *Table) pattern(hostPath string) (from, text string) {
 	if t.s == nil {
 		return "", ""
 	}
-	own := 0
-	for _, o := range t.s.Origins {
-		if o.Key == "sandbox.hide" {
-			own++
-		}
-	}
+	hide := t.s.Spec.Hide // the profile's own first, the organisation's last
+	own, ruled := of(t.s.Origins, "sandbox.hide"), of(t.s.Spec.Organisation, "sandbox.hide")
 	from = "config.toml"
-	for i, p := range t.s.Spec.Hide {
+	for i, p := range hide {
 		parsed, err := gitignore.Parse(p)
 		if err != nil || !matches(parsed, hostPath) {
 			continue
 		}
 		from, text = "config.toml", p
-		if ruled := t.ruledHides(); i >= len(t.s.Spec.Hide)-len(ruled) {
-			from = place(ruled[i-len(t.s.Spec.Hide)+len(ruled)])
+		if j := i - len(hide) + len(ruled); j >= 0 {
+			from = place(ruled[j])
 		}
-		if i < own {
-			n := 0
-			for _, o := range t.s.Origins {
-				if o.Key != "sandbox.hide" {
-					continue
-				}
-				if n == i {
-					from = place(o)
-					text, _ = strconv.Unquote(o.Value)
-				}
-				n++
-			}
+		if i < len(own) {
+			from = place(own[i])
+			text, _ = strconv.Unquote(own[i].Value)
 		}
 	}
 	return from, text
+}
+
+// of returns those of a key.
+func of(origins []profile.Origin, key string) (list []profile.Origin) {
+	for _, o := range origins {
+		if o.Key == key {
+			list = append(list, o)
+		}
+	}
+	return list
 }
 
 // matches reports whether a pattern matches a path or a folder that it lies in.
