@@ -45,48 +45,48 @@ func (r *Run) History(e profile.Entrypoint, lookup func(string) (string, bool)) 
 	if (len(e.History) == 0 && !fix) || !promptless(e.Args) {
 		return Shell{}, nil
 	}
-	if !slices.Contains([]string{"bash", "zsh", "fish"}, name) {
-		return Shell{}, nil
-	}
-	dir, err := r.Dir("shell")
-	if err != nil {
-		return Shell{}, err
-	}
-	sh := Shell{Bind: &plan.Bind{Host: dir, Box: paths.BoxShell, Write: true, Room: plan.SpareRoom, Reason: "shell history of the profile"}}
-	write := func(name, text string) error {
-		_, err := r.File(filepath.Join("shell", name), []byte(text), 0o600)
-		return err
-	}
-	switch name {
-	case "bash":
-		if !ownFile {
-			sh.Env = []profile.KV{{Key: "HISTFILE", Value: paths.BoxShell + "/history"}}
-			return sh, write("history", strings.Join(oneLine(e.History), "\n")+"\n")
-		}
+	var sh Shell
+	var files map[string]string
+	switch {
+	case name == "bash" && ownFile:
 		sh.Args = []string{"--rcfile", paths.BoxShell + "/bashrc", "-i"}
-		return sh, write("bashrc", bashrc(e.History, fix))
-	case "zsh":
+		files = map[string]string{"bashrc": bashrc(e.History, fix)}
+	case name == "bash":
+		sh.Env = []profile.KV{{Key: "HISTFILE", Value: paths.BoxShell + "/history"}}
+		files = map[string]string{"history": strings.Join(oneLine(e.History), "\n") + "\n"}
+	case name == "zsh":
 		orig, _ := lookup("ZDOTDIR")
 		sh.Env = []profile.KV{{Key: "ZDOTDIR", Value: paths.BoxShell}, {Key: "__inner_zdotdir", Value: orig}}
-		for file, text := range zshFiles() {
-			if err := write(file, text); err != nil {
-				return Shell{}, err
-			}
-		}
-		return sh, write("history", zshHistory(e.History))
-	default:
-		data, ok := lookup("XDG_DATA_HOME")
+		files = zshFiles()
+		files["history"] = zshHistory(e.History)
+	case name == "fish":
 		restore := "set -e XDG_DATA_HOME"
-		if ok {
+		if data, ok := lookup("XDG_DATA_HOME"); ok {
 			restore = "set -gx XDG_DATA_HOME " + quote.Fish(data)
 		}
 		sh.Env = []profile.KV{{Key: "XDG_DATA_HOME", Value: paths.BoxShell}}
 		sh.Args = []string{"-i", "-C", restore}
-		if _, err := r.Dir("shell/fish"); err != nil {
-			return Shell{}, err
-		}
-		return sh, write("fish/fish_history", fishHistory(e.History))
+		files = map[string]string{"fish/fish_history": fishHistory(e.History)}
+	default:
+		return Shell{}, nil
 	}
+	var err error
+	sh.Bind, err = r.shellFiles(files)
+	return sh, err
+}
+
+// shellFiles writes the files of a shell and says where the box has them.
+func (r *Run) shellFiles(files map[string]string) (*plan.Bind, error) {
+	for name, text := range files {
+		name = filepath.Join("shell", name)
+		if _, err := r.Dir(filepath.Dir(name)); err != nil {
+			return nil, err
+		}
+		if _, err := r.File(name, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return &plan.Bind{Host: filepath.Join(r.Path, "shell"), Box: paths.BoxShell, Write: true, Room: plan.SpareRoom, Reason: "shell history of the profile"}, nil
 }
 
 // promptless reports whether a shell started with args would show a prompt:

@@ -2,7 +2,6 @@ package stage
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,14 +30,25 @@ type About struct {
 	Profile, Command, Folder string
 }
 
-const aboutName = "about"
+// A file of the run's folder has its About, in this form.
+const (
+	aboutName = "about"
+	aboutForm = "%d %q %q %q"
+)
+
+func readAbout(dir string) (a About) {
+	var begun int64
+	text, _ := os.ReadFile(filepath.Join(dir, aboutName)) // without one, nothing is known yet
+	if n, err := fmt.Sscanf(string(text), aboutForm, &begun, &a.Profile, &a.Command, &a.Folder); err != nil || n < 4 {
+		return About{}
+	}
+	a.Begun = time.Unix(0, begun)
+	return a
+}
 
 // Say lets Running tell what this run is.
 func (r *Run) Say(a About) error {
-	text, err := json.Marshal(a)
-	if err == nil {
-		_, err = r.File(aboutName, text, 0o600)
-	}
+	_, err := r.File(aboutName, fmt.Appendf(nil, aboutForm, a.Begun.UnixNano(), a.Profile, a.Command, a.Folder), 0o600)
 	return err
 }
 
@@ -61,11 +71,7 @@ func Running(base string) ([]Live, error) {
 	var out []Live
 	for _, e := range entries {
 		if dir := filepath.Join(base, e.Name()); e.IsDir() && alive(dir) {
-			l := Live{ID: e.Name(), PID: holder(locks, filepath.Join(dir, "lock"))}
-			if text, err := os.ReadFile(filepath.Join(dir, aboutName)); err == nil {
-				_ = json.Unmarshal(text, &l.About) // of half a file nothing is known yet
-			}
-			out = append(out, l)
+			out = append(out, Live{e.Name(), holder(locks, filepath.Join(dir, "lock")), readAbout(dir)})
 		}
 	}
 	return out, nil

@@ -199,17 +199,12 @@ func removePlaceholders(journal, except string, dirs parents) error {
 		return nil
 	}
 	return withJournal(journal, func(entries []entry, _ func([]entry) error) ([]entry, error) {
-		living := map[string]bool{}
-		for _, l := range entries {
-			if _, known := living[l.run]; !known {
-				living[l.run] = l.run != except && alive(l.run)
-			}
-		}
+		living := livingRuns()
 		var keep []entry
 		var errs []error
 		needed := map[string]bool{}
 		for _, l := range entries {
-			if living[l.run] || l.note() && l.run != except {
+			if l.run != except && (l.note() || living(l.run)) {
 				keep = append(keep, l)
 				needed[l.path] = needed[l.path] || !l.note()
 			}
@@ -222,6 +217,19 @@ func removePlaceholders(journal, except string, dirs parents) error {
 		}
 		return keep, errors.Join(errs...)
 	})
+}
+
+// livingRuns returns alive, which asks once for each run.
+func livingRuns() func(run string) bool {
+	known := map[string]bool{}
+	return func(run string) bool {
+		is, asked := known[run]
+		if !asked {
+			is = alive(run)
+			known[run] = is
+		}
+		return is
+	}
 }
 
 func removePlaceholder(l entry, dirs parents) error {

@@ -11,18 +11,24 @@ import (
 // What a run may leave in the folders it can write is looked at when it ends. For a
 // run that is killed the journal has notes about what is still to be looked at.
 const (
-	lookNote     = "look:"     // and since when, in nanoseconds
-	obeyedNote   = "obeyed:"   // tools outside obey what they find in this folder
-	guardNote    = "guard:"    // a git directory that the box could not write
-	unlistedNote = "unlisted:" // a folder in which nobody had looked for repositories
-	beforeNote   = "before:"   // what tools outside obey, and was there before
-	namedNote    = "named:"    // a path that settings of git name
-	stoodNote    = "stood:"    // and what was at a path
+	lookNote  = "look:"  // and since when, in nanoseconds
+	stoodNote = "stood:" // and what was at a path
 )
+
+// lists returns the lists of paths, each with its word in the journal.
+func (w *Watched) lists() []noted {
+	return []noted{{"obeyed:", &w.Obeyed}, {"guard:", &w.Guarded}, {"unlisted:", &w.Unlisted}, {"before:", &w.Before}, {"named:", &w.Named}}
+}
+
+type noted struct {
+	word  string
+	paths *[]string
+}
 
 // note reports whether a line of the journal is a note, and no placeholder.
 func (l entry) note() bool {
-	return strings.HasPrefix(l.what, lookNote) || strings.HasPrefix(l.what, stoodNote) || slices.Contains([]string{obeyedNote, guardNote, unlistedNote, beforeNote, namedNote}, l.what)
+	return strings.HasPrefix(l.what, lookNote) || strings.HasPrefix(l.what, stoodNote) ||
+		slices.ContainsFunc(new(Watched).lists(), func(n noted) bool { return n.word == l.what })
 }
 
 // Watched is what the box of a run can write, and what in there is not its work.
@@ -31,38 +37,34 @@ type Watched struct {
 	Roots    []string
 	Timeless []string // roots where the time of a change says nothing
 	Obeyed   []string // roots in which tools outside obey what they find
-	Guarded  []string
-	Unlisted []string
-	Before   []string
-	Named    []string
+	Guarded  []string // git directories that the box could not write
+	Unlisted []string // folders in which nobody had looked for repositories
+	Before   []string // what tools outside obey, and was there before
+	Named    []string // paths that settings of git name
 	Stood    map[string]string
 }
 
 // Watch notes what is to be looked at after this run. The next MakePlaceholders writes it down,
 // Close removes it.
 func (r *Run) Watch(w Watched) {
-	add := func(what string, paths []string) {
-		for _, p := range paths {
-			r.notes = append(r.notes, entry{p, what, r.Path})
-		}
-	}
 	if len(w.Roots) == 0 {
 		return
 	}
+	add := func(what, path string) { r.notes = append(r.notes, entry{path, what, r.Path}) }
 	for _, p := range w.Roots {
 		since := w.Since.UnixNano()
 		if slices.Contains(w.Timeless, p) {
 			since = 0
 		}
-		add(lookNote+strconv.FormatInt(since, 10), []string{p})
+		add(lookNote+strconv.FormatInt(since, 10), p)
 	}
-	add(obeyedNote, w.Obeyed)
-	add(guardNote, w.Guarded)
-	add(unlistedNote, w.Unlisted)
-	add(beforeNote, w.Before)
-	add(namedNote, w.Named)
+	for _, n := range w.lists() {
+		for _, p := range *n.paths {
+			add(n.word, p)
+		}
+	}
 	for _, p := range slices.Sorted(maps.Keys(w.Stood)) {
-		add(stoodNote+w.Stood[p], []string{p})
+		add(stoodNote+w.Stood[p], p)
 	}
 }
 
@@ -77,28 +79,22 @@ func Interrupted(journal string, look func(Watched)) error {
 	}
 	return withJournal(journal, func(entries []entry, _ func([]entry) error) ([]entry, error) {
 		runs := map[string]*Watched{}
-		var order []string
-		living := map[string]bool{}
+		var order []*Watched
+		living := livingRuns()
 		keep := slices.DeleteFunc(slices.Clone(entries), func(l entry) bool {
-			if !l.note() {
-				return false
-			}
-			if _, known := living[l.run]; !known {
-				living[l.run] = alive(l.run)
-			}
-			if living[l.run] {
+			if !l.note() || living(l.run) {
 				return false
 			}
 			w := runs[l.run]
 			if w == nil {
 				w = &Watched{}
-				runs[l.run], order = w, append(order, l.run)
+				runs[l.run], order = w, append(order, w)
 			}
 			w.read(l)
 			return true
 		})
-		for _, run := range order {
-			look(*runs[run])
+		for _, w := range order {
+			look(*w)
 		}
 		return keep, nil
 	})
@@ -113,24 +109,19 @@ func (w *Watched) read(l entry) {
 		w.Stood[l.path] = what
 		return
 	}
-	switch l.what {
-	case obeyedNote:
-		w.Obeyed = append(w.Obeyed, l.path)
-	case guardNote:
-		w.Guarded = append(w.Guarded, l.path)
-	case unlistedNote:
-		w.Unlisted = append(w.Unlisted, l.path)
-	case beforeNote:
-		w.Before = append(w.Before, l.path)
-	case namedNote:
-		w.Named = append(w.Named, l.path)
-	default:
-		nanos, _ := strconv.ParseInt(strings.TrimPrefix(l.what, lookNote), 10, 64) // torn, it is the beginning of time
+	if since, ok := strings.CutPrefix(l.what, lookNote); ok {
 		w.Roots = append(w.Roots, l.path)
+		nanos, _ := strconv.ParseInt(since, 10, 64) // torn, it is the beginning of time
 		if nanos == 0 {
 			w.Timeless = append(w.Timeless, l.path)
 		} else {
 			w.Since = time.Unix(0, nanos)
+		}
+		return
+	}
+	for _, n := range w.lists() {
+		if n.word == l.what {
+			*n.paths = append(*n.paths, l.path)
 		}
 	}
 }
