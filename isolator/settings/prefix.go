@@ -39,13 +39,9 @@ type Asked struct{ Name, Prefix, Why string }
 // the question, and so is what was denied. Like an answer, the yes is for the bytes that
 // were read, and is noted in the audit log.
 func (s *Settings) AllowPrefixed(pl Place) (allowed []string, asked []Asked, err error) {
-	prefixes := s.Prefixes()
-	if pl.Project == nil || pl.Project.Problem != nil || pl.Project.Of != "" {
-		return nil, nil, nil
-	}
-	root := pl.Root()
-	prefix := prefixes.Under(root)
-	if prefix == "" || paths.Below(files.Real(s.InnerHome), root) {
+	prefixes, root := s.Prefixes(), pl.Root()
+	prefix := s.prefixOf(pl, prefixes)
+	if prefix == "" {
 		return nil, nil, nil
 	}
 	cfg := s.ProjectConfig(pl)
@@ -61,12 +57,7 @@ func (s *Settings) AllowPrefixed(pl Place) (allowed []string, asked []Asked, err
 	l := s.Loader(pl)
 	for _, file := range list {
 		p, err := l.Load(file, profile.Local)
-		if err != nil {
-			continue
-		}
-		switch s.Verdict(pl, p).State {
-		case trust.Untrusted, trust.Changed:
-		default:
+		if err != nil || !s.undecided(pl, p) {
 			continue
 		}
 		if why := s.prefixedNeeds(p, cfg.File, prefixes); why != "" {
@@ -86,6 +77,20 @@ func (s *Settings) AllowPrefixed(pl Place) (allowed []string, asked []Asked, err
 		}
 	}
 	return allowed, asked, nil
+}
+
+// prefixOf is the folder of [trust] prefixes that a project lies below, or "".
+func (s *Settings) prefixOf(pl Place, prefixes trust.Prefixes) string {
+	if pl.Project == nil || pl.Project.Problem != nil || pl.Project.Of != "" || paths.Below(files.Real(s.InnerHome), pl.Root()) {
+		return ""
+	}
+	return prefixes.Under(pl.Root())
+}
+
+// undecided reports whether a profile was never allowed, or changed since.
+func (s *Settings) undecided(pl Place, p *profile.Profile) bool {
+	state := s.Verdict(pl, p).State
+	return state == trust.Untrusted || state == trust.Changed
 }
 
 // prefixed is AllowPrefixed for a call, which says what it allowed.

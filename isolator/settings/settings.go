@@ -143,30 +143,24 @@ func (s *Settings) ProjectConfig(pl Place) ConfigRead {
 func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Config, error) {
 	rec, err := s.RecordOf(root, p)
 	if err != nil {
-		return nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", s.Short(root), err), Hint: "inner revoke " + quote.POSIX(root) + ", then inner allow"}
+		return nil, s.unreadable(root, err, "inner revoke "+quote.POSIX(root)+", then inner allow")
+	}
+	dir, r := filepath.Join(root, ".inner"), ConfigRead{}
+	if p != nil {
+		dir, r = p.Dir, s.ProjectConfig(Place{Cwd: root, Project: p})
+	}
+	lost := func(hint, why string) error {
+		return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("%s %s; what it hides and limits would not hold", s.Short(filepath.Join(dir, "config.toml")), why), Hint: hint}
 	}
 	conf := rec.ConfigRecord()
 	approved := conf != nil && conf.WasApproved() && conf.Decision == trust.Allowed
-	var r ConfigRead
-	if p != nil {
-		r = s.ProjectConfig(Place{Cwd: root, Project: p})
-	}
-	path := s.Short(filepath.Join(root, ".inner", "config.toml"))
-	if p != nil {
-		path = s.Short(filepath.Join(p.Dir, "config.toml"))
-	}
-	lost := func(hint, why string, args ...any) error {
-		return &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("%s %s; what it hides and limits would not hold", path, fmt.Sprintf(why, args...)), Hint: hint}
-	}
 	switch {
 	case !approved && (r.Err != nil || r.File == nil):
 		return nil, nil
-	case p != nil && p.Problem != nil && approved:
-		return nil, lost("inner status", "was allowed and is not used: %v", p.Problem)
-	case p != nil && p.Problem != nil:
-		return nil, nil
+	case p != nil && p.Problem != nil: // its file is not read
+		return nil, lost("inner status", fmt.Sprintf("was allowed and is not used: %v", p.Problem))
 	case r.Err != nil:
-		return nil, lost("fix it, then: inner allow "+quote.POSIX(root), "was allowed and is not valid now: %s", FirstFault(r.Err))
+		return nil, lost("fix it, then: inner allow "+quote.POSIX(root), "was allowed and is not valid now: "+FirstFault(r.Err))
 	}
 	switch rec.CheckConfig(r.File).State {
 	case trust.Allowed:
@@ -179,6 +173,11 @@ func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Conf
 		return nil, lost("bring it back, or: inner revoke "+quote.POSIX(root), "was allowed and is gone")
 	}
 	return nil, nil
+}
+
+// unreadable refuses what depends on a record of the trust store that cannot be read.
+func (s *Settings) unreadable(root string, err error, hint string) error {
+	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", s.Short(root), err), Hint: hint}
 }
 
 // FirstFault is an error in one line.

@@ -36,7 +36,7 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 	}
 	rec, err := s.RecordOf(c.Project, s.ProjectOf(c.Project))
 	if err != nil {
-		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("what was allowed for %s cannot be read: %v", s.Short(c.Project), err), Hint: "inner revoke, then inner allow"}
+		return s.unreadable(c.Project, err, "inner revoke, then inner allow")
 	}
 	r, root := rec.Approving(p)
 	refuse := func(format string, args ...any) error {
@@ -48,19 +48,13 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 	case len(r.Grants) == 0:
 		return refuse("was allowed by an older inner, which did not keep the real paths of what it grants")
 	}
-	plain := rc
-	if o := c.Overrides; o.Network != nil || o.Timeout != nil || o.Workdir != "" || o.Limits.Any() || len(o.Mounts)+len(o.Env)+len(o.Pass) > 0 {
-		at := c
-		at.Overrides, at.Cwd = profile.Overrides{}, c.Project
-		if plain, err = p.Resolve(at); err != nil {
-			if _, ok := errors.AsType[*profile.WorkdirError](err); !ok {
-				return err
-			}
-		}
-		for _, m := range rc.Mounts {
-			if !givenBy(m, rc, plain) {
-				return refuse("would mount %s with this -w, which is not below it and was not allowed", s.Short(rc.Real[m.Source]))
-			}
+	plain, err := withoutFlags(p, c, rc)
+	if err != nil {
+		return err
+	}
+	for _, m := range rc.Mounts {
+		if !givenBy(m, rc, plain) {
+			return refuse("would mount %s with this -w, which is not below it and was not allowed", s.Short(rc.Real[m.Source]))
 		}
 	}
 	now := profile.Grants(plain)
@@ -69,6 +63,20 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 		return nil
 	}
 	return refuse("changed since it was allowed, though its file did not: %s", inWords(wider, nil))
+}
+
+// withoutFlags is what a profile resolves to at the root of its project without any flag.
+func withoutFlags(p *profile.Profile, c profile.Context, rc profile.RunConfig) (profile.RunConfig, error) {
+	o := c.Overrides
+	if o.Network == nil && o.Timeout == nil && o.Workdir == "" && !o.Limits.Any() && len(o.Mounts)+len(o.Env)+len(o.Pass) == 0 {
+		return rc, nil
+	}
+	c.Overrides, c.Cwd = profile.Overrides{}, c.Project
+	plain, err := p.Resolve(c)
+	if _, ok := errors.AsType[*profile.WorkdirError](err); ok {
+		err = nil
+	}
+	return plain, err
 }
 
 // givenBy reports whether a mount is the person's own, one that the profile has without

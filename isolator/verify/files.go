@@ -3,7 +3,6 @@ package verify
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/proc"
@@ -205,16 +205,11 @@ func (i *inside) devices(declared []string) (Result, string) {
 		case p == "/dev/pts" || p == "/dev/shm" || p == "/dev/mqueue":
 			return fs.SkipDir
 		}
-		// A mount point is listed as what lies under it.
-		fi, err := os.Lstat(p)
-		switch {
-		case err != nil:
-		case fi.Mode()&fs.ModeDevice != 0:
+		kind, harmless := device(p, declared)
+		if kind&fs.ModeDevice != 0 {
 			n++
-			if !harmlessDevice(p) && !slices.ContainsFunc(declared, func(at string) bool { return paths.Below(at, p) }) {
-				bad = append(bad, p)
-			}
-		case fi.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) != 0:
+		}
+		if !harmless {
 			bad = append(bad, p)
 		}
 		return nil
@@ -226,6 +221,18 @@ func (i *inside) devices(declared []string) (Result, string) {
 		return Fail, strings.Join(bad, ", ")
 	}
 	return Pass, fmt.Sprintf("%d devices", n)
+}
+
+// device looks at something in /dev. A mount point is listed as what lies under it.
+func device(p string, declared []string) (kind fs.FileMode, harmless bool) {
+	fi, err := os.Lstat(p)
+	switch {
+	case err != nil:
+		return 0, true
+	case fi.Mode()&fs.ModeDevice != 0:
+		return fi.Mode(), harmlessDevice(p) || slices.ContainsFunc(declared, func(at string) bool { return paths.Below(at, p) })
+	}
+	return fi.Mode(), fi.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) == 0
 }
 
 // homeIsolated wants a home of the box's own with nothing in it but what leads
@@ -249,40 +256,42 @@ func (i *inside) homeIsolated(home string, places []Place) (Result, string) {
 	return Pass, fmt.Sprintf("%d declared entries", len(entries))
 }
 
-// mountsAsDeclared compares what is mounted with the profile's words.
-func (i *inside) mountsAsDeclared(places []Place) (Result, string) {
+// each looks for a fault at every place. pass is said when there is none, of so many places,
+// and none, if it is not "", where there are no places.
+func each(places []Place, none, pass string, fault func(Place) string) (Result, string) {
 	for _, p := range places {
-		m, ok := i.covering(p.Path)
-		if !ok || !there(p.Path) {
-			return Fail, p.Path + " is not there"
-		}
-		id := identity(p.Path)
-		same := p.ID.Ino != 0 && id == p.ID
-		switch p.Mode {
-		case "ro":
-			if m.Write {
-				return Fail, p.Path + " can be written"
-			}
-		case "rw":
-			if !m.Write {
-				return Fail, p.Path + " cannot be written"
-			}
-		case "tmpfs":
-			if m.At != p.Path || i.ofHost(m) {
-				return Fail, p.Path + " is not a folder of the box's own"
-			}
-			continue
-		case "safe-rw":
-			if same {
-				return Fail, p.Path + " is the original, not a copy"
-			}
-			continue
-		}
-		if p.ID.Ino != 0 && !same {
-			return Fail, p.Path + " shows something else than was declared"
+		if why := fault(p); why != "" {
+			return Fail, p.Path + " " + why
 		}
 	}
-	return Pass, fmt.Sprintf("%d as declared", len(places))
+	if len(places) == 0 && none != "" {
+		return Pass, none
+	}
+	return Pass, fmt.Sprintf(pass, len(places))
+}
+
+// mountsAsDeclared compares what is mounted with the profile's words.
+func (i *inside) mountsAsDeclared(places []Place) (Result, string) {
+	return each(places, "", "%d as declared", func(p Place) string {
+		m, ok := i.covering(p.Path)
+		if !ok || !there(p.Path) {
+			return "is not there"
+		}
+		same := p.ID.Ino != 0 && identity(p.Path) == p.ID
+		switch {
+		case p.Mode == "ro" && m.Write:
+			return "can be written"
+		case p.Mode == "rw" && !m.Write:
+			return "cannot be written"
+		case p.Mode == "tmpfs" && (m.At != p.Path || i.ofHost(m)):
+			return "is not a folder of the box's own"
+		case p.Mode == "safe-rw" && same:
+			return "is the original, not a copy"
+		case p.Mode != "tmpfs" && p.Mode != "safe-rw" && p.ID.Ino != 0 && !same:
+			return "shows something else than was declared"
+		}
+		return ""
+	})
 }
 
 func identity(p string) host.ID {
@@ -295,12 +304,12 @@ func identity(p string) host.ID {
 
 // clones wants none of the places to be the original.
 func clones(places []Place) (Result, string) {
-	for _, p := range places {
+	return each(places, "", "%d copies", func(p Place) string {
 		if p.ID.Ino != 0 && identity(p.Path) == p.ID {
-			return Fail, p.Path + " is the original"
+			return "is the original"
 		}
-	}
-	return Pass, fmt.Sprintf("%d copies", len(places))
+		return ""
+	})
 }
 
 // protected tries to change each place.
@@ -345,15 +354,12 @@ func notTheHosts(places []Place) (Result, string) {
 
 // mountPoints wants each place to be a mount point: the kernel renames none.
 func (i *inside) mountPoints(places []Place) (Result, string) {
-	for _, p := range places {
+	return each(places, "there are none here", "%d cannot be renamed", func(p Place) string {
 		if m, ok := i.covering(p.Path); !ok || m.At != p.Path {
-			return Fail, p.Path + " can be renamed"
+			return "can be renamed"
 		}
-	}
-	if len(places) == 0 {
-		return Pass, "there are none here"
-	}
-	return Pass, fmt.Sprintf("%d cannot be renamed", len(places))
+		return ""
+	})
 }
 
 // innerHome wants inner's folders empty, but for an empty shim folder, and
@@ -397,18 +403,12 @@ func hidden(places []Place, parts []string) (Result, string) {
 // readable says what can be read at a place, or nothing.
 func readable(p Place, parts []string) string {
 	fi, err := os.Stat(p.Path)
-	if err != nil {
-		return ""
-	}
-	if p.Covered && identity(p.Path) != p.ID {
+	if err != nil || p.Covered && identity(p.Path) != p.ID {
 		return ""
 	}
 	switch {
 	case fi.IsDir():
-		entries, err := os.ReadDir(p.Path)
-		if err != nil {
-			return ""
-		}
+		entries, _ := os.ReadDir(p.Path) // what cannot be read is hidden
 		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return slices.Contains(parts, e.Name()) })
 		if len(entries) > 0 {
 			return fmt.Sprintf("%s shows %d entries", p.Path, len(entries))
@@ -418,12 +418,7 @@ func readable(p Place, parts []string) string {
 			return p.Path + " answers"
 		}
 	case fi.Mode().IsRegular():
-		f, err := os.Open(p.Path)
-		if err != nil {
-			return ""
-		}
-		defer f.Close()
-		if n, _ := io.ReadFull(f, make([]byte, 1)); n > 0 {
+		if data, err := files.Head(p.Path, files.FollowLinks, 1); err == nil && len(data) > 0 {
 			return p.Path + " can be read"
 		}
 	default:
@@ -452,13 +447,10 @@ func reaches(p string) bool {
 }
 
 func sockets(places []Place) (Result, string) {
-	for _, p := range places {
+	return each(places, "nothing listens on this host", "%d sockets of this host out of reach", func(p Place) string {
 		if reaches(p.Path) {
-			return Fail, p.Path + " answers"
+			return "answers"
 		}
-	}
-	if len(places) == 0 {
-		return Pass, "nothing listens on this host"
-	}
-	return Pass, fmt.Sprintf("%d sockets of this host out of reach", len(places))
+		return ""
+	})
 }

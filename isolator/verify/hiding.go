@@ -13,40 +13,24 @@ import (
 )
 
 func (c *checker) hiding() {
-	at := map[string]int{}
+	at := map[string]int{} // the check of each key
 	for _, r := range c.table {
 		i, seen := at[r.Key]
 		if !seen {
 			i = len(c.list)
 			at[r.Key] = i
-			ch := c.add(r.Key, resourceSeverity(r.Key), "hidden", "hidden: "+r.What)
-			ch.Hint = "check the mounts of the profile: inner run --dry-run"
-			if slices.Contains(profile.AllowKeys(), r.Key) {
-				ch.Key = r.Key
-			}
-			ch.lift(c.allowed[r.Key], "allow")
+			c.resource(r.Resource)
 		}
-		ch := &c.list[i]
-		for _, p := range r.At {
-			if c.lifted(p) || c.Config.Home == "host" && slices.Contains(c.Facts.Homes(), p) {
-				continue // the second is the user's own
-			}
-			place := c.place(p)
-			place.Covered = c.covered(p)
-			ch.Places = append(ch.Places, place)
-			if real := c.canon(p); real != p {
-				place.Path = real
-				ch.Places = append(ch.Places, place)
-			}
-		}
+		c.list[i].Places = append(c.list[i].Places, c.placesOf(r)...)
 		if r.Part && c.allowed[r.Key] { // shown alone, in a folder that stays hidden
 			c.parts = append(c.parts, r.At...)
 		}
 	}
 	for i := range c.list {
+		ch := &c.list[i]
 		for _, p := range c.parts {
-			if c.list[i].Probe == "hidden" && slices.ContainsFunc(c.list[i].Places, func(q Place) bool { return q.Path == filepath.Dir(p) }) {
-				c.list[i].Names = append(c.list[i].Names, filepath.Base(p))
+			if ch.Probe == "hidden" && slices.ContainsFunc(ch.Places, func(q Place) bool { return q.Path == filepath.Dir(p) }) {
+				ch.Names = append(ch.Names, filepath.Base(p))
 			}
 		}
 	}
@@ -64,6 +48,33 @@ func (c *checker) hiding() {
 			ch.Places = append(ch.Places, Place{Path: s, Kind: host.Socket})
 		}
 	}
+}
+
+// resource adds the check of a key of the table.
+func (c *checker) resource(r sensitive.Resource) {
+	ch := c.add(r.Key, resourceSeverity(r.Key), "hidden", "hidden: "+r.What)
+	ch.Hint = "check the mounts of the profile: inner run --dry-run"
+	if slices.Contains(profile.AllowKeys(), r.Key) {
+		ch.Key = r.Key
+	}
+	ch.lift(c.allowed[r.Key], "allow")
+}
+
+// placesOf returns the places of a row that the box must not have, under both of their names.
+func (c *checker) placesOf(r sensitive.Place) (out []Place) {
+	for _, p := range r.At {
+		if c.lifted(p) || c.Config.Home == "host" && slices.Contains(c.Facts.Homes(), p) {
+			continue // the second is the user's own
+		}
+		place := c.place(p)
+		place.Covered = c.covered(p)
+		out = append(out, place)
+		if real := c.canon(p); real != p {
+			place.Path = real
+			out = append(out, place)
+		}
+	}
+	return out
 }
 
 // waysThrough lets a hidden folder show the one entry that leads to a declared

@@ -56,28 +56,7 @@ func (c *checker) protection() {
 // pinned wants every folder between something writable and something protected
 // in it to be a mount point: moved away, it would leave its protection behind.
 func (c *checker) pinned() {
-	var targets []string
-	for _, r := range c.table {
-		if !c.allowed[r.Key] && !r.Part {
-			for _, p := range r.At {
-				if k := c.Facts.Paths[p].Kind; k != host.Missing && k != host.Denied && k != "" {
-					targets = append(targets, p)
-				}
-			}
-		}
-	}
-	targets = append(append(targets, plan.StartupFiles(c.Config, c.Facts)...), plan.LaterPlaces(c.Config, c.Facts)...)
-	for _, m := range c.Config.Mounts {
-		if dir := filepath.Join(m.Source, ".inner"); c.Facts.Paths[dir].Kind == host.Dir {
-			targets = append(targets, dir)
-		}
-	}
-	targets = append(targets, c.Staged.GitStays...)
-	for _, b := range c.Staged.BoxGit {
-		if b.Write {
-			targets = append(targets, b.Box)
-		}
-	}
+	targets := c.guarded()
 	ch := c.add("pinned", High, "mount-points", "what is protected cannot be moved out of its protection")
 	for _, area := range c.areas() {
 		if area.mode != profile.RW {
@@ -94,6 +73,32 @@ func (c *checker) pinned() {
 		}
 	}
 	c.dropEmpty()
+}
+
+// guarded returns everything that is hidden or protected.
+func (c *checker) guarded() (out []string) {
+	for _, r := range c.table {
+		if c.allowed[r.Key] || r.Part {
+			continue
+		}
+		for _, p := range r.At {
+			if k := c.Facts.Paths[p].Kind; k != host.Missing && k != host.Denied && k != "" {
+				out = append(out, p)
+			}
+		}
+	}
+	out = slices.Concat(out, plan.StartupFiles(c.Config, c.Facts), plan.LaterPlaces(c.Config, c.Facts), c.Staged.GitStays)
+	for _, m := range c.Config.Mounts {
+		if dir := filepath.Join(m.Source, ".inner"); c.Facts.Paths[dir].Kind == host.Dir {
+			out = append(out, dir)
+		}
+	}
+	for _, b := range c.Staged.BoxGit {
+		if b.Write {
+			out = append(out, b.Box)
+		}
+	}
+	return out
 }
 
 // area is a part of the host that is mounted.
