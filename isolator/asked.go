@@ -21,10 +21,12 @@ type Asked struct {
 	Dir     string            // box path to start in; "" is the session's folder, or else the profile's
 	Env     map[string]string // in addition to the profile's variables
 	Timeout time.Duration     // counts when it is shorter than the profile's; 0 is the profile's
+	Session string            // its id; "" for none
+	Actor   string            // on whose behalf, for the audit log
 }
 
-// Into completes a call whose profile resolves to spec. s is its session, or nil.
-func (q Asked) Into(c *Call, who *caller.Caller, spec profile.RunConfig, s *session.Session) error {
+// into completes a call whose profile resolves to spec. s is its session, or nil.
+func (q Asked) into(c *Call, who *caller.Caller, spec profile.RunConfig, s *session.Session) error {
 	if s != nil {
 		c.Tmp, c.Session, c.Start, c.OrElse, c.By.Session = s.Tmp, s.Dir(), s.Last, true, s.ID
 	}

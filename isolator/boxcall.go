@@ -200,7 +200,7 @@ type joined struct {
 	s    *settings.Settings
 	c    Call
 	conn *net.UnixConn
-	outs [2]*pumped
+	outs [2]*streams.Output
 	news []string // of the box, for the answer
 }
 
@@ -278,7 +278,7 @@ func (j *joined) files() (stdio [3]*os.File, closeAll func(), err error) {
 		if to == nil {
 			continue
 		}
-		if j.outs[i], err = pump(to); err != nil {
+		if j.outs[i], err = streams.NewOutput(to); err != nil {
 			closeAll()
 			j.endOutputs(false)
 			return stdio, nil, err
@@ -339,110 +339,17 @@ func (j *joined) reply() (a boxAnswer) {
 func (j *joined) endOutputs(after bool) {
 	var rest []*os.File
 	for _, o := range j.outs {
-		if o != nil && o.end(after) {
-			rest = append(rest, o.r)
+		if o == nil {
+			continue
+		}
+		if r := o.Rest(); r != nil {
+			rest = append(rest, r)
 		}
 	}
 	if after {
 		_ = sendFiles(j.conn, []byte{callDone}, rest...)
 	}
 	closeFiles(rest)
-}
-
-// pumped is a pipe whose content is copied to a file.
-type pumped struct {
-	W, r   *os.File
-	to     *os.File
-	done   chan struct{}
-	ended  bool // everybody has closed W
-	broken bool // nobody reads to
-}
-
-func pump(to *os.File) (*pumped, error) {
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return nil, os.NewSyscallError("pipe2", err)
-	}
-	_ = unix.SetNonblock(pipe[0], true)
-	p := &pumped{r: os.NewFile(uintptr(pipe[0]), "output"), W: os.NewFile(uintptr(pipe[1]), "output"), to: to, done: make(chan struct{})}
-	go p.run()
-	return p, nil
-}
-
-func (p *pumped) run() {
-	defer close(p.done)
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := p.r.Read(buf)
-		if n > 0 && !p.write(buf[:n]) {
-			return
-		}
-		if err != nil {
-			p.ended = !errors.Is(err, os.ErrDeadlineExceeded)
-			return
-		}
-	}
-}
-
-// write hands on; when nobody reads that any more the program is to find that out.
-func (p *pumped) write(b []byte) bool {
-	if _, err := p.to.Write(b); err != nil {
-		p.broken = true
-		p.r.Close()
-	}
-	return !p.broken
-}
-
-// end copies what is in the pipe now, and reports whether somebody may still write to it. Then
-// r is the caller's to close.
-func (p *pumped) end(after bool) bool {
-	_ = p.r.SetReadDeadline(time.Now())
-	<-p.done
-	if p.broken {
-		return false
-	}
-	if after && !p.ended {
-		p.rest()
-	}
-	if p.broken {
-		return false
-	}
-	if p.ended || !after {
-		p.r.Close()
-		return false
-	}
-	return true
-}
-
-// rest copies what the program wrote before it ended: no more than is there now.
-func (p *pumped) rest() {
-	raw, err := p.r.SyscallConn()
-	if err != nil {
-		return
-	}
-	var text []byte
-	_ = raw.Control(func(fd uintptr) {
-		left, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
-		if err != nil {
-			return
-		}
-		text = make([]byte, left)
-		got := 0
-		for got < left {
-			n, err := unix.Read(int(fd), text[got:])
-			if err == unix.EINTR {
-				continue
-			}
-			if err != nil || n <= 0 {
-				break
-			}
-			got += n
-		}
-		text = text[:got]
-	})
-	if len(text) > 0 {
-		p.write(text)
-	}
 }
 
 // sendFiles sends a message with files, which stay the caller's.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/runlog"
-	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/streams"
 )
 
@@ -51,6 +49,7 @@ type Result struct {
 	TimedOut bool
 
 	Run      string        // the id of the run, as in the audit log
+	Backend  string        // what made the box
 	Took     time.Duration // includes making the box
 	Limits   []string      // limits that were reached, in words
 	Hosts    []string      // hosts that were requested and refused
@@ -118,114 +117,46 @@ func (c *Cmd) run() (err error) {
 			err = &fault.Refusal{Code: 125, Kind: fault.KindBackend, Msg: fmt.Sprintf("inner failed: %v", p)}
 		}
 	}()
-	if c.p, err = c.p.commanded(c); err != nil {
+	asked := Asked{c.Argv, c.Line, c.Dir, c.Env, c.Timeout, c.p.session, c.Actor}
+	if err := asked.check(); err != nil {
 		return err
 	}
-	s, err := c.openSession()
+	l, err := c.p.commanded(asked)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	who := *c.p.caller
-	who.Teller = notes
-	finish, err := c.join(&who)
+	files, err := streams.Open(c.Stdin, c.Stdout, c.Stderr)
 	if err != nil {
 		return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: err.Error()}
 	}
-	call, err := c.call(s)
-	if err != nil {
-		finish()
-		return err
+	defer files.Close()
+	who := *c.p.caller
+	who.Teller, who.Stdin, who.Stdout, who.Stderr = notes, files.In, files.Out, files.Err
+	c.res, err = l.Do(&who, asked, Call{Word: library, Done: c.ctx.Done()})
+	return err
+}
+
+// check refuses what cannot be arguments and variables.
+func (q Asked) check() error {
+	for name, v := range q.Env {
+		if strings.ContainsAny(name, "=\x00") || name == "" || strings.ContainsRune(v, 0) {
+			return usage("env: %q cannot be a variable", name)
+		}
 	}
-	out, err := Run(c.p.settings.With(&who), call)
-	finish()
-	c.res.Run = out.ID
-	if err != nil {
-		return err
-	}
-	c.ended(out)
-	if s != nil && c.Line != "" {
-		s.Ended()
+	if slices.ContainsFunc(append([]string{q.Line, q.Dir}, q.Argv...), func(w string) bool { return strings.ContainsRune(w, 0) }) {
+		return usage("an argument contains a NUL character")
 	}
 	return nil
 }
 
-func (c *Cmd) openSession() (*session.Session, error) {
-	if c.p.session == "" {
-		return nil, nil
+// resultOf returns what a program came to.
+func resultOf(out features.Outcome) Result {
+	r := Result{
+		Code: out.Code, TimedOut: out.TimedOut, Run: out.ID, Backend: out.Backend, Limits: out.Limits,
+		Hosts: runlog.RefusedHosts(out.Hosts), Blocked: slices.Sorted(maps.Keys(out.Blocked)),
 	}
-	return session.Open(c.p.caller.SessionsDir(), session.Key{ID: c.p.session, Project: SessionProject(c.p.place), Profile: c.p.profile.Path})
-}
-
-// join gives the box its standard streams. finish waits until all output has been passed on.
-func (c *Cmd) join(who *caller.Caller) (finish func(), err error) {
-	var closers []func()
-	finish = func() {
-		for _, f := range closers {
-			f()
-		}
-	}
-	who.Stdin, who.Stdout, who.Stderr = nil, nil, nil
-	switch in := c.Stdin.(type) {
-	case nil:
-	case *os.File:
-		if who.Stdin = in; caller.IsTerminal(in) { // nobody types for a program that was started by another
-			who.Stdin = nil
-		}
-	default:
-		i, err := streams.NewInput(in)
-		if err != nil {
-			return finish, err
-		}
-		who.Stdin, closers = i.R, append(closers, i.End)
-	}
-	for _, o := range []struct {
-		to  io.Writer
-		out **os.File
-	}{{c.Stdout, &who.Stdout}, {c.Stderr, &who.Stderr}} {
-		if f, ok := o.to.(*os.File); ok && !caller.IsTerminal(f) {
-			*o.out = f
-			continue
-		}
-		to := o.to
-		if to == nil {
-			to = io.Discard
-		}
-		pipe, err := streams.NewOutput(0, to)
-		if err != nil {
-			finish()
-			return finish, err
-		}
-		*o.out = pipe.W
-		closers = append(closers, func() { pipe.End() })
-	}
-	return finish, nil
-}
-
-// call turns the Cmd into what Run takes.
-func (c *Cmd) call(s *session.Session) (Call, error) {
-	for name, v := range c.Env {
-		if strings.ContainsAny(name, "=\x00") || name == "" || strings.ContainsRune(v, 0) {
-			return Call{}, usage("env: %q cannot be a variable", name)
-		}
-	}
-	for _, w := range append([]string{c.Line, c.Dir}, c.Argv...) {
-		if strings.ContainsRune(w, 0) {
-			return Call{}, usage("an argument contains a NUL character")
-		}
-	}
-	call := c.p.callOf()
-	call.Done, call.By.Actor = c.ctx.Done(), c.Actor
-	err := Asked{c.Argv, c.Line, c.Dir, c.Env, c.Timeout}.Into(&call, c.p.caller, c.p.spec, s)
-	return call, err
-}
-
-// ended fills in the result.
-func (c *Cmd) ended(out features.Outcome) {
-	r := &c.res
-	r.Code, r.TimedOut, r.Limits = out.Code, out.TimedOut, out.Limits
 	if out.Signal != 0 {
 		r.Signal = unix.SignalName(out.Signal)
 	}
-	r.Hosts, r.Blocked = runlog.RefusedHosts(out.Hosts), slices.Sorted(maps.Keys(out.Blocked))
+	return r
 }

@@ -15,12 +15,10 @@ import (
 	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/supervisor"
 	"github.com/enr/inner/isolator/procfs"
-	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/config"
 )
 
 // mainCalled says that this process called Main, so it can be started again as the supervisor
@@ -47,6 +45,9 @@ func Main() {
 	}
 	mainCalled = true
 }
+
+// library is the word of a command that was not typed, for the record.
+const library = "library"
 
 // Options say which profile, and where. Exactly one of Name, File, Role and TOML is set.
 type Options struct {
@@ -92,16 +93,10 @@ func usage(format string, args ...any) error {
 // Profile is a profile with everything it is resolved against, as it was when it was loaded.
 // It does not change, and may be used by several goroutines.
 type Profile struct {
-	caller   *caller.Caller
-	settings *settings.Settings // read by Load alone: each call has its own, see With
-	profile  *profile.Profile
-	context  profile.Context
-	spec     profile.RunConfig
-	by       runlog.By
-	place    settings.Place
-	commands config.Commands // [commands] in force
-	session  string
-	from     []string // the flags that name the profile to `inner exec`; nil for Options.TOML
+	loaded  *Loaded
+	caller  *caller.Caller
+	session string
+	from    []string // the flags that name the profile to `inner exec`; nil for Options.TOML
 }
 
 // Load loads a profile. It refuses one that would not run because it is not allowed, grants more
@@ -115,6 +110,37 @@ func Load(ctx context.Context, o Options) (*Profile, error) {
 }
 
 func load(o Options) (*Profile, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	home, inner, err := caller.Folders(os.Getenv)
+	if err != nil {
+		return nil, &fault.Refusal{Code: 125, Msg: err.Error()}
+	}
+	dir, err := filepath.Abs(cmp.Or(o.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	who := &caller.Caller{Home: home, InnerHome: inner, Environ: os.Environ(), Exe: o.Inner, Teller: new(caller.Notes)}
+	p := &Profile{caller: who, session: o.Session, from: []string{"-p", o.Name}}
+	switch {
+	case o.File != "":
+		o.File, err = filepath.Abs(o.File)
+		p.from = []string{"-p", o.File}
+	case o.Role != "":
+		p.from = []string{"--as", o.Role}
+	case o.TOML != nil:
+		p.from = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.loaded, err = LoadAt(settings.Of(who), dir, o.choose)
+	return p, err
+}
+
+// check refuses options that do not go together.
+func (o Options) check() error {
 	set := 0
 	for _, there := range []bool{o.Name != "", o.File != "", o.Role != "", o.TOML != nil} {
 		if there {
@@ -123,105 +149,53 @@ func load(o Options) (*Profile, error) {
 	}
 	switch {
 	case set != 1:
-		return nil, usage("exactly one of Name, File, Role and TOML says which profile")
+		return usage("exactly one of Name, File, Role and TOML says which profile")
 	case o.Inner == "" && !mainCalled:
-		return nil, &fault.Refusal{Code: 2, Kind: fault.KindUsage, Msg: "isolator.Main was not called in this process", Hint: "call isolator.Main() first in main, or set Options.Inner to the path of inner"}
+		return &fault.Refusal{Code: 2, Kind: fault.KindUsage, Msg: "isolator.Main was not called in this process", Hint: "call isolator.Main() first in main, or set Options.Inner to the path of inner"}
 	case o.Inner != "" && !filepath.IsAbs(o.Inner):
-		return nil, usage("Inner %q is not an absolute path", o.Inner)
+		return usage("Inner %q is not an absolute path", o.Inner)
+	case o.Session != "":
+		return session.Key{ID: o.Session}.Check()
 	}
-	if o.Session != "" {
-		if err := (session.Key{ID: o.Session}).Check(); err != nil {
-			return nil, err
-		}
-	}
-	home, inner, err := caller.Folders(os.Getenv)
-	if err != nil {
-		return nil, &fault.Refusal{Code: 125, Msg: err.Error()}
-	}
-	notes := new(caller.Notes)
-	p := &Profile{caller: &caller.Caller{Home: home, InnerHome: inner, Environ: os.Environ(), Exe: o.Inner, Teller: notes}, session: o.Session}
-	p.settings = settings.Of(p.caller)
-	dir, err := filepath.Abs(cmp.Or(o.Dir, "."))
-	if err != nil {
-		return nil, err
-	}
-	if p.place, err = p.settings.At(dir); err != nil {
-		return nil, err
-	}
-	if err := p.choose(o); err != nil {
-		return nil, err
-	}
-	if p.commands, err = p.settings.Commands(p.place); err != nil {
-		return nil, err
-	}
-	return p, p.resolve()
-}
-
-// resolve resolves the profile that was chosen, and checks that it is allowed as it is.
-func (p *Profile) resolve() (err error) {
-	if p.context, err = p.settings.Context(p.place, profile.Overrides{Interactive: new(bool)}, false); err != nil {
-		return err
-	}
-	if p.spec, err = settings.Resolve(p.profile, p.context); err != nil {
-		return err
-	}
-	return p.settings.AsAllowed(p.profile, p.context, p.spec)
-}
-
-// commanded returns the profile that a command runs in: another one where [commands] says so.
-// That table does not count for a command with variables of its own: with those, a name can mean
-// another program.
-func (p *Profile) commanded(c *Cmd) (*Profile, error) {
-	table := p.commands
-	if len(c.Env) > 0 {
-		table.Profiles = nil
-	}
-	name, err := settings.Commanded(table, c.Argv, c.Line)
-	if err != nil || name == "" {
-		return p, err
-	}
-	other := *p
-	other.settings = p.settings.With(p.caller)
-	if other.profile, err = other.settings.Choose(name, p.place); err != nil {
-		return nil, err
-	}
-	return &other, other.resolve()
+	return nil
 }
 
 // choose loads the profile that the options name.
-func (p *Profile) choose(o Options) (err error) {
-	switch name := o.Name; {
+func (o Options) choose(l *Loaded) (p *profile.Profile, err error) {
+	name := o.Name
+	switch {
 	case o.TOML != nil:
-		file := profile.File{Path: filepath.Join(p.place.Cwd, "Options.TOML"), Data: slices.Clone(o.TOML)}
-		p.profile, err = p.settings.Loader(p.place).LoadBytes(file, profile.Direct)
-		return err
+		return l.Settings.Loader(l.Place).LoadBytes(profile.File{Path: filepath.Join(l.Place.Cwd, "Options.TOML"), Data: slices.Clone(o.TOML)}, profile.Direct)
 	case o.File != "":
-		if name, err = filepath.Abs(o.File); err != nil {
-			return err
-		}
-		p.from = []string{"-p", name}
-		p.profile, err = p.settings.Choose(name, p.place)
-		return err
+		name = o.File
 	case o.Role != "":
-		role, err := p.settings.RoleOf(o.Role, p.place)
-		if err != nil {
-			return err
+		if l.Role, err = l.Settings.RoleOf(o.Role, l.Place); err != nil {
+			return nil, err
 		}
-		p.by, name, p.from = role.By("", o.Session), role.Profile, []string{"--as", o.Role}
-		p.profile, err = p.settings.Choose(name, p.place)
-		return err
-	default:
-		if profile.CheckName(name) != nil {
-			return usage("Name %q is not the name of a profile: File takes a path", name)
-		}
-		p.from = []string{"-p", name}
-		p.profile, err = p.settings.Choose(name, p.place)
-		return err
+		name = l.Role.Profile
+	case profile.CheckName(name) != nil:
+		return nil, usage("Name %q is not the name of a profile: File takes a path", name)
 	}
+	return l.Settings.Choose(name, l.Place)
+}
+
+// commanded returns the profile that a command runs in: another one where [commands] says so.
+func (p *Profile) commanded(q Asked) (*Loaded, error) {
+	name, err := p.loaded.Another(q)
+	if err != nil || name == "" {
+		return p.loaded, err
+	}
+	other := *p.loaded
+	other.Settings = other.Settings.With(p.caller)
+	chosen, err := other.Settings.Choose(name, other.Place)
+	if err != nil {
+		return nil, err
+	}
+	return &other, other.resolve(chosen)
 }
 
 // Name returns the name of the profile.
-func (p *Profile) Name() string { return p.profile.Name }
+func (p *Profile) Name() string { return p.loaded.Profile.Name }
 
 // Place says what the box has at a path of the host.
 type Place struct {
@@ -234,10 +208,11 @@ type Place struct {
 // Classify says what the box has at a path of the host, as `inner why` does. It looks at the
 // host again, and creates nothing. The error is a *Refusal: the box would not start.
 func (p *Profile) Classify(host string) (Place, error) {
+	l := p.loaded
 	if !filepath.IsAbs(host) {
-		host = filepath.Join(p.place.Cwd, host)
+		host = filepath.Join(l.Place.Cwd, host)
 	}
-	b, err := Show(p.settings.With(p.caller), p.callOf(), false)
+	b, err := Show(l.Settings.With(p.caller), Call{Profile: l.Profile, Context: l.Context, Word: library, By: l.Role.By("", p.session)}, false)
 	if err != nil {
 		return Place{}, refused(err)
 	}
@@ -260,10 +235,7 @@ func (p *Profile) Args(dir string, argv ...string) ([]string, error) {
 	case p.from == nil:
 		return nil, refused(usage("Options.TOML cannot be passed to another process: use Options.File"))
 	}
-	if dir == "" {
-		dir = p.place.Cwd
-	}
-	at, err := p.settings.With(p.caller).At(dir)
+	at, err := p.loaded.Settings.With(p.caller).At(cmp.Or(dir, p.loaded.Place.Cwd))
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -278,8 +250,4 @@ func (p *Profile) Args(dir string, argv ...string) ([]string, error) {
 		words = append(words, "--session", p.session)
 	}
 	return append(append(words, "-C", at.Cwd, "--"), argv...), nil
-}
-
-func (p *Profile) callOf() Call {
-	return Call{Profile: p.profile, Context: p.context, Word: "library", By: p.by}
 }

@@ -3,41 +3,27 @@ package calls
 import (
 	"encoding/base64"
 	"encoding/json"
-	"maps"
-	"slices"
-	"time"
 	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator/features"
-	"github.com/enr/inner/isolator/runlog"
+	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/streams"
 )
 
 // Answer is what a call came to. When Started is false the program has not run, and Err says
-// why.
+// why. Each of the Warnings is told once by one Runner.
 type Answer struct {
-	ID       string
-	Started  bool
-	Code     int    // the exit code; 128+N after signal N, 124 at the time limit
-	Signal   string // that ended it, as "SIGTERM"; ""
-	TimedOut bool
+	isolator.Result
+
+	ID      string
+	Started bool
 
 	Stdout, Stderr []byte
 	Truncated      []string // of "stdout" and "stderr", those that are longer
 
-	Took    time.Duration
-	Run     string // its id
 	Profile string
-	Backend string // what made the box
 	Role    string // of the table [roles]; "" without
-
-	Limits   []string // that were reached, in words
-	Hosts    []string // that were asked for and refused
-	Blocked  []string // commands that [noop] blocked
-	Warnings []string // each is told once by one Runner
 
 	Err error // *fault.Refusal when inner has something to say
 }
@@ -120,16 +106,10 @@ func text(b []byte) (plain *string, base string) {
 	return &s, ""
 }
 
-// ended fills in what a program came to.
-func (a *Answer) ended(out features.Outcome) {
-	a.Started, a.Code, a.TimedOut = out.Started, out.Code, out.TimedOut
-	if out.Signal != 0 {
-		a.Signal = unix.SignalName(out.Signal)
-	}
-	a.Limits, a.Backend = out.Limits, out.Backend
-	a.Hosts = runlog.RefusedHosts(out.Hosts)
-	a.Blocked = slices.Sorted(maps.Keys(out.Blocked))
-	if a.TimedOut {
-		a.Err = &fault.Refusal{Code: 124, Kind: fault.KindTimeout, Msg: "the program was stopped at its time limit"}
+// keep fills in what was kept of an output.
+func (a *Answer) keep(name string, into *[]byte, from *streams.Kept) {
+	text, cut := from.Text()
+	if *into = text; cut {
+		a.Truncated = append(a.Truncated, name)
 	}
 }

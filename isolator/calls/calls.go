@@ -12,6 +12,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,12 +28,9 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
-	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/session"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/streams"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -52,7 +50,7 @@ type Runner struct {
 	o      Options
 
 	mu     sync.Mutex
-	loads  map[string]*loaded
+	loads  map[which]*loaded
 	path   pathFolders
 	warned map[string]bool
 	swept  time.Time
@@ -73,7 +71,7 @@ func New(c *caller.Caller, o Options) (*Runner, error) {
 	}
 	dir, err := filepath.Abs(o.Dir)
 	o.Dir = dir
-	return &Runner{caller: c, o: o, loads: map[string]*loaded{}, warned: map[string]bool{}}, err
+	return &Runner{caller: c, o: o, loads: map[which]*loaded{}, warned: map[string]bool{}}, err
 }
 
 // Streams are the standard streams of a call that passes them through.
@@ -113,96 +111,106 @@ func lastFrames() string {
 func (r *Runner) Here(q Request, streams *Streams) Answer { return r.run(q, nil, streams) }
 
 // run is a call from its beginning to its end.
-func (r *Runner) run(q Request, done <-chan struct{}, streams *Streams) (a Answer) {
+func (r *Runner) run(q Request, done <-chan struct{}, pass *Streams) (a Answer) {
 	began, n := time.Now(), new(caller.Notes)
-	a.ID = q.ID
 	defer func() {
 		setUp, run := n.Parts()
-		a.Took, a.Warnings = time.Since(began), append(r.once(setUp), run...)
-	}()
-	role, asRole := r.o.Role, r.o.AsRole
-	switch {
-	case q.HasRole && !asRole:
-		a.Err = misuse("role: these calls have the profile %q, and no roles", r.o.Profile)
-		return a
-	case q.HasRole:
-		role = q.Role
-	}
-	if a.Err = q.Check(); a.Err != nil {
-		return a
-	}
-	l, err := r.load(role, asRole, "")
-	if err == nil && len(q.Env) == 0 { // a variable can make another program of a name
-		var instead string
-		if instead, err = settings.Commanded(l.commands, q.Argv, q.Line); instead != "" {
-			l, err = r.load(role, asRole, instead)
+		a.ID, a.Took, a.Warnings = q.ID, time.Since(began), append(r.once(setUp), run...)
+		if a.Err == nil && a.TimedOut {
+			a.Err = &fault.Refusal{Code: 124, Kind: fault.KindTimeout, Msg: "the program was stopped at its time limit"}
 		}
-	} else if err == nil && l.commands.Only {
-		_, err = settings.Commanded(config.Commands{Only: true}, q.Argv, q.Line)
+	}()
+	w := which{name: r.o.Profile, role: r.o.Role, asRole: r.o.AsRole}
+	if q.HasRole {
+		w.role = q.Role
 	}
-	a.Role = l.role.Name
-	if l.profile != nil {
-		a.Profile = l.profile.Name
+	if q.HasRole && !w.asRole {
+		a.Err = misuse("role: these calls have the profile %q, and no roles", r.o.Profile)
+	} else {
+		a.Err = q.Check()
+	}
+	if a.Err != nil {
+		return a
+	}
+	asked := isolator.Asked{
+		Argv: q.Argv, Line: q.Line, Dir: q.Cwd, Env: q.Env, Timeout: time.Duration(q.Timeout) * time.Millisecond,
+		Session: cmp.Or(q.Session, r.o.Session), Actor: cmp.Or(q.Actor, r.o.Actor),
+	}
+	l, err := r.loadFor(w, asked)
+	a.Role = l.Role.Name
+	if l.Profile != nil {
+		a.Profile = l.Profile.Name
 	}
 	if err != nil {
+		r.auditRefusal(l, asked, err)
 		a.Err = refusal(err)
-		r.auditRefusal(l, q, err)
 		return a
 	}
-	if a.Err = r.start(&a, q, l, n, done, streams); a.Err == nil && a.TimedOut {
-		a.Err = &fault.Refusal{Code: 124, Kind: fault.KindTimeout, Msg: "the program was stopped at its time limit"}
-	}
+	r.sweep(l)
+	a.Err = r.start(&a, q, l, asked, isolator.Call{Word: "exec", Done: done, Began: n.Began}, r.callerOf(n), pass)
 	return a
 }
 
-// start gives a call its files and its session, and runs it.
-func (r *Runner) start(a *Answer, q Request, l *loaded, n *caller.Notes, done <-chan struct{}, streams *Streams) error {
-	s, err := r.session(q, l)
+// loadFor loads the profile that a call runs in: another one where [commands] says so.
+func (r *Runner) loadFor(w which, asked isolator.Asked) (*loaded, error) {
+	l, err := r.load(w)
 	if err != nil {
-		return err
+		return l, err
 	}
-	defer s.Close()
-	std, err := openStreams(q, l.spec, streams)
+	name, err := l.Another(asked)
+	if err != nil || name == "" {
+		return l, err
+	}
+	w.name = name
+	return r.load(w)
+}
+
+// start runs a call with its streams, and puts what came of it into its answer. With pass, an
+// output is the program's own where it is not nil, and input where the request has none.
+func (r *Runner) start(a *Answer, q Request, l *loaded, asked isolator.Asked, c isolator.Call, who *caller.Caller, pass *Streams) error {
+	most := cmp.Or(l.Spec.Output.MaxOutput, profile.DefaultMaxOutput)
+	if q.Max > 0 {
+		most = min(most, q.Max)
+	}
+	stdout, stderr := &streams.Kept{Max: most}, &streams.Kept{Max: most}
+	var in *os.File
+	var out, err2 io.Writer = stdout, stderr
+	if pass != nil {
+		in = pass.In
+		if pass.Out != nil {
+			out = pass.Out
+		}
+		if pass.Err != nil {
+			err2 = pass.Err
+		}
+	}
+	if q.Stdin != "" {
+		text, err := streams.Text(q.Stdin)
+		if err != nil {
+			return noStreams(err)
+		}
+		defer text.Close()
+		in = text
+	}
+	files, err := streams.Open(in, out, err2)
 	if err != nil {
-		return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: err.Error()}
+		return noStreams(err)
 	}
-	defer std.close()
-	who := r.callerOf(std, n)
-	c, err := r.call(q, l, s)
-	if err != nil {
-		return err
-	}
-	c.Done, c.Began = done, n.Began
-	var out features.Outcome
-	out, err = isolator.Run(l.settings.With(who), c)
-	a.Run = out.ID
+	defer files.Close()
+	who.Stdin, who.Stdout, who.Stderr = files.In, files.Out, files.Err
+	a.Result, err = l.Do(who, asked, c)
 	if err != nil {
 		return refusal(err)
 	}
-	a.ended(out)
-	std.end(a)
-	if s != nil && q.Line != "" {
-		s.Ended()
-	}
+	files.Close()
+	a.Started = true
+	a.keep("stdout", &a.Stdout, stdout)
+	a.keep("stderr", &a.Stderr, stderr)
 	return nil
 }
 
-// call is a request as isolator.Run takes it.
-func (r *Runner) call(q Request, l *loaded, s *session.Session) (isolator.Call, error) {
-	c := isolator.Call{Profile: l.profile, Context: l.context, Word: "exec", By: l.role.By(orElse(q.Actor, r.o.Actor), "")}
-	asked := isolator.Asked{Argv: q.Argv, Line: q.Line, Dir: q.Cwd, Env: q.Env, Timeout: time.Duration(q.Timeout) * time.Millisecond}
-	return c, asked.Into(&c, r.caller, l.spec, s)
-}
-
-// session opens the session of a request, nil when it has none.
-func (r *Runner) session(q Request, l *loaded) (*session.Session, error) {
-	id := orElse(q.Session, r.o.Session)
-	r.sweep(l)
-	if id == "" {
-		return nil, nil
-	}
-	key := session.Key{ID: id, Project: isolator.SessionProject(l.place), Profile: l.profile.Path}
-	return session.Open(r.caller.SessionsDir(), key)
+func noStreams(err error) error {
+	return &fault.Refusal{Code: 125, Kind: fault.KindNoSandbox, Msg: err.Error()}
 }
 
 // sweep ends the sessions that nobody uses any more, now and then.
@@ -218,7 +226,7 @@ func (r *Runner) sweep(l *loaded) {
 		return
 	}
 	idle := session.DefaultIdle
-	if cfg, err := l.settings.With(r.caller).GlobalConfig(); err == nil && cfg.SessionIdle > 0 {
+	if cfg, err := l.Settings.With(r.caller).GlobalConfig(); err == nil && cfg.SessionIdle > 0 {
 		idle = cfg.SessionIdle
 	}
 	_ = session.Sweep(r.caller.SessionsDir(), idle) // what cannot be removed is in nobody's way
@@ -240,106 +248,9 @@ func refusal(err error) error {
 	return r
 }
 
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-// standard are the standard streams of one call.
-type standard struct {
-	in       *os.File
-	out, err *streams.Output
-	passed   *Streams
-	own      bool // in is ours to close
-}
-
-// openStreams opens what a program reads and writes. With passed, an output that is no
-// terminal is the program's own.
-func openStreams(q Request, spec profile.RunConfig, passed *Streams) (*standard, error) {
-	s := &standard{passed: passed}
-	var to [2]io.Writer
-	capture := [2]bool{true, true}
-	if passed != nil {
-		for i, f := range []*os.File{passed.Out, passed.Err} {
-			if capture[i] = f == nil || caller.IsTerminal(f); f != nil {
-				to[i] = f
-			}
-		}
-		if f := passed.In; f != nil && !caller.IsTerminal(f) {
-			s.in = f
-		}
-	}
-	var err error
-	if q.Stdin != "" {
-		if s.in, err = streams.Text(q.Stdin); err != nil {
-			return nil, err
-		}
-		s.own = true
-	}
-	most := spec.Output.MaxOutput
-	if most == 0 {
-		most = profile.DefaultMaxOutput
-	}
-	if q.Max > 0 && q.Max < most {
-		most = q.Max
-	}
-	if capture[0] {
-		if s.out, err = streams.NewOutput(most, to[0]); err != nil {
-			s.close()
-			return nil, err
-		}
-	}
-	if capture[1] {
-		if s.err, err = streams.NewOutput(most, to[1]); err != nil {
-			s.close()
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-// end puts what the program has written into its answer.
-func (s *standard) end(a *Answer) {
-	for _, o := range []struct {
-		name string
-		from **streams.Output
-		to   *[]byte
-	}{{"stdout", &s.out, &a.Stdout}, {"stderr", &s.err, &a.Stderr}} {
-		if *o.from == nil {
-			continue
-		}
-		var cut bool
-		if *o.to, cut = (*o.from).End(); cut {
-			a.Truncated = append(a.Truncated, o.name)
-		}
-		*o.from = nil
-	}
-}
-
-func (s *standard) close() {
-	s.end(new(Answer))
-	if s.own {
-		s.in.Close()
-	}
-}
-
 // callerOf is the caller of one call.
-func (r *Runner) callerOf(s *standard, n *caller.Notes) *caller.Caller {
+func (r *Runner) callerOf(n *caller.Notes) *caller.Caller {
 	c := *r.caller
 	c.Stdin, c.Stdout, c.Stderr, c.Teller, c.Installed = nil, nil, nil, n, r.installed()
-	if s != nil {
-		c.Stdin = s.in
-		if s.passed != nil {
-			c.Stdout, c.Stderr = s.passed.Out, s.passed.Err
-		}
-		if s.out != nil {
-			c.Stdout = s.out.W
-		}
-		if s.err != nil {
-			c.Stderr = s.err.W
-		}
-	}
 	return &c
 }

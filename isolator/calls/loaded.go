@@ -1,28 +1,22 @@
 package calls
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
 
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/config"
 )
 
-// loaded is a profile with all that it is resolved against, as long as no file of it changes.
+// loaded is what calls run in, as long as no file of it changes.
 type loaded struct {
-	settings *settings.Settings // nobody reads more with these: each call has its own, see With
-	profile  *profile.Profile
-	context  profile.Context
-	spec     profile.RunConfig // as it was resolved when it was loaded
-	role     settings.Role
-	place    settings.Place
-	commands config.Commands // [commands]: some of them have another profile
-
+	*isolator.Loaded
 	stamps []stamp
 	late   bool // a file changed just before it was read: its next change may look the same
 }
@@ -53,77 +47,60 @@ func (l *loaded) fresh() bool {
 	return !l.late && !slices.ContainsFunc(l.stamps, func(s stamp) bool { return stampOf(s.path) != s })
 }
 
-// load reads what a call of that role, or of the profile of the Runner, needs.
-// instead names another profile for it, and may be "".
-func (r *Runner) load(role string, asRole bool, instead string) (*loaded, error) {
-	key := "profile"
-	if asRole {
-		key = "role " + role
+// which says which profile a call has: the one of that name, as `inner run -p` takes it, or else the
+// one of the role.
+type which struct {
+	name, role string
+	asRole     bool
+}
+
+func (w which) choose(l *isolator.Loaded) (p *profile.Profile, err error) {
+	if w.asRole {
+		if l.Role, err = l.Settings.RoleOf(w.role, l.Place); err != nil {
+			return nil, err
+		}
 	}
-	key += "\x00" + instead
+	return l.Settings.Choose(cmp.Or(w.name, l.Role.Profile), l.Place)
+}
+
+// load reads what a call needs, or what another one has read.
+func (r *Runner) load(w which) (*loaded, error) {
 	r.mu.Lock()
-	l := r.loads[key]
+	l := r.loads[w]
 	r.mu.Unlock()
 	if l != nil && l.fresh() {
 		return l, nil
 	}
-	l, err := r.read(role, asRole, instead)
+	l, err := r.read(w)
 	if err != nil {
 		return l, err
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if len(r.loads) > maxLoads { // roles that are asked for can be any text
 		clear(r.loads)
 	}
-	r.loads[key] = l
-	r.mu.Unlock()
+	r.loads[w] = l
 	return l, nil
 }
 
 const maxLoads = 64
 
-func (r *Runner) read(role string, asRole bool, instead string) (*loaded, error) {
+func (r *Runner) read(w which) (l *loaded, err error) {
 	began := time.Now()
-	l := &loaded{settings: settings.Of(r.callerOf(nil, new(caller.Notes)))}
-	var err error
-	if l.place, err = l.settings.At(r.o.Dir); err != nil {
+	l = new(loaded)
+	l.Loaded, err = isolator.LoadAt(settings.Of(r.callerOf(new(caller.Notes))), r.o.Dir, func(at *isolator.Loaded) (*profile.Profile, error) {
+		l.stamp(r.watched(at.Place))
+		return w.choose(at)
+	})
+	if err != nil {
 		return l, err
 	}
-	l.stamp(r.watched(l.place))
-	name := r.o.Profile
-	if asRole {
-		if l.role, err = l.settings.RoleOf(role, l.place); err != nil {
-			return l, err
-		}
-		name = l.role.Profile
-	}
-	if instead != "" {
-		name = instead
-	}
-	if l.commands, err = l.settings.Commands(l.place); err != nil {
-		return l, err
-	}
-	if l.profile, err = l.settings.Choose(name, l.place); err != nil {
-		return l, err
-	}
-	for _, f := range l.profile.Files {
+	for _, f := range l.Profile.Files {
 		l.stamp([]string{f.Path})
 	}
-	if l.context, err = l.settings.Context(l.place, profile.Overrides{Interactive: new(bool)}, false); err != nil {
-		return l, err
-	}
-	if l.spec, err = settings.Resolve(l.profile, l.context); err != nil {
-		return l, err
-	}
-	if err := l.settings.AsAllowed(l.profile, l.context, l.spec); err != nil { // reads what the calls would
-		return l, err
-	}
-	l.stamp(l.settings.Read())
-	for _, s := range l.stamps {
-		if began.Sub(time.Unix(s.c.Unix())) < tooYoung && s.ino != 0 {
-			l.late = true
-		}
-	}
+	l.stamp(l.Settings.Read())
+	l.late = slices.ContainsFunc(l.stamps, func(s stamp) bool { return s.ino != 0 && began.Sub(time.Unix(s.c.Unix())) < tooYoung })
 	return l, nil
 }
 

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/runlog"
 )
@@ -29,10 +30,10 @@ func (r *Runner) once(texts []string) []string {
 
 // auditRefusal notes a call that had no profile it may run in; what isolator.Run refuses it
 // notes itself.
-func (r *Runner) auditRefusal(l *loaded, q Request, err error) {
-	e := runlog.Event{Type: runlog.EventRefused, Profile: r.o.Profile, Command: "exec", Cwd: r.o.Dir, Code: fault.Code(err), Reason: err.Error(), By: l.role.By(orElse(q.Actor, r.o.Actor), orElse(q.Session, r.o.Session))}
-	if l.profile != nil {
-		e.Profile, e.Path = l.profile.Name, l.profile.Path
+func (r *Runner) auditRefusal(l *loaded, asked isolator.Asked, err error) {
+	e := runlog.Event{Type: runlog.EventRefused, Profile: r.o.Profile, Command: "exec", Cwd: r.o.Dir, Code: fault.Code(err), Reason: err.Error(), By: l.Role.By(asked.Actor, asked.Session)}
+	if l.Profile != nil {
+		e.Profile, e.Path = l.Profile.Name, l.Profile.Path
 	}
-	r.callerOf(nil, new(caller.Notes)).Audit(e)
+	r.callerOf(new(caller.Notes)).Audit(e)
 }

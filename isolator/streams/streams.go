@@ -1,83 +1,225 @@
-// Package streams connects the standard streams of a box to values of a Go program: output is
-// kept up to a limit or passed to a writer, and input comes from a text or a reader.
+// Package streams connects the standard streams of a box to values of a Go program: input comes from
+// a text or a reader, and output goes to a writer, or is kept up to a limit.
 package streams
 
 import (
+	"errors"
 	"io"
 	"os"
 	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/isolator/caller"
 )
 
-// Output keeps the first bytes that a program writes, and drops the rest, so that the program
-// never waits for a reader.
+// Files are the standard streams of a program; nil is /dev/null.
+type Files struct {
+	In, Out, Err *os.File
+	ends         []func()
+}
+
+// Open returns files for a program. A *os.File that is no terminal is the program's own: nobody types
+// for a program that was started by another. Everything else goes through pipes until Close.
+func Open(in io.Reader, out, err io.Writer) (*Files, error) {
+	var f Files
+	if failed := errors.Join(f.input(in), f.output(&f.Out, out), f.output(&f.Err, err)); failed != nil {
+		f.Close()
+		return nil, failed
+	}
+	return &f, nil
+}
+
+func (f *Files) input(from io.Reader) error {
+	switch from := from.(type) {
+	case nil:
+	case *os.File:
+		if !caller.IsTerminal(from) {
+			f.In = from
+		}
+	default:
+		r, w, err := pipe(1)
+		if err != nil {
+			return err
+		}
+		go func() {
+			_, _ = io.Copy(w, from) // a program need not read to the end
+			w.Close()
+		}()
+		f.In, f.ends = r, append(f.ends, func() { r.Close() })
+	}
+	return nil
+}
+
+func (f *Files) output(file **os.File, to io.Writer) error {
+	own, is := to.(*os.File)
+	switch {
+	case is && !caller.IsTerminal(own):
+		*file = own
+		return nil
+	case to == nil:
+		to = io.Discard
+	}
+	o, err := NewOutput(&lasting{to})
+	if err != nil {
+		return err
+	}
+	*file, f.ends = o.W, append(f.ends, o.End)
+	return nil
+}
+
+// Close is called when the program has ended. It waits until its output has been passed on. What
+// was copied of an input and the program has not read is lost.
+func (f *Files) Close() {
+	for _, end := range f.ends {
+		end()
+	}
+	f.ends = nil
+}
+
+// lasting is a writer that never fails: a program must not end because nobody reads any more.
+type lasting struct{ to io.Writer }
+
+func (l *lasting) Write(p []byte) (int, error) {
+	if _, err := l.to.Write(p); err != nil {
+		l.to = io.Discard
+	}
+	return len(p), nil
+}
+
+// Output copies what programs write to a writer.
 type Output struct {
-	W    *os.File // for the program
-	r    *os.File
-	max  int64
-	kept []byte
-	cut  bool
-	to   io.Writer // when not nil, gets all of it instead
-	done chan struct{}
+	W      *os.File // for the program
+	r      *os.File
+	to     io.Writer
+	done   chan struct{}
+	ended  bool // everybody has closed W
+	broken bool // the writer takes no more, and programs that write find that out
 }
 
 // drainFor is how long output is still read after the end of a program: a process outside of the
 // box may keep the other end open.
 const drainFor = time.Second
 
-// NewOutput returns an Output that keeps the first max bytes or, when to is not nil, passes
-// everything to it.
-func NewOutput(max int64, to io.Writer) (*Output, error) {
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return nil, os.NewSyscallError("pipe2", err)
+// NewOutput returns an Output that copies to a writer until End or Rest.
+func NewOutput(to io.Writer) (*Output, error) {
+	r, w, err := pipe(0)
+	if err != nil {
+		return nil, err
 	}
-	// Of our end only: the program's has to block (each end is a description of its own).
-	_ = unix.SetNonblock(pipe[0], true)
-	c := &Output{r: os.NewFile(uintptr(pipe[0]), "output"), W: os.NewFile(uintptr(pipe[1]), "output"), max: max, to: to, done: make(chan struct{})}
-	go c.run()
-	return c, nil
+	o := &Output{W: w, r: r, to: to, done: make(chan struct{})}
+	go o.run()
+	return o, nil
 }
 
-func (c *Output) run() {
-	defer close(c.done)
+// pipe returns a pipe whose end with that number is ours, and does not block. The program's has to:
+// each end is a description of its own.
+func pipe(ours int) (r, w *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	_ = unix.SetNonblock(fds[ours], true)
+	return os.NewFile(uintptr(fds[0]), "output"), os.NewFile(uintptr(fds[1]), "input"), nil
+}
+
+func (o *Output) run() {
+	defer close(o.done)
 	buf := make([]byte, 16<<10)
 	for {
-		n, err := c.r.Read(buf)
-		if c.to != nil {
-			if _, err := c.to.Write(buf[:n]); err != nil {
-				c.to = io.Discard // the program must not hang on a reader that is gone
-			}
-		} else if room := c.max - int64(len(c.kept)); int64(n) > room {
-			c.kept, c.cut = append(c.kept, buf[:room]...), true
-		} else {
-			c.kept = append(c.kept, buf[:n]...)
+		n, err := o.r.Read(buf)
+		if n > 0 && !o.write(buf[:n]) {
+			return
 		}
 		if err != nil {
+			o.ended = !errors.Is(err, os.ErrDeadlineExceeded)
 			return
 		}
 	}
 }
 
-// End returns what was kept, and whether more was dropped. It is called when the program has ended.
-func (c *Output) End() (kept []byte, cut bool) {
-	c.W.Close()
-	_ = c.r.SetReadDeadline(time.Now().Add(drainFor))
-	<-c.done
-	c.r.Close()
-	if c.cut { // the last character may be incomplete
-		for i := 1; i <= utf8.UTFMax && i <= len(c.kept); i++ {
-			if last := c.kept[len(c.kept)-i:]; utf8.RuneStart(last[0]) {
-				if !utf8.FullRune(last) {
-					c.kept = c.kept[:len(c.kept)-i]
-				}
-				break
-			}
+func (o *Output) write(b []byte) bool {
+	if _, err := o.to.Write(b); err != nil {
+		o.broken = true
+		o.r.Close()
+	}
+	return !o.broken
+}
+
+// End is called when the program has ended, and returns when its output has been copied.
+func (o *Output) End() {
+	o.W.Close()
+	_ = o.r.SetReadDeadline(time.Now().Add(drainFor))
+	<-o.done
+	o.r.Close()
+}
+
+// Rest copies what programs have written until now. It returns the end of the pipe that others may
+// still write to, for the caller to close; nil when nobody does, or the writer takes no more.
+func (o *Output) Rest() *os.File {
+	_ = o.r.SetReadDeadline(time.Now())
+	<-o.done
+	_ = o.r.SetReadDeadline(time.Time{})
+	if !o.ended && !o.broken {
+		if text := pending(o.r); len(text) > 0 {
+			o.write(text)
 		}
 	}
-	return c.kept, c.cut
+	if o.ended || o.broken {
+		o.r.Close()
+		return nil
+	}
+	return o.r
+}
+
+// pending reads what is in a pipe, and no more than is there now.
+func pending(r *os.File) (text []byte) {
+	raw, err := r.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	_ = raw.Control(func(fd uintptr) {
+		there, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		if err != nil {
+			return
+		}
+		text = make([]byte, there)
+		n, err := unix.Read(int(fd), text)
+		for err == unix.EINTR {
+			n, err = unix.Read(int(fd), text)
+		}
+		text = text[:max(n, 0)]
+	})
+	return text
+}
+
+// Kept is a writer that keeps the first Max bytes, and drops the rest, so that a program never
+// waits.
+type Kept struct {
+	Max  int64
+	kept []byte
+	cut  bool
+}
+
+func (k *Kept) Write(p []byte) (int, error) {
+	room := min(k.Max-int64(len(k.kept)), int64(len(p)))
+	k.kept, k.cut = append(k.kept, p[:room]...), k.cut || room < int64(len(p))
+	return len(p), nil
+}
+
+// Text returns what was kept, and whether more was dropped.
+func (k *Kept) Text() (text []byte, cut bool) {
+	text = k.kept
+	for i := 1; k.cut && i <= min(utf8.UTFMax, len(text)); i++ { // the last character may be incomplete
+		if last := text[len(text)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				text = text[:len(text)-i]
+			}
+			break
+		}
+	}
+	return text, k.cut
 }
 
 // Text returns a file with that content, for the standard input of a program.
@@ -100,27 +242,3 @@ func Text(content string) (*os.File, error) {
 	}
 	return f, nil
 }
-
-// Input is a standard input of a program that is copied from a reader.
-type Input struct {
-	R *os.File // for the program
-}
-
-// NewInput copies from into the program's input until one of the two ends. What was copied and the
-// program has not read when it ends is lost.
-func NewInput(from io.Reader) (*Input, error) {
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return nil, os.NewSyscallError("pipe2", err)
-	}
-	_ = unix.SetNonblock(pipe[1], true)
-	w := os.NewFile(uintptr(pipe[1]), "input")
-	go func() {
-		_, _ = io.Copy(w, from) // a program need not read to the end
-		w.Close()
-	}()
-	return &Input{R: os.NewFile(uintptr(pipe[0]), "input")}, nil
-}
-
-// End closes the program's end of the pipe.
-func (i *Input) End() { i.R.Close() }
