@@ -31,28 +31,23 @@ const ShellVar = "__INNER_SHELL"
 // on PATH, and nothing of that name by its path. Text that is not understood counts as
 // going around.
 func (s Shadow) Around() bool {
-	words := Words(s.Text)
 	start, hops := true, false // at the start of a command; behind words that pass it on
 	reached := false
-	for _, w := range words {
+	for _, w := range Words(s.Text) {
 		switch {
 		case w == ";":
 			start, hops = true, false
-			continue
 		case strings.Contains(w, "/") && path.Base(w) == s.Name && w[0] != '-': // fish: function x --wraps=/y/x
 			return true
-		case !start:
-			continue
-		case strings.HasPrefix(w, "-") && hops, isAssignment(w):
-			continue
+		case !start || strings.HasPrefix(w, "-") && hops || isAssignment(w):
 		case w == s.Name:
 			// A function that calls its own name calls itself.
 			reached = reached || hops || s.Kind != "function"
-		case passesOn(w):
-			hops = true
-			continue
+			start, hops = false, false
+		default:
+			hops = passesOn(w)
+			start = hops
 		}
-		start, hops = false, false
 	}
 	return !reached
 }
@@ -74,48 +69,59 @@ func isAssignment(word string) bool {
 // Words splits text as shells do, roughly: quotes are taken off, and whatever
 // ends a command is ";".
 func Words(text string) []string {
-	var out []string
-	var word strings.Builder
-	have := false
-	flush := func() {
-		if have {
-			out = append(out, word.String())
-		}
-		word.Reset()
-		have = false
-	}
-	quote := byte(0)
+	var w splitter
 	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case c == '\\' && quote != '\'' && i+1 < len(text):
-			i++
-			if text[i] != '\n' {
-				word.WriteByte(text[i])
-				have = true
+		switch c := text[i]; {
+		case c == '\\' && w.quote != '\'' && i+1 < len(text):
+			if i++; text[i] != '\n' {
+				w.put(text[i])
 			}
-		case quote != 0:
-			word.WriteByte(c)
-		case c == '\'' || c == '"':
-			quote, have = c, true
-		case c == '#' && !have:
+		case c == '#' && !w.have && w.quote == 0:
 			for i+1 < len(text) && text[i+1] != '\n' {
 				i++
 			}
-		case c == ' ' || c == '\t':
-			flush()
-		case strings.IndexByte(";&|()`\n", c) >= 0:
-			flush()
-			out = append(out, ";")
 		default:
-			word.WriteByte(c)
-			have = true
+			w.next(c)
 		}
 	}
-	flush()
-	return out
+	w.end()
+	return w.words
+}
+
+// splitter collects the words of a text.
+type splitter struct {
+	words []string
+	word  []byte
+	have  bool // a word has begun, perhaps an empty one in quotes
+	quote byte // the one that is open, or 0
+}
+
+func (w *splitter) put(c byte) { w.word, w.have = append(w.word, c), true }
+
+func (w *splitter) end() {
+	if w.have {
+		w.words = append(w.words, string(w.word))
+	}
+	w.word, w.have = nil, false
+}
+
+// next takes a character that is not escaped.
+func (w *splitter) next(c byte) {
+	switch {
+	case w.quote != 0 && c == w.quote:
+		w.quote = 0
+	case w.quote != 0:
+		w.put(c)
+	case c == '\'' || c == '"':
+		w.quote, w.have = c, true
+	case c == ' ' || c == '\t':
+		w.end()
+	case strings.IndexByte(";&|()`\n", c) >= 0:
+		w.end()
+		w.words = append(w.words, ";")
+	default:
+		w.put(c)
+	}
 }
 
 // Cure is what to type against a shadow in the named shell.
@@ -190,14 +196,10 @@ func ParseShellValue(value string) (pid int, list []Shadow) {
 
 // IsWatchable reports whether a name can be looked for in a shell without quoting.
 func IsWatchable(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || i > 0 && (c == '-' || c == '.' || c == '+')) {
-			return false
-		}
-	}
-	return name != "" && len(name) < 64
+	return name != "" && len(name) < 64 && strings.Trim(name, wordBytes+"-.+") == "" && strings.IndexByte(wordBytes, name[0]) >= 0
 }
+
+const wordBytes = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // maxNames is how many names a shell looks for at each prompt.
 const maxNames = 32

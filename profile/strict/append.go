@@ -16,43 +16,44 @@ func Append(text string, key []string, item string) (string, error) {
 
 func push(text string, root *node, key []string, item string) (string, error) {
 	n := root.find(key)
-	if n == nil || n.from >= n.to {
+	if !n.isValue() {
 		return set(text, root, key, "["+item+"]")
 	}
 	list := text[n.from:n.to]
 	if len(list) < 2 || list[0] != '[' || list[len(list)-1] != ']' {
 		return "", fmt.Errorf("cannot be edited: %s is not a list", Join(key...))
 	}
-	last, comma := 0, 0
-	if len(n.kids) > 0 {
-		last = n.kids[len(n.kids)-1].to - n.from
-		comma = commaEnd(list, last)
-	}
-	switch {
-	case last == 0: // no item, perhaps comments
+	if len(n.kids) == 0 { // perhaps comments
 		list = "[" + item + list[1:]
-	case !strings.Contains(list, "\n"):
-		if comma > 0 {
-			list = list[:comma] + " " + item + list[comma:]
-		} else {
-			list = list[:last] + ", " + item + list[last:]
-		}
-	default:
-		if comma == 0 {
-			list = list[:last] + "," + list[last:]
-			comma = last + 1
-		}
-		// After the comment of the last item, indented as that is.
-		end := len(list) - 1
-		if i := strings.IndexByte(list[comma:], '\n'); i >= 0 {
-			end = comma + i
-		}
-		begin := strings.LastIndexByte(list[:last], '\n') + 1
-		indent := list[begin:last]
-		indent = indent[:len(indent)-len(strings.TrimLeft(indent, " \t"))]
-		list = list[:end] + "\n" + indent + item + "," + list[end:]
+	} else {
+		list = extend(list, n.kids[len(n.kids)-1].to-n.from, item)
 	}
 	return text[:n.from] + list + text[n.to:], nil
+}
+
+// extend puts an item into the text of a list behind its last one, which ends at last.
+func extend(list string, last int, item string) string {
+	comma := commaEnd(list, last)
+	switch {
+	case strings.Contains(list, "\n"):
+	case comma > 0:
+		return list[:comma] + " " + item + list[comma:]
+	default:
+		return list[:last] + ", " + item + list[last:]
+	}
+	if comma == 0 {
+		list = list[:last] + "," + list[last:]
+		comma = last + 1
+	}
+	// After the comment of the last item, indented as that is.
+	end := len(list) - 1
+	if i := strings.IndexByte(list[comma:], '\n'); i >= 0 {
+		end = comma + i
+	}
+	begin := strings.LastIndexByte(list[:last], '\n') + 1
+	indent := list[begin:last]
+	indent = indent[:len(indent)-len(strings.TrimLeft(indent, " \t"))]
+	return list[:end] + "\n" + indent + item + "," + list[end:]
 }
 
 // commaEnd is where the comma after the last item of a list ends, 0 when there is

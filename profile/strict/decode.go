@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -130,20 +131,25 @@ func (d *decoder) syntax(root *node, text string, err error) {
 	// The file holds no NUL byte: this one is how the library sees its end.
 	msg := strings.ReplaceAll(pe.Message, `'\x00'`, "the end of the file")
 	msg = strings.TrimSuffix(visible.Line(msg), ".")
-	if rest, ok := strings.CutPrefix(msg, "Key '"); ok {
-		if key, ok := strings.CutSuffix(rest, "' has already been defined"); ok {
-			p := Problem{File: d.file, Line: line, Key: key, Msg: Twice}
-			if first := first(root, key); first > 0 && first < p.Line {
-				p.Hint = "first on line " + itoa(first)
-			}
-			d.problems = append(d.problems, p)
-			return
+	if key, ok := between(msg, "Key '", "' has already been defined"); ok {
+		p := Problem{File: d.file, Line: line, Key: key, Msg: Twice}
+		if first := first(root, key); first > 0 && first < p.Line {
+			p.Hint = "first on line " + itoa(first)
 		}
+		d.problems = append(d.problems, p)
+		return
 	}
 	if msg != "" && msg[0] >= 'A' && msg[0] <= 'Z' && !strings.HasPrefix(msg, "TOML") {
 		msg = strings.ToLower(msg[:1]) + msg[1:]
 	}
 	d.problems = append(d.problems, Problem{File: d.file, Line: line, Msg: msg})
+}
+
+// between returns what stands between the two ends of a text.
+func between(text, left, right string) (middle string, ok bool) {
+	text, begins := strings.CutPrefix(text, left)
+	text, ends := strings.CutSuffix(text, right)
+	return text, begins && ends
 }
 
 // Twice is said of a key that stands twice in a file. Nothing of it was read then.
@@ -186,57 +192,48 @@ func (d *decoder) into(dst any, n *node, path []string, v any) {
 func (d *decoder) scalar(dst any, n *node, path []string, v any) bool {
 	switch dst := dst.(type) {
 	case *string:
-		s, ok := v.(string)
-		if !ok {
-			hint := ""
-			switch v.(type) {
-			case int64, float64, bool:
-				hint = `write "` + fmt.Sprint(v) + `"`
-			}
-			d.wrong(n, path, "a string", v, hint)
-			return false
-		}
-		*dst = s
-		return d.clean(n.line, path, s)
-	case *bool:
-		b, ok := v.(bool)
-		if !ok {
-			d.wrong(n, path, "true or false", v, "")
-		}
-		*dst = b
-		return ok
-	case *int64:
-		i, ok := v.(int64)
-		if !ok {
-			d.wrong(n, path, "a whole number", v, "")
-		}
-		*dst = i
-		return ok
+		return d.text(dst, n, path, v, "a string")
 	case *Choice:
-		switch v := v.(type) {
-		case string:
-			*dst = Choice(v)
-			return d.clean(n.line, path, v)
-		case bool:
-			*dst = Choice(fmt.Sprint(v))
-			return true
-		}
-		d.wrong(n, path, "true, false or a string", v, "")
-		return false
+		return d.text((*string)(dst), n, path, v, "true, false or a string", reflect.Bool)
 	case *Scalar:
-		switch v := v.(type) {
-		case string:
-			*dst = Scalar(v)
-			return d.clean(n.line, path, v)
-		case int64, float64:
-			*dst = Scalar(fmt.Sprint(v))
-			return true
-		}
-		d.wrong(n, path, "a string or a number", v, "")
-		return false
+		return d.text((*string)(dst), n, path, v, "a string or a number", reflect.Int64, reflect.Float64)
+	case *bool:
+		return exactly(d, dst, n, path, v, "true or false")
+	case *int64:
+		return exactly(d, dst, n, path, v, "a whole number")
 	}
 	d.add(n.line, path, fmt.Sprintf("has a schema of type %T, which is not supported", dst), "")
 	return false
+}
+
+// text decodes a string, or the text of a value of another kind that is taken.
+func (d *decoder) text(dst *string, n *node, path []string, v any, want string, taken ...reflect.Kind) bool {
+	s, ok := v.(string)
+	if !ok {
+		hint := ""
+		switch kind := reflect.ValueOf(v).Kind(); {
+		case slices.Contains(taken, kind):
+			s, ok = fmt.Sprint(v), true
+		case taken == nil && (kind == reflect.Int64 || kind == reflect.Float64 || kind == reflect.Bool):
+			hint = `write "` + fmt.Sprint(v) + `"`
+		}
+		if !ok {
+			d.wrong(n, path, want, v, hint)
+			return false
+		}
+	}
+	*dst = s
+	return d.clean(n.line, path, s)
+}
+
+// exactly decodes a value of the very type of dst.
+func exactly[T any](d *decoder, dst *T, n *node, path []string, v any, want string) bool {
+	x, ok := v.(T)
+	if !ok {
+		d.wrong(n, path, want, v, "")
+	}
+	*dst = x
+	return ok
 }
 
 // clean refuses text that no argument, path or variable can carry.

@@ -37,7 +37,7 @@ func edit(text string, change func(text string, root *node) (string, error)) (st
 
 // set is Edit without a byte order mark.
 func set(text string, root *node, key []string, value string) (string, error) {
-	if n := root.find(key); n != nil && n.from < n.to {
+	if n := root.find(key); n.isValue() {
 		return text[:n.from] + value + text[n.to:], nil
 	}
 	for _, part := range key {
@@ -45,34 +45,36 @@ func set(text string, root *node, key []string, value string) (string, error) {
 			return "", fmt.Errorf("the key %q is not UTF-8", part)
 		}
 	}
-	last := Join(key[len(key)-1])
-	table := root
-	for _, part := range key[:len(key)-1] {
-		if table = table.get(part); table == nil {
-			return ending(text) + blankBefore(text) + "[" + Join(key[:len(key)-1]...) + "]\n" + last + " = " + value + "\n", nil
-		}
-	}
-	switch {
+	parent, last := key[:len(key)-1], Join(key[len(key)-1])
+	line := last + " = " + value
+	switch table := root.find(parent); {
+	case table == nil:
+		return ending(text) + blankBefore(text) + "[" + Join(parent...) + "]\n" + line + "\n", nil
 	case table == root:
-		return insertTop(text, root, last+" = "+value), nil
+		return insertTop(text, root, line), nil
 	case table.header:
-		at := table.to
-		for _, kid := range table.kids {
-			if !kid.header && kid.from < kid.to {
-				at = max(at, kid.to)
-			}
-		}
-		return insertLine(text, at, last+" = "+value), nil
-	case table.from < table.to && text[table.from] == '{':
+		return insertLine(text, table.end(), line), nil
+	case table.isValue() && text[table.from] == '{':
 		inside := strings.TrimSpace(text[table.from+1 : table.to-1])
 		if inside != "" {
 			inside += ", "
 		}
-		return text[:table.from] + "{ " + inside + last + " = " + value + " }" + text[table.to:], nil
+		return text[:table.from] + "{ " + inside + line + " }" + text[table.to:], nil
 	case len(table.kids) > 0: // dotted keys
 		return insertLine(text, table.kids[len(table.kids)-1].to, Join(key...)+" = "+value), nil
 	}
-	return "", fmt.Errorf("cannot be edited: %s is written in an unusual way", Join(key[:len(key)-1]...))
+	return "", fmt.Errorf("cannot be edited: %s is written in an unusual way", Join(parent...))
+}
+
+// end is where the last value of a table with a [header] ends, or the header itself.
+func (n *node) end() int {
+	at := n.to
+	for _, kid := range n.kids {
+		if !kid.header && kid.isValue() {
+			at = max(at, kid.to)
+		}
+	}
+	return at
 }
 
 // Remove is the text of a file without the line of one key.
@@ -82,7 +84,7 @@ func Remove(text string, key []string) (string, error) {
 
 func remove(text string, root *node, key []string) (string, error) {
 	n := root.find(key)
-	if n == nil || n.from >= n.to {
+	if !n.isValue() {
 		return "", fmt.Errorf("%s is not set", Join(key...))
 	}
 	begin := strings.LastIndexByte(text[:n.start], '\n') + 1
@@ -115,7 +117,7 @@ func insertTop(text string, root *node, line string) string {
 			switch {
 			case kid.header || kid.rows:
 				headers = append(headers, kid.start)
-			case kid.from < kid.to:
+			case kid.isValue():
 				at = max(at, kid.to)
 			default:
 				walk(kid)

@@ -57,6 +57,9 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
+// isValue reports whether there is a node, and a value is written for it.
+func (n *node) isValue() bool { return n != nil && n.from < n.to }
+
 // find returns what a key leads to, or nil.
 func (n *node) find(key []string) *node {
 	for _, part := range key {
