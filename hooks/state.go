@@ -222,17 +222,23 @@ func Observe(paths []string, now time.Time) (watch, absent []string) {
 		}
 	}
 	for _, p := range missing {
-		for dir := filepath.Dir(p); dir != p; dir = filepath.Dir(p) {
-			if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-				break
-			}
-			p = dir
-		}
+		p = firstMissing(p)
 		if !slices.Contains(absent, p) && !slices.Contains(watch, filepath.Dir(p)) {
 			absent = append(absent, p)
 		}
 	}
 	return watch, absent
+}
+
+// firstMissing is the topmost folder of a missing path that is missing, or the path itself.
+func firstMissing(p string) string {
+	for {
+		dir := filepath.Dir(p)
+		if _, err := os.Stat(dir); dir == p || !errors.Is(err, fs.ErrNotExist) {
+			return p
+		}
+		p = dir
+	}
 }
 
 // Mark makes a second link to the state file, so that a shell sees with one builtin test
@@ -258,20 +264,25 @@ func Mark(stateFile string) (mark, token string, err error) {
 	if err := os.Rename(tmp, mark); err != nil {
 		return "", "", err
 	}
-	old, err := filepath.Glob(literalPattern(stateFile) + ".*")
-	if err != nil {
-		return mark, token, nil
-	}
+	removeMarks(stateFile, mark)
+	return mark, token, nil
+}
+
+// removeMarks removes the marks of earlier tokens.
+func removeMarks(stateFile, mark string) {
 	current, err := os.Stat(stateFile)
+	if err != nil {
+		return
+	}
+	old, _ := filepath.Glob(literalPattern(stateFile) + ".*")
 	for _, p := range old {
-		if p == mark || err != nil || !isMark(p, stateFile) {
+		if p == mark || !isMark(p, stateFile) {
 			continue
 		}
 		if info, err := os.Lstat(p); err == nil && !os.SameFile(info, current) {
 			os.Remove(p)
 		}
 	}
-	return mark, token, nil
 }
 
 // isMark reports whether p is named like a mark of stateFile.

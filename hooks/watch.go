@@ -159,24 +159,9 @@ func (f *folders) follow(dirs []string) (found []string, err error) {
 }
 
 func (f *folders) once(dirs []string) (found []string, added bool, err error) {
-	f.dirs = f.dirs[:0]
-	want := map[string]bool{}
-	for _, dir := range dirs {
-		dir = filepath.Clean(dir)
-		if !filepath.IsAbs(dir) {
-			return nil, false, fmt.Errorf("cannot watch %q: the path is not absolute", dir)
-		}
-		f.dirs = append(f.dirs, dir)
-		if isDir(dir) {
-			want[dir] = true
-		}
-		for up := dir; up != filepath.Dir(up); {
-			up = filepath.Dir(up)
-			if isDir(up) {
-				want[up] = true
-				break
-			}
-		}
+	want, err := f.want(dirs)
+	if err != nil {
+		return nil, false, err
 	}
 	for path := range f.on {
 		if !want[path] {
@@ -184,28 +169,62 @@ func (f *folders) once(dirs []string) (found []string, added bool, err error) {
 		}
 	}
 	for path := range want {
-		info, err := os.Stat(path)
-		if err == nil && f.on[path] != nil && os.SameFile(info, f.on[path]) && slices.Contains(f.w.WatchList(), path) {
-			continue
-		}
-		f.drop(path)
-		if err == nil {
-			err = f.w.Add(path)
-		}
+		is, err := f.watch(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-			continue // gone again; its parent tells when it is back
-		case errors.Is(err, fs.ErrPermission):
-			continue // its owner's business; what can be watched is
 		case err != nil:
-			return nil, false, watchError(err)
-		}
-		f.on[path], added = info, true
-		if slices.Contains(f.dirs, path) {
+			return nil, false, err
+		case is && slices.Contains(f.dirs, path):
 			found = append(found, tomlFiles(path)...)
 		}
+		added = added || is
 	}
 	return found, added, nil
+}
+
+// want is what is to be watched for the sake of dirs.
+func (f *folders) want(dirs []string) (map[string]bool, error) {
+	f.dirs = f.dirs[:0]
+	want := map[string]bool{}
+	for _, dir := range dirs {
+		dir = filepath.Clean(dir)
+		if !filepath.IsAbs(dir) {
+			return nil, fmt.Errorf("cannot watch %q: the path is not absolute", dir)
+		}
+		f.dirs = append(f.dirs, dir)
+		if isDir(dir) {
+			want[dir] = true
+		}
+		up := filepath.Dir(dir)
+		for up != "/" && !isDir(up) {
+			up = filepath.Dir(up)
+		}
+		if up != dir {
+			want[up] = true
+		}
+	}
+	return want, nil
+}
+
+// watch watches a folder, and reports whether it is another one than what was watched there.
+// One that is gone again is no error: its parent tells when it is back. Nor is one that may
+// not be read, which is its owner's business.
+func (f *folders) watch(path string) (added bool, err error) {
+	info, err := os.Stat(path)
+	if err == nil && f.on[path] != nil && os.SameFile(info, f.on[path]) && slices.Contains(f.w.WatchList(), path) {
+		return false, nil
+	}
+	f.drop(path)
+	if err == nil {
+		err = f.w.Add(path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrPermission):
+		return false, nil
+	case err != nil:
+		return false, watchError(err)
+	}
+	f.on[path] = info
+	return true, nil
 }
 
 func (f *folders) drop(path string) {
