@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
 )
 
@@ -168,31 +169,14 @@ func (c Capability) Explain(home string) []string {
 	at := make([]string, len(c.Folders))
 	for i, f := range c.Folders {
 		at[i] = f.Place(home)
-		add("mounts a clone on %s (rw, 0700, gone after the run unless the box has a home of its own)", f.Path)
-		for _, file := range f.Files {
-			from := f.Path + "/" + file.Name
-			if file.Beside != "" {
-				from = file.Beside + " as " + from
-			}
-			what := ""
-			if file.Edit != nil {
-				what = ", sanitised"
-			}
-			add("copies %s%s", from, what)
-		}
-		for _, t := range f.Trees {
-			add("copies %s/%s/", f.Path, t)
-		}
-		if len(f.Empty) > 0 {
-			add("empty in it: %s", strings.Join(f.Empty, "/ ")+"/")
-		}
+		out = append(out, f.explain()...)
 	}
 	if c.Login != nil {
 		out = append(out, c.Login.explain(c.Folders[0].Path)...)
 	}
 	for _, kv := range c.Environment(home, at) {
 		value := kv.Value
-		if rest, ok := strings.CutPrefix(value+"/", home+"/"); ok {
+		if rest, ok := paths.Rest(home, value); ok {
 			value = strings.TrimSuffix("~/"+rest, "/")
 		}
 		add("sets %s=%s", kv.Key, value)
@@ -213,6 +197,27 @@ func (c Capability) Explain(home string) []string {
 		add("keeps a copy of its own of %s of the project, in a home of the box's own", kv.Key)
 	}
 	return append(out, c.Notes...)
+}
+
+func (f Folder) explain() []string {
+	out := []string{fmt.Sprintf("mounts a clone on %s (rw, 0700, gone after the run unless the box has a home of its own)", f.Path)}
+	for _, file := range f.Files {
+		line := "copies " + f.Path + "/" + file.Name
+		if file.Beside != "" {
+			line = "copies " + file.Beside + " as " + f.Path + "/" + file.Name
+		}
+		if file.Edit != nil {
+			line += ", sanitised"
+		}
+		out = append(out, line)
+	}
+	for _, t := range f.Trees {
+		out = append(out, "copies "+f.Path+"/"+t+"/")
+	}
+	if len(f.Empty) > 0 {
+		out = append(out, "empty in it: "+strings.Join(f.Empty, "/ ")+"/")
+	}
+	return out
 }
 
 // Clone makes the clones in dst, a private empty folder: each at its path below

@@ -95,28 +95,33 @@ func (s *scripts) kept(v any) any {
 		}
 		return out
 	case map[string]any:
-		if text, ok := v["command"].(string); ok && !s.has(text) {
-			return nil
-		}
-		for _, key := range names(v) {
-			switch v[key].(type) {
-			case []any, map[string]any:
-				x := s.kept(v[key])
-				if x == nil && key == "hooks" {
-					return nil // a matcher without them says nothing
-				}
-				if x == nil {
-					delete(v, key)
-					continue
-				}
-				v[key] = x
-			}
-		}
-		if len(v) == 0 {
-			return nil
-		}
+		return s.keptTable(v)
 	}
 	return v
+}
+
+func (s *scripts) keptTable(table map[string]any) any {
+	if text, ok := table["command"].(string); ok && !s.has(text) {
+		return nil
+	}
+	for _, key := range names(table) {
+		if table[key] == nil { // null
+			continue
+		}
+		x := s.kept(table[key])
+		switch {
+		case x != nil:
+			table[key] = x
+		case key == "hooks":
+			return nil // a matcher without them says nothing
+		default:
+			delete(table, key)
+		}
+	}
+	if len(table) == 0 {
+		return nil
+	}
+	return table
 }
 
 // has reports whether the box has the files of the home that a command names, and copies

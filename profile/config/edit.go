@@ -25,48 +25,36 @@ func (c *Config) Settings() []Setting {
 			out = append(out, Setting{strict.Join(key...), value})
 		}
 	}
+	table := func(name string, rows []profile.KV) {
+		for _, kv := range rows {
+			add(kv.Value, name, kv.Key)
+		}
+	}
+	yes := map[bool]string{true: "true"}
 	add(c.DefaultProfile, "default_profile")
 	add(c.WorkspacesPath, "workspaces_path")
 	add(c.Log, "log")
-	if c.SetuidBwrap {
-		add("true", "setuid_bwrap")
-	}
-	for _, t := range []struct {
-		name string
-		rows []profile.KV
-	}{{"aliases", c.Aliases}, {"shims", c.Shims}} {
-		for _, kv := range t.rows {
-			add(kv.Value, t.name, kv.Key)
-		}
-	}
+	add(yes[c.SetuidBwrap], "setuid_bwrap")
+	table("aliases", c.Aliases)
+	table("shims", c.Shims)
 	if c.Roles != nil {
-		for _, kv := range c.Roles.Profiles {
-			add(kv.Value, "roles", kv.Key)
-		}
+		table("roles", c.Roles.Profiles)
 		add(strings.Join(c.Roles.Order, ", "), "roles", "order")
 	}
 	if c.Commands != nil {
-		for _, kv := range c.Commands.Profiles {
-			add(kv.Value, "commands", kv.Key)
-		}
-		if c.Commands.Only {
-			add("true", "commands", only)
-		}
+		table("commands", c.Commands.Profiles)
+		add(yes[c.Commands.Only], "commands", only)
 	}
 	if c.SessionIdle > 0 {
 		add(c.SessionIdle.String(), "session_idle")
 	}
 	add(c.Keep, "output", "keep")
 	add(c.KeepSize, "output", "size")
-	for _, kv := range c.DefaultLimits.Rows() {
-		add(kv.Value, "default_limits", kv.Key)
-	}
+	table("default_limits", c.DefaultLimits.Rows())
 	add(strings.Join(c.Hide, ", "), "hide", "paths")
 	add(strings.Join(c.HideEnv, ", "), "hide", "env")
 	add(strings.Join(c.TrustPrefixes, ", "), "trust", "prefixes")
-	if c.TrustClones {
-		add("true", "trust", "clones")
-	}
+	add(yes[c.TrustClones], "trust", "clones")
 	return out
 }
 
@@ -111,7 +99,7 @@ func ParseKey(text string) (parts []string, key string, err error) {
 // Set returns the text of a config.toml with one key set and everything else as
 // it was. The result has been read back: it is valid and holds the value.
 func Set(file profile.File, key []string, value string) ([]byte, error) {
-	return edited(file, key, value, func(text string) (string, error) { return strict.Edit(text, key, quote(value)) })
+	return edited(file, key, value, func(text string) (string, error) { return strict.Edit(text, key, profile.Quote(value)) })
 }
 
 // Unset is Set, taking the key out.
@@ -152,10 +140,4 @@ func same(a, b []Setting) bool {
 	slices.SortFunc(a, order)
 	slices.SortFunc(b, order)
 	return slices.Equal(a, b)
-}
-
-// quote writes a basic string of TOML; control characters are refused when the
-// text is read back.
-func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

@@ -50,21 +50,16 @@ func (b Book) Answers(ctx context.Context, groups []string, h Host, dir func() (
 	base := ""
 	for i, group := range groups {
 		r, had := known[group]
-		about := h.about(group, r.Answer.Files)
-		late := r.Answer.Why != "" && !r.Answer.Absent && h.now().Sub(r.Asked).Abs() > holdPart
-		if had && r.About == about && (!late || dir == nil) {
-			stale := dir != nil && slices.ContainsFunc(r.Answer.Places, func(p Place) bool {
-				age := h.now().Sub(p.Looked).Abs()
-				return age > holdLook || p.Failed && age > holdFailed
-			})
-			if stale {
+		had = had && r.About == h.about(group, r.Answer.Files)
+		switch {
+		case had && (dir == nil || !h.late(r)):
+			if dir != nil && h.stale(r.Answer) {
 				h.look(ctx, r.Answer.Places)
 				changed[group] = r
 			}
 			out[i] = r.Answer
 			continue
-		}
-		if dir == nil {
+		case dir == nil:
 			out[i].Why = clients()[group].names[0] + " is asked when the profile runs"
 			continue
 		}
@@ -92,6 +87,19 @@ func (b Book) Answers(ctx context.Context, groups []string, h Host, dir func() (
 		return out, nil
 	}
 	return out, b.write(changed)
+}
+
+// late reports whether an answer that lacks something is to be asked for again.
+func (h Host) late(r record) bool {
+	return r.Answer.Why != "" && !r.Answer.Absent && h.now().Sub(r.Asked).Abs() > holdPart
+}
+
+// stale reports whether it is to be looked up again where the places of an answer lead.
+func (h Host) stale(a Answer) bool {
+	return slices.ContainsFunc(a.Places, func(p Place) bool {
+		age := h.now().Sub(p.Looked).Abs()
+		return age > holdLook || p.Failed && age > holdFailed
+	})
 }
 
 // Note writes answers down as if the clients had given them for h, which they gave

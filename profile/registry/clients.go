@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/enr/inner/profile"
 )
 
 // below are files of the user's home.
@@ -246,42 +248,51 @@ func askGo(ctx context.Context, c call) (Answer, error) {
 	if filepath.IsAbs(all["GOROOT"]) {
 		a.Files = append(a.Files, filepath.Join(all["GOROOT"], "go.env"))
 	}
-	for i, list := 0, all["GOPROXY"]; ; i++ {
-		end := strings.IndexAny(list, ",|")
-		word := list
-		if end >= 0 {
-			word = list[:end]
-		}
-		switch word = strings.TrimSpace(word); {
-		case word == "" || word == "direct" || word == "off" || strings.HasPrefix(word, "file://"):
-		default:
-			if err := a.grant(word); err != nil {
-				return Answer{Files: a.Files}, fmt.Errorf("its GOPROXY: %w", err)
-			}
-			all["GOPROXY"] = strings.Replace(all["GOPROXY"], word, bare(word), 1)
-		}
-		if end < 0 {
-			break
-		}
-		list = list[end+1:]
+	if all["GOPROXY"], err = a.proxies(all["GOPROXY"]); err == nil {
+		all["GOSUMDB"], err = a.checksums(all["GOSUMDB"])
 	}
-	// NAME, NAME+KEY, or either with the address of a server after a blank
-	// (go help module-auth). It is asked through the proxy where that does it.
-	if sum := strings.Fields(all["GOSUMDB"]); len(sum) > 0 && sum[0] != "off" && len(a.Places) > 0 {
-		name, _, _ := strings.Cut(sum[0], "+")
-		address := "https://" + name
-		if len(sum) > 1 {
-			address = sum[1]
-			all["GOSUMDB"] = sum[0] + " " + bare(address)
-		}
-		if err := a.grant(address); err != nil {
-			return Answer{Files: a.Files}, fmt.Errorf("its GOSUMDB: %w", err)
-		}
+	if err != nil {
+		return Answer{Files: a.Files}, err
 	}
 	for _, name := range goKept() {
 		a.set(name, all[name])
 	}
 	return a, nil
+}
+
+// proxies grants the servers of GOPROXY, and returns it without logins.
+func (a *Answer) proxies(setting string) (string, error) {
+	for _, word := range strings.FieldsFunc(setting, func(r rune) bool { return r == ',' || r == '|' }) {
+		word = strings.TrimSpace(word)
+		if word == "" || word == "direct" || word == "off" || strings.HasPrefix(word, "file://") {
+			continue
+		}
+		if err := a.grant(word); err != nil {
+			return "", fmt.Errorf("its GOPROXY: %w", err)
+		}
+		setting = strings.Replace(setting, word, bare(word), 1)
+	}
+	return setting, nil
+}
+
+// checksums grants the server of GOSUMDB, and returns it without a login: NAME, NAME+KEY, or
+// either with the address of a server after a blank (go help module-auth). It is asked
+// through the proxy where that does it.
+func (a *Answer) checksums(setting string) (string, error) {
+	words := strings.Fields(setting)
+	if len(words) == 0 || words[0] == "off" || len(a.Places) == 0 {
+		return setting, nil
+	}
+	name, _, _ := strings.Cut(words[0], "+")
+	address := "https://" + name
+	if len(words) > 1 {
+		address = words[1]
+		setting = words[0] + " " + bare(address)
+	}
+	if err := a.grant(address); err != nil {
+		return "", fmt.Errorf("its GOSUMDB: %w", err)
+	}
+	return setting, nil
 }
 
 // cargo.
@@ -340,31 +351,31 @@ func askCargo(ctx context.Context, c call) (Answer, error) {
 	}
 	if strings.Contains(text, "replaced source") {
 		a.ConfigAt = ".cargo/config.toml"
-		a.Config = fmt.Sprintf("[source.crates-io]\nreplace-with = \"inner\"\n\n[source.inner]\nregistry = %s\n", tomlString("sparse+"+bare(index)))
+		a.Config = fmt.Sprintf("[source.crates-io]\nreplace-with = \"inner\"\n\n[source.inner]\nregistry = %s\n", profile.Quote("sparse+"+bare(index)))
 	}
 	if v, ok := c.Lookup("CARGO_HTTP_CAINFO"); ok {
 		a.certificates("CARGO_HTTP_CAINFO", v)
 	}
-	// Which host the crates are on the index says.
-	data, hops, err := c.page(ctx, &a, bare(index)+"config.json")
-	if err == nil {
-		for _, host := range hops {
-			err = errors.Join(err, a.grant("https://"+host))
-		}
-		var doc struct{ DL string }
-		if err = errors.Join(err, json.Unmarshal(data, &doc)); err == nil {
-			err = a.grant(doc.DL)
-		}
-	}
-	if err != nil {
+	if err := a.crates(ctx, c, bare(index)); err != nil {
 		a.Why = fmt.Sprintf("the index was not asked which host its crates are on: %v", err)
 	}
 	return a, nil
 }
 
-// tomlString is a basic string of TOML; the text has no control characters.
-func tomlString(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+// crates grants the host that the crates of an index are on, which the index says.
+func (a *Answer) crates(ctx context.Context, c call, index string) error {
+	data, hops, err := c.page(ctx, a, index+"config.json")
+	if err != nil {
+		return err
+	}
+	for _, host := range hops {
+		err = errors.Join(err, a.grant("https://"+host))
+	}
+	var doc struct{ DL string }
+	if err = errors.Join(err, json.Unmarshal(data, &doc)); err != nil {
+		return err
+	}
+	return a.grant(doc.DL)
 }
 
 // Maven.

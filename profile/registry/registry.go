@@ -266,14 +266,15 @@ func bare(address string) string {
 	if !ok {
 		return address
 	}
-	end := len(rest)
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		end = i
+	return scheme + "://" + rest[strings.LastIndexByte(upTo(rest, "/?#"), '@')+1:]
+}
+
+// upTo is a text up to the first of some characters.
+func upTo(text, ends string) string {
+	if i := strings.IndexAny(text, ends); i >= 0 {
+		return text[:i]
 	}
-	if i := strings.LastIndexByte(rest[:end], '@'); i >= 0 {
-		rest = rest[i+1:]
-	}
-	return scheme + "://" + rest
+	return text
 }
 
 // withoutLogin is what is told and kept of a complaint, which may quote the user's
@@ -292,12 +293,8 @@ func withoutLogin(text string) string {
 		if !ok {
 			return out
 		}
-		end := len(rest)
-		if i := strings.IndexAny(rest, " \t\""); i >= 0 {
-			end = i
-		}
 		out += "://"
-		text = rest[strings.LastIndexByte(rest[:end], '@')+1:]
+		text = rest[strings.LastIndexByte(upTo(rest, " \t\""), '@')+1:]
 	}
 }
 
