@@ -100,7 +100,7 @@ const manyRefs = 100
 
 // update runs one transaction of the host's git.
 func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]bool) error {
-	if err := x.host.mkdir("logs", folderMode); err != nil {
+	if err := x.host.mkdir("logs"); err != nil {
 		return err
 	}
 	if err := x.commitRefs(ctx, x.transaction(todo, lost), len(todo) > manyRefs); err != nil {

@@ -23,7 +23,8 @@ type folder struct {
 	fd   int
 	path string // for messages only
 
-	shared sharing // what git would add to file modes in a repository of the host
+	host   bool    // it is the host's: what is made there is synced to the disk, and has the modes that git gives it
+	shared sharing // what git would add to these modes
 }
 
 // openFolder opens a directory by an absolute path that has no link in it.
@@ -59,7 +60,7 @@ func (d *folder) sub(rel string) (*folder, error) {
 	if err != nil {
 		return nil, d.fault("open", rel, err)
 	}
-	return &folder{fd: fd, path: filepath.Join(d.path, rel), shared: d.shared}, nil
+	return &folder{fd: fd, path: filepath.Join(d.path, rel), host: d.host, shared: d.shared}, nil
 }
 
 func (d *folder) fault(op, rel string, err error) error {
@@ -256,13 +257,11 @@ func (d *folder) each(do func(fs.DirEntry) error) error {
 var errTooMany = errors.New("more entries than inner reads")
 
 // mkdir makes a folder and its parents.
-func (d *folder) mkdir(rel string, mode uint32) error {
-	make := func() error {
-		return d.at("mkdir", rel, func(dir int, name string) error { return d.makeFolder(dir, name, mode) })
-	}
+func (d *folder) mkdir(rel string) error {
+	make := func() error { return d.at("mkdir", rel, d.makeFolder) }
 	err := make()
 	if parent := path.Dir(rel); errors.Is(err, unix.ENOENT) && parent != "." {
-		if err = d.mkdir(parent, mode); err == nil {
+		if err = d.mkdir(parent); err == nil {
 			err = make()
 		}
 	}
@@ -277,8 +276,21 @@ func (d *folder) mkdir(rel string, mode uint32) error {
 	return nil
 }
 
-// create writes a file that must not exist yet. With sync it waits until the file is on the disk.
-func (d *folder) create(rel string, data []byte, mode uint32, sync bool) error {
+// create writes a file that must not exist yet.
+func (d *folder) create(rel string, data []byte) error { return d.createWith(rel, data, d.fileMode()) }
+
+func (d *folder) createWith(rel string, data []byte, mode uint32) error {
+	return d.fresh(rel, mode, func(f *os.File) error {
+		_, err := f.Write(data)
+		if err == nil && d.host {
+			err = f.Sync()
+		}
+		return err
+	})
+}
+
+// fresh makes a file that must not exist yet, and leaves none where it cannot be filled.
+func (d *folder) fresh(rel string, mode uint32, fill func(*os.File) error) error {
 	return d.at("create", rel, func(dir int, name string) error {
 		fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 		if err != nil {
@@ -286,16 +298,27 @@ func (d *folder) create(rel string, data []byte, mode uint32, sync bool) error {
 		}
 		f := os.NewFile(uintptr(fd), rel)
 		if err = d.share(fd); err == nil {
-			_, err = f.Write(data)
-		}
-		if err == nil && sync {
-			err = f.Sync()
+			err = fill(f)
 		}
 		if err = errors.Join(err, f.Close()); err != nil {
 			_ = unix.Unlinkat(dir, name, 0)
 		}
 		return err
 	})
+}
+
+// appendTo opens a file to write at its end, and makes it if it is not there.
+func (d *folder) appendTo(rel string) (f *os.File, err error) {
+	err = d.at("append", rel, func(dir int, name string) error {
+		fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, d.fileMode())
+		if err != nil {
+			return err
+		}
+		_ = d.share(fd) // it may be somebody else's
+		f = os.NewFile(uintptr(fd), filepath.Join(d.path, rel))
+		return nil
+	})
+	return f, err
 }
 
 func (d *folder) rename(from, to string) error {
@@ -315,11 +338,34 @@ func (d *folder) remove(rel string) error {
 	return err
 }
 
+// rmdir removes an empty folder.
+func (d *folder) rmdir(rel string) error {
+	return d.at("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+}
+
+// removeTree removes a folder of files and folders.
+func (d *folder) removeTree(rel string) error {
+	list, err := d.list(rel, maxFiles)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		remove := d.remove
+		if e.IsDir() {
+			remove = d.removeTree
+		}
+		if err := remove(rel + "/" + e.Name()); err != nil {
+			return err
+		}
+	}
+	return d.rmdir(rel)
+}
+
 // replace replaces whatever has that name by a file, atomically. The file is written as temp
 // first.
-func (d *folder) replace(rel, temp string, data []byte, mode uint32, sync bool) error {
+func (d *folder) replace(rel, temp string, data []byte) error {
 	_ = d.remove(temp)
-	if err := d.create(temp, data, mode, sync); err != nil {
+	if err := d.create(temp, data); err != nil {
 		return err
 	}
 	if err := d.rename(temp, rel); err != nil {
@@ -344,7 +390,7 @@ func (d *folder) locked(rel, run string, data []byte, mode uint32, still func() 
 	temp := tempName(rel, run)
 	lock := rel + ".lock"
 	_ = d.remove(temp)
-	if err := d.create(temp, data, mode, true); err != nil {
+	if err := d.createWith(temp, data, mode); err != nil {
 		return err
 	}
 	err := d.at("link", temp, func(dir int, name string) error {
@@ -400,17 +446,8 @@ func (d *folder) copyFile(rel string, to *folder, name string, most int64, mode 
 	if st.Size > most {
 		return 0, d.fault("copy", rel, errTooLarge)
 	}
-	return st.Size, to.at("create", name, func(dir int, base string) error {
-		fd, err := unix.Openat(dir, base, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		if err := errors.Join(to.share(fd), fill(context.Background(), fd, int(f.Fd()), st.Size)); err != nil {
-			_ = unix.Unlinkat(dir, base, 0)
-			return err
-		}
-		return nil
+	return st.Size, to.fresh(name, mode, func(w *os.File) error {
+		return fill(context.Background(), int(w.Fd()), int(f.Fd()), st.Size)
 	})
 }
 

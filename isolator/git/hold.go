@@ -51,7 +51,7 @@ func hold(from, to *folder) (held bool, err error) {
 		if err != nil {
 			continue // git removed it
 		}
-		if err := to.mkdir(e.Name(), 0o700); err != nil {
+		if err := to.mkdir(e.Name()); err != nil {
 			return false, err
 		}
 		a, errA := from.sub(e.Name())

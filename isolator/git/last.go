@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile/gitconfig"
 )
@@ -58,7 +56,7 @@ func (x *exchange) removeWorktree(ctx context.Context, v *viewState) string {
 		if err := parent.remove(name + "/.git"); err != nil {
 			return err.Error()
 		}
-		if parent.at("remove", name, func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) }) != nil {
+		if parent.rmdir(name) != nil {
 			x.say("%s: the box removed this worktree; files of it that are still there are plain files now", v.Top)
 		}
 	}
@@ -73,7 +71,7 @@ func (x *exchange) removeWorktree(ctx context.Context, v *viewState) string {
 	if err := x.host.removeTree(v.Rel); err != nil {
 		return err.Error()
 	}
-	_ = x.host.at("remove", "worktrees", func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+	_ = x.host.rmdir("worktrees")
 	return ""
 }
 
@@ -103,7 +101,7 @@ func (x *exchange) keepIndex(ctx context.Context, v *viewState) error {
 		return e.stage() != 0 || e.mode == modeGitlink && !known[e.name] || e.extra&extraIntent != 0
 	})
 	const name = "index.kept"
-	if err := x.state.replace(name, name+".new", out.format(x.u.Digits/2), 0o600, false); err != nil {
+	if err := x.state.replace(name, name+".new", out.format(x.u.Digits/2)); err != nil {
 		return err
 	}
 	ref := x.inner("refs/" + v.file("index"))
@@ -368,10 +366,10 @@ func (x *exchange) writeWorktree(v *viewState) string {
 		}
 	}
 	plain := x.host.unshared()
-	if err := errors.Join(x.host.mkdir("worktrees", folderMode), plain.mkdir(v.Rel, folderMode)); err != nil {
+	if err := errors.Join(x.host.mkdir("worktrees"), plain.mkdir(v.Rel)); err != nil {
 		return err.Error()
 	}
-	put := func(d *folder, name string, data []byte) error { return d.create(v.file(name), data, fileMode, true) }
+	put := func(d *folder, name string, data []byte) error { return d.create(v.file(name), data) }
 	err := put(plain, "commondir", []byte("../..\n"))
 	if err == nil {
 		err = put(x.host, "HEAD", []byte(v.boxHead+"\n"))
@@ -393,7 +391,7 @@ func (x *exchange) writeWorktree(v *viewState) string {
 	}
 	if err != nil {
 		_ = x.host.removeTree(v.Rel)
-		_ = x.host.at("remove", "worktrees", func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+		_ = x.host.rmdir("worktrees")
 		return err.Error()
 	}
 	return ""

@@ -50,7 +50,7 @@ func (x *exchange) lfsFile(name, hash string) error {
 	if st.Size > maxLFS {
 		return nil
 	}
-	if err := errors.Join(room(x.host, st.Size), x.host.mkdir(name[:len(lfsObjects)+6], folderMode)); err != nil {
+	if err := errors.Join(room(x.host, st.Size), x.host.mkdir(name[:len(lfsObjects)+6])); err != nil {
 		return err
 	}
 	temp := tempName(name, x.meta.Run)

@@ -87,7 +87,7 @@ func (s sharing) mode(mode uint32) uint32 {
 
 // unshared returns the same folder for files whose modes git leaves to the umask despite core.sharedRepository.
 func (d *folder) unshared() *folder {
-	return &folder{fd: d.fd, path: d.path}
+	return &folder{fd: d.fd, path: d.path, host: d.host}
 }
 
 // share gives a file or folder that was just made the mode that core.sharedRepository asks for.
@@ -105,8 +105,20 @@ func (d *folder) share(fd int) error {
 	return nil
 }
 
+// fileMode is the mode of files that are made in a folder: those of a copy are the user's alone.
+func (d *folder) fileMode() uint32 {
+	if d.host {
+		return fileMode
+	}
+	return 0o600
+}
+
 // makeFolder makes one folder in another.
-func (d *folder) makeFolder(dir int, name string, mode uint32) error {
+func (d *folder) makeFolder(dir int, name string) error {
+	mode := uint32(0o700)
+	if d.host {
+		mode = folderMode
+	}
 	if err := unix.Mkdirat(dir, name, mode); err != nil || d.shared == 0 {
 		return err
 	}

@@ -114,7 +114,7 @@ func (x *exchange) emptyModule(r *Repo, rel string) (*unit, error) {
 		}
 	}
 	for _, dir := range []string{"objects/pack", "objects/info", "refs/heads", "refs/tags", "info", "hooks"} {
-		if err := host.mkdir(temp+"/"+dir, folderMode); err != nil {
+		if err := host.mkdir(temp + "/" + dir); err != nil {
 			return nil, err
 		}
 	}
@@ -136,10 +136,10 @@ func (x *exchange) emptyModule(r *Repo, rel string) (*unit, error) {
 	if url := r.setting("remote.origin.url"); plainURL(url) {
 		config = append(config, gitconfig.Entry{Key: "remote.origin.url", Value: url}, gitconfig.Entry{Key: "remote.origin.fetch", Value: "+refs/heads/*:refs/remotes/origin/*"})
 	}
-	if err := host.create(temp+"/config", gitconfig.File("", config), fileMode, true); err != nil {
+	if err := host.create(temp+"/config", gitconfig.File("", config)); err != nil {
 		return nil, err
 	}
-	if err := host.create(temp+"/HEAD", []byte("ref: "+noBranch+"\n"), fileMode, true); err != nil {
+	if err := host.create(temp+"/HEAD", []byte("ref: "+noBranch+"\n")); err != nil {
 		return nil, err
 	}
 	st, err := x.host.stat(temp)

@@ -41,7 +41,7 @@ func (c *Copy) newIntake(u *unit) (*intake, error) {
 	if err := removeAll(c.state, in.rel); err != nil {
 		return nil, err
 	}
-	return in, c.state.mkdir(in.rel+"/pack", 0o700)
+	return in, c.state.mkdir(in.rel + "/pack")
 }
 
 // take copies the objects that the box has stored since the last time.
@@ -98,7 +98,7 @@ func (in *intake) loose(ctx context.Context, c *Copy, objects *folder, dir strin
 			continue
 		}
 		if !made {
-			if err := c.state.mkdir(in.rel+"/"+dir, 0o700); err != nil {
+			if err := c.state.mkdir(in.rel + "/" + dir); err != nil {
 				return err
 			}
 			made = true
@@ -134,19 +134,8 @@ func (in *intake) copy(ctx context.Context, c *Copy, from *folder, name, to stri
 	if err := room(c.state, st.Size); err != nil {
 		return err
 	}
-	return c.state.at("create", in.rel+"/"+to, func(dir int, base string) error {
-		_ = unix.Unlinkat(dir, base, 0)
-		fd, err := unix.Openat(dir, base, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		if err := fill(ctx, fd, int(f.Fd()), st.Size); err != nil {
-			_ = unix.Unlinkat(dir, base, 0)
-			return err
-		}
-		return nil
-	})
+	_ = c.state.remove(in.rel + "/" + to)
+	return c.state.fresh(in.rel+"/"+to, 0o600, func(w *os.File) error { return fill(ctx, int(w.Fd()), int(f.Fd()), st.Size) })
 }
 
 // holes reports whether a file is sparse, which git's files never are.
@@ -228,7 +217,7 @@ func (in *intake) gather(ctx context.Context, c *Copy, p *plumbing, u *unit, tip
 	if err := removeAll(c.state, b.rel); err != nil {
 		return nil, err
 	}
-	if err := c.state.mkdir(b.rel+"/pack", 0o700); err != nil {
+	if err := c.state.mkdir(b.rel + "/pack"); err != nil {
 		return nil, err
 	}
 	store := filepath.Join(c.path, stateFolder, b.rel)
@@ -308,7 +297,7 @@ func (b *bundle) store(ctx context.Context, c *Copy, p *plumbing) error {
 		defer f.Close()
 		return p.run(ctx, call{args: []string{"unpack-objects", "-q"}, in: f})
 	}
-	if err := p.store.mkdir("pack", folderMode); err != nil {
+	if err := p.store.mkdir("pack"); err != nil {
 		return err
 	}
 	// The index comes last: without it git does not look at a pack.

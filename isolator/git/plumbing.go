@@ -62,17 +62,17 @@ func (c *Copy) makePlumbing(u *unit, rel string, shared sharing) error {
 	if err := removeAll(c.state, rel); err != nil {
 		return err
 	}
-	if err := c.state.mkdir(rel+"/objects", 0o700); err != nil {
+	if err := c.state.mkdir(rel + "/objects"); err != nil {
 		return err
 	}
 	config := "[core]\n\trepositoryformatversion = 1\n\tbare = true\n\tlogAllRefUpdates = true\n\tfsync = objects,reference\n" +
 		"\tsharedRepository = " + shared.setting() + "\n" +
 		"\tbigFileThreshold = 32m\n\tprotectHFS = true\n\tprotectNTFS = true\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n" +
 		"[extensions]\n\tobjectFormat = " + map[int]string{40: "sha1", 64: "sha256"}[u.Digits] + "\n"
-	if err := c.state.create(rel+"/config", []byte(config), 0o600, false); err != nil {
+	if err := c.state.create(rel+"/config", []byte(config)); err != nil {
 		return err
 	}
-	if err := c.state.create(rel+"/HEAD", []byte("ref: refs/inner/none\n"), 0o600, false); err != nil {
+	if err := c.state.create(rel+"/HEAD", []byte("ref: refs/inner/none\n")); err != nil {
 		return err
 	}
 	for _, name := range []string{"refs", "logs", "packed-refs", "shallow"} {

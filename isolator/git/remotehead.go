@@ -47,7 +47,7 @@ func (x *exchange) carryRemoteHead(m *move) error {
 	if err := x.base.write('?', value); err != nil {
 		return err
 	}
-	if err := x.host.mkdir(strings.TrimSuffix(m.name, "/HEAD"), folderMode); err != nil {
+	if err := x.host.mkdir(strings.TrimSuffix(m.name, "/HEAD")); err != nil {
 		return err
 	}
 	var data []byte

@@ -223,7 +223,7 @@ func (r *resumer) state(v *view) error {
 	}
 	v.BoxFile = ""
 	if log := v.file("logs/HEAD"); r.from.has(log) {
-		if err := errors.Join(r.to.mkdir(v.file("logs"), 0o700), r.copy(log, maxLog)); err != nil {
+		if err := errors.Join(r.to.mkdir(v.file("logs")), r.copy(log, maxLog)); err != nil {
 			return err
 		}
 	}
@@ -249,7 +249,7 @@ func (r *resumer) copyFolder(name string) error {
 			return err
 		}
 	}
-	if err := r.to.mkdir(name, 0o700); err != nil {
+	if err := r.to.mkdir(name); err != nil {
 		return err
 	}
 	files := 0
@@ -258,7 +258,7 @@ func (r *resumer) copyFolder(name string) error {
 			return errTooMany
 		}
 		if dir {
-			return r.to.mkdir(name, 0o700)
+			return r.to.mkdir(name)
 		}
 		return r.copy(name, maxSmall)
 	})
@@ -270,9 +270,9 @@ func (r *resumer) worktreeRefs() error {
 		if !hasPrefix(name, worktreeRefs()...) {
 			continue
 		}
-		err := r.to.mkdir(path.Dir(name), 0o700)
+		err := r.to.mkdir(path.Dir(name))
 		if err == nil {
-			err = r.to.replace(name, name+".new", []byte(value+"\n"), 0o600, false)
+			err = r.to.replace(name, name+".new", []byte(value+"\n"))
 		}
 		if err != nil {
 			return err

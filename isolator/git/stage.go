@@ -118,7 +118,7 @@ func (c *Copy) openFolders(fresh bool) (err error) {
 	}
 	if fresh {
 		for _, name := range []string{boxFolder, holdFolder, stateFolder} {
-			if err := c.dir.mkdir(name, 0o700); err != nil {
+			if err := c.dir.mkdir(name); err != nil {
 				return err
 			}
 		}
@@ -159,7 +159,7 @@ func (c *Copy) stageUnit(r *Repo, rel string) error {
 		Elsewhere: map[string]bool{}, Files: map[string]string{},
 	}
 	c.meta.Units = append(c.meta.Units, u)
-	if err := c.dir.mkdir(rel, 0o700); err != nil {
+	if err := c.dir.mkdir(rel); err != nil {
 		return err
 	}
 	to, err := c.dir.sub(rel)
@@ -168,7 +168,7 @@ func (c *Copy) stageUnit(r *Repo, rel string) error {
 	}
 	defer to.close()
 	for _, dir := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"} {
-		if err := to.mkdir(dir, 0o700); err != nil {
+		if err := to.mkdir(dir); err != nil {
 			return err
 		}
 	}
@@ -211,7 +211,7 @@ func (s *stager) copyText(name string, most int64) error {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotPlain) || errors.Is(err, unix.ELOOP):
 		return nil
 	case err == nil && address().Match(data):
-		return s.to.create(name, textWithoutLogins(data), 0o600, false)
+		return s.to.create(name, textWithoutLogins(data))
 	}
 	return s.copyIf(name, most) // of an error this tells more
 }

@@ -22,7 +22,7 @@ func (s *stager) config() error {
 	text := string(configText(about, s.copy.clean(s.repo.config)))
 	text += "[index]\n\tsparse = false\n[core]\n\tsplitIndex = false\n\tfsmonitor = false\n"
 	s.unit.Config = text
-	return s.to.create("config", []byte(text), 0o600, false)
+	return s.to.create("config", []byte(text))
 }
 
 // refs gives the box the refs as one packed file, since a file for each would take most of the time of the start. Only
@@ -58,18 +58,18 @@ func (s *stager) refs() error {
 		}
 	}
 	if packed := []byte(text); len(packed) > 0 {
-		if err := errors.Join(s.to.create("packed-refs", packed, 0o600, false), c.state.create(u.baseName(), packed, 0o600, false)); err != nil {
+		if err := errors.Join(s.to.create("packed-refs", packed), c.state.create(u.baseName(), packed)); err != nil {
 			return err
 		}
 	}
 	var log strings.Builder
 	for name, value := range files {
-		if err := errors.Join(s.to.mkdir(filepath.Dir(name), 0o700), s.to.create(name, []byte(value+"\n"), 0o600, false)); err != nil {
+		if err := errors.Join(s.to.mkdir(filepath.Dir(name)), s.to.create(name, []byte(value+"\n"))); err != nil {
 			return err
 		}
 		log.WriteString("=" + name + " " + value + "\n")
 	}
-	return c.state.create(u.baseName()+".log", []byte(log.String()), 0o600, false)
+	return c.state.create(u.baseName()+".log", []byte(log.String()))
 }
 
 // logs copies the reflogs. When there are too many, it copies those of HEAD and the stash, and some of the others.
@@ -77,7 +77,7 @@ func (s *stager) logs() error {
 	if !s.from.isDir("logs") {
 		return nil
 	}
-	if err := s.to.mkdir("logs/refs", 0o700); err != nil {
+	if err := s.to.mkdir("logs/refs"); err != nil {
 		return err
 	}
 	if err := s.copyText("logs/HEAD", maxLog); err != nil {
@@ -91,14 +91,14 @@ func (s *stager) logs() error {
 	files := 0
 	err = walk(s.from, "logs/refs", func(name string, dir bool) error {
 		if dir {
-			return s.to.mkdir(name, 0o700)
+			return s.to.mkdir(name)
 		}
 		if files++; files > maxFiles || total > maxLogs {
 			return errTooMany
 		}
 		if data, err := s.from.read(name, maxLog); err == nil && address().Match(data) {
 			total += int64(len(data))
-			return s.to.create(name, textWithoutLogins(data), 0o600, false)
+			return s.to.create(name, textWithoutLogins(data))
 		}
 		n, err := s.from.copyFile(name, s.to, name, maxLog, 0o600)
 		total += n
@@ -158,7 +158,7 @@ func (s *stager) ignore() error {
 	if err := s.to.remove(name); err != nil {
 		return err
 	}
-	return s.to.create(name, append(old, "\n"+strings.Join(s.copy.ignored, "\n")+"\n"...), 0o600, false)
+	return s.to.create(name, append(old, "\n"+strings.Join(s.copy.ignored, "\n")+"\n"...))
 }
 
 // common copies what all worktrees share apart from refs and objects.
@@ -233,14 +233,14 @@ func (s *stager) stores() error {
 	}
 	if len(s.repo.Alternates) > 0 {
 		// What the host's own list names may not be there in the box, and git says so each time.
-		if err := c.dir.mkdir(fmt.Sprintf("%s/info.%d", holdFolder, s.unit.N), 0o700); err != nil {
+		if err := c.dir.mkdir(fmt.Sprintf("%s/info.%d", holdFolder, s.unit.N)); err != nil {
 			return err
 		}
 		c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(c.path, holdFolder, fmt.Sprintf("info.%d", s.unit.N)), Dest: place(0) + "/info"})
 	}
-	if err := c.dir.mkdir(fmt.Sprintf("%s/%d", holdFolder, s.unit.N), 0o700); err != nil {
+	if err := c.dir.mkdir(fmt.Sprintf("%s/%d", holdFolder, s.unit.N)); err != nil {
 		return err
 	}
 	text.WriteString(fmt.Sprintf("%s/%s/%d\n", c.objects, holdFolder, s.unit.N))
-	return s.to.create("objects/info/alternates", []byte(text.String()), 0o600, false)
+	return s.to.create("objects/info/alternates", []byte(text.String()))
 }

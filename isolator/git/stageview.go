@@ -30,7 +30,7 @@ func (s *stager) mainView() error {
 	if head == "" {
 		return unfit("its HEAD says nothing that git understands")
 	}
-	if err := s.to.create("HEAD", []byte(head+"\n"), 0o600, false); err != nil {
+	if err := s.to.create("HEAD", []byte(head+"\n")); err != nil {
 		return err
 	}
 	if s.repo.Worktree != "" && (filepath.Base(s.repo.Common) != ".git" || !s.writable(top)) {
@@ -99,7 +99,7 @@ func (s *stager) view(v *view) error {
 		if err != nil {
 			return unfit("the configuration of a worktree cannot be read")
 		}
-		if err := s.to.create(v.file("config.worktree"), configText("The settings of this worktree as the box has them.", s.copy.clean(list)), 0o600, false); err != nil {
+		if err := s.to.create(v.file("config.worktree"), configText("The settings of this worktree as the box has them.", s.copy.clean(list))); err != nil {
 			return err
 		}
 	}
@@ -145,12 +145,12 @@ func orSelf(rel string) string {
 
 // tree copies a folder of plain files.
 func (s *stager) tree(rel string, copied func(name string, most int64) error) error {
-	if err := s.to.mkdir(rel, 0o700); err != nil {
+	if err := s.to.mkdir(rel); err != nil {
 		return err
 	}
 	return walk(s.from, rel, func(name string, dir bool) error {
 		if dir {
-			return s.to.mkdir(name, 0o700)
+			return s.to.mkdir(name)
 		}
 		return copied(name, maxSmall)
 	})
@@ -186,7 +186,7 @@ func (s *stager) worktree(name string) error {
 	v.Head = headValue(head, s.unit.Digits)
 	pointer := absolute(filepath.Join(s.repo.Common, v.Rel), strings.TrimRight(string(back), "\r\n"))
 	v.Top = filepath.Dir(pointer)
-	if err := s.to.mkdir(v.Rel, 0o700); err != nil {
+	if err := s.to.mkdir(v.Rel); err != nil {
 		return err
 	}
 	for _, f := range []string{"gitdir", "commondir", "HEAD", "locked"} {
@@ -200,7 +200,7 @@ func (s *stager) worktree(name string) error {
 	if v.Head == "" || !known || !mine && !s.writable(v.Top) {
 		// So that `git worktree prune` in the box does not take it for one that is gone.
 		if !s.to.has(v.file("locked")) {
-			err = s.to.create(v.file("locked"), []byte("outside of this box\n"), 0o600, false)
+			err = s.to.create(v.file("locked"), []byte("outside of this box\n"))
 		}
 		if branch, ok := symbolic(v.Head); ok {
 			s.unit.Elsewhere[branch] = true
@@ -274,7 +274,7 @@ func (s *stager) module(rel string) error {
 		return err
 	}
 	// As the host has it, to read.
-	if err := s.to.mkdir(rel, 0o700); err != nil {
+	if err := s.to.mkdir(rel); err != nil {
 		return err
 	}
 	s.copy.Mounts = append(s.copy.Mounts, Mount{Source: r.Dir, Dest: r.Dir})

@@ -124,7 +124,7 @@ func (x *exchange) carryStash(ctx context.Context, m *move) error {
 
 // writeStash writes the ref of the stash and its log, if the ref still has its old value.
 func (x *exchange) writeStash(m *move, log string) error {
-	if err := errors.Join(x.host.mkdir("logs/refs", folderMode), x.host.mkdir("refs", folderMode)); err != nil {
+	if err := errors.Join(x.host.mkdir("logs/refs"), x.host.mkdir("refs")); err != nil {
 		return err
 	}
 	return x.host.locked(stashRef, x.meta.Run, []byte(m.new+"\n"), fileMode, func() error {
@@ -136,7 +136,7 @@ func (x *exchange) writeStash(m *move, log string) error {
 			return errors.New("the stash was changed outside just now")
 		}
 		name := "logs/" + stashRef
-		return x.host.replace(name, tempName(name, x.meta.Run), []byte(log), fileMode, true)
+		return x.host.replace(name, tempName(name, x.meta.Run), []byte(log))
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -90,7 +89,7 @@ func (c *Copy) save() error {
 		return err
 	}
 	c.saved = data
-	return c.state.replace(metaFile, metaFile+".new", data, 0o600, false)
+	return c.state.replace(metaFile, metaFile+".new", data)
 }
 
 // base holds the host's refs as they were when box and host last agreed.
@@ -118,7 +117,7 @@ func (c *Copy) loadBase(u *unit) (*base, error) {
 	if err := c.readLog(u, b); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	b.log, err = c.appendTo(u.baseName() + ".log")
+	b.log, err = c.state.appendTo(u.baseName() + ".log")
 	return b, err
 }
 
@@ -182,18 +181,6 @@ func (b *base) write(kind byte, values map[string]string) error {
 	return nil
 }
 
-func (c *Copy) appendTo(name string) (*os.File, error) {
-	var f *os.File
-	err := c.state.at("open", name, func(dir int, base string) error {
-		fd, err := unix.Openat(dir, base, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-		if err == nil {
-			f = os.NewFile(uintptr(fd), filepath.Join(c.state.path, name))
-		}
-		return err
-	})
-	return f, err
-}
-
 // openUnit opens the host's git directory of a unit, which must be the one that was found at the
 // start, and the box's.
 func (c *Copy) openUnit(u *unit) (host, box *folder, err error) {
@@ -209,6 +196,7 @@ func (c *Copy) openUnit(u *unit) (host, box *folder, err error) {
 		host.close()
 		return nil, nil, err
 	}
+	host.host = true
 	if data, err := host.read("config", maxConfig); err == nil {
 		list, _ := gitconfig.Parse(data) // what stands before a fault counts for git, too
 		host.shared = sharingOf(list)

@@ -108,6 +108,7 @@ func (s *stager) vacancies(v *view) error {
 		return err
 	}
 	defer top.close()
+	top.host = true
 	for _, p := range list {
 		at := filepath.Join(v.Top, p)
 		if !s.writable(at) {
@@ -115,7 +116,7 @@ func (s *stager) vacancies(v *view) error {
 		}
 		one := vacancy{Top: v.Top, Path: p}
 		if _, err := top.stat(p); errors.Is(err, fs.ErrNotExist) {
-			if err := top.mkdir(p, 0o777); err != nil {
+			if err := top.mkdir(p); err != nil {
 				return err
 			}
 			one.Made = true
@@ -124,7 +125,7 @@ func (s *stager) vacancies(v *view) error {
 			s.copy.Mounts = append(s.copy.Mounts, Mount{Source: at, Dest: at})
 			continue
 		}
-		if err := s.copy.dir.mkdir(s.copy.meta.vacant(len(s.copy.meta.Vacant)), 0o700); err != nil {
+		if err := s.copy.dir.mkdir(s.copy.meta.vacant(len(s.copy.meta.Vacant))); err != nil {
 			return err
 		}
 		s.copy.Mounts = append(s.copy.Mounts, Mount{Source: filepath.Join(s.copy.path, s.copy.meta.vacant(len(s.copy.meta.Vacant))), Dest: at, Write: true})
@@ -163,7 +164,7 @@ func (c *Copy) settle(rel string, v vacancy) error {
 	defer top.close()
 	if len(list) == 0 {
 		if v.Made { // others may have put something there
-			_ = top.at("remove", v.Path, func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+			_ = top.rmdir(v.Path)
 		}
 		return nil
 	}

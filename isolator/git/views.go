@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -287,23 +286,19 @@ func (x *exchange) logHead(v *viewState, old, now string) error {
 			text = e.Message
 		}
 	}
-	if err := x.host.mkdir(v.file("logs"), folderMode); err != nil {
+	if err := x.host.mkdir(v.file("logs")); err != nil {
 		return err
 	}
 	e := logEntry{
 		Old: old, New: now, Who: x.meta.Name + " <" + x.meta.Email + ">",
 		When: fmt.Sprintf("%d +0000", time.Now().Unix()), Message: x.message(text),
 	}
-	return x.host.at("append", v.file("logs/HEAD"), func(dir int, name string) error {
-		fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, fileMode)
-		if err != nil {
-			return err
-		}
-		_ = x.host.share(fd) // it may be somebody else's
-		f := os.NewFile(uintptr(fd), name)
-		_, err = f.WriteString(e.line())
-		return errors.Join(err, f.Close())
-	})
+	f, err := x.host.appendTo(v.file("logs/HEAD"))
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(e.line())
+	return errors.Join(err, f.Close())
 }
 
 // carryMerge writes or removes the files of a merge. It leaves those that the host has changed.
@@ -340,7 +335,7 @@ func (x *exchange) carryMerge(v *viewState) error {
 		if strings.HasPrefix(name, "MERGE_") || name == "SQUASH_MSG" {
 			to = x.host.unshared()
 		}
-		if err := to.replace(v.file(name), tempName(v.file(name), x.meta.Run), data, fileMode, true); err != nil {
+		if err := to.replace(v.file(name), tempName(v.file(name), x.meta.Run), data); err != nil {
 			return err
 		}
 		v.Merge[name] = want
@@ -354,23 +349,4 @@ func (x *exchange) carryMerge(v *viewState) error {
 		}
 	}
 	return nil
-}
-
-// removeTree removes a folder of files and folders.
-func (d *folder) removeTree(rel string) error {
-	list, err := d.list(rel, maxFiles)
-	if err != nil {
-		return err
-	}
-	for _, e := range list {
-		if e.IsDir() {
-			err = d.removeTree(rel + "/" + e.Name())
-		} else {
-			err = d.remove(rel + "/" + e.Name())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return d.at("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
 }
