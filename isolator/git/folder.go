@@ -343,24 +343,6 @@ func (d *folder) rmdir(rel string) error {
 	return d.at("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
 }
 
-// removeTree removes a folder of files and folders.
-func (d *folder) removeTree(rel string) error {
-	list, err := d.list(rel, maxFiles)
-	if err != nil {
-		return err
-	}
-	for _, e := range list {
-		remove := d.remove
-		if e.IsDir() {
-			remove = d.removeTree
-		}
-		if err := remove(rel + "/" + e.Name()); err != nil {
-			return err
-		}
-	}
-	return d.rmdir(rel)
-}
-
 // replace replaces whatever has that name by a file, atomically. The file is written as temp
 // first.
 func (d *folder) replace(rel, temp string, data []byte) error {

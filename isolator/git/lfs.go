@@ -21,13 +21,9 @@ func (x *exchange) carryLFS(ctx context.Context) error {
 	if !x.box.isDir(lfsObjects) {
 		return nil
 	}
-	files := 0
-	err := walk(x.box, lfsObjects, func(name string, dir bool) error {
+	err := x.box.walk(lfsObjects, maxFiles, func(name string, dir bool) error {
 		if err := ctx.Err(); err != nil {
 			return err
-		}
-		if files++; files > maxFiles {
-			return errTooMany
 		}
 		parts := name[len(lfsObjects)+1:] // aa/bb/aabb…
 		if dir || len(parts) != 6+2*sha256.Size || !hexName(parts[6:], 2*sha256.Size) || parts[:6] != parts[6:8]+"/"+parts[8:10]+"/" || x.host.has(name) {

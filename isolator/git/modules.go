@@ -17,33 +17,19 @@ import (
 // then cross as those of every other repository do. It comes before the commits that name them.
 func (x *exchange) newModules(ctx context.Context) {
 	found := 0
-	var look func(rel string, depth int)
-	look = func(rel string, depth int) {
-		list, err := x.box.list(rel, maxModules)
-		if err != nil {
-			return // none
+	_ = x.box.modules(func(rel string) error {
+		if x.host.has(rel) {
+			return nil
 		}
-		for _, e := range list {
-			sub := rel + "/" + e.Name()
-			switch {
-			case !e.IsDir():
-			case !x.box.has(sub + "/HEAD"):
-				if depth > 0 {
-					look(sub, depth-1)
-				}
-			case x.host.has(sub):
-			default:
-				if found++; found > maxModules {
-					return
-				}
-				if why := x.newModule(ctx, sub); why != "" {
-					x.say("the submodule %s that the box added stays with it: %s", plainText(strings.TrimPrefix(sub, "modules/"), 100), why)
-					x.rep.Pending = true
-				}
-			}
+		if found++; found > maxModules {
+			return errTooMany
 		}
-	}
-	look("modules", 6)
+		if why := x.newModule(ctx, rel); why != "" {
+			x.say("the submodule %s that the box added stays with it: %s", plainText(strings.TrimPrefix(rel, "modules/"), 100), why)
+			x.rep.Pending = true
+		}
+		return nil
+	})
 }
 
 // newModule makes and crosses the repository of a submodule. It returns why it does not cross, or "".

@@ -162,23 +162,12 @@ func (c *Copy) unlockRefs(ctx context.Context, host *folder, b *base) error {
 	}
 	own := "refs/inner/" + c.meta.Run
 	if host.isDir(own) {
-		todo := []string{own}
-		for len(todo) > 0 {
-			dir := todo[0]
-			todo = todo[1:]
-			list, err := host.list(dir, maxRefs)
-			if err != nil {
-				continue // it has just become empty
+		errs = append(errs, host.walk(own, maxRefs, func(name string, dir bool) error {
+			if !dir && strings.HasSuffix(name, ".lock") {
+				return host.remove(name)
 			}
-			for _, e := range list {
-				switch name := dir + "/" + e.Name(); {
-				case e.IsDir():
-					todo = append(todo, name)
-				case strings.HasSuffix(name, ".lock"):
-					errs = append(errs, host.remove(name))
-				}
-			}
-		}
+			return nil
+		}))
 	}
 	return errors.Join(errs...)
 }

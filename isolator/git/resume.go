@@ -249,19 +249,7 @@ func (r *resumer) copyFolder(name string) error {
 			return err
 		}
 	}
-	if err := r.to.mkdir(name); err != nil {
-		return err
-	}
-	files := 0
-	return walk(r.from, name, func(name string, dir bool) error {
-		if files++; files > maxFiles {
-			return errTooMany
-		}
-		if dir {
-			return r.to.mkdir(name)
-		}
-		return r.copy(name, maxSmall)
-	})
+	return r.from.copyTree(name, r.to, maxFiles, func(name string) error { return r.copy(name, maxSmall) })
 }
 
 // worktreeRefs writes the refs that belong to the main worktree alone.

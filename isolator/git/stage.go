@@ -198,22 +198,29 @@ const (
 // copyIf copies a file, unless it is missing or not a plain file.
 func (s *stager) copyIf(name string, most int64) error {
 	_, err := s.from.copyFile(name, s.to, name, most, 0o600)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotPlain) || errors.Is(err, unix.ELOOP) {
-		return nil
-	}
-	return err
+	return present(err)
 }
 
 // copyText is copyIf for a text, without the logins in its addresses.
 func (s *stager) copyText(name string, most int64) error {
+	_, err := s.text(name, most)
+	return present(err)
+}
+
+func (s *stager) text(name string, most int64) (size int64, err error) {
 	data, err := s.from.read(name, most)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotPlain) || errors.Is(err, unix.ELOOP):
-		return nil
-	case err == nil && address().Match(data):
-		return s.to.create(name, textWithoutLogins(data))
+	if err == nil && address().Match(data) {
+		return int64(len(data)), s.to.create(name, textWithoutLogins(data))
 	}
-	return s.copyIf(name, most) // of an error this tells more
+	return s.from.copyFile(name, s.to, name, most, 0o600) // of an error this tells more
+}
+
+// present returns an error unless it says that a file is missing or not a plain file.
+func present(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotPlain) || errors.Is(err, unix.ELOOP) {
+		return nil
+	}
+	return err
 }
 
 // Repositories returns the git directories of the host that the copy stands for.

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // What all work trees of a repository share in the box: settings, refs, logs, objects.
@@ -89,55 +87,24 @@ func (s *stager) logs() error {
 	}
 	var total int64
 	files := 0
-	err = walk(s.from, "logs/refs", func(name string, dir bool) error {
-		if dir {
-			return s.to.mkdir(name)
-		}
+	err = s.from.copyTree("logs/refs", s.to, maxRefs, func(name string) error {
 		if files++; files > maxFiles || total > maxLogs {
 			return errTooMany
 		}
-		if data, err := s.from.read(name, maxLog); err == nil && address().Match(data) {
-			total += int64(len(data))
-			return s.to.create(name, textWithoutLogins(data))
-		}
-		n, err := s.from.copyFile(name, s.to, name, maxLog, 0o600)
+		n, err := s.text(name, maxLog)
 		total += n
 		return err
 	})
 	switch {
 	case errors.Is(err, errTooMany) || errors.Is(err, errTooLarge):
 		s.copy.Notes = append(s.copy.Notes, "not all logs of refs are in the box: there are too many")
-		err = nil
-	case errors.Is(err, unix.ELOOP) || errors.Is(err, errNotPlain):
-		err = unfit("a log of a ref is not a plain file")
+		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		err = nil
+		return nil
+	case err != nil && present(err) == nil:
+		return unfit("a log of a ref is not a plain file")
 	}
 	return err
-}
-
-// walk calls found for everything below a folder but locks, folders before their content. A link
-// counts as a file.
-func walk(d *folder, rel string, found func(name string, dir bool) error) error {
-	list, err := d.list(rel, maxRefs)
-	if err != nil {
-		return err
-	}
-	for _, e := range list {
-		name := rel + "/" + e.Name()
-		if strings.HasSuffix(name, ".lock") {
-			continue
-		}
-		if err := found(name, e.IsDir()); err != nil {
-			return err
-		}
-		if e.IsDir() {
-			if err := walk(d, name, found); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func digest(data []byte) string {

@@ -90,7 +90,7 @@ func (s *stager) view(v *view) error {
 			continue
 		}
 		v.Busy[name] = true
-		if err := s.tree(v.file(name), s.copyIf); err != nil {
+		if err := s.from.copyTree(v.file(name), s.to, maxRefs, func(name string) error { return s.copyIf(name, maxSmall) }); err != nil {
 			return err
 		}
 	}
@@ -141,19 +141,6 @@ func orSelf(rel string) string {
 		return "."
 	}
 	return rel
-}
-
-// tree copies a folder of plain files.
-func (s *stager) tree(rel string, copied func(name string, most int64) error) error {
-	if err := s.to.mkdir(rel); err != nil {
-		return err
-	}
-	return walk(s.from, rel, func(name string, dir bool) error {
-		if dir {
-			return s.to.mkdir(name)
-		}
-		return copied(name, maxSmall)
-	})
 }
 
 // worktrees copies the state of the linked worktrees that the box can write, and lets the box's git
@@ -208,13 +195,11 @@ func (s *stager) worktree(name string) error {
 		return err
 	}
 	v.Sparse = found.Sparse
-	if s.from.isDir(v.file("logs")) {
-		if err := s.tree(v.file("logs"), s.copyText); err != nil {
-			return err
+	for _, name := range []string{"logs", "info"} {
+		if !s.from.isDir(v.file(name)) {
+			continue
 		}
-	}
-	if s.from.isDir(v.file("info")) {
-		if err := s.tree(v.file("info"), s.copyText); err != nil {
+		if err := s.from.copyTree(v.file(name), s.to, maxRefs, func(name string) error { return s.copyText(name, maxSmall) }); err != nil {
 			return err
 		}
 	}
@@ -223,38 +208,15 @@ func (s *stager) worktree(name string) error {
 	return s.view(v)
 }
 
-// modules stages the repositories of submodules, which lie in the repository's own.
+// modules stages the repositories of submodules.
 func (s *stager) modules() error {
 	found := 0
-	var look func(rel string, depth int) error
-	look = func(rel string, depth int) error {
-		list, err := s.from.list(rel, maxFiles)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+	return s.from.modules(func(rel string) error {
+		if found++; found > maxModules {
+			return unfit("it has too many submodules")
 		}
-		if err != nil {
-			return err
-		}
-		for _, e := range list {
-			sub := rel + "/" + e.Name()
-			switch {
-			case !e.IsDir():
-			case s.from.has(sub + "/HEAD"):
-				if found++; found > maxModules {
-					return unfit("it has too many submodules")
-				}
-				if err := s.module(sub); err != nil {
-					return err
-				}
-			case depth > 0:
-				if err := look(sub, depth-1); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	return look("modules", 6)
+		return s.module(rel)
+	})
 }
 
 func (s *stager) module(rel string) error {
