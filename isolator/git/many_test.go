@@ -124,3 +124,24 @@ func TestVacant(t *testing.T) {
 		}
 	}
 }
+
+// TestManyLogs is a repository with more logs than a box gets: the entries of the stash are among those it has, and stay
+// as they are outside.
+func TestManyLogs(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t)
+	// In which order folders are listed depends on the file system: this name often comes before the stash.
+	s.host(s.top, "for i in 1 2; do echo $i >>a; git stash -q; done; for d in n14; do mkdir -p .git/logs/refs/$d; (cd .git/logs/refs/$d; seq 20001 | xargs touch); done")
+	want := s.host(s.top, "git stash list --format=%H")
+	c := s.stage(s.top, "r1")
+	if len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "not all logs") {
+		t.Errorf("%q", c.Notes)
+	}
+	if got := s.box(c, s.top, "echo n >n; git add n; git commit -qm n; git stash list --format=%H"); got != want {
+		t.Errorf("the box has the stashes %q, and not %q", got, want)
+	}
+	s.cross(c, true)
+	if got := s.host(s.top, "git log -1 --format=%s; git stash list --format=%H; git for-each-ref refs/inner"); got != "n\n"+want {
+		t.Errorf("%s", got)
+	}
+}

@@ -81,20 +81,25 @@ func (s *stager) logs() error {
 	if err := s.copyText("logs/HEAD", maxLog); err != nil {
 		return err
 	}
-	data, err := s.from.read("logs/"+stashRef, maxLog)
-	if err == nil {
+	const stash = "logs/" + stashRef
+	if data, err := s.from.read(stash, maxLog); err == nil {
 		s.unit.Stash = digest(data)
 	}
-	var total int64
+	total, err := s.text(stash, maxLog)
 	files := 0
-	err = s.from.copyTree("logs/refs", s.to, maxRefs, func(name string) error {
-		if files++; files > maxFiles || total > maxLogs {
-			return errTooMany
-		}
-		n, err := s.text(name, maxLog)
-		total += n
-		return err
-	})
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = s.from.copyTree("logs/refs", s.to, maxRefs, func(name string) error {
+			if name == stash {
+				return nil
+			}
+			if files++; files > maxFiles || total > maxLogs {
+				return errTooMany
+			}
+			n, err := s.text(name, maxLog)
+			total += n
+			return err
+		})
+	}
 	switch {
 	case errors.Is(err, errTooMany) || errors.Is(err, errTooLarge):
 		s.copy.Notes = append(s.copy.Notes, "not all logs of refs are in the box: there are too many")
