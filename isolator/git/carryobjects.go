@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,9 @@ func (x *exchange) tips() []string {
 		if !m.done {
 			add(m.new)
 		}
+		for _, e := range m.stashes(x) {
+			add(e.New)
+		}
 	}
 	for _, v := range x.views {
 		add(v.boxHead)
@@ -78,56 +82,51 @@ func (x *exchange) carryObjects(ctx context.Context) error {
 	if err := x.wantObjects(ctx); err != nil {
 		return err
 	}
-	tips := x.tips()
-	for _, m := range x.moves {
-		for _, e := range m.stashes(x) {
-			tips = append(tips, e.New)
-		}
-	}
 	bad, have := map[string]string{}, x.have()
-	if len(tips) > 0 {
-		if x.seen.intake == nil {
-			in, err := x.newIntake(x.u)
-			if err != nil {
-				return err
-			}
-			x.seen.intake = in
-		}
-		refused := func(part []string, why error) {
-			if x.seen.intake.late && !errors.Is(why, errLate) {
-				why = fmt.Errorf("%w: a part of what it needs was not looked at", errLate)
-			}
-			for _, tip := range part {
-				bad[tip] = why.Error()
-				if errors.Is(why, errLate) && !x.o.Final {
-					x.seen.late[tip] = true
-				}
-			}
-		}
-		tips = slices.DeleteFunc(tips, func(tip string) bool {
-			tried := x.seen.late[tip] && !x.o.Final
-			if tried {
-				bad[tip] = errLate.Error()
-			}
-			return tried
-		})
-		if len(tips) > 0 {
-			if err := x.seen.intake.take(ctx, x.Copy, x.p, x.box, x.u.Digits); errors.Is(err, errLate) {
-				refused(tips, err)
-				tips = nil
-			} else if err != nil {
-				return err
-			}
-		}
-		if err := inParts(ctx, tips, func(part []string) error { return x.bring(ctx, part, have) }, refused); err != nil {
-			return err
-		}
+	if err := x.bringAll(ctx, x.tips(), have, bad); err != nil {
+		return err
 	}
 	if err := x.holdLinks(ctx, have, bad); err != nil {
 		return err
 	}
 	x.refuse(bad)
 	return nil
+}
+
+// bringAll brings what these values need, and notes in bad why one cannot be brought. What was not checked in time is
+// not tried again before the end.
+func (x *exchange) bringAll(ctx context.Context, tips, have []string, bad map[string]string) error {
+	refused := func(part []string, why error) {
+		if x.seen.intake.late && !errors.Is(why, errLate) {
+			why = fmt.Errorf("%w: a part of what it needs was not looked at", errLate)
+		}
+		for _, tip := range part {
+			bad[tip] = why.Error()
+			if errors.Is(why, errLate) && !x.o.Final {
+				x.seen.late[tip] = true
+			}
+		}
+	}
+	if !x.o.Final {
+		tips = slices.DeleteFunc(tips, func(tip string) bool {
+			if x.seen.late[tip] {
+				bad[tip] = errLate.Error()
+			}
+			return x.seen.late[tip]
+		})
+	}
+	if len(tips) == 0 {
+		return nil
+	}
+	err := x.take(ctx)
+	if errors.Is(err, errLate) {
+		refused(tips, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return inParts(ctx, tips, func(part []string) error { return x.bring(ctx, part, have) }, refused)
 }
 
 // mostParts bounds the tries of inParts. A box can make a hundred thousand refs that all fail.
@@ -164,16 +163,14 @@ func inParts[T any](ctx context.Context, list []T, do func([]T) error, failed fu
 }
 
 func (x *exchange) bring(ctx context.Context, tips, have []string) error {
-	if len(tips) == 0 {
-		return nil
-	}
 	ctx, cancel := portion(ctx)
 	defer cancel()
-	b, err := x.seen.intake.gather(ctx, x.Copy, x.p, x.u, tips, have)
+	b, err := x.gather(ctx, tips, have)
 	if err != nil {
 		return err
 	}
-	return b.store(ctx, x.Copy, x.p)
+	defer b.close()
+	return x.store(ctx, b)
 }
 
 // noSpace reports whether an exchange failed because the disk is full.
@@ -203,49 +200,43 @@ func killed(err error) bool {
 // refuse marks the refs and work trees that need an object that was refused.
 func (x *exchange) refuse(bad map[string]string) {
 	for _, m := range x.moves {
-		why, refused := bad[m.new]
-		if !refused {
-			for _, e := range m.stashes(x) {
-				if w, r := bad[e.New]; r {
-					why, refused = w, true
-				}
-			}
+		why := bad[m.new]
+		for _, e := range m.stashes(x) {
+			why = cmp.Or(why, bad[e.New])
 		}
-		if refused {
-			m.done = true
-			x.rep.Pending = true // the copy is where it is to be found
-			key := m.name + m.new
-			if x.seen.late[m.new] && !x.o.Final {
-				continue // it is tried again at the end
-			}
-			if !x.seen.said[key] {
-				x.seen.said[key] = true
-				x.rep.Refused = append(x.rep.Refused, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: why})
-			}
+		if why == "" {
+			continue
+		}
+		m.done = true
+		x.rep.Pending = true // the copy is where it is to be found
+		if x.seen.late[m.new] && !x.o.Final {
+			continue // it is tried again at the end
+		}
+		if key := m.name + m.new; !x.seen.said[key] {
+			x.seen.said[key] = true
+			x.rep.Refused = append(x.rep.Refused, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: why})
 		}
 	}
 	for _, v := range x.views {
-		if why, refused := bad[v.boxHead]; refused {
+		if why := bad[v.boxHead]; why != "" {
 			v.stays = "its HEAD needs objects that cannot cross: " + why
 		}
 		for _, oid := range v.objects {
-			if why, refused := bad[oid]; refused {
+			if why := bad[oid]; why != "" {
 				v.stays = "its index needs objects that cannot cross: " + why
 			}
 		}
 	}
 }
 
-// holdLinks holds back values that would make the host's git enter a repository that it does not enter now: `git stash`
-// and `git reset --hard` put what a branch has into the index, and git enters the repositories that the index names. The
-// commit need not be the box's: the host's own history may have a submodule that is gone, and the box can put something
-// in its place.
-func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]string) error {
-	type bringer struct {
-		values []string
-		hold   func(why string)
-	}
-	var list []bringer
+// claim is what a ref or a HEAD of the box is about to name on the host, and how it is held back.
+type claim struct {
+	values []string
+	hold   func(why string)
+}
+
+// claims lists those that were not refused.
+func (x *exchange) claims(bad map[string]string) (list []claim) {
 	for _, m := range x.moves {
 		if m.done || m.new == "" || bad[m.new] != "" {
 			continue
@@ -254,7 +245,7 @@ func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]
 		for _, e := range m.stashes(x) {
 			values = append(values, e.New)
 		}
-		list = append(list, bringer{values, func(why string) {
+		list = append(list, claim{values, func(why string) {
 			m.held = true
 			x.rep.Held = append(x.rep.Held, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: heldWhy(why)})
 			x.rep.Pending = true
@@ -262,40 +253,51 @@ func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]
 	}
 	for _, v := range x.views {
 		if head := resolve(v.boxHead, x.boxRefs.refs); head != "" && v.boxHead != v.hostHead && bad[head] == "" {
-			list = append(list, bringer{[]string{head}, func(why string) { v.stays = "its HEAD " + why }})
+			list = append(list, claim{[]string{head}, func(why string) { v.stays = "its HEAD " + why }})
 		}
 	}
+	return list
+}
+
+// holdLinks holds back values that would make the host's git enter a repository that it does not enter now: `git stash`
+// and `git reset --hard` put what a branch has into the index, and git enters the repositories that the index names. The
+// commit need not be the box's: the host's own history may have a submodule that is gone, and the box can put something
+// in its place.
+func (x *exchange) holdLinks(ctx context.Context, have []string, bad map[string]string) error {
+	list := x.claims(bad)
 	if len(list) == 0 {
 		return nil
 	}
-	foreign := func(part []bringer) error {
-		var values []string
-		for _, b := range part {
-			values = append(values, b.values...)
-		}
-		ctx, cancel := portion(ctx)
-		defer cancel()
-		found, err := x.gitlinks(ctx, values, have)
-		if err != nil {
-			return err
-		}
-		for _, path := range slices.Sorted(maps.Keys(found)) {
-			if !x.mayLink(path) {
-				return foreignLink("brings the repository at " + plainText(path, 200))
-			}
-		}
-		return nil
-	}
 	var fault error
-	err := inParts(ctx, list, foreign, func(part []bringer, why error) {
+	err := inParts(ctx, list, func(part []claim) error { return x.foreign(ctx, part, have) }, func(part []claim, why error) {
 		if !errors.As(why, new(foreignLink)) && !errors.Is(why, errLate) {
 			fault = why
 		}
-		for _, b := range part {
-			b.hold(why.Error())
+		for _, c := range part {
+			c.hold(why.Error())
 		}
 	})
 	return errors.Join(err, fault)
+}
+
+// foreign returns a foreignLink if one of these values brings a repository that git outside may not enter.
+func (x *exchange) foreign(ctx context.Context, part []claim, have []string) error {
+	var values []string
+	for _, c := range part {
+		values = append(values, c.values...)
+	}
+	ctx, cancel := portion(ctx)
+	defer cancel()
+	found, err := x.gitlinks(ctx, values, have)
+	if err != nil {
+		return err
+	}
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		if !x.mayLink(path) {
+			return foreignLink("brings the repository at " + plainText(path, 200))
+		}
+	}
+	return nil
 }
 
 // heldWhy says in a sentence why a ref waits.

@@ -59,13 +59,7 @@ func (x *exchange) tell(m *move) {
 // cannot move does not stop the others.
 func (x *exchange) transact(ctx context.Context, todo []*move) error {
 	lost := x.lost(ctx, todo)
-	meant := map[string]string{}
-	for _, m := range todo {
-		if m.to == m.name {
-			meant[m.name] = m.new
-		}
-	}
-	if err := x.base.write('?', meant); err != nil {
+	if err := x.base.write('?', own(todo)); err != nil {
 		return err
 	}
 	err := x.update(ctx, todo, lost)
@@ -78,9 +72,7 @@ func (x *exchange) transact(ctx context.Context, todo []*move) error {
 	var elsewhere []*move
 	err = inParts(ctx, todo, update, func(part []*move, why error) {
 		for _, m := range part {
-			m.why, m.to = "could not be moved: "+why.Error(), x.unfit(m.name)
-			m.old = x.hostRefs[m.to]
-			if m.done = m.new == "" || m.old == m.new; !m.done {
+			if x.divert(m, x.unfit(m.name), "could not be moved: "+why.Error()); !m.done {
 				elsewhere = append(elsewhere, m)
 			}
 		}
@@ -106,19 +98,7 @@ func (x *exchange) update(ctx context.Context, todo []*move, lost map[string]boo
 	if err := x.commitRefs(ctx, x.transaction(todo, lost), len(todo) > manyRefs); err != nil {
 		return err
 	}
-	done := map[string]string{}
-	for _, m := range todo {
-		m.done = true
-		if m.new == "" {
-			delete(x.hostRefs, m.to)
-		} else {
-			x.hostRefs[m.to] = m.new
-		}
-		if m.to == m.name {
-			done[m.name] = m.new
-		}
-	}
-	return x.base.write('=', done)
+	return x.moved(todo...)
 }
 
 // transaction is what git-update-ref(1) is told of the moves.
@@ -199,33 +179,39 @@ func (x *exchange) lost(ctx context.Context, todo []*move) map[string]bool {
 			olds = append(olds, m)
 		}
 	}
-	out := map[string]bool{}
-	if len(olds) > maxAsked {
-		for _, m := range olds {
-			out[m.name] = true
-		}
-		return out
-	}
 	values := map[string]bool{}
 	for _, value := range left {
 		values[value] = true
 	}
+	out := map[string]bool{}
 	for _, m := range olds {
-		if values[m.old] {
-			continue
-		}
-		in := m.old + "\n"
-		n := 0
-		for value := range values {
-			if _, sym := symbolic(value); !sym && n < maxHave {
-				in += "^" + value + "\n"
-				n++
-			}
-		}
-		text, err := x.p.text(ctx, call{args: []string{"rev-list", "--objects", "--max-count=1", "--stdin"}, in: strings.NewReader(in)})
-		if err != nil || text != "" {
-			out[m.name] = true // when in doubt it is kept
-		}
+		out[m.name] = len(olds) > maxAsked || !values[m.old] && !x.leadTo(ctx, m.old, values)
 	}
 	return out
+}
+
+// leadTo reports whether one of these values leads to an object. When in doubt it does not.
+func (x *exchange) leadTo(ctx context.Context, oid string, values map[string]bool) bool {
+	in := oid + "\n"
+	n := 0
+	for value := range values {
+		if !isSymbolic(value) && n < maxHave {
+			in += "^" + value + "\n"
+			n++
+		}
+	}
+	text, err := x.p.text(ctx, call{args: []string{"rev-list", "--objects", "--max-count=1", "--stdin"}, in: strings.NewReader(in)})
+	return err == nil && text == ""
+}
+
+// keep sets refs below refs/inner, whatever they were.
+func (x *exchange) keep(ctx context.Context, values map[string]string) error {
+	if len(values) == 0 {
+		return nil
+	}
+	var in strings.Builder
+	for name, value := range values {
+		fmt.Fprintf(&in, "update %s\x00%s\x00\x00", name, value)
+	}
+	return x.p.run(ctx, call{args: []string{"update-ref", "--stdin", "-z"}, in: strings.NewReader(in.String())})
 }

@@ -52,7 +52,7 @@ type Repo struct {
 // ErrNone says that a folder is in no repository.
 var ErrNone = errors.New("no git repository")
 
-// unfit is the reason why a repository cannot be staged.
+// unfit is a reason why a repository cannot be staged, or why something of a box cannot cross.
 type unfit string
 
 func (u unfit) Error() string { return string(u) }
@@ -118,9 +118,9 @@ func (r *Repo) linked() error {
 	r.Dir = real
 	if at, err := openPath(filepath.Dir(real), unix.O_PATH); err == nil {
 		defer at.close()
-		if data, err := at.read(filepath.Base(real), maxPointer); err == nil {
+		if line, err := at.line(filepath.Base(real)); err == nil {
 			r.Ways = append(r.Ways, real)
-			if err := r.target(data); err != nil {
+			if err := r.target(line); err != nil {
 				return err
 			}
 		}
@@ -130,8 +130,8 @@ func (r *Repo) linked() error {
 }
 
 // target follows the content of a .git file.
-func (r *Repo) target(data []byte) error {
-	target, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
+func (r *Repo) target(line string) error {
+	target, ok := strings.CutPrefix(line, "gitdir: ")
 	if !ok || strings.ContainsAny(target, "\n\x00") {
 		return unfit(".git is a file that is not git's")
 	}
@@ -148,11 +148,11 @@ func (r *Repo) target(data []byte) error {
 // follow reads a .git file, and checks that the repository it leads to agrees.
 func (r *Repo) follow(top *folder) error {
 	r.Pointer = true
-	data, err := top.read(".git", maxPointer)
+	line, err := top.line(".git")
 	if err != nil {
 		return err
 	}
-	if err := r.target(data); err != nil {
+	if err := r.target(line); err != nil {
 		return err
 	}
 	r.Common = r.Dir
@@ -170,8 +170,8 @@ func (r *Repo) follow(top *folder) error {
 		}
 		return nil
 	}
-	if common, err := dir.read("commondir", maxPointer); err == nil {
-		r.Ways = append(r.Ways, absolute(r.Dir, strings.TrimRight(string(common), "\r\n")))
+	if common, err := dir.line("commondir"); err == nil {
+		r.Ways = append(r.Ways, absolute(r.Dir, common))
 	}
 	tree := worktree.At(r.Top)
 	if tree == nil {
@@ -221,7 +221,7 @@ func (r *Repo) fill() error {
 			return unfit(name + " is a link")
 		}
 	}
-	if data, err := common.read("commondir", maxPointer); err == nil && !sameFile(absolute(r.Common, strings.TrimRight(string(data), "\r\n")), r.Common) {
+	if line, err := common.line("commondir"); err == nil && !sameFile(absolute(r.Common, line), r.Common) {
 		return unfit("it shares the objects and refs of another (commondir)")
 	}
 	data, err := common.read("config", maxConfig)

@@ -131,6 +131,18 @@ func (d *folder) read(rel string, most int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
+// line returns the content of a file that names a folder, without the line ends after it.
+func (d *folder) line(rel string) (string, error) {
+	data, err := d.read(rel, maxPointer)
+	return strings.TrimRight(string(data), "\r\n"), err
+}
+
+// head returns what a file like HEAD says, see headValue.
+func (d *folder) head(rel string, digits int) (string, error) {
+	data, err := d.read(rel, maxLoose)
+	return headValue(data, digits), err
+}
+
 // maxText is the most bytes that are read of an index or of packed-refs: an index of a million entries or more. It also
 // bounds the index that inner would write.
 const maxText = 128 << 20

@@ -21,8 +21,8 @@ func (x *exchange) last(ctx context.Context) error {
 	}
 	for _, v := range x.views {
 		if v.gone {
-			if why := x.removeWorktree(ctx, v); why != "" {
-				x.say("%s: the box removed this worktree, and it stays outside: %s", v.Top, why)
+			if err := x.removeWorktree(ctx, v); err != nil {
+				x.say("%s: the box removed this worktree, and it stays outside: %v", v.Top, err)
 			}
 		}
 		if v.lost && v.indexChanged() {
@@ -36,43 +36,54 @@ func (x *exchange) last(ctx context.Context) error {
 }
 
 // removeWorktree removes the host's administration of a worktree that the box removed, and its .git file, which the
-// box cannot remove. It returns why it did not, or "".
-func (x *exchange) removeWorktree(ctx context.Context, v *viewState) string {
+// box cannot remove.
+func (x *exchange) removeWorktree(ctx context.Context, v *viewState) error {
 	switch {
 	case v.hostHead != v.Head, v.hostChanged:
-		return "it was changed outside"
+		return unfit("it was changed outside")
 	case x.host.has(v.file("locked")):
-		return "it is locked"
+		return unfit("it is locked")
 	}
+	if err := x.removePointer(v); err != nil {
+		return err
+	}
+	if !isSymbolic(v.hostHead) {
+		kept := map[string]string{x.inner("refs/old/" + v.Rel): v.hostHead}
+		if err := x.plumb(func() error { return x.keep(ctx, kept) }); err != nil {
+			return err
+		}
+	}
+	return x.dropWorktree(v.Rel)
+}
+
+// removePointer removes the .git file of a worktree, and its folder if nothing else is in it.
+func (x *exchange) removePointer(v *viewState) error {
 	parent, err := openFolder(filepath.Dir(v.Top))
 	if err != nil {
-		return err.Error()
+		return err
 	}
 	defer parent.close()
-	if name := filepath.Base(v.Top); parent.has(name) {
-		if text, err := parent.read(name+"/.git", maxPointer); err != nil || strings.TrimSpace(string(text)) != "gitdir: "+x.u.Common+"/"+v.Rel {
-			return "its .git does not lead to this repository"
-		}
-		if err := parent.remove(name + "/.git"); err != nil {
-			return err.Error()
-		}
-		if parent.rmdir(name) != nil {
-			x.say("%s: the box removed this worktree; files of it that are still there are plain files now", v.Top)
-		}
+	name := filepath.Base(v.Top)
+	if !parent.has(name) {
+		return nil
 	}
-	if _, sym := symbolic(v.hostHead); !sym {
-		keep := "update " + x.inner("refs/old/"+v.Rel) + "\x00" + v.hostHead + "\x00\x00"
-		if err := x.plumb(func() error {
-			return x.p.run(ctx, call{args: []string{"update-ref", "--stdin", "-z"}, in: strings.NewReader(keep)})
-		}); err != nil {
-			return err.Error()
-		}
+	if line, err := parent.line(name + "/.git"); err != nil || line != "gitdir: "+x.u.Common+"/"+v.Rel {
+		return unfit("its .git does not lead to this repository")
 	}
-	if err := x.host.removeTree(v.Rel); err != nil {
-		return err.Error()
+	if err := parent.remove(name + "/.git"); err != nil {
+		return err
 	}
-	_ = x.host.rmdir("worktrees")
-	return ""
+	if parent.rmdir(name) != nil {
+		x.say("%s: the box removed this worktree; files of it that are still there are plain files now", v.Top)
+	}
+	return nil
+}
+
+// dropWorktree removes the host's folder of a worktree.
+func (x *exchange) dropWorktree(rel string) error {
+	err := x.host.removeTree(rel)
+	_ = x.host.rmdir("worktrees") // if it was the last one
+	return err
 }
 
 // plumb calls do with x.p ready to run git.
@@ -91,7 +102,6 @@ func (x *exchange) plumb(do func() error) (err error) {
 // keepIndex keeps what the box had staged and the host's index did not take, as a commit on top of the box's HEAD
 // if that has one.
 func (x *exchange) keepIndex(ctx context.Context, v *viewState) error {
-	head := resolve(v.boxHead, x.boxRefs.refs)
 	out, err := v.boxIndex.taken(nil, 0, false)
 	if err != nil {
 		return err
@@ -100,48 +110,52 @@ func (x *exchange) keepIndex(ctx context.Context, v *viewState) error {
 	out.entries = slices.DeleteFunc(out.entries, func(e indexEntry) bool {
 		return e.stage() != 0 || e.mode == modeGitlink && !known[e.name] || e.extra&extraIntent != 0
 	})
-	const name = "index.kept"
-	if err := x.state.replace(name, name+".new", out.format(x.u.Digits/2)); err != nil {
+	if err := x.state.replace(keptIndex, keptIndex+".new", out.format(x.u.Digits/2)); err != nil {
 		return err
 	}
-	ref := x.inner("refs/" + v.file("index"))
 	return x.plumb(func() error {
 		// The tree is made in a store of inner's, and crosses checked as all others do.
-		if x.seen.intake == nil {
-			if x.seen.intake, err = x.newIntake(x.u); err != nil {
-				return err
-			}
-		}
-		in, further := x.seen.intake, []string{hostObjects()}
-		if err := in.take(ctx, x.Copy, x.p, x.box, x.u.Digits); err != nil {
+		if err := x.take(ctx); err != nil {
 			return err
 		}
-		tree, err := x.p.text(ctx, call{args: []string{"write-tree"}, index: filepath.Join(x.state.path, name), store: in.path, further: further})
-		if err != nil {
+		commit, err := x.commitIndex(ctx, resolve(v.boxHead, x.boxRefs.refs))
+		if err != nil || commit == "" {
 			return err
 		}
-		args := []string{"commit-tree", "-m", "What was staged in the box of run " + x.meta.Run}
-		if head != "" {
-			was, err := x.p.text(ctx, call{args: []string{"rev-parse", "--verify", head + "^{tree}"}, store: in.path, further: further})
-			if err != nil || tree == was {
-				return err
-			}
-			args = append(args, "-p", head)
-		}
-		commit, err := x.p.text(ctx, call{args: append(args, strings.TrimSpace(tree)), store: in.path, further: further})
-		if err != nil {
+		if err := x.bring(ctx, []string{commit}, x.have()); err != nil {
 			return err
 		}
-		if err := x.bring(ctx, []string{strings.TrimSpace(commit)}, x.have()); err != nil {
-			return err
-		}
-		text := "update " + ref + "\x00" + strings.TrimSpace(commit) + "\x00\x00"
-		if err := x.p.run(ctx, call{args: []string{"update-ref", "--stdin", "-z"}, in: strings.NewReader(text)}); err != nil {
+		ref := x.inner("refs/" + v.file("index"))
+		if err := x.keep(ctx, map[string]string{ref: commit}); err != nil {
 			return err
 		}
 		x.say("%s: what was staged in the box is %s", v.Top, ref)
 		return nil
 	})
+}
+
+// keptIndex is the file in the state folder of what keepIndex makes a commit of.
+const keptIndex = "index.kept"
+
+// commitIndex makes a commit of keptIndex in the store of inner's, unless head has the same files.
+func (x *exchange) commitIndex(ctx context.Context, head string) (commit string, err error) {
+	git := func(index string, args ...string) (string, error) {
+		text, err := x.p.text(ctx, call{args: args, index: index, store: x.seen.intake.path, further: []string{hostObjects()}})
+		return strings.TrimSpace(text), err
+	}
+	tree, err := git(filepath.Join(x.state.path, keptIndex), "write-tree")
+	if err != nil {
+		return "", err
+	}
+	args := []string{"commit-tree", "-m", "What was staged in the box of run " + x.meta.Run}
+	if head != "" {
+		was, err := git("", "rev-parse", "--verify", head+"^{tree}")
+		if err != nil || tree == was {
+			return "", err
+		}
+		args = append(args, "-p", head)
+	}
+	return git("", append(args, tree)...)
 }
 
 // settings lists what the box changed in its configuration, hooks and info.
@@ -217,20 +231,21 @@ func (x *exchange) tracking() error {
 func (x *exchange) newTracking(host, box []gitconfig.Entry) string {
 	remotes, known := map[string]bool{".": true}, map[string]bool{}
 	for _, e := range host {
-		section, rest, _ := strings.Cut(e.Key, ".")
-		if i := strings.LastIndexByte(rest, '.'); i > 0 && section == "remote" {
-			remotes[rest[:i]] = true
-		} else if i > 0 && section == "branch" {
-			known[rest[:i]] = true
+		switch section, sub, _ := e.Parts(); section {
+		case "remote":
+			remotes[sub] = true
+		case "branch":
+			known[sub] = true
 		}
 	}
 	remote, merge := map[string]string{}, map[string]string{}
 	for _, e := range box {
-		name, ok := strings.CutPrefix(e.Key, "branch.")
-		if branch, found := strings.CutSuffix(name, ".remote"); ok && found && remotes[e.Value] {
+		section, branch, name := e.Parts()
+		switch {
+		case section != "branch":
+		case name == "remote" && remotes[e.Value]:
 			remote[branch] = e.Value
-		}
-		if branch, found := strings.CutSuffix(name, ".merge"); ok && found && hasPrefix(e.Value, "refs/heads") && refName(e.Value) == "" {
+		case name == "merge" && hasPrefix(e.Value, "refs/heads") && refName(e.Value) == "":
 			merge[branch] = e.Value
 		}
 	}
@@ -269,8 +284,8 @@ func (x *exchange) newWorktrees(ctx context.Context) error {
 		if !e.IsDir() || x.host.has(rel) {
 			continue
 		}
-		if v, why := x.newWorktree(e.Name(), rel); why != "" {
-			stays(rel, why)
+		if v, err := x.newWorktree(e.Name(), rel); err != nil {
+			stays(rel, err.Error())
 		} else {
 			made = append(made, v)
 		}
@@ -282,55 +297,34 @@ func (x *exchange) newWorktrees(ctx context.Context) error {
 		return err
 	}
 	for _, v := range made {
-		if v.stays == "" {
-			v.stays = x.writeWorktree(v)
-		} else {
-			x.rep.Pending = true // the copy has it
-		}
 		if v.stays != "" {
+			x.rep.Pending = true // the copy has it
 			stays(v.Rel, v.stays)
+		} else if err := x.writeWorktree(v); err != nil {
+			stays(v.Rel, err.Error())
 		}
 	}
 	return nil
 }
 
-// newWorktree reads a worktree of the box, and returns why it does not cross, or "".
-func (x *exchange) newWorktree(name, rel string) (*viewState, string) {
+// newWorktree reads a worktree of the box that can cross.
+func (x *exchange) newWorktree(name, rel string) (*viewState, error) {
 	if refName("refs/heads/"+name) != "" || strings.Contains(name, "/") {
-		return nil, "its name is not one for the host"
+		return nil, unfit("its name is not one for the host")
 	}
-	back, err := x.box.read(rel+"/gitdir", maxPointer)
-	pointer := strings.TrimSuffix(string(back), "\n")
-	if err != nil || !filepath.IsAbs(pointer) || filepath.Clean(pointer) != pointer || filepath.Base(pointer) != ".git" || strings.ContainsAny(pointer, "\n\x00") {
-		return nil, "it does not say where it is"
-	}
-	top := filepath.Dir(pointer)
-	inside := slices.ContainsFunc(x.roots, func(root string) bool { return paths.Inside(root, top) })
-	if !inside {
-		return nil, "it is outside of what a box changes here, but commits on its branch cross"
-	}
-	d, err := openFolder(top)
+	top, err := x.worktreeTop(rel)
 	if err != nil {
-		return nil, "its folder is not there"
+		return nil, err
 	}
-	defer d.close()
-	want := "gitdir: " + x.u.Common + "/" + rel
-	if text, err := d.read(".git", maxPointer); err != nil || strings.TrimSuffix(string(text), "\n") != want {
-		return nil, "its .git does not lead to this repository"
-	}
-	for _, m := range x.moves {
-		if m.held {
-			return nil, "a branch is held back"
-		}
+	if slices.ContainsFunc(x.moves, func(m *move) bool { return m.held }) {
+		return nil, unfit("a branch is held back")
 	}
 	v := &viewState{view: &view{Rel: rel, Top: top, Index: "none", Merge: map[string]string{}}, u: x.u}
-	data, err := x.box.read(rel+"/HEAD", maxLoose)
-	v.boxHead = headValue(data, x.u.Digits)
-	if err != nil || v.boxHead == "" {
-		return nil, "its HEAD says nothing that git understands"
+	if v.boxHead, err = x.box.head(v.file("HEAD"), x.u.Digits); err != nil || v.boxHead == "" {
+		return nil, unfit("its HEAD says nothing that git understands")
 	}
 	if err := x.boxIndexOf(v); err != nil {
-		return nil, err.Error()
+		return nil, err
 	}
 	links := v.boxIndex.gitlinks()
 	for _, old := range x.views {
@@ -339,9 +333,31 @@ func (x *exchange) newWorktree(name, rel string) (*viewState, string) {
 		}
 	}
 	if len(links) > 0 {
-		return nil, "its index has another repository"
+		return nil, unfit("its index has another repository")
 	}
-	return v, ""
+	return v, nil
+}
+
+// worktreeTop returns where a worktree of the box is, if its .git leads back.
+func (x *exchange) worktreeTop(rel string) (top string, err error) {
+	data, err := x.box.read(rel+"/gitdir", maxPointer)
+	pointer := strings.TrimSuffix(string(data), "\n")
+	if err != nil || !filepath.IsAbs(pointer) || filepath.Clean(pointer) != pointer || filepath.Base(pointer) != ".git" || strings.ContainsAny(pointer, "\n\x00") {
+		return "", unfit("it does not say where it is")
+	}
+	top = filepath.Dir(pointer)
+	if !slices.ContainsFunc(x.roots, func(root string) bool { return paths.Inside(root, top) }) {
+		return "", unfit("it is outside of what a box changes here, but commits on its branch cross")
+	}
+	d, err := openFolder(top)
+	if err != nil {
+		return "", unfit("its folder is not there")
+	}
+	defer d.close()
+	if line, err := d.line(".git"); err != nil || line != "gitdir: "+x.u.Common+"/"+rel {
+		return "", unfit("its .git does not lead to this repository")
+	}
+	return top, nil
 }
 
 // worktreeObjects brings what the HEADs and indexes of new worktrees need.
@@ -352,47 +368,57 @@ func (x *exchange) worktreeObjects(ctx context.Context, made []*viewState) error
 	return x.plumb(func() error { return x.carryObjects(ctx) })
 }
 
-// writeWorktree makes the host's folder of a worktree, and returns why it could not, or "". The file
-// gitdir comes last: without it git does not take the folder for a worktree.
-func (x *exchange) writeWorktree(v *viewState) string {
-	if name, sym := symbolic(v.boxHead); sym {
-		if !hasPrefix(name, "refs/heads") || refName(name) != "" && x.base.refs[name] == "" || x.hostRefs[name] == "" || x.hostRefs[name] != x.boxRefs.refs[name] {
-			return "its branch did not cross"
-		}
-		for _, other := range x.views {
-			if other.hostHead == v.boxHead {
-				return "its branch is checked out elsewhere"
-			}
-		}
+// writeWorktree makes the host's folder of a worktree, or leaves none.
+func (x *exchange) writeWorktree(v *viewState) error {
+	if err := x.mayCheckOut(v.boxHead); err != nil {
+		return err
 	}
-	plain := x.host.unshared()
-	if err := errors.Join(x.host.mkdir("worktrees"), plain.mkdir(v.Rel)); err != nil {
-		return err.Error()
-	}
-	put := func(d *folder, name string, data []byte) error { return d.create(v.file(name), data) }
-	err := put(plain, "commondir", []byte("../..\n"))
-	if err == nil {
-		err = put(x.host, "HEAD", []byte(v.boxHead+"\n"))
-	}
-	if err == nil && v.boxIndex != nil {
-		var out *index
-		if out, err = v.boxIndex.taken(nil, 0, false); err == nil {
-			err = put(x.host, "index", out.format(x.u.Digits/2))
-		}
-	}
-	if err == nil {
-		err = x.logHead(v, "", resolve(v.boxHead, x.hostRefs))
-	}
-	if text, lerr := x.box.read(v.file("locked"), maxPointer); err == nil && lerr == nil {
-		err = put(plain, "locked", []byte(plainText(strings.TrimSpace(string(text)), 200)+"\n"))
-	}
-	if err == nil {
-		err = put(plain, "gitdir", []byte(v.Top+"/.git\n"))
-	}
+	err := x.putWorktree(v)
 	if err != nil {
-		_ = x.host.removeTree(v.Rel)
-		_ = x.host.rmdir("worktrees")
-		return err.Error()
+		_ = x.dropWorktree(v.Rel)
 	}
-	return ""
+	return err
+}
+
+// mayCheckOut returns an error if a new worktree cannot have that HEAD on the host.
+func (x *exchange) mayCheckOut(head string) error {
+	name, sym := symbolic(head)
+	switch {
+	case !sym:
+		return nil
+	case !hasPrefix(name, "refs/heads"), refName(name) != "" && x.base.refs[name] == "", x.hostRefs[name] == "", x.hostRefs[name] != x.boxRefs.refs[name]:
+		return unfit("its branch did not cross")
+	case slices.ContainsFunc(x.views, func(other *viewState) bool { return other.hostHead == head }):
+		return unfit("its branch is checked out elsewhere")
+	}
+	return nil
+}
+
+// putWorktree writes the files of a worktree. The file gitdir comes last: without it git does not take the folder for a
+// worktree.
+func (x *exchange) putWorktree(v *viewState) error {
+	plain := x.host.unshared()
+	err := errors.Join(x.host.mkdir("worktrees"), plain.mkdir(v.Rel),
+		plain.create(v.file("commondir"), []byte("../..\n")), x.host.create(v.file("HEAD"), []byte(v.boxHead+"\n")))
+	if err != nil {
+		return err
+	}
+	if v.boxIndex != nil {
+		out, err := v.boxIndex.taken(nil, 0, false)
+		if err != nil {
+			return err
+		}
+		if err := x.host.create(v.file("index"), out.format(x.u.Digits/2)); err != nil {
+			return err
+		}
+	}
+	if err := x.logHead(v, "", resolve(v.boxHead, x.hostRefs)); err != nil {
+		return err
+	}
+	if text, err := x.box.read(v.file("locked"), maxPointer); err == nil {
+		if err := plain.create(v.file("locked"), []byte(plainText(strings.TrimSpace(string(text)), 200)+"\n")); err != nil {
+			return err
+		}
+	}
+	return plain.create(v.file("gitdir"), []byte(v.Top+"/.git\n"))
 }

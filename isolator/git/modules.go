@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"path"
 	"path/filepath"
 	"slices"
@@ -24,67 +25,72 @@ func (x *exchange) newModules(ctx context.Context) {
 		if found++; found > maxModules {
 			return errTooMany
 		}
-		if why := x.newModule(ctx, rel); why != "" {
-			x.say("the submodule %s that the box added stays with it: %s", plainText(strings.TrimPrefix(rel, "modules/"), 100), why)
+		if err := x.newModule(ctx, rel); err != nil {
+			x.say("the submodule %s that the box added stays with it: %v", plainText(strings.TrimPrefix(rel, "modules/"), 100), err)
 			x.rep.Pending = true
 		}
 		return nil
 	})
 }
 
-// newModule makes and crosses the repository of a submodule. It returns why it does not cross, or "".
-func (x *exchange) newModule(ctx context.Context, rel string) string {
+// newModule makes and crosses the repository of a submodule.
+func (x *exchange) newModule(ctx context.Context, rel string) error {
+	r, err := x.moduleOf(rel)
+	if err != nil {
+		return err
+	}
+	u, err := x.emptyModule(r, rel)
+	if err != nil {
+		return err
+	}
+	// It is recorded before it exists, so that a crash loses nothing.
+	x.meta.Units = append(x.meta.Units, u)
+	if err := x.save(); err != nil {
+		return err
+	}
+	if err := x.host.rename(tempName(rel, x.meta.Run), rel); err != nil {
+		return err
+	}
+	return x.crossUnit(ctx, u, x.o, x.rep)
+}
+
+// moduleOf reads the repository of a submodule that the host can have.
+func (x *exchange) moduleOf(rel string) (*Repo, error) {
 	name := strings.TrimPrefix(rel, "modules/")
 	if refName("refs/heads/"+name) != "" || treePath(name) != "" {
-		return "its name is not one for the host"
+		return nil, unfit("its name is not one for the host")
 	}
 	for dir := path.Dir(rel); dir != "modules"; dir = path.Dir(dir) {
 		if x.host.has(dir + "/HEAD") {
-			return "it lies in another submodule's repository"
+			return nil, unfit("it lies in another submodule's repository")
 		}
 	}
 	data, err := x.box.read(rel+"/config", maxConfig)
 	if err != nil {
-		return "it has no settings"
+		return nil, unfit("it has no settings")
 	}
 	list, err := gitconfig.Parse(data)
 	if err != nil {
-		return "its settings cannot be read"
+		return nil, unfit("its settings cannot be read")
 	}
 	r := &Repo{Dir: filepath.Join(x.u.Common, rel), Common: filepath.Join(x.u.Common, rel), Pointer: true, config: list}
 	if err := r.formats(); err != nil {
-		return err.Error()
+		return nil, err
 	}
 	r.Top = absolute(r.Common, r.setting("core.worktree"))
 	if r.Digits != x.u.Digits || !slices.ContainsFunc(x.roots, func(root string) bool { return paths.Inside(root, r.Top) }) {
-		return "its work tree is not the box's to write"
+		return nil, unfit("its work tree is not the box's to write")
 	}
 	top, err := openFolder(r.Top)
 	if err != nil {
-		return "its work tree is not there"
+		return nil, unfit("its work tree is not there")
 	}
 	defer top.close()
-	text, err := top.read(".git", maxPointer)
-	if target, ok := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), "gitdir: "); err != nil || !ok || absolute(r.Top, target) != r.Common {
-		return "its .git does not lead to it"
+	line, err := top.line(".git")
+	if target, ok := strings.CutPrefix(line, "gitdir: "); err != nil || !ok || absolute(r.Top, target) != r.Common {
+		return nil, unfit("its .git does not lead to it")
 	}
-	u, err := x.emptyModule(r, rel)
-	if err != nil {
-		return err.Error()
-	}
-	// It is recorded before it exists, so that a crash loses nothing.
-	x.meta.Units = append(x.meta.Units, u)
-	temp := tempName(rel, x.meta.Run)
-	if err = x.save(); err == nil {
-		err = x.host.rename(temp, rel)
-	}
-	if err == nil {
-		err = x.crossUnit(ctx, u, x.o, x.rep)
-	}
-	if err != nil {
-		return err.Error()
-	}
-	return ""
+	return r, nil
 }
 
 // noBranch is the branch of HEAD in an empty repository until the box's HEAD crosses.
@@ -92,18 +98,44 @@ const noBranch = "refs/heads/inner-none"
 
 // emptyModule makes an empty repository under a temporary name of inner's own.
 func (x *exchange) emptyModule(r *Repo, rel string) (*unit, error) {
+	config, err := moduleConfig(r)
+	if err != nil {
+		return nil, err
+	}
 	temp := tempName(rel, x.meta.Run)
-	host := x.host.unshared() // as when git clones one
 	if x.host.has(temp) {
 		if err := x.host.removeTree(temp); err != nil {
 			return nil, err
 		}
 	}
+	host := x.host.unshared() // as when git clones one
 	for _, dir := range []string{"objects/pack", "objects/info", "refs/heads", "refs/tags", "info", "hooks"} {
 		if err := host.mkdir(temp + "/" + dir); err != nil {
 			return nil, err
 		}
 	}
+	if err := errors.Join(host.create(temp+"/config", config), host.create(temp+"/HEAD", []byte("ref: "+noBranch+"\n"))); err != nil {
+		return nil, err
+	}
+	st, err := x.host.stat(temp)
+	if err != nil {
+		return nil, err
+	}
+	box, err := x.box.sub(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer box.close()
+	text, _ := box.read("config", maxConfig)
+	return &unit{
+		N: len(x.meta.Units), Common: r.Common, Dev: st.Dev, Ino: st.Ino, Box: x.u.Box + "/" + rel, Digits: r.Digits,
+		Elsewhere: map[string]bool{}, Files: settingsOf(box), Config: string(text), Made: true,
+		Views: []*view{{Top: r.Top, Head: "ref: " + noBranch, Index: "none", Box: "none", Merge: map[string]string{}, Busy: map[string]bool{}}},
+	}, nil
+}
+
+// moduleConfig returns the settings that a new submodule gets.
+func moduleConfig(r *Repo) ([]byte, error) {
 	tree, err := filepath.Rel(r.Common, r.Top)
 	if err != nil {
 		return nil, err
@@ -122,27 +154,7 @@ func (x *exchange) emptyModule(r *Repo, rel string) (*unit, error) {
 	if url := r.setting("remote.origin.url"); plainURL(url) {
 		config = append(config, gitconfig.Entry{Key: "remote.origin.url", Value: url}, gitconfig.Entry{Key: "remote.origin.fetch", Value: "+refs/heads/*:refs/remotes/origin/*"})
 	}
-	if err := host.create(temp+"/config", gitconfig.File("", config)); err != nil {
-		return nil, err
-	}
-	if err := host.create(temp+"/HEAD", []byte("ref: "+noBranch+"\n")); err != nil {
-		return nil, err
-	}
-	st, err := x.host.stat(temp)
-	if err != nil {
-		return nil, err
-	}
-	box, err := x.box.sub(rel)
-	if err != nil {
-		return nil, err
-	}
-	defer box.close()
-	text, _ := box.read("config", maxConfig)
-	return &unit{
-		N: len(x.meta.Units), Common: r.Common, Dev: st.Dev, Ino: st.Ino, Box: x.u.Box + "/" + rel, Digits: r.Digits,
-		Elsewhere: map[string]bool{}, Files: settingsOf(box), Config: string(text), Made: true,
-		Views: []*view{{Top: r.Top, Head: "ref: " + noBranch, Index: "none", Box: "none", Merge: map[string]string{}, Busy: map[string]bool{}}},
-	}, nil
+	return gitconfig.File("", config), nil
 }
 
 // plainURL reports whether git fetches from an address without running a helper that the address names.

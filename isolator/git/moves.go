@@ -64,8 +64,7 @@ func (x *exchange) findMove(name string) {
 			x.setting("the symbolic ref " + plainText(name, 200))
 		}
 	default:
-		m.why = x.misnamed(name, known)
-		x.place(m)
+		x.place(m, x.misnamed(name, known))
 		x.moves = append(x.moves, m)
 	}
 }
@@ -113,20 +112,46 @@ func (x *exchange) fold() map[string]string {
 	return out
 }
 
-// place decides where a value goes.
-func (x *exchange) place(m *move) {
+// place decides where a value goes; unfit says why the host cannot have the ref's own name, or "".
+func (x *exchange) place(m *move, unfit string) {
 	switch {
-	case m.why != "":
-		m.to = x.unfit(m.name)
+	case unfit != "":
+		x.divert(m, x.unfit(m.name), unfit)
 	case x.u.Elsewhere[m.name]:
-		m.why, m.to = "is checked out in a worktree that the box does not have", x.inner(m.name)
+		x.divert(m, x.inner(m.name), "is checked out in a worktree that the box does not have")
 	case slices.ContainsFunc(x.views, func(v *viewState) bool { return v.switched() && v.hostHead == "ref: "+m.name }):
-		m.why, m.to = "was checked out outside meanwhile", x.inner(m.name)
+		x.divert(m, x.inner(m.name), "was checked out outside meanwhile")
 	case !x.ours(m.name, m.old):
-		m.why, m.to = "was moved outside, too", x.inner(m.name)
+		x.divert(m, x.inner(m.name), "was moved outside, too")
 	}
-	if m.to != m.name {
-		m.old = x.hostRefs[m.to]
-		m.done = m.new == "" || m.old == m.new // nothing is deleted there
+}
+
+// divert gives a value to another ref than its own. Nothing is deleted there.
+func (x *exchange) divert(m *move, to, why string) {
+	m.to, m.why, m.old = to, why, x.hostRefs[to]
+	m.done = m.new == "" || m.old == m.new
+}
+
+// own returns the new values of those refs that are to have them on the host, too.
+func own(list []*move) map[string]string {
+	out := map[string]string{}
+	for _, m := range list {
+		if m.to == m.name {
+			out[m.name] = m.new
+		}
 	}
+	return out
+}
+
+// moved notes that the host's refs have their new values.
+func (x *exchange) moved(list ...*move) error {
+	for _, m := range list {
+		m.done = true
+		if m.new == "" {
+			delete(x.hostRefs, m.to)
+		} else {
+			x.hostRefs[m.to] = m.new
+		}
+	}
+	return x.base.write('=', own(list))
 }

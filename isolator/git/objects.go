@@ -22,8 +22,7 @@ import (
 // else. No list of alternates, no index of a pack and no graph that a box wrote is taken
 // over: git trusts those. Packs are indexed anew.
 type intake struct {
-	rel  string // below the state folder
-	path string
+	*folder
 	has  map[string]bool // loose objects and packs that are there
 	late bool            // a pack was not checked in time: what is missing may be in it
 }
@@ -36,17 +35,31 @@ const (
 
 // newIntake makes an empty store. What a crash left in an earlier one may be half of a file, so that is removed.
 func (c *Copy) newIntake(u *unit) (*intake, error) {
-	in := &intake{rel: fmt.Sprintf("objects.%d", u.N), has: map[string]bool{}}
-	in.path = filepath.Join(c.path, stateFolder, in.rel)
-	if err := removeAll(c.state, in.rel); err != nil {
+	dir, err := c.emptyStore(fmt.Sprintf("objects.%d", u.N))
+	return &intake{folder: dir, has: map[string]bool{}}, err
+}
+
+// emptyStore makes a folder for objects below the state folder.
+func (c *Copy) emptyStore(rel string) (*folder, error) {
+	if err := removeAll(c.state, rel); err != nil {
 		return nil, err
 	}
-	return in, c.state.mkdir(in.rel + "/pack")
+	if err := c.state.mkdir(rel + "/pack"); err != nil {
+		return nil, err
+	}
+	return c.state.sub(rel)
 }
 
 // take copies the objects that the box has stored since the last time.
-func (in *intake) take(ctx context.Context, c *Copy, p *plumbing, box *folder, digits int) error {
-	objects, err := box.sub("objects")
+func (x *exchange) take(ctx context.Context) error {
+	if x.seen.intake == nil {
+		in, err := x.newIntake(x.u)
+		if err != nil {
+			return err
+		}
+		x.seen.intake = in
+	}
+	objects, err := x.box.sub("objects")
 	if err != nil {
 		return err
 	}
@@ -60,7 +73,7 @@ func (in *intake) take(ctx context.Context, c *Copy, p *plumbing, box *folder, d
 			return late(ctx)
 		}
 		if e.IsDir() && hexName(e.Name(), 2) {
-			if err := in.loose(ctx, c, objects, e.Name(), digits); err != nil {
+			if err := x.takeLoose(ctx, objects, e.Name()); err != nil {
 				return err
 			}
 		}
@@ -74,8 +87,8 @@ func (in *intake) take(ctx context.Context, c *Copy, p *plumbing, box *folder, d
 	}
 	for _, e := range packs {
 		name, ok := strings.CutSuffix(e.Name(), ".pack")
-		if hash, found := strings.CutPrefix(name, "pack-"); ok && found && hexName(hash, digits) && !in.has[name] {
-			if err := in.pack(ctx, c, p, objects, name); err != nil {
+		if hash, found := strings.CutPrefix(name, "pack-"); ok && found && hexName(hash, x.u.Digits) && !x.seen.intake.has[name] {
+			if err := x.takePack(ctx, objects, name); err != nil {
 				return err
 			}
 		}
@@ -83,7 +96,9 @@ func (in *intake) take(ctx context.Context, c *Copy, p *plumbing, box *folder, d
 	return nil
 }
 
-func (in *intake) loose(ctx context.Context, c *Copy, objects *folder, dir string, digits int) error {
+// takeLoose copies the objects in one folder of the box's store.
+func (x *exchange) takeLoose(ctx context.Context, objects *folder, dir string) error {
+	in := x.seen.intake
 	files, err := objects.list(dir, maxObjs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -91,26 +106,23 @@ func (in *intake) loose(ctx context.Context, c *Copy, objects *folder, dir strin
 	if err != nil {
 		return err
 	}
-	made := false
+	files = slices.DeleteFunc(files, func(f fs.DirEntry) bool {
+		return !hexName(f.Name(), x.u.Digits-2) || in.has[dir+"/"+f.Name()]
+	})
+	if len(files) == 0 {
+		return nil
+	}
+	if err := in.mkdir(dir); err != nil {
+		return err
+	}
 	for _, f := range files {
 		name := dir + "/" + f.Name()
-		if !hexName(f.Name(), digits-2) || in.has[name] {
-			continue
-		}
-		if !made {
-			if err := c.state.mkdir(in.rel + "/" + dir); err != nil {
-				return err
-			}
-			made = true
-		}
-		err := in.copy(ctx, c, objects, name, name, maxObject)
-		switch {
-		case errors.Is(err, errBadFile) || errors.Is(err, fs.ErrNotExist):
-			continue // git will say that it is missing if it is needed
-		case err != nil:
+		switch err := in.copy(ctx, objects, name, maxObject); {
+		case err == nil:
+			in.has[name] = true
+		case !errors.Is(err, errBadFile) && !errors.Is(err, fs.ErrNotExist): // else git will say that it is missing if it is needed
 			return err
 		}
-		in.has[name] = true
 	}
 	return nil
 }
@@ -119,7 +131,7 @@ func (in *intake) loose(ctx context.Context, c *Copy, objects *folder, dir strin
 var errBadFile = errors.New("not a file that git wrote")
 
 // copy copies one file of the box, if git can have written it.
-func (in *intake) copy(ctx context.Context, c *Copy, from *folder, name, to string, most int64) error {
+func (in *intake) copy(ctx context.Context, from *folder, name string, most int64) error {
 	f, st, err := from.open(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -131,11 +143,11 @@ func (in *intake) copy(ctx context.Context, c *Copy, from *folder, name, to stri
 	if st.Size == 0 || st.Size > most || holes(int(f.Fd()), st.Size) {
 		return errBadFile
 	}
-	if err := room(c.state, st.Size); err != nil {
+	if err := room(in.folder, st.Size); err != nil {
 		return err
 	}
-	_ = c.state.remove(in.rel + "/" + to)
-	return c.state.fresh(in.rel+"/"+to, 0o600, func(w *os.File) error { return fill(ctx, int(w.Fd()), int(f.Fd()), st.Size) })
+	_ = in.remove(name)
+	return in.fresh(name, 0o600, func(w *os.File) error { return fill(ctx, int(w.Fd()), int(f.Fd()), st.Size) })
 }
 
 // holes reports whether a file is sparse, which git's files never are.
@@ -159,12 +171,12 @@ func room(d *folder, need int64) error {
 	return nil
 }
 
-// pack copies a pack and makes an index for it. A pack that git calls broken is skipped.
-func (in *intake) pack(ctx context.Context, c *Copy, p *plumbing, objects *folder, name string) error {
+// takePack copies a pack and makes an index for it. A pack that git calls broken is skipped.
+func (x *exchange) takePack(ctx context.Context, objects *folder, name string) error {
 	ctx, cancel := portion(ctx)
 	defer cancel()
-	err := in.copy(ctx, c, objects, "pack/"+name+".pack", "pack/"+name+".pack", 1<<40)
-	switch {
+	in, rel := x.seen.intake, "pack/"+name+".pack"
+	switch err := in.copy(ctx, objects, rel, 1<<40); {
 	case errors.Is(err, errBadFile) || errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.Is(err, errLate):
@@ -173,18 +185,15 @@ func (in *intake) pack(ctx context.Context, c *Copy, p *plumbing, objects *folde
 	case err != nil:
 		return err
 	}
-	file := filepath.Join(in.path, "pack", name+".pack")
-	err = p.run(ctx, call{args: []string{"index-pack", file}, store: in.path, further: []string{hostObjects()}})
+	err := x.p.run(ctx, call{args: []string{"index-pack", filepath.Join(in.path, rel)}, store: in.path, further: []string{hostObjects()}})
 	if err != nil {
-		if rerr := c.state.remove(in.rel + "/pack/" + name + ".pack"); rerr != nil {
+		if rerr := in.remove(rel); rerr != nil {
 			return rerr
 		}
 		if Passing(err) {
 			return err
 		}
-		if errors.Is(err, errLate) {
-			in.late = true
-		}
+		in.late = in.late || errors.Is(err, errLate)
 	}
 	in.has[name] = true
 	return nil
@@ -192,7 +201,7 @@ func (in *intake) pack(ctx context.Context, c *Copy, p *plumbing, objects *folde
 
 // bundle is a pack of objects that were checked and that the host does not have yet.
 type bundle struct {
-	rel   string // its folder below the state folder
+	*folder
 	name  string // pack-HASH; "" when there is nothing in it
 	count uint32
 	size  int64
@@ -212,49 +221,64 @@ const severities = "--strict=gitattributesSymlink=error,gitignoreSymlink=error,m
 // gather packs what is reachable from tips and not from have. It checks that every object is what
 // its name says, that no tree can do harm (git-fsck(1)), and that nothing is missing in the host's
 // store.
-func (in *intake) gather(ctx context.Context, c *Copy, p *plumbing, u *unit, tips, have []string) (*bundle, error) {
-	b := &bundle{rel: fmt.Sprintf("checked.%d", u.N)}
-	if err := removeAll(c.state, b.rel); err != nil {
+func (x *exchange) gather(ctx context.Context, tips, have []string) (*bundle, error) {
+	store, err := x.emptyStore(fmt.Sprintf("checked.%d", x.u.N))
+	if err != nil {
 		return nil, err
 	}
-	if err := c.state.mkdir(b.rel + "/pack"); err != nil {
+	b := &bundle{folder: store}
+	if err := x.check(ctx, store.path, tips, have); err != nil {
+		store.close()
 		return nil, err
 	}
-	store := filepath.Join(c.path, stateFolder, b.rel)
-	hold := filepath.Join(c.path, holdFolder, fmt.Sprint(u.N))
+	if err := b.look(); err != nil {
+		store.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (x *exchange) check(ctx context.Context, store string, tips, have []string) error {
 	revisions := strings.Join(tips, "\n") + "\n"
 	if len(have) > 0 {
 		revisions += "--not\n" + strings.Join(have, "\n") + "\n"
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	done := make(chan error, 1)
 	go func() {
-		err := p.run(ctx, call{
-			args: []string{"pack-objects", "--revs", "--stdout", "--delta-base-offset", "-q", "--no-use-bitmap-index"},
-			in:   strings.NewReader(revisions), out: w, store: in.path, further: []string{hostObjects(), hold},
-		})
+		c := x.allObjects()
+		c.args = []string{"pack-objects", "--revs", "--stdout", "--delta-base-offset", "-q", "--no-use-bitmap-index"}
+		c.in, c.out = strings.NewReader(revisions), w
+		err := x.p.run(ctx, c)
 		done <- errors.Join(err, w.Close())
 	}()
-	err = p.run(ctx, call{args: []string{"index-pack", "--stdin", severities, "--no-rev-index"}, in: r, store: store, further: []string{hostObjects()}})
+	err = x.p.run(ctx, call{args: []string{"index-pack", "--stdin", severities, "--no-rev-index"}, in: r, store: store, further: []string{hostObjects()}})
 	r.Close()
 	if perr := <-done; perr != nil {
 		var said *errGit
 		if errors.As(perr, &said) && said.said != "" || err == nil || killed(perr) {
-			return nil, perr // why the other had nothing to read
+			return perr // why the other had nothing to read
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return b, b.open(c)
+	return err
 }
 
-// open reads what index-pack left.
-func (b *bundle) open(c *Copy) error {
-	files, err := c.state.list(b.rel+"/pack", 16)
+// allObjects is a call of git that finds the objects of the box and of the host, those among them that the host has
+// removed since.
+func (x *exchange) allObjects() call {
+	c := call{store: hostObjects(), further: []string{filepath.Join(x.path, holdFolder, fmt.Sprint(x.u.N))}}
+	if x.seen.intake != nil {
+		c.store, c.further = x.seen.intake.path, append([]string{hostObjects()}, c.further...)
+	}
+	return c
+}
+
+// look reads what index-pack left.
+func (b *bundle) look() error {
+	files, err := b.list("pack", 16)
 	if err != nil {
 		return err
 	}
@@ -263,7 +287,7 @@ func (b *bundle) open(c *Copy) error {
 		if !ok {
 			continue
 		}
-		file, st, err := c.state.open(b.rel + "/pack/" + f.Name())
+		file, st, err := b.open("pack/" + f.Name())
 		if err != nil {
 			return err
 		}
@@ -281,41 +305,42 @@ func (b *bundle) open(c *Copy) error {
 }
 
 // store brings the checked objects to the host: all of them, or nothing that git would see.
-func (b *bundle) store(ctx context.Context, c *Copy, p *plumbing) error {
+func (x *exchange) store(ctx context.Context, b *bundle) error {
 	if b.name == "" {
 		return nil
 	}
-	if err := room(p.store, b.size); err != nil { // a git that runs out of it leaves pieces behind
+	to := x.p.store
+	if err := room(to, b.size); err != nil { // a git that runs out of it leaves pieces behind
 		return err
 	}
-	base := b.rel + "/pack/" + b.name
+	base := "pack/" + b.name
 	if b.count < looseLimit && b.size < looseBytes {
-		f, _, err := c.state.open(base + ".pack")
+		f, _, err := b.open(base + ".pack")
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		return p.run(ctx, call{args: []string{"unpack-objects", "-q"}, in: f})
+		return x.p.run(ctx, call{args: []string{"unpack-objects", "-q"}, in: f})
 	}
-	if err := p.store.mkdir("pack"); err != nil {
+	if err := to.mkdir("pack"); err != nil {
 		return err
 	}
 	// The index comes last: without it git does not look at a pack.
 	for _, ext := range []string{".pack", ".idx"} {
-		name := "pack/" + b.name + ext
-		if p.store.has(name) {
+		if to.has(base + ext) {
 			continue // the very same objects
 		}
-		temp := "pack/tmp_pack_inner_" + c.meta.Run + ext // `git gc` removes what has this name and is old
-		_ = p.store.remove(temp)
-		if _, err := c.state.copyFile(base+ext, p.store, temp, 1<<40, 0o444); err != nil {
-			return errors.Join(err, p.store.remove(temp))
+		temp := "pack/tmp_pack_inner_" + x.meta.Run + ext // `git gc` removes what has this name and is old
+		_ = to.remove(temp)
+		_, err := b.copyFile(base+ext, to, temp, 1<<40, 0o444)
+		if err == nil {
+			err = to.sync(temp)
 		}
-		if err := p.store.sync(temp); err != nil {
-			return errors.Join(err, p.store.remove(temp))
+		if err == nil {
+			err = to.rename(temp, base+ext)
 		}
-		if err := p.store.rename(temp, name); err != nil {
-			return errors.Join(err, p.store.remove(temp))
+		if err != nil {
+			return errors.Join(err, to.remove(temp))
 		}
 	}
 	return nil
@@ -333,10 +358,7 @@ func (d *folder) sync(rel string) error {
 // gitlinks returns the paths of gitlinks (entries for other repositories) that values of the box bring: those in commits
 // that the host does not have, and those in their trees that the commits of the host's work trees do not have.
 func (x *exchange) gitlinks(ctx context.Context, values, have []string) (map[string]bool, error) {
-	c := call{store: hostObjects(), further: []string{filepath.Join(x.path, holdFolder, fmt.Sprint(x.u.N))}}
-	if x.seen.intake != nil {
-		c.store, c.further = x.seen.intake.path, append([]string{hostObjects()}, c.further...)
-	}
+	c := x.allObjects()
 	run := func(in string, args ...string) (string, error) {
 		c.args, c.in = args, strings.NewReader(in)
 		return x.p.text(ctx, c)

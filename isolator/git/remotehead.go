@@ -43,8 +43,7 @@ func (x *exchange) carryRemoteHeads() error {
 }
 
 func (x *exchange) carryRemoteHead(m *move) error {
-	value := map[string]string{m.name: m.new}
-	if err := x.base.write('?', value); err != nil {
+	if err := x.base.write('?', own([]*move{m})); err != nil {
 		return err
 	}
 	if err := x.host.mkdir(strings.TrimSuffix(m.name, "/HEAD")); err != nil {
@@ -55,8 +54,8 @@ func (x *exchange) carryRemoteHead(m *move) error {
 		data = []byte(m.new + "\n")
 	}
 	err := x.host.locked(m.name, x.meta.Run, data, fileMode, func() error {
-		now, err := x.host.read(m.name, maxLoose)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || headValue(now, x.u.Digits) != m.old {
+		now, err := x.host.head(m.name, x.u.Digits)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || now != m.old {
 			return errors.New("it was changed outside just now")
 		}
 		return nil
@@ -64,9 +63,5 @@ func (x *exchange) carryRemoteHead(m *move) error {
 	if err != nil {
 		return err
 	}
-	x.hostRefs[m.name] = m.new
-	if m.new == "" {
-		delete(x.hostRefs, m.name)
-	}
-	return x.base.write('=', value)
+	return x.moved(m)
 }

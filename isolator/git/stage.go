@@ -136,6 +136,11 @@ func (c *Copy) Close() {
 		}
 	}
 	c.bases = nil
+	for _, s := range c.seen {
+		if s.intake != nil {
+			s.intake.close()
+		}
+	}
 	c.dir.close()
 	c.state.close()
 	if c.lock != nil {

@@ -27,8 +27,8 @@ func (s *stager) config() error {
 // refs that cannot be packed stay files, and the branch of HEAD, which some tools look for without git.
 func (s *stager) refs() error {
 	c, u := s.copy, s.unit
-	head, _ := s.from.read("HEAD", maxLoose) // without one mainView refuses
-	branch, _ := symbolic(headValue(head, u.Digits))
+	head, _ := s.from.head("HEAD", u.Digits) // without one mainView refuses
+	branch, _ := symbolic(head)
 	loose, files := refs{}, refs{}
 	err := looseRefs(s.from, u.Digits, func(name, value, odd string) error {
 		_, sym := symbolic(value)
@@ -83,7 +83,7 @@ func (s *stager) logs() error {
 	}
 	const stash = "logs/" + stashRef
 	if data, err := s.from.read(stash, maxLog); err == nil {
-		s.unit.Stash = digest(data)
+		s.unit.Stash = stashDigest(data)
 	}
 	total, err := s.text(stash, maxLog)
 	files := 0

@@ -22,11 +22,10 @@ func (s *stager) mainView() error {
 	if s.repo.Worktree != "" {
 		top = filepath.Dir(s.repo.Common)
 	}
-	data, err := s.from.read("HEAD", maxLoose)
+	head, err := s.from.head("HEAD", s.unit.Digits)
 	if err != nil {
 		return err
 	}
-	head := headValue(data, s.unit.Digits)
 	if head == "" {
 		return unfit("its HEAD says nothing that git understands")
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 // stashDiffers reports whether the box's stash has other entries than the host's, which the host has not changed.
 func (x *exchange) stashDiffers() bool {
 	log, err := x.host.read("logs/"+stashRef, maxLog)
-	if err != nil || digest(log) != x.u.Stash {
+	if err != nil || stashDigest(log) != x.u.Stash {
 		return false
 	}
 	host, err := readLog(log, x.u.Digits)
@@ -67,59 +66,57 @@ func (x *exchange) carryStash(ctx context.Context, m *move) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	now := ""
-	if len(log) > 0 {
-		now = digest(log)
-	}
-	if m.to == m.name && now != x.u.Stash {
-		m.why, m.to, m.old = "was changed outside, too", x.inner(m.name), x.hostRefs[x.inner(m.name)]
-		if m.done = m.new == "" || m.old == m.new; m.done {
+	if m.to == m.name && stashDigest(log) != x.u.Stash {
+		if x.divert(m, x.inner(m.name), "was changed outside, too"); m.done {
 			return nil
 		}
 	}
 	if m.to != m.name {
 		return x.transact(ctx, []*move{m})
 	}
-	var text strings.Builder
-	entries := map[string]bool{}
+	var list []logEntry
 	if m.new != "" {
-		list, err := x.boxStash(m.new)
-		if err != nil {
+		if list, err = x.boxStash(m.new); err != nil {
 			x.say("the stash of the box does not cross: %v", err)
 			return nil
 		}
-		before := strings.Repeat("0", x.u.Digits)
-		for _, e := range list {
-			e.Old, before = before, e.New
-			entries[e.New] = true
-			text.WriteString(e.line())
-		}
+	}
+	var text strings.Builder
+	entries, before := map[string]bool{}, strings.Repeat("0", x.u.Digits)
+	for _, e := range list {
+		e.Old, before = before, e.New
+		entries[e.New] = true
+		text.WriteString(e.line())
 	}
 	if err := x.keepStashes(ctx, log, entries); err != nil {
 		return err
 	}
-	if err := x.base.write('?', map[string]string{m.name: m.new}); err != nil {
+	if err := x.base.write('?', own([]*move{m})); err != nil {
 		return err
 	}
 	if m.new == "" {
-		if err := x.update(ctx, []*move{m}, nil); err != nil {
-			return err
-		}
-		x.u.Stash = ""
-		return nil
+		err = x.update(ctx, []*move{m}, nil)
+	} else {
+		err = x.writeStash(m, text.String())
 	}
-	if err := x.writeStash(m, text.String()); err != nil {
+	if err != nil {
 		return err
 	}
-	m.done = true
-	x.hostRefs[m.name] = m.new
-	x.u.Stash = digest([]byte(text.String()))
+	x.u.Stash = stashDigest([]byte(text.String()))
 	for value := range entries {
 		if !bytes.Contains(log, []byte(value)) {
 			x.seen.said["stash "+value] = true // made in this box: not kept when it drops it
 		}
 	}
-	return x.base.write('=', map[string]string{m.name: m.new})
+	return x.moved(m)
+}
+
+// stashDigest identifies a log of the stash, "" for none.
+func stashDigest(log []byte) string {
+	if len(log) == 0 {
+		return ""
+	}
+	return digest(log)
 }
 
 // writeStash writes the ref of the stash and its log, if the ref still has its old value.
@@ -146,15 +143,12 @@ func (x *exchange) keepStashes(ctx context.Context, log []byte, kept map[string]
 	if err != nil {
 		return err
 	}
-	var in strings.Builder
+	values := map[string]string{}
 	for _, e := range list {
 		name := x.inner("refs/old/stash/" + e.New[:12])
 		if !kept[e.New] && x.hostRefs[name] == "" && !x.seen.said["stash "+e.New] {
-			fmt.Fprintf(&in, "update %s\x00%s\x00\x00", name, e.New)
+			values[name] = e.New
 		}
 	}
-	if in.Len() == 0 {
-		return nil
-	}
-	return x.p.run(ctx, call{args: []string{"update-ref", "--stdin", "-z"}, in: strings.NewReader(in.String())})
+	return x.keep(ctx, values)
 }

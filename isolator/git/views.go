@@ -72,21 +72,20 @@ func (x *exchange) findViews() error {
 	for _, v := range x.u.Views {
 		s := &viewState{view: v, u: x.u}
 		x.views = append(x.views, s)
-		data, err := x.host.read(v.file("HEAD"), maxLoose)
-		if err != nil {
+		var err error
+		if s.hostHead, err = x.host.head(v.file("HEAD"), x.u.Digits); err != nil {
 			return err
 		}
-		s.hostHead = headValue(data, x.u.Digits)
 		s.oldHost = resolve(s.hostHead, x.hostRefs)
 		x.hostIndexOf(s)
-		if data, err = x.box.read(v.file("HEAD"), maxLoose); err != nil {
+		if s.boxHead, err = x.box.head(v.file("HEAD"), x.u.Digits); err != nil {
 			s.stays, s.boxHead = "its HEAD is not there", v.Head
 			if v.Rel != "" && !x.box.has(v.Rel) {
 				s.stays, s.gone = "the box removed this worktree", true
 			}
 			continue
 		}
-		if s.boxHead = headValue(data, x.u.Digits); s.boxHead == "" {
+		if s.boxHead == "" {
 			s.stays, s.boxHead = "its HEAD says nothing that git understands", v.Head
 		}
 		var hosts string
@@ -162,33 +161,12 @@ func mergeText(name string, data []byte, digits int) ([]byte, bool) {
 // wantObjects lists the objects that the box's indexes and merges name and the host does not have.
 func (x *exchange) wantObjects(ctx context.Context) error {
 	for _, v := range x.views {
-		if v.stays != "" {
-			continue
-		}
-		want := map[string]bool{}
-		if v.boxIndex != nil && v.indexChanged() {
-			find := x.hostIndexRead(v).finder()
-			for i := range v.boxIndex.entries {
-				e := &v.boxIndex.entries[i]
-				old := find(e)
-				if e.mode != modeGitlink && (old == nil || old.oid != e.oid) {
-					want[hex.EncodeToString([]byte(e.oid))] = true
-				}
-			}
-		}
-		for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
-			for line := range strings.Lines(string(v.merge[name])) {
-				want[strings.TrimSpace(line)] = true
-			}
-		}
+		want := x.named(v)
 		if len(want) == 0 {
 			continue
 		}
-		var in strings.Builder
-		for oid := range want {
-			in.WriteString(oid + "\n")
-		}
-		text, err := x.p.text(ctx, call{args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, in: strings.NewReader(in.String())})
+		in := strings.Join(want, "\n") + "\n"
+		text, err := x.p.text(ctx, call{args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, in: strings.NewReader(in)})
 		if err != nil {
 			return err
 		}
@@ -197,9 +175,31 @@ func (x *exchange) wantObjects(ctx context.Context) error {
 				v.objects = append(v.objects, oid)
 			}
 		}
-		slices.Sort(v.objects)
 	}
 	return nil
+}
+
+// named returns the objects that the index and the merge of a work tree of the box name, apart from those in the host's
+// index. They are sorted.
+func (x *exchange) named(v *viewState) []string {
+	if v.stays != "" {
+		return nil
+	}
+	var want []string
+	if v.boxIndex != nil && v.indexChanged() {
+		find := x.hostIndexRead(v).finder()
+		for i := range v.boxIndex.entries {
+			e := &v.boxIndex.entries[i]
+			if old := find(e); e.mode != modeGitlink && (old == nil || old.oid != e.oid) {
+				want = append(want, hex.EncodeToString([]byte(e.oid)))
+			}
+		}
+	}
+	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+		want = append(want, strings.Fields(string(v.merge[name]))...)
+	}
+	slices.Sort(want)
+	return slices.Compact(want)
 }
 
 // carryView moves HEAD, the index and the state of a merge of one work tree, in that order.
@@ -245,20 +245,13 @@ func (x *exchange) carryHead(v *viewState) (ok bool, err error) {
 		x.say("%s: HEAD was moved outside, too, and stays there; in the box it is %s", v.Top, plainText(v.boxHead, 200))
 		return false, nil
 	}
-	if name, sym := symbolic(v.boxHead); sym {
-		_, here := x.base.refs[name]
-		if !hasPrefix(name, "refs/heads") || !here && refName(name) != "" {
-			x.say("%s: HEAD of the box names no branch: %s", v.Top, plainText(name, 200))
-			return false, nil
-		}
-		if x.u.Elsewhere[name] || x.hostRefs[name] != x.boxRefs.refs[name] {
-			x.say("%s: HEAD does not move to %s, which did not cross", v.Top, plainText(name, 200))
-			return false, nil
-		}
+	if why := x.badBranch(v.boxHead); why != "" {
+		x.say("%s: %s", v.Top, why)
+		return false, nil
 	}
 	err = x.host.locked(v.file("HEAD"), x.meta.Run, []byte(v.boxHead+"\n"), fileMode, func() error {
-		data, err := x.host.read(v.file("HEAD"), maxLoose)
-		if err == nil && headValue(data, x.u.Digits) != v.hostHead {
+		now, err := x.host.head(v.file("HEAD"), x.u.Digits)
+		if err == nil && now != v.hostHead {
 			err = errors.New("HEAD was moved outside just now")
 		}
 		return err
@@ -270,15 +263,23 @@ func (x *exchange) carryHead(v *viewState) (ok bool, err error) {
 	return true, nil
 }
 
+// badBranch says why the HEAD of a box names no branch that the host's may name, or "".
+func (x *exchange) badBranch(head string) string {
+	name, sym := symbolic(head)
+	_, here := x.base.refs[name]
+	switch {
+	case !sym:
+	case !hasPrefix(name, "refs/heads") || !here && refName(name) != "":
+		return "HEAD of the box names no branch: " + plainText(name, 200)
+	case x.u.Elsewhere[name] || x.hostRefs[name] != x.boxRefs.refs[name]:
+		return "HEAD does not move to " + plainText(name, 200) + ", which did not cross"
+	}
+	return ""
+}
+
 // logHead writes what happened to HEAD into the host's reflog, with the last message of the box's.
 func (x *exchange) logHead(v *viewState, old, now string) error {
 	zero := strings.Repeat("0", x.u.Digits)
-	if old == "" {
-		old = zero
-	}
-	if now == "" {
-		now = zero
-	}
 	text := ""
 	if data, err := x.box.read(v.file("logs/HEAD"), maxLog); err == nil {
 		lines := bytes.Split(bytes.TrimRight(data, "\n"), []byte("\n"))
@@ -290,7 +291,7 @@ func (x *exchange) logHead(v *viewState, old, now string) error {
 		return err
 	}
 	e := logEntry{
-		Old: old, New: now, Who: x.meta.Name + " <" + x.meta.Email + ">",
+		Old: cmp.Or(old, zero), New: cmp.Or(now, zero), Who: x.meta.Name + " <" + x.meta.Email + ">",
 		When: fmt.Sprintf("%d +0000", time.Now().Unix()), Message: x.message(text),
 	}
 	f, err := x.host.appendTo(v.file("logs/HEAD"))
@@ -301,47 +302,15 @@ func (x *exchange) logHead(v *viewState, old, now string) error {
 	return errors.Join(err, f.Close())
 }
 
-// carryMerge writes or removes the files of a merge. It leaves those that the host has changed.
+// carryMerge brings the files of a merge, and removes what is left of an operation that the box finished.
 func (x *exchange) carryMerge(v *viewState) error {
 	for _, name := range mergeFiles() {
-		was, want, now := v.Merge[name], v.wanted(name), ""
-		if want == was {
-			continue
-		}
-		switch host, err := x.host.read(v.file(name), 1<<20); {
-		case err == nil:
-			now = digest(host)
-		case !errors.Is(err, fs.ErrNotExist):
+		if err := x.carryMergeFile(v, name); err != nil {
 			return err
 		}
-		switch now {
-		case want: // the host did the same, or a crossing was killed before it noted this
-			v.Merge[name] = want
-			continue
-		case was:
-		default:
-			x.say("%s: %s was changed outside, too, and stays as it is there", v.Top, name)
-			continue
-		}
-		data, has := v.merge[name]
-		if !has {
-			if err := x.host.remove(v.file(name)); err != nil {
-				return err
-			}
-			v.Merge[name] = ""
-			continue
-		}
-		to := x.host // git writes some as refs, and some as plain files
-		if strings.HasPrefix(name, "MERGE_") || name == "SQUASH_MSG" {
-			to = x.host.unshared()
-		}
-		if err := to.replace(v.file(name), tempName(v.file(name), x.meta.Run), data); err != nil {
-			return err
-		}
-		v.Merge[name] = want
 	}
 	for name := range v.Busy {
-		if !x.box.has(v.file(name)) && x.host.isDir(v.file(name)) { // finished in the box
+		if !x.box.has(v.file(name)) && x.host.isDir(v.file(name)) {
 			if err := x.host.removeTree(v.file(name)); err != nil {
 				return err
 			}
@@ -349,4 +318,38 @@ func (x *exchange) carryMerge(v *viewState) error {
 		}
 	}
 	return nil
+}
+
+// carryMergeFile writes or removes one file of a merge. It leaves one that the host has changed.
+func (x *exchange) carryMergeFile(v *viewState, name string) error {
+	was, want, now := v.Merge[name], v.wanted(name), ""
+	if want == was {
+		return nil
+	}
+	switch host, err := x.host.read(v.file(name), 1<<20); {
+	case err == nil:
+		now = digest(host)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if now != want && now != was {
+		x.say("%s: %s was changed outside, too, and stays as it is there", v.Top, name)
+		return nil
+	}
+	var err error
+	switch data, has := v.merge[name]; {
+	case now == want: // the host did the same, or a crossing was killed before it noted this
+	case !has:
+		err = x.host.remove(v.file(name))
+	default:
+		to := x.host // git writes some as refs, and some as plain files
+		if strings.HasPrefix(name, "MERGE_") || name == "SQUASH_MSG" {
+			to = x.host.unshared()
+		}
+		err = to.replace(v.file(name), tempName(v.file(name), x.meta.Run), data)
+	}
+	if err == nil {
+		v.Merge[name] = want
+	}
+	return err
 }

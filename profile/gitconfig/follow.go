@@ -224,7 +224,7 @@ func (f *follower) remotes() []string {
 		first.file(filepath.Join(common, "config"), 0)
 	}
 	for _, e := range first.list {
-		if section, _, name := parts(e.Key); section == "remote" && name == "url" {
+		if section, _, name := e.Parts(); section == "remote" && name == "url" {
 			f.urls = append(f.urls, e.Value)
 		}
 	}

@@ -33,7 +33,9 @@ type Entry struct {
 	File  string // where it was written, "" when nowhere
 }
 
-// parts splits a key: the first dot ends the section, the last begins the name.
+// Parts splits the key: the first dot ends the section, the last begins the name.
+func (e Entry) Parts() (section, sub, name string) { return parts(e.Key) }
+
 func parts(key string) (section, sub, name string) {
 	first, last := strings.IndexByte(key, '.'), strings.LastIndexByte(key, '.')
 	if first < 0 {
@@ -115,7 +117,7 @@ func Clean(list []Entry, p Policy) (Result, error) {
 		overridden[key] = true
 	}
 	for _, e := range list {
-		section, _, _ := parts(e.Key)
+		section, _, _ := e.Parts()
 		switch {
 		case section == "include" || section == "includeif" || overridden[e.Key]:
 		case stripped(e.Key, p.Strip) || neutral(e, p):
@@ -161,7 +163,7 @@ func stripped(key string, strip []string) bool {
 //
 // Source: git-config(1), gitcredentials(7).
 func neutral(e Entry, p Policy) bool {
-	section, sub, name := parts(e.Key)
+	section, sub, name := e.Parts()
 	switch section {
 	case "credential":
 		return !p.Credentials
@@ -298,7 +300,7 @@ func (r Result) Shown() Result {
 	hide := func(list []Entry) []Entry {
 		out := slices.Clone(list)
 		for i, e := range out {
-			section, sub, name := parts(e.Key)
+			section, sub, name := e.Parts()
 			snippet := section == "credential" && strings.HasPrefix(e.Value, "!") // may hold the password itself
 			if e.Value != "" && (Secret(name) || valueLogin(name, e.Value) || snippet) {
 				out[i].Value = "<hidden>"

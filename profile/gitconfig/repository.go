@@ -12,7 +12,7 @@ import (
 //
 // Source: git-config(1) of git 2.39; gitattributes(5); git-lfs-config(5).
 func Harmless(e Entry, inside func(worktree string) bool) bool {
-	section, sub, name := parts(e.Key)
+	section, sub, name := e.Parts()
 	if strings.HasPrefix(strings.TrimSpace(e.Value), "!") || runsByName(name) {
 		return section == "core" && name == "fsmonitor" && boolean(e)
 	}

@@ -23,7 +23,7 @@ const (
 // Source: git-config(1) of git 2.39 to 2.54 and the manuals of its tools; git-mergetool--lib
 // for the last.
 func UseOf(e Entry) Use {
-	section, sub, name := parts(e.Key)
+	section, sub, name := e.Parts()
 	value := strings.TrimSpace(e.Value)
 	switch {
 	case e.Bare || value == "" || section == "alias":

@@ -18,7 +18,7 @@ func (r Result) text(about string) ([]byte, error) {
 		if err := check(e); err != nil {
 			return nil, fmt.Errorf("%q: %w", e.Key, err)
 		}
-		section, sub, name := parts(e.Key)
+		section, sub, name := e.Parts()
 		h := "[" + section + "]\n"
 		if strings.Count(e.Key, ".") > 1 {
 			h = "[" + section + " \"" + escape(sub) + "\"]\n"
