@@ -316,7 +316,7 @@ func (f foreignLink) Error() string { return string(f) }
 // mayLink reports whether the host's git may enter a repository at a path in each of the box's work trees.
 func (x *exchange) mayLink(path string) bool {
 	for _, v := range x.views {
-		if x.hostIndexRead(v).gitlinks()[path] {
+		if v.hostIndex().gitlinks()[path] {
 			continue
 		}
 		if !x.o.Final || treePath(path) != "" || !x.mayEnter(v.Top, path) {

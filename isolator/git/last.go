@@ -106,7 +106,7 @@ func (x *exchange) keepIndex(ctx context.Context, v *viewState) error {
 	if err != nil {
 		return err
 	}
-	known := x.hostIndexRead(v).gitlinks()
+	known := v.hostIndex().gitlinks()
 	out.entries = slices.DeleteFunc(out.entries, func(e indexEntry) bool {
 		return e.stage() != 0 || e.mode == modeGitlink && !known[e.name] || e.extra&extraIntent != 0
 	})
@@ -319,16 +319,16 @@ func (x *exchange) newWorktree(name, rel string) (*viewState, error) {
 	if slices.ContainsFunc(x.moves, func(m *move) bool { return m.held }) {
 		return nil, unfit("a branch is held back")
 	}
-	v := &viewState{view: &view{Rel: rel, Top: top, Index: "none", Merge: map[string]string{}}, u: x.u}
+	v := x.newView(&view{Rel: rel, Top: top, Index: "none", Merge: map[string]string{}})
 	if v.boxHead, err = x.box.head(v.file("HEAD"), x.u.Digits); err != nil || v.boxHead == "" {
 		return nil, unfit("its HEAD says nothing that git understands")
 	}
-	if err := x.boxIndexOf(v); err != nil {
+	if err := x.findBoxIndex(v); err != nil {
 		return nil, err
 	}
 	links := v.boxIndex.gitlinks()
 	for _, old := range x.views {
-		for path := range x.hostIndexRead(old).gitlinks() {
+		for path := range old.hostIndex().gitlinks() {
 			delete(links, path)
 		}
 	}

@@ -5,46 +5,52 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
 // The index of a work tree, on the host and in the box.
 
-// hostIndexOf compares the host's index with the one that box and host agreed on. It does not read
-// the file when that is the same: it may have half a million entries.
-func (x *exchange) hostIndexOf(s *viewState) {
-	st, err := x.host.stat(s.file("index"))
-	if errors.Is(err, fs.ErrNotExist) {
-		st = unix.Stat_t{}
+// newView returns the state of a work tree of which nothing is known yet. The host's index is read when it is asked for:
+// it may have half a million entries.
+func (x *exchange) newView(v *view) *viewState {
+	return &viewState{view: v, hostIndex: sync.OnceValue(func() *index {
+		ix, _ := readIndex(x.host, v.file("index"), x.u.Digits/2)
+		return ix
+	})}
+}
+
+// findHostIndex finds out whether the host's index is the one that box and host agreed on.
+func (x *exchange) findHostIndex(v *viewState) {
+	if st, err := x.host.stat(v.file("index")); err == nil {
+		v.hostStat = st
 	}
-	s.hostStat = st
-	if fileID(st, false) == s.HostFile {
-		s.hostDigest = s.Index
+	file := fileID(v.hostStat, false)
+	if file == v.HostFile {
 		return
 	}
-	s.hostDigest = orNone(x.hostIndexRead(s).digest())
-	x.agreed(s)
+	x.agree(v)
 	// In a form that is not read, split or sparse, only the very same file is unchanged.
-	if s.hostChanged = s.hostDigest != s.Index || s.hostIndex == nil && st.Ino != 0; !s.hostChanged {
-		s.HostFile = fileID(st, false)
+	v.hostChanged = orNone(v.hostIndex().digest()) != v.Index || v.hostIndex() == nil && file != ""
+	if !v.hostChanged {
+		v.HostFile = file
 	}
 }
 
-// agreed finds the digest of the index that box and host agreed on, where only the file is known.
-func (x *exchange) agreed(s *viewState) {
-	if s.Index != "" {
+// agree finds the digest of the index that box and host agreed on, where only the file is known.
+func (x *exchange) agree(v *viewState) {
+	if v.Index != "" {
 		return
 	}
-	ix := s.hostIndex
-	if !s.hostRead || fileID(s.hostStat, false) != s.HostFile {
-		ix, _ = readIndex(x.state, x.baseIndex(s.view), x.u.Digits/2)
+	var ix *index
+	if fileID(v.hostStat, false) == v.HostFile {
+		ix = v.hostIndex()
+	} else {
+		ix, _ = readIndex(x.state, baseIndexName(x.u, v.view), x.u.Digits/2)
 	}
-	s.Index = orNone(ix.digest())
-	s.Box = s.Index
-	if s.hostDigest == "" {
-		s.hostDigest = s.Index
-	}
+	v.Index = orNone(ix.digest())
+	v.Box = v.Index
 }
 
 func orNone(digest string) string {
@@ -52,15 +58,6 @@ func orNone(digest string) string {
 		return "none"
 	}
 	return digest
-}
-
-// hostIndexRead returns the host's index, nil when it cannot be read. It is not older than hostStat.
-func (x *exchange) hostIndexRead(s *viewState) *index {
-	if !s.hostRead {
-		s.hostRead = true
-		s.hostIndex, _ = readIndex(x.host, s.file("index"), x.u.Digits/2)
-	}
-	return s.hostIndex
 }
 
 // fileID identifies a file in its present state. git never writes an index in place. In the box ctime tells
@@ -76,9 +73,7 @@ func fileID(st unix.Stat_t, box bool) string {
 	return id
 }
 
-// baseIndex returns the name of the file that keeps the host's index as it was at the start.
-func (x *exchange) baseIndex(v *view) string { return baseIndexName(x.u, v) }
-
+// baseIndexName returns the name of the file that keeps the host's index as it was at the start.
 func baseIndexName(u *unit, v *view) string {
 	return fmt.Sprintf("index.%d.%s", u.N, strings.ReplaceAll(v.Rel, "/", "."))
 }
@@ -91,26 +86,24 @@ func readIndex(d *folder, name string, hashLen int) (*index, error) {
 	return parseIndex(text, hashLen)
 }
 
-func (x *exchange) boxIndexOf(s *viewState) error {
-	st, err := x.box.stat(s.file("index"))
+// findBoxIndex reads the box's index, unless it is the very file that box and host agreed on.
+func (x *exchange) findBoxIndex(v *viewState) error {
+	st, err := x.box.stat(v.file("index"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if s.boxStat = st; err == nil && s.BoxFile != "" && fileID(st, true) == s.BoxFile {
-		s.boxDigest, s.boxSame = orNone(s.Box), true
+	v.boxFile = fileID(st, true)
+	if err == nil && v.boxFile == v.BoxFile {
+		v.boxDigest = orNone(v.Box)
 		return nil
 	}
-	s.boxIndex, err = readIndex(x.box, s.file("index"), x.u.Digits/2)
+	v.boxIndex, err = readIndex(x.box, v.file("index"), x.u.Digits/2)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	s.boxDigest = s.boxIndex.digest()
-	if s.view.Index == "" {
-		x.hostIndexRead(s)
-		x.agreed(s)
-	}
-	if s.boxDigest == s.Box {
-		s.BoxFile = fileID(st, true)
+	x.agree(v)
+	if v.boxDigest = v.boxIndex.digest(); v.boxDigest == v.Box {
+		v.BoxFile = v.boxFile
 	}
 	return err
 }
@@ -120,9 +113,13 @@ func (x *exchange) carryIndex(v *viewState) (ok bool, err error) {
 	if v.boxIndex == nil {
 		return true, nil
 	}
+	host := v.Index
+	if v.hostChanged {
+		host = orNone(v.hostIndex().digest())
+	}
 	switch {
-	case v.boxDigest == v.hostDigest:
-		v.Index, v.Box, v.BoxFile = v.boxDigest, v.boxDigest, fileID(v.boxStat, true)
+	case v.boxDigest == host:
+		v.Index, v.Box, v.BoxFile = v.boxDigest, v.boxDigest, v.boxFile
 		return true, nil
 	case !v.indexChanged():
 		return true, nil // only the host's changed
@@ -131,8 +128,7 @@ func (x *exchange) carryIndex(v *viewState) (ok bool, err error) {
 		x.say("%s: the index was changed outside, too, and stays as it is there", v.Top)
 		return false, nil
 	}
-	hostIndex := x.hostIndexRead(v)
-	known := hostIndex.gitlinks()
+	known := v.hostIndex().gitlinks()
 	for path := range v.boxIndex.gitlinks() {
 		if !known[path] && (!x.o.Final || !x.mayEnter(v.Top, path)) {
 			x.say("%s: the index of the box has the repository at %s, which git outside would enter, and stays in the box for now", v.Top, plainText(path, 200))
@@ -140,6 +136,12 @@ func (x *exchange) carryIndex(v *viewState) (ok bool, err error) {
 			return false, nil
 		}
 	}
+	return x.writeIndex(v)
+}
+
+// writeIndex replaces the host's index by what it takes of the box's.
+func (x *exchange) writeIndex(v *viewState) (ok bool, err error) {
+	hostIndex := v.hostIndex()
 	out, err := v.boxIndex.taken(hostIndex, v.hostStat.Mtim.Nano(), v.Sparse)
 	if err != nil {
 		return false, fmt.Errorf("the index of the box stays there: %w", err)
@@ -157,6 +159,6 @@ func (x *exchange) carryIndex(v *viewState) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	v.Index, v.Box, v.BoxFile = out.digest(), v.boxDigest, fileID(v.boxStat, true)
+	v.Index, v.Box, v.BoxFile = out.digest(), v.boxDigest, v.boxFile
 	return true, nil
 }

@@ -19,17 +19,14 @@ import (
 // viewState is a work tree in one exchange.
 type viewState struct {
 	*view
-	u                 *unit
 	boxHead, hostHead string // as HEAD says it
 	oldHost           string // the object that the host's HEAD led to before
-	boxIndex          *index // nil when it was not read
-	boxDigest         string
-	boxSame           bool // the box's index is the very file that box and host agreed on
-	boxStat, hostStat unix.Stat_t
-	hostDigest        string
+	boxIndex          *index // nil when it was not read: there is none, it is as it was, or it cannot be read
+	boxDigest         string // "" when there is none, or it cannot be read
+	boxFile           string
+	hostIndex         func() *index // nil when it cannot be read. It is not older than hostStat
+	hostStat          unix.Stat_t
 	hostChanged       bool // the host's index, since the last exchange
-	hostRead          bool
-	hostIndex         *index // see exchange.hostIndexRead
 	merge             map[string][]byte
 	objects           []string // objects that the box's index and its merge need, and the host does not have
 	stays             string   // why nothing of this work tree crosses
@@ -44,7 +41,7 @@ func (v *viewState) changed() bool {
 }
 
 func (v *viewState) indexChanged() bool {
-	return !v.boxSame && v.boxDigest != "" && v.boxDigest != v.Box
+	return v.boxIndex != nil && v.boxDigest != v.Box
 }
 
 // wanted returns the digest of a file of a merge as the box has it, "" when it has none.
@@ -70,14 +67,14 @@ func (v *viewState) switched() bool { return v.hostHead != v.Head && v.hostHead 
 // findViews reads HEAD, index and merge state of every work tree of the box, and the host's.
 func (x *exchange) findViews() error {
 	for _, v := range x.u.Views {
-		s := &viewState{view: v, u: x.u}
+		s := x.newView(v)
 		x.views = append(x.views, s)
 		var err error
 		if s.hostHead, err = x.host.head(v.file("HEAD"), x.u.Digits); err != nil {
 			return err
 		}
 		s.oldHost = resolve(s.hostHead, x.hostRefs)
-		x.hostIndexOf(s)
+		x.findHostIndex(s)
 		if s.boxHead, err = x.box.head(v.file("HEAD"), x.u.Digits); err != nil {
 			s.stays, s.boxHead = "its HEAD is not there", v.Head
 			if v.Rel != "" && !x.box.has(v.Rel) {
@@ -92,7 +89,7 @@ func (x *exchange) findViews() error {
 		if s.unfinished, hosts = v.begun(x.box); s.unfinished+hosts != "" {
 			s.stays = "a " + cmp.Or(s.unfinished, hosts) + " is not finished, so HEAD and index stay in the box"
 		}
-		if err := x.boxIndexOf(s); err != nil {
+		if err := x.findBoxIndex(s); err != nil {
 			s.stays = "its index: " + err.Error()
 		}
 		x.mergeOf(s)
@@ -187,7 +184,7 @@ func (x *exchange) named(v *viewState) []string {
 	}
 	var want []string
 	if v.boxIndex != nil && v.indexChanged() {
-		find := x.hostIndexRead(v).finder()
+		find := v.hostIndex().finder()
 		for i := range v.boxIndex.entries {
 			e := &v.boxIndex.entries[i]
 			if old := find(e); e.mode != modeGitlink && (old == nil || old.oid != e.oid) {
