@@ -16,8 +16,13 @@ import (
 // carryRefs moves the host's refs, in one transaction where that is possible.
 func (x *exchange) carryRefs(ctx context.Context) error {
 	var todo []*move
+	var stash *move
 	for _, m := range x.moves {
-		if !m.done && !m.held && m.name != stashRef {
+		switch {
+		case m.done || m.held:
+		case m.name == stashRef:
+			stash = m
+		default:
 			todo = append(todo, m)
 		}
 	}
@@ -26,11 +31,9 @@ func (x *exchange) carryRefs(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, m := range x.moves {
-		if m.name == stashRef && !m.done && !m.held {
-			if err := x.carryStash(ctx, m); err != nil {
-				return err
-			}
+	if stash != nil {
+		if err := x.carryStash(ctx, stash); err != nil {
+			return err
 		}
 	}
 	for _, m := range x.moves {

@@ -152,21 +152,7 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 		}
 		return nil
 	}
-	if x.boxRefs, err = readRefs(x.box, u.Digits, &x.seen.box); err != nil {
-		return err
-	}
-	set, err := readRefs(x.host, u.Digits, &x.seen.host)
-	if err != nil {
-		return err
-	}
-	x.hostRefs = set.refs
-	if o.Final {
-		x.newModules(ctx)
-	}
-	if err := x.findViews(); err != nil {
-		return err
-	}
-	if err := x.findMoves(); err != nil {
+	if err := x.compare(ctx); err != nil {
 		return err
 	}
 	if len(x.moves)+len(x.heads) > 0 || slices.ContainsFunc(x.views, (*viewState).changed) {
@@ -179,6 +165,25 @@ func (c *Copy) crossUnit(ctx context.Context, u *unit, o Crossing, rep *Report) 
 	}
 	x.sayStays()
 	return errors.Join(x.last(ctx), x.waits)
+}
+
+// compare finds out what box and host have changed since the last exchange.
+func (x *exchange) compare(ctx context.Context) (err error) {
+	if x.boxRefs, err = readRefs(x.box, x.u.Digits, &x.seen.box); err != nil {
+		return err
+	}
+	set, err := readRefs(x.host, x.u.Digits, &x.seen.host)
+	if err != nil {
+		return err
+	}
+	x.hostRefs = set.refs
+	if x.o.Final {
+		x.newModules(ctx)
+	}
+	if err := x.findViews(); err != nil {
+		return err
+	}
+	return x.findMoves()
 }
 
 // remember takes up what is known of the repository from the last exchange.

@@ -16,24 +16,27 @@ import (
 func (c *Copy) Hold() (held bool, err error) {
 	held = true
 	for _, u := range c.meta.Units {
-		from, err := openFolder(filepath.Join(u.Common, "objects"))
+		all, err := c.holdUnit(u)
 		if err != nil {
 			return false, err
 		}
-		to, err := c.dir.sub(fmt.Sprintf("%s/%d", holdFolder, u.N))
-		if err != nil {
-			from.close()
-			return false, err
-		}
-		whole, err := hold(from, to)
-		from.close()
-		to.close()
-		if err != nil {
-			return false, err
-		}
-		held = held && whole
+		held = held && all
 	}
 	return held, nil
+}
+
+func (c *Copy) holdUnit(u *unit) (held bool, err error) {
+	from, err := openFolder(filepath.Join(u.Common, "objects"))
+	if err != nil {
+		return false, err
+	}
+	defer from.close()
+	to, err := c.dir.sub(fmt.Sprintf("%s/%d", holdFolder, u.N))
+	if err != nil {
+		return false, err
+	}
+	defer to.close()
+	return hold(from, to)
 }
 
 // hold makes hard links to packs and loose objects.
@@ -47,31 +50,40 @@ func hold(from, to *folder) (held bool, err error) {
 		if !e.IsDir() || e.Name() != "pack" && !hexName(e.Name(), 2) {
 			continue
 		}
-		files, err := from.list(e.Name(), maxRefs)
+		all, err := holdIn(from, to, e.Name())
 		if err != nil {
-			continue // git removed it
-		}
-		if err := to.mkdir(e.Name()); err != nil {
 			return false, err
 		}
-		a, errA := from.sub(e.Name())
-		b, errB := to.sub(e.Name())
-		if err := errors.Join(errA, errB); err != nil {
-			a.close()
-			b.close()
-			return false, err
+		held = held && all
+	}
+	return held, nil
+}
+
+// holdIn does that for one folder of a store.
+func holdIn(from, to *folder, name string) (held bool, err error) {
+	files, err := from.list(name, maxRefs)
+	if err != nil {
+		return true, nil // git removed it
+	}
+	if err := to.mkdir(name); err != nil {
+		return false, err
+	}
+	a, errA := from.sub(name)
+	defer a.close()
+	b, errB := to.sub(name)
+	defer b.close()
+	if err := errors.Join(errA, errB); err != nil {
+		return false, err
+	}
+	held = true
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), "tmp_") || !f.Type().IsRegular() {
+			continue
 		}
-		for _, f := range files {
-			if strings.HasPrefix(f.Name(), "tmp_") || !f.Type().IsRegular() {
-				continue
-			}
-			err := unix.Linkat(a.fd, f.Name(), b.fd, f.Name(), 0)
-			if err != nil && !errors.Is(err, unix.EEXIST) && !errors.Is(err, unix.ENOENT) {
-				held = false
-			}
+		err := unix.Linkat(a.fd, f.Name(), b.fd, f.Name(), 0)
+		if err != nil && !errors.Is(err, unix.EEXIST) && !errors.Is(err, unix.ENOENT) {
+			held = false
 		}
-		a.close()
-		b.close()
 	}
 	return held, nil
 }

@@ -149,39 +149,22 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 	e.mode = binary.BigEndian.Uint32(e.stat[24:])
 	e.oid = p.text[start+statBytes : start+statBytes+p.hash]
 	flags := p.uint16(p.at - 2)
+	e.flags = flags & (flagValid | flagStage)
 	if flags&flagExtended != 0 {
 		if p.at += 2; p.at > len(p.text) || p.version < 3 {
 			return e, errCutOff
 		}
-		e.extra = p.uint16(p.at - 2)
-		if e.extra&^(extraSkip|extraIntent) != 0 {
+		if e.extra = p.uint16(p.at - 2); e.extra&^(extraSkip|extraIntent) != 0 {
 			return e, errors.New("an unknown flag")
 		}
 	}
-	e.flags = flags & (flagValid | flagStage)
-	drop := len(p.name)
-	if p.version == 4 {
-		var n int
-		if drop, n = offset(p.text[p.at:]); n == 0 || drop > len(p.name) {
-			return e, errCutOff
-		}
-		p.at += n
-	}
-	length := strings.IndexByte(p.text[p.at:], 0)
-	if length < 0 || len(p.name)-drop+length > maxPathName {
-		return e, errors.New("a name without an end")
-	}
-	e.name = p.name[:len(p.name)-drop] + p.text[p.at:p.at+length] // the second alone, but for version 4
-	p.name = e.name
-	// In version 4 names are made of those before: a small file can say a lot.
-	if p.size += statBytes + p.hash + 12 + len(e.name); p.size > maxText {
-		return e, errTooLarge
+	if e.name, err = p.path(); err != nil {
+		return e, err
 	}
 	// Git goes by this length, and would find the next entry elsewhere.
 	if int(flags&flagName) != min(len(e.name), flagName) {
 		return e, errors.New("a name of another length than it says")
 	}
-	p.at += length + 1
 	if p.version < 4 { // one to eight NULs, so that an entry is a multiple of eight
 		p.at = start + (p.at-start+7)/8*8
 	}
@@ -195,6 +178,29 @@ func (p *indexParser) entry() (e indexEntry, err error) {
 		return e, errIndexForm
 	}
 	return e, errors.New("an unknown mode")
+}
+
+// path reads the name of an entry and the NUL after it. In version 4 names are made of those before: a small file can say
+// a lot.
+func (p *indexParser) path() (string, error) {
+	drop := len(p.name)
+	if p.version == 4 {
+		var n int
+		if drop, n = offset(p.text[p.at:]); n == 0 || drop > len(p.name) {
+			return "", errCutOff
+		}
+		p.at += n
+	}
+	length := strings.IndexByte(p.text[p.at:], 0)
+	if length < 0 || len(p.name)-drop+length > maxPathName {
+		return "", errors.New("a name without an end")
+	}
+	p.name = p.name[:len(p.name)-drop] + p.text[p.at:p.at+length] // the second alone, but for version 4
+	if p.size += statBytes + p.hash + 12 + len(p.name); p.size > maxText {
+		return "", errTooLarge
+	}
+	p.at += length + 1
+	return p.name, nil
 }
 
 // extensions skips what follows the entries. An extension whose name begins in lower case changes
@@ -321,27 +327,17 @@ func (ix *index) taken(host *index, hostTime int64, sparse bool) (*index, error)
 	for i := range ix.entries {
 		e := ix.entries[i]
 		old := find(&ix.entries[i])
-		same := old != nil && old.mode == e.mode && old.oid == e.oid
-		if !same {
-			if why := treePath(e.name); why != "" {
-				return nil, fmt.Errorf("%q %s", e.name, why)
-			}
-			if e.mode == modeLink && settingsFile(e.name) {
-				return nil, fmt.Errorf("%q is a link, and git reads settings from it", e.name)
-			}
-			if other := ix.fileAndFolder(e.name); other != "" {
-				return nil, fmt.Errorf("%q is in a folder that %q says is a file", e.name, other)
-			}
-		}
-		switch {
-		case same:
-			e.flags = e.flags&^flagValid | old.flags&flagValid
+		e.flags &^= flagValid
+		if old != nil && old.mode == e.mode && old.oid == e.oid {
+			e.flags |= old.flags & flagValid
 			e.stat = old.stat
 			if racy(&e, hostTime) {
 				e.forget()
 			}
-		default:
-			e.flags &^= flagValid
+		} else {
+			if err := ix.unfit(&e); err != nil {
+				return nil, err
+			}
 			e.forget()
 		}
 		if e.extra&extraSkip != 0 && !sparse && (old == nil || old.extra&extraSkip == 0) {
@@ -350,6 +346,20 @@ func (ix *index) taken(host *index, hostTime int64, sparse bool) (*index, error)
 		out.entries = append(out.entries, e)
 	}
 	return out, nil
+}
+
+// unfit says why an entry that the host's index does not have may not be in it.
+func (ix *index) unfit(e *indexEntry) error {
+	if why := treePath(e.name); why != "" {
+		return fmt.Errorf("%q %s", e.name, why)
+	}
+	if e.mode == modeLink && settingsFile(e.name) {
+		return fmt.Errorf("%q is a link, and git reads settings from it", e.name)
+	}
+	if other := ix.fileAndFolder(e.name); other != "" {
+		return fmt.Errorf("%q is in a folder that %q says is a file", e.name, other)
+	}
+	return nil
 }
 
 // forget drops the cached status of a file, so that git looks at the file again.

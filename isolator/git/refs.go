@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -287,30 +289,19 @@ func readLog(data []byte, digits int) ([]logEntry, error) {
 	return out, nil
 }
 
-func logLine(line string, digits int) (e logEntry, ok bool) {
-	head, message, _ := strings.Cut(line, "\t")
-	if len(head) < 2*digits+2 || head[digits] != ' ' || head[2*digits+1] != ' ' {
-		return e, false
-	}
-	e = logEntry{Old: head[:digits], New: head[digits+1 : 2*digits+1], Message: plainText(message, 500)}
-	who, when, found := strings.Cut(head[2*digits+2:], "> ")
-	if !found || !hexName(e.Old, digits) || !hexName(e.New, digits) {
-		return e, false
-	}
-	seconds, zone, found := strings.Cut(when, " ")
-	if !found || !digitsOnly(seconds, 1, 12) || len(zone) != 5 || zone[0] != '+' && zone[0] != '-' || !digitsOnly(zone[1:], 4, 4) {
-		return e, false
-	}
-	name, address, found := strings.Cut(who, " <")
-	if !found || strings.ContainsAny(name+address, "<>\x00\r") {
-		return e, false
-	}
-	e.Who, e.When = plainText(name, 200)+" <"+plainText(address, 200)+">", when
-	return e, true
-}
+// logParts matches a line of a reflog: two objects, a name, an address, a time and a message.
+var logParts = sync.OnceValue(func() *regexp.Regexp { // allowed: compiled once, when it is first asked for
+	return regexp.MustCompile(`^([0-9a-f]+) ([0-9a-f]+) ([^<>\x00\r\t]*) <([^<>\x00\r\t]*)> (\d{1,12} [+-]\d{4})(?:\t(.*))?$`)
+})
 
-func digitsOnly(s string, least, most int) bool {
-	return len(s) >= least && len(s) <= most && strings.Trim(s, "0123456789") == ""
+func logLine(line string, digits int) (e logEntry, ok bool) {
+	m := logParts().FindStringSubmatch(line)
+	if m == nil || len(m[1]) != digits || len(m[2]) != digits {
+		return e, false
+	}
+	return logEntry{
+		Old: m[1], New: m[2], Who: plainText(m[3], 200) + " <" + plainText(m[4], 200) + ">", When: m[5], Message: plainText(m[6], 500),
+	}, true
 }
 
 func (e logEntry) line() string {
