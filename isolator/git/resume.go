@@ -208,16 +208,7 @@ func (r *resumer) state(v *view) error {
 		return err
 	}
 	for _, e := range list {
-		name := v.file(e.Name())
-		switch {
-		case e.Name() == "index":
-			err = r.copy(name, maxText)
-		case e.Type().IsRegular() && strings.Trim(e.Name(), "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "":
-			err = r.copy(name, maxSmall)
-		case e.IsDir() && slices.Contains(busyFolders(), e.Name()), e.IsDir() && v.Rel != "" && e.Name() == "refs":
-			err = r.copyFolder(name)
-		}
-		if err != nil {
+		if err := r.stateFile(v, e); err != nil {
 			return err
 		}
 	}
@@ -231,6 +222,20 @@ func (r *resumer) state(v *view) error {
 		return nil
 	}
 	return r.worktreeRefs()
+}
+
+// stateFile copies one of these files or folders.
+func (r *resumer) stateFile(v *view, e fs.DirEntry) error {
+	name := v.file(e.Name())
+	switch {
+	case e.Name() == "index":
+		return r.copy(name, maxText)
+	case e.Type().IsRegular() && strings.Trim(e.Name(), "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "":
+		return r.copy(name, maxSmall)
+	case e.IsDir() && slices.Contains(busyFolders(), e.Name()), e.IsDir() && v.Rel != "" && e.Name() == "refs":
+		return r.copyFolder(name)
+	}
+	return nil
 }
 
 // copy puts a file of the old box's git directory in the place of the new one's.

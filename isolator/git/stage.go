@@ -92,14 +92,18 @@ func Stage(r *Repo, o Options) (c *Copy, err error) {
 	if err := c.openFolders(true); err != nil {
 		return nil, err
 	}
-	box := r.Common
-	c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(o.Dir, boxFolder), Dest: box, Write: true})
+	c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(o.Dir, boxFolder), Dest: r.Common, Write: true})
 	if err := c.stageUnit(r, boxFolder); err != nil {
 		return nil, err
 	}
-	c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(o.Dir, holdFolder), Dest: c.objects + "/" + holdFolder})
+	c.show(filepath.Join(o.Dir, holdFolder), c.objects+"/"+holdFolder)
 	c.start, _ = c.look(maxTraces) // without them every exchange looks at everything
 	return c, c.save()
+}
+
+// show mounts something read-only.
+func (c *Copy) show(source, dest string) {
+	c.Mounts = append(c.Mounts, Mount{Source: source, Dest: dest})
 }
 
 // openFolders opens, or makes, the folders of a copy and locks it.

@@ -27,22 +27,7 @@ func (s *stager) config() error {
 // refs that cannot be packed stay files, and the branch of HEAD, which some tools look for without git.
 func (s *stager) refs() error {
 	c, u := s.copy, s.unit
-	head, _ := s.from.head("HEAD", u.Digits) // without one mainView refuses
-	branch, _ := symbolic(head)
-	loose, files := refs{}, refs{}
-	err := looseRefs(s.from, u.Digits, func(name, value, odd string) error {
-		_, sym := symbolic(value)
-		switch {
-		case odd == "is a link":
-			return unfit("the ref " + plainText(name, 100) + " is a link")
-		case odd != "":
-		case sym || name == branch || refName(name) != "":
-			files[name] = value
-		default:
-			loose[name] = value
-		}
-		return nil
-	})
+	loose, files, err := s.loose()
 	if err != nil {
 		return err
 	}
@@ -68,6 +53,25 @@ func (s *stager) refs() error {
 		log.WriteString("=" + name + " " + value + "\n")
 	}
 	return c.state.create(u.baseName()+".log", []byte(log.String()))
+}
+
+// loose reads the host's refs that are files: those that can be packed, and those that stay files.
+func (s *stager) loose() (packed, files refs, err error) {
+	head, _ := s.from.head("HEAD", s.unit.Digits) // without one mainView refuses
+	packed, files = refs{}, refs{}
+	err = looseRefs(s.from, s.unit.Digits, func(name, value, odd string) error {
+		switch {
+		case odd == "is a link":
+			return unfit("the ref " + plainText(name, 100) + " is a link")
+		case odd != "":
+		case isSymbolic(value) || head == "ref: "+name || refName(name) != "":
+			files[name] = value
+		default:
+			packed[name] = value
+		}
+		return nil
+	})
+	return packed, files, err
 }
 
 // logs copies the reflogs. When there are too many, it copies those of HEAD and the stash, and some of the others.
@@ -143,11 +147,20 @@ func (s *stager) common() error {
 	if err := s.ignore(); err != nil {
 		return err
 	}
-	hooks, err := s.from.list("hooks", maxFiles)
-	if err != nil {
-		hooks = nil // none, or a link, which only the host follows
+	if err := s.hooks(); err != nil {
+		return err
 	}
-	for _, e := range hooks {
+	s.unit.Files = settingsOf(s.to)
+	return nil
+}
+
+// hooks copies the hooks.
+func (s *stager) hooks() error {
+	list, err := s.from.list("hooks", maxFiles)
+	if err != nil {
+		return nil // none, or a link, which only the host follows
+	}
+	for _, e := range list {
 		name := "hooks/" + e.Name()
 		if strings.HasSuffix(name, ".sample") || !e.Type().IsRegular() {
 			continue
@@ -160,7 +173,6 @@ func (s *stager) common() error {
 			return err
 		}
 	}
-	s.unit.Files = settingsOf(s.to)
 	return nil
 }
 
@@ -193,26 +205,26 @@ func settingsOf(d *folder) map[string]string {
 
 // stores lets the box read the host's objects, and those of the host's alternates.
 func (s *stager) stores() error {
-	c := s.copy
-	place := func(i int) string { return fmt.Sprintf("%s/%d/%d/objects", c.objects, s.unit.N, i) }
+	c, n := s.copy, s.unit.N
+	place := func(i int) string { return fmt.Sprintf("%s/%d/%d", c.objects, n, i) }
 	var text strings.Builder
 	for i, store := range append([]string{filepath.Join(s.repo.Common, "objects")}, s.repo.Alternates...) {
-		c.Mounts = append(c.Mounts, Mount{Source: store, Dest: place(i)})
-		if fi, err := os.Lstat(filepath.Join(filepath.Dir(store), "lfs")); err == nil && fi.IsDir() {
-			c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(filepath.Dir(store), "lfs"), Dest: filepath.Dir(place(i)) + "/lfs"})
+		c.show(store, place(i)+"/objects")
+		lfs := filepath.Join(filepath.Dir(store), "lfs")
+		if fi, err := os.Lstat(lfs); err == nil && fi.IsDir() {
+			c.show(lfs, place(i)+"/lfs")
 		}
-		text.WriteString(place(i) + "\n")
+		text.WriteString(place(i) + "/objects\n")
 	}
 	if len(s.repo.Alternates) > 0 {
 		// What the host's own list names may not be there in the box, and git says so each time.
-		if err := c.dir.mkdir(fmt.Sprintf("%s/info.%d", holdFolder, s.unit.N)); err != nil {
+		info := fmt.Sprintf("%s/info.%d", holdFolder, n)
+		if err := c.dir.mkdir(info); err != nil {
 			return err
 		}
-		c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(c.path, holdFolder, fmt.Sprintf("info.%d", s.unit.N)), Dest: place(0) + "/info"})
+		c.show(filepath.Join(c.path, info), place(0)+"/objects/info")
 	}
-	if err := c.dir.mkdir(fmt.Sprintf("%s/%d", holdFolder, s.unit.N)); err != nil {
-		return err
-	}
-	text.WriteString(fmt.Sprintf("%s/%s/%d\n", c.objects, holdFolder, s.unit.N))
-	return s.to.create("objects/info/alternates", []byte(text.String()))
+	held := fmt.Sprintf("%s/%d", holdFolder, n)
+	text.WriteString(c.objects + "/" + held + "\n")
+	return errors.Join(c.dir.mkdir(held), s.to.create("objects/info/alternates", []byte(text.String())))
 }

@@ -33,8 +33,8 @@ func (s *stager) mainView() error {
 		return err
 	}
 	if s.repo.Worktree != "" && (filepath.Base(s.repo.Common) != ".git" || !s.writable(top)) {
-		if name, ok := symbolic(head); ok {
-			s.unit.Elsewhere[name] = true
+		if branch, ok := symbolic(head); ok {
+			s.unit.Elsewhere[branch] = true
 		}
 		return nil
 	}
@@ -57,9 +57,17 @@ func busyFolders() []string { return []string{"rebase-merge", "rebase-apply", "s
 
 // view copies the state of a work tree: its index, and what a merge or a rebase left.
 func (s *stager) view(v *view) error {
-	if err := s.index(v); err != nil {
-		return err
+	for _, step := range []func(*view) error{s.index, s.sharedIndexes, s.unfinished, s.settings} {
+		if err := step(v); err != nil {
+			return err
+		}
 	}
+	s.unit.Views = append(s.unit.Views, v)
+	return s.vacancies(v)
+}
+
+// sharedIndexes copies what a split index needs.
+func (s *stager) sharedIndexes(v *view) error {
 	list, err := s.from.list(orSelf(v.Rel), maxFiles)
 	if err != nil {
 		return err
@@ -71,6 +79,11 @@ func (s *stager) view(v *view) error {
 			}
 		}
 	}
+	return nil
+}
+
+// unfinished copies what a merge or another operation left.
+func (s *stager) unfinished(v *view) error {
 	v.Merge, v.Busy = map[string]string{}, map[string]bool{}
 	for _, name := range slices.Concat(mergeFiles(), []string{"MERGE_RR", "FETCH_HEAD", "BISECT_LOG", "BISECT_NAMES", "BISECT_START", "BISECT_TERMS", "BISECT_EXPECTED_REV"}) {
 		copied := s.copyIf
@@ -93,17 +106,20 @@ func (s *stager) view(v *view) error {
 			return err
 		}
 	}
-	if data, err := s.from.read(v.file("config.worktree"), maxConfig); err == nil {
-		list, err := gitconfig.Parse(data)
-		if err != nil {
-			return unfit("the configuration of a worktree cannot be read")
-		}
-		if err := s.to.create(v.file("config.worktree"), configText("The settings of this worktree as the box has them.", s.copy.clean(list))); err != nil {
-			return err
-		}
+	return nil
+}
+
+// settings gives the box a copy of the work tree's own settings without logins.
+func (s *stager) settings(v *view) error {
+	data, err := s.from.read(v.file("config.worktree"), maxConfig)
+	if err != nil {
+		return nil // none
 	}
-	s.unit.Views = append(s.unit.Views, v)
-	return s.vacancies(v)
+	list, err := gitconfig.Parse(data)
+	if err != nil {
+		return unfit("the configuration of a worktree cannot be read")
+	}
+	return s.to.create(v.file("config.worktree"), configText("The settings of this worktree as the box has them.", s.copy.clean(list)))
 }
 
 // index keeps the host's index as it is now, to tell later whether the host changed it, and copies it to the
@@ -164,14 +180,13 @@ func (s *stager) worktrees() error {
 
 func (s *stager) worktree(name string) error {
 	v := &view{Rel: "worktrees/" + name}
-	back, err := s.from.read(v.file("gitdir"), maxPointer)
-	head, herr := s.from.read(v.file("HEAD"), maxLoose)
+	back, err := s.from.line(v.file("gitdir"))
+	head, herr := s.from.head(v.file("HEAD"), s.unit.Digits)
 	if err != nil || herr != nil || !s.from.has(v.file("commondir")) {
 		return nil // git does not know it either
 	}
-	v.Head = headValue(head, s.unit.Digits)
-	pointer := absolute(filepath.Join(s.repo.Common, v.Rel), strings.TrimRight(string(back), "\r\n"))
-	v.Top = filepath.Dir(pointer)
+	v.Head = head
+	v.Top = filepath.Dir(absolute(filepath.Join(s.repo.Common, v.Rel), back))
 	if err := s.to.mkdir(v.Rel); err != nil {
 		return err
 	}
@@ -180,18 +195,10 @@ func (s *stager) worktree(name string) error {
 			return err
 		}
 	}
-	mine := v.Rel == "worktrees/"+s.repo.Worktree
 	found, err := FindAt(v.Top)
 	known := err == nil && found.Reason == "" && found.Worktree == name && found.Common == s.repo.Common
-	if v.Head == "" || !known || !mine && !s.writable(v.Top) {
-		// So that `git worktree prune` in the box does not take it for one that is gone.
-		if !s.to.has(v.file("locked")) {
-			err = s.to.create(v.file("locked"), []byte("outside of this box\n"))
-		}
-		if branch, ok := symbolic(v.Head); ok {
-			s.unit.Elsewhere[branch] = true
-		}
-		return err
+	if v.Head == "" || !known || name != s.repo.Worktree && !s.writable(v.Top) {
+		return s.elsewhere(v)
 	}
 	v.Sparse = found.Sparse
 	for _, name := range []string{"logs", "info"} {
@@ -202,9 +209,25 @@ func (s *stager) worktree(name string) error {
 			return err
 		}
 	}
-	// The box must not make it lead elsewhere.
-	s.copy.Mounts = append(s.copy.Mounts, Mount{Source: filepath.Join(v.Top, ".git"), Dest: filepath.Join(v.Top, ".git")})
+	s.pin(v.Top)
 	return s.view(v)
+}
+
+// elsewhere marks a worktree that the box does not have, so that `git worktree prune` in the box does not take it for one
+// that is gone.
+func (s *stager) elsewhere(v *view) error {
+	if branch, ok := symbolic(v.Head); ok {
+		s.unit.Elsewhere[branch] = true
+	}
+	if s.to.has(v.file("locked")) {
+		return nil
+	}
+	return s.to.create(v.file("locked"), []byte("outside of this box\n"))
+}
+
+// pin mounts the .git of a work tree over itself: the box must not make it lead elsewhere.
+func (s *stager) pin(top string) {
+	s.copy.show(filepath.Join(top, ".git"), filepath.Join(top, ".git"))
 }
 
 // modules stages the repositories of submodules.
@@ -224,7 +247,7 @@ func (s *stager) module(rel string) error {
 	if tree := r.setting("core.worktree"); err == nil && tree != "" {
 		r.Top = absolute(r.Dir, tree)
 		if top, terr := FindAt(r.Top); terr == nil && top.Dir == r.Dir && top.Reason == "" {
-			s.copy.Mounts = append(s.copy.Mounts, Mount{Source: filepath.Join(r.Top, ".git"), Dest: filepath.Join(r.Top, ".git")})
+			s.pin(r.Top)
 		}
 	}
 	var why unfit
@@ -238,7 +261,7 @@ func (s *stager) module(rel string) error {
 	if err := s.to.mkdir(rel); err != nil {
 		return err
 	}
-	s.copy.Mounts = append(s.copy.Mounts, Mount{Source: r.Dir, Dest: r.Dir})
+	s.copy.show(r.Dir, r.Dir)
 	s.copy.Notes = append(s.copy.Notes, fmt.Sprintf("git is read-only in the submodule %s: %s", strings.TrimPrefix(rel, "modules/"), why))
 	return nil
 }

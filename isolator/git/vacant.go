@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,14 +92,11 @@ func gitlinksIn(text string, hashLen int) (out []string, err error) {
 
 // vacancies gives the box folders of its own for these places of a work tree.
 func (s *stager) vacancies(v *view) error {
-	dir := s.from
-	if v.Rel != "" {
-		var err error
-		if dir, err = s.from.sub(v.Rel); err != nil {
-			return err
-		}
-		defer dir.close()
+	dir, err := s.from.sub(orSelf(v.Rel))
+	if err != nil {
+		return err
 	}
+	defer dir.close()
 	list, err := vacant(dir, v.Top, s.unit.Digits)
 	if err != nil || len(list) == 0 {
 		return err
@@ -110,28 +108,32 @@ func (s *stager) vacancies(v *view) error {
 	defer top.close()
 	top.host = true
 	for _, p := range list {
-		at := filepath.Join(v.Top, p)
-		if !s.writable(at) {
+		if !s.writable(filepath.Join(v.Top, p)) {
 			continue
 		}
-		one := vacancy{Top: v.Top, Path: p}
-		if _, err := top.stat(p); errors.Is(err, fs.ErrNotExist) {
-			if err := top.mkdir(p); err != nil {
-				return err
-			}
-			one.Made = true
-		}
-		if !top.isDir(p) { // a file is no repository, and stays one
-			s.copy.Mounts = append(s.copy.Mounts, Mount{Source: at, Dest: at})
-			continue
-		}
-		if err := s.copy.dir.mkdir(s.copy.meta.vacant(len(s.copy.meta.Vacant))); err != nil {
+		if err := s.vacancy(top, vacancy{Top: v.Top, Path: p}); err != nil {
 			return err
 		}
-		s.copy.Mounts = append(s.copy.Mounts, Mount{Source: filepath.Join(s.copy.path, s.copy.meta.vacant(len(s.copy.meta.Vacant))), Dest: at, Write: true})
-		s.copy.meta.Vacant = append(s.copy.meta.Vacant, one)
 	}
 	return nil
+}
+
+func (s *stager) vacancy(top *folder, v vacancy) error {
+	c, at := s.copy, filepath.Join(v.Top, v.Path)
+	if _, err := top.stat(v.Path); errors.Is(err, fs.ErrNotExist) {
+		if err := top.mkdir(v.Path); err != nil {
+			return err
+		}
+		v.Made = true
+	}
+	if !top.isDir(v.Path) { // a file is no repository, and stays one
+		c.show(at, at)
+		return nil
+	}
+	rel := c.meta.vacant(len(c.meta.Vacant))
+	c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(c.path, rel), Dest: at, Write: true})
+	c.meta.Vacant = append(c.meta.Vacant, v)
+	return c.dir.mkdir(rel)
 }
 
 func (meta) vacant(i int) string { return fmt.Sprintf("vacant/%d", i) }
@@ -173,23 +175,17 @@ func (c *Copy) settle(rel string, v vacancy) error {
 		return err
 	}
 	defer to.close()
-	var errs []error
+	var fault error
 	for _, e := range list {
-		if e.Name() == ".git" && !e.IsDir() {
-			continue // it leads to a git directory of the box's
-		}
-		if treePath(e.Name()) != "" {
-			errs = append(errs, errors.New("there is a repository in it"))
-			continue
-		}
-		if err := unix.Renameat2(from.fd, e.Name(), to.fd, e.Name(), unix.RENAME_NOREPLACE); err != nil {
-			errs = append(errs, err)
+		switch {
+		case e.Name() == ".git" && !e.IsDir(): // it leads to a git directory of the box's
+		case treePath(e.Name()) != "":
+			fault = cmp.Or(fault, errors.New("there is a repository in it"))
+		default:
+			fault = cmp.Or(fault, unix.Renameat2(from.fd, e.Name(), to.fd, e.Name(), unix.RENAME_NOREPLACE))
 		}
 	}
-	if len(errs) > 0 {
-		return errs[0]
-	}
-	return nil
+	return fault
 }
 
 // unsettledLines says what is still in the copy and nowhere else.
