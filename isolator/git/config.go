@@ -13,8 +13,7 @@ import (
 func WithoutLogins(list []gitconfig.Entry) []gitconfig.Entry {
 	var out []gitconfig.Entry
 	for _, e := range list {
-		section, rest, _ := strings.Cut(e.Key, ".")
-		name := rest[strings.LastIndexByte(rest, '.')+1:]
+		section, _, name := e.Parts()
 		switch {
 		case section == "credential", gitconfig.Secret(name), name == "cookiefile", name == "sslkey", name == "sslcert":
 			continue
@@ -70,14 +69,13 @@ func textWithoutLogins(text []byte) []byte {
 func configText(about string, list []gitconfig.Entry) []byte {
 	text := string(gitconfig.File(about, list))
 	for _, e := range list {
-		section, rest, _ := strings.Cut(e.Key, ".")
 		if strings.ContainsAny(e.Key+e.Value, "\n\"\\\x00") || e.Bare {
 			continue
 		}
-		switch condition, found := strings.CutSuffix(rest, ".path"); {
+		switch section, condition, name := e.Parts(); {
 		case e.Key == "include.path":
 			text += "[include]\n\tpath = \"" + e.Value + "\"\n"
-		case section == "includeif" && found:
+		case section == "includeif" && condition != "" && name == "path":
 			text += "[includeIf \"" + condition + "\"]\n\tpath = \"" + e.Value + "\"\n"
 		}
 	}

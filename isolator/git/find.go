@@ -204,25 +204,8 @@ func (r *Repo) fill() error {
 		return err
 	}
 	defer common.close()
-	var st unix.Stat_t
-	if err := unix.Fstat(common.fd, &st); err != nil {
+	if err := r.isPlain(common); err != nil {
 		return err
-	}
-	if int(st.Uid) != os.Getuid() {
-		return unfit("the repository is somebody else's")
-	}
-	for _, name := range []string{"objects", "refs"} {
-		if !common.isDir(name) {
-			return unfit(name + " is no folder of the repository's own")
-		}
-	}
-	for _, name := range []string{"HEAD", "config", "packed-refs", "index", "shallow", "logs", "objects/info", "objects/pack", "worktrees", "modules"} {
-		if st, err := common.stat(name); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
-			return unfit(name + " is a link")
-		}
-	}
-	if line, err := common.line("commondir"); err == nil && !sameFile(absolute(r.Common, line), r.Common) {
-		return unfit("it shares the objects and refs of another (commondir)")
 	}
 	data, err := common.read("config", maxConfig)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -243,6 +226,31 @@ func (r *Repo) fill() error {
 	return err
 }
 
+// isPlain refuses a git directory that is not the user's own, or in which links lead elsewhere.
+func (r *Repo) isPlain(common *folder) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(common.fd, &st); err != nil {
+		return err
+	}
+	if int(st.Uid) != os.Getuid() {
+		return unfit("the repository is somebody else's")
+	}
+	for _, name := range []string{"objects", "refs"} {
+		if !common.isDir(name) {
+			return unfit(name + " is no folder of the repository's own")
+		}
+	}
+	for _, name := range []string{"HEAD", "config", "packed-refs", "index", "shallow", "logs", "objects/info", "objects/pack", "worktrees", "modules"} {
+		if st, err := common.stat(name); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			return unfit(name + " is a link")
+		}
+	}
+	if line, err := common.line("commondir"); err == nil && !sameFile(absolute(r.Common, line), r.Common) {
+		return unfit("it shares the objects and refs of another (commondir)")
+	}
+	return nil
+}
+
 // formats reads which storage formats a repository uses. One that is unknown here may mean
 // anything, so it is refused.
 //
@@ -253,18 +261,15 @@ func (r *Repo) formats() error {
 	if version != "" && version != "0" && version != "1" {
 		return unfit(fmt.Sprintf("it has format %q, which is not known", version))
 	}
+	if e, set := gitconfig.Last(r.config, "core.sparsecheckout"); set {
+		r.Sparse = gitconfig.True(e)
+	}
 	for _, e := range r.config {
 		section, name, _ := strings.Cut(e.Key, ".")
-		switch section {
-		case "core":
-			if name == "sparsecheckout" {
-				r.Sparse = gitconfig.True(e)
-			}
-		case "remote":
-			if strings.HasSuffix(name, ".promisor") || strings.HasSuffix(name, ".partialclonefilter") {
-				return unfit(partialClone)
-			}
-		case "extensions":
+		switch {
+		case section == "remote" && (strings.HasSuffix(name, ".promisor") || strings.HasSuffix(name, ".partialclonefilter")):
+			return unfit(partialClone)
+		case section == "extensions":
 			if why := r.extension(name, e.Value); why != "" {
 				return unfit(why)
 			}
@@ -308,25 +313,15 @@ func sparseTree(dir *folder) bool {
 	if err != nil {
 		return false
 	}
-	sparse := false
 	list, _ := gitconfig.Parse(data) // what stands before a fault counts
-	for _, e := range list {
-		if e.Key == "core.sparsecheckout" {
-			sparse = gitconfig.True(e)
-		}
-	}
-	return sparse
+	e, _ := gitconfig.Last(list, "core.sparsecheckout")
+	return gitconfig.True(e)
 }
 
 // setting returns the last value of a key, as git takes it.
 func (r *Repo) setting(key string) string {
-	value := ""
-	for _, e := range r.config {
-		if e.Key == key {
-			value = e.Value
-		}
-	}
-	return value
+	e, _ := gitconfig.Last(r.config, key)
+	return e.Value
 }
 
 // alternates returns the object stores that a store borrows from, and those that they borrow
@@ -361,11 +356,8 @@ func alternates(repo, rel string, depth int) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range append([]string{real}, further...) {
-			if !slices.Contains(out, p) {
-				out = append(out, p)
-			}
-		}
+		out = append(append(out, real), further...)
 	}
-	return out, nil
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }

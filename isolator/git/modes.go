@@ -28,24 +28,19 @@ const (
 	shareAll   sharing = 0o664
 )
 
-func sharingOf(list []gitconfig.Entry) (s sharing) {
-	for _, e := range list {
-		if e.Key != "core.sharedrepository" {
-			continue
-		}
-		n, err := strconv.ParseInt(e.Value, 8, 32)
-		switch word := strings.ToLower(e.Value); {
-		case e.Bare, word == "group", word == "true", word == "yes", word == "on", err == nil && n == 1:
-			s = shareGroup
-		case word == "all", word == "world", word == "everybody", err == nil && n == 2:
-			s = shareAll
-		case err == nil && n&0o600 == 0o600:
-			s = -sharing(n & 0o666)
-		default: // "umask", "false", and what git refuses
-			s = 0
-		}
+func sharingOf(list []gitconfig.Entry) sharing {
+	e, set := gitconfig.Last(list, "core.sharedrepository")
+	n, err := strconv.ParseInt(e.Value, 8, 32)
+	switch word := strings.ToLower(e.Value); {
+	case !set:
+	case e.Bare, word == "group", word == "true", word == "yes", word == "on", err == nil && n == 1:
+		return shareGroup
+	case word == "all", word == "world", word == "everybody", err == nil && n == 2:
+		return shareAll
+	case err == nil && n&0o600 == 0o600:
+		return -sharing(n & 0o666)
 	}
-	return s
+	return 0 // also for "umask", "false", and what git refuses
 }
 
 // setting returns the value of core.sharedRepository for a configuration that inner writes.

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -129,19 +130,26 @@ func treePath(p string) string {
 		return "has a NUL byte"
 	}
 	for part := range strings.SplitSeq(p, "/") {
-		switch {
-		case part == "" || part == "." || part == "..":
-			return "leads out of its folder"
-		case len(part) > maxPathPart:
-			return "has a part that is too long"
-		case dotName(part, ".git", "git~1"):
-			return "leads into a repository"
+		if why := treePart(part); why != "" {
+			return why
 		}
-		// On some systems a backslash is a slash.
-		for sub := range strings.SplitSeq(part, `\`) {
-			if dotName(sub, ".git", "git~1") || sub == ".." {
-				return "leads into a repository where a backslash is a slash"
-			}
+	}
+	return ""
+}
+
+func treePart(part string) string {
+	switch {
+	case part == "" || part == "." || part == "..":
+		return "leads out of its folder"
+	case len(part) > maxPathPart:
+		return "has a part that is too long"
+	case dotName(part, ".git", "git~1"):
+		return "leads into a repository"
+	}
+	// On some systems a backslash is a slash.
+	for sub := range strings.SplitSeq(part, `\`) {
+		if dotName(sub, ".git", "git~1") || sub == ".." {
+			return "leads into a repository where a backslash is a slash"
 		}
 	}
 	return ""
@@ -159,15 +167,7 @@ func dotName(part, name string, short ...string) bool {
 	}, part)
 	clean, _, _ = strings.Cut(clean, ":") // a stream of NTFS
 	clean = strings.TrimRight(clean, " .")
-	if clean == name {
-		return true
-	}
-	for _, s := range short {
-		if clean == s {
-			return true
-		}
-	}
-	return false
+	return clean == name || slices.Contains(short, clean)
 }
 
 // hfsIgnored reports whether HFS+ ignores a character in names (utf8.c, next_hfs_char).

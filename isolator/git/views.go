@@ -149,10 +149,11 @@ func mergeText(name string, data []byte, digits int) ([]byte, bool) {
 		}, data), true
 	}
 	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
-	if name != "MERGE_HEAD" && len(lines) != 1 || len(lines) > 100 {
-		return nil, false
+	most := 1
+	if name == "MERGE_HEAD" {
+		most = 100
 	}
-	return data, !slices.ContainsFunc(lines, func(l string) bool { return !hexName(l, digits) })
+	return data, len(lines) <= most && !slices.ContainsFunc(lines, func(l string) bool { return !hexName(l, digits) })
 }
 
 // wantObjects lists the objects that the box's indexes and merges name and the host does not have.

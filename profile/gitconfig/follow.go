@@ -93,13 +93,8 @@ type follower struct {
 
 // worktreeConfig reports whether git reads config.worktree.
 func (f *follower) worktreeConfig() bool {
-	on := false
-	for _, e := range f.list {
-		if e.Key == "extensions.worktreeconfig" {
-			on = True(e)
-		}
-	}
-	return on
+	e, _ := Last(f.list, "extensions.worktreeconfig")
+	return True(e)
 }
 
 // file reads one file and what it includes, at the place of the include.

@@ -47,6 +47,16 @@ func parts(key string) (section, sub, name string) {
 	return key[:first], sub, key[last+1:]
 }
 
+// Last returns the setting of a key that counts where one value does.
+func Last(list []Entry, key string) (e Entry, set bool) {
+	for _, e := range slices.Backward(list) {
+		if e.Key == key {
+			return e, true
+		}
+	}
+	return e, false
+}
+
 // Canonical returns a key as git reports it, or why it is not a key. The rules are
 // those of git_config_parse_key.
 func Canonical(key string) (string, error) {
@@ -253,11 +263,11 @@ func unsigned() (out []Entry) {
 // Unsigned returns what a box's git is to be told where these settings have every commit or
 // tag signed, with keys that the box does not have; nothing where they do not.
 func Unsigned(list []Entry, p Policy) []Entry {
-	asked := map[string]bool{}
-	for _, e := range list {
-		asked[e.Key] = True(e)
-	}
-	if (asked["commit.gpgsign"] || asked["tag.gpgsign"] || asked["tag.forcesignannotated"]) && !signs(list, p) {
+	asked := slices.ContainsFunc([]string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated"}, func(key string) bool {
+		e, _ := Last(list, key)
+		return True(e)
+	})
+	if asked && !signs(list, p) {
 		return unsigned()
 	}
 	return nil
@@ -265,12 +275,8 @@ func Unsigned(list []Entry, p Policy) []Entry {
 
 // signs reports whether the box has what commits are signed with.
 func signs(list []Entry, p Policy) bool {
-	format := "openpgp"
-	for _, e := range list {
-		if e.Key == "gpg.format" {
-			format = e.Value
-		}
-	}
+	e, _ := Last(list, "gpg.format")
+	format := e.Value
 	for _, o := range p.Overrides {
 		if key, err := Canonical(o.Key); err == nil && key == "gpg.format" {
 			format = o.Value
