@@ -55,30 +55,74 @@ var errIndexForm = errors.New("an index in a form that inner does not read (spli
 
 // parseIndex reads an index strictly: versions 2 to 4, entries in git's order, nothing
 // left over. An extension that changes what the entries mean is an error, all others
-// are passed over.
-//
-// Source: gitformat-index(5); read-cache.c of git 2.39, read_index_from.
+// are passed over. Names and hashes are parts of the text, but for names in version 4.
 func parseIndex(text string, hashLen int) (*index, error) {
-	p, count, err := newIndexParser(text, hashLen)
+	if len(text) < hashLen {
+		return nil, errNoIndex
+	}
+	body := text[:len(text)-hashLen]
+	// index.skipHash writes zeros.
+	if sum := text[len(body):]; sum != string(make([]byte, hashLen)) && sum != string(checksum(body, hashLen)) {
+		return nil, errors.New("an index that is damaged")
+	}
+	from := strings.NewReader(body)
+	r, count, err := newIndexReader(from, hashLen)
 	if err != nil {
 		return nil, err
 	}
-	// index.skipHash writes zeros.
-	if sum := text[len(p.text):]; sum != string(make([]byte, hashLen)) && sum != string(checksum(p.text, hashLen)) {
-		return nil, errors.New("an index that is damaged")
+	if count > len(body)/(statBytes+hashLen+2) {
+		return nil, errNoIndex
 	}
 	ix := &index{entries: make([]indexEntry, 0, count)}
+	size := 0 // as inner would write it: in version 4 a small file can say a lot
 	for i := range count {
-		e, err := p.entry()
+		start := int(r.at)
+		raw, err := r.next()
+		if size += statBytes + hashLen + 12 + len(raw.name); err == nil {
+			err = raw.strict(r.version, size)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("entry %d of the index: %w", i, err)
+		}
+		e := indexEntry{
+			stat: raw.stat, mode: raw.mode, flags: raw.flags & (flagValid | flagStage), extra: raw.extra,
+			oid: body[start+statBytes : start+statBytes+hashLen],
+		}
+		if r.version == 4 {
+			e.name = string(raw.name)
+		} else {
+			e.name = body[raw.nameAt : int(raw.nameAt)+len(raw.name)]
 		}
 		if n := len(ix.entries); n > 0 && !before(&ix.entries[n-1], &e) {
 			return nil, fmt.Errorf("entry %d of the index: not in order", i)
 		}
 		ix.entries = append(ix.entries, e)
 	}
-	return ix, p.extensions()
+	end, err := eachExtension(from, r.at, from.Size(), func(name string, _ int64) error {
+		if name[0] < 'A' || name[0] > 'Z' {
+			return errIndexForm
+		}
+		return nil
+	})
+	if err == nil && end != from.Size() {
+		err = errCutOff
+	}
+	return ix, err
+}
+
+// strict refuses an entry of an index that inner does not write anew: size is that of the index so far.
+func (e *rawEntry) strict(version uint32, size int) error {
+	switch {
+	case e.flags&flagExtended != 0 && version < 3:
+		return errCutOff
+	case e.extra&^(extraSkip|extraIntent) != 0:
+		return errors.New("an unknown flag")
+	case len(e.name) > maxPathName:
+		return errors.New("a name that is too long")
+	case size > maxText:
+		return errTooLarge
+	}
+	return nil
 }
 
 // before reports whether a comes before b in git's order. It allows no two entries for one path and stage.
@@ -105,135 +149,6 @@ func newHash(hashLen int) hash.Hash {
 		return sha256.New()
 	}
 	return sha1.New()
-}
-
-type indexParser struct {
-	text    string // names and hashes are parts of it
-	at      int
-	version uint32
-	hash    int
-	name    string // of the entry before
-	size    int    // of the entries so far, as inner would write them
-}
-
-// newIndexParser reads the header of an index, and returns how many entries it announces.
-func newIndexParser(text string, hashLen int) (p *indexParser, count int, err error) {
-	const header = 12
-	if len(text) < header+hashLen || text[:4] != "DIRC" {
-		return nil, 0, errors.New("not an index")
-	}
-	p = &indexParser{text: text[:len(text)-hashLen], at: header, hash: hashLen}
-	p.version, count = p.uint32(4), int(p.uint32(8))
-	if p.version < 2 || p.version > 4 || count > len(p.text)/(statBytes+hashLen+2) {
-		return nil, 0, errors.New("not an index that git 2.39 writes")
-	}
-	return p, count, nil
-}
-
-func (p *indexParser) uint32(at int) uint32 {
-	return binary.BigEndian.Uint32([]byte(p.text[at : at+4]))
-}
-
-func (p *indexParser) uint16(at int) uint16 {
-	return binary.BigEndian.Uint16([]byte(p.text[at : at+2]))
-}
-
-var errCutOff = errors.New("it is cut off")
-
-func (p *indexParser) entry() (e indexEntry, err error) {
-	start := p.at
-	if p.at += statBytes + p.hash + 2; p.at > len(p.text) {
-		return e, errCutOff
-	}
-	copy(e.stat[:], p.text[start:])
-	e.mode = binary.BigEndian.Uint32(e.stat[24:])
-	e.oid = p.text[start+statBytes : start+statBytes+p.hash]
-	flags := p.uint16(p.at - 2)
-	e.flags = flags & (flagValid | flagStage)
-	if flags&flagExtended != 0 {
-		if p.at += 2; p.at > len(p.text) || p.version < 3 {
-			return e, errCutOff
-		}
-		if e.extra = p.uint16(p.at - 2); e.extra&^(extraSkip|extraIntent) != 0 {
-			return e, errors.New("an unknown flag")
-		}
-	}
-	if e.name, err = p.path(); err != nil {
-		return e, err
-	}
-	// Git goes by this length, and would find the next entry elsewhere.
-	if int(flags&flagName) != min(len(e.name), flagName) {
-		return e, errors.New("a name of another length than it says")
-	}
-	if p.version < 4 { // one to eight NULs, so that an entry is a multiple of eight
-		p.at = start + (p.at-start+7)/8*8
-	}
-	if p.at > len(p.text) {
-		return e, errCutOff
-	}
-	switch e.mode {
-	case modeFile, modeExecutable, modeLink, modeGitlink:
-		return e, nil
-	case 0o040000:
-		return e, errIndexForm
-	}
-	return e, errors.New("an unknown mode")
-}
-
-// path reads the name of an entry and the NUL after it. In version 4 names are made of those before: a small file can say
-// a lot.
-func (p *indexParser) path() (string, error) {
-	drop := len(p.name)
-	if p.version == 4 {
-		var n int
-		if drop, n = offset(p.text[p.at:]); n == 0 || drop > len(p.name) {
-			return "", errCutOff
-		}
-		p.at += n
-	}
-	length := strings.IndexByte(p.text[p.at:], 0)
-	if length < 0 || len(p.name)-drop+length > maxPathName {
-		return "", errors.New("a name without an end")
-	}
-	p.name = p.name[:len(p.name)-drop] + p.text[p.at:p.at+length] // the second alone, but for version 4
-	if p.size += statBytes + p.hash + 12 + len(p.name); p.size > maxText {
-		return "", errTooLarge
-	}
-	p.at += length + 1
-	return p.name, nil
-}
-
-// extensions skips what follows the entries. An extension whose name begins in lower case changes
-// what the entries mean, and is an error.
-func (p *indexParser) extensions() error {
-	for p.at < len(p.text) {
-		if p.at+8 > len(p.text) {
-			return errCutOff
-		}
-		name, size := p.text[p.at:p.at+4], int(p.uint32(p.at+4))
-		if name[0] < 'A' || name[0] > 'Z' {
-			return errIndexForm
-		}
-		if p.at += 8 + size; p.at > len(p.text) {
-			return errCutOff
-		}
-	}
-	return nil
-}
-
-// offset reads a number as packs have them (varint.c, decode_varint). n is its length,
-// 0 when there is none.
-func offset(data string) (v, n int) {
-	for n < len(data) && n < 5 {
-		c := data[n]
-		n++
-		v = v<<7 | int(c&0x7f)
-		if c&0x80 == 0 {
-			return v, n
-		}
-		v++
-	}
-	return 0, 0
 }
 
 // digest returns a hash of the content of an index: paths, objects and flags, but not the cached file

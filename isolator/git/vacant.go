@@ -74,17 +74,17 @@ func gitlinksIn(text string, hashLen int) (out []string, err error) {
 	if !strings.Contains(text, "\x00\x00\xe0\x00") {
 		return nil, nil
 	}
-	p, count, err := newIndexParser(text, hashLen)
+	r, count, err := newIndexReader(strings.NewReader(text), hashLen)
 	if err != nil {
 		return nil, err
 	}
 	for range count {
-		e, err := p.entry()
+		e, err := r.next()
 		if err != nil && !errors.Is(err, errIndexForm) { // a folder that stands for what is in it has no gitlinks
 			return nil, err
 		}
 		if e.mode == modeGitlink {
-			out = append(out, e.name)
+			out = append(out, string(e.name))
 		}
 	}
 	return out, nil

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enr/inner/isolator/git"
 )
 
 func must(t testing.TB, err error) {
@@ -310,7 +312,7 @@ func FuzzIndex(f *testing.F) {
 	}
 	f.Add([]byte("DIRC\x00\x00\x00\x04\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		index(io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), 20, func(_ uint32, name []byte) {
+		git.WalkIndex(io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), 20, func(_ bool, name []byte) {
 			if bytes.IndexByte(name, 0) >= 0 {
 				t.Fatalf("%q", name)
 			}
@@ -341,6 +343,7 @@ func TestOddIndex(t *testing.T) {
 		b := binary.BigEndian.AppendUint32(make([]byte, 24), mode)
 		return append(binary.BigEndian.AppendUint16(append(b, make([]byte, 32)...), length), rest...)
 	}
+	const file, gitlink = 0o100644, 0o160000
 	link := one(gitlink, 3, "sub\x00\x00\x00\x00\x00\x00\x00")
 	for name, c := range map[string]struct {
 		data []byte
@@ -351,7 +354,7 @@ func TestOddIndex(t *testing.T) {
 		"a folder":        {append(head(2, 1), one(0o040000, 3, "sub\x00\x00\x00\x00\x00\x00\x00")...), false},
 		"cut off":         {append(head(2, 2), link...), false},
 	} {
-		if got := index(io.NewSectionReader(bytes.NewReader(c.data), 0, int64(len(c.data))), 20, func(uint32, []byte) {}).whole; got != c.ok {
+		if got := git.WalkIndex(io.NewSectionReader(bytes.NewReader(c.data), 0, int64(len(c.data))), 20, func(bool, []byte) {}).Whole; got != c.ok {
 			t.Errorf("%s: %t, want %t", name, got, c.ok)
 		}
 	}
@@ -361,7 +364,7 @@ func TestOddIndex(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	whole := index(io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), 20, func(uint32, []byte) {}).whole
+	whole := git.WalkIndex(io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), 20, func(bool, []byte) {}).Whole
 	if runtime.ReadMemStats(&after); !whole || after.TotalAlloc-before.TotalAlloc > 64<<20 {
 		t.Errorf("%t, %d bytes", whole, after.TotalAlloc-before.TotalAlloc)
 	}
