@@ -84,31 +84,40 @@ func Absolute(root, text string) (string, error) {
 	if after, ok := strings.CutPrefix(text, "!"); ok {
 		negate, rest = "!", after
 	}
-	switch {
-	case rest == "" || path.Clean(rest) == "." || path.Clean(rest) == "/":
-		return "", fmt.Errorf("%q names nothing", text)
-	case strings.HasPrefix(rest, "#"):
-		return "", fmt.Errorf(`%q is a comment in gitignore's syntax; "\#" begins a name`, text)
-	case strings.HasSuffix(rest, " ") && !strings.HasSuffix(rest, `\ `):
-		return "", fmt.Errorf(`%q ends with a blank, which gitignore's syntax passes over; "\ " keeps it`, text)
-	case alternatives(rest):
-		return "", fmt.Errorf(`%q has braces, which gitignore's syntax takes as they are: write a pattern for each, or "\{" for the character`, text)
+	if err := checkText(text, rest); err != nil {
+		return "", err
 	}
+	root = Escape(strings.TrimSuffix(root, "/"))
 	switch {
 	case rest[0] == '/':
 	case strings.Contains(strings.TrimSuffix(rest, "/"), "/"):
-		rest = Escape(strings.TrimSuffix(root, "/")) + "/" + rest
+		rest = root + "/" + rest
 	default:
 		if strings.Trim(rest, "*/") == "" { // "**" alone is any name, not any folders
 			rest = "*" + rest[len(strings.TrimRight(rest, "/")):]
 		}
-		rest = Escape(strings.TrimSuffix(root, "/")) + "/**/" + rest
+		rest = root + "/**/" + rest
 	}
 	p, err := parse(negate + rest)
 	if err != nil {
 		return "", fmt.Errorf("%q is not a valid pattern: %w", text, err)
 	}
 	return p.String(), nil
+}
+
+// checkText refuses what git would pass over without a word; rest is the text without its "!".
+func checkText(text, rest string) error {
+	switch {
+	case rest == "" || path.Clean(rest) == "." || path.Clean(rest) == "/":
+		return fmt.Errorf("%q names nothing", text)
+	case strings.HasPrefix(rest, "#"):
+		return fmt.Errorf(`%q is a comment in gitignore's syntax; "\#" begins a name`, text)
+	case strings.HasSuffix(rest, " ") && !strings.HasSuffix(rest, `\ `):
+		return fmt.Errorf(`%q ends with a blank, which gitignore's syntax passes over; "\ " keeps it`, text)
+	case alternatives(rest):
+		return fmt.Errorf(`%q has braces, which gitignore's syntax takes as they are: write a pattern for each, or "\{" for the character`, text)
+	}
+	return nil
 }
 
 // Parse reads a pattern for absolute paths.
@@ -143,17 +152,15 @@ func parse(text string) (Pattern, error) {
 			if n := len(p.parts); n == 0 || !p.parts[n-1].stars {
 				p.parts = append(p.parts, part{stars: true})
 			}
-		case !strings.ContainsAny(s, `*?[\`):
-			p.parts = append(p.parts, part{literal: true, text: s})
 		default:
 			if err := checkName(s); err != nil {
 				return p, err
 			}
-			if name, ok := unescape(s); ok {
-				p.parts = append(p.parts, part{literal: true, text: name})
-			} else {
-				p.parts = append(p.parts, part{text: s})
+			name, literal := unescape(s)
+			if !literal {
+				name = s
 			}
+			p.parts = append(p.parts, part{literal: literal, text: name})
 		}
 	}
 	if len(p.parts) == 0 {
@@ -428,33 +435,39 @@ func class(s string, c byte) (in bool, n int, err error) {
 		if s[i] == ']' && !first {
 			return in != negate, i + 1, nil
 		}
-		if strings.HasPrefix(s[i:], "[:") {
-			end := strings.Index(s[i+2:], ":]")
-			if end >= 0 && strings.IndexByte(s[i+2:i+2+end], ']') < 0 {
-				word := s[i+2 : i+2+end]
-				has := named(word)
-				if has == nil {
-					return false, 0, fmt.Errorf("there is no class [:%s:]", word)
-				}
-				in = in || has(c)
-				i += end + 4
-				continue
-			}
+		has, n, err := member(s[i:], c)
+		if err != nil {
+			return false, 0, err
 		}
-		from, n, ok := char(s[i:])
+		in = in || has
+		i += n
+	}
+}
+
+// member reads one member of a class, a named class, a character or a range: whether c is in it, and how long it is.
+func member(s string, c byte) (in bool, n int, err error) {
+	if after, ok := strings.CutPrefix(s, "[:"); ok {
+		if word, _, ok := strings.Cut(after, ":]"); ok && strings.IndexByte(word, ']') < 0 {
+			has := named(word)
+			if has == nil {
+				return false, 0, fmt.Errorf("there is no class [:%s:]", word)
+			}
+			return has(c), len(word) + 4, nil
+		}
+	}
+	from, n, ok := char(s)
+	if !ok {
+		return false, 0, errClass
+	}
+	to := from
+	if n+1 < len(s) && s[n] == '-' && s[n+1] != ']' {
+		end, more, ok := char(s[n+1:])
 		if !ok {
 			return false, 0, errClass
 		}
-		i += n
-		to := from
-		if i+1 < len(s) && s[i] == '-' && s[i+1] != ']' {
-			if to, n, ok = char(s[i+1:]); !ok {
-				return false, 0, errClass
-			}
-			i += 1 + n
-		}
-		in = in || from <= c && c <= to
+		to, n = end, n+1+more
 	}
+	return from <= c && c <= to, n, nil
 }
 
 // char reads one character of a class.

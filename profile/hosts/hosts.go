@@ -76,26 +76,33 @@ func parse(s string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	e := Entry{Ports: []uint16{443, 80}}
+	ports := []uint16{443, 80}
 	if port != "" {
 		n, err := Port(port)
 		if err != nil {
 			return Entry{}, err
 		}
-		e.Ports = []uint16{n}
+		ports = []uint16{n}
 	}
+	e, err := pattern(host)
+	e.Ports = ports
+	return e, err
+}
+
+// pattern reads the host of an entry, which may be every name below one.
+func pattern(host string) (e Entry, err error) {
 	host, e.Wild = strings.CutPrefix(host, "*.")
 	if strings.Contains(host, "*") {
-		return Entry{}, errors.New("has a * that is not the whole first label")
+		return e, errors.New("has a * that is not the whole first label")
 	}
 	if e.Host, e.Addr, err = Host(host); err != nil {
-		return Entry{}, err
+		return e, err
 	}
 	if e.Wild && e.Addr.IsValid() {
-		return Entry{}, errors.New("is a * before an address")
+		return e, errors.New("is a * before an address")
 	}
 	if e.Wild && !strings.Contains(e.Host, ".") {
-		return Entry{}, fmt.Errorf("is every name below %s: write at least two labels after the *", e.Host)
+		return e, fmt.Errorf("is every name below %s: write at least two labels after the *", e.Host)
 	}
 	return e, nil
 }
@@ -162,17 +169,8 @@ func Host(s string) (name string, addr netip.Addr, err error) {
 // and in that form two names that look alike do not.
 func Name(s string) (string, error) {
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c < ' ' || c == 0x7f:
-			return "", errors.New("has a control character")
-		case c >= 0x80:
-			return "", errors.New("has letters beyond ASCII: write the xn-- form")
-		case c == '@':
-			return "", errors.New("has a user: write the host alone")
-		case c == '%':
-			return "", errors.New("has a percent sign: write the host as it is")
-		case !nameByte(c) && c != '-' && c != '.':
-			return "", fmt.Errorf("has %q, which no host has", c)
+		if err := checkByte(s[i]); err != nil {
+			return "", err
 		}
 	}
 	name := strings.ToLower(strings.TrimSuffix(s, "."))
@@ -182,7 +180,6 @@ func Name(s string) (string, error) {
 	if len(name) > 253 {
 		return "", errors.New("is longer than 253 characters")
 	}
-	last := ""
 	for label := range strings.SplitSeq(name, ".") {
 		switch {
 		case label == "":
@@ -192,8 +189,8 @@ func Name(s string) (string, error) {
 		case label[0] == '-' || label[len(label)-1] == '-':
 			return "", errors.New("has a label that begins or ends with a hyphen")
 		}
-		last = label
 	}
+	last := name[strings.LastIndexByte(name, '.')+1:]
 	// inet_aton(3) and the URL standard of browsers ("ends in a number") read
 	// 0x7f.1, 0177.0.0.1, 127.1 and 2130706433 as 127.0.0.1.
 	if strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
@@ -202,8 +199,20 @@ func Name(s string) (string, error) {
 	return name, nil
 }
 
-func nameByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+func checkByte(c byte) error {
+	switch {
+	case c < ' ' || c == 0x7f:
+		return errors.New("has a control character")
+	case c >= 0x80:
+		return errors.New("has letters beyond ASCII: write the xn-- form")
+	case c == '@':
+		return errors.New("has a user: write the host alone")
+	case c == '%':
+		return errors.New("has a percent sign: write the host as it is")
+	case strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", c) < 0:
+		return fmt.Errorf("has %q, which no host has", c)
+	}
+	return nil
 }
 
 // String returns the entry as Parse reads it, in its one spelling.
