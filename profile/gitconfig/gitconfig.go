@@ -115,16 +115,9 @@ type Result struct {
 // Clean applies a policy.
 func Clean(list []Entry, p Policy) (Result, error) {
 	var r Result
-	overridden := map[string]bool{}
-	for _, o := range p.Overrides {
-		key, err := Canonical(o.Key)
-		if err != nil {
-			return r, fmt.Errorf("%q: %w", o.Key, err)
-		}
-		if strings.ContainsRune(o.Value, 0) {
-			return r, fmt.Errorf("%q: the value has a NUL byte", o.Key)
-		}
-		overridden[key] = true
+	overridden, err := p.overridden()
+	if err != nil {
+		return r, err
 	}
 	for _, e := range list {
 		section, _, _ := e.Parts()
@@ -150,6 +143,22 @@ func Clean(list []Entry, p Policy) (Result, error) {
 		}
 	}
 	return r, nil
+}
+
+// overridden returns the keys that the profile overrides.
+func (p Policy) overridden() (map[string]bool, error) {
+	out := map[string]bool{}
+	for _, o := range p.Overrides {
+		key, err := Canonical(o.Key)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", o.Key, err)
+		}
+		if strings.ContainsRune(o.Value, 0) {
+			return nil, fmt.Errorf("%q: the value has a NUL byte", o.Key)
+		}
+		out[key] = true
+	}
+	return out, nil
 }
 
 // stripped reports whether a key is in a section, a sub-section or is a setting
@@ -181,16 +190,15 @@ func neutral(e Entry, p Policy) bool {
 		return true
 	case "protocol":
 		return sub == "ext"
-	case "http", "remote":
-		if p.Proxy && (name == "proxy" || name == "proxyauthmethod") {
+	}
+	switch section + "." + name { // whatever stands between them
+	case "core.askpass", "core.hookspath", "core.fsmonitor", "core.fsmonitorhookversion":
+		return true
+	case "core.gitproxy":
+		return p.Proxy
+	case "http.proxy", "http.proxyauthmethod", "remote.proxy", "remote.proxyauthmethod":
+		if p.Proxy {
 			return true
-		}
-	case "core":
-		switch name {
-		case "askpass", "hookspath", "fsmonitor", "fsmonitorhookversion":
-			return true
-		case "gitproxy":
-			return p.Proxy
 		}
 	}
 	return !p.Credentials && (Secret(name) || withLogin(sub) || valueLogin(name, e.Value))

@@ -21,20 +21,11 @@ func Parse(data []byte) ([]Entry, error) {
 	}
 	var list []Entry
 	base := ""
-	for {
-		c := p.next()
-		switch {
-		case c == '\n':
-			if p.end {
-				return list, nil
-			}
+	for !p.end {
+		switch c := p.next(); {
 		case space(c):
 		case c == '#' || c == ';':
-			for p.next() != '\n' {
-			}
-			if p.end {
-				return list, nil
-			}
+			p.skipLine()
 		case c == '[':
 			head, ok := p.section()
 			if !ok {
@@ -52,6 +43,7 @@ func Parse(data []byte) ([]Entry, error) {
 			return list, ErrFormat
 		}
 	}
+	return list, nil
 }
 
 type parser struct {
@@ -74,6 +66,11 @@ func (p *parser) next() byte {
 		return '\n'
 	}
 	return c
+}
+
+func (p *parser) skipLine() {
+	for p.next() != '\n' {
+	}
 }
 
 // section reads a header after its bracket.
@@ -154,8 +151,7 @@ func (p *parser) value() (string, bool) {
 			}
 			continue
 		case !quoted && (c == '#' || c == ';'):
-			for p.next() != '\n' {
-			}
+			p.skipLine()
 			return string(b), true
 		}
 		for ; spaces > 0; spaces-- {
@@ -165,23 +161,20 @@ func (p *parser) value() (string, bool) {
 		case '"':
 			quoted = !quoted
 		case '\\':
-			switch c = p.next(); c {
-			case '\n':
-			case 't':
-				b = append(b, '\t')
-			case 'b':
-				b = append(b, '\b')
-			case 'n':
-				b = append(b, '\n')
-			case '\\', '"':
-				b = append(b, c)
-			default:
+			escaped, ok := escapes()[p.next()]
+			if !ok {
 				return "", false
 			}
+			b = append(b, escaped...)
 		default:
 			b = append(b, c)
 		}
 	}
+}
+
+// escapes says what a byte after a backslash stands for. A line goes on after one at its end.
+func escapes() map[byte]string {
+	return map[byte]string{'\n': "", 't': "\t", 'b': "\b", 'n': "\n", '\\': "\\", '"': `"`}
 }
 
 func space(c byte) bool  { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

@@ -25,19 +25,11 @@ const (
 func UseOf(e Entry) Use {
 	section, sub, name := e.Parts()
 	value := strings.TrimSpace(e.Value)
-	switch {
-	case e.Bare || value == "" || section == "alias":
+	if e.Bare || value == "" || section == "alias" {
 		return Plain
-	case Includes(e.Key):
-		return Settings
 	}
-	switch section + "." + name { // whatever stands between them
-	case "core.attributesfile":
-		return Settings
-	case "core.hookspath", "init.templatedir", "instaweb.modulepath":
-		return Folder
-	case "diff.external", "interactive.difffilter", "instaweb.httpd", "web.browser":
-		return Program
+	if use, known := usesByName()[section+"."+name]; known { // whatever stands between them
+		return use
 	}
 	switch {
 	case (section == "diff" || section == "merge") && sub == "" && (name == "tool" || name == "guitool"):
@@ -46,14 +38,23 @@ func UseOf(e Entry) Use {
 		return Plain
 	case strings.HasPrefix(value, "!"), runsByName(name), section == "pager":
 		return Program
-	case name == "path":
-		if slices.Contains([]string{"mergetool", "difftool", "man", "browser", "guitool"}, section) || section == "lfs" && strings.HasPrefix(strings.ToLower(sub), "customtransfer") {
-			return Program
-		}
-	case section == "sendemail" && name == "smtpserver" && filepath.IsAbs(value):
+	case name == "path" && runsByPath(section, sub), section == "sendemail" && name == "smtpserver" && filepath.IsAbs(value):
 		return Program
 	}
 	return Plain
+}
+
+func usesByName() map[string]Use {
+	return map[string]Use{
+		"include.path": Settings, "includeif.path": Settings, "core.attributesfile": Settings,
+		"core.hookspath": Folder, "init.templatedir": Folder, "instaweb.modulepath": Folder,
+		"diff.external": Program, "interactive.difffilter": Program, "instaweb.httpd": Program, "web.browser": Program,
+	}
+}
+
+// runsByPath reports whether the setting "path" of a section is a program.
+func runsByPath(section, sub string) bool {
+	return slices.Contains([]string{"mergetool", "difftool", "man", "browser", "guitool"}, section) || section == "lfs" && strings.HasPrefix(strings.ToLower(sub), "customtransfer")
 }
 
 // Where git keeps what a tool's name leads to.
@@ -107,30 +108,35 @@ func commandPlaces(line, top, home string) []string {
 	}
 	before := ""
 	for _, w := range words(line) {
-		text := w.text
-		if option := strings.HasPrefix(text, "-"); option && strings.Contains(text, "/") {
-			text = text[min(2, len(text)):] // -f./tools/x
-		} else if option {
-			continue
+		if strings.HasPrefix(w.text, "-") {
+			if !strings.Contains(w.text, "/") {
+				continue
+			}
+			w.text = w.text[min(2, len(w.text)):] // -f./tools/x
 		}
-		last := before
-		before = text
-		file := strings.Contains(text, "/") || strings.Contains(strings.Trim(text, "."), ".")
-		interpreted := last != "" && slices.Contains(interpreters(), filepath.Base(last))
-		if !file && !interpreted || strings.HasPrefix(text, "//") { // the rest of an address
-			continue
+		if p := w.place(before); p != "" {
+			add(p)
 		}
-		_, rest, deeper := strings.Cut(text, "/")
-		switch {
-		case !w.after || !deeper:
-			add(text)
-		case strings.HasPrefix(text, "HOME/") || last == "HOME":
-			add("~/" + rest)
-		default: // $TOP/tools/x, or $(git rev-parse --show-toplevel)/tools/x
-			add(rest)
-		}
+		before = w.text
 	}
 	return out
+}
+
+// place returns the path that a word could be, or "", when last is the word before it.
+func (w word) place(last string) string {
+	file := strings.Contains(w.text, "/") || strings.Contains(strings.Trim(w.text, "."), ".")
+	interpreted := last != "" && slices.Contains(interpreters(), filepath.Base(last))
+	if !file && !interpreted || strings.HasPrefix(w.text, "//") { // the rest of an address
+		return ""
+	}
+	_, rest, deeper := strings.Cut(w.text, "/")
+	switch {
+	case !w.after || !deeper:
+		return w.text
+	case strings.HasPrefix(w.text, "HOME/") || last == "HOME":
+		return "~/" + rest
+	}
+	return rest // $TOP/tools/x, or $(git rev-parse --show-toplevel)/tools/x
 }
 
 // word is a piece of a command line between what separates words for the shell. after
