@@ -69,11 +69,8 @@ func (w *sweep) entriesAside(p, tool string) bool {
 		if w.removeCopy(p + "/" + e.Name()) {
 			continue
 		}
-		if !w.aside(p+"/"+e.Name(), tool) {
+		if !w.entryAside(p+"/"+e.Name(), tool, e.IsDir()) {
 			return false
-		}
-		if e.IsDir() {
-			w.more = append(w.more, w.Moved[len(w.Moved)-1].Kept)
 		}
 	}
 	return true
@@ -108,20 +105,7 @@ func equal(root *os.Root, original, p string, left *int) bool {
 	}
 	switch {
 	case is.IsDir():
-		f, err := root.Open(p)
-		if err != nil {
-			return false
-		}
-		names, err := f.Readdirnames(-1)
-		if f.Close(); err != nil {
-			return false
-		}
-		for _, name := range names {
-			if !equal(root, original+"/"+name, p+"/"+name, left) {
-				return false
-			}
-		}
-		return true
+		return equalFolders(root, original, p, left)
 	case is.Mode().IsRegular():
 		more := is.Mode().Perm() &^ was.Mode().Perm() & 0o111 // git runs a hook that is executable
 		if more != 0 || was.Size() != is.Size() || is.Size() > maxCopiedBytes {
@@ -132,4 +116,14 @@ func equal(root *os.Root, original, p string, left *int) bool {
 		return errors.Join(err, err2) == nil && bytes.Equal(a, b)
 	}
 	return false
+}
+
+func equalFolders(root *os.Root, original, p string, left *int) bool {
+	f, err := root.Open(p)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	return err == nil && !slices.ContainsFunc(names, func(name string) bool { return !equal(root, original+"/"+name, p+"/"+name, left) })
 }

@@ -34,19 +34,18 @@ func inert(dir string, known []string, depth int) bool {
 	case slices.Contains(known, p):
 		return true
 	}
+	return inertRepository(dir, known, depth)
+}
+
+// inertRepository judges the git directory in a folder.
+func inertRepository(dir string, known []string, depth int) bool {
+	p := filepath.Join(dir, ".git")
 	for _, name := range []string{"commondir", "config.worktree", "worktrees", "modules", "rebase-merge", "rebase-apply", "sequencer"} {
 		if exists(filepath.Join(p, name)) {
 			return false
 		}
 	}
-	data, err := readFile(filepath.Join(p, "config"))
-	if err != nil {
-		return false
-	}
-	list, err := gitconfig.Parse(data)
-	if err != nil || slices.ContainsFunc(list, func(e gitconfig.Entry) bool {
-		return !gitconfig.Harmless(e, func(string) bool { return false })
-	}) {
+	if !harmless(filepath.Join(p, "config")) {
 		return false
 	}
 	if !inertHooks(filepath.Join(p, "hooks")) {
@@ -58,6 +57,18 @@ func inert(dir string, known []string, depth int) bool {
 	}
 	return !slices.ContainsFunc(links, func(link string) bool {
 		return !filepath.IsLocal(link) || !inert(filepath.Join(dir, link), known, depth-1)
+	})
+}
+
+// harmless reports whether a file of settings runs nothing and leads nowhere.
+func harmless(p string) bool {
+	data, err := readFile(p)
+	if err != nil {
+		return false
+	}
+	list, err := gitconfig.Parse(data)
+	return err == nil && !slices.ContainsFunc(list, func(e gitconfig.Entry) bool {
+		return !gitconfig.Harmless(e, func(string) bool { return false })
 	})
 }
 
@@ -73,8 +84,7 @@ func inertHooks(dir string) bool {
 	}
 	return !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 		fi, err := e.Info()
-		off := strings.HasSuffix(e.Name(), ".sample") || strings.Contains(e.Name(), Suffix)
-		return !off && (err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0)
+		return err != nil || runs(fi)
 	})
 }
 

@@ -16,31 +16,34 @@ import (
 // there before the run. It reports whether there is nothing left to look into.
 func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 	hit, ok := sensitive.Match(dir, e.Name(), sensitive.KindOf(e))
-	if !ok || hit.Row.Told || slices.Contains(w.Homes, hit.Base) || hit.Row.Where == sensitive.Top && !w.isTop(hit.Base) {
-		return false
-	}
 	p := dir + "/" + e.Name()
-	if w.stays(p) || w.copied(p) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
+	if !ok || w.spared(hit) || w.stays(p) || w.copied(p) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
 		return false
 	}
-	// A name of several parts becomes one when any of them is renamed.
-	for at := p; ; at = filepath.Dir(at) {
-		if at == hit.Base {
-			break
+	if !w.isNew(p, hit.Base) {
+		if e.IsDir() {
+			w.inFolder(p, hit.Row.Tool, 0)
 		}
-		if fi, err := os.Lstat(at); err == nil && w.recent(at, fi) {
-			if e.IsDir() && w.entriesAside(p, hit.Row.Tool) {
-				return false
-			}
-			moved := w.aside(p, hit.Row.Tool)
-			if moved && e.IsDir() {
-				w.more = append(w.more, w.Moved[len(w.Moved)-1].Kept)
-			}
-			return moved
-		}
+		return false
 	}
-	if e.IsDir() {
-		w.inFolder(p, hit.Row.Tool, 0)
+	if e.IsDir() && w.entriesAside(p, hit.Row.Tool) {
+		return false
+	}
+	return w.entryAside(p, hit.Row.Tool, e.IsDir())
+}
+
+// spared reports whether a row of the table does not count at this place.
+func (w *sweep) spared(hit sensitive.Hit) bool {
+	return hit.Row.Told || slices.Contains(w.Homes, hit.Base) || hit.Row.Where == sensitive.Top && !w.isTop(hit.Base)
+}
+
+// isNew reports whether something was not called that before the run. A name of several parts, which begins at base,
+// becomes one when any of them is renamed.
+func (w *sweep) isNew(p, base string) bool {
+	for at := p; at != base; at = filepath.Dir(at) {
+		if fi, err := os.Lstat(at); err == nil && w.recent(at, fi) {
+			return true
+		}
 	}
 	return false
 }
@@ -152,6 +155,15 @@ func (s Search) real() Search {
 	s.Homes, s.Obeyed = resolve(s.Homes), resolve(s.Obeyed)
 	s.Guarded, s.Before, s.Ours = s.standing(s.Guarded), s.standing(s.Before), s.standing(s.Ours)
 	return s
+}
+
+// entryAside moves something aside, and has a folder looked into where it is then.
+func (w *sweep) entryAside(p, tool string, dir bool) bool {
+	ok := w.aside(p, tool)
+	if ok && dir {
+		w.more = append(w.more, w.Moved[len(w.Moved)-1].Kept)
+	}
+	return ok
 }
 
 func (w *sweep) aside(p, tool string) bool {

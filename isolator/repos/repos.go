@@ -192,35 +192,37 @@ func (w *sweep) folder(dir string) (changed, below, packages []string) {
 		w.top(filepath.Join(dir, ".git")) // git may enter what cannot be listed
 	}
 	obeyed := w.looksFor(dir)
-	var head, objects, refs, common bool
+	has := map[string]bool{}
 	for _, e := range entries {
 		p := dir + "/" + e.Name()
 		if obeyed && w.obeyed(dir, e) {
 			continue
 		}
-		switch name := e.Name(); {
-		case name == ".git":
+		has[e.Name()] = true
+		switch {
+		case e.Name() == ".git":
 			w.top(p)
-			continue
-		case name == "node_modules" && e.IsDir():
+		case !e.IsDir():
+		case e.Name() == "node_modules":
 			packages = append(packages, p)
-			continue
-		case e.IsDir():
-			if fi, err := e.Info(); err == nil && w.recent(p, fi) {
-				changed = append(changed, p)
-			} else {
-				below = append(below, p)
-			}
+		case w.changed(p, e):
+			changed = append(changed, p)
+		default:
+			below = append(below, p)
 		}
-		head, objects = head || e.Name() == "HEAD", objects || e.Name() == "objects"
-		refs, common = refs || e.Name() == "refs", common || e.Name() == "commondir"
 	}
-	if head && (objects && refs || common) && !w.NoGit { // a bare one (setup.c, is_git_directory)
+	if has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"]) && !w.NoGit { // a bare one (setup.c, is_git_directory)
 		w.repository(dir)
 		w.named(dir, dir)
 		return nil, nil, nil
 	}
 	return changed, below, packages
+}
+
+// changed reports whether an entry of a folder is recent.
+func (w *sweep) changed(p string, e fs.DirEntry) bool {
+	fi, err := e.Info()
+	return err == nil && w.recent(p, fi)
 }
 
 // top looks at a .git: a repository, or what leads to one.
@@ -234,20 +236,14 @@ func (w *sweep) top(p string) {
 		return
 	}
 	repo := p
-	if !fi.IsDir() {
-		repo = leadsTo(p)
-		clean := repo == "" || w.repository(repo)
-		if !clean && w.recent(p, fi) || w.loose(p, repo, fi) {
-			w.away(p, &Held{Place: p}, "a pointer to "+cmp.Or(repo, "nothing"))
-		}
-		if repo == "" {
-			return
-		}
-	} else {
+	if fi.IsDir() {
 		w.repository(p)
+	} else if repo = w.pointer(p, fi); repo == "" {
+		return
 	}
+	trees := append([]string{filepath.Dir(p)}, w.trees[repo]...)
 	if !slices.Contains(w.Guarded, repo) {
-		for _, tree := range append([]string{filepath.Dir(p)}, w.trees[repo]...) {
+		for _, tree := range trees {
 			w.named(tree, p)
 		}
 	}
@@ -256,10 +252,20 @@ func (w *sweep) top(p string) {
 		w.Limit = thorough
 	}
 	for _, link := range links {
-		for _, tree := range append([]string{filepath.Dir(p)}, w.trees[repo]...) {
+		for _, tree := range trees {
 			w.top(filepath.Join(tree, link, ".git"))
 		}
 	}
+}
+
+// pointer looks at a .git that is a file or a link, and returns the repository that it leads to, or "".
+func (w *sweep) pointer(p string, fi fs.FileInfo) (repo string) {
+	repo = leadsTo(p)
+	clean := repo == "" || w.repository(repo)
+	if !clean && w.recent(p, fi) || w.loose(p, repo, fi) {
+		w.away(p, &Held{Place: p}, "a pointer to "+cmp.Or(repo, "nothing"))
+	}
+	return repo
 }
 
 // unknown reports whether something of git's is the box's because it was not there before

@@ -37,20 +37,28 @@ func (w *sweep) repository(repo string) (clean bool) {
 			}
 		}
 	}
-	if p := filepath.Join(repo, "commondir"); exists(p) {
-		fi, _ := os.Lstat(p)
-		data, err := readFile(p)
-		if real, rerr := filepath.EvalSymlinks(beneath(repo, line(data))); err != nil || rerr != nil || real != repo && (!w.repository(real) || !standing(real)) {
-			if clean = false; ours && fi != nil && w.fresh(repo, p, fi) {
-				clean = w.away(p, h, "commondir")
-			}
-		}
-	}
+	clean = w.commondir(repo, ours, h) && clean
 	for _, sub := range append(reposIn(filepath.Join(repo, "modules"), 4), reposIn(filepath.Join(repo, "worktrees"), 0)...) {
 		w.repository(sub)
 	}
 	w.seen[repo] = clean
 	return clean
+}
+
+// commondir looks at the repository that this one shares objects, refs and settings with, and reports whether that runs
+// nothing.
+func (w *sweep) commondir(repo string, ours bool, h *Held) (clean bool) {
+	p := filepath.Join(repo, "commondir")
+	fi, err := os.Lstat(p)
+	if err != nil {
+		return true
+	}
+	data, err := readFile(p)
+	real, rerr := filepath.EvalSymlinks(beneath(repo, line(data)))
+	if err == nil && rerr == nil && (real == repo || w.repository(real) && standing(real)) {
+		return true
+	}
+	return ours && w.fresh(repo, p, fi) && w.away(p, h, "commondir")
 }
 
 // settings looks at one file of settings, and reports whether it runs nothing. With
@@ -70,8 +78,18 @@ func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 		return hold && w.away(p, h, name)
 	}
 	list, err := gitconfig.Parse(data)
-	var good []gitconfig.Entry
-	var bad []string
+	good, bad := w.sorted(repo, list)
+	if err != nil {
+		bad = append(bad, name+" ("+err.Error()+")")
+	}
+	if len(bad) == 0 || !hold {
+		return len(bad) == 0
+	}
+	return w.away(p, h, bad...) && w.write(p, gitconfig.File("Switched off by inner: see "+name+Suffix+" for what a program in a box had written.", good))
+}
+
+// sorted returns the harmless settings of a repository, and the keys of the others.
+func (w *sweep) sorted(repo string, list []gitconfig.Entry) (good []gitconfig.Entry, bad []string) {
 	for _, e := range list {
 		switch {
 		case gitconfig.Harmless(e, func(tree string) bool { return w.worktree(repo, tree) }):
@@ -80,13 +98,7 @@ func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 			bad = append(bad, e.Key)
 		}
 	}
-	if err != nil {
-		bad = append(bad, name+" ("+err.Error()+")")
-	}
-	if len(bad) == 0 || !hold {
-		return len(bad) == 0
-	}
-	return w.away(p, h, bad...) && w.write(p, gitconfig.File("Switched off by inner: see "+name+Suffix+" for what a program in a box had written.", good))
+	return good, bad
 }
 
 // worktree reports whether a repository may have that work tree.
@@ -128,14 +140,17 @@ func (w *sweep) hooks(repo, dir, name string, h *Held) {
 		entries, _ = os.ReadDir(dir)
 	}
 	for _, e := range entries {
-		fi, err := e.Info()
-		if err != nil || fi.IsDir() || strings.HasSuffix(e.Name(), ".sample") || strings.Contains(e.Name(), Suffix) {
-			continue
-		}
-		if w.fresh(repo, filepath.Join(dir, e.Name()), fi) && (!fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0) {
-			w.away(filepath.Join(dir, e.Name()), h, name+"/"+e.Name())
+		p := filepath.Join(dir, e.Name())
+		if fi, err := e.Info(); err == nil && !fi.IsDir() && runs(fi) && w.fresh(repo, p, fi) {
+			w.away(p, h, name+"/"+e.Name())
 		}
 	}
+}
+
+// runs reports whether git would run something in a folder of hooks.
+func runs(fi os.FileInfo) bool {
+	off := strings.HasSuffix(fi.Name(), ".sample") || strings.Contains(fi.Name(), Suffix)
+	return !off && (!fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 != 0)
 }
 
 // todo removes the commands from the list of a rebase that was not finished: `git rebase
