@@ -93,18 +93,11 @@ func Copy(ctx context.Context, src, dst string, o Options) (res Result, err erro
 	for _, p := range o.Exclude {
 		c.exclude[p] = true
 	}
-	c.src, err = unix.Open(src, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	st, err := c.open(src)
 	if err != nil {
-		return res, &fs.PathError{Op: "open", Path: src, Err: err}
+		return res, err
 	}
 	defer unix.Close(c.src)
-	var st unix.Stat_t
-	if err := unix.Fstat(c.src, &st); err != nil {
-		return res, &fs.PathError{Op: "stat", Path: src, Err: err}
-	}
-	if o.Ino != 0 && (st.Dev != o.Dev || st.Ino != o.Ino) {
-		return res, &fs.PathError{Op: "open", Path: src, Err: ErrOther}
-	}
 	var there unix.Stat_t
 	if unix.Lstat(dst, &there) == nil {
 		return res, &fs.PathError{Op: "copy", Path: dst, Err: unix.EEXIST}
@@ -128,6 +121,22 @@ func Copy(ctx context.Context, src, dst string, o Options) (res Result, err erro
 	slices.SortFunc(c.res.Entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
 	slices.SortFunc(c.res.Left, func(a, b Left) int { return cmp.Compare(a.Path, b.Path) })
 	return c.res, nil
+}
+
+// open opens the source, which must be the one of the options.
+func (c *copier) open(src string) (st unix.Stat_t, err error) {
+	c.src, err = unix.Open(src, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return st, &fs.PathError{Op: "open", Path: src, Err: err}
+	}
+	if err = unix.Fstat(c.src, &st); err == nil && c.o.Ino != 0 && (st.Dev != c.o.Dev || st.Ino != c.o.Ino) {
+		err = ErrOther
+	}
+	if err != nil {
+		unix.Close(c.src)
+		return st, &fs.PathError{Op: "open", Path: src, Err: err}
+	}
+	return st, nil
 }
 
 // copier carries one Copy; it is dropped at the end.

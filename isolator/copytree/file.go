@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -120,28 +121,33 @@ func (w *worker) data(fd, to int, st unix.Stat_t) error {
 	if st.Blocks*512 >= st.Size || st.Blocks == 0 && st.Size < 4096 { // tiny ones may live in the inode
 		return w.span(fd, to, 0, st.Size)
 	}
-	for at := int64(0); at < st.Size; {
+	return w.sparse(fd, to, st.Size)
+}
+
+// sparse copies what is between the holes of a file.
+func (w *worker) sparse(fd, to int, size int64) error {
+	for at := int64(0); at < size; {
 		begin, err := unix.Seek(fd, at, unix.SEEK_DATA)
 		switch {
 		case errors.Is(err, unix.ENXIO): // a hole to the end
-			begin = st.Size
+			begin = size
 		case err != nil:
-			return w.span(fd, to, at, st.Size)
+			return w.span(fd, to, at, size)
 		}
 		w.count(begin - at)
-		if begin >= st.Size {
+		if begin >= size {
 			break
 		}
 		end, err := unix.Seek(fd, begin, unix.SEEK_HOLE)
-		if err != nil || end > st.Size {
-			end = st.Size
+		if err != nil || end > size {
+			end = size
 		}
 		if err := w.span(fd, to, begin, end); err != nil {
 			return err
 		}
 		at = end
 	}
-	return unix.Ftruncate(to, st.Size)
+	return unix.Ftruncate(to, size)
 }
 
 // span copies the bytes from at to end. A file that became shorter meanwhile
@@ -152,23 +158,12 @@ func (w *worker) span(fd, to int, at, end int64) error {
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
-		var n int
-		var err error
-		if inKernel {
-			from, dest := at, at
-			n, err = unix.CopyFileRange(fd, &from, to, &dest, int(min(end-at, 16<<20)), 0)
-			if err != nil && n <= 0 && elsewhere(err) {
-				inKernel = false
-				continue
-			}
-		} else {
-			n, err = unix.Pread(fd, w.buf[:min(end-at, int64(len(w.buf)))], at)
-			if err == nil && n > 0 {
-				err = writeAt(to, w.buf[:n], at)
-			}
-		}
+		n, err := w.piece(fd, to, at, end, inKernel)
 		switch {
 		case errors.Is(err, unix.EINTR):
+			continue
+		case inKernel && elsewhere(err):
+			inKernel = false
 			continue
 		case err != nil:
 			return err
@@ -181,15 +176,25 @@ func (w *worker) span(fd, to int, at, end int64) error {
 	return nil
 }
 
+// piece copies some of the bytes from at to end, and returns how many.
+func (w *worker) piece(fd, to int, at, end int64, inKernel bool) (int, error) {
+	if inKernel {
+		from, dest := at, at
+		return unix.CopyFileRange(fd, &from, to, &dest, int(min(end-at, 16<<20)), 0)
+	}
+	n, err := unix.Pread(fd, w.buf[:min(end-at, int64(len(w.buf)))], at)
+	if err == nil && n > 0 {
+		err = writeAt(to, w.buf[:n], at)
+	}
+	return n, err
+}
+
 // elsewhere reports whether copy_file_range cannot be used between two files,
 // and reading and writing can.
 func elsewhere(err error) bool {
-	for _, e := range []unix.Errno{unix.ENOSYS, unix.EXDEV, unix.EINVAL, unix.EOPNOTSUPP, unix.EPERM, unix.EBADF} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]unix.Errno{unix.ENOSYS, unix.EXDEV, unix.EINVAL, unix.EOPNOTSUPP, unix.EPERM, unix.EBADF}, func(e unix.Errno) bool {
+		return errors.Is(err, e)
+	})
 }
 
 func writeAt(fd int, b []byte, at int64) error {
@@ -259,6 +264,17 @@ func umask() uint32 {
 		return 0o777
 	}
 	return uint32(n)
+}
+
+// Contents writes at most size bytes of one open file, from its beginning, to another that is empty. It ends even when
+// the first keeps growing.
+func Contents(ctx context.Context, to, from int, size int64) error {
+	const least = 64 << 10 // less is read more quickly
+	if size >= least && unix.IoctlFileClone(to, from) == nil {
+		return unix.Ftruncate(to, size)
+	}
+	w := worker{copier: &copier{ctx: ctx}, buf: make([]byte, min(size, 2*least))}
+	return w.span(from, to, 0, size)
 }
 
 // Fill writes what is in one open file, from its beginning, to another that is

@@ -37,6 +37,19 @@ func Remove(path string) error {
 		return &fs.PathError{Op: "remove", Path: path, Err: err}
 	}
 	r := remover{parent: parent}
+	if err := r.tree(name); err != nil {
+		return err
+	}
+	for _, d := range r.dirs {
+		if err := unix.Unlinkat(parent, d, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOENT) {
+			return &fs.PathError{Op: "remove", Path: filepath.Join(filepath.Dir(path), d), Err: err}
+		}
+	}
+	return nil
+}
+
+// tree removes what is no folder in a tree, and lists its folders, the deepest first.
+func (r *remover) tree(name string) error {
 	var below []string // most trees are one folder of files, which needs no helpers
 	if err := r.empty(name, func(rel string) { below = append(below, rel) }); err != nil {
 		return err
@@ -47,11 +60,6 @@ func Remove(path string) error {
 		}
 	}
 	slices.SortFunc(r.dirs, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
-	for _, d := range r.dirs {
-		if err := unix.Unlinkat(parent, d, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOENT) {
-			return &fs.PathError{Op: "remove", Path: filepath.Join(filepath.Dir(path), d), Err: err}
-		}
-	}
 	return nil
 }
 

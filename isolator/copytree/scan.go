@@ -27,9 +27,8 @@ func (c *copier) scan(rel string, more func(string)) error {
 			return c.fault("mkdir", rel, err)
 		}
 	}
-	var left []Left
 	var subs []string
-	var room, size int64
+	var left []Left
 	for _, name := range names {
 		at := join(rel, name)
 		if c.exclude[at] {
@@ -47,35 +46,44 @@ func (c *copier) scan(rel string, more func(string)) error {
 		case unix.S_IFDIR:
 			subs = append(subs, at)
 		case unix.S_IFREG:
-			if st.Nlink > 1 {
-				who := inode{st.Dev, st.Ino}
-				c.mu.Lock()
-				c.links[who] = append(c.links[who], at)
-				another := len(c.links[who]) > 1
-				c.mu.Unlock()
-				if another {
-					continue
-				}
+			if !c.another(at, st) {
+				d.files = append(d.files, file{name, kind, st.Blocks * 512, st.Size})
 			}
-			d.files = append(d.files, file{name, kind, st.Blocks * 512, st.Size})
-			room += st.Blocks * 512
-			size += st.Size
 		case unix.S_IFLNK:
 			d.files = append(d.files, file{name, kind, 0, 0})
 		default:
 			left = append(left, Left{at, kindName(kind)})
 		}
 	}
-	c.mu.Lock()
-	c.dirs = append(c.dirs, d)
-	c.res.Left = append(c.res.Left, left...)
-	c.res.Files += len(d.files)
-	c.res.Bytes += size
-	c.mu.Unlock()
+	c.add(d, left)
 	for _, at := range subs {
 		more(at)
 	}
 	return nil
+}
+
+// add notes a folder that was listed.
+func (c *copier) add(d *dir, left []Left) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dirs = append(c.dirs, d)
+	c.res.Left = append(c.res.Left, left...)
+	c.res.Files += len(d.files)
+	for _, f := range d.files {
+		c.res.Bytes += f.size
+	}
+}
+
+// another notes a file with several names, and reports whether this is not the first of them.
+func (c *copier) another(at string, st unix.Stat_t) bool {
+	if st.Nlink < 2 {
+		return false
+	}
+	who := inode{st.Dev, st.Ino}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.links[who] = append(c.links[who], at)
+	return len(c.links[who]) > 1
 }
 
 // leave leaves something out that cannot be read. What is gone was never

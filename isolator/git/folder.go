@@ -445,35 +445,11 @@ func (d *folder) copyFile(rel string, to *folder, name string, most int64, mode 
 	})
 }
 
-// fill copies at most size bytes, so that it ends even when the file keeps growing.
+// fill copies at most size bytes.
 func fill(ctx context.Context, to, from int, size int64) error {
-	if size == 0 {
-		return nil
+	err := copytree.Contents(ctx, to, from, size)
+	if ctx.Err() != nil {
+		return late(ctx)
 	}
-	if size >= 64<<10 && unix.IoctlFileClone(to, from) == nil {
-		return unix.Ftruncate(to, size)
-	}
-	buf := make([]byte, min(size, 256<<10))
-	for at := int64(0); at < size; {
-		if ctx.Err() != nil {
-			return late(ctx)
-		}
-		n, err := unix.Pread(from, buf[:min(int64(len(buf)), size-at)], at)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case err != nil:
-			return err
-		case n == 0:
-			return nil
-		}
-		for b := buf[:n]; len(b) > 0; {
-			w, err := unix.Pwrite(to, b, at)
-			if err != nil && !errors.Is(err, unix.EINTR) {
-				return err
-			}
-			b, at = b[max(w, 0):], at+int64(max(w, 0))
-		}
-	}
-	return nil
+	return err
 }
