@@ -64,22 +64,24 @@ func (h *Home) Written(since time.Time) []Kept {
 			return nil
 		case err != nil || strings.HasPrefix(top, ".") || top == "go" || tooDeep(p):
 			return skip(d)
-		case d.IsDir() || !d.Type().IsRegular():
+		case !d.Type().IsRegular() || h.mountedOn(p):
 			return nil
 		}
-		fi, err := d.Info()
-		if err != nil || changed(fi).Before(since) || h.mountedOn(p) {
-			return nil
-		}
-		k := h.group(p)
-		if i := slices.IndexFunc(out, func(o Kept) bool { return o.Path == k.Path }); i >= 0 {
-			out[i].Files++
-		} else {
-			out = append(out, k)
+		if fi, err := d.Info(); err == nil && !changed(fi).Before(since) {
+			out = with(out, h.group(p))
 		}
 		return nil
 	})
 	return out
+}
+
+// with adds a file to a list, or counts it where its folder is there.
+func with(list []Kept, k Kept) []Kept {
+	if i := slices.IndexFunc(list, func(o Kept) bool { return o.Path == k.Path }); i >= 0 {
+		list[i].Files++
+		return list
+	}
+	return append(list, k)
 }
 
 func skip(d fs.DirEntry) error {
@@ -179,30 +181,31 @@ func Look(innerHome, key string) Info {
 		case tooDeep(p):
 			return skip(d)
 		}
-		top, _, _ := strings.Cut(p, "/")
-		i, known := tops[top]
-		if !known {
-			i = len(info.Top)
-			tops[top] = i
+		top, _, deeper := strings.Cut(p, "/")
+		if !deeper {
 			name := top
 			if d.IsDir() {
 				name += "/"
 			}
+			tops[top] = len(info.Top)
 			info.Top = append(info.Top, Entry{Name: name})
 		}
 		if fi, err := d.Info(); err == nil && !d.IsDir() {
-			size := fi.Size()
-			if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-				size = st.Blocks * 512
-			}
-			info.Top[i].Size += size
-			info.Top[i].Files++
-			info.Size += size
-			info.Files++
+			info.count(&info.Top[tops[top]], fi)
 		}
 		return nil
 	})
 	return info
+}
+
+// count adds a file to the home and to one of its entries.
+func (info *Info) count(e *Entry, fi fs.FileInfo) {
+	size := fi.Size()
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		size = st.Blocks * 512
+	}
+	e.Size, info.Size = e.Size+size, info.Size+size
+	e.Files, info.Files = e.Files+1, info.Files+1
 }
 
 // Clean makes a path that a person typed one below the home: ~/x, x, or the absolute path it

@@ -55,8 +55,9 @@ func (o Owner) Key() string {
 		return o.Name
 	}
 	sum := sha256.Sum256([]byte(o.Project))
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	base := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+		if strings.ContainsRune(plain, r) {
 			return r
 		}
 		return '_'
@@ -135,28 +136,7 @@ func Open(innerHome string, o Owner) (_ *Home, err error) {
 			h.Close()
 		}
 	}()
-	for try := 0; h.gate == nil; try++ {
-		for _, dir := range []string{innerHome, Base(innerHome), h.folder, h.Dir} {
-			if err := files.Folder(dir); err != nil {
-				return nil, fmt.Errorf("the home of the box: %w", err)
-			}
-		}
-		if err := h.hold(); err != nil && (!errors.Is(err, fs.ErrNotExist) || try == 8) {
-			return nil, err // what was removed while this waited is made again
-		}
-	}
-	now := time.Now()
-	if err := os.Chtimes(h.gate.Name(), now, now); err != nil {
-		return nil, err
-	}
-	// Boxes can change the mode of what they see as their home.
-	if err := os.Chmod(h.Dir, 0o700); err != nil {
-		return nil, err
-	}
-	if h.root, err = unix.Open(h.Dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
-		return nil, &fs.PathError{Op: "open", Path: h.Dir, Err: err}
-	}
-	if h.running, err = lockFile(filepath.Join(h.folder, "running")); err != nil {
+	if err := h.open(innerHome); err != nil {
 		return nil, err
 	}
 	rec, err := readRecord(h.folder)
@@ -170,6 +150,33 @@ func Open(innerHome string, o Owner) (_ *Home, err error) {
 	}
 	h.points, h.told = rec.Points, rec.Told
 	return h, nil
+}
+
+// open makes the folders of the home, and holds them.
+func (h *Home) open(innerHome string) (err error) {
+	for try := 0; h.gate == nil; try++ {
+		for _, dir := range []string{innerHome, Base(innerHome), h.folder, h.Dir} {
+			if err := files.Folder(dir); err != nil {
+				return fmt.Errorf("the home of the box: %w", err)
+			}
+		}
+		if err := h.hold(); err != nil && (!errors.Is(err, fs.ErrNotExist) || try == 8) {
+			return err // what was removed while this waited is made again
+		}
+	}
+	now := time.Now()
+	if err := os.Chtimes(h.gate.Name(), now, now); err != nil {
+		return err
+	}
+	// Boxes can change the mode of what they see as their home.
+	if err := os.Chmod(h.Dir, 0o700); err != nil {
+		return err
+	}
+	if h.root, err = unix.Open(h.Dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
+		return &fs.PathError{Op: "open", Path: h.Dir, Err: err}
+	}
+	h.running, err = lockFile(filepath.Join(h.folder, "running"))
+	return err
 }
 
 func lockFile(path string) (*os.File, error) {

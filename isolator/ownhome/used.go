@@ -1,7 +1,6 @@
 package ownhome
 
 import (
-	"io"
 	"os"
 	"path"
 	"strings"
@@ -31,39 +30,43 @@ func (h *Home) used(end time.Time) (total uint64) {
 	defer unix.Close(root)
 	twice := map[uint64]bool{}
 	dirs := []string{inside, filesName}
-	for len(dirs) > 0 {
-		if !end.IsZero() && time.Now().After(end) {
-			return total
-		}
+	for len(dirs) > 0 && (end.IsZero() || time.Now().Before(end)) {
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
-		list := listed(root, dir)
-		if list == nil {
-			continue
-		}
-		for names, err := list.Readdirnames(1024); err == nil || len(names) > 0; names, err = list.Readdirnames(1024) {
-			for _, name := range names {
-				var st unix.Stat_t
-				if unix.Fstatat(int(list.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-					continue
+		each(root, dir, func(name string, st unix.Stat_t) {
+			if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+				dirs = append(dirs, path.Join(dir, name))
+			} else if st.Nlink > 1 {
+				if twice[st.Ino] {
+					return
 				}
-				if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-					dirs = append(dirs, path.Join(dir, name))
-				} else if st.Nlink > 1 {
-					if twice[st.Ino] {
-						continue
-					}
-					twice[st.Ino] = true
-				}
-				total += max(uint64(st.Blocks)*512, leastUsed)
+				twice[st.Ino] = true
 			}
-			if err == io.EOF {
-				break
-			}
-		}
-		_ = list.Close()
+			total += max(uint64(st.Blocks)*512, leastUsed)
+		})
 	}
 	return total
+}
+
+// each calls found with the status of everything in a folder.
+func each(root int, dir string, found func(name string, st unix.Stat_t)) {
+	list := listed(root, dir)
+	if list == nil {
+		return
+	}
+	defer list.Close()
+	for {
+		names, err := list.Readdirnames(1024)
+		for _, name := range names {
+			var st unix.Stat_t
+			if unix.Fstatat(int(list.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+				found(name, st)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // Large looks until end how large the home is. It returns the size when that is at least
