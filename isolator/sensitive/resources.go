@@ -22,8 +22,6 @@ type Resource struct {
 	Rest   bool     `json:"rest,omitempty"`  // what lies in the path of another row is that row's
 	Part   bool     `json:"part,omitempty"`  // lies inside a resource of another key
 	Root   bool     `json:"root,omitempty"`  // for boxes that root runs; the kernel does it for others
-
-	marks []Mark // of the paths
 }
 
 //go:embed resources.toml
@@ -51,7 +49,7 @@ func (s Site) Expand(r Resource) []string {
 	if r.Root && s.UID != 0 {
 		return nil
 	}
-	return s.expand(r.Paths, r.marks)
+	return s.expand(r.Paths)
 }
 
 // under joins a folder and a path of the table that may be a pattern: what the

@@ -40,12 +40,11 @@ type Site struct {
 	values  map[string][]string // of the variables that the table knows and that are set: absolute paths
 	moved   []Moved             // those of the table of which a variable is set
 	folders map[string]*folder  // see present
-	near    map[string]*nearby  // see may
 }
 
 // NewSite finds out where the table's places are in a run.
 func NewSite(run Run) Site {
-	s := Site{Run: run, values: map[string][]string{}, folders: map[string]*folder{}, near: map[string]*nearby{}}
+	s := Site{Run: run, values: map[string][]string{}, folders: map[string]*folder{}}
 	for _, name := range variables() {
 		if v := s.variablePaths(name); len(v) > 0 {
 			s.values[name] = v
@@ -155,18 +154,13 @@ func kernels(p string) bool {
 }
 
 // expand turns paths of the table into host paths and patterns. There are two
-// homes when $HOME is not the one of the password file: the secrets are in either. marks
-// are those of the paths, or nil.
-func (s Site) expand(paths []string, marks []Mark) []string {
+// homes when $HOME is not the one of the password file: the secrets are in either.
+func (s Site) expand(paths []string) []string {
 	var out []string // of most rows nothing is there
-	for i, p := range paths {
+	for _, p := range paths {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
-			mark := unmarked
-			if marks != nil {
-				mark = marks[i]
-			}
 			for _, h := range s.Homes {
-				if s.may(h, mark) && s.present(h, rest) {
+				if s.present(h, rest) {
 					out = append(out, under(h, rest))
 				}
 			}
@@ -227,10 +221,10 @@ func (s Site) Startup() (places, files []string) {
 		if strings.Contains(v, "/") {
 			list = append(list, v)
 		} else {
-			files = append(files, s.expand([]string{v}, nil)...)
+			files = append(files, s.expand([]string{v})...)
 		}
 	}
-	return s.expand(list, nil), files
+	return s.expand(list), files
 }
 
 // Holding returns the patterns of files that count only when they hold a text.
