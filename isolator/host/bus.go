@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"path/filepath"
 	"strings"
 )
@@ -59,9 +60,9 @@ func busAddress(env map[string]string) (address, why string) {
 // answers reports whether somebody answers at the socket of a pair, path=FILE or abstract=NAME.
 func answers(pair string) bool {
 	key, value, _ := strings.Cut(pair, "=")
-	name, ok := unescapeAddress(value)
+	name, err := url.PathUnescape(value)
 	switch {
-	case !ok || name == "":
+	case err != nil || name == "" || strings.ContainsRune(name, 0):
 		return false
 	case key == "abstract":
 		name = "@" + name
@@ -89,24 +90,4 @@ func escapeAddress(s string) string {
 		}
 	}
 	return b.String()
-}
-
-func unescapeAddress(s string) (string, bool) {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b.WriteByte(s[i])
-			continue
-		}
-		var c byte
-		if i+2 >= len(s) {
-			return "", false
-		}
-		if _, err := fmt.Sscanf(s[i+1:i+3], "%02x", &c); err != nil || c == 0 {
-			return "", false
-		}
-		b.WriteByte(c)
-		i += 2
-	}
-	return b.String(), true
 }
