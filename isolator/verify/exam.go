@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/launch/supervisor"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
@@ -153,25 +154,12 @@ func Ends(terminal bool) (master *os.File, stdio [2]*os.File, err error) {
 		null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
 		return nil, [2]*os.File{null, null}, err
 	}
-	m, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	m, slave, err := supervisor.OpenPty(true)
 	if err != nil {
-		return nil, stdio, fmt.Errorf("/dev/ptmx: %w", err)
+		return nil, stdio, err
 	}
-	master = os.NewFile(uintptr(m), "/dev/ptmx")
-	if err := unix.IoctlSetPointerInt(m, unix.TIOCSPTLCK, 0); err != nil {
-		return master, stdio, os.NewSyscallError("unlock terminal", err)
-	}
-	n, err := unix.IoctlGetInt(m, unix.TIOCGPTN)
-	if err != nil {
-		return master, stdio, os.NewSyscallError("number of terminal", err)
-	}
-	name := fmt.Sprintf("/dev/pts/%d", n)
-	slave, err := unix.Open(name, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return master, stdio, fmt.Errorf("%s: %w", name, err)
-	}
-	f := os.NewFile(uintptr(slave), name)
-	return master, [2]*os.File{f, f}, nil
+	f := os.NewFile(uintptr(slave), "terminal")
+	return os.NewFile(uintptr(m), "/dev/ptmx"), [2]*os.File{f, f}, nil
 }
 
 // look collects what distinguishes the host from a box.
