@@ -1,78 +1,23 @@
 package isolator
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
-	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/streams"
 	"github.com/enr/inner/profile"
 )
-
-// A call of a session whose profile says session = "box" joins the box of that session, or has
-// one made. A process of its own holds that box (hold.go); it listens in the session's folder:
-//
-//	call                                     holder
-//	  C(request, stdin, stdout, stderr) ───► the same box? starts the program in it
-//	                 ◄────────────────── a   it will run: from here on no call is made twice
-//	                 ◄────────────────── n   it is of another box: ends, once its calls have
-//	  s(signal), k ────────────────────────► signals it; ends all processes of the call
-//	                 ◄────────────────── e(answer) the program has ended
-//	  d(outputs) ──────────────────────────► reads on what others still write to them
-//
-// The outputs are pipes of the call's process. Who leaves early ends the call.
-const (
-	callWord   = 'C'
-	callSignal = 's'
-	callKill   = 'k'
-	callDone   = 'd'
-	callTaken  = 'a'
-	callNo     = 'n'
-	callEnded  = 'e'
-)
-
-// boxRequest is a call as the holder is asked for it.
-type boxRequest struct {
-	Key          string
-	Program      string
-	Argv, Env    []string
-	Dir, DirElse string
-	Cwd, Word    string
-	Timeout      time.Duration
-	By           runlog.By
-}
-
-// boxAnswer is what came of it.
-type boxAnswer struct {
-	ID, Reason        string
-	Started, TimedOut bool
-	Lost              bool // the box ended, and the call with it
-	Code              int
-	Signal            syscall.Signal
-	Limits            []string
-	SetUp, Notes      []string // what is to be said of the box, and of this call
-	Aside             []string
-	Hosts             []runlog.Host
-	Blocked           map[string]int
-	Rewound           []runlog.Ref
-}
 
 // mostJoins is how often a call tries to join: a box can end at any time before it has taken
 // the call.
@@ -148,8 +93,8 @@ func requestOf(s *settings.Settings, c Call, spec profile.RunConfig) (q boxReque
 	return q, err
 }
 
-// told is an answer as an outcome.
-func told(s *settings.Settings, c Call, spec profile.RunConfig, a boxAnswer) (out features.Outcome, err error) {
+// told tells what an answer has to tell, and returns it as an outcome.
+func told(s *settings.Settings, c Call, spec profile.RunConfig, a boxAnswer) (features.Outcome, error) {
 	for _, text := range a.SetUp {
 		s.Warn("%s", text)
 	}
@@ -157,8 +102,8 @@ func told(s *settings.Settings, c Call, spec profile.RunConfig, a boxAnswer) (ou
 	for _, text := range a.Notes {
 		s.Warn("%s", text)
 	}
-	if out.ID = a.ID; !a.Started {
-		return out, StartFailure(launch.Result{Code: a.Code, Reason: a.Reason})
+	if !a.Started {
+		return a.Outcome, StartFailure(a.Result)
 	}
 	if a.Lost {
 		s.Warn("the box of session %q ended, and this call with it", c.By.Session)
@@ -167,9 +112,7 @@ func told(s *settings.Settings, c Call, spec profile.RunConfig, a boxAnswer) (ou
 		s.Say("stopped after %s (timeout)", spec.Output.Timeout)
 	}
 	warnRewound(s.Caller, a.Rewound)
-	out.Result = launch.Result{Started: true, TimedOut: a.TimedOut, Code: a.Code, Signal: a.Signal}
-	out.Backend, out.Limits, out.Aside, out.Hosts, out.Blocked = "bwrap", a.Limits, a.Aside, a.Hosts, a.Blocked
-	return out, nil
+	return a.Outcome, nil
 }
 
 // joinBox connects to the box of a session, and starts one where there is none.
@@ -186,7 +129,7 @@ func joinBox(s *settings.Settings, c Call, key string, try int) (*net.UnixConn, 
 	if conn, err = session.Dial(c.Session); !errors.Is(err, session.ErrNoBox) {
 		return conn, err
 	}
-	if err := startHolder(s, c, key, try); err != nil {
+	if err := startServer(s, c, key, try); err != nil {
 		return nil, err
 	}
 	if conn, err = session.Dial(c.Session); errors.Is(err, session.ErrNoBox) {
@@ -212,7 +155,9 @@ func (j *joined) call(q boxRequest) (a boxAnswer, err error) {
 	if err != nil {
 		return a, err
 	}
-	err = j.ask(q, stdio)
+	if err = sendJSON(j.conn, callWord, q, stdio[:]...); err != nil {
+		err = errAgain
+	}
 	closeAll()
 	if err == nil {
 		err = j.taken()
@@ -288,53 +233,34 @@ func (j *joined) files() (stdio [3]*os.File, closeAll func(), err error) {
 	return stdio, closeAll, nil
 }
 
-// ask sends the request.
-func (j *joined) ask(q boxRequest, stdio [3]*os.File) error {
-	text, err := json.Marshal(q)
-	if err != nil {
-		return err
-	}
-	request, err := streams.Text(string(text))
-	if err != nil {
-		return err
-	}
-	defer request.Close()
-	if err := sendFiles(j.conn, []byte{callWord}, append([]*os.File{request}, stdio[:]...)...); err != nil {
-		return errAgain
-	}
-	return nil
-}
-
 // taken waits for the word that the call will run.
 func (j *joined) taken() error {
 	m, files, err := receive(j.conn)
 	closeFiles(files)
 	switch {
-	case err != nil || len(m) == 0:
+	case err != nil:
 		return errAgain
 	case m[0] == callNo:
 		j.news = append(j.news, fmt.Sprintf("session %q gets a new box: %s", j.c.By.Session, strings.TrimSpace(string(m[1:]))))
 		return errAgain
 	case m[0] != callTaken:
-		return fmt.Errorf("the holder said %q", m)
+		return fmt.Errorf("it said %q", m)
 	}
 	return nil
 }
 
-// reply is the answer; one of our own when the holder is gone.
+// reply is the answer; one of our own when the server is gone.
 func (j *joined) reply() (a boxAnswer) {
 	m, files, err := receive(j.conn)
 	defer closeFiles(files)
-	if err == nil && len(m) == 1 && m[0] == callEnded && len(files) == 1 {
-		if text, err := io.ReadAll(files[0]); err == nil && json.Unmarshal(text, &a) == nil {
-			return a
-		}
+	if err == nil && m[0] == callEnded && len(files) == 1 && received(files[0], &a) == nil {
+		return a
 	}
 	code, sig := launch.CallEnd{Lost: true}.Exit()
-	return boxAnswer{Started: true, Lost: true, Code: code, Signal: sig}
+	return boxAnswer{Lost: true, Outcome: features.Outcome{Result: launch.Result{Started: true, Code: code, Signal: sig}}}
 }
 
-// endOutputs hands on what was written, and the pipes, from which the holder reads on what
+// endOutputs hands on what was written, and the pipes, from which the server reads on what
 // programs that are still there write.
 func (j *joined) endOutputs(after bool) {
 	var rest []*os.File
@@ -350,53 +276,4 @@ func (j *joined) endOutputs(after bool) {
 		_ = sendFiles(j.conn, []byte{callDone}, rest...)
 	}
 	closeFiles(rest)
-}
-
-// sendFiles sends a message with files, which stay the caller's.
-func sendFiles(conn *net.UnixConn, m []byte, files ...*os.File) error {
-	var fds []int
-	for _, f := range files {
-		raw, err := f.SyscallConn() // Fd would make it blocking, for everybody
-		if err != nil {
-			return err
-		}
-		if err := raw.Control(func(fd uintptr) { fds = append(fds, int(fd)) }); err != nil {
-			return err
-		}
-	}
-	_, _, err := conn.WriteMsgUnix(m, unix.UnixRights(fds...), nil)
-	for _, f := range files {
-		runtime.KeepAlive(f)
-	}
-	return err
-}
-
-// mostMessage is how long a message is at most; what can be longer is a file.
-const mostMessage = 4 << 10
-
-// receive receives a message; at the end of the connection it is empty, and an error.
-func receive(conn *net.UnixConn) (m []byte, files []*os.File, err error) {
-	buf, oob := make([]byte, mostMessage), make([]byte, 256)
-	n, oobn, _, _, err := conn.ReadMsgUnix(buf, oob)
-	cms, perr := unix.ParseSocketControlMessage(oob[:max(oobn, 0)])
-	if perr == nil {
-		for i := range cms {
-			if fds, err := unix.ParseUnixRights(&cms[i]); err == nil {
-				for _, fd := range fds {
-					unix.CloseOnExec(fd)
-					files = append(files, os.NewFile(uintptr(fd), "passed"))
-				}
-			}
-		}
-	}
-	if err == nil && n == 0 {
-		err = io.EOF
-	}
-	return buf[:max(n, 0)], files, err
-}
-
-func closeFiles(files []*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// A holder that has ended since it said that it listens is one that has not taken the call,
+// A server that has ended since it said that it listens is one that has not taken the call,
 // and no reason to refuse it: another call may have had another box in the meantime.
-func TestHolderEndsAtOnce(t *testing.T) {
-	exe := filepath.Join(t.TempDir(), "holder")
+func TestServerEndsAtOnce(t *testing.T) {
+	exe := filepath.Join(t.TempDir(), "server")
 	if err := os.WriteFile(exe, []byte("#!/bin/sh\nprintf ok\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/proc"
 	"github.com/enr/inner/profile"
 )
 
@@ -45,33 +49,47 @@ func boxKey(b *Prepared, c Call) (string, error) {
 // stagedEnv are the variables that what is made for a run gives the box, in the place of those of a
 // preview.
 func stagedEnv(preview, made []string) map[string]string {
-	shown, out := envMap(preview), map[string]string{}
-	for k, v := range envMap(made) {
-		if old, ok := shown[k]; !ok || old != v {
-			out[k] = v
-		}
-	}
-	return out
-}
-
-func envMap(words []string) map[string]string {
-	out := make(map[string]string, len(words))
-	for _, kv := range words {
-		k, v, _ := strings.Cut(kv, "=")
-		out[k] = v
-	}
+	shown, out := host.Environment(preview), host.Environment(made)
+	maps.DeleteFunc(out, func(k, v string) bool {
+		old, ok := shown[k]
+		return ok && old == v
+	})
 	return out
 }
 
 // withEnv are variables with those of over in the place of their namesakes.
 func withEnv(words []string, over map[string]string) []string {
-	var out []string
-	for _, kv := range words {
+	out := slices.Clone(words)
+	for i, kv := range out {
 		k, _, _ := strings.Cut(kv, "=")
 		if v, ok := over[k]; ok {
-			kv = k + "=" + v
+			out[i] = k + "=" + v
 		}
-		out = append(out, kv)
 	}
 	return out
+}
+
+// The kernel takes a mount away when what it is on is removed or renamed over outside. Where
+// another file has come to that place since, a mask is gone, and nothing else has to differ:
+// the file may have the same name, and the inode number of the old one. So the mounts that
+// were made for a box have to be there, all of them, whenever a call joins it.
+
+// ownMounts are those of a box's mounts that the host does not have itself: what somebody
+// unmounts on the host goes in the box, too, and is no reason to end it.
+func ownMounts(box []proc.Mount) ([]proc.Mount, error) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	host := proc.Mounts(text)
+	return slices.DeleteFunc(box, func(m proc.Mount) bool { return slices.Contains(host, m) }), nil
+}
+
+// whole reports whether the box has all mounts that were made for it.
+func (h *boxServer) whole() bool {
+	now, err := h.calls.Mounts()
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(h.mounts, func(m proc.Mount) bool { return !slices.Contains(now, m) })
 }

@@ -32,8 +32,8 @@ func Main() {
 	switch {
 	case supervisor.Is(os.Args):
 		os.Exit(supervisor.Run())
-	case isHolder(os.Args):
-		os.Exit(hold())
+	case isServer(os.Args):
+		os.Exit(serveBox())
 	case supervisor.IsContainer(os.Args):
 		os.Exit(supervisor.Container())
 	case outside.Is(os.Args):

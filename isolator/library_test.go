@@ -406,7 +406,7 @@ func TestSessionBox(t *testing.T) {
 	if out, err := exec.Command("pgrep", "-f", "[s]leep "+seconds).CombinedOutput(); err == nil {
 		t.Errorf("after the end of the session: %s", out)
 	}
-	for deadline := time.Now().Add(10 * time.Second); len(left(t)) > 0; { // until its holder was waited for
+	for deadline := time.Now().Add(10 * time.Second); len(left(t)) > 0; { // until its server was waited for
 		if time.Now().After(deadline) {
 			t.Fatalf("left: %q", left(t))
 		}

@@ -57,6 +57,7 @@ type Call struct {
 	// Instead, when not nil, is called instead of starting the program, and nothing follows it.
 	// Such a run has no record.
 	Instead func(*Prepared) error
+	Mode    features.Mode // what Instead does: features.Checks, or it runs programs itself
 
 	// Shows are further files of the host that the box gets, read-only, below paths.BoxDir: a
 	// program that is started instead of the profile's.
@@ -66,11 +67,10 @@ type Call struct {
 // Run runs a call. An error means that the program did not run: out.Code is the exit code of the
 // refusal, and the audit log has it, except for a call with Instead.
 func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
-	id := ""
 	defer func() {
 		if err != nil {
 			out.Code = fault.Code(err)
-			s.Audit(c.refused(id, err)...)
+			s.Audit(c.refused(out.ID, err)...)
 		}
 	}()
 	spec, err := specOf(s, c) // what the profile comes to here, and was shown when it was allowed
@@ -78,20 +78,20 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 		return out, err
 	}
 	if spec.SessionBox && c.Session != "" && c.Instead == nil {
-		return callBox(s, c, spec)
+		return callBox(s, c, spec) // it is prepared, launched and finished once for all calls, see boxserver.go
 	}
 	folder, err := openFolder(s, spec) // of this run; what crashed runs left is gone
 	if err != nil {
 		return out, err
 	}
-	id, out.ID = folder.ID, folder.ID
+	out.ID = folder.ID
 	defer closeFolder(s, folder)
 	rec, err := openRecord(s, spec)
 	if err != nil {
 		return out, err
 	}
-	defer rec.close(id)
-	box, err := Prepare(s, c, spec, folder, c.mode()) // facts, assets, plan
+	defer rec.close(out.ID)
+	box, err := Prepare(s, c, spec, folder, c.Mode) // facts, assets, plan
 	if err != nil {
 		return out, err
 	}
@@ -102,42 +102,40 @@ func Run(s *settings.Settings, c Call) (out features.Outcome, err error) {
 	if c.Instead != nil {
 		return out, c.Instead(box)
 	}
-	o := box.Options()
-	o.Done = c.Done
-	o.Join = stage.Door(s.StageBase(), folder.ID)
-	if c.Detached != nil {
-		o.Stay, o.Begun = true, func() { c.Detached(id) }
-	}
+	o := c.options(box)
 	if err := rec.beginWith(box, c, &o); err != nil {
 		return out, err
 	}
 	out.Result = box.Launch(o, nil)
 	c.began()
-	if rec.err != nil {
+	switch {
+	case rec.err != nil:
 		return out, rec.err
-	}
-	if !out.Started {
+	case !out.Started:
 		return out, StartFailure(out.Result)
 	}
-	out.Backend = box.Backend()
-	out.Begun, out.Clock = rec.begun, rec.clock
+	out.Backend, out.Begun, out.Clock = box.Backend(), rec.begun, rec.clock
 	box.finish(&out)
 	rec.end(box, out)
 	s.Audit(ended(box, c, out)...)
 	return out, nil
 }
 
+// options are the launcher's for the program of a call.
+func (c Call) options(box *Prepared) launch.Options {
+	o := box.Options()
+	o.Done = c.Done
+	o.Join = stage.Door(box.StageBase(), box.ID())
+	if c.Detached != nil {
+		o.Stay, o.Begun = true, func() { c.Detached(box.ID()) }
+	}
+	return o
+}
+
 func (c Call) began() {
 	if c.Began != nil {
 		c.Began()
 	}
-}
-
-func (c Call) mode() features.Mode {
-	if c.Instead != nil {
-		return features.Checks
-	}
-	return features.Program
 }
 
 // refused returns the audit event of a refusal.

@@ -52,21 +52,6 @@ func oneCall(calls *launch.Calls, p plan.Plan, stdio [3]*os.File, limit time.Dur
 	if err != nil {
 		return launch.Result{Code: launch.CodeNoSandbox, Reason: err.Error()}
 	}
-	defer run.Forget()
-	var late <-chan time.Time
-	if limit > 0 {
-		late = time.After(limit)
-	}
-	res := launch.Result{}
-	for {
-		select {
-		case <-late:
-			res.TimedOut = true
-			go run.Kill()
-		case e := <-run.Ended():
-			res.Started, res.Reason = e.Started, e.Reason
-			res.Code, res.Signal = e.Exit()
-			return res
-		}
-	}
+	res, _ := follow(run, limit, nil)
+	return res
 }

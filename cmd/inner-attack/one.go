@@ -194,7 +194,7 @@ func (s *suite) runIn(sc *attack.Fixture, who *settings.Settings, instead func(*
 	if err != nil {
 		return err
 	}
-	_, err = isolator.Run(who, isolator.Call{Profile: s.profile, Context: c, Instead: instead, Shows: []plan.Bind{
+	_, err = isolator.Run(who, isolator.Call{Profile: s.profile, Context: c, Mode: features.Checks, Instead: instead, Shows: []plan.Bind{
 		{Host: self, Box: boxSuite, Reason: "the attack suite"},
 		{Host: s.inner, Box: boxInner, Reason: "inner, for attacks that call it"},
 	}})

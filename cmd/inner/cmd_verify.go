@@ -18,6 +18,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/own"
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
@@ -159,7 +160,7 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 		a.Warn("%v; the sandbox is checked without it", err)
 		c.Overrides.Entrypoint = "/bin/sh"
 	}
-	_, err = isolator.Run(a.Settings, isolator.Call{Profile: p, Context: c, Instead: func(b *isolator.Prepared) error {
+	_, err = isolator.Run(a.Settings, isolator.Call{Profile: p, Context: c, Mode: features.Checks, Instead: func(b *isolator.Prepared) error {
 		subject := verify.Subject{Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan}
 		exam, err := verify.Open(b.Spec.Name, verify.Checks(subject), b.Spec.Checks, b.Spec.Entrypoint.Interactive && !b.Spec.SessionBox)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
@@ -33,7 +34,7 @@ func (a *app) checkProfile(name string, who whoFlags) (checkup, error) {
 	var holds []finding
 	call, err := a.callOf(name, who)
 	if err == nil {
-		call.Instead = func(b *isolator.Prepared) error {
+		call.Mode, call.Instead = features.Checks, func(b *isolator.Prepared) error {
 			res := b.Launch(launch.Options{Trial: true}, nil)
 			holds = a.holds(b) // now: the plan may be another one than before
 			if !res.Started {

@@ -225,11 +225,7 @@ func (r *Runner) sweep(l *loaded) {
 	if !due {
 		return
 	}
-	idle := session.DefaultIdle
-	if cfg, err := l.Settings.With(r.caller).GlobalConfig(); err == nil && cfg.SessionIdle > 0 {
-		idle = cfg.SessionIdle
-	}
-	_ = session.Sweep(r.caller.SessionsDir(), idle) // what cannot be removed is in nobody's way
+	_ = session.Sweep(r.caller.SessionsDir(), isolator.SessionIdle(l.Settings.With(r.caller))) // what cannot be removed is in nobody's way
 }
 
 // refusal is an error as a program reads it.

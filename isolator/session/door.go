@@ -15,7 +15,7 @@ import (
 	"github.com/enr/inner/internal/files"
 )
 
-// A session may have a box that its calls join. The process that holds it listens on a socket
+// A session may have a box that its calls join. Its server, a process of its own, listens on a socket
 // in the session's folder, which is the user's alone and which no box sees, and has the lock
 // heldName for as long as it lives.
 const (
@@ -24,7 +24,7 @@ const (
 	startName = "start"
 )
 
-// EndWord has the holder of a box end it.
+// EndWord has the server of a box end it.
 const EndWord = 'X'
 
 // endWithin is how long the end of a box may take: what it left is looked at.
@@ -39,7 +39,7 @@ func Starting(dir string) (*os.File, error) {
 	return lockFile(filepath.Join(dir, startName), unix.LOCK_EX)
 }
 
-// Listen makes the socket of the box of a session. What is there is of a holder that was
+// Listen makes the socket of the box of a session. What is there is of a server that was
 // killed: this is for whom the one that is Starting has started.
 func Listen(dir string) (*net.UnixListener, error) {
 	var l *net.UnixListener
@@ -70,7 +70,7 @@ func Unlisten(dir string, l *net.UnixListener) {
 	_ = l.Close()
 }
 
-// Dial connects to the holder of the box of a session. Without one the error is ErrNoBox.
+// Dial connects to the server of the box of a session. Without one the error is ErrNoBox.
 func Dial(dir string) (*net.UnixConn, error) {
 	var c *net.UnixConn
 	err := at(dir, func(name string) (err error) {
@@ -92,7 +92,7 @@ func Dial(dir string) (*net.UnixConn, error) {
 // ErrNoBox says that a session has no box.
 var ErrNoBox = errors.New("the session has no box")
 
-// Peer is the process at the other end of a connection: of a holder, the one that listens.
+// Peer is the process at the other end of a connection: of a server, the one that listens.
 func Peer(c *net.UnixConn) (peer *unix.Ucred, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -125,7 +125,7 @@ func hasBox(dir string) bool {
 	return err != nil
 }
 
-// endBox ends the box of a session in which no call runs, and waits until its holder is gone.
+// endBox ends the box of a session in which no call runs, and waits until its server is gone.
 func endBox(dir string) error {
 	if !hasBox(dir) {
 		return nil
@@ -134,21 +134,21 @@ func endBox(dir string) error {
 	if err != nil && !errors.Is(err, ErrNoBox) { // without a socket it is ending
 		return err
 	}
-	var holder int
+	var server int
 	if c != nil {
 		defer c.Close()
 		peer, err := Peer(c)
 		if err != nil {
 			return err
 		}
-		holder = int(peer.Pid)
+		server = int(peer.Pid)
 		if _, err = c.Write([]byte{EndWord}); err != nil && !errors.Is(err, syscall.EPIPE) {
 			return err
 		}
 	}
 	for end := time.Now().Add(endWithin); hasBox(dir); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			return fmt.Errorf("its box does not end: kill -9 %d", holder)
+			return fmt.Errorf("its box does not end: kill -9 %d", server)
 		}
 	}
 	return nil

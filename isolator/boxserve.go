@@ -1,7 +1,6 @@
 package isolator
 
 import (
-	"encoding/json"
 	"io"
 	"net"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
-	"github.com/enr/inner/isolator/streams"
 )
 
 // callGrace is how long a program may take after SIGTERM, as in a box of its own.
@@ -22,8 +20,8 @@ const callGrace = 5 * time.Second
 // askWithin is how long a connection may take to say what it wants.
 const askWithin = 30 * time.Second
 
-// serve is one connection.
-func (h *holder) serve(conn *net.UnixConn) {
+// serveCall serves one connection.
+func (h *boxServer) serveCall(conn *net.UnixConn) {
 	defer conn.Close()
 	if peer, err := session.Peer(conn); err != nil || !launch.OutsideBoxes(peer) {
 		return
@@ -32,49 +30,48 @@ func (h *holder) serve(conn *net.UnixConn) {
 	m, files, err := receive(conn)
 	defer closeFiles(files)
 	_ = conn.SetReadDeadline(time.Time{})
+	var q boxRequest
 	switch {
 	case err != nil:
 	case m[0] == session.EndWord:
 		h.end()
-	case m[0] == callWord && len(files) == 4:
-		var q boxRequest
-		if text, err := io.ReadAll(files[0]); err != nil || json.Unmarshal(text, &q) != nil {
-			return
-		}
-		taken, other := h.take(q.Key)
-		if other {
-			_, _ = conn.Write(append([]byte{callNo}, "what the old one was made of has changed, and its programs end"...))
-		}
-		if !taken {
-			return
-		}
-		defer h.leave()
-		if _, err := conn.Write([]byte{callTaken}); err == nil {
-			h.run1(conn, q, files)
-		}
+	case m[0] == callWord && len(files) == 4 && received(files[0], &q) == nil:
+		h.asked(conn, q, files)
 	}
 }
 
-// run1 runs one call and answers it.
-func (h *holder) run1(conn *net.UnixConn, q boxRequest, files []*os.File) {
+// asked runs a call in the box, if it is of this box.
+func (h *boxServer) asked(conn *net.UnixConn, q boxRequest, files []*os.File) {
+	taken, other := h.take(q.Key)
+	if other {
+		_, _ = conn.Write(append([]byte{callNo}, "what the old one was made of has changed, and its programs end"...))
+	}
+	if !taken {
+		return
+	}
+	defer h.leave()
+	if _, err := conn.Write([]byte{callTaken}); err == nil {
+		h.runCall(conn, q, files)
+	}
+}
+
+// runCall runs one call and answers it.
+func (h *boxServer) runCall(conn *net.UnixConn, q boxRequest, files []*os.File) {
 	begun := time.Now()
 	p := plan.Plan{Program: q.Program, Argv: q.Argv, Env: withEnv(q.Env, h.staged), Dir: q.Dir, DirElse: q.DirElse}
 	run, err := h.calls.Start(p, [3]*os.File{files[1], files[2], files[3]})
-	for _, f := range files {
-		f.Close()
-	}
+	closeFiles(files)
 	words, over := make(chan word), make(chan struct{})
 	defer close(over)
 	go listen(conn, words, over)
-	a := boxAnswer{ID: h.box.ID()}
+	a := boxAnswer{Outcome: features.Outcome{ID: h.box.ID(), Backend: "bwrap", Begun: begun}}
 	if err != nil {
 		a.Code, a.Reason = launch.CodeNoSandbox, err.Error()
 	} else {
-		h.follow(run, q, words, &a)
-		run.Forget()
+		a.Result, a.Lost = follow(run, q.Timeout, words)
 	}
-	h.after(q, &a, begun)
-	if answer(conn, a) != nil {
+	h.after(q, &a)
+	if sendJSON(conn, callEnded, a) != nil {
 		return
 	}
 	select {
@@ -124,11 +121,12 @@ func listen(conn *net.UnixConn, words chan<- word, over <-chan struct{}) {
 	}
 }
 
-// follow follows a call to its end.
-func (h *holder) follow(run *launch.CallRun, q boxRequest, words <-chan word, a *boxAnswer) {
+// follow follows a call to its end. lost says that the box has ended, and the call with it.
+func follow(run *launch.CallRun, limit time.Duration, words <-chan word) (res launch.Result, lost bool) {
+	defer run.Forget()
 	var timeout, kill <-chan time.Time
-	if q.Timeout > 0 {
-		timeout = time.After(q.Timeout)
+	if limit > 0 {
+		timeout = time.After(limit)
 	}
 	all := false // its processes have to end, too
 	for {
@@ -137,13 +135,13 @@ func (h *holder) follow(run *launch.CallRun, q boxRequest, words <-chan word, a 
 			if all {
 				run.Kill()
 			}
-			a.Started, a.Lost, a.Reason = e.Started, e.Lost, e.Reason
-			if a.Code, a.Signal = e.Exit(); a.TimedOut {
-				a.Code = launch.CodeTimeout
+			res.Started, res.Reason = e.Started, e.Reason
+			if res.Code, res.Signal = e.Exit(); res.TimedOut {
+				res.Code = launch.CodeTimeout
 			}
-			return
+			return res, e.Lost
 		case <-timeout:
-			timeout, all, a.TimedOut = nil, true, true
+			timeout, all, res.TimedOut = nil, true, true
 			run.Signal(syscall.SIGTERM)
 			run.Signal(syscall.SIGCONT)
 			kill = time.After(callGrace)
@@ -151,79 +149,60 @@ func (h *holder) follow(run *launch.CallRun, q boxRequest, words <-chan word, a 
 			kill = nil
 			go run.Kill()
 		case w := <-words:
-			switch {
-			case w.kind == callSignal:
+			if w.kind == callSignal {
 				run.Signal(w.sig)
 				if (w.sig == syscall.SIGTERM || w.sig == syscall.SIGHUP) && kill == nil {
 					all, kill = true, time.After(callGrace)
 				}
-			default: // whoever called is gone, or wants no more of it
-				all = true
-				go run.Kill()
-				if w.kind != callKill {
-					words = nil
-				}
+				continue
+			}
+			all = true // whoever called is gone, or wants no more of it
+			go run.Kill()
+			if w.kind != callKill {
+				words = nil
 			}
 		}
 	}
 }
 
 // after is what follows the end of a call: it says what became of what the box has in common.
-func (h *holder) after(q boxRequest, a *boxAnswer, begun time.Time) {
+func (h *boxServer) after(q boxRequest, a *boxAnswer) {
 	h.between.Lock()
 	defer h.between.Unlock()
-	o := &features.Outcome{ID: a.ID, Begun: begun, Clock: h.clock}
-	clock := runlog.Moment()
+	now := runlog.Moment()
+	a.Clock, h.clock = h.clock, now
 	for _, f := range h.box.features {
 		if f.Between != nil && a.Started {
-			if err := f.Between(h.box.Run, o); err != nil {
+			if err := f.Between(h.box.Run, &a.Outcome); err != nil {
 				h.settings.Fail(err)
 			}
 		}
 	}
-	h.clock = clock
 	reached := h.calls.Reached()
 	if l := h.box.Plan.Limits; l != nil && l.Rlimits.FileSize > 0 && a.Started && a.Code == 128+int(syscall.SIGXFSZ) {
 		reached = append(reached, "file_size")
 	}
 	a.Limits = features.LimitTexts(h.box.Run, reached)
 	for _, text := range a.Limits {
-		o.Events = append(o.Events, runlog.Event{Type: runlog.EventLimit, Run: a.ID, Profile: h.box.Spec.Name, Reason: text + " reached"})
+		a.Events = append(a.Events, runlog.Event{Type: runlog.EventLimit, Run: a.ID, Profile: h.box.Spec.Name, Reason: text + " reached"})
 	}
-	a.Aside, a.Hosts, a.Blocked, a.Rewound = o.Aside, o.Hosts, o.Blocked, o.Rewound
 	if a.Started {
-		h.audit(q, a, o, time.Since(begun))
+		h.audit(q, a)
 	}
+	a.Events = nil
 	a.SetUp, a.Notes = h.notes.Take()
 	session.Use(h.q.Folder)
 }
 
 // audit writes the line of a call; of one that has not run its own process writes it.
-func (h *holder) audit(q boxRequest, a *boxAnswer, o *features.Outcome, took time.Duration) {
-	first := h.call
-	first.Word, first.By = q.Word, q.By
-	out := *o
-	out.Result = launch.Result{Started: true, Code: a.Code, Signal: a.Signal, TimedOut: a.TimedOut}
-	out.Backend, out.Begun, out.Blocked = "bwrap", time.Now().Add(-took), a.Blocked
-	events := ended(h.box, first, out)
+func (h *boxServer) audit(q boxRequest, a *boxAnswer) {
+	c := h.call
+	c.Word, c.By = q.Word, q.By
+	events := ended(h.box, c, a.Outcome)
 	end := &events[len(events)-1]
 	end.Program, end.Args, end.Cwd = q.Program, max(0, len(q.Argv)-1), q.Cwd
 	if a.Lost {
 		end.Reason = "the box of the session ended"
 	}
 	h.settings.Audit(events...)
-}
-
-// answer sends what came of a call.
-func answer(conn *net.UnixConn, a boxAnswer) error {
-	text, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
-	file, err := streams.Text(string(text))
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return sendFiles(conn, []byte{callEnded}, file)
 }

@@ -1,12 +1,15 @@
 package isolator
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -22,34 +25,33 @@ import (
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
-	"github.com/enr/inner/isolator/streams"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 )
 
-// The holder of the box of a session is this program, started by the first call in a session
+// The server of the box of a session is this program, started by the first call in a session
 // of the system of its own. It makes the box as Run does, and ends it when inner session end
 // says so, when no call came for session_idle, when a call comes that has another box, or when
 // it is killed: then everything in the box dies with it.
 
-// holderName and holderWord make this program a holder: nobody types them by accident.
+// serverName and serverWord make this program a server: nobody types them by accident.
 const (
-	holderName = "inner-session"
-	holderWord = "__hold"
+	serverName = "inner-session"
+	serverWord = "__hold"
 )
 
-func isHolder(args []string) bool {
-	return len(args) == 2 && args[0] == holderName && args[1] == holderWord
+func isServer(args []string) bool {
+	return len(args) == 2 && args[0] == serverName && args[1] == serverWord
 }
 
-// holdRequest is what a holder is started with, on its standard input. Its environment is that
+// serverRequest is what a server is started with, on its standard input. Its environment is that
 // of the call.
-type holdRequest struct {
+type serverRequest struct {
 	Home, InnerHome, Exe, Version string
 
 	Key       string // of the box, see boxKey
 	Folder    string // of the session
-	Dir, Word string // what the call is about
+	Dir       string // what the call is about
 	File      profile.File
 	Scope     profile.Scope
 	Overrides profile.Overrides
@@ -58,8 +60,8 @@ type holdRequest struct {
 	Settles   bool // the key is looked at once more when everything is made
 }
 
-// holdRefusal is why there is no box, on its standard output; nothing when there is one.
-type holdRefusal struct {
+// serverRefusal is why there is no box, on its standard output; nothing when there is one.
+type serverRefusal struct {
 	Code            int
 	Kind, Msg, Hint string
 	Again           bool // with what was made, the box is another one
@@ -69,52 +71,32 @@ type holdRefusal struct {
 // makes for the first box of a user or a project is there for the next.
 const mostUnsettled = 3
 
-// startHolder starts a holder, and returns when it listens.
-func startHolder(s *settings.Settings, c Call, key string, try int) error {
-	idle := session.DefaultIdle
-	if cfg, err := s.GlobalConfig(); err == nil && cfg.SessionIdle > 0 {
-		idle = cfg.SessionIdle
-	}
-	text, err := json.Marshal(holdRequest{
-		Home: s.Home, InnerHome: s.InnerHome, Exe: s.Exe, Version: s.Version, Key: key, Folder: c.Session, Dir: c.Context.Cwd, Word: c.Word,
-		File: c.Profile.Files[0], Scope: c.Profile.Scope, Overrides: c.Context.Overrides, By: c.By, Idle: idle, Settles: try < mostUnsettled,
+// startServer starts a server, and returns when it listens.
+func startServer(s *settings.Settings, c Call, key string, try int) error {
+	text, err := json.Marshal(serverRequest{
+		Home: s.Home, InnerHome: s.InnerHome, Exe: s.Exe, Version: s.Version, Key: key, Folder: c.Session, Dir: c.Context.Cwd,
+		File: c.Profile.Files[0], Scope: c.Profile.Scope, Overrides: c.Context.Overrides, By: c.By, Idle: SessionIdle(s), Settles: try < mostUnsettled,
 	})
 	if err != nil {
 		return err
 	}
-	in, err := streams.Text(string(text))
+	cmd := &exec.Cmd{
+		Path: cmp.Or(s.Exe, "/proc/self/exe"), Args: []string{serverName, serverWord}, Dir: "/", Env: s.Environ,
+		Stdin: bytes.NewReader(text), SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
+	if err := cmd.Start(); err != nil {
 		return err
 	}
-	defer null.Close()
-	r, w, err := os.Pipe()
-	if err != nil {
+	said, err := io.ReadAll(out)
+	go func() { _ = cmd.Wait() }() // it may end before this process
+	if err != nil || string(said) == serverListens {
 		return err
 	}
-	defer r.Close()
-	exe := s.Exe
-	if exe == "" {
-		exe = "/proc/self/exe"
-	}
-	p, err := os.StartProcess(exe, []string{holderName, holderWord}, &os.ProcAttr{Dir: "/", Env: s.Environ, Files: []*os.File{in, w, null}, Sys: &syscall.SysProcAttr{Setsid: true}})
-	w.Close()
-	if err != nil {
-		return err
-	}
-	go func() { _, _ = p.Wait() }() // it may end before this process
-	said, err := io.ReadAll(r)
-	if err != nil {
-		return err
-	}
-	if string(said) == holdsWord {
-		return nil
-	}
-	var no holdRefusal
+	var no serverRefusal
 	switch err := json.Unmarshal(said, &no); {
 	case err == nil && no.Again:
 		return errAgain
@@ -124,18 +106,26 @@ func startHolder(s *settings.Settings, c Call, key string, try int) error {
 	return &fault.Refusal{Code: no.Code, Kind: no.Kind, Msg: no.Msg, Hint: no.Hint}
 }
 
-// holdsWord is what a holder says when it listens.
-const holdsWord = "ok"
+// serverListens is what a server says when it listens.
+const serverListens = "ok"
 
-// hold is the life of a holder; it returns its exit code.
-func hold() int {
+// SessionIdle is how long a session is kept that nobody uses.
+func SessionIdle(s *settings.Settings) time.Duration {
+	if cfg, err := s.GlobalConfig(); err == nil && cfg.SessionIdle > 0 {
+		return cfg.SessionIdle
+	}
+	return session.DefaultIdle
+}
+
+// serveBox is the life of a server; it returns its exit code.
+func serveBox() int {
 	runtime.LockOSThread() // the box dies with the thread that started it
-	var q holdRequest
+	var q serverRequest
 	if err := json.NewDecoder(os.Stdin).Decode(&q); err != nil || q.Folder == "" {
-		os.Stderr.WriteString("inner: " + holderWord + " is for inner itself\n")
+		os.Stderr.WriteString("inner: " + serverWord + " is for inner itself\n")
 		return 2
 	}
-	h := &holder{q: q, notes: new(caller.Notes), calls: new(launch.Calls), done: make(chan struct{})}
+	h := &boxServer{q: q, notes: new(caller.Notes), calls: new(launch.Calls), done: make(chan struct{})}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	signal.Ignore(syscall.SIGPIPE)
@@ -147,7 +137,7 @@ func hold() int {
 	if err == nil || h.listener != nil {
 		return 0
 	}
-	no := holdRefusal{Code: fault.Code(err), Kind: fault.KindOf(err), Msg: err.Error(), Again: errors.Is(err, errAgain)}
+	no := serverRefusal{Code: fault.Code(err), Kind: fault.KindOf(err), Msg: err.Error(), Again: errors.Is(err, errAgain)}
 	if r := fault.AsRefusal(err); r != nil {
 		no.Hint = r.Hint
 	}
@@ -155,19 +145,18 @@ func hold() int {
 	return no.Code
 }
 
-// holder holds one box.
-type holder struct {
-	q        holdRequest
+// boxServer serves one box.
+type boxServer struct {
+	q        serverRequest
 	notes    *caller.Notes
 	settings *settings.Settings
-	box      *Prepared
 	place    settings.Place
-	call     Call              // the first
+	call     Call // that makes the box
+	box      *Prepared
 	staged   map[string]string // see stagedEnv
 	calls    *launch.Calls
 	listener *net.UnixListener
-	mounts   []proc.Mount // that were made for the box
-	begun    time.Time
+	mounts   []proc.Mount  // that were made for the box
 	done     chan struct{} // closed when the box is to end
 
 	mu      sync.Mutex
@@ -179,42 +168,41 @@ type holder struct {
 	clock   time.Time  // of files: until then was looked at what calls left
 }
 
-// run makes the box and holds it until its end.
-func (h *holder) run() error {
-	held, err := session.Hold(h.q.Folder)
+// run makes the box, and serves calls until its end.
+func (h *boxServer) run() error {
+	lock, err := session.Hold(h.q.Folder)
 	if err != nil {
 		return err
 	}
-	defer held.Close()
-	spec, shown, err := h.load()
+	defer lock.Close()
+	if err := h.load(); err != nil {
+		return err
+	}
+	shown, err := h.preview()
 	if err != nil {
 		return err
 	}
-	s := h.settings
-	folder, err := openFolder(s, spec)
-	if err != nil {
-		return err
-	}
-	defer closeFolder(s, folder)
-	if h.box, err = Prepare(s, h.call, spec, folder, features.Program); err != nil {
-		return err
-	}
-	defer h.box.Close()
-	if err := folder.Say(h.box.about("session " + h.q.By.Session)); err != nil {
-		return err
-	}
+	h.call.Instead = func(box *Prepared) error { return h.serve(box, shown.Plan.Env) }
+	_, err = Run(h.settings, h.call)
+	return err
+}
+
+// serve launches the box that was prepared, and serves calls in it. shown is the environment of
+// its preview.
+func (h *boxServer) serve(box *Prepared, shown []string) error {
+	h.box = box
 	if h.q.Settles {
 		if _, err := h.preview(); err != nil {
 			return err
 		}
 	}
 	h.notes.Began()
-	h.staged = stagedEnv(shown.Plan.Env, h.box.Plan.Env)
-	o := h.box.Options()
+	h.staged = stagedEnv(shown, box.Plan.Env)
+	o := box.Options()
 	o.Done, o.Calls, o.Begun, o.Timeout, o.Interactive = h.done, h.calls, h.open, 0, false
-	h.begun, h.clock = time.Now(), runlog.Moment()
-	out := features.Outcome{ID: folder.ID, Begun: h.begun, Clock: h.clock}
-	out.Result = h.box.Launch(o, nil)
+	out := features.Outcome{ID: box.ID(), Begun: time.Now()}
+	h.clock = runlog.Moment()
+	out.Result = box.Launch(o, nil)
 	h.end()
 	if !out.Started {
 		return StartFailure(out.Result)
@@ -222,36 +210,28 @@ func (h *holder) run() error {
 	h.between.Lock()
 	defer h.between.Unlock()
 	out.Clock = h.clock
-	h.box.finish(&out)
-	s.Audit(out.Events...)
+	box.finish(&out)
+	h.settings.Audit(out.Events...)
 	return nil
 }
 
-// load loads the profile as the call did, and makes sure that it comes to the same box.
-func (h *holder) load() (spec profile.RunConfig, shown *Prepared, err error) {
+// load loads the profile as the call did.
+func (h *boxServer) load() (err error) {
 	q := h.q
 	s := settings.Of(&caller.Caller{Home: q.Home, InnerHome: q.InnerHome, Exe: q.Exe, Version: q.Version, Environ: os.Environ(), Teller: h.notes})
-	h.settings = s
-	place, err := s.At(q.Dir)
-	if h.place = place; err != nil {
-		return spec, nil, err
+	h.settings, h.call = s, Call{Word: "session " + q.By.Session, By: q.By, Tmp: filepath.Join(q.Folder, "tmp")}
+	if h.place, err = s.At(q.Dir); err != nil {
+		return err
 	}
-	h.call = Call{Word: q.Word, By: q.By, Tmp: filepath.Join(q.Folder, "tmp")}
-	if h.call.Profile, err = s.Loader(place).LoadBytes(q.File, q.Scope); err != nil {
-		return spec, nil, err
+	if h.call.Profile, err = s.Loader(h.place).LoadBytes(q.File, q.Scope); err != nil {
+		return err
 	}
-	if h.call.Context, err = s.Context(place, q.Overrides, false); err != nil {
-		return spec, nil, err
-	}
-	if spec, err = specOf(s, h.call); err != nil {
-		return spec, nil, err
-	}
-	shown, err = h.preview()
-	return spec, shown, err
+	h.call.Context, err = s.Context(h.place, q.Overrides, false)
+	return err
 }
 
 // preview is the box as a call would see it before it joins: errAgain when it is another one.
-func (h *holder) preview() (*Prepared, error) {
+func (h *boxServer) preview() (*Prepared, error) {
 	shown, err := Show(h.settings.With(h.settings.Caller), h.call, false)
 	if err != nil {
 		return nil, err
@@ -265,7 +245,7 @@ func (h *holder) preview() (*Prepared, error) {
 }
 
 // open lets calls join, once the box is there.
-func (h *holder) open() {
+func (h *boxServer) open() {
 	l, err := session.Listen(h.q.Folder)
 	if err == nil {
 		h.mounts, err = h.calls.Mounts()
@@ -273,26 +253,25 @@ func (h *holder) open() {
 	if err == nil {
 		h.mounts, err = ownMounts(h.mounts)
 	}
+	defer os.Stdout.Close()
 	if err != nil {
-		_ = json.NewEncoder(os.Stdout).Encode(holdRefusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("the box of the session: %v", err)})
-		os.Stdout.Close()
+		_ = json.NewEncoder(os.Stdout).Encode(serverRefusal{Code: 125, Kind: fault.KindNoSandbox, Msg: fmt.Sprintf("the box of the session: %v", err)})
 		h.end()
 		return
 	}
 	h.listener = l
-	_, _ = os.Stdout.WriteString(holdsWord)
-	os.Stdout.Close()
+	_, _ = os.Stdout.WriteString(serverListens)
 	go h.accept()
 	go h.watch()
 }
 
-func (h *holder) accept() {
+func (h *boxServer) accept() {
 	for {
 		conn, err := h.listener.AcceptUnix()
 		if err != nil {
 			return
 		}
-		go h.serve(conn)
+		go h.serveCall(conn)
 	}
 }
 
@@ -300,7 +279,7 @@ func (h *holder) accept() {
 const watchEvery = 2 * time.Second
 
 // watch ends a box that nobody uses, nobody can find any more, or that is not allowed any more.
-func (h *holder) watch() {
+func (h *boxServer) watch() {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -323,7 +302,7 @@ func (h *holder) watch() {
 }
 
 // allowed reports whether the profile is still allowed, by what is on the disk now.
-func (h *holder) allowed() bool {
+func (h *boxServer) allowed() bool {
 	s, p := settings.Of(h.settings.Caller), h.call.Profile
 	if p.Scope == profile.Local && s.Verdict(h.place, p).State != trust.Allowed {
 		return false
@@ -333,7 +312,7 @@ func (h *holder) allowed() bool {
 }
 
 // close takes no more calls. The mutex is held.
-func (h *holder) close() {
+func (h *boxServer) close() {
 	if !h.closed {
 		h.closed = true
 		if h.listener != nil {
@@ -343,7 +322,7 @@ func (h *holder) close() {
 }
 
 // end ends the box.
-func (h *holder) end() {
+func (h *boxServer) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.close()
@@ -355,7 +334,7 @@ func (h *holder) end() {
 
 // take reports whether a call of that key is taken; leave has to follow then. A call of another
 // one closes the box.
-func (h *holder) take(key string) (taken, other bool) {
+func (h *boxServer) take(key string) (taken, other bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -364,7 +343,7 @@ func (h *holder) take(key string) (taken, other bool) {
 	case key != h.q.Key, !h.whole():
 		h.close()
 		if h.running == 0 {
-			defer h.endLater()
+			go h.end() // which takes the mutex
 		}
 		return false, true
 	}
@@ -372,9 +351,7 @@ func (h *holder) take(key string) (taken, other bool) {
 	return true, false
 }
 
-func (h *holder) endLater() { go h.end() }
-
-func (h *holder) leave() {
+func (h *boxServer) leave() {
 	h.mu.Lock()
 	h.running--
 	last := h.closed && h.running == 0
