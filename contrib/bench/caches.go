@@ -120,21 +120,16 @@ func (b *bench) cachesOf(tc toolchain) error {
 		return err
 	}
 	dir := filepath.Join(b.home, "caches-"+tc.program)
-	files := map[string]string{
-		".inner/profiles/host-home.toml": "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nnetwork = true\n[env]\ninherit_all = true\n[entrypoint]\ncmd = \"sh\"\nargs = [\"-c\"]\n",
-		".inner/profiles/own-home.toml":  "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nnetwork = true\nhome = \"own\"\n[env]\ninherit_all = true\n[entrypoint]\ncmd = \"sh\"\nargs = [\"-c\"]\n",
-	}
-	for name, text := range tc.files {
-		files[name] = text
-	}
-	for name, text := range files {
-		at := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-			return err
-		}
+	const head, tail = "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nnetwork = true\n", "[env]\ninherit_all = true\n[entrypoint]\ncmd = \"sh\"\nargs = [\"-c\"]\n"
+	err := errors.Join(
+		writeFiles(dir, map[string]string{
+			".inner/profiles/host-home.toml": head + tail,
+			".inner/profiles/own-home.toml":  head + "home = \"own\"\n" + tail,
+		}),
+		writeFiles(dir, tc.files),
+	)
+	if err != nil {
+		return err
 	}
 	if _, err := b.output(dir, b.inner, "allow", "--yes"); err != nil {
 		return err
@@ -144,29 +139,9 @@ func (b *bench) cachesOf(tc toolchain) error {
 			return err
 		}
 	}
-	in := func(profile string) []string {
-		return []string{b.inner, "run", "-p", profile, "--", withTools(tc.build)}
-	}
-	var warm [3]series
-	var cold [3]float64
-	for round := range b.rounds + 1 { // the first is the cold one
-		ways := [][]string{{"sh", "-c", withTools(tc.build)}, in("host-home"), in("own-home")}
-		for n := range ways { // each goes first in a third of the rounds
-			i := (n + max(round-1, 0)) % len(ways)
-			if err := os.RemoveAll(filepath.Join(dir, tc.clean)); err != nil {
-				return err
-			}
-			begin := time.Now()
-			if _, err := b.output(dir, ways[i]...); err != nil {
-				return err
-			}
-			took := time.Since(begin).Seconds()
-			if round == 0 {
-				cold[i] = took
-			} else {
-				warm[i] = append(warm[i], took)
-			}
-		}
+	cold, warm, err := b.builds(tc, dir)
+	if err != nil {
+		return err
 	}
 	host := median(warm[0])
 	b.rows = append(b.rows, row{what: tc.name + ", on the host", figure: seconds(host), against: "cold, " + seconds(cold[0])})
@@ -179,6 +154,33 @@ func (b *bench) cachesOf(tc toolchain) error {
 		}
 	}
 	return nil
+}
+
+// builds times a build on the host and in both boxes: once with cold caches, and in each round.
+func (b *bench) builds(tc toolchain, dir string) (cold [3]float64, warm [3]series, err error) {
+	in := func(profile string) []string {
+		return []string{b.inner, "run", "-p", profile, "--", withTools(tc.build)}
+	}
+	ways := [][]string{{"sh", "-c", withTools(tc.build)}, in("host-home"), in("own-home")}
+	for round := range b.rounds + 1 { // the first is the cold one
+		for n := range ways { // each goes first in a third of the rounds
+			i := (n + max(round-1, 0)) % len(ways)
+			if err := os.RemoveAll(filepath.Join(dir, tc.clean)); err != nil {
+				return cold, warm, err
+			}
+			begin := time.Now()
+			if _, err := b.output(dir, ways[i]...); err != nil {
+				return cold, warm, err
+			}
+			took := time.Since(begin).Seconds()
+			if round == 0 {
+				cold[i] = took
+			} else {
+				warm[i] = append(warm[i], took)
+			}
+		}
+	}
+	return cold, warm, nil
 }
 
 func seconds(s float64) string { return fmt.Sprintf("%.2f s", s) }

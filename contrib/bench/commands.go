@@ -79,25 +79,28 @@ func (p placeholder) make() error {
 	return os.WriteFile(p.Path, []byte(p.Content), 0o644)
 }
 
+// dryPlan is what `inner run --dry-run --json` says, as far as a command line needs it.
+type dryPlan struct {
+	Args []struct {
+		Args   []string
+		Reason string
+	}
+	Argv         []string
+	Bwrap        string
+	Program, Cwd string
+	Env          map[string]string
+	Staged       struct {
+		Placeholders []placeholder
+	}
+}
+
 // bwrap is the same with only those arguments whose reason is wanted.
 func (b *bench) bwrap(profile string, wanted func(reason string) bool) ([]string, error) {
 	out, err := b.output(b.app, b.inner, "run", "-p", profile, "--dry-run", "--json")
 	if err != nil {
 		return nil, err
 	}
-	var plan struct {
-		Args []struct {
-			Args   []string
-			Reason string
-		}
-		Argv         []string
-		Bwrap        string
-		Program, Cwd string
-		Env          map[string]string
-		Staged       struct {
-			Placeholders []placeholder
-		}
-	}
+	var plan dryPlan
 	if err := json.Unmarshal([]byte(out), &plan); err != nil {
 		return nil, err
 	}
@@ -113,34 +116,38 @@ func (b *bench) bwrap(profile string, wanted func(reason string) bool) ([]string
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	words := []string{plan.Bwrap}
-	for _, arg := range plan.Args {
-		if !wanted(arg.Reason) {
-			continue
-		}
-		if i := slices.Index(arg.Args, "--ro-bind-data"); i >= 0 {
-			words = append(words, "--ro-bind", file, arg.Args[i+2])
-			continue
-		}
-		if slices.Contains(arg.Args, "--seccomp") || slices.Contains(arg.Args, "--file") {
-			continue // these come by descriptor, which a command line has not
-		}
-		for _, w := range arg.Args {
-			switch {
-			case w == "<empty file>":
-				w = file
-			case strings.HasPrefix(w, "<staged>"):
-				w = folder
+	return plan.words(wanted, file, folder), nil
+}
+
+// words is the command line of bwrap, with a file and a folder for all that inner stages.
+func (p dryPlan) words(wanted func(reason string) bool, file, folder string) []string {
+	words := []string{p.Bwrap}
+	for _, arg := range p.Args {
+		data := slices.Index(arg.Args, "--ro-bind-data")
+		switch {
+		case !wanted(arg.Reason):
+		case data >= 0:
+			words = append(words, "--ro-bind", file, arg.Args[data+2])
+		case slices.Contains(arg.Args, "--seccomp") || slices.Contains(arg.Args, "--file"):
+			// these come by descriptor, which a command line has not
+		default:
+			for _, w := range arg.Args {
+				switch {
+				case w == "<empty file>":
+					w = file
+				case strings.HasPrefix(w, "<staged>"):
+					w = folder
+				}
+				words = append(words, w)
 			}
-			words = append(words, w)
 		}
 	}
 	words = append(words, "--clearenv")
-	for k, v := range plan.Env {
+	for k, v := range p.Env {
 		words = append(words, "--setenv", k, v)
 	}
-	words = append(words, "--chdir", plan.Cwd, "--", plan.Program)
-	return append(words, plan.Argv[1:]...), nil
+	words = append(words, "--chdir", p.Cwd, "--", p.Program)
+	return append(words, p.Argv[1:]...)
 }
 
 func (b *bench) commands() error {
@@ -198,20 +205,9 @@ func (b *bench) hidden() error {
 		return err
 	}
 	var starts [][]string
-	for _, secrets := range [][2]int{{0, 0}, {300, 0}, {200, 100}} { // in the home, in the project
-		home := filepath.Join(b.work, fmt.Sprint("secrets", secrets[0]))
-		app := filepath.Join(home, "app")
-		if err := os.MkdirAll(app, 0o700); err != nil {
-			return err
-		}
-		for i := range secrets[0] + secrets[1] {
-			name := fmt.Sprintf("%s/%d.pem", map[bool]string{true: home, false: app}[i < secrets[0]], i)
-			if err := os.WriteFile(name, []byte("secret\n"), 0o600); err != nil {
-				return err
-			}
-		}
-		words := []string{"/usr/bin/env", "-C", app, "HOME=" + home, b.inner, "run", "-p", "shell", "--no-interactive", "--entrypoint", "/bin/true"}
-		if _, err := b.output(app, words...); err != nil { // its folder is made at first use
+	for _, secrets := range [][2]int{{0, 0}, {300, 0}, {200, 100}} {
+		words, err := b.withSecrets(secrets[0], secrets[1])
+		if err != nil {
 			return err
 		}
 		starts = append(starts, words)
@@ -225,4 +221,25 @@ func (b *bench) hidden() error {
 		row{"`inner run`, 300 secret files in the home", ms(median(start[1])), "with none, " + ms(median(start[0])), "+" + ms(start[1].less(start[0])), "≤ +15 ms"},
 		row{"100 of them in the project", ms(median(start[2])), "with none, " + ms(median(start[0])), "+" + ms(start[2].less(start[0])), ""})
 	return nil
+}
+
+// withSecrets is a run in a home and a project that have so many secret files.
+func (b *bench) withSecrets(inHome, inProject int) ([]string, error) {
+	home := filepath.Join(b.work, fmt.Sprint("secrets", inHome))
+	app := filepath.Join(home, "app")
+	if err := os.MkdirAll(app, 0o700); err != nil {
+		return nil, err
+	}
+	for i := range inHome + inProject {
+		dir := home
+		if i >= inHome {
+			dir = app
+		}
+		if err := os.WriteFile(fmt.Sprintf("%s/%d.pem", dir, i), []byte("secret\n"), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	words := []string{"/usr/bin/env", "-C", app, "HOME=" + home, b.inner, "run", "-p", "shell", "--no-interactive", "--entrypoint", "/bin/true"}
+	_, err := b.output(app, words...) // its folder is made at first use
+	return words, err
 }

@@ -109,28 +109,36 @@ func (b *bench) prepare(built string) error {
 			return err
 		}
 	}
-	for name, cmd := range map[string]string{"prog": "prog", "nap": "sleep", "show": "cat"} {
-		text := "schema_version = \"1\"\n[shim]\ncommands = [" + map[bool]string{true: `"prog"`}[name == "prog"] + "]\n" +
-			"[sandbox]\nhome = \"isolated\"\nhome_allow = [\"~/.local/bin\"]\n" +
-			"[env]\ninherit = [\"PATH\", \"HOME\", \"TERM\"]\n[entrypoint]\ncmd = \"" + cmd + "\"\n"
-		if err := os.WriteFile(filepath.Join(b.app, ".inner/profiles", name+".toml"), []byte(text), 0o600); err != nil {
-			return err
-		}
-	}
-	host := "schema_version = \"1\"\n[shim]\ncommands = []\n[entrypoint]\ncmd = \"true\"\n"
-	for name, text := range map[string]string{
-		"host":   host,
-		"listed": host + "[sandbox]\nnetwork_mode = \"allowlist\"\nnetwork_allow = [\"example.com\", \"*.example.org\", \"@github\"]\n",
-	} {
-		if err := os.WriteFile(filepath.Join(b.app, ".inner/profiles", name+".toml"), []byte(text), 0o600); err != nil {
-			return err
-		}
-	}
-	if err := os.WriteFile(filepath.Join(b.app, ".envrc"), []byte("export A=b\n"), 0o600); err != nil {
+	const head, program = "schema_version = \"1\"\n[shim]\ncommands = [%s]\n", "[sandbox]\nhome = \"isolated\"\nhome_allow = [\"~/.local/bin\"]\n" +
+		"[env]\ninherit = [\"PATH\", \"HOME\", \"TERM\"]\n[entrypoint]\ncmd = %q\n"
+	host := fmt.Sprintf(head, "") + "[entrypoint]\ncmd = \"true\"\n"
+	err := writeFiles(b.app, map[string]string{
+		".inner/profiles/prog.toml":   fmt.Sprintf(head+program, `"prog"`, "prog"),
+		".inner/profiles/nap.toml":    fmt.Sprintf(head+program, "", "sleep"),
+		".inner/profiles/show.toml":   fmt.Sprintf(head+program, "", "cat"),
+		".inner/profiles/host.toml":   host,
+		".inner/profiles/listed.toml": host + "[sandbox]\nnetwork_mode = \"allowlist\"\nnetwork_allow = [\"example.com\", \"*.example.org\", \"@github\"]\n",
+		".envrc":                      "export A=b\n",
+	})
+	if err != nil {
 		return err
 	}
 	for _, args := range [][]string{{b.inner, "init"}, {b.inner, "allow", "--yes"}, {"direnv", "allow"}} {
 		if _, err := b.output(b.app, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFiles writes files and the folders they are in.
+func writeFiles(dir string, files map[string]string) error {
+	for name, text := range files {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
 			return err
 		}
 	}

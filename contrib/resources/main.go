@@ -67,11 +67,8 @@ func table(path string) ([]byte, error) {
 	// a start makes no copy of two thousand words.
 	b.WriteString("var (\n\tresourceTable = []Resource{ // allowed: data, never changed\n")
 	for _, r := range doc.Resource {
-		if r.Key == "" || r.What == "" || len(r.Paths) == 0 || r.Source == "" {
-			return nil, fmt.Errorf("%s: row %q lacks a key, what, paths or source", path, r.Key)
-		}
-		if !strings.Contains(" dir file socket ", " "+r.Kind+" ") || !strings.Contains(" empty parent place ", " "+r.Method+" ") {
-			return nil, fmt.Errorf("%s: row %q: kind %q or method %q is unknown", path, r.Key, r.Kind, r.Method)
+		if why := r.fault(); why != "" {
+			return nil, fmt.Errorf("%s: row %q %s", path, r.Key, why)
 		}
 		fmt.Fprintf(&b, "\t\t%s,\n", strings.TrimPrefix(fmt.Sprintf("%#v", r), "main.row"))
 	}
@@ -84,4 +81,17 @@ func table(path string) ([]byte, error) {
 	}
 	fmt.Fprintf(&b, "\t}\n\n\tstartupVariables = %#v // allowed: data, never changed\n)\n", doc.Startup.Variables)
 	return format.Source(b.Bytes())
+}
+
+// fault says what is wrong with a row, or "".
+func (r row) fault() string {
+	switch {
+	case r.Key == "" || r.What == "" || len(r.Paths) == 0 || r.Source == "":
+		return "lacks a key, what, paths or source"
+	case !slices.Contains([]string{"dir", "file", "socket"}, r.Kind):
+		return fmt.Sprintf("has the unknown kind %q", r.Kind)
+	case !slices.Contains([]string{"empty", "parent", "place"}, r.Method):
+		return fmt.Sprintf("has the unknown method %q", r.Method)
+	}
+	return ""
 }
