@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -93,10 +94,9 @@ const (
 
 // fetched says how a version control system may have fetched what lies in a folder, or "".
 func fetched(dir string) string {
-	for _, name := range []string{".hg", ".svn", ".jj", ".bzr", "_darcs", ".fslckout", "_FOSSIL_", "CVS"} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return "is under version control that is not git's"
-		}
+	has := func(name string) bool { return mayExist(filepath.Join(dir, name)) }
+	if slices.ContainsFunc([]string{".hg", ".svn", ".jj", ".bzr", "_darcs", ".fslckout", "_FOSSIL_", "CVS"}, has) {
+		return "is under version control that is not git's"
 	}
 	st, err := os.Lstat(filepath.Join(dir, ".git"))
 	switch {
@@ -116,10 +116,8 @@ func fetched(dir string) string {
 			return withRemote
 		}
 	}
-	for _, name := range []string{"FETCH_HEAD", filepath.Join("refs", "remotes")} {
-		if _, err := os.Lstat(filepath.Join(dir, ".git", name)); !errors.Is(err, fs.ErrNotExist) {
-			return withRemote
-		}
+	if has(".git/FETCH_HEAD") || has(".git/refs/remotes") {
+		return withRemote
 	}
 	return ""
 }
@@ -131,7 +129,7 @@ func (s Store) MarkWorked(dirs ...string) error { return s.mark(s.worked, dirs) 
 // Worked reports whether a box has ever worked in that very folder, or could write it, a
 // real path. One that cannot be asked about counts.
 func (s Store) Worked(dir string) bool {
-	return s.Written(dir) || isMarked(s.worked(dir))
+	return s.Written(dir) || mayExist(s.worked(dir))
 }
 
 func (s Store) worked(dir string) string { return s.written(dir) + ".worked" }

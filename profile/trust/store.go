@@ -180,16 +180,11 @@ func nameOf(path string) string { return strings.TrimSuffix(filepath.Base(path),
 
 // load reads one record: nil when there is none, *Damaged when it is of no use.
 func load(path string) (*ProjectRecord, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := readOwn(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
-		return nil, &Damaged{path, unwrapPath(err)}
-	}
-	defer f.Close()
-	data, err := readOwn(f)
-	if err != nil {
+	case err != nil:
 		return nil, &Damaged{path, unwrapPath(err)}
 	}
 	var d diskProject
@@ -204,21 +199,19 @@ func load(path string) (*ProjectRecord, error) {
 }
 
 // readOwn reads a file that only its owner, who is the caller or root, can write.
-func readOwn(f *os.File) ([]byte, error) {
-	info, err := f.Stat()
+func readOwn(path string) ([]byte, error) {
+	f, info, err := files.Open(path, files.NoLinks)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+	defer f.Close()
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case ok && st.Uid != 0 && int(st.Uid) != os.Geteuid():
 		return nil, fmt.Errorf("it belongs to user %d", st.Uid)
-	}
-	if info.Mode().Perm()&0o022 != 0 {
+	case info.Mode().Perm()&0o022 != 0:
 		return nil, fmt.Errorf("others can write it (mode %04o)", info.Mode().Perm())
-	}
-	if info.Size() > maxRecord {
+	case info.Size() > maxRecord:
 		return nil, fmt.Errorf("it is larger than %d bytes", maxRecord)
 	}
 	return io.ReadAll(io.LimitReader(f, maxRecord+1))
@@ -314,12 +307,10 @@ func toDisk(r *ProjectRecord) diskProject {
 }
 
 func toDiskProfile(p ProfileRecord) diskProfile {
-	d := diskProfile{Path: text(p.Path), Name: text(p.Name), Decision: p.Decision, When: p.When, ShimWhen: p.ShimWhen, Prefix: text(p.Prefix)}
-	for _, f := range p.Files {
-		d.Files = append(d.Files, diskFile{text(f.Path), f.Digest})
-	}
-	for _, c := range p.Commands {
-		d.Commands = append(d.Commands, text(c))
+	d := diskProfile{
+		Path: text(p.Path), Name: text(p.Name), Decision: p.Decision, When: p.When, ShimWhen: p.ShimWhen, Prefix: text(p.Prefix),
+		Files:    each(p.Files, func(f FileRecord) diskFile { return diskFile{text(f.Path), f.Digest} }),
+		Commands: each(p.Commands, convert[text]), Yields: each(p.Yields, convert[text]),
 	}
 	for _, g := range p.Grants {
 		dg := diskGrant{g.Kind, text(g.Key), text(g.Text), text(g.Words), g.Tightens, nil}
@@ -332,10 +323,18 @@ func toDiskProfile(p ProfileRecord) diskProfile {
 			d.Grants = append(d.Grants, dg)
 		}
 	}
-	for _, word := range p.Yields {
-		d.Yields = append(d.Yields, text(word))
-	}
 	return d
+}
+
+func convert[To, From ~string](s From) To { return To(s) }
+
+// each is a list made of another one, item by item; nil of an empty one.
+func each[T, U any](list []T, f func(T) U) []U {
+	var out []U
+	for _, x := range list {
+		out = append(out, f(x))
+	}
+	return out
 }
 
 // record checks what was read as far as decisions depend on it.
@@ -370,25 +369,18 @@ func (d diskProject) record() (*ProjectRecord, error) {
 }
 
 func (d diskProfile) record() (ProfileRecord, error) {
-	p := ProfileRecord{Path: string(d.Path), Name: string(d.Name), Decision: d.Decision, When: d.When, ShimWhen: d.ShimWhen, Prefix: string(d.Prefix)}
-	for _, f := range d.Files {
+	p := ProfileRecord{
+		Path: string(d.Path), Name: string(d.Name), Decision: d.Decision, When: d.When, ShimWhen: d.ShimWhen, Prefix: string(d.Prefix),
+		Files:    each(d.Files, func(f diskFile) FileRecord { return FileRecord{string(f.Path), f.Digest} }),
+		Commands: each(d.Commands, convert[string]), Yields: each(d.Yields, convert[string]),
+		Grants: each(d.Grants, func(g diskGrant) profile.Grant {
+			return profile.Grant{Kind: g.Kind, Key: string(g.Key), Text: string(g.Text), Words: string(g.Words), Tightens: g.Tightens, Items: each(g.Items, diskItem.item)}
+		}),
+	}
+	for _, f := range p.Files {
 		if len(f.Digest) != sha256.Size*2 {
 			return p, fmt.Errorf("profile %q: %q is not a digest", p.Path, f.Digest)
 		}
-		p.Files = append(p.Files, FileRecord{string(f.Path), f.Digest})
-	}
-	for _, c := range d.Commands {
-		p.Commands = append(p.Commands, string(c))
-	}
-	for _, g := range d.Grants {
-		grant := profile.Grant{Kind: g.Kind, Key: string(g.Key), Text: string(g.Text), Words: string(g.Words), Tightens: g.Tightens}
-		for _, it := range g.Items {
-			grant.Items = append(grant.Items, profile.Item{Text: string(it.Text), Path: string(it.Path), At: string(it.At), ID: string(it.ID)})
-		}
-		p.Grants = append(p.Grants, grant)
-	}
-	for _, word := range d.Yields {
-		p.Yields = append(p.Yields, string(word))
 	}
 	switch {
 	case !filepath.IsAbs(p.Path):
@@ -399,4 +391,8 @@ func (d diskProfile) record() (ProfileRecord, error) {
 		return p, fmt.Errorf("profile %q: allowed, and no file is named", p.Path)
 	}
 	return p, nil
+}
+
+func (it diskItem) item() profile.Item {
+	return profile.Item{Text: string(it.Text), Path: string(it.Path), At: string(it.At), ID: string(it.ID)}
 }

@@ -283,26 +283,25 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%s: after revoke: %v", c.about, err)
 		}
 	}
-	for about, spoil := range map[string]func(path string){
-		"is a directory": nil,
-		"not a regular file": func(path string) {
+	for _, c := range []struct {
+		want  string
+		spoil func(path string)
+	}{
+		{"not a regular file", func(path string) {
 			must(t, os.Remove(path))
 			must(t, os.Mkdir(path, 0o700))
-		},
-		"too many levels of symbolic links": func(path string) {
+		}},
+		{"not a regular file", func(path string) {
 			must(t, os.Rename(path, path+".2"))
 			must(t, os.Symlink(path+".2", path))
-		},
-		"others can write it (mode 0666)": func(path string) { must(t, os.Chmod(path, 0o666)) },
-		"it is larger than 8388608 bytes": func(path string) { must(t, os.Truncate(path, maxRecord+1)) },
+		}},
+		{"others can write it (mode 0666)", func(path string) { must(t, os.Chmod(path, 0o666)) }},
+		{"it is larger than 8388608 bytes", func(path string) { must(t, os.Truncate(path, maxRecord+1)) }},
 	} {
-		if spoil == nil {
-			continue
-		}
 		s := newStore(t)
 		must(t, s.Enter(root))
-		spoil(s.path(root))
-		s.wantDamaged(t, about, root, about)
+		c.spoil(s.path(root))
+		s.wantDamaged(t, c.want, root, c.want)
 	}
 	if os.Getuid() == 0 {
 		s := newStore(t)

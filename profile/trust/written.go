@@ -23,7 +23,7 @@ func (s Store) MarkWritten(dirs ...string) error { return s.mark(s.written, dirs
 // mark makes the small file of each folder.
 func (s Store) mark(name func(dir string) string, dirs []string) error {
 	for _, dir := range dirs {
-		if isMarked(name(dir)) {
+		if mayExist(name(dir)) {
 			continue
 		}
 		if err := files.Folder(s.Dir); err != nil {
@@ -49,10 +49,11 @@ func (s Store) mark(name func(dir string) string, dirs []string) error {
 
 // Written reports whether a box was ever given that very folder, a real path, to
 // write. One that cannot be asked about counts.
-func (s Store) Written(dir string) bool { return isMarked(s.written(dir)) }
+func (s Store) Written(dir string) bool { return mayExist(s.written(dir)) }
 
-func isMarked(name string) bool {
-	_, err := os.Lstat(name)
+// mayExist reports whether there is something at a path, or that cannot be told.
+func mayExist(path string) bool {
+	_, err := os.Lstat(path)
 	return err == nil || !errors.Is(err, fs.ErrNotExist)
 }
 
