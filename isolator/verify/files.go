@@ -277,21 +277,26 @@ func (i *inside) mountsAsDeclared(places []Place) (Result, string) {
 		if !ok || !there(p.Path) {
 			return "is not there"
 		}
-		same := p.ID.Ino != 0 && identity(p.Path) == p.ID
-		switch {
-		case p.Mode == "ro" && m.Write:
-			return "can be written"
-		case p.Mode == "rw" && !m.Write:
-			return "cannot be written"
-		case p.Mode == "tmpfs" && (m.At != p.Path || i.ofHost(m)):
-			return "is not a folder of the box's own"
-		case p.Mode == "safe-rw" && same:
-			return "is the original, not a copy"
-		case p.Mode != "tmpfs" && p.Mode != "safe-rw" && p.ID.Ino != 0 && !same:
-			return "shows something else than was declared"
-		}
-		return ""
+		return i.unlike(p, m)
 	})
+}
+
+// unlike says in what a mount is not as its place was declared, or nothing.
+func (i *inside) unlike(p Place, m proc.Mount) string {
+	same := p.ID.Ino != 0 && identity(p.Path) == p.ID
+	switch {
+	case p.Mode == "ro" && m.Write:
+		return "can be written"
+	case p.Mode == "rw" && !m.Write:
+		return "cannot be written"
+	case p.Mode == "tmpfs" && (m.At != p.Path || i.ofHost(m)):
+		return "is not a folder of the box's own"
+	case p.Mode == "safe-rw" && same:
+		return "is the original, not a copy"
+	case p.Mode != "tmpfs" && p.Mode != "safe-rw" && p.ID.Ino != 0 && !same:
+		return "shows something else than was declared"
+	}
+	return ""
 }
 
 func identity(p string) host.ID {
