@@ -68,24 +68,22 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 	for {
 		select {
 		case m, ok := <-said:
-			switch {
-			case !ok && a.Ended:
-				return a, nil
-			case !ok:
-				return a, errors.New("its inner has ended without an answer")
-			case m[0] == joinDone:
-				if asked = nil; ofShell {
-					t.putFront(job.group)
-					defer t.putFront(unix.Getpgrp())
-					_ = wire.Send(sock, []byte{joinSize})
+			if !ok {
+				if a.Ended {
+					return a, nil
 				}
-			case m[0] == joinNo:
-				return a, &RefusedError{string(m[1:])}
-			case m[0] == joinLetGo:
-				a.Words = string(m[1:])
-				return a, nil
-			case m[0] == joinEnded && len(m) == 2:
-				a.Ended, a.Code, asked = true, int(m[1]), nil
+				return a, errors.New("its inner has ended without an answer")
+			}
+			if m[0] == joinDone && ofShell {
+				t.putFront(job.group)
+				defer t.putFront(unix.Getpgrp())
+				_ = wire.Send(sock, []byte{joinSize})
+			}
+			if m[0] == joinDone || m[0] == joinEnded {
+				asked = nil
+			}
+			if over, err := a.told(m); over {
+				return a, err
 			}
 		case sig := <-signals:
 			switch sig {
@@ -99,6 +97,20 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 			return a, errors.New("its inner does not answer")
 		}
 	}
+}
+
+// told takes what the launcher says, and reports whether the visit is over with that.
+func (a *Attached) told(m []byte) (over bool, err error) {
+	switch {
+	case m[0] == joinNo:
+		return true, &RefusedError{string(m[1:])}
+	case m[0] == joinLetGo:
+		a.Words = string(m[1:])
+		return true, nil
+	case m[0] == joinEnded && len(m) == 2:
+		a.Ended, a.Code = true, int(m[1])
+	}
+	return false, nil
 }
 
 // listenTo hands on what a launcher says, until it ends.

@@ -143,45 +143,13 @@ func (f *filter) step(c byte, before []byte) {
 		f.begin(c)
 		return
 	}
-	switch f.state {
-	case fltPlain:
-		f.plain(c)
-	case fltEsc:
-		f.afterEsc(c)
-	case fltNumber:
-		f.number(c)
-	case fltWord:
-		f.word(c)
-	case fltDrop:
-		f.dropped(c)
-	case fltDropEsc:
-		f.state = fltPlain
-		if c != '\\' { // another sequence
-			f.hold(fltEsc, 0x1b)
-			f.afterEsc(c)
-		}
-	case fltDCS:
-		f.dcs(c)
-	case fltDCSBody:
-		f.dcsBody(c)
-	case fltDCSEsc:
-		if c == '\\' {
-			f.flush()
-			f.out = append(f.out, c)
-			return
-		}
-		f.out = append(f.out, "\x1b\\"...)
-		f.state = fltEsc
-		f.afterEsc(c)
-	case fltTmux:
-		if c == 0x1b {
-			f.state = fltTmuxEsc
-			return
-		}
-		f.collect(c)
-	case fltTmuxEsc:
-		f.afterTmuxEsc(c)
-	}
+	[...]func(*filter, byte){
+		fltPlain: (*filter).plain, fltEsc: (*filter).afterEsc,
+		fltNumber: (*filter).number, fltWord: (*filter).word,
+		fltDrop: (*filter).dropped, fltDropEsc: (*filter).afterDropEsc,
+		fltDCS: (*filter).dcs, fltDCSBody: (*filter).dcsBody, fltDCSEsc: (*filter).afterDCSEsc,
+		fltTmux: (*filter).tmux, fltTmuxEsc: (*filter).afterTmuxEsc,
+	}[f.state](f, c)
 }
 
 func (f *filter) plain(c byte) {
@@ -252,6 +220,14 @@ func (f *filter) dropped(c byte) {
 	}
 }
 
+func (f *filter) afterDropEsc(c byte) {
+	f.state = fltPlain
+	if c != '\\' { // another sequence
+		f.hold(fltEsc, 0x1b)
+		f.afterEsc(c)
+	}
+}
+
 func (f *filter) dcs(c byte) {
 	rest := bytes.TrimLeft(f.held[2:], "0123456789:;<=>? !\"#$%&'()*+,-./")
 	switch {
@@ -277,6 +253,25 @@ func (f *filter) dcsBody(c byte) {
 		return
 	}
 	f.out = append(f.out, c)
+}
+
+func (f *filter) afterDCSEsc(c byte) {
+	if c == '\\' {
+		f.flush()
+		f.out = append(f.out, c)
+		return
+	}
+	f.out = append(f.out, "\x1b\\"...)
+	f.state = fltEsc
+	f.afterEsc(c)
+}
+
+func (f *filter) tmux(c byte) {
+	if c == 0x1b {
+		f.state = fltTmuxEsc
+		return
+	}
+	f.collect(c)
 }
 
 func (f *filter) afterTmuxEsc(c byte) {

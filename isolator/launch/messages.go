@@ -41,21 +41,36 @@ func (s *session) message(kind byte, rest []byte, fds []int) {
 		return
 	}
 	p := &s.program
-	running := s.console.full && p.started && !p.ended // the supervisor tells of the program
 	switch {
+	case p.started && !p.ended && s.console.full:
+		s.ofProgram(kind, rest)
 	case kind == wire.MsgReady && !p.ready:
 		p.ready = true
 		s.release()
 	case kind == wire.MsgStart && !p.started:
 		s.begin()
-	case kind == wire.MsgFailed && len(rest) >= 1 && p.failure == nil && !p.ended:
-		p.started, p.failure = false, &failure{int(rest[0]), wire.Line(string(rest[1:]))}
-		s.alarms.off(timeLimit)
-	case !running:
+	case kind == wire.MsgFailed:
+		s.notStarted(rest)
+	}
+}
+
+// ofProgram takes what is said of a program that runs and has the box's terminal.
+func (s *session) ofProgram(kind byte, rest []byte) {
+	switch {
 	case kind == wire.MsgStopped && len(rest) == 1 && !s.suspended.on:
 		s.programStopped(syscall.Signal(rest[0]))
 	case kind == wire.MsgEnded && len(rest) == 4:
 		s.end(syscall.WaitStatus(binary.LittleEndian.Uint32(rest)))
+	case kind == wire.MsgFailed:
+		s.notStarted(rest)
+	}
+}
+
+// notStarted follows a program that could not be started: its exit code, and why.
+func (s *session) notStarted(rest []byte) {
+	if p := &s.program; len(rest) >= 1 && p.failure == nil && !p.ended {
+		p.started, p.failure = false, &failure{int(rest[0]), wire.Line(string(rest[1:]))}
+		s.alarms.off(timeLimit)
 	}
 }
 

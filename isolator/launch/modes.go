@@ -199,30 +199,44 @@ func (m *modes) sequence(body []byte, final byte) {
 	}
 	what, _, _ := param(body)
 	m.asks = m.asks || answered(prefix, middle, final, what)
+	if prefix != 0 {
+		m.private(prefix, body, final)
+		return
+	}
 	switch {
-	case prefix == '?' && (final == 'h' || final == 'l'):
-		for more := true; more; {
+	case final == 'r' && middle == 0:
+		m.region = bytes.Clone(body)
+	case final == 'p' && string(body) == "!":
+		m.softReset()
+	}
+}
+
+// private takes a control sequence that has a prefix.
+func (m *modes) private(prefix byte, body []byte, final byte) {
+	switch final {
+	case 'h', 'l':
+		for more := prefix == '?'; more; {
 			var v int
 			v, body, more = param(body)
 			m.dec(v, final == 'h')
 		}
-	case prefix == '>' && (final == 'm' || final == 'n'):
+	case 'm', 'n':
 		what, rest, _ := param(body)
 		level, _, _ := param(rest)
-		if what == 4 {
+		if prefix == '>' && what == 4 {
 			m.otherKeys = final == 'm' && level > 0
 		}
-	case final == 'r' && prefix == 0 && middle == 0:
-		m.region = bytes.Clone(body)
-	case final == 'u' && prefix != 0:
+	case 'u':
 		m.keyboard(prefix, body)
-	case final == 'p' && prefix == 0 && string(body) == "!": // soft reset
-		m.coloured, m.keypad, m.region = false, false, nil
-		for _, n := range []int{1, 2004} {
-			m.dec(n, false)
-		}
-		m.dec(25, true)
 	}
+}
+
+func (m *modes) softReset() {
+	m.coloured, m.keypad, m.region = false, false, nil
+	for _, n := range []int{1, 2004} {
+		m.dec(n, false)
+	}
+	m.dec(25, true)
 }
 
 // answered reports whether terminals answer a control sequence (ctlseqs of xterm, the
@@ -319,18 +333,7 @@ func sgr(on bool, body []byte) bool {
 			on = false
 		case v == 38 || v == 48 || v == 58: // a colour, with its operands
 			on = true
-			var how int
-			how, body, more = param(body)
-			skip := 0
-			switch how {
-			case 2:
-				skip = 3
-			case 5:
-				skip = 1
-			}
-			for ; skip > 0 && more; skip-- {
-				_, body, more = param(body)
-			}
+			body, more = operands(body)
 		case v >= 22 && v <= 29, v == 39, v == 49, v == 59:
 			// One attribute off: others may still be on.
 		default:
@@ -338,6 +341,22 @@ func sgr(on bool, body []byte) bool {
 		}
 	}
 	return on
+}
+
+// operands passes over those of a colour: three parts of it, or its number.
+func operands(body []byte) (rest []byte, more bool) {
+	how, rest, more := param(body)
+	skip := 0
+	switch how {
+	case 2:
+		skip = 3
+	case 5:
+		skip = 1
+	}
+	for ; skip > 0 && more; skip-- {
+		_, rest, more = param(rest)
+	}
+	return rest, more
 }
 
 // resets returns what puts the terminal back: nothing when nothing is left on.

@@ -71,59 +71,64 @@ func (r *relay) request(what uint64) {
 func (r *relay) run() {
 	buf := make([]byte, relayBuffer)
 	r.yielded = time.Now()
-	budget := -1
-	for budget != 0 && !r.ended {
-		// With nobody at the other end for the moment the master is readable
-		// all the time: look again later.
+	for !r.ended {
 		set := [2]unix.PollFd{{Fd: int32(r.ask), Events: unix.POLLIN}, {Fd: int32(r.master), Events: unix.POLLIN}}
 		polled, timeout := set[:], -1
 		hold := r.hold.Load()
-		if (hold == 0 || hold != r.heldFor.Load()) && !r.drain(buf, &budget) {
-			if r.ended {
-				break
-			}
+		if (hold == 0 || hold != r.heldFor.Load()) && !r.drain(buf, -1) {
+			// With nobody at the other end for the moment the master is readable
+			// all the time: look again later.
 			polled, timeout = set[:1], 100
+		}
+		if r.ended {
+			break
 		}
 		if hold := r.hold.Load(); hold != 0 {
 			polled, timeout = set[:1], -1
 			if r.heldFor.Swap(hold) != hold {
-				_, _ = unix.Write(r.wake, []byte{wakeHeld})
+				r.say(wakeHeld)
 			}
 		}
 		if _, err := unix.Poll(polled, timeout); err != nil && err != unix.EINTR {
 			break
 		}
-		if set[0].Revents == 0 {
-			continue
-		}
-		var b [8]byte
-		if _, err := unix.Read(r.ask, b[:]); err != nil {
-			continue
-		}
-		if b[0] != 0 {
-			r.drain(buf, &budget)
-			_, _ = unix.Write(r.wake, []byte{wakeIdle})
-		}
-		if b[4] != 0 {
-			// Something outside may hold the slave and write for ever.
-			budget = lastOutput
-			r.drain(buf, &budget)
-			break
+		if set[0].Revents != 0 {
+			r.answer(buf)
 		}
 	}
 	if r.plain {
 		r.finish()
 	}
-	_, _ = unix.Write(r.wake, []byte{wakeRelay})
+	r.say(wakeRelay)
 }
+
+// answer does what the loop asks for.
+func (r *relay) answer(buf []byte) {
+	var b [8]byte
+	if _, err := unix.Read(r.ask, b[:]); err != nil {
+		return
+	}
+	if b[0] != 0 {
+		r.drain(buf, -1)
+		r.say(wakeIdle)
+	}
+	if b[4] != 0 {
+		// Something outside may hold the slave and write for ever.
+		r.drain(buf, lastOutput)
+		r.ended = true
+	}
+}
+
+// say tells the loop something.
+func (r *relay) say(what byte) { _, _ = unix.Write(r.wake, []byte{what}) }
 
 // drain copies until there is nothing to read for now, and reports whether
 // somebody is there to write more: EIO says that nobody has the slave open,
 // after the last byte was read. The kernel hands out at most 4 KiB at a time;
 // gathering more before writing was slower. A budget that is not negative
 // bounds what is read.
-func (r *relay) drain(buf []byte, budget *int) bool {
-	for *budget != 0 {
+func (r *relay) drain(buf []byte, budget int) bool {
+	for budget != 0 {
 		if r.hold.Load() != 0 && r.modes.state == ground {
 			return true
 		}
@@ -138,38 +143,42 @@ func (r *relay) drain(buf []byte, budget *int) bool {
 			r.ended = r.plain // a pipe has no second life
 			return false
 		}
-		text := buf[:n]
-		if !r.plain {
-			if r.filter != nil {
-				text = r.filter.pass(text)
-			}
-			if r.modes.scan(text); r.modes.asks {
-				r.modes.asks = false
-				r.asked.Store(time.Now().UnixNano())
-			}
-		}
-		if r.follow.Load() {
-			r.alike()
-		}
-		if r.pending || r.breaks.Load() {
-			text = r.feeds(text)
-		}
-		if !r.gone && wire.WriteAll(r.out, text) != nil {
-			// Read on: the program must not hang on a dead terminal.
-			r.gone = true
-		}
-		if r.watch != nil {
-			r.watch.Output(text)
-		}
+		r.pass(buf[:n])
 		if r.gone && r.plain {
 			r.ended = true
 			return false
 		}
-		if *budget > 0 {
-			*budget = max(0, *budget-n)
+		if budget > 0 {
+			budget = max(0, budget-n)
 		}
 	}
 	return true
+}
+
+// pass writes to the real terminal what that is to be told.
+func (r *relay) pass(text []byte) {
+	if !r.plain {
+		if r.filter != nil {
+			text = r.filter.pass(text)
+		}
+		if r.modes.scan(text); r.modes.asks {
+			r.modes.asks = false
+			r.asked.Store(time.Now().UnixNano())
+		}
+	}
+	if r.follow.Load() {
+		r.alike()
+	}
+	if r.pending || r.breaks.Load() {
+		text = r.feeds(text)
+	}
+	if !r.gone && wire.WriteAll(r.out, text) != nil {
+		// Read on: the program must not hang on a dead terminal.
+		r.gone = true
+	}
+	if r.watch != nil {
+		r.watch.Output(text)
+	}
 }
 
 // yield lets the scheduler of Go see this goroutine before it takes it for one that runs for

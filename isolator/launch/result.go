@@ -16,17 +16,42 @@ import (
 func (s *session) result() Result {
 	s.dropQuestions()
 	s.farewell()
-	r := Result{Started: s.program.started, TimedOut: s.program.timedOut}
+	r := Result{TimedOut: s.program.timedOut}
+	if s.program.started {
+		s.tellProgram(&r)
+	} else {
+		s.tellFailure(&r)
+	}
 	s.mounts.covered.tell(&r)
-	switch {
-	case !s.program.started && s.program.failure != nil:
-		r.Code, r.Reason = s.program.failure.code, s.program.failure.text
-	case !s.program.started && s.program.early != 0:
-		r.Code, r.Signal = 128+int(s.program.early), s.program.early
-		r.Interrupted = s.program.early == syscall.SIGINT
-		r.Reason = fmt.Sprintf("interrupted by %v before the program started", s.program.early)
-	case !s.program.started:
+	r.Reached = s.reached(r)
+	if !r.Started && slices.Contains(r.Reached, "memory") {
+		r.Reason = "the memory limit is too small for the sandbox itself"
+	}
+	if r.TimedOut {
+		r.Code = CodeTimeout
+	}
+	s.tellEnd(r.Code)
+	return r
+}
+
+// tellFailure says in the result why the program has not run.
+func (s *session) tellFailure(r *Result) {
+	switch p := &s.program; {
+	case p.failure != nil:
+		r.Code, r.Reason = p.failure.code, p.failure.text
+	case p.early != 0:
+		r.Code, r.Signal = 128+int(p.early), p.early
+		r.Interrupted = p.early == syscall.SIGINT
+		r.Reason = fmt.Sprintf("interrupted by %v before the program started", p.early)
+	default:
 		r.Code, r.Reason = CodeNoSandbox, s.reason()
+	}
+}
+
+// tellProgram says in the result how the program has ended.
+func (s *session) tellProgram(r *Result) {
+	r.Started = true
+	switch {
 	case s.program.ended || s.programEnded():
 		r.Code = wire.ExitCode(s.program.status)
 		if s.program.status.Signaled() {
@@ -44,18 +69,9 @@ func (s *session) result() Result {
 			r.Signal = syscall.Signal(n)
 			// A program may also end with that code of itself, which only
 			// programEnded can tell.
-			r.Interrupted = s.program.started && s.program.interrupted && r.Signal == syscall.SIGINT
+			r.Interrupted = s.program.interrupted && r.Signal == syscall.SIGINT
 		}
 	}
-	r.Reached = s.reached(r)
-	if !s.program.started && slices.Contains(r.Reached, "memory") {
-		r.Reason = "the memory limit is too small for the sandbox itself"
-	}
-	if s.program.timedOut {
-		r.Code = CodeTimeout
-	}
-	s.tellEnd(r.Code)
-	return r
 }
 
 // programEnded finds out how a program that took the supervisor's place has ended.

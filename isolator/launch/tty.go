@@ -282,19 +282,10 @@ func (t *tty) takeRest() {
 // again, and how much of that it will report to be readable (TIOCINQ).
 func retype(pieces []typed, m *unix.Termios) (text []byte, readable int) {
 	lines := m.Lflag&unix.ICANON != 0
-	special := func(c byte) bool {
-		switch c {
-		case '\n', '\r':
-			return true
-		case 0, m.Cc[unix.VMIN], m.Cc[unix.VTIME]: // no character is 0; the others are numbers
-			return false
-		}
-		return bytes.IndexByte(m.Cc[:], c) >= 0
-	}
 	quote := lines && m.Lflag&unix.IEXTEN != 0 && m.Cc[unix.VLNEXT] != 0
 	for _, p := range pieces {
 		for i, c := range p.text {
-			if end := i == len(p.text)-1 && p.done && !p.eof; quote && !end && special(c) {
+			if end := i == len(p.text)-1 && p.done && !p.eof; quote && !end && special(m, c) {
 				text = append(text, m.Cc[unix.VLNEXT])
 			}
 			text = append(text, c)
@@ -310,6 +301,17 @@ func retype(pieces []typed, m *unix.Termios) (text []byte, readable int) {
 		readable = len(text)
 	}
 	return text, readable
+}
+
+// special reports whether a terminal with modes m does something at a character.
+func special(m *unix.Termios, c byte) bool {
+	switch c {
+	case '\n', '\r':
+		return true
+	case 0, m.Cc[unix.VMIN], m.Cc[unix.VTIME]: // no character is 0; the others are numbers
+		return false
+	}
+	return bytes.IndexByte(m.Cc[:], c) >= 0
 }
 
 // drain asks the terminal one more thing, by way of out, and returns what it says

@@ -67,44 +67,22 @@ const (
 	ofFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 )
 
+// fileRules are the rules about files that a program may use.
 func fileRules(rules int, l *wire.Landlock, files [3]uintptr) error {
-	rule := func(fd int, access uint64) error {
-		var st unix.Stat_t
-		if err := unix.Fstat(fd, &st); err != nil {
-			return err
-		}
-		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-			access &= ofFiles
-		}
-		beneath := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
-		_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0)
-		if errno != 0 {
-			return errno
-		}
-		return nil
-	}
-	at := func(path string, access uint64) error {
-		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("%q: %w", path, err)
-		}
-		defer unix.Close(fd)
-		return rule(fd, access)
-	}
 	write, reopen := uint64(unix.LANDLOCK_ACCESS_FS_WRITE_FILE), uint64(unix.LANDLOCK_ACCESS_FS_WRITE_FILE)
 	if l.Files {
 		write, reopen = looks|changes, reopen|unix.LANDLOCK_ACCESS_FS_TRUNCATE
 		for _, p := range l.Readable {
-			if err := at(p, looks); err != nil {
+			if err := allowPath(rules, p, looks); err != nil {
 				return err
 			}
 		}
-	} else if err := at("/", unix.LANDLOCK_ACCESS_FS_REFER); err != nil {
+	} else if err := allowPath(rules, "/", unix.LANDLOCK_ACCESS_FS_REFER); err != nil {
 		return err
 	}
 	for _, p := range l.Writable {
 		// What cannot be entered cannot be written either.
-		if err := at(p, write); err != nil && !errors.Is(err, unix.EACCES) {
+		if err := allowPath(rules, p, write); err != nil && !errors.Is(err, unix.EACCES) {
 			return err
 		}
 	}
@@ -114,9 +92,35 @@ func fileRules(rules int, l *wire.Landlock, files [3]uintptr) error {
 			continue
 		}
 		// EBADFD: a pipe or a socket has no place, and is not confined.
-		if err := rule(int(fd), reopen); err != nil && err != unix.EBADFD {
+		if err := allow(rules, int(fd), reopen); err != nil && err != unix.EBADFD {
 			return fmt.Errorf("descriptor %d: %w", fd, err)
 		}
+	}
+	return nil
+}
+
+func allowPath(rules int, path string, access uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("%q: %w", path, err)
+	}
+	defer unix.Close(fd)
+	return allow(rules, fd, access)
+}
+
+// allow adds the rule that a file, or what is below a folder, may be used so.
+func allow(rules, fd int, access uint64) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		access &= ofFiles
+	}
+	beneath := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0)
+	if errno != 0 {
+		return errno
 	}
 	return nil
 }

@@ -69,16 +69,7 @@ func Run() int {
 	b := &box{slave: -1}
 	spec, err := readSpec()
 	if err == nil {
-		err = lookAround(spec)
-	}
-	if err == nil {
-		err = (*containerSpec)(spec.Container).look()
-	}
-	if err == nil {
-		err = spec.fill()
-	}
-	if err == nil {
-		err = spec.network()
+		err = spec.prepare()
 	}
 	unix.Close(wire.FdExe)
 	if err == nil {
@@ -118,6 +109,20 @@ type (
 	spec          wire.Spec
 	containerSpec wire.Container
 )
+
+// prepare does what goes before the terminals.
+func (s *spec) prepare() error {
+	if err := lookAround(s); err != nil {
+		return err
+	}
+	if err := (*containerSpec)(s.Container).look(); err != nil {
+		return err
+	}
+	if err := s.fill(); err != nil {
+		return err
+	}
+	return s.network()
+}
 
 // box is the supervisor's state once the program is there.
 type box struct {
