@@ -35,13 +35,7 @@ type Attached struct {
 // program has ended and the launcher with it, or the box goes on without this terminal. The
 // terminal has its modes back then.
 func Attach(path string, terminal *os.File) (a Attached, err error) {
-	switch state, err := waitForStart(path); {
-	case err != nil:
-		return a, err
-	case state == Stopped:
-		return a, &RefusedError{"it is stopped in the terminal it was started in, and not detached"}
-	}
-	sock, err := dial(path)
+	sock, err := enter(path)
 	if err != nil {
 		return a, err
 	}
@@ -59,6 +53,24 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 	if wire.Send(sock, []byte{joinAsk}, fd) != nil {
 		return a, errNotLetIn
 	}
+	err = a.stay(sock, &t, signals)
+	return a, err
+}
+
+// enter connects to a launcher whose program runs.
+func enter(path string) (sock int, err error) {
+	state, err := waitForStart(path)
+	if err != nil {
+		return -1, err
+	}
+	if state == Stopped {
+		return -1, &RefusedError{"it is stopped in the terminal it was started in, and not detached"}
+	}
+	return dial(path)
+}
+
+// stay follows a visit to its end.
+func (a *Attached) stay(sock int, t *tty, signals <-chan os.Signal) error {
 	job := lookAt(launcherAt(sock))
 	sid, _ := unix.Getsid(0)
 	ofShell := job.session == sid && t.controls() // it is a job of the shell here, as this process is
@@ -68,11 +80,11 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 	for {
 		select {
 		case m, ok := <-said:
+			if !ok && !a.Ended {
+				return errors.New("its inner has ended without an answer")
+			}
 			if !ok {
-				if a.Ended {
-					return a, nil
-				}
-				return a, errors.New("its inner has ended without an answer")
+				return nil
 			}
 			if m[0] == joinDone && ofShell {
 				t.putFront(job.group)
@@ -83,7 +95,7 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 				asked = nil
 			}
 			if over, err := a.told(m); over {
-				return a, err
+				return err
 			}
 		case sig := <-signals:
 			switch sig {
@@ -91,10 +103,10 @@ func Attach(path string, terminal *os.File) (a Attached, err error) {
 				_ = wire.Send(sock, []byte{joinSize})
 			case syscall.SIGHUP, syscall.SIGTERM:
 				a.Words = "this terminal was let go"
-				return a, nil
+				return nil
 			}
 		case <-asked:
-			return a, errors.New("its inner does not answer")
+			return errors.New("its inner does not answer")
 		}
 	}
 }

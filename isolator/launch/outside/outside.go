@@ -51,49 +51,26 @@ type List struct {
 }
 
 // Encode returns what the process reads.
-func (l List) Encode() []byte {
-	var e wire.Encoder
-	e.U32(uint32(len(l.Pins)))
-	for _, p := range l.Pins {
-		e.Str(p.Path)
-		e.Str(p.Target)
-	}
-	e.U32(uint32(len(l.Masks)))
-	for _, m := range l.Masks {
-		e.Str(m.Path)
-		e.U64(m.Dev)
-		e.U64(m.Ino)
-	}
-	e.Str(l.Cover.Path)
-	e.U64(l.Cover.Dev)
-	e.U64(l.Cover.Ino)
-	for _, list := range [][]string{l.Hide, l.Protect} {
-		e.U32(uint32(len(list)))
-		for _, p := range list {
-			e.Str(p)
-		}
-	}
-	return e.Bytes
-}
+func (l List) Encode() []byte { return wire.Encode(0, l.fields) }
 
 func decode(b []byte) (l List, err error) {
-	d := wire.NewDecoder(b)
-	for n := d.U32(); n > 0 && !d.Bad; n-- {
-		l.Pins = append(l.Pins, wire.Pin{Path: d.Str(), Target: d.Str()})
-	}
-	for n := d.U32(); n > 0 && !d.Bad; n-- {
-		l.Masks = append(l.Masks, wire.Mask{Path: d.Str(), Dev: d.U64(), Ino: d.U64()})
-	}
-	l.Cover = wire.Mask{Path: d.Str(), Dev: d.U64(), Ino: d.U64()}
-	for _, list := range []*[]string{&l.Hide, &l.Protect} {
-		for n := d.U32(); n > 0 && !d.Bad; n-- {
-			*list = append(*list, d.Str())
-		}
-	}
-	if !d.Done() {
+	if wire.Decode(b, l.fields) != nil {
 		return l, errors.New("malformed list of mounts")
 	}
 	return l, nil
+}
+
+func (l *List) fields(c *wire.Codec) {
+	wire.List(c, &l.Pins, func(c *wire.Codec, p *wire.Pin) { c.Texts(&p.Path, &p.Target) })
+	mask := func(c *wire.Codec, m *wire.Mask) {
+		c.Texts(&m.Path)
+		wire.Number(c, &m.Dev)
+		wire.Number(c, &m.Ino)
+	}
+	wire.List(c, &l.Masks, mask)
+	mask(c, &l.Cover)
+	c.Strings(&l.Hide)
+	c.Strings(&l.Protect)
 }
 
 // Run is the process that mounts from outside: it goes to the mounts of the box, pins

@@ -164,7 +164,7 @@ func specIn(fd int) (*spec, error) {
 		}
 		off += n
 	}
-	s, err := wire.Decode(data)
+	s, err := wire.DecodeSpec(data)
 	return (*spec)(s), err
 }
 

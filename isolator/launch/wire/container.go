@@ -18,24 +18,14 @@ type Container struct {
 	NoNet  bool
 }
 
-func (c *Container) encode(e *Encoder) {
-	e.Str(c.Engine)
-	e.U32(uint32(len(c.Mounts)))
-	for _, m := range c.Mounts {
-		e.Str(m.Path)
-		e.U32(uint32(Bool(m.Write)))
-		e.U32(uint32(Bool(m.Tmpfs)))
-	}
-	e.Str(string(c.Filter))
-	e.U32(uint32(c.UID))
-	e.U32(uint32(Bool(c.NoNet)))
-}
-
-func (c *Container) decode(d *Decoder) {
-	c.Engine = d.Str()
-	for n := d.U32(); n > 0 && !d.Bad; n-- {
-		c.Mounts = append(c.Mounts, ContainerMount{Path: d.Str(), Write: d.U32() != 0, Tmpfs: d.U32() != 0})
-	}
-	c.Filter = []byte(d.Str())
-	c.UID, c.NoNet = int(d.U32()), d.U32() != 0
+func (k *Container) fields(c *Codec) {
+	filter := string(k.Filter)
+	c.Texts(&k.Engine, &filter)
+	k.Filter = []byte(filter)
+	List(c, &k.Mounts, func(c *Codec, m *ContainerMount) {
+		c.Texts(&m.Path)
+		c.Bools(&m.Write, &m.Tmpfs)
+	})
+	Number(c, &k.UID)
+	c.Bools(&k.NoNet)
 }

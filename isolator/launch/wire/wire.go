@@ -102,120 +102,72 @@ type Spec struct {
 	Container *Container // nil in a box of bwrap's
 }
 
-// Encode returns what Decode reads.
+// Encode returns what DecodeSpec reads.
 func (s *Spec) Encode() []byte {
-	size := 256 + len(s.Program) + len(s.Dir)
+	size := 1024
 	for _, list := range [][]string{s.Argv, s.Env} {
 		for _, w := range list {
-			size += 4 + len(w)
+			size += 8 + len(w)
 		}
 	}
-	e := Encoder{Bytes: make([]byte, 0, size)}
-	e.U32(uint32(Bool(s.Full)))
-	e.U32(uint32(Bool(s.Waits)))
-	e.U32(uint32(s.Ptys))
-	for _, v := range s.Stdio {
-		e.U32(uint32(v))
-	}
-	e.U64(s.Ignored)
-	for _, w := range s.Winsize {
-		e.U32(uint32(w.Row)<<16 | uint32(w.Col))
-		e.U32(uint32(w.Xpixel)<<16 | uint32(w.Ypixel))
-	}
-	t := s.Termios
-	for _, v := range []uint32{t.Iflag, t.Oflag, t.Cflag, t.Lflag, uint32(t.Line), t.Ispeed, t.Ospeed} {
-		e.U32(v)
-	}
-	e.Str(string(t.Cc[:]))
-	e.Str(s.Program)
-	e.Str(s.Dir)
-	e.Str(s.DirElse)
-	e.List(s.Argv)
-	e.List(s.Env)
-	e.U32(uint32(Bool(s.Dispense)))
-	e.U32(uint32(len(s.Listen)))
-	for _, port := range s.Listen {
-		e.U32(uint32(port))
-	}
-	e.U32(uint32(len(s.Shown)))
-	for _, sh := range s.Shown {
-		e.Str(sh.Path)
-		e.U64(sh.Dev)
-		e.U64(sh.Ino)
-	}
-	e.U32(uint32(s.FillFD))
-	e.U32(uint32(len(s.Fills)))
-	for _, f := range s.Fills {
-		e.Str(f.Dest)
-		e.U64(f.Room)
-	}
-	e.U32(uint32(Bool(s.Landlock != nil)))
-	if l := s.Landlock; l != nil {
-		for _, v := range []bool{l.Signals, l.Abstract, l.Writes, l.Files} {
-			e.U32(uint32(Bool(v)))
-		}
-		e.List(l.Writable)
-		e.List(l.Readable)
-	}
-	for _, v := range []uint64{s.Rlimits.Files, s.Rlimits.FileSize, s.Rlimits.Pids} {
-		e.U64(v)
-	}
-	e.U32(uint32(Bool(s.Observe)))
-	e.U32(uint32(Bool(s.Trial)))
-	e.U32(uint32(Bool(s.Calls)))
-	e.U32(uint32(Bool(s.Container != nil)))
-	if s.Container != nil {
-		s.Container.encode(&e)
-	}
-	return e.Bytes
+	return Encode(size, s.fields)
 }
 
-// Decode reads what Encode returned.
-func Decode(b []byte) (*Spec, error) {
-	d := NewDecoder(b)
-	s := &Spec{Full: d.U32() != 0, Waits: d.U32() != 0, Ptys: uint8(d.U32())}
-	for i := range s.Stdio {
-		s.Stdio[i] = uint8(d.U32())
-	}
-	s.Ignored = d.U64()
-	for i := range s.Winsize {
-		rc, xy := d.U32(), d.U32()
-		s.Winsize[i] = unix.Winsize{Row: uint16(rc >> 16), Col: uint16(rc), Xpixel: uint16(xy >> 16), Ypixel: uint16(xy)}
-	}
-	t := &s.Termios
-	t.Iflag, t.Oflag, t.Cflag, t.Lflag = d.U32(), d.U32(), d.U32(), d.U32()
-	t.Line, t.Ispeed, t.Ospeed = uint8(d.U32()), d.U32(), d.U32()
-	copy(t.Cc[:], d.Str())
-	s.Program, s.Dir, s.DirElse = d.Str(), d.Str(), d.Str()
-	s.Argv, s.Env = d.List(), d.List()
-	s.Dispense = d.U32() != 0
-	for n := d.U32(); n > 0 && !d.Bad; n-- {
-		s.Listen = append(s.Listen, uint16(d.U32()))
-	}
-	for n := d.U32(); n > 0 && !d.Bad; n-- {
-		s.Shown = append(s.Shown, Shown{Path: d.Str(), Dev: d.U64(), Ino: d.U64()})
-	}
-	s.FillFD = int(d.U32())
-	for n := d.U32(); n > 0 && !d.Bad; n-- {
-		s.Fills = append(s.Fills, Fill{Dest: d.Str(), Room: d.U64()})
-	}
-	if d.U32() != 0 {
-		s.Landlock = &Landlock{Signals: d.U32() != 0, Abstract: d.U32() != 0, Writes: d.U32() != 0, Files: d.U32() != 0, Writable: d.List(), Readable: d.List()}
-	}
-	for _, v := range []*uint64{&s.Rlimits.Files, &s.Rlimits.FileSize, &s.Rlimits.Pids} {
-		*v = d.U64()
-	}
-	s.Observe = d.U32() != 0
-	s.Trial = d.U32() != 0
-	s.Calls = d.U32() != 0
-	if d.U32() != 0 {
-		s.Container = new(Container)
-		s.Container.decode(&d)
-	}
-	if !d.Done() || s.Ptys > MaxPtys {
+// DecodeSpec reads what Encode returned.
+func DecodeSpec(b []byte) (*Spec, error) {
+	s := new(Spec)
+	if err := Decode(b, s.fields); err != nil || s.Ptys > MaxPtys {
 		return nil, errors.New("malformed box spec")
 	}
 	return s, nil
+}
+
+func (s *Spec) fields(c *Codec) {
+	c.Bools(&s.Full, &s.Waits, &s.Dispense, &s.Observe, &s.Trial, &s.Calls)
+	Number(c, &s.Ptys)
+	for i := range s.Stdio {
+		Number(c, &s.Stdio[i])
+	}
+	Number(c, &s.Ignored)
+	for i := range s.Winsize {
+		w := &s.Winsize[i]
+		for _, v := range []*uint16{&w.Row, &w.Col, &w.Xpixel, &w.Ypixel} {
+			Number(c, v)
+		}
+	}
+	t := &s.Termios
+	for _, v := range []*uint32{&t.Iflag, &t.Oflag, &t.Cflag, &t.Lflag, &t.Ispeed, &t.Ospeed} {
+		Number(c, v)
+	}
+	Number(c, &t.Line)
+	for i := range t.Cc {
+		Number(c, &t.Cc[i])
+	}
+	c.Texts(&s.Program, &s.Dir, &s.DirElse)
+	c.Strings(&s.Argv)
+	c.Strings(&s.Env)
+	List(c, &s.Listen, Number[uint16])
+	List(c, &s.Shown, func(c *Codec, sh *Shown) {
+		c.Texts(&sh.Path)
+		Number(c, &sh.Dev)
+		Number(c, &sh.Ino)
+	})
+	Number(c, &s.FillFD)
+	List(c, &s.Fills, func(c *Codec, f *Fill) {
+		c.Texts(&f.Dest)
+		Number(c, &f.Room)
+	})
+	for _, v := range []*uint64{&s.Rlimits.Files, &s.Rlimits.FileSize, &s.Rlimits.Pids} {
+		Number(c, v)
+	}
+	Optional(c, &s.Landlock, (*Landlock).fields)
+	Optional(c, &s.Container, (*Container).fields)
+}
+
+func (l *Landlock) fields(c *Codec) {
+	c.Bools(&l.Signals, &l.Abstract, &l.Writes, &l.Files)
+	c.Strings(&l.Writable)
+	c.Strings(&l.Readable)
 }
 
 // Send sends one message. It never blocks and never raises SIGPIPE.

@@ -23,13 +23,13 @@ func TestSpecRoundTrip(t *testing.T) {
 		Container: &Container{Engine: "podman", Mounts: []ContainerMount{{Path: "/a b", Write: true}, {Path: "/t", Tmpfs: true}}, Filter: []byte{1, 0, 255}, UID: 1000, NoNet: true},
 	}
 	in.Termios.Cc[unix.VINTR] = 3
-	out, err := Decode(in.Encode())
+	out, err := DecodeSpec(in.Encode())
 	if err != nil || !reflect.DeepEqual(in, out) {
 		t.Errorf("got %+v, %v", out, err)
 	}
 	b := in.Encode()
 	for i := range b {
-		if _, err := Decode(b[:i]); err == nil {
+		if _, err := DecodeSpec(b[:i]); err == nil {
 			t.Errorf("accepted when cut at %d of %d", i, len(b))
 		}
 	}
@@ -37,7 +37,7 @@ func TestSpecRoundTrip(t *testing.T) {
 
 func FuzzSpec(f *testing.F) {
 	f.Add((&Spec{Argv: []string{"a"}, Env: []string{"B=c"}}).Encode())
-	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = Decode(b) })
+	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = DecodeSpec(b) })
 }
 
 func TestLine(t *testing.T) {
