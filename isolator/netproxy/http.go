@@ -139,40 +139,53 @@ func (p *Proxy) forward(w *wire, in *input, s net.Conn, req *request, g grant) {
 	<-up
 }
 
+// answerHead is the head of an answer.
+type answerHead struct {
+	line   string // the first
+	status int
+	fields []field
+	body   body
+}
+
+func readAnswer(in *input) (a answerHead, err error) {
+	head, err := readHead(in, maxAnswer)
+	if err != nil {
+		return a, err
+	}
+	if a.status, err = parseStatus(head); err != nil {
+		return a, err
+	}
+	a.line = head[0]
+	if a.fields, err = parseFields(head[1:]); err != nil {
+		return a, err
+	}
+	if a.body, err = bodyOf(a.fields); err != nil {
+		return a, err
+	}
+	a.fields, err = endToEnd(a.fields)
+	return a, err
+}
+
 // answerBack passes an answer on. why: none was begun, and the program can be
 // told so. Not whole: the answer broke off.
 func (p *Proxy) answerBack(w *wire, in *input, method string, rec *record) (why string, whole bool) {
 	for range 16 { // 100 Continue and its kind
-		head, err := readHead(in, maxAnswer)
-		var status int
-		var list []field
-		var b body
-		if err == nil {
-			status, err = parseStatus(head)
-		}
-		if err == nil {
-			list, err = parseFields(head[1:])
-		}
-		if err == nil {
-			b, err = bodyOf(list)
-		}
-		if err == nil {
-			list, err = endToEnd(list)
-		}
+		a, err := readAnswer(in)
 		var bad badHead
 		switch {
 		case errors.As(err, &bad):
 			return "gave an answer that " + bad.Error(), false
 		case err != nil:
 			return "closed the connection without an answer", false
-		case status == 101:
+		case a.status == 101:
 			return "switched to another protocol", false
 		}
-		if status < 200 {
-			b = body{length: -1}
+		provisional := a.status < 200
+		if provisional {
+			a.body = body{length: -1}
 		}
-		text := headText(head[0], list, b)
-		if status < 200 {
+		text := headText(a.line, a.fields, a.body)
+		if provisional {
 			text = bytes.Replace(text, []byte("Connection: close\r\n"), nil, 1)
 		}
 		n, err := w.Write(text)
@@ -180,13 +193,13 @@ func (p *Proxy) answerBack(w *wire, in *input, method string, rec *record) (why 
 		if err != nil {
 			return "", false
 		}
-		if status < 200 {
+		if provisional {
 			continue
 		}
-		if method == "HEAD" || status == 204 || status == 304 {
+		if method == "HEAD" || a.status == 204 || a.status == 304 {
 			return "", true
 		}
-		return "", in.copyBody(w, b, true, &rec.down) == nil
+		return "", in.copyBody(w, a.body, true, &rec.down) == nil
 	}
 	return "gave no end of provisional answers", false
 }

@@ -99,36 +99,52 @@ func parseRequest(lines []string) (*request, error) {
 	if req.body.chunked && req.minor == 0 {
 		return nil, badf("is of HTTP/1.0 and in chunks")
 	}
-	n := 0
-	for _, f := range all {
-		if strings.EqualFold(f.name, "Host") {
-			n++
-		}
-	}
-	if n > 1 {
+	if len(named(all, "Host")) > 1 {
 		return nil, badf("has two Host lines")
 	}
 	if req.method == "CONNECT" {
-		req.connect = true
-		if req.body.chunked || req.body.length > 0 {
-			return nil, badf("is CONNECT with a body")
-		}
-		req.to, err = parseAuthority(target, 0)
-		return req, err
+		err = req.isTunnel(target)
+	} else {
+		err = req.isPlain(target, all)
 	}
+	return req, err
+}
+
+// named are the values of the fields of a name.
+func named(fields []field, name string) (values []string) {
+	for _, f := range fields {
+		if strings.EqualFold(f.name, name) {
+			values = append(values, f.value)
+		}
+	}
+	return values
+}
+
+// isTunnel completes a request for a tunnel.
+func (req *request) isTunnel(target string) (err error) {
+	req.connect = true
+	if req.body.chunked || req.body.length > 0 {
+		return badf("is CONNECT with a body")
+	}
+	req.to, err = parseAuthority(target, 0)
+	return err
+}
+
+// isPlain completes a request for something of http.
+func (req *request) isPlain(target string, all []field) (err error) {
 	if err = req.isFor(target); err != nil {
-		return nil, err
+		return err
 	}
 	req.host = hostField(req.to)
 	if req.fields, err = endToEnd(all); err != nil {
-		return nil, err
+		return err
 	}
-	for _, f := range req.fields {
-		if strings.EqualFold(f.name, "Expect") && !strings.EqualFold(f.value, "100-continue") {
-			return nil, badf("expects %q", shorten(f.value))
+	for _, v := range named(req.fields, "Expect") {
+		if !strings.EqualFold(v, "100-continue") {
+			return badf("expects %q", shorten(v))
 		}
 	}
-	return req, nil
+	return nil
 }
 
 // requestLine reads the first line of a request.

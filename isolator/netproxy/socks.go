@@ -1,6 +1,7 @@
 package netproxy
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -45,23 +46,23 @@ func (p *Proxy) socks(w *wire, in *input) (handed bool) {
 	return p.tunnel(w, in.b, s, to, g)
 }
 
+// greeted reads the greeting, and reports whether the program goes without a password.
+func greeted(w *wire, in *input) bool {
+	if in.need(2) != nil || in.need(2+int(in.b[1])) != nil {
+		return false
+	}
+	if methods := in.take(2 + int(in.b[1]))[2:]; bytes.IndexByte(methods, 0) < 0 {
+		w.Write([]byte{5, 0xff})
+		return false
+	}
+	w.Write([]byte{5, 0})
+	return true
+}
+
 // socksRequest reads the greeting and the request. Not ok: the program was told,
 // or has gone.
 func (p *Proxy) socksRequest(w *wire, in *input) (to place, f *fault, ok bool) {
-	if in.need(2) != nil || in.need(2+int(in.b[1])) != nil {
-		return to, nil, false
-	}
-	open := false
-	for _, method := range in.take(2 + int(in.b[1]))[2:] {
-		open = open || method == 0
-	}
-	if !open {
-		w.Write([]byte{5, 0xff})
-		return to, nil, false
-	}
-	w.Write([]byte{5, 0})
-
-	if in.need(5) != nil {
+	if !greeted(w, in) || in.need(5) != nil {
 		return to, nil, false
 	}
 	bad := func(code byte, format string, args ...any) (place, *fault, bool) {

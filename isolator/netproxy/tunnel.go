@@ -69,6 +69,32 @@ func (t *tunnel) done(well bool) {
 // program can be told when it has its tunnel.
 var alert = [...]byte{21, 3, 1, 0, 2, 2, 49}
 
+// refuse ends a tunnel in which something is not as it must be: plain says that it is not TLS.
+func (t *tunnel) refuse(plain bool, err error) {
+	reason := " " + err.Error()
+	if plain {
+		reason = notTLS
+	}
+	t.p.told(t.to.target(), refusal(TLS, t.to.target().String()+reason))
+	if !plain {
+		t.client.Write(alert[:])
+	}
+	t.client.part(t.p.times.linger)
+}
+
+// hurry gives a hello that has begun its time to be whole, and reports whether that runs.
+func (t *tunnel) hurry(runs, whole, some bool) bool {
+	switch {
+	case !whole && !runs && some:
+		t.client.until(t.p.times.hello)
+		return true
+	case whole && runs:
+		t.client.relax()
+		return false
+	}
+	return runs
+}
+
 // watched passes on what the program sends until it is certain that the tunnel
 // may go on unwatched. What the server sends is not held up meanwhile.
 func (t *tunnel) watched(in *input, g grant) bool {
@@ -80,15 +106,7 @@ func (t *tunnel) watched(in *input, g grant) bool {
 			err = errHello
 		}
 		if err != nil {
-			reason := t.to.target().String() + " " + err.Error()
-			if l.plain {
-				reason = t.to.target().String() + notTLS
-			}
-			t.p.told(t.to.target(), refusal(TLS, reason))
-			if !l.plain {
-				t.client.Write(alert[:])
-			}
-			t.client.part(t.p.times.linger)
+			t.refuse(l.plain, err)
 			return false // which ends the server's side, too
 		}
 		if l.plain && t.to.port == 443 {
@@ -105,13 +123,7 @@ func (t *tunnel) watched(in *input, g grant) bool {
 			t.client.relax()
 			return true
 		}
-		if !l.hello && !begun && len(in.b) > 0 {
-			begun = true
-			t.client.until(t.p.times.hello)
-		} else if l.hello && begun {
-			begun = false
-			t.client.relax()
-		}
+		begun = t.hurry(begun, l.hello, len(in.b) > 0)
 		if err := in.more(); err == io.EOF {
 			return len(in.b) == 0 || l.hello // otherwise not all of a hello came
 		} else if err != nil {

@@ -79,26 +79,7 @@ func (w *wire) get(limit int) (*buffer, int, error) {
 		var n int
 		var err error
 		if w.raw != nil {
-			var no error
-			err = w.raw.Read(func(fd uintptr) bool {
-				buf = newBuffer()
-				for {
-					n, no = syscall.Read(int(fd), buf.b[:min(limit, len(buf.b))])
-					if no != syscall.EINTR {
-						break
-					}
-				}
-				if no == syscall.EAGAIN {
-					buf.release()
-					buf = nil
-				}
-				return buf != nil
-			})
-			if err == nil && no != nil {
-				err = os.NewSyscallError("read", no)
-			} else if err == nil && n <= 0 {
-				err = io.EOF
-			}
+			buf, n, err = readRaw(w.raw, limit)
 		} else {
 			buf = &buffer{b: make([]byte, min(limit, smallBuffer))}
 			n, err = w.Conn.Read(buf.b)
@@ -114,6 +95,31 @@ func (w *wire) get(limit int) (*buffer, int, error) {
 			return nil, 0, err
 		}
 	}
+}
+
+// readRaw waits for bytes without holding a buffer meanwhile.
+func readRaw(raw syscall.RawConn, limit int) (buf *buffer, n int, err error) {
+	var no error
+	err = raw.Read(func(fd uintptr) bool {
+		buf = newBuffer()
+		for {
+			n, no = syscall.Read(int(fd), buf.b[:min(limit, len(buf.b))])
+			if no != syscall.EINTR {
+				break
+			}
+		}
+		if no == syscall.EAGAIN {
+			buf.release()
+			buf = nil
+		}
+		return buf != nil
+	})
+	if err == nil && no != nil {
+		err = os.NewSyscallError("read", no)
+	} else if err == nil && n <= 0 {
+		err = io.EOF
+	}
+	return buf, n, err
 }
 
 // Write writes all of b.
@@ -198,38 +204,40 @@ func (in *input) take(n int) []byte {
 	return b
 }
 
+// some returns what was read already, or waits for more, at most limit bytes. The buffer, if it
+// is not nil, is to be released after that.
+func (in *input) some(limit int) ([]byte, *buffer, error) {
+	if len(in.b) == 0 {
+		buf, got, err := in.w.get(limit)
+		if err != nil {
+			return nil, nil, err
+		}
+		return buf.b[:got], buf, nil
+	}
+	some := in.take(min(limit, len(in.b)))
+	if len(in.b) == 0 {
+		in.b = nil // kept as long as the tunnel otherwise
+	}
+	return some, nil, nil
+}
+
 // copyTo passes n bytes on, or all when n is negative. An end before n bytes is
 // io.ErrUnexpectedEOF.
 func (in *input) copyTo(dst io.Writer, n int64, count *atomic.Int64) error {
 	for n != 0 {
-		var some []byte
-		var buf *buffer
-		if len(in.b) > 0 {
-			some = in.b
-			if n >= 0 && int64(len(some)) > n {
-				some = some[:n]
-			}
-			if in.b = in.b[len(some):]; len(in.b) == 0 {
-				in.b = nil // kept as long as the tunnel otherwise
-			}
-		} else {
-			limit := bigBuffer
-			if n >= 0 && n < int64(limit) {
-				limit = int(n)
-			}
-			var got int
-			var err error
-			buf, got, err = in.w.get(limit)
-			if err == io.EOF && n < 0 {
-				return nil
-			}
-			if err == io.EOF {
-				return io.ErrUnexpectedEOF
-			}
-			if err != nil {
-				return err
-			}
-			some = buf.b[:got]
+		limit := bigBuffer
+		if n >= 0 && n < int64(limit) {
+			limit = int(n)
+		}
+		some, buf, err := in.some(limit)
+		if err == io.EOF && n < 0 {
+			return nil
+		}
+		if err == io.EOF {
+			return io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return err
 		}
 		wrote, err := dst.Write(some)
 		if count != nil {
