@@ -161,7 +161,7 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 		c.Overrides.Entrypoint = "/bin/sh"
 	}
 	_, err = isolator.Run(a.Settings, isolator.Call{Profile: p, Context: c, Mode: features.Checks, Instead: func(b *isolator.Prepared) error {
-		subject := verify.Subject{Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan}
+		subject := verify.Subject{Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan, More: b.Checks()}
 		exam, err := verify.Open(b.Spec.Name, verify.Checks(subject), b.Spec.Checks, b.Spec.Entrypoint.Interactive && !b.Spec.SessionBox)
 		if err != nil {
 			return &fault.Refusal{Code: 125, Msg: "the checks cannot be prepared: " + err.Error()}

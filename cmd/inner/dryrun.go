@@ -42,7 +42,7 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 	if left := b.LeftOut; len(left) > 0 {
 		fmt.Fprintf(a.stdout, "#   of your git settings it does not have: %s\n", printable(strings.Join(left, ", ")))
 	}
-	for _, line := range append(features.LimitLines(plan), portLines(plan)...) {
+	for _, line := range append(features.LimitLines(plan), features.PortLines(plan)...) {
 		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
 	}
 	if plan.Container != nil {
@@ -51,19 +51,6 @@ func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
 	}
 	tell.Raw(a.stdout).Write(paste(plan, rc.Env))
 	return nil
-}
-
-// portLines tells what listens for the box, and for what reason; a pasted command
-// has nothing of it.
-func portLines(plan plan.Plan) []string {
-	var out []string
-	for _, l := range plan.Listen {
-		out = append(out, fmt.Sprintf("127.0.0.1:%d in the box: %s", l.Port, l.Reason))
-	}
-	for _, p := range plan.Publish {
-		out = append(out, fmt.Sprintf("127.0.0.1:%d of this computer: port %d of the box, %s", p.HostPort, p.Port, p.Reason))
-	}
-	return out
 }
 
 // paste renders the plan as one command of bash, read by it from a here-document:

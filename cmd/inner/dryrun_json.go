@@ -50,7 +50,7 @@ func dryJSON(b *isolator.Prepared) (map[string]any, error) {
 	staged, err := stagedJSON(b)
 	out := map[string]any{
 		"profile": rc.Name, "path": rc.Path, "workdir": rc.Workdir, "cwd": rc.Cwd, "bwrap": p.Bwrap, "args": args,
-		"program": p.Program, "argv": p.Argv, "env": env, "grants": profile.Grants(rc), "ports": portLines(p), "limits": features.LimitLines(p),
+		"program": p.Program, "argv": p.Argv, "env": env, "grants": profile.Grants(rc), "ports": features.PortLines(p), "limits": features.LimitLines(p),
 		"launch": launchJSON(b), "reach": reachJSON(b.Reach), "staged": staged,
 	}
 	if len(p.Caches) > 0 {

@@ -17,6 +17,12 @@ func backend() Feature {
 	return Feature{
 		Name: "backend", Keys: []string{"sandbox.backend", "sandbox.image"}, Learn: chooseBackend,
 		Refresh: chooseBackend, Planned: containerFiles,
+		Holds: func(run *Run) []Held {
+			if c := run.Plan.Container; c != nil {
+				return []Held{held(c.Engine, "%s makes the sandbox, of the image %s", c.Path, run.Spec.Image)}
+			}
+			return []Held{held("bwrap", "%s makes the sandbox", run.Plan.Bwrap)}
+		},
 	}
 }
 

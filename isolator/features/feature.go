@@ -13,6 +13,7 @@
 package features
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
+	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 )
@@ -42,6 +44,20 @@ type Feature struct {
 	Start   func(*Run, *launch.Options)     // says what the launcher is to call; before each try to start
 	Between func(*Run, *Outcome) error      // follows the end of a call while the box goes on, for others; one at a time
 	Finish  func(*Run, *Outcome) error      // follows the end of the program, while Assets are still there
+
+	Holds  func(*Run) []Held         // says what holds its keys in the box, for inner doctor -p; there is a plan then
+	Checks func(*Run) []verify.Check // says what inner verify looks at besides what it looks at in every box
+}
+
+// Held is one line about what holds a key of the profile in the box that was made for it.
+type Held struct {
+	Name string
+	Text string
+	Fix  string // what to type when it does not hold all that is asked for, else ""
+}
+
+func held(name, format string, args ...any) Held {
+	return Held{Name: name, Text: fmt.Sprintf(format, args...)}
 }
 
 // All are the features of one run, in the order in which they are made and finished. What
@@ -55,14 +71,14 @@ type Feature struct {
 //	                          the run left is looked at before any git outside may come to it,
 //	                          and only then what the box committed is handed over
 //	memory before agents      a folder that was full is told before what was read from it
-//	observed last             what was seen includes the answers of the network
+//	observed after network    what was seen includes the answers of the network
 func All() []Feature {
 	git := new(boxGits)
 	memory, home := new(memory), new(ownHome)
 	return []Feature{
-		backend(), workspaces(), missing(), zones(), minimalEtc(), home.feature(), caches(), masks(), limited(), nested(), proc(), devices(), clipboard(),
+		backend(), workspaces(), missing(), zones(), minimalEtc(), home.feature(), caches(), masks(), limited(), kernel(), nested(), proc(), devices(), clipboard(),
 		memory.feature(), git.feature(), leftovers(git), git.last(),
-		agents(memory, home), logins(git), gitSettings(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(),
+		agents(memory, home), logins(git), gitSettings(), environment(), noop(), bus(), history(), copies(), keep(), reach(), network(), observed(), records(),
 	}
 }
 
@@ -139,19 +155,4 @@ type Outcome struct {
 	Blocked map[string]int // noop: calls per command
 	Hosts   []runlog.Host  // what became of them
 	Events  []runlog.Event // what the audit log gets with the end
-}
-
-// masks makes the file that masks are bound from.
-func masks() Feature {
-	return Feature{
-		Name: "masks", Keys: []string{"sandbox.allow", "sandbox.hide"},
-		Make: func(run *Run) (err error) {
-			run.Assets.Empty, err = run.Folder.File("empty", nil, 0o444)
-			return err
-		},
-		Show: func(run *Run) error {
-			run.Assets.Empty = DryEmpty
-			return nil
-		},
-	}
 }

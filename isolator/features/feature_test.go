@@ -39,7 +39,7 @@ func TestAll(t *testing.T) {
 			t.Errorf("two are called %q", f.Name)
 		}
 		seen[f.Name] = true
-		if f.Before == nil && f.Make == nil && f.Start == nil && f.Finish == nil && f.Learn == nil && f.Parts == nil {
+		if f.Before == nil && f.Make == nil && f.Start == nil && f.Finish == nil && f.Learn == nil && f.Parts == nil && f.Holds == nil {
 			t.Errorf("%s does nothing", f.Name)
 		}
 	}

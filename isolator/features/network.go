@@ -29,7 +29,7 @@ func network() Feature {
 	n := new(networkOf)
 	return Feature{
 		Name: "network", Keys: []string{"sandbox.network", "sandbox.network_mode", "sandbox.publish", "sandbox.host_ports"},
-		Make: n.make,
+		Make: n.make, Holds: heldNetwork,
 		Start: func(run *Run, o *launch.Options) {
 			if n.run == nil {
 				return

@@ -2,9 +2,11 @@ package features
 
 import (
 	"path/filepath"
+	"slices"
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/verify"
 	"github.com/enr/inner/shims"
 )
 
@@ -12,7 +14,7 @@ import (
 func noop() Feature {
 	var count *shims.Blocked
 	return Feature{
-		Name: "noop", Keys: []string{"noop"},
+		Name: "noop", Keys: []string{"noop"}, Holds: heldNoop, Checks: noopChecks,
 		Make: func(run *Run) (err error) {
 			count, err = makeNoop(run)
 			return err
@@ -79,4 +81,40 @@ func makeNoop(run *Run) (count *shims.Blocked, err error) {
 // mount, too; so the box can do nothing else to it.
 func blockedPipe(path string) plan.Bind {
 	return plan.Bind{Host: path, Box: paths.BoxBlocked, Reason: "blocked calls are counted"}
+}
+
+func heldNoop(run *Run) []Held {
+	n := len(run.Spec.Noop.Commands())
+	if n == 0 {
+		return nil
+	}
+	how := "a script first on PATH in the place of each; another path of it works"
+	if run.Spec.Noop.Mode == "hard" {
+		how = "a script in the place of each, by any path"
+	}
+	return []Held{held("noop", "%s: %s", counted(n, "command", "commands"), how)}
+}
+
+// noopChecks calls what is blocked, by its name and by its paths.
+func noopChecks(run *Run) (list []verify.Check) {
+	noop := run.Spec.Noop
+	if len(noop.Rules) > 0 {
+		list = append(list, verify.Check{
+			ID: "shims-active", Severity: verify.Medium, Probe: "shims-active", What: "blocked and rewritten commands are found first",
+			Want: paths.BoxNoop, Names: noop.Commands(),
+		})
+	}
+	if noop.Mode != "hard" {
+		return list
+	}
+	covered := verify.Check{ID: "programs-covered", Severity: verify.Medium, Probe: "programs-covered", What: "blocked programs are covered, by any path", Want: paths.BoxNoop}
+	for _, p := range run.Facts.Programs {
+		if !slices.Contains(noop.Commands(), p.Name) {
+			continue
+		}
+		for _, f := range p.Files {
+			covered.Places = append(covered.Places, verify.Place{Path: f, Mode: p.Name, ID: run.Facts.Paths[f].ID})
+		}
+	}
+	return append(list, covered)
 }

@@ -48,8 +48,8 @@ func Setting(run *Run) learn.Setting {
 	for _, m := range rc.Mounts {
 		granted[m.Dest] = m.Mode != profile.RO
 	}
-	for _, b := range run.Assets.Binds {
-		granted[b.Box] = true
+	for _, p := range run.Assets.Places() {
+		granted[p] = true
 	}
 	own := []string{run.InnerHome, filepath.Join(run.Home, ".inner"), run.StageBase(), "/run"}
 	if h := run.Facts.Hide; h != nil {

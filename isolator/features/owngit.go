@@ -50,7 +50,7 @@ type boxGits struct {
 // feature gives the box git directories of its own.
 func (b *boxGits) feature() Feature {
 	return Feature{
-		Name: "git directories", Keys: []string{"sandbox.git_dir"}, Make: b.make,
+		Name: "git directories", Keys: []string{"sandbox.git_dir"}, Make: b.make, Holds: heldGit,
 		Show: func(run *Run) error {
 			*b = findBoxGits(run.Caller, run.Spec, run.Facts.Repositories, gitProgram(run))
 			b.show(&run.Assets)
@@ -68,6 +68,19 @@ func (b *boxGits) feature() Feature {
 			return nil
 		},
 	}
+}
+
+func heldGit(run *Run) []Held {
+	text := "the sandbox has a git directory of its own; commits are handed over after the run"
+	switch {
+	case run.Spec.GitDir == "rw":
+		text = "nothing holds it (git_dir = \"rw\"): the sandbox writes to the repository's own git directory"
+	case run.Spec.GitDir == "ro":
+		text = "the repository's git directory is mounted read-only"
+	case len(run.Assets.BoxGit) == 0:
+		text = "there is no repository that the sandbox could write to"
+	}
+	return []Held{held("git_dir", "%s", text)}
 }
 
 // last is the last exchange, after what the run left was looked at.

@@ -27,7 +27,7 @@ type ownHome struct{ *ownhome.Home }
 func (h *ownHome) feature() Feature {
 	return Feature{
 		Name: "a home of its own", Keys: []string{"sandbox.home", "sandbox.home_name"},
-		Before: h.open, Learn: h.tell, Refresh: h.tell, Planned: h.places,
+		Before: h.open, Learn: h.tell, Refresh: h.tell, Planned: h.places, Holds: heldHome,
 		Start: func(run *Run, o *launch.Options) {
 			if h.Home != nil {
 				run.watchDisk("the box's home", h.Dir, h.Used, o)
@@ -38,6 +38,17 @@ func (h *ownHome) feature() Feature {
 			return h.sayLarge(run, o)
 		},
 	}
+}
+
+func heldHome(run *Run) []Held {
+	home := run.Short(run.Spec.HomeDir)
+	switch run.Spec.Home {
+	case "own":
+		return []Held{held("home", "a home of its own is mounted over %s, and kept", home)}
+	case "isolated":
+		return []Held{held("home", "an empty home in memory is mounted over %s", home)}
+	}
+	return []Held{held("home", "%s itself, mounted read-only", home)}
 }
 
 // HomeOwner says whose home the boxes of a profile have: that of the project, of the working

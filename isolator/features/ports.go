@@ -237,3 +237,16 @@ func (p *ports) close() {
 		l.Close()
 	}
 }
+
+// PortLines tells what listens for the box, and for what reason; a pasted command
+// has nothing of it.
+func PortLines(p plan.Plan) []string {
+	var out []string
+	for _, l := range p.Listen {
+		out = append(out, fmt.Sprintf("127.0.0.1:%d in the box: %s", l.Port, l.Reason))
+	}
+	for _, p := range p.Publish {
+		out = append(out, fmt.Sprintf("127.0.0.1:%d of this computer: port %d of the box, %s", p.HostPort, p.Port, p.Reason))
+	}
+	return out
+}

@@ -12,6 +12,9 @@ import (
 func proc() Feature {
 	return Feature{
 		Name: "proc", Keys: []string{"sandbox.proc"}, Learn: knownProc, Make: selfWithoutProc,
+		Holds: func(run *Run) []Held {
+			return []Held{held("proc", "/proc: %s", plan.ProcMode(run.Spec.Proc, run.Facts.Proc))}
+		},
 		Show: func(run *Run) error {
 			run.Assets.Self = run.Self()
 			return nil

@@ -23,6 +23,7 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
@@ -467,4 +468,35 @@ func outwardProxy(c *caller.Caller) string {
 		}
 	}
 	return ""
+}
+
+func heldNetwork(run *Run) []Held {
+	rc := run.Spec
+	var list []Held
+	switch {
+	case rc.Network == profile.NetFull:
+		list = append(list, held("network", "nothing holds it (network = true): the sandbox has the network of this computer"))
+		if why := plan.AbstractOpen(rc, run.Facts); why != "" {
+			open := held("network", "abstract sockets of this computer can be reached: %s", why)
+			open.Fix = "network_allow under [sandbox], in the place of network = true"
+			list = append(list, open)
+		}
+	case rc.Network.ByName():
+		text := "a network namespace of its own, and inner's proxy, which lets through " + counted(len(run.Reach.Allow), "entry of names", "entries of names")
+		if rc.Network == profile.NetAsk {
+			text += " and asks you about others, on a terminal"
+		}
+		list = append(list, held("network", "%s", text))
+		for _, l := range run.Reach.Lines {
+			if len(l.Hosts) == 0 {
+				list = append(list, held("network", "%s", l.Text))
+			}
+		}
+	default:
+		list = append(list, held("network", "a network namespace of its own, with nothing outside of it"))
+	}
+	for _, line := range PortLines(run.Plan) {
+		list = append(list, held("ports", "%s", line))
+	}
+	return list
 }

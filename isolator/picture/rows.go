@@ -206,8 +206,9 @@ func (s Subject) settings() []Row {
 	if s.Unsigned {
 		rows = append(rows, row(Note, "git: signing", words("commits and tags of the box are not signed: the keys are hidden. Afterwards, for those after BASE: git rebase -r -f -S BASE")...))
 	}
-	rows = append(rows, row(Open, "clipboard", s.granted(false, "clipboard")...))
-	rows = append(rows, row(Open, "devices", s.granted(false, "device")...))
+	for _, e := range profile.ExplainedKinds() {
+		rows = append(rows, row(Open, e.Word, s.granted(false, e.Kinds...)...))
+	}
 	return append(rows, row(Own, "shell history", words(rc.Entrypoint.History...)...))
 }
 
@@ -320,17 +321,7 @@ func (s Subject) kernel() []Row {
 	}
 	switch l := s.Plan.Landlock; {
 	case l != nil:
-		var what []string
-		if l.Writes {
-			what = append(what, "writing")
-		}
-		if l.Signals {
-			what = append(what, "signals")
-		}
-		if l.Abstract {
-			what = append(what, "abstract sockets")
-		}
-		rows = append(rows, row(Shut, "Landlock", words(fmt.Sprintf("version %d: %s confined a second time", s.Facts.Landlock, strings.Join(what, ", ")))...))
+		rows = append(rows, row(Shut, "Landlock", words(fmt.Sprintf("version %d: %s confined a second time", s.Facts.Landlock, strings.Join(plan.Confined(l), ", ")))...))
 	case rc.Landlock == "off":
 		rows = append(rows, row(Open, "Landlock", words("off (landlock = \"off\")")...))
 	default:

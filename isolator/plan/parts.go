@@ -45,6 +45,32 @@ func Devices(rc profile.RunConfig, s Staged) (nodes []string) {
 	return nodes
 }
 
+// Places are the box paths of everything that is put into the box for a run.
+func (s Staged) Places() (out []string) {
+	for _, b := range s.Binds {
+		out = append(out, b.Box)
+	}
+	for _, p := range s.Parts {
+		if p.Op.Dest != "" {
+			out = append(out, p.Op.Dest)
+		}
+	}
+	return out
+}
+
+// Variables are the names of the variables that lead to it.
+func (s Staged) Variables() (out []string) {
+	for _, kv := range s.Env {
+		out = append(out, kv.Key)
+	}
+	for _, p := range s.Parts {
+		for _, kv := range p.Env {
+			out = append(out, kv.Key)
+		}
+	}
+	return out
+}
+
 // parts adds the operations of one slot.
 func (b *builder) parts(slot Slot) error {
 	for _, p := range b.s.Parts {

@@ -47,6 +47,7 @@ type Subject struct {
 	Facts  host.Facts
 	Staged plan.Staged
 	Plan   plan.Plan // what came of them
+	More   []Check   // of single features
 }
 
 // nestedKey is the allow key for boxes that make containers.
@@ -200,8 +201,8 @@ func (c *checker) home() {
 		add(m.Dest)
 	}
 	add(c.Config.Workdir)
-	for _, b := range c.Staged.Binds {
-		add(b.Box)
+	for _, p := range c.Staged.Places() {
+		add(p)
 	}
 	for _, own := range c.Facts.InnerHomes() {
 		add(own)
@@ -314,9 +315,7 @@ func (c *checker) environment() {
 	for _, kv := range c.Config.Env.Set {
 		ch.Names = append(ch.Names, kv.Key)
 	}
-	for _, kv := range c.Staged.Env {
-		ch.Names = append(ch.Names, kv.Key)
-	}
+	ch.Names = append(ch.Names, c.Staged.Variables()...)
 	c.add("environ-of-init", High, "environ-of-init", "the first process shows no variables of yours")
 }
 
@@ -342,9 +341,7 @@ func (c *checker) declared() []string {
 	for _, kv := range c.Config.Env.Set {
 		names = append(names, kv.Key)
 	}
-	for _, kv := range c.Staged.Env {
-		names = append(names, kv.Key)
-	}
+	names = append(names, c.Staged.Variables()...)
 	if c.allowed[nestedKey] {
 		names = append(names, "XDG_RUNTIME_DIR", "container", "CONTAINERS_STORAGE_CONF", "CONTAINERS_CONF_OVERRIDE")
 	}
@@ -374,37 +371,10 @@ func (c *checker) network() {
 }
 
 func (c *checker) rest() {
-	if len(c.Config.Noop.Rules) > 0 {
-		ch := c.add("shims-active", Medium, "shims-active", "blocked and rewritten commands are found first")
-		ch.Want = paths.BoxNoop
-		ch.Names = c.Config.Noop.Commands()
-	}
-	if c.Config.Noop.Mode == "hard" {
-		ch := c.add("programs-covered", Medium, "programs-covered", "blocked programs are covered, by any path")
-		ch.Want = paths.BoxNoop
-		for _, p := range c.Facts.Programs {
-			if slices.Contains(c.Config.Noop.Commands(), p.Name) {
-				for _, f := range p.Files {
-					ch.Places = append(ch.Places, Place{Path: f, Mode: p.Name, ID: c.Facts.Paths[f].ID})
-				}
-			}
-		}
-	}
+	c.list = append(c.list, c.More...)
 	c.add("descriptors", High, "descriptors", "no descriptor but standard input, output and error")
 	c.add("terminal", Critical, "terminal", "no terminal of yours can be reached or typed into")
 	c.add("keyring", Medium, "keyring", "the session keyring is the box's own")
 	ch := c.add("marker", Medium, "marker", "the box says what it is, and the program cannot change that")
 	ch.Want = fmt.Sprintf("profile=%s\nrun=%s\n", c.Config.Name, c.Staged.RunID)
-	if plan, _ := plan.Limits(c.Config, c.Facts); plan != nil {
-		ch = c.add("limits", High, "limits", "limits are in force")
-		for _, h := range plan.Held {
-			ch.Names = append(ch.Names, h.Key+"="+string(h.Engine))
-		}
-		r := plan.Rlimits
-		ch.Want = fmt.Sprintf("%d %d %d %d", r.Files, r.FileSize, r.Pids, plan.Disk)
-		ch.Places = []Place{{Path: "/dev/shm"}}
-		if !slices.ContainsFunc(c.Config.Mounts, func(m profile.Mount) bool { return paths.Below(m.Dest, "/tmp") }) {
-			ch.Places = append(ch.Places, Place{Path: "/tmp"})
-		}
-	}
 }

@@ -85,9 +85,7 @@ func (c *checker) waysThrough() {
 	for _, m := range c.Config.Mounts {
 		declared = append(declared, m.Dest)
 	}
-	for _, b := range c.Staged.Binds {
-		declared = append(declared, b.Box)
-	}
+	declared = append(declared, c.Staged.Places()...)
 	for _, r := range c.table {
 		if c.allowed[r.Key] {
 			declared = append(declared, r.At...)
@@ -131,8 +129,8 @@ func (c *checker) covered(p string) bool {
 	if slices.ContainsFunc(c.Plan.Caches, func(own plan.CachePlace) bool { return paths.Below(own.At, p) }) {
 		return true // whatever lies there is the box's
 	}
-	for _, b := range c.Staged.Binds {
-		if box := c.canon(b.Box); paths.Below(p, box) || paths.Below(box, p) {
+	for _, box := range c.Staged.Places() {
+		if box = c.canon(box); paths.Below(p, box) || paths.Below(box, p) {
 			return true
 		}
 	}
@@ -147,7 +145,8 @@ func (c *checker) grantedSocket(s string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(c.Config.Mounts, func(m profile.Mount) bool { return c.canon(m.Source) == s })
+	return slices.ContainsFunc(c.Config.Mounts, func(m profile.Mount) bool { return c.canon(m.Source) == s }) ||
+		slices.ContainsFunc(c.Staged.Parts, func(p plan.Part) bool { return p.Op.Bind() && p.Op.Source == s })
 }
 
 // resourceSeverity returns how severe it is when a resource of the table is visible.
