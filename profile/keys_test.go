@@ -10,13 +10,7 @@ import (
 // TestKeysSayTheirGrants: what a profile adds to the grants of a box, or takes from them, is of
 // the kinds that the rows of its keys name. A key without a profile in testdata/keys.txtar fails.
 func TestKeysSayTheirGrants(t *testing.T) {
-	data, err := os.ReadFile("testdata/keys.txtar")
-	must(t, err)
-	texts := map[string][]string{}
-	for _, part := range strings.Split("\n"+string(data), "\n-- ")[1:] {
-		key, text, _ := strings.Cut(part, " --\n")
-		texts[key] = append(texts[key], text)
-	}
+	texts := keySamples(t)
 	grants := func(text string) (list []Grant, kinds []string, err error) {
 		w, p := resolveWorld(t, text)
 		rc, err := p.Resolve(w.context())
@@ -54,6 +48,19 @@ func TestKeysSayTheirGrants(t *testing.T) {
 			t.Errorf("no profile for %s in testdata/keys.txtar resolves", r.key)
 		}
 	}
+}
+
+// keySamples are the profiles of testdata/keys.txtar, by key.
+func keySamples(t *testing.T) map[string][]string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/keys.txtar")
+	must(t, err)
+	texts := map[string][]string{}
+	for _, part := range strings.Split("\n"+string(data), "\n-- ")[1:] {
+		key, text, _ := strings.Cut(part, " --\n")
+		texts[key] = append(texts[key], text)
+	}
+	return texts
 }
 
 // without are the grants of one list that another does not have.

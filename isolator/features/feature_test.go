@@ -59,11 +59,22 @@ func TestKeys(t *testing.T) {
 	if !unknown("sandbox.no_such_key") || !unknown("no_such_table") {
 		t.Fatal("every key is known")
 	}
+	var read []string
 	for _, f := range All() {
+		read = append(read, f.Keys...)
 		for _, key := range f.Keys {
 			if unknown(key) {
 				t.Errorf("%s: %q is no key", f.Name, key)
 			}
+		}
+	}
+	// What a profile is, what claims it, what runs, and what the plan has by itself.
+	read = append(read, "schema_version", "name", "description", "extends", "experimental", "shim",
+		"entrypoint.cmd", "entrypoint.args", "entrypoint.tui", "verify",
+		"sandbox.base", "sandbox.home_allow", "sandbox.pid_namespace", "sandbox.cgroup_manager", "sandbox.session")
+	for _, key := range profile.Keys() {
+		if !slices.ContainsFunc(read, func(r string) bool { return key == r || strings.HasPrefix(key, r+".") }) {
+			t.Errorf("no feature reads %q", key)
 		}
 	}
 }

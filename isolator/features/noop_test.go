@@ -3,10 +3,12 @@ package features
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
@@ -41,5 +43,21 @@ func TestNoopPipeIsClosed(t *testing.T) {
 	run.Close()
 	if n := open(); n != 0 {
 		t.Errorf("%d descriptors of the pipe are open", n)
+	}
+}
+
+// TestNoopChecks: inner verify calls each command, and by each of its paths where mode = "hard"
+// covers them.
+func TestNoopChecks(t *testing.T) {
+	run := &Run{}
+	if got := noopChecks(run); got != nil {
+		t.Errorf("without rules: %v", got)
+	}
+	run.Spec.Noop = profile.Noop{Mode: "hard", Rules: []profile.NoopRule{{Words: []string{"pip"}}}}
+	run.Facts.Programs = []host.Program{{Name: "pip", Files: []string{"/usr/bin/pip"}}, {Name: "vi", Files: []string{"/usr/bin/vi"}}}
+	got := noopChecks(run)
+	if len(got) != 2 || got[0].Probe != "shims-active" || !slices.Equal(got[0].Names, []string{"pip"}) ||
+		got[1].Probe != "programs-covered" || len(got[1].Places) != 1 || got[1].Places[0].Path != "/usr/bin/pip" || got[1].Places[0].Mode != "pip" {
+		t.Errorf("%+v", got)
 	}
 }

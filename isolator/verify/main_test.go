@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/launch/outside"
@@ -215,7 +216,11 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 }
 
 func (w *world) checks() []Check {
-	return Checks(Subject{Config: w.rc, Facts: w.facts, Staged: w.staged})
+	s := Subject{Config: w.rc, Facts: w.facts, Staged: w.staged}
+	if len(w.rc.Noop.Rules) > 0 { // as package features says it, which these tests cannot import
+		s.More = []Check{{ID: "shims-active", Severity: Medium, Probe: "shims-active", What: "blocked commands are found first", Want: paths.BoxNoop, Names: w.rc.Noop.Commands()}}
+	}
+	return Checks(s)
 }
 
 func bad(r Report) string {
