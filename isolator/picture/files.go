@@ -95,36 +95,51 @@ const (
 func (s Subject) grouped(m plan.Op, overWritable, itself bool) (group, Thing) {
 	place := s.place(m.Dest, m.Reason)
 	switch {
-	case m.Kind == plan.OpMask:
-		return untold, place
-	case m.Kind == plan.OpTmpfs && strings.HasPrefix(m.Reason, "hidden:"):
-		return untold, place
-	case m.Kind == plan.OpTmpfs && !m.Writable() && overWritable:
-		return stays, place
-	case m.Kind == plan.OpTmpfs && !m.Writable():
-		return untold, place
-	case slices.ContainsFunc(s.Plan.Fills, func(f plan.Fill) bool { return f.Dest == m.Dest }):
-		return clones, place
 	case m.Kind == plan.OpTmpfs:
-		return own, place
+		return s.inMemory(m, overWritable), place
 	case !m.Bind():
 		return untold, place
-	case s.copied(m):
-		return copies, place
-	case slices.ContainsFunc(s.Staged.BoxGit, func(b plan.Bind) bool { return b.Write && b.Host == m.Source }):
-		return clones, place
-	case itself && m.Writable() && overWritable: // to stay where it is
-		return untold, place
-	case slices.ContainsFunc(s.Plan.Caches, func(c plan.CachePlace) bool { return c.At == m.Dest }):
-		return caches, place
-	case m.Writable():
-		return change, s.mapped(m)
-	case itself && overWritable:
-		return stays, place
-	case m.Source == "/":
-		return read, Thing{Text: "the system (/, where nothing else is said)", Path: "/", Why: m.Reason}
 	}
-	return read, s.mapped(m)
+	to := s.shown(m, overWritable, itself)
+	switch {
+	case to == read && m.Source == "/":
+		return read, Thing{Text: "the system (/, where nothing else is said)", Path: "/", Why: m.Reason}
+	case to == read || to == change:
+		return to, s.mapped(m)
+	}
+	return to, place
+}
+
+// inMemory is the group of a folder in memory.
+func (s Subject) inMemory(m plan.Op, overWritable bool) group {
+	switch {
+	case strings.HasPrefix(m.Reason, "hidden:"), !m.Writable() && !overWritable:
+		return untold
+	case !m.Writable():
+		return stays
+	case slices.ContainsFunc(s.Plan.Fills, func(f plan.Fill) bool { return f.Dest == m.Dest }):
+		return clones
+	}
+	return own
+}
+
+// shown is the group of something of the host, or of what was made for the run there.
+func (s Subject) shown(m plan.Op, overWritable, itself bool) group {
+	switch {
+	case s.copied(m):
+		return copies
+	case slices.ContainsFunc(s.Staged.BoxGit, func(b plan.Bind) bool { return b.Write && b.Host == m.Source }):
+		return clones
+	case itself && m.Writable() && overWritable: // to stay where it is
+		return untold
+	case slices.ContainsFunc(s.Plan.Caches, func(c plan.CachePlace) bool { return c.At == m.Dest }):
+		return caches
+	case m.Writable():
+		return change
+	case itself && overWritable:
+		return stays
+	}
+	return read
 }
 
 // copied reports whether a mount shows a copy that is made for the run.

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 )
 
 // granted are the grants of some kinds, in the words of `inner allow`.
@@ -149,18 +151,25 @@ func (s Subject) network() []Row {
 	if rc.Network != profile.NetOff {
 		rows = append(rows, row(Shut, "never", words(rc.NetworkDeny[:len(rc.NetworkDeny)-s.ruled("sandbox.network_deny")]...)...))
 	}
-	if rc.Network != profile.NetFull {
-		for _, l := range s.Plan.Listen {
-			if l.HostPort != 0 {
-				rows = append(rows, row(Open, "uses here", words(fmt.Sprintf("port %d of this computer, at its own %d", l.HostPort, l.Port))...))
-			}
-		}
-		for _, p := range s.Plan.Publish {
-			rows = append(rows, row(Open, "is reached", words(fmt.Sprintf("its port %d, at %d of this computer", p.Port, p.HostPort))...))
-		}
-	}
+	rows = append(rows, s.ports()...)
 	for _, note := range s.NetNotes {
 		rows = append(rows, row(Note, "note", words(note)...))
+	}
+	return rows
+}
+
+// ports says which ports lead out of the box, and which into it.
+func (s Subject) ports() (rows []Row) {
+	if s.Config.Network == profile.NetFull {
+		return nil
+	}
+	for _, l := range s.Plan.Listen {
+		if l.HostPort != 0 {
+			rows = append(rows, row(Open, "uses here", words(fmt.Sprintf("port %d of this computer, at its own %d", l.HostPort, l.Port))...))
+		}
+	}
+	for _, p := range s.Plan.Publish {
+		rows = append(rows, row(Open, "is reached", words(fmt.Sprintf("its port %d, at %d of this computer", p.Port, p.HostPort))...))
 	}
 	return rows
 }
@@ -170,31 +179,7 @@ func (s Subject) settings() []Row {
 	rc := s.Config
 	var rows []Row
 	for _, c := range s.Clones {
-		var copied []Thing
-		var rest []string
-		for _, f := range c.Folders {
-			rest = append(rest, "what else is in "+f.Path)
-			for _, file := range f.Files {
-				t := Thing{Text: f.Path + "/" + file.Name}
-				if file.Beside != "" {
-					t.Text = file.Beside
-				}
-				if file.Edit != nil {
-					t.Text += " (cleaned)"
-				}
-				copied = append(copied, t)
-			}
-			for _, name := range f.Trees {
-				copied = append(copied, Thing{Text: f.Path + "/" + name + "/"})
-			}
-		}
-		rows = append(rows, row(Own, c.Name+": copies of", copied...), row(Shut, c.Name+": without", words(rest...)...))
-		for _, note := range c.Notes {
-			rows = append(rows, row(Note, c.Name+": note", words(note)...))
-		}
-		if rc.SyncLogin && c.Login != nil {
-			rows = append(rows, row(Open, c.Name+": writes back", words("a login that was renewed in the box (sync_credentials)")...))
-		}
+		rows = append(rows, s.agent(c)...)
 	}
 	if rc.Git != nil {
 		without := "without helpers for logins, hooks folder and tokens"
@@ -210,6 +195,33 @@ func (s Subject) settings() []Row {
 		rows = append(rows, row(Open, e.Word, s.granted(false, e.Kinds...)...))
 	}
 	return append(rows, row(Own, "shell history", words(rc.Entrypoint.History...)...))
+}
+
+// agent says what of an agent's logins and settings goes along.
+func (s Subject) agent(c capability.Capability) []Row {
+	var copied []Thing
+	var rest []string
+	for _, f := range c.Folders {
+		rest = append(rest, "what else is in "+f.Path)
+		for _, file := range f.Files {
+			text := cmp.Or(file.Beside, f.Path+"/"+file.Name)
+			if file.Edit != nil {
+				text += " (cleaned)"
+			}
+			copied = append(copied, Thing{Text: text})
+		}
+		for _, name := range f.Trees {
+			copied = append(copied, Thing{Text: f.Path + "/" + name + "/"})
+		}
+	}
+	rows := []Row{row(Own, c.Name+": copies of", copied...), row(Shut, c.Name+": without", words(rest...)...)}
+	for _, note := range c.Notes {
+		rows = append(rows, row(Note, c.Name+": note", words(note)...))
+	}
+	if s.Config.SyncLogin && c.Login != nil {
+		rows = append(rows, row(Open, c.Name+": writes back", words("a login that was renewed in the box (sync_credentials)")...))
+	}
+	return rows
 }
 
 // passed names the variables that are yours, those of them that look like secrets, and those
@@ -361,16 +373,7 @@ func (s Subject) outlives() []Row {
 			}
 		}
 	}
-	if out := rc.Output; out.Folder != "" {
-		text := "a record of the run in " + s.short(out.Folder)
-		switch {
-		case out.Record:
-			text += ", with what the terminal shows"
-		case out.LogAll:
-			text += ", with all it prints"
-		}
-		stays = append(stays, Thing{Text: text, Path: out.Folder})
-	}
+	stays = append(stays, s.record()...)
 	if rc.KeepsCaches() {
 		stays = append(stays, Thing{Text: "its caches, for boxes of this project (inner home)"})
 	}
@@ -391,6 +394,22 @@ func (s Subject) outlives() []Row {
 		gone = append(gone, Thing{Text: "the copies of your logins and settings"})
 	}
 	return []Row{row(Open, "stays", stays...), row(Own, "goes", gone...)}
+}
+
+// record is what is kept of the run itself.
+func (s Subject) record() []Thing {
+	out := s.Config.Output
+	if out.Folder == "" {
+		return nil
+	}
+	text := "a record of the run in " + s.short(out.Folder)
+	switch {
+	case out.Record:
+		text += ", with what the terminal shows"
+	case out.LogAll:
+		text += ", with all it prints"
+	}
+	return []Thing{{Text: text, Path: out.Folder}}
 }
 
 // later says what of all this runs on the machine afterwards, without a box.
