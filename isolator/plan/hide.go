@@ -441,7 +441,7 @@ func (b *builder) grantedSocket(s string) bool {
 			}
 		}
 	}
-	if d := b.f.Display; b.rc.Clipboard && d != nil && d.Socket == s {
+	if slices.ContainsFunc(b.s.Parts, func(p Part) bool { return p.Op.Bind() && p.Op.Source == s }) { // itself, not with its folder
 		return true
 	}
 	return b.isStaged(s) || slices.ContainsFunc(b.rc.Mounts, func(m profile.Mount) bool { return b.canon(m.Source) == s })

@@ -44,6 +44,18 @@ func TestParts(t *testing.T) {
 			t.Errorf("%s: what is hidden is shown again: %q", base, got)
 		}
 	}
+	// A socket that somebody listens on is shown by itself, and not with its folder.
+	for source, want := range map[string]bool{"/data/db.sock": true, "/data": false} {
+		s := staged()
+		s.Parts = []Part{{Slot: Inside, Op: Op{Kind: OpReadOnly, Source: source, Dest: "/run/inner/x"}}}
+		p, err := Build(config(), f, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(replayed(p).everywhere("/data/db.sock")) > 0; got != want {
+			t.Errorf("%s is added: its socket is shown: %t", source, got)
+		}
+	}
 	for _, kind := range []OpKind{OpBind, OpMask, OpSwitch, OpSeal, OpProc, OpDev, OpFilter} {
 		s := staged()
 		s.Parts = []Part{{Slot: Inside, Op: Op{Kind: kind, Source: "/data", Dest: "/data"}}}
