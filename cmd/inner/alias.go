@@ -13,7 +13,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -116,10 +115,7 @@ func (a *app) aliases() (list []profile.KV, theirs int, workspaces string, err e
 			}
 		}
 	}
-	if rest, ok := strings.CutPrefix(workspaces, "~"); ok {
-		workspaces = filepath.Join(a.Home, rest)
-	}
-	return list, theirs, workspaces, nil
+	return list, theirs, a.Absolute(workspaces, ""), nil
 }
 
 // completeAliases offers the aliases that can be used here.

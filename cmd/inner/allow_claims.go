@@ -2,15 +2,15 @@ package main
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/enr/inner/isolator/consent"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/trust"
 )
 
 // givenUp are the words that a yes would no longer guard: what was allowed claimed them, and
 // nothing that stays or comes does, nor your own config.toml.
-func (a *app) givenUp(t target, rec *trust.ProjectRecord, list []candidate, cfg settings.ConfigRead) (words []string) {
+func (a *app) givenUp(t target, rec *trust.ProjectRecord, list []consent.Candidate, cfg settings.ConfigRead) (words []string) {
 	var kept []string
 	shims := cfg.Config.Shims
 	if own, err := a.GlobalConfig(); err == nil {
@@ -20,13 +20,13 @@ func (a *app) givenUp(t target, rec *trust.ProjectRecord, list []candidate, cfg 
 		kept = append(kept, kv.Key)
 	}
 	for _, c := range list {
-		kept = append(kept, c.profile.Commands()...)
+		kept = append(kept, c.Profile.Commands()...)
 	}
 	if old := rec.ConfigRecord(); old != nil && old.Decision == trust.Allowed {
 		words = append(words, old.Commands...)
 	}
 	for _, old := range rec.All() {
-		read := slices.ContainsFunc(list, func(c candidate) bool { return c.profile.Path == old.Path })
+		read := slices.ContainsFunc(list, func(c consent.Candidate) bool { return c.Profile.Path == old.Path })
 		switch {
 		case !read && (t.one || slices.Contains(t.files, old.Path)): // not asked about, or broken: it stays as it is
 			kept = append(kept, old.Commands...)
@@ -36,16 +36,4 @@ func (a *app) givenUp(t target, rec *trust.ProjectRecord, list []candidate, cfg 
 	}
 	slices.Sort(words)
 	return slices.DeleteFunc(slices.Compact(words), func(w string) bool { return slices.Contains(kept, w) })
-}
-
-// claims says what of the commands that were guarded will not be.
-func (t *consent) claims(words []string, changed []candidate) {
-	if len(words) > 0 {
-		t.warn("no longer claimed here, so outside the sandbox from then on: %s", strings.Join(words, ", "))
-	}
-	for _, c := range changed {
-		if when := c.profile.When(); when != "always" && c.rec != nil && c.rec.ShimWhen != when {
-			t.warn("%s, new: when = %q; at other times its commands run outside the sandbox", c.profile.Name, when)
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/consent"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
@@ -16,21 +17,21 @@ import (
 
 // rivals are the words that two of the profiles claim, those allowed before among
 // them.
-func (a *app) rivals(t target, list []candidate, cfg settings.ConfigRead) []shims.Rivals {
+func (a *app) rivals(t target, list []consent.Candidate, cfg settings.ConfigRead) []shims.Rivals {
 	v := a.Look(t.place)
 	mapped := map[string]bool{}
 	for _, kv := range cfg.Config.Shims {
 		mapped[kv.Key] = true
 	}
 	found := v.Rivals(func(path string) bool {
-		return slices.ContainsFunc(list, func(c candidate) bool { return c.profile.Path == path })
+		return slices.ContainsFunc(list, func(c consent.Candidate) bool { return c.Profile.Path == path })
 	})
 	return slices.DeleteFunc(found, func(r shims.Rivals) bool { return mapped[r.Word] })
 }
 
 // askRivals asks which profile is to have each word, notes it in the candidates, and
 // returns the words that stay open.
-func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, yes bool) (open []shims.Rivals, err error) {
+func (a *app) askRivals(root string, rivals []shims.Rivals, list []consent.Candidate, yes bool) (open []shims.Rivals, err error) {
 	for _, r := range rivals {
 		if yes || !caller.IsTerminal(a.stdin) {
 			open = append(open, r)
@@ -51,14 +52,14 @@ func (a *app) askRivals(root string, rivals []shims.Rivals, list []candidate, ye
 			continue
 		}
 		for j, path := range r.Paths {
-			i := slices.IndexFunc(list, func(c candidate) bool { return c.profile.Path == path })
+			i := slices.IndexFunc(list, func(c consent.Candidate) bool { return c.Profile.Path == path })
 			if i < 0 { // allowed before, and not named now
 				if err := a.Trust().Yield(root, path, r.Word, j != n-1); err != nil {
 					a.Fail(err)
 				}
 				continue
 			}
-			list[i].yields = trust.WithWord(list[i].yields, r.Word, j != n-1)
+			list[i].Yields = trust.WithWord(list[i].Yields, r.Word, j != n-1)
 		}
 	}
 	return open, nil

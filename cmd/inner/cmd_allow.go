@@ -13,7 +13,7 @@ import (
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/consent"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -200,35 +200,6 @@ func (a *app) onRecord(dir string) *profile.Project {
 	}
 }
 
-// candidate is one profile that the user may allow.
-type candidate struct {
-	profile *profile.Profile
-	rc      profile.RunConfig
-	at      profile.Context
-	grants  []profile.Grant
-	old     []profile.Grant // of the version allowed last; none when there was none
-	rec     *trust.ProfileRecord
-	state   trust.State
-	of      string   // the project of the main worktree whose permission it has, or ""
-	stale   bool     // an older inner recorded it, without real paths
-	yields  []string // words that another one is to have
-	reach   []features.ReachLine
-	stops   error // why it would not start here
-}
-
-// settled reports whether there is nothing to ask about.
-func (c candidate) settled() bool { return c.state == trust.Allowed && !c.stale }
-
-// unsettled returns the names of the profiles that there is something to ask about.
-func unsettled(list []candidate) (names []string) {
-	for _, c := range list {
-		if !c.settled() {
-			names = append(names, c.profile.Name)
-		}
-	}
-	return names
-}
-
 // maxUnnamed is how many profiles one answer may allow without their names.
 const maxUnnamed = 10
 
@@ -252,7 +223,7 @@ func (a *app) allow(args []string, yes bool) error {
 	if err != nil {
 		return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner revoke, then inner allow"}
 	}
-	list, wrong := a.candidates(t, rec, cfg)
+	list, wrong := consent.Read(a.Settings, t.place, t.files, rec, cfg)
 	failed := len(wrong)
 	if failed > 0 {
 		tell.Teller{To: a.stderr}.FailAll(wrong)
@@ -266,12 +237,12 @@ func (a *app) allow(args []string, yes bool) error {
 			return err
 		}
 	}
-	waiting := unsettled(list)
+	waiting := consent.Unsettled(list)
 	if len(waiting) > maxUnnamed && !t.one {
 		return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("%d profiles need a decision, too many to read at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", ")), Hint: "inner allow NAME… for those that you want"}
 	}
 	newConfig := cfg.File != nil && rec.CheckConfig(cfg.File).State != trust.Allowed
-	a.showConsent(t.place, list, cfg, newConfig, a.givenUp(t, rec, list, cfg))
+	a.showConsent(consent.Page{Place: t.place, List: list, Config: cfg, NewConfig: newConfig, Words: a.givenUp(t, rec, list, cfg)})
 	a.sayPrefixes(list, asked)
 	rivals := a.rivals(t, list, cfg)
 	if len(waiting) > 0 || newConfig {
@@ -338,59 +309,26 @@ func (a *app) targets(args []string) (target, error) {
 	return all, nil
 }
 
-// candidates reads each profile once, and returns what is wrong with those that cannot be
-// used.
-func (a *app) candidates(t target, rec *trust.ProjectRecord, cfg settings.ConfigRead) (list []candidate, wrong []error) {
-	l := a.Loader(t.place)
-	for _, f := range t.files {
-		p, err := l.Load(f, profile.Local)
-		if err != nil {
-			wrong = append(wrong, err)
-			continue
-		}
-		rc, at, err := a.AtRoot(p, t.place)
-		if err != nil {
-			wrong = append(wrong, err)
-			continue
-		}
-		c := candidate{profile: p, rc: rc, at: at, grants: profile.Grants(rc), rec: rec.Profile(p.Path)}
-		c.old = settings.LastGrants(rec, p, t.place.Root(), c.grants)
-		v := a.Trust().Judge(rec, p, cfg.File)
-		c.state, c.of = v.State, v.Of
-		if c.state == trust.Allowed {
-			wider, _ := profile.DiffGrants(c.old, c.grants)
-			if c.stale = len(c.old) == 0; len(wider) > 0 && !c.stale {
-				c.state = trust.Changed
-			}
-		}
-		if c.rec != nil {
-			c.yields = c.rec.Yields
-		}
-		list = append(list, c)
-	}
-	return list, wrong
-}
-
 // record writes down the answer, of what was shown and nothing that was read since.
-func (a *app) record(t target, list []candidate, cfg settings.ConfigRead, newConfig bool) error {
+func (a *app) record(t target, list []consent.Candidate, cfg settings.ConfigRead, newConfig bool) error {
 	root := t.place.Root()
 	var words []string
 	for _, kv := range cfg.Config.Shims {
 		words = append(words, kv.Key)
 	}
 	for _, c := range list {
-		if c.of != "" && c.settled() {
+		if c.Of != "" && c.Settled() {
 			continue // by the main worktree's record, and not for longer than that
 		}
-		ok := trust.Approval{Profile: c.profile, Grants: c.grants, Yields: c.yields, Config: cfg.File, ConfigCommands: words}
+		ok := trust.Approval{Profile: c.Profile, Grants: c.Grants, Yields: c.Yields, Config: cfg.File, ConfigCommands: words}
 		if err := a.Trust().Allow(root, ok); err != nil {
 			return err
 		}
-		if err := a.Trust().MarkWritten(c.rc.WritableFolders()...); err != nil {
+		if err := a.Trust().MarkWritten(c.Spec.WritableFolders()...); err != nil {
 			return err
 		}
-		if !c.settled() {
-			a.auditTrust(runlog.EventAllow, root, c.profile.Path, c.profile.Files[0].Digest)
+		if !c.Settled() {
+			a.auditTrust(runlog.EventAllow, root, c.Profile.Path, c.Profile.Files[0].Digest)
 		}
 	}
 	if len(list) == 0 {
@@ -406,26 +344,26 @@ func (a *app) record(t target, list []candidate, cfg settings.ConfigRead, newCon
 }
 
 // sayAllowed says what runs in the sandbox from now on.
-func (a *app) sayAllowed(list []candidate, rivals []shims.Rivals) {
+func (a *app) sayAllowed(list []consent.Candidate, rivals []shims.Rivals) {
 	for _, r := range rivals {
 		a.Warn("%s is claimed by %s: it refuses to run until you choose one of them", r.Word, strings.Join(r.Names, " and "))
 		a.Hint("write %s = %q under [shims] of .inner/config.toml, then: inner allow", r.Word, r.Names[0])
 	}
 	for _, c := range list {
-		if c.settled() {
+		if c.Settled() {
 			continue
 		}
-		cmds := slices.DeleteFunc(slices.Clone(c.profile.Commands()), func(word string) bool {
-			return slices.Contains(c.yields, word) || slices.ContainsFunc(rivals, func(r shims.Rivals) bool { return r.Word == word })
+		cmds := slices.DeleteFunc(slices.Clone(c.Profile.Commands()), func(word string) bool {
+			return slices.Contains(c.Yields, word) || slices.ContainsFunc(rivals, func(r shims.Rivals) bool { return r.Word == word })
 		})
 		if len(cmds) > 0 {
 			runs := plural(len(cmds), "runs", "run") + " in the sandbox from now on"
-			if c.stops != nil {
+			if c.Stops != nil {
 				runs = plural(len(cmds), "is", "are") + " refused until that is mended"
 			}
-			a.Say("allowed %s: %s %s", c.profile.Name, strings.Join(cmds, ", "), runs)
+			a.Say("allowed %s: %s %s", c.Profile.Name, strings.Join(cmds, ", "), runs)
 		} else {
-			a.Say("allowed %s: inner run -p %s", c.profile.Name, c.profile.Name)
+			a.Say("allowed %s: inner run -p %s", c.Profile.Name, c.Profile.Name)
 		}
 	}
 }
@@ -463,11 +401,21 @@ func (a *app) printChange(indent string, wider, narrower []profile.Grant) {
 // changeLines are a line for each grant that became wider or narrower, in colour where w may
 // get it.
 func changeLines(w io.Writer, wider, narrower []profile.Grant) (lines []string) {
-	for _, g := range wider {
-		lines = append(lines, tell.Paint(w, "31", "wider:   ")+" "+printable(settings.ChangeText(g, true)))
+	return consent.ChangeLines(func(code, text string) string { return tell.Paint(w, code, text) }, wider, narrower)
+}
+
+// showConsent prints what the profiles and the config.toml grant. A text that is longer than
+// the terminal goes through a pager first, and the dangerous part stands once more below it.
+func (a *app) showConsent(p consent.Page) {
+	p.Settings, p.Paint = a.Settings, func(code, text string) string { return tell.Paint(a.stderr, code, text) }
+	a.printConsent(p.Text(a.fits))
+	for _, c := range p.List {
+		if c.Stops != nil {
+			why := strings.TrimPrefix(settings.FirstFault(c.Stops), fmt.Sprintf("profile %q: ", c.Profile.Name))
+			a.Warn("profile %s does not start here: %s", c.Profile.Name, why)
+			if r := fault.AsRefusal(c.Stops); r != nil && r.Hint != "" {
+				a.Hint("%s", r.Hint)
+			}
+		}
 	}
-	for _, g := range narrower {
-		lines = append(lines, tell.Paint(w, "32", "narrower:")+" "+printable(settings.ChangeText(g, false)))
-	}
-	return lines
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/settings"
@@ -202,22 +203,22 @@ func (a *app) folders() []finding {
 
 // hookFindings looks at this shell's PATH and at its start-up files. It never proposes a line that is there.
 func (a *app) hookFindings() []finding {
-	shell := a.typedIn()
-	rc, line := a.hookLine(shell)
-	loaded := a.findHook(shell)
+	shell := usershell.TypedIn()
+	rc, line := a.startup().HookLine(shell)
+	loaded := a.startup().FindHook(shell)
 	add := fmt.Sprintf("echo %s >> %s, then open a new shell", quote.POSIX(line), quote.POSIX(rc))
 	if loaded != nil {
-		rc = loaded.file
+		rc = loaded.File
 	}
 	at, before := a.shimPlace()
 	var list []finding
 	switch {
 	case at < 0 && loaded == nil:
 		return []finding{broken("hook", add, "the hook is not live in this shell: %s is not on PATH", a.ShimDir())}
-	case at < 0 && loaded.problem == "":
-		list = append(list, broken("hook", "open a new shell, or type "+line, "the hook is not live in this shell, although line %d of %s loads it", loaded.line, a.Short(rc)))
+	case at < 0 && loaded.Problem == "":
+		list = append(list, broken("hook", "open a new shell, or type "+line, "the hook is not live in this shell, although line %d of %s loads it", loaded.Number, a.Short(rc)))
 	case at < 0:
-		list = append(list, broken("hook", loaded.fix+", then open a new shell", "the hook is not live in this shell: line %d of %s %s", loaded.line, a.Short(rc), loaded.problem))
+		list = append(list, broken("hook", loaded.Fix+", then open a new shell", "the hook is not live in this shell: line %d of %s %s", loaded.Number, a.Short(rc), loaded.Problem))
 	case at > 0:
 		list = append(list, broken("hook", "press Enter once in a hooked shell, or put the hook last in "+a.Short(rc), "the shim folder is not first on PATH: %s comes before it", before))
 	default:
@@ -226,13 +227,32 @@ func (a *app) hookFindings() []finding {
 	switch {
 	case loaded == nil:
 		list = append(list, warning("hook", add, "no start-up file of %s loads the hook, so a new shell will not have it", shell))
-	case loaded.problem != "" && at >= 0:
-		list = append(list, warning("hook", loaded.fix, "line %d of %s %s", loaded.line, a.Short(rc), loaded.problem))
-	case loaded.problem == "":
-		list = append(list, ok("hook", "line %d of %s loads it", loaded.line, a.Short(rc)))
+	case loaded.Problem != "" && at >= 0:
+		list = append(list, warning("hook", loaded.Fix, "line %d of %s %s", loaded.Number, a.Short(rc), loaded.Problem))
+	case loaded.Problem == "":
+		list = append(list, ok("hook", "line %d of %s loads it", loaded.Number, a.Short(rc)))
 	}
-	if problem, fix := a.loginGap(shell, loaded); problem != "" {
+	if problem, fix := a.startup().LoginGap(shell, loaded); problem != "" {
 		list = append(list, warning("hook", fix, "%s", problem))
+	}
+	return list
+}
+
+// shadowFindings look for aliases and functions that go around shims: those of this
+// shell, and those that start-up files make.
+func (a *app) shadowFindings() []finding {
+	var list []finding
+	for _, s := range usershell.Shadows() {
+		list = append(list, warning("alias", s.Cure(usershell.Starting()), "%q is %s in this shell, so it runs outside the sandbox", s.Name, s.What()))
+	}
+	names, err := a.Folder().List()
+	if err != nil {
+		return list
+	}
+	for _, l := range a.startup().Lines(usershell.Login()) {
+		for _, s := range usershell.DefinedIn(l.Text, names) {
+			list = append(list, warning("alias", fmt.Sprintf("take line %d out of %s", l.Number, a.Short(l.File)), "line %d of %s makes %q %s that goes around the sandbox", l.Number, a.Short(l.File), s.Name, s.Kind))
+		}
 	}
 	return list
 }
@@ -249,13 +269,6 @@ func (a *app) shimPlace() (at int, first string) {
 		}
 	}
 	return -1, first
-}
-
-func expandHome(p, home string) string {
-	if rest, ok := strings.CutPrefix(p, "~/"); ok {
-		return filepath.Join(home, rest)
-	}
-	return p
 }
 
 func sameFile(x, y string) bool {

@@ -3,11 +3,16 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks"
+	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/shims"
 )
 
@@ -50,4 +55,51 @@ func (a *app) hook(shell string) error {
 	}
 	_, err = fmt.Fprint(tell.Raw(a.stdout), text)
 	return err
+}
+
+// startup are the start-up files of the user's shells.
+func (a *app) startup() usershell.Files {
+	return usershell.Files{Home: a.Home, Command: a.commandPath()}
+}
+
+// commandPath is inner under a name that lasts: as it was called, or as PATH finds
+// it. The copy behind the shims is none, for it follows the installed one.
+func (a *app) commandPath() string {
+	self, err := os.Executable()
+	if err != nil {
+		return "inner"
+	}
+	var names []string
+	if strings.Contains(os.Args[0], "/") {
+		if abs, err := filepath.Abs(os.Args[0]); err == nil {
+			names = append(names, abs)
+		}
+	}
+	if found, err := exec.LookPath("inner"); err == nil && filepath.IsAbs(found) {
+		names = append(names, found)
+	}
+	for _, name := range append(names, self) {
+		if !sameFile(name, a.Folder().Binary()) {
+			return name
+		}
+	}
+	return self
+}
+
+// printHookLine says what to put where, for the user's shell, as make install does.
+func (a *app) printHookLine() {
+	shell := usershell.Login()
+	if !slices.Contains(hooks.Shells(), shell) {
+		fmt.Fprintf(a.stdout, "there is a hook for bash, zsh and fish; the one for bash:\n")
+		shell = "bash"
+	}
+	rc, line := a.startup().HookLine(shell)
+	switch h := a.startup().FindHook(shell); {
+	case h == nil:
+		fmt.Fprintf(a.stdout, "put this line last in %s:\n  %s\n", printable(a.Short(rc)), printable(line))
+	case h.Problem == "":
+		fmt.Fprintf(a.stdout, "line %d of %s loads the hook\n", h.Number, printable(a.Short(h.File)))
+	default:
+		fmt.Fprintf(a.stdout, "line %d of %s %s; make it this one:\n  %s\n", h.Number, printable(a.Short(h.File)), printable(h.Problem), printable(line))
+	}
 }

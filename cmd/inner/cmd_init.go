@@ -12,11 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/builtin"
+	"github.com/enr/inner/profile/starter"
 )
 
 // firstConfig is the config.toml of a new installation.
@@ -52,7 +54,7 @@ func (a *app) cmdInit() *cobra.Command {
 			"shim folder first on PATH in ~/.profile. Then every call of a command that has a shim takes some\n" +
 			"milliseconds more, and scripts are refused, too, in a project that you have not allowed.",
 		Example:           "  inner init                       # asks\n  inner init claude --yes          # asks nothing\n  inner init --everywhere claude   # in all folders",
-		ValidArgsFunction: cobra.FixedCompletions(agentNames(), cobra.ShellCompDirectiveNoFileComp),
+		ValidArgsFunction: cobra.FixedCompletions(starter.AgentNames(), cobra.ShellCompDirectiveNoFileComp),
 		RunE:              a.onHost(func(_ *cobra.Command, args []string) error { return a.init(f, args) }),
 	}
 	fl := c.Flags()
@@ -61,18 +63,18 @@ func (a *app) cmdInit() *cobra.Command {
 	fl.StringVar(&f.network, "network", "", "`MODE`: listed, ask, full or off")
 	fl.BoolVar(&f.hook, "hook", false, "put the hook into your shell's start-up file")
 	fl.BoolVar(&f.login, "login", false, "put the shim folder first on PATH in ~/.profile, for what starts no shell with a prompt")
-	_ = c.RegisterFlagCompletionFunc("network", cobra.FixedCompletions(networkWords(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("network", cobra.FixedCompletions(starter.NetworkWords(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
 // check says what is wrong with the flags, or with the names of agents.
 func (f initFlags) check(names []string) error {
-	if f.network != "" && !slices.Contains(networkWords(), f.network) {
-		return usagef("--network: %q is none of %s", f.network, strings.Join(networkWords(), ", "))
+	if f.network != "" && !slices.Contains(starter.NetworkWords(), f.network) {
+		return usagef("--network: %q is none of %s", f.network, strings.Join(starter.NetworkWords(), ", "))
 	}
 	for _, name := range names {
-		if agentOf(name) == nil {
-			return usagef("%q is not an agent that a profile comes with: those are %s", name, strings.Join(agentNames(), ", "))
+		if starter.AgentOf(name) == nil {
+			return usagef("%q is not an agent that a profile comes with: those are %s", name, strings.Join(starter.AgentNames(), ", "))
 		}
 	}
 	if f.everywhere && len(names) == 0 {
@@ -146,8 +148,8 @@ func (a *app) sayReady(agents []string) {
 		return
 	}
 	for _, name := range agents {
-		if g := agentOf(name); g != nil && g.login != "" && !a.loggedIn(*g) {
-			a.Hint("%s", g.login)
+		if g := starter.AgentOf(name); g != nil && g.LoginHint != "" && !g.LoggedIn(a.Home, a.LookupEnv) {
+			a.Hint("%s", g.LoginHint)
 		}
 	}
 	words := strings.Join(agents, " or ")
@@ -155,8 +157,8 @@ func (a *app) sayReady(agents []string) {
 		a.Say("type: %s", words)
 		return
 	}
-	_, line := a.hookLine(a.typedIn())
-	if a.findHook(a.typedIn()) != nil {
+	_, line := a.startup().HookLine(usershell.TypedIn())
+	if a.startup().FindHook(usershell.TypedIn()) != nil {
 		a.Say("open a new shell, or type %s; then type: %s", line, words)
 		return
 	}

@@ -30,11 +30,7 @@ func (a *app) cmdLog() *cobra.Command {
 func (a *app) runs() []runlog.Record {
 	folders := runlog.Folders(a.LogsDir())
 	if cfg, err := a.GlobalConfig(); err == nil && cfg.Log != "" {
-		dir := cfg.Log
-		if rest, ok := strings.CutPrefix(dir, "~"); ok {
-			dir = filepath.Join(a.Home, rest)
-		}
-		if !slices.Contains(folders, dir) {
+		if dir := a.Absolute(cfg.Log, ""); !slices.Contains(folders, dir) {
 			folders = append(folders, dir)
 		}
 	}

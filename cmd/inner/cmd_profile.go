@@ -50,13 +50,9 @@ func (a *app) find(name string) (found, error) {
 			return f, err
 		}
 	}
-	if rest, ok := strings.CutPrefix(name, "~/"); ok {
-		name = filepath.Join(a.Home, rest)
-	}
 	if strings.ContainsRune(name, '/') {
-		f.path, err = filepath.Abs(name)
-		f.scope = profile.Direct
-		return f, err
+		f.path, f.scope = a.Absolute(name, pl.Cwd), profile.Direct
+		return f, nil
 	}
 	f.path, f.scope, err = f.loader.Find(name)
 	return f, err

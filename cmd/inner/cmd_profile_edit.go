@@ -14,39 +14,9 @@ import (
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/builtin"
+	"github.com/enr/inner/profile/starter"
 	"github.com/enr/inner/profile/strict"
 )
-
-// template is a new profile; NAME stands for its name.
-const template = `# What a program may see and do. The manual has every key; inner profile validate
-# checks them, and inner profile show --explain says what they amount to.
-schema_version = "1"
-name           = NAME
-description    = ""
-# extends      = "shell"        # begin with another profile
-
-[sandbox]
-network = false
-# allow  = ["ssh-keys"]         # what is hidden otherwise
-# home   = "isolated"           # of the home folder only what is listed
-# home_allow = ["~/.local/bin"]
-
-[mounts]
-# The working folder is writable without being listed.
-# "~/projects/other" = "ro"
-# "~/projects/third" = { dest = "/srv/third", mode = "safe-rw" }
-
-[env]
-inherit = ["TERM", "COLORTERM", "LANG", "LC_*", "HOME", "USER", "LOGNAME", "SHELL", "PATH"]
-# set   = { CI = "true" }
-
-[entrypoint]
-cmd = "bash"
-# args = ["-c", "make test"]
-
-# [output]
-# timeout_seconds = 1800
-`
 
 func (a *app) cmdProfileNew() *cobra.Command {
 	var noEdit, local bool
@@ -59,7 +29,8 @@ func (a *app) cmdProfileNew() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := a.newProfile(args[0])
+			_, err = a.FindReal(args[0], os.Getenv("PATH"))
+			text := starter.New(args[0], err == nil)
 			if noEdit {
 				if err := createFile(f.path, text, 0o600); err != nil {
 					return err
@@ -73,33 +44,6 @@ func (a *app) cmdProfileNew() *cobra.Command {
 	c.Flags().BoolVar(&noEdit, "no-edit", false, "only write the template")
 	c.Flags().BoolVar(&local, "local", false, "a profile of the project here")
 	return c
-}
-
-// newProfile is the text of a new profile: for an agent that inner knows it begins with the
-// built-in one, for a program that is installed it runs that.
-func (a *app) newProfile(name string) []byte {
-	text := strings.Replace(template, "= NAME", fmt.Sprintf("= %q", name), 1)
-	base := name + "-interactive"
-	if slices.Contains(builtin.Names(), base) {
-		return fmt.Appendf(nil, `# What is here goes before what the built-in profile says: inner profile show --resolved %s
-# shows both. The manual has every key; inner profile validate checks them.
-schema_version = "1"
-name           = %q
-description    = ""
-extends        = %q
-
-# [sandbox]
-# network_allow = ["example.com"]   # beside the agent's own hosts
-
-# [mounts]
-# "~/projects/other" = "ro"
-`, name, name, base)
-	}
-	if _, err := a.FindReal(name, os.Getenv("PATH")); err == nil {
-		text = strings.Replace(text, `cmd = "bash"`, fmt.Sprintf("cmd = %q", name), 1)
-		text = strings.Replace(text, `# args = ["-c", "make test"]`, `# args = ["--help"]`, 1)
-	}
-	return []byte(text)
 }
 
 // newFile is the place of a profile that does not exist yet.

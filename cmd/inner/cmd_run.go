@@ -14,12 +14,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/enr/inner/cmd/internal/shim"
+	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/learn"
+	"github.com/enr/inner/isolator/preview"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/remote"
@@ -152,10 +154,10 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	if err != nil {
 		return a.unusable(err, "")
 	}
-	if f.dryRun {
-		return a.dryRun(p, c, f.json)
-	}
 	call := isolator.Call{Profile: p, Context: c, Word: "run", By: by}
+	if f.dryRun {
+		return a.dryRun(call, f.json)
+	}
 	if f.detach {
 		call.Detached = func(id string) {
 			fmt.Fprintln(word, id)
@@ -178,6 +180,37 @@ func (a *app) runRun(f runFlags, extra []string) error {
 		out.Code = left.end(a, out.Code)
 	}
 	return exit(shim.Leave(out))
+}
+
+// dryRun prints what the run would be.
+func (a *app) dryRun(call isolator.Call, asJSON bool) error {
+	b, err := isolator.Show(a.Settings, call, !asJSON)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		out, err := preview.JSON(b)
+		if err != nil {
+			return err
+		}
+		return a.printJSON(out)
+	}
+	rc := b.Spec
+	fmt.Fprintf(a.stdout, "# profile %s (%s)\n", rc.Name, printable(rc.Path))
+	for _, g := range profile.Grants(rc) {
+		fmt.Fprintf(a.stdout, "#   %s\n", printable(g.Text))
+	}
+	for _, line := range features.ReachLines(a.Settings, call.Profile, call.Context, rc, false) {
+		fmt.Fprintf(a.stdout, "#     %s\n", printable(line.Text))
+	}
+	if left := b.LeftOut; len(left) > 0 {
+		fmt.Fprintf(a.stdout, "#   of your git settings it does not have: %s\n", printable(strings.Join(left, ", ")))
+	}
+	for _, line := range append(features.LimitLines(b.Plan), features.PortLines(b.Plan)...) {
+		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
+	}
+	_, err = tell.Raw(a.stdout).Write(preview.Command(b))
+	return err
 }
 
 // chooseRun finds the profile of a run, and what [commands] of config.toml makes of it.

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/starter"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 	"github.com/spf13/cobra"
@@ -196,7 +198,7 @@ func (a *app) printStatus(s status) {
 	case "not first":
 		fmt.Fprintln(a.stdout, "hook     not first on PATH; type: inner doctor")
 	default:
-		_, line := a.hookLine(a.typedIn())
+		_, line := a.startup().HookLine(usershell.TypedIn())
 		fmt.Fprintln(a.stdout, "hook     not live in this shell; type:", printable(line))
 	}
 	if s.Project == "" {
@@ -244,7 +246,7 @@ func (a *app) printStatus(s status) {
 	for _, p := range s.Unread {
 		problem(p)
 	}
-	own := slices.DeleteFunc(slices.Clone(s.Bare), func(name string) bool { return agentOf(name) != nil })
+	own := slices.DeleteFunc(slices.Clone(s.Bare), func(name string) bool { return starter.AgentOf(name) != nil })
 	if offered := slices.DeleteFunc(slices.Clone(s.Bare), func(name string) bool { return slices.Contains(own, name) }); len(offered) > 0 {
 		fmt.Fprintln(a.stdout, "note    ", strings.Join(offered, ", "), "not claimed here: runs outside the sandbox; type: inner init", strings.Join(offered, " "))
 	}

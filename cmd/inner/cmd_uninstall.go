@@ -102,10 +102,9 @@ func (a *app) leftToDo() error {
 		}
 	}
 	for _, shell := range hooks.Shells() {
-		for _, l := range a.startupLines(shell) {
-			m := hookCall().FindStringSubmatch(l.text)
-			if m != nil && m[2] == shell || strings.Contains(l.text, a.ShimDir()) { // the other is of init --login
-				a.Say("left to you: line %d of %s: %s", l.line, a.Short(l.file), l.text)
+		for _, l := range a.startup().Lines(shell) {
+			if l.LoadsHook(shell) || strings.Contains(l.Text, a.ShimDir()) { // the other is of init --login
+				a.Say("left to you: line %d of %s: %s", l.Number, a.Short(l.File), l.Text)
 			}
 		}
 	}

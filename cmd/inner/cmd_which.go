@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/hooks/usershell"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/isolator/consent"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/shims"
@@ -91,8 +93,8 @@ func (a *app) which(name string) whichAnswer {
 		if w.Instead != "" {
 			w.Cure = "inner doctor"
 		}
-		if s := shadowOf(name); s != nil {
-			w.Shadow, w.Cure = s.What(), s.Cure(a.startingShell())
+		if s := usershell.ShadowOf(name); s != nil {
+			w.Shadow, w.Cure = s.What(), s.Cure(usershell.Starting())
 		}
 		if w.Cure != "" {
 			w.ShimDoes, w.Does = w.Does, "outside"
@@ -126,7 +128,7 @@ func (a *app) wouldStart(d shims.Decision, name string) error {
 	if err := a.AsAllowed(d.Profile, c, rc); err != nil {
 		return err
 	}
-	return a.stops(d.Profile, c)
+	return consent.Stops(a.Settings, d.Profile, c)
 }
 
 // instead is what PATH finds for a name that should be met by its shim, or

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -136,20 +135,14 @@ func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
 		}
 		return t.Command(rest), nil
 	}
-	path := asked
-	switch {
-	case path == "" || strings.ContainsRune(path, 0):
+	if asked == "" || strings.ContainsRune(asked, 0) {
 		return why.Answer{}, usagef("the path is empty")
-	case path == "~" || strings.HasPrefix(path, "~/"):
-		path = filepath.Join(a.Home, path[1:])
-	case !filepath.IsAbs(path):
-		cwd, err := os.Getwd()
-		if err != nil {
-			return why.Answer{}, usagef("%q: the working folder: %w", path, err)
-		}
-		path = filepath.Join(cwd, path)
 	}
-	answer := t.Path(filepath.Clean(path))
+	cwd, err := os.Getwd()
+	if err != nil && asked[0] != '/' && asked[0] != '~' {
+		return why.Answer{}, usagef("%q: the working folder: %w", asked, err)
+	}
+	answer := t.Path(a.Absolute(asked, cwd))
 	answer.Asked = asked
 	return answer, nil
 }

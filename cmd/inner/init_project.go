@@ -6,182 +6,21 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/consent"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/config"
-	"github.com/enr/inner/profile/hosts"
+	"github.com/enr/inner/profile/starter"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 )
-
-// agent is an agent for which a built-in profile is there.
-type agent struct {
-	command, base, capability, title string
-	logins, keys                     []string // files of its folder, and variables, that log in
-	login                            string   // a hint, when a login may wait for the browser at a port of the box; "" when it takes a code (measured)
-}
-
-// agents are those that inner init offers.
-func agents() []agent {
-	return []agent{
-		{"claude", "claude-interactive", "claude", "Claude Code", []string{".credentials.json"}, []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}, ""},
-		{"codex", "codex-interactive", "codex", "Codex", []string{"auth.json"}, []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, `inner bypass codex login logs in outside; in the sandbox that needs publish = ["1455"] under [sandbox], where your browser comes back to`},
-		{"cursor-agent", "cursor-interactive", "cursor", "Cursor's agent", []string{"auth.json"}, []string{"CURSOR_API_KEY"}, ""},
-		{"gemini", "gemini-interactive", "gemini", "Gemini CLI", []string{"oauth_creds.json", "gemini-credentials.json"}, []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, ""},
-		{"opencode", "opencode-interactive", "opencode", "opencode", []string{"auth.json"}, []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}, "inner bypass opencode auth login logs in outside; in the sandbox take the headless way where there is one, as the other waits for your browser at a port of the sandbox"},
-	}
-}
-
-func agentNames() []string {
-	var names []string
-	for _, g := range agents() {
-		names = append(names, g.command)
-	}
-	return names
-}
-
-// agentOf is the agent of a command, nil when inner init knows none.
-func agentOf(command string) *agent {
-	for _, g := range agents() {
-		if g.command == command {
-			return &g
-		}
-	}
-	return nil
-}
-
-// loggedIn reports whether a login of the agent is on this host.
-func (a *app) loggedIn(g agent) bool {
-	if slices.ContainsFunc(g.keys, func(name string) bool { return a.Getenv(name) != "" }) {
-		return true
-	}
-	c, _ := capability.Find(g.capability, nil)
-	for _, folder := range c.Folders {
-		dir := folder.Source(capability.Origin{Home: a.Home, Lookup: a.LookupEnv})
-		for _, name := range g.logins {
-			if fi, err := os.Stat(filepath.Join(dir, name)); err == nil && fi.Size() > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// installed are the agents of inner init that this PATH finds.
-func (a *app) installed() []agent {
-	return slices.DeleteFunc(agents(), func(g agent) bool {
-		_, err := a.FindReal(g.command, os.Getenv("PATH"))
-		return err != nil
-	})
-}
-
-// traits is what a project is made of.
-type traits struct {
-	words []string // for people
-	allow []string // entries of network_allow
-}
-
-// traitsOf looks at files of the project's root and of the folders in it, where a repository of
-// several programs has them, and at its remotes.
-func traitsOf(root string) traits {
-	var t traits
-	add := func(word, entry string) {
-		if word != "" && !slices.Contains(t.words, word) {
-			t.words = append(t.words, word)
-		}
-		if entry != "" && !slices.Contains(t.allow, entry) {
-			t.allow = append(t.allow, entry)
-		}
-	}
-	found := filesOf(root)
-	for _, k := range []struct{ file, word, entry string }{
-		{"go.mod", "Go", "@go"},
-		{"package.json", "Node", "@npm"},
-		{"pyproject.toml", "Python", "@pypi"},
-		{"requirements.txt", "Python", "@pypi"},
-		{"setup.py", "Python", "@pypi"},
-		{"Cargo.toml", "Rust", "@crates"},
-		{"pom.xml", "Maven", "@maven"},
-		{"build.gradle", "Gradle", "@maven"},
-		{"build.gradle.kts", "Gradle", "@maven"},
-	} {
-		if found[k.file] {
-			add(k.word, k.entry)
-		}
-	}
-	data, err := files.Read(filepath.Join(root, ".git", "config"), files.NoLinks, 1<<20)
-	if err != nil {
-		return t
-	}
-	for line := range strings.Lines(string(data)) {
-		key, url, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if !ok || strings.TrimSpace(key) != "url" {
-			continue
-		}
-		host, web := remoteHost(strings.TrimSpace(url))
-		switch {
-		case host == "":
-		case host == "github.com", host == "gitlab.com":
-			add("git on "+host, "@"+strings.TrimSuffix(host, ".com"))
-		case web && isHost(host):
-			add("git on "+host, host)
-		default:
-			add("git on "+host, "")
-		}
-	}
-	return t
-}
-
-// filesOf are the names of the files in a folder and, two levels deep, in those below it that a
-// person made.
-func filesOf(root string) map[string]bool {
-	found := map[string]bool{}
-	left := 10_000 // entries: this is for a word on the screen
-	_ = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if left--; left < 0 {
-			return fs.SkipAll
-		}
-		name := filepath.Base(path)
-		switch {
-		case path == root || err != nil:
-		case !e.IsDir():
-			found[name] = true
-		case strings.HasPrefix(name, ".") || name == "node_modules" || name == "vendor" || name == "testdata",
-			strings.Count(path[len(root):], "/") > 2:
-			return fs.SkipDir
-		}
-		return nil
-	})
-	return found
-}
-
-// remoteHost is the host of a remote of git, and whether it is reached by https.
-func remoteHost(url string) (host string, web bool) {
-	if rest, ok := strings.CutPrefix(url, "https://"); ok {
-		host, _, _ = strings.Cut(rest, "/")
-		return host[strings.LastIndexByte(host, '@')+1:], true
-	}
-	if rest, ok := strings.CutPrefix(url, "ssh://"); ok {
-		url, _, _ = strings.Cut(rest, "/")
-	} else if url, _, ok = strings.Cut(url, ":"); !ok || strings.Contains(url, "/") {
-		return "", false
-	}
-	host, _, _ = strings.Cut(url[strings.LastIndexByte(url, '@')+1:], ":")
-	return host, false
-}
-
-// networkWords are the values of --network, in the order of the question.
-func networkWords() []string { return []string{"listed", "ask", "full", "off"} }
 
 // initPlace is the project that inner init is about: the one here, else the repository, else
 // this folder.
@@ -216,8 +55,8 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 			return nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.Project.Dir, pl.Project.Problem), Hint: "inner status"}
 		}
 	}
-	t := traitsOf(root)
-	a.Say("%s", strings.Join(append([]string{"project " + a.Short(root)}, t.words...), ", "))
+	t := starter.TraitsOf(root)
+	a.Say("%s", strings.Join(append([]string{"project " + a.Short(root)}, t.Words...), ", "))
 	if names, err = a.chooseAgents(names); err != nil {
 		return nil, err
 	}
@@ -228,7 +67,7 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 	case len(names) == 0:
 		return ready, nil
 	}
-	text := profileChoice{root: root, network: f.network, traits: t}
+	text := starter.Choice{Root: root, Network: f.network, Traits: t}
 	if !f.yes && !a.choose(&text, f) {
 		return nil, a.noAnswer()
 	}
@@ -299,7 +138,7 @@ func trustWord(s trust.State) string {
 
 // writeProfiles writes a profile for each agent. undo removes these files, and the folders
 // when nothing else is in them.
-func (a *app) writeProfiles(root string, names []string, p profileChoice) (undo func(), err error) {
+func (a *app) writeProfiles(root string, names []string, p starter.Choice) (undo func(), err error) {
 	dir, err := makeProfiles(root)
 	if err != nil {
 		return func() {}, err
@@ -312,7 +151,7 @@ func (a *app) writeProfiles(root string, names []string, p profileChoice) (undo 
 	}
 	for _, name := range names {
 		path := filepath.Join(dir, name+".toml")
-		text := p.text(*agentOf(name))
+		text := p.Text(*starter.AgentOf(name))
 		l := a.Loader(settings.Place{Cwd: root, Project: a.ProjectOf(root)})
 		if _, err := l.LoadBytes(profile.File{Path: path, Data: []byte(text)}, profile.Local); err != nil {
 			return undo, err
@@ -329,7 +168,7 @@ func (a *app) writeProfiles(root string, names []string, p profileChoice) (undo 
 // initEverywhere claims agents in all folders, with the built-in profiles.
 func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 	if f.network != "" {
-		return nil, usagef("--network is for the profiles of a project: inner profile edit %s", agentOf(names[0]).base)
+		return nil, usagef("--network is for the profiles of a project: inner profile edit %s", starter.AgentOf(names[0]).Base)
 	}
 	cfg, err := a.GlobalConfig()
 	if err != nil {
@@ -339,7 +178,7 @@ func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []candidate
+	var list []consent.Candidate
 	var open []string
 	for _, name := range names {
 		if i := slices.IndexFunc(cfg.Shims, func(kv profile.KV) bool { return kv.Key == name }); i >= 0 {
@@ -347,7 +186,7 @@ func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 			continue
 		}
 		open = append(open, name)
-		fd, err := a.find(agentOf(name).base)
+		fd, err := a.find(starter.AgentOf(name).Base)
 		if err != nil {
 			return nil, a.notFound(err)
 		}
@@ -359,12 +198,12 @@ func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, candidate{profile: p, rc: rc, at: at, grants: profile.Grants(rc), state: trust.Untrusted})
+		list = append(list, consent.Candidate{Profile: p, Spec: rc, At: at, Grants: profile.Grants(rc), State: trust.Untrusted})
 	}
 	if len(open) == 0 {
 		return names, nil
 	}
-	a.showConsent(pl, list, settings.ConfigRead{Config: &config.Config{}}, false, nil)
+	a.showConsent(consent.Page{Place: pl, List: list, Config: settings.ConfigRead{Config: &config.Config{}}})
 	a.Say("in every folder, and there it can change what is in the folder; a project's own profile goes first")
 	if err := a.askFor(fmt.Sprintf("Sandbox %s in all folders?", strings.Join(open, ", ")), f.yes, "inner init --everywhere --yes "+strings.Join(open, " ")); err != nil {
 		return nil, err
@@ -385,7 +224,7 @@ func (a *app) claimEverywhere(names []string) error {
 	}
 	file := t.file
 	for _, name := range names {
-		if file.Data, err = config.Set(file, []string{"shims", name}, agentOf(name).base); err != nil {
+		if file.Data, err = config.Set(file, []string{"shims", name}, starter.AgentOf(name).Base); err != nil {
 			return err
 		}
 	}
@@ -397,10 +236,4 @@ func (a *app) claimEverywhere(names []string) error {
 	}
 	a.ForgetConfigs()
 	return a.Regenerate()
-}
-
-// isHost reports whether a word can be an entry of network_allow.
-func isHost(word string) bool {
-	_, err := hosts.Parse(word)
-	return err == nil
 }

@@ -10,18 +10,22 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/profile/config"
+	"github.com/enr/inner/profile/starter"
 )
 
 // chooseAgents asks which of the installed agents are meant.
 func (a *app) chooseAgents(names []string) ([]string, error) {
 	var found, told []string
-	for _, g := range a.installed() {
-		found = append(found, g.command)
+	for _, g := range starter.Agents() {
+		if _, err := a.FindReal(g.Command, os.Getenv("PATH")); err != nil {
+			continue
+		}
+		found = append(found, g.Command)
 		login := "logged in"
-		if !a.loggedIn(g) {
+		if !g.LoggedIn(a.Home, a.LookupEnv) {
 			login = "no login here yet"
 		}
-		told = append(told, fmt.Sprintf("%s (%s, %s)", g.command, g.title, login))
+		told = append(told, fmt.Sprintf("%s (%s, %s)", g.Command, g.Title, login))
 	}
 	if len(names) > 0 {
 		for _, name := range names {
@@ -32,7 +36,7 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 		return names, nil
 	}
 	if len(found) == 0 {
-		return nil, &fault.Refusal{Code: 1, Msg: "none of the agents " + strings.Join(agentNames(), ", ") + " is installed", Hint: "install one, or inner init claude; for a shell: inner run -p shell"}
+		return nil, &fault.Refusal{Code: 1, Msg: "none of the agents " + strings.Join(starter.AgentNames(), ", ") + " is installed", Hint: "install one, or inner init claude; for a shell: inner run -p shell"}
 	}
 	a.Say("installed: %s", strings.Join(told, ", "))
 	for {
@@ -44,11 +48,11 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 		if len(words) == 0 {
 			return found, nil
 		}
-		i := slices.IndexFunc(words, func(w string) bool { return agentOf(w) == nil })
+		i := slices.IndexFunc(words, func(w string) bool { return starter.AgentOf(w) == nil })
 		if i < 0 {
 			return words, nil
 		}
-		a.Say("%q is none of %s", words[i], strings.Join(agentNames(), ", "))
+		a.Say("%q is none of %s", words[i], strings.Join(starter.AgentNames(), ", "))
 	}
 }
 
@@ -59,29 +63,29 @@ func (a *app) noAnswer() error {
 }
 
 // choose asks what the profiles are to grant, and reports whether it got its answers.
-func (a *app) choose(p *profileChoice, f initFlags) bool {
+func (a *app) choose(p *starter.Choice, f initFlags) bool {
 	if f.network == "" {
 		listed := "the agent's own hosts, and where code and packages come from (@github @npm @pypi @go @crates"
-		for _, entry := range p.more() {
+		for _, entry := range p.More() {
 			listed += " " + entry
 		}
 		a.Say("What may they reach on the network?")
 		for i, text := range []string{listed + ")", "the same, and a question for each other host", "everything", "nothing: most agents do not work then"} {
 			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(text))
 		}
-		for p.network == "" {
+		for p.Network == "" {
 			text, ok := a.answer("[1-4, Enter: 1] ")
 			if !ok {
 				return false
 			}
 			switch text {
 			case "":
-				p.network = networkWords()[0]
+				p.Network = starter.NetworkWords()[0]
 			case "1", "2", "3", "4":
-				p.network = networkWords()[text[0]-'1']
+				p.Network = starter.NetworkWords()[text[0]-'1']
 			default:
-				if slices.Contains(networkWords(), text) {
-					p.network = text
+				if slices.Contains(starter.NetworkWords(), text) {
+					p.Network = text
 				}
 			}
 		}
@@ -95,7 +99,7 @@ func (a *app) choose(p *profileChoice, f initFlags) bool {
 			text = ""
 		}
 		var err error
-		if p.mounts, err = a.mountsOf(text); err == nil {
+		if p.Mounts, err = a.mountsOf(text); err == nil {
 			return true
 		}
 		a.Say("%v", err)
@@ -104,7 +108,7 @@ func (a *app) choose(p *profileChoice, f initFlags) bool {
 
 // mountsOf are the folders of an answer, between spaces or commas. One with a space in its name
 // is quoted, as in a shell.
-func (a *app) mountsOf(text string) (list []profileMount, err error) {
+func (a *app) mountsOf(text string) (list []starter.Mount, err error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -130,13 +134,13 @@ func (a *app) mountsOf(text string) (list []profileMount, err error) {
 }
 
 // mountOf is the folder that one word names.
-func (a *app) mountOf(word string) (profileMount, error) {
-	m := profileMount{path: word, mode: "ro"}
+func (a *app) mountOf(word string) (starter.Mount, error) {
+	m := starter.Mount{Path: word, Mode: "ro"}
 	if rest, ok := strings.CutSuffix(word, ":rw"); ok {
-		m = profileMount{rest, "rw"}
+		m = starter.Mount{Path: rest, Mode: "rw"}
 	}
-	if _, err := os.Stat(expandHome(m.path, a.Home)); err != nil || !strings.HasPrefix(m.path, "/") && !strings.HasPrefix(m.path, "~/") {
-		return m, fmt.Errorf("%q is not there: write it from ~/ or /, in quotes when a space is in it, or press Enter for nothing", m.path)
+	if _, err := os.Stat(a.Absolute(m.Path, "")); err != nil || !strings.HasPrefix(m.Path, "/") && !strings.HasPrefix(m.Path, "~/") {
+		return m, fmt.Errorf("%q is not there: write it from ~/ or /, in quotes when a space is in it, or press Enter for nothing", m.Path)
 	}
 	return m, nil
 }

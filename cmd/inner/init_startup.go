@@ -4,45 +4,44 @@ package main
 // nothing in it is changed.
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/enr/inner/hooks"
 	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/hooks/usershell"
 )
 
 // initStartup writes the lines that were asked for; with ask it asks about the hook.
 func (a *app) initStartup(f initFlags, ask bool) error {
-	shell := a.typedIn()
+	shell := usershell.TypedIn()
 	if !slices.Contains(hooks.Shells(), shell) {
 		shell = "bash"
 	}
-	rc, line := a.hookLine(shell)
-	loaded := a.findHook(shell)
+	rc, line := a.startup().HookLine(shell)
+	loaded := a.startup().FindHook(shell)
 	switch {
-	case loaded != nil && loaded.problem != "":
-		a.Warn("line %d of %s %s", loaded.line, a.Short(loaded.file), loaded.problem)
-		a.Hint("%s", loaded.fix)
+	case loaded != nil && loaded.Problem != "":
+		a.Warn("line %d of %s %s", loaded.Number, a.Short(loaded.File), loaded.Problem)
+		a.Hint("%s", loaded.Fix)
 	case loaded != nil && f.hook:
-		a.Say("line %d of %s loads the hook already", loaded.line, a.Short(loaded.file))
+		a.Say("line %d of %s loads the hook already", loaded.Number, a.Short(loaded.File))
 	case loaded != nil:
 	case !f.hook && a.hookLive() == "live":
 		a.Hint("the hook is live here; a new shell has it when %s holds: %s", a.Short(rc), line)
 	case f.hook, ask && a.yesUnlessNo(fmt.Sprintf("Put the hook last in %s? It is: %s", a.Short(rc), printable(line))):
-		if err := addLine(rc, "# inner: keeps the shim folder first on PATH", line); err != nil {
+		if err := usershell.Add(rc, "# inner: keeps the shim folder first on PATH", line); err != nil {
 			return err
 		}
 		a.Say("added to %s: %s", a.Short(rc), line)
 		if f.hook && a.hookLive() != "live" {
 			a.Hint("open a new shell, or type here: %s", line)
 		}
-		if problem, fix := a.loginGap(shell, a.findHook(shell)); problem != "" {
+		if problem, fix := a.startup().LoginGap(shell, a.startup().FindHook(shell)); problem != "" {
 			a.Warn("%s", problem)
 			a.Hint("%s", fix)
 		}
@@ -60,7 +59,7 @@ func (a *app) initStartup(f initFlags, ask bool) error {
 func (a *app) initLogin() error {
 	file := a.Home + "/.profile"
 	line := fmt.Sprintf("PATH=%s:$PATH", quote.POSIX(a.ShimDir()))
-	if name, reads := a.bashLogin(".profile"); loginShell() == "bash" && name != "" && name != ".profile" && !reads {
+	if name, reads := a.startup().BashLogin(".profile"); usershell.Login() == "bash" && name != "" && name != ".profile" && !reads {
 		a.Warn("a login bash reads ~/%s, which does not read ~/.profile", name)
 		a.Hint("echo '. ~/.profile' >> ~/%s", name)
 	}
@@ -71,16 +70,16 @@ func (a *app) initLogin() error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := addLine(file, "# inner: sandboxes commands also where no shell has a prompt", line); err != nil {
+	if err := usershell.Add(file, "# inner: sandboxes commands also where no shell has a prompt", line); err != nil {
 		return err
 	}
 	a.Say("added to %s: %s", a.Short(file), line)
 	a.Say("each call of a command that has a shim takes some milliseconds more, and scripts are refused, too, in a project that is not allowed")
 	a.Say("it is read by login shells and by most desktops, at the next login; not for `ssh host command`, nor by cron")
-	switch loginShell() {
+	switch usershell.Login() {
 	case "fish": // it reads the hook without a prompt, too
 	case "zsh":
-		a.Hint("for zsh, also for ssh: put the same line into %s/.zshenv", a.Short(a.startupFolder("zsh")))
+		a.Hint("for zsh, also for ssh: put the same line into %s/.zshenv", a.Short(a.startup().Folder("zsh")))
 	default:
 		a.Hint("for ssh: put the same line at the top of ~/.bashrc")
 	}
@@ -92,25 +91,4 @@ func (a *app) initLogin() error {
 func (a *app) yesUnlessNo(question string) bool {
 	text, ok := a.answer(question + " [Y/n] ")
 	return ok && (text == "" || isYes(text))
-}
-
-// addLine adds a line with a comment at the end of a file of the user's, through a link that
-// it may be, and makes the file where there is none.
-func addLine(file, comment, line string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return err
-	}
-	text := comment + "\n" + line + "\n"
-	if data, err := os.ReadFile(file); err == nil && len(data) > 0 {
-		if !bytes.HasSuffix(data, []byte("\n")) {
-			text = "\n" + text
-		}
-		text = "\n" + text
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
 }

@@ -21,4 +21,11 @@ func counted(n int, one, many string) string { return fmt.Sprintf("%d %s", n, pl
 // quoted is a path as a word of a POSIX shell.
 func quoted(path string) string { return quote.POSIX(path) }
 
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
 func (a *app) printJSON(v any) error { return tell.JSON(a.stdout, v) }

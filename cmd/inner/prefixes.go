@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/isolator/consent"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
@@ -58,14 +59,14 @@ func (a *app) prefixesFirst(pl settings.Place) ([]settings.Asked, error) {
 
 // sayPrefixes says below a consent which of the profiles a prefix allowed, and why it did
 // not allow the others.
-func (a *app) sayPrefixes(list []candidate, asked []settings.Asked) {
+func (a *app) sayPrefixes(list []consent.Candidate, asked []settings.Asked) {
 	for _, c := range list {
-		if c.settled() && c.rec != nil && c.rec.Prefix != "" {
-			a.Say("%s is allowed without a question: below %s of trust.prefixes; inner deny %s says no", c.profile.Name, a.Short(c.rec.Prefix), c.profile.Name)
+		if c.Settled() && c.Rec != nil && c.Rec.Prefix != "" {
+			a.Say("%s is allowed without a question: below %s of trust.prefixes; inner deny %s says no", c.Profile.Name, a.Short(c.Rec.Prefix), c.Profile.Name)
 		}
 	}
 	for _, x := range asked {
-		if slices.ContainsFunc(list, func(c candidate) bool { return c.profile.Name == x.Name && !c.settled() }) {
+		if slices.ContainsFunc(list, func(c consent.Candidate) bool { return c.Profile.Name == x.Name && !c.Settled() }) {
 			a.Say("%s is %s", x.Name, a.askedWords(x))
 		}
 	}
@@ -79,7 +80,7 @@ func (a *app) prefixFindings() []finding {
 	}
 	var list []finding
 	for _, dir := range cfg.TrustPrefixes {
-		at := expandHome(dir, a.Home)
+		at := a.Absolute(dir, "")
 		real, err := filepath.EvalSymlinks(at)
 		if err != nil {
 			list = append(list, warning("trust", "mkdir -p "+at+", or inner config edit", "trust.prefixes: %s is not there", dir))

@@ -1,13 +1,13 @@
-package main
-
-// What inner allow shows before it asks. Read from the end: next to the question stands
-// what is dangerous, above it what is ordinary. What several profiles have in common
-// stands once, with their names; so does each list of hosts. A text that is longer than
-// the terminal goes through a pager first, and the dangerous part stands once more below
-// it.
+// Package consent composes what `inner allow` shows before it asks. Read it from the end:
+// next to the question stands what is dangerous, above it what is ordinary. What several
+// profiles have in common stands once, with their names; so does each list of hosts.
+//
+//	list, wrong := consent.Read(settings, place, files, record, config)
+//	page := consent.Page{Settings: settings, Place: place, List: list, Config: config}
+//	detail, danger := page.Text(fits)
+package consent
 
 import (
-	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,9 +15,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
@@ -26,120 +26,20 @@ import (
 	"github.com/enr/inner/profile/trust"
 )
 
-// line is one grant, or one item of it, of some of the profiles.
-type line struct {
-	grant profile.Grant // with at most one item
-	of    []string      // the profiles, in order
+// Page is what is shown of some profiles of a project and of its config.toml.
+type Page struct {
+	*settings.Settings
+	Place     settings.Place
+	List      []Candidate
+	Config    settings.ConfigRead
+	NewConfig bool                           // the config.toml is asked about
+	Words     []string                       // commands that a yes would no longer guard
+	Paint     func(code, text string) string // a text in a colour, an SGR code (ECMA-48)
 }
 
-// lines takes grants apart into items, each once, with the profiles that have it.
-type lines struct {
-	list  []line
-	index map[string]int
-}
-
-func (l *lines) add(name string, grants []profile.Grant) {
-	for _, g := range grants {
-		items := g.Items
-		if len(items) == 0 {
-			items = []profile.Item{{}}
-		}
-		for _, it := range items {
-			one := g
-			if one.Items = nil; len(g.Items) > 0 {
-				one.Items = []profile.Item{it}
-			}
-			key := fmt.Sprint(g.Tightens, "\x00", g.Words, "\x00", it.Text)
-			i, known := l.index[key]
-			if !known {
-				if l.index == nil {
-					l.index = map[string]int{}
-				}
-				i = len(l.list)
-				l.index[key] = i
-				l.list = append(l.list, line{grant: one})
-			}
-			if !slices.Contains(l.list[i].of, name) {
-				l.list[i].of = append(l.list[i].of, name)
-			}
-		}
-	}
-}
-
-// verb is a sort of grant: what can be changed, read, reached. Its parts are the items,
-// by the profiles that have them.
-type verb struct {
-	grant profile.Grant // without items
-	parts []part
-}
-
-type part struct {
-	of    []string
-	items []profile.Item // none when the grant has none
-}
-
-// verbs puts the lines together again: for each sort what all have stands first.
-func (l *lines) verbs() []verb {
-	var out []verb
-	for _, x := range l.list {
-		i := slices.IndexFunc(out, func(v verb) bool {
-			return v.grant.Words == x.grant.Words && v.grant.Tightens == x.grant.Tightens && len(x.grant.Items) > 0 && len(v.parts[0].items) > 0
-		})
-		if i < 0 {
-			i = len(out)
-			v := verb{grant: x.grant}
-			v.grant.Items = nil
-			out = append(out, v)
-		}
-		v := &out[i]
-		j := slices.IndexFunc(v.parts, func(p part) bool { return slices.Equal(p.of, x.of) })
-		if j < 0 {
-			j = len(v.parts)
-			v.parts = append(v.parts, part{of: x.of})
-		}
-		v.parts[j].items = append(v.parts[j].items, x.grant.Items...)
-	}
-	for _, v := range out {
-		slices.SortStableFunc(v.parts, func(a, b part) int { return cmp.Compare(len(b.of), len(a.of)) })
-	}
-	return out
-}
-
-// text is a verb in words, of so many profiles. Items say in brackets whose they are,
-// where not all are everybody's.
-func (v verb) text(all int) string {
-	if len(v.parts) == 1 {
-		g := v.grant
-		g.Items = v.parts[0].items
-		g.Render()
-		if of := v.parts[0].of; len(of) < all {
-			return strings.Join(of, ", ") + ": " + g.Text
-		}
-		return g.Text
-	}
-	var parts []string
-	for _, p := range v.parts {
-		g := v.grant
-		g.Items = p.items
-		text := g.Words
-		if len(g.Items) > 0 {
-			text = g.List()
-		}
-		switch {
-		case len(p.of) == all:
-			text += " (all)"
-		case len(p.of) > 1 || p.of[0] != text:
-			text += " (" + strings.Join(p.of, ", ") + ")"
-		}
-		parts = append(parts, text)
-	}
-	return v.grant.Words + ": " + strings.Join(parts, "; ")
-}
-
-// consent is the text of inner allow.
-type consent struct {
-	app    *app
-	root   string
+// page is a text of a Page that leaves out as much as brief says.
+type page struct {
+	Page
 	detail strings.Builder
 	danger strings.Builder
 	brief  brief
@@ -158,57 +58,46 @@ const (
 	ofNames          // and a profile is called by the command it claims
 )
 
-// showConsent prints what the profiles and the config.toml grant.
-// A yes gives up the guard of the words.
-func (a *app) showConsent(pl settings.Place, list []candidate, cfg settings.ConfigRead, newConfig bool, words []string) {
-	for i, c := range list {
-		if !c.settled() {
-			list[i].reach = features.ReachLines(a.Settings, c.profile, c.at, c.rc, true)
-			list[i].stops = a.stops(c.profile, c.at)
+// Text is as much of the page as fits, and the part of it that stands next to the question.
+// What fits nowhere is told whole.
+func (p Page) Text(fits func(text string) bool) (detail, danger string) {
+	for i, c := range p.List {
+		if !c.Settled() {
+			p.List[i].reach = features.ReachLines(p.Settings, c.Profile, c.At, c.Spec, true)
+			p.List[i].Stops = Stops(p.Settings, c.Profile, c.At)
 		}
 	}
-	var text, danger string
 	for b := nothing; b <= ofNames; b++ {
-		t := consent{app: a, root: pl.Root(), brief: b}
-		t.write(pl, list, cfg, newConfig, words)
-		if b == nothing || a.fits(t.detail.String()+t.dangers()) {
-			text, danger = t.detail.String(), t.dangers()
+		t := page{Page: p, brief: b}
+		t.write()
+		if b == nothing || fits(t.detail.String()+t.dangers()) {
+			detail, danger = t.detail.String(), t.dangers()
 		}
-		if a.fits(text + danger) {
+		if fits(detail + danger) {
 			break
 		}
 	}
-	a.printConsent(text, danger)
-	for _, c := range list {
-		if c.stops != nil {
-			why := strings.TrimPrefix(settings.FirstFault(c.stops), fmt.Sprintf("profile %q: ", c.profile.Name))
-			a.Warn("profile %s does not start here: %s", c.profile.Name, why)
-			if r := fault.AsRefusal(c.stops); r != nil && r.Hint != "" {
-				a.Hint("%s", r.Hint)
-			}
-		}
-	}
+	return detail, danger
 }
 
-// stops is why a profile would not start at a place; a program that is not installed yet is
+// Stops is why a profile would not start at a place; a program that is not installed yet is
 // no reason.
-func (a *app) stops(p *profile.Profile, at profile.Context) error {
-	_, err := isolator.Show(a.Settings, isolator.Call{Profile: p, Context: at}, false)
+func Stops(s *settings.Settings, p *profile.Profile, at profile.Context) error {
+	_, err := isolator.Show(s, isolator.Call{Profile: p, Context: at}, false)
 	if fault.Code(err) == launch.CodeNotFound {
 		return nil
 	}
 	return err
 }
 
-func (t *consent) write(pl settings.Place, list []candidate, cfg settings.ConfigRead, newConfig bool, words []string) {
-	a := t.app
+func (t *page) write() {
 	var settled []string
-	var fresh, changed []candidate
-	for _, c := range list {
+	var fresh, changed []Candidate
+	for _, c := range t.List {
 		switch {
-		case c.settled():
-			settled = append(settled, c.profile.Name)
-		case len(c.old) == 0, c.state == trust.Denied: // what was denied is read as a whole
+		case c.Settled():
+			settled = append(settled, c.Profile.Name)
+		case len(c.Old) == 0, c.State == trust.Denied: // what was denied is read as a whole
 			fresh = append(fresh, c)
 		default:
 			changed = append(changed, c)
@@ -217,9 +106,9 @@ func (t *consent) write(pl settings.Place, list []candidate, cfg settings.Config
 	if len(settled) > 0 {
 		t.line("", "%s %s: allowed already, unchanged", plural(len(settled), "profile", "profiles"), strings.Join(settled, ", "))
 	}
-	if cfg.File != nil && len(fresh)+len(changed) > 0 || newConfig {
-		if parts := cfg.Config.Describe(); len(parts) > 0 {
-			t.line("", "config (%s):", a.Short(filepath.Join(pl.Project.Dir, "config.toml")))
+	if t.Config.File != nil && len(fresh)+len(changed) > 0 || t.NewConfig {
+		if parts := t.Config.Config.Describe(); len(parts) > 0 {
+			t.line("", "config (%s):", t.Short(filepath.Join(t.Place.Project.Dir, "config.toml")))
 			for _, part := range parts {
 				t.line("  ", "%s", part)
 			}
@@ -228,7 +117,7 @@ func (t *consent) write(pl settings.Place, list []candidate, cfg settings.Config
 	t.changed(changed)
 	t.fresh(fresh)
 	t.signing(fresh)
-	t.claims(words, changed)
+	t.claims(changed)
 }
 
 func plural(n int, one, many string) string {
@@ -238,20 +127,20 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-func (t *consent) line(indent, format string, args ...any) {
-	t.detail.WriteString(indent + printable(fmt.Sprintf(format, args...)) + "\n")
+func (t *page) line(indent, format string, args ...any) {
+	t.detail.WriteString(indent + visible.Text(fmt.Sprintf(format, args...)) + "\n")
 }
 
-func (t *consent) warn(format string, args ...any) {
-	t.danger.WriteString("  " + printable(fmt.Sprintf(format, args...)) + "\n")
+func (t *page) warn(format string, args ...any) {
+	t.danger.WriteString("  " + visible.Text(fmt.Sprintf(format, args...)) + "\n")
 }
 
 // signing says once that commits of the box are not signed, where git outside signs them.
-func (t *consent) signing(list []candidate) {
+func (t *page) signing(list []Candidate) {
 	var of []string
 	for _, c := range list {
-		if len(features.Unsigned(t.app.Caller, c.rc)) > 0 {
-			of = append(of, c.profile.Name)
+		if len(features.Unsigned(t.Caller, c.Spec)) > 0 {
+			of = append(of, c.Profile.Name)
 		}
 	}
 	switch {
@@ -264,7 +153,7 @@ func (t *consent) signing(list []candidate) {
 }
 
 // fresh shows profiles that were never allowed.
-func (t *consent) fresh(list []candidate) {
+func (t *page) fresh(list []Candidate) {
 	if len(list) == 0 {
 		return
 	}
@@ -272,22 +161,22 @@ func (t *consent) fresh(list []candidate) {
 	var names []string
 	for _, c := range list {
 		name := t.called(c, list)
-		names = append(names, c.profile.Name)
-		safe, dangerous := t.split(c.grants)
+		names = append(names, c.Profile.Name)
+		safe, dangerous := t.split(c.Grants)
 		all.add(name, safe)
 		bad.add(name, dangerous)
 		behind.add(name, t.hosts(c.reach, len(list) == 1))
-		if c.stale || c.rec != nil && c.rec.WasApproved() && c.state != trust.Denied {
+		if c.Stale || c.Rec != nil && c.Rec.WasApproved() && c.State != trust.Denied {
 			t.line("", "profile %s was allowed by an older inner, which did not keep the real paths of what it grants", name)
 		}
 	}
 	if len(list) == 1 {
-		t.line("", "profile %s (%s) grants:", names[0], t.app.Short(list[0].profile.Path))
+		t.line("", "profile %s (%s) grants:", names[0], t.Short(list[0].Profile.Path))
 		for _, v := range slices.Concat(all.verbs(), behind.verbs()) {
 			t.line("  ", "%s", v.text(1))
 		}
 	} else {
-		t.line("", "%d profiles of %s: %s", len(list), t.app.Short(t.root), strings.Join(names, ", "))
+		t.line("", "%d profiles of %s: %s", len(list), t.Short(t.Place.Root()), strings.Join(names, ", "))
 		all.list = append(all.list, behind.list...)
 		for _, text := range t.paragraphs(all.verbs(), len(names)) {
 			t.line("  ", "%s", text)
@@ -299,26 +188,26 @@ func (t *consent) fresh(list []candidate) {
 }
 
 // called is how a profile is called beside what it alone grants.
-func (t *consent) called(c candidate, list []candidate) string {
-	words := c.profile.Commands()
+func (t *page) called(c Candidate, list []Candidate) string {
+	words := c.Profile.Commands()
 	if t.brief < ofNames || len(words) != 1 {
-		return c.profile.Name
+		return c.Profile.Name
 	}
 	others := 0
 	for _, o := range list {
-		if slices.Contains(o.profile.Commands(), words[0]) || o.profile.Name == words[0] {
+		if slices.Contains(o.Profile.Commands(), words[0]) || o.Profile.Name == words[0] {
 			others++
 		}
 	}
 	if others > 1 {
-		return c.profile.Name
+		return c.Profile.Name
 	}
 	return words[0]
 }
 
 // paragraphs are the texts of verbs, with those together that say what can be read, and
 // those that take away. What was left out is named where it belongs.
-func (t *consent) paragraphs(verbs []verb, all int) []string {
+func (t *page) paragraphs(verbs []verb, all int) []string {
 	const read, reach, login = "can read", "can reach", "gets a copy of your login and settings of"
 	var out, less []string
 	reads := -1
@@ -355,7 +244,7 @@ func (t *consent) paragraphs(verbs []verb, all int) []string {
 
 // hosts are what is behind the words about the network, as grants. One profile has a line
 // for each word.
-func (t *consent) hosts(list []features.ReachLine, one bool) (out []profile.Grant) {
+func (t *page) hosts(list []features.ReachLine, one bool) (out []profile.Grant) {
 	say := func(text string) { out = append(out, profile.Grant{Kind: "network", Words: text}) }
 	reach := func(hosts []string, why string) {
 		g := profile.Grant{Kind: "network", Words: "can reach"}
@@ -392,16 +281,16 @@ func (t *consent) hosts(list []features.ReachLine, one bool) (out []profile.Gran
 }
 
 // changed shows what became of profiles that were allowed as they were.
-func (t *consent) changed(list []candidate) {
+func (t *page) changed(list []Candidate) {
 	type change struct {
 		text string
 		of   []string
 	}
 	var all []change
 	for _, c := range list {
-		wider, narrower := profile.DiffGrants(c.old, c.grants)
+		wider, narrower := profile.DiffGrants(c.Old, c.Grants)
 		var b strings.Builder
-		for _, text := range slices.Concat(changeLines(t.app.stderr, nil, narrower), changeLines(t.app.stderr, wider, nil)) {
+		for _, text := range slices.Concat(ChangeLines(t.Paint, nil, narrower), ChangeLines(t.Paint, wider, nil)) {
 			b.WriteString("  " + text + "\n")
 		}
 		if len(wider)+len(narrower) == 0 {
@@ -409,13 +298,13 @@ func (t *consent) changed(list []candidate) {
 		}
 		if _, dangerous := t.split(wider); len(dangerous) > 0 {
 			for _, g := range dangerous {
-				t.warn("%s, new: %s", c.profile.Name, g.Text)
+				t.warn("%s, new: %s", c.Profile.Name, g.Text)
 			}
 		}
 		if i := slices.IndexFunc(all, func(x change) bool { return x.text == b.String() }); i >= 0 {
-			all[i].of = append(all[i].of, c.profile.Name)
+			all[i].of = append(all[i].of, c.Profile.Name)
 		} else {
-			all = append(all, change{b.String(), []string{c.profile.Name}})
+			all = append(all, change{b.String(), []string{c.Profile.Name}})
 		}
 	}
 	for _, x := range all {
@@ -425,7 +314,7 @@ func (t *consent) changed(list []candidate) {
 }
 
 // split parts what stays within the project and the box from what does not.
-func (t *consent) split(grants []profile.Grant) (safe, dangerous []profile.Grant) {
+func (t *page) split(grants []profile.Grant) (safe, dangerous []profile.Grant) {
 	for _, g := range grants {
 		if g.Tightens {
 			safe = append(safe, g)
@@ -443,7 +332,7 @@ func (t *consent) split(grants []profile.Grant) (safe, dangerous []profile.Grant
 		in.Items, out.Items = nil, nil
 		for _, it := range g.Items {
 			switch {
-			case g.Dangerous(), g.Key == profile.MountRW && !paths.Below(t.root, it.Path):
+			case g.Dangerous(), g.Key == profile.MountRW && !paths.Below(t.Place.Root(), it.Path):
 				out.Items = append(out.Items, it)
 			case it.Path != "" && special(it.Path):
 				it.Text += " (a socket or a device)"
@@ -474,9 +363,21 @@ func special(path string) bool {
 const dangerHead = "and this reaches beyond the project and the box:\n"
 
 // dangers is the part next to the question.
-func (t *consent) dangers() string {
+func (t *page) dangers() string {
 	if t.danger.Len() == 0 {
 		return ""
 	}
-	return tell.Paint(t.app.stderr, "31", strings.TrimSuffix(dangerHead, "\n")) + "\n" + t.danger.String()
+	return t.Paint("31", strings.TrimSuffix(dangerHead, "\n")) + "\n" + t.danger.String()
+}
+
+// claims says what of the commands that were guarded will not be.
+func (t *page) claims(changed []Candidate) {
+	if len(t.Words) > 0 {
+		t.warn("no longer claimed here, so outside the sandbox from then on: %s", strings.Join(t.Words, ", "))
+	}
+	for _, c := range changed {
+		if when := c.Profile.When(); when != "always" && c.Rec != nil && c.Rec.ShimWhen != when {
+			t.warn("%s, new: when = %q; at other times its commands run outside the sandbox", c.Profile.Name, when)
+		}
+	}
 }

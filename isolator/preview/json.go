@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"bytes"
@@ -11,34 +11,45 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/capability"
 	"github.com/enr/inner/profile/registry"
 	"github.com/enr/inner/shims"
 )
 
-// What `run --dry-run --json` prints is everything that the launcher of a run gets, and what
-// is made on the host for it. contrib/frozen.sh compares it between two versions of inner, so
-// a field of a plan that is missing here is a field that nobody compares.
-
 // names replaces in words of a plan what has no path before the run.
 var names = strings.NewReplacer(features.DryEmpty, "<empty file>", features.DryStage, "<staged> ") // allowed: never changed
 
-func dryJSON(b *isolator.Prepared) (map[string]any, error) {
+// object is a value of JSON with keys.
+type object = map[string]any
+
+// each is the rows of a list; nil when it is empty.
+func each[T any](list []T, row func(T) object) (rows []object) {
+	for _, it := range list {
+		rows = append(rows, row(it))
+	}
+	return rows
+}
+
+// JSON is everything that the launcher of a run gets, and what is made on the host for it.
+// contrib/frozen.sh compares it between two versions of inner, so a field of a plan that is
+// missing here is a field that nobody compares.
+func JSON(b *isolator.Prepared) (map[string]any, error) {
 	rc, p := b.Spec, b.Plan
-	var args []any
-	for _, op := range p.Ops {
+	args := each(p.Ops, func(op plan.Op) object {
 		words := []string{}
 		for _, w := range op.Words() {
 			words = append(words, names.Replace(w))
 		}
-		entry := map[string]any{"args": words, "reason": op.Reason}
+		entry := object{"args": words, "reason": op.Reason}
 		if op.Outside {
 			entry["outside"] = op.Dest // covered by the launcher, see launch.masks
 		}
-		args = append(args, entry)
-	}
+		return entry
+	})
 	env := map[string]string{}
 	for _, kv := range p.Env {
 		k, v, _ := strings.Cut(kv, "=")
@@ -48,7 +59,7 @@ func dryJSON(b *isolator.Prepared) (map[string]any, error) {
 		env[k] = v
 	}
 	staged, err := stagedJSON(b)
-	out := map[string]any{
+	out := object{
 		"profile": rc.Name, "path": rc.Path, "workdir": rc.Workdir, "cwd": rc.Cwd, "bwrap": p.Bwrap, "args": args,
 		"program": p.Program, "argv": p.Argv, "env": env, "grants": profile.Grants(rc), "ports": features.PortLines(p), "limits": features.LimitLines(p),
 		"launch": launchJSON(b), "reach": reachJSON(b.Reach), "staged": staged,
@@ -63,47 +74,33 @@ func dryJSON(b *isolator.Prepared) (map[string]any, error) {
 }
 
 // containerJSON is what an engine of containers gets in place of bwrap.
-func containerJSON(c *plan.Container) map[string]any {
-	var files []any
-	for _, f := range c.Files {
-		files = append(files, map[string]any{"name": f.Name, "content": string(f.Content)})
-	}
-	var mounts []any
-	for _, m := range c.Mounts {
-		mounts = append(mounts, map[string]any{"path": m.Path, "write": m.Write, "tmpfs": m.Tmpfs})
-	}
-	return map[string]any{
+func containerJSON(c *plan.Container) object {
+	files := each(c.Files, func(f plan.ContainerFile) object { return object{"name": f.Name, "content": string(f.Content)} })
+	mounts := each(c.Mounts, func(m plan.ContainerMount) object { return object{"path": m.Path, "write": m.Write, "tmpfs": m.Tmpfs} })
+	return object{
 		"engine": c.Engine, "path": c.Path, "args": c.Args, "remove": c.Remove, "env": c.Env, "socket": c.Socket,
 		"files": files, "mounts": mounts, "filter": string(c.Filter), "uid": c.UID, "nonet": c.NoNet,
 	}
 }
 
 // launchJSON is what the launcher gets beside bwrap's arguments and the program.
-func launchJSON(b *isolator.Prepared) map[string]any {
+func launchJSON(b *isolator.Prepared) object {
 	rc, p := b.Spec, b.Plan
-	var fills, shown, pins, masks, listen, publish []any
-	for _, f := range p.Fills {
-		fills = append(fills, map[string]any{"source": names.Replace(f.Source), "dest": f.Dest, "room": f.Room})
-	}
-	for _, s := range p.Shown {
-		shown = append(shown, map[string]any{"path": s.Path, "source": names.Replace(s.Source), "dev": s.Dev, "ino": s.Ino})
-	}
-	for _, pin := range p.Pins {
-		pins = append(pins, map[string]any{"path": pin.Path, "target": pin.Target})
-	}
-	for _, m := range p.Masks {
-		masks = append(masks, map[string]any{"path": m.Path, "dev": m.Dev, "ino": m.Ino})
-	}
-	for _, l := range p.Listen {
-		listen = append(listen, map[string]any{"port": l.Port, "host_port": l.HostPort, "reason": l.Reason})
-	}
-	for _, port := range p.Publish {
-		publish = append(publish, map[string]any{"port": port.Port, "host_port": port.HostPort, "reason": port.Reason})
-	}
-	out := map[string]any{
+	fills := each(p.Fills, func(f plan.Fill) object {
+		return object{"source": names.Replace(f.Source), "dest": f.Dest, "room": f.Room}
+	})
+	shown := each(p.Shown, func(s plan.Shown) object {
+		return object{"path": s.Path, "source": names.Replace(s.Source), "dev": s.Dev, "ino": s.Ino}
+	})
+	pins := each(p.Pins, func(pin plan.Pin) object { return object{"path": pin.Path, "target": pin.Target} })
+	listen := each(p.Listen, func(l plan.Listen) object { return object{"port": l.Port, "host_port": l.HostPort, "reason": l.Reason} })
+	publish := each(p.Publish, func(p plan.Publish) object {
+		return object{"port": p.Port, "host_port": p.HostPort, "reason": p.Reason}
+	})
+	out := object{
 		"data": dataJSON(b), "fills": fills, "shown": shown, "pins": pins, "nsenter": p.Nsenter, "listen": listen, "publish": publish,
 		"self": p.Self, "dir": p.Dir,
-		"options": map[string]any{
+		"options": object{
 			"interactive": rc.Entrypoint.Interactive, "raw": rc.Entrypoint.TUI, "cursor_fix": rc.Entrypoint.CursorFix, "clipboard": rc.Clipboard,
 			"timeout": rc.Output.Timeout.String(), "folder": rc.Output.Folder, "log": rc.Output.Log, "log_all": rc.Output.LogAll, "record": rc.Output.Record, "review": rc.Output.Review,
 			"sync_login": rc.SyncLogin,
@@ -115,31 +112,30 @@ func launchJSON(b *isolator.Prepared) map[string]any {
 	if len(p.Protected) > 0 {
 		out["protected"] = p.Protected
 	}
-	if len(masks) > 0 {
-		out["masks"], out["cover"] = masks, map[string]any{"path": p.Cover.Path, "source": names.Replace(p.Cover.Source)}
+	if len(p.Masks) > 0 {
+		out["masks"] = each(p.Masks, func(m plan.Mask) object { return object{"path": m.Path, "dev": m.Dev, "ino": m.Ino} })
+		out["cover"] = object{"path": p.Cover.Path, "source": names.Replace(p.Cover.Source)}
 	}
 	if len(p.HomePoints) > 0 {
-		var points []any
-		for _, h := range p.HomePoints {
-			points = append(points, map[string]any{"path": h.Path, "file": h.File, "source": names.Replace(h.Source)})
-		}
-		out["home_points"] = points
+		out["home_points"] = each(p.HomePoints, func(h plan.HomePoint) object {
+			return object{"path": h.Path, "file": h.File, "source": names.Replace(h.Source)}
+		})
 	}
 	if p.DirElse != "" {
 		out["dir_else"] = p.DirElse
 	}
 	if m := p.Map; m != nil {
-		out["user_namespace"] = map[string]any{"newuidmap": m.NewUIDMap, "newgidmap": m.NewGIDMap, "uids": m.UIDs, "gids": m.GIDs}
+		out["user_namespace"] = object{"newuidmap": m.NewUIDMap, "newgidmap": m.NewGIDMap, "uids": m.UIDs, "gids": m.GIDs}
 	}
 	if l := p.Landlock; l != nil {
-		landlock := map[string]any{"signals": l.Signals, "abstract": l.Abstract, "writes": l.Writes, "writable": l.Writable}
+		landlock := object{"signals": l.Signals, "abstract": l.Abstract, "writes": l.Writes, "writable": l.Writable}
 		if l.Files {
 			landlock["files"], landlock["readable"] = l.Files, l.Readable
 		}
 		out["landlock"] = landlock
 	}
 	if l := p.Limits; l != nil {
-		out["limits"] = map[string]any{
+		out["limits"] = object{
 			"held": l.Held, "group": l.Group, "scope": l.Scope, "scope_env": l.ScopeEnv, "parent": l.Parent, "enable": l.Enable, "rlimits": l.Rlimits, "disk": l.Disk,
 		}
 	}
@@ -151,7 +147,7 @@ func launchJSON(b *isolator.Prepared) map[string]any {
 func dataJSON(b *isolator.Prepared) []any {
 	var out []any
 	for i, content := range b.Plan.Data {
-		entry := map[string]any{"fd": plan.FirstDataFD + i}
+		entry := object{"fd": plan.FirstDataFD + i}
 		switch d := b.Facts.Display; {
 		case d != nil && len(d.Cookie) > 0 && bytes.Equal(content, d.Cookie):
 			entry["text"] = "<hidden>"
@@ -166,12 +162,9 @@ func dataJSON(b *isolator.Prepared) []any {
 }
 
 // reachJSON are the rules of the network by name.
-func reachJSON(r features.Reach) map[string]any {
-	rules := func(list []netproxy.Rule) (out []any) {
-		for _, rule := range list {
-			out = append(out, map[string]any{"rule": rule.String(), "ports": rule.Ports, "origin": rule.Origin, "private": rule.Private})
-		}
-		return out
+func reachJSON(r features.Reach) object {
+	rule := func(r netproxy.Rule) object {
+		return object{"rule": r.String(), "ports": r.Ports, "origin": r.Origin, "private": r.Private}
 	}
 	lines := []string{}
 	for _, l := range r.Lines {
@@ -182,31 +175,26 @@ func reachJSON(r features.Reach) map[string]any {
 		a.Config = "" // it may hold a login
 		answers = append(answers, a)
 	}
-	return map[string]any{"allow": rules(r.Allow), "deny": rules(r.Deny), "answers": answers, "lines": lines, "warnings": r.Warnings}
+	return object{"allow": each(r.Allow, rule), "deny": each(r.Deny, rule), "answers": answers, "lines": lines, "warnings": r.Warnings}
 }
 
 // stagedJSON is what would be made on the host for the run.
-func stagedJSON(b *isolator.Prepared) (map[string]any, error) {
-	var copies, clones, placeholders []any
+func stagedJSON(b *isolator.Prepared) (object, error) {
 	places := b.Facts.Later
-	for _, c := range b.Assets.Copies {
-		copies = append(copies, map[string]any{"dest": c.Dest, "host": names.Replace(c.Host)})
-	}
-	for _, c := range b.Agents {
-		var folders []any
-		for _, f := range c.Folders {
+	clones := each(b.Agents, func(c capability.Capability) object {
+		places = slices.Concat(places, features.Wanted(b.Spec, c.Wants))
+		return object{"name": c.Name, "folders": each(c.Folders, func(f capability.Folder) object {
 			var files []string
 			for _, file := range f.Files {
 				files = append(files, file.Name)
 			}
-			folders = append(folders, map[string]any{"path": f.Path, "files": files, "trees": f.Trees, "empty": f.Empty})
-		}
-		clones = append(clones, map[string]any{"name": c.Name, "folders": folders})
-		places = slices.Concat(places, features.Wanted(b.Spec, c.Wants))
-	}
-	for _, p := range places {
-		placeholders = append(placeholders, map[string]any{"path": p.Path, "folder": p.Content == nil, "content": string(p.Content)})
-	}
+			return object{"path": f.Path, "files": files, "trees": f.Trees, "empty": f.Empty}
+		})}
+	})
+	copies := each(b.Assets.Copies, func(c plan.Copy) object { return object{"dest": c.Dest, "host": names.Replace(c.Host)} })
+	placeholders := each(places, func(p host.Placeholder) object {
+		return object{"path": p.Path, "folder": p.Content == nil, "content": string(p.Content)}
+	})
 	texts := map[string]string{}
 	if b.Assets.Noop != "" {
 		for _, sc := range shims.NoopScripts(b.Spec.Noop, b.Spec.Name, paths.BoxNoop, paths.BoxBlocked) {
@@ -220,5 +208,5 @@ func stagedJSON(b *isolator.Prepared) (map[string]any, error) {
 			texts[filepath.Join("start", f.Name)] = string(f.Text)
 		}
 	}
-	return map[string]any{"copies": copies, "clones": clones, "placeholders": placeholders, "files": texts}, nil
+	return object{"copies": copies, "clones": clones, "placeholders": placeholders, "files": texts}, nil
 }

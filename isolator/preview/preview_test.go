@@ -1,4 +1,4 @@
-package main
+package preview
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 )
 
 // Every field of a plan is in what --dry-run --json prints: contrib/frozen.sh compares that.
-func TestDryJSONHasEveryField(t *testing.T) {
+func TestJSONHasEveryField(t *testing.T) {
 	var full plan.Plan
 	filled := map[string]string{}
 	fillValue(reflect.ValueOf(&full).Elem(), "Plan", filled)
@@ -28,7 +28,7 @@ func TestDryJSONHasEveryField(t *testing.T) {
 	if len(filled) < 40 {
 		t.Fatalf("only %d values in a plan", len(filled))
 	}
-	out, err := dryJSON(preview(full))
+	out, err := JSON(preview(full))
 	if err != nil {
 		t.Fatal(err)
 	}

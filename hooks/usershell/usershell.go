@@ -1,9 +1,12 @@
-package main
+// Package usershell knows the shells of a person: what kind of shell started this process and
+// what it has in the place of shims, and what the start-up files of bash, zsh and fish do.
+package usershell
 
 import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,10 +17,10 @@ import (
 	"github.com/enr/inner/hooks"
 )
 
-// shellShadows are the aliases and functions of the shell that started this process
+// Shadows are the aliases and functions of the shell that started this process
 // which go around the shims, as its hook tells in a variable. One that another shell
 // set, further up, is not believed: aliases are not inherited.
-func shellShadows() []hooks.Shadow {
+func Shadows() []hooks.Shadow {
 	pid, list := hooks.ParseShellValue(os.Getenv(hooks.ShellVar))
 	if pid == 0 || !startedBy(pid) {
 		return nil
@@ -50,9 +53,9 @@ func startedBy(pid int) bool {
 	return false
 }
 
-// shadowOf is what goes around the shim of that name in this shell, or nil.
-func shadowOf(name string) *hooks.Shadow {
-	list := shellShadows()
+// ShadowOf is what goes around the shim of that name in this shell, or nil.
+func ShadowOf(name string) *hooks.Shadow {
+	list := Shadows()
 	if i := slices.IndexFunc(list, func(s hooks.Shadow) bool { return s.Name == name }); i >= 0 {
 		return &list[i]
 	}
@@ -63,29 +66,9 @@ var aliasLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[;&|]|\bthen|\bdo|\band)\s*(alias|abbr|function)\s+(.*)$`)
 })
 
-// shadowFindings look for aliases and functions that go around shims: those of this
-// shell, and those that start-up files make.
-func (a *app) shadowFindings() []finding {
-	shell := loginShell()
-	var list []finding
-	for _, s := range shellShadows() {
-		list = append(list, warning("alias", s.Cure(a.startingShell()), "%q is %s in this shell, so it runs outside the sandbox", s.Name, s.What()))
-	}
-	names, err := a.Folder().List()
-	if err != nil {
-		return list
-	}
-	for _, l := range a.startupLines(shell) {
-		for _, s := range definedIn(l.text, names) {
-			list = append(list, warning("alias", fmt.Sprintf("take line %d out of %s", l.line, a.Short(l.file)), "line %d of %s makes %q %s that goes around the sandbox", l.line, a.Short(l.file), s.Name, s.Kind))
-		}
-	}
-	return list
-}
-
-// definedIn are the shadows that a line of a start-up file makes, as far as one line
+// DefinedIn are the shadows that a line of a start-up file makes, as far as one line
 // tells: alias NAME=VALUE, alias NAME VALUE (fish), abbr NAME VALUE.
-func definedIn(text string, names []string) []hooks.Shadow {
+func DefinedIn(text string, names []string) []hooks.Shadow {
 	m := aliasLine().FindStringSubmatch(text)
 	if m == nil || m[1] == "function" {
 		return nil
@@ -112,19 +95,35 @@ func definedIn(text string, names []string) []hooks.Shadow {
 	return out
 }
 
-// typedIn is the kind of the shell that a person types this in, else the user's: they need not be
-// the same. Only a shell with a prompt starts programs in a process group of their own.
-func (a *app) typedIn() string {
-	if group, err := syscall.Getpgid(os.Getppid()); err == nil && group != syscall.Getpgrp() {
-		return a.startingShell()
+// Login is the name of the user's shell.
+func Login() string {
+	shell := os.Getenv("SHELL")
+	if shell == "" {
+		if u, err := user.Current(); err == nil {
+			data, _ := os.ReadFile("/etc/passwd")
+			for line := range strings.Lines(string(data)) {
+				if f := strings.Split(strings.TrimSpace(line), ":"); len(f) == 7 && f[0] == u.Username {
+					shell = f[6]
+				}
+			}
+		}
 	}
-	return loginShell()
+	return filepath.Base(shell)
 }
 
-// startingShell is the kind of the shell that started this process, else the user's.
-func (a *app) startingShell() string {
+// TypedIn is the kind of the shell that a person types this in, else the user's: they need not be
+// the same. Only a shell with a prompt starts programs in a process group of their own.
+func TypedIn() string {
+	if group, err := syscall.Getpgid(os.Getppid()); err == nil && group != syscall.Getpgrp() {
+		return Starting()
+	}
+	return Login()
+}
+
+// Starting is the kind of the shell that started this process, else the user's.
+func Starting() string {
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err == nil && slices.Contains(hooks.Shells(), filepath.Base(exe)) {
 		return filepath.Base(exe)
 	}
-	return loginShell()
+	return Login()
 }

@@ -1,4 +1,9 @@
-package main
+// Package preview renders what a run would be: as a command to paste into a shell, and as
+// JSON. It makes nothing, and never shows the value of a variable that looks like a secret.
+//
+//	shown, err := isolator.Show(settings, call, true)
+//	os.Stdout.Write(preview.Command(shown))
+package preview
 
 import (
 	"bytes"
@@ -7,50 +12,21 @@ import (
 	"os"
 	"strings"
 
-	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
-// dryRun prints the plan and a command that can be pasted into a shell, or as JSON all that
-// the launcher of the run gets. It has no side effect and never prints the value of a variable
-// that looks like a secret.
-func (a *app) dryRun(p *profile.Profile, c profile.Context, asJSON bool) error {
-	b, err := isolator.Show(a.Settings, isolator.Call{Profile: p, Context: c}, !asJSON)
-	if err != nil {
-		return err
+// Command is what makes the box, as a command to paste.
+func Command(b *isolator.Prepared) []byte {
+	if b.Plan.Container != nil {
+		return engineCommand(b.Plan.Container)
 	}
-	rc, plan := b.Spec, b.Plan
-	if asJSON {
-		out, err := dryJSON(b)
-		if err != nil {
-			return err
-		}
-		return a.printJSON(out)
-	}
-	fmt.Fprintf(a.stdout, "# profile %s (%s)\n", rc.Name, printable(rc.Path))
-	for _, g := range profile.Grants(rc) {
-		fmt.Fprintf(a.stdout, "#   %s\n", printable(g.Text))
-	}
-	for _, line := range features.ReachLines(a.Settings, p, c, rc, false) {
-		fmt.Fprintf(a.stdout, "#     %s\n", printable(line.Text))
-	}
-	if left := b.LeftOut; len(left) > 0 {
-		fmt.Fprintf(a.stdout, "#   of your git settings it does not have: %s\n", printable(strings.Join(left, ", ")))
-	}
-	for _, line := range append(features.LimitLines(plan), features.PortLines(plan)...) {
-		fmt.Fprintf(a.stdout, "#   %s\n", printable(line))
-	}
-	if plan.Container != nil {
-		tell.Raw(a.stdout).Write(engineCommand(plan.Container))
-		return nil
-	}
-	tell.Raw(a.stdout).Write(paste(plan, rc.Env))
-	return nil
+	return paste(b.Plan, b.Spec.Env)
 }
 
 // paste renders the plan as one command of bash, read by it from a here-document:
@@ -144,7 +120,7 @@ func bash() string {
 // word quotes for bash. What could move the cursor is written as an escape:
 // the plan of a stranger's file is looked at before it is trusted.
 func word(s string) string {
-	if printable(s) != s {
+	if visible.Text(s) != s {
 		return quote.Bash(s)
 	}
 	return quote.POSIX(s)

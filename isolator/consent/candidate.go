@@ -1,0 +1,87 @@
+package consent
+
+import (
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/trust"
+)
+
+// Candidate is one profile that the user may allow.
+type Candidate struct {
+	Profile *profile.Profile
+	Spec    profile.RunConfig
+	At      profile.Context
+	Grants  []profile.Grant
+	Old     []profile.Grant // of the version allowed last; none when there was none
+	Rec     *trust.ProfileRecord
+	State   trust.State
+	Of      string   // the project of the main worktree whose permission it has, or ""
+	Stale   bool     // an older inner recorded it, without real paths
+	Yields  []string // words that another one is to have
+	Stops   error    // why it would not start here; Text finds it out
+
+	reach []features.ReachLine
+}
+
+// Settled reports whether there is nothing to ask about.
+func (c Candidate) Settled() bool { return c.State == trust.Allowed && !c.Stale }
+
+// Unsettled returns the names of the profiles that there is something to ask about.
+func Unsettled(list []Candidate) (names []string) {
+	for _, c := range list {
+		if !c.Settled() {
+			names = append(names, c.Profile.Name)
+		}
+	}
+	return names
+}
+
+// Read reads each file once, and returns what is wrong with those that cannot be used.
+func Read(s *settings.Settings, pl settings.Place, files []string, rec *trust.ProjectRecord, cfg settings.ConfigRead) (list []Candidate, wrong []error) {
+	l := s.Loader(pl)
+	for _, f := range files {
+		c, err := read(s, l, pl, f, rec, cfg)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		list = append(list, c)
+	}
+	return list, wrong
+}
+
+func read(s *settings.Settings, l *profile.Loader, pl settings.Place, file string, rec *trust.ProjectRecord, cfg settings.ConfigRead) (c Candidate, err error) {
+	if c.Profile, err = l.Load(file, profile.Local); err != nil {
+		return c, err
+	}
+	if c.Spec, c.At, err = s.AtRoot(c.Profile, pl); err != nil {
+		return c, err
+	}
+	c.Grants, c.Rec = profile.Grants(c.Spec), rec.Profile(c.Profile.Path)
+	c.Old = settings.LastGrants(rec, c.Profile, pl.Root(), c.Grants)
+	v := s.Trust().Judge(rec, c.Profile, cfg.File)
+	c.State, c.Of = v.State, v.Of
+	if c.State == trust.Allowed {
+		wider, _ := profile.DiffGrants(c.Old, c.Grants)
+		if c.Stale = len(c.Old) == 0; len(wider) > 0 && !c.Stale {
+			c.State = trust.Changed
+		}
+	}
+	if c.Rec != nil {
+		c.Yields = c.Rec.Yields
+	}
+	return c, nil
+}
+
+// ChangeLines are a line for each grant that became wider or narrower.
+func ChangeLines(paint func(code, text string) string, wider, narrower []profile.Grant) (lines []string) {
+	for _, g := range wider {
+		lines = append(lines, paint("31", "wider:   ")+" "+visible.Text(settings.ChangeText(g, true)))
+	}
+	for _, g := range narrower {
+		lines = append(lines, paint("32", "narrower:")+" "+visible.Text(settings.ChangeText(g, false)))
+	}
+	return lines
+}
