@@ -40,10 +40,8 @@ type Attack struct {
 	// Claim says that there is nothing on the host to look at: the kernel let the
 	// attack have what it must not, when Try returns no error.
 	Claim bool
-	// Launcher attacks inner instead of the inside, and replaces Try. The function
-	// run makes a command that is a run of inner, of /bin/sh with these arguments;
-	// bare there is none.
-	Launcher func(s *Fixture, run func(args ...string) *exec.Cmd) (string, error)
+	// Launcher attacks inner instead of the inside, and replaces Try. Bare there is no Run.
+	Launcher func(s *Fixture, run Run) (string, error)
 
 	// Refused says that a box may not start at all where the fixture is, in words: then
 	// nothing ran, and the attack was held.
@@ -51,6 +49,9 @@ type Attack struct {
 	// Declared says why the profile gives just this, or nothing.
 	Declared func(profile.RunConfig) string
 }
+
+// Run makes a command that is a run of inner, of /bin/sh with these arguments.
+type Run func(args ...string) *exec.Cmd
 
 // ErrNotStarted says that a launcher attack found nothing to attack.
 var ErrNotStarted = errors.New("it did not start")

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/enr/inner/isolator/sensitive"
@@ -27,40 +26,16 @@ func add(path, mark string) error {
 
 // addAll appends the mark to all files it was told.
 func addAll(t Trial) (string, error) {
-	var errs []error
-	for _, p := range t.Paths {
-		errs = append(errs, add(p, t.Mark))
-	}
-	return "", errors.Join(errs...)
+	return gather(t.Paths, func(p string) (string, error) { return "", add(p, t.Mark) })
 }
 
 // write returns the attack that appends to a file of the home.
-func write(name, what, path string, declared func(profile.RunConfig) string) Attack {
-	return Attack{
-		Name: name, Class: "files", What: what, Try: addAll, Declared: declared,
-		Stage: func(s *Fixture) error {
-			s.watch(path)
-			return nil
-		},
-	}
+func write(name, what, path string, declared reason) Attack {
+	return Attack{Name: name, Class: "files", What: what, Try: addAll, Declared: declared, Stage: aimed(path)}
 }
 
 // existing returns an attack on a home in which a file is there already.
-func existing(a Attack, name string) Attack {
-	was := a.Stage
-	a.Stage = func(s *Fixture) error { return errors.Join(s.put(name, "# mine\n"), was(s)) }
-	return a
-}
-
-// homeWritable says that the profile makes the home writable.
-func homeWritable(rc profile.RunConfig) string {
-	for _, m := range rc.Mounts {
-		if m.Mode == profile.RW && m.Source == rc.HomeDir {
-			return "the home is mounted rw"
-		}
-	}
-	return ""
-}
+func existing(a Attack, name string) Attack { return a.first(puts("# mine\n", name)) }
 
 func files() []Attack {
 	return []Attack{
@@ -87,7 +62,9 @@ func files() []Attack {
 		write("inner-shim", "put a program into the shim folder", ".inner/shims/bin/ls", nil),
 		write("inner-trust", "write a record of trust", ".inner/trust/x", nil),
 		renaming(write("inner-rename", "move .inner away and make another", "app/.inner/profiles/mine.toml", nil), ".inner"),
-		linkOut(), hardLink(), procRootWrite(), remount(), moveParent(),
+		throughLink("link-out", "write through a link of the project that leads out", "outside/file", os.Symlink, homeWritable),
+		throughLink("hard-link", "write through a hard link in the project to ~/.bashrc, made before the run", ".bashrc", os.Link, nil),
+		procRootWrite(), remount(), moveParent(),
 	}
 }
 
@@ -96,53 +73,37 @@ func movedStartup() Attack {
 		Name: "moved-startup", Class: "files", What: "append to start-up files in the project that BASH_ENV, ZDOTDIR and INPUTRC name", Try: addAll,
 		Stage: func(s *Fixture) error {
 			s.Env = append(s.Env, "BASH_ENV="+s.path("app/env.sh"), "ZDOTDIR="+s.path("app/z"), "INPUTRC=./inputrc")
-			var errs []error
 			for _, name := range []string{"app/env.sh", "app/z/.zshenv", "app/inputrc"} {
-				errs = append(errs, s.put(name, "# mine\n"))
 				s.watch(name)
 			}
-			return errors.Join(errs...)
+			return puts("# mine\n", "app/env.sh", "app/z/.zshenv", "app/inputrc")(s)
 		},
 	}
 }
 
-func linkOut() Attack {
+// throughLink returns the attack that writes to a file of the home through a link in the
+// project that was made before the run.
+func throughLink(name, what, file string, link func(from, to string) error, declared reason) Attack {
 	return Attack{
-		Name: "link-out", Class: "files", What: "write through a link of the project that leads out", Declared: homeWritable,
+		Name: name, Class: "files", What: what, Declared: declared, Try: addAll,
 		Stage: func(s *Fixture) error {
-			s.watched = append(s.watched, s.path("outside/file"))
 			s.target("app/link")
-			return os.Symlink(s.path("outside/file"), s.path("app/link"))
+			return errors.Join(watched(file)(s), link(s.path(file), s.path("app/link")))
 		},
-		Try: addAll,
 	}
 }
 
-func hardLink() Attack {
-	return Attack{
-		Name: "hard-link", Class: "files", What: "write through a hard link in the project to ~/.bashrc, made before the run",
-		Stage: func(s *Fixture) error {
-			s.watched = append(s.watched, s.path(".bashrc"))
-			s.target("app/link")
-			return os.Link(s.path(".bashrc"), s.path("app/link"))
-		},
-		Try: addAll,
-	}
+// procRoots are ways through /proc to the root folder.
+func procRoots() []string {
+	return []string{"/proc/self/root", "/proc/1/root", "/proc/1/cwd/../../../../../../../../..", "/proc/thread-self/root"}
 }
 
 func procRootWrite() Attack {
 	return Attack{
 		Name: "proc-root-write", Class: "files", What: "write through /proc/self/root, /proc/1/root and /proc/1/cwd", Declared: homeWritable,
-		Stage: func(s *Fixture) error {
-			s.watch("outside/file")
-			return nil
-		},
+		Stage: aimed("outside/file"),
 		Try: func(t Trial) (string, error) {
-			var errs []error
-			for _, root := range []string{"/proc/self/root", "/proc/1/root", "/proc/1/cwd/../../../../../../../../..", "/proc/thread-self/root"} {
-				errs = append(errs, add(root+t.Paths[0], t.Mark))
-			}
-			return "", errors.Join(errs...)
+			return gather(procRoots(), func(root string) (string, error) { return "", add(root+t.Paths[0], t.Mark) })
 		},
 	}
 }
@@ -150,10 +111,7 @@ func procRootWrite() Attack {
 func remount() Attack {
 	return Attack{
 		Name: "remount", Class: "files", What: "make a read-only mount writable, also from a namespace of its own", Declared: homeWritable,
-		Stage: func(s *Fixture) error {
-			s.watch("outside/file")
-			return nil
-		},
+		Stage: aimed("outside/file"),
 		Try: func(t Trial) (string, error) {
 			const script = `for d in "$2" "$3" /; do mount -o remount,rw,bind "$d"; done; umount -l "$2"; echo "$1" >>"$4"`
 			return twice(script, t.Mark, filepath.Dir(t.Paths[0]), t.Home, t.Paths[0])
@@ -208,42 +166,27 @@ func twice(script string, args ...string) (string, error) {
 
 // gits returns attacks on the files of a repository that git on the host runs or obeys.
 func gits() []Attack {
-	rw := func(rc profile.RunConfig) string {
-		if rc.GitDir == "rw" {
-			return `git_dir = "rw"`
-		}
-		return ""
-	}
-	hook := func(name, what, path string, stage func(*Fixture) error) Attack {
-		a := write(name, what, path, rw)
-		watch := a.Stage
-		a.Stage = func(s *Fixture) error {
-			if err := stage(s); err != nil {
-				return err
-			}
-			return watch(s)
-		}
-		return a
-	}
 	none := func(*Fixture) error { return nil }
+	repository := func(name string) stage { return func(s *Fixture) error { return s.repository(name) } }
+	module := puts("[core]\n", "app/.git/modules/lib/config")
+	hook := func(name, what, path string, made stage) Attack {
+		return write(name, what, path, ownGitDir).first(made)
+	}
 	return []Attack{
 		hook("git-hook", "make .git/hooks/pre-commit", "app/.git/hooks/pre-commit", none),
 		hook("git-config", "append core.fsmonitor to .git/config", "app/.git/config", none),
 		hook("git-commondir", "make .git/commondir, which leads git to another configuration", "app/.git/commondir", none),
-		hook("git-attributes", "append to .git/info/attributes, which names filters", "app/.git/info/attributes", func(s *Fixture) error { return s.put("app/.git/info/attributes", "") }),
-		hook("git-alternates", "append to objects/info/alternates", "app/.git/objects/info/alternates", func(s *Fixture) error { return s.put("app/.git/objects/info/alternates", "") }),
-		hook("git-worktree-config", "make .git/config.worktree where git would read it", "app/.git/config.worktree", func(s *Fixture) error {
-			return s.put("app/.git/config", "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n")
-		}),
-		hook("git-nested-hook", "make a hook of a repository in the project", "app/sub/.git/hooks/pre-commit", func(s *Fixture) error { return s.repository("app/sub") }),
-		hook("git-deep-hook", "make a hook of a repository three folders below the project", "app/a/b/c/.git/hooks/pre-commit", func(s *Fixture) error { return s.repository("app/a/b/c") }),
-		hook("git-submodule-hook", "make a hook of a submodule", "app/.git/modules/lib/hooks/pre-commit", func(s *Fixture) error { return s.put("app/.git/modules/lib/config", "[core]\n") }),
-		hook("git-submodule-config", "append to the configuration of a submodule", "app/.git/modules/lib/config", func(s *Fixture) error { return s.put("app/.git/modules/lib/config", "[core]\n") }),
-		hook("git-worktree-pointer", "change where a linked worktree leads", "app/.git/worktrees/x/gitdir", func(s *Fixture) error { return s.put("app/.git/worktrees/x/gitdir", "/nowhere\n") }),
-		hook("git-submodule-pointer", "change the .git file of a submodule", "app/lib/.git", func(s *Fixture) error {
-			return errors.Join(s.put("app/.git/modules/lib/config", "[core]\n"), s.put("app/lib/.git", "gitdir: ../.git/modules/lib\n"))
-		}),
-		renaming(write("git-rename", "move .git away and make another", "app/.git/config", rw), ".git"),
+		hook("git-attributes", "append to .git/info/attributes, which names filters", "app/.git/info/attributes", puts("", "app/.git/info/attributes")),
+		hook("git-alternates", "append to objects/info/alternates", "app/.git/objects/info/alternates", puts("", "app/.git/objects/info/alternates")),
+		hook("git-worktree-config", "make .git/config.worktree where git would read it", "app/.git/config.worktree",
+			puts("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n", "app/.git/config")),
+		hook("git-nested-hook", "make a hook of a repository in the project", "app/sub/.git/hooks/pre-commit", repository("app/sub")),
+		hook("git-deep-hook", "make a hook of a repository three folders below the project", "app/a/b/c/.git/hooks/pre-commit", repository("app/a/b/c")),
+		hook("git-submodule-hook", "make a hook of a submodule", "app/.git/modules/lib/hooks/pre-commit", module),
+		hook("git-submodule-config", "append to the configuration of a submodule", "app/.git/modules/lib/config", module),
+		hook("git-worktree-pointer", "change where a linked worktree leads", "app/.git/worktrees/x/gitdir", puts("/nowhere\n", "app/.git/worktrees/x/gitdir")),
+		hook("git-submodule-pointer", "change the .git file of a submodule", "app/lib/.git", puts("gitdir: ../.git/modules/lib\n", "app/lib/.git")).first(module),
+		renaming(write("git-rename", "move .git away and make another", "app/.git/config", ownGitDir), ".git"),
 	}
 }
 
@@ -258,8 +201,7 @@ func configs() []Attack {
 		name := "config-" + strings.Trim(strings.ReplaceAll(f, ".", "-"), "-")
 		list = append(list, staged(write(name, "append to "+f+" of the project", "app/"+f, projectConfig), "app/"+f))
 	}
-	each := write("config-each", "append to one file of each kind of tool in the table, three folders below the project", "app/a/b/c/.envrc", projectConfig)
-	each = staged(each, "app/a/b/c/.envrc")
+	each := staged(write("config-each", "append to one file of each kind of tool in the table, three folders below the project", "app/a/b/c/.envrc", projectConfig), "app/a/b/c/.envrc")
 	done := map[string]bool{}
 	for _, r := range sensitive.Rows() {
 		if r.Told || r.Where != sensitive.Anywhere || done[r.Tool] || r.Tool == "inner" {
@@ -271,19 +213,12 @@ func configs() []Attack {
 			f += "there"
 		}
 		each = staged(each, f)
-		was := each.Stage
-		each.Stage = func(s *Fixture) error {
-			err := was(s)
-			s.watch(f)
-			return err
-		}
+		own := each.Stage
+		each.Stage = func(s *Fixture) error { return errors.Join(own(s), aimed(f)(s)) }
 	}
 	link := write("config-link", "exchange a .claude that is a link for a folder of its own", "app/.claude/settings.json", projectConfig)
 	link.Refused = true // of a box that makes containers, whose mounts the launcher cannot add to
-	watch := link.Stage
-	link.Stage = func(s *Fixture) error {
-		return errors.Join(s.put("app/shared/settings.json", "{}\n"), os.Symlink("shared", s.path("app/.claude")), watch(s))
-	}
+	link = link.first(puts("{}\n", "app/shared/settings.json"), func(s *Fixture) error { return os.Symlink("shared", s.path("app/.claude")) })
 	link.Try = func(t Trial) (string, error) {
 		err := os.Remove(filepath.Dir(t.Paths[0]))
 		return "", errors.Join(err, add(t.Paths[0], t.Mark))
@@ -295,39 +230,19 @@ func configs() []Attack {
 		after("config-new-folder", "leave settings of an editor in a package of the project", "pkg/.vscode/tasks.json"))
 }
 
-func projectConfig(rc profile.RunConfig) string {
-	if slices.Contains(rc.Allow, "project-config") {
-		return "project-config"
-	}
-	return ""
-}
+func projectConfig(rc profile.RunConfig) string { return allows("project-config")(rc) }
 
 // staged returns an attack on a home in which a file is there already, and empty.
-func staged(a Attack, name string) Attack {
-	was := a.Stage
-	a.Stage = func(s *Fixture) error { return errors.Join(s.put(name, "{}\n"), was(s)) }
-	return a
-}
+func staged(a Attack, name string) Attack { return a.first(puts("{}\n", name)) }
 
 // after leaves a file in the project. What counts is whether it is there when the run
 // has ended.
 func after(name, what, path string) Attack {
 	return Attack{
-		Name: name, Class: "files", What: what, Declared: projectConfig,
-		Stage: func(s *Fixture) error {
-			s.watched = append(s.watched, s.path("app/"+path))
-			return nil
-		},
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
-			if run == nil {
-				run = func(args ...string) *exec.Cmd { return exec.Command("/bin/sh", args...) }
-			}
+		Name: name, Class: "files", What: what, Declared: projectConfig, Stage: watched("app/" + path),
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			p := quoted(s.path("app/" + path))
-			out, err := run("-c", "mkdir -p $(dirname "+p+"); echo "+s.Trial.Mark+" >"+p+"; echo was run").CombinedOutput()
-			if !strings.Contains(string(out), "was run") {
-				return string(out), ErrNotStarted
-			}
-			return string(out), err
+			return s.script(run, "mkdir -p $(dirname "+p+"); echo "+s.Trial.Mark+" >"+p)
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,12 +62,7 @@ func (g GitAttack) attack(tree bool) Attack {
 		a.Name, a.What = a.Name+"-tree", a.What+", in a linked worktree"
 		line, where = g.InTree(), "main"
 	}
-	a.Declared = func(rc profile.RunConfig) string {
-		if rc.GitDir == "rw" {
-			return `git_dir = "rw"`
-		}
-		return homeWritable(rc)
-	}
+	a.Declared = func(rc profile.RunConfig) string { return cmp.Or(ownGitDir(rc), homeWritable(rc)) }
 	a.Stage = func(s *Fixture) error {
 		pwn := "#!/bin/sh\necho " + s.Trial.Mark + " >>" + s.path("outside/ran") + "\nexit 1\n"
 		script := "rm -rf .git\n" + GitFixture
@@ -82,7 +78,7 @@ func (g GitAttack) attack(tree bool) Attack {
 		}
 		return errors.Join(err, s.put("trap.git/hooks/pre-commit", pwn), os.Chmod(s.path("trap.git/hooks/pre-commit"), 0o700)) // allowed: it is to be run
 	}
-	a.Launcher = func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+	a.Launcher = func(s *Fixture, run Run) (string, error) {
 		before := s.outside()
 		words := fmt.Sprintf("cd %s; export PWN=%s VICTIM=%s VICTIMS=%s TRAP=%s", quoted(s.App), quoted(s.path("app/pwn")), quoted(s.path("outside/file")), quoted(s.path("outside/victims")), quoted(s.path("trap.git")))
 		for _, kv := range gitEnv() {

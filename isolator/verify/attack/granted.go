@@ -18,31 +18,6 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// sh returns a command that runs a script, in a box when run is not nil.
-func sh(run func(...string) *exec.Cmd, script string) *exec.Cmd {
-	if run == nil {
-		return exec.Command("/bin/sh", "-c", script) // allowed: the attack is a script
-	}
-	return run("-c", script)
-}
-
-// withFlags puts flags of inner run in front of what is for the program.
-func withFlags(cmd *exec.Cmd, flags ...string) *exec.Cmd {
-	if i := slices.Index(cmd.Args, "--"); i > 0 {
-		cmd.Args = slices.Insert(cmd.Args, i, flags...)
-	}
-	return cmd
-}
-
-// ran returns the output of a script that prints "was run" at its end, and ErrNotStarted when it
-// did not.
-func ran(out []byte, err error) (string, error) {
-	if !bytes.Contains(out, []byte("was run")) {
-		return string(out), ErrNotStarted
-	}
-	return string(out), err
-}
-
 // grants attack what a profile grants: a box uses what another profile was given, or
 // finds more behind a name than was meant.
 func grants() []Attack {
@@ -52,32 +27,29 @@ func grants() []Attack {
 			s.target("app/other")
 			return errors.Join(s.plant("app/secret.txt"), os.Link(s.path("app/secret.txt"), s.path("app/other")))
 		}),
-		hiding("hide-deep", "read files that a pattern of [hide] matches, far below the project, in packages and build results", `~/app/**/*.mine`, func(s *Fixture) error {
-			return planted("app/a/b/c/d/e/f/g/x.mine", "app/node_modules/p/x.mine", "app/build/x.mine", "app/vendor/x.mine", "app/.venv/lib/x.mine", "app/x.mine")(s)
-		}),
-		hiding("hide-class", "read files that a pattern of [hide] matches by [!a] and by [[:digit:]]", `~/app/k[!a][[:digit:]]`, func(s *Fixture) error { return planted("app/kb1", "app/kc2")(s) }),
+		hiding("hide-deep", "read files that a pattern of [hide] matches, far below the project, in packages and build results", `~/app/**/*.mine`,
+			planted("app/a/b/c/d/e/f/g/x.mine", "app/node_modules/p/x.mine", "app/build/x.mine", "app/vendor/x.mine", "app/.venv/lib/x.mine", "app/x.mine")),
+		hiding("hide-class", "read files that a pattern of [hide] matches by [!a] and by [[:digit:]]", `~/app/k[!a][[:digit:]]`, planted("app/kb1", "app/kc2")),
 		{
 			Name: "hide-env", Class: "secrets", What: "print a variable that [hide] env names and that was passed with -e",
 			Stage: func(s *Fixture) error {
 				s.Env = append(s.Env, "MYCO_TOKEN="+s.Secret)
 				return s.put(".inner/config.toml", "[hide]\nenv = [\"MYCO_*\"]\n")
 			},
-			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
-				out, err := withFlags(sh(run, "env; echo was run"), "-e", "MYCO_TOKEN").CombinedOutput()
-				if bytes.Contains(out, []byte("MYCO_TOKEN: [hide] env")) {
-					return string(out), nil // refused for just this
+			Launcher: func(s *Fixture, run Run) (string, error) {
+				said, err := s.script(run, "env", "-e", "MYCO_TOKEN")
+				if strings.Contains(said, "MYCO_TOKEN: [hide] env") {
+					return said, nil // refused for just this
 				}
-				return ran(out, err)
+				return said, err
 			},
 		},
 	}
 }
 
 // hiding returns the attack that reads what the user's config.toml hides.
-func hiding(name, what, pattern string, stage func(*Fixture) error) Attack {
-	return read(name, what, func(s *Fixture) error {
-		return errors.Join(s.put(".inner/config.toml", "[hide]\npaths = ['"+pattern+"']\n"), stage(s))
-	})
+func hiding(name, what, pattern string, made stage) Attack {
+	return read(name, what, made).first(puts("[hide]\npaths = ['"+pattern+"']\n", ".inner/config.toml"))
 }
 
 // linkGranted has a box put a link in the place of a folder that another profile is
@@ -90,10 +62,8 @@ func linkGranted() Attack {
 			return s.put(".inner/profiles/second.toml", "schema_version = \"1\"\n[sandbox]\nworkdir_mode = \"none\"\nhome = \"isolated\"\n"+
 				"[mounts]\n\"${workdir}/out\" = { dest = \"/mnt\", mode = \"rw\" }\n[entrypoint]\ncmd = \"/bin/sh\"\ninteractive = false\n")
 		},
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
-			first := sh(run, "ln -s ../outside "+quoted(s.path("app/out"))+"; echo was run")
-			first.Dir = s.App
-			said, err := ran(first.CombinedOutput())
+		Launcher: func(s *Fixture, run Run) (string, error) {
+			said, err := s.script(run, "ln -s ../outside "+quoted(s.path("app/out")))
 			if err != nil {
 				return said, err
 			}
@@ -119,23 +89,23 @@ func applied() Attack {
 			}
 			return errors.Join(s.repository("outside/repo"), s.put("outside/repo/.git/config", "[core]\n\trepositoryformatversion = 0\n\thooksPath = .githooks\n"))
 		},
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			repo := s.path("outside/repo")
 			script := "cd " + quoted(repo) + "; mkdir -p .githooks .vscode sub/.git bare/objects bare/refs shared; echo 'ref: refs/heads/x' >bare/HEAD; ln -s ../shared .git/link; "
 			for _, p := range places {
 				script += "printf '#!/bin/sh\\n[core]\\n\\tfsmonitor = " + s.Trial.Mark + "\\n' >" + p + "; chmod +x " + p + "; "
 			}
-			out, err := ran(withFlags(sh(run, script+"echo fine >fine; echo was run"), "--keep", "-m", repo+":"+repo+":safe-rw").CombinedOutput())
+			out, err := s.script(run, script+"echo fine >fine", "--keep", "-m", repo+":"+repo+":safe-rw")
 			if run == nil || err != nil {
 				return out, err
 			}
 			apply := exec.Command(s.Trial.Inner, "changes", "apply", "--yes")
 			apply.Dir = s.App
-			more, _ := apply.CombinedOutput() // what it leaves out makes its code 1
+			more, _ := output(apply) // what it leaves out makes its code 1
 			if data, err := os.ReadFile(filepath.Join(repo, "fine")); err != nil || string(data) != "fine\n" {
-				return out + string(more), ErrNotStarted
+				return out + more, ErrNotStarted
 			}
-			return out + string(more), nil
+			return out + more, nil
 		},
 	}
 }
@@ -255,7 +225,7 @@ func typing() []Attack {
 func terminalBackground() Attack {
 	return Attack{
 		Name: "terminal-background", Class: "terminal", What: "read what the person types at a shell while the run is in the background", Terminal: true,
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			const script = "echo is up; timeout 2 cat; echo was run"
 			cmd := sh(run, script)
 			if run != nil { // the leader of the terminal's session goes on in the foreground
@@ -298,7 +268,7 @@ func terminalBackground() Attack {
 func terminalAnswers() Attack {
 	return Attack{
 		Name: "terminal-answers", Class: "terminal", What: "have the terminal's answer to a last question typed into the person's shell", Terminal: true,
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			cmd := sh(run, `printf 'was run\033[c'`)
 			cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.App, s.Slave, s.Slave, s.Slave
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -325,7 +295,7 @@ func terminalAnswers() Attack {
 func terminalNames() Attack {
 	return Attack{
 		Name: "terminal-names", Class: "terminal", What: "have inner print a name with escape sequences and marks of bidirectional text in it",
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			script := `d=$(printf 'x\033]0;` + s.Trial.Mark + `\a\342\200\256y'); mkdir -p "$d/.vscode" "$d/evil" || echo no name; echo x >"$d/.vscode/tasks.json"; echo x >"$d/.mcp.json"; echo x >"$d/AGENTS.md"; `
 			if run == nil {
 				script += `printf '%s\n' *; `
@@ -368,19 +338,19 @@ func (s *Fixture) playTerminal(end <-chan struct{}) (shown []byte) {
 			return shown
 		}
 		shown = append(shown, buf[:n]...)
-		for again := true; again; {
-			again = false
+		for {
+			next, say := -1, ""
 			for _, a := range answers {
-				if i := bytes.Index(shown[rest:], []byte(a.ask)); i >= 0 && !slices.ContainsFunc(answers, func(b struct{ ask, say string }) bool {
-					j := bytes.Index(shown[rest:], []byte(b.ask))
-					return j >= 0 && j < i
-				}) {
-					rest += i + len(a.ask)
-					time.Sleep(50 * time.Millisecond)
-					_, _ = io.WriteString(s.Master, a.say)
-					again = true
+				if i := bytes.Index(shown[rest:], []byte(a.ask)); i >= 0 && (next < 0 || i < next) {
+					next, say = i, a.say
 				}
 			}
+			if next < 0 {
+				break
+			}
+			rest += next + 1
+			time.Sleep(50 * time.Millisecond)
+			_, _ = io.WriteString(s.Master, say)
 		}
 	}
 }
@@ -395,7 +365,7 @@ func ignoreTerm() Attack {
 			s.watched = append(s.watched, s.path("app/.mcp.json"))
 			return nil
 		},
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			word := s.Trial.Text["word"]
 			cmd := sh(run, "trap '' TERM HUP; echo "+s.Trial.Mark+" >.mcp.json; sleep "+word+"; true")
 			cmd.Dir = s.App

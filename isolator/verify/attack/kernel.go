@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"syscall"
 	"unsafe"
 
@@ -176,12 +175,7 @@ func typed(s *Fixture) string {
 
 // containers returns the key with which the profile lets programs make containers, and so mount;
 // "" when it does not.
-func containers(rc profile.RunConfig) string {
-	if slices.Contains(rc.Allow, "nested-user-ns") {
-		return "nested-user-ns"
-	}
-	return ""
-}
+func containers(rc profile.RunConfig) string { return allows("nested-user-ns")(rc) }
 
 // seccompOff says that the profile takes no system call away.
 func seccompOff(rc profile.RunConfig) string {
@@ -241,12 +235,11 @@ func personality(flag uintptr) func() error {
 // kernels returns attacks with system calls that a box has no use for.
 func kernels() []Attack {
 	const readImpliesExec, addrNoRandomize = 0x0400000, 0x0040000
-	var params [120]byte // struct io_uring_params
 	return []Attack{
 		kernelCall("user-namespace", "make a user namespace", func() error {
 			return (&exec.Cmd{Path: "/bin/true", Args: []string{"true"}, SysProcAttr: ownNamespaces()}).Run()
 		}, containers),
-		kernelCall("io-uring", "make a ring of system calls (io_uring)", number(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params[0]))), seccompOff),
+		kernelCall("io-uring", "make a ring of system calls (io_uring)", ioUring, seccompOff),
 		kernelCall("userfaultfd", "handle page faults (userfaultfd)", number(unix.SYS_USERFAULTFD, unix.O_CLOEXEC|1), seccompOff),
 		kernelCall("perf", "count events (perf_event_open)", perf, seccompOff),
 		kernelCall("keyctl", "use the kernel's keyrings (keyctl)", func() error {
@@ -272,6 +265,15 @@ func kernels() []Attack {
 		kernelCall("bpf", "load a program into the kernel (bpf)", loadProgram, seccompOff),
 		kernelCall("handle", "open a file by its handle (open_by_handle_at)", openByHandle, seccompOff),
 	}
+}
+
+func ioUring() error {
+	var params [120]byte // struct io_uring_params
+	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params[0])), 0)
+	if errno != 0 {
+		return errno
+	}
+	return unix.Close(int(fd))
 }
 
 func kernelLog() error {

@@ -26,19 +26,15 @@ func launchers() []Attack {
 		plantedLink(),
 		{
 			Name: "dash-arguments", Class: "files", What: "give a program arguments that bwrap would take for options",
-			Stage: func(s *Fixture) error {
-				s.watched = append(s.watched, s.path("outside/ran"))
-				return nil
-			},
-			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+			Stage: watched("outside/ran"),
+			Launcher: func(s *Fixture, run Run) (string, error) {
 				args := []string{"--bind", "/", "/", "/bin/sh", "-c", "echo " + s.Trial.Mark + " >" + quoted(s.path("outside/ran"))}
 				if run == nil {
 					run = func(args ...string) *exec.Cmd {
 						return exec.Command("bwrap", append([]string{"--ro-bind", "/", "/"}, args...)...)
 					}
 				}
-				out, err := run(args...).CombinedOutput()
-				return string(out), err
+				return output(run(args...))
 			},
 		},
 		{
@@ -50,13 +46,12 @@ func launchers() []Attack {
 				return os.Symlink(s.path("outside/made"), filepath.Join(s.Run, "inner"))
 			},
 			Effect: madeOutside,
-			Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+			Launcher: func(s *Fixture, run Run) (string, error) {
 				cmd := exec.Command("mkdir", "-p", filepath.Join(s.Run, "inner", "run"))
 				if run != nil {
 					cmd = run("-c", "true")
 				}
-				out, err := cmd.CombinedOutput()
-				return string(out), err
+				return output(cmd)
 			},
 		},
 		leftBehind(),
@@ -87,14 +82,13 @@ func fake(name, what, before string, programs ...string) Attack {
 			}
 			return nil
 		},
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			cmd := exec.Command("/bin/sh", "-c", programs[0]+" --version") // allowed: a shell takes the name from PATH
 			if run != nil {
 				cmd = run("-c", "true")
 			}
 			cmd.Dir = s.App
-			out, err := cmd.CombinedOutput()
-			return string(out), err
+			return output(cmd)
 		},
 	}
 }
@@ -117,13 +111,11 @@ func plantedLink() Attack {
 			return os.Symlink("/oldroot"+s.path("outside/made"), s.path("app/.vscode"))
 		},
 		Effect: madeOutside,
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			if run != nil {
-				out, err := run("-c", "true").CombinedOutput()
-				return string(out), err
+				return output(run("-c", "true"))
 			}
-			out, err := exec.Command("bwrap", "--dev-bind", "/", "/", "--bind", s.App, s.App, "--tmpfs", s.path("app/.vscode/x"), "true").CombinedOutput()
-			return string(out), err
+			return output(exec.Command("bwrap", "--dev-bind", "/", "/", "--bind", s.App, s.App, "--tmpfs", s.path("app/.vscode/x"), "true"))
 		},
 	}
 }
@@ -137,14 +129,9 @@ func killLauncher() Attack {
 			s.Trial.Text["word"] = fmt.Sprintf("1%d", time.Now().UnixNano())
 			return nil
 		},
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			word := s.Trial.Text["word"]
-			script := "sleep " + word + " & wait"
-			cmd := exec.Command("/bin/sh", "-c", script) // allowed: the attack is a script
-			if run != nil {
-				cmd = run("-c", script)
-			}
-			if err := killed(cmd, word); err != nil || run == nil {
+			if err := killed(sh(run, "sleep "+word+" & wait"), word); err != nil || run == nil {
 				return "", err
 			}
 			settle(func() bool { return !running("sleep\x00" + word) })
@@ -192,7 +179,7 @@ func leftBehind() Attack {
 			s.before = names(s)
 			return nil
 		},
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			staged := filepath.Join(s.Run, "inner")
 			if run == nil { // a copy that nobody takes away
 				return "", s.plant(filepath.Join(staged, "copy", "token"))
@@ -233,7 +220,7 @@ func fillRuntime() Attack {
 	const much = 4 << 20
 	return Attack{
 		Name: "fill-runtime", Class: "files", What: "fill the runtime folder of the host, through the copies of settings and the history in the box",
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			staged := filepath.Join(s.Run, "inner")
 			look := func() {
 				if held := sizeOf(staged); held >= much {
@@ -313,7 +300,7 @@ func race() Attack {
 			}
 			return nil
 		},
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			end, done := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(done)

@@ -63,8 +63,8 @@ func processes() []Attack {
 		onVictim("process-ptrace", "trace another process", processPtrace),
 		onVictim("process-pidfd", "take a descriptor of another process (pidfd_getfd)", processPidfd),
 		inheritedDescriptor(),
-		nestedInner(),
-		nestedInnerClean(),
+		nested("nested-inner", "start inner inside, with a profile that allows more", "", func() error { return nil }),
+		nested("nested-inner-clean", "the same without any variable that says where it is", "seccomp = \"off\"\n", forget),
 		innerBypass(),
 	}
 	return append(list, ipc()...)
@@ -140,37 +140,33 @@ func inheritedDescriptor() Attack {
 	}
 }
 
-func nestedInner() Attack {
+// nested returns the attack that starts inner inside, with a profile that allows more.
+func nested(name, what, more string, before func() error) Attack {
 	return Attack{
-		Name: "nested-inner", Class: "processes", What: "start inner inside, with a profile that allows more", Declared: sshAllowed,
+		Name: name, Class: "processes", What: what, Declared: sshAllowed,
 		Stage: func(s *Fixture) error {
 			return errors.Join(s.plant(".ssh/id_ed25519"), s.put("app/loose.toml",
-				"schema_version = \"1\"\n[sandbox]\nallow = [\"ssh-keys\"]\n[entrypoint]\ncmd = \"/bin/cat\"\ninteractive = false\n"))
+				"schema_version = \"1\"\n[sandbox]\nallow = [\"ssh-keys\"]\n"+more+"[entrypoint]\ncmd = \"/bin/cat\"\ninteractive = false\n"))
 		},
 		Try: func(t Trial) (string, error) {
+			if err := before(); err != nil {
+				return "", err
+			}
 			return self(t, "run", "-p", "./loose.toml", "--", filepath.Join(t.Home, ".ssh/id_ed25519"))
 		},
 	}
 }
 
-func nestedInnerClean() Attack {
-	return Attack{
-		Name: "nested-inner-clean", Class: "processes", What: "the same without any variable that says where it is", Declared: sshAllowed,
-		Stage: func(s *Fixture) error {
-			return errors.Join(s.plant(".ssh/id_ed25519"), s.put("app/loose.toml",
-				"schema_version = \"1\"\n[sandbox]\nallow = [\"ssh-keys\"]\nseccomp = \"off\"\n[entrypoint]\ncmd = \"/bin/cat\"\ninteractive = false\n"))
-		},
-		Try: func(t Trial) (string, error) {
-			for _, kv := range os.Environ() {
-				if name, _, _ := strings.Cut(kv, "="); name != "HOME" && name != "XDG_RUNTIME_DIR" {
-					if err := os.Unsetenv(name); err != nil {
-						return "", err
-					}
-				}
+// forget takes every variable away but those that say where the user's folders are.
+func forget() error {
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); name != "HOME" && name != "XDG_RUNTIME_DIR" {
+			if err := os.Unsetenv(name); err != nil {
+				return err
 			}
-			return self(t, "run", "-p", "./loose.toml", "--", filepath.Join(t.Home, ".ssh/id_ed25519"))
-		},
+		}
 	}
+	return nil
 }
 
 func innerBypass() Attack {

@@ -2,7 +2,6 @@ package attack
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -29,14 +28,7 @@ func proxies() []Attack {
 	}
 	return []Attack{
 		viaProxy("proxy-connect", "have the proxy of the box lead to the host, by CONNECT and every notation of its address", func(port string) (string, error) {
-			var said strings.Builder
-			var errs []error
-			for _, target := range names(port) {
-				text, err := connectBy("CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n\r\n", target)
-				said.WriteString(text)
-				errs = append(errs, err)
-			}
-			return said.String(), errors.Join(errs...)
+			return gather(names(port), connectTo)
 		}),
 		viaProxy("proxy-allowed-name", "ask the proxy for an allowed name, and another in the header or at another port", proxyAllowedName),
 		viaProxy("proxy-socks", "have the proxy of the box lead to the host, by SOCKS", proxySocks),
@@ -49,21 +41,14 @@ func proxies() []Attack {
 }
 
 func proxyAllowedName(port string) (string, error) {
-	var said strings.Builder
-	var errs []error
-	for _, request := range []string{
+	return gather([]string{
 		"CONNECT github.com:443 HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
 		"CONNECT 127.0.0.1:" + port + " HTTP/1.1\r\nHost: github.com:443\r\n\r\n",
 		"GET http://github.com:80/ HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
 		"GET http://127.0.0.1:" + port + "/ HTTP/1.1\r\nHost: github.com\r\n\r\n",
 		"GET http://github.com@127.0.0.1:" + port + "/ HTTP/1.1\r\nHost: github.com\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: 127.0.0.1:" + port + "\r\n\r\n",
-	} {
-		text, err := connectBy(request, "127.0.0.1:"+port)
-		said.WriteString(text)
-		errs = append(errs, err)
-	}
-	return said.String(), errors.Join(errs...)
+	}, func(request string) (string, error) { return connectBy(request, "127.0.0.1:"+port) })
 }
 
 func proxySocks(port string) (string, error) {
@@ -72,9 +57,7 @@ func proxySocks(port string) (string, error) {
 		return "", err
 	}
 	high, low := byte(n>>8), byte(n)
-	var said strings.Builder
-	var errs []error
-	for _, request := range []string{
+	return gather([]string{
 		"\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01",
 		"\x05\x01\x00\x05\x01\x00\x01\x00\x00\x00\x00",
 		"\x05\x01\x00\x05\x01\x00\x03\x09localhost",
@@ -83,33 +66,26 @@ func proxySocks(port string) (string, error) {
 		"\x05\x01\x00\x05\x01\x00\x04" + string(net.IPv4(127, 0, 0, 1).To16()),
 		"\x04\x01" + string([]byte{high, low}) + "\x7f\x00\x00\x01\x00",
 		"\x04\x01" + string([]byte{high, low}) + "\x00\x00\x00\x01\x00localhost\x00",
-	} {
+	}, func(request string) (string, error) {
 		if request[0] == 5 {
 			request += string([]byte{high, low})
 		}
-		text, err := connectBy(request, "127.0.0.1:"+port)
-		said.WriteString(text)
-		errs = append(errs, err)
-	}
-	return said.String(), errors.Join(errs...)
+		return connectBy(request, "127.0.0.1:"+port)
+	})
 }
 
 func proxyOtherAddress(port string) (string, error) {
-	var said strings.Builder
-	var errs []error
 	list, err := net.InterfaceAddrs()
 	if err != nil {
 		return "", err
 	}
-	for _, a := range list {
-		if n, ok := a.(*net.IPNet); ok {
-			target := net.JoinHostPort(n.IP.String(), port)
-			text, err := connectBy("CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n\r\n", target)
-			said.WriteString(text)
-			errs = append(errs, err)
+	return gather(list, func(a net.Addr) (string, error) {
+		n, ok := a.(*net.IPNet)
+		if !ok {
+			return "", nil
 		}
-	}
-	return said.String(), errors.Join(errs...)
+		return connectTo(net.JoinHostPort(n.IP.String(), port))
+	})
 }
 
 // viaProxy returns an attack on a server of the host that answers everybody.
@@ -126,6 +102,11 @@ func viaProxy(name, what string, try func(port string) (string, error)) Attack {
 		},
 		Try: func(t Trial) (string, error) { return try(t.Text["port"]) },
 	}
+}
+
+// connectTo has the proxy lead to a target by CONNECT.
+func connectTo(target string) (string, error) {
+	return connectBy("CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\n\r\n", target)
 }
 
 // connectBy sends a request to the proxy of the box and reads what comes.

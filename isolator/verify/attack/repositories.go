@@ -73,39 +73,23 @@ func approvedWorktree() Attack {
 
 // before has a script run in the project on the host, first of all.
 func before(script string, a Attack) Attack {
-	was := a.Stage
-	a.Stage = func(s *Fixture) error {
+	return a.first(func(s *Fixture) error {
 		cmd := exec.Command("/bin/sh", "-euc", script)
 		cmd.Dir, cmd.Env = s.App, append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1")
-		return errors.Join(cmd.Run(), was(s))
-	}
-	return a
+		return cmd.Run()
+	})
 }
 
 // left has a script run in the project, and then git on the host. In both %e is the
 // repository, %a the project and %r what git is to run.
 func left(name, what, script string, git ...string) Attack {
 	return Attack{
-		Name: name, Class: "files", What: what,
-		Declared: func(rc profile.RunConfig) string {
-			if rc.GitDir == "rw" {
-				return `git_dir = "rw"`
-			}
-			return ""
-		},
-		Stage: func(s *Fixture) error {
-			s.watched = append(s.watched, s.path("outside/ran"))
-			return nil
-		},
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Name: name, Class: "files", What: what, Declared: ownGitDir, Stage: watched("outside/ran"),
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			words := strings.NewReplacer("%e", "evil", "%a", s.App, "%r", "echo "+s.Trial.Mark+" >>"+s.path("outside/ran"))
-			args := []string{"-c", "cd " + quoted(s.App) + "; " + words.Replace(script) + "; echo was run"}
-			if run == nil {
-				run = func(args ...string) *exec.Cmd { return exec.Command("/bin/sh", args...) }
-			}
-			out, err := run(args...).CombinedOutput()
-			if !strings.Contains(string(out), "was run") {
-				return string(out), ErrNotStarted
+			out, err := s.script(run, words.Replace(script))
+			if errors.Is(err, ErrNotStarted) {
+				return out, err
 			}
 			// What ran so far ran where the script did.
 			_ = os.Remove(s.path("outside/ran"))
@@ -116,7 +100,7 @@ func left(name, what, script string, git ...string) Attack {
 			host.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true")
 			host.Dir = filepath.Dir(s.App)
 			_ = host.Run() // what it says is not what counts
-			return string(out), err
+			return out, err
 		},
 	}
 }

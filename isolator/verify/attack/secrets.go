@@ -19,14 +19,10 @@ import (
 // readAll reads everything at the paths it was told: files, whole folders, what
 // a socket answers. One line each, the path, a tab, the content.
 func readAll(t Trial) (string, error) {
-	var b strings.Builder
-	var errs []error
-	for _, p := range t.Paths {
+	return gather(t.Paths, func(p string) (string, error) {
 		text, err := content(p)
-		errs = append(errs, err)
-		b.WriteString(p + "\t" + strings.ReplaceAll(text, "\n", " ") + "\n")
-	}
-	return b.String(), errors.Join(errs...)
+		return p + "\t" + strings.ReplaceAll(text, "\n", " ") + "\n", err
+	})
 }
 
 func content(p string) (string, error) {
@@ -64,28 +60,11 @@ func dial(network, address string) (string, error) {
 }
 
 // read returns the attack that reads what was planted.
-func read(name, what string, stage func(*Fixture) error) Attack {
-	return Attack{Name: name, Class: "secrets", What: what, Stage: stage, Try: readAll}
+func read(name, what string, made stage) Attack {
+	return Attack{Name: name, Class: "secrets", What: what, Stage: made, Try: readAll}
 }
 
-func planted(names ...string) func(*Fixture) error {
-	return func(s *Fixture) error {
-		for _, n := range names {
-			s.target(n)
-			if err := s.plant(n); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-func sshAllowed(rc profile.RunConfig) string {
-	if slices.Contains(rc.Allow, "ssh-keys") {
-		return "ssh-keys"
-	}
-	return ""
-}
+func sshAllowed(rc profile.RunConfig) string { return allows("ssh-keys")(rc) }
 
 func secrets() []Attack {
 	list := []Attack{
@@ -141,7 +120,7 @@ func readSecretByParentLink(s *Fixture) error {
 
 func readProcRoot(s *Fixture) error {
 	key := s.path(".ssh/id_ed25519")
-	for _, root := range []string{"/proc/self/root", "/proc/1/root", "/proc/1/cwd/../../../../../../../../..", "/proc/thread-self/root"} {
+	for _, root := range procRoots() {
 		s.target(root + key)
 	}
 	return s.plant(".ssh/id_ed25519")
@@ -386,23 +365,17 @@ func (s *Fixture) plantRow(r sensitive.Resource) error {
 			continue
 		}
 		s.target(at)
-		switch base := filepath.Base(at); {
+		base, text := filepath.Base(at), s.Secret+"\n"
+		switch {
 		case r.Holds != "":
-			if err := s.put(name, r.Holds+"\n"+s.Secret+"\n"); err != nil {
-				return err
-			}
+			text = r.Holds + "\n" + text
 		case strings.HasSuffix(base, ".json"):
-			if err := s.put(name, `{"secret":"`+s.Secret+`"}`); err != nil {
-				return err
-			}
+			text = `{"secret":"` + s.Secret + `"}`
 		case r.Kind == "dir" && !strings.Contains(strings.TrimPrefix(base, "."), "."):
-			if err := s.plant(name + "/secret"); err != nil {
-				return err
-			}
-		default:
-			if err := s.plant(name); err != nil {
-				return err
-			}
+			name += "/secret"
+		}
+		if err := s.put(name, text); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -249,13 +249,7 @@ func loopbackMapped() Attack {
 		if err != nil {
 			return "", err
 		}
-		var said string
-		var errs []error
-		for _, h := range []string{"::ffff:127.0.0.1", "0.0.0.0", "::"} {
-			text, err := dial("tcp", net.JoinHostPort(h, port))
-			said, errs = said+text, append(errs, err)
-		}
-		return said, errors.Join(errs...)
+		return gather([]string{"::ffff:127.0.0.1", "0.0.0.0", "::"}, func(host string) (string, error) { return dial("tcp", net.JoinHostPort(host, port)) })
 	}
 	return a
 }

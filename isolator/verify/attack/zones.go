@@ -57,7 +57,7 @@ func zones() []Attack {
 			each("mv src/file $d/file; echo %m >$d/new; mv $d/new src/new; unshare -Urm sh -c \"mount --bind $d src; echo %m >src/new; umount src; mount --bind src $d; mount -o remount,rw,bind $d; echo %m >$d/new\""), (*Fixture).sourceChanged),
 		beside("zone-hard-link", "write through a hard link in a zone to a file that is in none", each("ln src/file $d/hard; echo %m >>$d/hard"), nil),
 		given(beside("zone-link-out", "write through a link that it left in a zone, to a file of the home", each("ln -s ../../outside/file $d/out; echo %m >>$d/out"), nil), homeWritable),
-		given(beside("zone-link-hidden", "read a hidden file through links that it left in a zone", each("ln -s ../.env $d/near; ln -s %a/.env $d/far; ln .env $d/hard; cat $d/near $d/far $d/hard /proc/self/cwd/$d/near"), nil), envFiles),
+		given(beside("zone-link-hidden", "read a hidden file through links that it left in a zone", each("ln -s ../.env $d/near; ln -s %a/.env $d/far; ln .env $d/hard; cat $d/near $d/far $d/hard /proc/self/cwd/$d/near"), nil), allows("env-files")),
 		beside("keep-new", "leave a new file at the root of the working folder", "echo %m >new; mkdir -p x; mv x newer", func(s *Fixture) string {
 			if _, err := os.Lstat(s.path("app/newer")); err == nil {
 				return "newer was made"
@@ -85,14 +85,7 @@ func workdirWritable(rc profile.RunConfig) string {
 	return ""
 }
 
-func envFiles(rc profile.RunConfig) string {
-	if slices.Contains(rc.Allow, "env-files") {
-		return "env-files"
-	}
-	return ""
-}
-
-func given(a Attack, declared func(profile.RunConfig) string) Attack {
+func given(a Attack, declared reason) Attack {
 	a.Declared = declared
 	return a
 }
@@ -109,10 +102,8 @@ func beside(name, what, script string, effect func(*Fixture) string) Attack {
 			}
 			return errors.Join(s.plant("app/.env"), s.put("app/src/file", "mine\n"), s.put("app/"+p.folder()+"/there", ""), s.put("app/"+p.kept()+"/there", ""), s.put("app/"+p.file(), "{}\n"))
 		},
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
-			cmd := sh(run, s.filled(script)+"; echo was run")
-			cmd.Dir = s.App
-			return ran(cmd.CombinedOutput())
+		Launcher: func(s *Fixture, run Run) (string, error) {
+			return s.script(run, s.filled(script))
 		},
 	}
 }
@@ -136,12 +127,11 @@ func setUserID() Attack {
 		}
 		return found
 	})
-	stage := a.Stage
-	a.Stage = func(s *Fixture) error {
+	a = a.first(func(s *Fixture) error {
 		s.target("app/" + s.Parts.folder())
 		s.target("app/" + s.Parts.kept())
-		return stage(s)
-	}
+		return nil
+	})
 	a.Class, a.Launcher = "kernel", nil
 	a.Try = func(t Trial) (string, error) {
 		const mode = 0o4755
@@ -164,12 +154,7 @@ func setUserID() Attack {
 		}
 		return "", errors.Join(errs...)
 	}
-	a.Declared = func(rc profile.RunConfig) string {
-		if rc.Seccomp == "off" {
-			return `seccomp = "off"`
-		}
-		return containers(rc)
-	}
+	a.Declared = seccompOffOrContainers
 	return a
 }
 
@@ -216,11 +201,9 @@ func roleTable() Attack {
 			return errors.Join(s.put(".inner/config.toml", "[roles]\n\"*\" = \"closed\"\n"), s.put(".inner/profiles/open.toml", profileText),
 				s.put(".inner/profiles/closed.toml", profileText+"hide = [\"mine.txt\"]\n"), s.plant("app/mine.txt"))
 		},
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			own := quoted(s.path(".inner"))
-			first := sh(run, "{ printf '[roles]\\n\"*\" = \"open\"\\n' >"+own+"/config.toml; cp "+own+"/profiles/open.toml "+own+"/profiles/closed.toml; } 2>&1; echo was run")
-			first.Dir = s.App
-			said, err := ran(first.CombinedOutput())
+			said, err := s.script(run, "{ printf '[roles]\\n\"*\" = \"open\"\\n' >"+own+"/config.toml; cp "+own+"/profiles/open.toml "+own+"/profiles/closed.toml; } 2>&1")
 			if err != nil {
 				return said, err
 			}
@@ -230,9 +213,7 @@ func roleTable() Attack {
 			if err != nil {
 				return said, err
 			}
-			second := sh(run, "mkdir -p .inner; echo '# "+s.Trial.Mark+"' >>.inner/config.toml; echo was run")
-			second.Dir = s.App
-			more, err := ran(second.CombinedOutput())
+			more, err := s.script(run, "mkdir -p .inner; echo '# "+s.Trial.Mark+"' >>.inner/config.toml")
 			return said + more, err
 		},
 	}
@@ -240,7 +221,7 @@ func roleTable() Attack {
 
 // call makes a run of inner a call in a session: inner run -p NAME … -- ARGS becomes inner
 // exec.
-func call(s *Fixture, run func(...string) *exec.Cmd, id, script string) *exec.Cmd {
+func call(s *Fixture, run Run, id, script string) *exec.Cmd {
 	cmd := sh(run, s.filled(script)+"; echo was run")
 	if run != nil {
 		name := cmd.Args[slices.Index(cmd.Args, "-p")+1]
@@ -255,7 +236,7 @@ func call(s *Fixture, run func(...string) *exec.Cmd, id, script string) *exec.Cm
 func inSession(name, what string, script func(s *Fixture, note string) string) Attack {
 	return Attack{
 		Name: name, Class: "secrets", What: what,
-		Launcher: func(s *Fixture, run func(...string) *exec.Cmd) (string, error) {
+		Launcher: func(s *Fixture, run Run) (string, error) {
 			at, note := "/tmp/"+s.Trial.Mark, session.LastFile
 			if run == nil {
 				note = quoted(s.path("note"))
