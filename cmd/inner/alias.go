@@ -23,23 +23,31 @@ import (
 
 // isCommand reports whether a word means something to inner already.
 func (a *app) isCommand(root *cobra.Command, word string) bool {
-	switch word {
-	case "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
+	if word == "help" || completes(word) {
 		return true
 	}
 	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == word || c.HasAlias(word) })
 }
 
+// completes reports whether a word is with what a shell asks for completions.
+func completes(word string) bool {
+	return word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
+}
+
 // unalias replaces an alias at the beginning of a command line, or of one that
 // is being completed, by what it stands for.
 func (a *app) unalias(root *cobra.Command, args []string) ([]string, error) {
-	if len(args) > 2 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
-		if rest, err := a.unalias(root, args[1:]); err == nil {
-			return append([]string{args[0]}, rest...), nil
+	switch {
+	case len(args) == 0 || args[0] == "" || args[0][0] == '-':
+		return args, nil
+	case completes(args[0]):
+		if len(args) > 2 {
+			if rest, err := a.unalias(root, args[1:]); err == nil {
+				return append([]string{args[0]}, rest...), nil
+			}
 		}
 		return args, nil
-	}
-	if len(args) == 0 || args[0] == "" || args[0][0] == '-' || a.isCommand(root, args[0]) {
+	case a.isCommand(root, args[0]):
 		return args, nil
 	}
 	list, theirs, workspaces, err := a.aliases()

@@ -146,34 +146,42 @@ func (a *app) editAgent(agent string, f toolFlags, add, show bool) error {
 	if err != nil {
 		return refused(err)
 	}
-	if show {
-		fmt.Fprintf(a.stdout, "# %s\n%s", printable(it.file), visible.Lines(string(text)))
-		if it.plugin != "" {
-			fmt.Fprintf(a.stdout, "# %s\n%s", printable(it.plugin), a.pluginText(f))
-		}
+	switch {
+	case show:
+		a.printAgentFiles(it, text, f)
 		return nil
+	case it.plugin != "":
+		err = a.writePlugin(it.plugin, f, add)
 	}
-	if it.plugin != "" {
-		if err := a.writePlugin(it.plugin, f, add); err != nil {
-			return refused(err)
-		}
+	if err == nil && (old != nil || add) && !bytes.Equal(old, text) {
+		err = replaceSettings(it.file, old, text)
 	}
-	if old == nil && !add || bytes.Equal(old, text) {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(it.file), 0o700); err != nil {
-		return refused(err)
-	}
-	still := func() error {
-		if now, err := readSettings(it.file); err != nil || !bytes.Equal(now, old) {
-			return cmp.Or(err, errors.New("it was changed meanwhile: try again"))
-		}
-		return nil
-	}
-	if err := files.WriteIf(files.Real(it.file), text, 0o600, still); err != nil {
+	if err != nil {
 		return refused(err)
 	}
 	return nil
+}
+
+// printAgentFiles shows what would be written.
+func (a *app) printAgentFiles(it agentFiles, text []byte, f toolFlags) {
+	fmt.Fprintf(a.stdout, "# %s\n%s", printable(it.file), visible.Lines(string(text)))
+	if it.plugin != "" {
+		fmt.Fprintf(a.stdout, "# %s\n%s", printable(it.plugin), a.pluginText(f))
+	}
+}
+
+// replaceSettings writes settings in the place of old ones, unless somebody else has changed
+// them meanwhile.
+func replaceSettings(path string, old, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return files.WriteIf(files.Real(path), text, 0o600, func() error {
+		if now, err := readSettings(path); err != nil || !bytes.Equal(now, old) {
+			return cmp.Or(err, errors.New("it was changed meanwhile: try again"))
+		}
+		return nil
+	})
 }
 
 // readSettings reads a file; nil when it is not there.
@@ -263,17 +271,7 @@ func (a *app) agentState(agent string) agentState {
 	if !hook && !shell {
 		return s
 	}
-	for _, name := range it.others {
-		other, err := readSettings(name)
-		if err != nil || switchesHooks(other) {
-			hook = false
-			s.Notes = append(s.Notes, name+" of this folder can switch the hook off")
-		}
-		if err != nil || len(it.entry.Key) > 0 && bytes.Contains(other, []byte(it.entry.Key[len(it.entry.Key)-1])) {
-			shell = false
-			s.Notes = append(s.Notes, name+" of this folder can replace the shell")
-		}
-	}
+	hook, shell = s.judgeOthers(it, hook, shell)
 	switch {
 	case shell:
 		s.Commands = "boxed closed"
@@ -285,6 +283,23 @@ func (a *app) agentState(agent string) agentState {
 	}
 	s.Notes = append(s.Notes, agentNotes(agent)...)
 	return s
+}
+
+// judgeOthers looks at the settings of this folder: they can switch the hook off, and take the
+// shell's place.
+func (s *agentState) judgeOthers(it agentFiles, hook, shell bool) (bool, bool) {
+	for _, name := range it.others {
+		other, err := readSettings(name)
+		if err != nil || switchesHooks(other) {
+			hook = false
+			s.Notes = append(s.Notes, name+" of this folder can switch the hook off")
+		}
+		if err != nil || len(it.entry.Key) > 0 && bytes.Contains(other, []byte(it.entry.Key[len(it.entry.Key)-1])) {
+			shell = false
+			s.Notes = append(s.Notes, name+" of this folder can replace the shell")
+		}
+	}
+	return hook, shell
 }
 
 // hooked reports whether the agent has the hook that inner installs: by its settings, or by a

@@ -122,6 +122,7 @@ func (a *app) targetHere(recorded bool) (t target, gone bool, err error) {
 
 // targetAt is the project, or the one profile, at a path. gone: it is only on record.
 func (a *app) targetAt(path string, recorded bool) (t target, gone bool, err error) {
+	missing := usagef("%q does not exist", path)
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return t, false, err
@@ -129,44 +130,50 @@ func (a *app) targetAt(path string, recorded bool) (t target, gone bool, err err
 	if named := a.named(path, recorded); named != "" {
 		abs = named
 	}
-	fi, err := os.Stat(abs)
-	real := files.Real(filepath.Dir(abs)) + "/" + filepath.Base(abs)
-	switch {
-	case err == nil && fi.IsDir():
-		real = files.Real(abs)
-	case err != nil && !recorded:
-		return t, false, usagef("%q does not exist", path)
+	fi, statErr := os.Stat(abs)
+	there := statErr == nil
+	if !there && !recorded {
+		return t, false, missing
 	}
-	dir := real
-	if strings.HasSuffix(real, ".toml") && (err != nil || !fi.IsDir()) {
-		t.one, t.files, dir = true, []string{real}, filepath.Dir(real)
-	} else if err == nil && !fi.IsDir() {
+	dir := files.Real(filepath.Dir(abs)) + "/" + filepath.Base(abs)
+	switch {
+	case there && fi.IsDir():
+		dir = files.Real(abs)
+	case strings.HasSuffix(dir, ".toml"):
+		t.one, t.files, dir = true, []string{dir}, filepath.Dir(dir)
+	case there:
 		return t, false, usagef("%q is neither a project nor a profile", path)
 	}
 	rec := a.onRecord(dir)
-	if err != nil && !t.one {
+	if !there && !t.one {
 		// What is gone names a project that is gone with it, never one above it.
-		if rec == nil {
-			return t, false, usagef("%q does not exist", path)
-		}
-		if _, err := os.Lstat(rec.Root); err == nil {
-			return t, false, usagef("%q does not exist", path)
+		if rec == nil || files.Exists(rec.Root) {
+			return t, false, missing
 		}
 		t.place = settings.Place{Cwd: dir, Project: rec}
 		return t, true, nil
 	}
 	t.place = settings.Place{Cwd: dir, Project: a.ProjectOf(dir)}
-	if recorded && t.place.Project == nil && rec != nil {
+	switch {
+	case t.place.Project == nil && recorded && rec != nil:
 		t.place.Project = rec
 		return t, true, nil
-	}
-	if t.place.Project == nil {
+	case t.place.Project == nil:
 		return t, false, a.noProject(dir)
-	}
-	if of := filepath.Join(t.place.Project.Dir, "profiles"); t.one && dir != of && !(recorded && filepath.Base(real) == "config.toml") {
-		return t, false, usagef("%q is not a profile of the project: those are in %q", path, of)
+	case t.one:
+		return t, false, t.inProject(path, recorded)
 	}
 	return t, false, nil
+}
+
+// inProject refuses a file that is not where a project has its profiles; with recorded its
+// config.toml can be named, too.
+func (t target) inProject(path string, recorded bool) error {
+	of := filepath.Join(t.place.Project.Dir, "profiles")
+	if t.place.Cwd == of || recorded && filepath.Base(t.files[0]) == "config.toml" {
+		return nil
+	}
+	return usagef("%q is not a profile of the project: those are in %q", path, of)
 }
 
 // named is the file of the profile of this project that is called so, as inner status
@@ -224,13 +231,8 @@ func (a *app) allow(args []string, yes bool) error {
 		return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner revoke, then inner allow"}
 	}
 	list, wrong := consent.Read(a.Settings, t.place, t.files, rec, cfg)
-	failed := len(wrong)
-	if failed > 0 {
-		tell.Teller{To: a.stderr}.FailAll(wrong)
-		a.Hint("fix the profile, then inner allow")
-		if len(list) == 0 {
-			return exit(125)
-		}
+	if err := a.sayWrong(list, wrong); err != nil {
+		return err
 	}
 	if len(list) == 0 {
 		if err := a.nothingToAllow(t.place, cfg.File == nil); err != nil {
@@ -239,7 +241,7 @@ func (a *app) allow(args []string, yes bool) error {
 	}
 	waiting := consent.Unsettled(list)
 	if len(waiting) > maxUnnamed && !t.one {
-		return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("%d profiles need a decision, too many to read at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", ")), Hint: "inner allow NAME… for those that you want"}
+		return fault.Refuse(2, "inner allow NAME… for those that you want", "%d profiles need a decision, too many to read at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", "))
 	}
 	newConfig := cfg.File != nil && rec.CheckConfig(cfg.File).State != trust.Allowed
 	a.showConsent(consent.Page{Place: t.place, List: list, Config: cfg, NewConfig: newConfig, Words: a.givenUp(t, rec, list, cfg)})
@@ -256,7 +258,7 @@ func (a *app) allow(args []string, yes bool) error {
 	if err := a.record(t, list, cfg, newConfig); err != nil {
 		return err
 	}
-	if !t.one && failed == 0 {
+	if !t.one && len(wrong) == 0 {
 		if err := a.forgetGone(t); err != nil {
 			return err
 		}
@@ -265,7 +267,21 @@ func (a *app) allow(args []string, yes bool) error {
 		return err
 	}
 	a.sayAllowed(list, rivals)
-	if failed > 0 {
+	if len(wrong) > 0 {
+		return exit(125)
+	}
+	return nil
+}
+
+// sayWrong says what is wrong with profiles that cannot be used. When there are no others, that
+// is all.
+func (a *app) sayWrong(list []consent.Candidate, wrong []error) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	tell.Teller{To: a.stderr}.FailAll(wrong)
+	a.Hint("fix the profile, then inner allow")
+	if len(list) == 0 {
 		return exit(125)
 	}
 	return nil

@@ -88,18 +88,11 @@ func (a *app) showAudit(f auditFlags) error {
 			return usagef("--since: %w", err)
 		}
 	}
-	for _, t := range f.types {
-		if !slices.Contains(runlog.EventTypes(), t) {
-			return usagef("--type: %q is not a type of event: those are %s", t, strings.Join(runlog.EventTypes(), ", "))
-		}
+	i := slices.IndexFunc(f.types, func(t string) bool { return !slices.Contains(runlog.EventTypes(), t) })
+	if i >= 0 {
+		return usagef("--type: %q is not a type of event: those are %s", f.types[i], strings.Join(runlog.EventTypes(), ", "))
 	}
-	var list []audited
-	err := runlog.ReadAudit(a.LogsDir(), func(line []byte, e runlog.Event) error {
-		if !e.Time.Before(since) && (len(f.types) == 0 || slices.Contains(f.types, e.Type)) {
-			list = append(list, audited{line, e})
-		}
-		return nil
-	})
+	list, err := a.audited(since, f.types)
 	if err != nil {
 		return err
 	}
@@ -117,6 +110,17 @@ func (a *app) showAudit(f auditFlags) error {
 		return nil
 	}
 	return a.paged(func(w io.Writer) error { return a.printAudit(w, list) })
+}
+
+// audited reads the events that are not older, of some types or of all.
+func (a *app) audited(since time.Time, types []string) (list []audited, err error) {
+	err = runlog.ReadAudit(a.LogsDir(), func(line []byte, e runlog.Event) error {
+		if !e.Time.Before(since) && (len(types) == 0 || slices.Contains(types, e.Type)) {
+			list = append(list, audited{line, e})
+		}
+		return nil
+	})
+	return list, err
 }
 
 // ofRun keeps the events of one run.
@@ -165,7 +169,7 @@ func (a *app) auditText(e runlog.Event) string {
 			add("allow %s", strings.Join(e.Allow, ", "))
 		}
 	case runlog.EventExit:
-		add("%s after %s", runlog.HowEnded(runlog.End{Code: e.Code, Signal: e.Signal}), runlog.Roughly(time.Duration(e.Millis)*time.Millisecond))
+		add("%s", endText(e))
 	case runlog.EventRefused, runlog.EventVerify:
 		add("%s in %s: code %d", e.Command, a.Short(e.Cwd), e.Code)
 	case runlog.EventBypass:
@@ -176,7 +180,7 @@ func (a *app) auditText(e runlog.Event) string {
 			add("sha256 %s", e.Digest)
 		}
 	case runlog.EventCall:
-		add("%s → %s in %s: %s after %s", e.Command, e.Program, a.Short(e.Cwd), runlog.HowEnded(runlog.End{Code: e.Code, Signal: e.Signal}), runlog.Roughly(time.Duration(e.Millis)*time.Millisecond))
+		add("%s → %s in %s: %s", e.Command, e.Program, a.Short(e.Cwd), endText(e))
 	default:
 		if what := cmp.Or(e.Host, e.Command); what != "" {
 			add("%s", what)
@@ -185,19 +189,29 @@ func (a *app) auditText(e runlog.Event) string {
 			add("%d times", e.Count)
 		}
 	}
+	return strings.Join(append(parts, whoText(e)...), "; ")
+}
+
+// endText says how something ended, and after how long.
+func endText(e runlog.Event) string {
+	return runlog.HowEnded(runlog.End{Code: e.Code, Signal: e.Signal}) + " after " + runlog.Roughly(time.Duration(e.Millis)*time.Millisecond)
+}
+
+// whoText says for whom something was done, and why.
+func whoText(e runlog.Event) (parts []string) {
 	switch {
 	case e.Role != "" && e.Asked != "":
-		add("role %s, asked for as %q", e.Role, e.Asked)
+		parts = append(parts, fmt.Sprintf("role %s, asked for as %q", e.Role, e.Asked))
 	case e.Role != "":
-		add("role %s", e.Role)
+		parts = append(parts, "role "+e.Role)
 	}
 	if e.Actor != "" {
-		add("for %s", e.Actor)
+		parts = append(parts, "for "+e.Actor)
 	}
 	if e.Reason != "" {
-		add("%s", e.Reason)
+		parts = append(parts, e.Reason)
 	}
-	return strings.Join(parts, "; ")
+	return parts
 }
 
 // parseSince reads an age, a day or a moment.

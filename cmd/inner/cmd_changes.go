@@ -148,40 +148,61 @@ func (a *app) cmdChangesDiscard() *cobra.Command {
 			return nil
 		},
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
-			list, err := changes.List(a.InnerHome)
+			drop, err := a.toDiscard(args, all)
 			if err != nil {
 				return err
 			}
-			drop := slices.DeleteFunc(slices.Clone(list), func(k *changes.Kept) bool { return !all || k.Running() })
-			for _, name := range args {
-				if dropped, err := features.DropGits(a.Caller, name); err != nil {
-					return err
-				} else if dropped && !slices.ContainsFunc(list, func(k *changes.Kept) bool { return k.Record.Run == name }) {
-					continue
-				}
-				k, err := a.findKept(list, name)
-				if err != nil {
-					return err
-				}
-				drop = append(drop, k)
-			}
 			for _, k := range drop {
-				if err := stillRunning(k); err != nil {
+				if err := a.discard(k); err != nil {
 					return err
 				}
-				if err := k.Tidy(); err != nil {
-					a.Warn("what an interrupted apply left is still there: %v", err)
-				}
-				if err := stage.Discard(a.InnerHome, k.Dir); err != nil {
-					return err
-				}
-				a.Say("dropped the copy of run %s", k.Record.Run)
 			}
 			return nil
 		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "drop all that are not running")
 	return c
+}
+
+// toDiscard are the kept runs of these names, or all that are not running. The git directories
+// of runs that have these names are dropped.
+func (a *app) toDiscard(names []string, all bool) (drop []*changes.Kept, err error) {
+	list, err := changes.List(a.InnerHome)
+	if err != nil {
+		return nil, err
+	}
+	if all {
+		return slices.DeleteFunc(list, (*changes.Kept).Running), nil
+	}
+	for _, name := range names {
+		dropped, err := features.DropGits(a.Caller, name)
+		if err != nil {
+			return nil, err
+		}
+		if dropped && !slices.ContainsFunc(list, func(k *changes.Kept) bool { return k.Record.Run == name }) {
+			continue
+		}
+		k, err := a.findKept(list, name)
+		if err != nil {
+			return nil, err
+		}
+		drop = append(drop, k)
+	}
+	return drop, nil
+}
+
+func (a *app) discard(k *changes.Kept) error {
+	if err := stillRunning(k); err != nil {
+		return err
+	}
+	if err := k.Tidy(); err != nil {
+		a.Warn("what an interrupted apply left is still there: %v", err)
+	}
+	if err := stage.Discard(a.InnerHome, k.Dir); err != nil {
+		return err
+	}
+	a.Say("dropped the copy of run %s", k.Record.Run)
+	return nil
 }
 
 // findKept finds a kept run by its name.
@@ -253,36 +274,44 @@ func (a *app) pick(k *changes.Kept, all []changes.Change, named []string) ([]cha
 	if err != nil {
 		return nil, err
 	}
+	var roots []string
+	for _, c := range k.Record.Copies {
+		roots = append(roots, c.Root())
+	}
+	roots = append(roots, cwd) // as printed, else as seen from here
 	var out []changes.Change
 	for _, p := range named {
-		var roots []string
-		for _, c := range k.Record.Copies {
-			roots = append(roots, c.Root())
-		}
-		found := false
-		for _, root := range append(roots, cwd) { // as printed, else as seen from here
-			full := filepath.Clean(p)
-			if !filepath.IsAbs(full) {
-				full = filepath.Join(root, full)
-			}
-			for _, c := range all {
-				if !paths.Below(full, c.Full()) {
-					continue
-				}
-				found = true
-				if !slices.ContainsFunc(out, func(o changes.Change) bool { return o.Full() == c.Full() }) {
-					out = append(out, c)
-				}
-			}
-			if found {
-				break
-			}
-		}
-		if !found {
+		found := below(all, roots, filepath.Clean(p))
+		if len(found) == 0 {
 			return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("run %s changed nothing at %q", k.Record.Run, p), Hint: "inner changes show --stat " + k.Record.Run}
+		}
+		for _, c := range found {
+			if !slices.ContainsFunc(out, func(o changes.Change) bool { return o.Full() == c.Full() }) {
+				out = append(out, c)
+			}
 		}
 	}
 	return out, nil
+}
+
+// below returns the changes at and below a path, from the first of the roots where there are
+// some.
+func below(all []changes.Change, roots []string, path string) (found []changes.Change) {
+	for _, root := range roots {
+		full := path
+		if !filepath.IsAbs(full) {
+			full = filepath.Join(root, full)
+		}
+		for _, c := range all {
+			if paths.Below(full, c.Full()) {
+				found = append(found, c)
+			}
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	return found
 }
 
 func stillRunning(k *changes.Kept) error {
@@ -354,20 +383,11 @@ func (a *app) printDiff(list []changes.Change) error {
 			continue
 		}
 		for line := range strings.Lines(string(d)) {
-			code := ""
-			switch line[0] {
-			case '+':
-				code = "32"
-			case '-':
-				code = "31"
-			case '@':
-				code = "36"
+			text := printable(strings.TrimSuffix(line, "\n"))
+			if code := map[byte]string{'+': "32", '-': "31", '@': "36"}[line[0]]; code != "" {
+				text = tell.Paint(a.stdout, code, text)
 			}
-			line = printable(strings.TrimSuffix(line, "\n"))
-			if code != "" {
-				line = tell.Paint(a.stdout, code, line)
-			}
-			fmt.Fprintln(a.stdout, line)
+			fmt.Fprintln(a.stdout, text)
 		}
 	}
 	return nil

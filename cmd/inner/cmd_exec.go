@@ -118,21 +118,19 @@ func (a *app) exec(r *calls.Runner, q calls.Request) error {
 // execJSON runs one call and writes its answer.
 func (a *app) execJSON(r *calls.Runner, f execFlags, args []string) error {
 	q, streams := calls.Request{Argv: args, Line: f.line}, &calls.Streams{In: os.Stdin}
-	var answer calls.Answer
+	var wrong error
 	if len(args) == 0 && f.line == "" {
 		text, err := io.ReadAll(io.LimitReader(a.stdin, calls.MaxLine+1))
-		switch {
-		case err != nil:
+		if err != nil {
 			return usagef("standard input: %w", err)
-		case len(text) > calls.MaxLine:
-			err = &fault.Refusal{Code: 2, Msg: fmt.Sprintf("the request is longer than %d bytes", calls.MaxLine)}
-		default:
-			q, err = calls.Parse(text)
 		}
-		if answer, streams = (calls.Answer{ID: q.ID, Err: err}), nil; err == nil {
-			answer = r.Here(q, streams)
+		streams = nil
+		if q, wrong = calls.Parse(text); len(text) > calls.MaxLine {
+			q, wrong = calls.Request{}, fault.Refuse(2, "", "the request is longer than %d bytes", calls.MaxLine)
 		}
-	} else {
+	}
+	answer := calls.Answer{ID: q.ID, Err: wrong}
+	if wrong == nil {
 		answer = r.Here(q, streams)
 	}
 	text, err := json.Marshal(answer)

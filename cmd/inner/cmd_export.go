@@ -12,6 +12,7 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/export"
+	"github.com/enr/inner/profile"
 )
 
 // exportFlags are the flags of inner export.
@@ -72,20 +73,9 @@ func (a *app) export(f exportFlags, args []string) error {
 	if err != nil {
 		return a.unusable(err, f.profile)
 	}
-	r := &export.Request{
-		Profile: p, Target: export.Target(f.to), Form: export.Form(f.form), Fence: export.Fence(f.fence), Name: f.name, Image: f.image, Args: args, Canaries: f.canaries, Pool: f.pool,
-	}
-	if r.Form == export.Native && f.fence == "" {
-		r.Fence = export.FenceRules
-	}
-	if err := f.into(r); err != nil {
+	r, err := f.request(p, args)
+	if err != nil {
 		return err
-	}
-	if err := r.Check(); err != nil {
-		return usage{err}
-	}
-	if f.sign != "" && (r.Target == export.Slurm || r.Target == export.Podman) {
-		return usagef("--sign is for objects of Kubernetes: a batch script has no annotations, and podman takes none as long as a signature")
 	}
 	refused, said := export.Judge(r)
 	for _, finding := range refused {
@@ -110,8 +100,47 @@ func (a *app) export(f exportFlags, args []string) error {
 	return err
 }
 
+// request is what the flags ask for.
+func (f exportFlags) request(p *profile.Profile, args []string) (*export.Request, error) {
+	r := &export.Request{
+		Profile: p, Target: export.Target(f.to), Form: export.Form(f.form), Fence: export.Fence(f.fence), Name: f.name, Image: f.image, Args: args, Canaries: f.canaries, Pool: f.pool,
+	}
+	if r.Form == export.Native && f.fence == "" {
+		r.Fence = export.FenceRules
+	}
+	if err := f.into(r); err != nil {
+		return nil, err
+	}
+	if err := r.Check(); err != nil {
+		return nil, usage{err}
+	}
+	if f.sign != "" && (r.Target == export.Slurm || r.Target == export.Podman) {
+		return nil, usagef("--sign is for objects of Kubernetes: a batch script has no annotations, and podman takes none as long as a signature")
+	}
+	return r, nil
+}
+
 // into reads the flags that have a form of their own.
 func (f exportFlags) into(r *export.Request) error {
+	if err := f.claims(r); err != nil {
+		return err
+	}
+	switch {
+	case f.tasks != "" && (f.repo != "" || f.commit != ""):
+		return usagef("--tasks and --repo contradict each other: each task has its repository")
+	case (f.repo == "") != (f.commit == ""):
+		return usagef("--repo and --commit go together")
+	case f.tasks == "":
+		r.Tasks = []export.Task{{Repo: f.repo, Commit: f.commit}}
+		return nil
+	}
+	tasks, err := readTasks(f.tasks)
+	r.Tasks = tasks
+	return err
+}
+
+// claims reads --secret, --secret-env and --volume.
+func (f exportFlags) claims(r *export.Request) error {
 	for _, s := range f.secrets {
 		what, name, ok := strings.Cut(s, "=")
 		if !ok {
@@ -134,18 +163,7 @@ func (f exportFlags) into(r *export.Request) error {
 		}
 		r.Volumes = append(r.Volumes, export.Volume{Path: path, Claim: claim})
 	}
-	switch {
-	case f.tasks != "" && (f.repo != "" || f.commit != ""):
-		return usagef("--tasks and --repo contradict each other: each task has its repository")
-	case (f.repo == "") != (f.commit == ""):
-		return usagef("--repo and --commit go together")
-	case f.tasks == "":
-		r.Tasks = []export.Task{{Repo: f.repo, Commit: f.commit}}
-		return nil
-	}
-	tasks, err := readTasks(f.tasks)
-	r.Tasks = tasks
-	return err
+	return nil
 }
 
 // readTasks reads the file of --tasks.

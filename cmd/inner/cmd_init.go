@@ -94,34 +94,26 @@ func (a *app) init(f initFlags, names []string) error {
 	}
 	a.ForgetConfigs() // one of them may be new
 	asks := caller.IsTerminal(a.stdin)
-	onlyStartup := (f.hook || f.login) && len(names) == 0
-	if len(names) == 0 && (!asks || onlyStartup) || f.yes && len(names) == 0 {
-		a.sayInstalled(written, !onlyStartup)
-		if err := a.Regenerate(); err != nil {
-			return err
-		}
-		if !onlyStartup {
-			a.Hint("inner init claude --yes sets up a project for claude")
-		}
-		return a.initStartup(f, false)
+	startup := (f.hook || f.login) && len(names) == 0
+	if len(names) == 0 && (f.yes || startup || !asks) {
+		return a.initUser(f, written, startup)
 	}
 	if !asks && !f.yes {
 		everywhere := ""
 		if f.everywhere {
 			everywhere = "--everywhere "
 		}
-		return &fault.Refusal{Code: 2, Msg: "cannot ask: standard input is not a terminal", Hint: "inner init " + everywhere + strings.Join(names, " ") + " --yes"}
+		return fault.Refuse(2, "inner init "+everywhere+strings.Join(names, " ")+" --yes", "cannot ask: standard input is not a terminal")
 	}
 	a.sayInstalled(written, false)
 	if err := a.Regenerate(); err != nil {
 		return err
 	}
-	var ready []string
+	setUp := a.initProject
 	if f.everywhere {
-		ready, err = a.initEverywhere(f, names)
-	} else {
-		ready, err = a.initProject(f, names)
+		setUp = a.initEverywhere
 	}
+	ready, err := setUp(f, names)
 	if err != nil {
 		return err
 	}
@@ -130,6 +122,18 @@ func (a *app) init(f initFlags, names []string) error {
 	}
 	a.sayReady(ready)
 	return nil
+}
+
+// initUser sets up no project: with onlyStartup it is about the start-up files alone.
+func (a *app) initUser(f initFlags, written []string, onlyStartup bool) error {
+	a.sayInstalled(written, !onlyStartup)
+	if err := a.Regenerate(); err != nil {
+		return err
+	}
+	if !onlyStartup {
+		a.Hint("inner init claude --yes sets up a project for claude")
+	}
+	return a.initStartup(f, false)
 }
 
 // sayInstalled says what install has written; with nothing, also when that was all there.

@@ -143,18 +143,10 @@ func variablesOf(run *features.Run, list []learn.Access) variables {
 		name, _, _ := strings.Cut(kv, "=")
 		passed[name] = true
 	}
-	inherited := func(name string) bool {
-		return slices.ContainsFunc(run.Spec.Env.Inherit, func(p string) bool {
-			ok, err := path.Match(p, name)
-			return err == nil && ok
-		})
-	}
 	var names []string
 	for _, kv := range run.Environ {
 		name, _, _ := strings.Cut(kv, "=")
-		// Those every shell has and sets itself say nothing.
-		shells := slices.Contains([]string{"_", "PWD", "OLDPWD", "SHLVL", "PATH", "SHELL", "IFS", "PS1"}, name)
-		if !shells && !run.Spec.Env.Kept(name) && !strings.HasPrefix(name, "INNER_") && (!passed[name] || inherited(name)) {
+		if telling(run.Spec.Env, name) && (!passed[name] || inherits(run.Spec.Env, name)) {
 			names = append(names, name)
 		}
 	}
@@ -177,6 +169,21 @@ func variablesOf(run *features.Run, list []learn.Access) variables {
 		}
 	}
 	return out
+}
+
+// telling reports whether it says something that a program has the name of a variable in it:
+// those that every shell has, and sets itself, do not.
+func telling(env profile.Env, name string) bool {
+	shells := []string{"_", "PWD", "OLDPWD", "SHLVL", "PATH", "SHELL", "IFS", "PS1"}
+	return !slices.Contains(shells, name) && !env.Kept(name) && !strings.HasPrefix(name, "INNER_")
+}
+
+// inherits reports whether [env] inherit of a profile names a variable.
+func inherits(env profile.Env, name string) bool {
+	return slices.ContainsFunc(env.Inherit, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return err == nil && ok
+	})
 }
 
 func (a *app) printLearned(f learnFlags, all *learned) error {

@@ -222,17 +222,7 @@ func (a *app) showEnd(e runlog.End, took string, row func(name, format string, a
 	if e.MoreHosts > 0 {
 		row("host", "and %d more", e.MoreHosts)
 	}
-	if c := e.Changes; c != nil {
-		for _, p := range c.Files {
-			row("changed", "%s", a.Short(p))
-		}
-		for _, p := range c.Gone {
-			row("changed", "%s/ (something was removed or renamed)", a.Short(p))
-		}
-		if c.More > 0 || c.Partly {
-			row("changed", "and more")
-		}
-	}
+	a.showChanged(e.Changes, row)
 	for _, p := range e.Aside {
 		row("moved aside", "%s", a.Short(p))
 	}
@@ -249,6 +239,21 @@ func (a *app) showEnd(e runlog.End, took string, row func(name, format string, a
 	}
 	if o := e.Output; o != nil && (o.Cut || o.Error != "") {
 		row("output", "cut: %s of %s kept %s", runlog.Bytes(o.Kept), runlog.Bytes(o.Seen), o.Error)
+	}
+}
+
+func (a *app) showChanged(c *runlog.Changes, row func(name, format string, args ...any)) {
+	if c == nil {
+		return
+	}
+	for _, p := range c.Files {
+		row("changed", "%s", a.Short(p))
+	}
+	for _, p := range c.Gone {
+		row("changed", "%s/ (something was removed or renamed)", a.Short(p))
+	}
+	if c.More > 0 || c.Partly {
+		row("changed", "and more")
 	}
 }
 

@@ -269,9 +269,10 @@ func (a *app) publishIndex(dir, key, name string) error {
 	}
 	var old shared.Index
 	read, err := profile.ReadFile(filepath.Join(dir, shared.IndexFile))
-	if err == nil {
+	switch {
+	case err == nil:
 		old, err = shared.Parse(read.Data)
-	} else if errors.Is(err, fs.ErrNotExist) {
+	case errors.Is(err, fs.ErrNotExist):
 		name, err = cmp.Or(name, filepath.Base(dir)), nil
 	}
 	if err != nil {

@@ -131,30 +131,10 @@ func (a *app) runRun(f runFlags, extra []string) error {
 			return a.startDetached()
 		}
 	}
-	if !f.dryRun {
-		if err := a.firstUse(); err != nil {
-			return err
-		}
-	}
-	by, err := a.roleFlags(f.who, pl, &f.profile)
+	call, err := a.callFor(f, pl, o)
 	if err != nil {
-		if !f.dryRun {
-			a.auditUnusable("", pl.Cwd, err)
-		}
-		return a.unusable(err, "")
+		return err
 	}
-	p, o, err := a.chooseRun(f, pl, o)
-	if err != nil {
-		if !f.dryRun {
-			a.auditUnusable(f.profile, pl.Cwd, err)
-		}
-		return a.unusable(err, f.profile)
-	}
-	c, err := a.Context(pl, o, false)
-	if err != nil {
-		return a.unusable(err, "")
-	}
-	call := isolator.Call{Profile: p, Context: c, Word: "run", By: by}
 	if f.dryRun {
 		return a.dryRun(call, f.json)
 	}
@@ -166,7 +146,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	}
 	if f.denials {
 		if err := learn.Supported(); err != nil {
-			return &fault.Refusal{Code: 125, Msg: "--explain-denials does not work here: " + err.Error(), Hint: "run it without"}
+			return fault.Refuse(125, "run it without", "--explain-denials does not work here: %v", err)
 		}
 		call.Observe = &features.Observe{Observer: learn.New(), Done: features.TellDenied}
 		defer call.Observe.Close()
@@ -180,6 +160,34 @@ func (a *app) runRun(f runFlags, extra []string) error {
 		out.Code = left.end(a, out.Code)
 	}
 	return exit(shim.Leave(out))
+}
+
+// callFor is the run that the flags ask for. That no profile can be used is noted in the audit
+// log, unless nothing was to run.
+func (a *app) callFor(f runFlags, pl settings.Place, o profile.Overrides) (isolator.Call, error) {
+	call := isolator.Call{Word: "run"}
+	if !f.dryRun {
+		if err := a.firstUse(); err != nil {
+			return call, err
+		}
+	}
+	unusable := func(err error, name string) error {
+		if !f.dryRun {
+			a.auditUnusable(name, pl.Cwd, err)
+		}
+		return a.unusable(err, name)
+	}
+	var err error
+	if call.By, err = a.roleFlags(f.who, pl, &f.profile); err != nil {
+		return call, unusable(err, "")
+	}
+	if call.Profile, o, err = a.chooseRun(f, pl, o); err != nil {
+		return call, unusable(err, f.profile)
+	}
+	if call.Context, err = a.Context(pl, o, false); err != nil {
+		return call, a.unusable(err, "")
+	}
+	return call, nil
 }
 
 // dryRun prints what the run would be.

@@ -61,19 +61,7 @@ func (a *app) status() (status, error) {
 	if pl.Project != nil && !s.Inside {
 		words = a.projectStatus(&s, pl)
 	}
-	if cfg, err := a.GlobalConfig(); err == nil {
-		for _, kv := range cfg.Shims {
-			words = append(words, kv.Key)
-		}
-	}
-	if names, err := a.Folder().List(); err == nil {
-		words = append(words, names...)
-	}
-	for _, agent := range shims.Agents() { // one may have been installed since the shims were made
-		if _, err := a.FindReal(agent, os.Getenv("PATH")); err == nil {
-			words = append(words, agent)
-		}
-	}
+	words = append(words, a.guardedWords()...)
 	if !s.Inside {
 		s.Running, _ = a.boxes() // what cannot be read is doctor's
 	}
@@ -91,6 +79,22 @@ func (a *app) status() (status, error) {
 		}
 	}
 	return s, nil
+}
+
+// guardedWords are the commands that inner is about, whatever the project.
+func (a *app) guardedWords() (words []string) {
+	if cfg, err := a.GlobalConfig(); err == nil {
+		for _, kv := range cfg.Shims {
+			words = append(words, kv.Key)
+		}
+	}
+	names, _ := a.Folder().List()          // none yet
+	for _, agent := range shims.Agents() { // one may have been installed since the shims were made
+		if _, err := a.FindReal(agent, os.Getenv("PATH")); err == nil {
+			words = append(words, agent)
+		}
+	}
+	return append(words, names...)
 }
 
 // projectStatus fills in what there is of a project, and returns the commands that have a
@@ -192,75 +196,102 @@ func (a *app) printStatus(s status) {
 		fmt.Fprintln(a.stdout, "this is inside a sandbox: profile", printable(os.Getenv("INNER_SANDBOX")))
 		return
 	}
-	switch s.Hook {
-	case "live":
-		fmt.Fprintln(a.stdout, "hook     live: the shim folder is first on PATH")
-	case "not first":
-		fmt.Fprintln(a.stdout, "hook     not first on PATH; type: inner doctor")
-	default:
-		_, line := a.startup().HookLine(usershell.TypedIn())
-		fmt.Fprintln(a.stdout, "hook     not live in this shell; type:", printable(line))
+	a.printHookStatus(s.Hook)
+	project := "none"
+	if s.Project != "" {
+		project = a.Short(s.Project)
 	}
-	if s.Project == "" {
-		fmt.Fprintln(a.stdout, "project  none")
-	} else {
-		line := a.Short(s.Project)
-		if s.Of != "" {
-			line += ", a worktree of " + a.Short(s.Of)
-		}
-		fmt.Fprintln(a.stdout, "project ", printable(line))
+	if s.Of != "" {
+		project += ", a worktree of " + a.Short(s.Of)
 	}
-	problem := func(text string) { // one may have several lines, one for each fault of a file
-		for line := range strings.SplitSeq(text, "\n") {
-			fmt.Fprintln(a.stdout, "problem ", printable(line))
-		}
-	}
-	if s.Problem != "" {
-		problem(s.Problem)
-	}
-	if s.Config != "" {
-		fmt.Fprintln(a.stdout, "config  ", s.Config)
-	}
+	a.statusLine("project", project)
+	a.statusProblem(s.Problem)
+	a.statusLine("config", s.Config)
 	for _, p := range s.Profiles {
-		line := fmt.Sprintf("profile  %s: %s", p.Name, p.Trust)
-		if p.Why != "" && p.more {
-			line += " (" + p.Why + ")"
-		}
-		if len(p.Claims) > 0 {
-			line += ", claims " + strings.Join(p.Claims, ", ")
-		}
-		fmt.Fprintln(a.stdout, printable(line))
+		a.statusLine("profile", p.text())
 	}
 	for _, c := range s.Commands {
 		if c.Does != shims.PassThrough.String() {
-			fmt.Fprintln(a.stdout, printable(commandStatus(c)))
+			a.statusLine("command", commandStatus(c))
 		}
 	}
 	for _, b := range s.Running {
-		if b.Profile == "" { // with record = "audit", or of another INNER_HOME
-			fmt.Fprintf(a.stdout, "running  %s, which has no record here\n", printable(b.Run))
-			continue
-		}
-		fmt.Fprintf(a.stdout, "running  %s\n", printable(fmt.Sprintf("%s for %s: %s in profile %s", b.Run, since(b), cmp.Or(b.Command, "?"), b.Profile)+detachedWords(b)))
+		a.statusLine("running", runningText(b))
 	}
 	for _, p := range s.Unread {
-		problem(p)
+		a.statusProblem(p)
 	}
-	own := slices.DeleteFunc(slices.Clone(s.Bare), func(name string) bool { return starter.AgentOf(name) != nil })
-	if offered := slices.DeleteFunc(slices.Clone(s.Bare), func(name string) bool { return slices.Contains(own, name) }); len(offered) > 0 {
-		fmt.Fprintln(a.stdout, "note    ", strings.Join(offered, ", "), "not claimed here: runs outside the sandbox; type: inner init", strings.Join(offered, " "))
+	a.printBare(s.Bare)
+	if len(s.NotTaken) > 0 {
+		a.statusLine("note", "claimed by a profile that is not allowed; not guarded, because they are everyday tools: "+strings.Join(s.NotTaken, ", "))
+	}
+}
+
+// statusLine prints one line, unless there is nothing to say.
+func (a *app) statusLine(name, text string) {
+	if text != "" {
+		fmt.Fprintf(a.stdout, "%-8s %s\n", name, printable(text))
+	}
+}
+
+// statusProblem prints a problem, which may have several lines, one for each fault of a file.
+func (a *app) statusProblem(text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		a.statusLine("problem", line)
+	}
+}
+
+func (a *app) printHookStatus(hook string) {
+	switch hook {
+	case "live":
+		a.statusLine("hook", "live: the shim folder is first on PATH")
+	case "not first":
+		a.statusLine("hook", "not first on PATH; type: inner doctor")
+	default:
+		_, line := a.startup().HookLine(usershell.TypedIn())
+		a.statusLine("hook", "not live in this shell; type: "+line)
+	}
+}
+
+// printBare names the agents that run outside the sandbox here, and what claims them.
+func (a *app) printBare(bare []string) {
+	var offered, own []string
+	for _, name := range bare {
+		if starter.AgentOf(name) != nil {
+			offered = append(offered, name)
+		} else {
+			own = append(own, name)
+		}
+	}
+	if len(offered) > 0 {
+		a.statusLine("note", strings.Join(offered, ", ")+" not claimed here: runs outside the sandbox; type: inner init "+strings.Join(offered, " "))
 	}
 	for _, name := range own {
-		fmt.Fprintln(a.stdout, "note    ", name, "not claimed here: runs outside the sandbox; type: inner profile new --local", name)
+		a.statusLine("note", name+" not claimed here: runs outside the sandbox; type: inner profile new --local "+name)
 	}
-	if len(s.NotTaken) > 0 {
-		fmt.Fprintln(a.stdout, "note     claimed by a profile that is not allowed; not guarded, because they are everyday tools:", printable(strings.Join(s.NotTaken, ", ")))
+}
+
+func (p profileStatus) text() string {
+	line := fmt.Sprintf("%s: %s", p.Name, p.Trust)
+	if p.Why != "" && p.more {
+		line += " (" + p.Why + ")"
 	}
+	if len(p.Claims) > 0 {
+		line += ", claims " + strings.Join(p.Claims, ", ")
+	}
+	return line
+}
+
+func runningText(b box) string {
+	if b.Profile == "" { // with record = "audit", or of another INNER_HOME
+		return b.Run + ", which has no record here"
+	}
+	return fmt.Sprintf("%s for %s: %s in profile %s", b.Run, since(b), cmp.Or(b.Command, "?"), b.Profile) + detachedWords(b)
 }
 
 // commandStatus is the line of a command that has a shim.
 func commandStatus(c whichAnswer) string {
-	line := fmt.Sprintf("command  %s: ", c.Command)
+	line := c.Command + ": "
 	if c.Does == shims.Run.String() || c.ShimDoes == shims.Run.String() {
 		line += "sandboxed by " + c.Profile
 	} else {

@@ -66,11 +66,11 @@ func likeHost(word string) bool {
 func (a *app) whyTable(name string, who whoFlags) (*why.Table, error) {
 	if inBox() {
 		if name != "" || who.asked {
-			return nil, &fault.Refusal{Code: 126, Msg: "in a sandbox, inner why answers for this one alone", Hint: "inner why PATH"}
+			return nil, fault.Refuse(126, "inner why PATH", "in a sandbox, inner why answers for this one alone")
 		}
 		data, err := os.ReadFile(why.Place)
 		if err != nil {
-			return nil, &fault.Refusal{Code: 125, Msg: "this sandbox has nothing to answer from: " + err.Error(), Hint: "inner why -p NAME, on the host"}
+			return nil, fault.Refuse(125, "inner why -p NAME, on the host", "this sandbox has nothing to answer from: %v", err)
 		}
 		return why.Read(data)
 	}
@@ -114,27 +114,37 @@ func (a *app) whyTable(name string, who whoFlags) (*why.Table, error) {
 // why answers one question as it is typed.
 func (a *app) why(t *why.Table, asked string) (why.Answer, error) {
 	kind, rest, _ := strings.Cut(asked, ":")
-	if known := kind == "host" || kind == "env" || kind == "cmd"; known && rest == "" {
+	answer, known := map[string]func(string) (why.Answer, error){
+		"host": func(name string) (why.Answer, error) {
+			answer, err := t.Host(name)
+			if err != nil {
+				return answer, usagef("host:%s: the name %w", printable(name), err)
+			}
+			return answer, nil
+		},
+		"env": func(name string) (why.Answer, error) {
+			if strings.ContainsAny(name, "=\x00") {
+				return why.Answer{}, usagef("%q is not the name of a variable", name)
+			}
+			return t.Env(name), nil
+		},
+		"cmd": func(name string) (why.Answer, error) {
+			if strings.Contains(name, "/") {
+				return why.Answer{}, usagef("%q is a path: inner why %s", name, name)
+			}
+			return t.Command(name), nil
+		},
+	}[kind]
+	switch {
+	case known && rest == "":
 		return why.Answer{}, usagef("%q names nothing", asked)
+	case known:
+		return answer(rest)
 	}
-	switch kind {
-	case "host":
-		answer, err := t.Host(rest)
-		if err != nil {
-			return answer, usagef("host:%s: the name %w", printable(rest), err)
-		}
-		return answer, nil
-	case "env":
-		if strings.ContainsAny(rest, "=\x00") {
-			return why.Answer{}, usagef("%q is not the name of a variable", rest)
-		}
-		return t.Env(rest), nil
-	case "cmd":
-		if strings.Contains(rest, "/") {
-			return why.Answer{}, usagef("%q is a path: inner why %s", rest, rest)
-		}
-		return t.Command(rest), nil
-	}
+	return a.whyPath(t, asked)
+}
+
+func (a *app) whyPath(t *why.Table, asked string) (why.Answer, error) {
 	if asked == "" || strings.ContainsRune(asked, 0) {
 		return why.Answer{}, usagef("the path is empty")
 	}

@@ -39,7 +39,9 @@ func (a *app) edit(d draft) (written bool, err error) {
 	temp := filepath.Join(dir, filepath.Base(d.path))
 	keep := false
 	defer func() {
-		if !keep {
+		if keep {
+			a.Hint("your text is in %s", temp)
+		} else {
 			_ = os.RemoveAll(dir)
 		}
 	}()
@@ -47,50 +49,51 @@ func (a *app) edit(d draft) (written bool, err error) {
 		return false, err
 	}
 	for first := true; ; first = false {
-		before, err := os.Stat(temp)
-		if err != nil {
+		file, err := a.typed(d, temp, first)
+		if err != nil || file == nil {
 			return false, err
-		}
-		if err := a.runEditor(temp); err != nil {
-			return false, fmt.Errorf("nothing was changed: %w", err)
-		}
-		// An editor that was left without writing wants no new file.
-		if after, err := os.Stat(temp); d.old == nil && first && err == nil && os.SameFile(before, after) && after.ModTime().Equal(before.ModTime()) {
-			a.Say("%s was not saved in the editor: nothing was written", a.Short(d.path))
-			return false, nil
-		}
-		file, err := profile.ReadFile(temp)
-		if err != nil {
-			return false, fmt.Errorf("nothing was changed: %w", err)
-		}
-		if d.old != nil && bytes.Equal(file.Data, d.old) {
-			a.Say("%s: nothing was changed", a.Short(d.path))
-			return false, nil
 		}
 		err = d.judge(profile.File{Path: d.path, Digest: file.Digest, Data: file.Data})
 		if err == nil {
-			if err = d.save(file.Data); err != nil {
-				keep = true
-				a.Hint("your text is in %s", temp)
-			}
+			err = d.save(file.Data)
+			keep = err != nil
 			return err == nil, err
 		}
 		a.Fail(err)
-		if !caller.IsTerminal(a.stdin) {
-			keep = true
-			a.Say("%s is as it was", a.Short(d.path))
-			a.Hint("your text is in %s", temp)
-			return false, exit(1)
+		asks := caller.IsTerminal(a.stdin)
+		if asks && a.agreed("Edit again? No discards what you wrote.") {
+			continue
 		}
-		if !a.agreed("Edit again? No discards what you wrote.") {
-			a.Say("%s is as it was", a.Short(d.path))
-			if a.interrupts.got != nil { // that is no wish to discard
-				keep = true
-				a.Hint("your text is in %s", temp)
-			}
-			return false, exit(1)
-		}
+		a.Say("%s is as it was", a.Short(d.path))
+		keep = !asks || a.interrupts.got != nil // that is no wish to discard
+		return false, exit(1)
 	}
+}
+
+// typed has the person edit the file temp, and returns what it is then; nil when there is
+// nothing to write, which it says.
+func (a *app) typed(d draft, temp string, first bool) (*profile.File, error) {
+	before, err := os.Stat(temp)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.runEditor(temp); err != nil {
+		return nil, fmt.Errorf("nothing was changed: %w", err)
+	}
+	// An editor that was left without writing wants no new file.
+	if after, err := os.Stat(temp); d.old == nil && first && err == nil && os.SameFile(before, after) && after.ModTime().Equal(before.ModTime()) {
+		a.Say("%s was not saved in the editor: nothing was written", a.Short(d.path))
+		return nil, nil
+	}
+	file, err := profile.ReadFile(temp)
+	if err != nil {
+		return nil, fmt.Errorf("nothing was changed: %w", err)
+	}
+	if d.old != nil && bytes.Equal(file.Data, d.old) {
+		a.Say("%s: nothing was changed", a.Short(d.path))
+		return nil, nil
+	}
+	return &file, nil
 }
 
 // save puts the text where it belongs, unless somebody else has been there.

@@ -3,9 +3,11 @@ package main
 // The questions of inner init in a project.
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
@@ -64,31 +66,8 @@ func (a *app) noAnswer() error {
 
 // choose asks what the profiles are to grant, and reports whether it got its answers.
 func (a *app) choose(p *starter.Choice, f initFlags) bool {
-	if f.network == "" {
-		listed := "the agent's own hosts, and where code and packages come from (@github @npm @pypi @go @crates"
-		for _, entry := range p.More() {
-			listed += " " + entry
-		}
-		a.Say("What may they reach on the network?")
-		for i, text := range []string{listed + ")", "the same, and a question for each other host", "everything", "nothing: most agents do not work then"} {
-			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(text))
-		}
-		for p.Network == "" {
-			text, ok := a.answer("[1-4, Enter: 1] ")
-			if !ok {
-				return false
-			}
-			switch text {
-			case "":
-				p.Network = starter.NetworkWords()[0]
-			case "1", "2", "3", "4":
-				p.Network = starter.NetworkWords()[text[0]-'1']
-			default:
-				if slices.Contains(starter.NetworkWords(), text) {
-					p.Network = text
-				}
-			}
-		}
+	if f.network == "" && !a.chooseNetwork(p) {
+		return false
 	}
 	for {
 		text, ok := a.answer("What else of your files may they read? Folders, such as ~/src/lib ~/docs; add :rw for those they may change. [Enter: nothing] ")
@@ -103,6 +82,32 @@ func (a *app) choose(p *starter.Choice, f initFlags) bool {
 			return true
 		}
 		a.Say("%v", err)
+	}
+}
+
+// chooseNetwork asks what may be reached, and reports whether it got an answer.
+func (a *app) chooseNetwork(p *starter.Choice) bool {
+	listed := "the agent's own hosts, and where code and packages come from (@github @npm @pypi @go @crates"
+	for _, entry := range p.More() {
+		listed += " " + entry
+	}
+	words := starter.NetworkWords()
+	a.Say("What may they reach on the network?")
+	for i, text := range []string{listed + ")", "the same, and a question for each other host", "everything", "nothing: most agents do not work then"} {
+		fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(text))
+	}
+	for {
+		text, ok := a.answer("[1-4, Enter: 1] ")
+		if !ok {
+			return false
+		}
+		if n, err := strconv.Atoi(cmp.Or(text, "1")); err == nil && n >= 1 && n <= len(words) {
+			text = words[n-1]
+		}
+		if slices.Contains(words, text) {
+			p.Network = text
+			return true
+		}
 	}
 }
 

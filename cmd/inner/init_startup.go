@@ -34,22 +34,30 @@ func (a *app) initStartup(f initFlags, ask bool) error {
 	case !f.hook && a.hookLive() == "live":
 		a.Hint("the hook is live here; a new shell has it when %s holds: %s", a.Short(rc), line)
 	case f.hook, ask && a.yesUnlessNo(fmt.Sprintf("Put the hook last in %s? It is: %s", a.Short(rc), printable(line))):
-		if err := usershell.Add(rc, "# inner: keeps the shim folder first on PATH", line); err != nil {
+		if err := a.addHook(shell, rc, line, f.hook); err != nil {
 			return err
-		}
-		a.Say("added to %s: %s", a.Short(rc), line)
-		if f.hook && a.hookLive() != "live" {
-			a.Hint("open a new shell, or type here: %s", line)
-		}
-		if problem, fix := a.startup().LoginGap(shell, a.startup().FindHook(shell)); problem != "" {
-			a.Warn("%s", problem)
-			a.Hint("%s", fix)
 		}
 	default:
 		a.Hint("inner init --hook adds this to %s: %s", a.Short(rc), line)
 	}
 	if f.login {
 		return a.initLogin()
+	}
+	return nil
+}
+
+// addHook adds the hook to a start-up file; told: the person has asked for just that.
+func (a *app) addHook(shell, rc, line string, told bool) error {
+	if err := usershell.Add(rc, "# inner: keeps the shim folder first on PATH", line); err != nil {
+		return err
+	}
+	a.Say("added to %s: %s", a.Short(rc), line)
+	if told && a.hookLive() != "live" {
+		a.Hint("open a new shell, or type here: %s", line)
+	}
+	if problem, fix := a.startup().LoginGap(shell, a.startup().FindHook(shell)); problem != "" {
+		a.Warn("%s", problem)
+		a.Hint("%s", fix)
 	}
 	return nil
 }
