@@ -27,10 +27,10 @@ import (
 
 func (a *app) cmdAgent() *cobra.Command {
 	c := &cobra.Command{
-		Use: "agent", Short: "Put the tools of an agent that runs outside into boxes",
-		Long: "Put the tools of an agent that runs outside of a sandbox into one: each command in a box,\n" +
-			"each file tool judged by what the box has. docs/tool-calls.md says what holds and what does\n" +
-			"not; `claude` in a hooked shell, in one box as a whole, holds more.",
+		Use: "agent", Short: "Run the tools of an agent in boxes, and the agent itself outside",
+		Long: "Run each command of an agent in a box, and allow its file tools only what the box has. The agent\n" +
+			"itself runs outside. docs/tool-calls.md says what this guarantees; `claude` in a hooked shell,\n" +
+			"as a whole in one box, guarantees more.",
 	}
 	c.AddCommand(a.cmdAgentInstall(), a.cmdAgentUninstall(), a.cmdAgentStatus(), a.cmdAgentHook())
 	return c

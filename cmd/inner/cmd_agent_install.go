@@ -81,7 +81,7 @@ func (a *app) cmdAgentInstall() *cobra.Command {
 	var f toolFlags
 	var show bool
 	c := &cobra.Command{
-		Use: "install claude|codex|gemini|opencode (--as ROLE | -p NAME)", Short: "Put the tools of an agent into boxes, in its settings",
+		Use: "install claude|codex|gemini|opencode (--as ROLE | -p NAME)", Short: "Change the settings of an agent so that its tools run in boxes",
 		Args: cobra.ExactArgs(1), ValidArgs: agenthook.Agents(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.agentUse(cmd, args[0]); err != nil {
@@ -108,7 +108,7 @@ func (a *app) cmdAgentInstall() *cobra.Command {
 
 func (a *app) cmdAgentUninstall() *cobra.Command {
 	return &cobra.Command{
-		Use: "uninstall claude|codex|gemini|opencode", Short: "Take out of the settings of an agent what install wrote", Args: cobra.ExactArgs(1), ValidArgs: agenthook.Agents(),
+		Use: "uninstall claude|codex|gemini|opencode", Short: "Remove from the settings of an agent what install wrote", Args: cobra.ExactArgs(1), ValidArgs: agenthook.Agents(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.agentUse(cmd, args[0]); err != nil {
 				return err
@@ -226,7 +226,7 @@ type agentState struct {
 
 func (a *app) cmdAgentStatus() *cobra.Command {
 	return a.answersOnHost(&cobra.Command{
-		Use: "status", Short: "Say what holds for the tools of each agent, in this folder", Args: cobra.NoArgs,
+		Use: "status", Short: "Show how the tools of each agent are confined in this folder", Args: cobra.NoArgs,
 	}, func(*cobra.Command, []string) (answer, error) {
 		var list []agentState
 		for _, agent := range agenthook.Agents() {

@@ -25,7 +25,7 @@ func (a *app) cmdAllow() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use: "allow [PATH|NAME...]", Short: "Show what a project's profiles grant, ask, and remember the answer", Args: cobra.ArbitraryArgs,
-		Long: "Show in words what the profiles of a project grant, and what changed\nsince you last allowed them; then ask, and remember the answer. PATH is a project or one profile file, NAME\na profile here; when more than ten need a decision, name those you want.\n\n" +
+		Long: "Show in words what the profiles of a project grant, and what changed since you last allowed\nthem; then ask, and remember the answer. PATH is a project or one profile file, NAME a profile\nof this project. When more than ten need a decision, name those that you want.\n\n" +
 			"What you allow is the path and the content of the profile, of every local file it\nextends and of .inner/config.toml, and the real folders that it names. After any change\ninner asks again, also when a link or a variable leads elsewhere.",
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.allow(args, yes) }),
 	}
@@ -375,7 +375,7 @@ func (a *app) sayAllowed(list []consent.Candidate, rivals []shims.Rivals) {
 		if len(cmds) > 0 {
 			runs := plural(len(cmds), "runs", "run") + " in the sandbox from now on"
 			if c.Stops != nil {
-				runs = plural(len(cmds), "is", "are") + " refused until that is mended"
+				runs = plural(len(cmds), "is", "are") + " refused until that is fixed"
 			}
 			a.Say("allowed %s: %s %s", c.Profile.Name, strings.Join(cmds, ", "), runs)
 		} else {
@@ -394,7 +394,7 @@ func (a *app) forgetGone(t target) error {
 	}
 	for _, p := range rec.Profiles {
 		if !slices.Contains(t.files, p.Path) {
-			a.Say("%s is gone; inner has forgotten its decision about it", a.Short(p.Path))
+			a.Say("%s is gone; inner has forgotten what you decided about it", a.Short(p.Path))
 			if err := a.Trust().Revoke(t.place.Root(), p.Path); err != nil {
 				return err
 			}
@@ -410,7 +410,7 @@ func (a *app) printChange(indent string, wider, narrower []profile.Grant) {
 		fmt.Fprintln(a.stderr, indent+line)
 	}
 	if len(wider)+len(narrower) == 0 {
-		fmt.Fprintln(a.stderr, indent+"nothing in what it grants")
+		fmt.Fprintln(a.stderr, indent+"it grants the same as before")
 	}
 }
 

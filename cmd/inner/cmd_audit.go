@@ -233,7 +233,7 @@ func (a *app) cmdAuditVerify() *cobra.Command {
 		Use: "verify", Short: "Say whether the audit log is whole", Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Long: "Follow the chain of the audit log from its oldest line to its head. The exit code is 1, and\n" +
 			"the first wrong line is shown, if a line was edited, removed or inserted, or the end cut off.\n\n" +
-			"What a killed inner leaves is no fault: a last line without an end, and lines beyond the\n" +
+			"What a killed inner leaves is not an error: a last line without an end, and lines beyond the\n" +
 			"head. When the machine stops, the disk may lose the last lines; they are then missing, and\n" +
 			"the answer says that the machine was restarted since.",
 	}, func(*cobra.Command, []string) (answer, error) {

@@ -21,7 +21,7 @@ import (
 )
 
 // projectConfig is the config.toml of a new project.
-const projectConfig = `# Settings of inner for this project. They count once you have allowed them:
+const projectConfig = `# Settings of inner for this project. They are in force once you have allowed them:
 # inner allow
 #
 # default_profile = "web"
@@ -82,7 +82,7 @@ func (a *app) settings(pl settings.Place) ([]setting, error) {
 func (a *app) cmdConfigShow() *cobra.Command {
 	return a.answersOnHost(&cobra.Command{
 		Use: "show", Short: "Print the settings that hold here, and where each is written", Args: cobra.NoArgs,
-		Long: "Print the settings that hold here, and where each is written. Last come the lines of\n" + profile.OrganisationFile + ", which take from what all others give.",
+		Long: "Print the settings that hold here, and where each is written. The lines of\n" + profile.OrganisationFile + " come last: they restrict what all others grant.",
 	}, func(*cobra.Command, []string) (answer, error) {
 		pl, err := a.Here()
 		if err != nil {
@@ -129,9 +129,9 @@ func (a *app) unapproved(pl settings.Place) {
 		return
 	}
 	if pl.Project.Problem != nil {
-		a.Warn("%s does not count: %v", a.Short(path), pl.Project.Problem)
+		a.Warn("%s is not in force: %v", a.Short(path), pl.Project.Problem)
 	} else if _, ok := a.TrustedProjectConfig(pl); !ok {
-		a.Warn("%s does not count: it is not allowed", a.Short(path))
+		a.Warn("%s is not in force: it is not allowed", a.Short(path))
 		a.Hint("inner allow")
 	}
 }
@@ -252,7 +252,7 @@ func (t configTarget) write(data []byte) error {
 // it needs.
 func (a *app) configWritten(t configTarget) error {
 	if t.local {
-		a.Hint("a project's settings count once you have allowed them: inner allow")
+		a.Hint("a project's settings are in force once you have allowed them: inner allow")
 	}
 	return a.Regenerate()
 }

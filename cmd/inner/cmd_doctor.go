@@ -52,8 +52,8 @@ func (a *app) cmdDoctor() *cobra.Command {
 	c := a.answers(&cobra.Command{
 		Use: "doctor [NAME|./FILE | --as ROLE]", Short: "Check what works on this host, or whether a profile starts here; one fix per finding", Args: oneProfile(&name),
 		Long: "Check what works on this host. Exit code 1 when something needed is broken.\n\n" +
-			"With a profile: say whether inner run would start it here, and what holds each of its keys.\n" +
-			"Its sandbox is made and taken down again; the program is loaded in it, and ended before its\n" +
+			"With a profile: say whether inner run would start it here, and what enforces each of its keys.\n" +
+			"Its sandbox is made and removed again; the program is loaded in it, and ended before its\n" +
 			"first instruction. Exit code 1 when inner run would end with 125 or 126, and 127 when the\n" +
 			"program is not found.",
 		ValidArgsFunction: a.completeOneProfile,
@@ -170,7 +170,7 @@ func (a *app) organisationFindings() []finding {
 	case o == nil:
 		return nil
 	}
-	return []finding{ok("organisation", "%s takes from every box: inner config show", profile.OrganisationFile)}
+	return []finding{ok("organisation", "%s restricts every box: inner config show", profile.OrganisationFile)}
 }
 
 func (a *app) folders() []finding {

@@ -46,7 +46,7 @@ func (a *app) cmdExec() *cobra.Command {
 	a.profileFlag(c, &f.profile)
 	f.who.add(a, c)
 	a.sessionFlag(c, &f.session)
-	fl.StringVarP(&f.dir, "directory", "C", "", "the folder it is about, in the place of the current one")
+	fl.StringVarP(&f.dir, "directory", "C", "", "the folder to run in, instead of the current one")
 	fl.StringVarP(&f.line, "command", "c", "", "a command `LINE` for the shell of the box")
 	jsonFlag(c, &f.json)
 	fl.BoolVar(&f.serve, "serve", false, "read requests and write answers, line by line")

@@ -30,7 +30,7 @@ func (a *app) cmdExport() *cobra.Command {
 		Long: "Write a profile as objects of an engine, to standard output: for kubectl apply,\n" +
 			"podman kube play or sbatch. The same profile and the same flags give the same bytes.\n\n" +
 			"What the profile asks for and the engine cannot give is listed, all of it at once, and nothing is\n" +
-			"written: exit code 125. What is given in part only is said on standard error. docs/fleet.md has\n" +
+			"written: exit code 125. What it can give only in part is reported on standard error. docs/fleet.md has\n" +
 			"the table of all keys.",
 		Args:              afterDash("the program's arguments go"),
 		ValidArgsFunction: cobra.NoFileCompletions,

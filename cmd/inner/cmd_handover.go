@@ -139,9 +139,9 @@ func (l *leaving) end(a *app, code int) int {
 	defer l.folder.Close()
 	switch err := l.write(ctx); {
 	case errors.Is(err, handover.ErrNothing):
-		a.Say("the run left no commits, and no bundle")
+		a.Say("the run made no commits, so there is no bundle")
 	case err != nil:
-		a.Warn("there is no bundle: %v", err)
+		a.Warn("the bundle cannot be written: %v", err)
 		if code == 0 {
 			return 1
 		}

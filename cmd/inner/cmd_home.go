@@ -22,12 +22,12 @@ import (
 
 func (a *app) cmdHome() *cobra.Command {
 	c := &cobra.Command{
-		Use: "home", Short: "Look at the homes and caches that boxes have of their own, take something out, or empty one",
-		Long: "Look at the homes and caches that boxes have of their own, take something out, or empty one.\n\n" +
+		Use: "home", Short: "Show the homes and caches that boxes have of their own, copy something out, or empty one",
+		Long: "Show the homes and caches that boxes have of their own, copy something out, or empty one.\n\n" +
 			"A profile with home = \"own\" has a home folder that stays between runs: one for each project, or the\n" +
 			"one that home_name names. With home = \"host\" it has caches of its own, one set for each project.\n" +
-			"Only such boxes see them. Without --of, the home of the project you are in is\n" +
-			"meant, of several the one that a box had last; --of takes a key that list prints.",
+			"Only such boxes see them. Without --of, the commands are about the home of this project, of several\n" +
+			"about the one that a box had last; --of takes a key that list prints.",
 	}
 	c.AddCommand(a.cmdHomeList(), a.cmdHomeShow(), a.cmdHomeGet(), a.cmdHomeReset())
 	return c
@@ -106,7 +106,7 @@ func (a *app) cmdHomeList() *cobra.Command {
 
 func (a *app) printHomes(list []ownhome.Info) {
 	if len(list) == 0 {
-		a.Say("there are none: home = \"own\" under [sandbox] makes one")
+		a.Say("there are no homes: home = \"own\" under [sandbox] makes one")
 		return
 	}
 	var rows [][]string

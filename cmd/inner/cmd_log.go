@@ -152,9 +152,9 @@ func (a *app) cmdLogShow() *cobra.Command {
 	c := &cobra.Command{
 		Use: "show [RUN]", Short: "Show the record of a run and what it wrote",
 		Long: "Show the record of a run and, as plain text, what was kept of its output.\n" +
-			"What was hidden and asked for is not in it: inner run --explain-denials tells that.\n\n" +
-			"RUN is the id of a run, the beginning of one, or \"last\", which is meant without it. On a terminal the text goes\n" +
-			"through $PAGER.",
+			"It does not say which hidden places the program asked for: inner run --explain-denials does.\n\n" +
+			"RUN is the id of a run, the beginning of one, or \"last\", which is the default. On a terminal the\n" +
+			"text goes through $PAGER.",
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := a.findRun(append(args, "last")[0])

@@ -16,7 +16,7 @@ func (a *app) cmdProfile() *cobra.Command {
 	c := &cobra.Command{
 		Use: "profile", Short: "List, show, write and compare profiles",
 		Long: "Profiles are TOML files: your own in ~/.inner/profiles, a project's in .inner/profiles.\n" +
-			"Where a command takes a NAME, the project's profile of that name goes first; a file is\n" +
+			"Where a command takes a NAME, the project's profile of that name takes precedence; a file is\n" +
 			"named with a slash, as ./FILE.",
 	}
 	c.AddCommand(

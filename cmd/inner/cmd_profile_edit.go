@@ -187,7 +187,7 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 	var yes, force bool
 	c := &cobra.Command{
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete a profile", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeOneProfile,
-		Long: "Delete a profile, after asking. One that others extend is kept, unless --force. inner reset\nrestores a built-in one.",
+		Long: "Delete a profile, after asking. A profile that others extend is kept, unless --force is given.\ninner reset restores a built-in one.",
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error {
 			if err := checkName(args[0]); err != nil {
 				return err
@@ -245,7 +245,7 @@ func (a *app) extenders(f found) ([]string, error) {
 		files, err = append(files, local...), errors.Join(err, err2)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("whether a profile extends %q cannot be found out: %w", nameOf(f.path), err)
+		return nil, fmt.Errorf("cannot find out whether a profile extends %q: %w", nameOf(f.path), err)
 	}
 	var out []string
 	for _, path := range files {

@@ -21,7 +21,7 @@ func (a *app) cmdProfileValidate() *cobra.Command {
 	c := a.answers(&cobra.Command{
 		Use: "validate [NAME|./FILE]…", Short: "Check profiles; exit 1 when one is broken", ValidArgsFunction: a.completeProfiles,
 		Long: "Check profiles: those that are named, or with --all, or without a name, your own and the\n" +
-			"project's. An [error] makes a profile unusable here; a [warning] is odd, and runs.\n" +
+			"project's. An [error] makes a profile unusable here; with a [warning] it runs.\n" +
 			"Exit code 1 when there is an error.",
 	}, func(_ *cobra.Command, args []string) (answer, error) {
 		rows := []validated{}

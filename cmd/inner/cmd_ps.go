@@ -78,8 +78,8 @@ func (a *app) boxes() ([]box, error) {
 func (a *app) cmdStop() *cobra.Command {
 	return &cobra.Command{
 		Use: "stop [RUN]", Short: "End a box that runs", Args: cobra.MaximumNArgs(1), ValidArgsFunction: a.completeBoxes,
-		Long: fmt.Sprintf("End a box: its program gets the signal TERM, and is killed when it has not ended after %s. What follows a run\n"+
-			"follows it as ever. %s", stopPatience, whichRun),
+		Long: fmt.Sprintf("End a box: its program gets the signal TERM, and is killed when it has not ended after %s. Then inner\n"+
+			"does what it does after every run. %s", stopPatience, whichRun),
 		RunE: a.onHost(func(_ *cobra.Command, args []string) error { return a.stop(args) }),
 	}
 }
@@ -95,7 +95,7 @@ func (a *app) completeBoxes(c *cobra.Command, args []string, word string) ([]str
 }
 
 // whichRun says what boxNamed takes.
-const whichRun = "RUN is the id that inner ps\nshows, or the beginning of it; without it the only box that runs is meant."
+const whichRun = "RUN is the id that inner ps\nshows, or the beginning of it; without it the only box that runs is used."
 
 // boxNamed is the box that runs and whose id begins with the word in args; without one the
 // only box.
@@ -132,7 +132,7 @@ func (a *app) stop(args []string) error {
 	}
 	launch.WakeUp(b.PID) // after ^Z
 	if !a.ends(id, stopPatience) {
-		a.Warn("it did not end within %s, and is killed", stopPatience)
+		a.Warn("the program did not end within %s, and is killed", stopPatience)
 		if err := stage.Signal(a.StageBase(), id, syscall.SIGKILL); err != nil {
 			return err
 		}

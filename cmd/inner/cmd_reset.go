@@ -50,7 +50,7 @@ func (a *app) reset(yes bool) error {
 		fmt.Fprintln(a.stdout, path)
 	}
 	if len(written) == 0 {
-		a.Say("the built-in profiles are as they came; nothing was changed")
+		a.Say("the built-in profiles are unmodified; nothing was changed")
 	}
 	return a.Regenerate()
 }

@@ -66,7 +66,7 @@ func (a *app) cmdRun() *cobra.Command {
 	fl.StringVar(&f.argsFile, "args-file", "", "a file whose content is one argument")
 	fl.Var(f.timeout, "timeout", "stop after this long: seconds, or 90s, 10m; 0 is no limit")
 	fl.BoolVar(&f.keep, "keep", false, "keep the copies of safe-rw mounts, for inner changes")
-	fl.BoolVar(&f.denials, "explain-denials", false, "name at the end the hidden places that were asked for; opening files takes longer")
+	fl.BoolVar(&f.denials, "explain-denials", false, "list at the end the hidden places that the program asked for; it opens files more slowly")
 	fl.BoolVar(&f.detach, "detach", false, "go on without this terminal: inner attach joins the program")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and a command to paste, run nothing")
 	fl.BoolVar(&f.json, "json", false, "with --dry-run: the plan as JSON")

@@ -264,10 +264,10 @@ func (a *app) printBare(bare []string) {
 		}
 	}
 	if len(offered) > 0 {
-		a.statusLine("note", strings.Join(offered, ", ")+" not claimed here: runs outside the sandbox; type: inner init "+strings.Join(offered, " "))
+		a.statusLine("note", "runs outside the sandbox, claimed by no profile here: "+strings.Join(offered, ", ")+"; type: inner init "+strings.Join(offered, " "))
 	}
 	for _, name := range own {
-		a.statusLine("note", name+" not claimed here: runs outside the sandbox; type: inner profile new --local "+name)
+		a.statusLine("note", "runs outside the sandbox, claimed by no profile here: "+name+"; type: inner profile new --local "+name)
 	}
 }
 

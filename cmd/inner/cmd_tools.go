@@ -36,8 +36,8 @@ func (a *app) cmdToolsPath() *cobra.Command {
 	c := &cobra.Command{
 		Use: "path (-p NAME | --as ROLE)", Short: "Make a folder of shells for a profile, and print its path",
 		Long: "Make a folder with bash, sh and zsh that run what they are given in the box of the profile,\n" +
-			"whatever the PATH is, and print its path. With inner gone they do not run (127). The program\n" +
-			"line in it takes a command line as its one argument.",
+			"whatever the PATH is, and print its path. They fail with exit code 127 when inner is removed.\n" +
+			"The program `line` in it takes a command line as its one argument.",
 		Args: cobra.NoArgs,
 		RunE: a.onHost(func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {

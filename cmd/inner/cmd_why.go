@@ -51,7 +51,7 @@ func (a *app) cmdWhy() *cobra.Command {
 		}}, err
 	})
 	a.profileFlag(c, &name)
-	c.Flags().BoolVarP(&write, "write", "w", false, "granted means that it can be written")
+	c.Flags().BoolVarP(&write, "write", "w", false, "ask whether it can be written, too")
 	who.addRole(a, c)
 	return c
 }

@@ -103,7 +103,7 @@ func TestDay(t *testing.T) {
 			do("cd ~/app; type claude", shell.seen)
 			do("inner init claude --yes", `inner: project ~/app, Go`, `can change files in: ~/app`, `inner: allowed claude: claude runs in the sandbox from now on\ninner: type: claude\n`)
 			do("claude --version; codex --version", `version 1, in claude\nversion 1, in no box`)
-			do("inner status", `hook +live`, `command  claude: sandboxed by claude`, `codex not claimed here: runs outside the sandbox; type: inner init codex`)
+			do("inner status", `hook +live`, `command  claude: sandboxed by claude`, `runs outside the sandbox, claimed by no profile here: codex; type: inner init codex`)
 
 			tab("inner bypass cl", `inner bypass claude`)
 			tab("inner exp", `\bexplain\b`, `\bexport\b`)
@@ -129,7 +129,7 @@ func TestDay(t *testing.T) {
 			do("inner home list", `app@.*claude in ~/app`)
 			do("inner home show", `~/new/ .*1 file`)
 			do("inner home get ~/new", `~/app/new`)
-			do("inner home reset --yes; inner home list", `inner: there are none: home = "own"`)
+			do("inner home reset --yes; inner home list", `inner: there are no homes: home = "own"`)
 			do("inner why .env", `hidden .env: cannot be read`, `type   inner profile edit claude`)
 			do("inner explain | tail -n 1", `inner: hint: inner why PATH -p claude`)
 			do("inner changes show", `inner: no copies are kept\ninner: hint: inner run --keep`)

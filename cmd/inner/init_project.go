@@ -204,7 +204,7 @@ func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 		return names, nil
 	}
 	a.showConsent(consent.Page{Place: pl, List: list, Config: settings.ConfigRead{Config: &config.Config{}}})
-	a.Say("in every folder, and there it can change what is in the folder; a project's own profile goes first")
+	a.Say("this holds in every folder, and what is in that folder can be changed; a project's own profile takes precedence")
 	if err := a.askFor(fmt.Sprintf("Sandbox %s in all folders?", strings.Join(open, ", ")), f.yes, "inner init --everywhere --yes "+strings.Join(open, " ")); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 	}
 	a.Say("installed: %s", strings.Join(told, ", "))
 	for {
-		text, ok := a.answer(fmt.Sprintf("Which agents are to be sandboxed here? [Enter: %s] ", strings.Join(found, " ")))
+		text, ok := a.answer(fmt.Sprintf("Which agents should be sandboxed here? [Enter: %s] ", strings.Join(found, " ")))
 		if !ok {
 			return nil, a.noAnswer()
 		}
@@ -70,7 +70,7 @@ func (a *app) choose(p *starter.Choice, f initFlags) bool {
 		return false
 	}
 	for {
-		text, ok := a.answer("What else of your files may they read? Folders, such as ~/src/lib ~/docs; add :rw for those they may change. [Enter: nothing] ")
+		text, ok := a.answer("Which other folders may they read, such as ~/src/lib ~/docs? Add :rw to those that they may change. [Enter: nothing] ")
 		if !ok {
 			return false
 		}

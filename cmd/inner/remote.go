@@ -105,10 +105,10 @@ func (a *app) chooseRemote(f runFlags, pl settings.Place, o profile.Overrides) (
 func (a *app) showRemote(p *profile.Profile, changes []string, grants []profile.Grant) {
 	fmt.Fprintf(a.stderr, "remote profile %s\n  sha256 %s\n", printable(p.Path), p.Files[0].Digest)
 	if p.Description != "" {
-		fmt.Fprintf(a.stderr, "  says of itself: %s\n", printable(p.Description))
+		fmt.Fprintf(a.stderr, "  description: %s\n", printable(p.Description))
 	}
 	for _, path := range p.Extends() {
-		fmt.Fprintf(a.stderr, "  builds on your %s\n", printable(a.Short(path)))
+		fmt.Fprintf(a.stderr, "  extends your %s\n", printable(a.Short(path)))
 	}
 	if len(changes) > 0 {
 		fmt.Fprintln(a.stderr, "hardened:")

@@ -19,13 +19,13 @@ type whoFlags struct {
 
 func (w *whoFlags) add(a *app, c *cobra.Command) {
 	w.addRole(a, c)
-	c.Flags().StringVar(&w.actor, "actor", "", "for whom it runs, for the audit log: `TEXT`")
+	c.Flags().StringVar(&w.actor, "actor", "", "on whose behalf it runs, for the audit log: `TEXT`")
 	_ = c.RegisterFlagCompletionFunc("actor", cobra.NoFileCompletions)
 }
 
 // addRole is for commands that run nothing for anybody.
 func (w *whoFlags) addRole(a *app, c *cobra.Command) {
-	c.Flags().StringVar(&w.as, "as", "", "the profile that [roles] of config.toml has for this role: `NAME`")
+	c.Flags().StringVar(&w.as, "as", "", "the profile that [roles] of config.toml gives this role: `NAME`")
 	_ = c.RegisterFlagCompletionFunc("as", a.completeRoles)
 }
 

@@ -294,7 +294,7 @@ func (t *page) changed(list []Candidate) {
 			b.WriteString("  " + text + "\n")
 		}
 		if len(wider)+len(narrower) == 0 {
-			b.WriteString("  nothing in what it grants\n")
+			b.WriteString("  it grants the same as before\n")
 		}
 		if _, dangerous := t.split(wider); len(dangerous) > 0 {
 			for _, g := range dangerous {
@@ -373,7 +373,7 @@ func (t *page) dangers() string {
 // claims says what of the commands that were guarded will not be.
 func (t *page) claims(changed []Candidate) {
 	if len(t.Words) > 0 {
-		t.warn("no longer claimed here, so outside the sandbox from then on: %s", strings.Join(t.Words, ", "))
+		t.warn("no longer claimed here, so these run outside the sandbox from then on: %s", strings.Join(t.Words, ", "))
 	}
 	for _, c := range changed {
 		if when := c.Profile.When(); when != "always" && c.Rec != nil && c.Rec.ShimWhen != when {

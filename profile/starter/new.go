@@ -19,7 +19,7 @@ description    = ""
 [sandbox]
 network = false
 # allow  = ["ssh-keys"]         # what is hidden otherwise
-# home   = "isolated"           # of the home folder only what is listed
+# home   = "isolated"           # only what is listed of the home folder
 # home_allow = ["~/.local/bin"]
 
 [mounts]
