@@ -1,0 +1,120 @@
+// Package needs tells what a run would have needed beyond its profile: `inner learn`.
+//
+//	observe := &features.Observe{Observer: learn.New(), Done: func(run *features.Run, o *features.Outcome) error {
+//		text = needs.Of(run, o).Lines(caller.Short)
+//		return nil
+//	}}
+package needs
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/learn"
+	"github.com/enr/inner/isolator/netproxy"
+	"github.com/enr/inner/profile"
+)
+
+// Needs are what a run would have needed.
+type Needs struct {
+	Profile string   `json:"profile"`
+	Command []string `json:"command"`
+	Hosts   []string `json:"network_allow"`
+	Had     []string `json:"listed_hosts"`  // reached, and in the profile's list already
+	Refused []string `json:"refused_hosts"` // also while learning
+	learn.Suggestion
+	Variables Variables `json:"variables"`
+	Unseen    int       `json:"unseen"` // calls that could not be looked at
+}
+
+// Variables are those of the caller that programs or files mention.
+type Variables struct {
+	Missing []string `json:"missing"` // not passed to the box
+	Secret  []string `json:"secret"`  // not passed, and by its name a secret
+	Used    []string `json:"used"`    // passed by [env] inherit
+}
+
+// Of sums up a run that was observed.
+func Of(run *features.Run, o *features.Outcome) *Needs {
+	rc := run.Spec
+	list, unseen := run.Observe.Accesses()
+	out := &Needs{
+		Profile: rc.Name, Command: run.Plan.Argv, Hosts: []string{}, Had: []string{}, Refused: []string{}, Unseen: unseen,
+		Suggestion: learn.Suggest(list, features.Setting(run)),
+	}
+	for _, h := range o.Hosts {
+		t := netproxy.Target{Host: h.Host, Port: h.Port}
+		switch entry := features.EntryOf(t); {
+		case h.Host == "":
+		case h.Allowed+h.Failed == 0:
+			out.Refused = append(out.Refused, t.String())
+		default:
+			if h.Plain {
+				entry = t.String()
+			}
+			list := &out.Hosts
+			if h.Origin != netproxy.OriginLearn {
+				list = &out.Had
+			}
+			if !slices.Contains(*list, entry) {
+				*list = append(*list, entry)
+			}
+		}
+	}
+	out.Variables = variablesOf(run, list)
+	return out
+}
+
+// variablesOf guesses which variables of the caller the programs of a run read.
+func variablesOf(run *features.Run, list []learn.Access) Variables {
+	out := Variables{Missing: []string{}, Secret: []string{}, Used: []string{}}
+	passed := map[string]bool{}
+	for _, kv := range run.Plan.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		passed[name] = true
+	}
+	var names []string
+	for _, kv := range run.Environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if telling(run.Spec.Env, name) && (!passed[name] || inherits(run.Spec.Env, name)) {
+			names = append(names, name)
+		}
+	}
+	// The words of the command line may be a script themselves.
+	words := []byte(strings.Join(run.Plan.Argv, "\n"))
+	files := map[string]bool{run.Plan.Program: true}
+	for _, a := range list {
+		if a.Box == learn.File && (a.Exec || a.Read && !learn.System(a.Path)) {
+			files[a.Path] = true
+		}
+	}
+	for _, name := range learn.Mentions(words, slices.Sorted(maps.Keys(files)), run.Observe.Open, names) {
+		switch {
+		case passed[name]:
+			out.Used = append(out.Used, name)
+		case profile.LooksSecret(name):
+			out.Secret = append(out.Secret, name)
+		default:
+			out.Missing = append(out.Missing, name)
+		}
+	}
+	return out
+}
+
+// telling reports whether it says something that a program has the name of a variable in it:
+// those that every shell has, and sets itself, do not.
+func telling(env profile.Env, name string) bool {
+	shells := []string{"_", "PWD", "OLDPWD", "SHLVL", "PATH", "SHELL", "IFS", "PS1"}
+	return !slices.Contains(shells, name) && !env.Kept(name) && !strings.HasPrefix(name, "INNER_")
+}
+
+// inherits reports whether [env] inherit of a profile names a variable.
+func inherits(env profile.Env, name string) bool {
+	return slices.ContainsFunc(env.Inherit, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return err == nil && ok
+	})
+}
