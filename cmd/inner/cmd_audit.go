@@ -14,7 +14,6 @@ import (
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/runlog"
-	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/remote"
 )
 
@@ -84,7 +83,7 @@ func (a *app) showAudit(f auditFlags) error {
 	var since time.Time
 	if f.since != "" {
 		var err error
-		if since, err = parseSince(f.since, time.Now()); err != nil {
+		if since, err = runlog.Since(f.since, time.Now()); err != nil {
 			return usagef("--since: %w", err)
 		}
 	}
@@ -97,9 +96,18 @@ func (a *app) showAudit(f auditFlags) error {
 		return err
 	}
 	if f.run != "" {
-		if list, err = ofRun(list, f.run); err != nil {
+		var ids []string
+		for _, l := range list {
+			if !slices.Contains(ids, l.event.Run) {
+				ids = append(ids, l.event.Run)
+			}
+		}
+		slices.Reverse(ids) // the newest first
+		id, err := oneRun(ids, f.run, "there is no event of a run %q", "inner audit")
+		if err != nil {
 			return err
 		}
+		list = slices.DeleteFunc(list, func(l audited) bool { return l.event.Run != id })
 	}
 	if f.json {
 		for _, l := range list {
@@ -123,27 +131,6 @@ func (a *app) audited(since time.Time, types []string) (list []audited, err erro
 	return list, err
 }
 
-// ofRun keeps the events of one run.
-func ofRun(list []audited, name string) ([]audited, error) {
-	var ids []string
-	for _, l := range list {
-		if id := l.event.Run; id != "" && (name == "last" || strings.HasPrefix(id, name)) && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	switch {
-	case len(ids) == 0:
-		return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("there is no event of a run %q", name), Hint: "inner audit"}
-	case name == "last":
-		ids = ids[len(ids)-1:]
-	case len(ids) > 1 && !slices.Contains(ids, name):
-		return nil, usagef("%q begins the ids of %d runs, %s and %s among them", name, len(ids), ids[0], ids[1])
-	case len(ids) > 1:
-		ids = []string{name}
-	}
-	return slices.DeleteFunc(list, func(l audited) bool { return l.event.Run != ids[0] }), nil
-}
-
 func (a *app) printAudit(w io.Writer, list []audited) error {
 	rows := [][]string{{"DATE", "EVENT", "RUN", "PROFILE", "WHAT"}}
 	for _, l := range list {
@@ -152,80 +139,10 @@ func (a *app) printAudit(w io.Writer, list []audited) error {
 		if !e.At.IsZero() {
 			when = e.At
 		}
-		rows = append(rows, []string{when.Local().Format("2006-01-02 15:04:05"), e.Type, cmp.Or(e.Run, "-"), cmp.Or(e.Profile, "-"), a.auditText(e)})
+		rows = append(rows, []string{when.Local().Format("2006-01-02 15:04:05"), e.Type, cmp.Or(e.Run, "-"), cmp.Or(e.Profile, "-"), e.Text(a.Short)})
 	}
 	tell.Table(w, rows)
 	return nil
-}
-
-// auditText says what an event is about.
-func (a *app) auditText(e runlog.Event) string {
-	var parts []string
-	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
-	switch e.Type {
-	case runlog.EventStart:
-		add("%s → %s in %s, network %s", e.Command, e.Program, a.Short(e.Cwd), e.Network)
-		if len(e.Allow) > 0 {
-			add("allow %s", strings.Join(e.Allow, ", "))
-		}
-	case runlog.EventExit:
-		add("%s", endText(e))
-	case runlog.EventRefused, runlog.EventVerify:
-		add("%s in %s: code %d", e.Command, a.Short(e.Cwd), e.Code)
-	case runlog.EventBypass:
-		add("%s → %s in %s", e.Command, e.Program, a.Short(e.Cwd))
-	case runlog.EventAllow, runlog.EventDeny, runlog.EventRevoke, runlog.EventInstall:
-		add("%s", a.Short(e.Path))
-		if e.Digest != "" {
-			add("sha256 %s", e.Digest)
-		}
-	case runlog.EventCall:
-		add("%s → %s in %s: %s", e.Command, e.Program, a.Short(e.Cwd), endText(e))
-	default:
-		if what := cmp.Or(e.Host, e.Command); what != "" {
-			add("%s", what)
-		}
-		if e.Count > 1 {
-			add("%d times", e.Count)
-		}
-	}
-	return strings.Join(append(parts, whoText(e)...), "; ")
-}
-
-// endText says how something ended, and after how long.
-func endText(e runlog.Event) string {
-	return runlog.HowEnded(runlog.End{Code: e.Code, Signal: e.Signal}) + " after " + runlog.Roughly(time.Duration(e.Millis)*time.Millisecond)
-}
-
-// whoText says for whom something was done, and why.
-func whoText(e runlog.Event) (parts []string) {
-	switch {
-	case e.Role != "" && e.Asked != "":
-		parts = append(parts, fmt.Sprintf("role %s, asked for as %q", e.Role, e.Asked))
-	case e.Role != "":
-		parts = append(parts, "role "+e.Role)
-	}
-	if e.Actor != "" {
-		parts = append(parts, "for "+e.Actor)
-	}
-	if e.Reason != "" {
-		parts = append(parts, e.Reason)
-	}
-	return parts
-}
-
-// parseSince reads an age, a day or a moment.
-func parseSince(text string, now time.Time) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	age, err := config.ParseAge(text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("%q is neither an age such as 2h or 30d nor a date such as 2026-01-31", text)
-	}
-	return now.Add(-age), nil
 }
 
 func (a *app) cmdAuditVerify() *cobra.Command {

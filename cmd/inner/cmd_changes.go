@@ -4,17 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
@@ -123,7 +119,7 @@ func (a *app) cmdChangesShow() *cobra.Command {
 				a.Say("nothing is different from %s", features.Sources(a.Caller, k))
 				return nil
 			}
-			if named := len(args) > 1 || len(args) == 1 && !runLike(args[0]); !named {
+			if named := len(args) > 1 || len(args) == 1 && !changes.RunLike(args[0]); !named {
 				list = a.withoutGit(list)
 			}
 			if stat {
@@ -219,99 +215,35 @@ func (a *app) findKept(list []*changes.Kept, name string) (*changes.Kept, error)
 	return k, nil
 }
 
-// keptChanges reads [RUN] [PATH...]: a first word that is no run is a path of
-// the latest one.
+// keptChanges reads [RUN] [PATH...].
 func (a *app) keptChanges(args []string) (*changes.Kept, []changes.Change, error) {
 	list, err := changes.List(a.InnerHome)
 	if err != nil {
 		return nil, nil, err
 	}
-	name := ""
-	if len(args) > 0 {
-		if _, known, _ := changes.Find(list, args[0]); known || runLike(args[0]) {
-			if !runLike(args[0]) && a.isChange(list, args[0]) {
-				return nil, nil, usagef("%q is a run and a path of the latest one: write the whole id, or %q", args[0], "./"+args[0])
-			}
-			name, args = args[0], args[1:]
-		}
+	name, named, err := changes.Meant(list, args)
+	if err != nil {
+		return nil, nil, usage{err}
 	}
 	k, err := a.findKept(list, name)
 	if err != nil {
 		return nil, nil, err
 	}
 	all, err := k.Compare()
-	if err != nil || len(args) == 0 {
+	if err != nil || len(named) == 0 {
 		return k, all, err
 	}
-	picked, err := a.pick(k, all, args)
+	picked, err := pick(k, all, named)
 	return k, picked, err
 }
 
-// isChange reports whether the latest run changed something at a path.
-func (a *app) isChange(list []*changes.Kept, path string) bool {
-	k, _, _ := changes.Find(list, "")
-	if k == nil {
-		return false
-	}
-	all, err := k.Compare()
-	if err != nil {
-		return false
-	}
-	_, err = a.pick(k, all, []string{path})
-	return err == nil
-}
-
-// runLike reports whether a word looks like the id of a run, so that the id of
-// one that is gone is not taken for a path.
-func runLike(word string) bool {
-	_, err := time.Parse("20060102-150405", word[:min(len(word), 15)])
-	return err == nil
-}
-
 // pick returns the changes at and below the paths. Each must name one.
-func (a *app) pick(k *changes.Kept, all []changes.Change, named []string) ([]changes.Change, error) {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, err
+func pick(k *changes.Kept, all []changes.Change, named []string) ([]changes.Change, error) {
+	picked, missing := k.At(all, named)
+	if missing != "" {
+		return nil, fault.Refuse(1, "inner changes show --stat "+k.Record.Run, "run %s changed nothing at %q", k.Record.Run, missing)
 	}
-	var roots []string
-	for _, c := range k.Record.Copies {
-		roots = append(roots, c.Root())
-	}
-	roots = append(roots, cwd) // as printed, else as seen from here
-	var out []changes.Change
-	for _, p := range named {
-		found := below(all, roots, filepath.Clean(p))
-		if len(found) == 0 {
-			return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("run %s changed nothing at %q", k.Record.Run, p), Hint: "inner changes show --stat " + k.Record.Run}
-		}
-		for _, c := range found {
-			if !slices.ContainsFunc(out, func(o changes.Change) bool { return o.Full() == c.Full() }) {
-				out = append(out, c)
-			}
-		}
-	}
-	return out, nil
-}
-
-// below returns the changes at and below a path, from the first of the roots where there are
-// some.
-func below(all []changes.Change, roots []string, path string) (found []changes.Change) {
-	for _, root := range roots {
-		full := path
-		if !filepath.IsAbs(full) {
-			full = filepath.Join(root, full)
-		}
-		for _, c := range all {
-			if paths.Below(full, c.Full()) {
-				found = append(found, c)
-			}
-		}
-		if len(found) > 0 {
-			break
-		}
-	}
-	return found
+	return picked, nil
 }
 
 func stillRunning(k *changes.Kept) error {

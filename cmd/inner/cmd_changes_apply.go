@@ -145,7 +145,7 @@ func (a *app) unprotected(k *changes.Kept, list []changes.Change, named []string
 	guard := features.Guard(a.Caller)
 	var allowed []changes.Change
 	if len(named) > 0 {
-		if allowed, err = a.pick(k, list, named); err != nil {
+		if allowed, err = pick(k, list, named); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -175,7 +175,7 @@ func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []strin
 		s.Unlisted = append(s.Unlisted, files.Real(root))
 	}
 	for _, p := range forced {
-		allowed, _ := a.pick(k, done, []string{p}) // one that was not written is not there to be looked at
+		allowed, _ := pick(k, done, []string{p}) // one that was not written is not there to be looked at
 		for _, c := range allowed {
 			s.Keep = append(s.Keep, filepath.Join(files.Real(filepath.Dir(c.Full())), filepath.Base(c.Full())))
 		}
