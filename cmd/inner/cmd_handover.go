@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -103,41 +100,23 @@ func readTask(path string) (repo, commit string, err error) {
 	return repo, commit, nil
 }
 
-// leaving is a run with --bundle: what it commits is left as a bundle when it has ended.
-type leaving struct {
-	dir, base, bundle string
-	folder            *os.Root // of the bundle, as it was before the run
-}
-
-// beginBundle finds out where the run begins. Without a repository to begin in, nothing runs.
-func beginBundle(dir, bundle string) (*leaving, error) {
+// beginBundle finds out where a run with --bundle begins; nil without the flag.
+func beginBundle(dir, bundle string) (*handover.Leaving, error) {
 	if bundle == "" {
 		return nil, nil
 	}
-	base, err := handover.Git{}.Head(context.Background(), dir)
-	if err != nil {
-		return nil, &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: the working folder is at no commit: " + err.Error(), Hint: "start it in a clone"}
-	}
-	if err := (handover.Git{}).Harmless(context.Background(), dir); err != nil {
-		return nil, &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: " + err.Error(), Hint: "start it in a clone"}
-	}
-	folder, err := os.OpenRoot(filepath.Dir(bundle))
-	if err != nil {
-		return nil, &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: " + err.Error(), Hint: "mkdir -p " + quoted(filepath.Dir(bundle))}
-	}
-	return &leaving{dir, base, bundle, folder}, nil
+	return handover.Begin(context.Background(), dir, bundle)
 }
 
-// end writes the bundle, and returns the exit code: that of the program, unless its work could
-// not be kept.
-func (l *leaving) end(a *app, code int) int {
+// endBundle writes the bundle, and returns the exit code: that of the program, unless its work
+// could not be kept.
+func (a *app) endBundle(l *handover.Leaving, code int) int {
 	if l == nil {
 		return code
 	}
 	ctx, stop := context.WithTimeout(context.Background(), handoverTime)
 	defer stop()
-	defer l.folder.Close()
-	switch err := l.write(ctx); {
+	switch err := l.End(ctx); {
 	case errors.Is(err, handover.ErrNothing):
 		a.Say("the run made no commits, so there is no bundle")
 	case err != nil:
@@ -146,40 +125,7 @@ func (l *leaving) end(a *app, code int) int {
 			return 1
 		}
 	default:
-		a.Say("the commits of the run are in %s", l.bundle)
+		a.Say("the commits of the run are in %s", l.Bundle)
 	}
 	return code
-}
-
-// write makes the bundle where no box can write, and puts it into its folder.
-func (l *leaving) write(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "bundle")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	made := filepath.Join(dir, "bundle")
-	if err := (handover.Git{}).Leave(ctx, l.dir, l.base, made); err != nil {
-		return err
-	}
-	in, err := os.Open(made)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	name := filepath.Base(l.bundle)
-	next := name + ".next"
-	if err := l.folder.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	// The publisher is another user, of the same group.
-	out, err := l.folder.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Chmod(0o640), out.Close()); err != nil {
-		return err
-	}
-	return l.folder.Rename(next, name)
 }

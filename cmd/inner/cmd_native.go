@@ -119,7 +119,7 @@ func (a *app) boxEntry(f nativeFlags, extra []string) error {
 	if !out.Started {
 		return isolator.StartFailure(out)
 	}
-	return exit(left.end(a, out.Code))
+	return exit(a.endBundle(left, out.Code))
 }
 
 // inPod loads the approved profile in a pod, and refuses what a box without mounts cannot

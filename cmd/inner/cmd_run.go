@@ -157,7 +157,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	}
 	out := a.Process.Run(call)
 	if out.Started {
-		out.Code = left.end(a, out.Code)
+		out.Code = a.endBundle(left, out.Code)
 	}
 	return exit(shim.Leave(out))
 }

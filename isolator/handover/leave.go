@@ -1,0 +1,74 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/fault"
+)
+
+// Leaving is a run whose commits are left as a bundle when it has ended.
+type Leaving struct {
+	Bundle    string
+	dir, base string
+	folder    *os.Root // of the bundle, as it was before the run
+}
+
+// Begin finds out where a run begins. Without a repository to begin in, nothing runs.
+func Begin(ctx context.Context, dir, bundle string) (*Leaving, error) {
+	refuse := func(hint, what string, err error) error {
+		return &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: " + what + err.Error(), Hint: hint}
+	}
+	base, err := Git{}.Head(ctx, dir)
+	if err != nil {
+		return nil, refuse("start it in a clone", "the working folder is at no commit: ", err)
+	}
+	if err := (Git{}).Harmless(ctx, dir); err != nil {
+		return nil, refuse("start it in a clone", "", err)
+	}
+	folder, err := os.OpenRoot(filepath.Dir(bundle))
+	if err != nil {
+		return nil, refuse("mkdir -p "+quote.POSIX(filepath.Dir(bundle)), "", err)
+	}
+	return &Leaving{bundle, dir, base, folder}, nil
+}
+
+// End makes the bundle where no box can write, and puts it into its folder. ErrNothing says
+// that the run made no commits.
+func (l *Leaving) End(ctx context.Context) error {
+	defer l.folder.Close()
+	dir, err := os.MkdirTemp("", "bundle")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	made := filepath.Join(dir, "bundle")
+	if err := (Git{}).Leave(ctx, l.dir, l.base, made); err != nil {
+		return err
+	}
+	in, err := os.Open(made)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	name := filepath.Base(l.Bundle)
+	next := name + ".next"
+	if err := l.folder.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// The publisher is another user, of the same group.
+	out, err := l.folder.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Chmod(0o640), out.Close()); err != nil {
+		return err
+	}
+	return l.folder.Rename(next, name)
+}
