@@ -132,7 +132,7 @@ func (a *app) editAgent(agent string, f toolFlags, add, show bool) error {
 		return err
 	}
 	refused := func(err error) error {
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%s: %v", a.Short(it.file), err), Hint: "edit " + a.Short(it.file)}
+		return fault.Refuse(125, "edit "+a.Short(it.file), "%s: %v", a.Short(it.file), err)
 	}
 	edit := agentsettings.Uninstall
 	if add {

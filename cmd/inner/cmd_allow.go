@@ -93,7 +93,7 @@ func (a *app) target(path string, recorded bool) (t target, err error) {
 		return t, err
 	}
 	if p := t.place.Project.Problem; p != nil {
-		return t, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", t.place.Project.Dir, p), Hint: "make it a folder of yours that nobody else can write (chown, chmod -R go-w)"}
+		return t, fault.Refuse(126, "make it a folder of yours that nobody else can write (chown, chmod -R go-w)", "%s is not used: %v", t.place.Project.Dir, p)
 	}
 	if p := t.place.Project; p.FromMain() { // what the main worktree has is decided on there
 		t.place = settings.Place{Cwd: p.Of, Project: a.ProjectOf(p.Of)}
@@ -105,7 +105,7 @@ func (a *app) target(path string, recorded bool) (t target, err error) {
 }
 
 func (a *app) noProject(where string) error {
-	return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: %s has no .inner/profiles, nor has any folder above it", a.Short(where)), Hint: "mkdir -p .inner/profiles"}
+	return fault.Refuse(1, "mkdir -p .inner/profiles", "no project here: %s has no .inner/profiles, nor has any folder above it", a.Short(where))
 }
 
 // targetHere is the project of the current folder. gone: it is only on record.
@@ -228,7 +228,7 @@ func (a *app) allow(args []string, yes bool) error {
 	}
 	rec, err := a.RecordOf(t.place.Root(), t.place.Project)
 	if err != nil {
-		return &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "inner revoke, then inner allow"}
+		return fault.Refuse(125, "inner revoke, then inner allow", "%v", err)
 	}
 	list, wrong := consent.Read(a.Settings, t.place, t.files, rec, cfg)
 	if err := a.sayWrong(list, wrong); err != nil {
@@ -292,11 +292,11 @@ func (a *app) sayWrong(list []consent.Candidate, wrong []error) error {
 func (a *app) nothingToAllow(place settings.Place, noConfig bool) error {
 	for _, p := range a.Look(place).Profiles {
 		if p.State == trust.Deleted {
-			return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q was allowed and its file is gone", p.Name), Hint: "put it back, or inner revoke " + quoted(p.Path)}
+			return fault.Refuse(1, "put it back, or inner revoke "+quoted(p.Path), "profile %q was allowed and its file is gone", p.Name)
 		}
 	}
 	if noConfig {
-		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s holds no profiles", a.Short(filepath.Join(place.Project.Dir, "profiles"))), Hint: "inner profile list"}
+		return fault.Refuse(1, "inner profile list", "%s holds no profiles", a.Short(filepath.Join(place.Project.Dir, "profiles")))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (a *app) attach(args []string) error {
 		return err
 	}
 	if !caller.IsTerminal(a.stdin) {
-		return &fault.Refusal{Code: 2, Msg: "standard input is not a terminal, and the box needs one", Hint: "type it in a terminal"}
+		return fault.Refuse(2, "type it in a terminal", "standard input is not a terminal, and the box needs one")
 	}
 	end, err := launch.Attach(stage.Door(a.StageBase(), b.Run), a.stdin)
 	switch {

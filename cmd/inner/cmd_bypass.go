@@ -36,7 +36,7 @@ func (a *app) cmdBypass() *cobra.Command {
 func (a *app) bypass(args []string) error {
 	name := args[0]
 	if inBox() {
-		return &fault.Refusal{Code: 126, Msg: "there is no way around the sandbox from inside"}
+		return fault.Refuse(126, "", "there is no way around the sandbox from inside")
 	}
 	if strings.ContainsRune(name, '/') {
 		return usagef("%q is a path: run it directly", name)
@@ -49,15 +49,15 @@ func (a *app) bypass(args []string) error {
 	}
 	real, err := a.FindReal(name, os.Getenv("PATH"))
 	if err != nil {
-		return &fault.Refusal{Code: shims.ExitCode(err), Msg: err.Error(), Hint: "inner which " + name}
+		return fault.Refuse(shims.ExitCode(err), "inner which "+name, "%v", err)
 	}
 	// What cannot be logged does not happen: the log is the point of a bypass.
 	cwd, _ := os.Getwd()
 	e := runlog.Event{Type: runlog.EventBypass, Command: name, Program: real, Args: len(args) - 1, Cwd: cwd}
 	if err := runlog.Append(a.LogsDir(), e); err != nil {
-		return &fault.Refusal{Code: 126, Msg: "a bypass that cannot be logged is refused: " + err.Error(), Hint: "inner doctor"}
+		return fault.Refuse(126, "inner doctor", "a bypass that cannot be logged is refused: %v", err)
 	}
 	a.Say("%s runs outside the sandbox, this once", name)
 	err = shims.Exec(shims.Call{Name: name, InnerHome: a.InnerHome}, args, os.Environ())
-	return &fault.Refusal{Code: shims.ExitCode(err), Msg: err.Error()}
+	return fault.Refuse(shims.ExitCode(err), "", "%v", err)
 }

@@ -208,9 +208,9 @@ func (a *app) findKept(list []*changes.Kept, name string) (*changes.Kept, error)
 	case err != nil:
 		return nil, usage{err}
 	case !known && name == "":
-		return nil, &fault.Refusal{Code: 1, Msg: "no copies are kept", Hint: "inner run --keep -p PROFILE"}
+		return nil, fault.Refuse(1, "inner run --keep -p PROFILE", "no copies are kept")
 	case !known:
-		return nil, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("there is no kept copy of a run %q", name), Hint: "inner changes list"}
+		return nil, fault.Refuse(1, "inner changes list", "there is no kept copy of a run %q", name)
 	}
 	return k, nil
 }
@@ -248,7 +248,7 @@ func pick(k *changes.Kept, all []changes.Change, named []string) ([]changes.Chan
 
 func stillRunning(k *changes.Kept) error {
 	if k.Running() {
-		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("run %s still works on its copy", k.Record.Run), Hint: "wait for it to end"}
+		return fault.Refuse(126, "wait for it to end", "run %s still works on its copy", k.Record.Run)
 	}
 	return nil
 }

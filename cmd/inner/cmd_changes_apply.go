@@ -80,7 +80,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 		}
 	}
 	if len(list) == 0 {
-		return &fault.Refusal{Code: 126, Msg: "all of these changes are to what the host runs or obeys", Hint: "inner changes apply " + k.Record.Run + " --force-path " + quoted(left[0].Path)}
+		return fault.Refuse(126, "inner changes apply "+k.Record.Run+" --force-path "+quoted(left[0].Path), "all of these changes are to what the host runs or obeys")
 	}
 	if err := a.conflicts(k, list, f.force); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	a.holdApplied(k, done, f.paths, since)
 	switch {
 	case errors.Is(err, changes.ErrBusy):
-		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("run %s: %v", k.Record.Run, err), Hint: "wait for it to end"}
+		return fault.Refuse(126, "wait for it to end", "run %s: %v", k.Record.Run, err)
 	case err != nil:
 		return a.halfway(ctx, done, list, err)
 	}

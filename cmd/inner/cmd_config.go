@@ -207,9 +207,9 @@ func (a *app) configTarget(pl settings.Place, w which) (configTarget, error) {
 	if w.local {
 		switch {
 		case pl.Project == nil:
-			return t, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no project here: neither %s nor a folder above it has a .inner", a.Short(pl.Cwd)), Hint: "mkdir -p .inner/profiles"}
+			return t, fault.Refuse(1, "mkdir -p .inner/profiles", "no project here: neither %s nor a folder above it has a .inner", a.Short(pl.Cwd))
 		case pl.Project.Problem != nil:
-			return t, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.Project.Dir, pl.Project.Problem), Hint: "inner status"}
+			return t, fault.Refuse(126, "inner status", "%s is not used: %v", pl.Project.Dir, pl.Project.Problem)
 		}
 		t.file.Path = filepath.Join(pl.Project.Dir, "config.toml")
 	}

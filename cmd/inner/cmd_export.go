@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
@@ -175,7 +174,7 @@ func readTasks(path string) ([]export.Task, error) {
 	tasks, err := export.ReadTasks(path, data)
 	if err != nil {
 		if errors.Is(err, export.ErrTasks) {
-			return nil, &fault.Refusal{Code: 2, Msg: fmt.Sprintf("--tasks %q: %v", path, err)}
+			return nil, fault.Refuse(2, "", "--tasks %q: %v", path, err)
 		}
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (a *app) signed(text []byte, key string) ([]byte, error) {
 	}
 	signature, err := sshsig.Sign(context.Background(), program, key, export.Namespace, text)
 	if err != nil {
-		return nil, &fault.Refusal{Code: 125, Msg: err.Error(), Hint: "--sign takes the file of an ssh key: ssh-keygen -t ed25519 -f FILE makes one"}
+		return nil, fault.Refuse(125, "--sign takes the file of an ssh key: ssh-keygen -t ed25519 -f FILE makes one", "%v", err)
 	}
 	signer, err := sshsig.Signer(signature)
 	if err != nil {

@@ -38,7 +38,7 @@ func (a *app) cmdCheckout() *cobra.Command {
 			ctx, stop := context.WithTimeout(context.Background(), handoverTime)
 			defer stop()
 			if err := (handover.Git{Token: os.Getenv(gitToken)}).Checkout(ctx, repo, commit, args[0]); err != nil {
-				return &fault.Refusal{Code: 125, Msg: err.Error()}
+				return fault.Refuse(125, "", "%v", err)
 			}
 			a.Say("%s is at %s", repo, commit)
 			return nil
@@ -74,7 +74,7 @@ func (a *app) cmdPublish() *cobra.Command {
 				a.Say("the run left nothing to push")
 				return nil
 			case err != nil:
-				return &fault.Refusal{Code: 1, Msg: "not pushed: " + err.Error()}
+				return fault.Refuse(1, "", "not pushed: %v", err)
 			}
 			a.Say("pushed %s as %s of %s", head, ref, repo)
 			return nil

@@ -52,7 +52,7 @@ func (a *app) homeKey(of string) (string, error) {
 		return "", usagef("%q is not the key of a home: inner home list prints them", of)
 	}
 	if fi, err := os.Lstat(filepath.Join(ownhome.Base(a.InnerHome), of)); err != nil || !fi.IsDir() {
-		return "", &fault.Refusal{Code: 1, Msg: fmt.Sprintf("there is no home %q: no box with home = \"own\" has run here", of), Hint: "inner home list; --of KEY names another one"}
+		return "", fault.Refuse(1, "inner home list; --of KEY names another one", "there is no home %q: no box with home = \"own\" has run here", of)
 	}
 	return of, nil
 }
@@ -194,7 +194,7 @@ func (a *app) homeGet(key, rel, dest string) error {
 		dest = filepath.Join(dest, name)
 	}
 	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
-		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%q already exists", dest), Hint: "inner home get PATH ANOTHER-NAME"}
+		return fault.Refuse(1, "inner home get PATH ANOTHER-NAME", "%q already exists", dest)
 	}
 	// What tools would obey is found, and switched off, before it has the name that was asked for.
 	work, err := os.MkdirTemp(filepath.Dir(dest), ".inner-get-")
@@ -214,7 +214,7 @@ func (a *app) homeGet(key, rel, dest string) error {
 	}
 	again := "chmod -R u+rX " + quoted(filepath.Join(ownhome.Base(a.InnerHome), key, "home", rel)) + ", and then again"
 	if errors.Is(err, fs.ErrPermission) {
-		return &fault.Refusal{Code: 1, Msg: err.Error(), Hint: again}
+		return fault.Refuse(1, again, "%v", err)
 	}
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -233,7 +232,7 @@ func (a *app) ready() (settings.Place, error) {
 // firstUse installs the built-ins when there is no profile folder yet.
 func (a *app) firstUse() error {
 	if inBox() {
-		return &fault.Refusal{Code: 126, Msg: "profiles are on the host: this is inside a sandbox", Hint: "inner status"}
+		return fault.Refuse(126, "inner status", "profiles are on the host: this is inside a sandbox")
 	}
 	if _, err := os.Lstat(a.ProfilesDir()); err == nil {
 		return nil
@@ -245,7 +244,7 @@ func (a *app) firstUse() error {
 		if r := fault.AsRefusal(err); r != nil {
 			hint = r.Hint
 		}
-		return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("%s cannot be created: %v", a.InnerHome, err), Hint: hint}
+		return fault.Refuse(125, hint, "%s cannot be created: %v", a.InnerHome, err)
 	}
 	if len(written) > 0 {
 		a.Say("first use: wrote %d files below %s", len(written), a.Short(a.InnerHome))

@@ -44,7 +44,7 @@ func (a *app) cmdLearn() *cobra.Command {
 
 func (a *app) learn(f learnFlags, command []string) error {
 	if err := learn.Supported(); err != nil {
-		return &fault.Refusal{Code: 125, Msg: "inner learn does not work here: " + err.Error()}
+		return fault.Refuse(125, "", "inner learn does not work here: %v", err)
 	}
 	if f.output != "" {
 		if _, err := os.Lstat(f.output); err == nil {

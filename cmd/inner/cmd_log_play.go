@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -57,7 +56,7 @@ func (a *app) play(r runlog.Record, speed float64, pause time.Duration) error {
 		defer f.Close()
 	}
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !recording {
-		return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("run %s was not recorded", r.ID), Hint: "set record = true under [output]; inner log show " + r.ID}
+		return fault.Refuse(1, "set record = true under [output]; inner log show "+r.ID, "run %s was not recorded", r.ID)
 	}
 	if err != nil {
 		return err

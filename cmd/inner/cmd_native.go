@@ -74,7 +74,7 @@ func (a *app) cmdBoxEntry() *cobra.Command {
 func (a *app) boxEntry(f nativeFlags, extra []string) error {
 	// What this process has in its environment and its memory is not the box's.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return &fault.Refusal{Code: 125, Msg: "the program could read this process: " + err.Error()}
+		return fault.Refuse(125, "", "the program could read this process: %v", err)
 	}
 	// What an earlier box has left in a home that stays is no setting of inner's.
 	a = appOf(a.Home, filepath.Join(filepath.Dir(f.run.profile), ".inner"))
@@ -188,7 +188,7 @@ func forward(fence native.Fence) error {
 	}
 	l, err := net.Listen("tcp", loopbackProxy())
 	if err != nil {
-		return &fault.Refusal{Code: 125, Msg: err.Error()}
+		return fault.Refuse(125, "", "%v", err)
 	}
 	go func() { _ = native.Forward(l, fence.Egress.String()) }()
 	return nil

@@ -61,11 +61,11 @@ func (a *app) newFile(name string, local bool) (found, error) {
 		if pl.Project != nil {
 			root = pl.Root()
 			if pl.Project.Problem != nil {
-				return f, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.Project.Dir, pl.Project.Problem), Hint: "inner status"}
+				return f, fault.Refuse(126, "inner status", "%s is not used: %v", pl.Project.Dir, pl.Project.Problem)
 			}
 		}
 		if own := filepath.Join(root, ".inner"); own == a.InnerHome || own == filepath.Join(a.Home, ".inner") {
-			return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s is not a project: %s is inner's own folder", a.Short(root), a.Short(own)), Hint: "inner profile new " + name + ", or cd to a project"}
+			return f, fault.Refuse(1, "inner profile new "+name+", or cd to a project", "%s is not a project: %s is inner's own folder", a.Short(root), a.Short(own))
 		}
 		dir, err := makeProfiles(root)
 		if err != nil {
@@ -75,7 +75,7 @@ func (a *app) newFile(name string, local bool) (found, error) {
 		f.place.Project = a.ProjectOf(root)
 	}
 	if _, err := os.Lstat(f.path); err == nil {
-		return f, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q already exists", f.path), Hint: "inner profile edit " + name}
+		return f, fault.Refuse(1, "inner profile edit "+name, "profile %q already exists", f.path)
 	}
 	return f, nil
 }
@@ -87,11 +87,11 @@ func makeProfiles(root string) (string, error) {
 	dir := filepath.Join(inner, "profiles")
 	for _, d := range []string{inner, dir} {
 		if fi, err := os.Lstat(d); err == nil && !fi.IsDir() {
-			return "", &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%q is a link, or not a folder: no profile is written there", d), Hint: "look at it, then rm " + quoted(d)}
+			return "", fault.Refuse(126, "look at it, then rm "+quoted(d), "%q is a link, or not a folder: no profile is written there", d)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no profile can be written to %q: %v", dir, err), Hint: "where a project cannot be changed, inner init --everywhere AGENT sandboxes an agent in all folders"}
+		return "", fault.Refuse(1, "where a project cannot be changed, inner init --everywhere AGENT sandboxes an agent in all folders", "no profile can be written to %q: %v", dir, err)
 	}
 	return dir, nil
 }
@@ -201,7 +201,7 @@ func (a *app) cmdProfileDelete() *cobra.Command {
 				return err
 			}
 			if len(users) > 0 && !force {
-				return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q is extended by %s", args[0], strings.Join(users, ", ")), Hint: "change those first, or --force"}
+				return fault.Refuse(1, "change those first, or --force", "profile %q is extended by %s", args[0], strings.Join(users, ", "))
 			}
 			if err := a.askFor(fmt.Sprintf("Delete %s?", printable(a.Short(f.path))), yes, "inner profile delete --yes "+args[0]); err != nil {
 				return err

@@ -174,5 +174,5 @@ func (a *app) store(path string, data []byte, force bool) error {
 	if force {
 		return files.Rewrite(path, data)
 	}
-	return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q already exists", path), Hint: "--name OTHER, or --force to replace it"}
+	return fault.Refuse(1, "--name OTHER, or --force to replace it", "profile %q already exists", path)
 }

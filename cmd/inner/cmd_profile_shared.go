@@ -61,7 +61,7 @@ func (a *app) installShared(called string, f sharedFlags) error {
 	}
 	known, err := shared.ReadKnown(a.Trust().Dir)
 	if err != nil {
-		return &fault.Refusal{Code: 126, Msg: err.Error(), Hint: "bring the file back, or move it away and approve publishers again"}
+		return fault.Refuse(126, "bring the file back, or move it away and approve publishers again", "%v", err)
 	}
 	o, done, err := a.openIndex(f.from)
 	if err != nil {
@@ -184,9 +184,9 @@ func (a *app) replacing(at found, known *shared.Known, o *shared.Opened, e share
 	case ours && old.Digest == file.Digest:
 		return false, nil
 	case !ours && !f.force:
-		return false, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q already exists, and is not from this index", name), Hint: "--name OTHER, or --force to replace it"}
+		return false, fault.Refuse(1, "--name OTHER, or --force to replace it", "profile %q already exists, and is not from this index", name)
 	case ours && old.Digest != was.SHA256 && !f.force:
-		return false, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("profile %q was changed here since it was installed", name), Hint: "--name OTHER, or --force to replace it"}
+		return false, fault.Refuse(1, "--name OTHER, or --force to replace it", "profile %q was changed here since it was installed", name)
 	}
 	a.Say("profile %q is replaced: sha256 %s becomes %s", name, old.Digest, file.Digest)
 	if err := a.showDifference(at, old, file); err != nil {
@@ -289,7 +289,7 @@ func (a *app) publishIndex(dir, key, name string) error {
 	data := next.Bytes()
 	signature, err := sshsig.Sign(context.Background(), program, key, shared.Namespace, data)
 	if err != nil {
-		return &fault.Refusal{Code: 1, Msg: err.Error()}
+		return fault.Refuse(1, "", "%v", err)
 	}
 	signer, err := sshsig.Signer(signature)
 	if err != nil {

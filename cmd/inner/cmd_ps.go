@@ -110,11 +110,11 @@ func (a *app) boxNamed(args []string) (box, error) {
 	}
 	switch {
 	case len(list) == 0 && len(args) == 0:
-		return box{}, &fault.Refusal{Code: 1, Msg: "no box is running"}
+		return box{}, fault.Refuse(1, "", "no box is running")
 	case len(list) > 1 && len(args) == 0:
-		return box{}, &fault.Refusal{Code: 2, Msg: fmt.Sprintf("%d boxes are running, and none is named", len(list)), Hint: "inner ps"}
+		return box{}, fault.Refuse(2, "inner ps", "%d boxes are running, and none is named", len(list))
 	case len(list) == 0:
-		return box{}, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("no box of a run %q is running", name), Hint: "inner ps"}
+		return box{}, fault.Refuse(1, "inner ps", "no box of a run %q is running", name)
 	case len(list) > 1:
 		return box{}, usagef("%q begins the ids of %d runs, %s and %s among them", name, len(list), list[0].Run, list[1].Run)
 	}

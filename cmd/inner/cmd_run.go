@@ -95,7 +95,7 @@ func (a *app) cmdRun() *cobra.Command {
 // checkRun refuses flags and words that do not go together.
 func (a *app) checkRun(cmd *cobra.Command, f *runFlags, args []string) error {
 	if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
-		return &fault.Refusal{Code: 2, Msg: fmt.Sprintf("unexpected argument %q: -p names a profile, and the program's arguments go after --", args[0]), Hint: a.runHint(args)}
+		return fault.Refuse(2, a.runHint(args), "unexpected argument %q: -p names a profile, and the program's arguments go after --", args[0])
 	}
 	if err := cmp.Or(
 		apart(cmd, "network", "no-network"), apart(cmd, "interactive", "no-interactive"),
@@ -279,7 +279,7 @@ func (a *app) run(call isolator.Call) features.Outcome {
 
 // errInBox refuses a run inside a box: it could only be another box, with other rules.
 func errInBox() error {
-	return &fault.Refusal{Code: 126, Msg: "this is inside a sandbox already; programs started here stay in it", Hint: "type the program's name"}
+	return fault.Refuse(126, "type the program's name", "this is inside a sandbox already; programs started here stay in it")
 }
 
 // unusable says why a profile or a config.toml cannot be used, and what to

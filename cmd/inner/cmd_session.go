@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -71,12 +70,12 @@ func (a *app) endSessions(ids []string, asJSON bool) error {
 	}
 	for _, it := range ended {
 		if it.Busy {
-			return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("session %q is in use: a call runs in it", it.ID), Hint: "wait for its end"}
+			return fault.Refuse(125, "wait for its end", "session %q is in use: a call runs in it", it.ID)
 		}
 	}
 	for _, id := range ids {
 		if !slices.ContainsFunc(ended, func(it session.Info) bool { return it.ID == id }) {
-			return &fault.Refusal{Code: 1, Msg: fmt.Sprintf("there is no session %q", id), Hint: "inner session list"}
+			return fault.Refuse(1, "inner session list", "there is no session %q", id)
 		}
 	}
 	return nil

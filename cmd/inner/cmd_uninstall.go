@@ -36,7 +36,7 @@ func (a *app) cmdUninstall() *cobra.Command {
 func (a *app) uninstall(yes, all bool) error {
 	// The sweep at the start of this call has taken what no run holds any more.
 	if stage.Pending(a.Journal()) {
-		return &fault.Refusal{Code: 1, Msg: "a sandbox is running", Hint: "end it, then inner uninstall"}
+		return fault.Refuse(1, "end it, then inner uninstall", "a sandbox is running")
 	}
 	remove, keep, err := a.belongings(all)
 	if err != nil {

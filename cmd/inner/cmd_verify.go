@@ -119,7 +119,7 @@ func (a *app) goAttack(p *profile.Profile, f verifyFlags) error {
 		words = append(words, "--json")
 	}
 	err = syscall.Exec(suite, words, a.Environ)
-	return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the attack suite %q does not start: %v", suite, err), Hint: suiteHint}
+	return fault.Refuse(125, suiteHint, "the attack suite %q does not start: %v", suite, err)
 }
 
 const (
@@ -137,14 +137,14 @@ func attackSuite(dir string) (string, error) {
 			continue
 		}
 		if err != nil {
-			return "", &fault.Refusal{Code: 125, Msg: "the attack suite cannot be used: " + err.Error(), Hint: suiteHint}
+			return "", fault.Refuse(125, suiteHint, "the attack suite cannot be used: %v", err)
 		}
 		if why := own.Fault(fi); why != "" {
-			return "", &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the attack suite %q %s", path, why), Hint: suiteHint}
+			return "", fault.Refuse(125, suiteHint, "the attack suite %q %s", path, why)
 		}
 		return path, nil
 	}
-	return "", &fault.Refusal{Code: 125, Msg: fmt.Sprintf("the attack suite, %s, is neither in %s nor in ../libexec/inner or ../lib/inner beside it", suiteName, dir), Hint: suiteHint}
+	return "", fault.Refuse(125, suiteHint, "the attack suite, %s, is neither in %s nor in ../libexec/inner or ../lib/inner beside it", suiteName, dir)
 }
 
 // examine prepares a run, puts the checks in the place of the program, and collects the
@@ -164,7 +164,7 @@ func (a *app) examine(p *profile.Profile, c profile.Context) (verify.Report, err
 		subject := verify.Subject{Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan, More: b.Checks()}
 		exam, err := verify.Open(b.Spec.Name, verify.Checks(subject), b.Spec.Checks, b.Spec.Entrypoint.Interactive && !b.Spec.SessionBox)
 		if err != nil {
-			return &fault.Refusal{Code: 125, Msg: "the checks cannot be prepared: " + err.Error()}
+			return fault.Refuse(125, "", "the checks cannot be prepared: %v", err)
 		}
 		defer exam.Close()
 		res := b.Try(exam.Options(), exam.Plan)

@@ -40,7 +40,7 @@ func (a *app) watch() error {
 		return err
 	}
 	if pl.Project == nil {
-		return &fault.Refusal{Code: 1, Msg: "no project here to watch", Hint: "mkdir -p .inner/profiles"}
+		return fault.Refuse(1, "mkdir -p .inner/profiles", "no project here to watch")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

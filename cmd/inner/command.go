@@ -249,10 +249,10 @@ func (a *app) onHost(do func(*cobra.Command, []string) error) func(*cobra.Comman
 // the shims are the host's.
 func (a *app) outside(cmd *cobra.Command) error {
 	if inBox() {
-		return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s works on the host only: this is inside a sandbox", cmd.CommandPath()), Hint: "type it in a terminal outside of the sandbox"}
+		return fault.Refuse(126, "type it in a terminal outside of the sandbox", "%s works on the host only: this is inside a sandbox", cmd.CommandPath())
 	}
 	if os.Geteuid() != os.Getuid() {
-		return &fault.Refusal{Code: 126, Msg: "inner does not run set-user-id"}
+		return fault.Refuse(126, "", "inner does not run set-user-id")
 	}
 	return nil
 }

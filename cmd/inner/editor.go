@@ -145,14 +145,14 @@ func (a *app) editorWords() ([]string, error) {
 		}
 	}
 	if !caller.IsTerminal(a.stdin) {
-		return nil, &fault.Refusal{Code: 1, Msg: "no editor is opened: EDITOR is not set, and standard input is not a terminal", Hint: "EDITOR=… inner profile edit NAME, or --no-edit"}
+		return nil, fault.Refuse(1, "EDITOR=… inner profile edit NAME, or --no-edit", "no editor is opened: EDITOR is not set, and standard input is not a terminal")
 	}
 	for _, name := range []string{"vi", "nano"} {
 		if _, err := exec.LookPath(name); err == nil {
 			return []string{name}, nil
 		}
 	}
-	return nil, &fault.Refusal{Code: 1, Msg: "there is no editor: EDITOR is not set, and neither vi nor nano is installed", Hint: "EDITOR=… inner profile edit NAME, or --no-edit"}
+	return nil, fault.Refuse(1, "EDITOR=… inner profile edit NAME, or --no-edit", "there is no editor: EDITOR is not set, and neither vi nor nano is installed")
 }
 
 // createFile writes a file that must not be there yet, whole or not at all:

@@ -37,7 +37,7 @@ func (a *app) initPlace() (settings.Place, error) {
 		}
 	}
 	if paths.Below(root, a.Home) {
-		return pl, &fault.Refusal{Code: 1, Msg: fmt.Sprintf("%s is not a project: it is, or holds, your home folder", a.Short(root)), Hint: "cd to a project, or for all folders: inner init --everywhere claude"}
+		return pl, fault.Refuse(1, "cd to a project, or for all folders: inner init --everywhere claude", "%s is not a project: it is, or holds, your home folder", a.Short(root))
 	}
 	pl.Cwd = root
 	return pl, nil
@@ -52,7 +52,7 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 	root := pl.Cwd
 	if pl.Project != nil {
 		if root = pl.Root(); pl.Project.Problem != nil {
-			return nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("%s is not used: %v", pl.Project.Dir, pl.Project.Problem), Hint: "inner status"}
+			return nil, fault.Refuse(126, "inner status", "%s is not used: %v", pl.Project.Dir, pl.Project.Problem)
 		}
 	}
 	t := starter.TraitsOf(root)
@@ -100,7 +100,7 @@ func (a *app) unclaimedOf(pl settings.Place, names []string) (open, ready []stri
 	}
 	v := a.Look(pl)
 	if v.ConfigFile != nil && v.ConfigState != trust.Allowed {
-		return nil, nil, &fault.Refusal{Code: 126, Msg: fmt.Sprintf("the project has a config.toml that is %s", trustWord(v.ConfigState)), Hint: "inner allow, and then inner init"}
+		return nil, nil, fault.Refuse(126, "inner allow, and then inner init", "the project has a config.toml that is %s", trustWord(v.ConfigState))
 	}
 	for _, name := range names {
 		claimed := false

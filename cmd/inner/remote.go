@@ -20,7 +20,7 @@ import (
 // have, when there is one.
 func (a *app) download(url, pin string) (profile.File, error) {
 	if err := remote.Check(url); err != nil {
-		return profile.File{}, &fault.Refusal{Code: 126, Msg: "profile " + err.Error(), Hint: "use an https URL, or download it, read it, and use -p ./FILE"}
+		return profile.File{}, fault.Refuse(126, "use an https URL, or download it, read it, and use -p ./FILE", "profile %v", err)
 	}
 	if err := a.Permitted(profile.ForbidRemote, "a profile from a URL"); err != nil {
 		return profile.File{}, err
@@ -34,7 +34,7 @@ func (a *app) download(url, pin string) (profile.File, error) {
 	}
 	page, err := remote.Get(context.Background(), url)
 	if err != nil {
-		return profile.File{}, &fault.Refusal{Code: 125, Msg: "profile " + err.Error()}
+		return profile.File{}, fault.Refuse(125, "", "profile %v", err)
 	}
 	for _, host := range page.Hops {
 		a.Say("%s redirects to %s", url, host)
@@ -48,7 +48,7 @@ func (a *app) download(url, pin string) (profile.File, error) {
 }
 
 func wrongDigest(path, want, got string) error {
-	return &fault.Refusal{Code: 126, Msg: fmt.Sprintf("profile %q has the sha256 %s, expected %s", path, got, want), Hint: "somebody changed it: read it before you trust it"}
+	return fault.Refuse(126, "somebody changed it: read it before you trust it", "profile %q has the sha256 %s, expected %s", path, got, want)
 }
 
 // checkPin holds a profile of this disk against --sha256.
@@ -90,10 +90,10 @@ func (a *app) chooseRemote(f runFlags, pl settings.Place, o profile.Overrides) (
 		return nil, err
 	}
 	if missing := rc.NotEnforced(); len(missing) > 0 {
-		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q asks for what this version of inner cannot enforce: %s", f.profile, strings.Join(missing, "; "))}
+		return nil, fault.Refuse(125, "", "profile %q asks for what this version of inner cannot enforce: %s", f.profile, strings.Join(missing, "; "))
 	}
 	if p.Experimental {
-		return nil, &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q is marked experimental", f.profile)}
+		return nil, fault.Refuse(125, "", "profile %q is marked experimental", f.profile)
 	}
 	a.showRemote(p, changes, profile.Grants(rc))
 	return p, a.confirm(question{text: "Run this once?", yes: f.dryRun || f.allowRemote, no: "nothing was run", deaf: &fault.Refusal{
