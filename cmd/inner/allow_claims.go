@@ -3,32 +3,29 @@ package main
 import (
 	"slices"
 
-	"github.com/enr/inner/isolator/consent"
-	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/trust"
 )
 
 // givenUp are the words that a yes would no longer guard: what was allowed claimed them, and
 // nothing that stays or comes does, nor your own config.toml.
-func (a *app) givenUp(t target, rec *trust.ProjectRecord, list []consent.Candidate, cfg settings.ConfigRead) (words []string) {
+func (a *app) givenUp(p proposal) (words []string) {
 	var kept []string
-	shims := cfg.Config.Shims
+	shims := p.cfg.Config.Shims
 	if own, err := a.GlobalConfig(); err == nil {
 		shims = slices.Concat(shims, own.Shims)
 	}
 	for _, kv := range shims {
 		kept = append(kept, kv.Key)
 	}
-	for _, c := range list {
+	for _, c := range p.list {
 		kept = append(kept, c.Profile.Commands()...)
 	}
-	if old := rec.ConfigRecord(); old != nil && old.Decision == trust.Allowed {
+	if old := p.rec.ConfigRecord(); old != nil && old.Decision == trust.Allowed {
 		words = append(words, old.Commands...)
 	}
-	for _, old := range rec.All() {
-		read := slices.ContainsFunc(list, func(c consent.Candidate) bool { return c.Profile.Path == old.Path })
+	for _, old := range p.rec.All() {
 		switch {
-		case !read && (t.one || slices.Contains(t.files, old.Path)): // not asked about, or broken: it stays as it is
+		case !p.has(old.Path) && (p.one || slices.Contains(p.files, old.Path)): // not asked about, or broken: it stays as it is
 			kept = append(kept, old.Commands...)
 		case old.Decision == trust.Allowed:
 			words = append(words, old.Commands...)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/consent"
-	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/trust"
 	"github.com/enr/inner/shims"
 )
@@ -17,16 +17,10 @@ import (
 
 // rivals are the words that two of the profiles claim, those allowed before among
 // them.
-func (a *app) rivals(t target, list []consent.Candidate, cfg settings.ConfigRead) []shims.Rivals {
-	v := a.Look(t.place)
-	mapped := map[string]bool{}
-	for _, kv := range cfg.Config.Shims {
-		mapped[kv.Key] = true
-	}
-	found := v.Rivals(func(path string) bool {
-		return slices.ContainsFunc(list, func(c consent.Candidate) bool { return c.Profile.Path == path })
+func (a *app) rivals(p proposal) []shims.Rivals {
+	return slices.DeleteFunc(a.Look(p.place).Rivals(p.has), func(r shims.Rivals) bool {
+		return slices.ContainsFunc(p.cfg.Config.Shims, func(kv profile.KV) bool { return kv.Key == r.Word })
 	})
-	return slices.DeleteFunc(found, func(r shims.Rivals) bool { return mapped[r.Word] })
 }
 
 // askRivals asks which profile is to have each word, notes it in the candidates, and
@@ -37,17 +31,11 @@ func (a *app) askRivals(root string, rivals []shims.Rivals, list []consent.Candi
 			open = append(open, r)
 			continue
 		}
-		a.Say("%s is claimed by %s. Which one should run it?", r.Word, strings.Join(r.Names, " and "))
-		for i, name := range r.Names {
-			fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(name))
+		n, err := a.askRival(r)
+		if err != nil {
+			return nil, err
 		}
-		text, ok := a.answer(fmt.Sprintf("[1-%d, Enter: none of them] ", len(r.Names)))
-		if !ok {
-			a.Say("nothing was allowed")
-			return nil, exit(1)
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > len(r.Names) {
+		if n == 0 {
 			open = append(open, r)
 			continue
 		}
@@ -63,4 +51,22 @@ func (a *app) askRivals(root string, rivals []shims.Rivals, list []consent.Candi
 		}
 	}
 	return open, nil
+}
+
+// askRival asks which of the profiles is to have a word: its number, or 0 for none.
+func (a *app) askRival(r shims.Rivals) (int, error) {
+	a.Say("%s is claimed by %s. Which one should run it?", r.Word, strings.Join(r.Names, " and "))
+	for i, name := range r.Names {
+		fmt.Fprintf(a.stderr, "  %d  %s\n", i+1, printable(name))
+	}
+	text, ok := a.answer(fmt.Sprintf("[1-%d, Enter: none of them] ", len(r.Names)))
+	if !ok {
+		a.Say("nothing was allowed")
+		return 0, exit(1)
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > len(r.Names) {
+		return 0, nil
+	}
+	return n, nil
 }

@@ -210,6 +210,20 @@ func (a *app) onRecord(dir string) *profile.Project {
 // maxUnnamed is how many profiles one answer may allow without their names.
 const maxUnnamed = 10
 
+// proposal is what a yes allows.
+type proposal struct {
+	target
+	rec       *trust.ProjectRecord
+	cfg       settings.ConfigRead
+	newConfig bool // the config.toml is not allowed yet
+	list      []consent.Candidate
+}
+
+// has reports whether a profile is in the proposal.
+func (p proposal) has(path string) bool {
+	return slices.ContainsFunc(p.list, func(c consent.Candidate) bool { return c.Profile.Path == path })
+}
+
 func (a *app) allow(args []string, yes bool) error {
 	if err := a.firstUse(); err != nil {
 		return err
@@ -222,40 +236,26 @@ func (a *app) allow(args []string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	cfg := a.ProjectConfig(t.place)
-	if cfg.Err != nil {
-		return &fault.Refusal{Code: 125, Msg: cfg.Err.Error(), Hint: "fix it, then inner allow"}
-	}
-	rec, err := a.RecordOf(t.place.Root(), t.place.Project)
+	p, wrong, err := a.propose(t)
 	if err != nil {
-		return fault.Refuse(125, "inner revoke, then inner allow", "%v", err)
-	}
-	list, wrong := consent.Read(a.Settings, t.place, t.files, rec, cfg)
-	if err := a.sayWrong(list, wrong); err != nil {
 		return err
 	}
-	if len(list) == 0 {
-		if err := a.nothingToAllow(t.place, cfg.File == nil); err != nil {
-			return err
-		}
-	}
-	waiting := consent.Unsettled(list)
+	waiting := consent.Unsettled(p.list)
 	if len(waiting) > maxUnnamed && !t.one {
 		return fault.Refuse(2, "inner allow NAME… for those that you want", "%d profiles need a decision, too many to read at once: %s …", len(waiting), strings.Join(waiting[:maxUnnamed], ", "))
 	}
-	newConfig := cfg.File != nil && rec.CheckConfig(cfg.File).State != trust.Allowed
-	a.showConsent(consent.Page{Place: t.place, List: list, Config: cfg, NewConfig: newConfig, Words: a.givenUp(t, rec, list, cfg)})
-	a.sayPrefixes(list, asked)
-	rivals := a.rivals(t, list, cfg)
-	if len(waiting) > 0 || newConfig {
+	a.showConsent(consent.Page{Place: t.place, List: p.list, Config: p.cfg, NewConfig: p.newConfig, Words: a.givenUp(p)})
+	a.sayPrefixes(p.list, asked)
+	rivals := a.rivals(p)
+	if len(waiting) > 0 || p.newConfig {
 		if err := a.confirm(question{text: "Allow this?", yes: yes, hint: "read it above, then inner allow --yes", no: "nothing was allowed"}); err != nil {
 			return err
 		}
-		if rivals, err = a.askRivals(t.place.Root(), rivals, list, yes); err != nil {
+		if rivals, err = a.askRivals(t.place.Root(), rivals, p.list, yes); err != nil {
 			return err
 		}
 	}
-	if err := a.record(t, list, cfg, newConfig); err != nil {
+	if err := a.record(p); err != nil {
 		return err
 	}
 	if !t.one && len(wrong) == 0 {
@@ -266,25 +266,36 @@ func (a *app) allow(args []string, yes bool) error {
 	if err := a.Regenerate(); err != nil {
 		return err
 	}
-	a.sayAllowed(list, rivals)
+	a.sayAllowed(p.list, rivals)
 	if len(wrong) > 0 {
 		return exit(125)
 	}
 	return nil
 }
 
-// sayWrong says what is wrong with profiles that cannot be used. When there are no others, that
-// is all.
-func (a *app) sayWrong(list []consent.Candidate, wrong []error) error {
-	if len(wrong) == 0 {
-		return nil
+// propose reads what there is to allow. What is wrong with profiles that cannot be used is
+// said; when there are no others, that is all.
+func (a *app) propose(t target) (p proposal, wrong []error, err error) {
+	p = proposal{target: t, cfg: a.ProjectConfig(t.place)}
+	if p.cfg.Err != nil {
+		return p, nil, fault.Refuse(125, "fix it, then inner allow", "%v", p.cfg.Err)
 	}
-	tell.Teller{To: a.stderr}.FailAll(wrong)
-	a.Hint("fix the profile, then inner allow")
-	if len(list) == 0 {
-		return exit(125)
+	if p.rec, err = a.RecordOf(t.place.Root(), t.place.Project); err != nil {
+		return p, nil, fault.Refuse(125, "inner revoke, then inner allow", "%v", err)
 	}
-	return nil
+	p.newConfig = p.cfg.File != nil && p.rec.CheckConfig(p.cfg.File).State != trust.Allowed
+	p.list, wrong = consent.Read(a.Settings, t.place, t.files, p.rec, p.cfg)
+	if len(wrong) > 0 {
+		tell.Teller{To: a.stderr}.FailAll(wrong)
+		a.Hint("fix the profile, then inner allow")
+	}
+	switch {
+	case len(p.list) > 0:
+		return p, wrong, nil
+	case len(wrong) > 0:
+		return p, wrong, exit(125)
+	}
+	return p, nil, a.nothingToAllow(t.place, p.cfg.File == nil)
 }
 
 // nothingToAllow refuses to allow a project without profiles: one of them is gone, or there is
@@ -326,13 +337,13 @@ func (a *app) targets(args []string) (target, error) {
 }
 
 // record writes down the answer, of what was shown and nothing that was read since.
-func (a *app) record(t target, list []consent.Candidate, cfg settings.ConfigRead, newConfig bool) error {
-	root := t.place.Root()
+func (a *app) record(p proposal) error {
+	root, cfg := p.place.Root(), p.cfg
 	var words []string
 	for _, kv := range cfg.Config.Shims {
 		words = append(words, kv.Key)
 	}
-	for _, c := range list {
+	for _, c := range p.list {
 		if c.Of != "" && c.Settled() {
 			continue // by the main worktree's record, and not for longer than that
 		}
@@ -347,13 +358,13 @@ func (a *app) record(t target, list []consent.Candidate, cfg settings.ConfigRead
 			a.auditTrust(runlog.EventAllow, root, c.Profile.Path, c.Profile.Files[0].Digest)
 		}
 	}
-	if len(list) == 0 {
+	if len(p.list) == 0 {
 		if err := a.Trust().Allow(root, trust.Approval{Config: cfg.File, ConfigCommands: words}); err != nil {
 			return err
 		}
 		a.Say("allowed %s", a.Short(cfg.File.Path))
 	}
-	if newConfig {
+	if p.newConfig {
 		a.auditTrust(runlog.EventAllow, root, cfg.File.Path, cfg.File.Digest)
 	}
 	return nil

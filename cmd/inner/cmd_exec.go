@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,14 +84,13 @@ func (f *execFlags) check(cmd *cobra.Command, args []string) error {
 	if err := f.who.check(cmd); err != nil {
 		return err
 	}
-	given := cmd.Flags().Changed
-	command := len(args) > 0 || given("command")
+	line := cmd.Flags().Changed("command")
+	command := len(args) > 0 || line
+	if err := cmp.Or(apart(cmd, "json", "serve"), f.named(cmd)); err != nil {
+		return err
+	}
 	switch {
-	case !f.who.asked && !given("profile"):
-		return errNoProfile()
-	case f.json && f.serve:
-		return usagef("--json and --serve contradict each other")
-	case len(args) > 0 && given("command"):
+	case len(args) > 0 && line:
 		return usagef("either a command after --, or a command line with -c")
 	case f.serve && command:
 		return usagef("--serve reads its commands from standard input")
@@ -98,6 +98,14 @@ func (f *execFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef("no command: write it after --, or a command line with -c")
 	}
 	return filled(cmd, "profile", "session", "directory", "command")
+}
+
+// named wants a profile or a role.
+func (f *execFlags) named(cmd *cobra.Command) error {
+	if !f.who.asked && !cmd.Flags().Changed("profile") {
+		return errNoProfile()
+	}
+	return nil
 }
 
 // exec runs one call with the streams of inner, and exits as it did.

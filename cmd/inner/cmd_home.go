@@ -181,10 +181,12 @@ func (a *app) cmdHomeGet() *cobra.Command {
 	})
 }
 
-func (a *app) homeGet(key, rel, dest string) error {
+// freeName is where a copy of something of a home goes: into a folder that is there, else under
+// a name that is free.
+func freeName(dest, rel string) (string, error) {
 	dest, err := filepath.Abs(dest)
 	if err != nil {
-		return err
+		return "", err
 	}
 	name := filepath.Base(rel)
 	if rel == "." {
@@ -194,7 +196,15 @@ func (a *app) homeGet(key, rel, dest string) error {
 		dest = filepath.Join(dest, name)
 	}
 	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
-		return fault.Refuse(1, "inner home get PATH ANOTHER-NAME", "%q already exists", dest)
+		return "", fault.Refuse(1, "inner home get PATH ANOTHER-NAME", "%q already exists", dest)
+	}
+	return dest, nil
+}
+
+func (a *app) homeGet(key, rel, dest string) error {
+	dest, err := freeName(dest, rel)
+	if err != nil {
+		return err
 	}
 	// What tools would obey is found, and switched off, before it has the name that was asked for.
 	work, err := os.MkdirTemp(filepath.Dir(dest), ".inner-get-")
@@ -219,15 +229,21 @@ func (a *app) homeGet(key, rel, dest string) error {
 	if err != nil {
 		return err
 	}
+	if err := a.outOf(work, filepath.Dir(dest)); err != nil {
+		return err
+	}
+	return a.leftOut(rel, left, again)
+}
+
+// leftOut says what of a copy was left out, and ends with 1 when that would be lost with the
+// home, as cp does.
+func (a *app) leftOut(rel string, left []copytree.Left, again string) error {
 	lost := false
 	for _, l := range left {
 		a.Warn("left out: ~/%s: %s", filepath.Join(rel, l.Path), l.Why)
 		lost = lost || l.Lost()
 	}
-	if err := a.outOf(work, filepath.Dir(dest)); err != nil {
-		return err
-	}
-	if lost { // as cp does: who removes the home after this would lose it
+	if lost {
 		a.Hint("%s", again)
 		return exit(1)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
@@ -65,28 +66,13 @@ func likeHost(word string) bool {
 // whyTable is what is known of the box of a profile, or of the one that this process is in.
 func (a *app) whyTable(name string, who whoFlags) (*why.Table, error) {
 	if inBox() {
-		if name != "" || who.asked {
-			return nil, fault.Refuse(126, "inner why PATH", "in a sandbox, inner why answers for this one alone")
-		}
-		data, err := os.ReadFile(why.Place)
-		if err != nil {
-			return nil, fault.Refuse(125, "inner why -p NAME, on the host", "this sandbox has nothing to answer from: %v", err)
-		}
-		return why.Read(data)
+		return whyInside(name != "" || who.asked)
 	}
 	pl, err := a.Here()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.roleFlags(who, pl, &name); err != nil {
-		return nil, err
-	}
-	if name == "" {
-		if name, _, err = a.nameHere(pl); err != nil {
-			return nil, err
-		}
-	}
-	p, err := a.Load(name, pl)
+	p, err := a.shownHere(name, who, pl)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +95,30 @@ func (a *app) whyTable(name string, who whoFlags) (*why.Table, error) {
 		return nil, err
 	}
 	return b.Why(), nil
+}
+
+// whyInside is what is known of the box that this process is in.
+func whyInside(another bool) (*why.Table, error) {
+	if another {
+		return nil, fault.Refuse(126, "inner why PATH", "in a sandbox, inner why answers for this one alone")
+	}
+	data, err := os.ReadFile(why.Place)
+	if err != nil {
+		return nil, fault.Refuse(125, "inner why -p NAME, on the host", "this sandbox has nothing to answer from: %v", err)
+	}
+	return why.Read(data)
+}
+
+// shownHere is the profile of a look: of that name or role, or the one of this place.
+func (a *app) shownHere(name string, who whoFlags, pl settings.Place) (*profile.Profile, error) {
+	_, err := a.roleFlags(who, pl, &name)
+	if err == nil && name == "" {
+		name, _, err = a.nameHere(pl)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.Load(name, pl)
 }
 
 // why answers one question as it is typed.
