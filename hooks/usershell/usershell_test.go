@@ -1,0 +1,57 @@
+package usershell
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFindHook finds the line in files that others read, and what is the matter with it.
+func TestFindHook(t *testing.T) {
+	for _, c := range []struct{ name, rc, other, want string }{
+		{"none", "alias x=y\n", "", ""},
+		{"comment", "# eval \"$(inner hook bash)\"\n", "", ""},
+		{"another shell", "eval \"$(/bin/true/inner hook zsh)\"\n", "", ""},
+		{"cannot run", "\neval \"$(/nowhere/inner hook bash)\"\n", "", "2: calls /nowhere/inner, which cannot be run"},
+		{"read by another", ". ~/more\n", "eval \"$($HOME/inner hook bash)\"\n", "1: "},
+	} {
+		home := t.TempDir()
+		for name, text := range map[string]string{".bashrc": c.rc, "more": c.other, "inner": "#!/bin/sh\n"} {
+			if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := ""
+		if h := (Files{Home: home, Command: "/usr/bin/inner"}).FindHook("bash"); h != nil && strings.HasPrefix(h.File, home) {
+			got = string(rune('0'+h.Number)) + ": " + h.Problem
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAdd adds a line to a file that may not end with one.
+func TestAdd(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "new", "rc")
+	for _, text := range []string{"one", "two"} {
+		if err := Add(file, "# why", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != "# why\none\n\n# why\ntwo\n" {
+		t.Errorf("%q %v", data, err)
+	}
+}
+
+// TestDefinedIn names what goes around a shim.
+func TestDefinedIn(t *testing.T) {
+	for text, want := range map[string]int{
+		"alias claude=/usr/bin/claude": 1, "alias ll='ls -l'": 0, "alias claude='claude --fast'": 0, "function claude": 0,
+	} {
+		if got := DefinedIn(text, []string{"claude"}); len(got) != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
