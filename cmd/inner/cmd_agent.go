@@ -157,14 +157,7 @@ func forHook(args []string, code int) int {
 
 // agentHook answers one hook.
 func (a *app) agentHook(agent string, f toolFlags, sessionSet, boxed bool) error {
-	text, err := io.ReadAll(io.LimitReader(a.stdin, agenthook.MaxInput+1))
-	if err != nil {
-		return err
-	}
-	if len(text) > agenthook.MaxInput {
-		return fmt.Errorf("the input is longer than %d bytes", agenthook.MaxInput)
-	}
-	c, err := agenthook.Parse(agent, text)
+	c, err := a.hookCall(agent)
 	if err != nil {
 		return err
 	}
@@ -184,17 +177,12 @@ func (a *app) agentHook(agent string, f toolFlags, sessionSet, boxed bool) error
 		return err
 	}
 	o := agenthook.Options{Dir: b.place.Cwd, Home: a.Home, Boxed: boxed || a.prefixed(agent, f)}
-	words := append([]string{"exec"}, f.words()...)
 	if f.session != "" {
-		words = append(words, "--session="+f.session)
 		o.Tmp = b.tmp
 	}
-	words = append(words, "--directory="+b.place.Cwd, "-c")
-	prefix, err := a.commandLine(words...)
-	if err != nil {
+	if o.Command, err = a.boxedLine(f, b.place.Cwd); err != nil {
 		return err
 	}
-	o.Command = func(line string) string { return prefix + " " + quote.POSIX(line) }
 	d, err := c.Judge(b, o)
 	if err != nil {
 		return err
@@ -205,6 +193,28 @@ func (a *app) agentHook(agent string, f toolFlags, sessionSet, boxed bool) error
 	}
 	_, err = tell.Raw(a.stdout).Write(answer)
 	return err
+}
+
+// hookCall reads the call of a tool that an agent asks about.
+func (a *app) hookCall(agent string) (c agenthook.Call, err error) {
+	text, err := io.ReadAll(io.LimitReader(a.stdin, agenthook.MaxInput+1))
+	if err != nil {
+		return c, err
+	}
+	if len(text) > agenthook.MaxInput {
+		return c, fmt.Errorf("the input is longer than %d bytes", agenthook.MaxInput)
+	}
+	return agenthook.Parse(agent, text)
+}
+
+// boxedLine makes of a command line one that runs it in the box of a profile.
+func (a *app) boxedLine(f toolFlags, dir string) (func(line string) string, error) {
+	words := append([]string{"exec"}, f.words()...)
+	if f.session != "" {
+		words = append(words, "--session="+f.session)
+	}
+	prefix, err := a.commandLine(append(words, "--directory="+dir, "-c")...)
+	return func(line string) string { return prefix + " " + quote.POSIX(line) }, err
 }
 
 // prefixed reports whether Claude Code runs its commands through the tools folder of the

@@ -122,33 +122,18 @@ func (a *app) targetHere(recorded bool) (t target, gone bool, err error) {
 
 // targetAt is the project, or the one profile, at a path. gone: it is only on record.
 func (a *app) targetAt(path string, recorded bool) (t target, gone bool, err error) {
-	missing := usagef("%q does not exist", path)
-	abs, err := filepath.Abs(path)
+	dir, file, there, err := a.whereTo(path, recorded)
 	if err != nil {
 		return t, false, err
 	}
-	if named := a.named(path, recorded); named != "" {
-		abs = named
-	}
-	fi, statErr := os.Stat(abs)
-	there := statErr == nil
-	if !there && !recorded {
-		return t, false, missing
-	}
-	dir := files.Real(filepath.Dir(abs)) + "/" + filepath.Base(abs)
-	switch {
-	case there && fi.IsDir():
-		dir = files.Real(abs)
-	case strings.HasSuffix(dir, ".toml"):
-		t.one, t.files, dir = true, []string{dir}, filepath.Dir(dir)
-	case there:
-		return t, false, usagef("%q is neither a project nor a profile", path)
+	if file != "" {
+		t.one, t.files = true, []string{file}
 	}
 	rec := a.onRecord(dir)
 	if !there && !t.one {
 		// What is gone names a project that is gone with it, never one above it.
 		if rec == nil || files.Exists(rec.Root) {
-			return t, false, missing
+			return t, false, usagef("%q does not exist", path)
 		}
 		t.place = settings.Place{Cwd: dir, Project: rec}
 		return t, true, nil
@@ -164,6 +149,32 @@ func (a *app) targetAt(path string, recorded bool) (t target, gone bool, err err
 		return t, false, t.inProject(path, recorded)
 	}
 	return t, false, nil
+}
+
+// whereTo is the folder that a path or the name of a profile leads to, and the profile when it
+// is one; there: it exists. With recorded it need not.
+func (a *app) whereTo(path string, recorded bool) (dir, file string, there bool, err error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", "", false, err
+	}
+	if named := a.named(path, recorded); named != "" {
+		abs = named
+	}
+	fi, err := os.Stat(abs)
+	there = err == nil
+	real := files.Real(filepath.Dir(abs)) + "/" + filepath.Base(abs)
+	switch {
+	case !there && !recorded:
+		return "", "", false, usagef("%q does not exist", path)
+	case there && fi.IsDir():
+		return files.Real(abs), "", true, nil
+	case strings.HasSuffix(real, ".toml"):
+		return filepath.Dir(real), real, there, nil
+	case there:
+		return "", "", true, usagef("%q is neither a project nor a profile", path)
+	}
+	return real, "", false, nil
 }
 
 // inProject refuses a file that is not where a project has its profiles; with recorded its

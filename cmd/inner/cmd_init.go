@@ -98,11 +98,7 @@ func (a *app) init(f initFlags, names []string) error {
 		return a.initUser(f, written, startup)
 	}
 	if !asks && !f.yes {
-		everywhere := ""
-		if f.everywhere {
-			everywhere = "--everywhere "
-		}
-		return fault.Refuse(2, "inner init "+everywhere+strings.Join(names, " ")+" --yes", "cannot ask: standard input is not a terminal")
+		return f.deaf(names)
 	}
 	a.sayInstalled(written, false)
 	if err := a.Regenerate(); err != nil {
@@ -121,6 +117,15 @@ func (a *app) init(f initFlags, names []string) error {
 	}
 	a.sayReady(ready)
 	return nil
+}
+
+// deaf refuses to go on where nobody can be asked.
+func (f initFlags) deaf(names []string) error {
+	everywhere := ""
+	if f.everywhere {
+		everywhere = "--everywhere "
+	}
+	return fault.Refuse(2, "inner init "+everywhere+strings.Join(names, " ")+" --yes", "cannot ask: standard input is not a terminal")
 }
 
 // initUser sets up no project: with onlyStartup it is about the start-up files alone.

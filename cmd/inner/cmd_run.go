@@ -268,15 +268,6 @@ func (a *app) specHere(name string) (profile.RunConfig, error) {
 	return settings.Resolve(call.Profile, call.Context)
 }
 
-// run carries a call out, and says why when it does not start.
-func (a *app) run(call isolator.Call) features.Outcome {
-	out, err := isolator.Run(a.Settings, call)
-	if err != nil {
-		a.Fail(err)
-	}
-	return out
-}
-
 // errInBox refuses a run inside a box: it could only be another box, with other rules.
 func errInBox() error {
 	return fault.Refuse(126, "type the program's name", "this is inside a sandbox already; programs started here stay in it")

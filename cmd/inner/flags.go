@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -172,10 +171,4 @@ func (a *app) confirm(q question) error {
 // askFor confirms a change.
 func (a *app) askFor(text string, yes bool, hint string) error {
 	return a.confirm(question{text: text, yes: yes, hint: hint, no: "nothing was changed"})
-}
-
-// firstLine is the first line of a text of several.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

@@ -52,19 +52,10 @@ func paste(p plan.Plan, env profile.Env) []byte {
 	if p.Map != nil {
 		b.WriteString(" \\\n  --unshare-user")
 	}
-	next := len(p.Data)
-	for _, op := range p.Ops {
-		switch {
-		case strings.HasPrefix(op.Source, features.DryStart+"/") || strings.HasPrefix(op.Dest, paths.BoxOriginal+"/"):
-			continue // pasted, there are no noop shims to be put first
-		case op.Kind == plan.OpMask:
-			op = plan.Op{Kind: plan.OpData, Data: next, Dest: op.Dest}
-			redirect = append(redirect, fmt.Sprintf("%d</dev/null", plan.FirstDataFD+next))
-			next++
-		case strings.HasPrefix(op.Source, features.DryNoop+"/") || op.Source == features.DryPipe || op.Source == features.DryBus:
-			op.Source = "/bin/false" // a file, and as a program it fails
-		case strings.HasPrefix(op.Source, features.DryStage):
-			op = plan.Op{Kind: plan.OpTmpfs, Dest: op.Dest}
+	for _, op := range pasted(p.Ops) {
+		if op.Kind == plan.OpMask {
+			op = plan.Op{Kind: plan.OpData, Data: len(redirect), Dest: op.Dest}
+			redirect = append(redirect, fmt.Sprintf("%d</dev/null", plan.FirstDataFD+len(redirect)))
 		}
 		b.WriteString(" \\\n ")
 		for _, w := range op.Words() {
@@ -89,6 +80,24 @@ func paste(p plan.Plan, env profile.Env) []byte {
 	}
 	b.WriteString(" )\nINNER\n")
 	return b.Bytes()
+}
+
+// pasted are the operations without what exists only in a run: no noop shims are there to be
+// put first, a file is one that fails as a program, and a folder is empty.
+func pasted(ops []plan.Op) (out []plan.Op) {
+	for _, op := range ops {
+		switch {
+		case strings.HasPrefix(op.Source, features.DryStart+"/") || strings.HasPrefix(op.Dest, paths.BoxOriginal+"/"):
+			continue
+		case op.Kind == plan.OpMask:
+		case strings.HasPrefix(op.Source, features.DryNoop+"/") || op.Source == features.DryPipe || op.Source == features.DryBus:
+			op.Source = "/bin/false"
+		case strings.HasPrefix(op.Source, features.DryStage):
+			op = plan.Op{Kind: plan.OpTmpfs, Dest: op.Dest}
+		}
+		out = append(out, op)
+	}
+	return out
 }
 
 // engineCommand is what a container engine is started with. Pasted it would find nobody to tell
