@@ -1,7 +1,9 @@
 package agenthook
 
 import (
+	"cmp"
 	"errors"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -133,6 +135,11 @@ func (j *judge) text(k kind, s string) (string, error) {
 			return "", err
 		}
 	}
+	return out, j.words(s)
+}
+
+// words judges the words of a text that look like paths.
+func (j *judge) words(s string) error {
 	for _, word := range separator().Split(s, -1) {
 		if word == s || !shaped(word) {
 			continue
@@ -142,10 +149,10 @@ func (j *judge) text(k kind, s string) (string, error) {
 			err = denied("%s is /tmp of the session only where it stands alone", word)
 		}
 		if err != nil {
-			return "", err
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // shaped reports whether a text looks like a path by itself.
@@ -189,18 +196,11 @@ func (j *judge) path(s string, use Use) (string, error) {
 	if reason == "" {
 		return s, nil
 	}
-	if j.o.Tmp == nil {
-		return "", denied("%s", reason)
-	}
-	tmp, err := j.o.Tmp()
+	tmp, at, err := j.inTmp(p)
 	if err != nil {
 		return "", err
 	}
-	at, inTmp := paths.Rest("/tmp", p)
-	if rest, ok := paths.Rest(tmp, p); ok && tmp != "" {
-		at, inTmp = rest, true
-	}
-	if tmp == "" || !inTmp {
+	if tmp == "" {
 		return "", denied("%s", reason)
 	}
 	to := filepath.Join(tmp, at)
@@ -208,6 +208,23 @@ func (j *judge) path(s string, use Use) (string, error) {
 		j.changed = true
 	}
 	return to, plain(tmp, at)
+}
+
+// inTmp returns the folder of the session that is /tmp of the box, and the rest of a path that is
+// below one of the two; "" for any other path.
+func (j *judge) inTmp(p string) (tmp, rest string, err error) {
+	if j.o.Tmp == nil {
+		return "", "", nil
+	}
+	if tmp, err = j.o.Tmp(); err != nil || tmp == "" {
+		return "", "", err
+	}
+	for _, dir := range []string{tmp, "/tmp"} {
+		if rest, ok := paths.Rest(dir, p); ok {
+			return tmp, rest, nil
+		}
+	}
+	return "", "", nil
 }
 
 // plain refuses everything but files and folders: a box can leave any link in /tmp, which the
@@ -331,33 +348,30 @@ func (j *judge) link(s string) error {
 	if err != nil {
 		return denied("%q is no URL", s)
 	}
-	port := u.Port()
+	if strings.EqualFold(u.Scheme, "file") {
+		return j.fileLink(s, u)
+	}
+	port := cmp.Or(u.Port(), map[string]string{"https": "443", "wss": "443", "http": "80", "ws": "80"}[u.Scheme])
 	switch {
-	case strings.EqualFold(u.Scheme, "file"):
-		if u.Host != "" && u.Host != "localhost" {
-			return denied("%s names a file of another computer", s)
-		}
-		to, err := j.path(u.Path, j.tool.use)
-		if err == nil && to != u.Path {
-			err = denied("%s is below /tmp, which is the session's", s)
-		}
-		return err
 	case u.Hostname() == "":
 		return denied("%s: which host is that?", s)
-	case port != "":
-	case u.Scheme == "https" || u.Scheme == "wss":
-		port = "443"
-	case u.Scheme == "http" || u.Scheme == "ws":
-		port = "80"
-	default:
+	case port == "":
 		return denied("%s: links of this kind are not known", s)
 	}
-	host := u.Hostname()
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	if reason := j.box.Host(host + ":" + port); reason != "" {
+	if reason := j.box.Host(net.JoinHostPort(u.Hostname(), port)); reason != "" {
 		return denied("%s", reason)
 	}
 	return nil
+}
+
+// fileLink judges the path of a URL that names a file.
+func (j *judge) fileLink(s string, u *url.URL) error {
+	if u.Host != "" && u.Host != "localhost" {
+		return denied("%s names a file of another computer", s)
+	}
+	to, err := j.path(u.Path, j.tool.use)
+	if err == nil && to != u.Path {
+		err = denied("%s is below /tmp, which is the session's", s)
+	}
+	return err
 }

@@ -86,12 +86,12 @@ func write(list []member) json.RawMessage {
 	return b.Bytes()
 }
 
-// text is a string as JSON, without escapes for HTML.
-func text(s string) json.RawMessage {
+// text is a string, or a list of what is JSON already, as JSON without escapes for HTML.
+func text(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string can be encoded
+	_ = e.Encode(v) // both can be encoded
 	return bytes.TrimSpace(b.Bytes())
 }
 
@@ -161,15 +161,7 @@ func (e Entry) hooks(raw json.RawMessage, add bool) (json.RawMessage, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	return json.RawMessage("[" + string(bytes.Join(raws(list), []byte(","))) + "]"), nil
-}
-
-func raws(list []json.RawMessage) [][]byte {
-	out := make([][]byte, len(list))
-	for i, r := range list {
-		out[i] = r
-	}
-	return out
+	return text(list), nil
 }
 
 // Install returns the settings with the entry.
@@ -190,19 +182,7 @@ func edit(old []byte, e Entry, add bool) ([]byte, error) {
 		}
 	}
 	if e.Key != nil {
-		if raw, err = change(raw, e.Key, func(v json.RawMessage) (json.RawMessage, error) {
-			var was string
-			if v != nil && json.Unmarshal(v, &was) != nil || was != "" && !strings.HasPrefix(was, e.Tools+"/") {
-				if !add {
-					return v, nil // not ours
-				}
-				return nil, fmt.Errorf("%s is set to something else: remove it first", strings.Join(e.Key, "."))
-			}
-			if !add {
-				return nil, nil
-			}
-			return text(e.Value), nil
-		}); err != nil {
+		if raw, err = change(raw, e.Key, func(v json.RawMessage) (json.RawMessage, error) { return e.setting(v, add) }); err != nil {
 			return nil, err
 		}
 	}
@@ -216,6 +196,21 @@ func edit(old []byte, e Entry, add bool) ([]byte, error) {
 	return append(bytes.TrimSpace(b.Bytes()), '\n'), nil
 }
 
+// setting returns what the setting is to be. One that is not ours stays, and cannot be set.
+func (e Entry) setting(old json.RawMessage, add bool) (json.RawMessage, error) {
+	var was string
+	ours := old == nil || json.Unmarshal(old, &was) == nil && (was == "" || strings.HasPrefix(was, e.Tools+"/"))
+	switch {
+	case !ours && !add:
+		return old, nil
+	case !ours:
+		return nil, fmt.Errorf("%s is set to something else: remove it first", strings.Join(e.Key, "."))
+	case !add:
+		return nil, nil
+	}
+	return text(e.Value), nil
+}
+
 // Read tells what a file of settings has.
 func Read(raw []byte, e Entry) (State, error) {
 	var s State
@@ -223,35 +218,47 @@ func Read(raw []byte, e Entry) (State, error) {
 		return s, err
 	}
 	if len(e.Key) > 0 {
-		_, err := change(raw, e.Key, func(v json.RawMessage) (json.RawMessage, error) {
-			if v != nil && json.Unmarshal(v, &s.Value) != nil {
-				s.Value = string(v)
-			}
-			return v, nil
-		})
+		v, err := value(raw, e.Key)
 		if err != nil {
 			return s, err
+		}
+		if v != nil && json.Unmarshal(v, &s.Value) != nil {
+			s.Value = string(v)
 		}
 	}
 	if e.Event == "" {
 		return s, nil
 	}
-	_, err := change(raw, []string{"hooks", e.Event}, func(v json.RawMessage) (json.RawMessage, error) {
-		var list []json.RawMessage
-		if v != nil && json.Unmarshal(v, &list) == nil {
-			for i, one := range list {
-				var m matcher
-				if json.Unmarshal(one, &m) != nil {
-					continue // not ours, whatever it is
-				}
-				for j, h := range m.Hooks {
-					if e.ours(h.Command) && (m.Matcher == ".*" || m.Matcher == "" || m.Matcher == "*") {
-						s.Hook, s.At = h.Command, fmt.Sprintf("%d:%d", i, j)
-					}
-				}
-			}
-		}
+	list, err := value(raw, []string{"hooks", e.Event})
+	s.Hook, s.At = e.find(list)
+	return s, err
+}
+
+// value returns the value at a path of keys, nil when there is none.
+func value(raw json.RawMessage, path []string) (found json.RawMessage, err error) {
+	_, err = change(raw, path, func(v json.RawMessage) (json.RawMessage, error) {
+		found = v
 		return v, nil
 	})
-	return s, err
+	return found, err
+}
+
+// find returns our hook in a list of hooks that counts for every tool, and its place.
+func (e Entry) find(raw json.RawMessage) (hook, at string) {
+	var list []json.RawMessage
+	if raw == nil || json.Unmarshal(raw, &list) != nil {
+		return "", ""
+	}
+	for i, one := range list {
+		var m matcher
+		if json.Unmarshal(one, &m) != nil || !slices.Contains([]string{".*", "", "*"}, m.Matcher) {
+			continue // not ours, whatever it is
+		}
+		for j, h := range m.Hooks {
+			if e.ours(h.Command) {
+				hook, at = h.Command, fmt.Sprintf("%d:%d", i, j)
+			}
+		}
+	}
+	return hook, at
 }
