@@ -221,18 +221,14 @@ func usual() []netip.AddrPort {
 			texts = append(texts, "[fe80::1%"+i.Name+"]:80")
 		}
 	}
-	servers, _ := os.ReadFile("/etc/resolv.conf")
-	for line := range strings.Lines(string(servers)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "nameserver" {
+	for _, f := range table("/etc/resolv.conf") {
+		if len(f) > 1 && f[0] == "nameserver" {
 			texts = append(texts, net.JoinHostPort(f[1], "53"))
 		}
 	}
-	routes, _ := os.ReadFile("/proc/net/route")
-	for line := range strings.Lines(string(routes)) {
-		if f := strings.Fields(line); len(f) > 2 && f[1] == "00000000" {
-			if b, err := hex.DecodeString(f[2]); err == nil && len(b) == 4 {
-				texts = append(texts, net.JoinHostPort(netip.AddrFrom4([4]byte{b[3], b[2], b[1], b[0]}).String(), "10250"))
-			}
+	for _, f := range table("/proc/net/route") {
+		if len(f) > 2 && f[1] == "00000000" {
+			texts = append(texts, net.JoinHostPort(gateway(f[2]), "10250"))
 		}
 	}
 	var out []netip.AddrPort
@@ -242,4 +238,24 @@ func usual() []netip.AddrPort {
 		}
 	}
 	return out
+}
+
+// table returns the fields of each line of a file; nothing of one that cannot be read.
+func table(path string) (rows [][]string) {
+	text, _ := os.ReadFile(path)
+	for line := range strings.Lines(string(text)) {
+		rows = append(rows, strings.Fields(line))
+	}
+	return rows
+}
+
+// gateway returns an address of /proc/net/route, whose bytes are in reverse, as text; "" for what
+// is none.
+func gateway(digits string) string {
+	b, err := hex.DecodeString(digits)
+	if err != nil || len(b) != 4 {
+		return ""
+	}
+	slices.Reverse(b)
+	return netip.AddrFrom4([4]byte(b)).String()
 }

@@ -28,6 +28,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -53,20 +54,14 @@ type Range struct {
 // A range that contains own, the id that the user has already, is skipped: no id
 // can be mapped twice.
 func Subordinate(text []byte, name string, uid, own int) (r Range, ok bool) {
-	for line := range strings.Lines(string(text)) {
-		f := strings.Split(strings.TrimSpace(line), ":")
-		if len(f) != 3 || f[0] == "" || (f[0] != name && f[0] != strconv.Itoa(uid)) {
-			continue
-		}
-		start, err1 := strconv.ParseUint(f[1], 10, 32)
-		count, err2 := strconv.ParseUint(f[2], 10, 32)
+	for who, e := range assigned(text) {
 		// The last id, -1, is nobody's.
-		if err1 != nil || err2 != nil || count < Need || start == 0 || start+count > 1<<32-1 {
+		usable := e.Count >= Need && e.Start != 0 && uint64(e.Start)+uint64(e.Count) <= 1<<32-1
+		if !usable || who == "" || who != name && who != strconv.Itoa(uid) {
 			continue
 		}
-		r = Range{Start: int(start), Count: int(count)}
-		if own < r.Start || own >= r.Start+r.Count {
-			return r, true
+		if own < e.Start || own >= e.Start+e.Count {
+			return e, true
 		}
 	}
 	return Range{}, false
@@ -75,17 +70,28 @@ func Subordinate(text []byte, name string, uid, own int) (r Range, ok bool) {
 // Free returns a range of Need ids that the text of /etc/subuid or /etc/subgid assigns
 // to nobody.
 func Free(text []byte) Range {
-	start := uint64(100000)
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Split(strings.TrimSpace(line), ":"); len(f) == 3 {
-			from, err1 := strconv.ParseUint(f[1], 10, 32)
+	start := 100000
+	for _, e := range assigned(text) {
+		start = max(start, e.Start+e.Count)
+	}
+	return Range{Start: start, Count: Need}
+}
+
+// assigned yields whom the text of /etc/subuid or /etc/subgid assigns a range, and which.
+func assigned(text []byte) iter.Seq2[string, Range] {
+	return func(yield func(string, Range) bool) {
+		for line := range strings.Lines(string(text)) {
+			f := strings.Split(strings.TrimSpace(line), ":")
+			if len(f) != 3 {
+				continue
+			}
+			start, err1 := strconv.ParseUint(f[1], 10, 32)
 			count, err2 := strconv.ParseUint(f[2], 10, 32)
-			if err1 == nil && err2 == nil {
-				start = max(start, from+count)
+			if err1 == nil && err2 == nil && !yield(f[0], Range{Start: int(start), Count: int(count)}) {
+				return
 			}
 		}
 	}
-	return Range{Start: int(start), Count: Need}
 }
 
 // File returns the text of /etc/subuid or /etc/subgid in the box: the rest of
