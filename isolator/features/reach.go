@@ -6,10 +6,8 @@ package features
 // never during the run; what they say of themselves, the ones in the box are told.
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path"
@@ -17,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
@@ -28,8 +25,6 @@ import (
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/registry"
-	"github.com/enr/inner/profile/remote"
-	"github.com/enr/inner/shims"
 )
 
 // Reach is what a box may reach by name, and why.
@@ -146,74 +141,6 @@ func behind(rules []netproxy.Rule) []ReachLine {
 		out[i].Text = fmt.Sprintf("can reach %s [%s]", strings.Join(l.Hosts, ", "), l.Origin)
 	}
 	return out
-}
-
-// groupsOf are the groups of a list, each once.
-func groupsOf(list []string) []string {
-	var out []string
-	for _, text := range list {
-		if group, ok := strings.CutPrefix(text, "@"); ok && !slices.Contains(out, group) {
-			out = append(out, group)
-		}
-	}
-	return out
-}
-
-// askedGroups are the groups of both lists that have a client.
-func askedGroups(run *Run) []string {
-	var groups []string
-	for _, group := range groupsOf(slices.Concat(run.Spec.NetworkAllow, run.Spec.NetworkDeny)) {
-		if _, fixed := registry.Fixed(group); !fixed {
-			groups = append(groups, group)
-		}
-	}
-	return groups
-}
-
-// registries asks for the groups of both lists that have a client.
-func registries(run *Run, dir func() (string, error)) (map[string]registry.Answer, error) {
-	groups := askedGroups(run)
-	if len(groups) == 0 {
-		return nil, nil
-	}
-	list, err := book(run).Answers(context.Background(), groups, registryHost(run), dir)
-	if list == nil {
-		return nil, err
-	}
-	if err != nil {
-		run.Warn("the answers of the package managers were not saved: %v", err)
-	}
-	out := map[string]registry.Answer{}
-	for i, group := range groups {
-		out[group] = list[i]
-	}
-	return out, nil
-}
-
-// book is where the answers of package managers are kept.
-func book(run *Run) registry.Book {
-	return registry.Book{Path: filepath.Join(run.InnerHome, "registries.json")}
-}
-
-// registryHost is where package managers are looked for and how they are run.
-func registryHost(run *Run) registry.Host {
-	dirs := slices.DeleteFunc(hostPath(run), func(d string) bool { return d == run.ShimDir() })
-	return registry.Host{
-		Home: run.Home, Path: strings.Join(dirs, ":"), Lookup: run.LookupEnv, Environ: run.Environ, Private: netproxy.Private,
-		Program: func(name string) (string, error) {
-			p, err := hostProgram(run, name, dirs)
-			if errors.Is(err, shims.ErrNotFound) {
-				err = fs.ErrNotExist
-			}
-			return p, err
-		},
-		Fetch: func(ctx context.Context, address string) ([]byte, []string, error) {
-			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-			defer cancel()
-			page, err := remote.GetPage(ctx, address)
-			return page.Data, page.Hops, err
-		},
-	}
 }
 
 // rules reads a list of the profile; origin is its key.
