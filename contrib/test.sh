@@ -54,7 +54,7 @@ while [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; do
 	packages+=("$1")
 	shift
 done
-flags=(-buildvcs=false -trimpath -vet=off -timeout "${INNER_TEST_TIMEOUT:-15m}" -p 1 -exec "'$PWD/contrib/as-plain-user.sh'")
+flags=(-buildvcs=false -trimpath -vet=off -timeout "${INNER_TEST_TIMEOUT:-45m}" -p 1 -exec "'$PWD/contrib/as-plain-user.sh'")
 module=$("${GO:-go}" list -m)
 tests=$("${GO:-go}" list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${packages[@]}")
 
