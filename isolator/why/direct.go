@@ -65,6 +65,12 @@ func (t *Table) new(host string) string {
 	if slices.Contains(t.s.Spec.Allow, "project-config") {
 		return ""
 	}
+	return t.obeyed(host)
+}
+
+// obeyed returns the key that forbids making a file at a path because of its name or that of a
+// folder above it: a repository or a project would begin there, or tools outside would obey it.
+func (t *Table) obeyed(host string) string {
 	for p, kind := host, sensitive.File; p != "/" && p != t.s.Spec.Workdir; p, kind = filepath.Dir(p), sensitive.Folder {
 		if name := filepath.Base(p); strings.EqualFold(name, ".git") || strings.EqualFold(name, ".inner") {
 			return "sandbox.git_dir" // a repository or a project of inner would begin there

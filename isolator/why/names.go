@@ -31,17 +31,7 @@ func (t *Table) at(keys ...string) string {
 // a name that is none.
 func (t *Table) Host(asked string) (Answer, error) {
 	a := Answer{Asked: "host:" + asked, Real: asked, Access: Outside, Key: "sandbox.network_mode", From: t.at("sandbox.network_mode", "sandbox.network")}
-	text, port, err := hosts.Split(asked)
-	if err != nil {
-		return a, err
-	}
-	number := uint16(443)
-	if port != "" {
-		if number, err = hosts.Port(port); err != nil {
-			return a, err
-		}
-	}
-	name, addr, err := hosts.Host(text)
+	name, addr, port, err := target(asked)
 	if err != nil {
 		return a, err
 	}
@@ -53,7 +43,30 @@ func (t *Table) Host(asked string) (Answer, error) {
 		a.How, a.Widen = "no network", "network_mode = \"allowlist\" and network_allow = ["+strconv.Quote(asked)+"]"
 		return a, nil
 	}
-	allow, deny := t.policy(name, addr, number)
+	t.listedHost(&a, name, addr, port)
+	return a, nil
+}
+
+// target reads NAME or NAME:PORT.
+func target(asked string) (name string, addr netip.Addr, port uint16, err error) {
+	text, number, err := hosts.Split(asked)
+	if err != nil {
+		return "", addr, 0, err
+	}
+	port = 443
+	if number != "" {
+		if port, err = hosts.Port(number); err != nil {
+			return "", addr, 0, err
+		}
+	}
+	name, addr, err = hosts.Host(text)
+	return name, addr, port, err
+}
+
+// listedHost fills in the answer about a host where the lists of the profile decide.
+func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16) {
+	asked := a.Real
+	allow, deny := t.policy(name, addr, port)
 	switch {
 	case deny != "":
 		ruled := "sandbox.network_deny " + strconv.Quote(deny)
@@ -70,7 +83,6 @@ func (t *Table) Host(asked string) (Answer, error) {
 		a.Key, a.From = "sandbox.network_allow", t.at("sandbox.network_allow", "sandbox.network_mode")
 		a.How, a.Widen = "not listed", "network_allow = ["+strconv.Quote(asked)+"]"
 	}
-	return a, nil
 }
 
 // policy names the entries of the lists that decide about a place.
@@ -128,7 +140,7 @@ func (t *Table) withheld(a *Answer, name string) {
 	switch {
 	case t.s.Spec.Env.Kept(name):
 		a.Access, a.Key, a.From, a.Widen = Hidden, "hide.env", "config.toml", "[hide] env of config.toml without it"
-		for _, o := range of(t.s.Spec.Organisation, "hide.env") {
+		for _, o := range originsOf(t.s.Spec.Organisation, "hide.env") {
 			pattern, _ := strconv.Unquote(o.Value)
 			if ok, _ := path.Match(pattern, name); ok {
 				a.From, a.Widen = place(o), ""

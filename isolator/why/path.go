@@ -39,28 +39,39 @@ func (t *Table) judge(a *Answer, e, onHost entry) {
 	switch {
 	case e.kind == '-':
 		t.nothing(a, r, onHost)
-	case e.kind == '?':
-		a.barred(Hidden, "a folder on the way is closed to you")
-		return
-	case r.Hides && e.host == "":
+	case e.kind != '?' && r.Hides && e.host == "":
 		a.Access = Hidden
-	case !e.read:
-		a.barred(Hidden, "shown, but its permissions ("+e.perms.String()+") keep you out")
-		return
-	case e.write && (r.Write || e.kind == 's' && t.s != nil && !t.confined(a.Box)):
-		a.Access = ReadWrite
-	case r.Write && !e.write:
-		a.barred(ReadOnly, "shown, and its permissions ("+e.perms.String()+") keep you from writing it")
-		return
 	default:
+		if access, how := e.barred(r.Write); how != "" { // no profile gives more
+			a.Access, a.How, a.Key, a.From = access, how, "", "the host's permissions"
+			return
+		}
 		a.Access = ReadOnly
+		if e.write && (r.Write || t.special(e, a.Box)) {
+			a.Access = ReadWrite
+		}
 	}
 	a.Widen = t.widen(*a, *r)
 }
 
-// barred is the answer where no profile gives more.
-func (a *Answer) barred(access Access, how string) {
-	a.Access, a.How, a.Key, a.From = access, how, "", "the host's permissions"
+// barred says how the permissions of the host keep a program from what its box shows, be it only
+// from writing what is mounted to be written; "" when they do not.
+func (e entry) barred(write bool) (access Access, how string) {
+	switch {
+	case e.kind == '?':
+		return Hidden, "a folder on the way is closed to you"
+	case !e.read:
+		return Hidden, "shown, but its permissions (" + e.perms.String() + ") keep you out"
+	case write && !e.write:
+		return ReadOnly, "shown, and its permissions (" + e.perms.String() + ") keep you from writing it"
+	}
+	return "", ""
+}
+
+// special reports whether something is a socket, a FIFO or a device, which a read-only mount does
+// not keep a box from writing to, and whether Landlock does not either.
+func (t *Table) special(e entry, box string) bool {
+	return e.kind == 's' && t.s != nil && !t.confined(box)
 }
 
 // nothing fills in the answer for a path at which the box has nothing.
@@ -188,17 +199,26 @@ func (t *Table) mounted(r *Rule, rest string) entry {
 	if e.kind != '-' {
 		return e
 	}
-	if home := t.s.Facts.OwnHome; home != nil && source == home.Path {
-		if original, ok := t.s.Put(rest); ok {
-			if put, ok := t.copyOf(original); ok {
-				return put
-			}
-		}
+	if put, ok := t.put(source, rest); ok {
+		return put
 	}
 	if rest == "" { // it is made before the start
 		return entry{kind: 'd', read: true, write: true, perms: 0o755}
 	}
 	return e
+}
+
+// put returns what inner copies to a path of the box's own home at the start.
+func (t *Table) put(source, rest string) (e entry, ok bool) {
+	home := t.s.Facts.OwnHome
+	if home == nil || source != home.Path {
+		return entry{}, false
+	}
+	original, ok := t.s.Put(rest)
+	if !ok {
+		return entry{}, false
+	}
+	return t.copyOf(original)
 }
 
 // copyOf returns what the box has of a file or folder of the host of which it has a copy of its
@@ -233,8 +253,13 @@ func (t *Table) inMemory(i int, r *Rule, p, rest string) entry {
 			return own
 		}
 	}
+	return t.filled(r.At, rest)
+}
+
+// filled returns what a folder in memory has at a path of the content that it is filled with.
+func (t *Table) filled(folder, rest string) entry {
 	for _, f := range t.s.Plan.Fills {
-		if f.Dest != r.At || !t.s.Copied(f.Dest, rest) {
+		if f.Dest != folder || !t.s.Copied(f.Dest, rest) {
 			continue
 		}
 		if e, ok := t.copyOf(filepath.Join(t.original(f.Source), rest)); ok {

@@ -53,25 +53,34 @@ func Of(s Subject) *Table {
 	for _, key := range profile.AllowKeys() {
 		t.keys[key] = true
 	}
-	for _, r := range s.Deny {
-		t.Deny = append(t.Deny, r.String())
+	t.Allow, t.Deny = texts(s.Allow), texts(s.Deny)
+	t.written()
+	t.rules()
+	return t
+}
+
+func texts(rules []netproxy.Rule) (list []string) {
+	for _, r := range rules {
+		list = append(list, r.String())
 	}
+	return list
+}
+
+// written fills in where the keys that are not about a place were written.
+func (t *Table) written() {
 	for _, key := range []string{"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.network_deny", "env.inherit", "env.set", "noop.block"} {
 		if at := t.origin(key, ""); at != "" {
 			t.From = append(t.From, From{key, at})
 		}
 	}
-	for _, r := range s.Allow {
-		t.Allow = append(t.Allow, r.String())
+	for _, r := range t.s.Allow {
 		if at := t.listed(r); at != "" && at != t.at("sandbox.network_allow") {
 			t.From = append(t.From, From{"sandbox.network_allow " + strconv.Quote(r.String()), at})
 		}
 	}
-	for _, o := range of(s.Spec.Organisation, "sandbox.network_deny") {
+	for _, o := range originsOf(t.s.Spec.Organisation, "sandbox.network_deny") {
 		t.From = append(t.From, From{o.Key + " " + o.Value, place(o)})
 	}
-	t.rules()
-	return t
 }
 
 // rules turns the operations of the plan into rules, in the same order.
@@ -122,7 +131,7 @@ func (t *Table) rule(o plan.Op) (r Rule, ok bool) {
 // seal makes what is mounted at a place read-only.
 func (t *Table) seal(at string) {
 	for i := range slices.Backward(t.Rules) {
-		if r := &t.Rules[i]; r.At == at && r.kind != link && r.kind != made {
+		if r := &t.Rules[i]; r.At == at && r.mounts() {
 			r.Write = false
 			return
 		}
@@ -211,7 +220,7 @@ func (t *Table) Summary() ([]byte, error) {
 	out := *t
 	out.Rules = nil
 	for i, r := range t.Rules {
-		if r.kind == link || r.kind == made {
+		if !r.mounts() {
 			continue
 		}
 		if i > 0 && strings.HasPrefix(r.Key, "mounts.") {
@@ -246,11 +255,14 @@ func Read(summary []byte) (*Table, error) {
 	return t, nil
 }
 
+// mounts reports whether the rule covers what was at its place, and everything below it.
+func (r *Rule) mounts() bool { return r.kind != link && r.kind != made }
+
 // over returns the rule that decides about a box path, and its index.
 func over(rules []Rule, p string) (int, *Rule) {
 	for i := range slices.Backward(rules) {
 		r := &rules[i]
-		if r.kind != link && r.kind != made && paths.Below(r.At, p) {
+		if r.mounts() && paths.Below(r.At, p) {
 			return i, r
 		}
 	}

@@ -19,11 +19,8 @@ func (t *Table) widenOf(r Rule) (text string, stated bool) {
 	case t.keys[r.Key] && (r.Hides || r.Key == "project-config"):
 		return t.allowing(r.Key, r.At), true
 	case r.Hides && r.Key == "sandbox.hide":
-		from, pattern := t.pattern(r.At)
-		if strings.HasPrefix(from, profile.OrganisationFile) {
-			return "", true
-		}
-		return "hide without " + strconv.Quote(pattern), true
+		text, _ = t.unhiding(r.At)
+		return text, true
 	case r.Hides: // inner's own
 		return "", true
 	case r.Key == "sandbox.git_dir" && !r.Write:
@@ -38,14 +35,26 @@ func (t *Table) widenOf(r Rule) (text string, stated bool) {
 // the profile, too.
 func (t *Table) allowing(key, place string) string {
 	text := "allow = [" + strconv.Quote(key) + "]"
-	switch from, pattern := t.pattern(place); {
-	case pattern == "":
-		return text
-	case strings.HasPrefix(from, profile.OrganisationFile):
+	switch unhide, possible := t.unhiding(place); {
+	case !possible:
 		return ""
-	default:
-		return text + " and hide without " + strconv.Quote(pattern)
+	case unhide != "":
+		text += " and " + unhide
 	}
+	return text
+}
+
+// unhiding returns what to write so that no pattern of hide covers a place, "" when none does;
+// nothing is possible against a pattern of the organisation's.
+func (t *Table) unhiding(place string) (text string, possible bool) {
+	from, pattern := t.pattern(place)
+	switch {
+	case pattern == "":
+		return "", true
+	case strings.HasPrefix(from, profile.OrganisationFile):
+		return "", false
+	}
+	return "hide without " + strconv.Quote(pattern), true
 }
 
 // widen returns what to write to get more of a path.
@@ -57,6 +66,14 @@ func (t *Table) widen(a Answer, r Rule) string {
 		return t.allowing(a.Key, a.Real)
 	case r.Widen != "" || r.stated || t.s == nil:
 		return r.Widen
+	}
+	return t.granting(a, r)
+}
+
+// granting returns what to write to have a path of the host in the box, or to write there; "" when
+// no profile can.
+func (t *Table) granting(a Answer, r Rule) string {
+	switch {
 	case paths.Below("/dev", a.Real) && !paths.Inside("/dev/shm", a.Real): // no mount is made there
 		return profile.DevicesOf(a.Real)
 	case t.refused(a.Real):
@@ -110,7 +127,7 @@ func (t *Table) pattern(hostPath string) (from, text string) {
 		return "", ""
 	}
 	hide := t.s.Spec.Hide // the profile's own first, the organisation's last
-	own, ruled := of(t.s.Origins, "sandbox.hide"), of(t.s.Spec.Organisation, "sandbox.hide")
+	own, ruled := originsOf(t.s.Origins, "sandbox.hide"), originsOf(t.s.Spec.Organisation, "sandbox.hide")
 	from = "config.toml"
 	for i, p := range hide {
 		parsed, err := gitignore.Parse(p)
@@ -129,8 +146,8 @@ func (t *Table) pattern(hostPath string) (from, text string) {
 	return from, text
 }
 
-// of returns those of a key.
-func of(origins []profile.Origin, key string) (list []profile.Origin) {
+// originsOf returns the origins of a key.
+func originsOf(origins []profile.Origin, key string) (list []profile.Origin) {
 	for _, o := range origins {
 		if o.Key == key {
 			list = append(list, o)
