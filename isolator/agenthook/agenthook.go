@@ -80,15 +80,10 @@ func Parse(agent string, text []byte) (Call, error) {
 	if agent == "opencode" {
 		keys = map[string]string{"tool": "tool", "input": "args", "session": "sessionID", "dir": "directory"}
 	}
-	for key, into := range map[string]*string{keys["tool"]: &c.Tool, keys["session"]: &c.Session, keys["dir"]: &c.Dir} {
-		v, there := o[key]
-		s, ok := v.(string)
-		if there && !ok {
-			return c, fmt.Errorf("%s is not a text", key)
-		}
-		*into = s
+	if err := readTexts(o, map[string]*string{keys["tool"]: &c.Tool, keys["session"]: &c.Session, keys["dir"]: &c.Dir}); err != nil {
+		return c, err
 	}
-	if event, there := o["hook_event_name"]; there && event != "PreToolUse" && (agent != "gemini" || event != "BeforeTool") {
+	if event, there := o["hook_event_name"]; there && !beforeTool(agent, event) {
 		return c, errors.New("hook_event_name: this hook is for the event before a tool is used")
 	}
 	var ok bool
@@ -101,24 +96,61 @@ func Parse(agent string, text []byte) (Call, error) {
 	return c, nil
 }
 
+// readTexts reads the values of keys, each a text or missing.
+func readTexts(o object, into map[string]*string) error {
+	for key, to := range into {
+		v, there := o[key]
+		s, ok := v.(string)
+		if there && !ok {
+			return fmt.Errorf("%s is not a text", key)
+		}
+		*to = s
+	}
+	return nil
+}
+
+// beforeTool reports whether an event is the one before a tool is used.
+func beforeTool(agent string, event any) bool {
+	return event == "PreToolUse" || agent == "gemini" && event == "BeforeTool"
+}
+
 // Answer returns the JSON that the agent reads as the answer of its hook.
 func (c Call) Answer(d Decision) ([]byte, error) {
-	switch {
-	case c.agent == "opencode" && d.Deny != "":
-		return encode(object{"deny": d.Deny})
-	case c.agent == "opencode" && d.input != nil:
-		return encode(object{"args": d.input})
-	case c.agent == "gemini" && d.Deny != "":
-		return encode(object{"decision": "deny", "reason": d.Deny})
-	case c.agent == "gemini" && d.input != nil:
-		return encode(object{"hookSpecificOutput": object{"hookEventName": "BeforeTool", "tool_input": d.input}})
-	case d.Deny != "":
-		return encode(object{"hookSpecificOutput": object{"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": d.Deny}})
-	case d.input != nil:
-		// A changed input counts only together with "allow".
-		return encode(object{"hookSpecificOutput": object{"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": d.input}})
+	if d.Deny == "" && d.input == nil {
+		return encode(object{}) // the agent goes on as without a hook
 	}
-	return encode(object{}) // the agent goes on as without a hook
+	switch c.agent {
+	case "opencode":
+		return encode(d.forOpencode())
+	case "gemini":
+		return encode(d.forGemini())
+	}
+	return encode(d.forClaude())
+}
+
+func (d Decision) forOpencode() object {
+	if d.Deny != "" {
+		return object{"deny": d.Deny}
+	}
+	return object{"args": d.input}
+}
+
+func (d Decision) forGemini() object {
+	if d.Deny != "" {
+		return object{"decision": "deny", "reason": d.Deny}
+	}
+	return object{"hookSpecificOutput": object{"hookEventName": "BeforeTool", "tool_input": d.input}}
+}
+
+// forClaude is also what Codex reads.
+func (d Decision) forClaude() object {
+	out := object{"hookEventName": "PreToolUse"}
+	if d.Deny != "" {
+		out["permissionDecision"], out["permissionDecisionReason"] = "deny", d.Deny
+	} else { // a changed input counts only together with "allow"
+		out["permissionDecision"], out["updatedInput"] = "allow", d.input
+	}
+	return object{"hookSpecificOutput": out}
 }
 
 // Judge decides about a call.

@@ -30,20 +30,14 @@ type judge struct {
 // object judges the arguments of a tool that works outside of the box, and returns the arguments
 // to use instead.
 func (j *judge) object(in object) (object, error) {
-	for key, v := range in {
-		if s, ok := v.(string); ok && s != "" && j.tool.args[key] == path {
-			dir, err := j.absolute(s)
-			if err != nil {
-				return nil, err
-			}
-			j.from = append(j.from, dir)
-		}
+	if err := j.folders(in); err != nil {
+		return nil, err
 	}
 	given := len(j.from) > 0
 	if !given {
 		j.from = []string{j.o.Dir}
 	}
-	out, err := j.members(in, 0)
+	out, err := j.members(in)
 	if err != nil || !j.tool.here || given {
 		return out, err
 	}
@@ -51,38 +45,64 @@ func (j *judge) object(in object) (object, error) {
 	return out, err
 }
 
-func (j *judge) members(in object, depth int) (object, error) {
+// folders finds the folders that patterns of paths are relative to.
+func (j *judge) folders(in object) error {
+	for key, v := range in {
+		if s, ok := v.(string); ok && s != "" && j.tool.args[key] == path {
+			dir, err := j.absolute(s)
+			if err != nil {
+				return err
+			}
+			j.from = append(j.from, dir)
+		}
+	}
+	return nil
+}
+
+func (j *judge) members(in object) (object, error) {
 	out := object{}
 	for key, v := range in {
-		if !j.known && runs(key) && v != nil {
-			return nil, denied("a tool that is not known, with an argument %q: a command would run outside of the sandbox", key)
-		}
 		if !j.known {
-			if _, err := j.text(byLooks, key); err != nil {
+			if err := j.unknown(key, v); err != nil {
 				return nil, err
 			}
 		}
-		k := j.tool.args[key]
-		switch {
-		case k == byLooks && key == "query" && !j.known: // in SQL it can name a file
-			k = query
-		case k == byLooks && freeText(key):
-			k = free
-		}
 		var err error
-		if out[key], err = j.value(k, v, depth+1); err != nil {
+		if out[key], err = j.value(j.kindOf(key), v); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func (j *judge) value(k kind, v any, depth int) (any, error) {
+// unknown judges the name of an argument of a tool that is not known.
+func (j *judge) unknown(key string, v any) error {
+	if runs(key) && v != nil {
+		return denied("a tool that is not known, with an argument %q: a command would run outside of the sandbox", key)
+	}
+	_, err := j.text(byLooks, key)
+	return err
+}
+
+// kindOf returns what an argument is.
+func (j *judge) kindOf(key string) kind {
+	switch k := j.tool.args[key]; {
+	case k != byLooks:
+		return k
+	case key == "query" && !j.known: // in SQL it can name a file
+		return query
+	case freeText(key):
+		return free
+	}
+	return byLooks
+}
+
+func (j *judge) value(k kind, v any) (any, error) {
 	switch v := v.(type) {
 	case string:
 		return j.text(k, v)
 	case object:
-		return j.members(v, depth)
+		return j.members(v)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
@@ -90,7 +110,7 @@ func (j *judge) value(k kind, v any, depth int) (any, error) {
 				k = byLooks // a list is no text
 			}
 			var err error
-			if out[i], err = j.value(k, e, depth+1); err != nil {
+			if out[i], err = j.value(k, e); err != nil {
 				return nil, err
 			}
 		}
@@ -112,22 +132,23 @@ func (j *judge) text(k kind, s string) (string, error) {
 		return s, nil
 	case strings.ContainsRune(s, 0):
 		return "", errors.New("an argument has a NUL character")
-	case k == link:
-		return s, j.link(s)
-	case k == links:
-		return s, j.links(s)
-	case k == glob:
-		return s, j.glob(s)
-	case k == query:
-		return s, j.query(s)
+	}
+	check := map[kind]func(string) error{link: j.link, links: j.links, glob: j.glob, query: j.query}[k]
+	switch {
+	case check != nil:
+		return s, check(s)
+	case k == path && strings.Contains(s, "://"):
+		return s, j.linkOrPath(s)
 	case k == path:
-		if strings.Contains(s, "://") {
-			return s, j.linkOrPath(s)
-		}
 		return j.path(s, j.tool.use)
 	case scheme().MatchString(strings.TrimSpace(s)):
 		return s, j.linkOrPath(strings.TrimSpace(s))
 	}
+	return j.loose(s)
+}
+
+// loose judges a text that may be a path, or have paths in it.
+func (j *judge) loose(s string) (string, error) {
 	out := s
 	if j.looks(s) {
 		var err error
@@ -177,10 +198,8 @@ func (j *judge) looks(s string) bool {
 // path judges one path, and returns the path to use instead: in a session, /tmp is a folder of
 // the session.
 func (j *judge) path(s string, use Use) (string, error) {
-	if t := strings.TrimSpace(s); t != s && t != "" { // some tools cut spaces off
-		if to, err := j.path(t, use); err != nil || to != t {
-			return "", errors.Join(err, denied("%q begins or ends with a space", s))
-		}
+	if err := j.trimmed(s, use); err != nil {
+		return "", err
 	}
 	if strings.ContainsRune(s, 0) {
 		return "", errors.New("a path has a NUL character")
@@ -196,6 +215,24 @@ func (j *judge) path(s string, use Use) (string, error) {
 	if reason == "" {
 		return s, nil
 	}
+	return j.session(s, p, reason)
+}
+
+// trimmed judges a path with spaces around it as the tools take it that cut these off.
+func (j *judge) trimmed(s string, use Use) error {
+	t := strings.TrimSpace(s)
+	if t == s || t == "" {
+		return nil
+	}
+	if to, err := j.path(t, use); err != nil || to != t {
+		return errors.Join(err, denied("%q begins or ends with a space", s))
+	}
+	return nil
+}
+
+// session returns the path to use instead of one that the box does not have for a reason: in /tmp
+// of the session.
+func (j *judge) session(s, p, reason string) (string, error) {
 	tmp, at, err := j.inTmp(p)
 	if err != nil {
 		return "", err
@@ -282,18 +319,9 @@ func (j *judge) query(s string) error {
 
 // glob checks the folder that a pattern of paths begins with.
 func (j *judge) glob(s string) error {
-	base := strings.TrimSpace(s)
-	base = strings.TrimPrefix(base, "!")
-	parts := strings.Split(base, "/")
-	if strings.Contains(base, "{") && strings.ContainsAny(base, "/~") || slices.Contains(parts, "..") {
-		return denied("%s: write the folder of the pattern out", s)
-	}
-	i := slices.IndexFunc(parts, func(p string) bool { return strings.ContainsAny(p, `*?[]{}\!()`) })
-	if i >= 0 {
-		base = strings.Join(parts[:i], "/")
-		if base == "" && i > 0 {
-			base = "/"
-		}
+	base, err := folderOf(s)
+	if err != nil {
+		return err
 	}
 	use := j.tool.use
 	use.Tree = true
@@ -310,6 +338,23 @@ func (j *judge) glob(s string) error {
 		}
 	}
 	return nil
+}
+
+// folderOf returns the folder that a pattern of paths begins with, "" for none.
+func folderOf(pattern string) (string, error) {
+	base := strings.TrimPrefix(strings.TrimSpace(pattern), "!")
+	parts := strings.Split(base, "/")
+	if strings.Contains(base, "{") && strings.ContainsAny(base, "/~") || slices.Contains(parts, "..") {
+		return "", denied("%s: write the folder of the pattern out", pattern)
+	}
+	i := slices.IndexFunc(parts, func(p string) bool { return strings.ContainsAny(p, `*?[]{}\!()`) })
+	switch {
+	case i < 0:
+		return base, nil
+	case i == 1 && parts[0] == "":
+		return "/", nil
+	}
+	return strings.Join(parts[:i], "/"), nil
 }
 
 // linkOrPath checks s as a URL, and as the path that it is for a tool that knows no URLs: below a

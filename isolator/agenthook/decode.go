@@ -54,16 +54,24 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 		return nil, errors.New("the input is nested too deep")
 	}
 	if delim == '[' {
-		list := []any{}
-		for d.More() {
-			v, err := decodeValue(d, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		return list, closed(d)
+		return decodeList(d, depth)
 	}
+	return decodeObject(d, depth)
+}
+
+func decodeList(d *json.Decoder, depth int) (any, error) {
+	list := []any{}
+	for d.More() {
+		v, err := decodeValue(d, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, closed(d)
+}
+
+func decodeObject(d *json.Decoder, depth int) (any, error) {
 	o := object{}
 	for d.More() {
 		t, err := d.Token()
