@@ -243,11 +243,18 @@ type redactor struct {
 // replacing every "yes" would help nobody.
 const minSecret = 8
 
+// ordered returns the secrets as they come out of a terminal or a pipe, longest first: without
+// blanks around them, which programs leave out, and, where they have several lines, also with
+// the CR LF that a terminal makes of each end of a line (termios(3), ONLCR).
 func ordered(secrets []string) [][]byte {
 	var out [][]byte
 	for _, s := range secrets {
-		if len(s) >= minSecret {
-			out = append(out, []byte(s))
+		if s = strings.TrimSpace(s); len(s) < minSecret {
+			continue
+		}
+		out = append(out, []byte(s))
+		if shown := strings.ReplaceAll(s, "\n", "\r\n"); shown != s {
+			out = append(out, []byte(shown))
 		}
 	}
 	slices.SortFunc(out, func(a, b []byte) int { return len(b) - len(a) })

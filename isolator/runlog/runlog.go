@@ -20,8 +20,9 @@
 // an end that was cut off.
 //
 // What it does not: nothing is synced to the disk while a program waits, and a
-// secret that a program spells in another way stays as it was spelled. Whoever
-// can write the folder can write the audit log anew, with its head.
+// secret stays where it is shorter than eight bytes, where a program spells it in
+// another way or shows a part of it. Whoever can write the folder can write the
+// audit log anew, with its head.
 package runlog
 
 // What is kept at most. A folder is looked through only now and then, so it

@@ -203,6 +203,21 @@ func TestSecretsAreNotKept(t *testing.T) {
 	}
 }
 
+// TestSecretsOfSeveralLines finds a key as a terminal shows it, and a value without the end of
+// line that it has in the environment.
+func TestSecretsOfSeveralLines(t *testing.T) {
+	const key = "-----BEGIN KEY-----\nAAAABBBBCCCC\n-----END KEY-----\n"
+	for name, shown := range map[string]string{
+		"through a pipe": key, "on a terminal": strings.ReplaceAll(key, "\n", "\r\n"), "without its end": strings.TrimSpace(key),
+	} {
+		r := redactor{secrets: ordered([]string{key})}
+		got := string(append(r.pass([]byte("x "+shown), false), r.pass(nil, true)...))
+		if strings.TrimSpace(got) != "x ***" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestRecording(t *testing.T) {
 	text := []byte("plain \x1b[31mred\x1b[0m \"q\\\" \u00e4\u20ac\U0001f600 \x00\x7f\r\n\u2028 <&> the-secret-value end")
 	for range 100 {
