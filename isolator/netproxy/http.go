@@ -81,13 +81,13 @@ func (p *Proxy) http(w *wire, in *input) (handed bool) {
 		w.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n"))
 		return p.tunnel(w, in.b, s, req.to, g)
 	}
-	p.forward(w, in, s, req, g)
+	p.forward(w, in, s, req)
 	return false
 }
 
 // forward sends one request on and its answer back. Nothing else that is on the
 // program's connection is sent anywhere.
-func (p *Proxy) forward(w *wire, in *input, s net.Conn, req *request, g grant) {
+func (p *Proxy) forward(w *wire, in *input, s net.Conn, req *request) {
 	if !p.keep(s) {
 		return
 	}
@@ -97,7 +97,7 @@ func (p *Proxy) forward(w *wire, in *input, s net.Conn, req *request, g grant) {
 	sw.relax()
 	t := req.to.target()
 	rec := p.hosts.of(t)
-	rec.allow(g.origin)
+	rec.allowed.Add(1)
 
 	list := append([]field{{"Host", req.host}}, req.fields...)
 	head := headText(fmt.Sprintf("%s %s HTTP/1.%d", req.method, req.path, req.minor), list, req.body)

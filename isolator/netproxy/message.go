@@ -22,41 +22,44 @@ func (e badHead) Error() string { return string(e) }
 
 func badf(format string, args ...any) error { return badHead(fmt.Sprintf(format, args...)) }
 
-// readHead reads up to the empty line that ends a head, and returns the lines
-// before it without their ends. The end of a line is CR LF and nothing else: what
-// one program takes for an end and the next does not is how requests are hidden
-// in requests.
-func readHead(in *input, limit int) ([]string, error) {
-	var lines []string
-	for at := 0; ; {
-		end := bytes.IndexByte(in.b[at:], '\n')
-		if end < 0 {
-			if len(in.b) > limit {
-				return nil, badf("has a head of more than %d bytes", limit)
-			}
-			if err := in.more(); err != nil {
-				return nil, err
-			}
-			continue
+// readHead reads up to the empty line that ends a head of at most limit bytes, and returns the
+// lines before it without their ends.
+func readHead(in *input, limit int) (lines []string, err error) {
+	tooLong := badf("has a head of more than %d bytes", limit)
+	for {
+		line, err := in.line(limit, tooLong)
+		if err != nil {
+			return nil, err
 		}
-		line := in.b[at : at+end]
-		at += end + 1
-		if at > limit {
-			return nil, badf("has a head of more than %d bytes", limit)
-		}
-		if len(line) == 0 || line[len(line)-1] != '\r' {
-			return nil, badf("has a line that does not end in CR LF")
-		}
-		line = line[:len(line)-1]
-		if i := bytes.IndexAny(line, "\r\x00"); i >= 0 {
-			return nil, badf("has a control character")
-		}
-		if len(line) == 0 {
-			in.take(at)
+		if line == "" {
 			return lines, nil
 		}
-		lines = append(lines, string(line))
+		limit -= len(line) + len("\r\n")
+		lines = append(lines, line)
 	}
+}
+
+// line reads a line of at most limit bytes, its end counted, and returns it without that. The end
+// is CR LF and nothing else: what one program takes for an end and the next does not is how
+// requests are hidden in requests.
+func (in *input) line(limit int, tooLong error) (string, error) {
+	end := bytes.IndexByte(in.b, '\n') + 1
+	for ; end == 0 && len(in.b) <= limit; end = bytes.IndexByte(in.b, '\n') + 1 {
+		if err := in.more(); err != nil {
+			return "", err
+		}
+	}
+	if end == 0 || end > limit {
+		return "", tooLong
+	}
+	text, ok := strings.CutSuffix(string(in.take(end)), "\r\n")
+	switch {
+	case !ok:
+		return "", badf("has a line that does not end in CR LF")
+	case strings.ContainsAny(text, "\r\x00"):
+		return "", badf("has a control character")
+	}
+	return text, nil
 }
 
 // field is a line of a head. The name is as it was written.
@@ -161,10 +164,8 @@ func requestLine(line string) (req *request, target string, err error) {
 	default:
 		return nil, "", badf("is of %q, not HTTP/1.1", shorten(parts[2]))
 	}
-	for i := range len(target) {
-		if c := target[i]; c <= ' ' || c >= 0x7f {
-			return nil, "", badf("has %q in its first line", c)
-		}
+	if i := strings.IndexFunc(target, func(c rune) bool { return c <= ' ' || c >= 0x7f }); i >= 0 {
+		return nil, "", badf("has %q in its first line", target[i])
 	}
 	return req, target, nil
 }
@@ -244,10 +245,8 @@ func parseFields(lines []string) ([]field, error) {
 			return nil, badf("has the line %q, which is not NAME: VALUE", shorten(line))
 		}
 		value = strings.Trim(value, " \t")
-		for i := range len(value) {
-			if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
-				return nil, badf("has a control character in %s", shorten(name))
-			}
+		if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+			return nil, badf("has a control character in %s", shorten(name))
 		}
 		list = append(list, field{name, value})
 	}
@@ -256,13 +255,8 @@ func parseFields(lines []string) ([]field, error) {
 
 // isToken is token of RFC 9110 section 5.6.2.
 func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
-			return false
-		}
-	}
-	return s != ""
+	const token = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~"
+	return s != "" && strings.Trim(s, token) == ""
 }
 
 // bodyOf reads how long a body is. It must be said once, in one way.
@@ -378,9 +372,14 @@ func (in *input) copyBody(dst io.Writer, b body, toEnd bool, count *atomic.Int64
 	return nil
 }
 
+// maxLine is the longest line between chunks.
+const maxLine = 1024
+
+var errLine = badf("has a line that is too long")
+
 func (in *input) copyChunks(dst io.Writer, count *atomic.Int64) error {
 	for {
-		line, err := in.line()
+		line, err := in.line(maxLine, errLine)
 		if err != nil {
 			return err
 		}
@@ -402,7 +401,7 @@ func (in *input) copyChunks(dst io.Writer, count *atomic.Int64) error {
 		if err := in.copyTo(dst, size, count); err != nil {
 			return err
 		}
-		if end, err := in.line(); err != nil || end != "" {
+		if end, err := in.line(maxLine, errLine); err != nil || end != "" {
 			return badf("has a chunk longer than its size")
 		}
 		if _, err := io.WriteString(dst, "\r\n"); err != nil {
@@ -414,27 +413,6 @@ func (in *input) copyChunks(dst io.Writer, count *atomic.Int64) error {
 	}
 	_, err := io.WriteString(dst, "0\r\n\r\n")
 	return err
-}
-
-// line reads a line of at most a kilobyte.
-func (in *input) line() (string, error) {
-	for {
-		end := bytes.IndexByte(in.b, '\n')
-		if end > 1024 || end < 0 && len(in.b) > 1024 {
-			return "", badf("has a line that is too long")
-		}
-		if end >= 0 {
-			line := string(in.take(end + 1))
-			text, ok := strings.CutSuffix(line, "\r\n")
-			if !ok || strings.ContainsAny(text, "\r\x00") {
-				return "", badf("has a line that does not end in CR LF")
-			}
-			return text, nil
-		}
-		if err := in.more(); err != nil {
-			return "", err
-		}
-	}
 }
 
 // shorten keeps a reason to a line or two.

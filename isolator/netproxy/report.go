@@ -49,13 +49,6 @@ func (t *table) of(to Target) *record {
 	return r
 }
 
-func (r *record) allow(origin string) {
-	r.allowed.Add(1)
-	r.mu.Lock()
-	r.origin = origin
-	r.mu.Unlock()
-}
-
 // from notes what allowed a target, also when no connection comes of it.
 func (r *record) from(origin string) {
 	r.mu.Lock()

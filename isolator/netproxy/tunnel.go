@@ -23,7 +23,7 @@ func (p *Proxy) tunnel(w *wire, rest []byte, s net.Conn, to place, g grant) (han
 		return false
 	}
 	t := &tunnel{p: p, client: w, server: newWire(s, w.act), to: to, rec: p.hosts.of(to.target())}
-	t.rec.allow(g.origin)
+	t.rec.allowed.Add(1)
 	t.left.Store(2)
 	t.client.relax()
 	t.server.relax()
