@@ -100,12 +100,12 @@ func public(a netip.Addr) bool {
 			return false
 		}
 	}
-	for _, p := range never {
-		if p.Contains(a) {
-			return false
-		}
-	}
-	return a.IsValid() && a.Zone() == ""
+	return a.IsValid() && a.Zone() == "" && !within(never, a)
+}
+
+// within reports whether an address is in one of the ranges.
+func within(list []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // Private reports whether an address is of a network that an organisation has for
@@ -115,7 +115,6 @@ func public(a netip.Addr) bool {
 // own.
 func Private(a netip.Addr) bool {
 	a = plain(a)
-	inside := func(p netip.Prefix) bool { return p.Contains(a) }
-	return (a.IsPrivate() || ranges().carrier.Contains(a) || slices.ContainsFunc(ranges().nobodys, inside)) &&
+	return (a.IsPrivate() || ranges().carrier.Contains(a) || within(ranges().nobodys, a)) &&
 		a.Zone() == "" && !slices.Contains(ranges().metadata, a)
 }
