@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,23 +74,15 @@ func (s *Settings) Load(name string, pl Place) (*profile.Profile, error) {
 // DefaultProfile is the project's, when its config is approved with one of
 // its profiles, else the user's, else "default".
 func (s *Settings) DefaultProfile(pl Place) (string, error) {
-	if pl.Project != nil && pl.Project.Problem == nil {
-		own, err := s.ApprovedConfig(pl.Root(), pl.Project)
-		if err != nil {
-			return "", err
-		}
-		if own != nil && own.DefaultProfile != "" {
-			return own.DefaultProfile, nil
-		}
+	own, err := s.configInForce(pl)
+	if err != nil || own.DefaultProfile != "" {
+		return own.DefaultProfile, err
 	}
 	cfg, err := s.GlobalConfig()
 	if err != nil {
 		return "", err
 	}
-	if cfg.DefaultProfile != "" {
-		return cfg.DefaultProfile, nil
-	}
-	return "default", nil
+	return cmp.Or(cfg.DefaultProfile, "default"), nil
 }
 
 // NoURL refuses a URL where only a profile of this disk will do.

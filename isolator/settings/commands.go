@@ -14,28 +14,25 @@ import (
 // allowed, on top of the user's. Either can say that no other command is run.
 func (s *Settings) Commands(pl Place) (config.Commands, error) {
 	var all config.Commands
-	add := func(c *config.Config) {
-		if c != nil && c.Commands != nil {
-			for _, kv := range c.Commands.Profiles {
-				if c.Commands.For(strings.Fields(kv.Key)) != "" && all.For(strings.Fields(kv.Key)) == "" {
-					all.Profiles = append(all.Profiles, kv)
-				}
-			}
-			all.Only = all.Only || c.Commands.Only
-		}
-	}
-	if pl.Project != nil && pl.Project.Problem == nil {
-		own, err := s.ApprovedConfig(pl.Root(), pl.Project)
-		if err != nil {
-			return all, err
-		}
-		add(own)
+	own, err := s.configInForce(pl)
+	if err != nil {
+		return all, err
 	}
 	cfg, err := s.GlobalConfig()
 	if err != nil {
 		return all, err
 	}
-	add(cfg)
+	for _, c := range []*config.Commands{own.Commands, cfg.Commands} {
+		if c == nil {
+			continue
+		}
+		for _, kv := range c.Profiles {
+			if c.For(strings.Fields(kv.Key)) != "" && all.For(strings.Fields(kv.Key)) == "" {
+				all.Profiles = append(all.Profiles, kv)
+			}
+		}
+		all.Only = all.Only || c.Only
+	}
 	return all, nil
 }
 

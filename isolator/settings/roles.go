@@ -24,14 +24,12 @@ type Role struct {
 // Roles is [roles] of the project's config.toml when that is allowed and has one, else the
 // user's; its Roles are nil when neither has.
 func (s *Settings) Roles(pl Place) (RoleTable, error) {
-	if pl.Project != nil && pl.Project.Problem == nil {
-		own, err := s.ApprovedConfig(pl.Root(), pl.Project)
-		if err != nil {
-			return RoleTable{}, err
-		}
-		if own != nil && own.Roles != nil {
-			return RoleTable{own.Roles, filepath.Join(pl.Project.Dir, "config.toml")}, nil
-		}
+	own, err := s.configInForce(pl)
+	if err != nil {
+		return RoleTable{}, err
+	}
+	if own.Roles != nil {
+		return RoleTable{own.Roles, filepath.Join(pl.Project.Dir, "config.toml")}, nil
 	}
 	cfg, err := s.GlobalConfig()
 	if err != nil {

@@ -9,6 +9,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -121,11 +122,7 @@ func (s *Settings) declared() []string {
 	if err != nil {
 		return nil
 	}
-	var names []string
-	for _, it := range cfg.Capabilities {
-		names = append(names, it.Name)
-	}
-	return names
+	return cfg.Declared()
 }
 
 // ProjectConfig is the config.toml of the project, which need not be approved.
@@ -173,6 +170,17 @@ func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Conf
 		return nil, lost("bring it back, or: inner revoke "+quote.POSIX(root), "was allowed and is gone")
 	}
 	return nil, nil
+}
+
+// configInForce is the approved config.toml of the project of a place, and an empty one where
+// none is in force. A project with a Problem has none here; Layers refuses a run where it had one.
+func (s *Settings) configInForce(pl Place) (*config.Config, error) {
+	none := &config.Config{}
+	if pl.Project == nil || pl.Project.Problem != nil {
+		return none, nil
+	}
+	own, err := s.ApprovedConfig(pl.Root(), pl.Project)
+	return cmp.Or(own, none), err
 }
 
 // unreadable refuses what depends on a record of the trust store that cannot be read.

@@ -134,12 +134,16 @@ func Declared(path string) func() []string {
 		if err != nil {
 			return nil
 		}
-		var names []string
-		for _, it := range c.Capabilities {
-			names = append(names, it.Name)
-		}
-		return names
+		return c.Declared()
 	}
+}
+
+// Declared returns the names of the capabilities that the config declares.
+func (c *Config) Declared() (names []string) {
+	for _, it := range c.Capabilities {
+		names = append(names, it.Name)
+	}
+	return names
 }
 
 // Parse reads the bytes of a config.toml.
