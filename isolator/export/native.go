@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/enr/inner/profile"
@@ -32,7 +33,7 @@ func NotNative(p *profile.Profile) []Finding {
 	for _, name := range profile.Capabilities() {
 		r.Secrets = append(r.Secrets, Secret{name, "given"})
 	}
-	for _, path := range r.values("mounts") {
+	for _, path := range r.written("mounts").Values {
 		r.Volumes = append(r.Volumes, Volume{path, "given"})
 	}
 	refused, _ := Judge(r)
@@ -110,14 +111,9 @@ func (r *Request) egress(flags list, more ...field) fields {
 // folders returns the empty folders in memory of a native box: the system's, and those of [mounts].
 func (r *Request) folders() []string {
 	out := []string{"/dev/shm"}
-	for _, w := range r.Profile.Written() {
-		if w.Key != "mounts" {
-			continue
-		}
-		for _, p := range w.Pairs {
-			if p.Value == string(profile.Tmpfs) {
-				out = append(out, inPod(p.Key))
-			}
+	for _, p := range r.written("mounts").Pairs {
+		if p.Value == string(profile.Tmpfs) {
+			out = append(out, inPod(p.Key))
 		}
 	}
 	return out
@@ -125,12 +121,5 @@ func (r *Request) folders() []string {
 
 // readOnly reports whether the box may only read a volume.
 func (r *Request) readOnly(p string) bool {
-	for _, w := range r.Profile.Written() {
-		for _, pair := range w.Pairs {
-			if w.Key == "mounts" && pair.Key == p {
-				return pair.Value == string(profile.RO)
-			}
-		}
-	}
-	return false
+	return slices.Contains(r.written("mounts").Pairs, profile.KV{Key: p, Value: string(profile.RO)})
 }

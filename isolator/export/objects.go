@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/enr/inner/profile"
@@ -75,20 +76,11 @@ func (r *Request) labels() fields {
 func labelValue(s string) string {
 	out := []byte(s)
 	for i, c := range out {
-		if !letter(c) && (c < '0' || c > '9') {
+		if strings.IndexByte(alphanumeric, c) < 0 {
 			out[i] = '-'
 		}
 	}
-	if len(out) > 63 {
-		out = out[:63]
-	}
-	for len(out) > 0 && out[0] == '-' {
-		out = out[1:]
-	}
-	for len(out) > 0 && out[len(out)-1] == '-' {
-		out = out[:len(out)-1]
-	}
-	return string(out)
+	return strings.Trim(string(out[:min(len(out), 63)]), "-")
 }
 
 // data returns the files for the pods: the profile, and the repository and prompt of each task.
@@ -205,23 +197,16 @@ func (r *Request) timeout() time.Duration {
 }
 
 // value returns the value of a key of the profile, "" when it has none.
-func (r *Request) value(key string) string {
-	for _, w := range r.Profile.Written() {
-		if w.Key == key {
-			return w.Value()
-		}
-	}
-	return ""
-}
+func (r *Request) value(key string) string { return r.written(key).Value() }
 
-// values returns the items of a key of the profile.
-func (r *Request) values(key string) []string {
+// written returns a key as the profile has it, the zero Written when it does not.
+func (r *Request) written(key string) profile.Written {
 	for _, w := range r.Profile.Written() {
 		if w.Key == key {
-			return w.Values
+			return w
 		}
 	}
-	return nil
+	return profile.Written{}
 }
 
 // low returns the security context of every container of a pod: as few privileges as possible.
@@ -363,15 +348,7 @@ func (r *Request) command() list {
 func (r *Request) prompted() bool { return r.Tasks[0].Prompt != "" }
 
 // escaped keeps an engine from reading $(NAME) in an argument.
-func escaped(arg string) string {
-	var b []byte
-	for i := range len(arg) {
-		if b = append(b, arg[i]); arg[i] == '$' {
-			b = append(b, '$')
-		}
-	}
-	return string(b)
-}
+func escaped(arg string) string { return strings.ReplaceAll(arg, "$", "$$") }
 
 // limits returns the limits of the container, nil for none.
 func (r *Request) limits() any {

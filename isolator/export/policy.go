@@ -65,7 +65,7 @@ func (r *Request) addresses() []netip.AddrPort {
 			out = append(out, a)
 		}
 	}
-	for _, text := range r.values("sandbox.network_allow") {
+	for _, text := range r.written("sandbox.network_allow").Values {
 		e, err := hosts.Parse(text)
 		if err != nil || !e.Addr.IsValid() {
 			continue

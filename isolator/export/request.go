@@ -230,15 +230,7 @@ func CheckRepo(repo, commit string) error {
 
 // mounted reports whether a path is one that a volume can stand for.
 func (r *Request) mounted(p string) bool {
-	if p == "~" {
-		return true
-	}
-	for _, w := range r.Profile.Written() {
-		if w.Key == "mounts" && slices.Contains(w.Values, p) {
-			return true
-		}
-	}
-	return false
+	return p == "~" || slices.Contains(r.written("mounts").Values, p)
 }
 
 // objectName returns the name of the objects.

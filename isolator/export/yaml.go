@@ -3,6 +3,7 @@ package export
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,12 +110,7 @@ func writeItem(b *strings.Builder, item any, indent string) {
 
 // empty reports whether a mapping has nothing to write.
 func empty(f fields) bool {
-	for _, kv := range f {
-		if kv.value != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f, func(kv field) bool { return kv.value != nil })
 }
 
 // literal writes a text of several lines as a block, where every line of it is shown as it
@@ -155,13 +151,8 @@ func scalar(s string) string {
 // plain reports whether a string is a word that needs no quotes: letters, digits and a few
 // signs within, beginning with a letter, and no word that YAML 1.1 reads as another type.
 func plain(s string) bool {
-	if s == "" || !letter(s[0]) && s[0] != '/' {
+	if s == "" || strings.IndexByte(letters+"/", s[0]) < 0 || strings.Trim(s, alphanumeric+"-_./@") != "" {
 		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !letter(c) && (c < '0' || c > '9') && !strings.ContainsRune("-_./@", rune(c)) {
-			return false
-		}
 	}
 	switch strings.ToLower(s) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
@@ -170,4 +161,7 @@ func plain(s string) bool {
 	return true
 }
 
-func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+const (
+	letters      = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	alphanumeric = letters + "0123456789"
+)
