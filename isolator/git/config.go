@@ -8,8 +8,8 @@ import (
 	"github.com/enr/inner/profile/gitconfig"
 )
 
-// WithoutLogins removes logins from the settings of a repository: those in addresses, settings
-// that hold passwords or tokens, and helpers that hand them out.
+// WithoutLogins removes logins from the settings of a repository: those in addresses, which can also be names of
+// sections, settings that hold passwords or tokens, and helpers that hand them out.
 func WithoutLogins(list []gitconfig.Entry) []gitconfig.Entry {
 	var out []gitconfig.Entry
 	for _, e := range list {
@@ -25,6 +25,7 @@ func WithoutLogins(list []gitconfig.Entry) []gitconfig.Entry {
 		} else {
 			e.Value = withoutLogin(e.Value)
 		}
+		e.Key = string(textWithoutLogins([]byte(e.Key))) // Git LFS names sections after the address of the remote
 		out = append(out, e)
 	}
 	return out

@@ -224,3 +224,13 @@ func TestWithoutLogins(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Git LFS writes the address of the remote into the name of a section, with the login that is in it.
+func TestWithoutLoginsInSections(t *testing.T) {
+	for _, key := range []string{"lfs.https://me:secret@host/x/info/lfs.locksverify", "http.https://secret@host/.sslverify"} {
+		got := WithoutLogins([]gitconfig.Entry{{Key: key, Value: "false"}})
+		if text := string(configText("", got)); strings.Contains(text, "secret") || !strings.Contains(text, `"https://host/`) {
+			t.Errorf("%q", text)
+		}
+	}
+}
