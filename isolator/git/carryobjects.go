@@ -1,11 +1,11 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os/exec"
 	"slices"
 	"strings"
@@ -19,61 +19,57 @@ const maxHave = 4096
 
 // have returns values that the host has: its branches first.
 func (x *exchange) have() []string {
-	seen := map[string]bool{}
-	var out []string
-	add := func(value string) {
-		if _, sym := symbolic(value); value != "" && !sym && !seen[value] && len(out) < maxHave {
-			seen[value] = true
-			out = append(out, value)
-		}
-	}
+	have := objectList{most: maxHave, known: map[string]bool{}}
 	for _, v := range x.views {
-		add(v.hostHead)
+		have.add(v.hostHead)
 	}
 	for _, m := range x.moves {
-		add(x.hostRefs[m.name])
+		have.add(x.hostRefs[m.name])
 	}
 	for _, prefix := range []string{"refs/heads/", "refs/stash", "refs/remotes/", "refs/"} {
-		if len(out) >= maxHave {
-			break
-		}
 		for name, value := range x.hostRefs {
 			if strings.HasPrefix(name, prefix) {
-				add(value)
+				have.add(value)
 			}
 		}
 	}
-	return out
+	return have.list
+}
+
+// objectList collects at most that many names of objects, those that are not known yet.
+type objectList struct {
+	most  int
+	known map[string]bool
+	list  []string
+}
+
+// add takes values of refs and HEADs. One that is empty or the name of a ref is no object.
+func (l *objectList) add(values ...string) {
+	for _, value := range values {
+		if value != "" && !isSymbolic(value) && !l.known[value] && len(l.list) < l.most {
+			l.known[value] = true
+			l.list = append(l.list, value)
+		}
+	}
 }
 
 // tips returns the values whose objects the host needs: those that its refs do not have yet.
 func (x *exchange) tips() []string {
-	known := map[string]bool{}
+	tips := objectList{most: math.MaxInt, known: map[string]bool{}}
 	for _, value := range x.hostRefs {
-		known[value] = true
-	}
-	var out []string
-	add := func(value string) {
-		if _, sym := symbolic(value); value != "" && !sym && !known[value] {
-			known[value] = true
-			out = append(out, value)
-		}
+		tips.known[value] = true
 	}
 	for _, m := range x.moves {
 		if !m.done {
-			add(m.new)
+			tips.add(m.new)
 		}
-		for _, e := range m.stashes(x) {
-			add(e.New)
-		}
+		tips.add(m.stashed(x)...)
 	}
 	for _, v := range x.views {
-		add(v.boxHead)
-		for _, oid := range v.objects {
-			add(oid)
-		}
+		tips.add(v.boxHead)
+		tips.add(v.objects...)
 	}
-	return out
+	return tips.list
 }
 
 // carryObjects brings the objects that the new values need. A value that cannot be brought is refused
@@ -96,17 +92,6 @@ func (x *exchange) carryObjects(ctx context.Context) error {
 // bringAll brings what these values need, and notes in bad why one cannot be brought. What was not checked in time is
 // not tried again before the end.
 func (x *exchange) bringAll(ctx context.Context, tips, have []string, bad map[string]string) error {
-	refused := func(part []string, why error) {
-		if x.seen.intake.late && !errors.Is(why, errLate) {
-			why = fmt.Errorf("%w: a part of what it needs was not looked at", errLate)
-		}
-		for _, tip := range part {
-			bad[tip] = why.Error()
-			if errors.Is(why, errLate) && !x.o.Final {
-				x.seen.late[tip] = true
-			}
-		}
-	}
 	if !x.o.Final {
 		tips = slices.DeleteFunc(tips, func(tip string) bool {
 			if x.seen.late[tip] {
@@ -118,15 +103,29 @@ func (x *exchange) bringAll(ctx context.Context, tips, have []string, bad map[st
 	if len(tips) == 0 {
 		return nil
 	}
-	err := x.take(ctx)
-	if errors.Is(err, errLate) {
-		refused(tips, err)
+	switch err := x.take(ctx); {
+	case errors.Is(err, errLate):
+		x.notBrought(tips, err, bad)
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
-	return inParts(ctx, tips, func(part []string) error { return x.bring(ctx, part, have) }, refused)
+	return inParts(ctx, tips, func(part []string) error { return x.bring(ctx, part, have) }, func(part []string, why error) {
+		x.notBrought(part, why, bad)
+	})
+}
+
+// notBrought notes why these values could not be brought.
+func (x *exchange) notBrought(tips []string, why error, bad map[string]string) {
+	if x.seen.intake.late && !errors.Is(why, errLate) {
+		why = fmt.Errorf("%w: a part of what it needs was not looked at", errLate)
+	}
+	for _, tip := range tips {
+		bad[tip] = why.Error()
+		if errors.Is(why, errLate) && !x.o.Final {
+			x.seen.late[tip] = true
+		}
+	}
 }
 
 // mostParts bounds the tries of inParts. A box can make a hundred thousand refs that all fail.
@@ -175,7 +174,8 @@ func (x *exchange) bring(ctx context.Context, tips, have []string) error {
 
 // noSpace reports whether an exchange failed because the disk is full.
 func noSpace(err error) bool {
-	return strings.Contains(err.Error(), "No space left") || strings.Contains(err.Error(), "no space left") || strings.Contains(err.Error(), "quota exceeded")
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "no space left") || strings.Contains(text, "quota exceeded")
 }
 
 // Passing reports whether an exchange failed for a reason that may go away by itself, so that the next call tries
@@ -194,39 +194,46 @@ func killed(err error) bool {
 		return false
 	}
 	status, ok := exit.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+	return ok && status.Signal() == syscall.SIGKILL // -1 for one that exited
 }
 
 // refuse marks the refs and work trees that need an object that was refused.
 func (x *exchange) refuse(bad map[string]string) {
 	for _, m := range x.moves {
-		why := bad[m.new]
-		for _, e := range m.stashes(x) {
-			why = cmp.Or(why, bad[e.New])
-		}
-		if why == "" {
-			continue
-		}
-		m.done = true
-		x.rep.Pending = true // the copy is where it is to be found
-		if x.seen.late[m.new] && !x.o.Final {
-			continue // it is tried again at the end
-		}
-		if key := m.name + m.new; !x.seen.said[key] {
-			x.seen.said[key] = true
-			x.rep.Refused = append(x.rep.Refused, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: why})
+		if why := whyBad(bad, append(m.stashed(x), m.new)); why != "" {
+			x.refuseMove(m, why)
 		}
 	}
 	for _, v := range x.views {
 		if why := bad[v.boxHead]; why != "" {
 			v.stays = "its HEAD needs objects that cannot cross: " + why
 		}
-		for _, oid := range v.objects {
-			if why := bad[oid]; why != "" {
-				v.stays = "its index needs objects that cannot cross: " + why
-			}
+		if why := whyBad(bad, v.objects); why != "" {
+			v.stays = "its index needs objects that cannot cross: " + why
 		}
 	}
+}
+
+// whyBad says why the last of these objects that was refused was refused, or "".
+func whyBad(bad map[string]string, list []string) string {
+	for _, oid := range slices.Backward(list) {
+		if why := bad[oid]; why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// refuseMove reports a ref whose value was refused, once.
+func (x *exchange) refuseMove(m *move, why string) {
+	m.done = true
+	x.rep.Pending = true // the copy is where it is to be found
+	key := m.name + m.new
+	if x.seen.said[key] || x.seen.late[m.new] && !x.o.Final { // what is late is tried again at the end
+		return
+	}
+	x.seen.said[key] = true
+	x.rep.Refused = append(x.rep.Refused, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: why})
 }
 
 // claim is what a ref or a HEAD of the box is about to name on the host, and how it is held back.
@@ -241,11 +248,7 @@ func (x *exchange) claims(bad map[string]string) (list []claim) {
 		if m.done || m.new == "" || bad[m.new] != "" {
 			continue
 		}
-		values := []string{m.new}
-		for _, e := range m.stashes(x) {
-			values = append(values, e.New)
-		}
-		list = append(list, claim{values, func(why string) {
+		list = append(list, claim{append(m.stashed(x), m.new), func(why string) {
 			m.held = true
 			x.rep.Held = append(x.rep.Held, Change{Repo: x.u.Common, Ref: m.name, New: m.new, Why: heldWhy(why)})
 			x.rep.Pending = true

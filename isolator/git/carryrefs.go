@@ -173,12 +173,8 @@ func (x *exchange) lost(ctx context.Context, todo []*move) map[string]bool {
 		if m.to != m.name {
 			continue
 		}
-		delete(left, m.name)
-		if m.new != "" {
-			left[m.name] = m.new
-		}
-		logged := hasPrefix(m.name, "refs/heads", "refs/remotes", "refs/notes") && m.new != ""
-		if m.old != "" && !logged && !hasPrefix(m.name, "refs/remotes") {
+		left.set(m.name, m.new)
+		if m.old != "" && !m.logged() {
 			olds = append(olds, m)
 		}
 	}
@@ -191,6 +187,11 @@ func (x *exchange) lost(ctx context.Context, todo []*move) map[string]bool {
 		out[m.name] = len(olds) > maxAsked || !values[m.old] && !x.leadTo(ctx, m.old, values)
 	}
 	return out
+}
+
+// logged reports whether the old value of a ref needs not be kept: git writes it into a reflog, or it is a remote's.
+func (m *move) logged() bool {
+	return hasPrefix(m.name, "refs/remotes") || m.new != "" && hasPrefix(m.name, "refs/heads", "refs/notes")
 }
 
 // leadTo reports whether one of these values leads to an object. When in doubt it does not.

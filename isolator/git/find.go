@@ -3,7 +3,6 @@ package git
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,32 +80,42 @@ func findAt(top string) (*Repo, error) {
 	}
 	defer d.close()
 	st, err := d.stat(".git")
-	if err != nil {
-		if d.has("HEAD") && d.isDir("objects") && d.isDir("refs") {
-			return &Repo{Top: top, Dir: top, Common: top, Reason: "it is a bare repository"}, nil
-		}
+	switch {
+	case err == nil:
+	case d.has("HEAD") && d.isDir("objects") && d.isDir("refs"):
+		return &Repo{Top: top, Dir: top, Common: top, Reason: "it is a bare repository"}, nil
+	default:
 		return nil, fmt.Errorf("%s: %w", top, ErrNone)
 	}
 	r := &Repo{Top: top, Dir: filepath.Join(top, ".git"), Common: filepath.Join(top, ".git")}
 	r.Ways = []string{r.Dir}
-	switch st.Mode & unix.S_IFMT {
+	r.Reason = reason(r.read(d, st.Mode&unix.S_IFMT))
+	return r, nil
+}
+
+// read reads the repository that a .git of that type is or leads to.
+func (r *Repo) read(top *folder, kind uint32) error {
+	switch kind {
 	case unix.S_IFDIR:
-		err = r.fill()
+		return r.fill()
 	case unix.S_IFREG:
-		err = r.follow(d)
+		return r.follow(top)
 	case unix.S_IFLNK:
-		err = r.linked()
-	default:
-		err = unfit(".git is neither a file nor a folder")
+		return r.linked()
 	}
+	return unfit(".git is neither a file nor a folder")
+}
+
+// reason says an error of read as Repo.Reason has it.
+func reason(err error) string {
 	var why unfit
 	switch {
+	case err == nil:
+		return ""
 	case errors.As(err, &why):
-		r.Reason = string(why)
-	case err != nil:
-		r.Reason = "it cannot be read: " + err.Error()
+		return string(why)
 	}
-	return r, nil
+	return "it cannot be read: " + err.Error()
 }
 
 // linked finds where a .git that is a link leads, also through a .git file.
@@ -162,14 +171,24 @@ func (r *Repo) follow(top *folder) error {
 	}
 	defer dir.close()
 	if !dir.has("commondir") {
-		if err := r.fill(); err != nil {
-			return err
-		}
-		if tree := r.setting("core.worktree"); tree == "" || !sameFile(absolute(r.Dir, tree), r.Top) {
-			return unfit("the repository that .git leads to does not say that this is its work tree")
-		}
-		return nil
+		return r.separate()
 	}
+	return r.linkedTree(dir)
+}
+
+// separate reads the git directory of a submodule, or one that `git init --separate-git-dir` made.
+func (r *Repo) separate() error {
+	if err := r.fill(); err != nil {
+		return err
+	}
+	if tree := r.setting("core.worktree"); tree == "" || !sameFile(absolute(r.Dir, tree), r.Top) {
+		return unfit("the repository that .git leads to does not say that this is its work tree")
+	}
+	return nil
+}
+
+// linkedTree reads the repository of a linked worktree, whose own git directory is dir.
+func (r *Repo) linkedTree(dir *folder) error {
 	if common, err := dir.line("commondir"); err == nil {
 		r.Ways = append(r.Ways, absolute(r.Dir, common))
 	}
@@ -208,7 +227,7 @@ func (r *Repo) fill() error {
 		return err
 	}
 	data, err := common.read("config", maxConfig)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := unlessMissing(err); err != nil {
 		return err
 	}
 	if r.config, err = gitconfig.Parse(data); err != nil {
@@ -241,7 +260,7 @@ func (r *Repo) isPlain(common *folder) error {
 		}
 	}
 	for _, name := range []string{"HEAD", "config", "packed-refs", "index", "shallow", "logs", "objects/info", "objects/pack", "worktrees", "modules"} {
-		if st, err := common.stat(name); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		if common.isLink(name) {
 			return unfit(name + " is a link")
 		}
 	}
@@ -265,20 +284,26 @@ func (r *Repo) formats() error {
 		r.Sparse = gitconfig.True(e)
 	}
 	for _, e := range r.config {
-		section, name, _ := strings.Cut(e.Key, ".")
-		switch {
-		case section == "remote" && (strings.HasSuffix(name, ".promisor") || strings.HasSuffix(name, ".partialclonefilter")):
-			return unfit(partialClone)
-		case section == "extensions":
-			if why := r.extension(name, e.Value); why != "" {
-				return unfit(why)
-			}
+		if why := r.format(e); why != "" {
+			return unfit(why)
 		}
 	}
 	if tree := r.setting("core.worktree"); !r.Pointer && tree != "" && !sameFile(absolute(r.Common, tree), r.Top) {
 		return unfit("its work tree is another folder (core.worktree)")
 	}
 	return nil
+}
+
+// format says why a setting makes the repository one that cannot be staged, or "".
+func (r *Repo) format(e gitconfig.Entry) string {
+	section, name, _ := strings.Cut(e.Key, ".")
+	switch {
+	case section == "extensions":
+		return r.extension(name, e.Value)
+	case section == "remote" && (strings.HasSuffix(name, ".promisor") || strings.HasSuffix(name, ".partialclonefilter")):
+		return partialClone
+	}
+	return ""
 }
 
 const partialClone = "it is a partial clone, whose missing objects cannot be fetched in the box"
@@ -335,10 +360,8 @@ func alternates(repo, rel string, depth int) ([]string, error) {
 	defer d.close()
 	data, err := d.read("info/alternates", 64<<10)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
 	case err != nil:
-		return nil, err
+		return nil, unlessMissing(err)
 	case depth > 4:
 		return nil, unfit("it borrows objects from a repository that borrows them, and so on")
 	}

@@ -223,14 +223,35 @@ func (d *folder) isDir(rel string) bool {
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// list returns the entries of a folder below this one ("." for this one), unsorted. More than
-// most of them are an error. Their types are those that reading the folder tells.
-func (d *folder) list(rel string, most int) ([]fs.DirEntry, error) {
+func (d *folder) isLink(rel string) bool {
+	st, err := d.stat(rel)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
+}
+
+// unlessMissing returns an error unless it says that a file or folder is not there.
+func unlessMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// listing opens a folder below this one to read its entries.
+func (d *folder) listing(rel string) (*os.File, error) {
 	fd, err := copytree.Open(d.fd, rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, d.fault("open", rel, err)
 	}
-	f := os.NewFile(uintptr(fd), filepath.Join(d.path, rel))
+	return os.NewFile(uintptr(fd), filepath.Join(d.path, rel)), nil
+}
+
+// list returns the entries of a folder below this one ("." for this one), unsorted. More than
+// most of them are an error. Their types are those that reading the folder tells.
+func (d *folder) list(rel string, most int) ([]fs.DirEntry, error) {
+	f, err := d.listing(rel)
+	if err != nil {
+		return nil, err
+	}
 	defer f.Close()
 	list, err := f.ReadDir(most + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -244,11 +265,10 @@ func (d *folder) list(rel string, most int) ([]fs.DirEntry, error) {
 
 // each calls do with every entry of this folder, unsorted, without reading all of them first.
 func (d *folder) each(do func(fs.DirEntry) error) error {
-	fd, err := copytree.Open(d.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY)
+	f, err := d.listing(".")
 	if err != nil {
-		return d.fault("open", ".", err)
+		return err
 	}
-	f := os.NewFile(uintptr(fd), d.path)
 	defer f.Close()
 	for {
 		list, err := f.ReadDir(1000)
@@ -257,16 +277,32 @@ func (d *folder) each(do func(fs.DirEntry) error) error {
 				return err
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 	}
 }
 
+// listIfThere is list for a folder that need not be there.
+func (d *folder) listIfThere(rel string, most int) ([]fs.DirEntry, error) {
+	list, err := d.list(rel, most)
+	return list, unlessMissing(err)
+}
+
 var errTooMany = errors.New("more entries than inner reads")
+
+// mkdirs makes folders and their parents.
+func (d *folder) mkdirs(rels ...string) error {
+	for _, rel := range rels {
+		if err := d.mkdir(rel); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // mkdir makes a folder and its parents.
 func (d *folder) mkdir(rel string) error {
@@ -343,11 +379,7 @@ func (d *folder) rename(from, to string) error {
 
 // remove removes a file. One that is not there is no error.
 func (d *folder) remove(rel string) error {
-	err := d.at("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
-	if errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	return err
+	return unlessMissing(d.at("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) }))
 }
 
 // rmdir removes an empty folder.
@@ -397,15 +429,15 @@ func (d *folder) locked(rel, run string, data []byte, mode uint32, still func() 
 		}
 		return err
 	}
-	if err = still(); err == nil {
-		if data == nil {
-			err = errors.Join(d.remove(rel), d.remove(lock))
-		} else {
-			err = d.rename(lock, rel)
-		}
+	switch err = still(); {
+	case err != nil:
+	case data == nil:
+		err = d.remove(rel)
+	default:
+		err = d.rename(lock, rel)
 	}
-	if err != nil {
-		_ = d.remove(lock)
+	if err != nil || data == nil {
+		err = errors.Join(err, d.remove(lock))
 	}
 	return errors.Join(err, d.remove(temp))
 }

@@ -109,7 +109,7 @@ func (x *exchange) emptyModule(r *Repo, rel string) (*unit, error) {
 		}
 	}
 	host := x.host.unshared() // as when git clones one
-	for _, dir := range []string{"objects/pack", "objects/info", "refs/heads", "refs/tags", "info", "hooks"} {
+	for _, dir := range emptyFolders() {
 		if err := host.mkdir(temp + "/" + dir); err != nil {
 			return nil, err
 		}

@@ -147,11 +147,7 @@ func own(list []*move) map[string]string {
 func (x *exchange) moved(list ...*move) error {
 	for _, m := range list {
 		m.done = true
-		if m.new == "" {
-			delete(x.hostRefs, m.to)
-		} else {
-			x.hostRefs[m.to] = m.new
-		}
+		x.hostRefs.set(m.to, m.new)
 	}
 	return x.base.write('=', own(list))
 }

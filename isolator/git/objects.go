@@ -64,6 +64,14 @@ func (x *exchange) take(ctx context.Context) error {
 		return err
 	}
 	defer objects.close()
+	if err := x.takeAllLoose(ctx, objects); err != nil {
+		return err
+	}
+	return x.takePacks(ctx, objects)
+}
+
+// takeAllLoose copies the objects that are files of their own.
+func (x *exchange) takeAllLoose(ctx context.Context, objects *folder) error {
 	list, err := objects.list(".", maxFiles)
 	if err != nil {
 		return err
@@ -78,19 +86,23 @@ func (x *exchange) take(ctx context.Context) error {
 			}
 		}
 	}
-	packs, err := objects.list("pack", maxFiles)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	return nil
+}
+
+// takePacks copies the packs.
+func (x *exchange) takePacks(ctx context.Context, objects *folder) error {
+	list, err := objects.listIfThere("pack", maxFiles)
 	if err != nil {
 		return err
 	}
-	for _, e := range packs {
+	for _, e := range list {
 		name, ok := strings.CutSuffix(e.Name(), ".pack")
-		if hash, found := strings.CutPrefix(name, "pack-"); ok && found && hexName(hash, x.u.Digits) && !x.seen.intake.has[name] {
-			if err := x.takePack(ctx, objects, name); err != nil {
-				return err
-			}
+		hash, found := strings.CutPrefix(name, "pack-")
+		if !ok || !found || !hexName(hash, x.u.Digits) || x.seen.intake.has[name] {
+			continue
+		}
+		if err := x.takePack(ctx, objects, name); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -99,10 +111,7 @@ func (x *exchange) take(ctx context.Context) error {
 // takeLoose copies the objects in one folder of the box's store.
 func (x *exchange) takeLoose(ctx context.Context, objects *folder, dir string) error {
 	in := x.seen.intake
-	files, err := objects.list(dir, maxObjs)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	files, err := objects.listIfThere(dir, maxObjs)
 	if err != nil {
 		return err
 	}
@@ -133,10 +142,10 @@ var errBadFile = errors.New("not a file that git wrote")
 // copy copies one file of the box, if git can have written it.
 func (in *intake) copy(ctx context.Context, from *folder, name string, most int64) error {
 	f, st, err := from.open(name)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil:
 		return errors.Join(errBadFile, err)
 	}
 	defer f.Close()
@@ -227,11 +236,10 @@ func (x *exchange) gather(ctx context.Context, tips, have []string) (*bundle, er
 		return nil, err
 	}
 	b := &bundle{folder: store}
-	if err := x.check(ctx, store.path, tips, have); err != nil {
-		store.close()
-		return nil, err
+	if err = x.check(ctx, store.path, tips, have); err == nil {
+		err = b.look()
 	}
-	if err := b.look(); err != nil {
+	if err != nil {
 		store.close()
 		return nil, err
 	}
@@ -287,19 +295,26 @@ func (b *bundle) look() error {
 		if !ok {
 			continue
 		}
-		file, st, err := b.open("pack/" + f.Name())
-		if err != nil {
+		if err := b.lookAt(name); err != nil {
 			return err
 		}
-		var head [12]byte
-		_, err = io.ReadFull(file, head[:])
-		file.Close()
-		if err != nil {
-			return err
-		}
-		if b.count = binary.BigEndian.Uint32(head[8:]); b.count > 0 {
-			b.name, b.size = name, st.Size
-		}
+	}
+	return nil
+}
+
+// lookAt reads how many objects a pack has, and takes it if there are any.
+func (b *bundle) lookAt(name string) error {
+	file, st, err := b.open("pack/" + name + ".pack")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	var head [12]byte
+	if _, err := io.ReadFull(file, head[:]); err != nil {
+		return err
+	}
+	if b.count = binary.BigEndian.Uint32(head[8:]); b.count > 0 {
+		b.name, b.size = name, st.Size
 	}
 	return nil
 }
@@ -331,19 +346,27 @@ func (x *exchange) store(ctx context.Context, b *bundle) error {
 			continue // the very same objects
 		}
 		temp := "pack/tmp_pack_inner_" + x.meta.Run + ext // `git gc` removes what has this name and is old
-		_ = to.remove(temp)
-		_, err := b.copyFile(base+ext, to, temp, 1<<40, 0o444)
-		if err == nil {
-			err = to.sync(temp)
-		}
-		if err == nil {
-			err = to.rename(temp, base+ext)
-		}
-		if err != nil {
-			return errors.Join(err, to.remove(temp))
+		if err := b.publish(base+ext, to, temp); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// publish copies a file to the host under a temporary name and, when it is on the disk, gives it its own.
+func (b *bundle) publish(name string, to *folder, temp string) error {
+	_ = to.remove(temp)
+	_, err := b.copyFile(name, to, temp, 1<<40, 0o444)
+	if err == nil {
+		err = to.sync(temp)
+	}
+	if err == nil {
+		err = to.rename(temp, name)
+	}
+	if err != nil {
+		err = errors.Join(err, to.remove(temp))
+	}
+	return err
 }
 
 // sync puts a file on the disk.
@@ -385,14 +408,7 @@ func (x *exchange) gitlinks(ctx context.Context, values, have []string) (map[str
 	if err != nil {
 		return nil, err
 	}
-	var trees []string
-	for line := range strings.Lines(answer) {
-		tree := strings.TrimSpace(line)
-		if !hexName(tree, x.u.Digits) { // no commit
-			tree = emptyTree(x.u.Digits)
-		}
-		trees = append(trees, tree)
-	}
+	trees := treesOf(answer, x.u.Digits)
 	for i, head := range trees[:min(len(heads), len(trees))] {
 		if !slices.Contains(trees[:i], head) {
 			for _, tree := range trees[len(heads):] {
@@ -405,6 +421,18 @@ func (x *exchange) gitlinks(ctx context.Context, values, have []string) (map[str
 	c.in, c.out = strings.NewReader(commits), scan
 	err = x.p.run(ctx, c)
 	return scan.found, err
+}
+
+// treesOf reads the trees that git names for commits. For one that is not there it is the empty tree.
+func treesOf(answer string, digits int) (trees []string) {
+	for line := range strings.Lines(answer) {
+		tree := strings.TrimSpace(line)
+		if !hexName(tree, digits) {
+			tree = emptyTree(digits)
+		}
+		trees = append(trees, tree)
+	}
+	return trees
 }
 
 // emptyTree returns the name of the tree with nothing in it, which every git has.
@@ -437,23 +465,31 @@ func (s *linkScan) Write(p []byte) (int, error) {
 		}
 		field := string(s.rest[:i])
 		s.rest = s.rest[i+1:]
-		for !s.path && field != "" && field[0] != ':' { // a line that says which two trees follow
-			_, rest, found := strings.Cut(field, "\n")
-			if !found {
-				break
-			}
-			field = rest
-		}
-		switch {
-		case s.path:
-			if s.link {
-				s.found[field] = true
-			}
-			s.path = false
-		case strings.HasPrefix(field, ":") && len(field) > 14:
-			s.path, s.link = true, field[8:14] == "160000"
-		default:
-			return 0, errors.New("diff-tree: an answer that is not known")
+		if err := s.take(field); err != nil {
+			return 0, err
 		}
 	}
+}
+
+// take reads one field.
+func (s *linkScan) take(field string) error {
+	if s.path {
+		if s.link {
+			s.found[field] = true
+		}
+		s.path = false
+		return nil
+	}
+	for !strings.HasPrefix(field, ":") { // a line that says which two trees follow
+		_, rest, found := strings.Cut(field, "\n")
+		if !found {
+			break
+		}
+		field = rest
+	}
+	if !strings.HasPrefix(field, ":") || len(field) <= 14 {
+		return errors.New("diff-tree: an answer that is not known")
+	}
+	s.path, s.link = true, field[8:14] == "160000"
+	return nil
 }

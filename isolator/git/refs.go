@@ -28,6 +28,15 @@ const (
 // digits. A symbolic ref is "ref: NAME".
 type refs map[string]string
 
+// set gives a ref a value; "" removes it.
+func (r refs) set(name, value string) {
+	if value == "" {
+		delete(r, name)
+	} else {
+		r[name] = value
+	}
+}
+
 // refSet is what was read of a repository's refs.
 type refSet struct {
 	refs
@@ -51,17 +60,14 @@ func packedRefs(text string, digits int, into refs) error {
 // line before points to.
 func packedLines(text string, digits int, found func(line, name string) error) error {
 	n := 0
-	for len(text) > 0 {
-		var line, name string
-		line, text, _ = strings.Cut(text, "\n")
+	for line := range strings.Lines(text) {
 		n++
-		switch {
-		case len(line) > 0 && line[0] == '#':
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, "#") {
 			continue
-		case len(line) > 0 && line[0] == '^' && hexName(line[1:], digits):
-		case len(line) > digits+1 && len(line) <= digits+1+maxPathName && line[digits] == ' ' && hexName(line[:digits], digits):
-			name = line[digits+1:]
-		default:
+		}
+		name, ok := packedName(line, digits)
+		if !ok {
 			return fmt.Errorf("packed-refs: line %d is not git's", n)
 		}
 		if err := found(line, name); err != nil {
@@ -71,25 +77,22 @@ func packedLines(text string, digits int, found func(line, name string) error) e
 	return nil
 }
 
+// packedName returns the name of the ref on a line, and whether git can have written the line.
+func packedName(line string, digits int) (name string, ok bool) {
+	if peeled, is := strings.CutPrefix(line, "^"); is {
+		return "", hexName(peeled, digits)
+	}
+	oid, name, _ := strings.Cut(line, " ")
+	return name, name != "" && len(name) <= maxPathName && hexName(oid, digits)
+}
+
 // withRefs adds refs to a packed-refs file, replacing those of the same names. The file is sorted by name, and says
 // so in its header. What added tags point to is not known here; then the header must not claim that the file says it
 // of every tag (git: refs/packed-backend.c, PEELED_TAGS).
 func withRefs(text string, loose refs, digits int) (string, error) {
-	type entry struct{ name, line, peeled string }
-	list := make([]entry, 0, len(text)/60)
-	if err := packedLines(text, digits, func(line, name string) error {
-		if name != "" {
-			list = append(list, entry{name: name, line: line + "\n"})
-		} else if n := len(list); n > 0 {
-			list[n-1].peeled = line + "\n"
-		}
-		return nil
-	}); err != nil {
+	list, err := packedEntries(text, digits)
+	if err != nil {
 		return "", err
-	}
-	byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
-	if !slices.IsSortedFunc(list, byName) {
-		slices.SortStableFunc(list, byName)
 	}
 	names := slices.Sorted(maps.Keys(loose))
 	var out strings.Builder
@@ -101,7 +104,7 @@ func withRefs(text string, loose refs, digits int) (string, error) {
 	} else {
 		out.WriteString("# pack-refs with: sorted \n")
 	}
-	for _, e := range append(list, entry{name: "\xff"}) {
+	for _, e := range append(list, packedEntry{name: "\xff"}) {
 		for len(names) > 0 && names[0] < e.name {
 			out.WriteString(loose[names[0]] + " " + names[0] + "\n")
 			names = names[1:]
@@ -111,6 +114,27 @@ func withRefs(text string, loose refs, digits int) (string, error) {
 		}
 	}
 	return out.String(), nil
+}
+
+// packedEntry is a ref of a packed-refs file: its line, and the one that says what it points to.
+type packedEntry struct{ name, line, peeled string }
+
+// packedEntries returns the refs of a packed-refs file, sorted by name.
+func packedEntries(text string, digits int) ([]packedEntry, error) {
+	list := make([]packedEntry, 0, len(text)/60)
+	err := packedLines(text, digits, func(line, name string) error {
+		if name != "" {
+			list = append(list, packedEntry{name: name, line: line + "\n"})
+		} else if n := len(list); n > 0 {
+			list[n-1].peeled = line + "\n"
+		}
+		return nil
+	})
+	byName := func(a, b packedEntry) int { return strings.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(list, byName) {
+		slices.SortStableFunc(list, byName)
+	}
+	return list, err
 }
 
 // readRefs reads all refs of a repository. Loose ones are read first: git packs a ref
@@ -131,14 +155,11 @@ func readRefs(common *folder, digits int, known *packed) (refSet, error) {
 	}); err != nil {
 		return set, err
 	}
-	err := known.read(common, digits)
-	if err != nil {
+	if err := known.read(common, digits); err != nil {
 		return set, err
 	}
 	set.refs = maps.Clone(known.refs)
-	for name, value := range loose {
-		set.refs[name] = value
-	}
+	maps.Copy(set.refs, loose)
 	return set, nil
 }
 
@@ -154,7 +175,7 @@ func (p *packed) read(common *folder, digits int) error {
 		p.refs, p.stat = refs{}, unix.Stat_t{}
 		return nil
 	}
-	if err == nil && p.refs != nil && st.Ino == p.stat.Ino && st.Ctim == p.stat.Ctim && st.Size == p.stat.Size && time.Since(time.Unix(st.Ctim.Unix())) > time.Second {
+	if err == nil && p.refs != nil && fileID(st, true) == fileID(p.stat, true) && time.Since(time.Unix(st.Ctim.Unix())) > time.Second {
 		return nil
 	}
 	text, rerr := common.readText("packed-refs")

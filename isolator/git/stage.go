@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,14 +76,11 @@ func Stage(r *Repo, o Options) (c *Copy, err error) {
 		return nil, fmt.Errorf("%q cannot be the name of a run", o.Run)
 	}
 	c = &Copy{
-		path: o.Dir, objects: o.Objects, roots: o.Roots, clean: o.Clean, ignored: o.Ignored,
+		path: o.Dir, objects: cmp.Or(o.Objects, paths.BoxGit), roots: o.Roots, clean: o.Clean, ignored: o.Ignored,
 		meta: meta{Version: 1, Run: o.Run, Git: o.Git, Name: o.Name, Email: o.Email, Roots: o.Roots, Profile: o.Profile, Grants: o.Grants},
 	}
 	if c.clean == nil {
 		c.clean = WithoutLogins
-	}
-	if c.objects == "" {
-		c.objects = paths.BoxGit
 	}
 	defer func() {
 		if err != nil {
@@ -121,10 +119,8 @@ func (c *Copy) openFolders(fresh bool) (err error) {
 		return fmt.Errorf("%s: %w", c.path, err)
 	}
 	if fresh {
-		for _, name := range []string{boxFolder, holdFolder, stateFolder} {
-			if err := c.dir.mkdir(name); err != nil {
-				return err
-			}
+		if err := c.dir.mkdirs(boxFolder, holdFolder, stateFolder); err != nil {
+			return err
 		}
 	}
 	c.state, err = c.dir.sub(stateFolder)
@@ -176,10 +172,8 @@ func (c *Copy) stageUnit(r *Repo, rel string) error {
 		return err
 	}
 	defer to.close()
-	for _, dir := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"} {
-		if err := to.mkdir(dir); err != nil {
-			return err
-		}
+	if err := to.mkdirs(emptyFolders()...); err != nil {
+		return err
 	}
 	s := &stager{copy: c, unit: u, repo: r, from: from, to: to}
 	for _, step := range []func() error{s.config, s.refs, s.logs, s.common, s.stores, s.mainView, s.worktrees, s.modules} {
@@ -190,6 +184,12 @@ func (c *Copy) stageUnit(r *Repo, rel string) error {
 	return nil
 }
 
+// emptyFolders lists the folders that git makes in each repository.
+func emptyFolders() []string {
+	return []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"}
+}
+
+// stager makes the box's git directory of one repository.
 type stager struct {
 	copy     *Copy
 	unit     *unit

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +31,7 @@ func (s *stager) refs() error {
 		return err
 	}
 	text, err := s.from.readText("packed-refs")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := unlessMissing(err); err != nil {
 		return err
 	}
 	if len(loose) > 0 {
@@ -85,35 +84,39 @@ func (s *stager) logs() error {
 	if err := s.copyText("logs/HEAD", maxLog); err != nil {
 		return err
 	}
+	switch err := s.refLogs(); {
+	case errors.Is(err, errTooMany) || errors.Is(err, errTooLarge):
+		s.copy.Notes = append(s.copy.Notes, "not all logs of refs are in the box: there are too many")
+		return nil
+	case unlessMissing(err) != nil && present(err) == nil:
+		return unfit("a log of a ref is not a plain file")
+	default:
+		return unlessMissing(err)
+	}
+}
+
+// refLogs copies the reflogs of refs, that of the stash first, until there are too many.
+func (s *stager) refLogs() error {
 	const stash = "logs/" + stashRef
 	if data, err := s.from.read(stash, maxLog); err == nil {
 		s.unit.Stash = stashDigest(data)
 	}
 	total, err := s.text(stash, maxLog)
+	if err := unlessMissing(err); err != nil {
+		return err
+	}
 	files := 0
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = s.from.copyTree("logs/refs", s.to, maxRefs, func(name string) error {
-			if name == stash {
-				return nil
-			}
-			if files++; files > maxFiles || total > maxLogs {
-				return errTooMany
-			}
-			n, err := s.text(name, maxLog)
-			total += n
-			return err
-		})
-	}
-	switch {
-	case errors.Is(err, errTooMany) || errors.Is(err, errTooLarge):
-		s.copy.Notes = append(s.copy.Notes, "not all logs of refs are in the box: there are too many")
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil && present(err) == nil:
-		return unfit("a log of a ref is not a plain file")
-	}
-	return err
+	return s.from.copyTree("logs/refs", s.to, maxRefs, func(name string) error {
+		if name == stash {
+			return nil
+		}
+		if files++; files > maxFiles || total > maxLogs {
+			return errTooMany
+		}
+		n, err := s.text(name, maxLog)
+		total += n
+		return err
+	})
 }
 
 func digest(data []byte) string {
@@ -128,10 +131,7 @@ func (s *stager) ignore() error {
 		return nil
 	}
 	old, err := s.to.read(name, maxSmall)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := s.to.remove(name); err != nil {
+	if err := errors.Join(unlessMissing(err), s.to.remove(name)); err != nil {
 		return err
 	}
 	return s.to.create(name, append(old, "\n"+strings.Join(s.copy.ignored, "\n")+"\n"...))
@@ -144,10 +144,7 @@ func (s *stager) common() error {
 			return err
 		}
 	}
-	if err := s.ignore(); err != nil {
-		return err
-	}
-	if err := s.hooks(); err != nil {
+	if err := errors.Join(s.ignore(), s.hooks()); err != nil {
 		return err
 	}
 	s.unit.Files = settingsOf(s.to)
@@ -180,12 +177,9 @@ func (s *stager) hooks() error {
 func settingsOf(d *folder) map[string]string {
 	out := map[string]string{}
 	for _, dir := range []string{"hooks", "info"} {
-		list, err := d.list(dir, maxFiles)
+		list, err := d.listIfThere(dir, maxFiles)
 		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				out[dir] = "not a folder of files"
-			}
-			continue
+			out[dir] = "not a folder of files"
 		}
 		for _, e := range list {
 			name := dir + "/" + e.Name()

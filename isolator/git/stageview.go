@@ -3,7 +3,6 @@ package git
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,11 +97,10 @@ func (s *stager) unfinished(v *view) error {
 		}
 	}
 	for _, name := range busyFolders() {
-		if !s.from.isDir(v.file(name)) {
-			continue
+		if s.from.isDir(v.file(name)) {
+			v.Busy[name] = true
 		}
-		v.Busy[name] = true
-		if err := s.from.copyTree(v.file(name), s.to, maxRefs, func(name string) error { return s.copyIf(name, maxSmall) }); err != nil {
+		if err := s.copyFolder(v.file(name), s.copyIf); err != nil {
 			return err
 		}
 	}
@@ -161,10 +159,7 @@ func orSelf(rel string) string {
 // worktrees copies the state of the linked worktrees that the box can write, and lets the box's git
 // know that the others exist.
 func (s *stager) worktrees() error {
-	list, err := s.from.list("worktrees", maxWorktrees)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	list, err := s.from.listIfThere("worktrees", maxWorktrees)
 	if err != nil {
 		return err
 	}
@@ -202,15 +197,20 @@ func (s *stager) worktree(name string) error {
 	}
 	v.Sparse = found.Sparse
 	for _, name := range []string{"logs", "info"} {
-		if !s.from.isDir(v.file(name)) {
-			continue
-		}
-		if err := s.from.copyTree(v.file(name), s.to, maxRefs, func(name string) error { return s.copyText(name, maxSmall) }); err != nil {
+		if err := s.copyFolder(v.file(name), s.copyText); err != nil {
 			return err
 		}
 	}
 	s.pin(v.Top)
 	return s.view(v)
+}
+
+// copyFolder copies a folder, if there is one, with copied for the files in it.
+func (s *stager) copyFolder(name string, copied func(name string, most int64) error) error {
+	if !s.from.isDir(name) {
+		return nil
+	}
+	return s.from.copyTree(name, s.to, maxRefs, func(name string) error { return copied(name, maxSmall) })
 }
 
 // elsewhere marks a worktree that the box does not have, so that `git worktree prune` in the box does not take it for one

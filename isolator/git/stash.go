@@ -25,26 +25,23 @@ func (x *exchange) stashDiffers() bool {
 	return err != nil || !slices.EqualFunc(host, box, func(a, b logEntry) bool { return a.New == b.New })
 }
 
-// stashes returns the entries of the box's stash in the order of its log; nil for another ref.
-func (m *move) stashes(x *exchange) []logEntry {
+// stashed returns the values of the entries of the box's stash in the order of its log; none for another ref.
+func (m *move) stashed(x *exchange) (values []string) {
 	if m.name != stashRef || m.new == "" || m.to != m.name {
 		return nil
 	}
-	list, err := x.boxStash(m.new)
-	if err != nil {
-		return nil
+	list, _ := x.boxStash(m.new) // none where its log cannot be read
+	for _, e := range list {
+		values = append(values, e.New)
 	}
-	return list
+	return values
 }
 
 // boxStash reads the entries of the box's stash, whose newest has to be top.
 func (x *exchange) boxStash(top string) ([]logEntry, error) {
 	data, err := x.box.read("logs/"+stashRef, maxLog)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, unlessMissing(err)
 	}
 	list, err := readLog(data, x.u.Digits)
 	if err != nil {

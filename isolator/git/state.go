@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"maps"
 	"os"
 	"strings"
 
@@ -111,10 +111,10 @@ func (c *Copy) loadBase(u *unit) (*base, error) {
 	if err == nil {
 		err = packedRefs(text, u.Digits, b.refs)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := unlessMissing(err); err != nil {
 		return nil, err
 	}
-	if err := c.readLog(u, b); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := unlessMissing(c.readLog(u, b)); err != nil {
 		return nil, err
 	}
 	b.log, err = c.state.appendTo(u.baseName() + ".log")
@@ -147,14 +147,6 @@ func (c *Copy) readLog(u *unit, b *base) error {
 	}
 }
 
-func (b *base) set(name, value string) {
-	if value == "" {
-		delete(b.refs, name)
-	} else {
-		b.refs[name] = value
-	}
-}
-
 // write appends lines of one kind to the log.
 func (b *base) write(kind byte, values map[string]string) error {
 	if len(values) == 0 {
@@ -169,9 +161,7 @@ func (b *base) write(kind byte, values map[string]string) error {
 		return err
 	}
 	if kind == '?' {
-		for name, value := range values {
-			b.meant[name] = value
-		}
+		maps.Copy(b.meant, values)
 		return b.log.Sync()
 	}
 	for name, value := range values {
