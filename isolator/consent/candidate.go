@@ -28,6 +28,11 @@ type Candidate struct {
 // Settled reports whether there is nothing to ask about.
 func (c Candidate) Settled() bool { return c.State == trust.Allowed && !c.Stale }
 
+// older reports whether an inner allowed it that did not keep the real paths of what it grants.
+func (c Candidate) older() bool {
+	return c.Stale || c.Rec != nil && c.Rec.WasApproved() && c.State != trust.Denied
+}
+
 // Unsettled returns the names of the profiles that there is something to ask about.
 func Unsettled(list []Candidate) (names []string) {
 	for _, c := range list {

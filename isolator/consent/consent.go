@@ -107,17 +107,23 @@ func (t *page) write() {
 		t.line("", "%s %s: allowed already, unchanged", plural(len(settled), "profile", "profiles"), strings.Join(settled, ", "))
 	}
 	if t.Config.File != nil && len(fresh)+len(changed) > 0 || t.NewConfig {
-		if parts := t.Config.Config.Describe(); len(parts) > 0 {
-			t.line("", "config (%s):", t.Short(filepath.Join(t.Place.Project.Dir, "config.toml")))
-			for _, part := range parts {
-				t.line("  ", "%s", part)
-			}
-		}
+		t.config()
 	}
 	t.changed(changed)
 	t.fresh(fresh)
 	t.signing(fresh)
 	t.claims(changed)
+}
+
+// config shows what the project's config.toml says.
+func (t *page) config() {
+	parts := t.Config.Config.Describe()
+	if len(parts) > 0 {
+		t.line("", "config (%s):", t.Short(filepath.Join(t.Place.Project.Dir, "config.toml")))
+	}
+	for _, part := range parts {
+		t.line("  ", "%s", part)
+	}
 }
 
 func plural(n int, one, many string) string {
@@ -166,7 +172,7 @@ func (t *page) fresh(list []Candidate) {
 		all.add(name, safe)
 		bad.add(name, dangerous)
 		behind.add(name, t.hosts(c.reach, len(list) == 1))
-		if c.Stale || c.Rec != nil && c.Rec.WasApproved() && c.State != trust.Denied {
+		if c.older() {
 			t.line("", "profile %s was allowed by an older inner, which did not keep the real paths of what it grants", name)
 		}
 	}
@@ -208,17 +214,11 @@ func (t *page) called(c Candidate, list []Candidate) string {
 // paragraphs are the texts of verbs, with those together that say what can be read, and
 // those that take away. What was left out is named where it belongs.
 func (t *page) paragraphs(verbs []verb, all int) []string {
-	const read, reach, login = "can read", "can reach", "gets a copy of your login and settings of"
+	const read = "can read"
 	var out, less []string
 	reads := -1
 	for _, v := range verbs {
-		if v.grant.Words == login && t.brief >= ofAgents {
-			v.grant.Words = "gets a copy of your login and settings, and can reach the hosts, of"
-		}
-		text := v.text(all)
-		if v.grant.Words == reach && t.brief >= ofGroups {
-			text += " (which hosts: inner profile show --explain NAME)"
-		}
+		text := t.briefly(v, all)
 		rest, isRead := strings.CutPrefix(text, read)
 		switch {
 		case v.grant.Tightens:
@@ -242,40 +242,60 @@ func (t *page) paragraphs(verbs []verb, all int) []string {
 	return out
 }
 
+// briefly is the text of a verb, which says that hosts are left out where they are.
+func (t *page) briefly(v verb, all int) string {
+	if v.grant.Words == "gets a copy of your login and settings of" && t.brief >= ofAgents {
+		v.grant.Words = "gets a copy of your login and settings, and can reach the hosts, of"
+	}
+	text := v.text(all)
+	if v.grant.Words == "can reach" && t.brief >= ofGroups {
+		text += " (which hosts: inner profile show --explain NAME)"
+	}
+	return text
+}
+
+// network are grants of the network.
+type network []profile.Grant
+
+func (n *network) say(text string) {
+	*n = append(*n, profile.Grant{Kind: "network", Words: text})
+}
+
+// reach adds hosts, each with where it comes from.
+func (n *network) reach(hosts []string, from string) {
+	g := profile.Grant{Kind: "network", Words: "can reach"}
+	for _, h := range hosts {
+		g.Items = append(g.Items, profile.Item{Text: h + from})
+	}
+	if len(g.Items) > 0 {
+		*n = append(*n, g)
+	}
+}
+
 // hosts are what is behind the words about the network, as grants. One profile has a line
 // for each word.
-func (t *page) hosts(list []features.ReachLine, one bool) (out []profile.Grant) {
-	say := func(text string) { out = append(out, profile.Grant{Kind: "network", Words: text}) }
-	reach := func(hosts []string, why string) {
-		g := profile.Grant{Kind: "network", Words: "can reach"}
-		for _, h := range hosts {
-			g.Items = append(g.Items, profile.Item{Text: h + why})
-		}
-		if len(g.Items) > 0 {
-			out = append(out, g)
-		}
-	}
+func (t *page) hosts(list []features.ReachLine, one bool) (out network) {
 	var groups []string
 	for _, l := range list {
 		group, capability := strings.HasPrefix(l.Origin, "@"), strings.HasPrefix(l.Origin, "capability ")
 		switch {
 		case group && len(l.Hosts) == 0: // nothing is granted; inner doctor says why
 		case one:
-			say(l.Text)
+			out.say(l.Text)
 		case group && t.brief >= ofGroups, capability && t.brief >= ofAgents:
-			reach(l.Own, "")
+			out.reach(l.Own, "")
 		case group:
 			groups = append(groups, strings.TrimPrefix(l.Text, "can reach "))
 		case capability:
-			reach(l.Hosts, "")
+			out.reach(l.Hosts, "")
 		case len(l.Hosts) > 0:
-			reach(l.Hosts, " ["+l.Origin+"]")
+			out.reach(l.Hosts, " ["+l.Origin+"]")
 		default:
-			say(l.Text)
+			out.say(l.Text)
 		}
 	}
 	if len(groups) > 0 {
-		say("the groups of hosts are " + strings.Join(groups, "; "))
+		out.say("the groups of hosts are " + strings.Join(groups, "; "))
 	}
 	return out
 }
@@ -288,24 +308,13 @@ func (t *page) changed(list []Candidate) {
 	}
 	var all []change
 	for _, c := range list {
-		wider, narrower := profile.DiffGrants(c.Old, c.Grants)
-		var b strings.Builder
-		for _, text := range slices.Concat(ChangeLines(t.Paint, nil, narrower), ChangeLines(t.Paint, wider, nil)) {
-			b.WriteString("  " + text + "\n")
+		text := t.change(c)
+		i := slices.IndexFunc(all, func(x change) bool { return x.text == text })
+		if i < 0 {
+			i = len(all)
+			all = append(all, change{text: text})
 		}
-		if len(wider)+len(narrower) == 0 {
-			b.WriteString("  it grants the same as before\n")
-		}
-		if _, dangerous := t.split(wider); len(dangerous) > 0 {
-			for _, g := range dangerous {
-				t.warn("%s, new: %s", c.Profile.Name, g.Text)
-			}
-		}
-		if i := slices.IndexFunc(all, func(x change) bool { return x.text == b.String() }); i >= 0 {
-			all[i].of = append(all[i].of, c.Profile.Name)
-		} else {
-			all = append(all, change{b.String(), []string{c.Profile.Name}})
-		}
+		all[i].of = append(all[i].of, c.Profile.Name)
 	}
 	for _, x := range all {
 		t.line("", "%s %s changed since %s allowed:", plural(len(x.of), "profile", "profiles"), strings.Join(x.of, ", "), plural(len(x.of), "it was", "they were"))
@@ -313,45 +322,64 @@ func (t *page) changed(list []Candidate) {
 	}
 }
 
+// change is what became different in a profile, as lines. What of it is dangerous stands next to
+// the question, too.
+func (t *page) change(c Candidate) string {
+	wider, narrower := profile.DiffGrants(c.Old, c.Grants)
+	_, dangerous := t.split(wider)
+	for _, g := range dangerous {
+		t.warn("%s, new: %s", c.Profile.Name, g.Text)
+	}
+	if len(wider)+len(narrower) == 0 {
+		return "  it grants the same as before\n"
+	}
+	var b strings.Builder
+	for _, text := range slices.Concat(ChangeLines(t.Paint, nil, narrower), ChangeLines(t.Paint, wider, nil)) {
+		b.WriteString("  " + text + "\n")
+	}
+	return b.String()
+}
+
 // split parts what stays within the project and the box from what does not.
 func (t *page) split(grants []profile.Grant) (safe, dangerous []profile.Grant) {
 	for _, g := range grants {
-		if g.Tightens {
-			safe = append(safe, g)
-			continue
-		}
-		if len(g.Items) == 0 {
-			if g.Dangerous() {
-				dangerous = append(dangerous, g)
-			} else {
-				safe = append(safe, g)
-			}
-			continue
-		}
-		in, out := g, g
-		in.Items, out.Items = nil, nil
-		for _, it := range g.Items {
-			switch {
-			case g.Dangerous(), g.Key == profile.MountRW && !paths.Below(t.Place.Root(), it.Path):
-				out.Items = append(out.Items, it)
-			case it.Path != "" && special(it.Path):
-				it.Text += " (a socket or a device)"
-				out.Items = append(out.Items, it)
-			default:
-				in.Items = append(in.Items, it)
-			}
-		}
-		for _, part := range []struct {
-			g  *profile.Grant
-			to *[]profile.Grant
-		}{{&in, &safe}, {&out, &dangerous}} {
-			if len(part.g.Items) > 0 {
-				part.g.Render()
-				*part.to = append(*part.to, *part.g)
-			}
-		}
+		in, out := t.parts(g)
+		safe, dangerous = append(safe, in...), append(dangerous, out...)
 	}
 	return safe, dangerous
+}
+
+// parts is split for one grant, whose items may be of both sorts.
+func (t *page) parts(g profile.Grant) (safe, dangerous []profile.Grant) {
+	switch {
+	case g.Tightens, len(g.Items) == 0 && !g.Dangerous():
+		return []profile.Grant{g}, nil
+	case len(g.Items) == 0:
+		return nil, []profile.Grant{g}
+	}
+	var in, out []profile.Item
+	for _, it := range g.Items {
+		switch {
+		case g.Dangerous(), g.Key == profile.MountRW && !paths.Below(t.Place.Root(), it.Path):
+			out = append(out, it)
+		case it.Path != "" && special(it.Path):
+			it.Text += " (a socket or a device)"
+			out = append(out, it)
+		default:
+			in = append(in, it)
+		}
+	}
+	return withItems(g, in), withItems(g, out)
+}
+
+// withItems is a grant of these items alone; of none, nothing.
+func withItems(g profile.Grant, items []profile.Item) []profile.Grant {
+	if len(items) == 0 {
+		return nil
+	}
+	g.Items = items
+	g.Render()
+	return []profile.Grant{g}
 }
 
 // special reports whether something on the host is more than files.
