@@ -106,22 +106,22 @@ func value(d *json.Decoder, key string, into any) error {
 	if key == "env" {
 		return variables(raw, into.(*map[string]string))
 	}
-	if err := json.Unmarshal(raw, into); err != nil || bytes.Contains(raw, []byte("null")) && !nullless(raw) {
+	if err := json.Unmarshal(raw, into); err != nil || bytes.Contains(raw, []byte("null")) && hasToken(raw, func(t json.Token) bool { return t == nil }) {
 		return fmt.Errorf("%s: %s", key, wanted(into))
 	}
 	return lossless(key, raw)
 }
 
-// nullless reports whether a value has no null outside of a string.
-func nullless(raw []byte) bool {
+// hasToken reports whether a value, which is JSON, has such a token.
+func hasToken(raw []byte, such func(json.Token) bool) bool {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	for {
 		t, err := d.Token()
 		if err != nil {
-			return err == io.EOF
-		}
-		if t == nil {
 			return false
+		}
+		if such(t) {
+			return true
 		}
 	}
 }
@@ -131,16 +131,11 @@ func lossless(key string, raw []byte) error {
 	if !bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) {
 		return nil
 	}
-	if d := json.NewDecoder(bytes.NewReader(raw)); true {
-		for {
-			t, err := d.Token()
-			if err != nil {
-				return nil
-			}
-			if s, ok := t.(string); ok && strings.ContainsRune(s, utf8.RuneError) {
-				return fmt.Errorf("%s: half of a surrogate pair is not text", key)
-			}
-		}
+	if hasToken(raw, func(t json.Token) bool {
+		s, ok := t.(string)
+		return ok && strings.ContainsRune(s, utf8.RuneError)
+	}) {
+		return fmt.Errorf("%s: half of a surrogate pair is not text", key)
 	}
 	return nil
 }

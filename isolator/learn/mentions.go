@@ -18,51 +18,62 @@ const (
 // executed or opened. Reading a variable is not a system call, so this is a guess: a program
 // may name variables that it never reads, and read variables whose names it composes.
 func Mentions(text []byte, files []string, open func(string) (*os.File, error), names []string) []string {
-	left := map[string]bool{}
-	longest := 0
+	s := search{left: map[string]bool{}, buf: make([]byte, 1<<20)}
 	for _, n := range names {
-		left[n] = true
-		longest = max(longest, len(n))
+		s.left[n] = true
+		s.longest = max(s.longest, len(n))
 	}
-	var found []string
-	take := func(text []byte, last bool) {
-		for word := range words(text, last) {
-			if name := string(word); left[name] {
-				delete(left, name)
-				found = append(found, name)
-			}
-		}
-	}
-	take(text, true)
+	s.take(text, true)
 	read := int64(0)
-	buf := make([]byte, 1<<20)
 	for _, p := range files {
-		if len(left) == 0 || read >= maxRead {
+		if len(s.left) == 0 || read >= maxRead {
 			break
 		}
 		f, err := open(p)
 		if err != nil {
 			continue
 		}
-		keep := 0 // of the piece before: a word may begin in it
-		for from := io.Reader(io.LimitReader(f, min(maxFile, maxRead-read))); ; {
-			n, err := io.ReadFull(from, buf[keep:])
-			read += int64(n)
-			text, last := buf[:keep+n], err != nil
-			whole := text
-			if keep > 0 { // what it begins with was seen, or is too long for a name
-				whole = bytes.TrimLeftFunc(text, isWord)
-			}
-			take(whole, last)
-			if last {
-				break
-			}
-			keep = copy(buf, text[max(0, len(text)-longest-1):])
-		}
+		read += s.read(io.LimitReader(f, min(maxFile, maxRead-read)))
 		_ = f.Close()
 	}
-	slices.Sort(found)
-	return found
+	slices.Sort(s.found)
+	return s.found
+}
+
+// search looks for names.
+type search struct {
+	left    map[string]bool
+	longest int // of the names, in bytes
+	found   []string
+	buf     []byte
+}
+
+// take looks for names in a piece of text, or in the last one.
+func (s *search) take(text []byte, last bool) {
+	for word := range words(text, last) {
+		if name := string(word); s.left[name] {
+			delete(s.left, name)
+			s.found = append(s.found, name)
+		}
+	}
+}
+
+// read looks for names in all of a file, and returns how long that is.
+func (s *search) read(file io.Reader) (size int64) {
+	for keep := 0; ; { // of the piece before: a word may begin in it
+		n, err := io.ReadFull(file, s.buf[keep:])
+		size += int64(n)
+		text := s.buf[:keep+n]
+		whole := text
+		if keep > 0 { // what it begins with was seen, or is too long for a name
+			whole = bytes.TrimLeftFunc(text, isWord)
+		}
+		s.take(whole, err != nil)
+		if err != nil {
+			return size
+		}
+		keep = copy(s.buf, text[max(0, len(text)-s.longest-1):])
+	}
 }
 
 // words yields the words of a piece of text. Unless the piece is the last one, a word at its very

@@ -170,15 +170,10 @@ const (
 
 func (o *Observer) serve(fd int) {
 	for {
-		set := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(o.stop[0]), Events: unix.POLLIN}}
-		if _, err := unix.Poll(set, -1); err != nil && err != unix.EINTR {
+		switch ready, over := o.poll(fd); {
+		case over:
 			return
-		}
-		// POLLHUP: nobody is left (Linux 5.8).
-		if set[1].Revents != 0 || set[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0 && set[0].Revents&unix.POLLIN == 0 {
-			return
-		}
-		if set[0].Revents&unix.POLLIN == 0 {
+		case !ready:
 			continue
 		}
 		var n notification
@@ -192,6 +187,18 @@ func (o *Observer) serve(fd int) {
 		a := answer{id: n.id, flags: goOn}
 		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), notifSend, uintptr(unsafe.Pointer(&a)))
 	}
+}
+
+// poll waits for a call. ready says that there is one, over that there will be none.
+func (o *Observer) poll(fd int) (ready, over bool) {
+	set := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(o.stop[0]), Events: unix.POLLIN}}
+	if _, err := unix.Poll(set, -1); err != nil && err != unix.EINTR {
+		return false, true
+	}
+	ready = set[0].Revents&unix.POLLIN != 0
+	// POLLHUP: nobody is left (Linux 5.8).
+	gone := set[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
+	return ready, set[1].Revents != 0 || gone && !ready
 }
 
 // look notes what a call is about.
@@ -209,16 +216,10 @@ func (o *Observer) look(n *notification) {
 	}
 	kind, write := c.Kind, c.Kind == seccomp.Write
 	if kind == seccomp.Open {
-		flags := uint64(0)
-		if c.How >= 0 {
-			var how [8]byte
-			if readMemory(pid, n.args[c.How], how[:]) < len(how) {
-				o.miss()
-				return
-			}
-			flags = *(*uint64)(unsafe.Pointer(&how))
-		} else {
-			flags = n.args[c.Flags]
+		flags, ok := openFlags(n, c)
+		if !ok {
+			o.miss()
+			return
 		}
 		write = flags&unix.O_ACCMODE != unix.O_RDONLY || flags&(unix.O_CREAT|unix.O_TRUNC) != 0
 		if flags&unix.O_PATH != 0 {
@@ -238,6 +239,17 @@ func (o *Observer) look(n *notification) {
 	if c.Path2 >= 0 {
 		o.path(pid, n, c.Dir2, c.Path2, func(a *Access) { a.Write = true })
 	}
+}
+
+// openFlags returns the flags of a call that opens a file: an argument, or the first member of
+// struct open_how (openat2(2)).
+func openFlags(n *notification, c seccomp.Call) (flags uint64, ok bool) {
+	if c.How < 0 {
+		return n.args[c.Flags], true
+	}
+	var how [8]byte
+	ok = readMemory(int(n.pid), n.args[c.How], how[:]) == len(how)
+	return *(*uint64)(unsafe.Pointer(&how)), ok
 }
 
 // removes reports whether a call does nothing when its file is not there.
@@ -283,12 +295,8 @@ func (o *Observer) path(pid int, n *notification, dirArg, pathArg int, note func
 		return // about a descriptor
 	}
 	if text[0] != '/' {
-		from := fmt.Sprintf("/proc/%d/cwd", pid)
-		if dirArg >= 0 && int32(n.args[dirArg]) != unix.AT_FDCWD {
-			from = fmt.Sprintf("/proc/%d/fd/%d", pid, int32(n.args[dirArg]))
-		}
-		dir, err := os.Readlink(from)
-		if err != nil || !strings.HasPrefix(dir, "/") {
+		dir, ok := folder(pid, n, dirArg)
+		if !ok {
 			o.miss()
 			return
 		}
@@ -307,6 +315,17 @@ func (o *Observer) path(pid int, n *notification, dirArg, pathArg int, note func
 		o.paths[text] = a
 	}
 	note(a)
+}
+
+// folder returns what the path of a call is relative to: the folder of a descriptor, or the working
+// folder.
+func folder(pid int, n *notification, dirArg int) (dir string, ok bool) {
+	from := fmt.Sprintf("/proc/%d/cwd", pid)
+	if dirArg >= 0 && int32(n.args[dirArg]) != unix.AT_FDCWD {
+		from = fmt.Sprintf("/proc/%d/fd/%d", pid, int32(n.args[dirArg]))
+	}
+	dir, err := os.Readlink(from)
+	return dir, err == nil && strings.HasPrefix(dir, "/")
 }
 
 func kindOf(fi fs.FileInfo, err error) Kind {

@@ -49,31 +49,15 @@ func system() []string {
 // enough is how many files of a folder are the folder.
 const enough = 3
 
+// mostHidden is how many paths below one key are named.
+const mostHidden = 20
+
 // Suggest folds what was asked for into what would have been enough. Files that
 // the box has are enough as they are; what only the host has is to be shown, and
 // what was written has to be written there, or it is gone with the box.
 func Suggest(list []Access, s Setting) Suggestion {
-	var reads, writes []Access
-	out := Suggestion{HomeAllow: []string{}, Mounts: []Mount{}, Hidden: []Hidden{}, Programs: []string{}}
-	for _, a := range list {
-		writable, granted := s.granted(a.Path)
-		if a.Exec && a.Box == File && (!granted || System(a.Path)) {
-			out.Programs = append(out.Programs, a.Path)
-		}
-		key := s.Secret(a.Path)
-		switch {
-		case s.everyBoxHas(a.Path):
-		case key != "":
-			if a.Host != None {
-				out.hide(key, a.Path)
-			}
-		case s.umbrella(a.Path):
-		case a.Write && !writable:
-			writes = append(writes, a)
-		case !granted && a.missed():
-			reads = append(reads, a)
-		}
-	}
+	out := Suggestion{HomeAllow: []string{}, Mounts: []Mount{}, Hidden: []Hidden{}, Programs: s.programs(list)}
+	reads, writes := s.missing(list, &out)
 	var written []string
 	for _, f := range s.fold(writes, true) {
 		out.Mounts = append(out.Mounts, Mount{Path: f.Path, Mode: "rw", Missing: !s.Exists(f.Path), Cache: f.Path != s.Home && s.cache(f.Path)})
@@ -92,6 +76,38 @@ func Suggest(list []Access, s Setting) Suggestion {
 	return out
 }
 
+// programs returns what was executed outside the project.
+func (s Setting) programs(list []Access) []string {
+	out := []string{}
+	for _, a := range list {
+		if _, granted := s.granted(a.Path); a.Exec && a.Box == File && (!granted || System(a.Path)) {
+			out = append(out, a.Path)
+		}
+	}
+	return out
+}
+
+// missing returns what was read and written and is not granted. What is hidden goes into out.
+func (s Setting) missing(list []Access, out *Suggestion) (reads, writes []Access) {
+	for _, a := range list {
+		writable, granted := s.granted(a.Path)
+		key := s.Secret(a.Path)
+		switch {
+		case s.everyBoxHas(a.Path):
+		case key != "":
+			if a.Host != None {
+				out.hide(key, a.Path)
+			}
+		case s.umbrella(a.Path):
+		case a.Write && !writable:
+			writes = append(writes, a)
+		case !granted && a.missed():
+			reads = append(reads, a)
+		}
+	}
+	return reads, writes
+}
+
 // everyBoxHas reports whether a path is the system's, or made for the box.
 func (s Setting) everyBoxHas(p string) bool {
 	return System(p) || slices.ContainsFunc(s.Own, func(own string) bool { return paths.Below(own, p) })
@@ -104,15 +120,14 @@ func (a Access) missed() bool {
 }
 
 func (s *Suggestion) hide(key, p string) {
-	for i := range s.Hidden {
-		if s.Hidden[i].Key == key {
-			if len(s.Hidden[i].Paths) < 20 {
-				s.Hidden[i].Paths = append(s.Hidden[i].Paths, p)
-			}
-			return
-		}
+	i := slices.IndexFunc(s.Hidden, func(h Hidden) bool { return h.Key == key })
+	if i < 0 {
+		i = len(s.Hidden)
+		s.Hidden = append(s.Hidden, Hidden{Key: key})
 	}
-	s.Hidden = append(s.Hidden, Hidden{key, []string{p}})
+	if h := &s.Hidden[i]; len(h.Paths) < mostHidden {
+		h.Paths = append(h.Paths, p)
+	}
 }
 
 // granted reports whether the profile shows a path, by the nearest folder, and
@@ -143,12 +158,8 @@ func (s Setting) umbrella(p string) bool {
 // cache reports whether a path is in a folder from which programs outside take what they run
 // or build with, without looking at it.
 func (s Setting) cache(p string) bool {
-	for _, dir := range []string{".cache", "go", ".npm", ".cargo", ".rustup", ".gradle", ".m2", ".ivy2", ".bun", ".pnpm-store", ".nuget", ".gem", ".pub-cache", ".local/share/pnpm"} {
-		if at := path.Join(s.Home, dir); paths.Below(at, p) {
-			return true
-		}
-	}
-	return false
+	caches := []string{".cache", "go", ".npm", ".cargo", ".rustup", ".gradle", ".m2", ".ivy2", ".bun", ".pnpm-store", ".nuget", ".gem", ".pub-cache", ".local/share/pnpm"}
+	return slices.ContainsFunc(caches, func(dir string) bool { return paths.Below(path.Join(s.Home, dir), p) })
 }
 
 // appsOwn reports whether all that is below a path is one program's: it names its folders as
@@ -188,24 +199,27 @@ func (s Setting) fold(list []Access, folders bool) []Access {
 			out = append(out, group...)
 			continue
 		}
-		shared := ""
-		for _, a := range group {
-			at := a.Path
-			switch {
-			case folders && s.appsOwn(top) && a.Path != top:
-				at = top
-			case a.Path != top && a.Host != Dir && a.Box != Dir:
-				at = path.Dir(a.Path)
-			}
-			if shared == "" {
-				shared = at
-			}
-			shared = common(shared, at)
+		shared := s.folderOf(group[0], top, folders)
+		for _, a := range group[1:] {
+			shared = common(shared, s.folderOf(a, top, folders))
 		}
 		out = append(out, Access{Path: shared})
 	}
 	slices.SortFunc(out, func(a, b Access) int { return strings.Compare(a.Path, b.Path) })
 	return slices.CompactFunc(out, func(a, b Access) bool { return a.Path == b.Path })
+}
+
+// folderOf returns the folder that stands for one path of a part: with folders, the whole part when
+// it is one program's.
+func (s Setting) folderOf(a Access, top string, folders bool) string {
+	switch {
+	case a.Path == top:
+	case folders && s.appsOwn(top):
+		return top
+	case a.Host != Dir && a.Box != Dir:
+		return path.Dir(a.Path)
+	}
+	return a.Path
 }
 
 // common returns the deepest folder that contains both paths.

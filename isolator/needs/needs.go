@@ -76,22 +76,9 @@ func variablesOf(run *features.Run, list []learn.Access) Variables {
 		name, _, _ := strings.Cut(kv, "=")
 		passed[name] = true
 	}
-	var names []string
-	for _, kv := range run.Environ {
-		name, _, _ := strings.Cut(kv, "=")
-		if telling(run.Spec.Env, name) && (!passed[name] || inherits(run.Spec.Env, name)) {
-			names = append(names, name)
-		}
-	}
 	// The words of the command line may be a script themselves.
 	words := []byte(strings.Join(run.Plan.Argv, "\n"))
-	files := map[string]bool{run.Plan.Program: true}
-	for _, a := range list {
-		if a.Box == learn.File && (a.Exec || a.Read && !learn.System(a.Path)) {
-			files[a.Path] = true
-		}
-	}
-	for _, name := range learn.Mentions(words, slices.Sorted(maps.Keys(files)), run.Observe.Open, names) {
+	for _, name := range learn.Mentions(words, openedFiles(run.Plan.Program, list), run.Observe.Open, guessable(run, passed)) {
 		switch {
 		case passed[name]:
 			out.Used = append(out.Used, name)
@@ -102,6 +89,29 @@ func variablesOf(run *features.Run, list []learn.Access) Variables {
 		}
 	}
 	return out
+}
+
+// guessable returns the variables of the caller that are worth looking for.
+func guessable(run *features.Run, passed map[string]bool) (names []string) {
+	for _, kv := range run.Environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if telling(run.Spec.Env, name) && (!passed[name] || inherits(run.Spec.Env, name)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// openedFiles returns the program, and the files that were executed or that it read; those of the
+// system only when they were executed.
+func openedFiles(program string, list []learn.Access) []string {
+	files := map[string]bool{program: true}
+	for _, a := range list {
+		if a.Box == learn.File && (a.Exec || a.Read && !learn.System(a.Path)) {
+			files[a.Path] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(files))
 }
 
 // telling reports whether it says something that a program has the name of a variable in it:

@@ -128,16 +128,21 @@ func launchJSON(b *isolator.Prepared) object {
 		out["user_namespace"] = object{"newuidmap": m.NewUIDMap, "newgidmap": m.NewGIDMap, "uids": m.UIDs, "gids": m.GIDs}
 	}
 	if l := p.Landlock; l != nil {
-		landlock := object{"signals": l.Signals, "abstract": l.Abstract, "writes": l.Writes, "writable": l.Writable}
-		if l.Files {
-			landlock["files"], landlock["readable"] = l.Files, l.Readable
-		}
-		out["landlock"] = landlock
+		out["landlock"] = landlockJSON(l)
 	}
 	if l := p.Limits; l != nil {
 		out["limits"] = object{
 			"held": l.Held, "group": l.Group, "scope": l.Scope, "scope_env": l.ScopeEnv, "parent": l.Parent, "enable": l.Enable, "rlimits": l.Rlimits, "disk": l.Disk,
 		}
+	}
+	return out
+}
+
+// landlockJSON are the rules of Landlock.
+func landlockJSON(l *plan.Landlock) object {
+	out := object{"signals": l.Signals, "abstract": l.Abstract, "writes": l.Writes, "writable": l.Writable}
+	if l.Files {
+		out["files"], out["readable"] = l.Files, l.Readable
 	}
 	return out
 }

@@ -35,15 +35,8 @@ func Command(b *isolator.Prepared) []byte {
 // redirections; what would be staged is an empty folder.
 func paste(p plan.Plan, env profile.Env) []byte {
 	var b bytes.Buffer
-	var redirect []string
+	redirect := heredocs(p.Data)
 	fmt.Fprintf(&b, "# for bash, zsh and sh; in fish type bash first\n%s /dev/fd/9 9<<'INNER'\nexec 9<&-\n", bash())
-	for i, d := range p.Data {
-		content := "printf %s " + word(string(d))
-		if bytes.IndexByte(d, 0) >= 0 { // the filter of system calls
-			content = "base64 -d <<<" + base64.StdEncoding.EncodeToString(d)
-		}
-		redirect = append(redirect, fmt.Sprintf("%d< <(%s)", plan.FirstDataFD+i, content))
-	}
 	if p.Map != nil {
 		// The launcher makes the namespace, and bwrap joins it.
 		b.WriteString("# pasted, the user namespace has one id only, and no containers can be made\n")
@@ -57,12 +50,33 @@ func paste(p plan.Plan, env profile.Env) []byte {
 			op = plan.Op{Kind: plan.OpData, Data: len(redirect), Dest: op.Dest}
 			redirect = append(redirect, fmt.Sprintf("%d</dev/null", plan.FirstDataFD+len(redirect)))
 		}
-		b.WriteString(" \\\n ")
-		for _, w := range op.Words() {
-			b.WriteString(" " + word(w))
-		}
+		b.WriteString(" \\\n " + words(op.Words()))
 	}
-	for _, kv := range p.Env {
+	b.WriteString(variables(p.Env, env))
+	fmt.Fprintf(&b, " \\\n  --chdir %s -- %s%s", word(p.Dir), word(p.Program), words(p.Argv[1:]))
+	for _, r := range redirect {
+		b.WriteString(" \\\n  " + r)
+	}
+	b.WriteString(" )\nINNER\n")
+	return b.Bytes()
+}
+
+// heredocs are the contents of files, each as the redirection that gives its descriptor.
+func heredocs(data [][]byte) (redirect []string) {
+	for i, d := range data {
+		content := "printf %s " + word(string(d))
+		if bytes.IndexByte(d, 0) >= 0 { // the filter of system calls
+			content = "base64 -d <<<" + base64.StdEncoding.EncodeToString(d)
+		}
+		redirect = append(redirect, fmt.Sprintf("%d< <(%s)", plan.FirstDataFD+i, content))
+	}
+	return redirect
+}
+
+// variables are those of the box as options of bwrap.
+func variables(list []string, env profile.Env) string {
+	var b strings.Builder
+	for _, kv := range list {
 		k, v, _ := strings.Cut(kv, "=")
 		value := word(v)
 		if env.Hidden(k, v) {
@@ -70,16 +84,7 @@ func paste(p plan.Plan, env profile.Env) []byte {
 		}
 		fmt.Fprintf(&b, " \\\n  --setenv %s %s", word(k), value)
 	}
-	fmt.Fprintf(&b, " \\\n  --chdir %s --", word(p.Dir))
-	b.WriteString(" " + word(p.Program))
-	for _, w := range p.Argv[1:] {
-		b.WriteString(" " + word(w))
-	}
-	for _, r := range redirect {
-		b.WriteString(" \\\n  " + r)
-	}
-	b.WriteString(" )\nINNER\n")
-	return b.Bytes()
+	return b.String()
 }
 
 // pasted are the operations without what exists only in a run: no noop shims are there to be
@@ -114,6 +119,15 @@ func engineCommand(c *plan.Container) []byte {
 	}
 	b.WriteString("\n")
 	return b.Bytes()
+}
+
+// words are words, each after a space.
+func words(list []string) string {
+	var b strings.Builder
+	for _, w := range list {
+		b.WriteString(" " + word(w))
+	}
+	return b.String()
 }
 
 // bash is where bash lies, so that no shim of that name takes its place.
