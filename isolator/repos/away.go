@@ -47,6 +47,87 @@ func (w *sweep) find(p string) (found, error) {
 	return found{}, fs.ErrPermission
 }
 
+// enter opens a root. One that is gone, or a file, has nothing in it.
+func (w *sweep) enter(p string) error {
+	real, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		return unlessGone(err)
+	}
+	fd, err := unix.Open(real, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return unlessGone(&fs.PathError{Op: "open", Path: real, Err: err})
+	}
+	place := os.NewFile(uintptr(fd), real)
+	defer place.Close()
+	fi, err := place.Stat()
+	if err != nil {
+		return err
+	}
+	w.timed[deviceOf(fi)] = !slices.Contains(w.Timeless, p)
+	if fi.Mode().Perm()&0o500 != 0o500 && w.recent(real, fi) {
+		if err := allow(place, fi, 0o700); err != nil {
+			return err
+		}
+	}
+	dir, err := os.OpenRoot(real)
+	if err != nil {
+		return err
+	}
+	open, err := dir.Open(".")
+	if err != nil {
+		dir.Close()
+		return err
+	}
+	w.roots = append(w.roots, root{real, dir, open})
+	return nil
+}
+
+// unlessGone returns an error unless it says that a folder is not there, or is none.
+func unlessGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	return err
+}
+
+// leave closes the roots.
+func (w *sweep) leave() {
+	for _, r := range w.roots {
+		_, _ = r.fd.Close(), r.dir.Close()
+	}
+}
+
+// A program in the box can close a folder (chmod 0) with what it made there, and a person opens it again. So a folder that
+// was closed since the run began is opened to be looked into.
+
+// lstat is os.Lstat for something that may lie in closed folders.
+func (w *sweep) lstat(p string) (fs.FileInfo, error) {
+	fi, err := os.Lstat(p)
+	if errors.Is(err, fs.ErrPermission) && w.reopen(filepath.Dir(p)) {
+		return os.Lstat(p)
+	}
+	return fi, err
+}
+
+func (w *sweep) has(p string) bool {
+	_, err := w.lstat(p)
+	return err == nil
+}
+
+// readDir is os.ReadDir for a folder that may be closed.
+func (w *sweep) readDir(dir string) ([]fs.DirEntry, error) {
+	if unix.Access(dir, unix.R_OK|unix.X_OK) != nil {
+		w.reopen(dir)
+	}
+	return os.ReadDir(dir)
+}
+
+// reopen opens a folder that was closed since the run began, and reports whether it is open.
+func (w *sweep) reopen(dir string) bool {
+	fi, err := w.lstat(dir)
+	return err == nil && fi.IsDir() && w.recent(dir, fi) && w.open(dir, 0o700) == nil
+}
+
 // away renames something of a repository, and notes what it was.
 func (w *sweep) away(p string, h *Held, what ...string) bool {
 	to, ok := w.rename(p)
@@ -119,10 +200,15 @@ func (w *sweep) open(p string, mode fs.FileMode) error {
 	if err != nil || fi.Mode()&fs.ModeSymlink != 0 {
 		return errors.Join(err, fs.ErrPermission)
 	}
+	return allow(file, fi, mode)
+}
+
+// allow adds to the mode of a file or folder, which need not be open for more than its place.
+func allow(f *os.File, fi fs.FileInfo, mode fs.FileMode) error {
 	if fi.Mode().Perm()&mode == mode {
 		return nil
 	}
-	return os.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), fi.Mode().Perm()|mode)
+	return os.Chmod(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), fi.Mode().Perm()|mode)
 }
 
 func (w *sweep) write(p string, data []byte) bool {

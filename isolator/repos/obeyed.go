@@ -41,7 +41,7 @@ func (w *sweep) spared(hit sensitive.Hit) bool {
 // becomes one when any of them is renamed.
 func (w *sweep) isNew(p, base string) bool {
 	for at := p; at != base; at = filepath.Dir(at) {
-		if fi, err := os.Lstat(at); err == nil && w.recent(at, fi) {
+		if fi, err := w.lstat(at); err == nil && w.recent(at, fi) {
 			return true
 		}
 	}
@@ -67,7 +67,7 @@ func (w *sweep) ownModules(top, p string) bool {
 
 // inFolder moves aside what is recent in a folder that is not.
 func (w *sweep) inFolder(dir, tool string, depth int) {
-	entries, _ := os.ReadDir(dir) // what could be read counts
+	entries, _ := w.readDir(dir) // what could be read counts
 	for _, e := range entries {
 		p := dir + "/" + e.Name()
 		fi, err := e.Info()
@@ -98,7 +98,7 @@ func (w *sweep) places() {
 
 // single moves aside what is at one path, or in the folder there.
 func (w *sweep) single(p, tool string) {
-	fi, err := os.Lstat(p)
+	fi, err := w.lstat(p)
 	if err != nil {
 		return
 	}

@@ -108,27 +108,14 @@ type root struct {
 // Hold looks for what would run on the host, and switches it off or moves it aside. What
 // could not be is an error; the rest was.
 func (s Search) Hold() (Found, error) {
-	w := &sweep{Search: s.real(), seen: map[string]bool{}, tops: map[string]bool{}, trees: map[string][]string{}, timed: map[uint64]bool{}}
+	w := &sweep{Search: s, seen: map[string]bool{}, tops: map[string]bool{}, trees: map[string][]string{}, timed: map[uint64]bool{}}
 	for _, p := range s.Roots {
-		real, err := filepath.EvalSymlinks(p)
-		if err != nil {
-			continue // it is gone
-		}
-		dir, err := os.OpenRoot(real)
-		if err != nil {
-			continue // a file
-		}
-		defer dir.Close()
-		fd, err := dir.Open(".")
-		if err != nil {
-			continue
-		}
-		defer fd.Close()
-		w.roots = append(w.roots, root{real, dir, fd})
-		if fi, err := dir.Stat("."); err == nil {
-			w.timed[deviceOf(fi)] = !slices.Contains(s.Timeless, p)
+		if err := w.enter(p); err != nil {
+			w.errs = append(w.errs, err)
 		}
 	}
+	defer w.leave()
+	w.Search = s.real() // of what lies in the roots, which are open now
 	if !s.NoGit {
 		for _, g := range s.Guarded {
 			w.top(g)
@@ -187,7 +174,7 @@ func (w *sweep) folders() {
 // folder looks at what lies in one folder, and returns the folders in it: those that
 // changed, the others, and packages.
 func (w *sweep) folder(dir string) (changed, below, packages []string) {
-	entries, err := os.ReadDir(dir)
+	entries, err := w.readDir(dir)
 	if err != nil {
 		w.top(filepath.Join(dir, ".git")) // git may enter what cannot be listed
 	}
@@ -231,7 +218,7 @@ func (w *sweep) top(p string) {
 		return
 	}
 	w.tops[p] = true
-	fi, err := os.Lstat(p)
+	fi, err := w.lstat(p)
 	if err != nil {
 		return
 	}
@@ -306,6 +293,12 @@ func (w *sweep) fresh(repo, p string, fi fs.FileInfo) bool {
 	return !lies(p, w.Keep) && (w.unknown(repo) || w.recent(p, fi))
 }
 
+// freshAt reports whether something is there that is fresh.
+func (w *sweep) freshAt(repo, p string) bool {
+	fi, err := w.lstat(p)
+	return err == nil && w.fresh(repo, p, fi)
+}
+
 // line returns what git reads of a file that names a folder: a string of C, less the line
 // ends after it (setup.c, read_gitfile_gently and get_common_dir_noenv).
 func line(data []byte) string {
@@ -344,17 +337,17 @@ func leadsTo(p string) string {
 }
 
 // reposIn returns the repositories in a folder of them.
-func reposIn(dir string, depth int) []string {
+func (w *sweep) reposIn(dir string, depth int) []string {
 	var out []string
-	entries, _ := os.ReadDir(dir) // what could be read counts
+	entries, _ := w.readDir(dir) // what could be read counts
 	for _, e := range entries {
 		p := filepath.Join(dir, e.Name())
 		switch {
 		case !e.IsDir():
-		case exists(filepath.Join(p, "HEAD")):
+		case w.has(filepath.Join(p, "HEAD")):
 			out = append(out, p)
 		case depth > 0:
-			out = append(out, reposIn(p, depth-1)...)
+			out = append(out, w.reposIn(p, depth-1)...)
 		}
 	}
 	return out

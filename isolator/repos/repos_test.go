@@ -212,6 +212,39 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// TestClosed: what a box locks with chmod is looked through, because a person will open it again.
+func TestClosed(t *testing.T) {
+	const fsmonitor = "a/evil/.git: core.fsmonitor"
+	for name, c := range map[string]struct{ during, want string }{
+		"the root":                     {"chmod 0 p", fsmonitor},
+		"a folder below":               {"chmod 0 p/a", fsmonitor},
+		"a folder that can be listed":  {"chmod 0400 p/a", fsmonitor},
+		"a folder that can be entered": {"chmod 0100 p/a", fsmonitor},
+		"a work tree":                  {"chmod 0 p/a/evil", fsmonitor},
+		"a git directory":              {"chmod 0 p/a/evil/.git", fsmonitor},
+		"one that can be listed":       {"chmod 0400 p/a/evil/.git", fsmonitor},
+		"all of them":                  {"chmod 0 p/a/evil/.git p/a/evil p/a p", fsmonitor},
+		"hooks":                        {"echo >p/a/evil/.git/hooks/x; chmod 0755 p/a/evil/.git/hooks/x; chmod 0400 p/a/evil/.git/hooks", fsmonitor + ", a/evil/.git: hooks/x"},
+		"a rebase":                     {"cd p/a/evil/.git; mkdir rebase-merge; echo exec x >rebase-merge/git-rebase-todo; chmod 0 rebase-merge", fsmonitor + ", a/evil/.git: the commands of an unfinished rebase"},
+		"a submodule":                  {"cd p/a/evil/.git; mkdir modules; git init -q --bare modules/m; git -C modules/m config core.editor x; chmod 0 modules", "a/evil/.git/modules/m: core.editor, " + fsmonitor},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+rwx", p.dir).Run() })
+			p.sh("git init -q .; mkdir mine; chmod 0 mine")
+			since := p.begin()
+			p.sh(evil + "make a/evil; git -C a/evil config core.fsmonitor 'touch $MARK'; cd ..; " + c.during)
+			found, err := Search{Roots: []string{p.dir + "/p"}, Guarded: []string{p.dir + "/p/.git"}, Since: since}.Hold()
+			if got := p.what(found.Held); got != c.want || err != nil {
+				t.Errorf("got %q, %v", got, err)
+			}
+			if fi, err := os.Lstat(p.dir + "/p/mine"); err != nil || fi.Mode().Perm() != 0 {
+				t.Errorf("what a person had closed is %v, %v", fi.Mode(), err)
+			}
+		})
+	}
+}
+
 // The twin: without Hold git on the host runs it.
 func TestRuns(t *testing.T) {
 	p := newPlace(t)

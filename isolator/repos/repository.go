@@ -31,14 +31,13 @@ func (w *sweep) repository(repo string) (clean bool) {
 		w.todo(repo, h)
 		w.strategy(repo, h)
 		for _, name := range othersSettings {
-			p := filepath.Join(repo, name)
-			if fi, err := os.Lstat(p); err == nil && w.fresh(repo, p, fi) {
+			if p := filepath.Join(repo, name); w.freshAt(repo, p) {
 				w.away(p, h, name)
 			}
 		}
 	}
 	clean = w.commondir(repo, ours, h) && clean
-	for _, sub := range append(reposIn(filepath.Join(repo, "modules"), 4), reposIn(filepath.Join(repo, "worktrees"), 0)...) {
+	for _, sub := range append(w.reposIn(filepath.Join(repo, "modules"), 4), w.reposIn(filepath.Join(repo, "worktrees"), 0)...) {
 		w.repository(sub)
 	}
 	w.seen[repo] = clean
@@ -49,7 +48,7 @@ func (w *sweep) repository(repo string) (clean bool) {
 // nothing.
 func (w *sweep) commondir(repo string, ours bool, h *Held) (clean bool) {
 	p := filepath.Join(repo, "commondir")
-	fi, err := os.Lstat(p)
+	fi, err := w.lstat(p)
 	if err != nil {
 		return true
 	}
@@ -65,7 +64,7 @@ func (w *sweep) commondir(repo string, ours bool, h *Held) (clean bool) {
 // hold a recent one that does is replaced.
 func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 	p := filepath.Join(repo, name)
-	fi, err := os.Lstat(p)
+	fi, err := w.lstat(p)
 	if err != nil {
 		return true
 	}
@@ -125,7 +124,7 @@ func (w *sweep) named(tree, place string) {
 
 // hooks renames what git would run in a folder that is called name where it lies.
 func (w *sweep) hooks(repo, dir, name string, h *Held) {
-	fi, err := os.Lstat(dir)
+	fi, err := w.lstat(dir)
 	switch {
 	case err != nil:
 		return
@@ -135,7 +134,7 @@ func (w *sweep) hooks(repo, dir, name string, h *Held) {
 		}
 		return
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := w.readDir(dir)
 	if err != nil && w.open(dir, 0o700) == nil {
 		entries, _ = os.ReadDir(dir)
 	}
@@ -157,8 +156,7 @@ func runs(fi os.FileInfo) bool {
 // --continue` would run them.
 func (w *sweep) todo(repo string, h *Held) {
 	p := filepath.Join(repo, "rebase-merge", "git-rebase-todo")
-	fi, err := os.Lstat(p)
-	if err != nil || !w.fresh(repo, p, fi) {
+	if !w.freshAt(repo, p) {
 		return
 	}
 	data, err := w.read(p)
@@ -192,8 +190,7 @@ func (w *sweep) todo(repo string, h *Held) {
 func (w *sweep) strategy(repo string, h *Held) {
 	for _, name := range []string{"rebase-merge/strategy", "sequencer/opts"} {
 		p := filepath.Join(repo, name)
-		fi, err := os.Lstat(p)
-		if err != nil || !w.fresh(repo, p, fi) {
+		if !w.freshAt(repo, p) {
 			continue
 		}
 		data, err := w.read(p)
