@@ -14,8 +14,8 @@ func lookAround(s *spec) error {
 	for _, sh := range s.Shown {
 		var st unix.Statx_t
 		err := unix.Statx(unix.AT_FDCWD, sh.Path, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_INO, &st)
-		if err == unix.EACCES && sh.Source == "" {
-			continue // what the box cannot enter it cannot read
+		if err == unix.EACCES && sh.Ino == 0 {
+			continue // it is made for the box, and what the box cannot enter it cannot read
 		}
 		if err != nil {
 			return fmt.Errorf("%q cannot be seen in the box: %w", sh.Path, err)

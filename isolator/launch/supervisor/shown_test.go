@@ -3,9 +3,12 @@ package supervisor
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/isolator/launch/wire"
 )
@@ -27,11 +30,11 @@ func TestExchangedMount(t *testing.T) {
 		}
 		return wire.Shown{Path: path, Source: path, Dev: uint64(st.Dev), Ino: st.Ino}
 	}
-	s := &spec{Shown: []wire.Shown{was(probed)}}
+	s := received(t, was(probed))
 	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("a folder with nothing mounted on it: %v", err)
 	}
-	if err := lookAround(&spec{Shown: []wire.Shown{was("/proc"), {Path: "/dev"}}}); err != nil {
+	if err := lookAround(received(t, was("/proc"), wire.Shown{Path: "/dev"})); err != nil {
 		t.Errorf("a mount: %v", err)
 	}
 	if err := syscall.Rename(other, probed); err != nil {
@@ -40,10 +43,51 @@ func TestExchangedMount(t *testing.T) {
 	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("a replaced folder: %v", err)
 	}
+	unreadable := was(probed)
+	if err := os.Chmod(dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	err := asPlainUser(t, func() error { return lookAround(received(t, unreadable)) })
+	if err == nil || !strings.Contains(err.Error(), "cannot be seen in the box") {
+		t.Errorf("a mount of the host in a folder that was closed: %v", err)
+	}
+	if err := asPlainUser(t, func() error { return lookAround(received(t, wire.Shown{Path: probed})) }); err != nil {
+		t.Errorf("what is made for the box, in a folder that the host closes: %v", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Remove(probed); err != nil {
 		t.Fatal(err)
 	}
 	if err := lookAround(s); err == nil {
 		t.Error("a folder that is gone passes")
 	}
+}
+
+// received is what the supervisor knows of mounts, when the launcher has told it of these.
+func received(t *testing.T, shown ...wire.Shown) *spec {
+	t.Helper()
+	s, err := wire.DecodeSpec((&wire.Spec{Shown: shown}).Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return (*spec)(s)
+}
+
+// asPlainUser calls f on a thread that has no rights over files of others, as programs in a box.
+func asPlainUser(t *testing.T, f func() error) error {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // which ends with this function
+		if os.Geteuid() == 0 {
+			if err := unix.Setfsuid(65534); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- f()
+	}()
+	return <-done
 }

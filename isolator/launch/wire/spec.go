@@ -31,8 +31,8 @@ type Fill struct {
 // Shown is a mount that must be there at a box path.
 type Shown struct {
 	Path     string
-	Source   string // its place on the host; "" for what is made for the box
-	Dev, Ino uint64 // what was probed there; 0 when that was not
+	Source   string // its place on the host; "" for what is made for the box; the supervisor does not get it
+	Dev, Ino uint64 // what was probed there; 0 for what is made for the box
 }
 
 // Pin is a link that is bound onto itself in the box.
