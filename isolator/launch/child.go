@@ -4,6 +4,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/enr/inner/isolator/launch/wire"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,22 +55,16 @@ func (c *child) wait(block bool) bool {
 	if block {
 		options = 0
 	}
-	for {
-		got, err := syscall.Wait4(c.pid, &c.status, options, nil)
-		if err == syscall.EINTR {
-			continue
-		}
-		c.reaped = err != nil || got == c.pid
-		return c.reaped
-	}
+	got, err := wire.Wait(c.pid, &c.status, options)
+	c.reaped = err != nil || got == c.pid
+	return c.reaped
 }
 
 func (c *child) readErrors() {
 	var buf [1024]byte
 	for c.errPipe >= 0 {
-		n, err := unix.Read(c.errPipe, buf[:])
+		n, err := wire.Read(c.errPipe, buf[:])
 		switch {
-		case err == unix.EINTR:
 		case err == unix.EAGAIN:
 			return
 		case err != nil || n <= 0:

@@ -79,11 +79,7 @@ func StartDetached(argv, env []string, size *os.File, out io.Writer) (word strin
 				return word, 0, nil
 			}
 			var st syscall.WaitStatus
-			for {
-				if _, err = syscall.Wait4(pid, &st, 0, nil); err != syscall.EINTR {
-					break
-				}
-			}
+			_, _ = wire.Wait(pid, &st, 0)
 			copyReady(master, out)
 			return "", wire.ExitCode(st), nil
 		default:
@@ -98,10 +94,7 @@ func StartDetached(argv, env []string, size *os.File, out io.Writer) (word strin
 func copyReady(master int, out io.Writer) {
 	var buf [4096]byte
 	for {
-		n, err := unix.Read(master, buf[:])
-		if err == unix.EINTR {
-			continue
-		}
+		n, err := wire.Read(master, buf[:])
 		if err != nil || n <= 0 {
 			return
 		}

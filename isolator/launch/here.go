@@ -68,7 +68,7 @@ func (k *contained) endOthers() {
 	}
 	supervisor.KillRest()
 	for {
-		if _, err := syscall.Wait4(-1, nil, 0, nil); err != nil && err != syscall.EINTR {
+		if _, err := wire.Wait(-1, nil, 0); err != nil {
 			break
 		}
 	}

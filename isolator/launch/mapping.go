@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/userns"
 )
 
@@ -42,12 +43,7 @@ func mappedNamespace(bwrap string, ids userns.Map) (fd int, err error) {
 	}
 	defer func() {
 		_ = unix.Kill(pid, unix.SIGKILL)
-		var st syscall.WaitStatus
-		for {
-			if _, err := syscall.Wait4(pid, &st, 0, nil); err != syscall.EINTR {
-				return
-			}
-		}
+		_, _ = wire.Wait(pid, nil, 0)
 	}()
 	if err := ids.Write(pid); err != nil {
 		return -1, err

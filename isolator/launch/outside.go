@@ -93,11 +93,7 @@ func errorsOf(argv []string, files []uintptr) (said string, well bool, err error
 	}
 	text, _ := io.ReadAll(io.LimitReader(r, 4096))
 	var st syscall.WaitStatus
-	for {
-		if _, err = syscall.Wait4(pid, &st, 0, nil); err != syscall.EINTR {
-			break
-		}
-	}
+	_, err = wire.Wait(pid, &st, 0)
 	return string(text), err == nil && st.Exited() && st.ExitStatus() == 0, nil
 }
 

@@ -81,10 +81,7 @@ func (c *covered) exists(p string) bool {
 // as many connections as we may have, must not keep us from seeing what is lost.
 func (c *covered) mounts() (text []byte, err error) {
 	for chunk := make([]byte, 64<<10); ; {
-		n, err := unix.Pread(c.table, chunk, int64(len(text)))
-		if err == unix.EINTR {
-			continue
-		}
+		n, err := wire.ReadAt(c.table, chunk, int64(len(text)))
 		if err != nil || n == 0 {
 			return text, err
 		}

@@ -46,11 +46,7 @@ const (
 // runCalls is the rest of the supervisor's life.
 func runCalls(s *spec) int {
 	c := &boxCalls{spec: s, mark: firstMark, starts: make(chan func()), pids: map[int]uint32{}, ids: map[uint32]int{}}
-	err := c.ready()
-	if err == nil {
-		err = c.nursery()
-	}
-	if err != nil {
+	if err := inOrder(c.ready, c.nursery); err != nil {
 		return new(box).fail(wire.NoSandbox, err.Error())
 	}
 	dropOwn()
@@ -72,11 +68,10 @@ func runCalls(s *spec) int {
 
 // ready makes of the supervisor what a call inherits.
 func (c *boxCalls) ready() error {
-	if _, err := unix.Setsid(); err != nil && err != unix.EPERM {
-		return os.NewSyscallError("setsid", err)
+	if err := newSession(); err != nil {
+		return err
 	}
-	var none unix.Sigset_t
-	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
+	unblockSignals()
 	for i := range c.spec.Stdio {
 		unix.Close(wire.FdStdio + i)
 	}
@@ -99,15 +94,8 @@ func (c *boxCalls) nursery() error {
 	confined := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		var none unix.Sigset_t
-		_ = unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil)
-		err := dropBounding()
-		if err == nil {
-			err = confine(c.spec.Landlock, [3]uintptr{wire.FdSocket, wire.FdSocket, wire.FdSocket}) // a call has pipes, too
-		}
-		if err == nil {
-			err = c.spec.filter()
-		}
+		unblockSignals()
+		err := c.spec.restrict([3]uintptr{wire.FdSocket, wire.FdSocket, wire.FdSocket}) // a call has pipes, too
 		if confined <- err; err != nil {
 			return
 		}
@@ -134,20 +122,36 @@ func (c *boxCalls) obey() {
 			return
 		}
 		if n >= 5 {
-			id := binary.LittleEndian.Uint32(buf[1:])
-			switch {
-			case buf[0] == wire.MsgCall && len(fds) == 4 && n == 5:
-				c.start(id, fds)
-			case buf[0] == wire.MsgCall:
-				tellCall(wire.MsgCallFailed, id, append([]byte{wire.NoSandbox}, "the supervisor of the box cannot open more files (sandbox.limits.files)"...)...)
-			case buf[0] == wire.MsgCallSignal && n == 6:
-				c.signal(id, syscall.Signal(buf[5]))
-			case buf[0] == wire.MsgCallKill && n == 5:
-				go c.kill(id)
-			}
+			c.carryOut(buf[0], binary.LittleEndian.Uint32(buf[1:]), buf[5:n], fds)
 		}
 		wire.CloseAll(fds)
 	}
+}
+
+// carryOut carries out a message about a call.
+func (c *boxCalls) carryOut(kind byte, id uint32, more []byte, fds []int) {
+	switch kind {
+	case wire.MsgCall:
+		if len(fds) != 4 || len(more) != 0 {
+			c.failed(id, wire.NoSandbox, "the supervisor of the box cannot open more files (sandbox.limits.files)")
+			return
+		}
+		c.start(id, fds)
+	case wire.MsgCallSignal:
+		if len(more) == 1 {
+			c.signal(id, syscall.Signal(more[0]))
+		}
+	case wire.MsgCallKill:
+		if len(more) == 0 {
+			go c.kill(id)
+		}
+	}
+}
+
+// failed says why a call was not started.
+func (c *boxCalls) failed(id uint32, code int, reason string) {
+	reason = wire.Line(reason)
+	tellCall(wire.MsgCallFailed, id, append([]byte{byte(code)}, reason[:min(len(reason), wire.MaxMessage-6)]...)...)
 }
 
 // start starts a call, or says why it cannot be.
@@ -162,8 +166,7 @@ func (c *boxCalls) start(id uint32, fds []int) {
 		close(done)
 	}
 	if <-done; err != nil {
-		reason := wire.Line(err.Error())
-		tellCall(wire.MsgCallFailed, id, append([]byte{byte(code)}, reason[:min(len(reason), wire.MaxMessage-6)]...)...)
+		c.failed(id, code, err.Error())
 	}
 }
 
@@ -175,7 +178,7 @@ func (c *boxCalls) fork(id uint32, fds []int) (code int, err error) {
 	s := *c.spec // the rest is the box's
 	s.Program, s.Dir, s.DirElse, s.Argv, s.Env = call.Program, call.Dir, call.DirElse, call.Argv, call.Env
 	if err := s.chdir(); err != nil {
-		return wire.NoSandbox, fmt.Errorf("working folder %q: %w in the box", s.Dir, err)
+		return wire.NoSandbox, err
 	}
 	defer func() { _ = unix.Chdir("/") }()
 	if code, err := s.find(); err != nil {
@@ -209,10 +212,7 @@ func (c *boxCalls) signal(id uint32, sig syscall.Signal) {
 func (c *boxCalls) reap() {
 	for {
 		var st syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &st, syscall.WNOHANG, nil)
-		if err == syscall.EINTR {
-			continue
-		}
+		pid, err := wire.Wait(-1, &st, syscall.WNOHANG)
 		if err != nil || pid <= 0 {
 			return
 		}
@@ -265,9 +265,9 @@ const mostPids = 1 << 22
 // a /proc of the box's own all numbers are tried.
 func eachProcess(f func(pid int)) {
 	if self, err := os.Readlink("/proc/self"); err == nil && self == strconv.Itoa(unix.Getpid()) {
-		if names, err := readNames("/proc"); err == nil {
-			for _, name := range names {
-				if pid, err := strconv.Atoi(name); err == nil {
+		if entries, err := os.ReadDir("/proc"); err == nil {
+			for _, e := range entries {
+				if pid, err := strconv.Atoi(e.Name()); err == nil {
 					f(pid)
 				}
 			}
@@ -277,15 +277,6 @@ func eachProcess(f func(pid int)) {
 	for pid := 2; pid < mostPids; pid++ {
 		f(pid)
 	}
-}
-
-func readNames(dir string) ([]string, error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	return d.Readdirnames(-1)
 }
 
 func tellCall(kind byte, id uint32, more ...byte) {

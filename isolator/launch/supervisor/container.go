@@ -1,12 +1,9 @@
 package supervisor
 
 import (
-	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -28,13 +25,11 @@ func Container() int {
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	line, handed, err := handedOver()
 	if err != nil {
-		os.Stderr.WriteString("inner: the launcher cannot be reached: " + err.Error() + "\n")
-		return wire.NoSandbox
+		return noContainer("the launcher cannot be reached", err)
 	}
-	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	null, err := openNull()
 	if err != nil {
-		os.Stderr.WriteString("inner: /dev/null: " + err.Error() + "\n")
-		return wire.NoSandbox
+		return noContainer("/dev/null", err)
 	}
 	// In the places where the supervisor looks for them, see wire.go.
 	files := []uintptr{0, 1, 2, uintptr(handed[0]), uintptr(null), uintptr(null), uintptr(handed[1])}
@@ -43,29 +38,39 @@ func Container() int {
 	}
 	pid, err := syscall.ForkExec(paths.BoxSelf, []string{paths.BoxSelf, wire.Word}, &syscall.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: files})
 	if err != nil {
-		os.Stderr.WriteString("inner: the supervisor cannot be started: " + err.Error() + "\n")
-		return wire.NoSandbox
+		return noContainer("the supervisor cannot be started", err)
 	}
 	wire.CloseAll(handed) // their other ends see the program alone
-	go func() {
-		var buf [1]byte
-		for {
-			if n, err := unix.Read(line, buf[:]); err != unix.EINTR && n <= 0 {
-				os.Exit(128 + int(syscall.SIGKILL))
-			}
-		}
-	}()
+	go endWith(line)
 	for {
 		var st syscall.WaitStatus
-		got, err := syscall.Wait4(-1, &st, 0, nil)
-		switch {
-		case err == syscall.EINTR:
+		switch got, err := wire.Wait(-1, &st, 0); {
 		case err != nil:
 			return wire.NoSandbox
 		case got == pid:
 			return wire.ExitCode(st)
 		}
 	}
+}
+
+// noContainer says why the container ends before the supervisor runs in it.
+func noContainer(what string, err error) int {
+	os.Stderr.WriteString("inner: " + what + ": " + err.Error() + "\n")
+	return wire.NoSandbox
+}
+
+// endWith ends the container when nobody holds the other end of the line any more.
+func endWith(line int) {
+	var buf [1]byte
+	for {
+		if n, _ := wire.Read(line, buf[:]); n <= 0 {
+			os.Exit(128 + int(syscall.SIGKILL))
+		}
+	}
+}
+
+func openNull() (int, error) {
+	return unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 }
 
 // handedOver connects to the launcher and takes what is for the supervisor.
@@ -83,47 +88,4 @@ func handedOver() (line int, handed []int, err error) {
 		err = unix.EPROTO
 	}
 	return line, handed, err
-}
-
-// find looks for a program that is only a name, on the PATH of the box.
-func (s *spec) find() (code int, err error) {
-	if strings.Contains(s.Program, "/") {
-		return 0, nil
-	}
-	name, code, failure := s.Program, 0, error(unix.ENOENT)
-	for _, kv := range s.Env {
-		list, ok := strings.CutPrefix(kv, "PATH=")
-		for dir := range strings.SplitSeq(list, ":") {
-			var st unix.Stat_t
-			p := dir + "/" + name
-			if !ok || !strings.HasPrefix(dir, "/") || unix.Stat(p, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-				continue
-			}
-			if unix.Access(p, unix.X_OK) == nil {
-				s.Program = p
-				return 0, nil
-			}
-			failure = unix.EACCES
-		}
-	}
-	code, err = execFailure(name, failure)
-	return code, err
-}
-
-// filter puts the filter of system calls on the calling thread, and with that on what it
-// executes or forks. In a box of bwrap's it is there already.
-func (s *spec) filter() error {
-	if s.Container == nil || len(s.Container.Filter) == 0 {
-		return nil
-	}
-	code := s.Container.Filter
-	filter := make([]unix.SockFilter, len(code)/8)
-	copy(unsafe.Slice((*byte)(unsafe.Pointer(&filter[0])), len(code)), code)
-	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
-	runtime.KeepAlive(filter)
-	if errno != 0 {
-		return confineError{fmt.Errorf("the filter of system calls: %w", errno)}
-	}
-	return nil
 }

@@ -20,20 +20,27 @@ func (c *containerSpec) look() error {
 	if c == nil {
 		return nil
 	}
-	err := c.rights()
-	if err == nil && c.NoNet {
-		err = onlyLoopback("/proc/net/dev")
-	}
-	if err == nil {
-		var table []proc.Mount
-		if table, err = boxMounts("/proc/self/mountinfo"); err == nil {
-			err = c.mounts(table, func(p string) bool { return unix.Access(p, unix.W_OK) == nil })
-		}
-	}
-	if err != nil {
+	if err := inOrder(c.rights, c.network, c.table); err != nil {
 		return fmt.Errorf("the container that %s made is not the one that was asked for: %w", c.Engine, err)
 	}
 	return nil
+}
+
+// network looks at the interfaces.
+func (c *containerSpec) network() error {
+	if !c.NoNet {
+		return nil
+	}
+	return onlyLoopback("/proc/net/dev")
+}
+
+// table looks at what is mounted.
+func (c *containerSpec) table() error {
+	table, err := boxMounts("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	return c.mounts(table, func(p string) bool { return unix.Access(p, unix.W_OK) == nil })
 }
 
 // rights looks at what the process may do.
@@ -136,18 +143,16 @@ func (c *containerSpec) mounts(table []proc.Mount, writable func(string) bool) e
 
 // named says what is wrong with a mount that the plan asks for.
 func named(m proc.Mount, w wire.ContainerMount, writable func(string) bool) error {
+	can := m.Write
 	if w.Tmpfs {
-		switch can := writable(w.Path); {
-		case m.Type != "tmpfs":
-			return fmt.Errorf("%q is not an empty folder in memory", w.Path)
-		case w.Write && !can:
-			return fmt.Errorf("%q cannot be written: in the image it is a folder that not everybody may write", w.Path)
-		case !w.Write && can:
-			return fmt.Errorf("%q can be written", w.Path)
-		}
-		return nil
+		can = writable(w.Path)
 	}
-	if !w.Write && m.Write {
+	switch {
+	case w.Tmpfs && m.Type != "tmpfs":
+		return fmt.Errorf("%q is not an empty folder in memory", w.Path)
+	case w.Tmpfs && w.Write && !can:
+		return fmt.Errorf("%q cannot be written: in the image it is a folder that not everybody may write", w.Path)
+	case !w.Write && can:
 		return fmt.Errorf("%q can be written", w.Path)
 	}
 	return nil

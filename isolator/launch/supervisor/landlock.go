@@ -10,8 +10,9 @@ import (
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
-// confineError is a program that could not be confined, and so was not started.
-type confineError struct{ error }
+// restrictError is a program that could not be confined, or observed, as was asked, and so
+// was not started.
+type restrictError struct{ error }
 
 // confine puts Landlock on the calling thread, and with that on what it
 // executes or forks. bwrap has set no_new_privs, without which the kernel would
@@ -25,6 +26,13 @@ func confine(l *wire.Landlock, files [3]uintptr) error {
 	if l == nil {
 		return nil
 	}
+	if err := landlock(l, files); err != nil {
+		return restrictError{fmt.Errorf("landlock: %w", err)}
+	}
+	return nil
+}
+
+func landlock(l *wire.Landlock, files [3]uintptr) error {
 	var attr unix.LandlockRulesetAttr
 	if l.Signals {
 		attr.Scoped |= unix.LANDLOCK_SCOPE_SIGNAL
@@ -41,17 +49,17 @@ func confine(l *wire.Landlock, files [3]uintptr) error {
 	// Up to Scoped: what a kernel does not know must be zero (landlock_create_ruleset(2)).
 	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Offsetof(attr.Quiet_access_fs), 0)
 	if errno != 0 {
-		return confineError{fmt.Errorf("landlock: %w", errno)}
+		return errno
 	}
 	rules := int(r)
 	defer unix.Close(rules)
 	if l.Files || l.Writes {
 		if err := fileRules(rules, l, files); err != nil {
-			return confineError{fmt.Errorf("landlock: %w", err)}
+			return err
 		}
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules), 0, 0); errno != 0 {
-		return confineError{fmt.Errorf("landlock: %w", errno)}
+		return errno
 	}
 	return nil
 }
@@ -86,13 +94,18 @@ func fileRules(rules int, l *wire.Landlock, files [3]uintptr) error {
 			return err
 		}
 	}
+	return reopenRules(rules, files, reopen)
+}
+
+// reopenRules are the rules about what the program has open for writing.
+func reopenRules(rules int, files [3]uintptr, access uint64) error {
 	for _, fd := range files {
 		// What is open for reading alone is not opened for more.
 		if mode, err := unix.FcntlInt(fd, unix.F_GETFL, 0); err != nil || mode&unix.O_ACCMODE == unix.O_RDONLY {
 			continue
 		}
 		// EBADFD: a pipe or a socket has no place, and is not confined.
-		if err := allow(rules, int(fd), reopen); err != nil && err != unix.EBADFD {
+		if err := allow(rules, int(fd), access); err != nil && err != unix.EBADFD {
 			return fmt.Errorf("descriptor %d: %w", fd, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -28,18 +29,8 @@ func (s *spec) network() error {
 		return nil
 	}
 	for i, port := range s.Listen {
-		fd, err := listenOn(unix.AF_INET, &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}})
-		if err == nil {
-			err = sendListener(i, fd)
-		}
-		if err != nil {
-			return fmt.Errorf("cannot listen on 127.0.0.1:%d in the box: %w", port, err)
-		}
-		// Without IPv6 in the kernel there is no ::1 to listen on.
-		if fd, err := listenOn(unix.AF_INET6, &unix.SockaddrInet6{Port: int(port), Addr: [16]byte{15: 1}}); err == nil {
-			if err := sendListener(i, fd); err != nil {
-				return fmt.Errorf("cannot listen on [::1]:%d in the box: %w", port, err)
-			}
+		if err := listenOnLoopback(i, int(port)); err != nil {
+			return err
 		}
 	}
 	if !s.Dispense {
@@ -51,6 +42,25 @@ func (s *spec) network() error {
 	}
 	defer unix.Close(end)
 	return wire.Send(wire.FdSocket, []byte{wire.MsgNetwork}, end)
+}
+
+// listenOnLoopback listens on one port of both families, and sends both sockets away.
+func listenOnLoopback(index, port int) error {
+	fd, err := listenOn(unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+	if err == nil {
+		err = sendListener(index, fd)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot listen on 127.0.0.1:%d in the box: %w", port, err)
+	}
+	fd, err = listenOn(unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}})
+	if err != nil {
+		return nil // without IPv6 in the kernel there is no ::1 to listen on
+	}
+	if err := sendListener(index, fd); err != nil {
+		return fmt.Errorf("cannot listen on [::1]:%d in the box: %w", port, err)
+	}
+	return nil
 }
 
 func listenOn(family int, at unix.Sockaddr) (int, error) {
@@ -80,7 +90,7 @@ func startDispenser() (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	null, err := openNull()
 	if err != nil {
 		wire.CloseAll(pair[:])
 		return -1, err
@@ -102,17 +112,11 @@ func startDispenser() (int, error) {
 		return -1, err
 	}
 	var buf [8]byte
-	for {
-		n, err := unix.Read(pair[0], buf[:])
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err == nil && n == 1 && buf[0] == wire.MsgReady:
-			return pair[0], nil
-		}
+	if n, err := wire.Read(pair[0], buf[:]); err != nil || n != 1 || buf[0] != wire.MsgReady {
 		unix.Close(pair[0])
-		return -1, fmt.Errorf("it did not start: %w", os.ErrInvalid)
+		return -1, errors.New("it did not start")
 	}
+	return pair[0], nil
 }
 
 // dispense hands out a socket for each message, which names the family, until
@@ -120,8 +124,7 @@ func startDispenser() (int, error) {
 // wire.MsgFailed and the error.
 func dispense() int {
 	runtime.LockOSThread()
-	if t, err := unix.GetsockoptInt(wire.FdSocket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_SEQPACKET {
-		os.Stderr.WriteString("inner: " + DispenserWord + " is for inner itself\n")
+	if !calledByInner(DispenserWord) {
 		return 2
 	}
 	// What can be traced can be told to accept for others.
@@ -132,11 +135,7 @@ func dispense() int {
 	}
 	var buf [8]byte
 	for {
-		n, err := unix.Read(wire.FdSocket, buf[:])
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil || n != 1:
+		if n, err := wire.Read(wire.FdSocket, buf[:]); err != nil || n != 1 {
 			return 0
 		}
 		fd, err := unix.Socket(int(buf[0]), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

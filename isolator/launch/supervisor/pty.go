@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"os"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,15 +47,4 @@ func ptyPeer(master, flags int) (int, error) {
 		return -1, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	return slave, nil
-}
-
-// Sigset returns a set of signals.
-func Sigset(sigs ...unix.Signal) *unix.Sigset_t {
-	var s unix.Sigset_t
-	bits := uint(8 * unsafe.Sizeof(s.Val[0]))
-	for _, sig := range sigs {
-		n := uint(sig) - 1
-		s.Val[n/bits] |= 1 << (n % bits)
-	}
-	return &s
 }

@@ -4,28 +4,36 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/enr/inner/isolator/launch/wire"
 	"golang.org/x/sys/unix"
 )
 
 // lookAround makes sure that the mounts are there and show what was probed:
 // bwrap resolves their paths again, and a link may have taken the place of a
 // folder since.
-func lookAround(s *spec) error {
+func (s *spec) lookAround() error {
 	for _, sh := range s.Shown {
-		var st unix.Statx_t
-		err := unix.Statx(unix.AT_FDCWD, sh.Path, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_INO, &st)
-		if err == unix.EACCES && sh.Ino == 0 {
-			continue // it is made for the box, and what the box cannot enter it cannot read
+		if err := lookAt(sh); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("%q cannot be seen in the box: %w", sh.Path, err)
-		}
-		other := sh.Ino != 0 && (st.Ino != sh.Ino || unix.Mkdev(st.Dev_major, st.Dev_minor) != sh.Dev)
-		// Linux 5.8 says whether something is mounted there.
-		bare := st.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 && st.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0
-		if other || bare {
-			return fmt.Errorf("%q was replaced while the sandbox was made", filepath.Clean(sh.Path))
-		}
+	}
+	return nil
+}
+
+func lookAt(sh wire.Shown) error {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, sh.Path, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_INO, &st)
+	if err == unix.EACCES && sh.Ino == 0 {
+		return nil // it is made for the box, and what the box cannot enter it cannot read
+	}
+	if err != nil {
+		return fmt.Errorf("%q cannot be seen in the box: %w", sh.Path, err)
+	}
+	other := sh.Ino != 0 && (st.Ino != sh.Ino || unix.Mkdev(st.Dev_major, st.Dev_minor) != sh.Dev)
+	// Linux 5.8 says whether something is mounted there.
+	bare := st.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 && st.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0
+	if other || bare {
+		return fmt.Errorf("%q was replaced while the sandbox was made", filepath.Clean(sh.Path))
 	}
 	return nil
 }

@@ -31,27 +31,27 @@ func TestExchangedMount(t *testing.T) {
 		return wire.Shown{Path: path, Source: path, Dev: uint64(st.Dev), Ino: st.Ino}
 	}
 	s := received(t, was(probed))
-	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was replaced") {
+	if err := s.lookAround(); err == nil || !strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("a folder with nothing mounted on it: %v", err)
 	}
-	if err := lookAround(received(t, was("/proc"), wire.Shown{Path: "/dev"})); err != nil {
+	if err := received(t, was("/proc"), wire.Shown{Path: "/dev"}).lookAround(); err != nil {
 		t.Errorf("a mount: %v", err)
 	}
 	if err := syscall.Rename(other, probed); err != nil {
 		t.Fatal(err)
 	}
-	if err := lookAround(s); err == nil || !strings.Contains(err.Error(), "was replaced") {
+	if err := s.lookAround(); err == nil || !strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("a replaced folder: %v", err)
 	}
 	unreadable := was(probed)
 	if err := os.Chmod(dir, 0); err != nil {
 		t.Fatal(err)
 	}
-	err := asPlainUser(t, func() error { return lookAround(received(t, unreadable)) })
+	err := asPlainUser(t, received(t, unreadable).lookAround)
 	if err == nil || !strings.Contains(err.Error(), "cannot be seen in the box") {
 		t.Errorf("a mount of the host in a folder that was closed: %v", err)
 	}
-	if err := asPlainUser(t, func() error { return lookAround(received(t, wire.Shown{Path: probed})) }); err != nil {
+	if err := asPlainUser(t, received(t, wire.Shown{Path: probed}).lookAround); err != nil {
 		t.Errorf("what is made for the box, in a folder that the host closes: %v", err)
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -60,7 +60,7 @@ func TestExchangedMount(t *testing.T) {
 	if err := os.Remove(probed); err != nil {
 		t.Fatal(err)
 	}
-	if err := lookAround(s); err == nil {
+	if err := s.lookAround(); err == nil {
 		t.Error("a folder that is gone passes")
 	}
 }

@@ -55,8 +55,7 @@ func Run() int {
 		return dispense()
 	}
 	runtime.LockOSThread()
-	if t, err := unix.GetsockoptInt(wire.FdSocket, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || t != unix.SOCK_SEQPACKET {
-		os.Stderr.WriteString("inner: " + wire.Word + " is for inner itself\n")
+	if !calledByInner(wire.Word) {
 		return 2
 	}
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -67,14 +66,7 @@ func Run() int {
 	nameProcess()
 	wire.CloseOnExecFrom(wire.FdSocket)
 	b := &box{slave: -1}
-	spec, err := readSpec()
-	if err == nil {
-		err = spec.prepare()
-	}
-	unix.Close(wire.FdExe)
-	if err == nil {
-		err = b.terminals(spec)
-	}
+	spec, err := b.prepare()
 	if err != nil {
 		return b.fail(wire.NoSandbox, err.Error())
 	}
@@ -92,7 +84,7 @@ func Run() int {
 	if code, err := b.startProgram(spec); err != nil {
 		return b.fail(code, err.Error()) // always, without a terminal of the box's own
 	}
-	big := len(spec.Env) > 4096 || specSize(spec) > 1<<18
+	big := spec.big()
 	spec = nil
 	if big {
 		debug.FreeOSMemory()
@@ -104,25 +96,32 @@ func Run() int {
 	return b.wait()
 }
 
+// calledByInner reports whether the launcher is at the other end of the socket, and tells
+// whoever has typed the word that it is none for them.
+func calledByInner(word string) bool {
+	t, err := unix.GetsockoptInt(wire.FdSocket, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err == nil && t == unix.SOCK_SEQPACKET {
+		return true
+	}
+	os.Stderr.WriteString("inner: " + word + " is for inner itself\n")
+	return false
+}
+
+// inOrder carries out steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // spec is what the supervisor has to do, and containerSpec what the container that it is in must be.
 type (
 	spec          wire.Spec
 	containerSpec wire.Container
 )
-
-// prepare does what goes before the terminals.
-func (s *spec) prepare() error {
-	if err := lookAround(s); err != nil {
-		return err
-	}
-	if err := (*containerSpec)(s.Container).look(); err != nil {
-		return err
-	}
-	if err := s.fill(); err != nil {
-		return err
-	}
-	return s.network()
-}
 
 // box is the supervisor's state once the program is there.
 type box struct {
@@ -141,6 +140,16 @@ func nameProcess() {
 	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0)
 }
 
+// prepare reads what is to be done, and does what goes before the launcher's word.
+func (b *box) prepare() (*spec, error) {
+	defer unix.Close(wire.FdExe)
+	s, err := readSpec()
+	if err != nil {
+		return nil, err
+	}
+	return s, inOrder(s.lookAround, (*containerSpec)(s.Container).look, s.fill, s.network, func() error { return b.terminals(s) })
+}
+
 func readSpec() (*spec, error) {
 	defer unix.Close(wire.FdSpec)
 	unix.Close(wire.FdArgs) // bwrap has closed it
@@ -155,10 +164,7 @@ func specIn(fd int) (*spec, error) {
 	}
 	data := make([]byte, st.Size)
 	for off := 0; off < len(data); {
-		n, err := unix.Pread(fd, data[off:], int64(off))
-		if err == unix.EINTR {
-			continue
-		}
+		n, err := wire.ReadAt(fd, data[off:], int64(off))
 		if err != nil || n == 0 {
 			return nil, fmt.Errorf("box spec: %w", errors.Join(err, os.ErrInvalid))
 		}
@@ -168,14 +174,15 @@ func specIn(fd int) (*spec, error) {
 	return (*spec)(s), err
 }
 
-func specSize(s *spec) int {
+// big reports whether forgetting it is worth a collection of garbage.
+func (s *spec) big() bool {
 	n := 0
 	for _, l := range [][]string{s.Argv, s.Env} {
 		for _, w := range l {
 			n += len(w)
 		}
 	}
-	return n
+	return len(s.Env) > 4096 || n > 1<<18
 }
 
 // terminals opens the box's terminals and sends their masters away.
@@ -193,25 +200,30 @@ func (b *box) terminals(s *spec) error {
 		masters, b.slaves = append(masters, m), append(b.slaves, sl)
 		w := s.Winsize[i]
 		_ = unix.IoctlSetWinsize(m, unix.TIOCSWINSZ, &w)
-		if s.Full && i == 0 {
-			if s.Termios != (unix.Termios{}) {
-				_ = unix.IoctlSetTermios(sl, unix.TCSETS, &s.Termios)
-			}
-		} else if t, err := unix.IoctlGetTermios(sl, unix.TCGETS); err == nil {
-			// The real terminal turns line feeds into line breaks already.
-			t.Oflag &^= unix.OPOST
-			t.Lflag &^= unix.ECHO
-			_ = unix.IoctlSetTermios(sl, unix.TCSETS, t)
-		}
+		s.setModes(sl, s.Full && i == 0)
 	}
 	if s.Full {
 		b.slave = b.slaves[0]
 	}
-	err := wire.Send(wire.FdSocket, []byte{wire.MsgMaster}, masters...)
-	for _, m := range masters {
-		unix.Close(m)
+	defer wire.CloseAll(masters)
+	return wire.Send(wire.FdSocket, []byte{wire.MsgMaster}, masters...)
+}
+
+// setModes gives the controlling terminal the modes that the launcher wants, and one for
+// output alone those that change nothing of that.
+func (s *spec) setModes(slave int, controlling bool) {
+	if controlling {
+		if s.Termios != (unix.Termios{}) {
+			_ = unix.IoctlSetTermios(slave, unix.TCSETS, &s.Termios)
+		}
+		return
 	}
-	return err
+	if t, err := unix.IoctlGetTermios(slave, unix.TCGETS); err == nil {
+		// The real terminal turns line feeds into line breaks already.
+		t.Oflag &^= unix.OPOST
+		t.Lflag &^= unix.ECHO
+		_ = unix.IoctlSetTermios(slave, unix.TCSETS, t)
+	}
 }
 
 // fail tells the launcher why the program has not run.
@@ -227,11 +239,8 @@ func (b *box) fail(code int, reason string) int {
 func (b *box) waitGo() bool {
 	var buf [16]byte
 	for {
-		n, err := unix.Read(wire.FdSocket, buf[:])
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err == nil && n == 9 && buf[0] == wire.MsgTyped:
+		n, err := wire.Read(wire.FdSocket, buf[:])
+		if err == nil && n == 9 && buf[0] == wire.MsgTyped {
 			b.settle(buf[1:9])
 			continue
 		}
@@ -267,22 +276,30 @@ func (b *box) settle(what []byte) {
 func (b *box) obey() {
 	var buf [16]byte
 	for {
-		n, err := unix.Read(wire.FdSocket, buf[:])
-		switch {
-		case err == unix.EINTR:
-			continue
-		case n == 9 && buf[0] == wire.MsgTyped:
-			b.settle(buf[1:9])
-		case n == 1 && buf[0] == wire.MsgGive:
-			b.waits = false
-		case err != nil || n == 0:
+		n, err := wire.Read(wire.FdSocket, buf[:])
+		if err != nil || n == 0 {
 			b.drop()
 			return
-		case n == 2 && buf[0] == wire.MsgSignal:
-			b.signal(syscall.Signal(buf[1]))
-		case n == 1 && buf[0] == wire.MsgHangup:
-			b.hangup()
 		}
+		b.carryOut(buf[:n])
+	}
+}
+
+// carryOut carries out a message, if it has the length of its kind.
+func (b *box) carryOut(msg []byte) {
+	type form struct {
+		kind   byte
+		length int
+	}
+	switch (form{msg[0], len(msg)}) {
+	case form{wire.MsgTyped, 9}:
+		b.settle(msg[1:])
+	case form{wire.MsgGive, 1}:
+		b.waits = false
+	case form{wire.MsgSignal, 2}:
+		b.signal(syscall.Signal(msg[1]))
+	case form{wire.MsgHangup, 1}:
+		b.hangup()
 	}
 }
 
@@ -365,10 +382,8 @@ func (b *box) wait() int {
 	for {
 		var st syscall.WaitStatus
 		// As the box's first process we are the parent of every orphan.
-		pid, err := syscall.Wait4(-1, &st, syscall.WUNTRACED, nil)
+		pid, err := wire.Wait(-1, &st, syscall.WUNTRACED)
 		switch {
-		case err == syscall.EINTR:
-			continue
 		case err != nil:
 			return wire.NoSandbox // not a failed start: the program has run
 		case pid != b.pid:
@@ -384,8 +399,7 @@ func (b *box) wait() int {
 			_ = unix.IoctlSetInt(b.slave, unix.TIOCNOTTY, 0)
 		}
 		KillRest()
-		w := uint32(st)
-		_ = wire.Send(wire.FdSocket, []byte{wire.MsgEnded, byte(w), byte(w >> 8), byte(w >> 16), byte(w >> 24)})
+		_ = wire.Send(wire.FdSocket, binary.LittleEndian.AppendUint32([]byte{wire.MsgEnded}, uint32(st)))
 		return wire.ExitCode(st)
 	}
 }

@@ -1,5 +1,3 @@
-// Package wire is what the launcher and the supervisor of a box say to each other: the descriptors
-// that they agree on, what the supervisor has to do, and the messages.
 package wire
 
 import "syscall"

@@ -18,6 +18,13 @@ type Container struct {
 	NoNet  bool
 }
 
+// ContainerMount is a mount that a container must have.
+type ContainerMount struct {
+	Path  string
+	Write bool // the program can write there
+	Tmpfs bool
+}
+
 func (k *Container) fields(c *Codec) {
 	filter := string(k.Filter)
 	c.Texts(&k.Engine, &filter)
