@@ -3,6 +3,7 @@ package profile
 import (
 	"cmp"
 	"path/filepath"
+	"slices"
 
 	"github.com/enr/inner/internal/paths"
 )
@@ -43,12 +44,12 @@ func DeviceSets() []DeviceSet {
 
 // FindDevices returns the set of that name.
 func FindDevices(name string) (DeviceSet, bool) {
-	for _, s := range DeviceSets() {
-		if s.Name == name {
-			return s, true
-		}
+	sets := DeviceSets()
+	i := slices.IndexFunc(sets, func(s DeviceSet) bool { return s.Name == name })
+	if i < 0 {
+		return DeviceSet{}, false
 	}
-	return DeviceSet{}, false
+	return sets[i], true
 }
 
 // deviceNames are the words that [sandbox] devices takes.
@@ -64,10 +65,8 @@ func deviceHint(path string) string {
 // DevicesOf is the line that gives a box the device at a path; "" for what no set has.
 func DevicesOf(path string) string {
 	for _, s := range DeviceSets() {
-		for _, p := range s.Nodes {
-			if matched(p, path) || paths.Below(p, path) {
-				return `devices = ["` + s.Name + `"] under [sandbox]`
-			}
+		if slices.ContainsFunc(s.Nodes, func(p string) bool { return matched(p, path) || paths.Below(p, path) }) {
+			return `devices = ["` + s.Name + `"] under [sandbox]`
 		}
 	}
 	return ""

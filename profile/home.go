@@ -37,15 +37,8 @@ func (rc RunConfig) KeepsCaches() bool {
 // isHomeName reports whether a word can name a home. The name of a project's home contains
 // an @, so no profile reaches it by name.
 func isHomeName(name string) bool {
-	for i, c := range []byte(name) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case i > 0 && strings.IndexByte("._-", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return name != "" && len(name) <= 64
+	const within = "._-"
+	return name != "" && len(name) <= 64 && strings.Trim(name, alphanumeric+within) == "" && strings.IndexByte(within, name[0]) < 0
 }
 
 func checkHomeName(name string) error {

@@ -16,7 +16,7 @@ type keyRule struct {
 	key string
 
 	check func(v *validator, s *source, key string) // finds what is wrong with the value in one file
-	take  func(r *resolver)                         // puts the value into the RunConfig; r.rest is its place when it depends on others
+	take  func(r *resolver)                         // puts the value into the RunConfig; nil where it depends on others, and Resolve has a step for it
 
 	grants  string                          // the kinds of Grant that come from the key, see OriginsOf
 	beyond  string                          // those of them that reach beyond the box, see Dangerous

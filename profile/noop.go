@@ -177,12 +177,12 @@ func (v *validator) noopTogether(n *noopTable, file string) {
 	whole := map[string]strict.Pos{} // commands blocked whatever their arguments
 	rules := map[string]bool{}
 	for _, r := range written {
-		if r.Target == nil && len(r.Words) == 1 {
+		if r.blocks() && len(r.Words) == 1 {
 			whole[r.Words[0]] = r.at
 		}
 	}
 	for _, r := range written {
-		if r.Target != nil {
+		if !r.blocks() {
 			if at, ok := whole[r.Words[0]]; ok {
 				v.add(r.at, r.key, fmt.Sprintf("%q is blocked too (%s)", r.Words[0], place(at, r.at)), "")
 			} else if rules[r.String()] {
@@ -208,7 +208,7 @@ func (v *validator) hard(written []writtenRule) {
 	blocked := map[string]bool{}
 	for _, r := range written {
 		covered[r.Words[0]] = true
-		if r.Target == nil {
+		if r.blocks() {
 			blocked[r.String()] = true
 		}
 		if len(r.Words) > 1 {
@@ -217,7 +217,7 @@ func (v *validator) hard(written []writtenRule) {
 	}
 	for _, r := range written {
 		// What is blocked itself is said already.
-		if r.Target != nil && covered[path.Base(r.target())] && !blocked[r.target()] {
+		if !r.blocks() && covered[path.Base(r.target())] && !blocked[r.target()] {
 			v.add(r.at, r.key, fmt.Sprintf("the replacement %q is covered itself with mode = \"hard\"", r.target()), "use mode = \"path\"")
 		}
 	}
@@ -242,7 +242,7 @@ func noopOf(n *noopTable) Noop {
 	seen := map[string]bool{"": true}
 	for _, r := range n.rules() {
 		name := r.String()
-		if seen[name] || r.Target != nil && len(r.Target) == 0 {
+		if seen[name] || !r.blocks() && len(r.Target) == 0 {
 			continue
 		}
 		seen[name] = true
@@ -272,34 +272,22 @@ func (n Noop) Commands() []string {
 }
 
 // Blocked are the rules that block calls.
-func (n Noop) Blocked() []string {
-	var out []string
-	for _, r := range n.Rules {
-		if r.Target == nil {
-			out = append(out, r.String())
-		}
-	}
-	return out
-}
+func (n Noop) Blocked() []string { return eachOf(keep(n.Rules, NoopRule.blocks), NoopRule.String) }
 
 // Rewritten are the rules that make calls into others, each with what it becomes.
 func (n Noop) Rewritten() []string {
-	var out []string
-	for _, r := range n.Rules {
-		if r.Target != nil {
-			out = append(out, r.String()+" → "+strings.Join(r.Target, " "))
-		}
-	}
-	return out
+	return eachOf(n.rewrites(), func(r NoopRule) string { return r.String() + " → " + strings.Join(r.Target, " ") })
 }
 
 // Replacements are the programs that calls are rewritten to, by the command.
 func (n Noop) Replacements() []KV {
-	var out []KV
-	for _, r := range n.Rules {
-		if r.Target != nil {
-			out = append(out, KV{r.Words[0], r.target()})
-		}
-	}
-	return out
+	return eachOf(n.rewrites(), func(r NoopRule) KV { return KV{r.Words[0], r.target()} })
 }
+
+// rewrites are the rules that make calls into others.
+func (n Noop) rewrites() []NoopRule {
+	return keep(n.Rules, func(r NoopRule) bool { return !r.blocks() })
+}
+
+// blocks reports whether the rule blocks calls, and does not rewrite them.
+func (r NoopRule) blocks() bool { return r.Target == nil }

@@ -240,17 +240,12 @@ func (v *validator) pathPrepend(s *source, key string) {
 
 // isVariable accepts the names shells accept.
 func isVariable(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if !nameByte(s[i]) || i == 0 && s[i] >= '0' && s[i] <= '9' {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && strings.Trim(s, alphanumeric+"_") == "" && (s[0] < '0' || s[0] > '9')
 }
 
-func nameByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
-}
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+func nameByte(c byte) bool { return strings.IndexByte(alphanumeric+"_", c) >= 0 }
 
 // badVariable says why a profile or a flag may not set a variable, or "".
 func badVariable(name string) string {

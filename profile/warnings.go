@@ -20,38 +20,43 @@ func (r *resolver) warn(at strict.Pos, key, hint, format string, args ...any) {
 
 // warnings looks at the finished RunConfig.
 func (r *resolver) warnings() {
-	if name := r.s.Name; name.V != "" && name.V != r.rc.Name && (r.rc.Scope == Global || r.rc.Scope == Local) {
-		r.warn(name.At, "name", "", "is %q, but -p and extends know the profile by its file's name, %q", name.V, r.rc.Name)
-	}
-	if s := r.s.SyncCredentials; s.V && len(r.rc.Capabilities) == 0 {
-		r.warn(s.At, "sync_credentials", "", "has no effect without capabilities")
-	}
+	name, sync := r.s.Name, r.s.SyncCredentials
+	r.warnWhere([]warning{
+		{name.V != "" && name.V != r.rc.Name && (r.rc.Scope == Global || r.rc.Scope == Local), name.At, "name", "", fmt.Sprintf("is %q, but -p and extends know the profile by its file's name, %q", name.V, r.rc.Name)},
+		{sync.V && len(r.rc.Capabilities) == 0, sync.At, "sync_credentials", "", "has no effect without capabilities"},
+	})
 	r.warnSandbox()
 	r.warnMounts()
 	r.warnEnv()
 	r.warnEntrypoint()
 }
 
+// warning is a warning about a key, given when it applies.
+type warning struct {
+	applies         bool
+	at              strict.Pos
+	key, hint, text string
+}
+
+// warnWhere gives the warnings of a list that apply.
+func (r *resolver) warnWhere(list []warning) {
+	for _, w := range list {
+		if w.applies {
+			r.warn(w.at, w.key, w.hint, "%s", w.text)
+		}
+	}
+}
+
 func (r *resolver) warnSandbox() {
 	s, rc := &r.s.Sandbox, &r.rc
-	if len(rc.HomeAllow) > 0 && !rc.HidesHome() {
-		r.warn(s.HomeAllow.At, "sandbox.home_allow", `home = "own" or "isolated" hides the rest`, "has no effect: the whole home folder can be read")
-	}
-	if rc.HomeName != "" && rc.Home != "own" {
-		r.warn(s.HomeName.At, "sandbox.home_name", `home = "own" is what has a name`, "has no effect: the home is %q", rc.Home)
-	}
-	if s.NetworkDeny.Set && rc.Network == NetOff {
-		r.warn(s.NetworkDeny.At, "sandbox.network_deny", "", "has no effect: there is no network")
-	}
-	if rc.Network == NetAllowlist && len(rc.NetworkAllow)+len(rc.Capabilities) == 0 {
-		r.warn(s.NetworkMode.At, "sandbox.network_mode", "", "the list of hosts is empty: nothing can be reached")
-	}
-	if c := s.CgroupManager; rc.CgroupManager != "" && !slices.Contains(rc.Allow, "nested-user-ns") {
-		r.warn(c.At, "sandbox.cgroup_manager", "", `has no effect without allow = ["nested-user-ns"]`)
-	}
-	if rc.GitDir == "rw" {
-		r.warn(s.GitDir.At, "sandbox.git_dir", "", "the git directory is the one that git outside obeys: hooks and settings written in the box run outside it")
-	}
+	r.warnWhere([]warning{
+		{len(rc.HomeAllow) > 0 && !rc.HidesHome(), s.HomeAllow.At, "sandbox.home_allow", `home = "own" or "isolated" hides the rest`, "has no effect: the whole home folder can be read"},
+		{rc.HomeName != "" && rc.Home != "own", s.HomeName.At, "sandbox.home_name", `home = "own" is what has a name`, fmt.Sprintf("has no effect: the home is %q", rc.Home)},
+		{s.NetworkDeny.Set && rc.Network == NetOff, s.NetworkDeny.At, "sandbox.network_deny", "", "has no effect: there is no network"},
+		{rc.Network == NetAllowlist && len(rc.NetworkAllow)+len(rc.Capabilities) == 0, s.NetworkMode.At, "sandbox.network_mode", "", "the list of hosts is empty: nothing can be reached"},
+		{rc.CgroupManager != "" && !slices.Contains(rc.Allow, "nested-user-ns"), s.CgroupManager.At, "sandbox.cgroup_manager", "", `has no effect without allow = ["nested-user-ns"]`},
+		{rc.GitDir == "rw", s.GitDir.At, "sandbox.git_dir", "", "the git directory is the one that git outside obeys: hooks and settings written in the box run outside it"},
+	})
 	for _, it := range s.Allow.Items {
 		r.warnAllow(it)
 	}
@@ -152,21 +157,12 @@ func (r *resolver) warnEntrypoint() {
 	if rc.Interactive {
 		return
 	}
-	for _, no := range []struct {
-		is  bool
-		at  strict.Pos
-		key string
-	}{
-		{rc.TUI, e.TUI.At, "entrypoint.tui"},
-		{rc.CursorFix != "", e.CursorFix.At, "entrypoint.cursor_fix"},
-		{len(rc.History) > 0, e.History.At, "entrypoint.history"},
-		{o.Record.V == "true", o.Record.At, "output.record"},
-	} {
-		if no.is {
-			r.warn(no.at, no.key, "", "has no effect: the run is not interactive")
-		}
-	}
-	if r.rc.Output.Timeout == 0 {
-		r.warn(e.Interactive.At, "output.timeout_seconds", "timeout_seconds = 1800", "nobody is watching, and nothing ends the run")
-	}
+	const noEffect = "has no effect: the run is not interactive"
+	r.warnWhere([]warning{
+		{rc.TUI, e.TUI.At, "entrypoint.tui", "", noEffect},
+		{rc.CursorFix != "", e.CursorFix.At, "entrypoint.cursor_fix", "", noEffect},
+		{len(rc.History) > 0, e.History.At, "entrypoint.history", "", noEffect},
+		{o.Record.V == "true", o.Record.At, "output.record", "", noEffect},
+		{r.rc.Output.Timeout == 0, e.Interactive.At, "output.timeout_seconds", "timeout_seconds = 1800", "nobody is watching, and nothing ends the run"},
+	})
 }

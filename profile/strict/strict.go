@@ -141,14 +141,5 @@ func Join(parts ...string) string {
 
 // bare reports whether a key needs no quotes.
 func bare(key string) bool {
-	for i := 0; i < len(key); i++ {
-		if !bareByte(key[i]) {
-			return false
-		}
-	}
-	return key != ""
-}
-
-func bareByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+	return key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
