@@ -112,15 +112,22 @@ func (r *ProfileRecord) WasApproved() bool { return len(r.Files) > 0 }
 // Profile returns the record of the profile at path, or nil: its own before that of the
 // main worktree. A nil record has none.
 func (r *ProjectRecord) Profile(path string) *ProfileRecord {
+	if own := r.own(path); own != nil || r == nil {
+		return own
+	}
+	return r.Of.Profile(r.inMain(path))
+}
+
+// own is Profile without the main worktree.
+func (r *ProjectRecord) own(path string) *ProfileRecord {
 	if r == nil {
 		return nil
 	}
-	for i := range r.Profiles {
-		if r.Profiles[i].Path == path {
-			return &r.Profiles[i]
-		}
+	i := slices.IndexFunc(r.Profiles, func(p ProfileRecord) bool { return p.Path == path })
+	if i < 0 {
+		return nil
 	}
-	return r.Of.Profile(r.inMain(path))
+	return &r.Profiles[i]
 }
 
 // ConfigRecord returns the record of the project's config.toml, or nil: its own before that
@@ -150,11 +157,14 @@ func (r *ProjectRecord) All() []ProfileRecord {
 // now, and the root of the project it is of; nil when none is. The version with the
 // profile's own bytes goes before any other.
 func (r *ProjectRecord) Approving(p *profile.Profile) (rec *ProfileRecord, root string) {
+	digest := p.Files[0].Digest
 	for path := p.Path; r != nil; r, path = r.Of, r.inMain(path) {
-		for i := range r.Profiles {
-			if q := &r.Profiles[i]; q.Path == path && q.WasApproved() && (rec == nil || q.Files[0].Digest == p.Files[0].Digest && rec.Files[0].Digest != p.Files[0].Digest) {
-				rec, root = q, r.Root
-			}
+		q := r.own(path)
+		if q == nil || !q.WasApproved() {
+			continue
+		}
+		if rec == nil || q.Files[0].Digest == digest && rec.Files[0].Digest != digest {
+			rec, root = q, r.Root
 		}
 	}
 	return rec, root
@@ -212,12 +222,7 @@ func (r *ProjectRecord) filesInMain(files []FileRecord) []FileRecord {
 }
 
 func (r *ProjectRecord) checkOwn(path string, config *profile.File, now []FileRecord) Verdict {
-	var rec *ProfileRecord
-	if r != nil {
-		if i := slices.IndexFunc(r.Profiles, func(p ProfileRecord) bool { return p.Path == path }); i >= 0 {
-			rec = &r.Profiles[i]
-		}
-	}
+	rec := r.own(path)
 	switch {
 	case rec == nil:
 		return Verdict{State: Untrusted, File: path, Detail: "it was never allowed"}
