@@ -185,39 +185,32 @@ func (c *checker) home() {
 	if c.Config.Home != "isolated" {
 		return
 	}
-	add := func(p string) {
+	known := append(c.granted(), c.Facts.InnerHomes()...)
+	if c.allowed[nestedKey] {
+		known = append(known, filepath.Join(c.Facts.Home, ".local/share/containers"), filepath.Join(c.Facts.Home, ".cache/containers"))
+	}
+	for _, p := range known {
 		for _, q := range []string{p, c.canon(p)} {
 			if paths.Below(ch.Want, q) {
 				ch.Places = append(ch.Places, Place{Path: q})
 			}
 		}
 	}
-	for _, p := range c.Config.HomeAllow {
-		add(p)
-	}
-	// The program, by its name and with the package it belongs to.
-	add(c.Staged.Program)
+}
+
+// granted returns the box paths of what the profile puts into the box: the program with the package
+// it belongs to, the working folder, mounts, what [sandbox] shows, and what is staged for the run.
+func (c *checker) granted() []string {
+	out := append([]string{c.Staged.Program, c.Config.Workdir}, c.Config.HomeAllow...)
 	for _, m := range c.Config.Mounts {
-		add(m.Dest)
-	}
-	add(c.Config.Workdir)
-	for _, p := range c.Staged.Places() {
-		add(p)
-	}
-	for _, own := range c.Facts.InnerHomes() {
-		add(own)
+		out = append(out, m.Dest)
 	}
 	for _, r := range c.table {
 		if c.allowed[r.Key] {
-			for _, p := range r.At {
-				add(p)
-			}
+			out = append(out, r.At...)
 		}
 	}
-	if c.allowed[nestedKey] {
-		add(filepath.Join(c.Facts.Home, ".local/share/containers"))
-		add(filepath.Join(c.Facts.Home, ".cache/containers"))
-	}
+	return append(out, c.Staged.Places()...)
 }
 
 // writable returns the box paths that the profile makes writable.

@@ -45,18 +45,10 @@ func (i *inside) covering(p string) (proc.Mount, bool) {
 
 func (i *inside) ofHost(m proc.Mount) bool { return slices.Contains(i.Host.Devices, m.Device) }
 
-// real resolves links as far as a path exists.
-func real(p string) string {
-	if r, err := filepath.EvalSymlinks(p); err == nil {
-		return r
-	}
-	return p
-}
-
-// there reports whether something can be seen at p.
-func there(p string) bool {
-	_, err := os.Lstat(p)
-	return err == nil
+// hasOwn reports whether a file system of the box's own is mounted at p.
+func (i *inside) hasOwn(p string) bool {
+	m, ok := i.covering(p)
+	return ok && m.At == p && !i.ofHost(m)
 }
 
 // canWrite tries whether p can be changed, without changing it: a file is
@@ -91,8 +83,8 @@ func canWrite(p string) (bool, error) {
 func (i *inside) readOnly(places []Place) (Result, string) {
 	n := 0
 	for _, p := range places {
-		at := real(p.Path)
-		if !there(at) {
+		at := files.Real(p.Path)
+		if !files.Exists(at) {
 			continue
 		}
 		n++
@@ -160,11 +152,7 @@ func (i *inside) partOf(place string, m proc.Mount, run string) bool {
 }
 
 func harmlessDevice(p string) bool {
-	switch p {
-	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console"}, p)
 }
 
 // own checks that each place is a mount point of a file system that the host does
@@ -190,11 +178,10 @@ func (i *inside) own(places []Place) (Result, string) {
 // devices looks at everything in /dev: what is a device there is harmless or declared, or lies
 // in a declared folder.
 func (i *inside) devices(declared []string) (Result, string) {
-	if m, ok := i.covering("/dev"); !ok || m.At != "/dev" || i.ofHost(m) {
-		return Fail, "/dev is the host's"
-	}
-	if m, ok := i.covering("/dev/pts"); !ok || m.At != "/dev/pts" || i.ofHost(m) {
-		return Fail, "/dev/pts is the host's"
+	for _, at := range []string{"/dev", "/dev/pts"} {
+		if !i.hasOwn(at) {
+			return Fail, at + " is the host's"
+		}
 	}
 	var bad []string
 	n := 0
@@ -238,8 +225,7 @@ func device(p string, declared []string) (kind fs.FileMode, harmless bool) {
 // homeIsolated wants a home of the box's own with nothing in it but what leads
 // to the declared places.
 func (i *inside) homeIsolated(home string, places []Place) (Result, string) {
-	m, ok := i.covering(home)
-	if !ok || m.At != home || i.ofHost(m) {
+	if !i.hasOwn(home) {
 		return Fail, home + " is the host's"
 	}
 	entries, err := os.ReadDir(home)
@@ -274,7 +260,7 @@ func each(places []Place, none, pass string, fault func(Place) string) (Result, 
 func (i *inside) mountsAsDeclared(places []Place) (Result, string) {
 	return each(places, "", "%d as declared", func(p Place) string {
 		m, ok := i.covering(p.Path)
-		if !ok || !there(p.Path) {
+		if !ok || !files.Exists(p.Path) {
 			return "is not there"
 		}
 		return i.unlike(p, m)
@@ -289,7 +275,7 @@ func (i *inside) unlike(p Place, m proc.Mount) string {
 		return "can be written"
 	case p.Mode == "rw" && !m.Write:
 		return "cannot be written"
-	case p.Mode == "tmpfs" && (m.At != p.Path || i.ofHost(m)):
+	case p.Mode == "tmpfs" && !i.hasOwn(p.Path):
 		return "is not a folder of the box's own"
 	case p.Mode == "safe-rw" && same:
 		return "is the original, not a copy"
@@ -321,7 +307,7 @@ func clones(places []Place) (Result, string) {
 func protected(places []Place) (Result, string) {
 	n := 0
 	for _, p := range places {
-		if !there(p.Path) {
+		if !files.Exists(p.Path) {
 			if p.Mode == "exists" {
 				return Fail, p.Path + " is not there, and could be made"
 			}

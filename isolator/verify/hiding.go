@@ -80,16 +80,9 @@ func (c *checker) placesOf(r sensitive.Place) (out []Place) {
 // waysThrough lets a hidden folder show the one entry that leads to a declared
 // place: the folder that holds all homes is empty but for this one.
 func (c *checker) waysThrough() {
-	declared := append(plan.ToolPlaces(), c.Config.Workdir, c.Staged.Program)
-	declared = append(append(declared, c.Facts.Homes()...), c.Config.HomeAllow...)
-	for _, m := range c.Config.Mounts {
-		declared = append(declared, m.Dest)
-	}
-	declared = append(declared, c.Staged.Places()...)
-	for _, r := range c.table {
-		if c.allowed[r.Key] {
-			declared = append(declared, r.At...)
-		}
+	var ways []string
+	for _, p := range slices.Concat(plan.ToolPlaces(), c.Facts.Homes(), c.granted()) {
+		ways = append(ways, p, c.canon(p))
 	}
 	for i := range c.list {
 		ch := &c.list[i]
@@ -97,12 +90,10 @@ func (c *checker) waysThrough() {
 			continue
 		}
 		for _, place := range ch.Places {
-			for _, d := range declared {
-				for _, p := range []string{d, c.canon(d)} {
-					if rest, ok := strings.CutPrefix(p, place.Path+"/"); ok {
-						first, _, _ := strings.Cut(rest, "/")
-						ch.Names = append(ch.Names, first)
-					}
+			for _, p := range ways {
+				if rest, ok := strings.CutPrefix(p, place.Path+"/"); ok {
+					first, _, _ := strings.Cut(rest, "/")
+					ch.Names = append(ch.Names, first)
 				}
 			}
 		}

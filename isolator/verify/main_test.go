@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/launch"
@@ -179,7 +180,7 @@ func (w *world) depart(profileText string, env []string) plan.Plan {
 	}
 	w.t.Cleanup(func() { w.stage.Close() })
 	who := host.Facts{UID: os.Getuid(), Home: w.home, InnerHome: inner, StageBase: base, Env: host.Environment(env)}
-	paths, globs, writable := plan.Asks(w.rc, who, "/bin/sh", real, nil)
+	paths, globs, writable := plan.Asks(w.rc, who, "/bin/sh", files.Real, nil)
 	shown, copied := plan.Mounted(w.rc)
 	w.facts = host.Probe(host.Request{Home: w.home, InnerHome: inner, StageBase: base, Paths: paths, Globs: globs, Hide: w.rc.Hide, Writable: writable, Mounted: shown, Copied: copied, Later: plan.LaterFolders(w.rc, func(string) bool { return true }), Obeyed: plan.ObeyedRoots(w.rc), Env: env})
 	w.staged = plan.Staged{RunID: w.stage.ID, Program: "/bin/sh", Argv: []string{"sh"}}

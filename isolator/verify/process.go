@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/limits"
 	"github.com/enr/inner/profile"
 )
@@ -171,8 +172,7 @@ func (i *inside) processes() (Result, string) {
 	if self != strconv.Itoa(os.Getpid()) {
 		return Fail, "/proc shows the processes of another namespace"
 	}
-	m, ok := i.covering("/proc")
-	if !ok || m.At != "/proc" || m.Type != "proc" || i.ofHost(m) {
+	if m, _ := i.covering("/proc"); m.Type != "proc" || !i.hasOwn("/proc") {
 		return Fail, "/proc is the host's"
 	}
 	entries, err := os.ReadDir("/proc")
@@ -266,7 +266,7 @@ func shimsActive(dir string, names []string) (Result, string) {
 func programsCovered(dir string, places []Place) (Result, string) {
 	n := 0
 	for _, p := range places {
-		if !there(p.Path) {
+		if !files.Exists(p.Path) {
 			continue
 		}
 		n++
