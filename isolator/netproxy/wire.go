@@ -3,6 +3,7 @@ package netproxy
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
 	"os"
 	"sync"
@@ -88,9 +89,7 @@ func (w *wire) get(limit int) (*buffer, int, error) {
 			w.act.touch()
 			return buf, n, nil
 		}
-		if buf != nil {
-			buf.release()
-		}
+		buf.release()
 		if err != nil && (w.fixed.Load() || !w.putOff(err, w.SetReadDeadline)) {
 			return nil, 0, err
 		}
@@ -224,13 +223,13 @@ func (in *input) some(limit int) ([]byte, *buffer, error) {
 // copyTo passes n bytes on, or all when n is negative. An end before n bytes is
 // io.ErrUnexpectedEOF.
 func (in *input) copyTo(dst io.Writer, n int64, count *atomic.Int64) error {
-	for n != 0 {
-		limit := bigBuffer
-		if n >= 0 && n < int64(limit) {
-			limit = int(n)
-		}
-		some, buf, err := in.some(limit)
-		if err == io.EOF && n < 0 {
+	all := n < 0
+	if all {
+		n = math.MaxInt64
+	}
+	for n > 0 {
+		some, buf, err := in.some(int(min(n, bigBuffer)))
+		if err == io.EOF && all {
 			return nil
 		}
 		if err == io.EOF {
@@ -240,15 +239,9 @@ func (in *input) copyTo(dst io.Writer, n int64, count *atomic.Int64) error {
 			return err
 		}
 		wrote, err := dst.Write(some)
-		if count != nil {
-			count.Add(int64(wrote))
-		}
-		if n >= 0 {
-			n -= int64(wrote)
-		}
-		if buf != nil {
-			buf.release()
-		}
+		count.Add(int64(wrote))
+		n -= int64(wrote)
+		buf.release()
 		if err != nil {
 			return err
 		}
@@ -283,8 +276,10 @@ func newBuffer() *buffer {
 	return smalls.Get().(*buffer)
 }
 
+// release gives a buffer back; nil is none.
 func (b *buffer) release() {
 	switch {
+	case b == nil:
 	case b.big:
 		bigs.Put(b)
 		bigInUse.Add(-1)
