@@ -229,11 +229,12 @@ func (a *Answer) grant(address string) error {
 // server's usual ones are granted as a name is that states none.
 func entryOf(address string) (string, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	usual := map[string]string{"http": "80", "https": "443"}
+	if err != nil || u.Host == "" || usual[u.Scheme] == "" {
 		return "", fmt.Errorf("%q is not the address of a registry", printable(bare(address)))
 	}
 	entry := u.Host
-	if p := u.Port(); p == "443" && u.Scheme == "https" || p == "80" && u.Scheme == "http" || p == "" {
+	if p := u.Port(); p == "" || p == usual[u.Scheme] {
 		entry = strings.TrimSuffix(u.Host, ":"+p)
 	}
 	e, err := hosts.Parse(entry)
