@@ -44,7 +44,7 @@ message = { apt = "no", docker = "see the manual" }
 				messages = append(messages, KV{r.String(), r.Message})
 			}
 		}
-		return fmt.Sprint(mounts, s.Env.Inherit.Texts(), pairs(s.Env.Set), pairs(s.Git.Overrides), n.Blocked(), n.Rewritten(), messages)
+		return fmt.Sprint(mounts, s.Env.Inherit.Texts(), Pairs(s.Env.Set), Pairs(s.Git.Overrides), n.Blocked(), n.Rewritten(), messages)
 	}
 	for _, c := range []struct{ child, want string }{
 		{"", `[/srv ~/x] [A B] [{X 1} {Y 2}] [{push.default nothing} {user.name box}] [apt] [docker → podman pip → uv pip] [{apt no} {docker see the manual}]`},

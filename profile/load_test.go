@@ -306,7 +306,7 @@ func TestMerge(t *testing.T) {
 		{"[sandbox]\nhome_allow = [\"-~/a\"]", func(s *source) string { return texts(s.Sandbox.HomeAllow) }, "~/b"},
 		{"capabilities = [\"gemini\", \"gemini\"]", func(s *source) string { return texts(s.Capabilities) }, "claude gemini"},
 		{"[env]\npath_prepend = [\"/q\", \"/r\"]", func(s *source) string { return texts(s.Env.PathPrepend) }, "/q /r /p"},
-		{"[env]\nset = { Y = \"3\", Z = \"4\" }", func(s *source) string { return fmt.Sprint(pairs(s.Env.Set)) }, "[{X 1} {Y 3} {Z 4}]"},
+		{"[env]\nset = { Y = \"3\", Z = \"4\" }", func(s *source) string { return fmt.Sprint(Pairs(s.Env.Set)) }, "[{X 1} {Y 3} {Z 4}]"},
 		{"[mounts]\n\"~/z\" = \"ro\"\n\"~/x\" = \"ro\"", func(s *source) string {
 			out := ""
 			for _, e := range s.Mounts.Entries {

@@ -252,14 +252,6 @@ func noopOf(n *noopTable) Noop {
 	return out
 }
 
-func pairs(t strict.Table[string]) []KV {
-	var out []KV
-	for _, e := range t.Entries {
-		out = append(out, KV{e.Key, e.Value})
-	}
-	return out
-}
-
 // Commands are the commands that rules begin with, in order, each once.
 func (n Noop) Commands() []string {
 	var out []string

@@ -409,7 +409,7 @@ func (r *resolver) rest() {
 
 func (r *resolver) git() {
 	if g := &r.s.Git; g.StripSections.Set || g.Overrides.Set {
-		r.rc.Git = &Git{StripSections: g.StripSections.Texts(), Overrides: pairs(g.Overrides)}
+		r.rc.Git = &Git{StripSections: g.StripSections.Texts(), Overrides: Pairs(g.Overrides)}
 	}
 }
 

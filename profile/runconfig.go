@@ -157,6 +157,15 @@ func (e Env) Kept(name string) bool {
 // KV is one entry of a table whose order is kept.
 type KV struct{ Key, Value string }
 
+// Pairs are the entries of a table of texts, in file order.
+func Pairs(t strict.Table[string]) []KV {
+	var out []KV
+	for _, e := range t.Entries {
+		out = append(out, KV{e.Key, e.Value})
+	}
+	return out
+}
+
 // Git is [git].
 type Git struct {
 	StripSections []string

@@ -164,7 +164,7 @@ func parse(read profile.File, more func(*file, *strict.Problems)) (*Config, erro
 	}
 	return &Config{
 		DefaultProfile: f.DefaultProfile.V, WorkspacesPath: f.WorkspacesPath.V, Log: f.Log.V, SetuidBwrap: f.SetuidBwrap.V,
-		Aliases: pairs(f.Aliases), Shims: pairs(f.Shims), Roles: roles(f.Roles), Commands: commands(f.Commands), SessionIdle: idle(f.SessionIdle.V), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
+		Aliases: profile.Pairs(f.Aliases), Shims: profile.Pairs(f.Shims), Roles: roles(f.Roles), Commands: commands(f.Commands), SessionIdle: idle(f.SessionIdle.V), DefaultLimits: f.DefaultLimits.Limits(), Hide: f.Hide.Paths.Texts(), HideEnv: f.Hide.Env.Texts(),
 		Capabilities: capabilities(f.Capability), Keep: f.Output.Keep.V, KeepSize: f.Output.Size.V,
 		TrustPrefixes: f.Trust.Prefixes.Texts(), TrustClones: f.Trust.Clones.V,
 	}, nil
@@ -244,11 +244,3 @@ func checkAlias(word, line string) error {
 }
 
 func control(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
-
-func pairs(t strict.Table[string]) []profile.KV {
-	var out []profile.KV
-	for _, e := range t.Entries {
-		out = append(out, profile.KV{Key: e.Key, Value: e.Value})
-	}
-	return out
-}
