@@ -121,17 +121,8 @@ func (b *bench) cachesOf(tc toolchain) error {
 	}
 	dir := filepath.Join(b.home, "caches-"+tc.program)
 	const head, tail = "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nnetwork = true\n", "[env]\ninherit_all = true\n[entrypoint]\ncmd = \"sh\"\nargs = [\"-c\"]\n"
-	err := errors.Join(
-		writeFiles(dir, map[string]string{
-			".inner/profiles/host-home.toml": head + tail,
-			".inner/profiles/own-home.toml":  head + "home = \"own\"\n" + tail,
-		}),
-		writeFiles(dir, tc.files),
-	)
-	if err != nil {
-		return err
-	}
-	if _, err := b.output(dir, b.inner, "allow", "--yes"); err != nil {
+	profiles := map[string]string{"host-home": head + tail, "own-home": head + "home = \"own\"\n" + tail}
+	if err := errors.Join(writeFiles(dir, tc.files), b.allowed(dir, profiles)); err != nil {
 		return err
 	}
 	if tc.fetch != nil {

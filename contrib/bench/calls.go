@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,14 +20,11 @@ import (
 const callsEach = 40
 
 func (b *bench) calls() error {
-	for name, session := range map[string]string{"call": "files", "shared": "box"} {
-		text := "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nhome = \"isolated\"\nsession = \"" + session + "\"\n" +
+	text := func(session string) string {
+		return "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nhome = \"isolated\"\nsession = \"" + session + "\"\n" +
 			"[output]\nrecord = \"audit\"\n[entrypoint]\ncmd = \"true\"\ninteractive = false\n"
-		if err := os.WriteFile(filepath.Join(b.app, ".inner/profiles", name+".toml"), []byte(text), 0o600); err != nil {
-			return err
-		}
 	}
-	if _, err := b.output(b.app, b.inner, "allow", "--yes"); err != nil {
+	if err := b.allowed(b.app, map[string]string{"call": text("files"), "shared": text("box")}); err != nil {
 		return err
 	}
 	raw, err := b.rawBwrap("call")

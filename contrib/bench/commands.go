@@ -131,15 +131,7 @@ func (p dryPlan) words(wanted func(reason string) bool, file, folder string) []s
 		case slices.Contains(arg.Args, "--seccomp") || slices.Contains(arg.Args, "--file"):
 			// these come by descriptor, which a command line has not
 		default:
-			for _, w := range arg.Args {
-				switch {
-				case w == "<empty file>":
-					w = file
-				case strings.HasPrefix(w, "<staged>"):
-					w = folder
-				}
-				words = append(words, w)
-			}
+			words = append(words, unstaged(arg.Args, file, folder)...)
 		}
 	}
 	words = append(words, "--clearenv")
@@ -148,6 +140,20 @@ func (p dryPlan) words(wanted func(reason string) bool, file, folder string) []s
 	}
 	words = append(words, "--chdir", p.Cwd, "--", p.Program)
 	return append(words, p.Argv[1:]...)
+}
+
+// unstaged are arguments with a file and a folder for what inner stages.
+func unstaged(args []string, file, folder string) (words []string) {
+	for _, w := range args {
+		switch {
+		case w == "<empty file>":
+			w = file
+		case strings.HasPrefix(w, "<staged>"):
+			w = folder
+		}
+		words = append(words, w)
+	}
+	return words
 }
 
 func (b *bench) commands() error {

@@ -39,10 +39,7 @@ func (b *bench) containers() error {
 	}
 	id = strings.TrimSpace(id)
 	text := "schema_version = \"1\"\n[shim]\ncommands = []\n[sandbox]\nhome = \"isolated\"\nbase = \"minimal\"\nbackend = \"podman\"\nimage = \"" + id + "\"\n[output]\nrecord = \"audit\"\n[entrypoint]\ncmd = \"true\"\ninteractive = false\n"
-	if err := os.WriteFile(filepath.Join(b.app, ".inner/profiles/boxed.toml"), []byte(text), 0o600); err != nil {
-		return err
-	}
-	if _, err := b.output(b.app, b.inner, "allow", "--yes"); err != nil {
+	if err := b.allowed(b.app, map[string]string{"boxed": text}); err != nil {
 		return err
 	}
 	t, err := b.hyperfine(b.app, 5, "", append(podman[:3:3], "run", "--rm", "--network", "none", id, "true"),

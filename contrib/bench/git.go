@@ -20,13 +20,7 @@ func (b *bench) repositories() error {
 	}
 	var starts [][]string
 	for i, dir := range folders {
-		if err := os.MkdirAll(dir+"/.inner/profiles", 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(dir+"/.inner/profiles/start.toml", []byte(profile), 0o600); err != nil {
-			return err
-		}
-		if _, err := b.output(dir, b.inner, "allow", "--yes"); err != nil {
+		if err := b.allowed(dir, map[string]string{"start": profile}); err != nil {
 			return err
 		}
 		if i > 0 {
@@ -114,18 +108,24 @@ func (b *bench) crossings(dir string) (series, error) {
 		if !lines.Scan() {
 			return nil, fmt.Errorf("the box ended: %w", cmd.Wait())
 		}
-		made, start := lines.Text(), time.Now()
-		for {
-			ref, err := os.ReadFile(filepath.Join(dir, ".git/refs/heads/main"))
-			if err == nil && strings.TrimSpace(string(ref)) == made {
-				break
-			}
-			if time.Since(start) > 20*time.Second {
-				return nil, fmt.Errorf("commit %s never crossed", made)
-			}
-			time.Sleep(time.Millisecond) // between two looks
+		took, err := untilCrossed(dir, lines.Text())
+		if err != nil {
+			return nil, err
 		}
-		late = append(late, time.Since(start).Seconds())
+		late = append(late, took)
 	}
 	return late, cmd.Wait()
+}
+
+// untilCrossed waits until the branch outside is at a commit, and returns how many seconds that took.
+func untilCrossed(dir, commit string) (float64, error) {
+	for start := time.Now(); ; time.Sleep(time.Millisecond) { // between two looks
+		ref, err := os.ReadFile(filepath.Join(dir, ".git/refs/heads/main"))
+		if err == nil && strings.TrimSpace(string(ref)) == commit {
+			return time.Since(start).Seconds(), nil
+		}
+		if time.Since(start) > 20*time.Second {
+			return 0, fmt.Errorf("commit %s never crossed", commit)
+		}
+	}
 }

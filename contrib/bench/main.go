@@ -131,6 +131,19 @@ func (b *bench) prepare(built string) error {
 	return nil
 }
 
+// allowed writes profiles into a project, by their names, and allows them.
+func (b *bench) allowed(dir string, profiles map[string]string) error {
+	files := map[string]string{}
+	for name, text := range profiles {
+		files[".inner/profiles/"+name+".toml"] = text
+	}
+	if err := writeFiles(dir, files); err != nil {
+		return err
+	}
+	_, err := b.output(dir, b.inner, "allow", "--yes")
+	return err
+}
+
 // writeFiles writes files and the folders they are in.
 func writeFiles(dir string, files map[string]string) error {
 	for name, text := range files {

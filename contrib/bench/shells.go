@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,9 +38,8 @@ func promptFunction(tool, shell string) string {
 	return "_direnv_hook"
 }
 
-// prompts times an unchanged prompt: the hook's own function in a loop, by the
-// shell's clock, with and without a project.
-func (b *bench) prompts() error {
+// promptTimes times an unchanged prompt: the hook's own function in a loop, by the shell's clock.
+func (b *bench) promptTimes(tool, shell, dir string) (series, error) {
 	loop := map[string]string{
 		"bash": `HOOK; cd DIR; for i in {1..40}; do FN; done; for r in {1..ROUNDS}; do
 			s=${EPOCHREALTIME/[.,]/}; for ((i = 0; i < N; i++)); do FN; done; e=${EPOCHREALTIME/[.,]/}; echo "time $((e - s))"; done`,
@@ -53,39 +51,41 @@ func (b *bench) prompts() error {
 	start := map[string][]string{
 		"bash": {"bash", "--noprofile", "--norc", "-i", "-c"}, "zsh": {"zsh", "-f", "-i", "-c"}, "fish": {"fish", "--no-config", "-i", "-c"},
 	}
-	measure := func(tool, shell, dir string) (series, error) {
-		n := 200
-		if tool == "inner" {
-			n = 2000 // so that reading the clock, a fork in fish, does not count
-		}
-		script := strings.NewReplacer("HOOK", hookOf(tool, shell), "FN", promptFunction(tool, shell), "DIR", dir,
-			"ROUNDS", strconv.Itoa(b.rounds), "N;", strconv.Itoa(n)+";", "seq N", "seq "+strconv.Itoa(n)).Replace(loop[shell])
-		out, err := b.output(b.home, append(slices.Clone(start[shell]), script)...)
-		if err != nil {
-			return nil, err
-		}
-		var s series
-		for _, line := range strings.Split(out, "\n") {
-			if v, ok := strings.CutPrefix(line, "time "); ok {
-				f, err := strconv.ParseFloat(v, 64)
-				if err != nil {
-					return nil, err
-				}
-				s = append(s, f/1e6/float64(n))
-			}
-		}
-		if len(s) != b.rounds {
-			return nil, fmt.Errorf("%s, %s: %d figures:\n%s", tool, shell, len(s), out)
-		}
-		return s, nil
+	n := 200
+	if tool == "inner" {
+		n = 2000 // so that reading the clock, a fork in fish, does not count
 	}
+	script := strings.NewReplacer("HOOK", hookOf(tool, shell), "FN", promptFunction(tool, shell), "DIR", dir,
+		"ROUNDS", strconv.Itoa(b.rounds), "N;", strconv.Itoa(n)+";", "seq N", "seq "+strconv.Itoa(n)).Replace(loop[shell])
+	out, err := b.output(b.home, append(start[shell], script)...)
+	if err != nil {
+		return nil, err
+	}
+	var s series
+	for line := range strings.Lines(out) {
+		if v, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "time "); ok {
+			f, err := strconv.ParseFloat(v, 64)
+			if err != nil {
+				return nil, err
+			}
+			s = append(s, f/1e6/float64(n))
+		}
+	}
+	if len(s) != b.rounds {
+		return nil, fmt.Errorf("%s, %s: %d figures:\n%s", tool, shell, len(s), out)
+	}
+	return s, nil
+}
+
+// prompts times unchanged prompts with and without a project.
+func (b *bench) prompts() error {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		for _, where := range []struct{ name, dir string }{{"no project", b.empty}, {"project", b.app}} {
-			ours, err := measure("inner", shell, where.dir)
+			ours, err := b.promptTimes("inner", shell, where.dir)
 			if err != nil {
 				return err
 			}
-			theirs, err := measure("direnv", shell, where.dir)
+			theirs, err := b.promptTimes("direnv", shell, where.dir)
 			if err != nil {
 				return err
 			}
@@ -101,15 +101,8 @@ func (b *bench) prompts() error {
 // regenerate times the shim folder with 50 more projects, each claiming a name.
 func (b *bench) regenerate() error {
 	for i := range 50 {
-		dir := filepath.Join(b.home, "p", fmt.Sprint(i))
-		if err := os.MkdirAll(dir+"/.inner/profiles", 0o700); err != nil {
-			return err
-		}
 		text := fmt.Sprintf("schema_version = \"1\"\n[entrypoint]\ncmd = \"tool-%d\"\n", i)
-		if err := os.WriteFile(dir+"/.inner/profiles/tool.toml", []byte(text), 0o600); err != nil {
-			return err
-		}
-		if _, err := b.output(dir, b.inner, "allow", "--yes"); err != nil {
+		if err := b.allowed(filepath.Join(b.home, "p", fmt.Sprint(i)), map[string]string{"tool": text}); err != nil {
 			return err
 		}
 	}

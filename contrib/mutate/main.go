@@ -84,7 +84,7 @@ func readGuards(root string) ([]guard, error) {
 }
 
 func (g guard) check(root string) error {
-	if g.Name == "" || g.Why == "" || g.File == "" || g.Find == "" || g.Pkg == "" || g.Run == "" {
+	if slices.Contains([]string{g.Name, g.Why, g.File, g.Find, g.Pkg, g.Run}, "") {
 		return errors.New("name, why, file, find, pkg and run are required")
 	}
 	if _, err := regexp.Compile(g.Run); err != nil {
@@ -127,25 +127,25 @@ func mutate(tests string, names []string) (int, error) {
 		}
 		s.unbroken[key] = s.try(whole, g, 0)
 	}
-	caught, survived, faults := 0, 0, 0
+	count := map[string]int{}
 	for _, g := range guards {
 		verdict, note := s.judge(g)
 		fmt.Printf("%-9s %-32s %s\n", verdict, g.Name, note)
-		switch verdict {
-		case "caught":
-			caught++
-		case "SURVIVED":
-			survived++
-		default:
-			faults++
-		}
+		count[verdict]++
 	}
-	fmt.Printf("mutate: %d guards: %d caught, %d survived, %d errors\n", len(guards), caught, survived, faults)
-	if survived+faults > 0 {
+	fmt.Printf("mutate: %d guards: %d caught, %d survived, %d errors\n", len(guards), count[caught], count[survived], count[wrong])
+	if count[caught] < len(guards) {
 		return 1, nil
 	}
 	return 0, nil
 }
+
+// The verdicts about a guard.
+const (
+	caught   = "caught"
+	survived = "SURVIVED"
+	wrong    = "ERROR" // of the list or of the build: nothing is known of the guard
+)
 
 func choose(all []guard, names []string) ([]guard, error) {
 	if len(names) == 0 {
@@ -183,31 +183,31 @@ type suite struct {
 func (s *suite) judge(g guard) (verdict, note string) {
 	was := s.unbroken[g.Pkg+" "+g.Run]
 	if was.err != nil {
-		return "ERROR", was.err.Error()
+		return wrong, was.err.Error()
 	}
 	if was.failed {
-		return "ERROR", "its test fails on the tree as it is:\n" + was.output
+		return wrong, "its test fails on the tree as it is:\n" + was.output
 	}
 	text, err := os.ReadFile(g.File)
 	if err != nil {
-		return "ERROR", err.Error()
+		return wrong, err.Error()
 	}
 	broken := strings.Replace(string(text), g.Find, g.Replace, 1)
 	if err := os.WriteFile(g.File, []byte(broken), 0o644); err != nil {
-		return "ERROR", err.Error()
+		return wrong, err.Error()
 	}
 	dir := filepath.Join(s.dir, "broken")
 	now := s.try(dir, g, was.took)
 	if err := errors.Join(os.WriteFile(g.File, text, 0o644), os.RemoveAll(dir)); err != nil {
-		return "ERROR", err.Error()
+		return wrong, err.Error()
 	}
 	switch {
 	case now.err != nil:
-		return "ERROR", "with the guard taken out: " + now.err.Error()
+		return wrong, "with the guard taken out: " + now.err.Error()
 	case !now.failed:
-		return "SURVIVED", fmt.Sprintf("%s -run %s passes without it: %s", g.Pkg, g.Run, g.Why)
+		return survived, fmt.Sprintf("%s -run %s passes without it: %s", g.Pkg, g.Run, g.Why)
 	}
-	return "caught", fmt.Sprintf("%s -run %s (%.1fs)", g.Pkg, g.Run, now.took.Seconds())
+	return caught, fmt.Sprintf("%s -run %s (%.1fs)", g.Pkg, g.Run, now.took.Seconds())
 }
 
 // try builds what the guard's test needs into dir, unless it is there, and runs
@@ -215,19 +215,8 @@ func (s *suite) judge(g guard) (verdict, note string) {
 func (s *suite) try(dir string, g guard, unbroken time.Duration) result {
 	binary := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(g.Pkg, "./"), "/", "-")+".test")
 	product := filepath.Join(dir, "inner")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := buildTest(binary, product, g.Pkg); err != nil {
 		return result{err: err}
-	}
-	if _, err := os.Stat(binary); err != nil {
-		if err := build("go", "test", "-c", "-buildvcs=false", "-trimpath", "-o", binary, g.Pkg); err != nil {
-			return result{err: err}
-		}
-		// Only stories need the product itself.
-		if usesProduct(g.Pkg) {
-			if err := buildProduct(product); err != nil {
-				return result{err: err}
-			}
-		}
 	}
 	plain, err := filepath.Abs("contrib/as-plain-user.sh")
 	if err != nil {
@@ -245,7 +234,28 @@ func (s *suite) try(dir string, g guard, unbroken time.Duration) result {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	start := time.Now()
 	err = cmd.Run()
-	r := result{took: time.Since(start), output: out.String()}
+	return g.result(err, out.String(), time.Since(start))
+}
+
+// buildTest builds the test binary of a package, and the product when the tests run that, unless
+// they are there.
+func buildTest(binary, product, pkg string) error {
+	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
+		return err
+	}
+	if _, err := os.Stat(binary); err == nil {
+		return nil
+	}
+	err := build("go", "test", "-c", "-buildvcs=false", "-trimpath", "-o", binary, pkg)
+	if err == nil && usesProduct(pkg) {
+		err = buildProduct(product)
+	}
+	return err
+}
+
+// result tells what came of a test binary: a test that failed is not one that did not run.
+func (g guard) result(err error, output string, took time.Duration) result {
+	r := result{took: took, output: output}
 	failed := strings.Contains(r.output, "--- FAIL: ") || strings.Contains(r.output, "\npanic: ") || strings.Contains(r.output, "WARNING: DATA RACE")
 	switch {
 	case err == nil && !strings.Contains(r.output, "--- PASS: "):

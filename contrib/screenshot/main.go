@@ -66,10 +66,7 @@ func draw(output string) [][]cell {
 		case t[0] == "\b":
 			col = max(0, col-1)
 		case t[0] >= " ":
-			for len(*line) <= col {
-				*line = append(*line, cell{r: ' '})
-			}
-			(*line)[col] = cell{[]rune(t[0])[0], class}
+			*line = put(*line, col, cell{[]rune(t[0])[0], class})
 			col++
 		}
 	}
@@ -77,6 +74,15 @@ func draw(output string) [][]cell {
 		lines = lines[:len(lines)-1]
 	}
 	return lines
+}
+
+// put writes a character at a column of a line.
+func put(line []cell, col int, c cell) []cell {
+	for len(line) <= col {
+		line = append(line, cell{r: ' '})
+	}
+	line[col] = c
+	return line
 }
 
 // colour is the class after a sequence that selects colours ("1;32"): b is bold,
@@ -89,7 +95,7 @@ func colour(class, codes string) string {
 			class = ""
 		case code == "1" && !bold:
 			class = strings.TrimSpace("b " + class)
-		case len(code) == 2 && (code[0] == '3' || code[0] == '9') && code[1] < '8':
+		case isColour(code):
 			class = "c" + code[1:]
 			if bold {
 				class = "b " + class
@@ -97,6 +103,11 @@ func colour(class, codes string) string {
 		}
 	}
 	return class
+}
+
+// isColour reports whether a code selects one of the eight colours, dark or bright.
+func isColour(code string) bool {
+	return len(code) == 2 && (code[0] == '3' || code[0] == '9') && code[1] < '8'
 }
 
 const (

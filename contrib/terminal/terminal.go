@@ -257,43 +257,56 @@ func (t *Terminal) Follow(steps string, getenv func(string) string) error {
 var variables = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[A-Z_]+\}`) })
 
 func (t *Terminal) step(verb, arg string) error {
-	switch verb {
-	case "expect":
-		re, err := regexp.Compile("(?m)" + arg)
-		if err != nil {
-			return err
-		}
-		return t.Expect(re, Patience)
-	case "send":
-		text, err := strconv.Unquote(arg)
-		if err != nil {
-			return fmt.Errorf("%s is not a Go string: %w", arg, err)
-		}
-		return t.Send(text)
-	case "size":
-		var rows, cols uint16
-		if _, err := fmt.Sscanf(arg, "%dx%d", &rows, &cols); err != nil {
-			return err
-		}
-		return t.resize(rows, cols)
-	case "signal":
-		sig := unix.SignalNum("SIG" + arg)
-		if sig == 0 {
-			return fmt.Errorf("no signal %q", arg)
-		}
-		return t.cmd.Process.Signal(sig)
-	case "hangup":
-		return t.master.Close()
-	case "exit":
-		want, err := strconv.Atoi(arg)
-		if err != nil {
-			return err
-		}
-		got, err := t.Wait(Patience)
-		if err == nil && got != want {
-			err = fmt.Errorf("exit code %d, want %d", got, want)
-		}
+	do := map[string]func(arg string) error{
+		"expect": t.expect, "send": t.send, "size": t.size, "signal": t.signal, "exit": t.exit,
+		"hangup": func(string) error { return t.master.Close() },
+	}[verb]
+	if do == nil {
+		return errors.New("unknown step")
+	}
+	return do(arg)
+}
+
+func (t *Terminal) expect(arg string) error {
+	re, err := regexp.Compile("(?m)" + arg)
+	if err != nil {
 		return err
 	}
-	return errors.New("unknown step")
+	return t.Expect(re, Patience)
+}
+
+func (t *Terminal) send(arg string) error {
+	text, err := strconv.Unquote(arg)
+	if err != nil {
+		return fmt.Errorf("%s is not a Go string: %w", arg, err)
+	}
+	return t.Send(text)
+}
+
+func (t *Terminal) size(arg string) error {
+	var rows, cols uint16
+	if _, err := fmt.Sscanf(arg, "%dx%d", &rows, &cols); err != nil {
+		return err
+	}
+	return t.resize(rows, cols)
+}
+
+func (t *Terminal) signal(arg string) error {
+	sig := unix.SignalNum("SIG" + arg)
+	if sig == 0 {
+		return fmt.Errorf("no signal %q", arg)
+	}
+	return t.cmd.Process.Signal(sig)
+}
+
+func (t *Terminal) exit(arg string) error {
+	want, err := strconv.Atoi(arg)
+	if err != nil {
+		return err
+	}
+	got, err := t.Wait(Patience)
+	if err == nil && got != want {
+		err = fmt.Errorf("exit code %d, want %d", got, want)
+	}
+	return err
 }

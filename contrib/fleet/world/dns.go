@@ -36,22 +36,29 @@ func serveDNS(addr string, fixed []string) error {
 	}
 }
 
-// answer returns the reply to a packet, and false for one that is no question.
-func answer(query []byte, known map[string]net.IP) ([]byte, bool) {
+// question returns the name of the one question of a packet, with a dot after each label, and where
+// the question ends.
+func question(query []byte) (name string, end int, ok bool) {
 	if len(query) < 12 || query[2]&0x80 != 0 || binary.BigEndian.Uint16(query[4:]) != 1 {
-		return nil, false
+		return "", 0, false
 	}
-	name, end := "", 12
+	end = 12
 	for end < len(query) && query[end] != 0 {
 		length := int(query[end])
 		if length > 63 || end+1+length >= len(query) {
-			return nil, false
+			return "", 0, false
 		}
 		name += string(query[end+1:end+1+length]) + "."
 		end += 1 + length
 	}
 	end += 5 // the last label, type and class
-	if end > len(query) {
+	return name, end, end <= len(query)
+}
+
+// answer returns the reply to a packet, and false for one that is no question.
+func answer(query []byte, known map[string]net.IP) ([]byte, bool) {
+	name, end, ok := question(query)
+	if !ok {
 		return nil, false
 	}
 	ip, ok := known[strings.ToLower(strings.TrimSuffix(name, "."))]

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -27,23 +28,31 @@ func main() {
 }
 
 func run(args []string) error {
-	part := ""
+	const any = 1000
+	parts := map[string]struct {
+		least, most int // arguments
+		do          func(args []string) error
+	}{
+		"pause": {0, any, func([]string) error { return pause() }},
+		"http":  {2, 2, func(args []string) error { return serveText(args[0], args[1]) }},
+		"git":   {3, 3, func(args []string) error { return serveGit(args[0], args[1], args[2]) }},
+		"dns":   {2, any, func(args []string) error { return serveDNS(args[0], args[1:]) }},
+		"probe": {2, any, func(args []string) error { return probe(args[0], args[1:]) }},
+	}
+	name := ""
 	if len(args) > 0 {
-		part, args = args[0], args[1:]
+		name, args = args[0], args[1:]
 	}
-	switch {
-	case part == "pause":
-		return pause()
-	case part == "http" && len(args) == 2:
-		return http.ListenAndServe(args[0], http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, args[1]) }))
-	case part == "git" && len(args) == 3:
-		return serveGit(args[0], args[1], args[2])
-	case part == "dns" && len(args) > 1:
-		return serveDNS(args[0], args[1:])
-	case part == "probe" && len(args) > 1:
-		return probe(args[0], args[1:])
+	part, known := parts[name]
+	if !known || len(args) < part.least || len(args) > part.most {
+		return fmt.Errorf("no such part: %q %q", name, args)
 	}
-	return fmt.Errorf("no such part: %q %q", part, args)
+	return part.do(args)
+}
+
+// serveText answers every request with a text.
+func serveText(addr, text string) error {
+	return http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, text) }))
 }
 
 // pause waits for a signal, and reaps what processes of the pod leave.
@@ -89,28 +98,31 @@ const patience = 10 * time.Second
 func probe(name string, targets []string) error {
 	reached := 0
 	for _, target := range targets {
-		kind, to, _ := strings.Cut(target, ":")
-		err := fmt.Errorf("no such kind of target")
-		switch kind {
-		case "tcp":
-			var c net.Conn
-			if c, err = net.DialTimeout("tcp", to, patience); err == nil {
-				c.Close()
-			}
-		case "dns":
-			server, host, _ := strings.Cut(to, "/")
-			err = ask(server, host)
+		if err := reach(target); err != nil {
+			fmt.Printf("%s: %s: %v\n", name, target, err)
+			continue
 		}
-		said := "REACHED"
-		if err != nil {
-			said = err.Error()
-		} else {
-			reached++
-		}
-		fmt.Printf("%s: %s: %s\n", name, target, said)
+		reached++
+		fmt.Printf("%s: %s: REACHED\n", name, target)
 	}
 	if reached > 0 {
 		return fmt.Errorf("%d of %d reached", reached, len(targets))
 	}
 	return nil
+}
+
+// reach tries to reach one target.
+func reach(target string) error {
+	switch kind, to, _ := strings.Cut(target, ":"); kind {
+	case "tcp":
+		c, err := net.DialTimeout("tcp", to, patience)
+		if err == nil {
+			c.Close()
+		}
+		return err
+	case "dns":
+		server, host, _ := strings.Cut(to, "/")
+		return ask(server, host)
+	}
+	return errors.New("no such kind of target")
 }
