@@ -62,9 +62,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the whole suite, or with --rows a part of it, and returns the exit code.
-func run(args []string, stderr tell.Teller) (int, error) {
-	var f flags
+// parse reads the flags.
+func parse(args []string) (f flags, err error) {
 	fl := flag.NewFlagSet("inner-attack", flag.ContinueOnError)
 	fl.SetOutput(io.Discard)
 	fl.StringVar(&f.build, "build", "", "")
@@ -75,10 +74,19 @@ func run(args []string, stderr tell.Teller) (int, error) {
 	fl.BoolVar(&f.json, "json", false, "")
 	fl.BoolVar(&f.rows, "rows", false, "")
 	if err := fl.Parse(args); err != nil || f.inner == "" || fl.NArg() > 0 {
-		return 0, &fault.Refusal{Code: 2, Msg: "inner-attack is run by inner", Hint: "inner verify --attack"}
+		return f, &fault.Refusal{Code: 2, Msg: "inner-attack is run by inner", Hint: "inner verify --attack"}
 	}
 	if f.build != version {
-		return 0, &fault.Refusal{Code: 125, Msg: "the attack suite is of the build " + version + ", and inner of " + f.build, Hint: "install both from the same build"}
+		return f, &fault.Refusal{Code: 125, Msg: "the attack suite is of the build " + version + ", and inner of " + f.build, Hint: "install both from the same build"}
+	}
+	return f, nil
+}
+
+// run is the whole suite, or with --rows a part of it, and returns the exit code.
+func run(args []string, stderr tell.Teller) (int, error) {
+	f, err := parse(args)
+	if err != nil {
+		return 0, err
 	}
 	home, inner, err := caller.Folders(os.Getenv)
 	if err != nil {

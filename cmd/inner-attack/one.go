@@ -51,19 +51,23 @@ func (s *suite) one(at attack.Attack, known map[string]registry.Answer) row {
 			break
 		}
 	}
+	r.Result, r.Detail = verdict(at, leak, declared, err)
+	return r
+}
+
+// verdict says how an attack in a box went.
+func verdict(at attack.Attack, leak, declared string, err error) (result, detail string) {
 	switch {
 	case leak != "" && declared != "":
-		r.Result, r.Detail = "declared", declared
+		return "declared", declared
 	case leak != "":
-		r.Result, r.Detail = "leaked", leak
+		return "leaked", leak
 	case at.Refused && fault.AsRefusal(err) != nil:
-		r.Result, r.Detail = "held", "the run is refused: "+firstLine(err)
+		return "held", "the run is refused: " + firstLine(err)
 	case err != nil:
-		r.Result, r.Detail = "unknown", firstLine(err)
-	default:
-		r.Result, r.Detail = "held", ""
+		return "unknown", firstLine(err)
 	}
-	return r
+	return "held", ""
 }
 
 func firstLine(err error) string {
@@ -318,25 +322,35 @@ func furnish(p *profile.Profile, c profile.Context, s *attack.Fixture) error {
 	// The nearest folder decides: a project may have the home in it.
 	slices.SortStableFunc(places, func(x, y [2]string) int { return len(y[0]) - len(x[0]) })
 	for _, m := range rc.Mounts {
-		for _, where := range places {
-			rest, err := filepath.Rel(where[0], m.Source)
-			if where[0] == "" || err != nil || !filepath.IsLocal(rest) {
-				continue
-			}
-			at := filepath.Join(where[1], rest)
-			if _, err := os.Lstat(at); err == nil {
-				break
-			}
-			if fi, err := os.Stat(m.Source); err == nil && fi.Mode().IsRegular() {
-				err = errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, nil, 0o600))
-				if err != nil {
-					return err
-				}
-			} else if err := os.MkdirAll(at, 0o700); err != nil {
+		if at := moved(m.Source, places); at != "" {
+			if err := makeLike(m.Source, at); err != nil {
 				return err
 			}
-			break
 		}
 	}
 	return nil
+}
+
+// moved is where a path of the person is in a fixture, by the first of the folders that it is below;
+// "" when it is below none.
+func moved(path string, places [][2]string) string {
+	for _, where := range places {
+		rest, err := filepath.Rel(where[0], path)
+		if where[0] != "" && err == nil && filepath.IsLocal(rest) {
+			return filepath.Join(where[1], rest)
+		}
+	}
+	return ""
+}
+
+// makeLike makes an empty file where the original is one, and else a folder, unless something is
+// there.
+func makeLike(original, at string) error {
+	if _, err := os.Lstat(at); err == nil {
+		return nil
+	}
+	if fi, err := os.Stat(original); err == nil && fi.Mode().IsRegular() {
+		return errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, nil, 0o600))
+	}
+	return os.MkdirAll(at, 0o700)
 }

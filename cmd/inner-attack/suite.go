@@ -60,12 +60,7 @@ func (s *suite) all() (int, error) {
 	if err := s.attackable(known); err != nil {
 		return 0, err
 	}
-	var names []string
-	for _, at := range attack.List() {
-		if s.only == "" || at.Name == s.only {
-			names = append(names, at.Name)
-		}
-	}
+	names := s.names()
 	if len(names) == 0 {
 		return 0, unknown(s.only)
 	}
@@ -84,17 +79,31 @@ func (s *suite) all() (int, error) {
 	case sig != nil:
 		s.Say("stopped by %v", sig)
 		return 128 + int(sig.(syscall.Signal)), nil
-	case s.json:
-		if err := tell.JSON(s.stdout, r); err != nil {
-			return 0, err
-		}
-	default:
-		fmt.Fprintf(s.stdout, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n", len(r.Attacks), r.Live, r.Held, r.Given, r.Leaked)
 	}
+	code := 0
 	if r.Leaked > 0 {
-		return 1, nil
+		code = 1
 	}
-	return 0, nil
+	return code, s.told(r)
+}
+
+// names are those of the attacks that were asked for.
+func (s *suite) names() (names []string) {
+	for _, at := range attack.List() {
+		if s.only == "" || at.Name == s.only {
+			names = append(names, at.Name)
+		}
+	}
+	return names
+}
+
+// told ends the output: with --json it is all of it.
+func (s *suite) told(r report) error {
+	if s.json {
+		return tell.JSON(s.stdout, r)
+	}
+	_, err := fmt.Fprintf(s.stdout, "\n%d attacks, %d live here: %d held, %d declared, %d leaked\n", len(r.Attacks), r.Live, r.Held, r.Given, r.Leaked)
+	return err
 }
 
 func unknown(name string) error {

@@ -35,16 +35,7 @@ func work(names []string, jobs int, stop <-chan os.Signal, done func(row)) (os.S
 		}()
 	}
 	end := make(chan struct{})
-	go func() {
-		defer close(next)
-		for i := range names {
-			select {
-			case next <- i:
-			case <-end:
-				return
-			}
-		}
-	}()
+	go hand(len(names), next, end)
 	var sig os.Signal
 	var err error
 	for i := range names {
@@ -60,6 +51,18 @@ func work(names []string, jobs int, stop <-chan os.Signal, done func(row)) (os.S
 	close(end)
 	all.Wait()
 	return sig, err
+}
+
+// hand hands out the numbers of the attacks, until the end.
+func hand(count int, next chan<- int, end <-chan struct{}) {
+	defer close(next)
+	for i := range count {
+		select {
+		case next <- i:
+		case <-end:
+			return
+		}
+	}
 }
 
 // perProcess is how many attacks one process tries. Each leaves a session keyring
