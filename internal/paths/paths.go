@@ -23,14 +23,17 @@ func Inside(dir, p string) bool {
 }
 
 // Rest returns what stands behind dir in a path that is dir or lies below it: "" for
-// dir itself.
+// dir itself, and for any other path.
 func Rest(dir, p string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(p, dir)
 	switch {
-	case !ok, rest == "", strings.HasSuffix(dir, "/"):
-		return rest, ok
-	case rest[0] == '/':
-		return rest[1:], true
+	case !ok:
+		return "", false
+	case rest == "", strings.HasSuffix(dir, "/"):
+		return rest, true
+	}
+	if below, ok := strings.CutPrefix(rest, "/"); ok {
+		return below, true
 	}
 	return "", false
 }

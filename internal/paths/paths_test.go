@@ -22,7 +22,7 @@ func TestRest(t *testing.T) {
 		{"/a", "", "", false},
 	} {
 		rest, ok := Rest(c.dir, c.p)
-		if ok != c.ok || ok && rest != c.rest || Below(c.dir, c.p) != c.ok || Inside(c.dir, c.p) != (c.ok && c.rest != "") {
+		if ok != c.ok || rest != c.rest || Below(c.dir, c.p) != c.ok || Inside(c.dir, c.p) != (c.ok && c.rest != "") {
 			t.Errorf("%q, %q: %q, %v", c.dir, c.p, rest, ok)
 		}
 	}

@@ -23,6 +23,12 @@ const (
 	Denied  Kind = "denied"
 )
 
+// Seen reports whether something is there that can be looked at.
+func (k Kind) Seen() bool { return k != Missing && k != Denied }
+
+// FileOrDir reports whether it is a regular file or a folder.
+func (k Kind) FileOrDir() bool { return k == File || k == Dir }
+
 // Path is what the host knows about one path.
 type Path struct {
 	Kind Kind   `json:"kind"` // of what the path leads to, links followed

@@ -58,17 +58,8 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	for _, k := range rc.Allow {
 		b.allowed[k] = true
 	}
-	if f.Bwrap == "" && f.Engine == nil {
-		return Plan{}, fault.Refuse(125, cmp.Or(f.BwrapFix, "inner doctor"), "the sandbox cannot start: %s", f.BwrapWhy)
-	}
-	if missing := rc.NotEnforced(); len(missing) > 0 {
-		return Plan{}, fault.Refuse(125, "inner profile validate "+rc.Name, "profile %q asks for what this version cannot enforce: %s", rc.Name, strings.Join(missing, "; "))
-	}
-	if f.MountsUnknown {
-		return Plan{}, fault.Refuse(125, "mount /proc", "the sandbox cannot start: /proc/self/mountinfo cannot be read, so what must be hidden may be seen under another name")
-	}
-	if f.SocketsUnknown != "" {
-		return Plan{}, fault.Refuse(125, "inner doctor", "the sandbox cannot start: which sockets programs of the host listen on is unknown, so they cannot be hidden: %s", f.SocketsUnknown)
+	if err := b.possible(); err != nil {
+		return Plan{}, err
 	}
 	b.plan.Bwrap = f.Bwrap
 	b.home = b.canon(f.Home)
@@ -79,15 +70,6 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 			return Plan{}, err
 		}
 	}
-	if err := b.program(); err != nil {
-		return Plan{}, err
-	}
-	if err := b.homePoints(); err != nil {
-		return Plan{}, err
-	}
-	if err := b.inCaches(); err != nil {
-		return Plan{}, err
-	}
 	b.shown()
 	b.ports()
 	if err := b.started(); err != nil {
@@ -96,6 +78,24 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	b.plan.Env = Environment(rc, f, b.s)
 	b.startFolder()
 	return b.plan, b.keptTmp()
+}
+
+// possible refuses what this host or this version cannot do at all.
+func (b *builder) possible() error {
+	rc, f := b.rc, b.f
+	if f.Bwrap == "" && f.Engine == nil {
+		return fault.Refuse(125, cmp.Or(f.BwrapFix, "inner doctor"), "the sandbox cannot start: %s", f.BwrapWhy)
+	}
+	if missing := rc.NotEnforced(); len(missing) > 0 {
+		return fault.Refuse(125, "inner profile validate "+rc.Name, "profile %q asks for what this version cannot enforce: %s", rc.Name, strings.Join(missing, "; "))
+	}
+	if f.MountsUnknown {
+		return fault.Refuse(125, "mount /proc", "the sandbox cannot start: /proc/self/mountinfo cannot be read, so what must be hidden may be seen under another name")
+	}
+	if f.SocketsUnknown != "" {
+		return fault.Refuse(125, "inner doctor", "the sandbox cannot start: which sockets programs of the host listen on is unknown, so they cannot be hidden: %s", f.SocketsUnknown)
+	}
+	return nil
 }
 
 // order are the steps of a plan, by the numbers at the top of this file.
@@ -111,6 +111,7 @@ func (b *builder) order() []func() error {
 		b.staged, b.bus, of(Inside), b.reexposeAllowed, b.nestedInner, // 6
 		b.protect,                                              // 7
 		b.hide, b.seal, b.masksOutside, b.followed, b.landlock, // 8
+		b.program, b.homePoints, b.inCaches, // what depends on all of that
 	}
 }
 
@@ -189,12 +190,13 @@ func (b *builder) namespaces() error {
 	b.switches("processes of the host are out of sight, and all of the run die together", UnsharePID, DieWithParent)
 	b.switches("no SysV memory or message queues of the host", UnshareIPC)
 	b.switches("its own host name and cgroup view", UnshareUTS, UnshareCgroup)
-	if b.rc.Network == profile.NetFull {
+	switch {
+	case b.rc.Network == profile.NetFull:
 		b.note("network: the host's (sandbox.network)")
-	} else if b.rc.Network.ByName() {
+	case b.rc.Network.ByName():
 		// A network with nothing in it but a loopback, which bwrap brings up.
 		b.switches("no network but the proxy of the run, which decides by name (sandbox.network_mode)", UnshareNet)
-	} else {
+	default:
 		b.switches("no network", UnshareNet)
 	}
 	// As root bwrap keeps every capability otherwise.

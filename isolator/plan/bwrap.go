@@ -67,36 +67,31 @@ func (o Op) Words() []string {
 	if o.Perms > 0 {
 		words = append(words, "--perms", fmt.Sprintf("%04o", o.Perms))
 	}
-	fd := strconv.Itoa(FirstDataFD + o.Data)
-	switch o.Kind {
-	case OpSwitch:
+	if o.Kind == OpSwitch {
 		for _, f := range o.Flags {
 			words = append(words, string(f))
 		}
-	case OpReadOnly, OpMask:
-		words = append(words, "--ro-bind", o.Source, o.Dest)
-	case OpBind:
-		words = append(words, "--bind", o.Source, o.Dest)
-	case OpDevice:
-		words = append(words, "--dev-bind", o.Source, o.Dest)
-	case OpData:
-		words = append(words, "--ro-bind-data", fd, o.Dest)
-	case OpFile:
-		words = append(words, "--file", fd, o.Dest)
-	case OpTmpfs:
-		words = append(words, "--tmpfs", o.Dest)
-	case OpDir:
-		words = append(words, "--dir", o.Dest)
-	case OpSymlink:
-		words = append(words, "--symlink", o.Source, o.Dest)
-	case OpProc:
-		words = append(words, "--proc", o.Dest)
-	case OpDev:
-		words = append(words, "--dev", o.Dest)
-	case OpSeal:
-		words = append(words, "--remount-ro", o.Dest)
-	case OpFilter:
-		words = append(words, "--seccomp", fd)
+	}
+	fd := strconv.Itoa(FirstDataFD + o.Data)
+	forms := [...][3]string{ // by kind
+		OpReadOnly: {"--ro-bind", o.Source, o.Dest},
+		OpMask:     {"--ro-bind", o.Source, o.Dest},
+		OpBind:     {"--bind", o.Source, o.Dest},
+		OpDevice:   {"--dev-bind", o.Source, o.Dest},
+		OpData:     {"--ro-bind-data", fd, o.Dest},
+		OpFile:     {"--file", fd, o.Dest},
+		OpTmpfs:    {"--tmpfs", o.Dest},
+		OpDir:      {"--dir", o.Dest},
+		OpSymlink:  {"--symlink", o.Source, o.Dest},
+		OpProc:     {"--proc", o.Dest},
+		OpDev:      {"--dev", o.Dest},
+		OpSeal:     {"--remount-ro", o.Dest},
+		OpFilter:   {"--seccomp", fd},
+	}
+	for _, word := range forms[o.Kind] {
+		if word != "" {
+			words = append(words, word)
+		}
 	}
 	return words
 }

@@ -117,10 +117,7 @@ func (b *builder) caches() error {
 		return nil
 	}
 	defer b.because("sandbox.home")()
-	env := host.Environment(Environment(b.rc, b.f, b.s))
-	if env["GOMODCACHE"] == "" && env["GOPATH"] != "" {
-		env["GOMODCACHE"] = filepath.Join(strings.Split(env["GOPATH"], ":")[0], "pkg/mod")
-	}
+	env := b.cacheEnv()
 	before := slices.Clone(b.view.layers)
 	elsewhere := false
 	for _, c := range cacheTable() {
@@ -131,11 +128,7 @@ func (b *builder) caches() error {
 			b.cacheFolders(c)
 		case usual && !b.cacheWanted(c), !usual && (c.value != "" || b.canWrite(v)), b.profileSets(c.variable):
 		default:
-			value := c.value + filepath.Join(paths.BoxCaches, c.dir)
-			if c.value != "" && v != "" {
-				value = v + " " + value
-			}
-			b.cacheVariable(c.variable, value)
+			b.cacheVariable(c.variable, c.elsewhere(v))
 			elsewhere = true
 		}
 	}
@@ -143,6 +136,25 @@ func (b *builder) caches() error {
 		b.cacheFolder(paths.BoxCaches, cachesElsewhere)
 	}
 	return b.goProxy(env["GOPROXY"], before)
+}
+
+// cacheEnv is the environment of the program, in which GOPATH has moved the module cache of Go, too.
+func (b *builder) cacheEnv() map[string]string {
+	env := host.Environment(Environment(b.rc, b.f, b.s))
+	if first, _, _ := strings.Cut(env["GOPATH"], ":"); env["GOMODCACHE"] == "" && env["GOPATH"] != "" {
+		env["GOMODCACHE"] = filepath.Join(first, "pkg/mod")
+	}
+	return env
+}
+
+// elsewhere is what the variable of a cache says, of which v is the value, when the cache is not
+// at its usual place.
+func (c cache) elsewhere(v string) string {
+	value := c.value + filepath.Join(paths.BoxCaches, c.dir)
+	if c.value != "" && v != "" {
+		return v + " " + value
+	}
+	return value
 }
 
 // cachesElsewhere is the folder, below Caches.Dir, of what variables lead to.

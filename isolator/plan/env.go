@@ -41,21 +41,9 @@ func hostOnly(name string) bool {
 // Environment is the whole environment of the program, KEY=VALUE, sorted.
 func Environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	env := map[string]string{}
-	pass := func(name string) {
-		if v, ok := f.Env[name]; ok && name != "PATH" && !rc.Env.Kept(name) {
+	for name, v := range f.Env {
+		if passes(rc.Env, name, v) {
 			env[name] = v
-		}
-	}
-	for _, name := range always() {
-		pass(name)
-	}
-	for name := range f.Env {
-		exact, pattern := inherits(rc.Env.Inherit, name)
-		switch {
-		case exact:
-			pass(name)
-		case (pattern || rc.Env.InheritAll) && !hostOnly(name) && !profile.LooksSecret(name) && !profile.HasLogin(f.Env[name]):
-			pass(name)
 		}
 	}
 	env["HOME"] = f.Home
@@ -79,6 +67,18 @@ func Environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// passes reports whether the program gets a variable of the host. PATH is made by BoxPath.
+func passes(rules profile.Env, name, value string) bool {
+	if name == "PATH" || rules.Kept(name) {
+		return false
+	}
+	exact, pattern := inherits(rules.Inherit, name)
+	if exact || slices.Contains(always(), name) {
+		return true
+	}
+	return (pattern || rules.InheritAll) && !hostOnly(name) && !profile.LooksSecret(name) && !profile.HasLogin(value)
 }
 
 // inherits reports whether the list names a variable exactly, or by pattern.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
-	"github.com/enr/inner/profile"
 )
 
 // GitPlaces are the files git reads the user's settings from. xdg is
@@ -53,12 +52,7 @@ func (b *builder) coverGit() {
 
 // worksIn reports whether a host path lies in a folder that the box can write.
 func (b *builder) worksIn(real string) bool {
-	for _, m := range append(slices.Clone(b.rc.Mounts), profile.Mount{Source: b.rc.Workdir, Mode: b.rc.WorkdirMode}) {
-		if paths.Below(b.canon(m.Source), real) && m.Mode == profile.RW {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(writableRoots(b.rc), func(root string) bool { return paths.Below(b.canon(root), real) })
 }
 
 // boxGit puts the box's own git directories over the host's, at every place where the box

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 
@@ -15,23 +16,56 @@ import (
 // protect makes unwritable what the host later reads or runs, wherever the
 // box could write it.
 func (b *builder) protect() error {
-	readOnly := func(reason, p string) (places []string) {
-		for _, at := range b.view.where(p) {
-			if l, _ := b.view.at(at); l.write {
-				b.bind(reason, p, at, false)
-				places = append(places, at)
-			}
-		}
-		return places
-	}
 	b.because("sandbox.git_dir")
 	for _, p := range b.s.GitStays {
-		readOnly("git outside obeys it", b.canon(p))
+		b.readOnly("git outside obeys it", b.canon(p))
 	}
 	b.because("")
+	if err := b.protectProfiles(); err != nil {
+		return err
+	}
+	if err := b.laterLinks(); err != nil {
+		return err
+	}
+	b.because(configKey)
+	for _, p := range b.later() {
+		b.protectLater(p)
+	}
+	b.because("sandbox.git_dir")
+	for _, p := range b.named() {
+		reason := "settings of git name it"
+		if b.madeEmpty(p) {
+			b.coverEmpty(reason, p)
+			continue
+		}
+		b.readOnly(reason, b.canon(p))
+	}
+	b.because("")
+	for _, p := range b.startup() {
+		b.readOnly("it runs on the host later", b.canon(p))
+	}
+	for _, p := range b.secondNames(slices.Concat(b.rc.Files, b.later(), b.named(), b.startup())) {
+		b.readOnly("it is another name of what runs on the host later", p)
+	}
+	return b.pinLinks()
+}
+
+// readOnly makes a host path read-only wherever the box could write it, and returns these places.
+func (b *builder) readOnly(reason, p string) (places []string) {
+	for _, at := range b.view.where(p) {
+		if l, _ := b.view.at(at); l.write {
+			b.bind(reason, p, at, false)
+			places = append(places, at)
+		}
+	}
+	return places
+}
+
+// protectProfiles protects what the next run reads its profiles from.
+func (b *builder) protectProfiles() error {
 	for _, dir := range b.innerFolders() {
 		if b.kind(dir) == host.Dir {
-			readOnly("profiles cannot be changed from inside", b.canon(dir))
+			b.readOnly("profiles cannot be changed from inside", b.canon(dir))
 		}
 	}
 	// The next run reads them again, and nobody is asked about a file that was named
@@ -41,44 +75,25 @@ func (b *builder) protect() error {
 			return err
 		}
 		if b.kind(p) == host.File {
-			readOnly("the profile cannot be changed from inside", b.canon(p))
+			b.readOnly("the profile cannot be changed from inside", b.canon(p))
 		}
 	}
-	if err := b.laterLinks(); err != nil {
-		return err
-	}
-	b.because(configKey)
-	for _, p := range b.later() {
-		reason := "editors and agents on the host run what it says"
-		if b.madeEmpty(p) {
-			b.coverEmpty(reason, p)
-			continue
-		}
-		if b.hasOwnFiles(p) {
-			b.withOwnFiles(reason, p)
-			continue
-		}
-		for _, at := range readOnly(reason, b.canon(p)) {
+	return nil
+}
+
+// protectLater protects what editors and agents on the host obey.
+func (b *builder) protectLater(p string) {
+	const reason = "editors and agents on the host run what it says"
+	switch {
+	case b.madeEmpty(p):
+		b.coverEmpty(reason, p)
+	case b.hasOwnFiles(p):
+		b.withOwnFiles(reason, p)
+	default:
+		for _, at := range b.readOnly(reason, b.canon(p)) {
 			b.openTrees(p, at)
 		}
 	}
-	b.because("sandbox.git_dir")
-	for _, p := range b.named() {
-		reason := "settings of git name it"
-		if b.madeEmpty(p) {
-			b.coverEmpty(reason, p)
-			continue
-		}
-		readOnly(reason, b.canon(p))
-	}
-	b.because("")
-	for _, p := range b.startup() {
-		readOnly("it runs on the host later", b.canon(p))
-	}
-	for _, p := range b.secondNames(slices.Concat(b.rc.Files, b.later(), b.named(), b.startup())) {
-		readOnly("it is another name of what runs on the host later", p)
-	}
-	return b.pinLinks()
 }
 
 // startup returns the start-up files and folders that exist.
@@ -89,7 +104,7 @@ func (b *builder) startup() []string {
 	out := []string{}
 	places, files := b.site().Startup()
 	for _, p := range places {
-		if k := b.kind(p); k == host.File || k == host.Dir {
+		if b.kind(p).FileOrDir() {
 			out = append(out, p)
 		}
 	}
@@ -107,7 +122,29 @@ func (b *builder) startup() []string {
 // be renamed, so nothing is moved out from under its protection. It comes right
 // after the mount, so that later ones go on top. dests are those.
 func (b *builder) pinBelow(m layer, dests []string) {
-	places := slices.Clone(dests)
+	var pins []string
+	for _, p := range append(b.fixedIn(m), dests...) {
+		if !paths.Inside(m.dest, p) {
+			continue
+		}
+		for dir := filepath.Dir(p); dir != m.dest; dir = filepath.Dir(dir) {
+			pins = append(pins, dir)
+		}
+	}
+	slices.Sort(pins) // parents first
+	for _, p := range slices.Compact(pins) {
+		rest, _ := paths.Rest(m.dest, p)
+		pinned := layer{source: filepath.Join(m.source, rest), dest: p, write: true}
+		if m.original != "" {
+			pinned.original = filepath.Join(m.original, rest)
+		}
+		b.bindLayer("what is in it cannot be moved away", pinned)
+	}
+}
+
+// fixedIn are the places of what is protected or hidden in a writable mount, and of links on
+// the way to it.
+func (b *builder) fixedIn(m layer) (places []string) {
 	inside := func(hostPath string) {
 		for _, name := range b.view.names(hostPath) {
 			if rest, ok := paths.Rest(m.source, name); ok {
@@ -128,29 +165,11 @@ func (b *builder) pinBelow(m layer, dests []string) {
 		inside(g.Box)
 	}
 	for _, t := range b.protected() {
-		if k := b.kind(t); (k == host.Missing || k == host.Denied) && !b.made(t) && !b.isSecondName(t) {
-			continue
-		}
-		inside(b.canon(t))
-	}
-	var pins []string
-	for _, p := range places {
-		if !paths.Below(m.dest, p) || p == m.dest {
-			continue
-		}
-		for dir := filepath.Dir(p); dir != m.dest; dir = filepath.Dir(dir) {
-			pins = append(pins, dir)
+		if b.kind(t).Seen() || b.made(t) || b.isSecondName(t) {
+			inside(b.canon(t))
 		}
 	}
-	slices.Sort(pins) // parents first
-	for _, p := range slices.Compact(pins) {
-		rest, _ := paths.Rest(m.dest, p)
-		pinned := layer{source: filepath.Join(m.source, rest), dest: p, write: true}
-		if m.original != "" {
-			pinned.original = filepath.Join(m.original, rest)
-		}
-		b.bindLayer("what is in it cannot be moved away", pinned)
-	}
+	return places
 }
 
 // protected are the host paths that are made unwritable or hidden.
@@ -207,7 +226,7 @@ func (b *builder) reexposeAllowed() error {
 		}
 		b.because(r.Key)
 		for _, p := range r.At {
-			if k := b.kind(p); k != host.Missing && k != host.Denied {
+			if b.kind(p).Seen() {
 				b.reexpose(r.Resource, p)
 			}
 		}
@@ -217,23 +236,37 @@ func (b *builder) reexposeAllowed() error {
 
 // hideResources covers what the table of sensitive resources names.
 func (b *builder) hideResources() error {
-	for _, r := range b.table() {
+	for r, p := range b.secret() {
 		b.because(r.Key)
-		for _, p := range r.At {
-			switch kind := b.kind(p); {
-			case kind == host.Missing || b.allowed[r.Key] || r.Part:
-			case kind == host.Denied && b.f.UID == 0:
-				return fault.Refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, p)
-			case kind != host.Denied && b.holdsHome(p):
-				return b.refuseHome(r.Resource, p)
-			case kind != host.Denied:
-				if err := b.mask(p, "hidden: "+r.What+" ("+r.Key+")"); err != nil {
-					return err
-				}
+		switch denied := b.kind(p) == host.Denied; {
+		case denied && b.f.UID == 0:
+			return fault.Refuse(125, "", "profile %q: %s cannot be looked at, so it cannot be hidden", b.rc.Name, p)
+		case denied:
+		case b.holdsHome(p):
+			return b.refuseHome(r, p)
+		default:
+			if err := b.mask(p, "hidden: "+r.What+" ("+r.Key+")"); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// secret are the places of the table that the profile does not allow, each with its resource.
+func (b *builder) secret() iter.Seq2[sensitive.Resource, string] {
+	return func(yield func(sensitive.Resource, string) bool) {
+		for _, r := range b.table() {
+			if b.allowed[r.Key] || r.Part { // see allowParts
+				continue
+			}
+			for _, p := range r.At {
+				if !yield(r.Resource, p) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // hide covers every place where a sensitive resource can still be seen.
@@ -248,7 +281,7 @@ func (b *builder) hide() error {
 	b.allowParts()
 	b.because("sandbox.hide")
 	for _, p := range b.hidePaths() {
-		if k := b.kind(p); k == host.Missing || k == host.Denied {
+		if !b.kind(p).Seen() {
 			continue
 		}
 		if err := b.mask(p, "hidden: sandbox.hide"); err != nil {
@@ -266,13 +299,18 @@ func (b *builder) hide() error {
 			b.maskAt(s, host.Socket, "hidden: something on the host listens here")
 		}
 	}
+	b.hideInner()
+	return nil
+}
+
+// hideInner covers inner's own state, and leaves an empty shim folder.
+func (b *builder) hideInner() {
 	for _, own := range append(b.f.InnerHomes(), b.f.StageBase, b.rc.Output.Folder) {
 		if own != "" && b.kind(own) == host.Dir {
 			b.maskAt(b.canon(own), host.Dir, "hidden: inner's own state")
 		}
 	}
 	b.coverShims()
-	return nil
 }
 
 // holdsHome reports whether a folder is a home of the user or holds one.
@@ -289,10 +327,8 @@ func (b *builder) refuseHome(r sensitive.Resource, p string) error {
 // hidden are the paths of the table that the profile does not allow.
 func (b *builder) hidden() []string {
 	var out []string
-	for _, r := range b.table() {
-		if !b.allowed[r.Key] && !r.Part {
-			out = append(out, r.At...)
-		}
+	for _, p := range b.secret() {
+		out = append(out, p)
 	}
 	return out
 }

@@ -37,6 +37,23 @@ func (b *builder) homeFolder() error {
 
 // emptyHomes covers the home, by each of its names, and other homes of the user.
 func (b *builder) emptyHomes(how string) error {
+	b.emptyOtherHomes(how)
+	if b.rc.Home == "own" {
+		if err := b.ownHome("the home of the box's own " + how); err != nil {
+			return err
+		}
+	} else {
+		b.tmpfs("an empty home "+how, 0o700, b.home)
+	}
+	if l, _ := b.view.at(b.f.Home); b.f.Home != b.home && !l.bind() {
+		b.symlink("the name of the home, which is a link", b.home, b.f.Home)
+	}
+	return nil
+}
+
+// emptyOtherHomes covers the home of the password file, when $HOME is another, and other names
+// of both.
+func (b *builder) emptyOtherHomes(how string) {
 	for _, other := range b.homes() {
 		if l, _ := b.view.at(other); other != b.home && l.bind() && b.kind(other) == host.Dir {
 			b.tmpfs("the home of the password file is empty, too", 0o700, other)
@@ -52,23 +69,12 @@ func (b *builder) emptyHomes(how string) error {
 			}
 		}
 	}
-	if b.rc.Home == "own" {
-		if err := b.ownHome("the home of the box's own " + how); err != nil {
-			return err
-		}
-	} else {
-		b.tmpfs("an empty home "+how, 0o700, b.home)
-	}
-	if l, _ := b.view.at(b.f.Home); b.f.Home != b.home && !l.bind() {
-		b.symlink("the name of the home, which is a link", b.home, b.f.Home)
-	}
-	return nil
 }
 
 // showInHome shows a folder or file of the home, read-only.
 func (b *builder) showInHome(p, reason string) error {
 	real := b.canon(p)
-	if b.kind(p) == host.Missing || b.kind(p) == host.Denied {
+	if !b.kind(p).Seen() {
 		return nil
 	}
 	if paths.Below(real, b.home) {
@@ -98,21 +104,13 @@ func (b *builder) linkFree(p string) string {
 // notSecret refuses to show something that the table hides, or a part of it,
 // unless the profile allows the key.
 func (b *builder) notSecret(real, what string) error {
-	for _, r := range b.table() {
-		if b.allowed[r.Key] || r.Part {
-			continue
+	for r, p := range b.secret() {
+		if b.holdsHome(p) {
+			return b.refuseHome(r, p)
 		}
-		for _, p := range r.At {
-			if b.kind(p) == host.Missing {
-				continue
-			}
-			if b.holdsHome(p) {
-				return b.refuseHome(r.Resource, p)
-			}
-			if b.liesIn(b.canon(p), real) {
-				return fault.Refuse(125, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
-					"profile %q: %s is hidden as %s (%s)", b.rc.Name, what, r.Key, r.What)
-			}
+		if b.liesIn(b.canon(p), real) {
+			return fault.Refuse(125, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
+				"profile %q: %s is hidden as %s (%s)", b.rc.Name, what, r.Key, r.What)
 		}
 	}
 	for _, own := range append(b.f.InnerHomes(), b.f.StageBase) {

@@ -92,18 +92,17 @@ func (b *builder) withOwnFiles(reason, dir string) {
 // laterRoots are the folders whose configuration is protected: what the box
 // can write, only the person's own place of work when own is set.
 func laterRoots(rc profile.RunConfig, own bool) []string {
+	return slices.DeleteFunc(writableRoots(rc), func(p string) bool {
+		return p == rc.HomeDir || own && p != rc.Workdir && p != rc.Project
+	})
+}
+
+// writableRoots are the folders of the host that the box can write, as the profile names them.
+func writableRoots(rc profile.RunConfig) []string {
 	var out []string
-	add := func(p string) {
-		if p != "" && p != rc.HomeDir && !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	if rc.WorkdirMode == profile.RW {
-		add(rc.Workdir)
-	}
-	for _, m := range rc.Mounts {
-		if m.Mode == profile.RW && (!own || m.Source == rc.Workdir || m.Source == rc.Project) {
-			add(m.Source)
+	for _, m := range append([]profile.Mount{{Source: rc.Workdir, Mode: rc.WorkdirMode}}, rc.Mounts...) {
+		if m.Mode == profile.RW && m.Source != "" && !slices.Contains(out, m.Source) {
+			out = append(out, m.Source)
 		}
 	}
 	return out
@@ -130,23 +129,11 @@ func ObeyedRoots(rc profile.RunConfig) []string {
 	if slices.Contains(rc.Allow, configKey) {
 		return nil
 	}
-	var out []string
-	add := func(p string) {
-		rest, inHome := paths.Rest(rc.HomeDir, p)
-		state := inHome && (strings.HasPrefix(rest, ".") || rest == "go" || strings.HasPrefix(rest, "go/pkg"))
-		if p != "" && (!state || p == rc.Workdir || p == rc.Project) && !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	if rc.WorkdirMode == profile.RW {
-		add(rc.Workdir)
-	}
-	for _, m := range rc.Mounts {
-		if m.Mode == profile.RW {
-			add(m.Source)
-		}
-	}
-	return out
+	return slices.DeleteFunc(writableRoots(rc), func(p string) bool {
+		rest, _ := paths.Rest(rc.HomeDir, p)
+		state := strings.HasPrefix(rest, ".") || rest == "go" || strings.HasPrefix(rest, "go/pkg")
+		return state && p != rc.Workdir && p != rc.Project
+	})
 }
 
 // made reports whether p was made for the run.
@@ -179,7 +166,7 @@ func (b *builder) later() []string {
 	}
 	out := slices.Clone(b.f.Obeyed)
 	for _, p := range laterPaths(b.rc) {
-		if k := b.kind(p); (b.made(p) || k == host.File || k == host.Dir) && !slices.Contains(out, p) {
+		if (b.made(p) || b.kind(p).FileOrDir()) && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}
@@ -193,7 +180,7 @@ func (b *builder) named() []string {
 	if b.rc.GitDir == "rw" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(b.f.Named), func(p string) bool { return b.kind(p) != host.File && b.kind(p) != host.Dir && !b.made(p) })
+	return slices.DeleteFunc(slices.Clone(b.f.Named), func(p string) bool { return !b.kind(p).FileOrDir() && !b.made(p) })
 }
 
 // laterLinks refuses a folder of editors and agents that is a link to nowhere or to the

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"fmt"
-
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/profile"
@@ -21,26 +19,29 @@ func (b *builder) logFolder() error {
 			return nil // hidden and protected with it
 		}
 	}
-	what := fmt.Sprintf("profile %q: the log folder %q (log of config.toml)", b.rc.Name, folder)
+	by := "log of config.toml"
 	if b.rc.Output.LogAll {
-		what = fmt.Sprintf("profile %q: the log folder %q (output.log)", b.rc.Name, folder)
+		by = "output.log"
 	}
-	const hint = "name another folder, such as \"~/.inner/logs/mine\""
+	refuse := func(why, p string) error {
+		return fault.Refuse(125, "name another folder, such as \"~/.inner/logs/mine\"", "profile %q: the log folder %q (%s) "+why, b.rc.Name, folder, by, p)
+	}
+	for _, root := range writableRoots(b.rc) {
+		if paths.Below(b.canon(root), real) {
+			return refuse("lies in %q, which the box can write", root)
+		}
+	}
 	for _, m := range append([]profile.Mount{{Source: b.rc.Workdir, Mode: b.rc.WorkdirMode}}, b.rc.Mounts...) {
 		if m.Mode == profile.Tmpfs || m.Mode == profile.None || m.Source == "" {
 			continue
 		}
-		source := b.canon(m.Source)
-		if paths.Below(source, real) && m.Mode == profile.RW {
-			return fault.Refuse(125, hint, "%s lies in %q, which the box can write", what, m.Source)
-		}
-		if paths.Below(real, source) {
-			return fault.Refuse(125, hint, "%s covers %q, which is for the box", what, m.Source)
+		if paths.Below(real, b.canon(m.Source)) {
+			return refuse("covers %q, which is for the box", m.Source)
 		}
 	}
 	for _, p := range append(b.f.Homes(), b.s.Program, "/usr", "/etc", "/tmp", "/run") {
 		if paths.Below(real, b.canon(p)) {
-			return fault.Refuse(125, hint, "%s covers %q", what, p)
+			return refuse("covers %q", p)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -16,7 +17,7 @@ import (
 func (b *builder) maskFolders() error {
 	secret := map[string]map[string]bool{} // by folder, the names to leave out
 	for _, p := range slices.Concat(b.hidden(), b.hidePaths()) {
-		if k := b.kind(p); k != host.File && k != host.Dir {
+		if !b.kind(p).FileOrDir() {
 			continue
 		}
 		real := b.canon(p)
@@ -29,12 +30,7 @@ func (b *builder) maskFolders() error {
 		}
 		secret[dir][filepath.Base(real)] = true
 	}
-	dirs := make([]string, 0, len(secret))
-	for dir := range secret {
-		dirs = append(dirs, dir)
-	}
-	slices.Sort(dirs) // parents first
-	for _, dir := range dirs {
+	for _, dir := range slices.Sorted(maps.Keys(secret)) { // parents first
 		b.maskFolder(dir, secret[dir])
 	}
 	return nil

@@ -126,24 +126,18 @@ func (b *builder) oneMount(m mount, later []string) error {
 // notPlanted refuses a mount whose source the box could have chosen, or that
 // would give it what the protection keeps from it.
 func (b *builder) notPlanted(m profile.Mount, real, reason string) error {
-	roots := append(slices.Clone(b.rc.Mounts), profile.Mount{Source: b.rc.Workdir, Mode: b.rc.WorkdirMode})
-	for _, root := range roots {
-		if root.Mode != profile.RW {
-			continue
-		}
-		for _, base := range []string{root.Source, b.canon(root.Source)} {
-			if rest, ok := paths.Rest(base, m.Source); ok && rest != "" && real != filepath.Join(b.canon(root.Source), rest) {
-				return fault.Refuse(125, "name the real path, if that is what you want: "+real,
-					"profile %q: %s: the source leads through a link in a folder that the box can write", b.rc.Name, reason)
-			}
-		}
+	if b.ledByBox(m.Source, real) {
+		return fault.Refuse(125, "name the real path, if that is what you want: "+real,
+			"profile %q: %s: the source leads through a link in a folder that the box can write", b.rc.Name, reason)
 	}
 	if paths.Below("/proc", real) {
 		return fault.Refuse(125, "", "profile %q: %s: the host's /proc is not shown", b.rc.Name, reason)
 	}
+	if m.Mode != profile.RW {
+		return nil
+	}
 	for part := range strings.SplitSeq(real, "/") {
 		switch {
-		case m.Mode != profile.RW:
 		case part == ".inner":
 			return fault.Refuse(125, "mount it read-only", "profile %q: %s: profiles cannot be changed from inside", b.rc.Name, reason)
 		case part == ".git" && b.rc.GitDir != "rw":
@@ -153,6 +147,18 @@ func (b *builder) notPlanted(m profile.Mount, real, reason string) error {
 		}
 	}
 	return nil
+}
+
+// ledByBox reports whether a link in a folder that the box can write leads from source to real.
+func (b *builder) ledByBox(source, real string) bool {
+	for _, root := range writableRoots(b.rc) {
+		for _, base := range []string{root, b.canon(root)} {
+			if rest, _ := paths.Rest(base, source); rest != "" && real != filepath.Join(b.canon(root), rest) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mountPoint makes sure that bwrap need not create dest anywhere but on a

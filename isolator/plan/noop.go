@@ -51,16 +51,13 @@ func (b *builder) coverPrograms() error {
 		if !slices.ContainsFunc(p.Files, func(f string) bool { return len(b.view.where(f)) > 0 }) {
 			continue
 		}
-		command := p.Name
-		if p.Copy {
-			i := slices.IndexFunc(commands, func(c string) bool { return host.Stem(c) == host.Stem(p.Name) })
-			if i < 0 {
-				continue // of a replacement
-			}
-			command = commands[i]
-		} else if !slices.Contains(commands, command) {
-			continue
+		i := slices.IndexFunc(commands, func(c string) bool {
+			return c == p.Name || p.Copy && host.Stem(c) == host.Stem(p.Name)
+		})
+		if i < 0 {
+			continue // of a replacement
 		}
+		command := commands[i]
 		if err := b.oneProgram(p, command, commands); err != nil {
 			return err
 		}

@@ -36,8 +36,8 @@ func (b *builder) homePoints() error {
 	seen := map[string]bool{}
 	var need []HomePoint
 	for _, o := range b.plan.Ops[b.homeAt+1:] {
-		rest, inside := paths.Rest(b.home, o.Dest)
-		if !inside || rest == "" || o.Kind == OpNote || o.Kind == OpSwitch || o.Kind == OpSeal || o.Kind == OpFilter {
+		rest, _ := paths.Rest(b.home, o.Dest)
+		if rest == "" || o.Kind == OpSeal {
 			continue
 		}
 		if _, in := above(o.Dest, seen); in {

@@ -14,22 +14,17 @@ import (
 // else. The user's own homes, the program, and where an installed package
 // manager keeps its programs, are bound back; mounts come later and are seen.
 func (b *builder) places() {
-	for _, r := range sensitive.EmptyPlaces() {
-		if b.allowed[r.Key] {
-			continue
+	b.eachPlace(func(named, place, reason string) {
+		if b.f.Bare[named] && !live(named) {
+			return
 		}
-		b.because(r.Key)
-		for _, p := range r.Paths {
-			if place := b.place(p); place != "" && !(b.f.Bare[p] && !live(p)) {
-				for _, at := range b.view.where(place) {
-					if !slices.Contains(b.homes(), at) {
-						b.tmpfsMask("hidden: "+r.What+" ("+r.Key+")", at)
-						b.emptied = append(b.emptied, at)
-					}
-				}
+		for _, at := range b.view.where(place) {
+			if !slices.Contains(b.homes(), at) {
+				b.tmpfsMask(reason, at)
+				b.emptied = append(b.emptied, at)
 			}
 		}
-	}
+	})
 	b.because("sandbox.base")
 	if b.rc.Base == "minimal" {
 		if b.f.Engine == nil {
@@ -58,16 +53,24 @@ func (b *builder) places() {
 // them comes later.
 func (b *builder) placesIn(m layer) {
 	defer b.because(b.key)()
+	b.eachPlace(func(_, place, reason string) {
+		if rest, _ := paths.Rest(m.source, place); rest != "" {
+			b.tmpfsMask(reason, filepath.Join(m.dest, rest))
+		}
+	})
+}
+
+// eachPlace calls f for every place that is to be empty and is there: as the table names it,
+// where it is, and why it is hidden.
+func (b *builder) eachPlace(f func(named, place, reason string)) {
 	for _, r := range sensitive.EmptyPlaces() {
 		if b.allowed[r.Key] {
 			continue
 		}
 		b.because(r.Key)
 		for _, p := range r.Paths {
-			place := b.place(p)
-			rest, ok := paths.Rest(m.source, place)
-			if ok && rest != "" {
-				b.tmpfsMask("hidden: "+r.What+" ("+r.Key+")", filepath.Join(m.dest, rest))
+			if place := b.place(p); place != "" {
+				f(p, place, "hidden: "+r.What+" ("+r.Key+")")
 			}
 		}
 	}
@@ -119,7 +122,7 @@ func (b *builder) homes() []string {
 // showAgain binds back, read-only, what lies in an emptied place.
 func (b *builder) showAgain(reason, p string) {
 	real := b.canon(p)
-	if k := b.kind(p); k != host.Dir && k != host.File {
+	if !b.kind(p).FileOrDir() {
 		return
 	}
 	for _, at := range []string{real, b.linkFree(p)} {

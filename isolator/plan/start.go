@@ -20,15 +20,10 @@ func (b *builder) workdirHidden() error {
 		if b.kind(dir) == host.Missing {
 			continue // a path of the box
 		}
-		for _, r := range b.table() {
-			if b.allowed[r.Key] || r.Part {
-				continue
-			}
-			for _, p := range r.At {
-				if b.kind(p) != host.Missing && b.liesIn(b.canon(p), real) {
-					return fault.Refuse(126, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
-						"profile %q: the working folder %q is hidden as %s (%s)", b.rc.Name, dir, r.Key, r.What)
-				}
+		for r, p := range b.secret() {
+			if b.liesIn(b.canon(p), real) {
+				return fault.Refuse(126, fmt.Sprintf("allow = [%q] under [sandbox] grants it on purpose", r.Key),
+					"profile %q: the working folder %q is hidden as %s (%s)", b.rc.Name, dir, r.Key, r.What)
 			}
 		}
 		for _, p := range b.hidePaths() {
