@@ -199,7 +199,7 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 	}
 	// What other runs have made where this one can write stays for it.
 	var roots []string
-	for _, p := range features.WritableRoots(spec) {
+	for _, p := range plan.WritableRoots(spec) {
 		roots = append(roots, p, files.Real(p))
 	}
 	if err := folder.KeepPlaceholders(roots...); err != nil {

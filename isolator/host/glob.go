@@ -23,12 +23,8 @@ func (l *looker) glob(pattern string) []string {
 	}
 	var out []string
 	var matches func(string) bool // made when there is something to match
-	first, end := last[:max(strings.IndexByte(last, '*'), 0)], last[strings.LastIndexByte(last, '*')+1:]
-	if strings.ContainsAny(last, `?[\`) {
-		first, end = "", ""
-	}
 	for _, f := range l.globDir(dir) {
-		if len(f.in.entries) == 0 || first != "" && !f.in.begin.has(first[0]) || end != "" && !f.in.end.has(end[len(end)-1]) {
+		if !f.in.mayHold(last) {
 			continue
 		}
 		if matches == nil {
@@ -41,6 +37,15 @@ func (l *looker) glob(pattern string) []string {
 		}
 	}
 	return out
+}
+
+// mayHold reports whether a folder has names with the first and the last byte of a pattern.
+func (f *folder) mayHold(pattern string) bool {
+	if len(f.entries) == 0 || strings.ContainsAny(pattern, `?[\`) {
+		return len(f.entries) > 0
+	}
+	first, end := pattern[:max(strings.IndexByte(pattern, '*'), 0)], pattern[strings.LastIndexByte(pattern, '*')+1:]
+	return (first == "" || f.begin.has(first[0])) && (end == "" || f.end.has(end[len(end)-1]))
 }
 
 // named returns the paths of that name in the folders a pattern means.

@@ -36,13 +36,11 @@ func findPlain(name, pkg, pathVar string, setuid func() bool) (path, why, fix st
 // it on PATH is never run.
 func FindHelper(name, pathVar string) (path, why string) {
 	why = name + " is not installed"
-	var try []string
-	for _, d := range append([]string{"/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"}, filepath.SplitList(pathVar)...) {
-		if filepath.IsAbs(d) {
-			try = append(try, filepath.Join(d, name))
+	for _, dir := range append([]string{"/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"}, filepath.SplitList(pathVar)...) {
+		if !filepath.IsAbs(dir) {
+			continue
 		}
-	}
-	for _, p := range try {
+		p := filepath.Join(dir, name)
 		real, err := filepath.EvalSymlinks(p)
 		if err != nil {
 			continue
@@ -64,12 +62,10 @@ func rootOwned(path string, lstat func(string) (fs.FileInfo, error)) error {
 		if err != nil {
 			return err
 		}
-		st, ok := fi.Sys().(*syscall.Stat_t)
+		if err := onlyRoots(p, fi); err != nil {
+			return err
+		}
 		switch {
-		case !ok || st.Uid != 0:
-			return fmt.Errorf("%s is not owned by root", p)
-		case fi.Mode().Perm()&0o022 != 0 && fi.Mode()&fs.ModeSticky == 0:
-			return fmt.Errorf("%s is writable by others", p)
 		case p == path && !fi.Mode().IsRegular():
 			return fmt.Errorf("%s is not a file", p)
 		case p == path && fi.Mode().Perm()&0o111 == 0:
@@ -78,4 +74,16 @@ func rootOwned(path string, lstat func(string) (fs.FileInfo, error)) error {
 			return nil
 		}
 	}
+}
+
+// onlyRoots refuses what somebody but root can write.
+func onlyRoots(p string, fi fs.FileInfo) error {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || st.Uid != 0:
+		return fmt.Errorf("%s is not owned by root", p)
+	case fi.Mode().Perm()&0o022 != 0 && fi.Mode()&fs.ModeSticky == 0:
+		return fmt.Errorf("%s is writable by others", p)
+	}
+	return nil
 }

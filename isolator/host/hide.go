@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,7 +70,7 @@ func (h *hider) folder(dir string, s gitignore.State) error {
 			return nil // a box has its own
 		}
 		var err error
-		if names, err = readNames(dir); err != nil {
+		if names, err = namesIn(dir); err != nil {
 			return h.closed(dir, err)
 		}
 	}
@@ -170,7 +171,8 @@ func mine(dir string) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-func readNames(dir string) ([]string, error) {
+// namesIn returns the names in a folder.
+func namesIn(dir string) ([]string, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -189,10 +191,7 @@ func (l *looker) hide(patterns, first []string) (*Hide, map[string][]string) {
 	h := &hider{found: map[string]bool{}, left: hideEntries, until: time.Now().Add(hideTime)}
 	out := &Hide{}
 	err := h.find(patterns)
-	for p := range h.found {
-		out.Paths = append(out.Paths, p)
-	}
-	slices.Sort(out.Paths)
+	out.Paths = slices.Sorted(maps.Keys(h.found))
 	var names map[string][]string
 	if err == nil {
 		names, err = h.otherNames(out.Paths, first, l.mounts)
@@ -200,8 +199,7 @@ func (l *looker) hide(patterns, first []string) (*Hide, map[string][]string) {
 	if err != nil {
 		out.Why = err.Error()
 	}
-	var f *fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault](err); ok {
 		out.Hint = f.hint
 	}
 	return out, names
@@ -249,12 +247,8 @@ func (h *hider) otherNames(paths, first []string, mounts func() []mount) (map[st
 	if err != nil {
 		return nil, err
 	}
-	open := map[ID]*wanted{}
-	for id, w := range want {
-		if w.open() {
-			open[id] = w
-		}
-	}
+	open := maps.Clone(want)
+	maps.DeleteFunc(open, func(_ ID, w *wanted) bool { return !w.open() })
 	if len(open) == 0 {
 		return nil, nil // all of them are hidden themselves
 	}

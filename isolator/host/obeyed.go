@@ -70,23 +70,32 @@ func (s *survey) walk(root string, obeyed bool) {
 	for left := repoFolders; len(queue) > 0 && left > 0; left-- {
 		dir := queue[0]
 		queue = queue[1:]
-		home := slices.Contains(s.homes, dir)
 		for _, e := range s.list(dir) {
-			p := dir + "/" + e.Name()
-			switch hit, ok := sensitive.Match(dir, e.Name(), sensitive.KindOf(e)); {
-			case e.Name() == ".git":
-				s.repository(dir)
-			case home && strings.HasPrefix(e.Name(), "."):
-			case ok && !home && s.counts(hit, root):
-				if obeyed && !hit.Row.Told {
-					s.found = append(s.found, p)
-					s.links(p, p+hit.Row.Trees)
-				}
-			case e.IsDir() && !published(e.Name()) && !sensitive.PackageFolder(e.Name()):
-				queue = append(queue, p)
+			if s.entry(root, dir, e, obeyed) {
+				queue = append(queue, dir+"/"+e.Name())
 			}
 		}
 	}
+}
+
+// entry looks at one entry of a folder below a root, and reports whether it is a folder to look
+// into.
+func (s *survey) entry(root, dir string, e fs.DirEntry, obeyed bool) bool {
+	name, home := e.Name(), slices.Contains(s.homes, dir)
+	switch hit, ok := sensitive.Match(dir, name, sensitive.KindOf(e)); {
+	case name == ".git":
+		s.repository(dir)
+	case home && strings.HasPrefix(name, "."):
+	case ok && !home && s.counts(hit, root):
+		if obeyed && !hit.Row.Told {
+			p := dir + "/" + name
+			s.found = append(s.found, p)
+			s.links(p, p+hit.Row.Trees)
+		}
+	default:
+		return e.IsDir() && !published(name) && !sensitive.PackageFolder(name)
+	}
+	return false
 }
 
 // counts reports whether a tool looks for a file where it was found below a root.

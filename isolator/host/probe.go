@@ -147,18 +147,29 @@ func (l *looker) later(wanted []Placeholder, f *Facts) {
 			f.Later = append(f.Later, w)
 			continue
 		}
-		for d := filepath.Dir(w.Path); l.nothing(d) && writable(filepath.Dir(d)); d = filepath.Dir(d) {
-			w = Placeholder{Path: d} // git obeys it in a folder that is to come
-		}
+		w = l.first(w)
 		switch dir := filepath.Dir(w.Path); {
 		case !l.nothing(w.Path) || l.dir(dir).Kind != Dir:
-		case sensitive.Trees(w.Path) && l.look(dir).Real != filepath.Join(l.look(filepath.Dir(dir)).Real, filepath.Base(dir)): // nothing is made behind a link
+		case sensitive.Trees(w.Path) && l.behindLink(dir): // nothing is made there
 		case writable(dir):
 			f.Later = append(f.Later, w)
 		case owned(dir) && !slices.Contains(f.Locked, dir):
 			f.Locked = append(f.Locked, dir)
 		}
 	}
+}
+
+// first is what must be made first for a placeholder: git obeys it in a folder that is to come.
+func (l *looker) first(w Placeholder) Placeholder {
+	for d := filepath.Dir(w.Path); l.nothing(d) && writable(filepath.Dir(d)); d = filepath.Dir(d) {
+		w = Placeholder{Path: d}
+	}
+	return w
+}
+
+// behindLink reports whether a folder is a link.
+func (l *looker) behindLink(dir string) bool {
+	return l.look(dir).Real != filepath.Join(l.look(filepath.Dir(dir)).Real, filepath.Base(dir))
 }
 
 // nothing reports whether nothing is at a path, not even a link that leads nowhere.

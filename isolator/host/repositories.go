@@ -14,25 +14,29 @@ const (
 // returns the folders that it did not look into as well, bare repositories among them.
 func (l *looker) repositories(writable []string) (tops, unseen []string) {
 	for _, root := range writable {
-		level := []string{l.look(root).Real}
-		left := repoFolders
-		for depth := 0; len(level) > 0; depth++ {
-			var next []string
-			for _, dir := range level {
-				if left--; depth > repoDepth || left < 0 {
-					unseen = append(unseen, dir)
-					continue
-				}
-				has, folders, skipped := l.project(dir)
-				next, unseen = append(next, folders...), append(unseen, skipped...)
-				if has[".git"] && !slices.Contains(tops, dir) {
-					tops = append(tops, dir)
-				}
-				if has["HEAD"] && has["objects"] && has["refs"] {
-					unseen = append(unseen, dir)
-				}
+		type place struct {
+			dir   string
+			depth int
+		}
+		queue := []place{{l.look(root).Real, 0}}
+		for left := repoFolders; len(queue) > 0; left-- {
+			at := queue[0]
+			queue = queue[1:]
+			if at.depth > repoDepth || left <= 0 {
+				unseen = append(unseen, at.dir)
+				continue
 			}
-			level = next
+			has, folders, skipped := l.project(at.dir)
+			unseen = append(unseen, skipped...)
+			for _, dir := range folders {
+				queue = append(queue, place{dir, at.depth + 1})
+			}
+			if has[".git"] && !slices.Contains(tops, at.dir) {
+				tops = append(tops, at.dir)
+			}
+			if has["HEAD"] && has["objects"] && has["refs"] {
+				unseen = append(unseen, at.dir)
+			}
 		}
 	}
 	return tops, unseen
@@ -44,8 +48,8 @@ func (l *looker) project(dir string) (has map[string]bool, folders, skipped []st
 	has = map[string]bool{}
 	for _, e := range l.list(dir) {
 		name := e.Name()
-		switch {
-		case name == ".git" || name == "HEAD" || name == "objects" || name == "refs":
+		switch name {
+		case ".git", "HEAD", "objects", "refs":
 			has[name] = true
 		}
 		switch p := dir + "/" + name; {

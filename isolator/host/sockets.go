@@ -50,25 +50,17 @@ func place(list []unplaced, near []string) []string {
 // listening reads the pathname sockets that accept connections. Flag
 // 00010000 is __SO_ACCEPTCON (net/unix/af_unix.c, unix_seq_show).
 //
-// The kernel hands a long list out in parts and finds its place again by
-// counting: a socket that closes in between makes it skip one. Hence twice.
-//
 // near are the folders in which sockets with relative names are looked for.
 //
 // A table that cannot be read, or is not that table (a container's runtime covers
 // files of /proc with empty ones), is an error: nobody knows what to hide then.
 func listening(table string, near []string) ([]string, error) {
-	data, parts, err := readParts(table)
-	if err == nil && parts > 1 {
-		var again []byte
-		again, _, err = readParts(table)
-		data = append(data, again...)
-	}
-	if err == nil && !bytes.HasPrefix(data, []byte("Num ")) {
-		err = fmt.Errorf("%s is not the kernel's table of sockets", table)
-	}
+	data, err := readTwice(table)
 	if err != nil {
 		return nil, err
+	}
+	if !bytes.HasPrefix(data, []byte("Num ")) {
+		return nil, fmt.Errorf("%s is not the kernel's table of sockets", table)
 	}
 	var out []string
 	var relative []unplaced
@@ -88,6 +80,17 @@ func listening(table string, near []string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// readTwice reads a table of /proc, and what comes in several parts once more: the kernel
+// finds its place again by counting, and something that goes in between makes it skip a line.
+func readTwice(table string) ([]byte, error) {
+	data, parts, err := readParts(table)
+	if err != nil || parts <= 1 {
+		return data, err
+	}
+	again, _, err := readParts(table)
+	return append(data, again...), err
 }
 
 // listener returns the inode and the name of the socket of a line; "" for one that neither
