@@ -55,6 +55,9 @@ func quotedValues(rest string) []string {
 		rest = rest[i+1:]
 		switch {
 		case c == '"' || c == '\'':
+			if text, several := strings.CutPrefix(rest, string([]byte{c, c})); several { // lines between three quotes
+				rest = strings.TrimLeft(text, "\r\n")
+			}
 			end := strings.IndexAny(rest, string(c)+"\n")
 			if end < 0 {
 				return out

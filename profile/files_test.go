@@ -229,6 +229,8 @@ func TestScanClaims(t *testing.T) {
 		{"mycmd = \"x\"\nrecommands = [\"y\"]\nsub-cmd = \"z\"", []string{"p"}},
 		{"cmd = \"test ! -f x\"\ncmd = \"sudo\"\ncmd = \"\"\ncmd = \"..\"", []string{"p"}},
 		{"commands\ncmd", []string{"p"}},
+		{"cmd = \"\"\"claude\"\"\"\nbroken", []string{"p", "claude"}},
+		{"commands = [\n'a', '''\nb''', \"\", \"c\"]\nbroken", []string{"p", "a", "b", "c"}},
 		{"\xff\x00cmd = \"a\"", []string{"p", "a"}},
 	} {
 		if diff := cmp.Diff(c.want, ScanClaims([]byte(c.text), "p.toml")); diff != "" {
