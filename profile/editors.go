@@ -28,7 +28,7 @@ func JSONSchema() ([]byte, error) {
 			n["examples"] = []any{true, false, "audit"}
 		case key == "output.timeout_seconds":
 			n["minimum"], n["maximum"] = 0, MaxSeconds
-		case key == "mounts": // "-PATH" = "" takes one of the base out
+		case key == "mounts": // "-PATH" = "" removes one of the base
 			n["patternProperties"] = strict.Node{"^-": strict.Node{"type": []string{"string", "object"}, "maxLength": 0}}
 		case key == "verify.custom.checks":
 			n["items"].(strict.Node)["required"] = []string{"name", "cmd"}

@@ -9,13 +9,12 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// Harden returns a Remote profile without what a stranger has no business
-// deciding, and says in one line each what was taken out. What is kept is kept
-// because Grants shows it, and somebody is asked. The profile itself is not
-// changed.
+// Harden returns a Remote profile without what a stranger must not decide, and
+// one line for each thing that was removed. What is kept is safe to keep because
+// Grants shows it and the user is asked. The profile itself is not changed.
 //
-// It works on the merged profile: a remote one may build on the user's own, and
-// must not get at what those grant by naming them.
+// It works on the merged profile: a remote profile may extend one of the user's
+// own, and must not gain what that one grants.
 func (p *Profile) Harden() (*Profile, []string) {
 	hard := *p
 	h := hardener{src: &hard.src}

@@ -15,8 +15,8 @@ import (
 	"github.com/enr/inner/profile/strict"
 )
 
-// "-KEY" = "" takes an entry of the base out of a table, as "-NAME" takes an
-// item out of a list.
+// "-KEY" = "" removes an entry of the base from a table, as "-NAME" removes an
+// item from a list.
 func TestRemoval(t *testing.T) {
 	const base = `V1
 [mounts]
@@ -62,7 +62,7 @@ message = { apt = "no", docker = "see the manual" }
 		},
 		{"[env.set]\n-Q = \"\"", `G/p.toml:4: env.set: "-Q" removes nothing: no profile this one extends lists "Q" (did you mean "-X"?)`},
 		{"[mounts]\n\"-~/y\" = \"\"", `G/p.toml:4: mounts: "-~/y" removes nothing: no profile this one extends lists "~/y" (did you mean "-~/x"?)`},
-		{"[mounts]\n\"-~/x\" = \"ro\"", `G/p.toml:4: mounts."-~/x": is "ro" ("-~/x" = "" takes "~/x" of the base out)`},
+		{"[mounts]\n\"-~/x\" = \"ro\"", `G/p.toml:4: mounts."-~/x": is "ro", and a removal has no value ("-~/x" = "" removes "~/x" of the base)`},
 		{"[noop.rewrite]\n\"-\" = \"\"", `G/p.toml:4: noop.rewrite.-: removes nothing: no name follows the dash`},
 	} {
 		w := newWorld(t, map[string]string{"base": base, "p": "V1\nextends = \"base\"\n" + c.child})

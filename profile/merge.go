@@ -10,8 +10,8 @@ import (
 )
 
 // merge puts child on top of base. Scalars: the child's when it is written.
-// Lists: the union, base first; "-NAME" takes NAME of the base out. Tables: by
-// key, an overridden key keeps its place; "-KEY" = "" takes KEY of the base out.
+// Lists: the union, base first; "-NAME" removes NAME of the base. Tables: by
+// key, an overridden key keeps its place; "-KEY" = "" removes KEY of the base.
 // Checks: appended. The child is not changed, nor is any list base had before.
 // An empty child changes nothing.
 func merge(base, child *source) strict.Problems {
@@ -99,8 +99,8 @@ func table[T any](m *merger, out, child *strict.Table[T], key string) {
 // with a dash, except in args and [shim] commands, which are not united.
 func removal(text string) (name string, ok bool) { return strings.CutPrefix(text, "-") }
 
-// removals are the names that a list, or the keys of a table, takes out of what its base has.
-// It reports those that no base has.
+// removals are the names that a list, or the keys of a table, removes from what its base has. One
+// that no base has is a problem.
 func (m *merger) removals(key string, have []string, items []strict.Item) map[string]bool {
 	var gone, known map[string]bool
 	for _, it := range items {

@@ -236,7 +236,7 @@ func (r *resolver) forbiddenDest(m *Mount) string {
 	switch {
 	case m.Dest == "/" || dest == "/":
 		return "a mount over / would replace the box"
-	case inners(m.Dest) || inners(dest):
+	case isInners(m.Dest) || isInners(dest):
 		return fmt.Sprintf("dest %q is inner's own", m.Dest)
 	case r.rc.HidesHome() && (paths.Below(m.Dest, r.c.Home) || paths.Below(dest, r.home)):
 		return fmt.Sprintf("dest %q covers the home folder, and home is %s", m.Dest, r.rc.Home)
@@ -248,8 +248,8 @@ func (r *resolver) forbiddenDest(m *Mount) string {
 	return ""
 }
 
-// inners reports whether a path of the box is where inner puts something of its own.
-func inners(p string) bool {
+// isInners reports whether a box path is where inner puts something of its own.
+func isInners(p string) bool {
 	return paths.Below(paths.BoxDir, p) || p == paths.BoxMarker || p == paths.BoxWhy || p == "/run"
 }
 

@@ -145,7 +145,7 @@ func (r *resolver) organisation() {
 	r.forbiddenHosts(o)
 	for _, dir := range rc.WritableFolders() { // by root, whose box could
 		if own := real(filepath.Dir(OrganisationFile)); paths.Below(dir, own) || paths.Below(own, dir) {
-			r.add(strict.Pos{}, "mounts", fmt.Sprintf("%q would be writable, and with it %s", dir, OrganisationFile), "mount what is beside it")
+			r.add(strict.Pos{}, "mounts", fmt.Sprintf("%q would be writable, and with it %s", dir, OrganisationFile), "mount a folder that does not hold it")
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (r *resolver) sessionBox() {
 		{slices.Contains(rc.Allow, "nested-user-ns"), "processes of other user ids would outlive their call", `allow without "nested-user-ns"`},
 	} {
 		if no.is {
-			r.add(s.Session.At, "sandbox.session", `"box" cannot be had here: `+no.text, no.fix)
+			r.add(s.Session.At, "sandbox.session", `"box" is not possible here: `+no.text, no.fix)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (v *validator) homeAllow(s *source, key string) {
 	v.filled(s.Sandbox.HomeAllow, key)
 	for _, it := range s.Sandbox.HomeAllow.Items {
 		if strings.HasPrefix(it.Text, "@") && it.Text != Toolchains {
-			v.add(it.At, key, fmt.Sprintf("%q is no group", it.Text), `the only one is "`+Toolchains+`"`)
+			v.add(it.At, key, fmt.Sprintf("%q is not a group", it.Text), `the only one is "`+Toolchains+`"`)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (v *validator) mounts(t strict.Table[mountSpec]) {
 	}
 }
 
-// removal reports whether a key of a table takes one of the base out.
+// removal reports whether a key of a table removes one of the base.
 func (v *validator) removal(at strict.Pos, key, text, value string) bool {
 	name, ok := removal(text)
 	switch {
@@ -194,7 +194,7 @@ func (v *validator) removal(at strict.Pos, key, text, value string) bool {
 	case name == "":
 		v.add(at, key, "removes nothing: no name follows the dash", "")
 	case value != "":
-		v.add(at, key, fmt.Sprintf("is %q", value), fmt.Sprintf(`%q = "" takes %q of the base out`, text, name))
+		v.add(at, key, fmt.Sprintf("is %q, and a removal has no value", value), fmt.Sprintf(`%q = "" removes %q of the base`, text, name))
 	}
 	return true
 }
@@ -210,7 +210,7 @@ func (v *validator) inherit(s *source, key string) {
 		name := strings.TrimPrefix(it.Text, "-")
 		switch {
 		case name == "*":
-			v.add(it.At, key, `"*" is everything`, "inherit_all = true says so")
+			v.add(it.At, key, `"*" is every variable`, "write inherit_all = true")
 		case !isVariable(strings.ReplaceAll(name, "*", "X")):
 			v.add(it.At, key, fmt.Sprintf("%q is not the name of a variable", it.Text), "")
 		}
@@ -347,7 +347,7 @@ func (v *validator) oneOf(s strict.String, key string, words []string, old ...st
 }
 
 // names checks the words of a list against the ones its key takes. A leading
-// dash takes a word of the base out.
+// dash removes a word of the base.
 func (v *validator) names(l strict.List, key string, words []string) {
 	v.ask(key, words)
 	for _, it := range l.Items {

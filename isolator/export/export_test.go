@@ -249,7 +249,7 @@ func TestCheck(t *testing.T) {
 		{func(r *Request) { r.Image = "registry.example/agent:latest@sha256:" + strings.Repeat("A", 64) }, "has no digest"},
 		{func(r *Request) { r.Target = "nomad" }, "not one of kube"},
 		{func(r *Request) { r.Form = "bare" }, "is not nested or native"},
-		{func(r *Request) { r.Name = "Upper" }, "no name of an object"},
+		{func(r *Request) { r.Name = "Upper" }, "not the name of an object"},
 		{func(r *Request) { r.Secrets = []Secret{{"nobody", "x"}} }, "--secret nobody"},
 		{func(r *Request) { r.Secrets = []Secret{{"publish", "x"}} }, "and a repository"},
 		{func(r *Request) { r.Variables = []Variable{{"A B", "x", "y"}} }, "--secret-env"},

@@ -132,7 +132,7 @@ func (r *Request) Check() error {
 		return err
 	}
 	if !objectID().MatchString(r.objectName()) {
-		return fmt.Errorf("%q is no name of an object: letters, digits and - in lower case, at most 52; name one with --name", r.objectName())
+		return fmt.Errorf("%q is not the name of an object: letters, digits and - in lower case, at most 52; name one with --name", r.objectName())
 	}
 	if err := r.checkEngine(); err != nil {
 		return err

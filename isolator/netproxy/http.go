@@ -166,8 +166,8 @@ func readAnswer(in *input) (a answerHead, err error) {
 	return a, err
 }
 
-// answerBack passes an answer on. why: none was begun, and the program can be
-// told so. Not whole: the answer broke off.
+// answerBack passes an answer on. A why says that none was begun, so that the program can still be
+// told; whole reports whether the answer came to its end.
 func (p *Proxy) answerBack(w *wire, in *input, method string, rec *record) (why string, whole bool) {
 	for range 16 { // 100 Continue and its kind
 		a, err := readAnswer(in)

@@ -132,7 +132,7 @@ type Proxy struct {
 	times times
 	own   func() []netip.Addr // the host's own addresses
 	slots chan struct{}       // one for each connection
-	words chan struct{}       // one for each connection beyond those that is told so
+	words chan struct{}       // one for each further connection that is told that there are too many
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -264,7 +264,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 	}
 }
 
-// take has a connection answered, or told that there are too many.
+// take answers a connection, or tells the program that there are too many.
 func (p *Proxy) take(c net.Conn) {
 	if !p.begin() {
 		c.Close()
@@ -290,7 +290,7 @@ func (p *Proxy) take(c net.Conn) {
 	}
 }
 
-// begin has Close wait until p.wg is told otherwise. False: it is too late.
+// begin makes Close wait for one more p.wg.Done, and reports whether the proxy is still open.
 func (p *Proxy) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -59,8 +59,8 @@ func greeted(w *wire, in *input) bool {
 	return true
 }
 
-// socksRequest reads the greeting and the request. Not ok: the program was told,
-// or has gone.
+// socksRequest reads the greeting and the request. It is not ok when the program has its answer
+// already, or has gone.
 func (p *Proxy) socksRequest(w *wire, in *input) (to place, f *fault, ok bool) {
 	if !greeted(w, in) || in.need(5) != nil {
 		return to, nil, false

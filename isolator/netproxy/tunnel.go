@@ -15,9 +15,8 @@ type tunnel struct {
 	left           atomic.Int32 // directions that are not at their end
 }
 
-// tunnel joins a program and a server, whose first bytes from the program are
-// rest. It returns at once; two goroutines do the work, and give the connection's
-// slot back.
+// tunnel joins a program and a server; rest is what the program has sent already. It returns at
+// once: two goroutines do the work, and release the slot of the connection.
 func (p *Proxy) tunnel(w *wire, rest []byte, s net.Conn, to place, g grant) (handed bool) {
 	if !p.keep(s) {
 		return false
@@ -42,7 +41,7 @@ func (p *Proxy) tunnel(w *wire, rest []byte, s net.Conn, to place, g grant) (han
 	return true
 }
 
-// pass copies one direction to its end. False: it ended badly.
+// pass copies one direction to its end, and reports whether it ended well.
 func (t *tunnel) pass(src *input, dst *wire, count *atomic.Int64) bool {
 	if src.copyTo(dst, -1, count) != nil {
 		return false
@@ -51,8 +50,8 @@ func (t *tunnel) pass(src *input, dst *wire, count *atomic.Int64) bool {
 	return true
 }
 
-// done ends one direction. A bad end is the end of both: what one side has must
-// not look complete. The last gives everything back.
+// done ends one direction. One that ended badly ends the other, too: what a side has got must not
+// look complete. The last of the two releases everything.
 func (t *tunnel) done(well bool) {
 	if !well {
 		t.client.abort()
@@ -82,7 +81,8 @@ func (t *tunnel) refuse(plain bool, err error) {
 	t.client.part(t.p.times.linger)
 }
 
-// hurry gives a hello that has begun its time to be whole, and reports whether that runs.
+// hurry sets the time limit of a hello that has begun, or lifts that of one that is whole, and reports
+// whether a limit is set.
 func (t *tunnel) hurry(runs, whole, some bool) bool {
 	switch {
 	case !whole && !runs && some:

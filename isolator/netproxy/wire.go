@@ -27,10 +27,10 @@ func (a *activity) left() time.Duration {
 	return a.idle - (time.Since(start) - time.Duration(a.last.Load()))
 }
 
-// wire is a connection that costs no buffer while nothing comes: it waits for the
-// descriptor to be readable and takes a buffer only then. It is cut when its
-// activity, shared with the connection at the other end of a tunnel, has been
-// nothing for too long.
+// wire is a connection that needs no buffer while nothing comes: it waits for the
+// descriptor to be readable and takes a buffer only then. Its reads and writes fail when
+// nothing has moved for too long on it and on the connection at the other end of a tunnel,
+// which shares its activity.
 type wire struct {
 	net.Conn
 	raw   syscall.RawConn // nil: not a socket

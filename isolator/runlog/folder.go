@@ -24,8 +24,8 @@ func (f *Folder) Close() error { return f.root.Close() }
 
 // Make opens a folder for runs, and makes it, 0700, when it is not there. One
 // that belongs to somebody else, or that others can write, is refused. With
-// strict no link on the way to it is followed but root's own: a profile named
-// it, and a box may have been there before.
+// strict, only links of root are followed on the way to it, because a profile
+// named it and a box may have been there before.
 func Make(path string, strict bool) (*Folder, error) {
 	var root *os.Root
 	var err error
