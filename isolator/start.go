@@ -53,11 +53,29 @@ func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) la
 			}
 		}
 		b.Result = launch.Run(p, o)
-		if !features.OtherProc(b.Run) && !b.hostChanged() && !b.masksFailed() {
+		if !b.learned() || !b.again() {
 			break
 		}
 	}
 	return b.Result
+}
+
+// learned reports whether a box did not start for a reason that another plan may not have: the
+// facts say it then.
+func (b *Prepared) learned() bool {
+	return !b.Result.Started && (features.OtherProc(b.Run) || b.hostChanged() || b.masksFailed())
+}
+
+// again makes another plan, and on the host what that one needs.
+func (b *Prepared) again() bool {
+	err := b.build()
+	if err == nil {
+		err = b.each(func(f features.Feature) func(*features.Run) error { return f.Planned })
+	}
+	if err != nil {
+		b.Warn("%s", err)
+	}
+	return err == nil
 }
 
 // vanished are texts of bwrap and of the launcher for a place to cover or to show that is gone, or
@@ -65,9 +83,9 @@ func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) la
 var vanished = []string{"Can't create file", "Can't find source path", "Can't get type of source", "Can't mkdir parents", "Can't bind mount", "was replaced", "cannot be seen in the box"}
 
 // hostChanged reports whether a run did not start because the host has changed, such as a socket
-// whose server has ended, and another plan was made. It probes the host again.
+// whose server has ended. It probes the host again.
 func (b *Prepared) hostChanged() bool {
-	if b.Result.Started || !slices.ContainsFunc(vanished, func(text string) bool { return strings.Contains(b.Result.Reason, text) }) {
+	if !slices.ContainsFunc(vanished, func(text string) bool { return strings.Contains(b.Result.Reason, text) }) {
 		return false
 	}
 	facts, err := b.look()
@@ -76,26 +94,18 @@ func (b *Prepared) hostChanged() bool {
 	}
 	facts.Proc, facts.Limits = b.Facts.Proc, b.Facts.Limits
 	b.Facts = facts
-	if b.each(func(f features.Feature) func(*features.Run) error { return f.Refresh }) != nil {
-		return false
-	}
-	return b.build() == nil
+	return b.each(func(f features.Feature) func(*features.Run) error { return f.Refresh }) == nil
 }
 
 // masksFailed reports whether a run did not start because masks could not be made or followed from
-// outside, as where a security module forbids it, and another plan was made in which bwrap makes
-// them all, and none is made again.
+// outside, as where a security module forbids it. In another plan bwrap makes them all, and none is
+// made again.
 func (b *Prepared) masksFailed() bool {
-	if b.Result.Started || len(b.Plan.Masked)+len(b.Plan.Protected) == 0 || !strings.HasPrefix(b.Result.Reason, launch.OutsideFailed) {
+	if len(b.Plan.Masked)+len(b.Plan.Protected) == 0 || !strings.HasPrefix(b.Result.Reason, launch.OutsideFailed) {
 		return false
 	}
 	b.Facts.MoveMount = false
-	p, err := plan.Build(b.Spec, b.Facts, b.Assets)
-	if err != nil {
-		return false
-	}
-	b.Plan = p
-	return b.each(func(f features.Feature) func(*features.Run) error { return f.Planned }) == nil
+	return true
 }
 
 // finish does what follows the end of the program. A failure is reported, and does not change the

@@ -2,6 +2,7 @@ package features
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -121,7 +122,9 @@ func containerFiles(run *Run) error {
 		return nil
 	}
 	for _, f := range c.Files {
-		if _, err := run.Folder.File(filepath.Join("container", f.Name), f.Content, 0o444); err != nil {
+		name := filepath.Join("container", f.Name)
+		_ = os.Remove(filepath.Join(run.Folder.Path, name)) // of a plan before this one
+		if _, err := run.Folder.File(name, f.Content, 0o444); err != nil {
 			return err
 		}
 	}

@@ -62,11 +62,11 @@ func selfWithoutProc(run *Run) error {
 	return nil
 }
 
-// OtherProc is called when a run did not start because a fresh /proc cannot be
-// mounted: it finds out what can be had instead, and makes a plan with it.
+// OtherProc reports whether a run did not start because a fresh /proc cannot be mounted. It finds
+// out what can be had instead, for another plan.
 func OtherProc(run *Run) bool {
 	f := &run.Facts
-	if f.Engine != nil || run.Result.Started || run.Spec.Proc != "auto" || f.Proc != "" || !procfs.FailedAtProc(run.Result.Reason) {
+	if f.Engine != nil || run.Spec.Proc != "auto" || f.Proc != "" || !procfs.FailedAtProc(run.Result.Reason) {
 		return false
 	}
 	found, err := procfs.Find(run.ProcFile(), f.Bwrap, run.Exe)
@@ -80,11 +80,5 @@ func OtherProc(run *Run) bool {
 	run.Say("/proc is %s in the box: %s", map[string]string{"bind": "the host's, read-only,", "empty": "empty"}[found.Mode], found.Why)
 	f.Proc = found.Mode
 	_ = selfWithoutProc(run)
-	plan, err := plan.Build(run.Spec, *f, run.Assets)
-	if err != nil {
-		run.Warn("%s", err)
-		return false
-	}
-	run.Plan = plan
 	return true
 }

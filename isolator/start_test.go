@@ -1,0 +1,52 @@
+package isolator
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/launch"
+	"github.com/enr/inner/isolator/plan"
+	"github.com/enr/inner/isolator/settings"
+	"github.com/enr/inner/isolator/why"
+	"github.com/enr/inner/profile"
+)
+
+// Another plan, after a start that failed, has what the first one had: the summary for inner why.
+func TestAgain(t *testing.T) {
+	work := t.TempDir()
+	app := filepath.Join(work, "home", "app")
+	if err := os.MkdirAll(app, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	inner := filepath.Join(work, "home", ".inner")
+	who := &caller.Caller{Home: filepath.Join(work, "home"), InnerHome: inner, Environ: []string{"PATH=" + os.Getenv("PATH")}, Teller: new(caller.Notes)}
+	text := "schema_version = \"1\"\n[sandbox]\nhome = \"isolated\"\n[entrypoint]\ncmd = \"/bin/sh\"\n"
+	l, err := LoadAt(settings.Of(who), app, func(l *Loaded) (*profile.Profile, error) {
+		return l.Settings.Loader(l.Place).LoadBytes(profile.File{Path: filepath.Join(app, "p.toml"), Data: []byte(text)}, profile.Direct)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Show(l.Settings, Call{Profile: l.Profile, Context: l.Context}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	answered := func() bool {
+		return slices.ContainsFunc(b.Plan.Ops, func(o plan.Op) bool { return o.Dest == why.Place })
+	}
+	if !answered() {
+		t.Fatal("the first plan has no summary")
+	}
+	b.Plan.Masked = []string{"/x"}
+	b.Result = launch.Result{Reason: launch.OutsideFailed + " forbidden"}
+	if !b.learned() || !b.again() {
+		t.Fatal("there is no other plan")
+	}
+	if !answered() {
+		t.Error("the other plan has no summary")
+	}
+}
