@@ -88,7 +88,6 @@ type checker struct {
 	Subject
 	allowed map[string]bool
 	table   []sensitive.Place
-	parts   []string // files that are allowed alone
 	list    []Check
 }
 

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,17 +21,6 @@ func (c *checker) hiding() {
 			c.resource(r.Resource)
 		}
 		c.list[i].Places = append(c.list[i].Places, c.placesOf(r)...)
-		if r.Part && c.allowed[r.Key] { // shown alone, in a folder that stays hidden
-			c.parts = append(c.parts, r.At...)
-		}
-	}
-	for i := range c.list {
-		ch := &c.list[i]
-		for _, p := range c.parts {
-			if ch.Probe == "hidden" && slices.ContainsFunc(ch.Places, func(q Place) bool { return q.Path == filepath.Dir(p) }) {
-				ch.Names = append(ch.Names, filepath.Base(p))
-			}
-		}
 	}
 	c.waysThrough()
 	ch := c.add("hidden-paths", High, "hidden", "hidden: sandbox.hide")
@@ -78,7 +66,8 @@ func (c *checker) placesOf(r sensitive.Place) (out []Place) {
 }
 
 // waysThrough lets a hidden folder show the one entry that leads to a declared
-// place: the folder that holds all homes is empty but for this one.
+// place, or is one: the folder that holds all homes is empty but for this one, and
+// a file can be shown alone in a folder that stays hidden.
 func (c *checker) waysThrough() {
 	var ways []string
 	for _, p := range slices.Concat(plan.ToolPlaces(), c.Facts.Homes(), c.granted()) {
