@@ -89,30 +89,39 @@ const fewestFiles = 16
 
 // Check notes the faults of a table of limits; key is the name of the table.
 func (l LimitsTable) Check(key string, problems *strict.Problems) {
-	size := func(n strict.Number, name string) {
-		if _, ok := Bytes(string(n.V)); n.Set && !ok {
-			problems.Add(n.At, key+"."+name, fmt.Sprintf("%q is not a size", n.V), `write it like "512M" or "2G"`)
+	for _, f := range l.Fields() {
+		if msg, hint := f.fault(); f.Number.Set && msg != "" {
+			problems.Add(f.Number.At, key+"."+f.Name, fmt.Sprintf("%q is ", f.Number.V)+msg, hint)
 		}
 	}
-	count := func(n strict.Number, name string, least uint64) {
-		switch i, err := strconv.ParseUint(string(n.V), 10, 31); {
-		case !n.Set:
-		case err != nil || i == 0:
-			problems.Add(n.At, key+"."+name, fmt.Sprintf("%q is not a number above 0", n.V), "")
-		case i < least:
-			problems.Add(n.At, key+"."+name, fmt.Sprintf("%q is too few to start a program with", n.V), fmt.Sprintf("%d or more", least))
-		}
+}
+
+// fault says what is wrong with the text of a limit, and what to write instead.
+func (l LimitField) fault() (msg, hint string) {
+	n, ok := l.amount(string(l.Number.V))
+	switch {
+	case ok && l.Name == "files" && n < fewestFiles:
+		return "too few to start a program with", fmt.Sprintf("%d or more", fewestFiles)
+	case ok:
+		return "", ""
+	case l.Name == "cpu":
+		return "not an amount of CPU", `write it like "150%" or "1.5"`
+	case l.Name == "pids", l.Name == "files":
+		return "not a number above 0", ""
 	}
-	size(l.Memory, "memory")
-	if c := l.CPU; c.Set {
-		if _, ok := Processors(string(c.V)); !ok {
-			problems.Add(c.At, key+".cpu", fmt.Sprintf("%q is not an amount of CPU", c.V), `write it like "150%" or "1.5"`)
-		}
+	return "not a size", `write it like "512M" or "2G"`
+}
+
+// amount is the value of a limit as a number.
+func (l LimitField) amount(text string) (uint64, bool) {
+	switch l.Name {
+	case "cpu":
+		return Processors(text)
+	case "pids", "files":
+		n, err := strconv.ParseUint(text, 10, 31)
+		return n, err == nil && n > 0
 	}
-	count(l.Pids, "pids", 1)
-	count(l.Files, "files", fewestFiles)
-	size(l.FileSize, "file_size")
-	size(l.Disk, "disk")
+	return Bytes(text)
 }
 
 // Limits returns the limits as plain text.

@@ -115,12 +115,8 @@ func (m *merger) removals(key string, have []string, items []strict.Item) map[st
 			}
 		}
 		if gone[name] = true; !known[name] && len(m.problems) < maxProblems {
-			hint := strict.Nearest(name, have)
-			if hint != "" {
-				hint = "did you mean " + strconv.Quote("-"+hint) + "?"
-			}
 			m.problems.Add(it.At, strict.Join(append(slices.Clone(m.path), key)...),
-				strconv.Quote(it.Text)+" removes nothing: no profile this one extends lists "+strconv.Quote(name), hint)
+				strconv.Quote(it.Text)+" removes nothing: no profile this one extends lists "+strconv.Quote(name), strict.Meant("-", name, have))
 		}
 	}
 	return gone

@@ -234,15 +234,3 @@ func (l LimitField) below(asked string) bool {
 	n, good := l.amount(asked)
 	return ok && (!good || most < n)
 }
-
-// amount is the value of a limit as a number.
-func (l LimitField) amount(text string) (uint64, bool) {
-	switch l.Name {
-	case "cpu":
-		return Processors(text)
-	case "pids", "files":
-		n, err := strconv.ParseUint(text, 10, 31)
-		return n, err == nil
-	}
-	return Bytes(text)
-}

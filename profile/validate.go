@@ -339,11 +339,7 @@ func (v *validator) oneOf(s strict.String, key string, words []string, old ...st
 	if !s.Set || slices.Contains(words, s.V) || slices.Contains(old, s.V) {
 		return
 	}
-	hint := ""
-	if near := strict.Nearest(s.V, words); near != "" {
-		hint = "did you mean " + strconv.Quote(near) + "?"
-	}
-	v.add(s.At, key, fmt.Sprintf("%q is not one of %s", s.V, quotedList(words)), hint)
+	v.add(s.At, key, fmt.Sprintf("%q is not one of %s", s.V, quotedList(words)), strict.Meant("", s.V, words))
 }
 
 // names checks the words of a list against the ones its key takes. A leading
@@ -395,8 +391,8 @@ func (v *validator) host(it strict.Item, key string) {
 	text := strings.TrimPrefix(it.Text, "-")
 	if _, err := hosts.Parse(text); err != nil {
 		hint := ""
-		if near := strict.Nearest(strings.TrimPrefix(text, "@"), hosts.Groups()); near != "" && text[0] == '@' {
-			hint = "did you mean " + strconv.Quote("@"+near) + "?"
+		if group, ok := strings.CutPrefix(text, "@"); ok {
+			hint = strict.Meant("@", group, hosts.Groups())
 		}
 		v.add(it.At, key, err.Error(), hint)
 	}

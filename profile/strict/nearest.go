@@ -32,13 +32,22 @@ func Nearest(word string, valid []string) string {
 // DidYouMean is the hint for a word that is not in a list: the nearest one, or
 // all of them when there are few, or nothing.
 func DidYouMean(word string, valid []string) string {
-	if near := Nearest(word, valid); near != "" {
-		return "did you mean " + quote(near) + "?"
+	if hint := Meant("", word, valid); hint != "" {
+		return hint
 	}
 	if len(valid) == 0 || len(valid) > 8 {
 		return ""
 	}
 	return "one of " + strings.Join(valid, ", ")
+}
+
+// Meant is the hint that names the nearest word of a list, written with a prefix, or nothing.
+func Meant(prefix, word string, valid []string) string {
+	near := Nearest(word, valid)
+	if near == "" {
+		return ""
+	}
+	return "did you mean " + quote(prefix+near) + "?"
 }
 
 // distance counts the insertions, deletions, replacements and swaps of
