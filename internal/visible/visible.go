@@ -91,6 +91,14 @@ func Some(list []string, most int) []string {
 	return list
 }
 
+// Short keeps a text that a message quotes to a hundred bytes.
+func Short(s string) string {
+	if len(s) > 100 {
+		return s[:97] + "..."
+	}
+	return s
+}
+
 func shown(s string) bool {
 	for i, r := range s {
 		if r != '\t' && !Shown(r) || r == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {

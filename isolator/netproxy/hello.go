@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile/hosts"
 )
 
@@ -215,7 +216,7 @@ func readHelloBody(b []byte) (name string, early bool, err error) {
 				return "", false, errHello
 			}
 			if name, err = hosts.Name(string(host)); err != nil {
-				return "", false, fmt.Errorf("has a TLS hello for %q, which %w", shorten(string(host)), err)
+				return "", false, fmt.Errorf("has a TLS hello for %q, which %w", visible.Short(string(host)), err)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile/hosts"
 )
 
@@ -144,7 +145,7 @@ func (req *request) isPlain(target string, all []field) (err error) {
 	}
 	for _, v := range named(req.fields, "Expect") {
 		if !strings.EqualFold(v, "100-continue") {
-			return badf("expects %q", shorten(v))
+			return badf("expects %q", visible.Short(v))
 		}
 	}
 	return nil
@@ -154,7 +155,7 @@ func (req *request) isPlain(target string, all []field) (err error) {
 func requestLine(line string) (req *request, target string, err error) {
 	parts := strings.Split(line, " ")
 	if len(parts) != 3 || !isToken(parts[0]) {
-		return nil, "", badf("is not HTTP: %q", shorten(line))
+		return nil, "", badf("is not HTTP: %q", visible.Short(line))
 	}
 	req, target = &request{method: parts[0]}, parts[1]
 	switch parts[2] {
@@ -162,7 +163,7 @@ func requestLine(line string) (req *request, target string, err error) {
 		req.minor = 1
 	case "HTTP/1.0":
 	default:
-		return nil, "", badf("is of %q, not HTTP/1.1", shorten(parts[2]))
+		return nil, "", badf("is of %q, not HTTP/1.1", visible.Short(parts[2]))
 	}
 	if i := strings.IndexFunc(target, func(c rune) bool { return c <= ' ' || c >= 0x7f }); i >= 0 {
 		return nil, "", badf("has %q in its first line", target[i])
@@ -175,11 +176,11 @@ func (req *request) isFor(target string) (err error) {
 	scheme, rest, ok := strings.Cut(target, "://")
 	switch {
 	case !ok:
-		return badf("is for %q, and this is a proxy", shorten(target))
+		return badf("is for %q, and this is a proxy", visible.Short(target))
 	case strings.EqualFold(scheme, "https"):
 		return badf("is for https without CONNECT")
 	case !strings.EqualFold(scheme, "http"):
-		return badf("is for %q, not http", shorten(scheme))
+		return badf("is for %q, not http", visible.Short(scheme))
 	case strings.Contains(rest, "#"):
 		return badf("has a fragment")
 	}
@@ -219,7 +220,7 @@ func hostField(to place) string {
 // is 0.
 func parseAuthority(s string, std uint16) (place, error) {
 	to := place{port: std}
-	bad := func(err error) (place, error) { return place{}, badf("for %q: it %v", shorten(s), err) }
+	bad := func(err error) (place, error) { return place{}, badf("for %q: it %v", visible.Short(s), err) }
 	host, port, err := hosts.Split(s)
 	if err != nil {
 		return bad(err)
@@ -242,11 +243,11 @@ func parseFields(lines []string) ([]field, error) {
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || !isToken(name) { // a line folded onto the next begins with a space
-			return nil, badf("has the line %q, which is not NAME: VALUE", shorten(line))
+			return nil, badf("has the line %q, which is not NAME: VALUE", visible.Short(line))
 		}
 		value = strings.Trim(value, " \t")
 		if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
-			return nil, badf("has a control character in %s", shorten(name))
+			return nil, badf("has a control character in %s", visible.Short(name))
 		}
 		list = append(list, field{name, value})
 	}
@@ -267,7 +268,7 @@ func bodyOf(list []field) (body, error) {
 		case "content-length":
 			n, err := strconv.ParseInt(f.value, 10, 64)
 			if err != nil || f.value[0] < '0' || f.value[0] > '9' {
-				return b, badf("has the Content-Length %q", shorten(f.value))
+				return b, badf("has the Content-Length %q", visible.Short(f.value))
 			}
 			if b.length >= 0 {
 				return b, badf("has two Content-Length lines")
@@ -352,7 +353,7 @@ func parseStatus(head []string) (int, error) {
 	code, _, _ := strings.Cut(rest, " ")
 	n, err := strconv.Atoi(code)
 	if version != "HTTP/1.1" && version != "HTTP/1.0" || err != nil || len(code) != 3 || n < 100 {
-		return 0, badf("is not HTTP: %q", shorten(head[0]))
+		return 0, badf("is not HTTP: %q", visible.Short(head[0]))
 	}
 	return n, nil
 }
@@ -386,7 +387,7 @@ func (in *input) copyChunks(dst io.Writer, count *atomic.Int64) error {
 		digits, _, _ := strings.Cut(line, ";")
 		digits = strings.TrimRight(digits, " \t")
 		if digits == "" || len(digits) > 15 || strings.Trim(digits, "0123456789abcdefABCDEF") != "" {
-			return badf("has the chunk size %q", shorten(digits))
+			return badf("has the chunk size %q", visible.Short(digits))
 		}
 		size, err := strconv.ParseInt(digits, 16, 64)
 		if err != nil {
@@ -413,12 +414,4 @@ func (in *input) copyChunks(dst io.Writer, count *atomic.Int64) error {
 	}
 	_, err := io.WriteString(dst, "0\r\n\r\n")
 	return err
-}
-
-// shorten keeps a reason to a line or two.
-func shorten(s string) string {
-	if len(s) > 100 {
-		return s[:97] + "..."
-	}
-	return s
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile/hosts"
 )
 
@@ -103,7 +104,7 @@ func (p *Proxy) socksRequest(w *wire, in *input) (to place, f *fault, ok bool) {
 	}
 	var err error
 	if to.name, to.addr, err = hosts.Host(string(host)); err != nil {
-		return bad(socksNotAllowed, "for %q: the host %v", shorten(string(host)), err)
+		return bad(socksNotAllowed, "for %q: the host %v", visible.Short(string(host)), err)
 	}
 	return to, nil, true
 }

@@ -22,6 +22,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/enr/inner/internal/visible"
 )
 
 // Entry is one entry of network_allow or network_deny. Exactly one of Host,
@@ -50,7 +52,7 @@ func Groups() []string {
 func Parse(s string) (Entry, error) {
 	e, err := parse(s)
 	if err != nil {
-		return Entry{}, fmt.Errorf("%q %w", shorten(s), err)
+		return Entry{}, fmt.Errorf("%q %w", visible.Short(s), err)
 	}
 	return e, nil
 }
@@ -139,7 +141,7 @@ func Split(s string) (host, port string, err error) {
 func Port(s string) (uint16, error) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n == 0 || s[0] == '0' || s[0] == '+' {
-		return 0, fmt.Errorf("has the port %q: a port is 1 to 65535", shorten(s))
+		return 0, fmt.Errorf("has the port %q: a port is 1 to 65535", visible.Short(s))
 	}
 	return uint16(n), nil
 }
@@ -251,12 +253,4 @@ func (e Entry) Matches(name string, addr netip.Addr) bool {
 		return ok && len(below) > 1 && below[len(below)-1] == '.'
 	}
 	return e.Host == name
-}
-
-// shorten keeps a message to one line of a terminal or two.
-func shorten(s string) string {
-	if len(s) > 100 {
-		return s[:97] + "..."
-	}
-	return s
 }
