@@ -36,12 +36,7 @@ func (q Asked) into(c *Call, who *caller.Caller, spec profile.RunConfig, s *sess
 			c.Start = filepath.Join(spec.Cwd, q.Dir)
 		}
 	}
-	argv := q.Argv
-	if q.Line != "" {
-		argv = shellWords(who, q.Line, spec, s != nil)
-	} else if strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) && c.Start != "" {
-		argv = append([]string{filepath.Join(c.Start, argv[0])}, argv[1:]...)
-	}
+	argv := q.words(who, spec, c.Start, s != nil)
 	o := profile.Overrides{Interactive: new(bool), Entrypoint: argv[0], Extra: argv[1:]}
 	for _, name := range slices.Sorted(maps.Keys(q.Env)) {
 		if spec.Env.Kept(name) {
@@ -54,6 +49,17 @@ func (q Asked) into(c *Call, who *caller.Caller, spec profile.RunConfig, s *sess
 	}
 	c.Context.Overrides = o
 	return nil
+}
+
+// words are the arguments of what is asked for, which starts in a folder of the box.
+func (q Asked) words(who *caller.Caller, spec profile.RunConfig, start string, inSession bool) []string {
+	if q.Line != "" {
+		return shellWords(who, q.Line, spec, inSession)
+	}
+	if program := q.Argv[0]; strings.Contains(program, "/") && !filepath.IsAbs(program) && start != "" {
+		return append([]string{filepath.Join(start, program)}, q.Argv[1:]...)
+	}
+	return q.Argv
 }
 
 // shellWords returns the arguments that run a command line: with bash where the box has it, else

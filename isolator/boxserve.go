@@ -178,11 +178,7 @@ func (h *boxServer) after(q boxRequest, a *boxAnswer) {
 			}
 		}
 	}
-	reached := h.calls.Reached()
-	if l := h.box.Plan.Limits; l != nil && l.Rlimits.FileSize > 0 && a.Started && a.Code == 128+int(syscall.SIGXFSZ) {
-		reached = append(reached, "file_size")
-	}
-	a.Limits = features.LimitTexts(h.box.Run, reached)
+	a.Limits = features.LimitTexts(h.box.Run, h.reached(a))
 	for _, text := range a.Limits {
 		a.Events = append(a.Events, runlog.Event{Type: runlog.EventLimit, Run: a.ID, Profile: h.box.Spec.Name, Reason: text + " reached"})
 	}
@@ -192,6 +188,15 @@ func (h *boxServer) after(q boxRequest, a *boxAnswer) {
 	a.Events = nil
 	a.SetUp, a.Notes = h.notes.Take()
 	session.Use(h.q.Folder)
+}
+
+// reached names the limits that the box has reached since the last call, and this call.
+func (h *boxServer) reached(a *boxAnswer) []string {
+	list := h.calls.Reached()
+	if l := h.box.Plan.Limits; l != nil && l.Rlimits.FileSize > 0 && a.Started && a.Code == 128+int(syscall.SIGXFSZ) {
+		list = append(list, "file_size")
+	}
+	return list
 }
 
 // audit writes the line of a call; of one that has not run its own process writes it.

@@ -41,49 +41,54 @@ func Prepare(s *settings.Settings, c Call, spec profile.RunConfig, folder *stage
 		Run:      &features.Run{Settings: s, Profile: c.Profile, Context: c.Context, Observe: c.Observe, Mode: mode, Spec: spec, Folder: folder},
 		features: features.All(),
 	}
-	defer func() {
-		if err != nil {
-			b.Close()
-		}
-	}()
-	if mode.Made() {
-		if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Before }); err != nil {
-			return b, err
-		}
+	if err = b.findOut(); err == nil {
+		err = b.assemble(c)
 	}
-	if b.Facts, err = b.look(); err != nil {
+	if err != nil {
+		b.Close()
 		return b, err
 	}
-	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Learn }); err != nil {
-		return b, err
-	}
-	if b.Facts.Engine != nil {
-		b.Program = programThere(b.Caller, b.Spec)
-	} else if b.missing != nil {
-		return b, b.missing
-	}
-	b.Assets = plan.Staged{RunID: "dry-run", Program: b.Program, Argv: b.Argv, Binds: slices.Clone(c.Shows), Tmp: c.Tmp, Start: c.Start, OrElse: c.OrElse}
-	step := func(f features.Feature) func(*features.Run) error { return f.Show }
-	if mode.Made() {
-		b.Assets.RunID = folder.ID
-		step = func(f features.Feature) func(*features.Run) error { return f.Make }
-	}
-	if err := b.each(step); err != nil {
-		return b, err
-	}
-	if err := b.build(); err != nil {
-		return b, err
-	}
-	if !mode.Made() {
-		return b, nil
-	}
-	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Planned }); err != nil {
-		return b, err
-	}
-	if c.Observe != nil && c.Observe.Hosts {
+	if mode.Made() && c.Observe != nil && c.Observe.Hosts {
 		s.Say("learning: every public host is allowed in this run")
 	}
 	return b, nil
+}
+
+// findOut finds out what the host has, and which program runs.
+func (b *Prepared) findOut() (err error) {
+	if b.Mode.Made() {
+		if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Before }); err != nil {
+			return err
+		}
+	}
+	if b.Facts, err = b.look(); err != nil {
+		return err
+	}
+	if err := b.each(func(f features.Feature) func(*features.Run) error { return f.Learn }); err != nil {
+		return err
+	}
+	if b.Facts.Engine == nil {
+		return b.missing
+	}
+	b.Program = programThere(b.Caller, b.Spec)
+	return nil
+}
+
+// assemble makes what the run needs, or says what that would be, and the plan.
+func (b *Prepared) assemble(c Call) error {
+	b.Assets = plan.Staged{RunID: "dry-run", Program: b.Program, Argv: b.Argv, Binds: slices.Clone(c.Shows), Tmp: c.Tmp, Start: c.Start, OrElse: c.OrElse}
+	step := func(f features.Feature) func(*features.Run) error { return f.Show }
+	if b.Mode.Made() {
+		b.Assets.RunID = b.Folder.ID
+		step = func(f features.Feature) func(*features.Run) error { return f.Make }
+	}
+	if err := b.each(step); err != nil {
+		return err
+	}
+	if err := b.build(); err != nil || !b.Mode.Made() {
+		return err
+	}
+	return b.each(func(f features.Feature) func(*features.Run) error { return f.Planned })
 }
 
 // Show is Prepare for a preview: nothing is made. pasted is for a bwrap command that a person
@@ -214,34 +219,38 @@ func Program(c *caller.Caller, rc profile.RunConfig) (string, error) {
 		if !filepath.IsAbs(cmd) {
 			cmd = filepath.Join(rc.Cwd, cmd)
 		}
-		fi, err := os.Stat(cmd)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return "", &fault.Refusal{Code: 127, Msg: fmt.Sprintf("program %q does not exist", cmd)}
-		case err != nil:
-			return "", &fault.Refusal{Code: 126, Msg: err.Error()}
-		case fi.IsDir() || fi.Mode().Perm()&0o111 == 0:
-			return "", &fault.Refusal{Code: 126, Kind: fault.KindNotFound, Msg: fmt.Sprintf("program %q is not executable", cmd)}
+		if err := runnable(cmd); err != nil {
+			return "", err
 		}
 		return cmd, nil
 	}
-	boxPath := plan.BoxPath(rc, c.Getenv("PATH"))
-	real, err := c.FindReal(cmd, boxPath)
-	if err != nil {
-		found, err2 := c.FindReal(cmd, c.Getenv("PATH"))
-		if err2 == nil && filepath.IsAbs(found) {
-			return found, nil
-		}
-		if errors.Is(err2, shims.ErrNotExecutable) {
-			err = err2
-		}
-		code, msg := 127, fmt.Sprintf("program %q was not found on PATH", cmd)
-		if errors.Is(err, shims.ErrNotExecutable) {
-			code, msg = 126, fmt.Sprintf("program %q on PATH is not executable", cmd)
-		}
-		return "", &fault.Refusal{Code: code, Kind: fault.KindNotFound, Msg: msg, Hint: fmt.Sprintf("install %s, or name its path in entrypoint.cmd", cmd)}
+	real, err := c.FindReal(cmd, plan.BoxPath(rc, c.Getenv("PATH")))
+	if err == nil {
+		return real, nil
 	}
-	return real, nil
+	found, err2 := c.FindReal(cmd, c.Getenv("PATH"))
+	if err2 == nil && filepath.IsAbs(found) {
+		return found, nil
+	}
+	code, msg := 127, fmt.Sprintf("program %q was not found on PATH", cmd)
+	if errors.Is(err, shims.ErrNotExecutable) || errors.Is(err2, shims.ErrNotExecutable) {
+		code, msg = 126, fmt.Sprintf("program %q on PATH is not executable", cmd)
+	}
+	return "", &fault.Refusal{Code: code, Kind: fault.KindNotFound, Msg: msg, Hint: fmt.Sprintf("install %s, or name its path in entrypoint.cmd", cmd)}
+}
+
+// runnable refuses a path with no program.
+func runnable(path string) error {
+	fi, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &fault.Refusal{Code: 127, Msg: fmt.Sprintf("program %q does not exist", path)}
+	case err != nil:
+		return &fault.Refusal{Code: 126, Msg: err.Error()}
+	case fi.IsDir() || fi.Mode().Perm()&0o111 == 0:
+		return &fault.Refusal{Code: 126, Kind: fault.KindNotFound, Msg: fmt.Sprintf("program %q is not executable", path)}
+	}
+	return nil
 }
 
 // programThere returns the program of a box that has an image's system: a path, or a name that

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -44,10 +45,8 @@ func copies() Feature {
 			return err
 		},
 		Show: func(run *Run) error {
-			for _, m := range run.Spec.Mounts {
-				if m.Mode == profile.SafeRW {
-					run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: m.Dest, Host: DryStage + "copy of " + m.Source})
-				}
+			for _, m := range copiedMounts(run.Spec) {
+				run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: m.Dest, Host: DryStage + "copy of " + m.Source})
 			}
 			return nil
 		},
@@ -67,13 +66,7 @@ func copies() Feature {
 // makeCopies makes the copies of the safe-rw mounts. With a review to come
 // they are kept from here on: a crash loses nothing of what the box wrote. It returns where.
 func makeCopies(run *Run) (kept string, err error) {
-	review := run.Spec.Output.Review
-	var mounts []profile.Mount
-	for _, m := range run.Spec.Mounts {
-		if m.Mode == profile.SafeRW {
-			mounts = append(mounts, m)
-		}
-	}
+	review, mounts := run.Spec.Output.Review, copiedMounts(run.Spec)
 	if len(mounts) == 0 {
 		if run.Context.Overrides.Keep {
 			run.Warn("nothing to keep: profile %q mounts nothing as safe-rw", run.Spec.Name)
@@ -89,12 +82,9 @@ func makeCopies(run *Run) (kept string, err error) {
 	hidden := plan.Hidden(run.Spec, run.Facts, run.Assets)
 	record := changes.Record{Run: run.Folder.ID, Profile: run.Spec.Name, Path: run.Spec.Path, Command: run.Assets.Argv[0], Begun: time.Now()}
 	for i, m := range mounts {
-		to := filepath.Join(disk, changes.TreeName(i))
-		if run.Facts.Paths[m.Source].Kind == host.File { // in a folder of its own
-			if err := os.Mkdir(to, 0o700); err != nil {
-				return kept, err
-			}
-			to = filepath.Join(to, filepath.Base(run.Facts.Paths[m.Source].Real))
+		to, err := copyPlace(run.Facts.Paths[m.Source], filepath.Join(disk, changes.TreeName(i)))
+		if err != nil {
+			return kept, err
 		}
 		copies = append(copies, plan.Copy{Dest: m.Dest, Host: to})
 		res, err := copyMount(run.Caller, m, run.Facts, hidden, to, review)
@@ -128,6 +118,19 @@ func makeCopies(run *Run) (kept string, err error) {
 		run.Assets.Copies = append(run.Assets.Copies, plan.Copy{Dest: c.Dest, Host: filepath.Join(disk, rel)})
 	}
 	return kept, nil
+}
+
+// copyPlace is where something is copied to: a folder at that place, and a file in one.
+func copyPlace(source host.Path, tree string) (string, error) {
+	if source.Kind != host.File {
+		return tree, nil
+	}
+	return filepath.Join(tree, filepath.Base(source.Real)), os.Mkdir(tree, 0o700)
+}
+
+// copiedMounts are the safe-rw mounts.
+func copiedMounts(spec profile.RunConfig) []profile.Mount {
+	return slices.DeleteFunc(slices.Clone(spec.Mounts), func(m profile.Mount) bool { return m.Mode != profile.SafeRW })
 }
 
 // copyMount copies the source of one mount, shows how far it is, and can be

@@ -215,26 +215,41 @@ func usual() []netip.AddrPort {
 	if host := os.Getenv("KUBERNETES_SERVICE_HOST"); host != "" {
 		texts = append(texts, net.JoinHostPort(host, os.Getenv("KUBERNETES_SERVICE_PORT")))
 	}
+	var out []netip.AddrPort
+	for _, t := range slices.Concat(texts, onLinks(), servers(), nodes()) {
+		if p, err := netip.ParseAddrPort(t); err == nil && !p.Addr().IsLoopback() && !p.Addr().IsUnspecified() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// onLinks is one address of IPv6 on each link.
+func onLinks() (out []string) {
 	links, _ := net.Interfaces()
 	for _, i := range links {
 		if i.Flags&net.FlagLoopback == 0 {
-			texts = append(texts, "[fe80::1%"+i.Name+"]:80")
+			out = append(out, "[fe80::1%"+i.Name+"]:80")
 		}
 	}
+	return out
+}
+
+// servers are the DNS servers.
+func servers() (out []string) {
 	for _, f := range table("/etc/resolv.conf") {
 		if len(f) > 1 && f[0] == "nameserver" {
-			texts = append(texts, net.JoinHostPort(f[1], "53"))
+			out = append(out, net.JoinHostPort(f[1], "53"))
 		}
 	}
+	return out
+}
+
+// nodes is where the kubelet of a node listens that packets go through.
+func nodes() (out []string) {
 	for _, f := range table("/proc/net/route") {
 		if len(f) > 2 && f[1] == "00000000" {
-			texts = append(texts, net.JoinHostPort(gateway(f[2]), "10250"))
-		}
-	}
-	var out []netip.AddrPort
-	for _, t := range texts {
-		if p, err := netip.ParseAddrPort(t); err == nil && !p.Addr().IsLoopback() && !p.Addr().IsUnspecified() {
-			out = append(out, p)
+			out = append(out, net.JoinHostPort(gateway(f[2]), "10250"))
 		}
 	}
 	return out
