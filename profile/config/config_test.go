@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,5 +173,29 @@ args = ["--no-update"]
 	// A project has no say in what is copied out of the home.
 	if _, _, err := LoadProject(path); err == nil || !strings.HasSuffix(err.Error(), "config.toml:1: capability: a project does not declare capabilities (write it into your own config.toml: inner config edit)") {
 		t.Errorf("a project's: %v", err)
+	}
+}
+
+// TestRetention reads how long records are kept, and how much of them. A time that no clock
+// counts to is refused, and does not become a short one.
+func TestRetention(t *testing.T) {
+	for text, want := range map[string]string{
+		"keep = \"30d\"\nsize = \"200M\"": "720h0m0s 209715200",
+		"keep = \"2w\"":                   "336h0m0s 0",
+		"size = \"1.5GiB\"":               "0s 1610612736",
+		"keep = \"30501w\"":               `c.toml:2: output.keep: "30501w" is not a time of at least an hour (write it like "30d", "2w" or "12h")`,
+		"keep = \"30m\"":                  `c.toml:2: output.keep: "30m" is not a time of at least an hour (write it like "30d", "2w" or "12h")`,
+		"size = \"much\"":                 `c.toml:2: output.size: "much" is not a size (write it like "200M" or "1G")`,
+		"keep = \"\"":                     `c.toml:2: output.keep: "" is not a time of at least an hour (write it like "30d", "2w" or "12h")`,
+	} {
+		c, err := Parse(profile.File{Path: "c.toml", Data: []byte("[output]\n" + text)})
+		got := fmt.Sprint(err)
+		if err == nil {
+			keep, size := c.Retention()
+			got = fmt.Sprint(keep, size)
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
 	}
 }

@@ -2,10 +2,12 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -21,16 +23,19 @@ func (t outputTable) check(problems *strict.Problems) {
 			problems.Add(s.At, "output.keep", fmt.Sprintf("%q is not a time of at least an hour", s.V), `write it like "30d", "2w" or "12h"`)
 		}
 	}
-	if s := t.Size; s.Set && parseSize(s.V) <= 0 {
-		problems.Add(s.At, "output.size", fmt.Sprintf("%q is not a size", s.V), `write it like "200M" or "1G"`)
+	if s := t.Size; s.Set {
+		if _, ok := profile.Bytes(s.V); !ok {
+			problems.Add(s.At, "output.size", fmt.Sprintf("%q is not a size", s.V), `write it like "200M" or "1G"`)
+		}
 	}
 }
 
 // Retention is for how long records of runs are kept, and how many bytes of them in one
 // folder; 0 is what inner decides itself.
 func (c *Config) Retention() (keep time.Duration, size int64) {
-	keep, _ = ParseAge(c.Keep) // what was checked
-	return keep, parseSize(c.KeepSize)
+	keep, _ = ParseAge(c.Keep) // both were checked; "" is 0
+	n, _ := profile.Bytes(c.KeepSize)
+	return keep, int64(n)
 }
 
 // ParseAge reads a time such as 30d, 2w or 12h. The empty text is 0.
@@ -41,7 +46,7 @@ func ParseAge(text string) (time.Duration, error) {
 	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		if n, ok := strings.CutSuffix(text, unit); ok {
 			v, err := strconv.ParseUint(n, 10, 16)
-			if err != nil {
+			if err != nil || time.Duration(v) > math.MaxInt64/length {
 				return 0, fmt.Errorf("%q is not a number of days or weeks such as 30d", text)
 			}
 			return time.Duration(v) * length, nil
@@ -52,19 +57,4 @@ func ParseAge(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is not a time such as 30d, 2w or 12h", text)
 	}
 	return d, nil
-}
-
-// parseSize reads a size such as 200M; 0 is none.
-func parseSize(text string) int64 {
-	shift := 0
-	for i, unit := range []string{"K", "M", "G"} {
-		if n, ok := strings.CutSuffix(text, unit); ok {
-			text, shift = n, 10*(i+1)
-		}
-	}
-	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil {
-		return 0
-	}
-	return int64(n) << shift
 }
