@@ -251,7 +251,7 @@ func (a *app) shadowFindings() []finding {
 	}
 	for _, l := range a.startup().Lines(usershell.Login()) {
 		for _, s := range usershell.DefinedIn(l.Text, names) {
-			list = append(list, warning("alias", fmt.Sprintf("take line %d out of %s", l.Number, a.Short(l.File)), "line %d of %s makes %q %s that goes around the sandbox", l.Number, a.Short(l.File), s.Name, s.Kind))
+			list = append(list, warning("alias", fmt.Sprintf("take line %d out of %s", l.Number, a.Short(l.File)), "line %d of %s makes %q %s that goes around the sandbox", l.Number, a.Short(l.File), s.Name, s.What()))
 		}
 	}
 	return list

@@ -73,7 +73,7 @@ func DefinedIn(text string, names []string) []hooks.Shadow {
 	if m == nil || m[1] == "function" {
 		return nil
 	}
-	kind := map[string]string{"alias": "an alias", "abbr": "an abbreviation"}[m[1]]
+	kind := map[string]string{"alias": "alias", "abbr": "abbreviation"}[m[1]]
 	words := hooks.Words(m[2])
 	if i := slices.Index(words, ";"); i >= 0 {
 		words = words[:i]
@@ -88,8 +88,8 @@ func DefinedIn(text string, names []string) []hooks.Shadow {
 		if !ok || !slices.Contains(names, name) {
 			continue
 		}
-		if (hooks.Shadow{Kind: m[1], Name: name, Text: value}).Around() {
-			out = append(out, hooks.Shadow{Kind: kind, Name: name, Text: value})
+		if s := (hooks.Shadow{Kind: kind, Name: name, Text: value}); s.Around() {
+			out = append(out, s)
 		}
 	}
 	return out
