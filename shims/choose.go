@@ -3,6 +3,7 @@ package shims
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/enr/inner/profile"
@@ -24,15 +25,37 @@ import (
 //     them, then the one whose when is tty or pipe before those for always, then the one
 //     whose file is named like the command; otherwise the command is refused.
 func (d *Decision) ask(e Env, v *View) bool {
+	d.Views = append(d.Views, v)
 	if v.RecordErr != nil {
-		d.refuse(fmt.Sprintf("%q: what was allowed for %q cannot be read: %v", e.Name, v.Root, v.RecordErr),
+		return d.refuse(fmt.Sprintf("%q: what was allowed for %q cannot be read: %v", e.Name, v.Root, v.RecordErr),
 			"inner revoke "+quotePath(v.Root))
-		return true
 	}
 	if done := d.askConfig(e, v); done {
 		return true
 	}
-	var good, denied, bad []*ProfileView
+	good, denied, bad := d.claiming(e, v)
+	switch {
+	case len(bad) > 0:
+		return d.refuseProfile(v, bad[0])
+	case len(good) == 0 && len(denied) > 0:
+		return d.refuseProfile(v, denied[0])
+	case len(good) == 0:
+		return false
+	}
+	good = notYielding(good, e.Name)
+	p, why := pick(good, e.Name)
+	if p == nil {
+		return d.refuseRivals(v, good)
+	}
+	if p.Of != "" {
+		why += fmt.Sprintf("; allowed as a worktree of %q", p.Of)
+	}
+	return d.run(v, p.Profile, fmt.Sprintf("profile %q of %q claims it%s", p.Name, v.Root, why))
+}
+
+// claiming are the profiles whose claim fits the call: those that are allowed, those that are
+// denied, and all others.
+func (d *Decision) claiming(e Env, v *View) (good, denied, bad []*ProfileView) {
 	for i := range v.Profiles {
 		p := &v.Profiles[i]
 		c := p.claim(e.Name, e.StdinTTY)
@@ -49,30 +72,7 @@ func (d *Decision) ask(e Env, v *View) bool {
 			bad = append(bad, p)
 		}
 	}
-	switch {
-	case len(bad) > 0:
-		return d.refuseProfile(v, bad[0])
-	case len(good) == 0 && len(denied) > 0:
-		return d.refuseProfile(v, denied[0])
-	case len(good) == 0:
-		return false
-	}
-	good = notYielding(good, e.Name)
-	p, why := pick(good, e.Name)
-	if p == nil {
-		names := make([]string, len(good))
-		for i, g := range good {
-			names[i] = fmt.Sprintf("%q", g.Name)
-		}
-		d.State = trust.Allowed
-		d.refuse(fmt.Sprintf("%q is claimed by profiles %s of %q", e.Name, strings.Join(names, ", "), v.Root),
-			fmt.Sprintf("add %s under [shims] in .inner/config.toml, then: inner allow", tomlPair(e.Name, good[0].Name)))
-		return true
-	}
-	if p.Of != "" {
-		why += fmt.Sprintf("; allowed as a worktree of %q", p.Of)
-	}
-	return d.run(v, p.Profile, fmt.Sprintf("profile %q of %q claims it%s", p.Name, v.Root, why))
+	return good, denied, bad
 }
 
 // claim returns the profile's claim on a command that fits the call, a guarded one
@@ -142,28 +142,40 @@ func (v *View) Rivals(allowing func(path string) bool) []Rivals {
 				continue
 			}
 			seen[c.Command] = true
-			for _, tty := range []bool{true, false} {
-				var good []*ProfileView
-				for i := range v.Profiles {
-					p := &v.Profiles[i]
-					if p.Profile != nil && p.claim(c.Command, tty) != nil && (p.State == trust.Allowed || allowing(p.Path)) {
-						good = append(good, p)
-					}
-				}
-				good = notYielding(good, c.Command)
-				if p, _ := pick(good, c.Command); p != nil || len(good) == 0 {
-					continue
-				}
-				r := Rivals{Word: c.Command}
-				for _, p := range good {
-					r.Names, r.Paths = append(r.Names, p.Name), append(r.Paths, p.Path)
-				}
+			if r := v.rivals(c.Command, allowing); len(r.Names) > 0 {
 				out = append(out, r)
-				break
 			}
 		}
 	}
 	return out
+}
+
+// rivals are the profiles of which none would run for a word, at a terminal or elsewhere; nobody
+// when one would.
+func (v *View) rivals(word string, allowing func(path string) bool) Rivals {
+	r := Rivals{Word: word}
+	for _, tty := range []bool{true, false} {
+		good := notYielding(v.allowedFor(word, tty, allowing), word)
+		if p, _ := pick(good, word); p != nil || len(good) == 0 {
+			continue
+		}
+		for _, p := range good {
+			r.Names, r.Paths = append(r.Names, p.Name), append(r.Paths, p.Path)
+		}
+		break
+	}
+	return r
+}
+
+// allowedFor are the profiles that claim a word and are allowed, or about to be.
+func (v *View) allowedFor(word string, tty bool, allowing func(path string) bool) (good []*ProfileView) {
+	for i := range v.Profiles {
+		p := &v.Profiles[i]
+		if p.Profile != nil && p.claim(word, tty) != nil && (p.State == trust.Allowed || allowing(p.Path)) {
+			good = append(good, p)
+		}
+	}
+	return good
 }
 
 // askConfig lets the project's config.toml answer.
@@ -177,10 +189,8 @@ func (d *Decision) askConfig(e Env, v *View) bool {
 				d.Why = fmt.Sprintf("config.toml of %q maps it, and is not allowed; everyday tools are not guarded for it", v.Root)
 				continue
 			}
-			d.State = v.ConfigState
-			d.Project = v.Project
-			d.refuse(v.configRefusal())
-			return true
+			d.State, d.Project = v.ConfigState, v.Project
+			return d.refuse(v.configRefusal())
 		}
 		why := fmt.Sprintf("[shims] in config.toml of %q maps it to profile %q", v.Root, c.Target)
 		// A local profile, also one that is gone or not allowed, never gives way to
@@ -195,9 +205,8 @@ func (d *Decision) askConfig(e Env, v *View) bool {
 		p, err := e.Home.loadGlobal(c.Target)
 		if err != nil {
 			d.Why, d.Project = why, v.Project
-			d.refuse(fmt.Sprintf("profile %q, to which config.toml of %q maps %q, cannot be used: %s", c.Target, v.Root, e.Name, firstLine(err)),
+			return d.refuse(fmt.Sprintf("profile %q, to which config.toml of %q maps %q, cannot be used: %s", c.Target, v.Root, e.Name, firstLine(err)),
 				"inner profile validate "+quotePath(c.Target))
-			return true
 		}
 		return d.run(v, p, why)
 	}
@@ -211,18 +220,27 @@ func (d *Decision) run(v *View, p *profile.Profile, why string) bool {
 
 func (d *Decision) refuseProfile(v *View, p *ProfileView) bool {
 	d.State, d.Project = p.State, v.Project
-	d.refuse(v.refusal(p))
-	return true
+	return d.refuse(v.refusal(p))
+}
+
+// refuseRivals refuses a word that several allowed profiles claim equally.
+func (d *Decision) refuseRivals(v *View, good []*ProfileView) bool {
+	var names []string
+	for _, p := range good {
+		names = append(names, strconv.Quote(p.Name))
+	}
+	d.State = trust.Allowed
+	return d.refuse(fmt.Sprintf("%q is claimed by profiles %s of %q", d.Name, strings.Join(names, ", "), v.Root),
+		fmt.Sprintf("add %s under [shims] in .inner/config.toml, then: inner allow", tomlPair(d.Name, good[0].Name)))
 }
 
 // tomlPair writes an entry of [shims].
 func tomlPair(key, value string) string { return fmt.Sprintf("%s = %q", tomlKey(key), value) }
 
+// tomlKey writes a key, in quotes unless it is a bare one (TOML 1.0, "Keys").
 func tomlKey(key string) string {
-	for _, r := range key {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_') {
-			return fmt.Sprintf("%q", key)
-		}
+	if strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+		return strconv.Quote(key)
 	}
 	return key
 }

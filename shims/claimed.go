@@ -19,18 +19,7 @@ func Claimed(e Env) []string {
 	d.global(e)
 	var out []string
 	for _, v := range d.Views {
-		for _, p := range v.Profiles {
-			for _, c := range p.Claims {
-				if c.Guarded && !p.Unread {
-					out = append(out, c.Command)
-				}
-			}
-		}
-		for _, c := range v.ConfigWords {
-			if c.Guarded || v.ConfigState == trust.Allowed {
-				out = append(out, c.Command)
-			}
-		}
+		out = append(out, v.claimed()...)
 		if len(v.Uncertain) > 0 {
 			out = append(out, Agents()...)
 		}
@@ -42,4 +31,21 @@ func Claimed(e Env) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// claimed are the commands that do not simply run because of a project.
+func (v *View) claimed() (words []string) {
+	for _, p := range v.Profiles {
+		for _, c := range p.Claims {
+			if c.Guarded && !p.Unread {
+				words = append(words, c.Command)
+			}
+		}
+	}
+	for _, c := range v.ConfigWords {
+		if c.Guarded || v.ConfigState == trust.Allowed {
+			words = append(words, c.Command)
+		}
+	}
+	return words
 }

@@ -111,10 +111,22 @@ func userHome() string {
 //  6. The real program.
 func Decide(e Env) Decision {
 	d := Decision{Name: e.Name}
+	if d.anywhere(e) || d.projects(e) || d.global(e) || d.uncertain() {
+		return d
+	}
+	d.Kind = PassThrough
+	if d.Why == "" {
+		d.Why = "no profile claims it"
+	}
+	return d
+}
+
+// anywhere answers what is decided without any project, and reports whether it has.
+func (d *Decision) anywhere(e Env) bool {
 	switch {
 	case inBox(e.Marker):
 		d.Kind, d.Why = PassThrough, "already inside a sandbox"
-		return d
+		return true
 	case e.SetID:
 		return d.refuse(fmt.Sprintf("%q was called with the rights of another user", e.Name), "")
 	case !filepath.IsAbs(e.Home.Inner) || !filepath.IsAbs(e.Home.User):
@@ -125,32 +137,30 @@ func Decide(e Env) Decision {
 	if err := profile.CheckCommand(e.Name); err != nil {
 		return d.refuse(fmt.Sprintf("%q cannot be a shim: %v", e.Name, err), "inner shim regenerate")
 	}
-	if done := d.projects(e); done {
-		return d
-	}
-	if done := d.global(e); done {
-		return d
-	}
-	if isAgent(e.Name) {
-		for _, v := range d.Views {
-			if len(v.Uncertain) > 0 {
-				return d.refuse(fmt.Sprintf("%q may be claimed in %q: %s", e.Name, v.Root, firstLine(v.Uncertain[0])), "inner status")
-			}
-		}
-	}
-	d.Kind = PassThrough
-	if d.Why == "" {
-		d.Why = "no profile claims it"
-	}
-	return d
+	return false
 }
 
-func (d *Decision) refuse(reason, hint string) Decision {
+// uncertain refuses an agent that a file which could not be read may claim, and reports whether it
+// has.
+func (d *Decision) uncertain() bool {
+	if !isAgent(d.Name) {
+		return false
+	}
+	for _, v := range d.Views {
+		if len(v.Uncertain) > 0 {
+			return d.refuse(fmt.Sprintf("%q may be claimed in %q: %s", d.Name, v.Root, firstLine(v.Uncertain[0])), "inner status")
+		}
+	}
+	return false
+}
+
+// refuse is the answer that nothing runs. It returns true, for there is one.
+func (d *Decision) refuse(reason, hint string) bool {
 	d.Kind, d.Reason, d.Hint, d.ExitCode = Refuse, reason, hint, ExitRefused
 	if d.Why == "" {
 		d.Why = reason
 	}
-	return *d
+	return true
 }
 
 // projects asks the projects from the working folder outwards, and reports whether one
@@ -161,17 +171,8 @@ func (d *Decision) projects(e Env) bool {
 		p := profile.FindProject(dir, e.Home.own()...)
 		// Between here and the project: folders that were projects once.
 		for ; p == nil || dir != p.Root; dir = filepath.Dir(dir) {
-			rec, err := store.Project(dir)
-			if err != nil {
-				d.refuse(fmt.Sprintf("%q: what was allowed for %q cannot be read: %v", e.Name, dir, err), "inner revoke "+quotePath(dir))
+			if d.askGone(e, store, dir) {
 				return true
-			}
-			if rec != nil {
-				v := lookGone(rec)
-				d.Views = append(d.Views, v)
-				if d.ask(e, v) {
-					return true
-				}
 			}
 			if dir == "/" {
 				break
@@ -180,15 +181,11 @@ func (d *Decision) projects(e Env) bool {
 		if p == nil {
 			return false
 		}
-		v := e.Home.Look(p)
-		d.Views = append(d.Views, v)
-		if d.ask(e, v) {
+		if d.ask(e, e.Home.Look(p)) {
 			return true
 		}
 		if m := p.Behind(e.Home.own()...); m != nil {
-			v := e.Home.Look(m)
-			d.Views = append(d.Views, v)
-			if d.ask(e, v) {
+			if d.ask(e, e.Home.Look(m)) {
 				return true
 			}
 		}
@@ -199,18 +196,25 @@ func (d *Decision) projects(e Env) bool {
 	}
 }
 
+// askGone lets a folder answer that was a project once, and has a record.
+func (d *Decision) askGone(e Env, store trust.Store, dir string) bool {
+	rec, err := store.Project(dir)
+	switch {
+	case err != nil:
+		return d.refuse(fmt.Sprintf("%q: what was allowed for %q cannot be read: %v", e.Name, dir, err), "inner revoke "+quotePath(dir))
+	case rec == nil:
+		return false
+	}
+	return d.ask(e, lookGone(rec))
+}
+
 // global asks the user's own config.toml.
 func (d *Decision) global(e Env) bool {
 	path := filepath.Join(e.Home.Inner, "config.toml")
 	cfg, file, err := config.Load(path)
 	if err != nil {
-		// Only a command that the file may claim is refused: a typing error in it must not
-		// stop every script that calls a shim of some other project.
-		if isAgent(e.Name) || strings.Contains(string(file.Data), e.Name) || file.Data == nil && !Everyday(e.Name) {
+		return mayClaim(file.Data, e.Name) &&
 			d.refuse(fmt.Sprintf("%q may be claimed in a file that is not valid: %s", e.Name, firstLine(err)), "inner config edit")
-			return true
-		}
-		return false
 	}
 	d.Config = cfg
 	for _, kv := range cfg.Shims {
@@ -220,9 +224,8 @@ func (d *Decision) global(e Env) bool {
 		d.Why = fmt.Sprintf("[shims] in %q", path)
 		p, err := e.Home.loadGlobal(kv.Value)
 		if err != nil {
-			d.refuse(fmt.Sprintf("profile %q, to which %q maps %q, cannot be used: %s", kv.Value, path, e.Name, firstLine(err)),
+			return d.refuse(fmt.Sprintf("profile %q, to which %q maps %q, cannot be used: %s", kv.Value, path, e.Name, firstLine(err)),
 				"inner profile validate "+quotePath(kv.Value))
-			return true
 		}
 		d.Kind, d.Profile, d.State = Run, p, trust.Allowed
 		// A project the user has not allowed has no say in what is writable.
@@ -232,6 +235,12 @@ func (d *Decision) global(e Env) bool {
 		return true
 	}
 	return false
+}
+
+// mayClaim reports whether a config.toml that is not valid may claim a command. No other one is
+// refused: a typing error in it must not stop every script that calls a shim of some other project.
+func mayClaim(text []byte, name string) bool {
+	return isAgent(name) || strings.Contains(string(text), name) || text == nil && !Everyday(name)
 }
 
 // loadGlobal loads a profile of the user's own; a project's of the same name does not

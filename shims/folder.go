@@ -165,14 +165,26 @@ func (f Folder) apply(s Site, r Report, state State, start time.Time) error {
 		// the real program.
 		return fmt.Errorf("%q cannot be executed: %w", f.Binary(), err)
 	}
+	if err := f.link(r); err != nil {
+		return err
+	}
+	for _, name := range r.Removed {
+		if err := os.Remove(filepath.Join(f.Bin(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return f.note(r, state, version, start)
+}
+
+// link makes the links of new names. They are one link under many names: a file of its own for each
+// costs ext4 up to fifty times as much, because it passes over inode numbers given back in the last
+// minutes. Like symlink(2), link(2) is atomic and never replaces anything.
+func (f Folder) link(r Report) error {
 	first := ""
 	if len(r.Kept) > 0 {
 		first = filepath.Join(f.Bin(), r.Kept[0])
 	}
 	for _, name := range r.Added {
-		// One link under many names: a file of its own for each costs ext4 up to fifty
-		// times as much, because it passes over inode numbers given back in the last
-		// minutes. Like symlink(2), link(2) is atomic and never replaces anything.
 		at := filepath.Join(f.Bin(), name)
 		if first != "" && os.Link(first, at) == nil {
 			continue
@@ -182,11 +194,11 @@ func (f Folder) apply(s Site, r Report, state State, start time.Time) error {
 			return err
 		}
 	}
-	for _, name := range r.Removed {
-		if err := os.Remove(filepath.Join(f.Bin(), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
+	return nil
+}
+
+// note writes the state after what the report says was done.
+func (f Folder) note(r Report, state State, version stamp, start time.Time) error {
 	next := State{Generation: state.Generation, binary: version, agents: r.Set.agents}
 	checked := start
 	switch {

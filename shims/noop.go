@@ -66,29 +66,34 @@ func (rules noopRules) script(command, profileName, dir, record string) []byte {
 		if n := len(rule.Words) - 1; n > 0 {
 			fmt.Fprintf(&b, "\tshift %d\n", n)
 		}
-		if rest := rule.Target[1:]; len(rest) > 0 {
-			b.WriteString("\tset --")
-			for _, w := range rest {
-				b.WriteString(" " + quote.POSIX(w))
-			}
-			b.WriteString(" \"$@\"\n")
-		}
-		target := rule.Target[0]
-		switch {
-		case path.IsAbs(target):
-			fmt.Fprintf(&b, "\texec %s \"$@\"\n", quote.POSIX(target))
-		case strings.Contains(target, "/"):
-			fmt.Fprintf(&b, "\texec %s \"$@\"\n", quote.POSIX("./"+target))
-		default:
-			rules.blocks(&b, target, profileName, record, "\t")
-			fmt.Fprintf(&b, "\t__inner_name=%s\n", quote.POSIX(target))
-		}
+		rules.replace(&b, rule.Target, profileName, record)
 	}
 	if word != "if" {
 		b.WriteString("fi\n")
 	}
 	b.WriteString("\n" + noopTail)
 	return []byte(b.String())
+}
+
+// replace writes the call of what a rule has in the place of a command.
+func (rules noopRules) replace(b *strings.Builder, words []string, profileName, record string) {
+	target, rest := words[0], words[1:]
+	if len(rest) > 0 {
+		b.WriteString("\tset --")
+		for _, w := range rest {
+			b.WriteString(" " + quote.POSIX(w))
+		}
+		b.WriteString(" \"$@\"\n")
+	}
+	switch {
+	case path.IsAbs(target):
+		fmt.Fprintf(b, "\texec %s \"$@\"\n", quote.POSIX(target))
+	case strings.Contains(target, "/"):
+		fmt.Fprintf(b, "\texec %s \"$@\"\n", quote.POSIX("./"+target))
+	default:
+		rules.blocks(b, target, profileName, record, "\t")
+		fmt.Fprintf(b, "\t__inner_name=%s\n", quote.POSIX(target))
+	}
 }
 
 // blocks writes the rules that block a command, longest first.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -45,37 +46,24 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // self is called only once something of the name is found, because most tools that a run
 // asks for are not there. It may be nil.
 func FindReal(name, pathVar, shimDir string, self func() []os.FileInfo) (string, error) {
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+	if slices.Contains([]string{"", ".", ".."}, name) || strings.ContainsAny(name, "/\x00") {
 		return "", fmt.Errorf("%q: %w", name, ErrNotFound)
 	}
 	if pathVar == "" {
 		pathVar = defaultPath
 	}
-	var own os.FileInfo
-	var inner []os.FileInfo
-	ours := sync.OnceFunc(func() {
-		own, _ = os.Stat(shimDir)
-		if self != nil {
-			inner = self()
-		}
-		if binary, err := os.Stat(filepath.Join(filepath.Dir(shimDir), "inner")); err == nil {
-			inner = append(inner[:len(inner):len(inner)], binary)
-		}
-	})
+	ours := sync.OnceValues(func() (own os.FileInfo, inner []os.FileInfo) { return innersOwn(shimDir, self) })
 	wrong := ErrNotFound
 	for dir := range strings.SplitSeq(pathVar, ":") {
 		if dir == shimDir {
 			continue
 		}
 		candidate := join(dir, name)
-		if unix.Access(candidate, unix.F_OK) == unix.ENOENT {
-			continue // as nearly always: this makes no error to look into
-		}
-		info, err := os.Stat(candidate)
-		if err != nil || info.IsDir() { // a shell also goes on after a folder that it may not search
+		info := fileAt(candidate)
+		if info == nil {
 			continue
 		}
-		if ours(); isOneOf(info, inner) || isFolder(dir, own) {
+		if own, inner := ours(); isOneOf(info, inner) || isFolder(dir, own) {
 			continue
 		}
 		if unix.Access(candidate, unix.X_OK) != nil {
@@ -85,6 +73,31 @@ func FindReal(name, pathVar, shimDir string, self func() []os.FileInfo) (string,
 		return candidate, nil
 	}
 	return "", fmt.Errorf("%q: %w", name, wrong)
+}
+
+// innersOwn returns the shim folder, and the files that are inner.
+func innersOwn(shimDir string, self func() []os.FileInfo) (folder os.FileInfo, files []os.FileInfo) {
+	folder, _ = os.Stat(shimDir)
+	if self != nil {
+		files = self()
+	}
+	if binary, err := os.Stat(filepath.Join(filepath.Dir(shimDir), "inner")); err == nil {
+		files = append(files[:len(files):len(files)], binary)
+	}
+	return folder, files
+}
+
+// fileAt returns what is at a path, nil for nothing or a folder. A shell also goes on after a folder
+// that it may not search.
+func fileAt(path string) os.FileInfo {
+	if unix.Access(path, unix.F_OK) == unix.ENOENT {
+		return nil // as nearly always: this makes no error to look into
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return nil
+	}
+	return info
 }
 
 // join puts a name in a folder of PATH without cleaning the folder's path, in which
@@ -103,12 +116,7 @@ func join(dir, name string) string {
 }
 
 func isOneOf(info os.FileInfo, list []os.FileInfo) bool {
-	for _, other := range list {
-		if os.SameFile(info, other) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(other os.FileInfo) bool { return os.SameFile(info, other) })
 }
 
 func isFolder(dir string, own os.FileInfo) bool {

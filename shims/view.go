@@ -165,14 +165,7 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 	}
 	p, err := loader.Load(path, profile.Local)
 	if err != nil {
-		pv.State, pv.Err, pv.File = Broken, err, path
-		switch {
-		case v.Project.Problem != nil:
-			pv.State, pv.Err, pv.File = Foreign, v.Project.Problem, v.Project.Dir
-		case rec != nil && rec.Decision == trust.Denied:
-			pv.State = trust.Denied
-		}
-		pv.Unread = errors.Is(err, errUnread)
+		pv.broken(v, rec, err)
 		v.Uncertain = append(v.Uncertain, err)
 		pv.Claims = recorded(rec, v.scan(path, loader.Read))
 		return pv
@@ -182,6 +175,28 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 	if rec != nil {
 		pv.Yields = rec.Yields
 	}
+	pv.overrule(v)
+	pv.Claims = claims(p.Commands(), p.When(), pv.State == trust.Allowed)
+	if pv.State != trust.Allowed {
+		pv.Claims = recorded(rec, pv.Claims)
+	}
+	return pv
+}
+
+// broken fills in the view of a profile that could not be loaded.
+func (pv *ProfileView) broken(v *View, rec *trust.ProfileRecord, err error) {
+	pv.State, pv.Err, pv.File = Broken, err, pv.Path
+	switch {
+	case v.Project.Problem != nil:
+		pv.State, pv.Err, pv.File = Foreign, v.Project.Problem, v.Project.Dir
+	case rec != nil && rec.Decision == trust.Denied:
+		pv.State = trust.Denied
+	}
+	pv.Unread = errors.Is(err, errUnread)
+}
+
+// overrule puts what is wrong with the whole project in the place of the verdict on one profile.
+func (pv *ProfileView) overrule(v *View) {
 	switch {
 	case v.RecordErr != nil:
 		pv.State, pv.Err, pv.File, pv.Detail = trust.Unreadable, v.RecordErr, "", ""
@@ -191,15 +206,16 @@ func (h Home) lookProfile(v *View, path string, unapproved *budget) ProfileView 
 	case v.ConfigErr != nil && pv.State != trust.Untrusted && pv.State != trust.Denied:
 		pv.State, pv.Err, pv.File = Broken, v.ConfigErr, filepath.Join(v.Project.Dir, "config.toml")
 	}
-	for _, word := range p.Commands() {
+}
+
+// claims are those on words that a shim can have. What is not allowed guards no everyday tool.
+func claims(words []string, when string, allowed bool) (list []Claim) {
+	for _, word := range words {
 		if profile.CheckCommand(word) == nil {
-			pv.Claims = append(pv.Claims, Claim{word, p.When(), "", pv.State == trust.Allowed || !Everyday(word)})
+			list = append(list, Claim{word, when, "", allowed || !Everyday(word)})
 		}
 	}
-	if pv.State != trust.Allowed {
-		pv.Claims = recorded(rec, pv.Claims)
-	}
-	return pv
+	return list
 }
 
 // scan guesses what a file that cannot be used would claim. Such claims can only lead
@@ -212,29 +228,23 @@ func (v *View) scan(path string, read func(string) (profile.File, error)) []Clai
 	if err != nil {
 		v.Uncertain = append(v.Uncertain, err)
 	}
-	var claims []Claim
+	var words []string
 	for _, word := range profile.ScanClaims(file.Data, filepath.Base(path)) {
-		if profile.CheckCommand(word) == nil && !slices.ContainsFunc(claims, func(c Claim) bool { return c.Command == word }) {
-			claims = append(claims, Claim{word, "always", "", !Everyday(word)})
+		if !slices.Contains(words, word) {
+			words = append(words, word)
 		}
 	}
-	return claims
+	return claims(words, "always", false)
 }
 
 // recorded adds the claims of the version that was allowed last. They are guarded
 // whatever they are called: the user relies on them. A denied profile is treated like
 // one that was never allowed.
-func recorded(rec *trust.ProfileRecord, claims []Claim) []Claim {
+func recorded(rec *trust.ProfileRecord, now []Claim) []Claim {
 	if rec == nil || !rec.WasApproved() {
-		return claims
+		return now
 	}
-	var list []Claim
-	for _, word := range rec.Commands {
-		if profile.CheckCommand(word) == nil {
-			list = append(list, Claim{word, rec.ShimWhen, "", rec.Decision == trust.Allowed || !Everyday(word)})
-		}
-	}
-	return append(list, claims...)
+	return append(claims(rec.Commands, rec.ShimWhen, rec.Decision == trust.Allowed), now...)
 }
 
 // addDeleted adds the allowed profiles whose files are not there any more, or are not

@@ -39,17 +39,22 @@ func AsFirst() (code int, first bool) {
 			_ = syscall.Kill(child, s.(syscall.Signal))
 		}
 	}()
+	return reap(child), true
+}
+
+// reap waits for everything that ends, until that is the child, and returns its exit code.
+func reap(child int) int {
 	for {
 		var st syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &st, 0, nil)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			return 125, true
+			return 125
 		case pid == child && st.Signaled():
-			return 128 + int(st.Signal()), true
+			return 128 + int(st.Signal())
 		case pid == child:
-			return st.ExitStatus(), true
+			return st.ExitStatus()
 		}
 	}
 }

@@ -72,17 +72,38 @@ func (p *Process) Prompt(args []string) error {
 	}
 	paths := []string{filepath.Join(pl.Cwd, ".inner")}
 	if pl.Project != nil {
-		view := p.Look(pl)
-		paths = p.watchedPaths(view, paths)
-		if p.Enter(view) {
-			view = p.Look(pl)
-		}
-		text, sick := p.notice(view)
-		u.Key = hooks.NewKey(view.Root, text)
-		if u.Key != req.Key && sick {
-			p.Say("%s", text)
-		}
+		paths = p.inProject(pl, req, &u, paths)
 	}
+	p.renew(req, &u, paths, start)
+	u.Watch, u.Absent = hooks.Observe(paths, time.Now())
+	u.Names = p.watchedNames()
+	if mark, token, err := hooks.Mark(f.StateFile()); err == nil {
+		u.Mark, u.Token = mark, token
+	} else {
+		u.Token = f.ReadState().Generation
+	}
+	fmt.Fprint(tell.Raw(p.stdout), hooks.Render(req.Shell, u))
+	return nil
+}
+
+// inProject gives a prompt in a project its notice, and returns the paths to watch with the project's.
+func (p *Process) inProject(pl settings.Place, req hooks.Request, u *hooks.Update, paths []string) []string {
+	view := p.Look(pl)
+	paths = p.watchedPaths(view, paths)
+	if p.Enter(view) {
+		view = p.Look(pl)
+	}
+	text, sick := p.notice(view)
+	u.Key = hooks.NewKey(view.Root, text)
+	if u.Key != req.Key && sick {
+		p.Say("%s", text)
+	}
+	return paths
+}
+
+// renew brings the shims and their state up to date, for a look at the paths that began at start.
+func (p *Process) renew(req hooks.Request, u *hooks.Update, paths []string, start time.Time) {
+	f := p.Folder()
 	// Names follow what the projects claim now. Shells that wait for a change in
 	// another project must still see it: a new generation makes them look.
 	report, err := shims.Regenerate(p.Site())
@@ -98,15 +119,6 @@ func (p *Process) Prompt(args []string) error {
 			p.Warn("%s", err)
 		}
 	}
-	u.Watch, u.Absent = hooks.Observe(paths, time.Now())
-	u.Names = p.watchedNames()
-	if mark, token, err := hooks.Mark(f.StateFile()); err == nil {
-		u.Mark, u.Token = mark, token
-	} else {
-		u.Token = f.ReadState().Generation
-	}
-	fmt.Fprint(tell.Raw(p.stdout), hooks.Render(req.Shell, u))
-	return nil
 }
 
 // watchedNames are the commands claimed here that have a shim: those of which a shell
@@ -209,12 +221,7 @@ func (p *Process) notice(v *shims.View) (text string, sick bool) {
 	var troubles, refuse, active []string
 	typed := "inner allow"
 	for _, it := range v.Profiles {
-		var words []string
-		for _, c := range it.Claims {
-			if c.Guarded && !slices.Contains(words, c.Command) {
-				words = append(words, c.Command)
-			}
-		}
+		words := guarded(it)
 		switch it.State {
 		case trust.Allowed:
 			active = append(active, words...)
@@ -232,14 +239,28 @@ func (p *Process) notice(v *shims.View) (text string, sick bool) {
 	if len(troubles) == 0 {
 		return root + ": " + strings.Join(active, ","), false
 	}
-	slices.Sort(refuse)
-	refuse = slices.Compact(refuse)
-	effect := ""
-	if len(refuse) > 0 {
-		if len(refuse) > 4 {
-			refuse = append(refuse[:4], "…")
+	return fmt.Sprintf("%s: %s; %stype `%s`", root, strings.Join(visible.Some(troubles, 2), ", "), willRefuse(refuse), typed), true
+}
+
+// guarded are the commands that a profile claims and that have a shim for it, each once.
+func guarded(it shims.ProfileView) (words []string) {
+	for _, c := range it.Claims {
+		if c.Guarded && !slices.Contains(words, c.Command) {
+			words = append(words, c.Command)
 		}
-		effect = strings.Join(refuse, ", ") + " will refuse to run; "
 	}
-	return fmt.Sprintf("%s: %s; %stype `%s`", root, strings.Join(visible.Some(troubles, 2), ", "), effect, typed), true
+	return words
+}
+
+// willRefuse says which commands will not run, the first four of them; "" for none.
+func willRefuse(commands []string) string {
+	if len(commands) == 0 {
+		return ""
+	}
+	slices.Sort(commands)
+	commands = slices.Compact(commands)
+	if len(commands) > 4 {
+		commands = append(commands[:4], "…")
+	}
+	return strings.Join(commands, ", ") + " will refuse to run; "
 }
