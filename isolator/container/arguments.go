@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -73,38 +74,52 @@ func (t *translator) limits() []string {
 	return out
 }
 
-// words are the arguments of one mount. A folder in memory that the box can write belongs to
-// the root of the container, who is nobody in it, so that everybody may write it.
+// words are the arguments of one mount.
 func (m mount) words(podman bool, uid, gid int) []string {
-	if m.source != "" {
-		w := []string{"type=bind", "src=" + m.source, "dst=" + m.Path, "bind-propagation=rprivate"}
-		if !m.Write {
-			w = append(w, "readonly")
-		}
-		if podman {
-			w = append(w, "nosuid", "nodev")
-		}
-		return []string{"--mount", strings.Join(w, ",")}
+	switch {
+	case m.source != "":
+		return m.bind(podman)
+	case podman:
+		return m.podmanTmpfs()
 	}
-	mode := m.perms
-	if mode == 0 {
-		mode = 0o755
+	return m.dockerTmpfs(uid, gid)
+}
+
+func (m mount) bind(podman bool) []string {
+	w := []string{"type=bind", "src=" + m.source, "dst=" + m.Path, "bind-propagation=rprivate"}
+	if !m.Write {
+		w = append(w, "readonly")
 	}
 	if podman {
-		if m.Write {
-			mode = 0o1777
-		}
-		w := []string{"type=tmpfs", "dst=" + m.Path, fmt.Sprintf("tmpfs-mode=%04o", mode), "notmpcopyup"}
-		if m.size > 0 {
-			w = append(w, "tmpfs-size="+strconv.FormatUint(m.size, 10))
-		}
-		if !m.Write {
-			w = append(w, "ro")
-		}
-		return []string{"--mount", strings.Join(w, ",")}
+		w = append(w, "nosuid", "nodev")
 	}
-	// --mount of docker knows neither the owner nor that programs run from there.
-	w := []string{"nosuid", "nodev", "exec", fmt.Sprintf("mode=%04o", mode)}
+	return []string{"--mount", strings.Join(w, ",")}
+}
+
+// plainMode is the mode of a folder in memory for which the plan says none.
+const plainMode = 0o755
+
+// podmanTmpfs is a folder in memory. One that the box can write belongs to the root of the
+// container, who is nobody in it, so that everybody may write it.
+func (m mount) podmanTmpfs() []string {
+	mode := cmp.Or(m.perms, plainMode)
+	if m.Write {
+		mode = 0o1777
+	}
+	w := []string{"type=tmpfs", "dst=" + m.Path, fmt.Sprintf("tmpfs-mode=%04o", mode), "notmpcopyup"}
+	if m.size > 0 {
+		w = append(w, "tmpfs-size="+strconv.FormatUint(m.size, 10))
+	}
+	if !m.Write {
+		w = append(w, "ro")
+	}
+	return []string{"--mount", strings.Join(w, ",")}
+}
+
+// dockerTmpfs is a folder in memory. --mount of docker knows neither the owner nor that programs
+// run from there.
+func (m mount) dockerTmpfs(uid, gid int) []string {
+	w := []string{"nosuid", "nodev", "exec", fmt.Sprintf("mode=%04o", cmp.Or(m.perms, plainMode))}
 	if m.Write {
 		w = append(w, fmt.Sprintf("uid=%d,gid=%d", uid, gid))
 	} else {

@@ -87,10 +87,10 @@ func (c *console) everywhere() []int {
 	return append(append([]int{c.real.fd, c.print}, c.ptys...), c.stdio[:]...)
 }
 
-// put puts a terminal, -1 for none, under these numbers.
-func (c *console) put(terminal int, numbers ...int) {
+// put puts a terminal, or /dev/null for -1, under these numbers.
+func put(terminal int, numbers ...int) {
 	if terminal < 0 {
-		null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		null, err := wire.OpenNull()
 		if err != nil {
 			return
 		}

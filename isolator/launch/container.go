@@ -110,12 +110,7 @@ func (k *contained) hangUp() bool {
 		k.killed = true
 		return false
 	}
-	for _, fd := range []*int{&k.listener, &k.line} {
-		if *fd >= 0 {
-			unix.Close(*fd)
-			*fd = -1
-		}
-	}
+	closeFds(&k.listener, &k.line)
 	return true
 }
 

@@ -239,10 +239,7 @@ func (s *session) leave(fd int) {
 		s.join.detacher = -1 // nobody would continue us
 	case s.join.moving != nil && s.join.moving.guest == fd:
 		s.join.moving.guest = -1
-		if s.join.moving.terminal >= 0 {
-			unix.Close(s.join.moving.terminal)
-			s.join.moving.terminal = -1
-		}
+		closeFds(&s.join.moving.terminal)
 	case fd == s.join.guest:
 		s.join.guest = -1
 		s.goAway()
@@ -271,11 +268,7 @@ func (s *session) closeDoor() {
 	}
 	s.join.visitors = nil
 	if m := s.join.moving; m != nil {
-		for _, fd := range []int{m.terminal, m.old} {
-			if fd >= 0 {
-				unix.Close(fd)
-			}
-		}
+		closeFds(&m.terminal, &m.old)
 		s.join.moving = nil
 	}
 }

@@ -1,4 +1,4 @@
-// Package launch turns an [plan.Plan] into a process and stays with it: the
+// Package launch turns a [plan.Plan] into a process and stays with it: the
 // box's terminal, its signals, its time limit, its exit code.
 //
 // Two processes do this. The launcher is the one the person's shell sees. The
@@ -82,12 +82,6 @@ type Options struct {
 	// Interactive gives the box a terminal of its own when stdin is a terminal.
 	// Without it a terminal as stdin is /dev/null.
 	Interactive bool
-
-	// Raw asks for the real terminal to be raw before the program starts.
-	// With a terminal of the box's own that is always so, and without one the
-	// real terminal is not the program's to change; the field is the
-	// profile's word, kept for the record.
-	Raw bool
 
 	// CursorFix is printed after the run when stdout is a terminal:
 	// "newlines" ends with three line breaks, "shell" with one.

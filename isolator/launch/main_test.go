@@ -175,7 +175,7 @@ func launcherMain(file string) int {
 	}
 	o := Options{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Interactive: j.Interactive, Clipboard: j.Clipboard, Raw: j.Interactive, CursorFix: j.CursorFix, Timeout: j.Timeout, WatchAll: j.WatchAll,
+		Interactive: j.Interactive, Clipboard: j.Clipboard, CursorFix: j.CursorFix, Timeout: j.Timeout, WatchAll: j.WatchAll,
 	}
 	if j.Watch != "" {
 		o.Watch = &watcher{file: j.Watch}

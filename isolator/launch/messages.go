@@ -131,7 +131,7 @@ func (s *session) takeMasters(fds []int) bool {
 	}
 	if s.join.stay && !s.join.away {
 		s.join.away = true
-		s.console.put(-1, s.console.ptys...) // what goes wrong is still told on standard error
+		put(-1, s.console.ptys...) // what goes wrong is still told on standard error
 	}
 	for i, fd := range fds {
 		r, err := s.relayOf(fd, s.console.ptys[i])

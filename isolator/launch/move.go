@@ -55,7 +55,7 @@ func (s *session) moveTo(terminal, guest int, words string) {
 	had := s.join.guest
 	s.join.guest, s.join.away = -1, true
 	s.alarms.off(tryTerminal)
-	s.console.put(-1, s.console.everywhere()...)
+	put(-1, s.console.everywhere()...)
 	if m.old >= 0 {
 		// A relay that waits for a terminal which takes nothing goes on.
 		_ = unix.IoctlSetInt(m.old, unix.TCFLSH, unix.TCOFLUSH)
@@ -89,7 +89,7 @@ func (s *session) moved() {
 		s.join.former = -1
 	}
 	if m.terminal >= 0 {
-		s.console.put(m.terminal, s.console.everywhere()...)
+		put(m.terminal, s.console.everywhere()...)
 		unix.Close(m.terminal)
 		s.join.away, s.join.guest = false, m.guest
 		s.console.real.shared = false

@@ -13,8 +13,9 @@ import (
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
-// The supervisor waits for the launcher's word meanwhile: the program does not start
-// before every one of these mounts is there, and has been looked at.
+// Some mounts of a box are made after bwrap's, and from outside (package outside). The program
+// does not start before every one of them is there, and has been looked at: the supervisor waits
+// for the launcher's word until then.
 
 // OutsideFailed begins the reason of a result when a mount cannot be made from outside.
 const OutsideFailed = "a mount of the sandbox cannot be made from outside:"
@@ -57,9 +58,9 @@ func (m *mounts) make(box int, list outside.List) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.supervisor, err)
 	}
-	null, err := owned.add(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0))
+	null, err := owned.add(wire.OpenNull())
 	if err != nil {
-		return fmt.Errorf("/dev/null: %w", err)
+		return err
 	}
 	argv := []string{fmt.Sprintf("/proc/self/fd/%d", outside.FdExe), outside.Word}
 	if !ownNamespace(user) {

@@ -3,8 +3,6 @@ package launch
 import (
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
@@ -98,23 +96,9 @@ func (s *session) letGoOfPipes() {
 	for i := range 2 {
 		fd := s.console.stdio[i]
 		if fd >= 0 && s.spec.Stdio[i] == wire.FromLauncher && s.output.pipes[i] < 0 && isPipe(fd) {
-			letGo(fd)
+			put(-1, fd)
 		}
 	}
-}
-
-// letGo replaces a descriptor by /dev/null.
-func letGo(fd int) {
-	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return
-	}
-	flags := unix.O_CLOEXEC
-	if fd <= 2 {
-		flags = 0
-	}
-	_ = unix.Dup3(null, fd, flags)
-	unix.Close(null)
 }
 
 // signalJob has the supervisor signal the program's process group.

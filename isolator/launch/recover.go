@@ -57,14 +57,7 @@ func (c *covered) follow(pid int) error {
 	return nil
 }
 
-func (c *covered) close() {
-	for _, fd := range []*int{&c.table, &c.root} {
-		if *fd >= 0 {
-			unix.Close(*fd)
-			*fd = -1
-		}
-	}
-}
+func (c *covered) close() { closeFds(&c.table, &c.root) }
 
 // exists reports whether something is at a place of the box.
 func (c *covered) exists(p string) bool {

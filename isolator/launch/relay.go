@@ -287,6 +287,6 @@ func (r *relay) finish() {
 	unix.Close(r.master)
 	r.master = -1
 	if r.release {
-		letGo(r.out)
+		put(-1, r.out)
 	}
 }

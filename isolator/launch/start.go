@@ -146,8 +146,8 @@ type ends struct {
 
 // ends makes them, and what they are the other ends of.
 func (s *session) ends() (e ends, err error) {
-	if e.null, err = s.owned.add(unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)); err != nil {
-		return e, fmt.Errorf("/dev/null: %w", err)
+	if e.null, err = s.owned.add(wire.OpenNull()); err != nil {
+		return e, err
 	}
 	if e.spec, err = s.owned.add(wire.Memfd(s.spec.Encode())); err != nil {
 		return e, err

@@ -27,11 +27,11 @@ func Container() int {
 	if err != nil {
 		return noContainer("the launcher cannot be reached", err)
 	}
-	null, err := openNull()
+	null, err := wire.OpenNull()
 	if err != nil {
-		return noContainer("/dev/null", err)
+		return noContainer("the supervisor cannot be started", err)
 	}
-	// In the places where the supervisor looks for them, see wire.go.
+	// In the places where the supervisor looks for them, see package wire.
 	files := []uintptr{0, 1, 2, uintptr(handed[0]), uintptr(null), uintptr(null), uintptr(handed[1])}
 	for _, fd := range handed[2:] {
 		files = append(files, uintptr(fd))
@@ -67,10 +67,6 @@ func endWith(line int) {
 			os.Exit(128 + int(syscall.SIGKILL))
 		}
 	}
-}
-
-func openNull() (int, error) {
-	return unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 }
 
 // handedOver connects to the launcher and takes what is for the supervisor.

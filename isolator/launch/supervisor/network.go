@@ -90,7 +90,7 @@ func startDispenser() (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	null, err := openNull()
+	null, err := wire.OpenNull()
 	if err != nil {
 		wire.CloseAll(pair[:])
 		return -1, err

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 
@@ -12,6 +13,15 @@ func CloseAll(fds []int) {
 	for _, fd := range fds {
 		unix.Close(fd)
 	}
+}
+
+// OpenNull opens /dev/null for reading and writing.
+func OpenNull() (int, error) {
+	fd, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("/dev/null: %w", err)
+	}
+	return fd, nil
 }
 
 // CloseOnExecFrom marks every open descriptor from first up close-on-exec. A
