@@ -128,17 +128,7 @@ func (k *keepOf) make(run *Run) error {
 		case host.Link:
 			err = os.Symlink(c.Target, at)
 		case host.File:
-			var data []byte
-			mode := fs.FileMode(0o644)
-			if slices.Contains(kept, c.Name) {
-				if data, mode, err = readKept(filepath.Join(k.back, c.Name)); err != nil {
-					return k.refuse("%q: %v", c.Name, err)
-				}
-				k.files[c.Name] = data
-			}
-			if err = files.Create(at, data, mode); err == nil {
-				err = os.Chmod(at, mode) // whatever the umask is
-			}
+			err = k.makeFile(c.Name, slices.Contains(kept, c.Name))
 		}
 		if err != nil {
 			return err
@@ -146,6 +136,23 @@ func (k *keepOf) make(run *Run) error {
 	}
 	run.Assets.Kept, run.Assets.KeptFiles = k.folder, kept
 	return nil
+}
+
+// makeFile makes the copy of a file that is kept, or an empty file to mount another one on.
+func (k *keepOf) makeFile(name string, kept bool) (err error) {
+	var data []byte
+	mode := fs.FileMode(0o644)
+	if kept {
+		if data, mode, err = readKept(filepath.Join(k.back, name)); err != nil {
+			return k.refuse("%q: %v", name, err)
+		}
+		k.files[name] = data
+	}
+	at := filepath.Join(k.folder, name)
+	if err := files.Create(at, data, mode); err != nil {
+		return err
+	}
+	return os.Chmod(at, mode) // whatever the umask is
 }
 
 func readKept(path string) ([]byte, fs.FileMode, error) {

@@ -4,7 +4,7 @@ package seccomp
 // no such call. From golang.org/x/sys/unix (zsysnum_linux_*.go), whose constants
 // exist for the architecture of the build only.
 
-// columns of the table below
+// The columns of the table below.
 const (
 	amd64 = iota
 	i386

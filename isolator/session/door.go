@@ -39,8 +39,8 @@ func Starting(dir string) (*os.File, error) {
 	return lockFile(filepath.Join(dir, startName), unix.LOCK_EX)
 }
 
-// Listen makes the socket of the box of a session. What is there is of a server that was
-// killed: this is for whom the one that is Starting has started.
+// Listen makes the socket of the box of a session. It removes one that is there, which a server
+// that was killed has left: only a server that was started under the lock of Starting calls it.
 func Listen(dir string) (*net.UnixListener, error) {
 	var l *net.UnixListener
 	err := at(dir, func(name string) (err error) {
@@ -56,8 +56,7 @@ func Listen(dir string) (*net.UnixListener, error) {
 	return l, err
 }
 
-// Listens reports whether the socket of a session is still the one that l listens on, as
-// far as can be seen: that there is one.
+// Listens reports whether a session has a socket. Who listens on it cannot be seen.
 func Listens(dir string) bool {
 	fi, err := os.Lstat(filepath.Join(dir, doorName))
 	return err == nil && fi.Mode()&os.ModeSocket != 0
@@ -104,7 +103,8 @@ func Peer(c *net.UnixConn) (peer *unix.Ucred, err error) {
 	return peer, err
 }
 
-// at names the socket so shortly that it fits into an address, whatever its folder is called.
+// at calls f with a name of the socket that is short enough for an address, however long the path
+// of its folder is.
 func at(dir string, f func(name string) error) error {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
