@@ -42,7 +42,7 @@ func (b *Prepared) Launch(o launch.Options, change func(plan.Plan) plan.Plan) la
 	for range 4 { // something that comes and goes all the time must not keep inner for ever
 		p := b.Plan
 		if change != nil && p.Container != nil {
-			return launch.Result{Code: launch.CodeNoSandbox, Reason: "inner looks from inside at boxes of bwrap alone (sandbox.backend)"}
+			return launch.Result{Code: launch.CodeNoSandbox, Reason: "inner can look at a sandbox from inside only when bwrap makes it (sandbox.backend)"}
 		}
 		if change != nil {
 			p = change(p)

@@ -23,7 +23,7 @@ func TellDenied(run *Run, _ *Outcome) error {
 	switch {
 	case len(parts) > 0:
 		run.Say("hidden, and asked for: %s", strings.Join(parts, ", "))
-		run.Hint("allow under [sandbox] of the profile shows them; think first")
+		run.Hint("allow = [...] under [sandbox] of the profile shows them; they are secrets, so allow only what the program needs")
 		if ask := Question(run.Profile, hidden[0].Paths[0]); ask != "" {
 			run.Hint("%s", ask)
 		}

@@ -90,7 +90,7 @@ func rules(ctx context.Context, places []netip.AddrPort) error {
 // a new pod, and some never do.
 func (f Fence) policy(ctx context.Context, places []netip.AddrPort) error {
 	if !f.Egress.IsValid() || len(f.Canaries) == 0 {
-		return fault.Refuse(125, "export it again", "a policy can be tried out with a canary beside the way out alone")
+		return fault.Refuse(125, "export it again", "a policy can only be tried out with a canary beside the way out")
 	}
 	for end := time.Now().Add(f.Patience); ; {
 		p := reached(ctx, places)

@@ -445,7 +445,7 @@ func TestRefusals(t *testing.T) {
 		}, `profile "web": the program "/tmp/prog" cannot be seen in the box`, 127},
 		"hide, and nobody looked": {func(rc *profile.RunConfig, _ *host.Facts, _ *Staged) {
 			rc.Hide = []string{"/data/private"}
-		}, `profile "web": nobody has looked for what sandbox.hide names`, 125},
+		}, `profile "web": inner has not looked for what sandbox.hide names`, 125},
 		"hide, and not all was found": {func(rc *profile.RunConfig, f *host.Facts, _ *Staged) {
 			rc.Hide, f.Hide = []string{"/data/**/x"}, &host.Hide{Why: "too much"}
 		}, `profile "web": what sandbox.hide names cannot all be hidden: too much`, 125},

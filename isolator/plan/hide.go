@@ -404,7 +404,7 @@ func (b *builder) hideKnown() error {
 	switch h := b.f.Hide; {
 	case len(b.rc.Hide) == 0:
 	case h == nil:
-		return fault.Refuse(125, "", "profile %q: nobody has looked for what sandbox.hide names", b.rc.Name)
+		return fault.Refuse(125, "", "profile %q: inner has not looked for what sandbox.hide names", b.rc.Name)
 	case h.Why != "":
 		return fault.Refuse(125, h.Hint, "profile %q: what sandbox.hide names cannot all be hidden: %s", b.rc.Name, h.Why)
 	}

@@ -16,7 +16,7 @@ import (
 // there.
 func (b *builder) ownHome(reason string) error {
 	if b.f.OwnHome == nil {
-		return fault.Refuse(125, "", "profile %q: nobody has made the home of the box", b.rc.Name)
+		return fault.Refuse(125, "", "profile %q: the home of the box was not made", b.rc.Name)
 	}
 	b.homeAt = len(b.plan.Ops)
 	b.op(Op{Kind: OpBind, Source: b.f.OwnHome.Path, Dest: b.home, Reason: reason})
