@@ -249,7 +249,7 @@ func (c *checker) grants() {
 		p := c.place(c.Config.Workdir)
 		p.Path, p.Mode = c.canon(c.Config.Workdir), string(c.Config.WorkdirMode)
 		if c.Config.WorkdirMode == profile.Keep { // a folder of the run stands for it
-			p.ID, p.Mode = host.ID{}, string(profile.SafeRW)
+			p.Mode = string(profile.SafeRW)
 		}
 		for _, m := range c.Config.Mounts {
 			if c.canon(m.Dest) == p.Path { // a mount of the profile wins
