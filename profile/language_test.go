@@ -167,6 +167,8 @@ func TestWarnings(t *testing.T) {
 		{"[sandbox]\nallow = [\"ssh-keys\", \"bash-history\"]", ""},
 		{"[sandbox]\nnetwork = true\nallow = [\"ssh-keys\",\n\"docker-socket\"]", "L/p.toml:4: sandbox.allow: \"ssh-keys\" together with the network: what is read can be sent anywhere\nL/p.toml:5: sandbox.allow: \"docker-socket\" is a way out of the box: it starts programs on the host"},
 		{"[mounts]\n\"~\" = \"rw\"\n\"/usr\" = \"rw\"\n\"~/data\" = \"rw\"\n\"/opt\" = \"ro\"", "L/p.toml:3: mounts.\"~\": makes your whole home folder writable\nL/p.toml:4: mounts.\"/usr\": makes the system folder \"/usr\" writable"},
+		{"[output]\nlog = \"~/logs\"\nrecord = \"audit\"", `L/p.toml:3: output.log: has no effect with record = "audit", which keeps no folder of the run`},
+		{"[output]\nlog = \"~/logs\"", ""},
 		{"[output]\nreview = true", "L/p.toml:3: output.review: has no effect: no mount has the mode safe-rw"},
 		{"[output]\nreview = true\n[mounts]\n\"~/data\" = \"safe-rw\"", ""},
 		{"[env]\ninherit_all = true", ""},

@@ -20,10 +20,11 @@ func (r *resolver) warn(at strict.Pos, key, hint, format string, args ...any) {
 
 // warnings looks at the finished RunConfig.
 func (r *resolver) warnings() {
-	name, sync := r.s.Name, r.s.SyncCredentials
+	name, sync, log := r.s.Name, r.s.SyncCredentials, r.s.Output.Log
 	r.warnWhere([]warning{
 		{name.V != "" && name.V != r.rc.Name && (r.rc.Scope == Global || r.rc.Scope == Local), name.At, "name", "", fmt.Sprintf("is %q, but -p and extends know the profile by its file's name, %q", name.V, r.rc.Name)},
 		{sync.V && len(r.rc.Capabilities) == 0, sync.At, "sync_credentials", "", "has no effect without capabilities"},
+		{log.V != "" && r.rc.Output.Audit, log.At, "output.log", "", `has no effect with record = "audit", which keeps no folder of the run`},
 	})
 	r.warnSandbox()
 	r.warnMounts()
