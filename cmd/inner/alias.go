@@ -50,6 +50,11 @@ func (a *app) unalias(root *cobra.Command, args []string) ([]string, error) {
 	case a.isCommand(root, args[0]):
 		return args, nil
 	}
+	return a.expand(root, args)
+}
+
+// expand replaces the first word of a command line, when that is an alias.
+func (a *app) expand(root *cobra.Command, args []string) ([]string, error) {
 	list, theirs, workspaces, err := a.aliases()
 	if err != nil {
 		return nil, err

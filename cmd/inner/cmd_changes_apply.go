@@ -72,13 +72,7 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 		a.Say("nothing is different from %s", features.Sources(a.Caller, k))
 		return nil
 	}
-	var said []string // what is in a folder that is left out needs no word of its own
-	for _, c := range left {
-		if !slices.ContainsFunc(said, func(dir string) bool { return paths.Below(dir, c.Full()) }) {
-			a.Warn("left out, because it is run or obeyed outside the box: %s", c.Name())
-			said = append(said, c.Full())
-		}
-	}
+	a.sayLeft(left)
 	if len(list) == 0 {
 		return fault.Refuse(126, "inner changes apply "+k.Record.Run+" --force-path "+quoted(left[0].Path), "all of these changes are to what the host runs or obeys")
 	}
@@ -108,6 +102,17 @@ func (a *app) apply(k *changes.Kept, list []changes.Change, f applyFlags) error 
 	}
 	a.Say("all of run %s is applied; its copy is gone", k.Record.Run)
 	return stage.Discard(a.InnerHome, k.Dir)
+}
+
+// sayLeft names what is left out. What is in a folder that is needs no word of its own.
+func (a *app) sayLeft(left []changes.Change) {
+	var said []string
+	for _, c := range left {
+		if !slices.ContainsFunc(said, func(dir string) bool { return paths.Below(dir, c.Full()) }) {
+			a.Warn("left out, because it is run or obeyed outside the box: %s", c.Name())
+			said = append(said, c.Full())
+		}
+	}
 }
 
 // halfway reports an apply that stopped: each file written so far is complete.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/completions"
@@ -49,7 +48,7 @@ func (a *app) completeProfiles(*cobra.Command, []string, string) ([]string, cobr
 	var names []string
 	add := func(files []string, what string) {
 		for _, f := range files {
-			if name := strings.TrimSuffix(filepath.Base(f), ".toml"); printable(name) == name {
+			if name := nameOf(f); printable(name) == name {
 				names = append(names, name+"\t"+printable(what))
 			}
 		}

@@ -290,7 +290,7 @@ func (a *app) globalProfiles() []finding {
 	for _, f := range files {
 		if _, err := l.Load(f, profile.Global); err != nil {
 			first, _, _ := strings.Cut(err.Error(), "\n")
-			list = append(list, warning("profiles", "inner profile validate "+strings.TrimSuffix(filepath.Base(f), ".toml"), "%s", first))
+			list = append(list, warning("profiles", "inner profile validate "+nameOf(f), "%s", first))
 		}
 	}
 	if _, err := a.GlobalConfig(); err != nil {

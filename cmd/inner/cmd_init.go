@@ -101,6 +101,11 @@ func (a *app) init(f initFlags, names []string) error {
 		return f.deaf(names)
 	}
 	a.sayInstalled(written, false)
+	return a.initAgents(f, names, asks && !f.yes)
+}
+
+// initAgents sets agents up in the project, or in all folders, and then the start-up files.
+func (a *app) initAgents(f initFlags, names []string, ask bool) error {
 	if err := a.Regenerate(); err != nil {
 		return err
 	}
@@ -112,7 +117,7 @@ func (a *app) init(f initFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.initStartup(f, asks && !f.yes); err != nil {
+	if err := a.initStartup(f, ask); err != nil {
 		return err
 	}
 	a.sayReady(ready)

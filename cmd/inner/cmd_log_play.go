@@ -107,17 +107,8 @@ func (a *app) playOn(tty *os.File, recording io.Reader, speed float64, pause tim
 			skipped += gap - pause
 		}
 		last = m.When
-		at := start.Add(time.Duration(float64(m.When-skipped) / speed))
-		for wait := time.Until(at); wait > 0; wait = time.Until(at) {
-			select {
-			case <-time.After(wait):
-			case p, ok := <-input:
-				if !ok || string(p) == "q" || bytes.IndexByte(p, 0x03) >= 0 {
-					return errStopped
-				}
-			case <-ctx.Done():
-				return errStopped
-			}
+		if err := waitUntil(ctx, start.Add(time.Duration(float64(m.When-skipped)/speed)), input); err != nil {
+			return err
 		}
 		_, err := io.WriteString(show, m.Output)
 		return err
@@ -130,6 +121,22 @@ func (a *app) playOn(tty *os.File, recording io.Reader, speed float64, pause tim
 	swallow(tty, input)
 	_ = unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH)
 	return errors.Join(err, term.Restore(fd, saved))
+}
+
+// waitUntil waits for the time of an event; errStopped says that somebody ended the playback.
+func waitUntil(ctx context.Context, at time.Time, input <-chan []byte) error {
+	for wait := time.Until(at); wait > 0; wait = time.Until(at) {
+		select {
+		case <-time.After(wait):
+		case p, ok := <-input:
+			if !ok || string(p) == "q" || bytes.IndexByte(p, 0x03) >= 0 {
+				return errStopped
+			}
+		case <-ctx.Done():
+			return errStopped
+		}
+	}
+	return nil
 }
 
 // swallow throws away the terminal's answers that are still on their way.

@@ -58,6 +58,11 @@ func (a *app) find(name string) (found, error) {
 	return f, err
 }
 
+// ownProfile is the place of a profile of the user's own.
+func (a *app) ownProfile(pl settings.Place, name string) found {
+	return found{place: pl, loader: a.Loader(pl), path: filepath.Join(a.ProfilesDir(), name+".toml"), scope: profile.Global}
+}
+
 // resolveHere resolves a profile as a run from here would. A working folder
 // that cannot be used is not the profile's fault, and not an error.
 func (a *app) resolveHere(f found, p *profile.Profile) (profile.RunConfig, profile.Context, error) {

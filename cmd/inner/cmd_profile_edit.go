@@ -55,7 +55,7 @@ func (a *app) newFile(name string, local bool) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	f := found{place: pl, loader: a.Loader(pl), path: filepath.Join(a.ProfilesDir(), name+".toml"), scope: profile.Global}
+	f := a.ownProfile(pl, name)
 	if local {
 		root := pl.Cwd
 		if pl.Project != nil {

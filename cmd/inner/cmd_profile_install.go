@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -92,7 +91,7 @@ func (a *app) installProfile(from, name, pin string, force bool) error {
 		return err
 	}
 	name = cmp.Or(name, called)
-	f := found{place: pl, loader: a.Loader(pl), path: filepath.Join(a.ProfilesDir(), name+".toml"), scope: profile.Global}
+	f := a.ownProfile(pl, name)
 	// Loaded as what it is, so that faults name the URL and it builds on no file;
 	// looked at as what it will be.
 	scope := profile.Remote
@@ -165,7 +164,7 @@ func bareURL(url string) string {
 	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
 }
 
-// store writes a profile that was downloaded.
+// store writes a profile that is installed.
 func (a *app) store(path string, data []byte, force bool) error {
 	err := createFile(path, data, 0o600)
 	if !errors.Is(err, fs.ErrExist) {

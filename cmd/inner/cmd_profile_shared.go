@@ -86,7 +86,7 @@ func (a *app) installShared(called string, f sharedFlags) error {
 	if err != nil {
 		return err
 	}
-	at := found{place: pl, loader: a.Loader(pl), path: filepath.Join(a.ProfilesDir(), name+".toml"), scope: profile.Global}
+	at := a.ownProfile(pl, name)
 	replace, err := a.replacing(at, known, o, entry, file, f)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (a *app) showDifference(at found, old, file profile.File) error {
 		a.Fail(err)
 		return exit(125)
 	}
-	p.Name, p.Scope = strings.TrimSuffix(filepath.Base(at.path), ".toml"), profile.Global
+	p.Name, p.Scope = nameOf(at.path), profile.Global
 	now, _, nowErr := a.resolveHere(at, p)
 	if q, err := at.loader.LoadBytes(old, profile.Global); err == nil && nowErr == nil {
 		if before, _, err := a.resolveHere(at, q); err == nil {
@@ -267,16 +267,12 @@ func (a *app) publishIndex(dir, key, name string) error {
 	if err != nil {
 		return err
 	}
-	var old shared.Index
-	read, err := profile.ReadFile(filepath.Join(dir, shared.IndexFile))
-	switch {
-	case err == nil:
-		old, err = shared.Parse(read.Data)
-	case errors.Is(err, fs.ErrNotExist):
-		name, err = cmp.Or(name, filepath.Base(dir)), nil
-	}
+	old, text, err := indexOf(dir)
 	if err != nil {
 		return err
+	}
+	if text == nil {
+		name = cmp.Or(name, filepath.Base(dir))
 	}
 	entries, err := a.entriesOf(dir)
 	if err != nil {
@@ -295,16 +291,29 @@ func (a *app) publishIndex(dir, key, name string) error {
 	if err != nil {
 		return err
 	}
-	for file, text := range map[string][]byte{shared.IndexFile: data, shared.SignatureFile: signature} {
-		if bytes.Equal(read.Data, text) {
-			continue
-		}
-		if err := files.Write(filepath.Join(dir, file), text, 0o644); err != nil {
-			return err
-		}
+	if !bytes.Equal(text, data) {
+		err = files.Write(filepath.Join(dir, shared.IndexFile), data, 0o644)
+	}
+	if err == nil {
+		err = files.Write(filepath.Join(dir, shared.SignatureFile), signature, 0o644)
+	}
+	if err != nil {
+		return err
 	}
 	a.Say("version %d of index %q has %d profiles, signed by %s", next.Version, next.Name, len(next.Profiles), signer.Fingerprint())
 	return nil
+}
+
+// indexOf reads the index of a folder, and its text; nil when there is none yet.
+func indexOf(dir string) (index shared.Index, text []byte, err error) {
+	read, err := profile.ReadFile(filepath.Join(dir, shared.IndexFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return index, nil, nil
+	}
+	if err == nil {
+		index, err = shared.Parse(read.Data)
+	}
+	return index, read.Data, err
 }
 
 // entriesOf lists the profiles of a folder. One that could not be installed is an error.
@@ -319,7 +328,7 @@ func (a *app) entriesOf(dir string) ([]shared.Entry, error) {
 	}
 	var list []shared.Entry
 	for _, path := range paths {
-		name := strings.TrimSuffix(filepath.Base(path), ".toml")
+		name := nameOf(path)
 		if err := checkName(name); err != nil {
 			return nil, err
 		}

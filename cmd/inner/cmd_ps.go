@@ -63,16 +63,13 @@ func since(b box) string {
 // boxes are the boxes of this user that run, oldest first.
 func (a *app) boxes() ([]box, error) {
 	live, err := stage.Running(a.StageBase())
-	if err != nil || len(live) == 0 {
-		return []box{}, err
-	}
 	out := []box{}
 	for _, l := range live {
 		b := box{Run: l.ID, PID: l.PID, Begun: l.Begun, Profile: l.Profile, Command: l.Command, Folder: l.Folder}
 		b.Terminal, _ = launch.State(stage.Door(a.StageBase(), l.ID)) // most have none
 		out = append(out, b)
 	}
-	return out, nil
+	return out, err
 }
 
 func (a *app) cmdStop() *cobra.Command {

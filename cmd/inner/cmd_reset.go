@@ -73,19 +73,18 @@ func (a *app) changedBuiltins() []string {
 
 // showReset says what becomes of a built-in profile that was changed.
 func (a *app) showReset(name string) {
-	path := filepath.Join(a.ProfilesDir(), name+".toml")
-	fmt.Fprintf(a.stderr, "%s differs from the built-in profile:\n", printable(a.Short(path)))
 	pl, err := a.Here()
+	f := a.ownProfile(pl, name)
+	fmt.Fprintf(a.stderr, "%s differs from the built-in profile:\n", printable(a.Short(f.path)))
 	if err != nil {
 		return
 	}
-	f := found{place: pl, loader: a.Loader(pl), path: path, scope: profile.Global}
-	old, err := f.loader.Load(path, profile.Global)
+	old, err := f.loader.Load(f.path, profile.Global)
 	if err != nil {
 		fmt.Fprintln(a.stderr, "  it is broken")
 		return
 	}
-	fresh, err := f.loader.LoadBytes(profile.File{Path: path, Data: builtin.Read(name)}, profile.Global)
+	fresh, err := f.loader.LoadBytes(profile.File{Path: f.path, Data: builtin.Read(name)}, profile.Global)
 	if err != nil {
 		return
 	}

@@ -321,20 +321,9 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 		o.Mounts = append(o.Mounts, mount)
 	}
 	for _, e := range f.env {
-		kv, pass, err := profile.ParseEnv(e)
-		if err != nil {
-			return o, usage{err}
+		if err := addVariable(&o, e); err != nil {
+			return o, err
 		}
-		if !pass {
-			o.Env = append(o.Env, kv)
-			o.Pass = slices.DeleteFunc(o.Pass, func(name string) bool { return name == kv.Key })
-			continue
-		}
-		if _, set := os.LookupEnv(kv.Key); !set {
-			return o, usagef("--env %s: there is no such variable to pass; %s=VALUE gives it a value", kv.Key, kv.Key)
-		}
-		o.Pass = append(o.Pass, kv.Key)
-		o.Env = slices.DeleteFunc(o.Env, func(it profile.KV) bool { return it.Key == kv.Key })
 	}
 	if f.timeout.set {
 		o.Timeout = &f.timeout.d
@@ -347,6 +336,25 @@ func (a *app) overrides(f runFlags, extra []string) (profile.Overrides, error) {
 		o.ArgsFile = &text
 	}
 	return o, nil
+}
+
+// addVariable adds a variable as --env has it. Of two of a name the last one counts.
+func addVariable(o *profile.Overrides, text string) error {
+	kv, pass, err := profile.ParseEnv(text)
+	if err != nil {
+		return usage{err}
+	}
+	if !pass {
+		o.Env = append(o.Env, kv)
+		o.Pass = slices.DeleteFunc(o.Pass, func(name string) bool { return name == kv.Key })
+		return nil
+	}
+	if _, set := os.LookupEnv(kv.Key); !set {
+		return usagef("--env %s: there is no such variable to pass; %s=VALUE gives it a value", kv.Key, kv.Key)
+	}
+	o.Pass = append(o.Pass, kv.Key)
+	o.Env = slices.DeleteFunc(o.Env, func(it profile.KV) bool { return it.Key == kv.Key })
+	return nil
 }
 
 // seconds is a duration flag that also takes a bare number of seconds, as

@@ -103,8 +103,7 @@ func (a *app) printWatched(old, now map[string]watched) (changed bool) {
 	stamp := time.Now().Format("15:04:05")
 	report := func(path, format string, args ...any) {
 		changed = true
-		name := strings.TrimSuffix(filepath.Base(path), ".toml")
-		fmt.Fprintf(a.stderr, "%s %s: %s\n", stamp, printable(name), printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(a.stderr, "%s %s: %s\n", stamp, printable(nameOf(path)), printable(fmt.Sprintf(format, args...)))
 	}
 	for _, path := range slices.Sorted(maps.Keys(old)) {
 		if _, ok := now[path]; !ok {

@@ -89,18 +89,23 @@ func (a *app) which(name string) whichAnswer {
 		w.Does, w.Reason = shims.PassThrough.String(), "claimed, but not guarded until it is allowed: "+d.Reason
 	}
 	if w.Does != shims.PassThrough.String() {
-		w.Instead = a.instead(name)
-		if w.Instead != "" {
-			w.Cure = "inner doctor"
-		}
-		if s := usershell.ShadowOf(name); s != nil {
-			w.Shadow, w.Cure = s.What(), s.Cure(usershell.Starting())
-		}
-		if w.Cure != "" {
-			w.ShimDoes, w.Does = w.Does, "outside"
-		}
+		a.around(&w)
 	}
 	return w
+}
+
+// around fills in what runs in the place of the shim, if anything does.
+func (a *app) around(w *whichAnswer) {
+	w.Instead = a.instead(w.Command)
+	if w.Instead != "" {
+		w.Cure = "inner doctor"
+	}
+	if s := usershell.ShadowOf(w.Command); s != nil {
+		w.Shadow, w.Cure = s.What(), s.Cure(usershell.Starting())
+	}
+	if w.Cure != "" {
+		w.ShimDoes, w.Does = w.Does, "outside"
+	}
 }
 
 // wouldStart is what a start of the decision would be refused for before anything is

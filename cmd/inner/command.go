@@ -42,7 +42,7 @@ func (a *app) command(args []string) int {
 		return 0
 	}
 	if !inBox() {
-		if err := a.OwnFolder(); err != nil && !(len(args) > 0 && slices.Contains([]string{"version", "--version", "help", "--help", "-h", "completion"}, args[0])) {
+		if err := a.OwnFolder(); err != nil && !needsNoFolder(args) {
 			a.Fail(err)
 			if len(args) > 0 && args[0] == "doctor" {
 				return 1 // as for every other fault that a run refuses
@@ -69,6 +69,11 @@ func (a *app) command(args []string) int {
 	if err = cmp.Or(err, tell.Err(a.stdout)); err == nil {
 		return 0
 	}
+	return a.failed(cmd, err)
+}
+
+// failed tells why a command failed, unless that was said, and returns the exit code.
+func (a *app) failed(cmd *cobra.Command, err error) int {
 	var code exit
 	if errors.As(err, &code) {
 		return int(code)
@@ -81,9 +86,13 @@ func (a *app) command(args []string) int {
 	case errors.As(err, &u):
 		a.Hint("%s --help", cmd.CommandPath())
 		return 2
-	default:
-		return 1
 	}
+	return 1
+}
+
+// needsNoFolder reports whether a command line reads and writes nothing of INNER_HOME.
+func needsNoFolder(args []string) bool {
+	return len(args) > 0 && slices.Contains([]string{"version", "--version", "help", "--help", "-h", "completion"}, args[0])
 }
 
 // prompt answers what a shell asks at its start and at its prompts, before any

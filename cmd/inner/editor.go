@@ -81,7 +81,7 @@ func (a *app) typed(d draft, temp string, first bool) (*profile.File, error) {
 		return nil, fmt.Errorf("nothing was changed: %w", err)
 	}
 	// An editor that was left without writing wants no new file.
-	if after, err := os.Stat(temp); d.old == nil && first && err == nil && os.SameFile(before, after) && after.ModTime().Equal(before.ModTime()) {
+	if d.old == nil && first && untouched(temp, before) {
 		a.Say("%s was not saved in the editor: nothing was written", a.Short(d.path))
 		return nil, nil
 	}
@@ -94,6 +94,12 @@ func (a *app) typed(d draft, temp string, first bool) (*profile.File, error) {
 		return nil, nil
 	}
 	return &file, nil
+}
+
+// untouched reports whether a file was not written since.
+func untouched(path string, before fs.FileInfo) bool {
+	after, err := os.Stat(path)
+	return err == nil && os.SameFile(before, after) && after.ModTime().Equal(before.ModTime())
 }
 
 // save puts the text where it belongs, unless somebody else has been there.

@@ -103,26 +103,22 @@ func (a *app) unclaimedOf(pl settings.Place, names []string) (open, ready []stri
 		return nil, nil, fault.Refuse(126, "inner allow, and then inner init", "the project has a config.toml that is %s", trustWord(v.ConfigState))
 	}
 	for _, name := range names {
-		claimed := false
-		for _, p := range v.Profiles {
-			for _, c := range p.Claims {
-				if c.Command != name || claimed {
-					continue
-				}
-				claimed = true
-				a.Say("%s is claimed by profile %s here, which is %s", name, p.Name, trustWord(p.State))
-				switch {
-				case p.State == trust.Allowed:
-					ready = append(ready, name)
-				case p.State == shims.Broken:
-					a.Hint("inner profile validate %s", p.Name)
-				default:
-					a.Hint("inner allow %s", p.Name)
-				}
-			}
-		}
-		if !claimed {
+		i := slices.IndexFunc(v.Profiles, func(p shims.ProfileView) bool {
+			return slices.ContainsFunc(p.Claims, func(c shims.Claim) bool { return c.Command == name })
+		})
+		if i < 0 {
 			open = append(open, name)
+			continue
+		}
+		p := v.Profiles[i]
+		a.Say("%s is claimed by profile %s here, which is %s", name, p.Name, trustWord(p.State))
+		switch p.State {
+		case trust.Allowed:
+			ready = append(ready, name)
+		case shims.Broken:
+			a.Hint("inner profile validate %s", p.Name)
+		default:
+			a.Hint("inner allow %s", p.Name)
 		}
 	}
 	return open, ready, nil

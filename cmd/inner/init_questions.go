@@ -15,9 +15,8 @@ import (
 	"github.com/enr/inner/profile/starter"
 )
 
-// chooseAgents asks which of the installed agents are meant.
-func (a *app) chooseAgents(names []string) ([]string, error) {
-	var found, told []string
+// installedAgents are the agents on PATH, and what is said of each.
+func (a *app) installedAgents() (found, told []string) {
 	for _, g := range starter.Agents() {
 		if _, err := a.FindReal(g.Command, os.Getenv("PATH")); err != nil {
 			continue
@@ -29,6 +28,12 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 		}
 		told = append(told, fmt.Sprintf("%s (%s, %s)", g.Command, g.Title, login))
 	}
+	return found, told
+}
+
+// chooseAgents asks which of the installed agents are meant.
+func (a *app) chooseAgents(names []string) ([]string, error) {
+	found, told := a.installedAgents()
 	if len(names) > 0 {
 		for _, name := range names {
 			if !slices.Contains(found, name) {
@@ -41,6 +46,11 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 		return nil, &fault.Refusal{Code: 1, Msg: "none of the agents " + strings.Join(starter.AgentNames(), ", ") + " is installed", Hint: "install one, or inner init claude; for a shell: inner run -p shell"}
 	}
 	a.Say("installed: %s", strings.Join(told, ", "))
+	return a.askAgents(found)
+}
+
+// askAgents asks until each word of the answer is an agent; Enter is all that were found.
+func (a *app) askAgents(found []string) ([]string, error) {
 	for {
 		text, ok := a.answer(fmt.Sprintf("Which agents should be sandboxed here? [Enter: %s] ", strings.Join(found, " ")))
 		if !ok {

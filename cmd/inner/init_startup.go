@@ -67,10 +67,7 @@ func (a *app) addHook(shell, rc, line string, told bool) error {
 func (a *app) initLogin() error {
 	file := a.Home + "/.profile"
 	line := fmt.Sprintf("PATH=%s:$PATH", quote.POSIX(a.ShimDir()))
-	if name, reads := a.startup().BashLogin(".profile"); usershell.Login() == "bash" && name != "" && name != ".profile" && !reads {
-		a.Warn("a login bash reads ~/%s, which does not read ~/.profile", name)
-		a.Hint("echo '. ~/.profile' >> ~/%s", name)
-	}
+	a.warnBashLogin()
 	switch data, err := os.ReadFile(file); {
 	case err == nil && slices.Contains(strings.Split(string(data), "\n"), line):
 		a.Say("%s puts the shim folder first already", a.Short(file))
@@ -82,6 +79,20 @@ func (a *app) initLogin() error {
 		return err
 	}
 	a.Say("added to %s: %s", a.Short(file), line)
+	a.sayLogin()
+	return nil
+}
+
+// warnBashLogin says when a login bash does not come to ~/.profile.
+func (a *app) warnBashLogin() {
+	if name, reads := a.startup().BashLogin(".profile"); usershell.Login() == "bash" && name != "" && name != ".profile" && !reads {
+		a.Warn("a login bash reads ~/%s, which does not read ~/.profile", name)
+		a.Hint("echo '. ~/.profile' >> ~/%s", name)
+	}
+}
+
+// sayLogin says what the line in ~/.profile costs, and what does not read it.
+func (a *app) sayLogin() {
 	a.Say("each call of a command that has a shim takes some milliseconds more, and scripts are refused, too, in a project that is not allowed")
 	a.Say("it is read by login shells and by most desktops, at the next login; not for `ssh host command`, nor by cron")
 	switch usershell.Login() {
@@ -92,7 +103,6 @@ func (a *app) initLogin() error {
 		a.Hint("for ssh: put the same line at the top of ~/.bashrc")
 	}
 	a.Hint("for cron: put it at the top of the script that cron runs, or PATH=%s:/usr/bin:/bin into the crontab", a.ShimDir())
-	return nil
 }
 
 // yesUnlessNo asks a question to which Enter says yes.
