@@ -76,8 +76,8 @@ func (a *app) installShared(called string, f sharedFlags) error {
 	if err != nil {
 		return refuse(err)
 	}
-	if f.pin != "" && file.Digest != strings.TrimPrefix(strings.ToLower(f.pin), "sha256:") {
-		return wrongDigest(file.Path, f.pin, file.Digest)
+	if err := checkPin(file, f.pin); err != nil {
+		return err
 	}
 	if err := a.approvePublisher(known, o, f.publisher); err != nil {
 		return err

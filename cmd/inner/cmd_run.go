@@ -230,7 +230,7 @@ func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides) (p *
 		p, err = a.chooseRemote(f, pl, o)
 	default:
 		if p, err = a.Choose(f.profile, pl); err == nil {
-			err = checkPin(p, f.sha256)
+			err = checkPin(p.Files[0], f.sha256)
 		}
 	}
 	if err != nil {

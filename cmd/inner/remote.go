@@ -25,10 +25,8 @@ func (a *app) download(url, pin string) (profile.File, error) {
 	if err := a.Permitted(profile.ForbidRemote, "a profile from a URL"); err != nil {
 		return profile.File{}, err
 	}
-	want := ""
-	if pin != "" {
-		var err error
-		if want, err = remote.ParseDigest(pin); err != nil {
+	if pin != "" { // before anything is fetched
+		if _, err := remote.ParseDigest(pin); err != nil {
 			return profile.File{}, usagef("--sha256: %w", err)
 		}
 	}
@@ -41,18 +39,11 @@ func (a *app) download(url, pin string) (profile.File, error) {
 	}
 	sum := sha256.Sum256(page.Data)
 	file := profile.File{Path: url, Digest: hex.EncodeToString(sum[:]), Data: page.Data}
-	if want != "" && want != file.Digest {
-		return file, wrongDigest(url, want, file.Digest)
-	}
-	return file, nil
+	return file, checkPin(file, pin)
 }
 
-func wrongDigest(path, want, got string) error {
-	return fault.Refuse(126, "somebody changed it: read it before you trust it", "profile %q has the sha256 %s, expected %s", path, got, want)
-}
-
-// checkPin holds a profile of this disk against --sha256.
-func checkPin(p *profile.Profile, pin string) error {
+// checkPin holds the file of a profile against --sha256.
+func checkPin(file profile.File, pin string) error {
 	if pin == "" {
 		return nil
 	}
@@ -60,8 +51,8 @@ func checkPin(p *profile.Profile, pin string) error {
 	if err != nil {
 		return usagef("--sha256: %w", err)
 	}
-	if got := p.Files[0].Digest; got != want {
-		return wrongDigest(p.Path, want, got)
+	if file.Digest != want {
+		return fault.Refuse(126, "somebody changed it: read it before you trust it", "profile %q has the sha256 %s, expected %s", file.Path, file.Digest, want)
 	}
 	return nil
 }
