@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -51,8 +52,16 @@ func TestExchangedMount(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cannot be seen in the box") {
 		t.Errorf("a mount of the host in a folder that was closed: %v", err)
 	}
-	if err := asPlainUser(t, received(t, wire.Shown{Path: probed}).lookAround); err != nil {
-		t.Errorf("what is made for the box, in a folder that the host closes: %v", err)
+	if err := asPlainUser(t, received(t, wire.Shown{Path: probed}).lookAround); err == nil {
+		t.Error("what is made for the box, in a folder that the box can open again, passes")
+	}
+	if err := asPlainUser(t, received(t, wire.Shown{Path: closed(t, dir)}).lookAround); err != nil {
+		t.Errorf("what is made for the box, in a folder of another user: %v", err)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(dir, 0, 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -73,6 +82,25 @@ func received(t *testing.T, shown ...wire.Shown) *spec {
 		t.Fatal(err)
 	}
 	return (*spec)(s)
+}
+
+// closed is a path in a folder of another user that nobody but root can enter. dir is made one
+// where that is possible.
+func closed(t *testing.T, dir string) string {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chown(dir, 4242, 4242)); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, "probed")
+	}
+	for _, p := range []string{"/root", "/lost+found", "/etc/ssl/private", "/var/lib/private", "/var/cache/ldconfig"} {
+		if unix.Access(p, unix.F_OK) == nil && unix.Access(p, unix.X_OK) == unix.EACCES {
+			return filepath.Join(p, "x")
+		}
+	}
+	t.Fatal("this computer has no folder of root that is closed")
+	return ""
 }
 
 // asPlainUser calls f on a thread that has no rights over files of others, as programs in a box.
