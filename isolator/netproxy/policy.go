@@ -95,11 +95,7 @@ func (p *Policy) check(name string, g grant, addr netip.Addr, port uint16, own [
 	switch {
 	case self && !plain(addr).IsLoopback():
 		return Address, fmt.Sprintf("is at %s, an address of this machine", addr)
-	case public(addr):
-		return "", ""
-	case g.private && Private(addr):
-		return "", ""
-	case g.private && name == "localhost" && plain(addr).IsLoopback():
+	case public(addr), g.private && Private(addr), g.private && name == "localhost" && plain(addr).IsLoopback():
 		return "", ""
 	}
 	return Address, fmt.Sprintf("is at %s, which is not a public address", addr)
