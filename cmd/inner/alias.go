@@ -29,7 +29,7 @@ func (a *app) isCommand(root *cobra.Command, word string) bool {
 	return slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == word || c.HasAlias(word) })
 }
 
-// completes reports whether a word is with what a shell asks for completions.
+// completes reports whether a word is the command with which a shell asks for completions.
 func completes(word string) bool {
 	return word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd
 }

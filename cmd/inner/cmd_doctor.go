@@ -72,8 +72,8 @@ func (a *app) cmdDoctor() *cobra.Command {
 			return answer{value: c, words: func() { a.printFindings(c.Findings) }, code: c.exitCode()}, nil
 		}
 		list := a.diagnose()
-		sick := slices.ContainsFunc(list, func(f finding) bool { return f.Status == "broken" })
-		return answer{value: list, words: func() { a.printFindings(list) }, code: oneIf(sick)}, nil
+		anyBroken := slices.ContainsFunc(list, func(f finding) bool { return f.Status == "broken" })
+		return answer{value: list, words: func() { a.printFindings(list) }, code: oneIf(anyBroken)}, nil
 	})
 	a.profileFlag(c, &name)
 	who.addRole(a, c)

@@ -98,7 +98,7 @@ func (a *app) init(f initFlags, names []string) error {
 		return a.initUser(f, written, startup)
 	}
 	if !asks && !f.yes {
-		return f.deaf(names)
+		return f.noTerminal(names)
 	}
 	a.sayInstalled(written, false)
 	return a.initAgents(f, names, asks && !f.yes)
@@ -124,8 +124,8 @@ func (a *app) initAgents(f initFlags, names []string, ask bool) error {
 	return nil
 }
 
-// deaf refuses to go on where nobody can be asked.
-func (f initFlags) deaf(names []string) error {
+// noTerminal refuses to go on where nobody can be asked.
+func (f initFlags) noTerminal(names []string) error {
 	everywhere := ""
 	if f.everywhere {
 		everywhere = "--everywhere "

@@ -165,7 +165,7 @@ func (a *app) approvePublisher(known *shared.Known, o *shared.Opened, said strin
 		refused.Msg = fmt.Sprintf("the publisher's key is %s, not %s", fingerprint, said)
 		return refused
 	}
-	return a.confirm(question{text: "Is this the publisher's key?", no: "nothing was written", deaf: refused})
+	return a.confirm(question{text: "Is this the publisher's key?", no: "nothing was written", noTerminal: refused})
 }
 
 // replacing reports whether a profile that is there is to be replaced, after showing what
@@ -192,7 +192,7 @@ func (a *app) replacing(at found, known *shared.Known, o *shared.Opened, e share
 	if err := a.showDifference(at, old, file); err != nil {
 		return false, err
 	}
-	return true, a.confirm(question{text: "Replace it?", yes: f.pin != "" || f.force, no: "nothing was written", deaf: &fault.Refusal{
+	return true, a.confirm(question{text: "Replace it?", yes: f.pin != "" || f.force, no: "nothing was written", noTerminal: &fault.Refusal{
 		Code: 126, Kind: fault.KindNotTrusted, Msg: "an update needs confirmation, and standard input is not a terminal", Hint: "read it above, then add: --sha256 " + file.Digest,
 	}})
 }
@@ -253,7 +253,7 @@ func (a *app) cmdProfileIndex() *cobra.Command {
 		}),
 	}
 	c.Flags().StringVar(&key, "key", "", "the ssh key to sign with: `FILE`")
-	c.Flags().StringVar(&name, "name", "", "of the index; that of the folder unless given, and never another one")
+	c.Flags().StringVar(&name, "name", "", "the name of a new index, instead of the folder's; it stays the same in later versions")
 	return c
 }
 

@@ -73,7 +73,7 @@ func (a *app) knownProfile(f toolFlags) error {
 	return nil
 }
 
-// toolsFolder is the folder of a profile or a role; its name says which.
+// toolsFolder is the folder of shells of a profile or a role; its name says of which.
 func (a *app) toolsFolder(f toolFlags) string {
 	kind, name := "p-", f.profile
 	if f.who.asked {

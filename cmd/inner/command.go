@@ -244,7 +244,7 @@ func wrapArgs(c *cobra.Command) {
 	}
 }
 
-// onHost is what a command does that makes no sense in a box: see outside.
+// onHost wraps what a command does that makes no sense in a box: see outside.
 func (a *app) onHost(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := a.outside(cmd); err != nil {

@@ -141,11 +141,11 @@ func completeFirst(words func() []string) completion {
 // question is asked before something is done that cannot be undone, or that lets something
 // run.
 type question struct {
-	text string
-	yes  bool           // it was answered on the command line
-	hint string         // what answers it without a terminal
-	no   string         // what is said of a no
-	deaf *fault.Refusal // where nobody can be asked; nil says just that, and to type the hint
+	text       string
+	yes        bool           // it was answered on the command line
+	hint       string         // what answers it without a terminal
+	no         string         // what is said of a no
+	noTerminal *fault.Refusal // where nobody can be asked; nil says just that, and to type the hint
 }
 
 // confirm asks a question. Without a terminal it refuses; a no ends the command.
@@ -154,16 +154,16 @@ func (a *app) confirm(q question) error {
 	case q.yes:
 		return nil
 	case !caller.IsTerminal(a.stdin):
-		if q.deaf != nil {
-			return q.deaf
+		if q.noTerminal != nil {
+			return q.noTerminal
 		}
 		return fault.Refuse(2, q.hint, "cannot ask for confirmation: standard input is not a terminal")
 	case a.agreed(q.text):
 		return nil
 	}
 	a.Say("%s", q.no)
-	if q.deaf != nil {
-		return exit(q.deaf.Code)
+	if q.noTerminal != nil {
+		return exit(q.noTerminal.Code)
 	}
 	return exit(1)
 }

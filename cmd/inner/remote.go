@@ -87,7 +87,7 @@ func (a *app) chooseRemote(f runFlags, pl settings.Place, o profile.Overrides) (
 		return nil, fault.Refuse(125, "", "profile %q is marked experimental", f.profile)
 	}
 	a.showRemote(p, changes, profile.Grants(rc))
-	return p, a.confirm(question{text: "Run this once?", yes: f.dryRun || f.allowRemote, no: "nothing was run", deaf: &fault.Refusal{
+	return p, a.confirm(question{text: "Run this once?", yes: f.dryRun || f.allowRemote, no: "nothing was run", noTerminal: &fault.Refusal{
 		Code: 126, Msg: "a remote profile needs confirmation, and standard input is not a terminal",
 		Hint: "read it above, then: inner run --allow-remote --sha256 " + file.Digest + " -p " + f.profile,
 	}})

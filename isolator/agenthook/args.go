@@ -391,7 +391,7 @@ func (j *judge) links(s string) error {
 func (j *judge) link(s string) error {
 	u, err := url.Parse(s)
 	if err != nil {
-		return denied("%q is no URL", s)
+		return denied("%q is not a URL", s)
 	}
 	if strings.EqualFold(u.Scheme, "file") {
 		return j.fileLink(s, u)
@@ -399,9 +399,9 @@ func (j *judge) link(s string) error {
 	port := cmp.Or(u.Port(), map[string]string{"https": "443", "wss": "443", "http": "80", "ws": "80"}[u.Scheme])
 	switch {
 	case u.Hostname() == "":
-		return denied("%s: which host is that?", s)
+		return denied("%s: the URL names no host", s)
 	case port == "":
-		return denied("%s: links of this kind are not known", s)
+		return denied("%s: URLs of this scheme are not judged: use http, https, ws, wss or file", s)
 	}
 	if reason := j.box.Host(net.JoinHostPort(u.Hostname(), port)); reason != "" {
 		return denied("%s", reason)

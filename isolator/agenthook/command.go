@@ -92,7 +92,7 @@ func (j *judge) patch(in object) error {
 		}
 		found = true
 		if strings.HasPrefix(name, "~") {
-			return denied("a patch with a path that begins with ~")
+			return denied("the patch names a path that begins with ~: write the path out")
 		}
 		if to, err := j.path(name, writes); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (j *judge) patch(in object) error {
 		}
 	}
 	if !found {
-		return denied("a patch that names no file")
+		return denied("the patch names no file")
 	}
 	return nil
 }

@@ -7,8 +7,8 @@
 //
 // A call takes the way of `inner run`: isolator.Run. What is different is at its edges: no
 // terminal, standard input from a text, the outputs kept up to a bound, and an Answer in the
-// place of an exit code. A Runner may be used by several goroutines; its process must let
-// supervisor.Run have the first word in main, as cmd/inner does.
+// place of an exit code. A Runner may be used by several goroutines; its process must call
+// isolator.Main first, as cmd/inner does.
 package calls
 
 import (

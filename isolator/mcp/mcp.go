@@ -76,7 +76,7 @@ func Serve(ctx context.Context, do func(context.Context, calls.Request) calls.An
 }
 
 // noMessage is what is said of a line that is no message.
-const noMessage = "this is no request of JSON-RPC 2.0"
+const noMessage = "this is not a request of JSON-RPC 2.0"
 
 // take answers a message, or starts the call that it asks for.
 func (s *server) take(ctx context.Context, line []byte, tooLong bool) bool {

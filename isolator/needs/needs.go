@@ -114,8 +114,8 @@ func openedFiles(program string, list []learn.Access) []string {
 	return slices.Sorted(maps.Keys(files))
 }
 
-// telling reports whether it says something that a program has the name of a variable in it:
-// those that every shell has, and sets itself, do not.
+// telling reports whether the name of a variable in a program is a sign that it reads that variable.
+// The names of those that every shell has, and sets itself, are none.
 func telling(env profile.Env, name string) bool {
 	shells := []string{"_", "PWD", "OLDPWD", "SHLVL", "PATH", "SHELL", "IFS", "PS1"}
 	return !slices.Contains(shells, name) && !env.Kept(name) && !strings.HasPrefix(name, "INNER_")

@@ -93,9 +93,9 @@ func (p *Process) inProject(pl settings.Place, req hooks.Request, u *hooks.Updat
 	if p.Enter(view) {
 		view = p.Look(pl)
 	}
-	text, sick := p.notice(view)
+	text, needsUser := p.notice(view)
 	u.Key = hooks.NewKey(view.Root, text)
-	if u.Key != req.Key && sick {
+	if u.Key != req.Key && needsUser {
 		p.Say("%s", text)
 	}
 	return paths
@@ -210,7 +210,7 @@ func (p *Process) trouble(v *shims.View, it shims.ProfileView) (what, fix string
 }
 
 // notice is the state of a project in one line, and whether it needs the user.
-func (p *Process) notice(v *shims.View) (text string, sick bool) {
+func (p *Process) notice(v *shims.View) (text string, needsUser bool) {
 	root := p.Short(v.Root)
 	if v.RecordErr != nil {
 		return fmt.Sprintf("%s: the trust record cannot be read; its commands refuse to run: type `inner revoke`", root), true
