@@ -108,14 +108,15 @@ func equal(root *os.Root, original, p string, left *int) bool {
 		return equalFolders(root, original, p, left)
 	case is.Mode().IsRegular():
 		more := is.Mode().Perm() &^ was.Mode().Perm() & 0o111 // git runs a hook that is executable
-		if more != 0 || was.Size() != is.Size() || is.Size() > maxCopiedBytes {
-			return false
-		}
-		a, err := root.ReadFile(original)
-		b, err2 := root.ReadFile(p)
-		return errors.Join(err, err2) == nil && bytes.Equal(a, b)
+		return more == 0 && was.Size() == is.Size() && is.Size() <= maxCopiedBytes && equalFiles(root, original, p)
 	}
 	return false
+}
+
+func equalFiles(root *os.Root, original, p string) bool {
+	a, errA := root.ReadFile(original)
+	b, errB := root.ReadFile(p)
+	return errors.Join(errA, errB) == nil && bytes.Equal(a, b)
 }
 
 func equalFolders(root *os.Root, original, p string, left *int) bool {

@@ -45,7 +45,7 @@ func inertRepository(dir string, known []string, depth int) bool {
 			return false
 		}
 	}
-	if !harmless(filepath.Join(p, "config")) {
+	if !harmless(filepath.Join(p, "config"), "") {
 		return false
 	}
 	if !inertHooks(filepath.Join(p, "hooks")) {
@@ -60,15 +60,15 @@ func inertRepository(dir string, known []string, depth int) bool {
 	})
 }
 
-// harmless reports whether a file of settings runs nothing and leads nowhere.
-func harmless(p string) bool {
+// harmless reports whether all settings of a file have keys that begin so, run nothing and lead nowhere.
+func harmless(p, prefix string) bool {
 	data, err := readFile(p)
 	if err != nil {
 		return false
 	}
 	list, err := gitconfig.Parse(data)
 	return err == nil && !slices.ContainsFunc(list, func(e gitconfig.Entry) bool {
-		return !gitconfig.Harmless(e, func(string) bool { return false })
+		return !strings.HasPrefix(e.Key, prefix) || !gitconfig.Harmless(e, func(string) bool { return false })
 	})
 }
 

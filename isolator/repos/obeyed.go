@@ -9,7 +9,6 @@ import (
 
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/sensitive"
-	"github.com/enr/inner/profile/gitconfig"
 )
 
 // obeyed moves an entry of a folder aside when a tool outside obeys it and it was not
@@ -55,14 +54,7 @@ func (w *sweep) ownModules(top, p string) bool {
 	if err != nil || !w.fresh(top+"/.git", top+"/.git", fi) || lies(top+"/.git", w.Guarded) {
 		return false
 	}
-	data, err := readFile(p)
-	if err != nil {
-		return false
-	}
-	list, err := gitconfig.Parse(data)
-	return err == nil && !slices.ContainsFunc(list, func(e gitconfig.Entry) bool {
-		return !strings.HasPrefix(e.Key, "submodule.") || !gitconfig.Harmless(e, func(string) bool { return false })
-	})
+	return harmless(p, "submodule.")
 }
 
 // inFolder moves aside what is recent in a folder that is not.

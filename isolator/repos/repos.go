@@ -134,46 +134,49 @@ func (s Search) Hold() (Found, error) {
 // folders looks through the roots: first what changed, because something that is made
 // changes the folder it is in, then what is near, other people's packages last.
 func (w *sweep) folders() {
-	var changed, others, late []string
+	var q queue
 	for _, r := range w.roots {
-		others = append(others, r.path)
+		q.others = append(q.others, r.path)
 	}
 	begin, left := time.Now(), always
 	visited := map[string]bool{}
-	for {
-		first := &changed
-		if len(changed) == 0 {
-			first = &others
-		}
-		if len(*first) == 0 {
-			first = &late
-		}
-		if len(*first) == 0 {
-			return
-		}
-		dir := (*first)[0]
+	for dir, more := q.next(); more; dir, more = q.next() {
 		if visited[dir] {
-			*first = (*first)[1:]
 			continue
 		}
 		visited[dir] = true
 		if left--; left < 0 && time.Since(begin) > w.Limit {
-			w.Unseen = slices.Concat(changed, others, late)
+			w.Unseen = append([]string{dir}, slices.Concat(q.changed, q.others, q.packages)...)
 			if w.Limit == thorough {
 				w.errs = append(w.errs, errors.New("an index that git reads in another way, and too many folders"))
 			}
 			return
 		}
-		*first = (*first)[1:]
-		fresh, below, packages := w.folder(dir)
-		fresh, w.more = append(fresh, w.more...), nil
-		changed, others, late = append(changed, fresh...), append(others, below...), append(late, packages...)
+		q.add(w.folder(dir))
+		q.changed, w.more = append(q.changed, w.more...), nil
 	}
 }
 
-// folder looks at what lies in one folder, and returns the folders in it: those that
-// changed, the others, and packages.
-func (w *sweep) folder(dir string) (changed, below, packages []string) {
+// queue has the folders that are still to be looked through: those that changed first, packages last.
+type queue struct{ changed, others, packages []string }
+
+func (q *queue) add(below queue) {
+	q.changed, q.others, q.packages = append(q.changed, below.changed...), append(q.others, below.others...), append(q.packages, below.packages...)
+}
+
+// next takes the first folder out.
+func (q *queue) next() (dir string, more bool) {
+	for _, list := range []*[]string{&q.changed, &q.others, &q.packages} {
+		if len(*list) > 0 {
+			dir, *list = (*list)[0], (*list)[1:]
+			return dir, true
+		}
+	}
+	return "", false
+}
+
+// folder looks at what lies in one folder, and returns the folders in it.
+func (w *sweep) folder(dir string) (below queue) {
 	entries, err := w.readDir(dir)
 	if err != nil {
 		w.top(filepath.Join(dir, ".git")) // git may enter what cannot be listed
@@ -191,19 +194,24 @@ func (w *sweep) folder(dir string) (changed, below, packages []string) {
 			w.top(p)
 		case !e.IsDir():
 		case e.Name() == "node_modules":
-			packages = append(packages, p)
+			below.packages = append(below.packages, p)
 		case w.changed(p, e):
-			changed = append(changed, p)
+			below.changed = append(below.changed, p)
 		default:
-			below = append(below, p)
+			below.others = append(below.others, p)
 		}
 	}
-	if has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"]) && !w.NoGit { // a bare one (setup.c, is_git_directory)
-		w.repository(dir)
-		w.named(dir, dir)
-		return nil, nil, nil
+	if w.NoGit || !isBare(has) {
+		return below
 	}
-	return changed, below, packages
+	w.repository(dir)
+	w.named(dir, dir)
+	return queue{}
+}
+
+// isBare reports whether git takes a folder with these entries for a repository (setup.c, is_git_directory).
+func isBare(has map[string]bool) bool {
+	return has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"])
 }
 
 // changed reports whether an entry of a folder is recent.
@@ -234,6 +242,11 @@ func (w *sweep) top(p string) {
 			w.named(tree, p)
 		}
 	}
+	w.links(repo, trees)
+}
+
+// links looks at the repositories of others in the index of one, in its work trees.
+func (w *sweep) links(repo string, trees []string) {
 	links, ok := gitlinks(repo)
 	if !ok {
 		w.Limit = thorough

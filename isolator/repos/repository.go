@@ -104,10 +104,11 @@ func (w *sweep) sorted(repo string, list []gitconfig.Entry) (good []gitconfig.En
 func (w *sweep) worktree(repo, tree string) bool {
 	tree = beneath(repo, tree)
 	real, err := filepath.EvalSymlinks(tree)
-	if err == nil {
-		w.trees[repo] = append(w.trees[repo], real)
+	if err != nil {
+		return w.inside(filepath.Clean(tree))
 	}
-	return err != nil && w.inside(filepath.Clean(tree)) || err == nil && w.inside(real)
+	w.trees[repo] = append(w.trees[repo], real)
+	return w.inside(real)
 }
 
 // named looks at the folders in a work tree that the user's own settings name for the
@@ -164,23 +165,21 @@ func (w *sweep) todo(repo string, h *Held) {
 		w.away(p, h, "rebase-merge/git-rebase-todo")
 		return
 	}
-	var out bytes.Buffer
-	found := false
+	if rest := withoutCommands(data); len(rest) < len(data) && w.away(p, h, "the commands of an unfinished rebase") {
+		w.write(p, rest)
+	}
+}
+
+// withoutCommands returns the lines of the list of a rebase that run nothing.
+func withoutCommands(data []byte) (rest []byte) {
 	for line := range bytes.Lines(data) {
-		word := ""
-		if f := bytes.Fields(line); len(f) > 0 {
-			word = string(f[0])
-		}
+		word := bytes.TrimSpace(line)
 		// "x" may be followed by anything but a letter (sequencer.c, is_command).
-		if strings.HasPrefix(word, "exec") || strings.HasPrefix(word, "x") {
-			found = true
-			continue
+		if !bytes.HasPrefix(word, []byte("exec")) && !bytes.HasPrefix(word, []byte("x")) {
+			rest = append(rest, line...)
 		}
-		out.Write(line)
 	}
-	if found && w.away(p, h, "the commands of an unfinished rebase") {
-		w.write(p, out.Bytes())
-	}
+	return rest
 }
 
 // strategy moves away the merge strategy of a rebase, and the options of a series of picks, that
@@ -193,15 +192,24 @@ func (w *sweep) strategy(repo string, h *Held) {
 		if !w.freshAt(repo, p) {
 			continue
 		}
-		data, err := w.read(p)
-		path := strings.Contains(string(data), "/")
-		if name == "sequencer/opts" && err == nil {
-			var list []gitconfig.Entry
-			list, err = gitconfig.Parse(data)
-			path = slices.ContainsFunc(list, func(e gitconfig.Entry) bool { return e.Key == "options.strategy" && strings.Contains(e.Value, "/") })
-		}
-		if path || err != nil {
+		strategy, err := w.strategyIn(p)
+		if err != nil || strings.Contains(strategy, "/") {
 			w.away(p, h, name)
 		}
 	}
+}
+
+// strategyIn reads the merge strategies that one of these files names.
+func (w *sweep) strategyIn(p string) (strategies string, err error) {
+	data, err := w.read(p)
+	if err != nil || filepath.Base(p) != "opts" {
+		return string(data), err
+	}
+	list, err := gitconfig.Parse(data)
+	for _, e := range list {
+		if e.Key == "options.strategy" {
+			strategies += e.Value + "\n"
+		}
+	}
+	return strategies, err
 }
