@@ -111,6 +111,23 @@ deleted turned/in`
 	}
 }
 
+// TestClosed: what a box left in a folder that it closed, in whatever way, is compared.
+func TestClosed(t *testing.T) {
+	for _, closed := range []string{"", "/dir", "/dir/deep"} {
+		for _, mode := range []os.FileMode{0, 0o100, 0o400} {
+			t.Run(fmt.Sprintf("%s %o", closed, mode), func(t *testing.T) {
+				k, _, tree := session(t, map[string]string{"dir/deep/in": "1"})
+				t.Cleanup(func() { _ = os.Chmod(tree+closed, 0o700) })
+				write(t, tree+"/dir/deep/in", "box")
+				must(t, os.Chmod(tree+closed, mode))
+				if got := lines(compare(t, k)); !strings.Contains(got, "modified dir/deep/in") {
+					t.Errorf("got %s", got)
+				}
+			})
+		}
+	}
+}
+
 // TestDeep: a tree that no path can name the bottom of hides nothing else, and
 // goes with the copy.
 func TestDeep(t *testing.T) {

@@ -142,7 +142,7 @@ func (k *Kept) compare(i int, c Copy) ([]Change, error) {
 		return nil, err
 	}
 	w := &comparer{copy: c, tree: filepath.Join(k.Dir, TreeName(i)), base: base, seen: make(map[string]bool, len(base))}
-	if w.to, err = openDir(w.tree); err != nil {
+	if w.to, err = openTree(k.Dir, TreeName(i)); err != nil {
 		return nil, err
 	}
 	defer unix.Close(w.to)
@@ -411,10 +411,28 @@ func regular(fd int, rel string, err error) (*os.File, error) {
 	return f, nil
 }
 
-// readable opens what is in a copy, also when the box left it unreadable: its
-// permissions are changed then, and stay so.
+// openTree opens a copy, also when the box closed it.
+func openTree(kept, name string) (int, error) {
+	dir, err := openDir(kept)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	fd, err := readable(dir, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		err = &fs.PathError{Op: "open", Path: filepath.Join(kept, name), Err: err}
+	}
+	return fd, err
+}
+
+// readable opens what is in a copy, also when the box left it unreadable, or a folder that can be listed and not
+// entered: its permissions are changed then, and stay so.
 func readable(dir int, rel string, flags int) (int, error) {
 	fd, err := copytree.Open(dir, rel, flags)
+	if err == nil && flags&unix.O_DIRECTORY != 0 && unix.Faccessat(fd, ".", unix.X_OK, 0) != nil {
+		unix.Close(fd)
+		err = unix.EACCES
+	}
 	if !errors.Is(err, unix.EACCES) {
 		return fd, err
 	}
