@@ -164,13 +164,8 @@ func (a *app) agentHook(agent string, f toolFlags, sessionSet, boxed bool) error
 	if err := a.firstUse(); err != nil {
 		return err
 	}
-	if !sessionSet && (session.Key{ID: c.Session}).Check() == nil {
-		f.session = c.Session
-	}
-	if f.session != "" {
-		if err := (session.Key{ID: f.session}).Check(); err != nil {
-			return err
-		}
+	if f.session, err = sessionOf(f, sessionSet, c.Session); err != nil {
+		return err
 	}
 	b, err := a.toolBox(f, c.Dir)
 	if err != nil {
@@ -193,6 +188,19 @@ func (a *app) agentHook(agent string, f toolFlags, sessionSet, boxed bool) error
 	}
 	_, err = tell.Raw(a.stdout).Write(answer)
 	return err
+}
+
+// sessionOf is the session of a call: the one that --session names, be it empty, else the agent's own
+// when its name can be one.
+func sessionOf(f toolFlags, given bool, own string) (string, error) {
+	id := f.session
+	if !given && (session.Key{ID: own}).Check() == nil {
+		id = own
+	}
+	if id == "" {
+		return "", nil
+	}
+	return id, session.Key{ID: id}.Check()
 }
 
 // hookCall reads the call of a tool that an agent asks about.

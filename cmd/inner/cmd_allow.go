@@ -266,15 +266,7 @@ func (a *app) allow(args []string, yes bool) error {
 			return err
 		}
 	}
-	if err := a.record(p); err != nil {
-		return err
-	}
-	if !t.one && len(wrong) == 0 {
-		if err := a.forgetGone(t); err != nil {
-			return err
-		}
-	}
-	if err := a.Regenerate(); err != nil {
+	if err := a.carryOut(p, !t.one && len(wrong) == 0); err != nil {
 		return err
 	}
 	a.sayAllowed(p.list, rivals)
@@ -282,6 +274,20 @@ func (a *app) allow(args []string, yes bool) error {
 		return exit(125)
 	}
 	return nil
+}
+
+// carryOut does what the answer means: it is recorded, and the shims are made. Of a whole project
+// what is gone is forgotten.
+func (a *app) carryOut(p proposal, whole bool) error {
+	if err := a.record(p); err != nil {
+		return err
+	}
+	if whole {
+		if err := a.forgetGone(p.target); err != nil {
+			return err
+		}
+	}
+	return a.Regenerate()
 }
 
 // propose reads what there is to allow. What is wrong with profiles that cannot be used is

@@ -96,18 +96,9 @@ func (a *app) showAudit(f auditFlags) error {
 		return err
 	}
 	if f.run != "" {
-		var ids []string
-		for _, l := range list {
-			if !slices.Contains(ids, l.event.Run) {
-				ids = append(ids, l.event.Run)
-			}
-		}
-		slices.Reverse(ids) // the newest first
-		id, err := oneRun(ids, f.run, "there is no event of a run %q", "inner audit")
-		if err != nil {
+		if list, err = ofRun(list, f.run); err != nil {
 			return err
 		}
-		list = slices.DeleteFunc(list, func(l audited) bool { return l.event.Run != id })
 	}
 	if f.json {
 		for _, l := range list {
@@ -118,6 +109,19 @@ func (a *app) showAudit(f auditFlags) error {
 		return nil
 	}
 	return a.paged(func(w io.Writer) error { return a.printAudit(w, list) })
+}
+
+// ofRun returns the lines of the run that is called so, or begins so.
+func ofRun(list []audited, name string) ([]audited, error) {
+	var ids []string
+	for _, l := range list {
+		if !slices.Contains(ids, l.event.Run) {
+			ids = append(ids, l.event.Run)
+		}
+	}
+	slices.Reverse(ids) // the newest first
+	id, err := oneRun(ids, name, "there is no event of a run %q", "inner log audit")
+	return slices.DeleteFunc(list, func(l audited) bool { return l.event.Run != id }), err
 }
 
 // audited reads the events that are not older, of some types or of all.

@@ -103,17 +103,11 @@ func (a *app) projectStatus(s *status, pl settings.Place) (words []string) {
 	a.Visit(pl)
 	v := a.Look(pl)
 	s.Project, s.Of = v.Root, v.Project.Of
-	if v.Project.Problem != nil {
-		s.Problem = v.Project.Problem.Error()
-	}
-	if v.RecordErr != nil {
-		s.Problem = v.RecordErr.Error()
+	if err := cmp.Or(v.RecordErr, v.Project.Problem, v.ConfigErr); err != nil {
+		s.Problem = err.Error()
 	}
 	if v.ConfigFile != nil {
 		s.Config = string(v.ConfigState)
-	}
-	if v.ConfigErr != nil && s.Problem == "" {
-		s.Problem = v.ConfigErr.Error()
 	}
 	for _, p := range v.Profiles {
 		row := a.profileStatus(pl, v, p)
