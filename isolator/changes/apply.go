@@ -195,13 +195,9 @@ func (a *applier) one(c Change) error {
 	case c.Kind == Mode:
 		return p.chmod()
 	case c.Kind == Type && (c.Old.IsDir() || c.New.IsDir()): // no rename puts one over the other
-		if err := p.remove(); err != nil {
+		if err := p.makeRoom(); err != nil {
 			return err
 		}
-		if p.there() {
-			return errors.New("the folder is not empty, and is to become something else")
-		}
-		p.change.current = state{}
 	}
 	switch {
 	case c.New.IsDir():
@@ -281,6 +277,18 @@ func (p place) remove() error {
 		return nil // it holds what the copy knew nothing of
 	}
 	return err
+}
+
+// makeRoom removes the original for something of another kind.
+func (p *place) makeRoom() error {
+	if err := p.remove(); err != nil {
+		return err
+	}
+	if p.there() {
+		return errors.New("the folder is not empty, and is to become something else")
+	}
+	p.change.current = state{}
+	return nil
 }
 
 func (p place) chmod() error {

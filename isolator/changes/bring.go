@@ -87,17 +87,22 @@ func begun(source, tree string, list []Version) ([]copytree.Entry, error) {
 		}
 		now, same := v.original(from)
 		if v.BaseMode != 0 {
-			e := copytree.Entry{Path: v.Path, Mode: v.BaseMode, Link: string(v.Base)}
-			if same { // else the entry is of no file that is there
-				e = copytree.Entry{Path: v.Path, Mode: now.mode, Size: now.size, Mtime: now.mtime, Ctime: now.ctime, Ino: now.ino, Link: e.Link}
-			}
-			entries = append(entries, e)
+			entries = append(entries, v.entry(now, same))
 		}
 		if err := v.write(filepath.Join(tree, v.Path), now); err != nil {
 			return nil, err
 		}
 	}
 	return entries, nil
+}
+
+// entry says what the run began with.
+func (v Version) entry(now state, same bool) copytree.Entry {
+	e := copytree.Entry{Path: v.Path, Mode: v.BaseMode, Link: string(v.Base)}
+	if same { // else the entry is of no file that is there
+		e.Mode, e.Size, e.Mtime, e.Ctime, e.Ino = now.mode, now.size, now.mtime, now.ctime, now.ino
+	}
+	return e
 }
 
 // original returns what source has at the path, and whether it is what the run began with.

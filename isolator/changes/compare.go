@@ -232,10 +232,7 @@ func (w *comparer) folder(rel string, fd int) (subs []string, err error) {
 // one compares one path of the copy.
 func (w *comparer) one(at string, now state) error {
 	base, known := w.base[at]
-	if known && now.mode.IsRegular() && base.Mode.IsRegular() && now.ino == base.Copy && now.ctime < w.copy.Stamp {
-		return nil
-	}
-	if known && now.mode.IsDir() && base.Mode.IsDir() && now.mode.Perm() == base.Mode.Perm() {
+	if known && w.untouched(base, now) {
 		return nil
 	}
 	c := Change{Source: w.copy.Source, Path: at, New: now.mode, root: w.copy.Root(), tree: w.tree, current: w.original(at)}
@@ -257,6 +254,17 @@ func (w *comparer) one(at string, now state) error {
 	c.Kind, c.Clash = kind, clash(base, known, c.current)
 	w.list = append(w.list, c)
 	return nil
+}
+
+// untouched reports whether a file or folder of the copy is as it was copied, as far as its status tells.
+func (w *comparer) untouched(base copytree.Entry, now state) bool {
+	switch {
+	case now.mode.IsRegular() && base.Mode.IsRegular():
+		return now.ino == base.Copy && now.ctime < w.copy.Stamp
+	case now.mode.IsDir() && base.Mode.IsDir():
+		return now.mode.Perm() == base.Mode.Perm()
+	}
+	return false
 }
 
 // kind returns how a path of the copy differs from the original, or "".
@@ -367,15 +375,21 @@ func sameContent(a, b *os.File) (bool, error) {
 		if !bytes.Equal(bufA[:n], bufB[:m]) {
 			return false, nil
 		}
-		for _, err := range []error{errA, errB} {
-			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-				return false, err
-			}
+		if err := errors.Join(unlessEnd(errA), unlessEnd(errB)); err != nil {
+			return false, err
 		}
 		if errA != nil || errB != nil {
 			return true, nil
 		}
 	}
+}
+
+// unlessEnd returns an error of io.ReadFull unless it says that the file ends.
+func unlessEnd(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
 }
 
 // openCopy opens a regular file of a copy, openOriginal one of an original.

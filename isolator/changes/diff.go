@@ -63,22 +63,27 @@ func (c Change) Diff() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	mode := ""
-	switch {
-	case c.Old != 0 && c.New != 0 && octal(c.Old) != octal(c.New):
-		mode = fmt.Sprintf("old mode %s\nnew mode %s\n", octal(c.Old), octal(c.New))
-	case c.Old == 0 && oldWhy == "" && newWhy == "":
-		mode = fmt.Sprintf("new file mode %s\n", octal(c.New))
-	}
 	// The first line names the file, and what follows is about it.
-	fmt.Fprintf(&out, "diff %s %s\n%s", from, to, mode)
-	if why := cmp.Or(newWhy, oldWhy); why != "" {
+	why := cmp.Or(newWhy, oldWhy)
+	fmt.Fprintf(&out, "diff %s %s\n%s", from, to, c.modes(why == ""))
+	if why != "" {
 		fmt.Fprintf(&out, "%s files %s and %s differ\n", why, from, to)
 		return out.Bytes(), nil
 	}
 	_, hunks, _ := bytes.Cut(diff.Diff(from, old, to, now), []byte("\n")) // nil for a new or deleted empty file
 	out.Write(hunks)
 	return out.Bytes(), nil
+}
+
+// modes returns the lines of a diff about permissions; shown says that the content follows.
+func (c Change) modes(shown bool) string {
+	switch {
+	case c.Old != 0 && c.New != 0 && octal(c.Old) != octal(c.New):
+		return fmt.Sprintf("old mode %s\nnew mode %s\n", octal(c.Old), octal(c.New))
+	case c.Old == 0 && shown:
+		return fmt.Sprintf("new file mode %s\n", octal(c.New))
+	}
+	return ""
 }
 
 // Lines counts the lines that a change adds and removes; isText says whether it is
@@ -155,10 +160,9 @@ func quoted(name string) string {
 	for i := 0; i < len(name); {
 		r, n := utf8.DecodeRuneInString(name[i:])
 		for _, c := range []byte(name[i : i+n]) {
-			switch {
-			case plain(r):
+			if plain(r) {
 				b.WriteByte(c)
-			default:
+			} else {
 				fmt.Fprintf(&b, `\%03o`, c)
 			}
 		}

@@ -312,12 +312,8 @@ func second(id string) string { return id[:min(len(id), len("20060102-150405"))]
 // end of one, or the latest for "". known says whether any run was meant.
 func Find(list []*Kept, name string) (k *Kept, known bool, err error) {
 	if name == "" {
-		for _, c := range slices.Backward(list) {
-			if c.Damaged == nil {
-				return c, true, nil
-			}
-		}
-		return nil, false, nil
+		k = latest(list)
+		return k, k != nil, nil
 	}
 	var hits []string
 	for _, c := range list {
@@ -333,6 +329,16 @@ func Find(list []*Kept, name string) (k *Kept, known bool, err error) {
 		return nil, true, fmt.Errorf("run %q is one of several: %s", name, strings.Join(hits, ", "))
 	}
 	return k, k != nil, nil
+}
+
+// latest returns the last run that is not damaged, or nil.
+func latest(list []*Kept) *Kept {
+	for _, k := range slices.Backward(list) {
+		if k.Damaged == nil {
+			return k
+		}
+	}
+	return nil
 }
 
 func openDir(path string) (int, error) {
