@@ -430,3 +430,20 @@ mode = "hard"
 		t.Error(diff)
 	}
 }
+
+func TestVariableLike(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"MYCO_*", "MYCO_TOKEN", true}, {"MYCO_*", "MYCO_a/b", true}, {"MYCO_*", "YOURCO", false},
+		{"LC_?", "LC_/", true}, {"HOME", "HOME", true}, {"[", "[", true}, {"[", "x", false},
+	} {
+		if got := VariableLike(c.pattern, c.name); got != c.want {
+			t.Errorf("%q and %q: %v", c.pattern, c.name, got)
+		}
+	}
+	if !(Env{Never: []string{"MYCO_*"}}).Kept("MYCO_a/b") {
+		t.Error("a name with a slash passes into a box")
+	}
+}

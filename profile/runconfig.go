@@ -148,10 +148,19 @@ func (e Env) Hidden(key, value string) bool {
 
 // Kept reports whether a variable is one that passes into no box.
 func (e Env) Kept(name string) bool {
-	return slices.ContainsFunc(e.Never, func(pattern string) bool {
-		ok, err := path.Match(pattern, name)
-		return err == nil && ok
-	})
+	return slices.ContainsFunc(e.Never, func(pattern string) bool { return VariableLike(pattern, name) })
+}
+
+// Inherits reports whether inherit names a variable, as it is or by pattern.
+func (e Env) Inherits(name string) bool {
+	return slices.ContainsFunc(e.Inherit, func(pattern string) bool { return VariableLike(pattern, name) })
+}
+
+// VariableLike reports whether a pattern such as LC_* stands for the name of a variable. A
+// slash, which the name of a variable may hold, is a character like others.
+func VariableLike(pattern, name string) bool {
+	ok, err := path.Match(pattern, strings.ReplaceAll(name, "/", "\x00"))
+	return pattern == name || err == nil && ok
 }
 
 // KV is one entry of a table whose order is kept.

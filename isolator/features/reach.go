@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -264,11 +263,7 @@ func boxVariable(run *Run, name string) (value string, own bool) {
 		}
 		return kv.Value, false
 	}
-	inherits := func(pattern string) bool {
-		ok, err := path.Match(pattern, name)
-		return ok && err == nil
-	}
-	if run.Spec.Env.InheritAll || slices.ContainsFunc(run.Spec.Env.Inherit, inherits) {
+	if run.Spec.Env.InheritAll || run.Spec.Env.Inherits(name) {
 		return run.Getenv(name), true
 	}
 	return "", false

@@ -8,7 +8,6 @@ package needs
 
 import (
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -95,7 +94,7 @@ func variablesOf(run *features.Run, list []learn.Access) Variables {
 func guessable(run *features.Run, passed map[string]bool) (names []string) {
 	for _, kv := range run.Environ {
 		name, _, _ := strings.Cut(kv, "=")
-		if telling(run.Spec.Env, name) && (!passed[name] || inherits(run.Spec.Env, name)) {
+		if telling(run.Spec.Env, name) && (!passed[name] || run.Spec.Env.Inherits(name)) {
 			names = append(names, name)
 		}
 	}
@@ -119,12 +118,4 @@ func openedFiles(program string, list []learn.Access) []string {
 func telling(env profile.Env, name string) bool {
 	shells := []string{"_", "PWD", "OLDPWD", "SHLVL", "PATH", "SHELL", "IFS", "PS1"}
 	return !slices.Contains(shells, name) && !env.Kept(name) && !strings.HasPrefix(name, "INNER_")
-}
-
-// inherits reports whether [env] inherit of a profile names a variable.
-func inherits(env profile.Env, name string) bool {
-	return slices.ContainsFunc(env.Inherit, func(p string) bool {
-		ok, err := path.Match(p, name)
-		return err == nil && ok
-	})
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,7 +85,7 @@ func inherits(list []string, name string) (exact, pattern bool) {
 	for _, p := range list {
 		if p == name {
 			exact = true
-		} else if ok, err := path.Match(p, name); err == nil && ok {
+		} else if profile.VariableLike(p, name) {
 			pattern = true
 		}
 	}

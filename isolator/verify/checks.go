@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -322,10 +321,7 @@ func (c *checker) declared() []string {
 			names = append(names, name)
 			continue
 		}
-		pattern := c.Config.Env.InheritAll || slices.ContainsFunc(c.Config.Env.Inherit, func(p string) bool {
-			ok, err := path.Match(p, name)
-			return ok && err == nil
-		})
+		pattern := c.Config.Env.InheritAll || c.Config.Env.Inherits(name)
 		if pattern && !profile.LooksSecret(name) && !slices.Contains(waysOut(), name) {
 			names = append(names, name)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/netip"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -142,7 +141,7 @@ func (t *Table) withheld(a *Answer, name string) {
 		a.Access, a.Key, a.From, a.Widen = Hidden, "hide.env", "config.toml", "[hide] env of config.toml without it"
 		for _, o := range originsOf(t.s.Spec.Organisation, "hide.env") {
 			pattern, _ := strconv.Unquote(o.Value)
-			if ok, _ := path.Match(pattern, name); ok {
+			if profile.VariableLike(pattern, name) {
 				a.From, a.Widen = place(o), ""
 			}
 		}
