@@ -436,8 +436,13 @@ func TestVariableLike(t *testing.T) {
 		pattern, name string
 		want          bool
 	}{
-		{"MYCO_*", "MYCO_TOKEN", true}, {"MYCO_*", "MYCO_a/b", true}, {"MYCO_*", "YOURCO", false},
-		{"LC_?", "LC_/", true}, {"HOME", "HOME", true}, {"[", "[", true}, {"[", "x", false},
+		{"MYCO_*", "MYCO_TOKEN", true},
+		{"MYCO_*", "MYCO_a/b", true},
+		{"MYCO_*", "YOURCO", false},
+		{"LC_?", "LC_/", true},
+		{"HOME", "HOME", true},
+		{"[", "[", true},
+		{"[", "x", false},
 	} {
 		if got := VariableLike(c.pattern, c.name); got != c.want {
 			t.Errorf("%q and %q: %v", c.pattern, c.name, got)

@@ -77,10 +77,10 @@ func (d *Decision) claiming(e Env, v *View) (good, denied, bad []*ProfileView) {
 
 // claim returns the profile's claim on a command that fits the call, a guarded one
 // before one that is not.
-func (p *ProfileView) claim(name string, tty bool) *Claim {
+func (pv *ProfileView) claim(name string, tty bool) *Claim {
 	var found *Claim
-	for i := range p.Claims {
-		c := &p.Claims[i]
+	for i := range pv.Claims {
+		c := &pv.Claims[i]
 		if c.Command == name && c.Fits(tty) && (found == nil || c.Guarded && !found.Guarded) {
 			found = c
 		}

@@ -89,14 +89,14 @@ func (f *Folders) Lacks(path string) bool {
 
 // lacks reports whether a folder does not hold a name in any case: some file systems do not
 // tell case.
-func (in *folder) lacks(last string) bool {
-	if !in.known {
+func (f *folder) lacks(last string) bool {
+	if !f.known {
 		return false
 	}
-	if last != "" && last[0] < 0x80 && !in.begin.has(last[0]) && !in.begin.has(last[0]^0x20) { // the other case, of a letter
+	if last != "" && last[0] < 0x80 && !f.begin.has(last[0]) && !f.begin.has(last[0]^0x20) { // the other case, of a letter
 		return true
 	}
-	return !slices.ContainsFunc(in.entries, func(e fs.DirEntry) bool { return len(e.Name()) == len(last) && strings.EqualFold(e.Name(), last) })
+	return !slices.ContainsFunc(f.entries, func(e fs.DirEntry) bool { return len(e.Name()) == len(last) && strings.EqualFold(e.Name(), last) })
 }
 
 // Children lists what is in a folder, by name.
