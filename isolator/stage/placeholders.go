@@ -44,7 +44,7 @@ func (r *Run) MakePlaceholders(places ...host.Placeholder) error {
 		entries, r.notes = append(entries, r.notes...), nil
 		made := map[string]bool{}
 		for _, l := range entries {
-			made[l.path] = true
+			made[l.path] = made[l.path] || !l.note()
 		}
 		dirs := r.held()
 		var missing []host.Placeholder

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"os"
 	"reflect"
 	"testing"
 	"time"
@@ -62,5 +63,28 @@ func TestInterrupted(t *testing.T) {
 	}
 	if got := looked(); len(got) > 0 {
 		t.Errorf("a second time: %v", got)
+	}
+}
+
+// A person's own file at a place that a run noted as one that may come is no placeholder: it stays.
+func TestNotedFileStays(t *testing.T) {
+	base, project := base(t), t.TempDir()
+	envrc := project + "/.envrc"
+	r, err := New(base, base+".journal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(envrc, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.Watch(Watched{Since: time.Unix(12, 34), Roots: []string{project}, Before: []string{envrc}})
+	if err := r.MakePlaceholders(host.Placeholder{Path: envrc, Content: []byte{}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(envrc); err != nil {
+		t.Errorf("a file that the run did not make was removed: %v", err)
 	}
 }
