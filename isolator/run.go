@@ -183,8 +183,12 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 	if err := s.OwnFolder(); err != nil {
 		return nil, err
 	}
-	if _, err := stage.Sweep(base, s.Journal()); err != nil {
-		return nil, &fault.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "look at " + base + ", then rm -r " + base}
+	stuck, err := stage.Sweep(base, s.Journal())
+	if err != nil {
+		return nil, &fault.Refusal{Code: 125, Msg: "what an earlier run left cannot be removed: " + err.Error(), Hint: "ls -lA " + base}
+	}
+	for _, err := range stuck {
+		s.Warn("an empty file or folder that an earlier run made is still there: %v", err)
 	}
 	if err := s.Trust().MarkWritten(spec.WritableFolders()...); err != nil {
 		return nil, err

@@ -195,8 +195,12 @@ func (a *app) folders() []finding {
 	}
 	list := []finding{ok("folder", "%s", a.InnerHome)}
 	base := a.StageBase()
-	if _, err := stage.Sweep(base, a.Journal()); err != nil {
-		list = append(list, warning("folder", "rm -r "+base, "leftovers of crashed runs cannot be removed: %v", err))
+	stuck, err := stage.Sweep(base, a.Journal())
+	if err != nil {
+		list = append(list, warning("folder", "ls -lA "+base, "leftovers of crashed runs cannot be removed: %v", err))
+	}
+	for _, err := range stuck {
+		list = append(list, warning("folder", "make the folder that it is in writable", "an empty file or folder that an earlier run made is still there: %v", err))
 	}
 	return list
 }

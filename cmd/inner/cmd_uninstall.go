@@ -34,7 +34,10 @@ func (a *app) cmdUninstall() *cobra.Command {
 }
 
 func (a *app) uninstall(yes, all bool) error {
-	// The sweep at the start of this call has taken what no run holds any more.
+	stuck, _ := stage.Sweep(a.StageBase(), a.Journal())
+	for _, err := range stuck {
+		a.Warn("an empty file or folder that an earlier run made is still there: %v", err)
+	}
 	if stage.Pending(a.Journal()) {
 		return fault.Refuse(1, "end it, then inner uninstall", "a sandbox is running")
 	}

@@ -95,8 +95,7 @@ func Discard(innerHome, kept string) error {
 	if err != nil {
 		return err
 	}
-	_, err = sweep(base)
-	return err
+	return sweep(base)
 }
 
 // gateOf makes base, a folder of INNER_HOME, and holds sweepers of it back.

@@ -50,8 +50,8 @@ func TestGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	crashed.lock.Close()
-	if n, err := Sweep(b, b+".journal"); n != 1 || err != nil {
-		t.Errorf("swept %d, %v", n, err)
+	if _, err := Sweep(b, b+".journal"); err != nil {
+		t.Error(err)
 	}
 	gone(dir)
 	gone(crashed.Path)

@@ -192,31 +192,39 @@ func create(parent int, name string, content []byte) error {
 }
 
 // removePlaceholders removes every one that no living run but except needs. What
-// is not as it was made, or not empty, stays: it is somebody's. dirs are the open
-// folders of placeholders, as far as except has them.
-func removePlaceholders(journal, except string, dirs parents) error {
+// is not as it was made, or not empty, stays: it is somebody's. One that cannot be
+// removed stays in the journal for the next sweep, and its error is in stuck. dirs are
+// the open folders of placeholders, as far as except has them.
+func removePlaceholders(journal, except string, dirs parents) (stuck []error, err error) {
 	if isEmpty(journal) {
-		return nil
+		return nil, nil
 	}
-	return withJournal(journal, func(entries []entry, _ func([]entry) error) ([]entry, error) {
+	err = withJournal(journal, func(entries []entry, _ func([]entry) error) ([]entry, error) {
 		living := livingRuns()
-		var keep []entry
-		var errs []error
+		kept := func(l entry) bool { return l.run != except && (l.note() || living(l.run)) }
 		needed := map[string]bool{}
 		for _, l := range entries {
-			if l.run != except && (l.note() || living(l.run)) {
-				keep = append(keep, l)
-				needed[l.path] = needed[l.path] || !l.note()
-			}
+			needed[l.path] = needed[l.path] || !l.note() && kept(l)
 		}
+		var keep []entry
+		failed := map[string]bool{}
 		// What was made in a placeholder is removed before it.
 		for _, l := range slices.Backward(entries) {
-			if !l.note() && !needed[l.path] {
-				errs = append(errs, removePlaceholder(l, dirs))
+			switch {
+			case kept(l):
+				keep = append(keep, l)
+			case l.note(), needed[l.path], failed[l.path]:
+			default:
+				if err := removePlaceholder(l, dirs); err != nil {
+					failed[l.path] = true
+					keep, stuck = append(keep, l), append(stuck, err)
+				}
 			}
 		}
-		return keep, errors.Join(errs...)
+		slices.Reverse(keep)
+		return keep, nil
 	})
+	return stuck, err
 }
 
 // livingRuns returns alive, which asks once for each run.
@@ -232,27 +240,47 @@ func livingRuns() func(run string) bool {
 	}
 }
 
+// removePlaceholder removes one, unless it is somebody's by now. The error is one that may
+// be over at the next try.
 func removePlaceholder(l entry, dirs parents) error {
 	parent, name := unix.AT_FDCWD, l.path
 	if fd, ok := dirs[filepath.Dir(l.path)]; ok {
 		parent, name = fd, filepath.Base(l.path)
 	}
+	var err error
 	if l.what == "dir" {
-		_ = unix.Unlinkat(parent, name, unix.AT_REMOVEDIR) // fails when it is not empty any more, or no folder: then it is somebody's
+		err = unix.Unlinkat(parent, name, unix.AT_REMOVEDIR)
+	} else {
+		err = removeFile(parent, name, l.what)
+	}
+	if err == nil || notOurs(err) {
 		return nil
 	}
-	want, err := strconv.Unquote(l.what)
+	return &fs.PathError{Op: "remove", Path: l.path, Err: err}
+}
+
+// removeFile removes a file that has the quoted content.
+func removeFile(parent int, name, content string) error {
+	want, err := strconv.Unquote(content)
 	if err != nil {
-		return nil
+		return fs.ErrInvalid
 	}
 	got, err := readRegular(parent, name)
-	if err != nil || !bytes.HasPrefix([]byte(want), got) { // the beginning of it is what a killed run wrote
-		return nil
+	if err != nil {
+		return err
 	}
-	if err := unix.Unlinkat(parent, name, 0); err != nil {
-		return &fs.PathError{Op: "unlink", Path: l.path, Err: err}
+	if !bytes.HasPrefix([]byte(want), got) { // the beginning of it is what a killed run wrote
+		return fs.ErrInvalid
 	}
-	return nil
+	return unix.Unlinkat(parent, name, 0)
+}
+
+// notOurs reports whether an error says that nothing is in the place of a placeholder, or
+// something else.
+func notOurs(err error) bool {
+	return slices.ContainsFunc([]error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENXIO, unix.ENOTEMPTY, unix.EEXIST, fs.ErrInvalid}, func(e error) bool {
+		return errors.Is(err, e)
+	})
 }
 
 // readRegular reads a file that is no link, pipe or device, as far as a placeholder is long.
@@ -380,8 +408,13 @@ func writeOver(journal string, data []byte) bool {
 	return true
 }
 
-// Pending reports whether a journal names something that is to be removed or looked at.
-func Pending(journal string) bool { return !isEmpty(journal) }
+// Pending reports whether a journal names something that a living run needs. It does when
+// it cannot be read.
+func Pending(journal string) bool {
+	entries, err := readJournal(journal)
+	living := livingRuns()
+	return err != nil || slices.ContainsFunc(entries, func(l entry) bool { return living(l.run) })
+}
 
 // isEmpty reports whether a journal is not there or empty.
 func isEmpty(journal string) bool {

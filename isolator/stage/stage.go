@@ -124,7 +124,8 @@ func (r *Run) Close() error {
 	if r == nil || r.lock == nil {
 		return nil
 	}
-	errs := []error{removePlaceholders(r.journal, r.Path, r.dirs)}
+	stuck, err := removePlaceholders(r.journal, r.Path, r.dirs)
+	errs := append(stuck, err)
 	r.dirs.close()
 	r.dirs = nil
 	if err := r.dropGroup(); err != nil {
@@ -163,33 +164,34 @@ func (r *Run) File(name string, data []byte, mode fs.FileMode) (string, error) {
 }
 
 // Sweep removes what crashed runs left below base, on the disk and in the
-// journal, and returns how many folders of base. A live run holds its lock and
-// is left alone. A base that is not the user's private folder is an error, and
-// not touched. Copies that cannot be removed are in nobody's way: the next
-// sweep tries again.
-func Sweep(base, journal string) (int, error) {
-	swept, err := sweep(base)
-	_, _ = sweep(Copies(filepath.Dir(journal)))
-	return swept, errors.Join(err, removePlaceholders(journal, "", nil))
+// journal. A live run holds its lock and is left alone. A base that is not the
+// user's private folder is an error, and not touched. Copies and placeholders that
+// cannot be removed are in nobody's way: the next sweep tries again. stuck has the
+// errors of the placeholders, each with its path.
+func Sweep(base, journal string) (stuck []error, err error) {
+	err = sweep(base)
+	_ = sweep(Copies(filepath.Dir(journal)))
+	stuck, jerr := removePlaceholders(journal, "", nil)
+	return stuck, errors.Join(err, jerr)
 }
 
 // sweep removes the folders of base that nobody holds the lock of.
-func sweep(base string) (int, error) {
+func sweep(base string) error {
 	if err := private(base); errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return nil
 	} else if err != nil {
-		return 0, fmt.Errorf("staging folder %q: %w", base, err)
+		return fmt.Errorf("staging folder %q: %w", base, err)
 	}
 	entries, err := os.ReadDir(base)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if !slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
-		return 0, nil
+		return nil
 	}
 	gate, err := lockFile(filepath.Join(base, ".gate"), syscall.LOCK_EX)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var dead []string
 	for _, e := range entries {
@@ -206,7 +208,7 @@ func sweep(base string) (int, error) {
 		}
 		errs = append(errs, copytree.Remove(dir))
 	}
-	return len(dead), errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // Uninstall removes base itself when no run has a folder in it. What is not there is removed.
