@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/hosts"
 )
@@ -23,13 +24,12 @@ func (r *Request) world() list {
 	if network(r.Profile) == profile.NetOff && r.Tasks[0].Repo == "" {
 		return egress
 	}
-	private := words("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/4", "240.0.0.0/4")
 	egress = append(
 		egress,
 		fields{{"ports", list{fields{{"protocol", "UDP"}, {"port", 53}}, fields{{"protocol", "TCP"}, {"port", 53}}}}},
 		fields{{"to", list{
-			fields{{"ipBlock", fields{{"cidr", "0.0.0.0/0"}, {"except", private}}}},
-			fields{{"ipBlock", fields{{"cidr", "2000::/3"}}}},
+			fields{{"ipBlock", fields{{"cidr", "0.0.0.0/0"}, {"except", ranges(netproxy.NotPublic4()...)}}}},
+			fields{{"ipBlock", fields{{"cidr", "2000::/3"}, {"except", ranges(append(netproxy.NotPublic6(), sixTo4)...)}}}},
 		}}},
 	)
 	for _, a := range r.addresses() {
@@ -39,6 +39,17 @@ func (r *Request) world() list {
 		})
 	}
 	return egress
+}
+
+// sixTo4 is the range of IPv6 whose addresses carry one of IPv4 (RFC 3056), which may be private.
+var sixTo4 = netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 0x02}), 16)
+
+func ranges(prefixes ...netip.Prefix) list {
+	out := list{}
+	for _, p := range prefixes {
+		out = append(out, p.String())
+	}
+	return out
 }
 
 func (r *Request) policy(name string, pods fields, ingress, egress list) fields {

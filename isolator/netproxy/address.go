@@ -14,10 +14,10 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// notPublic4 returns the addresses that IANA's registry of special addresses (RFC 6890) does not
+// NotPublic4 returns the addresses that IANA's registry of special addresses (RFC 6890) does not
 // call globally reachable, everything from 224.0.0.0 on, and one address of a cloud that looks
 // public but belongs to the machine's own host.
-func notPublic4() []netip.Prefix {
+func NotPublic4() []netip.Prefix {
 	return prefixes(
 		"0.0.0.0/8",        // this network; Linux connects 0.0.0.0 to itself
 		"10.0.0.0/8",       // private
@@ -38,9 +38,9 @@ func notPublic4() []netip.Prefix {
 	)
 }
 
-// notPublic6 returns the same for IPv6 within 2000::/3, which contains all public addresses
-// (RFC 4291).
-func notPublic6() []netip.Prefix {
+// NotPublic6 returns the same for IPv6 within 2000::/3, which contains all public addresses
+// (RFC 4291). 6to4 (2002::/16) is not among them: what it reaches is in the address.
+func NotPublic6() []netip.Prefix {
 	return prefixes(
 		"2001::/23",     // protocol assignments; Teredo, which carries IPv4
 		"2001:db8::/32", // documentation
@@ -55,7 +55,7 @@ var ranges = sync.OnceValue(func() (r struct {
 	metadata                        []netip.Addr
 },
 ) {
-	r.never4, r.never6 = notPublic4(), notPublic6()
+	r.never4, r.never6 = NotPublic4(), NotPublic6()
 	r.public6 = netip.MustParsePrefix("2000::/3")
 	// The two ranges of IPv6 that carry an IPv4 address and may be public: NAT64 has
 	// it in the last four bytes (RFC 6052), 6to4 after the first two (RFC 3056). The
