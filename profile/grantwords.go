@@ -17,7 +17,7 @@ func (g *granter) mounted(rc *RunConfig) (writes, copies, reads, empty []Item) {
 		reads = append(reads, g.path(rc.Workdir, rc.Workdir))
 	}
 	for _, m := range rc.Mounts {
-		if m.Zone != "" { // by the names that the profile has: more of them may fit tomorrow
+		if m.Zone { // by the names that the profile has: more of them may fit tomorrow
 			continue
 		}
 		switch m.Mode {

@@ -33,7 +33,7 @@ func (r *resolver) mounts() {
 	for i, m := range slices.Backward(list) {
 		for _, other := range list[:i] {
 			if other.Dest == m.Dest && other.File == m.File {
-				r.add(strict.Pos{File: m.File, Line: m.Line}, m.key(), fmt.Sprintf("dest %q is taken by %s (line %d)", other.Dest, other.key(), other.Line), "")
+				r.add(strict.Pos{File: m.File, Line: m.Line}, m.Key, fmt.Sprintf("dest %q is taken by %s (line %d)", other.Dest, other.Key, other.Line), "")
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func (r *resolver) mounts() {
 }
 
 func (r *resolver) mount(e strict.Entry[mountSpec]) (Mount, bool) {
-	m := Mount{Mode: Mode(or(e.Value.Mode, string(RO))), Create: e.Value.Missing.V == "create", File: e.At.File, Line: e.At.Line, Written: e.Key}
+	m := Mount{Mode: Mode(or(e.Value.Mode, string(RO))), Create: e.Value.Missing.V == "create", File: e.At.File, Line: e.At.Line, Key: strict.Join("mounts", e.Key), Written: e.Key}
 	dest, at := e.Key, e.At
 	what := tilde | vars | workdir
 	if d := e.Value.Dest; d.Set {
@@ -66,12 +66,12 @@ func (r *resolver) mount(e strict.Entry[mountSpec]) (Mount, bool) {
 			if !strings.HasPrefix(e.Key, "~") && !strings.Contains(e.Key, "$") {
 				hint = "write " + strconv.Quote("${workdir}/"+strings.TrimPrefix(e.Key, "./")) + " for a path in the project"
 			}
-			r.add(e.At, m.key(), err.Error(), hint)
+			r.add(e.At, m.Key, err.Error(), hint)
 			return m, false
 		}
 	}
 	if m.Dest, err = r.x.path(dest, what); err != nil {
-		r.add(at, m.key(), err.Error(), "")
+		r.add(at, m.Key, err.Error(), "")
 		return m, false
 	}
 	if m.Mode == Tmpfs {
@@ -82,6 +82,7 @@ func (r *resolver) mount(e strict.Entry[mountSpec]) (Mount, bool) {
 
 func (r *resolver) flagMount(m Mount) (Mount, bool) {
 	m.Written = m.Source + ":" + m.Dest
+	m.Key = "--mount " + strconv.Quote(m.Written)
 	for _, p := range []*string{&m.Source, &m.Dest} {
 		switch {
 		case *p == "~" || strings.HasPrefix(*p, "~/"):
@@ -90,7 +91,7 @@ func (r *resolver) flagMount(m Mount) (Mount, bool) {
 			*p = filepath.Join(r.c.Cwd, *p)
 		}
 		if !filepath.IsAbs(*p) {
-			r.add(strict.Pos{}, m.key(), fmt.Sprintf("%q is not an absolute path", *p), "")
+			r.add(strict.Pos{}, m.Key, fmt.Sprintf("%q is not an absolute path", *p), "")
 			return m, false
 		}
 		*p = filepath.Clean(*p)
@@ -106,14 +107,6 @@ func (m Mount) at() strict.Pos {
 	return strict.Pos{File: m.File, Line: m.Line}
 }
 
-// key names a mount the way it was written.
-func (m Mount) key() string {
-	if m.File == "--mount" {
-		return "--mount " + strconv.Quote(m.Written)
-	}
-	return strict.Join("mounts", m.Written)
-}
-
 // checkMounts looks at the disk: sources and mount points exist and fit, and
 // nothing is mounted that would undo what inner promises.
 func (r *resolver) checkMounts() {
@@ -121,7 +114,7 @@ func (r *resolver) checkMounts() {
 	for i := range r.rc.Mounts {
 		m := &r.rc.Mounts[i]
 		if msg, hint := r.badMount(m); msg != "" {
-			r.add(m.at(), m.key(), msg, hint)
+			r.add(m.at(), m.Key, msg, hint)
 		}
 	}
 }
@@ -170,7 +163,7 @@ func (r *resolver) missingSource(m *Mount) string {
 	switch {
 	case err == nil && home == "" && paths.Below(r.c.Home, m.Source):
 		return fmt.Sprintf("HOME is %q, which does not exist", r.c.Home)
-	case m.File == "--mount" || m.Zone != "":
+	case m.File == "--mount" || m.Zone:
 		return ""
 	}
 	return `missing = "skip" in this mount goes on without it`

@@ -83,7 +83,7 @@ func allowedSocket(rc *RunConfig) (what, name string) {
 func mountedSocket(rc *RunConfig) (what, name string) {
 	for _, m := range rc.Mounts {
 		if fi, err := os.Stat(m.Source); err == nil && m.Mode != Tmpfs && fi.Mode()&os.ModeSocket != 0 {
-			return "a socket of this computer", m.key()
+			return "a socket of this computer", m.Key
 		}
 	}
 	return "", ""
@@ -99,7 +99,7 @@ func writableOutside(rc *RunConfig) (what, name string) {
 	for _, m := range rc.Mounts {
 		src := rc.Real[m.Source]
 		if m.Mode == RW && !slices.ContainsFunc(inside, func(dir string) bool { return dir != "" && paths.Below(dir, src) }) {
-			return fmt.Sprintf("to write %q, outside of the project", m.Source), m.key()
+			return fmt.Sprintf("to write %q, outside of the project", m.Source), m.Key
 		}
 	}
 	return "", ""

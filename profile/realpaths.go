@@ -95,7 +95,7 @@ func (r *resolver) hostPaths() []named {
 	list := r.named
 	for _, m := range r.rc.Mounts {
 		if m.Mode != Tmpfs {
-			list = append(list, named{path: m.Source, at: m.at(), key: m.key()})
+			list = append(list, named{path: m.Source, at: m.at(), key: m.Key})
 		}
 	}
 	if r.rc.Output.Log != "" {

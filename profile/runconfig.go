@@ -123,7 +123,8 @@ type Mount struct {
 	File   string // where it was written, for messages
 	Line   int
 
-	Zone      string // the key of RunConfig.Zones or of Keep when it is one of these, at its own place; else ""
+	Key       string // what messages call it: mounts."~/src", --mount "…", or the key of the profile that it comes from
+	Zone      bool   // it is a place of the working folder, at itself; one that is covered there is dropped
 	Create    bool   // Source is made when it is not there
 	Workspace bool   // Dest uses ${workspaces_path} and is made for the run
 	Written   string // its key in [mounts], or the flag's value

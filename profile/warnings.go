@@ -86,9 +86,9 @@ func (r *resolver) warnMounts() {
 		at := strict.Pos{File: m.File, Line: m.Line}
 		switch src := real(m.Source); {
 		case r.holdsHome(src):
-			r.warn(at, m.key(), "", "makes your whole home folder writable")
+			r.warn(at, m.Key, "", "makes your whole home folder writable")
 		case systemFolder(src):
-			r.warn(at, m.key(), "", "makes the system folder %q writable", src)
+			r.warn(at, m.Key, "", "makes the system folder %q writable", src)
 		}
 	}
 	if o := r.s.Output.Review; o.V && !copies {

@@ -131,7 +131,7 @@ func (r *resolver) elsewhere(physical string) error {
 		}
 	}
 	if best == "" && over != nil {
-		return r.refuse(cwd, "-w FOLDER", "the working folder %q is not shown in the box: %s is mounted over it", cwd, over.key())
+		return r.refuse(cwd, "-w FOLDER", "the working folder %q is not shown in the box: %s is mounted over it", cwd, over.Key)
 	}
 	return nil // whether the box shows it at all is seen when it is built
 }
@@ -154,7 +154,7 @@ func (r *resolver) keepOriginals(dir string) {
 		switch {
 		case m.Mode != SafeRW || !paths.Below(source, dir) || r.rc.WorkdirMode == None:
 		case r.rc.WorkdirMode == Keep:
-			r.add(m.at(), m.key(), `a copy in the working folder does not go with workdir_mode = "keep"`, "")
+			r.add(m.at(), m.Key, `a copy in the working folder does not go with workdir_mode = "keep"`, "")
 		case real(m.Dest) == source:
 			r.rc.WorkdirMode = None
 		default:

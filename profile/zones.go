@@ -67,7 +67,7 @@ func (r *resolver) addZones(l strict.List, key string, keep bool) (names []strin
 		case kind == "" && rc.Scope == Global: // for many projects, of which some have it
 		case why == "" && (!keep || kind == "a folder"):
 			path := filepath.Join(rc.Workdir, name)
-			rc.Mounts = append(rc.Mounts, Mount{Source: path, Dest: path, Mode: RW, File: it.At.File, Line: it.At.Line, Written: "${workdir}/" + name, Zone: key})
+			rc.Mounts = append(rc.Mounts, Mount{Source: path, Dest: path, Mode: RW, File: it.At.File, Line: it.At.Line, Key: key, Written: "${workdir}/" + name, Zone: true})
 		case why == "" || keep && kind == "":
 		default:
 			r.drop(it.At, key, name, why)
@@ -93,8 +93,8 @@ func (r *resolver) fits(name string) (kind, why string) {
 	if why != "" {
 		return kind, why
 	}
-	if m := r.mountOver(path); m != nil && m.Zone == "" {
-		return "a folder", "lies in what " + m.key() + " mounts"
+	if m := r.mountOver(path); m != nil && !m.Zone {
+		return "a folder", "lies in what " + m.Key + " mounts"
 	}
 	switch {
 	case fi.IsDir():

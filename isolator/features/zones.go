@@ -48,7 +48,7 @@ func heldFolder(run *Run) []Held {
 
 // isZone reports whether a folder is a zone of the working folder.
 func isZone(rc profile.RunConfig, real string) bool {
-	return slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool { return m.Zone != "" && files.Real(m.Source) == real })
+	return slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool { return m.Zone && files.Real(m.Source) == real })
 }
 
 // missing makes the sources of mounts that are not there (missing = "create"): below the

@@ -10,15 +10,12 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/strict"
 )
 
 // mount is a mount of the profile, or that of the working folder.
 type mount struct {
 	profile.Mount
 	real, dest, reason string
-
-	key string // see Op.Key
 }
 
 // orderedMounts are the mounts of the run in the order they are made: parents go before
@@ -27,15 +24,15 @@ func (b *builder) orderedMounts() []mount {
 	var ms []mount
 	if b.rc.WorkdirMode != profile.None {
 		ms = append(ms, mount{
-			Mount: profile.Mount{Source: b.rc.Workdir, Dest: b.rc.Workdir, Mode: b.rc.WorkdirMode}, reason: "the working folder", key: "sandbox.workdir_mode",
+			Mount: profile.Mount{Source: b.rc.Workdir, Dest: b.rc.Workdir, Mode: b.rc.WorkdirMode, Key: "sandbox.workdir_mode"}, reason: "the working folder",
 		})
 	}
 	for _, m := range b.rc.Mounts {
-		if m.Zone != "" {
-			ms = append(ms, mount{Mount: m, key: m.Zone, reason: fmt.Sprintf("a zone of the working folder (%s:%d)", filepath.Base(m.File), m.Line)})
-			continue
+		what := fmt.Sprintf("mounts.%q", m.Source)
+		if m.Zone {
+			what = "a zone of the working folder"
 		}
-		ms = append(ms, mount{Mount: m, key: strict.Join("mounts", m.Written), reason: fmt.Sprintf("mounts.%q (%s:%d)", m.Source, filepath.Base(m.File), m.Line)})
+		ms = append(ms, mount{Mount: m, reason: fmt.Sprintf("%s (%s:%d)", what, filepath.Base(m.File), m.Line)})
 	}
 	for i := range ms {
 		ms[i].real = b.canon(ms[i].Source)
@@ -64,8 +61,8 @@ func (b *builder) mounts() error {
 		}
 		b.because("")
 		b.ownState(m.dest)
-		b.because(m.key)
-		if m.Zone != "" && b.zoneCovered(m.real) { // see Fitting
+		b.because(m.Key)
+		if m.Zone && b.zoneCovered(m.real) { // see Fitting
 			return fault.Refuse(125, "", "profile %q: %s: it is hidden or protected", b.rc.Name, m.reason)
 		}
 		if m.Mode == profile.Tmpfs {

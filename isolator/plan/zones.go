@@ -27,7 +27,7 @@ func (b *builder) zoneCovered(real string) bool {
 
 // Fitting is a run without the zones of the working folder that are hidden or protected.
 func Fitting(rc profile.RunConfig, f host.Facts) profile.RunConfig {
-	if !slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool { return m.Zone != "" }) {
+	if !slices.ContainsFunc(rc.Mounts, func(m profile.Mount) bool { return m.Zone }) {
 		return rc
 	}
 	b := &builder{rc: rc, f: f, allowed: map[string]bool{}}
@@ -37,8 +37,8 @@ func Fitting(rc profile.RunConfig, f host.Facts) profile.RunConfig {
 	var mounts []profile.Mount
 	dropped := slices.Clone(rc.Dropped)
 	for _, m := range rc.Mounts {
-		if m.Zone != "" && b.zoneCovered(b.canon(m.Source)) {
-			dropped = append(dropped, fmt.Sprintf("%s (%s:%d): %q is hidden or protected, and stays so", m.Zone, filepath.Base(m.File), m.Line, strings.TrimPrefix(m.Written, "${workdir}/")))
+		if m.Zone && b.zoneCovered(b.canon(m.Source)) {
+			dropped = append(dropped, fmt.Sprintf("%s (%s:%d): %q is hidden or protected, and stays so", m.Key, filepath.Base(m.File), m.Line, strings.TrimPrefix(m.Written, "${workdir}/")))
 			continue
 		}
 		mounts = append(mounts, m)
