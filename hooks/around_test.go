@@ -124,6 +124,17 @@ func TestShadowFromTheStartupFile(t *testing.T) {
 	})
 }
 
+// An alias called inner does not keep the hook from being read: aliases are expanded as text.
+func TestAliasOfInner(t *testing.T) {
+	each(t, func(t *testing.T, shell string) {
+		w := newWorld(t)
+		w.rc(shell, "alias inner='/opt/inner --verbose'\n"+w.evalHook(shell))
+		s := w.launch(shell, argv(shell), w.project)
+		s.line(":")
+		s.wantFirst("an alias called inner")
+	})
+}
+
 // A place that the shell was told to remember does not stay before the shim.
 func TestRememberedPlace(t *testing.T) {
 	for shell, set := range map[string]string{"bash": "hash -p /opt/claude claude", "zsh": "hash claude=/opt/claude"} {

@@ -263,7 +263,7 @@ __inner_setup() {
     local __inner_case=;
     if builtin shopt -q nocasematch; then builtin shopt -u nocasematch; __inner_case=1; fi;
     # The path as a word: `jobs` shows what the function calls as it stands here.
-    if [[ -n ${__inner_made-} ]] || ! builtin type inner >/dev/null 2>&1; then __inner_made=1; inner() { @command@ "$@"; }; builtin export -nf inner; fi;
+    if [[ -n ${__inner_made-} ]] || ! builtin type inner >/dev/null 2>&1; then __inner_made=1; function inner { @command@ "$@"; }; builtin export -nf inner; fi;
     if __inner_path; then
         builtin export PATH;
         __inner_compile;

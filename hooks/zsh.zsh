@@ -180,7 +180,7 @@ __inner_setup() {
     builtin typeset -gi __inner_tries=0;
     builtin typeset -ga __inner_names __inner_watch __inner_there __inner_absent precmd_functions chpwd_functions;
     __inner_watch=(); __inner_there=(); __inner_absent=(); __inner_names=();
-    if ! builtin whence inner >/dev/null; then builtin typeset -g __inner_made=1; inner() { "$__inner_command" "$@"; }; fi;
+    if ! builtin whence inner >/dev/null; then builtin typeset -g __inner_made=1; function inner { "$__inner_command" "$@"; }; fi;
     __inner_path;
     builtin typeset -gx PATH;
     __inner_compile;
