@@ -141,5 +141,8 @@ func (m *modes) sets() []byte {
 	if m.keypad {
 		out = append(out, "\x1b="...)
 	}
+	if len(m.region) > 0 {
+		out = appendRegion(out, m.region)
+	}
 	return out
 }

@@ -151,9 +151,7 @@ func (s *session) deliver() {
 		}
 		_ = wire.Send(s.channel.sock, binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32([]byte{wire.MsgTyped}, uint32(readable)), m.Lflag&echo))
 	}
-	if s.console.keys.empty() {
-		s.console.keys.from, s.console.keys.to = 0, copy(s.console.keys.buf[:], s.console.real.keys)
-	}
+	s.console.keys.add(s.console.real.keys)
 	s.console.real.typed, s.console.real.keys = nil, nil
 }
 
