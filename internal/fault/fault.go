@@ -12,7 +12,7 @@ import (
 type Refusal struct {
 	Msg  string
 	Hint string // "" when there is nothing to type
-	Code int    // the exit code, as docs/architecture.md lists them: 2, 125, 126 or 127
+	Code int    // the exit code, as docs/architecture.md lists them
 	Kind string // what sort of fault it is for a program that reads it, one of Kinds; "" follows from Code
 }
 

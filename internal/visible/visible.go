@@ -4,8 +4,7 @@
 // What a terminal or a browser would obey, reorder or not draw at all becomes an escape:
 // control bytes, marks of bidirectional text, characters of no width, variation selectors,
 // letters that look like a blank, and bytes that are not UTF-8. All else stays as it is. An
-// escape has the form of TOML and JSON where they have one, so that a string with an escape
-// in it still means the same.
+// escape has the form that it has in a string of Go.
 //
 //	visible.Text("a\u202eb")   // a\u202eb, ten characters
 //

@@ -39,7 +39,7 @@ func (s *session) goAway() {
 	s.moveTo(-1, -1, "")
 }
 
-// elsewhere reports whether the terminal that the box was started in is not its any more.
+// elsewhere reports whether the terminal that the box was started in is no longer the box's.
 func (s *session) elsewhere() bool { return s.join.away || s.join.guest >= 0 }
 
 // moveTo begins to exchange the terminal. words are for whoever had the box until now.

@@ -230,7 +230,7 @@ func Part(args []string) int {
 	return 0
 }
 
-// look runs in the box of the probe: it tries every file of /proc that leads to another process.
+// look runs in the box of the probe: it tries files of /proc that lead to another process.
 func look(pid, secret string) (Answer, string) {
 	at := func(name string) string { return filepath.Join("/proc", pid, name) }
 	if _, err := os.Stat(at("")); err != nil {
