@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -119,11 +120,12 @@ func (a *app) endBundle(l *handover.Leaving, code int) int {
 	switch err := l.End(ctx); {
 	case errors.Is(err, handover.ErrNothing):
 		a.Say("the run made no commits, so there is no bundle")
+	case errors.Is(err, handover.ErrUncommitted):
+		a.Warn("%v", err)
+		return cmp.Or(code, 1)
 	case err != nil:
 		a.Warn("the bundle cannot be written: %v", err)
-		if code == 0 {
-			return 1
-		}
+		return cmp.Or(code, 1)
 	default:
 		a.Say("the commits of the run are in %s", l.Bundle)
 	}

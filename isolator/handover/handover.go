@@ -18,6 +18,7 @@ package handover
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -39,6 +40,9 @@ const Branch = "refs/heads/inner"
 
 // ErrNothing says that there is nothing to hand over.
 var ErrNothing = errors.New("nothing was committed and nothing was changed")
+
+// ErrUncommitted says that a run left changes that inner does not commit.
+var ErrUncommitted = errors.New("changes that the run left without a commit are in no bundle: inner commits nothing in a repository with submodules")
 
 // Git runs git. The zero value finds it on the PATH of this process.
 type Git struct {
@@ -152,7 +156,8 @@ func (g Git) Checkout(ctx context.Context, repo, commit, dir string) error {
 
 // Leave writes the commits that a folder has on top of base to the file bundle. Changes that are
 // not committed become one more commit, unless there are submodules. Nobody else may be able to
-// write the folder of bundle. The error is ErrNothing when the folder is at base, unchanged.
+// write the folder of bundle. The error is ErrNothing when the folder is at base, unchanged, and
+// ErrUncommitted, with a bundle where there are commits, when there are such changes and submodules.
 func (g Git) Leave(ctx context.Context, dir, base, bundle string) error {
 	if err := g.Harmless(ctx, dir); err != nil {
 		return err
@@ -166,7 +171,10 @@ func (g Git) Leave(ctx context.Context, dir, base, bundle string) error {
 		return err
 	}
 	// git add looks into submodules, with what their own configuration has it execute.
-	if changed != "" && !gitlink().MatchString(links) {
+	var uncommitted error
+	if changed != "" && gitlink().MatchString(links) {
+		uncommitted = ErrUncommitted
+	} else if changed != "" {
 		if _, err := g.run(ctx, dir, "add", "--all", "--", "."); err != nil {
 			return err
 		}
@@ -179,13 +187,13 @@ func (g Git) Leave(ctx context.Context, dir, base, bundle string) error {
 		return err
 	}
 	if head == base {
-		return ErrNothing
+		return cmp.Or(uncommitted, ErrNothing)
 	}
 	if _, err := g.run(ctx, dir, "update-ref", "--no-deref", Branch, head); err != nil {
 		return err
 	}
 	_, err = g.run(ctx, dir, "bundle", "create", "--quiet", bundle, base+".."+Branch)
-	return err
+	return cmp.Or(err, uncommitted)
 }
 
 // Harmless refuses a repository whose own settings could have git execute something: Leave runs

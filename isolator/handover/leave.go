@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -39,7 +40,7 @@ func Begin(ctx context.Context, dir, bundle string) (*Leaving, error) {
 }
 
 // End makes the bundle where no box can write, and puts it into its folder. ErrNothing says
-// that the run made no commits.
+// that the run made no commits, ErrUncommitted that not all of its work is in the bundle.
 func (l *Leaving) End(ctx context.Context) error {
 	defer l.folder.Close()
 	dir, err := os.MkdirTemp("", "bundle")
@@ -48,12 +49,13 @@ func (l *Leaving) End(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	made := filepath.Join(dir, "bundle")
-	if err := (Git{}).Leave(ctx, l.dir, l.base, made); err != nil {
-		return err
+	uncommitted := Git{}.Leave(ctx, l.dir, l.base, made)
+	if uncommitted != nil && !errors.Is(uncommitted, ErrUncommitted) {
+		return uncommitted
 	}
 	in, err := os.Open(made)
 	if err != nil {
-		return err
+		return cmp.Or(uncommitted, err)
 	}
 	defer in.Close()
 	name := filepath.Base(l.Bundle)
@@ -70,5 +72,5 @@ func (l *Leaving) End(ctx context.Context) error {
 	if err = errors.Join(err, out.Chmod(0o640), out.Close()); err != nil {
 		return err
 	}
-	return l.folder.Rename(next, name)
+	return cmp.Or(l.folder.Rename(next, name), uncommitted)
 }

@@ -1,0 +1,88 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// repository makes one with a commit and returns its folder.
+func repository(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		if os.Getenv("INNER_TEST_MUST") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	run(t, dir, "init", "--quiet")
+	write(t, dir+"/kept", "one")
+	run(t, dir, "add", "kept")
+	run(t, dir, "commit", "--quiet", "--message", "first")
+	return dir
+}
+
+func run(t *testing.T, dir string, words ...string) string {
+	t.Helper()
+	out, err := (Git{}).run(t.Context(), dir, words...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is not committed in a repository with submodules is in no bundle. That is said, and what
+// was committed is kept.
+func TestUncommittedBesideSubmodules(t *testing.T) {
+	dir := repository(t)
+	run(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(run(t, dir, "rev-parse", "HEAD"))+",sub")
+	run(t, dir, "commit", "--quiet", "--message", "a submodule")
+	end := func(change func()) (bundle string, err error) {
+		t.Helper()
+		bundle = filepath.Join(t.TempDir(), "bundle")
+		l, err := Begin(context.Background(), dir, bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change()
+		return bundle, l.End(context.Background())
+	}
+	if _, err := end(func() {}); !errors.Is(err, ErrNothing) {
+		t.Errorf("nothing was changed: %v", err)
+	}
+	bundle, err := end(func() { write(t, dir+"/new", "x") })
+	if !errors.Is(err, ErrUncommitted) {
+		t.Errorf("a change alone: %v", err)
+	}
+	if _, err := os.Lstat(bundle); err == nil {
+		t.Error("there is a bundle without a commit")
+	}
+	bundle, err = end(func() { run(t, dir, "commit", "--quiet", "--allow-empty", "--message", "of the run") })
+	if !errors.Is(err, ErrUncommitted) {
+		t.Errorf("a change beside a commit: %v", err)
+	}
+	if heads := run(t, dir, "bundle", "list-heads", bundle); !headLine().MatchString(heads) {
+		t.Errorf("the commit is not in the bundle: %q", heads)
+	}
+	if bundle, err = end(func() {
+		run(t, dir, "add", "new")
+		run(t, dir, "commit", "--quiet", "--message", "all of it")
+	}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(bundle); err != nil {
+		t.Error(err)
+	}
+}
