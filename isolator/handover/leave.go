@@ -20,7 +20,8 @@ type Leaving struct {
 	folder    *os.Root // of the bundle, as it was before the run
 }
 
-// Begin finds out where a run begins. Without a repository to begin in, nothing runs.
+// Begin finds out where a run begins, and removes the bundle of an earlier run, which must not
+// count as one of this run. Without a repository to begin in, nothing runs.
 func Begin(ctx context.Context, dir, bundle string) (*Leaving, error) {
 	refuse := func(hint, what string, err error) error {
 		return &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: " + what + err.Error(), Hint: hint}
@@ -36,7 +37,23 @@ func Begin(ctx context.Context, dir, bundle string) (*Leaving, error) {
 	if err != nil {
 		return nil, refuse("mkdir -p "+quote.POSIX(filepath.Dir(bundle)), "", err)
 	}
+	if err := removeOld(folder, filepath.Base(bundle)); err != nil {
+		folder.Close()
+		return nil, refuse("rm "+quote.POSIX(bundle), "", err)
+	}
 	return &Leaving{bundle, dir, base, folder}, nil
+}
+
+// removeOld removes a file of a folder. What is no regular file stays: nobody takes it for a bundle.
+func removeOld(folder *os.Root, name string) error {
+	fi, err := folder.Lstat(name)
+	if err == nil && fi.Mode().IsRegular() {
+		err = folder.Remove(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // End makes the bundle where no box can write, and puts it into its folder. ErrNothing says

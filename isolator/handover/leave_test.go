@@ -86,3 +86,34 @@ func TestUncommittedBesideSubmodules(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A run that leaves no bundle does not leave the one of an earlier run either. What is no file is
+// not touched.
+func TestOldBundle(t *testing.T) {
+	dir, out := repository(t), t.TempDir()
+	bundle, link := filepath.Join(out, "bundle"), filepath.Join(out, "link")
+	write(t, bundle, "of an earlier run")
+	l, err := Begin(context.Background(), dir, bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.End(context.Background()); !errors.Is(err, ErrNothing) {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(bundle); err == nil {
+		t.Error("the bundle of an earlier run is there")
+	}
+	write(t, bundle, "kept")
+	if err := os.Symlink("bundle", link); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = Begin(context.Background(), dir, link); err != nil {
+		t.Fatal(err)
+	}
+	l.folder.Close()
+	for _, p := range []string{bundle, link} {
+		if _, err := os.Lstat(p); err != nil {
+			t.Error(err)
+		}
+	}
+}
