@@ -47,7 +47,11 @@ func (h *Home) step(at int, name string) (int, error) {
 		fd, err := unix.Openat(at, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		switch {
 		case err == nil:
-			return fd, enterable(fd)
+			if err := enterable(fd); err != nil {
+				_ = unix.Close(fd)
+				return -1, err
+			}
+			return fd, nil
 		case errors.Is(err, unix.ENOENT):
 			err = unix.Mkdirat(at, name, 0o700)
 			if errors.Is(err, unix.EEXIST) {

@@ -106,10 +106,13 @@ func listed(root int, rel string) *os.File {
 		_ = unix.Close(at)
 		at = next
 	}
-	if err != nil || enterable(at) != nil {
+	if err != nil {
 		return nil
 	}
 	defer unix.Close(at)
+	if enterable(at) != nil {
+		return nil
+	}
 	fd, err := unix.Openat(at, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
