@@ -180,7 +180,8 @@ func (h *Home) Write(rel string, data []byte, mode fs.FileMode) error {
 		if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EEXIST) && !errors.Is(err, unix.ENOTEMPTY) {
 			break
 		}
-		if err = h.moveAside(dir, name); err != nil {
+		if aside := h.moveAside(dir, name); aside != nil {
+			err = aside
 			break
 		}
 	}
