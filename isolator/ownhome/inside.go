@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -95,6 +96,16 @@ func (h *Home) moveAside(at int, name string) error {
 	return unix.EEXIST
 }
 
+// setAside gives a file another name, in its folder.
+func (h *Home) setAside(rel string) error {
+	dir, err := h.opened(path.Dir(rel))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return h.moveAside(dir, path.Base(rel))
+}
+
 func (h *Home) fault(rel string, err error) error {
 	return fmt.Errorf("in %s: ~/%s: %w", h.Owner, rel, err)
 }
@@ -145,11 +156,16 @@ func (h *Home) place(p Point) error {
 }
 
 // Read reads a regular file of at most limit bytes. It follows no link and waits for
-// nobody. What is there instead of a file is fs.ErrNotExist.
+// nobody. Nothing, or what is no file, is fs.ErrNotExist; one that is larger or that
+// cannot be opened is another error.
 func (h *Home) Read(rel string, limit int64) ([]byte, error) {
 	fd, err := copytree.Open(h.root, rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
-	if err != nil {
+	switch {
+	case err == nil:
+	case slices.ContainsFunc([]error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EXDEV, unix.ENXIO}, func(e error) bool { return errors.Is(err, e) }):
 		return nil, fs.ErrNotExist
+	default:
+		return nil, h.fault(rel, err)
 	}
 	f := os.NewFile(uintptr(fd), rel)
 	defer f.Close()

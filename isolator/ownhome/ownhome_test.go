@@ -182,3 +182,36 @@ func TestResetEnded(t *testing.T) {
 		t.Errorf("%s is there: %v", left, err)
 	}
 }
+
+// A file of the box that inner cannot read is not written over: it is there under another name.
+func TestUnreadIsMovedAside(t *testing.T) {
+	spoil := map[string]func(string) error{"large": func(p string) error { return os.Truncate(p, maxStaged+1) }}
+	if os.Getuid() != 0 { // who reads everything
+		spoil["closed"] = func(p string) error { return os.Chmod(p, 0) }
+	}
+	for what, spoil := range spoil {
+		t.Run(what, func(t *testing.T) {
+			h, from := open(t, t.TempDir()), t.TempDir()
+			file := filepath.Join(h.Dir, "settings.json")
+			err := errors.Join(os.WriteFile(filepath.Join(from, "settings.json"), []byte("fresh"), 0o600), os.WriteFile(file, []byte("the box's"), 0o600), spoil(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Read("settings.json", maxStaged); err == nil || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("read: %v", err)
+			}
+			if err := h.Stage("x", from, fresh); err != nil {
+				t.Fatal(err)
+			}
+			if data, err := os.ReadFile(file); string(data) != "fresh" || err != nil {
+				t.Errorf("what was put there: %q %v", data, err)
+			}
+			if len(h.Aside) != 1 {
+				t.Fatalf("moved aside: %q", h.Aside)
+			}
+			if _, err := os.Lstat(filepath.Join(h.Dir, h.Aside[0])); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

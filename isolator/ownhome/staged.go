@@ -77,10 +77,13 @@ func (h *Home) writeStaged(all map[string]map[string]put) error {
 	return files.Write(filepath.Join(h.folder, "staged.json"), data, 0o600)
 }
 
-// put puts one file there.
+// put puts one file there. What cannot be read of the box's is not decided about: it is moved aside.
 func (h *Home) put(rel string, fresh []byte, mode fs.FileMode, old put, decide Decide) (put, error) {
 	kept, err := h.Read(rel, maxStaged)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := h.setAside(rel); err != nil {
+			return put{}, err
+		}
 		kept = nil
 	}
 	is := put{From: hash(fresh)}
