@@ -333,6 +333,20 @@ func TestFailureLeavesNothing(t *testing.T) {
 	}
 }
 
+// A file is copied from a folder that cannot be listed.
+func TestFileInFolderThatCannotBeListed(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root lists everything; the tests that count run as a plain user")
+	}
+	dir := t.TempDir()
+	write(t, dir+"/closed/file", "x", 0o644)
+	must(t, os.Chmod(dir+"/closed", 0o311))
+	defer func() { must(t, os.Chmod(dir+"/closed", 0o755)) }()
+	if _, err := Copy(t.Context(), dir+"/closed/file", dir+"/copy", Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestUnreadableIsLeftOut(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root reads everything; the tests that count run as a plain user")

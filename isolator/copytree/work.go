@@ -152,11 +152,6 @@ func (c *copier) finishDir(d *dir) error {
 
 // single copies a source that is one file.
 func (c *copier) single(src, dst string, st unix.Stat_t) error {
-	from, err := unix.Open(filepath.Dir(src), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return &fs.PathError{Op: "open", Path: filepath.Dir(src), Err: err}
-	}
-	defer unix.Close(from)
 	to, err := unix.Open(filepath.Dir(dst), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: filepath.Dir(dst), Err: err}
