@@ -393,3 +393,23 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+// A folder that is replaced before its files are copied: Left names all of them. A lack of
+// descriptors or of memory is no fault of the source, and ends the copy.
+func TestFolderReplacedMeanwhile(t *testing.T) {
+	top := t.TempDir()
+	write(t, top+"/folder", "a file by now", 0o644)
+	src, err := unix.Open(top, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	must(t, err)
+	defer unix.Close(src)
+	c := &copier{ctx: t.Context(), src: src}
+	must(t, c.batch(task{&dir{rel: "folder"}, []file{{name: "a"}, {name: "b"}}}, nil))
+	if got := fmt.Sprint(c.res.Left); got != "[{folder/a replaced while it was copied} {folder/b replaced while it was copied}]" {
+		t.Errorf("left %s", got)
+	}
+	for _, err := range []error{unix.EIO, unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
+		if c.leave("folder/a", err) == nil {
+			t.Errorf("%v left a file out", err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package copytree
 import (
 	"errors"
 	"io/fs"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -87,10 +88,11 @@ func (c *copier) another(at string, st unix.Stat_t) bool {
 }
 
 // leave leaves something out that cannot be read. What is gone was never
-// there; the source itself must be readable.
+// there; the source itself must be readable. A fault of the disk, or of this process, is none
+// of a file.
 func (c *copier) leave(rel string, err error) error {
 	switch {
-	case rel == "." || errors.Is(err, unix.EIO):
+	case rel == "." || slices.ContainsFunc([]error{unix.EIO, unix.EMFILE, unix.ENFILE, unix.ENOMEM}, func(e error) bool { return errors.Is(err, e) }):
 		return c.fault("open", rel, err)
 	case errors.Is(err, unix.ENOENT):
 		return nil

@@ -41,7 +41,12 @@ func (c *copier) tasks() []task {
 func (c *copier) batch(t task, _ func(task)) error {
 	from, err := Open(c.src, t.d.rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return c.leave(join(t.d.rel, t.files[0].name), err)
+		for _, f := range t.files {
+			if err := c.leave(join(t.d.rel, f.name), err); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	defer unix.Close(from)
 	to, err := unix.Openat(c.dst, t.d.rel, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
