@@ -75,7 +75,7 @@ func (c *copier) shares(fd int) bool {
 	const name = ".inner-probe"
 	to, err := unix.Openat(c.dst, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return false // the source has a file of that name in its root
+		return false // the source has a folder of that name in its root
 	}
 	defer func() { _ = unix.Unlinkat(c.dst, name, 0) }()
 	defer unix.Close(to)
