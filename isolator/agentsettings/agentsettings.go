@@ -150,10 +150,10 @@ func (e Entry) hooks(raw json.RawMessage, add bool) (json.RawMessage, error) {
 	if raw != nil && json.Unmarshal(raw, &list) != nil {
 		return nil, fmt.Errorf("hooks.%s is not a list", e.Event)
 	}
-	list = slices.DeleteFunc(list, func(one json.RawMessage) bool {
-		var m matcher
-		return json.Unmarshal(one, &m) == nil && len(m.Hooks) == 1 && e.ours(m.Hooks[0].Command)
-	})
+	for i, group := range list {
+		list[i] = e.without(group)
+	}
+	list = slices.DeleteFunc(list, func(group json.RawMessage) bool { return group == nil })
 	if add {
 		own := write([]member{{"matcher", text(".*")}, {"hooks", slices.Concat([]byte("["), write([]member{{"type", text("command")}, {"command", text(e.Hook)}}), []byte("]"))}})
 		list = append(list, own)
@@ -162,6 +162,32 @@ func (e Entry) hooks(raw json.RawMessage, add bool) (json.RawMessage, error) {
 		return nil, nil
 	}
 	return text(list), nil
+}
+
+// without takes our hook out of a group of hooks; nil when there is no other in it. What has
+// another form stays as it is.
+func (e Entry) without(group json.RawMessage) json.RawMessage {
+	had, left := 0, 0
+	changed, err := change(group, []string{"hooks"}, func(raw json.RawMessage) (json.RawMessage, error) {
+		var list []json.RawMessage
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return nil, err
+		}
+		had = len(list)
+		list = slices.DeleteFunc(list, func(one json.RawMessage) bool {
+			var h handler
+			return json.Unmarshal(one, &h) == nil && e.ours(h.Command)
+		})
+		left = len(list)
+		return text(list), nil
+	})
+	switch {
+	case err != nil || left == had:
+		return group
+	case left == 0:
+		return nil
+	}
+	return changed
 }
 
 // Install returns the settings with the entry.

@@ -170,3 +170,24 @@ func meaning(t *testing.T, text []byte) map[string]any {
 	}
 	return o
 }
+
+// A person may have put our hook into a group with others: it alone goes.
+func TestUninstallFromGroup(t *testing.T) {
+	const ours, mine = `{"type":"command","command":"'/bin/inner' agent hook claude --as=guest"}`, `{"type":"command","timeout":1.50,"command":"mine <&>"}`
+	group := func(hooks ...string) string {
+		return `{"matcher":".*","x":1e2,"hooks":[` + strings.Join(hooks, ",") + `]}`
+	}
+	settings := func(groups ...string) string { return `{"hooks":{"PreToolUse":[` + strings.Join(groups, ",") + `]}}` }
+	for old, want := range map[string]string{
+		settings(group(ours, mine)):                  settings(group(mine)),
+		settings(group(mine, ours, mine, ours)):      settings(group(mine, mine)),
+		settings(group(ours, ours), group(mine)):     settings(group(mine)),
+		settings(group(), "7", `{"hooks":"string"}`): settings(group(), "7", `{"hooks":"string"}`),
+		settings(group(ours)):                        `{}`,
+	} {
+		text, err := Uninstall([]byte(old), entry())
+		if err != nil || compact(t, text) != want {
+			t.Errorf("%s\ngot  %s\nwant %s\n%v", old, compact(t, text), want, err)
+		}
+	}
+}
