@@ -20,7 +20,7 @@ import (
 // maxText is the most bytes of files that one branch may change.
 const maxText = 256 << 20
 
-var fleetName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][-a-z0-9]{0,51}$`) })
+var fleetName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + fleetPattern + `$`) })
 
 // Branches are those of one fleet, fetched into a repository of their own.
 type Branches struct {

@@ -227,9 +227,12 @@ type Result struct {
 // stamp returns the message of the commit that Publish puts on top of a result whose run is known.
 func (r Result) stamp() string { return "inner: the result of a run\n\nInner-Run: " + r.Run + "\n" }
 
+// fleetPattern is the pattern of the name of one.
+const fleetPattern = `[a-z0-9][-a-z0-9]{0,51}`
+
 var (
 	published = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^refs/heads/inner/[a-z0-9][-a-z0-9]{0,51}/[0-9]{1,4}$`)
+		return regexp.MustCompile(`^refs/heads/inner/` + fleetPattern + `/[0-9]{1,4}$`)
 	})
 	runID    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-0-9a-f]{0,64}$`) })
 	gitlink  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^160000 `) })
