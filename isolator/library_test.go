@@ -178,12 +178,12 @@ func TestCancel(t *testing.T) {
 	app := home(t)
 	p := load(t, isolator.Options{Name: "tools"})
 	ctx, cancel := context.WithCancel(t.Context())
-	c := p.Shell(ctx, `trap "" TERM; (while :; do date >>ticks; sleep 0.05; done) & touch started; wait`)
+	c := p.Shell(ctx, `trap "" TERM; (while :; do date >>ticks; sleep 0.05; done) & wait`)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(app, "started")); err == nil {
+		if _, err := os.Stat(filepath.Join(app, "ticks")); err == nil {
 			break
 		}
 		if time.Now().After(end) {
