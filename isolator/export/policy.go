@@ -29,7 +29,7 @@ func (r *Request) world() list {
 		fields{{"ports", list{fields{{"protocol", "UDP"}, {"port", 53}}, fields{{"protocol", "TCP"}, {"port", 53}}}}},
 		fields{{"to", list{
 			fields{{"ipBlock", fields{{"cidr", "0.0.0.0/0"}, {"except", ranges(netproxy.NotPublic4()...)}}}},
-			fields{{"ipBlock", fields{{"cidr", "2000::/3"}, {"except", ranges(append(netproxy.NotPublic6(), sixTo4)...)}}}},
+			fields{{"ipBlock", fields{{"cidr", "2000::/3"}, {"except", ranges(append(netproxy.NotPublic6(), netproxy.SixTo4())...)}}}},
 		}}},
 	)
 	for _, a := range r.addresses() {
@@ -40,9 +40,6 @@ func (r *Request) world() list {
 	}
 	return egress
 }
-
-// sixTo4 is the range of IPv6 whose addresses carry one of IPv4 (RFC 3056), which may be private.
-var sixTo4 = netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 0x02}), 16)
 
 func ranges(prefixes ...netip.Prefix) list {
 	out := list{}

@@ -39,7 +39,7 @@ func NotPublic4() []netip.Prefix {
 }
 
 // NotPublic6 returns the same for IPv6 within 2000::/3, which contains all public addresses
-// (RFC 4291). 6to4 (2002::/16) is not among them: what it reaches is in the address.
+// (RFC 4291). [SixTo4] is not among them: what it reaches is in the address.
 func NotPublic6() []netip.Prefix {
 	return prefixes(
 		"2001::/23",     // protocol assignments; Teredo, which carries IPv4
@@ -47,6 +47,9 @@ func NotPublic6() []netip.Prefix {
 		"3fff::/20",     // documentation
 	)
 }
+
+// SixTo4 is the range of IPv6 whose addresses carry one of IPv4 (RFC 3056), which may be private.
+func SixTo4() netip.Prefix { return netip.MustParsePrefix("2002::/16") }
 
 // ranges are read when the first address is judged: most runs judge none.
 var ranges = sync.OnceValue(func() (r struct {
@@ -61,7 +64,7 @@ var ranges = sync.OnceValue(func() (r struct {
 	// it in the last four bytes (RFC 6052), 6to4 after the first two (RFC 3056). The
 	// local NAT64 range, 64:ff9b:1::/48, has no one place for it, and is not public.
 	r.nat64 = netip.MustParsePrefix("64:ff9b::/96")
-	r.sixTo4 = netip.MustParsePrefix("2002::/16")
+	r.sixTo4 = SixTo4()
 	r.nobodys = prefixes("192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24")
 	r.carrier = netip.MustParsePrefix("100.64.0.0/10")
 	// Where clouds give a machine its keys, in private ranges. The other such

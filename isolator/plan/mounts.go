@@ -28,11 +28,15 @@ func (b *builder) orderedMounts() []mount {
 		})
 	}
 	for _, m := range b.rc.Mounts {
-		what := fmt.Sprintf("mounts.%q", m.Source)
-		if m.Zone {
-			what = "a zone of the working folder"
+		reason := m.Key // of a flag, which is in no file
+		if m.Line > 0 {
+			what := fmt.Sprintf("mounts.%q", m.Source)
+			if m.Zone {
+				what = "a zone of the working folder"
+			}
+			reason = fmt.Sprintf("%s (%s:%d)", what, filepath.Base(m.File), m.Line)
 		}
-		ms = append(ms, mount{Mount: m, reason: fmt.Sprintf("%s (%s:%d)", what, filepath.Base(m.File), m.Line)})
+		ms = append(ms, mount{Mount: m, reason: reason})
 	}
 	for i := range ms {
 		ms[i].real = b.canon(ms[i].Source)
