@@ -21,7 +21,6 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
-	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/sensitive"
 	"github.com/enr/inner/isolator/settings"
@@ -152,7 +151,7 @@ func (r *record) end(b *Prepared, o features.Outcome) {
 	if res.Signal != 0 {
 		end.Signal = unix.SignalName(res.Signal)
 	}
-	roots, ours, files := plan.WritableRoots(rc), features.Placeholders(b.Run), []string(nil)
+	roots, ours, files := rc.WritableRoots(), features.Placeholders(b.Run), []string(nil)
 	if r.log == nil {
 		warnRewound(b.Caller, o.Rewound)
 	}

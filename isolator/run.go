@@ -203,7 +203,7 @@ func openFolder(s *settings.Settings, spec profile.RunConfig) (*stage.Run, error
 	}
 	// What other runs have made where this one can write stays for it.
 	var roots []string
-	for _, p := range plan.WritableRoots(spec) {
+	for _, p := range spec.WritableRoots() {
 		roots = append(roots, p, files.Real(p))
 	}
 	if err := folder.KeepPlaceholders(roots...); err != nil {

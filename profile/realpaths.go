@@ -191,25 +191,30 @@ func (r *resolver) boxFolder(dir string, written []string) string {
 	return ""
 }
 
+// WritableRoots are the folders of the host that the box can write, as the profile names them,
+// each once.
+func (rc RunConfig) WritableRoots() []string {
+	var out []string
+	for _, m := range append([]Mount{{Source: rc.Workdir, Mode: rc.WorkdirMode}}, rc.Mounts...) {
+		if m.Mode == RW && m.Source != "" && !slices.Contains(out, m.Source) {
+			out = append(out, m.Source)
+		}
+	}
+	return out
+}
+
 // WritableFolders are the real paths of the host's folders that the box of this run
 // can write.
 func (rc RunConfig) WritableFolders() []string {
 	var list []string
-	add := func(path string) {
+	roots := rc.WritableRoots()
+	if rc.usesWorkspaces() {
+		roots = append(roots, rc.WorkspacesDir)
+	}
+	for _, path := range roots {
 		if real := rc.Real[path]; real != "" {
 			list = append(list, real)
 		}
-	}
-	if rc.WorkdirMode == RW {
-		add(rc.Workdir)
-	}
-	for _, m := range rc.Mounts {
-		if m.Mode == RW {
-			add(m.Source)
-		}
-	}
-	if rc.usesWorkspaces() {
-		add(rc.WorkspacesDir)
 	}
 	return list
 }

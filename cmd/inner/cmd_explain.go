@@ -24,7 +24,6 @@ import (
 	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/picture"
-	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile"
@@ -231,7 +230,7 @@ func (a *app) subject(b *isolator.Prepared) picture.Subject {
 		Config: b.Spec, Facts: b.Facts, Staged: b.Assets, Plan: b.Plan, Clones: b.Agents,
 		Limits: features.LimitLines(b.Plan), GitLeftOut: b.LeftOut,
 		Unsigned: len(features.Unsigned(a.Caller, b.Spec)) > 0,
-		Later:    runlog.RunsLater(plan.WritableRoots(b.Spec), nil, nil, time.Time{}),
+		Later:    runlog.RunsLater(b.Spec.WritableRoots(), nil, nil, time.Time{}),
 	}
 	for _, rule := range b.Reach.Allow {
 		i := slices.IndexFunc(s.Hosts, func(h picture.Hosts) bool { return h.From == rule.Origin })

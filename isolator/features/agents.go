@@ -305,7 +305,7 @@ func hostPath(run *Run) []string {
 // untrusted reports whether a path leads into the project or a folder that the
 // box can write.
 func untrusted(run *Run, path string) bool {
-	roots := append(plan.WritableRoots(run.Spec), run.Spec.Project, run.Spec.Workdir, run.Context.Cwd)
+	roots := append(run.Spec.WritableRoots(), run.Spec.Project, run.Spec.Workdir, run.Context.Cwd)
 	path = files.Real(path)
 	return slices.ContainsFunc(roots, func(root string) bool { return root != "" && paths.Below(files.Real(root), path) })
 }

@@ -2,14 +2,13 @@ package features
 
 import (
 	"github.com/enr/inner/internal/files"
-	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
 )
 
 // realRoots are the folders that the box can write, without links.
 func realRoots(spec profile.RunConfig) []string {
 	var out []string
-	for _, p := range plan.WritableRoots(spec) {
+	for _, p := range spec.WritableRoots() {
 		out = append(out, files.Real(p))
 	}
 	return out

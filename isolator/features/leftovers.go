@@ -93,7 +93,7 @@ func (l *leftoversOf) watch(run *Run) error {
 func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
 	rc, f := run.Spec, run.Facts
 	s := repos.Search{
-		Roots: plan.WritableRoots(rc), Ours: Placeholders(run), Since: since, Timeless: l.timeless, NoGit: rc.GitDir == "rw",
+		Roots: rc.WritableRoots(), Ours: Placeholders(run), Since: since, Timeless: l.timeless, NoGit: rc.GitDir == "rw",
 		Obeyed: plan.ObeyedRoots(rc), Before: plan.KeptPlaces(rc, f), Named: f.Named, Homes: f.Homes(), Copies: map[string]string{}, Stood: l.stood,
 	}
 	for _, b := range run.Assets.OwnFiles {

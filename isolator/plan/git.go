@@ -52,7 +52,7 @@ func (b *builder) coverGit() {
 
 // worksIn reports whether a host path lies in a folder that the box can write.
 func (b *builder) worksIn(real string) bool {
-	return slices.ContainsFunc(WritableRoots(b.rc), func(root string) bool { return paths.Below(b.canon(root), real) })
+	return slices.ContainsFunc(b.rc.WritableRoots(), func(root string) bool { return paths.Below(b.canon(root), real) })
 }
 
 // boxGit puts the box's own git directories over the host's, at every place where the box

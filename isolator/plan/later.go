@@ -92,21 +92,9 @@ func (b *builder) withOwnFiles(reason, dir string) {
 // laterRoots are the folders whose configuration is protected: what the box
 // can write, only the person's own place of work when own is set.
 func laterRoots(rc profile.RunConfig, own bool) []string {
-	return slices.DeleteFunc(WritableRoots(rc), func(p string) bool {
+	return slices.DeleteFunc(rc.WritableRoots(), func(p string) bool {
 		return p == rc.HomeDir || own && p != rc.Workdir && p != rc.Project
 	})
-}
-
-// WritableRoots are the folders of the host that the box can write, as the profile names them,
-// each once.
-func WritableRoots(rc profile.RunConfig) []string {
-	var out []string
-	for _, m := range append([]profile.Mount{{Source: rc.Workdir, Mode: rc.WorkdirMode}}, rc.Mounts...) {
-		if m.Mode == profile.RW && m.Source != "" && !slices.Contains(out, m.Source) {
-			out = append(out, m.Source)
-		}
-	}
-	return out
 }
 
 // laterPaths are the folders that are protected whether they are there or not.
@@ -130,7 +118,7 @@ func ObeyedRoots(rc profile.RunConfig) []string {
 	if slices.Contains(rc.Allow, configKey) {
 		return nil
 	}
-	return slices.DeleteFunc(WritableRoots(rc), func(p string) bool {
+	return slices.DeleteFunc(rc.WritableRoots(), func(p string) bool {
 		rest, _ := paths.Rest(rc.HomeDir, p)
 		state := strings.HasPrefix(rest, ".") || rest == "go" || strings.HasPrefix(rest, "go/pkg")
 		return state && p != rc.Workdir && p != rc.Project

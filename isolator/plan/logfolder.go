@@ -26,7 +26,7 @@ func (b *builder) logFolder() error {
 	refuse := func(why, p string) error {
 		return fault.Refuse(125, "name another folder, such as \"~/.inner/logs/mine\"", "profile %q: the log folder %q (%s) "+why, b.rc.Name, folder, by, p)
 	}
-	for _, root := range WritableRoots(b.rc) {
+	for _, root := range b.rc.WritableRoots() {
 		if paths.Below(b.canon(root), real) {
 			return refuse("lies in %q, which the box can write", root)
 		}

@@ -152,7 +152,7 @@ func (b *builder) notPlanted(m profile.Mount, real, reason string) error {
 
 // ledByBox reports whether a link in a folder that the box can write leads from source to real.
 func (b *builder) ledByBox(source, real string) bool {
-	for _, root := range WritableRoots(b.rc) {
+	for _, root := range b.rc.WritableRoots() {
 		for _, base := range []string{root, b.canon(root)} {
 			if rest, _ := paths.Rest(base, source); rest != "" && real != filepath.Join(b.canon(root), rest) {
 				return true
