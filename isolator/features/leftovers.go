@@ -27,6 +27,7 @@ const maxNoted = 200
 type leftoversOf struct {
 	git      *boxGits
 	timeless []string // writable folders where the time of a change says nothing
+	kept     []string // what was there before
 	stood    map[string]string
 }
 
@@ -70,6 +71,7 @@ func sources(run *Run, places []string) []string {
 // what it leaves.
 func (l *leftoversOf) watch(run *Run) error {
 	later := run.Facts.Later
+	l.kept = plan.KeptPlaces(run.Spec, run.Facts)
 	s := l.search(run, time.Time{})
 	if !plan.Follows(run.Spec, run.Facts) { // nobody sees there what came to the place of something meanwhile
 		if err := run.Folder.MakePlaceholders(later...); err != nil {
@@ -94,7 +96,7 @@ func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
 	rc, f := run.Spec, run.Facts
 	s := repos.Search{
 		Roots: rc.WritableRoots(), Ours: Placeholders(run), Since: since, Timeless: l.timeless, NoGit: rc.GitDir == "rw",
-		Obeyed: plan.ObeyedRoots(rc), Before: plan.KeptPlaces(rc, f), Named: f.Named, Homes: f.Homes(), Copies: map[string]string{}, Stood: l.stood,
+		Obeyed: plan.ObeyedRoots(rc), Before: slices.Clone(l.kept), Named: f.Named, Homes: f.Homes(), Copies: map[string]string{}, Stood: l.stood,
 	}
 	for _, b := range run.Assets.OwnFiles {
 		s.Copies[b.Box] = b.Host

@@ -80,7 +80,11 @@ func (w *sweep) inFolder(dir, tool string, depth int) {
 func (w *sweep) places() {
 	for _, home := range w.Homes {
 		for _, name := range sensitive.Startup() {
-			w.single(filepath.Join(home, name), "your shell or session")
+			p := home + "/" + name
+			if !strings.Contains(name, "/") && !w.inside(p) {
+				continue // it lies in the home itself, wherever a link there leads
+			}
+			w.single(p, "your shell or session")
 		}
 	}
 	for _, p := range w.Named {

@@ -1,6 +1,9 @@
 package sensitive
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // A home holds a few dozen of the two thousand places of the table, and most of the others
 // lie in six folders: what these hold tells sooner than asking for each place.
@@ -8,22 +11,45 @@ import "strings"
 // folder is what is known of one folder of a run.
 type folder struct {
 	path  string
+	look  func(dir string) (map[string]bool, bool) // Run.Names
 	known bool
 	names map[string]bool    // in lower case
+	signs [256]bool          // of these names
 	below map[string]*folder // those of deeper that were asked about
 }
 
-// present reports whether a place below a folder may be there.
-func (s Site) present(dir, rest string) bool {
+// folder returns what is known of a folder that places of the table may lie in.
+func (s *Site) folder(path string) *folder {
 	if s.Names == nil {
+		return &folder{path: path}
+	}
+	f := s.folders[path]
+	if f == nil {
+		f = newFolder(path, s.Names)
+		s.folders[path] = f
+	}
+	return f
+}
+
+func newFolder(path string, look func(string) (map[string]bool, bool)) *folder {
+	f := &folder{path: path, look: look}
+	f.names, f.known = look(path)
+	for name := range f.names {
+		n, _ := sign(name)
+		f.signs[n] = true
+	}
+	return f
+}
+
+// mayHold reports whether a place below the folder may be there.
+func (f *folder) mayHold(rest string) bool {
+	if f.look == nil {
 		return true
 	}
-	f := s.folders[dir]
-	if f == nil {
-		f = s.newFolder(dir)
-		s.folders[dir] = f
-	}
 	for {
+		if n, ok := sign(rest); ok && f.known && !f.signs[n] { // most places, without a look into the map
+			return false
+		}
 		name, more, deeper := strings.Cut(rest, "/")
 		if IsPattern(name) || name == "" {
 			return true
@@ -36,7 +62,7 @@ func (s Site) present(dir, rest string) bool {
 		}
 		next := f.below[name]
 		if next == nil {
-			next = s.newFolder(f.path + "/" + name)
+			next = newFolder(f.path+"/"+name, f.look)
 			if f.below == nil {
 				f.below = map[string]*folder{}
 			}
@@ -55,8 +81,20 @@ func holdsOthers(name string) bool {
 	return false
 }
 
-func (s Site) newFolder(path string) *folder {
-	f := &folder{path: path}
-	f.names, f.known = s.Names(path)
-	return f
+// sign returns a number that all paths share whose first name begins with the same three letters,
+// in whatever case. It is unknown for patterns, for no path, and where a letter is not ASCII.
+func sign(rest string) (n uint8, ok bool) {
+	for i := range min(len(rest), 3) {
+		switch c := rest[i]; {
+		case c == '/':
+			return n, i > 0
+		case c >= utf8.RuneSelf || c == '*' || c == '?' || c == '[':
+			return 0, false
+		case 'A' <= c && c <= 'Z':
+			n = n*31 + c + 'a' - 'A'
+		default:
+			n = n*31 + c
+		}
+	}
+	return n, rest != ""
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/enr/inner/internal/paths"
 )
@@ -39,17 +38,28 @@ type Site struct {
 	Run
 	values  map[string][]string // of the variables that the table knows and that are set: absolute paths
 	moved   []Moved             // those of the table of which a variable is set
-	folders map[string]*folder  // see present
+	folders map[string]*folder  // see folder
 }
 
 // NewSite finds out where the table's places are in a run.
 func NewSite(run Run) Site {
 	s := Site{Run: run, values: map[string][]string{}, folders: map[string]*folder{}}
-	for _, name := range variables() {
-		if v := s.variablePaths(name); len(v) > 0 {
-			s.values[name] = v
+	find := func(places []string) {
+		for _, p := range places {
+			if name, _, ok := variableOf(p); ok && s.values[name] == nil {
+				if v := s.variablePaths(name); len(v) > 0 {
+					s.values[name] = v
+				}
+			}
 		}
 	}
+	for _, m := range movedTable {
+		find(m.By)
+	}
+	for _, r := range resourceTable {
+		find(r.Paths)
+	}
+	find(startupVariables)
 	for _, m := range movedTable {
 		var set []string
 		for _, by := range m.By {
@@ -63,28 +73,6 @@ func NewSite(run Run) Site {
 	}
 	return s
 }
-
-// variables are the names of all variables that the table knows, each once.
-var variables = sync.OnceValue(func() []string { // allowed: written once
-	var out []string
-	seen := map[string]bool{}
-	add := func(places []string) {
-		for _, p := range places {
-			if name, _, ok := variableOf(p); ok && !seen[name] {
-				seen[name] = true
-				out = append(out, name)
-			}
-		}
-	}
-	for _, m := range movedTable {
-		add(m.By)
-	}
-	for _, r := range resourceTable {
-		add(r.Paths)
-	}
-	add(startupVariables)
-	return out
-})
 
 // variableOf splits $NAME/rest.
 func variableOf(place string) (name, rest string, ok bool) {
@@ -155,13 +143,17 @@ func kernels(p string) bool {
 
 // expand turns paths of the table into host paths and patterns. There are two
 // homes when $HOME is not the one of the password file: the secrets are in either.
-func (s Site) expand(paths []string) []string {
+func (s *Site) expand(paths []string) []string {
+	var homes []*folder
+	for _, h := range s.Homes {
+		homes = append(homes, s.folder(h))
+	}
 	var out []string // of most rows nothing is there
 	for _, p := range paths {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
-			for _, h := range s.Homes {
-				if s.present(h, rest) {
-					out = append(out, under(h, rest))
+			for _, h := range homes {
+				if h.mayHold(rest) {
+					out = append(out, under(h.path, rest))
 				}
 			}
 			out = append(out, s.elsewhere(p)...)
@@ -185,7 +177,7 @@ func (s Site) expand(paths []string) []string {
 }
 
 // elsewhere returns where variables have moved a path of the home.
-func (s Site) elsewhere(p string) []string {
+func (s *Site) elsewhere(p string) []string {
 	var out []string
 	for _, m := range s.moved {
 		rest, ok := strings.CutPrefix(p, m.Place)
@@ -195,7 +187,7 @@ func (s Site) elsewhere(p string) []string {
 		for _, by := range m.By {
 			name, tail, _ := variableOf(by)
 			for _, v := range s.values[name] {
-				if !s.present(v, strings.Trim(tail+rest, "/")) {
+				if !s.folder(v).mayHold(strings.Trim(tail+rest, "/")) {
 					continue
 				}
 				to := under(v, strings.Trim(tail+rest, "/"))
