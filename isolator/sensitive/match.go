@@ -25,11 +25,13 @@ type pattern struct {
 	tail   string // of one with a star: what it ends with
 	star   bool
 	folder bool
+	next   int // the next of the same last name, in table.exact; 0 is none
 }
 
 // table is the rows as they are looked up: by the last name of a path.
 type table struct {
-	exact  map[string][]pattern
+	first  map[string]int // of a last name, in exact
+	exact  []pattern      // the first is none
 	starry []pattern
 	leads  map[string]bool // folders that names of several parts begin with
 	trees  []string        // folders of work trees, "/.claude/worktrees/"
@@ -37,33 +39,54 @@ type table struct {
 
 // lookup makes the table once. Names are compared in lower case: a file system may do
 // the same.
-var lookup = sync.OnceValue(func() *table { // allowed: written once
-	t := &table{exact: map[string][]pattern{}, leads: map[string]bool{}}
+var lookup = sync.OnceValue(makeTable) // allowed: written once
+
+func makeTable() *table {
 	rows := Rows()
+	most := 1
+	for _, r := range rows {
+		most += len(r.Names)
+	}
+	t := &table{first: make(map[string]int, most), exact: make([]pattern, 1, most), leads: map[string]bool{}}
 	for i := range rows {
 		if rows[i].Where == Home {
 			continue
 		}
 		for _, name := range rows[i].Names {
 			p := pattern{row: &rows[i], folder: strings.HasSuffix(name, "/")}
-			name = "/" + strings.ToLower(strings.TrimSuffix(name, "/"))
+			p.last = strings.ToLower(strings.TrimSuffix(name, "/"))
 			if rows[i].Trees != "" {
-				t.trees = append(t.trees, name+"/"+rows[i].Trees+"/")
+				t.trees = append(t.trees, "/"+p.last+"/"+rows[i].Trees+"/")
 			}
-			cut := strings.LastIndexByte(name, '/')
-			p.lead, p.last = name[:cut], name[cut+1:]
-			if first, _, several := strings.Cut(name[1:], "/"); several {
+			if cut := strings.LastIndexByte(p.last, '/'); cut >= 0 {
+				first, _, _ := strings.Cut(p.last, "/")
 				t.leads[first] = true
+				p.lead, p.last = "/"+p.last[:cut], p.last[cut+1:]
 			}
 			if p.last, p.tail, p.star = strings.Cut(p.last, "*"); p.star {
 				t.starry = append(t.starry, p)
 				continue
 			}
-			t.exact[p.last] = append(t.exact[p.last], p)
+			t.add(p)
 		}
 	}
 	return t
-})
+}
+
+// add adds a pattern without a star, behind those of the same last name.
+func (t *table) add(p pattern) {
+	at := t.first[p.last]
+	if at == 0 {
+		t.first[p.last] = len(t.exact)
+	}
+	for ; at > 0; at = t.exact[at].next {
+		if t.exact[at].next == 0 {
+			t.exact[at].next = len(t.exact)
+			break
+		}
+	}
+	t.exact = append(t.exact, p)
+}
 
 // Kind is what lies at a path.
 type Kind int
@@ -108,8 +131,8 @@ func Match(dir, name string, kind Kind) (Hit, bool) {
 			hit = Hit{p.row, base}
 		}
 	}
-	for _, p := range t.exact[lower] {
-		try(p)
+	for i := t.first[lower]; i > 0; i = t.exact[i].next {
+		try(t.exact[i])
 	}
 	for _, p := range t.starry {
 		if len(lower) > len(p.last)+len(p.tail) && strings.HasPrefix(lower, p.last) && strings.HasSuffix(lower, p.tail) {
