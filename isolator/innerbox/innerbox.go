@@ -1,8 +1,8 @@
 // Package innerbox keeps cmd/inner-box, which inner carries, as a file that can be executed.
 //
 // A box could be supervised by inner itself, and is where there is no such file. inner-box is a tenth
-// of inner: it starts in half the time, in a third of the memory, and it is all of inner that is in a
-// box (docs/security.md).
+// of inner: it starts in half the time, in a third of the memory, and it is usually all of inner that
+// is in a box (docs/security.md).
 package innerbox
 
 import (
