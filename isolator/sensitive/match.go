@@ -23,68 +23,63 @@ type pattern struct {
 	lead   string // the folders before the last name, "/.config" or ""
 	last   string // the last name, or what it begins with
 	tail   string // of one with a star: what it ends with
-	star   bool
 	folder bool
+	place  int // of several that fit equally well, the first counts; those with a star come last
 	next   int // the next of the same last name, in table.exact; 0 is none
 }
 
 // table is the rows as they are looked up: by the last name of a path.
 type table struct {
-	first  map[string]int // of a last name, in exact
-	exact  []pattern      // the first is none
-	starry []pattern
+	first  map[string]int  // of a last name, in exact
+	exact  []pattern       // the first is none
+	starry [256][]pattern  // by the first byte of the last name, which may be the star
 	leads  map[string]bool // folders that names of several parts begin with
 	trees  []string        // folders of work trees, "/.claude/worktrees/"
 }
 
 // lookup makes the table once. Names are compared in lower case: a file system may do
 // the same.
-var lookup = sync.OnceValue(makeTable) // allowed: written once
-
-func makeTable() *table {
+var lookup = sync.OnceValue(func() *table { // allowed: written once
 	rows := Rows()
 	most := 1
 	for _, r := range rows {
 		most += len(r.Names)
 	}
 	t := &table{first: make(map[string]int, most), exact: make([]pattern, 1, most), leads: map[string]bool{}}
+	place := 0
 	for i := range rows {
 		if rows[i].Where == Home {
 			continue
 		}
 		for _, name := range rows[i].Names {
-			p := pattern{row: &rows[i], folder: strings.HasSuffix(name, "/")}
-			p.last = strings.ToLower(strings.TrimSuffix(name, "/"))
-			if rows[i].Trees != "" {
-				t.trees = append(t.trees, "/"+p.last+"/"+rows[i].Trees+"/")
-			}
-			if cut := strings.LastIndexByte(p.last, '/'); cut >= 0 {
-				first, _, _ := strings.Cut(p.last, "/")
-				t.leads[first] = true
-				p.lead, p.last = "/"+p.last[:cut], p.last[cut+1:]
-			}
-			if p.last, p.tail, p.star = strings.Cut(p.last, "*"); p.star {
-				t.starry = append(t.starry, p)
-				continue
-			}
-			t.add(p)
+			place++
+			t.add(&rows[i], name, place, most)
 		}
 	}
 	return t
-}
+})
 
-// add adds a pattern without a star, behind those of the same last name.
-func (t *table) add(p pattern) {
-	at := t.first[p.last]
-	if at == 0 {
-		t.first[p.last] = len(t.exact)
+// add adds a name of a row. There are fewer than most of them.
+func (t *table) add(row *Row, name string, place, most int) {
+	p := pattern{row: row, folder: strings.HasSuffix(name, "/"), place: place}
+	p.last = strings.ToLower(strings.TrimSuffix(name, "/"))
+	if row.Trees != "" {
+		t.trees = append(t.trees, "/"+p.last+"/"+row.Trees+"/")
 	}
-	for ; at > 0; at = t.exact[at].next {
-		if t.exact[at].next == 0 {
-			t.exact[at].next = len(t.exact)
-			break
-		}
+	if cut := strings.LastIndexByte(p.last, '/'); cut >= 0 {
+		first, _, _ := strings.Cut(p.last, "/")
+		t.leads[first] = true
+		p.lead, p.last = "/"+p.last[:cut], p.last[cut+1:]
 	}
+	begin, tail, star := strings.Cut(p.last, "*")
+	if star {
+		alike := &t.starry[p.last[0]]
+		p.last, p.tail, p.place = begin, tail, place+most
+		*alike = append(*alike, p)
+		return
+	}
+	p.next = t.first[p.last]
+	t.first[p.last] = len(t.exact)
 	t.exact = append(t.exact, p)
 }
 
@@ -121,22 +116,25 @@ type Hit struct {
 func Match(dir, name string, kind Kind) (Hit, bool) {
 	t := lookup()
 	lower := strings.ToLower(name)
-	if Aside(name) {
+	if name == "" || Aside(name) {
 		return Hit{}, false
 	}
 	// Of several names the longest counts: its folders are part of it.
 	var hit Hit
+	place := 0
 	try := func(p pattern) {
-		if base, ok := p.fits(dir, kind); ok && (hit.Row == nil || len(base) < len(hit.Base)) {
-			hit = Hit{p.row, base}
+		if base, ok := p.fits(dir, kind); ok && (hit.Row == nil || len(base) < len(hit.Base) || len(base) == len(hit.Base) && p.place < place) {
+			hit, place = Hit{p.row, base}, p.place
 		}
 	}
 	for i := t.first[lower]; i > 0; i = t.exact[i].next {
 		try(t.exact[i])
 	}
-	for _, p := range t.starry {
-		if len(lower) > len(p.last)+len(p.tail) && strings.HasPrefix(lower, p.last) && strings.HasSuffix(lower, p.tail) {
-			try(p)
+	for _, first := range [...]byte{lower[0], '*'} {
+		for _, p := range t.starry[first] {
+			if len(lower) > len(p.last)+len(p.tail) && strings.HasPrefix(lower, p.last) && strings.HasSuffix(lower, p.tail) {
+				try(p)
+			}
 		}
 	}
 	return hit, hit.Row != nil
