@@ -24,8 +24,8 @@ const prefix = "inner-box-"
 const kept = 24 * time.Hour
 
 // Path returns the path of inner-box in a folder that is the user's own and that no box sees, and
-// writes it there when it is missing. It returns "" when this build carries none, or when the file
-// cannot be written, trusted or executed there.
+// writes it there when it or the folder is missing. It returns "" when this build carries none, or
+// when the file cannot be written, trusted or executed there.
 func Path(folder string) string {
 	if program == "" {
 		return ""
@@ -33,6 +33,9 @@ func Path(folder string) string {
 	path := filepath.Join(folder, prefix+strings.TrimSpace(digest))
 	if usable(path) {
 		return path
+	}
+	if os.MkdirAll(folder, 0o700) != nil || unix.Access(folder, unix.W_OK) != nil {
+		return "" // before two megabytes are copied
 	}
 	if files.Write(path, []byte(program), 0o500) != nil || !usable(path) {
 		return ""

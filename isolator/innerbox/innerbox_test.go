@@ -70,7 +70,11 @@ func TestPath(t *testing.T) {
 			t.Errorf("%s: it holds %q (%v)", name, data, err)
 		}
 	}
-	if got := Path(filepath.Join(folder, "absent")); got != "" {
+	absent := filepath.Join(folder, "absent")
+	if got := Path(absent); got != filepath.Join(absent, filepath.Base(want)) {
 		t.Errorf("a folder that is not there: %q", got)
+	}
+	if got := Path("/proc/absent"); got != "" {
+		t.Errorf("a folder that cannot be made: %q", got)
 	}
 }
