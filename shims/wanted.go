@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 
+	"github.com/enr/inner/internal/atonce"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/trust"
@@ -153,37 +151,31 @@ func (b *builder) global(home Home) {
 }
 
 // lookAll looks at every recorded project as it is now, several at a time: nearly all
-// of Wanted's time goes into reading them. A project that is gone has no view, and a linked
-// worktree with a .inner of its own has two.
+// of Wanted's time goes into reading them.
 func (h Home) lookAll(records []trust.ProjectRecord) [][]*View {
 	views := make([][]*View, len(records))
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(records)) {
-		all.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(records); i = next.Add(1) - 1 {
-				rec := &records[i]
-				if !isThere(rec.Root) {
-					continue
-				}
-				p := profile.FindProject(rec.Root, h.own()...)
-				switch {
-				case p == nil || p.Root != rec.Root:
-					views[i] = []*View{lookGone(rec)}
-				case p.Of != "":
-					views[i] = []*View{h.Look(p)}
-				default:
-					views[i] = []*View{h.look(p, rec, nil)}
-				}
-				if p != nil && p.Root == rec.Root {
-					if m := p.Behind(h.own()...); m != nil {
-						views[i] = append(views[i], h.Look(m))
-					}
-				}
-			}
-		})
+	atonce.Of(len(records), func(i int) { views[i] = h.lookFor(&records[i]) })
+	return views
+}
+
+// lookFor looks at one. A project that is gone has no view, and a linked worktree with a .inner of its
+// own has two.
+func (h Home) lookFor(rec *trust.ProjectRecord) (views []*View) {
+	if !isThere(rec.Root) {
+		return nil
 	}
-	all.Wait()
+	p := profile.FindProject(rec.Root, h.own()...)
+	switch {
+	case p == nil || p.Root != rec.Root:
+		return []*View{lookGone(rec)}
+	case p.Of != "":
+		views = []*View{h.Look(p)}
+	default:
+		views = []*View{h.look(p, rec, nil)}
+	}
+	if m := p.Behind(h.own()...); m != nil {
+		views = append(views, h.Look(m))
+	}
 	return views
 }
 

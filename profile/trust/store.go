@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/enr/inner/internal/atonce"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile"
 )
@@ -70,25 +71,37 @@ func (s Store) Projects() ([]ProjectRecord, error) {
 	if err != nil {
 		return nil, err
 	}
+	read := make([]struct {
+		record *ProjectRecord
+		err    error
+	}, len(entries))
+	atonce.Of(len(entries), func(i int) {
+		if name := entries[i].Name(); strings.HasSuffix(name, ".json") {
+			read[i].record, read[i].err = s.named(name)
+		}
+	})
 	var list []ProjectRecord
 	var bad []error
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".json") {
-			continue
-		}
-		path := filepath.Join(s.Dir, e.Name())
-		switch r, err := load(path); {
-		case err != nil:
-			bad = append(bad, err)
-		case r == nil: // revoked meanwhile
-		case s.path(r.Root) != path:
-			bad = append(bad, &Damaged{path, fmt.Errorf("it is the record of %q", r.Root)})
-		default:
-			list = append(list, *r)
+	for _, r := range read {
+		switch {
+		case r.err != nil:
+			bad = append(bad, r.err)
+		case r.record != nil: // else revoked meanwhile
+			list = append(list, *r.record)
 		}
 	}
 	slices.SortFunc(list, func(a, b ProjectRecord) int { return strings.Compare(a.Root, b.Root) })
 	return list, errors.Join(bad...)
+}
+
+// named reads the record in a file of the store: nil when there is none.
+func (s Store) named(name string) (*ProjectRecord, error) {
+	path := filepath.Join(s.Dir, name)
+	r, err := load(path)
+	if err == nil && r != nil && s.path(r.Root) != path {
+		return nil, &Damaged{path, fmt.Errorf("it is the record of %q", r.Root)}
+	}
+	return r, err
 }
 
 // Enter remembers that the user has been in the project, so that what its
