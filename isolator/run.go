@@ -41,7 +41,8 @@ type Call struct {
 
 	By runlog.By // on whose behalf, as the caller says; for the audit log
 
-	Detached func(id string) // when not nil the box goes on without its terminal, and this is called when the program starts
+	Detach bool            // the box goes on without its terminal
+	Begun  func(id string) // when not nil, is called when the program starts
 
 	Began func() // when not nil, is called after the program has run, before what came of it is told
 
@@ -126,8 +127,9 @@ func (c Call) options(box *Prepared) launch.Options {
 	o := box.Options()
 	o.Done = c.Done
 	o.Join = stage.Door(box.StageBase(), box.ID())
-	if c.Detached != nil {
-		o.Stay, o.Begun = true, func() { c.Detached(box.ID()) }
+	o.Stay = c.Detach
+	if c.Begun != nil {
+		o.Begun = func() { c.Begun(box.ID()) }
 	}
 	return o
 }

@@ -73,7 +73,7 @@ func (b *Prepared) again() bool {
 		err = b.each(func(f features.Feature) func(*features.Run) error { return f.Planned })
 	}
 	if err != nil {
-		b.Warn("%s", err)
+		b.Fail(err)
 	}
 	return err == nil
 }

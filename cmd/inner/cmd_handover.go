@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/export"
 	"github.com/enr/inner/isolator/handover"
 )
@@ -109,6 +110,16 @@ func beginBundle(dir, bundle string) (*handover.Leaving, error) {
 	return handover.Begin(context.Background(), dir, bundle)
 }
 
+// bundleBegun is called when the program of a run with --bundle starts.
+func (a *app) bundleBegun(l *handover.Leaving) {
+	if l == nil {
+		return
+	}
+	if err := l.Begun(); err != nil {
+		a.Warn("the bundle of an earlier run is still there: %v", err)
+	}
+}
+
 // endBundle writes the bundle, and returns the exit code: that of the program, unless its work
 // could not be kept.
 func (a *app) endBundle(l *handover.Leaving, code int) int {
@@ -122,6 +133,9 @@ func (a *app) endBundle(l *handover.Leaving, code int) int {
 		a.Say("the run made no commits, so there is no bundle")
 	case errors.Is(err, handover.ErrUncommitted):
 		a.Warn("%v", err)
+		if files.Exists(l.Bundle) {
+			a.Say("the commits of the run are in %s", l.Bundle)
+		}
 		return cmp.Or(code, 1)
 	case err != nil:
 		a.Warn("the bundle cannot be written: %v", err)

@@ -114,7 +114,7 @@ func (a *app) boxEntry(f nativeFlags, extra []string) error {
 		return err
 	}
 	syscall.Umask(mask)
-	out := launch.Run(plan, launch.Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: spec.Output.Timeout})
+	out := launch.Run(plan, launch.Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: spec.Output.Timeout, Begun: func() { a.bundleBegun(left) }})
 	syscall.Umask(0o077)
 	if !out.Started {
 		return isolator.StartFailure(out)

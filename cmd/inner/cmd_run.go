@@ -138,12 +138,7 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	if f.dryRun {
 		return a.dryRun(call, f.json)
 	}
-	if f.detach {
-		call.Detached = func(id string) {
-			fmt.Fprintln(word, id)
-			_ = word.Close()
-		}
-	}
+	call.Detach = f.detach
 	if f.denials {
 		if err := learn.Supported(); err != nil {
 			return fault.Refuse(125, "run it without", "--explain-denials does not work here: %v", err)
@@ -154,6 +149,13 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	left, err := beginBundle(pl.Cwd, f.bundle)
 	if err != nil {
 		return err
+	}
+	call.Begun = func(id string) {
+		a.bundleBegun(left)
+		if word != nil {
+			fmt.Fprintln(word, id)
+			_ = word.Close()
+		}
 	}
 	out := a.Process.Run(call)
 	if out.Started {

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
@@ -20,8 +22,8 @@ type Leaving struct {
 	folder    *os.Root // of the bundle, as it was before the run
 }
 
-// Begin finds out where a run begins, and removes the bundle of an earlier run, which must not
-// count as one of this run. Without a repository to begin in, nothing runs.
+// Begin finds out where a run begins. Without a repository to begin in, and with another file than
+// a bundle in its place, nothing runs.
 func Begin(ctx context.Context, dir, bundle string) (*Leaving, error) {
 	refuse := func(hint, what string, err error) error {
 		return &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: " + what + err.Error(), Hint: hint}
@@ -37,23 +39,43 @@ func Begin(ctx context.Context, dir, bundle string) (*Leaving, error) {
 	if err != nil {
 		return nil, refuse("mkdir -p "+quote.POSIX(filepath.Dir(bundle)), "", err)
 	}
-	if err := removeOld(folder, filepath.Base(bundle)); err != nil {
+	l := &Leaving{bundle, dir, base, folder}
+	if old, err := l.old(); err != nil || old && !l.isBundle() {
 		folder.Close()
-		return nil, refuse("rm "+quote.POSIX(bundle), "", err)
+		return nil, refuse("name another file", "", cmp.Or(err, fmt.Errorf("%s is there, and is no git bundle", bundle)))
 	}
-	return &Leaving{bundle, dir, base, folder}, nil
+	return l, nil
 }
 
-// removeOld removes a file of a folder. What is no regular file stays: nobody takes it for a bundle.
-func removeOld(folder *os.Root, name string) error {
-	fi, err := folder.Lstat(name)
-	if err == nil && fi.Mode().IsRegular() {
-		err = folder.Remove(name)
+// Begun removes the bundle of an earlier run, which must not count as one of this run.
+func (l *Leaving) Begun() error {
+	old, err := l.old()
+	if err != nil || !old {
+		return err
 	}
+	return l.folder.Remove(filepath.Base(l.Bundle))
+}
+
+// old reports whether there is a file in the place of the bundle. What is no regular file stays:
+// nobody takes it for a bundle.
+func (l *Leaving) old() (bool, error) {
+	fi, err := l.folder.Lstat(filepath.Base(l.Bundle))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil && fi.Mode().IsRegular(), err
+}
+
+// isBundle reports whether the file is a bundle, or empty.
+func (l *Leaving) isBundle() bool {
+	f, err := l.folder.Open(filepath.Base(l.Bundle))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len("# v2 git bundle\n"))
+	n, err := io.ReadFull(f, head)
+	return err == io.EOF || err == nil && slices.Contains([]string{"# v2 git bundle\n", "# v3 git bundle\n"}, string(head[:n]))
 }
 
 // End makes the bundle where no box can write, and puts it into its folder. ErrNothing says

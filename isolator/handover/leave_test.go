@@ -87,33 +87,46 @@ func TestUncommittedBesideSubmodules(t *testing.T) {
 	}
 }
 
-// A run that leaves no bundle does not leave the one of an earlier run either. What is no file is
-// not touched.
+// A run that leaves no bundle does not leave the one of an earlier run either; one that does not
+// start does. What is no file is not touched, and another file than a bundle is refused.
 func TestOldBundle(t *testing.T) {
 	dir, out := repository(t), t.TempDir()
-	bundle, link := filepath.Join(out, "bundle"), filepath.Join(out, "link")
-	write(t, bundle, "of an earlier run")
-	l, err := Begin(context.Background(), dir, bundle)
-	if err != nil {
-		t.Fatal(err)
+	bundle, link, other := filepath.Join(out, "bundle"), filepath.Join(out, "link"), filepath.Join(out, "other")
+	begin := func(at string) *Leaving {
+		t.Helper()
+		l, err := Begin(context.Background(), dir, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.folder.Close() })
+		return l
 	}
-	if err := l.End(context.Background()); !errors.Is(err, ErrNothing) {
-		t.Error(err)
+	there := func(p string) bool {
+		_, err := os.Lstat(p)
+		return err == nil
 	}
-	if _, err := os.Lstat(bundle); err == nil {
-		t.Error("the bundle of an earlier run is there")
+	for _, text := range []string{"# v2 git bundle\nof an earlier run", "# v3 git bundle\n", ""} {
+		write(t, bundle, text)
+		l := begin(bundle)
+		if !there(bundle) {
+			t.Errorf("%q: gone before the run began", text)
+		}
+		if err := errors.Join(l.Begun(), l.Begun()); err != nil {
+			t.Error(err)
+		}
+		if err := l.End(context.Background()); !errors.Is(err, ErrNothing) || there(bundle) {
+			t.Errorf("%q: the bundle of an earlier run is there (%v)", text, err)
+		}
 	}
 	write(t, bundle, "kept")
 	if err := os.Symlink("bundle", link); err != nil {
 		t.Fatal(err)
 	}
-	if l, err = Begin(context.Background(), dir, link); err != nil {
-		t.Fatal(err)
+	if err := begin(link).Begun(); err != nil || !there(bundle) || !there(link) {
+		t.Error("what a link leads to, or the link, is gone", err)
 	}
-	l.folder.Close()
-	for _, p := range []string{bundle, link} {
-		if _, err := os.Lstat(p); err != nil {
-			t.Error(err)
-		}
+	write(t, other, "# v2 git bundler")
+	if _, err := Begin(context.Background(), dir, other); err == nil || !strings.Contains(err.Error(), "is no git bundle") || !there(other) {
+		t.Error(err)
 	}
 }

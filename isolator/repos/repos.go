@@ -115,6 +115,9 @@ func (s Search) Hold() (Found, error) {
 		}
 	}
 	defer w.leave()
+	for _, p := range slices.Concat(s.Guarded, s.Before, s.Ours) {
+		_, _ = w.lstat(p) // opens the folders on the way, which the box may have closed
+	}
 	w.Search = s.real() // of what lies in the roots, which are open now
 	if !s.NoGit {
 		for _, g := range s.Guarded {

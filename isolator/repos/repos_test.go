@@ -245,6 +245,25 @@ func TestClosed(t *testing.T) {
 	}
 }
 
+// TestClosedGuarded: a box that closes a folder on the way to a repository of the person's, which it
+// could not write, does not make it one of its own.
+func TestClosedGuarded(t *testing.T) {
+	p := newPlace(t)
+	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+rwx", p.dir).Run() })
+	p.sh("git init -q sub; echo >sub/.git/hooks/pre-commit; chmod 0755 sub/.git/hooks/pre-commit; git -C sub config core.editor mine")
+	guarded := []string{p.dir + "/p/sub/.git"}
+	stood := Stood(guarded)
+	since := p.begin()
+	p.sh("chmod 0 sub")
+	found, err := Search{Roots: []string{p.dir + "/p"}, Guarded: guarded, Stood: stood, Since: since}.Hold()
+	if len(found.Held) > 0 || len(found.Moved) > 0 || err != nil {
+		t.Errorf("%v, %v, %v", found.Held, found.Moved, err)
+	}
+	if !exists(p.dir + "/p/sub/.git/hooks/pre-commit") {
+		t.Error("the hook was switched off")
+	}
+}
+
 // The twin: without Hold git on the host runs it.
 func TestRuns(t *testing.T) {
 	p := newPlace(t)

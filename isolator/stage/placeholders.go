@@ -207,17 +207,18 @@ func removePlaceholders(journal, except string, dirs parents) (stuck []error, er
 			needed[l.path] = needed[l.path] || !l.note() && kept(l)
 		}
 		var keep []entry
-		failed := map[string]bool{}
+		var failed []string
 		// What was made in a placeholder is removed before it.
 		for _, l := range slices.Backward(entries) {
 			switch {
 			case kept(l):
 				keep = append(keep, l)
-			case l.note(), needed[l.path], failed[l.path]:
+			case l.note(), needed[l.path], slices.Contains(failed, l.path):
+			case slices.ContainsFunc(failed, func(p string) bool { return paths.Inside(l.path, p) }):
+				keep = append(keep, l)
 			default:
 				if err := removePlaceholder(l, dirs); err != nil {
-					failed[l.path] = true
-					keep, stuck = append(keep, l), append(stuck, err)
+					keep, failed, stuck = append(keep, l), append(failed, l.path), append(stuck, err)
 				}
 			}
 		}

@@ -435,6 +435,40 @@ func TestKeepPlaceholders(t *testing.T) {
 	}
 }
 
+// A placeholder folder in which another one is stuck is removed with that, not forgotten.
+func TestStuckInPlaceholder(t *testing.T) {
+	if os.Getuid() == 0 {
+		if os.Getenv("INNER_TEST_MUST") != "" {
+			t.Fatal("it runs as root")
+		}
+		t.Skip("root removes what others cannot")
+	}
+	b, project := base(t), t.TempDir()
+	folder := filepath.Join(project, ".vscode")
+	for _, p := range []host.Placeholder{{Path: folder}, {Path: filepath.Join(folder, "settings.json"), Content: []byte{}}} {
+		r, err := New(b, b+".journal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.MakePlaceholders(p); err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		r.lock.Close()
+	}
+	for _, mode := range []os.FileMode{0o555, 0o755} {
+		if err := os.Chmod(folder, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Sweep(b, b+".journal"); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Lstat(folder); err == nil {
+		t.Error("the folder is forgotten")
+	}
+}
+
 // A placeholder that cannot be removed is not forgotten, and is in nobody's way: each sweep
 // tries again, and it goes when its folder can be written again.
 func TestStuckPlaceholder(t *testing.T) {

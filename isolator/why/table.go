@@ -148,6 +148,8 @@ func (t *Table) from(o plan.Op) string {
 	case o.Key == "sandbox.hide":
 		at, _ := t.pattern(o.Dest)
 		return at
+	case strings.HasPrefix(o.Key, "--mount "):
+		return "the command line"
 	}
 	return cmp.Or(t.item(o), t.origin(o.Key, ""), "the default")
 }
@@ -223,8 +225,10 @@ func (t *Table) Summary() ([]byte, error) {
 		if !r.mounts() {
 			continue
 		}
-		if i > 0 && strings.HasPrefix(r.Key, "mounts.") {
-			r.Key, r.How = "mounts", "a mount" // its path may be one that the box does not see
+		for _, kind := range []string{"mounts", "--mount"} {
+			if i > 0 && (strings.HasPrefix(r.Key, kind+".") || strings.HasPrefix(r.Key, kind+" ")) {
+				r.Key, r.How = kind, "a mount" // its path may be one that the box does not see
+			}
 		}
 		if j := slices.IndexFunc(out.Rules, func(o Rule) bool { return o.At == r.At }); j >= 0 {
 			out.Rules = slices.Delete(out.Rules, j, j+1)
