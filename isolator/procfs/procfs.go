@@ -100,7 +100,7 @@ func Find(file, bwrap, exe string) (Finding, error) {
 	if err := fresh(bwrap, exe); err == nil {
 		f := Finding{Mode: "fresh", Why: "a fresh one can be mounted"}
 		return f, keep(file, bwrap, f)
-	} else if !isProc(err) {
+	} else if !FailedAtProc(err.Error()) {
 		return Finding{}, err
 	}
 	answer, why := Unknown, ""
@@ -126,10 +126,8 @@ func Find(file, bwrap, exe string) (Finding, error) {
 	return Finding{}, fmt.Errorf("whether the host's /proc is safe to show could not be found out: %s", why)
 }
 
-// isProc reports whether bwrap failed at mounting /proc.
-func isProc(err error) bool { return strings.Contains(err.Error(), "proc") }
-
-// FailedAtProc reports whether a run failed because a fresh /proc could not be mounted.
+// FailedAtProc reports whether the reason why a box did not start is that a fresh /proc could not
+// be mounted. bwrap says "Can't mount proc on /newroot/proc" (bubblewrap.c).
 func FailedAtProc(reason string) bool {
 	return strings.Contains(reason, "mount proc") || strings.Contains(reason, "/newroot/proc")
 }

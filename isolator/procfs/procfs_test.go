@@ -78,6 +78,19 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// A bwrap that fails at something else says nothing about /proc: its own words are the
+// error, also where they have "proc" in them.
+func TestFindOtherFailure(t *testing.T) {
+	const reason = "Creating new namespace failed: Too many processes"
+	fake := filepath.Join(t.TempDir(), "bwrap")
+	if err := os.WriteFile(fake, []byte("#!/bin/sh\necho 'bwrap: "+reason+"' >&2\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(filepath.Join(t.TempDir(), "proc.json"), fake, ""); err == nil || err.Error() != reason {
+		t.Errorf("got %v, want %s", err, reason)
+	}
+}
+
 // TestProbeSeesALeak: in the same user namespace a process of the same user
 // gives everything away, and the probe says so.
 func TestProbeSeesALeak(t *testing.T) {
