@@ -6,11 +6,11 @@
 // read-only, if nothing private of other processes can be read through it. That
 // is probed: a process with a secret in its environment and memory is started beside the
 // box, and the box tries to read it. If it reads anything, the host's /proc is not bound,
-// and /proc stays empty. Command lines are the least of it: every process may read them, so
-// a profile can ask for the bind in spite of them. A probe without a result is repeated,
+// and /proc stays empty. Command lines alone are no secret, because every process may read
+// them: a profile can ask for the bind in spite of them. A probe without a result is repeated,
 // and does not count as an answer.
 //
-// What was found holds until the next boot: it is kept in a file, with the boot
+// A finding holds until the next boot: it is kept in a file, with the boot
 // and the bwrap it was found with.
 package procfs
 
@@ -19,7 +19,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,15 +44,15 @@ const (
 	selfExe      = "/proc/self/exe"
 )
 
-// Answer is what a probe found.
+// Answer says how much of other processes the host's /proc shows to a box.
 type Answer string
 
 // The answers of a probe.
 const (
-	Safe    Answer = "safe"
-	Listed  Answer = "listed" // but for command lines, which every process may read
-	Unsafe  Answer = "unsafe"
-	Unknown Answer = "inconclusive"
+	Safe    Answer = "safe"         // nothing private
+	Listed  Answer = "listed"       // command lines, which every process may read, and nothing else
+	Unsafe  Answer = "unsafe"       // more than that; or the box cannot use it
+	Unknown Answer = "inconclusive" // the probe has no result
 )
 
 // Finding says which kind of /proc a box can have on this host, and why.
@@ -112,18 +111,16 @@ func Find(file, bwrap, exe string) (Finding, error) {
 			break
 		}
 	}
+	f := Finding{Mode: "empty", Bind: answer, Why: "a fresh one cannot be mounted here, and the host's gives away " + why}
 	switch answer {
+	case Unknown:
+		return Finding{}, fmt.Errorf("whether the host's /proc is safe to show could not be found out: %s", why)
 	case Safe:
-		f := Finding{Mode: "bind", Bind: answer, Why: "a fresh one cannot be mounted here; the host's gives nothing private away"}
-		return f, keep(file, bwrap, f)
+		f.Mode, f.Why = "bind", "a fresh one cannot be mounted here; the host's gives nothing private away"
 	case Listed:
-		f := Finding{Mode: "empty", Bind: answer, Why: "a fresh one cannot be mounted here, and the host's gives away " + why + `; proc = "bind" under [sandbox] shows it anyway`}
-		return f, keep(file, bwrap, f)
-	case Unsafe:
-		f := Finding{Mode: "empty", Bind: answer, Why: "a fresh one cannot be mounted here, and the host's gives away " + why}
-		return f, keep(file, bwrap, f)
+		f.Why += `; proc = "bind" under [sandbox] shows it anyway`
 	}
-	return Finding{}, fmt.Errorf("whether the host's /proc is safe to show could not be found out: %s", why)
+	return f, keep(file, bwrap, f)
 }
 
 // FailedAtProc reports whether the reason why a box did not start is that a fresh /proc could not
@@ -144,7 +141,7 @@ func leastBox(bwrap string, proc plan.Op) plan.Plan {
 	}}
 }
 
-// fresh tries to mount a fresh /proc.
+// fresh returns nil when a box can mount a fresh /proc, or why it did not start.
 func fresh(bwrap, exe string) error {
 	p := leastBox(bwrap, plan.Op{Kind: plan.OpProc, Dest: "/proc"})
 	p.Argv = []string{selfExe, probeWord, "0"}
@@ -158,39 +155,22 @@ func fresh(bwrap, exe string) error {
 // probeTime is how long a probe may take.
 const probeTime = 5 * time.Second
 
-// Bind looks whether the host's /proc, bound read-only, gives away what is
-// private to another process of the user.
-func Bind(bwrap, exe string) (Answer, string) {
-	var b [16]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return Unknown, err.Error()
-	}
-	secret := hex.EncodeToString(b[:])
-	// The sentinel: a sibling of the box with the secret in its environment, its
-	// command line, its memory, and a file that only its descriptor leads to.
-	sentinel := exec.Command(cmp.Or(exe, selfExe), sentinelWord, secret)
-	sentinel.Args[0] = selfExe // see IsPart
-	sentinel.Env = []string{"INNER_SENTINEL=" + secret}
-	sentinel.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	stop, err := sentinel.StdinPipe()
+// Bind probes what the host's /proc, bound read-only, gives away of another process of the user.
+// why completes "the host's gives away", or says why the answer is Unknown. exe is as for Find.
+func Bind(bwrap, exe string) (answer Answer, why string) {
+	secret := rand.Text()
+	pid, stop, err := startSentinel(exe, secret)
 	if err != nil {
 		return Unknown, err.Error()
 	}
-	if err := sentinel.Start(); err != nil {
-		return Unknown, err.Error()
-	}
-	defer func() {
-		stop.Close()
-		_ = sentinel.Wait() // it ends with its input
-	}()
-
+	defer stop()
 	r, w, err := os.Pipe()
 	if err != nil {
 		return Unknown, err.Error()
 	}
 	defer r.Close()
 	p := leastBox(bwrap, plan.Op{Kind: plan.OpReadOnly, Source: "/proc", Dest: "/proc"})
-	p.Argv = []string{selfExe, probeWord, strconv.Itoa(sentinel.Process.Pid), secret}
+	p.Argv = []string{selfExe, probeWord, strconv.Itoa(pid), secret}
 	res := launch.Run(p, launch.Options{Supervisor: exe, Stdout: w, Timeout: probeTime})
 	w.Close()
 	if !res.Started || res.TimedOut {
@@ -199,12 +179,30 @@ func Bind(bwrap, exe string) (Answer, string) {
 	line, _ := bufio.NewReader(r).ReadString('\n')
 	word, why, _ := strings.Cut(strings.TrimSpace(line), " ")
 	switch Answer(word) {
-	case Safe:
-		return Safe, ""
-	case Unsafe, Listed:
+	case Safe, Unsafe, Listed:
 		return Answer(word), why
 	}
 	return Unknown, fmt.Sprintf("the probe ended with code %d and said %q", res.Code, why)
+}
+
+// startSentinel starts a sibling of the box with the secret in its command line, its environment
+// and its memory. stop ends it.
+func startSentinel(exe, secret string) (pid int, stop func(), err error) {
+	sentinel := exec.Command(cmp.Or(exe, selfExe), sentinelWord, secret)
+	sentinel.Args[0] = selfExe // see IsPart
+	sentinel.Env = []string{"INNER_SENTINEL=" + secret}
+	sentinel.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	input, err := sentinel.StdinPipe()
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := sentinel.Start(); err != nil {
+		return 0, nil, err
+	}
+	return sentinel.Process.Pid, func() {
+		input.Close()
+		_ = sentinel.Wait() // it ends with its input
+	}, nil
 }
 
 // IsPart reports whether this process was started as a part of the probe. The
@@ -213,7 +211,8 @@ func IsPart(args []string) bool {
 	return len(args) >= 2 && args[0] == selfExe && (args[1] == sentinelWord || args[1] == probeWord)
 }
 
-// Part runs such a process and returns its exit code.
+// Part is the main function of such a process: the sentinel, or what runs in the box of the
+// probe. It returns the exit code.
 func Part(args []string) int {
 	if args[1] == sentinelWord {
 		var one [1]byte
@@ -228,8 +227,9 @@ func Part(args []string) int {
 	return 0
 }
 
-// look runs in the box of the probe: it tries files of /proc that lead to another process.
-func look(pid, secret string) (Answer, string) {
+// look runs in the box of the probe: it tries to reach the process pid, and the secret in it,
+// through /proc. why is as for Bind.
+func look(pid, secret string) (answer Answer, why string) {
 	at := func(name string) string { return filepath.Join("/proc", pid, name) }
 	if _, err := os.Stat(at("")); err != nil {
 		return Unknown, "the other process cannot be seen"
@@ -247,8 +247,7 @@ func look(pid, secret string) (Answer, string) {
 	if unix.Access("/proc/self/comm", unix.W_OK) == nil {
 		return Unsafe, "a writable /proc"
 	}
-	// Numbers of the host mean nothing to kill(2) here; that the namespace is
-	// the box's own is what makes it so.
+	// kill(2) takes numbers of the box's own PID namespace, in which the other process has none.
 	if unix.Kill(n, 0) == nil && n != os.Getpid() {
 		return Unsafe, "the processes themselves, to signals"
 	}
@@ -261,7 +260,7 @@ func look(pid, secret string) (Answer, string) {
 	return Safe, ""
 }
 
-// lookInFiles tries what /proc shows of the other process as files.
+// lookInFiles tries what /proc shows of the other process as files, links and descriptors.
 func lookInFiles(at func(string) string, secret string) (Answer, string) {
 	for _, name := range []string{"environ", "maps", "auxv", "stack", "syscall", "io"} {
 		data, err := os.ReadFile(at(name))
@@ -295,7 +294,7 @@ func lookInFiles(at func(string) string, secret string) (Answer, string) {
 	return Safe, ""
 }
 
-// keep writes a finding down.
+// keep writes a finding into file, for Known.
 func keep(file, bwrap string, f Finding) error {
 	data, err := json.Marshal(kept{questions, boot(), identity(bwrap), f})
 	if err != nil {
@@ -313,6 +312,7 @@ func boot() string {
 	return strings.TrimSpace(string(data))
 }
 
+// identity changes whenever another bwrap is at the path; "" when there is none.
 func identity(bwrap string) string {
 	var st unix.Stat_t
 	if err := unix.Stat(bwrap, &st); err != nil {
