@@ -1,5 +1,7 @@
-// Package fault is how a run that must not start says so: what is wrong, what to type,
-// and the exit code.
+// Package fault describes a run that must not start: what is wrong, what to type, and the exit
+// code. A Refusal is an error, and the functions here find it in an error that wraps it.
+//
+//	return fault.Refuse(126, "inner allow", "profile %q is not allowed", name)
 package fault
 
 import (
@@ -26,10 +28,12 @@ const (
 	KindLimits     = "limits"      // a limit cannot be held, or is too small for the box
 	KindWorkdir    = "workdir"     // the folder cannot be used, or is not in the box
 	KindTimeout    = "timeout"     // the timeout was reached
-	KindBackend    = "backend"     // what makes boxes is missing
+	KindBackend    = "backend"     // bwrap or a container engine is missing or cannot do what the profile asks; also cancelled calls and faults of inner
 )
 
-// KindOf is the kind of an error: that of its refusal, or the one that its exit code implies.
+// KindOf returns the kind of an error: that of its refusal, or the one that the exit code of the
+// refusal implies. Without a refusal it is KindProfile, because the faults that are found while
+// profiles and config.toml are loaded are plain errors.
 func KindOf(err error) string {
 	r := AsRefusal(err)
 	switch {
@@ -56,13 +60,11 @@ func Refuse(code int, hint, format string, args ...any) error {
 
 // AsRefusal returns the refusal in err, or nil.
 func AsRefusal(err error) *Refusal {
-	if r, ok := errors.AsType[*Refusal](err); ok {
-		return r
-	}
-	return nil
+	r, _ := errors.AsType[*Refusal](err)
+	return r
 }
 
-// Room says what to do about an error that comes of a disk that takes nothing more; "" for any
+// Room returns a hint for an error of a file system that is full or read-only, and "" for any
 // other.
 func Room(err error) string {
 	switch {
@@ -74,7 +76,7 @@ func Room(err error) string {
 	return ""
 }
 
-// Code is the exit code of an error: that of its refusal, or 125.
+// Code returns the exit code of an error: that of its refusal, or 125.
 func Code(err error) int {
 	if r := AsRefusal(err); r != nil {
 		return r.Code
