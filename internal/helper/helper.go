@@ -1,12 +1,15 @@
 // Package helper runs a program of the host to ask it something: a package manager
 // for its registry, an agent to renew its login.
 //
-// It promises that such a program cannot ask on the terminal, that it ends when its
-// context does, with everything in its session, and when inner is killed, and that
-// only the user can read what it makes, whatever the umask. The last one matters
-// where it works in the folder of a run: after inner was killed and the next run has
-// removed that folder, npm and go, in the milliseconds they have left, make it
-// again with all its parents.
+// It promises that such a program
+//
+//   - cannot ask on the terminal,
+//   - ends when its context does, with everything in its session, and when inner is killed,
+//   - makes only files that nobody but the user can read, whatever the umask.
+//
+// The last one matters where it works in the folder of a run: after inner was killed and the next
+// run has removed that folder, npm and go, in the milliseconds they have left, make it again with
+// all its parents.
 //
 // In a container where no thread can have a umask of its own, Run fails unless the umask of
 // the whole process is 077.
@@ -24,7 +27,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run runs cmd, made by exec.CommandContext, to its end.
+// Run runs cmd, made by exec.CommandContext, to its end. The error is that of [exec.Cmd.Run], or
+// says that the program was not started. It sets SysProcAttr, Cancel and WaitDelay of cmd.
 func Run(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -38,7 +42,7 @@ func Run(cmd *exec.Cmd) error {
 		err := unix.Unshare(unix.CLONE_FS)
 		if old := unix.Umask(0o077); err != nil && old != 0o077 {
 			unix.Umask(old) // it was the process's
-			done <- fmt.Errorf("a umask of its own: %w", err)
+			done <- fmt.Errorf("%s cannot be given a umask of its own, and that of inner is not 077: %w", cmd.Path, err)
 			return
 		}
 		done <- cmd.Run()

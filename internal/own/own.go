@@ -1,4 +1,8 @@
-// Package own tells whether somebody else could have written a file.
+// Package own tells whether somebody other than the user or root could have written a file, or
+// could replace what lies in a folder. It looks at owner and mode alone: access control lists,
+// which only the owner can set, are not read.
+//
+// What is wrong is text that completes a sentence about the path: "belongs to user 5, not to you".
 package own
 
 import (
@@ -10,7 +14,8 @@ import (
 	"syscall"
 )
 
-// Fault says why someone other than the user or root may have written this, or "".
+// Fault returns why someone other than the user or root may have written this, or "". st is that
+// of os.Lstat; a link is a fault.
 func Fault(st fs.FileInfo) string {
 	if st.Mode()&fs.ModeSymlink != 0 {
 		return "is a link"
@@ -49,10 +54,10 @@ func privateGroup(gid int) bool {
 	return err == nil && u.Gid == g.Gid && g.Name == u.Username
 }
 
-// Keeps says why someone other than the user or root could replace what lies in a folder, or
-// "". A group that can write the folder does not count: what its members put there belongs to
+// FolderFault returns why someone other than the user or root could replace what lies in a
+// folder, or "". A group that can write the folder does not count: what its members put there belongs to
 // them, which Fault finds.
-func Keeps(st fs.FileInfo) string {
+func FolderFault(st fs.FileInfo) string {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	switch {
 	case !ok || !st.IsDir():

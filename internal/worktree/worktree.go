@@ -124,7 +124,7 @@ func (t *Tree) Owned() error {
 		if err != nil {
 			return err
 		}
-		if why := own.Keeps(fi); why != "" {
+		if why := own.FolderFault(fi); why != "" {
 			return fmt.Errorf("%q %s", p, why)
 		}
 		if p == "/" {
@@ -163,8 +163,8 @@ func read(path string) (string, error) {
 	return text, nil
 }
 
-// real resolves the links of a path that root made, and refuses all others: what they lead
-// to can be replaced by whoever made them.
+// real returns the path with the links resolved that root made, and refuses all others: whoever
+// made them can replace what they lead to.
 func real(path string) (string, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err == nil {

@@ -75,7 +75,7 @@ func (s Store) FolderAsks(dir string) string {
 	}
 	why := own.Fault(st)
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Uid == 0 && st.IsDir() && st.Mode()&fs.ModeSticky != 0 {
-		why = own.Keeps(st) // as /tmp: what is the user's there nobody else can rename or remove
+		why = own.FolderFault(st) // as /tmp: what is the user's there nobody else can rename or remove
 	}
 	switch {
 	case why != "" || !st.IsDir():
