@@ -1,9 +1,9 @@
 // Package files reads and writes files that other programs may write too, or may have
 // planted.
 //
-// A file is written whole or not at all. Either writers take turns under a lock, and
-// nothing is flushed to the device, so that after a power cut a file may be the old
-// one, or empty, and its reader must refuse an empty one:
+// A file is written whole or not at all, in one of two ways. Replace is for writers that take
+// turns under a lock. It flushes nothing to the device: after a power cut the file may be the
+// old one, or empty, and its reader must refuse an empty one.
 //
 //	unlock, err := files.Lock(filepath.Join(dir, ".lock"))
 //	if err != nil { ... }
@@ -12,8 +12,8 @@
 //	...
 //	err = files.Replace(name, fresh, 0o600)
 //
-// or Write and Create, which need no lock and flush. Readers take no lock and always
-// see one complete version.
+// Write and Create need no lock, and flush. Readers take no lock and always see one complete
+// version.
 //
 // Read and Head take regular files only, up to a number of bytes, and never block.
 package files
@@ -31,17 +31,17 @@ import (
 // ErrNotRegular says that a path leads to a link, a folder, a pipe, a socket or a device.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Links says what becomes of a link at the end of a path.
+// Links says what becomes of a link at the end of a path. Links before that are always followed.
 type Links bool
 
-// A link is refused, or followed.
+// The two ways with a link.
 const (
-	NoLinks     Links = false
+	NoLinks     Links = false // it is ErrNotRegular
 	FollowLinks Links = true
 )
 
-// Open opens a regular file for reading. A FIFO does not block it (fifo(7)), and no
-// terminal becomes this process's.
+// Open opens a regular file for reading; anything else is ErrNotRegular. A FIFO does not
+// block it (fifo(7)), and no terminal becomes the controlling one of this process (O_NOCTTY).
 func Open(path string, links Links) (*os.File, fs.FileInfo, error) {
 	flags := os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 	if links == NoLinks {
@@ -84,7 +84,7 @@ func Head(path string, links Links, n int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, n))
 }
 
-// Real is a path with its links resolved, or the path itself when that fails, for
+// Real returns a path with its links resolved, or the path itself when that fails, for
 // instance because a part of it does not exist.
 func Real(p string) string {
 	if real, err := filepath.EvalSymlinks(p); err == nil {

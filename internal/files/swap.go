@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Swap gives a file another content, unless it is no longer the old one. Other calls of
-// inner that change a file of its folder take turns.
+// Swap replaces the content old of a file by data, as Rewrite does. It is an error when the
+// content is not old any more. Meanwhile Swap holds the lock of the folder (LockFolder).
 func Swap(path string, old, data []byte) error {
 	unlock, err := LockFolder(filepath.Dir(path))
 	if err != nil {
@@ -25,8 +25,8 @@ func Swap(path string, old, data []byte) error {
 	return Rewrite(path, data)
 }
 
-// Rewrite gives a file another content, whole or not at all, and keeps its
-// mode. A link is refused: what it leads to is not ours.
+// Rewrite replaces the content of an existing file, as Write does, and keeps its mode. A link
+// is an error: what it leads to may be somebody else's.
 func Rewrite(path string, data []byte) error {
 	st, err := os.Lstat(path)
 	if err != nil {

@@ -23,7 +23,7 @@ func Lock(path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, err
 }
 
-// LockFolder is Lock at a folder that is there.
+// LockFolder is Lock of an existing folder.
 func LockFolder(path string) (unlock func(), err error) {
 	f, err := os.Open(path)
 	if err == nil {
@@ -32,7 +32,7 @@ func LockFolder(path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, err
 }
 
-// Flock is FlockFD of a file, which is closed when it cannot be locked.
+// Flock is FlockFD of a file. When it cannot be locked, Flock closes it.
 func Flock(f *os.File, how int) error {
 	if err := FlockFD(int(f.Fd()), how); err != nil {
 		_ = f.Close()
@@ -41,7 +41,8 @@ func Flock(f *os.File, how int) error {
 	return nil
 }
 
-// FlockFD is flock(2) of a descriptor; a signal does not interrupt it.
+// FlockFD is flock(2) of a descriptor, with LOCK_EX, LOCK_NB and so on as how. A signal does not
+// interrupt it.
 func FlockFD(fd, how int) error {
 	for {
 		if err := syscall.Flock(fd, how); !errors.Is(err, syscall.EINTR) {
@@ -50,8 +51,9 @@ func FlockFD(fd, how int) error {
 	}
 }
 
-// MkdirOwn makes a folder that only the user enters. Where the umask takes that from the
-// user too it makes none: nothing in it could be used, also after the umask is another.
+// MkdirOwn makes a folder that only the user can enter. When the umask takes permissions from
+// the user as well, it makes none and returns a refusal: the folder could not be used, also
+// after the umask is changed.
 func MkdirOwn(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return err

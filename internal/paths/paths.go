@@ -1,4 +1,4 @@
-// Package paths compares paths by their text alone: it asks no disk and follows no
+// Package paths compares paths by their text alone: it reads no disk and follows no
 // link. Every path is clean and absolute; the folder comes first, as in filepath.Rel.
 //
 //	paths.Below("/home/u", "/home/u/src")     // true

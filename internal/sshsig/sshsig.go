@@ -37,12 +37,12 @@ func ParseKey(line string) (Key, error) {
 	return Key{}, fmt.Errorf("%q is not a public key of ssh, a line as in FILE.pub", line)
 }
 
-// Line is the key as a .pub file has it.
+// Line returns the key as a .pub file has it.
 func (k Key) Line() string { return k.Type + " " + k.Blob }
 
-// Fingerprint is the one that ssh-keygen -l prints.
+// Fingerprint returns the one that ssh-keygen -l prints.
 func (k Key) Fingerprint() string {
-	data, _ := base64.StdEncoding.DecodeString(k.Blob) // it was, when the key was read
+	data, _ := base64.StdEncoding.DecodeString(k.Blob) // ParseKey has checked it
 	sum := sha256.Sum256(data)
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
@@ -58,18 +58,18 @@ func field(data []byte) (text []byte, ok bool) {
 	return data[4 : 4+binary.BigEndian.Uint32(data)], true
 }
 
-// Signer is the key that a signature says it was made with. The format is in
-// PROTOCOL.sshsig of OpenSSH: SSHSIG, a version, the key, …
+// Signer returns the key that a signature says it was made with. The format is in
+// PROTOCOL.sshsig of OpenSSH: "SSHSIG", a version of four bytes, the key, …
 func Signer(signature []byte) (Key, error) {
 	text := strings.TrimSpace(string(signature))
 	text, begins := strings.CutPrefix(text, "-----BEGIN SSH SIGNATURE-----")
 	text, ends := strings.CutSuffix(text, "-----END SSH SIGNATURE-----")
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-	if data, is := bytes.CutPrefix(data, []byte("SSHSIG")); is && begins && ends && err == nil && len(data) > 4 {
-		if blob, ok := field(data[4:]); ok {
-			if name, ok := field(blob); ok {
-				return ParseKey(string(name) + " " + base64.StdEncoding.EncodeToString(blob))
-			}
+	data, magic := bytes.CutPrefix(data, []byte("SSHSIG"))
+	if begins && ends && err == nil && magic && len(data) > 4 {
+		blob, _ := field(data[4:])
+		if name, ok := field(blob); ok {
+			return ParseKey(string(name) + " " + base64.StdEncoding.EncodeToString(blob))
 		}
 	}
 	return Key{}, errors.New("it is not a signature of ssh-keygen -Y sign")
@@ -88,7 +88,7 @@ func Sign(ctx context.Context, program, key, namespace string, data []byte) ([]b
 	return out.Bytes(), nil
 }
 
-// Verify says whether the key signed data for a namespace.
+// Verify returns nil when the key signed data for a namespace. program is as for Sign.
 func Verify(ctx context.Context, program string, key Key, namespace string, data, signature []byte) error {
 	dir, err := os.MkdirTemp("", "sshsig")
 	if err != nil {
@@ -114,7 +114,7 @@ func Verify(ctx context.Context, program string, key Key, namespace string, data
 	return nil
 }
 
-// first is the first line of what a program said, or its error.
+// first returns the first line of what a program said, or its error.
 func first(said string, err error) string {
 	lines := slices.DeleteFunc(strings.Split(said, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
 	if len(lines) == 0 {

@@ -81,8 +81,8 @@ func Lines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Some is a list for people: its first entries, at most this many, and then how many more
-// there are.
+// Some returns a list for people: its first entries, up to most, and then how many
+// more there are.
 func Some(list []string, most int) []string {
 	if more := len(list) - most; more > 0 {
 		return append(slices.Clone(list[:most]), fmt.Sprintf("and %d more", more))
@@ -90,7 +90,7 @@ func Some(list []string, most int) []string {
 	return list
 }
 
-// Short keeps a text that a message quotes to a hundred bytes.
+// Short cuts a text that a message quotes to at most a hundred bytes.
 func Short(s string) string {
 	if len(s) > 100 {
 		return s[:97] + "..."
@@ -165,17 +165,18 @@ func (w *Writer) Write(p []byte) (int, error) {
 			break
 		}
 		b.WriteString(Text(text[:i]))
-		n := 1
-		if text[i] == 0x1b {
-			if n = w.colour(text[i:]); n == 0 {
-				n = 1
-				b.WriteString(Text(text[i : i+1]))
-				text = text[i+n:]
-				continue
-			}
+		text = text[i:]
+		switch n := w.colour(text); {
+		case text[0] == '\n':
+			b.WriteString("\n")
+			text = text[1:]
+		case n > 0:
+			b.WriteString(text[:n])
+			text = text[n:]
+		default:
+			b.WriteString(Text("\x1b"))
+			text = text[1:]
 		}
-		b.WriteString(text[i : i+n])
-		text = text[i+n:]
 	}
 	if _, err := io.WriteString(w.To, b.String()); err != nil {
 		return 0, err
@@ -183,7 +184,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// colour is the length of one of our own sequences at the beginning of a text, or 0.
+// colour returns the length of a sequence for one of the colours at the beginning of a text, or 0.
 func (w *Writer) colour(text string) int {
 	rest, ok := strings.CutPrefix(text, "\x1b[")
 	if !ok {
