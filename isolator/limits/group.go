@@ -16,6 +16,9 @@ import (
 // prefix begins the name of every group that inner makes.
 const prefix = "inner-"
 
+// period is that of cpu.max, in microseconds: the kernel's own default.
+const period = 100_000
+
 // FolderOf returns the folder of the group of a run, "" when the plan makes none.
 func (p *Plan) FolderOf(run string) string {
 	if p == nil || p.Parent == "" {
@@ -65,9 +68,7 @@ func fill(dir string, v Values) error {
 	return nil
 }
 
-// period is that of cpu.max, in microseconds: the kernel's own default.
-const period = 100_000
-
+// write sets a file of a group, which the kernel has made.
 func write(path, value string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -77,15 +78,16 @@ func write(path, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Remove removes a group that inner made, and kills what still runs in it. It is no error when
-// the group does not exist; a folder that does not have the name of a group is left alone.
+// Remove kills what still runs in a group that inner made, and removes it, within two seconds.
+// It is no error when the group does not exist. A folder without the name of such a group is left
+// alone, which is an error.
 func Remove(dir string) error {
 	if !strings.HasPrefix(filepath.Base(dir), prefix) || !filepath.IsAbs(dir) {
 		return fmt.Errorf("control group %q is not one of inner's", dir)
 	}
 	_ = write(filepath.Join(dir, "cgroup.kill"), "1") // Linux 5.14
 	for end := time.Now().Add(2 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		// Killed with bwrap, the box's last processes may take a moment to go.
+		// EBUSY: the last processes of the box, killed, may take a moment to end.
 		err := unix.Rmdir(dir)
 		switch {
 		case err == nil || err == unix.ENOENT:
@@ -98,22 +100,22 @@ func Remove(dir string) error {
 
 // Group is the control group of a run in progress, whoever made it.
 type Group struct {
-	Memory, Pids bool   // these limits were reached
-	Kills, Forks uint64 // and how often: processes that were killed, and forks that were refused
+	Memory, Pids bool   // the limit was reached
+	Kills, Forks uint64 // how many processes were killed, and how many forks refused, for that
 
 	memory, pids int // memory.events and pids.events, -1 when not watched
 }
 
-// Open checks that the group at dir has the limits v, and watches it. It makes the kernel kill
-// the box as a whole when its memory runs out.
+// Open checks that the group at dir has the limits v, and watches it until Close. It makes the
+// kernel kill the box as a whole when its memory runs out.
 func Open(dir string, v Values) (*Group, error) {
 	if err := inForce(dir, v); err != nil {
 		return nil, err
 	}
 	g := &Group{memory: -1, pids: -1}
 	if v.Memory > 0 {
-		// Else the largest process alone ends. Where it cannot be said (Linux
-		// before 4.19, a group that is systemd's) the limit holds all the same.
+		// Otherwise the kernel kills the largest process alone. Where the file cannot be
+		// written (Linux before 4.19, a group of systemd's), the limit holds all the same.
 		_ = write(filepath.Join(dir, "memory.oom.group"), "1")
 		g.memory = open(filepath.Join(dir, "memory.events"))
 	}
@@ -123,6 +125,7 @@ func Open(dir string, v Values) (*Group, error) {
 	return g, nil
 }
 
+// open returns a descriptor to read from, or -1.
 func open(path string) int {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -143,28 +146,35 @@ func inForce(dir string, v Values) error {
 		if l.file == "pids.max" {
 			l.want += Own
 		}
-		text, err := os.ReadFile(filepath.Join(dir, l.file))
+		text, err := read(dir, l.file)
 		if err != nil {
-			return fmt.Errorf("control group: %w", err)
+			return err
 		}
-		said := strings.TrimSpace(string(text))
-		if n, err := strconv.ParseUint(said, 10, 64); err != nil || n > l.want {
-			return fmt.Errorf("control group %q: %s is %s, not %d", dir, l.file, said, l.want)
+		if n, err := strconv.ParseUint(text, 10, 64); err != nil || n > l.want {
+			return fmt.Errorf("control group %q: %s is %s, not %d", dir, l.file, text, l.want)
 		}
 	}
 	if v.CPU == 0 {
 		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "cpu.max"))
+	text, err := read(dir, "cpu.max")
 	if err != nil {
-		return fmt.Errorf("control group: %w", err)
+		return err
 	}
-	said := strings.TrimSpace(string(text))
 	var quota, of uint64
-	if n, _ := fmt.Sscanf(said, "%d %d", &quota, &of); n != 2 || of == 0 || quota*1000 > v.CPU*of {
-		return fmt.Errorf("control group %q: cpu.max is %s, not %s", dir, said, CPU(v.CPU))
+	if n, _ := fmt.Sscanf(text, "%d %d", &quota, &of); n != 2 || of == 0 || quota*1000 > v.CPU*of {
+		return fmt.Errorf("control group %q: cpu.max is %s, not %s", dir, text, CPU(v.CPU))
 	}
 	return nil
+}
+
+// read returns the content of a file of the group at dir, without the newline.
+func read(dir, file string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return "", fmt.Errorf("control group: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 // Watched returns the descriptors that poll reports as exceptional (POLLPRI) when a limit is
@@ -176,12 +186,12 @@ func (g *Group) Watched() [2]int {
 	return [2]int{g.memory, g.pids}
 }
 
-// Look reads whether limits were reached. It is safe on nil.
+// Look brings the exported fields up to date. It is safe on nil.
 func (g *Group) Look() {
 	if g == nil {
 		return
 	}
-	// oom_kill alone may be the whole machine's want of memory.
+	// oom_kill alone also counts kills because the whole machine is out of memory.
 	if e := events(&g.memory); e["oom"] > 0 && e["oom_kill"] > 0 {
 		g.Memory, g.Kills = true, e["oom_kill"]
 	}

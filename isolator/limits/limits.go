@@ -5,11 +5,10 @@
 //	rlimit       limits of the box's own processes, set before the program starts
 //	tmpfs        the size of the file systems in memory that the box can write
 //
-// Memory and processor time take one of the first two. Processes take one of
-// them, or RLIMIT_NPROC where the kernel counts that for each user namespace
-// (Linux 5.14; not for root, whom it never holds, measured on 6.18). Open files
-// and the size of a file are rlimits, the size of what is kept in memory as files
-// is the tmpfs's.
+// Memory and processor time need one of the first two. The number of processes needs one
+// of them too, or RLIMIT_NPROC where the kernel counts that for each user namespace
+// (Linux 5.14; it never limits root, measured on 6.18). Open files and the size of a file
+// are rlimits, and the size of all files in memory is that of the tmpfs.
 //
 // An engine is chosen by what the host shows ([Probe] reads files and connects to sockets, and
 // changes nothing). A limit without an engine is [Missing], and the caller refuses the run. Before
@@ -48,20 +47,17 @@ const (
 	Tmpfs   Engine = "tmpfs"
 )
 
-// Own is how many processes and threads of inner itself a run may count beside
-// the program's: bwrap's two, and the threads of what inner has in the box.
+// Own is added to a limit of processes in a control group: so many processes and threads beside
+// the program's may be inner's own, the two of bwrap and the threads of what inner runs in the box.
 const Own = 24
 
-// Plan is how the limits of one run are held. It is data; launch carries it out.
+// Plan says how the limits of one run are enforced. It is data; launch carries it out.
 type Plan struct {
 	Held []Held // each limit, in the order of the manual
 
-	// Group is what a control group has to say, with zero for what it does
-	// not hold.
-	Group Values
-	// Scope is what bwrap's command line begins with, when systemd makes the
-	// group, and ScopeEnv the environment for it. The rest of the line is a
-	// program that empties the environment again.
+	Group Values // what a control group enforces, zero for the rest
+	// Scope is how bwrap's command line begins when systemd makes the group, and ScopeEnv
+	// the environment for that. Scope ends with env(1), which empties the environment again.
 	Scope, ScopeEnv []string
 	// Parent is where inner makes the group, and Enable the controllers that
 	// must be switched on there. Folder is the group, once it is made.
@@ -73,7 +69,8 @@ type Plan struct {
 	Disk    uint64 // of each tmpfs
 }
 
-// DiskKey is the limit of what is kept as files. What a box stores on the disk inner looks at itself.
+// DiskKey is the key of the limit for files: of those in memory (Values.Disk), and of those that
+// a box keeps on the disk, which package features measures.
 const DiskKey = "disk"
 
 // Held is one limit and its engine.
@@ -83,11 +80,10 @@ type Held struct {
 	Engine Engine `json:"engine"`
 }
 
-// Missing is a limit that nothing on this host holds.
+// Missing is a limit that nothing on this host enforces, and why.
 type Missing struct{ Key, Text, Why string }
 
-// Choose finds an engine for each limit. The plan is nil when there is nothing
-// to hold.
+// Choose finds an engine for each limit. The plan is nil when there is no limit.
 func Choose(v Values, h Host) (*Plan, []Missing) {
 	if v == (Values{}) {
 		return nil, nil
@@ -145,7 +141,7 @@ func Choose(v Values, h Host) (*Plan, []Missing) {
 	return p, missing
 }
 
-// By has the group of the plan made by an engine of containers, of this name.
+// By records that the container engine of this name makes the group of the plan.
 func (p *Plan) By(engine string) {
 	for i, h := range p.Held {
 		if h.Engine == Cgroup {
@@ -169,8 +165,8 @@ func controllers(v Values) []string {
 	return out
 }
 
-// group returns the engine that can enforce most of the wanted limits, and which. A run has
-// only one group.
+// group returns the engine that can enforce most of the wanted limits, and all the controllers
+// it has. A run has only one group.
 func (h Host) group(wanted []string) (Engine, []string) {
 	count := func(holds []string) int {
 		n := 0
@@ -207,7 +203,7 @@ func list(controllers []string) string {
 	return strings.Join(controllers, ", ")
 }
 
-// Size writes bytes for people.
+// Size returns a number of bytes as text for people: "2 GiB", "1.5 KiB".
 func Size(n uint64) string {
 	for i, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
 		if shift := 10 * (4 - i); n >= 1<<shift {
@@ -220,7 +216,7 @@ func Size(n uint64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// CPU writes an amount of processor time for people.
+// CPU returns thousandths of a processor as text for people: "1.5 processors".
 func CPU(thousandths uint64) string {
 	if thousandths == 1000 {
 		return "1 processor"

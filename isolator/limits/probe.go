@@ -23,10 +23,10 @@ type Host struct {
 
 // Manager is a service manager of systemd that answers this user.
 type Manager struct {
-	Run     string   `json:"run,omitempty"` // systemd-run, absolute
-	Env     string   `json:"env,omitempty"` // env(1), absolute
-	User    bool     `json:"user,omitempty"`
-	Runtime string   `json:"runtime,omitempty"` // XDG_RUNTIME_DIR, of a user's
+	Run     string   `json:"run,omitempty"`     // systemd-run, absolute
+	Env     string   `json:"env,omitempty"`     // env(1), absolute
+	User    bool     `json:"user,omitempty"`    // it is the user's, not the system's
+	Runtime string   `json:"runtime,omitempty"` // $XDG_RUNTIME_DIR
 	Holds   []string `json:"holds,omitempty"`   // controllers it was given
 	Why     string   `json:"why,omitempty"`     // why there is none
 }
@@ -39,9 +39,9 @@ type Parent struct {
 	Why    string   `json:"why,omitempty"`
 }
 
-// Request says what to look at.
+// Request says which host and which user to look at.
 type Request struct {
-	Root    string // "" for the host; tests have trees of their own
+	Root    string // put before every path; "" but in tests
 	UID     int
 	Runtime string // $XDG_RUNTIME_DIR
 	// Find returns the path of a program only root can have put there, or why
@@ -91,8 +91,8 @@ func (r Request) text(path string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// unified finds where control groups of version 2 are mounted, and the one of a
-// process.
+// unified returns the folder where control groups of version 2 are mounted, and that of the
+// group of a process; or why there is none.
 func (r Request) unified(pid string) (mount, own, why string) {
 	for line := range strings.Lines(r.text("/proc/" + pid + "/cgroup")) {
 		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
@@ -134,6 +134,7 @@ func (r Request) parent(mount, own string) Parent {
 	return best
 }
 
+// usable returns which controllers a group made in dir would have.
 func (r Request) usable(dir string) Parent {
 	p := Parent{Parent: dir}
 	writable := func(name string) bool { return unix.Access(r.at(filepath.Join(dir, name)), unix.W_OK) == nil }
@@ -142,8 +143,8 @@ func (r Request) usable(dir string) Parent {
 	}
 	on := strings.Fields(r.text(filepath.Join(dir, "cgroup.subtree_control")))
 	has := strings.Fields(r.text(filepath.Join(dir, "cgroup.controllers")))
-	// A group with processes hands no controller on, but the root of them all,
-	// which alone has no cgroup.events ("no internal processes", cgroups(7)).
+	// A group with processes hands no controller on ("no internal processes", cgroups(7)).
+	// The root of all groups does; it alone has no cgroup.events.
 	_, err := os.Lstat(r.at(filepath.Join(dir, "cgroup.events")))
 	divisible := writable("cgroup.subtree_control") && (os.IsNotExist(err) || r.text(filepath.Join(dir, "cgroup.procs")) == "")
 	for _, c := range wantedControllers() {
@@ -157,20 +158,21 @@ func (r Request) usable(dir string) Parent {
 	return p
 }
 
-// systemd looks for the user's manager, for root the system's.
+// systemd looks for the service manager of the user, or for root that of the system.
 func (r Request) systemd(mount string) Manager {
 	m := Manager{User: r.UID != 0, Runtime: r.Runtime}
-	socket, group := "/run/systemd/private", "."
+	socket, group, file := "/run/systemd/private", ".", "cgroup.subtree_control"
+	none := "no systemd answers"
 	if m.User {
 		if !filepath.IsAbs(m.Runtime) {
 			return Manager{Why: "no service manager of this user (XDG_RUNTIME_DIR is not set)"}
 		}
 		socket = filepath.Join(m.Runtime, "systemd/private")
-		group = fmt.Sprintf("user.slice/user-%d.slice/user@%d.service", r.UID, r.UID)
+		group, file = fmt.Sprintf("user.slice/user-%d.slice/user@%d.service", r.UID, r.UID), "cgroup.controllers"
+		none = "no service manager of this user answers"
 	}
-	who := map[bool]string{true: "no service manager of this user answers", false: "no systemd answers"}[m.User]
 	if err := answers(r.at(socket), r.UID); err != nil {
-		return Manager{Why: fmt.Sprintf("%s (%s: %v)", who, socket, err)}
+		return Manager{Why: fmt.Sprintf("%s (%s: %v)", none, socket, err)}
 	}
 	for _, h := range []struct {
 		name string
@@ -183,11 +185,7 @@ func (r Request) systemd(mount string) Manager {
 	if mount == "" {
 		return Manager{Why: "systemd has no control groups of version 2"}
 	}
-	// A property whose controller it was not given, systemd takes and ignores.
-	file := "cgroup.controllers"
-	if !m.User {
-		file = "cgroup.subtree_control"
-	}
+	// systemd accepts a property without its controller, and ignores it.
 	given := strings.Fields(r.text(filepath.Join(mount, group, file)))
 	for _, c := range wantedControllers() {
 		if slices.Contains(given, c) {
@@ -197,7 +195,7 @@ func (r Request) systemd(mount string) Manager {
 	return m
 }
 
-// answers connects to a socket that belongs to uid.
+// answers returns nil when something accepts connections at a socket that belongs to uid.
 func answers(path string, uid int) error {
 	var st unix.Stat_t
 	switch err := unix.Lstat(path, &st); {
@@ -237,6 +235,7 @@ func (m Manager) words(v Values) []string {
 	return append(words, "--", m.Env, "-i")
 }
 
+// env returns the variables by which systemd-run finds the manager.
 func (m Manager) env() []string {
 	if !m.User {
 		return nil

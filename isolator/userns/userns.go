@@ -15,9 +15,9 @@
 //	100001   100001   65535
 //
 // It contains id 0, without which container tools cannot set up their own
-// children. They must not be able to copy it, however: when their first try, to
-// write the same map into their child, succeeds, they continue with a child that
-// has no id 0. When it fails, they use newuidmap for the range that [Range.File]
+// children. They must not be able to copy the map, however. They first try to write
+// the same map into their child, and when that succeeds, they continue with a child
+// that has no id 0. When it fails, they use newuidmap for the range that [Range.File]
 // names (measured with podman 4.3).
 //
 // The package reads no file and decides nothing about mounts. The paths of the
@@ -77,7 +77,8 @@ func Free(text []byte) Range {
 	return Range{Start: start, Count: Need}
 }
 
-// assigned yields whom the text of /etc/subuid or /etc/subgid assigns a range, and which.
+// assigned yields the users that the text of /etc/subuid or /etc/subgid names, by name or by
+// number, each with a range of theirs. Lines that are no assignment are skipped.
 func assigned(text []byte) iter.Seq2[string, Range] {
 	return func(yield func(string, Range) bool) {
 		for line := range strings.Lines(string(text)) {
@@ -94,17 +95,17 @@ func assigned(text []byte) iter.Seq2[string, Range] {
 	}
 }
 
-// File returns the text of /etc/subuid or /etc/subgid in the box: the rest of
-// the range, for the user of that name. It is only one line, because podman adds up
-// a line with the name and one with the number.
+// File returns the text of /etc/subuid or /etc/subgid in the box: the range without its first
+// id, for the user of that name. It is only one line, because podman adds up a line with the
+// name and one with the number.
 func (r Range) File(name string) []byte {
 	return fmt.Appendf(nil, "%s:%d:%d\n", name, r.Start+1, r.Count-1)
 }
 
-// Extent is one line of a map.
+// Extent is one line of a map: Count ids from Box on are those from Host on.
 type Extent struct{ Box, Host, Count int }
 
-// Extents returns the map for the user or group id, with the range that it has.
+// Extents returns the map of a box whose user or group has the given id and the range.
 func (r Range) Extents(id int) []Extent {
 	return []Extent{{0, r.Start, 1}, {id, id, 1}, {r.Start + 1, r.Start + 1, r.Count - 1}}
 }
@@ -116,8 +117,8 @@ type Map struct {
 }
 
 // Write gives the user namespace of the process its ids. It runs the helpers,
-// with an empty environment and in the root folder, and waits for them. On an
-// error the namespace may have one of the two maps.
+// with an empty environment and in the root folder, and waits at most helperPatience
+// for each. After an error the namespace may have one of the two maps.
 func (m Map) Write(pid int) error {
 	for _, h := range []struct {
 		path    string
