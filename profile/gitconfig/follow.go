@@ -9,10 +9,10 @@ import (
 	"github.com/enr/inner/profile/gitignore"
 )
 
-// Sources are the files that git reads for one repository, in its order: those of the
+// Sources names the files that git reads for one repository, in its order: those of the
 // system, of the user, of the repository and of the work tree. Load reads them as git
-// does, without starting it, so that settings can be judged where there is no git and
-// where a stranger wrote them.
+// does, without starting it, so that settings can be judged where there is no git, and
+// where they are untrusted.
 //
 // Source: git-config(1), "FILES" and "Includes"; config.c of git 2.39
 // (do_git_config_sequence, git_config_include, include_by_gitdir).
@@ -23,22 +23,23 @@ type Sources struct {
 	Global string // $GIT_CONFIG_GLOBAL, which replaces both files of the user
 
 	GitDir    string // "" outside a repository
-	CommonDir string // where the repository of a linked worktree is; "" is GitDir
+	CommonDir string // the git directory of a linked worktree's repository; "" is GitDir
 
-	// Every follows an include whatever its condition says: what does not hold now may
-	// hold at the next command, with another branch or another remote.
+	// Every follows an include whatever its condition says: a condition that does not hold now
+	// may hold at the next command, with another branch or another remote.
 	Every bool
 }
 
 // Bounds of what is read.
 const (
-	maxFile  = 1 << 20
-	maxReads = 100 // of files; one that is included twice is read twice
-	maxDepth = 10  // MAX_INCLUDE_DEPTH of config.c
+	maxFile  = 1 << 20 // bytes of a file
+	maxReads = 100     // of files; one that is included twice is read twice
+	maxDepth = 10      // MAX_INCLUDE_DEPTH of config.c
 )
 
-// Load returns the settings, each with the file it was written in, and every file that
-// git would read, whether it is there or not. What stands before a fault counts.
+// Load returns the settings, each with the file it is written in, and every file that git
+// would read, whether it exists or not. A file that cannot be read has no settings, and of one
+// with a syntax error those before it count.
 func (s Sources) Load() (list []Entry, files []string) {
 	f := &follower{Sources: s}
 	for _, p := range s.starts() {
@@ -55,7 +56,7 @@ func (s Sources) Load() (list []Entry, files []string) {
 	return f.list, f.files
 }
 
-// starts are the files outside the repository.
+// starts returns the files outside the repository.
 func (s Sources) starts() []string {
 	system := s.System
 	if system == "" {
@@ -75,6 +76,7 @@ func (s Sources) starts() []string {
 	return append(out, filepath.Join(xdg, "git", "config"), filepath.Join(s.Home, ".gitconfig"))
 }
 
+// common returns the git directory with the config of the repository, or "".
 func (s Sources) common() string {
 	if s.CommonDir != "" {
 		return s.CommonDir
@@ -82,13 +84,14 @@ func (s Sources) common() string {
 	return s.GitDir
 }
 
+// follower is a Load in progress.
 type follower struct {
 	Sources
 	list  []Entry
 	files []string
 	reads int
-	urls  []string // of remotes, read ahead for hasconfig
-	ahead bool
+	urls  []string // of remotes, once ahead is true
+	ahead bool     // remotes has read the files
 }
 
 // worktreeConfig reports whether git reads config.worktree.
@@ -125,8 +128,8 @@ func Includes(key string) bool {
 	return key == "include.path" || strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
 }
 
-// Pathname is the path that a value names which git takes for one: "~/" is the home,
-// anything relative is below dir.
+// Pathname returns the path that the value of a setting names: "~/" is the home, and a
+// relative path is below dir.
 func Pathname(value, dir, home string) string {
 	switch rest, inHome := strings.CutPrefix(value, "~/"); {
 	case inHome && home != "":
@@ -137,7 +140,7 @@ func Pathname(value, dir, home string) string {
 	return filepath.Join(dir, value)
 }
 
-// holds reports whether the condition of an include holds. file is where it stands.
+// holds reports whether the condition of an include holds. file is the one it is written in.
 func (f *follower) holds(key, file string) bool {
 	if key == "include.path" {
 		return true
@@ -160,6 +163,8 @@ func (f *follower) holds(key, file string) bool {
 	return false
 }
 
+// inGitDir reports whether the git directory matches the pattern of gitdir: or, with fold,
+// gitdir/i: in a file of the folder dir.
 func (f *follower) inGitDir(pattern, dir string, fold bool) bool {
 	if f.GitDir == "" {
 		return false
@@ -187,7 +192,7 @@ func (f *follower) inGitDir(pattern, dir string, fold bool) bool {
 	})
 }
 
-// branch is the short name of the branch that HEAD is on, or "".
+// branch returns the short name of the branch that HEAD is on, or "".
 func (f *follower) branch() string {
 	if f.GitDir == "" {
 		return ""
@@ -197,15 +202,14 @@ func (f *follower) branch() string {
 	if err != nil || !ok {
 		return ""
 	}
-	name, ok = strings.CutPrefix(strings.TrimSpace(name), "refs/heads/")
-	if !ok {
-		return ""
+	if name, ok = strings.CutPrefix(strings.TrimSpace(name), "refs/heads/"); ok {
+		return name
 	}
-	return name
+	return ""
 }
 
-// remotes are the addresses of all remotes, read ahead: git looks through the files for
-// them first, and does not follow other conditions of that kind meanwhile.
+// remotes returns the addresses of all remotes. As git does, it looks through all files for
+// them at the first hasconfig condition, and follows no such condition meanwhile.
 func (f *follower) remotes() []string {
 	if f.ahead {
 		return f.urls

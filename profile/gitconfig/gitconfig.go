@@ -1,18 +1,19 @@
 // Package gitconfig makes the git configuration of a box from the user's own: the
 // settings that git itself reports, without those that a box must not have, and with
-// those that the profile overrides.
+// those that the profile overrides. It also says of any setting what git would run for it
+// (UseOf, Places, Harmless).
 //
-// It promises that no stripped section comes back through an include, because
-// includes are resolved by git and never written; that sub-sections, repeated keys
-// and keys without a value arrive as they are; and that git reads back exactly what
-// was written, or there is no configuration at all.
+// It promises that no stripped section comes back through an include, because git
+// resolves includes and none is written; that sub-sections, repeated keys and keys without a
+// value arrive as they are; and that git reads back exactly what was written, or there is no
+// configuration at all.
 //
 //	list, err := gitconfig.Read("/usr/bin/git", place)
 //	r, err := gitconfig.Clean(list, gitconfig.Policy{Strip: []string{"url"}})
-//	r.Text()        // for GIT_CONFIG_GLOBAL
-//	r.Environment() // for what holds over a repository's own configuration, too
+//	text, err := r.Text()       // for the file at path
+//	vars := r.Environment(path) // for git in the box
 //
-// It does not judge the configuration of a repository: that is the repository's, and
+// Clean does not judge the configuration of a repository: that is the repository's, and
 // what it makes git run runs in the box. Conditional includes are decided for one
 // folder, so a box that works in several repositories has the settings of the one it
 // was started in.
@@ -30,7 +31,7 @@ type Entry struct {
 	Key   string // section.name or section.subsection.name; section and name in lower case
 	Value string
 	Bare  bool   // written without "=", which git takes for true
-	File  string // where it was written, "" when nowhere
+	File  string // where it is written, "" when git does not name a file
 }
 
 // Parts splits the key: the first dot ends the section, the last begins the name.
@@ -47,7 +48,7 @@ func parts(key string) (section, sub, name string) {
 	return key[:first], sub, key[last+1:]
 }
 
-// Last returns the setting of a key that counts where one value does.
+// Last returns the last setting of a key, which is the one that counts when git uses one value.
 func Last(list []Entry, key string) (e Entry, set bool) {
 	for _, e := range slices.Backward(list) {
 		if e.Key == key {
@@ -57,8 +58,9 @@ func Last(list []Entry, key string) (e Entry, set bool) {
 	return e, false
 }
 
-// Canonical returns a key as git reports it, or why it is not a key. The rules are
-// those of git_config_parse_key.
+// Canonical returns a key as git reports it, with section and name in lower case. The rules are
+// those of git_config_parse_key in config.c. The error completes a sentence about the key; it
+// is also one for includes, which are never written.
 func Canonical(key string) (string, error) {
 	section, sub, name := parts(key)
 	switch {
@@ -91,8 +93,8 @@ type Setting struct{ Key, Value string }
 
 // Policy says what a box may have of the user's configuration.
 type Policy struct {
-	// Strip names sections, with all their sub-sections; "section.sub" names one
-	// sub-section or one setting.
+	// Strip names sections, each with all its sub-sections. "section.x" names one sub-section,
+	// or one setting of the section itself; "section.sub.name" names one setting.
 	Strip []string
 	// Overrides replace every value of their key.
 	Overrides []Setting
@@ -100,19 +102,20 @@ type Policy struct {
 	Credentials bool // stored logins are allowed
 	GPG         bool // the keys of GnuPG are
 	SSH         bool // the keys of SSH, or its agent, are
-	// Proxy says that the box has a proxy of its own, which variables name: one of
-	// the settings would go before it and lead nowhere.
+	// Proxy says that variables of the box name a proxy of its own. A proxy in the settings
+	// would be preferred to that, and the box could not reach it.
 	Proxy bool
 }
 
 // Result is the configuration of a box.
 type Result struct {
 	File    []Entry // in the order git reads them
-	Command []Entry // what holds over a repository's own configuration
+	Command []Entry // those that override a repository's own configuration
 	Dropped []Entry // what the user has and the box does not
 }
 
-// Clean applies a policy.
+// Clean applies a policy to the settings of list, which are in the order git reads them. An
+// override whose key or value git cannot have is an error.
 func Clean(list []Entry, p Policy) (Result, error) {
 	var r Result
 	overridden, err := p.overridden()
@@ -161,8 +164,7 @@ func (p Policy) overridden() (map[string]bool, error) {
 	return out, nil
 }
 
-// stripped reports whether a key is in a section, a sub-section or is a setting
-// that the profile strips.
+// stripped reports whether Policy.Strip names the section, the sub-section or the setting of a key.
 func stripped(key string, strip []string) bool {
 	section, sub, name := parts(key)
 	return slices.ContainsFunc(strip, func(s string) bool {
@@ -172,8 +174,10 @@ func stripped(key string, strip []string) bool {
 			return false
 		case !dotted:
 			return true
+		case sub == "":
+			return strings.EqualFold(rest, name)
 		}
-		return sub != "" && rest == sub || strings.EqualFold(rest, name) && sub == "" || sub != "" && strings.EqualFold(rest, sub+"."+name)
+		return rest == sub || strings.EqualFold(rest, sub+"."+name)
 	})
 }
 
@@ -204,8 +208,8 @@ func neutral(e Entry, p Policy) bool {
 	return !p.Credentials && (Secret(name) || withLogin(sub) || valueLogin(name, e.Value))
 }
 
-// Secret reports whether a setting with that last part of its name holds a password or a token.
-// Tokens are also sent as headers.
+// Secret reports whether a setting holds a password or a token, by its name: the last part of its
+// key, in lower case. An extraheader is one, because tokens are also sent as headers.
 func Secret(name string) bool {
 	if name == "extraheader" {
 		return true
@@ -218,7 +222,7 @@ func Secret(name string) bool {
 	return false
 }
 
-// valueLogin reports whether the value of a setting with that last part of its name is an address
+// valueLogin reports whether the value of a setting, whose name is as for Secret, is an address
 // with a login in it. A proxy needs no scheme: user:password@host (git-config(1), http.proxy).
 func valueLogin(name, value string) bool {
 	return withLogin(value) || name == "proxy" && withLogin("http://"+value)
@@ -237,7 +241,7 @@ func withLogin(s string) bool {
 			host = host[:i]
 		}
 		login, _, has := strings.Cut(host, "@")
-		// ssh://git@host is a name and no secret; so is nothing of http.
+		// ssh://git@host has a name and no secret. For http a name alone may be a token.
 		if has && (strings.Contains(login, ":") || !strings.HasSuffix(scheme, "ssh")) {
 			return true
 		}
@@ -245,7 +249,7 @@ func withLogin(s string) bool {
 	}
 }
 
-// enforced are the settings every box has, whatever a repository says. An empty
+// enforced returns the settings that every box has, whatever a repository says. An empty
 // helper empties the list of helpers (gitcredentials(7)).
 func enforced(list []Entry, p Policy) []Entry {
 	out := []Entry{
@@ -260,7 +264,7 @@ func enforced(list []Entry, p Policy) []Entry {
 	return out
 }
 
-// unsigned are the settings with which git signs nothing by itself.
+// unsigned returns the settings with which git signs nothing unless a command asks for it.
 func unsigned() (out []Entry) {
 	for _, key := range []string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated", "push.gpgsign"} {
 		out = append(out, Entry{Key: key, Value: "false"})
@@ -268,8 +272,8 @@ func unsigned() (out []Entry) {
 	return out
 }
 
-// Unsigned returns what a box's git is to be told where these settings have every commit or
-// tag signed, with keys that the box does not have; nothing where they do not.
+// Unsigned returns the settings that switch signing off, when those of list ask for every commit
+// or tag to be signed and the box does not have the keys. Otherwise it returns nil.
 func Unsigned(list []Entry, p Policy) []Entry {
 	asked := slices.ContainsFunc([]string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated"}, func(key string) bool {
 		e, _ := Last(list, key)
@@ -281,7 +285,7 @@ func Unsigned(list []Entry, p Policy) []Entry {
 	return nil
 }
 
-// signs reports whether the box has what commits are signed with.
+// signs reports whether the box has the keys that commits are signed with.
 func signs(list []Entry, p Policy) bool {
 	e, _ := Last(list, "gpg.format")
 	format := e.Value
@@ -296,8 +300,9 @@ func signs(list []Entry, p Policy) bool {
 	return p.GPG
 }
 
-// repeats reports whether every value of a setting counts, so that it must not be
-// given twice. Helpers are counted anew after the empty one of enforced.
+// repeats reports whether every value of a setting counts, so that an override in both File and
+// Command would count twice. Helpers can be in both: the empty one of enforced begins their list
+// anew.
 func repeats(key string, p Policy) bool {
 	section, _, name := parts(key)
 	switch section {
@@ -309,7 +314,7 @@ func repeats(key string, p Policy) bool {
 	return name == "extraheader" || name == "pushoption"
 }
 
-// Shown is the configuration as it may be printed: without logins.
+// Shown returns the configuration as it may be printed: with "<hidden>" in the place of logins.
 func (r Result) Shown() Result {
 	hide := func(list []Entry) []Entry {
 		out := slices.Clone(list)
@@ -328,13 +333,13 @@ func (r Result) Shown() Result {
 	return Result{File: hide(r.File), Command: hide(r.Command), Dropped: hide(r.Dropped)}
 }
 
-// Environment is what makes git in the box use the configuration at path and
+// Environment returns the variables that make git in the box use the configuration at path and
 // nothing else of the host.
 func (r Result) Environment(path string) []Setting {
 	out := []Setting{
 		{"GIT_CONFIG_GLOBAL", path},
 		{"GIT_CONFIG_NOSYSTEM", "1"},
-		{"GIT_CONFIG_SYSTEM", "/dev/null"}, // also when that file is asked for by name
+		{"GIT_CONFIG_SYSTEM", "/dev/null"}, // for git config --system, which ignores NOSYSTEM
 		{"GIT_CONFIG_COUNT", fmt.Sprint(len(r.Command))},
 	}
 	for i, e := range r.Command {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// ErrFormat says that git would not read a file either.
+// ErrFormat says that a file has a syntax error, for which git would refuse it as well.
 var ErrFormat = errors.New("not in git's format")
 
-// Parse reads a file of git's format as git does, includes not followed: what stands
-// before a fault comes with ErrFormat. It starts no git, so that the file of a stranger
-// can be looked at where there is none.
+// Parse returns the settings of a file of git's format, without following includes. On
+// ErrFormat it returns those before the error. It starts no git, so that an untrusted file
+// can be judged where there is none.
 //
 // Source: config.c of git 2.39 (git_parse_source, get_value, parse_value); compared with
 // the real one by FuzzParse.
@@ -46,6 +46,7 @@ func Parse(data []byte) ([]Entry, error) {
 	return list, nil
 }
 
+// parser reads a file byte by byte. end is true once next was called at the end.
 type parser struct {
 	data []byte
 	at   int
@@ -73,7 +74,7 @@ func (p *parser) skipLine() {
 	}
 }
 
-// section reads a header after its bracket.
+// section reads a header after its bracket, and returns "section" or "section.sub".
 func (p *parser) section() (head string, ok bool) {
 	var b []byte
 	for {
@@ -92,6 +93,7 @@ func (p *parser) section() (head string, ok bool) {
 	}
 }
 
+// subsection reads the rest of a header, of which b is the section and c a blank after it.
 func (p *parser) subsection(b []byte, c byte) (head string, ok bool) {
 	for space(c) {
 		if c == '\n' {
@@ -119,7 +121,7 @@ func (p *parser) subsection(b []byte, c byte) (head string, ok bool) {
 	}
 }
 
-// setting reads a name, of which the first byte is known, and its value.
+// setting reads a name, of which c is the first byte, and its value.
 func (p *parser) setting(c byte) (name, val string, bare, ok bool) {
 	b := []byte{lower(c)}
 	for c = p.next(); !p.end && keyByte(c); c = p.next() {
@@ -137,6 +139,8 @@ func (p *parser) setting(c byte) (name, val string, bare, ok bool) {
 	return string(b), val, false, ok
 }
 
+// value reads a value after its "=", up to the end of the line. Blanks around it are left out,
+// and each one inside becomes a space unless it is quoted.
 func (p *parser) value() (string, bool) {
 	var b []byte
 	quoted, spaces := false, 0
@@ -172,7 +176,8 @@ func (p *parser) value() (string, bool) {
 	}
 }
 
-// escapes says what a byte after a backslash stands for. A line goes on after one at its end.
+// escapes says what a byte after a backslash stands for. A backslash at the end of a line
+// continues it.
 func escapes() map[byte]string {
 	return map[byte]string{'\n': "", 't': "\t", 'b': "\b", 'n': "\n", '\\': "\\", '"': `"`}
 }

@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-// Place is where and as whom git is asked.
+// Place says whose configuration Read reads, and for which folder.
 type Place struct {
 	Home   string // $HOME
 	XDG    string // $XDG_CONFIG_HOME, "" when not set
@@ -22,16 +22,17 @@ type Place struct {
 }
 
 const (
-	patience = 10 * time.Second
-	most     = 4 << 20 // bytes of configuration
+	timeout   = 10 * time.Second // for one git config
+	maxOutput = 4 << 20          // bytes of configuration
 )
 
-// Read returns the user's global configuration, includes resolved. git is an absolute
-// path. Of the environment nothing else is passed; git config starts neither hooks nor
-// helpers, and what it finds in a repository is only looked at for conditions.
+// Read returns the user's global configuration, includes resolved. git is the absolute path of
+// the program. It gets no environment but p, starts neither hooks nor helpers, and reads the
+// configuration of a repository only for conditions. A file that git refuses is an error with
+// git's own words.
 //
 // `git config --global` would read only one of the two files a user may have
-// (builtin/config.c), so everything is listed and sorted out by scope.
+// (builtin/config.c), so Read lists everything and selects by scope.
 func Read(git string, p Place) ([]Entry, error) {
 	env := base(p.Home)
 	if p.XDG != "" {
@@ -44,15 +45,15 @@ func Read(git string, p Place) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := parse(out)
+	list, err := parseList(out)
 	if err != nil {
 		return nil, err
 	}
 	return only(list, "global"), nil
 }
 
-// Files are where the settings come from: every file that one of them was written in,
-// or that is included by one, also under a condition that does not hold.
+// Files returns the files that the settings come from: each that one of them is written in,
+// and each that one of them includes, also under a condition that does not hold.
 func Files(list []Entry, home string) []string {
 	var out []string
 	add := func(p string) {
@@ -69,9 +70,9 @@ func Files(list []Entry, home string) []string {
 	return out
 }
 
-// Verify asks git to read the configuration back, in the environment of the box, from
-// the file at path. A git before 2.32 knows no GIT_CONFIG_GLOBAL and would take the
-// user's own instead.
+// Verify has git read the configuration back from the file at path, in the environment of
+// the box, and returns an error when it is not r. A git before 2.32 knows no GIT_CONFIG_GLOBAL
+// and would take the user's own instead.
 func (r Result) Verify(git, path string) error {
 	env := base("/nonexistent")
 	for _, s := range r.Environment(path) {
@@ -81,7 +82,7 @@ func (r Result) Verify(git, path string) error {
 	if err != nil {
 		return err
 	}
-	list, err := parse(out)
+	list, err := parseList(out)
 	if err != nil {
 		return err
 	}
@@ -91,35 +92,38 @@ func (r Result) Verify(git, path string) error {
 	return nil
 }
 
+// same reports whether two lists have the same settings, whatever their files.
 func same(got, want []Entry) bool {
 	return slices.EqualFunc(got, want, func(a, b Entry) bool { return a.Key == b.Key && a.Value == b.Value && a.Bare == b.Bare })
 }
 
+// base returns the environment of every git that is started here.
 func base(home string) []string {
 	return []string{"HOME=" + home, "PATH=/usr/bin:/bin", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_TRACE2=0"}
 }
 
-// ask runs the one question.
+// ask returns what git config --list prints in dir, with no environment but env.
 func ask(git, dir string, env []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, git, "--no-pager", "config", "--list", "-z", "--includes", "--show-scope", "--show-origin")
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, env, time.Second
-	stdout, stderr := &capped{max: most}, &capped{max: 4096}
+	stdout, stderr := &capped{max: maxOutput}, &capped{max: 4096}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	err := cmd.Run()
 	switch {
 	case stdout.full:
-		return nil, fmt.Errorf("the git configuration has more than %d MiB", most>>20)
+		return nil, fmt.Errorf("the git configuration has more than %d MiB", maxOutput>>20)
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("git did not answer within %s", patience)
+		return nil, fmt.Errorf("git did not answer within %s", timeout)
 	case err != nil:
 		return nil, fmt.Errorf("git config --list: %w%s", err, firstLine(stderr.kept))
 	}
 	return stdout.kept, nil
 }
 
-// firstLine is what a program said first, fit for a terminal.
+// firstLine returns ": " and the first line that a program printed, without control characters,
+// or "".
 func firstLine(b []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
 	if line == "" {
@@ -133,7 +137,8 @@ func firstLine(b []byte) string {
 	}, line)
 }
 
-// capped keeps the first bytes of what is written, and ends the writer after them.
+// capped keeps at most max bytes. The write that would exceed them is an error, which ends
+// the writer.
 type capped struct {
 	kept []byte
 	max  int
@@ -155,6 +160,7 @@ type scoped struct {
 	scope string
 }
 
+// only returns the settings of a scope.
 func only(list []scoped, scope string) []Entry {
 	var out []Entry
 	for _, s := range list {
@@ -165,8 +171,9 @@ func only(list []scoped, scope string) []Entry {
 	return out
 }
 
-// parse reads the answer: scope NUL origin NUL key [LF value] NUL, repeated.
-func parse(out []byte) ([]scoped, error) {
+// parseList reads what ask returns: scope NUL origin NUL key [LF value] NUL, repeated
+// (git-config(1), -z, --show-scope, --show-origin).
+func parseList(out []byte) ([]scoped, error) {
 	fields := strings.Split(string(out), "\x00")
 	if fields[len(fields)-1] != "" || len(fields)%3 != 1 {
 		return nil, errors.New("git config --list: the answer is cut off")

@@ -6,9 +6,9 @@ import (
 )
 
 // Harmless reports whether a setting in a repository's own configuration runs no
-// program and leads git nowhere. It is a list of what is known to: a setting that
-// nobody has looked at is not harmless. The function inside says whether a work tree,
-// as it is written, is one the repository may have.
+// program and leads git to no other place. It knows harmless settings only: one that
+// is not in its lists is not harmless. The function inside says whether the repository may
+// have the work tree that core.worktree names, as it is written.
 //
 // Source: git-config(1) of git 2.39; gitattributes(5); git-lfs-config(5).
 func Harmless(e Entry, inside func(worktree string) bool) bool {
@@ -16,40 +16,43 @@ func Harmless(e Entry, inside func(worktree string) bool) bool {
 	if strings.HasPrefix(strings.TrimSpace(e.Value), "!") || runsByName(name) {
 		return section == "core" && name == "fsmonitor" && boolean(e)
 	}
-	if check, ok := sections()[section]; ok {
-		return check(setting{sub: sub, name: name, value: e.Value, inside: inside})
+	if harmless, ok := sections()[section]; ok {
+		return harmless(repoSetting{sub: sub, name: name, value: e.Value, inside: inside})
 	}
 	return slices.Contains(plainSections(), section)
 }
 
-// setting is one of a section; inside is that of Harmless.
-type setting struct {
+// repoSetting is what Harmless knows of a setting, whose section chose the function.
+type repoSetting struct {
 	sub, name, value string
 	inside           func(worktree string) bool
 }
 
-// sections tells harmless settings of a section, where not all are that runsByName passes.
-func sections() map[string]func(setting) bool {
-	return map[string]func(setting) bool{
+// sections returns a function for each section of which only some settings are harmless. It is
+// asked after runsByName. plainSections are the other sections.
+func sections() map[string]func(repoSetting) bool {
+	return map[string]func(repoSetting) bool{
 		"core": ofCore, "remote": ofRemote, "submodule": ofSubmodule, "diff": ofTools, "merge": ofTools, "pull": ofStrategies, "branch": ofStrategies, "lfs": ofLFS,
-		"url":  func(s setting) bool { return !helperAddress(s.sub) },
-		"init": func(s setting) bool { return s.name == "defaultbranch" },
-		"http": func(s setting) bool { return slices.Contains([]string{"extraheader", "postbuffer", "version"}, s.name) },
+		"url":  func(s repoSetting) bool { return !helperAddress(s.sub) },
+		"init": func(s repoSetting) bool { return s.name == "defaultbranch" },
+		"http": func(s repoSetting) bool {
+			return slices.Contains([]string{"extraheader", "postbuffer", "version"}, s.name)
+		},
 	}
 }
 
-func ofCore(s setting) bool {
+func ofCore(s repoSetting) bool {
 	if s.name == "worktree" {
 		return s.inside(s.value)
 	}
 	return slices.Contains(coreNames(), s.name)
 }
 
-func ofRemote(s setting) bool {
+func ofRemote(s repoSetting) bool {
 	return slices.Contains(append(remoteNames(), "url", "pushurl", "update"), s.name) && ofSubmodule(s)
 }
 
-func ofSubmodule(s setting) bool {
+func ofSubmodule(s repoSetting) bool {
 	switch s.name {
 	case "url", "pushurl":
 		return !helperAddress(s.value)
@@ -59,22 +62,22 @@ func ofSubmodule(s setting) bool {
 	return true
 }
 
-// ofTools knows that git-mergetool--lib reads the file of a tool's name as shell code.
-func ofTools(s setting) bool {
+// ofTools refuses the name of a tool that is a path: git-mergetool--lib reads that file as shell code.
+func ofTools(s repoSetting) bool {
 	return s.sub == "" && s.name != "external" && (!strings.HasSuffix(s.name, "tool") || !strings.Contains(s.value, "/"))
 }
 
-// ofStrategies knows that "-s X" starts git-merge-X, which may be a path (builtin/merge.c).
-func ofStrategies(s setting) bool {
+// ofStrategies refuses a merge strategy that is a path: "-s X" starts git-merge-X (builtin/merge.c).
+func ofStrategies(s repoSetting) bool {
 	return !strings.Contains(s.value, "/") || !slices.Contains([]string{"twohead", "octopus", "mergeoptions"}, s.name)
 }
 
-func ofLFS(s setting) bool {
+func ofLFS(s repoSetting) bool {
 	first, _, _ := strings.Cut(strings.ToLower(s.sub), ".")
 	return first != "customtransfer" && first != "extension" && !strings.HasSuffix(s.name, "agent")
 }
 
-// runsByName reports whether a setting is called after something that runs.
+// runsByName reports whether the name of a setting has a word in it that git uses for programs.
 func runsByName(name string) bool {
 	for _, word := range []string{
 		"cmd", "command", "hook", "program", "helper", "editor", "pager", "textconv", "askpass", "tunnel", "browser", "driver", "daemon", "exec",
@@ -98,13 +101,14 @@ func boolean(e Entry) bool {
 }
 
 // helperAddress reports whether git would start git-remote-NAME for an address
-// (gitremote-helpers(7)): NAME::address. IPv6 hosts have a slash before.
+// (gitremote-helpers(7)): NAME::address. The "::" of an IPv6 host comes after a slash or a bracket.
 func helperAddress(s string) bool {
 	name, _, ok := strings.Cut(s, "::")
 	return ok && !strings.ContainsAny(name, "/[") || strings.HasPrefix(s, "-")
 }
 
-// plainSections hold nothing that runs, but for what runsByName tells.
+// plainSections returns the sections of which every setting is harmless, unless runsByName says
+// otherwise.
 func plainSections() []string {
 	return []string{
 		"advice", "am", "apply", "author", "blame", "checkout", "color", "column", "commit", "committer", "extensions", "feature", "fetch",
@@ -128,8 +132,8 @@ func remoteNames() []string {
 	return []string{"fetch", "push", "mirror", "prune", "prunetags", "tagopt", "skipdefaultupdate", "skipfetchall", "promisor", "partialclonefilter", "followremotehead", "gh-resolved"}
 }
 
-// File writes settings as a file of git's format, under a line that says why it is
-// there. Settings that the format cannot hold are left out.
+// File returns settings as a file of git's format, under a comment of one line, about. Settings
+// that the format cannot hold are left out.
 func File(about string, list []Entry) []byte {
 	var kept []Entry
 	for _, e := range list {

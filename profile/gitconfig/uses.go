@@ -13,8 +13,8 @@ type Use int
 const (
 	Plain    Use = iota
 	Program      // it is run: a command line for the shell, a path, or a name on PATH
-	Folder       // programs in that folder are run (hooks), or copied to where they are (templates)
-	Settings     // it is a file of settings or attributes, which is believed
+	Folder       // programs in that folder are run (hooks), or copied to where they will be (templates)
+	Settings     // it is a file of settings or attributes, which git obeys
 	ToolFile     // the name of a tool, which git reads as a file of shell code beside its own
 )
 
@@ -44,6 +44,7 @@ func UseOf(e Entry) Use {
 	return Plain
 }
 
+// usesByName returns the use of settings that the rules of UseOf would not tell, by section and name.
 func usesByName() map[string]Use {
 	return map[string]Use{
 		"include.path": Settings, "includeif.path": Settings, "core.attributesfile": Settings,
@@ -57,20 +58,20 @@ func runsByPath(section, sub string) bool {
 	return slices.Contains([]string{"mergetool", "difftool", "man", "browser", "guitool"}, section) || section == "lfs" && strings.HasPrefix(strings.ToLower(sub), "customtransfer")
 }
 
-// Where git keeps what a tool's name leads to.
+// toolFolders returns where git may keep the files of tools.
 func toolFolders() []string {
 	return []string{"/usr/lib/git-core/mergetools", "/usr/libexec/git-core/mergetools", "/usr/local/libexec/git-core/mergetools"}
 }
 
-// interpreters run the file that is named after them.
+// interpreters returns the programs that run the file named by their first argument.
 func interpreters() []string {
 	return []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python2", "python3", "node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua", "Rscript", "osascript", "source", ".", "exec", "env"}
 }
 
-// Places returns the paths that a setting names, absolute, whether anything is there or
-// not; top is the folder in which git runs what it names: the top of the work tree. Of a
-// command line these are all the words that could be a file, read more generously than a
-// shell would: each is a place to keep a program in a box from, and none is run.
+// Places returns the absolute paths that a setting names, whether anything is there or
+// not. top is the folder in which git runs what it names: the top of the work tree. Of a
+// command line these are all the words that could be a file, maxPlaces at most, and more than
+// a shell would find: the caller keeps boxes from writing them, and runs none.
 func Places(e Entry, top, home string) []string {
 	value := strings.TrimSpace(e.Value)
 	switch UseOf(e) {
@@ -95,11 +96,14 @@ func Places(e Entry, top, home string) []string {
 	return nil
 }
 
-// commandPlaces looks for files in a command line.
+// maxPlaces bounds what one command line names.
+const maxPlaces = 64
+
+// commandPlaces returns the words of a command line that could be files.
 func commandPlaces(line, top, home string) []string {
 	var out []string
 	add := func(p string) {
-		if p = Pathname(p, top, home); p != filepath.Clean(top) && !slices.Contains(out, p) && len(out) < 64 {
+		if p = Pathname(p, top, home); p != filepath.Clean(top) && !slices.Contains(out, p) && len(out) < maxPlaces {
 			out = append(out, p)
 		}
 	}
@@ -122,7 +126,7 @@ func commandPlaces(line, top, home string) []string {
 	return out
 }
 
-// place returns the path that a word could be, or "", when last is the word before it.
+// place returns the path that a word could be, or "". last is the word before it.
 func (w word) place(last string) string {
 	file := strings.Contains(w.text, "/") || strings.Contains(strings.Trim(w.text, "."), ".")
 	interpreted := last != "" && slices.Contains(interpreters(), filepath.Base(last))
@@ -139,8 +143,8 @@ func (w word) place(last string) string {
 	return rest // $TOP/tools/x, or $(git rev-parse --show-toplevel)/tools/x
 }
 
-// word is a piece of a command line between what separates words for the shell. after
-// says that a variable or a substitution stood right before it.
+// word is a piece of a command line between characters that separate words for the shell, or are
+// none of a file's name. after says that a variable or a substitution is right before it.
 type word struct {
 	text  string
 	after bool

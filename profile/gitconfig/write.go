@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Text is the configuration as a file of git's format.
+// Text returns r.File as a file of git's format, or an error when that cannot hold a setting.
 func (r Result) Text() ([]byte, error) { return r.text("Written by inner for one run.") }
 
-// text begins with a line about itself.
+// text is Text with another comment in the first line.
 func (r Result) text(about string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString("# " + about + "\n")
@@ -36,7 +36,7 @@ func (r Result) text(about string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// check refuses what git's format cannot hold.
+// check returns an error when git's format cannot hold a setting.
 func check(e Entry) error {
 	key, err := Canonical(e.Key)
 	switch {
@@ -50,8 +50,7 @@ func check(e Entry) error {
 	return nil
 }
 
-// escape quotes a sub-section: the backslash takes away the meaning of what follows
-// it, whatever that is.
+// escape quotes a sub-section, in which a backslash makes any next byte an ordinary one.
 func escape(sub string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(sub)
 }
