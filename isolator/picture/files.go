@@ -10,13 +10,13 @@ import (
 	"github.com/enr/inner/profile"
 )
 
-// mounts are the operations of the plan that put something into the box.
+// mounts returns the operations of the plan that put something into the box.
 func mounts(p plan.Plan) []plan.Op {
 	return slices.DeleteFunc(slices.Clone(p.Ops), func(o plan.Op) bool { return !o.Mounts() })
 }
 
-// at returns which mount decides about a box path, and the host path it shows there;
-// -1 for none, "" for nothing of the host.
+// at returns the index of the mount that decides what a box path shows, and the host path that
+// is shown there: -1 without such a mount, "" when it is nothing of the host.
 func at(ms []plan.Op, p string) (i int, hostPath string) {
 	for i, m := range slices.Backward(ms) {
 		if rest, ok := paths.Rest(m.Dest, p); ok {
@@ -36,7 +36,7 @@ func (s Subject) canWrite(hostPath string) bool {
 	return i >= 0 && ms[i].Writable() && shown == s.real(hostPath)
 }
 
-// real is a host path with its links resolved, as far as the facts know it.
+// real returns a host path with its links resolved, as far as the facts know it.
 func (s Subject) real(p string) string {
 	if info, ok := s.Facts.Paths[p]; ok && info.Real != "" {
 		return info.Real
@@ -49,97 +49,97 @@ func (s Subject) files() []Row {
 	if !s.planned() {
 		return s.meant()
 	}
-	things := map[group][]Thing{}
+	things := map[access][]Thing{}
 	ms := mounts(s.Plan)
 	for i, m := range ms {
-		if last, _ := at(ms, m.Dest); last != i || s.inners(m) {
+		if last, _ := at(ms, m.Dest); last != i || s.isInners(m) {
 			continue
 		}
 		below, before := at(ms[:i], m.Dest)
-		to, t := s.grouped(m, below >= 0 && ms[below].Writable(), before == m.Source)
+		to, t := s.accessOf(m, below >= 0 && ms[below].Writable(), before == m.Source)
 		if !slices.ContainsFunc(things[to], func(o Thing) bool { return o.Path == t.Path && o.Text == t.Text }) {
 			things[to] = append(things[to], t)
 		}
 	}
-	if change, stays := things[change], things[stays]; len(change) == 1 { // one place of work: what lies in it needs no more words
-		for i, t := range stays {
-			stays[i].Text = strings.TrimPrefix(t.Text, s.short(change[0].Path)+"/")
+	if open := things[toChange]; len(open) == 1 { // "but not in it": names below the one folder are enough
+		for i, t := range things[toKeep] {
+			things[toKeep][i].Text = strings.TrimPrefix(t.Text, s.short(open[0].Path)+"/")
 		}
 	}
 	return []Row{
-		row(Open, "can change", things[change]...),
-		row(Seen, "but not in it", things[stays]...),
-		row(Own, "works on a copy of", append(things[copies], things[clones]...)...),
-		row(Seen, "can read", things[read]...),
-		row(Own, "sees empty, its own", things[own]...),
-		row(Own, "keeps for itself", things[caches]...),
+		row(Open, "can change", things[toChange]...),
+		row(Seen, "but not in it", things[toKeep]...),
+		row(Own, "works on a copy of", append(things[toCopy], things[toClone]...)...),
+		row(Seen, "can read", things[toRead]...),
+		row(Own, "sees empty, its own", things[ofItsOwn]...),
+		row(Own, "keeps for itself", things[toCache]...),
 	}
 }
 
-// group is what the picture says about a mount.
-type group int
+// access is what a mount lets the box do, as far as a row is about that.
+type access int
 
 const (
-	untold group = iota // made for the box, or see hidden
-	change
-	stays
-	copies
-	clones
-	read
-	own
-	caches
+	noRow    access = iota // made for the box, or in the rows of hidden
+	toChange               // change what is on the host
+	toKeep                 // only read, in a folder that it can change
+	toCopy                 // change a copy of files
+	toClone                // change a copy of settings or of git directories
+	toRead                 // only read
+	ofItsOwn               // use an empty folder
+	toCache                // use a cache that later boxes of the project have, too
 )
 
-// grouped is the group of a mount, and what is said of it there. overWritable says that it is
-// mounted over something writable, itself that it is mounted on itself.
-func (s Subject) grouped(m plan.Op, overWritable, itself bool) (group, Thing) {
+// accessOf returns the access that a mount gives, and what its row says of it. overWritable
+// says that it is mounted over something writable, itself that it is mounted on itself.
+func (s Subject) accessOf(m plan.Op, overWritable, itself bool) (access, Thing) {
 	place := s.place(m.Dest, m.Reason)
 	switch {
 	case m.Kind == plan.OpTmpfs:
 		return s.inMemory(m, overWritable), place
 	case !m.Bind():
-		return untold, place
+		return noRow, place
 	}
-	to := s.shown(m, overWritable, itself)
+	to := s.bound(m, overWritable, itself)
 	switch {
-	case to == read && m.Source == "/":
-		return read, Thing{Text: "the system (/, where nothing else is said)", Path: "/", Why: m.Reason}
-	case to == read || to == change:
+	case to == toRead && m.Source == "/":
+		return toRead, Thing{Text: "the system (/, where nothing else is said)", Path: "/", Why: m.Reason}
+	case to == toRead || to == toChange:
 		return to, s.mapped(m)
 	}
 	return to, place
 }
 
-// inMemory is the group of a folder in memory.
-func (s Subject) inMemory(m plan.Op, overWritable bool) group {
+// inMemory is accessOf for a folder in memory.
+func (s Subject) inMemory(m plan.Op, overWritable bool) access {
 	switch {
 	case strings.HasPrefix(m.Reason, "hidden:"), !m.Writable() && !overWritable:
-		return untold
+		return noRow
 	case !m.Writable():
-		return stays
+		return toKeep
 	case slices.ContainsFunc(s.Plan.Fills, func(f plan.Fill) bool { return f.Dest == m.Dest }):
-		return clones
+		return toClone
 	}
-	return own
+	return ofItsOwn
 }
 
-// shown is the group of something of the host, or of what was made for the run there.
-func (s Subject) shown(m plan.Op, overWritable, itself bool) group {
+// bound is accessOf for something of the host, or what was made there for the run.
+func (s Subject) bound(m plan.Op, overWritable, itself bool) access {
 	switch {
 	case s.copied(m):
-		return copies
+		return toCopy
 	case slices.ContainsFunc(s.Staged.BoxGit, func(b plan.Bind) bool { return b.Write && b.Host == m.Source }):
-		return clones
-	case itself && m.Writable() && overWritable: // to stay where it is
-		return untold
+		return toClone
+	case itself && m.Writable() && overWritable: // mounted so that the box cannot move it away
+		return noRow
 	case slices.ContainsFunc(s.Plan.Caches, func(c plan.CachePlace) bool { return c.At == m.Dest }):
-		return caches
+		return toCache
 	case m.Writable():
-		return change
+		return toChange
 	case itself && overWritable:
-		return stays
+		return toKeep
 	}
-	return read
+	return toRead
 }
 
 // copied reports whether a mount shows a copy that is made for the run.
@@ -147,7 +147,7 @@ func (s Subject) copied(m plan.Op) bool {
 	return m.Source == s.Staged.Kept && m.Source != "" || slices.ContainsFunc(s.Staged.Copies, func(c plan.Copy) bool { return c.Host == m.Source })
 }
 
-// mapped is a mount with both its names, when they differ.
+// mapped returns a mount with its name in the box as well, when that differs.
 func (s Subject) mapped(m plan.Op) Thing {
 	t := s.place(m.Source, m.Reason)
 	if s.real(m.Dest) != m.Source {
@@ -156,14 +156,14 @@ func (s Subject) mapped(m plan.Op) Thing {
 	return t
 }
 
-// inners reports whether a mount is a part of the box itself.
-func (s Subject) inners(m plan.Op) bool {
+// isInners reports whether a mount is one that every box needs, which no row is about.
+func (s Subject) isInners(m plan.Op) bool {
 	return m.Dest == "/run" || m.Dest == paths.BoxMarker ||
 		paths.Below(paths.BoxDir, m.Dest) || paths.Below("/proc", m.Dest) || paths.Below("/dev", m.Dest) ||
 		m.Bind() && (s.Staged.Noop != "" && paths.Below(s.Staged.Noop, m.Source) || s.Staged.Startup != "" && paths.Below(s.Staged.Startup, m.Source))
 }
 
-// meant is what the profile says of files, for a run that has no plan.
+// meant is files for a run without a plan: what the profile says.
 func (s Subject) meant() []Row {
 	rc := s.Config
 	by := map[profile.Mode][]Thing{}

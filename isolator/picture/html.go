@@ -10,8 +10,9 @@ import (
 //go:embed page.css
 var pageCSS string // allowed: embed writes only to a variable
 
-// HTML is a picture as one page that needs nothing else: the machine with the box in
-// it, and between the two what passes. There is no script in it.
+// HTML returns a picture as one page that loads nothing: the machine with the box in
+// it, and between the two what passes. There is no script in it. clean makes control characters
+// of a text visible; nil does nothing.
 func HTML(p Picture, clean func(string) string) []byte {
 	h := page{clean: clean}
 	h.raw("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n" +
@@ -34,8 +35,7 @@ func HTML(p Picture, clean func(string) string) []byte {
 	return h.b.Bytes()
 }
 
-// page is a page in the making. Everything that is not from this file goes
-// through text.
+// page builds a page: raw writes HTML of this file, and text everything else, escaped.
 type page struct {
 	b     bytes.Buffer
 	clean func(string) string
@@ -112,22 +112,27 @@ func (h *page) things(list []Thing) {
 		h.raw("<li><code>")
 		h.text(t.Text)
 		h.raw("</code>")
-		switch {
-		case t.Count == 1:
-			h.raw(" <small>1 place")
-		case t.Count > 1:
-			fmt.Fprintf(&h.b, " <small>%d places", t.Count)
-		case t.Why != "":
+		if note := t.note(); note != "" {
 			h.raw(" <small>")
-		}
-		if t.Count > 0 && t.Why != "" {
-			h.raw(", ")
-		}
-		h.text(t.Why)
-		if t.Count > 0 || t.Why != "" {
+			h.text(note)
 			h.raw("</small>")
 		}
 		h.raw("</li>")
 	}
 	h.raw("</ul>")
+}
+
+// note returns what the page says behind a thing: how many places it has, and why it is listed.
+func (t Thing) note() string {
+	var parts []string
+	switch {
+	case t.Count == 1:
+		parts = append(parts, "1 place")
+	case t.Count > 1:
+		parts = append(parts, fmt.Sprintf("%d places", t.Count))
+	}
+	if t.Why != "" {
+		parts = append(parts, t.Why)
+	}
+	return strings.Join(parts, ", ")
 }

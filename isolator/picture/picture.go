@@ -1,10 +1,11 @@
 // Package picture shows people what a box can see and do: the plan of a run, the
 // table of what is hidden and the facts of the host, sorted into groups of short
 // rows. What it says about files comes from the plan, so that it is what the
-// box will have and not what a profile means.
+// box will have and not what a profile intends.
 //
 // It opens nothing and probes nothing. Names of files and words of profiles are in
-// a Picture as they are; Text and HTML make them harmless.
+// a Picture as they are; Text and HTML pass each through the clean function of their caller,
+// and HTML escapes it as well.
 //
 //	plan, err := plan.Build(rc, facts, staged)
 //	pic.Groups = picture.Groups(picture.Subject{Config: rc, Facts: facts, Staged: staged, Plan: plan})
@@ -20,7 +21,7 @@ import (
 	"github.com/enr/inner/profile/capability"
 )
 
-// Picture is one box, for people.
+// Picture is what inner explain says of one box. Its JSON is printed by inner explain --json.
 type Picture struct {
 	Profile Profile  `json:"profile"`
 	Program Program  `json:"program"`
@@ -28,16 +29,16 @@ type Picture struct {
 	Refused *Refused `json:"refused,omitempty"`
 }
 
-// Profile is the file that is explained.
+// Profile is the profile that is explained.
 type Profile struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
 	File        string   `json:"file"`
 	Extends     []string `json:"extends,omitempty"` // files, nearest first
-	Scope       string   `json:"scope"`
-	Chosen      string   `json:"chosen"` // why this one
+	Scope       string   `json:"scope"`             // as profile.Scope
+	Chosen      string   `json:"chosen"`            // why this one
 	Approved    bool     `json:"approved"`
-	Trust       string   `json:"trust"` // for people
+	Trust       string   `json:"trust"` // Approved, in words
 }
 
 // Program is what runs.
@@ -53,24 +54,24 @@ type Program struct {
 type Refused struct {
 	Why  string `json:"why"`
 	Hint string `json:"hint,omitempty"`
-	Code int    `json:"code"`
+	Code int    `json:"code"` // the exit code of inner
 }
 
-// Group is what belongs together.
+// Group is one section of the picture, with rows that belong together.
 type Group struct {
 	Key   string `json:"key"` // files, hidden, network, …
 	Title string `json:"title"`
 	Rows  []Row  `json:"rows"`
 }
 
-// Row says one word about a few things.
+// Row says the same of a few things, with a word or two.
 type Row struct {
 	Way    Way     `json:"way"`
 	Word   string  `json:"word"`
 	Things []Thing `json:"things"`
 }
 
-// Way is how something stands between the machine and the box.
+// Way says what passes between the machine and the box.
 type Way string
 
 // The ways.
@@ -79,20 +80,20 @@ const (
 	Seen Way = "seen" // passes to be read
 	Own  Way = "own"  // the box has one of its own
 	Shut Way = "shut" // does not pass
-	Note Way = "note" // only words
+	Note Way = "note" // a remark
 )
 
-// Thing is one thing, or with a Count many of a kind.
+// Thing is one thing, or with a Count several of a kind.
 type Thing struct {
 	Text   string   `json:"text"`
-	Path   string   `json:"path,omitempty"` // on the host, whole
+	Path   string   `json:"path,omitempty"` // on the host, absolute
 	Why    string   `json:"why,omitempty"`
 	Count  int      `json:"count,omitempty"`
 	Places []string `json:"places,omitempty"` // on the host
 }
 
-// Subject is what is known of a run. Plan is zero for one that would be refused:
-// files are then told as the profile has them. Facts may be zero, too.
+// Subject is what is known of a run. Plan is zero for a run that would be refused:
+// the rows about files then say what the profile says. Facts may be zero, too.
 type Subject struct {
 	Config profile.RunConfig
 	Facts  host.Facts
@@ -101,11 +102,11 @@ type Subject struct {
 	Clones []capability.Capability
 
 	Hosts      []Hosts  // what can be reached by name
-	NetNotes   []string // what else there is to say about that
-	Limits     []string // what holds each limit
-	GitLeftOut []string // settings of git that stay outside
-	Unsigned   bool     // git outside would sign, and the box has no keys
-	Later      []string // host paths that exist, and run or are obeyed when somebody builds
+	NetNotes   []string // remarks about that
+	Limits     []string // each limit, and what enforces it
+	GitLeftOut []string // settings of git that the box does not have
+	Unsigned   bool     // git on the host would sign, and the box has no keys
+	Later      []string // existing host paths that tools run or obey when somebody builds
 }
 
 // Hosts are names that can be reached, and what lists them.
@@ -117,7 +118,7 @@ type Hosts struct {
 // planned reports whether there is a plan to read.
 func (s Subject) planned() bool { return s.Plan.Bwrap != "" }
 
-// Groups sorts what is known into groups; empty ones are left out.
+// Groups sorts what is known into groups; empty rows and groups are left out.
 func Groups(s Subject) []Group {
 	var out []Group
 	add := func(key, title string, rows []Row) {
@@ -145,7 +146,7 @@ func Groups(s Subject) []Group {
 	return out
 }
 
-// short writes the home as ~.
+// short returns a path with the home written as ~.
 func (s Subject) short(p string) string {
 	home := s.Config.HomeDir
 	if home == "" || home == "/" {

@@ -13,7 +13,8 @@ import (
 	"github.com/enr/inner/profile/capability"
 )
 
-// granted are the grants of some kinds, in the words of `inner allow`.
+// granted returns the grants of some kinds, in the words of `inner allow`. tightens selects those
+// that restrict the box, or those that widen it.
 func (s Subject) granted(tightens bool, kinds ...string) []Thing {
 	var out []Thing
 	for _, g := range profile.Grants(s.Config) {
@@ -24,7 +25,7 @@ func (s Subject) granted(tightens bool, kinds ...string) []Thing {
 	return out
 }
 
-// hidden counts what of the table is on this host, by key.
+// hidden says which kinds of secrets of the table are hidden, and in how many places of this host.
 func (s Subject) hidden() []Row {
 	shown := words()
 	for _, g := range profile.Grants(s.Config) {
@@ -51,7 +52,7 @@ func (s Subject) hidden() []Row {
 		rows = append(rows, row(Shut, "hidden if it appears", words(fmt.Sprintf("%d more kinds of things, of which nothing is here (inner profile resources)", absent))...))
 	}
 	var own []Thing
-	for _, p := range s.Config.Hide[:len(s.Config.Hide)-s.ruled("sandbox.hide")] {
+	for _, p := range s.withoutOrganisation("sandbox.hide", s.Config.Hide) {
 		own = append(own, s.place(p, "sandbox.hide"))
 	}
 	rows = append(rows, row(Shut, "hidden by you", own...))
@@ -61,19 +62,19 @@ func (s Subject) hidden() []Row {
 	return rows
 }
 
-// ruled is how many values of a key are the organisation's: they are the last ones in the
-// RunConfig.
-func (s Subject) ruled(key string) (n int) {
+// withoutOrganisation returns the values of a key without those of the organisation, which are
+// the last ones in the RunConfig.
+func (s Subject) withoutOrganisation(key string, values []string) []string {
 	for _, o := range s.Config.Organisation {
 		if o.Key == key {
-			n++
+			values = values[:len(values)-1]
 		}
 	}
-	return n
+	return values
 }
 
-// organisation is what the administrator of this computer takes from the box, each with its
-// line.
+// organisation says what the administrator of this computer takes from the box, each with its
+// line in the file.
 func (s Subject) organisation() (rows []Row) {
 	for _, o := range s.Config.Organisation {
 		value, err := strconv.Unquote(o.Value)
@@ -85,7 +86,7 @@ func (s Subject) organisation() (rows []Row) {
 	return rows
 }
 
-// table is what is hidden, by key, each with the places that are on this host.
+// table returns what is hidden, by key, each with the places that are on this host.
 func (s Subject) table() []Thing {
 	var out []Thing
 	for _, r := range plan.Places(s.Config, s.Facts) {
@@ -108,7 +109,7 @@ func (s Subject) table() []Thing {
 	return out
 }
 
-// sockets are those that somebody listens on and that the box does not reach.
+// sockets returns the paths that a program listens on and that the box does not reach.
 func (s Subject) sockets() []string {
 	ms := mounts(s.Plan)
 	return slices.DeleteFunc(slices.Clone(s.Facts.Sockets), func(p string) bool {
@@ -128,18 +129,16 @@ func (s Subject) network() []Row {
 			rows = append(rows, row(Open, "abstract sockets", words("of this computer, too: "+why)...))
 		}
 	case rc.Network.ByName():
-		var all []Row
 		for _, h := range s.Hosts {
 			word := "can reach"
 			if h.From != "network_allow" {
 				word = h.From
 			}
-			all = append(all, row(Open, word, words(h.Names...)...))
+			rows = append(rows, row(Open, word, words(h.Names...)...))
 		}
-		if len(all) == 0 {
-			all = append(all, row(Shut, "none", words("no host is listed")...))
+		if len(rows) == 0 {
+			rows = append(rows, row(Shut, "none", words("no host is listed")...))
 		}
-		rows = append(rows, all...)
 		if rc.Network == profile.NetAsk {
 			rows = append(rows, row(Open, "asks you", words("about each host that is not listed, on a terminal")...))
 		} else {
@@ -149,7 +148,7 @@ func (s Subject) network() []Row {
 		rows = append(rows, row(Shut, "none", words("nothing outside of the box")...))
 	}
 	if rc.Network != profile.NetOff {
-		rows = append(rows, row(Shut, "never", words(rc.NetworkDeny[:len(rc.NetworkDeny)-s.ruled("sandbox.network_deny")]...)...))
+		rows = append(rows, row(Shut, "never", words(s.withoutOrganisation("sandbox.network_deny", rc.NetworkDeny)...)...))
 	}
 	rows = append(rows, s.ports()...)
 	for _, note := range s.NetNotes {
@@ -174,7 +173,7 @@ func (s Subject) ports() (rows []Row) {
 	return rows
 }
 
-// settings says which logins and settings go along, and what of them does not.
+// settings says which logins and settings the box gets, and which it does not.
 func (s Subject) settings() []Row {
 	rc := s.Config
 	var rows []Row
@@ -197,7 +196,7 @@ func (s Subject) settings() []Row {
 	return append(rows, row(Own, "shell history", words(rc.Entrypoint.History...)...))
 }
 
-// agent says what of an agent's logins and settings goes along.
+// agent is settings for one agent.
 func (s Subject) agent(c capability.Capability) []Row {
 	var copied []Thing
 	var rest []string
@@ -224,17 +223,18 @@ func (s Subject) agent(c capability.Capability) []Row {
 	return rows
 }
 
-// passed names the variables that are yours, those of them that look like secrets, and those
-// that inner sets; git is how many carry the cleaned git settings.
+// passed sorts the names of the box's variables that are not in sets, those of the profile: the
+// user's own, those of them that look like secrets, and those that inner sets. git is how many
+// more carry the cleaned git settings. Without a plan it knows what the profile inherits.
 func (s Subject) passed(sets []string) (passes, secrets, inner []string, git int) {
 	for _, kv := range s.Plan.Env {
 		name, value, _ := strings.Cut(kv, "=")
-		mine, there := s.Facts.Env[name]
+		users, there := s.Facts.Env[name]
 		switch {
 		case slices.Contains(sets, name):
 		case strings.HasPrefix(name, "GIT_CONFIG_"):
 			git++
-		case !there || mine != value:
+		case !there || users != value:
 			inner = append(inner, name)
 		case profile.LooksSecret(name):
 			secrets = append(secrets, name)
@@ -273,10 +273,10 @@ func (s Subject) variables() []Row {
 	}
 	rows := []Row{
 		row(Open, "your secrets", words(slices.Compact(secrets)...)...),
-		row(Seen, "yours pass", words(passes...)...), row(Own, "the profile sets", words(sets...)...), row(Own, "inner sets", ours...),
-	}
-	if len(env.Never) > 0 {
-		rows = append(rows, row(Shut, "never pass", words(env.Never...)...))
+		row(Seen, "yours pass", words(passes...)...),
+		row(Own, "the profile sets", words(sets...)...),
+		row(Own, "inner sets", ours...),
+		row(Shut, "never pass", words(env.Never...)...),
 	}
 	if s.planned() {
 		out := 0
@@ -292,7 +292,7 @@ func (s Subject) variables() []Row {
 	return rows
 }
 
-// commands says which commands are blocked, and which become others.
+// commands says which commands are blocked, and which run another one instead.
 func (s Subject) commands() []Row {
 	n := s.Config.Noop
 	word := "blocked"
@@ -302,6 +302,7 @@ func (s Subject) commands() []Row {
 	return []Row{row(Shut, word, words(n.Blocked()...)...), row(Own, "run as another", words(n.Rewritten()...)...)}
 }
 
+// limits says which limits are enforced.
 func (s Subject) limits() []Row {
 	held := words(s.Limits...)
 	if t := s.Config.Output.Timeout; t > 0 && s.planned() {
@@ -320,10 +321,9 @@ func (s Subject) limits() []Row {
 	return rows
 }
 
-// kernel says what stands below the mounts here.
+// kernel says what protects the kernel, and what the box sees of processes.
 func (s Subject) kernel() []Row {
 	rc := s.Config
-	noUserns := slices.ContainsFunc(s.Plan.Ops, func(o plan.Op) bool { return slices.Contains(o.Flags, plan.DisableUserns) })
 	rows := []Row{row(Shut, "system calls", words("a filter ("+rc.Seccomp+")")...)}
 	if rc.Seccomp == "off" {
 		rows = []Row{row(Open, "system calls", words("no filter (seccomp = \"off\")")...)}
@@ -331,30 +331,36 @@ func (s Subject) kernel() []Row {
 	if !s.planned() {
 		return rows
 	}
-	switch l := s.Plan.Landlock; {
-	case l != nil:
-		rows = append(rows, row(Shut, "Landlock", words(fmt.Sprintf("version %d: %s confined a second time", s.Facts.Landlock, strings.Join(plan.Confined(l), ", ")))...))
-	case rc.Landlock == "off":
-		rows = append(rows, row(Open, "Landlock", words("off (landlock = \"off\")")...))
-	default:
-		rows = append(rows, row(Open, "Landlock", words("this kernel has none that helps")...))
-	}
-	switch {
-	case slices.Contains(rc.Allow, "nested-user-ns"):
-		rows = append(rows, row(Open, "user namespaces", words("can be made: containers run in the box, and more of the kernel is within reach")...))
-	case noUserns:
-		rows = append(rows, row(Shut, "user namespaces", words("none can be made inside")...))
-	case rc.Seccomp != "off":
-		rows = append(rows, row(Shut, "user namespaces", words("kept from it by the filter")...))
-	default:
-		rows = append(rows, row(Open, "user namespaces", words("can be made inside")...))
-	}
 	proc := map[string]string{"fresh": "its own are all it sees", "bind": "it sees this computer's list with the command lines, and nothing inside of them", "empty": "it sees none (no /proc)"}
-	return append(rows,
+	return append(rows, s.landlock(), s.userNamespaces(),
 		row(Shut, "processes", words(proc[plan.ProcMode(rc.Proc, s.Facts.Proc)]+"; all of them end with the run")...),
 		row(Shut, "rights", words(s.rights())...))
 }
 
+func (s Subject) landlock() Row {
+	switch l := s.Plan.Landlock; {
+	case l != nil:
+		return row(Shut, "Landlock", words(fmt.Sprintf("version %d: %s confined a second time", s.Facts.Landlock, strings.Join(plan.Confined(l), ", ")))...)
+	case s.Config.Landlock == "off":
+		return row(Open, "Landlock", words("off (landlock = \"off\")")...)
+	}
+	return row(Open, "Landlock", words("this kernel has none that helps")...)
+}
+
+func (s Subject) userNamespaces() Row {
+	disabled := slices.ContainsFunc(s.Plan.Ops, func(o plan.Op) bool { return slices.Contains(o.Flags, plan.DisableUserns) })
+	switch {
+	case slices.Contains(s.Config.Allow, "nested-user-ns"):
+		return row(Open, "user namespaces", words("can be made: containers run in the box, and more of the kernel is within reach")...)
+	case disabled:
+		return row(Shut, "user namespaces", words("none can be made inside")...)
+	case s.Config.Seccomp != "off":
+		return row(Shut, "user namespaces", words("kept from it by the filter")...)
+	}
+	return row(Open, "user namespaces", words("can be made inside")...)
+}
+
+// rights says which capabilities the processes of the box have.
 func (s Subject) rights() string {
 	if s.Plan.Map != nil {
 		return "those that hand ids on to containers, in the box only"
@@ -362,7 +368,7 @@ func (s Subject) rights() string {
 	return "no capabilities, also not as root"
 }
 
-// outlives says what is there after the run, and what is not.
+// outlives says what remains after the run, and what does not.
 func (s Subject) outlives() []Row {
 	rc := s.Config
 	var stays []Thing
@@ -396,7 +402,7 @@ func (s Subject) outlives() []Row {
 	return []Row{row(Open, "stays", stays...), row(Own, "goes", gone...)}
 }
 
-// record is what is kept of the run itself.
+// record says what is kept of the run itself.
 func (s Subject) record() []Thing {
 	out := s.Config.Output
 	if out.Folder == "" {
@@ -412,7 +418,7 @@ func (s Subject) record() []Thing {
 	return []Thing{{Text: text, Path: out.Folder}}
 }
 
-// later says what of all this runs on the machine afterwards, without a box.
+// later says what the box can change that runs on the machine afterwards, without a box.
 func (s Subject) later() []Row {
 	rc := s.Config
 	writable := slices.ContainsFunc(s.files(), func(r Row) bool { return r.Way == Open && len(r.Things) > 0 })

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// Style is how a picture is written as text.
+// Style says how a picture is written as text.
 type Style struct {
-	Width int // of a line
-	Lines int // that one row may take; 0 is no limit
-	// Paint gives a text a colour (an SGR code), and Clean takes out what could drive
-	// a terminal; nil does nothing.
+	Width int // of a line, in characters
+	Lines int // the most that one row may take; 0 is no limit
+	// Paint gives a text a colour (an SGR code), and Clean makes visible what a terminal
+	// would obey; nil does nothing.
 	Paint func(code, text string) string
 	Clean func(string) string
 }
 
-// wordWidth is the column of words.
+// wordWidth is how wide the column of words is, in characters.
 const wordWidth = 22
 
 // Text writes a picture for a terminal.
@@ -55,7 +55,7 @@ type fact struct {
 	alarm      bool
 }
 
-// about is what is said before all groups.
+// about returns the facts that are before all groups.
 func (p Picture) about() []fact {
 	var out []fact
 	add := func(name, text string, alarm bool) {
@@ -79,11 +79,12 @@ func (p Picture) about() []fact {
 	return out
 }
 
+// colours returns the SGR codes of the words.
 func colours() map[Way]string {
 	return map[Way]string{Open: "33", Seen: "36", Own: "32", Shut: "2"}
 }
 
-// line is a thing as one word of a list.
+// line returns a thing as an item of a list.
 func (t Thing) line(way Way) string {
 	switch {
 	case t.Count > 0:
@@ -94,6 +95,7 @@ func (t Thing) line(way Way) string {
 	return t.Text
 }
 
+// text writes a picture to w.
 type text struct {
 	w io.Writer
 	Style
@@ -120,7 +122,7 @@ func (t text) title(name, rest string) {
 	fmt.Fprintf(t.w, "%s%s\n", t.paint("1", t.clean(name)), rest)
 }
 
-// row writes a word and, beside it, a list in as many lines as it takes.
+// row writes a word and, beside it, a list in as many lines as it needs.
 func (t text) row(code, word string, list []string) {
 	word = t.clean(word)
 	lines := t.fill(list, max(t.Width-wordWidth-3, 30))
@@ -133,7 +135,8 @@ func (t text) row(code, word string, list []string) {
 	}
 }
 
-// fill breaks a list into lines, between its items where it can.
+// fill breaks a list into lines of at most width characters, between its items where it can. A
+// list that needs more than t.Lines is cut, and the last line says how many items are missing.
 func (t text) fill(list []string, width int) []string {
 	var lines []string
 	line := ""
@@ -143,16 +146,16 @@ func (t text) fill(list []string, width int) []string {
 			item += ","
 		}
 		for j, word := range strings.Split(item, " ") {
-			width := width
-			if len(lines) == t.Lines-1 { // room to say how many more there are
-				width -= min(14, width/3)
+			room := width
+			if len(lines) == t.Lines-1 { // for " … and 99 more"
+				room -= min(14, width/3)
 			}
-			length := utf8.RuneCountInString(line)
-			whole := length + 1 + utf8.RuneCountInString(item)
+			left := room - utf8.RuneCountInString(line) - 1
+			size := utf8.RuneCountInString(item)
 			switch {
 			case line == "":
 				line = word
-			case j == 0 && whole > width && utf8.RuneCountInString(item) <= width, length+1+utf8.RuneCountInString(word) > width:
+			case j == 0 && left < size && size <= room, left < utf8.RuneCountInString(word):
 				lines = append(lines, line)
 				line = word
 			default:
