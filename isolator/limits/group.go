@@ -68,7 +68,6 @@ func fill(dir string, v Values) error {
 	return nil
 }
 
-// write sets a file of a group, which the kernel has made.
 func write(path, value string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

@@ -67,13 +67,14 @@ func TestLoad(t *testing.T) {
 	put("plain", "[a]\n\tb = plain\n[include]\n\tpath = deep/er\n")
 	put("deep/er", "[a]\n\tb = deeper\n[include]\n\tpath = ../tilde\n")
 	put("tilde", "[a]\n\tb = tilde\n")
-	for i, condition := range []string{
+	conditions := []string{
 		"gitdir:~/src/", "gitdir:src/", "gitdir:src/app-1/", "gitdir:app-1", "gitdir:**/app-1/.git", "gitdir:SRC/", "gitdir/i:SRC/", "gitdir:./src/", "gitdir:" + dir + "/src/app-?/.git", "gitdir:" + dir + "/*/.git",
 		"gitdir:" + dir + "/**/.git", "gitdir:app-[0-9]/", "gitdir:app-[!0-9]/", "gitdir:app-[^0]/", "gitdir:app-[]1]/", `gitdir:app\-1/`, "gitdir:a*/", "gitdir:**", "gitdir:/**/s*c/**", "gitdir:src/*", "gitdir:src/**/.git", "gitdir:" + dir + "/**/**/.git",
 		"onbranch:feature**", "onbranch:f**/x1", `onbranch:feature\/x1`, `onbranch:**\/x1`, "onbranch:feature/**", "onbranch:**x1", "onbranch:f**/*",
 		"onbranch:feature/x1", "onbranch:feature/", "onbranch:feature/*", "onbranch:*", "onbranch:**", "onbranch:f*1", "onbranch:feature", "onbranch:**/x1", "onbranch:feature/x[0-9]", "onbranch:feature/x?",
 		"hasconfig:remote.*.url:https://example.com/**", "hasconfig:remote.*.url:https://example.com/*", "hasconfig:remote.*.url:https://other/**", "hasconfig:remote.*.url:**/b.git", "hasconfig:other:x", "nothing:x",
-	} {
+	}
+	for i, condition := range conditions {
 		fmt.Fprintf(&global, "[includeIf %q]\n\tpath = c%d\n", condition, i)
 		put(fmt.Sprintf("c%d", i), fmt.Sprintf("[c]\n\tc%d = %d\n", i, i))
 	}
@@ -122,9 +123,9 @@ func TestLoad(t *testing.T) {
 	}
 	// With Every no condition counts.
 	all, _ := Sources{System: os.DevNull, Home: dir, GitDir: repo + "/.git", Every: true}.Load()
-	for i := range 45 {
+	for i, condition := range conditions {
 		if !slices.ContainsFunc(all, func(e Entry) bool { return e.Key == fmt.Sprintf("c.c%d", i) }) {
-			t.Errorf("c%d was not followed", i)
+			t.Errorf("%s was not followed", condition)
 		}
 	}
 }
