@@ -85,6 +85,11 @@ func (r *record) missing(err error) error {
 // at once where the output goes through pipes. It begins once, also when bwrap is started again.
 func (r *record) beginWith(b *Prepared, c Call, o *launch.Options) error {
 	begin := sync.OnceFunc(func() {
+		if c.Ready != nil {
+			if r.err = c.Ready(); r.err != nil {
+				return
+			}
+		}
 		if r.err = r.begin(b, c.Word); r.err == nil && !r.spec.Output.Audit {
 			r.s.Audit(started(b, c))
 		}

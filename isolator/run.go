@@ -41,8 +41,9 @@ type Call struct {
 
 	By runlog.By // on whose behalf, as the caller says; for the audit log
 
-	Detach bool            // the box goes on without its terminal
-	Begun  func(id string) // when not nil, is called when the program starts
+	Detached func(id string) // when not nil the box goes on without its terminal, and this is called when the program starts
+
+	Ready func() error // when not nil, is called before the program may start; on an error it does not
 
 	Began func() // when not nil, is called after the program has run, before what came of it is told
 
@@ -127,9 +128,8 @@ func (c Call) options(box *Prepared) launch.Options {
 	o := box.Options()
 	o.Done = c.Done
 	o.Join = stage.Door(box.StageBase(), box.ID())
-	o.Stay = c.Detach
-	if c.Begun != nil {
-		o.Begun = func() { c.Begun(box.ID()) }
+	if c.Detached != nil {
+		o.Stay, o.Begun = true, func() { c.Detached(box.ID()) }
 	}
 	return o
 }

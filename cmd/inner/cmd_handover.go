@@ -110,16 +110,6 @@ func beginBundle(dir, bundle string) (*handover.Leaving, error) {
 	return handover.Begin(context.Background(), dir, bundle)
 }
 
-// bundleBegun is called when the program of a run with --bundle starts.
-func (a *app) bundleBegun(l *handover.Leaving) {
-	if l == nil {
-		return
-	}
-	if err := l.Begun(); err != nil {
-		a.Warn("the bundle of an earlier run is still there: %v", err)
-	}
-}
-
 // endBundle writes the bundle, and returns the exit code: that of the program, unless its work
 // could not be kept.
 func (a *app) endBundle(l *handover.Leaving, code int) int {

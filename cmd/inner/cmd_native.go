@@ -114,7 +114,12 @@ func (a *app) boxEntry(f nativeFlags, extra []string) error {
 		return err
 	}
 	syscall.Umask(mask)
-	out := launch.Run(plan, launch.Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: spec.Output.Timeout, Begun: func() { a.bundleBegun(left) }})
+	if left != nil {
+		if err := left.Ready(); err != nil {
+			return err
+		}
+	}
+	out := launch.Run(plan, launch.Options{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: spec.Output.Timeout})
 	syscall.Umask(0o077)
 	if !out.Started {
 		return isolator.StartFailure(out)

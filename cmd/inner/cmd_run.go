@@ -138,7 +138,12 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	if f.dryRun {
 		return a.dryRun(call, f.json)
 	}
-	call.Detach = f.detach
+	if f.detach {
+		call.Detached = func(id string) {
+			fmt.Fprintln(word, id)
+			_ = word.Close()
+		}
+	}
 	if f.denials {
 		if err := learn.Supported(); err != nil {
 			return fault.Refuse(125, "run it without", "--explain-denials does not work here: %v", err)
@@ -150,12 +155,8 @@ func (a *app) runRun(f runFlags, extra []string) error {
 	if err != nil {
 		return err
 	}
-	call.Begun = func(id string) {
-		a.bundleBegun(left)
-		if word != nil {
-			fmt.Fprintln(word, id)
-			_ = word.Close()
-		}
+	if left != nil {
+		call.Ready = left.Ready
 	}
 	out := a.Process.Run(call)
 	if out.Started {

@@ -25,9 +25,6 @@ type Leaving struct {
 // Begin finds out where a run begins. Without a repository to begin in, and with another file than
 // a bundle in its place, nothing runs.
 func Begin(ctx context.Context, dir, bundle string) (*Leaving, error) {
-	refuse := func(hint, what string, err error) error {
-		return &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: " + what + err.Error(), Hint: hint}
-	}
 	base, err := Git{}.Head(ctx, dir)
 	if err != nil {
 		return nil, refuse("start it in a clone", "the working folder is at no commit: ", err)
@@ -47,13 +44,21 @@ func Begin(ctx context.Context, dir, bundle string) (*Leaving, error) {
 	return l, nil
 }
 
-// Begun removes the bundle of an earlier run, which must not count as one of this run.
-func (l *Leaving) Begun() error {
+func refuse(hint, what string, err error) error {
+	return &fault.Refusal{Code: 125, Kind: fault.KindWorkdir, Msg: "--bundle: " + what + err.Error(), Hint: hint}
+}
+
+// Ready removes the bundle of an earlier run, which must not count as one of this run: on an error
+// the program must not start.
+func (l *Leaving) Ready() error {
 	old, err := l.old()
-	if err != nil || !old {
-		return err
+	if err == nil && old {
+		err = l.folder.Remove(filepath.Base(l.Bundle))
 	}
-	return l.folder.Remove(filepath.Base(l.Bundle))
+	if err != nil {
+		return refuse("rm "+quote.POSIX(l.Bundle), "", err)
+	}
+	return nil
 }
 
 // old reports whether there is a file in the place of the bundle. What is no regular file stays:

@@ -111,7 +111,7 @@ func TestOldBundle(t *testing.T) {
 		if !there(bundle) {
 			t.Errorf("%q: gone before the run began", text)
 		}
-		if err := errors.Join(l.Begun(), l.Begun()); err != nil {
+		if err := errors.Join(l.Ready(), l.Ready()); err != nil {
 			t.Error(err)
 		}
 		if err := l.End(context.Background()); !errors.Is(err, ErrNothing) || there(bundle) {
@@ -122,7 +122,7 @@ func TestOldBundle(t *testing.T) {
 	if err := os.Symlink("bundle", link); err != nil {
 		t.Fatal(err)
 	}
-	if err := begin(link).Begun(); err != nil || !there(bundle) || !there(link) {
+	if err := begin(link).Ready(); err != nil || !there(bundle) || !there(link) {
 		t.Error("what a link leads to, or the link, is gone", err)
 	}
 	write(t, other, "# v2 git bundler")

@@ -34,7 +34,7 @@ func Path(folder string) string {
 	if usable(path) {
 		return path
 	}
-	if os.MkdirAll(folder, 0o700) != nil || unix.Access(folder, unix.W_OK) != nil {
+	if files.Folder(folder) != nil || unix.Access(folder, unix.W_OK) != nil {
 		return "" // before two megabytes are copied
 	}
 	if files.Write(path, []byte(program), 0o500) != nil || !usable(path) {

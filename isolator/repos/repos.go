@@ -115,7 +115,7 @@ func (s Search) Hold() (Found, error) {
 		}
 	}
 	defer w.leave()
-	for _, p := range slices.Concat(s.Guarded, s.Before, s.Ours) {
+	for p := range s.Stood {
 		_, _ = w.lstat(p) // opens the folders on the way, which the box may have closed
 	}
 	w.Search = s.real() // of what lies in the roots, which are open now

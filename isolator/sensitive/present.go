@@ -14,7 +14,7 @@ type folder struct {
 	look  func(dir string) (map[string]bool, bool) // Run.Names
 	known bool
 	names map[string]bool    // in lower case
-	signs [256]bool          // of these names
+	begin [256]bool          // beginnings of these names
 	below map[string]*folder // those of deeper that were asked about
 }
 
@@ -35,8 +35,8 @@ func newFolder(path string, look func(string) (map[string]bool, bool)) *folder {
 	f := &folder{path: path, look: look}
 	f.names, f.known = look(path)
 	for name := range f.names {
-		n, _ := sign(name)
-		f.signs[n] = true
+		n, _ := beginning(name)
+		f.begin[n] = true
 	}
 	return f
 }
@@ -47,7 +47,7 @@ func (f *folder) mayHold(rest string) bool {
 		return true
 	}
 	for {
-		if n, ok := sign(rest); ok && f.known && !f.signs[n] { // most places, without a look into the map
+		if n, ok := beginning(rest); ok && f.known && !f.begin[n] { // most places, without a look into the map
 			return false
 		}
 		name, more, deeper := strings.Cut(rest, "/")
@@ -81,9 +81,9 @@ func holdsOthers(name string) bool {
 	return false
 }
 
-// sign returns a number that all paths share whose first name begins with the same three letters,
+// beginning returns a number that all paths share whose first name begins with the same three letters,
 // in whatever case. It is unknown for patterns, for no path, and where a letter is not ASCII.
-func sign(rest string) (n uint8, ok bool) {
+func beginning(rest string) (n uint8, ok bool) {
 	for i := range min(len(rest), 3) {
 		switch c := rest[i]; {
 		case c == '/':

@@ -435,14 +435,20 @@ func TestKeepPlaceholders(t *testing.T) {
 	}
 }
 
-// A placeholder folder in which another one is stuck is removed with that, not forgotten.
-func TestStuckInPlaceholder(t *testing.T) {
+// plainUser skips a test as root, who removes what others cannot.
+func plainUser(t *testing.T) {
+	t.Helper()
 	if os.Getuid() == 0 {
 		if os.Getenv("INNER_TEST_MUST") != "" {
 			t.Fatal("it runs as root")
 		}
 		t.Skip("root removes what others cannot")
 	}
+}
+
+// A placeholder folder in which another one is stuck is removed with that, not forgotten.
+func TestStuckInPlaceholder(t *testing.T) {
+	plainUser(t)
 	b, project := base(t), t.TempDir()
 	folder := filepath.Join(project, ".vscode")
 	for _, p := range []host.Placeholder{{Path: folder}, {Path: filepath.Join(folder, "settings.json"), Content: []byte{}}} {
@@ -472,12 +478,7 @@ func TestStuckInPlaceholder(t *testing.T) {
 // A placeholder that cannot be removed is not forgotten, and is in nobody's way: each sweep
 // tries again, and it goes when its folder can be written again.
 func TestStuckPlaceholder(t *testing.T) {
-	if os.Getuid() == 0 {
-		if os.Getenv("INNER_TEST_MUST") != "" {
-			t.Fatal("it runs as root")
-		}
-		t.Skip("root removes what others cannot")
-	}
+	plainUser(t)
 	b, project := base(t), t.TempDir()
 	folder, file := filepath.Join(project, ".vscode"), filepath.Join(project, ".envrc")
 	start := func() *Run {
