@@ -90,7 +90,7 @@ func useEngine(run *Run, e *host.Engine) error {
 	f.Engine, f.Proc, f.MoveMount, f.SysReadOnly = e, "fresh", false, false
 	if f.Limits != nil {
 		why := "it holds no other limits here, with " + e.Why
-		f.Limits = &limits.Host{Systemd: limits.Manager{Why: e.Name + " makes the box"}, Group: limits.Parent{Holds: e.Holds, Why: why}}
+		f.Limits = &limits.Host{Systemd: limits.Manager{Why: e.Name + " makes the box"}, Group: limits.Parent{Holds: e.Holds, Why: why}, SwapWhy: f.Limits.SwapWhy}
 		if !e.Users {
 			f.Limits.NprocWhy = e.Name + " counts its processes with all of yours (RLIMIT_NPROC)"
 		}

@@ -52,7 +52,7 @@ func fill(dir string, v Values) error {
 		if err := set("memory.max", strconv.FormatUint(v.Memory, 10)); err != nil {
 			return err
 		}
-		// A kernel that accounts no swap has no such file.
+		// A kernel that counts no swap has no such file: inForce looks whether it swaps.
 		if err := set("memory.swap.max", "0"); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -153,6 +153,11 @@ func inForce(dir string, v Values) error {
 			return fmt.Errorf("control group %q: %s is %s, not %d", dir, l.file, text, l.want)
 		}
 	}
+	if v.Memory > 0 {
+		if err := noSwap(dir, Request{}.swapOn()); err != nil {
+			return err
+		}
+	}
 	if v.CPU == 0 {
 		return nil
 	}
@@ -165,6 +170,20 @@ func inForce(dir string, v Values) error {
 		return fmt.Errorf("control group %q: cpu.max is %s, not %s", dir, text, CPU(v.CPU))
 	}
 	return nil
+}
+
+// noSwap returns an error unless nothing of the group can be swapped out; on: there is swap.
+func noSwap(dir string, on bool) error {
+	text, err := read(dir, "memory.swap.max")
+	switch {
+	case errors.Is(err, os.ErrNotExist) && on:
+		return fmt.Errorf("control group %q: %s", dir, swapWhy)
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err == nil && text != "0":
+		return fmt.Errorf("control group %q: memory.swap.max is %s, not 0", dir, text)
+	}
+	return err
 }
 
 // read returns the content of a file of the group at dir, without the newline.

@@ -19,6 +19,7 @@ type Host struct {
 	Systemd  Manager `json:"systemd"`
 	Group    Parent  `json:"cgroup"`
 	NprocWhy string  `json:"nproc_why,omitempty"` // why RLIMIT_NPROC does not hold, "" when it does
+	SwapWhy  string  `json:"swap_why,omitempty"`  // why what is swapped out extends a limit of memory, "" when it does not
 }
 
 // Manager is a service manager of systemd that answers this user.
@@ -61,8 +62,36 @@ func Probe(r Request) Host {
 	}
 	h.Systemd = r.systemd(mount)
 	h.NprocWhy = r.nproc()
+	h.SwapWhy = r.swap(mount)
 	return h
 }
+
+// swapWhy says why a group without memory.swap.max does not hold memory.
+const swapWhy = "this kernel does not count swap (swapaccount=1 on its command line has it counted), and swap is on"
+
+// swap returns swapWhy where swap is on, and groups have a limit of memory but none of swap. It
+// is the same for all groups, so the first that has a limit of memory tells; the root of all
+// groups has none.
+func (r Request) swap(mount string) string {
+	if mount == "" || !r.swapOn() {
+		return ""
+	}
+	for _, groups := range []string{".", "*"} {
+		limited, _ := filepath.Glob(filepath.Join(r.at(mount), groups, "memory.max"))
+		if len(limited) == 0 {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(filepath.Dir(limited[0]), "memory.swap.max")); errors.Is(err, os.ErrNotExist) {
+			return swapWhy
+		}
+		break
+	}
+	return "" // with no limited group yet, inForce finds out
+}
+
+// swapOn reports whether the kernel has somewhere to swap to: /proc/swaps has a line for each
+// place, below a heading (proc(5)).
+func (r Request) swapOn() bool { return strings.Contains(r.text("/proc/swaps"), "\n") }
 
 // nproc returns why RLIMIT_NPROC cannot be used here, or "". Since Linux 5.14 the kernel
 // counts processes for each user namespace, and the box of a plain user has one; before, it

@@ -26,10 +26,12 @@ package userns
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,11 +69,19 @@ func Subordinate(text []byte, name string, uid, own int) (r Range, ok bool) {
 	return Range{}, false
 }
 
-// Free returns a range of Need ids that the text of /etc/subuid or /etc/subgid assigns
-// to nobody.
+// Free returns the first range of Need ids from 100000 on (useradd(8), SUB_UID_MIN) that the text
+// of /etc/subuid or /etc/subgid assigns to nobody.
 func Free(text []byte) Range {
-	start := 100000
+	var taken []Range
 	for _, e := range assigned(text) {
+		taken = append(taken, e)
+	}
+	slices.SortFunc(taken, func(a, b Range) int { return cmp.Compare(a.Start, b.Start) })
+	start := 100000
+	for _, e := range taken {
+		if start+Need <= e.Start {
+			break
+		}
 		start = max(start, e.Start+e.Count)
 	}
 	return Range{Start: start, Count: Need}

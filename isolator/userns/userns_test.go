@@ -90,7 +90,10 @@ func TestWrite(t *testing.T) {
 }
 
 func TestFree(t *testing.T) {
-	for text, want := range map[string]int{"": 100000, "bob:100000:65536\ncarol:165536:65536\n": 231072, "bob:7:1\nnonsense\n": 100000} {
+	for text, want := range map[string]int{
+		"": 100000, "bob:100000:65536\ncarol:165536:65536\n": 231072, "bob:7:1\nnonsense\n": 100000,
+		"carol:4294900000:60000\nbob:100000:65536\n": 165536, "bob:165535:9\n": 165544, "bob:165536:9\n": 100000,
+	} {
 		if got := Free([]byte(text)); got != (Range{want, Need}) {
 			t.Errorf("%q: got %v, want %d", text, got, want)
 		}
