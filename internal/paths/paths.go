@@ -5,10 +5,14 @@
 //	paths.Below("/home/u", "/home/u")         // true
 //	paths.Below("/home/u", "/home/user")      // false
 //	paths.Inside("/home/u", "/home/u")        // false
+//	paths.Join("/", "src")                    // "/src"
 //	paths.Rest("/home/u", "/home/u/src/app")  // "src/app", true
 package paths
 
 import "strings"
+
+// Join returns the path of a name, or of several, in dir.
+func Join(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
 
 // Below reports whether p is dir or lies below it.
 func Below(dir, p string) bool {

@@ -2,6 +2,14 @@ package paths
 
 import "testing"
 
+func TestJoin(t *testing.T) {
+	for want, c := range map[string][2]string{"/a/b": {"/a", "b"}, "/b/c": {"/", "b/c"}} {
+		if got := Join(c[0], c[1]); got != want {
+			t.Errorf("%q: %q", c, got)
+		}
+	}
+}
+
 func TestRest(t *testing.T) {
 	for _, c := range []struct {
 		dir, p, rest string

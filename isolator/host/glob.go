@@ -2,21 +2,25 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 )
 
 // glob returns the paths that match a pattern, in order. Names that begin with
 // a dot match like any other.
 func (l *looker) glob(pattern string) []string {
 	dir, last := filepath.Split(pattern)
-	dir = strings.TrimSuffix(dir, "/")
+	if dir != "/" {
+		dir = strings.TrimSuffix(dir, "/")
+	}
 	switch {
-	case dir == "":
+	case dir == "" || last == "":
 		return nil // relative, or the root folder itself
 	case !strings.ContainsAny(last, `*?[\`):
 		return l.named(dir, last)
@@ -32,7 +36,7 @@ func (l *looker) glob(pattern string) []string {
 		}
 		for _, e := range f.in.entries {
 			if matches(e.Name()) {
-				out = append(out, f.dir+"/"+e.Name())
+				out = append(out, paths.Join(f.dir, e.Name()))
 			}
 		}
 	}
@@ -51,13 +55,13 @@ func (f *folder) mayHold(pattern string) bool {
 // named returns the paths of that name in the folders a pattern means.
 func (l *looker) named(dir, name string) (out []string) {
 	if !strings.ContainsAny(dir, `*?[\`) {
-		if l.dir(dir+"/"+name).Kind != Missing {
-			out = append(out, dir+"/"+name)
+		if p := paths.Join(dir, name); l.dir(p).Kind != Missing {
+			out = append(out, p)
 		}
 		return out
 	}
 	for _, f := range l.globDir(dir) {
-		if p := f.dir + "/" + name; !f.in.lacks(name) && l.look(p).Kind != Missing {
+		if p := paths.Join(f.dir, name); !f.in.lacks(name) && l.look(p).Kind != Missing {
 			out = append(out, p)
 		}
 	}
@@ -120,7 +124,7 @@ func (l *looker) below(dir string, depth int) []string {
 	}
 	for _, e := range l.list(dir) {
 		if e.IsDir() && e.Name() != ".git" && !published(e.Name()) {
-			out = append(out, l.below(dir+"/"+e.Name(), depth-1)...)
+			out = append(out, l.below(paths.Join(dir, e.Name()), depth-1)...)
 		}
 	}
 	return out
@@ -146,7 +150,7 @@ func (l *looker) globDir(dir string) []found {
 
 func (l *looker) meantBy(dir string) []string {
 	if root, ok := strings.CutSuffix(dir, "/**"); ok {
-		return l.below(unescape(root), depth)
+		return l.below(cmp.Or(unescape(root), "/"), depth)
 	}
 	if !strings.ContainsAny(dir, "*?[") || plainEscapes(dir) {
 		return []string{unescape(dir)}

@@ -72,7 +72,7 @@ func (s *survey) walk(root string, obeyed bool) {
 		queue = queue[1:]
 		for _, e := range s.list(dir) {
 			if s.entry(root, dir, e, obeyed) {
-				queue = append(queue, dir+"/"+e.Name())
+				queue = append(queue, paths.Join(dir, e.Name()))
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (s *survey) entry(root, dir string, e fs.DirEntry, obeyed bool) bool {
 	case home && strings.HasPrefix(name, "."):
 	case ok && !home && s.counts(hit, root):
 		if obeyed && !hit.Row.Told {
-			p := dir + "/" + name
+			p := paths.Join(dir, name)
 			s.found = append(s.found, p)
 			s.links(p, p+hit.Row.Trees)
 		}
@@ -112,7 +112,7 @@ func (s *survey) links(folder, trees string) {
 		dir := todo[0]
 		todo = todo[1:]
 		for _, e := range s.list(dir) {
-			p := dir + "/" + e.Name()
+			p := paths.Join(dir, e.Name())
 			switch sensitive.KindOf(e) {
 			case sensitive.Folder:
 				if p != trees {

@@ -161,4 +161,9 @@ func TestGlobMatches(t *testing.T) {
 			t.Errorf("%q: %q, want %q", pattern, got, want)
 		}
 	}
+	for pattern, want := range map[string]string{"/et*": "/etc", "/e?c/pass*d": "/etc/passwd", "/etc": "/etc", "/": "", "et*": "", "/**/passw[d]": "/etc/passwd"} {
+		if got := l.glob(pattern); want != "" && !slices.Contains(got, want) || want == "" && got != nil {
+			t.Errorf("%q: %q, want %q", pattern, got, want)
+		}
+	}
 }

@@ -1,6 +1,10 @@
 package host
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/enr/inner/internal/paths"
+)
 
 // How far below a writable folder repositories are looked for, and in how many
 // folders at most: a start must not take long. Nearer ones come first.
@@ -52,7 +56,7 @@ func (l *looker) project(dir string) (has map[string]bool, folders, skipped []st
 		case ".git", "HEAD", "objects", "refs":
 			has[name] = true
 		}
-		switch p := dir + "/" + name; {
+		switch p := paths.Join(dir, name); {
 		case !e.IsDir() || name == ".git":
 		case published(name):
 			skipped = append(skipped, p)

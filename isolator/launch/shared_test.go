@@ -169,7 +169,7 @@ func TestTerminalOfAnotherPts(t *testing.T) {
 // terminal gets its lines however it waits for them.
 func TestSharedTerminal(t *testing.T) {
 	x := newTerminal(t)
-	x.shell()
+	shell := x.shell()
 	j := sh("echo rea''dy >&2; exec sleep 1000")
 	j.Interactive = true
 	j.Timeout = 3 * time.Second
@@ -206,6 +206,10 @@ func TestSharedTerminal(t *testing.T) {
 	x.expect("<prompt>")
 	x.send("fg\r")
 	x.expect("sleep 1000")
+	// bash names the job before it gives it the terminal, and ^C in between is bash's.
+	eventually(t, "the job has the terminal", patience, func() bool {
+		return x.foreground() != shell.Process.Pid
+	})
 	x.send("\x03")
 	x.expect("<prompt>")
 	gone(t, j.Mark, time.Second)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/sensitive"
 )
 
@@ -15,7 +16,7 @@ import (
 // there before the run. It reports whether there is nothing left to look into.
 func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 	hit, ok := sensitive.Match(dir, e.Name(), sensitive.KindOf(e))
-	p := dir + "/" + e.Name()
+	p := paths.Join(dir, e.Name())
 	if !ok || w.spared(hit) || w.stays(p) || w.copied(p) || e.Name() == ".gitmodules" && w.ownModules(hit.Base, p) {
 		return false
 	}
@@ -61,7 +62,7 @@ func (w *sweep) ownModules(top, p string) bool {
 func (w *sweep) inFolder(dir, tool string, depth int) {
 	entries, _ := w.readDir(dir) // what could be read counts
 	for _, e := range entries {
-		p := dir + "/" + e.Name()
+		p := paths.Join(dir, e.Name())
 		fi, err := e.Info()
 		switch {
 		case err != nil || sensitive.Aside(e.Name()) || w.stays(p):
@@ -80,7 +81,7 @@ func (w *sweep) inFolder(dir, tool string, depth int) {
 func (w *sweep) places() {
 	for _, home := range w.Homes {
 		for _, name := range sensitive.Startup() {
-			p := home + "/" + name
+			p := paths.Join(home, name)
 			if !strings.Contains(name, "/") && !w.inside(p) {
 				continue // it lies in the home itself, wherever a link there leads
 			}

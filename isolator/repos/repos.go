@@ -27,6 +27,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/sensitive"
 )
@@ -187,7 +188,7 @@ func (w *sweep) folder(dir string) (below queue) {
 	obeyed := w.looksFor(dir)
 	has := map[string]bool{}
 	for _, e := range entries {
-		p := dir + "/" + e.Name()
+		p := paths.Join(dir, e.Name())
 		if obeyed && w.obeyed(dir, e) {
 			continue
 		}
@@ -328,7 +329,7 @@ func beneath(dir, p string) string {
 	if filepath.IsAbs(p) {
 		return p
 	}
-	return dir + "/" + p
+	return paths.Join(dir, p)
 }
 
 // leadsTo returns the repository behind a .git that is a file or a link.

@@ -171,7 +171,7 @@ func Below(dir, rel string, kind Kind, top func(dir string) bool) (Hit, bool) {
 		if !deeper {
 			return Hit{}, false
 		}
-		dir, rest = dir+"/"+name, more
+		dir, rest = paths.Join(dir, name), more
 	}
 }
 

@@ -3,6 +3,8 @@ package sensitive
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // A home holds a few dozen of the two thousand places of the table, and most of the others
@@ -62,7 +64,7 @@ func (f *folder) mayHold(rest string) bool {
 		}
 		next := f.below[name]
 		if next == nil {
-			next = newFolder(f.path+"/"+name, f.look)
+			next = newFolder(paths.Join(f.path, name), f.look)
 			if f.below == nil {
 				f.below = map[string]*folder{}
 			}

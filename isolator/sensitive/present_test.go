@@ -38,6 +38,14 @@ func TestPresent(t *testing.T) {
 			t.Errorf("%s: %q", p, got)
 		}
 	}
+	// A home that is the root folder, which containers give to users that they do not know.
+	held := map[string]map[string]bool{"/": {".ssh": true, ".config": true}, "/.config": {"gh": true}}
+	root := NewSite(Run{Homes: []string{"/"}, Names: func(dir string) (map[string]bool, bool) { return held[dir], true }})
+	for p, want := range map[string]string{"~/.ssh": "/.ssh", "~/.config/gh": "/.config/gh"} {
+		if got := root.expand([]string{p}); len(got) != 1 || got[0] != want {
+			t.Errorf("home /, %s: %q", p, got)
+		}
+	}
 	for _, p := range []string{"~/.sst", "~/.config/gj", "~/.local/state/keyrings"} {
 		if got := with.expand([]string{p}); len(got) != 0 {
 			t.Errorf("%s: %q", p, got)

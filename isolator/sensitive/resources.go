@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+
+	"github.com/enr/inner/internal/paths"
 )
 
 // Resource is one thing of the host that a box does not see unless the
@@ -61,7 +63,7 @@ func under(dir, rest string) string {
 	if rest == "" {
 		return dir
 	}
-	return strings.TrimSuffix(dir, "/") + "/" + rest
+	return paths.Join(dir, rest)
 }
 
 // IsPattern reports whether a path of the table stands for those that match it.
