@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enr/inner/internal/fault"
-	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/export"
 	"github.com/enr/inner/isolator/handover"
 )
@@ -118,20 +117,20 @@ func (a *app) endBundle(l *handover.Leaving, code int) int {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), handoverTime)
 	defer stop()
-	switch err := l.End(ctx); {
-	case errors.Is(err, handover.ErrNothing):
-		a.Say("the run made no commits, so there is no bundle")
-	case errors.Is(err, handover.ErrUncommitted):
-		a.Warn("%v", err)
-		if files.Exists(l.Bundle) {
-			a.Say("the commits of the run are in %s", l.Bundle)
-		}
-		return cmp.Or(code, 1)
-	case err != nil:
-		a.Warn("the bundle cannot be written: %v", err)
-		return cmp.Or(code, 1)
-	default:
+	left, err := l.End(ctx)
+	if left {
 		a.Say("the commits of the run are in %s", l.Bundle)
 	}
-	return code
+	switch {
+	case err == nil:
+		return code
+	case errors.Is(err, handover.ErrNothing):
+		a.Say("the run made no commits, so there is no bundle")
+		return code
+	case errors.Is(err, handover.ErrUncommitted):
+		a.Warn("%v", err)
+	default:
+		a.Warn("the bundle cannot be written: %v", err)
+	}
+	return cmp.Or(code, 1)
 }

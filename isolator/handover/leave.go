@@ -1,7 +1,6 @@
 package handover
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 )
 
 // Leaving is a run whose commits are left as a bundle when it has ended.
@@ -37,9 +37,13 @@ func Begin(ctx context.Context, dir, bundle string) (*Leaving, error) {
 		return nil, refuse("mkdir -p "+quote.POSIX(filepath.Dir(bundle)), "", err)
 	}
 	l := &Leaving{bundle, dir, base, folder}
-	if old, err := l.old(); err != nil || old && !l.isBundle() {
+	old, err := l.old()
+	if err == nil && old {
+		err = l.isBundle()
+	}
+	if err != nil {
 		folder.Close()
-		return nil, refuse("name another file", "", cmp.Or(err, fmt.Errorf("%s is there, and is no git bundle", bundle)))
+		return nil, refuse("name another file", "", err)
 	}
 	return l, nil
 }
@@ -71,35 +75,53 @@ func (l *Leaving) old() (bool, error) {
 	return err == nil && fi.Mode().IsRegular(), err
 }
 
-// isBundle reports whether the file is a bundle, or empty.
-func (l *Leaving) isBundle() bool {
+// isBundle returns an error unless the file is a bundle, or empty.
+func (l *Leaving) isBundle() error {
 	f, err := l.folder.Open(filepath.Base(l.Bundle))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, len("# v2 git bundle\n"))
-	n, err := io.ReadFull(f, head)
-	return err == io.EOF || err == nil && slices.Contains([]string{"# v2 git bundle\n", "# v3 git bundle\n"}, string(head[:n]))
-}
-
-// End makes the bundle where no box can write, and puts it into its folder. ErrNothing says
-// that the run made no commits, ErrUncommitted that not all of its work is in the bundle.
-func (l *Leaving) End(ctx context.Context) error {
-	defer l.folder.Close()
-	dir, err := os.MkdirTemp("", "bundle")
 	if err != nil {
 		return err
 	}
+	defer f.Close()
+	head := make([]byte, len("# v2 git bundle\n"))
+	switch n, err := io.ReadFull(f, head); {
+	case err == io.EOF || err == nil && slices.Contains([]string{"# v2 git bundle\n", "# v3 git bundle\n"}, string(head[:n])):
+		return nil
+	case err == nil || err == io.ErrUnexpectedEOF:
+		return fmt.Errorf("%s is there, and is no git bundle", l.Bundle)
+	default:
+		return err
+	}
+}
+
+// End makes the bundle where no box can write, puts it into its folder, and reports whether it
+// did. What the run itself left in its place does not stay. ErrNothing says that the run made no
+// commits, ErrUncommitted that not all of its work is in the bundle.
+func (l *Leaving) End(ctx context.Context) (left bool, err error) {
+	defer l.folder.Close()
+	if err := l.Ready(); err != nil {
+		return false, err
+	}
+	dir, err := os.MkdirTemp("", "bundle")
+	if err != nil {
+		return false, err
+	}
 	defer os.RemoveAll(dir)
 	made := filepath.Join(dir, "bundle")
-	uncommitted := Git{}.Leave(ctx, l.dir, l.base, made)
-	if uncommitted != nil && !errors.Is(uncommitted, ErrUncommitted) {
-		return uncommitted
+	err = Git{}.Leave(ctx, l.dir, l.base, made)
+	if err != nil && !(errors.Is(err, ErrUncommitted) && files.Exists(made)) {
+		return false, err
 	}
+	if err := l.put(made); err != nil {
+		return false, err
+	}
+	return true, err
+}
+
+// put copies a bundle into its folder, under its name once it is whole.
+func (l *Leaving) put(made string) error {
 	in, err := os.Open(made)
 	if err != nil {
-		return cmp.Or(uncommitted, err)
+		return err
 	}
 	defer in.Close()
 	name := filepath.Base(l.Bundle)
@@ -113,8 +135,12 @@ func (l *Leaving) End(ctx context.Context) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Chmod(0o640), out.Close()); err != nil {
-		return err
+	err = errors.Join(err, out.Chmod(0o640), out.Close())
+	if err == nil {
+		err = l.folder.Rename(next, name)
 	}
-	return cmp.Or(l.folder.Rename(next, name), uncommitted)
+	if err != nil {
+		_ = l.folder.Remove(next)
+	}
+	return err
 }

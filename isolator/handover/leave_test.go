@@ -57,7 +57,11 @@ func TestUncommittedBesideSubmodules(t *testing.T) {
 			t.Fatal(err)
 		}
 		change()
-		return bundle, l.End(context.Background())
+		left, err := l.End(context.Background())
+		if _, none := os.Lstat(bundle); left != (none == nil) {
+			t.Errorf("left: %v, %v", left, none)
+		}
+		return bundle, err
 	}
 	if _, err := end(func() {}); !errors.Is(err, ErrNothing) {
 		t.Errorf("nothing was changed: %v", err)
@@ -87,8 +91,8 @@ func TestUncommittedBesideSubmodules(t *testing.T) {
 	}
 }
 
-// A run that leaves no bundle does not leave the one of an earlier run either; one that does not
-// start does. What is no file is not touched, and another file than a bundle is refused.
+// A run that leaves no bundle does not leave the one of an earlier run either, nor a file of its
+// own in its place. What is no file is not touched, and another file than a bundle is refused.
 func TestOldBundle(t *testing.T) {
 	dir, out := repository(t), t.TempDir()
 	bundle, link, other := filepath.Join(out, "bundle"), filepath.Join(out, "link"), filepath.Join(out, "other")
@@ -114,8 +118,9 @@ func TestOldBundle(t *testing.T) {
 		if err := errors.Join(l.Ready(), l.Ready()); err != nil {
 			t.Error(err)
 		}
-		if err := l.End(context.Background()); !errors.Is(err, ErrNothing) || there(bundle) {
-			t.Errorf("%q: the bundle of an earlier run is there (%v)", text, err)
+		write(t, bundle, "of the run itself")
+		if left, err := l.End(context.Background()); left || !errors.Is(err, ErrNothing) || there(bundle) {
+			t.Errorf("%q: there is a file in the bundle's place (%v)", text, err)
 		}
 	}
 	write(t, bundle, "kept")
@@ -125,8 +130,16 @@ func TestOldBundle(t *testing.T) {
 	if err := begin(link).Ready(); err != nil || !there(bundle) || !there(link) {
 		t.Error("what a link leads to, or the link, is gone", err)
 	}
-	write(t, other, "# v2 git bundler")
-	if _, err := Begin(context.Background(), dir, other); err == nil || !strings.Contains(err.Error(), "is no git bundle") || !there(other) {
+	for _, text := range []string{"# v2 git bundler", "short"} {
+		write(t, other, text)
+		if _, err := Begin(context.Background(), dir, other); err == nil || !strings.Contains(err.Error(), "is no git bundle") || !there(other) {
+			t.Error(err)
+		}
+	}
+	if err := os.Chmod(other, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Begin(context.Background(), dir, other); err == nil || !strings.Contains(err.Error(), "permission denied") {
 		t.Error(err)
 	}
 }

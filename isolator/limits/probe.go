@@ -70,21 +70,18 @@ func Probe(r Request) Host {
 const swapWhy = "this kernel does not count swap (swapaccount=1 on its command line has it counted), and swap is on"
 
 // swap returns swapWhy where swap is on, and groups have a limit of memory but none of swap. It
-// is the same for all groups, so the first that has a limit of memory tells; the root of all
-// groups has none.
+// is the same for all groups; the root of all groups has none.
 func (r Request) swap(mount string) string {
 	if mount == "" || !r.swapOn() {
 		return ""
 	}
-	for _, groups := range []string{".", "*"} {
-		limited, _ := filepath.Glob(filepath.Join(r.at(mount), groups, "memory.max"))
-		if len(limited) == 0 {
-			continue
-		}
-		if _, err := os.Lstat(filepath.Join(filepath.Dir(limited[0]), "memory.swap.max")); errors.Is(err, os.ErrNotExist) {
-			return swapWhy
-		}
-		break
+	limited := func(file string) bool {
+		at, _ := filepath.Glob(filepath.Join(r.at(mount), file))
+		below, _ := filepath.Glob(filepath.Join(r.at(mount), "*", file))
+		return len(at)+len(below) > 0
+	}
+	if limited("memory.max") && !limited("memory.swap.max") {
+		return swapWhy
 	}
 	return "" // with no limited group yet, inForce finds out
 }
