@@ -3,6 +3,7 @@ package features
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -26,9 +27,9 @@ const maxNoted = 200
 // leftoversOf are what a run may have left: what the host would obey is switched off.
 type leftoversOf struct {
 	git      *boxGits
-	timeless []string // writable folders where the time of a change says nothing
-	kept     []string // what was there before
-	stood    map[string]string
+	timeless []string          // writable folders where the time of a change says nothing
+	kept     []string          // what was there before
+	stood    map[string]string // what was there: a mount goes with what it lies on, and leaves the name to the box
 }
 
 // leftovers makes what is missing in the project and must not be made from inside, and
@@ -50,6 +51,13 @@ func leftovers(git *boxGits) Feature {
 // look looks at what was left since the program began.
 func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	s := l.search(run, o.Clock)
+	// What the host put in a protected place was seen, and protected again. The placeholders are inner's.
+	s.Stood = maps.Clone(l.stood)
+	for _, p := range sources(run, slices.Concat(o.Replaced, o.Recovered)) {
+		if !slices.Contains(s.Ours, p) {
+			delete(s.Stood, p)
+		}
+	}
 	s.Before = slices.DeleteFunc(s.Before, func(p string) bool { return slices.Contains(sources(run, o.Removed), p) })
 	s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
 	o.Aside = Hold(run.Caller, s)
@@ -70,25 +78,21 @@ func sources(run *Run, places []string) []string {
 // watch makes the placeholders, and notes, for the case that this run is killed, that somebody has to look at
 // what it leaves.
 func (l *leftoversOf) watch(run *Run) error {
-	later := run.Facts.Later
 	l.kept = plan.KeptPlaces(run.Spec, run.Facts)
 	s := l.search(run, time.Time{})
-	if !plan.Follows(run.Spec, run.Facts) { // nobody sees there what came to the place of something meanwhile
-		if err := run.Folder.MakePlaceholders(later...); err != nil {
-			return err
-		}
-		later, l.stood = nil, repos.Stood(s.Guarded, s.Before, s.Ours)
-	}
 	l.timeless = repos.Timeless(s.Roots)
-	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: slices.Concat(s.Before, s.Ours), Named: s.Named, Stood: l.stood}
+	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: slices.Concat(s.Before, s.Ours), Named: s.Named}
 	if s.NoGit {
 		w.Guarded, w.Named = nil, nil
 	}
 	if s.NoGit || len(s.Unlisted) > maxNoted {
 		w.Unlisted = realRoots(run.Spec)
 	}
-	run.Folder.Watch(w)
-	return run.Folder.MakePlaceholders(later...)
+	run.Folder.Watch(w, func() map[string]string {
+		l.stood = repos.Stood(s.Guarded, s.Before, s.Ours)
+		return l.stood
+	})
+	return run.Folder.MakePlaceholders(run.Facts.Later...)
 }
 
 // search says where to look for what a run leaves on the host.

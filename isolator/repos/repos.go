@@ -53,7 +53,7 @@ type Search struct {
 	Named  []string // paths that settings of git name
 	Homes  []string // the user's homes
 
-	Stood  map[string]string // what was at places of Guarded, Before and Ours, where the box can move it away (Stood)
+	Stood  map[string]string // what was at places of Guarded, Before and Ours (Stood)
 	Copies map[string]string // the box's own copies, which it keeps, of files in the roots
 }
 

@@ -8,9 +8,10 @@ import (
 )
 
 // A mount keeps what it lies on from being moved in its own mount namespace, and in no other
-// one. A box that makes containers can make a mount namespace without the box's mounts, and
-// move from there what they protect; the mounts go with it (measured with Linux 6.18). So what
-// lies at such a place at the end counts as what was there before when it is the same.
+// one. Whoever moves it from another goes off with the mount, and leaves the name to the box
+// (measured with Linux 6.18): the host, inner at the end of another run, or a box that makes
+// containers, in a mount namespace of its own without the box's mounts. So what lies at such a
+// place at the end counts as what was there before when it is the same.
 
 // Stood returns what is at each of the paths: text that nothing else has that is made there later.
 func Stood(list ...[]string) map[string]string {

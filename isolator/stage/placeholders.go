@@ -60,18 +60,17 @@ func (r *Run) MakePlaceholders(places ...host.Placeholder) error {
 				entries = append(entries, entry{p.Path, contentOf(p), r.Path})
 			}
 		}
-		if len(missing) == 0 {
-			return entries, nil
-		}
-		if err := write(entries); err != nil {
-			return entries, err
+		if len(missing) > 0 {
+			if err := write(entries); err != nil {
+				return entries, err
+			}
 		}
 		for _, p := range missing {
 			if err := dirs.make(p); err != nil {
 				return entries, err
 			}
 		}
-		return entries, nil
+		return append(entries, r.noteStood()...), nil
 	})
 }
 

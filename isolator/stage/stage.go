@@ -34,7 +34,8 @@ type Run struct {
 	Path    string // its folder
 	journal string // see MakePlaceholders
 	lock    *os.File
-	notes   []entry // see Watch
+	notes   []entry                  // see Watch
+	stood   func() map[string]string // see Watch
 	dirs    parents
 
 	group      bool   // see Group

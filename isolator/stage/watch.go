@@ -45,11 +45,13 @@ type Watched struct {
 }
 
 // Watch notes what is to be looked at after this run. The next MakePlaceholders writes it down,
-// Close removes it.
-func (r *Run) Watch(w Watched) {
+// and what then stands at places of it, which stood returns once the placeholders are made. Close
+// removes it.
+func (r *Run) Watch(w Watched, stood func() map[string]string) {
 	if len(w.Roots) == 0 {
 		return
 	}
+	r.stood = stood
 	add := func(what, path string) { r.notes = append(r.notes, entry{path, what, r.Path}) }
 	for _, p := range w.Roots {
 		since := w.Since.UnixNano()
@@ -63,9 +65,20 @@ func (r *Run) Watch(w Watched) {
 			add(n.word, p)
 		}
 	}
-	for _, p := range slices.Sorted(maps.Keys(w.Stood)) {
-		add(stoodNote+w.Stood[p], p)
+}
+
+// noteStood returns the notes of what stands at places that are watched, once.
+func (r *Run) noteStood() []entry {
+	if r.stood == nil {
+		return nil
 	}
+	stood := r.stood()
+	r.stood = nil
+	var out []entry
+	for _, p := range slices.Sorted(maps.Keys(stood)) {
+		out = append(out, entry{p, stoodNote + stood[p], r.Path})
+	}
+	return out
 }
 
 // Interrupted calls look for every run that ended without Close and had something to

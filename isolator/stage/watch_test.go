@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"testing"
@@ -33,7 +34,10 @@ func TestInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Watch(watched)
+		r.Watch(watched, func() map[string]string {
+			_, err := os.Lstat(project + "/.x") // it is asked once the placeholders are there
+			return map[string]string{project + "/.x": fmt.Sprint("7:", err == nil)}
+		})
 		if err := r.MakePlaceholders(host.Placeholder{Path: project + "/.x"}); err != nil {
 			t.Fatal(err)
 		}
@@ -58,6 +62,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("its placeholder is there: %t, %v", there, err)
 	}
 	got := looked()
+	watched.Stood = map[string]string{project + "/.x": "7:true"}
 	if len(got) != 1 || !reflect.DeepEqual(got[0], watched) {
 		t.Errorf("of a killed run: %v", got)
 	}
@@ -77,7 +82,7 @@ func TestNotedFileStays(t *testing.T) {
 	if err := os.WriteFile(envrc, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r.Watch(Watched{Since: time.Unix(12, 34), Roots: []string{project}, Before: []string{envrc}})
+	r.Watch(Watched{Since: time.Unix(12, 34), Roots: []string{project}, Before: []string{envrc}}, nil)
 	if err := r.MakePlaceholders(host.Placeholder{Path: envrc, Content: []byte{}}); err != nil {
 		t.Fatal(err)
 	}
