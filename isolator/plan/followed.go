@@ -18,8 +18,8 @@ func Follows(rc profile.RunConfig, f host.Facts) bool {
 	return !slices.Contains(rc.Allow, nestedKey) && f.MoveMount && (f.Nsenter != "" || f.UID == 0)
 }
 
-// followed names what is hidden, and what is read-only where the box could write it. It comes
-// after everything is mounted.
+// followed names what is hidden, and what is read-only where the box could write it, or is not
+// the host's. It comes after everything is mounted.
 func (b *builder) followed() error {
 	if !Follows(b.rc, b.f) {
 		return nil
@@ -39,7 +39,8 @@ func (b *builder) followed() error {
 		case !top[i]:
 		case o.Kind == OpMask, o.Kind == OpTmpfs && !o.Writable() && l.bind():
 			b.plan.Masked = append(b.plan.Masked, o.Dest)
-		case o.Kind == OpReadOnly && l.write && l.bind() && b.shows(l, o):
+		case o.Kind == OpReadOnly && l.write && l.bind() && b.shows(l, o),
+			o.Kind == OpBind && l.write && l.bind() && !b.shows(l, o): // a copy, as of a git directory: the host's comes to its place
 			b.plan.Protected = append(b.plan.Protected, o.Dest)
 		}
 	}

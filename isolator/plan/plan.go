@@ -51,7 +51,7 @@ type Plan struct {
 	Cover   Cover
 	Nsenter string // absolute path of nsenter, for both, Masked and Protected; "" for root
 
-	// Masked are all places that are hidden, and Protected those that are read-only where the
+	// Masked are all places that are hidden, and Protected those that are read-only, or a copy, where the
 	// box can write around them, as box paths with no link in them. The launcher hides and
 	// protects again what the host replaces. See followed.go.
 	Masked    []string
