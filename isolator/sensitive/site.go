@@ -1,6 +1,7 @@
 package sensitive
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // Moved is a place of the home that programs look for elsewhere when a variable
@@ -59,7 +61,9 @@ func NewSite(run Run) Site {
 	for _, r := range resourceTable {
 		find(r.Paths)
 	}
-	find(startupVariables)
+	find(startupFiles)
+	find(startupFolders)
+	find(startupCommands)
 	for _, m := range movedTable {
 		var set []string
 		for _, by := range m.By {
@@ -92,9 +96,14 @@ func (s Site) variablePaths(name string) []string {
 	if s.Env[name] == "" && len(s.Set[name]) == 0 {
 		return nil
 	}
+	command := slices.Contains(startupCommands, "$"+name)
 	var out []string
 	add := func(value string, set bool) {
-		for _, p := range s.readings(value) {
+		named := s.readings(value)
+		if command {
+			named = append(named, s.words(value)...)
+		}
+		for _, p := range named {
 			given := set && slices.Contains(s.Mounted, p)
 			if !given && !kernels(p) && !slices.Contains(out, p) {
 				out = append(out, p)
@@ -128,6 +137,26 @@ func (s Site) readings(value string) []string {
 			if rest, ok := strings.CutPrefix(p, "~/"); ok || p == "~" {
 				for _, h := range s.Homes {
 					out = append(out, filepath.Join(h, strings.TrimPrefix(rest, "~")))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// words returns the paths that a command line names: as it stands, and with the values of the
+// variables in it.
+func (s Site) words(line string) []string {
+	lines := []string{line}
+	if strings.Contains(line, "$") {
+		lines = append(lines, os.Expand(line, func(name string) string { return s.Env[name] }))
+	}
+	var out []string
+	for _, line := range lines {
+		for _, dir := range s.Folders {
+			for _, home := range s.Homes {
+				if dir != "" {
+					out = append(out, gitconfig.CommandPlaces(line, dir, home)...)
 				}
 			}
 		}
@@ -202,21 +231,14 @@ func (s *Site) elsewhere(p string) []Spot {
 }
 
 // Startup returns the start-up files and folders of the user, wherever variables
-// have moved them, and the files that only a variable names, whether they exist or
-// not. Of the latter a folder is none: ENV=test is common. No row of these is a pattern.
+// have moved them, with the folders that only a variable names, and the files that only
+// a variable names, whether they exist or not. No row of these is a pattern.
 func (s Site) Startup() (places, files []string) {
-	var list, named []string
+	list := slices.Clone(startupFolders)
 	for _, name := range Startup() {
 		list = append(list, "~/"+name)
 	}
-	for _, v := range startupVariables {
-		if strings.Contains(v, "/") {
-			list = append(list, v)
-		} else {
-			named = append(named, v)
-		}
-	}
-	return pathsOf(s.expand(list)), pathsOf(s.expand(named))
+	return pathsOf(s.expand(list)), pathsOf(s.expand(slices.Concat(startupFiles, startupCommands)))
 }
 
 func pathsOf(spots []Spot) []string {
