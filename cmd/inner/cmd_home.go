@@ -263,7 +263,7 @@ func (a *app) holdCopy(work, dir string) error {
 		return a.Short(p)
 	}
 	for _, h := range found.Held {
-		a.Warn("%s would run on your machine, and is switched off: %s; the original is %s", at(h.Place), strings.Join(h.What, ", "), at(h.Kept[0]))
+		a.Warn("%s would run on your machine, and is switched off: %s; the original is %s", at(h.Place), strings.Join(h.What, ", "), at(h.Aside[0].Kept))
 	}
 	for _, m := range found.Moved {
 		a.Warn("%s would be obeyed by %s, and is %s", at(m.Path), m.Tool, at(m.Kept))

@@ -134,8 +134,8 @@ func (w *sweep) away(p string, h *Held, what ...string) bool {
 	if !ok {
 		return false
 	}
-	h.What, h.Kept = append(h.What, what...), append(h.Kept, to)
-	if len(h.Kept) == 1 {
+	h.What, h.Aside = append(h.What, what...), append(h.Aside, Moved{p, to, "git"})
+	if len(h.Aside) == 1 {
 		w.Held = append(w.Held, *h)
 	}
 	for i := range w.Held {

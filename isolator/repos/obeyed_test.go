@@ -42,7 +42,10 @@ func TestObeyed(t *testing.T) {
 		"bad submodules":     {"", "git init -q d; cd d; printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = ext::sh -c x\\n' >.gitmodules", "p/d/.gitmodules"},
 		"git inside":         {"", "mkdir .claude; " + evil + "make .claude; git -C .claude config core.pager x", "p/.claude"},
 		"in its work tree":   {"mkdir -p .claude/worktrees", "mkdir -p .claude/worktrees/x/.vscode; echo x >.claude/worktrees/x/.envrc", "p/.claude/worktrees/x/.envrc p/.claude/worktrees/x/.vscode"},
-		"suffix":             {"", "echo x >.envrc.inner-held", ""},
+		"suffix":             {"", "echo x >.envrc.inner-held; echo x >.envrc.inner-held.2", ""},
+		"suffix in a name":   {"", "echo x >a.inner-held.code-workspace; echo x >mise.inner-held.toml; echo x >.envrc.inner-held.x", "p/.envrc.inner-held.x p/a.inner-held.code-workspace p/mise.inner-held.toml"},
+		"suffix of a folder": {"", "mkdir -p x.inner-held/sub/.vscode .vscode.inner-held; echo x >x.inner-held/.envrc; echo x >.vscode.inner-held/.envrc", "p/.vscode.inner-held/.envrc p/x.inner-held/.envrc p/x.inner-held/sub/.vscode"},
+		"suffix in one":      {"mkdir -p .husky/x.inner-held; echo x >o", "mv o .husky/x.inner-held/; echo x >.husky/x.inner-held/n", "p/.husky/x.inner-held/n p/.husky/x.inner-held/o"},
 		"case":               {"", "echo x >.ENVRC", "p/.ENVRC"},
 	} {
 		t.Run(name, func(t *testing.T) {

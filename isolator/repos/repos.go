@@ -61,7 +61,7 @@ type Search struct {
 type Held struct {
 	Place string   // the .git folder or file
 	What  []string // settings by their key, hooks by their name
-	Kept  []string // where the originals are: their names, and Suffix
+	Aside []Moved  // the originals
 }
 
 // Moved is something that was moved aside.

@@ -84,7 +84,7 @@ func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 	if len(bad) == 0 || !hold {
 		return len(bad) == 0
 	}
-	return w.away(p, h, bad...) && w.write(p, gitconfig.File("Switched off by inner: see "+name+Suffix+" for what a program in a box had written.", good))
+	return w.away(p, h, bad...) && w.write(p, gitconfig.File("Switched off by inner: see "+filepath.Base(h.Aside[len(h.Aside)-1].Kept)+" for what a program in a box had written.", good))
 }
 
 // sorted returns the harmless settings of a repository, and the keys of the others.
