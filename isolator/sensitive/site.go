@@ -118,14 +118,13 @@ func (s Site) variablePaths(name string) []string {
 }
 
 func (s Site) readings(value string) []string {
-	parts := []string{value}
-	if strings.Contains(value, ":") && !strings.Contains(value, "://") {
-		parts = append(parts, strings.Split(value, ":")...)
+	if address(value) {
+		return nil
 	}
 	var out []string
-	for _, p := range parts {
+	for _, p := range append([]string{value}, strings.Split(value, ":")...) {
 		switch {
-		case p == "" || strings.ContainsAny(p, "\x00\n") || strings.Contains(p, "://"):
+		case p == "" || strings.Contains(p, "\x00"): // no path
 		case filepath.IsAbs(p):
 			out = append(out, filepath.Clean(p))
 		default:
@@ -142,6 +141,13 @@ func (s Site) readings(value string) []string {
 		}
 	}
 	return out
+}
+
+// address reports whether a value is an address of the net, as https://host/path is. A path may
+// hold "://" anywhere behind its first slash.
+func address(value string) bool {
+	scheme, _, ok := strings.Cut(value, "://")
+	return ok && scheme != "" && !strings.ContainsAny(scheme, "/:~")
 }
 
 // words returns the paths that a command line names: as it stands, and with the values of the
