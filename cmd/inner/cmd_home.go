@@ -269,7 +269,7 @@ func (a *app) holdCopy(work, dir string) error {
 		a.Warn("%s would be obeyed by %s, and is %s", at(m.Path), m.Tool, at(m.Kept))
 	}
 	if len(found.Unseen) > 0 {
-		return errors.New("the copy is too large to look for what tools on your machine would obey: copy parts of it")
+		return errors.New("the copy is too large or too deep to look for what tools on your machine would obey: copy parts of it")
 	}
 	return err
 }

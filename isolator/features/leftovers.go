@@ -148,7 +148,7 @@ func Hold(c *caller.Caller, s repos.Search) []string {
 	}
 	aside := sayMoved(c, found.Moved)
 	if n := len(found.Unseen); n > 0 {
-		c.Warn("not searched for what git and other tools would obey, for lack of time: %s", someFolders(c, found.Unseen))
+		c.Warn("not searched for what git and other tools would obey (no time, no access, or too deep): %s", someFolders(c, found.Unseen))
 	}
 	if err != nil {
 		c.Warn("not everything that the run left could be inspected: check %s yourself before you use git or an editor there: %v", someFolders(c, s.Roots), err)

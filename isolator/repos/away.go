@@ -114,12 +114,30 @@ func (w *sweep) has(p string) bool {
 	return err == nil
 }
 
-// readDir is os.ReadDir for a folder that may be closed.
+// deepest is the longest path of a folder that is searched, in bytes. The kernel takes no path of PATH_MAX, but
+// programs go into any folder by its name alone, and what is looked at in one has a longer path.
+const deepest = unix.PathMax - 512
+
+// readDir is os.ReadDir for a folder that may be closed. One that is there and cannot be read is noted.
 func (w *sweep) readDir(dir string) ([]fs.DirEntry, error) {
+	if len(dir) > deepest {
+		w.Unseen = append(w.Unseen, dir)
+		return nil, unix.ENAMETOOLONG
+	}
 	if unix.Access(dir, unix.R_OK|unix.X_OK) != nil {
 		w.reopen(dir)
 	}
-	return os.ReadDir(dir)
+	entries, err := os.ReadDir(dir)
+	if unlessGone(err) != nil && !w.closedBefore(dir, err) {
+		w.Unseen = append(w.Unseen, dir)
+	}
+	return entries, err
+}
+
+// closedBefore reports whether the user may not read a folder, and could not before the run.
+func (w *sweep) closedBefore(dir string, err error) bool {
+	fi, gone := os.Lstat(dir)
+	return errors.Is(err, fs.ErrPermission) && gone == nil && !w.recent(dir, fi)
 }
 
 // reopen opens a folder that was closed since the run began, and reports whether it is open.

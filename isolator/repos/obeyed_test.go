@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // moved is what was moved aside, without the project's path.
@@ -157,6 +159,50 @@ func TestUnseen(t *testing.T) {
 	s.Limit = time.Minute
 	if found, err := s.Hold(); p.what(found.Held) != "z/a/b/c/d/e/f/deep/.git: core.pager" || len(found.Unseen) > 0 || err != nil {
 		t.Errorf("with time: %+v, %v", found, err)
+	}
+}
+
+// A folder whose path is too long for what may lie in it is named, be it one that the kernel would still take.
+func TestTooDeep(t *testing.T) {
+	p := newPlace(t)
+	since := p.begin()
+	dir, name := p.dir+"/p", strings.Repeat("d", 200)
+	fd, err := unix.Open(dir, unix.O_PATH, 0)
+	must(t, err)
+	for range 22 {
+		must(t, unix.Mkdirat(fd, name, 0o755))
+		next, err := unix.Openat(fd, name, unix.O_PATH, 0)
+		must(t, err)
+		unix.Close(fd)
+		fd = next
+		if dir += "/" + name; len(dir) < unix.PathMax-1 && len(dir)+len("/.envrc") > unix.PathMax-256 {
+			must(t, unix.Symlinkat("x", fd, ".envrc"))
+		}
+	}
+	unix.Close(fd)
+	found, err := Search{Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since, Limit: time.Minute}.Hold()
+	if len(found.Unseen) != 1 || len(found.Unseen[0]) > deepest+201 || len(found.Moved) > 0 || err != nil {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// A folder that the user may not read is named if something happened to it since the run began.
+func TestUnread(t *testing.T) {
+	const closed = "/root"
+	if unix.Access(closed, unix.R_OK) == nil {
+		t.Skip(closed + " can be read")
+	}
+	for since, want := range map[time.Time]int{{}: 1, time.Now().Add(time.Hour): 0} {
+		w := &sweep{Search: Search{Since: since}, timed: map[uint64]bool{}}
+		fi, err := os.Lstat(closed)
+		must(t, err)
+		w.timed[deviceOf(fi)] = true
+		if _, err := w.readDir(closed); err == nil || len(w.Unseen) != want {
+			t.Errorf("%q, %v", w.Unseen, err)
+		}
+		if _, err := w.readDir("/gone"); err == nil || len(w.Unseen) != want {
+			t.Errorf("one that is gone: %q, %v", w.Unseen, err)
+		}
 	}
 }
 
