@@ -45,6 +45,7 @@ func TestObeyed(t *testing.T) {
 		"git inside":         {"", "mkdir .claude; " + evil + "make .claude; git -C .claude config core.pager x", "p/.claude"},
 		"in its work tree":   {"mkdir -p .claude/worktrees", "mkdir -p .claude/worktrees/x/.vscode; echo x >.claude/worktrees/x/.envrc", "p/.claude/worktrees/x/.envrc p/.claude/worktrees/x/.vscode"},
 		"suffix":             {"", "echo x >.envrc.inner-held; echo x >.envrc.inner-held.2", ""},
+		"long names":         {"", "for n in a b; do for e in .code-workspace .sublime-project; do echo x >$n$(printf %0230d 1)$e; done; done; mkdir k; cd k; echo x >$(printf é%.0s $(seq 120)).code-workspace", longNames()},
 		"suffix in a name":   {"", "echo x >a.inner-held.code-workspace; echo x >mise.inner-held.toml; echo x >.envrc.inner-held.x", "p/.envrc.inner-held.x p/a.inner-held.code-workspace p/mise.inner-held.toml"},
 		"suffix of a folder": {"", "mkdir -p x.inner-held/sub/.vscode .vscode.inner-held; echo x >x.inner-held/.envrc; echo x >.vscode.inner-held/.envrc", "p/.vscode.inner-held/.envrc p/x.inner-held/.envrc p/x.inner-held/sub/.vscode"},
 		"suffix in one":      {"mkdir -p .husky/x.inner-held; echo x >o", "mv o .husky/x.inner-held/; echo x >.husky/x.inner-held/n", "p/.husky/x.inner-held/n p/.husky/x.inner-held/o"},
@@ -70,6 +71,12 @@ func TestObeyed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// longNames are those that are too long with the end that a name gets.
+func longNames() string {
+	zeros := strings.Repeat("0", 229) + "1"
+	return "p/a" + zeros + ".code-workspace p/a" + zeros + ".sublime-project p/b" + zeros + ".code-workspace p/b" + zeros + ".sublime-project p/k/" + strings.Repeat("é", 120) + ".code-workspace"
 }
 
 // What stays: what was protected, what inner made, what was named on purpose, and with
