@@ -263,13 +263,13 @@ func (a *app) holdCopy(work, dir string) error {
 		return a.Short(p)
 	}
 	for _, h := range found.Held {
-		a.Warn("%s would run on your machine, and is switched off: %s; the original is %s", at(h.Place), strings.Join(h.What, ", "), at(h.Kept[0]))
+		a.Warn("%s would run on your machine, and is switched off: %s; the original is %s", at(h.Place), strings.Join(h.What, ", "), at(h.Aside[0].Kept))
 	}
 	for _, m := range found.Moved {
 		a.Warn("%s would be obeyed by %s, and is %s", at(m.Path), m.Tool, at(m.Kept))
 	}
 	if len(found.Unseen) > 0 {
-		return errors.New("the copy is too large to look for what tools on your machine would obey: copy parts of it")
+		return errors.New("the copy is too large or too deep to look for what tools on your machine would obey: copy parts of it")
 	}
 	return err
 }

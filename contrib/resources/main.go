@@ -51,7 +51,9 @@ func table(path string) ([]byte, error) {
 			By    []string `toml:"by"`
 		} `toml:"moved"`
 		Startup struct {
-			Variables []string `toml:"variables"`
+			Files    []string `toml:"files"`
+			Folders  []string `toml:"folders"`
+			Commands []string `toml:"commands"`
 		} `toml:"startup"`
 	}
 	meta, err := toml.DecodeFile(path, &doc)
@@ -79,7 +81,14 @@ func table(path string) ([]byte, error) {
 		}
 		fmt.Fprintf(&b, "\t\t{%q, %#v},\n", m.Place, m.By)
 	}
-	fmt.Fprintf(&b, "\t}\n\n\tstartupVariables = %#v // allowed: data, never changed\n)\n", doc.Startup.Variables)
+	b.WriteString("\t}\n\n")
+	for _, list := range []struct {
+		name  string
+		names []string
+	}{{"startupFiles", doc.Startup.Files}, {"startupFolders", doc.Startup.Folders}, {"startupCommands", doc.Startup.Commands}} {
+		fmt.Fprintf(&b, "\t%s = %#v // allowed: data, never changed\n", list.name, list.names)
+	}
+	b.WriteString(")\n")
 	return format.Source(b.Bytes())
 }
 

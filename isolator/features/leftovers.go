@@ -147,13 +147,12 @@ func Hold(c *caller.Caller, s repos.Search) []string {
 	found, err := s.Hold()
 	for _, h := range found.Held {
 		c.Warn("%s would run on your machine, and is switched off: %s", c.Short(h.Place), strings.Join(h.What, ", "))
-		last := h.Kept[0]
-		to, _, _ := strings.Cut(last, repos.Suffix)
-		c.Hint("mv %s %s   # puts it back; look at it first", quote.POSIX(last), quote.POSIX(to))
+		first := h.Aside[0]
+		c.Hint("mv %s %s   # puts it back; look at it first", quote.POSIX(first.Kept), quote.POSIX(first.Path))
 	}
 	aside := sayMoved(c, found.Moved)
 	if n := len(found.Unseen); n > 0 {
-		c.Warn("not searched for what git and other tools would obey, for lack of time: %s", someFolders(c, found.Unseen))
+		c.Warn("not searched for what git and other tools would obey (no time, no access, or too deep): %s", someFolders(c, found.Unseen))
 	}
 	if err != nil {
 		c.Warn("not everything that the run left could be inspected: check %s yourself before you use git or an editor there: %v", someFolders(c, s.Roots), err)

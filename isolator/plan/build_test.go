@@ -37,8 +37,9 @@ func machine() host.Facts {
 	}
 	for _, r := range sensitive.Resources() {
 		places := sensitive.Site{Run: sensitive.Run{Homes: []string{testHome}, UID: 1000, Roots: []string{testWork}}}.Expand(r)
-		for _, p := range places[:min(len(places), 6)] {
-			if sensitive.IsPattern(p) {
+		for _, spot := range places[:min(len(places), 6)] {
+			p := spot.Path
+			if spot.Pattern {
 				if f.Globs == nil {
 					f.Globs = map[string][]string{}
 				}

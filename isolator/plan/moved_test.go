@@ -35,6 +35,12 @@ func TestMovedSecrets(t *testing.T) {
 		"a name with a colon":  {env: "GNUPGHOME=/data/a:b", path: "/data/a:b", key: "gpg-keys"},
 		"set by the profile":   {set: "GNUPGHOME=/data/gpg", path: "/data/gpg", key: "gpg-keys"},
 		"only named by one":    {env: "GOOGLE_APPLICATION_CREDENTIALS=/data/sa.json", path: "/data/sa.json", key: "gcloud-credentials"},
+		"a line's end in it":   {env: "GNUPGHOME=/data/a\nb", path: "/data/a\nb", key: "gpg-keys"},
+		"like an address":      {env: "GNUPGHOME=/data/x://y", path: "/data/x:/y", key: "gpg-keys"},
+		"behind an address":    {env: "KUBECONFIG=/data/x://y:/data/k2", path: "/data/k2", key: "kube-config"},
+		"at home, like one":    {env: "GNUPGHOME=~/x://y", path: testHome + "/x:/y", key: "gpg-keys"},
+		"a pattern's letters":  {env: "GNUPGHOME=/data/a[b]*", path: "/data/a[b]*", key: "gpg-keys"},
+		"a tree of letters":    {env: "XDG_CONFIG_HOME=/data/a[b]", path: "/data/a[b]/gh", key: "gh-config"},
 		"a folder of patterns": {env: "ANDROID_USER_HOME=/data/and", path: "/data/and/adbkey", key: "key-files"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +90,7 @@ func TestMovedIsNoPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kv := range []string{"HISTFILE=", "HISTFILE=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null", "XDG_CONFIG_HOME=" + testHome + "/.config", "ENV=test", "KUBECONFIG=https://a.example/x", "ZDOTDIR=" + testHome} {
+	for _, kv := range []string{"HISTFILE=", "HISTFILE=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null", "XDG_CONFIG_HOME=" + testHome + "/.config", "ENV=test", "EDITOR=test", "VISUAL=./test --wait", "PAGER=less -R", "KUBECONFIG=https://a.example/x", "ZDOTDIR=" + testHome} {
 		f := machine()
 		for _, dir := range []string{"test", "https:"} {
 			f.Paths[testWork+"/"+dir] = host.Path{Kind: host.Dir, Real: testWork + "/" + dir}
@@ -129,15 +135,20 @@ func TestProfilesOwnPlace(t *testing.T) {
 	}
 }
 
-// TestMovedStartup: start-up files that a variable names are read-only.
+// TestMovedStartup: start-up files, folders of programs, and what is in a command line, are
+// read-only where a variable names them.
 func TestMovedStartup(t *testing.T) {
 	for kv, p := range map[string]string{
 		"ZDOTDIR=/data/z": "/data/z/.zshrc", "XDG_CONFIG_HOME=/data/c": "/data/c/fish", "BASH_ENV=/data/env.sh": "/data/env.sh", "ENV=./env.sh": testWork + "/env.sh",
 		"INPUTRC=/data/inputrc": "/data/inputrc", "GIT_CONFIG_GLOBAL=/data/git": "/data/git", "PYTHONSTARTUP=/data/start.py": "/data/start.py", "CARGO_HOME=/data/cargo": "/data/cargo/bin",
+		"BASH_ENV=/data/a[b]/env.sh": "/data/a[b]/env.sh", "ZDOTDIR=/data/a*b": "/data/a*b/.zshrc", "CARGO_HOME=/data/a?b": "/data/a?b/bin",
+		"GIT_TEMPLATE_DIR=/data/tpl": "/data/tpl", "PNPM_HOME=/data/pnpm": "/data/pnpm", "BUN_INSTALL=/data/bun": "/data/bun/bin", "NVM_DIR=/data/nvm": "/data/nvm/nvm.sh",
+		"EDITOR=/data/ed.sh --wait": "/data/ed.sh", "PAGER=LESS=-R sh tools/page.sh": testWork + "/tools/page.sh", "GIT_SSH_COMMAND=ssh -F /data/ssh.conf": "/data/ssh.conf", "VISUAL=/data/my ed.sh": "/data/my ed.sh",
+		"BASH_ENV=$HOME/env.sh": testHome + "/env.sh", "ENV=${XDG_DATA_HOME}/env.sh": "/data/share/env.sh",
 		"GOBIN=" + testWork + "/tools": testWork + "/tools",
 	} {
 		rc, f := config(), machine()
-		rc.Mounts = []profile.Mount{{Source: "/data", Dest: "/data", Mode: profile.RW}}
+		rc.Mounts = []profile.Mount{{Source: "/data", Dest: "/data", Mode: profile.RW}, {Source: testHome, Dest: testHome, Mode: profile.RW}}
 		k, v, _ := strings.Cut(kv, "=")
 		kind := host.File
 		if filepath.Ext(p) == "" && !strings.HasPrefix(filepath.Base(p), ".") && k != "INPUTRC" && k != "GIT_CONFIG_GLOBAL" {
@@ -156,6 +167,9 @@ func TestMovedStartup(t *testing.T) {
 			t.Errorf("%s: %s cannot be written without the variable, either", kv, p)
 		}
 		f.Env[k] = v
+		if k == "ENV" {
+			f.Env["XDG_DATA_HOME"] = "/data/share"
+		}
 		if write() {
 			t.Errorf("%s: %s can be written", kv, p)
 		}
@@ -166,10 +180,13 @@ func TestMovedStartup(t *testing.T) {
 func TestMovedPatterns(t *testing.T) {
 	f := machine()
 	f.Env["XDG_CONFIG_HOME"], f.Env["GNUPGHOME"] = "/data/a*b", "/data/[x]"
-	_, globs, _ := Asks(config(), f, "/usr/bin/bash", func(p string) string { return p }, nil)
-	for _, want := range []string{`/data/a\*b/gh`, `/data/a\*b/azure*`, `/data/\[x]`} {
-		if !slices.Contains(globs, want) {
-			t.Errorf("%s is not asked for", want)
+	asked, globs, _ := Asks(config(), f, "/usr/bin/bash", func(p string) string { return p }, nil)
+	if want := `/data/a\*b/azure*`; !slices.Contains(globs, want) {
+		t.Errorf("%s is not asked for", want)
+	}
+	for _, want := range []string{"/data/a*b/gh", "/data/[x]"} {
+		if !slices.Contains(asked, want) || slices.Contains(globs, want) {
+			t.Errorf("%s is not asked for as it is", want)
 		}
 	}
 }

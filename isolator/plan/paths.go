@@ -127,13 +127,13 @@ func writableFolders(rc profile.RunConfig) (folders []string) {
 func tableAsks(at sensitive.Site, allow []string) (asked, globs []string) {
 	for _, r := range sensitive.Resources() {
 		for _, p := range at.Expand(r) {
-			if sensitive.IsPattern(p) {
-				globs = append(globs, p)
+			if p.Pattern {
+				globs = append(globs, p.Path)
 				continue
 			}
-			asked = append(asked, p)
+			asked = append(asked, p.Path)
 			if slices.Contains(allow, r.Key) {
-				asked = append(asked, filepath.Dir(p))
+				asked = append(asked, filepath.Dir(p.Path))
 			}
 		}
 	}

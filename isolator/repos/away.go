@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -114,12 +115,30 @@ func (w *sweep) has(p string) bool {
 	return err == nil
 }
 
-// readDir is os.ReadDir for a folder that may be closed.
+// deepest is the longest path of a folder that is searched, in bytes. The kernel takes no path of PATH_MAX, but
+// programs go into any folder by its name alone, and what is looked at in one has a longer path.
+const deepest = unix.PathMax - 512
+
+// readDir is os.ReadDir for a folder that may be closed. One that is there and cannot be read is noted.
 func (w *sweep) readDir(dir string) ([]fs.DirEntry, error) {
+	if len(dir) > deepest {
+		w.Unseen = append(w.Unseen, dir)
+		return nil, unix.ENAMETOOLONG
+	}
 	if unix.Access(dir, unix.R_OK|unix.X_OK) != nil {
 		w.reopen(dir)
 	}
-	return os.ReadDir(dir)
+	entries, err := os.ReadDir(dir)
+	if unlessGone(err) != nil && !w.closedBefore(dir, err) {
+		w.Unseen = append(w.Unseen, dir)
+	}
+	return entries, err
+}
+
+// closedBefore reports whether the user may not read a folder, and could not before the run.
+func (w *sweep) closedBefore(dir string, err error) bool {
+	fi, gone := os.Lstat(dir)
+	return errors.Is(err, fs.ErrPermission) && gone == nil && !w.recent(dir, fi)
 }
 
 // reopen opens a folder that was closed since the run began, and reports whether it is open.
@@ -134,8 +153,8 @@ func (w *sweep) away(p string, h *Held, what ...string) bool {
 	if !ok {
 		return false
 	}
-	h.What, h.Kept = append(h.What, what...), append(h.Kept, to)
-	if len(h.Kept) == 1 {
+	h.What, h.Aside = append(h.What, what...), append(h.Aside, Moved{p, to, "git"})
+	if len(h.Aside) == 1 {
 		w.Held = append(w.Held, *h)
 	}
 	for i := range w.Held {
@@ -151,27 +170,47 @@ func (w *sweep) rename(p string) (to string, ok bool) {
 	if !w.inside(p) {
 		return "", false
 	}
-	end, err := w.renamed(p)
+	name, err := w.renamed(p)
 	if errors.Is(err, fs.ErrPermission) && w.open(filepath.Dir(p), 0o700) == nil {
-		end, err = w.renamed(p)
+		name, err = w.renamed(p)
 	}
 	if err != nil {
 		w.errs = append(w.errs, &fs.PathError{Op: "rename", Path: p, Err: err})
 	}
-	return p + end, err == nil
+	return filepath.Join(filepath.Dir(p), name), err == nil
 }
 
-func (w *sweep) renamed(p string) (end string, err error) {
+// renamed gives something that name, and returns it.
+func (w *sweep) renamed(p string) (name string, err error) {
 	f, err := w.find(p)
 	if err != nil {
 		return "", err
 	}
 	defer f.close()
-	end = Suffix
-	for n := 2; exists(f.at + end); n++ {
-		end = Suffix + "." + strconv.Itoa(n)
+	longest, dir := longestName(f.dir), filepath.Dir(f.at)
+	name = ended(filepath.Base(p), Suffix, longest)
+	for n := 2; exists(paths.Join(dir, name)); n++ {
+		name = ended(filepath.Base(p), Suffix+"."+strconv.Itoa(n), longest)
 	}
-	return end, unix.Rename(f.at, f.at+end)
+	return name, unix.Rename(f.at, paths.Join(dir, name))
+}
+
+// longestName returns how many bytes a name in a folder has at most.
+func longestName(dir *os.File) int {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(dir.Fd()), &st); err != nil || st.Namelen <= 0 {
+		return unix.NAME_MAX
+	}
+	return int(min(st.Namelen, unix.NAME_MAX)) // FAT says how long one of other letters may be
+}
+
+// ended returns a name with an end, without its last characters where it gets too long.
+func ended(name, end string, longest int) string {
+	for len(name)+len(end) > longest && name != "" {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	return name + end
 }
 
 // open gives the user back what a program in the box took from it.

@@ -22,7 +22,7 @@ func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 	}
 	if !w.isNew(p, hit.Base) {
 		if e.IsDir() {
-			w.inFolder(p, hit.Row.Tool, 0)
+			w.inFolder(p, hit.Row.Tool, 0, false)
 		}
 		return false
 	}
@@ -58,20 +58,24 @@ func (w *sweep) ownModules(top, p string) bool {
 	return harmless(p, "submodule.")
 }
 
-// inFolder moves aside what is recent in a folder that is not.
-func (w *sweep) inFolder(dir, tool string, depth int) {
+// inFolder moves aside what is recent in a folder that is not, or all that is in it. A folder
+// that was moved aside is not moved again: what is in it is.
+func (w *sweep) inFolder(dir, tool string, depth int, all bool) {
 	entries, _ := w.readDir(dir) // what could be read counts
 	for _, e := range entries {
 		p := paths.Join(dir, e.Name())
 		fi, err := e.Info()
+		aside, deeper := sensitive.Aside(e.Name()), e.IsDir() && depth < 8
 		switch {
-		case err != nil || sensitive.Aside(e.Name()) || w.stays(p):
+		case err != nil || aside && !e.IsDir() || w.stays(p):
 		case fi.IsDir() && sensitive.Trees(p):
 			w.more = append(w.more, p)
-		case w.recent(p, fi):
+		case aside && deeper:
+			w.inFolder(p, tool, depth+1, all || w.recent(p, fi))
+		case all || w.recent(p, fi):
 			w.aside(p, tool)
-		case fi.IsDir() && depth < 8:
-			w.inFolder(p, tool, depth+1)
+		case deeper:
+			w.inFolder(p, tool, depth+1, false)
 		}
 	}
 }
@@ -99,14 +103,14 @@ func (w *sweep) single(p, tool string) {
 	if err != nil {
 		return
 	}
-	if p = beyond(p); !w.inside(p) || w.stays(p) || lies(p, w.Guarded) || sensitive.Aside(p) {
+	if p = beyond(p); !w.inside(p) || w.stays(p) || lies(p, w.Guarded) {
 		return
 	}
 	switch {
 	case w.recent(p, fi):
 		w.aside(p, tool)
 	case fi.IsDir():
-		w.inFolder(p, tool, 0)
+		w.inFolder(p, tool, 0, false)
 	}
 }
 
@@ -133,7 +137,7 @@ func (w *sweep) isTop(dir string) bool {
 func (w *sweep) looksFor(dir string) bool {
 	return slices.ContainsFunc(w.Obeyed, func(r string) bool {
 		rest, ok := strings.CutPrefix(dir+"/", strings.TrimSuffix(r, "/")+"/")
-		return ok && !sensitive.Packages(rest) && !(strings.HasPrefix(rest, ".") && slices.Contains(w.Homes, r)) && !sensitive.Aside(rest)
+		return ok && !sensitive.Packages(rest) && !(strings.HasPrefix(rest, ".") && slices.Contains(w.Homes, r))
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // moved is what was moved aside, without the project's path.
@@ -42,7 +44,11 @@ func TestObeyed(t *testing.T) {
 		"bad submodules":     {"", "git init -q d; cd d; printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = ext::sh -c x\\n' >.gitmodules", "p/d/.gitmodules"},
 		"git inside":         {"", "mkdir .claude; " + evil + "make .claude; git -C .claude config core.pager x", "p/.claude"},
 		"in its work tree":   {"mkdir -p .claude/worktrees", "mkdir -p .claude/worktrees/x/.vscode; echo x >.claude/worktrees/x/.envrc", "p/.claude/worktrees/x/.envrc p/.claude/worktrees/x/.vscode"},
-		"suffix":             {"", "echo x >.envrc.inner-held", ""},
+		"suffix":             {"", "echo x >.envrc.inner-held; echo x >.envrc.inner-held.2", ""},
+		"long names":         {"", "for n in a b; do for e in .code-workspace .sublime-project; do echo x >$n$(printf %0230d 1)$e; done; done; mkdir k; cd k; echo x >$(printf é%.0s $(seq 120)).code-workspace", longNames()},
+		"suffix in a name":   {"", "echo x >a.inner-held.code-workspace; echo x >mise.inner-held.toml; echo x >.envrc.inner-held.x", "p/.envrc.inner-held.x p/a.inner-held.code-workspace p/mise.inner-held.toml"},
+		"suffix of a folder": {"", "mkdir -p x.inner-held/sub/.vscode .vscode.inner-held; echo x >x.inner-held/.envrc; echo x >.vscode.inner-held/.envrc", "p/.vscode.inner-held/.envrc p/x.inner-held/.envrc p/x.inner-held/sub/.vscode"},
+		"suffix in one":      {"mkdir -p .husky/x.inner-held; echo x >o", "mv o .husky/x.inner-held/; echo x >.husky/x.inner-held/n", "p/.husky/x.inner-held/n p/.husky/x.inner-held/o"},
 		"case":               {"", "echo x >.ENVRC", "p/.ENVRC"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +71,12 @@ func TestObeyed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// longNames are those that are too long with the end that a name gets.
+func longNames() string {
+	zeros := strings.Repeat("0", 229) + "1"
+	return "p/a" + zeros + ".code-workspace p/a" + zeros + ".sublime-project p/b" + zeros + ".code-workspace p/b" + zeros + ".sublime-project p/k/" + strings.Repeat("é", 120) + ".code-workspace"
 }
 
 // What stays: what was protected, what inner made, what was named on purpose, and with
@@ -154,6 +166,50 @@ func TestUnseen(t *testing.T) {
 	s.Limit = time.Minute
 	if found, err := s.Hold(); p.what(found.Held) != "z/a/b/c/d/e/f/deep/.git: core.pager" || len(found.Unseen) > 0 || err != nil {
 		t.Errorf("with time: %+v, %v", found, err)
+	}
+}
+
+// A folder whose path is too long for what may lie in it is named, be it one that the kernel would still take.
+func TestTooDeep(t *testing.T) {
+	p := newPlace(t)
+	since := p.begin()
+	dir, name := p.dir+"/p", strings.Repeat("d", 200)
+	fd, err := unix.Open(dir, unix.O_PATH, 0)
+	must(t, err)
+	for range 22 {
+		must(t, unix.Mkdirat(fd, name, 0o755))
+		next, err := unix.Openat(fd, name, unix.O_PATH, 0)
+		must(t, err)
+		unix.Close(fd)
+		fd = next
+		if dir += "/" + name; len(dir) < unix.PathMax-1 && len(dir)+len("/.envrc") > unix.PathMax-256 {
+			must(t, unix.Symlinkat("x", fd, ".envrc"))
+		}
+	}
+	unix.Close(fd)
+	found, err := Search{Roots: []string{p.dir + "/p"}, Obeyed: []string{p.dir + "/p"}, Since: since, Limit: time.Minute}.Hold()
+	if len(found.Unseen) != 1 || len(found.Unseen[0]) > deepest+201 || len(found.Moved) > 0 || err != nil {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// A folder that the user may not read is named if something happened to it since the run began.
+func TestUnread(t *testing.T) {
+	const closed = "/root"
+	if unix.Access(closed, unix.R_OK) == nil {
+		t.Skip(closed + " can be read")
+	}
+	for since, want := range map[time.Time]int{{}: 1, time.Now().Add(time.Hour): 0} {
+		w := &sweep{Search: Search{Since: since}, timed: map[uint64]bool{}}
+		fi, err := os.Lstat(closed)
+		must(t, err)
+		w.timed[deviceOf(fi)] = true
+		if _, err := w.readDir(closed); err == nil || len(w.Unseen) != want {
+			t.Errorf("%q, %v", w.Unseen, err)
+		}
+		if _, err := w.readDir("/gone"); err == nil || len(w.Unseen) != want {
+			t.Errorf("one that is gone: %q, %v", w.Unseen, err)
+		}
 	}
 }
 

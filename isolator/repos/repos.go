@@ -13,7 +13,7 @@
 // It promises that of what it finds nothing runs, and that nothing is lost: a
 // configuration keeps the settings that run nothing, the original stays beside it, and
 // everything else is renamed. It finds every repository in the index of one it knows,
-// and the rest in the folders it has time for; it names those that it had no time for.
+// and the rest in the folders it has time for; it names those that it did not search.
 // It writes in the given folders only, through no link that leads out of them.
 package repos
 
@@ -61,7 +61,7 @@ type Search struct {
 type Held struct {
 	Place string   // the .git folder or file
 	What  []string // settings by their key, hooks by their name
-	Kept  []string // where the originals are: their names, and Suffix
+	Aside []Moved  // the originals
 }
 
 // Moved is something that was moved aside.
@@ -75,7 +75,7 @@ type Moved struct {
 type Found struct {
 	Held   []Held
 	Moved  []Moved
-	Unseen []string // folders that there was no time for, the nearest first
+	Unseen []string // folders that could not be read, whose path is too long, or that there was no time for, the nearest of these first
 }
 
 // Folders that are looked through however long it takes.
@@ -150,7 +150,7 @@ func (w *sweep) folders() {
 		}
 		visited[dir] = true
 		if left--; left < 0 && time.Since(begin) > w.Limit {
-			w.Unseen = append([]string{dir}, slices.Concat(q.changed, q.others, q.packages)...)
+			w.Unseen = slices.Concat(w.Unseen, []string{dir}, q.changed, q.others, q.packages)
 			if w.Limit == thorough {
 				w.errs = append(w.errs, errors.New("an index that git reads in another way, and too many folders"))
 			}

@@ -199,9 +199,9 @@ func TestHold(t *testing.T) {
 				t.Error("what git on the host ran")
 			}
 			for _, h := range held {
-				for _, k := range h.Kept {
-					if !exists(k) {
-						t.Errorf("%s is not there", k)
+				for _, m := range h.Aside {
+					if !exists(m.Kept) {
+						t.Errorf("%s is not there", m.Kept)
 					}
 				}
 			}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/enr/inner/profile/gitconfig"
 )
 
@@ -84,7 +86,7 @@ func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 	if len(bad) == 0 || !hold {
 		return len(bad) == 0
 	}
-	return w.away(p, h, bad...) && w.write(p, gitconfig.File("Switched off by inner: see "+name+Suffix+" for what a program in a box had written.", good))
+	return w.away(p, h, bad...) && w.write(p, gitconfig.File("Switched off by inner: see "+filepath.Base(h.Aside[len(h.Aside)-1].Kept)+" for what a program in a box had written.", good))
 }
 
 // sorted returns the harmless settings of a repository, and the keys of the others.
@@ -135,10 +137,10 @@ func (w *sweep) hooks(repo, dir, name string, h *Held) {
 		}
 		return
 	}
-	entries, err := w.readDir(dir)
-	if err != nil && w.open(dir, 0o700) == nil {
-		entries, _ = os.ReadDir(dir)
+	if unix.Access(dir, unix.R_OK|unix.X_OK) != nil {
+		_ = w.open(dir, 0o700) // whenever it was closed; readDir notes one that stays so
 	}
+	entries, _ := w.readDir(dir) // what could be read counts
 	for _, e := range entries {
 		p := filepath.Join(dir, e.Name())
 		if fi, err := e.Info(); err == nil && !fi.IsDir() && runs(fi) && w.fresh(repo, p, fi) {

@@ -14,8 +14,15 @@ import (
 // such a name.
 const Suffix = ".inner-held"
 
-// Aside reports whether a name is one that something was given when it was moved aside.
-func Aside(name string) bool { return strings.Contains(name, Suffix) }
+// Aside reports whether a name is one that something is given when it is moved aside: at its end
+// is Suffix, or Suffix with a number. It says nothing of what lies in a folder of that name, which is one
+// like others.
+func Aside(name string) bool {
+	if cut := strings.LastIndexByte(name, '.'); cut > 0 && cut < len(name)-1 && strings.Trim(name[cut+1:], "0123456789") == "" {
+		name = name[:cut]
+	}
+	return strings.HasSuffix(name, Suffix)
+}
 
 // pattern is one name of a row, as it is compared.
 type pattern struct {

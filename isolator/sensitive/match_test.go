@@ -34,7 +34,7 @@ func TestRows(t *testing.T) {
 
 func TestBelow(t *testing.T) {
 	for p, want := range map[string]string{
-		".envrc": "direnv", "a/b/.envrc": "direnv", ".envrc.local": "direnv", ".ENVRC": "direnv", ".envrc.inner-held": "", ".envrcx": "",
+		".envrc": "direnv", "a/b/.envrc": "direnv", ".envrc.local": "direnv", ".ENVRC": "direnv", ".envrc.inner-held": "", ".envrc.inner-held.2": "", ".envrc.inner-held.2x": "direnv", "x.inner-held/.envrc": "direnv", "x.inner-held.code-workspace": "VS Code", ".envrcx": "",
 		"mise.toml": "mise", "mise.local.toml": "mise", ".mise.prod.toml": "mise", ".config/mise/conf.d/a.toml": "mise", "pkg/.config/mise.toml": "mise", "config/mise.toml": "mise", "mise/config.toml": "mise", "premise/config.toml": "",
 		"pkg/.vscode/tasks.json": "VS Code", "pkg/.vscode/": "VS Code", ".vscode": "", "x.code-workspace": "VS Code", ".code-workspace": "",
 		"pkg/.claude/settings.json": "agents", "pkg/.husky/pre-commit": "husky", ".mcp.json": "agents", "mcp.json": "", ".github/hooks/x.json": "agents", "github/hooks/x.json": "",

@@ -28,27 +28,27 @@ func TestPresent(t *testing.T) {
 	without := NewSite(Run{Homes: []string{home}})
 	for _, r := range resourceTable {
 		for _, p := range without.Expand(r) {
-			if _, err := os.Lstat(p); err == nil && !slices.Contains(with.Expand(r), p) {
-				t.Errorf("%s is there and left out", p)
+			if _, err := os.Lstat(p.Path); err == nil && !slices.Contains(with.Expand(r), p) {
+				t.Errorf("%s is there and left out", p.Path)
 			}
 		}
 	}
 	for _, p := range []string{"~/.ssh", "~/.config/gh", "~/.local/share/keyrings", "~/.vault-token", "~/é/x", "~/É/x", "~/x.pem"} {
 		if got := with.expand([]string{p}); len(got) != 1 {
-			t.Errorf("%s: %q", p, got)
+			t.Errorf("%s: %v", p, got)
 		}
 	}
 	// A home that is the root folder, which containers give to users that they do not know.
 	held := map[string]map[string]bool{"/": {".ssh": true, ".config": true}, "/.config": {"gh": true}}
 	root := NewSite(Run{Homes: []string{"/"}, Names: func(dir string) (map[string]bool, bool) { return held[dir], true }})
 	for p, want := range map[string]string{"~/.ssh": "/.ssh", "~/.config/gh": "/.config/gh"} {
-		if got := root.expand([]string{p}); len(got) != 1 || got[0] != want {
-			t.Errorf("home /, %s: %q", p, got)
+		if got := root.expand([]string{p}); len(got) != 1 || got[0].Path != want {
+			t.Errorf("home /, %s: %v", p, got)
 		}
 	}
 	for _, p := range []string{"~/.sst", "~/.config/gj", "~/.local/state/keyrings"} {
 		if got := with.expand([]string{p}); len(got) != 0 {
-			t.Errorf("%s: %q", p, got)
+			t.Errorf("%s: %v", p, got)
 		}
 	}
 }

@@ -46,8 +46,14 @@ func EmptyPlaces() []Resource {
 	return out
 }
 
-// Expand turns the row's paths into host paths and patterns.
-func (s Site) Expand(r Resource) []string {
+// Spot is what a path of the table stands for in one run.
+type Spot struct {
+	Path    string // of the host
+	Pattern bool   // it stands for the paths that match it, as in path/filepath; any other means itself, whatever it holds
+}
+
+// Expand returns what the row's paths stand for.
+func (s Site) Expand(r Resource) []Spot {
 	if r.Root && s.UID != 0 {
 		return nil
 	}
@@ -56,17 +62,19 @@ func (s Site) Expand(r Resource) []string {
 
 // under joins a folder and a path of the table that may be a pattern: what the
 // folder's own name holds is not one.
-func under(dir, rest string) string {
-	if IsPattern(dir) || IsPattern(rest) {
+func under(dir, rest string) Spot {
+	pattern := IsPattern(rest)
+	if pattern {
 		dir = escapePattern(dir)
 	}
-	if rest == "" {
-		return dir
+	if rest != "" {
+		dir = paths.Join(dir, rest)
 	}
-	return paths.Join(dir, rest)
+	return Spot{dir, pattern}
 }
 
-// IsPattern reports whether a path of the table stands for those that match it.
+// IsPattern reports whether a path of the table, as it is written there, stands for those
+// that match it. Of a host path it says nothing: see Spot.
 func IsPattern(p string) bool {
 	for i := range len(p) { // a third of strings.ContainsAny; thousands are asked for in a run
 		switch p[i] {

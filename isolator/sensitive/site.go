@@ -1,6 +1,7 @@
 package sensitive
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // Moved is a place of the home that programs look for elsewhere when a variable
@@ -59,7 +61,9 @@ func NewSite(run Run) Site {
 	for _, r := range resourceTable {
 		find(r.Paths)
 	}
-	find(startupVariables)
+	find(startupFiles)
+	find(startupFolders)
+	find(startupCommands)
 	for _, m := range movedTable {
 		var set []string
 		for _, by := range m.By {
@@ -92,9 +96,14 @@ func (s Site) variablePaths(name string) []string {
 	if s.Env[name] == "" && len(s.Set[name]) == 0 {
 		return nil
 	}
+	command := slices.Contains(startupCommands, "$"+name)
 	var out []string
 	add := func(value string, set bool) {
-		for _, p := range s.pathsOf(value) {
+		named := s.readings(value)
+		if command {
+			named = append(named, s.words(value)...)
+		}
+		for _, p := range named {
 			given := set && slices.Contains(s.Mounted, p)
 			if !given && !kernels(p) && !slices.Contains(out, p) {
 				out = append(out, p)
@@ -108,15 +117,14 @@ func (s Site) variablePaths(name string) []string {
 	return out
 }
 
-func (s Site) pathsOf(value string) []string {
-	parts := []string{value}
-	if strings.Contains(value, ":") && !strings.Contains(value, "://") {
-		parts = append(parts, strings.Split(value, ":")...)
+func (s Site) readings(value string) []string {
+	if address(value) {
+		return nil
 	}
 	var out []string
-	for _, p := range parts {
+	for _, p := range append([]string{value}, strings.Split(value, ":")...) {
 		switch {
-		case p == "" || strings.ContainsAny(p, "\x00\n") || strings.Contains(p, "://"):
+		case p == "" || strings.Contains(p, "\x00"): // no path
 		case filepath.IsAbs(p):
 			out = append(out, filepath.Clean(p))
 		default:
@@ -135,20 +143,47 @@ func (s Site) pathsOf(value string) []string {
 	return out
 }
 
+// address reports whether a value is an address of the net, as https://host/path is. A path may
+// hold "://" anywhere behind its first slash.
+func address(value string) bool {
+	scheme, _, ok := strings.Cut(value, "://")
+	return ok && scheme != "" && !strings.ContainsAny(scheme, "/:~")
+}
+
+// words returns the paths that a command line names: as it stands, and with the values of the
+// variables in it.
+func (s Site) words(line string) []string {
+	lines := []string{line}
+	if strings.Contains(line, "$") {
+		lines = append(lines, os.Expand(line, func(name string) string { return s.Env[name] }))
+	}
+	var out []string
+	for _, line := range lines {
+		for _, dir := range s.Folders {
+			for _, home := range s.Homes {
+				if dir != "" {
+					out = append(out, gitconfig.CommandPlaces(line, dir, home)...)
+				}
+			}
+		}
+	}
+	return out
+}
+
 // kernels reports whether a path is the kernel's and not a file somebody wrote:
 // HISTFILE=/dev/null is common.
 func kernels(p string) bool {
 	return slices.ContainsFunc([]string{"/dev", "/proc", "/sys"}, func(dir string) bool { return paths.Below(dir, p) })
 }
 
-// expand turns paths of the table into host paths and patterns. There are two
+// expand returns what paths of the table stand for. There are two
 // homes when $HOME is not the one of the password file: the secrets are in either.
-func (s *Site) expand(paths []string) []string {
+func (s *Site) expand(paths []string) []Spot {
 	var homes []*folder
 	for _, h := range s.Homes {
 		homes = append(homes, s.folder(h))
 	}
-	var out []string // of most rows nothing is there
+	var out []Spot // of most rows nothing is there
 	for _, p := range paths {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
 			for _, h := range homes {
@@ -171,14 +206,14 @@ func (s *Site) expand(paths []string) []string {
 			}
 			continue
 		}
-		out = append(out, strings.Replace(p, "/UID/", "/"+strconv.Itoa(s.UID)+"/", 1))
+		out = append(out, Spot{strings.Replace(p, "/UID/", "/"+strconv.Itoa(s.UID)+"/", 1), IsPattern(p)})
 	}
 	return out
 }
 
 // elsewhere returns where variables have moved a path of the home.
-func (s *Site) elsewhere(p string) []string {
-	var out []string
+func (s *Site) elsewhere(p string) []Spot {
+	var out []Spot
 	for _, m := range s.moved {
 		rest, ok := strings.CutPrefix(p, m.Place)
 		if !ok || rest != "" && rest[0] != '/' {
@@ -202,21 +237,22 @@ func (s *Site) elsewhere(p string) []string {
 }
 
 // Startup returns the start-up files and folders of the user, wherever variables
-// have moved them, and the files that only a variable names, whether they exist or
-// not. Of the latter a folder is none: ENV=test is common.
+// have moved them, with the folders that only a variable names, and the files that only
+// a variable names, whether they exist or not. No row of these is a pattern.
 func (s Site) Startup() (places, files []string) {
-	var list []string
+	list := slices.Clone(startupFolders)
 	for _, name := range Startup() {
 		list = append(list, "~/"+name)
 	}
-	for _, v := range startupVariables {
-		if strings.Contains(v, "/") {
-			list = append(list, v)
-		} else {
-			files = append(files, s.expand([]string{v})...)
-		}
+	return pathsOf(s.expand(list)), pathsOf(s.expand(slices.Concat(startupFiles, startupCommands)))
+}
+
+func pathsOf(spots []Spot) []string {
+	var out []string
+	for _, s := range spots {
+		out = append(out, s.Path)
 	}
-	return s.expand(list), files
+	return out
 }
 
 // Holding returns the patterns of files that count only when they hold a text.
@@ -225,7 +261,7 @@ func (s Site) Holding() map[string]string {
 	for _, r := range resourceTable {
 		if r.Holds != "" {
 			for _, p := range s.Expand(r) {
-				out[p] = r.Holds
+				out[p.Path] = r.Holds
 			}
 		}
 	}
@@ -266,10 +302,10 @@ func (s Site) PlacesOf(r Resource, globs map[string][]string) []string {
 	listed := s.Expand(r)
 	out := make([]string, 0, len(listed))
 	for _, p := range listed {
-		if IsPattern(p) {
-			out = append(out, globs[p]...)
+		if p.Pattern {
+			out = append(out, globs[p.Path]...)
 		} else {
-			out = append(out, p)
+			out = append(out, p.Path)
 		}
 	}
 	return slices.DeleteFunc(out, r.excepts)
@@ -279,14 +315,14 @@ func (s Site) PlacesOf(r Resource, globs map[string][]string) []string {
 // name: nothing is looked at. Secrets of the project are not among them.
 func (s Site) KeyAt(p string) string {
 	s.Roots = nil
-	own := func(place string) bool { // the homes of all users hold this one
+	own := func(place Spot) bool { // the homes of all users hold this one
 		return slices.ContainsFunc(s.Homes, func(h string) bool {
-			return lies(h, place) && (lies(p, escapePattern(h)) || lies(h, escapePattern(p)))
+			return place.holds(h) && (paths.Below(h, p) || paths.Below(p, h))
 		})
 	}
 	for _, r := range resourceTable {
 		for _, place := range s.Expand(r) {
-			if lies(p, place) && !own(place) && !r.excepts(p) {
+			if place.holds(p) && !own(place) && !r.excepts(p) {
 				return r.Key
 			}
 		}
@@ -303,10 +339,12 @@ func (r Resource) excepts(p string) bool {
 	})
 }
 
-// lies reports whether a path is one of the table, which may be a pattern, or
-// lies in it.
-func lies(p, place string) bool {
-	names, wanted := strings.Split(strings.Trim(p, "/"), "/"), strings.Split(strings.Trim(place, "/"), "/")
+// holds reports whether a path is what the table means, or lies in it.
+func (s Spot) holds(p string) bool {
+	if !s.Pattern {
+		return paths.Below(s.Path, p)
+	}
+	names, wanted := strings.Split(strings.Trim(p, "/"), "/"), strings.Split(strings.Trim(s.Path, "/"), "/")
 	if len(names) < len(wanted) {
 		return false
 	}

@@ -91,7 +91,7 @@ func Places(e Entry, top, home string) []string {
 		}
 		return out
 	case Program:
-		return commandPlaces(value, top, home)
+		return CommandPlaces(value, top, home)
 	}
 	return nil
 }
@@ -99,8 +99,9 @@ func Places(e Entry, top, home string) []string {
 // maxPlaces bounds what one command line names.
 const maxPlaces = 64
 
-// commandPlaces returns the words of a command line that could be files.
-func commandPlaces(line, top, home string) []string {
+// CommandPlaces returns the absolute paths of the words of a command line that could be files,
+// as Places does. It is run in the folder top.
+func CommandPlaces(line, top, home string) []string {
 	var out []string
 	add := func(p string) {
 		if p = Pathname(p, top, home); p != filepath.Clean(top) && !slices.Contains(out, p) && len(out) < maxPlaces {
