@@ -76,8 +76,8 @@ type Facts struct {
 	Entries []Child `json:"entries,omitempty"`
 	// Children are those of the protected folders in which the box has files of its own.
 	Children map[string][]Child `json:"children,omitempty"`
-	// Sockets are the pathname sockets something listens on (/proc/net/unix),
-	// links resolved.
+	// Sockets are the pathname sockets something listens on, links resolved: those of
+	// /proc/net/unix, and those in the folders that were read.
 	Sockets []string `json:"sockets,omitempty"`
 	// SocketsUnknown is why the table of sockets cannot be read, so that nobody knows
 	// what is to be hidden; "" when it can.

@@ -22,6 +22,7 @@ type folder struct {
 	entries    []fs.DirEntry   // sorted; what could be read
 	known      bool            // all of it was read, or there is no such folder
 	lower      map[string]bool // the names in lower case; nil until somebody asks
+	sockets    []string        // the names that are sockets
 	begin, end letters
 }
 
@@ -44,6 +45,9 @@ func (f *Folders) folder(dir string) *folder {
 		n := e.Name()
 		in.begin.add(n[0])
 		in.end.add(n[len(n)-1])
+		if e.Type()&fs.ModeSocket != 0 {
+			in.sockets = append(in.sockets, n)
+		}
 	}
 	f.read[dir] = in
 	return in
