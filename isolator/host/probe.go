@@ -96,6 +96,8 @@ func Probe(r Request) Facts {
 	if f.Sockets, err = l.sockets("/proc/net/unix", append(slices.Clone(r.Writable), r.Home)); err != nil {
 		f.SocketsUnknown = err.Error()
 	}
+	f.Closed = slices.Sorted(maps.Keys(l.closed)) // now that nothing more is searched
+	l.note(&f, f.Closed...)
 	return f
 }
 
