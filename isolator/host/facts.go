@@ -76,8 +76,8 @@ type Facts struct {
 	Entries []Child `json:"entries,omitempty"`
 	// Children are those of the protected folders in which the box has files of its own.
 	Children map[string][]Child `json:"children,omitempty"`
-	// Sockets are the pathname sockets something listens on (/proc/net/unix),
-	// links resolved.
+	// Sockets are the pathname sockets something listens on, links resolved: those of
+	// /proc/net/unix, and those in the folders that were read.
 	Sockets []string `json:"sockets,omitempty"`
 	// SocketsUnknown is why the table of sockets cannot be read, so that nobody knows
 	// what is to be hidden; "" when it can.
@@ -112,6 +112,9 @@ type Facts struct {
 	Obeyed []string `json:"obeyed,omitempty"`
 	Named  []string `json:"named,omitempty"`
 
+	// Closed are the folders in which something was searched that this process cannot look
+	// into and the box could: nobody knows what of them is to be hidden.
+	Closed []string `json:"closed,omitempty"`
 	// Locked holds the folders of such paths that are the user's own and cannot be
 	// written: the box could lift that (chmod) and make them.
 	Locked []string `json:"locked,omitempty"`

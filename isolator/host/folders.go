@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Folders remembers what folders hold, so that each is read once for a run.
@@ -22,6 +24,8 @@ type folder struct {
 	entries    []fs.DirEntry   // sorted; what could be read
 	known      bool            // all of it was read, or there is no such folder
 	lower      map[string]bool // the names in lower case; nil until somebody asks
+	sockets    []string        // the names that are sockets
+	closed     bool            // the box could look into it, or be made to, and this process cannot
 	begin, end letters
 }
 
@@ -44,13 +48,43 @@ func (f *Folders) folder(dir string) *folder {
 		n := e.Name()
 		in.begin.add(n[0])
 		in.end.add(n[len(n)-1])
+		if e.Type()&fs.ModeSocket != 0 {
+			in.sockets = append(in.sockets, n)
+		}
 	}
+	in.closed = closed(dir, err)
 	f.read[dir] = in
 	return in
 }
 
-// list returns what a folder holds, sorted; nothing when it cannot be read.
-func (f *Folders) list(dir string) []fs.DirEntry { return f.folder(dir).entries }
+// closed reports whether something in a folder is found by nobody who looks for it, and reached by
+// the box: by its name, where the folder cannot be listed and can be entered, or after a chmod, where
+// it is the user's own. err is what listing it came to.
+func closed(dir string, err error) bool {
+	if err == nil {
+		err = unix.Access(dir, unix.X_OK)
+	}
+	if !errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	var st unix.Stat_t
+	return unix.Access(dir, unix.X_OK) == nil || unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
+}
+
+// searched returns a folder in which something is searched, and notes one that is closed.
+func (l *looker) searched(dir string) *folder {
+	in := l.folder(dir)
+	if real := dir; in.closed {
+		if at := l.dir(dir); at.Kind == Dir {
+			real = at.Real
+		}
+		l.closed[real] = true
+	}
+	return in
+}
+
+// list returns what a folder holds in which something is searched, sorted; nothing when it cannot be read.
+func (l *looker) list(dir string) []fs.DirEntry { return l.searched(dir).entries }
 
 // Names returns the names in a folder, in lower case since some file systems do not tell case,
 // and whether it is known that there are no others.
@@ -138,7 +172,7 @@ func (f *Folders) full(paths map[string]Path) map[string][]Child {
 		if n < manyFiles || !f.folder(dir).known {
 			continue
 		}
-		if list, err := children(dir, f.list(dir)); err == nil {
+		if list, err := children(dir, f.folder(dir).entries); err == nil {
 			out[dir] = list
 		}
 	}

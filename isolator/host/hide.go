@@ -41,8 +41,9 @@ const (
 type hider struct {
 	list  gitignore.List
 	found map[string]bool
-	left  int       // how many entries may still be looked at
-	until time.Time // and until when
+	shut  map[string]bool // the closed folders, see closed in folders.go
+	left  int             // how many entries may still be looked at
+	until time.Time       // and until when
 }
 
 // fault ends a search that cannot be finished.
@@ -71,7 +72,7 @@ func (h *hider) folder(dir string, s gitignore.State) error {
 		}
 		var err error
 		if names, err = namesIn(dir); err != nil {
-			return h.closed(dir, err)
+			return h.unread(dir, err)
 		}
 	}
 	for _, name := range names {
@@ -92,7 +93,7 @@ func (h *hider) entry(dir, name string, s gitignore.State) error {
 	case gone(err), errors.Is(err, syscall.ENAMETOOLONG):
 		return nil
 	case err != nil:
-		return h.closed(dir, err)
+		return h.unread(dir, err)
 	}
 	link := fi.Mode()&fs.ModeSymlink != 0
 	if link {
@@ -133,16 +134,15 @@ func (h *hider) add(p string) error {
 	return nil
 }
 
-// closed decides about a folder that cannot be looked into. One of the user's own
-// could be opened by the box: all of it is hidden.
-func (h *hider) closed(dir string, err error) error {
+// unread decides about a folder that cannot be looked into. One that the box could look into is
+// hidden as a whole.
+func (h *hider) unread(dir string, err error) error {
 	switch {
 	case gone(err):
-		return nil
 	case !errors.Is(err, fs.ErrPermission):
 		return &fault{fmt.Sprintf("%s cannot be looked into: %v", dir, err), ""}
-	case mine(dir):
-		return h.add(dir)
+	case closed(dir, err):
+		h.shut[dir] = true
 	}
 	return nil
 }
@@ -161,16 +161,6 @@ func (h *hider) count(at string) error {
 // systemMade reports whether the kernel makes up what is in a folder.
 func systemMade(dir string) bool { return dir == "/proc" || dir == "/sys" || dir == "/dev" }
 
-// mine reports whether a folder belongs to the user.
-func mine(dir string) bool {
-	fi, err := os.Lstat(dir)
-	if err != nil {
-		return true
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
-}
-
 // namesIn returns the names in a folder.
 func namesIn(dir string) ([]string, error) {
 	f, err := os.Open(dir)
@@ -188,7 +178,7 @@ func (l *looker) hide(patterns, first []string) (*Hide, map[string][]string) {
 	if len(patterns) == 0 {
 		return nil, nil
 	}
-	h := &hider{found: map[string]bool{}, left: hideEntries, until: time.Now().Add(hideTime)}
+	h := &hider{found: map[string]bool{}, shut: l.closed, left: hideEntries, until: time.Now().Add(hideTime)}
 	out := &Hide{}
 	err := h.find(patterns)
 	out.Paths = slices.Sorted(maps.Keys(h.found))

@@ -20,10 +20,12 @@ type looker struct {
 	paths map[string]Path    // of folders that were looked at
 	meant map[string][]found // the folders a pattern means, see globDir
 	table []mount            // see mounts
+
+	closed map[string]bool // the closed folders in which something was searched
 }
 
 func newLooker(f *Folders) *looker {
-	return &looker{Folders: f, paths: map[string]Path{}, meant: map[string][]found{}}
+	return &looker{Folders: f, paths: map[string]Path{}, meant: map[string][]found{}, closed: map[string]bool{}}
 }
 
 // Look looks at one path.
@@ -64,15 +66,22 @@ func (l *looker) look(p string) Path {
 	}
 	fi, err := os.Lstat(at)
 	if err == nil && fi.Mode()&fs.ModeSymlink != 0 {
-		return behind(at, parent.Hops)
+		return l.behind(at, parent.Hops)
+	}
+	if errors.Is(err, fs.ErrPermission) && parent.Kind == Dir {
+		l.searched(parent.Real)
 	}
 	return path(at, fi, err, parent.Hops)
 }
 
 // behind looks at what a link leads to.
-func behind(at string, hops []Hop) Path {
-	if more, _, err := follow(at); err == nil {
+func (l *looker) behind(at string, hops []Hop) Path {
+	more, to, err := follow(at)
+	switch {
+	case err == nil:
 		hops = slices.Concat(hops, more)
+	case errors.Is(err, fs.ErrPermission):
+		l.searched(filepath.Dir(to))
 	}
 	real, err := filepath.EvalSymlinks(at)
 	switch {

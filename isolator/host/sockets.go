@@ -10,7 +10,49 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/paths"
 )
+
+// sockets returns the files of the sockets on which something listens: those that the kernel's
+// table names, and those in the folders that were read. The table is that of one network
+// namespace, and has each socket by the name that it was bound by in its mount namespace.
+func (l *looker) sockets(table string, near []string) ([]string, error) {
+	out, err := listening(table, near)
+	if err != nil {
+		return nil, err
+	}
+	for dir, in := range l.read {
+		for _, name := range in.sockets {
+			at := l.look(paths.Join(dir, name))
+			if at.Kind == Socket && !slices.Contains(out, at.Real) && listens(at.Real) {
+				out = append(out, at.Real)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// listens reports whether a program has a socket of the file: anything counts but the error that
+// says that none has. One that was left behind stays as it is: a server could not bind it again if it
+// were covered. No program notices the question. A socket for datagrams is connected without the
+// other end, and to one of another kind there is no connection: the kernel looks for it first
+// and gives ECONNREFUSED, then compares the kinds and gives EPROTOTYPE (net/unix/af_unix.c,
+// unix_find_bsd). The path of a descriptor is short, whatever the name of the file.
+func listens(socket string) bool {
+	at, err := unix.Open(socket, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err != unix.ENOENT
+	}
+	defer unix.Close(at)
+	s, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return true
+	}
+	defer unix.Close(s)
+	return unix.Connect(s, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d", at)}) != unix.ECONNREFUSED
+}
 
 // unplaced is a socket bound under a name that is relative to where its process
 // was: /proc/net/unix shows the name as it was given.
@@ -64,8 +106,8 @@ func listening(table string, near []string) ([]string, error) {
 	}
 	var out []string
 	var relative []unplaced
-	for line := range strings.Lines(string(data)) {
-		inode, name := listener(strings.TrimSuffix(line, "\n"))
+	for _, line := range tableLines(string(data)) {
+		inode, name := listener(line)
 		if name == "" || name[0] == '@' { // without a name, or abstract
 			continue
 		}
@@ -90,7 +132,26 @@ func readTwice(table string) ([]byte, error) {
 		return data, err
 	}
 	again, _, err := readParts(table)
+	_, again, _ = bytes.Cut(again, []byte("\n")) // without the heading
 	return append(data, again...), err
+}
+
+// tableLines divides the table of sockets. A line begins with an address, which has as many digits
+// as a pointer; what does not is the rest of a name with a line end in it.
+func tableLines(table string) []string {
+	var out []string
+	for line := range strings.Lines(table) {
+		address, _, ok := strings.Cut(line, ": ")
+		if ok && (len(address) == 16 || len(address) == 8) && strings.Trim(address, "0123456789abcdef") == "" || len(out) == 0 {
+			out = append(out, line)
+		} else {
+			out[len(out)-1] += line
+		}
+	}
+	for i, line := range out {
+		out[i] = strings.TrimSuffix(line, "\n")
+	}
+	return out
 }
 
 // listener returns the inode and the name of the socket of a line; "" for one that neither

@@ -1,11 +1,14 @@
 package host
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 // TestRelativeSockets: a socket bound under a relative name is found below the
@@ -59,5 +62,72 @@ func TestSocketsUnknown(t *testing.T) {
 	}
 	if _, err := listening("/proc/net/unix", nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSocketsByFile: what listens in a folder that was read is found by the file, whatever name the
+// kernel's table has for it, and what nobody listens on any more is not.
+func TestSocketsByFile(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	fd, err := os.Open(dir)
+	must(t, err)
+	defer fd.Close()
+	listen := func(network, path string) {
+		t.Helper()
+		if network == "unixgram" {
+			c, err := net.ListenUnixgram(network, &net.UnixAddr{Name: path, Net: network})
+			must(t, err)
+			t.Cleanup(func() { c.Close() })
+			return
+		}
+		l, err := net.ListenUnix(network, &net.UnixAddr{Name: path, Net: network})
+		must(t, err)
+		t.Cleanup(func() {
+			must(t, l.SetDeadline(time.Now().Add(20 * time.Millisecond)))
+			if _, err := l.Accept(); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%s was asked: %v", path, err)
+			}
+			l.Close()
+		})
+	}
+	for _, network := range []string{"unix", "unixpacket", "unixgram"} {
+		listen(network, filepath.Join(dir, "bound"))
+		must(t, os.Rename(filepath.Join(dir, "bound"), filepath.Join(dir, network)))
+	}
+	listen("unix", fmt.Sprintf("/proc/self/fd/%d/by-descriptor", fd.Fd()))
+	must(t, os.Link(filepath.Join(dir, "unix"), filepath.Join(dir, "linked")))
+	for _, network := range []string{"unix", "unixpacket"} {
+		stale, err := net.ListenUnix(network, &net.UnixAddr{Name: filepath.Join(dir, "stale-"+network), Net: network})
+		must(t, err)
+		stale.SetUnlinkOnClose(false)
+		stale.Close()
+	}
+	l := newLooker(NewFolders())
+	l.list(dir)
+	got, err := l.sockets("/proc/net/unix", nil)
+	must(t, err)
+	got = slices.DeleteFunc(got, func(p string) bool { return filepath.Dir(p) != dir })
+	var want []string
+	for _, name := range []string{"by-descriptor", "linked", "unix", "unixgram", "unixpacket"} {
+		want = append(want, filepath.Join(dir, name))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestSocketsNamedWithLineEnds: a name in the kernel's table is whole.
+func TestSocketsNamedWithLineEnds(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	name := filepath.Join(dir, "a\nb: c\n")
+	l, err := net.Listen("unix", name)
+	must(t, err)
+	defer l.Close()
+	got, err := listening("/proc/net/unix", nil)
+	must(t, err)
+	if !slices.Contains(got, name) {
+		t.Errorf("%q is not among %q", name, got)
 	}
 }

@@ -183,7 +183,7 @@ func (b *builder) protected() []string {
 			b.targets = append(b.targets, m.Source)
 		}
 	}
-	b.targets = slices.Concat(b.targets, b.looseFiles(), b.innerFolders(), b.later(), b.named(), b.startup(), b.hidePaths(), b.f.InnerHomes())
+	b.targets = slices.Concat(b.targets, b.looseFiles(), b.innerFolders(), b.later(), b.named(), b.startup(), b.hidePaths(), b.f.Closed, b.f.InnerHomes())
 	b.targets = append(b.targets, b.hidden()...)
 	b.targets = append(b.targets, b.secondNames(slices.Clone(b.targets))...)
 	return b.targets
@@ -289,6 +289,9 @@ func (b *builder) hide() error {
 		}
 	}
 	b.because("")
+	if err := b.hideClosed(); err != nil {
+		return err
+	}
 	b.coverGit()
 	b.coverShellFiles()
 	if err := b.coverPrograms(); err != nil {
@@ -466,16 +469,16 @@ func (b *builder) reexpose(r sensitive.Resource, p string) {
 	}
 }
 
+// allows reports whether a host path is, or lies in, a resource that the profile allows.
+func (b *builder) allows(place string) bool {
+	return slices.ContainsFunc(b.table(), func(r sensitive.Place) bool {
+		return b.allowed[r.Key] && slices.ContainsFunc(r.At, func(p string) bool { return paths.Below(b.canon(p), place) })
+	})
+}
+
 func (b *builder) grantedSocket(s string) bool {
-	for _, r := range b.table() {
-		if !b.allowed[r.Key] {
-			continue
-		}
-		for _, p := range r.At {
-			if paths.Below(b.canon(p), s) {
-				return true
-			}
-		}
+	if b.allows(s) {
+		return true
 	}
 	if slices.ContainsFunc(b.s.Parts, func(p Part) bool { return p.Op.Bind() && p.Op.Source == s }) { // itself, not with its folder
 		return true
