@@ -28,35 +28,44 @@ type survey struct {
 	global []gitconfig.Entry // the user's settings, which hold in every repository
 	found  []string
 	linked []string // links in folders among those, which lead to what the box can write
+	begins []string // the same of start-up files and folders
 	named  []string
+	seen   map[GitPlace]bool
 	wanted []Placeholder // folders of hooks and files of settings among those
 	repos  int
 }
 
 // obeyed looks through the folders that the box can write, as far as git repositories
-// are looked for: for what tools outside obey in those of the second list, and for the
-// paths that the settings of repositories name, there or not.
-func (l *looker) obeyed(writable, roots []string, homes []string, env map[string]string) (found, named []string, wanted []Placeholder) {
-	s := &survey{looker: l}
-	for _, h := range homes {
+// are looked for: for what tools outside obey in those of r.Obeyed, for the paths that the
+// settings of git name, there or not, and for where links of start-up files lead. It returns
+// what is to be made of it.
+func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
+	s := &survey{looker: l, seen: map[GitPlace]bool{}}
+	for _, h := range f.Homes() {
 		if h != "" {
 			s.homes = append(s.homes, l.look(h).Real)
 		}
 	}
-	for _, r := range writable {
-		if real := l.look(r).Real; !slices.Contains(s.roots, real) {
+	for _, w := range r.Writable {
+		if real := l.look(w).Real; !slices.Contains(s.roots, real) {
 			s.roots = append(s.roots, real)
 		}
 	}
 	if len(s.roots) == 0 {
-		return nil, nil, nil
+		return nil
 	}
-	s.global, _ = UserGit(func(name string) string { return env[name] }).Load()
+	s.global, _ = UserGit(func(name string) string { return f.Env[name] }).Load()
+	s.names(Everywhere(s.global, s.homes))
 	for _, root := range s.roots {
-		s.walk(root, slices.ContainsFunc(roots, func(r string) bool { return l.look(r).Real == root }))
+		s.walk(root, slices.ContainsFunc(r.Obeyed, func(r string) bool { return l.look(r).Real == root }))
 	}
-	found = append(s.found[:min(len(s.found), maxObeyed)], s.linked[:min(len(s.linked), maxObeyed)]...)
-	return found, s.named, s.wanted
+	for _, p := range r.Startup {
+		s.startup(p, f.Paths[p])
+	}
+	f.Obeyed = append(s.found[:min(len(s.found), maxObeyed)], s.linked[:min(len(s.linked), maxObeyed)]...)
+	f.Named, f.Startup = s.named, s.begins
+	l.note(f, slices.Concat(f.Obeyed, f.Named, f.Startup)...)
+	return s.wanted
 }
 
 // UserGit says where git finds the settings of the user and of the system. They are
@@ -90,7 +99,8 @@ func (s *survey) entry(root, dir string, e fs.DirEntry, obeyed bool) bool {
 		if obeyed && !hit.Row.Told {
 			p := paths.Join(dir, name)
 			s.found = append(s.found, p)
-			s.links(p, p+hit.Row.Trees)
+			whole := func(link string) bool { return slices.Contains(s.roots, s.look(link).Real) }
+			s.linked = append(s.linked, slices.DeleteFunc(s.links(p, p+hit.Row.Trees), whole)...)
 		}
 	default:
 		return e.IsDir() && !published(name) && !sensitive.PackageFolder(name)
@@ -103,9 +113,21 @@ func (s *survey) counts(hit sensitive.Hit, root string) bool {
 	return (hit.Row.Where != sensitive.Top || hit.Base == root || s.isTop(hit.Base)) && !slices.Contains(s.homes, hit.Base)
 }
 
+// startup looks at a start-up file or folder of the user. One that is there is protected in any
+// case; where it leads to nothing, the box could make that.
+func (s *survey) startup(p string, at Path) {
+	switch {
+	case at.Link && s.reaches(at.Real, at.Real):
+		s.begins = append(s.begins, p)
+	case at.Kind == Dir:
+		s.begins = append(s.begins, s.links(p, "")...)
+	}
+}
+
 // links looks in a folder that a tool obeys for links to what the box can write: that is
 // obeyed as well. What is in a folder of work trees, trees, is the box's.
-func (s *survey) links(folder, trees string) {
+func (s *survey) links(folder, trees string) []string {
+	var out []string
 	real := s.look(folder).Real
 	todo := []string{folder}
 	for left := maxLinking; len(todo) > 0 && left > 0; left-- {
@@ -115,31 +137,30 @@ func (s *survey) links(folder, trees string) {
 			p := paths.Join(dir, e.Name())
 			switch sensitive.KindOf(e) {
 			case sensitive.Folder:
-				if p != trees {
+				if p != trees && e.Name() != ".git" && !sensitive.PackageFolder(e.Name()) {
 					todo = append(todo, p)
 				}
 			case sensitive.Link:
-				if to := s.leadsTo(p); !paths.Below(real, to) && s.writes(to) {
-					s.linked = append(s.linked, p)
+				if s.reaches(paths.Join(s.dir(dir).Real, e.Name()), real) {
+					out = append(out, p)
 				}
 			}
 		}
 	}
+	return out
 }
 
-// leadsTo returns where a link leads; of a dangling one, what the box could make.
-func (s *survey) leadsTo(link string) string {
-	info := s.look(link)
-	if !info.Link {
-		return info.Real
-	}
-	_, to, _ := follow(link)
-	return to
+// reaches reports whether the box can change what is found behind a link, which has no other link
+// on the way to it: it can write where that leads, of a dangling one what it could make, or a
+// link in between. What lies in own is left out.
+func (s *survey) reaches(link, own string) bool {
+	hops, to, _ := follow(link)
+	return s.writes(to) && !paths.Below(own, to) || slices.ContainsFunc(hops, func(h Hop) bool { return s.writes(h.Path) && !paths.Below(own, h.Path) })
 }
 
 // writes reports whether the box can write a path.
 func (s *survey) writes(p string) bool {
-	return slices.ContainsFunc(s.roots, func(root string) bool { return paths.Inside(root, p) })
+	return slices.ContainsFunc(s.roots, func(root string) bool { return paths.Below(root, p) })
 }
 
 // isTop reports whether a folder is the top of a work tree.
@@ -149,19 +170,31 @@ func (s *survey) isTop(dir string) bool {
 
 // repository notes what the settings of the repository at the top of a folder name.
 func (s *survey) repository(top string) {
-	if s.repos++; s.repos > maxObeyed {
-		return
+	if s.repos++; s.repos <= maxObeyed {
+		s.names(NamedByGit(top, s.global, s.homes))
 	}
-	for _, n := range NamedByGit(top, s.global, s.homes) {
-		dir, err := filepath.EvalSymlinks(filepath.Dir(n.Path))
-		if err != nil {
-			dir = filepath.Dir(n.Path) // its folder is to be made first
-		}
-		real := filepath.Join(dir, filepath.Base(n.Path))
-		if slices.Contains(s.named, real) || !s.writes(real) {
+}
+
+// names notes, of places that settings of git name, where they lead when the box can write
+// there, and the places themselves when it could replace a link on the way.
+func (s *survey) names(places []GitPlace) {
+	for _, n := range places {
+		if s.seen[n] {
 			continue
 		}
-		s.named = append(s.named, real)
+		s.seen[n] = true
+		hops, real, _ := follow(n.Path)
+		if slices.ContainsFunc(hops, func(h Hop) bool { return s.writes(h.Path) }) {
+			s.name(n.Path)
+		}
+		if n.Use == gitconfig.Folder {
+			for _, p := range s.links(n.Path, "") {
+				s.names([]GitPlace{{p, gitconfig.Program}})
+			}
+		}
+		if !s.writes(real) || slices.Contains(s.roots, real) || !s.name(real) {
+			continue
+		}
 		switch n.Use {
 		case gitconfig.Folder:
 			s.wanted = append(s.wanted, Placeholder{Path: real})
@@ -169,6 +202,15 @@ func (s *survey) repository(top string) {
 			s.wanted = append(s.wanted, Placeholder{Path: real, Content: []byte{}})
 		}
 	}
+}
+
+// name adds a path to those that git names, and reports whether it was not among them.
+func (s *survey) name(p string) bool {
+	if slices.Contains(s.named, p) {
+		return false
+	}
+	s.named = append(s.named, p)
+	return true
 }
 
 // GitPlace is a path that a setting of git names.
@@ -185,13 +227,26 @@ func NamedByGit(top string, global []gitconfig.Entry, homes []string) []GitPlace
 	if dir == "" {
 		return nil
 	}
-	home := ""
-	if len(homes) > 0 {
-		home = homes[0]
+	own, _ := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: homeOf(homes), GitDir: dir, CommonDir: common, Every: true}.Load()
+	return gitPlaces(slices.Concat(global, own), top, homeOf(homes))
+}
+
+// Everywhere is NamedByGit for what global settings name wherever a repository is.
+func Everywhere(global []gitconfig.Entry, homes []string) []GitPlace {
+	return slices.DeleteFunc(gitPlaces(global, "", homeOf(homes)), func(p GitPlace) bool { return !filepath.IsAbs(p.Path) })
+}
+
+// homeOf returns the home that settings of git mean, or "".
+func homeOf(homes []string) string {
+	if len(homes) == 0 {
+		return ""
 	}
-	own, _ := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: home, GitDir: dir, CommonDir: common, Every: true}.Load()
+	return homes[0]
+}
+
+func gitPlaces(list []gitconfig.Entry, top, home string) []GitPlace {
 	var out []GitPlace
-	for _, e := range slices.Concat(global, own) {
+	for _, e := range list {
 		use := gitconfig.UseOf(e)
 		for _, p := range gitconfig.Places(e, top, home) {
 			fi, err := os.Stat(p)
