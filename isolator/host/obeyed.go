@@ -68,10 +68,12 @@ func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
 	return s.wanted
 }
 
-// UserGit says where git finds the settings of the user and of the system. They are
-// followed whatever the conditions of includes say.
+// UserGit says where git finds the settings of the user and of the system, those of variables
+// among them. They are followed whatever the conditions of includes say.
 func UserGit(getenv func(string) string) gitconfig.Sources {
-	return gitconfig.Sources{Home: getenv("HOME"), XDG: getenv("XDG_CONFIG_HOME"), Global: getenv("GIT_CONFIG_GLOBAL"), Every: true}
+	s := gitconfig.User(getenv)
+	s.Every = true
+	return s
 }
 
 func (s *survey) walk(root string, obeyed bool) {

@@ -124,6 +124,10 @@ func TestObeyedLinks(t *testing.T) {
 	if !f.Paths[d+"/.zshrc"].Link || f.Paths[d+"/fish/config.fish"].Real != d+"/app/config.fish" {
 		t.Error("nothing is known of them")
 	}
+	f = Probe(Request{Home: d, Writable: []string{d + "/app"}, Env: []string{"HOME=/nowhere", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=Core.HooksPath", "GIT_CONFIG_VALUE_0=" + d + "/app/variable", "GIT_TEMPLATE_DIR=" + d + "/app/tree"}})
+	if got, want := under(f.Named), []string{"app/tree", "app/variable"}; !slices.Equal(got, want) {
+		t.Errorf("named by variables %q, want %q", got, want)
+	}
 	f = Probe(Request{Home: d, Paths: startup, Startup: startup, Writable: []string{d + "/tools"}, Env: []string{"HOME=" + d}})
 	if len(f.Startup) > 0 {
 		t.Errorf("%q leads to what the box cannot write", f.Startup)
