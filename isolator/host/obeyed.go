@@ -35,27 +35,36 @@ type survey struct {
 	repos  int
 }
 
+// survey begins one in folders that the box can write, for a user with these homes: with what the
+// user's settings of git name.
+func (l *looker) survey(writable, homes []string, getenv func(string) string) *survey {
+	s := &survey{looker: l, seen: map[GitPlace]bool{}}
+	for _, h := range homes {
+		if h != "" {
+			s.homes = append(s.homes, l.look(h).Real)
+		}
+	}
+	for _, w := range writable {
+		if real := l.look(w).Real; !slices.Contains(s.roots, real) {
+			s.roots = append(s.roots, real)
+		}
+	}
+	if len(s.roots) > 0 {
+		s.global, _ = UserGit(getenv).Load()
+		s.names(Everywhere(s.global, s.homes))
+	}
+	return s
+}
+
 // obeyed looks through the folders that the box can write, as far as git repositories
 // are looked for: for what tools outside obey in those of r.Obeyed, for the paths that the
 // settings of git name, there or not, and for where links of start-up files lead. It returns
 // what is to be made of it.
 func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
-	s := &survey{looker: l, seen: map[GitPlace]bool{}}
-	for _, h := range f.Homes() {
-		if h != "" {
-			s.homes = append(s.homes, l.look(h).Real)
-		}
-	}
-	for _, w := range r.Writable {
-		if real := l.look(w).Real; !slices.Contains(s.roots, real) {
-			s.roots = append(s.roots, real)
-		}
-	}
+	s := l.survey(r.Writable, f.Homes(), func(name string) string { return f.Env[name] })
 	if len(s.roots) == 0 {
 		return nil
 	}
-	s.global, _ = UserGit(func(name string) string { return f.Env[name] }).Load()
-	s.names(Everywhere(s.global, s.homes))
 	for _, root := range s.roots {
 		s.walk(root, slices.ContainsFunc(r.Obeyed, func(r string) bool { return l.look(r).Real == root }))
 	}
@@ -66,6 +75,25 @@ func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
 	f.Named, f.Startup = s.named, s.begins
 	l.note(f, slices.Concat(f.Obeyed, f.Named, f.Startup)...)
 	return s.wanted
+}
+
+// Reached returns the real paths of what is in a folder, there or not, where start-up files of the
+// user and what settings of git name everywhere lead, and of the links on the way.
+func Reached(folder string, startup, homes []string, getenv func(string) string) []string {
+	l := newLooker(NewFolders())
+	s := l.survey([]string{folder}, homes, getenv)
+	for _, p := range startup {
+		s.startup(p, l.look(p))
+	}
+	var out []string
+	for _, p := range slices.Concat(startup, s.begins, s.named) {
+		hops, real, _ := follow(p)
+		out = append(out, real)
+		for _, h := range hops {
+			out = append(out, h.Path)
+		}
+	}
+	return slices.DeleteFunc(out, func(p string) bool { return !s.writes(p) })
 }
 
 // UserGit says where git finds the settings of the user and of the system, those of variables
@@ -219,6 +247,12 @@ func (s *survey) name(p string) bool {
 type GitPlace struct {
 	Path string
 	Use  gitconfig.Use
+}
+
+// Real returns where the path leads, or would if it were there.
+func (p GitPlace) Real() string {
+	_, real, _ := follow(p.Path)
+	return real
 }
 
 // NamedByGit returns the paths outside the git folder that the settings of the repository
