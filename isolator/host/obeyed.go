@@ -256,15 +256,39 @@ func (p GitPlace) Real() string {
 }
 
 // NamedByGit returns the paths outside the git folder that the settings of the repository
-// of a work tree, and global ones, name as programs, hooks or further settings. A folder
-// counts only where git looks for programs in it.
+// of a work tree, and global ones, name as programs, hooks or further settings, and those that
+// links among its hooks and settings lead to. A folder counts only where git looks for programs
+// in it.
 func NamedByGit(top string, global []gitconfig.Entry, homes []string) []GitPlace {
 	dir, common := GitDirs(top)
 	if dir == "" {
 		return nil
 	}
 	own, _ := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: homeOf(homes), GitDir: dir, CommonDir: common, Every: true}.Load()
-	return gitPlaces(slices.Concat(global, own), top, homeOf(homes))
+	return append(gitPlaces(slices.Concat(global, own), top, homeOf(homes)), gitLinks(dir, common)...)
+}
+
+// gitLinks returns what links among the hooks and settings of a repository lead to outside of it.
+func gitLinks(dir, common string) []GitPlace {
+	places := []GitPlace{{common + "/hooks", gitconfig.Folder}, {common + "/config", gitconfig.Program}, {dir + "/config.worktree", gitconfig.Program}, {common + "/info/attributes", gitconfig.Program}}
+	hooks, _ := os.ReadDir(common + "/hooks") // without them there are no links
+	for _, e := range hooks {
+		places = append(places, GitPlace{common + "/hooks/" + e.Name(), gitconfig.Program})
+	}
+	var out []GitPlace
+	for _, p := range places {
+		to, err := os.Readlink(p.Path)
+		if err != nil {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(filepath.Dir(p.Path)); err == nil && !filepath.IsAbs(to) {
+			to = paths.Join(real, to) // what ".." is after a link the kernel says
+		}
+		if p.Path = to; !paths.Below(common, p.Real()) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // Everywhere is NamedByGit for what global settings name wherever a repository is.

@@ -35,6 +35,11 @@ func TestObeyed(t *testing.T) {
 	git("config", "includeIf.onbranch:nowhere.path", "../one.conf")
 	must(t, os.WriteFile(d+"/app/one.conf", []byte("[include]\n\tpath = two.conf\n"), 0o644))
 	must(t, os.WriteFile(d+"/app/two.conf", []byte("[core]\n\thooksPath = .githooks\n[filter \"x\"]\n\tclean = ./tools/clean.sh %f\n[alias]\n\tx = !./tools/other.sh\n"), 0o644))
+	must(t, os.MkdirAll(d+"/app/.git/hooks", 0o755))
+	for link, to := range map[string]string{"hooks/pre-push": "../../tools/hook.sh", "hooks/post-commit": "../../tools/to-come.sh", "hooks/own": "../description", "info/attributes": d + "/app/info"} {
+		must(t, os.Symlink(to, d+"/app/.git/"+link))
+	}
+	put("app/tools/hook.sh", "app/info")
 	short := func(list []string) string {
 		var out []string
 		for _, p := range list {
@@ -47,10 +52,13 @@ func TestObeyed(t *testing.T) {
 	if got, want := short(f.Obeyed), "app/.envrc app/.githooks app/a/b/c/d/e/.mcp.json app/mise.x.toml app/pkg/.vscode"; got != want {
 		t.Errorf("obeyed %q, want %q", got, want)
 	}
-	for _, p := range []string{"app/.githooks", "app/one.conf", "app/t.attributes", "app/tools/clean.sh", "app/tools/of-user.sh", "app/two.conf"} {
+	for _, p := range []string{"app/.githooks", "app/one.conf", "app/t.attributes", "app/tools/clean.sh", "app/tools/of-user.sh", "app/two.conf", "app/tools/hook.sh", "app/tools/to-come.sh", "app/info"} {
 		if !slices.Contains(f.Named, filepath.Join(d, p)) {
 			t.Errorf("%s is not among what git's settings name: %q", p, f.Named) // this computer's own settings may name more
 		}
+	}
+	if strings.Contains(short(f.Named), "/.git/") {
+		t.Errorf("of the git folder itself: %q", f.Named)
 	}
 	if strings.Contains(short(f.Named), "other.sh") {
 		t.Error("an alias runs when somebody types it")
