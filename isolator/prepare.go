@@ -172,7 +172,7 @@ func (b *Prepared) request(more host.Request) host.Request {
 	spec, path := b.Spec, b.Getenv("PATH")
 	who := host.Facts{Home: b.Home, OtherHome: b.OtherHome(), InnerHome: b.InnerHome, StageBase: b.StageBase(), UID: b.Context.UID, Env: host.Environment(b.Environ)}
 	seen := host.NewFolders()
-	paths, globs, writable := plan.Asks(spec, who, b.Program, files.Real, seen.Names)
+	paths, globs, startup, writable := plan.Asks(spec, who, b.Program, files.Real, seen.Names)
 	dirs, names := plan.Programs(spec, path)
 	shown, copied := plan.Mounted(spec)
 	needed := func(sign string) bool {
@@ -181,7 +181,7 @@ func (b *Prepared) request(more host.Request) host.Request {
 	return host.Request{
 		Home: who.Home, OtherHome: who.OtherHome, InnerHome: who.InnerHome, StageBase: who.StageBase, Env: b.Environ,
 		Paths: append(paths, more.Paths...), Globs: append(globs, more.Globs...), Holding: plan.Holding(spec, who), Hide: spec.Hide, Writable: writable, Mounted: shown, Copied: copied,
-		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Bare: plan.EmptyPlaces(),
+		Later: plan.LaterFolders(spec, needed), Obeyed: plan.ObeyedRoots(spec), Startup: startup, Bare: plan.EmptyPlaces(),
 		Display: more.Display, Terminal: spec.Entrypoint.Interactive && caller.IsTerminal(b.Stdin) && caller.IsTerminal(b.Stdout),
 		Nested: slices.Contains(spec.Allow, "nested-user-ns"), Limits: spec.Limits.Any(), ProgramDirs: dirs, ProgramNames: names, Setuid: b.SetuidBwrap, Folders: seen,
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
@@ -20,14 +21,16 @@ import (
 // ignored: a file system may do the same.
 type Guard struct {
 	homes  []string
+	getenv func(string) string
 	global []gitconfig.Entry          // settings of git that hold in every repository
 	named  map[string][]host.GitPlace // what the repository of a folder names, by its top
+	led    map[string][]string        // where links of the home lead in a folder that was copied
 	git    map[string]bool            // folders, and whether they are git directories
 }
 
 // NewGuard makes a guard for a user with these homes.
 func NewGuard(homes []string, getenv func(string) string) *Guard {
-	g := &Guard{homes: homes, named: map[string][]host.GitPlace{}, git: map[string]bool{}}
+	g := &Guard{homes: homes, getenv: getenv, led: map[string][]string{}, named: map[string][]host.GitPlace{}, git: map[string]bool{}}
 	g.global, _ = host.UserGit(getenv).Load()
 	return g
 }
@@ -43,15 +46,33 @@ func (g *Guard) Protects(c Change) bool {
 			return true
 		}
 	}
-	full := c.Full()
-	for _, home := range g.homes {
-		for _, name := range sensitive.Startup() {
-			if touches(full, filepath.Join(home, name), c) {
-				return true
-			}
-		}
+	if g.isReached(c) || slices.ContainsFunc(g.startup(), func(p string) bool { return touches(c.Full(), p, c) }) {
+		return true
 	}
 	return g.isNamed(c)
+}
+
+// startup returns the start-up files of the homes.
+func (g *Guard) startup() []string {
+	var out []string
+	for _, home := range g.homes {
+		for _, name := range sensitive.Startup() {
+			out = append(out, filepath.Join(home, name))
+		}
+	}
+	return out
+}
+
+// isReached reports whether links lead to what a change is to, from start-up files or from what
+// settings of git name everywhere.
+func (g *Guard) isReached(c Change) bool {
+	led, known := g.led[c.root]
+	if !known {
+		led = host.Reached(c.root, g.startup(), g.homes, g.getenv)
+		g.led[c.root] = led
+	}
+	full := filepath.Join(files.Real(c.root), c.Path)
+	return slices.ContainsFunc(led, func(p string) bool { return touches(full, p, c) })
 }
 
 // kindOf returns what is at the path after the change; for a deletion, what was there.
@@ -177,6 +198,9 @@ func (g *Guard) isNamed(c Change) bool {
 		named, known := g.named[dir]
 		if !known {
 			named = host.NamedByGit(dir, g.global, g.homes)
+			for _, p := range named {
+				named = append(named, host.GitPlace{Path: p.Real(), Use: p.Use})
+			}
 			g.named[dir] = named
 		}
 		if slices.ContainsFunc(named, func(p host.GitPlace) bool { return touches(full, p.Path, c) }) {

@@ -28,6 +28,8 @@ func TestProtectedChanges(t *testing.T) {
 	git(original, "config", "include.path", "../shared.conf")
 	git(original, "config", "filter.x.clean", "./tools/clean.sh %f")
 	git(original, "config", "filter.x.smudge", "sh scripts/new.sh")
+	git(original, "config", "filter.y.smudge", "sh way/linked.sh")
+	must(t, os.Symlink("src", filepath.Join(original, "way")))
 	write(t, filepath.Join(original, "shared.conf"), "[core]\n\thooksPath = hooks2\n")
 	// What the box did in its copy.
 	git(tree, "init", "-q", "--bare", "bare.git")
@@ -36,7 +38,7 @@ func TestProtectedChanges(t *testing.T) {
 	must(t, os.Symlink("../../x", filepath.Join(tree, "bare.git/refs/heads/l")), os.Symlink("../../x", filepath.Join(tree, "new/.git/COMMIT_EDITMSG")), os.Symlink("x", filepath.Join(tree, "new/.git/logs")))
 	for _, p := range []string{
 		"new/.git/refs/heads/main", "new/.git/objects/ab/cd", "new/.git/objects/info/alternates", "new/.git/odd", "new/.git/index.lock", "new/.git/MERGE_MSG", "new/.git/branches/o",
-		"tools/clean.sh", "tools/other.sh", "scripts/new.sh", "hooks2/pre-commit", "hooks2/post-checkout", "shared.conf",
+		"tools/clean.sh", "tools/other.sh", "scripts/new.sh", "hooks2/pre-commit", "hooks2/post-checkout", "shared.conf", "src/linked.sh",
 		"pkg/.envrc", "pkg/.vscode/tasks.json", "pkg/.claude/settings.json", ".gitmodules", "new/.gitmodules", "pkg/.gitmodules", "lefthook.yml", "src/lefthook.yml",
 		"node_modules/x/.vscode/settings.json", "Makefile", "CLAUDE.md", "src/main.go", "src/config",
 	} {
@@ -53,7 +55,7 @@ func TestProtectedChanges(t *testing.T) {
 	want := []string{
 		".gitmodules", ".idea", "bare.git/config", "bare.git/hooks/post-update", "bare.git/refs/heads/l", "hooks2/post-checkout", "hooks2/pre-commit", "lefthook.yml",
 		"new/.git/COMMIT_EDITMSG", "new/.git/branches", "new/.git/branches/o", "new/.git/config", "new/.git/index.lock", "new/.git/logs", "new/.git/objects/info/alternates", "new/.git/odd", "new/.gitmodules",
-		"pkg/.claude", "pkg/.claude/settings.json", "pkg/.envrc", "pkg/.vscode", "pkg/.vscode/tasks.json", "scripts/new.sh", "shared.conf", "tools/clean.sh",
+		"pkg/.claude", "pkg/.claude/settings.json", "pkg/.envrc", "pkg/.vscode", "pkg/.vscode/tasks.json", "scripts/new.sh", "shared.conf", "src/linked.sh", "tools/clean.sh",
 	}
 	got = slices.DeleteFunc(got, func(p string) bool { return p == "bare.git/branches" })
 	slices.Sort(got)
@@ -75,5 +77,31 @@ func TestProtectedChanges(t *testing.T) {
 		if c.Path == "hooks2" && !g.Protects(c) {
 			t.Error("the folder of hooks becomes a link without a word")
 		}
+	}
+}
+
+// What links of the home lead to is to be named, too, there or not: start-up files, links in start-up folders, what
+// settings of git name.
+func TestProtectedThroughLinks(t *testing.T) {
+	k, original, tree := session(t, map[string]string{"bashrc": "x", "config.fish": "x", "gh/post-commit": "x", "fsm": "x", "fine": "x"})
+	home := filepath.Dir(original)
+	for link, to := range map[string]string{".bashrc": "bashrc", ".zshrc": "zshrc", ".config/fish/config.fish": "config.fish", "gh": "gh", "fsm": "fsm"} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(home, link)), 0o755), os.Symlink(filepath.Join(original, to), filepath.Join(home, link)))
+	}
+	write(t, filepath.Join(home, ".gitconfig"), "[core]\n\thooksPath = ~/gh\n\tfsmonitor = ~/fsm\n")
+	for _, p := range []string{"bashrc", "zshrc", "config.fish", "gh/pre-commit", "fsm", "fine", "new"} {
+		write(t, filepath.Join(tree, p), "new")
+	}
+	g := NewGuard([]string{home}, func(name string) string {
+		return map[string]string{"HOME": home, "GIT_CONFIG_SYSTEM": os.DevNull}[name]
+	})
+	var free []string
+	for _, c := range compare(t, k) {
+		if !g.Protects(c) {
+			free = append(free, c.Path)
+		}
+	}
+	if !slices.Equal(free, []string{"fine", "new"}) {
+		t.Errorf("applied without a word: %q", free)
 	}
 }

@@ -111,6 +111,9 @@ type Facts struct {
 	// Named the paths there that git settings name, there or not.
 	Obeyed []string `json:"obeyed,omitempty"`
 	Named  []string `json:"named,omitempty"`
+	// Startup holds the links among the start-up files asked about that lead to nothing, and
+	// those in start-up folders, behind which the box could write.
+	Startup []string `json:"startup,omitempty"`
 
 	// Closed are the folders in which something was searched that this process cannot look
 	// into and the box could: nobody knows what of them is to be hidden.

@@ -85,7 +85,9 @@ func FuzzNamed(f *testing.F) {
 		if link != "" && !strings.ContainsRune(link, 0) && len(link) < 1000 {
 			must(t, os.Symlink(link, root+"/link"))
 		}
-		_, named, wanted := newLooker(NewFolders()).obeyed([]string{root}, nil, []string{base + "/home"}, Environment(os.Environ()))
+		facts := Facts{Home: base + "/home", Env: Environment(os.Environ()), Paths: map[string]Path{}}
+		wanted := newLooker(NewFolders()).obeyed(Request{Writable: []string{root}}, &facts)
+		named := facts.Named
 		in := func(p string) bool { return strings.HasPrefix(p, root+"/") }
 		for _, p := range named {
 			if !in(p) {

@@ -28,41 +28,80 @@ type survey struct {
 	global []gitconfig.Entry // the user's settings, which hold in every repository
 	found  []string
 	linked []string // links in folders among those, which lead to what the box can write
+	begins []string // the same of start-up files and folders
 	named  []string
+	seen   map[GitPlace]bool
 	wanted []Placeholder // folders of hooks and files of settings among those
 	repos  int
 }
 
-// obeyed looks through the folders that the box can write, as far as git repositories
-// are looked for: for what tools outside obey in those of the second list, and for the
-// paths that the settings of repositories name, there or not.
-func (l *looker) obeyed(writable, roots []string, homes []string, env map[string]string) (found, named []string, wanted []Placeholder) {
-	s := &survey{looker: l}
+// survey begins one in folders that the box can write, for a user with these homes: with what the
+// user's settings of git name.
+func (l *looker) survey(writable, homes []string, getenv func(string) string) *survey {
+	s := &survey{looker: l, seen: map[GitPlace]bool{}}
 	for _, h := range homes {
 		if h != "" {
 			s.homes = append(s.homes, l.look(h).Real)
 		}
 	}
-	for _, r := range writable {
-		if real := l.look(r).Real; !slices.Contains(s.roots, real) {
+	for _, w := range writable {
+		if real := l.look(w).Real; !slices.Contains(s.roots, real) {
 			s.roots = append(s.roots, real)
 		}
 	}
-	if len(s.roots) == 0 {
-		return nil, nil, nil
+	if len(s.roots) > 0 {
+		s.global, _ = UserGit(getenv).Load()
+		s.names(Everywhere(s.global, s.homes))
 	}
-	s.global, _ = UserGit(func(name string) string { return env[name] }).Load()
-	for _, root := range s.roots {
-		s.walk(root, slices.ContainsFunc(roots, func(r string) bool { return l.look(r).Real == root }))
-	}
-	found = append(s.found[:min(len(s.found), maxObeyed)], s.linked[:min(len(s.linked), maxObeyed)]...)
-	return found, s.named, s.wanted
+	return s
 }
 
-// UserGit says where git finds the settings of the user and of the system. They are
-// followed whatever the conditions of includes say.
+// obeyed looks through the folders that the box can write, as far as git repositories
+// are looked for: for what tools outside obey in those of r.Obeyed, for the paths that the
+// settings of git name, there or not, and for where links of start-up files lead. It returns
+// what is to be made of it.
+func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
+	s := l.survey(r.Writable, f.Homes(), func(name string) string { return f.Env[name] })
+	if len(s.roots) == 0 {
+		return nil
+	}
+	for _, root := range s.roots {
+		s.walk(root, slices.ContainsFunc(r.Obeyed, func(r string) bool { return l.look(r).Real == root }))
+	}
+	for _, p := range r.Startup {
+		s.startup(p, f.Paths[p])
+	}
+	f.Obeyed = append(s.found[:min(len(s.found), maxObeyed)], s.linked[:min(len(s.linked), maxObeyed)]...)
+	f.Named, f.Startup = s.named, s.begins
+	l.note(f, slices.Concat(f.Obeyed, f.Named, f.Startup)...)
+	return s.wanted
+}
+
+// Reached returns the real paths of what is in a folder, there or not, where start-up files of the
+// user and what settings of git name everywhere lead, and of the links on the way.
+func Reached(folder string, startup, homes []string, getenv func(string) string) []string {
+	l := newLooker(NewFolders())
+	s := l.survey([]string{folder}, homes, getenv)
+	for _, p := range startup {
+		s.startup(p, l.look(p))
+	}
+	var out []string
+	for _, p := range slices.Concat(startup, s.begins, s.named) {
+		hops, real, _ := follow(p)
+		out = append(out, real)
+		for _, h := range hops {
+			out = append(out, h.Path)
+		}
+	}
+	return slices.DeleteFunc(out, func(p string) bool { return !s.writes(p) })
+}
+
+// UserGit says where git finds the settings of the user and of the system, those of variables
+// among them. They are followed whatever the conditions of includes say.
 func UserGit(getenv func(string) string) gitconfig.Sources {
-	return gitconfig.Sources{Home: getenv("HOME"), XDG: getenv("XDG_CONFIG_HOME"), Global: getenv("GIT_CONFIG_GLOBAL"), Every: true}
+	s := gitconfig.User(getenv)
+	s.Every = true
+	return s
 }
 
 func (s *survey) walk(root string, obeyed bool) {
@@ -90,7 +129,8 @@ func (s *survey) entry(root, dir string, e fs.DirEntry, obeyed bool) bool {
 		if obeyed && !hit.Row.Told {
 			p := paths.Join(dir, name)
 			s.found = append(s.found, p)
-			s.links(p, p+hit.Row.Trees)
+			whole := func(link string) bool { return slices.Contains(s.roots, s.look(link).Real) }
+			s.linked = append(s.linked, slices.DeleteFunc(s.links(p, p+hit.Row.Trees), whole)...)
 		}
 	default:
 		return e.IsDir() && !published(name) && !sensitive.PackageFolder(name)
@@ -103,9 +143,22 @@ func (s *survey) counts(hit sensitive.Hit, root string) bool {
 	return (hit.Row.Where != sensitive.Top || hit.Base == root || s.isTop(hit.Base)) && !slices.Contains(s.homes, hit.Base)
 }
 
+// startup looks at a start-up file or folder of the user. One that is there is protected in any
+// case; where it leads to nothing, the box could make that. What a link in a folder of programs
+// leads to is not looked at: it is a program of the project, which the person runs by its name.
+func (s *survey) startup(p string, at Path) {
+	switch {
+	case at.Link && s.reaches(at.Real, at.Real):
+		s.begins = append(s.begins, p)
+	case at.Kind == Dir && filepath.Base(p) != "bin":
+		s.begins = append(s.begins, s.links(p, "")...)
+	}
+}
+
 // links looks in a folder that a tool obeys for links to what the box can write: that is
 // obeyed as well. What is in a folder of work trees, trees, is the box's.
-func (s *survey) links(folder, trees string) {
+func (s *survey) links(folder, trees string) []string {
+	var out []string
 	real := s.look(folder).Real
 	todo := []string{folder}
 	for left := maxLinking; len(todo) > 0 && left > 0; left-- {
@@ -115,31 +168,30 @@ func (s *survey) links(folder, trees string) {
 			p := paths.Join(dir, e.Name())
 			switch sensitive.KindOf(e) {
 			case sensitive.Folder:
-				if p != trees {
+				if p != trees && e.Name() != ".git" && !sensitive.PackageFolder(e.Name()) {
 					todo = append(todo, p)
 				}
 			case sensitive.Link:
-				if to := s.leadsTo(p); !paths.Below(real, to) && s.writes(to) {
-					s.linked = append(s.linked, p)
+				if s.reaches(paths.Join(s.dir(dir).Real, e.Name()), real) {
+					out = append(out, p)
 				}
 			}
 		}
 	}
+	return out
 }
 
-// leadsTo returns where a link leads; of a dangling one, what the box could make.
-func (s *survey) leadsTo(link string) string {
-	info := s.look(link)
-	if !info.Link {
-		return info.Real
-	}
-	_, to, _ := follow(link)
-	return to
+// reaches reports whether the box can change what is found behind a link, which has no other link
+// on the way to it: it can write where that leads, of a dangling one what it could make, or a
+// link in between. What lies in own is left out.
+func (s *survey) reaches(link, own string) bool {
+	hops, to, _ := follow(link)
+	return s.writes(to) && !paths.Below(own, to) || slices.ContainsFunc(hops, func(h Hop) bool { return s.writes(h.Path) && !paths.Below(own, h.Path) })
 }
 
 // writes reports whether the box can write a path.
 func (s *survey) writes(p string) bool {
-	return slices.ContainsFunc(s.roots, func(root string) bool { return paths.Inside(root, p) })
+	return slices.ContainsFunc(s.roots, func(root string) bool { return paths.Below(root, p) })
 }
 
 // isTop reports whether a folder is the top of a work tree.
@@ -149,19 +201,31 @@ func (s *survey) isTop(dir string) bool {
 
 // repository notes what the settings of the repository at the top of a folder name.
 func (s *survey) repository(top string) {
-	if s.repos++; s.repos > maxObeyed {
-		return
+	if s.repos++; s.repos <= maxObeyed {
+		s.names(NamedByGit(top, s.global, s.homes))
 	}
-	for _, n := range NamedByGit(top, s.global, s.homes) {
-		dir, err := filepath.EvalSymlinks(filepath.Dir(n.Path))
-		if err != nil {
-			dir = filepath.Dir(n.Path) // its folder is to be made first
-		}
-		real := filepath.Join(dir, filepath.Base(n.Path))
-		if slices.Contains(s.named, real) || !s.writes(real) {
+}
+
+// names notes, of places that settings of git name, where they lead when the box can write
+// there, and the places themselves when it could replace a link on the way.
+func (s *survey) names(places []GitPlace) {
+	for _, n := range places {
+		if s.seen[n] {
 			continue
 		}
-		s.named = append(s.named, real)
+		s.seen[n] = true
+		hops, real, _ := follow(n.Path)
+		if slices.ContainsFunc(hops, func(h Hop) bool { return s.writes(h.Path) }) {
+			s.name(n.Path)
+		}
+		if n.Use == gitconfig.Folder {
+			for _, p := range s.links(n.Path, "") {
+				s.names([]GitPlace{{p, gitconfig.Program}})
+			}
+		}
+		if !s.writes(real) || slices.Contains(s.roots, real) || !s.name(real) {
+			continue
+		}
 		switch n.Use {
 		case gitconfig.Folder:
 			s.wanted = append(s.wanted, Placeholder{Path: real})
@@ -171,27 +235,79 @@ func (s *survey) repository(top string) {
 	}
 }
 
+// name adds a path to those that git names, and reports whether it was not among them.
+func (s *survey) name(p string) bool {
+	if slices.Contains(s.named, p) {
+		return false
+	}
+	s.named = append(s.named, p)
+	return true
+}
+
 // GitPlace is a path that a setting of git names.
 type GitPlace struct {
 	Path string
 	Use  gitconfig.Use
 }
 
+// Real returns where the path leads, or would if it were there.
+func (p GitPlace) Real() string {
+	_, real, _ := follow(p.Path)
+	return real
+}
+
 // NamedByGit returns the paths outside the git folder that the settings of the repository
-// of a work tree, and global ones, name as programs, hooks or further settings. A folder
-// counts only where git looks for programs in it.
+// of a work tree, and global ones, name as programs, hooks or further settings, and those that
+// links among its hooks and settings lead to. A folder counts only where git looks for programs
+// in it.
 func NamedByGit(top string, global []gitconfig.Entry, homes []string) []GitPlace {
 	dir, common := GitDirs(top)
 	if dir == "" {
 		return nil
 	}
-	home := ""
-	if len(homes) > 0 {
-		home = homes[0]
+	own, _ := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: homeOf(homes), GitDir: dir, CommonDir: common, Every: true}.Load()
+	return append(gitPlaces(slices.Concat(global, own), top, homeOf(homes)), gitLinks(dir, common)...)
+}
+
+// gitLinks returns what links among the hooks and settings of a repository lead to outside of it.
+func gitLinks(dir, common string) []GitPlace {
+	places := []GitPlace{{common + "/hooks", gitconfig.Folder}, {common + "/config", gitconfig.Program}, {dir + "/config.worktree", gitconfig.Program}, {common + "/info/attributes", gitconfig.Program}}
+	hooks, _ := os.ReadDir(common + "/hooks") // without them there are no links
+	for _, e := range hooks {
+		places = append(places, GitPlace{common + "/hooks/" + e.Name(), gitconfig.Program})
 	}
-	own, _ := gitconfig.Sources{System: os.DevNull, Global: os.DevNull, Home: home, GitDir: dir, CommonDir: common, Every: true}.Load()
 	var out []GitPlace
-	for _, e := range slices.Concat(global, own) {
+	for _, p := range places {
+		to, err := os.Readlink(p.Path)
+		if err != nil {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(filepath.Dir(p.Path)); err == nil && !filepath.IsAbs(to) {
+			to = paths.Join(real, to) // what ".." is after a link the kernel says
+		}
+		if p.Path = to; !paths.Below(common, p.Real()) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Everywhere is NamedByGit for what global settings name wherever a repository is.
+func Everywhere(global []gitconfig.Entry, homes []string) []GitPlace {
+	return slices.DeleteFunc(gitPlaces(global, "", homeOf(homes)), func(p GitPlace) bool { return !filepath.IsAbs(p.Path) })
+}
+
+// homeOf returns the home that settings of git mean, or "".
+func homeOf(homes []string) string {
+	if len(homes) == 0 {
+		return ""
+	}
+	return homes[0]
+}
+
+func gitPlaces(list []gitconfig.Entry, top, home string) []GitPlace {
+	var out []GitPlace
+	for _, e := range list {
 		use := gitconfig.UseOf(e)
 		for _, p := range gitconfig.Places(e, top, home) {
 			fi, err := os.Stat(p)

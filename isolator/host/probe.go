@@ -31,6 +31,7 @@ type Request struct {
 	Bare      []string          // folders to look into
 	Later     []string          // folders to make for the run when they are missing
 	Obeyed    []string          // folders the box will write: searched for what tools outside obey
+	Startup   []string          // of Paths, the start-up files and folders of the user
 	Env       []string          // the environment of the call, KEY=VALUE
 	Terminal  bool
 	Folders   *Folders // what was read already; nil for nothing
@@ -62,10 +63,7 @@ func Probe(r Request) Facts {
 	l := newLooker(cmp.Or(r.Folders, NewFolders()))
 	l.asked(r, &f)
 	others := l.hidden(r, &f)
-	var wanted []Placeholder
-	f.Obeyed, f.Named, wanted = l.obeyed(r.Writable, r.Obeyed, f.Homes(), f.Env)
-	l.note(&f, f.Obeyed...)
-	l.note(&f, f.Named...)
+	wanted := l.obeyed(r, &f)
 	f.Folders = l.full(f.Paths)
 	f.SameFile = sameFile(f.Paths, slices.Concat(r.Writable, r.Copied))
 	maps.Copy(f.SameFile, others)

@@ -84,7 +84,7 @@ func TestSocketsByFile(t *testing.T) {
 		l, err := net.ListenUnix(network, &net.UnixAddr{Name: path, Net: network})
 		must(t, err)
 		t.Cleanup(func() {
-			must(t, l.SetDeadline(time.Now().Add(20 * time.Millisecond)))
+			must(t, l.SetDeadline(time.Now().Add(20*time.Millisecond)))
 			if _, err := l.Accept(); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("%s was asked: %v", path, err)
 			}

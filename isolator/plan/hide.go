@@ -27,6 +27,9 @@ func (b *builder) protect() error {
 	if err := b.laterLinks(); err != nil {
 		return err
 	}
+	if err := b.toNothing(b.f.Startup); err != nil {
+		return err
+	}
 	b.because(configKey)
 	for _, p := range b.later() {
 		b.protectLater(p)
@@ -96,15 +99,16 @@ func (b *builder) protectLater(p string) {
 	}
 }
 
-// startup returns the start-up files and folders that exist.
+// startup returns the start-up files and folders that exist, and the links in these folders behind
+// which the box could write.
 func (b *builder) startup() []string {
 	if b.begins != nil {
 		return b.begins
 	}
 	out := []string{}
 	places, files := b.site().Startup()
-	for _, p := range places {
-		if b.kind(p).FileOrDir() {
+	for _, p := range slices.Concat(places, b.f.Startup) {
+		if b.kind(p).FileOrDir() && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}

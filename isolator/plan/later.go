@@ -199,7 +199,12 @@ func (b *builder) laterLinks() error {
 			}
 		}
 	}
-	for _, p := range b.f.Obeyed {
+	return b.toNothing(b.f.Obeyed)
+}
+
+// toNothing refuses links behind which the box could make something.
+func (b *builder) toNothing(obeyed []string) error {
+	for _, p := range obeyed {
 		if b.f.Paths[p].Link {
 			return fault.Refuse(125, "rm "+quote(p)+", or make what it leads to",
 				"profile %q: %s is a link that leads nowhere: the program could make there what tools outside obey", b.rc.Name, p)

@@ -54,7 +54,7 @@ func TestMovedSecrets(t *testing.T) {
 			put(c.set, func(k, v string) { rc.Env.Set = append(rc.Env.Set, profile.KV{Key: k, Value: v}) })
 			rc.Mounts = []profile.Mount{{Source: "/data", Dest: "/data", Mode: profile.RW}}
 			f.Paths[c.path] = host.Path{Kind: host.File, Real: c.path}
-			if paths, _, _ := Asks(rc, f, "/usr/bin/bash", func(p string) string { return p }, nil); !slices.Contains(paths, c.path) {
+			if paths, _, _, _ := Asks(rc, f, "/usr/bin/bash", func(p string) string { return p }, nil); !slices.Contains(paths, c.path) {
 				t.Fatalf("nobody looks at %s", c.path)
 			}
 			seen := func() bool {
@@ -180,7 +180,7 @@ func TestMovedStartup(t *testing.T) {
 func TestMovedPatterns(t *testing.T) {
 	f := machine()
 	f.Env["XDG_CONFIG_HOME"], f.Env["GNUPGHOME"] = "/data/a*b", "/data/[x]"
-	asked, globs, _ := Asks(config(), f, "/usr/bin/bash", func(p string) string { return p }, nil)
+	asked, globs, _, _ := Asks(config(), f, "/usr/bin/bash", func(p string) string { return p }, nil)
 	if want := `/data/a\*b/azure*`; !slices.Contains(globs, want) {
 		t.Errorf("%s is not asked for", want)
 	}

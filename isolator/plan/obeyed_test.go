@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/profile"
 )
@@ -54,5 +55,33 @@ func TestObeyedIsReadOnly(t *testing.T) {
 	rc.Mounts = []profile.Mount{{Source: testHome + "/.cargo", Dest: testHome + "/.cargo", Mode: profile.RW}, {Source: testHome, Dest: testHome, Mode: profile.RW}, {Source: "/data", Dest: "/data"}}
 	if got := ObeyedRoots(rc); !slices.Equal(got, []string{testWork, testHome}) {
 		t.Errorf("looked for in %q", got)
+	}
+}
+
+// What links in start-up folders lead to is read-only, whatever the profile allows; what one could make is refused. A link on the
+// way to what settings of git name stays, there or not.
+func TestLinksOfTheHome(t *testing.T) {
+	link, target := testHome+"/.config/fish/config.fish", testWork+"/config.fish"
+	rc, f := config(), machine()
+	rc.Allow = []string{configKey}
+	f.Startup = []string{link}
+	f.Paths[link] = host.Path{Kind: host.File, Real: target}
+	plan, err := Build(rc, f, staged())
+	if err != nil || !slices.ContainsFunc(plan.Ops, func(o Op) bool { return slices.Equal(o.Words(), []string{"--ro-bind", target, target}) }) {
+		t.Errorf("%s can be written: %v", target, err)
+	}
+	f.Paths[link] = host.Path{Kind: host.Missing, Real: link, Link: true}
+	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil {
+		t.Errorf("a link to nothing: %v", err)
+	}
+	f, way := machine(), testWork+"/way"
+	named := way + "/clean.sh"
+	f.Named, f.Nsenter = []string{named}, "/usr/bin/nsenter"
+	f.Paths[named] = host.Path{Kind: host.Missing, Real: testWork + "/tools/clean.sh", Hops: []host.Hop{{Path: way, Target: "tools"}}}
+	for gitDir, want := range map[string]int{"": 1, "rw": 0} {
+		rc.GitDir = gitDir
+		if plan, err = Build(rc, f, staged()); err != nil || len(plan.Pins) != want {
+			t.Errorf("git_dir %q: %v, %v", gitDir, plan.Pins, err)
+		}
 	}
 }

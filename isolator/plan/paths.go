@@ -27,11 +27,11 @@ func Mounted(rc profile.RunConfig) (shown, copied []string) {
 	return shown, copied
 }
 
-// Asks returns the host paths, the patterns and the writable folders that
+// Asks returns the host paths, the patterns, the start-up files among the paths and the writable folders that
 // Build wants to know about for this run, for host.Probe. Of f it needs who
 // the user is, the folders and the environment, of which it is a first draft. The function real
 // resolves links as far as a path exists; names is host.Folders.Names, or nil.
-func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) string, names func(string) (map[string]bool, bool)) (asked, globs, writable []string) {
+func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) string, names func(string) (map[string]bool, bool)) (asked, globs, startup, writable []string) {
 	add := func(p ...string) { asked = append(asked, p...) }
 	withParent := func(p string) { add(p, filepath.Dir(p)) }
 
@@ -67,9 +67,9 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	for _, p := range rc.HomeAllow {
 		withParent(p)
 	}
-	startup, files := at.Startup()
+	places, files := at.Startup()
+	startup = slices.Concat(places, files)
 	add(startup...)
-	add(files...)
 	for _, root := range []string{rc.Project, rc.Workdir} {
 		if root != "" {
 			add(filepath.Join(root, ".inner"))
@@ -78,7 +78,7 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	add(laterPaths(rc)...)
 	add(treeFolders(rc)...)
 	add(mountAsks(rc, real)...)
-	return asked, globs, writableFolders(rc)
+	return asked, globs, startup, writableFolders(rc)
 }
 
 // noopAsks are the programs that noop shims of mode "hard" execute.

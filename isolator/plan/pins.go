@@ -27,7 +27,11 @@ func (b *builder) hops() []host.Hop {
 		}
 	}
 	add(b.s.GitLinks)
-	for _, p := range slices.Concat(b.innerFolders(), b.rc.Files, b.later(), b.named(), b.startup()) {
+	named := b.f.Named // also one that is not there yet
+	if b.rc.GitDir == "rw" {
+		named = nil
+	}
+	for _, p := range slices.Concat(b.innerFolders(), b.rc.Files, b.later(), named, b.startup()) {
 		add(b.f.Paths[p].Hops)
 	}
 	return out

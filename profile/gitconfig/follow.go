@@ -25,6 +25,9 @@ type Sources struct {
 	GitDir    string // "" outside a repository
 	CommonDir string // the git directory of a linked worktree's repository; "" is GitDir
 
+	// Command are settings that come after those of all files.
+	Command []Entry
+
 	// Every follows an include whatever its condition says: a condition that does not hold now
 	// may hold at the next command, with another branch or another remote.
 	Every bool
@@ -45,14 +48,13 @@ func (s Sources) Load() (list []Entry, files []string) {
 	for _, p := range s.starts() {
 		f.file(p, 0)
 	}
-	common := s.common()
-	if common == "" {
-		return f.list, f.files
+	if common := s.common(); common != "" {
+		f.file(filepath.Join(common, "config"), 0)
+		if f.Every || f.worktreeConfig() {
+			f.file(filepath.Join(s.GitDir, "config.worktree"), 0)
+		}
 	}
-	f.file(filepath.Join(common, "config"), 0)
-	if f.Every || f.worktreeConfig() {
-		f.file(filepath.Join(s.GitDir, "config.worktree"), 0)
-	}
+	f.add(s.Command, "", 0)
 	return f.list, f.files
 }
 
@@ -114,6 +116,11 @@ func (f *follower) file(p string, depth int) {
 		return
 	}
 	entries, _ := Parse(data) // git stops at a fault, too
+	f.add(entries, p, depth)
+}
+
+// add adds the settings of one file, and of those that it includes.
+func (f *follower) add(entries []Entry, p string, depth int) {
 	for _, e := range entries {
 		e.File = p
 		f.list = append(f.list, e)

@@ -227,3 +227,46 @@ func TestHarmlessNames(t *testing.T) {
 		}
 	}
 }
+
+// TestUser compares what variables say with what git itself makes of it.
+func TestUser(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"system": "[a]\n\tb = system\n", "global": "[a]\n\tb = global\n", "more": "[a]\n\tb = more\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := map[string]string{
+		"HOME": dir, "GIT_CONFIG_SYSTEM": dir + "/system", "GIT_CONFIG_GLOBAL": dir + "/global", "GIT_CONFIG_COUNT": "4", "GIT_CONFIG_KEY_0": "Core.hooksPath", "GIT_CONFIG_VALUE_0": "/hooks",
+		"GIT_CONFIG_KEY_1": "include.Path", "GIT_CONFIG_VALUE_1": dir + "/more", "GIT_CONFIG_KEY_2": "Filter.A.b.Clean", "GIT_CONFIG_VALUE_2": "/clean x", "GIT_CONFIG_KEY_3": "a.b", "GIT_CONFIG_VALUE_3": "",
+		"GIT_CONFIG_KEY_4": "a.b", "GIT_CONFIG_VALUE_4": "not counted",
+	}
+	cmd := exec.Command("git", "config", "--list", "--includes", "-z")
+	cmd.Dir, cmd.Env = dir, []string{"PATH=/usr/bin:/bin", "GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)}
+	for k, v := range env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	want, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() string {
+		list, _ := User(func(name string) string { return env[name] }).Load()
+		var got strings.Builder
+		for _, e := range list {
+			got.WriteString(e.Key + "\n" + e.Value + "\x00")
+		}
+		return got.String()
+	}
+	if got := read(); got != string(want) {
+		t.Errorf("%q, git reads %q", got, want)
+	}
+	env["GIT_TEMPLATE_DIR"] = "/templates"
+	if got := read(); got != string(want)+"init.templatedir\n/templates\x00" {
+		t.Errorf("with a folder of templates %q", got)
+	}
+	for _, count := range []string{"-1", "x", "1", "99999999999999999999"} {
+		env["GIT_CONFIG_COUNT"] = count
+		read() // ends
+	}
+}

@@ -73,14 +73,10 @@ func Canonical(key string) (string, error) {
 	case strings.ContainsAny(sub, "\n\x00"):
 		return "", errors.New("a sub-section has no line end in it")
 	}
-	head, tail := strings.ToLower(section), strings.ToLower(name)
-	if head == "include" || head == "includeif" {
+	if head := strings.ToLower(section); head == "include" || head == "includeif" {
 		return "", errors.New("includes are resolved before, and never written")
 	}
-	if strings.Count(key, ".") == 1 {
-		return head + "." + tail, nil
-	}
-	return head + "." + sub + "." + tail, nil
+	return folded(key), nil
 }
 
 const (
