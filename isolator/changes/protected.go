@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
@@ -19,16 +20,23 @@ import (
 // cannot write these; they are applied only when they are named on purpose. Case is
 // ignored: a file system may do the same.
 type Guard struct {
-	homes  []string
-	global []gitconfig.Entry          // settings of git that hold in every repository
-	named  map[string][]host.GitPlace // what the repository of a folder names, by its top
-	git    map[string]bool            // folders, and whether they are git directories
+	homes   []string
+	startup []string                   // start-up files of the homes, by every name
+	global  []gitconfig.Entry          // settings of git that hold in every repository
+	named   map[string][]host.GitPlace // what the repository of a folder names, by its top
+	git     map[string]bool            // folders, and whether they are git directories
 }
 
-// NewGuard makes a guard for a user with these homes.
-func NewGuard(homes []string, getenv func(string) string) *Guard {
+// NewGuard makes a guard for a user with these homes, on a host that has these mounts.
+func NewGuard(homes []string, mounts host.Mounts, getenv func(string) string) *Guard {
 	g := &Guard{homes: homes, named: map[string][]host.GitPlace{}, git: map[string]bool{}}
 	g.global, _ = host.UserGit(getenv).Load()
+	for _, home := range homes {
+		for _, name := range sensitive.Startup() {
+			p := filepath.Join(home, name)
+			g.startup = append(append(g.startup, p), mounts.Names(filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)))...)
+		}
+	}
 	return g
 }
 
@@ -44,12 +52,8 @@ func (g *Guard) Protects(c Change) bool {
 		}
 	}
 	full := c.Full()
-	for _, home := range g.homes {
-		for _, name := range sensitive.Startup() {
-			if touches(full, filepath.Join(home, name), c) {
-				return true
-			}
-		}
+	if slices.ContainsFunc(g.startup, func(p string) bool { return touches(full, p, c) }) {
+		return true
 	}
 	return g.isNamed(c)
 }

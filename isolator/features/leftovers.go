@@ -96,7 +96,7 @@ func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
 	rc, f := run.Spec, run.Facts
 	s := repos.Search{
 		Roots: rc.WritableRoots(), Ours: Placeholders(run), Since: since, Timeless: l.timeless, NoGit: rc.GitDir == "rw",
-		Obeyed: plan.ObeyedRoots(rc), Before: slices.Clone(l.kept), Named: f.Named, Homes: f.Homes(), Copies: map[string]string{}, Stood: l.stood,
+		Obeyed: plan.ObeyedRoots(rc), Before: slices.Clone(l.kept), Named: f.Named, Homes: f.Homes(), Mounts: f.Mounts, Copies: map[string]string{}, Stood: l.stood,
 	}
 	for _, b := range run.Assets.OwnFiles {
 		s.Copies[b.Box] = b.Host
@@ -128,7 +128,7 @@ func LookAgain(c *caller.Caller) {
 	err := stage.Interrupted(c.Journal(), func(w stage.Watched) {
 		Hold(c, repos.Search{
 			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named, Stood: w.Stood,
-			Homes: c.Homes(), Limit: time.Second,
+			Homes: c.Homes(), Mounts: host.MountsNow(), Limit: time.Second,
 		})
 	})
 	if err != nil {

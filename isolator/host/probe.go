@@ -63,13 +63,13 @@ func Probe(r Request) Facts {
 	l.asked(r, &f)
 	others := l.hidden(r, &f)
 	var wanted []Placeholder
-	f.Obeyed, f.Named, wanted = l.obeyed(r.Writable, r.Obeyed, f.Homes(), f.Env)
+	f.MountAliases, f.Mounted = aliases(l.mounts())
+	f.Obeyed, f.Named, wanted = l.obeyed(r.Writable, r.Obeyed, f.HomeNames(), f.Env)
 	l.note(&f, f.Obeyed...)
 	l.note(&f, f.Named...)
 	f.Folders = l.full(f.Paths)
 	f.SameFile = sameFile(f.Paths, slices.Concat(r.Writable, r.Copied))
 	maps.Copy(f.SameFile, others)
-	f.MountAliases, f.Mounted = aliases(l.mounts())
 	f.MountsUnknown = len(l.mounts()) == 0
 	f.Bare = map[string]bool{}
 	for _, p := range r.Bare {

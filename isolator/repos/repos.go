@@ -29,6 +29,7 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 )
 
@@ -46,12 +47,13 @@ type Search struct {
 	Timeless []string      // roots where the time of a change can be set: everything in them counts as recent
 	Limit    time.Duration // how long folders are looked through; at least some of them are
 
-	NoGit  bool     // repositories are the box's to change
-	Obeyed []string // roots in which other tools obey what they find
-	Before []string // of that, what was there before the run: it stays
-	Keep   []string // what was named on purpose, with all that is in it: it stays
-	Named  []string // paths that settings of git name
-	Homes  []string // the user's homes
+	NoGit  bool        // repositories are the box's to change
+	Obeyed []string    // roots in which other tools obey what they find
+	Before []string    // of that, what was there before the run: it stays
+	Keep   []string    // what was named on purpose, with all that is in it: it stays
+	Named  []string    // paths that settings of git name
+	Homes  []string    // the user's homes
+	Mounts host.Mounts // the other names of what the host mounts twice
 
 	Stood  map[string]string // what was at places of Guarded, Before and Ours, where the box can move it away (Stood)
 	Copies map[string]string // the box's own copies, which it keeps, of files in the roots
