@@ -145,6 +145,9 @@ func Hold(c *caller.Caller, s repos.Search) []string {
 		c.Warn("%s would run on your machine, and is switched off: %s", c.Short(h.Place), strings.Join(h.What, ", "))
 		last := h.Kept[0]
 		to, _, _ := strings.Cut(last, repos.Suffix)
+		if h.Unwritten != nil {
+			c.Warn("what runs nothing of that could not be kept in its place: %v; all of it is in %s", h.Unwritten, strings.Join(h.Kept, ", "))
+		}
 		c.Hint("mv %s %s   # puts it back; look at it first", quote.POSIX(last), quote.POSIX(to))
 	}
 	aside := sayMoved(c, found.Moved)

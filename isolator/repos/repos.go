@@ -11,8 +11,8 @@
 // looked before, what changed since the run began is.
 //
 // It promises that of what it finds nothing runs, and that nothing is lost: a
-// configuration keeps the settings that run nothing, the original stays beside it, and
-// everything else is renamed. It finds every repository in the index of one it knows,
+// configuration keeps the settings that run nothing (on a full disk there is none for now), the
+// original stays beside it, and everything else is renamed. It finds every repository in the index of one it knows,
 // and the rest in the folders it has time for; it names those that it had no time for.
 // It writes in the given folders only, through no link that leads out of them.
 package repos
@@ -64,6 +64,8 @@ type Held struct {
 	Place string   // the .git folder or file
 	What  []string // settings by their key, hooks by their name
 	Kept  []string // where the originals are: their names, and Suffix
+
+	Unwritten error // why what runs nothing of them is not in their place, or nil
 }
 
 // Moved is something that was moved aside.
