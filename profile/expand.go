@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/profile/gitignore"
 )
 
@@ -150,15 +151,4 @@ func (x *expander) path(text string, what expands) (string, error) {
 }
 
 // real resolves the links of a path as far as it exists.
-func real(path string) string {
-	rest := ""
-	for p := path; ; p = filepath.Dir(p) {
-		if r, err := filepath.EvalSymlinks(p); err == nil {
-			return filepath.Join(r, rest)
-		}
-		if p == "/" || p == "." {
-			return path
-		}
-		rest = filepath.Join(filepath.Base(p), rest)
-	}
-}
+func real(path string) string { return files.Resolved(path) }

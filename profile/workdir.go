@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -195,7 +196,27 @@ func (r *resolver) checkWorkdir(dir string) error {
 // holdsHome reports whether a folder, with its links resolved, is one of the
 // user's homes or holds it.
 func (r *resolver) holdsHome(dir string) bool {
-	return paths.Below(dir, r.home) || r.otherHome != "" && paths.Below(dir, r.otherHome)
+	return holds(dir, r.home) || r.otherHome != "" && holds(dir, r.otherHome)
+}
+
+// holds reports whether a folder is a home or one of the folders that it lies in. They are
+// compared as folders, too: mounted twice, each of them has a second name.
+func holds(dir, home string) bool {
+	if paths.Below(dir, home) {
+		return true
+	}
+	fi, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	for at := home; ; at = filepath.Dir(at) {
+		if of, err := os.Stat(at); err == nil && os.SameFile(fi, of) {
+			return true
+		}
+		if at == filepath.Dir(at) {
+			return false
+		}
+	}
 }
 
 // systemFolder reports whether a folder belongs to the system: some with all

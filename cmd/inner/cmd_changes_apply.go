@@ -15,6 +15,7 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/changes"
 	"github.com/enr/inner/isolator/features"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
@@ -171,7 +172,7 @@ func (a *app) holdApplied(k *changes.Kept, done []changes.Change, forced []strin
 	if len(done) == 0 {
 		return
 	}
-	s := repos.Search{Since: since, Homes: a.Homes(), Limit: time.Second}
+	s := repos.Search{Since: since, Homes: a.Homes(), Mounts: host.MountsNow(), Limit: time.Second}
 	for _, c := range k.Record.Copies {
 		s.Roots, s.Obeyed = append(s.Roots, c.Root()), append(s.Obeyed, c.Root())
 	}

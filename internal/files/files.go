@@ -93,6 +93,20 @@ func Real(p string) string {
 	return p
 }
 
+// Resolved returns a path with its links resolved as far as it exists.
+func Resolved(path string) string {
+	rest := ""
+	for p := path; ; p = filepath.Dir(p) {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if p == "/" || p == "." {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(p), rest)
+	}
+}
+
 // Exists reports whether there is something at a path, a dangling link included.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/isolator/stage"
 	"github.com/enr/inner/profile"
@@ -37,7 +38,7 @@ type Teller interface {
 // Caller is who calls. Its exported fields are not changed while it is used.
 type Caller struct {
 	Home      string   // of the user, absolute
-	InnerHome string   // INNER_HOME, absolute
+	InnerHome string   // INNER_HOME, absolute, its links resolved: what a box has of it is opened through none
 	Environ   []string // KEY=VALUE, as os.Environ
 
 	Stdin, Stdout, Stderr *os.File
@@ -109,15 +110,15 @@ func (c *Caller) OtherHome() string {
 	return ""
 }
 
-// Folders finds the home of the user and INNER_HOME from an environment. On an error they are
-// what is known of them.
+// Folders finds the home of the user and INNER_HOME from an environment, the latter with its
+// links resolved as far as it exists. On an error they are what is known of them.
 func Folders(getenv func(string) string) (home, innerHome string, err error) {
 	if home = getenv("HOME"); filepath.IsAbs(home) {
 		home = filepath.Clean(home)
 	} else if home = profile.PasswordHome(); home == "" {
 		return "", "", errors.New("HOME is not set, and the password file names no home")
 	}
-	innerHome = filepath.Join(home, ".inner")
+	innerHome = files.Resolved(filepath.Join(home, ".inner"))
 	p := getenv("INNER_HOME")
 	switch {
 	case p == "":
@@ -125,8 +126,8 @@ func Folders(getenv func(string) string) (home, innerHome string, err error) {
 	case !filepath.IsAbs(p):
 		return home, innerHome, fmt.Errorf("INNER_HOME %q is not an absolute path", p)
 	}
-	innerHome = filepath.Clean(p)
-	if rest, err := filepath.Rel(innerHome, home); err == nil && rest != ".." && !strings.HasPrefix(rest, "../") {
+	innerHome = files.Resolved(filepath.Clean(p))
+	if rest, err := filepath.Rel(innerHome, files.Resolved(home)); err == nil && rest != ".." && !strings.HasPrefix(rest, "../") {
 		return home, innerHome, fmt.Errorf("INNER_HOME %q holds your home folder: it is to be a folder of its own", p)
 	}
 	return home, innerHome, nil
@@ -169,9 +170,13 @@ func (c *Caller) Audit(events ...runlog.Event) {
 	}
 }
 
-// Short writes the home as ~.
+// Short writes the home as ~, with its links resolved or not.
 func (c *Caller) Short(p string) string {
-	if rest, ok := strings.CutPrefix(p, c.Home+"/"); ok {
+	rest, ok := strings.CutPrefix(p, c.Home+"/")
+	if !ok {
+		rest, ok = strings.CutPrefix(p, files.Real(c.Home)+"/")
+	}
+	if ok {
 		return "~/" + rest
 	}
 	return p

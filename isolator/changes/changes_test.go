@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/stage"
 )
 
@@ -379,7 +380,7 @@ func TestProtected(t *testing.T) {
 		if strings.HasSuffix(path, "/") {
 			mode |= fs.ModeDir
 		}
-		if got := NewGuard([]string{"/home/ann"}, func(string) string { return "" }).Protects(Change{Path: strings.Trim(path, "/"), New: mode, root: "/", tree: "/nowhere"}); got != want {
+		if got := NewGuard([]string{"/home/ann"}, host.Mounts{}, func(string) string { return "" }).Protects(Change{Path: strings.Trim(path, "/"), New: mode, root: "/", tree: "/nowhere"}); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}

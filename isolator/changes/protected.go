@@ -20,18 +20,25 @@ import (
 // cannot write these; they are applied only when they are named on purpose. Case is
 // ignored: a file system may do the same.
 type Guard struct {
-	homes  []string
-	getenv func(string) string
-	global []gitconfig.Entry          // settings of git that hold in every repository
-	named  map[string][]host.GitPlace // what the repository of a folder names, by its top
-	led    map[string][]string        // where links of the home lead in a folder that was copied
-	git    map[string]bool            // folders, and whether they are git directories
+	homes   []string
+	startup []string // start-up files of the homes, by every name
+	getenv  func(string) string
+	global  []gitconfig.Entry          // settings of git that hold in every repository
+	named   map[string][]host.GitPlace // what the repository of a folder names, by its top
+	led     map[string][]string        // where links of the home lead in a folder that was copied
+	git     map[string]bool            // folders, and whether they are git directories
 }
 
-// NewGuard makes a guard for a user with these homes.
-func NewGuard(homes []string, getenv func(string) string) *Guard {
+// NewGuard makes a guard for a user with these homes, on a host that has these mounts.
+func NewGuard(homes []string, mounts host.Mounts, getenv func(string) string) *Guard {
 	g := &Guard{homes: homes, getenv: getenv, led: map[string][]string{}, named: map[string][]host.GitPlace{}, git: map[string]bool{}}
 	g.global, _ = host.UserGit(getenv).Load()
+	for _, home := range homes {
+		for _, name := range sensitive.Startup() {
+			p := filepath.Join(home, name)
+			g.startup = append(append(g.startup, p), mounts.Names(filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)))...)
+		}
+	}
 	return g
 }
 
@@ -46,21 +53,10 @@ func (g *Guard) Protects(c Change) bool {
 			return true
 		}
 	}
-	if g.isReached(c) || slices.ContainsFunc(g.startup(), func(p string) bool { return touches(c.Full(), p, c) }) {
+	if g.isReached(c) || slices.ContainsFunc(g.startup, func(p string) bool { return touches(c.Full(), p, c) }) {
 		return true
 	}
 	return g.isNamed(c)
-}
-
-// startup returns the start-up files of the homes.
-func (g *Guard) startup() []string {
-	var out []string
-	for _, home := range g.homes {
-		for _, name := range sensitive.Startup() {
-			out = append(out, filepath.Join(home, name))
-		}
-	}
-	return out
 }
 
 // isReached reports whether links lead to what a change is to, from start-up files or from what
@@ -68,7 +64,7 @@ func (g *Guard) startup() []string {
 func (g *Guard) isReached(c Change) bool {
 	led, known := g.led[c.root]
 	if !known {
-		led = host.Reached(c.root, g.startup(), g.homes, g.getenv)
+		led = host.Reached(c.root, g.startup, g.homes, g.getenv)
 		g.led[c.root] = led
 	}
 	full := filepath.Join(files.Real(c.root), c.Path)

@@ -100,7 +100,7 @@ func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
 	rc, f := run.Spec, run.Facts
 	s := repos.Search{
 		Roots: rc.WritableRoots(), Ours: Placeholders(run), Since: since, Timeless: l.timeless, NoGit: rc.GitDir == "rw",
-		Obeyed: plan.ObeyedRoots(rc), Before: slices.Clone(l.kept), Named: f.Named, Homes: f.Homes(), Copies: map[string]string{}, Stood: l.stood,
+		Obeyed: plan.ObeyedRoots(rc), Before: slices.Clone(l.kept), Named: f.Named, Homes: f.Homes(), Mounts: f.Mounts, Copies: map[string]string{}, Stood: l.stood,
 	}
 	for _, b := range run.Assets.OwnFiles {
 		s.Copies[b.Box] = b.Host
@@ -132,7 +132,7 @@ func LookAgain(c *caller.Caller) {
 	err := stage.Interrupted(c.Journal(), func(w stage.Watched) {
 		Hold(c, repos.Search{
 			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named, Stood: w.Stood,
-			Homes: c.Homes(), Limit: time.Second,
+			Homes: c.Homes(), Mounts: host.MountsNow(), Limit: time.Second,
 		})
 	})
 	if err != nil {
@@ -147,6 +147,9 @@ func Hold(c *caller.Caller, s repos.Search) []string {
 	found, err := s.Hold()
 	for _, h := range found.Held {
 		c.Warn("%s would run on your machine, and is switched off: %s", c.Short(h.Place), strings.Join(h.What, ", "))
+		if h.Unwritten != nil {
+			c.Warn("what runs nothing of that could not be kept in its place: %v; all of it is beside it", h.Unwritten)
+		}
 		first := h.Aside[0]
 		c.Hint("mv %s %s   # puts it back; look at it first", quote.POSIX(first.Kept), quote.POSIX(first.Path))
 	}

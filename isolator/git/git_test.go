@@ -83,6 +83,24 @@ func (s *fixture) stage(dir string, name string) *Copy {
 	return c
 }
 
+// A folder that cannot hold a copy is an error.
+func TestStageNowhere(t *testing.T) {
+	s := newFixture(t)
+	r, err := Find(s.top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(s.home, "link")
+	if err := os.Symlink(s.home, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{filepath.Join(s.home, "nowhere"), link} {
+		if c, err := Stage(r, Options{Git: s.git, Run: "x", Dir: at, Roots: []string{s.top}}); c != nil || err == nil {
+			t.Errorf("%s: %v, %v", at, c, err)
+		}
+	}
+}
+
 // try runs a script in a box that has the copy, and the host's repository read-only below it.
 func (s *fixture) try(c *Copy, dir, script string) (string, error) {
 	args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run", "--unshare-pid", "--die-with-parent", "--bind", dir, dir}

@@ -68,14 +68,14 @@ type Copy struct {
 
 // Stage makes the git directory of a box from a repository of the host. It costs what copying the
 // index, the refs and the reflogs costs.
-func Stage(r *Repo, o Options) (c *Copy, err error) {
+func Stage(r *Repo, o Options) (_ *Copy, err error) {
 	if r.Reason != "" {
 		return nil, unfit(r.Reason)
 	}
 	if o.Run == "" || strings.Trim(o.Run, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "" {
 		return nil, fmt.Errorf("%q cannot be the name of a run", o.Run)
 	}
-	c = &Copy{
+	c := &Copy{
 		path: o.Dir, objects: cmp.Or(o.Objects, paths.BoxGit), roots: o.Roots, clean: o.Clean, ignored: o.Ignored,
 		meta: meta{Version: 1, Run: o.Run, Git: o.Git, Name: o.Name, Email: o.Email, Roots: o.Roots, Profile: o.Profile, Grants: o.Grants},
 	}
@@ -96,7 +96,10 @@ func Stage(r *Repo, o Options) (c *Copy, err error) {
 	}
 	c.show(filepath.Join(o.Dir, holdFolder), c.objects+"/"+holdFolder)
 	c.start, _ = c.look(maxTraces) // without them every exchange looks at everything
-	return c, c.save()
+	if err := c.save(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // show mounts something read-only.

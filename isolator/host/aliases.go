@@ -17,6 +17,47 @@ type MountAlias struct {
 	Kind Kind   `json:"kind"`
 }
 
+// Mounts says which names what is mounted gives to files. Both lists are empty where nothing
+// is seen at two places.
+type Mounts struct {
+	// MountAliases are the parts of a disk that are seen at two places, and Mounted is
+	// where anything is mounted.
+	MountAliases []MountAlias `json:"twins,omitempty"`
+	Mounted      []string     `json:"mounted,omitempty"`
+}
+
+// MountsNow are those of the host now, for who has no Facts. There are none when the table of
+// mounts cannot be read.
+func MountsNow() Mounts {
+	list, mounted := aliases(new(looker).mounts())
+	return Mounts{list, mounted}
+}
+
+// Names returns a path without links, and then the other names that it has.
+func (m Mounts) Names(p string) []string {
+	out := []string{p}
+	for _, t := range m.MountAliases {
+		rest, ok := paths.Rest(t.Path, p)
+		if !ok {
+			continue
+		}
+		other := filepath.Join(t.At, rest)
+		if !slices.Contains(out, other) && !m.over(t.Path, p) && !m.over(t.At, other) {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// over reports whether something is mounted on the way from top to p.
+func (m Mounts) over(top, p string) bool {
+	return slices.ContainsFunc(m.Mounted, func(at string) bool {
+		in := paths.Below(top, at)
+		on := paths.Below(at, p)
+		return in && on && at != top
+	})
+}
+
 // mount is a mount, as far as names of files are concerned.
 type mount struct {
 	device   string // "" where nobody keeps files

@@ -4,6 +4,7 @@
 package host
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"github.com/enr/inner/isolator/limits"
@@ -92,10 +93,7 @@ type Facts struct {
 	// SameFile holds, for a path asked about, the other names of that file in
 	// the folders the box will write.
 	SameFile map[string][]string `json:"same_file,omitempty"`
-	// MountAliases are the parts of a disk that are seen at two places, and Mounted is
-	// where anything is mounted; both empty where there is none.
-	MountAliases []MountAlias `json:"twins,omitempty"`
-	Mounted      []string     `json:"mounted,omitempty"`
+	Mounts
 	// MountsUnknown: the table of mounts cannot be read, so what is to be hidden may
 	// have names that nobody knows.
 	MountsUnknown bool `json:"mounts_unknown,omitempty"`
@@ -166,6 +164,15 @@ func (f Facts) Homes() []string {
 		return []string{f.Home}
 	}
 	return []string{f.Home, f.OtherHome}
+}
+
+// HomeNames are the homes with their links resolved, under every name that they have.
+func (f Facts) HomeNames() []string {
+	var out []string
+	for _, h := range f.Homes() {
+		out = append(out, f.Names(cmp.Or(f.Paths[h].Real, h))...)
+	}
+	return out
 }
 
 // InnerHomes are the folders of inner that may exist.

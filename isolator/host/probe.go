@@ -63,11 +63,11 @@ func Probe(r Request) Facts {
 	l := newLooker(cmp.Or(r.Folders, NewFolders()))
 	l.asked(r, &f)
 	others := l.hidden(r, &f)
+	f.MountAliases, f.Mounted = aliases(l.mounts())
 	wanted := l.obeyed(r, &f)
 	f.Folders = l.full(f.Paths)
 	f.SameFile = sameFile(f.Paths, slices.Concat(r.Writable, r.Copied))
 	maps.Copy(f.SameFile, others)
-	f.MountAliases, f.Mounted = aliases(l.mounts())
 	f.MountsUnknown = len(l.mounts()) == 0
 	f.Bare = map[string]bool{}
 	for _, p := range r.Bare {

@@ -63,7 +63,7 @@ func Build(rc profile.RunConfig, f host.Facts, s Staged) (Plan, error) {
 	}
 	b.plan.Bwrap = f.Bwrap
 	b.home = b.canon(f.Home)
-	b.view.aliases, b.view.mounted = f.MountAliases, f.Mounted
+	b.view.mounts = f.Mounts
 	for _, step := range b.order() {
 		b.key = ""
 		if err := step(); err != nil {

@@ -364,6 +364,15 @@ func TestTwins(t *testing.T) {
 		t.Error("what the profile mounts cannot be written")
 	}
 
+	for _, dir := range []string{"/data/ann", "/data"} {
+		in := config()
+		in.Workdir, in.Cwd = dir, dir
+		f.Paths[dir] = host.Path{Kind: host.Dir, Real: dir}
+		if _, err := Build(in, f, staged()); err == nil || !strings.Contains(err.Error(), "holds your whole home folder") {
+			t.Errorf("the working folder %s, which holds the home: %v", dir, err)
+		}
+	}
+
 	f.MountsUnknown = true
 	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil {
 		t.Errorf("the table of mounts is unknown: %v", err)

@@ -23,7 +23,7 @@ type Copy struct {
 // They are under every name that the host has for them.
 func Hidden(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	b := &builder{rc: rc, f: f, s: s, allowed: map[string]bool{}}
-	b.view.aliases, b.view.mounted = f.MountAliases, f.Mounted
+	b.view.mounts = f.Mounts
 	for _, k := range rc.Allow {
 		b.allowed[k] = true
 	}

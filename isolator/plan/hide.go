@@ -320,9 +320,9 @@ func (b *builder) hideInner() {
 	b.coverShims()
 }
 
-// holdsHome reports whether a folder is a home of the user or holds one.
+// holdsHome reports whether a folder is a home of the user or holds one, by whatever name.
 func (b *builder) holdsHome(p string) bool {
-	return slices.ContainsFunc(b.homes(), func(home string) bool { return paths.Below(b.canon(p), home) })
+	return slices.ContainsFunc(b.f.HomeNames(), func(home string) bool { return paths.Below(b.canon(p), home) })
 }
 
 // refuseHome refuses a resource that a variable moves to a folder that holds a home.

@@ -7,14 +7,19 @@ import (
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/profile"
 )
 
 // otherFolder is what to type in the place of a working folder that cannot be used.
 const otherFolder = "cd to another folder, or -w FOLDER"
 
 // workdirHidden refuses a working folder that is hidden, or lies in something
-// hidden, before anything else is said of it.
+// hidden, before anything else is said of it; and one that shows a home at another place
+// where that is mounted.
 func (b *builder) workdirHidden() error {
+	if b.rc.WorkdirMode != profile.None && b.holdsHome(b.rc.Workdir) {
+		return fault.Refuse(126, otherFolder, "the working folder %q holds your whole home folder, which is mounted there, too", b.rc.Workdir)
+	}
 	for _, dir := range []string{b.rc.Workdir, b.rc.Cwd} {
 		real := b.canon(dir)
 		if b.kind(dir) == host.Missing {

@@ -25,33 +25,19 @@ func (l layer) bind() bool { return l.source != "" }
 //
 // A host path may have other names, see host.MountAlias: what is said of it holds for all.
 type view struct {
-	layers  []layer
-	aliases []host.MountAlias
-	mounted []string
+	layers []layer
+	mounts host.Mounts
 }
 
 // names returns host path p, and first of all p, under every name it has.
-func (v *view) names(p string) []string {
-	out := []string{p}
-	for _, t := range v.aliases {
-		rest, ok := paths.Rest(t.Path, p)
-		if !ok {
-			continue
-		}
-		other := filepath.Join(t.At, rest)
-		if !slices.Contains(out, other) && !v.mountedOver(t.Path, p) && !v.mountedOver(t.At, other) {
-			out = append(out, other)
-		}
-	}
-	return out
-}
+func (v *view) names(p string) []string { return v.mounts.Names(p) }
 
 // parts returns the other places at which the host shows something of what lies
 // below p, but not p itself.
 func (v *view) parts(p string) []host.MountAlias {
 	var out []host.MountAlias
 	for _, name := range v.names(p) {
-		for _, t := range v.aliases {
+		for _, t := range v.mounts.MountAliases {
 			part := paths.Below(name, t.Path)
 			inside := paths.Below(name, t.At)
 			if part && !inside && t.Path != name && !slices.Contains(out, t) {
@@ -60,15 +46,6 @@ func (v *view) parts(p string) []host.MountAlias {
 		}
 	}
 	return out
-}
-
-// mountedOver reports whether the host mounts something on the way from top to p.
-func (v *view) mountedOver(top, p string) bool {
-	return slices.ContainsFunc(v.mounted, func(m string) bool {
-		in := paths.Below(top, m)
-		over := paths.Below(m, p)
-		return in && over && m != top
-	})
 }
 
 func (v *view) add(l layer) { v.layers = append(v.layers, l) }

@@ -157,12 +157,59 @@ func (w *sweep) away(p string, h *Held, what ...string) bool {
 	if len(h.Aside) == 1 {
 		w.Held = append(w.Held, *h)
 	}
+	w.note(h)
+	return true
+}
+
+// note has what was found say what is known of a place now.
+func (w *sweep) note(h *Held) {
 	for i := range w.Held {
 		if w.Held[i].Place == h.Place {
 			w.Held[i] = *h
 		}
 	}
-	return true
+}
+
+// replace renames something as away does, and puts a file with other data in its place. That is
+// written and on the disk before anything is renamed. When it cannot be, as on a full disk, what is
+// there is renamed all the same, because git would obey it, and nothing takes its place.
+func (w *sweep) replace(p string, data []byte, h *Held, what ...string) bool {
+	_ = w.open(filepath.Dir(p), 0o700) // without it, what follows says why
+	f, err := w.find(p)
+	if err != nil {
+		w.errs = append(w.errs, &fs.PathError{Op: "replace", Path: p, Err: err})
+		return false
+	}
+	defer f.close()
+	file, temp, err := written(f.at, data)
+	ok := w.away(p, h, what...)
+	switch {
+	case err != nil:
+	case ok:
+		err = files.Commit(file, temp, f.at)
+	default:
+		_, _ = file.Close(), os.Remove(temp)
+	}
+	if ok && err != nil {
+		h.Unwritten = err
+		if cause := new(fs.PathError); errors.As(err, &cause) {
+			h.Unwritten = cause.Err // its path is one of this process
+		}
+		w.note(h)
+	}
+	return ok
+}
+
+// written returns a file beside p that holds data, for files.Commit.
+func written(p string, data []byte) (f *os.File, temp string, err error) {
+	if f, temp, err = files.Temp(p, 0o644); err != nil {
+		return nil, "", err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync()); err != nil {
+		_, _ = f.Close(), os.Remove(temp)
+	}
+	return f, temp, err
 }
 
 // rename gives something a name that no tool obeys.
@@ -248,23 +295,6 @@ func allow(f *os.File, fi fs.FileInfo, mode fs.FileMode) error {
 		return nil
 	}
 	return os.Chmod(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), fi.Mode().Perm()|mode)
-}
-
-func (w *sweep) write(p string, data []byte) bool {
-	f, err := w.find(p)
-	if err == nil {
-		defer f.close()
-		var fd int
-		if fd, err = unix.Open(f.at, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644); err == nil {
-			file := os.NewFile(uintptr(fd), p)
-			_, err = file.Write(data)
-			err = errors.Join(err, file.Close())
-		}
-	}
-	if err != nil {
-		w.errs = append(w.errs, &fs.PathError{Op: "write", Path: p, Err: err})
-	}
-	return err == nil
 }
 
 // read reads a file that is written again if it has to be.

@@ -86,7 +86,7 @@ func (w *sweep) places() {
 	for _, home := range w.Homes {
 		for _, name := range sensitive.Startup() {
 			p := paths.Join(home, name)
-			if !strings.Contains(name, "/") && !w.inside(p) {
+			if !strings.Contains(name, "/") && !slices.ContainsFunc(w.names(p), w.inside) {
 				continue // it lies in the home itself, wherever a link there leads
 			}
 			w.single(p, "your shell or session")
@@ -97,21 +97,32 @@ func (w *sweep) places() {
 	}
 }
 
-// single moves aside what is at one path, or in the folder there.
+// single moves aside what is at one path, or in the folder there, by the name that it has
+// where the box could write it.
 func (w *sweep) single(p, tool string) {
-	fi, err := w.lstat(p)
-	if err != nil {
-		return
+	for _, p := range w.names(p) {
+		fi, err := w.lstat(p)
+		if err != nil {
+			continue
+		}
+		p = beyond(p)
+		switch {
+		case !w.inside(p) || w.stays(p) || lies(p, w.Guarded):
+		case w.recent(p, fi):
+			w.aside(p, tool)
+		case fi.IsDir():
+			w.inFolder(p, tool, 0, false)
+		}
 	}
-	if p = beyond(p); !w.inside(p) || w.stays(p) || lies(p, w.Guarded) {
-		return
+}
+
+// names returns all names of something: links on the way to it are followed where it has
+// several.
+func (w *sweep) names(p string) []string {
+	if len(w.Mounts.MountAliases) == 0 {
+		return []string{p}
 	}
-	switch {
-	case w.recent(p, fi):
-		w.aside(p, tool)
-	case fi.IsDir():
-		w.inFolder(p, tool, 0, false)
-	}
+	return w.Mounts.Names(beyond(p))
 }
 
 // beyond is a path with no link on the way to it.
@@ -141,8 +152,8 @@ func (w *sweep) looksFor(dir string) bool {
 	})
 }
 
-// real returns the search with the real paths of the folders that are compared with others, and
-// without those places of before at which something else is now.
+// real returns the search with the real paths of the folders that are compared with others, of
+// homes under every name, and without those places of before at which something else is now.
 func (s Search) real() Search {
 	resolve := func(list []string) []string {
 		var out []string
@@ -153,7 +164,11 @@ func (s Search) real() Search {
 		}
 		return out
 	}
-	s.Homes, s.Obeyed = resolve(s.Homes), resolve(s.Obeyed)
+	homes := resolve(s.Homes)
+	s.Homes, s.Obeyed = nil, resolve(s.Obeyed)
+	for _, home := range homes {
+		s.Homes = append(s.Homes, s.Mounts.Names(home)...)
+	}
 	s.Guarded, s.Before, s.Ours = s.standing(s.Guarded), s.standing(s.Before), s.standing(s.Ours)
 	return s
 }

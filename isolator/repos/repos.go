@@ -11,9 +11,10 @@
 // looked before, what changed since the run began is.
 //
 // It promises that of what it finds nothing runs, and that nothing is lost: a
-// configuration keeps the settings that run nothing, the original stays beside it, and
-// everything else is renamed. It finds every repository in the index of one it knows,
-// and the rest in the folders it has time for; it names those that it did not search.
+// configuration keeps the settings that run nothing (on a full disk there is none for now), the
+// original stays beside it, and everything else is renamed. It finds every repository in the
+// index of one it knows, and the rest in the folders it has time for; it names those that it did
+// not search.
 // It writes in the given folders only, through no link that leads out of them.
 package repos
 
@@ -29,6 +30,7 @@ import (
 
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/isolator/git"
+	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
 )
 
@@ -46,12 +48,13 @@ type Search struct {
 	Timeless []string      // roots where the time of a change can be set: everything in them counts as recent
 	Limit    time.Duration // how long folders are looked through; at least some of them are
 
-	NoGit  bool     // repositories are the box's to change
-	Obeyed []string // roots in which other tools obey what they find
-	Before []string // of that, what was there before the run: it stays
-	Keep   []string // what was named on purpose, with all that is in it: it stays
-	Named  []string // paths that settings of git name
-	Homes  []string // the user's homes
+	NoGit  bool        // repositories are the box's to change
+	Obeyed []string    // roots in which other tools obey what they find
+	Before []string    // of that, what was there before the run: it stays
+	Keep   []string    // what was named on purpose, with all that is in it: it stays
+	Named  []string    // paths that settings of git name
+	Homes  []string    // the user's homes
+	Mounts host.Mounts // the other names of what the host mounts twice
 
 	Stood  map[string]string // what was at places of Guarded, Before and Ours (Stood)
 	Copies map[string]string // the box's own copies, which it keeps, of files in the roots
@@ -62,6 +65,8 @@ type Held struct {
 	Place string   // the .git folder or file
 	What  []string // settings by their key, hooks by their name
 	Aside []Moved  // the originals
+
+	Unwritten error // why what runs nothing of them is not in their place, or nil
 }
 
 // Moved is something that was moved aside.

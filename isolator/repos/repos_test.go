@@ -88,6 +88,40 @@ func (p place) what(held []Held) string {
 
 const evil = "make() { git init -q $1; git -C $1 commit -q --allow-empty -m x; }; "
 
+// Where the harmless settings cannot be written, the others are moved aside all the same: nothing
+// of a file that is not whole is in their place.
+func TestUnwritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		during, config string
+		unwritten      bool
+	}{
+		"written":     {"", "user.name=ann\n", false},
+		"not written": {"mkdir -p x/.git/config.tmp/full", "", true},
+		"closed":      {"chmod 500 x/.git", "user.name=ann\n", false},
+	} {
+		p := newPlace(t)
+		since := p.begin()
+		p.sh(evil + "make x; git -C x config core.fsmonitor 'touch $MARK'; git -C x config user.name ann; " + c.during)
+		found, err := Search{Roots: []string{p.dir + "/p"}, Since: since}.Hold()
+		if got := p.what(found.Held); got != "x/.git: core.fsmonitor" || err != nil {
+			t.Fatalf("%s: %q, %v", name, got, err)
+		}
+		if h := found.Held[0]; (h.Unwritten != nil) != c.unwritten || len(h.Aside) != 1 || h.Aside[0].Kept != p.dir+"/p/x/.git/config"+Suffix {
+			t.Errorf("%s: %+v", name, h)
+		}
+		if exists(p.dir+"/p/x/.git/config") == c.unwritten {
+			t.Errorf("%s: the settings are there, or not: %v", name, c.unwritten)
+		}
+		p.sh("git -C x status")
+		if got := p.sh("git -C x config --local --list 2>&1 | grep ^user || :"); got != c.config {
+			t.Errorf("%s: the settings are %q", name, got)
+		}
+		if exists(p.dir + "/mark") {
+			t.Errorf("%s: git ran what the box wrote", name)
+		}
+	}
+}
+
 // TestRecorded: what of git's was not there before is the box's, however old it is, and what
 // was there is not.
 func TestRecorded(t *testing.T) {

@@ -86,7 +86,7 @@ func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 	if len(bad) == 0 || !hold {
 		return len(bad) == 0
 	}
-	return w.away(p, h, bad...) && w.write(p, gitconfig.File("Switched off by inner: see "+filepath.Base(h.Aside[len(h.Aside)-1].Kept)+" for what a program in a box had written.", good))
+	return w.replace(p, gitconfig.File("Switched off by inner: see "+name+Suffix+" for what a program in a box had written.", good), h, bad...)
 }
 
 // sorted returns the harmless settings of a repository, and the keys of the others.
@@ -167,8 +167,8 @@ func (w *sweep) todo(repo string, h *Held) {
 		w.away(p, h, "rebase-merge/git-rebase-todo")
 		return
 	}
-	if rest := withoutCommands(data); len(rest) < len(data) && w.away(p, h, "the commands of an unfinished rebase") {
-		w.write(p, rest)
+	if rest := withoutCommands(data); len(rest) < len(data) {
+		w.replace(p, rest, h, "the commands of an unfinished rebase")
 	}
 }
 
