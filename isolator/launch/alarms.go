@@ -23,6 +23,7 @@ const (
 	tryTerminal                 // are we in the foreground again? Did our own stop not happen?
 	unreadLine                  // what is typed and unread is for the program, see console.waits
 	lookForAbsent               // has what was removed under a mask a successor? See recover.go
+	leaveMoves                  // what is renamed on the way to a mask is read again, see moves.go
 	alarmCount
 )
 
@@ -77,6 +78,7 @@ func (s *session) goOff(now time.Time) {
 		tryTerminal:    (*session).tryTerminal,
 		unreadLine:     (*session).giveUnread,
 		lookForAbsent:  (*session).coverAbsent,
+		leaveMoves:     func(*session) {},
 	} {
 		if s.alarms.due(alarm(which), now) {
 			do(s)

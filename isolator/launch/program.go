@@ -78,6 +78,9 @@ func (s *session) begin() {
 	if s.o.Begun != nil {
 		s.o.Begun()
 	}
+	if s.mounts.covered.table >= 0 {
+		s.alarms.in(lookForAbsent, watchAfter)
+	}
 	if s.o.Done == nil {
 		s.alarms.in(giveBackMemory, trimAfter)
 	}

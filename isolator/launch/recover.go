@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,8 +16,9 @@ import (
 // The kernel takes a mount away when somebody on the host removes what it is on or renames
 // something over it, as many editors do when they save: the box would see, or write, what
 // comes to that place next. So the launcher follows the box's table of mounts (poll(2) of
-// proc_pid_mountinfo(5)), and hides or protects the place again, from outside (outside.go).
-// It is open to the box for the few milliseconds in between.
+// proc_pid_mountinfo(5)) and what is renamed on the way to the place (moves.go), and hides or
+// protects it again, from outside (outside.go). It is open to the box for the few milliseconds
+// in between.
 
 // absentEvery is how often it is asked whether a removed file has a successor.
 const absentEvery = 50 * time.Millisecond
@@ -32,10 +32,11 @@ type covered struct {
 	protected []string // see plan.Plan.Protected
 	table     int      // the table of mounts, for poll; -1 when it is not followed
 	root      int      // the box's root folder
+	moves     moves    // of what leads to the places
 	absent    []string // where nothing is now
 	removed   []string // where nothing was at some time
 	tries     int      // to cover what is lost, in a row
-	again     []string // those that were covered again
+	again     []string // those that were replaced
 	failure   error    // why one could not be
 }
 
@@ -57,13 +58,16 @@ func (c *covered) follow(pid int) error {
 	return nil
 }
 
-func (c *covered) close() { closeFds(&c.table, &c.root) }
+func (c *covered) close() {
+	c.moves.close()
+	closeFds(&c.table, &c.root)
+}
+
+func (c *covered) places() []string { return slices.Concat(c.protected, c.hidden) }
 
 // exists reports whether something is at a place of the box.
 func (c *covered) exists(p string) bool {
-	fd, err := unix.Openat2(c.root, strings.TrimPrefix(p, "/"), &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-	})
+	fd, err := inBox(c.root, p, 0)
 	if err == nil {
 		unix.Close(fd)
 	}
@@ -92,7 +96,7 @@ func (c *covered) lost() (lost, absent []string, err error) {
 	for _, mount := range proc.Mounts(text) {
 		there[mount.At] = true
 	}
-	for _, p := range slices.Concat(c.protected, c.hidden) {
+	for _, p := range c.places() {
 		switch {
 		case there[p]:
 		case c.exists(p):
@@ -114,6 +118,7 @@ func (s *session) coverAgain() {
 		return
 	}
 	c := &s.mounts.covered
+	watched := c.moves.watch(c.root, c.places()) // first: what moves from here on is told
 	lost, absent, err := c.lost()
 	c.absent, c.removed = absent, append(c.removed, absent...)
 	switch {
@@ -135,12 +140,31 @@ func (s *session) coverAgain() {
 		}
 		c.again, c.absent = append(c.again, lost...), nil
 		s.alarms.in(lookForAbsent, time.Millisecond) // was it done? While a rename goes on nothing can be mounted there
+	case !watched:
+		c.tries, c.absent = 0, nil
+		s.alarms.in(lookForAbsent, unwatchedEvery)
 	case len(c.absent) > 0:
 		c.tries = 0
 		s.alarms.in(lookForAbsent, absentEvery)
 	default:
 		c.tries = 0
 	}
+}
+
+// coverMoved covers again what was open after something was renamed.
+func (s *session) coverMoved() {
+	if s.mounts.covered.moves.read() {
+		s.coverAgain()
+	}
+	s.alarms.in(leaveMoves, movesRest)
+}
+
+// movesToRead is what the loop waits for, unless it has just read of it.
+func (s *session) movesToRead() int {
+	if s.alarms.set(leaveMoves) {
+		return -1
+	}
+	return s.mounts.covered.moves.fd
 }
 
 // coverAbsent asks for the successor of what was removed, without reading the table again.
@@ -153,8 +177,13 @@ func (s *session) coverAbsent() {
 	s.coverAgain()
 }
 
-// tell says in the result of the run what became of the places, each once.
+// tell says in the result of the run what became of the places, each once. The table that is
+// open shows those of a box that has ended, too.
 func (c *covered) tell(r *Result) {
+	if c.table >= 0 && (c.moves.fd < 0 || c.moves.read()) {
+		lost, absent, _ := c.lost()
+		c.again, c.removed = append(c.again, lost...), append(c.removed, absent...)
+	}
 	again := slices.Compact(slices.Sorted(slices.Values(c.again)))
 	r.Removed = slices.Compact(slices.Sorted(slices.Values(c.removed)))
 	for _, p := range again {
