@@ -68,35 +68,39 @@ type Copy struct {
 
 // Stage makes the git directory of a box from a repository of the host. It costs what copying the
 // index, the refs and the reflogs costs.
-func Stage(r *Repo, o Options) (c *Copy, err error) {
+func Stage(r *Repo, o Options) (*Copy, error) {
 	if r.Reason != "" {
 		return nil, unfit(r.Reason)
 	}
 	if o.Run == "" || strings.Trim(o.Run, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "" {
 		return nil, fmt.Errorf("%q cannot be the name of a run", o.Run)
 	}
-	c = &Copy{
+	c := &Copy{
 		path: o.Dir, objects: cmp.Or(o.Objects, paths.BoxGit), roots: o.Roots, clean: o.Clean, ignored: o.Ignored,
 		meta: meta{Version: 1, Run: o.Run, Git: o.Git, Name: o.Name, Email: o.Email, Roots: o.Roots, Profile: o.Profile, Grants: o.Grants},
 	}
 	if c.clean == nil {
 		c.clean = WithoutLogins
 	}
-	defer func() {
-		if err != nil {
-			c.Close()
-		}
-	}()
+	if err := c.fill(r); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// fill makes what is in the folder of a copy. After an error the caller closes what it opened.
+func (c *Copy) fill(r *Repo) error {
 	if err := c.openFolders(true); err != nil {
-		return nil, err
+		return err
 	}
-	c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(o.Dir, boxFolder), Dest: r.Common, Write: true})
+	c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(c.path, boxFolder), Dest: r.Common, Write: true})
 	if err := c.stageUnit(r, boxFolder); err != nil {
-		return nil, err
+		return err
 	}
-	c.show(filepath.Join(o.Dir, holdFolder), c.objects+"/"+holdFolder)
+	c.show(filepath.Join(c.path, holdFolder), c.objects+"/"+holdFolder)
 	c.start, _ = c.look(maxTraces) // without them every exchange looks at everything
-	return c, c.save()
+	return c.save()
 }
 
 // show mounts something read-only.
