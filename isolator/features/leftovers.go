@@ -137,8 +137,10 @@ func LookAgain(c *caller.Caller) {
 	recoverGit(c)
 }
 
-// Hold looks, and says what it did. It returns what was moved aside.
+// Hold looks, and says what it did. It returns what was moved aside. Inner's own folders are covered in every box, and
+// what other boxes have there now is theirs.
 func Hold(c *caller.Caller, s repos.Search) []string {
+	s.Covered = []string{files.Real(c.InnerHome), files.Real(c.StageBase())}
 	s.Hooks = host.EverywhereHooks(c.Getenv)
 	found, err := s.Hold()
 	for _, h := range found.Held {
