@@ -29,6 +29,7 @@ type leftoversOf struct {
 	timeless []string // writable folders where the time of a change says nothing
 	kept     []string // what was there before
 	stood    map[string]string
+	roots    repos.Roots
 }
 
 // leftovers makes what is missing in the project and must not be made from inside, and
@@ -52,7 +53,11 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	s := l.search(run, o.Clock)
 	s.Before = slices.DeleteFunc(s.Before, func(p string) bool { return slices.Contains(sources(run, o.Removed), p) })
 	s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
+	s, lost := l.roots.Follow(s)
 	o.Aside = Hold(run.Caller, s)
+	if len(lost) > 0 {
+		run.Warn("another folder came to the place of %s meanwhile: what the box wrote was not inspected. Check it yourself, wherever it is now, before you use git or an editor there", someFolders(run.Caller, lost))
+	}
 	return nil
 }
 
@@ -80,6 +85,12 @@ func (l *leftoversOf) watch(run *Run) error {
 		later, l.stood = nil, repos.Stood(s.Guarded, s.Before, s.Ours)
 	}
 	l.timeless = repos.Timeless(s.Roots)
+	if l.roots != nil {
+		l.roots.Close() // of what was there before the host changed
+	} else {
+		run.Undo(func() { l.roots.Close() })
+	}
+	l.roots = repos.Open(s.Roots)
 	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: slices.Concat(s.Before, s.Ours), Named: s.Named, Stood: l.stood}
 	if s.NoGit {
 		w.Guarded, w.Named = nil, nil
