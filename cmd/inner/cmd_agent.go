@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks/quote"
@@ -149,14 +150,33 @@ func (a *app) cmdAgentHook() *cobra.Command {
 // forHook is the exit code of inner: as a hook of an agent 2 for whatever went wrong, as
 // agents go on with the call after any other.
 func forHook(args []string, code int) int {
-	if code != 0 && len(args) > 1 && args[0] == "agent" && args[1] == "hook" {
+	if code != 0 && ofHook(args) {
 		return 2
 	}
 	return code
 }
 
-// agentHook answers one hook.
+// ofHook reports whether the words of a command are those of an agent's hook.
+func ofHook(args []string) bool { return len(args) > 1 && args[0] == "agent" && args[1] == "hook" }
+
+// answered returns an error when an answer on standard output would be lost: in /dev/null, which is also what the
+// runtime opens there when the descriptor is closed at the start (runtime.checkfds).
+func answered() error {
+	var st unix.Stat_t
+	if err := unix.Fstat(unix.Stdout, &st); err != nil {
+		return fmt.Errorf("standard output: %w", err)
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == unix.Mkdev(1, 3) {
+		return errors.New("standard output is closed, or /dev/null: nobody would read the answer")
+	}
+	return nil
+}
+
+// agentHook answers one hook. Its caller has called outliveReaders.
 func (a *app) agentHook(agent string, f toolFlags, sessionSet, boxed bool) error {
+	if err := answered(); err != nil {
+		return err
+	}
 	c, err := a.hookCall(agent)
 	if err != nil {
 		return err

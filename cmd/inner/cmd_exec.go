@@ -155,13 +155,17 @@ func (a *app) serveCalls(r *calls.Runner) error {
 	return untilSignal(func(ctx context.Context) error { return r.Serve(ctx, a.stdin, tell.Raw(a.stdout)) })
 }
 
+// outliveReaders makes a reader that is gone an error of writing, and not the end of this process. What it starts still
+// ends of it.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) }
+
 // untilSignal runs a server, and ends it at a signal.
 func untilSignal(serve func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT)
-	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a reader that is gone is an error of writing, not the end of this process
+	outliveReaders()
 	go func() { stop(signalled{(<-signals).(unix.Signal)}) }()
 	err := serve(ctx)
 	var died signalled

@@ -143,6 +143,7 @@ func (a *app) toolsShell(f toolFlags, shell string, args []string) error {
 	if agent, is := a.isHookLine(line, f); is && one && shell == lineShell {
 		// Claude Code runs its hooks with the same prefix. This one reads and writes JSON
 		// alone, and in a box it could not ask.
+		outliveReaders()
 		if err := a.agentHook(agent, f, false, true); err != nil {
 			a.Say("agent hook: %v", err)
 			return exit(2)

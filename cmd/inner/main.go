@@ -39,6 +39,9 @@ func main() {
 	if call, ok := shims.Invoked(shims.ExecFn(), os.Args[0]); ok {
 		os.Exit(shim.Call(call, os.Args[1:], version))
 	}
+	if ofHook(os.Args[1:]) {
+		outliveReaders()
+	}
 	a, err := newApp()
 	if err != nil {
 		a.Fail(err)

@@ -165,6 +165,25 @@ func TestUnknownTool(t *testing.T) {
 	}
 }
 
+// What a tool that is not known would run is told by the name of the argument, however it is spelled.
+func TestUnknownCommand(t *testing.T) {
+	_, o := project(t)
+	for want, keys := range map[string][]string{
+		"deny": {
+			"command", "Command", "run_command", "shell_command_line", "commandLine", "command-lines", "cmdline", "CMD2", "argv", "script", "bash_script", "scriptText",
+			"code", "python_code", "pythonCode", "PYTHON_CODE", "code_snippet", "codeBlock", "code1", "program", "source", "source_code", "sourceText", "expression", "eval",
+			"run", "sh", "shell",
+		},
+		"same": {"line", "transcript", "subscription", "description", "resource", "postcode", "code_page", "run_id", "source_branch", "dry_run", "pipeline", "context", "publish"},
+	} {
+		for _, key := range keys {
+			if got := judged(t, o, "claude", "mcp__new__tool", m{key: "id"}); got != want {
+				t.Errorf("%s: %s, want %s", key, got, want)
+			}
+		}
+	}
+}
+
 // /tmp is the session's folder where there is one, and no link in it is followed.
 func TestSessionTmp(t *testing.T) {
 	_, o := project(t)

@@ -38,14 +38,33 @@ func freeText(key string) bool {
 }
 
 // runs reports whether an unknown tool with that argument would run something outside of the box,
-// however the name is spelled.
+// however the name is spelled: python_code and runScript, and code_snippet, as what follows says only that it is a text.
 func runs(key string) bool {
-	name := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
-	switch name {
-	case "script", "shell", "argv", "code", "exec", "executable", "commandline", "cmdline", "bash", "python", "javascript":
-		return true
+	name := strings.TrimRight(key, "0123456789_-. ")
+	for _, text := range []string{"line", "lines", "text", "string", "body", "content", "contents", "snippet", "block", "input", "list"} {
+		if rest, ok := withoutWord(name, text); ok && rest != "" {
+			return runs(rest)
+		}
 	}
-	return slices.ContainsFunc([]string{"command", "commands", "cmd", "cmds"}, func(end string) bool { return strings.HasSuffix(name, end) })
+	for _, what := range []string{
+		"script", "scripts", "shell", "argv", "code", "exec", "executable", "bash", "sh", "python", "javascript", "program", "source", "expression", "eval",
+	} {
+		if _, ok := withoutWord(name, what); ok {
+			return true
+		}
+	}
+	name = strings.ToLower(name)
+	return name == "run" || slices.ContainsFunc([]string{"command", "commands", "cmd", "cmds", "commandline", "cmdline"}, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// withoutWord removes the last word of a name, if it is that one. A word begins after what is no letter, or with a capital.
+func withoutWord(name, word string) (rest string, ok bool) {
+	at := len(name) - len(word)
+	if at < 0 || !strings.EqualFold(name[at:], word) {
+		return name, false
+	}
+	rest = strings.TrimRight(name[:at], "0123456789_-. ")
+	return rest, rest == "" || len(rest) < at || 'A' <= name[at] && name[at] <= 'Z'
 }
 
 // ofCommands reports whether a tool for commands may have the argument besides its command. Any

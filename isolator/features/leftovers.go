@@ -30,6 +30,7 @@ type leftoversOf struct {
 	timeless []string          // writable folders where the time of a change says nothing
 	kept     []string          // what was there before
 	stood    map[string]string // what was there: a mount goes with what it lies on, and leaves the name to the box
+	roots    repos.Roots
 }
 
 // leftovers makes what is missing in the project and must not be made from inside, and
@@ -60,7 +61,11 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	}
 	s.Before = slices.DeleteFunc(s.Before, func(p string) bool { return slices.Contains(sources(run, o.Removed), p) })
 	s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
+	s, lost := l.roots.Follow(s)
 	o.Aside = Hold(run.Caller, s)
+	if len(lost) > 0 {
+		run.Warn("another folder came to the place of %s meanwhile: what the box wrote was not inspected. Check it yourself, wherever it is now, before you use git or an editor there", someFolders(run.Caller, lost))
+	}
 	return nil
 }
 
@@ -81,6 +86,12 @@ func (l *leftoversOf) watch(run *Run) error {
 	l.kept = plan.KeptPlaces(run.Spec, run.Facts)
 	s := l.search(run, time.Time{})
 	l.timeless = repos.Timeless(s.Roots)
+	if l.roots != nil {
+		l.roots.Close() // of what was there before the host changed
+	} else {
+		run.Undo(func() { l.roots.Close() })
+	}
+	l.roots = repos.Open(s.Roots)
 	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: slices.Concat(s.Before, s.Ours), Named: s.Named}
 	if s.NoGit {
 		w.Guarded, w.Named = nil, nil
@@ -141,8 +152,10 @@ func LookAgain(c *caller.Caller) {
 	recoverGit(c)
 }
 
-// Hold looks, and says what it did. It returns what was moved aside.
+// Hold looks, and says what it did. It returns what was moved aside. Inner's own folders are covered in every box, and
+// what other boxes have there now is theirs.
 func Hold(c *caller.Caller, s repos.Search) []string {
+	s.Covered = []string{files.Real(c.InnerHome), files.Real(c.StageBase())}
 	s.Hooks = host.EverywhereHooks(c.Getenv)
 	found, err := s.Hold()
 	for _, h := range found.Held {

@@ -2,10 +2,12 @@ package git
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/enr/inner/profile/gitconfig"
@@ -132,6 +134,35 @@ func TestIndexAsGit(t *testing.T) {
 }
 
 // TestTaken is what a box may not say of an index.
+// TestStageFails is a copy whose folders cannot be made, or are another run's: what was opened for it is closed again.
+func TestStageFails(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t)
+	r, err := Find(s.top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Git: s.git, Run: "r1", Dir: t.TempDir(), Roots: []string{s.top}}
+	way := filepath.Join(o.Dir, stateFolder)
+	if err := os.WriteFile(way, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Stage(r, o); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("a file in the way: %v", err)
+	}
+	if err := errors.Join(os.Remove(way), os.RemoveAll(filepath.Join(o.Dir, boxFolder)), os.RemoveAll(filepath.Join(o.Dir, holdFolder))); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Stage(r, o)
+	if err != nil {
+		t.Fatalf("what failed before still holds the folder: %v", err)
+	}
+	defer c.Close()
+	if _, err := Stage(r, o); !errors.Is(err, errBusy) {
+		t.Errorf("a folder of a live run: %v", err)
+	}
+}
+
 func TestTaken(t *testing.T) {
 	oid := strings.Repeat("x", 20)
 	entry := func(name string, mode uint32) indexEntry {

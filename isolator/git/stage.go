@@ -68,7 +68,7 @@ type Copy struct {
 
 // Stage makes the git directory of a box from a repository of the host. It costs what copying the
 // index, the refs and the reflogs costs.
-func Stage(r *Repo, o Options) (_ *Copy, err error) {
+func Stage(r *Repo, o Options) (*Copy, error) {
 	if r.Reason != "" {
 		return nil, unfit(r.Reason)
 	}
@@ -82,24 +82,25 @@ func Stage(r *Repo, o Options) (_ *Copy, err error) {
 	if c.clean == nil {
 		c.clean = WithoutLogins
 	}
-	defer func() {
-		if err != nil {
-			c.Close()
-		}
-	}()
-	if err := c.openFolders(true); err != nil {
-		return nil, err
-	}
-	c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(o.Dir, boxFolder), Dest: r.Common, Write: true})
-	if err := c.stageUnit(r, boxFolder); err != nil {
-		return nil, err
-	}
-	c.show(filepath.Join(o.Dir, holdFolder), c.objects+"/"+holdFolder)
-	c.start, _ = c.look(maxTraces) // without them every exchange looks at everything
-	if err := c.save(); err != nil {
+	if err := c.fill(r); err != nil {
+		c.Close()
 		return nil, err
 	}
 	return c, nil
+}
+
+// fill makes what is in the folder of a copy. After an error the caller closes what it opened.
+func (c *Copy) fill(r *Repo) error {
+	if err := c.openFolders(true); err != nil {
+		return err
+	}
+	c.Mounts = append(c.Mounts, Mount{Source: filepath.Join(c.path, boxFolder), Dest: r.Common, Write: true})
+	if err := c.stageUnit(r, boxFolder); err != nil {
+		return err
+	}
+	c.show(filepath.Join(c.path, holdFolder), c.objects+"/"+holdFolder)
+	c.start, _ = c.look(maxTraces) // without them every exchange looks at everything
+	return c.save()
 }
 
 // show mounts something read-only.

@@ -19,8 +19,11 @@ import (
 
 // How something is moved aside, or written, in the folders of a search and nowhere else.
 
+// inside reports whether the box could write a place: it lies in a root, and in no folder of that root that was covered.
 func (w *sweep) inside(p string) bool {
-	return slices.ContainsFunc(w.roots, func(r root) bool { return paths.Below(r.path, p) })
+	return slices.ContainsFunc(w.roots, func(r root) bool {
+		return paths.Below(r.path, p) && !slices.ContainsFunc(w.Covered, func(c string) bool { return paths.Below(r.path, c) && paths.Below(c, p) })
+	})
 }
 
 // found is something below a root, by its open folder: no link is on the way to it, and none comes

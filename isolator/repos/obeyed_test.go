@@ -141,6 +141,31 @@ func TestPlacesByOtherNames(t *testing.T) {
 	}
 }
 
+// What lies in a root, and was covered in the box, belongs to others, unless it is a root itself.
+func TestCovered(t *testing.T) {
+	p := newPlace(t)
+	p.sh("mkdir -p own/work/a")
+	since := p.begin()
+	p.sh(evil + `echo x >.envrc; echo x >own/.envrc; echo x >own/work/a/.envrc; make own/r; git -C own/r config core.fsmonitor evil; echo "gitdir: $PWD/own/r/.git" >.git`)
+	top, own := p.dir+"/p", p.dir+"/p/own"
+	s := Search{Roots: []string{top, own + "/work"}, Obeyed: []string{top}, Since: since, Covered: []string{own}, Named: []string{own + "/.envrc"}}
+	found, err := s.Hold()
+	if got := p.moved(found.Moved); got != "p/.envrc p/own/work/a/.envrc" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, want := p.what(found.Held), ".git: a pointer to /p/own/r/.git"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	s.Covered = nil
+	found, err = s.Hold()
+	if got := p.moved(found.Moved); got != "p/own/.envrc" || err != nil {
+		t.Errorf("not covered: %q, %v", got, err)
+	}
+	if got, want := p.what(found.Held), "own/r/.git: core.fsmonitor"; got != want {
+		t.Errorf("not covered: %q, want %q", got, want)
+	}
+}
+
 // Where a program can set the time of a change, everything counts as recent; where it
 // cannot, dating back does not help it.
 func TestTimeless(t *testing.T) {

@@ -43,6 +43,7 @@ type Search struct {
 	Guarded  []string      // git directories that the box could not write, and what leads to them
 	Unlisted []string      // folders in which nobody looked for repositories before the run, real paths
 	Ours     []string      // what inner itself put there
+	Covered  []string      // real paths of folders in the roots that the box could neither see nor move: they are left alone
 	Hooks    []string      // where the user's own settings have the hooks of every repository
 	Since    time.Time     // when the run began, as files know it
 	Timeless []string      // roots where the time of a change can be set: everything in them counts as recent
@@ -194,6 +195,9 @@ func (w *sweep) folder(dir string) (below queue) {
 	has := map[string]bool{}
 	for _, e := range entries {
 		p := paths.Join(dir, e.Name())
+		if slices.Contains(w.Covered, p) {
+			continue
+		}
 		if obeyed && w.obeyed(dir, e) {
 			continue
 		}
