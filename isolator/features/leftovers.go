@@ -52,10 +52,9 @@ func leftovers(git *boxGits) Feature {
 // look looks at what was left since the program began.
 func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	s := l.search(run, o.Clock)
-	// What the host put in a protected place was seen, and protected again. The placeholders are inner's.
 	s.Stood = maps.Clone(l.stood)
-	for _, p := range sources(run, slices.Concat(o.Replaced, o.Recovered)) {
-		if !slices.Contains(s.Ours, p) {
+	for _, p := range sources(run, o.Replaced) { // seen to come, and protected again
+		if slices.Contains(s.Before, p) {
 			delete(s.Stood, p)
 		}
 	}

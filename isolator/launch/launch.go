@@ -170,7 +170,7 @@ type Result struct {
 	Interrupted bool
 	Reached     []string // the limits it came to, by their keys, where that can be known
 	// Recovered and Replaced are hidden and protected places of the box that the host has
-	// replaced, and that were covered again; Removed are those where nothing was for a time;
+	// replaced, and that were covered again; Removed are those where the box may have made what is there;
 	// Uncovered is why one could not be covered, and the box was ended.
 	Recovered, Replaced, Removed []string
 	Uncovered                    string

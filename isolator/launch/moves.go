@@ -36,36 +36,39 @@ const (
 type moves struct {
 	fd      int                // of inotify; -1 before anything is watched
 	folders map[int32][]string // by their watches, as box paths: one folder may be mounted at two places
-	onWay   map[string]bool    // the covered places, and what leads to them
+	onWay   map[string]bool    // the covered places, and, as false, what leads to them
+	whole   bool               // all has been watched since, and nothing was missed
+	made    map[string]bool    // places where the box may have made what is there
 }
 
-// watch watches the folders that lead to some places of the box, as they are now. It reports
-// whether all of them are watched.
-func (m *moves) watch(root int, places []string) bool {
+// watch watches the folders that lead to some places of the box, as they are now.
+func (m *moves) watch(root int, places []string) {
+	m.whole = false
 	if m.fd < 0 {
 		fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 		if err != nil {
-			return false
+			return
 		}
 		m.fd, m.onWay = fd, map[string]bool{}
 		for _, p := range places {
-			for ; p != "/"; p = filepath.Dir(p) {
-				m.onWay[p] = true
+			for q := p; q != "/"; q = filepath.Dir(q) {
+				m.onWay[q] = m.onWay[q] || q == p
 			}
 		}
 	}
-	whole, old := true, m.folders
-	m.folders = map[int32][]string{}
+	old := m.folders
+	m.whole, m.folders = true, map[int32][]string{}
 	parents := map[string]bool{}
 	for p := range m.onWay {
 		parents[filepath.Dir(p)] = true
 	}
+	// A folder comes before those in it: one that is replaced meanwhile is seen in the first.
 	for _, dir := range slices.Sorted(maps.Keys(parents)) {
 		switch watch, err := m.add(root, dir); {
 		case err == nil:
 			m.folders[watch] = append(m.folders[watch], dir)
 		case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR):
-			whole = false
+			m.whole = false
 		}
 	}
 	for watch := range old {
@@ -73,7 +76,6 @@ func (m *moves) watch(root int, places []string) bool {
 			_, _ = unix.InotifyRmWatch(m.fd, uint32(watch)) // it is elsewhere now, or gone
 		}
 	}
-	return whole
 }
 
 // add watches a folder of the box.
@@ -112,11 +114,39 @@ func (m *moves) read() bool {
 }
 
 // concerns reports whether an event is of something that leads to a place.
-func (m *moves) concerns(watch int32, mask uint32, name string) bool {
+func (m *moves) concerns(watch int32, mask uint32, name string) (open bool) {
 	if mask&unix.IN_Q_OVERFLOW != 0 {
+		m.whole = false
 		return true
 	}
-	return slices.ContainsFunc(m.folders[watch], func(dir string) bool { return m.onWay[paths.Join(dir, name)] })
+	for _, dir := range m.folders[watch] {
+		p := paths.Join(dir, name)
+		if _, leads := m.onWay[p]; !leads {
+			continue
+		}
+		open = true
+		for place, covered := range m.onWay {
+			if covered && paths.Below(p, place) && !(p == place && renamedOver(mask)) {
+				m.mayBeMade(place)
+			}
+		}
+	}
+	return open
+}
+
+// renamedOver reports whether an event at a covered place is of a file that the host has renamed
+// over it. The box cannot rename to it, and it was free at no time. A folder takes the place of an
+// empty one alone, which is as good as none.
+func renamedOver(mask uint32) bool { return mask&(unix.IN_MOVED_TO|unix.IN_ISDIR) == unix.IN_MOVED_TO }
+
+// mayBeMade notes places that were free for a time, or of which nobody saw whether they were.
+func (m *moves) mayBeMade(places ...string) {
+	if m.made == nil {
+		m.made = map[string]bool{}
+	}
+	for _, p := range places {
+		m.made[p] = true
+	}
 }
 
 // close lets nobody wait for the kernel, see watchAfter.

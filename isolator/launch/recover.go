@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -34,7 +35,6 @@ type covered struct {
 	root      int      // the box's root folder
 	moves     moves    // of what leads to the places
 	absent    []string // where nothing is now
-	removed   []string // where nothing was at some time
 	tries     int      // to cover what is lost, in a row
 	again     []string // those that were replaced
 	failure   error    // why one could not be
@@ -108,6 +108,14 @@ func (c *covered) lost() (lost, absent []string, err error) {
 	return lost, absent, nil
 }
 
+// note notes what has lost its mount. Where nobody saw how, the box may have made what is there.
+func (c *covered) note(lost, absent []string, seen bool) {
+	c.absent = absent
+	if !seen {
+		c.moves.mayBeMade(slices.Concat(c.again, lost, absent)...)
+	}
+}
+
 // coverAgain hides and protects what has lost its mount. A box in which that fails ends.
 func (s *session) coverAgain() {
 	if s.over() {
@@ -118,9 +126,10 @@ func (s *session) coverAgain() {
 		return
 	}
 	c := &s.mounts.covered
-	watched := c.moves.watch(c.root, c.places()) // first: what moves from here on is told
+	seen := c.moves.whole
+	c.moves.watch(c.root, c.places()) // first: what moves from here on is told
 	lost, absent, err := c.lost()
-	c.absent, c.removed = absent, append(c.removed, absent...)
+	c.note(lost, absent, seen)
 	switch {
 	case err != nil:
 		c.failure = err
@@ -140,7 +149,7 @@ func (s *session) coverAgain() {
 		}
 		c.again, c.absent = append(c.again, lost...), nil
 		s.alarms.in(lookForAbsent, time.Millisecond) // was it done? While a rename goes on nothing can be mounted there
-	case !watched:
+	case !c.moves.whole:
 		c.tries, c.absent = 0, nil
 		s.alarms.in(lookForAbsent, unwatchedEvery)
 	case len(c.absent) > 0:
@@ -180,12 +189,13 @@ func (s *session) coverAbsent() {
 // tell says in the result of the run what became of the places, each once. The table that is
 // open shows those of a box that has ended, too.
 func (c *covered) tell(r *Result) {
-	if c.table >= 0 && (c.moves.fd < 0 || c.moves.read()) {
+	if moved := c.moves.fd >= 0 && c.moves.read(); c.table >= 0 && (moved || !c.moves.whole) {
 		lost, absent, _ := c.lost()
-		c.again, c.removed = append(c.again, lost...), append(c.removed, absent...)
+		c.note(lost, absent, c.moves.whole)
+		c.again = append(c.again, lost...)
 	}
 	again := slices.Compact(slices.Sorted(slices.Values(c.again)))
-	r.Removed = slices.Compact(slices.Sorted(slices.Values(c.removed)))
+	r.Removed = slices.Sorted(maps.Keys(c.moves.made))
 	for _, p := range again {
 		if slices.Contains(c.hidden, p) {
 			r.Recovered = append(r.Recovered, p)

@@ -26,12 +26,12 @@ func TestLostWithoutDescriptors(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: old.Max}); err != nil {
 		t.Fatal(err)
 	}
-	watched := c.moves.watch(c.root, c.places())
+	c.moves.watch(c.root, c.places())
 	lost, absent, err := c.lost()
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
 		t.Fatal(err)
 	}
-	if watched {
+	if c.moves.whole {
 		t.Error("folders are watched without a descriptor")
 	}
 	if err != nil || !slices.Equal(lost, []string{place}) || len(absent) > 0 {
@@ -54,30 +54,35 @@ func TestMoves(t *testing.T) {
 		name string
 		do   func()
 		want bool
+		made bool // counts as made by the box
 	}{
-		{"nothing", func() {}, false},
-		{"another name", func() { must(t, os.WriteFile(at("d/place2"), nil, 0o600)) }, false},
+		{"nothing", func() {}, false, false},
+		{"another name", func() { must(t, os.WriteFile(at("d/place2"), nil, 0o600)) }, false, false},
+		{"renamed over", move("d/place2", "d/place"), true, false},
 		{"many others", func() {
 			for i := range 3000 {
 				must(t, os.WriteFile(at(fmt.Sprint("d/", i)), nil, 0o600))
 			}
-		}, false},
-		{"moved away", move("d/place", "d/place~"), true},
-		{"moved back", move("d/place~", "d/place"), true},
-		{"read", func() { _, _ = os.ReadFile(at("d/place")) }, false},
-		{"removed", func() { must(t, os.Remove(at("d/place"))) }, true},
-		{"made", func() { must(t, os.WriteFile(at("d/place"), nil, 0o600)) }, true},
-		{"the folder moved away", move("d", "e"), true},
-		{"in the old one", move("e/place", "e/place~"), false},
-		{"a new folder", func() { must(t, os.Mkdir(at("d"), 0o700)) }, true},
-		{"in the new one", func() { must(t, os.WriteFile(at("d/place"), nil, 0o600)) }, true},
+		}, false, false},
+		{"moved away", move("d/place", "d/place~"), true, true},
+		{"moved back", move("d/place~", "d/place"), true, false},
+		{"read", func() { _, _ = os.ReadFile(at("d/place")) }, false, false},
+		{"removed", func() { must(t, os.Remove(at("d/place"))) }, true, true},
+		{"made", func() { must(t, os.WriteFile(at("d/place"), nil, 0o600)) }, true, true},
+		{"the folder moved away", move("d", "e"), true, true},
+		{"in the old one", move("e/place", "e/place~"), false, false},
+		{"a new folder", func() { must(t, os.Mkdir(at("d"), 0o700)) }, true, true},
+		{"in the new one", func() { must(t, os.WriteFile(at("d/place"), nil, 0o600)) }, true, true},
+		{"removed again", func() { must(t, os.Remove(at("d/place"))) }, true, true},
+		{"a folder renamed to it", func() { must(t, os.Mkdir(at("f"), 0o700)); move("f", "d/place")() }, true, true},
 	} {
-		if !c.moves.watch(c.root, c.places()) {
+		c.moves.made = nil
+		if c.moves.watch(c.root, c.places()); !c.moves.whole {
 			t.Fatalf("%s: not every folder is watched", step.name)
 		}
 		step.do()
-		if got := c.moves.read(); got != step.want {
-			t.Errorf("%s: %v", step.name, got)
+		if got, made := c.moves.read(), c.moves.made[at("d/place")]; got != step.want || made != step.made || len(c.moves.made) > 1 {
+			t.Errorf("%s: %v, made %v", step.name, got, c.moves.made)
 		}
 	}
 }
