@@ -88,10 +88,16 @@ func (l *looker) behind(at string, hops []Hop) Path {
 	case err == nil:
 		fi, err := os.Lstat(real)
 		return path(real, fi, err, hops)
-	case errors.Is(err, fs.ErrNotExist): // there is nothing to read behind it
+	case errors.Is(err, fs.ErrNotExist), circular(at): // there is nothing to read behind it
 		return Path{Kind: Missing, Real: at, Link: true, Hops: hops}
 	}
 	return path(at, nil, err, hops)
+}
+
+// circular reports whether a link leads back to itself.
+func circular(at string) bool {
+	_, err := os.Stat(at)
+	return errors.Is(err, syscall.ELOOP)
 }
 
 // path is what lstat has said of a path without links.

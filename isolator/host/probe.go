@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -53,7 +55,7 @@ func Probe(r Request) Facts {
 		Env:      Environment(r.Env),
 		Terminal: r.Terminal,
 	}
-	f.User = f.Env["USER"]
+	f.User = userName(f.Env["USER"], strconv.Itoa(f.UID))
 	if r.Display {
 		f.Display = FindDisplay(f.Env)
 	}
@@ -128,6 +130,17 @@ func (l *looker) asked(r Request, f *Facts) {
 		f.Globs[g] = m
 		l.note(f, m...)
 	}
+}
+
+// userName is what the environment calls the user of a number, else the password file, else that number.
+func userName(env, uid string) string {
+	if env != "" {
+		return env
+	}
+	if u, err := user.LookupId(uid); err == nil {
+		return u.Username
+	}
+	return uid
 }
 
 // hidden looks for what [sandbox] hide names, and returns the other names of those files.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -43,7 +44,7 @@ func TestPaths(t *testing.T) {
 		j("dangling/x"):    {Kind: Missing, Real: j("dangling/x"), Hops: []Hop{{j("dangling"), "nowhere"}}},
 		j("no/where/ever"): {Kind: Missing, Real: j("no/where/ever")},
 		j("dir/file/x"):    {Kind: Missing, Real: j("dir/file/x")},
-		j("loop"):          {Kind: Denied, Real: j("loop")},
+		j("loop"):          {Kind: Missing, Real: j("loop"), Link: true},
 		j("link/sock"):     {Kind: Socket, Real: j("dir/sock"), Hops: link},
 		"/":                {Kind: Dir, Real: "/"},
 	}
@@ -66,6 +67,18 @@ func TestPaths(t *testing.T) {
 	}
 	if !slices.Contains(f.Sockets, j("dir/sock")) {
 		t.Errorf("the listening socket is not among %v", f.Sockets)
+	}
+}
+
+// A user has a name where the environment says none.
+func TestUserName(t *testing.T) {
+	for _, c := range []struct{ env, uid, want string }{{"me", "0", "me"}, {"", "0", "root"}, {"", "3999999999", "3999999999"}} {
+		if got := userName(c.env, c.uid); got != c.want {
+			t.Errorf("USER %q, uid %s: %q, want %q", c.env, c.uid, got, c.want)
+		}
+	}
+	if got := Probe(Request{}).User; got != userName("", strconv.Itoa(os.Getuid())) {
+		t.Errorf("without USER: %q", got)
 	}
 }
 
