@@ -20,6 +20,10 @@ const maxObeyed = 64
 // maxLinking is how many folders of a folder that a tool obeys are looked through for links.
 const maxLinking = 100
 
+// maxStartup is the same for a start-up folder of the user, the upper ones first: those of editors
+// hold hundreds with other people's plugins, and each costs every start 30 microseconds.
+const maxStartup = 12
+
 // survey is one look through the folders that the box can write.
 type survey struct {
 	*looker
@@ -130,7 +134,7 @@ func (s *survey) entry(root, dir string, e fs.DirEntry, obeyed bool) bool {
 			p := paths.Join(dir, name)
 			s.found = append(s.found, p)
 			whole := func(link string) bool { return slices.Contains(s.roots, s.look(link).Real) }
-			s.linked = append(s.linked, slices.DeleteFunc(s.links(p, p+hit.Row.Trees), whole)...)
+			s.linked = append(s.linked, slices.DeleteFunc(s.links(p, p+hit.Row.Trees, maxLinking), whole)...)
 		}
 	default:
 		return e.IsDir() && !published(name) && !sensitive.PackageFolder(name)
@@ -151,17 +155,18 @@ func (s *survey) startup(p string, at Path) {
 	case at.Link && s.reaches(at.Real, at.Real):
 		s.begins = append(s.begins, p)
 	case at.Kind == Dir && filepath.Base(p) != "bin":
-		s.begins = append(s.begins, s.links(p, "")...)
+		s.begins = append(s.begins, s.links(p, "", maxStartup)...)
 	}
 }
 
 // links looks in a folder that a tool obeys for links to what the box can write: that is
-// obeyed as well. What is in a folder of work trees, trees, is the box's.
-func (s *survey) links(folder, trees string) []string {
+// obeyed as well. What is in a folder of work trees, trees, is the box's. It looks through so many
+// folders as are left.
+func (s *survey) links(folder, trees string, left int) []string {
 	var out []string
 	real := s.look(folder).Real
 	todo := []string{folder}
-	for left := maxLinking; len(todo) > 0 && left > 0; left-- {
+	for ; len(todo) > 0 && left > 0; left-- {
 		dir := todo[0]
 		todo = todo[1:]
 		for _, e := range s.list(dir) {
@@ -219,7 +224,7 @@ func (s *survey) names(places []GitPlace) {
 			s.name(n.Path)
 		}
 		if n.Use == gitconfig.Folder {
-			for _, p := range s.links(n.Path, "") {
+			for _, p := range s.links(n.Path, "", maxLinking) {
 				s.names([]GitPlace{{p, gitconfig.Program}})
 			}
 		}
