@@ -40,7 +40,7 @@ func (b *builder) followed() error {
 		case o.Kind == OpMask, o.Kind == OpTmpfs && !o.Writable() && l.bind():
 			b.plan.Masked = append(b.plan.Masked, o.Dest)
 		case o.Kind == OpReadOnly && l.write && l.bind() && b.shows(l, o),
-			o.Kind == OpBind && l.write && l.bind() && !b.shows(l, o): // a copy, as of a git directory: the host's comes to its place
+			o.Kind == OpBind && l.write && l.bind() && !b.ownHomes(l) && !b.shows(l, o): // a copy, as of a git directory: the host's comes to its place
 			b.plan.Protected = append(b.plan.Protected, o.Dest)
 		}
 	}
@@ -49,6 +49,10 @@ func (b *builder) followed() error {
 	}
 	return nil
 }
+
+// ownHomes reports whether a layer shows the home that the box has of its own: nothing of the
+// host comes to a place in it.
+func (b *builder) ownHomes(l layer) bool { return b.f.OwnHome != nil && paths.Below(b.f.OwnHome.Path, l.source) }
 
 // shows reports whether a layer has at the place of an operation what that shows there.
 func (b *builder) shows(l layer, o Op) bool {
