@@ -52,7 +52,9 @@ func (b *builder) followed() error {
 
 // ownHomes reports whether a layer shows the home that the box has of its own: nothing of the
 // host comes to a place in it.
-func (b *builder) ownHomes(l layer) bool { return b.f.OwnHome != nil && paths.Below(b.f.OwnHome.Path, l.source) }
+func (b *builder) ownHomes(l layer) bool {
+	return b.f.OwnHome != nil && paths.Below(b.f.OwnHome.Path, l.source)
+}
 
 // shows reports whether a layer has at the place of an operation what that shows there.
 func (b *builder) shows(l layer, o Op) bool {
