@@ -39,8 +39,7 @@ func (b *builder) followed() error {
 		case !top[i]:
 		case o.Kind == OpMask, o.Kind == OpTmpfs && !o.Writable() && l.bind():
 			b.plan.Masked = append(b.plan.Masked, o.Dest)
-		case o.Kind == OpReadOnly && l.write && l.bind() && b.shows(l, o),
-			o.Kind == OpBind && l.write && l.bind() && !b.ownHomes(l) && !b.shows(l, o): // a copy, as of a git directory: the host's comes to its place
+		case l.write && l.bind() && b.keepsFrom(l, o):
 			b.plan.Protected = append(b.plan.Protected, o.Dest)
 		}
 	}
@@ -50,10 +49,13 @@ func (b *builder) followed() error {
 	return nil
 }
 
-// ownHomes reports whether a layer shows the home that the box has of its own: nothing of the
-// host comes to a place in it.
-func (b *builder) ownHomes(l layer) bool {
-	return b.f.OwnHome != nil && paths.Below(b.f.OwnHome.Path, l.source)
+// keepsFrom reports whether an operation keeps the box from writing what a layer has at its place:
+// it shows the same read-only, or a copy, as of a git directory. In a home of the box's own there is
+// nothing of the host to be kept.
+func (b *builder) keepsFrom(l layer, o Op) bool {
+	same := b.shows(l, o)
+	own := b.f.OwnHome != nil && paths.Below(b.f.OwnHome.Path, l.source)
+	return o.Kind == OpReadOnly && same || o.Kind == OpBind && !same && !own
 }
 
 // shows reports whether a layer has at the place of an operation what that shows there.

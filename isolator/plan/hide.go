@@ -121,61 +121,6 @@ func (b *builder) startup() []string {
 	return out
 }
 
-// pinBelow binds every folder between a writable mount and something below it
-// that is protected, hidden or mounted over onto itself: a mount point cannot
-// be renamed, so nothing is moved out from under its protection. It comes right
-// after the mount, so that later ones go on top. dests are those.
-func (b *builder) pinBelow(m layer, dests []string) {
-	var pins []string
-	for _, p := range append(b.fixedIn(m), dests...) {
-		if !paths.Inside(m.dest, p) {
-			continue
-		}
-		for dir := filepath.Dir(p); dir != m.dest; dir = filepath.Dir(dir) {
-			pins = append(pins, dir)
-		}
-	}
-	slices.Sort(pins) // parents first
-	for _, p := range slices.Compact(pins) {
-		rest, _ := paths.Rest(m.dest, p)
-		pinned := layer{source: filepath.Join(m.source, rest), dest: p, write: true}
-		if m.original != "" {
-			pinned.original = filepath.Join(m.original, rest)
-		}
-		b.bindLayer("what is in it cannot be moved away", pinned)
-	}
-}
-
-// fixedIn are the places of what is protected or hidden in a writable mount, and of links on
-// the way to it.
-func (b *builder) fixedIn(m layer) (places []string) {
-	inside := func(hostPath string) {
-		for _, name := range b.view.names(hostPath) {
-			if rest, ok := paths.Rest(m.source, name); ok {
-				places = append(places, filepath.Join(m.dest, rest))
-			}
-		}
-	}
-	for _, h := range b.hops() {
-		inside(h.Path)
-	}
-	repo := "" // what lies in a git directory cannot be moved out of the box's own
-	for _, g := range b.s.BoxGit {
-		if g.Write {
-			repo = g.Box
-		} else if paths.Below(repo, g.Box) {
-			continue
-		}
-		inside(g.Box)
-	}
-	for _, t := range b.protected() {
-		if b.kind(t).Seen() || b.made(t) || b.isSecondName(t) {
-			inside(b.canon(t))
-		}
-	}
-	return places
-}
-
 // protected are the host paths that are made unwritable or hidden.
 func (b *builder) protected() []string {
 	if b.targets != nil {
