@@ -86,7 +86,7 @@ func (w *sweep) settings(repo, name string, hold bool, h *Held) (clean bool) {
 	if len(bad) == 0 || !hold {
 		return len(bad) == 0
 	}
-	return w.replace(p, gitconfig.File("Switched off by inner: see "+name+Suffix+" for what a program in a box had written.", good), h, bad...)
+	return w.replace(p, gitconfig.File("Switched off by inner: see the newest "+name+Suffix+"* for what a program in a box had written.", good), h, bad...)
 }
 
 // sorted returns the harmless settings of a repository, and the keys of the others.
