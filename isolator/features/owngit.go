@@ -39,12 +39,13 @@ const (
 
 // boxGits are the repositories of a run.
 type boxGits struct {
-	found  []*git.Repo // all of them
-	repos  []*git.Repo // those that are staged
-	lines  []string    // what is read-only, and why
-	copies []*boxGit
-	dir    string   // the folder of the run's copies
-	stays  []string // all git directories, and what leads to them
+	found   []*git.Repo // all of them
+	repos   []*git.Repo // those that are staged
+	lines   []string    // what is read-only, and why
+	nowhere []string    // what leads to no repository
+	copies  []*boxGit
+	dir     string   // the folder of the run's copies
+	stays   []string // all git directories, and what leads to them
 }
 
 // feature gives the box git directories of its own.
@@ -159,9 +160,21 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, repositories []st
 		}
 	}
 	for _, top := range repositories {
-		if r, err := git.FindAt(top); err == nil {
-			add(r)
+		r, err := git.FindAt(top)
+		if err != nil {
+			b.nowhere = append(b.nowhere, filepath.Join(top, ".git"))
+			continue
 		}
+		known := func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) }
+		in := slices.IndexFunc(roots, func(root string) bool { return paths.Below(root, r.Common) })
+		switch {
+		case r.Reason != "" || slices.ContainsFunc(b.found, known): // the submodule or worktree of one
+		case in < 0:
+			r.Reason = "its .git leads out of the folders that the box writes, and a box may have made it"
+		case host.Packaged(strings.TrimPrefix(top, roots[in])):
+			r.Reason = "among packages or build results it is the host's alone"
+		}
+		add(r)
 	}
 }
 
@@ -173,21 +186,28 @@ func (b *boxGits) choose(c *caller.Caller, program string) {
 			b.repos = append(b.repos, r)
 		}
 	}
-	if len(b.repos) > maxBoxGits {
-		var names []string
-		for _, r := range b.repos[maxBoxGits:] {
-			names = append(names, c.Short(r.Top))
+	var reasons []string
+	names := map[string][]string{} // of the repositories that have a reason
+	readOnly := func(r *git.Repo, why string) {
+		if names[why] == nil {
+			reasons = append(reasons, why)
 		}
-		b.line("git is read-only in %s: only %d repositories of a box are writable", strings.Join(visible.Some(names, 4), ", "), maxBoxGits)
+		names[why] = append(names[why], c.Short(r.Top))
+	}
+	for _, r := range b.repos[min(len(b.repos), maxBoxGits):] {
+		readOnly(r, fmt.Sprintf("only %d repositories of a box are writable", maxBoxGits))
 	}
 	for _, r := range b.found {
 		switch {
 		case b.own(r.Common): // also by another way
 		case program == "":
-			b.line("git is read-only in %s: git is not installed outside", c.Short(r.Top))
+			readOnly(r, "git is not installed outside")
 		default:
-			b.line("git is read-only in %s: %s", c.Short(r.Top), r.Reason)
+			readOnly(r, r.Reason)
 		}
+	}
+	for _, why := range reasons {
+		b.line("git is read-only in %s: %s", strings.Join(visible.Some(names[why], 4), ", "), why)
 	}
 	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
 }
@@ -222,15 +242,8 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) erro
 		for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {
 			info := host.Look(way)
 			s.GitLinks = append(s.GitLinks, info.Hops...)
-			in := func(root string) bool { return paths.Below(root, info.Real) }
-			switch {
-			case b.own(info.Real):
+			if b.own(info.Real) || info.Kind != host.File && info.Kind != host.Dir {
 				continue
-			case info.Kind != host.File && info.Kind != host.Dir && slices.ContainsFunc(roots, in):
-				return &fault.Refusal{
-					Code: 125, Msg: fmt.Sprintf("profile %q: %s, where git looks for a repository, is neither a file nor a folder, or a link that leads to neither: it cannot be protected", rc.Name, way),
-					Hint: "make it a folder or file of its own, or set git_dir = \"rw\" under [sandbox]",
-				}
 			}
 			add(info.Real, info)
 			for _, root := range roots {
