@@ -118,7 +118,7 @@ func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
 	if s.NoGit {
 		s.Named, s.Keep = nil, f.Named
 	}
-	s.Guarded, s.Unlisted = l.git.known(), slices.Concat(f.Unlisted, l.git.nowhere)
+	s.Guarded, s.Unlisted = l.git.known(), slices.Concat(f.Unlisted, l.git.passed)
 	return s
 }
 

@@ -39,13 +39,13 @@ const (
 
 // boxGits are the repositories of a run.
 type boxGits struct {
-	found   []*git.Repo // all of them
-	repos   []*git.Repo // those that are staged
-	lines   []string    // what is read-only, and why
-	nowhere []string    // what leads to no repository
-	copies  []*boxGit
-	dir     string   // the folder of the run's copies
-	stays   []string // all git directories, and what leads to them
+	found  []*git.Repo // all of them
+	repos  []*git.Repo // those that are staged
+	lines  []string    // what is read-only, and why
+	passed []string    // each .git that leads to none, or is hidden
+	copies []*boxGit
+	dir    string   // the folder of the run's copies
+	stays  []string // all git directories, and what leads to them
 }
 
 // feature gives the box git directories of its own.
@@ -53,7 +53,7 @@ func (b *boxGits) feature() Feature {
 	return Feature{
 		Name: "git directories", Keys: []string{"sandbox.git_dir"}, Make: b.make, Holds: heldGit,
 		Show: func(run *Run) error {
-			*b = findBoxGits(run.Caller, run.Spec, run.Facts.Repositories, gitProgram(run))
+			*b = findBoxGits(run.Caller, run.Spec, run.Facts, gitProgram(run))
 			b.show(&run.Assets)
 			return b.stay(run.Spec, &run.Facts, &run.Assets)
 		},
@@ -117,12 +117,12 @@ func (b *boxGits) used() uint64 {
 
 // findBoxGits finds the repositories of a run, and says which do not get a git directory
 // of their own. program is git outside, "" where there is none. It changes nothing.
-func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, program string) boxGits {
+func findBoxGits(c *caller.Caller, rc profile.RunConfig, f host.Facts, program string) boxGits {
 	var b boxGits
 	if rc.GitDir == "rw" {
 		return b
 	}
-	b.find(c, rc, repositories)
+	b.find(c, rc, f)
 	if rc.GitDir == "own" {
 		b.choose(c, program)
 	}
@@ -137,7 +137,7 @@ func (b *boxGits) line(format string, args ...any) {
 }
 
 // find finds the repositories of the folders that the box writes, and of the others named.
-func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, repositories []string) {
+func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 	add := func(r *git.Repo) {
 		if !slices.ContainsFunc(b.found, func(x *git.Repo) bool { return x.Top == r.Top }) {
 			b.found = append(b.found, r)
@@ -159,10 +159,11 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, repositories []st
 			b.line("the box does not have the repository of %s: it sees a part of the files only", c.Short(r.Top))
 		}
 	}
-	for _, top := range repositories {
+	hidden := plan.HiddenFolders(rc, f)
+	for _, top := range f.Repositories {
 		r, err := git.FindAt(top)
-		if err != nil {
-			b.nowhere = append(b.nowhere, filepath.Join(top, ".git"))
+		if err != nil || slices.ContainsFunc(hidden, func(dir string) bool { return paths.Below(dir, top) }) {
+			b.passed = append(b.passed, filepath.Join(top, ".git"))
 			continue
 		}
 		known := func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) }
@@ -288,7 +289,7 @@ func (b *boxGits) show(s *plan.Staged) {
 
 // make makes the git directories of the box.
 func (b *boxGits) make(run *Run) (err error) {
-	*b = findBoxGits(run.Caller, run.Spec, run.Facts.Repositories, gitProgram(run))
+	*b = findBoxGits(run.Caller, run.Spec, run.Facts, gitProgram(run))
 	run.Undo(func() { b.finish(run) })
 	defer func() {
 		for _, line := range b.lines {

@@ -52,11 +52,11 @@ func TestBoxGitStays(t *testing.T) {
 			}
 			rc := profile.RunConfig{Name: "p", GitDir: mode, Home: "host", Workdir: top, WorkdirMode: profile.RW}
 			f := host.Probe(host.Request{Writable: []string{top}, Env: os.Environ()})
-			b := findBoxGits(&caller.Caller{Home: "/nowhere"}, rc, f.Repositories, c.program)
+			b := findBoxGits(&caller.Caller{Home: "/nowhere"}, rc, f, c.program)
 			var s plan.Staged
 			err = b.stay(rc, &f, &s)
-			if (len(b.nowhere) == 1) != c.nowhere || c.nowhere && len(b.known()) > 0 {
-				t.Errorf("%s (%s): %q lead nowhere, %q are guarded", c.about, mode, b.nowhere, b.known())
+			if (len(b.passed) == 1) != c.nowhere || c.nowhere && len(b.known()) > 0 {
+				t.Errorf("%s (%s): %q lead nowhere, %q are guarded", c.about, mode, b.passed, b.known())
 			}
 			if err != nil {
 				t.Errorf("%s (%s): %v", c.about, mode, err)
