@@ -55,6 +55,7 @@ type Search struct {
 	Keep   []string    // what was named on purpose, with all that is in it: it stays
 	Named  []string    // paths that settings of git name
 	Homes  []string    // the user's homes
+	Paths  []string    // folders of programs in these that PATH names
 	Mounts host.Mounts // the other names of what the host mounts twice
 
 	Stood  map[string]string // what was at places of Guarded, Before and Ours (Stood)
