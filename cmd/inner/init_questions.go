@@ -104,7 +104,11 @@ func (a *app) choose(p *starter.Choice, f initFlags, names []string) bool {
 		if f.confirm || len(profile.Unasked(name)) == 0 {
 			continue
 		}
-		if !a.yesUnlessNo(fmt.Sprintf("Let %s run commands without asking you? The sandbox is the boundary.", name)) {
+		text, ok := a.answer(fmt.Sprintf("Let %s run commands without asking you? The sandbox is the boundary. [Y/n] ", name))
+		if !ok {
+			return false
+		}
+		if text != "" && !isYes(text) {
 			p.Asking = append(p.Asking, name)
 		}
 	}
