@@ -118,7 +118,7 @@ func (a *app) choose(p *starter.Choice, f initFlags, names []string) bool {
 // chooseMounts asks for folders, and reports whether it got an answer.
 func (a *app) chooseMounts(p *starter.Choice) bool {
 	for {
-		text, ok := a.answer("Which other folders may they read, such as ~/src/lib ~/docs? Add :rw to those that they may change. [Enter: nothing] ")
+		text, ok := a.answer("Which other folders may they read (~/src/lib), or change (~/src/lib:rw)? [Enter: nothing] ")
 		if !ok {
 			return false
 		}
