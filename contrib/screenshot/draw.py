@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""draw.py TITLE LINE... <screen >session.svg
+"""python3 draw.py TITLE LINE... <screen >session.svg
 
 Draws what "tmux capture-pane -e" printed: of its lines those that one of the regular
 expressions LINE finds, with colours and bold type.

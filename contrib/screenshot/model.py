@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""model.py PORT: a model on loopback for contrib/screenshot.sh.
+"""python3 model.py PORT: a model on loopback for contrib/screenshot.sh.
 
 It speaks Anthropic's Messages API as far as Claude Code needs it, and answers each
 conversation with the steps below, one after the other.
