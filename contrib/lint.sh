@@ -99,4 +99,5 @@ check 'house rules' bans
 check 'one importer per library' one_importer
 check 'what a start loads' starts_light
 check documents documents
+check budget contrib/budget.sh
 exit "$failed"

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits for a shell before it calls it stuck.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // need makes sure a program is there. A missing one skips the test, or fails
 // it where the suite has promised to have everything.

@@ -191,7 +191,13 @@ func (p *Profile) commanded(q Asked) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &other, other.resolve(chosen)
+	if err := other.resolve(chosen); err != nil {
+		return nil, err
+	}
+	if gives, err := p.loaded.Gives(other.Spec); !gives {
+		return p.loaded, err
+	}
+	return &other, nil
 }
 
 // Name returns the name of the profile.

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -254,24 +253,19 @@ func TestUnapprovedProfilesCostLittle(t *testing.T) {
 			for i := range 400 {
 				c.make(w, i, c.text)
 			}
-			start := time.Now()
 			v := w.home.Look(profile.FindProject(w.path("app"), w.home.own()...))
-			took := time.Since(start)
 			read, size := 0, 0
 			for _, p := range v.Profiles {
 				if !p.Unread {
 					read, size = read+1, size+len(c.text)
 				}
 			}
-			t.Logf("%d of %d profiles, %d KiB, were read in %v", read, len(v.Profiles), size>>10, took)
+			t.Logf("%d of %d profiles, %d KiB, were read", read, len(v.Profiles), size>>10)
 			if strings.Contains(about, "links") && read > 1 || size > maxUnapprovedBytes {
 				t.Errorf("%d profiles, %d KiB, were read", read, size>>10)
 			}
 			if len(v.Profiles) != 400 || read > maxUnapprovedFiles || len(v.Uncertain) == 0 {
 				t.Errorf("%d profiles, %d were read, %d are uncertain", len(v.Profiles), read, len(v.Uncertain))
-			}
-			if limit := 4 * maxUnapprovedTime; took > limit && !underRace {
-				t.Errorf("a look took %v, more than %v", took, limit)
 			}
 			for _, name := range []string{"claude", "p399"} {
 				if d := Decide(Env{Home: w.home, Name: name, Cwd: w.path("app")}); d.Kind != Refuse {

@@ -184,7 +184,7 @@ func (a *app) callFor(f runFlags, pl settings.Place, o profile.Overrides) (isola
 	if call.By, err = a.roleFlags(f.who, pl, &f.profile); err != nil {
 		return call, unusable(err, "")
 	}
-	if call.Profile, o, err = a.chooseRun(f, pl, o); err != nil {
+	if call.Profile, o, err = a.chooseRun(f, pl, o, call.By.Role); err != nil {
 		return call, unusable(err, f.profile)
 	}
 	if call.Context, err = a.Context(pl, o, false); err != nil {
@@ -225,7 +225,7 @@ func (a *app) dryRun(call isolator.Call, asJSON bool) error {
 }
 
 // chooseRun finds the profile of a run, and what [commands] of config.toml makes of it.
-func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides) (p *profile.Profile, _ profile.Overrides, err error) {
+func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides, role string) (p *profile.Profile, _ profile.Overrides, err error) {
 	switch {
 	case f.approved != "":
 		p, err = a.chooseApproved(f, pl)
@@ -240,7 +240,7 @@ func (a *app) chooseRun(f runFlags, pl settings.Place, o profile.Overrides) (p *
 		return nil, o, err
 	}
 	chosen := p
-	p, o, err = a.Commanded(pl, p, o, false, nil)
+	p, o, err = a.Commanded(pl, p, o, false, nil, role)
 	if err == nil && f.approved != "" && p != chosen {
 		err = notApproved(chosen, p)
 	}

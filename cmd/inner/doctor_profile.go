@@ -71,7 +71,7 @@ func (a *app) callOf(name string, who whoFlags) (isolator.Call, error) {
 	if err != nil {
 		return call, err
 	}
-	p, o, err := a.Commanded(pl, call.Profile, profile.Overrides{}, false, nil)
+	p, o, err := a.Commanded(pl, call.Profile, profile.Overrides{}, false, nil, call.By.Role)
 	if err != nil {
 		return call, err
 	}

@@ -28,7 +28,7 @@ import (
 )
 
 // Patience is how long a step waits for something that should happen at once.
-const Patience = 20 * time.Second
+const Patience = 2 * time.Minute
 
 // Terminal is a program in a pseudo-terminal of 24 rows and 80 columns. Close
 // it when done.

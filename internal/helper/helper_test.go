@@ -96,7 +96,7 @@ func TestEndsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pid := range strings.Fields(string(text)) {
-		end := time.Now().Add(10 * time.Second)
+		end := time.Now().Add(2 * time.Minute)
 		for running(pid) {
 			if time.Now().After(end) {
 				t.Fatalf("process %s is still there", pid)

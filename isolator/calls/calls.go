@@ -162,7 +162,14 @@ func (r *Runner) loadFor(w which, asked isolator.Asked) (*loaded, error) {
 		return l, err
 	}
 	w.name = name
-	return r.load(w)
+	other, err := r.load(w)
+	if err != nil {
+		return other, err
+	}
+	if gives, err := l.Gives(other.Spec); !gives {
+		return l, err
+	}
+	return other, nil
 }
 
 // start runs a call with its streams, and puts what came of it into its answer. With pass, an

@@ -82,7 +82,7 @@ func (l *leftoversOf) watch(run *Run) error {
 		run.Undo(func() { l.roots.Close() })
 	}
 	l.roots = repos.Open(s.Roots)
-	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: slices.Concat(s.Before, s.Ours), Named: s.Named}
+	w := stage.Watched{Since: runlog.Moment(), Roots: s.Roots, Timeless: l.timeless, Obeyed: s.Obeyed, Guarded: s.Guarded, Unlisted: s.Unlisted, Before: slices.Concat(s.Before, s.Ours), Named: s.Named, Paths: s.Paths}
 	if s.NoGit {
 		w.Guarded, w.Named = nil, nil
 	}
@@ -101,7 +101,7 @@ func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
 	rc, f := run.Spec, run.Facts
 	s := repos.Search{
 		Roots: rc.WritableRoots(), Ours: Placeholders(run), Since: since, Timeless: l.timeless, NoGit: rc.GitDir == "rw",
-		Obeyed: plan.ObeyedRoots(rc), Before: slices.Clone(l.kept), Named: f.Named, Homes: f.Homes(), Mounts: f.Mounts, Copies: map[string]string{}, Stood: l.stood,
+		Obeyed: plan.ObeyedRoots(rc), Before: slices.Clone(l.kept), Named: f.Named, Homes: f.Homes(), Paths: plan.ProgramFolders(rc, f), Mounts: f.Mounts, Copies: map[string]string{}, Stood: l.stood,
 	}
 	for _, b := range run.Assets.OwnFiles {
 		s.Copies[b.Box] = b.Host
@@ -109,7 +109,7 @@ func (l *leftoversOf) search(run *Run, since time.Time) repos.Search {
 	if s.NoGit {
 		s.Named, s.Keep = nil, f.Named
 	}
-	s.Guarded, s.Unlisted = l.git.known(), f.Unlisted
+	s.Guarded, s.Unlisted = l.git.known(), slices.Concat(f.Unlisted, l.git.passed)
 	return s
 }
 
@@ -132,7 +132,7 @@ func Placeholders(run *Run) []string {
 func LookAgain(c *caller.Caller) {
 	err := stage.Interrupted(c.Journal(), func(w stage.Watched) {
 		Hold(c, repos.Search{
-			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named, Stood: w.Stood,
+			Roots: w.Roots, Guarded: w.Guarded, Unlisted: w.Unlisted, Since: w.Since, Timeless: w.Timeless, Obeyed: w.Obeyed, Before: w.Before, Named: w.Named, Paths: w.Paths, Stood: w.Stood,
 			Homes: c.Homes(), Mounts: host.MountsNow(), Limit: time.Second,
 		})
 	})

@@ -42,6 +42,7 @@ type boxGits struct {
 	found  []*git.Repo // all of them
 	repos  []*git.Repo // those that are staged
 	lines  []string    // what is read-only, and why
+	passed []string    // each .git that leads to none, or is hidden
 	copies []*boxGit
 	dir    string   // the folder of the run's copies
 	stays  []string // all git directories, and what leads to them
@@ -52,7 +53,7 @@ func (b *boxGits) feature() Feature {
 	return Feature{
 		Name: "git directories", Keys: []string{"sandbox.git_dir"}, Make: b.make, Holds: heldGit,
 		Show: func(run *Run) error {
-			*b = findBoxGits(run.Caller, run.Spec, run.Facts.Repositories, gitProgram(run))
+			*b = findBoxGits(run.Caller, run.Spec, run.Facts, gitProgram(run))
 			b.show(&run.Assets)
 			return b.stay(run.Spec, &run.Facts, &run.Assets)
 		},
@@ -116,12 +117,12 @@ func (b *boxGits) used() uint64 {
 
 // findBoxGits finds the repositories of a run, and says which do not get a git directory
 // of their own. program is git outside, "" where there is none. It changes nothing.
-func findBoxGits(c *caller.Caller, rc profile.RunConfig, repositories []string, program string) boxGits {
+func findBoxGits(c *caller.Caller, rc profile.RunConfig, f host.Facts, program string) boxGits {
 	var b boxGits
 	if rc.GitDir == "rw" {
 		return b
 	}
-	b.find(c, rc, repositories)
+	b.find(c, rc, f)
 	if rc.GitDir == "own" {
 		b.choose(c, program)
 	}
@@ -136,7 +137,7 @@ func (b *boxGits) line(format string, args ...any) {
 }
 
 // find finds the repositories of the folders that the box writes, and of the others named.
-func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, repositories []string) {
+func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 	add := func(r *git.Repo) {
 		if !slices.ContainsFunc(b.found, func(x *git.Repo) bool { return x.Top == r.Top }) {
 			b.found = append(b.found, r)
@@ -158,10 +159,23 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, repositories []st
 			b.line("the box does not have the repository of %s: it sees a part of the files only", c.Short(r.Top))
 		}
 	}
-	for _, top := range repositories {
-		if r, err := git.FindAt(top); err == nil {
-			add(r)
+	hidden := plan.HiddenFolders(rc, f)
+	for _, top := range f.Repositories {
+		r, err := git.FindAt(top)
+		if err != nil || slices.ContainsFunc(hidden, func(dir string) bool { return paths.Below(dir, top) }) {
+			b.passed = append(b.passed, filepath.Join(top, ".git"))
+			continue
 		}
+		known := func(x *git.Repo) bool { return paths.Below(x.Common, r.Common) }
+		in := slices.IndexFunc(roots, func(root string) bool { return paths.Below(root, r.Common) })
+		switch {
+		case r.Reason != "" || slices.ContainsFunc(b.found, known): // the submodule or worktree of one
+		case in < 0:
+			r.Reason = "its .git leads out of the folders that the box writes, and a box may have made it"
+		case host.Packaged(strings.TrimPrefix(top, roots[in])):
+			r.Reason = "among packages or build results it is the host's alone"
+		}
+		add(r)
 	}
 }
 
@@ -173,21 +187,28 @@ func (b *boxGits) choose(c *caller.Caller, program string) {
 			b.repos = append(b.repos, r)
 		}
 	}
-	if len(b.repos) > maxBoxGits {
-		var names []string
-		for _, r := range b.repos[maxBoxGits:] {
-			names = append(names, c.Short(r.Top))
+	var reasons []string
+	names := map[string][]string{} // of the repositories that have a reason
+	readOnly := func(r *git.Repo, why string) {
+		if names[why] == nil {
+			reasons = append(reasons, why)
 		}
-		b.line("git is read-only in %s: only %d repositories of a box are writable", strings.Join(visible.Some(names, 4), ", "), maxBoxGits)
+		names[why] = append(names[why], c.Short(r.Top))
+	}
+	for _, r := range b.repos[min(len(b.repos), maxBoxGits):] {
+		readOnly(r, fmt.Sprintf("only %d repositories of a box are writable", maxBoxGits))
 	}
 	for _, r := range b.found {
 		switch {
 		case b.own(r.Common): // also by another way
 		case program == "":
-			b.line("git is read-only in %s: git is not installed outside", c.Short(r.Top))
+			readOnly(r, "git is not installed outside")
 		default:
-			b.line("git is read-only in %s: %s", c.Short(r.Top), r.Reason)
+			readOnly(r, r.Reason)
 		}
+	}
+	for _, why := range reasons {
+		b.line("git is read-only in %s: %s", strings.Join(visible.Some(names[why], 4), ", "), why)
 	}
 	b.repos = b.repos[:min(len(b.repos), maxBoxGits)]
 }
@@ -222,15 +243,8 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) erro
 		for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {
 			info := host.Look(way)
 			s.GitLinks = append(s.GitLinks, info.Hops...)
-			in := func(root string) bool { return paths.Below(root, info.Real) }
-			switch {
-			case b.own(info.Real):
+			if b.own(info.Real) || info.Kind != host.File && info.Kind != host.Dir {
 				continue
-			case info.Kind != host.File && info.Kind != host.Dir && slices.ContainsFunc(roots, in):
-				return &fault.Refusal{
-					Code: 125, Msg: fmt.Sprintf("profile %q: %s, where git looks for a repository, is neither a file nor a folder, or a link that leads to neither: it cannot be protected", rc.Name, way),
-					Hint: "make it a folder or file of its own, or set git_dir = \"rw\" under [sandbox]",
-				}
 			}
 			add(info.Real, info)
 			for _, root := range roots {
@@ -275,7 +289,7 @@ func (b *boxGits) show(s *plan.Staged) {
 
 // make makes the git directories of the box.
 func (b *boxGits) make(run *Run) (err error) {
-	*b = findBoxGits(run.Caller, run.Spec, run.Facts.Repositories, gitProgram(run))
+	*b = findBoxGits(run.Caller, run.Spec, run.Facts, gitProgram(run))
 	run.Undo(func() { b.finish(run) })
 	defer func() {
 		for _, line := range b.lines {

@@ -32,20 +32,18 @@ func TestBudget(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.home, "bomb"), []byte(bomb), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
-	rep, err := c.Cross(context.Background(), Crossing{Budget: 20 * time.Second})
+	rep, err := c.Cross(context.Background(), Crossing{Budget: time.Minute})
 	if err != nil || !rep.Pending || len(rep.Refused) != 0 {
 		t.Errorf("%v %+v", err, rep)
 	}
 	if got := s.host(s.top, "git log -1 --format=%s main; git branch --format='%(refname:short)'"); got != "5\nb1\nb2\nb3\nb4\nb5\nmain\n" {
 		t.Error(got)
 	}
-	if took := time.Since(begin); took > 60*time.Second {
-		t.Errorf("it took %s", took)
+	if err := os.Remove(filepath.Join(s.home, "calls")); err != nil {
+		t.Fatal(err)
 	}
-	begin = time.Now()
-	if rep, err = c.Cross(context.Background(), Crossing{}); err != nil || time.Since(begin) > 15*time.Second {
-		t.Errorf("it is tried with each exchange: %v %s", err, time.Since(begin))
+	if rep, err = c.Cross(context.Background(), Crossing{}); err != nil || strings.Contains(s.host(s.home, "touch calls; cat calls"), "pack-objects") {
+		t.Errorf("it is tried with each exchange: %v", err)
 	}
 	rep, err = c.Cross(context.Background(), Crossing{Final: true, Budget: 4 * time.Second})
 	if err != nil || len(rep.Refused) != 1 || !strings.Contains(rep.Refused[0].Why, errLate.Error()) || !rep.Kept() || rep.Interrupted {
@@ -54,7 +52,7 @@ func TestBudget(t *testing.T) {
 	s.host(s.home, "echo none >bomb")
 	c.Close()
 	var left []Left
-	for begin = time.Now(); len(left) == 0 && err == nil && time.Since(begin) < 10*time.Second; {
+	for end := time.Now().Add(2 * time.Minute); len(left) == 0 && err == nil && time.Now().Before(end); {
 		// A git that another test starts just now has the copy's lock until its exec.
 		left, err = Recover(context.Background(), filepath.Join(s.home, "runs"), Crossing{Budget: time.Hour}, nil)
 	}
@@ -73,10 +71,9 @@ func TestInterrupted(t *testing.T) {
 	s.box(c, s.top, "git commit -q --allow-empty -m second")
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(time.Second, cancel)
-	begin := time.Now()
 	rep, err := c.Cross(ctx, Crossing{Final: true})
-	if err != nil || !rep.Interrupted || !rep.Pending || time.Since(begin) > 10*time.Second {
-		t.Errorf("%v %+v after %s", err, rep, time.Since(begin))
+	if err != nil || !rep.Interrupted || !rep.Pending {
+		t.Errorf("%v %+v", err, rep)
 	}
 	s.host(s.home, "touch go")
 	s.cross(c, true)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -42,8 +41,6 @@ type Repo struct {
 	// Ways are the paths by which git gets from Top to Dir and Common, as they are written: where
 	// one of them leads through a link, whoever replaces that link replaces the repository.
 	Ways []string
-	// Alternates are the object stores that the repository borrows from, real paths.
-	Alternates []string
 
 	config []gitconfig.Entry
 }
@@ -89,9 +86,16 @@ func findAt(top string) (*Repo, error) {
 	}
 	r := &Repo{Top: top, Dir: filepath.Join(top, ".git"), Common: filepath.Join(top, ".git")}
 	r.Ways = []string{r.Dir}
-	r.Reason = reason(r.read(d, st.Mode&unix.S_IFMT))
+	err = r.read(d, st.Mode&unix.S_IFMT)
+	if errors.Is(err, errNowhere) {
+		return nil, fmt.Errorf("%s: %w", top, ErrNone)
+	}
+	r.Reason = reason(err)
 	return r, nil
 }
+
+// errNowhere says that a .git leads to nothing: what is made there is a repository of its own.
+var errNowhere = errors.New(".git leads nowhere")
 
 // read reads the repository that a .git of that type is or leads to.
 func (r *Repo) read(top *folder, kind uint32) error {
@@ -103,7 +107,7 @@ func (r *Repo) read(top *folder, kind uint32) error {
 	case unix.S_IFLNK:
 		return r.linked()
 	}
-	return unfit(".git is neither a file nor a folder")
+	return errNowhere
 }
 
 // reason says an error of read as Repo.Reason has it.
@@ -122,7 +126,7 @@ func reason(err error) string {
 func (r *Repo) linked() error {
 	real, err := filepath.EvalSymlinks(r.Dir)
 	if err != nil {
-		return unfit(".git is a link that leads nowhere")
+		return errNowhere
 	}
 	r.Dir = real
 	if at, err := openPath(filepath.Dir(real), unix.O_PATH); err == nil {
@@ -148,7 +152,7 @@ func (r *Repo) target(line string) error {
 	r.Ways = append(r.Ways, target)
 	real, err := filepath.EvalSymlinks(target)
 	if err != nil {
-		return unfit(".git leads to a folder that is not there")
+		return errNowhere
 	}
 	r.Dir = real
 	return nil
@@ -241,8 +245,7 @@ func (r *Repo) fill() error {
 		r.Sparse = r.Sparse || sparseTree(dir)
 		dir.close()
 	}
-	r.Alternates, err = alternates(r.Common, "objects", 0)
-	return err
+	return nil
 }
 
 // isPlain refuses a git directory that is not the user's own, or in which links lead elsewhere.
@@ -258,6 +261,10 @@ func (r *Repo) isPlain(common *folder) error {
 		if !common.isDir(name) {
 			return unfit(name + " is no folder of the repository's own")
 		}
+	}
+	// Whoever can write that file names any folder of the host.
+	if common.has("objects/info/alternates") {
+		return unfit("it borrows objects from another repository (objects/info/alternates)")
 	}
 	for _, name := range []string{"HEAD", "config", "packed-refs", "index", "shallow", "logs", "objects/info", "objects/pack", "worktrees", "modules"} {
 		if common.isLink(name) {
@@ -347,40 +354,4 @@ func sparseTree(dir *folder) bool {
 func (r *Repo) setting(key string) string {
 	e, _ := gitconfig.Last(r.config, key)
 	return e.Value
-}
-
-// alternates returns the object stores that a store borrows from, and those that they borrow
-// from in turn.
-func alternates(repo, rel string, depth int) ([]string, error) {
-	store := filepath.Join(repo, rel)
-	d, err := openFolder(store)
-	if err != nil {
-		return nil, err
-	}
-	defer d.close()
-	data, err := d.read("info/alternates", 64<<10)
-	switch {
-	case err != nil:
-		return nil, unlessMissing(err)
-	case depth > 4:
-		return nil, unfit("it borrows objects from a repository that borrows them, and so on")
-	}
-	var out []string
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimRight(line, "\n")
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(absolute(store, line))
-		if line[0] == '"' || err != nil {
-			return nil, unfit("it borrows objects from a folder that is not there")
-		}
-		further, err := alternates(real, ".", depth+1)
-		if err != nil {
-			return nil, err
-		}
-		out = append(append(out, real), further...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
 }

@@ -197,28 +197,15 @@ func settingsOf(d *folder) map[string]string {
 	return out
 }
 
-// stores lets the box read the host's objects, and those of the host's alternates.
+// stores lets the box read the host's objects.
 func (s *stager) stores() error {
-	c, n := s.copy, s.unit.N
-	place := func(i int) string { return fmt.Sprintf("%s/%d/%d", c.objects, n, i) }
-	var text strings.Builder
-	for i, store := range append([]string{filepath.Join(s.repo.Common, "objects")}, s.repo.Alternates...) {
-		c.show(store, place(i)+"/objects")
-		lfs := filepath.Join(filepath.Dir(store), "lfs")
-		if fi, err := os.Lstat(lfs); err == nil && fi.IsDir() {
-			c.show(lfs, place(i)+"/lfs")
-		}
-		text.WriteString(place(i) + "/objects\n")
+	c, place := s.copy, fmt.Sprintf("%s/%d/0", s.copy.objects, s.unit.N)
+	c.show(filepath.Join(s.repo.Common, "objects"), place+"/objects")
+	lfs := filepath.Join(s.repo.Common, "lfs")
+	if fi, err := os.Lstat(lfs); err == nil && fi.IsDir() {
+		c.show(lfs, place+"/lfs")
 	}
-	if len(s.repo.Alternates) > 0 {
-		// What the host's own list names may not be there in the box, and git says so each time.
-		info := fmt.Sprintf("%s/info.%d", holdFolder, n)
-		if err := c.dir.mkdir(info); err != nil {
-			return err
-		}
-		c.show(filepath.Join(c.path, info), place(0)+"/objects/info")
-	}
-	held := fmt.Sprintf("%s/%d", holdFolder, n)
-	text.WriteString(c.objects + "/" + held + "\n")
-	return errors.Join(c.dir.mkdir(held), s.to.create("objects/info/alternates", []byte(text.String())))
+	held := fmt.Sprintf("%s/%d", holdFolder, s.unit.N)
+	text := place + "/objects\n" + c.objects + "/" + held + "\n"
+	return errors.Join(c.dir.mkdir(held), s.to.create("objects/info/alternates", []byte(text)))
 }

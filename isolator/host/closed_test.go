@@ -38,7 +38,7 @@ func TestClosed(t *testing.T) {
 		{"a path, found", Request{Paths: []string{dir + "/enter/.env", dir + "/open/.env", dir + "/none/x"}}, ""},
 		{"behind a link", Request{Paths: []string{dir + "/link/x"}}, "behind"},
 		{"the system's", Request{Paths: []string{"/root/.netrc"}, Globs: []string{"/root/*.pem", "/lost+found/*", "/etc/ssl/private/*"}}, ""},
-		{"what the box writes", Request{Writable: []string{dir}}, "a/b/deep behind enter named nobody read shut"},
+		{"what the box writes", Request{Writable: []string{dir}}, "a/b/deep behind enter named nobody node_modules read shut"},
 		{"hide", Request{Hide: []string{dir + "/enter/*.key", dir + "/read/.env", "/root/*.key"}}, "enter read"},
 		{"hide at any depth", Request{Hide: []string{dir + "/a/**/*.key", dir + "/shut/"}}, "a/b/deep"},
 	} {

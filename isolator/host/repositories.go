@@ -1,13 +1,17 @@
 package host
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/enr/inner/internal/paths"
 )
 
 // How far below a writable folder repositories are looked for, and in how many
-// folders at most: a start must not take long. Nearer ones come first.
+// folders at most: a start must not take long. Nearer ones come first. Then come the folders
+// of packages and build results: in as many of these, and in the folders in them.
 const (
 	repoDepth   = 4
 	repoFolders = 400
@@ -23,6 +27,7 @@ func (l *looker) repositories(writable []string) (tops, unseen []string) {
 			depth int
 		}
 		queue := []place{{l.look(root).Real, 0}}
+		var packages []string
 		for left := repoFolders; len(queue) > 0; left-- {
 			at := queue[0]
 			queue = queue[1:]
@@ -31,7 +36,7 @@ func (l *looker) repositories(writable []string) (tops, unseen []string) {
 				continue
 			}
 			has, folders, skipped := l.project(at.dir)
-			unseen = append(unseen, skipped...)
+			packages = append(packages, skipped...)
 			for _, dir := range folders {
 				queue = append(queue, place{dir, at.depth + 1})
 			}
@@ -42,9 +47,51 @@ func (l *looker) repositories(writable []string) (tops, unseen []string) {
 				unseen = append(unseen, at.dir)
 			}
 		}
+		tops = append(tops, l.inPackages(packages)...)
+		unseen = append(unseen, packages...)
 	}
 	return tops, unseen
 }
+
+// inPackages returns the repositories in folders of packages and build results, two levels down
+// (vendor/ORG/NAME, build/_deps/NAME), one in node_modules but for its scopes (@ORG/NAME). Only
+// their .git is asked for.
+func (l *looker) inPackages(dirs []string) (tops []string) {
+	type place struct {
+		dir  string
+		last bool
+	}
+	var queue []place
+	for _, dir := range dirs {
+		queue = append(queue, place{dir, false})
+	}
+	for left := repoFolders; len(queue) > 0 && left > 0; left-- {
+		at := queue[0]
+		queue = queue[1:]
+		for _, e := range l.list(at.dir) {
+			if !e.IsDir() {
+				continue
+			}
+			dir := paths.Join(at.dir, e.Name())
+			if _, err := os.Lstat(paths.Join(dir, ".git")); err == nil && e.Name() != ".git" {
+				tops = append(tops, dir)
+			}
+			if !at.last && (filepath.Base(at.dir) != "node_modules" || strings.HasPrefix(e.Name(), "@")) {
+				queue = append(queue, place{dir, true})
+			}
+		}
+		if at.last {
+			continue
+		}
+		if _, err := os.Lstat(paths.Join(at.dir, ".git")); err == nil {
+			tops = append(tops, at.dir)
+		}
+	}
+	return tops
+}
+
+// Packaged reports whether a path leads through a folder of packages or build results.
+func Packaged(rel string) bool { return slices.ContainsFunc(strings.Split(rel, "/"), published) }
 
 // project returns what git has in a folder, the folders there, and those that are not looked
 // into.

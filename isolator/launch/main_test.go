@@ -374,21 +374,11 @@ func zombie(pid int) bool {
 	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
-// gone waits until no process carries the mark. On a busy machine one that is
-// on its way out may have to wait for the processor: that is not counted.
-func gone(t testing.TB, mark uint64, within time.Duration) {
+// gone waits until no process carries the mark.
+func gone(t testing.TB, mark uint64) {
 	t.Helper()
-	start := time.Now()
-	for {
-		left := alive(mark)
-		if len(left) == 0 {
-			return
-		}
-		if d := time.Since(start); d > within && (d > 20*within || !anyIn(left, "RD")) {
-			t.Fatalf("left after %v: %v", d, left)
-		}
-		syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 2000})
-	}
+	var left []string
+	eventually(t, "every process of the run gone", patience, func() bool { left = alive(mark); return len(left) == 0 })
 }
 
 // anyIn reports whether one of the processes, as alive lists them, is in one of

@@ -201,7 +201,7 @@ func TestDial(t *testing.T) {
 		if r.Code != 0 || !strings.Contains(errs, "dialled: served") {
 			t.Errorf("%s: %+v %q %q", at, r, out, errs)
 		}
-		eventually(t, "every process of the run gone", 10*time.Second, func() bool { return len(alive(j.Mark)) == 0 })
+		eventually(t, "every process of the run gone", patience, func() bool { return len(alive(j.Mark)) == 0 })
 	}
 	// On a terminal the supervisor lives, and waits for what it started.
 	j := probe("net", "serve", "127.0.0.1:3000")
@@ -236,5 +236,5 @@ func TestDispenserDies(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	eventually(t, "every process of the run gone", 10*time.Second, func() bool { return len(alive(j.Mark)) == 0 })
+	eventually(t, "every process of the run gone", patience, func() bool { return len(alive(j.Mark)) == 0 })
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,7 +38,7 @@ func TestOwnTerminal(t *testing.T) {
 	if strings.Contains(x.all(), "\r\r\n") {
 		t.Errorf("line breaks doubled: %q", x.all())
 	}
-	gone(t, j.Mark, time.Second)
+	gone(t, j.Mark)
 }
 
 func TestTypedSignals(t *testing.T) {
@@ -53,7 +52,7 @@ func TestTypedSignals(t *testing.T) {
 		if c := code(t, cmd); c != 7 {
 			t.Errorf("%s: exit code %d", name, c)
 		}
-		gone(t, j.Mark, time.Second)
+		gone(t, j.Mark)
 	}
 	x := newTerminal(t)
 	j := interactive("echo ready; exec sleep 1000")
@@ -79,7 +78,7 @@ func TestTermThroughTerminal(t *testing.T) {
 	if x.modes() != before {
 		t.Error("modes not restored")
 	}
-	gone(t, j.Mark, time.Second)
+	gone(t, j.Mark)
 }
 
 func TestResize(t *testing.T) {
@@ -108,18 +107,18 @@ func TestClosedTerminal(t *testing.T) {
 			script = "trap '[ -e " + file + " ] || echo hup > " + file + "' HUP; trap '' TERM; echo ready; while :; do sleep 0.02; done"
 		}
 		j := interactive(script)
+		j.Result = filepath.Join(t.TempDir(), "result")
 		cmd := x.start(j.command(t))
 		x.expect("ready\r\n")
-		start := time.Now()
 		x.close()
 		_ = code(t, cmd)
-		if d := time.Since(start); (d < killGrace) != graceful {
-			t.Errorf("ended after %v", d)
+		if r := readResult(t, j.Result); (r.Signal != syscall.SIGKILL) != graceful {
+			t.Errorf("it ended with %+v", r)
 		}
 		if b, _ := os.ReadFile(file); string(b) != "hup\n" {
 			t.Errorf("the handler did not run: %q", b)
 		}
-		gone(t, j.Mark, time.Second)
+		gone(t, j.Mark)
 	}
 }
 
@@ -337,7 +336,7 @@ func TestInterruptedStart(t *testing.T) {
 	if x.modes() != before {
 		t.Error("modes not restored")
 	}
-	gone(t, j.Mark, time.Second)
+	gone(t, j.Mark)
 }
 
 // bwrap's own session changes nothing.

@@ -195,16 +195,11 @@ func (b *builder) cacheFits(c cache) bool {
 			continue
 		}
 		_, hostPath := b.view.at(at)
-		if info := b.f.Paths[hostPath]; info.Kind != host.Dir || info.Real != hostPath || b.somethingBelow(at) || b.allowedBelow(hostPath) || b.inHidden(filepath.Dir(hostPath)) {
+		if info := b.f.Paths[hostPath]; info.Kind != host.Dir || info.Real != hostPath || b.somethingBelow(at) || b.allowedBelow(hostPath) || b.inHidden(hostPath) {
 			return false
 		}
 	}
 	return true
-}
-
-// inHidden reports whether a host path is what sandbox.hide names, or lies in it.
-func (b *builder) inHidden(real string) bool {
-	return b.f.Hide != nil && slices.ContainsFunc(b.f.Hide.Paths, func(p string) bool { return paths.Below(b.canon(p), real) })
 }
 
 // somethingBelow reports whether something of the box has its place below at.
@@ -262,7 +257,7 @@ func (b *builder) goProxy(set string, before []layer) error {
 	v := b.view
 	v.layers = before
 	real := b.canon(from)
-	if len(v.where(real)) == 0 || b.notSecret(real, "") != nil || b.inHidden(real) {
+	if len(v.where(real)) == 0 || b.notSecret(real, "") != nil || b.inHidden(real) || slices.Contains(b.hiddenFolders(), real) {
 		return nil
 	}
 	b.bind("Go modules that you have fetched, to be read", real, paths.BoxGoModules, false)

@@ -55,13 +55,22 @@ func (b *builder) protect() error {
 
 // readOnly makes a host path read-only wherever the box could write it, and returns these places.
 func (b *builder) readOnly(reason, p string) (places []string) {
-	for _, at := range b.view.where(p) {
-		if l, _ := b.view.at(at); l.write {
-			b.bind(reason, p, at, false)
-			places = append(places, at)
-		}
+	for _, at := range b.writable(p) {
+		b.bind(reason, p, at, false)
+		places = append(places, at)
 	}
 	return places
+}
+
+// writable returns the places where the box could write a host path.
+func (b *builder) writable(p string) []string {
+	if b.inHidden(p) {
+		return nil
+	}
+	return slices.DeleteFunc(b.view.where(p), func(at string) bool {
+		l, _ := b.view.at(at)
+		return !l.write
+	})
 }
 
 // protectProfiles protects what the next run reads its profiles from.
@@ -233,7 +242,7 @@ func (b *builder) hide() error {
 		if !b.kind(p).Seen() {
 			continue
 		}
-		if err := b.mask(p, "hidden: sandbox.hide"); err != nil {
+		if err := b.mask(p, byHide); err != nil {
 			return err
 		}
 	}
@@ -363,15 +372,58 @@ func (b *builder) hideKnown() error {
 	return nil
 }
 
-// mask hides one resource and refuses a mount that shows a part of it
-// elsewhere.
+// mask hides one resource, with what was mounted in it, and refuses a mount that shows a part
+// of it elsewhere.
 func (b *builder) mask(p, reason string) error {
 	real := b.canon(p)
-	if l, ok := b.view.relocates(real); ok && !b.isStaged(l.source) {
-		return fault.Refuse(125, "remove that mount, or allow the resource under [sandbox]", "profile %q: %q is shown in the box but lies in %s, which is %s", b.rc.Name, l.hostPlace(l.dest), p, reason)
-	}
 	b.maskAt(real, b.kind(p), reason)
+	if l, ok := b.view.relocates(real); ok && !b.isStaged(l.source) {
+		return b.partShown(l.hostPlace(l.dest), p, reason)
+	}
 	return nil
+}
+
+func (b *builder) partShown(part, p, reason string) error {
+	return fault.Refuse(125, "remove that mount, or allow the resource under [sandbox]", "profile %q: %q is shown in the box but lies in %s, which is %s", b.rc.Name, part, p, reason)
+}
+
+const byHide = "hidden: sandbox.hide"
+
+// inHidden reports whether a host path lies in a folder that is hidden. What does needs no protection,
+// and is no reason to refuse: the box does not have it.
+func (b *builder) inHidden(p string) bool {
+	return slices.ContainsFunc(b.hiddenFolders(), func(dir string) bool { return p != dir && b.liesIn(dir, p) })
+}
+
+// hiddenFolders are the real paths of the folders that are hidden.
+func (b *builder) hiddenFolders() []string {
+	if b.closed == nil {
+		b.closed = HiddenFolders(b.rc, b.f)
+	}
+	return b.closed
+}
+
+// HiddenFolders returns the real paths of the folders that a box has hidden, with all that is in them.
+func HiddenFolders(rc profile.RunConfig, f host.Facts) []string {
+	out := []string{}
+	add := func(p string) {
+		if at := f.Paths[p]; at.Kind == host.Dir {
+			out = append(out, at.Real)
+		}
+	}
+	for _, r := range Places(rc, f) {
+		if r.Method != "place" && !r.Part && !slices.Contains(rc.Allow, r.Key) {
+			for _, p := range r.At {
+				add(p)
+			}
+		}
+	}
+	if f.Hide != nil {
+		for _, p := range f.Hide.Paths {
+			add(p)
+		}
+	}
+	return out
 }
 
 func (b *builder) isStaged(source string) bool {

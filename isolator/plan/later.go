@@ -65,10 +65,7 @@ func (b *builder) hasOwnFiles(dir string) bool {
 // (EACCES). A program that makes a new file to rename it, as Claude Code does, then writes in
 // place; after the error of a read-only mount (EROFS) it does not.
 func (b *builder) withOwnFiles(reason, dir string) {
-	for _, at := range b.view.where(b.canon(dir)) {
-		if l, _ := b.view.at(at); !l.write {
-			continue
-		}
+	for _, at := range b.writable(b.canon(dir)) {
 		b.tmpfs(reason, 0o555, at)
 		for _, c := range b.f.Children[dir] {
 			switch c.Kind {
@@ -141,10 +138,8 @@ func (b *builder) madeEmpty(p string) bool {
 
 // coverEmpty covers an empty folder wherever the box could write it.
 func (b *builder) coverEmpty(reason, p string) {
-	for _, at := range b.view.where(b.canon(p)) {
-		if l, _ := b.view.at(at); l.write {
-			b.tmpfs(reason, 0o555, at)
-		}
+	for _, at := range b.writable(b.canon(p)) {
+		b.tmpfs(reason, 0o555, at)
 	}
 }
 
@@ -179,8 +174,10 @@ func (b *builder) laterLinks() error {
 	if b.allowed[configKey] {
 		return nil
 	}
-	if len(b.f.Locked) > 0 {
-		dir := b.f.Locked[0]
+	for _, dir := range b.f.Locked {
+		if b.inHidden(dir) {
+			continue
+		}
 		return fault.Refuse(125, "chmod u+w "+quote(dir)+", or workdir_mode = \"ro\" under [sandbox]",
 			"profile %q: %s is yours and not writable: the program could change that, and make what editors and agents obey", b.rc.Name, dir)
 	}
@@ -205,7 +202,7 @@ func (b *builder) laterLinks() error {
 // toNothing refuses links behind which the box could make something.
 func (b *builder) toNothing(obeyed []string) error {
 	for _, p := range obeyed {
-		if b.f.Paths[p].Link {
+		if b.f.Paths[p].Link && !b.inHidden(p) {
 			return fault.Refuse(125, "rm "+quote(p)+", or make what it leads to",
 				"profile %q: %s is a link that leads nowhere: the program could make there what tools outside obey", b.rc.Name, p)
 		}

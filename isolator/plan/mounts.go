@@ -93,6 +93,11 @@ func (b *builder) oneMount(m mount, later []string) error {
 	if err := b.notSecret(m.real, m.reason); err != nil {
 		return err
 	}
+	for _, p := range b.hidePaths() {
+		if real := b.canon(p); real != m.real && b.liesIn(real, m.real) {
+			return b.partShown(m.real, p, byHide)
+		}
+	}
 	if err := b.notPlanted(m.Mount, m.real, m.reason); err != nil {
 		return err
 	}

@@ -42,10 +42,10 @@ func (b *builder) hops() []host.Hop {
 // everything is mounted that the box can write.
 func (b *builder) pinLinks() error {
 	for _, h := range b.hops() {
-		for _, dir := range b.view.where(filepath.Dir(h.Path)) {
-			if l, _ := b.view.at(dir); !l.write {
-				continue
-			}
+		if b.inHidden(h.Path) {
+			continue
+		}
+		for _, dir := range b.writable(filepath.Dir(h.Path)) {
 			if b.allowed[nestedKey] {
 				// The mounts of its user namespace are not the launcher's to change: move_mount
 				// answers EPERM.
@@ -94,6 +94,9 @@ func (b *builder) pinBelow(m layer, dests []string) {
 // the way to it.
 func (b *builder) fixedIn(m layer) (places []string) {
 	inside := func(hostPath string) {
+		if b.inHidden(hostPath) {
+			return
+		}
 		for _, name := range b.view.names(hostPath) {
 			if rest, ok := paths.Rest(m.source, name); ok {
 				places = append(places, filepath.Join(m.dest, rest))

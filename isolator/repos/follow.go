@@ -76,7 +76,7 @@ func (r Roots) Follow(s Search) (_ Search, lost []string) {
 		none[o.path] = true
 	}
 	s.Roots = slices.DeleteFunc(slices.Clone(s.Roots), func(p string) bool { return none[p] })
-	for _, list := range []*[]string{&s.Roots, &s.Timeless, &s.Guarded, &s.Unlisted, &s.Ours, &s.Obeyed, &s.Before, &s.Keep, &s.Named} {
+	for _, list := range []*[]string{&s.Roots, &s.Timeless, &s.Guarded, &s.Unlisted, &s.Ours, &s.Obeyed, &s.Before, &s.Keep, &s.Named, &s.Paths} {
 		*list = slices.Clone(*list)
 		for i, p := range *list {
 			(*list)[i] = nowAt(names, p)

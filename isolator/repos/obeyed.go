@@ -96,6 +96,9 @@ func (w *sweep) places() {
 			w.single(p, "your shell or session")
 		}
 	}
+	for _, p := range w.Paths {
+		w.single(p, "the shell's PATH")
+	}
 	for _, p := range w.Named {
 		w.single(p, "git")
 	}

@@ -55,6 +55,7 @@ type Search struct {
 	Keep   []string    // what was named on purpose, with all that is in it: it stays
 	Named  []string    // paths that settings of git name
 	Homes  []string    // the user's homes
+	Paths  []string    // folders of programs in these that PATH names
 	Mounts host.Mounts // the other names of what the host mounts twice
 
 	Stood map[string]string // what was at places of Guarded, Before and Ours (Stood)
@@ -296,7 +297,7 @@ func (w *sweep) unknown(p string) bool {
 // that lies in a .git folder is found before a run.
 func (w *sweep) loose(p, repo string, fi fs.FileInfo) bool {
 	switch {
-	case !w.inside(p) || lies(p, w.Guarded) || !w.fresh(p, p, fi) || w.leadsBack(p):
+	case !w.inside(p) || lies(p, w.Guarded) || !w.fresh(p, p, fi) || lies(repo, w.Guarded) && agrees(p):
 		return false
 	case repo == "":
 		return !pointsInto(p, w.Guarded)
@@ -311,9 +312,9 @@ func standing(repo string) bool {
 	return strings.Contains(repo+"/", "/.git/") && exists(repo+"/HEAD")
 }
 
-// leadsBack reports whether the repository that a pointer leads to says the same: the
+// agrees reports whether a repository that the box cannot write says of a pointer to it that it is one: the
 // person made a worktree meanwhile.
-func (w *sweep) leadsBack(p string) bool {
+func agrees(p string) bool {
 	r, err := git.FindAt(filepath.Dir(p))
 	return err == nil && r.Reason == ""
 }

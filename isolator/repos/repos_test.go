@@ -63,7 +63,7 @@ func (p place) begin() time.Time {
 		must(p, err)
 		return fi.ModTime().UnixNano()
 	}
-	first, deadline := stamp(), time.Now().Add(10*time.Second)
+	first, deadline := stamp(), time.Now().Add(2*time.Minute)
 	for {
 		if now := stamp(); now != first {
 			return time.Unix(0, now)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 )
 
@@ -59,6 +60,25 @@ func Commanded(c config.Commands, argv []string, line string) (string, error) {
 		return "", &fault.Refusal{Code: 126, Kind: fault.KindNotTrusted, Msg: fmt.Sprintf("[commands] of config.toml has no entry for %q, and says that no other command is run (only = true)", what), Hint: "inner config edit"}
 	}
 	return name, nil
+}
+
+// Gives reports whether whoever has a role takes a profile of [commands]: only where it grants nothing,
+// but for [sandbox] keep, that the profile of the role does not. Otherwise that one is taken, or, where
+// no other command is to run, an error.
+func Gives(c config.Commands, role string, own, other profile.RunConfig) (bool, error) {
+	if other.WorkdirMode == profile.Keep {
+		other.WorkdirMode = own.WorkdirMode
+	}
+	other.Mounts = slices.DeleteFunc(slices.Clone(other.Mounts), func(m profile.Mount) bool { return m.Key == "sandbox.keep" })
+	other.Keep = nil
+	more := profile.Narrower(other, own)
+	if len(more) > 0 && c.Only {
+		return false, &fault.Refusal{
+			Code: 126, Kind: fault.KindNotTrusted, Hint: "inner roles --check",
+			Msg: fmt.Sprintf("[commands] of config.toml has the profile %q for this, which grants more than the role %q has: %s", other.Name, role, more[0].Text),
+		}
+	}
+	return len(more) == 0, nil
 }
 
 // shell reports whether a program is a shell, and no other of that name: where boxes can

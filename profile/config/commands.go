@@ -82,23 +82,15 @@ func global(arg string) bool {
 	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg, "gG")
 }
 
-// Simple reads a command line that is one simple command in any shell, without expansion,
-// redirection or assignment, and returns its words.
+// Simple reads a command line that is plain words, which mean the same to any shell: no quotes,
+// expansion, redirection or assignment.
 func Simple(line string) (words []string, ok bool) {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,="
-	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ' ' }) {
-		quoted := len(word) > 2 && (word[0] == '\'' || word[0] == '"') && word[len(word)-1] == word[0]
-		if quoted { // what is in the quotes is plain, too, or one of ^ and ~
-			word = word[1 : len(word)-1]
-		}
-		extra := ""
-		if quoted {
-			extra = "^~*"
-		}
-		if strings.ContainsFunc(word, func(r rune) bool { return !strings.ContainsRune(plain+extra, r) }) || strings.HasPrefix(word, "=") || len(words) == 0 && strings.Contains(word, "=") {
-			return nil, false
-		}
-		words = append(words, word)
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,= "
+	words = strings.Fields(line)
+	odd := strings.ContainsFunc(line, func(r rune) bool { return !strings.ContainsRune(plain, r) })
+	expanded := slices.ContainsFunc(words, func(word string) bool { return word[0] == '=' }) // by zsh, to the path of a command
+	if len(words) == 0 || odd || expanded || strings.Contains(words[0], "=") {
+		return nil, false
 	}
-	return words, len(words) > 0
+	return words, true
 }

@@ -367,7 +367,7 @@ func TestPatience(t *testing.T) {
 	}
 	// A process that was killed is there until it gets a processor.
 	stat := "/proc/" + strings.TrimSpace(string(data)) + "/stat"
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		state, err := os.ReadFile(stat)
 		if err != nil || strings.Contains(string(state), ") Z ") {
 			return

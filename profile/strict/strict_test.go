@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -279,9 +278,8 @@ func TestTooMany(t *testing.T) {
 		"a." + strings.Repeat(many("b."), 5) + "c = 1":  "web.toml: has more than 40000 commas and dots",
 		"name = '''" + many(",") + "''' # " + many("."): "",
 	} {
-		begun := time.Now()
-		if _, got := decode(text); got != want || time.Since(begun) > 5*time.Second {
-			t.Errorf("%.20s: %.300s, after %v", text, got, time.Since(begun))
+		if _, got := decode(text); got != want {
+			t.Errorf("%.20s: %.300s", text, got)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (p *Process) run(d shims.Decision, env shims.Env, args []string) int {
 	if own := d.Profile.Program(); filepath.Base(own) != d.Name {
 		o.Entrypoint = d.Name
 	}
-	prof, o, err := p.Commanded(pl, d.Profile, o, true, append([]string{d.Name}, args...))
+	prof, o, err := p.Commanded(pl, d.Profile, o, true, append([]string{d.Name}, args...), "")
 	if err != nil {
 		p.Fail(err)
 		return fault.Code(err)

@@ -6,20 +6,23 @@ import (
 )
 
 // Commanded finds the profile that [commands] of config.toml has for what is to run: argv as
-// it was typed, or nil for what the profile and the flags come to. Without one for it, what
-// it was given comes back.
-func (p *Process) Commanded(pl settings.Place, given *profile.Profile, o profile.Overrides, forShim bool, argv []string) (*profile.Profile, profile.Overrides, error) {
+// it was typed, or nil for what the profile and the flags come to. Without one for it, or for this
+// role, "" for none, what it was given comes back.
+func (p *Process) Commanded(pl settings.Place, given *profile.Profile, o profile.Overrides, forShim bool, argv []string, role string) (*profile.Profile, profile.Overrides, error) {
 	table, err := p.Commands(pl)
 	if err != nil || len(table.Profiles) == 0 && !table.Only {
 		return given, o, err
 	}
-	if argv == nil {
+	resolve := func(of *profile.Profile) (profile.RunConfig, error) {
 		c, err := p.Context(pl, o, forShim)
 		if err != nil {
-			return given, o, err
+			return profile.RunConfig{}, err
 		}
-		rc, err := settings.Resolve(given, c)
-		if err != nil {
+		return settings.Resolve(of, c)
+	}
+	var rc profile.RunConfig
+	if argv == nil {
+		if rc, err = resolve(given); err != nil {
 			return given, o, err
 		}
 		argv = append([]string{rc.Entrypoint.Cmd}, rc.Entrypoint.Args...)
@@ -31,6 +34,15 @@ func (p *Process) Commanded(pl settings.Place, given *profile.Profile, o profile
 	chosen, err := p.Choose(name, pl)
 	if err != nil {
 		return nil, o, err
+	}
+	if role != "" {
+		other, err := resolve(chosen)
+		if err != nil {
+			return nil, o, err
+		}
+		if gives, err := settings.Gives(table, role, rc, other); !gives {
+			return given, o, err
+		}
 	}
 	o.Entrypoint, o.Args, o.ArgsFile, o.Extra = argv[0], nil, nil, argv[1:]
 	return chosen, o, nil
