@@ -176,7 +176,7 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 	for i := 0; i < len(tops); i++ { // linked adds to them
 		top := tops[i]
 		r, err := git.FindAt(top)
-		if err != nil || slices.ContainsFunc(hidden, func(dir string) bool { return paths.Below(dir, top) }) {
+		if err != nil || allHidden(r, hidden) {
 			b.passed = append(b.passed, filepath.Join(top, ".git"))
 			continue
 		}
@@ -192,6 +192,20 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 		add(r)
 		linked(r)
 	}
+}
+
+// allHidden reports whether a repository and each link on the ways to it lie in hidden folders.
+func allHidden(r *git.Repo, hidden []string) bool {
+	seen := func(p string) bool {
+		return !slices.ContainsFunc(hidden, func(dir string) bool { return paths.Below(dir, p) })
+	}
+	for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {
+		at := host.Look(way)
+		if seen(at.Real) || slices.ContainsFunc(at.Hops, func(h host.Hop) bool { return seen(h.Path) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // choose chooses those that get a git directory of their own, and says why others do not.
