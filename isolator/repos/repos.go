@@ -84,6 +84,7 @@ type Moved struct {
 type Found struct {
 	Held   []Held
 	Moved  []Moved
+	Aside  []Moved  // all that was renamed, in that order: what is in a folder may follow it
 	Unseen []string // folders that could not be read, whose path is too long, or that there was no time for, the nearest of these first
 }
 
