@@ -107,7 +107,7 @@ func (b *builder) order() []func() error {
 		b.namespaces, b.kernel, // 1
 		b.base, of(Base), // 2
 		b.emptyPlaces, b.nestedPlaces, // 3
-		b.homeFolder, b.maskFolders, // 4
+		b.homeFolder,                                  // 4
 		b.mounts, b.caches, b.boxGit, b.nestedStorage, // 5
 		b.staged, b.bus, of(Inside), b.reexposeAllowed, b.nestedInner, // 6
 		b.protect,                                              // 7
