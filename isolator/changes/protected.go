@@ -33,11 +33,14 @@ type Guard struct {
 func NewGuard(homes []string, mounts host.Mounts, getenv func(string) string) *Guard {
 	g := &Guard{homes: homes, getenv: getenv, led: map[string][]string{}, named: map[string][]host.GitPlace{}, git: map[string]bool{}}
 	g.global, _ = host.UserGit(getenv).Load()
+	startup := sensitive.Programs(getenv("PATH"), homes, []string{getenv("PWD")})
 	for _, home := range homes {
 		for _, name := range sensitive.Startup() {
-			p := filepath.Join(home, name)
-			g.startup = append(append(g.startup, p), mounts.Names(filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)))...)
+			startup = append(startup, filepath.Join(home, name))
 		}
+	}
+	for _, p := range startup {
+		g.startup = append(append(g.startup, p), mounts.Names(filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)))...)
 	}
 	return g
 }

@@ -36,8 +36,8 @@ type Path struct {
 	Real string `json:"real"` // with every link resolved, as far as it exists
 	ID   ID     `json:"id"`   // of what is there; zero when missing
 
-	Link bool  `json:"link,omitempty"` // it is a link that leads nowhere
-	Hops []Hop `json:"hops,omitempty"` // the links on the way
+	Link string `json:"link,omitempty"` // of a link that leads nowhere, where what it leads to would be
+	Hops []Hop  `json:"hops,omitempty"` // the links on the way
 
 	links uint64 // how many names it has
 }

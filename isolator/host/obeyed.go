@@ -73,7 +73,7 @@ func (l *looker) obeyed(r Request, f *Facts) (wanted []Placeholder) {
 		s.walk(root, slices.ContainsFunc(r.Obeyed, func(r string) bool { return l.look(r).Real == root }))
 	}
 	for _, p := range r.Startup {
-		s.startup(p, f.Paths[p])
+		s.startup(p, f.Paths[p], filepath.SplitList(f.Env["PATH"]))
 	}
 	f.Obeyed = append(s.found[:min(len(s.found), maxObeyed)], s.linked[:min(len(s.linked), maxObeyed)]...)
 	f.Named, f.Startup = s.named, s.begins
@@ -87,7 +87,7 @@ func Reached(folder string, startup, homes []string, getenv func(string) string)
 	l := newLooker(NewFolders())
 	s := l.survey([]string{folder}, homes, getenv)
 	for _, p := range startup {
-		s.startup(p, l.look(p))
+		s.startup(p, l.look(p), filepath.SplitList(getenv("PATH")))
 	}
 	var out []string
 	for _, p := range slices.Concat(startup, s.begins, s.named) {
@@ -150,11 +150,11 @@ func (s *survey) counts(hit sensitive.Hit, root string) bool {
 // startup looks at a start-up file or folder of the user. One that is there is protected in any
 // case; where it leads to nothing, the box could make that. What a link in a folder of programs
 // leads to is not looked at: it is a program of the project, which the person runs by its name.
-func (s *survey) startup(p string, at Path) {
+func (s *survey) startup(p string, at Path, path []string) {
 	switch {
-	case at.Link && s.reaches(at.Real, at.Real):
+	case at.Link != "" && s.reaches(at.Real, at.Real):
 		s.begins = append(s.begins, p)
-	case at.Kind == Dir && filepath.Base(p) != "bin":
+	case at.Kind == Dir && filepath.Base(p) != "bin" && !slices.Contains(path, p):
 		s.begins = append(s.begins, s.links(p, "", maxStartup)...)
 	}
 }

@@ -188,7 +188,7 @@ func (l *looker) behindLink(dir string) bool {
 // nothing reports whether nothing is at a path, not even a link that leads nowhere.
 func (l *looker) nothing(p string) bool {
 	at := l.look(p)
-	return at.Kind == Missing && !at.Link
+	return at.Kind == Missing && at.Link == ""
 }
 
 // Environment reads KEY=VALUE words.

@@ -45,7 +45,7 @@ type builder struct {
 	known   folderNames       // of what is there, see site
 	found   sensitive.Site    // see site
 	emptied []string          // see places
-	closed  []string          // see hiddenFolders
+	closed  []string          // see hides
 	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit
 	key     string            // see because

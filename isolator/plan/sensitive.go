@@ -13,7 +13,7 @@ import (
 // site is the table of sensitive resources for a run.
 func site(rc profile.RunConfig, f host.Facts) sensitive.Site {
 	run := sensitive.Run{
-		Homes: f.Homes(), UID: f.UID, Roots: projectRoots(rc), Folders: []string{rc.Cwd, rc.Workdir, rc.Project},
+		Homes: f.Homes(), UID: f.UID, Roots: projectRoots(rc), Folders: []string{rc.Cwd, rc.Workdir, rc.Project}, Apart: apart(rc, f),
 		Env: f.Env, Set: map[string][]string{},
 	}
 	for _, kv := range rc.Env.Set {
@@ -23,6 +23,16 @@ func site(rc profile.RunConfig, f host.Facts) sensitive.Site {
 		run.Mounted = append(run.Mounted, m.Dest)
 	}
 	return sensitive.NewSite(run)
+}
+
+// apart are the folders whose programs are the box's to change, or hidden. A home is none of them.
+func apart(rc profile.RunConfig, f host.Facts) []string {
+	return slices.DeleteFunc(append(f.InnerHomes(), rc.Workdir, rc.Project), func(p string) bool { return slices.Contains(f.Homes(), p) })
+}
+
+// ProgramFolders are the folders of programs of the home that the caller's PATH has.
+func ProgramFolders(rc profile.RunConfig, f host.Facts) []string {
+	return sensitive.Programs(f.Env["PATH"], f.Homes(), apart(rc, f))
 }
 
 // folderNames are the names of what is in folders, in lower case.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,7 +77,7 @@ func (r Roots) Follow(s Search) (_ Search, lost []string) {
 		none[o.path] = true
 	}
 	s.Roots = slices.DeleteFunc(slices.Clone(s.Roots), func(p string) bool { return none[p] })
-	for _, list := range []*[]string{&s.Roots, &s.Timeless, &s.Guarded, &s.Unlisted, &s.Ours, &s.Obeyed, &s.Before, &s.Keep, &s.Named} {
+	for _, list := range []*[]string{&s.Roots, &s.Timeless, &s.Guarded, &s.Unlisted, &s.Ours, &s.Obeyed, &s.Before, &s.Keep, &s.Named, &s.Paths} {
 		*list = slices.Clone(*list)
 		for i, p := range *list {
 			(*list)[i] = nowAt(names, p)
@@ -102,4 +103,23 @@ func nowAt(names map[string]string, p string) string {
 		}
 	}
 	return p
+}
+
+// Below returns what was found with the paths that it has when the folder from is at another place.
+func (f Found) Below(from, at string) Found {
+	moved := func(p string) string {
+		if rest, ok := strings.CutPrefix(p, from+"/"); ok {
+			return filepath.Join(at, rest)
+		}
+		return p
+	}
+	for i := range f.Held {
+		f.Held[i].Place = moved(f.Held[i].Place)
+	}
+	for _, list := range [][]Moved{f.Moved, f.Aside} {
+		for i, m := range list {
+			list[i].Path, list[i].Kept = moved(m.Path), moved(m.Kept)
+		}
+	}
+	return f
 }

@@ -26,6 +26,7 @@ type Run struct {
 	UID     int
 	Roots   []string            // of projects, whose own secret files are hidden
 	Folders []string            // that a relative value of a variable may begin in
+	Apart   []string            // whose programs are not looked after: see Programs
 	Env     map[string]string   // of the call
 	Set     map[string][]string // variables that the profile sets
 	Mounted []string            // places in the box that it fills itself
@@ -244,7 +245,22 @@ func (s Site) Startup() (places, files []string) {
 	for _, name := range Startup() {
 		list = append(list, "~/"+name)
 	}
-	return pathsOf(s.expand(list)), pathsOf(s.expand(slices.Concat(startupFiles, startupCommands)))
+	programs := Programs(s.Env["PATH"], s.Homes, s.Apart)
+	return append(pathsOf(s.expand(list)), programs...), pathsOf(s.expand(slices.Concat(startupFiles, startupCommands)))
+}
+
+// Programs returns the folders of a PATH that lie in a home of the user: what is put there runs when its
+// name is typed. Those in the folders apart, as that of the project, are what the box is to work in.
+func Programs(path string, homes, apart []string) []string {
+	var out []string
+	for _, dir := range filepath.SplitList(path) {
+		dir = filepath.Clean(dir)
+		in := func(root string) bool { return root != "" && paths.Below(root, dir) }
+		if slices.ContainsFunc(homes, func(home string) bool { return paths.Inside(home, dir) }) && !slices.ContainsFunc(apart, in) {
+			out = append(out, dir)
+		}
+	}
+	return out
 }
 
 func pathsOf(spots []Spot) []string {

@@ -17,7 +17,7 @@ const (
 
 // lists returns the lists of paths, each with its word in the journal.
 func (w *Watched) lists() []noted {
-	return []noted{{"obeyed:", &w.Obeyed}, {"guard:", &w.Guarded}, {"unlisted:", &w.Unlisted}, {"before:", &w.Before}, {"named:", &w.Named}}
+	return []noted{{"obeyed:", &w.Obeyed}, {"guard:", &w.Guarded}, {"unlisted:", &w.Unlisted}, {"before:", &w.Before}, {"named:", &w.Named}, {"paths:", &w.Paths}}
 }
 
 type noted struct {
@@ -41,6 +41,7 @@ type Watched struct {
 	Unlisted []string // folders in which nobody had looked for repositories
 	Before   []string // what tools outside obey, and was there before
 	Named    []string // paths that settings of git name
+	Paths    []string // folders of programs that PATH names
 	Stood    map[string]string
 }
 
