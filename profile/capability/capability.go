@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
@@ -109,6 +110,11 @@ func Find(name string, declared []Capability) (Capability, bool) {
 // known is the table of agents.
 func known() []Capability {
 	return []Capability{claude(), gemini(), cursor(), codex(), opencode()}
+}
+
+// IsProgram reports whether a word is the program of an agent that inner knows.
+func IsProgram(word string) bool {
+	return slices.ContainsFunc(known(), func(c Capability) bool { return c.Program == word })
 }
 
 // Place is where the clone of a folder appears in the box.
