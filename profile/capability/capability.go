@@ -74,8 +74,6 @@ type File struct {
 	// Login says that the program renews the file. In a home that stays, one that only the
 	// program changed since is kept.
 	Login bool
-	// Merge says that in a home that stays, what the program added to the document is kept.
-	Merge bool
 	// Only says that the program reads it and does not write it: the copy is read-only.
 	Only bool
 }
