@@ -136,7 +136,7 @@ func TestLoadFaults(t *testing.T) {
 		{"V1\nextends = \"~root/x\"", `G/p.toml:2: extends: "~root/x": only your own home can be written with "~/"`},
 		{"V1\nextends = \"./gone.toml\"", `G/p.toml:2: extends: "~/.inner/profiles/gone.toml" cannot be read: no such file or directory`},
 		{"V1\nextends = \"/dev/null\"", `G/p.toml:2: extends: "/dev/null" is a device, not a regular file`},
-		{"V1\nextends = \"\"\nx = 1\n= 2", "G/p.toml:4: unexpected '=': key name appears blank"},
+		{"V1\nextends = \"\"\nx = 1\n= 2", "G/p.toml:4: invalid character at start of key: U+003D '='"},
 	} {
 		w := newWorld(t, map[string]string{"p": c.text})
 		_, err := w.load("p")

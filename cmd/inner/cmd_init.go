@@ -26,15 +26,15 @@ const firstConfig = `# Settings of inner for this user.
 # The profile of ` + "`inner run`" + ` without -p.
 default_profile = "shell"
 
-# Commands that are always sandboxed, also outside projects:
+# Commands that are always sandboxed, also outside projects: inner init --everywhere claude
 # [shims]
-# claude = "claude-interactive"
+# claude = "claude"
 `
 
 // initFlags are the flags of inner init.
 type initFlags struct {
-	yes, everywhere, hook, login bool
-	network                      string
+	yes, confirm, everywhere, hook, login bool
+	network                               string
 }
 
 func (a *app) cmdInit() *cobra.Command {
@@ -42,11 +42,13 @@ func (a *app) cmdInit() *cobra.Command {
 	c := &cobra.Command{
 		Use: "init [AGENT...]", Short: "Set up agents in this project, by questions, and the hook of your shell", Args: cobra.ArbitraryArgs,
 		Long: "Set up a project: find the agents that are installed and what the project is made of, ask which\n" +
-			"agents to sandbox, what network they get and what else of the home folder, write a profile for each to\n" +
-			".inner/profiles, show what it grants, and remember your answer. Files that are there are never changed.\n" +
+			"agents to sandbox, here or in all folders, what network they get, what else of the home folder, and\n" +
+			"whether they run commands without asking you, write a profile for each to .inner/profiles, show what it\n" +
+			"grants, and remember your answer. Files that are there are never changed.\n" +
 			"Then offer to put the hook into your shell's start-up file, when it is not there.\n\n" +
 			"With names of agents it does not ask which; with --yes it asks nothing, and takes what is suggested.\n" +
-			"--everywhere sandboxes them in all folders, by [shims] of ~/.inner/config.toml.\n\n" +
+			"--everywhere sandboxes them in all folders, by profiles in ~/.inner/profiles and [shims] of\n" +
+			"~/.inner/config.toml. With --confirm they go on asking you before they run a command.\n\n" +
 			"The built-in profiles are written to ~/.inner/profiles first, where they are missing. Without a terminal\n" +
 			"and without names that is all it does.\n\n" +
 			"--login is for what starts no shell with a prompt, such as programs started from the desktop: it puts the\n" +
@@ -59,6 +61,7 @@ func (a *app) cmdInit() *cobra.Command {
 	fl := c.Flags()
 	yesFlag(c, &f.yes)
 	fl.BoolVar(&f.everywhere, "everywhere", false, "sandbox the agents in all folders, and not only in this project")
+	fl.BoolVar(&f.confirm, "confirm", false, "let the agents go on asking you before they run a command")
 	fl.StringVar(&f.network, "network", "", "`MODE`: listed, ask, full or off")
 	fl.BoolVar(&f.hook, "hook", false, "put the hook into your shell's start-up file")
 	fl.BoolVar(&f.login, "login", false, "put the shim folder first on PATH in ~/.profile, for what starts no shell with a prompt")
@@ -73,7 +76,7 @@ func (f initFlags) check(names []string) error {
 	}
 	for _, name := range names {
 		if starter.AgentOf(name) == nil {
-			return usagef("%q is not an agent that a profile comes with: those are %s", name, strings.Join(starter.AgentNames(), ", "))
+			return usagef("%q is not an agent that a profile comes with: those are %s; for another: inner profile new --local %[1]s", name, strings.Join(starter.AgentNames(), ", "))
 		}
 	}
 	if f.everywhere && len(names) == 0 {
@@ -109,11 +112,7 @@ func (a *app) initAgents(f initFlags, names []string, ask bool) error {
 	if err := a.Regenerate(); err != nil {
 		return err
 	}
-	setUp := a.initProject
-	if f.everywhere {
-		setUp = a.initEverywhere
-	}
-	ready, err := setUp(f, names)
+	ready, err := a.initChosen(f, names)
 	if err != nil {
 		return err
 	}

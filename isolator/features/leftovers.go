@@ -3,7 +3,6 @@ package features
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/repos"
@@ -52,13 +52,15 @@ func leftovers(git *boxGits) Feature {
 // look looks at what was left since the program began.
 func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	s := l.search(run, o.Clock)
-	s.Stood = maps.Clone(l.stood)
-	for _, p := range sources(run, o.Replaced) { // seen to come, and protected again
-		if slices.Contains(s.Before, p) {
-			delete(s.Stood, p)
+	if program := gitProgram(run); program != "" && !s.NoGit {
+		s.Tracked = func(top string, places []string) git.Tracked {
+			t := git.TrackedAt(program, top, places)
+			if l.git.brought() { // what git has may be the box's
+				return nil
+			}
+			return t
 		}
 	}
-	s.Before = slices.DeleteFunc(s.Before, func(p string) bool { return slices.Contains(sources(run, o.Removed), p) })
 	s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
 	s, lost := l.roots.Follow(s)
 	o.Aside = Hold(run.Caller, s)
@@ -66,17 +68,6 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 		run.Warn("another folder came to the place of %s meanwhile: what the box wrote was not inspected. Check it yourself, wherever it is now, before you use git or an editor there", someFolders(run.Caller, lost))
 	}
 	return nil
-}
-
-// sources are the host paths of what the plan mounts at some places of the box.
-func sources(run *Run, places []string) []string {
-	var out []string
-	for _, op := range run.Plan.Ops {
-		if slices.Contains(places, op.Dest) {
-			out = append(out, op.Source)
-		}
-	}
-	return out
 }
 
 // watch makes the placeholders, and notes, for the case that this run is killed, that somebody has to look at

@@ -366,6 +366,15 @@ func (b *boxGits) known() []string {
 	return append(b.repositories(), b.stays...)
 }
 
+// brought reports whether a ref, HEAD or an index of the host has become the box's.
+func (b *boxGits) brought() bool {
+	return slices.ContainsFunc(b.copies, func(g *boxGit) bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.report.Brought
+	})
+}
+
 // repositories are the git directories of the host that the box has its own in the place of.
 func (b *boxGits) repositories() []string {
 	var out []string

@@ -2,6 +2,7 @@ package ownhome
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -213,5 +214,26 @@ func TestUnreadIsMovedAside(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// However many names a box has taken that something in the way could get, it is moved aside.
+func TestManyAsides(t *testing.T) {
+	h := open(t, t.TempDir())
+	for i := range 1000 {
+		if err := os.WriteFile(filepath.Join(h.Dir, fmt.Sprintf(".config.aside-%d", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := os.WriteFile(filepath.Join(h.Dir, ".config"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Folder(".config"); err != nil || !h.has(Point{Path: ".config"}) {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(h.Dir, ".config")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -454,7 +454,7 @@ func (b *builder) emptyFile(reason, dest string) {
 	if _, p := b.view.at(dest); b.f.Paths[p].Real == p {
 		covers = b.f.Paths[p].ID
 	}
-	b.mount(Op{Kind: OpMask, Source: b.s.Empty, Dest: dest, Covers: covers, Reason: reason})
+	b.mount(Op{Kind: OpMask, Source: b.s.Empty, Dest: dest, Probed: covers, Reason: reason})
 }
 
 // reexpose shows an allowed resource that an empty parent covers.

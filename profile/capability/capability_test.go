@@ -142,7 +142,7 @@ drwx------ .claude/plans
 drwx------ .claude/projects
 drwx------ .claude/session-env
 drwx------ .claude/sessions
--rw------- .claude/settings.json: {"theme":"dark"}
+-rw------- .claude/settings.json: {"skipDangerousModePermissionPrompt":true,"theme":"dark"}
 drwx------ .claude/shell-snapshots
 drwx------ .claude/skills
 drwx------ .claude/skills/one
@@ -232,7 +232,7 @@ func TestCloneOfNothing(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{".gemini/settings.json:", ".codex/config.toml:"}; !slices.Equal(files, want) {
+	if want := []string{".claude/settings.json:", ".gemini/settings.json:", ".codex/config.toml:"}; !slices.Equal(files, want) {
 		t.Errorf("files %q, want %q", files, want)
 	}
 }
@@ -317,7 +317,7 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, ".claude/settings.json") || strings.Contains(got, "opencode.jsonc") {
+	if strings.Contains(got, `"theme":"dark"`) || strings.Contains(got, "opencode.jsonc") {
 		t.Errorf("files of the usual place in\n%s", got)
 	}
 }
@@ -325,7 +325,7 @@ func TestElsewhere(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	at := map[string][]string{"claude": {"/h/.claude"}, "gemini": {"/run/x/.gemini"}, "opencode": {"/h/.config/opencode", "/r/.local/share/opencode", "/h/s/opencode", "/h/c/opencode"}}
 	for name, want := range map[string]string{
-		"claude":   "CLAUDE_CONFIG_DIR=/h/.claude CLAUDE_CODE_SANDBOXED=1 DISABLE_AUTOUPDATER=1 CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1",
+		"claude":   "CLAUDE_CONFIG_DIR=/h/.claude CLAUDE_CODE_SANDBOXED=1 IS_SANDBOX=1 DISABLE_AUTOUPDATER=1 CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1",
 		"gemini":   "GEMINI_CLI_HOME=/run/x GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_FORCE_FILE_STORAGE=true GEMINI_SANDBOX=false",
 		"opencode": "XDG_CONFIG_HOME=/h/.config XDG_DATA_HOME=/r/.local/share XDG_STATE_HOME=/h/s XDG_CACHE_HOME=/h/c OPENCODE_DISABLE_AUTOUPDATE=true",
 	} {
@@ -389,6 +389,7 @@ before the copy, when the login has expired: runs claude auth status on the host
 a login renewed inside stays there, or is written back to ~/.claude/.credentials.json with sync_credentials = true
 sets CLAUDE_CONFIG_DIR=~/.claude
 sets CLAUDE_CODE_SANDBOXED=1
+sets IS_SANDBOX=1
 sets DISABLE_AUTOUPDATER=1
 sets CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1
 reaches api.anthropic.com, platform.claude.com, where the network is by name

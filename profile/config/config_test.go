@@ -98,7 +98,7 @@ config.toml:3: capability.a.hosts: "https://x/" is an address of a page: write t
 				"config.toml:8: capability.a.env: \"PATH\" is the profile's to set\n" +
 				"config.toml:8: capability.a.env: \"a=b\" cannot be set here",
 		},
-		{"[x", "config.toml:1: expected '.' or ']' to end table name, but got the end of the file instead"},
+		{"[x", "config.toml:1: expected ']' to close table name"},
 	} {
 		if _, _, got := load(t, c.text); got != c.want {
 			t.Errorf("%s\n got %s\nwant %s", c.text, got, c.want)
