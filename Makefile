@@ -20,7 +20,7 @@ GOBUILD := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -
 export GO GOFUMPT STATICCHECK NFPM
 
 .DEFAULT_GOAL := build
-.PHONY: build test attack agents podman online docker mutate frozen check lint fmt generate demo bench fuzz setup package package-test site install uninstall clean help
+.PHONY: build test attack agents podman online docker mutate frozen check lint fmt generate demo screenshot bench fuzz setup package package-test site install uninstall clean help
 
 build: ## build bin/inner, which carries inner-fetch, inner-box and inner-shim, and bin/inner-attack, each one static binary
 	@command -v $(GO) >/dev/null || { echo "inner: make: there is no \"$(GO)\" on your PATH; put Go's bin folder on it, or: make GO=FOLDER/go" >&2; exit 1; }
@@ -95,6 +95,11 @@ demo: ## show the main job in a sample project: a sandboxed command that was typ
 	@contrib/setup.sh demo
 	@$(MAKE) --no-print-directory build
 	@contrib/demo.sh
+
+screenshot: ## make the picture of the README: a session with the real Claude Code, and a model on loopback (as root)
+	@contrib/setup.sh test
+	@$(MAKE) --no-print-directory build
+	@contrib/screenshot.sh
 
 bench: ## measure against bwrap, direnv and script(1); prints the tables of docs/benchmarks.md
 	@contrib/setup.sh bench

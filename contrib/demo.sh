@@ -40,7 +40,14 @@ cmd     = "bash"
 history = ["ps ax", "ls -A ~", "cat /run/.innerenv"]
 TOML
 
-# Where Claude Code is not installed, a few lines stand in for it.
+# Without the shims of an inner that is in use here: the demo has its own. Where Claude
+# Code is not installed, a few lines stand in for it.
+path=
+IFS=: read -ra dirs <<<"$PATH"
+for dir in "${dirs[@]}"; do
+	case $dir in */shims/bin) ;; *) path+=:$dir ;; esac
+done
+PATH=${path#:}
 claude=$(command -v claude || :)
 if [ -z "$claude" ]; then
 	cat >"$demo/bin/claude" <<'SH'
@@ -50,17 +57,11 @@ SH
 	chmod 0755 "$demo/bin/claude"
 fi
 cat >"$demo/rc" <<'RC'
-# A person's own ~/.bashrc first, then the one line that inner needs.
-if [ -n "${DEMO_PERSON-}" ] && [ -r ~/.bashrc ]; then . ~/.bashrc; fi
 PS1='[outside] \W \$ '
 HISTFILE=$DEMO/history # what is typed here is not history
-PATH=$DEMO/bin:$PATH
-export INNER_HOME=$DEMO/inner
-unset DEMO_PERSON
 eval "$(inner hook bash)"
 RC
-export DEMO=$demo SECRET=$demo/secret INNER_HOME=$demo/inner
-"$demo/bin/inner" init >/dev/null 2>&1
+export DEMO=$demo INNER_HOME=$demo/inner PATH=$demo/bin:$PATH
 
 if [ -t 0 ] && [ -t 1 ]; then
 	cat <<TEXT
@@ -82,7 +83,7 @@ exit (or ^D) ends the demo and removes everything it made.
 
 TEXT
 	cd -- "$project"
-	DEMO_PERSON=1 bash --rcfile "$demo/rc" -i || :
+	bash --noprofile --rcfile "$demo/rc" -i || :
 	cd -- "$repo"
 	printf 'inner: the demo is over; %s is removed\n' "$demo" >&2
 	exit 0
@@ -93,10 +94,14 @@ cat >"$demo/steps" <<'STEPS'
 expect outside. sample [#$] $
 # 1. The project is set up by questions, which have an answer suggested.
 send "inner init claude\r"
+expect Enter: here\] $
+send "\r"
 expect on the network
 expect Enter: 1\] $
 send "\r"
 expect Enter: nothing\] $
+send "\r"
+expect without asking you.*Y/n\] $
 send "\r"
 expect runs:? claude
 expect \[y/N\]

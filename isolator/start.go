@@ -115,10 +115,10 @@ func (b *Prepared) finish(out *features.Outcome) {
 		b.Say("stopped after %s (timeout)", b.Spec.Output.Timeout)
 	}
 	for _, p := range out.Recovered {
-		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could see the new file for some milliseconds, until it was hidden again", b.Short(p))
+		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could see the new file for a moment, until it was hidden again", b.Short(p))
 	}
 	for _, p := range out.Replaced {
-		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could write the new one for some milliseconds, until it was protected again; look at it before you use it", b.Short(p))
+		b.Warn("%s was replaced on your machine while the sandbox ran: the sandbox could write the new one for a moment, until it was protected again; look at it before you use it", b.Short(p))
 	}
 	if out.Uncovered != "" {
 		b.Warn("the sandbox was ended: %s", out.Uncovered)

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -35,7 +36,23 @@ func (g *granter) mounted(rc *RunConfig) (writes, copies, reads, empty []Item) {
 }
 
 func (g *granter) program(rc *RunConfig) {
-	g.add(Grant{Kind: "runs", Key: "runs", Words: "runs", Items: []Item{{Text: commandLine(rc.Entrypoint.Cmd, rc.Entrypoint.Args), ID: commandWords(rc.Entrypoint.Written)}}})
+	e := rc.Entrypoint
+	it := Item{Text: commandLine(e.Cmd, e.Args), ID: commandWords(e.Written)}
+	if args := Unasked(filepath.Base(e.Cmd)); len(args) > 0 && slices.Contains(e.Args, args[len(args)-1]) {
+		it.Text += " (it runs commands without asking you: the sandbox is the boundary)"
+	}
+	g.add(Grant{Kind: "runs", Key: "runs", Words: "runs", Items: []Item{it}})
+}
+
+// Unasked are the arguments with which an agent asks nobody before it runs a command; the last
+// is the one that says so. An agent without any does not ask anyway, or is not known.
+func Unasked(agent string) []string {
+	return map[string][]string{
+		"claude":       {"--dangerously-skip-permissions"},
+		"codex":        {"--dangerously-bypass-approvals-and-sandbox"},
+		"cursor-agent": {"--trust", "--force"},
+		"gemini":       {"--yolo"},
+	}[agent]
 }
 
 func (g *granter) login(rc *RunConfig) {
@@ -111,7 +128,11 @@ func (g *granter) network(rc *RunConfig) {
 	case NetAllowlist, NetAsk:
 		switch {
 		case len(rc.NetworkAllow) > 0:
-			g.list("network", "allow", "can reach", texts(rc.NetworkAllow))
+			isRange := func(entry string) bool { return strings.Contains(entry, "/") }
+			names := slices.DeleteFunc(slices.Clone(rc.NetworkAllow), isRange)
+			ranges := slices.DeleteFunc(slices.Clone(rc.NetworkAllow), func(entry string) bool { return !isRange(entry) })
+			g.list("network", "allow", "can reach", texts(names))
+			g.list("network", "ranges", "listed hosts may be at private addresses", texts(ranges))
 		case len(rc.Capabilities) > 0:
 			g.say("network", "capabilities", "can use the network where its capabilities need it")
 		case rc.Network == NetAllowlist:

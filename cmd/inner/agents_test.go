@@ -20,14 +20,14 @@ func TestAgents(t *testing.T) {
 	need(t, "tmux", "bwrap", "bash", "node")
 	const key = "sk-none-0000000000000000000000000000000000000000"
 	for _, agent := range []struct {
-		name, base string
-		files      map[string]string
-		screen     string // what it draws
-		leave      string // what is seen when it has ended
-		quit       int    // presses of ^C that end it
+		name   string
+		files  map[string]string
+		screen string // what it draws
+		leave  string // what is seen when it has ended
+		quit   int    // presses of ^C that end it
 	}{
 		{
-			name: "gemini", base: "gemini-interactive",
+			name: "gemini",
 			files: map[string]string{
 				".gemini/settings.json": `{
 					// a comment, as people write them
@@ -38,10 +38,10 @@ func TestAgents(t *testing.T) {
 				".gemini/trustedFolders.json": `{"/elsewhere":"TRUST_FOLDER"}`,
 				".gemini/history/x/chat.json": "private",
 			},
-			screen: `(?s)Gemini CLI.*>`, quit: 3,
+			screen: `(?s)Gemini CLI.*YOLO.*Type your message`, quit: 3,
 		},
 		{
-			name: "codex", base: "codex-interactive",
+			name: "codex",
 			files: map[string]string{
 				".codex/auth.json":         `{"auth_mode":"apikey","OPENAI_API_KEY":"` + key + `"}`,
 				".codex/config.toml":       "model = \"gpt-5\"\nnotify = [\"touch\", \"MCP\"]\n[mcp_servers.host]\ncommand = \"touch\"\nargs = [\"MCP\"]\n",
@@ -52,7 +52,7 @@ func TestAgents(t *testing.T) {
 			screen: `(?s)Codex.*›`, quit: 2,
 		},
 		{
-			name: "opencode", base: "opencode-interactive",
+			name: "opencode",
 			files: map[string]string{
 				".config/opencode/opencode.json":   `{"theme":"opencode","mcp":{"host":{"type":"local","command":["touch","MCP"]}},"plugin":["file:///nowhere.js"]}`,
 				".local/share/opencode/auth.json":  `{"anthropic":{"type":"api","key":"` + key + `"}}`,
@@ -77,19 +77,16 @@ func TestAgents(t *testing.T) {
 					roots = append(roots, root)
 				}
 			}
-			profile := "schema_version = \"1\"\nextends = \"" + agent.base + "\"\n"
-			p.write("app/.inner/profiles/"+agent.name+".toml", profile)
 			before := digest(t, roots...)
 			version := strings.TrimSpace(p.run(program, "--version"))
 			t.Logf("%s --version, outside: %s", agent.name, version)
 			if after := digest(t, roots...); after != before {
 				before = after // --version outside writes; that is its own business
 			}
-			p.run("inner", "init")
 
 			s := p.tmux("bash", "--noprofile", "--rcfile", p.write("rc", "PS1='[ready] '\neval \"$(inner hook bash)\"\n"), "-i")
 			s.want(`\[ready\] $`)
-			s.enter("cd ~/app; inner allow --yes >/dev/null 2>&1; clear; " + agent.name + " --version; echo code=$?")
+			s.enter("cd ~/app; inner init " + agent.name + " --yes >/dev/null 2>&1; clear; " + agent.name + " --version; echo code=$?")
 			s.want(`(?s)` + regexp.QuoteMeta(version) + `.*code=0`)
 
 			s.enter("clear; " + agent.name + "; echo code=$?")

@@ -26,15 +26,15 @@ const firstConfig = `# Settings of inner for this user.
 # The profile of ` + "`inner run`" + ` without -p.
 default_profile = "shell"
 
-# Commands that are always sandboxed, also outside projects:
+# Commands that are always sandboxed, also outside projects: inner init --everywhere claude
 # [shims]
-# claude = "claude-interactive"
+# claude = "claude"
 `
 
 // initFlags are the flags of inner init.
 type initFlags struct {
-	yes, everywhere, hook, login bool
-	network                      string
+	yes, confirm, everywhere, hook, login bool
+	network                               string
 }
 
 func (a *app) cmdInit() *cobra.Command {
@@ -42,11 +42,13 @@ func (a *app) cmdInit() *cobra.Command {
 	c := &cobra.Command{
 		Use: "init [AGENT...]", Short: "Set up agents in this project, by questions, and the hook of your shell", Args: cobra.ArbitraryArgs,
 		Long: "Set up a project: find the agents that are installed and what the project is made of, ask which\n" +
-			"agents to sandbox, what network they get and what else of the home folder, write a profile for each to\n" +
-			".inner/profiles, show what it grants, and remember your answer. Files that are there are never changed.\n" +
+			"agents to sandbox, here or in all folders, what network they get, what else of the home folder, and\n" +
+			"whether they run commands without asking you, write a profile for each to .inner/profiles, show what it\n" +
+			"grants, and remember your answer. Files that are there are never changed.\n" +
 			"Then offer to put the hook into your shell's start-up file, when it is not there.\n\n" +
 			"With names of agents it does not ask which; with --yes it asks nothing, and takes what is suggested.\n" +
-			"--everywhere sandboxes them in all folders, by [shims] of ~/.inner/config.toml.\n\n" +
+			"--everywhere sandboxes them in all folders, by profiles in ~/.inner/profiles and [shims] of\n" +
+			"~/.inner/config.toml. With --confirm they go on asking you before they run a command.\n\n" +
 			"The built-in profiles are written to ~/.inner/profiles first, where they are missing. Without a terminal\n" +
 			"and without names that is all it does.\n\n" +
 			"--login is for what starts no shell with a prompt, such as programs started from the desktop: it puts the\n" +
@@ -59,6 +61,7 @@ func (a *app) cmdInit() *cobra.Command {
 	fl := c.Flags()
 	yesFlag(c, &f.yes)
 	fl.BoolVar(&f.everywhere, "everywhere", false, "sandbox the agents in all folders, and not only in this project")
+	fl.BoolVar(&f.confirm, "confirm", false, "let the agents go on asking you before they run a command")
 	fl.StringVar(&f.network, "network", "", "`MODE`: listed, ask, full or off")
 	fl.BoolVar(&f.hook, "hook", false, "put the hook into your shell's start-up file")
 	fl.BoolVar(&f.login, "login", false, "put the shim folder first on PATH in ~/.profile, for what starts no shell with a prompt")
@@ -73,7 +76,7 @@ func (f initFlags) check(names []string) error {
 	}
 	for _, name := range names {
 		if starter.AgentOf(name) == nil {
-			return usagef("%q is not an agent that a profile comes with: those are %s", name, strings.Join(starter.AgentNames(), ", "))
+			return usagef("%q is not an agent that a profile comes with: those are %s; for another: inner profile new --local %[1]s", name, strings.Join(starter.AgentNames(), ", "))
 		}
 	}
 	if f.everywhere && len(names) == 0 {
@@ -87,7 +90,7 @@ func (a *app) init(f initFlags, names []string) error {
 	if err := f.check(names); err != nil {
 		return err
 	}
-	written, err := a.install()
+	written, err := a.install("")
 	if err != nil {
 		return err
 	}
@@ -109,11 +112,7 @@ func (a *app) initAgents(f initFlags, names []string, ask bool) error {
 	if err := a.Regenerate(); err != nil {
 		return err
 	}
-	setUp := a.initProject
-	if f.everywhere {
-		setUp = a.initEverywhere
-	}
-	ready, err := setUp(f, names)
+	ready, err := a.initChosen(f, names)
 	if err != nil {
 		return err
 	}
@@ -178,8 +177,12 @@ func (a *app) sayReady(agents []string) {
 	a.Say("type %s, then: %s", line, words)
 }
 
-// install creates what is missing of INNER_HOME and returns what it wrote.
-func (a *app) install() ([]string, error) {
+// builtinsFile says which built-in profiles were written last.
+func (a *app) builtinsFile() string { return filepath.Join(a.InnerHome, "builtins") }
+
+// install creates what is missing of INNER_HOME and returns what it wrote. had says which
+// built-in profiles an earlier call wrote: of those, what is missing was deleted.
+func (a *app) install(had string) ([]string, error) {
 	if err := files.MkdirOwn(a.InnerHome); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -188,8 +191,15 @@ func (a *app) install() ([]string, error) {
 			return nil, err
 		}
 	}
-	written, err := a.installProfiles()
+	done, err := builtin.Install(a.ProfilesDir(), had)
+	written := done.Written
 	if err != nil {
+		return written, err
+	}
+	for _, name := range done.Changed {
+		a.Say("profile %s is as you changed it, and not that of this version: inner profile diff %s shows both", name, name)
+	}
+	if err := files.Write(a.builtinsFile(), []byte(builtin.Sums()), 0o600); err != nil {
 		return written, err
 	}
 	f, err := os.OpenFile(a.ConfigFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
@@ -203,34 +213,6 @@ func (a *app) install() ([]string, error) {
 	return append(written, a.ConfigFile()), errors.Join(err, f.Close())
 }
 
-// installProfiles writes the built-in profiles that are missing. The folder appears with all
-// of them in it: when several calls are the first at once, as in an array of jobs, each
-// finds its profile.
-func (a *app) installProfiles() ([]string, error) {
-	if _, err := os.Lstat(a.ProfilesDir()); err == nil {
-		return builtin.Install(a.ProfilesDir())
-	}
-	dir, err := os.MkdirTemp(a.InnerHome, ".profiles-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	written, err := builtin.Install(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Rename(dir, a.ProfilesDir()); err != nil {
-		if errors.Is(err, fs.ErrExist) { // another call was the first
-			return nil, nil
-		}
-		return nil, err
-	}
-	for i, file := range written {
-		written[i] = filepath.Join(a.ProfilesDir(), filepath.Base(file))
-	}
-	return written, nil
-}
-
 // ready is the place of a call that needs profiles, where the built-in ones are by now.
 func (a *app) ready() (settings.Place, error) {
 	if err := a.firstUse(); err != nil {
@@ -239,15 +221,18 @@ func (a *app) ready() (settings.Place, error) {
 	return a.Here()
 }
 
-// firstUse installs the built-ins when there is no profile folder yet.
+// firstUse installs the built-ins, also the first time that this version of inner is used.
 func (a *app) firstUse() error {
 	if inBox() {
 		return fault.Refuse(126, "inner status", "profiles are on the host: this is inside a sandbox")
 	}
-	if _, err := os.Lstat(a.ProfilesDir()); err == nil {
+	had, _ := files.Read(a.builtinsFile(), files.NoLinks, 1<<20)
+	if !files.Exists(a.ProfilesDir()) {
+		had = nil
+	} else if string(had) == builtin.Sums() {
 		return nil
 	}
-	written, err := a.install()
+	written, err := a.install(string(had))
 	a.ForgetConfigs() // one of them may be new
 	if err != nil {
 		hint := "inner doctor"
@@ -257,7 +242,7 @@ func (a *app) firstUse() error {
 		return fault.Refuse(125, hint, "%s cannot be created: %v", a.InnerHome, err)
 	}
 	if len(written) > 0 {
-		a.Say("first use: wrote %d files below %s", len(written), a.Short(a.InnerHome))
+		a.Say("first use of this version: wrote %d files below %s", len(written), a.Short(a.InnerHome))
 	}
 	return nil
 }

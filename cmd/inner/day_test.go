@@ -14,7 +14,8 @@ import (
 
 // standIn is an agent for tests: it says where it is, and does what is typed.
 const standIn = `#!/bin/sh
-[ "$1" != --version ] || { echo "version 1, in ${INNER_SANDBOX:-no box}"; exit; }
+for last; do :; done
+[ "$last" != --version ] || { echo "version 1, in ${INNER_SANDBOX:-no box}"; exit; }
 echo "ready in ${INNER_SANDBOX:-no box}"
 while read -r line; do [ "$line" != end ] || exit 3; sh -c "$line"; done
 `
@@ -102,7 +103,7 @@ func TestDay(t *testing.T) {
 			s.want(`\[ready\] $`)
 			do("cd ~/app; type claude", shell.seen)
 			do("inner init claude --yes", `inner: project ~/app, Go`, `can change files in: ~/app`, `inner: allowed claude: claude runs in the sandbox from now on\ninner: type: claude\n`)
-			do("claude --version; codex --version", `version 1, in claude\nversion 1, in no box`)
+			do("claude --version; codex --version", `version 1, in claude\ninner: codex runs outside the sandbox: no profile claims it here; type: inner init codex\nversion 1, in no box`)
 			do("inner status", `hook +live`, `command  claude: sandboxed by claude`, `runs outside the sandbox, claimed by no profile here: codex; type: inner init codex`)
 
 			tab("inner bypass cl", `inner bypass claude`)
@@ -173,8 +174,8 @@ func TestDay(t *testing.T) {
 			do("cp .inner/profiles/claude.toml ~/saved; echo '[' >>.inner/profiles/claude.toml")
 			do("claude; echo code="+shell.code, `claude.toml:\d+: `, refused)
 			do("inner allow", `inner: hint: fix the profile, then inner allow`)
-			do("rm .inner/profiles/claude.toml; claude; echo code="+shell.code, `was allowed and its file is gone\ninner: hint: inner revoke `, refused)
-			do("inner allow", `inner: profile "claude" was allowed and its file is gone\ninner: hint: put it back, or inner revoke .*/app/.inner/profiles/claude.toml`)
+			do("rm .inner/profiles/claude.toml; claude; echo code="+shell.code, `was allowed and its file is gone\ninner: hint: cd .*/app && inner init claude`, refused)
+			do("inner allow", `inner: profile "claude" was allowed and its file is gone\ninner: hint: cd .*/app && inner init claude`)
 			do("cp ~/saved .inner/profiles/claude.toml")
 			do("claude --version", `version 1, in claude`)
 			no("warning")

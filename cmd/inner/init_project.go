@@ -1,11 +1,13 @@
 package main
 
-// inner init in a project: what is there, at most three questions, the profiles, and the
-// same consent as by inner allow.
+// inner init for agents: what is there, the questions, the profiles, and the same consent as
+// by inner allow.
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,8 +45,12 @@ func (a *app) initPlace() (settings.Place, error) {
 	return pl, nil
 }
 
-// initProject sets up a project, and returns the agents that are sandboxed there from now on.
-func (a *app) initProject(f initFlags, names []string) (ready []string, err error) {
+// initChosen sets up agents here or in all folders, and returns those that are sandboxed there
+// from now on.
+func (a *app) initChosen(f initFlags, names []string) (ready []string, err error) {
+	if f.everywhere {
+		return a.initEverywhere(f, names)
+	}
 	pl, err := a.initPlace()
 	if err != nil {
 		return nil, err
@@ -67,21 +73,19 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 	case len(names) == 0:
 		return ready, nil
 	}
+	if !f.yes {
+		all, ok := a.askWhere(names)
+		if !ok {
+			return nil, a.noAnswer()
+		}
+		if all {
+			more, err := a.initEverywhere(f, names)
+			return append(ready, more...), err
+		}
+	}
 	text := starter.Choice{Root: root, Network: f.network, Traits: t}
-	if !f.yes && !a.choose(&text, f) {
-		return nil, a.noAnswer()
-	}
-	defer a.interrupts.hold()() // the files go again when ^C comes before they are allowed
-	undo, err := a.writeProfiles(root, names, text)
+	err = a.writeChosen(f, names, text, func() (string, error) { return makeProfiles(root) }, func() error { return a.allow(names, f.yes) })
 	if err != nil {
-		undo()
-		return ready, err
-	}
-	if err := a.allow(names, f.yes); err != nil {
-		undo()
-		_ = a.Regenerate()
-		a.Say("the profiles were removed again")
-		a.Hint("inner init")
 		return ready, err
 	}
 	for _, name := range names {
@@ -90,6 +94,32 @@ func (a *app) initProject(f initFlags, names []string) (ready []string, err erro
 		}
 	}
 	return ready, nil
+}
+
+// writeChosen asks what the profiles are to grant, writes them to a folder, and asks for consent:
+// without it they are removed again.
+func (a *app) writeChosen(f initFlags, names []string, text starter.Choice, folder func() (string, error), consent func() error) error {
+	if !a.choose(&text, f, names) {
+		return a.noAnswer()
+	}
+	defer a.interrupts.hold()() // the files go again when ^C comes before they are allowed
+	dir, err := folder()
+	if err != nil {
+		return err
+	}
+	undo, err := a.writeProfiles(dir, names, text)
+	if err != nil {
+		undo()
+		return err
+	}
+	if err := consent(); err != nil {
+		undo()
+		_ = a.Regenerate()
+		a.Say("the profiles were removed again")
+		a.Hint("inner init")
+		return err
+	}
+	return nil
 }
 
 // unclaimedOf are the agents that no profile of the project claims; those that an allowed one
@@ -134,10 +164,10 @@ func trustWord(s trust.State) string {
 
 // writeProfiles writes a profile for each agent. undo removes these files, and the folders
 // when nothing else is in them.
-func (a *app) writeProfiles(root string, names []string, p starter.Choice) (undo func(), err error) {
-	dir, err := makeProfiles(root)
-	if err != nil {
-		return func() {}, err
+func (a *app) writeProfiles(dir string, names []string, p starter.Choice) (undo func(), err error) {
+	pl, scope := settings.Place{Cwd: a.Home}, profile.Global
+	if p.Root != "" {
+		pl, scope = settings.Place{Cwd: p.Root, Project: a.ProjectOf(p.Root)}, profile.Local
 	}
 	var written []string
 	undo = func() {
@@ -148,11 +178,15 @@ func (a *app) writeProfiles(root string, names []string, p starter.Choice) (undo
 	for _, name := range names {
 		path := filepath.Join(dir, name+".toml")
 		text := p.Text(*starter.AgentOf(name))
-		l := a.Loader(settings.Place{Cwd: root, Project: a.ProjectOf(root)})
-		if _, err := l.LoadBytes(profile.File{Path: path, Data: []byte(text)}, profile.Local); err != nil {
+		if _, err := a.Loader(pl).LoadBytes(profile.File{Path: path, Data: []byte(text)}, scope); err != nil {
 			return undo, err
 		}
-		if err := createFile(path, []byte(text), 0o644); err != nil {
+		err := createFile(path, []byte(text), 0o644)
+		if scope == profile.Global && errors.Is(err, fs.ErrExist) {
+			a.Say("%s is there already, and stays as it is", a.Short(path))
+			continue
+		}
+		if err != nil {
 			return undo, err
 		}
 		written = append(written, path)
@@ -161,20 +195,12 @@ func (a *app) writeProfiles(root string, names []string, p starter.Choice) (undo
 	return undo, nil
 }
 
-// initEverywhere claims agents in all folders, with the built-in profiles.
+// initEverywhere claims agents in all folders, with profiles of the user's own.
 func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
-	if f.network != "" {
-		return nil, usagef("--network is for the profiles of a project: inner profile edit %s", starter.AgentOf(names[0]).Base)
-	}
 	cfg, err := a.GlobalConfig()
 	if err != nil {
 		return nil, err
 	}
-	pl, err := a.Here()
-	if err != nil {
-		return nil, err
-	}
-	var list []consent.Candidate
 	var open []string
 	for _, name := range names {
 		if i := slices.IndexFunc(cfg.Shims, func(kv profile.KV) bool { return kv.Key == name }); i >= 0 {
@@ -182,29 +208,42 @@ func (a *app) initEverywhere(f initFlags, names []string) ([]string, error) {
 			continue
 		}
 		open = append(open, name)
-		fd, err := a.find(starter.AgentOf(name).Base)
-		if err != nil {
-			return nil, a.notFound(err)
-		}
-		p, err := fd.loader.Load(fd.path, fd.scope)
-		if err != nil {
-			return nil, err
-		}
-		rc, at, err := a.resolveHere(fd, p)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, consent.Candidate{Profile: p, Spec: rc, At: at, Grants: profile.Grants(rc), State: trust.Untrusted})
 	}
 	if len(open) == 0 {
 		return names, nil
 	}
+	text := starter.Choice{Network: f.network}
+	err = a.writeChosen(f, open, text, func() (string, error) { return a.ProfilesDir(), nil }, func() error { return a.allowEverywhere(open, f.yes) })
+	return names, err
+}
+
+// allowEverywhere shows what profiles of the user's own grant in the folder of the call, asks,
+// and claims their agents.
+func (a *app) allowEverywhere(names []string, yes bool) error {
+	pl, err := a.Here()
+	if err != nil {
+		return err
+	}
+	pl.Project = nil // a profile of its own, of the same name, is another one
+	var list []consent.Candidate
+	for _, name := range names {
+		p, err := a.Loader(pl).Load(filepath.Join(a.ProfilesDir(), name+".toml"), profile.Global)
+		if err != nil {
+			return err
+		}
+		rc, at, err := a.resolveHere(found{place: pl}, p)
+		if err != nil {
+			return err
+		}
+		list = append(list, consent.Candidate{Profile: p, Spec: rc, At: at, Grants: profile.Grants(rc), State: trust.Untrusted})
+	}
 	a.showConsent(consent.Page{Place: pl, List: list, Config: settings.ConfigRead{Config: &config.Config{}}})
 	a.Say("this holds in every folder, and what is in that folder can be changed; a project's own profile takes precedence")
-	if err := a.askFor(fmt.Sprintf("Sandbox %s in all folders?", strings.Join(open, ", ")), f.yes, "inner init --everywhere --yes "+strings.Join(open, " ")); err != nil {
-		return nil, err
+	words := strings.Join(names, ", ")
+	if err := a.askFor(fmt.Sprintf("Sandbox %s in all folders?", words), yes, "inner init --everywhere --yes "+words); err != nil {
+		return err
 	}
-	return names, a.claimEverywhere(open)
+	return a.claimEverywhere(names)
 }
 
 // claimEverywhere writes [shims] of the user's config.toml.
@@ -220,7 +259,7 @@ func (a *app) claimEverywhere(names []string) error {
 	}
 	file := t.file
 	for _, name := range names {
-		if file.Data, err = config.Set(file, []string{"shims", name}, starter.AgentOf(name).Base); err != nil {
+		if file.Data, err = config.Set(file, []string{"shims", name}, name); err != nil {
 			return err
 		}
 	}

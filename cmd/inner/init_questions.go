@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/config"
 	"github.com/enr/inner/profile/starter"
 )
@@ -46,6 +47,9 @@ func (a *app) chooseAgents(names []string) ([]string, error) {
 		return nil, &fault.Refusal{Code: 1, Msg: "none of the agents " + strings.Join(starter.AgentNames(), ", ") + " is installed", Hint: "install one, or inner init claude; for a shell: inner run -p shell"}
 	}
 	a.Say("installed: %s", strings.Join(told, ", "))
+	if len(found) == 1 {
+		return found, nil
+	}
 	return a.askAgents(found)
 }
 
@@ -74,13 +78,47 @@ func (a *app) noAnswer() error {
 	return exit(1)
 }
 
-// choose asks what the profiles are to grant, and reports whether it got its answers.
-func (a *app) choose(p *starter.Choice, f initFlags) bool {
-	if f.network == "" && !a.chooseNetwork(p) {
+// askWhere asks whether agents are sandboxed in all folders; Enter is here. ok: it got an answer.
+func (a *app) askWhere(names []string) (all, ok bool) {
+	for {
+		text, ok := a.answer(fmt.Sprintf("Sandbox %s here, or in all folders? [here/all, Enter: here] ", strings.Join(names, " ")))
+		if !ok || slices.Contains([]string{"", "here", "all"}, strings.ToLower(text)) {
+			return strings.EqualFold(text, "all"), ok
+		}
+	}
+}
+
+// choose asks what the profiles are to grant, and reports whether it got its answers. With --yes
+// it asks nothing.
+func (a *app) choose(p *starter.Choice, f initFlags, names []string) bool {
+	if f.confirm {
+		p.Asking = names
+	}
+	if f.yes {
+		return true
+	}
+	if f.network == "" && !a.chooseNetwork(p) || !a.chooseMounts(p) {
 		return false
 	}
+	for _, name := range names {
+		if f.confirm || len(profile.Unasked(name)) == 0 {
+			continue
+		}
+		text, ok := a.answer(fmt.Sprintf("Let %s run commands without asking you? The sandbox is the boundary. [Y/n] ", name))
+		if !ok {
+			return false
+		}
+		if text != "" && !isYes(text) {
+			p.Asking = append(p.Asking, name)
+		}
+	}
+	return true
+}
+
+// chooseMounts asks for folders, and reports whether it got an answer.
+func (a *app) chooseMounts(p *starter.Choice) bool {
 	for {
-		text, ok := a.answer("Which other folders may they read, such as ~/src/lib ~/docs? Add :rw to those that they may change. [Enter: nothing] ")
+		text, ok := a.answer("Which other folders may they read (~/src/lib), or change (~/src/lib:rw)? [Enter: nothing] ")
 		if !ok {
 			return false
 		}

@@ -176,10 +176,11 @@ func need(t testing.TB, programs ...string) {
 func hostEnv(work string) []string {
 	home := filepath.Join(work, "home")
 	bin := filepath.Join(os.Getenv("INNER_TEST_DIR"), "bin")
+	contrib, _ := filepath.Abs("../../contrib")
 	return []string{
 		"HOME=" + home, "USER=tester", "LOGNAME=tester", "SHELL=/bin/bash", "TERM=xterm-256color", "LANG=C.UTF-8",
 		"XDG_RUNTIME_DIR=" + filepath.Join(work, "run"), "PATH=" + bin + ":" + os.Getenv("PATH"), "APP=" + filepath.Join(home, "app"),
-		"GO_DIR=" + cmp.Or(os.Getenv("INNER_TEST_GO"), "/nonexistent"),
+		"CONTRIB=" + contrib, "DEMO_INNER=" + filepath.Join(bin, "inner"), "GO_DIR=" + cmp.Or(os.Getenv("INNER_TEST_GO"), "/nonexistent"),
 	}
 }
 

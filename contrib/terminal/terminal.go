@@ -13,7 +13,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -35,7 +34,6 @@ const Patience = 2 * time.Minute
 type Terminal struct {
 	cmd    *exec.Cmd
 	master *os.File
-	echo   io.Writer // gets what is shown, as it comes; may be nil
 
 	mu   sync.Mutex
 	raw  []byte        // all that was shown
@@ -47,10 +45,7 @@ type Terminal struct {
 
 // Start starts cmd as the leader of a session of its own, whose terminal this
 // is.
-func Start(cmd *exec.Cmd) (*Terminal, error) { return StartEcho(cmd, nil) }
-
-// StartEcho is Start, and also writes to echo what is shown, as it comes.
-func StartEcho(cmd *exec.Cmd, echo io.Writer) (*Terminal, error) {
+func Start(cmd *exec.Cmd) (*Terminal, error) {
 	DefaultSignals()
 	first, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
@@ -60,7 +55,7 @@ func StartEcho(cmd *exec.Cmd, echo io.Writer) (*Terminal, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Terminal{cmd: cmd, master: master, echo: echo, more: make(chan struct{}), done: make(chan struct{})}
+	t := &Terminal{cmd: cmd, master: master, more: make(chan struct{}), done: make(chan struct{})}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -123,9 +118,6 @@ func (t *Terminal) show(p []byte) {
 	close(t.more)
 	t.more = make(chan struct{})
 	t.mu.Unlock()
-	if t.echo != nil {
-		_, _ = t.echo.Write(p)
-	}
 	if s := string(p); strings.Contains(s, "\x1b[c") || strings.Contains(s, "\x1b[0c") {
 		_, _ = t.master.WriteString("\x1b[?62;c")
 	} else if strings.Contains(s, "\x1b[6n") {

@@ -157,6 +157,7 @@ func (g *boxGit) take(rep git.Report) {
 	r.Conflicts = append(r.Conflicts, rep.Conflicts...)
 	r.Refused = append(r.Refused, rep.Refused...)
 	r.Lines = append(r.Lines, rep.Lines...)
+	r.Brought = r.Brought || rep.Brought
 	r.Held, r.Settings, r.Pending, r.Unfinished, r.Interrupted = rep.Held, rep.Settings, rep.Pending, rep.Unfinished, rep.Interrupted
 }
 

@@ -3,16 +3,14 @@ package features
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/repos"
@@ -52,13 +50,15 @@ func leftovers(git *boxGits) Feature {
 // look looks at what was left since the program began.
 func (l *leftoversOf) look(run *Run, o *Outcome) error {
 	s := l.search(run, o.Clock)
-	s.Stood = maps.Clone(l.stood)
-	for _, p := range sources(run, o.Replaced) { // seen to come, and protected again
-		if slices.Contains(s.Before, p) {
-			delete(s.Stood, p)
+	if program := gitProgram(run); program != "" && !s.NoGit {
+		s.Tracked = func(top string, places []string) git.Tracked {
+			t := git.TrackedAt(program, top, places)
+			if l.git.brought() { // what git has may be the box's
+				return nil
+			}
+			return t
 		}
 	}
-	s.Before = slices.DeleteFunc(s.Before, func(p string) bool { return slices.Contains(sources(run, o.Removed), p) })
 	s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
 	s, lost := l.roots.Follow(s)
 	o.Aside = Hold(run.Caller, s)
@@ -66,17 +66,6 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 		run.Warn("another folder came to the place of %s meanwhile: what the box wrote was not inspected. Check it yourself, wherever it is now, before you use git or an editor there", someFolders(run.Caller, lost))
 	}
 	return nil
-}
-
-// sources are the host paths of what the plan mounts at some places of the box.
-func sources(run *Run, places []string) []string {
-	var out []string
-	for _, op := range run.Plan.Ops {
-		if slices.Contains(places, op.Dest) {
-			out = append(out, op.Source)
-		}
-	}
-	return out
 }
 
 // watch makes the placeholders, and notes, for the case that this run is killed, that somebody has to look at
@@ -157,15 +146,7 @@ func Hold(c *caller.Caller, s repos.Search) []string {
 	s.Covered = []string{files.Real(c.InnerHome), files.Real(c.StageBase())}
 	s.Hooks = host.EverywhereHooks(c.Getenv)
 	found, err := s.Hold()
-	for _, h := range found.Held {
-		c.Warn("%s would run on your machine, and is switched off: %s", c.Short(h.Place), strings.Join(h.What, ", "))
-		if h.Unwritten != nil {
-			c.Warn("what runs nothing of that could not be kept in its place: %v; all of it is beside it", h.Unwritten)
-		}
-		first := h.Aside[0]
-		c.Hint("mv %s %s   # puts it back; look at it first", quote.POSIX(first.Kept), quote.POSIX(first.Path))
-	}
-	aside := sayMoved(c, found.Moved)
+	aside := sayFound(c, found)
 	if n := len(found.Unseen); n > 0 {
 		c.Warn("not searched for what git and other tools would obey (no time, no access, or too deep): %s", someFolders(c, found.Unseen))
 	}
@@ -173,39 +154,6 @@ func Hold(c *caller.Caller, s repos.Search) []string {
 		c.Warn("not everything that the run left could be inspected: check %s yourself before you use git or an editor there: %v", someFolders(c, s.Roots), err)
 	}
 	return aside
-}
-
-// sayMoved says what was moved aside, and how to put it back.
-func sayMoved(c *caller.Caller, list []repos.Moved) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	const most = 5
-	var paths, names, back []string
-	for i, m := range list {
-		paths = append(paths, m.Path)
-		if i < most {
-			names = append(names, fmt.Sprintf("%s (%s)", near(m.Path), m.Tool))
-			back = append(back, "mv "+quote.POSIX(near(m.Kept))+" "+quote.POSIX(near(m.Path)))
-		}
-	}
-	more := ""
-	if n := len(list) - most; n > 0 {
-		more = fmt.Sprintf(" and %d more, each with %s at the end of its name", n, repos.Suffix)
-	}
-	c.Warn("moved aside, because tools on your machine would obey it: %s%s", strings.Join(names, ", "), more)
-	c.Hint("%s   # puts it back; look at it first", strings.Join(back, "; "))
-	return paths
-}
-
-// near writes a path below the current folder relative to it.
-func near(p string) string {
-	if cwd, err := os.Getwd(); err == nil {
-		if rest, ok := strings.CutPrefix(p, files.Real(cwd)+"/"); ok && !strings.HasPrefix(rest, "-") {
-			return rest
-		}
-	}
-	return p
 }
 
 // someFolders names a few of many folders.

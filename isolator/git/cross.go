@@ -40,6 +40,7 @@ type Report struct {
 	Lines     []string // what else a person should know
 	Settings  []string // configuration, hooks and the like that the box changed, which stay in the box
 	Pending   bool     // something is left to cross, so the copy is needed
+	Brought   bool     // refs, HEAD or an index of the host may be the box's now
 	// Interrupted says that the caller ended the exchange; the next one goes on.
 	Interrupted bool
 	// Unfinished names operations such as a rebase, one a line, that the next box continues (see Resume). The copy
@@ -217,6 +218,7 @@ func (x *exchange) sayStays() {
 // carry brings objects, then refs, then what belongs to the work trees, so that the repository is
 // consistent at every moment.
 func (x *exchange) carry(ctx context.Context) (err error) {
+	x.rep.Brought = true
 	if x.p, err = x.newPlumbing(x.u, x.host); err != nil {
 		return err
 	}

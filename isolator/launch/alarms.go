@@ -22,8 +22,7 @@ const (
 	questionEnds                // nobody has answered
 	tryTerminal                 // are we in the foreground again? Did our own stop not happen?
 	unreadLine                  // what is typed and unread is for the program, see console.waits
-	lookForAbsent               // has what was removed under a mask a successor? See recover.go
-	leaveMoves                  // what is renamed on the way to a mask is read again, see moves.go
+	lookAtCovers                // is all that is hidden or protected covered? See recover.go
 	alarmCount
 )
 
@@ -77,8 +76,7 @@ func (s *session) goOff(now time.Time) {
 		questionEnds:   (*session).dropQuestion,
 		tryTerminal:    (*session).tryTerminal,
 		unreadLine:     (*session).giveUnread,
-		lookForAbsent:  (*session).coverAbsent,
-		leaveMoves:     func(*session) {},
+		lookAtCovers:   (*session).coverAgain,
 	} {
 		if s.alarms.due(alarm(which), now) {
 			do(s)

@@ -173,10 +173,10 @@ type Result struct {
 	Interrupted bool
 	Reached     []string // the limits it came to, by their keys, where that can be known
 	// Recovered and Replaced are hidden and protected places of the box that the host has
-	// replaced, and that were covered again; Removed are those where the box may have made what is there;
-	// Uncovered is why one could not be covered, and the box was ended.
-	Recovered, Replaced, Removed []string
-	Uncovered                    string
+	// replaced, and that were covered again; Uncovered is why one could not be covered, and the box was
+	// ended.
+	Recovered, Replaced []string
+	Uncovered           string
 }
 
 // Run makes the box of p, runs its program in it and waits for the end.

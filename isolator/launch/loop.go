@@ -71,8 +71,7 @@ func (s *session) sources() []source {
 		list = append(list,
 			source{s.child.pidfd, unix.POLLIN, func() { s.reap(false) }},
 			source{s.join.door, unix.POLLIN, s.welcome},
-			source{s.mounts.covered.table, unix.POLLPRI, s.coverAgain},
-			source{s.movesToRead(), unix.POLLIN, s.coverMoved})
+			source{s.mounts.covered.table, unix.POLLPRI, s.coverAgain})
 		for _, fd := range s.join.visitors {
 			list = append(list, source{fd, unix.POLLIN, func() { s.visit(fd) }})
 		}
@@ -134,7 +133,7 @@ func (s *session) reap(block bool) {
 	s.dropQuestions()
 	s.hangUpChannel() // a supervisor that outlived bwrap ends now
 	s.output.end(true)
-	s.alarms.off(timeLimit, killTime, lookAtLimits, giveBackMemory, trueSize, tryTerminal, unreadLine, lookForAbsent, leaveMoves)
+	s.alarms.off(timeLimit, killTime, lookAtLimits, giveBackMemory, trueSize, tryTerminal, unreadLine, lookAtCovers)
 }
 
 // hangUpChannel ends the talk with the supervisor.

@@ -381,19 +381,6 @@ func gone(t testing.TB, mark uint64) {
 	eventually(t, "every process of the run gone", patience, func() bool { left = alive(mark); return len(left) == 0 })
 }
 
-// anyIn reports whether one of the processes, as alive lists them, is in one of
-// the states (proc_pid_stat(5)).
-func anyIn(processes []string, states string) bool {
-	for _, p := range processes {
-		pid, _, _ := strings.Cut(p, " ")
-		stat, _ := os.ReadFile("/proc/" + pid + "/stat")
-		if _, rest, ok := strings.Cut(string(stat), ") "); !ok || strings.ContainsRune(states, rune(rest[0])) {
-			return true // gone meanwhile counts as well: look again
-		}
-	}
-	return false
-}
-
 // probeMain is what runs in the box where a shell is not enough.
 func probeMain(words []string) int {
 	switch words[0] {

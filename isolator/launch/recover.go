@@ -3,7 +3,6 @@ package launch
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -15,29 +14,31 @@ import (
 )
 
 // The kernel takes a mount away when somebody on the host removes what it is on or renames
-// something over it, as many editors do when they save: the box would see, or write, what
-// comes to that place next. So the launcher follows the box's table of mounts (poll(2) of
-// proc_pid_mountinfo(5)) and what is renamed on the way to the place (moves.go), and hides or
-// protects it again, from outside (outside.go). It is open to the box for the few milliseconds
-// in between.
+// something over it, as many editors do when they save, and moves it along when that is renamed
+// itself: the box would see, or write, what comes to that place next. The table of mounts raises
+// an event for the first (poll(2) of proc_pid_mountinfo(5)), and none for the second. So the
+// launcher follows the table, reads it once a second, too, and hides or protects the place again,
+// from outside (outside.go). Until then it is open to the box.
 
-// absentEvery is how often it is asked whether a removed file has a successor.
-const absentEvery = 50 * time.Millisecond
+const (
+	// coversEvery is how often the table is read when it has raised no event.
+	coversEvery = time.Second
+	// absentEvery is how often while a removed file has no successor yet.
+	absentEvery = 50 * time.Millisecond
+)
 
 // coverTries is how often in a row a place may be covered, and found open a moment later.
 const coverTries = 100
 
 // covered are the places of the box that are hidden or protected. Each is a box path.
 type covered struct {
-	hidden    []string // see plan.Plan.Masked
-	protected []string // see plan.Plan.Protected
-	table     int      // the table of mounts, for poll; -1 when it is not followed
-	root      int      // the box's root folder
-	moves     moves    // of what leads to the places
-	absent    []string // where nothing is now
-	tries     int      // to cover what is lost, in a row
-	again     []string // those that were replaced
-	failure   error    // why one could not be
+	hidden    []string     // see plan.Plan.Masked
+	protected []string     // see plan.Plan.Protected
+	table     int          // the table of mounts, for poll; -1 when it is not followed
+	root      int          // the box's root folder
+	tries     int          // to cover what is lost, in a row
+	again     outside.List // those that were replaced
+	failure   error        // why one could not be
 }
 
 // follow begins to follow the table of a box that is made, and whose program does not run yet.
@@ -58,16 +59,14 @@ func (c *covered) follow(pid int) error {
 	return nil
 }
 
-func (c *covered) close() {
-	c.moves.close()
-	closeFds(&c.table, &c.root)
-}
+func (c *covered) close() { closeFds(&c.table, &c.root) }
 
-func (c *covered) places() []string { return slices.Concat(c.protected, c.hidden) }
-
-// exists reports whether something is at a place of the box.
+// exists reports whether something is at a place of the box. It looks through no link, and opens
+// nothing for reading.
 func (c *covered) exists(p string) bool {
-	fd, err := inBox(c.root, p, 0)
+	fd, err := unix.Openat2(c.root, "."+p, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
 	if err == nil {
 		unix.Close(fd)
 	}
@@ -86,34 +85,32 @@ func (c *covered) mounts() (text []byte, err error) {
 	}
 }
 
-// lost returns the places whose mount is gone: those where something is now, and the others.
-func (c *covered) lost() (lost, absent []string, err error) {
+// lost returns the places whose mount is gone and where something is now. wait is how long the
+// next look can wait.
+func (c *covered) lost() (lost outside.List, wait time.Duration, err error) {
 	text, err := c.mounts()
 	if err != nil {
-		return nil, nil, fmt.Errorf("the box's table of mounts: %w", err)
+		return lost, 0, fmt.Errorf("the box's table of mounts: %w", err)
 	}
 	there := map[string]bool{}
 	for _, mount := range proc.Mounts(text) {
 		there[mount.At] = true
 	}
-	for _, p := range c.places() {
-		switch {
-		case there[p]:
-		case c.exists(p):
-			lost = append(lost, p)
-		default:
-			absent = append(absent, p)
+	wait = coversEvery
+	open := func(places []string) (open []string) {
+		for _, p := range places {
+			switch {
+			case there[p]:
+			case c.exists(p):
+				open = append(open, p)
+			default:
+				wait = absentEvery
+			}
 		}
+		return open
 	}
-	return lost, absent, nil
-}
-
-// note notes what has lost its mount. Where nobody saw how, the box may have made what is there.
-func (c *covered) note(lost, absent []string, seen bool) {
-	c.absent = absent
-	if !seen {
-		c.moves.mayBeMade(slices.Concat(c.again, lost, absent)...)
-	}
+	lost.Protect, lost.Hide = open(c.protected), open(c.hidden)
+	return lost, wait, nil
 }
 
 // coverAgain hides and protects what has lost its mount. A box in which that fails ends.
@@ -126,83 +123,42 @@ func (s *session) coverAgain() {
 		return
 	}
 	c := &s.mounts.covered
-	seen := c.moves.whole
-	c.moves.watch(c.root, c.places()) // first: what moves from here on is told
-	lost, absent, err := c.lost()
-	c.note(lost, absent, seen)
-	switch {
-	case err != nil:
-		c.failure = err
-		s.killBox()
-	case len(lost) > 0:
-		isHidden := func(p string) bool { return slices.Contains(c.hidden, p) }
-		// What is protected comes first: something in it may be hidden.
-		again := outside.List{Protect: slices.DeleteFunc(slices.Clone(lost), isHidden), Hide: slices.DeleteFunc(slices.Clone(lost), func(p string) bool { return !isHidden(p) })}
-		err := s.mounts.make(s.channel.pid, again)
-		if c.tries++; err == nil && c.tries > coverTries {
+	lost, wait, err := c.lost()
+	if open := slices.Concat(lost.Protect, lost.Hide); len(open) > 0 {
+		c.note(lost)
+		wait = time.Millisecond // was it done? While a rename goes on nothing can be mounted there
+		if err = s.mounts.make(s.channel.pid, lost); err == nil && c.tries == coverTries {
 			err = errors.New("it is replaced all the time")
 		}
 		if err != nil {
-			c.failure = fmt.Errorf("%q was replaced on the host, and cannot be hidden or protected again: %w", lost[0], err)
-			s.killBox()
-			return
+			err = fmt.Errorf("%q was replaced on the host, and cannot be hidden or protected again: %w", open[0], err)
 		}
-		c.again, c.absent = append(c.again, lost...), nil
-		s.alarms.in(lookForAbsent, time.Millisecond) // was it done? While a rename goes on nothing can be mounted there
-	case !c.moves.whole:
-		c.tries, c.absent = 0, nil
-		s.alarms.in(lookForAbsent, unwatchedEvery)
-	case len(c.absent) > 0:
-		c.tries = 0
-		s.alarms.in(lookForAbsent, absentEvery)
-	default:
+		c.tries++
+	} else {
 		c.tries = 0
 	}
-}
-
-// coverMoved covers again what was open after something was renamed.
-func (s *session) coverMoved() {
-	if s.mounts.covered.moves.read() {
-		s.coverAgain()
-	}
-	s.alarms.in(leaveMoves, movesRest)
-}
-
-// movesToRead is what the loop waits for, unless it has just read of it.
-func (s *session) movesToRead() int {
-	if s.alarms.set(leaveMoves) {
-		return -1
-	}
-	return s.mounts.covered.moves.fd
-}
-
-// coverAbsent asks for the successor of what was removed, without reading the table again.
-func (s *session) coverAbsent() {
-	c := &s.mounts.covered
-	if len(c.absent) > 0 && !slices.ContainsFunc(c.absent, c.exists) {
-		s.alarms.in(lookForAbsent, absentEvery)
+	if err != nil {
+		c.failure = err
+		s.killBox()
 		return
 	}
-	s.coverAgain()
+	s.alarms.in(lookAtCovers, wait)
+}
+
+// note keeps places that were replaced.
+func (c *covered) note(lost outside.List) {
+	c.again.Protect, c.again.Hide = append(c.again.Protect, lost.Protect...), append(c.again.Hide, lost.Hide...)
 }
 
 // tell says in the result of the run what became of the places, each once. The table that is
 // open shows those of a box that has ended, too.
 func (c *covered) tell(r *Result) {
-	if moved := c.moves.fd >= 0 && c.moves.read(); c.table >= 0 && (moved || !c.moves.whole) {
-		lost, absent, _ := c.lost()
-		c.note(lost, absent, c.moves.whole)
-		c.again = append(c.again, lost...)
+	if c.table >= 0 {
+		lost, _, _ := c.lost()
+		c.note(lost)
 	}
-	again := slices.Compact(slices.Sorted(slices.Values(c.again)))
-	r.Removed = slices.Sorted(maps.Keys(c.moves.made))
-	for _, p := range again {
-		if slices.Contains(c.hidden, p) {
-			r.Recovered = append(r.Recovered, p)
-		} else {
-			r.Replaced = append(r.Replaced, p)
-		}
-	}
+	once := func(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
+	r.Replaced, r.Recovered = once(c.again.Protect), once(c.again.Hide)
 	if c.failure != nil {
 		r.Uncovered = wire.Line(c.failure.Error())
 	}

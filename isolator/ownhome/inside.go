@@ -78,22 +78,18 @@ func enterable(fd int) error {
 	return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), st.Mode&0o777|0o700)
 }
 
-// moveAside gives what has a name another one, in the same folder.
+// moveAside gives what has a name another one, in the same folder. No box can have taken all
+// that it may be.
 func (h *Home) moveAside(at int, name string) error {
-	for i := 1; i < 1000; i++ {
-		other := fmt.Sprintf("%s.aside-%d", name, i)
-		err := unix.Renameat2(at, name, at, other, unix.RENAME_NOREPLACE)
-		switch {
-		case err == nil:
-			h.Aside = append(h.Aside, other)
-			return nil
-		case errors.Is(err, unix.ENOENT):
-			return nil // somebody was quicker
-		case !errors.Is(err, unix.EEXIST):
-			return err
-		}
+	other := name + ".aside-" + strings.ToLower(rand.Text()[:8])
+	err := unix.Renameat2(at, name, at, other, unix.RENAME_NOREPLACE)
+	switch {
+	case err == nil:
+		h.Aside = append(h.Aside, other)
+	case errors.Is(err, unix.ENOENT): // somebody was quicker
+		return nil
 	}
-	return unix.EEXIST
+	return err
 }
 
 // setAside gives a file another name, in its folder.

@@ -2,6 +2,7 @@ package ownhome
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ func open(t *testing.T, inner string) *Home {
 	return h
 }
 
-func fresh(_ string, fresh, _ []byte, _, _ bool) []byte { return fresh }
+func fresh(_ string, is Found) Decision { return Decision{Data: is.Fresh} }
 
 // Whatever a box leaves at the places that inner makes, writes, reads and removes: nothing
 // outside of the home is touched, and what was in the way is there under another name.
@@ -213,5 +214,26 @@ func TestUnreadIsMovedAside(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// However many names a box has taken that something in the way could get, it is moved aside.
+func TestManyAsides(t *testing.T) {
+	h := open(t, t.TempDir())
+	for i := range 1000 {
+		if err := os.WriteFile(filepath.Join(h.Dir, fmt.Sprintf(".config.aside-%d", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := os.WriteFile(filepath.Join(h.Dir, ".config"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Folder(".config"); err != nil || !h.has(Point{Path: ".config"}) {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(h.Dir, ".config")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

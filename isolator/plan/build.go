@@ -45,7 +45,7 @@ type builder struct {
 	known   folderNames       // of what is there, see site
 	found   sensitive.Site    // see site
 	emptied []string          // see places
-	closed  []string          // see hiddenFolders
+	closed  []string          // see hides
 	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit
 	key     string            // see because
@@ -107,7 +107,7 @@ func (b *builder) order() []func() error {
 		b.namespaces, b.kernel, // 1
 		b.base, of(Base), // 2
 		b.emptyPlaces, b.nestedPlaces, // 3
-		b.homeFolder, b.maskFolders, // 4
+		b.homeFolder,                                          // 4
 		b.mounts, b.caches, b.temp, b.boxGit, b.nestedStorage, // 5
 		b.staged, b.bus, of(Inside), b.reexposeAllowed, b.nestedInner, // 6
 		b.protect,                                              // 7

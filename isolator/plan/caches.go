@@ -64,7 +64,7 @@ func cacheTable() []cache {
 		{dir: ".cargo", parts: []string{"registry", "git"}, variable: "CARGO_HOME", tools: []string{"cargo"}, fetched: true},
 		{dir: ".m2/repository", variable: "MAVEN_OPTS", value: mavenLocal, tools: []string{"mvn"}, fetched: true},
 		{dir: ".nuget/packages", variable: "NUGET_PACKAGES", tools: []string{"dotnet"}, fetched: true},
-		// These are below ~/.cache unless their variables move them.
+		// These are in the first one unless their variables move them.
 		{dir: ".cache/go-build", variable: "GOCACHE"},
 		{dir: ".cache/pip", variable: "PIP_CACHE_DIR"},
 		{dir: ".cache/uv", variable: "UV_CACHE_DIR"},
@@ -123,7 +123,7 @@ func (b *builder) caches() error {
 	for _, c := range cacheTable() {
 		v := env[c.variable]
 		switch usual := c.usual(v, b.f.Home); {
-		case c.fetched && b.rc.Network == profile.NetOff:
+		case c.fetched && b.rc.Network == profile.NetOff, usual && c.inAny():
 		case usual && b.cacheFits(c):
 			b.cacheFolders(c)
 		case usual && !b.cacheWanted(c), !usual && (c.value != "" || b.canWrite(v)), b.profileSets(c.variable):
@@ -168,8 +168,12 @@ func (c cache) usual(v, home string) bool {
 	return v == "" || filepath.Clean(v) == filepath.Join(home, c.dir)
 }
 
-// cacheWanted reports whether a cache that has no place of its own on the host is made: it is
-// not one in another, and its tool is here.
+// inAny reports whether a cache is a part of ~/.cache, and goes where that goes. What boxes
+// write around it is no place to mount.
+func (c cache) inAny() bool { return paths.Inside(anyCache, c.dir) }
+
+// cacheWanted reports whether a cache that has no place of its own on the host is made: its
+// tool is here.
 func (b *builder) cacheWanted(c cache) bool {
 	return c.dir == anyCache || slices.ContainsFunc(c.tools, func(t string) bool { return slices.Contains(b.s.Caches.Tools, t) })
 }
@@ -253,7 +257,7 @@ func (b *builder) goProxy(set string, before []layer) error {
 	v := b.view
 	v.layers = before
 	real := b.canon(from)
-	if len(v.where(real)) == 0 || b.notSecret(real, "") != nil || b.inHidden(real) || slices.Contains(b.hiddenFolders(), real) {
+	if len(v.where(real)) == 0 || b.notSecret(real, "") != nil || b.hides(real) {
 		return nil
 	}
 	b.bind("Go modules that you have fetched, to be read", real, paths.BoxGoModules, false)

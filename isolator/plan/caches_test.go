@@ -29,6 +29,8 @@ func TestCaches(t *testing.T) {
 		set   []profile.KV
 		net   profile.Network
 		want  string // places, then variables
+
+		mounts string // a mount of the profile
 	}{
 		"usual":             {dirs: []string{".cache", ".npm"}, net: profile.NetOff, want: ".cache .npm"},
 		"no folder":         {tools: []string{"npm"}, net: profile.NetOff, want: "/run/inner/caches XDG_CACHE_HOME=/run/inner/caches/.cache npm_config_cache=/run/inner/caches/.npm"},
@@ -40,6 +42,7 @@ func TestCaches(t *testing.T) {
 		"moved by GOPATH":   {dirs: []string{".cache"}, env: map[string]string{"GOPATH": "/data/go"}, tools: []string{"go"}, net: profile.NetFull, want: ".cache /run/inner/caches GOMODCACHE=/run/inner/caches/go/pkg/mod"},
 		"moved to the work": {dirs: []string{".cache"}, env: map[string]string{"GOCACHE": "/work/cache"}, net: profile.NetOff, want: ".cache"},
 		"the profile's":     {dirs: []string{".cache"}, set: []profile.KV{{Key: "GOCACHE", Value: "/data/go"}}, net: profile.NetOff, want: ".cache"},
+		"a part of it":      {dirs: []string{".cache", ".cache/pip", ".cache/go-build"}, mounts: ".cache/pip", net: profile.NetOff, want: "/run/inner/caches XDG_CACHE_HOME=/run/inner/caches/.cache"},
 		"Maven":             {dirs: []string{".cache"}, env: map[string]string{"MAVEN_OPTS": "-Xmx1g"}, tools: []string{"mvn"}, net: profile.NetFull, want: ".cache /run/inner/caches MAVEN_OPTS=-Xmx1g -Dmaven.repo.local=/run/inner/caches/.m2/repository"},
 		"Maven, moved":      {dirs: []string{".cache"}, env: map[string]string{"MAVEN_OPTS": "-Dmaven.repo.local=/m2"}, tools: []string{"mvn"}, net: profile.NetFull, want: ".cache"},
 	} {
@@ -54,6 +57,9 @@ func TestCaches(t *testing.T) {
 		}
 		b.bind("the host", "/", "/", false)
 		b.bind("the work", "/work", "/work", true)
+		if c.mounts != "" {
+			b.bind("a mount of the profile", home+"/"+c.mounts, home+"/"+c.mounts, true)
+		}
 		if err := b.caches(); err != nil {
 			t.Fatal(err)
 		}

@@ -88,9 +88,6 @@ func FuzzPlan(f *testing.F) {
 			rc.Allow = append(rc.Allow, keys[d.roll(len(keys))])
 		}
 		if d.roll(2) == 1 {
-			m.Folders = fullHome(m)
-		}
-		if d.roll(2) == 1 {
 			m.MoveMount, m.Nsenter = true, "/usr/bin/nsenter"
 		}
 		if d.roll(3) == 1 {
@@ -110,6 +107,9 @@ func checkPlan(t *testing.T, rc profile.RunConfig, f host.Facts, s Staged, plan 
 	r := replayed(plan)
 	fail := func(format string, args ...any) {
 		t.Fatalf(format+"\nmounts %v\nallow %v hide %v\n%s", append(args, rc.Mounts, rc.Allow, rc.Hide, strings.Join(plan.Words(), " "))...)
+	}
+	if list := r.unseen(plan, s.Empty); len(list) > 0 {
+		fail("nobody looks whether these mounts are what they should be: %q", list)
 	}
 	hidden := append(slices.Clone(f.Sockets), f.InnerHome)
 	hidden = append(hidden, rc.Hide...)

@@ -34,7 +34,7 @@ func (b *builder) masksOutside() error {
 	for _, i := range last[1:] {
 		o := &b.plan.Ops[i]
 		o.Outside = true
-		b.plan.Masks = append(b.plan.Masks, Mask{Path: o.Dest, Dev: o.Covers.Dev, Ino: o.Covers.Ino})
+		b.plan.Masks = append(b.plan.Masks, Mask{Path: o.Dest, Dev: o.Probed.Dev, Ino: o.Probed.Ino})
 	}
 	b.note(fmt.Sprintf("%d of the files above are hidden from outside, before the program starts", len(b.plan.Masks)))
 	return nil

@@ -118,10 +118,10 @@ func (b *builder) oneMount(m mount, later []string) error {
 		m.reason += ", a copy"
 	}
 	b.bindLayer(m.reason, shown)
-	b.placesIn(shown)
-	if id := b.f.Paths[m.Source].ID; id.Ino != 0 && m.Mode != profile.SafeRW {
-		b.plan.Shown = append(b.plan.Shown, Shown{Path: m.dest, Source: m.real, Dev: id.Dev, Ino: id.Ino})
+	if m.Mode != profile.SafeRW {
+		b.plan.Ops[len(b.plan.Ops)-1].Probed = b.f.Paths[m.Source].ID
 	}
+	b.placesIn(shown)
 	if shown.write {
 		b.pinBelow(shown, later)
 		b.originals(shown)

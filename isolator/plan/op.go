@@ -40,7 +40,7 @@ type Op struct {
 	// resources; "" for what every box has.
 	Key string
 
-	Covers  host.ID // of a mask, what it hides; zero when that is not known
+	Probed  host.ID // of a bind, its source; of a mask, what it hides; zero when that is not known
 	Outside bool    // made by the launcher after all that bwrap makes, see [Mask]
 }
 
@@ -69,9 +69,6 @@ func (o Op) Writable() bool {
 	}
 	return false
 }
-
-// kernels reports whether what is mounted belongs to the kernel, and to nobody else.
-func (o Op) kernels() bool { return o.Kind == OpDevice || o.Kind == OpProc || o.Kind == OpDev }
 
 // layer is what the operation makes of the view. Only what the host shows as itself has
 // a source there: a mask and a device are known by their place alone.

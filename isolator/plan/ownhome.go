@@ -21,7 +21,6 @@ func (b *builder) ownHome(reason string) error {
 	b.homeAt = len(b.plan.Ops)
 	b.op(Op{Kind: OpBind, Source: b.f.OwnHome.Path, Dest: b.home, Reason: reason})
 	b.view.add(layer{dest: b.home, write: true})
-	b.plan.Shown = append(b.plan.Shown, Shown{Path: b.home, Source: b.f.OwnHome.Path})
 	return nil
 }
 

@@ -1,45 +1,22 @@
 package plan
 
-import (
-	"path/filepath"
-	"slices"
-)
+import "path/filepath"
 
-// shown notes every mount that is made where the profile shows the host:
-// another program, in another box of the same project, may exchange a folder
-// there for a link while bwrap resolves the path, and would see what the link
-// leads to mounted in this box, or take a cover off.
+// shown notes every mount: another program, in another box, may exchange a folder
+// for a link while bwrap resolves a path, and would see what the link leads to
+// mounted in this box, or take a cover off. So the box looks at all of them.
 func (b *builder) shown() {
-	roots := map[string]Shown{}
-	for _, s := range b.plan.Shown {
-		roots[s.Path] = s
-	}
-	if len(roots) == 0 {
-		return
-	}
-	var out []Shown
-	later := map[string]bool{} // what is below is not seen
-	for _, o := range slices.Backward(b.plan.Ops) {
-		if !o.Mounts() || o.kernels() {
-			continue
-		}
-		root, inside := above(o.Dest, roots)
-		_, covered := above(o.Dest, later)
-		later[o.Dest] = true
-		if !inside || covered || o.Outside { // the launcher looks at what it makes itself
+	for _, i := range b.onTop() { // what is below is not seen
+		o := b.plan.Ops[i]
+		if o.Outside { // the launcher looks at what it makes itself
 			continue
 		}
 		s := Shown{Path: o.Dest}
-		if o.Bind() && !b.isStaged(o.Source) { // what is made for the box is nobody's to exchange
-			s.Source = o.Source
+		if o.Bind() {
+			s.Source, s.Dev, s.Ino = o.Source, o.Probed.Dev, o.Probed.Ino
 		}
-		if root.Path == o.Dest && o.Bind() && root.Source == o.Source {
-			s = root
-		}
-		out = append(out, s)
+		b.plan.Shown = append(b.plan.Shown, s)
 	}
-	slices.Reverse(out)
-	b.plan.Shown = out
 }
 
 // above returns what is kept for p or the nearest folder it is in.

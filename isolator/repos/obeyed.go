@@ -26,6 +26,10 @@ func (w *sweep) obeyed(dir string, e fs.DirEntry) bool {
 		}
 		return false
 	}
+	if e.IsDir() && w.tracks(p) {
+		w.inFolder(p, hit.Row.Tool, 0, true)
+		return false
+	}
 	if e.IsDir() && w.entriesAside(p, hit.Row.Tool) {
 		return false
 	}
@@ -70,7 +74,7 @@ func (w *sweep) inFolder(dir, tool string, depth int, all bool) {
 		case err != nil || aside && !e.IsDir() || w.stays(p):
 		case fi.IsDir() && sensitive.Trees(p):
 			w.more = append(w.more, p)
-		case aside && deeper:
+		case (aside || w.tracks(p)) && deeper:
 			w.inFolder(p, tool, depth+1, all || w.recent(p, fi))
 		case all || w.recent(p, fi):
 			w.aside(p, tool)
@@ -111,10 +115,10 @@ func (w *sweep) single(p, tool string) {
 		p = beyond(p)
 		switch {
 		case !w.inside(p) || w.stays(p) || lies(p, w.Guarded):
-		case w.recent(p, fi):
+		case w.recent(p, fi) && !w.tracks(p):
 			w.aside(p, tool)
 		case fi.IsDir():
-			w.inFolder(p, tool, 0, false)
+			w.inFolder(p, tool, 0, w.recent(p, fi))
 		}
 	}
 }
@@ -131,10 +135,10 @@ func (w *sweep) names(p string) []string {
 // beyond is a path with no link on the way to it.
 func beyond(p string) string { return filepath.Join(files.Real(filepath.Dir(p)), filepath.Base(p)) }
 
-// stays reports whether something is not the box's: it was there before, inner made it,
-// or it was named on purpose.
+// stays reports whether something is not the box's: it was there before, inner made it, it
+// was named on purpose, or git outside has it.
 func (w *sweep) stays(p string) bool {
-	return lies(p, w.Before) || lies(p, w.Keep) || lies(p, w.Ours)
+	return lies(p, w.Before) || lies(p, w.Keep) || lies(p, w.Ours) || w.isTracked(p)
 }
 
 // lies reports whether a path is one of the list, or belongs to one.

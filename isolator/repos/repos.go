@@ -58,8 +58,10 @@ type Search struct {
 	Paths  []string    // folders of programs in these that PATH names
 	Mounts host.Mounts // the other names of what the host mounts twice
 
-	Stood  map[string]string // what was at places of Guarded, Before and Ours (Stood)
-	Copies map[string]string // the box's own copies, which it keeps, of files in the roots
+	Stood map[string]string // what was at places of Guarded, Before and Ours (Stood)
+	// Tracked is what git outside has at places of a work tree, see git.TrackedAt; nil asks nobody.
+	Tracked func(top string, places []string) git.Tracked
+	Copies  map[string]string // the box's own copies, which it keeps, of files in the roots
 }
 
 // Held is what was switched off in one place.
@@ -82,6 +84,7 @@ type Moved struct {
 type Found struct {
 	Held   []Held
 	Moved  []Moved
+	Aside  []Moved  // all that was renamed, in that order: what is in a folder may follow it
 	Unseen []string // folders that could not be read, whose path is too long, or that there was no time for, the nearest of these first
 }
 
@@ -97,12 +100,13 @@ const thorough = time.Minute
 
 type sweep struct {
 	Search
-	roots []root
-	seen  map[string]bool     // repositories, and whether they run nothing now
-	tops  map[string]bool     // .git files and folders
-	trees map[string][]string // the work trees that repositories name
-	timed map[uint64]bool     // devices, and whether the time of a change can be relied on
-	more  []string            // folders that were moved aside, and are still to be looked into
+	roots   []root
+	seen    map[string]bool     // repositories, and whether they run nothing now
+	tops    map[string]bool     // .git files and folders
+	trees   map[string][]string // the work trees that repositories name
+	timed   map[uint64]bool     // devices, and whether the time of a change can be relied on
+	more    []string            // folders that were moved aside, and are still to be looked into
+	tracked git.Tracked         // see askGit
 	Found
 	errs []error
 }
@@ -116,7 +120,7 @@ type root struct {
 // Hold looks for what would run on the host, and switches it off or moves it aside. What
 // could not be is an error; the rest was.
 func (s Search) Hold() (Found, error) {
-	w := &sweep{Search: s, seen: map[string]bool{}, tops: map[string]bool{}, trees: map[string][]string{}, timed: map[uint64]bool{}}
+	w := &sweep{Search: s, seen: map[string]bool{}, tops: map[string]bool{}, trees: map[string][]string{}, timed: map[uint64]bool{}, tracked: git.Tracked{}}
 	for _, p := range s.Roots {
 		if err := w.enter(p); err != nil {
 			w.errs = append(w.errs, err)
@@ -127,6 +131,7 @@ func (s Search) Hold() (Found, error) {
 		_, _ = w.lstat(p) // opens the folders on the way, which the box may have closed
 	}
 	w.Search = s.real() // of what lies in the roots, which are open now
+	w.askGit(s.Before)
 	if !s.NoGit {
 		for _, g := range s.Guarded {
 			w.top(g)
@@ -221,6 +226,38 @@ func (w *sweep) folder(dir string) (below queue) {
 	w.repository(dir)
 	w.named(dir, dir)
 	return queue{}
+}
+
+// Bare returns the folder above a path that git takes for a repository without a work tree once there is
+// something at all of the paths, "" where a work tree begins below it, or there is none.
+func Bare(path string, all []string) string {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		has := namesIn(dir)
+		for _, p := range all {
+			if rest, ok := paths.Rest(dir, p); ok {
+				name, _, _ := strings.Cut(rest, "/")
+				has[name] = true
+			}
+		}
+		top := filepath.Join(dir, ".git")
+		if fi, err := os.Lstat(top); err == nil && (!fi.IsDir() || isBare(namesIn(top))) {
+			return ""
+		}
+		if isBare(has) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// namesIn returns what is in a folder, as far as it can be read.
+func namesIn(dir string) map[string]bool {
+	has := map[string]bool{}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		has[e.Name()] = true
+	}
+	return has
 }
 
 // isBare reports whether git takes a folder with these entries for a repository (setup.c, is_git_directory).

@@ -20,8 +20,8 @@ func claude() Capability {
 			Var:  "CLAUDE_CONFIG_DIR",
 			Files: []File{
 				{Name: ".credentials.json", Edit: without("mcpOAuth"), Login: true},
-				{Name: "settings.json", Edit: without("mcpServers", "enabledPlugins")},
-				{Name: ".claude.json", Beside: "~/.claude.json", Edit: claudeState, Merge: true},
+				{Name: "settings.json", Edit: claudeSettings},
+				{Name: ".claude.json", Beside: "~/.claude.json", Edit: claudeState},
 				{Name: "CLAUDE.md", Only: true},
 			},
 			Trees:   []string{"agents", "commands", "output-styles", "skills"},
@@ -32,6 +32,8 @@ func claude() Capability {
 			// The user allowed the profile with `inner allow`: that is the trust
 			// question, asked once.
 			{Key: "CLAUDE_CODE_SANDBOXED", Value: "1"},
+			// Root may let it run commands without asking only where this says so.
+			{Key: "IS_SANDBOX", Value: "1"},
 			// The program is read-only in the box.
 			{Key: "DISABLE_AUTOUPDATER", Value: "1"},
 			{Key: "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL", Value: "1"},
@@ -63,6 +65,13 @@ func claude() Capability {
 			"hooks, status line and helpers whose scripts the box would not have are left out",
 		},
 	}
+}
+
+// claudeSettings answers the warning about commands without questions as well: whoever allowed a
+// profile with that flag has read it.
+func claudeSettings(doc map[string]any, _ string) {
+	drop(doc, "mcpServers", "enabledPlugins")
+	doc["skipDangerousModePermissionPrompt"] = true
 }
 
 // claudeState drops MCP servers and every project but this one and what lies in

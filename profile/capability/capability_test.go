@@ -142,7 +142,7 @@ drwx------ .claude/plans
 drwx------ .claude/projects
 drwx------ .claude/session-env
 drwx------ .claude/sessions
--rw------- .claude/settings.json: {"theme":"dark"}
+-rw------- .claude/settings.json: {"skipDangerousModePermissionPrompt":true,"theme":"dark"}
 drwx------ .claude/shell-snapshots
 drwx------ .claude/skills
 drwx------ .claude/skills/one
@@ -232,7 +232,7 @@ func TestCloneOfNothing(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{".gemini/settings.json:", ".codex/config.toml:"}; !slices.Equal(files, want) {
+	if want := []string{".claude/settings.json:", ".gemini/settings.json:", ".codex/config.toml:"}; !slices.Equal(files, want) {
 		t.Errorf("files %q, want %q", files, want)
 	}
 }
@@ -317,7 +317,7 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, ".claude/settings.json") || strings.Contains(got, "opencode.jsonc") {
+	if strings.Contains(got, `"theme":"dark"`) || strings.Contains(got, "opencode.jsonc") {
 		t.Errorf("files of the usual place in\n%s", got)
 	}
 }
@@ -325,7 +325,7 @@ func TestElsewhere(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	at := map[string][]string{"claude": {"/h/.claude"}, "gemini": {"/run/x/.gemini"}, "opencode": {"/h/.config/opencode", "/r/.local/share/opencode", "/h/s/opencode", "/h/c/opencode"}}
 	for name, want := range map[string]string{
-		"claude":   "CLAUDE_CONFIG_DIR=/h/.claude CLAUDE_CODE_SANDBOXED=1 DISABLE_AUTOUPDATER=1 CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1",
+		"claude":   "CLAUDE_CONFIG_DIR=/h/.claude CLAUDE_CODE_SANDBOXED=1 IS_SANDBOX=1 DISABLE_AUTOUPDATER=1 CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1",
 		"gemini":   "GEMINI_CLI_HOME=/run/x GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_FORCE_FILE_STORAGE=true GEMINI_SANDBOX=false",
 		"opencode": "XDG_CONFIG_HOME=/h/.config XDG_DATA_HOME=/r/.local/share XDG_STATE_HOME=/h/s XDG_CACHE_HOME=/h/c OPENCODE_DISABLE_AUTOUPDATE=true",
 	} {
@@ -389,6 +389,7 @@ before the copy, when the login has expired: runs claude auth status on the host
 a login renewed inside stays there, or is written back to ~/.claude/.credentials.json with sync_credentials = true
 sets CLAUDE_CONFIG_DIR=~/.claude
 sets CLAUDE_CODE_SANDBOXED=1
+sets IS_SANDBOX=1
 sets DISABLE_AUTOUPDATER=1
 sets CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL=1
 reaches api.anthropic.com, platform.claude.com, where the network is by name
@@ -414,6 +415,31 @@ func TestHosts(t *testing.T) {
 				t.Errorf("%s: %q: %+v %v", c.Name, text, e, err)
 			}
 			seen[text] = true
+		}
+	}
+}
+
+// Of each entry the host's word counts where it changed, else the box's.
+func TestSettle(t *testing.T) {
+	for _, c := range []struct{ name, base, fresh, kept, want string }{
+		{"s.json", `{"a":1}`, `{"a":1}`, `{"a":2,"b":[3]}`, ""},
+		{"s.json", `{"a":1}`, `{"a":5}`, `{"a":2,"b":3}`, `{"a":5,"b":3}`},
+		{"s.json", `{"a":1,"t":{"x":1,"y":1}}`, `{"a":1,"t":{"x":2,"y":1}}`, `{"t":{"x":9,"y":9,"z":9}}`, `{"t":{"x":2,"y":9,"z":9}}`},
+		{"s.json", `{"a":1,"t":{"x":1}}`, `{"a":1}`, `{"a":2,"t":{"x":1,"z":9}}`, `{"a":2,"t":{"z":9}}`},
+		{"s.json", `{"a":1,"b":2}`, `{"b":2}`, `{"a":1}`, ``},
+		{"s.json", `{"a":1}`, `{"a":{"x":1}}`, `{"a":2}`, `{"a":{"x":1}}`},
+		{"s.json", ``, `{"a":1}`, `{"a":2,"b":3}`, `{"a":1,"b":3}`},
+		{"s.json", `{"a":1}`, `{"a":2}`, `not JSON`, `{"a":2}`},
+		{"c.toml", "a = 1\n", "a = 2\n", "a = 1\nb = 3\n", "a = 2\nb = 3\n"},
+		{"c.toml", "a = 1\n", "a = 1\n", "b = 3 # mine\n", ""},
+		{"c.toml", "[p.x]\nu = \"1\"\n", "[p.x]\nu = \"2\"\n", "[p.x]\nu = \"1\"\n[p.y]\nu = \"9\"\n", "[p]\n[p.x]\nu = \"2\"\n[p.y]\nu = \"9\"\n"},
+	} {
+		got := string(Settle(c.name, []byte(c.base), []byte(c.fresh), []byte(c.kept)))
+		if strings.HasSuffix(c.name, ".json") {
+			got = strings.NewReplacer(" ", "", "\n", "").Replace(got)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s to %s over %s is %q, want %q", c.name, c.base, c.fresh, c.kept, got, c.want)
 		}
 	}
 }

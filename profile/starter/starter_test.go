@@ -54,6 +54,21 @@ func TestText(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", want, text)
 		}
 	}
+	// Without a word it runs commands unasked, in the words that each agent has for it.
+	for name, want := range map[string]string{
+		"claude": `args = ["--dangerously-skip-permissions"]`, "codex": `args = ["--dangerously-bypass-approvals-and-sandbox"]`,
+		"cursor-agent": `args = ["--trust", "--force"]`, "gemini": `args = ["--yolo"]`,
+	} {
+		if text := (Choice{}).Text(*AgentOf(name)); !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("%s: no %s in\n%s", name, want, text)
+		}
+		if text := (Choice{Asking: []string{name}}).Text(*AgentOf(name)); !strings.Contains(text, "\n# "+want+"\n") {
+			t.Errorf("%s: %s is no comment in\n%s", name, want, text)
+		}
+	}
+	if text := (Choice{}).Text(*AgentOf("opencode")); strings.Contains(text, "args") {
+		t.Errorf("opencode asks nothing anyway:\n%s", text)
+	}
 	if c.Network = "off"; strings.Contains(c.Text(*AgentOf("claude")), `network_allow = ["@maven"]`) {
 		t.Error("hosts without a network")
 	}

@@ -14,9 +14,10 @@ func NetworkWords() []string { return []string{"listed", "ask", "full", "off"} }
 
 // Choice is what the profiles of a project are to grant.
 type Choice struct {
-	Root    string
+	Root    string // of the project; "" is all folders
 	Network string // of NetworkWords; "" is the first
 	Mounts  []Mount
+	Asking  []string // the agents that go on asking before they run a command
 	Traits  Traits
 }
 
@@ -34,10 +35,16 @@ func (p Choice) More() []string {
 func (p Choice) Text(g Agent) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("# What %s may see and do in this project. In words: inner profile show --explain %s", g.Title, g.Command)
-	line("# After a change: inner allow")
+	where, in := "in all folders", "all folders"
+	if p.Root != "" {
+		where, in = "in this project", filepath.Base(p.Root)
+	}
+	line("# What %s may see and do %s. In words: inner profile show --explain %s", g.Title, where, g.Command)
+	if p.Root != "" {
+		line("# After a change: inner allow")
+	}
 	line(`schema_version = "1"`)
-	line("description    = %s", profile.Quote(g.Title+" in "+filepath.Base(p.Root)))
+	line("description    = %s", profile.Quote(g.Title+" in "+in))
 	line("# The built-in profile: this folder can be changed, the home folder is not the host's, and the")
 	line("# agent has a copy of its login and settings. What is here comes on top.")
 	line("extends        = %q", g.Base)
@@ -54,15 +61,20 @@ func (p Choice) Text(g Agent) string {
 		line(`network_mode = "allowlist" # or "ask", "full", "off"`)
 	}
 	if len(more) > 0 {
-		var quoted []string
-		for _, entry := range more {
-			quoted = append(quoted, profile.Quote(entry))
-		}
-		line("network_allow = [%s] # beside those of %s", strings.Join(quoted, ", "), g.Base)
+		line("network_allow = [%s] # beside those of %s", quoted(more), g.Base)
 	} else {
 		line("# network_allow = [\"example.com\"]")
 	}
 	line("")
+	if args := profile.Unasked(g.Command); len(args) > 0 {
+		off := ""
+		if slices.Contains(p.Asking, g.Command) {
+			off = "# "
+		}
+		line("%s[entrypoint] # it runs commands without asking you: the sandbox is the boundary", off)
+		line("%sargs = [%s]", off, quoted(args))
+		line("")
+	}
 	if len(p.Mounts) == 0 {
 		line("# [mounts]\n# \"~/src/lib\" = \"ro\" # another folder; \"rw\" when it may be changed")
 		return b.String()
@@ -72,4 +84,13 @@ func (p Choice) Text(g Agent) string {
 		line("%s = %q", profile.Quote(strings.ReplaceAll(m.Path, "$", "$$")), m.Mode)
 	}
 	return b.String()
+}
+
+// quoted writes the items of a list.
+func quoted(list []string) string {
+	out := make([]string, len(list))
+	for i, item := range list {
+		out[i] = profile.Quote(item)
+	}
+	return strings.Join(out, ", ")
 }

@@ -31,6 +31,7 @@ func Call(call shims.Call, args []string, version string) int {
 	p.KnownFrom(d)
 	switch d.Kind {
 	case shims.PassThrough:
+		p.sayBare(d, env.Cwd)
 		return p.pass(call, os.Args)
 	case shims.Run:
 		return p.run(d, env, args)

@@ -1,0 +1,57 @@
+package git
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Tracked is what the host's git has for files of a work tree: by the path of each, "MODE OBJECT".
+type Tracked map[string][]string
+
+// TrackedAt asks the index and HEAD of the work tree at top for what they have at some paths in
+// it, and below those. Nothing that a repository's configuration names is run. What cannot be had
+// is not there.
+func TrackedAt(program, top string, places []string) Tracked {
+	out := Tracked{}
+	for _, ask := range [][]string{{"ls-files", "-s", "-z", "--"}, {"ls-tree", "-r", "-z", "HEAD", "--"}} {
+		cmd := exec.Command(program, append(append([]string{"-C", top, "--literal-pathspecs", "-c", "core.fsmonitor=false"}, ask...), places...)...)
+		cmd.Env = []string{
+			"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+			"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1",
+		}
+		text, err := cmd.Output()
+		if err != nil {
+			continue // there is no commit yet
+		}
+		for line := range strings.SplitSeq(string(text), "\x00") {
+			about, path, ok := strings.Cut(line, "\t")
+			if !ok {
+				continue
+			}
+			fields := strings.Fields(strings.Replace(about, " blob ", " ", 1)) // of ls-tree
+			at := filepath.Join(top, path)
+			out[at] = append(out[at], fields[0]+" "+fields[1])
+		}
+	}
+	return out
+}
+
+// Has reports whether git has these bytes for the file at a path. A filter, as of line ends, makes
+// others of them.
+func (t Tracked) Has(path string, data []byte, executable bool) bool {
+	for _, entry := range t[path] {
+		mode, object, _ := strings.Cut(entry, " ")
+		raw, err := hex.DecodeString(object)
+		h := newHash(len(raw))
+		fmt.Fprintf(h, "blob %d\x00", len(data))
+		h.Write(data)
+		if err == nil && bytes.Equal(h.Sum(nil), raw) && (mode == "100755" || mode == "100644" && !executable) {
+			return true
+		}
+	}
+	return false
+}
