@@ -3,12 +3,11 @@
 // A fresh procfs shows the processes of the box alone, and works nearly
 // everywhere. Where the kernel does not let a user namespace mount one (inside
 // some containers, where parts of /proc are covered), the host's can be bound
-// read-only, if nothing private of other processes can be read through it. That
-// is probed: a process with a secret in its environment and memory is started beside the
-// box, and the box tries to read it. If it reads anything, the host's /proc is not bound,
-// and /proc stays empty. Command lines alone are no secret, because every process may read
-// them: a profile can ask for the bind in spite of them. A probe without a result is repeated,
-// and does not count as an answer.
+// read-only for a profile that asks for that, if nothing private of other processes can be read
+// through it. That is probed at each start, since what holds for the namespaces of one process holds
+// for no other: a process with a secret in its environment and memory is started beside the box,
+// and the box tries to read it. If it reads anything but command lines, which every process may
+// read, nothing starts, and neither does it where the probe has no result.
 package procfs
 
 import (
@@ -49,44 +48,6 @@ const (
 	Unknown Answer = "inconclusive" // the probe has no result
 )
 
-// Finding says which kind of /proc a box can have on this host, and why.
-type Finding struct {
-	Mode string // "bind" or "empty"
-	Bind Answer // of the probe
-	Why  string
-}
-
-// retries and pause give a machine under load three more chances to answer.
-const (
-	retries = 3
-	pause   = 200 * time.Millisecond
-)
-
-// Find says what a box can have where a fresh one cannot be mounted. exe is the inner binary, ""
-// when it is this program. The error says why nothing is known. No answer is kept: it holds for
-// the namespaces of this process, and nothing tells these from later ones.
-func Find(bwrap, exe string) (Finding, error) {
-	answer, why := Unknown, ""
-	for i := range retries + 1 {
-		if i > 0 {
-			time.Sleep(time.Duration(i) * pause)
-		}
-		if answer, why = Bind(bwrap, exe); answer != Unknown {
-			break
-		}
-	}
-	f := Finding{Mode: "empty", Bind: answer, Why: "a fresh one cannot be mounted here, and the host's gives away " + why}
-	switch answer {
-	case Unknown:
-		return Finding{}, fmt.Errorf("whether the host's /proc is safe to show could not be found out: %s", why)
-	case Safe:
-		f.Mode, f.Why = "bind", "a fresh one cannot be mounted here; the host's gives nothing private away"
-	case Listed:
-		f.Why += `; proc = "bind" under [sandbox] shows it anyway`
-	}
-	return f, nil
-}
-
 // FailedAtProc reports whether the reason why a box did not start is that a fresh /proc could not
 // be mounted. bwrap says "Can't mount proc on /newroot/proc" (bubblewrap.c).
 func FailedAtProc(reason string) bool {
@@ -109,7 +70,8 @@ func leastBox(bwrap string, proc plan.Op) plan.Plan {
 const probeTime = 5 * time.Second
 
 // Bind probes what the host's /proc, bound read-only, gives away of another process of the user.
-// why completes "the host's gives away", or says why the answer is Unknown. exe is as for Find.
+// why completes "the host's gives away", or says why the answer is Unknown. exe is
+// the inner binary, "" when it is this program.
 func Bind(bwrap, exe string) (answer Answer, why string) {
 	secret := rand.Text()
 	pid, stop, err := startSentinel(exe, secret)
