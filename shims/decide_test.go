@@ -193,11 +193,11 @@ func TestDecide(t *testing.T) {
 	w.profile("app", "tools", toml("make", "nonsense = 1", "more = 2"))
 	w.want("broken twice", [3]string{"app", "make", `126: profile "tools" of "~/app" is not valid: ~/app/.inner/profiles/tools.toml:2: nonsense: unknown key (and 1 more) [inner profile validate tools]`})
 	must(t, os.Remove(w.path("app/.inner/profiles/tools.toml")))
-	const gone = `126: profile "tools" of "~/app" was allowed and its file is gone [inner revoke ~/app/.inner/profiles/tools.toml]`
+	const gone = `126: profile "tools" of "~/app" was allowed and its file is gone [bring back ~/app/.inner/profiles/tools.toml]`
 	w.want("deleted", [3]string{"app", "make", gone}, [3]string{"app", "ls", gone}, [3]string{"app", "go", none}, [3]string{"app", "claude", run})
 	must(t, os.Rename(w.path("app/.inner"), w.path("app/.inner.bak")))
-	const goneAll = `126: profile "tools" of "~/app" was allowed and its file is gone [inner revoke ~/app]`
-	const goneToo = `126: profile "claude" of "~/app" was allowed and its file is gone [inner revoke ~/app]`
+	const goneAll = `126: profile "tools" of "~/app" was allowed and its file is gone [bring back ~/app/.inner/profiles/tools.toml]`
+	const goneToo = `126: profile "claude" of "~/app" was allowed and its file is gone [cd ~/app && inner init claude]`
 	w.want(".inner deleted", [3]string{"app/pkg", "make", goneAll}, [3]string{"app/pkg/deep", "claude", goneToo}, [3]string{"app", "codex", none})
 	must(t, os.Mkdir(w.path("app/.inner"), 0o700))
 	w.want(".inner empty", [3]string{"app/pkg", "make", goneAll}, [3]string{"app/pkg/deep", "claude", goneToo})
@@ -254,13 +254,14 @@ func TestDecideRefusals(t *testing.T) {
 	entries, err := filepath.Glob(w.path(".inner/trust/*.json"))
 	must(t, err)
 	must(t, os.WriteFile(entries[0], []byte("{"), 0o600))
-	damaged := fmt.Sprintf(`: what was allowed for "~/app" cannot be read: trust record %q: unexpected end of JSON input [inner revoke ~/app]`,
+	damaged := fmt.Sprintf(`: what was allowed for "~/app" cannot be read: trust record %q: unexpected end of JSON input [inner revoke ~/app, then inner allow ~/app]`,
 		strings.Replace(entries[0], w.dir, "~", 1))
 	w.want("a damaged record",
 		[3]string{"app", "claude", `126: "claude"` + damaged},
 		[3]string{"app", "make", `126: "make"` + damaged},
 		[3]string{"", "make", none})
 	must(t, os.RemoveAll(w.path("app/.inner")))
+	damaged = strings.Replace(damaged, "[inner revoke ~/app, then inner allow ~/app]", "[bring back ~/app/.inner, then inner revoke and inner allow ~/app]", 1)
 	w.want("a damaged record of what is gone", [3]string{"app", "claude", `126: "claude"` + damaged})
 }
 
@@ -321,7 +322,7 @@ func TestDecideBetween(t *testing.T) {
 	must(t, w.home.Trust().Deny(w.path("app"), w.path("app/.inner/profiles/other.toml")))
 	w.want("a denied one", [3]string{"app", "claude", at("claude")})
 	must(t, os.Remove(w.path("app/.inner/profiles/claude.toml")))
-	w.want("only the denied one is left", [3]string{"app", "claude", `126: profile "claude" of "~/app" was allowed and its file is gone [inner revoke ~/app/.inner/profiles/claude.toml]`})
+	w.want("only the denied one is left", [3]string{"app", "claude", `126: profile "claude" of "~/app" was allowed and its file is gone [cd ~/app && inner init claude]`})
 
 	// Taking one of a pair away must not make the other one run in its place.
 	w = newWorld(t)
@@ -330,7 +331,7 @@ func TestDecideBetween(t *testing.T) {
 	w.allow("app")
 	must(t, os.Remove(w.path("app/.inner/profiles/tight.toml")))
 	w.want("one of a pair is gone",
-		[3]string{"app", "claude", `126: profile "tight" of "~/app" was allowed and its file is gone [inner revoke ~/app/.inner/profiles/tight.toml]`},
+		[3]string{"app", "claude", `126: profile "tight" of "~/app" was allowed and its file is gone [bring back ~/app/.inner/profiles/tight.toml]`},
 		[3]string{"app", "| claude", at("loose")})
 }
 
@@ -356,7 +357,7 @@ func TestDecideNested(t *testing.T) {
 	w.want("it claims the same", [3]string{"app/vendor/x", "claude", `126: profile "claude" of "~/app/vendor/x" is not allowed [inner allow]`})
 	must(t, os.RemoveAll(w.path("app/vendor/x/.inner")))
 	w.want("it is gone",
-		[3]string{"app/vendor/x", "bash", `126: profile "bash" of "~/app/vendor/x" was allowed and its file is gone [inner revoke ~/app/vendor/x]`},
+		[3]string{"app/vendor/x", "bash", `126: profile "bash" of "~/app/vendor/x" was allowed and its file is gone [bring back ~/app/vendor/x/.inner/profiles/bash.toml]`},
 		[3]string{"app/vendor/x", "claude", run})
 }
 
@@ -412,7 +413,7 @@ func TestDecideConfig(t *testing.T) {
 	w.file(conf, "[shims]\nclaude = \"a\"\n")
 	w.allow("app")
 	must(t, os.Remove(w.path("app/.inner/profiles/a.toml")))
-	w.want("the one it names is gone", [3]string{"app", "claude", `126: profile "a" of "~/app" was allowed and its file is gone [inner revoke ~/app/.inner/profiles/a.toml]`})
+	w.want("the one it names is gone", [3]string{"app", "claude", `126: profile "a" of "~/app" was allowed and its file is gone [bring back ~/app/.inner/profiles/a.toml]`})
 
 	must(t, w.home.Trust().Deny(w.path("app"), w.path(conf)))
 	w.want("config denied",
@@ -422,7 +423,7 @@ func TestDecideConfig(t *testing.T) {
 	w.allow("app", "web", "b", "c")
 	must(t, os.Remove(w.path(conf)))
 	w.want("config gone",
-		[3]string{"app", "claude", `126: config.toml of "~/app" was allowed and is gone [inner revoke ~/app]`},
+		[3]string{"app", "claude", `126: config.toml of "~/app" was allowed and is gone [bring back ~/app/.inner/config.toml]`},
 		[3]string{"app", "web", `126: profile "web" of "~/app" changed since it was allowed (".inner/config.toml": it was allowed too, and is not used any more) [inner allow]`},
 		[3]string{"app", "go", none})
 	w.file(conf, "[shims\n")
@@ -531,7 +532,7 @@ func TestDecideNames(t *testing.T) {
 		}
 		must(t, os.RemoveAll(w.path(name+"/.inner")))
 		d = w.decide(name, "claude", true)
-		if out, err := exec.Command("bash", "-c", "printf '%s\\0' "+d.Hint).Output(); err != nil || string(out) != "inner\x00revoke\x00"+w.path(name)+"\x00" {
+		if out, err := exec.Command("bash", "-c", `inner() { printf '%s\0' "$PWD" "$@"; }; `+d.Hint).Output(); err != nil || string(out) != w.path(name)+"\x00init\x00claude\x00" {
 			t.Errorf("%q: the hint %q is %q in a shell (%v)", name, d.Hint, out, err)
 		}
 	}

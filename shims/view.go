@@ -307,11 +307,7 @@ func (v *View) refusal(p *ProfileView) (reason, hint string) {
 		}
 		return fmt.Sprintf("profile %q of %q was denied", p.Name, v.Root), "inner allow"
 	case trust.Deleted:
-		which := p.Path
-		if v.Project == nil { // as are all of its profiles
-			which = v.Root
-		}
-		return fmt.Sprintf("profile %q of %q was allowed and its file is gone", p.Name, v.Root), "inner revoke " + quotePath(which)
+		return fmt.Sprintf("profile %q of %q was allowed and its file is gone", p.Name, v.Root), trust.PutBack(v.Root, p.Path)
 	case Foreign:
 		return fmt.Sprintf("profile %q of %q is not used: %s", p.Name, v.Root, firstLine(p.Err)), "inner status"
 	case Broken:
@@ -338,7 +334,7 @@ func (v *View) configRefusal() (reason, hint string) {
 	case trust.Denied:
 		return fmt.Sprintf("config.toml of %q was denied", v.Root), "inner allow"
 	case trust.Deleted:
-		return fmt.Sprintf("config.toml of %q was allowed and is gone", v.Root), "inner revoke " + quotePath(v.Root)
+		return fmt.Sprintf("config.toml of %q was allowed and is gone", v.Root), trust.PutBack(v.Root, filepath.Join(v.Root, ".inner/config.toml"))
 	case Foreign:
 		return fmt.Sprintf("config.toml of %q is not used: %s", v.Root, firstLine(v.Project.Problem)), "inner status"
 	}

@@ -320,7 +320,7 @@ func (a *app) propose(t target) (p proposal, wrong []error, err error) {
 func (a *app) nothingToAllow(place settings.Place, noConfig bool) error {
 	for _, p := range a.Look(place).Profiles {
 		if p.State == trust.Deleted {
-			return fault.Refuse(1, "put it back, or inner revoke "+quoted(p.Path), "profile %q was allowed and its file is gone", p.Name)
+			return fault.Refuse(1, trust.PutBack(place.Root(), p.Path), "profile %q was allowed and its file is gone", p.Name)
 		}
 	}
 	if noConfig {

@@ -90,7 +90,7 @@ func (a *app) init(f initFlags, names []string) error {
 	if err := f.check(names); err != nil {
 		return err
 	}
-	written, err := a.install()
+	written, err := a.install("")
 	if err != nil {
 		return err
 	}
@@ -177,8 +177,12 @@ func (a *app) sayReady(agents []string) {
 	a.Say("type %s, then: %s", line, words)
 }
 
-// install creates what is missing of INNER_HOME and returns what it wrote.
-func (a *app) install() ([]string, error) {
+// builtinsFile says which built-in profiles were written last.
+func (a *app) builtinsFile() string { return filepath.Join(a.InnerHome, "builtins") }
+
+// install creates what is missing of INNER_HOME and returns what it wrote. had says which
+// built-in profiles an earlier call wrote: of those, what is missing was deleted.
+func (a *app) install(had string) ([]string, error) {
 	if err := files.MkdirOwn(a.InnerHome); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -187,8 +191,15 @@ func (a *app) install() ([]string, error) {
 			return nil, err
 		}
 	}
-	written, err := a.installProfiles()
+	done, err := builtin.Install(a.ProfilesDir(), had)
+	written := done.Written
 	if err != nil {
+		return written, err
+	}
+	for _, name := range done.Changed {
+		a.Say("profile %s is as you changed it, and not that of this version: inner profile diff %s shows both", name, name)
+	}
+	if err := files.Write(a.builtinsFile(), []byte(builtin.Sums()), 0o600); err != nil {
 		return written, err
 	}
 	f, err := os.OpenFile(a.ConfigFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
@@ -202,34 +213,6 @@ func (a *app) install() ([]string, error) {
 	return append(written, a.ConfigFile()), errors.Join(err, f.Close())
 }
 
-// installProfiles writes the built-in profiles that are missing. The folder appears with all
-// of them in it: when several calls are the first at once, as in an array of jobs, each
-// finds its profile.
-func (a *app) installProfiles() ([]string, error) {
-	if _, err := os.Lstat(a.ProfilesDir()); err == nil {
-		return builtin.Install(a.ProfilesDir())
-	}
-	dir, err := os.MkdirTemp(a.InnerHome, ".profiles-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	written, err := builtin.Install(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Rename(dir, a.ProfilesDir()); err != nil {
-		if errors.Is(err, fs.ErrExist) { // another call was the first
-			return nil, nil
-		}
-		return nil, err
-	}
-	for i, file := range written {
-		written[i] = filepath.Join(a.ProfilesDir(), filepath.Base(file))
-	}
-	return written, nil
-}
-
 // ready is the place of a call that needs profiles, where the built-in ones are by now.
 func (a *app) ready() (settings.Place, error) {
 	if err := a.firstUse(); err != nil {
@@ -238,15 +221,18 @@ func (a *app) ready() (settings.Place, error) {
 	return a.Here()
 }
 
-// firstUse installs the built-ins when there is no profile folder yet.
+// firstUse installs the built-ins, also the first time that this version of inner is used.
 func (a *app) firstUse() error {
 	if inBox() {
 		return fault.Refuse(126, "inner status", "profiles are on the host: this is inside a sandbox")
 	}
-	if _, err := os.Lstat(a.ProfilesDir()); err == nil {
+	had, _ := files.Read(a.builtinsFile(), files.NoLinks, 1<<20)
+	if !files.Exists(a.ProfilesDir()) {
+		had = nil
+	} else if string(had) == builtin.Sums() {
 		return nil
 	}
-	written, err := a.install()
+	written, err := a.install(string(had))
 	a.ForgetConfigs() // one of them may be new
 	if err != nil {
 		hint := "inner doctor"
@@ -256,7 +242,7 @@ func (a *app) firstUse() error {
 		return fault.Refuse(125, hint, "%s cannot be created: %v", a.InnerHome, err)
 	}
 	if len(written) > 0 {
-		a.Say("first use: wrote %d files below %s", len(written), a.Short(a.InnerHome))
+		a.Say("first use of this version: wrote %d files below %s", len(written), a.Short(a.InnerHome))
 	}
 	return nil
 }

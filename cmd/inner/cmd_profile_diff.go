@@ -4,20 +4,26 @@ import (
 	"fmt"
 
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/builtin"
 	"github.com/spf13/cobra"
 )
 
 func (a *app) cmdProfileDiff() *cobra.Command {
 	return a.answers(&cobra.Command{
-		Use: "diff A B", Short: "Compare what two profiles grant", Args: cobra.ExactArgs(2), ValidArgsFunction: a.completeProfiles,
+		Use: "diff A [B]", Short: "Compare what two profiles grant", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeProfiles,
 		Long: "Compare what two profiles, names or ./FILEs, grant: what B lets a program do that A does not\n" +
-			"(wider), and the other way round (narrower). Exit code 0 when they grant the same, 1 when\n" +
+			"(wider), and the other way round (narrower). With one name, of a built-in profile that you\n" +
+			"changed: that of this version of inner, and yours. Exit code 0 when they grant the same, 1 when\n" +
 			"they differ, 2 when one cannot be used.",
 	}, func(_ *cobra.Command, args []string) (answer, error) {
 		var grants [2][]profile.Grant
+		one := len(args) == 1
+		if one {
+			args = append(args, args[0])
+		}
 		for i, name := range args {
 			var err error
-			if grants[i], err = a.grantsHere(name); err != nil {
+			if grants[i], err = a.grantsHere(name, one && i == 0); err != nil {
 				a.Fail(err)
 				return answer{}, exit(2)
 			}
@@ -38,12 +44,18 @@ func (a *app) cmdProfileDiff() *cobra.Command {
 // each is a list that is [] and not null when it is empty.
 func each(list []profile.Grant) []profile.Grant { return append([]profile.Grant{}, list...) }
 
-func (a *app) grantsHere(name string) ([]profile.Grant, error) {
+// grantsHere is what a profile grants; with original, what the built-in one of its name does.
+func (a *app) grantsHere(name string, original bool) ([]profile.Grant, error) {
 	f, err := a.find(name)
 	if err != nil {
 		return nil, err
 	}
 	p, err := f.loader.Load(f.path, f.scope)
+	if text := builtin.Read(name); original && text != nil {
+		p, err = f.loader.LoadBytes(profile.File{Path: f.path, Data: text}, f.scope)
+	} else if original {
+		return nil, usagef("%q is no built-in profile: name two profiles", name)
+	}
 	if err != nil {
 		return nil, err
 	}

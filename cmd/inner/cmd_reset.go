@@ -42,7 +42,7 @@ func (a *app) reset(yes bool) error {
 			return err
 		}
 	}
-	written, err := a.install()
+	written, err := a.install("")
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (a *app) belongings(all bool) (remove, keep []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own := []string{"shims", "trust", "logs", "tools", "copies", "registries.json", "proc.json", filepath.Base(a.Journal())}
+	own := []string{"shims", "trust", "logs", "tools", "copies", "builtins", "registries.json", "proc.json", filepath.Base(a.Journal())}
 	made := []string{"profiles", "config.toml", "workspaces", "changes", "git", "homes", "sessions"}
 	for _, e := range entries {
 		switch name := e.Name(); {

@@ -1,30 +1,26 @@
 package features
 
-// Agents in a home that stays: what the host has of their settings and logins comes over what
-// earlier runs left there, and what they left is not lost by that.
+// Agents in a home that stays: what the host's side changed of their settings comes into what
+// the box has, entry by entry, and what the box changed stays.
 
 import (
 	"path/filepath"
 	"strings"
 
 	"github.com/enr/inner/internal/paths"
+	"github.com/enr/inner/isolator/ownhome"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
 )
 
 // settle puts a clone into the home of the box, and sets the variables of the capability.
 func (a *agentsOf) settle(run *Run, c capability.Capability, clone string, login []byte) error {
-	err := a.home.Stage("capability "+c.Name, clone, func(rel string, fresh, kept []byte, freshSame, keptSame bool) []byte {
+	err := a.home.Stage("capability "+c.Name, clone, func(rel string, is ownhome.Found) ownhome.Decision {
 		f := c.FileAt(rel)
-		switch {
-		case kept == nil:
-			return fresh
-		case f.Merge:
-			return capability.Merge(fresh, kept)
-		case f.Login && !keptSame && (freshSame || c.IsLogin(rel) && c.Login.Newer(kept, fresh)):
-			return nil // renewed in a box, or made there
+		if f.Login && is.Kept != nil && !is.KeptSame && (is.FreshSame || c.IsLogin(rel) && c.Login.Newer(is.Kept, is.Fresh)) {
+			return ownhome.Decision{} // renewed in a box, or made there
 		}
-		return fresh
+		return settled(f, is)
 	})
 	if err != nil {
 		return err
@@ -50,6 +46,15 @@ func (a *agentsOf) settle(run *Run, c capability.Capability, clone string, login
 	l.begun = a.keptLogin(c)
 	a.logins = append(a.logins, l)
 	return nil
+}
+
+// settled is what a file holds that the host and the box may both change.
+func settled(f capability.File, is ownhome.Found) ownhome.Decision {
+	to := ownhome.Decision{Data: is.Fresh, Entries: f.IsDocument()}
+	if to.Entries && is.Kept != nil && !is.KeptSame {
+		to.Data = capability.Settle(f.Name, is.Base, is.Fresh, is.Kept)
+	}
+	return to
 }
 
 // homeEnvironment sets the variables of a capability whose folders are at their usual places.

@@ -66,7 +66,9 @@ func (a *agentsOf) ownFile(run *Run, c capability.Capability, p host.Placeholder
 	if err != nil {
 		fresh = p.Content
 	}
-	at, err := a.home.File(p.Path, fresh)
+	at, err := a.home.File(p.Path, fresh, func(is ownhome.Found) ownhome.Decision {
+		return settled(capability.File{Name: p.Path}, is)
+	})
 	if err != nil {
 		return err
 	}

@@ -71,8 +71,6 @@ type Facts struct {
 	// Hide is what the patterns of [sandbox] hide matched; nil when there are none,
 	// or nobody has looked.
 	Hide *Hide `json:"hide,omitempty"`
-	// Folders holds what is in each folder with many of the files asked about.
-	Folders map[string][]Child `json:"-"`
 	// Entries are those of the working folder, for a run that keeps it as it is.
 	Entries []Child `json:"entries,omitempty"`
 	// Children are those of the protected folders in which the box has files of its own.

@@ -67,7 +67,6 @@ func Probe(r Request) Facts {
 	others := l.hidden(r, &f)
 	f.MountAliases, f.Mounted = aliases(l.mounts())
 	wanted := l.obeyed(r, &f)
-	f.Folders = l.full(f.Paths)
 	f.SameFile = sameFile(f.Paths, slices.Concat(r.Writable, r.Copied))
 	maps.Copy(f.SameFile, others)
 	f.MountsUnknown = len(l.mounts()) == 0

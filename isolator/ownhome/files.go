@@ -1,7 +1,6 @@
 package ownhome
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -28,9 +27,9 @@ func FileOf(innerHome string, o Owner, original string) string {
 	return filepath.Join(Base(innerHome), o.Key(), filesName, original)
 }
 
-// File makes the box's own copy of a file, with what the original holds, and returns where it
-// is. One that a box has changed stays as it is; any other follows the original.
-func (h *Home) File(original string, fresh []byte) (string, error) {
+// File makes the box's own copy of a file and returns where it is. decide says what it holds,
+// as in Stage; fresh is what the original does.
+func (h *Home) File(original string, fresh []byte, decide func(Found) Decision) (string, error) {
 	if err := h.hold(); err != nil {
 		return "", err
 	}
@@ -44,19 +43,20 @@ func (h *Home) File(original string, fresh []byte) (string, error) {
 		return "", err
 	}
 	kept, err := files.Read(at, files.NoLinks, maxStaged)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil || hash(kept) != all[filesLabel][rel].Is || bytes.Equal(kept, fresh):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return at, os.Chmod(at, 0o600)
 	}
 	if all[filesLabel] == nil {
 		all[filesLabel] = map[string]put{}
 	}
-	all[filesLabel][rel] = put{From: hash(fresh), Is: hash(fresh)}
-	if err := files.Write(at, fresh, 0o600); err != nil {
-		return "", err
+	old, base := all[filesLabel][rel], filepath.Join(h.folder, "base", filesName, original)
+	write := func(data []byte) error { return files.Write(at, data, 0o600) }
+	is, err := settle(base, fresh, kept, old, decide, write)
+	if err == nil && is != old {
+		all[filesLabel][rel] = is
+		err = h.writeStaged(all)
 	}
-	return at, h.writeStaged(all)
+	return at, errors.Join(err, os.Chmod(at, 0o600))
 }
 
 // Changed is a file of a project of which boxes have a copy that is not as inner made it.

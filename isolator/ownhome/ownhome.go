@@ -6,6 +6,7 @@
 //	  home/                     what the box sees as its home
 //	  home.json                 whose it is, and the places where boxes mount something in it
 //	  files/                    what the box has of files of the project as copies of its own
+//	  base/                     what the host had last of settings that the box may change
 //	  staged.json               what inner put into home/ and files/, by its hash
 //	  lock                      held while a box is prepared
 //	  running                   held, shared, for as long as a box runs

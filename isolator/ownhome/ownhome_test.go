@@ -26,7 +26,7 @@ func open(t *testing.T, inner string) *Home {
 	return h
 }
 
-func fresh(_ string, fresh, _ []byte, _, _ bool) []byte { return fresh }
+func fresh(_ string, is Found) Decision { return Decision{Data: is.Fresh} }
 
 // Whatever a box leaves at the places that inner makes, writes, reads and removes: nothing
 // outside of the home is touched, and what was in the way is there under another name.

@@ -1,6 +1,7 @@
 package ownhome
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -21,10 +22,22 @@ import (
 // what is there since.
 type put struct{ From, Is string }
 
-// Decide says what a file of the home is to hold. fresh is what the host has; kept is what is
-// there, nil for nothing. freshSame and keptSame say that it is as it was when inner put the
-// file there. A nil result leaves what is there.
-type Decide func(rel string, fresh, kept []byte, freshSame, keptSame bool) []byte
+// Decide says what a file of the home is to hold.
+type Decide func(rel string, f Found) Decision
+
+// Found is what there is of a file: what the host has, and had when inner put it there, and
+// what is there now; nil for nothing. KeptSame says that this is as inner put it.
+type Found struct {
+	Base, Fresh, Kept   []byte
+	FreshSame, KeptSame bool
+}
+
+// Decision is what a file is to hold; nil leaves what is there. Of one with Entries what the
+// host has is kept, as the Base of the next time.
+type Decision struct {
+	Data    []byte
+	Entries bool
+}
 
 // maxStaged bounds a file that is compared with the one in the home.
 const maxStaged = 32 << 20
@@ -86,17 +99,41 @@ func (h *Home) put(rel string, fresh []byte, mode fs.FileMode, old put, decide D
 		}
 		kept = nil
 	}
+	write := func(data []byte) error {
+		if kept != nil && bytes.Equal(data, kept) && h.mode(rel) == mode {
+			return nil
+		}
+		return h.Write(rel, data, mode)
+	}
+	return settle(filepath.Join(h.folder, "base", rel), fresh, kept, old, func(f Found) Decision { return decide(rel, f) }, write)
+}
+
+// settle has it decided what a file holds, writes that, and keeps at base what the host has.
+func settle(base string, fresh, kept []byte, old put, decide func(Found) Decision, write func([]byte) error) (put, error) {
 	is := put{From: hash(fresh)}
-	data := decide(rel, fresh, kept, is.From == old.From, kept != nil && hash(kept) == old.Is)
-	if data == nil {
+	f := Found{Base: fresh, Fresh: fresh, Kept: kept, FreshSame: is.From == old.From, KeptSame: kept != nil && hash(kept) == old.Is}
+	if !f.FreshSame {
+		f.Base, _ = files.Read(base, files.NoLinks, maxStaged)
+	}
+	to := decide(f)
+	switch {
+	case to.Data == nil:
 		is.Is = old.Is // the box's own
+	case bytes.Equal(to.Data, fresh): // else some of it is the box's own
+		is.Is = hash(fresh)
+	}
+	if to.Data != nil {
+		if err := write(to.Data); err != nil {
+			return is, err
+		}
+	}
+	if !to.Entries || f.FreshSame && files.Exists(base) {
 		return is, nil
 	}
-	is.Is = hash(data)
-	if kept != nil && hash(kept) == is.Is && h.mode(rel) == mode {
-		return is, nil
+	if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil {
+		return is, err
 	}
-	return is, h.Write(rel, data, mode)
+	return is, files.Write(base, fresh, 0o600) // last: after a crash the host's change comes again
 }
 
 // unstage takes away what is not among what was put there now.

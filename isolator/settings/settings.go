@@ -167,7 +167,7 @@ func (s *Settings) ApprovedConfig(root string, p *profile.Project) (*config.Conf
 	case trust.Changed:
 		return nil, lost("inner allow "+quote.POSIX(root), "changed since it was allowed")
 	case trust.Deleted:
-		return nil, lost("bring it back, or: inner revoke "+quote.POSIX(root), "was allowed and is gone")
+		return nil, lost(trust.PutBack(root, filepath.Join(dir, "config.toml")), "was allowed and is gone")
 	}
 	return nil, nil
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile"
+	"github.com/enr/inner/profile/builtin"
 	"github.com/enr/inner/profile/trust"
 )
 
@@ -58,11 +60,41 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 		}
 	}
 	now := profile.Grants(plain)
-	wider, _ := profile.DiffGrants(profile.AlignGrants(r.Grants, now, root, c.Project), now)
+	old := profile.AlignGrants(r.Grants, now, root, c.Project)
+	wider, _ := profile.DiffGrants(append(old, s.fromBuiltins(p, c)...), now)
 	if len(wider) == 0 {
 		return nil
 	}
 	return refuse("changed since it was allowed, though its file did not: %s", inWords(wider, nil))
+}
+
+// fromBuiltins is what the built-in profiles grant that a profile extends and nobody changed:
+// after an upgrade that is what this version of inner says, and no reason to ask. A path
+// counts where no link leads elsewhere.
+func (s *Settings) fromBuiltins(p *profile.Profile, c profile.Context) (list []profile.Grant) {
+	c.Overrides = profile.Overrides{}
+	for _, f := range p.Files[1:] {
+		name := strings.TrimSuffix(filepath.Base(f.Path), ".toml")
+		if filepath.Dir(f.Path) != s.ProfilesDir() || !bytes.Equal(f.Data, builtin.Read(name)) {
+			continue
+		}
+		base, err := s.Loader(Place{}).LoadBytes(f, profile.Global)
+		if err != nil {
+			continue
+		}
+		rc, err := base.Resolve(c)
+		if err != nil {
+			continue
+		}
+		for _, g := range profile.Grants(rc) {
+			plain := len(g.Items) == 0
+			g.Items = slices.DeleteFunc(g.Items, func(it profile.Item) bool { return it.Path != "" && rc.Real[it.Path] != it.Path })
+			if !g.Tightens && (plain || len(g.Items) > 0) {
+				list = append(list, g)
+			}
+		}
+	}
+	return list
 }
 
 // withoutFlags is what a profile resolves to at the root of its project without any flag.

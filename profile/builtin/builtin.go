@@ -1,9 +1,11 @@
 // Package builtin holds the profiles that come with inner, as the TOML files
-// they are. They are written to the user's profiles once and are the user's
-// from then on: Install never changes a file that is there.
+// they are. Install writes them to the user's profiles. One that nobody changed
+// follows the binary; one that somebody did is theirs, and stays.
 package builtin
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"embed"
 	"errors"
 	"fmt"
@@ -18,6 +20,12 @@ import (
 
 //go:embed *.toml
 var texts embed.FS
+
+// digests are those of all texts that any inner came with, as of sha256sum: a file with one
+// of them was changed by nobody. A new text adds its line; none goes.
+//
+//go:embed digests
+var digests string
 
 // Names returns the names of the built-in profiles, sorted.
 func Names() []string {
@@ -43,24 +51,49 @@ func Read(name string) []byte {
 	return data
 }
 
-// Install writes the built-in profiles that are missing in dir, which it makes
-// when needed, and returns the paths it wrote. Whatever is there already, be it
-// a dangling link, stays as it is. A profile appears complete or not at all.
-func Install(dir string) (written []string, err error) {
+// Sums are the digests of the texts of this inner, one line each.
+func Sums() string {
+	var b strings.Builder
+	for _, name := range Names() {
+		b.WriteString(line(name, Read(name)))
+	}
+	return b.String()
+}
+
+func line(name string, text []byte) string { return fmt.Sprintf("%x  %s\n", sha256.Sum256(text), name) }
+
+// Installed is what Install did: the paths that it wrote, and the names of the profiles that
+// somebody changed.
+type Installed struct{ Written, Changed []string }
+
+// Install makes the profiles in dir, which it makes when needed, those of this inner. had are
+// the Sums of the inner that did so before: a profile that is in them and not in dir any more
+// was deleted by the user. What is there and is no text that inner came with, be it a
+// dangling link, stays as it is. A profile appears complete or not at all.
+func Install(dir, had string) (done Installed, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("profiles folder %q: %w", dir, err)
+		return done, fmt.Errorf("profiles folder %q: %w", dir, err)
 	}
 	for _, name := range Names() {
 		path := filepath.Join(dir, name+".toml")
-		_, err := os.Lstat(path) // most are there
-		if errors.Is(err, fs.ErrNotExist) {
-			if err = files.Create(path, Read(name), 0o600); err == nil {
-				written = append(written, path)
-			}
+		now, err := files.Read(path, files.NoLinks, 1<<20)
+		deleted := strings.Contains(had, "  "+name+"\n")
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !deleted:
+			err = files.Create(path, Read(name), 0o600)
+		case err != nil || bytes.Equal(now, Read(name)):
+			continue
+		case strings.Contains(digests, line(name, now)):
+			err = files.Write(path, Read(name), 0o600)
+		default:
+			done.Changed = append(done.Changed, name)
+			continue
 		}
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return written, fmt.Errorf("profile %q: %w", path, err)
+		if err == nil {
+			done.Written = append(done.Written, path)
+		} else if !errors.Is(err, fs.ErrExist) {
+			return done, fmt.Errorf("profile %q: %w", path, err)
 		}
 	}
-	return written, nil
+	return done, nil
 }

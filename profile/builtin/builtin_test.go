@@ -32,7 +32,7 @@ func TestValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	home, dir, project := filepath.Join(base, "h"), filepath.Join(base, "h/.inner/profiles"), filepath.Join(base, "h/p")
-	if _, err := Install(dir); err != nil {
+	if _, err := Install(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(project, 0o700); err != nil {
@@ -103,7 +103,7 @@ func TestRolesRise(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, project := filepath.Join(home, ".inner/profiles"), filepath.Join(home, "p")
-	if _, err := Install(dir); err != nil {
+	if _, err := Install(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(project, 0o700); err != nil {
@@ -144,11 +144,11 @@ func TestInstall(t *testing.T) {
 	if err := os.Symlink("nowhere", filepath.Join(dir, "shell-oneshot.toml")); err != nil {
 		t.Fatal(err)
 	}
-	written, err := Install(dir)
-	if err != nil || len(written) != len(Names())-2 {
-		t.Fatalf("%q %v", written, err)
+	done, err := Install(dir, "")
+	if err != nil || len(done.Written) != len(Names())-2 || !slices.Equal(done.Changed, []string{"shell"}) {
+		t.Fatalf("%q %v", done, err)
 	}
-	for _, path := range written {
+	for _, path := range done.Written {
 		st, err := os.Stat(path)
 		if err != nil || st.Mode() != 0o600 {
 			t.Errorf("%s: %v %v", path, st.Mode(), err)
@@ -161,11 +161,55 @@ func TestInstall(t *testing.T) {
 	if data, _ := os.ReadFile(mine); string(data) != "mine" {
 		t.Errorf("overwritten: %q", data)
 	}
-	if again, err := Install(dir); err != nil || again != nil {
+	if again, err := Install(dir, ""); err != nil || again.Written != nil {
 		t.Errorf("second time: %q %v", again, err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != len(Names()) {
 		t.Errorf("%d entries", len(entries))
+	}
+}
+
+// A text that an earlier inner came with follows; what the user deleted stays deleted, and a
+// profile that is new comes.
+func TestUpgrade(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Install(dir, ""); err != nil {
+		t.Fatal(err)
+	}
+	old, mine := []byte("an earlier text"), []byte("my own text")
+	defer func(was string) { digests = was }(digests)
+	digests += line("shell", old)
+	for name, text := range map[string][]byte{"shell": old, "runner": mine, "guest": old} {
+		if err := os.WriteFile(filepath.Join(dir, name+".toml"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"member", "trusted"} {
+		if err := os.Remove(filepath.Join(dir, name+".toml")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	had := strings.Replace(Sums(), line("trusted", Read("trusted")), "", 1)
+	done, err := Install(dir, had)
+	if want := []string{filepath.Join(dir, "shell.toml"), filepath.Join(dir, "trusted.toml")}; err != nil || !slices.Equal(done.Written, want) {
+		t.Errorf("%q %v, want %q", done.Written, err, want)
+	}
+	if want := []string{"guest", "runner"}; !slices.Equal(done.Changed, want) {
+		t.Errorf("%q, want %q", done.Changed, want)
+	}
+	for name, want := range map[string][]byte{"shell": Read("shell"), "runner": mine, "guest": old} {
+		if got, _ := os.ReadFile(filepath.Join(dir, name+".toml")); !bytes.Equal(got, want) {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+}
+
+// The next version knows the texts of this one.
+func TestDigests(t *testing.T) {
+	for _, name := range Names() {
+		if l := line(name, Read(name)); !strings.Contains(digests, l) {
+			t.Errorf("digests has no line: %s", l)
+		}
 	}
 }
 
@@ -176,10 +220,10 @@ func TestInstallAtOnce(t *testing.T) {
 	total := 0
 	for range 8 {
 		group.Go(func() {
-			written, err := Install(dir)
+			done, err := Install(dir, "")
 			mu.Lock()
 			defer mu.Unlock()
-			total += len(written)
+			total += len(done.Written)
 			if err != nil {
 				t.Error(err)
 			}

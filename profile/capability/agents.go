@@ -21,7 +21,7 @@ func claude() Capability {
 			Files: []File{
 				{Name: ".credentials.json", Edit: without("mcpOAuth"), Login: true},
 				{Name: "settings.json", Edit: claudeSettings},
-				{Name: ".claude.json", Beside: "~/.claude.json", Edit: claudeState, Merge: true},
+				{Name: ".claude.json", Beside: "~/.claude.json", Edit: claudeState},
 				{Name: "CLAUDE.md", Only: true},
 			},
 			Trees:   []string{"agents", "commands", "output-styles", "skills"},

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/enr/inner/internal/files"
@@ -73,8 +74,6 @@ type File struct {
 	// Login says that the program renews the file. In a home that stays, one that only the
 	// program changed since is kept.
 	Login bool
-	// Merge says that in a home that stays, what the program added to the document is kept.
-	Merge bool
 	// Only says that the program reads it and does not write it: the copy is read-only.
 	Only bool
 }
@@ -109,6 +108,11 @@ func Find(name string, declared []Capability) (Capability, bool) {
 // known is the table of agents.
 func known() []Capability {
 	return []Capability{claude(), gemini(), cursor(), codex(), opencode()}
+}
+
+// IsProgram reports whether a word is the program of an agent that inner knows.
+func IsProgram(word string) bool {
+	return slices.ContainsFunc(known(), func(c Capability) bool { return c.Program == word })
 }
 
 // Place is where the clone of a folder appears in the box.

@@ -418,3 +418,28 @@ func TestHosts(t *testing.T) {
 		}
 	}
 }
+
+// Of each entry the host's word counts where it changed, else the box's.
+func TestSettle(t *testing.T) {
+	for _, c := range []struct{ name, base, fresh, kept, want string }{
+		{"s.json", `{"a":1}`, `{"a":1}`, `{"a":2,"b":[3]}`, ""},
+		{"s.json", `{"a":1}`, `{"a":5}`, `{"a":2,"b":3}`, `{"a":5,"b":3}`},
+		{"s.json", `{"a":1,"t":{"x":1,"y":1}}`, `{"a":1,"t":{"x":2,"y":1}}`, `{"t":{"x":9,"y":9,"z":9}}`, `{"t":{"x":2,"y":9,"z":9}}`},
+		{"s.json", `{"a":1,"t":{"x":1}}`, `{"a":1}`, `{"a":2,"t":{"x":1,"z":9}}`, `{"a":2,"t":{"z":9}}`},
+		{"s.json", `{"a":1,"b":2}`, `{"b":2}`, `{"a":1}`, ``},
+		{"s.json", `{"a":1}`, `{"a":{"x":1}}`, `{"a":2}`, `{"a":{"x":1}}`},
+		{"s.json", ``, `{"a":1}`, `{"a":2,"b":3}`, `{"a":1,"b":3}`},
+		{"s.json", `{"a":1}`, `{"a":2}`, `not JSON`, `{"a":2}`},
+		{"c.toml", "a = 1\n", "a = 2\n", "a = 1\nb = 3\n", "a = 2\nb = 3\n"},
+		{"c.toml", "a = 1\n", "a = 1\n", "b = 3 # mine\n", ""},
+		{"c.toml", "[p.x]\nu = \"1\"\n", "[p.x]\nu = \"2\"\n", "[p.x]\nu = \"1\"\n[p.y]\nu = \"9\"\n", "[p]\n[p.x]\nu = \"2\"\n[p.y]\nu = \"9\"\n"},
+	} {
+		got := string(Settle(c.name, []byte(c.base), []byte(c.fresh), []byte(c.kept)))
+		if strings.HasSuffix(c.name, ".json") {
+			got = strings.NewReplacer(" ", "", "\n", "").Replace(got)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s to %s over %s is %q, want %q", c.name, c.base, c.fresh, c.kept, got, c.want)
+		}
+	}
+}

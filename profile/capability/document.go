@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/enr/inner/profile/strict"
@@ -30,6 +31,12 @@ func rewrite(name string, data []byte, workdir string, edit Edit) ([]byte, error
 		return nil, nil
 	}
 	return formatJSON(doc)
+}
+
+// document reads one.
+func document(name string, data []byte) (doc map[string]any, err error) {
+	_, err = rewrite(name, data, "", func(is map[string]any, _ string) { doc = maps.Clone(is) })
+	return doc, err
 }
 
 // parseJSON reads one JSON object; nothing at all is an empty one. Numbers keep

@@ -4,6 +4,8 @@ package capability
 
 import (
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -47,41 +49,53 @@ func (l *Login) Newer(is, than []byte) bool {
 	return !known || mine.After(other)
 }
 
-// Merge puts a document over one that a program wrote: what only that one has stays. Of a
-// table of folders (projects), each folder keeps what it has. If either cannot be parsed,
-// the result is fresh.
-func Merge(fresh, kept []byte) []byte {
-	over, err := parseJSON(fresh)
+// IsDocument reports whether the file is made of entries, which the box may change.
+func (f File) IsDocument() bool {
+	ext := filepath.Ext(f.Name)
+	return !f.Login && !f.Only && (ext == ".json" || ext == ".jsonc" || ext == ".toml")
+}
+
+// Settle brings what the host changed of a document since base into what the box has of it,
+// entry by entry. What only the box changed stays. It is nil when the host changed nothing.
+// Without a base all that the host says counts, and so it does when the box's cannot be parsed.
+func Settle(name string, base, fresh, kept []byte) []byte {
+	now, err := document(name, fresh)
 	if err != nil {
 		return fresh
 	}
-	doc, err := parseJSON(kept)
-	if err != nil {
+	was, _ := document(name, base)
+	changed := false
+	out, err := rewrite(name, kept, "", func(box map[string]any, _ string) { changed = bring(box, was, now) })
+	switch {
+	case err != nil:
 		return fresh
-	}
-	for key, value := range over {
-		folders, ok := value.(map[string]any)
-		if !ok || key != "projects" {
-			doc[key] = value
-			continue
-		}
-		there := table(doc, key)
-		for path, state := range folders {
-			from, ok := state.(map[string]any)
-			if !ok {
-				continue
-			}
-			to := table(there, path)
-			for k, v := range from {
-				if _, has := to[k]; !has {
-					to[k] = v
-				}
-			}
-		}
-	}
-	out, err := formatJSON(doc)
-	if err != nil {
-		return fresh
+	case !changed:
+		return nil
 	}
 	return out
+}
+
+// bring puts into box what now says and was did not, and takes out what was said and now does
+// not. It reports whether there was anything like that.
+func bring(box, was, now map[string]any) (changed bool) {
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(names(was), names(now))))) {
+		before, had := was[key]
+		value, has := now[key]
+		if had == has && reflect.DeepEqual(before, value) {
+			continue
+		}
+		changed = true
+		old, _ := before.(map[string]any)
+		fresh, isTable := value.(map[string]any)
+		there, both := box[key].(map[string]any)
+		switch {
+		case both && (isTable || !has && old != nil):
+			bring(there, old, fresh)
+		case has:
+			box[key] = value
+		default:
+			delete(box, key)
+		}
+	}
+	return changed
 }

@@ -24,9 +24,9 @@ func Edit(text string, key []string, value string) (string, error) {
 // edit hands a text and its tree to change, and puts the byte order mark back.
 func edit(text string, change func(text string, root *node) (string, error)) (string, error) {
 	text, marked := strings.CutPrefix(text, mark)
-	root, why := scan(text)
-	if why != nil {
-		return "", fmt.Errorf("cannot be edited: line %d cannot be followed", why.line)
+	_, root, fault := read([]byte(text))
+	if fault != nil {
+		return "", fmt.Errorf("cannot be edited: line %d cannot be followed", fault.Line)
 	}
 	text, err := change(text, root)
 	if marked {

@@ -6,31 +6,24 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Rewrite lets edit change the values of a TOML text that belongs to another
-// program, and writes it anew: comments and order are lost. It asks for no
-// schema. A text whose last value was taken out is nil.
+// Rewrite lets edit change the values of a TOML text that belongs to another program, and writes
+// it anew: comments and order are lost. It asks for no schema. A text whose last value was taken
+// out is nil.
 func Rewrite(data []byte, edit func(doc map[string]any)) ([]byte, error) {
-	text, fault := plain(data)
+	text, _, fault := read(data)
 	if fault != nil {
 		return nil, *fault
 	}
-	if _, why := scan(text); why != nil && why.syntax == 0 {
-		return nil, Problem{Line: why.line, Msg: why.msg} // too deep for the library
-	}
-	doc, err := parse(text)
-	if err != nil {
+	doc := map[string]any{}
+	if _, err := toml.Decode(text, &doc); err != nil {
 		return nil, err
 	}
-	if doc == nil {
-		doc = map[string]any{}
-	}
-	edit(doc)
-	if len(doc) == 0 {
+	if edit(doc); len(doc) == 0 {
 		return nil, nil
 	}
 	var out bytes.Buffer
 	enc := toml.NewEncoder(&out)
 	enc.Indent = ""
-	err = enc.Encode(doc)
+	err := enc.Encode(doc)
 	return out.Bytes(), err
 }

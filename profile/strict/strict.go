@@ -19,10 +19,8 @@
 //		Nested  struct{ … }                `toml:"nested"`
 //	}
 //
-// The syntax of TOML is left to BurntSushi/toml; that library is asked for the
-// plain values only, since it matches keys without regard to case and drops the
-// ones it does not know. Where each key stands comes from the syntax tree of
-// another library (scan.go says which and why).
+// What is TOML, and where each key stands, pelletier/go-toml says; values of files that
+// belong to other programs are written anew by BurntSushi/toml.
 //
 // What the package does not do: it knows no meaning of any key.
 package strict

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -80,19 +82,19 @@ func TestProblems(t *testing.T) {
 		{"file order", "[sandbox]\nx1 = 1\n[env]\nx2 = 2\n[sandbox.limits]\nx3 = 3", "web.toml:2: sandbox.x1: unknown key (one of network, allow, home, limits)\nweb.toml:4: env.x2: unknown key (one of set)\nweb.toml:6: sandbox.limits.x3: unknown key (one of memory)"},
 		{"twice", "name = \"a\"\n\nname = \"b\"", `web.toml:3: name: is written twice (first on line 1)`},
 		{"table twice", "[sandbox]\nnetwork = true\n[sandbox]\n", `web.toml:3: sandbox: is written twice (first on line 1)`},
-		{"syntax", "name = \"a\"\nname2 =\n", `web.toml:2: expected value but found '\n' instead`},
-		{"syntax, word", "[sandbox]\nnetwork = yes", `web.toml:2: expected value but found "yes" instead`},
-		{"unclosed", "[sandbox\nnetwork = true", `web.toml:1: expected '.' or ']' to end table name, but got '\n' instead`},
+		{"syntax", "name = \"a\"\nname2 =\n", `web.toml:2: expected value but found the end of the line`},
+		{"syntax, word", "[sandbox]\nnetwork = yes", `web.toml:2: expected value but found "yes"`},
+		{"unclosed", "[sandbox\nnetwork = true", `web.toml:1: expected ']' to close table name`},
 		{"NUL byte", "name = \"a\"\n# \x00", `web.toml:2: contains a NUL byte`},
 		{"NUL escape", "name = \"a\\u0000\"", `web.toml:1: name: contains a NUL character`},
 		{"NUL key", "[env.set]\n\"a\\u0000\" = \"\"", `web.toml:2: env.set."a\x00": the key contains a NUL character`},
 		{"not UTF-8", "name = \"a\"\nx = \"\xff\"", `web.toml:2: byte 0xff is not UTF-8`},
 		{"UTF-16", "\xff\xfea\x00", `web.toml:1: is UTF-16 (save it as UTF-8)`},
 		{"BOM and CRLF", "\xef\xbb\xbfname = \"a\"\r\n\r\n[sandbox]\r\nnetwrk = true\r\n", `web.toml:4: sandbox.netwrk: unknown key (did you mean "network"?)`},
-		{"bare CR", "name = \"a\"\rname2 = \"b\"", `web.toml:1: TOML files cannot contain control characters: '0x0d'`},
-		{"deep list", "name = " + strings.Repeat("[", 100000), `web.toml:1: lists and tables are nested too deeply`},
-		{"deep inline", "name = " + strings.Repeat("{a=", 100000), `web.toml:1: lists and tables are nested too deeply`},
-		{"long dotted key", "a" + strings.Repeat(".a", 10000) + " = 1", `web.toml:1: has too many parts`},
+		{"bare CR", "name = \"a\"\rname2 = \"b\"", `web.toml:1: expected newline but got U+000D`},
+		{"deep list", "name = " + strings.Repeat("[", 100000), `web.toml:1: arrays and inline tables are nested more than the maximum of 10000 levels deep`},
+		{"deep inline", "name = " + strings.Repeat("{a=", 100000), `web.toml:1: arrays and inline tables are nested more than the maximum of 10000 levels deep`},
+		{"long dotted key", "a" + strings.Repeat(".a", 10000) + " = 1", `web.toml:1: has more than 10000 keys and list items`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, got := decode(c.text)
@@ -189,23 +191,13 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("control characters in %q", p.Error())
 			}
 		}
-		plain, fault := plain([]byte(text))
+		plain, root, fault := read([]byte(text))
 		if fault != nil {
 			return
 		}
-		root, why := scan(plain)
-		if why != nil && why.syntax == 0 {
+		m := map[string]any{}
+		if toml.Unmarshal([]byte(plain), &m) != nil {
 			return
-		}
-		m, err := parse(plain)
-		if err != nil {
-			return
-		}
-		if why != nil && strings.Contains(plain, `\""""""`) {
-			return // six quotes after a backslash: not TOML, but toml v1.6.0 takes it; Decode does not
-		}
-		if why != nil {
-			t.Fatalf("the library accepts it, the scanner stops at line %d", why.line)
 		}
 		sameKeys(t, "", root, m)
 	})
@@ -271,9 +263,9 @@ func TestTooMany(t *testing.T) {
 	}
 	// Nor is more read than it takes to say what is wrong.
 	for text, want := range map[string]string{
-		"a = ]\n" + many("k = 1000\n"):                  "web.toml:1: expected value but found ']' instead",
-		"a = [" + many("1,") + "\n":                     "web.toml:1: cannot be followed from here on",
-		"a = " + strings.Repeat("{a=", 9999):            "web.toml:1: cannot be followed from here on",
+		"a = ]\n" + many("k = 1000\n"):                  "web.toml:1: expected value but found \"]\"",
+		"a = [" + many("1,") + "\n":                     "web.toml:1: array is incomplete",
+		"a = " + strings.Repeat("{a=", 9999):            "web.toml:1: expected value, not end of input",
 		"a = [" + strings.Repeat(many("1,"), 5) + "]":   "web.toml: has more than 40000 commas and dots",
 		"a." + strings.Repeat(many("b."), 5) + "c = 1":  "web.toml: has more than 40000 commas and dots",
 		"name = '''" + many(",") + "''' # " + many("."): "",

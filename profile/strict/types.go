@@ -109,99 +109,75 @@ type Tables[T any] struct {
 
 // decodable is a type that decodes itself.
 type decodable interface {
-	decode(d *decoder, n *node, path []string, v any)
+	decode(d *decoder, n *node, path []string)
 }
 
-func (x *Value[T]) decode(d *decoder, n *node, path []string, v any) {
-	if d.scalar(&x.V, n, path, v) {
+func (x *Value[T]) decode(d *decoder, n *node, path []string) {
+	if d.scalar(&x.V, n, path) {
 		x.Set, x.At = true, d.pos(n)
 	}
 }
 
-func (x *Words) decode(d *decoder, n *node, path []string, v any) {
-	if x.Listed = kind(v) == "a list"; x.Listed {
-		x.List.decode(d, n, path, v)
+func (x *Words) decode(d *decoder, n *node, path []string) {
+	if x.Listed = n.what == "a list"; x.Listed {
+		x.List.decode(d, n, path)
 		return
 	}
 	var s string
-	if d.scalar(&s, n, path, v) {
+	if d.scalar(&s, n, path) {
 		x.Set, x.At = true, d.pos(n)
 		x.Items = []Item{{Text: s, At: x.At}}
 	}
 }
 
-func (x *List) decode(d *decoder, n *node, path []string, v any) {
-	items, ok := v.([]any)
-	if !ok {
+func (x *List) decode(d *decoder, n *node, path []string) {
+	if n.what != "a list" {
 		hint := ""
-		if s, ok := v.(string); ok && len(s) < 40 {
+		if s, ok := n.value.(string); ok && len(s) < 40 {
 			hint = "write [" + quote(s) + "]"
 		}
-		d.wrong(n, path, "a list of strings", v, hint)
+		d.wrong(n, path, "a list of strings", hint)
 		return
 	}
 	x.Set, x.At = true, d.pos(n)
-	for i, it := range items {
-		item := Item{At: x.At}
-		kid := n.item(i)
-		if kid != nil {
-			item.At = d.pos(kid)
-		}
-		s, ok := it.(string)
-		if !ok {
-			d.add(item.At.Line, path, "wants a list of strings, item "+itoa(i+1)+" is "+kind(it), "")
-			continue
-		}
-		if d.clean(item.At.Line, path, s) {
-			item.Text = s
-			x.Items = append(x.Items, item)
+	for i, kid := range n.kids {
+		if s, ok := kid.value.(string); !ok {
+			d.add(kid, path, "wants a list of strings, item "+itoa(i+1)+" is "+kid.what, "")
+		} else if d.clean(kid, path, s) {
+			x.Items = append(x.Items, Item{Text: s, At: d.pos(kid)})
 		}
 	}
 }
 
-func (x *Table[T]) decode(d *decoder, n *node, path []string, v any) {
-	m, ok := v.(map[string]any)
-	if !ok {
-		d.wrong(n, path, "a table", v, "")
+func (x *Table[T]) decode(d *decoder, n *node, path []string) {
+	if n.what != "a table" {
+		d.wrong(n, path, "a table", "")
 		return
 	}
 	x.Set, x.At = true, d.pos(n)
-	d.each(n, m, path, func(kid *node, sub []string, v any) {
+	d.each(n, path, func(kid *node, sub []string) {
 		e := Entry[T]{Key: kid.key, At: d.pos(kid)}
 		before := len(d.problems)
-		d.into(&e.Value, kid, sub, v)
+		d.into(&e.Value, kid, sub)
 		if len(d.problems) == before && !d.full() {
 			x.Entries = append(x.Entries, e)
 		}
 	})
 }
 
-func (x *Tables[T]) decode(d *decoder, n *node, path []string, v any) {
-	var rows []any
-	switch v := v.(type) {
-	case []any:
-		rows = v
-	case []map[string]any:
-		for _, m := range v {
-			rows = append(rows, m)
-		}
-	default:
-		d.wrong(n, path, "a list of tables", v, "")
+func (x *Tables[T]) decode(d *decoder, n *node, path []string) {
+	if n.what != "a list" && n.what != "a list of tables" {
+		d.wrong(n, path, "a list of tables", "")
 		return
 	}
 	x.Set, x.At = true, d.pos(n)
-	for i, row := range rows {
-		kid := n.item(i)
-		if kid == nil {
-			kid = &node{key: itoa(i), line: n.line}
-		}
-		m, ok := row.(map[string]any)
-		if !ok {
-			d.add(kid.line, path, "wants a list of tables, item "+itoa(i+1)+" is "+kind(row), "")
+	for i, kid := range n.kids {
+		if kid.what != "a table" {
+			d.add(kid, path, "wants a list of tables, item "+itoa(i+1)+" is "+kid.what, "")
 			continue
 		}
 		var t T
-		d.into(&t, kid, path, m)
+		d.into(&t, kid, path)
 		x.Rows = append(x.Rows, t)
 	}
 }

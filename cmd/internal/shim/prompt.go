@@ -12,7 +12,6 @@ import (
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/hooks"
-	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/profile/trust"
@@ -202,9 +201,9 @@ func (p *Process) trouble(v *shims.View, it shims.ProfileView) (what, fix string
 		}
 		return what, ""
 	case trust.Deleted:
-		return "was allowed and is gone", "inner revoke " + quote.POSIX(it.Path)
+		return "was allowed and is gone", trust.PutBack(v.Root, it.Path)
 	case shims.Broken:
-		return "is not valid", "inner profile validate " + it.Name
+		return "is not valid", "type `inner profile validate " + it.Name + "`"
 	}
 	return "is " + string(it.State), ""
 }
@@ -213,13 +212,13 @@ func (p *Process) trouble(v *shims.View, it shims.ProfileView) (what, fix string
 func (p *Process) notice(v *shims.View) (text string, needsUser bool) {
 	root := p.Short(v.Root)
 	if v.RecordErr != nil {
-		return fmt.Sprintf("%s: the trust record cannot be read; its commands refuse to run: type `inner revoke`", root), true
+		return fmt.Sprintf("%s: the trust record cannot be read; its commands refuse to run: type `inner revoke`, then `inner allow`", root), true
 	}
 	if v.Project != nil && v.Project.Problem != nil {
 		return fmt.Sprintf("%s: .inner is not used: %v; type `inner status`", root, v.Project.Problem), true
 	}
 	var troubles, refuse, active []string
-	typed := "inner allow"
+	typed := "type `inner allow`"
 	for _, it := range v.Profiles {
 		words := guarded(it)
 		switch it.State {
@@ -239,7 +238,7 @@ func (p *Process) notice(v *shims.View) (text string, needsUser bool) {
 	if len(troubles) == 0 {
 		return root + ": " + strings.Join(active, ","), false
 	}
-	return fmt.Sprintf("%s: %s; %stype `%s`", root, strings.Join(visible.Some(troubles, 2), ", "), willRefuse(refuse), typed), true
+	return fmt.Sprintf("%s: %s; %s%s", root, strings.Join(visible.Some(troubles, 2), ", "), willRefuse(refuse), typed), true
 }
 
 // guarded are the commands that a profile claims and that have a shim for it, each once.
