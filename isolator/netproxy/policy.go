@@ -131,6 +131,7 @@ func (p *Policy) Refuses(ctx context.Context, name string, port uint16) (why, ar
 	found, _ := resolve(ctx, name)
 	own := ownAddrs()
 	for _, a := range found {
+		a = a.Unmap()
 		if kind, why := p.check(name, g, a, port, own); kind != "" {
 			return name + " " + why, cure(kind, a, own)
 		}
