@@ -12,7 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/enr/inner/internal/folderwatch"
+	"github.com/fsnotify/fsnotify"
+
 	"github.com/enr/inner/internal/paths"
 )
 
@@ -41,7 +42,7 @@ const (
 // It calls ready, from the same goroutine, once it watches: a change made after that
 // is seen, so what is to be compared with must be read in there and not before.
 func Watch(ctx context.Context, dirs func() []string, ready func(), onChange func(paths []string)) error {
-	w, err := folderwatch.New()
+	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return watchError(err)
 	}
@@ -79,7 +80,7 @@ func Watch(ctx context.Context, dirs func() []string, ready func(), onChange fun
 				add(ev.Name)
 			}
 		case err := <-w.Errors:
-			if !errors.Is(err, folderwatch.ErrOverflow) {
+			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				return watchError(err)
 			}
 			// Events were lost: anything may have changed.
@@ -131,7 +132,7 @@ func watchError(err error) error {
 
 // folders is what is watched for the sake of which folders.
 type folders struct {
-	w    *folderwatch.Watcher
+	w    *fsnotify.Watcher
 	dirs []string               // wanted, clean and absolute
 	on   map[string]os.FileInfo // watched: the wanted ones and their nearest existing ancestors
 }
@@ -235,13 +236,13 @@ func (f *folders) drop(path string) {
 
 // concerns reports whether an event is about a profile or about a wanted
 // folder or one of its ancestors.
-func (f *folders) concerns(ev folderwatch.Event) bool {
+func (f *folders) concerns(ev fsnotify.Event) bool {
 	name := filepath.Clean(ev.Name)
 	if isProfileName(filepath.Base(name)) && slices.Contains(f.dirs, filepath.Dir(name)) {
 		return true
 	}
 	// Changed attributes, and writes, of a folder say nothing about it.
-	if !ev.Has(folderwatch.Create) && !ev.Has(folderwatch.Remove) && !ev.Has(folderwatch.Rename) {
+	if !ev.Has(fsnotify.Create) && !ev.Has(fsnotify.Remove) && !ev.Has(fsnotify.Rename) {
 		return false
 	}
 	return slices.ContainsFunc(f.dirs, func(dir string) bool {

@@ -5,10 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/enr/inner/internal/folderwatch"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
@@ -38,11 +36,8 @@ const (
 	gitBusy  = 2 * time.Second
 )
 
-// follow exchanges while the box runs. What goes wrong is tried again with the next
-// exchange, and told by the last one.
-//
-// It begins when the run has lasted for a moment, with an exchange of what happened before: a run
-// of /bin/true is over by then, and to end a watch alone takes the kernel some 15 ms.
+// follow exchanges while the box runs, when something has changed and is quiet. What goes wrong is
+// tried again with the next exchange, and told by the last one.
 func (g *boxGit) follow() {
 	defer close(g.ended)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -54,70 +49,33 @@ func (g *boxGit) follow() {
 		case <-ctx.Done():
 		}
 	}()
-	timer := time.NewTimer(gitQuiet)
-	var watch gitWatch
+	look := time.NewTicker(gitQuiet)
+	defer look.Stop()
 	hold := time.After(gitHold)
+	var crossed, last string
 	var first, next time.Time // the first change that is waiting; when there may be an exchange again
 	for {
 		select {
 		case <-g.stop:
-			if watch.events != nil {
-				go watch.Close() // beside the last exchange
-			}
 			return
 		case <-hold:
 			g.mu.Lock()
 			_, _ = g.copy.Hold() // without it the box has what `git gc` outside leaves
 			g.mu.Unlock()
-			continue
-		case <-watch.errs: // more changes than were told of
-		case e := <-watch.events:
-			if strings.HasSuffix(e.Name, ".lock") {
+		case now := <-look.C:
+			stamp := g.copy.Stamp()
+			quiet := stamp == last
+			if last = stamp; stamp == crossed {
 				continue
 			}
-			if e.Has(folderwatch.Remove) {
-				delete(watch.added, e.Name)
+			if first.IsZero() {
+				first = now
 			}
-		case <-timer.C:
-			watch.look(g.copy.Watched())
-			begin := time.Now()
+			if now.Before(next) || !quiet && now.Sub(first) < gitBusy {
+				continue
+			}
 			_ = g.cross(ctx)
-			first, next = time.Time{}, time.Now().Add(2*time.Since(begin))
-			continue
-		}
-		now := time.Now()
-		if first.IsZero() {
-			first = now
-		}
-		wait := min(gitQuiet, max(0, first.Add(gitBusy).Sub(now)))
-		timer.Reset(max(wait, next.Sub(now)))
-	}
-}
-
-// gitWatch watches the folders of a box's git directory, from the first look on.
-type gitWatch struct {
-	*folderwatch.Watcher
-	events chan folderwatch.Event // nil without a watch, like errs
-	errs   chan error
-	added  map[string]bool
-}
-
-// look adds the folders that are new.
-func (w *gitWatch) look(dirs []string) {
-	if w.added == nil {
-		w.added = map[string]bool{}
-		watcher, err := folderwatch.New()
-		if err != nil {
-			return // this user has too many already: everything crosses at the end
-		}
-		w.Watcher, w.events, w.errs = watcher, watcher.Events, watcher.Errors
-	}
-	if w.events == nil {
-		return
-	}
-	for _, dir := range dirs {
-		if !w.added[dir] && w.Add(dir) == nil {
-			w.added[dir] = true
+			crossed, first, next = stamp, time.Time{}, time.Now().Add(2*time.Since(now))
 		}
 	}
 }

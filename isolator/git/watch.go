@@ -1,27 +1,29 @@
 package git
 
 import (
-	"path/filepath"
+	"fmt"
 	"strings"
 )
 
-// maxWatched is the most folders of a copy that are watched: the box makes them.
-const maxWatched = 1000
+// maxStamped is the most folders of a copy that are looked at: the box makes them.
+const maxStamped = 1000
 
-// Watched returns the folders of the box's git directory whose entries change with refs, HEAD and
-// index. The caller of Cross watches them.
-func (c *Copy) Watched() []string {
-	var out []string
+// Stamp changes with refs, HEAD and index of the box: it is made of the times of the folders into
+// which git renames them.
+func (c *Copy) Stamp() string {
+	var out strings.Builder
+	left := maxStamped
 	var look func(d *folder, rel string, deep int)
 	look = func(d *folder, rel string, deep int) {
-		if len(out) >= maxWatched {
+		st, err := d.stat(orSelf(rel))
+		if left--; left < 0 || err != nil {
 			return
 		}
-		out = append(out, filepath.Join(d.path, rel))
-		list, err := d.list(orSelf(rel), maxFiles)
-		if err != nil || deep == 0 {
+		fmt.Fprintf(&out, "%s %d\n", rel, st.Mtim.Nano())
+		if deep == 0 {
 			return
 		}
+		list, _ := d.list(orSelf(rel), maxFiles)
 		for _, e := range list {
 			if e.IsDir() {
 				look(d, strings.TrimPrefix(rel+"/"+e.Name(), "/"), deep-1)
@@ -34,12 +36,12 @@ func (c *Copy) Watched() []string {
 			continue
 		}
 		look(d, "", 0)
-		for rel, deep := range map[string]int{"refs": 20, "worktrees": 1} {
+		for _, rel := range []string{"refs", "worktrees"} {
 			if d.isDir(rel) {
-				look(d, rel, deep)
+				look(d, rel, map[string]int{"refs": 20, "worktrees": 1}[rel])
 			}
 		}
 		d.close()
 	}
-	return out
+	return out.String()
 }
