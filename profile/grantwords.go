@@ -128,7 +128,11 @@ func (g *granter) network(rc *RunConfig) {
 	case NetAllowlist, NetAsk:
 		switch {
 		case len(rc.NetworkAllow) > 0:
-			g.list("network", "allow", "can reach", texts(rc.NetworkAllow))
+			isRange := func(entry string) bool { return strings.Contains(entry, "/") }
+			names := slices.DeleteFunc(slices.Clone(rc.NetworkAllow), isRange)
+			ranges := slices.DeleteFunc(slices.Clone(rc.NetworkAllow), func(entry string) bool { return !isRange(entry) })
+			g.list("network", "allow", "can reach", texts(names))
+			g.list("network", "ranges", "listed hosts may be at private addresses", texts(ranges))
 		case len(rc.Capabilities) > 0:
 			g.say("network", "capabilities", "can use the network where its capabilities need it")
 		case rc.Network == NetAllowlist:

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -58,6 +59,19 @@ type hardener struct {
 
 func (h *hardener) say(format string, args ...any) {
 	h.lines = append(h.lines, fmt.Sprintf(format, args...))
+}
+
+// networkAllow drops what host_ports is, and what shows the user's own network.
+func (h *hardener) networkAllow(key string) {
+	l := &h.src.Sandbox.NetworkAllow
+	l.Items = keep(l.Items, func(it strict.Item) bool {
+		e, err := hosts.ParseAllow(it.Text)
+		ok := err == nil && !e.Loopback() && !e.Range.IsValid()
+		if !ok {
+			h.say("%s: %q is dropped: the services of your computer and your network stay yours", key, it.Text)
+		}
+		return ok
+	})
 }
 
 // allow keeps the one key that opens nothing of the user's. What is not known

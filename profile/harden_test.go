@@ -29,7 +29,7 @@ workspaces_path = "/srv/theirs"
 sync_credentials = true
 [sandbox]
 network_mode = "allowlist"
-network_allow = ["example.com"]
+network_allow = ["example.com", "127.0.0.1:5432", "10.0.0.0/8"]
 publish = ["8080:3000"]
 host_ports = ["5432:15432"]
 clipboard = true
@@ -73,6 +73,8 @@ func TestHarden(t *testing.T) {
 	want := []string{
 		`workspaces_path = "/srv/theirs" is ignored: a remote profile does not choose where folders are created`,
 		`sync_credentials = true is ignored: a login is not written back`,
+		`sandbox.network_allow: "127.0.0.1:5432" is dropped: the services of your computer and your network stay yours`,
+		`sandbox.network_allow: "10.0.0.0/8" is dropped: the services of your computer and your network stay yours`,
 		`sandbox.publish: "8080:3000" is dropped: nothing of it listens on your computer`,
 		`sandbox.host_ports: "5432:15432" is dropped: the services of your computer stay yours`,
 		`sandbox.clipboard = true is ignored: the clipboard stays yours`,

@@ -75,7 +75,7 @@ func networkRules() []keyRule {
 			remote: kept,
 			export: pod(refused(full, "full"), refused("nobody is there to be asked", "ask")),
 		},
-		{key: "sandbox.network_allow", check: hostsOf(func(s *source) strict.List { return s.Sandbox.NetworkAllow }), grants: "network", remote: kept, export: asked},
+		{key: "sandbox.network_allow", check: hostsOf(func(s *source) strict.List { return s.Sandbox.NetworkAllow }), grants: "network", remote: (*hardener).networkAllow, export: asked},
 		{key: "sandbox.network_deny", check: hostsOf(func(s *source) strict.List { return s.Sandbox.NetworkDeny }), grants: "network", remote: kept, export: asked},
 		{
 			key:    "sandbox.publish",

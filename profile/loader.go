@@ -8,9 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
-	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -103,17 +101,17 @@ func (l *Loader) names() []string {
 // GlobalFiles returns the paths of the global profiles, sorted.
 func (l *Loader) GlobalFiles() ([]string, error) { return profileFiles(l.GlobalDir) }
 
-// CheckName reports why a word cannot be the name of a profile, or nil.
+// CheckName reports why a word cannot be the name of a profile, or nil. Shells complete names, so a name
+// is nothing that one would evaluate.
 func CheckName(name string) error {
+	odd := func(r rune) bool {
+		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", r)
+	}
 	switch {
 	case name == "":
 		return errors.New("a profile name is empty")
-	case strings.ContainsAny(name, `/\`):
-		return fmt.Errorf("profile name %q contains a slash", name)
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return fmt.Errorf("profile name %q contains a control character", name)
-	case visible.Text(name) != name:
-		return fmt.Errorf("profile name %q contains a character that is not shown", name)
+	case strings.ContainsFunc(name, odd):
+		return fmt.Errorf("profile name %q has more than letters, digits, dots, hyphens and underscores", name)
 	case name[0] == '-' || name[0] == '.':
 		return fmt.Errorf("profile name %q begins with %q", name, name[0])
 	case len(name) > 200:
@@ -153,6 +151,11 @@ func (l *Loader) read(path string) (File, error) {
 
 func (l *Loader) load(path string, scope Scope, read func(string) (File, error)) (*Profile, error) {
 	p := &Profile{Name: stem(path), Path: path, Scope: scope}
+	if scope == Local || scope == Global {
+		if err := CheckName(p.Name); err != nil {
+			return nil, fmt.Errorf("%q: %w", path, err)
+		}
+	}
 	chain, problems, err := l.chain(p, read)
 	if err != nil {
 		return nil, err

@@ -2,9 +2,11 @@ package profile
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/enr/inner/profile/hosts"
 	"github.com/enr/inner/profile/strict"
 )
 
@@ -25,6 +27,16 @@ func (p Port) String() string {
 		return strconv.Itoa(int(p.Host))
 	}
 	return fmt.Sprintf("%d:%d", p.Host, p.Box)
+}
+
+// BoxPort returns how a box has a port of this computer: as the same one, but where nobody in a box can
+// listen (ip(7), ip_unprivileged_port_start; the supervisor has no capabilities).
+func BoxPort(port uint16) Port {
+	p := Port{Host: port, Box: port}
+	if port < 1024 {
+		p.Box += 8000
+	}
+	return p
 }
 
 // words is a port for people.
@@ -65,8 +77,8 @@ func (v *validator) ports(l strict.List, key string) {
 		case p.Box == ProxyPort:
 			v.add(it.At, key, fmt.Sprintf("%q: port %d of a box is inner's own", it.Text, ProxyPort), "")
 		case key == "sandbox.host_ports" && p.Box < 1024:
-			// The supervisor has no capabilities (ip(7), ip_unprivileged_port_start).
-			v.add(it.At, key, fmt.Sprintf("%q: in a box nobody can listen below port 1024", it.Text), fmt.Sprintf(`"%d:%d" makes it port %d of the box`, p.Host, uint32(p.Box)+8000, uint32(p.Box)+8000))
+			box := BoxPort(p.Box).Box
+			v.add(it.At, key, fmt.Sprintf("%q: in a box nobody can listen below port 1024", it.Text), fmt.Sprintf(`"%d:%d" makes it port %d of the box`, p.Host, box, box))
 		}
 	}
 }
@@ -96,6 +108,13 @@ func (r *resolver) networkLists() {
 	}
 	rc.Publish = r.ports(s.Publish, "sandbox.publish")
 	rc.HostPorts = r.ports(s.HostPorts, "sandbox.host_ports")
+	for _, it := range s.NetworkAllow.Items {
+		port := loopbackPort(it.Text)
+		if port == 0 || port == ProxyPort || slices.ContainsFunc(rc.HostPorts, func(p Port) bool { return p.Box == port }) {
+			continue
+		}
+		rc.HostPorts = append(rc.HostPorts, Port{Host: port, Box: port, File: it.At.File, Line: it.At.Line})
+	}
 	for _, pub := range rc.Publish {
 		for _, own := range rc.HostPorts {
 			if pub.Box == own.Box {
@@ -104,6 +123,14 @@ func (r *resolver) networkLists() {
 			}
 		}
 	}
+}
+
+// loopbackPort returns the port of this computer that an entry of network_allow is, or 0.
+func loopbackPort(entry string) uint16 {
+	if e, err := hosts.ParseAllow(entry); err == nil && e.Loopback() {
+		return e.Ports[0]
+	}
+	return 0
 }
 
 func (r *resolver) ports(l strict.List, key string) []Port {

@@ -388,8 +388,11 @@ func hostsOf(list func(*source) strict.List) func(*validator, *source, string) {
 
 // host checks an entry of network_allow or network_deny.
 func (v *validator) host(it strict.Item, key string) {
-	text := strings.TrimPrefix(it.Text, "-")
-	if _, err := hosts.Parse(text); err != nil {
+	text, parse := strings.TrimPrefix(it.Text, "-"), hosts.Parse
+	if key == "sandbox.network_allow" {
+		parse = hosts.ParseAllow
+	}
+	if _, err := parse(text); err != nil {
 		hint := ""
 		if group, ok := strings.CutPrefix(text, "@"); ok {
 			hint = strict.Meant("@", group, hosts.Groups())

@@ -20,6 +20,7 @@ import (
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/agenthook"
 	"github.com/enr/inner/isolator/calls"
+	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/session"
 	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/why"
@@ -261,6 +262,9 @@ type toolBox struct {
 	place settings.Place
 	prof  *profile.Profile
 	table *why.Table
+
+	written []string // by this call
+	git     bool     // repositories are the box's to change
 }
 
 // toolBox plans the box of a profile that is allowed, in a folder; "" is the current one.
@@ -298,7 +302,7 @@ func (a *app) toolBox(f toolFlags, dir string) (*toolBox, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.table = shown.Why()
+	b.table, b.git = shown.Why(), spec.GitDir == "rw"
 	return b, nil
 }
 
@@ -325,6 +329,12 @@ func (b *toolBox) Path(path string, use agenthook.Use) string {
 		return fmt.Sprintf("%s: %s (%s)", short, wordsOf(answer), orKey(answer))
 	case use.Write && !answer.Granted(true):
 		return fmt.Sprintf("%s: the sandbox has it read-only (%s)", short, orKey(answer))
+	}
+	if use.Write && !b.git {
+		b.written = append(b.written, answer.Real)
+		if dir := repos.Bare(answer.Real, b.written); dir != "" {
+			return fmt.Sprintf("%s: git would take %s for a repository; write there with a command, in the sandbox", short, b.a.Short(dir))
+		}
 	}
 	if place, hides := b.table.HidesBelow(path); use.Tree && hides {
 		return fmt.Sprintf("%s: something below it is hidden (%s); read the folder with a command, in the sandbox", short, b.a.Short(place))

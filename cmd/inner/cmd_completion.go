@@ -48,7 +48,7 @@ func (a *app) completeProfiles(*cobra.Command, []string, string) ([]string, cobr
 	var names []string
 	add := func(files []string, what string) {
 		for _, f := range files {
-			if name := nameOf(f); printable(name) == name {
+			if name := nameOf(f); profile.CheckName(name) == nil {
 				names = append(names, name+"\t"+printable(what))
 			}
 		}

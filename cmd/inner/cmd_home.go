@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/cmd/internal/tell"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/copytree"
-	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/features"
 	"github.com/enr/inner/isolator/ownhome"
-	"github.com/enr/inner/isolator/repos"
+	"github.com/enr/inner/isolator/stage"
 )
 
 func (a *app) cmdHome() *cobra.Command {
@@ -181,56 +182,91 @@ func (a *app) cmdHomeGet() *cobra.Command {
 	})
 }
 
-// freeName is where a copy of something of a home goes: into a folder that is there, else under
-// a name that is free.
-func freeName(dest, rel string) (string, error) {
-	dest, err := filepath.Abs(dest)
-	if err != nil {
-		return "", err
-	}
-	name := filepath.Base(rel)
+// placeFor opens the folder that a copy of something of a home goes to, and says what it is called there: dest is a folder,
+// or a name in one. Links below the current folder are not followed, for a box may have made them.
+func placeFor(dest, rel string) (dir *os.File, name string, err error) {
+	name = filepath.Base(rel)
 	if rel == "." {
 		name = "home"
 	}
-	if fi, err := os.Stat(dest); err == nil && fi.IsDir() {
-		dest = filepath.Join(dest, name)
+	dir, err = openFolder(dest)
+	if errors.Is(err, fs.ErrNotExist) {
+		name = filepath.Base(dest)
+		dir, err = openFolder(filepath.Dir(dest))
 	}
-	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
-		return "", fault.Refuse(1, "inner home get PATH ANOTHER-NAME", "%q already exists", dest)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+		err = fault.Refuse(1, "inner home get PATH ANOTHER-NAME", "%q already exists, and is no folder", dest)
 	}
-	return dest, nil
+	if err != nil {
+		return nil, "", err
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		return nil, "", errors.Join(taken(name), dir.Close())
+	}
+	return dir, name, nil
 }
 
+func taken(name string) error {
+	return fault.Refuse(1, "inner home get PATH ANOTHER-NAME", "%q already exists", name)
+}
+
+func openFolder(p string) (*os.File, error) {
+	if !filepath.IsLocal(p) {
+		return os.OpenFile(p, unix.O_DIRECTORY, 0)
+	}
+	fd, err := copytree.Open(unix.AT_FDCWD, filepath.Clean(p), unix.O_DIRECTORY)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: p, Err: err}
+	}
+	return os.NewFile(uintptr(fd), p), nil
+}
+
+// homeGet copies to a folder of inner's first, where no box sees the copy.
 func (a *app) homeGet(key, rel, dest string) error {
-	dest, err := freeName(dest, rel)
+	dir, name, err := placeFor(dest, rel)
 	if err != nil {
 		return err
 	}
-	// What tools would obey is found, and switched off, before it has the name that was asked for.
-	work, err := os.MkdirTemp(filepath.Dir(dest), ".inner-get-")
+	defer dir.Close()
+	at, err := filepath.Abs(dir.Name())
 	if err != nil {
+		return err
+	}
+	run, err := stage.New(a.StageBase(), a.Journal())
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	disk, err := run.Disk()
+	if err != nil {
+		return err
+	}
+	work := filepath.Join(disk, "get")
+	if err := os.Mkdir(work, 0o700); err != nil {
 		return err
 	}
 	ctx, end := a.interrupts.context() // ^C leaves nothing there
 	defer end()
-	defer func() { _ = copytree.Remove(work) }()
-	left, err := ownhome.Get(ctx, a.InnerHome, key, rel, filepath.Join(work, filepath.Base(dest)))
+	left, err := ownhome.Get(ctx, a.InnerHome, key, rel, filepath.Join(work, name))
+	var brought []string
 	if err == nil {
-		err = a.holdCopy(work, filepath.Dir(dest))
-	}
-	if ctx.Err() != nil {
-		a.Say("nothing was copied")
-		return exit(1)
+		brought, err = features.Adoption{From: work, To: dir, At: at}.Bring(ctx, a.Caller)
 	}
 	again := "chmod -R u+rX " + quoted(filepath.Join(ownhome.Base(a.InnerHome), key, "home", rel)) + ", and then again"
-	if errors.Is(err, fs.ErrPermission) {
+	switch {
+	case ctx.Err() != nil && len(brought) == 0:
+		a.Say("nothing was copied")
+		return exit(1)
+	case errors.Is(err, fs.ErrExist):
+		return taken(name)
+	case errors.Is(err, fs.ErrPermission):
 		return fault.Refuse(1, again, "%v", err)
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
-	if err := a.outOf(work, filepath.Dir(dest)); err != nil {
-		return err
+	for _, p := range brought {
+		fmt.Fprintln(a.stdout, printable(a.Short(p)))
 	}
 	return a.leftOut(rel, left, again)
 }
@@ -246,49 +282,6 @@ func (a *app) leftOut(rel string, left []copytree.Left, again string) error {
 	if lost {
 		a.Hint("%s", again)
 		return exit(1)
-	}
-	return nil
-}
-
-// holdCopy switches off and moves aside what tools on this computer would obey of a copy in
-// the folder work, and says so with the names that it will have in dir.
-func (a *app) holdCopy(work, dir string) error {
-	found, err := repos.Search{
-		Roots: []string{work}, Obeyed: []string{work}, Timeless: []string{work}, Homes: a.Homes(), Limit: time.Minute, Hooks: host.EverywhereHooks(a.Getenv),
-	}.Hold()
-	at := func(p string) string {
-		if rest, ok := strings.CutPrefix(p, files.Real(work)+"/"); ok {
-			p = filepath.Join(dir, rest)
-		}
-		return a.Short(p)
-	}
-	for _, h := range found.Held {
-		a.Warn("%s would run on your machine, and is switched off: %s; the original is %s", at(h.Place), strings.Join(h.What, ", "), at(h.Aside[0].Kept))
-	}
-	for _, m := range found.Moved {
-		a.Warn("%s would be obeyed by %s, and is %s", at(m.Path), m.Tool, at(m.Kept))
-	}
-	if len(found.Unseen) > 0 {
-		return errors.New("the copy is too large or too deep to look for what tools on your machine would obey: copy parts of it")
-	}
-	return err
-}
-
-// outOf moves what is in a folder to another one, and prints where it is now.
-func (a *app) outOf(work, dir string) error {
-	entries, err := os.ReadDir(work)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		to := filepath.Join(dir, e.Name())
-		if files.Exists(to) {
-			return fmt.Errorf("%q is there now", to)
-		}
-		if err := os.Rename(filepath.Join(work, e.Name()), to); err != nil {
-			return err
-		}
-		fmt.Fprintln(a.stdout, printable(a.Short(to)))
 	}
 	return nil
 }

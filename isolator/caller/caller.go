@@ -90,9 +90,6 @@ func (c *Caller) Trust() trust.Store { return trust.Store{Dir: filepath.Join(c.I
 // ShimDir returns the folder of links that is first on PATH.
 func (c *Caller) ShimDir() string { return filepath.Join(c.InnerHome, "shims", "bin") }
 
-// ProcFile returns the file that records which kind of /proc a box can have on this host.
-func (c *Caller) ProcFile() string { return filepath.Join(c.InnerHome, "proc.json") }
-
 // Journal returns the file in which runs note what they make in folders of the host.
 func (c *Caller) Journal() string { return filepath.Join(c.InnerHome, "borrowed") }
 

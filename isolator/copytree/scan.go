@@ -24,7 +24,7 @@ func (c *copier) scan(rel string, more func(string)) error {
 		return c.leave(rel, err)
 	}
 	if rel != "." {
-		if err := unix.Mkdirat(c.dst, rel, 0o700); err != nil {
+		if err := c.mkdir(rel); err != nil {
 			return c.fault("mkdir", rel, err)
 		}
 	}

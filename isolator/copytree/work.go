@@ -49,7 +49,7 @@ func (c *copier) batch(t task, _ func(task)) error {
 		return nil
 	}
 	defer unix.Close(from)
-	to, err := unix.Openat(c.dst, t.d.rel, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	to, err := Open(c.dst, t.d.rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return c.fault("open", t.d.rel, err)
 	}
@@ -97,7 +97,7 @@ func (c *copier) hardLinks() error {
 	}
 	for _, names := range c.links {
 		for _, at := range names[1:] {
-			err := unix.Linkat(c.dst, names[0], c.dst, at, 0)
+			err := c.link(names[0], at)
 			switch {
 			case errors.Is(err, unix.ENOENT): // the first name was left out
 				if err := c.leave(at, errors.New("another name of what was left out")); err != nil {
@@ -138,7 +138,7 @@ func (c *copier) finish() error {
 }
 
 func (c *copier) finishDir(d *dir) error {
-	to, err := unix.Openat(c.dst, d.rel, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	to, err := Open(c.dst, d.rel, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (c *copier) finishDir(d *dir) error {
 
 // single copies a source that is one file.
 func (c *copier) single(src, dst string, st unix.Stat_t) error {
-	to, err := unix.Open(filepath.Dir(dst), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	to, err := unix.Open(filepath.Dir(dst)+"/.", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) // it may be one by descriptor
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: filepath.Dir(dst), Err: err}
 	}

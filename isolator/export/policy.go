@@ -12,7 +12,7 @@ import (
 
 // networkPolicy returns the second layer: what the pod as a whole can reach, should the box fail.
 // No connection comes in. The pod may ask DNS servers, and connect to the public internet and to
-// those private addresses that the profile or a repository names as addresses. A pod whose profile
+// those private addresses and ranges that the profile or a repository names. A pod whose profile
 // has no network, and that fetches nothing, reaches nothing.
 func (r *Request) networkPolicy() fields {
 	return r.policy(r.objectName(), r.role("box"), list{}, r.world())
@@ -32,6 +32,9 @@ func (r *Request) world() list {
 			fields{{"ipBlock", fields{{"cidr", "2000::/3"}, {"except", ranges(append(netproxy.NotPublic6(), netproxy.SixTo4())...)}}}},
 		}}},
 	)
+	for _, network := range r.networks() {
+		egress = append(egress, fields{{"to", list{fields{{"ipBlock", fields{{"cidr", network}}}}}}})
+	}
 	for _, a := range r.addresses() {
 		egress = append(egress, fields{
 			{"to", list{fields{{"ipBlock", fields{{"cidr", netip.PrefixFrom(a.Addr(), a.Addr().BitLen()).String()}}}}}},
@@ -61,6 +64,16 @@ func (r *Request) policy(name string, pods fields, ingress, egress list) fields 
 			{"egress", egress},
 		}},
 	}
+}
+
+// networks returns the ranges of private addresses that listed hosts may be in.
+func (r *Request) networks() (out []string) {
+	for _, text := range r.written("sandbox.network_allow").Values {
+		if e, err := hosts.ParseAllow(text); err == nil && e.Range.IsValid() {
+			out = append(out, e.String())
+		}
+	}
+	return out
 }
 
 // addresses returns the private addresses that are named as such, each once.

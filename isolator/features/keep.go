@@ -14,14 +14,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
-	"github.com/enr/inner/isolator/copytree"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/profile"
@@ -38,7 +36,8 @@ const (
 type keepOf struct {
 	run    *Run
 	folder string            // that stands for the working folder
-	back   string            // the working folder itself, by a descriptor: whoever replaces it by a link moves nothing
+	to     *os.File          // the working folder itself: whoever replaces it by a link moves nothing
+	back   string            // the same, as a path
 	files  map[string][]byte // kept files, as they were
 }
 
@@ -109,7 +108,8 @@ func (k *keepOf) make(run *Run) error {
 	if err != nil {
 		return k.refuse("the working folder: %v", err)
 	}
-	run.Undo(func() { _ = unix.Close(fd) })
+	k.to = os.NewFile(uintptr(fd), run.Spec.Workdir)
+	run.Undo(func() { _ = k.to.Close() })
 	k.back = fmt.Sprintf("/proc/self/fd/%d", fd)
 	disk, err := run.Folder.Disk()
 	if err != nil {
@@ -178,15 +178,15 @@ func (k *keepOf) finish(run *Run, o *Outcome) error {
 	var dropped, unfinished []string
 	for _, e := range list {
 		name := e.Name()
-		put, err := k.putter(run, e)
+		put, err := k.toPut(run, e)
 		switch {
 		case err == errDropped:
 			dropped = append(dropped, visible.Text(name))
 			continue
-		case err == nil && put != nil && !ended:
+		case err == nil && put && !ended:
 			unfinished = append(unfinished, visible.Text(name))
-		case err == nil && put != nil:
-			err = put()
+		case err == nil && put:
+			err = k.put(name)
 		}
 		if err != nil {
 			run.Warn("%q is not kept: %v", name, err)
@@ -199,24 +199,25 @@ func (k *keepOf) finish(run *Run, o *Outcome) error {
 
 var errDropped = errors.New("the profile does not keep it")
 
-// putter returns what puts an entry back, nil when there is nothing to put back, or errDropped.
-func (k *keepOf) putter(run *Run, e fs.DirEntry) (put func() error, err error) {
+// toPut reports whether an entry is to be put back, or returns errDropped.
+func (k *keepOf) toPut(run *Run, e fs.DirEntry) (bool, error) {
 	name := e.Name()
 	before, copied := k.files[name]
 	switch {
 	case !copied && slices.ContainsFunc(run.Facts.Entries, func(c host.Child) bool {
 		return c.Name == name && (c.Kind != host.Link || e.Type()&fs.ModeSymlink != 0)
 	}): // its mount point, or the link that is there
-		return nil, nil
+		return false, nil
 	case !k.fits(run, name, e.IsDir()) || !e.IsDir() && !e.Type().IsRegular() || copied && e.IsDir():
-		return nil, errDropped
+		return false, errDropped
 	case e.IsDir():
-		return func() error { return k.putFolder(name) }, nil
+		return true, nil
 	}
-	if changed, err := k.changed(name, before, copied); err != nil || !changed {
-		return nil, err
+	now, mode, err := readKept(filepath.Join(k.folder, name))
+	if err != nil || copied && bytes.Equal(now, before) {
+		return false, err
 	}
-	return func() error { return k.putFile(name, before, copied) }, nil
+	return true, os.Chmod(filepath.Join(k.folder, name), mode&0o755)
 }
 
 func tellNames(run *Run, what string, names []string) {
@@ -225,47 +226,28 @@ func tellNames(run *Run, what string, names []string) {
 	}
 }
 
-// changed reports whether a kept file is another one now.
-func (k *keepOf) changed(name string, before []byte, copied bool) (bool, error) {
-	now, _, err := readKept(filepath.Join(k.folder, name))
-	return !copied || !bytes.Equal(now, before), err
-}
-
-// putFile replaces a file of the working folder, unless somebody else has changed it
-// since.
-func (k *keepOf) putFile(name string, before []byte, copied bool) error {
-	at := filepath.Join(k.back, name)
-	data, mode, err := readKept(filepath.Join(k.folder, name))
+// put brings a folder or a file that the run has made or changed to the working folder. A file takes the place of the one
+// that it began as, unless somebody else has changed that since.
+func (k *keepOf) put(name string) error {
+	work, err := os.MkdirTemp(filepath.Dir(k.folder), "put-")
 	if err != nil {
 		return err
 	}
-	if !copied {
-		return files.Create(at, data, mode&0o755)
-	}
-	return files.WriteIf(at, data, mode&0o755, func() error {
-		if now, _, err := readKept(at); err != nil || !bytes.Equal(now, before) {
-			return errors.New("it has changed outside of the box meanwhile")
-		}
-		return nil
-	})
-}
-
-// putFolder moves a folder that the run has made to the working folder.
-func (k *keepOf) putFolder(name string) error {
-	from, at := filepath.Join(k.folder, name), filepath.Join(k.back, name)
-	if files.Exists(at) {
-		return errors.New("a folder of that name was made outside of the box meanwhile")
-	}
-	err := os.Rename(from, at)
-	if !errors.Is(err, syscall.EXDEV) {
+	if err := os.Rename(filepath.Join(k.folder, name), filepath.Join(work, name)); err != nil {
 		return err
 	}
-	temp := filepath.Join(k.back, "."+name+".inner-"+k.run.ID())
-	if _, err := copytree.Copy(context.Background(), from, temp, copytree.Options{}); err != nil {
-		return errors.Join(err, copytree.Remove(temp))
+	a := Adoption{From: work, To: k.to, At: k.run.Spec.Workdir}
+	if before, copied := k.files[name]; copied {
+		a.Over = func() error {
+			if now, _, err := readKept(filepath.Join(k.back, name)); err != nil || !bytes.Equal(now, before) {
+				return errors.New("it has changed outside of the box meanwhile")
+			}
+			return nil
+		}
 	}
-	if err := os.Rename(temp, at); err != nil {
-		return errors.Join(err, copytree.Remove(temp))
+	_, err = a.Bring(context.Background(), k.run.Caller)
+	if errors.Is(err, fs.ErrExist) {
+		return errors.New("something of that name was made outside of the box meanwhile")
 	}
-	return nil
+	return err
 }

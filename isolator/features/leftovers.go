@@ -3,12 +3,10 @@ package features
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/enr/inner/hooks/quote"
 	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/isolator/caller"
@@ -148,15 +146,7 @@ func Hold(c *caller.Caller, s repos.Search) []string {
 	s.Covered = []string{files.Real(c.InnerHome), files.Real(c.StageBase())}
 	s.Hooks = host.EverywhereHooks(c.Getenv)
 	found, err := s.Hold()
-	for _, h := range found.Held {
-		c.Warn("%s would run on your machine, and is switched off: %s", c.Short(h.Place), strings.Join(h.What, ", "))
-		if h.Unwritten != nil {
-			c.Warn("what runs nothing of that could not be kept in its place: %v; all of it is beside it", h.Unwritten)
-		}
-		first := h.Aside[0]
-		c.Hint("mv %s %s   # puts it back; look at it first", quote.POSIX(first.Kept), quote.POSIX(first.Path))
-	}
-	aside := sayMoved(c, found.Moved)
+	aside := sayFound(c, found)
 	if n := len(found.Unseen); n > 0 {
 		c.Warn("not searched for what git and other tools would obey (no time, no access, or too deep): %s", someFolders(c, found.Unseen))
 	}
@@ -164,39 +154,6 @@ func Hold(c *caller.Caller, s repos.Search) []string {
 		c.Warn("not everything that the run left could be inspected: check %s yourself before you use git or an editor there: %v", someFolders(c, s.Roots), err)
 	}
 	return aside
-}
-
-// sayMoved says what was moved aside, and how to put it back.
-func sayMoved(c *caller.Caller, list []repos.Moved) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	const most = 5
-	var paths, names, back []string
-	for i, m := range list {
-		paths = append(paths, m.Path)
-		if i < most {
-			names = append(names, fmt.Sprintf("%s (%s)", near(m.Path), m.Tool))
-			back = append(back, "mv "+quote.POSIX(near(m.Kept))+" "+quote.POSIX(near(m.Path)))
-		}
-	}
-	more := ""
-	if n := len(list) - most; n > 0 {
-		more = fmt.Sprintf(" and %d more, each with %s at the end of its name", n, repos.Suffix)
-	}
-	c.Warn("moved aside, because tools on your machine would obey it: %s%s", strings.Join(names, ", "), more)
-	c.Hint("%s   # puts it back; look at it first", strings.Join(back, "; "))
-	return paths
-}
-
-// near writes a path below the current folder relative to it.
-func near(p string) string {
-	if cwd, err := os.Getwd(); err == nil {
-		if rest, ok := strings.CutPrefix(p, files.Real(cwd)+"/"); ok && !strings.HasPrefix(rest, "-") {
-			return rest
-		}
-	}
-	return p
 }
 
 // someFolders names a few of many folders.

@@ -7,6 +7,8 @@ package features
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"github.com/enr/inner/isolator/runlog"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/capability"
+	"github.com/enr/inner/profile/hosts"
 )
 
 // maxTold is how many refused hosts of a run are told on stderr: a program can
@@ -165,25 +168,49 @@ func (n *networkOf) refuse(r netproxy.Refusal) {
 
 // remedy says what to add so that refused hosts are allowed, or "".
 func (n *networkOf) remedy(refused []netproxy.Refusal) string {
-	var entries []string
+	entries := map[string][]string{}
 	first := ""
 	for _, r := range refused {
-		if e := strconv.Quote(EntryOf(r.Target)); r.Kind == netproxy.Unlisted && !slices.Contains(entries, e) {
-			entries, first = append(entries, e), cmp.Or(first, EntryOf(r.Target))
+		key, e := "network_allow", r.Range
+		switch local := LocalPort(r.Target); {
+		case e != "":
+		case r.Kind != netproxy.Unlisted:
+			continue
+		case local != "" && r.Target.Port < 1024: // which network_allow cannot name
+			key, e = "host_ports", local
+		default:
+			e = EntryOf(r.Target)
+		}
+		if e = strconv.Quote(e); !slices.Contains(entries[key], e) {
+			entries[key], first = append(entries[key], e), cmp.Or(first, EntryOf(r.Target))
 		}
 	}
-	if len(entries) == 0 {
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		lines = append(lines, fmt.Sprintf("%s = [%s]", key, strings.Join(entries[key], ", ")))
+	}
+	if len(lines) == 0 {
 		return ""
 	}
 	where := "the profile"
 	if n.run.Spec.Scope != profile.Remote {
 		where = n.run.Short(n.run.Spec.Path)
 	}
-	text := fmt.Sprintf("network_allow = [%s] under [sandbox] of %s allows it", strings.Join(entries, ", "), where)
+	text := fmt.Sprintf("%s under [sandbox] of %s allows it", strings.Join(lines, " and "), where)
 	if ask := Question(n.run.Profile, "host:"+first); ask != "" {
 		text += "; " + ask
 	}
 	return text
+}
+
+// LocalPort is the entry of host_ports that brings a target of this computer's loopback into a box, or
+// "" for any other target.
+func LocalPort(t netproxy.Target) string {
+	addr, _ := netip.ParseAddr(t.Host)
+	if !hosts.Loopback(t.Host, addr) {
+		return ""
+	}
+	return profile.BoxPort(t.Port).String()
 }
 
 // EntryOf is the entry of network_allow that allows a target.

@@ -160,9 +160,23 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 		}
 	}
 	hidden := plan.HiddenFolders(rc, f)
-	for _, top := range f.Repositories {
+	tops := slices.Clone(f.Repositories)
+	linked := func(r *git.Repo) { // what git enters by itself counts however deep it lies
+		_, there, _ := git.Gitlinks(r) // stay refuses an index that cannot be read
+		for _, p := range there {
+			top := filepath.Join(r.Top, p)
+			if slices.ContainsFunc(roots, func(root string) bool { return paths.Below(root, top) }) && !slices.Contains(tops, top) {
+				tops = append(tops, top)
+			}
+		}
+	}
+	for _, r := range b.found {
+		linked(r)
+	}
+	for i := 0; i < len(tops); i++ { // linked adds to them
+		top := tops[i]
 		r, err := git.FindAt(top)
-		if err != nil || slices.ContainsFunc(hidden, func(dir string) bool { return paths.Below(dir, top) }) {
+		if err != nil || allHidden(r, hidden) {
 			b.passed = append(b.passed, filepath.Join(top, ".git"))
 			continue
 		}
@@ -176,7 +190,22 @@ func (b *boxGits) find(c *caller.Caller, rc profile.RunConfig, f host.Facts) {
 			r.Reason = "among packages or build results it is the host's alone"
 		}
 		add(r)
+		linked(r)
 	}
+}
+
+// allHidden reports whether a repository and each link on the ways to it lie in hidden folders.
+func allHidden(r *git.Repo, hidden []string) bool {
+	seen := func(p string) bool {
+		return !slices.ContainsFunc(hidden, func(dir string) bool { return paths.Below(dir, p) })
+	}
+	for _, way := range append(slices.Clone(r.Ways), r.Dir, r.Common) {
+		at := host.Look(way)
+		if seen(at.Real) || slices.ContainsFunc(at.Hops, func(h host.Hop) bool { return seen(h.Path) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // choose chooses those that get a git directory of their own, and says why others do not.
@@ -230,7 +259,7 @@ func (b *boxGits) stay(rc profile.RunConfig, f *host.Facts, s *plan.Staged) erro
 	}
 	for _, r := range b.found {
 		if !b.own(r.Common) { // git outside would enter what is made there
-			vacant, err := git.Vacant(r)
+			vacant, _, err := git.Gitlinks(r)
 			if err != nil && r.Digits > 0 {
 				return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: %s: %v", rc.Name, r.Top, err), Hint: "workdir_mode = \"ro\" under [sandbox]"}
 			}

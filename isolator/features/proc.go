@@ -11,7 +11,7 @@ import (
 // proc decides what the box has as /proc.
 func proc() Feature {
 	return Feature{
-		Name: "proc", Keys: []string{"sandbox.proc"}, Learn: knownProc, Make: selfWithoutProc,
+		Name: "proc", Keys: []string{"sandbox.proc"}, Learn: safeBind, Make: selfWithoutProc,
 		Holds: func(run *Run) []Held {
 			return []Held{held("proc", "/proc: %s", plan.ProcMode(run.Spec.Proc, run.Facts.Proc))}
 		},
@@ -22,25 +22,10 @@ func proc() Feature {
 	}
 }
 
-// knownProc puts into the facts what is known. A bind that the profile asks
-// for must have been shown to be safe since the last boot.
-func knownProc(run *Run) error {
+// safeBind refuses a bind that the profile asks for unless it is shown to be safe.
+func safeBind(run *Run) error {
 	rc, f := run.Spec, &run.Facts
-	mayProbe := run.Mode.Made()
-	if f.Engine != nil { // it mounts a fresh one, or the box does not start
-		return nil
-	}
-	if rc.Proc != "auto" && rc.Proc != "bind" {
-		return nil
-	}
-	found, ok := procfs.Known(run.ProcFile(), f.Bwrap)
-	if rc.Proc == "auto" {
-		if ok {
-			f.Proc = found.Mode
-		}
-		return nil
-	}
-	if !mayProbe || f.Bwrap == "" || ok && (found.Bind == procfs.Safe || found.Bind == procfs.Listed) {
+	if f.Engine != nil || rc.Proc != "bind" || !run.Mode.Made() || f.Bwrap == "" { // an engine mounts a fresh one, or the box does not start
 		return nil
 	}
 	switch answer, why := procfs.Bind(f.Bwrap, run.Exe); answer {
@@ -62,23 +47,15 @@ func selfWithoutProc(run *Run) error {
 	return nil
 }
 
-// OtherProc reports whether a run did not start because a fresh /proc cannot be mounted. It finds
-// out what can be had instead, for another plan.
+// OtherProc reports whether a run did not start because a fresh /proc cannot be mounted: another
+// plan has none.
 func OtherProc(run *Run) bool {
 	f := &run.Facts
 	if f.Engine != nil || run.Spec.Proc != "auto" || f.Proc != "" || !procfs.FailedAtProc(run.Result.Reason) {
 		return false
 	}
-	found, err := procfs.Find(run.ProcFile(), f.Bwrap, run.Exe)
-	if err != nil {
-		run.Warn("%s", err)
-		return false
-	}
-	if found.Mode == "fresh" {
-		return false
-	}
-	run.Say("/proc is %s in the box: %s", map[string]string{"bind": "the host's, read-only,", "empty": "empty"}[found.Mode], found.Why)
-	f.Proc = found.Mode
+	run.Say(`/proc is empty in the box: a fresh one cannot be mounted here; proc = "bind" under [sandbox] shows the host's, with all command lines, and "empty" ends this line`)
+	f.Proc = "empty"
 	_ = selfWithoutProc(run)
 	return true
 }

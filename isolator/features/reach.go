@@ -6,6 +6,7 @@ package features
 // never during the run; what they say of themselves, the ones in the box are told.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,7 +15,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/enr/inner/internal/atonce"
 	"github.com/enr/inner/internal/fault"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/host"
@@ -149,13 +152,17 @@ func behind(rules []netproxy.Rule) []ReachLine {
 // rules reads a list of the profile; origin is its key.
 func rules(run *Run, list []string, origin string, known map[string]registry.Answer) ([]netproxy.Rule, error) {
 	var out []netproxy.Rule
+	parse := hosts.ParseAllow
+	if origin == "network_deny" {
+		parse = hosts.Parse
+	}
 	for _, text := range list {
-		e, err := hosts.Parse(text)
+		e, err := parse(text)
 		if err != nil {
 			return nil, err
 		}
 		if e.Group == "" {
-			out = append(out, netproxy.Rule{Entry: e, Origin: origin})
+			out = append(out, netproxy.Rule{Entry: e, Origin: origin, Private: e.Loopback()})
 			continue
 		}
 		var members []registry.Place
@@ -219,14 +226,16 @@ func endpoint(r *Reach, name, value string, own bool) {
 
 // ownPorts takes out of the rules the servers of this computer that the user's own
 // settings name. A program reaches its loopback without the proxy (NO_PROXY), so
-// their ports are brought there. Those below 1024 cannot be: the proxy has them.
+// their ports are brought there. Those below 1024 cannot be: the proxy has them. For
+// what network_allow names the profile has done that; the rule is for programs that
+// ask the proxy all the same.
 func ownPorts(run *Run, r *Reach) {
 	r.Allow = slices.DeleteFunc(r.Allow, func(rule netproxy.Rule) bool {
-		if rule.Origin == "network_allow" || !rule.Stated() || rule.Ports[0] < 1024 || !aboutLoopback(rule) {
+		if rule.Origin == "network_allow" || !rule.Stated() || rule.Ports[0] < 1024 || !rule.Loopback() {
 			return false
 		}
 		port := rule.Ports[0]
-		if slices.ContainsFunc(r.Deny, func(d netproxy.Rule) bool { return aboutLoopback(d) && (!d.Stated() || d.Ports[0] == port) }) {
+		if slices.ContainsFunc(r.Deny, func(d netproxy.Rule) bool { return d.Loopback() && (!d.Stated() || d.Ports[0] == port) }) {
 			return false // the proxy refuses it
 		}
 		taken := func(p profile.Port) bool { return p.Box == port }
@@ -236,16 +245,6 @@ func ownPorts(run *Run, r *Reach) {
 		}
 		return true
 	})
-}
-
-// aboutLoopback reports whether a rule names this computer by one of the names that
-// NO_PROXY has.
-func aboutLoopback(rule netproxy.Rule) bool {
-	text := rule.Host
-	if rule.Addr.IsValid() {
-		text = rule.Addr.String()
-	}
-	return !rule.Wild && (text == "localhost" || text == "127.0.0.1" || text == "::1")
 }
 
 // boxVariable is the value of a variable in the box, and whether it is the user's
@@ -395,6 +394,25 @@ func outwardProxy(c *caller.Caller) string {
 	return ""
 }
 
+// elsewhere says which names of network_allow are refused for where they are.
+func elsewhere(r Reach) []Held {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	names := slices.DeleteFunc(slices.Clone(r.Allow), func(rule netproxy.Rule) bool {
+		return rule.Origin != "network_allow" || rule.Host == "" || rule.Wild
+	})
+	found := make([]Held, len(names))
+	atonce.Of(len(names), func(i int) {
+		if why, around := r.Policy().Refuses(ctx, names[i].Host, names[i].Ports[0]); why != "" {
+			found[i] = held("network", "refused: %s", why)
+			if around != "" {
+				found[i].Fix = fmt.Sprintf("network_allow = [%q] under [sandbox]", around)
+			}
+		}
+	})
+	return slices.DeleteFunc(found, func(h Held) bool { return h.Text == "" })
+}
+
 func heldNetwork(run *Run) []Held {
 	rc := run.Spec
 	var list []Held
@@ -417,6 +435,7 @@ func heldNetwork(run *Run) []Held {
 				list = append(list, held("network", "%s", l.Text))
 			}
 		}
+		list = append(list, elsewhere(run.Reach)...)
 	default:
 		list = append(list, held("network", "a network namespace of its own, with nothing outside of it"))
 	}

@@ -6,9 +6,7 @@ package features
 import (
 	"errors"
 	"fmt"
-	"os/user"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -105,25 +103,4 @@ func makeBelow(homes []string, path string) error {
 		return err
 	}
 	return errors.New("it is not below your home folder")
-}
-
-// minimalEtc says who the user is, for an /etc that knows nobody else.
-func minimalEtc() Feature {
-	make := func(run *Run) error {
-		if run.Spec.Etc != "minimal" {
-			return nil
-		}
-		f := run.Facts
-		name, group := f.User, "user"
-		if g, err := user.LookupGroupId(strconv.Itoa(f.GID)); err == nil {
-			group = g.Name
-		}
-		if name == "" || strings.ContainsAny(name+group+f.Home, ":\n") {
-			return &fault.Refusal{Code: 125, Msg: fmt.Sprintf("profile %q: etc = \"minimal\": your name or home cannot stand in a password file", run.Spec.Name), Hint: "etc = \"host\" under [sandbox]"}
-		}
-		run.Assets.Passwd = fmt.Appendf(nil, "%s:x:%d:%d::%s:/bin/sh\n", name, f.UID, f.GID, f.Home)
-		run.Assets.GroupFile = fmt.Appendf(nil, "%s:x:%d:\n", group, f.GID)
-		return nil
-	}
-	return Feature{Name: "a minimal /etc", Keys: []string{"sandbox.etc"}, Make: make, Show: make}
 }

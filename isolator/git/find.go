@@ -240,6 +240,10 @@ func (r *Repo) fill() error {
 	if err := r.formats(); err != nil {
 		return err
 	}
+	// Whoever can write that file names any folder of the host.
+	if common.has("objects/info/alternates") {
+		return unfit("it borrows objects from another repository (objects/info/alternates)")
+	}
 	r.Shallow = common.has("shallow")
 	if dir, err := openFolder(r.Dir); err == nil {
 		r.Sparse = r.Sparse || sparseTree(dir)
@@ -261,10 +265,6 @@ func (r *Repo) isPlain(common *folder) error {
 		if !common.isDir(name) {
 			return unfit(name + " is no folder of the repository's own")
 		}
-	}
-	// Whoever can write that file names any folder of the host.
-	if common.has("objects/info/alternates") {
-		return unfit("it borrows objects from another repository (objects/info/alternates)")
 	}
 	for _, name := range []string{"HEAD", "config", "packed-refs", "index", "shallow", "logs", "objects/info", "objects/pack", "worktrees", "modules"} {
 		if common.isLink(name) {

@@ -25,20 +25,21 @@ type vacancy struct {
 	Made      bool // the host's folder was made for this run
 }
 
-// Vacant returns the places below the top of a work tree in which git looks for another repository and finds none.
-func Vacant(r *Repo) ([]string, error) {
+// Gitlinks returns the places below the top of a work tree in which git looks for another repository, however deep: those in
+// which it finds none, and those in which one is.
+func Gitlinks(r *Repo) (vacant, there []string, err error) {
 	dir, err := openFolder(r.Dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer dir.close()
-	return vacant(dir, r.Top, r.Digits)
+	return gitlinksOf(dir, r.Top, r.Digits)
 }
 
-func vacant(dir *folder, tree string, digits int) ([]string, error) {
+func gitlinksOf(dir *folder, tree string, digits int) (vacant, there []string, err error) {
 	list, err := dir.list(".", maxFiles)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var out []string
 	for _, e := range list {
@@ -47,11 +48,11 @@ func vacant(dir *folder, tree string, digits int) ([]string, error) {
 		}
 		text, err := dir.readText(e.Name())
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		links, err := gitlinksIn(text, digits/2)
 		if err != nil {
-			return nil, unfit(e.Name() + " cannot be read: " + err.Error())
+			return nil, nil, unfit(e.Name() + " cannot be read: " + err.Error())
 		}
 		out = append(out, links...)
 	}
@@ -59,14 +60,22 @@ func vacant(dir *folder, tree string, digits int) ([]string, error) {
 	out = slices.Compact(out)
 	top, err := openPath(tree, unix.O_PATH)
 	if err != nil {
-		return nil, nil // no files, nothing to enter
+		return nil, nil, nil // no files, nothing to enter
 	}
 	defer top.close()
-	out = slices.DeleteFunc(out, func(p string) bool { return treePath(p) != "" || top.has(p+"/.git") })
-	if len(out) > maxVacant {
-		return nil, unfit(fmt.Sprintf("it has more than %d submodules that are not initialised", maxVacant))
+	for _, p := range out {
+		switch {
+		case treePath(p) != "":
+		case top.has(p + "/.git"):
+			there = append(there, p)
+		default:
+			vacant = append(vacant, p)
+		}
 	}
-	return out, nil
+	if len(vacant) > maxVacant {
+		return nil, nil, unfit(fmt.Sprintf("it has more than %d submodules that are not initialised", maxVacant))
+	}
+	return vacant, there, nil
 }
 
 // gitlinksIn returns the paths of gitlinks in an index of any form. It looks at the entries only if there is one.
@@ -97,7 +106,7 @@ func (s *stager) vacancies(v *view) error {
 		return err
 	}
 	defer dir.close()
-	list, err := vacant(dir, v.Top, s.unit.Digits)
+	list, _, err := gitlinksOf(dir, v.Top, s.unit.Digits)
 	if err != nil || len(list) == 0 {
 		return err
 	}

@@ -36,8 +36,8 @@ type Path struct {
 	Real string `json:"real"` // with every link resolved, as far as it exists
 	ID   ID     `json:"id"`   // of what is there; zero when missing
 
-	Link bool  `json:"link,omitempty"` // it is a link that leads nowhere
-	Hops []Hop `json:"hops,omitempty"` // the links on the way
+	Link string `json:"link,omitempty"` // of a link that leads nowhere, where what it leads to would be
+	Hops []Hop  `json:"hops,omitempty"` // the links on the way
 
 	links uint64 // how many names it has
 }
@@ -71,8 +71,6 @@ type Facts struct {
 	// Hide is what the patterns of [sandbox] hide matched; nil when there are none,
 	// or nobody has looked.
 	Hide *Hide `json:"hide,omitempty"`
-	// Folders holds what is in each folder with many of the files asked about.
-	Folders map[string][]Child `json:"-"`
 	// Entries are those of the working folder, for a run that keeps it as it is.
 	Entries []Child `json:"entries,omitempty"`
 	// Children are those of the protected folders in which the box has files of its own.

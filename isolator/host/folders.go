@@ -156,29 +156,6 @@ func children(dir string, list []fs.DirEntry) (out []Child, err error) {
 	return out, nil
 }
 
-// manyFiles is how many files of one folder make it worth listing.
-const manyFiles = 12
-
-// full lists the folders in which many of the paths are files.
-func (f *Folders) full(paths map[string]Path) map[string][]Child {
-	count := map[string]int{}
-	for _, p := range paths {
-		if p.Kind == File {
-			count[filepath.Dir(p.Real)]++
-		}
-	}
-	out := map[string][]Child{}
-	for dir, n := range count {
-		if n < manyFiles || !f.folder(dir).known {
-			continue
-		}
-		if list, err := children(dir, f.folder(dir).entries); err == nil {
-			out[dir] = list
-		}
-	}
-	return out
-}
-
 // published reports whether a folder of that name holds other people's packages
 // or build results.
 func published(name string) bool {

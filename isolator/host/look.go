@@ -89,7 +89,7 @@ func (l *looker) behind(at string, hops []Hop) Path {
 		fi, err := os.Lstat(real)
 		return path(real, fi, err, hops)
 	case errors.Is(err, fs.ErrNotExist), circular(at): // there is nothing to read behind it
-		return Path{Kind: Missing, Real: at, Link: true, Hops: hops}
+		return Path{Kind: Missing, Real: at, Link: to, Hops: hops}
 	}
 	return path(at, nil, err, hops)
 }

@@ -152,7 +152,7 @@ func (s *survey) counts(hit sensitive.Hit, root string) bool {
 // leads to is not looked at: it is a program of the project, which the person runs by its name.
 func (s *survey) startup(p string, at Path, path []string) {
 	switch {
-	case at.Link && s.reaches(at.Real, at.Real):
+	case at.Link != "" && s.reaches(at.Real, at.Real):
 		s.begins = append(s.begins, p)
 	case at.Kind == Dir && filepath.Base(p) != "bin" && !slices.Contains(path, p):
 		s.begins = append(s.begins, s.links(p, "", maxStartup)...)

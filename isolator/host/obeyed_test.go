@@ -129,7 +129,7 @@ func TestObeyedLinks(t *testing.T) {
 	if !slices.ContainsFunc(f.Later, func(p Placeholder) bool { return p.Path == d+"/app/include" && p.Content != nil }) {
 		t.Errorf("what an include leads to is not to be made: %v", f.Later)
 	}
-	if !f.Paths[d+"/.zshrc"].Link || f.Paths[d+"/fish/config.fish"].Real != d+"/app/config.fish" {
+	if f.Paths[d+"/.zshrc"].Link != d+"/app/zshrc" || f.Paths[d+"/fish/config.fish"].Real != d+"/app/config.fish" {
 		t.Error("nothing is known of them")
 	}
 	f = Probe(Request{Home: d, Writable: []string{d + "/app"}, Env: []string{"HOME=/nowhere", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=Core.HooksPath", "GIT_CONFIG_VALUE_0=" + d + "/app/variable", "GIT_TEMPLATE_DIR=" + d + "/app/tree"}})

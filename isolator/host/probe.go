@@ -67,7 +67,6 @@ func Probe(r Request) Facts {
 	others := l.hidden(r, &f)
 	f.MountAliases, f.Mounted = aliases(l.mounts())
 	wanted := l.obeyed(r, &f)
-	f.Folders = l.full(f.Paths)
 	f.SameFile = sameFile(f.Paths, slices.Concat(r.Writable, r.Copied))
 	maps.Copy(f.SameFile, others)
 	f.MountsUnknown = len(l.mounts()) == 0
@@ -188,7 +187,7 @@ func (l *looker) behindLink(dir string) bool {
 // nothing reports whether nothing is at a path, not even a link that leads nowhere.
 func (l *looker) nothing(p string) bool {
 	at := l.look(p)
-	return at.Kind == Missing && !at.Link
+	return at.Kind == Missing && at.Link == ""
 }
 
 // Environment reads KEY=VALUE words.

@@ -40,11 +40,11 @@ func TestPaths(t *testing.T) {
 		j("link/file"):     {Kind: File, Real: j("dir/file"), Hops: link},
 		j("link/sub/no"):   {Kind: Missing, Real: j("dir/sub/no"), Hops: link},
 		j("abs"):           {Kind: File, Real: j("dir/file"), Hops: []Hop{{j("abs"), j("dir/file")}}},
-		j("dangling"):      {Kind: Missing, Real: j("dangling"), Link: true, Hops: []Hop{{j("dangling"), "nowhere"}}},
+		j("dangling"):      {Kind: Missing, Real: j("dangling"), Link: j("nowhere"), Hops: []Hop{{j("dangling"), "nowhere"}}},
 		j("dangling/x"):    {Kind: Missing, Real: j("dangling/x"), Hops: []Hop{{j("dangling"), "nowhere"}}},
 		j("no/where/ever"): {Kind: Missing, Real: j("no/where/ever")},
 		j("dir/file/x"):    {Kind: Missing, Real: j("dir/file/x")},
-		j("loop"):          {Kind: Missing, Real: j("loop"), Link: true},
+		j("loop"):          {Kind: Missing, Real: j("loop"), Link: j("loop")},
 		j("link/sock"):     {Kind: Socket, Real: j("dir/sock"), Hops: link},
 		"/":                {Kind: Dir, Real: "/"},
 	}

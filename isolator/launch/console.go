@@ -40,6 +40,10 @@ func (c *console) open(o Options, spec *wire.Spec) {
 		foreground := c.real.foreground()
 		if t, err := unix.IoctlGetTermios(c.real.fd, unix.TCGETS); err == nil && foreground {
 			spec.Termios = *t
+			if o.Raw {
+				spec.Termios.Lflag &^= unix.ECHO | unix.ICANON
+				spec.Termios.Cc[unix.VMIN], spec.Termios.Cc[unix.VTIME] = 1, 0
+			}
 		}
 		c.waits = !terminal[1] || !foreground
 		spec.Waits = c.waits

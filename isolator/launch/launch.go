@@ -83,6 +83,9 @@ type Options struct {
 	// Without it a terminal as stdin is /dev/null.
 	Interactive bool
 
+	// Raw has that terminal give what is typed at once, and show none of it, from the start.
+	Raw bool
+
 	// CursorFix is printed after the run when stdout is a terminal:
 	// "newlines" ends with three line breaks, "shell" with one.
 	CursorFix string

@@ -34,11 +34,16 @@ func (b *profileLines) list(key string, values []string) {
 // comment. short writes the home as ~.
 func (l *Needs) Lines(short func(string) string) []byte {
 	var b profileLines
-	if len(l.Hosts)+len(l.HomeAllow)+len(l.Mounts)+len(l.Variables.Missing) == 0 {
-		b.add("# learned from profile %s: it grants what the program needed", visible.Text(l.Profile))
-	} else {
-		b.add("# learned from profile %s: these lines are what it needed besides", visible.Text(l.Profile))
+	says := "it grants what the program needed"
+	switch {
+	case len(l.Hosts)+len(l.HomeAllow)+len(l.Mounts)+len(l.Variables.Missing)+len(l.Ports) > 0:
+		says = "these lines are what it needed besides"
+	case len(l.Hidden)+len(l.Refused)+len(l.Variables.Secret) > 0:
+		says = "it does not grant what follows"
+	case l.Code != 0:
+		says = fmt.Sprintf("nothing was seen that it does not grant, and the program ended with %d", l.Code)
 	}
+	b.add("# learned from profile %s: %s", visible.Text(l.Profile), says)
 	l.sandbox(&b, short)
 	l.mounts(&b, short)
 	l.Variables.lines(&b)
@@ -61,7 +66,7 @@ func (l *Needs) Lines(short func(string) string) []byte {
 }
 
 func (l *Needs) sandbox(b *profileLines, short func(string) string) {
-	if len(l.Hosts)+len(l.HomeAllow)+len(l.Hidden)+len(l.Refused) == 0 {
+	if len(l.Hosts)+len(l.HomeAllow)+len(l.Hidden)+len(l.Refused)+len(l.Ports) == 0 {
 		return
 	}
 	b.add("[sandbox]")
@@ -69,6 +74,7 @@ func (l *Needs) sandbox(b *profileLines, short func(string) string) {
 		b.add("network_mode = \"allowlist\"")
 	}
 	b.list("network_allow", l.Hosts)
+	b.list("host_ports", l.Ports)
 	var homeAllow []string
 	for _, p := range l.HomeAllow {
 		homeAllow = append(homeAllow, inProfile(short(p)))

@@ -24,9 +24,11 @@ type Needs struct {
 	Hosts   []string `json:"network_allow"`
 	Had     []string `json:"listed_hosts"`  // reached, and in the profile's list already
 	Refused []string `json:"refused_hosts"` // also while learning
+	Ports   []string `json:"host_ports"`
 	learn.Suggestion
 	Variables Variables `json:"variables"`
 	Unseen    int       `json:"unseen"` // calls that could not be looked at
+	Code      int       `json:"exit_code"`
 }
 
 // Variables are those of the caller that programs or files mention.
@@ -41,13 +43,19 @@ func Of(run *features.Run, o *features.Outcome) *Needs {
 	rc := run.Spec
 	list, unseen := run.Observe.Accesses()
 	out := &Needs{
-		Profile: rc.Name, Command: run.Plan.Argv, Hosts: []string{}, Had: []string{}, Refused: []string{}, Unseen: unseen,
+		Profile: rc.Name, Command: run.Plan.Argv, Hosts: []string{}, Had: []string{}, Refused: []string{}, Ports: []string{}, Unseen: unseen, Code: o.Code,
 		Suggestion: learn.Suggest(list, features.Setting(run)),
+	}
+	ports := map[string]bool{}
+	for _, port := range run.Observe.Ports() {
+		ports[profile.BoxPort(port).String()] = true
 	}
 	for _, h := range o.Hosts {
 		t := netproxy.Target{Host: h.Host, Port: h.Port}
 		switch entry := features.EntryOf(t); {
 		case h.Host == "":
+		case h.Allowed+h.Failed == 0 && features.LocalPort(t) != "":
+			ports[features.LocalPort(t)] = true
 		case h.Allowed+h.Failed == 0:
 			out.Refused = append(out.Refused, t.String())
 		default:
@@ -63,6 +71,7 @@ func Of(run *features.Run, o *features.Outcome) *Needs {
 			}
 		}
 	}
+	out.Ports = append(out.Ports, slices.Sorted(maps.Keys(ports))...)
 	out.Variables = variablesOf(run, list)
 	return out
 }

@@ -39,6 +39,7 @@ type fault struct {
 	status string // of HTTP
 	socks  byte   // of SOCKS, RFC 1928 section 6
 	reason string
+	around string // see Refusal.Range
 }
 
 func refusal(k Kind, reason string) *fault {
@@ -52,7 +53,7 @@ func (p *Proxy) told(to Target, f *fault) {
 	if f.kind == "" {
 		rec.fail(f.reason)
 	} else if rec.refuse(f.kind, f.reason) && p.o.Refused != nil {
-		p.o.Refused(Refusal{Target: to, Kind: f.kind, Reason: f.reason})
+		p.o.Refused(Refusal{Target: to, Kind: f.kind, Reason: f.reason, Range: f.around})
 	}
 }
 
@@ -153,7 +154,9 @@ func (p *Proxy) lookUp(to place, g grant) ([]netip.Addr, *fault) {
 			}
 		}
 		if kind != "" {
-			return nil, refusal(kind, fmt.Sprintf("%s %s", to.target(), why))
+			f := refusal(kind, fmt.Sprintf("%s %s", to.target(), why))
+			f.around = cure(kind, a, own)
+			return nil, f
 		}
 		addrs = append(addrs, a)
 	}

@@ -88,6 +88,15 @@ func TestDecisions(t *testing.T) {
 		{"private+name.example:22", "", a("8.8.4.4"), "name.example:22", "name.example:22 is at 8.8.4.4, an address of this machine", true},
 		{"private+localhost:22", "", "localhost=127.0.0.1,::1", "localhost:22", "", true},
 		{"private+localhost:22", "", "localhost=169.254.169.254", "localhost:22", "localhost:22 is at 169.254.169.254, which is not a public address", true},
+		// A range of network_allow: listed names may be there, and nothing else is reached by it.
+		{"name.example:22 10.0.0.0/8", "", a("10.0.0.5"), "name.example:22", "", true},
+		{"name.example:22 10.0.0.0/24", "", a("10.0.1.5"), "name.example:22", "name.example:22 is at 10.0.1.5, which is not a public address", true},
+		{"name.example:22 fd00::/8", "", a("fd00::5"), "name.example:22", "", true},
+		{"name.example:22 fd00::/8", "", a("fd00:ec2::254"), "name.example:22", "name.example:22 is at fd00:ec2::254, which is not a public address", true},
+		{"name.example:22 100.64.0.0/10", "", a("100.100.100.200"), "name.example:22", "name.example:22 is at 100.100.100.200, which is not a public address", true},
+		{"name.example:22 10.0.0.0/8", "10.0.0.5", a("10.0.0.5"), "name.example:22", "name.example:22 is at 10.0.0.5, which network_deny names", true},
+		{"name.example:22 10.0.0.0/8", "", a("10.0.0.5"), "other.example:22", "other.example:22" + notAllowed, false},
+		{"name.example:22 10.0.0.0/8", "", "", "10.0.0.5:22", "10.0.0.5:22" + notAllowed, false},
 		// No address at all.
 		{"name.example:22", "", "", "name.example:22", "name.example has no address", true},
 	} {
@@ -522,6 +531,33 @@ func TestRelayedConnect(t *testing.T) {
 	for _, target := range []string{"evil.example:22", "127.0.0.1:22", strings.Replace(proxy, "127.0.0.1", "[::ffff:127.0.0.1]", 1), proxy} {
 		if _, status, text := connectTo(t, relay, target); status != 403 {
 			t.Errorf("%s: %d %s", target, status, text)
+		}
+	}
+}
+
+// TestCure: what is refused for its address is told with the range that allows it, where one does.
+func TestCure(t *testing.T) {
+	for addr, want := range map[string]string{
+		"10.0.0.5": "10.0.0.0/24", "::ffff:192.168.7.9": "192.168.7.0/24", "fd12:3::5": "fd12:3::/64", "100.64.1.2": "100.64.1.0/24", "64:ff9b::a00:5": "10.0.0.0/24",
+		"127.0.0.1": "", "::1": "", "169.254.169.254": "", "fe80::1": "", "100.100.100.200": "", "10.9.9.9": "", "198.18.0.1": "", "0.0.0.0": "",
+	} {
+		w := newWorld(t)
+		w.names["name.example"] = []string{addr}
+		o := Options{Policy: NewPolicy(rules(t, "name.example:22"), nil)}
+		_, proxy := w.proxy(o, func(p *Proxy) { p.own = func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("10.9.9.9")} } })
+		_, status, _ := connectTo(t, proxy, "name.example:22")
+		w.mu.Lock()
+		if status != 403 || len(w.refused) != 1 || w.refused[0].Range != want {
+			t.Errorf("%s: %d, %v, want %q", addr, status, w.refused, want)
+		}
+		w.mu.Unlock()
+		if want == "" {
+			continue
+		}
+		allowing := NewPolicy(rules(t, "name.example:22", want), nil)
+		g, _ := allowing.allowed("name.example", netip.Addr{}, 22)
+		if kind, why := allowing.check("name.example", g, netip.MustParseAddr(addr), 22, nil); kind != "" {
+			t.Errorf("%s with %s: %s", addr, want, why)
 		}
 	}
 }

@@ -137,22 +137,9 @@ func TestStrictHTTP(t *testing.T) {
 		{get + "A: " + strings.Repeat("b", maxHead) + "\r\n\r\n", "a head of more than 16384 bytes"},
 		{get + strings.Repeat("b", 2*maxHead), "a head of more than 16384 bytes"},
 		{get + "Connection: " + strings.Repeat("a,", 200) + "\r\n\r\n", "words in Connection"},
-		{post + "Content-Length: 1\r\nContent-Length: 1\r\n\r\na", "two Content-Length lines"},
-		{post + "Content-Length: 1, 1\r\n\r\na", `the Content-Length "1, 1"`},
-		{post + "Content-Length: +1\r\n\r\na", `the Content-Length "+1"`},
-		{post + "Content-Length: -1\r\n\r\na", `the Content-Length "-1"`},
-		{post + "Content-Length: 0x1\r\n\r\na", `the Content-Length "0x1"`},
-		{post + "Content-Length:\r\n\r\na", `the Content-Length ""`},
-		{post + "Content-Length: 99999999999999999999\r\n\r\na", "the Content-Length"},
-		{post + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "both Content-Length and Transfer-Encoding"},
-		{post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "a Transfer-Encoding other than chunked"},
-		{post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "a Transfer-Encoding other than chunked"},
-		{post + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "a Transfer-Encoding other than chunked"},
 		{post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "is not NAME: VALUE"},
-		{"POST http://name.example/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "is of HTTP/1.0 and in chunks"},
 		{"CONNECT name.example HTTP/1.1\r\n\r\n", "has no port"},
 		{"CONNECT http://name.example:80 HTTP/1.1\r\n\r\n", `"http://name.example:80"`},
-		{"CONNECT name.example:80 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "is CONNECT with a body"},
 		{"\x16\x03\x01\x00\x05hello\r\n\r\n", "has a control character"}, // TLS to the proxy
 	} {
 		cl := open(t, proxy)
@@ -175,103 +162,38 @@ func TestStrictHTTP(t *testing.T) {
 	}
 }
 
-// What the server gets is one request, whatever the program puts behind it.
-func TestSmuggling(t *testing.T) {
-	const second = "GET http://name.example/secret HTTP/1.1\r\nHost: evil.example\r\n\r\n"
-	for name, c := range map[string]struct {
-		request string
-		body    string // the only bytes of a body the server may see
-		whole   bool
-	}{
-		"pipelined":                {"GET http://name.example/ HTTP/1.1\r\n\r\n" + second, "", true},
-		"after a length":           {"POST http://name.example/ HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc" + second, "abc", true},
-		"after chunks":             {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + second, "3\r\nabc\r\n0\r\n\r\n", true},
-		"in a chunk's extension":   {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;" + strings.ReplaceAll(second[:30], "\r\n", "") + "\r\nabc\r\n0\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", true},
-		"in the trailers":          {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: GET /secret\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", true},
-		"a chunk that is too long": {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n0\r\n\r\n" + second, "3\r\nabc", false},
-		"a size with a sign":       {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n+3\r\nabc\r\n0\r\n\r\n" + second, "", false},
-		"a size beyond all":        {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nabc\r\n0\r\n\r\n" + second, "", false},
-		"a bare LF":                {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n" + second, "", false},
-		"an endless line":          {"POST http://name.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("0", 3000) + "3\r\nabc\r\n0\r\n\r\n", "", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.names["name.example"] = []string{"93.184.216.34"}
-			got := make(chan string, 2)
-			w.serve("93.184.216.34:80", func(conn net.Conn) {
-				r := bufio.NewReader(conn)
-				req := new(bytes.Buffer)
-				for !strings.HasSuffix(req.String(), "\r\n\r\n") {
-					b, err := r.ReadByte()
-					if err != nil {
-						break
-					}
-					req.WriteByte(b)
-				}
-				body := make([]byte, len(c.body))
-				io.ReadFull(r, body)
-				io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-				more, _ := io.ReadAll(r)
-				got <- req.String() + "|" + string(body) + string(more)
-			})
-			_, proxy := w.proxy(Options{Policy: NewPolicy(rules(t, "name.example"), nil)})
-			cl := open(t, proxy)
-			io.WriteString(cl, c.request)
-			status, text := cl.answer(t, "POST")
-			if c.whole && (status != 200 || text != "ok") {
-				t.Errorf("%d %s", status, text)
-			}
-			cl.Close()
-			seen := <-got
-			head, body, _ := strings.Cut(seen, "|")
-			if body != c.body || strings.Contains(seen, "secret") || strings.Contains(seen, "evil") || strings.Count(head, "HTTP/1.1") != 1 {
-				t.Errorf("the server saw %q, want the body %q", seen, c.body)
-			}
-			if len(got) > 0 {
-				t.Error("the server saw a second connection")
-			}
-		})
+// What a program puts behind its request reaches the host that it may talk to, and no other; the
+// connection ends with the answer.
+func TestBehindARequest(t *testing.T) {
+	w := newWorld(t)
+	w.names["name.example"], w.names["evil.example"] = []string{"93.184.216.34"}, []string{"93.184.216.35"}
+	got := make(chan string, 1)
+	w.serve("93.184.216.34:80", func(conn net.Conn) {
+		r := bufio.NewReader(conn)
+		req, err := http.ReadRequest(r)
+		if err != nil {
+			got <- err.Error()
+			return
+		}
+		body, _ := io.ReadAll(req.Body)
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+		conn.(interface{ CloseWrite() error }).CloseWrite()
+		more, _ := io.ReadAll(r)
+		got <- fmt.Sprintf("%s %v %s|%s", req.Host, req.Close, body, more)
+	})
+	_, proxy := w.proxy(Options{Policy: NewPolicy(rules(t, "name.example"), nil)})
+	cl := open(t, proxy)
+	const second = "GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+	io.WriteString(cl, "POST http://name.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"+second)
+	if status, text := cl.answer(t, "POST"); status != 200 || text != "ok" {
+		t.Errorf("%d %s", status, text)
 	}
-}
-
-// Servers that answer badly, late or not at all.
-func TestHostileServers(t *testing.T) {
-	for name, c := range map[string]struct {
-		answer string
-		status int
-		want   string
-	}{
-		"whole":                {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, "ok"},
-		"longer than it says":  {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\nevil", 200, "ok"},
-		"to the end":           {"HTTP/1.0 200 OK\r\n\r\nok", 200, "ok"},
-		"in chunks":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n", 200, "ok"},
-		"keeps alive":          {"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nKeep-Alive: 5\r\nContent-Length: 2\r\n\r\nok", 200, "ok"},
-		"provisional":          {"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 103, ""},
-		"nothing":              {"", 502, "inner: name.example:80 closed the connection without an answer"},
-		"half a head":          {"HTTP/1.1 200 OK\r\nA: b", 502, "inner: name.example:80 closed the connection without an answer"},
-		"no HTTP":              {"SSH-2.0-x\r\n\r\n", 502, `inner: name.example:80 gave an answer that is not HTTP: "SSH-2.0-x"`},
-		"two lengths":          {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok", 502, "inner: name.example:80 gave an answer that has two Content-Length lines"},
-		"another protocol":     {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", 502, "inner: name.example:80 switched to another protocol"},
-		"an endless head":      {"HTTP/1.1 200 OK\r\nA: " + strings.Repeat("b", maxAnswer) + "\r\n\r\n", 502, "inner: name.example:80 gave an answer that has a head of more than 65536 bytes"},
-		"shorter than it says": {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", 200, "ok!"},
-		"a chunk broken off":   {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nok", 200, "ok!"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.names["name.example"] = []string{"93.184.216.34"}
-			w.serve("93.184.216.34:80", func(conn net.Conn) {
-				http.ReadRequest(bufio.NewReader(conn))
-				io.WriteString(conn, c.answer)
-				if name == "keeps alive" {
-					io.Copy(io.Discard, conn) // as long as the proxy lets it
-				}
-			})
-			_, proxy := w.proxy(Options{Policy: NewPolicy(rules(t, "name.example"), nil)})
-			status, text := open(t, proxy).say(t, "GET http://name.example/ HTTP/1.1\r\n\r\n")
-			if status != c.status || text != c.want && !(strings.HasSuffix(c.want, "!") && strings.HasPrefix(text, c.want)) {
-				t.Errorf("%d %s\nwant %d %s", status, text, c.status, c.want)
-			}
-		})
+	cl.Close()
+	if seen := <-got; seen != "name.example true abc|"+second {
+		t.Errorf("the server saw %q", seen)
+	}
+	if _, dialled, _ := w.seen(); len(dialled) != 1 {
+		t.Errorf("dialled %q", dialled)
 	}
 }
 
@@ -337,23 +259,17 @@ func FuzzHead(f *testing.F) {
 			return
 		}
 		list := append([]field{{"Host", req.host}}, req.fields...)
-		text := headText(fmt.Sprintf("%s %s HTTP/1.%d", req.method, req.path, req.minor), list, req.body)
+		text := headText(fmt.Sprintf("%s %s HTTP/1.%d", req.method, req.path, req.minor), list)
 		// What another reader of HTTP makes of it.
 		got, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
 		if err != nil {
-			if strings.Contains(err.Error(), "invalid") || strings.Contains(err.Error(), "malformed") { // of the path: it knows more about those
+			if strings.Contains(err.Error(), "invalid") || strings.Contains(err.Error(), "malformed") || strings.Contains(err.Error(), "bad ") || strings.Contains(err.Error(), "unsupported") { // of the path, or of a length: that is for the server to say
 				return
 			}
 			t.Fatalf("%q was written as %q: %v", b, text, err)
 		}
 		if got.Host != req.host || got.Method != req.method || got.RequestURI != req.path {
 			t.Errorf("%q was written as %q: host %q", b, text, got.Host)
-		}
-		if want := req.body.length; !req.body.chunked && want > 0 && got.ContentLength != want {
-			t.Errorf("%q was written as %q: length %d", b, text, got.ContentLength)
-		}
-		if req.body.chunked != (len(got.TransferEncoding) == 1) {
-			t.Errorf("%q was written as %q: %q", b, text, got.TransferEncoding)
 		}
 	})
 }

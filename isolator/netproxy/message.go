@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile/hosts"
@@ -66,12 +64,6 @@ func (in *input) line(limit int, tooLong error) (string, error) {
 // field is a line of a head. The name is as it was written.
 type field struct{ name, value string }
 
-// body is how the length of a body is told.
-type body struct {
-	chunked bool
-	length  int64 // -1: not told
-}
-
 // request is a request that was understood.
 type request struct {
 	method  string
@@ -81,7 +73,6 @@ type request struct {
 	path    string
 	minor   byte // of HTTP/1.
 	fields  []field
-	body    body
 }
 
 // parseRequest reads the lines of a request's head.
@@ -96,12 +87,6 @@ func parseRequest(lines []string) (*request, error) {
 	all, err := parseFields(lines[1:])
 	if err != nil {
 		return nil, err
-	}
-	if req.body, err = bodyOf(all); err != nil {
-		return nil, err
-	}
-	if req.body.chunked && req.minor == 0 {
-		return nil, badf("is of HTTP/1.0 and in chunks")
 	}
 	if len(named(all, "Host")) > 1 {
 		return nil, badf("has two Host lines")
@@ -127,9 +112,6 @@ func named(fields []field, name string) (values []string) {
 // isTunnel completes a request for a tunnel.
 func (req *request) isTunnel(target string) (err error) {
 	req.connect = true
-	if req.body.chunked || req.body.length > 0 {
-		return badf("is CONNECT with a body")
-	}
 	req.to, err = parseAuthority(target, 0)
 	return err
 }
@@ -260,37 +242,10 @@ func isToken(s string) bool {
 	return s != "" && strings.Trim(s, token) == ""
 }
 
-// bodyOf reads how long a body is. It must be said once, in one way.
-func bodyOf(list []field) (body, error) {
-	b := body{length: -1}
-	for _, f := range list {
-		switch strings.ToLower(f.name) {
-		case "content-length":
-			n, err := strconv.ParseInt(f.value, 10, 64)
-			if err != nil || f.value[0] < '0' || f.value[0] > '9' {
-				return b, badf("has the Content-Length %q", visible.Short(f.value))
-			}
-			if b.length >= 0 {
-				return b, badf("has two Content-Length lines")
-			}
-			b.length = n
-		case "transfer-encoding":
-			if b.chunked || !strings.EqualFold(f.value, "chunked") {
-				return b, badf("has a Transfer-Encoding other than chunked")
-			}
-			b.chunked = true
-		}
-	}
-	if b.chunked && b.length >= 0 {
-		return b, badf("has both Content-Length and Transfer-Encoding")
-	}
-	return b, nil
-}
-
 // hopByHop returns the fields that are not passed on, and those that the proxy writes anew.
 func hopByHop() []string {
 	return []string{
-		"connection", "keep-alive", "te", "trailer", "upgrade", "host", "content-length", "transfer-encoding", "http2-settings",
+		"connection", "keep-alive", "te", "upgrade", "host", "http2-settings",
 	}
 }
 
@@ -320,9 +275,8 @@ func endToEnd(list []field) ([]field, error) {
 	return kept, nil
 }
 
-// headText writes a head: its fields, how long the body is, and that the
-// connection ends.
-func headText(first string, list []field, b body) []byte {
+// headText writes a head: its fields, and that the connection ends.
+func headText(first string, list []field) []byte {
 	var t bytes.Buffer
 	t.WriteString(first)
 	t.WriteString("\r\n")
@@ -335,83 +289,7 @@ func headText(first string, list []field, b body) []byte {
 	for _, f := range list {
 		line(f.name, f.value)
 	}
-	if b.chunked {
-		line("Transfer-Encoding", "chunked")
-	} else if b.length >= 0 {
-		line("Content-Length", strconv.FormatInt(b.length, 10))
-	}
 	line("Connection", "close")
 	t.WriteString("\r\n")
 	return t.Bytes()
-}
-
-func parseStatus(head []string) (int, error) {
-	if len(head) == 0 {
-		return 0, badf("is empty")
-	}
-	version, rest, _ := strings.Cut(head[0], " ")
-	code, _, _ := strings.Cut(rest, " ")
-	n, err := strconv.Atoi(code)
-	if version != "HTTP/1.1" && version != "HTTP/1.0" || err != nil || len(code) != 3 || n < 100 {
-		return 0, badf("is not HTTP: %q", visible.Short(head[0]))
-	}
-	return n, nil
-}
-
-// copyBody passes a body on, chunks written anew: what stands between them, and
-// after the last, is not passed on. A body whose length is not told is empty or,
-// when toEnd is set, everything.
-func (in *input) copyBody(dst io.Writer, b body, toEnd bool, count *atomic.Int64) error {
-	switch {
-	case b.chunked:
-		return in.copyChunks(dst, count)
-	case b.length >= 0:
-		return in.copyTo(dst, b.length, count)
-	case toEnd:
-		return in.copyTo(dst, -1, count)
-	}
-	return nil
-}
-
-// maxLine is the longest line between chunks.
-const maxLine = 1024
-
-var errLine = badf("has a line that is too long")
-
-func (in *input) copyChunks(dst io.Writer, count *atomic.Int64) error {
-	for {
-		line, err := in.line(maxLine, errLine)
-		if err != nil {
-			return err
-		}
-		digits, _, _ := strings.Cut(line, ";")
-		digits = strings.TrimRight(digits, " \t")
-		if digits == "" || len(digits) > 15 || strings.Trim(digits, "0123456789abcdefABCDEF") != "" {
-			return badf("has the chunk size %q", visible.Short(digits))
-		}
-		size, err := strconv.ParseInt(digits, 16, 64)
-		if err != nil {
-			return err
-		}
-		if size == 0 {
-			break
-		}
-		if _, err := fmt.Fprintf(dst, "%x\r\n", size); err != nil {
-			return err
-		}
-		if err := in.copyTo(dst, size, count); err != nil {
-			return err
-		}
-		if end, err := in.line(maxLine, errLine); err != nil || end != "" {
-			return badf("has a chunk longer than its size")
-		}
-		if _, err := io.WriteString(dst, "\r\n"); err != nil {
-			return err
-		}
-	}
-	if _, err := readHead(in, maxHead); err != nil { // trailers
-		return err
-	}
-	_, err := io.WriteString(dst, "0\r\n\r\n")
-	return err
 }

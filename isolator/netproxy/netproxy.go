@@ -14,8 +14,9 @@
 //  3. What network_allow does not name is refused, before any look-up: the name
 //     of a refused host does not leave as a question to a DNS server.
 //  4. The name is looked up, once.
-//  5. Every address must be one of the public internet, or granted literally. One
-//     bad address refuses them all: which one a program gets is chance.
+//  5. Every address must be one of the public internet, of a range of network_allow,
+//     or granted literally. One bad address refuses them all: which one a program
+//     gets is chance.
 //  6. Those very addresses are dialled, in their order. There is no second
 //     look-up whose answer could be another.
 //  7. If a tunnel to a name speaks TLS, the server name of its hello must be that
@@ -87,6 +88,8 @@ type Refusal struct {
 	Target Target `json:"target"`
 	Kind   Kind   `json:"kind"`
 	Reason string `json:"reason"` // one line, printable, as the program was told
+
+	Range string `json:"-"` // the entry of network_allow that allows an address of a listed name, or ""
 }
 
 // Options are how a proxy works. Only Policy is needed.

@@ -1,6 +1,7 @@
 package netproxy
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -95,10 +96,47 @@ func (p *Policy) check(name string, g grant, addr netip.Addr, port uint16, own [
 	switch {
 	case self && !plain(addr).IsLoopback():
 		return Address, fmt.Sprintf("is at %s, an address of this machine", addr)
-	case public(addr), g.private && Private(addr), g.private && name == "localhost" && plain(addr).IsLoopback():
+	case public(addr), (g.private || name != "" && p.inRange(addr)) && Private(addr), g.private && name == "localhost" && plain(addr).IsLoopback():
 		return "", ""
 	}
 	return Address, fmt.Sprintf("is at %s, which is not a public address", addr)
+}
+
+// inRange reports whether listed names may be at an address.
+func (p *Policy) inRange(addr netip.Addr) bool {
+	return slices.ContainsFunc(p.allow, func(r Rule) bool { return r.Range.Contains(plain(addr)) })
+}
+
+// cure returns the range to write so that listed names may be at an address that was refused and near
+// it, or "" where none allows it.
+func cure(kind Kind, addr netip.Addr, own []netip.Addr) string {
+	bits := 64
+	if addr = plain(addr); addr.Is4() {
+		bits = 24
+	}
+	around, err := addr.Prefix(bits)
+	if e, wrong := hosts.ParseAllow(around.String()); err == nil && wrong == nil && kind == Address && Private(addr) && !slices.Contains(own, addr) {
+		return e.String()
+	}
+	return ""
+}
+
+// Refuses looks up a listed name and says why it is refused for where it is, and the range that allows
+// that; "" where it is not, or cannot be looked up.
+func (p *Policy) Refuses(ctx context.Context, name string, port uint16) (why, around string) {
+	g, ok := p.allowed(name, netip.Addr{}, port)
+	if !ok {
+		return "", ""
+	}
+	found, _ := resolve(ctx, name)
+	own := ownAddrs()
+	for _, a := range found {
+		a = a.Unmap()
+		if kind, why := p.check(name, g, a, port, own); kind != "" {
+			return name + " " + why, cure(kind, a, own)
+		}
+	}
+	return "", ""
 }
 
 // Listed says what the lists say of a place that is asked for by its name, or by its

@@ -31,7 +31,7 @@ func (p *Proxy) tunnel(w *wire, rest []byte, s net.Conn, to place, g grant) (han
 		up.b = nil // what the head was read into
 	}
 	p.wg.Go(func() {
-		if to.name != "" && !t.watched(up, g) {
+		if to.name != "" && !to.open && !t.watched(up, g) {
 			t.done(false)
 			return
 		}
@@ -43,7 +43,7 @@ func (p *Proxy) tunnel(w *wire, rest []byte, s net.Conn, to place, g grant) (han
 
 // pass copies one direction to its end, and reports whether it ended well.
 func (t *tunnel) pass(src *input, dst *wire, count *atomic.Int64) bool {
-	if src.copyTo(dst, -1, count) != nil {
+	if src.copyTo(dst, count) != nil {
 		return false
 	}
 	dst.closeWrite()

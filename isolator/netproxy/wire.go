@@ -3,7 +3,6 @@ package netproxy
 import (
 	"errors"
 	"io"
-	"math"
 	"net"
 	"os"
 	"sync"
@@ -220,33 +219,23 @@ func (in *input) some(limit int) ([]byte, *buffer, error) {
 	return some, nil, nil
 }
 
-// copyTo passes n bytes on, or all when n is negative. An end before n bytes is
-// io.ErrUnexpectedEOF.
-func (in *input) copyTo(dst io.Writer, n int64, count *atomic.Int64) error {
-	all := n < 0
-	if all {
-		n = math.MaxInt64
-	}
-	for n > 0 {
-		some, buf, err := in.some(int(min(n, bigBuffer)))
-		if err == io.EOF && all {
-			return nil
-		}
+// copyTo passes on everything that comes.
+func (in *input) copyTo(dst io.Writer, count *atomic.Int64) error {
+	for {
+		some, buf, err := in.some(bigBuffer)
 		if err == io.EOF {
-			return io.ErrUnexpectedEOF
+			return nil
 		}
 		if err != nil {
 			return err
 		}
 		wrote, err := dst.Write(some)
 		count.Add(int64(wrote))
-		n -= int64(wrote)
 		buf.release()
 		if err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // A buffer is held while bytes move, and so for long when the receiver does not

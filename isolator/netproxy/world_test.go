@@ -127,12 +127,20 @@ func page(name string) http.HandlerFunc {
 	}
 }
 
+// parseRule reads an entry, which may be a range. Of this computer any port will do here.
+func parseRule(s string) (hosts.Entry, error) {
+	if strings.Contains(s, "/") {
+		return hosts.ParseAllow(s)
+	}
+	return hosts.Parse(s)
+}
+
 func rules(t testing.TB, texts ...string) []Rule {
 	t.Helper()
 	var list []Rule
 	for _, s := range texts {
 		private := strings.HasPrefix(s, "private ")
-		e, err := hosts.Parse(strings.TrimPrefix(s, "private "))
+		e, err := parseRule(strings.TrimPrefix(s, "private "))
 		if err != nil {
 			t.Fatal(err)
 		}

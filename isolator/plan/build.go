@@ -45,7 +45,7 @@ type builder struct {
 	known   folderNames       // of what is there, see site
 	found   sensitive.Site    // see site
 	emptied []string          // see places
-	closed  []string          // see hiddenFolders
+	closed  []string          // see hides
 	homeAt  int               // see ownHome
 	disk    uint64            // how large each tmpfs may be; 0 without a limit
 	key     string            // see because
@@ -107,8 +107,8 @@ func (b *builder) order() []func() error {
 		b.namespaces, b.kernel, // 1
 		b.base, of(Base), // 2
 		b.emptyPlaces, b.nestedPlaces, // 3
-		b.homeFolder, b.maskFolders, // 4
-		b.mounts, b.caches, b.boxGit, b.nestedStorage, // 5
+		b.homeFolder,                                          // 4
+		b.mounts, b.caches, b.temp, b.boxGit, b.nestedStorage, // 5
 		b.staged, b.bus, of(Inside), b.reexposeAllowed, b.nestedInner, // 6
 		b.protect,                                              // 7
 		b.hide, b.seal, b.masksOutside, b.followed, b.landlock, // 8
@@ -217,6 +217,7 @@ func (b *builder) base() error {
 		b.bind("the host, read-only", "/", "/", false)
 	}
 	b.because("")
+	b.system()
 	b.mount(Op{Kind: OpDev, Dest: "/dev", Reason: "a minimal /dev with its own terminals"})
 	b.sharedMemory()
 	return b.proc()

@@ -64,28 +64,6 @@ func machine() host.Facts {
 	return f
 }
 
-// fullHome lists the home as the probe does when it is full of secrets.
-func fullHome(f host.Facts) map[string][]host.Child {
-	names := map[string]host.Kind{"bin": host.Link}
-	for p, info := range f.Paths {
-		rel, ok := paths.Rest(testHome, p)
-		if !ok || rel == "" {
-			continue
-		}
-		name, rest, deeper := strings.Cut(rel, "/")
-		if kind := info.Kind; deeper && rest != "" {
-			names[name] = host.Dir
-		} else if names[name] == "" {
-			names[name] = kind
-		}
-	}
-	var list []host.Child
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		list = append(list, host.Child{Name: name, Kind: names[name], Target: ".local/bin"})
-	}
-	return map[string][]host.Child{testHome: list}
-}
-
 // there reports whether a machine has a path.
 func there(f host.Facts, p string) bool {
 	info, known := f.Paths[p]
@@ -229,9 +207,6 @@ func TestNothingReexposes(t *testing.T) {
 		}
 		for range rnd.Intn(3) {
 			rc.Allow = append(rc.Allow, keys[rnd.Intn(len(keys))])
-		}
-		if rnd.Intn(3) == 0 {
-			f.Folders = fullHome(f)
 		}
 		if rnd.Intn(2) == 0 {
 			f.MoveMount, f.Nsenter = true, "/usr/bin/nsenter"

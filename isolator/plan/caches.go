@@ -257,7 +257,7 @@ func (b *builder) goProxy(set string, before []layer) error {
 	v := b.view
 	v.layers = before
 	real := b.canon(from)
-	if len(v.where(real)) == 0 || b.notSecret(real, "") != nil || b.inHidden(real) || slices.Contains(b.hiddenFolders(), real) {
+	if len(v.where(real)) == 0 || b.notSecret(real, "") != nil || b.hides(real) {
 		return nil
 	}
 	b.bind("Go modules that you have fetched, to be read", real, paths.BoxGoModules, false)

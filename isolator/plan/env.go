@@ -37,6 +37,22 @@ func hostOnly(name string) bool {
 	return false
 }
 
+// tempVariables say where programs put what they need for a while.
+func tempVariables() []string { return []string{"TMPDIR", "TMP", "TEMP"} }
+
+// temp has those that pass name a folder that the box can write.
+func (b *builder) temp() error {
+	env := host.Environment(Environment(b.rc, b.f, b.s))
+	for _, name := range tempVariables() {
+		l, hostPath := b.view.at(b.canon(env[name]))
+		there := b.kind(env[name]) == host.Dir && b.canon(env[name]) == hostPath || l.dest == b.canon(env[name])
+		if env[name] != "" && !(there && l.write && !l.mask) && !b.profileSets(name) {
+			b.s.Env = append(b.s.Env, profile.KV{Key: name, Value: "/tmp"})
+		}
+	}
+	return nil
+}
+
 // Environment is the whole environment of the program, KEY=VALUE, sorted.
 func Environment(rc profile.RunConfig, f host.Facts, s Staged) []string {
 	env := map[string]string{}

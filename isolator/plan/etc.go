@@ -13,7 +13,7 @@ func etcShown() []string {
 	}
 }
 
-// minimalEtc makes an /etc that has that, and this user in passwd and group.
+// minimalEtc makes an /etc that has that. This user is put into passwd and group by system.
 func (b *builder) minimalEtc() {
 	defer b.because(b.key)()
 	b.because("sandbox.etc")
@@ -23,6 +23,4 @@ func (b *builder) minimalEtc() {
 			b.bind("programs need it", b.canon(p), p, false)
 		}
 	}
-	b.file("this user alone", b.s.Passwd, "/etc/passwd")
-	b.file("the group of this user alone", b.s.GroupFile, "/etc/group")
 }

@@ -88,9 +88,6 @@ func FuzzPlan(f *testing.F) {
 			rc.Allow = append(rc.Allow, keys[d.roll(len(keys))])
 		}
 		if d.roll(2) == 1 {
-			m.Folders = fullHome(m)
-		}
-		if d.roll(2) == 1 {
 			m.MoveMount, m.Nsenter = true, "/usr/bin/nsenter"
 		}
 		if d.roll(3) == 1 {

@@ -64,7 +64,7 @@ func (b *builder) boxGit() error {
 	hidden := false   // what follows a git directory belongs to it
 	for _, g := range b.s.BoxGit {
 		if g.Write {
-			hidden = slices.ContainsFunc(b.hidePaths(), func(p string) bool { return b.liesIn(b.canon(p), g.Box) })
+			hidden = b.hides(g.Box)
 		}
 		if hidden {
 			continue

@@ -391,16 +391,14 @@ const byHide = "hidden: sandbox.hide"
 
 // inHidden reports whether a host path lies in a folder that is hidden. What does needs no protection,
 // and is no reason to refuse: the box does not have it.
-func (b *builder) inHidden(p string) bool {
-	return slices.ContainsFunc(b.hiddenFolders(), func(dir string) bool { return p != dir && b.liesIn(dir, p) })
-}
+func (b *builder) inHidden(p string) bool { return b.hides(filepath.Dir(p)) }
 
-// hiddenFolders are the real paths of the folders that are hidden.
-func (b *builder) hiddenFolders() []string {
+// hides reports whether a host path is a folder that is hidden, or lies in one.
+func (b *builder) hides(p string) bool {
 	if b.closed == nil {
 		b.closed = HiddenFolders(b.rc, b.f)
 	}
-	return b.closed
+	return slices.ContainsFunc(b.closed, func(dir string) bool { return b.liesIn(dir, p) })
 }
 
 // HiddenFolders returns the real paths of the folders that a box has hidden, with all that is in them.

@@ -186,7 +186,7 @@ func (b *builder) laterLinks() error {
 			p := filepath.Join(root, name)
 			info := b.f.Paths[p]
 			whole := paths.Below(info.Real, b.canon(root))
-			if info.Link || len(info.Hops) > 0 && whole {
+			if info.Link != "" || len(info.Hops) > 0 && whole {
 				where := "nowhere"
 				if whole {
 					where = "to " + info.Real
@@ -202,7 +202,12 @@ func (b *builder) laterLinks() error {
 // toNothing refuses links behind which the box could make something.
 func (b *builder) toNothing(obeyed []string) error {
 	for _, p := range obeyed {
-		if b.f.Paths[p].Link && !b.inHidden(p) {
+		info := b.f.Paths[p]
+		way := []string{info.Link}
+		for _, h := range info.Hops {
+			way = append(way, h.Path)
+		}
+		if info.Link != "" && slices.ContainsFunc(way, func(p string) bool { return len(b.writable(p)) > 0 }) {
 			return fault.Refuse(125, "rm "+quote(p)+", or make what it leads to",
 				"profile %q: %s is a link that leads nowhere: the program could make there what tools outside obey", b.rc.Name, p)
 		}

@@ -21,7 +21,7 @@ func TestWorkTrees(t *testing.T) {
 		"made":          {"claude", host.Path{}, []host.Placeholder{{Path: trees}}, true},
 		"both made":     {"claude", host.Path{}, []host.Placeholder{{Path: dir}, {Path: trees}}, true},
 		"missing":       {"claude", host.Path{}, nil, false},
-		"a link":        {"claude", host.Path{Kind: host.Dir, Link: true, Real: testHome + "/other"}, nil, false},
+		"a link":        {"claude", host.Path{Kind: host.Dir, Link: testHome + "/other", Real: testHome + "/other"}, nil, false},
 		"another agent": {"gemini", host.Path{Kind: host.Dir, Real: trees}, nil, false},
 	} {
 		rc, f, s := config(), machine(), staged()

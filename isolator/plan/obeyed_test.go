@@ -70,7 +70,7 @@ func TestLinksOfTheHome(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(plan.Ops, func(o Op) bool { return slices.Equal(o.Words(), []string{"--ro-bind", target, target}) }) {
 		t.Errorf("%s can be written: %v", target, err)
 	}
-	f.Paths[link] = host.Path{Kind: host.Missing, Real: link, Link: true}
+	f.Paths[link] = host.Path{Kind: host.Missing, Real: link, Link: target}
 	if _, err := Build(rc, f, staged()); fault.AsRefusal(err) == nil {
 		t.Errorf("a link to nothing: %v", err)
 	}

@@ -36,6 +36,11 @@ func Asks(rc profile.RunConfig, f host.Facts, program string, real func(string) 
 	withParent := func(p string) { add(p, filepath.Dir(p)) }
 
 	add(f.StageBase, "/var/tmp", rc.Workdir)
+	for _, name := range tempVariables() {
+		if p := f.Env[name]; filepath.IsAbs(p) {
+			add(p)
+		}
+	}
 	if rc.Output.Folder != "" {
 		add(rc.Output.Folder)
 	}

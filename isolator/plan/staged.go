@@ -22,6 +22,27 @@ type Bind struct {
 	Room uint64
 }
 
+// SystemFile is a file of the system in the box. It belongs to the user there.
+type SystemFile struct {
+	Path   string // canonical
+	Text   []byte
+	Reason string
+}
+
+// system puts these files over those of the host, and into a minimal /etc.
+func (b *builder) system() {
+	defer b.because(b.key)()
+	for _, f := range b.s.System {
+		switch l, _ := b.view.at(f.Path); {
+		case l.bind():
+			b.dataFile(f.Reason, f.Text, f.Path)
+		case l.dest == "/etc":
+			b.because("sandbox.etc")
+			b.file(f.Reason, f.Text, f.Path)
+		}
+	}
+}
+
 // SpareRoom is what the box can write to such a copy beside what is in it, when the
 // profile does not say how much (limits.disk).
 const SpareRoom = 256 << 20
@@ -51,8 +72,8 @@ type Staged struct {
 	Kept      string
 	KeptFiles []string
 
-	// Passwd and GroupFile are for a minimal /etc.
-	Passwd, GroupFile []byte
+	// System are files of the system that the box has its own text of, or its own owner.
+	System []SystemFile
 
 	// OwnFiles are files of folders that are protected, of which the box has a copy of its own.
 	OwnFiles []Bind

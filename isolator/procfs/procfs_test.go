@@ -44,51 +44,14 @@ func wrapper(t *testing.T) string {
 	return path
 }
 
-func TestFind(t *testing.T) {
+func TestBind(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for name, c := range map[string]struct {
-		bwrap string
-		want  string
-	}{
-		"here":                     {bwrap(t), "fresh"},
-		"where /proc is covered":   {wrapper(t), "empty"},
-		"where nothing is mounted": {"/bin/false", ""},
-	} {
-		file := filepath.Join(t.TempDir(), "proc.json")
-		got, err := Find(file, c.bwrap, "")
-		if got.Mode != c.want || (err != nil) != (c.want == "") {
-			t.Errorf("%s: got %+v %v, want %q", name, got, err, c.want)
-			continue
-		}
-		if c.want == "" {
-			if _, ok := Known(file, c.bwrap); ok {
-				t.Errorf("%s: a probe that failed is remembered", name)
-			}
-			continue
-		}
-		if c.want == "empty" && got.Bind != Listed {
-			t.Errorf("%s: the probe of the host's says %+v, want %q: command lines and nothing else", name, got, Listed)
-		}
-		if again, ok := Known(file, c.bwrap); !ok || again != got {
-			t.Errorf("%s: remembered %+v %v, want %+v", name, again, ok, got)
-		}
-		if _, ok := Known(file, "/bin/sh"); ok {
-			t.Errorf("%s: remembered for another bwrap", name)
-		}
+	if answer, why := Bind(wrapper(t), ""); answer != Listed {
+		t.Errorf("where /proc is covered: got %s, %s; want command lines and nothing else", answer, why)
 	}
-}
-
-// A bwrap that fails at something else says nothing about /proc: its own words are the
-// error, also where they have "proc" in them.
-func TestFindOtherFailure(t *testing.T) {
-	const reason = "Creating new namespace failed: Too many processes"
-	fake := filepath.Join(t.TempDir(), "bwrap")
-	if err := os.WriteFile(fake, []byte("#!/bin/sh\necho 'bwrap: "+reason+"' >&2\nexit 1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Find(filepath.Join(t.TempDir(), "proc.json"), fake, ""); err == nil || err.Error() != reason {
-		t.Errorf("got %v, want %s", err, reason)
+	if answer, why := Bind("/bin/false", ""); answer != Unknown {
+		t.Errorf("where nothing is mounted: got %s, %s", answer, why)
 	}
 }
 

@@ -227,7 +227,10 @@ func (w *sweep) rename(p string) (to string, ok bool) {
 	if err != nil {
 		w.errs = append(w.errs, &fs.PathError{Op: "rename", Path: p, Err: err})
 	}
-	return filepath.Join(filepath.Dir(p), name), err == nil
+	if to = filepath.Join(filepath.Dir(p), name); err == nil {
+		w.Aside = append(w.Aside, Moved{Path: p, Kept: to})
+	}
+	return to, err == nil
 }
 
 // renamed gives something that name, and returns it.

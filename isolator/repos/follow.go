@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -102,4 +103,23 @@ func nowAt(names map[string]string, p string) string {
 		}
 	}
 	return p
+}
+
+// Below returns what was found with the paths that it has when the folder from is at another place.
+func (f Found) Below(from, at string) Found {
+	moved := func(p string) string {
+		if rest, ok := strings.CutPrefix(p, from+"/"); ok {
+			return filepath.Join(at, rest)
+		}
+		return p
+	}
+	for i := range f.Held {
+		f.Held[i].Place = moved(f.Held[i].Place)
+	}
+	for _, list := range [][]Moved{f.Moved, f.Aside} {
+		for i, m := range list {
+			list[i].Path, list[i].Kept = moved(m.Path), moved(m.Kept)
+		}
+	}
+	return f
 }

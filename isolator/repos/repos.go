@@ -84,6 +84,7 @@ type Moved struct {
 type Found struct {
 	Held   []Held
 	Moved  []Moved
+	Aside  []Moved  // all that was renamed, in that order: what is in a folder may follow it
 	Unseen []string // folders that could not be read, whose path is too long, or that there was no time for, the nearest of these first
 }
 
@@ -225,6 +226,38 @@ func (w *sweep) folder(dir string) (below queue) {
 	w.repository(dir)
 	w.named(dir, dir)
 	return queue{}
+}
+
+// Bare returns the folder above a path that git takes for a repository without a work tree once there is
+// something at all of the paths, "" where a work tree begins below it, or there is none.
+func Bare(path string, all []string) string {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		has := namesIn(dir)
+		for _, p := range all {
+			if rest, ok := paths.Rest(dir, p); ok {
+				name, _, _ := strings.Cut(rest, "/")
+				has[name] = true
+			}
+		}
+		top := filepath.Join(dir, ".git")
+		if fi, err := os.Lstat(top); err == nil && (!fi.IsDir() || isBare(namesIn(top))) {
+			return ""
+		}
+		if isBare(has) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// namesIn returns what is in a folder, as far as it can be read.
+func namesIn(dir string) map[string]bool {
+	has := map[string]bool{}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		has[e.Name()] = true
+	}
+	return has
 }
 
 // isBare reports whether git takes a folder with these entries for a repository (setup.c, is_git_directory).

@@ -67,7 +67,7 @@ func Commanded(c config.Commands, argv []string, line string) (string, error) {
 // no other command is to run, an error.
 func Gives(c config.Commands, role string, own, other profile.RunConfig) (bool, error) {
 	if other.WorkdirMode == profile.Keep {
-		other.WorkdirMode = own.WorkdirMode
+		other.WorkdirMode = profile.RO // what is kept lies in what it reads
 	}
 	other.Mounts = slices.DeleteFunc(slices.Clone(other.Mounts), func(m profile.Mount) bool { return m.Key == "sandbox.keep" })
 	other.Keep = nil

@@ -2,12 +2,15 @@ package why
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/enr/inner/isolator/netproxy"
 	"github.com/enr/inner/profile"
@@ -34,11 +37,14 @@ func (t *Table) Host(asked string) (Answer, error) {
 	if err != nil {
 		return a, err
 	}
-	switch profile.Network(t.Network) {
-	case profile.NetFull:
+	switch {
+	case t.Network == string(profile.NetFull):
 		a.Access, a.How, a.Box = ReadWrite, "the host's network, all of it", asked
 		return a, nil
-	case profile.NetOff:
+	case hosts.Loopback(name, addr):
+		t.localPort(&a, name, addr, port)
+		return a, nil
+	case t.Network == string(profile.NetOff):
 		a.How, a.Widen = "no network", "network_mode = \"allowlist\" and network_allow = ["+strconv.Quote(asked)+"]"
 		return a, nil
 	}
@@ -62,6 +68,20 @@ func target(asked string) (name string, addr netip.Addr, port uint16, err error)
 	return name, addr, port, err
 }
 
+// localPort fills in the answer about a port of this computer's loopback.
+func (t *Table) localPort(a *Answer, name string, addr netip.Addr, port uint16) {
+	a.Key, a.From = "sandbox.host_ports", t.at("sandbox.host_ports")
+	if allow, _ := t.policy(name, addr, port); allow != "" {
+		a.Key, a.From = "sandbox.network_allow", t.allowedAt(allow)
+	}
+	box, ok := t.Ports[port]
+	if !ok {
+		a.How, a.Widen = "a box has a loopback of its own", fmt.Sprintf("host_ports = [%q]", profile.BoxPort(port).String())
+		return
+	}
+	a.Access, a.Box, a.How = ReadWrite, fmt.Sprintf("127.0.0.1:%d", box), "a port of this computer that the box has"
+}
+
 // listedHost fills in the answer about a host where the lists of the profile decide.
 func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16) {
 	asked := a.Real
@@ -75,7 +95,10 @@ func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16)
 		}
 	case allow != "":
 		a.Access, a.Box, a.How = ReadWrite, asked, allow+" is allowed, by name"
-		a.Key, a.From = "sandbox.network_allow", t.at("sandbox.network_allow "+strconv.Quote(allow), "sandbox.network_allow")
+		a.Key, a.From = "sandbox.network_allow", t.allowedAt(allow)
+		if t.s != nil && name != "" {
+			t.resolved(a, name, port)
+		}
 	case t.Network == string(profile.NetAsk):
 		a.How, a.Widen = "you are asked, at a terminal", "network_allow = ["+strconv.Quote(asked)+"]"
 	default:
@@ -84,11 +107,30 @@ func (t *Table) listedHost(a *Answer, name string, addr netip.Addr, port uint16)
 	}
 }
 
+// allowedAt returns where an entry of network_allow was written.
+func (t *Table) allowedAt(entry string) string {
+	return t.at("sandbox.network_allow "+strconv.Quote(entry), "sandbox.network_allow")
+}
+
+// resolved corrects the answer about a listed host that a run would refuse for its addresses.
+func (t *Table) resolved(a *Answer, name string, port uint16) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	why, around := netproxy.NewPolicy(t.s.Allow, t.s.Deny).Refuses(ctx, name, port)
+	if why == "" {
+		return
+	}
+	a.Access, a.Box, a.How = Outside, "", why
+	if around != "" {
+		a.Widen = fmt.Sprintf("network_allow = [%q]", around)
+	}
+}
+
 // policy names the entries of the lists that decide about a place.
 func (t *Table) policy(name string, addr netip.Addr, port uint16) (allow, deny string) {
 	rules := func(list []string) (out []netproxy.Rule) {
 		for _, text := range list {
-			if e, err := hosts.Parse(text); err == nil {
+			if e, err := hosts.ParseAllow(text); err == nil {
 				out = append(out, netproxy.Rule{Entry: e})
 			}
 		}

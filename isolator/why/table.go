@@ -41,7 +41,7 @@ type Subject struct {
 // Of returns the table of a planned run.
 func Of(s Subject) *Table {
 	t := &Table{
-		Profile: s.Spec.Name, File: filepath.Base(s.Spec.Path), Network: string(s.Spec.Network),
+		Profile: s.Spec.Name, File: filepath.Base(s.Spec.Path), Network: string(s.Spec.Network), Ports: map[uint16]uint16{},
 		s: &s, disk: onHost{}, Blocked: s.Spec.Noop.Blocked(), keys: map[string]bool{},
 		hidden: func(p string) string {
 			if key := plan.ResourceAt(p, s.Spec, s.Facts); key != "" && !slices.Contains(s.Spec.Allow, key) {
@@ -52,6 +52,9 @@ func Of(s Subject) *Table {
 	}
 	for _, key := range profile.AllowKeys() {
 		t.keys[key] = true
+	}
+	for _, p := range s.Spec.HostPorts {
+		t.Ports[p.Host] = p.Box
 	}
 	t.Allow, t.Deny = texts(s.Allow), texts(s.Deny)
 	t.written()
@@ -68,7 +71,7 @@ func texts(rules []netproxy.Rule) (list []string) {
 
 // written fills in where the keys that are not about a place were written.
 func (t *Table) written() {
-	for _, key := range []string{"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.network_deny", "env.inherit", "env.set", "noop.block"} {
+	for _, key := range []string{"sandbox.network", "sandbox.network_mode", "sandbox.network_allow", "sandbox.network_deny", "sandbox.host_ports", "env.inherit", "env.set", "noop.block"} {
 		if at := t.origin(key, ""); at != "" {
 			t.From = append(t.From, From{key, at})
 		}
@@ -188,7 +191,7 @@ func (t *Table) listed(r netproxy.Rule) string {
 		if o.Key != "sandbox.network_allow" || err != nil {
 			continue
 		}
-		if e, err := hosts.Parse(text); err == nil && (e.String() == r.String() && r.Origin == "network_allow" || text == r.Origin) {
+		if e, err := hosts.ParseAllow(text); err == nil && (e.String() == r.String() && r.Origin == "network_allow" || text == r.Origin) {
 			return place(o)
 		}
 	}

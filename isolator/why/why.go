@@ -78,14 +78,15 @@ const (
 
 // Table is everything there is to say about one box.
 type Table struct {
-	Profile string   `json:"profile"`
-	File    string   `json:"file"` // base name of the profile's file
-	Network string   `json:"network"`
-	Allow   []string `json:"allow,omitempty"` // entries of hosts
-	Deny    []string `json:"deny,omitempty"`
-	Blocked []string `json:"blocked,omitempty"` // commands of [noop] block
-	Rules   []Rule   `json:"rules"`
-	From    []From   `json:"from,omitempty"` // of keys that are not about a place
+	Profile string            `json:"profile"`
+	File    string            `json:"file"` // base name of the profile's file
+	Network string            `json:"network"`
+	Allow   []string          `json:"allow,omitempty"` // entries of hosts
+	Deny    []string          `json:"deny,omitempty"`
+	Ports   map[uint16]uint16 `json:"ports,omitempty"`   // of this computer, and which of the box it is
+	Blocked []string          `json:"blocked,omitempty"` // commands of [noop] block
+	Rules   []Rule            `json:"rules"`
+	From    []From            `json:"from,omitempty"` // of keys that are not about a place
 
 	s      *Subject // nil inside a box
 	disk   disk

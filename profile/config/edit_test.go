@@ -52,7 +52,7 @@ func TestSet(t *testing.T) {
 	}
 	for _, c := range []struct{ key, value, want string }{
 		{"default_limits.memory", "lots", `default_limits.memory: "lots" is not a size`},
-		{"default_profile", "../x", "contains a slash"},
+		{"default_profile", "../x", "has more than letters, digits, dots, hyphens and underscores"},
 		{"shims.sudo", "x", "shims.sudo"},
 		{"aliases.a b", "x", "one word"},
 		{"aliases.q", `run "open`, "a quote that is not closed"},

@@ -13,6 +13,7 @@
 //	*.example.com      every name below it, not example.com itself
 //	192.0.2.7:5432     exactly this address and port; [2001:db8::7]:5432
 //	@npm               a group; see Groups
+//	10.0.0.0/8         where listed names may be, in network_allow; see ParseAllow
 package hosts
 
 import (
@@ -27,7 +28,7 @@ import (
 )
 
 // Entry is one entry of network_allow or network_deny. Exactly one of Host,
-// Addr and Group is set.
+// Addr, Group and Range is set.
 type Entry struct {
 	// Host is a name as Name returns it, without the "*." of Wild.
 	Host string
@@ -40,6 +41,8 @@ type Entry struct {
 	Ports []uint16
 	// Group is one of Groups, without the "@".
 	Group string
+	// Range is a private network that listed names may be in. It names no place itself.
+	Range netip.Prefix
 }
 
 // Groups returns the names of the groups, without the "@".
@@ -55,6 +58,27 @@ func Parse(s string) (Entry, error) {
 		return Entry{}, fmt.Errorf("%q %w", visible.Short(s), err)
 	}
 	return e, nil
+}
+
+// ParseAllow reads an entry of network_allow. That may be a range of private addresses, and is not
+// this computer itself but for a port that the box can have, too.
+func ParseAllow(s string) (Entry, error) {
+	if p, err := netip.ParsePrefix(s); err == nil {
+		inside := func(network string) bool {
+			n := netip.MustParsePrefix(network)
+			return n.Bits() <= p.Bits() && n.Contains(p.Addr())
+		}
+		if p != p.Masked() || !slices.ContainsFunc([]string{"10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"}, inside) {
+			return Entry{}, fmt.Errorf("%q is no range of private addresses: write one like 10.1.0.0/16", s)
+		}
+		return Entry{Range: p}, nil
+	}
+	e, err := Parse(s)
+	here := e.Loopback() || e.Addr.IsLoopback() || e.Addr.IsUnspecified()
+	if err == nil && here && !(e.Loopback() && e.Stated() && e.Ports[0] >= 1024) {
+		return e, fmt.Errorf("%q is this computer itself, of which a box has single ports: write them into host_ports", s)
+	}
+	return e, err
 }
 
 func parse(s string) (Entry, error) {
@@ -223,6 +247,8 @@ func (e Entry) String() string {
 	switch {
 	case e.Group != "":
 		return "@" + e.Group
+	case e.Range.IsValid():
+		return e.Range.String()
 	case e.Wild:
 		host = "*." + host
 	case e.Addr.IsValid():
@@ -239,6 +265,14 @@ func (e Entry) String() string {
 
 // Stated reports whether the entry names its port.
 func (e Entry) Stated() bool { return len(e.Ports) == 1 }
+
+// Loopback reports whether the entry is this computer by one of the names that NO_PROXY has in a box.
+func (e Entry) Loopback() bool { return !e.Wild && Loopback(e.Host, e.Addr) }
+
+// Loopback is that of a name or an address, as Host returned them.
+func Loopback(name string, addr netip.Addr) bool {
+	return name == "localhost" || slices.Contains([]string{"127.0.0.1", "::1"}, addr.String())
+}
 
 // Matches reports whether the entry is about a host, whatever the port: the
 // name or the address as Host returned them.

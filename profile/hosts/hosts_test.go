@@ -222,3 +222,26 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestParseAllow: of network_allow a range is of private addresses alone, and this computer is a port
+// that a box can have.
+func TestParseAllow(t *testing.T) {
+	for s, ok := range map[string]bool{
+		"name.example": true, "10.0.0.5:22": true,
+		"10.0.0.0/8": true, "10.1.2.0/24": true, "172.16.0.0/12": true, "192.168.1.0/24": true, "100.64.0.0/10": true, "fd00::/8": true, "10.1.2.3/32": true,
+		"10.1.2.3/8": false, "8.0.0.0/7": false, "10.0.0.0/7": false, "0.0.0.0/0": false, "8.8.8.0/24": false, "127.0.0.0/8": false, "169.254.0.0/16": false,
+		"::/0": false, "::1/128": false, "fe80::/10": false, "::ffff:10.0.0.0/104": false, "name.example/24": false, "10.0.0.0/33": false, "10.0.0.0/8:443": false,
+		"127.0.0.1:5432": true, "[::1]:5432": true, "localhost:5432": true, "LocalHost.:5432": true, "[::ffff:127.0.0.1]:5432": true,
+		"127.0.0.1": false, "localhost": false, "127.0.0.1:80": false, "::1": false, "127.0.0.2:5432": false, "0.0.0.0:5432": false,
+	} {
+		e, err := hosts.ParseAllow(s)
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", s, err)
+		} else if again, err := hosts.ParseAllow(e.String()); ok && (err != nil || again.String() != e.String()) {
+			t.Errorf("%s is written %q: %v", s, e, err)
+		}
+	}
+	if _, err := hosts.Parse("10.0.0.0/8"); err == nil {
+		t.Error("a range is read where none belongs")
+	}
+}

@@ -1,0 +1,125 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enr/inner/hooks/quote"
+	"github.com/enr/inner/internal/files"
+	"github.com/enr/inner/internal/visible"
+	"github.com/enr/inner/isolator/caller"
+	"github.com/enr/inner/isolator/copytree"
+	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/repos"
+)
+
+// Adoption brings what a box made into a folder of the host: nothing of it runs or is obeyed there. It is searched in a folder
+// that no living box sees, and moved from there by way of the open folder.
+type Adoption struct {
+	From string       // a private folder of INNER_HOME; all that is in it is brought
+	To   *os.File     // the folder of the host
+	At   string       // its path, for who reads
+	Over func() error // nil when what has a name there stays; else whether it may be replaced
+}
+
+// Bring brings it, says what was switched off or moved aside, and returns where everything is. What cannot be searched as a
+// whole is not brought.
+func (a Adoption) Bring(ctx context.Context, c *caller.Caller) (brought []string, err error) {
+	from := []string{files.Real(a.From)}
+	found, err := repos.Search{
+		Roots: from, Obeyed: from, Timeless: from, Homes: c.Homes(), Limit: time.Minute, Hooks: host.EverywhereHooks(c.Getenv),
+	}.Hold()
+	if len(found.Unseen) > 0 {
+		err = errors.Join(err, errors.New("it is too large or too deep to look for what tools on your machine would obey"))
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(a.From)
+	for _, e := range entries {
+		if err = copytree.Move(ctx, filepath.Join(a.From, e.Name()), a.To, e.Name(), a.Over); err != nil {
+			break
+		}
+		brought = append(brought, filepath.Join(a.At, e.Name()))
+	}
+	if len(brought) > 0 {
+		sayFound(c, found.Below(from[0], a.At))
+	}
+	return brought, err
+}
+
+// sayFound says what was switched off and moved aside, and how all of it is put back. It returns what was moved aside.
+func sayFound(c *caller.Caller, found repos.Found) (aside []string) {
+	for _, h := range found.Held {
+		c.Warn("%s would run on your machine, and is switched off: %s", c.Short(h.Place), strings.Join(h.What, ", "))
+		if h.Unwritten != nil {
+			c.Warn("what runs nothing of that could not be kept in its place: %v; all of it is beside it", h.Unwritten)
+		}
+	}
+	var names []string
+	for _, m := range found.Moved {
+		aside = append(aside, m.Path)
+		names = append(names, fmt.Sprintf("%s (%s)", near(m.Path), m.Tool))
+	}
+	if len(names) > 0 {
+		c.Warn("moved aside, because tools on your machine would obey it: %s", strings.Join(visible.Some(names, mostBack), ", "))
+	}
+	if len(found.Aside) > 0 {
+		sayBack(c, found.Aside)
+	}
+	return aside
+}
+
+// near writes a path below the current folder relative to it.
+func near(p string) string {
+	if cwd, err := os.Getwd(); err == nil {
+		p = strings.TrimPrefix(p, files.Real(cwd)+"/")
+	}
+	return p
+}
+
+// mostBack is how many lines that put something back are said one by one.
+const mostBack = 5
+
+// sayBack says what is to be typed, or which file holds the lines when they are many, or when some shell would read one in
+// another way. What was renamed last goes back first: it may lie in what was renamed before.
+func sayBack(c *caller.Caller, list []repos.Moved) {
+	var lines []string
+	for _, m := range slices.Backward(list) {
+		lines = append(lines, "mv -fT "+quote.POSIX(m.Kept)+" "+quote.POSIX(m.Path))
+	}
+	text := strings.Join(lines, "; ")
+	if len(lines) <= mostBack && visible.Text(text) == text && !strings.Contains(text, `\`) {
+		c.Hint("%s   # puts it back; look at it first", text)
+		return
+	}
+	file, err := backFile(c.InnerHome, lines)
+	if err != nil {
+		c.Warn("how to put it back could not be written: %v; each has %s at the end of its name", err, repos.Suffix)
+		return
+	}
+	c.Hint("sh %s   # puts all %d back; it names them, look at them first", quote.POSIX(file), len(lines))
+}
+
+// backFile writes the lines to a file of INNER_HOME/aside.
+func backFile(innerHome string, lines []string) (string, error) {
+	dir := filepath.Join(innerHome, "aside")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(dir, time.Now().Format("2006-01-02T15.04.05-")+"*.sh")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
+	return f.Name(), errors.Join(err, f.Close())
+}
