@@ -111,7 +111,11 @@ func reachOf(run *Run, dir func() (string, error)) (Reach, error) {
 			r.Allow = append(r.Allow, netproxy.Rule{Entry: e, Origin: "capability " + c.Name})
 		}
 		for _, name := range c.Endpoints {
-			endpoint(run, &r, name)
+			value, own := boxVariable(run, name)
+			endpoint(&r, name, value, own)
+		}
+		for _, s := range c.Servers(origin(run.Caller, run.Spec)) {
+			endpoint(&r, s.From, s.URL, true)
 		}
 	}
 	ownPorts(run, &r)
@@ -187,11 +191,10 @@ func rules(run *Run, list []string, origin string, known map[string]registry.Ans
 	return out, nil
 }
 
-// endpoint adds the server that a variable of the box names, where the variable is
-// the user's own word: inherited, set by a profile of the user's or on the command
-// line. A project that sets it has to list the host, too.
-func endpoint(run *Run, r *Reach, name string) {
-	value, own := boxVariable(run, name)
+// endpoint adds the server that a variable of the box, or a setting of an agent, names, where
+// that is the user's own word: inherited, set by a profile of the user's or on the command
+// line, or in the user's home. A project that sets it has to list the host, too.
+func endpoint(r *Reach, name, value string, own bool) {
 	if value == "" {
 		return
 	}

@@ -20,7 +20,7 @@ func claude() Capability {
 			Var:  "CLAUDE_CONFIG_DIR",
 			Files: []File{
 				{Name: ".credentials.json", Edit: without("mcpOAuth"), Login: true},
-				{Name: "settings.json", Edit: claudeSettings},
+				{Name: "settings.json", Edit: claudeSettings, Servers: []string{"env.ANTHROPIC_BASE_URL"}},
 				{Name: ".claude.json", Beside: "~/.claude.json", Edit: claudeState},
 				{Name: "CLAUDE.md", Only: true},
 			},
@@ -38,6 +38,9 @@ func claude() Capability {
 			{Key: "DISABLE_AUTOUPDATER", Value: "1"},
 			{Key: "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL", Value: "1"},
 		},
+		// Its own sandbox cannot start in the box, and every command would fail. The command
+		// line goes before the settings of the user and the project, which it may be on in.
+		Args: []string{"--settings", `{"sandbox":{"enabled":false}}`},
 		Login: &Login{
 			File:   ".credentials.json",
 			Fields: []string{"claudeAiOauth.accessToken", "claudeAiOauth.refreshToken", "claudeAiOauth.expiresAt"},
@@ -92,6 +95,7 @@ func claudeState(doc map[string]any, workdir string) {
 // with 0.61.0). Without it Gemini does that itself, in the box. With file storage it asks no
 // keyring: there is no session bus in the box.
 func gemini() Capability {
+	servers := []string{"GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "CODE_ASSIST_ENDPOINT"}
 	return Capability{
 		Name:    "gemini",
 		Program: "gemini",
@@ -104,7 +108,7 @@ func gemini() Capability {
 				{Name: "oauth_creds.json", Login: true},
 				{Name: "google_accounts.json", Login: true},
 				{Name: "gemini-credentials.json", Login: true},
-				{Name: ".env"},
+				{Name: ".env", Servers: servers},
 				{Name: "trustedFolders.json", Edit: func(doc map[string]any, workdir string) { keepHere(doc, workdir) }},
 				{Name: "GEMINI.md", Only: true},
 			},
@@ -120,7 +124,7 @@ func gemini() Capability {
 		// network_allow.
 		Hosts:     []string{"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com", "www.googleapis.com"},
 		Telemetry: []string{"play.googleapis.com"},
-		Endpoints: []string{"GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "CODE_ASSIST_ENDPOINT"},
+		Endpoints: servers,
 		Notes: []string{
 			"MCP servers, extensions, history and other trusted folders stay behind",
 			"a key that is in the desktop's keyring stays there: GEMINI_API_KEY brings one along",
@@ -162,9 +166,13 @@ func codex() Capability {
 		Name:    "codex",
 		Program: "codex",
 		Folders: []Folder{{
-			Path:  "~/.codex",
-			Var:   "CODEX_HOME",
-			Files: []File{{Name: "auth.json", Login: true}, {Name: "config.toml", Edit: codexConfig}, {Name: "AGENTS.md", Only: true}},
+			Path: "~/.codex",
+			Var:  "CODEX_HOME",
+			Files: []File{
+				{Name: "auth.json", Login: true},
+				{Name: "config.toml", Edit: codexConfig, Servers: []string{"openai_base_url", "chatgpt_base_url", "model_providers.*.base_url"}},
+				{Name: "AGENTS.md", Only: true},
+			},
 			Trees: []string{"prompts", "rules", "skills"},
 		}},
 		Login: &Login{
@@ -198,14 +206,16 @@ func codexConfig(doc map[string]any, workdir string) {
 
 // opencode keeps its things where XDG says, in four folders.
 func opencode() Capability {
-	settings := without("mcp", "plugin")
+	settings := func(name string) File {
+		return File{Name: name, Edit: without("mcp", "plugin"), Servers: []string{"provider.*.options.baseURL"}}
+	}
 	return Capability{
 		Name:    "opencode",
 		Program: "opencode",
 		Folders: []Folder{
 			{
 				Path: "~/.config/opencode", Var: "XDG_CONFIG_HOME", Up: true,
-				Files: []File{{Name: "config.json", Edit: settings}, {Name: "opencode.json", Edit: settings}, {Name: "opencode.jsonc", Edit: settings}, {Name: "tui.json", Edit: settings}, {Name: "AGENTS.md", Only: true}},
+				Files: []File{settings("config.json"), settings("opencode.json"), settings("opencode.jsonc"), settings("tui.json"), {Name: "AGENTS.md", Only: true}},
 				Trees: []string{"agent", "agents", "command", "commands", "themes"},
 			},
 			{Path: "~/.local/share/opencode", Var: "XDG_DATA_HOME", Up: true, Files: []File{{Name: "auth.json", Login: true}}},
