@@ -3,12 +3,10 @@ package features
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/enr/inner/isolator/git"
-	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
 )
 
@@ -130,7 +128,6 @@ func (b *boxGits) settle() {
 // finish makes the last exchange, once the box is gone and what it left was looked at. A
 // copy in which nothing is left to cross is removed. It returns the refs that the box deleted or forced.
 func (b *boxGits) finish(run *Run) (rewound []runlog.Ref) {
-	known := b.repositories()
 	ctx, done := gitEnd()
 	defer done()
 	for _, g := range b.copies {
@@ -141,7 +138,7 @@ func (b *boxGits) finish(run *Run) (rewound []runlog.Ref) {
 		var err error
 		if run.Result.Started || g.copy.Resumes() {
 			var rep git.Report
-			rep, err = g.copy.Cross(ctx, git.Crossing{Final: true, Gitlink: mayEnter(known)})
+			rep, err = g.copy.Cross(ctx, git.Crossing{Final: true})
 			g.take(rep)
 			for _, ch := range g.copy.Rewound(ctx, g.report.Moved) {
 				rewound = append(rewound, runlog.Ref{Repo: ch.Repo, Ref: ch.Ref, Old: ch.Old, New: ch.New})
@@ -165,11 +162,4 @@ func gitEnd() (context.Context, func()) {
 	ctx, stop := Interruptible()
 	ctx, cancel := context.WithTimeout(ctx, gitEndMost)
 	return ctx, func() { cancel(); stop() }
-}
-
-// mayEnter reports whether git outside may enter what lies at a path of a work tree.
-func mayEnter(known []string) func(top, path string) bool {
-	return func(top, path string) bool {
-		return filepath.IsLocal(path) && repos.Inert(filepath.Join(top, path), known)
-	}
 }

@@ -98,7 +98,7 @@ func recoverGit(c *caller.Caller) {
 		if !r.IsDir() {
 			continue
 		}
-		left, err := git.Recover(ctx, dir, git.Crossing{Gitlink: mayEnter(nil)}, func(copy string) bool { return files.Exists(copy + gitWaits) })
+		left, err := git.Recover(ctx, dir, git.Crossing{}, func(copy string) bool { return files.Exists(copy + gitWaits) })
 		if err != nil {
 			c.Warn("the git directories of run %s: %v", r.Name(), err)
 		}
@@ -170,7 +170,7 @@ func ApplyGits(c *caller.Caller, id string) bool {
 	if !kept {
 		return false
 	}
-	left, err := git.Recover(ctx, dir, git.Crossing{Gitlink: mayEnter(nil), Budget: gitAskedMost}, nil)
+	left, err := git.Recover(ctx, dir, git.Crossing{Budget: gitAskedMost}, nil)
 	if err != nil {
 		c.Warn("the git directories of run %s: %v", id, err)
 	}

@@ -14,9 +14,6 @@ import (
 type Crossing struct {
 	// Final is set once the box is gone. What is held back while it runs crosses then.
 	Final bool
-	// Gitlink reports whether git outside may enter the repository at a path of a work tree: it
-	// is the host's, or was made harmless. It is called only when Final is set; nil means no.
-	Gitlink func(top, path string) bool
 	// Budget is how long checking what the box has stored may take; zero means a minute. What is
 	// not checked in time is refused, and stays in the copy.
 	Budget time.Duration

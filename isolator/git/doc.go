@@ -14,7 +14,7 @@
 //	for _, m := range c.Mounts { … }      // what the box must see, and where
 //	c.Hold()                              // keeps objects while the box runs, whatever gc does
 //	c.Cross(ctx, git.Crossing{})          // each time refs and index were quiet for a moment
-//	c.Cross(ctx, git.Crossing{Final: true, Gitlink: mayEnter})
+//	c.Cross(ctx, git.Crossing{Final: true})
 //	c.Close(); git.Remove(dir)            // unless Report.Kept
 //
 // It promises:

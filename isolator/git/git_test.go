@@ -270,7 +270,7 @@ func TestSubmodules(t *testing.T) {
 	if got := s.host(s.top, "git -C lib log -1 --format=%s; git log -1 --format=%s; git ls-files"); got != "inlib\nlib\n.gitmodules\na\nd/b\nlib\n" {
 		t.Error(got)
 	}
-	rep, err := c.Cross(context.Background(), Crossing{Final: true, Gitlink: func(top, path string) bool { return top == s.top && path == "other" }})
+	rep, err := c.Cross(context.Background(), Crossing{Final: true})
 	if err != nil || len(rep.Held) != 0 {
 		t.Errorf("%+v %v", rep, err)
 	}
@@ -652,8 +652,7 @@ func TestSubmoduleAdded(t *testing.T) {
 	s.host(s.home, "git init -q -b main lib; cd lib; echo l >l; git add l; git commit -qm lib")
 	c := s.stage(s.top, "r1")
 	s.box(c, s.top, `git submodule --quiet add "$HOME/lib" deep/sub; git commit -qm super; cd deep/sub; echo x >>l; git commit -qam inside; git switch -qc work; git config core.fsmonitor "touch ~/owned"; git config remote.origin.uploadpack "touch ~/owned;"; printf '#!/bin/sh\ntouch ~/owned\n' >$(git rev-parse --git-dir)/hooks/post-checkout; chmod +x $(git rev-parse --git-dir)/hooks/*; cd ../..; git commit -qam 'super two'`)
-	may := func(string, string) bool { return false } // what inner made is known
-	rep, err := c.Cross(context.Background(), Crossing{Final: true, Gitlink: may})
+	rep, err := c.Cross(context.Background(), Crossing{Final: true})
 	if err != nil || rep.Kept() || len(rep.Lines)+len(rep.Held)+len(rep.Refused) > 0 {
 		t.Fatalf("%+v %v", rep, err)
 	}
@@ -666,7 +665,7 @@ func TestSubmoduleAdded(t *testing.T) {
 	s.host(s.top, "git add -A; git commit -qm clean || :")
 	c = s.stage(s.top, "r2")
 	s.box(c, s.top, `git submodule --quiet add "$HOME/lib" two; git commit -qm two; echo "gitdir: ../.git/modules/deep/sub" >two/.git; mkdir -p .git/modules/deep/sub/x; cp -r .git/modules/two/. .git/modules/deep/sub/x`)
-	if rep, err = c.Cross(context.Background(), Crossing{Final: true, Gitlink: may}); err != nil || len(rep.Lines) == 0 || s.host(s.top, "ls .git/modules") != "deep\n" {
+	if rep, err = c.Cross(context.Background(), Crossing{Final: true}); err != nil || len(rep.Lines) == 0 || s.host(s.top, "ls .git/modules") != "deep\n" {
 		t.Errorf("%+v %v", rep, err)
 	}
 }

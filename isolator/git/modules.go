@@ -174,9 +174,8 @@ func (c *Copy) dropUnmade() {
 	})
 }
 
-// mayEnter reports whether git outside may enter what lies at a path of a work tree: a submodule whose
-// repository inner made, or what the caller knows to be harmless.
+// mayEnter reports whether git outside may enter what lies at a path of a work tree: only a submodule whose
+// repository inner made. What is harmless now, a later box can replace.
 func (x *exchange) mayEnter(top, link string) bool {
-	made := slices.ContainsFunc(x.meta.Units, func(u *unit) bool { return u.Made && u.Views[0].Top == filepath.Join(top, link) })
-	return made || x.o.Gitlink != nil && x.o.Gitlink(top, link)
+	return slices.ContainsFunc(x.meta.Units, func(u *unit) bool { return u.Made && u.Views[0].Top == filepath.Join(top, link) })
 }

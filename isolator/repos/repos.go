@@ -32,6 +32,7 @@ import (
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
 	"github.com/enr/inner/isolator/sensitive"
+	"github.com/enr/inner/profile/gitconfig"
 )
 
 // Suffix is what the name of something that was switched off ends with.
@@ -398,6 +399,38 @@ func leadsTo(p string) string {
 		return ""
 	}
 	return target
+}
+
+// harmless reports whether all settings of a file have keys that begin so, run nothing and lead nowhere.
+func harmless(p, prefix string) bool {
+	data, err := readFile(p)
+	if err != nil {
+		return false
+	}
+	list, err := gitconfig.Parse(data)
+	return err == nil && !slices.ContainsFunc(list, func(e gitconfig.Entry) bool {
+		return !strings.HasPrefix(e.Key, prefix) || !gitconfig.Harmless(e, func(string) bool { return false })
+	})
+}
+
+// pointsInto reports whether a .git file names a place in one of these git directories at which nothing is.
+func pointsInto(p string, dirs []string) bool {
+	data, err := readFile(p)
+	target, ok := strings.CutPrefix(line(data), "gitdir: ")
+	if err != nil || !ok || filepath.Clean(target) != target { // what ".." is after a link the kernel says
+		return false
+	}
+	at := filepath.Clean(beneath(filepath.Dir(p), target))
+	return straight(at) && lies(at, dirs)
+}
+
+// straight reports whether no folder on the way to a path is a link, as far as they are there.
+func straight(p string) bool {
+	for !exists(p) {
+		p = filepath.Dir(p)
+	}
+	real, err := filepath.EvalSymlinks(p)
+	return err == nil && real == p
 }
 
 // reposIn returns the repositories in a folder of them.
