@@ -177,9 +177,6 @@ func (a *app) sayReady(agents []string) {
 	a.Say("type %s, then: %s", line, words)
 }
 
-// builtinsFile says which built-in profiles were written last.
-func (a *app) builtinsFile() string { return filepath.Join(a.InnerHome, "builtins") }
-
 // install creates what is missing of INNER_HOME and returns what it wrote. had says which
 // built-in profiles an earlier call wrote: of those, what is missing was deleted.
 func (a *app) install(had string) ([]string, error) {
@@ -199,7 +196,7 @@ func (a *app) install(had string) ([]string, error) {
 	for _, name := range done.Changed {
 		a.Say("profile %s is as you changed it, and not that of this version: inner profile diff %s shows both", name, name)
 	}
-	if err := files.Write(a.builtinsFile(), []byte(builtin.Sums()), 0o600); err != nil {
+	if err := files.Write(a.BuiltinsFile(), []byte(builtin.Sums()), 0o600); err != nil {
 		return written, err
 	}
 	f, err := os.OpenFile(a.ConfigFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
@@ -226,7 +223,7 @@ func (a *app) firstUse() error {
 	if inBox() {
 		return fault.Refuse(126, "inner status", "profiles are on the host: this is inside a sandbox")
 	}
-	had, _ := files.Read(a.builtinsFile(), files.NoLinks, 1<<20)
+	had, _ := files.Read(a.BuiltinsFile(), files.NoLinks, 1<<20)
 	if !files.Exists(a.ProfilesDir()) {
 		had = nil
 	} else if string(had) == builtin.Sums() {

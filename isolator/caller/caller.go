@@ -78,6 +78,9 @@ func (c *Caller) Getenv(name string) string {
 // ProfilesDir returns where the user's own profiles are.
 func (c *Caller) ProfilesDir() string { return filepath.Join(c.InnerHome, "profiles") }
 
+// BuiltinsFile returns the file with the digests of the built-in profiles that inner wrote last.
+func (c *Caller) BuiltinsFile() string { return filepath.Join(c.InnerHome, "builtins") }
+
 // LogsDir returns where inner keeps records on its own, and the audit log.
 func (c *Caller) LogsDir() string { return filepath.Join(c.InnerHome, "logs") }
 

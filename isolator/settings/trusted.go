@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/enr/inner/internal/fault"
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/internal/paths"
 	"github.com/enr/inner/internal/visible"
 	"github.com/enr/inner/profile"
-	"github.com/enr/inner/profile/builtin"
 	"github.com/enr/inner/profile/trust"
 )
 
@@ -73,9 +72,10 @@ func (s *Settings) AsAllowed(p *profile.Profile, c profile.Context, rc profile.R
 // counts where no link leads elsewhere.
 func (s *Settings) fromBuiltins(p *profile.Profile, c profile.Context) (list []profile.Grant) {
 	c.Overrides = profile.Overrides{}
+	written, _ := files.Read(s.BuiltinsFile(), files.NoLinks, profile.MaxFileSize)
 	for _, f := range p.Files[1:] {
 		name := strings.TrimSuffix(filepath.Base(f.Path), ".toml")
-		if filepath.Dir(f.Path) != s.ProfilesDir() || !bytes.Equal(f.Data, builtin.Read(name)) {
+		if filepath.Dir(f.Path) != s.ProfilesDir() || !strings.Contains(string(written), f.Digest+"  "+name+"\n") {
 			continue
 		}
 		base, err := s.Loader(Place{}).LoadBytes(f, profile.Global)
