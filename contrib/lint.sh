@@ -79,7 +79,7 @@ one_importer() { # each outside library has one package that imports it, besides
 starts_light() {
 	"$GO" list -e -tags programs -deps ./cmd/inner | grep -xE 'net/http|crypto/tls|crypto/x509' | sed 's/$/ is linked into inner/'
 	"$GO" list -e -tags programs -deps ./cmd/inner-shim |
-		grep -xE 'net/http|crypto/tls|text/template|github\.com/spf13/.*|github\.com/enr/inner/(completions|contrib/.*|isolator/(agenthook|agentsettings|calls|export|handover|mcp|native|picture|preview|consent|needs|verify/attack)|profile/shared)' |
+		grep -xE 'net/http|crypto/tls|text/template|github\.com/spf13/.*|github\.com/enr/inner/(completions|contrib/.*|isolator/(agenthook|agentsettings|calls|export|handover|mcp|native|picture|preview|consent|needs|verify/attack)|profile/(builtin|shared))' |
 		sed 's/$/ is linked into inner-shim/'
 	"$GO" list -deps ./cmd/inner-box | grep -E '^net(/|$)|^[^/]*\.[^/]*/' |
 		grep -vxE 'golang\.org/x/sys/.*|github\.com/enr/inner/(cmd/inner-box|internal/(paths|visible)|isolator/(launch/(supervisor|outside|wire)|limits|proc|seccomp))' |
