@@ -194,7 +194,7 @@ func (p *Profile) commanded(q Asked) (*Loaded, error) {
 	if err := other.resolve(chosen); err != nil {
 		return nil, err
 	}
-	if gives, err := p.loaded.Gives(other.Spec); !gives {
+	if gives, err := settings.Gives(other.Commands, other.Role.Name, p.loaded.Spec, other.Spec); !gives {
 		return p.loaded, err
 	}
 	return &other, nil

@@ -61,14 +61,6 @@ func (l *Loaded) Another(q Asked) (name string, err error) {
 	return settings.Commanded(table, q.Argv, q.Line)
 }
 
-// Gives reports whether a call takes a profile of [commands], see settings.Gives.
-func (l *Loaded) Gives(other profile.RunConfig) (bool, error) {
-	if l.Role.Name == "" {
-		return true, nil
-	}
-	return settings.Gives(l.Commands, l.Role.Name, l.Spec, other)
-}
-
 // Do runs what is asked. The streams of who are those of the program; c says what is the caller's own
 // of a call. An error means that the program did not run.
 func (l *Loaded) Do(who *caller.Caller, q Asked, c Call) (Result, error) {

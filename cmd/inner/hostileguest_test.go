@@ -105,7 +105,7 @@ func hostileProject(t *testing.T) *person {
 	p := newPerson(t)
 	p.run("inner", "init")
 	p.write(".inner/config.toml", "[roles]\nguest = \"guest\"\nmember = \"member\"\ntrusted = \"trusted\"\n\"*\" = \"guest\"\n[commands]\n\"seq install\" = \"install\"\n")
-	p.write(".inner/profiles/install.toml", "schema_version = \"1\"\n[sandbox]\nhome = \"isolated\"\nbase = \"minimal\"\n[entrypoint]\ncmd = \"sh\"\n")
+	p.write(".inner/profiles/install.toml", "schema_version = \"1\"\nextends = \"guest\"\n[sandbox]\nworkdir_mode = \"keep\"\nkeep = [\"node_modules\"]\n")
 	for _, name := range []string{".ssh/id_rsa", "app/.env", "app/secrets.json", "app/workspace/w", "app/memory/m.md", "app/sessions/s"} {
 		p.write(name, "SECRET\n")
 	}
@@ -119,7 +119,7 @@ func hostileProject(t *testing.T) *person {
 // state is every path below a folder with its mode and contents, but what guests may change.
 func (p *person) state() string {
 	var b strings.Builder
-	mine := []string{".inner/git", ".inner/logs", ".inner/sessions", ".inner/shims", ".inner/trust", ".inner/workspaces"} // inner's own records
+	mine := []string{".inner/copies", ".inner/git", ".inner/logs", ".inner/sessions", ".inner/shims", ".inner/trust", ".inner/workspaces"} // inner's own records
 	err := filepath.WalkDir(p.home, func(path string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(p.home, path)
 		switch {

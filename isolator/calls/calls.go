@@ -29,6 +29,7 @@ import (
 	"github.com/enr/inner/isolator"
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/session"
+	"github.com/enr/inner/isolator/settings"
 	"github.com/enr/inner/isolator/streams"
 	"github.com/enr/inner/profile"
 	"github.com/enr/inner/profile/strict"
@@ -166,7 +167,7 @@ func (r *Runner) loadFor(w which, asked isolator.Asked) (*loaded, error) {
 	if err != nil {
 		return other, err
 	}
-	if gives, err := l.Gives(other.Spec); !gives {
+	if gives, err := settings.Gives(l.Commands, l.Role.Name, l.Spec, other.Spec); !gives {
 		return l, err
 	}
 	return other, nil

@@ -51,7 +51,7 @@ func say(w *wire, f *fault) {
 
 // http reads a request and answers it.
 func (p *Proxy) http(w *wire, in *input) (handed bool) {
-	head, err := readHead(in, maxHead)
+	head, err := readHead(in)
 	var req *request
 	if err == nil {
 		req, err = parseRequest(head)

@@ -243,7 +243,7 @@ func FuzzHead(f *testing.F) {
 		z.Close()
 		defer a.Close()
 		in := &input{w: newWire(a, &activity{idle: time.Hour}), b: b}
-		lines, err := readHead(in, maxHead)
+		lines, err := readHead(in)
 		if err != nil {
 			return
 		}

@@ -21,44 +21,30 @@ func (e badHead) Error() string { return string(e) }
 
 func badf(format string, args ...any) error { return badHead(fmt.Sprintf(format, args...)) }
 
-// readHead reads up to the empty line that ends a head of at most limit bytes, and returns the
-// lines before it without their ends.
-func readHead(in *input, limit int) (lines []string, err error) {
-	tooLong := badf("has a head of more than %d bytes", limit)
-	for {
-		line, err := in.line(limit, tooLong)
-		if err != nil {
-			return nil, err
+// readHead reads up to the empty line that ends a head of at most maxHead bytes, and returns the
+// lines before it without their ends. An end is CR LF and nothing else.
+func readHead(in *input) (lines []string, err error) {
+	for left := maxHead; ; {
+		end := bytes.IndexByte(in.b, '\n') + 1
+		for ; end == 0 && len(in.b) <= left; end = bytes.IndexByte(in.b, '\n') + 1 {
+			if err := in.more(); err != nil {
+				return nil, err
+			}
 		}
-		if line == "" {
+		if left -= end; end == 0 || left < 0 {
+			return nil, badf("has a head of more than %d bytes", maxHead)
+		}
+		line, ok := strings.CutSuffix(string(in.take(end)), "\r\n")
+		switch {
+		case !ok:
+			return nil, badf("has a line that does not end in CR LF")
+		case strings.ContainsAny(line, "\r\x00"):
+			return nil, badf("has a control character")
+		case line == "":
 			return lines, nil
 		}
-		limit -= len(line) + len("\r\n")
 		lines = append(lines, line)
 	}
-}
-
-// line reads a line of at most limit bytes, its end counted, and returns it without that. The end
-// is CR LF and nothing else: what one program takes for an end and the next does not is how
-// requests are hidden in requests.
-func (in *input) line(limit int, tooLong error) (string, error) {
-	end := bytes.IndexByte(in.b, '\n') + 1
-	for ; end == 0 && len(in.b) <= limit; end = bytes.IndexByte(in.b, '\n') + 1 {
-		if err := in.more(); err != nil {
-			return "", err
-		}
-	}
-	if end == 0 || end > limit {
-		return "", tooLong
-	}
-	text, ok := strings.CutSuffix(string(in.take(end)), "\r\n")
-	switch {
-	case !ok:
-		return "", badf("has a line that does not end in CR LF")
-	case strings.ContainsAny(text, "\r\x00"):
-		return "", badf("has a control character")
-	}
-	return text, nil
 }
 
 // field is a line of a head. The name is as it was written.
@@ -91,8 +77,8 @@ func parseRequest(lines []string) (*request, error) {
 	if len(named(all, "Host")) > 1 {
 		return nil, badf("has two Host lines")
 	}
-	if req.method == "CONNECT" {
-		err = req.isTunnel(target)
+	if req.connect = req.method == "CONNECT"; req.connect {
+		req.to, err = parseAuthority(target, 0)
 	} else {
 		err = req.isPlain(target, all)
 	}
@@ -107,13 +93,6 @@ func named(fields []field, name string) (values []string) {
 		}
 	}
 	return values
-}
-
-// isTunnel completes a request for a tunnel.
-func (req *request) isTunnel(target string) (err error) {
-	req.connect = true
-	req.to, err = parseAuthority(target, 0)
-	return err
 }
 
 // isPlain completes a request for something of http.
@@ -242,16 +221,9 @@ func isToken(s string) bool {
 	return s != "" && strings.Trim(s, token) == ""
 }
 
-// hopByHop returns the fields that are not passed on, and those that the proxy writes anew.
-func hopByHop() []string {
-	return []string{
-		"connection", "keep-alive", "te", "upgrade", "host", "http2-settings",
-	}
-}
-
-// endToEnd returns the fields that are passed on.
+// endToEnd returns the fields that are passed on, and that the proxy does not write anew.
 func endToEnd(list []field) ([]field, error) {
-	drop := hopByHop()
+	drop := []string{"connection", "keep-alive", "te", "upgrade", "host", "http2-settings"}
 	for _, f := range list {
 		if !strings.EqualFold(f.name, "Connection") {
 			continue

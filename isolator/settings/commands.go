@@ -66,6 +66,9 @@ func Commanded(c config.Commands, argv []string, line string) (string, error) {
 // but for [sandbox] keep, that the profile of the role does not. Otherwise that one is taken, or, where
 // no other command is to run, an error.
 func Gives(c config.Commands, role string, own, other profile.RunConfig) (bool, error) {
+	if role == "" {
+		return true, nil
+	}
 	if other.WorkdirMode == profile.Keep {
 		other.WorkdirMode = profile.RO // what is kept lies in what it reads
 	}
