@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -316,13 +318,15 @@ type foreignLink string
 
 func (f foreignLink) Error() string { return string(f) }
 
-// mayLink reports whether the host's git may enter a repository at a path in each of the box's work trees.
+// mayLink reports whether the host's git may enter a repository at a path in each of the box's work trees:
+// one that the host has, where it is or where nothing is, or one that inner made.
 func (x *exchange) mayLink(path string) bool {
+	linked := func(v *viewState) bool { return v.hostIndex().gitlinks()[path] }
+	known := slices.ContainsFunc(x.views, linked)
 	for _, v := range x.views {
-		if v.hostIndex().gitlinks()[path] {
-			continue
-		}
-		if !x.o.Final || treePath(path) != "" || !x.mayEnter(v.Top, path) {
+		_, err := os.Lstat(filepath.Join(v.Top, path))
+		absent := known && errors.Is(err, os.ErrNotExist)
+		if !linked(v) && !absent && (!x.o.Final || treePath(path) != "" || !x.mayEnter(v.Top, path)) {
 			return false
 		}
 	}

@@ -74,7 +74,7 @@ func ParseAllow(s string) (Entry, error) {
 		return Entry{Range: p}, nil
 	}
 	e, err := Parse(s)
-	here := e.Loopback() || e.Addr.IsLoopback() || e.Addr.IsUnspecified()
+	here := e.Loopback() || e.Addr.IsUnspecified()
 	if err == nil && here && !(e.Loopback() && e.Stated() && e.Ports[0] >= 1024) {
 		return e, fmt.Errorf("%q is this computer itself, of which a box has single ports: write them into host_ports", s)
 	}

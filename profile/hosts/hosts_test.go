@@ -232,7 +232,7 @@ func TestParseAllow(t *testing.T) {
 		"10.1.2.3/8": false, "8.0.0.0/7": false, "10.0.0.0/7": false, "0.0.0.0/0": false, "8.8.8.0/24": false, "127.0.0.0/8": false, "169.254.0.0/16": false,
 		"::/0": false, "::1/128": false, "fe80::/10": false, "::ffff:10.0.0.0/104": false, "name.example/24": false, "10.0.0.0/33": false, "10.0.0.0/8:443": false,
 		"127.0.0.1:5432": true, "[::1]:5432": true, "localhost:5432": true, "LocalHost.:5432": true, "[::ffff:127.0.0.1]:5432": true,
-		"127.0.0.1": false, "localhost": false, "127.0.0.1:80": false, "::1": false, "127.0.0.2:5432": false, "0.0.0.0:5432": false,
+		"127.0.0.1": false, "localhost": false, "127.0.0.1:80": false, "::1": false, "127.0.0.2:5432": true, "0.0.0.0:5432": false,
 	} {
 		e, err := hosts.ParseAllow(s)
 		if (err == nil) != ok {
