@@ -64,6 +64,8 @@ type networkOf struct {
 	ports *ports          // nil without ports of either kind
 	asker *launch.Asker   // nil when nobody is asked
 
+	direct *launch.Refusals // connections that no proxy saw, or nil
+
 	told map[netproxy.Target]int64 // of each host, the refusals that a call was told of
 
 	mu        sync.Mutex
@@ -113,6 +115,7 @@ func (n *networkOf) make(run *Run) error {
 
 // connect takes the network of the box, before the program starts.
 func (n *networkOf) connect(box launch.Network) error {
+	n.direct = box.Refused
 	for i, l := range n.run.Plan.Listen {
 		for _, listener := range box.Listeners[i] {
 			if l.HostPort == 0 {
@@ -176,7 +179,7 @@ func (n *networkOf) remedy(refused []netproxy.Refusal) string {
 		case e != "":
 		case r.Kind != netproxy.Unlisted:
 			continue
-		case local != "" && r.Target.Port < 1024: // which network_allow cannot name
+		case local != "" && (r.Target.Port < 1024 || n.proxy == nil): // which network_allow cannot name
 			key, e = "host_ports", local
 		default:
 			e = EntryOf(r.Target)
@@ -237,6 +240,31 @@ func (n *networkOf) since(o *Outcome) {
 	}
 }
 
+// ownLoopback tells of connections that the program made itself to ports of its loopback, where this
+// computer has a service and the box has none.
+func (n *networkOf) ownLoopback(o *Outcome, counts map[netproxy.Target]int64) {
+	if n.direct == nil {
+		return
+	}
+	key := "network_allow"
+	if n.proxy == nil {
+		key = "host_ports"
+	}
+	refused := n.direct.Close()
+	for _, port := range slices.Sorted(maps.Keys(refused)) {
+		ours := slices.ContainsFunc(n.run.Spec.Publish, func(p profile.Port) bool { return p.Box == port })
+		if ours {
+			continue
+		}
+		to := netproxy.Target{Host: "127.0.0.1", Port: port}
+		reason := fmt.Sprintf("%s is not in %s of profile %q", to, key, n.run.Spec.Name)
+		counts[to] = int64(refused[port])
+		n.refuse(netproxy.Refusal{Target: to, Kind: netproxy.Unlisted, Reason: reason})
+		o.Hosts = append(o.Hosts, runlog.Host{Host: to.Host, Port: to.Port, Refused: counts[to], Reason: reason})
+		o.Events = append(o.Events, runlog.Event{Type: runlog.EventHostRefused, Run: n.run.ID(), Profile: n.run.Spec.Name, Host: runlog.HostText(to.Host, to.Port), Count: refused[port], Reason: reason})
+	}
+}
+
 // tell says at the end what was held back, and puts what the box asked
 // for into the record and the audit log.
 func (n *networkOf) tell(o *Outcome) {
@@ -244,12 +272,13 @@ func (n *networkOf) tell(o *Outcome) {
 	for _, r := range n.ports.failures() {
 		run.Warn("%s", r)
 	}
-	if n.proxy == nil {
-		return
-	}
-	n.proxy.Close()
-	report := n.proxy.Report()
 	counts := map[netproxy.Target]int64{}
+	n.ownLoopback(o, counts)
+	var report []netproxy.Host
+	if n.proxy != nil {
+		n.proxy.Close()
+		report = n.proxy.Report()
+	}
 	for _, h := range report {
 		to := netproxy.Target{Host: h.Host, Port: h.Port}
 		h.Refused -= n.told[to]

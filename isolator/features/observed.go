@@ -12,7 +12,7 @@ import (
 )
 
 // Observe has every access of the program to files looked at: the kernel tells of each
-// call that names a file, or connects, and waits for an answer.
+// call that names a file, and waits for an answer.
 type Observe struct {
 	*learn.Observer
 	Hosts bool                       // hosts are learned, too: every public one is allowed

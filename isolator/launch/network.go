@@ -25,6 +25,10 @@ type Network struct {
 	// Dial connects to a port of the box's loopback, 127.0.0.1 or else ::1. It is
 	// nil unless the plan publishes a port.
 	Dial func(ctx context.Context, port uint16) (net.Conn, error)
+
+	// Refused are the connections within the box that nothing listened for; nil where the kernel does
+	// not let us see them. The callee closes it.
+	Refused *Refusals
 }
 
 // dialTime is how long the dispenser may take for a socket, and a socket to be
@@ -56,6 +60,7 @@ func (s *session) takeNetwork(fds []int) bool {
 	}
 	err := s.network.connect(fds, s.spec.Dispense)
 	if err == nil && s.o.Network != nil { // else nobody accepts: what connects is refused once they are closed
+		s.network.Refused, _ = watchRefusals(s.channel.pid) // it only tells
 		err = s.o.Network(s.network.Network)
 	}
 	if err != nil {

@@ -60,7 +60,6 @@ type Observer struct {
 
 	mu     sync.Mutex
 	paths  map[string]*Access
-	ports  map[uint16]bool
 	unseen int // calls that could not be looked at
 	root   int // the box's root folder, -1 until one process of it was seen
 	dev    uint64
@@ -92,7 +91,7 @@ func Supported() error {
 
 // New returns an Observer that waits for a listener.
 func New() *Observer {
-	return &Observer{stop: [2]int{-1, -1}, root: -1, paths: map[string]*Access{}, ports: map[uint16]bool{}}
+	return &Observer{stop: [2]int{-1, -1}, root: -1, paths: map[string]*Access{}}
 }
 
 // Listen takes the listener of a run, and answers from now on, until Close or
@@ -213,10 +212,6 @@ func (o *Observer) look(n *notification) {
 		if o.root >= 0 { // else it is the supervisor, about to start the program
 			o.miss()
 		}
-		return
-	}
-	if c.Kind == seccomp.Connect {
-		o.connect(pid, n.args[c.Path])
 		return
 	}
 	kind, write := c.Kind, c.Kind == seccomp.Write

@@ -47,9 +47,6 @@ func Of(run *features.Run, o *features.Outcome) *Needs {
 		Suggestion: learn.Suggest(list, features.Setting(run)),
 	}
 	ports := map[string]bool{}
-	for _, port := range run.Observe.Ports() {
-		ports[profile.BoxPort(port).String()] = true
-	}
 	for _, h := range o.Hosts {
 		t := netproxy.Target{Host: h.Host, Port: h.Port}
 		switch entry := features.EntryOf(t); {

@@ -6,7 +6,7 @@ import "fmt"
 // for the answer (SECCOMP_RET_USER_NOTIF, seccomp_unotify(2)).
 const retNotify = 0x7fc00000
 
-// Call is a system call that names a file or an address: which of its arguments is what.
+// Call is a system call that names a file: which of its arguments is what.
 // Indexes are -1 where there is no such argument.
 type Call struct {
 	Name  string
@@ -24,11 +24,10 @@ type Kind int
 
 // The kinds.
 const (
-	Look    Kind = iota // asks about it, or reads a link
-	Open                // opens it, as the flags say
-	Exec                // runs it
-	Write               // makes, changes or removes it
-	Connect             // Path is the address of a socket
+	Look  Kind = iota // asks about it, or reads a link
+	Open              // opens it, as the flags say
+	Exec              // runs it
+	Write             // makes, changes or removes it
 )
 
 // observed is a call with its numbers, in the columns of the table of rules.
@@ -80,12 +79,11 @@ func observedCalls() []observed {
 		here(Write, "unlink", [4]int32{87, 10, -1, 10}),
 		at(Write, "unlinkat", [4]int32{263, 301, 35, 328}),
 		here(Write, "truncate", [4]int32{76, 92, 45, 92}),
-		at(Connect, "connect", [4]int32{42, 362, 203, 283}),
 	}
 }
 
 // Notify returns a filter that refuses nothing, and tells the holder of its
-// listener of every call that names a file, or that connects.
+// listener of every call that names a file.
 func Notify(goarch string) ([]byte, error) {
 	all := machines(goarch)
 	if len(all) == 0 {

@@ -1,0 +1,88 @@
+// Package enter makes system calls in the namespaces of a box, from outside.
+//
+// Who owns a user namespace gets its rights by joining it, which only a process with one thread may
+// (setns(2)), and a Go program has several from its start. A bare fork of it has one. Nothing of Go's
+// runs there but the calls of a list: the runtime has to know of the fork, as of each in
+// syscall.ForkExec, and the functions that tell it are linked here by their names.
+package enter
+
+import (
+	"fmt"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+//go:linkname beforeFork syscall.runtime_BeforeFork
+func beforeFork()
+
+//go:linkname afterFork syscall.runtime_AfterFork
+func afterFork()
+
+//go:linkname afterForkInChild syscall.runtime_AfterForkInChild
+func afterForkInChild()
+
+// Call is a system call. The pointers among its arguments belong to the caller, who keeps what
+// they lead to.
+type Call struct {
+	Number uintptr
+	Args   [6]uintptr
+	At     int // the descriptor that what it opens becomes, here too; 0 for none
+}
+
+// Setns joins a namespace by its descriptor.
+func Setns(fd, kind int) Call {
+	return Call{Number: unix.SYS_SETNS, Args: [6]uintptr{uintptr(fd), uintptr(kind)}}
+}
+
+// Do has a process of one thread, which shares our descriptors, make the calls in their order up to
+// the first that fails, whose error it returns.
+func Do(calls ...Call) error {
+	syscall.ForkLock.Lock()
+	pid, errno := fork(unsafe.SliceData(calls), len(calls))
+	syscall.ForkLock.Unlock()
+	if errno != 0 {
+		return fmt.Errorf("fork: %w", errno)
+	}
+	var status syscall.WaitStatus
+	for {
+		if _, err := syscall.Wait4(int(pid), &status, 0, nil); err != syscall.EINTR {
+			break
+		}
+	}
+	switch code := status.ExitStatus(); {
+	case code > 0:
+		return syscall.Errno(code)
+	case code < 0:
+		return fmt.Errorf("%v", status.Signal())
+	}
+	return nil
+}
+
+// fork returns in the parent alone. The child ends with the error of the call that failed.
+//
+//go:norace
+//go:nosplit
+func fork(calls *Call, n int) (pid uintptr, errno syscall.Errno) {
+	beforeFork()
+	pid, _, errno = syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD|syscall.CLONE_FILES), 0, 0, 0, 0, 0)
+	if errno != 0 || pid != 0 {
+		afterFork()
+		return pid, errno
+	}
+	afterForkInChild()
+	var failed syscall.Errno
+	for i := 0; i < n && failed == 0; i++ {
+		c := (*Call)(unsafe.Add(unsafe.Pointer(calls), uintptr(i)*unsafe.Sizeof(Call{})))
+		var got uintptr
+		got, _, failed = syscall.RawSyscall6(c.Number, c.Args[0], c.Args[1], c.Args[2], c.Args[3], c.Args[4], c.Args[5])
+		if failed == 0 && c.At > 0 {
+			_, _, failed = syscall.RawSyscall(syscall.SYS_DUP3, got, uintptr(c.At), syscall.O_CLOEXEC)
+			syscall.RawSyscall(syscall.SYS_CLOSE, got, 0, 0)
+		}
+	}
+	for {
+		syscall.RawSyscall(syscall.SYS_EXIT_GROUP, uintptr(failed), 0, 0)
+	}
+}

@@ -1,0 +1,125 @@
+package launch
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	nsenter "github.com/enr/inner/isolator/launch/enter"
+	"github.com/enr/inner/isolator/launch/wire"
+)
+
+// Refusals are the connections to 127.0.0.1 of the box for which nothing listened there. A packet
+// socket of the box's network sees the kernel's answer to each: RST and ACK, with the sequence
+// number 0, from the port that was meant (RFC 9293, 3.10.7.1).
+type Refusals struct {
+	packets *os.File
+	mu      sync.Mutex
+	counts  map[uint16]int
+}
+
+// answers passes these packets alone. The kernel's own have no options: the header of TCP is at 20.
+var answers = []unix.SockFilter{
+	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 9},
+	{Code: unix.BPF_JMP | unix.BPF_JEQ, K: unix.IPPROTO_TCP, Jf: 5},
+	{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 24},
+	{Code: unix.BPF_JMP | unix.BPF_JEQ, K: 0, Jf: 3},
+	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 33},
+	{Code: unix.BPF_JMP | unix.BPF_JEQ, K: 0x14, Jf: 1},
+	{Code: unix.BPF_RET, K: 40},
+	{Code: unix.BPF_RET, K: 0},
+}
+
+// watchRefusals opens the socket in the network of a process.
+func watchRefusals(pid int) (*Refusals, error) {
+	var owned descriptors
+	defer owned.close()
+	network, err := owned.add(unix.Open(fmt.Sprintf("/proc/%d/ns/net", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0))
+	if err != nil {
+		return nil, err
+	}
+	user, err := owned.add(unix.IoctlRetInt(network, unix.NS_GET_USERNS))
+	if err != nil {
+		return nil, err
+	}
+	fd, err := wire.OpenNull() // the socket takes its number
+	if err != nil {
+		return nil, err
+	}
+	protocol := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, unix.ETH_P_IP))
+	calls := []nsenter.Call{
+		nsenter.Setns(network, unix.CLONE_NEWNET),
+		{Number: unix.SYS_SOCKET, Args: [6]uintptr{unix.AF_PACKET, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK, uintptr(protocol)}, At: fd},
+	}
+	if !ownNamespace(user) {
+		calls = append([]nsenter.Call{nsenter.Setns(user, unix.CLONE_NEWUSER)}, calls...)
+	}
+	err = nsenter.Do(calls...)
+	filter := unix.SockFprog{Len: uint16(len(answers)), Filter: unsafe.SliceData(answers)}
+	if err == nil {
+		err = errors.Join(unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &filter), unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1))
+	}
+	r := &Refusals{packets: os.NewFile(uintptr(fd), "refused connections"), counts: map[uint16]int{}}
+	if err != nil {
+		r.packets.Close()
+		return nil, err
+	}
+	raw, err := r.packets.SyscallConn()
+	if err == nil {
+		go func() { _ = raw.Read(r.read) }() // it ends with the file
+	}
+	return r, err
+}
+
+// read reads what has come. It reports that there is nothing more to wait for: never.
+func (r *Refusals) read(fd uintptr) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var packet [40]byte
+	for {
+		n, err := unix.Read(int(fd), packet[:])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return false
+		case n == len(packet):
+			r.counts[binary.BigEndian.Uint16(packet[20:])]++
+		}
+	}
+}
+
+// Close ends the watch, and returns how often each port was refused at which something listens on
+// the host.
+func (r *Refusals) Close() map[uint16]int {
+	if raw, err := r.packets.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { r.read(fd) })
+	}
+	r.packets.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.counts, func(port uint16, _ int) bool { return !listens(port) })
+	return r.counts
+}
+
+// listens reports whether something listens on a TCP port of the network that we are in.
+// proc_pid_net(5), tcp: the second field is the address, the fourth the state (0A listens).
+func listens(port uint16) bool {
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		data, _ := os.ReadFile(table) // a kernel without IPv6 has one of them
+		for line := range strings.Lines(string(data)) {
+			f := strings.Fields(line)
+			if len(f) > 3 && f[3] == "0A" && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
