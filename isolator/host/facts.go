@@ -59,7 +59,6 @@ type Facts struct {
 	BwrapWhy  string  `json:"bwrap_why,omitempty"`  // why there is none
 	BwrapFix  string  `json:"bwrap_fix,omitempty"`  // what to type then
 	Engine    *Engine `json:"engine,omitempty"`     // makes the box in the place of bwrap; nil for bwrap
-	Nsenter   string  `json:"nsenter,omitempty"`    // absolute path, "" without one
 	MoveMount bool    `json:"move_mount,omitempty"` // open_tree(2) and move_mount(2) are there
 	StageBase string  `json:"stage_base,omitempty"` // where runs are staged
 	InnerHome string  `json:"inner_home"`

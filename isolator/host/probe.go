@@ -60,7 +60,6 @@ func Probe(r Request) Facts {
 		f.Display = FindDisplay(f.Env)
 	}
 	f.Bwrap, f.BwrapWhy, f.BwrapFix = FindBwrap(f.Env["PATH"], r.Setuid)
-	f.Nsenter, _ = FindHelper("nsenter", f.Env["PATH"])
 	f.Programs = findPrograms(r.ProgramDirs, r.ProgramNames, f.InnerHomes())
 	l := newLooker(cmp.Or(r.Folders, NewFolders()))
 	l.asked(r, &f)

@@ -148,7 +148,6 @@ type job struct {
 	Pins        []plan.Pin
 	Masks       []plan.Mask
 	Cover       plan.Cover
-	Nsenter     string
 	Fills       []plan.Fill
 	Kept        string // a file to write the file "kept" of the first folder to
 	Meanwhile   string // what is said while the box is made, an error; with Watch it watches
@@ -222,7 +221,7 @@ func launcherMain(file string) int {
 }
 
 func (j job) plan() plan.Plan {
-	p := plan.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Masks: j.Masks, Cover: j.Cover, Nsenter: j.Nsenter, Fills: j.Fills}
+	p := plan.Plan{Bwrap: j.Bwrap, Program: j.Program, Argv: j.Argv, Env: j.Env, Dir: j.Dir, Data: j.Data, Map: j.Map, Landlock: j.Landlock, Pins: j.Pins, Masks: j.Masks, Cover: j.Cover, Fills: j.Fills}
 	if p.Bwrap == "" {
 		p.Bwrap = "/usr/bin/bwrap"
 	}

@@ -1,14 +1,15 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/isolator/launch/nsenter"
 	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/wire"
 )
@@ -24,8 +25,7 @@ const OutsideFailed = "a mount of the sandbox cannot be made from outside:"
 type mounts struct {
 	first      outside.List // before the program starts
 	covered    covered      // made again when the host replaces what is under them, see recover.go
-	nsenter    string
-	supervisor string // the binary that supervises the box, and mounts in it from outside
+	supervisor string       // the binary that supervises the box, and mounts in it from outside
 }
 
 // complete mounts what is missing in the box of this process, and begins to follow its table.
@@ -62,40 +62,23 @@ func (m *mounts) make(box int, list outside.List) error {
 	if err != nil {
 		return err
 	}
-	argv := []string{fmt.Sprintf("/proc/self/fd/%d", outside.FdExe), outside.Word}
-	if !ownNamespace(user) {
-		argv = append([]string{m.nsenter, "--preserve-credentials", fmt.Sprintf("--user=/proc/self/fd/%d", outside.FdUser), "--"}, argv...)
-	}
-	said, well, err := errorsOf(argv, []uintptr{uintptr(null), uintptr(null), 2: 0, outside.FdUser: uintptr(user), outside.FdExe: uintptr(exe), outside.FdMounts: uintptr(table), outside.FdList: uintptr(data)})
+	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	if !well || said != outside.Done {
-		return fmt.Errorf("%s %s", OutsideFailed, wire.Line(strings.TrimSpace(said)))
+	defer r.Close()
+	calls := []nsenter.Call{}
+	if !ownNamespace(user) {
+		calls = append(calls, nsenter.Setns(user, unix.CLONE_NEWUSER))
+	}
+	program := fmt.Sprintf("/proc/self/fd/%d", outside.FdExe)
+	err = nsenter.Exec(program, []string{program, outside.Word}, []int{null, null, int(w.Fd()), outside.FdExe: exe, outside.FdMounts: table, outside.FdList: data}, calls...)
+	w.Close()
+	said, _ := io.ReadAll(io.LimitReader(r, 4096))
+	if err != nil || string(said) != outside.Done {
+		return fmt.Errorf("%s %s", OutsideFailed, wire.Line(cmp.Or(strings.TrimSpace(string(said)), fmt.Sprint(err))))
 	}
 	return nil
-}
-
-// errorsOf runs a program, with nothing in its environment, and returns what it has written to
-// its standard error, the third of its files, and whether it ended with 0.
-func errorsOf(argv []string, files []uintptr) (said string, well bool, err error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return "", false, err
-	}
-	defer r.Close()
-	files[2] = w.Fd()
-	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Dir: "/", Env: []string{}, Files: files, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
-	})
-	w.Close()
-	if err != nil {
-		return "", false, fmt.Errorf("%s: %w", argv[0], err)
-	}
-	text, _ := io.ReadAll(io.LimitReader(r, 4096))
-	var st syscall.WaitStatus
-	_, err = wire.Wait(pid, &st, 0)
-	return string(text), err == nil && st.Exited() && st.ExitStatus() == 0, nil
 }
 
 // ownNamespace reports whether a user namespace is the one we are in.

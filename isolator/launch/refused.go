@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	nsenter "github.com/enr/inner/isolator/launch/enter"
+	"github.com/enr/inner/isolator/launch/nsenter"
 	"github.com/enr/inner/isolator/launch/wire"
 )
 
@@ -122,4 +122,3 @@ func listens(port uint16) bool {
 	}
 	return false
 }
-

@@ -76,7 +76,7 @@ func open(p plan.Plan, o Options) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.mounts.supervisor, s.mounts.nsenter = cmp.Or(o.Supervisor, "/proc/self/exe"), p.Nsenter
+	s.mounts.supervisor = cmp.Or(o.Supervisor, "/proc/self/exe")
 	s.mounts.first = outside.List{Pins: p.Pins, Masks: p.Masks, Cover: cover}
 	s.mounts.covered.hidden, s.mounts.covered.protected = p.Masked, p.Protected
 	s.network = network{taken: len(p.Listen)+len(p.Publish) == 0, Network: Network{Listeners: make([][]net.Listener, len(p.Listen))}}

@@ -209,7 +209,7 @@ func TestNothingReexposes(t *testing.T) {
 			rc.Allow = append(rc.Allow, keys[rnd.Intn(len(keys))])
 		}
 		if rnd.Intn(2) == 0 {
-			f.MoveMount, f.Nsenter = true, "/usr/bin/nsenter"
+			f.MoveMount = true
 		}
 		if rnd.Intn(3) == 0 {
 			f.MountAliases = []host.MountAlias{{Path: "/data/home", At: "/home", Kind: host.Dir}, {Path: "/home", At: "/data/home", Kind: host.Dir}}

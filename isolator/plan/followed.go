@@ -15,7 +15,7 @@ import (
 // Follows reports whether the launcher can mount something in the box of a run.
 func Follows(rc profile.RunConfig, f host.Facts) bool {
 	// Where containers are made, the mounts are not the launcher's to change.
-	return !slices.Contains(rc.Allow, nestedKey) && f.MoveMount && (f.Nsenter != "" || f.UID == 0)
+	return !slices.Contains(rc.Allow, nestedKey) && f.MoveMount
 }
 
 // followed names what is hidden, and what is read-only where the box could write it, or is not
@@ -42,9 +42,6 @@ func (b *builder) followed() error {
 		case l.write && l.bind() && b.keepsFrom(l, o):
 			b.plan.Protected = append(b.plan.Protected, o.Dest)
 		}
-	}
-	if len(b.plan.Masked)+len(b.plan.Protected) > 0 {
-		b.plan.Nsenter = b.f.Nsenter
 	}
 	return nil
 }

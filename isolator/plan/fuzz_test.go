@@ -88,7 +88,7 @@ func FuzzPlan(f *testing.F) {
 			rc.Allow = append(rc.Allow, keys[d.roll(len(keys))])
 		}
 		if d.roll(2) == 1 {
-			m.MoveMount, m.Nsenter = true, "/usr/bin/nsenter"
+			m.MoveMount = true
 		}
 		if d.roll(3) == 1 {
 			rc.Base, rc.Home = "minimal", "isolated"

@@ -28,7 +28,6 @@ func (b *builder) masksOutside() error {
 	if !Follows(b.rc, b.f) || len(last) <= outsideFrom {
 		return nil
 	}
-	b.plan.Nsenter = b.f.Nsenter
 	first := b.plan.Ops[last[0]]
 	b.plan.Cover = Cover{Path: first.Dest, Source: first.Source}
 	for _, i := range last[1:] {

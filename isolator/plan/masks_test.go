@@ -19,7 +19,7 @@ func secretFiles(n int) (host.Facts, []string) {
 		f.Paths[p] = host.Path{Kind: host.File, Real: p, ID: host.ID{Dev: 7, Ino: uint64(100 + i)}}
 		f.Hide.Paths = append(f.Hide.Paths, p)
 	}
-	f.MoveMount, f.Nsenter = true, "/usr/bin/nsenter"
+	f.MoveMount = true
 	return f, f.Hide.Paths
 }
 
@@ -33,8 +33,7 @@ func TestMasksOutside(t *testing.T) {
 	}{
 		"many":              {files: 40, outside: true},
 		"few":               {files: 10},
-		"no nsenter":        {files: 40, change: func(f *host.Facts, _ *[]string) { f.Nsenter = "" }},
-		"root":              {files: 40, outside: true, change: func(f *host.Facts, _ *[]string) { f.Nsenter, f.UID = "", 0 }},
+		"root":              {files: 40, outside: true, change: func(f *host.Facts, _ *[]string) { f.UID = 0 }},
 		"old kernel":        {files: 40, change: func(f *host.Facts, _ *[]string) { f.MoveMount = false }},
 		"containers inside": {files: 40, change: func(f *host.Facts, allow *[]string) { *allow, f.Nested = []string{nestedKey}, &host.Nested{} }},
 	} {

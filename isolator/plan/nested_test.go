@@ -192,7 +192,6 @@ func TestNestedLinks(t *testing.T) {
 	rc.Allow = []string{nestedKey}
 	link := filepath.Join(rc.Workdir, ".claude")
 	f.Paths[link] = host.Path{Real: filepath.Join(rc.Workdir, "shared"), Kind: host.Dir, Hops: []host.Hop{{Path: link, Target: "shared"}}}
-	f.Nsenter = "/usr/bin/nsenter"
 	_, err := Build(rc, f, staged())
 	if err == nil || !strings.Contains(err.Error(), "in a box that makes containers") {
 		t.Errorf("got %v", err)

@@ -76,7 +76,7 @@ func TestLinksOfTheHome(t *testing.T) {
 	}
 	f, way := machine(), testWork+"/way"
 	named := way + "/clean.sh"
-	f.Named, f.Nsenter = []string{named}, "/usr/bin/nsenter"
+	f.Named = []string{named}
 	f.Paths[named] = host.Path{Kind: host.Missing, Real: testWork + "/tools/clean.sh", Hops: []host.Hop{{Path: way, Target: "tools"}}}
 	for gitDir, want := range map[string]int{"": 1, "rw": 0} {
 		rc.GitDir = gitDir

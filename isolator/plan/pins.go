@@ -52,16 +52,11 @@ func (b *builder) pinLinks() error {
 				return fault.Refuse(125, "make it a folder or a file of its own",
 					"profile %q: %s is a link the box could replace, and in a box that makes containers (%s) none can be pinned", b.rc.Name, h.Path, nestedKey)
 			}
-			if b.f.Nsenter == "" && b.f.UID != 0 {
-				return fault.Refuse(125, "sudo apt-get install util-linux",
-					"profile %q: %s is a link the box could replace, and nsenter, which is needed to pin it, is not installed", b.rc.Name, h.Path)
-			}
 			at := filepath.Join(dir, filepath.Base(h.Path))
 			b.note(fmt.Sprintf("the link %s stays as it is: pinned before the program starts", at))
 			b.plan.Pins = append(b.plan.Pins, Pin{Path: at, Target: h.Target})
 		}
 	}
-	b.plan.Nsenter = b.f.Nsenter
 	return nil
 }
 

@@ -46,10 +46,9 @@ type Plan struct {
 
 	// Pins are links that are bound onto themselves before the program starts, and Masks
 	// are files that are covered then.
-	Pins    []Pin
-	Masks   []Mask
-	Cover   Cover
-	Nsenter string // absolute path of nsenter, for both, Masked and Protected; "" for root
+	Pins  []Pin
+	Masks []Mask
+	Cover Cover
 
 	// Masked are all places that are hidden, and Protected those that are read-only, or a copy, where the
 	// box can write around them, as box paths with no link in them. The launcher hides and

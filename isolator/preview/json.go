@@ -98,7 +98,7 @@ func launchJSON(b *isolator.Prepared) object {
 		return object{"port": p.Port, "host_port": p.HostPort, "reason": p.Reason}
 	})
 	out := object{
-		"data": dataJSON(b), "fills": fills, "shown": shown, "pins": pins, "nsenter": p.Nsenter, "listen": listen, "publish": publish,
+		"data": dataJSON(b), "fills": fills, "shown": shown, "pins": pins, "listen": listen, "publish": publish,
 		"self": p.Self, "dir": p.Dir,
 		"options": object{
 			"interactive": rc.Entrypoint.Interactive, "raw": rc.Entrypoint.TUI, "cursor_fix": rc.Entrypoint.CursorFix, "clipboard": rc.Clipboard,

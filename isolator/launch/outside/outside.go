@@ -4,8 +4,7 @@
 //
 // It takes the rights of the one who made the box's mounts. bwrap has given them up when the
 // supervisor runs, in a user namespace of its own below (bwrap 0.8.0, for its devpts), so nothing in
-// the box ever has them. Who owns the upper namespace gets them by joining it, which only a process
-// with one thread may (setns(2)): nsenter does that, and becomes this process.
+// the box ever has them. Who owns the upper namespace gets them by joining it (package nsenter).
 package outside
 
 import (
@@ -29,10 +28,9 @@ const Done = "mounted\n"
 
 // The descriptors of it.
 const (
-	FdUser   = 3 // the user namespace that owns the mounts
-	FdExe    = 4
-	FdMounts = 5 // the mount namespace of the box
-	FdList   = 6 // what to mount, see List
+	FdExe    = 3
+	FdMounts = 4 // the mount namespace of the box
+	FdList   = 5 // what to mount, see List
 )
 
 // Is reports whether this process was started to mount something in a box from

@@ -1,13 +1,14 @@
-// Package enter makes system calls in the namespaces of a box, from outside.
+// Package nsenter makes system calls in the namespaces of a box, from outside.
 //
 // Who owns a user namespace gets its rights by joining it, which only a process with one thread may
 // (setns(2)), and a Go program has several from its start. A bare fork of it has one. Nothing of Go's
 // runs there but the calls of a list: the runtime has to know of the fork, as of each in
 // syscall.ForkExec, and the functions that tell it are linked here by their names.
-package enter
+package nsenter
 
 import (
 	"fmt"
+	"runtime"
 	"syscall"
 	"unsafe"
 
@@ -58,6 +59,40 @@ func Do(calls ...Call) error {
 		return fmt.Errorf("%v", status.Signal())
 	}
 	return nil
+}
+
+// Exec has a program run after calls, in a session of its own, with these words, these descriptors
+// and nothing in its environment. It dies with the thread that called. The error is the code that it ended with, too.
+func Exec(program string, words []string, files []int, calls ...Call) error {
+	path, err := syscall.BytePtrFromString(program)
+	if err != nil {
+		return err
+	}
+	argv, err := syscall.SlicePtrFromStrings(words)
+	if err != nil {
+		return err
+	}
+	envv := []*byte{nil}
+	calls = append(calls,
+		Call{Number: unix.SYS_UNSHARE, Args: [6]uintptr{unix.CLONE_FILES}},
+		Call{Number: unix.SYS_SETSID},
+		Call{Number: unix.SYS_PRCTL, Args: [6]uintptr{unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)}})
+	for i, fd := range files {
+		above, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, len(files))
+		if err != nil {
+			return err
+		}
+		defer unix.Close(above)
+		calls = append(calls, Call{Number: unix.SYS_DUP3, Args: [6]uintptr{uintptr(above), uintptr(i)}})
+	}
+	calls = append(calls, Call{Number: unix.SYS_EXECVE, Args: [6]uintptr{
+		uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(unsafe.SliceData(argv))), uintptr(unsafe.Pointer(unsafe.SliceData(envv))),
+	}})
+	err = Do(calls...)
+	runtime.KeepAlive(path)
+	runtime.KeepAlive(argv)
+	runtime.KeepAlive(envv)
+	return err
 }
 
 // fork returns in the parent alone. The child ends with the error of the call that failed.
