@@ -3,8 +3,10 @@ package features
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/enr/inner/internal/files"
@@ -12,6 +14,7 @@ import (
 	"github.com/enr/inner/isolator/caller"
 	"github.com/enr/inner/isolator/git"
 	"github.com/enr/inner/isolator/host"
+	"github.com/enr/inner/isolator/launch"
 	"github.com/enr/inner/isolator/plan"
 	"github.com/enr/inner/isolator/repos"
 	"github.com/enr/inner/isolator/runlog"
@@ -29,12 +32,15 @@ type leftoversOf struct {
 	kept     []string          // what was there before
 	stood    map[string]string // what was there: a mount goes with what it lies on, and leaves the name to the box
 	roots    repos.Roots
+
+	mu    sync.Mutex
+	saved map[string]string // what the host put there since, and no box could write
 }
 
 // leftovers makes what is missing in the project and must not be made from inside, and
 // looks at the end at what was made all the same.
 func leftovers(git *boxGits) Feature {
-	l := &leftoversOf{git: git}
+	l := &leftoversOf{git: git, saved: map[string]string{}}
 	return Feature{
 		Name: "leftovers", Keys: []string{"sandbox.workdir_mode", "mounts", "sandbox.git_dir"}, Make: l.watch, Refresh: l.watch,
 		Learn: func(run *Run) error {
@@ -42,6 +48,13 @@ func leftovers(git *boxGits) Feature {
 				run.Facts.Later = nil
 			}
 			return nil
+		},
+		Start: func(_ *Run, o *launch.Options) {
+			o.Saved = func(place, identity string) {
+				l.mu.Lock()
+				l.saved[place] = identity
+				l.mu.Unlock()
+			}
 		},
 		Between: l.look, Finish: l.look,
 	}
@@ -59,6 +72,14 @@ func (l *leftoversOf) look(run *Run, o *Outcome) error {
 			return t
 		}
 	}
+	l.mu.Lock()
+	s.Stood = maps.Clone(l.stood)
+	for p, identity := range l.saved {
+		if identity != "" {
+			s.Stood[p] = identity
+		}
+	}
+	l.mu.Unlock()
 	s.Limit = max(leastLook, min(time.Since(o.Begun)/20, time.Second))
 	s, lost := l.roots.Follow(s)
 	o.Aside = Hold(run.Caller, s)

@@ -137,6 +137,10 @@ type Options struct {
 	Join string
 	Stay bool
 
+	// Saved, when not nil, is told of a file that came to a protected place while nothing in the box
+	// ran: an editor's save. Its identity is that of files.Identity, "" when another one came since.
+	Saved func(place, identity string)
+
 	// Begun, when not nil, is called when the program is about to start.
 	Begun func()
 
@@ -173,7 +177,7 @@ type Result struct {
 	Interrupted bool
 	Reached     []string // the limits it came to, by their keys, where that can be known
 	// Recovered and Replaced are hidden and protected places of the box that the host has
-	// replaced, and that were covered again; Uncovered is why one could not be covered, and the box was
+	// replaced while the box ran, and that were covered again; Uncovered is why one could not be covered, and the box was
 	// ended.
 	Recovered, Replaced []string
 	Uncovered           string

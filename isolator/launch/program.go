@@ -79,7 +79,7 @@ func (s *session) begin() {
 		s.o.Begun()
 	}
 	if s.mounts.covered.table >= 0 {
-		s.alarms.in(lookAtCovers, coversEvery)
+		s.alarms.in(lookAtCovers, firstLook)
 	}
 	if s.o.Done == nil {
 		s.alarms.in(giveBackMemory, trimAfter)

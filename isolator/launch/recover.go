@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enr/inner/internal/files"
 	"github.com/enr/inner/isolator/launch/outside"
 	"github.com/enr/inner/isolator/launch/wire"
 	"github.com/enr/inner/isolator/proc"
@@ -23,6 +24,8 @@ import (
 const (
 	// coversEvery is how often the table is read when it has raised no event.
 	coversEvery = time.Second
+	// firstLook is when it is read first.
+	firstLook = 100 * time.Millisecond
 	// absentEvery is how often while a removed file has no successor yet.
 	absentEvery = 50 * time.Millisecond
 )
@@ -39,6 +42,10 @@ type covered struct {
 	tries     int          // to cover what is lost, in a row
 	again     outside.List // those that were replaced
 	failure   error        // why one could not be
+
+	quiet   activity     // at the last look at which none was lost
+	pending outside.List // those that were lost since
+	saved   func(place, identity string)
 }
 
 // follow begins to follow the table of a box that is made, and whose program does not run yet.
@@ -61,12 +68,16 @@ func (c *covered) follow(pid int) error {
 
 func (c *covered) close() { closeFds(&c.table, &c.root) }
 
-// exists reports whether something is at a place of the box. It looks through no link, and opens
-// nothing for reading.
-func (c *covered) exists(p string) bool {
-	fd, err := unix.Openat2(c.root, "."+p, &unix.OpenHow{
+// at opens a place of the box, through no link, and for nothing but to look at it.
+func (c *covered) at(p string) (int, error) {
+	return unix.Openat2(c.root, "."+p, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
+}
+
+// exists reports whether something is at a place of the box.
+func (c *covered) exists(p string) bool {
+	fd, err := c.at(p)
 	if err == nil {
 		unix.Close(fd)
 	}
@@ -123,9 +134,10 @@ func (s *session) coverAgain() {
 		return
 	}
 	c := &s.mounts.covered
+	came := c.came()
 	lost, wait, err := c.lost()
 	if open := slices.Concat(lost.Protect, lost.Hide); len(open) > 0 {
-		c.note(lost)
+		c.pending.Protect, c.pending.Hide = append(c.pending.Protect, lost.Protect...), append(c.pending.Hide, lost.Hide...)
 		wait = time.Millisecond // was it done? While a rename goes on nothing can be mounted there
 		if err = s.mounts.make(s.channel.pid, lost); err == nil && c.tries == coverTries {
 			err = errors.New("it is replaced all the time")
@@ -134,8 +146,9 @@ func (s *session) coverAgain() {
 			err = fmt.Errorf("%q was replaced on the host, and cannot be hidden or protected again: %w", open[0], err)
 		}
 		c.tries++
-	} else {
+	} else if err == nil {
 		c.tries = 0
+		c.settle(activityOf(s.child.pid), came)
 	}
 	if err != nil {
 		c.failure = err
@@ -145,8 +158,40 @@ func (s *session) coverAgain() {
 	s.alarms.in(lookAtCovers, wait)
 }
 
-// note keeps places that were replaced.
+// came returns the identity of what is at the places that were lost, "" where it may be older than the
+// last quiet look. It comes before the look that finds them covered: what comes later uncovers them.
+func (c *covered) came() map[string]string {
+	came := map[string]string{}
+	for _, p := range c.pending.Protect {
+		if fd, err := c.at(p); err == nil {
+			if files.BornAfter(fd, "", c.quiet.at) {
+				came[p] = files.Identity(fd, "")
+			}
+			unix.Close(fd)
+		}
+	}
+	return came
+}
+
+// settle decides about the places that were lost, now that all are covered: what came there is the
+// host's alone when nothing in the box has run since before it was made.
+func (c *covered) settle(now activity, came map[string]string) {
+	if now.idleSince(c.quiet) {
+		c.pending.Hide = nil
+		c.pending.Protect = slices.DeleteFunc(c.pending.Protect, func(p string) bool {
+			c.saved(p, came[p])
+			return came[p] != ""
+		})
+	}
+	c.note(c.pending)
+	c.pending, c.quiet = outside.List{}, now
+}
+
+// note keeps places at which the box could see or write what came.
 func (c *covered) note(lost outside.List) {
+	for _, p := range lost.Protect {
+		c.saved(p, "")
+	}
 	c.again.Protect, c.again.Hide = append(c.again.Protect, lost.Protect...), append(c.again.Hide, lost.Hide...)
 }
 
@@ -155,6 +200,7 @@ func (c *covered) note(lost outside.List) {
 func (c *covered) tell(r *Result) {
 	if c.table >= 0 {
 		lost, _, _ := c.lost()
+		c.note(c.pending)
 		c.note(lost)
 	}
 	once := func(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }

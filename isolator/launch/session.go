@@ -77,6 +77,9 @@ func open(p plan.Plan, o Options) (*session, error) {
 		return nil, err
 	}
 	s.mounts.supervisor = cmp.Or(o.Supervisor, "/proc/self/exe")
+	if s.mounts.covered.saved = o.Saved; o.Saved == nil {
+		s.mounts.covered.saved = func(string, string) {}
+	}
 	s.mounts.first = outside.List{Pins: p.Pins, Masks: p.Masks, Cover: cover}
 	s.mounts.covered.hidden, s.mounts.covered.protected = p.Masked, p.Protected
 	s.network = network{taken: len(p.Listen)+len(p.Publish) == 0, Network: Network{Listeners: make([][]net.Listener, len(p.Listen))}}

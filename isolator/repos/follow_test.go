@@ -4,6 +4,10 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // A root that is renamed while the box runs is searched where it is then, with everything that is known of it; what came to its
@@ -22,7 +26,7 @@ func TestFollow(t *testing.T) {
 		}
 		s, lost := r.Follow(Search{
 			Roots: []string{root, top + "/gone"}, Obeyed: []string{root}, Since: since, Guarded: []string{in + "/known/.git"},
-			Before: []string{in + "/.mise.toml"}, Stood: map[string]string{in + "/.mise.toml": identity(p.dir + "/q/b/.mise.toml")},
+			Before: []string{in + "/.mise.toml"}, Stood: map[string]string{in + "/.mise.toml": files.Identity(unix.AT_FDCWD, p.dir+"/q/b/.mise.toml")},
 		})
 		r.Close()
 		if len(lost) > 0 {

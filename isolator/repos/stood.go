@@ -1,10 +1,11 @@
 package repos
 
 import (
-	"fmt"
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enr/inner/internal/files"
 )
 
 // A mount keeps what it lies on from being moved in its own mount namespace, and in no other
@@ -17,25 +18,15 @@ import (
 func Stood(list ...[]string) map[string]string {
 	out := map[string]string{}
 	for _, p := range slices.Concat(list...) {
-		out[p] = identity(p)
+		out[p] = files.Identity(unix.AT_FDCWD, p)
 	}
 	return out
-}
-
-// identity is "" where nothing is. The time of birth tells apart what has the number of
-// something removed.
-func identity(p string) string {
-	var st unix.Statx_t
-	if unix.Statx(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st) != nil {
-		return ""
-	}
-	return fmt.Sprintf("%d:%d:%d:%d.%d", st.Dev_major, st.Dev_minor, st.Ino, st.Btime.Sec, st.Btime.Nsec)
 }
 
 // standing returns those of the paths at which the same is as before the run, as far as that is known.
 func (s Search) standing(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(p string) bool {
 		was, known := s.Stood[p]
-		return known && was != identity(p)
+		return known && was != files.Identity(unix.AT_FDCWD, p)
 	})
 }

@@ -1,0 +1,63 @@
+package launch
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// activity is how much each process of the box has run, in nanoseconds of a processor, at a moment.
+// While nothing in it changes the box does nothing, and can have written nothing.
+type activity struct {
+	at    time.Time
+	spent map[int]int64
+}
+
+// activityOf looks at a process and all below it. What cannot be read makes it like no other.
+func activityOf(pid int) activity {
+	a := activity{time.Now(), map[int]int64{}}
+	for next := []int{pid}; len(next) > 0; next = next[1:] {
+		spent, below, err := look(next[0])
+		if err != nil {
+			return activity{}
+		}
+		a.spent[next[0]] = spent
+		next = append(next, below...)
+	}
+	return a
+}
+
+// idleSince reports whether nothing has run since another look.
+func (a activity) idleSince(before activity) bool {
+	return len(a.spent) > 0 && maps.Equal(a.spent, before.spent)
+}
+
+// look returns what a process has run, with all its threads, and its children.
+func look(pid int) (spent int64, below []int, err error) {
+	var ts unix.Timespec
+	// The processor clock of any process is to be read (clock_getcpuclockid(3); CPUCLOCK_SCHED is 2).
+	if err := unix.ClockGettime(int32(^pid<<3|2), &ts); err != nil {
+		return 0, nil, err
+	}
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			return 0, nil, err
+		}
+		for f := range strings.FieldsSeq(string(text)) {
+			child, _ := strconv.Atoi(f)
+			below = append(below, child)
+		}
+	}
+	if len(lists) == 0 {
+		err = os.ErrNotExist
+	}
+	return ts.Nano(), below, err
+}
